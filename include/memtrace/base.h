@@ -1,0 +1,17 @@
+/* base.h - the few macros everything else uses. Needs nothing but libc. */
+#ifndef MEMTRACE_BASE_H
+#define MEMTRACE_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define MT_UNUSED __attribute__((unused))
+
+/* The libraries and the agent are built with hidden symbols; this names the few that are seen from outside. */
+#define MT_EXPORT __attribute__((visibility("default")))
+
+#define MT_NSEC_PER_SEC 1000000000ull
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * defs.h - definitions: the strings, modules, frames, stack nodes, threads and devices that events name by id.
+ *
+ * Ids are dense from 1 in order of definition, per kind; 0 means "none". A definition never changes and is
+ * written once. A reader appends what the file holds; a writer interns (the same content gets the same id).
+ *
+ *     stack node 7 ──parent──> 4 ──parent──> 1 ──parent──> 0
+ *        │ frame               │             │
+ *        ▼                     ▼             ▼
+ *     "backward" (python)   "train_step"   "<module>"       outermost frame has parent 0
+ *
+ * Every pointer handed out lives as long as the struct mt_defs.
+ */
+#ifndef MEMTRACE_DEFS_H
+#define MEMTRACE_DEFS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(NAME, number, struct or type) - number is the section id in definition chunks. */
+#define MT_DEF_LIST(X) \
+	X(STRING, 1)   \
+	X(MODULE, 2)   \
+	X(FRAME, 3)    \
+	X(NODE, 4)     \
+	X(THREAD, 5)   \
+	X(DEVICE, 6)
+
+enum mt_def {
+#define MT_DEF_ENUM(name, number) MT_DEF_##name = (number),
+	MT_DEF_LIST(MT_DEF_ENUM)
+#undef MT_DEF_ENUM
+};
+
+/* Limits of the format: a file that exceeds one is refused with -MT_E_LIMIT. */
+#define MT_STRING_MAX 65536u	 /* bytes of one string */
+#define MT_DEFS_MAX (1u << 26)	 /* definitions of one kind */
+#define MT_STACK_DEPTH_MAX 1024u /* frames in one stack */
+#define MT_BUILD_ID_MAX 32u	 /* bytes */
+
+struct mt_module {
+	uint32_t path;			/* string */
+	uint32_t build_id_size;		/* 0: has none */
+	uint8_t build_id[MT_BUILD_ID_MAX];
+	uint64_t start, end;		/* where it was mapped in the process, bytes */
+	uint64_t bias;			/* address in the process minus address in the ELF file (dlpi_addr) */
+};
+
+enum mt_frame_kind {
+	MT_FRAME_PYTHON = 1, /* function, file and line are known */
+	MT_FRAME_NATIVE = 2, /* module and offset are known; function, file, line when resolved on recording: 0 */
+	MT_FRAME_ELIDED = 3, /* frames beyond the depth limit were left out here */
+};
+
+struct mt_frame {
+	uint32_t kind;	   /* enum mt_frame_kind */
+	uint32_t function; /* string: qualified name where Python has one, else the plain name */
+	uint32_t file;	   /* string */
+	uint32_t line;	   /* 0: unknown */
+	uint32_t module;   /* native: module id, 0: unknown */
+	uint64_t offset;   /* native: return address minus 1, minus the module's bias (an address of the ELF file) */
+};
+
+struct mt_node {
+	uint32_t parent; /* towards the outermost frame; 0: this is the outermost */
+	uint32_t frame;
+};
+
+enum mt_thread_flag {
+	MT_THREAD_MAIN = 1,	/* the process's first thread */
+	MT_THREAD_AUTOGRAD = 2, /* entered through torch::autograd::Engine::thread_init, or named pt_autograd_N */
+};
+
+struct mt_thread {
+	uint32_t tid;
+	uint32_t name; /* string */
+	uint32_t flags;
+};
+
+enum mt_device_kind { MT_DEVICE_CPU = 0, MT_DEVICE_CUDA = 1 };
+
+struct mt_device {
+	uint32_t kind;	/* enum mt_device_kind */
+	uint32_t index; /* ordinal in the process */
+	uint32_t name;	/* string: "NVIDIA H100 80GB HBM3", "CPU"; 0: unknown */
+	uint32_t uuid;	/* string, as NVML prints it; 0: unknown */
+	uint64_t total; /* bytes, 0: unknown */
+};
+
+struct mt_defs;
+
+struct mt_defs *mt_defs_new(void); /* NULL: out of memory */
+void mt_defs_free(struct mt_defs *defs);
+
+/* Number of definitions of `kind` (ids 1..count are valid). */
+uint32_t mt_defs_count(const struct mt_defs *defs, enum mt_def kind);
+
+/* Look up; NULL for id 0 and ids that are not defined. mt_defs_string gives "" instead and is NUL-terminated. */
+const char *mt_defs_string(const struct mt_defs *defs, uint32_t id);
+size_t mt_defs_string_size(const struct mt_defs *defs, uint32_t id);
+const struct mt_module *mt_defs_module(const struct mt_defs *defs, uint32_t id);
+const struct mt_frame *mt_defs_frame(const struct mt_defs *defs, uint32_t id);
+const struct mt_node *mt_defs_node(const struct mt_defs *defs, uint32_t id);
+const struct mt_thread *mt_defs_thread(const struct mt_defs *defs, uint32_t id);
+const struct mt_device *mt_defs_device(const struct mt_defs *defs, uint32_t id);
+
+/*
+ * Intern: the id of an equal definition, made if there was none; 0: out of memory or over a limit (the caller
+ * goes on with "none"). `text` need not end in NUL and is copied; longer than MT_STRING_MAX is cut. Ids inside the
+ * structs must be defined already (or 0). Threads are equal by tid and name, devices by kind and index.
+ */
+uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size);
+uint32_t mt_defs_add_module(struct mt_defs *defs, const struct mt_module *module);
+uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame);
+uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame);
+uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread);
+uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * event.h - what a trace consists of: events, and the definitions that events point to.
+ *
+ * Both lists below are written once, here. The codec, the spec's tables (checked by a test), the loader and
+ * `memana info` are made from them. Adding a field or a kind: append it, never renumber, describe it in
+ * formats/trace-v1.md, add a golden file.
+ */
+#ifndef MEMTRACE_EVENT_H
+#define MEMTRACE_EVENT_H
+
+#include <stdint.h>
+
+/*
+ * Fields: X(name, number, encoding, meaning). All are uint64_t in memory and varints in the file; a field that
+ * is not of the event's kind is 0.
+ *
+ * Encodings: PLAIN  the value
+ *            STEP   difference to the same field of the previous event, minus 1 (seq never goes back)
+ *            DELTA  difference to the same field of the previous event, zigzag
+ *            ADDR   difference to the same field of the previous event that has it, zigzag, low bits folded
+ *            TOTAL  difference to what the previous total plus/minus this event's size predicts, zigzag
+ */
+#define MT_FIELD_LIST(X)                                                                                   \
+	X(seq, 0, STEP, "sequence number in the process, from 1, strictly increasing in the file")         \
+	X(time, 1, DELTA, "CLOCK_MONOTONIC, ns")                                                           \
+	X(thread, 2, PLAIN, "thread id (definition)")                                                      \
+	X(stack, 3, PLAIN, "innermost stack node (definition), 0: none")                                   \
+	X(device, 4, PLAIN, "device id (definition), 0: unknown or host")                                  \
+	X(addr, 5, ADDR, "address, never 0 for memory")                                                    \
+	X(size, 6, PLAIN, "bytes")                                                                         \
+	X(total, 7, TOTAL, "the allocator's own allocated bytes on the device after the event")            \
+	X(reserved, 8, DELTA, "the allocator's own reserved bytes on the device after the event")          \
+	X(handle, 9, ADDR, "VMM handle, range id")                                                         \
+	X(offset, 10, PLAIN, "offset into the handle, bytes")                                              \
+	X(entry, 11, PLAIN, "CUPTI driver callback id of the call")                                        \
+	X(result, 12, PLAIN, "CUresult of a failed call")                                                  \
+	X(name, 13, PLAIN, "string id (definition)")                                                       \
+	X(value, 14, PLAIN, "a number, by kind")                                                           \
+	X(flags, 15, PLAIN, "enum mt_flag bits, or enum mt_space, by kind")                                \
+	X(phase, 16, PLAIN, "enum mt_phase at birth, in checkpoints only")                                 \
+	X(step, 17, PLAIN, "step at birth, in checkpoints only")
+
+enum mt_field {
+#define MT_FIELD_ENUM(name, number, encoding, meaning) MT_FIELD_##name = (number),
+	MT_FIELD_LIST(MT_FIELD_ENUM)
+#undef MT_FIELD_ENUM
+	MT_FIELD_COUNT = 18,
+};
+
+#define MT_F(name) (1u << MT_FIELD_##name)
+#define MT_F_COMMON (MT_F(seq) | MT_F(time) | MT_F(thread))
+#define MT_F_TENSOR (MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(total) | MT_F(reserved) | MT_F(flags))
+
+/*
+ * Kinds: X(NAME, number, fields, meaning). An allocation is stamped when the call returned, a free when the call
+ * was entered: an address may be handed out again before a free returns.
+ */
+#define MT_KIND_LIST(X)                                                                                              \
+	X(TENSOR_ALLOC, 1, MT_F_TENSOR, "the framework's allocator handed out a block")                              \
+	X(TENSOR_FREE, 2, MT_F_TENSOR, "the framework's allocator took a block back")                                \
+	X(TENSOR_OOM, 3, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(size) | MT_F(total) | MT_F(reserved),       \
+	  "the framework's allocator gave up; size: bytes asked for")                                                \
+	X(DRIVER_ALLOC, 8, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(entry) |        \
+	  MT_F(flags), "the driver handed out memory; flags: enum mt_space")                                         \
+	X(DRIVER_FREE, 9, MT_F_COMMON | MT_F(stack) | MT_F(addr) | MT_F(entry), "the driver was asked to free")      \
+	X(DRIVER_KEEP, 10, MT_F_COMMON | MT_F(addr) | MT_F(entry) | MT_F(result),                                    \
+	  "the newest free of addr (or release of handle) failed: it is still there")                                \
+	X(DRIVER_FAIL, 11, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(size) | MT_F(entry) | MT_F(result),       \
+	  "the driver refused; size: bytes asked for")                                                               \
+	X(VMM_RESERVE, 16, MT_F_COMMON | MT_F(addr) | MT_F(size), "address range reserved: no bytes of the device")  \
+	X(VMM_UNRESERVE, 17, MT_F_COMMON | MT_F(addr) | MT_F(size), "address range given back")                      \
+	X(VMM_CREATE, 18, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(handle) | MT_F(size) | MT_F(entry) |       \
+	  MT_F(flags), "physical memory taken; flags: enum mt_space")                                                \
+	X(VMM_RELEASE, 19, MT_F_COMMON | MT_F(stack) | MT_F(handle),                                                 \
+	  "one reference dropped; the bytes go when references and mappings are all gone")                           \
+	X(VMM_RETAIN, 20, MT_F_COMMON | MT_F(addr) | MT_F(handle), "one reference more, by mapped address")          \
+	X(VMM_MAP, 21, MT_F_COMMON | MT_F(stack) | MT_F(addr) | MT_F(size) | MT_F(offset) | MT_F(handle),            \
+	  "part of a handle appears at an address")                                                                  \
+	X(VMM_UNMAP, 22, MT_F_COMMON | MT_F(stack) | MT_F(addr) | MT_F(size), "mappings in the range disappear")     \
+	X(RANGE_PUSH, 32, MT_F_COMMON | MT_F(name) | MT_F(value), "NVTX range opened on the thread; value: string id of the domain, 0: default") \
+	X(RANGE_POP, 33, MT_F_COMMON | MT_F(value), "newest range of that domain on the thread closed")              \
+	X(RANGE_START, 34, MT_F_COMMON | MT_F(name) | MT_F(handle), "process-wide range opened")                     \
+	X(RANGE_END, 35, MT_F_COMMON | MT_F(handle), "process-wide range closed")                                    \
+	X(MARK, 36, MT_F_COMMON | MT_F(name), "instant mark")                                                        \
+	X(PHASE_PUSH, 37, MT_F_COMMON | MT_F(name), "memrec_phase_push: an explicit phase by name")                  \
+	X(PHASE_POP, 38, MT_F_COMMON, "memrec_phase_pop")                                                            \
+	X(STEP_MARK, 39, MT_F_COMMON, "memrec_step: the running step ends here")                                     \
+	X(BACKWARD_BEGIN, 40, MT_F_COMMON, "torch::autograd::Engine::execute entered")                               \
+	X(BACKWARD_END, 41, MT_F_COMMON, "torch::autograd::Engine::execute left")                                    \
+	X(STEP, 48, MT_F_COMMON | MT_F(value) | MT_F(name), "step `value` (from 1) ended with the event before; name: what closed it") \
+	X(LOST, 56, MT_F_COMMON | MT_F(value) | MT_F(flags), "value: records lost here; flags: enum mt_loss")        \
+	X(SOURCE, 57, MT_F_COMMON | MT_F(name) | MT_F(value) | MT_F(flags), "a source changed; flags: enum mt_source; value: enum mt_source_state; name: why") \
+	X(LIVE, 58, MT_F_TENSOR | MT_F(entry) | MT_F(offset) | MT_F(handle) | MT_F(value) | MT_F(phase) | MT_F(step), \
+	  "in checkpoint chunks only: one thing alive there, as it was born; value: the kind it was born as")         \
+	X(END, 63, MT_F_COMMON | MT_F(value), "recording ended; value: enum mt_end")
+
+enum mt_kind {
+#define MT_KIND_ENUM(name, number, fields, meaning) MT_##name = (number),
+	MT_KIND_LIST(MT_KIND_ENUM)
+#undef MT_KIND_ENUM
+	MT_KIND_MAX = 255, /* of the format: kinds are one byte */
+};
+
+/* Where driver memory lies. X(NAME, number, word) */
+#define MT_SPACE_LIST(X)           \
+	X(DEVICE, 0, "device")     \
+	X(ASYNC, 1, "async-pool")  \
+	X(MANAGED, 2, "managed")   \
+	X(PINNED, 3, "pinned")     \
+	X(ARRAY, 4, "array")       \
+	X(IMPORTED, 5, "imported") \
+	X(HOST, 6, "host")
+
+enum mt_space {
+#define MT_SPACE_ENUM(name, number, word) MT_SPACE_##name = (number),
+	MT_SPACE_LIST(MT_SPACE_ENUM)
+#undef MT_SPACE_ENUM
+};
+
+/* Bits of `flags` of tensor events. */
+enum mt_flag {
+	MT_FLAG_NO_TOTAL = 1, /* the allocator's totals do not include this block (shared memory maps) */
+};
+
+/* Why records are missing. X(NAME, number, words) */
+#define MT_LOSS_LIST(X)                                              \
+	X(RING_FULL, 0, "the ring was full longer than the wait")    \
+	X(NO_SLOT, 1, "no ring slot was left for the thread")        \
+	X(REENTRY, 2, "an event happened inside the recorder")       \
+	X(LATE, 3, "a record came after its turn")                   \
+	X(TORN, 4, "a record was not finished when the process died") \
+	X(DAMAGED, 5, "ring memory was overwritten")                 \
+	X(DISK, 6, "the trace could not be written")
+
+enum mt_loss {
+#define MT_LOSS_ENUM(name, number, words) MT_LOSS_##name = (number),
+	MT_LOSS_LIST(MT_LOSS_ENUM)
+#undef MT_LOSS_ENUM
+	MT_LOSS_COUNT = 7,
+};
+
+/* Where events come from. X(NAME, number, word) */
+#define MT_SOURCE_LIST(X)                 \
+	X(CUPTI, 0, "cupti")              \
+	X(TENSORS_CUDA, 1, "cuda-tensors") \
+	X(TENSORS_CPU, 2, "cpu-tensors")  \
+	X(NVTX, 3, "nvtx")                \
+	X(PYTHON, 4, "python-stacks")     \
+	X(NATIVE, 5, "native-stacks")     \
+	X(API, 6, "marks")                \
+	X(ENGINE, 7, "autograd-engine")
+
+enum mt_source {
+#define MT_SOURCE_ENUM(name, number, word) MT_SOURCE_##name = (number),
+	MT_SOURCE_LIST(MT_SOURCE_ENUM)
+#undef MT_SOURCE_ENUM
+	MT_SOURCE_COUNT = 8,
+};
+
+enum mt_source_state { MT_SOURCE_OFF = 0, MT_SOURCE_ON = 1, MT_SOURCE_FAILED = 2 };
+
+/* How a recording ended. X(NAME, number, words) */
+#define MT_END_LIST(X)                                            \
+	X(EXIT, 0, "the process ended")                           \
+	X(STEPS, 1, "the steps asked for were recorded")          \
+	X(REPLACED, 2, "the process ran another program (exec)")  \
+	X(SIGNAL, 3, "the collector was told to finish")          \
+	X(RECOVERED, 4, "folded in from a left-over ring")
+
+enum mt_end {
+#define MT_END_ENUM(name, number, words) MT_END_##name = (number),
+	MT_END_LIST(MT_END_ENUM)
+#undef MT_END_ENUM
+};
+
+/* One event. `kind` is an enum mt_kind, or a number this program does not know (skip it). */
+struct mt_event {
+#define MT_FIELD_MEMBER(name, number, encoding, meaning) uint64_t name;
+	MT_FIELD_LIST(MT_FIELD_MEMBER)
+#undef MT_FIELD_MEMBER
+	uint32_t kind;
+};
+
+/* Bits MT_F() of the fields that events of `kind` carry; 0: unknown kind. */
+uint32_t mt_kind_fields(uint32_t kind);
+
+/* "tensor-alloc" and so on; NULL: unknown. Static storage. */
+const char *mt_kind_name(uint32_t kind);
+const char *mt_space_name(uint32_t space);
+const char *mt_loss_name(uint32_t loss);
+const char *mt_source_name(uint32_t source);
+const char *mt_end_name(uint32_t end);
+
+#endif

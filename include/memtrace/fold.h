@@ -1,0 +1,64 @@
+/*
+ * fold.h - turn a ring into a trace: merge the slots by sequence number, intern what the log defines, decode Python
+ * lines, label phases, count steps, write, and only then give ring space back.
+ *
+ * The collector does it while the target runs; `memrec recover` and memana do it with a ring that was left over.
+ */
+#ifndef MEMTRACE_FOLD_H
+#define MEMTRACE_FOLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/phase.h"
+#include "memtrace/ring.h"
+
+struct mt_fold;
+
+struct mt_fold_options {
+	uint32_t steps; /* stop after so many, 0: never */
+	uint32_t skip;	/* let so many pass first: their events are not written, their live set is */
+	const char *step_mark; /* see mt_tracker_step_mark; NULL: auto */
+	uint32_t patience_ms;  /* wait so long for a writer that holds a number back, 0: default 2000 */
+};
+
+/* What came out, for the summary line. */
+struct mt_fold_summary {
+	uint64_t events, steps, lost, bytes;
+	uint64_t peak_bytes, peak_time; /* largest "held" of one device (ledger.h) */
+	uint32_t peak_device;		/* device id, 0: none */
+	uint64_t ooms;
+};
+
+/* Maps the ring read-write. *fold NULL on error: -MT_E_SYSTEM, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED. `rules` must outlive it. */
+int mt_fold_open(struct mt_fold **fold, const char *ring_path, const struct mt_rules *rules, const struct mt_fold_options *options);
+
+/* The mapped header. Valid until mt_fold_close. */
+struct ring_header *mt_fold_header(struct mt_fold *fold);
+
+/* Where to: a new trace, or the end of one that the dead collector left. Exactly one of them, once. */
+int mt_fold_create(struct mt_fold *fold, const char *trace_path);
+int mt_fold_resume(struct mt_fold *fold, const char *trace_path);
+
+/* Devices the caller knows more of (NVML): name, uuid and total bytes for CUDA device `index`. Before the first event. */
+void mt_fold_device(struct mt_fold *fold, uint32_t index, const char *name, const char *uuid, uint64_t total);
+
+/*
+ * Folds what is ready. `final` 1: the target is gone, gaps will not be filled any more. Writes chunks as they get full
+ * and when a slot is more than half full. *folded: number of events taken. 1: the steps asked for are recorded, the
+ * rest is ignored; 0: go on; or an error of the writer (go on too: the events stay in the ring while there is room).
+ */
+int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded);
+
+/* Writes out everything and gives the space back. */
+int mt_fold_flush(struct mt_fold *fold);
+
+/* Ends the trace in order (END event, index) and frees. `summary` may be NULL; filled in also on error. */
+int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary);
+
+/*
+ * Left-overs: copies `trace_path` to `out_path` and folds `ring_path` into the copy. The originals stay untouched.
+ */
+int mt_fold_recover(const char *trace_path, const char *ring_path, const struct mt_rules *rules, const char *out_path,
+		    struct mt_fold_summary *summary);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * phase.h - which phase of the training was running: rules (data) and the tracker that applies them to events.
+ *
+ * The collector (to count steps) and the analyzer (to label bytes) use the same code and the same rules.
+ * A phase has a role (what the process was doing for the RL loop) and a part (what inside). People see one flat name.
+ *
+ * Order of trust: explicit marks (memrec_phase_push, NVTX) > rules on the stack > autograd thread > the newest open
+ * role of the process. Before anything else ran, unmatched work is init; later it is other, never a guess.
+ */
+#ifndef MEMTRACE_PHASE_H
+#define MEMTRACE_PHASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/defs.h"
+#include "memtrace/event.h"
+
+/* Flat names, in the order people read them. X(NAME, number, word, letter) - numbers are part of the file format. */
+#define MT_PHASE_LIST(X)                          \
+	X(OTHER, 0, "other", '.')                 \
+	X(INIT, 1, "init", 'i')                   \
+	X(ROLLOUT, 2, "rollout", 'r')             \
+	X(LOGPROB, 3, "logprob", 'l')             \
+	X(REF, 4, "ref", 'e')                     \
+	X(CRITIC, 5, "critic", 'c')               \
+	X(FORWARD, 6, "forward", 'f')             \
+	X(BACKWARD, 7, "backward", 'b')           \
+	X(OPTIMIZER, 8, "optimizer", 'o')         \
+	X(WEIGHT_UPDATE, 9, "weight-update", 'w')
+
+enum mt_phase {
+#define MT_PHASE_ENUM(name, number, word, letter) MT_PHASE_##name = (number),
+	MT_PHASE_LIST(MT_PHASE_ENUM)
+#undef MT_PHASE_ENUM
+	MT_PHASE_COUNT = 10,
+};
+
+/* Roles. X(NAME, number, word, flat phase when no part is known) */
+#define MT_ROLE_LIST(X)                                    \
+	X(NONE, 0, "none", OTHER)                          \
+	X(INIT, 1, "init", INIT)                           \
+	X(ROLLOUT, 2, "rollout", ROLLOUT)                  \
+	X(LOGPROB, 3, "logprob", LOGPROB)                  \
+	X(REF, 4, "ref", REF)                              \
+	X(CRITIC, 5, "critic", CRITIC)                     \
+	X(TRAIN, 6, "train", OTHER)                        \
+	X(WEIGHT_UPDATE, 7, "weight-update", WEIGHT_UPDATE) \
+	X(OTHER, 8, "other", OTHER)
+
+enum mt_role {
+#define MT_ROLE_ENUM(name, number, word, flat) MT_ROLE_##name = (number),
+	MT_ROLE_LIST(MT_ROLE_ENUM)
+#undef MT_ROLE_ENUM
+};
+
+/* Parts. X(NAME, number, word, flat phase inside role none and train) */
+#define MT_PART_LIST(X)                        \
+	X(NONE, 0, "none", OTHER)              \
+	X(FORWARD, 1, "forward", FORWARD)      \
+	X(BACKWARD, 2, "backward", BACKWARD)   \
+	X(RECOMPUTE, 3, "recompute", BACKWARD) \
+	X(OPTIMIZER, 4, "optimizer", OPTIMIZER)
+
+enum mt_part {
+#define MT_PART_ENUM(name, number, word, flat) MT_PART_##name = (number),
+	MT_PART_LIST(MT_PART_ENUM)
+#undef MT_PART_ENUM
+};
+
+/* Categories: what the bytes are. X(NAME, number, word) */
+#define MT_CATEGORY_LIST(X)                              \
+	X(OTHER, 0, "other")                             \
+	X(WEIGHTS, 1, "weights")                         \
+	X(GRADIENTS, 2, "gradients")                     \
+	X(OPTIMIZER_STATE, 3, "optimizer state")         \
+	X(ACTIVATIONS, 4, "activations")                 \
+	X(RECOMPUTED, 5, "recomputed activations")       \
+	X(LOGITS, 6, "logits and log-probs")             \
+	X(KV_CACHE, 7, "kv cache")                       \
+	X(GRAPHS, 8, "cuda graphs")                      \
+	X(NCCL, 9, "nccl")                               \
+	X(WEIGHT_BUFFERS, 10, "weight-update buffers")   \
+	X(GATHER_BUFFERS, 11, "fsdp gather buffers")     \
+	X(SLACK, 12, "allocator slack")                  \
+	X(WORKSPACE, 13, "workspace")
+
+enum mt_category {
+#define MT_CATEGORY_ENUM(name, number, word) MT_CATEGORY_##name = (number),
+	MT_CATEGORY_LIST(MT_CATEGORY_ENUM)
+#undef MT_CATEGORY_ENUM
+	MT_CATEGORY_COUNT = 14,
+};
+
+const char *mt_phase_name(uint32_t phase);	 /* "other" for unknown numbers */
+const char *mt_role_name(uint32_t role);
+const char *mt_category_name(uint32_t category);
+int mt_phase_parse(const char *word, size_t size); /* enum mt_phase, or -1; exact words of MT_PHASE_LIST */
+
+/*
+ * Rules: YAML, described in formats/rules/README.md. mt_rules_new takes the built-in files; mt_rules_load adds a
+ * file whose rules go before all earlier ones. On -MT_E_RULES `message` says file, line and what is wrong.
+ */
+struct mt_rules;
+
+int mt_rules_new(struct mt_rules **rules, char *message, size_t message_size);
+int mt_rules_load(struct mt_rules *rules, const char *path, char *message, size_t message_size);
+void mt_rules_free(struct mt_rules *rules);
+
+/* What the tracker says of one event. */
+struct mt_label {
+	uint8_t phase;	  /* enum mt_phase */
+	uint8_t role;	  /* enum mt_role */
+	uint8_t part;	  /* enum mt_part */
+	uint8_t category; /* enum mt_category: first opinion from rule or phase, without lifetime */
+	uint32_t rule_frame; /* the frame whose rule decided, 0: none */
+	uint32_t step;	  /* steps ended before this event, plus 1 */
+	uint32_t step_closed; /* 1: this event is the first of a new step; the step before it ended (see step_why) */
+};
+
+/* One tracker per process. Keeps pointers to `defs` and `rules`; both must outlive it. NULL: out of memory. */
+struct mt_tracker;
+
+struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_defs *defs);
+void mt_tracker_free(struct mt_tracker *tracker);
+
+/*
+ * What one step is: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern).
+ * auto: memrec_step() or step marks where there are any; else a step ends where the first event follows that is not
+ * inside the optimizer after events that were; where the optimizer is never seen, at the end of each backward window.
+ */
+int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern);
+
+/*
+ * Feeds the next event in file order and labels it. `follow_steps` 1 (recording): the tracker finds step ends itself
+ * and reports them in step_closed; 0 (analysis): it believes the STEP events of the trace.
+ */
+void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps, struct mt_label *label);
+
+/* Words for what closed the newest step: "optimizer", "range train_step", "memrec_step". Static or owned by tracker. */
+const char *mt_tracker_step_why(const struct mt_tracker *tracker);
+
+#endif

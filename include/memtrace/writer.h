@@ -1,0 +1,79 @@
+/*
+ * writer.h - write a trace, streaming. One writer, one thread, one file.
+ *
+ *     mt_writer_open -> (mt_defs_add_*, mt_writer_event)* -> mt_writer_flush* -> mt_writer_close
+ *
+ * After every mt_writer_flush the file is a readable trace (without index: readers scan). Memory: one chunk of
+ * events, the definitions, and the live set.
+ */
+#ifndef MEMTRACE_WRITER_H
+#define MEMTRACE_WRITER_H
+
+#include <stdint.h>
+#include "memtrace/defs.h"
+#include "memtrace/event.h"
+
+/* Who was recorded: the first chunk of a trace. Strings are copied by mt_writer_open, owned by a reader. NULL: "". */
+struct mt_process {
+	uint32_t pid, ppid;
+	int32_t rank;		   /* RANK of the environment, -1: none */
+	uint32_t depth;		   /* --depth */
+	uint32_t python_version;   /* PY_VERSION_HEX, 0: no Python */
+	uint32_t tool_version;	   /* 0x00MMmmpp */
+	uint64_t start_monotonic;  /* ns; together with start_realtime the clock record: */
+	uint64_t start_realtime;   /* ns since 1970 at the instant start_monotonic */
+	uint64_t clock_error;	   /* ns: the two clocks were read at most this far apart */
+	const char *host;
+	const char *boot_id;	   /* joins clocks of processes on one machine */
+	const char *command;	   /* argv joined by blanks, at most MT_STRING_MAX */
+	const char *options;	   /* the recorder's option string */
+	const char *ring_path;	   /* the shared ring, as long as it may hold events that are not in the file */
+};
+
+struct mt_writer_options {
+	int level;		    /* zstd level, 0: default 3 */
+	uint32_t chunk_events;	    /* events per chunk, 0: default 65536 */
+	uint32_t checkpoint_events; /* a checkpoint at least every so many events, 0: default 1 << 20 */
+};
+
+struct mt_writer;
+
+/*
+ * Creates `path` (O_EXCL is the caller's business: an existing file is truncated) and writes the process chunk.
+ * *writer is NULL on error. Errors: -MT_E_SYSTEM (errno), -MT_E_SPACE, -MT_E_MEMORY.
+ */
+int mt_writer_open(struct mt_writer **writer, const char *path, const struct mt_process *process,
+		   const struct mt_writer_options *options);
+
+/*
+ * Opens an existing trace to go on writing at its end: drops the index and a torn last chunk, takes over definitions
+ * and live set. *last_seq: sequence number of the last event that is in the file.
+ */
+int mt_writer_reopen(struct mt_writer **writer, const char *path, uint64_t *last_seq);
+
+/* The definitions of this trace: intern into it, then use the ids in events. Owned by the writer. */
+struct mt_defs *mt_writer_defs(struct mt_writer *writer);
+
+/*
+ * Appends one event: seq above the one before, ids defined. Buffered; a full chunk is written at once.
+ * `phase` and `step` are kept for the index and for checkpoints, they are not part of the event.
+ * -MT_E_SPACE, -MT_E_SYSTEM: the chunk could not be written; the file was cut back to the last whole chunk and the
+ * writer keeps the chunk and tries again at the next flush.
+ */
+int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
+
+/* Feeds the live set without writing the event (`--skip`): the next written event is preceded by a checkpoint. */
+int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
+
+/* Writes what is buffered: after 0 every event handed in so far is in the file (page cache, not synced). */
+int mt_writer_flush(struct mt_writer *writer);
+
+/* Events handed in so far and events that wait for the next flush; bytes of the file. */
+uint64_t mt_writer_events(const struct mt_writer *writer);
+uint64_t mt_writer_pending(const struct mt_writer *writer);
+uint64_t mt_writer_bytes(const struct mt_writer *writer);
+
+/* Flushes, writes the index, closes, frees (also on error, and NULL is fine). `complete` 0 leaves the index away. */
+int mt_writer_close(struct mt_writer *writer, int complete);
+
+#endif
