@@ -68,7 +68,7 @@ struct ring_header {
 	uint64_t start_monotonic, start_realtime, clock_error;
 	char host[64];
 	char boot_id[40];
-	char options[1024]; /* as options_encode() wrote it */
+	char options[16384]; /* as memrec_options_encode() wrote it */
 	char output[4096];  /* pattern of -o, absolute */
 	char run_dir[4096]; /* of the launcher; "": started without one */
 	char command[4096];

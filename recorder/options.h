@@ -1,0 +1,60 @@
+/*
+ * options.h - what memrec was asked to do. One struct, one list, one text form: the launcher parses the command line
+ * into it and puts the text into the environment (MEMREC_OPTIONS), the agent and the collector read it from there.
+ * No allocation, no locale, no stdio: the agent uses the same code inside the target.
+ *
+ * Text form: "key=value key=value ..."; bytes that are not printable ASCII, blanks, '%' and '=' in values as %XX.
+ */
+#ifndef MEMREC_OPTIONS_H
+#define MEMREC_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMREC_OPTIONS_VARIABLE "MEMREC_OPTIONS"
+#define MEMREC_OPTIONS_MAX 16384u /* bytes of the text form with NUL */
+#define MEMREC_PATH_MAX 4096u
+
+enum memrec_stacks { MEMREC_STACKS_PYTHON = 1, MEMREC_STACKS_NATIVE = 2, MEMREC_STACKS_NATIVE_ALWAYS = 4 };
+enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
+
+/*
+ * Numbers: X(member, key, default, smallest, largest). `stacks`: bits of enum memrec_stacks; by default Python
+ * everywhere and native frames where they are cheap to have or the only ones (architecture, "Sources").
+ */
+#define MEMREC_NUMBER_LIST(X)                                                                       \
+	X(depth, "depth", 32, 0, 256)                                                               \
+	X(stacks, "stacks", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE, 0, 7)                      \
+	X(steps, "steps", 0, 0, UINT32_MAX)                                                         \
+	X(skip, "skip", 0, 0, UINT32_MAX)                                                           \
+	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                        \
+	X(no_cupti, "no-cupti", 0, 0, 1)                                                            \
+	X(keep, "keep", 0, 0, UINT64_MAX)    /* bytes of trace, 0: everything */                    \
+	X(wait_ms, "wait-ms", 100, 0, 60000) /* how long a full ring may hold up one call */        \
+	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26) /* ring slot, a power of two */
+
+/* Texts: X(member, key) - char[MEMREC_PATH_MAX], "" when not given. */
+#define MEMREC_TEXT_LIST(X)                                                                         \
+	X(output, "output")	  /* absolute, with its %p %r %h */                                 \
+	X(step_mark, "step-mark")                                                                   \
+	X(run_dir, "run-dir")	  /* the launcher's folder for rings; "": agent picks a place */     \
+	X(collector, "collector") /* absolute path of the memrec program */
+
+struct memrec_options {
+#define MEMREC_NUMBER_MEMBER(member, key, def, min, max) uint64_t member;
+	MEMREC_NUMBER_LIST(MEMREC_NUMBER_MEMBER)
+#undef MEMREC_NUMBER_MEMBER
+#define MEMREC_TEXT_MEMBER(member, key) char member[MEMREC_PATH_MAX];
+	MEMREC_TEXT_LIST(MEMREC_TEXT_MEMBER)
+#undef MEMREC_TEXT_MEMBER
+};
+
+void memrec_options_init(struct memrec_options *options); /* the defaults */
+
+/* 0, or -MT_E_LIMIT when `size` bytes are too few. */
+int memrec_options_encode(const struct memrec_options *options, char *text, size_t size);
+
+/* Starts from the defaults; unknown keys are ignored (an older agent under a newer launcher). 0 or -MT_E_ARGUMENT. */
+int memrec_options_decode(struct memrec_options *options, const char *text);
+
+#endif
