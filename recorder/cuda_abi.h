@@ -1,0 +1,190 @@
+/*
+ * cuda_abi.h - the part of NVIDIA's binary interfaces that memrec meets, declared by hand under our own names: the
+ * build needs no CUDA toolkit, and one binary serves CUDA 11, 12 and 13.
+ *
+ * Layouts and numbers are facts of the public headers of CUDA 13.0 (cuda.h, cupti_callbacks.h, cupti_result.h) and,
+ * where said, of later documentation; tests/abi holds each of them against the headers of an installed toolkit.
+ * Nothing here is called at link time: functions are found by dlsym and used through the types below.
+ */
+#ifndef MEMREC_CUDA_ABI_H
+#define MEMREC_CUDA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Driver: cuda.h ---- */
+
+typedef uint64_t cuda_address; /* CUdeviceptr */
+typedef uint64_t cuda_handle;  /* CUmemGenericAllocationHandle */
+typedef int cuda_device;       /* CUdevice: the ordinal in the process */
+typedef int cuda_result;       /* CUresult */
+
+struct cuda_context; /* CUcontext is a pointer to it; likewise the others */
+struct cuda_stream;
+struct cuda_pool;
+
+enum {
+	CUDA_OK = 0,
+	CUDA_INVALID_VALUE = 1,
+	CUDA_OUT_OF_MEMORY = 2,
+	CUDA_NOT_INITIALIZED = 3,
+	CUDA_NO_DEVICE = 100,
+	CUDA_INVALID_DEVICE = 101,
+	CUDA_INVALID_CONTEXT = 201,
+	CUDA_ALREADY_REGISTERED = 712,
+	CUDA_NOT_REGISTERED = 713,
+	CUDA_INVALID_HANDLE = 400,
+	CUDA_NOT_FOUND = 500,
+	CUDA_NOT_SUPPORTED = 801,
+	CUDA_UNKNOWN = 999,
+};
+
+/* Where physical memory lies: CUmemLocation. `id` means something for DEVICE (ordinal) and NUMA (node) only. */
+enum { CUDA_LOCATION_DEVICE = 1, CUDA_LOCATION_HOST = 2, CUDA_LOCATION_NUMA = 3, CUDA_LOCATION_NUMA_CURRENT = 4 };
+
+struct cuda_location {
+	int type;
+	int id;
+};
+
+enum { CUDA_MEMORY_PINNED = 1 };			    /* CUmemAllocationType */
+enum { CUDA_EXPORT_NONE = 0, CUDA_EXPORT_POSIX_FD = 1 }; /* CUmemAllocationHandleType */
+enum { CUDA_ACCESS_NONE = 0, CUDA_ACCESS_READ = 1, CUDA_ACCESS_READ_WRITE = 3 }; /* CUmemAccess_flags */
+enum { CUDA_GRANULARITY_MINIMUM = 0, CUDA_GRANULARITY_RECOMMENDED = 1 };
+
+struct cuda_memory_props { /* CUmemAllocationProp */
+	int type;
+	int export_types; /* requestedHandleTypes */
+	struct cuda_location location;
+	void *win32;
+	unsigned char compression, rdma;
+	unsigned short usage;
+	unsigned char reserved[4];
+};
+
+struct cuda_access { /* CUmemAccessDesc */
+	struct cuda_location location;
+	int flags;
+};
+
+struct cuda_pool_props { /* CUmemPoolProps */
+	int type;
+	int export_types;
+	struct cuda_location location;
+	void *win32;
+	size_t max_size; /* bytes, 0: up to the system */
+	unsigned short usage;
+	unsigned char reserved[54];
+};
+
+enum { /* CUmemPool_attribute; the value is a uint64_t, bytes */
+	CUDA_POOL_RELEASE_THRESHOLD = 4,
+	CUDA_POOL_RESERVED_NOW = 5,
+	CUDA_POOL_RESERVED_HIGH = 6,
+	CUDA_POOL_USED_NOW = 7,
+	CUDA_POOL_USED_HIGH = 8,
+};
+
+enum { /* CUdevice_attribute */
+	CUDA_DEVICE_PROCESSORS = 16,
+	CUDA_DEVICE_UNIFIED_ADDRESSING = 41,
+	CUDA_DEVICE_MAJOR = 75,
+	CUDA_DEVICE_MINOR = 76,
+	CUDA_DEVICE_MANAGED = 83,
+	CUDA_DEVICE_VMM = 102,
+	CUDA_DEVICE_POOLS = 115,
+};
+
+struct cuda_uuid { /* CUuuid */
+	unsigned char bytes[16];
+};
+
+/* ---- CUPTI callbacks: cupti_callbacks.h, cupti_result.h ---- */
+
+struct cupti_subscriber; /* CUpti_SubscriberHandle is a pointer to it */
+
+enum {
+	CUPTI_OK = 0,
+	CUPTI_INVALID_PARAMETER = 1,
+	CUPTI_INVALID_CONTEXT = 3,
+	CUPTI_LIMIT_REACHED = 12, /* what CUDA 11.0 and older say to a second subscriber */
+	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_TAKEN = 39, /* MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: another tool holds the subscription */
+	CUPTI_UNKNOWN = 999,
+};
+
+enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
+
+enum {
+	CUPTI_DOMAIN_DRIVER = 1,
+	CUPTI_DOMAIN_RUNTIME = 2,
+	CUPTI_DOMAIN_RESOURCE = 3,
+	CUPTI_DOMAIN_SYNCHRONIZE = 4,
+	CUPTI_DOMAIN_NVTX = 5,
+	CUPTI_DOMAIN_STATE = 6,
+};
+
+/* CUpti_CallbackData: valid only inside the callback, except `function`, which is a constant. */
+struct cupti_callback_data {
+	int site; /* CUPTI_ENTER or CUPTI_EXIT */
+	const char *function;
+	const void *params; /* struct args_NAME of driver_entries.h */
+	void *result;	    /* cuda_result *, valid at CUPTI_EXIT only */
+	const char *symbol;
+	struct cuda_context *context; /* current on the thread; NULL: none, which is usual for VMM calls */
+	uint32_t context_uid;
+	uint64_t *correlation_data; /* one word for us, from ENTER to EXIT of the same call */
+	uint32_t correlation_id;
+};
+
+typedef void (*cupti_callback)(void *user, int domain, uint32_t id, const void *data);
+
+#define CUPTI_NAME_MAX 53u	/* bytes of our own name that are kept */
+#define CUPTI_OLD_NAME_BYTES 64u /* bytes to offer for the holder's name */
+
+/*
+ * CUpti_SubscriberParams. `allow_multiple` was appended in 13.2: pass CUPTI_PARAMS_13_0 as `bytes` to a library older
+ * than that, sizeof() to a newer one (cuptiGetVersion).
+ */
+struct cupti_subscriber_params {
+	size_t bytes;
+	const char *name;
+	char *old_name; /* out, on CUPTI_TAKEN: who holds it */
+	size_t old_name_bytes;
+	uint8_t allow_multiple;
+	uint8_t reserved[7];
+};
+
+#define CUPTI_PARAMS_13_0 offsetof(struct cupti_subscriber_params, allow_multiple)
+
+typedef int cupti_get_version(uint32_t *version); /* 130000-like from CUDA 13 on, a small ordinal before */
+typedef int cupti_subscribe(struct cupti_subscriber **out, cupti_callback callback, void *user);
+typedef int cupti_subscribe_v2(struct cupti_subscriber **out, cupti_callback callback, void *user,
+			       struct cupti_subscriber_params *params);
+typedef int cupti_unsubscribe(struct cupti_subscriber *subscriber);
+typedef int cupti_enable_callback(uint32_t enable, struct cupti_subscriber *subscriber, int domain, uint32_t id);
+typedef int cupti_get_callback_state(uint32_t *enabled, struct cupti_subscriber *subscriber, int domain, uint32_t id);
+typedef int cupti_get_device_id(struct cuda_context *context, uint32_t *device);
+typedef int cupti_get_result_string(int result, const char **text);
+
+/* ---- Injection: what the driver calls in the library that CUDA_INJECTION64_PATH names, inside cuInit ---- */
+
+typedef int cuda_injection(void); /* exported as InitializeInjection; 1: fine */
+
+/* ---- NVML: nvml.h of the driver package (documented; not part of the toolkit's headers) ---- */
+
+struct nvml_device; /* nvmlDevice_t is a pointer to it */
+
+enum { NVML_OK = 0, NVML_UNINITIALIZED = 1, NVML_INVALID_ARGUMENT = 2, NVML_NOT_FOUND = 6, NVML_SMALL_BUFFER = 7 };
+
+struct nvml_memory { /* nvmlMemory_t, bytes */
+	unsigned long long total, free, used;
+};
+
+struct nvml_process { /* nvmlProcessInfo_t as of nvmlDeviceGetComputeRunningProcesses_v3 */
+	unsigned int pid;
+	unsigned long long used; /* bytes */
+	unsigned int gpu_instance, compute_instance;
+};
+
+#endif

@@ -1,0 +1,58 @@
+/* engine.c - see engine.h. */
+#include "engine.h"
+#include "gpu_memory.h"
+#include "model.h"
+
+enum { CACHE_TOKENS = 320 << 10 };	      /* room in the KV cache */
+enum { PROMPTS = 256, ANSWER_TOKENS = 8192 }; /* generated at a time */
+enum { DECODING_STEPS = 64 };		      /* of the thousands there would be: they are all alike */
+
+static struct pages weight[PARAMETERS];
+static struct pages kv_cache[LAYERS];
+
+void engine_start(void)
+{
+	int i;
+
+	for (i = 0; i < PARAMETERS; i++)
+		weight[i] = pages_reserve(parameter_elements(i), BF16);
+	for (i = 0; i < LAYERS; i++)
+		kv_cache[i] = pages_reserve(2ull * KEY_VALUE * CACHE_TOKENS, BF16);
+	engine_wake_weights();
+}
+
+void engine_wake_weights(void)
+{
+	pages_wake(weight, PARAMETERS);
+}
+
+void engine_wake_cache(void)
+{
+	pages_wake(kv_cache, LAYERS);
+}
+
+void engine_sleep(void)
+{
+	pages_sleep(kv_cache, LAYERS);
+	pages_sleep(weight, PARAMETERS);
+}
+
+/* Logits of the next token of each answer, in fp32 for sampling. */
+static void sample_tokens(void)
+{
+	struct tensor logits = tensor_new((uint64_t)PROMPTS * VOCABULARY, FP32);
+	struct tensor sorted = tensor_new((uint64_t)PROMPTS * VOCABULARY, FP32);
+
+	tensor_free(&sorted);
+	tensor_free(&logits);
+}
+
+void engine_generate(void)
+{
+	void *answers = pinned_new((uint64_t)PROMPTS * ANSWER_TOKENS * sizeof(int));
+	int i;
+
+	for (i = 0; i < DECODING_STEPS; i++)
+		sample_tokens();
+	pinned_free(answers);
+}

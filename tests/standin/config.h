@@ -1,0 +1,44 @@
+/* config.h - what the STANDIN_* variables ask for. Read once, at the first use; the list below is all there is. */
+#ifndef STANDIN_CONFIG_H
+#define STANDIN_CONFIG_H
+
+#include <stdint.h>
+
+/* Numbers: X(member, variable, default). Sizes may end in KiB, MiB, GiB or TiB. */
+#define STANDIN_NUMBER_LIST(X)                                           \
+	X(gpus, "STANDIN_GPUS", 1)                                       \
+	X(memory, "STANDIN_MEM", 80ull << 30) /* bytes of each GPU */    \
+	X(context, "STANDIN_CONTEXT", 400ull << 20) /* bytes a context takes */ \
+	X(slow_ns, "STANDIN_SLOW_NS", 0)                                 \
+	X(v2_subscribers, "STANDIN_V2_SUBSCRIBERS", 0)                   \
+	X(oom_at, "STANDIN_FAULT_OOM_AT", 0)                             \
+	X(null_context, "STANDIN_FAULT_NULL_CONTEXT", 0)                 \
+	X(unknown_id, "STANDIN_FAULT_UNKNOWN_CBID", 0)
+
+/* Texts: X(member, variable); NULL when not set. */
+#define STANDIN_TEXT_LIST(X)                        \
+	X(ledger, "STANDIN_LEDGER")                 \
+	X(state, "STANDIN_STATE")                   \
+	X(subscribed, "STANDIN_FAULT_SUBSCRIBED")
+
+struct standin_config {
+#define STANDIN_NUMBER_MEMBER(member, variable, def) uint64_t member;
+	STANDIN_NUMBER_LIST(STANDIN_NUMBER_MEMBER)
+#undef STANDIN_NUMBER_MEMBER
+#define STANDIN_TEXT_MEMBER(member, variable) const char *member;
+	STANDIN_TEXT_LIST(STANDIN_TEXT_MEMBER)
+#undef STANDIN_TEXT_MEMBER
+};
+
+#define STANDIN_GPUS_MAX 16u
+#define STANDIN_NAME "Stand-in GPU"
+
+/* Never NULL. A variable that makes no sense ends the program with a message: a test must not run on a typing error. */
+const struct standin_config *standin_config(void);
+
+/* The 16 bytes of a GPU's UUID, and NVML's way to print them ("GPU-xxxxxxxx-xxxx-..."). */
+#define STANDIN_UUID_TEXT 41u
+void standin_uuid(unsigned int gpu, unsigned char bytes[16]);
+void standin_uuid_text(unsigned int gpu, char text[STANDIN_UUID_TEXT]);
+
+#endif

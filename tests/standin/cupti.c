@@ -1,0 +1,248 @@
+/* cupti.c - the stand-in's libcupti.so.13: subscriptions, written into the hub of the stand-in driver. */
+#include "config.h"
+#include "hub.h"
+#include "memtrace/base.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERSION_13_0 130000u /* one subscriber at a time */
+#define VERSION_13_3 130300u /* several, if all ask for it */
+
+/* The driver's hub; loads the driver when nobody has yet, as the real one does. NULL: there is none. */
+static struct standin_hub *hub(void)
+{
+	static struct standin_hub *_Atomic found;
+	void *library;
+
+	if (!found) {
+		library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+		if (library)
+			found = dlsym(library, HUB_SYMBOL);
+	}
+	return found;
+}
+
+static struct cupti_subscriber *valid(struct cupti_subscriber *subscriber)
+{
+	struct standin_hub *h = hub();
+	unsigned int i;
+
+	for (i = 0; h && i < HUB_SUBSCRIBERS; i++)
+		if (subscriber == &h->subscriber[i] && h->subscriber[i].active)
+			return subscriber;
+	return NULL;
+}
+
+/* ---- Subscribing ---- */
+
+/* Whether a new subscriber must be turned away; the reason is somebody's name. */
+static const char *holder(const struct standin_hub *h, int v2, int allow_multiple)
+{
+	unsigned int i;
+
+	if (standin_config()->subscribed)
+		return standin_config()->subscribed;
+	for (i = 0; i < HUB_SUBSCRIBERS; i++) {
+		const struct cupti_subscriber *other = &h->subscriber[i];
+
+		if (!other->active)
+			continue;
+		if (!standin_config()->v2_subscribers || !v2 || !allow_multiple || !other->v2 || !other->allow_multiple)
+			return other->name;
+	}
+	return NULL;
+}
+
+static struct cupti_subscriber *free_slot(struct standin_hub *h)
+{
+	unsigned int i;
+
+	for (i = 0; i < HUB_SUBSCRIBERS; i++)
+		if (!h->subscriber[i].active)
+			return &h->subscriber[i];
+	return NULL;
+}
+
+static void fill(struct cupti_subscriber *slot, cupti_callback callback, void *user, const char *name, int v2,
+		 int multiple)
+{
+	memset((void *)(uintptr_t)slot->enabled, 0, sizeof(slot->enabled));
+	slot->callback = callback;
+	slot->user = user;
+	slot->v2 = v2;
+	slot->allow_multiple = multiple;
+	snprintf(slot->name, sizeof(slot->name), "CUPTI for %.*s", (int)CUPTI_NAME_MAX, name ? name : "unknown");
+	slot->active = 1;
+}
+
+static int subscribe(struct cupti_subscriber **out, cupti_callback callback, void *user, int v2,
+		     const struct cupti_subscriber_params *params)
+{
+	int multiple = v2 && params && standin_config()->v2_subscribers && params->allow_multiple;
+	struct standin_hub *h = hub();
+	struct cupti_subscriber *slot;
+	const char *name;
+	int result = CUPTI_OK;
+
+	if (!out || !callback)
+		return CUPTI_INVALID_PARAMETER;
+	if (!h)
+		return CUPTI_NOT_INITIALIZED;
+	pthread_mutex_lock(&h->lock);
+	name = holder(h, v2, multiple);
+	slot = free_slot(h);
+	if (name || !slot) {
+		result = name ? CUPTI_TAKEN : CUPTI_LIMIT_REACHED;
+		if (name && params && params->old_name)
+			snprintf(params->old_name, params->old_name_bytes, "%s", name);
+	} else {
+		fill(slot, callback, user, params ? params->name : NULL, v2, multiple);
+		*out = slot;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return result;
+}
+
+MT_EXPORT cupti_subscribe cuptiSubscribe;
+int cuptiSubscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)
+{
+	return subscribe(out, callback, user, 0, NULL);
+}
+
+/* Refuses a struct it does not know, so that a caller who did not ask for the version first is found out. */
+MT_EXPORT cupti_subscribe_v2 cuptiSubscribe_v2;
+int cuptiSubscribe_v2(struct cupti_subscriber **out, cupti_callback callback, void *user,
+		      struct cupti_subscriber_params *params)
+{
+	size_t bytes = standin_config()->v2_subscribers ? sizeof(*params) : CUPTI_PARAMS_13_0;
+
+	if (params && params->bytes != bytes)
+		return CUPTI_INVALID_PARAMETER;
+	return subscribe(out, callback, user, 1, params);
+}
+
+MT_EXPORT cupti_unsubscribe cuptiUnsubscribe;
+int cuptiUnsubscribe(struct cupti_subscriber *subscriber)
+{
+	if (!valid(subscriber))
+		return CUPTI_INVALID_PARAMETER;
+	subscriber->active = 0;
+	return CUPTI_OK;
+}
+
+/* ---- Enabling ---- */
+
+static int known_id(uint32_t id)
+{
+	return id && id < HUB_IDS && id != standin_config()->unknown_id;
+}
+
+static int known_domain(int domain)
+{
+	return domain >= CUPTI_DOMAIN_DRIVER && domain <= CUPTI_DOMAIN_STATE;
+}
+
+MT_EXPORT cupti_enable_callback cuptiEnableCallback;
+int cuptiEnableCallback(uint32_t enable, struct cupti_subscriber *subscriber, int domain, uint32_t id)
+{
+	if (!valid(subscriber) || !known_domain(domain))
+		return CUPTI_INVALID_PARAMETER;
+	if (domain != CUPTI_DOMAIN_DRIVER)
+		return CUPTI_OK; /* accepted; nothing ever happens there */
+	if (!known_id(id))
+		return CUPTI_INVALID_PARAMETER;
+	subscriber->enabled[id] = enable != 0;
+	return CUPTI_OK;
+}
+
+MT_EXPORT int cuptiEnableDomain(uint32_t enable, struct cupti_subscriber *subscriber, int domain);
+int cuptiEnableDomain(uint32_t enable, struct cupti_subscriber *subscriber, int domain)
+{
+	uint32_t id;
+
+	if (!valid(subscriber) || !known_domain(domain))
+		return CUPTI_INVALID_PARAMETER;
+	for (id = 1; domain == CUPTI_DOMAIN_DRIVER && id < HUB_IDS; id++)
+		subscriber->enabled[id] = enable != 0;
+	return CUPTI_OK;
+}
+
+MT_EXPORT cupti_get_callback_state cuptiGetCallbackState;
+int cuptiGetCallbackState(uint32_t *enabled, struct cupti_subscriber *subscriber, int domain, uint32_t id)
+{
+	if (!enabled || !valid(subscriber) || !known_domain(domain) || (domain == CUPTI_DOMAIN_DRIVER && !known_id(id)))
+		return CUPTI_INVALID_PARAMETER;
+	*enabled = domain == CUPTI_DOMAIN_DRIVER && subscriber->enabled[id];
+	return CUPTI_OK;
+}
+
+/* ---- Questions ---- */
+
+MT_EXPORT cupti_get_version cuptiGetVersion;
+int cuptiGetVersion(uint32_t *version)
+{
+	if (!version)
+		return CUPTI_INVALID_PARAMETER;
+	*version = standin_config()->v2_subscribers ? VERSION_13_3 : VERSION_13_0;
+	return CUPTI_OK;
+}
+
+MT_EXPORT cupti_get_device_id cuptiGetDeviceId;
+int cuptiGetDeviceId(struct cuda_context *context, uint32_t *device)
+{
+	struct standin_hub *h = hub();
+	int ordinal;
+
+	if (!h)
+		return CUPTI_NOT_INITIALIZED;
+	if (!device)
+		return CUPTI_INVALID_PARAMETER;
+	ordinal = h->context_device(context);
+	if (ordinal < 0)
+		return CUPTI_INVALID_CONTEXT;
+	*device = (uint32_t)ordinal;
+	return CUPTI_OK;
+}
+
+MT_EXPORT cupti_get_device_id cuptiGetContextId;
+int cuptiGetContextId(struct cuda_context *context, uint32_t *id)
+{
+	struct standin_hub *h = hub();
+
+	if (!h)
+		return CUPTI_NOT_INITIALIZED;
+	if (!id)
+		return CUPTI_INVALID_PARAMETER;
+	*id = h->context_uid(context);
+	return *id ? CUPTI_OK : CUPTI_INVALID_CONTEXT;
+}
+
+MT_EXPORT cupti_get_result_string cuptiGetResultString;
+int cuptiGetResultString(int result, const char **text)
+{
+	if (!text)
+		return CUPTI_INVALID_PARAMETER;
+	switch (result) {
+	case CUPTI_OK:
+		*text = "CUPTI_SUCCESS";
+		return CUPTI_OK;
+	case CUPTI_INVALID_PARAMETER:
+		*text = "CUPTI_ERROR_INVALID_PARAMETER";
+		return CUPTI_OK;
+	case CUPTI_INVALID_CONTEXT:
+		*text = "CUPTI_ERROR_INVALID_CONTEXT";
+		return CUPTI_OK;
+	case CUPTI_LIMIT_REACHED:
+		*text = "CUPTI_ERROR_MAX_LIMIT_REACHED";
+		return CUPTI_OK;
+	case CUPTI_NOT_INITIALIZED:
+		*text = "CUPTI_ERROR_NOT_INITIALIZED";
+		return CUPTI_OK;
+	case CUPTI_TAKEN:
+		*text = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
+		return CUPTI_OK;
+	default:
+		return CUPTI_INVALID_PARAMETER;
+	}
+}

@@ -1,0 +1,321 @@
+/* driver.c - cuInit with injection, devices, error names, cuGetProcAddress. */
+#include "driver.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static _Atomic int ready;
+static struct account *account[STANDIN_GPUS_MAX]; /* by physical GPU */
+static unsigned int visible[STANDIN_GPUS_MAX];	  /* ordinal -> physical GPU */
+static int visible_count;
+
+/* CUDA_VISIBLE_DEVICES: ordinals up to the first that is none, in the order given. Not set: all. */
+static void choose_devices(void)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	unsigned long gpu;
+	char *rest;
+
+	if (!text) {
+		while (visible_count < (int)standin_config()->gpus) {
+			visible[visible_count] = (unsigned int)visible_count;
+			visible_count++;
+		}
+		return;
+	}
+	while (visible_count < (int)standin_config()->gpus) {
+		gpu = strtoul(text, &rest, 10);
+		if (rest == text || gpu >= standin_config()->gpus)
+			return;
+		visible[visible_count++] = (unsigned int)gpu;
+		if (*rest != ',')
+			return;
+		text = rest + 1;
+	}
+}
+
+static void open_accounts(void)
+{
+	unsigned int gpu;
+
+	for (gpu = 0; gpu < standin_config()->gpus; gpu++) {
+		account[gpu] = account_open(standin_config()->state, gpu);
+		if (!account[gpu]) {
+			perror("stand-in GPU: STANDIN_STATE");
+			exit(2);
+		}
+	}
+}
+
+/* What the real driver does for profilers. A library that cannot be loaded is passed over in silence, as there. */
+static void inject(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	cuda_injection *initialize;
+	void *library;
+
+	if (!path || !*path || !strcmp(path, "none"))
+		return;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return;
+	initialize = (cuda_injection *)dlsym(library, "InitializeInjection");
+	if (initialize)
+		initialize();
+}
+
+DRIVER_CALL(cuInit(unsigned int flags))
+{
+	cuda_result result = CUDA_OK;
+
+	if (flags)
+		return CUDA_INVALID_VALUE;
+	pthread_mutex_lock(&init_lock); /* others wait until the injected library is ready; it may call cuInit itself */
+	if (!ready) {
+		if (!visible_count)
+			choose_devices();
+		if (!visible_count) {
+			result = CUDA_NO_DEVICE;
+		} else {
+			open_accounts();
+			ledger_open(standin_config()->ledger);
+			ready = 1;
+			inject();
+		}
+	}
+	pthread_mutex_unlock(&init_lock);
+	return result;
+}
+
+int driver_ready(void)
+{
+	return ready;
+}
+
+int driver_device_valid(cuda_device device)
+{
+	return device >= 0 && device < visible_count;
+}
+
+struct account *driver_account(unsigned int gpu)
+{
+	return gpu < STANDIN_GPUS_MAX ? account[gpu] : NULL;
+}
+
+int driver_take(cuda_device device, uint64_t bytes)
+{
+	return device == HOST || account_take(account[visible[device]], bytes, standin_config()->memory);
+}
+
+void driver_give(cuda_device device, uint64_t bytes)
+{
+	if (device != HOST)
+		account_give(account[visible[device]], bytes);
+}
+
+/* ---- Devices ---- */
+
+DRIVER_CALL(cuDriverGetVersion(int *version))
+{
+	if (!version)
+		return CUDA_INVALID_VALUE;
+	*version = DRIVER_VERSION;
+	return CUDA_OK;
+}
+
+DRIVER_CALL(cuDeviceGetCount(int *count))
+{
+	if (!ready)
+		return CUDA_NOT_INITIALIZED;
+	if (!count)
+		return CUDA_INVALID_VALUE;
+	*count = visible_count;
+	return CUDA_OK;
+}
+
+/* What every question about a device checks first. */
+static cuda_result check_device(cuda_device device, const void *out)
+{
+	if (!ready)
+		return CUDA_NOT_INITIALIZED;
+	if (!out)
+		return CUDA_INVALID_VALUE;
+	return driver_device_valid(device) ? CUDA_OK : CUDA_INVALID_DEVICE;
+}
+
+DRIVER_CALL(cuDeviceGet(cuda_device *device, int ordinal))
+{
+	cuda_result result = check_device(ordinal, device);
+
+	if (!result)
+		*device = ordinal;
+	return result;
+}
+
+DRIVER_CALL(cuDeviceGetName(char *name, int size, cuda_device device))
+{
+	cuda_result result = check_device(device, name);
+
+	if (!result && size <= 0)
+		return CUDA_INVALID_VALUE;
+	if (!result)
+		snprintf(name, (size_t)size, "%s", STANDIN_NAME);
+	return result;
+}
+
+DRIVER_CALL(cuDeviceGetUuid_v2(struct cuda_uuid *uuid, cuda_device device))
+{
+	cuda_result result = check_device(device, uuid);
+
+	if (!result)
+		standin_uuid(visible[device], uuid->bytes);
+	return result;
+}
+
+DRIVER_CALL(cuDeviceGetUuid(struct cuda_uuid *uuid, cuda_device device))
+{
+	return cuDeviceGetUuid_v2(uuid, device);
+}
+
+DRIVER_CALL(cuDeviceTotalMem_v2(size_t *bytes, cuda_device device))
+{
+	cuda_result result = check_device(device, bytes);
+
+	if (!result)
+		*bytes = standin_config()->memory;
+	return result;
+}
+
+DRIVER_CALL(cuDeviceGetAttribute(int *value, int attribute, cuda_device device))
+{
+	cuda_result result = check_device(device, value);
+
+	if (result)
+		return result;
+	switch (attribute) {
+	case CUDA_DEVICE_PROCESSORS:
+		*value = 132;
+		return CUDA_OK;
+	case CUDA_DEVICE_MAJOR:
+		*value = 9;
+		return CUDA_OK;
+	case CUDA_DEVICE_UNIFIED_ADDRESSING:
+	case CUDA_DEVICE_MANAGED:
+	case CUDA_DEVICE_VMM:
+	case CUDA_DEVICE_POOLS:
+		*value = 1;
+		return CUDA_OK;
+	default:
+		*value = 0; /* a GPU that has none of it */
+		return CUDA_OK;
+	}
+}
+
+DRIVER_CALL(cuMemGetInfo_v2(size_t *free_bytes, size_t *total))
+{
+	struct cuda_context *context = driver_current();
+
+	if (!ready)
+		return CUDA_NOT_INITIALIZED;
+	if (!context)
+		return CUDA_INVALID_CONTEXT;
+	if (!free_bytes || !total)
+		return CUDA_INVALID_VALUE;
+	*total = standin_config()->memory;
+	*free_bytes = *total - account_used(account[visible[context->device]]);
+	return CUDA_OK;
+}
+
+/* ---- Names ---- */
+
+/* X(value, name, text): what this driver ever returns. */
+#define ERROR_LIST(X)                                                                                \
+	X(CUDA_OK, "CUDA_SUCCESS", "no error")                                                       \
+	X(CUDA_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                        \
+	X(CUDA_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")                           \
+	X(CUDA_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error")                \
+	X(CUDA_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")              \
+	X(CUDA_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal")                \
+	X(CUDA_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")              \
+	X(CUDA_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")               \
+	X(CUDA_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found")                          \
+	X(CUDA_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "memory is already registered") \
+	X(CUDA_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "memory was not registered") \
+	X(CUDA_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported")
+
+DRIVER_CALL(cuGetErrorName(cuda_result error, const char **name))
+{
+	if (!name)
+		return CUDA_INVALID_VALUE;
+	*name = NULL;
+#define NAME_IF(value, word, text) \
+	if (error == (value))      \
+		*name = word;
+	ERROR_LIST(NAME_IF)
+#undef NAME_IF
+	return *name ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+DRIVER_CALL(cuGetErrorString(cuda_result error, const char **string))
+{
+	if (!string)
+		return CUDA_INVALID_VALUE;
+	*string = NULL;
+#define TEXT_IF(value, word, text) \
+	if (error == (value))      \
+		*string = text;
+	ERROR_LIST(TEXT_IF)
+#undef TEXT_IF
+	return *string ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+/* Suffixes of one name's versions, newest first, and the CUDA version from which a program may ask for them. */
+static const struct {
+	const char *suffix;
+	int since; /* cuCtxCreate, the only name here that has them, got _v3 and _v4 so */
+} versions[] = { { "_v4", 12050 }, { "_v3", 11040 }, { "_v2", 3020 }, { "", 2000 } };
+
+static void *find_symbol(const char *symbol, const char *stream, int version)
+{
+	static void *self;
+	char name[128];
+	Dl_info info;
+	void *found = NULL;
+	size_t i;
+
+	if (!self && dladdr((void *)(uintptr_t)find_symbol, &info))
+		self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	for (i = 0; self && !found && i < MT_ARRAY_SIZE(versions); i++) {
+		if (version < versions[i].since)
+			continue;
+		snprintf(name, sizeof(name), "%s%s%s", symbol, versions[i].suffix, stream);
+		found = dlsym(self, name);
+	}
+	return found;
+}
+
+DRIVER_CALL(cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status))
+{
+	const uint64_t per_thread = 2; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
+
+	if (!symbol || !function)
+		return CUDA_INVALID_VALUE;
+	*function = flags & per_thread ? find_symbol(symbol, "_ptsz", version) : NULL;
+	if (!*function)
+		*function = find_symbol(symbol, "", version);
+	if (status)
+		*status = *function ? 0 : 1;
+	return *function ? CUDA_OK : CUDA_NOT_FOUND;
+}
+
+/* The vendor's private tables are not imitated: whoever needs them needs the real driver. */
+DRIVER_CALL(cuGetExportTable(const void **table, const struct cuda_uuid *id))
+{
+	(void)id;
+	if (table)
+		*table = NULL;
+	return CUDA_NOT_FOUND;
+}

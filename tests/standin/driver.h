@@ -1,0 +1,82 @@
+/*
+ * driver.h - inside the stand-in's libcuda.so.1.
+ *
+ *     entries.c     what programs call: ENTER callback, lock, do_NAME, ledger line, unlock, EXIT callback
+ *     driver.c      cuInit, devices, names             context.c  contexts
+ *     addresses.c   address ranges            memory.c   allocations and pools       vmm.c   handles and mappings
+ *     streams.c     work that does nothing    ledger.c   the driver's own account on paper
+ *
+ * Everything named do_* or driver_* runs under the one lock of entries.c unless it says otherwise.
+ */
+#ifndef STANDIN_DRIVER_H
+#define STANDIN_DRIVER_H
+
+#include "account.h"
+#include "config.h"
+#include "driver_entries.h"
+#include "memtrace/base.h"
+#include "memtrace/event.h"
+
+#define DRIVER_VERSION 13000
+#define PAGE (2ull << 20) /* bytes, the granularity of physical memory */
+#define HOST (-1)	  /* a "device" that is the host */
+
+struct cuda_context {
+	struct cuda_context *next; /* all that ever were, so that stale handles are told from wild ones */
+	cuda_device device;
+	uint32_t uid; /* from 1 */
+	_Atomic int alive;
+};
+
+/* Head of a function that programs call: declares and defines it. DRIVER_CALL(cuInit(unsigned int flags)) { ... } */
+#define DRIVER_CALL(signature)           \
+	MT_EXPORT cuda_result signature; \
+	MT_EXPORT cuda_result signature
+
+/* What one call did, for the ledger. `bytes`: physical memory taken (+) or given back (-). */
+struct effect {
+	cuda_device device; /* HOST: none */
+	enum mt_space space;
+	uint64_t address; /* or handle */
+	uint64_t size;	  /* asked for */
+	int64_t bytes;
+};
+
+/* The work of each entry of driver_entries.h. */
+#define DRIVER_DECLARE(name, id, class, space) \
+	cuda_result do_##name(const struct args_##name *args, struct effect *effect);
+CUDA_ENTRY_LIST(DRIVER_DECLARE)
+#undef DRIVER_DECLARE
+
+/* entries.c */
+void driver_lock(void);
+void driver_unlock(void);
+
+/* driver.c */
+int driver_ready(void);				 /* without the lock; 0: cuInit was not called */
+struct account *driver_account(unsigned int gpu); /* without the lock; NULL: no such GPU */
+int driver_device_valid(cuda_device device);
+struct cuda_context *driver_current(void);	 /* without the lock; NULL: none (alive) on this thread */
+uint32_t driver_context_uid(struct cuda_context *context); /* without the lock; 0: no such context, or gone */
+
+/* Takes or gives back bytes of a device; HOST is endless. 1: done, 0: full. */
+int driver_take(cuda_device device, uint64_t bytes);
+void driver_give(cuda_device device, uint64_t bytes);
+
+/* addresses.c: addresses that no host memory has, never touchable. 0: none left. Freed ones are reused at once. */
+cuda_address addresses_take(uint64_t bytes);
+void addresses_give(cuda_address address, uint64_t bytes);
+
+/* context.c: `device` is valid. */
+struct cuda_context *context_new(cuda_device device); /* NULL: the device is full */
+void context_gone(struct cuda_context *context);
+
+/* memory.c */
+void memory_context_gone(struct cuda_context *context); /* frees what was allocated in it */
+void memory_synchronized(void);				/* pools give back what they need not keep */
+
+/* ledger.c: one line, at once. `what`: an entry's name, or "gone" for bytes that went as a consequence. */
+void ledger_open(const char *path);
+void ledger_write(const char *what, cuda_result result, const struct effect *effect);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * entries.c - the memory calls as programs see them, made from driver_entries.h: each fires the ENTER and EXIT
+ * callbacks that are enabled for it, on the calling thread, with the layouts of the real CUPTI.
+ */
+#include "driver.h"
+#include "hub.h"
+#include <time.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int context_device(struct cuda_context *context)
+{
+	return driver_context_uid(context) ? context->device : -1;
+}
+
+MT_EXPORT struct standin_hub standin_hub = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.context_device = context_device,
+	.context_uid = driver_context_uid,
+	.account = driver_account,
+};
+
+void driver_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void driver_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* One call of one entry, from ENTER to EXIT. */
+struct call {
+	const char *name;
+	const void *args;
+	uint32_t id, correlation_id;
+	enum cuda_class class;
+	cuda_result result;
+	uint64_t correlation[HUB_SUBSCRIBERS]; /* one word for each subscriber */
+};
+
+static void fire(struct call *call, int site)
+{
+	struct cuda_context *context = standin_config()->null_context ? NULL : driver_current();
+	struct cupti_callback_data data = {
+		.site = site,
+		.function = call->name,
+		.params = call->args,
+		.result = site == CUPTI_EXIT ? &call->result : NULL,
+		.context = context,
+		.context_uid = context ? context->uid : 0,
+		.correlation_id = call->correlation_id,
+	};
+	unsigned int i;
+
+	for (i = 0; i < HUB_SUBSCRIBERS; i++) {
+		struct cupti_subscriber *subscriber = &standin_hub.subscriber[i];
+
+		if (!atomic_load(&subscriber->active) || !atomic_load(&subscriber->enabled[call->id]))
+			continue;
+		data.correlation_data = &call->correlation[i];
+		subscriber->callback(subscriber->user, CUPTI_DOMAIN_DRIVER, call->id, &data);
+	}
+}
+
+static void enter(struct call *call)
+{
+	static _Atomic uint32_t calls;
+
+	call->correlation_id = atomic_fetch_add(&calls, 1) + 1;
+	fire(call, CUPTI_ENTER);
+	driver_lock();
+}
+
+/* STANDIN_FAULT_OOM_AT: whether this is the allocation that must fail. Counts every request for memory. */
+static int must_fail(const struct call *call)
+{
+	static uint64_t requests;
+
+	switch (call->class) {
+	case CUDA_CLASS_ALLOC:
+	case CUDA_CLASS_PITCH:
+	case CUDA_CLASS_CREATE:
+		return ++requests == standin_config()->oom_at;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * MT_NSEC_PER_SEC + (uint64_t)time.tv_nsec;
+}
+
+/* Burns the time a slow driver would take; sleeping would be far longer than asked for. */
+static void be_slow(uint64_t ns)
+{
+	uint64_t end = now() + ns;
+
+	while (now() < end)
+		;
+}
+
+static cuda_result leave(struct call *call, const struct effect *effect)
+{
+	ledger_write(call->name, call->result, effect);
+	driver_unlock();
+	if (standin_config()->slow_ns)
+		be_slow(standin_config()->slow_ns);
+	fire(call, CUPTI_EXIT);
+	return call->result;
+}
+
+#define COMMA() ,
+#define PARAMETER(type, name) type name
+#define VALUE(type, name) name
+
+#define ENTRY(entry, number, kind, where)                                                                    \
+	DRIVER_CALL(entry(CUDA_ARGS_##entry(PARAMETER, COMMA)))                                              \
+	{                                                                                                    \
+		struct args_##entry args = { CUDA_ARGS_##entry(VALUE, COMMA) };                              \
+		struct effect effect = { .device = HOST, .space = MT_SPACE_##where };                        \
+		struct call call = { .name = #entry, .args = &args, .id = number, .class = CUDA_CLASS_##kind }; \
+                                                                                                             \
+		if (!driver_ready())                                                                         \
+			return CUDA_NOT_INITIALIZED;                                                         \
+		enter(&call);                                                                                \
+		call.result = must_fail(&call) ? CUDA_OUT_OF_MEMORY : do_##entry(&args, &effect);            \
+		return leave(&call, &effect);                                                                \
+	}
+
+CUDA_ENTRY_LIST(ENTRY)

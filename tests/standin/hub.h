@@ -1,0 +1,36 @@
+/*
+ * hub.h - where the stand-in's libcupti and libcuda meet: libcupti writes subscribers into the hub that libcuda
+ * exports, libcuda calls them. (The real pair meets in private tables, which nothing here imitates.)
+ */
+#ifndef STANDIN_HUB_H
+#define STANDIN_HUB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "cuda_abi.h"
+
+#define HUB_SYMBOL "standin_hub"
+#define HUB_SUBSCRIBERS 4u
+#define HUB_IDS 807u /* CUPTI_DRIVER_TRACE_CBID_SIZE of 13.0 */
+
+/* A slot is never given back to the system: a callback may still run in it when it is unsubscribed. */
+struct cupti_subscriber {
+	_Atomic int active;
+	int v2, allow_multiple;
+	cupti_callback callback;
+	void *user;
+	char name[CUPTI_OLD_NAME_BYTES];
+	_Atomic unsigned char enabled[HUB_IDS]; /* driver domain; nothing fires in the others */
+};
+
+struct account;
+
+struct standin_hub {
+	pthread_mutex_t lock; /* for subscribing, not for firing */
+	struct cupti_subscriber subscriber[HUB_SUBSCRIBERS];
+	int (*context_device)(struct cuda_context *context); /* ordinal, -1: no such context */
+	uint32_t (*context_uid)(struct cuda_context *context); /* 0: no such context */
+	struct account *(*account)(unsigned int gpu); /* of physical GPU `gpu` */
+};
+
+#endif

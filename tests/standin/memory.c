@@ -1,0 +1,347 @@
+/*
+ * memory.c - allocations: linear, in rows, managed, pinned, registered. Those of pools ask pool.c for room.
+ *
+ * A live allocation is found by its first address, as the driver demands it back.
+ */
+#include "memory.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define BUCKETS (1u << 16)
+#define ROW_ALIGNMENT 512u /* bytes between the rows of cuMemAllocPitch are a multiple of it */
+
+struct allocation {
+	struct allocation *next; /* in the bucket */
+	cuda_address address;
+	uint64_t bytes;
+	enum mt_space space;
+	cuda_device device;
+	struct cuda_context *context; /* dies with it; NULL: lives on */
+	struct cuda_pool *pool;
+};
+
+static struct allocation *bucket[BUCKETS];
+
+static struct allocation **bucket_of(cuda_address address)
+{
+	return &bucket[(address * 0x9e3779b97f4a7c15ull) >> 48];
+}
+
+/* The link that points to the allocation, or to NULL. */
+static struct allocation **find(cuda_address address)
+{
+	struct allocation **link = bucket_of(address);
+
+	while (*link && (*link)->address != address)
+		link = &(*link)->next;
+	return link;
+}
+
+/* ---- Where the bytes come from, by space ---- */
+
+static int takes_device_memory(enum mt_space space)
+{
+	return space == MT_SPACE_DEVICE; /* pools take theirs; managed memory goes where it is touched: nowhere, here */
+}
+
+/* Bytes are there when it returns 1. */
+static int take_bytes(const struct allocation *a)
+{
+	if (a->pool)
+		return pool_take(a->pool, a->bytes);
+	return !takes_device_memory(a->space) || driver_take(a->device, a->bytes);
+}
+
+static void give_bytes(const struct allocation *a)
+{
+	if (a->pool)
+		pool_give(a->pool, a->bytes);
+	else if (takes_device_memory(a->space))
+		driver_give(a->device, a->bytes);
+}
+
+static cuda_address take_address(const struct allocation *a)
+{
+	void *host;
+
+	if (a->space != MT_SPACE_PINNED && a->space != MT_SPACE_MANAGED)
+		return addresses_take(a->bytes);
+	/* The host may write to these; untouched pages cost nothing. */
+	host = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return host == MAP_FAILED ? 0 : (cuda_address)(uintptr_t)host;
+}
+
+static void give_address(const struct allocation *a)
+{
+	if (a->space == MT_SPACE_PINNED || a->space == MT_SPACE_MANAGED)
+		munmap((void *)(uintptr_t)a->address, a->bytes);
+	else if (a->space != MT_SPACE_HOST)
+		addresses_give(a->address, a->bytes);
+}
+
+/* ---- Making and ending allocations ---- */
+
+static void describe(const struct allocation *a, struct effect *effect, int64_t sign)
+{
+	effect->device = a->device;
+	effect->space = a->space;
+	effect->address = a->address;
+	effect->size = a->bytes;
+	effect->bytes = sign * (int64_t)a->bytes;
+}
+
+static void insert(struct allocation *a)
+{
+	struct allocation **link = bucket_of(a->address);
+
+	a->next = *link;
+	*link = a;
+}
+
+/* Fills in `effect->size` also when it fails: the ledger shows what was asked for. */
+static cuda_result allocate(const struct allocation *wish, cuda_address *out, struct effect *effect)
+{
+	struct allocation *a;
+
+	effect->device = wish->device;
+	effect->size = wish->bytes;
+	if (!out || !wish->bytes)
+		return CUDA_INVALID_VALUE;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return CUDA_OUT_OF_MEMORY;
+	*a = *wish;
+	if (!take_bytes(a))
+		goto no_bytes;
+	a->address = take_address(a);
+	if (!a->address)
+		goto no_address;
+	insert(a);
+	describe(a, effect, 1);
+	*out = a->address;
+	return CUDA_OK;
+
+no_address:
+	give_bytes(a);
+no_bytes:
+	free(a);
+	return CUDA_OUT_OF_MEMORY;
+}
+
+static void end(struct allocation **link, struct effect *effect)
+{
+	struct allocation *a = *link;
+
+	describe(a, effect, -1);
+	*link = a->next;
+	give_bytes(a);
+	give_address(a);
+	free(a);
+}
+
+#define SPACE_BIT(space) (1u << (space))
+#define FREE_BY_ADDRESS (SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC) | SPACE_BIT(MT_SPACE_MANAGED))
+#define FREE_IN_STREAM (SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC))
+
+/* Only memory of the spaces that the call is for: the rest is not its business. */
+static cuda_result release(cuda_address address, unsigned int spaces, cuda_result otherwise, struct effect *effect)
+{
+	struct allocation **link = find(address);
+
+	effect->address = address;
+	if (!*link || !(spaces & SPACE_BIT((*link)->space)))
+		return otherwise;
+	end(link, effect);
+	return CUDA_OK;
+}
+
+void memory_context_gone(struct cuda_context *context)
+{
+	struct effect effect;
+	unsigned int i;
+
+	for (i = 0; i < BUCKETS; i++) {
+		struct allocation **link = &bucket[i];
+
+		while (*link) {
+			if ((*link)->context != context) {
+				link = &(*link)->next;
+				continue;
+			}
+			end(link, &effect);
+			ledger_write("gone", CUDA_OK, &effect);
+		}
+	}
+}
+
+/* What every allocation in the current context starts from. 0: there is no context. */
+static int wish_here(struct allocation *wish, uint64_t bytes, enum mt_space space)
+{
+	struct cuda_context *context = driver_current();
+
+	if (!context)
+		return 0;
+	*wish = (struct allocation){ .bytes = bytes, .space = space, .device = context->device, .context = context };
+	return 1;
+}
+
+/* ---- Recorded calls: device memory ---- */
+
+cuda_result do_cuMemAlloc_v2(const struct args_cuMemAlloc_v2 *args, struct effect *effect)
+{
+	struct allocation wish;
+
+	effect->size = args->bytesize;
+	if (!wish_here(&wish, args->bytesize, MT_SPACE_DEVICE))
+		return CUDA_INVALID_CONTEXT;
+	return allocate(&wish, args->dptr, effect);
+}
+
+cuda_result do_cuMemAllocPitch_v2(const struct args_cuMemAllocPitch_v2 *args, struct effect *effect)
+{
+	unsigned int element = args->ElementSizeBytes;
+	struct allocation wish;
+	uint64_t pitch, bytes;
+	cuda_result result;
+
+	if (!args->pPitch || (element != 4 && element != 8 && element != 16))
+		return CUDA_INVALID_VALUE;
+	if (args->WidthInBytes > UINT64_MAX - ROW_ALIGNMENT)
+		return CUDA_INVALID_VALUE;
+	pitch = (args->WidthInBytes + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
+	if (__builtin_mul_overflow(pitch, args->Height, &bytes))
+		return CUDA_INVALID_VALUE;
+	effect->size = bytes;
+	if (!wish_here(&wish, bytes, MT_SPACE_DEVICE))
+		return CUDA_INVALID_CONTEXT;
+	result = allocate(&wish, args->dptr, effect);
+	if (!result)
+		*args->pPitch = pitch;
+	return result;
+}
+
+cuda_result do_cuMemFree_v2(const struct args_cuMemFree_v2 *args, struct effect *effect)
+{
+	return release(args->dptr, FREE_BY_ADDRESS, CUDA_INVALID_VALUE, effect);
+}
+
+cuda_result do_cuMemAllocManaged(const struct args_cuMemAllocManaged *args, struct effect *effect)
+{
+	struct allocation wish;
+
+	effect->size = args->bytesize;
+	if (args->flags != 1 && args->flags != 2) /* CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_HOST */
+		return CUDA_INVALID_VALUE;
+	if (!wish_here(&wish, args->bytesize, MT_SPACE_MANAGED))
+		return CUDA_INVALID_CONTEXT;
+	return allocate(&wish, args->dptr, effect);
+}
+
+/* ---- Recorded calls: in stream order. Here the stream is always already there. ---- */
+
+static cuda_result allocate_from(struct cuda_pool *pool, cuda_address *out, size_t bytes, struct effect *effect)
+{
+	struct allocation wish = { .bytes = bytes, .space = MT_SPACE_ASYNC, .pool = pool };
+
+	effect->size = bytes;
+	if (!pool_valid(pool))
+		return CUDA_INVALID_VALUE;
+	wish.device = pool_device(pool);
+	return allocate(&wish, out, effect);
+}
+
+cuda_result do_cuMemAllocAsync(const struct args_cuMemAllocAsync *args, struct effect *effect)
+{
+	struct cuda_context *context = driver_current();
+
+	effect->size = args->bytesize;
+	if (!context)
+		return CUDA_INVALID_CONTEXT;
+	return allocate_from(pool_current(context->device), args->dptr, args->bytesize, effect);
+}
+
+cuda_result do_cuMemAllocAsync_ptsz(const struct args_cuMemAllocAsync_ptsz *args, struct effect *effect)
+{
+	return do_cuMemAllocAsync((const struct args_cuMemAllocAsync *)args, effect);
+}
+
+cuda_result do_cuMemAllocFromPoolAsync(const struct args_cuMemAllocFromPoolAsync *args, struct effect *effect)
+{
+	return allocate_from(args->pool, args->dptr, args->bytesize, effect);
+}
+
+cuda_result do_cuMemAllocFromPoolAsync_ptsz(const struct args_cuMemAllocFromPoolAsync_ptsz *args, struct effect *effect)
+{
+	return allocate_from(args->pool, args->dptr, args->bytesize, effect);
+}
+
+cuda_result do_cuMemFreeAsync(const struct args_cuMemFreeAsync *args, struct effect *effect)
+{
+	return release(args->dptr, FREE_IN_STREAM, CUDA_INVALID_VALUE, effect);
+}
+
+cuda_result do_cuMemFreeAsync_ptsz(const struct args_cuMemFreeAsync_ptsz *args, struct effect *effect)
+{
+	return release(args->dptr, FREE_IN_STREAM, CUDA_INVALID_VALUE, effect);
+}
+
+/* ---- Recorded calls: host memory ---- */
+
+static cuda_result allocate_pinned(void **out, size_t bytes, struct effect *effect)
+{
+	struct allocation wish;
+	cuda_address address;
+	cuda_result result;
+
+	effect->size = bytes;
+	if (!wish_here(&wish, bytes, MT_SPACE_PINNED))
+		return CUDA_INVALID_CONTEXT;
+	wish.device = HOST;
+	result = allocate(&wish, out ? &address : NULL, effect);
+	if (!result)
+		*out = (void *)(uintptr_t)address;
+	return result;
+}
+
+cuda_result do_cuMemHostAlloc(const struct args_cuMemHostAlloc *args, struct effect *effect)
+{
+	return allocate_pinned(args->pp, args->bytesize, effect);
+}
+
+cuda_result do_cuMemAllocHost_v2(const struct args_cuMemAllocHost_v2 *args, struct effect *effect)
+{
+	return allocate_pinned(args->pp, args->bytesize, effect);
+}
+
+cuda_result do_cuMemFreeHost(const struct args_cuMemFreeHost *args, struct effect *effect)
+{
+	return release((cuda_address)(uintptr_t)args->p, SPACE_BIT(MT_SPACE_PINNED), CUDA_INVALID_VALUE, effect);
+}
+
+cuda_result do_cuMemHostRegister_v2(const struct args_cuMemHostRegister_v2 *args, struct effect *effect)
+{
+	struct allocation *a, wish;
+
+	effect->address = (cuda_address)(uintptr_t)args->p;
+	effect->size = args->bytesize;
+	if (!args->p || !args->bytesize)
+		return CUDA_INVALID_VALUE;
+	if (*find((cuda_address)(uintptr_t)args->p))
+		return CUDA_ALREADY_REGISTERED;
+	if (!wish_here(&wish, args->bytesize, MT_SPACE_HOST))
+		return CUDA_INVALID_CONTEXT;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return CUDA_OUT_OF_MEMORY;
+	*a = wish;
+	a->device = HOST;
+	a->address = effect->address;
+	insert(a);
+	describe(a, effect, 1);
+	return CUDA_OK;
+}
+
+cuda_result do_cuMemHostUnregister(const struct args_cuMemHostUnregister *args, struct effect *effect)
+{
+	return release((cuda_address)(uintptr_t)args->p, SPACE_BIT(MT_SPACE_HOST), CUDA_NOT_REGISTERED, effect);
+}
