@@ -1,0 +1,97 @@
+#include "addrmap.h"
+
+#include <stdlib.h>
+#include "memtrace/error.h"
+
+#define ADDRMAP_FIRST 64u
+
+static size_t home(const struct addrmap *map, uint64_t key)
+{
+	/* Addresses differ in the middle bits: multiply, then fold the good high half onto the low one. */
+	key *= 0x9e3779b97f4a7c15ull;
+	return (key ^ key >> 32) & (map->capacity - 1);
+}
+
+/* The slot of `key`, or the empty slot where it belongs. */
+static struct addrmap_slot *probe(const struct addrmap *map, uint64_t key)
+{
+	size_t i = home(map, key);
+
+	while (map->slots[i].value && map->slots[i].key != key)
+		i = (i + 1) & (map->capacity - 1);
+	return &map->slots[i];
+}
+
+void addrmap_release(struct addrmap *map)
+{
+	free(map->slots);
+	*map = (struct addrmap){ 0 };
+}
+
+int addrmap_reserve(struct addrmap *map)
+{
+	struct addrmap larger = { .capacity = map->capacity ? map->capacity * 2 : ADDRMAP_FIRST, .used = map->used };
+	size_t i;
+
+	if (map->used + 1 <= map->capacity / 8 * 5)
+		return 0;
+	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
+	if (!larger.slots)
+		return -MT_E_MEMORY;
+	for (i = 0; i < map->capacity; i++)
+		if (map->slots[i].value)
+			*probe(&larger, map->slots[i].key) = map->slots[i];
+	free(map->slots);
+	*map = larger;
+	return 0;
+}
+
+void *addrmap_find(const struct addrmap *map, uint64_t key)
+{
+	return map->used ? probe(map, key)->value : NULL;
+}
+
+void *addrmap_put(struct addrmap *map, uint64_t key, void *value)
+{
+	struct addrmap_slot *slot = probe(map, key);
+	void *replaced = slot->value;
+
+	map->used += !replaced;
+	slot->key = key;
+	slot->value = value;
+	return replaced;
+}
+
+void *addrmap_remove(struct addrmap *map, uint64_t key)
+{
+	size_t mask = map->capacity - 1, hole, i;
+	void *value;
+
+	if (!map->used)
+		return NULL;
+	hole = (size_t)(probe(map, key) - map->slots);
+	value = map->slots[hole].value;
+	if (!value)
+		return NULL;
+	/* Close the hole: pull back every follower that does not sit between the hole and itself at home. */
+	for (i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
+		if (((i - home(map, map->slots[i].key)) & mask) < ((i - hole) & mask))
+			continue;
+		map->slots[hole] = map->slots[i];
+		hole = i;
+	}
+	map->slots[hole].value = NULL;
+	map->used--;
+	return value;
+}
+
+void *addrmap_next(const struct addrmap *map, size_t *cursor)
+{
+	while (*cursor < map->capacity) {
+		void *value = map->slots[(*cursor)++].value;
+
+		if (value)
+			return value;
+	}
+	return NULL;
+}

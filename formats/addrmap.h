@@ -1,0 +1,39 @@
+/*
+ * addrmap.h - hash map from a 64-bit key (address, handle) to a pointer. Open addressing, no tombstones.
+ */
+#ifndef FORMATS_ADDRMAP_H
+#define FORMATS_ADDRMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct addrmap_slot {
+	uint64_t key;
+	void *value; /* NULL: the slot is empty */
+};
+
+/* All zero is an empty map. */
+struct addrmap {
+	struct addrmap_slot *slots;
+	size_t capacity; /* 0 or a power of two */
+	size_t used;
+};
+
+void addrmap_release(struct addrmap *map);
+
+/* After 0 the next addrmap_put succeeds. -MT_E_MEMORY. */
+int addrmap_reserve(struct addrmap *map);
+
+/* NULL: not there. */
+void *addrmap_find(const struct addrmap *map, uint64_t key);
+
+/* Needs room that addrmap_reserve made. Returns the value that `value` (not NULL) replaced, or NULL. */
+void *addrmap_put(struct addrmap *map, uint64_t key, void *value);
+
+/* Returns what was there, or NULL. */
+void *addrmap_remove(struct addrmap *map, uint64_t key);
+
+/* Walks the values: start with *cursor 0; NULL at the end. The map must not change on the way. */
+void *addrmap_next(const struct addrmap *map, size_t *cursor);
+
+#endif

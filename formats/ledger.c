@@ -1,0 +1,343 @@
+#include "ledger_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+struct mt_ledger *mt_ledger_new(mt_ledger_move *move, void *context)
+{
+	struct mt_ledger *ledger = calloc(1, sizeof(*ledger));
+
+	if (!ledger)
+		return NULL;
+	ledger->move = move;
+	ledger->context = context;
+	pool_init(&ledger->tensor_pool, sizeof(struct tensor));
+	pool_init(&ledger->piece_pool, sizeof(struct piece));
+	pool_init(&ledger->memory_pool, sizeof(struct memory));
+	pool_init(&ledger->region_pool, sizeof(struct region));
+	return ledger;
+}
+
+static void release(struct mt_ledger *ledger)
+{
+	uint32_t i;
+
+	for (i = 0; i < MT_LEDGER_DEVICES; i++)
+		addrmap_release(&ledger->device[i].map);
+	addrmap_release(&ledger->handles);
+	addrmap_release(&ledger->objects);
+	pool_release(&ledger->tensor_pool);
+	pool_release(&ledger->piece_pool);
+	pool_release(&ledger->memory_pool);
+	pool_release(&ledger->region_pool);
+	free(ledger->died);
+}
+
+void mt_ledger_free(struct mt_ledger *ledger)
+{
+	if (!ledger)
+		return;
+	release(ledger);
+	free(ledger);
+}
+
+/* The caller hears of no moves: whoever clears starts its own sums anew. */
+void mt_ledger_clear(struct mt_ledger *ledger)
+{
+	struct mt_ledger empty = { .move = ledger->move, .context = ledger->context };
+
+	release(ledger);
+	empty.tensor_pool = ledger->tensor_pool;
+	empty.piece_pool = ledger->piece_pool;
+	empty.memory_pool = ledger->memory_pool;
+	empty.region_pool = ledger->region_pool;
+	*ledger = empty;
+}
+
+/* `bytes` is modulo 2^64: what leaves is the negative. */
+void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int slack, uint64_t bytes)
+{
+	struct ledger_device *figures = &ledger->device[device];
+
+	if (!bytes)
+		return;
+	figures->moved += bytes;
+	if (slack)
+		figures->slack += bytes;
+	if (ledger->move)
+		ledger->move(ledger->context, device, tag, slack, (int64_t)bytes);
+}
+
+int ledger_died_reserve(struct mt_ledger *ledger, size_t count)
+{
+	size_t max = ledger->died_max ? ledger->died_max : 16;
+	struct mt_live *larger;
+
+	while (max < count)
+		max *= 2;
+	if (max == ledger->died_max)
+		return 0;
+	larger = realloc(ledger->died, max * sizeof(*larger));
+	if (!larger)
+		return -MT_E_MEMORY;
+	ledger->died = larger;
+	ledger->died_max = max;
+	return 0;
+}
+
+void ledger_died(struct mt_ledger *ledger, const struct mt_live *live)
+{
+	ledger->died[ledger->died_count++] = *live;
+}
+
+uint64_t ledger_end(uint64_t addr, uint64_t size)
+{
+	return addr + size < addr ? UINT64_MAX : addr + size;
+}
+
+static uint32_t device_of(const struct mt_event *event)
+{
+	return event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0;
+}
+
+/* See struct mt_live. */
+static uint64_t offset_of(const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_LIVE:
+	case MT_VMM_MAP:
+		return event->offset;
+	case MT_VMM_CREATE:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static struct mt_live live_of(const struct mt_event *event, uint32_t kind, uint64_t tag, uint32_t phase, uint32_t step)
+{
+	return (struct mt_live){
+		.addr = kind == MT_VMM_CREATE ? event->handle : event->addr,
+		.size = event->size < LEDGER_SIZE_MAX ? event->size : LEDGER_SIZE_MAX,
+		.seq = event->seq,
+		.time = event->time,
+		.tag = tag,
+		.handle = event->handle,
+		.offset = offset_of(event),
+		.stack = (uint32_t)event->stack,
+		.thread = (uint32_t)event->thread,
+		.device = device_of(event),
+		.entry = (uint32_t)event->entry,
+		.kind = kind,
+		.flags = (uint32_t)event->flags,
+		.phase = phase,
+		.step = step,
+	};
+}
+
+static int birth(struct mt_ledger *ledger, const struct mt_event *event, struct mt_live *live, struct mt_live **born)
+{
+	live->tensors_seen = event->kind == MT_LIVE && live->kind != MT_TENSOR_ALLOC && event->reserved;
+	switch (live->kind) {
+	case MT_TENSOR_ALLOC:
+		return ledger_tensor_alloc(ledger, live, event->kind == MT_LIVE, born);
+	case MT_DRIVER_ALLOC:
+		return ledger_driver_alloc(ledger, live, born);
+	case MT_VMM_CREATE:
+		return ledger_vmm_create(ledger, live, born);
+	case MT_VMM_MAP:
+		return ledger_vmm_map(ledger, live, born);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The allocator's total and ours differ by what was alive before the recording began: a constant, learned from the
+ * first event, which is 0 when that event is the first allocation at all. Lost events change it: learn it again.
+ */
+static int total_differs(struct mt_ledger *ledger, const struct mt_event *event, int unknown)
+{
+	struct ledger_device *figures = &ledger->device[device_of(event)];
+
+	if (event->flags & MT_FLAG_NO_TOTAL)
+		return 0;
+	if (!figures->anchored)
+		figures->ahead = event->total - figures->counted;
+	else if (unknown)
+		figures->ahead -= event->size; /* it was one of those */
+	figures->anchored = 1;
+	return event->total != figures->counted + figures->ahead;
+}
+
+static void forget_totals(struct mt_ledger *ledger)
+{
+	uint32_t i;
+
+	for (i = 0; i < MT_LEDGER_DEVICES; i++)
+		ledger->device[i].anchored = 0;
+}
+
+static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct mt_live *live,
+		 struct mt_ledger_change *change)
+{
+	switch (event->kind) {
+	case MT_LIVE:
+	case MT_TENSOR_ALLOC:
+	case MT_DRIVER_ALLOC:
+	case MT_VMM_CREATE:
+	case MT_VMM_MAP:
+		return birth(ledger, event, live, &change->born);
+	case MT_TENSOR_FREE:
+		change->unknown = ledger_tensor_free(ledger, live->device, event->addr);
+		return 0;
+	case MT_DRIVER_FREE:
+		return ledger_driver_free(ledger, event->addr, &change->unknown);
+	case MT_DRIVER_KEEP:
+		return ledger_keep(ledger, event->addr, &change->born, &change->unknown);
+	case MT_VMM_RELEASE:
+		return ledger_vmm_release(ledger, event->handle, &change->unknown);
+	case MT_VMM_RETAIN:
+		return ledger_vmm_retain(ledger, event->addr, event->handle, &change->unknown);
+	case MT_VMM_UNMAP:
+		return ledger_vmm_unmap(ledger, event->addr, live->size, &change->unknown);
+	case MT_LOST:
+		forget_totals(ledger);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int mt_ledger_event(struct mt_ledger *ledger, const struct mt_event *event, uint64_t tag, uint32_t phase, uint32_t step,
+		    struct mt_ledger_change *change)
+{
+	uint32_t kind = event->kind == MT_LIVE ? (uint32_t)event->value : event->kind;
+	struct mt_live live = live_of(event, kind, tag, phase, step);
+	struct mt_ledger_change unseen;
+	int error;
+
+	if (!change)
+		change = &unseen;
+	*change = (struct mt_ledger_change){ 0 };
+	ledger->died_count = 0;
+	ledger->serial++;
+	error = ledger_died_reserve(ledger, 1);
+	if (!error)
+		error = apply(ledger, event, &live, change);
+	if (error)
+		return error;
+	if (ledger->died_count)
+		change->died = ledger->died;
+	change->died_count = ledger->died_count;
+	if (event->kind == MT_TENSOR_ALLOC || event->kind == MT_TENSOR_FREE)
+		change->total_differs = total_differs(ledger, event, change->unknown);
+	return 0;
+}
+
+void mt_live_event(const struct mt_live *live, struct mt_event *event)
+{
+	*event = (struct mt_event){
+		.kind = MT_LIVE,
+		.seq = live->seq,
+		.time = live->time,
+		.thread = live->thread,
+		.stack = live->stack,
+		.device = live->device,
+		.addr = live->addr,
+		.size = live->size,
+		.reserved = live->tensors_seen,
+		.handle = live->handle,
+		.offset = live->offset,
+		.entry = live->entry,
+		.value = live->kind,
+		.flags = live->flags,
+		.phase = live->phase,
+		.step = live->step,
+	};
+}
+
+static const struct ledger_device *figures_of(const struct mt_ledger *ledger, uint32_t device)
+{
+	static const struct ledger_device none;
+
+	return device < MT_LEDGER_DEVICES ? &ledger->device[device] : &none;
+}
+
+uint64_t mt_ledger_held(const struct mt_ledger *ledger, uint32_t device)
+{
+	return figures_of(ledger, device)->held;
+}
+
+uint64_t mt_ledger_tensors(const struct mt_ledger *ledger, uint32_t device)
+{
+	return figures_of(ledger, device)->tensors;
+}
+
+uint64_t mt_ledger_nonresident(const struct mt_ledger *ledger, uint32_t device)
+{
+	return figures_of(ledger, device)->tensors - figures_of(ledger, device)->holding;
+}
+
+uint64_t mt_ledger_slack(const struct mt_ledger *ledger, uint32_t device)
+{
+	return figures_of(ledger, device)->slack;
+}
+
+uint64_t mt_ledger_pinned(const struct mt_ledger *ledger)
+{
+	return ledger->pinned;
+}
+
+size_t mt_ledger_count(const struct mt_ledger *ledger)
+{
+	return ledger->count;
+}
+
+static int each_region(const struct region *region, int (*visit)(void *context, const struct mt_live *live),
+		       void *context)
+{
+	int result = 0;
+
+	for (; region && !result; region = region->next)
+		if (region->live.kind)
+			result = visit(context, &region->live);
+	return result;
+}
+
+static int each_memory(const struct memory *memory, int named, int (*visit)(void *context, const struct mt_live *live),
+		       void *context)
+{
+	int result = 0;
+
+	for (; memory && !result; memory = memory->next) {
+		if (memory->named != named)
+			continue;
+		result = visit(context, &memory->live);
+		if (!result)
+			result = each_region(memory->regions, visit, context);
+	}
+	return result;
+}
+
+/*
+ * Mappings come after their memory and before other memory that goes by the same handle now: a ledger that is fed in
+ * this order finds the same owners.
+ */
+int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live), void *context)
+{
+	const struct tensor *tensor;
+	size_t cursor;
+	int result = each_region(ledger->strays, visit, context);
+	uint32_t i;
+
+	if (!result)
+		result = each_memory(ledger->memories, 0, visit, context);
+	if (!result)
+		result = each_memory(ledger->memories, 1, visit, context);
+	for (i = 0; i < MT_LEDGER_DEVICES && !result; i++)
+		for (cursor = 0; !result && (tensor = addrmap_next(&ledger->device[i].map, &cursor));)
+			result = visit(context, &tensor->live);
+	return result;
+}

@@ -1,0 +1,138 @@
+/*
+ * ledger_impl.h - how the ledger keeps what is alive; for formats/ledger*.c only.
+ *
+ *     memory (physical)         region (addresses)        piece                    tensor
+ *     cuMemAlloc, cuMemCreate   the allocation itself,    bytes of one region      own: bytes outside every region
+ *     size, used, references    or one cuMemMap           that one tensor fills    inside: sum of its pieces
+ *     ┌────────┐                ┌────────┐                ┌───────┐                ┌────────┐
+ *     │ memory │───regions─────>│ region │───pieces──────>│ piece │<───pieces──────│ tensor │
+ *     └────────┘                └────────┘                └───────┘                └────────┘
+ *
+ * A block of an expandable segment spans many mappings, so a tensor may have many pieces; the first lies in itself.
+ * Memory holds its size while it has a reference or a mapping. Its residual is size - used: tensors never take more
+ * than there is. A tensor that is not wholly inside regions is "loose"; a region that appears looks for those.
+ */
+#ifndef FORMATS_LEDGER_IMPL_H
+#define FORMATS_LEDGER_IMPL_H
+
+#include "addrmap.h"
+#include "memtrace/ledger.h"
+#include "pool.h"
+#include "rangetree.h"
+
+/* A size beyond any address space is nonsense: cut, so that sums stay far from the end of 64 bits. */
+#define LEDGER_SIZE_MAX (1ull << 48)
+
+/* So many frees can still be undone by a DRIVER_KEEP. A failed call reports at once, per thread: dozens are plenty. */
+#define LEDGER_UNDO 64u
+
+struct region;
+struct tensor;
+
+struct memory {
+	struct mt_live live; /* DRIVER_ALLOC or VMM_CREATE */
+	uint64_t used;
+	uint64_t references, mappings;
+	int named;			/* VMM_CREATE: the handle still means this memory */
+	struct memory *prev, *next;	/* of the ledger */
+	struct region *regions;
+};
+
+struct region {
+	struct range range; /* first: the tree hands it back */
+	struct mt_live live; /* VMM_MAP; unused when memory is linear */
+	struct memory *memory; /* NULL: mapping of a handle that was never seen; it holds nothing */
+	struct region *prev, *next; /* of the memory, or of ledger->strays */
+	struct piece *pieces;
+};
+
+struct piece {
+	struct region *region; /* NULL: not in use */
+	struct tensor *tensor;
+	uint64_t bytes;
+	struct piece *region_prev, *region_next;
+	struct piece *tensor_prev, *tensor_next;
+};
+
+struct tensor {
+	struct mt_live live;
+	uint64_t own, inside;
+	struct piece *pieces;
+	struct piece first;
+	int is_loose;
+	struct range loose;
+	struct tensor *found; /* chain of one search */
+};
+
+struct ledger_device {
+	uint64_t held, tensors, holding, slack; /* holding: own + inside of all tensors */
+	uint64_t moved;			/* sum of all moves; equals held */
+	struct addrmap map;		/* tensors by address */
+	struct rangetree loose;		/* tensors; kept only once `indexed` */
+	int indexed;			/* a region has been seen: loose tensors must be found by address */
+	int anchored;			/* `ahead` is known */
+	uint64_t counted;		/* tensors that the allocator's total includes */
+	uint64_t ahead;			/* allocator's total minus counted */
+};
+
+struct undo {
+	uint64_t key;	       /* address or handle of the free; 0: empty */
+	uint64_t serial;       /* of the event: one unmap may leave several */
+	struct mt_live map;    /* kind 0: the event was no unmap */
+	struct mt_live memory; /* kind 0: unknown handle */
+	int gone;	       /* the memory went with it */
+};
+
+struct mt_ledger {
+	mt_ledger_move *move;
+	void *context;
+	struct ledger_device device[MT_LEDGER_DEVICES];
+	uint64_t pinned;
+	size_t count;
+	struct memory *memories;
+	struct region *strays;	   /* regions without memory */
+	struct addrmap handles;	   /* VMM memory by handle */
+	struct addrmap objects;	   /* by address alone: pinned and host memory, arrays, and what has no size */
+	struct rangetree regions;
+	struct region *last;	   /* newest hit in `regions` */
+	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
+	struct mt_live *died;	   /* of the newest event */
+	size_t died_count, died_max;
+	struct undo undo[LEDGER_UNDO];
+	uint64_t serial;	   /* of the newest event, from 1 */
+	uint32_t undo_next;
+};
+
+/* ledger.c */
+void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int slack, uint64_t bytes);
+int ledger_died_reserve(struct mt_ledger *ledger, size_t count);
+void ledger_died(struct mt_ledger *ledger, const struct mt_live *live);
+uint64_t ledger_end(uint64_t addr, uint64_t size);
+
+/* ledger_tensor.c */
+/* `restored`: out of a checkpoint, live->offset counts. */
+int ledger_tensor_alloc(struct mt_ledger *ledger, const struct mt_live *live, int restored, struct mt_live **born);
+int ledger_tensor_free(struct mt_ledger *ledger, uint32_t device, uint64_t addr); /* 1: unknown */
+void ledger_index_loose(struct mt_ledger *ledger, uint32_t device);
+int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end);
+void ledger_attract(struct mt_ledger *ledger, struct region *region); /* loose tensors enter a new region */
+void ledger_expel(struct mt_ledger *ledger, struct region *region);   /* its tensors are left without it */
+
+/* ledger_memory.c */
+int ledger_memory_on_device(const struct memory *memory);
+uint64_t ledger_memory_capacity(const struct memory *memory); /* bytes that it can hold */
+int ledger_memory_holds(const struct memory *memory);
+int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live); /* by something else that is known */
+int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);
+int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown);
+int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);
+int ledger_vmm_release(struct mt_ledger *ledger, uint64_t handle, int *unknown);
+int ledger_vmm_retain(struct mt_ledger *ledger, uint64_t addr, uint64_t handle, int *unknown);
+int ledger_vmm_map(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);
+int ledger_vmm_unmap(struct mt_ledger *ledger, uint64_t addr, uint64_t size, int *unknown);
+
+/* ledger_undo.c */
+struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key);
+int ledger_keep(struct mt_ledger *ledger, uint64_t key, struct mt_live **born, int *unknown);
+
+#endif

@@ -1,0 +1,350 @@
+#include "ledger_impl.h"
+
+#include "memtrace/error.h"
+
+static int is_host(const struct mt_live *live)
+{
+	return live->flags == MT_SPACE_PINNED || live->flags == MT_SPACE_HOST;
+}
+
+int ledger_memory_on_device(const struct memory *memory)
+{
+	return !is_host(&memory->live);
+}
+
+uint64_t ledger_memory_capacity(const struct memory *memory)
+{
+	return memory->live.flags == MT_SPACE_IMPORTED ? 0 : memory->live.size;
+}
+
+int ledger_memory_holds(const struct memory *memory)
+{
+	return memory->references || memory->mappings;
+}
+
+/* The memory begins (or ends) to hold its bytes; no tensor is in it. */
+static void account(struct mt_ledger *ledger, const struct memory *memory, int begins)
+{
+	uint64_t bytes = ledger_memory_capacity(memory);
+
+	if (!begins)
+		bytes = -bytes;
+	if (is_host(&memory->live)) {
+		ledger->pinned += bytes;
+		return;
+	}
+	ledger->device[memory->live.device].held += bytes;
+	ledger_move(ledger, memory->live.device, memory->live.tag, memory->live.tensors_seen, bytes);
+}
+
+/* Changes the counts and what follows from them; memory that nothing holds any more is gone afterwards. */
+static void recount(struct mt_ledger *ledger, struct memory *memory, uint64_t references, uint64_t mappings)
+{
+	int held = ledger_memory_holds(memory);
+
+	memory->references = references;
+	memory->mappings = mappings;
+	if (memory->live.kind == MT_VMM_CREATE)
+		memory->live.offset = references;
+	if (held != ledger_memory_holds(memory))
+		account(ledger, memory, !held);
+	if (ledger_memory_holds(memory))
+		return;
+	ledger_died(ledger, &memory->live);
+	if (memory->named)
+		addrmap_remove(&ledger->handles, memory->live.handle);
+	if (memory->prev)
+		memory->prev->next = memory->next;
+	else
+		ledger->memories = memory->next;
+	if (memory->next)
+		memory->next->prev = memory->prev;
+	ledger->count--;
+	pool_give(&ledger->memory_pool, memory);
+}
+
+/* Needs room in the pool. Holds nothing yet. */
+static struct memory *memory_add(struct mt_ledger *ledger, const struct mt_live *live)
+{
+	struct memory *memory = pool_take(&ledger->memory_pool);
+
+	*memory = (struct memory){ .live = *live, .next = ledger->memories };
+	if (memory->next)
+		memory->next->prev = memory;
+	ledger->memories = memory;
+	ledger->count++;
+	ledger_index_loose(ledger, live->device);
+	return memory;
+}
+
+/* Needs room in the pool, and an empty range. */
+static struct region *region_add(struct mt_ledger *ledger, struct memory *memory, uint64_t addr, uint64_t size,
+				 const struct mt_live *map)
+{
+	struct region *region = pool_take(&ledger->region_pool);
+	struct region **list = memory ? &memory->regions : &ledger->strays;
+
+	*region = (struct region){ .range = { .addr = addr, .end = ledger_end(addr, size) }, .memory = memory, .next = *list };
+	if (map) {
+		region->live = *map;
+		ledger->count++;
+	}
+	if (region->next)
+		region->next->prev = region;
+	*list = region;
+	rangetree_insert(&ledger->regions, &region->range);
+	if (memory)
+		recount(ledger, memory, memory->references, memory->mappings + 1);
+	ledger_attract(ledger, region);
+	return region;
+}
+
+static void region_drop(struct mt_ledger *ledger, struct region *region)
+{
+	struct memory *memory = region->memory;
+
+	ledger_expel(ledger, region);
+	if (region->live.kind) {
+		ledger_died(ledger, &region->live);
+		ledger->count--;
+	}
+	if (region->prev)
+		region->prev->next = region->next;
+	else
+		*(memory ? &memory->regions : &ledger->strays) = region->next;
+	if (region->next)
+		region->next->prev = region->prev;
+	rangetree_remove(&ledger->regions, &region->range);
+	ledger->last = NULL;
+	pool_give(&ledger->region_pool, region);
+	if (memory)
+		recount(ledger, memory, memory->references, memory->mappings - 1);
+}
+
+static struct region *region_in(const struct mt_ledger *ledger, uint64_t addr, uint64_t end)
+{
+	return addr < end ? (struct region *)rangetree_first(&ledger->regions, addr, end) : NULL;
+}
+
+/* Room for what dies when every region in the range (and an object at its start) goes, and for what takes its place. */
+static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end)
+{
+	const struct region *region;
+	uint64_t at = addr;
+	size_t count = 2;
+
+	while ((region = region_in(ledger, at, end))) {
+		count += 2;
+		at = region->range.end;
+	}
+	if (ledger_died_reserve(ledger, count) || pool_reserve(&ledger->memory_pool, 1) ||
+	    pool_reserve(&ledger->region_pool, 1) || addrmap_reserve(&ledger->objects) || addrmap_reserve(&ledger->handles))
+		return -MT_E_MEMORY;
+	ledger_index_loose(ledger, device);
+	return ledger_reserve_pieces(ledger, device, addr, end);
+}
+
+/* The lowest region in the range; with `exact` only if it begins at `addr`. */
+static struct region *rival(const struct mt_ledger *ledger, uint64_t addr, uint64_t end, int exact)
+{
+	struct region *region = region_in(ledger, addr, end);
+
+	return region && exact && region->range.addr != addr ? NULL : region;
+}
+
+/* Host memory and arrays are known by their address alone: no tensor of a device lies in them. */
+static int has_range(const struct mt_live *live)
+{
+	return live->kind == MT_VMM_MAP || (live->size && !is_host(live) && live->flags != MT_SPACE_ARRAY);
+}
+
+int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live)
+{
+	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
+
+	return addrmap_find(&ledger->objects, live->addr) || rival(ledger, live->addr, end, !has_range(live));
+}
+
+/* What the driver hands out now was free before: whatever is still known there was freed unseen. */
+static void drop_older(struct mt_ledger *ledger, const struct mt_live *live)
+{
+	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
+	struct memory *object = addrmap_remove(&ledger->objects, live->addr);
+	struct region *region;
+
+	if (object)
+		recount(ledger, object, 0, 0);
+	while ((region = rival(ledger, live->addr, end, !has_range(live))))
+		region_drop(ledger, region);
+}
+
+int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born)
+{
+	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
+	struct memory *memory;
+
+	if (!live->addr)
+		return 0;
+	if (reserve(ledger, live->device, live->addr, end))
+		return -MT_E_MEMORY;
+	drop_older(ledger, live);
+	memory = memory_add(ledger, live);
+	if (has_range(live)) {
+		region_add(ledger, memory, live->addr, live->size, NULL);
+	} else {
+		addrmap_put(&ledger->objects, live->addr, memory);
+		recount(ledger, memory, 1, 0);
+	}
+	*born = &memory->live;
+	return 0;
+}
+
+int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown)
+{
+	struct memory *object = addrmap_find(&ledger->objects, addr);
+	struct region *region = region_in(ledger, addr, ledger_end(addr, 1));
+	int is_linear = region && region->range.addr == addr && !region->live.kind;
+	struct undo *undo;
+
+	*unknown = !object && !is_linear;
+	if (*unknown)
+		return 0;
+	undo = ledger_undo_slot(ledger, addr);
+	undo->memory = object ? object->live : region->memory->live;
+	undo->gone = 1;
+	if (object) {
+		addrmap_remove(&ledger->objects, addr);
+		recount(ledger, object, 0, 0);
+	} else {
+		region_drop(ledger, region);
+	}
+	return 0;
+}
+
+/* The handle may be the name of older memory: that lost its last reference, seen or not, and lives by its mappings. */
+int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born)
+{
+	struct memory *memory, *older;
+
+	if (ledger_died_reserve(ledger, 1) || pool_reserve(&ledger->memory_pool, 1) || addrmap_reserve(&ledger->handles))
+		return -MT_E_MEMORY;
+	memory = memory_add(ledger, live);
+	memory->named = 1;
+	older = addrmap_put(&ledger->handles, live->handle, memory);
+	if (older) {
+		older->named = 0;
+		recount(ledger, older, 0, older->mappings);
+	}
+	if (live->offset)
+		recount(ledger, memory, live->offset, 0);
+	*born = &memory->live;
+	return 0;
+}
+
+int ledger_vmm_release(struct mt_ledger *ledger, uint64_t handle, int *unknown)
+{
+	struct memory *memory = addrmap_find(&ledger->handles, handle);
+	struct undo *undo;
+
+	*unknown = !memory || !memory->references;
+	if (*unknown)
+		return 0;
+	undo = ledger_undo_slot(ledger, handle);
+	undo->memory = memory->live;
+	undo->gone = memory->references == 1 && !memory->mappings;
+	recount(ledger, memory, memory->references - 1, memory->mappings);
+	return 0;
+}
+
+/* Memory that had lost its references gets a name again, maybe another one than before. */
+static int rename_memory(struct mt_ledger *ledger, struct memory *memory, uint64_t handle)
+{
+	struct memory *older;
+	struct region *region;
+
+	if (memory->named && (memory->live.handle == handle || memory->references))
+		return 0;
+	if (addrmap_reserve(&ledger->handles))
+		return -MT_E_MEMORY;
+	if (memory->named)
+		addrmap_remove(&ledger->handles, memory->live.handle);
+	older = addrmap_put(&ledger->handles, handle, memory);
+	memory->named = 1;
+	memory->live.handle = memory->live.addr = handle;
+	for (region = memory->regions; region; region = region->next)
+		region->live.handle = handle;
+	if (older) {
+		older->named = 0;
+		recount(ledger, older, 0, older->mappings);
+	}
+	return 0;
+}
+
+int ledger_vmm_retain(struct mt_ledger *ledger, uint64_t addr, uint64_t handle, int *unknown)
+{
+	struct region *region = region_in(ledger, addr, ledger_end(addr, 1));
+	struct memory *memory = region && region->live.kind ? region->memory : NULL;
+
+	if (!memory)
+		memory = addrmap_find(&ledger->handles, handle);
+	*unknown = !memory;
+	if (*unknown)
+		return 0;
+	if (rename_memory(ledger, memory, handle))
+		return -MT_E_MEMORY;
+	recount(ledger, memory, memory->references + 1, memory->mappings);
+	return 0;
+}
+
+int ledger_vmm_map(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born)
+{
+	struct memory *memory = addrmap_find(&ledger->handles, live->handle);
+	struct mt_live map = *live;
+	uint64_t end = ledger_end(live->addr, live->size);
+
+	if (!live->addr || !live->size)
+		return 0;
+	map.device = memory ? memory->live.device : 0;
+	if (reserve(ledger, map.device, live->addr, end))
+		return -MT_E_MEMORY;
+	/* An older mapping of the same memory that goes now must not take the memory along: count one more meanwhile. */
+	if (memory)
+		recount(ledger, memory, memory->references, memory->mappings + 1);
+	drop_older(ledger, live);
+	*born = &region_add(ledger, memory, live->addr, live->size, &map)->live;
+	if (memory)
+		recount(ledger, memory, memory->references, memory->mappings - 1);
+	return 0;
+}
+
+static void unmap_one(struct mt_ledger *ledger, struct region *region, uint64_t key)
+{
+	struct memory *memory = region->memory;
+	struct undo *undo = ledger_undo_slot(ledger, key);
+
+	undo->map = region->live;
+	if (memory) {
+		undo->memory = memory->live;
+		undo->gone = !memory->references && memory->mappings == 1;
+	}
+	region_drop(ledger, region);
+}
+
+/* The driver unmaps whole mappings only, so one that is touched is gone. Size 0: what begins at `addr`. */
+int ledger_vmm_unmap(struct mt_ledger *ledger, uint64_t addr, uint64_t size, int *unknown)
+{
+	uint64_t at = addr, end = ledger_end(addr, size ? size : 1);
+	struct region *region;
+
+	if (reserve(ledger, 0, addr, end))
+		return -MT_E_MEMORY;
+	*unknown = 1;
+	while ((region = region_in(ledger, at, end))) {
+		at = region->range.end;
+		if (!region->live.kind)
+			continue;
+		unmap_one(ledger, region, addr);
+		*unknown = 0;
+	}
+	return 0;
+}

@@ -1,0 +1,95 @@
+#include "ledger_impl.h"
+
+#include "memtrace/error.h"
+
+/* A fresh record of the newest event that frees driver memory; the oldest is forgotten. */
+struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key)
+{
+	struct undo *undo = &ledger->undo[ledger->undo_next++ % LEDGER_UNDO];
+
+	*undo = (struct undo){ .key = key, .serial = ledger->serial };
+	return undo;
+}
+
+/* The newest event that freed `key`; 0: not known any more. */
+static uint64_t newest(const struct mt_ledger *ledger, uint64_t key)
+{
+	uint64_t serial = 0;
+	uint32_t i;
+
+	for (i = 0; key && i < LEDGER_UNDO; i++)
+		if (ledger->undo[i].key == key && ledger->undo[i].serial > serial)
+			serial = ledger->undo[i].serial;
+	return serial;
+}
+
+static struct memory *same_memory(const struct mt_ledger *ledger, const struct mt_live *live)
+{
+	struct memory *memory = addrmap_find(&ledger->handles, live->handle);
+
+	return memory && memory->live.seq == live->seq ? memory : NULL;
+}
+
+/* Memory with a handle: gone and to be made again, or there and one reference short. */
+static int keep_reference(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
+{
+	struct mt_live live = undo->memory;
+	int is_there = same_memory(ledger, &live) != NULL;
+
+	if (is_there)
+		return ledger_vmm_retain(ledger, 0, live.handle, unknown);
+	*unknown = !undo->gone || addrmap_find(&ledger->handles, live.handle);
+	live.offset = 1;
+	return *unknown ? 0 : ledger_vmm_create(ledger, &live, born);
+}
+
+/* Memory that went with its last mapping is made again; it had no reference. */
+static int keep_mapping(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
+{
+	int is_there = same_memory(ledger, &undo->memory) != NULL;
+	int is_free = !addrmap_find(&ledger->handles, undo->map.handle);
+	struct mt_live *map = NULL;
+	int error = 0;
+
+	*unknown = ledger_is_taken(ledger, &undo->map) || (!is_there && !is_free) || (!is_there && !undo->gone && undo->memory.kind);
+	if (*unknown)
+		return 0;
+	if (!is_there && undo->gone)
+		error = ledger_vmm_create(ledger, &undo->memory, born);
+	if (!error)
+		error = ledger_vmm_map(ledger, &undo->map, &map);
+	if (!*born)
+		*born = map;
+	return error;
+}
+
+/* Where something newer is, the free did happen, whatever its result says. */
+static int keep(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
+{
+	if (undo->map.kind)
+		return keep_mapping(ledger, undo, born, unknown);
+	if (undo->memory.kind == MT_VMM_CREATE)
+		return keep_reference(ledger, undo, born, unknown);
+	*unknown = ledger_is_taken(ledger, &undo->memory);
+	return *unknown ? 0 : ledger_driver_alloc(ledger, &undo->memory, born);
+}
+
+/* Newest first: what went last comes back first, memory before its other mappings. */
+int ledger_keep(struct mt_ledger *ledger, uint64_t key, struct mt_live **born, int *unknown)
+{
+	uint64_t serial = newest(ledger, key);
+	struct undo *undo;
+	uint32_t i;
+	int error = 0;
+
+	*unknown = !serial;
+	for (i = 1; serial && !error && i <= LEDGER_UNDO; i++) {
+		undo = &ledger->undo[(ledger->undo_next - i) % LEDGER_UNDO];
+		if (undo->serial != serial)
+			continue;
+		error = keep(ledger, undo, born, unknown);
+		if (!error)
+			*undo = (struct undo){ 0 };
+	}
+	return error;
+}

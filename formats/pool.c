@@ -1,0 +1,67 @@
+#include "pool.h"
+
+#include <stdlib.h>
+#include "memtrace/error.h"
+
+#define POOL_SLAB_BYTES (64u << 10)
+
+struct pool_item {
+	struct pool_item *next;
+};
+
+void pool_init(struct pool *pool, size_t item_bytes)
+{
+	*pool = (struct pool){ .item_bytes = (item_bytes + 15) & ~(size_t)15 };
+}
+
+void pool_release(struct pool *pool)
+{
+	struct pool_item *slab = pool->slabs, *next;
+
+	for (; slab; slab = next) {
+		next = slab->next;
+		free(slab);
+	}
+	pool_init(pool, pool->item_bytes);
+}
+
+static int pool_grow(struct pool *pool)
+{
+	size_t header = 16, count = (POOL_SLAB_BYTES - header) / pool->item_bytes;
+	struct pool_item *slab = malloc(header + count * pool->item_bytes);
+	char *items = (char *)slab + header;
+
+	if (!slab)
+		return -MT_E_MEMORY;
+	slab->next = pool->slabs;
+	pool->slabs = slab;
+	while (count)
+		pool_give(pool, items + --count * pool->item_bytes);
+	return 0;
+}
+
+int pool_reserve(struct pool *pool, size_t count)
+{
+	while (pool->available < count)
+		if (pool_grow(pool))
+			return -MT_E_MEMORY;
+	return 0;
+}
+
+void *pool_take(struct pool *pool)
+{
+	struct pool_item *item = pool->items;
+
+	pool->items = item->next;
+	pool->available--;
+	return item;
+}
+
+void pool_give(struct pool *pool, void *item)
+{
+	struct pool_item *head = item;
+
+	head->next = pool->items;
+	pool->items = head;
+	pool->available++;
+}

@@ -1,0 +1,42 @@
+/*
+ * rangetree.h - address ranges in order, embedded in the things that have them: no memory of its own, O(log n).
+ *
+ * A treap. Each node knows the largest end below it, so that subtrees which end before a query are left out:
+ *
+ *                 [40,60) max 90
+ *                ╱              ╲
+ *        [10,30) max 35      [70,90) max 90        who overlaps [32,45)?  [25,35), [40,60)
+ *              ╲
+ *           [25,35) max 35
+ *
+ * Start addresses are unique in a tree; ranges may overlap.
+ */
+#ifndef FORMATS_RANGETREE_H
+#define FORMATS_RANGETREE_H
+
+#include <stdint.h>
+
+struct range {
+	uint64_t addr, end; /* [addr, end); set before rangetree_insert */
+	uint64_t max_end;
+	struct range *left, *right;
+	uint32_t priority;
+};
+
+/* All zero is an empty tree. */
+struct rangetree {
+	struct range *root;
+	uint32_t random;
+};
+
+void rangetree_insert(struct rangetree *tree, struct range *range);
+void rangetree_remove(struct rangetree *tree, struct range *range);
+
+/* The lowest range that overlaps [addr, end), or NULL. */
+struct range *rangetree_first(const struct rangetree *tree, uint64_t addr, uint64_t end);
+
+/* Calls `visit` for every range that overlaps [addr, end), lowest first. It must not change the tree. */
+void rangetree_each(const struct rangetree *tree, uint64_t addr, uint64_t end,
+		    void (*visit)(void *context, struct range *range), void *context);
+
+#endif
