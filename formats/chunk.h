@@ -1,0 +1,66 @@
+/*
+ * chunk.h - chunks as Zstandard frames in a file: pack a payload into a frame, find frames, unpack them. The only
+ * file that knows the compressor is chunk.c.
+ */
+#ifndef FORMATS_CHUNK_H
+#define FORMATS_CHUNK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "buffer.h"
+#include "varint.h"
+
+#define MT_TRACE_VERSION 1u
+#define MT_TRACE_MAGIC "MEMTRACE" /* 8 bytes, without the NUL */
+#define MT_TRACE_MAGIC_SIZE 8u
+#define MT_RECOGNITION_MAX 4096u /* bytes of content of the recognition frame */
+#define MT_CHUNKS_MAX (1u << 22) /* in one file */
+
+/* Skippable frames: a magic number, the size of the content (u32 both), the content. */
+#define MT_SKIPPABLE_HEADER 8u
+#define MT_SKIPPABLE_RECOGNITION 0x184D2A5Au
+#define MT_SKIPPABLE_INDEX 0x184D2A5Bu
+
+/* The first bytes of every trace. */
+void mt_recognition_put(struct mt_buffer *out);
+
+/* Reads them. *size: bytes of the whole frame. 0, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_TRUNCATED, -MT_E_SYSTEM. */
+int mt_recognition_read(int fd, uint64_t *size);
+
+struct mt_packer;
+
+/* `level`: of zstd. NULL: out of memory. */
+struct mt_packer *mt_packer_new(int level);
+void mt_packer_free(struct mt_packer *packer);
+
+/* Appends the payload to `out` as one frame. 0, -MT_E_MEMORY, -MT_E_LIMIT (the payload is too big). */
+int mt_packer_pack(struct mt_packer *packer, const struct mt_buffer *payload, struct mt_buffer *out);
+
+/* A frame in a file. */
+struct mt_zframe {
+	uint64_t offset, size;
+	uint32_t skippable; /* its magic number, 0: a chunk */
+};
+
+struct mt_unpacker;
+
+/* Reads from `fd`, which stays the caller's. Never reads behind `file_bytes`. NULL: out of memory. */
+struct mt_unpacker *mt_unpacker_new(int fd, uint64_t file_bytes);
+void mt_unpacker_free(struct mt_unpacker *unpacker);
+
+/*
+ * Finds out about the frame at `offset`. `hint`: how long it probably is, 0: no idea.
+ * 0, -MT_E_TRUNCATED, -MT_E_CORRUPT, -MT_E_LIMIT, -MT_E_MEMORY, -MT_E_SYSTEM.
+ */
+int mt_unpacker_find(struct mt_unpacker *unpacker, uint64_t offset, uint64_t hint, struct mt_zframe *frame);
+
+/*
+ * Unpacks the chunk that was found last; `payload` is valid until the next find.
+ * 0, -MT_E_CHECKSUM, -MT_E_CORRUPT, -MT_E_MEMORY.
+ */
+int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload);
+
+/* pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
+int mt_read_at(int fd, void *data, size_t size, uint64_t offset);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * chunk_list.h - where the chunks of a file are: from the index, or by walking over the frames.
+ */
+#ifndef FORMATS_CHUNK_LIST_H
+#define FORMATS_CHUNK_LIST_H
+
+#include <stdint.h>
+#include "chunk.h"
+#include "memtrace/reader.h"
+
+struct mt_chunk_list {
+	struct mt_chunk_info *info;
+	uint32_t count, capacity;
+	int indexed;	       /* taken from the index: nobody has looked at the chunks */
+	int error;	       /* why it ends where it ends: 0, the end of the file, or -MT_E_x */
+	uint64_t error_offset;
+};
+
+/* The file, as far as walking over it needs to know. */
+struct mt_chunk_source {
+	int fd;
+	uint64_t file_bytes;
+	struct mt_unpacker *unpacker;
+};
+
+void mt_chunk_list_release(struct mt_chunk_list *list);
+
+/* 0, -MT_E_LIMIT, -MT_E_MEMORY. */
+int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *info);
+
+/*
+ * Fills an empty list with the chunks from `first` on, by the index or else by scanning. What is wrong with the file
+ * is no error but the end of the list. 0, -MT_E_MEMORY, -MT_E_SYSTEM.
+ */
+int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first);
+
+/* Adds the chunks from `offset` on, by scanning: each is unpacked, so its checksum is known to be right. */
+int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * codec.h - events as columns and back (trace-v1.md, "EVENTS"): the payload of EVENTS and CHECKPOINT chunks.
+ *
+ * Both sides keep the same predictor: what the newest values were, so that a column holds small differences.
+ */
+#ifndef FORMATS_CODEC_H
+#define FORMATS_CODEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "buffer.h"
+#include "memtrace/defs.h"
+#include "memtrace/event.h"
+#include "memtrace/reader.h"
+#include "varint.h"
+
+/* Sections. X(NAME, number) */
+#define MT_SECTION_LIST(X) \
+	X(SUMMARY, 1)      \
+	X(KINDS, 2)        \
+	X(LAYOUT, 3)       \
+	X(COLUMN, 32) /* of field 0; field n: 32 + n */
+
+enum mt_section_number {
+#define MT_SECTION_ENUM(name, number) MT_SECTION_##name = (number),
+	MT_SECTION_LIST(MT_SECTION_ENUM)
+#undef MT_SECTION_ENUM
+};
+
+/* How a field becomes a varint; the names are those of MT_FIELD_LIST. */
+enum mt_encoding { MT_ENCODING_PLAIN, MT_ENCODING_STEP, MT_ENCODING_DELTA, MT_ENCODING_ADDR, MT_ENCODING_TOTAL };
+
+#define MT_ADDR_SHIFT 6		  /* ADDR: low bits that are folded away */
+#define MT_PREDICTOR_DEVICES 16u  /* TOTAL: devices that are told apart */
+
+struct mt_predictor {
+	uint64_t last[MT_FIELD_COUNT];
+	uint64_t total[MT_PREDICTOR_DEVICES];
+};
+
+/* What TOTAL is a difference to: the total of the event if nothing but this event happened to the device. */
+static inline uint64_t mt_predict_total(const struct mt_predictor *predictor, const struct mt_event *event)
+{
+	uint64_t total = predictor->total[event->device % MT_PREDICTOR_DEVICES];
+
+	if (event->kind == MT_TENSOR_ALLOC)
+		return total + event->size;
+	return event->kind == MT_TENSOR_FREE ? total - event->size : total;
+}
+
+struct mt_encoder {
+	struct mt_buffer kinds, column[MT_FIELD_COUNT];
+	struct mt_predictor predictor;
+	uint32_t room;		   /* events that fit before a column has to grow */
+	uint8_t used[MT_KIND_MAX + 1]; /* kinds that occur */
+	struct mt_chunk_info info; /* events, seq and time are kept here; live and phases are the caller's */
+};
+
+void mt_encoder_init(struct mt_encoder *encoder); /* before the first use */
+void mt_encoder_release(struct mt_encoder *encoder);
+void mt_encoder_clear(struct mt_encoder *encoder); /* for the next chunk */
+
+/* After 0 the next mt_encoder_add succeeds. -MT_E_LIMIT: no chunk may hold more; -MT_E_MEMORY. */
+int mt_encoder_room(struct mt_encoder *encoder);
+
+/*
+ * Appends one event of a known kind; fields its kind does not have are ignored. 0, or what mt_encoder_room returned:
+ * nothing was changed then.
+ */
+int mt_encoder_add(struct mt_encoder *encoder, const struct mt_event *event);
+
+/* Makes the payload of a chunk of `kind`. Out of memory shows in payload->error. */
+void mt_encoder_payload(const struct mt_encoder *encoder, enum mt_chunk_kind kind, struct mt_buffer *payload);
+
+struct mt_decoder {
+	enum mt_chunk_kind chunk;
+	struct mt_chunk_info info;		/* the SUMMARY; offset and size 0 */
+	const uint8_t *kinds;
+	const uint8_t *column[MT_FIELD_COUNT];	/* next value; NULL: no event has the field */
+	uint32_t fields[MT_KIND_MAX + 1];	/* LAYOUT: the fields this program knows */
+	uint64_t largest[MT_FIELD_COUNT];	/* values above are corrupt: ids that are not defined */
+	struct mt_predictor predictor;
+	uint32_t done;				/* events decoded so far */
+	uint64_t seq;				/* the newest */
+	uint64_t first_time, last_time;		/* smallest and largest so far */
+};
+
+/*
+ * Begins with the payload of an EVENTS or CHECKPOINT chunk; the cursor stands after the chunk kind. The payload must
+ * outlive the decoding. Ids are held against what `defs` has now, seq against `after_seq`, the newest event before.
+ * 0, -MT_E_CORRUPT, -MT_E_LIMIT.
+ */
+int mt_decoder_init(struct mt_decoder *decoder, enum mt_chunk_kind chunk, struct mt_cursor *payload,
+		    const struct mt_defs *defs, uint64_t after_seq);
+
+/*
+ * Decodes the next events, at most `most`, and leaves out unknown kinds: *count may be 0 before the end, which is
+ * reached when decoder->done == decoder->info.events. 0 or -MT_E_CORRUPT (and *count 0).
+ */
+int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t most, size_t *count);
+
+/* The SUMMARY alone. *info gets its figures, the rest is left as it is. 0, -MT_E_CORRUPT, -MT_E_LIMIT. */
+int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info);
+
+#endif

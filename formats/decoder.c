@@ -1,0 +1,365 @@
+/*
+ * decoder.c - columns into events.
+ *
+ * mt_decoder_init counts: each column must hold exactly as many varint ends as there are events with the field. After
+ * that a column can be read without looking at bounds: whatever the bytes are, the n-th value never begins behind
+ * the n-th end (mt_varint_take stops at an end, or earlier).
+ */
+#include <string.h>
+#include "codec.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "payload.h"
+
+/* Columns are filled by field number: the struct must have them in that order. */
+#define FIELD_IN_PLACE(name, number, encoding, meaning) \
+	_Static_assert(offsetof(struct mt_event, name) == (number) * sizeof(uint64_t), #name " is not in order");
+MT_FIELD_LIST(FIELD_IN_PLACE)
+#undef FIELD_IN_PLACE
+
+static const enum mt_encoding encodings[MT_FIELD_COUNT] = {
+#define ENCODING_ROW(name, number, encoding, meaning) [number] = MT_ENCODING_##encoding,
+	MT_FIELD_LIST(ENCODING_ROW)
+#undef ENCODING_ROW
+};
+
+int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info)
+{
+	uint64_t events = mt_cursor_varint(content);
+
+	info->first_seq = mt_cursor_varint(content);
+	info->last_seq = mt_cursor_varint(content);
+	info->first_time = mt_cursor_varint(content);
+	info->last_time = mt_cursor_varint(content);
+	info->live_start = mt_cursor_varint(content);
+	info->live_max = mt_cursor_varint(content);
+	info->phases = mt_cursor_u32(content);
+	if (content->error)
+		return content->error;
+	if (events > MT_CHUNK_EVENTS_MAX)
+		return -MT_E_LIMIT;
+	info->events = (uint32_t)events;
+	return 0;
+}
+
+/* The sections of a chunk by number; what is missing has length 0. */
+struct sections {
+	struct mt_cursor summary, kinds, layout, column[MT_FIELD_COUNT];
+};
+
+static int find_sections(struct mt_cursor *payload, struct sections *found)
+{
+	struct mt_section section = { 0 };
+	int got;
+
+	memset(found, 0, sizeof(*found));
+	while ((got = mt_section_next(payload, &section)) > 0) {
+		if (section.number == MT_SECTION_SUMMARY)
+			found->summary = section.content;
+		else if (section.number == MT_SECTION_KINDS)
+			found->kinds = section.content;
+		else if (section.number == MT_SECTION_LAYOUT)
+			found->layout = section.content;
+		else if (section.number - MT_SECTION_COLUMN < MT_FIELD_COUNT)
+			found->column[section.number - MT_SECTION_COLUMN] = section.content;
+	}
+	return got;
+}
+
+/* Fills decoder->fields; `listed` gets 1 for each kind that has an entry. */
+static int read_layout(struct mt_decoder *decoder, struct mt_cursor *layout, uint8_t *listed)
+{
+	uint64_t kind, mask, above = 0;
+
+	while (!layout->error && mt_cursor_left(layout)) {
+		kind = mt_cursor_varint(layout);
+		mask = mt_cursor_varint(layout);
+		if (layout->error || kind > MT_KIND_MAX || kind < above || (mask & MT_F_COMMON) != MT_F_COMMON)
+			return -MT_E_CORRUPT;
+		decoder->fields[kind] = (uint32_t)mask & ((1u << MT_FIELD_COUNT) - 1);
+		listed[kind] = 1;
+		above = kind + 1;
+	}
+	return layout->error;
+}
+
+/* How many varints end in these bytes. */
+static uint64_t count_ends(const struct mt_cursor *column)
+{
+	const uint8_t *at;
+	uint64_t ends = 0;
+
+	for (at = column->at; at < column->end; at++)
+		ends += *at < 0x80;
+	return ends;
+}
+
+/* Holds the columns against the kinds: see the top of this file. */
+static int check_columns(struct mt_decoder *decoder, const struct sections *found, const uint8_t *listed)
+{
+	uint32_t number[MT_KIND_MAX + 1] = { 0 };
+	uint64_t wanted;
+	uint32_t i, kind, field;
+
+	for (i = 0; i < decoder->info.events; i++)
+		number[decoder->kinds[i]]++;
+	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
+		if (number[kind] && !listed[kind])
+			return -MT_E_CORRUPT;
+		if (number[kind] && mt_kind_fields(kind) && (kind == MT_LIVE) != (decoder->chunk == MT_CHUNK_CHECKPOINT))
+			return -MT_E_CORRUPT;
+	}
+	for (field = 0; field < MT_FIELD_COUNT; field++) {
+		const struct mt_cursor *column = &found->column[field];
+
+		wanted = 0;
+		for (kind = 0; kind <= MT_KIND_MAX; kind++)
+			wanted += decoder->fields[kind] & 1u << field ? number[kind] : 0;
+		if (count_ends(column) != wanted || (wanted && column->end[-1] >= 0x80) ||
+		    (!wanted && mt_cursor_left(column)))
+			return -MT_E_CORRUPT;
+		decoder->column[field] = wanted ? column->at : NULL;
+	}
+	return 0;
+}
+
+static void set_largest(struct mt_decoder *decoder, const struct mt_defs *defs)
+{
+	memset(decoder->largest, 0xff, sizeof(decoder->largest));
+	decoder->largest[MT_FIELD_thread] = mt_defs_count(defs, MT_DEF_THREAD);
+	decoder->largest[MT_FIELD_stack] = mt_defs_count(defs, MT_DEF_NODE);
+	decoder->largest[MT_FIELD_device] = mt_defs_count(defs, MT_DEF_DEVICE);
+	decoder->largest[MT_FIELD_name] = mt_defs_count(defs, MT_DEF_STRING);
+}
+
+int mt_decoder_init(struct mt_decoder *decoder, enum mt_chunk_kind chunk, struct mt_cursor *payload,
+		    const struct mt_defs *defs, uint64_t after_seq)
+{
+	uint8_t listed[MT_KIND_MAX + 1] = { 0 };
+	struct sections found;
+	int error;
+
+	memset(decoder, 0, sizeof(*decoder));
+	decoder->chunk = chunk;
+	decoder->seq = after_seq;
+	decoder->first_time = UINT64_MAX;
+	set_largest(decoder, defs);
+	error = find_sections(payload, &found);
+	if (!error)
+		error = mt_summary_read(&found.summary, &decoder->info);
+	if (!error && mt_cursor_left(&found.kinds) != decoder->info.events)
+		error = -MT_E_CORRUPT;
+	if (error)
+		return error;
+	decoder->kinds = found.kinds.at;
+	error = read_layout(decoder, &found.layout, listed);
+	return error ? error : check_columns(decoder, &found, listed);
+}
+
+/* One batch of one column: where the values go and which events have one. */
+struct batch {
+	struct mt_decoder *decoder;
+	struct mt_event *events;
+	const uint8_t *kinds;
+	size_t count;
+	unsigned field;
+	int bad;
+};
+
+static inline int has_field(const struct batch *batch, size_t i)
+{
+	return (batch->decoder->fields[batch->kinds[i]] >> batch->field) & 1;
+}
+
+static inline uint64_t *value_of(const struct batch *batch, size_t i)
+{
+	return (uint64_t *)(void *)&batch->events[i] + batch->field;
+}
+
+static const uint8_t *decode_plain(struct batch *batch, const uint8_t *at)
+{
+	uint64_t largest = batch->decoder->largest[batch->field];
+	uint64_t value;
+	size_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (!has_field(batch, i))
+			continue;
+		value = mt_varint_take(&at, &batch->bad);
+		batch->bad |= value > largest;
+		*value_of(batch, i) = value;
+	}
+	return at;
+}
+
+static const uint8_t *decode_step(struct batch *batch, const uint8_t *at)
+{
+	uint64_t last = batch->decoder->predictor.last[batch->field];
+	size_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (!has_field(batch, i))
+			continue;
+		last += mt_varint_take(&at, &batch->bad) + 1;
+		*value_of(batch, i) = last;
+	}
+	batch->decoder->predictor.last[batch->field] = last;
+	return at;
+}
+
+static const uint8_t *decode_delta(struct batch *batch, const uint8_t *at)
+{
+	uint64_t last = batch->decoder->predictor.last[batch->field];
+	size_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (!has_field(batch, i))
+			continue;
+		last += mt_unzigzag(mt_varint_take(&at, &batch->bad));
+		*value_of(batch, i) = last;
+	}
+	batch->decoder->predictor.last[batch->field] = last;
+	return at;
+}
+
+static inline uint64_t take_addr(const uint8_t **at, int *bad)
+{
+	uint8_t first = *(*at)++;
+	uint64_t number = (first >> 1) & 63, rest;
+
+	if (first >= 0x80) {
+		rest = mt_varint_take(at, bad);
+		*bad |= rest >> 58 != 0;
+		number |= rest << 6;
+	}
+	number = mt_unzigzag(number);
+	return first & 1 ? number << MT_ADDR_SHIFT : number;
+}
+
+static const uint8_t *decode_addr(struct batch *batch, const uint8_t *at)
+{
+	uint64_t last = batch->decoder->predictor.last[batch->field];
+	size_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (!has_field(batch, i))
+			continue;
+		last += take_addr(&at, &batch->bad);
+		*value_of(batch, i) = last;
+	}
+	batch->decoder->predictor.last[batch->field] = last;
+	return at;
+}
+
+static const uint8_t *decode_total(struct batch *batch, const uint8_t *at)
+{
+	struct mt_predictor *predictor = &batch->decoder->predictor;
+	struct mt_event *event;
+	size_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (!has_field(batch, i))
+			continue;
+		event = &batch->events[i];
+		event->total = mt_predict_total(predictor, event) + mt_unzigzag(mt_varint_take(&at, &batch->bad));
+		predictor->total[event->device % MT_PREDICTOR_DEVICES] = event->total;
+	}
+	return at;
+}
+
+/* Fields in ascending order: TOTAL needs device and size, which have smaller numbers. */
+static void decode_columns(struct batch *batch)
+{
+	struct mt_decoder *decoder = batch->decoder;
+	const uint8_t **column;
+
+	for (batch->field = 0; batch->field < MT_FIELD_COUNT; batch->field++) {
+		column = &decoder->column[batch->field];
+		if (!*column)
+			continue;
+		switch (encodings[batch->field]) {
+		case MT_ENCODING_PLAIN:
+			*column = decode_plain(batch, *column);
+			break;
+		case MT_ENCODING_STEP:
+			*column = decode_step(batch, *column);
+			break;
+		case MT_ENCODING_DELTA:
+			*column = decode_delta(batch, *column);
+			break;
+		case MT_ENCODING_ADDR:
+			*column = decode_addr(batch, *column);
+			break;
+		case MT_ENCODING_TOTAL:
+			*column = decode_total(batch, *column);
+			break;
+		}
+	}
+}
+
+/* What only whole events show: order, times, and the string ids that hide in `value`. */
+static int check_events(struct mt_decoder *decoder, const struct batch *batch)
+{
+	const struct mt_event *event, *end = batch->events + batch->count;
+	int bad = 0;
+
+	for (event = batch->events; event < end; event++) {
+		bad |= event->seq <= decoder->seq;
+		decoder->seq = event->seq;
+		if (event->time < decoder->first_time)
+			decoder->first_time = event->time;
+		if (event->time > decoder->last_time)
+			decoder->last_time = event->time;
+		if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+			bad |= event->value > decoder->largest[MT_FIELD_name];
+	}
+	if (!decoder->done)
+		bad |= batch->events[0].seq != decoder->info.first_seq;
+	return bad;
+}
+
+static int summary_agrees(const struct mt_decoder *decoder)
+{
+	return decoder->seq == decoder->info.last_seq && decoder->first_time == decoder->info.first_time &&
+	       decoder->last_time == decoder->info.last_time;
+}
+
+/* Moves the events of known kinds together and says how many they are. */
+static size_t leave_out_unknown(struct mt_event *events, size_t count)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < count; i++) {
+		if (!mt_kind_fields(events[i].kind))
+			continue;
+		if (kept != i)
+			events[kept] = events[i];
+		kept++;
+	}
+	return kept;
+}
+
+int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t most, size_t *count)
+{
+	struct batch batch = { decoder, events, decoder->kinds + decoder->done, decoder->info.events - decoder->done, 0, 0 };
+	size_t i;
+
+	*count = 0;
+	if (batch.count > most)
+		batch.count = most;
+	if (!batch.count)
+		return 0;
+	memset(events, 0, batch.count * sizeof(*events));
+	for (i = 0; i < batch.count; i++)
+		events[i].kind = batch.kinds[i];
+	decode_columns(&batch);
+	if (decoder->chunk == MT_CHUNK_EVENTS)
+		batch.bad |= check_events(decoder, &batch);
+	decoder->done += (uint32_t)batch.count;
+	if (decoder->chunk == MT_CHUNK_EVENTS && decoder->done == decoder->info.events)
+		batch.bad |= !summary_agrees(decoder);
+	if (batch.bad)
+		return -MT_E_CORRUPT;
+	*count = leave_out_unknown(events, batch.count);
+	return 0;
+}

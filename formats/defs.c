@@ -1,0 +1,432 @@
+/*
+ * defs.c - definitions by id, and interning.
+ *
+ * Each kind has a table (id -> definition) and, once somebody interns, an open-addressing hash index of ids beside it.
+ * Definitions are compared by their key: the numbers that make two of them equal.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "defs.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "table.h"
+
+#define TEXT_BLOCK (64u << 10) /* bytes; longer texts get a block of their own */
+
+struct text_block {
+	struct text_block *next;
+	char text[];
+};
+
+struct store {
+	struct mt_table table;
+	uint32_t *slot; /* ids, 0: empty */
+	uint64_t slots; /* power of two, or 0 */
+	uint32_t indexed; /* ids 1..indexed are in the slots */
+};
+
+struct mt_defs {
+	struct store of[MT_DEF_END];
+	struct text_block *blocks;
+	size_t block_left; /* bytes at the end of the newest block */
+	uint64_t text_bytes;
+};
+
+/* A node knows its depth, so that the limit costs nothing to check. */
+struct node_entry {
+	struct mt_node node;
+	uint32_t depth;
+};
+
+/* What makes two definitions of a kind equal. */
+struct key {
+	uint64_t word[5 + MT_BUILD_ID_MAX / 8];
+	unsigned words;
+	struct mt_text text;
+};
+
+static const struct {
+	size_t entry_size;
+	uint32_t most;
+} kinds[MT_DEF_END] = {
+	[MT_DEF_STRING] = { sizeof(struct mt_text), MT_DEFS_MAX },
+	[MT_DEF_MODULE] = { sizeof(struct mt_module), MT_DEFS_FEW_MAX },
+	[MT_DEF_FRAME] = { sizeof(struct mt_frame), MT_DEFS_MAX },
+	[MT_DEF_NODE] = { sizeof(struct node_entry), MT_DEFS_MAX },
+	[MT_DEF_THREAD] = { sizeof(struct mt_thread), MT_DEFS_FEW_MAX },
+	[MT_DEF_DEVICE] = { sizeof(struct mt_device), MT_DEFS_FEW_MAX },
+};
+
+struct mt_defs *mt_defs_new(void)
+{
+	struct mt_defs *defs = calloc(1, sizeof(*defs));
+	int kind;
+
+	if (!defs)
+		return NULL;
+	for (kind = 1; kind < MT_DEF_END; kind++)
+		mt_table_init(&defs->of[kind].table, kinds[kind].entry_size);
+	return defs;
+}
+
+void mt_defs_free(struct mt_defs *defs)
+{
+	struct text_block *block, *next;
+	int kind;
+
+	if (!defs)
+		return;
+	for (kind = 1; kind < MT_DEF_END; kind++) {
+		mt_table_release(&defs->of[kind].table);
+		free(defs->of[kind].slot);
+	}
+	for (block = defs->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	free(defs);
+}
+
+uint32_t mt_defs_count(const struct mt_defs *defs, enum mt_def kind)
+{
+	return kind > 0 && kind < MT_DEF_END ? defs->of[kind].table.count : 0;
+}
+
+const char *mt_defs_string(const struct mt_defs *defs, uint32_t id)
+{
+	const struct mt_text *text = mt_table_at(&defs->of[MT_DEF_STRING].table, id);
+
+	return text ? text->text : "";
+}
+
+size_t mt_defs_string_size(const struct mt_defs *defs, uint32_t id)
+{
+	const struct mt_text *text = mt_table_at(&defs->of[MT_DEF_STRING].table, id);
+
+	return text ? text->size : 0;
+}
+
+const struct mt_module *mt_defs_module(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_MODULE].table, id);
+}
+
+const struct mt_frame *mt_defs_frame(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_FRAME].table, id);
+}
+
+const struct mt_node *mt_defs_node(const struct mt_defs *defs, uint32_t id)
+{
+	const struct node_entry *entry = mt_table_at(&defs->of[MT_DEF_NODE].table, id);
+
+	return entry ? &entry->node : NULL;
+}
+
+const struct mt_thread *mt_defs_thread(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_THREAD].table, id);
+}
+
+const struct mt_device *mt_defs_device(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_DEVICE].table, id);
+}
+
+/* A copy that lives as long as `defs` and ends in NUL; NULL: out of memory. */
+static const char *keep_text(struct mt_defs *defs, const char *text, size_t size)
+{
+	size_t block_bytes = size + 1 > TEXT_BLOCK / 4 ? size + 1 : TEXT_BLOCK;
+	struct text_block *block = defs->blocks;
+	char *copy;
+
+	if (defs->block_left < size + 1) {
+		block = malloc(sizeof(*block) + block_bytes);
+		if (!block)
+			return NULL;
+		block->next = defs->blocks;
+		defs->blocks = block;
+		defs->block_left = block_bytes;
+		copy = block->text;
+	} else {
+		copy = block->text + TEXT_BLOCK - defs->block_left;
+	}
+	defs->block_left -= size + 1;
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	return copy;
+}
+
+static int append_string(struct mt_defs *defs, const struct mt_text *string, struct mt_text *entry)
+{
+	if (string->size > MT_STRING_MAX || defs->text_bytes + string->size > MT_TEXT_BYTES_MAX)
+		return -MT_E_LIMIT;
+	entry->text = keep_text(defs, string->text, string->size);
+	if (!entry->text)
+		return -MT_E_MEMORY;
+	entry->size = string->size;
+	defs->text_bytes += string->size;
+	return 0;
+}
+
+static int append_node(struct mt_defs *defs, const struct mt_node *node, struct node_entry *entry)
+{
+	const struct node_entry *parent = mt_table_at(&defs->of[MT_DEF_NODE].table, node->parent);
+	uint32_t depth = parent ? parent->depth + 1 : 1;
+
+	if (depth > MT_STACK_DEPTH_MAX)
+		return -MT_E_LIMIT;
+	entry->node = *node;
+	entry->depth = depth;
+	return 0;
+}
+
+static int defined(const struct mt_defs *defs, enum mt_def kind, uint32_t id)
+{
+	return id <= defs->of[kind].table.count;
+}
+
+/* Are all ids inside the definition defined, or 0? */
+static int names_defined(const struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
+{
+	const struct mt_frame *frame = &definition->frame;
+
+	switch (kind) {
+	case MT_DEF_STRING:
+		break;
+	case MT_DEF_MODULE:
+		return defined(defs, MT_DEF_STRING, definition->module.path);
+	case MT_DEF_FRAME:
+		return defined(defs, MT_DEF_STRING, frame->function) && defined(defs, MT_DEF_STRING, frame->file) &&
+		       defined(defs, MT_DEF_MODULE, frame->module);
+	case MT_DEF_NODE:
+		return defined(defs, MT_DEF_NODE, definition->node.parent) &&
+		       defined(defs, MT_DEF_FRAME, definition->node.frame);
+	case MT_DEF_THREAD:
+		return defined(defs, MT_DEF_STRING, definition->thread.name);
+	case MT_DEF_DEVICE:
+		return defined(defs, MT_DEF_STRING, definition->device.name) &&
+		       defined(defs, MT_DEF_STRING, definition->device.uuid);
+	}
+	return 1;
+}
+
+int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
+{
+	struct mt_table *table = &defs->of[kind].table;
+	void *entry;
+	int error = 0;
+
+	if (!names_defined(defs, kind, definition))
+		return -MT_E_CORRUPT;
+	if (kind == MT_DEF_MODULE && definition->module.build_id_size > MT_BUILD_ID_MAX)
+		return -MT_E_LIMIT;
+	if (table->count >= kinds[kind].most)
+		return -MT_E_LIMIT;
+	entry = mt_table_next(table);
+	if (!entry)
+		return -MT_E_MEMORY;
+	if (kind == MT_DEF_STRING)
+		error = append_string(defs, &definition->string, entry);
+	else if (kind == MT_DEF_NODE)
+		error = append_node(defs, &definition->node, entry);
+	else
+		memcpy(entry, definition, kinds[kind].entry_size);
+	if (!error)
+		table->count++;
+	return error;
+}
+
+static void key_add(struct key *key, uint64_t word)
+{
+	key->word[key->words++] = word;
+}
+
+static void module_key(struct key *key, const struct mt_module *module)
+{
+	uint8_t build_id[MT_BUILD_ID_MAX] = { 0 };
+	size_t i;
+
+	memcpy(build_id, module->build_id, module->build_id_size);
+	for (i = 0; i < sizeof(build_id); i += 8)
+		key_add(key, mt_load_u64(build_id + i));
+	key_add(key, module->path);
+	key_add(key, module->build_id_size);
+	key_add(key, module->start);
+	key_add(key, module->end);
+	key_add(key, module->bias);
+}
+
+static void frame_key(struct key *key, const struct mt_frame *frame)
+{
+	key_add(key, frame->kind);
+	key_add(key, frame->function);
+	key_add(key, frame->file);
+	key_add(key, (uint64_t)frame->line << 32 | frame->module);
+	key_add(key, frame->offset);
+}
+
+/* `entry`: the struct of the kind. */
+static void make_key(struct key *key, enum mt_def kind, const void *entry)
+{
+	const struct mt_node *node = entry;
+	const struct mt_thread *thread = entry;
+	const struct mt_device *device = entry;
+
+	key->words = 0;
+	key->text = (struct mt_text){ NULL, 0 };
+	switch (kind) {
+	case MT_DEF_STRING:
+		key->text = *(const struct mt_text *)entry;
+		break;
+	case MT_DEF_MODULE:
+		module_key(key, entry);
+		break;
+	case MT_DEF_FRAME:
+		frame_key(key, entry);
+		break;
+	case MT_DEF_NODE:
+		key_add(key, (uint64_t)node->parent << 32 | node->frame);
+		break;
+	case MT_DEF_THREAD:
+		key_add(key, (uint64_t)thread->tid << 32 | thread->name);
+		break;
+	case MT_DEF_DEVICE:
+		key_add(key, (uint64_t)device->kind << 32 | device->index);
+		break;
+	}
+}
+
+static int keys_equal(const struct key *a, const struct key *b)
+{
+	return a->words == b->words && a->text.size == b->text.size &&
+	       !memcmp(a->word, b->word, a->words * sizeof(a->word[0])) &&
+	       (!a->text.size || !memcmp(a->text.text, b->text.text, a->text.size));
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t hash_key(const struct key *key)
+{
+	uint64_t hash = key->text.size, word;
+	size_t at, size;
+	unsigned i;
+
+	for (i = 0; i < key->words; i++)
+		hash = mix(hash, key->word[i]);
+	for (at = 0; at < key->text.size; at += size) {
+		size = key->text.size - at < 8 ? key->text.size - at : 8;
+		word = 0;
+		memcpy(&word, key->text.text + at, size);
+		hash = mix(hash, word);
+	}
+	return mix(hash, 0);
+}
+
+/* The slot that holds the id of the equal definition, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct store *store, enum mt_def kind, const struct key *key)
+{
+	uint64_t at = hash_key(key) & (store->slots - 1);
+	struct key other;
+
+	for (; store->slot[at]; at = (at + 1) & (store->slots - 1)) {
+		make_key(&other, kind, mt_table_at(&store->table, store->slot[at]));
+		if (keys_equal(key, &other))
+			break;
+	}
+	return &store->slot[at];
+}
+
+/* Has every definition in the index, with room for one more. 0 or -MT_E_MEMORY. */
+static int index_all(struct store *store, enum mt_def kind)
+{
+	uint64_t slots = store->slots ? store->slots : 64;
+	uint32_t *slot, *old = store->slot;
+	struct key key;
+
+	while (slots / 2 <= store->table.count)
+		slots *= 2;
+	if (slots != store->slots) {
+		slot = calloc(slots, sizeof(*slot));
+		if (!slot)
+			return -MT_E_MEMORY;
+		free(old);
+		store->slot = slot;
+		store->slots = slots;
+		store->indexed = 0;
+	}
+	while (store->indexed < store->table.count) {
+		make_key(&key, kind, mt_table_at(&store->table, ++store->indexed));
+		slot = find_slot(store, kind, &key);
+		if (!*slot) /* of equal definitions the first counts */
+			*slot = store->indexed;
+	}
+	return 0;
+}
+
+/* `definition` is read as far as the kind's struct goes. */
+static uint32_t intern(struct mt_defs *defs, enum mt_def kind, const void *definition)
+{
+	struct store *store = &defs->of[kind];
+	struct key key;
+	uint32_t *slot;
+
+	make_key(&key, kind, definition);
+	if (index_all(store, kind))
+		return 0;
+	slot = find_slot(store, kind, &key);
+	if (*slot)
+		return *slot;
+	if (mt_defs_append(defs, kind, definition))
+		return 0;
+	store->indexed = *slot = store->table.count;
+	return *slot;
+}
+
+uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size)
+{
+	union mt_definition definition = { .string = { text, size > MT_STRING_MAX ? MT_STRING_MAX : (uint32_t)size } };
+
+	return intern(defs, MT_DEF_STRING, &definition);
+}
+
+uint32_t mt_defs_add_module(struct mt_defs *defs, const struct mt_module *module)
+{
+	union mt_definition definition = { .module = *module };
+
+	if (module->build_id_size > MT_BUILD_ID_MAX)
+		return 0;
+	return intern(defs, MT_DEF_MODULE, &definition);
+}
+
+uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame)
+{
+	union mt_definition definition = { .frame = *frame };
+
+	return intern(defs, MT_DEF_FRAME, &definition);
+}
+
+uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame)
+{
+	union mt_definition definition = { .node = { parent, frame } };
+
+	return intern(defs, MT_DEF_NODE, &definition);
+}
+
+uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread)
+{
+	union mt_definition definition = { .thread = *thread };
+
+	return intern(defs, MT_DEF_THREAD, &definition);
+}
+
+uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device)
+{
+	union mt_definition definition = { .device = *device };
+
+	return intern(defs, MT_DEF_DEVICE, &definition);
+}

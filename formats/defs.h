@@ -1,0 +1,46 @@
+/*
+ * defs.h - the inside of struct mt_defs for the codec: append without interning, and definition chunks.
+ */
+#ifndef FORMATS_DEFS_H
+#define FORMATS_DEFS_H
+
+#include "buffer.h"
+#include "memtrace/defs.h"
+#include "varint.h"
+
+#define MT_DEF_END 7 /* kinds are 1..6 */
+
+struct mt_text {
+	const char *text; /* stored ones end in NUL */
+	uint32_t size;
+};
+
+/* One definition of whatever kind. */
+union mt_definition {
+	struct mt_text string;
+	struct mt_module module;
+	struct mt_frame frame;
+	struct mt_node node;
+	struct mt_thread thread;
+	struct mt_device device;
+};
+
+/*
+ * Gives the next id to `definition`, equal to another or not; text is copied.
+ * -MT_E_CORRUPT: it names an id that is not defined; -MT_E_LIMIT, -MT_E_MEMORY. Nothing is changed then.
+ */
+int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);
+
+/*
+ * Makes a DEFS payload of what was defined after done[kind] and moves done[] on; as much as fits well into one chunk.
+ * 1: `payload` holds something (ask again), 0: nothing was left. Out of memory shows in payload->error.
+ */
+int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], struct mt_buffer *payload);
+
+/*
+ * Appends the definitions of a DEFS payload; the cursor stands after the chunk kind.
+ * 0, -MT_E_CORRUPT, -MT_E_LIMIT, -MT_E_MEMORY: those before the bad one stay.
+ */
+int mt_defs_decode(struct mt_defs *defs, struct mt_cursor *payload);
+
+#endif

@@ -1,0 +1,240 @@
+/* defs_chunk.c - DEFS chunks: definitions as bytes and back (trace-v1.md, "DEFS"). */
+#include <string.h>
+#include "defs.h"
+#include "memtrace/error.h"
+#include "memtrace/reader.h"
+#include "payload.h"
+
+/* Definitions of one chunk stop beyond this; the longest one on top stays far below MT_CHUNK_BYTES_MAX. */
+#define PAYLOAD_BYTES (8u << 20)
+
+static void encode_string(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
+{
+	size_t size = mt_defs_string_size(defs, id);
+
+	mt_buffer_put_varint(out, size);
+	mt_buffer_put(out, mt_defs_string(defs, id), size);
+}
+
+static void encode_module(struct mt_buffer *out, const struct mt_module *module)
+{
+	mt_buffer_put_varint(out, module->path);
+	mt_buffer_put_varint(out, module->start);
+	mt_buffer_put_varint(out, module->end);
+	mt_buffer_put_varint(out, module->bias);
+	mt_buffer_put_varint(out, module->build_id_size);
+	mt_buffer_put(out, module->build_id, module->build_id_size);
+}
+
+static void encode_frame(struct mt_buffer *out, const struct mt_frame *frame)
+{
+	mt_buffer_put_varint(out, frame->kind);
+	mt_buffer_put_varint(out, frame->function);
+	mt_buffer_put_varint(out, frame->file);
+	mt_buffer_put_varint(out, frame->line);
+	mt_buffer_put_varint(out, frame->module);
+	mt_buffer_put_varint(out, frame->offset);
+}
+
+static void encode_thread(struct mt_buffer *out, const struct mt_thread *thread)
+{
+	mt_buffer_put_varint(out, thread->tid);
+	mt_buffer_put_varint(out, thread->name);
+	mt_buffer_put_varint(out, thread->flags);
+}
+
+static void encode_device(struct mt_buffer *out, const struct mt_device *device)
+{
+	mt_buffer_put_varint(out, device->kind);
+	mt_buffer_put_varint(out, device->index);
+	mt_buffer_put_varint(out, device->name);
+	mt_buffer_put_varint(out, device->uuid);
+	mt_buffer_put_varint(out, device->total);
+}
+
+static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum mt_def kind, uint32_t id)
+{
+	const struct mt_node *node;
+
+	switch (kind) {
+	case MT_DEF_STRING:
+		encode_string(out, defs, id);
+		break;
+	case MT_DEF_MODULE:
+		encode_module(out, mt_defs_module(defs, id));
+		break;
+	case MT_DEF_FRAME:
+		encode_frame(out, mt_defs_frame(defs, id));
+		break;
+	case MT_DEF_NODE:
+		node = mt_defs_node(defs, id);
+		mt_buffer_put_varint(out, id - node->parent);
+		mt_buffer_put_varint(out, node->frame);
+		break;
+	case MT_DEF_THREAD:
+		encode_thread(out, mt_defs_thread(defs, id));
+		break;
+	case MT_DEF_DEVICE:
+		encode_device(out, mt_defs_device(defs, id));
+		break;
+	}
+}
+
+/* Appends the section of one kind: ids after *done, as far as they fit. */
+static void encode_section(struct mt_buffer *payload, const struct mt_defs *defs, enum mt_def kind, uint32_t *done)
+{
+	uint32_t id = *done, last = mt_defs_count(defs, kind);
+	struct mt_buffer head = { 0 }, body = { 0 };
+
+	while (id < last && payload->size + body.size < PAYLOAD_BYTES && !body.error)
+		encode_one(&body, defs, kind, ++id);
+	mt_buffer_put_varint(&head, *done + 1);
+	mt_buffer_put_varint(&head, id - *done);
+	mt_buffer_put_varint(payload, kind);
+	mt_buffer_put_varint(payload, head.size + body.size);
+	mt_buffer_put(payload, head.data, head.size);
+	mt_buffer_put(payload, body.data, body.size);
+	if (head.error || body.error)
+		payload->error = -MT_E_MEMORY;
+	mt_buffer_release(&head);
+	mt_buffer_release(&body);
+	*done = id;
+}
+
+int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], struct mt_buffer *payload)
+{
+	int some = 0;
+	int kind;
+
+	mt_payload_begin(payload, MT_CHUNK_DEFS);
+	for (kind = 1; kind < MT_DEF_END && payload->size < PAYLOAD_BYTES && !payload->error; kind++) {
+		if (done[kind] == mt_defs_count(defs, (enum mt_def)kind))
+			continue;
+		encode_section(payload, defs, (enum mt_def)kind, &done[kind]);
+		some = 1;
+	}
+	return some;
+}
+
+static void decode_string(struct mt_cursor *in, struct mt_text *string)
+{
+	uint64_t size = mt_cursor_varint(in);
+
+	if (size > MT_STRING_MAX) {
+		in->error = -MT_E_LIMIT;
+		return;
+	}
+	string->size = (uint32_t)size;
+	string->text = (const char *)mt_cursor_bytes(in, size);
+}
+
+static void decode_module(struct mt_cursor *in, struct mt_module *module)
+{
+	const uint8_t *build_id;
+	uint32_t i;
+
+	module->path = mt_cursor_u32(in);
+	module->start = mt_cursor_varint(in);
+	module->end = mt_cursor_varint(in);
+	module->bias = mt_cursor_varint(in);
+	module->build_id_size = mt_cursor_u32(in);
+	if (module->build_id_size > MT_BUILD_ID_MAX)
+		in->error = -MT_E_LIMIT;
+	build_id = mt_cursor_bytes(in, module->build_id_size);
+	for (i = 0; build_id && i < module->build_id_size; i++)
+		module->build_id[i] = build_id[i];
+}
+
+static void decode_frame(struct mt_cursor *in, struct mt_frame *frame)
+{
+	frame->kind = mt_cursor_u32(in);
+	frame->function = mt_cursor_u32(in);
+	frame->file = mt_cursor_u32(in);
+	frame->line = mt_cursor_u32(in);
+	frame->module = mt_cursor_u32(in);
+	frame->offset = mt_cursor_varint(in);
+}
+
+static void decode_node(struct mt_cursor *in, struct mt_node *node, uint32_t id)
+{
+	uint32_t distance = mt_cursor_u32(in);
+
+	if (!distance || distance > id)
+		in->error = in->error ? in->error : -MT_E_CORRUPT;
+	node->parent = id - distance;
+	node->frame = mt_cursor_u32(in);
+}
+
+static void decode_thread(struct mt_cursor *in, struct mt_thread *thread)
+{
+	thread->tid = mt_cursor_u32(in);
+	thread->name = mt_cursor_u32(in);
+	thread->flags = mt_cursor_u32(in);
+}
+
+static void decode_device(struct mt_cursor *in, struct mt_device *device)
+{
+	device->kind = mt_cursor_u32(in);
+	device->index = mt_cursor_u32(in);
+	device->name = mt_cursor_u32(in);
+	device->uuid = mt_cursor_u32(in);
+	device->total = mt_cursor_varint(in);
+}
+
+static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struct mt_cursor *in)
+{
+	union mt_definition definition;
+
+	memset(&definition, 0, sizeof(definition));
+	switch (kind) {
+	case MT_DEF_STRING:
+		decode_string(in, &definition.string);
+		break;
+	case MT_DEF_MODULE:
+		decode_module(in, &definition.module);
+		break;
+	case MT_DEF_FRAME:
+		decode_frame(in, &definition.frame);
+		break;
+	case MT_DEF_NODE:
+		decode_node(in, &definition.node, id);
+		break;
+	case MT_DEF_THREAD:
+		decode_thread(in, &definition.thread);
+		break;
+	case MT_DEF_DEVICE:
+		decode_device(in, &definition.device);
+		break;
+	}
+	return in->error ? in->error : mt_defs_append(defs, kind, &definition);
+}
+
+static int decode_section(struct mt_defs *defs, enum mt_def kind, struct mt_cursor *in)
+{
+	uint64_t first = mt_cursor_varint(in), count = mt_cursor_varint(in);
+	uint64_t known = mt_defs_count(defs, kind);
+	int error = in->error;
+
+	if (!error && first != known + 1)
+		error = -MT_E_CORRUPT;
+	if (!error && count > MT_DEFS_MAX)
+		error = -MT_E_LIMIT;
+	for (; !error && count; count--)
+		error = decode_one(defs, kind, (uint32_t)++known, in);
+	return error;
+}
+
+int mt_defs_decode(struct mt_defs *defs, struct mt_cursor *payload)
+{
+	struct mt_section section = { 0 };
+	int got;
+
+	while ((got = mt_section_next(payload, &section)) > 0) {
+		if (section.number >= MT_DEF_END)
+			continue;
+		got = decode_section(defs, (enum mt_def)section.number, &section.content);
+		if (got)
+			break;
+	}
+	return got;
+}

@@ -1,0 +1,193 @@
+/* encoder.c - events into columns. */
+#include <string.h>
+#include "codec.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "payload.h"
+
+#define ROOM 1024u /* events to make room for at a time */
+
+/* Columns of one chunk may grow to this; headers and one more round of events stay below MT_CHUNK_BYTES_MAX. */
+#define COLUMN_BYTES_MAX (MT_CHUNK_BYTES_MAX - (1u << 20))
+
+void mt_encoder_init(struct mt_encoder *encoder)
+{
+	memset(encoder, 0, sizeof(*encoder));
+}
+
+void mt_encoder_release(struct mt_encoder *encoder)
+{
+	size_t field;
+
+	mt_buffer_release(&encoder->kinds);
+	for (field = 0; field < MT_FIELD_COUNT; field++)
+		mt_buffer_release(&encoder->column[field]);
+	mt_encoder_init(encoder);
+}
+
+void mt_encoder_clear(struct mt_encoder *encoder)
+{
+	size_t field;
+
+	mt_buffer_clear(&encoder->kinds);
+	for (field = 0; field < MT_FIELD_COUNT; field++)
+		mt_buffer_clear(&encoder->column[field]);
+	memset(&encoder->predictor, 0, sizeof(encoder->predictor));
+	memset(encoder->used, 0, sizeof(encoder->used));
+	memset(&encoder->info, 0, sizeof(encoder->info));
+	encoder->room = 0;
+}
+
+/* Makes every column long enough for ROOM events, so that mt_encoder_add need not look. */
+int mt_encoder_room(struct mt_encoder *encoder)
+{
+	size_t bytes = encoder->kinds.size;
+	size_t field;
+	int error;
+
+	if (encoder->room)
+		return 0;
+	error = mt_buffer_reserve(&encoder->kinds, ROOM);
+	for (field = 0; field < MT_FIELD_COUNT && !error; field++) {
+		error = mt_buffer_reserve(&encoder->column[field], ROOM * MT_VARINT_MAX);
+		bytes += encoder->column[field].size;
+		encoder->column[field].error = 0; /* the next event may try again */
+	}
+	encoder->kinds.error = 0;
+	if (!error && (encoder->info.events >= MT_CHUNK_EVENTS_MAX || bytes > COLUMN_BYTES_MAX))
+		error = -MT_E_LIMIT;
+	if (!error)
+		encoder->room = ROOM;
+	return error;
+}
+
+static inline void put(struct mt_buffer *column, uint64_t value)
+{
+	uint8_t *at = column->data + column->size;
+
+	column->size = (size_t)(mt_varint_put(at, value) - column->data);
+}
+
+static inline void encode_PLAIN(struct mt_encoder *encoder, unsigned field, uint64_t value,
+				const struct mt_event *event MT_UNUSED)
+{
+	put(&encoder->column[field], value);
+}
+
+static inline void encode_STEP(struct mt_encoder *encoder, unsigned field, uint64_t value,
+			       const struct mt_event *event MT_UNUSED)
+{
+	put(&encoder->column[field], value - encoder->predictor.last[field] - 1);
+	encoder->predictor.last[field] = value;
+}
+
+static inline void encode_DELTA(struct mt_encoder *encoder, unsigned field, uint64_t value,
+				const struct mt_event *event MT_UNUSED)
+{
+	put(&encoder->column[field], mt_zigzag(value - encoder->predictor.last[field]));
+	encoder->predictor.last[field] = value;
+}
+
+/* A varint of 65 bits: the tag and six bits in the first byte, an ordinary varint of the rest behind it. */
+static inline void encode_ADDR(struct mt_encoder *encoder, unsigned field, uint64_t value,
+			       const struct mt_event *event MT_UNUSED)
+{
+	struct mt_buffer *column = &encoder->column[field];
+	uint64_t difference = value - encoder->predictor.last[field];
+	uint8_t folded = !(difference & ((1u << MT_ADDR_SHIFT) - 1));
+	uint64_t number;
+
+	if (folded)
+		number = mt_zigzag((uint64_t)((int64_t)difference >> MT_ADDR_SHIFT));
+	else
+		number = mt_zigzag(difference);
+	column->data[column->size++] = (uint8_t)((number & 63) << 1 | folded | (number > 63 ? 0x80 : 0));
+	if (number > 63)
+		put(column, number >> 6);
+	encoder->predictor.last[field] = value;
+}
+
+static inline void encode_TOTAL(struct mt_encoder *encoder, unsigned field, uint64_t value,
+				const struct mt_event *event)
+{
+	put(&encoder->column[field], mt_zigzag(value - mt_predict_total(&encoder->predictor, event)));
+	encoder->predictor.total[event->device % MT_PREDICTOR_DEVICES] = value;
+}
+
+static void note(struct mt_chunk_info *info, const struct mt_event *event)
+{
+	if (!info->events) {
+		info->first_seq = event->seq;
+		info->first_time = info->last_time = event->time;
+	}
+	info->events++;
+	info->last_seq = event->seq;
+	if (event->time < info->first_time)
+		info->first_time = event->time;
+	if (event->time > info->last_time)
+		info->last_time = event->time;
+}
+
+int mt_encoder_add(struct mt_encoder *encoder, const struct mt_event *event)
+{
+	uint32_t fields = mt_kind_fields(event->kind);
+	int error = mt_encoder_room(encoder);
+
+	if (error)
+		return error;
+	encoder->room--;
+	encoder->kinds.data[encoder->kinds.size++] = (uint8_t)event->kind;
+	encoder->used[event->kind] = 1;
+#define ENCODE_FIELD(name, number, encoding, meaning) \
+	if (fields & MT_F(name))                      \
+		encode_##encoding(encoder, MT_FIELD_##name, event->name, event);
+	MT_FIELD_LIST(ENCODE_FIELD)
+#undef ENCODE_FIELD
+	note(&encoder->info, event);
+	return 0;
+}
+
+static void put_summary(struct mt_buffer *payload, const struct mt_chunk_info *info)
+{
+	uint8_t bytes[8 * MT_VARINT_MAX], *at = bytes;
+
+	at = mt_varint_put(at, info->events);
+	at = mt_varint_put(at, info->first_seq);
+	at = mt_varint_put(at, info->last_seq);
+	at = mt_varint_put(at, info->first_time);
+	at = mt_varint_put(at, info->last_time);
+	at = mt_varint_put(at, info->live_start);
+	at = mt_varint_put(at, info->live_max);
+	at = mt_varint_put(at, info->phases);
+	mt_payload_section(payload, MT_SECTION_SUMMARY, bytes, (size_t)(at - bytes));
+}
+
+static void put_layout(struct mt_buffer *payload, const uint8_t *used)
+{
+	uint8_t bytes[(MT_KIND_MAX + 1) * 2 * MT_VARINT_MAX], *at = bytes;
+	uint32_t kind;
+
+	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
+		if (!used[kind])
+			continue;
+		at = mt_varint_put(at, kind);
+		at = mt_varint_put(at, mt_kind_fields(kind));
+	}
+	mt_payload_section(payload, MT_SECTION_LAYOUT, bytes, (size_t)(at - bytes));
+}
+
+void mt_encoder_payload(const struct mt_encoder *encoder, enum mt_chunk_kind kind, struct mt_buffer *payload)
+{
+	const struct mt_buffer *column;
+	uint32_t field;
+
+	mt_payload_begin(payload, kind);
+	put_summary(payload, &encoder->info);
+	mt_payload_section(payload, MT_SECTION_KINDS, encoder->kinds.data, encoder->kinds.size);
+	put_layout(payload, encoder->used);
+	for (field = 0; field < MT_FIELD_COUNT; field++) {
+		column = &encoder->column[field];
+		if (column->size)
+			mt_payload_section(payload, MT_SECTION_COLUMN + field, column->data, column->size);
+	}
+}

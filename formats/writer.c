@@ -1,0 +1,518 @@
+/*
+ * writer.c - writes a trace, streaming.
+ *
+ * Events wait in the encoder, a checkpoint that belongs before them waits packed. write_pending() puts everything that
+ * waits into one piece,
+ *
+ *     DEFS (what is new) | CHECKPOINT (if due) | EVENTS
+ *
+ * and writes it at the end of the file. Only when all of it is there does anything count as written; otherwise the
+ * file is cut back and the same is tried again later.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "chunk.h"
+#include "chunk_list.h"
+#include "codec.h"
+#include "defs.h"
+#include "index.h"
+#include "live.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/ledger.h"
+#include "process.h"
+#include "reader_impl.h"
+
+#define DEFAULT_LEVEL 3
+#define DEFAULT_CHUNK_EVENTS 65536u
+#define DEFAULT_CHECKPOINT_EVENTS (1u << 20)
+
+struct mt_writer {
+	int fd;
+	uint64_t end; /* of the last whole chunk */
+	struct mt_writer_options options;
+	struct mt_packer *packer;
+	struct mt_chunk_list list; /* what is in the file */
+	struct mt_buffer payload, out;
+
+	struct mt_defs *defs;
+	uint32_t defs_done[MT_DEF_END]; /* in the file */
+
+	struct mt_encoder encoder; /* events that wait */
+	int error;		   /* of the newest attempt to write them */
+	uint64_t events;	   /* handed in, those of a reopened file included */
+	uint64_t seq, time;	   /* of the newest event */
+
+	struct mt_ledger *ledger;
+	uint64_t held; /* bytes, all devices together */
+
+	struct mt_buffer checkpoint;	      /* packed, before the events that wait; empty: none */
+	struct mt_chunk_info checkpoint_info; /* what the index says of it */
+	uint64_t since_checkpoint;	      /* events */
+	int skipped;			      /* events were left out since the last one written */
+};
+
+/* The ledger says that bytes changed hands. */
+static void moved(void *context, uint32_t device MT_UNUSED, uint64_t tag MT_UNUSED, int slack MT_UNUSED, int64_t bytes)
+{
+	struct mt_writer *writer = context;
+
+	writer->held += (uint64_t)bytes;
+}
+
+/* Also on error, and for writers that are only half there. */
+static void writer_free(struct mt_writer *writer)
+{
+	if (writer->fd >= 0)
+		close(writer->fd);
+	mt_packer_free(writer->packer);
+	mt_chunk_list_release(&writer->list);
+	mt_buffer_release(&writer->payload);
+	mt_buffer_release(&writer->out);
+	mt_buffer_release(&writer->checkpoint);
+	mt_encoder_release(&writer->encoder);
+	mt_defs_free(writer->defs);
+	mt_ledger_free(writer->ledger);
+	free(writer);
+}
+
+static void set_options(struct mt_writer_options *options, const struct mt_writer_options *wanted)
+{
+	if (wanted)
+		*options = *wanted;
+	if (!options->level)
+		options->level = DEFAULT_LEVEL;
+	if (!options->chunk_events)
+		options->chunk_events = DEFAULT_CHUNK_EVENTS;
+	if (options->chunk_events > MT_CHUNK_EVENTS_MAX)
+		options->chunk_events = MT_CHUNK_EVENTS_MAX;
+	if (!options->checkpoint_events)
+		options->checkpoint_events = DEFAULT_CHECKPOINT_EVENTS;
+}
+
+/* All but the file and the definitions. NULL: out of memory. */
+static struct mt_writer *writer_new(const struct mt_writer_options *options)
+{
+	struct mt_writer *writer = calloc(1, sizeof(*writer));
+
+	if (!writer)
+		return NULL;
+	writer->fd = -1;
+	set_options(&writer->options, options);
+	mt_encoder_init(&writer->encoder);
+	writer->packer = mt_packer_new(writer->options.level);
+	writer->ledger = mt_ledger_new(moved, writer);
+	if (!writer->packer || !writer->ledger) {
+		writer_free(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+static int system_error(void)
+{
+	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -MT_E_SPACE : -MT_E_SYSTEM;
+}
+
+/* Puts `out` at the end of the file, all of it or nothing. errno is that of the failure. */
+static int append_out(struct mt_writer *writer)
+{
+	size_t done = 0;
+	ssize_t got;
+	int saved;
+
+	if (writer->out.error)
+		return writer->out.error;
+	while (done < writer->out.size) {
+		got = pwrite(writer->fd, writer->out.data + done, writer->out.size - done, (off_t)(writer->end + done));
+		if (got > 0) {
+			done += (size_t)got;
+		} else if (!got || errno != EINTR) {
+			saved = got ? errno : ENOSPC;
+			/* Where that fails as well a torn end stays: readers cope, the next attempt writes over it. */
+			(void)!ftruncate(writer->fd, (off_t)writer->end);
+			errno = saved;
+			return system_error();
+		}
+	}
+	writer->end += done;
+	return 0;
+}
+
+/* Packs `payload` behind what `out` has and lists it. */
+static int pack(struct mt_writer *writer, const struct mt_chunk_info *figures)
+{
+	struct mt_chunk_info info = *figures;
+	size_t before = writer->out.size;
+	int error = mt_packer_pack(writer->packer, &writer->payload, &writer->out);
+
+	info.offset = writer->end + before;
+	info.size = writer->out.size - before;
+	return error ? error : mt_chunk_list_add(&writer->list, &info);
+}
+
+static int pack_process(struct mt_writer *writer, const struct mt_process *process)
+{
+	struct mt_chunk_info info = { .kind = MT_CHUNK_PROCESS };
+
+	mt_recognition_put(&writer->out);
+	mt_process_encode(process, &writer->payload);
+	return pack(writer, &info);
+}
+
+static int pack_defs(struct mt_writer *writer, uint32_t done[MT_DEF_END])
+{
+	struct mt_chunk_info info = { .kind = MT_CHUNK_DEFS };
+	int error = 0;
+
+	while (!error && mt_defs_encode(writer->defs, done, &writer->payload))
+		error = pack(writer, &info);
+	return error;
+}
+
+static int add_checkpoint(struct mt_writer *writer)
+{
+	struct mt_chunk_info info = writer->checkpoint_info;
+
+	if (!writer->checkpoint.size)
+		return 0;
+	info.offset = writer->end + writer->out.size;
+	info.size = writer->checkpoint.size;
+	mt_buffer_put(&writer->out, writer->checkpoint.data, writer->checkpoint.size);
+	return writer->out.error ? writer->out.error : mt_chunk_list_add(&writer->list, &info);
+}
+
+static int pack_events(struct mt_writer *writer)
+{
+	struct mt_chunk_info info = writer->encoder.info;
+
+	if (!info.events)
+		return 0;
+	info.kind = MT_CHUNK_EVENTS;
+	mt_encoder_payload(&writer->encoder, MT_CHUNK_EVENTS, &writer->payload);
+	return pack(writer, &info);
+}
+
+/* Writes what waits. 0: nothing waits any more. */
+static int write_pending(struct mt_writer *writer)
+{
+	uint32_t done[MT_DEF_END], listed = writer->list.count;
+	int error;
+
+	memcpy(done, writer->defs_done, sizeof(done));
+	mt_buffer_clear(&writer->out);
+	error = pack_defs(writer, done);
+	if (!error)
+		error = add_checkpoint(writer);
+	if (!error)
+		error = pack_events(writer);
+	if (!error)
+		error = append_out(writer);
+	writer->error = error;
+	if (error) {
+		writer->list.count = listed;
+		return error;
+	}
+	memcpy(writer->defs_done, done, sizeof(done));
+	writer->since_checkpoint += writer->encoder.info.events;
+	mt_encoder_clear(&writer->encoder);
+	mt_buffer_clear(&writer->checkpoint);
+	return 0;
+}
+
+int mt_writer_open(struct mt_writer **out, const char *path, const struct mt_process *process,
+		   const struct mt_writer_options *options)
+{
+	struct mt_writer *writer = writer_new(options);
+	int error = 0;
+
+	*out = NULL;
+	if (!writer)
+		return -MT_E_MEMORY;
+	writer->defs = mt_defs_new();
+	if (!writer->defs)
+		error = -MT_E_MEMORY;
+	if (!error) {
+		writer->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		error = writer->fd < 0 ? system_error() : pack_process(writer, process);
+	}
+	if (!error)
+		error = append_out(writer);
+	if (error)
+		writer_free(writer);
+	else
+		*out = writer;
+	return error;
+}
+
+struct mt_defs *mt_writer_defs(struct mt_writer *writer)
+{
+	return writer->defs;
+}
+
+uint64_t mt_writer_events(const struct mt_writer *writer)
+{
+	return writer->events;
+}
+
+uint64_t mt_writer_pending(const struct mt_writer *writer)
+{
+	return writer->encoder.info.events;
+}
+
+uint64_t mt_writer_bytes(const struct mt_writer *writer)
+{
+	return writer->end;
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+static int ids_defined(const struct mt_writer *writer, const struct mt_event *event, uint32_t fields)
+{
+	uint64_t text = event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP ? event->value : 0;
+
+	return event->thread <= mt_defs_count(writer->defs, MT_DEF_THREAD) &&
+	       (!(fields & MT_F(stack)) || event->stack <= mt_defs_count(writer->defs, MT_DEF_NODE)) &&
+	       (!(fields & MT_F(device)) || event->device <= mt_defs_count(writer->defs, MT_DEF_DEVICE)) &&
+	       (!(fields & MT_F(name)) || event->name <= mt_defs_count(writer->defs, MT_DEF_STRING)) &&
+	       text <= mt_defs_count(writer->defs, MT_DEF_STRING);
+}
+
+/* May this event come next? */
+static int check_event(const struct mt_writer *writer, const struct mt_event *event)
+{
+	uint32_t fields = mt_kind_fields(event->kind);
+
+	if (!fields || event->kind == MT_LIVE || event->seq <= writer->seq || !ids_defined(writer, event, fields))
+		return -MT_E_ARGUMENT;
+	return 0;
+}
+
+static int feed_ledger(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step,
+		       int *born)
+{
+	struct mt_ledger_change change;
+	int error = mt_ledger_event(writer->ledger, event, 0, phase, step, &change);
+
+	*born = !error && change.born != NULL;
+	return error;
+}
+
+static int checkpoint_due(const struct mt_writer *writer)
+{
+	return writer->skipped || (writer->since_checkpoint && writer->since_checkpoint + writer->options.chunk_events >
+								       writer->options.checkpoint_events);
+}
+
+/* The live set as it is now, packed. One that does not fit into a chunk is left out: see the spec. */
+static int make_checkpoint(struct mt_writer *writer)
+{
+	struct mt_chunk_info *info = &writer->checkpoint_info;
+	int error;
+
+	*info = (struct mt_chunk_info){ .kind = MT_CHUNK_CHECKPOINT };
+	info->first_seq = info->last_seq = writer->seq;
+	info->first_time = info->last_time = writer->time;
+	info->live_start = info->live_max = writer->held;
+	error = mt_live_encode(writer->ledger, info, &writer->payload);
+	if (!error)
+		error = mt_packer_pack(writer->packer, &writer->payload, &writer->checkpoint);
+	if (error)
+		mt_buffer_clear(&writer->checkpoint);
+	if (error && error != -MT_E_LIMIT)
+		return error;
+	writer->skipped = 0;
+	writer->since_checkpoint = 0;
+	return 0;
+}
+
+/* Makes sure that the encoder takes one more event. */
+static int make_way(struct mt_writer *writer)
+{
+	int error = mt_encoder_room(&writer->encoder);
+
+	if (error == -MT_E_LIMIT && !writer->error && !write_pending(writer))
+		error = mt_encoder_room(&writer->encoder);
+	if (!error && !writer->encoder.info.events) {
+		if (checkpoint_due(writer))
+			error = make_checkpoint(writer);
+		writer->encoder.info.live_start = writer->encoder.info.live_max = writer->held;
+	}
+	return error;
+}
+
+int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
+{
+	struct mt_chunk_info *info = &writer->encoder.info;
+	int born, error = check_event(writer, event);
+
+	if (!error)
+		error = make_way(writer);
+	if (!error)
+		error = feed_ledger(writer, event, phase, step, &born);
+	if (!error)
+		error = mt_encoder_add(&writer->encoder, event);
+	if (error)
+		return error;
+	writer->events++;
+	writer->seq = event->seq;
+	writer->time = event->time;
+	if (writer->held > info->live_max)
+		info->live_max = writer->held;
+	if (born && phase < 32)
+		info->phases |= 1u << phase;
+	if (info->events < writer->options.chunk_events)
+		return 0;
+	if (info->events % writer->options.chunk_events) /* an overfull chunk: it is tried again now and then */
+		return writer->error;
+	return write_pending(writer);
+}
+
+int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
+{
+	int born, error = check_event(writer, event);
+
+	if (!error && writer->encoder.info.events) /* the checkpoint to come stands after these */
+		error = write_pending(writer);
+	if (!error)
+		error = feed_ledger(writer, event, phase, step, &born);
+	if (error)
+		return error;
+	writer->seq = event->seq;
+	writer->time = event->time;
+	writer->skipped = 1;
+	return 0;
+}
+
+static int defs_pending(const struct mt_writer *writer)
+{
+	int kind, pending = 0;
+
+	for (kind = 1; kind < MT_DEF_END; kind++)
+		pending |= writer->defs_done[kind] != mt_defs_count(writer->defs, (enum mt_def)kind);
+	return pending;
+}
+
+int mt_writer_flush(struct mt_writer *writer)
+{
+	return writer->encoder.info.events || defs_pending(writer) ? write_pending(writer) : 0;
+}
+
+static int write_index(struct mt_writer *writer)
+{
+	mt_buffer_clear(&writer->out);
+	mt_index_encode(writer->list.info, writer->list.count, &writer->out);
+	return append_out(writer);
+}
+
+int mt_writer_close(struct mt_writer *writer, int complete)
+{
+	int error;
+
+	if (!writer)
+		return 0;
+	error = mt_writer_flush(writer);
+	if (!error && complete)
+		error = write_index(writer);
+	if (close(writer->fd) && !error)
+		error = system_error();
+	writer->fd = -1;
+	writer_free(writer);
+	return error;
+}
+
+/* ---- going on with a trace -------------------------------------------------------------------------------------- */
+
+/* The live set after everything the reader has. Phases of births are not in events: they come from checkpoints. */
+static int replay(struct mt_writer *writer, struct mt_reader *reader)
+{
+	const struct mt_event *events;
+	uint32_t step = 1;
+	size_t count, i;
+	int checkpoint, born, error;
+
+	while (!(error = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
+		if (checkpoint) {
+			mt_ledger_clear(writer->ledger);
+			writer->held = 0;
+		}
+		for (i = 0; i < count && !error; i++) {
+			if (events[i].kind == MT_STEP)
+				step = (uint32_t)events[i].value + 1;
+			error = feed_ledger(writer, &events[i], (uint32_t)events[i].phase,
+					    checkpoint ? (uint32_t)events[i].step : step, &born);
+		}
+		if (error)
+			return error;
+		writer->time = checkpoint ? writer->time : events[count - 1].time;
+	}
+	return error;
+}
+
+/* Takes over what the index will say of the chunks that are there. */
+static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *reader)
+{
+	uint32_t i, count;
+	const struct mt_chunk_info *chunks = mt_reader_chunks(reader, &count);
+	int error = 0;
+
+	for (i = 0; i < count && !error; i++) {
+		error = mt_chunk_list_add(&writer->list, &chunks[i]);
+		writer->end = chunks[i].offset + chunks[i].size;
+		if (chunks[i].last_seq > writer->seq)
+			writer->seq = chunks[i].last_seq;
+		if (chunks[i].kind == MT_CHUNK_CHECKPOINT)
+			writer->since_checkpoint = 0;
+		if (chunks[i].kind != MT_CHUNK_EVENTS)
+			continue;
+		writer->events += chunks[i].events;
+		writer->since_checkpoint += chunks[i].events;
+	}
+	return error;
+}
+
+/* Reads all of the file. Only a torn end is forgiven: after other damage nobody knows what would be cut off. */
+static int take_over(struct mt_writer *writer, struct mt_reader *reader)
+{
+	const struct mt_trace_state *state = mt_reader_state(reader);
+	int kind, error = replay(writer, reader);
+
+	if (!error && state->error && state->error != -MT_E_TRUNCATED)
+		error = state->error;
+	if (!error)
+		error = take_over_chunks(writer, reader);
+	if (error)
+		return error;
+	writer->defs = mt_reader_take_defs(reader);
+	for (kind = 1; kind < MT_DEF_END; kind++)
+		writer->defs_done[kind] = mt_defs_count(writer->defs, (enum mt_def)kind);
+	return 0;
+}
+
+int mt_writer_reopen(struct mt_writer **out, const char *path, uint64_t *last_seq)
+{
+	struct mt_writer *writer = writer_new(NULL);
+	struct mt_reader *reader = NULL;
+	int error;
+
+	*out = NULL;
+	if (!writer)
+		return -MT_E_MEMORY;
+	writer->fd = open(path, O_RDWR | O_CLOEXEC);
+	error = writer->fd < 0 ? -MT_E_SYSTEM : mt_reader_open(&reader, path);
+	if (!error)
+		error = take_over(writer, reader);
+	mt_reader_free(reader);
+	if (!error && ftruncate(writer->fd, (off_t)writer->end))
+		error = system_error();
+	if (error) {
+		writer_free(writer);
+		return error;
+	}
+	*last_seq = writer->seq;
+	*out = writer;
+	return 0;
+}
