@@ -115,39 +115,43 @@ static uint64_t offset_of(const struct mt_event *event)
 	}
 }
 
-static struct mt_live live_of(const struct mt_event *event, uint32_t kind, uint64_t tag, uint32_t phase, uint32_t step)
+void ledger_fill(struct mt_live *live, const struct birth *birth)
 {
-	return (struct mt_live){
-		.addr = kind == MT_VMM_CREATE ? event->handle : event->addr,
-		.size = event->size < LEDGER_SIZE_MAX ? event->size : LEDGER_SIZE_MAX,
-		.seq = event->seq,
-		.time = event->time,
-		.tag = tag,
-		.handle = event->handle,
-		.offset = offset_of(event),
-		.stack = (uint32_t)event->stack,
-		.thread = (uint32_t)event->thread,
-		.device = device_of(event),
-		.entry = (uint32_t)event->entry,
-		.kind = kind,
-		.flags = (uint32_t)event->flags,
-		.phase = phase,
-		.step = step,
-	};
+	const struct mt_event *event = birth->event;
+
+	live->addr = birth->kind == MT_VMM_CREATE ? event->handle : event->addr;
+	live->size = event->size < LEDGER_SIZE_MAX ? event->size : LEDGER_SIZE_MAX;
+	live->seq = event->seq;
+	live->time = event->time;
+	live->tag = birth->tag;
+	live->handle = event->handle;
+	live->offset = offset_of(event);
+	live->stack = (uint32_t)event->stack;
+	live->thread = (uint32_t)event->thread;
+	live->device = device_of(event);
+	live->entry = (uint32_t)event->entry;
+	live->kind = birth->kind;
+	live->flags = (uint32_t)event->flags;
+	live->phase = birth->phase;
+	live->step = birth->step;
+	live->resident = 0;
+	live->tensors_seen = event->kind == MT_LIVE && birth->kind != MT_TENSOR_ALLOC && event->reserved;
 }
 
-static int birth(struct mt_ledger *ledger, const struct mt_event *event, struct mt_live *live, struct mt_live **born)
+static int bear(struct mt_ledger *ledger, const struct birth *birth, struct mt_live **born)
 {
-	live->tensors_seen = event->kind == MT_LIVE && live->kind != MT_TENSOR_ALLOC && event->reserved;
-	switch (live->kind) {
-	case MT_TENSOR_ALLOC:
-		return ledger_tensor_alloc(ledger, live, event->kind == MT_LIVE, born);
+	struct mt_live live;
+
+	if (birth->kind == MT_TENSOR_ALLOC)
+		return ledger_tensor_alloc(ledger, birth, device_of(birth->event), born);
+	ledger_fill(&live, birth);
+	switch (birth->kind) {
 	case MT_DRIVER_ALLOC:
-		return ledger_driver_alloc(ledger, live, born);
+		return ledger_driver_alloc(ledger, &live, born);
 	case MT_VMM_CREATE:
-		return ledger_vmm_create(ledger, live, born);
+		return ledger_vmm_create(ledger, &live, born);
 	case MT_VMM_MAP:
-		return ledger_vmm_map(ledger, live, born);
+		return ledger_vmm_map(ledger, &live, born);
 	default:
 		return 0;
 	}
@@ -179,18 +183,12 @@ static void forget_totals(struct mt_ledger *ledger)
 		ledger->device[i].anchored = 0;
 }
 
-static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct mt_live *live,
-		 struct mt_ledger_change *change)
+/* Everything but births. */
+static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct mt_ledger_change *change)
 {
 	switch (event->kind) {
-	case MT_LIVE:
-	case MT_TENSOR_ALLOC:
-	case MT_DRIVER_ALLOC:
-	case MT_VMM_CREATE:
-	case MT_VMM_MAP:
-		return birth(ledger, event, live, &change->born);
 	case MT_TENSOR_FREE:
-		change->unknown = ledger_tensor_free(ledger, live->device, event->addr);
+		change->unknown = ledger_tensor_free(ledger, device_of(event), event->addr);
 		return 0;
 	case MT_DRIVER_FREE:
 		return ledger_driver_free(ledger, event->addr, &change->unknown);
@@ -201,7 +199,7 @@ static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct 
 	case MT_VMM_RETAIN:
 		return ledger_vmm_retain(ledger, event->addr, event->handle, &change->unknown);
 	case MT_VMM_UNMAP:
-		return ledger_vmm_unmap(ledger, event->addr, live->size, &change->unknown);
+		return ledger_vmm_unmap(ledger, event->addr, event->size, &change->unknown);
 	case MT_LOST:
 		forget_totals(ledger);
 		return 0;
@@ -210,11 +208,26 @@ static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct 
 	}
 }
 
+/* The kind of what begins to live with this event; 0: nothing does. */
+static uint32_t kind_born(const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_LIVE:
+		return event->value <= MT_KIND_MAX ? (uint32_t)event->value : 0;
+	case MT_TENSOR_ALLOC:
+	case MT_DRIVER_ALLOC:
+	case MT_VMM_CREATE:
+	case MT_VMM_MAP:
+		return event->kind;
+	default:
+		return 0;
+	}
+}
+
 int mt_ledger_event(struct mt_ledger *ledger, const struct mt_event *event, uint64_t tag, uint32_t phase, uint32_t step,
 		    struct mt_ledger_change *change)
 {
-	uint32_t kind = event->kind == MT_LIVE ? (uint32_t)event->value : event->kind;
-	struct mt_live live = live_of(event, kind, tag, phase, step);
+	struct birth birth = { .event = event, .tag = tag, .kind = kind_born(event), .phase = phase, .step = step };
 	struct mt_ledger_change unseen;
 	int error;
 
@@ -225,7 +238,7 @@ int mt_ledger_event(struct mt_ledger *ledger, const struct mt_event *event, uint
 	ledger->serial++;
 	error = ledger_died_reserve(ledger, 1);
 	if (!error)
-		error = apply(ledger, event, &live, change);
+		error = birth.kind ? bear(ledger, &birth, &change->born) : apply(ledger, event, change);
 	if (error)
 		return error;
 	if (ledger->died_count)
@@ -325,7 +338,8 @@ static int each_memory(const struct memory *memory, int named, int (*visit)(void
  * Mappings come after their memory and before other memory that goes by the same handle now: a ledger that is fed in
  * this order finds the same owners.
  */
-int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live), void *context)
+int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live),
+		   void *context)
 {
 	const struct tensor *tensor;
 	size_t cursor;

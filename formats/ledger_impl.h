@@ -103,15 +103,22 @@ struct mt_ledger {
 	uint32_t undo_next;
 };
 
+/* What begins to live, and what the caller says of it. */
+struct birth {
+	const struct mt_event *event;
+	uint64_t tag;
+	uint32_t kind, phase, step;
+};
+
 /* ledger.c */
+void ledger_fill(struct mt_live *live, const struct birth *birth);
 void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int slack, uint64_t bytes);
 int ledger_died_reserve(struct mt_ledger *ledger, size_t count);
 void ledger_died(struct mt_ledger *ledger, const struct mt_live *live);
 uint64_t ledger_end(uint64_t addr, uint64_t size);
 
 /* ledger_tensor.c */
-/* `restored`: out of a checkpoint, live->offset counts. */
-int ledger_tensor_alloc(struct mt_ledger *ledger, const struct mt_live *live, int restored, struct mt_live **born);
+int ledger_tensor_alloc(struct mt_ledger *ledger, const struct birth *birth, uint32_t device, struct mt_live **born);
 int ledger_tensor_free(struct mt_ledger *ledger, uint32_t device, uint64_t addr); /* 1: unknown */
 void ledger_index_loose(struct mt_ledger *ledger, uint32_t device);
 int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end);

@@ -205,31 +205,41 @@ static void place(struct mt_ledger *ledger, struct tensor *tensor, int restored)
 	settle(ledger, tensor);
 }
 
-int ledger_tensor_alloc(struct mt_ledger *ledger, const struct mt_live *live, int restored, struct mt_live **born)
+/* Room for one tensor and its pieces; the first piece lies in the tensor. */
+static int reserve(struct mt_ledger *ledger, const struct mt_event *event, uint32_t device)
 {
-	struct ledger_device *figures = &ledger->device[live->device];
-	size_t pieces = count_pieces(ledger, live->device, live->addr, ledger_end(live->addr, live->size));
-	struct tensor *tensor, *older;
+	uint64_t size = event->size < LEDGER_SIZE_MAX ? event->size : LEDGER_SIZE_MAX;
+	size_t pieces = count_pieces(ledger, device, event->addr, ledger_end(event->addr, size));
 
-	if (!live->addr)
-		return 0;
-	if (pool_reserve(&ledger->tensor_pool, 1) || addrmap_reserve(&figures->map) ||
+	if (pool_reserve(&ledger->tensor_pool, 1) || addrmap_reserve(&ledger->device[device].map) ||
 	    (pieces > 1 && pool_reserve(&ledger->piece_pool, pieces)))
 		return -MT_E_MEMORY;
+	return 0;
+}
+
+int ledger_tensor_alloc(struct mt_ledger *ledger, const struct birth *birth, uint32_t device, struct mt_live **born)
+{
+	struct ledger_device *figures = &ledger->device[device];
+	struct tensor *tensor, *older;
+
+	if (!birth->event->addr)
+		return 0;
+	if (reserve(ledger, birth->event, device))
+		return -MT_E_MEMORY;
 	tensor = pool_take(&ledger->tensor_pool);
-	tensor->live = *live;
+	ledger_fill(&tensor->live, birth);
 	tensor->own = tensor->inside = 0;
 	tensor->pieces = NULL;
 	tensor->first.region = NULL;
 	tensor->is_loose = 0;
-	older = addrmap_put(&figures->map, live->addr, tensor);
+	older = addrmap_put(&figures->map, tensor->live.addr, tensor);
 	if (older)
 		bury(ledger, older);
 	ledger->count++;
-	figures->tensors += live->size;
-	if (!(live->flags & MT_FLAG_NO_TOTAL))
-		figures->counted += live->size;
-	place(ledger, tensor, restored);
+	figures->tensors += tensor->live.size;
+	if (!(tensor->live.flags & MT_FLAG_NO_TOTAL))
+		figures->counted += tensor->live.size;
+	place(ledger, tensor, birth->event->kind == MT_LIVE);
 	*born = &tensor->live;
 	return 0;
 }

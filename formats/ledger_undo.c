@@ -51,7 +51,8 @@ static int keep_mapping(struct mt_ledger *ledger, const struct undo *undo, struc
 	struct mt_live *map = NULL;
 	int error = 0;
 
-	*unknown = ledger_is_taken(ledger, &undo->map) || (!is_there && !is_free) || (!is_there && !undo->gone && undo->memory.kind);
+	*unknown = ledger_is_taken(ledger, &undo->map) ||
+		   (!is_there && (!is_free || (undo->memory.kind && !undo->gone)));
 	if (*unknown)
 		return 0;
 	if (!is_there && undo->gone)

@@ -37,6 +37,8 @@ enum mt_def {
 #define MT_DEFS_MAX (1u << 26)	 /* definitions of one kind */
 #define MT_STACK_DEPTH_MAX 1024u /* frames in one stack */
 #define MT_BUILD_ID_MAX 32u	 /* bytes */
+#define MT_TEXT_BYTES_MAX (512u << 20) /* all strings together */
+#define MT_DEFS_FEW_MAX (1u << 16) /* modules, threads, devices: of each */
 
 struct mt_module {
 	uint32_t path;			/* string */

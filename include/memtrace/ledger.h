@@ -33,19 +33,20 @@ struct mt_live {
 	uint64_t seq, time;  /* of its birth */
 	uint64_t tag;	     /* the caller's */
 	uint64_t handle;     /* VMM_MAP: of what */
-	uint64_t offset;     /* VMM_MAP: offset into the handle */
+	uint64_t offset;     /* VMM_MAP: into the handle; VMM_CREATE: references; tensor: bytes not held outside regions */
 	uint32_t stack, thread, device, entry;
 	uint32_t kind;	     /* TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE or VMM_MAP */
 	uint32_t flags;	     /* as in the event */
 	uint32_t phase, step; /* at birth, the caller's */
-	int resident;	     /* tensor: its bytes are held (by it) */
+	int resident;	     /* tensor: all its bytes are held (by it) */
 	int tensors_seen;    /* driver memory: a tensor has been inside, so the residual is allocator slack */
 };
 
 /* What one event did. */
 struct mt_ledger_change {
 	struct mt_live *born;	      /* NULL: nothing */
-	const struct mt_live *died;   /* a copy of what died, or NULL */
+	const struct mt_live *died;   /* copies of what died, valid until the next mt_ledger_event; NULL: nothing */
+	size_t died_count;	      /* several: an unmapped range, memory that a missed free had left behind */
 	int unknown;		      /* a free of something that was never seen */
 	int total_differs;	      /* the allocator's own total is not ours */
 };
@@ -67,6 +68,12 @@ void mt_ledger_free(struct mt_ledger *ledger);
 int mt_ledger_event(struct mt_ledger *ledger, const struct mt_event *event, uint64_t tag, uint32_t phase, uint32_t step,
 		    struct mt_ledger_change *change);
 void mt_ledger_clear(struct mt_ledger *ledger);
+
+/*
+ * Fills in the LIVE event that makes mt_ledger_event build `live` anew, kind included. `reserved` is tensors_seen.
+ * Events in the order of mt_ledger_each rebuild the same owners.
+ */
+void mt_live_event(const struct mt_live *live, struct mt_event *event);
 
 /* Bytes now. held: physical (see above); tensors: alive tensor bytes, resident or not. */
 uint64_t mt_ledger_held(const struct mt_ledger *ledger, uint32_t device);

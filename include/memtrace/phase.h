@@ -126,7 +126,9 @@ void mt_tracker_free(struct mt_tracker *tracker);
 /*
  * What one step is: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern).
  * auto: memrec_step() or step marks where there are any; else a step ends where the first event follows that is not
- * inside the optimizer after events that were; where the optimizer is never seen, at the end of each backward window.
+ * inside the optimizer after events that were, once per backward; where the optimizer is never seen, at the end of each
+ * backward window from the second on (with stacks, in which the optimizer would show up, from the 256th on: gradients
+ * may be accumulated). Before the first event. -MT_E_ARGUMENT: 256 bytes or longer.
  */
 int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern);
 
@@ -135,6 +137,12 @@ int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern);
  * and reports them in step_closed; 0 (analysis): it believes the STEP events of the trace.
  */
 void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps, struct mt_label *label);
+
+/*
+ * No more events will come (recording). 1: with that the running step ends, too - its backward has run, and its
+ * optimizer was seen and nothing has followed that is not part of the end of the program (frees). 0: it is unfinished.
+ */
+int mt_tracker_finish(struct mt_tracker *tracker);
 
 /* Words for what closed the newest step: "optimizer", "range train_step", "memrec_step". Static or owned by tracker. */
 const char *mt_tracker_step_why(const struct mt_tracker *tracker);

@@ -71,7 +71,8 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
 /*
  * The next events in file order: *events points to *count of them (all of one chunk, valid until the next call),
  * *checkpoint says whether they are LIVE events of a checkpoint. *count 0: the end. Unknown kinds are left out.
- * An error inside a chunk ends the reading like the end of the file does; mt_reader_state has it.
+ * A checkpoint comes in one piece. An error inside a chunk ends the reading like the end of the file does;
+ * mt_reader_state has it. Returned are -MT_E_MEMORY and -MT_E_SYSTEM only.
  */
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint);
 

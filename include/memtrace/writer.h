@@ -47,7 +47,9 @@ int mt_writer_open(struct mt_writer **writer, const char *path, const struct mt_
 
 /*
  * Opens an existing trace to go on writing at its end: drops the index and a torn last chunk, takes over definitions
- * and live set. *last_seq: sequence number of the last event that is in the file.
+ * and live set. *last_seq: sequence number of the last event that is in the file, or was left out before its newest
+ * checkpoint. A file that is damaged elsewhere is left as it is; errors as of mt_reader_open and mt_reader_state.
+ * Events do not tell the phase they were born in: in later checkpoints it is that of the newest checkpoint, or other.
  */
 int mt_writer_reopen(struct mt_writer **writer, const char *path, uint64_t *last_seq);
 
@@ -58,11 +60,15 @@ struct mt_defs *mt_writer_defs(struct mt_writer *writer);
  * Appends one event: seq above the one before, ids defined. Buffered; a full chunk is written at once.
  * `phase` and `step` are kept for the index and for checkpoints, they are not part of the event.
  * -MT_E_SPACE, -MT_E_SYSTEM: the chunk could not be written; the file was cut back to the last whole chunk and the
- * writer keeps the chunk and tries again at the next flush.
+ * writer keeps the chunk, this event in it, and tries again at the next flush. It goes on taking events until the chunk
+ * is as large as the format allows: -MT_E_LIMIT. With that, -MT_E_ARGUMENT and -MT_E_MEMORY the event is not taken.
  */
 int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
-/* Feeds the live set without writing the event (`--skip`): the next written event is preceded by a checkpoint. */
+/*
+ * Feeds the live set without writing the event (`--skip`): the next written event is preceded by a checkpoint. Events
+ * that wait are written first; on any error this one is not taken.
+ */
 int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
 /* Writes what is buffered: after 0 every event handed in so far is in the file (page cache, not synced). */

@@ -1,0 +1,220 @@
+/*
+ * phase_steps.c - where a step ends.
+ *
+ * In order of trust (enum step_source): memrec_step; a range that is named like a step, when it is closed; a mark that
+ * is; the first event outside the optimizer after events inside; the end of a backward window. A source that is seen
+ * for the first time takes over, and does not count again what the one before it has counted.
+ */
+#include "phase_impl.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+/*
+ * Backward windows count when the optimizer does not show up. Without Python stacks it cannot: two windows settle it.
+ * With them it will, but only after as many windows as gradients are accumulated over.
+ */
+#define PATIENCE_BLIND 2u
+#define PATIENCE_SEEING 256u
+
+#define STEPS_MAX (UINT32_MAX - 1)
+
+int tracker_is_memory(uint32_t kind)
+{
+	switch (kind) {
+	case MT_TENSOR_ALLOC:
+	case MT_TENSOR_FREE:
+	case MT_DRIVER_ALLOC:
+	case MT_DRIVER_FREE:
+	case MT_VMM_CREATE:
+	case MT_VMM_RELEASE:
+	case MT_VMM_MAP:
+	case MT_VMM_UNMAP:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+int tracker_step_names(const struct mt_tracker *tracker, const char *name)
+{
+	return tracker->steps.pattern[0] && !fnmatch(tracker->steps.pattern, name, 0);
+}
+
+int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern)
+{
+	size_t size = pattern ? strlen(pattern) : 0;
+
+	if (size >= sizeof(tracker->steps.pattern))
+		return -MT_E_ARGUMENT;
+	if (!size || !strcmp(pattern, "auto"))
+		pattern = "";
+	memcpy(tracker->steps.pattern, pattern, strlen(pattern) + 1);
+	return 0;
+}
+
+const char *mt_tracker_step_why(const struct mt_tracker *tracker)
+{
+	return tracker->steps.why;
+}
+
+static void forget(struct track_steps *steps)
+{
+	steps->backward = steps->work = steps->inside = steps->due = 0;
+}
+
+/* Who only reads a trace believes its STEP events, but keeps track: recording may go on where the trace ends. */
+static int end_step(struct track_steps *steps, const char *why, int follow)
+{
+	forget(steps);
+	if (!follow)
+		return 0;
+	if (steps->ended < STEPS_MAX)
+		steps->ended++;
+	snprintf(steps->why, sizeof(steps->why), "%s", why);
+	return 1;
+}
+
+static void end_with_next(struct track_steps *steps, const char *what, const char *name)
+{
+	steps->due = 1;
+	snprintf(steps->due_why, sizeof(steps->due_why), "%s%s%.255s", what, *name ? " " : "", name);
+}
+
+int tracker_step_due(struct mt_tracker *tracker, int follow)
+{
+	return tracker->steps.due && end_step(&tracker->steps, tracker->steps.due_why, follow);
+}
+
+/*
+ * Does an end that `source` reports count? When it takes over from another one, only if the running step is not just
+ * the rest of one that was counted.
+ */
+static int counts(struct track_steps *steps, enum step_source source)
+{
+	enum step_source before = steps->source;
+
+	if (source < before)
+		return 0;
+	steps->source = source;
+	if (source == before || !steps->ended)
+		return 1;
+	return before <= STEP_BY_OPTIMIZER ? steps->backward || steps->inside : steps->work;
+}
+
+/* A step range is there: from now on ranges decide. What the optimizer had finished is a step of its own. */
+static void range_opened(struct track_steps *steps)
+{
+	if (steps->pattern[0] || steps->source >= STEP_BY_RANGE)
+		return;
+	if (steps->inside && steps->source <= STEP_BY_OPTIMIZER)
+		end_with_next(steps, "optimizer", "");
+	steps->source = STEP_BY_RANGE;
+}
+
+void tracker_step_range(struct mt_tracker *tracker, const struct mark *mark, uint32_t thread, int opened,
+			int outermost)
+{
+	struct track_steps *steps = &tracker->steps;
+
+	if (!outermost)
+		return;
+	if (!steps->range_thread)
+		steps->range_thread = thread + 1;
+	if (steps->range_thread != thread + 1)
+		return;
+	if (opened)
+		range_opened(steps);
+	else if (steps->pattern[0] || counts(steps, STEP_BY_RANGE))
+		end_with_next(steps, mark->domain == MARK_PHASE ? "phase" : "range",
+			      mt_defs_string(tracker->defs, mark->name));
+}
+
+/* A mark may stand at the beginning of each step: the first one, while all was init, ends nothing. */
+void tracker_step_instant(struct mt_tracker *tracker, uint32_t name, int is_step)
+{
+	struct track_steps *steps = &tracker->steps;
+	int first = !steps->mark_seen;
+
+	if (!is_step)
+		return;
+	steps->mark_seen = 1;
+	if (steps->pattern[0] || (counts(steps, STEP_BY_MARK) && !(first && !tracker->begun)))
+		end_with_next(steps, "mark", mt_defs_string(tracker->defs, name));
+}
+
+static void window_closed(struct mt_tracker *tracker, uint32_t thread)
+{
+	struct track_steps *steps = &tracker->steps;
+	uint32_t patience = steps->stacks_seen ? PATIENCE_SEEING : PATIENCE_BLIND;
+
+	if (tracker->thread[thread].windows || tracker->thread[thread].is_autograd)
+		return;
+	steps->windows++;
+	if (steps->optimizer_seen || steps->source > STEP_BY_WINDOW || steps->windows < patience)
+		return;
+	end_with_next(steps, "backward window", "");
+}
+
+static void told(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread)
+{
+	struct track_steps *steps = &tracker->steps;
+
+	if (event->kind == MT_BACKWARD_BEGIN || event->kind == MT_BACKWARD_END)
+		steps->backward = 1;
+	if (steps->pattern[0])
+		return;
+	if (event->kind == MT_BACKWARD_END)
+		window_closed(tracker, thread);
+	else if (event->kind == MT_STEP_MARK && counts(steps, STEP_BY_API))
+		end_with_next(steps, "memrec_step", "");
+}
+
+int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread,
+		       const struct mt_label *label, int inside, int follow)
+{
+	struct track_steps *steps = &tracker->steps;
+	int is_memory = tracker_is_memory(event->kind);
+
+	told(tracker, event, thread);
+	steps->work |= is_memory;
+	steps->backward |= label->part == MT_PART_BACKWARD || label->part == MT_PART_RECOMPUTE;
+	if (!is_memory || (!steps->pattern[0] && steps->source > STEP_BY_OPTIMIZER))
+		return 0;
+	if (inside) {
+		steps->optimizer_seen = 1;
+		if (!steps->backward && !steps->pattern[0])
+			return 0; /* one more optimizer of the step that was counted */
+		steps->inside = 1;
+		steps->inside_thread = thread;
+		return 0;
+	}
+	if (!steps->inside || steps->inside_thread != thread)
+		return 0;
+	if (!steps->pattern[0])
+		steps->source = STEP_BY_OPTIMIZER;
+	return end_step(steps, steps->pattern[0] ? "function" : "optimizer", follow);
+}
+
+/* The end of the program closes what the next event would have closed. */
+int mt_tracker_finish(struct mt_tracker *tracker)
+{
+	struct track_steps *steps = &tracker->steps;
+
+	if (tracker_step_due(tracker, 1))
+		return 1;
+	return steps->inside && end_step(steps, steps->pattern[0] ? "function" : "optimizer", 1);
+}
+
+/* A STEP event of the trace: believed. */
+void tracker_step_told(struct mt_tracker *tracker, const struct mt_event *event)
+{
+	struct track_steps *steps = &tracker->steps;
+	uint32_t name = event->name <= UINT32_MAX ? (uint32_t)event->name : 0;
+
+	forget(steps);
+	snprintf(steps->why, sizeof(steps->why), "%.255s", mt_defs_string(tracker->defs, name));
+	steps->ended = event->value < STEPS_MAX ? (uint32_t)event->value : STEPS_MAX;
+}

@@ -1,0 +1,437 @@
+/*
+ * rules.c - read rule files (formats/rules/README.md). Somebody else may have written them: every size is limited,
+ * aliases are refused, and a file counts as a whole or not at all.
+ */
+#include "rules.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define RULES_FILE_MAX (1u << 20) /* bytes */
+#define RULES_MAX 4096u		  /* per file */
+#define RULES_PATTERN_MAX 2048u	  /* bytes */
+
+struct source {
+	const char *name;
+	char *message;
+	size_t message_size;
+	yaml_parser_t yaml;
+	yaml_event_t event; /* the current one */
+	struct rule_file *file;
+	size_t rules_max;
+};
+
+struct words {
+	const char *const *word;
+	size_t count;
+};
+
+#define WORD(name, number, word, ...) [number] = word,
+static const char *const role_words[] = { MT_ROLE_LIST(WORD) };
+static const char *const part_words[] = { MT_PART_LIST(WORD) };
+static const char *const category_words[] = { MT_CATEGORY_LIST(WORD) };
+static const char *const bool_words[] = { "false", "true" };
+
+#define KEY(name, key) key,
+static const char *const pattern_keys[] = { RULE_PATTERN_LIST(KEY) };
+static const char *const saying_keys[] = { RULE_SAYING_LIST(KEY) };
+
+#define WORDS(list) { list, MT_ARRAY_SIZE(list) }
+static const struct words saying_words[RULE_SAYINGS] = {
+	[RULE_SAYS_ROLE] = WORDS(role_words),	      [RULE_SAYS_PART] = WORDS(part_words),
+	[RULE_SAYS_CATEGORY] = WORDS(category_words), [RULE_SAYS_OUTER] = WORDS(bool_words),
+	[RULE_SAYS_STEP] = WORDS(bool_words),
+};
+
+void rule_file_free(struct rule_file *file)
+{
+	size_t i;
+	int p;
+
+	for (i = 0; i < file->rules; i++)
+		for (p = 0; p < RULE_PATTERNS; p++)
+			if (file->rule[i].given & 1u << p)
+				regfree(&file->rule[i].pattern[p]);
+	free(file->rule);
+	free(file);
+}
+
+static struct rule_file *rule_file_new(void)
+{
+	struct rule_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	memset(file->part_category, -1, sizeof(file->part_category));
+	memset(file->role_category, -1, sizeof(file->role_category));
+	return file;
+}
+
+static int MT_PRINTF(3, 4) fail(struct source *source, size_t line, const char *format, ...)
+{
+	va_list args;
+	int size = snprintf(source->message, source->message_size, "%s:%zu: ", source->name, line);
+
+	if (size < 0 || (size_t)size >= source->message_size)
+		return -MT_E_RULES;
+	va_start(args, format);
+	vsnprintf(source->message + size, source->message_size - (size_t)size, format, args);
+	va_end(args);
+	return -MT_E_RULES;
+}
+
+static size_t line_of(const struct source *source)
+{
+	return source->event.start_mark.line + 1;
+}
+
+/* The next event into source->event. */
+static int next(struct source *source)
+{
+	yaml_event_delete(&source->event);
+	if (!yaml_parser_parse(&source->yaml, &source->event)) {
+		if (source->yaml.error == YAML_MEMORY_ERROR)
+			return -MT_E_MEMORY;
+		return fail(source, (source->yaml.problem_mark.line ? source->yaml.problem_mark.line : source->yaml.mark.line) + 1,
+			    "not YAML: %s", source->yaml.problem ? source->yaml.problem : "cannot be read");
+	}
+	if (source->event.type == YAML_ALIAS_EVENT)
+		return fail(source, line_of(source), "aliases are not allowed here");
+	return 0;
+}
+
+static int expect(struct source *source, yaml_event_type_t type, const char *what)
+{
+	int error = next(source);
+
+	if (!error && source->event.type != type)
+		return fail(source, line_of(source), "%s is expected here", what);
+	return error;
+}
+
+/* The text of the current event, which must be a scalar without NUL; NULL: it is not. Lives until the next event. */
+static const char *text_of(const struct source *source)
+{
+	const char *text = (const char *)source->event.data.scalar.value;
+
+	if (source->event.type != YAML_SCALAR_EVENT || strlen(text) != source->event.data.scalar.length)
+		return NULL;
+	return text;
+}
+
+static int find(const char *const *list, size_t count, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(list[i], text))
+			return (int)i;
+	return -1;
+}
+
+static int unknown_word(struct source *source, const char *key, const struct words *words, const char *text)
+{
+	char list[512] = "";
+	size_t i, size = 0;
+
+	for (i = 0; i < words->count && size < sizeof(list); i++)
+		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? ", " : "", words->word[i]);
+	return fail(source, line_of(source), "unknown %s \"%.64s\" (one of: %s)", key, text, list);
+}
+
+/* One of the words; its index into *value. */
+static int read_word(struct source *source, const char *key, const struct words *words, uint8_t *value)
+{
+	int error = next(source), index;
+	const char *text;
+
+	if (error)
+		return error;
+	text = text_of(source);
+	if (!text)
+		return fail(source, line_of(source), "%s must be a word", key);
+	index = find(words->word, words->count, text);
+	if (index < 0)
+		return unknown_word(source, key, words, text);
+	*value = (uint8_t)index;
+	return 0;
+}
+
+/* Counted repetition of counted repetition makes patterns that need more memory than there is: none at all, then. */
+static int has_interval(const char *text)
+{
+	int bracket = 0;
+
+	for (; *text; text++) {
+		if (*text == '\\' && text[1] && !bracket)
+			text++;
+		else if (*text == '[' || *text == ']')
+			bracket = *text == '[';
+		else if (*text == '{' && !bracket)
+			return 1;
+	}
+	return 0;
+}
+
+static int read_pattern(struct source *source, struct rule *rule, int pattern)
+{
+	int flags = REG_EXTENDED | REG_NOSUB | (pattern == RULE_MARK ? REG_ICASE : 0), error = next(source);
+	const char *text;
+	char why[128];
+
+	if (error)
+		return error;
+	text = text_of(source);
+	if (!text || !*text)
+		return fail(source, line_of(source), "%s must be a pattern", pattern_keys[pattern]);
+	if (strlen(text) > RULES_PATTERN_MAX)
+		return fail(source, line_of(source), "pattern longer than %u bytes", RULES_PATTERN_MAX);
+	if (has_interval(text))
+		return fail(source, line_of(source), "counted repetition {n,m} is not allowed in a pattern (write \\{ for a brace)");
+	error = regcomp(&rule->pattern[pattern], text, flags);
+	if (error) {
+		regerror(error, &rule->pattern[pattern], why, sizeof(why));
+		return fail(source, line_of(source), "%s is not a regular expression: %s", pattern_keys[pattern], why);
+	}
+	rule->given |= 1u << pattern;
+	return 0;
+}
+
+/* One key of a rule, its value and what it must not be. */
+static int read_rule_key(struct source *source, struct rule *rule)
+{
+	const char *key = text_of(source);
+	int pattern = key ? find(pattern_keys, RULE_PATTERNS, key) : -1;
+	int saying = key ? find(saying_keys, RULE_SAYINGS, key) : -1;
+
+	if (pattern < 0 && saying < 0)
+		return fail(source, line_of(source), "a rule has no key \"%.64s\"", key ? key : "(not a word)");
+	if (pattern >= 0 ? rule->given & 1u << pattern : rule->match.said & 1u << saying)
+		return fail(source, line_of(source), "\"%s\" is there twice", key);
+	if (pattern >= 0)
+		return read_pattern(source, rule, pattern);
+	rule->match.said |= 1u << saying;
+	return read_word(source, saying_keys[saying], &saying_words[saying], &rule->match.value[saying]);
+}
+
+static int check_rule(struct source *source, struct rule *rule, size_t line)
+{
+	if (!rule->given)
+		return fail(source, line, "the rule matches nothing (give function, file, module or mark)");
+	if (rule->given & 1u << RULE_MARK && rule->given != 1u << RULE_MARK)
+		return fail(source, line, "mark cannot stand beside function, file or module");
+	if (!rule->match.said)
+		return fail(source, line, "the rule says nothing (give role, part, category or step)");
+	return 0;
+}
+
+/* Whoever runs the optimizer ends a step by it, where nothing else is said. */
+static void complete_rule(struct rule *rule)
+{
+	struct rule_match *match = &rule->match;
+
+	if (!(match->said & 1u << RULE_SAYS_OUTER))
+		match->value[RULE_SAYS_OUTER] = 1;
+	if (match->said & 1u << RULE_SAYS_ROLE)
+		match->said |= 1u << RULE_SAYS_OUTER;
+	if (rule->given & 1u << RULE_MARK || match->said & 1u << RULE_SAYS_STEP || !(match->said & 1u << RULE_SAYS_PART))
+		return;
+	match->said |= 1u << RULE_SAYS_STEP;
+	match->value[RULE_SAYS_STEP] = match->value[RULE_SAYS_PART] == MT_PART_OPTIMIZER;
+}
+
+static int add_rule(struct source *source, struct rule **rule)
+{
+	struct rule_file *file = source->file;
+	size_t max = source->rules_max ? source->rules_max * 2 : 32;
+	struct rule *larger;
+
+	if (file->rules == RULES_MAX)
+		return fail(source, line_of(source), "more than %u rules", RULES_MAX);
+	if (file->rules == source->rules_max) {
+		larger = realloc(file->rule, max * sizeof(*larger));
+		if (!larger)
+			return -MT_E_MEMORY;
+		file->rule = larger;
+		source->rules_max = max;
+	}
+	*rule = &file->rule[file->rules++];
+	memset(*rule, 0, sizeof(**rule));
+	return 0;
+}
+
+/* From the current event, the beginning of a mapping, to its end. */
+static int read_rule(struct source *source)
+{
+	struct rule *rule = NULL;
+	size_t line = line_of(source);
+	int error;
+
+	if (source->event.type != YAML_MAPPING_START_EVENT)
+		return fail(source, line, "a rule must be a mapping");
+	error = add_rule(source, &rule);
+	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
+		error = read_rule_key(source, rule);
+	if (!error)
+		error = check_rule(source, rule, line);
+	if (!error)
+		complete_rule(rule);
+	return error;
+}
+
+static int read_rules(struct source *source)
+{
+	int error = expect(source, YAML_SEQUENCE_START_EVENT, "a list of rules");
+
+	while (!error && !(error = next(source)) && source->event.type != YAML_SEQUENCE_END_EVENT)
+		error = read_rule(source);
+	return error;
+}
+
+/* "forward: activations": the key is a part or a role. */
+static int read_category(struct source *source)
+{
+	const char *key = text_of(source);
+	int part = key ? find(part_words, MT_ARRAY_SIZE(part_words), key) : -1;
+	int role = key ? find(role_words, MT_ARRAY_SIZE(role_words), key) : -1;
+	uint8_t category;
+	int error;
+
+	if (part <= MT_PART_NONE && role <= MT_ROLE_NONE)
+		return fail(source, line_of(source), "\"%.64s\" is neither a role nor a part", key ? key : "(not a word)");
+	error = read_word(source, "category", &saying_words[RULE_SAYS_CATEGORY], &category);
+	if (!error && part > MT_PART_NONE)
+		source->file->part_category[part] = (int8_t)category;
+	else if (!error)
+		source->file->role_category[role] = (int8_t)category;
+	return error;
+}
+
+static int read_categories(struct source *source)
+{
+	int error = expect(source, YAML_MAPPING_START_EVENT, "a mapping of roles and parts to categories");
+
+	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
+		error = read_category(source);
+	return error;
+}
+
+static int read_top_key(struct source *source)
+{
+	const char *key = text_of(source);
+
+	if (key && !strcmp(key, "rules"))
+		return read_rules(source);
+	if (key && !strcmp(key, "categories"))
+		return read_categories(source);
+	return fail(source, line_of(source), "unknown key \"%.64s\" (one of: rules, categories)", key ? key : "(not a word)");
+}
+
+static int read_file(struct source *source)
+{
+	int error = expect(source, YAML_STREAM_START_EVENT, "a file");
+
+	if (!error)
+		error = expect(source, YAML_DOCUMENT_START_EVENT, "a mapping with \"rules\"");
+	if (!error)
+		error = expect(source, YAML_MAPPING_START_EVENT, "a mapping with \"rules\"");
+	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
+		error = read_top_key(source);
+	if (!error)
+		error = expect(source, YAML_DOCUMENT_END_EVENT, "the end of the file");
+	if (!error)
+		error = expect(source, YAML_STREAM_END_EVENT, "the end of the file");
+	return error;
+}
+
+/* `text` must stay until the return only. */
+static int load_text(struct mt_rules *rules, const char *name, const char *text, size_t size, char *message,
+		     size_t message_size)
+{
+	struct source source = { .name = name, .message = message, .message_size = message_size };
+	int error;
+
+	source.file = rule_file_new();
+	if (!source.file)
+		return -MT_E_MEMORY;
+	if (!yaml_parser_initialize(&source.yaml)) {
+		rule_file_free(source.file);
+		return -MT_E_MEMORY;
+	}
+	yaml_parser_set_input_string(&source.yaml, (const unsigned char *)text, size);
+	error = read_file(&source);
+	yaml_event_delete(&source.event);
+	yaml_parser_delete(&source.yaml);
+	if (error) {
+		if (error == -MT_E_MEMORY)
+			snprintf(message, message_size, "%s: %s", name, mt_strerror(error));
+		rule_file_free(source.file);
+		return error;
+	}
+	source.file->next = rules->files;
+	rules->files = source.file;
+	return 0;
+}
+
+int mt_rules_load(struct mt_rules *rules, const char *path, char *message, size_t message_size)
+{
+	FILE *file = fopen(path, "re");
+	char *text = file ? malloc(RULES_FILE_MAX + 1) : NULL;
+	size_t size = text ? fread(text, 1, RULES_FILE_MAX + 1, file) : 0;
+	int error = 0;
+
+	if (!file || (text && ferror(file))) {
+		snprintf(message, message_size, "%s: %s", path, strerror(errno));
+		error = -MT_E_SYSTEM;
+	} else if (!text) {
+		snprintf(message, message_size, "%s: %s", path, mt_strerror(MT_E_MEMORY));
+		error = -MT_E_MEMORY;
+	} else if (size > RULES_FILE_MAX) {
+		snprintf(message, message_size, "%s:1: the file is larger than %u KiB", path, RULES_FILE_MAX >> 10);
+		error = -MT_E_RULES;
+	} else {
+		error = load_text(rules, path, text, size, message, message_size);
+	}
+	free(text);
+	if (file)
+		fclose(file);
+	return error;
+}
+
+int mt_rules_new(struct mt_rules **rules, char *message, size_t message_size)
+{
+	size_t count, i;
+	const struct rules_builtin *builtin = rules_builtin(&count);
+	int error = 0;
+
+	*rules = calloc(1, sizeof(**rules));
+	if (!*rules)
+		return -MT_E_MEMORY;
+	for (i = 0; i < count && !error; i++)
+		error = load_text(*rules, builtin[i].name, builtin[i].text, (size_t)(builtin[i].end - builtin[i].text),
+				  message, message_size);
+	if (error) {
+		mt_rules_free(*rules);
+		*rules = NULL;
+	}
+	return error;
+}
+
+void mt_rules_free(struct mt_rules *rules)
+{
+	struct rule_file *file, *following;
+
+	if (!rules)
+		return;
+	for (file = rules->files; file; file = following) {
+		following = file->next;
+		rule_file_free(file);
+	}
+	free(rules);
+}
