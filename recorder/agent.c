@@ -1,0 +1,508 @@
+/*
+ * agent.c - the life of the recorder inside the process: asleep, armed, on, off; forks; and the way of one event.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "early.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "stack_native.h"
+#include "stack_python.h"
+#include "textbuf.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
+
+#define PAGE 4096u
+#define WAIT_STEP_NS 100000
+#define START_STEPS 500 /* 50 ms: how long other threads wait for the one that starts the recording */
+#define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
+
+enum state { ASLEEP = 0, ARMED, STARTING, ON, OFF };
+
+/*
+ * On a page that the kernel wipes in forked children, so a child that shares the parent's memory image, and its mapped
+ * ring, is asleep from its first instruction on.
+ */
+struct life {
+	_Atomic uint32_t state;
+	_Atomic uint64_t epoch; /* when this life began; per-thread data of another life is not believed. 0: none */
+};
+
+static struct life never;
+static struct life *life = &never;
+
+static struct {
+	int has_options;
+	struct memrec_options options;
+	_Atomic int cuda;	 /* cuInit has run */
+	_Atomic int started;	 /* a recording was started here, or in the process that forked this one */
+	_Atomic uint32_t threads; /* serials given out */
+	struct ring ring;
+	struct stacks stacks;
+	_Atomic uint64_t lost[MT_LOSS_COUNT]; /* while there is no ring */
+	struct {
+		_Atomic uint32_t state; /* as in the header */
+		char why[256];
+	} source[MT_SOURCE_COUNT];
+} agent;
+
+/* Small: the library may be loaded late, when little static TLS is left. */
+struct agent_thread {
+	uint64_t epoch; /* of the life that the rest belongs to */
+	uint32_t serial, tid;
+	uint8_t busy;	  /* inside the recorder */
+	uint8_t autograd; /* enum mt_thread_flag */
+	uint8_t logged;	  /* the log knows this thread */
+	struct ring_writer writer;
+};
+
+static __thread struct agent_thread thread;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static uint32_t state_now(void)
+{
+	return atomic_load_explicit(&life->state, memory_order_acquire);
+}
+
+static void count_lost(enum mt_loss loss)
+{
+	if (state_now() == ON)
+		atomic_fetch_add(&agent.ring.header->lost[loss], 1);
+	else
+		atomic_fetch_add(&agent.lost[loss], 1);
+}
+
+const struct memrec_options *agent_options(void)
+{
+	return agent.has_options ? &agent.options : NULL;
+}
+
+int agent_has_cuda(void)
+{
+	return atomic_load(&agent.cuda);
+}
+
+/* The recording runs. The collector may end it at any time. */
+static int is_on(void)
+{
+	if (state_now() != ON)
+		return 0;
+	if (!atomic_load_explicit(&agent.ring.header->stop, memory_order_relaxed))
+		return 1;
+	atomic_store(&life->state, OFF);
+	return 0;
+}
+
+int agent_is_listening(void)
+{
+	uint32_t state = state_now();
+
+	return state == ARMED || state == STARTING || (state == ON && is_on());
+}
+
+/* This thread in this life. */
+static struct agent_thread *this_thread(void)
+{
+	uint64_t epoch = atomic_load_explicit(&life->epoch, memory_order_relaxed);
+
+	if (thread.epoch != epoch) {
+		memset(&thread.writer, 0, sizeof(thread.writer));
+		thread.logged = 0;
+		thread.serial = atomic_fetch_add(&agent.threads, 1) + 1;
+		thread.tid = (uint32_t)syscall(SYS_gettid);
+		thread.epoch = epoch;
+	}
+	return &thread;
+}
+
+void agent_thread_is_autograd(void)
+{
+	thread.autograd = MT_THREAD_AUTOGRAD;
+	thread.logged = 0;
+}
+
+/* ---- Sources ---- */
+
+static void publish_source(enum mt_source source)
+{
+	struct ring_header *header = agent.ring.header;
+	uint32_t state = atomic_load(&agent.source[source].state);
+
+	if (!state || atomic_load(&header->source_state[source]) == state)
+		return;
+	memcpy(header->source_why[source], agent.source[source].why, sizeof(header->source_why[source]));
+	atomic_store(&header->source_state[source], state);
+}
+
+void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
+{
+	struct textbuf text;
+
+	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1)
+		return;
+	textbuf_init(&text, agent.source[source].why, sizeof(agent.source[source].why));
+	textbuf_add(&text, why);
+	atomic_store(&agent.source[source].state, (uint32_t)state + 1);
+	if (state_now() == ON)
+		publish_source(source);
+}
+
+static void find_python(void)
+{
+	const char *why;
+	uint32_t version;
+
+	if (!(agent.options.stacks & MEMREC_STACKS_PYTHON) || !agent.options.depth)
+		return;
+	switch (stack_python_find(&version, &why)) {
+	case PYTHON_READY:
+		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_ON, "");
+		break;
+	case PYTHON_REFUSED:
+		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_FAILED, why);
+		break;
+	case PYTHON_ABSENT:
+		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_OFF, "there is no Python in the process");
+		break;
+	}
+	agent.ring.header->python_version = version;
+}
+
+/* In the constructor, where the loader may be called. */
+static void find_unwinder(void)
+{
+	if (!(agent.options.stacks & (MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)) || !agent.options.depth)
+		return;
+	if (stack_native_open())
+		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_FAILED,
+			     "libunwind.so.8 was not found: no native frames (install libunwind8)");
+	else
+		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_ON, "");
+}
+
+/* ---- Threads and events ---- */
+
+/* What goes into the log of a thread; `name` at most 16 bytes. */
+static void log_thread(uint32_t serial, uint32_t tid, uint32_t flags, const char *name)
+{
+	size_t name_bytes = strlen(name), bytes = sizeof(struct ring_log_thread) + name_bytes;
+	struct ring_log_thread *record = (struct ring_log_thread *)ring_log_begin(&agent.ring, bytes);
+
+	if (!record)
+		return;
+	if (tid == agent.ring.header->pid)
+		flags |= MT_THREAD_MAIN;
+	if (!strncmp(name, "pt_autograd_", 12))
+		flags |= MT_THREAD_AUTOGRAD;
+	record->log.kind = RING_LOG_THREAD;
+	record->log.key = serial;
+	record->tid = tid;
+	record->flags = flags;
+	record->name_bytes = (uint32_t)name_bytes;
+	memcpy(record + 1, name, name_bytes);
+	ring_log_end(&record->log, bytes);
+}
+
+static void log_this_thread(struct agent_thread *me)
+{
+	char name[17] = "";
+
+	prctl(PR_GET_NAME, name);
+	log_thread(me->serial, me->tid, me->autograd, name);
+	me->logged = 1;
+}
+
+/* A thread that made an early mark; it may be gone. */
+static void log_early_thread(uint32_t serial, uint32_t tid)
+{
+	uint64_t key = seen_finish(seen_mix(seen_start(SEEN_THREAD), serial));
+	char path[64], name[17];
+	struct textbuf text;
+
+	if (seen_has(&agent.stacks.seen, key))
+		return;
+	textbuf_init(&text, path, sizeof(path));
+	textbuf_add(&text, "/proc/self/task/");
+	textbuf_add_number(&text, tid);
+	textbuf_add(&text, "/comm");
+	textbuf_read_file(path, name, sizeof(name));
+	name[strcspn(name, "\n")] = '\0';
+	log_thread(serial, tid, 0, name);
+	seen_add(&agent.stacks.seen, key);
+}
+
+static void append(struct agent_thread *me, struct ring_event *event, const struct ring_text *text)
+{
+	if (!ring_claim(&agent.ring, &me->writer, me->tid))
+		count_lost(MT_LOSS_NO_SLOT);
+	else if (ring_append(&agent.ring, &me->writer, event, text))
+		count_lost(MT_LOSS_RING_FULL);
+}
+
+static void hand_over(struct ring_event *event, const struct ring_text *text, enum stack_wish wish)
+{
+	struct agent_thread *me = this_thread();
+
+	if (!me->logged)
+		log_this_thread(me);
+	event->thread = me->serial;
+	event->stack = stacks_take(&agent.stacks, wish);
+	if (atomic_load_explicit(&agent.stacks.full, memory_order_relaxed))
+		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_FAILED,
+			     "the room for stacks is used up: new ones are left out");
+	append(me, event, text);
+}
+
+/* The tid of an early mark travels in a field that marks do not have. */
+static void take_early(void *context, struct ring_event *event, const struct ring_text *text)
+{
+	log_early_thread(event->thread, event->entry);
+	event->entry = 0;
+	append(context, event, text);
+}
+
+/* ---- Start ---- */
+
+static int prepare(void)
+{
+	int error = agent_place_ring(&agent.ring, &agent.options);
+
+	if (error)
+		return error;
+	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)agent.options.depth, (uint32_t)agent.options.stacks);
+	if (error) {
+		ring_unlink(&agent.ring);
+		ring_forget(&agent.ring);
+		return error;
+	}
+	find_python();
+	ring_publish(&agent.ring);
+	return 0;
+}
+
+/* What was noted while there was no header. */
+static void publish_notes(void)
+{
+	int i;
+
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		publish_source((enum mt_source)i);
+	for (i = 0; i < MT_LOSS_COUNT; i++)
+		atomic_fetch_add(&agent.ring.header->lost[i], atomic_exchange(&agent.lost[i], 0));
+}
+
+/* On the one thread that goes first. The others may write as soon as the state is ON. */
+static int start_recording(void)
+{
+	int cancel, error;
+
+	atomic_store(&agent.started, 1);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = prepare();
+	if (!error) {
+		early_replay(take_early, this_thread());
+		atomic_store(&life->state, ON);
+		publish_notes();
+		error = agent_spawn_collector(agent.options.collector, agent.ring.path);
+		if (error)
+			ring_unlink(&agent.ring);
+	}
+	if (error)
+		atomic_store(&life->state, OFF);
+	pthread_setcancelstate(cancel, NULL);
+	return !error;
+}
+
+static int wait_for_start(void)
+{
+	struct timespec step = { 0, WAIT_STEP_NS };
+	int i;
+
+	for (i = 0; i < START_STEPS && state_now() == STARTING; i++)
+		syscall(SYS_nanosleep, &step, NULL);
+	if (state_now() == STARTING)
+		count_lost(MT_LOSS_NO_SLOT);
+	return is_on();
+}
+
+static int start_or_wait(void)
+{
+	uint32_t armed = ARMED;
+
+	if (atomic_compare_exchange_strong(&life->state, &armed, STARTING))
+		return start_recording();
+	return wait_for_start();
+}
+
+/* ---- What hooks call ---- */
+
+/* 1: go on, and call leave(). */
+static int enter(int *saved)
+{
+	uint32_t state = state_now();
+
+	if (state == ASLEEP || state == OFF)
+		return 0;
+	if (thread.busy) {
+		count_lost(MT_LOSS_REENTRY);
+		return 0;
+	}
+	*saved = errno;
+	thread.busy = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	return 1;
+}
+
+static void leave(int saved)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	thread.busy = 0;
+	errno = saved;
+}
+
+void agent_memory(struct ring_event *event, enum stack_wish wish)
+{
+	int saved;
+
+	if (!enter(&saved))
+		return;
+	if (is_on() || start_or_wait())
+		hand_over(event, NULL, wish);
+	leave(saved);
+}
+
+/* At most `max` bytes, not ending inside a UTF-8 character. */
+static uint16_t text_bytes(const char *text, size_t max)
+{
+	size_t bytes = text ? strnlen(text, max + 1) : 0;
+
+	if (bytes <= max)
+		return (uint16_t)bytes;
+	for (bytes = max; bytes && (text[bytes] & 0xc0) == 0x80; bytes--)
+		;
+	return (uint16_t)bytes;
+}
+
+static void keep_early(struct ring_event *event, const struct ring_text *text)
+{
+	struct agent_thread *me = this_thread();
+
+	event->thread = me->serial;
+	event->entry = me->tid;
+	event->time = now_ns();
+	if (early_add(event, text))
+		return;
+	event->entry = 0;
+	if (state_now() == ARMED)
+		count_lost(MT_LOSS_RING_FULL);
+	else if (wait_for_start())
+		hand_over(event, text, STACK_NONE);
+}
+
+void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char *domain)
+{
+	struct ring_event event = { .kind = (uint8_t)kind, .device_type = -1, .device_index = -1, .handle = handle };
+	struct ring_text text = { name ? name : "", domain ? domain : "", 0, 0 };
+	int saved;
+
+	if (!enter(&saved))
+		return;
+	text.domain_bytes = text_bytes(text.domain, DOMAIN_MAX);
+	text.name_bytes = text_bytes(text.name, RING_TEXT_MAX - text.domain_bytes);
+	if (is_on())
+		hand_over(&event, &text, STACK_NONE);
+	else if (state_now() != OFF)
+		keep_early(&event, &text);
+	leave(saved);
+}
+
+void agent_follow(enum mt_kind kind)
+{
+	struct ring_event event = { .kind = (uint8_t)kind, .device_type = -1, .device_index = -1 };
+	int saved;
+
+	if (!is_on() || !enter(&saved))
+		return;
+	hand_over(&event, NULL, STACK_NONE);
+	leave(saved);
+}
+
+/* ---- Beginning of a life ---- */
+
+static void arm(void)
+{
+	early_clear();
+	atomic_store(&agent.threads, 0);
+	atomic_store(&life->epoch, now_ns());
+	atomic_store(&life->state, ARMED);
+}
+
+/*
+ * The child of a recorded process stays asleep: its tensors are copies (DataLoader workers), and the ring is not its
+ * own. The child of one that had not started yet is a process like any other.
+ */
+static void after_fork(void)
+{
+	if (atomic_load(&agent.started))
+		atomic_store(&life->state, ASLEEP);
+	else
+		arm();
+}
+
+void agent_cuda_started(void)
+{
+	atomic_store(&agent.cuda, 1);
+	if (!agent.has_options || life == &never || state_now() != ASLEEP)
+		return;
+	ring_forget(&agent.ring);
+	stacks_release(&agent.stacks);
+	atomic_store(&agent.started, 0);
+	arm();
+}
+
+static struct life *new_life(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	madvise(page, PAGE, MADV_WIPEONFORK); /* where it is unknown, after_fork does what can be done */
+	return page;
+}
+
+/* Runs in every process of the run, most of which are of no interest: nothing costly, nothing that can be seen. */
+__attribute__((constructor)) static void wake_up(void)
+{
+	const char *text = getenv(MEMREC_OPTIONS_VARIABLE);
+	struct life *page;
+	int saved = errno;
+
+	if (!text || memrec_options_decode(&agent.options, text))
+		return;
+	page = new_life();
+	if (page && !pthread_atfork(NULL, NULL, after_fork)) {
+		agent.has_options = 1;
+		find_unwinder();
+		life = page;
+		arm();
+	}
+	errno = saved;
+}

@@ -1,0 +1,63 @@
+/*
+ * agent.h - the part of memrec that lives inside the recorded process, seen by its hooks.
+ *
+ *     asleep ──options in the environment──> armed ──first memory event──> starting ──> on ──> off
+ *        ^                                                                              │
+ *        └───────────────────────────── fork: the child ────────────────────────────────┘
+ *
+ * A hook fills in a ring_event and hands it over. From then on: no malloc, no lock, no GIL, no CUDA or CUPTI call,
+ * no stdio, errno as it was. Every function here may be called at any time in any state, from any thread.
+ */
+#ifndef RECORDER_AGENT_H
+#define RECORDER_AGENT_H
+
+#include <stdint.h>
+#include "memtrace/event.h"
+#include "options.h"
+#include "ring.h"
+#include "stack.h"
+
+/*
+ * A memory event: the first one of the process starts the recording. Fill in kind, device_type, device_index and the
+ * fields of the kind; the rest 0. The event is changed.
+ */
+void agent_memory(struct ring_event *event, enum stack_wish wish);
+
+/* A range, mark or phase: kept in memory until a memory event starts the recording. NULL texts are empty. */
+void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char *domain);
+
+/* An event of no interest unless the process is being recorded already. */
+void agent_follow(enum mt_kind kind);
+
+/* The calling thread runs autograd's loop. */
+void agent_thread_is_autograd(void);
+
+/* How a source of events is doing; at most 255 bytes of `why` are copied. Reported once the recording starts. */
+void agent_source(enum mt_source source, enum mt_source_state state, const char *why);
+
+/* The options; NULL: this process is not to be recorded. Constant after the constructor. */
+const struct memrec_options *agent_options(void);
+
+/* 1: events are taken (the recording runs, or the next memory event will start it). */
+int agent_is_listening(void);
+
+/* The CUDA driver has started in this process: a forked child that slept wakes up. */
+void agent_cuda_started(void);
+int agent_has_cuda(void);
+
+/*
+ * Makes the ring where the options say, else in shared memory, else beside the output, and fills in its header; not
+ * published yet (place.c). 0, -MT_E_SPACE, -MT_E_SYSTEM.
+ */
+int agent_place_ring(struct ring *ring, const struct memrec_options *options);
+
+/* Starts the collector for the published ring (spawn.c). 0; -MT_E_MISSING: no program given or it did not start. */
+int agent_spawn_collector(const char *program, const char *ring_path);
+
+/* Fills in who is recorded in a header that nobody else sees yet (identity.c). */
+void agent_identify(struct ring_header *header, const struct memrec_options *options);
+
+/* Field 22 of /proc/self/stat: tells processes with the same pid apart. 0: unreadable. */
+uint64_t agent_start_ticks(void);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * agent_nop.c - libmemrec-nop.so: the same symbols with nobody behind them, the baseline for overhead.
+ *
+ * It is the hooks themselves, calls forwarded and all, on an agent that never listens; one object by design.
+ */
+#include "hook_api.c"
+#include "hook_c10.c"
+#include "loaded.c"
+#include "nvtx_abi.h"
+
+void agent_memory(struct ring_event *event MT_UNUSED, enum stack_wish wish MT_UNUSED)
+{
+}
+
+void agent_mark(enum mt_kind kind MT_UNUSED, uint64_t handle MT_UNUSED, const char *name MT_UNUSED,
+		const char *domain MT_UNUSED)
+{
+}
+
+void agent_follow(enum mt_kind kind MT_UNUSED)
+{
+}
+
+void agent_thread_is_autograd(void)
+{
+}
+
+void agent_source(enum mt_source source MT_UNUSED, enum mt_source_state state MT_UNUSED, const char *why MT_UNUSED)
+{
+}
+
+const struct memrec_options *agent_options(void)
+{
+	return NULL;
+}
+
+int agent_is_listening(void)
+{
+	return 0;
+}
+
+int agent_has_cuda(void)
+{
+	return 0;
+}
+
+MT_EXPORT int InitializeInjection(void);
+MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
+MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
+
+int InitializeInjection(void)
+{
+	return 1;
+}
+
+int InitializeInjectionNvtx2(nvtx_get_table *get_table MT_UNUSED)
+{
+	return 0;
+}
+
+int InitializeInjectionNvtx(nvtx_get_table *get_table MT_UNUSED)
+{
+	return 0;
+}

@@ -1,0 +1,254 @@
+/*
+ * hook_c10.c - what PyTorch says of its tensors and its backward passes.
+ *
+ * PyTorch reports every block to its own profiler by calling exported functions of libc10 through the PLT. A library
+ * loaded by LD_PRELOAD that exports the same names comes first: we look, and call the real one. The reports come
+ * under the allocator's lock, so nothing here may wait for anything that an allocating thread could hold.
+ *
+ * 1.10 to 1.13 and later versions mangle differently; the machine's view of the arguments is the same.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "agent.h"
+#include "loaded.h"
+#include "memtrace/base.h"
+
+/* c10::Device. `type`: CPU 0, CUDA 1 (ROCm too), others are none of our business. */
+struct c10_device {
+	int8_t type, index;
+};
+
+typedef void report_function(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device);
+typedef void oom_function(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device);
+typedef bool enabled_function(void);
+/* Returns a vector by hidden pointer; the last argument lies on the stack. */
+typedef void *execute_function(void *result, void *engine, const void *roots, const void *inputs, bool keep_graph,
+			       bool create_graph, bool accumulate, const void *outputs);
+typedef void thread_init_function(void *engine, int device, const void *queue, bool count);
+
+/* Every name we stand in for, once: X(our function, its type, the name that PyTorch calls). */
+#define C10_SYMBOL_LIST(X)                                                                                      \
+	X(hook_report_m, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")              \
+	X(hook_report_l, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")              \
+	X(hook_oom_lm, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                     \
+	X(hook_oom_l, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")                      \
+	X(hook_oom_m, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                      \
+	X(hook_enabled, enabled_function, "_ZN3c1022memoryProfilingEnabledEv")                                  \
+	X(hook_execute, execute_function,                                                                       \
+	  "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_")   \
+	X(hook_thread_init, thread_init_function,                                                               \
+	  "_ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb")
+
+#define C10_DECLARE(function, type, name) MT_EXPORT type function __asm__(name);
+C10_SYMBOL_LIST(C10_DECLARE)
+#undef C10_DECLARE
+
+enum c10_symbol {
+#define C10_ENUM(function, type, name) C10_##function,
+	C10_SYMBOL_LIST(C10_ENUM)
+#undef C10_ENUM
+	C10_SYMBOLS
+};
+
+static const char *const symbol_names[] = {
+#define C10_NAME(function, type, name) name,
+	C10_SYMBOL_LIST(C10_NAME)
+#undef C10_NAME
+};
+
+/* The real one, looked up at the first call and never again: PyTorch is there when it calls us. NULL: none. */
+static void *real(enum c10_symbol symbol)
+{
+	static struct {
+		_Atomic int looked;
+		void *_Atomic function;
+	} found[C10_SYMBOLS];
+
+	if (!atomic_load_explicit(&found[symbol].looked, memory_order_acquire)) {
+		atomic_store(&found[symbol].function, loaded_find(symbol_names[symbol]));
+		atomic_store_explicit(&found[symbol].looked, 1, memory_order_release);
+	}
+	return atomic_load_explicit(&found[symbol].function, memory_order_relaxed);
+}
+
+/* ---- CPU tensors: asked for, or there is nothing else in this process ---- */
+
+static int has_gpu_device(void)
+{
+	static const char *const nodes[] = { "/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg" };
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	size_t i;
+
+	if (agent_has_cuda())
+		return 1;
+	if (visible && (!*visible || !strcmp(visible, "-1")))
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(nodes); i++)
+		if (!access(nodes[i], F_OK))
+			return 1;
+	return 0;
+}
+
+static int decide_cpu(const struct memrec_options *options)
+{
+	if (options->cpu == MEMREC_CPU_ON || (options->cpu == MEMREC_CPU_AUTO && !has_gpu_device())) {
+		agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
+		return 1;
+	}
+	agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_OFF,
+		     options->cpu == MEMREC_CPU_OFF ? "not asked for" : "there is a GPU (--cpu records both)");
+	return 0;
+}
+
+/* Decided once per process: an allocation and its free must meet the same answer. */
+static int records_cpu(void)
+{
+	static _Atomic int decided; /* 1: no, 2: yes */
+	const struct memrec_options *options = agent_options();
+
+	if (!options || !agent_is_listening())
+		return 0;
+	if (!atomic_load_explicit(&decided, memory_order_relaxed))
+		atomic_store(&decided, 1 + decide_cpu(options));
+	return atomic_load_explicit(&decided, memory_order_relaxed) == 2;
+}
+
+/* ---- Tensors ---- */
+
+static int is_ours(struct c10_device device)
+{
+	return device.type == MT_DEVICE_CUDA || (device.type == MT_DEVICE_CPU && records_cpu());
+}
+
+/*
+ * Shared-memory maps (DataLoader) report as CPU memory with totals of their own: 0 allocated, and as much reserved as
+ * they are long; 0 and 0 when they go. The CPU allocator itself reserves nothing.
+ */
+static int is_map(struct c10_device device, int64_t size, uint64_t total, uint64_t reserved)
+{
+	return device.type == MT_DEVICE_CPU && !total && (size < 0 || reserved == (uint64_t)size);
+}
+
+static void note_tensors(struct c10_device device)
+{
+	agent_source(device.type == MT_DEVICE_CUDA ? MT_SOURCE_TENSORS_CUDA : MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
+}
+
+static void report(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)
+{
+	struct ring_event event = { .kind = size < 0 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC };
+
+	if (!block || !size || !is_ours(device))
+		return;
+	note_tensors(device);
+	event.device_type = device.type;
+	event.device_index = device.type == MT_DEVICE_CPU ? 0 : device.index;
+	event.addr = (uint64_t)(uintptr_t)block;
+	event.size = size < 0 ? 0 - (uint64_t)size : (uint64_t)size;
+	if (is_map(device, size, total, reserved)) {
+		event.flags = MT_FLAG_NO_TOTAL;
+	} else {
+		event.total = total;
+		event.reserved = reserved;
+	}
+	agent_memory(&event, STACK_TENSOR);
+}
+
+static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)
+{
+	struct ring_event event = { .kind = MT_TENSOR_OOM, .size = (uint64_t)size };
+
+	if (!is_ours(device))
+		return;
+	note_tensors(device);
+	event.total = total;
+	event.reserved = reserved;
+	event.device_type = device.type;
+	event.device_index = device.type == MT_DEVICE_CPU ? 0 : device.index;
+	agent_memory(&event, STACK_TENSOR);
+}
+
+#define C10_REPORT(hook)                                                                                          \
+	void hook(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)         \
+	{                                                                                                         \
+		report_function *forward = (report_function *)real(C10_##hook);                                   \
+                                                                                                                  \
+		report(block, size, total, reserved, device);                                                     \
+		if (forward)                                                                                      \
+			forward(block, size, total, reserved, device);                                            \
+	}
+
+#define C10_OOM(hook)                                                                                             \
+	void hook(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)                      \
+	{                                                                                                         \
+		oom_function *forward = (oom_function *)real(C10_##hook);                                         \
+                                                                                                                  \
+		report_oom(size, total, reserved, device);                                                        \
+		if (forward)                                                                                      \
+			forward(size, total, reserved, device);                                                   \
+	}
+
+C10_REPORT(hook_report_m)
+C10_REPORT(hook_report_l)
+C10_OOM(hook_oom_lm)
+C10_OOM(hook_oom_l)
+C10_OOM(hook_oom_m)
+
+/* The CPU allocator asks before it reports. */
+bool hook_enabled(void)
+{
+	enabled_function *forward;
+
+	if (records_cpu())
+		return true;
+	forward = (enabled_function *)real(C10_hook_enabled);
+	return forward && forward();
+}
+
+/* ---- Backward ---- */
+
+enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_GO_ON = 8 }; /* of the C++ ABI */
+
+int hook_backward_unwound(int version, int actions, uint64_t class, void *exception, void *context);
+
+/*
+ * The personality routine of hook_execute: the unwinder calls it when an exception leaves the backward pass. The
+ * compiler's own way (a cleanup) would bring libgcc_s into every process, ahead of the program's own copy.
+ */
+__attribute__((used)) int hook_backward_unwound(int version MT_UNUSED, int actions, uint64_t class MT_UNUSED,
+						void *exception MT_UNUSED, void *context MT_UNUSED)
+{
+	if (actions & UNWIND_CLEANUP_PHASE)
+		agent_follow(MT_BACKWARD_END);
+	return UNWIND_GO_ON;
+}
+
+__attribute__((noinline)) void *hook_execute(void *result, void *engine, const void *roots, const void *inputs,
+					     bool keep_graph, bool create_graph, bool accumulate,
+					     const void *outputs)
+{
+	execute_function *forward = (execute_function *)real(C10_hook_execute);
+
+	__asm__ volatile(".cfi_personality 0x1b, hook_backward_unwound"); /* 0x1b: 4 bytes, relative to the place */
+	if (!forward)
+		return memset(result, 0, 3 * sizeof(void *)); /* an empty vector; cannot happen: somebody called it */
+	agent_source(MT_SOURCE_ENGINE, MT_SOURCE_ON, "");
+	agent_follow(MT_BACKWARD_BEGIN);
+	result = forward(result, engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
+	agent_follow(MT_BACKWARD_END);
+	return result;
+}
+
+/* Runs for the whole life of an autograd thread. */
+void hook_thread_init(void *engine, int device, const void *queue, bool count)
+{
+	thread_init_function *forward = (thread_init_function *)real(C10_hook_thread_init);
+
+	agent_source(MT_SOURCE_ENGINE, MT_SOURCE_ON, "");
+	agent_thread_is_autograd();
+	if (forward)
+		forward(engine, device, queue, count);
+}

@@ -1,0 +1,381 @@
+/*
+ * ring.c - reserve, fill, publish.
+ *
+ * A slot of a thread that has ended is taken over by the next new thread: the cursors just go on, and what the old
+ * thread wrote stays for the collector. So nothing has to run when a thread ends.
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define PAGE 4096u
+#define WAIT_STEP_NS 100000
+#define GROW_TRIES 200	/* steps to wait for the thread that extends the log */
+#define CLAIM_PATIENCE 1024u
+
+static uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* The system call itself: nanosleep() is a cancellation point. */
+static void pause_a_little(void)
+{
+	struct timespec step = { 0, WAIT_STEP_NS };
+
+	syscall(SYS_nanosleep, &step, NULL);
+}
+
+static int space_error(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG ? -MT_E_SPACE : -MT_E_SYSTEM;
+}
+
+static int reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	int error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+
+	if (!error)
+		return 0;
+	errno = error;
+	return space_error(error);
+}
+
+static uint64_t slot_offset(const struct ring_header *header, uint32_t slot)
+{
+	return header->header_bytes + (uint64_t)slot * header->slot_bytes;
+}
+
+static void *map_shared(int fd, uint64_t offset, uint64_t bytes, int flags)
+{
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, (off_t)offset);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* Sizes the open file and maps header and log. */
+static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes)
+{
+	uint64_t header_bytes = round_up(sizeof(struct ring_header), PAGE);
+	uint64_t log_offset = header_bytes + (uint64_t)RING_SLOTS * slot_bytes;
+	struct rlimit limit;
+	int error;
+
+	/* Beyond this limit the kernel does not just refuse, it sends a signal. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < log_offset + RING_LOG_BYTES)
+		return -MT_E_SPACE;
+	if (ftruncate(fd, (off_t)(log_offset + RING_LOG_BYTES)))
+		return space_error(errno);
+	error = reserve(fd, 0, header_bytes + slot_bytes);
+	if (!error)
+		error = reserve(fd, log_offset, RING_LOG_STEP);
+	if (error)
+		return error;
+	ring->header = map_shared(fd, 0, header_bytes, 0);
+	ring->log = map_shared(fd, log_offset, RING_LOG_BYTES, MAP_NORESERVE);
+	if (!ring->header || !ring->log)
+		return -MT_E_SYSTEM;
+	ring->header->version = RING_VERSION;
+	ring->header->header_bytes = (uint32_t)header_bytes;
+	ring->header->slots = RING_SLOTS;
+	ring->header->slot_bytes = slot_bytes;
+	ring->header->log_offset = log_offset;
+	ring->header->log_bytes = RING_LOG_BYTES;
+	atomic_store(&ring->header->next_seq, 1);
+	atomic_store(&ring->header->log_ready, RING_LOG_STEP);
+	return 0;
+}
+
+int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t wait_ns)
+{
+	size_t length = strlen(path);
+	int fd, error;
+
+	memset(ring, 0, sizeof(*ring));
+	if (length >= sizeof(ring->path))
+		return -MT_E_SYSTEM;
+	memcpy(ring->path, path, length + 1);
+	ring->wait_ns = wait_ns;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno == EEXIST ? -MT_E_BUSY : space_error(errno);
+	error = lay_out(ring, fd, slot_bytes);
+	close(fd);
+	if (error) {
+		ring_unlink(ring);
+		ring_forget(ring);
+	}
+	return error;
+}
+
+void ring_publish(struct ring *ring)
+{
+	atomic_thread_fence(memory_order_release);
+	memcpy(ring->header->magic, RING_MAGIC, sizeof(ring->header->magic));
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void ring_end_replaced(const char *path, uint32_t pid, uint64_t start_ticks)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint64_t bytes = round_up(sizeof(struct ring_header), PAGE);
+	struct ring_header *header = NULL;
+	struct stat stat;
+
+	if (fd >= 0 && !fstat(fd, &stat) && (uint64_t)stat.st_size >= bytes)
+		header = map_shared(fd, 0, bytes, 0);
+	if (fd >= 0)
+		close(fd);
+	if (!header)
+		return;
+	if (!memcmp(header->magic, RING_MAGIC, sizeof(header->magic)) && header->version == RING_VERSION &&
+	    header->pid == pid && header->start_ticks == start_ticks)
+		atomic_store(&header->ended, MT_END_REPLACED + 1);
+	munmap(header, bytes);
+}
+
+void ring_unlink(struct ring *ring)
+{
+	unlink(ring->path);
+}
+
+void ring_forget(struct ring *ring)
+{
+	uint32_t slot_bytes = ring->header ? ring->header->slot_bytes : 0;
+	uint32_t i;
+
+	for (i = 0; i < RING_SLOTS; i++)
+		if (ring->local[i].data)
+			munmap(ring->local[i].data, slot_bytes);
+	if (ring->log)
+		munmap(ring->log, RING_LOG_BYTES);
+	if (ring->header)
+		munmap(ring->header, round_up(sizeof(struct ring_header), PAGE));
+	memset(ring, 0, sizeof(*ring));
+}
+
+static int thread_is_gone(uint32_t tid)
+{
+	return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) && errno == ESRCH;
+}
+
+/*
+ * Reserves bytes of the file of a running ring and, if `map` is not NULL, maps them. open() and close() are
+ * cancellation points: a thread of the program must not end inside the recorder.
+ */
+static int reserve_more(struct ring *ring, uint64_t offset, uint64_t bytes, uint8_t **map)
+{
+	int fd, error, cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = open(ring->path, O_RDWR | O_CLOEXEC);
+	error = fd < 0 ? -MT_E_SYSTEM : reserve(fd, offset, bytes);
+	if (!error && map) {
+		*map = map_shared(fd, offset, bytes, MAP_POPULATE);
+		error = *map ? 0 : -MT_E_SYSTEM;
+	}
+	if (fd >= 0)
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+/* A slot whose thread has ended, or has the id that is ours now. */
+static int take_over(struct ring *ring, uint32_t i, uint32_t tid)
+{
+	uint32_t owner = atomic_load(&ring->local[i].owner);
+
+	if (!owner || !ring->local[i].data || (owner != tid && !thread_is_gone(owner)))
+		return 0;
+	return atomic_compare_exchange_strong(&ring->local[i].owner, &owner, tid);
+}
+
+static int take_fresh(struct ring *ring, uint32_t i, uint32_t tid)
+{
+	uint32_t nobody = 0;
+
+	if (atomic_load(&ring->local[i].owner) || !atomic_compare_exchange_strong(&ring->local[i].owner, &nobody, tid))
+		return 0;
+	if (!ring->local[i].data && reserve_more(ring, slot_offset(ring->header, i), ring->header->slot_bytes,
+						 &ring->local[i].data)) {
+		atomic_store(&ring->local[i].owner, 0);
+		return -1;
+	}
+	atomic_store(&ring->header->slot[i].state, RING_SLOT_CLAIMED);
+	return 1;
+}
+
+/* The index of a slot for this thread, -1: none. */
+static int find_slot(struct ring *ring, uint32_t tid)
+{
+	uint32_t i;
+	int taken;
+
+	for (i = 0; i < RING_SLOTS; i++)
+		if (take_over(ring, i, tid))
+			return (int)i;
+	for (i = 0; i < RING_SLOTS; i++) {
+		taken = take_fresh(ring, i, tid);
+		if (taken)
+			return taken > 0 ? (int)i : -1;
+	}
+	return -1;
+}
+
+int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
+{
+	int i;
+
+	if (writer->slot)
+		return 1;
+	if (writer->patience) {
+		writer->patience--;
+		return 0;
+	}
+	i = find_slot(ring, tid);
+	if (i < 0) {
+		writer->patience = CLAIM_PATIENCE;
+		return 0;
+	}
+	writer->slot = &ring->header->slot[i];
+	writer->data = ring->local[i].data;
+	writer->head = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
+	writer->tail = atomic_load_explicit(&writer->slot->tail, memory_order_acquire);
+	return 1;
+}
+
+static int has_room(const struct ring_header *header, struct ring_writer *writer, uint32_t need)
+{
+	if (writer->head - writer->tail + need <= header->slot_bytes)
+		return 1;
+	writer->tail = atomic_load_explicit(&writer->slot->tail, memory_order_acquire);
+	return writer->head - writer->tail + need <= header->slot_bytes;
+}
+
+/* Slow path: the collector is behind. */
+static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t need)
+{
+	uint64_t end;
+
+	if (!ring->wait_ns || writer->gave_up == writer->tail + 1)
+		return 0;
+	end = now_ns() + ring->wait_ns;
+	do {
+		pause_a_little();
+		if (has_room(ring->header, writer, need)) {
+			writer->gave_up = 0;
+			return 1;
+		}
+	} while (now_ns() < end && !atomic_load(&ring->header->stop));
+	writer->gave_up = writer->tail + 1;
+	return 0;
+}
+
+static void put_pad(struct ring_writer *writer, uint32_t at, uint32_t bytes)
+{
+	struct ring_event *pad = (void *)(writer->data + at);
+
+	pad->bytes = bytes;
+	pad->record = RING_PAD;
+}
+
+static void put_event(struct ring *ring, uint8_t *at, struct ring_event *event, const struct ring_text *text)
+{
+	event->seq = atomic_fetch_add_explicit(&ring->header->next_seq, 1, memory_order_relaxed);
+	if (!event->time)
+		event->time = now_ns();
+	memcpy(at, event, sizeof(*event));
+	if (!text)
+		return;
+	at += sizeof(*event);
+	memcpy(at, text->name, text->name_bytes);
+	memcpy(at + text->name_bytes, text->domain, text->domain_bytes);
+}
+
+int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event *event, const struct ring_text *text)
+{
+	uint32_t size = ring->header->slot_bytes, at = (uint32_t)(writer->head & (size - 1)), pad;
+	size_t texts = text ? (size_t)text->name_bytes + text->domain_bytes : 0;
+
+	event->record = RING_EVENT;
+	event->name_bytes = text ? text->name_bytes : 0;
+	event->domain_bytes = text ? text->domain_bytes : 0;
+	event->bytes = (uint32_t)round_up(sizeof(*event) + texts, 8);
+	pad = event->bytes > size - at ? size - at : 0;
+	if (!has_room(ring->header, writer, pad + event->bytes) &&
+	    !wait_for_room(ring, writer, pad + event->bytes))
+		return -MT_E_SPACE;
+	if (pad)
+		put_pad(writer, at, pad);
+	put_event(ring, writer->data + (pad ? 0 : at), event, text);
+	writer->head += pad + event->bytes;
+	atomic_store_explicit(&writer->slot->head, writer->head, memory_order_release);
+	return 0;
+}
+
+/* Extends log_ready so that `end` fits, or waits for the thread that does. 1: it fits. */
+static int grow_log(struct ring *ring, uint64_t end)
+{
+	struct ring_header *header = ring->header;
+	uint64_t ready;
+	uint32_t idle;
+	int tries;
+
+	for (tries = 0; tries < GROW_TRIES; tries++) {
+		idle = 0;
+		if (atomic_load_explicit(&header->log_ready, memory_order_acquire) >= end)
+			return 1;
+		if (!atomic_compare_exchange_strong(&header->log_growing, &idle, 1)) {
+			pause_a_little();
+			continue;
+		}
+		ready = atomic_load(&header->log_ready);
+		if (ready < end && !reserve_more(ring, header->log_offset + ready, RING_LOG_STEP, NULL))
+			atomic_store(&header->log_ready, ready + RING_LOG_STEP);
+		atomic_store(&header->log_growing, 0);
+		if (atomic_load(&header->log_ready) == ready)
+			return ready >= end;
+	}
+	return 0;
+}
+
+struct ring_log *ring_log_begin(struct ring *ring, size_t bytes)
+{
+	struct ring_header *header = ring->header;
+	uint64_t head = atomic_load(&header->log_head);
+	uint64_t need = round_up(bytes, 8);
+
+	/* Only what is certain to be filled is taken: a hole would end the log for every reader. */
+	do {
+		if (need > RING_LOG_BYTES - head)
+			return NULL;
+		if (head + need > atomic_load_explicit(&header->log_ready, memory_order_acquire) &&
+		    !grow_log(ring, head + need))
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&header->log_head, &head, head + need));
+	return (struct ring_log *)(ring->log + head);
+}
+
+void ring_log_end(struct ring_log *log, size_t bytes)
+{
+	atomic_store_explicit(&log->bytes, (uint32_t)round_up(bytes, 8), memory_order_release);
+}

@@ -1,0 +1,161 @@
+/*
+ * spawn.c - start the collector so that the program never notices.
+ *
+ *     program ──clone, no exit signal──> helper ──clone──> memrec --collect ──fork──> the collector
+ *        <───────── status ─────────────  waits  <─ ends ─┘
+ *
+ * fork() would run the program's atfork handlers. A child of ours that runs another program raises SIGCHLD when it
+ * ends, whatever it was cloned with, and turns up in waitpid(-1): so the one that does is the helper's child, and the
+ * helper, which never runs another program, ends without a sound. The first process of the collector locks the ring,
+ * forks and ends at once.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define STACK_BYTES (64u << 10) /* of the helper, and again of its child */
+#define WAIT_STEP_NS 200000
+#define WAIT_STEPS 50000 /* 10 s until a collector that does not detach is given up */
+#define SIGSET_BYTES 8	 /* of the kernel's sigset_t */
+
+extern char **environ;
+
+/* What the two processes that share our memory need. */
+struct spawn {
+	const char *program;
+	char *argv[4];
+	char **envp;
+	uint8_t *helper_stack, *child_stack; /* their tops */
+};
+
+/* What brought the agent into this process must not bring it into the collector. */
+static int is_ours(const char *variable)
+{
+	static const char *const names[] = { "LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=",
+					     MEMREC_OPTIONS_VARIABLE "=" };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
+		if (!strncmp(variable, names[i], strlen(names[i])))
+			return 1;
+	return 0;
+}
+
+static size_t count_environment(void)
+{
+	size_t count = 0;
+
+	while (environ && environ[count])
+		count++;
+	return count;
+}
+
+/* The program may call setenv meanwhile: no more than `max` pointers, the closing NULL among them. */
+static void copy_environment(char **to, size_t max)
+{
+	char **end = to + max - 1, **from;
+
+	for (from = environ; from && *from && to < end; from++)
+		if (!is_ours(*from))
+			*to++ = *from;
+	*to = NULL;
+}
+
+/* System calls only from here on: memory, and even errno, are the program's, who is halted meanwhile. */
+static int run_program(void *context)
+{
+	const struct spawn *spawn = context;
+
+	execve(spawn->program, spawn->argv, spawn->envp);
+	syscall(SYS_exit_group, 127);
+	return 127;
+}
+
+/* The exit status, 1 for a signal and for a program that does not end. */
+static int wait_for(pid_t pid)
+{
+	struct timespec step = { 0, WAIT_STEP_NS };
+	int steps, status;
+	pid_t got;
+
+	for (steps = 0; steps < WAIT_STEPS; steps++) {
+		got = (pid_t)syscall(SYS_wait4, pid, &status, WNOHANG | __WALL, NULL);
+		if (got == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+		if (got < 0 && errno != EINTR)
+			return 1;
+		syscall(SYS_nanosleep, &step, NULL);
+	}
+	kill(pid, SIGKILL);
+	syscall(SYS_wait4, pid, &status, __WALL, NULL);
+	return 1;
+}
+
+/* Signal handlers are a copy, so they may be reset. */
+static int help(void *context)
+{
+	struct spawn *spawn = context;
+	struct sigaction action;
+	uint64_t none = 0;
+	pid_t pid;
+	int i, status = 1;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = SIG_DFL;
+	for (i = 1; i < NSIG; i++)
+		sigaction(i, &action, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGSET_BYTES);
+	pid = clone(run_program, spawn->child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn);
+	if (pid > 0)
+		status = wait_for(pid);
+	syscall(SYS_exit_group, status);
+	return status;
+}
+
+/* 1: the collector runs. */
+static int start_helper(struct spawn *spawn)
+{
+	uint64_t all = ~0ull, old = 0;
+	int status = 1;
+	pid_t pid, got;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, SIGSET_BYTES);
+	pid = clone(help, spawn->helper_stack, CLONE_VM | CLONE_VFORK, spawn);
+	do {
+		got = pid > 0 ? (pid_t)syscall(SYS_wait4, pid, &status, __WALL, NULL) : -1;
+	} while (pid > 0 && got < 0 && errno == EINTR);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
+	return pid > 0 && got == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+int agent_spawn_collector(const char *program, const char *ring_path)
+{
+	size_t env_bytes = ((count_environment() + 1) * sizeof(char *) | 4095) + 1; /* whole pages */
+	size_t bytes = env_bytes + 2 * STACK_BYTES;
+	struct spawn spawn = { program, { (char *)"memrec", (char *)"--collect", (char *)ring_path, NULL } };
+	uint8_t *area;
+	int started;
+
+	if (!*program)
+		return -MT_E_MISSING;
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (area == MAP_FAILED)
+		return -MT_E_MEMORY;
+	spawn.envp = (char **)area;
+	spawn.helper_stack = area + env_bytes + STACK_BYTES;
+	spawn.child_stack = spawn.helper_stack + STACK_BYTES;
+	copy_environment(spawn.envp, env_bytes / sizeof(char *));
+	started = start_helper(&spawn);
+	munmap(area, bytes);
+	return started ? 0 : -MT_E_MISSING;
+}

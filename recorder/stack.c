@@ -1,0 +1,163 @@
+/* stack.c - Python and native frames of one event: walk, hash, and write to the log what is new. */
+#include "stack.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "options.h"
+#include "stack_native.h"
+#include "stack_python.h"
+
+/* Longest texts of a code object, bytes; paths longer than that are cut. */
+#define NAME_MAX_BYTES 1024u
+#define FILE_MAX_BYTES 4096u
+
+struct native_stack {
+	uint32_t count;
+	uint16_t cut;
+	uint64_t address[STACK_NATIVE_MAX];
+};
+
+int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32_t kinds)
+{
+	memset(stacks, 0, sizeof(*stacks));
+	stacks->ring = ring;
+	stacks->depth = depth < STACK_PYTHON_MAX ? depth : STACK_PYTHON_MAX;
+	stacks->kinds = kinds;
+	return seen_init(&stacks->seen);
+}
+
+void stacks_release(struct stacks *stacks)
+{
+	seen_release(&stacks->seen);
+}
+
+static uint64_t hash_stack(const struct python_stack *python, const struct native_stack *native)
+{
+	uint64_t hash = seen_start(SEEN_STACK);
+	uint32_t i;
+
+	hash = seen_mix(hash, (uint64_t)python->count << 32 | python->elided);
+	for (i = 0; i < python->count; i++)
+		hash = seen_mix(hash, python->frame[i].key + python->frame[i].lasti);
+	for (i = 0; i < native->count; i++)
+		hash = seen_mix(hash, native->address[i]);
+	return seen_finish(hash);
+}
+
+static int log_code(struct stacks *stacks, const struct python_frame *frame)
+{
+	char name[NAME_MAX_BYTES], qualname[NAME_MAX_BYTES], file[FILE_MAX_BYTES];
+	struct ring_log_code *record;
+	struct python_code code;
+	size_t sizes[3], bytes;
+	uint8_t *at;
+
+	stack_python_code(frame, &code);
+	sizes[0] = stack_python_text(code.name, name, sizeof(name));
+	sizes[1] = stack_python_text(code.qualname, qualname, sizeof(qualname));
+	sizes[2] = stack_python_text(code.file, file, sizeof(file));
+	bytes = sizeof(*record) + sizes[0] + sizes[1] + sizes[2] + code.table_bytes;
+	record = (struct ring_log_code *)ring_log_begin(stacks->ring, bytes);
+	if (!record)
+		return -MT_E_SPACE;
+	record->log.kind = RING_LOG_CODE;
+	record->log.key = frame->key;
+	record->first_line = code.first_line;
+	record->name_bytes = (uint16_t)sizes[0];
+	record->qualname_bytes = (uint16_t)sizes[1];
+	record->file_bytes = (uint16_t)sizes[2];
+	record->table_bytes = code.table_bytes;
+	at = (uint8_t *)(record + 1);
+	memcpy(at, name, sizes[0]);
+	memcpy(at + sizes[0], qualname, sizes[1]);
+	memcpy(at + sizes[0] + sizes[1], file, sizes[2]);
+	if (code.table_bytes)
+		memcpy(at + sizes[0] + sizes[1] + sizes[2], code.table, code.table_bytes);
+	ring_log_end(&record->log, bytes);
+	return 0;
+}
+
+static int log_codes(struct stacks *stacks, const struct python_stack *python)
+{
+	uint32_t i;
+
+	for (i = 0; i < python->count; i++) {
+		if (seen_has(&stacks->seen, python->frame[i].key))
+			continue;
+		if (log_code(stacks, &python->frame[i]))
+			return -MT_E_SPACE;
+		seen_add(&stacks->seen, python->frame[i].key);
+	}
+	return 0;
+}
+
+static int log_frames(struct stacks *stacks, uint64_t hash, const struct python_stack *python,
+		      const struct native_stack *native)
+{
+	size_t bytes = sizeof(struct ring_log_stack) + python->count * sizeof(struct ring_python) +
+		       native->count * sizeof(uint64_t);
+	struct ring_log_stack *record = (struct ring_log_stack *)ring_log_begin(stacks->ring, bytes);
+	struct ring_python *frame = (struct ring_python *)(record + 1);
+	uint32_t i;
+
+	if (!record)
+		return -MT_E_SPACE;
+	record->log.kind = RING_LOG_STACK;
+	record->log.key = hash;
+	record->python = (uint16_t)python->count;
+	record->native = (uint16_t)native->count;
+	record->python_elided = (uint16_t)python->elided;
+	record->native_cut = native->cut;
+	for (i = 0; i < python->count; i++) {
+		frame[i].code = python->frame[i].key;
+		frame[i].lasti = python->frame[i].lasti;
+	}
+	memcpy(frame + python->count, native->address, native->count * sizeof(uint64_t));
+	ring_log_end(&record->log, bytes);
+	return 0;
+}
+
+/* Everything a reader of this stack needs, definitions first. */
+static int log_stack(struct stacks *stacks, uint64_t hash, const struct python_stack *python,
+		     const struct native_stack *native)
+{
+	int error = log_codes(stacks, python);
+
+	if (!error && native->count)
+		error = modules_log(&stacks->modules, stacks->ring, &stacks->seen);
+	return error ? error : log_frames(stacks, hash, python, native);
+}
+
+static int wants_native(const struct stacks *stacks, enum stack_wish wish, const struct python_stack *python)
+{
+	if (stacks->kinds & MEMREC_STACKS_NATIVE_ALWAYS)
+		return 1;
+	return (stacks->kinds & MEMREC_STACKS_NATIVE) && (wish == STACK_DRIVER || !python->count);
+}
+
+uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish)
+{
+	struct python_stack python;
+	struct native_stack native;
+	uint64_t hash;
+
+	if (wish == STACK_NONE || !stacks->depth)
+		return 0;
+	stack_python_walk(&python, stacks->kinds & MEMREC_STACKS_PYTHON ? stacks->depth : 0);
+	native.count = 0;
+	native.cut = 0;
+	if (wants_native(stacks, wish, &python))
+		native.count = stack_native_walk(native.address, stacks->depth, &native.cut);
+	if (!python.count && !native.count)
+		return 0;
+	hash = hash_stack(&python, &native);
+	if (seen_has(&stacks->seen, hash))
+		return hash;
+	if (log_stack(stacks, hash, &python, &native)) {
+		atomic_store(&stacks->full, 1);
+		return 0;
+	}
+	seen_add(&stacks->seen, hash);
+	return hash;
+}

@@ -1,0 +1,31 @@
+/*
+ * stack.h - the calling thread's stack as one 64-bit hash; the stack itself is in the log before the hash is used.
+ */
+#ifndef RECORDER_STACK_H
+#define RECORDER_STACK_H
+
+#include <stdint.h>
+#include "modules.h"
+#include "ring.h"
+#include "seen.h"
+
+/* What an event wants. Driver calls are rare and often come from libraries: they always get native frames too. */
+enum stack_wish { STACK_NONE, STACK_TENSOR, STACK_DRIVER };
+
+struct stacks {
+	struct ring *ring;
+	struct seen seen; /* stacks, codes and modules that are in the log */
+	struct modules modules;
+	uint32_t depth;	  /* frames of each language, 0: no stacks */
+	uint32_t kinds;	  /* enum memrec_stacks bits */
+	_Atomic uint32_t full; /* 1: the log had no room for a stack */
+};
+
+/* `ring` must outlive it. 0 or -MT_E_MEMORY. */
+int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32_t kinds);
+void stacks_release(struct stacks *stacks);
+
+/* The hash of the calling thread's stack; 0: none, or the log is full. */
+uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish);
+
+#endif

@@ -1,0 +1,263 @@
+"""agent_guest.py TEST - one way in which the agent has to be a good guest. Runs under the agent, with RINGS naming the
+folder of the rings; exits with 0 when all is well, else says what is not."""
+import ctypes
+import errno
+import os
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import agent_hooks as hooks
+import agent_ring
+
+
+def no_event_no_file():
+    hooks.library.memrec_agent_phase_push(b"alone")
+    hooks.alloc(0x1000, device=hooks.XPU)
+    hooks.report(None, 64, 64, 64, hooks.GPU)
+    assert not hooks.rings(), hooks.rings()
+
+
+def early_marks():
+    hooks.library.memrec_agent_phase_push(b"init")
+    thread = threading.Thread(target=hooks.library.memrec_agent_mark, args=(b"elsewhere",))
+    thread.start()
+    thread.join()
+    before = time.monotonic_ns()
+    hooks.alloc(0x1000)
+    hooks.library.memrec_agent_phase_pop()
+    ring = hooks.ring()
+    assert [(event.what, event.name) for event in ring.events] == [
+        ("PHASE_PUSH", "init"), ("MARK", "elsewhere"), ("TENSOR_ALLOC", ""), ("PHASE_POP", "")]
+    assert ring.events[1].time < before < ring.events[2].time
+    assert len({ring.threads[event.thread]["tid"] for event in ring.events}) == 2
+    assert ring.threads[ring.events[0].thread]["flags"] == 1
+
+
+def tensors():
+    hooks.alloc(0x1000, 100)
+    hooks.oom(1 << 40, 100, 200, hooks.GPU)
+    hooks.free(0x1000, 100)
+    ring = hooks.ring()
+    assert [(event.what, event.addr, event.size) for event in ring.events] == [
+        ("TENSOR_ALLOC", 0x1000, 100), ("TENSOR_OOM", 0, 1 << 40), ("TENSOR_FREE", 0x1000, 100)]
+    assert [event.seq for event in ring.events] == [1, 2, 3]
+    assert ring.events[0].reserved == 100 and ring.sources["cuda-tensors"][0] == 1
+
+
+def maps_have_no_total():
+    hooks.report(0x1000, 4096, 4096, 0, hooks.CPU)
+    hooks.report(0x2000, 4096, 0, 4096, hooks.CPU)
+    assert [event.flags for event in hooks.ring().events] == [0, 1]
+
+
+def cpu_off():
+    hooks.alloc(0x1000, device=hooks.CPU)
+    assert not hooks.rings() and not hooks.library._ZN3c1022memoryProfilingEnabledEv()
+    hooks.alloc(0x1000)
+    assert len(hooks.ring().events) == 1
+
+
+def cpu_on():
+    assert hooks.library._ZN3c1022memoryProfilingEnabledEv() & 0xff
+    hooks.alloc(0x1000, device=hooks.CPU)
+    event, = hooks.ring().events
+    assert (event.device_type, event.device_index) == (0, 0)
+
+
+def errno_is_kept():
+    for address in (0x1000, 0x2000):
+        ctypes.set_errno(errno.EXDEV)
+        hooks.alloc(address)
+        assert ctypes.get_errno() == errno.EXDEV
+
+
+def nothing_is_left_behind():
+    """No descriptor, no child, no signal, no changed signal mask."""
+    signals = []
+    signal.signal(signal.SIGCHLD, lambda *_: signals.append(1))
+    before = os.listdir("/proc/self/fd"), signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    hooks.alloc(0x1000)
+    assert (os.listdir("/proc/self/fd"), signal.pthread_sigmask(signal.SIG_BLOCK, [])) == before
+    try:
+        child = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        child = None
+    assert child is None and not signals, (child, signals)
+
+
+def forked_child_is_silent():
+    hooks.alloc(0x1000)
+    pid = os.fork()
+    if not pid:
+        hooks.alloc(0x2000)
+        hooks.library.memrec_agent_step()
+        os._exit(len(hooks.rings()) != 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    hooks.alloc(0x3000)
+    assert [event.addr for event in hooks.ring().events] == [0x1000, 0x3000]
+
+
+def forked_first_is_recorded():
+    hooks.library.memrec_agent_phase_push(b"of the parent")
+    pid = os.fork()
+    if not pid:
+        hooks.alloc(0x2000)
+        events = hooks.ring().events
+        os._exit([event.addr for event in events] != [0x2000])
+    assert os.waitpid(pid, 0)[1] == 0
+    hooks.alloc(0x1000)
+    assert len(hooks.rings()) == 2 and len(hooks.ring().events) == 2
+
+
+def forked_child_with_cuda_wakes_up():
+    hooks.alloc(0x1000)
+    pid = os.fork()
+    if not pid:
+        hooks.library.InitializeInjection()
+        hooks.alloc(0x2000)
+        os._exit([event.addr for event in hooks.ring().events] != [0x2000])
+    assert os.waitpid(pid, 0)[1] == 0
+    assert [event.addr for event in hooks.ring().events] == [0x1000]
+
+
+def exec_makes_a_second_ring():
+    if "AGAIN" not in os.environ:
+        hooks.alloc(0x1000)
+        os.environ["AGAIN"] = "1"
+        os.execv(sys.executable, [sys.executable] + sys.argv)
+    assert not hooks.ring().ended
+    hooks.alloc(0x2000)
+    first, second = (agent_ring.Ring(path) for path in sorted(hooks.rings(), key=len, reverse=True))
+    assert hooks.ring().ended == 3, "the first ring has not ended by replacement"
+    assert first.events[0].addr == 0x2000 and second.events[0].addr == 0x1000
+
+
+def threads_share_slots():
+    """More threads than slots, one after the other; then some at once."""
+    def one(address):
+        hooks.alloc(address)
+    hooks.alloc(0x1000)
+    for address in range(0x2000, 0x2000 + 600):
+        thread = threading.Thread(target=one, args=(address,))
+        thread.start()
+        thread.join()
+    barrier = threading.Barrier(20)
+    def many(address):
+        barrier.wait()
+        for i in range(50):
+            one(address + i)
+    threads = [threading.Thread(target=many, args=(0x10000 * (1 + i),)) for i in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ring = hooks.ring()
+    assert [event.seq for event in ring.events] == list(range(1, 1 + 1 + 600 + 1000)), len(ring.events)
+    assert len({event.addr for event in ring.events}) == 1601 and not any(ring.lost), ring.lost
+    assert len({event.thread for event in ring.events}) == 621
+    assert os.stat(hooks.rings()[0]).st_blocks * 512 < 40 << 20, "slots of ended threads are not used again"
+
+
+def full_ring_drops_and_counts():
+    count, begin = 2000, time.monotonic()
+    for i in range(count):
+        hooks.alloc(0x1000 + i)
+    waited = time.monotonic() - begin
+    ring = hooks.ring()
+    assert 0 < len(ring.events) < count and len(ring.events) + ring.lost[0] == count, ring.lost
+    assert [event.seq for event in ring.events] == list(range(1, 1 + len(ring.events)))
+    assert 0.05 <= waited < 5, "one wait of 50 ms, not one for each: %f" % waited
+
+
+def slot_wraps():
+    """Plays collector: takes what is there, twice round the slot."""
+    path = None
+    for i in range(1500):
+        hooks.alloc(0x1000 + i)
+        if i % 400 == 399:
+            path = path or hooks.rings()[0]
+            ring = agent_ring.Ring(path)
+            assert [event.addr for event in ring.events][-1] == 0x1000 + i
+            with open(path, "r+b") as file:
+                for slot in range(agent_ring.SLOTS):
+                    at = agent_ring.AT["slot"] + slot * agent_ring.SLOT_BYTES
+                    file.seek(at + agent_ring.SLOT_HEAD)
+                    head = file.read(8)
+                    file.seek(at + agent_ring.SLOT_TAIL)
+                    file.write(head)
+    ring = agent_ring.Ring(path)
+    assert [event.addr for event in ring.events] == list(range(0x1000 + 1200, 0x1000 + 1500)) and not any(ring.lost)
+
+
+def stops_when_told():
+    hooks.alloc(0x1000)
+    with open(hooks.rings()[0], "r+b") as file:
+        file.seek(agent_ring.AT["stop"])
+        file.write(b"\1\0\0\0")
+    hooks.alloc(0x2000)
+    hooks.library.memrec_agent_step()
+    assert len(hooks.ring().events) == 1
+
+
+def no_collector_no_ring():
+    hooks.alloc(0x1000)
+    hooks.alloc(0x2000)
+    assert not hooks.rings()
+
+
+def ring_in_shared_memory():
+    hooks.alloc(0x1000)
+    folder = "/dev/shm/memrec.%d.%d" % (os.getuid(), os.getpid())
+    path = os.path.join(folder, "%d.ring" % os.getpid())
+    ring = agent_ring.Ring(path)
+    assert len(ring.events) == 1 and os.stat(folder).st_mode & 0o777 == 0o700
+    os.unlink(path)
+    os.rmdir(folder)
+
+
+def long_texts_are_cut():
+    hooks.alloc(0x1000)
+    hooks.library.memrec_agent_phase_push(("x" + "\u00e4" * 5000).encode())
+    hooks.library.memrec_agent_phase_push(None)
+    name = hooks.ring().events[1].name
+    assert name == "x" + "\u00e4" * 511, (len(name), name[-3:])
+
+
+def depth_zero():
+    hooks.alloc(0x1000)
+    ring = hooks.ring()
+    assert ring.events[0].stack == 0 and not ring.stacks
+
+
+def native_always():
+    hooks.alloc(0x1000)
+    ring = hooks.ring()
+    stack = ring.stacks[ring.events[0].stack]
+    assert stack["python"] and stack["native"]
+    paths = [ring.module_of(address)["path"] for address in stack["native"]]
+    assert any("python" in path for path in paths) and not any("libmemrec" in path for path in paths), paths
+    assert all(module["id"] for module in ring.modules if "libc.so" in module["path"])
+
+
+def python_only():
+    hooks.alloc(0x1000)
+    ring = hooks.ring()
+    stack = ring.stacks[ring.events[0].stack]
+    assert stack["python"] and not stack["native"]
+
+
+def sleeps_without_options():
+    hooks.alloc(0x1000)
+    assert hooks.library.InitializeInjection() == 1
+    assert hooks.library.InitializeInjectionNvtx2(None) == 0
+    assert not hooks.rings()
+
+
+def main():
+    globals()[sys.argv[1]]()
+
+
+main()

@@ -1,0 +1,263 @@
+/*
+ * The producer's side of the ring on its own: wrapping, the growing log under many threads, the set of what is in it.
+ * The agent's files are compiled into the test; its library has no symbols to link with.
+ */
+#include <pthread.h>
+#include "test.h"
+#include "../../recorder/ring.c"
+#include "../../recorder/seen.c"
+
+#define THREADS 4
+
+static struct ring ring;
+
+static void open_ring(uint32_t slot_bytes)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/1.ring", test_dir());
+	CHECK_EQ(ring_create(&ring, path, slot_bytes, 0), 0);
+	ring_publish(&ring);
+}
+
+static void close_ring(void)
+{
+	ring_unlink(&ring);
+	ring_forget(&ring);
+}
+
+/* Takes everything out of a slot like a collector; the number of events, each checked against `seq`. */
+static uint64_t drain(struct ring_writer *writer, uint64_t seq)
+{
+	uint64_t head = atomic_load(&writer->slot->head), tail = atomic_load(&writer->slot->tail), events = 0;
+	uint32_t mask = ring.header->slot_bytes - 1;
+
+	while (tail < head) {
+		const struct ring_event *event = (const void *)(writer->data + (tail & mask));
+
+		CHECK(event->bytes && event->bytes % 8 == 0 && (tail & mask) + event->bytes <= mask + 1);
+		tail += event->bytes;
+		if (event->record == RING_PAD)
+			continue;
+		CHECK_EQ(event->seq, seq + events);
+		CHECK_EQ(event->addr, event->seq * 3);
+		CHECK_EQ(((const char *)(event + 1))[event->name_bytes], 'd');
+		events++;
+	}
+	CHECK_EQ(tail, head);
+	atomic_store(&writer->slot->tail, tail);
+	return events;
+}
+
+/* Texts of all lengths, so that records meet the end of the slot in every way. */
+static int append(struct ring_writer *writer, uint64_t seq, uint32_t length)
+{
+	static char name[RING_TEXT_MAX];
+	struct ring_event event = { .kind = MT_MARK, .addr = seq * 3 };
+	struct ring_text text = { name, "domain", (uint16_t)(length % (RING_TEXT_MAX - 6)), 6 };
+
+	return ring_append(&ring, writer, &event, &text);
+}
+
+TEST(records_wrap_without_a_gap)
+{
+	struct ring_writer writer = { 0 };
+	uint64_t seq = 1, drained = 1, i;
+
+	open_ring(1 << 16);
+	CHECK(ring_claim(&ring, &writer, 1));
+	for (i = 0; i < 20000; i++) {
+		if (append(&writer, seq, (uint32_t)(i * 37))) {
+			drained += drain(&writer, drained);
+			CHECK_EQ(drained, seq);
+			CHECK_EQ(append(&writer, seq, (uint32_t)(i * 37)), 0);
+		}
+		seq++;
+	}
+	drained += drain(&writer, drained);
+	CHECK_EQ(drained, seq);
+	CHECK(atomic_load(&writer.slot->head) > 20 * (1 << 16));
+	close_ring();
+}
+
+TEST(a_lost_event_takes_no_number)
+{
+	struct ring_writer writer = { 0 };
+	uint64_t seq = 1;
+
+	open_ring(1 << 16);
+	CHECK(ring_claim(&ring, &writer, 1));
+	while (!append(&writer, seq, 0))
+		seq++;
+	CHECK_EQ(append(&writer, seq, 0), -MT_E_SPACE);
+	CHECK_EQ(atomic_load(&ring.header->next_seq), seq);
+	CHECK_EQ(drain(&writer, 1), seq - 1);
+	CHECK_EQ(append(&writer, seq, 0), 0);
+	close_ring();
+}
+
+static void *fill_log(void *context)
+{
+	uint64_t key = (uint64_t)(uintptr_t)context;
+	struct ring_log *log;
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		size_t bytes = sizeof(*log) + (size_t)(i * 13 % 400);
+
+		log = ring_log_begin(&ring, bytes);
+		CHECK(log);
+		log->kind = RING_LOG_THREAD;
+		log->key = key;
+		memset(log + 1, (int)key, bytes - sizeof(*log));
+		ring_log_end(log, bytes);
+	}
+	return NULL;
+}
+
+TEST(the_log_grows_under_many_threads)
+{
+	pthread_t thread[THREADS];
+	uint64_t at = 0, records[THREADS + 1] = { 0 }, end;
+	uintptr_t i;
+
+	open_ring(1 << 16);
+	for (i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, fill_log, (void *)(i + 1)), 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	end = atomic_load(&ring.header->log_head);
+	CHECK(end > 10 * RING_LOG_STEP && end <= atomic_load(&ring.header->log_ready));
+	while (at < end) {
+		const struct ring_log *log = (const void *)(ring.log + at);
+		const uint8_t *contents = (const void *)(log + 1);
+
+		CHECK(log->bytes >= sizeof(*log) && log->kind == RING_LOG_THREAD && log->key <= THREADS);
+		for (i = sizeof(*log); i + 8 <= log->bytes; i++)
+			CHECK_EQ(contents[i - sizeof(*log)], log->key);
+		records[log->key]++;
+		at += log->bytes;
+	}
+	CHECK_EQ(at, end);
+	for (i = 1; i <= THREADS; i++)
+		CHECK_EQ(records[i], 20000);
+	close_ring();
+}
+
+TEST(a_full_log_says_so_and_leaves_no_hole)
+{
+	struct ring_log *log;
+	uint64_t end;
+
+	open_ring(1 << 16);
+	atomic_store(&ring.header->log_head, RING_LOG_BYTES - 4096);
+	atomic_store(&ring.header->log_ready, RING_LOG_BYTES - 4096);
+	CHECK(!ring_log_begin(&ring, 4104));
+	end = atomic_load(&ring.header->log_head);
+	CHECK_EQ(end, RING_LOG_BYTES - 4096);
+	log = ring_log_begin(&ring, 4096);
+	CHECK(log);
+	ring_log_end(log, 4096);
+	CHECK(!ring_log_begin(&ring, 8));
+	close_ring();
+}
+
+TEST(an_existing_ring_is_not_touched)
+{
+	struct ring first;
+
+	open_ring(1 << 16);
+	ring.header->pid = 7;
+	ring.header->start_ticks = 9;
+	CHECK_EQ(ring_create(&first, ring.path, 1 << 16, 0), -MT_E_BUSY);
+	ring_end_replaced(ring.path, 7, 8);
+	CHECK_EQ(atomic_load(&ring.header->ended), 0);
+	ring_end_replaced(ring.path, 7, 9);
+	CHECK_EQ(atomic_load(&ring.header->ended), MT_END_REPLACED + 1);
+	close_ring();
+}
+
+#define NOBODY 0x7ffffff0u /* no thread has this id */
+
+TEST(a_slot_outlives_its_thread)
+{
+	struct ring_writer first = { 0 }, second = { 0 }, third = { 0 };
+
+	open_ring(1 << 16);
+	CHECK(ring_claim(&ring, &first, NOBODY));
+	CHECK_EQ(append(&first, 1, 5), 0);
+	CHECK(ring_claim(&ring, &second, (uint32_t)getpid()));
+	CHECK(second.slot == first.slot && second.head == first.head);
+	CHECK_EQ(append(&second, 2, 5), 0);
+	CHECK_EQ(drain(&second, 1), 2);
+	CHECK(ring_claim(&ring, &third, NOBODY));
+	CHECK(third.slot != second.slot); /* its thread is alive */
+	close_ring();
+}
+
+TEST(no_slot_is_left)
+{
+	struct ring_writer writer = { 0 }, later = { 0 };
+	uint32_t i;
+
+	open_ring(1 << 16);
+	for (i = 0; i < RING_SLOTS; i++)
+		atomic_store(&ring.local[i].owner, (uint32_t)getpid());
+	CHECK(!ring_claim(&ring, &writer, NOBODY));
+	atomic_store(&ring.local[RING_SLOTS - 1].owner, 0);
+	CHECK(!ring_claim(&ring, &writer, NOBODY)); /* not asked for at each call */
+	CHECK(ring_claim(&ring, &later, NOBODY));
+	CHECK(later.slot == &ring.header->slot[RING_SLOTS - 1]);
+	close_ring();
+}
+
+static struct seen seen;
+
+static void *fill_seen(void *context)
+{
+	uint64_t i, from = (uint64_t)(uintptr_t)context;
+
+	for (i = 0; i < 50000; i++) {
+		uint64_t key = seen_finish(seen_mix(seen_start(SEEN_CODE), from + i));
+
+		seen_add(&seen, key);
+		CHECK(seen_has(&seen, key));
+	}
+	return NULL;
+}
+
+TEST(seen_under_many_threads)
+{
+	pthread_t thread[THREADS];
+	uint64_t i, filled = 0;
+
+	CHECK_EQ(seen_init(&seen), 0);
+	for (i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, fill_seen, (void *)(uintptr_t)(i * 10000)), 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	for (i = 0; i < SEEN_ENTRIES; i++)
+		filled += seen.entry[i] != 0;
+	CHECK_EQ(filled, 80000); /* what several threads added is there once */
+	CHECK(!seen_has(&seen, seen_finish(seen_mix(seen_start(SEEN_MODULE), 1))));
+	seen_release(&seen);
+}
+
+TEST(a_full_set_forgets_nothing)
+{
+	uint64_t i, kept = 0;
+
+	CHECK_EQ(seen_init(&seen), 0);
+	for (i = 0; i < 2 * SEEN_ENTRIES; i++) {
+		uint64_t key = seen_finish(seen_mix(seen_start(SEEN_CODE), i));
+
+		seen_add(&seen, key);
+		kept += (uint64_t)seen_has(&seen, key);
+	}
+	CHECK(kept > SEEN_ENTRIES * 9 / 10 && kept <= SEEN_ENTRIES);
+	for (i = 0; i < 1000; i++)
+		CHECK(seen_has(&seen, seen_finish(seen_mix(seen_start(SEEN_CODE), i))));
+	seen_release(&seen);
+}
+
+TEST_MAIN()
