@@ -117,7 +117,8 @@ int mt_packer_pack(struct mt_packer *packer, const struct mt_buffer *payload, st
 		return -MT_E_LIMIT;
 	if (mt_buffer_reserve(out, ZSTD_compressBound(payload->size)))
 		return out->error;
-	got = ZSTD_compress2(packer->context, out->data + out->size, out->capacity - out->size, payload->data, payload->size);
+	got = ZSTD_compress2(packer->context, out->data + out->size, out->capacity - out->size, payload->data,
+			     payload->size);
 	if (ZSTD_isError(got)) /* the room is always enough, so nothing else can be missing */
 		return out->error = -MT_E_MEMORY;
 	out->size += got;

@@ -106,7 +106,8 @@ static int check_columns(struct mt_decoder *decoder, const struct sections *foun
 	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
 		if (number[kind] && !listed[kind])
 			return -MT_E_CORRUPT;
-		if (number[kind] && mt_kind_fields(kind) && (kind == MT_LIVE) != (decoder->chunk == MT_CHUNK_CHECKPOINT))
+		if (number[kind] && mt_kind_fields(kind) &&
+		    (kind == MT_LIVE) != (decoder->chunk == MT_CHUNK_CHECKPOINT))
 			return -MT_E_CORRUPT;
 	}
 	for (field = 0; field < MT_FIELD_COUNT; field++) {
@@ -341,10 +342,11 @@ static size_t leave_out_unknown(struct mt_event *events, size_t count)
 
 int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t most, size_t *count)
 {
-	struct batch batch = { decoder, events, decoder->kinds + decoder->done, decoder->info.events - decoder->done, 0, 0 };
+	struct batch batch = { .decoder = decoder, .events = events, .kinds = decoder->kinds + decoder->done };
 	size_t i;
 
 	*count = 0;
+	batch.count = decoder->info.events - decoder->done;
 	if (batch.count > most)
 		batch.count = most;
 	if (!batch.count)

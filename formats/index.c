@@ -70,7 +70,8 @@ static uint64_t frame_size(const uint8_t *footer, uint64_t file_bytes, uint64_t 
 	uint64_t count = mt_load_u32(footer), entry_size = mt_load_u32(footer + 4);
 	uint64_t size = MT_SKIPPABLE_HEADER + count * entry_size + FOOTER_SIZE;
 
-	if (count > MT_CHUNKS_MAX || entry_size < ENTRY_SIZE || entry_size > ENTRY_SIZE_MAX || size > file_bytes - first)
+	if (count > MT_CHUNKS_MAX || entry_size < ENTRY_SIZE || entry_size > ENTRY_SIZE_MAX ||
+	    size > file_bytes - first)
 		return 0;
 	return size;
 }

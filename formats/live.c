@@ -53,7 +53,7 @@ int mt_live_encode(const struct mt_ledger *ledger, struct mt_chunk_info *info, s
 	if (!list.live)
 		return -MT_E_MEMORY;
 	mt_ledger_each(ledger, collect, &list);
-	/* Memory stays in the ledger's order, which is the one to build it from; tensors are smaller in that of birth. */
+	/* Memory stays in the ledger's order, which is the one to build it from; tensors pack best in that of birth. */
 	qsort(list.live + list.memories, list.count - list.memories, sizeof(*list.live), older);
 	mt_encoder_init(&encoder);
 	info->phases = 0;

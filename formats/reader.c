@@ -160,15 +160,26 @@ void mt_reader_rewind(struct mt_reader *reader)
 	take_over_state(reader);
 }
 
-/* Reading ends in the chunk at `offset`. What the environment did is the caller's business, too. */
-static int stop(struct mt_reader *reader, uint64_t offset, int error)
+/*
+ * Reading ends in chunk `at`, now and after every mt_reader_rewind. What the environment did is the caller's business,
+ * too.
+ */
+static int stop(struct mt_reader *reader, uint32_t at, int error)
 {
-	reader->state.complete = 0;
-	reader->state.error = error;
-	reader->state.error_offset = offset;
+	reader->list.indexed = 0;
+	reader->list.error = error;
+	reader->list.error_offset = reader->list.info[at].offset;
 	reader->decoding = 0;
 	reader->at = UINT32_MAX;
+	take_over_state(reader);
 	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM ? error : 0;
+}
+
+/* The same for a chunk that cannot even be begun: it is none. */
+static int stop_before(struct mt_reader *reader, int error)
+{
+	reader->list.count = reader->at;
+	return stop(reader, reader->at, error);
 }
 
 /* The index is not true of the chunk at `at`: what comes from there on is looked for in the file itself. */
@@ -233,7 +244,7 @@ static int begin_chunk(struct mt_reader *reader)
 	if (!error)
 		error = mt_unpacker_unpack(reader->source.unpacker, &payload);
 	if (error)
-		return stop(reader, info->offset, error);
+		return stop_before(reader, error);
 	kind = mt_payload_kind(&payload);
 	if (!payload.error && kind != info->kind)
 		return disprove_index(reader);
@@ -244,7 +255,7 @@ static int begin_chunk(struct mt_reader *reader)
 			return disprove_index(reader);
 	}
 	if (error)
-		return stop(reader, info->offset, error);
+		return stop_before(reader, error);
 	reader->at++;
 	if (reader->defs_done < reader->at)
 		reader->defs_done = reader->at;
@@ -291,7 +302,7 @@ static int decode(struct mt_reader *reader, size_t *count, int *checkpoint)
 	if (!error)
 		error = mt_decoder_next(decoder, reader->events, most, count);
 	if (error)
-		return stop(reader, reader->list.info[reader->at - 1].offset, error);
+		return stop(reader, reader->at - 1, error);
 	if (!*checkpoint)
 		reader->state.lost += lost_in(reader->events, *count);
 	if (decoder->done < decoder->info.events)

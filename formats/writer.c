@@ -14,46 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "chunk.h"
-#include "chunk_list.h"
-#include "codec.h"
-#include "defs.h"
 #include "index.h"
 #include "live.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "memtrace/ledger.h"
 #include "process.h"
-#include "reader_impl.h"
+#include "writer_impl.h"
 
 #define DEFAULT_LEVEL 3
 #define DEFAULT_CHUNK_EVENTS 65536u
 #define DEFAULT_CHECKPOINT_EVENTS (1u << 20)
-
-struct mt_writer {
-	int fd;
-	uint64_t end; /* of the last whole chunk */
-	struct mt_writer_options options;
-	struct mt_packer *packer;
-	struct mt_chunk_list list; /* what is in the file */
-	struct mt_buffer payload, out;
-
-	struct mt_defs *defs;
-	uint32_t defs_done[MT_DEF_END]; /* in the file */
-
-	struct mt_encoder encoder; /* events that wait */
-	int error;		   /* of the newest attempt to write them */
-	uint64_t events;	   /* handed in, those of a reopened file included */
-	uint64_t seq, time;	   /* of the newest event */
-
-	struct mt_ledger *ledger;
-	uint64_t held; /* bytes, all devices together */
-
-	struct mt_buffer checkpoint;	      /* packed, before the events that wait; empty: none */
-	struct mt_chunk_info checkpoint_info; /* what the index says of it */
-	uint64_t since_checkpoint;	      /* events */
-	int skipped;			      /* events were left out since the last one written */
-};
 
 /* The ledger says that bytes changed hands. */
 static void moved(void *context, uint32_t device MT_UNUSED, uint64_t tag MT_UNUSED, int slack MT_UNUSED, int64_t bytes)
@@ -63,8 +33,7 @@ static void moved(void *context, uint32_t device MT_UNUSED, uint64_t tag MT_UNUS
 	writer->held += (uint64_t)bytes;
 }
 
-/* Also on error, and for writers that are only half there. */
-static void writer_free(struct mt_writer *writer)
+void writer_free(struct mt_writer *writer)
 {
 	if (writer->fd >= 0)
 		close(writer->fd);
@@ -93,8 +62,7 @@ static void set_options(struct mt_writer_options *options, const struct mt_write
 		options->checkpoint_events = DEFAULT_CHECKPOINT_EVENTS;
 }
 
-/* All but the file and the definitions. NULL: out of memory. */
-static struct mt_writer *writer_new(const struct mt_writer_options *options)
+struct mt_writer *writer_new(const struct mt_writer_options *options)
 {
 	struct mt_writer *writer = calloc(1, sizeof(*writer));
 
@@ -112,7 +80,7 @@ static struct mt_writer *writer_new(const struct mt_writer_options *options)
 	return writer;
 }
 
-static int system_error(void)
+int writer_system_error(void)
 {
 	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -MT_E_SPACE : -MT_E_SYSTEM;
 }
@@ -135,7 +103,7 @@ static int append_out(struct mt_writer *writer)
 			/* Where that fails as well a torn end stays: readers cope, the next attempt writes over it. */
 			(void)!ftruncate(writer->fd, (off_t)writer->end);
 			errno = saved;
-			return system_error();
+			return writer_system_error();
 		}
 	}
 	writer->end += done;
@@ -237,7 +205,7 @@ int mt_writer_open(struct mt_writer **out, const char *path, const struct mt_pro
 		error = -MT_E_MEMORY;
 	if (!error) {
 		writer->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-		error = writer->fd < 0 ? system_error() : pack_process(writer, process);
+		error = writer->fd < 0 ? writer_system_error() : pack_process(writer, process);
 	}
 	if (!error)
 		error = append_out(writer);
@@ -268,7 +236,7 @@ uint64_t mt_writer_bytes(const struct mt_writer *writer)
 	return writer->end;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static int ids_defined(const struct mt_writer *writer, const struct mt_event *event, uint32_t fields)
 {
@@ -291,8 +259,7 @@ static int check_event(const struct mt_writer *writer, const struct mt_event *ev
 	return 0;
 }
 
-static int feed_ledger(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step,
-		       int *born)
+int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born)
 {
 	struct mt_ledger_change change;
 	int error = mt_ledger_event(writer->ledger, event, 0, phase, step, &change);
@@ -317,6 +284,7 @@ static int make_checkpoint(struct mt_writer *writer)
 	info->first_seq = info->last_seq = writer->seq;
 	info->first_time = info->last_time = writer->time;
 	info->live_start = info->live_max = writer->held;
+	mt_buffer_clear(&writer->checkpoint);
 	error = mt_live_encode(writer->ledger, info, &writer->payload);
 	if (!error)
 		error = mt_packer_pack(writer->packer, &writer->payload, &writer->checkpoint);
@@ -352,7 +320,7 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 	if (!error)
 		error = make_way(writer);
 	if (!error)
-		error = feed_ledger(writer, event, phase, step, &born);
+		error = writer_feed(writer, event, phase, step, &born);
 	if (!error)
 		error = mt_encoder_add(&writer->encoder, event);
 	if (error)
@@ -378,7 +346,7 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 	if (!error && writer->encoder.info.events) /* the checkpoint to come stands after these */
 		error = write_pending(writer);
 	if (!error)
-		error = feed_ledger(writer, event, phase, step, &born);
+		error = writer_feed(writer, event, phase, step, &born);
 	if (error)
 		return error;
 	writer->seq = event->seq;
@@ -418,101 +386,8 @@ int mt_writer_close(struct mt_writer *writer, int complete)
 	if (!error && complete)
 		error = write_index(writer);
 	if (close(writer->fd) && !error)
-		error = system_error();
+		error = writer_system_error();
 	writer->fd = -1;
 	writer_free(writer);
 	return error;
-}
-
-/* ---- going on with a trace -------------------------------------------------------------------------------------- */
-
-/* The live set after everything the reader has. Phases of births are not in events: they come from checkpoints. */
-static int replay(struct mt_writer *writer, struct mt_reader *reader)
-{
-	const struct mt_event *events;
-	uint32_t step = 1;
-	size_t count, i;
-	int checkpoint, born, error;
-
-	while (!(error = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
-		if (checkpoint) {
-			mt_ledger_clear(writer->ledger);
-			writer->held = 0;
-		}
-		for (i = 0; i < count && !error; i++) {
-			if (events[i].kind == MT_STEP)
-				step = (uint32_t)events[i].value + 1;
-			error = feed_ledger(writer, &events[i], (uint32_t)events[i].phase,
-					    checkpoint ? (uint32_t)events[i].step : step, &born);
-		}
-		if (error)
-			return error;
-		writer->time = checkpoint ? writer->time : events[count - 1].time;
-	}
-	return error;
-}
-
-/* Takes over what the index will say of the chunks that are there. */
-static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *reader)
-{
-	uint32_t i, count;
-	const struct mt_chunk_info *chunks = mt_reader_chunks(reader, &count);
-	int error = 0;
-
-	for (i = 0; i < count && !error; i++) {
-		error = mt_chunk_list_add(&writer->list, &chunks[i]);
-		writer->end = chunks[i].offset + chunks[i].size;
-		if (chunks[i].last_seq > writer->seq)
-			writer->seq = chunks[i].last_seq;
-		if (chunks[i].kind == MT_CHUNK_CHECKPOINT)
-			writer->since_checkpoint = 0;
-		if (chunks[i].kind != MT_CHUNK_EVENTS)
-			continue;
-		writer->events += chunks[i].events;
-		writer->since_checkpoint += chunks[i].events;
-	}
-	return error;
-}
-
-/* Reads all of the file. Only a torn end is forgiven: after other damage nobody knows what would be cut off. */
-static int take_over(struct mt_writer *writer, struct mt_reader *reader)
-{
-	const struct mt_trace_state *state = mt_reader_state(reader);
-	int kind, error = replay(writer, reader);
-
-	if (!error && state->error && state->error != -MT_E_TRUNCATED)
-		error = state->error;
-	if (!error)
-		error = take_over_chunks(writer, reader);
-	if (error)
-		return error;
-	writer->defs = mt_reader_take_defs(reader);
-	for (kind = 1; kind < MT_DEF_END; kind++)
-		writer->defs_done[kind] = mt_defs_count(writer->defs, (enum mt_def)kind);
-	return 0;
-}
-
-int mt_writer_reopen(struct mt_writer **out, const char *path, uint64_t *last_seq)
-{
-	struct mt_writer *writer = writer_new(NULL);
-	struct mt_reader *reader = NULL;
-	int error;
-
-	*out = NULL;
-	if (!writer)
-		return -MT_E_MEMORY;
-	writer->fd = open(path, O_RDWR | O_CLOEXEC);
-	error = writer->fd < 0 ? -MT_E_SYSTEM : mt_reader_open(&reader, path);
-	if (!error)
-		error = take_over(writer, reader);
-	mt_reader_free(reader);
-	if (!error && ftruncate(writer->fd, (off_t)writer->end))
-		error = system_error();
-	if (error) {
-		writer_free(writer);
-		return error;
-	}
-	*last_seq = writer->seq;
-	*out = writer;
-	return 0;
 }

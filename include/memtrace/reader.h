@@ -26,8 +26,6 @@ enum mt_chunk_kind {
 	MT_CHUNK_CHECKPOINT = 4, /* LIVE events: the whole live set between the event chunks around it */
 };
 
-#define MT_CHUNK_DEVICES 8 /* devices that have figures of their own in the index */
-
 /* What the index knows of one chunk; all 0 where it does not apply. */
 struct mt_chunk_info {
 	uint32_t kind;		      /* enum mt_chunk_kind, or unknown: skip */

@@ -238,8 +238,9 @@ TEST(totals_are_predicted_per_device)
 
 	mt_encoder_init(&encoder);
 	for (i = 1; i <= 10; i++) {
-		struct mt_event event = { .kind = MT_TENSOR_ALLOC, .seq = i, .device = i % 2, .size = 100, .total = 100 * ((i + 1) / 2) };
+		struct mt_event event = { .kind = MT_TENSOR_ALLOC, .seq = i, .device = i % 2, .size = 100 };
 
+		event.total = 100 * ((i + 1) / 2);
 		CHECK_EQ(mt_encoder_add(&encoder, &event), 0);
 	}
 	payload = make_payload(&encoder, MT_CHUNK_EVENTS, &bytes);

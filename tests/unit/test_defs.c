@@ -246,7 +246,8 @@ TEST(any_damage_of_a_payload_is_refused_or_harmless)
 	CHECK(mt_defs_encode(defs, done, &payload));
 	for (i = 0; i < 20000; i++) {
 		struct mt_defs *copy = mt_defs_new();
-		size_t size = i % 2 ? payload.size : kit_below(&random, payload.size), at = kit_below(&random, payload.size);
+		size_t size = i % 2 ? payload.size : kit_below(&random, payload.size),
+		       at = kit_below(&random, payload.size);
 		uint8_t *bytes = malloc(size + 1);
 		struct mt_cursor cursor = mt_cursor_make(bytes, size);
 

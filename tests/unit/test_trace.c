@@ -25,7 +25,8 @@ TEST(round_trip)
 	uint64_t seed;
 
 	for (seed = 1; seed <= 60; seed++) {
-		struct mt_writer_options options = { .level = seed % 2 ? 1 : 0, .chunk_events = 1 + (uint32_t)(seed * 7 % 90),
+		struct mt_writer_options options = { .level = seed % 2 ? 1 : 0,
+						     .chunk_events = 1 + (uint32_t)(seed * 7 % 90),
 						     .checkpoint_events = 1 + (uint32_t)(seed * 31 % 300) };
 		const char *path = kit_path("trace.zst");
 		struct mt_reader *reader;
@@ -165,9 +166,10 @@ static void write_allocations(struct kit_trace *trace, size_t count, uint64_t *l
 	size_t i;
 
 	while (count--) {
-		struct mt_event event = { .kind = MT_TENSOR_ALLOC, .device = device, .seq = ++trace->seq, .time = 50 * trace->seq };
+		struct mt_event event = { .kind = MT_TENSOR_ALLOC, .device = device, .seq = ++trace->seq };
 
 		i = kit_below(&trace->random, room);
+		event.time = 50 * event.seq;
 		event.addr = 0x7f0000000000 + 4096 * i;
 		event.size = 512 * (1 + i % 8);
 		if (live[i])
@@ -262,7 +264,7 @@ TEST(scanning_finds_what_the_index_says)
 	kit_release(&trace);
 }
 
-/* ---- checkpoints --------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
 static int count_live(void *context, const struct mt_live *live)
 {
@@ -299,8 +301,10 @@ TEST(checkpoints_are_the_live_set)
 			mt_ledger_clear(one);
 		for (i = 0; i < count; i++)
 			CHECK_EQ(mt_ledger_event(checkpoint ? one : all, &events[i], 0,
-						 checkpoint ? (uint32_t)events[i].phase : 1 + (uint32_t)(events[i].addr >> 12 & 0xff) % 3,
-						 4, NULL), 0);
+						 checkpoint ? (uint32_t)events[i].phase
+							    : 1 + (uint32_t)(events[i].addr >> 12 & 0xff) % 3,
+						 4, NULL),
+				 0);
 		since = checkpoint ? 0 : since + count;
 		CHECK(since <= small.checkpoint_events);
 		if (!checkpoint)
@@ -368,7 +372,73 @@ TEST(skipped_events_leave_their_live_set)
 	kit_release(&trace);
 }
 
-/* ---- reopening ----------------------------------------------------------------------------------------------------- */
+/* What was freed unseen is known from the checkpoint only: reopening must not bring it back. */
+TEST(skipped_frees_stay_freed)
+{
+	const char *path = kit_path("trace.zst");
+	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .size = 4096 };
+	const struct mt_event *events;
+	struct mt_reader *reader;
+	struct kit_trace trace;
+	size_t count;
+	int checkpoint;
+	uint64_t last;
+
+	kit_begin(&trace, path, 1, NULL);
+	for (event.seq = 1; event.seq <= 9; event.seq++) {
+		event.addr = 4096 * event.seq;
+		CHECK_EQ(mt_writer_event(trace.writer, &event, 6, 2), 0);
+	}
+	event.kind = MT_TENSOR_FREE;
+	CHECK_EQ(mt_writer_skip(trace.writer, &event, 6, 2), 0);
+	event = (struct mt_event){ .kind = MT_MARK, .seq = 11 };
+	CHECK_EQ(mt_writer_event(trace.writer, &event, 6, 2), 0);
+	CHECK_EQ(mt_writer_close(trace.writer, 0), 0);
+	CHECK_EQ(mt_writer_reopen(&trace.writer, path, &last), 0);
+	event.seq = 12;
+	CHECK_EQ(mt_writer_skip(trace.writer, &event, 6, 2), 0);
+	event.seq = 13;
+	CHECK_EQ(mt_writer_event(trace.writer, &event, 6, 2), 0);
+	CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK(!mt_reader_next(reader, &events, &count, &checkpoint) && !checkpoint && count == 9);
+	CHECK(!mt_reader_next(reader, &events, &count, &checkpoint) && checkpoint && count == 8);
+	CHECK(!mt_reader_next(reader, &events, &count, &checkpoint) && !checkpoint && count == 1);
+	CHECK(!mt_reader_next(reader, &events, &count, &checkpoint) && checkpoint && count == 8);
+	CHECK_EQ(events[7].addr, 4096 * 8);
+	mt_reader_free(reader);
+	kit_release(&trace);
+}
+
+/* The writer died between the checkpoint and the first events: what was left out is still accounted for. */
+TEST(a_checkpoint_at_the_end_counts)
+{
+	const char *path = kit_path("trace.zst");
+	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .addr = 4096, .size = 512, .seq = 70 };
+	const struct mt_chunk_info *chunks;
+	struct mt_reader *reader;
+	struct mt_writer *writer;
+	uint32_t count;
+	uint64_t last;
+
+	CHECK_EQ(mt_writer_open(&writer, path, &kit_process, NULL), 0);
+	CHECK_EQ(mt_writer_skip(writer, &event, 6, 2), 0);
+	event = (struct mt_event){ .kind = MT_MARK, .seq = 71 };
+	CHECK_EQ(mt_writer_event(writer, &event, 6, 2), 0);
+	CHECK_EQ(mt_writer_close(writer, 0), 0);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	chunks = mt_reader_chunks(reader, &count);
+	CHECK(count == 3 && chunks[1].kind == MT_CHUNK_CHECKPOINT);
+	CHECK(!truncate(path, (off_t)(chunks[2].offset + 3)));
+	mt_reader_free(reader);
+	CHECK_EQ(mt_writer_reopen(&writer, path, &last), 0);
+	CHECK_EQ(last, 70);
+	CHECK_EQ(mt_writer_events(writer), 0);
+	CHECK_EQ(mt_writer_event(writer, &event, 6, 2), 0);
+	CHECK_EQ(mt_writer_close(writer, 1), 0);
+}
+
+/* ---- reopening --------------------------------------------------------------------------------------------------- */
 
 /* Tears off up to `most` bytes; the process chunk stays. */
 static void tear(const char *path, size_t keep, uint64_t most, struct kit_random *random)
@@ -452,7 +522,7 @@ TEST(reopening_keeps_the_live_set)
 	kit_release(&trace);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 TEST(the_writer_refuses_what_a_reader_would)
 {

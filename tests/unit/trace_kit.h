@@ -267,13 +267,24 @@ static inline void kit_write_events(struct kit_trace *trace, size_t count)
 }
 
 static const struct mt_process kit_process = {
-	.pid = 4711, .ppid = 1, .rank = -1, .depth = 32, .python_version = 0x030c01f0, .tool_version = 0x000100,
-	.start_monotonic = 123456789012345, .start_realtime = 1700000000000000000, .clock_error = 800, .host = "node-7",
-	.boot_id = "7f4c0a52-3ed1-4a3c-9b38-c1f1b0ad7ee0", .command = "python train.py --lr 1e-6", .options = "depth=32",
+	.pid = 4711,
+	.ppid = 1,
+	.rank = -1,
+	.depth = 32,
+	.python_version = 0x030c01f0,
+	.tool_version = 0x000100,
+	.start_monotonic = 123456789012345,
+	.start_realtime = 1700000000000000000,
+	.clock_error = 800,
+	.host = "node-7",
+	.boot_id = "7f4c0a52-3ed1-4a3c-9b38-c1f1b0ad7ee0",
+	.command = "python train.py --lr 1e-6",
+	.options = "depth=32",
 	.ring_path = "/dev/shm/memrec.4711",
 };
 
-static inline void kit_begin(struct kit_trace *trace, const char *path, uint64_t seed, const struct mt_writer_options *options)
+static inline void kit_begin(struct kit_trace *trace, const char *path, uint64_t seed,
+			     const struct mt_writer_options *options)
 {
 	memset(trace, 0, sizeof(*trace));
 	trace->random.state = seed;
@@ -308,16 +319,27 @@ static inline size_t kit_read_prefix(struct mt_reader *reader, const struct kit_
 
 /* ---- files as bytes ---------------------------------------------------------------------------------------------- */
 
+/* `name` in the test's own folder. The same name gives the same pointer, for good. */
 static inline const char *kit_path(const char *name)
 {
-	static char path[4][512];
+	static char path[16][512];
 	static const char *dir;
-	static unsigned turn;
+	static size_t length;
+	size_t i;
 
-	if (!dir)
-		dir = strdup(test_dir());
-	snprintf(path[++turn % 4], sizeof(path[0]), "%s/%s", dir, name);
-	return path[turn % 4];
+	if (!dir) {
+		dir = test_dir();
+		CHECK(dir);
+		length = strlen(dir);
+	}
+	for (i = 0; i < MT_ARRAY_SIZE(path); i++) {
+		if (!path[i][0])
+			snprintf(path[i], sizeof(path[i]), "%s/%s", dir, name);
+		if (!strcmp(path[i] + length + 1, name))
+			return path[i];
+	}
+	CHECK(!"there is room for one more path");
+	return NULL;
 }
 
 static inline uint8_t *kit_load(const char *path, size_t *size)

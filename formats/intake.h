@@ -1,0 +1,43 @@
+/*
+ * intake.h - from the names that ring events carry (hashes, serials, device numbers) to definitions of the trace.
+ *
+ * Reads the ring's log forward, only as far as events need. A stack is put together when an event first names it:
+ *
+ *     ring: innermost first                              trace: outermost is the root
+ *     python:  step ◂ train ◂ main                       main ▸ train ▸ step ▸ at::empty ▸ cudaMalloc
+ *     native:  agent ◂ cupti ◂ cudaMalloc ◂ at::empty    (agent and cupti in front are ours: left out; from the
+ *              ◂ _PyEval_EvalFrame ◂ ... ◂ main           interpreter outwards Python's own frames say it better)
+ */
+#ifndef FORMATS_INTAKE_H
+#define FORMATS_INTAKE_H
+
+#include <stdint.h>
+#include "memtrace/defs.h"
+#include "ring_read.h"
+
+struct mt_intake;
+
+/* Keeps pointers to both; they must outlive it. NULL: out of memory. */
+struct mt_intake *mt_intake_new(struct ring_view *view, struct mt_defs *defs);
+void mt_intake_free(struct mt_intake *intake);
+
+enum mt_intake_status {
+	MT_INTAKE_FOUND = 0,
+	MT_INTAKE_MISSING = 1, /* the log does not have it and never will */
+	MT_INTAKE_BLOCKED = 2, /* it may lie behind a record that is not finished yet */
+};
+
+/* Stack node of the hash / thread of the serial; *id is 0 unless FOUND. A damaged definition is MISSING. */
+enum mt_intake_status mt_intake_stack(struct mt_intake *intake, uint64_t hash, uint32_t *id);
+enum mt_intake_status mt_intake_thread(struct mt_intake *intake, uint32_t serial, uint32_t *id);
+
+/* Builds with what is there: frames whose code is unknown have no name. For when waiting makes no sense any more. */
+uint32_t mt_intake_stack_partly(struct mt_intake *intake, uint64_t hash);
+
+/* Device id; 0 for index -1 and whatever the ledger has no room for. */
+uint32_t mt_intake_device(struct mt_intake *intake, int type, int32_t index);
+
+/* What is known of CUDA device `index`, for its definition; texts may be NULL, both are copied. */
+void mt_intake_describe(struct mt_intake *intake, uint32_t index, const char *name, const char *uuid, uint64_t total);
+
+#endif

@@ -1,0 +1,51 @@
+/* writer_impl.h - the inside of a writer, for writer.c and reopen.c. */
+#ifndef FORMATS_WRITER_IMPL_H
+#define FORMATS_WRITER_IMPL_H
+
+#include <stdint.h>
+#include "buffer.h"
+#include "chunk.h"
+#include "chunk_list.h"
+#include "codec.h"
+#include "defs.h"
+#include "memtrace/ledger.h"
+#include "memtrace/writer.h"
+
+struct mt_writer {
+	int fd;
+	uint64_t end; /* of the last whole chunk */
+	struct mt_writer_options options;
+	struct mt_packer *packer;
+	struct mt_chunk_list list; /* what is in the file */
+	struct mt_buffer payload, out;
+
+	struct mt_defs *defs;
+	uint32_t defs_done[MT_DEF_END]; /* in the file */
+
+	struct mt_encoder encoder; /* events that wait */
+	int error;		   /* of the newest attempt to write them */
+	uint64_t events;	   /* handed in, those of a reopened file included */
+	uint64_t seq, time;	   /* of the newest event */
+
+	struct mt_ledger *ledger;
+	uint64_t held; /* bytes, all devices together */
+
+	struct mt_buffer checkpoint;	      /* packed, before the events that wait; empty: none */
+	struct mt_chunk_info checkpoint_info; /* what the index says of it */
+	uint64_t since_checkpoint;	      /* events */
+	int skipped;			      /* events were left out since the last one written */
+};
+
+/* All but the file and the definitions; `options` may be NULL. NULL: out of memory. */
+struct mt_writer *writer_new(const struct mt_writer_options *options);
+
+/* Also on error, and for writers that are only half there. */
+void writer_free(struct mt_writer *writer);
+
+/* The live set after one more event. *born: 1 when that is an allocation. 0 or -MT_E_MEMORY. */
+int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born);
+
+/* -MT_E_SPACE or -MT_E_SYSTEM, from errno. */
+int writer_system_error(void);
+
+#endif

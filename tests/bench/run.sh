@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# run.sh BUILD - every benchmark. Figures are of this machine and noisy; compare within one run only.
+set -eu
+build=$(cd "${1:-build}" && pwd)
+for program in "$build"/tests/bench/bench_*; do
+	case $program in *.d) continue ;; esac
+	echo "== $(basename "$program")"
+	"$program"
+done

@@ -1,0 +1,298 @@
+/*
+ * make_golden.c - makes the golden files: make_golden DIRECTORY. See README.md.
+ *
+ * Files that are there already stay as they are: what a writer made once, readers have to read for ever.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "bad.h"
+#include "build.h"
+#include "dump.h"
+#include "memtrace/base.h"
+#include "memtrace/writer.h"
+
+static const struct mt_process process = {
+	.pid = 4711,
+	.ppid = 12,
+	.rank = 3,
+	.depth = 32,
+	.python_version = 0x030c01f0,
+	.tool_version = 0x000100,
+	.start_monotonic = 98765432109876,
+	.start_realtime = 1700000000123456789,
+	.clock_error = 420,
+	.host = "node-7",
+	.boot_id = "0b0c6b1e-5b7c-4f8a-9d1e-3a2b1c0d9e8f",
+	.command = "python train.py --lr 1e-6",
+	.options = "depth=32",
+	.ring_path = "/dev/shm/memrec.4711",
+};
+
+static void check(const char *what, int error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "make_golden: %s: %s\n", what, mt_strerror(error));
+	exit(4);
+}
+
+static uint32_t string(struct mt_defs *defs, const char *text)
+{
+	return mt_defs_add_string(defs, text, strlen(text));
+}
+
+static void define(struct mt_defs *defs)
+{
+	struct mt_module module = { .path = string(defs, "/usr/lib/libc10_cuda.so"), .build_id_size = 20,
+				    .start = 0x7f0012340000, .end = 0x7f0012380000, .bias = 0x7f0012340000 };
+	struct mt_frame python = { .kind = MT_FRAME_PYTHON, .function = string(defs, "Trainer.fit"),
+				   .file = string(defs, "train.py"), .line = 120 };
+	struct mt_frame native = { .kind = MT_FRAME_NATIVE, .offset = 0x1f3a7 };
+	struct mt_frame elided = { .kind = MT_FRAME_ELIDED };
+	struct mt_thread thread = { .tid = 4711, .flags = MT_THREAD_MAIN };
+	struct mt_device device = { .kind = MT_DEVICE_CUDA, .index = 0, .total = 80ull << 30 };
+	uint32_t node;
+
+	memcpy(module.build_id, "\x01\x23\x45\x67\x89\xab\xcd\xef\x10\x32\x54\x76\x98\xba\xdc\xfe\x11\x22\x33\x44", 20);
+	native.module = mt_defs_add_module(defs, &module);
+	node = mt_defs_add_node(defs, 0, mt_defs_add_frame(defs, &python));
+	node = mt_defs_add_node(defs, node, mt_defs_add_frame(defs, &elided));
+	mt_defs_add_node(defs, node, mt_defs_add_frame(defs, &native));
+	thread.name = string(defs, "main \xc3\xa9 \"quoted\"");
+	mt_defs_add_thread(defs, &thread);
+	mt_defs_add_thread(defs, &(struct mt_thread){ .tid = 4720, .name = string(defs, "pt_autograd_0"),
+						      .flags = MT_THREAD_AUTOGRAD });
+	device.name = string(defs, "NVIDIA H100 80GB HBM3");
+	device.uuid = string(defs, "GPU-5d5b1fe1-5d2b-4b43-8bd3-0e0c3a1f6a01");
+	mt_defs_add_device(defs, &device);
+	mt_defs_add_device(defs, &(struct mt_device){ .kind = MT_DEVICE_CPU });
+}
+
+/* Every kind but LIVE, `rounds` times; every field the kind has gets a value. */
+static void write_all_kinds(struct mt_writer *writer, uint64_t rounds)
+{
+	static const uint32_t kinds[] = {
+#define KIND(name, number, fields, meaning) number,
+		MT_KIND_LIST(KIND)
+#undef KIND
+	};
+	struct mt_event event;
+	uint64_t seq = 0, round;
+	size_t i;
+
+	for (round = 0; round < rounds; round++)
+		for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+			uint32_t fields = mt_kind_fields(kinds[i]);
+
+			if (kinds[i] == MT_LIVE)
+				continue;
+			seq += 1 + i % 3;
+			event = (struct mt_event){.kind = kinds[i],
+						  .seq = seq,
+						  .time = 98765432110000 + 977 * seq - 50 * (i % 2),
+						  .thread = 1 + i % 2};
+#define FILL(name, number, encoding, meaning)                         \
+	if (fields & MT_F(name) && (number) > MT_FIELD_thread)        \
+		event.name = (uint64_t)(number) * 100 + i * 64 * round;
+			MT_FIELD_LIST(FILL)
+#undef FILL
+			event.stack = fields & MT_F(stack) ? 1 + i % 3 : 0;
+			event.device = fields & MT_F(device) ? 1 + round % 2 : 0;
+			event.name = fields & MT_F(name) ? 1 + i % 5 : 0;
+			event.addr = fields & MT_F(addr) ? 0x7f2000000000 + (i * 2 << 20) + round : 0;
+			event.flags = fields & MT_F(flags) ? round % 5 : 0;
+			if (kinds[i] == MT_RANGE_PUSH || kinds[i] == MT_RANGE_POP)
+				event.value = round % 3;
+			check("event", mt_writer_event(writer, &event, (uint32_t)(i % 10), (uint32_t)round));
+		}
+}
+
+static void make_kinds(const char *path)
+{
+	struct mt_writer_options options = { .chunk_events = 40, .checkpoint_events = 80 };
+	struct mt_writer *writer;
+
+	check(path, mt_writer_open(&writer, path, &process, &options));
+	define(mt_writer_defs(writer));
+	write_all_kinds(writer, 4);
+	check(path, mt_writer_close(writer, 1));
+}
+
+/* As a crash leaves it: no index, a torn last chunk. */
+static void make_crash(const char *path)
+{
+	struct mt_writer_options options = { .chunk_events = 25 };
+	struct mt_writer *writer;
+	struct stat st;
+
+	check(path, mt_writer_open(&writer, path, &process, &options));
+	define(mt_writer_defs(writer));
+	write_all_kinds(writer, 2);
+	check(path, mt_writer_close(writer, 0));
+	if (stat(path, &st) || truncate(path, st.st_size - 11))
+		check(path, -MT_E_SYSTEM);
+}
+
+/* The recording begins late: the first thing in the file is what was alive then. */
+static void make_skip(const char *path)
+{
+	struct mt_event event = { .kind = MT_TENSOR_ALLOC };
+	struct mt_writer *writer;
+
+	check(path, mt_writer_open(&writer, path, &process, NULL));
+	define(mt_writer_defs(writer));
+	event.thread = event.device = 1;
+	for (event.seq = 1; event.seq < 20; event.seq++) {
+		event.stack = event.seq % 4;
+		event.kind = event.seq % 5 ? MT_TENSOR_ALLOC : MT_TENSOR_FREE;
+		event.addr = 0x7f2000000000 + (event.seq % 5 ? event.seq : event.seq - 2) * 4096;
+		event.size = 4096;
+		event.time = 98765432110000 + 500 * event.seq;
+		if (event.seq < 14)
+			check(path, mt_writer_skip(writer, &event, 6, 2));
+		else
+			check(path, mt_writer_event(writer, &event, 7, 3));
+	}
+	check(path, mt_writer_close(writer, 1));
+}
+
+/* The index as a later writer may have it: longer entries. */
+static void later_index(struct build *build)
+{
+	const size_t head = MT_SKIPPABLE_HEADER, entry = 80, longer = 96, start = build->out.size;
+	struct mt_buffer index = { 0 };
+	uint32_t i, count = build->list.count;
+
+	check("index", mt_index_encode(build->list.info, count, &index));
+	mt_buffer_put_u32(&build->out, MT_SKIPPABLE_INDEX);
+	mt_buffer_put_u32(&build->out, (uint32_t)(count * longer + 24));
+	for (i = 0; i < count; i++) {
+		mt_buffer_put(&build->out, index.data + head + i * entry, entry);
+		mt_buffer_put(&build->out, "sixteen bytes...", longer - entry);
+	}
+	mt_buffer_put_u32(&build->out, count);
+	mt_buffer_put_u32(&build->out, (uint32_t)longer);
+	mt_buffer_put_u64(&build->out, XXH64(build->out.data + start, build->out.size - start, 0));
+	mt_buffer_put(&build->out, "MEMINDEX", 8);
+	mt_buffer_release(&index);
+}
+
+/* What a later writer of version 1 may add everywhere; a reader of today skips it. */
+static void make_later(const char *path)
+{
+	struct build build;
+
+	build_begin(&build);
+	mt_buffer_put_u32(&build.out, MT_SKIPPABLE_RECOGNITION);
+	mt_buffer_put_u32(&build.out, 20);
+	mt_buffer_put(&build.out, MT_TRACE_MAGIC, 8);
+	mt_buffer_put_u32(&build.out, 1);
+	mt_buffer_put(&build.out, "anything", 8);
+	mt_process_encode(&process, &build.payload);
+	mt_payload_section(&build.payload, 500, BYTES(1, 2, 3));
+	build_chunk(&build, (struct mt_chunk_info){ 0 });
+
+	/* Definitions with a section of their own for something new, and more behind the known ones. */
+	mt_payload_begin(&build.payload, MT_CHUNK_DEFS);
+	mt_payload_section(&build.payload, MT_DEF_STRING, BYTES(1, 1, 3, 'n', 'e', 'w', 9, 9, 9));
+	mt_payload_section(&build.payload, MT_DEF_THREAD, BYTES(1, 1, 7, 1, 0));
+	mt_payload_section(&build.payload, 32, BYTES(1, 1, 5));
+	build_chunk(&build, (struct mt_chunk_info){ 0 });
+
+	/* A chunk of an unknown kind. */
+	mt_payload_begin(&build.payload, 200);
+	mt_buffer_put(&build.payload, "this need not even be sections", 30);
+	build_chunk(&build, (struct mt_chunk_info){ 0 });
+
+	/*
+	 * Three events: mark, kind 241, mark. Kind 241 has field 56, which nobody knows, and field 13; the marks have
+	 * field 6, which is not one of theirs today. SUMMARY has a ninth figure.
+	 */
+	mt_payload_begin(&build.payload, MT_CHUNK_EVENTS);
+	mt_payload_section(&build.payload, MT_SECTION_SUMMARY, BYTES(3, 1, 9, 10, 30, 0, 0, 0, 77));
+	mt_payload_section(&build.payload, MT_SECTION_KINDS, BYTES(MT_MARK, 241, MT_MARK));
+	mt_payload_section(&build.payload, MT_SECTION_LAYOUT,
+			   BYTES(MT_MARK, 0xc7, 0x40, 0xf1, 1, 0x87, 0xc0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1));
+	mt_payload_section(&build.payload, 7, BYTES(1, 2, 3));
+	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_seq, BYTES(0, 3, 3));
+	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_time, BYTES(20, 20, 20));
+	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_thread, BYTES(1, 0, 1));
+	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_size, BYTES(100, 0x80, 1));
+	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_name, BYTES(1, 1, 0));
+	mt_payload_section(&build.payload, MT_SECTION_COLUMN + 56, BYTES(42));
+	build_chunk(&build, (struct mt_chunk_info){ .events = 3, .first_seq = 1, .last_seq = 9, .first_time = 10,
+						    .last_time = 30 });
+	later_index(&build);
+	build_save(&build, path);
+	build_release(&build);
+}
+
+static const struct {
+	const char *name;
+	void (*make)(const char *path);
+} good_files[] = {
+	{ "v1-kinds", make_kinds },
+	{ "v1-crash", make_crash },
+	{ "v1-skip", make_skip },
+	{ "v1-later", make_later },
+};
+
+static void make_dump(const char *path, const char *text_path)
+{
+	FILE *out = fopen(text_path, "w");
+
+	if (!out)
+		check(text_path, -MT_E_SYSTEM);
+	check(path, dump_trace(out, path));
+	if (fclose(out))
+		check(text_path, -MT_E_SYSTEM);
+}
+
+static void make_bad(const char *path, const struct bad *bad)
+{
+	struct build build;
+
+	build_begin(&build);
+	if (bad->events != NEVER_OPENS) {
+		build_head(&build);
+		build_defs(&build);
+		build_marks(&build, 1, NULL);
+	}
+	bad->make(&build);
+	build_save(&build, path);
+	build_release(&build);
+}
+
+int main(int argc, char **argv)
+{
+	const char *directory = argc > 1 ? argv[1] : ".";
+	const struct bad *bad;
+	char path[512], text[512];
+	FILE *list;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(good_files); i++) {
+		snprintf(path, sizeof(path), "%s/%s.zst", directory, good_files[i].name);
+		snprintf(text, sizeof(text), "%s/%s.txt", directory, good_files[i].name);
+		if (!access(path, F_OK))
+			continue;
+		good_files[i].make(path);
+		make_dump(path, text);
+	}
+	snprintf(path, sizeof(path), "%s/bad/LIST", directory);
+	list = fopen(path, "w");
+	if (!list)
+		check(path, -MT_E_SYSTEM);
+	for (bad = __start_bad_files; bad < __stop_bad_files; bad++) {
+		fprintf(list, "%s %s %d\n", bad->name, bad->error, bad->events);
+		snprintf(path, sizeof(path), "%s/bad/%s.zst", directory, bad->name);
+		if (access(path, F_OK))
+			make_bad(path, bad);
+	}
+	return fclose(list) ? 4 : 0;
+}
