@@ -1,0 +1,477 @@
+/*
+ * fold.c - turns a ring into a trace; see fold.h.
+ *
+ *     slots ──ring_read──> events by number ──intake──> ids ──scribe──> trace
+ *     log   ──────────────────────────────────┘
+ *
+ * Here are the decisions: how long to wait for a number or a definition that is missing, what counts as lost, and
+ * when ring space goes back to the producers.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "fold_impl.h"
+#include "intake.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/ledger.h"
+#include "ring_read.h"
+#include "scribe.h"
+
+#define PATIENCE_MS 2000u
+#define HURRY 50u	       /* with a slot nearly full, only so many parts of the patience are left */
+#define RUN_EVENTS (1u << 20)  /* after so many the caller gets a word in */
+#define GPU_TEXT 96u
+
+struct fold_gpu {
+	int known;
+	char name[GPU_TEXT], uuid[GPU_TEXT];
+	uint64_t total;
+};
+
+struct mt_fold {
+	struct ring_view *view;
+	struct mt_intake *intake; /* NULL until there is a trace, like scribe */
+	struct mt_scribe *scribe;
+	const struct mt_rules *rules;
+	struct mt_fold_options options;
+	char *ring_path, *step_mark;
+	struct fold_gpu gpu[MT_LEDGER_DEVICES];
+	uint64_t waiting_for, waiting_since; /* number that held us up; ns */
+	int look_again;		/* nobody has looked since something was found missing */
+	uint64_t log_abandoned; /* 1 + place in the log where waiting for a record was given up; 0: nowhere */
+	uint64_t rejected;	/* of view->rejected, what has been looked at */
+	uint64_t owed;		/* rejected records whose numbers have not turned up missing yet */
+	uint64_t unnamed;	/* events without their stack or thread, to be reported */
+	int error;		/* of the writer, until a flush succeeds */
+	int finished;		/* nothing is left after the target's end */
+};
+
+/* ---- opening and closing -------------------------------------------------------------------------------------- */
+
+static void fold_free(struct mt_fold *fold)
+{
+	mt_intake_free(fold->intake);
+	ring_view_close(fold->view);
+	free(fold->ring_path);
+	free(fold->step_mark);
+	free(fold);
+}
+
+static char *absolute_path(const char *path)
+{
+	char *absolute = realpath(path, NULL);
+
+	return absolute ? absolute : strdup(path);
+}
+
+int mt_fold_open_ring(struct mt_fold **out, const char *ring_path, const struct mt_rules *rules,
+		      const struct mt_fold_options *options, int shared)
+{
+	struct mt_fold *fold = calloc(1, sizeof(*fold));
+	int err;
+
+	*out = NULL;
+	if (!fold)
+		return -MT_E_MEMORY;
+	fold->rules = rules;
+	if (options)
+		fold->options = *options;
+	if (!fold->options.patience_ms)
+		fold->options.patience_ms = PATIENCE_MS;
+	err = ring_view_open(&fold->view, ring_path, shared);
+	if (!err) {
+		fold->ring_path = absolute_path(ring_path);
+		fold->step_mark = fold->options.step_mark ? strdup(fold->options.step_mark) : NULL;
+		if (!fold->ring_path || (fold->options.step_mark && !fold->step_mark))
+			err = -MT_E_MEMORY;
+	}
+	if (err) {
+		fold_free(fold);
+		return err;
+	}
+	fold->options.step_mark = fold->step_mark;
+	*out = fold;
+	return 0;
+}
+
+int mt_fold_open(struct mt_fold **fold, const char *ring_path, const struct mt_rules *rules,
+		 const struct mt_fold_options *options)
+{
+	return mt_fold_open_ring(fold, ring_path, rules, options, 1);
+}
+
+struct ring_header *mt_fold_header(struct mt_fold *fold)
+{
+	return fold->view->header;
+}
+
+/* The trace is open. */
+static int fold_begin(struct mt_fold *fold)
+{
+	uint32_t i;
+
+	fold->intake = mt_intake_new(fold->view, mt_scribe_defs(fold->scribe));
+	if (!fold->intake) {
+		mt_scribe_close(fold->scribe, MT_END_SIGNAL, NULL);
+		fold->scribe = NULL;
+		return -MT_E_MEMORY;
+	}
+	for (i = 0; i < MT_LEDGER_DEVICES; i++)
+		if (fold->gpu[i].known)
+			mt_intake_describe(fold->intake, i, fold->gpu[i].name, fold->gpu[i].uuid, fold->gpu[i].total);
+	return 0;
+}
+
+int mt_fold_create(struct mt_fold *fold, const char *trace_path)
+{
+	const struct ring_header *header = fold->view->header;
+	struct mt_process process = {
+		.pid = header->pid,
+		.ppid = header->ppid,
+		.rank = header->rank,
+		.depth = header->depth,
+		.python_version = header->python_version,
+		.tool_version = header->tool_version,
+		.start_monotonic = header->start_monotonic,
+		.start_realtime = header->start_realtime,
+		.clock_error = header->clock_error,
+		.host = header->host,
+		.boot_id = header->boot_id,
+		.command = header->command,
+		.options = header->options,
+		.ring_path = fold->ring_path,
+	};
+	int err;
+
+	if (fold->scribe)
+		return -MT_E_ARGUMENT;
+	err = mt_scribe_create(&fold->scribe, trace_path, &process, fold->rules, &fold->options);
+	return err ? err : fold_begin(fold);
+}
+
+int mt_fold_resume(struct mt_fold *fold, const char *trace_path)
+{
+	int err;
+
+	if (fold->scribe)
+		return -MT_E_ARGUMENT;
+	err = mt_scribe_resume(&fold->scribe, trace_path, fold->rules, &fold->options);
+	return err ? err : fold_begin(fold);
+}
+
+static void copy_text(char *to, const char *from)
+{
+	strncpy(to, from ? from : "", GPU_TEXT - 1);
+}
+
+void mt_fold_device(struct mt_fold *fold, uint32_t index, const char *name, const char *uuid, uint64_t total)
+{
+	struct fold_gpu *gpu;
+
+	if (index >= MT_LEDGER_DEVICES)
+		return;
+	gpu = &fold->gpu[index];
+	gpu->known = 1;
+	gpu->total = total;
+	copy_text(gpu->name, name);
+	copy_text(gpu->uuid, uuid);
+	if (fold->intake)
+		mt_intake_describe(fold->intake, index, gpu->name, gpu->uuid, total);
+}
+
+/* ---- patience ------------------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * MT_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t expected_number(const struct mt_fold *fold)
+{
+	return mt_scribe_number(fold->scribe) + 1;
+}
+
+/*
+ * The next event cannot be written yet. 1: nor will it be by waiting any longer. The first answer is 0 always: what is
+ * missing may have come while the other slots were looked at.
+ */
+static int patience_over(struct mt_fold *fold, int final)
+{
+	uint64_t patience = fold->options.patience_ms * (MT_NSEC_PER_SEC / 1000), expected = expected_number(fold), now;
+
+	now = now_ns();
+	if (fold->waiting_for != expected) {
+		fold->waiting_for = expected;
+		fold->waiting_since = now;
+		fold->look_again = 1;
+		return 0;
+	}
+	if (final)
+		return 1;
+	if (fold->view->fullest >= fold->view->slot_bytes / 4 * 3)
+		patience /= HURRY;
+	return now - fold->waiting_since >= patience;
+}
+
+/* ---- losses and sources --------------------------------------------------------------------------------------- */
+
+static void keep_error(struct mt_fold *fold, int err)
+{
+	if (err)
+		fold->error = err;
+}
+
+static void lost_more(struct mt_fold *fold, enum mt_loss reason, uint64_t more)
+{
+	keep_error(fold, mt_scribe_lost(fold->scribe, reason, mt_scribe_lost_count(fold->scribe, reason) + more));
+}
+
+/* What the agent counts; the other reasons are the fold's own. */
+static int counted_by_agent(uint32_t reason)
+{
+	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY;
+}
+
+static void report_losses(struct mt_fold *fold)
+{
+	struct ring_header *header = fold->view->header;
+	uint64_t rejected = fold->view->rejected - fold->rejected;
+	uint32_t reason;
+
+	fold->rejected += rejected;
+	fold->owed += rejected;
+	lost_more(fold, MT_LOSS_DAMAGED, rejected + fold->unnamed);
+	fold->unnamed = 0;
+	for (reason = 0; reason < MT_LOSS_COUNT; reason++)
+		if (counted_by_agent(reason))
+			keep_error(fold, mt_scribe_lost(fold->scribe, reason,
+							atomic_load_explicit(&header->lost[reason],
+									     memory_order_relaxed)));
+}
+
+static void report_sources(struct mt_fold *fold)
+{
+	struct ring_header *header = fold->view->header;
+	uint32_t source;
+
+	for (source = 0; source < MT_SOURCE_COUNT; source++) {
+		uint32_t state = atomic_load_explicit(&header->source_state[source], memory_order_acquire);
+		char why[sizeof(header->source_why[0])];
+
+		if (!state || state > MT_SOURCE_FAILED + 1)
+			continue;
+		memcpy(why, header->source_why[source], sizeof(why));
+		why[sizeof(why) - 1] = 0;
+		keep_error(fold, mt_scribe_source(fold->scribe, source, state - 1, why));
+	}
+}
+
+/*
+ * The numbers below `number` will not come. Each is reported once: those of rejected records have been already.
+ */
+static void skip_numbers(struct mt_fold *fold, uint64_t number, int final)
+{
+	uint64_t lost = number - expected_number(fold);
+	uint64_t reported = lost < fold->owed ? lost : fold->owed;
+	enum mt_loss reason = fold->view->rejected ? MT_LOSS_DAMAGED : final ? MT_LOSS_TORN : MT_LOSS_LATE;
+
+	fold->owed -= reported;
+	keep_error(fold, mt_scribe_gap(fold->scribe, number - 1, lost - reported, reason));
+}
+
+/*
+ * Everything is folded and the target is gone: numbers that were taken and never used. A ring cannot hold back more
+ * than fit into it; when it says so, the count is what was damaged.
+ */
+static void skip_rest(struct mt_fold *fold)
+{
+	const struct ring_view *view = fold->view;
+	uint64_t most = (uint64_t)view->slots * (view->slot_bytes / sizeof(struct ring_event) + 1);
+	uint64_t expected = expected_number(fold);
+
+	if (fold->finished || view->seq_limit <= expected)
+		return;
+	fold->finished = 1;
+	if (view->seq_limit - expected <= most)
+		skip_numbers(fold, view->seq_limit, 1);
+	else
+		lost_more(fold, MT_LOSS_DAMAGED, 1);
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------- */
+
+/* Thread and stack. 0: the log does not have them yet. */
+static int fold_names(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event, int final)
+{
+	uint32_t stack, thread;
+	enum mt_intake_status of_stack = mt_intake_stack(fold->intake, from->stack, &stack);
+	enum mt_intake_status of_thread = mt_intake_thread(fold->intake, from->thread, &thread);
+
+	if (of_stack == MT_INTAKE_BLOCKED || of_thread == MT_INTAKE_BLOCKED) {
+		uint64_t here = fold->view->log_at + 1;
+
+		if (fold->log_abandoned != here && !patience_over(fold, final))
+			return 0;
+		fold->log_abandoned = here;
+		stack = mt_intake_stack_partly(fold->intake, from->stack);
+	}
+	fold->unnamed += of_stack != MT_INTAKE_FOUND || of_thread != MT_INTAKE_FOUND;
+	event->stack = stack;
+	event->thread = thread;
+	return 1;
+}
+
+static void fold_text(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event)
+{
+	struct mt_defs *defs = mt_scribe_defs(fold->scribe);
+	char text[RING_TEXT_MAX];
+
+	ring_view_text(fold->view, text);
+	if (from->name_bytes)
+		event->name = mt_defs_add_string(defs, text, from->name_bytes);
+	if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+		event->value = from->domain_bytes ?
+				       mt_defs_add_string(defs, text + from->name_bytes, from->domain_bytes) : 0;
+}
+
+/* From the ring's form to the trace's. 0: not everything it names is there yet. */
+static int fold_convert(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event, int final)
+{
+	uint32_t fields = mt_kind_fields(from->kind);
+
+	*event = (struct mt_event){
+		.kind = from->kind,
+		.time = from->time,
+		.addr = from->addr,
+		.size = from->size,
+		.total = from->total,
+		.reserved = from->reserved,
+		.handle = from->handle,
+		.offset = from->offset,
+		.entry = from->entry,
+		.result = from->result,
+		.value = from->value,
+		.flags = from->flags,
+	};
+	if (!fold_names(fold, from, event, final))
+		return 0;
+	event->device = mt_intake_device(fold->intake, from->device_type, from->device_index);
+	if (fields & (MT_F(name) | MT_F(value)))
+		fold_text(fold, from, event);
+#define DROP_FOREIGN(name, number, encoding, meaning) \
+	if (!(fields & MT_F(name)))                   \
+		event->name = 0;
+	MT_FIELD_LIST(DROP_FOREIGN)
+#undef DROP_FOREIGN
+	return 1;
+}
+
+/* Writes the events whose turn it is. Returns how many were taken. */
+static uint64_t fold_merge(struct mt_fold *fold, int final)
+{
+	struct ring_view *view = fold->view;
+	const struct ring_event *from;
+	struct mt_event event;
+	uint64_t taken = 0;
+
+	while (taken < RUN_EVENTS && !fold->error && !mt_scribe_done(fold->scribe) && (from = ring_view_peek(view))) {
+		uint64_t expected = expected_number(fold), number = from->seq;
+
+		if (number > expected && !patience_over(fold, final))
+			break;
+		if (number > expected)
+			skip_numbers(fold, number, final);
+		if (number >= expected) { /* else the trace has it, or it came after its turn and is counted */
+			if (!fold_convert(fold, from, &event, final))
+				break;
+			keep_error(fold, mt_scribe_event(fold->scribe, number, &event));
+		}
+		ring_view_take(view);
+		taken++;
+		if (view->unreturned > view->slot_bytes / 2)
+			mt_fold_flush(fold);
+	}
+	return taken;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------- */
+
+int mt_fold_flush(struct mt_fold *fold)
+{
+	if (!fold->scribe)
+		return -MT_E_ARGUMENT;
+	fold->error = mt_scribe_flush(fold->scribe);
+	if (!fold->error)
+		ring_view_release(fold->view);
+	return fold->error;
+}
+
+/* Ring space goes back when a slot gets full, and whenever it costs nothing. */
+static void give_back(struct mt_fold *fold)
+{
+	struct ring_view *view = fold->view;
+
+	if (fold->error || !view->unreturned)
+		return;
+	if (view->fullest > view->slot_bytes / 2 || !mt_scribe_pending(fold->scribe))
+		mt_fold_flush(fold);
+}
+
+/* Nothing more is wanted, but nobody shall wait for room in the ring. */
+static int fold_discard(struct mt_fold *fold)
+{
+	int err = 0;
+
+	if (ring_view_drain(fold->view))
+		err = mt_fold_flush(fold);
+	return err ? err : 1;
+}
+
+int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
+{
+	uint64_t taken;
+
+	*folded = 0;
+	if (!fold->scribe)
+		return -MT_E_ARGUMENT;
+	if (fold->error && mt_fold_flush(fold))
+		return fold->error;
+	if (mt_scribe_done(fold->scribe))
+		return fold_discard(fold);
+	report_sources(fold);
+	do {
+		fold->look_again = 0;
+		ring_view_refresh(fold->view);
+		report_losses(fold);
+		taken = fold_merge(fold, final);
+		*folded += taken;
+	} while ((taken || fold->look_again) && *folded < RUN_EVENTS && !fold->error && !mt_scribe_done(fold->scribe));
+	if (final && !taken && !fold->error)
+		skip_rest(fold);
+	report_losses(fold);
+	give_back(fold);
+	if (fold->error)
+		return fold->error;
+	return mt_scribe_done(fold->scribe) ? fold_discard(fold) : 0;
+}
+
+int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary)
+{
+	int err = 0;
+
+	if (summary)
+		*summary = (struct mt_fold_summary){ 0 };
+	if (fold->scribe) {
+		report_sources(fold);
+		report_losses(fold);
+		err = mt_scribe_close(fold->scribe, why, summary);
+		if (!err)
+			ring_view_release(fold->view);
+	}
+	fold_free(fold);
+	return err;
+}

@@ -1,0 +1,107 @@
+/* fold_recover.c - makes a whole trace of what a dead collector left; see fold.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "fold_impl.h"
+#include "memtrace/error.h"
+
+#define COPY_BYTES (1u << 16)
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, data, size);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return errno == ENOSPC || errno == EDQUOT ? -MT_E_SPACE : -MT_E_SYSTEM;
+		data += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+/* Lets the kernel copy as far as it can, then goes on by hand. */
+static int copy_bytes(int from, int to)
+{
+	char block[COPY_BYTES];
+	ssize_t got;
+	int err;
+
+	while (copy_file_range(from, NULL, to, NULL, 1u << 30, 0) > 0)
+		;
+	while ((got = read(from, block, sizeof(block)))) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -MT_E_SYSTEM;
+		err = write_all(to, block, (size_t)got);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int same_file(int a, int b)
+{
+	struct stat first, second;
+
+	return !fstat(a, &first) && !fstat(b, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+static int copy_file(const char *from_path, const char *to_path)
+{
+	int from = open(from_path, O_RDONLY | O_CLOEXEC), to, err = -MT_E_SYSTEM;
+
+	if (from < 0)
+		return err;
+	to = open(to_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (to >= 0) {
+		if (same_file(from, to))
+			err = -MT_E_ARGUMENT;
+		else if (!ftruncate(to, 0))
+			err = copy_bytes(from, to);
+		if (close(to) && !err)
+			err = -MT_E_SYSTEM;
+	}
+	close(from);
+	return err;
+}
+
+/* A trace that does not even say who was recorded holds no event: all there is, is in the ring. */
+static int resume_or_create(struct mt_fold *fold, const char *path)
+{
+	int err = mt_fold_resume(fold, path);
+
+	return err == -MT_E_MAGIC || err == -MT_E_TRUNCATED ? mt_fold_create(fold, path) : err;
+}
+
+static int fold_all(struct mt_fold *fold)
+{
+	uint64_t folded;
+	int status;
+
+	do
+		status = mt_fold_run(fold, 1, &folded);
+	while (!status && folded);
+	return status < 0 ? status : 0;
+}
+
+int mt_fold_recover(const char *trace_path, const char *ring_path, const struct mt_rules *rules, const char *out_path,
+		    struct mt_fold_summary *summary)
+{
+	struct mt_fold *fold;
+	int err = mt_fold_open_ring(&fold, ring_path, rules, NULL, 0), closed;
+
+	if (err)
+		return err;
+	err = copy_file(trace_path, out_path);
+	if (!err)
+		err = resume_or_create(fold, out_path);
+	if (!err)
+		err = fold_all(fold);
+	closed = mt_fold_close(fold, MT_END_RECOVERED, summary);
+	return err ? err : closed;
+}

@@ -1,0 +1,355 @@
+/* scribe.c - numbers, labels, counts and writes events; see scribe.h. */
+#include "scribe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "memtrace/error.h"
+#include "memtrace/ledger.h"
+#include "memtrace/reader.h"
+
+#define OWN_NUMBERS (1u << MT_SCRIBE_SHIFT)
+#define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
+#define CUDA_ERROR_OUT_OF_MEMORY 2u
+
+struct mt_scribe {
+	char *path;
+	struct mt_writer *writer;
+	struct mt_tracker *tracker;
+	struct mt_ledger *ledger;
+	uint32_t steps, skip; /* as in struct mt_fold_options */
+	uint32_t step;	      /* that is running, from 1 */
+	int recording;	      /* the steps to be skipped have passed */
+	int done;
+	uint64_t seq, time; /* the newest ones */
+	uint64_t missing[MT_LOSS_COUNT]; /* records that are lost; */
+	uint64_t lost[MT_LOSS_COUNT];	 /* of these the trace tells */
+	uint32_t source[MT_SOURCE_COUNT]; /* state + 1, 0: not in the trace */
+	struct mt_fold_summary summary;
+};
+
+static void scribe_free(struct mt_scribe *scribe)
+{
+	mt_tracker_free(scribe->tracker);
+	mt_ledger_free(scribe->ledger);
+	free(scribe->path);
+	free(scribe);
+}
+
+/* Everything but the writer. */
+static struct mt_scribe *scribe_new(const char *path, const struct mt_fold_options *options)
+{
+	struct mt_scribe *scribe = calloc(1, sizeof(*scribe));
+
+	if (!scribe)
+		return NULL;
+	scribe->path = strdup(path);
+	scribe->ledger = mt_ledger_new(NULL, NULL);
+	if (!scribe->path || !scribe->ledger) {
+		scribe_free(scribe);
+		return NULL;
+	}
+	scribe->steps = options->steps;
+	scribe->skip = options->skip;
+	scribe->recording = !scribe->skip;
+	scribe->step = 1;
+	return scribe;
+}
+
+static int start_tracker(struct mt_scribe *scribe, const struct mt_rules *rules, const struct mt_fold_options *options)
+{
+	scribe->tracker = mt_tracker_new(rules, mt_writer_defs(scribe->writer));
+	if (!scribe->tracker)
+		return -MT_E_MEMORY;
+	return mt_tracker_step_mark(scribe->tracker, options->step_mark);
+}
+
+int mt_scribe_create(struct mt_scribe **out, const char *path, const struct mt_process *process,
+		     const struct mt_rules *rules, const struct mt_fold_options *options)
+{
+	struct mt_scribe *scribe = scribe_new(path, options);
+	int err;
+
+	*out = NULL;
+	if (!scribe)
+		return -MT_E_MEMORY;
+	err = mt_writer_open(&scribe->writer, path, process, NULL);
+	if (!err)
+		err = start_tracker(scribe, rules, options);
+	if (err) {
+		mt_writer_close(scribe->writer, 0);
+		scribe_free(scribe);
+		return err;
+	}
+	scribe->time = process->start_monotonic;
+	*out = scribe;
+	return 0;
+}
+
+struct mt_defs *mt_scribe_defs(struct mt_scribe *scribe)
+{
+	return mt_writer_defs(scribe->writer);
+}
+
+uint64_t mt_scribe_number(const struct mt_scribe *scribe)
+{
+	return scribe->seq >> MT_SCRIBE_SHIFT;
+}
+
+int mt_scribe_done(const struct mt_scribe *scribe)
+{
+	return scribe->done;
+}
+
+uint64_t mt_scribe_pending(const struct mt_scribe *scribe)
+{
+	return mt_writer_pending(scribe->writer);
+}
+
+int mt_scribe_flush(struct mt_scribe *scribe)
+{
+	return mt_writer_flush(scribe->writer);
+}
+
+/* ---- figures -------------------------------------------------------------------------------------------------- */
+
+/* A device's peak is reached when something is born on it. */
+static void note_peak(struct mt_scribe *scribe, const struct mt_event *event)
+{
+	uint64_t held;
+
+	if (event->kind != MT_TENSOR_ALLOC && event->kind != MT_DRIVER_ALLOC && event->kind != MT_VMM_CREATE)
+		return;
+	held = mt_ledger_held(scribe->ledger, (uint32_t)event->device);
+	if (held <= scribe->summary.peak_bytes)
+		return;
+	scribe->summary.peak_bytes = held;
+	scribe->summary.peak_time = event->time;
+	scribe->summary.peak_device = (uint32_t)event->device;
+}
+
+/* Everything that is to be remembered of an event that is in the trace. */
+static void note(struct mt_scribe *scribe, const struct mt_event *event)
+{
+	scribe->summary.events++;
+	note_peak(scribe, event);
+	switch (event->kind) {
+	case MT_TENSOR_OOM:
+		scribe->summary.ooms++;
+		break;
+	case MT_DRIVER_FAIL:
+		scribe->summary.ooms += event->result == CUDA_ERROR_OUT_OF_MEMORY;
+		break;
+	case MT_STEP:
+		/* The one that ends the skipped part is there for the numbers only. */
+		scribe->summary.steps += scribe->summary.events > 1;
+		scribe->step = (uint32_t)event->value + 1;
+		break;
+	case MT_LOST:
+		scribe->summary.lost += event->value;
+		if (event->flags >= MT_LOSS_COUNT)
+			break;
+		scribe->lost[event->flags] += event->value;
+		if (scribe->missing[event->flags] < scribe->lost[event->flags])
+			scribe->missing[event->flags] = scribe->lost[event->flags];
+		break;
+	case MT_SOURCE:
+		if (event->flags < MT_SOURCE_COUNT)
+			scribe->source[event->flags] = (uint32_t)event->value + 1;
+		break;
+	}
+}
+
+/* ---- the scribe's own events ---------------------------------------------------------------------------------- */
+
+static uint64_t string_id(struct mt_scribe *scribe, const char *text)
+{
+	return *text ? mt_defs_add_string(mt_writer_defs(scribe->writer), text, strlen(text)) : 0;
+}
+
+/* Is a number left for an event of the scribe's own? */
+static int has_number(const struct mt_scribe *scribe)
+{
+	return (scribe->seq + 1) % OWN_NUMBERS < END_NUMBER && (scribe->seq + 1) % OWN_NUMBERS;
+}
+
+static int write_own(struct mt_scribe *scribe, struct mt_event *event)
+{
+	event->seq = ++scribe->seq;
+	event->time = scribe->time;
+	note(scribe, event);
+	return mt_writer_event(scribe->writer, event, MT_PHASE_OTHER, scribe->step);
+}
+
+int mt_scribe_lost(struct mt_scribe *scribe, enum mt_loss reason, uint64_t count)
+{
+	struct mt_event event = { .kind = MT_LOST, .flags = reason };
+
+	if (count > scribe->missing[reason])
+		scribe->missing[reason] = count;
+	if (!scribe->recording || scribe->done || !has_number(scribe))
+		return 0;
+	event.value = scribe->missing[reason] - scribe->lost[reason];
+	return event.value ? write_own(scribe, &event) : 0;
+}
+
+uint64_t mt_scribe_lost_count(const struct mt_scribe *scribe, enum mt_loss reason)
+{
+	return scribe->missing[reason];
+}
+
+int mt_scribe_gap(struct mt_scribe *scribe, uint64_t number, uint64_t lost, enum mt_loss reason)
+{
+	if (scribe->done)
+		return 0;
+	if (number > mt_scribe_number(scribe))
+		scribe->seq = number << MT_SCRIBE_SHIFT;
+	return mt_scribe_lost(scribe, reason, scribe->missing[reason] + lost);
+}
+
+int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t state, const char *why)
+{
+	struct mt_event event = { .kind = MT_SOURCE, .flags = source, .value = state };
+
+	if (!scribe->recording || scribe->done || scribe->source[source] == state + 1 || !has_number(scribe))
+		return 0;
+	event.name = string_id(scribe, why);
+	return write_own(scribe, &event);
+}
+
+/* Step `number` has ended. Recording begins after the last step that is skipped and ends after the last asked for. */
+static int step_ended(struct mt_scribe *scribe, uint32_t number)
+{
+	struct mt_event event = { .kind = MT_STEP, .value = number };
+	int err = 0;
+
+	scribe->step = number + 1;
+	if (number < scribe->skip)
+		return 0;
+	scribe->recording = 1;
+	if (has_number(scribe)) {
+		event.name = string_id(scribe, mt_tracker_step_why(scribe->tracker));
+		err = write_own(scribe, &event);
+	}
+	scribe->done = scribe->steps && number - scribe->skip >= scribe->steps;
+	return err;
+}
+
+/* ---- events of the ring --------------------------------------------------------------------------------------- */
+
+int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *event)
+{
+	struct mt_ledger_change change;
+	struct mt_label label;
+	int err = 0, written;
+
+	event->seq = number << MT_SCRIBE_SHIFT;
+	mt_tracker_event(scribe->tracker, event, 1, &label);
+	if (label.step_closed)
+		err = step_ended(scribe, label.step - 1);
+	if (scribe->done)
+		return err;
+	scribe->seq = event->seq;
+	scribe->time = event->time;
+	mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
+	if (!scribe->recording)
+		return mt_writer_skip(scribe->writer, event, label.phase, label.step);
+	note(scribe, event);
+	written = mt_writer_event(scribe->writer, event, label.phase, label.step);
+	return written ? written : err;
+}
+
+/* ---- going on with a trace ------------------------------------------------------------------------------------ */
+
+/* The ids in the file are those of the writer's definitions: it took them over in the same order. */
+static void replay(struct mt_scribe *scribe, const struct mt_event *event)
+{
+	struct mt_ledger_change change;
+	struct mt_label label;
+
+	mt_tracker_event(scribe->tracker, event, 0, &label);
+	mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
+	scribe->time = event->time;
+	scribe->recording = 1;
+	if (event->kind == MT_END)
+		scribe->done = 1;
+	note(scribe, event);
+}
+
+/* Checkpoints repeat what the events before them say, except the one that stands for events left out. */
+static int replay_all(struct mt_scribe *scribe)
+{
+	struct mt_ledger_change change;
+	const struct mt_event *events;
+	struct mt_reader *reader;
+	size_t count = 0, i;
+	int checkpoint, err;
+
+	err = mt_reader_open(&reader, scribe->path);
+	if (err)
+		return err;
+	while (!(err = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
+		for (i = 0; i < count; i++) {
+			if (!checkpoint)
+				replay(scribe, &events[i]);
+			else if (!scribe->summary.events)
+				mt_ledger_event(scribe->ledger, &events[i], 0, (uint32_t)events[i].phase,
+						(uint32_t)events[i].step, &change);
+		}
+	}
+	mt_reader_free(reader);
+	return err;
+}
+
+int mt_scribe_resume(struct mt_scribe **out, const char *path, const struct mt_rules *rules,
+		     const struct mt_fold_options *options)
+{
+	struct mt_scribe *scribe = scribe_new(path, options);
+	int err;
+
+	*out = NULL;
+	if (!scribe)
+		return -MT_E_MEMORY;
+	err = mt_writer_reopen(&scribe->writer, path, &scribe->seq);
+	if (!err)
+		err = start_tracker(scribe, rules, options);
+	if (!err)
+		err = replay_all(scribe);
+	if (err) {
+		mt_writer_close(scribe->writer, 0);
+		scribe_free(scribe);
+		return err;
+	}
+	*out = scribe;
+	return 0;
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------------- */
+
+/* What the writer cannot write now it tries again when it is closed, and tells then. */
+static void write_end(struct mt_scribe *scribe, enum mt_end why)
+{
+	struct mt_event event = { .kind = MT_END };
+
+	if (scribe->seq % OWN_NUMBERS == END_NUMBER)
+		return; /* it has one */
+	if (!scribe->done && mt_tracker_finish(scribe->tracker))
+		step_ended(scribe, scribe->step);
+	event.value = scribe->done ? MT_END_STEPS : why;
+	scribe->seq = (scribe->seq | END_NUMBER) - 1;
+	write_own(scribe, &event);
+}
+
+int mt_scribe_close(struct mt_scribe *scribe, enum mt_end why, struct mt_fold_summary *summary)
+{
+	struct stat st;
+	int err;
+
+	write_end(scribe, why);
+	err = mt_writer_close(scribe->writer, 1);
+	scribe->summary.bytes = stat(scribe->path, &st) ? 0 : (uint64_t)st.st_size;
+	if (summary)
+		*summary = scribe->summary;
+	scribe_free(scribe);
+	return err;
+}
