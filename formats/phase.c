@@ -167,7 +167,7 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 	label->phase = flat_phase(label->role, label->part);
 	label->rule_frame = deciding_frame(label, stack);
 	if (!label->category)
-		label->category = (uint8_t)rules_category(tracker->rules, label->role, label->part);
+		label->category = (uint8_t)mt_rules_category(tracker->rules, label->role, label->part);
 	if (label->part || (label->role && label->role != MT_ROLE_INIT))
 		tracker->begun = 1;
 }

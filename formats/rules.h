@@ -85,7 +85,4 @@ struct rule_match rules_match_frame(const struct mt_rules *rules, const char *fu
 /* What they say of the name of a range, mark or phase. */
 struct rule_match rules_match_mark(const struct mt_rules *rules, const char *name);
 
-/* The category of bytes that nothing else is known of. */
-enum mt_category rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part);
-
 #endif

@@ -81,7 +81,7 @@ struct rule_match rules_match_mark(const struct mt_rules *rules, const char *nam
 	return match;
 }
 
-enum mt_category rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part)
+enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part)
 {
 	const struct rule_file *in;
 

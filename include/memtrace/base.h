@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define MT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -13,5 +14,14 @@
 #define MT_EXPORT __attribute__((visibility("default")))
 
 #define MT_NSEC_PER_SEC 1000000000ull
+
+/* Copies a text, cut to what fits into `size` bytes (at least 1); always ends in NUL. */
+static inline void mt_copy_text(char *to, size_t size, const char *from)
+{
+	size_t length = strnlen(from, size - 1);
+
+	memcpy(to, from, length);
+	to[length] = '\0';
+}
 
 #endif

@@ -25,8 +25,8 @@ static inline uint32_t maker_string(struct maker *maker, const char *text)
 	return mt_defs_add_string(maker->defs, text, strlen(text));
 }
 
-static inline uint32_t maker_device(struct maker *maker, uint32_t kind, uint32_t index, const char *name, const char *uuid,
-				    uint64_t total)
+static inline uint32_t maker_device(struct maker *maker, uint32_t kind, uint32_t index, const char *name,
+				    const char *uuid, uint64_t total)
 {
 	struct mt_device device = { .kind = kind, .index = index, .total = total };
 
@@ -39,9 +39,18 @@ static inline uint32_t maker_device(struct maker *maker, uint32_t kind, uint32_t
 static inline void maker_open(struct maker *maker, const char *path, uint32_t pid, int rank)
 {
 	struct mt_process process = {
-		.pid = pid, .ppid = 1, .rank = rank, .depth = 32, .tool_version = 0x000100, .python_version = 0x030b04f0,
-		.start_monotonic = MAKER_START, .start_realtime = 1700000000000000000ull, .clock_error = 50,
-		.host = "node", .boot_id = "11111111-2222-3333-4444-555555555555", .command = "python train.py",
+		.pid = pid,
+		.ppid = 1,
+		.rank = rank,
+		.depth = 32,
+		.tool_version = 0x000100,
+		.python_version = 0x030b04f0,
+		.start_monotonic = MAKER_START,
+		.start_realtime = 1700000000000000000ull,
+		.clock_error = 50,
+		.host = "node",
+		.boot_id = "11111111-2222-3333-4444-555555555555",
+		.command = "python train.py",
 	};
 	struct mt_thread thread = { .tid = pid, .flags = MT_THREAD_MAIN };
 
@@ -65,7 +74,8 @@ static inline void maker_event(struct maker *maker, struct mt_event event)
 	CHECK_EQ(mt_writer_event(maker->writer, &event, 0, 0), 0);
 }
 
-static inline uint32_t maker_python(struct maker *maker, uint32_t parent, const char *function, const char *file, uint32_t line)
+static inline uint32_t maker_python(struct maker *maker, uint32_t parent, const char *function, const char *file,
+				    uint32_t line)
 {
 	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = line };
 
@@ -121,7 +131,8 @@ static inline void maker_tensor_free(struct maker *maker, uint64_t addr, uint64_
 
 static inline void maker_step(struct maker *maker, uint64_t step)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_STEP, .value = step, .name = maker_string(maker, "memrec_step") });
+	maker_event(maker,
+		    (struct mt_event){.kind = MT_STEP, .value = step, .name = maker_string(maker, "memrec_step")});
 }
 
 static inline void maker_close(struct maker *maker)

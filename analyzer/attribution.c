@@ -1,0 +1,208 @@
+#include "attribution.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+#define FIRST_SITES 256u
+#define FIRST_SLOTS 1024u
+
+_Static_assert(sizeof(struct site_key) == 16, "site keys are hashed and compared as 16 bytes");
+
+int attribution_init(struct attribution *attribution)
+{
+	memset(attribution, 0, sizeof(*attribution));
+	attribution->site = calloc(FIRST_SITES, sizeof(*attribution->site));
+	attribution->slot = calloc(FIRST_SLOTS, sizeof(*attribution->slot));
+	if (!attribution->site || !attribution->slot) {
+		attribution_release(attribution);
+		return -MT_E_MEMORY;
+	}
+	attribution->site_room = FIRST_SITES;
+	attribution->slots = FIRST_SLOTS;
+	attribution->sites = 1;
+	return 0;
+}
+
+void attribution_release(struct attribution *attribution)
+{
+	free(attribution->site);
+	free(attribution->slot);
+	free(attribution->device);
+	free(attribution->dirty);
+	memset(attribution, 0, sizeof(*attribution));
+}
+
+int attribution_device(struct attribution *attribution)
+{
+	size_t count = attribution->devices + 1;
+	struct attribution_device *device = realloc(attribution->device, count * sizeof(*device));
+	uint32_t *dirty;
+
+	if (!device)
+		return -MT_E_MEMORY;
+	attribution->device = device;
+	dirty = realloc(attribution->dirty, count * sizeof(*dirty));
+	if (!dirty)
+		return -MT_E_MEMORY;
+	attribution->dirty = dirty;
+	memset(&device[attribution->devices], 0, sizeof(*device));
+	return (int)attribution->devices++;
+}
+
+static uint64_t hash_key(const struct site_key *key)
+{
+	uint64_t half[2], hash;
+
+	memcpy(half, key, sizeof(half));
+	hash = (half[0] ^ half[1] * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+	return hash ^ hash >> 32;
+}
+
+/* The slot that holds the key, or the free one where it belongs. */
+static uint32_t *find_slot(const struct attribution *attribution, const struct site_key *key)
+{
+	uint32_t mask = attribution->slots - 1;
+	uint32_t at = (uint32_t)hash_key(key) & mask;
+
+	while (attribution->slot[at] && memcmp(&attribution->site[attribution->slot[at]].key, key, sizeof(*key)))
+		at = (at + 1) & mask;
+	return &attribution->slot[at];
+}
+
+static int grow_sites(struct attribution *attribution)
+{
+	size_t room = (size_t)attribution->site_room * 2;
+	struct site *site = realloc(attribution->site, room * sizeof(*site));
+
+	if (!site)
+		return -MT_E_MEMORY;
+	attribution->site = site;
+	attribution->site_room = (uint32_t)room;
+	return 0;
+}
+
+/* Half full at most, so that probes stay short. */
+static int grow_slots(struct attribution *attribution)
+{
+	uint32_t *old = attribution->slot, slots = attribution->slots * 2, i;
+	uint32_t *slot = calloc(slots, sizeof(*slot));
+
+	if (!slot)
+		return -MT_E_MEMORY;
+	attribution->slot = slot;
+	attribution->slots = slots;
+	for (i = 1; i < attribution->sites; i++)
+		*find_slot(attribution, &attribution->site[i].key) = i;
+	free(old);
+	return 0;
+}
+
+uint32_t attribution_site(struct attribution *attribution, const struct site_key *key)
+{
+	uint32_t *slot = find_slot(attribution, key);
+	struct site *site;
+
+	if (*slot)
+		return *slot;
+	if (attribution->sites >= UINT32_MAX / 4)
+		return 0;
+	if (attribution->sites == attribution->site_room && grow_sites(attribution))
+		return 0;
+	if (attribution->sites * 2 >= attribution->slots) {
+		if (grow_slots(attribution))
+			return 0;
+		slot = find_slot(attribution, key);
+	}
+	site = &attribution->site[attribution->sites];
+	memset(site, 0, sizeof(*site));
+	site->key = *key;
+	*slot = attribution->sites;
+	return attribution->sites++;
+}
+
+/* Writes the counters down when this is their first change since the peak. */
+static struct site *touch(struct attribution *attribution, uint32_t number)
+{
+	struct site *site = &attribution->site[number];
+	uint64_t epoch = attribution->device[site->key.device].epoch;
+
+	if (site->saved_epoch < epoch) {
+		site->saved = site->now;
+		site->saved_epoch = epoch;
+	}
+	return site;
+}
+
+/* Bytes may lie on another device than their event said (memory of a peer): they count where they are. */
+static uint32_t twin_on(struct attribution *attribution, uint32_t device, uint32_t number)
+{
+	struct site_key key = attribution->site[number].key;
+	uint32_t owner = attribution->site[number].owner, twin;
+
+	if (key.device == device)
+		return number;
+	key.device = device;
+	twin = attribution_site(attribution, &key);
+	if (twin)
+		attribution->site[twin].owner = owner;
+	return twin;
+}
+
+void attribution_move(struct attribution *attribution, uint32_t device, uint32_t site, int slack, int64_t bytes)
+{
+	struct attribution_device *where = &attribution->device[device];
+	struct site *held;
+
+	site = twin_on(attribution, device, site);
+	if (!site) {
+		attribution->failed = 1;
+		return;
+	}
+	held = touch(attribution, site);
+	if (slack)
+		held->tensors_seen = 1;
+	*(slack ? &held->now.slack : &held->now.plain) += (uint64_t)bytes;
+	where->held += (uint64_t)bytes;
+	if (!where->dirty) {
+		where->dirty = 1;
+		attribution->dirty[attribution->dirty_count++] = device;
+	}
+}
+
+void attribution_count(struct attribution *attribution, uint32_t site, int change)
+{
+	touch(attribution, site)->now.count += (uint64_t)change;
+}
+
+int attribution_next_dirty(struct attribution *attribution)
+{
+	uint32_t device;
+
+	if (!attribution->dirty_count)
+		return -1;
+	device = attribution->dirty[--attribution->dirty_count];
+	attribution->device[device].dirty = 0;
+	return (int)device;
+}
+
+void attribution_peak(struct attribution *attribution, uint32_t device)
+{
+	attribution->device[device].peak = attribution->device[device].held;
+	attribution->device[device].epoch++;
+}
+
+struct site_bytes attribution_at_peak(const struct attribution *attribution, uint32_t number)
+{
+	const struct site *site = &attribution->site[number];
+	uint64_t epoch = attribution->device[site->key.device].epoch;
+	struct site_bytes at_peak = site->saved_epoch < epoch ? site->now : site->saved;
+
+	if (!epoch)
+		memset(&at_peak, 0, sizeof(at_peak));
+	if (site->tensors_seen) {
+		at_peak.slack += at_peak.plain;
+		at_peak.plain = 0;
+	}
+	return at_peak;
+}

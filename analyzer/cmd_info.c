@@ -1,0 +1,311 @@
+/* memana info - what is in a trace, and what is not. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include "analysis.h"
+#include "command.h"
+#include "json.h"
+#include "memtrace/error.h"
+#include "source.h"
+#include "text.h"
+
+static const char options_help[] = "      --json       for programs; bytes and nanoseconds\n";
+
+static const struct option long_options[] = {
+	{ "json", no_argument, NULL, 'j' },
+	COMMAND_OPTIONS,
+};
+
+static const char *const state_words[] = {
+	[MT_SOURCE_OFF] = "off", [MT_SOURCE_ON] = "on", [MT_SOURCE_FAILED] = "failed"};
+
+static double bytes_per_event(const struct analysis_process *process)
+{
+	return process->events ? (double)process->state->file_bytes / (double)process->events : 0;
+}
+
+static const char *ended(const struct analysis_process *process)
+{
+	const char *words = process->ended ? mt_end_name(process->ended - 1) : NULL;
+
+	if (words)
+		return words;
+	return process->ended ? "for a reason this program does not know"
+			      : "not said (the program was killed, or still runs)";
+}
+
+static void version_words(char out[16], uint32_t version)
+{
+	snprintf(out, 16, "%u.%u.%u", version >> 16 & 0xff, version >> 8 & 0xff, version & 0xff);
+}
+
+static void python_words(char out[16], uint32_t version)
+{
+	snprintf(out, 16, "%u.%u.%u", version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+}
+
+/* ---- text ---- */
+
+static void print_line(const char *name, const char *value)
+{
+	char clean[1024];
+
+	printf("  %-14s %s\n", name, text_fit(clean, sizeof(clean), value, 200, 0));
+}
+
+static void print_start(const struct mt_process *info)
+{
+	time_t seconds = (time_t)(info->start_realtime / MT_NSEC_PER_SEC);
+	struct tm when;
+	char words[64];
+
+	if (localtime_r(&seconds, &when) && strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S %Z", &when))
+		print_line("started", words);
+}
+
+static void print_process(const struct mt_process *info)
+{
+	char words[128], tool[16], python[16];
+
+	print_line("command", info->command);
+	if (info->rank >= 0)
+		snprintf(words, sizeof(words), "%u, rank %d, on %.60s", info->pid, info->rank, info->host);
+	else
+		snprintf(words, sizeof(words), "%u, on %.60s", info->pid, info->host);
+	print_line("pid", words);
+	version_words(tool, info->tool_version);
+	python_words(python, info->python_version);
+	snprintf(words, sizeof(words), "memrec %s%s%s", tool, info->python_version ? ", Python " : "",
+		 info->python_version ? python : "");
+	print_line("versions", words);
+	print_start(info);
+}
+
+static void print_size(const struct analysis_process *process)
+{
+	char words[160], size[TEXT_SIZE_MAX], events[64], chunks[64], steps[64], time[TEXT_SIZE_MAX];
+
+	snprintf(words, sizeof(words), "%s in %s, %s", text_time(time, process->last_time - process->first_time),
+		 text_count(steps, sizeof(steps), process->steps, "step"),
+		 text_count(events, sizeof(events), process->events, "event"));
+	print_line("recorded", words);
+	snprintf(words, sizeof(words), "%s in %s, %.2f bytes per event", text_bytes(size, process->state->file_bytes),
+		 text_count(chunks, sizeof(chunks), process->state->chunks, "chunk"), bytes_per_event(process));
+	print_line("file", words);
+	print_line("ended", ended(process));
+	print_line("complete",
+		   process->state->complete ? "yes" : "no: it was not closed in order; all that is in it is good");
+}
+
+static void print_kinds(const struct analysis_process *process)
+{
+	char number[TEXT_SIZE_MAX];
+	const char *name;
+	uint32_t kind;
+
+	printf("  events\n");
+	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
+		name = mt_kind_name(kind);
+		if (process->kinds[kind])
+			printf("    %-18s %14s\n", name ? name : "unknown", text_number(number, process->kinds[kind]));
+	}
+}
+
+static void print_sources(const struct analysis_process *process)
+{
+	const struct analysis_source *source;
+	char why[512];
+	uint32_t i;
+
+	printf("  sources\n");
+	for (i = 0; i < MT_SOURCE_COUNT; i++) {
+		source = &process->source[i];
+		if (source->seen)
+			printf("    %-18s %s%s%s\n", mt_source_name(i), state_words[source->state],
+			       *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, 120, 0));
+	}
+}
+
+static void print_losses(const struct analysis_process *process)
+{
+	char number[64];
+	uint32_t i;
+	int any = 0;
+
+	for (i = 0; i < MT_LOSS_COUNT; i++) {
+		if (!process->loss[i].records)
+			continue;
+		printf("%s    %s: %s\n", any++ ? "" : "  lost\n",
+		       text_count(number, sizeof(number), process->loss[i].count, "event"), mt_loss_name(i));
+	}
+	if (!any)
+		print_line("lost", "nothing");
+}
+
+static void print_trace(const struct analysis_process *process)
+{
+	char clean[1024];
+
+	printf("%s\n", text_fit(clean, sizeof(clean), process->file, 200, 1));
+	print_process(process->info);
+	print_size(process);
+	print_losses(process);
+	print_sources(process);
+	print_kinds(process);
+}
+
+/* ---- JSON ---- */
+
+static void json_kinds(struct doc *doc, const struct analysis_process *process)
+{
+	uint32_t kind;
+
+	doc_object(doc, "events_by_kind");
+	for (kind = 0; kind <= MT_KIND_MAX; kind++)
+		if (process->kinds[kind] && mt_kind_name(kind))
+			doc_int(doc, mt_kind_name(kind), (int64_t)process->kinds[kind]);
+	doc_end(doc);
+}
+
+static void json_sources(struct doc *doc, const struct analysis_process *process)
+{
+	const struct analysis_source *source;
+	uint32_t i;
+
+	doc_array(doc, "sources");
+	for (i = 0; i < MT_SOURCE_COUNT; i++) {
+		source = &process->source[i];
+		if (!source->seen)
+			continue;
+		doc_object(doc, NULL);
+		doc_string(doc, "name", mt_source_name(i));
+		doc_string(doc, "state", state_words[source->state]);
+		doc_string(doc, "why", source->why);
+		doc_int(doc, "time_ns", source->time);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_losses(struct doc *doc, const struct analysis_process *process)
+{
+	uint32_t i;
+
+	doc_array(doc, "losses");
+	for (i = 0; i < MT_LOSS_COUNT; i++) {
+		if (!process->loss[i].records)
+			continue;
+		doc_object(doc, NULL);
+		doc_string(doc, "reason", mt_loss_name(i));
+		doc_int(doc, "events", (int64_t)process->loss[i].count);
+		doc_int(doc, "first_time_ns", process->loss[i].first_time);
+		doc_int(doc, "last_time_ns", process->loss[i].last_time);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_process(struct doc *doc, const struct mt_process *info)
+{
+	char words[16];
+
+	doc_int(doc, "pid", info->pid);
+	doc_int(doc, "ppid", info->ppid);
+	if (info->rank >= 0)
+		doc_int(doc, "rank", info->rank);
+	else
+		doc_null(doc, "rank");
+	doc_string(doc, "host", info->host);
+	doc_string(doc, "command", info->command);
+	doc_string(doc, "options", info->options);
+	version_words(words, info->tool_version);
+	doc_string(doc, "tool_version", words);
+	python_words(words, info->python_version);
+	doc_string(doc, "python_version", info->python_version ? words : "");
+	doc_int(doc, "start_realtime_ns", (int64_t)info->start_realtime);
+	doc_int(doc, "clock_error_ns", (int64_t)info->clock_error);
+}
+
+static void json_trace(struct doc *doc, const struct analysis_process *process)
+{
+	doc_object(doc, NULL);
+	doc_string(doc, "file", process->file);
+	json_process(doc, process->info);
+	doc_int(doc, "first_time_ns", process->first_time);
+	doc_int(doc, "last_time_ns", process->last_time);
+	doc_int(doc, "steps", process->steps);
+	doc_int(doc, "events", (int64_t)process->events);
+	doc_int(doc, "lost", (int64_t)process->state->lost);
+	doc_int(doc, "chunks", process->state->chunks);
+	doc_int(doc, "file_bytes", (int64_t)process->state->file_bytes);
+	doc_real(doc, "bytes_per_event", bytes_per_event(process));
+	doc_bool(doc, "complete", process->state->complete);
+	doc_string(doc, "ended", ended(process));
+	doc_string(doc, "damage", process->state->error ? mt_strerror(process->state->error) : "");
+	json_kinds(doc, process);
+	json_sources(doc, process);
+	json_losses(doc, process);
+	doc_end(doc);
+}
+
+static int print_json(const struct analysis *analysis)
+{
+	struct doc *doc = doc_new();
+	uint32_t i;
+	int error = -MT_E_MEMORY;
+
+	if (doc) {
+		doc_object(doc, NULL);
+		doc_int(doc, "version", 1);
+		doc_array(doc, "traces");
+		for (i = 0; i < analysis->processes; i++)
+			json_trace(doc, &analysis->process[i]);
+		doc_end(doc);
+		doc_end(doc);
+		error = doc_print(doc, stdout);
+	}
+	doc_free(doc);
+	return error;
+}
+
+/* ---- the command ---- */
+
+static int info(const struct source *source, int json)
+{
+	const struct analysis_process *where;
+	struct analysis analysis;
+	uint32_t i;
+	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, NULL), status = 0;
+
+	if (!error && json)
+		error = print_json(&analysis);
+	for (i = 0; !error && !json && i < analysis.processes; i++)
+		print_trace(&analysis.process[i]);
+	if (error)
+		status = command_fail(mt_exit_code(error), "info: %s", mt_strerror(error));
+	else if ((error = analysis_damage(&analysis, &where)))
+		status = command_fail(mt_exit_code(error), "%s: %s at byte %" PRIu64 " (everything before is shown)",
+				      where->file, mt_strerror(error), where->state->error_offset);
+	analysis_release(&analysis);
+	return status;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct source source;
+	int option, error, status, json = 0;
+
+	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+		if (option == 'h')
+			return command_help("info", options_help);
+		if (option != 'j')
+			return command_bad_option(argc, argv, option);
+		json = 1;
+	}
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "info: no trace named (memana info trace.zst)");
+	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
+	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : info(&source, json);
+	source_release(&source);
+	return status;
+}

@@ -1,0 +1,105 @@
+/* memana load - makes a database of a run. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "command.h"
+#include "load.h"
+#include "memtrace/error.h"
+#include "schema.h"
+#include "source.h"
+#include "text.h"
+
+static const char options_help[] =
+	"  -o, --output DB  the database to write; an older one is replaced when all went well\n";
+
+static const struct option long_options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	COMMAND_OPTIONS,
+};
+
+static int load(struct source *source, const char *path, struct analysis *analysis)
+{
+	struct db *db;
+	int error = db_create(&db, path, schema_sql);
+
+	if (error)
+		return error;
+	error = load_run(db, analysis, source->input, source->inputs, source->rules);
+	if (!error)
+		error = load_names(db);
+	if (!error)
+		error = db_commit(db);
+	db_close(db);
+	return error;
+}
+
+static void print_done(const struct analysis *analysis, const char *output)
+{
+	char events[64];
+	uint64_t count = 0;
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes; i++)
+		count += analysis->process[i].events;
+	printf("%s: %s loaded (memana sql %s \"SELECT ...\")\n", output,
+	       text_count(events, sizeof(events), count, "event"), output);
+}
+
+static int damage_status(const struct analysis *analysis)
+{
+	const struct analysis_process *where;
+	int error = analysis_damage(analysis, &where);
+
+	if (!error)
+		return 0;
+	return command_fail(mt_exit_code(error), "%s: %s at byte %llu (everything before is loaded)", where->file,
+			    mt_strerror(error), (unsigned long long)where->state->error_offset);
+}
+
+/* Writes beside `output` and renames: what is there under that name is always whole. */
+static int load_into(struct source *source, const char *output)
+{
+	struct analysis analysis = { 0 };
+	char path[4096];
+	int error, status;
+
+	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
+	unlink(path);
+	error = load(source, path, &analysis);
+	if (!error && rename(path, output))
+		error = -MT_E_SYSTEM;
+	if (error) {
+		status = command_fail(mt_exit_code(error), "load: %s: %s", output,
+				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
+		unlink(path);
+	} else {
+		print_done(&analysis, output);
+		status = damage_status(&analysis);
+	}
+	analysis_release(&analysis);
+	return status;
+}
+
+int cmd_load(int argc, char **argv)
+{
+	const char *output = NULL;
+	struct source source;
+	int option, error, status;
+
+	while ((option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+		if (option == 'h')
+			return command_help("load", options_help);
+		if (option != 'o')
+			return command_bad_option(argc, argv, option);
+		output = optarg;
+	}
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "load: no trace named (memana load trace.zst -o run.db)");
+	if (!output)
+		return command_fail(EXIT_USAGE, "load: no database named (memana load %s -o run.db)", argv[optind]);
+	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
+	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : load_into(&source, output);
+	source_release(&source);
+	return status;
+}

@@ -1,0 +1,175 @@
+/* memana top - what filled the device at its peak. */
+#include <stdio.h>
+#include <string.h>
+#include "analysis.h"
+#include "command.h"
+#include "memtrace/error.h"
+#include "query.h"
+#include "schema.h"
+#include "source.h"
+#include "store.h"
+#include "top.h"
+
+#define SITES_TEXT 8
+#define SITES_JSON 100
+
+static const char options_help[] =
+	"      --by WHAT    only one table: phase, category, owner, process or site\n"
+	"      --device N   only this device (a number, or cpu)\n"
+	"  -n N             show N sites (default 8, in JSON 100; 0: all)\n"
+	"      --json       for programs; bytes and nanoseconds\n";
+
+static const struct option long_options[] = {
+	{ "by", required_argument, NULL, 'b' },
+	{ "device", required_argument, NULL, 'd' },
+	{ "json", no_argument, NULL, 'j' },
+	COMMAND_OPTIONS,
+};
+
+struct top_command {
+	struct top_options options;
+	int json, help;
+};
+
+static int parse_by(const char *word)
+{
+	int i;
+
+	for (i = 0; i < QUERY_BY_COUNT; i++)
+		if (!strcmp(word, query_by_words[i]))
+			return i;
+	return !strcmp(word, "site") ? TOP_BY_SITE : TOP_BY_ALL;
+}
+
+/* 0, or the exit code. */
+static int parse_option(struct top_command *command, int argc, char **argv, int option)
+{
+	long number;
+
+	switch (option) {
+	case 'b':
+		command->options.by = parse_by(optarg);
+		if (command->options.by != TOP_BY_ALL)
+			return 0;
+		return command_fail(EXIT_USAGE, "top: --by %s: not one of phase, category, owner, process, site",
+				    optarg);
+	case 'd':
+		command->options.device_cpu = !strcmp(optarg, "cpu");
+		if (!command->options.device_cpu && command_number(optarg, 0, 1 << 20, &number))
+			return command_fail(EXIT_USAGE, "top: --device %s: neither a number nor cpu", optarg);
+		command->options.device = command->options.device_cpu ? -1 : number;
+		return 0;
+	case 'n':
+		if (command_number(optarg, 0, 1 << 30, &number))
+			return command_fail(EXIT_USAGE, "top: -n %s: not a number of sites", optarg);
+		command->options.limit = number ? number : -1;
+		return 0;
+	case 'j':
+		command->json = 1;
+		return 0;
+	case 'h':
+		command->help = 1;
+		return 0;
+	default:
+		return command_bad_option(argc, argv, option);
+	}
+}
+
+static int parse(struct top_command *command, int argc, char **argv)
+{
+	int option, status = 0;
+
+	*command = (struct top_command){ .options = { .by = TOP_BY_ALL, .device = -1, .limit = 0 } };
+	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1)
+		status = parse_option(command, argc, argv, option);
+	if (!command->options.limit)
+		command->options.limit = command->json                        ? SITES_JSON
+					 : command->options.by == TOP_BY_SITE ? 20
+									      : SITES_TEXT;
+	return status;
+}
+
+static int report(const struct top_command *command, struct db *db)
+{
+	struct symbols *symbols = symbols_new();
+	struct text text;
+	int error = -MT_E_MEMORY;
+
+	if (symbols && command->json) {
+		error = top_json(stdout, db, symbols, &command->options);
+	} else if (symbols) {
+		text_init(&text, stdout);
+		error = top_text(&text, db, symbols, &command->options);
+	}
+	symbols_free(symbols);
+	if (!error)
+		return 0;
+	if (error == -MT_E_ARGUMENT)
+		return command_fail(EXIT_USAGE,
+				    "top: nothing was recorded on that device (without --device: all there are)");
+	return command_fail(mt_exit_code(error), "top: %s", error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+}
+
+/* Analyses the traces into a database in memory. 0, or the exit code. */
+static int analyse(struct source *source, struct db **db, struct analysis *analysis)
+{
+	int error = analysis_run(analysis, source->input, source->inputs, source->rules, NULL);
+
+	if (!error)
+		error = db_create(db, NULL, schema_sql);
+	if (!error)
+		error = store_summary(*db, analysis, 0);
+	if (!error)
+		return 0;
+	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
+}
+
+/* Damage ends a trace early; what was good has been shown. */
+static int damage_status(const struct analysis *analysis)
+{
+	const struct analysis_process *where;
+	int error = analysis_damage(analysis, &where);
+
+	if (!error)
+		return 0;
+	return command_fail(mt_exit_code(error), "%s: %s at byte %llu (everything before is shown)", where->file,
+			    mt_strerror(error), (unsigned long long)where->state->error_offset);
+}
+
+static int top_of_traces(const struct top_command *command, struct source *source)
+{
+	struct analysis analysis;
+	struct db *db = NULL;
+	int status = analyse(source, &db, &analysis);
+
+	if (!status)
+		status = report(command, db);
+	if (!status)
+		status = damage_status(&analysis);
+	db_close(db);
+	analysis_release(&analysis);
+	return status;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top_command command;
+	struct source source;
+	int status = parse(&command, argc, argv), error;
+
+	if (status)
+		return status;
+	if (command.help)
+		return command_help("top", options_help);
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "top: no trace named (memana top trace.zst)");
+	command.options.name = argc - optind == 1 ? argv[optind] : "TRACE...";
+	error = source_open(&source, argv + optind, (uint32_t)(argc - optind));
+	if (error)
+		status = command_fail(mt_exit_code(error), "%s", source.message);
+	command.options.is_database = source.db != NULL;
+	if (!error)
+		status = source.db ? report(&command, source.db) : top_of_traces(&command, &source);
+	source_release(&source);
+	return status;
+}

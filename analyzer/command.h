@@ -1,0 +1,46 @@
+/*
+ * command.h - what all commands share. A command is one function: it reads its arguments, does its work and returns
+ * the exit code. Only cmd_*.c and main.c print messages for people.
+ */
+#ifndef MEMANA_COMMAND_H
+#define MEMANA_COMMAND_H
+
+#include <getopt.h>
+#include <stddef.h>
+#include "cmd_list.h"
+#include "memtrace/base.h"
+
+#define EXIT_NO 1    /* the answer is "no" */
+#define EXIT_USAGE 2 /* the command line is wrong */
+
+struct command {
+	const char *name, *arguments, *summary;
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+};
+
+#define COMMAND_FUNCTION(name, arguments, summary) int cmd_##name(int argc, char **argv);
+COMMAND_LIST(COMMAND_FUNCTION)
+#undef COMMAND_FUNCTION
+
+extern const struct command commands[]; /* as in cmd_list.h */
+extern const size_t command_count;
+
+const struct command *command_find(const char *name); /* NULL: there is none */
+
+/* Prints "memana: ..." to stderr and returns `exit_code`. Control characters are shown as '?'. */
+int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
+
+/* command_fail for an option that getopt_long refused: `result` is what it returned ('?' or ':'). */
+int command_bad_option(int argc, char **argv, int result);
+
+/* Prints "Usage: memana NAME ARGUMENTS", the summary and `options` to stdout. Returns 0. */
+int command_help(const char *name, const char *options);
+
+/* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
+int command_number(const char *text, long min, long max, long *number);
+
+/* Options that every command has; put them at the end of its own. */
+#define COMMAND_OPTIONS { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }
+#define COMMAND_OPTIONS_HELP "  -h, --help       show this\n"
+
+#endif

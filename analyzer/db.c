@@ -1,0 +1,303 @@
+#include "db.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+#include "schema.h"
+
+struct db {
+	sqlite3 *handle;
+	int restricted;
+};
+
+/* A prepared statement is SQLite's own; the cast keeps its type out of the header. */
+static sqlite3_stmt *raw(const struct db_stmt *stmt)
+{
+	return (sqlite3_stmt *)stmt;
+}
+
+static int error_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_NOMEM:
+		return -MT_E_MEMORY;
+	case SQLITE_FULL:
+		return -MT_E_SPACE;
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		return -MT_E_SYSTEM;
+	case SQLITE_NOTADB:
+		return -MT_E_MAGIC;
+	case SQLITE_CORRUPT:
+		return -MT_E_CORRUPT;
+	default:
+		return -MT_E_SQL;
+	}
+}
+
+static int open_handle(struct db **db, const char *path, int flags)
+{
+	int code;
+
+	*db = calloc(1, sizeof(**db));
+	if (!*db)
+		return -MT_E_MEMORY;
+	code = sqlite3_open_v2(path, &(*db)->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK) {
+		db_close(*db);
+		*db = NULL;
+		return error_of(code);
+	}
+	return 0;
+}
+
+static int execute(struct db *db, const char *sql)
+{
+	return error_of(sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
+}
+
+/* Tells the file from other programs' and from other versions of this one. */
+static int sign(struct db *db)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", SCHEMA_APPLICATION_ID,
+		 SCHEMA_VERSION);
+	return execute(db, sql);
+}
+
+int db_create(struct db **db, const char *path, const char *schema)
+{
+	int error = open_handle(db, path ? path : ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+
+	if (error)
+		return error;
+	/* Nobody sees the file before it is whole and renamed: no journal, no waiting for the disk. */
+	error = execute(*db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+			     "PRAGMA page_size = 16384; PRAGMA cache_size = -65536; PRAGMA foreign_keys = OFF;");
+	if (!error)
+		error = execute(*db, "BEGIN");
+	if (!error)
+		error = execute(*db, schema);
+	if (!error)
+		error = sign(*db);
+	if (error) {
+		db_close(*db);
+		*db = NULL;
+	}
+	return error;
+}
+
+/* The one number that `sql` asks for; -1: it could not be had. */
+static int64_t ask(struct db *db, const char *sql)
+{
+	struct db_stmt *stmt;
+	int64_t value = -1;
+
+	if (db_prepare(db, &stmt, sql))
+		return -1;
+	if (db_step(stmt) == 1)
+		value = db_int(stmt, 0);
+	db_finish(stmt);
+	return value;
+}
+
+int db_open(struct db **db, const char *path)
+{
+	int error = open_handle(db, path, SQLITE_OPEN_READONLY);
+
+	if (error)
+		return error;
+	if (ask(*db, "PRAGMA application_id") != SCHEMA_APPLICATION_ID)
+		error = -MT_E_MAGIC;
+	else if (ask(*db, "PRAGMA user_version") != SCHEMA_VERSION)
+		error = -MT_E_VERSION;
+	if (error) {
+		db_close(*db);
+		*db = NULL;
+	}
+	return error;
+}
+
+int db_is_database(const char *path)
+{
+	char begin[16];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got;
+
+	if (fd < 0)
+		return 0;
+	got = read(fd, begin, sizeof(begin));
+	close(fd);
+	return got == sizeof(begin) && !memcmp(begin, "SQLite format 3", 16);
+}
+
+int db_commit(struct db *db)
+{
+	return execute(db, "COMMIT");
+}
+
+/* Reading tables and computing is all; the pragmas let through tell about tables and change nothing. */
+static int authorize(void *context, int action, const char *one, const char *two, const char *schema,
+		     const char *trigger)
+{
+	(void)context, (void)schema, (void)trigger;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return strcmp(two, "load_extension") ? SQLITE_OK : SQLITE_DENY;
+	case SQLITE_PRAGMA:
+		if (!strcmp(one, "table_info") || !strcmp(one, "table_list") || !strcmp(one, "foreign_key_check") ||
+		    (!two && (!strcmp(one, "user_version") || !strcmp(one, "application_id"))))
+			return SQLITE_OK;
+		return SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+void db_restrict(struct db *db)
+{
+	sqlite3_set_authorizer(db->handle, authorize, NULL);
+	db->restricted = 1;
+}
+
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	sqlite3_close(db->handle);
+	free(db);
+}
+
+const char *db_message(const struct db *db)
+{
+	return db ? sqlite3_errmsg(db->handle) : "out of memory";
+}
+
+int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql)
+{
+	sqlite3_stmt *made = NULL;
+	const char *rest = "";
+	int code = sqlite3_prepare_v2(db->handle, sql, -1, &made, &rest);
+
+	*stmt = (struct db_stmt *)made;
+	if (code != SQLITE_OK)
+		return error_of(code);
+	if (made && !rest[strspn(rest, " \t\r\n;")] && (!db->restricted || sqlite3_column_count(made)))
+		return 0;
+	sqlite3_finalize(made);
+	*stmt = NULL;
+	return -MT_E_ARGUMENT;
+}
+
+void db_finish(struct db_stmt *stmt)
+{
+	sqlite3_finalize(raw(stmt));
+}
+
+void db_bind(struct db_stmt *stmt, int parameter, int64_t value)
+{
+	sqlite3_bind_int64(raw(stmt), parameter, value);
+}
+
+void db_bind_unsigned(struct db_stmt *stmt, int parameter, uint64_t value)
+{
+	sqlite3_bind_int64(raw(stmt), parameter, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+void db_bind_text(struct db_stmt *stmt, int parameter, const char *text)
+{
+	sqlite3_bind_text(raw(stmt), parameter, text, -1, SQLITE_STATIC);
+}
+
+void db_bind_blob(struct db_stmt *stmt, int parameter, const void *data, size_t size)
+{
+	sqlite3_bind_blob64(raw(stmt), parameter, data, size, SQLITE_STATIC);
+}
+
+void db_bind_null(struct db_stmt *stmt, int parameter)
+{
+	sqlite3_bind_null(raw(stmt), parameter);
+}
+
+int db_step(struct db_stmt *stmt)
+{
+	int code = sqlite3_step(raw(stmt));
+
+	return code == SQLITE_ROW ? 1 : error_of(code);
+}
+
+int db_run(struct db_stmt *stmt)
+{
+	int error = db_step(stmt);
+
+	sqlite3_reset(raw(stmt));
+	return error;
+}
+
+void db_rewind(struct db_stmt *stmt)
+{
+	sqlite3_reset(raw(stmt));
+}
+
+int db_columns(const struct db_stmt *stmt)
+{
+	return sqlite3_column_count(raw(stmt));
+}
+
+const char *db_name(const struct db_stmt *stmt, int column)
+{
+	const char *name = sqlite3_column_name(raw(stmt), column);
+
+	return name ? name : "";
+}
+
+enum db_type db_type(const struct db_stmt *stmt, int column)
+{
+	switch (sqlite3_column_type(raw(stmt), column)) {
+	case SQLITE_INTEGER:
+		return DB_INTEGER;
+	case SQLITE_FLOAT:
+		return DB_REAL;
+	case SQLITE_TEXT:
+		return DB_TEXT;
+	case SQLITE_BLOB:
+		return DB_BLOB;
+	default:
+		return DB_NULL;
+	}
+}
+
+int64_t db_int(const struct db_stmt *stmt, int column)
+{
+	return sqlite3_column_int64(raw(stmt), column);
+}
+
+double db_real(const struct db_stmt *stmt, int column)
+{
+	return sqlite3_column_double(raw(stmt), column);
+}
+
+const char *db_text(const struct db_stmt *stmt, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(raw(stmt), column);
+
+	return text ? text : "";
+}
+
+const void *db_blob(const struct db_stmt *stmt, int column, size_t *size)
+{
+	*size = (size_t)sqlite3_column_bytes(raw(stmt), column);
+	return sqlite3_column_blob(raw(stmt), column);
+}

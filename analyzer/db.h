@@ -1,0 +1,64 @@
+/*
+ * db.h - the one user of SQLite. A database of memana is a cache of traces: it can always be made again.
+ *
+ * Functions return 0 or -MT_E_x; db_message() has SQLite's own words for the newest failure.
+ */
+#ifndef MEMANA_DB_H
+#define MEMANA_DB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct db;
+struct db_stmt;
+
+/* Values of one row; text and blobs live until the next step. */
+enum db_type { DB_NULL, DB_INTEGER, DB_REAL, DB_TEXT, DB_BLOB };
+
+/* Opens a new database and runs `schema`. `path` NULL: in memory; else the file must not exist. One transaction is
+ * open. */
+int db_create(struct db **db, const char *path, const char *schema);
+
+/* Opens a database of this program and version read-only: -MT_E_MAGIC, -MT_E_VERSION, -MT_E_SYSTEM. */
+int db_open(struct db **db, const char *path);
+
+/* Whether the file begins like a SQLite database. */
+int db_is_database(const char *path);
+
+/* Ends the transaction of db_create. */
+int db_commit(struct db *db);
+
+/* From here on statements can only read the tables: for SQL of the user. */
+void db_restrict(struct db *db);
+
+void db_close(struct db *db); /* NULL is fine */
+
+/* Why the newest call failed. Valid until the next call; `db` NULL: out of memory. */
+const char *db_message(const struct db *db);
+
+/*
+ * One statement; what follows it is -MT_E_ARGUMENT, and so is, after db_restrict, one that gives no rows. Parameters
+ * count from 1, columns from 0, like in SQLite.
+ */
+int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql);
+void db_finish(struct db_stmt *stmt); /* NULL is fine */
+
+void db_bind(struct db_stmt *stmt, int parameter, int64_t value);
+void db_bind_unsigned(struct db_stmt *stmt, int parameter, uint64_t value); /* beyond INT64_MAX: that */
+void db_bind_text(struct db_stmt *stmt, int parameter, const char *text);   /* must live until db_run; NULL: null */
+void db_bind_blob(struct db_stmt *stmt, int parameter, const void *data, size_t size); /* as text */
+void db_bind_null(struct db_stmt *stmt, int parameter);
+
+int db_step(struct db_stmt *stmt);  /* 1: there is a row, 0: no more, or an error */
+int db_run(struct db_stmt *stmt);   /* a statement without rows; ready to be run again with other values */
+void db_rewind(struct db_stmt *stmt); /* ready to be run again */
+
+int db_columns(const struct db_stmt *stmt);
+const char *db_name(const struct db_stmt *stmt, int column);
+enum db_type db_type(const struct db_stmt *stmt, int column);
+int64_t db_int(const struct db_stmt *stmt, int column); /* null: 0 */
+double db_real(const struct db_stmt *stmt, int column);
+const char *db_text(const struct db_stmt *stmt, int column); /* null: "" */
+const void *db_blob(const struct db_stmt *stmt, int column, size_t *size);
+
+#endif

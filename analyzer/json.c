@@ -1,0 +1,114 @@
+#include "json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+#include "text.h"
+
+#define DEPTH_MAX 16
+
+struct doc {
+	json_t *root;
+	json_t *open[DEPTH_MAX]; /* borrowed from their parents */
+	int depth;
+	int failed;
+};
+
+struct doc *doc_new(void)
+{
+	return calloc(1, sizeof(struct doc));
+}
+
+void doc_free(struct doc *doc)
+{
+	if (!doc)
+		return;
+	json_decref(doc->root);
+	free(doc);
+}
+
+/* Takes over `value`. */
+static void put(struct doc *doc, const char *key, json_t *value)
+{
+	json_t *parent = doc->depth ? doc->open[doc->depth - 1] : NULL;
+	int error = !value;
+
+	if (parent && key)
+		error = json_object_set_new(parent, key, value);
+	else if (parent)
+		error = json_array_append_new(parent, value);
+	else
+		doc->root = value;
+	if (error)
+		doc->failed = 1;
+}
+
+static void begin(struct doc *doc, const char *key, json_t *value)
+{
+	put(doc, key, value);
+	if (doc->depth == DEPTH_MAX)
+		doc->failed = 1;
+	else
+		doc->open[doc->depth++] = value;
+}
+
+void doc_object(struct doc *doc, const char *key)
+{
+	begin(doc, key, json_object());
+}
+
+void doc_array(struct doc *doc, const char *key)
+{
+	begin(doc, key, json_array());
+}
+
+void doc_end(struct doc *doc)
+{
+	doc->depth--;
+}
+
+void doc_int(struct doc *doc, const char *key, int64_t value)
+{
+	put(doc, key, json_integer(value));
+}
+
+void doc_real(struct doc *doc, const char *key, double value)
+{
+	put(doc, key, json_real(value));
+}
+
+void doc_bool(struct doc *doc, const char *key, int value)
+{
+	put(doc, key, json_boolean(value));
+}
+
+void doc_null(struct doc *doc, const char *key)
+{
+	put(doc, key, json_null());
+}
+
+void doc_string(struct doc *doc, const char *key, const char *text)
+{
+	size_t size = strlen(text), at = 0, length;
+	char *clean = strdup(text);
+
+	while (clean && at < size) {
+		length = text_utf8(clean + at, size - at);
+		if (!length)
+			clean[at] = '?';
+		at += length ? length : 1;
+	}
+	put(doc, key, clean ? json_stringn(clean, size) : NULL);
+	free(clean);
+}
+
+int doc_print(const struct doc *doc, FILE *file)
+{
+	if (doc->failed)
+		return -MT_E_MEMORY;
+	if (json_dumpf(doc->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) || fputc('\n', file) == EOF ||
+	    fflush(file))
+		return -MT_E_SYSTEM;
+	return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * json.h - the one user of jansson: builds a document from the outside in and prints it.
+ *
+ *     doc_object(doc, NULL);            {
+ *     doc_int(doc, "version", 1);         "version": 1,
+ *     doc_array(doc, "devices");          "devices": [
+ *     doc_end(doc);                       ]
+ *     doc_end(doc);                     }
+ *
+ * `key` is NULL inside arrays. Running out of memory is remembered; doc_print tells.
+ */
+#ifndef MEMANA_JSON_H
+#define MEMANA_JSON_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct doc;
+
+struct doc *doc_new(void); /* NULL: out of memory */
+void doc_free(struct doc *doc);
+
+void doc_object(struct doc *doc, const char *key);
+void doc_array(struct doc *doc, const char *key);
+void doc_end(struct doc *doc);
+
+void doc_int(struct doc *doc, const char *key, int64_t value);
+void doc_real(struct doc *doc, const char *key, double value);
+void doc_bool(struct doc *doc, const char *key, int value);
+void doc_null(struct doc *doc, const char *key);
+void doc_string(struct doc *doc, const char *key, const char *text); /* bytes that are not UTF-8 become '?' */
+
+/* Prints the whole document and a newline. 0, -MT_E_MEMORY or -MT_E_SYSTEM. */
+int doc_print(const struct doc *doc, FILE *file);
+
+#endif

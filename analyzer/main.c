@@ -1,0 +1,66 @@
+/* memana - reads what memrec recorded. This file finds the command; the commands are in cmd_*.c. */
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "command.h"
+#include "memtrace/error.h"
+
+static int help(FILE *file)
+{
+	size_t i;
+
+	fprintf(file, "memana - what filled the GPU, in which phase, and who asked for it\n\n"
+		      "Usage: memana COMMAND [options] TRACE...\n"
+		      "       memana TRACE...         the same as memana top TRACE...\n\n");
+	for (i = 0; i < command_count; i++)
+		fprintf(file, "  %-7s %-22s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+	fprintf(file, "\nSeveral traces are one run: processes are joined per GPU.\n"
+		      "memana COMMAND --help has the options of a command.\n"
+		      "  -h, --help       show this\n"
+		      "      --version    show the version\n"
+		      "Exit status: 0 fine, 1 the answer is no, 2 usage, 3 bad input, 4 system error.\n");
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	static char top[] = "top";
+	const struct command *command;
+
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))
+		return help(stdout);
+	if (!strcmp(argv[1], "--version")) {
+		printf("memana " MEMREC_VERSION "\n");
+		return 0;
+	}
+	command = command_find(argv[1]);
+	if (command)
+		return command->run(argc - 1, argv + 1);
+	if (*argv[1] != '-' && !access(argv[1], F_OK)) {
+		argv[0] = top;
+		return cmd_top(argc, argv);
+	}
+	if (*argv[1] == '-')
+		return command_fail(EXIT_USAGE, "%s: there is no such option (see memana --help)", argv[1]);
+	return command_fail(EXIT_USAGE, "%s: neither a command nor a file (see memana --help)", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	setlocale(LC_CTYPE, "");
+	opterr = 0;
+	status = run(argc, argv);
+	if (fflush(stdout) || ferror(stdout))
+		return command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: %s (is there space left?)",
+				    strerror(errno));
+	return status;
+}

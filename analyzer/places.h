@@ -1,0 +1,45 @@
+/*
+ * places.h - the sites at a device's peak as a person sees them: one place per line of the user's own code.
+ *
+ *   gpu_memory.c:58  tensor_new        a wrapper: the innermost frame of sites of several phases
+ *   rl_step.c:95     ffn_forward       the place
+ *   rl_step.c:169    forward           ... called from
+ *
+ * A line that allocates in several phases is somebody's allocation helper and tells little: the place is the next
+ * frame outwards. Sites that then are at the same line, in the same phase and of the same category are one place.
+ */
+#ifndef MEMANA_PLACES_H
+#define MEMANA_PLACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "callstack.h"
+#include "db.h"
+
+#define PLACES_SITES_MAX 500 /* the largest sites; the rest of the peak is not in the list */
+
+struct place {
+	const char *phase, *category;
+	uint64_t bytes, count;
+	int64_t pid;
+	const struct callstack *stack; /* of its largest site */
+	size_t user;		       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
+};
+
+struct place_site;
+
+struct places {
+	struct place *place; /* largest first */
+	size_t count;
+	struct place_site *site; /* owns the stacks and words */
+	size_t sites;
+};
+
+/* 0 or -MT_E_x. Release in any case. */
+int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols);
+void places_release(struct places *places);
+
+/* The frame of the place that a stack belongs to; CALLSTACK_NO_FRAME: the stack is empty. */
+size_t places_user_frame(const struct places *places, const struct callstack *stack);
+
+#endif

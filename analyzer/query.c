@@ -1,0 +1,298 @@
+#include "query.h"
+
+/* Hands one row of `stmt` to the caller's function. */
+typedef int give_row(struct db_stmt *stmt, void *asker);
+
+/* The caller's function and context; `row` has the type that the question gives. */
+struct asker {
+	void (*row)(void);
+	void *context;
+};
+
+#define ASKER(function, data) (&(struct asker){ .row = (void (*)(void))(function), .context = (data) })
+#define ANSWER(type, asker, filled)                                                                                    \
+	(((type *)((struct asker *)(asker))->row)(((struct asker *)(asker))->context, (filled)))
+
+/* Runs `sql` with up to two parameters and hands out its rows. */
+static int ask(struct db *db, const char *sql, int64_t one, int64_t two, give_row *give, struct asker *asker)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql), more;
+
+	if (error)
+		return error;
+	db_bind(stmt, 1, one);
+	db_bind(stmt, 2, two);
+	while (!error && (more = db_step(stmt)) != 0)
+		error = more < 0 ? more : give(stmt, asker);
+	db_finish(stmt);
+	return error;
+}
+
+static int64_t int_or(const struct db_stmt *stmt, int column, int64_t otherwise)
+{
+	return db_type(stmt, column) == DB_NULL ? otherwise : db_int(stmt, column);
+}
+
+/* ---- the run ---- */
+
+static int give_process(struct db_stmt *stmt, void *asker)
+{
+	struct query_process row = {
+		.id = db_int(stmt, 0),
+		.pid = db_int(stmt, 1),
+		.rank = int_or(stmt, 2, -1),
+		.file = db_text(stmt, 3),
+		.host = db_text(stmt, 4),
+		.command = db_text(stmt, 5),
+		.options = db_text(stmt, 6),
+		.python_version = db_text(stmt, 7),
+		.tool_version = db_text(stmt, 8),
+		.start_realtime = db_int(stmt, 9),
+		.first_time = db_int(stmt, 10),
+		.last_time = db_int(stmt, 11),
+		.steps = (uint64_t)db_int(stmt, 12),
+		.events = (uint64_t)db_int(stmt, 13),
+		.lost = (uint64_t)db_int(stmt, 14),
+		.unknown_frees = (uint64_t)db_int(stmt, 15),
+		.chunks = (uint64_t)db_int(stmt, 16),
+		.file_bytes = (uint64_t)db_int(stmt, 17),
+		.complete = db_int(stmt, 18) != 0,
+		.ended = db_text(stmt, 19),
+		.damage = db_text(stmt, 20),
+		.damage_offset = (uint64_t)db_int(stmt, 21),
+	};
+
+	return ANSWER(query_process_row, asker, &row);
+}
+
+int query_processes(struct db *db, query_process_row *row, void *context)
+{
+	return ask(db,
+		   "SELECT id, pid, rank, file, host, command, options, python_version, tool_version, start_realtime, "
+		   "first_time, last_time, steps, events, lost, unknown_frees, chunks, file_bytes, complete, ended, "
+		   "damage, damage_offset FROM process ORDER BY id",
+		   0, 0, give_process, ASKER(row, context));
+}
+
+static int give_loss(struct db_stmt *stmt, void *asker)
+{
+	struct query_loss row = {
+		.pid = db_int(stmt, 0),
+		.reason = db_text(stmt, 1),
+		.events = (uint64_t)db_int(stmt, 2),
+		.records = (uint64_t)db_int(stmt, 3),
+	};
+
+	return ANSWER(query_loss_row, asker, &row);
+}
+
+int query_losses(struct db *db, query_loss_row *row, void *context)
+{
+	return ask(db, "SELECT pid, reason, loss.events, records FROM loss JOIN process ON process.id = process "
+		       "ORDER BY process, loss.events DESC, reason",
+		   0, 0, give_loss, ASKER(row, context));
+}
+
+static int give_source(struct db_stmt *stmt, void *asker)
+{
+	struct query_source row = {
+		.pid = db_int(stmt, 0),
+		.name = db_text(stmt, 1),
+		.state = db_text(stmt, 2),
+		.why = db_text(stmt, 3),
+	};
+
+	return ANSWER(query_source_row, asker, &row);
+}
+
+int query_sources(struct db *db, query_source_row *row, void *context)
+{
+	return ask(db, "SELECT pid, name, state, why FROM source JOIN process ON process.id = process "
+		       "ORDER BY process, source.rowid",
+		   0, 0, give_source, ASKER(row, context));
+}
+
+/* ---- devices ---- */
+
+static int give_device(struct db_stmt *stmt, void *asker)
+{
+	struct query_device row = {
+		.id = db_int(stmt, 0),
+		.number = db_int(stmt, 1),
+		.kind = db_text(stmt, 2),
+		.name = db_text(stmt, 3),
+		.uuid = db_text(stmt, 4),
+		.total = (uint64_t)db_int(stmt, 5),
+		.peak = {
+			.bytes = (uint64_t)db_int(stmt, 6),
+			.slack = (uint64_t)db_int(stmt, 7),
+			.time = db_int(stmt, 8),
+			.step = db_int(stmt, 9),
+			.phase = db_text(stmt, 10),
+			.role = db_text(stmt, 11),
+			.pid = db_int(stmt, 12),
+		},
+	};
+
+	return ANSWER(query_device_row, asker, &row);
+}
+
+int query_devices(struct db *db, query_device_row *row, void *context)
+{
+	return ask(
+		db,
+		"SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
+		"pid FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
+		"ORDER BY number",
+		0, 0, give_device, ASKER(row, context));
+}
+
+static int give_phase_peak(struct db_stmt *stmt, void *asker)
+{
+	struct query_phase_peak row = {
+		.phase = db_text(stmt, 0),
+		.bytes = (uint64_t)db_int(stmt, 1),
+		.time = db_int(stmt, 2),
+		.step = db_int(stmt, 3),
+	};
+
+	return ANSWER(query_phase_peak_row, asker, &row);
+}
+
+int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context)
+{
+	return ask(db, "SELECT phase, bytes, time, step FROM phase_peak WHERE device = ?1 ORDER BY time, phase", device,
+		   0, give_phase_peak, ASKER(row, context));
+}
+
+/* ---- who held the peak ---- */
+
+const char *const query_by_words[QUERY_BY_COUNT] = {
+#define QUERY_BY_WORD(name, word, column) [QUERY_BY_##name] = word,
+	QUERY_BY_LIST(QUERY_BY_WORD)
+#undef QUERY_BY_WORD
+};
+
+static int give_part(struct db_stmt *stmt, void *asker)
+{
+	struct query_part row = {
+		.word = db_text(stmt, 0),
+		.bytes = (uint64_t)db_int(stmt, 1),
+		.count = (uint64_t)db_int(stmt, 2),
+		.pid = db_int(stmt, 3),
+		.rank = int_or(stmt, 4, -1),
+	};
+
+	return ANSWER(query_part_row, asker, &row);
+}
+
+int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row *row, void *context)
+{
+	static const char *const sql[QUERY_BY_COUNT] = {
+#define QUERY_BY_SQL(name, word, column)                                                                     \
+	[QUERY_BY_##name] = "SELECT " #column ", sum(bytes), sum(count), NULL, NULL FROM peak_part "        \
+			    "WHERE device = ?1 GROUP BY 1 ORDER BY 2 DESC, 1",
+		QUERY_BY_LIST(QUERY_BY_SQL)
+#undef QUERY_BY_SQL
+	};
+	static const char by_process[] =
+		"SELECT ifnull('rank ' || rank || ', ', '') || 'pid ' || pid, sum(bytes), sum(count), pid, rank "
+		"FROM peak_part JOIN process ON process.id = process WHERE device = ?1 GROUP BY process ORDER BY 2 "
+		"DESC, process";
+
+	return ask(db, by == QUERY_BY_PROCESS ? by_process : sql[by], device, 0, give_part, ASKER(row, context));
+}
+
+static int give_site(struct db_stmt *stmt, void *asker)
+{
+	struct query_site row = {
+		.id = db_int(stmt, 0),
+		.node = db_int(stmt, 1),
+		.pid = db_int(stmt, 2),
+		.bytes = (uint64_t)db_int(stmt, 3),
+		.count = (uint64_t)db_int(stmt, 4),
+		.phase = db_text(stmt, 5),
+		.category = db_text(stmt, 6),
+		.owner = db_text(stmt, 7),
+	};
+
+	return ANSWER(query_site_row, asker, &row);
+}
+
+int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
+{
+	return ask(db,
+		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner FROM peak_part AS part "
+		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
+		   "WHERE part.device = ?1 ORDER BY bytes DESC, site LIMIT ?2",
+		   device, limit, give_site, ASKER(row, context));
+}
+
+static int give_culprit(struct db_stmt *stmt, void *asker)
+{
+	struct query_culprit row = {
+		.category = db_text(stmt, 0),
+		.phase = db_text(stmt, 1),
+		.bytes = (uint64_t)db_int(stmt, 2),
+	};
+
+	return ANSWER(query_culprit_row, asker, &row);
+}
+
+int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context)
+{
+	return ask(db, "SELECT category, phase, sum(bytes) FROM peak_part WHERE device = ?1 "
+		       "GROUP BY category, phase ORDER BY 3 DESC, 1, 2 LIMIT 1",
+		   device, 0, give_culprit, ASKER(row, context));
+}
+
+static int give_frame(struct db_stmt *stmt, void *asker)
+{
+	struct query_frame row = {
+		.kind = db_text(stmt, 0),
+		.function = db_text(stmt, 1),
+		.file = db_text(stmt, 2),
+		.line = (unsigned)db_int(stmt, 3),
+		.module = db_text(stmt, 4),
+		.offset = (uint64_t)db_int(stmt, 6),
+	};
+
+	row.build_id = db_blob(stmt, 5, &row.build_id_size);
+	return ANSWER(query_frame_row, asker, &row);
+}
+
+int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context)
+{
+	/* Depth is limited for databases that somebody else made: parents could go in a circle. */
+	return ask(db,
+		   "WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL "
+		   "SELECT parent, depth + 1 FROM up JOIN node USING (id) WHERE parent IS NOT NULL AND depth < 1100) "
+		   "SELECT kind, function, file, line, path, build_id, offset FROM up JOIN node USING (id) "
+		   "JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module ORDER BY depth",
+		   node, 0, give_frame, ASKER(row, context));
+}
+
+static int give_oom(struct db_stmt *stmt, void *asker)
+{
+	struct query_oom row = {
+		.time = db_int(stmt, 0),
+		.device = db_int(stmt, 1),
+		.pid = db_int(stmt, 2),
+		.step = db_int(stmt, 3),
+		.node = db_int(stmt, 4),
+		.source = db_text(stmt, 5),
+		.phase = db_text(stmt, 6),
+		.requested = (uint64_t)db_int(stmt, 7),
+		.free = int_or(stmt, 8, -1),
+	};
+
+	return ANSWER(query_oom_row, asker, &row);
+}
+
+int query_ooms(struct db *db, query_oom_row *row, void *context)
+{
+	return ask(db, "SELECT time, number, pid, step, node, source, phase, requested_bytes, free_bytes FROM oom "
+		       "JOIN device ON device.id = device JOIN process ON process.id = process ORDER BY oom.id",
+		   0, 0, give_oom, ASKER(row, context));
+}

@@ -1,0 +1,137 @@
+/*
+ * query.h - the named questions that commands ask a database. Rows come back as plain structs; nothing is printed.
+ *
+ * Every question calls `row` for each answer, in a fixed order. Strings in a row live until `row` returns; a result
+ * other than 0 ends the question and is handed on. Questions may be asked inside `row`. 0, that result, or -MT_E_x.
+ */
+#ifndef MEMANA_QUERY_H
+#define MEMANA_QUERY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+
+struct query_process {
+	int64_t id, pid, rank; /* rank -1: none */
+	const char *file, *host, *command, *options, *python_version, *tool_version; /* "": none */
+	int64_t start_realtime, first_time, last_time;
+	uint64_t steps, events, lost, unknown_frees, chunks, file_bytes;
+	int complete;
+	const char *ended, *damage; /* "": not known, none */
+	uint64_t damage_offset;
+};
+
+struct query_device {
+	int64_t id, number;
+	const char *kind, *name, *uuid; /* uuid "": unknown */
+	uint64_t total;			/* bytes, 0: unknown */
+	struct {
+		uint64_t bytes, slack;
+		int64_t time, step, pid;
+		const char *phase, *role;
+	} peak;
+};
+
+/* How to cut the peak into parts. X(NAME, word, column of peak_part) */
+#define QUERY_BY_LIST(X)                   \
+	X(PHASE, "phase", phase)           \
+	X(CATEGORY, "category", category)  \
+	X(OWNER, "owner", owner)           \
+	X(PROCESS, "process", process)
+
+enum query_by {
+#define QUERY_BY_ENUM(name, word, column) QUERY_BY_##name,
+	QUERY_BY_LIST(QUERY_BY_ENUM)
+#undef QUERY_BY_ENUM
+	QUERY_BY_COUNT
+};
+
+extern const char *const query_by_words[QUERY_BY_COUNT];
+
+struct query_part {
+	const char *word; /* phase, category, owner, or "rank 0, pid 123" */
+	uint64_t bytes, count;
+	int64_t pid, rank; /* by process only; rank -1: none */
+};
+
+struct query_site {
+	int64_t id, node, pid; /* node 0: no stack */
+	uint64_t bytes, count;
+	const char *phase, *category, *owner;
+};
+
+/* What most of the peak is. */
+struct query_culprit {
+	const char *category, *phase;
+	uint64_t bytes; /* of that category from that phase */
+};
+
+struct query_frame {
+	const char *kind, *function, *file; /* "": unknown */
+	unsigned line;
+	const char *module; /* path, "": none */
+	const void *build_id;
+	size_t build_id_size;
+	uint64_t offset; /* in the module */
+};
+
+struct query_phase_peak {
+	const char *phase;
+	uint64_t bytes;
+	int64_t time, step;
+};
+
+struct query_oom {
+	int64_t time, device, pid, step, node; /* device: its number; node 0: no stack */
+	const char *source, *phase;
+	uint64_t requested;
+	int64_t free; /* -1: unknown */
+};
+
+struct query_loss {
+	int64_t pid;
+	const char *reason;
+	uint64_t events, records;
+};
+
+struct query_source {
+	int64_t pid;
+	const char *name, *state, *why;
+};
+
+typedef int query_process_row(void *context, const struct query_process *row);
+typedef int query_device_row(void *context, const struct query_device *row);
+typedef int query_part_row(void *context, const struct query_part *row);
+typedef int query_site_row(void *context, const struct query_site *row);
+typedef int query_culprit_row(void *context, const struct query_culprit *row);
+typedef int query_frame_row(void *context, const struct query_frame *row);
+typedef int query_phase_peak_row(void *context, const struct query_phase_peak *row);
+typedef int query_oom_row(void *context, const struct query_oom *row);
+typedef int query_loss_row(void *context, const struct query_loss *row);
+typedef int query_source_row(void *context, const struct query_source *row);
+
+int query_processes(struct db *db, query_process_row *row, void *context);
+
+/* Devices that were used, by number. */
+int query_devices(struct db *db, query_device_row *row, void *context);
+
+/* The peak of device `device` (id) in parts, largest first. */
+int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row *row, void *context);
+
+/* The `limit` largest sites at the peak (-1: all), largest first. */
+int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
+
+/* One row; none when nothing was held. */
+int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context);
+
+/* The frames of a stack, innermost first. */
+int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context);
+
+/* In order of time. */
+int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context);
+int query_ooms(struct db *db, query_oom_row *row, void *context);
+
+int query_losses(struct db *db, query_loss_row *row, void *context);
+int query_sources(struct db *db, query_source_row *row, void *context);
+
+#endif

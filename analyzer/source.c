@@ -1,0 +1,175 @@
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+#include "memtrace/fold.h"
+#include "memtrace/ring.h"
+
+static int fail(struct source *source, const char *path, int error)
+{
+	snprintf(source->message, sizeof(source->message), "%.400s: %s", path,
+		 error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
+	return error;
+}
+
+/* ---- left-over rings ---- */
+
+/* Whether `fd` is the ring of this recording and not of a later process that got its name. */
+static int is_ring_of(int fd, const struct mt_process *process)
+{
+	struct ring_header *header = malloc(sizeof(*header));
+	struct stat status;
+	int same = 0;
+
+	if (header && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > (off_t)sizeof(*header) &&
+	    pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header))
+		same = !memcmp(header->magic, RING_MAGIC, sizeof(header->magic)) && header->pid == process->pid &&
+		       header->start_monotonic == process->start_monotonic &&
+		       !strncmp(header->boot_id, process->boot_id, sizeof(header->boot_id));
+	free(header);
+	return same;
+}
+
+/* Opens and locks the ring against collectors; -1: there is none, or one works on it. */
+static int lock_ring(const struct mt_process *process)
+{
+	int fd;
+
+	if (!*process->ring_path)
+		return -1;
+	fd = open(process->ring_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	if (is_ring_of(fd, process) && !flock(fd, LOCK_SH | LOCK_NB))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* An empty file that only we know; `path` has room for 4096 bytes. */
+static int temporary_file(char *path, size_t size)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, size, "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -MT_E_SYSTEM;
+	close(fd);
+	return 0;
+}
+
+/* Replaces the reader of `trace` by one that has the ring's events too. What cannot be folded in stays out. */
+static void complete(struct source *source, struct mt_reader **reader, const char *trace, const char *ring)
+{
+	char path[4096];
+	struct mt_reader *completed;
+
+	if (temporary_file(path, sizeof(path)))
+		return;
+	if (!mt_fold_recover(trace, ring, source->rules, path, NULL) && !mt_reader_open(&completed, path)) {
+		mt_reader_free(*reader);
+		*reader = completed;
+	}
+	unlink(path);
+}
+
+/* ---- opening ---- */
+
+/* Folders and pipes are no traces; opening a pipe would wait for somebody to write to it. */
+static int open_reader(struct mt_reader **reader, const char *path)
+{
+	struct stat status;
+
+	if (!stat(path, &status) && !S_ISREG(status.st_mode))
+		return -MT_E_MAGIC;
+	return mt_reader_open(reader, path);
+}
+
+static int open_trace(struct source *source, const char *path)
+{
+	struct mt_reader *reader;
+	int error = open_reader(&reader, path), ring;
+
+	if (error && db_is_database(path))
+		snprintf(source->message, sizeof(source->message), "%.400s: a database, not a trace (name the trace)",
+			 path);
+	else if (error)
+		fail(source, path, error);
+	if (error)
+		return error;
+	ring = lock_ring(mt_reader_process(reader));
+	if (ring >= 0) {
+		complete(source, &reader, path, mt_reader_process(reader)->ring_path);
+		close(ring);
+	}
+	source->input[source->inputs].file = path;
+	source->input[source->inputs++].reader = reader;
+	return 0;
+}
+
+static int open_database(struct source *source, const char *path)
+{
+	int error = db_open(&source->db, path);
+
+	if (error == -MT_E_MAGIC)
+		snprintf(source->message, sizeof(source->message), "%.400s: a database, but not one of memana", path);
+	else if (error == -MT_E_VERSION)
+		snprintf(source->message, sizeof(source->message),
+			 "%.400s: made by another version of memana (run memana load again)", path);
+	else if (error)
+		fail(source, path, error);
+	return error;
+}
+
+int source_open_traces(struct source *source, char *const *paths, uint32_t count)
+{
+	uint32_t i;
+	int error;
+
+	memset(source, 0, sizeof(*source));
+	source->input = calloc((size_t)count + 1, sizeof(*source->input));
+	if (!source->input)
+		return fail(source, paths[0], -MT_E_MEMORY);
+	error = mt_rules_new(&source->rules, source->message, sizeof(source->message));
+	for (i = 0; i < count && !error; i++)
+		error = open_trace(source, paths[i]);
+	return error;
+}
+
+int source_open(struct source *source, char *const *paths, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (db_is_database(paths[i]))
+			break;
+	if (i == count)
+		return source_open_traces(source, paths, count);
+	memset(source, 0, sizeof(*source));
+	if (count == 1)
+		return open_database(source, paths[i]);
+	snprintf(source->message, sizeof(source->message), "%.400s: a database stands alone (name one, or only traces)",
+		 paths[i]);
+	return -MT_E_ARGUMENT;
+}
+
+void source_release(struct source *source)
+{
+	uint32_t i;
+
+	for (i = 0; i < source->inputs; i++)
+		mt_reader_free(source->input[i].reader);
+	free(source->input);
+	mt_rules_free(source->rules);
+	db_close(source->db);
+	memset(source, 0, sizeof(*source));
+}

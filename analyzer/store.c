@@ -1,0 +1,417 @@
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "owner.h"
+
+int64_t store_id(uint32_t process, uint64_t definition)
+{
+	return definition ? (int64_t)process << 32 | (int64_t)definition : 0;
+}
+
+int64_t store_process_id(uint32_t process)
+{
+	return (int64_t)process + 1;
+}
+
+int64_t store_device_id(uint32_t device)
+{
+	return (int64_t)device + 1;
+}
+
+void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
+{
+	if (id)
+		db_bind(stmt, parameter, id);
+	else
+		db_bind_null(stmt, parameter);
+}
+
+/* ---- processes ---- */
+
+static const char *python_version(uint32_t hex, char text[16])
+{
+	if (!hex)
+		return NULL;
+	snprintf(text, 16, "%u.%u.%u", hex >> 24, hex >> 16 & 0xff, hex >> 8 & 0xff);
+	return text;
+}
+
+static uint64_t lost_events(const struct analysis_process *process)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < MT_LOSS_COUNT; i++)
+		sum = sum + process->loss[i].count < sum ? UINT64_MAX : sum + process->loss[i].count;
+	return sum;
+}
+
+static int store_process(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
+{
+	const struct mt_process *info = process->info;
+	const struct mt_trace_state *state = process->state;
+	char python[16], tool[16];
+
+	snprintf(tool, sizeof(tool), "%u.%u.%u", info->tool_version >> 16 & 0xff, info->tool_version >> 8 & 0xff,
+		 info->tool_version & 0xff);
+	db_bind(stmt, 1, store_process_id(number));
+	db_bind_text(stmt, 2, process->file);
+	db_bind(stmt, 3, info->pid);
+	db_bind(stmt, 4, info->ppid);
+	if (info->rank >= 0)
+		db_bind(stmt, 5, info->rank);
+	else
+		db_bind_null(stmt, 5);
+	db_bind_text(stmt, 6, info->host);
+	db_bind_text(stmt, 7, info->boot_id);
+	db_bind_text(stmt, 8, info->command);
+	db_bind_text(stmt, 9, info->options);
+	db_bind_text(stmt, 10, python_version(info->python_version, python));
+	db_bind_text(stmt, 11, tool);
+	db_bind(stmt, 12, (int64_t)info->start_realtime);
+	db_bind(stmt, 13, (int64_t)info->clock_error);
+	db_bind(stmt, 14, process->origin);
+	db_bind(stmt, 15, process->first_time);
+	db_bind(stmt, 16, process->last_time);
+	db_bind(stmt, 17, process->steps);
+	db_bind_unsigned(stmt, 18, process->events);
+	db_bind_unsigned(stmt, 19, lost_events(process));
+	db_bind_unsigned(stmt, 20, process->unknown_frees);
+	db_bind(stmt, 21, state->chunks);
+	db_bind_unsigned(stmt, 22, state->file_bytes);
+	db_bind(stmt, 23, state->complete);
+	db_bind_text(stmt, 24, process->ended ? mt_end_name(process->ended - 1) : NULL);
+	db_bind_text(stmt, 25, state->error ? mt_strerror(state->error) : NULL);
+	if (state->error)
+		db_bind_unsigned(stmt, 26, state->error_offset);
+	else
+		db_bind_null(stmt, 26);
+	return db_run(stmt);
+}
+
+static int store_losses(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
+{
+	const struct analysis_loss *loss;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < MT_LOSS_COUNT && !error; i++) {
+		loss = &process->loss[i];
+		if (!loss->records)
+			continue;
+		db_bind(stmt, 1, store_process_id(number));
+		db_bind_text(stmt, 2, mt_loss_name(i));
+		db_bind_unsigned(stmt, 3, loss->count);
+		db_bind_unsigned(stmt, 4, loss->records);
+		db_bind(stmt, 5, loss->first_time);
+		db_bind(stmt, 6, loss->last_time);
+		error = db_run(stmt);
+	}
+	return error;
+}
+
+static int store_sources(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
+{
+	static const char *const states[] = {
+		[MT_SOURCE_OFF] = "off", [MT_SOURCE_ON] = "on", [MT_SOURCE_FAILED] = "failed"
+	};
+	const struct analysis_source *source;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < MT_SOURCE_COUNT && !error; i++) {
+		source = &process->source[i];
+		if (!source->seen)
+			continue;
+		db_bind(stmt, 1, store_process_id(number));
+		db_bind_text(stmt, 2, mt_source_name(i));
+		db_bind_text(stmt, 3, states[source->state]);
+		db_bind_text(stmt, 4, source->why);
+		db_bind(stmt, 5, source->time);
+		error = db_run(stmt);
+	}
+	return error;
+}
+
+/* A way to write rows: each table has one, run for one process or for the whole run. */
+typedef int store_rows(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number);
+
+static int for_each_process(struct db *db, const struct analysis *analysis, const char *sql, store_rows *rows)
+{
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_prepare(db, &stmt, sql);
+
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = rows(stmt, &analysis->process[i], i);
+	db_finish(stmt);
+	return error;
+}
+
+/* ---- devices ---- */
+
+/* Order in which people count devices: GPUs by their ordinal, then the CPU. */
+static int comes_before(const struct analysis_device *one, const struct analysis_device *two)
+{
+	if (one->kind != two->kind)
+		return one->kind == MT_DEVICE_CUDA;
+	if (one->known != two->known)
+		return one->known;
+	return one->index < two->index;
+}
+
+/* The used device that comes next and has no number yet, or `devices`. */
+static uint32_t next_device(const struct analysis *analysis, const int64_t *number)
+{
+	uint32_t i, first = analysis->devices;
+
+	for (i = 0; i < analysis->devices; i++) {
+		if (!analysis->device[i].used || number[i] >= 0)
+			continue;
+		if (first == analysis->devices || comes_before(&analysis->device[i], &analysis->device[first]))
+			first = i;
+	}
+	return first;
+}
+
+/*
+ * GPUs keep their ordinal where it is free (two processes may each see another GPU as number 0); everybody else gets
+ * the next number. Devices on which nothing happened have -1.
+ */
+static void number_devices(const struct analysis *analysis, int64_t *number)
+{
+	const struct analysis_device *device;
+	int64_t next = 0;
+	uint32_t i;
+
+	for (i = 0; i < analysis->devices; i++)
+		number[i] = -1;
+	while ((i = next_device(analysis, number)) < analysis->devices) {
+		device = &analysis->device[i];
+		number[i] = device->kind == MT_DEVICE_CUDA && device->index > next ? device->index : next;
+		next = number[i] + 1;
+	}
+}
+
+static int store_device(struct db_stmt *stmt, const struct analysis_device *device, uint32_t id, int64_t number)
+{
+	const char *name = device->kind == MT_DEVICE_CPU ? "CPU" : "GPU";
+
+	if (!device->known)
+		name = "memory of no known device";
+	db_bind(stmt, 1, store_device_id(id));
+	if (number >= 0)
+		db_bind(stmt, 2, number);
+	else
+		db_bind_null(stmt, 2);
+	db_bind_text(stmt, 3, device->kind == MT_DEVICE_CPU ? "cpu" : "cuda");
+	db_bind_text(stmt, 4, *device->name ? device->name : name);
+	db_bind_text(stmt, 5, *device->uuid ? device->uuid : NULL);
+	if (device->total)
+		db_bind_unsigned(stmt, 6, device->total);
+	else
+		db_bind_null(stmt, 6);
+	return db_run(stmt);
+}
+
+static int store_devices(struct db *db, const struct analysis *analysis)
+{
+	int64_t *number = calloc((size_t)analysis->devices + 1, sizeof(*number));
+	struct db_stmt *stmt = NULL;
+	uint32_t i;
+	int error = number ? db_prepare(db, &stmt, "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?)") : -MT_E_MEMORY;
+
+	if (!error)
+		number_devices(analysis, number);
+	for (i = 0; i < analysis->devices && !error; i++)
+		error = store_device(stmt, &analysis->device[i], i, number[i]);
+	db_finish(stmt);
+	free(number);
+	return error;
+}
+
+/* ---- peaks ---- */
+
+/* Slack of every device at its peak. */
+static uint64_t slack_at_peak(const struct analysis *analysis, uint32_t device)
+{
+	uint64_t slack = 0;
+	uint32_t i;
+
+	for (i = 1; i < analysis->attribution.sites; i++)
+		if (analysis->attribution.site[i].key.device == device)
+			slack += attribution_at_peak(&analysis->attribution, i).slack;
+	return slack;
+}
+
+static int store_peaks(struct db *db, const struct analysis *analysis)
+{
+	const struct analysis_device *device;
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+
+	for (i = 0; i < analysis->devices && !error; i++) {
+		device = &analysis->device[i];
+		if (!device->used)
+			continue;
+		db_bind(stmt, 1, store_device_id(i));
+		db_bind_unsigned(stmt, 2, device->peak.bytes);
+		db_bind_unsigned(stmt, 3, slack_at_peak(analysis, i));
+		db_bind(stmt, 4, device->peak.time);
+		db_bind_unsigned(stmt, 5, device->peak.seq);
+		db_bind(stmt, 6, store_process_id(device->peak.process));
+		db_bind(stmt, 7, device->peak.step);
+		db_bind_text(stmt, 8, mt_phase_name(device->peak.phase));
+		db_bind_text(stmt, 9, mt_role_name(device->peak.role));
+		error = db_run(stmt);
+	}
+	db_finish(stmt);
+	return error;
+}
+
+static int store_phase_peaks(struct db *db, const struct analysis *analysis)
+{
+	const struct analysis_phase_peak *peak;
+	struct db_stmt *stmt;
+	uint32_t i, phase;
+	int error = db_prepare(db, &stmt, "INSERT INTO phase_peak VALUES (?, ?, ?, ?, ?)");
+
+	for (i = 0; i < analysis->devices; i++) {
+		for (phase = 0; phase < MT_PHASE_COUNT && !error; phase++) {
+			peak = &analysis->device[i].phase_peak[phase];
+			if (!peak->ran || !analysis->device[i].used)
+				continue;
+			db_bind(stmt, 1, store_device_id(i));
+			db_bind_text(stmt, 2, mt_phase_name(phase));
+			db_bind_unsigned(stmt, 3, peak->bytes);
+			db_bind(stmt, 4, peak->time);
+			db_bind(stmt, 5, peak->step);
+			error = db_run(stmt);
+		}
+	}
+	db_finish(stmt);
+	return error;
+}
+
+static int store_ooms(struct db *db, const struct analysis *analysis)
+{
+	const struct analysis_oom *oom;
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+
+	for (i = 0; i < analysis->ooms && !error; i++) {
+		oom = &analysis->oom[i];
+		db_bind(stmt, 1, i + 1);
+		db_bind(stmt, 2, store_process_id(oom->process));
+		db_bind(stmt, 3, store_device_id(oom->device));
+		db_bind_text(stmt, 4, oom->kind == MT_TENSOR_OOM ? "tensor" : "driver");
+		db_bind(stmt, 5, oom->time);
+		db_bind_unsigned(stmt, 6, oom->seq);
+		db_bind_unsigned(stmt, 7, oom->requested);
+		if (oom->free >= 0)
+			db_bind(stmt, 8, oom->free);
+		else
+			db_bind_null(stmt, 8);
+		db_bind_text(stmt, 9, mt_phase_name(oom->phase));
+		db_bind(stmt, 10, oom->step);
+		store_bind_id(stmt, 11, store_id(oom->process, oom->stack));
+		error = db_run(stmt);
+	}
+	db_finish(stmt);
+	return error;
+}
+
+/* ---- sites ---- */
+
+static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+
+	db_bind(stmt, 1, number);
+	db_bind(stmt, 2, store_process_id(site->key.process));
+	db_bind(stmt, 3, store_device_id(site->key.device));
+	store_bind_id(stmt, 4, store_id(site->key.process, site->key.stack));
+	db_bind_text(stmt, 5, site->key.driver ? "driver" : "tensor");
+	db_bind_text(stmt, 6, mt_phase_name(site->key.phase));
+	db_bind_text(stmt, 7, mt_category_name(site->key.category));
+	db_bind_text(stmt, 8, analysis->owner[site->owner]);
+	return db_run(stmt);
+}
+
+/* Slack is the allocator's, whoever's site asked for the segment. */
+static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
+
+	db_bind(stmt, 1, number);
+	db_bind(stmt, 2, store_device_id(site->key.device));
+	db_bind(stmt, 3, store_process_id(site->key.process));
+	db_bind_text(stmt, 4, mt_phase_name(site->key.phase));
+	db_bind_text(stmt, 5, mt_category_name(site->tensors_seen ? MT_CATEGORY_SLACK : site->key.category));
+	db_bind_text(stmt, 6, site->tensors_seen ? OWNER_PYTORCH : analysis->owner[site->owner]);
+	db_bind_unsigned(stmt, 7, at_peak.plain + at_peak.slack);
+	db_bind_unsigned(stmt, 8, at_peak.count);
+	return db_run(stmt);
+}
+
+int store_held_at_peak(const struct analysis *analysis, uint32_t site)
+{
+	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, site);
+
+	return at_peak.plain + at_peak.slack != 0;
+}
+
+static int store_sites(struct db *db, const struct analysis *analysis, int everything)
+{
+	struct db_stmt *sites, *parts = NULL;
+	uint32_t i;
+	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+
+	if (!error)
+		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+	for (i = 1; i < analysis->attribution.sites && !error; i++) {
+		if (everything || store_held_at_peak(analysis, i))
+			error = store_site(sites, analysis, i);
+		if (!error && store_held_at_peak(analysis, i))
+			error = store_part(parts, analysis, i);
+	}
+	db_finish(sites);
+	db_finish(parts);
+	return error;
+}
+
+int store_summary(struct db *db, const struct analysis *analysis, int everything)
+{
+	uint32_t i;
+	int error;
+
+	error = for_each_process(
+		db, analysis,
+		"INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+		"?, ?, ?, ?, ?)",
+		store_process);
+	if (!error)
+		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);
+	if (!error)
+		error = for_each_process(db, analysis, "INSERT INTO source VALUES (?, ?, ?, ?, ?)", store_sources);
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = store_definitions(db, analysis, i, everything);
+	if (!error)
+		error = store_devices(db, analysis);
+	if (!error)
+		error = store_peaks(db, analysis);
+	if (!error)
+		error = store_phase_peaks(db, analysis);
+	if (!error)
+		error = store_ooms(db, analysis);
+	if (!error)
+		error = store_sites(db, analysis, everything);
+	return error;
+}

@@ -1,0 +1,32 @@
+/*
+ * store.h - what an analysis found, as rows of the database. `memana top` fills one in memory, `memana load` a file;
+ * both are asked the same questions afterwards (query.h).
+ */
+#ifndef MEMANA_STORE_H
+#define MEMANA_STORE_H
+
+#include <stdint.h>
+#include "analysis.h"
+#include "db.h"
+
+/* Ids of the database: those of a process's definitions are unique in the run. 0 stays 0 (null). */
+int64_t store_id(uint32_t process, uint64_t definition);
+int64_t store_process_id(uint32_t process);
+int64_t store_device_id(uint32_t device);
+
+/* Binds a reference; id 0 is null. */
+void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id);
+
+/* Whether the site held something when the peak of its device stood. */
+int store_held_at_peak(const struct analysis *analysis, uint32_t site);
+
+/* The definitions of a process (store_defs.c); see store_summary. */
+int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything);
+
+/*
+ * Writes the summary tables. `everything` 0: only the sites that held a peak and the stacks that are needed to show
+ * them; 1: all definitions. 0 or an error of the database.
+ */
+int store_summary(struct db *db, const struct analysis *analysis, int everything);
+
+#endif

@@ -1,0 +1,169 @@
+/* What events point to, as rows: modules, frames, the stack tree, threads. */
+#include "store.h"
+
+#include <stdlib.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+/* Which definitions of a process are needed; indexed by id. */
+struct needed {
+	uint8_t *node, *frame, *module;
+};
+
+static void needed_release(struct needed *needed)
+{
+	free(needed->node);
+	free(needed->frame);
+	free(needed->module);
+}
+
+static int needed_init(struct needed *needed, const struct mt_defs *defs)
+{
+	needed->node = calloc((size_t)mt_defs_count(defs, MT_DEF_NODE) + 1, 1);
+	needed->frame = calloc((size_t)mt_defs_count(defs, MT_DEF_FRAME) + 1, 1);
+	needed->module = calloc((size_t)mt_defs_count(defs, MT_DEF_MODULE) + 1, 1);
+	return needed->node && needed->frame && needed->module ? 0 : -MT_E_MEMORY;
+}
+
+static void need_stacks(struct needed *needed, const struct analysis *analysis, uint32_t process)
+{
+	const struct site *site;
+	uint32_t i, nodes = mt_defs_count(analysis->process[process].defs, MT_DEF_NODE);
+
+	for (i = 1; i < analysis->attribution.sites; i++) {
+		site = &analysis->attribution.site[i];
+		if (site->key.process == process && store_held_at_peak(analysis, i))
+			needed->node[site->key.stack] = 1;
+	}
+	for (i = 0; i < analysis->ooms; i++)
+		if (analysis->oom[i].process == process && analysis->oom[i].stack <= nodes)
+			needed->node[analysis->oom[i].stack] = 1;
+}
+
+/* A node needs its parent, which has a smaller id, its frame, and that the module. */
+static void need_closure(struct needed *needed, const struct mt_defs *defs)
+{
+	const struct mt_node *node;
+	const struct mt_frame *frame;
+	uint32_t i;
+
+	for (i = mt_defs_count(defs, MT_DEF_NODE); i; i--) {
+		node = mt_defs_node(defs, i);
+		if (needed->node[i]) {
+			needed->node[node->parent] = 1;
+			needed->frame[node->frame] = 1;
+		}
+	}
+	for (i = mt_defs_count(defs, MT_DEF_FRAME); i; i--) {
+		frame = mt_defs_frame(defs, i);
+		if (needed->frame[i])
+			needed->module[frame->module] = 1;
+	}
+}
+
+static int store_module(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+{
+	const struct mt_module *module = mt_defs_module(defs, id);
+
+	db_bind(stmt, 1, store_id(process, id));
+	db_bind(stmt, 2, store_process_id(process));
+	db_bind_text(stmt, 3, mt_defs_string(defs, module->path));
+	if (module->build_id_size)
+		db_bind_blob(stmt, 4, module->build_id, module->build_id_size);
+	else
+		db_bind_null(stmt, 4);
+	db_bind(stmt, 5, (int64_t)module->start);
+	db_bind(stmt, 6, (int64_t)module->end);
+	db_bind(stmt, 7, (int64_t)module->bias);
+	return db_run(stmt);
+}
+
+static int store_frame(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+{
+	static const char *const kinds[] = {
+		[MT_FRAME_PYTHON] = "python", [MT_FRAME_NATIVE] = "native", [MT_FRAME_ELIDED] = "elided"
+	};
+	const struct mt_frame *frame = mt_defs_frame(defs, id);
+
+	db_bind(stmt, 1, store_id(process, id));
+	db_bind_text(stmt, 2,
+		     frame->kind < MT_ARRAY_SIZE(kinds) && kinds[frame->kind] ? kinds[frame->kind] : "unknown");
+	db_bind_text(stmt, 3, frame->function ? mt_defs_string(defs, frame->function) : NULL);
+	db_bind_text(stmt, 4, frame->file ? mt_defs_string(defs, frame->file) : NULL);
+	store_bind_id(stmt, 5, frame->line);
+	store_bind_id(stmt, 6, store_id(process, frame->module));
+	if (frame->kind == MT_FRAME_NATIVE)
+		db_bind(stmt, 7, (int64_t)frame->offset);
+	else
+		db_bind_null(stmt, 7);
+	return db_run(stmt);
+}
+
+static int store_node(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+{
+	const struct mt_node *node = mt_defs_node(defs, id);
+
+	db_bind(stmt, 1, store_id(process, id));
+	store_bind_id(stmt, 2, store_id(process, node->parent));
+	db_bind(stmt, 3, store_id(process, node->frame));
+	return db_run(stmt);
+}
+
+static int store_thread(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+{
+	const struct mt_thread *thread = mt_defs_thread(defs, id);
+
+	db_bind(stmt, 1, store_id(process, id));
+	db_bind(stmt, 2, store_process_id(process));
+	db_bind(stmt, 3, thread->tid);
+	db_bind_text(stmt, 4, mt_defs_string(defs, thread->name));
+	db_bind(stmt, 5, (thread->flags & MT_THREAD_MAIN) != 0);
+	db_bind(stmt, 6, (thread->flags & MT_THREAD_AUTOGRAD) != 0);
+	return db_run(stmt);
+}
+
+typedef int store_definition(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id);
+
+/* All definitions of one kind, or those that `needed` marks. */
+static int store_kind(struct db *db, const char *sql, store_definition *store, const struct mt_defs *defs,
+		      enum mt_def kind, uint32_t process, const uint8_t *needed)
+{
+	struct db_stmt *stmt;
+	uint32_t id, count = mt_defs_count(defs, kind);
+	int error = db_prepare(db, &stmt, sql);
+
+	for (id = 1; id <= count && !error; id++)
+		if (!needed || needed[id])
+			error = store(stmt, defs, process, id);
+	db_finish(stmt);
+	return error;
+}
+
+int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything)
+{
+	const struct mt_defs *defs = analysis->process[process].defs;
+	struct needed needed = { 0 };
+	int error = 0;
+
+	if (!everything) {
+		error = needed_init(&needed, defs);
+		if (!error) {
+			need_stacks(&needed, analysis, process);
+			need_closure(&needed, defs);
+		}
+	}
+	if (!error)
+		error = store_kind(db, "INSERT INTO module VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs,
+				   MT_DEF_MODULE, process, needed.module);
+	if (!error)
+		error = store_kind(db, "INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?)", store_frame, defs,
+				   MT_DEF_FRAME, process, needed.frame);
+	if (!error)
+		error = store_kind(db, "INSERT INTO node VALUES (?, ?, ?)", store_node, defs, MT_DEF_NODE, process,
+				   needed.node);
+	if (!error)
+		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, defs,
+				   MT_DEF_THREAD, process, NULL);
+	needed_release(&needed);
+	return error;
+}

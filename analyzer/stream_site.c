@@ -1,0 +1,187 @@
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "owner.h"
+
+/* ---- devices ---- */
+
+/* Whether a device of this process is one that the run knows already. */
+static int same_device(const struct analysis_device *known, const struct mt_device *device, const char *uuid,
+		       const char *boot_id)
+{
+	if (!known->known || known->kind != device->kind)
+		return 0;
+	if (device->kind == MT_DEVICE_CPU)
+		return *boot_id && !strcmp(known->boot_id, boot_id);
+	return *uuid && !strcmp(known->uuid, uuid);
+}
+
+static uint32_t add_device(struct analysis *analysis)
+{
+	size_t count = (size_t)analysis->devices + 1;
+	struct analysis_device *device = realloc(analysis->device, count * sizeof(*device));
+
+	if (!device)
+		return STREAM_NO_DEVICE;
+	analysis->device = device;
+	if (attribution_device(&analysis->attribution) < 0)
+		return STREAM_NO_DEVICE;
+	memset(&device[analysis->devices], 0, sizeof(*device));
+	return analysis->devices++;
+}
+
+/* Joins the process's device with one that is there, or adds it. */
+static uint32_t join_device(struct stream *stream, uint32_t id)
+{
+	const struct mt_defs *defs = stream_process(stream)->defs;
+	const char *boot_id = stream_process(stream)->info->boot_id;
+	const struct mt_device *device = mt_defs_device(defs, id);
+	const char *uuid = device ? mt_defs_string(defs, device->uuid) : "";
+	struct analysis_device *joined;
+	uint32_t i;
+
+	for (i = 0; device && i < stream->analysis->devices; i++)
+		if (same_device(&stream->analysis->device[i], device, uuid, boot_id))
+			break;
+	if (!device || i == stream->analysis->devices) {
+		i = add_device(stream->analysis);
+		if (i == STREAM_NO_DEVICE)
+			return i;
+		joined = &stream->analysis->device[i];
+		joined->known = device != NULL;
+		joined->kind = device ? device->kind : MT_DEVICE_CUDA;
+		joined->index = device ? device->index : 0;
+		joined->uuid = uuid;
+		joined->boot_id = boot_id;
+		joined->name = "";
+	}
+	joined = &stream->analysis->device[i];
+	if (device && !*joined->name)
+		joined->name = mt_defs_string(defs, device->name);
+	if (device && !joined->total)
+		joined->total = device->total;
+	return i;
+}
+
+/* The process uses the device from now on. */
+static int touch_device(struct stream *stream, uint32_t number)
+{
+	struct analysis_device *device = &stream->analysis->device[number];
+	uint32_t i, *user;
+
+	for (i = 0; i < stream->touched_count; i++)
+		if (stream->touched[i] == number)
+			return 0;
+	user = realloc(device->user, ((size_t)device->users + 1) * sizeof(*user));
+	if (!user)
+		return -MT_E_MEMORY;
+	device->user = user;
+	device->user[device->users++] = stream->process;
+	stream->touched[stream->touched_count++] = number;
+	return 0;
+}
+
+uint32_t stream_device(struct stream *stream, uint64_t device)
+{
+	uint32_t id = device < MT_LEDGER_DEVICES ? (uint32_t)device : 0;
+
+	uint32_t joined = stream->device_of[id];
+
+	if (joined != STREAM_NO_DEVICE)
+		return joined;
+	joined = join_device(stream, id);
+	if (joined == STREAM_NO_DEVICE || touch_device(stream, joined))
+		return STREAM_NO_DEVICE;
+	stream->device_of[id] = joined;
+	return joined;
+}
+
+/* ---- sites ---- */
+
+/* The number of the owner's name. UINT32_MAX: out of memory. */
+static uint32_t intern_owner(struct analysis *analysis, const char *name)
+{
+	void *grown;
+	uint32_t i;
+
+	for (i = 0; i < analysis->owners; i++)
+		if (!strcmp(analysis->owner[i], name))
+			return i;
+	grown = realloc(analysis->owner, (i + 1) * sizeof(*analysis->owner));
+	if (!grown)
+		return UINT32_MAX;
+	analysis->owner = grown;
+	mt_copy_text(analysis->owner[i], OWNER_NAME_MAX, name);
+	analysis->owners++;
+	return i;
+}
+
+static int grow_owner_of(struct stream *stream, uint32_t stack)
+{
+	uint32_t room = stack + 1 + stack / 2;
+	uint32_t *grown = realloc(stream->owner_of, room * sizeof(*grown));
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	memset(grown + stream->owner_room, 0, (room - stream->owner_room) * sizeof(*grown));
+	stream->owner_of = grown;
+	stream->owner_room = room;
+	return 0;
+}
+
+/* Who asked the driver with this stack; walked once per stack. UINT32_MAX: out of memory. */
+static uint32_t driver_owner(struct stream *stream, uint32_t stack)
+{
+	char name[OWNER_NAME_MAX];
+	uint32_t owner;
+
+	if (stack >= stream->owner_room && grow_owner_of(stream, stack))
+		return UINT32_MAX;
+	if (stream->owner_of[stack])
+		return stream->owner_of[stack] - 1;
+	owner_of_stack(name, stream_process(stream)->defs, stack);
+	owner = intern_owner(stream->analysis, name);
+	if (owner != UINT32_MAX)
+		stream->owner_of[stack] = owner + 1;
+	return owner;
+}
+
+uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver)
+{
+	struct analysis *analysis = stream->analysis;
+	struct site_key key = { .process = stream->process, .phase = label->phase, .category = label->category };
+	uint32_t owner = 0, site;
+
+	/* A reader lets no undefined id pass, but what indexes an array is checked where it does. */
+	if (event->stack <= mt_defs_count(stream_process(stream)->defs, MT_DEF_NODE))
+		key.stack = (uint32_t)event->stack;
+	key.device = stream_device(stream, event->device);
+	if (key.device == STREAM_NO_DEVICE)
+		return 0;
+	if (driver) {
+		owner = driver_owner(stream, key.stack);
+		if (owner == UINT32_MAX)
+			return 0;
+		key.driver = 1;
+		key.category = owner_category(analysis->owner[owner], label->category);
+	}
+	site = attribution_site(&analysis->attribution, &key);
+	if (site)
+		analysis->attribution.site[site].owner = owner;
+	return site;
+}
+
+void stream_move(void *context, uint32_t device, uint64_t tag, int slack, int64_t bytes)
+{
+	struct stream *stream = context;
+	struct attribution *attribution = &stream->analysis->attribution;
+	uint32_t where = stream_device(stream, device);
+
+	if (where == STREAM_NO_DEVICE || !tag || tag >= attribution->sites)
+		attribution->failed = 1;
+	else
+		attribution_move(attribution, where, (uint32_t)tag, slack, bytes);
+}

@@ -1,0 +1,32 @@
+/*
+ * symbol.h - the one user of elfutils: names and source lines for native frames, after the fact.
+ *
+ * A module's file is believed only when its build-id is the recorded one. Without that, or without the file, there
+ * is no name: a wrong name is worse than none. Nothing is asked over the network.
+ */
+#ifndef MEMANA_SYMBOL_H
+#define MEMANA_SYMBOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbols;
+
+/* Strings live as long as the struct symbols; never NULL, "" and 0: not known. */
+struct symbol {
+	const char *function; /* demangled */
+	const char *file;     /* source */
+	unsigned line;
+};
+
+struct symbols *symbols_new(void); /* NULL: out of memory */
+void symbols_free(struct symbols *symbols);
+
+/*
+ * What is at address `offset` of the ELF file `path`. Where the compiler inlined, the innermost function comes first
+ * and its callers follow. Fills at most `max` and returns how many, at least 0; each file is opened once.
+ */
+size_t symbols_find(struct symbols *symbols, const char *path, const void *build_id, size_t build_id_size,
+		    uint64_t offset, struct symbol *found, size_t max);
+
+#endif

@@ -1,0 +1,243 @@
+#include "text.h"
+
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void text_init(struct text *text, FILE *file)
+{
+	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	int is_terminal = isatty(fileno(file));
+
+	text->file = file;
+	text->colour = is_terminal && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb");
+	text->blocks = is_terminal && !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+/* ---- numbers ---- */
+
+const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t unit = 0;
+	double value = (double)bytes;
+
+	while (value >= 1023.95 && unit + 1 < MT_ARRAY_SIZE(units)) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit)
+		snprintf(out, TEXT_SIZE_MAX, "%.1f %s", value, units[unit]);
+	else
+		snprintf(out, TEXT_SIZE_MAX, "%u B", (unsigned)bytes);
+	return out;
+}
+
+const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns)
+{
+	double seconds = (double)ns / 1e9, size = seconds < 0 ? -seconds : seconds;
+
+	if (size >= 3600)
+		snprintf(out, TEXT_SIZE_MAX, "%.2f h", seconds / 3600);
+	else if (size >= 600)
+		snprintf(out, TEXT_SIZE_MAX, "%.1f min", seconds / 60);
+	else if (size >= 1)
+		snprintf(out, TEXT_SIZE_MAX, "%.1f s", seconds);
+	else if (size >= 1e-3)
+		snprintf(out, TEXT_SIZE_MAX, "%.1f ms", seconds * 1e3);
+	else
+		snprintf(out, TEXT_SIZE_MAX, "%.1f us", seconds * 1e6);
+	return out;
+}
+
+const char *text_percent(char out[TEXT_SIZE_MAX], uint64_t part, uint64_t whole)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (percent > 0 && percent < 0.05)
+		snprintf(out, TEXT_SIZE_MAX, "<0.1%%");
+	else
+		snprintf(out, TEXT_SIZE_MAX, percent < 9.95 ? "%.1f%%" : "%.0f%%", percent);
+	return out;
+}
+
+const char *text_number(char out[TEXT_SIZE_MAX], uint64_t number)
+{
+	char digits[24];
+	int size = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number), i;
+	char *to = out;
+
+	for (i = 0; i < size; i++) {
+		if (i && (size - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+	return out;
+}
+
+const char *text_count(char *out, size_t size, uint64_t count, const char *noun)
+{
+	char number[TEXT_SIZE_MAX];
+	size_t end = strlen(noun);
+	int hisses = end && strchr("sxh", noun[end - 1]);
+
+	snprintf(out, size, "%s %s%s", text_number(number, count), noun, count == 1 ? "" : hisses ? "es" : "s");
+	return out;
+}
+
+/* ---- output ---- */
+
+void text_style(const struct text *text, enum text_style style)
+{
+	static const char *const codes[] = {
+#define TEXT_STYLE_CODES(name, sgr) [TEXT_##name] = sgr,
+		TEXT_STYLE_LIST(TEXT_STYLE_CODES)
+#undef TEXT_STYLE_CODES
+	};
+
+	if (text->colour)
+		fprintf(text->file, "\033[%sm", codes[style]);
+}
+
+void text_print(const struct text *text, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(text->file, format, arguments);
+	va_end(arguments);
+}
+
+/* Eighths of a column where the terminal has them. */
+void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	double columns = whole ? (double)part / (double)whole * width : 0;
+	int units = (int)(columns * 8 + 0.5), full, i;
+
+	if (units > width * 8)
+		units = width * 8;
+	if (!text->blocks)
+		units = (units + 4) / 8 * 8;
+	if (part && !units)
+		units = text->blocks ? 1 : 0;
+	full = units / 8;
+	if (!units)
+		return;
+	fputs("  ", text->file);
+	text_style(text, TEXT_BAR);
+	for (i = 0; i < full; i++)
+		fputs(text->blocks ? "█" : "#", text->file);
+	fputs(eighths[units % 8], text->file);
+	text_style(text, TEXT_PLAIN);
+}
+
+/* ---- strings of unknown origin ---- */
+
+size_t text_utf8(const char *at, size_t size)
+{
+	const unsigned char *byte = (const unsigned char *)at;
+	size_t length = byte[0] < 0x80 ? 1 : byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
+	uint32_t code = byte[0] & (0xff >> (length + 1)), i;
+
+	if (length == 1)
+		return 1;
+	if (byte[0] < 0xc2 || byte[0] > 0xf4 || length > size)
+		return 0;
+	for (i = 1; i < length; i++) {
+		if ((byte[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (byte[i] & 0x3f);
+	}
+	if ((length == 3 && code < 0x800) || (length == 4 && (code < 0x10000 || code > 0x10ffff)) ||
+	    (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
+/* A terminal acts on C0, DEL and C1 (two bytes: c2 80 to c2 9f). */
+static int is_control(const char *at, size_t length)
+{
+	unsigned char first = (unsigned char)at[0];
+
+	return first < 0x20 || first == 0x7f || (length == 2 && first == 0xc2 && (unsigned char)at[1] < 0xa0);
+}
+
+/* One character to show for what is at `from`; how many bytes it stood for is added to *taken. */
+static size_t clean_character(char out[4], const char *from, size_t size, size_t *taken)
+{
+	size_t length = text_utf8(from, size);
+
+	if (!length || is_control(from, length)) {
+		out[0] = '?';
+		*taken += length ? length : 1;
+		return 1;
+	}
+	memcpy(out, from, length);
+	*taken += length;
+	return length;
+}
+
+static size_t count_columns(const char *from, size_t size)
+{
+	size_t at = 0, columns = 0;
+	char ignored[4];
+
+	while (at < size) {
+		clean_character(ignored, from + at, size - at, &at);
+		columns++;
+	}
+	return columns;
+}
+
+void text_wrap(const struct text *text, int indent, int column, const char *words)
+{
+	int at = column, length;
+	size_t size;
+
+	while (*words) {
+		size = strcspn(words, " ");
+		length = (int)count_columns(words, size);
+		if (at > indent && at + 1 + length > TEXT_COLUMNS) {
+			fputc('\n', text->file);
+			at = 0;
+		}
+		if (at < indent) {
+			fprintf(text->file, "%*s", indent - at, "");
+			at = indent;
+		} else if (at > indent) {
+			fputc(' ', text->file);
+			at++;
+		}
+		fwrite(words, 1, size, text->file);
+		at += length;
+		words += size + strspn(words + size, " ");
+	}
+	fputc('\n', text->file);
+}
+
+const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end)
+{
+	size_t length = strlen(from), have = count_columns(from, length);
+	size_t dots = have > columns && columns > 3 ? 3 : 0;
+	size_t keep = have > columns ? columns - dots : have, skip = keep_end ? have - keep : 0;
+	size_t at = 0, to = 0, used, column;
+	char character[4];
+
+	if (dots && keep_end)
+		to = (size_t)snprintf(out, size, "...");
+	for (column = 0; at < length && column < skip + keep; column++) {
+		used = clean_character(character, from + at, length - at, &at);
+		if (column < skip || to + used + 4 > size)
+			continue;
+		memcpy(out + to, character, used);
+		to += used;
+	}
+	out[to] = '\0';
+	if (dots && !keep_end)
+		mt_copy_text(out + to, size - to, "...");
+	return out;
+}

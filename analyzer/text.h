@@ -1,0 +1,72 @@
+/*
+ * text.h - words for people: sizes, times, bars, colours, and strings of unknown origin made fit for a terminal.
+ */
+#ifndef MEMANA_TEXT_H
+#define MEMANA_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "memtrace/base.h"
+
+#define TEXT_COLUMNS 80
+#define TEXT_SIZE_MAX 32 /* bytes that any of the small formats needs, with NUL */
+
+/* X(NAME, SGR codes) - what parts of a report mean; how that looks is decided here. */
+#define TEXT_STYLE_LIST(X)  \
+	X(PLAIN, "0")       \
+	X(BOLD, "1")        \
+	X(DIM, "2")         \
+	X(HEAD, "1;36")     \
+	X(GOOD, "32")       \
+	X(WARN, "33")       \
+	X(BAD, "1;31")      \
+	X(BAR, "34")
+
+enum text_style {
+#define TEXT_STYLE_ENUM(name, codes) TEXT_##name,
+	TEXT_STYLE_LIST(TEXT_STYLE_ENUM)
+#undef TEXT_STYLE_ENUM
+};
+
+/* Where text goes and what it may use. */
+struct text {
+	FILE *file;
+	int colour; /* a terminal, and NO_COLOR is not set */
+	int blocks; /* a terminal that shows UTF-8 block characters */
+};
+
+void text_init(struct text *text, FILE *file);
+
+/* "61.3 GiB", "512 B"; "12.4 s", "3.2 ms"; "42%", "0.3%"; "1,234,567". Into `out`, which is returned. */
+const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes);
+const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns);
+const char *text_percent(char out[TEXT_SIZE_MAX], uint64_t part, uint64_t whole);
+const char *text_number(char out[TEXT_SIZE_MAX], uint64_t number);
+
+/* "1 event", "2 events", "2,000 events". */
+const char *text_count(char *out, size_t size, uint64_t count, const char *noun);
+
+/* Switches the style; nothing without colour. End with TEXT_PLAIN. */
+void text_style(const struct text *text, enum text_style style);
+
+/* Two blanks and `part` of `whole` as a bar of at most `width` columns; nothing where it would be empty. */
+void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
+
+/* printf */
+void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
+
+/* Prints `words` broken at blanks to lines of at most 80 columns, each after `indent` blanks; the first begins at
+ * `column`. */
+void text_wrap(const struct text *text, int indent, int column, const char *words);
+
+/* Length of the valid UTF-8 character at `at`, at most `size` bytes; 0: not valid. */
+size_t text_utf8(const char *at, size_t size);
+
+/*
+ * Copies `from` so that it takes at most `columns` columns: control characters and broken UTF-8 become '?', what is
+ * too long loses its beginning (`keep_end`, for paths) or its end, marked by "...". `out` has `size` bytes.
+ */
+const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end);
+
+#endif

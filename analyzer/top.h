@@ -1,0 +1,30 @@
+/* top.h - the report of `memana top`, as text and as JSON, from a database. */
+#ifndef MEMANA_TOP_H
+#define MEMANA_TOP_H
+
+#include <stdint.h>
+#include "db.h"
+#include "symbol.h"
+#include "text.h"
+
+enum top_by { TOP_BY_ALL = -1, TOP_BY_SITE = 100 }; /* else an enum query_by: only that table */
+
+struct top_options {
+	int by;		/* enum top_by or enum query_by */
+	int64_t device; /* number, -1: all */
+	int device_cpu; /* --device cpu */
+	int64_t limit;	/* sites, -1: all */
+	const char *name; /* what the user named, for the next command to try: "trace.zst" */
+	int is_database;  /* it is one */
+};
+
+/* 0 or -MT_E_x; -MT_E_ARGUMENT: the device asked for is not there. */
+int top_text(const struct text *text, struct db *db, struct symbols *symbols, const struct top_options *options);
+int top_json(FILE *file, struct db *db, struct symbols *symbols, const struct top_options *options);
+
+struct query_device;
+
+/* Whether the report is about this device. */
+int top_wants(const struct top_options *options, const struct query_device *device);
+
+#endif

@@ -1,0 +1,299 @@
+/* The report of `memana top` for programs. The fields are a contract: more may come, none goes. */
+#include <stdio.h>
+#include <string.h>
+#include "callstack.h"
+#include "json.h"
+#include "memtrace/error.h"
+#include "places.h"
+#include "query.h"
+#include "top.h"
+
+#define FORMAT_VERSION 1
+
+struct report {
+	struct doc *doc;
+	struct db *db;
+	struct symbols *symbols;
+	const struct top_options *options;
+	int64_t device; /* id of the one being written */
+	int devices;	/* written */
+	struct places places; /* of the device, or the one before */
+};
+
+static int json_trace(void *context, const struct query_process *row)
+{
+	struct doc *doc = ((struct report *)context)->doc;
+
+	doc_object(doc, NULL);
+	doc_string(doc, "file", row->file);
+	doc_int(doc, "pid", row->pid);
+	if (row->rank >= 0)
+		doc_int(doc, "rank", row->rank);
+	else
+		doc_null(doc, "rank");
+	doc_string(doc, "command", row->command);
+	doc_int(doc, "steps", (int64_t)row->steps);
+	doc_int(doc, "events", (int64_t)row->events);
+	doc_int(doc, "lost", (int64_t)row->lost);
+	doc_bool(doc, "complete", row->complete);
+	doc_string(doc, "ended", row->ended);
+	doc_string(doc, "damage", row->damage);
+	doc_end(doc);
+	return 0;
+}
+
+static int json_stack(struct report *report, int64_t node)
+{
+	struct doc *doc = report->doc;
+	const struct callstack_frame *frame;
+	struct callstack stack;
+	size_t i, user;
+	int error = callstack_load(&stack, report->db, node, report->symbols);
+
+	user = places_user_frame(&report->places, &stack);
+	doc_array(doc, "stack");
+	for (i = 0; i < stack.count; i++) {
+		frame = &stack.frame[i];
+		doc_object(doc, NULL);
+		doc_string(doc, "function", frame->elided ? "..." : frame->function);
+		doc_string(doc, "file", frame->file);
+		doc_int(doc, "line", frame->line);
+		doc_string(doc, "module", frame->module);
+		if (frame->native)
+			doc_int(doc, "offset", (int64_t)frame->offset);
+		if (i == user)
+			doc_bool(doc, "user", 1);
+		doc_end(doc);
+	}
+	doc_end(doc);
+	callstack_release(&stack);
+	return error;
+}
+
+/* What json_part needs to know beside the row. */
+struct part_context {
+	struct doc *doc;
+	enum query_by by;
+};
+
+static int json_part(void *context, const struct query_part *row)
+{
+	const struct part_context *part = context;
+
+	doc_object(part->doc, NULL);
+	if (part->by == QUERY_BY_PROCESS) {
+		doc_int(part->doc, "pid", row->pid);
+		if (row->rank >= 0)
+			doc_int(part->doc, "rank", row->rank);
+	} else {
+		doc_string(part->doc, query_by_words[part->by], row->word);
+	}
+	doc_int(part->doc, "bytes", (int64_t)row->bytes);
+	doc_int(part->doc, "count", (int64_t)row->count);
+	doc_end(part->doc);
+	return 0;
+}
+
+static int json_parts(struct report *report, enum query_by by)
+{
+	struct part_context part = { .doc = report->doc, .by = by };
+	char key[32];
+	int error;
+
+	snprintf(key, sizeof(key), "by_%s", query_by_words[by]);
+	doc_array(report->doc, key);
+	error = query_parts(report->db, report->device, by, json_part, &part);
+	doc_end(report->doc);
+	return error;
+}
+
+static int json_site(void *context, const struct query_site *row)
+{
+	struct report *report = context;
+	int error;
+
+	doc_object(report->doc, NULL);
+	doc_int(report->doc, "bytes", (int64_t)row->bytes);
+	doc_int(report->doc, "count", (int64_t)row->count);
+	doc_string(report->doc, "phase", row->phase);
+	doc_string(report->doc, "category", row->category);
+	doc_string(report->doc, "owner", row->owner);
+	doc_int(report->doc, "pid", row->pid);
+	error = json_stack(report, row->node);
+	doc_end(report->doc);
+	return error;
+}
+
+static int json_sites(struct report *report)
+{
+	int error;
+
+	doc_array(report->doc, "sites");
+	error = query_sites(report->db, report->device, report->options->limit, json_site, report);
+	doc_end(report->doc);
+	return error;
+}
+
+static int json_phase_peak(void *context, const struct query_phase_peak *row)
+{
+	struct doc *doc = ((struct report *)context)->doc;
+
+	doc_object(doc, NULL);
+	doc_string(doc, "phase", row->phase);
+	doc_int(doc, "bytes", (int64_t)row->bytes);
+	doc_int(doc, "time_ns", row->time);
+	doc_int(doc, "step", row->step);
+	doc_end(doc);
+	return 0;
+}
+
+static void json_peak(struct doc *doc, const struct query_device *row)
+{
+	doc_object(doc, "peak");
+	doc_int(doc, "bytes", (int64_t)row->peak.bytes);
+	doc_int(doc, "time_ns", row->peak.time);
+	doc_int(doc, "step", row->peak.step);
+	doc_string(doc, "phase", row->peak.phase);
+	doc_string(doc, "role", row->peak.role);
+	doc_int(doc, "pid", row->peak.pid);
+	doc_end(doc);
+}
+
+static int json_tables(struct report *report)
+{
+	int error = 0, by;
+
+	for (by = 0; by < QUERY_BY_COUNT && !error; by++)
+		error = json_parts(report, (enum query_by)by);
+	if (!error)
+		error = json_sites(report);
+	doc_array(report->doc, "phase_peaks");
+	if (!error)
+		error = query_phase_peaks(report->db, report->device, json_phase_peak, report);
+	doc_end(report->doc);
+	return error;
+}
+
+static int json_device(void *context, const struct query_device *row)
+{
+	struct report *report = context;
+	struct doc *doc = report->doc;
+	int error;
+
+	if (!top_wants(report->options, row))
+		return 0;
+	report->device = row->id;
+	report->devices++;
+	places_release(&report->places);
+	error = places_load(&report->places, report->db, row->id, report->symbols);
+	if (error)
+		return error;
+	doc_object(doc, NULL);
+	doc_int(doc, "id", row->number);
+	doc_string(doc, "kind", row->kind);
+	doc_string(doc, "name", row->name);
+	doc_string(doc, "uuid", row->uuid);
+	if (row->total)
+		doc_int(doc, "total_bytes", (int64_t)row->total);
+	else
+		doc_null(doc, "total_bytes");
+	json_peak(doc, row);
+	error = json_tables(report);
+	doc_int(doc, "slack_bytes", (int64_t)row->peak.slack);
+	/* What the device held beyond the peak: needs samples of the device's own count. */
+	doc_null(doc, "unexplained_bytes");
+	doc_end(doc);
+	return error;
+}
+
+static int json_oom(void *context, const struct query_oom *row)
+{
+	struct report *report = context;
+	struct doc *doc = report->doc;
+	int error;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "time_ns", row->time);
+	doc_int(doc, "device", row->device);
+	doc_int(doc, "requested_bytes", (int64_t)row->requested);
+	if (row->free >= 0)
+		doc_int(doc, "free_bytes", row->free);
+	else
+		doc_null(doc, "free_bytes");
+	doc_string(doc, "phase", row->phase);
+	doc_int(doc, "step", row->step);
+	doc_int(doc, "pid", row->pid);
+	doc_string(doc, "source", row->source);
+	error = json_stack(report, row->node);
+	doc_end(doc);
+	return error;
+}
+
+static int json_source(void *context, const struct query_source *row)
+{
+	struct doc *doc = ((struct report *)context)->doc;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "pid", row->pid);
+	doc_string(doc, "name", row->name);
+	doc_string(doc, "state", row->state);
+	doc_string(doc, "why", row->why);
+	doc_end(doc);
+	return 0;
+}
+
+static int json_loss(void *context, const struct query_loss *row)
+{
+	struct doc *doc = ((struct report *)context)->doc;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "pid", row->pid);
+	doc_string(doc, "reason", row->reason);
+	doc_int(doc, "events", (int64_t)row->events);
+	doc_end(doc);
+	return 0;
+}
+
+static int json_report(struct report *report)
+{
+	struct doc *doc = report->doc;
+	int error;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "version", FORMAT_VERSION);
+	doc_array(doc, "traces");
+	error = query_processes(report->db, json_trace, report);
+	doc_end(doc);
+	doc_array(doc, "devices");
+	if (!error)
+		error = query_devices(report->db, json_device, report);
+	doc_end(doc);
+	doc_array(doc, "oom");
+	if (!error)
+		error = query_ooms(report->db, json_oom, report);
+	doc_end(doc);
+	doc_array(doc, "sources");
+	if (!error)
+		error = query_sources(report->db, json_source, report);
+	doc_end(doc);
+	doc_array(doc, "losses");
+	if (!error)
+		error = query_losses(report->db, json_loss, report);
+	doc_end(doc);
+	doc_end(doc);
+	return error;
+}
+
+int top_json(FILE *file, struct db *db, struct symbols *symbols, const struct top_options *options)
+{
+	struct report report = { .doc = doc_new(), .db = db, .symbols = symbols, .options = options };
+	int error = report.doc ? json_report(&report) : -MT_E_MEMORY;
+
+	if (!error && !report.devices && (options->device >= 0 || options->device_cpu))
+		error = -MT_E_ARGUMENT;
+	if (!error)
+		error = doc_print(report.doc, file);
+	doc_free(report.doc);
+	places_release(&report.places);
+	return error;
+}

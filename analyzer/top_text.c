@@ -1,0 +1,552 @@
+/* The report of `memana top` for people: the verdict first, then what it rests on, then what to try next. */
+#include <stdarg.h>
+#include <string.h>
+#include "callstack.h"
+#include "memtrace/error.h"
+#include "places.h"
+#include "query.h"
+#include "top.h"
+
+#define WORD_COLUMNS 24
+#define BAR_COLUMNS 32
+#define SITE_INDENT 19
+#define CALLERS_MAX 3
+#define OOMS_MAX 5
+
+struct report {
+	const struct text *text;
+	struct db *db;
+	struct symbols *symbols;
+	const struct top_options *options;
+	uint64_t steps;		      /* of all processes */
+	uint64_t events, lost;
+	int processes;
+	const struct query_device *device; /* the one being written */
+	int devices;		      /* written */
+	struct places places;	      /* of the device, or the one before */
+	uint64_t ooms;
+};
+
+int top_wants(const struct top_options *options, const struct query_device *device)
+{
+	if (options->device_cpu)
+		return !strcmp(device->kind, "cpu");
+	return options->device < 0 || options->device == device->number;
+}
+
+/* ---- sentences ---- */
+
+/* A sentence or two, put together piece by piece. */
+struct sentence {
+	char text[2048];
+	size_t size;
+};
+
+static void say(struct sentence *sentence, const char *format, ...) MT_PRINTF(2, 3);
+
+static void say(struct sentence *sentence, const char *format, ...)
+{
+	size_t room = sizeof(sentence->text) - sentence->size;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(sentence->text + sentence->size, room, format, arguments);
+	va_end(arguments);
+	if (length > 0)
+		sentence->size += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void say_clean(struct sentence *sentence, const char *words)
+{
+	char clean[256];
+
+	say(sentence, "%s", text_fit(clean, sizeof(clean), words, 60, 0));
+}
+
+/* "in backward of step 2" */
+static void say_phase(struct sentence *sentence, const struct report *report, const char *phase, int64_t step)
+{
+	if (!strcmp(phase, "other"))
+		say(sentence, "outside any known phase");
+	else
+		say(sentence, "in %s", phase);
+	if (report->steps)
+		say(sentence, " of step %lld", (long long)step);
+}
+
+/* "alloc_activations (rl_step.c:211)" */
+static void say_frame(struct sentence *sentence, const struct callstack_frame *frame)
+{
+	char place[512];
+
+	callstack_place(place, sizeof(place), frame);
+	if (*frame->function) {
+		say_clean(sentence, frame->function);
+		say(sentence, " (");
+		say_clean(sentence, place);
+		say(sentence, ")");
+	} else {
+		say_clean(sentence, place);
+	}
+}
+
+static int say_stack(struct sentence *sentence, const struct report *report, int64_t node)
+{
+	struct callstack stack;
+	int error = callstack_load(&stack, report->db, node, report->symbols);
+	size_t user = places_user_frame(&report->places, &stack);
+
+	if (user != CALLSTACK_NO_FRAME) {
+		say(sentence, ", by ");
+		say_frame(sentence, &stack.frame[user]);
+	}
+	callstack_release(&stack);
+	return error;
+}
+
+/* ---- the verdict ---- */
+
+struct verdict {
+	const struct report *report;
+	struct sentence sentence;
+};
+
+/* ", most of it by ffn_forward (rl_step.c:95)" */
+static void say_largest_place(struct sentence *sentence, const struct report *report, const struct query_culprit *row)
+{
+	const struct place *place;
+	size_t i;
+
+	for (i = 0; i < report->places.count; i++) {
+		place = &report->places.place[i];
+		if (strcmp(place->phase, row->phase) || strcmp(place->category, row->category))
+			continue;
+		if (place->user == CALLSTACK_NO_FRAME)
+			return;
+		say(sentence, "%s", place->bytes == row->bytes ? ", by " :
+			    place->bytes > row->bytes / 2 ? ", most of it by " : ", the largest part by ");
+		say_frame(sentence, &place->stack->frame[place->user]);
+		return;
+	}
+}
+
+static int say_culprit(void *context, const struct query_culprit *row)
+{
+	struct verdict *verdict = context;
+	struct sentence *sentence = &verdict->sentence;
+	char share[TEXT_SIZE_MAX];
+	int is_slack = !strcmp(row->category, "allocator slack"),
+	    is_all = row->bytes == verdict->report->device->peak.bytes;
+
+	say(sentence, " %s of it is ",
+	    is_all ? "All" : text_percent(share, row->bytes, verdict->report->device->peak.bytes));
+	say(sentence, "%s", strcmp(row->category, "other") ? row->category : "memory of no known purpose");
+	say(sentence, strcmp(row->phase, "other") ? ", %s in %s" : ", %s outside any known phase",
+	    is_slack ? "taken from the driver" : "allocated", row->phase);
+	say_largest_place(sentence, verdict->report, row);
+	say(sentence, ".");
+	return 0;
+}
+
+static void say_slack(struct sentence *sentence, const struct query_device *device)
+{
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+
+	if (device->peak.slack < device->peak.bytes / 10 || !device->peak.slack)
+		return;
+	say(sentence, " %s (%s) is slack: the allocator holds it, no tensor uses it.",
+	    text_bytes(size, device->peak.slack), text_percent(share, device->peak.slack, device->peak.bytes));
+}
+
+static void print_device_name(const struct report *report)
+{
+	const struct query_device *device = report->device;
+	char name[128];
+
+	text_style(report->text, TEXT_HEAD);
+	text_fit(name, sizeof(name), device->name, 60, 0);
+	if (!strcmp(device->kind, "cpu"))
+		text_print(report->text, "CPU tensors\n");
+	else
+		text_print(report->text, "GPU %lld  %s\n", (long long)device->number, name);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+static int print_verdict(const struct report *report)
+{
+	const struct query_device *device = report->device;
+	struct verdict verdict = { .report = report };
+	struct sentence *sentence = &verdict.sentence;
+	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+	int error;
+
+	print_device_name(report);
+	say(sentence, "Peak %s", text_bytes(size, device->peak.bytes));
+	if (device->total)
+		say(sentence, " of %s (%s)", text_bytes(total, device->total),
+		    text_percent(share, device->peak.bytes, device->total));
+	say(sentence, " at %s, ", text_time(time, device->peak.time));
+	say_phase(sentence, report, device->peak.phase, device->peak.step);
+	if (report->processes > 1)
+		say(sentence, " (pid %lld)", (long long)device->peak.pid);
+	say(sentence, ".");
+	error = query_culprit(report->db, device->id, say_culprit, &verdict);
+	say_slack(sentence, device);
+	text_style(report->text, TEXT_BOLD);
+	text_wrap(report->text, 0, 0, sentence->text);
+	text_style(report->text, TEXT_PLAIN);
+	return error;
+}
+
+/* ---- tables ---- */
+
+static void print_title(const struct report *report, const char *title)
+{
+	text_print(report->text, "\n");
+	text_style(report->text, TEXT_HEAD);
+	text_print(report->text, "%s\n", title);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+/* "  forward                  25.7 GiB   42%  #############" */
+static void print_share(const struct report *report, const char *word, uint64_t bytes, uint64_t whole)
+{
+	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+
+	text_print(report->text, "  %-*s %10s  %5s", WORD_COLUMNS,
+		   text_fit(clean, sizeof(clean), word, WORD_COLUMNS, 0), text_bytes(size, bytes),
+		   text_percent(share, bytes, whole));
+	text_bar(report->text, bytes, whole, BAR_COLUMNS);
+	text_print(report->text, "\n");
+}
+
+static int print_part(void *context, const struct query_part *row)
+{
+	const struct report *report = context;
+
+	print_share(report, row->word, row->bytes, report->device->peak.bytes);
+	return 0;
+}
+
+static int print_parts(struct report *report, enum query_by by)
+{
+	static const char *const titles[QUERY_BY_COUNT] = {
+		[QUERY_BY_PHASE] = "At the peak, by the phase that allocated it",
+		[QUERY_BY_CATEGORY] = "By what it is",
+		[QUERY_BY_OWNER] = "By who asked for it",
+		[QUERY_BY_PROCESS] = "By process",
+	};
+
+	print_title(report, titles[by]);
+	return query_parts(report->db, report->device->id, by, print_part, report);
+}
+
+static int print_phase_peak(void *context, const struct query_phase_peak *row)
+{
+	struct report *report = context;
+	uint64_t whole = report->device->total ? report->device->total : report->device->peak.bytes;
+	char word[64], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], step[48] = "";
+
+	if (report->steps)
+		snprintf(step, sizeof(step), ", step %lld", (long long)row->step);
+	text_print(report->text, "  %-*s %10s  %5s  ", WORD_COLUMNS,
+		   text_fit(word, sizeof(word), row->phase, WORD_COLUMNS, 0), text_bytes(size, row->bytes),
+		   text_percent(share, row->bytes, whole));
+	text_style(report->text, TEXT_DIM);
+	text_print(report->text, "at %s%s\n", text_time(time, row->time), step);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+static int print_phase_peaks(struct report *report)
+{
+	print_title(report, "The most the device held while each phase ran");
+	return query_phase_peaks(report->db, report->device->id, print_phase_peak, report);
+}
+
+/* ---- sites ---- */
+
+/* The next frame outwards from `at` that belongs to the user, and is another place than the one before. */
+static size_t next_caller(const struct callstack *stack, size_t at)
+{
+	const struct callstack_frame *last = &stack->frame[at];
+
+	for (at++; at < stack->count; at++)
+		if (callstack_is_user(&stack->frame[at]) &&
+		    (strcmp(stack->frame[at].function, last->function) || stack->frame[at].line != last->line))
+			return at;
+	return CALLSTACK_NO_FRAME;
+}
+
+static void print_callers(const struct report *report, const struct callstack *stack, size_t at)
+{
+	struct sentence sentence = { 0 };
+	int i;
+
+	for (i = 0; i < CALLERS_MAX && (at = next_caller(stack, at)) != CALLSTACK_NO_FRAME; i++) {
+		say(&sentence, i ? ", " : "called from ");
+		say_frame(&sentence, &stack->frame[at]);
+	}
+	if (!i)
+		return;
+	text_style(report->text, TEXT_DIM);
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+static void print_place_line(const struct report *report, const struct callstack *stack, size_t user)
+{
+	char place[512], clean[256], function[256];
+	size_t room = TEXT_COLUMNS - SITE_INDENT;
+
+	if (user == CALLSTACK_NO_FRAME) {
+		text_print(report->text, "no stack was recorded\n");
+		return;
+	}
+	callstack_place(place, sizeof(place), &stack->frame[user]);
+	text_fit(clean, sizeof(clean), place, room / 2, 1);
+	text_fit(function, sizeof(function), stack->frame[user].function, room - room / 2 - 2, 0);
+	text_style(report->text, TEXT_BOLD);
+	text_print(report->text, "%s", clean);
+	text_style(report->text, TEXT_PLAIN);
+	text_print(report->text, "%s%s\n", *function ? "  " : "", function);
+}
+
+static void print_place(const struct report *report, const struct place *place)
+{
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64];
+	struct sentence sentence = { 0 };
+
+	text_print(report->text, "%10s  %5s  ", text_bytes(size, place->bytes),
+		   text_percent(share, place->bytes, report->device->peak.bytes));
+	print_place_line(report, place->stack, place->user);
+	say(&sentence, "%s, allocated in %s, %s", place->category, place->phase,
+	    text_count(count, sizeof(count), place->count, "allocation"));
+	if (report->processes > 1)
+		say(&sentence, ", pid %lld", (long long)place->pid);
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+	if (place->user != CALLSTACK_NO_FRAME)
+		print_callers(report, place->stack, place->user);
+}
+
+static void print_places(struct report *report)
+{
+	const struct places *places = &report->places;
+	size_t limit = report->options->limit < 0 ? places->count : (size_t)report->options->limit, i;
+	uint64_t rest = report->device->peak.bytes;
+	char size[TEXT_SIZE_MAX];
+
+	print_title(report, "Places that held most of it");
+	for (i = 0; i < places->count && i < limit; i++) {
+		print_place(report, &places->place[i]);
+		rest -= places->place[i].bytes;
+	}
+	if (rest)
+		text_print(report->text, "%10s  %5s  in smaller places\n", text_bytes(size, rest),
+			   text_percent((char[TEXT_SIZE_MAX]){ 0 }, rest, report->device->peak.bytes));
+}
+
+/* ---- one device ---- */
+
+static int print_all_tables(struct report *report)
+{
+	int error = print_parts(report, QUERY_BY_PHASE);
+
+	if (!error)
+		error = print_parts(report, QUERY_BY_CATEGORY);
+	if (!error)
+		error = print_parts(report, QUERY_BY_OWNER);
+	if (!error && report->processes > 1)
+		error = print_parts(report, QUERY_BY_PROCESS);
+	if (error)
+		return error;
+	print_places(report);
+	return print_phase_peaks(report);
+}
+
+static int print_device(void *context, const struct query_device *row)
+{
+	struct report *report = context;
+	int error;
+
+	if (!top_wants(report->options, row))
+		return 0;
+	if (report->devices++)
+		text_print(report->text, "\n");
+	report->device = row;
+	places_release(&report->places);
+	error = places_load(&report->places, report->db, row->id, report->symbols);
+	if (!error)
+		error = print_verdict(report);
+	if (error)
+		return error;
+	if (report->options->by == TOP_BY_ALL)
+		return print_all_tables(report);
+	if (report->options->by != TOP_BY_SITE)
+		return print_parts(report, (enum query_by)report->options->by);
+	print_places(report);
+	return 0;
+}
+
+/* ---- the run ---- */
+
+static int print_oom(void *context, const struct query_oom *row)
+{
+	struct report *report = context;
+	struct sentence sentence = { 0 };
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+	int error;
+
+	if (report->ooms++ == 0)
+		print_title(report, "Out of memory");
+	if (report->ooms > OOMS_MAX)
+		return 0;
+	say(&sentence, "At %s, ", text_time(time, row->time));
+	say_phase(&sentence, report, row->phase, row->step);
+	say(&sentence, ": %s asked for", text_bytes(size, row->requested));
+	if (row->free >= 0)
+		say(&sentence, ", at most %s free", text_bytes(size, (uint64_t)row->free));
+	error = say_stack(&sentence, report, row->node);
+	text_style(report->text, TEXT_BAD);
+	text_wrap(report->text, 2, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+	return error;
+}
+
+static int print_ooms(struct report *report)
+{
+	int error = query_ooms(report->db, print_oom, report);
+	char count[64];
+
+	if (report->ooms > OOMS_MAX)
+		text_print(report->text, "  %s more\n",
+			   text_count(count, sizeof(count), report->ooms - OOMS_MAX, "time"));
+	return error;
+}
+
+static int count_process(void *context, const struct query_process *row)
+{
+	struct report *report = context;
+
+	report->processes++;
+	report->steps += row->steps;
+	report->events += row->events;
+	report->lost += row->lost;
+	return 0;
+}
+
+static int print_source(void *context, const struct query_source *row)
+{
+	struct report *report = context;
+	struct sentence sentence = { 0 };
+
+	if (!strcmp(row->state, "on"))
+		return 0;
+	say(&sentence, "Not recorded: %s", row->name);
+	if (*row->why) {
+		say(&sentence, " (");
+		say_clean(&sentence, row->why);
+		say(&sentence, ")");
+	}
+	if (report->processes > 1)
+		say(&sentence, " in pid %lld", (long long)row->pid);
+	text_style(report->text, !strcmp(row->state, "failed") ? TEXT_WARN : TEXT_DIM);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+static int print_loss(void *context, const struct query_loss *row)
+{
+	struct report *report = context;
+	char count[64];
+
+	text_style(report->text, TEXT_BAD);
+	text_print(report->text, "Lost: %s of pid %lld: %s\n", text_count(count, sizeof(count), row->events, "event"),
+		   (long long)row->pid, row->reason);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+/* A trace that ends early is what a killed program leaves; everything that is in it is shown. */
+static int print_incomplete(void *context, const struct query_process *row)
+{
+	struct report *report = context;
+	struct sentence sentence = { 0 };
+	char time[TEXT_SIZE_MAX], file[128];
+
+	if (row->complete)
+		return 0;
+	text_fit(file, sizeof(file), row->file, 40, 1);
+	say(&sentence, "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
+	    text_time(time, row->last_time));
+	text_style(report->text, TEXT_WARN);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+static int print_recording(struct report *report)
+{
+	char events[64], steps[64], processes[64], lost[64];
+	struct sentence sentence = { 0 };
+	int error;
+
+	text_print(report->text, "\n");
+	say(&sentence, "Recorded: %s, ", text_count(events, sizeof(events), report->events, "event"));
+	if (report->processes > 1)
+		say(&sentence, "%s, ",
+		    text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
+	say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
+	    report->lost ? text_count(lost, sizeof(lost), report->lost, "lost event") : "nothing lost");
+	text_wrap(report->text, 0, 0, sentence.text);
+	error = query_losses(report->db, print_loss, report);
+	if (!error)
+		error = query_processes(report->db, print_incomplete, report);
+	if (!error)
+		error = query_sources(report->db, print_source, report);
+	return error;
+}
+
+static void print_next(const struct report *report)
+{
+	char name[64];
+
+	text_fit(name, sizeof(name), report->options->name, 36, 1);
+	if (report->options->by == TOP_BY_SITE && report->options->is_database)
+		text_print(report->text, "Next: memana sql %s \"SELECT * FROM phase_peak\"\n", name);
+	else if (report->options->by == TOP_BY_SITE)
+		text_print(report->text, "Next: memana load %s -o run.db\n", name);
+	else
+		text_print(report->text, "Next: memana top --by site %s\n", name);
+}
+
+static int print_report(struct report *report)
+{
+	int error = query_processes(report->db, count_process, report);
+
+	if (!error)
+		error = query_devices(report->db, print_device, report);
+	if (error)
+		return error;
+	if (!report->devices && (report->options->device >= 0 || report->options->device_cpu))
+		return -MT_E_ARGUMENT;
+	if (!report->devices)
+		text_print(report->text, "No memory of a device was recorded.\n");
+	error = print_ooms(report);
+	if (!error)
+		error = print_recording(report);
+	if (!error && report->devices)
+		print_next(report);
+	return error;
+}
+
+int top_text(const struct text *text, struct db *db, struct symbols *symbols, const struct top_options *options)
+{
+	struct report report = { .text = text, .db = db, .symbols = symbols, .options = options };
+	int error = print_report(&report);
+
+	places_release(&report.places);
+	return error;
+}

@@ -1,0 +1,57 @@
+# Traces that end early or are damaged: what is good is shown, and the exit code tells which it was.
+. "$SRC/tests/cli/lib.sh"
+"$BUILD/tests/unit/test_query" --write .
+
+# A killed program leaves no end: that is no error, but it is said. The last frame is the index.
+size=$(stat -c %s small.zst)
+cut=$(python3 - <<'PY'
+data = open("small.zst", "rb").read()
+print(data.rfind(b"\x5e\x2a\x4d\x18") if data.rfind(b"\x5e\x2a\x4d\x18") > 0 else max(data.rfind(bytes([0x50 + i, 0x2a, 0x4d, 0x18])) for i in range(16)))
+PY
+)
+head -c "$cut" small.zst >noindex.zst
+check "the index was found" test "$cut" -gt 0
+check "without index: top" status 0 "$memana" top noindex.zst
+check "without index: it is said" grep -q '^Incomplete: ' out
+check "without index: the same peak" grep -q '^Peak 100.0 MiB' out
+check "without index: verify" status 0 "$memana" verify noindex.zst
+check "without index: load" status 0 "$memana" load noindex.zst -o noindex.db
+
+head -c "$((cut - 20))" small.zst >torn.zst
+for command in top info verify; do
+	check "torn chunk: $command" status 0 "$memana" "$command" torn.zst
+done
+
+# A flipped byte: the good part, one line on stderr, exit 3.
+python3 - "$cut" <<'PY'
+import sys
+data = bytearray(open("small.zst", "rb").read())
+data[int(sys.argv[1]) - 30] ^= 0x55
+open("flipped.zst", "wb").write(data)
+PY
+damaged() { status 3 "$memana" "$@" && one_line err '^memana: flipped.zst: .* at byte [0-9]+ \(everything before'; }
+check "flipped byte: top" damaged top flipped.zst
+check "flipped byte: top --json still is a document" bash -c '"$0" top --json flipped.zst 2>/dev/null >f.json; python3 -c "import json; json.load(open(\"f.json\"))"' "$memana"
+check "flipped byte: info" damaged info flipped.zst
+check "flipped byte: verify" damaged verify flipped.zst
+check "flipped byte: load" damaged load flipped.zst -o flipped.db
+check "what was good is in the database" bash -c '"$0" sql flipped.db "SELECT count(*) FROM process" | grep -qx 1' "$memana"
+
+# Any prefix and any single flip: never a crash, never an endless loop.
+survives() {
+	python3 - "$memana" <<'PY'
+import random, subprocess, sys
+random.seed(1)
+data = open("small.zst", "rb").read()
+for i in range(60):
+    broken = bytearray(data[:random.randrange(len(data) + 1)] if i % 2 else data)
+    for _ in range(i % 3 if broken else 0):
+        broken[random.randrange(len(broken))] = random.randrange(256)
+    open("broken.zst", "wb").write(broken)
+    for command in (["top", "--json"], ["verify"]):
+        run = subprocess.run([sys.argv[1], *command, "broken.zst"], capture_output=True, timeout=20)
+        assert run.returncode in (0, 1, 3), (i, run.returncode, run.stderr)
+        assert run.returncode != 3 or len(run.stderr.splitlines()) == 1, (i, run.stderr)
+PY
+}
+check "random damage" survives

@@ -1,0 +1,45 @@
+# memana load and sql: the database holds what the trace said, and nobody can change it.
+. "$SRC/tests/cli/lib.sh"
+"$BUILD/tests/unit/test_query" --write .
+
+check "load" status 0 "$memana" load small.zst -o run.db
+check "load says what it did" one_line out '^run\.db: 24 events loaded'
+ask() { "$memana" sql run.db "$@"; }
+is() { local want=$1; shift; [ "$(ask "$@")" = "$want" ] || { ask "$@"; return 1; }; }
+check "one row per allocation" is 6 "SELECT count(*) FROM allocation"
+check "values are separated by tabs" is "$(printf 'init\t54525952\nforward\t50331648')" \
+	"SELECT phase, sum(bytes) FROM peak_part GROUP BY phase ORDER BY 2 DESC"
+check "--header" is "$(printf 'a\tb\n1\tx')" --header "SELECT 1 AS a, 'x' AS b"
+check "--json" bash -c '"$0" sql --json run.db "SELECT 1 AS a, NULL AS b" | python3 -c "import json, sys; assert json.load(sys.stdin) == [dict(a=1, b=None)]"' "$memana"
+check "the schema explains itself" bash -c '"$0" sql run.db "SELECT sql FROM sqlite_schema" | grep -q -- "-- null: never freed"' "$memana"
+check "foreign keys hold" is "" "SELECT * FROM pragma_foreign_key_check"
+check "top of the database says the same" bash -c 'diff <("$0" top run.db | grep -v ^Next) <("$0" top small.zst | grep -v ^Next)' "$memana"
+check "the same in JSON" bash -c 'cmp <("$0" top --json run.db) <("$0" top --json small.zst)' "$memana"
+check "a trace can be asked at once" bash -c '[ "$("$0" sql small.zst "SELECT count(*) FROM allocation")" = 6 ]' "$memana"
+check "two traces are one run" bash -c '[ "$("$0" sql rank0.zst rank1.zst "SELECT bytes >> 20 FROM peak")" = 60 ]' "$memana"
+
+"$memana" load small.zst -o again.db >/dev/null
+check "the same trace makes the same file" cmp run.db again.db
+
+sha256sum run.db >before
+refused() { status 2 "$memana" sql run.db "$1" && one_line err '^memana: sql: ' && [ ! -s out ]; }
+for statement in "INSERT INTO process SELECT * FROM process" "UPDATE peak SET bytes = 0" "DELETE FROM peak" "DROP TABLE peak" \
+	"CREATE TABLE t (x)" "ATTACH 'other.db' AS other" "VACUUM INTO 'copy.db'" "PRAGMA user_version = 7" "BEGIN" \
+	"SELECT 1; DELETE FROM peak" "SELEC" "SELECT * FROM nowhere" ""; do
+	check "refused: ${statement:-nothing}" refused "$statement"
+done
+check "nothing was changed" sha256sum --quiet -c before
+check "no other file was made" bash -c '[ ! -e other.db ] && [ ! -e copy.db ]'
+
+# A load that fails leaves the old database as it was, and nothing beside it.
+check "not a trace" status 3 "$memana" load before -o run.db
+check "the old database is still there" sha256sum --quiet -c before
+check "no folder" status 4 "$memana" load small.zst -o nowhere/run.db
+ls >left
+check "no left-overs" bash -c '! grep -q "\.new-" left'
+check "an older database is replaced" bash -c '"$0" load cpu.zst -o run.db >/dev/null && [ "$("$0" sql run.db "SELECT count(*) FROM allocation")" = 1 ]' "$memana"
+
+if command -v sqlite3 >/dev/null; then
+	sqlite3 foreign.db "CREATE TABLE t (x)"
+	check "somebody else's database" status 3 "$memana" sql foreign.db "SELECT 1"
+fi

@@ -1,0 +1,73 @@
+# memana top, info and verify on small traces: the documented fields, sums, tables and exit codes.
+. "$SRC/tests/cli/lib.sh"
+"$BUILD/tests/unit/test_query" --write .
+
+check "top" status 0 "$memana" top small.zst
+cp out top.txt
+check "memana TRACE is the same" bash -c '"$0" small.zst | cmp - top.txt' "$memana"
+check "the verdict" grep -q '^Peak 100.0 MiB of 1.0 GiB (9.8%) at 10.0 us, in forward of step 1. 46% of it is' top.txt
+check "the user's line" grep -q '46%  model.py:20  forward' top.txt
+check "what was not recorded" grep -q '^Not recorded: nvtx (no library)' top.txt
+check "what was lost" grep -q '^Lost: 3 events of pid 100: the ring was full' top.txt
+check "out of memory" grep -q '2.0 GiB asked for, at most 956.0 MiB free' top.txt
+check "the next command" grep -q '^Next: memana top --by site small.zst' top.txt
+check "no colour without a terminal" bash -c '! grep -q "$(printf "\033")" top.txt'
+check "80 columns" awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' top.txt
+
+"$memana" top --json small.zst >top.json
+check "JSON: as it was" diff "$SRC/tests/golden/top_small.json" top.json
+check "JSON: all fields of the contract" json top.json '(
+	set(d) >= {"version", "traces", "devices", "oom"}
+	and all(set(t) >= {"file", "pid", "rank", "steps", "events", "lost", "complete"} for t in d["traces"])
+	and all(set(v) >= {"id", "kind", "name", "total_bytes", "peak", "by_phase", "by_category", "by_owner", "sites",
+		"phase_peaks", "slack_bytes", "unexplained_bytes"} for v in d["devices"])
+	and all(set(v["peak"]) >= {"bytes", "time_ns", "step", "phase", "role", "pid"} for v in d["devices"])
+	and all(set(s) >= {"bytes", "count", "phase", "category", "stack"} for v in d["devices"] for s in v["sites"])
+	and all(set(f) >= {"function", "file", "line", "module"} for v in d["devices"] for s in v["sites"] for f in s["stack"])
+	and all(set(p) >= {"phase", "bytes", "time_ns", "step"} for v in d["devices"] for p in v["phase_peaks"])
+	and all(set(o) >= {"time_ns", "device", "requested_bytes", "free_bytes", "phase", "stack"} for o in d["oom"]))'
+"$memana" top --json rank0.zst rank1.zst >pair.json
+"$memana" top --json cpu.zst >cpu.json
+for file in top pair cpu; do
+	for by in phase category owner process; do
+		check "$file: by_$by adds up to the peak" json $file.json \
+			"all(sum(p['bytes'] for p in v['by_$by']) == v['peak']['bytes'] > 0 for v in d['devices'])"
+	done
+done
+check "processes on one GPU are added up at the same time" json pair.json \
+	'len(d["devices"]) == 1 and d["devices"][0]["peak"]["bytes"] == 60 << 20 and d["devices"][0]["peak"]["time_ns"] == 6000'
+check "the CPU is a device" json cpu.json '[v["kind"] for v in d["devices"]] == ["cpu"] and d["devices"][0]["total_bytes"] is None'
+
+only() { status 0 "$memana" top --by "$1" small.zst && grep -q "$2" out && [ "$(grep -c '^At the peak\|^By \|^Places' out)" = 1 ]; }
+check "--by phase" only phase '^  forward .*48.0 MiB'
+check "--by category" only category '^  nccl .*32.0 MiB'
+check "--by owner" only owner '^  libnccl .*32.0 MiB'
+check "--by process" only process '^  pid 100 .*100.0 MiB'
+check "--by site" only site 'train.py:30'
+check "-n 1: one site" bash -c '[ "$("$0" top -n 1 small.zst | grep -c ", allocated in .* allocation")" = 1 ]' "$memana"
+check "-n 1 --json: one site" bash -c '"$0" top -n 1 --json small.zst >one.json && python3 -c "import json; assert len(json.load(open(\"one.json\"))[\"devices\"][0][\"sites\"]) == 1"' "$memana"
+check "--device 0" status 0 "$memana" top --device 0 small.zst
+check "--device cpu" status 0 "$memana" top --device cpu cpu.zst
+
+# On a terminal: colour, unless NO_COLOR is set.
+if command -v script >/dev/null; then
+	on_terminal() { env "$@" TERM=xterm script -qec "$memana top small.zst" /dev/null </dev/null >terminal && grep -q Peak terminal; }
+	colourful() { on_terminal NO_COLOR= && grep -q "$(printf '\033\[')" terminal; }
+	plain() { on_terminal NO_COLOR=1 && ! grep -q "$(printf '\033\[')" terminal; }
+	check "colour on a terminal" colourful
+	check "NO_COLOR" plain
+fi
+
+check "info" status 0 "$memana" info small.zst
+check "info: events by kind" grep -qE '^ +driver-alloc +3$' out
+check "info: losses" grep -q '3 events: the ring was full' out
+check "info: sources" grep -qE 'nvtx +failed: no library' out
+"$memana" info --json small.zst >info.json
+check "info --json" json info.json \
+	'd["traces"][0]["events_by_kind"]["tensor-alloc"] == 3 and d["traces"][0]["complete"] and d["traces"][0]["bytes_per_event"] > 1'
+
+check "verify: fine" status 0 "$memana" verify small.zst cpu.zst
+check "verify: how much was compared" grep -q 'compared at 4 events, 0 differ' out
+check "verify: a wrong total is found" status 1 "$memana" verify wrong.zst
+check "verify: where" grep -q 'compared at 3 events, 1 differ, first at event 2' out
+check "verify --json" bash -c '"$0" verify --json wrong.zst >v.json; [ $? = 1 ] && grep -q "\"differing\": 1" v.json' "$memana"

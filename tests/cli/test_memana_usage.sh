@@ -1,0 +1,56 @@
+# What memana says when it is asked wrongly: exit codes, one line on stderr, nothing on stdout.
+. "$SRC/tests/cli/lib.sh"
+"$BUILD/tests/unit/test_query" --write .
+
+# refused STATUS PATTERN ARGUMENT...
+refused() {
+	local want=$1 pattern=$2
+	shift 2
+	status "$want" "$memana" "$@" && one_line err "^memana: .*$pattern" && [ ! -s out ]
+}
+
+check "unknown command" refused 2 'frobnicate: neither a command nor a file' frobnicate
+check "unknown option" refused 2 '--frobnicate: there is no such option' --frobnicate
+check "unknown option of a command" refused 2 '--frobnicate: there is no such option' top --frobnicate small.zst
+check "unknown short option" refused 2 '-z: there is no such option' top -z small.zst
+check "option without its value" refused 2 '-n: needs a value' top -n
+check "option with a bad number" refused 2 'not a number' top -n many small.zst
+check "a table that is not there" refused 2 'not one of phase' top --by colour small.zst
+check "a device that is not there" refused 2 'nothing was recorded on that device' top --device 9 small.zst
+check "no trace named" refused 2 'no trace named' top
+check "load without a database" refused 2 'no database named' load small.zst
+check "sql without a statement" refused 2 'statement' sql small.zst
+check "-- ends options" refused 4 '-x: No such file' top -- -x
+
+echo "this is no trace" >text
+: >empty
+mkdir folder
+mkfifo pipe
+for command in top info verify; do
+	check "$command: not a trace" refused 3 'text: not a memrec trace' "$command" text
+	check "$command: no such file" refused 4 'nowhere: No such file' "$command" nowhere
+done
+check "an empty file is no trace" refused 3 "empty: the data ends too early" top empty
+for file in folder pipe; do
+	check "$file is no trace" refused 3 "$file: not a memrec trace" top "$file"
+done
+check "control characters do not reach the terminal" \
+	bash -c '"$0" top "$(printf "a\033[31mb")" 2>&1 | grep -qF "a?[31mb"' "$memana"
+
+help() { status 0 "$memana" "$@" && grep -q '^Usage: memana' out && [ ! -s err ]; }
+check "-h" help -h
+check "--help" help --help
+check "--version" status 0 "$memana" --version
+nothing() { status 2 "$memana" && grep -q '^Usage: memana' err && [ ! -s out ]; }
+check "no arguments: help on stderr" nothing
+"$memana" --help | sed -n 's/^  \([a-z]*\)  *[A-Z].*/\1/p' >commands
+check "help fits into 80 columns" bash -c '! "$0" --help | grep -E ".{81}"' "$memana"
+check "five commands are listed" test "$(wc -l <commands)" = 5
+while read -r command; do
+	check "$command --help" help "$command" --help
+	check "$command is in the manual" grep -q "^\.BI \"$command " "$SRC/docs/man/memana.1"
+	for option in $("$memana" "$command" --help | sed -n 's/^ .*--\([a-z]*\).*/\1/p'); do
+		check "$command --$option is in the manual" grep -q -- "\\\\-\\\\-$option" "$SRC/docs/man/memana.1"
+	done
+done <commands
+check "output that cannot be written is an error" bash -c '"$0" top small.zst >/dev/full 2>err; [ $? = 4 ] && [ $(wc -l <err) = 1 ]' "$memana"

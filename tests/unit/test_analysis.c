@@ -1,0 +1,328 @@
+/*
+ * Random runs of two processes on one GPU, written as traces, against a model that keeps every byte in plain arrays and
+ * looks at all of them after every event. The peak, its instant and every part of it must be the same to the byte.
+ */
+#include "analysis.h"
+#include "query.h"
+#include "schema.h"
+#include "source.h"
+#include "store.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define RUNS 60
+#define EVENTS 400
+#define PROCESSES 2
+#define REGIONS 12
+#define CELLS 8 /* places for tensors in a region */
+#define CELL (4 * MIB)
+#define STACKS 4
+#define PHASES 5
+#define REGION_BYTES (CELLS * CELL)
+#define ADDRESS(region, cell) (0x100000000ull + (uint64_t)(region) * 2 * REGION_BYTES + (uint64_t)(cell) * CELL)
+
+static const char *const words[PHASES] = { "rollout", "forward", "backward", "optimizer", "weight-update" };
+
+struct thing {
+	uint64_t bytes; /* 0: not there */
+	uint32_t stack, phase;
+};
+
+/* A region with tensors in its cells; where the region was never taken from the driver, tensors are by themselves. */
+struct region {
+	struct thing self;
+	struct thing cell[CELLS];
+	int seen;
+};
+
+struct process {
+	struct maker maker;
+	struct region region[REGIONS];
+	uint32_t stack_ids[STACKS];
+	uint32_t phase;
+	int touched, filling;
+};
+
+/* Bytes per place: of tensors, and of regions beside their tensors. */
+struct parts {
+	uint64_t tensors[PROCESSES][STACKS][PHASES], residual[PROCESSES][STACKS][PHASES];
+};
+
+struct model {
+	struct process process[PROCESSES];
+	int seen[PROCESSES][STACKS][PHASES]; /* tensors were in driver memory of this place */
+	uint64_t now, held, peak, peak_seq, peak_time, phase_peak[PHASES];
+	uint32_t peak_process;
+	int phase_ran[PHASES];
+	struct parts at_peak;
+};
+
+static uint64_t inside(const struct region *region)
+{
+	uint64_t bytes = 0;
+	int i;
+
+	for (i = 0; i < CELLS; i++)
+		bytes += region->cell[i].bytes;
+	return bytes;
+}
+
+static uint64_t sum_held(const struct model *model)
+{
+	const struct region *region;
+	uint64_t held = 0;
+	int p, r;
+
+	for (p = 0; p < PROCESSES; p++) {
+		for (r = 0; r < REGIONS; r++) {
+			region = &model->process[p].region[r];
+			held += region->self.bytes ? region->self.bytes : inside(region);
+		}
+	}
+	return held;
+}
+
+static void take_peak(struct model *model, uint32_t p)
+{
+	const struct region *region;
+	const struct thing *thing;
+	int q, r, c;
+
+	model->peak = model->held;
+	model->peak_process = p;
+	model->peak_seq = model->process[p].maker.seq;
+	model->peak_time = model->now - MAKER_START;
+	memset(&model->at_peak, 0, sizeof(model->at_peak));
+	for (q = 0; q < PROCESSES; q++) {
+		for (r = 0; r < REGIONS; r++) {
+			region = &model->process[q].region[r];
+			thing = &region->self;
+			if (thing->bytes)
+				model->at_peak.residual[q][thing->stack][thing->phase] += thing->bytes - inside(region);
+			for (c = 0; c < CELLS; c++) {
+				thing = &region->cell[c];
+				model->at_peak.tensors[q][thing->stack][thing->phase] += thing->bytes;
+			}
+		}
+	}
+}
+
+static void note_phase(struct model *model, uint32_t phase)
+{
+	if (!model->phase_ran[phase] || model->held > model->phase_peak[phase])
+		model->phase_peak[phase] = model->held;
+	model->phase_ran[phase] = 1;
+}
+
+/* After every event of process `p`. */
+static void settle(struct model *model, uint32_t p, int is_alloc)
+{
+	struct process *process = &model->process[p];
+	int fills = process->filling && is_alloc, q;
+
+	model->held = sum_held(model);
+	process->filling = 0;
+	if (model->held > model->peak) {
+		take_peak(model, p);
+		process->filling = !is_alloc;
+	} else if (fills && model->held == model->peak) {
+		take_peak(model, p);
+	}
+	for (q = 0; q < PROCESSES; q++)
+		if (model->process[q].touched)
+			note_phase(model, model->process[q].phase);
+}
+
+static struct thing new_thing(struct process *process, uint64_t bytes)
+{
+	struct thing thing = { .bytes = bytes, .stack = (uint32_t)(random() % STACKS), .phase = process->phase };
+
+	process->maker.stack = process->stack_ids[thing.stack];
+	process->touched = 1;
+	return thing;
+}
+
+static void change_region(struct model *model, uint32_t p, uint32_t r)
+{
+	struct process *process = &model->process[p];
+	struct region *region = &process->region[r];
+
+	if (inside(region))
+		return;
+	if (region->self.bytes) {
+		maker_driver_free(&process->maker, ADDRESS(r, 0));
+		memset(region, 0, sizeof(*region));
+	} else {
+		region->self = new_thing(process, REGION_BYTES);
+		maker_driver_alloc(&process->maker, ADDRESS(r, 0), REGION_BYTES);
+	}
+	settle(model, p, 0);
+}
+
+static void change_tensor(struct model *model, uint32_t p, uint32_t r)
+{
+	struct process *process = &model->process[p];
+	struct region *region = &process->region[r];
+	uint32_t c = (uint32_t)(random() % CELLS);
+	struct thing *cell = &region->cell[c];
+	int is_alloc = !cell->bytes;
+
+	if (is_alloc) {
+		*cell = new_thing(process, (uint64_t)(1 + random() % 8) * CELL / 8);
+		if (region->self.bytes)
+			model->seen[p][region->self.stack][region->self.phase] = 1;
+		maker_tensor_alloc(&process->maker, ADDRESS(r, c), cell->bytes);
+	} else {
+		maker_tensor_free(&process->maker, ADDRESS(r, c), cell->bytes);
+		memset(cell, 0, sizeof(*cell));
+	}
+	settle(model, p, is_alloc);
+}
+
+static void change_phase(struct model *model, uint32_t p, int is_first)
+{
+	struct process *process = &model->process[p];
+
+	if (!is_first) {
+		maker_phase_end(&process->maker);
+		process->filling = 0;
+	}
+	process->phase = (uint32_t)(random() % PHASES);
+	maker_phase(&process->maker, words[process->phase]);
+	settle(model, p, 0);
+}
+
+static void one_event(struct model *model)
+{
+	uint32_t p = (uint32_t)(random() % PROCESSES), r = (uint32_t)(random() % REGIONS);
+	struct process *process = &model->process[p];
+	long what = random() % 20;
+
+	process->maker.time = model->now;
+	model->now += 5000;
+	if (what == 0) {
+		change_phase(model, p, 0);
+	} else {
+		process->maker.time = model->now - 1000;
+		(what < 7 ? change_region : change_tensor)(model, p, r);
+	}
+}
+
+static void write_run(struct model *model, char *const *paths)
+{
+	struct process *process;
+	uint32_t p, i;
+
+	memset(model, 0, sizeof(*model));
+	model->now = MAKER_START + 100000;
+	for (p = 0; p < PROCESSES; p++) {
+		process = &model->process[p];
+		maker_open(&process->maker, paths[p], 100 + p, (int)p);
+		for (i = 0; i < STACKS; i++)
+			process->stack_ids[i] = maker_python(&process->maker, 0, "f", "/home/me/x.py", i + 1);
+		change_phase(model, p, 1);
+	}
+	for (i = 0; i < EVENTS; i++)
+		one_event(model);
+	for (p = 0; p < PROCESSES; p++)
+		maker_close(&model->process[p].maker);
+}
+
+static int64_t ask(struct db *db, const char *sql, int64_t one, const char *two, int64_t three)
+{
+	struct db_stmt *stmt;
+	int64_t value;
+
+	CHECK_EQ(db_prepare(db, &stmt, sql), 0);
+	db_bind(stmt, 1, one);
+	db_bind_text(stmt, 2, two);
+	db_bind(stmt, 3, three);
+	CHECK_EQ(db_step(stmt), 1);
+	value = db_int(stmt, 0);
+	db_finish(stmt);
+	return value;
+}
+
+/* Every place of every process: its tensors, its slack, its other driver memory. */
+static void compare_parts(struct db *db, const struct model *model)
+{
+	static const char sql[] = "SELECT ifnull(sum(bytes), 0) FROM peak_part JOIN site ON site = site.id "
+				  "JOIN node ON node = node.id JOIN frame ON frame = frame.id "
+				  "WHERE site.process = ?1 AND site.phase = ?2 AND line = ?3";
+	char tensors[512], slack[512], driver[512];
+	uint64_t residual;
+	uint32_t p, s, f;
+	int seen;
+
+	snprintf(tensors, sizeof(tensors), "%s AND memory = 'tensor' AND peak_part.owner = 'pytorch'", sql);
+	snprintf(slack, sizeof(slack), "%s AND memory = 'driver' AND peak_part.category = 'allocator slack'", sql);
+	snprintf(driver, sizeof(driver), "%s AND memory = 'driver' AND peak_part.owner = 'unknown'", sql);
+	for (p = 0; p < PROCESSES; p++) {
+		for (s = 0; s < STACKS; s++) {
+			for (f = 0; f < PHASES; f++) {
+				residual = model->at_peak.residual[p][s][f];
+				seen = model->seen[p][s][f];
+				CHECK_EQ(ask(db, tensors, p + 1, words[f], s + 1), model->at_peak.tensors[p][s][f]);
+				CHECK_EQ(ask(db, slack, p + 1, words[f], s + 1), seen ? residual : 0);
+				CHECK_EQ(ask(db, driver, p + 1, words[f], s + 1), seen ? 0 : residual);
+			}
+		}
+	}
+}
+
+static int add_bytes(void *context, const struct query_part *row)
+{
+	*(uint64_t *)context += row->bytes;
+	return 0;
+}
+
+static void compare(struct db *db, const struct model *model)
+{
+	uint64_t sum;
+	uint32_t f;
+	int by;
+
+	CHECK_EQ(ask(db, "SELECT bytes FROM peak", 0, "", 0), model->peak);
+	CHECK_EQ(ask(db, "SELECT seq FROM peak", 0, "", 0), model->peak_seq);
+	CHECK_EQ(ask(db, "SELECT time FROM peak", 0, "", 0), model->peak_time);
+	CHECK_EQ(ask(db, "SELECT process FROM peak", 0, "", 0), model->peak_process + 1);
+	for (by = 0; by < QUERY_BY_COUNT; by++) {
+		sum = 0;
+		CHECK_EQ(query_parts(db, 1, (enum query_by)by, add_bytes, &sum), 0);
+		CHECK_EQ(sum, model->peak);
+	}
+	for (f = 0; f < PHASES; f++)
+		CHECK_EQ(ask(db, "SELECT ifnull(max(bytes), -1) FROM phase_peak WHERE phase = ?2", 0, words[f], 0),
+			 model->phase_ran[f] ? (int64_t)model->phase_peak[f] : -1);
+	compare_parts(db, model);
+}
+
+TEST(random_runs_agree_with_the_model)
+{
+	static struct model model;
+	const char *folder = test_dir();
+	char first[300], second[300];
+	char *paths[] = { first, second };
+	struct source source;
+	struct analysis analysis;
+	struct db *db;
+	int run;
+
+	snprintf(first, sizeof(first), "%s/a.zst", folder);
+	snprintf(second, sizeof(second), "%s/b.zst", folder);
+	for (run = 0; run < RUNS; run++) {
+		srandom((unsigned)run);
+		printf("# run %d\n", run);
+		write_run(&model, paths);
+		CHECK_EQ(source_open(&source, paths, 2), 0);
+		CHECK_EQ(analysis_run(&analysis, source.input, 2, source.rules, NULL), 0);
+		CHECK_EQ(db_create(&db, NULL, schema_sql), 0);
+		CHECK_EQ(store_summary(db, &analysis, 0), 0);
+		compare(db, &model);
+		db_close(db);
+		analysis_release(&analysis);
+		source_release(&source);
+	}
+}
+
+TEST_MAIN()

@@ -1,0 +1,622 @@
+/*
+ * The whole way from a trace to answers: analysis, tables, questions. With "--write DIR" it only writes the traces that
+ * tests/cli/test_memana_*.sh look at.
+ */
+#include "query.h"
+
+#include <stdarg.h>
+#include <sys/file.h>
+#include "load.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/fold.h"
+#include "places.h"
+#include "ring_maker.h"
+#include "schema.h"
+#include "source.h"
+#include "callstack.h"
+#include "store.h"
+#include "test.h"
+#include "trace_maker.h"
+
+/* ---- the traces ---- */
+
+#define SEGMENT 0x10000000ull
+#define SEGMENT_2 0x20000000ull
+#define SEGMENT_3 0x30000000ull
+#define NCCL_BUFFER 0x40000000ull
+
+/*
+ * One small training run. At the peak, 100 MiB:
+ *   weights 12 and slack 8 in a segment of init, activations 46 and slack 2 in one of forward, nccl 32
+ */
+static void write_small(const char *path)
+{
+	struct maker m;
+	uint32_t main_frame, step_frame, torch;
+
+	maker_open(&m, path, 100, -1);
+	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 50);
+	step_frame = maker_python(&m, main_frame, "train_step", "/home/me/train.py", 30);
+	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE, .flags = MT_SOURCE_CUPTI, .value = MT_SOURCE_ON });
+	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE, .flags = MT_SOURCE_NVTX, .value = MT_SOURCE_FAILED,
+					   .name = maker_string(&m, "no library") });
+
+	maker_phase(&m, "init");
+	m.stack = maker_native(&m, maker_native(&m, 0, "/x/libc10_cuda.so", 0x20), "/x/libcuda.so.1", 0x10);
+	maker_driver_alloc(&m, SEGMENT, 20 * MIB);
+	m.stack = maker_python(&m, main_frame, "Model.__init__", "/home/me/model.py", 7);
+	maker_tensor_alloc(&m, SEGMENT, 12 * MIB);
+	m.stack = maker_native(&m, maker_native(&m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
+	maker_driver_alloc(&m, NCCL_BUFFER, 32 * MIB);
+	maker_phase_end(&m);
+
+	maker_phase(&m, "forward");
+	m.stack = maker_native(&m, maker_native(&m, 0, "/x/libc10_cuda.so", 0x20), "/x/libcuda.so.1", 0x10);
+	maker_driver_alloc(&m, SEGMENT_2, 48 * MIB);
+	torch = maker_python(&m, maker_python(&m, step_frame, "forward", "/home/me/model.py", 20), "linear",
+			     "/usr/lib/python3/dist-packages/torch/nn/functional.py", 114);
+	m.stack = torch;
+	maker_tensor_alloc(&m, SEGMENT_2, 46 * MIB);
+	maker_phase_end(&m);
+
+	maker_phase(&m, "backward");
+	m.stack = step_frame;
+	maker_tensor_free(&m, SEGMENT_2, 46 * MIB);
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = NCCL_BUFFER });
+	maker_tensor_alloc(&m, SEGMENT_2 + MIB, 10 * MIB);
+	maker_phase_end(&m);
+	maker_step(&m, 1);
+
+	maker_phase(&m, "forward");
+	m.stack = torch;
+	maker_event(&m,
+		    (struct mt_event){
+			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = 2000 * MIB, .result = 2});
+	maker_event(&m, (struct mt_event){
+				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = MIB, .result = 1});
+	maker_event(&m, (struct mt_event){.kind = MT_TENSOR_OOM, .device = m.cuda, .stack = torch, .size = 1900 * MIB});
+	maker_event(&m, (struct mt_event){ .kind = MT_LOST, .value = 3, .flags = MT_LOSS_RING_FULL });
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+/* CPU tensors only. */
+static void write_cpu(const char *path, uint32_t pid, uint64_t bytes)
+{
+	struct maker m;
+
+	maker_open(&m, path, pid, -1);
+	m.device = m.cpu;
+	maker_phase(&m, "forward");
+	m.stack = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	maker_tensor_alloc(&m, 0x1000, bytes);
+	maker_tensor_free(&m, 0x1000, bytes);
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+/*
+ * Two processes on one GPU and the CPU of one machine. Times of their events interleave:
+ *   A  +30 at 1  -30 at 3  +20 at 5          the sum is largest at 6: 20 + 40
+ *   B  +10 at 2            +30 at 6
+ */
+static void write_pair(const char *first, const char *second)
+{
+	struct maker a, b;
+
+	maker_open(&a, first, 200, 0);
+	maker_open(&b, second, 300, 1);
+	a.time = MAKER_START;
+	maker_driver_alloc(&a, SEGMENT, 30 * MIB);
+	a.time = MAKER_START + 2000;
+	maker_driver_free(&a, SEGMENT);
+	a.time = MAKER_START + 4000;
+	maker_driver_alloc(&a, SEGMENT_2, 20 * MIB);
+	b.time = MAKER_START + 1000;
+	maker_driver_alloc(&b, SEGMENT, 10 * MIB);
+	b.time = MAKER_START + 5000;
+	maker_driver_alloc(&b, SEGMENT_2, 30 * MIB);
+	maker_close(&a);
+	maker_close(&b);
+}
+
+/* The allocator says something else than what happened, once. */
+static void write_wrong_total(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	maker_tensor_alloc(&m, SEGMENT, MIB);
+	m.total += 512;
+	maker_tensor_alloc(&m, SEGMENT_2, MIB);
+	m.total -= 512;
+	maker_tensor_alloc(&m, SEGMENT_3, MIB);
+	maker_close(&m);
+}
+
+static const char *path_in(const char *folder, const char *name)
+{
+	static char path[4][512];
+	static int next;
+
+	next = (next + 1) % 4;
+	snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
+	return path[next];
+}
+
+static void write_all(const char *folder)
+{
+	write_small(path_in(folder, "small.zst"));
+	write_cpu(path_in(folder, "cpu.zst"), 100, 5 * MIB);
+	write_pair(path_in(folder, "rank0.zst"), path_in(folder, "rank1.zst"));
+	write_wrong_total(path_in(folder, "wrong.zst"));
+}
+
+/* ---- from traces to a database ---- */
+
+struct run {
+	struct source source;
+	struct analysis analysis;
+	struct db *db;
+};
+
+static void run_open(struct run *run, char *const *paths, uint32_t count, int everything)
+{
+	memset(run, 0, sizeof(*run));
+	CHECK_EQ(source_open(&run->source, paths, count), 0);
+	CHECK_EQ(run->source.inputs, count);
+	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
+	if (everything) {
+		CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, count, run->source.rules), 0);
+		return;
+	}
+	CHECK_EQ(analysis_run(&run->analysis, run->source.input, count, run->source.rules, NULL), 0);
+	CHECK_EQ(store_summary(run->db, &run->analysis, 0), 0);
+}
+
+static void run_open_one(struct run *run, const char *path, int everything)
+{
+	char *paths[] = { (char *)path };
+
+	run_open(run, paths, 1, everything);
+}
+
+static void run_close(struct run *run)
+{
+	db_close(run->db);
+	analysis_release(&run->analysis);
+	source_release(&run->source);
+}
+
+/* The one number that `sql` asks for. */
+static int64_t ask(struct run *run, const char *sql)
+{
+	struct db_stmt *stmt;
+	int64_t value;
+
+	CHECK_EQ(db_prepare(run->db, &stmt, sql), 0);
+	CHECK_EQ(db_step(stmt), 1);
+	value = db_int(stmt, 0);
+	db_finish(stmt);
+	return value;
+}
+
+/* Rows of any question as one line of text. */
+struct lines {
+	char text[4096];
+	size_t size;
+};
+
+static void add_line(struct lines *lines, const char *format, ...) MT_PRINTF(2, 3);
+
+static void add_line(struct lines *lines, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	lines->size +=
+		(size_t)vsnprintf(lines->text + lines->size, sizeof(lines->text) - lines->size, format, arguments);
+	va_end(arguments);
+}
+
+static int add_part(void *context, const struct query_part *row)
+{
+	add_line(context, "%s %llu/%llu; ", row->word, (unsigned long long)(row->bytes / MIB),
+		 (unsigned long long)row->count);
+	return 0;
+}
+
+static const char *parts(struct run *run, int64_t device, enum query_by by)
+{
+	static struct lines lines;
+
+	lines.size = 0;
+	CHECK_EQ(query_parts(run->db, device, by, add_part, &lines), 0);
+	return lines.text;
+}
+
+static int add_device(void *context, const struct query_device *row)
+{
+	add_line(context, "%lld %s %s %llu: %llu at %lld in %s of %lld by %lld, slack %llu; ", (long long)row->number,
+		 row->kind, row->name, (unsigned long long)(row->total / MIB),
+		 (unsigned long long)(row->peak.bytes / MIB), (long long)row->peak.time / 1000, row->peak.phase,
+		 (long long)row->peak.step, (long long)row->peak.pid, (unsigned long long)(row->peak.slack / MIB));
+	return 0;
+}
+
+static const char *devices(struct run *run)
+{
+	static struct lines lines;
+
+	lines.size = 0;
+	CHECK_EQ(query_devices(run->db, add_device, &lines), 0);
+	return lines.text;
+}
+
+static int add_phase_peak(void *context, const struct query_phase_peak *row)
+{
+	add_line(context, "%s %llu; ", row->phase, (unsigned long long)(row->bytes / MIB));
+	return 0;
+}
+
+static int add_oom(void *context, const struct query_oom *row)
+{
+	add_line(context, "%s asked %llu, free %lld, in %s of %lld; ", row->source,
+		 (unsigned long long)(row->requested / MIB), (long long)(row->free / (int64_t)MIB), row->phase,
+		 (long long)row->step);
+	return 0;
+}
+
+static int add_culprit(void *context, const struct query_culprit *row)
+{
+	add_line(context, "%s %s %llu", row->category, row->phase, (unsigned long long)(row->bytes / MIB));
+	return 0;
+}
+
+/* ---- the tests ---- */
+
+static void check_small(struct run *run)
+{
+	struct lines lines = { 0 };
+
+	CHECK_STR(devices(run), "0 cuda Test GPU 1024: 100 at 10 in forward of 1 by 100, slack 10; ");
+	CHECK_STR(parts(run, 1, QUERY_BY_PHASE), "init 52/3; forward 48/2; ");
+	CHECK_STR(parts(run, 1, QUERY_BY_OWNER), "pytorch 68/4; libnccl 32/1; ");
+	CHECK_STR(parts(run, 1, QUERY_BY_PROCESS), "pid 100 100/5; ");
+	CHECK_EQ(query_phase_peaks(run->db, 1, add_phase_peak, &lines), 0);
+	CHECK_STR(lines.text, "init 52; forward 100; backward 100; ");
+	lines.size = 0;
+	CHECK_EQ(query_ooms(run->db, add_oom, &lines), 0);
+	CHECK_STR(lines.text,
+		  "driver asked 2000, free 956, in forward of 2; tensor asked 1900, free 956, in forward of 2; ");
+	CHECK_EQ(ask(run, "SELECT lost FROM process"), 3);
+	CHECK_EQ(ask(run, "SELECT steps FROM process"), 1);
+	CHECK_EQ(ask(run, "SELECT count(*) FROM source WHERE (name, state, why) IN (('cupti', 'on', ''), ('nvtx', "
+			  "'failed', 'no library'))"),
+		 2);
+}
+
+TEST(answers_of_a_small_run)
+{
+	const char *path = path_in(test_dir(), "small.zst");
+	struct run run;
+
+	write_small(path);
+	run_open_one(&run, path, 0);
+	check_small(&run);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM peak_part WHERE category = 'allocator slack'"), 10 * MIB);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM peak_part WHERE category = 'nccl'"), 32 * MIB);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM allocation"), 0);
+	run_close(&run);
+}
+
+TEST(a_loaded_database_gives_the_same_answers)
+{
+	const char *path = path_in(test_dir(), "small.zst");
+	struct run run;
+
+	write_small(path);
+	run_open_one(&run, path, 1);
+	check_small(&run);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM allocation"), 6);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM allocation WHERE free_seq IS NULL"), 4);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM segment"), 2);
+	CHECK_EQ(ask(&run, "SELECT step - free_step FROM allocation WHERE bytes = 46 << 20"), 0);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM step WHERE step = 1 AND closed_by = 'memrec_step'"), 1);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	/* What was alive at the peak, from the single allocations: driver memory is what is held. */
+	CHECK_EQ(ask(&run,
+		     "SELECT sum(allocation.bytes) FROM allocation, peak WHERE memory <> 'tensor' AND alloc_seq <= seq "
+		     "AND (free_seq IS NULL OR free_seq > seq)"),
+		 100 * MIB);
+	run_close(&run);
+}
+
+TEST(the_verdict_names_the_largest_part)
+{
+	const char *path = path_in(test_dir(), "small.zst");
+	struct lines lines = { 0 };
+	struct run run;
+
+	write_small(path);
+	run_open_one(&run, path, 0);
+	CHECK_EQ(query_culprit(run.db, 1, add_culprit, &lines), 0);
+	CHECK_STR(lines.text, "activations forward 46");
+	run_close(&run);
+}
+
+TEST(stacks_show_the_users_frame)
+{
+	const char *path = path_in(test_dir(), "small.zst");
+	struct symbols *symbols = symbols_new();
+	struct callstack stack;
+	char place[64];
+	struct run run;
+
+	write_small(path);
+	run_open_one(&run, path, 0);
+	CHECK_EQ(callstack_load(
+			 &stack, run.db,
+			 ask(&run, "SELECT node FROM site JOIN peak_part ON site = site.id WHERE bytes = 46 << 20"),
+			 symbols),
+		 0);
+	CHECK_EQ(stack.count, 4);
+	CHECK_STR(stack.frame[0].function, "linear");
+	CHECK_EQ(callstack_user_frame(&stack), 1);
+	CHECK_STR(callstack_place(place, sizeof(place), &stack.frame[1]), "model.py:20");
+	callstack_release(&stack);
+	/* Files that are not there have no names: module and offset instead. */
+	CHECK_EQ(callstack_load(&stack, run.db, ask(&run, "SELECT node FROM site WHERE owner = 'libnccl'"), symbols),
+		 0);
+	CHECK_EQ(stack.count, 2);
+	CHECK_STR(callstack_place(place, sizeof(place), &stack.frame[0]), "libnccl.so.2+0x40");
+	callstack_release(&stack);
+	symbols_free(symbols);
+	run_close(&run);
+}
+
+/* A helper that everybody allocates with is no place; lines of one place are added up. */
+static void write_helper(const char *path)
+{
+	static const char *const phases[] = { "init", "forward", "forward" };
+	struct maker m;
+	uint32_t caller, i;
+
+	maker_open(&m, path, 100, -1);
+	for (i = 0; i < 3; i++) {
+		caller = maker_python(&m, 0, phases[i], "/home/me/train.py", i ? 20 : 10);
+		m.stack = maker_python(&m, maker_python(&m, caller, "new", "/home/me/memory.py", 5), "empty",
+				       "/x/site-packages/lib.py", i);
+		maker_phase(&m, phases[i]);
+		maker_driver_alloc(&m, SEGMENT + i * 2 * MIB, MIB);
+		maker_phase_end(&m);
+	}
+	maker_close(&m);
+}
+
+TEST(a_place_is_the_line_that_tells_something)
+{
+	const char *path = path_in(test_dir(), "helper.zst");
+	struct symbols *symbols = symbols_new();
+	struct places places;
+	struct run run;
+	char words[64];
+
+	write_helper(path);
+	run_open_one(&run, path, 0);
+	CHECK_EQ(places_load(&places, run.db, 1, symbols), 0);
+	CHECK_EQ(places.count, 2);
+	CHECK_EQ(places.place[0].bytes, 2 * MIB);
+	CHECK_EQ(places.place[0].count, 2);
+	CHECK_STR(places.place[0].phase, "forward");
+	CHECK_STR(callstack_place(words, sizeof(words), &places.place[0].stack->frame[places.place[0].user]),
+		  "train.py:20");
+	CHECK_STR(callstack_place(words, sizeof(words), &places.place[1].stack->frame[places.place[1].user]),
+		  "train.py:10");
+	CHECK_EQ(places_user_frame(&places, places.place[1].stack), 2);
+	places_release(&places);
+	symbols_free(symbols);
+	run_close(&run);
+}
+
+TEST(processes_are_joined_per_device_and_by_time)
+{
+	const char *folder = test_dir();
+	char *paths[] = { (char *)path_in(folder, "a.zst"), (char *)path_in(folder, "b.zst") };
+	struct run run;
+
+	write_pair(paths[0], paths[1]);
+	run_open(&run, paths, 2, 1);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM peak"), 1);
+	CHECK_EQ(ask(&run, "SELECT bytes FROM peak"), 60 * MIB);
+	CHECK_EQ(ask(&run, "SELECT time FROM peak"), 6000);
+	CHECK_STR(parts(&run, 1, QUERY_BY_PROCESS), "rank 1, pid 300 40/2; rank 0, pid 200 20/1; ");
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	run_close(&run);
+}
+
+TEST(the_cpu_of_one_machine_is_one_device)
+{
+	const char *folder = test_dir();
+	char *paths[] = { (char *)path_in(folder, "a.zst"), (char *)path_in(folder, "b.zst") };
+	struct run run;
+
+	write_cpu(paths[0], 1, 5 * MIB);
+	write_cpu(paths[1], 2, 3 * MIB);
+	run_open(&run, paths, 2, 0);
+	CHECK_STR(devices(&run), "0 cpu CPU 0: 8 at 2 in forward of 1 by 2, slack 0; ");
+	run_close(&run);
+}
+
+TEST(totals_are_compared_at_every_event)
+{
+	const char *path = path_in(test_dir(), "wrong.zst");
+	struct run run;
+
+	write_wrong_total(path);
+	run_open_one(&run, path, 0);
+	CHECK_EQ(run.analysis.process[0].compared, 3);
+	CHECK_EQ(run.analysis.process[0].differing, 1);
+	CHECK_EQ(run.analysis.process[0].first_differing, 2);
+	CHECK(run.analysis.process[0].balanced);
+	run_close(&run);
+}
+
+/* What was alive when the recording began is in a checkpoint; the step that was skipped is none of this trace. */
+TEST(a_recording_that_skipped_a_step_knows_what_was_alive)
+{
+	const char *path = path_in(test_dir(), "skip.zst");
+	struct mt_event event = { .kind = MT_DRIVER_ALLOC, .seq = 1, .addr = SEGMENT, .size = 7 * MIB };
+	struct maker m;
+	struct run run;
+
+	maker_open(&m, path, 100, -1);
+	event.device = m.cuda;
+	event.time = MAKER_START;
+	CHECK_EQ(mt_writer_skip(m.writer, &event, MT_PHASE_OPTIMIZER, 1), 0);
+	m.seq = 1;
+	maker_step(&m, 1);
+	maker_phase(&m, "forward");
+	maker_driver_alloc(&m, SEGMENT_2, 3 * MIB);
+	maker_step(&m, 2);
+	maker_close(&m);
+	run_open_one(&run, path, 1);
+	CHECK_EQ(ask(&run, "SELECT steps FROM process"), 1);
+	CHECK_EQ(ask(&run, "SELECT step FROM peak"), 2);
+	CHECK_STR(parts(&run, 1, QUERY_BY_PHASE), "optimizer 7/1; forward 3/1; ");
+	CHECK_STR(parts(&run, 1, QUERY_BY_CATEGORY), "optimizer state 7/1; activations 3/1; ");
+	CHECK_EQ(ask(&run, "SELECT step FROM allocation WHERE bytes = 7 << 20"), 1);
+	run_close(&run);
+}
+
+TEST(sql_of_the_user_can_only_read)
+{
+	static const char *const bad[] = {
+		"INSERT INTO device VALUES (9, 9, '', '', '', 0)", "DELETE FROM process", "DROP TABLE process",
+		"ATTACH 'x.db' AS x", "PRAGMA writable_schema = 1", "CREATE TEMP TABLE t (x)", "VACUUM INTO 'x.db'",
+		"SELECT load_extension('x')", "BEGIN",
+	};
+	const char *path = path_in(test_dir(), "cpu.zst");
+	struct db_stmt *stmt;
+	struct run run;
+	size_t i;
+
+	write_cpu(path, 1, MIB);
+	run_open_one(&run, path, 0);
+	db_restrict(run.db);
+	for (i = 0; i < MT_ARRAY_SIZE(bad); i++)
+		CHECK(db_prepare(run.db, &stmt, bad[i]));
+	CHECK_EQ(db_prepare(run.db, &stmt, "SELECT 1; SELECT 2"), -MT_E_ARGUMENT);
+	CHECK_EQ(db_prepare(run.db, &stmt, ""), -MT_E_ARGUMENT);
+	CHECK_EQ(
+		ask(&run,
+		    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT max(i) FROM n"),
+		9);
+	run_close(&run);
+}
+
+static void put_driver_alloc(struct ring_maker *maker, uint32_t slot, uint64_t addr)
+{
+	struct ring_event event = {.kind = MT_DRIVER_ALLOC,
+				   .device_type = MT_DEVICE_CUDA,
+				   .device_index = 0,
+				   .thread = 1,
+				   .time = 2000 + addr,
+				   .addr = addr,
+				   .size = MIB};
+
+	ring_maker_event(maker, slot, event, NULL, NULL);
+}
+
+/* Records one allocation, leaves a second one in the ring and dies with target and collector. */
+static void leave_ring(const char *ring, const char *trace)
+{
+	struct ring_maker maker;
+	struct mt_rules *rules;
+	struct mt_fold *fold;
+	uint64_t folded;
+	uint32_t slot;
+
+	CHECK_EQ(ring_maker_open(&maker, ring, 2, 1 << 16, 1 << 16), 0);
+	slot = ring_maker_claim(&maker);
+	put_driver_alloc(&maker, slot, 0x1000000);
+	CHECK_EQ(mt_rules_new(&rules, NULL, 0), 0);
+	CHECK_EQ(mt_fold_open(&fold, ring, rules, NULL), 0);
+	CHECK_EQ(mt_fold_create(fold, trace), 0);
+	CHECK_EQ(mt_fold_run(fold, 0, &folded), 0);
+	CHECK_EQ(mt_fold_flush(fold), 0);
+	put_driver_alloc(&maker, slot, 0x2000000);
+	_exit(0);
+}
+
+static int64_t peak_of(const char *path)
+{
+	struct run run;
+	int64_t peak;
+
+	run_open_one(&run, path, 0);
+	peak = ask(&run, "SELECT bytes FROM peak");
+	run_close(&run);
+	return peak;
+}
+
+TEST(events_left_in_a_ring_are_there)
+{
+	const char *folder = test_dir(), *ring = path_in(folder, "ring"), *trace = path_in(folder, "left.zst");
+	uint32_t stranger = 1;
+	int status, fd;
+	pid_t pid = fork();
+
+	if (!pid)
+		leave_ring(ring, trace);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK_EQ(peak_of(trace), 2 * MIB);
+	/* A collector that is still at work is left alone. */
+	fd = open(ring, O_RDONLY);
+	CHECK(fd >= 0 && !flock(fd, LOCK_EX));
+	CHECK_EQ(peak_of(trace), MIB);
+	CHECK(!close(fd));
+	CHECK_EQ(peak_of(trace), 2 * MIB);
+	/* So is somebody else's ring that got the name. */
+	fd = open(ring, O_WRONLY);
+	CHECK_EQ(pwrite(fd, &stranger, sizeof(stranger), offsetof(struct ring_header, pid)), sizeof(stranger));
+	CHECK(!close(fd));
+	CHECK_EQ(peak_of(trace), MIB);
+	CHECK(!truncate(ring, 100));
+	CHECK_EQ(peak_of(trace), MIB);
+	CHECK(!unlink(ring));
+	CHECK_EQ(peak_of(trace), MIB);
+}
+
+TEST(what_is_no_trace_says_so)
+{
+	const char *path = path_in(test_dir(), "x");
+	char *paths[] = { (char *)path };
+	struct source source;
+	FILE *file = fopen(path, "w");
+
+	fputs("hello", file);
+	fclose(file);
+	CHECK_EQ(source_open(&source, paths, 1), -MT_E_MAGIC);
+	CHECK(strstr(source.message, path));
+	source_release(&source);
+	paths[0] = (char *)"/nonexistent";
+	CHECK_EQ(source_open(&source, paths, 1), -MT_E_SYSTEM);
+	source_release(&source);
+}
+
+int main(int argc, char **argv)
+{
+	const struct test_case *test;
+	int failed = 0;
+
+	if (argc == 3 && !strcmp(argv[1], "--write")) {
+		write_all(argv[2]);
+		return 0;
+	}
+	for (test = __start_test_cases; test < __stop_test_cases; test++)
+		if (argc < 2 || strstr(test->name, argv[1]))
+			failed += test_run_one(test);
+	return failed > 99 ? 99 : failed;
+}

@@ -1,0 +1,90 @@
+/* Words for people: sizes, times, shares, and strings that come from somebody else's program. */
+#include "../../analyzer/text.h"
+#include "test.h"
+
+static char out[TEXT_SIZE_MAX];
+
+TEST(sizes)
+{
+	CHECK_STR(text_bytes(out, 0), "0 B");
+	CHECK_STR(text_bytes(out, 1023), "1023 B");
+	CHECK_STR(text_bytes(out, 1024), "1.0 KiB");
+	CHECK_STR(text_bytes(out, 1048575), "1.0 MiB");
+	CHECK_STR(text_bytes(out, 80ull << 30), "80.0 GiB");
+	CHECK_STR(text_bytes(out, UINT64_MAX), "16.0 EiB");
+}
+
+TEST(times)
+{
+	CHECK_STR(text_time(out, 0), "0.0 us");
+	CHECK_STR(text_time(out, 999), "1.0 us");
+	CHECK_STR(text_time(out, 12400000000), "12.4 s");
+	CHECK_STR(text_time(out, -1500000), "-1.5 ms");
+	CHECK_STR(text_time(out, 3600000000000), "1.00 h");
+}
+
+TEST(shares_and_counts)
+{
+	char words[64];
+
+	CHECK_STR(text_percent(out, 0, 0), "0.0%");
+	CHECK_STR(text_percent(out, 1, 100000), "<0.1%");
+	CHECK_STR(text_percent(out, 42, 100), "42%");
+	CHECK_STR(text_percent(out, 1, 20), "5.0%");
+	CHECK_STR(text_number(out, 1234567), "1,234,567");
+	CHECK_STR(text_number(out, 123), "123");
+	CHECK_STR(text_count(words, sizeof(words), 1, "process"), "1 process");
+	CHECK_STR(text_count(words, sizeof(words), 2000, "process"), "2,000 processes");
+	CHECK_STR(text_count(words, sizeof(words), 2, "event"), "2 events");
+}
+
+TEST(strings_are_made_fit)
+{
+	char words[64];
+
+	CHECK_STR(text_fit(words, sizeof(words), "train.py", 10, 0), "train.py");
+	CHECK_STR(text_fit(words, sizeof(words), "a_very_long_name", 10, 0), "a_very_...");
+	CHECK_STR(text_fit(words, sizeof(words), "/a/very/long/train.py", 11, 1), "...train.py");
+	CHECK_STR(text_fit(words, sizeof(words), "red \033[31m\x7f\xc2\x9b", 40, 0), "red ?[31m??");
+	CHECK_STR(text_fit(words, sizeof(words), "\xff\xc0\x80 \xed\xa0\x80 ok", 40, 0), "??? ??? ok");
+	CHECK_STR(text_fit(words, sizeof(words), "größe", 5, 0), "größe");
+	CHECK_STR(text_fit(words, 16, "äääääääääääääääääääää", 60, 0), "ääääää");
+}
+
+TEST(utf8_is_checked)
+{
+	CHECK_EQ(text_utf8("a", 1), 1);
+	CHECK_EQ(text_utf8("\xc3\xa4", 2), 2);
+	CHECK_EQ(text_utf8("\xc3\xa4", 1), 0);
+	CHECK_EQ(text_utf8("\xe2\x96\x88", 3), 3);
+	CHECK_EQ(text_utf8("\xf0\x9f\x98\x80", 4), 4);
+	CHECK_EQ(text_utf8("\xe0\x80\x80", 3), 0);
+	CHECK_EQ(text_utf8("\xf4\x90\x80\x80", 4), 0);
+	CHECK_EQ(text_utf8("\x80", 1), 0);
+}
+
+/* Nothing wider than 80 columns, every word there once, each line indented. */
+TEST(words_are_wrapped)
+{
+	struct text text = { 0 };
+	char *written = NULL, *line;
+	size_t size, words = 0;
+	char long_text[2000] = "";
+	int i;
+
+	for (i = 0; i < 150; i++)
+		sprintf(long_text + strlen(long_text), "%sword%d", i ? " " : "", i);
+	text.file = open_memstream(&written, &size);
+	text_wrap(&text, 4, 0, long_text);
+	fclose(text.file);
+	for (line = strtok(written, "\n"); line; line = strtok(NULL, "\n")) {
+		CHECK(strlen(line) <= 80 && strlen(line) > 40);
+		CHECK(!strncmp(line, "    w", 5));
+		for (i = 0; line[i]; i++)
+			words += line[i] == 'w';
+	}
+	CHECK_EQ(words, 150);
+	free(written);
+}
+
+TEST_MAIN()
