@@ -67,17 +67,17 @@ TEST(utf8_is_checked)
 TEST(words_are_wrapped)
 {
 	struct text text = { 0 };
-	char *written = NULL, *line;
-	size_t size, words = 0;
+	char *written = NULL, *line, *rest = NULL;
+	size_t size, words = 0, used = 0;
 	char long_text[2000] = "";
 	int i;
 
 	for (i = 0; i < 150; i++)
-		sprintf(long_text + strlen(long_text), "%sword%d", i ? " " : "", i);
+		used += (size_t)snprintf(long_text + used, sizeof(long_text) - used, "%sword%d", i ? " " : "", i);
 	text.file = open_memstream(&written, &size);
 	text_wrap(&text, 4, 0, long_text);
 	fclose(text.file);
-	for (line = strtok(written, "\n"); line; line = strtok(NULL, "\n")) {
+	for (line = strtok_r(written, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		CHECK(strlen(line) <= 80 && strlen(line) > 40);
 		CHECK(!strncmp(line, "    w", 5));
 		for (i = 0; line[i]; i++)
