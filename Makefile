@@ -12,6 +12,10 @@ CC ?= cc
 PREFIX ?= /usr/local
 DESTDIR ?=
 
+# Quiet by default: make V=1 shows the commands.
+Q := $(if $(V),,@)
+SAY = $(if $(V),@:,@printf '  %-8s %s\n')
+
 # One folder per kind of build, so that they never mix.
 VARIANT := $(if $(SAN),-san)$(if $(DEBUG),-debug)
 B ?= build$(VARIANT)
@@ -61,36 +65,89 @@ unit: $(UNIT_BIN)
 
 $(LIB): $(FORMATS_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(SAY) AR $@
+	$(Q)$(AR) rcs $@ $^
 
 $(B)/memana: $(ANALYZER_OBJ) $(LIB)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(ANALYZER_OBJ) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(ANALYZER_OBJ) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
 
 $(B)/memrec: $(MEMREC_OBJ) $(LIB)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MEMREC_OBJ) $(LIB) $(FORMATS_LIBS) -ldl
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MEMREC_OBJ) $(LIB) $(FORMATS_LIBS) -ldl
 
 $(B)/libmemrec.so: $(AGENT_OBJ)
-	$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^ -ldl -lpthread
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^ -ldl -lpthread
 
 $(B)/libmemrec-nop.so: $(B)/agent/recorder/agent_nop.o
-	$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
+	$(SAY) CC $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
 
 $(B)/agent/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
+	$(SAY) CC $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
 
 # The rules are data; the program carries a copy (formats/rules_data.c).
 $(B)/obj/formats/rules_data.o: $(wildcard formats/rules/*.yaml)
+$(B)/obj/analyzer/schema_data.o: analyzer/schema.sql
 
 # A unit test sees the library and the analyzer without its main.
 $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) tests/unit/test.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
+
+# --- what people type ---------------------------------------------------------------------------------------------
+
+.PHONY: demo test lint install bench deps-build deps-test
+deps-build:
+	@tools/deps.sh build
+deps-test:
+	@tools/deps.sh build test
+
+# The packages first, then the same make again: what is missing now can be found then.
+demo: deps-build
+	@$(MAKE) --no-print-directory -j2 programs standin samples >$(B)-demo.log 2>&1 || { cat $(B)-demo.log; rm -f $(B)-demo.log; exit 1; }
+	@rm -f $(B)-demo.log
+	@samples/demo.sh $(B)
+
+test: deps-test
+	@$(MAKE) --no-print-directory -j2 all unit lint
+	@tests/run.sh $(B)
+
+lint:
+	@tools/lint.sh
+
+BENCH_SRC := $(wildcard tests/bench/bench_*.c)
+BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(B)/tests/bench/%)
+
+$(B)/tests/bench/%: tests/bench/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
+
+bench: programs standin samples $(BENCH_BIN)
+	@tests/bench/run.sh $(B)
+
+# Needs a real GPU: see tests/gpu/README.md.
+.PHONY: test-gpu
+test-gpu:
+	@tests/gpu/run.sh $(B)
+
+install: programs
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(B)/memrec $(B)/memana $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/libmemrec.so $(B)/libmemrec-nop.so $(DESTDIR)$(PREFIX)/lib/memrec
+	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 include tests/standin/standin.mk samples/samples.mk
 

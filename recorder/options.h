@@ -3,7 +3,8 @@
  * into it and puts the text into the environment (MEMREC_OPTIONS), the agent and the collector read it from there.
  * No allocation, no locale, no stdio: the agent uses the same code inside the target.
  *
- * Text form: "key=value key=value ..."; bytes that are not printable ASCII, blanks, '%' and '=' in values as %XX.
+ * Text form: "key=value key=value ..."; bytes of values that are not letters, digits or _ . / - as %XX. A reader also
+ * takes "key:value+key:value": some launchers split their variables at '=', ',' and blanks.
  */
 #ifndef MEMREC_OPTIONS_H
 #define MEMREC_OPTIONS_H

@@ -1,0 +1,281 @@
+/* arguments.c - the command line. */
+#include "arguments.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "output.h"
+
+/* What an option does with its value. */
+enum action { SET_OUTPUT, SET_NUMBER, SET_STEP_MARK, SET_STACKS, SET_FLAG, SET_RING_DIR, SET_HELP, SET_VERSION };
+
+/*
+ * Every option, in the order of the help: X(letter or 0, word, value's name or NULL, action, member or 0, help).
+ * Numbers and flags are members of struct memrec_options.
+ */
+#define MEMBER(name) offsetof(struct memrec_options, name)
+#define OPTION_LIST(X)                                                                                             \
+	X('o', "output", "FILE", SET_OUTPUT, 0, "the trace (default trace.zst); %p pid, %r rank, %h host, %% a %.\n" \
+	  "An older file is kept as FILE.old")                                                                    \
+	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)") \
+	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                     \
+	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0, "what one step is: an NVTX range or a Python function\n"   \
+	  "(default auto)")                                                                                       \
+	X(0, "depth", "N", SET_NUMBER, MEMBER(depth), "frames kept per stack (default 32; 0: none)")              \
+	X(0, "stacks", "LIST", SET_STACKS, 0, "python,native | python | native | none (default: Python, and native\n" \
+	  "frames where they are cheap or the only ones)")                                                        \
+	X(0, "cpu", NULL, SET_FLAG, MEMBER(cpu), "record CPU tensors too (by itself where there is no GPU)")      \
+	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti), "leave CUPTI to another tool: no driver calls in the trace") \
+	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                    \
+	X('h', "help", NULL, SET_HELP, 0, "this text")                                                            \
+	X(0, "version", NULL, SET_VERSION, 0, "the version")
+
+struct option_row {
+	char letter;
+	const char *word, *value;
+	enum action action;
+	size_t member;
+	const char *help;
+};
+
+static const struct option_row rows[] = {
+#define OPTION_ROW(letter, word, value, action, member, help) { letter, word, value, action, member, help },
+	OPTION_LIST(OPTION_ROW)
+#undef OPTION_ROW
+};
+
+/* --stacks. X(word, bits) */
+#define STACKS_LIST(X)                                                                               \
+	X("python,native", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS) \
+	X("native,python", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS) \
+	X("python", MEMREC_STACKS_PYTHON)                                                            \
+	X("native", MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)                              \
+	X("none", 0)
+
+/* getopt's refusal; a letter among others in one word is named by itself. */
+static int refuse(struct arguments_error *error, char **argv, const char *why)
+{
+	if (optopt > 0 && optopt < 256)
+		snprintf(error->what, sizeof(error->what), "-%c", optopt);
+	else
+		snprintf(error->what, sizeof(error->what), "%s", argv[optind - 1]);
+	snprintf(error->why, sizeof(error->why), "%s", why);
+	return -MT_E_ARGUMENT;
+}
+
+static int set_stacks(struct memrec_options *options, const char *list)
+{
+#define STACKS_WORD(word, bits)                \
+	if (!strcmp(list, word)) {             \
+		options->stacks = (bits);      \
+		return 0;                      \
+	}
+	STACKS_LIST(STACKS_WORD)
+#undef STACKS_WORD
+	return -MT_E_ARGUMENT;
+}
+
+/* The range comes from the one list of numbers. */
+static void find_range(size_t member, uint64_t *min, uint64_t *max)
+{
+#define FIND_RANGE(name, key, def, smallest, largest) \
+	if (member == MEMBER(name)) {                 \
+		*min = (smallest);                    \
+		*max = (largest);                     \
+	}
+	MEMREC_NUMBER_LIST(FIND_RANGE)
+#undef FIND_RANGE
+}
+
+static int set_number(struct memrec_options *options, size_t member, const char *text, struct arguments_error *error)
+{
+	uint64_t min = 0, max = 0, value;
+	char *end;
+
+	find_range(member, &min, &max);
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < min || value > max) {
+		snprintf(error->why, sizeof(error->why), "must be a number from %" PRIu64 " to %" PRIu64 ", not \"%.100s\"",
+			 min, max, text);
+		return -MT_E_ARGUMENT;
+	}
+	*(uint64_t *)((char *)options + member) = value;
+	return 0;
+}
+
+static int set_text(char *member, const char *text, struct arguments_error *error)
+{
+	if (!*text || strlen(text) >= MEMREC_PATH_MAX) {
+		snprintf(error->why, sizeof(error->why), *text ? "is too long" : "must not be empty");
+		return -MT_E_ARGUMENT;
+	}
+	snprintf(member, MEMREC_PATH_MAX, "%s", text);
+	return 0;
+}
+
+static int set_output(struct memrec_options *options, const char *text, struct arguments_error *error)
+{
+	if (output_check(text)) {
+		snprintf(error->why, sizeof(error->why), "%%p, %%r, %%h and %%%% mean something, nothing else after a %%");
+		return -MT_E_ARGUMENT;
+	}
+	return set_text(options->output, text, error);
+}
+
+static int apply(struct arguments *arguments, const struct option_row *row, const char *value,
+		 struct arguments_error *error)
+{
+	switch (row->action) {
+	case SET_OUTPUT:
+		return set_output(&arguments->options, value, error);
+	case SET_NUMBER:
+		return set_number(&arguments->options, row->member, value, error);
+	case SET_STEP_MARK:
+		return set_text(arguments->options.step_mark, value, error);
+	case SET_STACKS:
+		snprintf(error->why, sizeof(error->why), "must be python,native, python, native or none");
+		return set_stacks(&arguments->options, value);
+	case SET_FLAG:
+		*(uint64_t *)((char *)&arguments->options + row->member) = 1;
+		return 0;
+	case SET_RING_DIR:
+		arguments->ring_dir = value;
+		return 0;
+	case SET_HELP:
+		arguments->help = 1;
+		return 0;
+	case SET_VERSION:
+		arguments->version = 1;
+		return 0;
+	}
+	return 0;
+}
+
+/* Fills the tables that getopt wants: "+:" stops at the first operand and tells a missing value from a bad option. */
+static void make_getopt(struct option *words, char *letters)
+{
+	size_t i;
+
+	*letters++ = '+';
+	*letters++ = ':';
+	for (i = 0; i < MT_ARRAY_SIZE(rows); i++) {
+		words[i] = (struct option){ rows[i].word, rows[i].value ? required_argument : no_argument, NULL, (int)(256 + i) };
+		if (!rows[i].letter)
+			continue;
+		*letters++ = rows[i].letter;
+		if (rows[i].value)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	words[i] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static const struct option_row *find_row(int got)
+{
+	size_t i;
+
+	if (got >= 256)
+		return &rows[got - 256];
+	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
+		if (rows[i].letter == got)
+			return &rows[i];
+	return NULL;
+}
+
+/* The values of MEMREC_OPTIONS that make sense for a new run; a text that makes no sense is ignored. */
+static void take_environment(struct memrec_options *options)
+{
+	const char *text = getenv(MEMREC_OPTIONS_VARIABLE);
+	struct memrec_options given;
+
+	if (!text || memrec_options_decode(&given, text))
+		return;
+	*options = given;
+	options->run_dir[0] = '\0';
+	options->collector[0] = '\0';
+}
+
+static int make_absolute(char *path)
+{
+	char here[PATH_MAX], relative[MEMREC_PATH_MAX];
+
+	if (path[0] == '/')
+		return 0;
+	snprintf(relative, sizeof(relative), "%s", path);
+	if (!getcwd(here, sizeof(here)))
+		return -MT_E_SYSTEM;
+	if (snprintf(path, MEMREC_PATH_MAX, "%s/%s", here, relative) < (int)MEMREC_PATH_MAX)
+		return 0;
+	errno = ENAMETOOLONG;
+	return -MT_E_SYSTEM;
+}
+
+int arguments_parse(struct arguments *arguments, int argc, char **argv, struct arguments_error *error)
+{
+	struct option words[MT_ARRAY_SIZE(rows) + 1];
+	char letters[2 + 2 * MT_ARRAY_SIZE(rows) + 1];
+	int got;
+
+	memset(arguments, 0, sizeof(*arguments));
+	memrec_options_init(&arguments->options);
+	take_environment(&arguments->options);
+	make_getopt(words, letters);
+	opterr = 0;
+	optind = 1;
+	while ((got = getopt_long(argc, argv, letters, words, NULL)) != -1) {
+		const struct option_row *row = find_row(got);
+
+		if (got == ':')
+			return refuse(error, argv, "needs a value");
+		if (!row)
+			return refuse(error, argv, "no such option (see memrec --help)");
+		snprintf(error->what, sizeof(error->what), "--%s", row->word);
+		if (apply(arguments, row, optarg, error))
+			return -MT_E_ARGUMENT;
+	}
+	arguments->operands = argv + optind;
+	if (!arguments->options.output[0])
+		snprintf(arguments->options.output, MEMREC_PATH_MAX, "trace.zst");
+	return make_absolute(arguments->options.output);
+}
+
+/* One option: its line, and further lines of help below the first. */
+static void print_option(FILE *file, const struct option_row *row)
+{
+	const char *help = row->help;
+	char head[40];
+
+	snprintf(head, sizeof(head), "%s%c%c --%s%s%s", row->letter ? "-" : " ", row->letter ? row->letter : ' ',
+		 row->letter ? ',' : ' ', row->word, row->value ? " " : "", row->value ? row->value : "");
+	fprintf(file, "  %-25s ", head);
+	for (; *help; help++) {
+		putc(*help, file);
+		if (*help == '\n')
+			fprintf(file, "%28s", "");
+	}
+	putc('\n', file);
+}
+
+void arguments_print_help(FILE *file)
+{
+	size_t i;
+
+	fprintf(file, "usage: memrec [options] -- COMMAND [ARG...]\n"
+		      "       memrec env [options] [FRAMEWORK]   what to set where a launcher starts the processes\n"
+		      "       memrec recover FILE                fold a left-over ring into a complete trace\n"
+		      "\n"
+		      "Records what fills GPU memory in COMMAND and its children, with stacks and phases.\n"
+		      "memana reads the trace: memana top trace.zst\n"
+		      "\n");
+	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
+		print_option(file, &rows[i]);
+	fprintf(file, "\nThe exit status is COMMAND's own, 128+N when signal N killed it; memrec's errors: 2 usage,\n"
+		      "4 system, 126 COMMAND cannot be executed, 127 COMMAND was not found.\n");
+}

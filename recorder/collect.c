@@ -1,0 +1,322 @@
+/* collect.c - the collector. It shares a machine with a training: it sleeps whenever there is nothing to do. */
+#include "collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "gpu_names.h"
+#include "memtrace/error.h"
+#include "memtrace/fold.h"
+#include "options.h"
+#include "output.h"
+#include "rundir.h"
+#include "say.h"
+#include "target.h"
+
+/* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
+enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
+
+struct collector {
+	const char *ring_path;
+	struct memrec_options options;
+	struct target target;
+	struct mt_rules *rules;
+	struct mt_fold *fold;
+	struct ring_header *header; /* of the fold */
+	struct run_result result;
+	int created;	  /* the trace is there */
+	enum mt_end why;  /* how it ended */
+};
+
+/* Set by SIGTERM, SIGINT and SIGHUP: drain and finish at once. */
+static volatile sig_atomic_t told_to_finish;
+
+static void on_signal(int number)
+{
+	(void)number;
+	told_to_finish = 1;
+}
+
+static void reset_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+	int number;
+
+	for (number = 1; number < NSIG; number++)
+		sigaction(number, &action, NULL);
+	action.sa_handler = on_signal;
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	action.sa_handler = SIG_IGN; /* a write that fails is an error value here */
+	sigaction(SIGXFSZ, &action, NULL);
+	sigaction(SIGPIPE, &action, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Closes `first` and all above: whoever reads a pipe of the target must see its end when the target ends. */
+static void close_from(int first)
+{
+	long fd, max;
+
+#ifdef SYS_close_range
+	if (!syscall(SYS_close_range, first, ~0u, 0))
+		return;
+#endif
+	max = sysconf(_SC_OPEN_MAX);
+	for (fd = first; fd < (max > 0 ? max : 65536); fd++)
+		close((int)fd);
+}
+
+/* Standard input, output and error on /dev/null, the lock on 3, nothing else. */
+static int keep_only(int lock)
+{
+	int null, fd, kept = fcntl(lock, F_DUPFD, 3);
+
+	if (kept < 0 || dup2(kept, 3) < 0)
+		return -MT_E_SYSTEM;
+	close_from(4);
+	null = open("/dev/null", O_RDWR);
+	for (fd = 0; fd < 3; fd++)
+		if (null < 0 || (null != fd && dup2(null, fd) < 0))
+			return -MT_E_SYSTEM;
+	if (null > 3)
+		close(null);
+	return 0;
+}
+
+/* 1 in the parent, 0 in the daemon, or an error. The lock goes along. */
+static int daemonise(int lock)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -MT_E_SYSTEM;
+	if (pid)
+		return 1;
+	setsid();
+	reset_signals();
+	if (keep_only(lock) || chdir("/"))
+		return -MT_E_SYSTEM;
+	return flock(3, LOCK_EX) ? -MT_E_SYSTEM : 0; /* ours already, but on NFS the fork lost it */
+}
+
+static void name_devices(struct collector *c)
+{
+	struct gpu_name *gpus = calloc(GPU_NAMES_MAX, sizeof(*gpus));
+	int i, count = gpus ? gpu_names_read(gpus, c->target.pid) : 0;
+
+	for (i = 0; i < count; i++)
+		if (gpus[i].name[0])
+			mt_fold_device(c->fold, (uint32_t)i, gpus[i].name, gpus[i].uuid, gpus[i].total);
+	free(gpus);
+}
+
+/* The name of the trace. A collector that died may have chosen it already. */
+static int choose_name(struct collector *c, char *path, int *plain)
+{
+	struct output_owner owner = { c->header->run_dir, c->ring_path, c->header->host, c->header->pid, c->header->rank };
+
+	*plain = 0;
+	if (rundir_get_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
+		return 0;
+	return output_claim(path, c->header->output, &owner, plain);
+}
+
+static int create_trace(struct collector *c)
+{
+	char path[MEMREC_PATH_MAX];
+	int plain, error = choose_name(c, path, &plain);
+
+	if (error)
+		return error;
+	error = rundir_set_trace(c->ring_path, path);
+	if (!error)
+		error = mt_fold_create(c->fold, path);
+	if (error) {
+		int saved = errno;
+
+		unlink(path);
+		rundir_set_trace(c->ring_path, NULL);
+		output_restore_old(path);
+		errno = saved;
+		return error;
+	}
+	c->created = 1;
+	c->result.plain = plain;
+	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
+	name_devices(c);
+	return 0;
+}
+
+static void note_error(struct collector *c, int error)
+{
+	c->result.error = -error;
+	c->result.system_error = error == -MT_E_SYSTEM ? errno : 0;
+}
+
+/* Is it over? Asked before a fold, so that the fold sees all that came before the end. */
+static int is_over(struct collector *c)
+{
+	uint32_t ended = atomic_load(&c->header->ended);
+
+	if (told_to_finish) {
+		atomic_store(&c->header->stop, 1);
+		c->why = MT_END_SIGNAL;
+		return 1;
+	}
+	if (ended) {
+		c->why = ended - 1 <= MT_END_RECOVERED ? (enum mt_end)(ended - 1) : MT_END_EXIT;
+		return 1;
+	}
+	c->why = MT_END_EXIT;
+	return !target_alive(&c->target);
+}
+
+/* The next sleep after one of `ms`. */
+static int rest(int ms, uint64_t folded, int error)
+{
+	if (error)
+		return SLEEP_IDLE; /* the disk is full: it will not change within a millisecond */
+	if (folded)
+		return SLEEP_BUSY;
+	return ms * 2 < SLEEP_IDLE ? ms * 2 : SLEEP_IDLE;
+}
+
+/*
+ * Folds until it is over. A process that never records anything gets no trace. An error of the writer is no reason to
+ * stop: events wait in the ring while it has room, and the disk may have some again later.
+ */
+static void follow(struct collector *c)
+{
+	int over, error, ms = SLEEP_BUSY;
+	uint64_t folded;
+
+	do {
+		over = is_over(c);
+		error = 0;
+		folded = 0;
+		if (!c->created && atomic_load(&c->header->next_seq) > 1) {
+			error = create_trace(c);
+			if (error)
+				break;
+		}
+		if (c->created)
+			error = mt_fold_run(c->fold, over, &folded);
+		if (error > 0) {
+			c->why = MT_END_STEPS;
+			return;
+		}
+		ms = rest(ms, folded, error);
+		if (!over)
+			target_wait(&c->target, ms);
+	} while (!over || (folded && !error));
+	if (error)
+		note_error(c, error);
+}
+
+static void note_sources(struct collector *c)
+{
+	size_t i;
+
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		if (atomic_load(&c->header->source_state[i]) == MT_SOURCE_FAILED + 1)
+			memcpy(c->result.why[i], c->header->source_why[i], sizeof(c->result.why[i]) - 1);
+}
+
+static void finish(struct collector *c)
+{
+	struct mt_fold_summary summary = { .events = 0 };
+	int error;
+
+	note_sources(c);
+	c->result.pid = c->header->pid;
+	c->result.rank = c->header->rank;
+	atomic_store(&c->header->stop, 1);
+	atomic_store(&c->header->collector_pid, ~0u);
+	error = mt_fold_close(c->fold, c->why, &summary);
+	if (error && c->created)
+		note_error(c, error);
+	run_result_summary(&c->result, &summary);
+}
+
+static int open_ring(struct collector *c)
+{
+	struct mt_fold_options fold_options = { .steps = 0 };
+	char message[256];
+	struct ring_header *header = malloc(sizeof(*header));
+	int error = header ? rundir_read_header(c->ring_path, header) : -MT_E_MEMORY;
+
+	if (!error && memrec_options_decode(&c->options, header->options))
+		memrec_options_init(&c->options);
+	if (!error)
+		error = mt_rules_new(&c->rules, message, sizeof(message));
+	fold_options.steps = (uint32_t)c->options.steps;
+	fold_options.skip = (uint32_t)c->options.skip;
+	fold_options.step_mark = *c->options.step_mark ? c->options.step_mark : NULL;
+	if (!error)
+		error = mt_fold_open(&c->fold, c->ring_path, c->rules, &fold_options);
+	if (!error) {
+		c->header = mt_fold_header(c->fold);
+		target_init(&c->target, (pid_t)header->pid, header->start_ticks);
+	}
+	free(header);
+	return error;
+}
+
+int collect_ring(const char *ring_path, struct run_result *result)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	int error;
+
+	if (!c)
+		return -MT_E_MEMORY;
+	c->ring_path = ring_path;
+	error = open_ring(c);
+	if (!error) {
+		atomic_store(&c->header->collector_pid, (uint32_t)getpid());
+		follow(c);
+		finish(c);
+		target_release(&c->target);
+	}
+	mt_rules_free(c->rules);
+	*result = c->result;
+	free(c);
+	return error;
+}
+
+static int collect_and_report(const char *ring_path)
+{
+	struct run_result result;
+	char dir[MEMREC_PATH_MAX];
+	int error = collect_ring(ring_path, &result);
+
+	if (error)
+		return error;
+	rundir_write_result(ring_path, &result); /* before the ring goes: the launcher waits for that */
+	if (rundir_is_spent(&result))
+		unlink(ring_path);
+	output_dir(dir, ring_path);
+	rundir_clean(dir);
+	return 0;
+}
+
+int collect_main(const char *ring_path)
+{
+	char *absolute = realpath(ring_path, NULL);
+	int lock = absolute ? rundir_lock_ring(absolute) : -MT_E_SYSTEM, error;
+
+	error = lock < 0 ? lock : daemonise(lock);
+	if (!error)
+		error = collect_and_report(absolute);
+	free(absolute);
+	return error > 0 ? MEMREC_EXIT_OK : mt_exit_code(error);
+}

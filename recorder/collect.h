@@ -1,0 +1,26 @@
+/*
+ * collect.h - the collector: `memrec --collect RING`, started by the agent, one for each recorded process.
+ *
+ *   agent ──fork, exec──> memrec --collect RING
+ *                           opens and locks the ring
+ *                           fork ─────────────────────> own session, no inherited descriptors, signals reset
+ *                           _exit(0)                    ring ──fold──> trace, until the target ends, or stops,
+ *   agent goes on  <──────────┘                         or the steps are recorded, or SIGTERM comes
+ *                                                       result written, ring removed
+ */
+#ifndef MEMREC_COLLECT_H
+#define MEMREC_COLLECT_H
+
+#include "rundir.h"
+
+/* The whole program: returns the exit status. In the parent 0 means that the ring is in good hands. Prints nothing. */
+int collect_main(const char *ring_path);
+
+/*
+ * What the collector does with a ring until its target has ended. The caller has locked the ring; `ring_path` is
+ * absolute and outlives the call. 0 and the result, which also tells of events that could not be written; or an error
+ * that kept it from starting: the ring cannot be read, no rules, no memory.
+ */
+int collect_ring(const char *ring_path, struct run_result *result);
+
+#endif

@@ -1,0 +1,106 @@
+/* doors.c - the environment of the command. */
+#include "doors.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define LIBRARY "libmemrec.so"
+
+int doors_find_program(char *path)
+{
+	ssize_t size = readlink("/proc/self/exe", path, MEMREC_PATH_MAX - 1);
+
+	if (size < 0)
+		return -MT_E_SYSTEM;
+	path[size] = '\0';
+	return 0;
+}
+
+int doors_find_library(char *path, const char *program)
+{
+	static const char *const places[] = { "/" LIBRARY, "/../lib/memrec/" LIBRARY };
+	const char *slash = strrchr(program, '/');
+	char real[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(places); i++) {
+		snprintf(path, MEMREC_PATH_MAX, "%.*s%s", slash ? (int)(slash - program) : 0, program, places[i]);
+		if (access(path, R_OK) || !realpath(path, real))
+			continue;
+		snprintf(path, MEMREC_PATH_MAX, "%s", real);
+		return 0;
+	}
+	return -MT_E_MISSING;
+}
+
+static int is_in_list(const char *list, const char *library)
+{
+	size_t size = strlen(library);
+
+	while (*list) {
+		size_t item = strcspn(list, ": ");
+
+		if (item == size && !memcmp(list, library, size))
+			return 1;
+		list += item;
+		list += strspn(list, ": ");
+	}
+	return 0;
+}
+
+static int prepend(const char *variable, const char *library)
+{
+	const char *old = getenv(variable);
+	char *value;
+	int error;
+
+	if (!old || !*old)
+		return setenv(variable, library, 1) ? -MT_E_MEMORY : 0;
+	if (is_in_list(old, library))
+		return 0;
+	if (asprintf(&value, "%s:%s", library, old) < 0)
+		return -MT_E_MEMORY;
+	error = setenv(variable, value, 1) ? -MT_E_MEMORY : 0;
+	free(value);
+	return error;
+}
+
+/* "none" is how the CUDA tools write "nothing". A list cannot name a path with a separator in it. */
+static int is_taken(const char *variable, const char *library, int shared)
+{
+	const char *old = getenv(variable);
+
+	if (shared)
+		return strpbrk(library, ": ") != NULL;
+
+	return old && *old && strcmp(old, "none") && strcmp(old, library);
+}
+
+int doors_open(const char *library, const struct memrec_options *options, unsigned *taken)
+{
+	char text[MEMREC_OPTIONS_MAX];
+	int error = memrec_options_encode(options, text, sizeof(text));
+
+	*taken = 0;
+	if (error)
+		return error;
+	if (setenv(MEMREC_OPTIONS_VARIABLE, text, 1))
+		return -MT_E_MEMORY;
+#define OPEN_DOOR(name, bit, variable, shared)                           \
+	if (is_taken(variable, library, shared))                         \
+		*taken |= (bit);                                         \
+	else if (shared)                                                 \
+		error = prepend(variable, library);                      \
+	else                                                             \
+		error = setenv(variable, library, 1) ? -MT_E_MEMORY : 0; \
+	if (error)                                                       \
+		return error;
+	DOOR_LIST(OPEN_DOOR)
+#undef OPEN_DOOR
+	return 0;
+}

@@ -1,0 +1,245 @@
+/* gather.c - wait for collectors and take their results. */
+#include "gather.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+#include "output.h"
+#include "recover.h"
+#include "say.h"
+#include "summary.h"
+#include "target.h"
+
+enum {
+	LOOK_MS = 5,		/* between two looks at the folder */
+	NO_PROGRESS_MS = 30000, /* a collector that has done nothing for so long is not waited for */
+	GRACE_MS = 1000,	/* for processes that outlive the command: most are about to end as well */
+};
+
+/* A ring as it stands. */
+enum ring_state {
+	RING_YOUNG,	/* its agent is still setting it up, or never got to */
+	RING_RECORDING, /* its process runs */
+	RING_CLOSING,	/* its process has ended, the collector is at work */
+	RING_LEFT,	/* its process has ended, and no collector has it */
+	RING_GONE,
+};
+
+struct look {
+	size_t young, recording, closing;
+	uint64_t progress;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* `header`: scratch; filled in except for YOUNG and GONE. *locked: a collector has it. */
+static enum ring_state look_at(const char *ring_path, struct ring_header *header, int *locked)
+{
+	int alive = 0, error, lock;
+
+	*locked = 0;
+	error = rundir_read_header(ring_path, header);
+	if (!error)
+		alive = target_runs((pid_t)header->pid, header->start_ticks); /* before the lock: between the two the collector may finish, not begin */
+	lock = rundir_lock_ring(ring_path);
+	if (lock >= 0)
+		close(lock);
+	else if (lock != -MT_E_BUSY)
+		return RING_GONE;
+	*locked = lock < 0;
+	if (error)
+		return RING_YOUNG;
+	return alive ? RING_RECORDING : *locked ? RING_CLOSING : RING_LEFT;
+}
+
+static int count_ring(void *context, const char *ring_path, int ring)
+{
+	struct ring_header *header;
+	struct look *look = context;
+	char trace[MEMREC_PATH_MAX];
+	enum ring_state state;
+	struct stat st;
+	int locked;
+
+	header = ring ? malloc(sizeof(*header)) : NULL;
+	if (!header)
+		return 0;
+	state = look_at(ring_path, header, &locked);
+	free(header);
+	look->young += state == RING_YOUNG;
+	look->recording += state == RING_RECORDING;
+	look->closing += state == RING_CLOSING;
+	look->progress += rundir_progress(ring_path);
+	if (rundir_get_trace(ring_path, trace, sizeof(trace)) && !stat(trace, &st))
+		look->progress += (uint64_t)st.st_size;
+	return 0;
+}
+
+static int told_to_stop(const sigset_t *signals)
+{
+	struct timespec pause = { 0, LOOK_MS * 1000000 };
+
+	return sigtimedwait(signals, NULL, &pause) > 0;
+}
+
+static void wait_for_collectors(const char *run_dir, const sigset_t *signals)
+{
+	uint64_t begin = now_ms(), last = begin, progress = 0, now;
+	struct look look;
+
+	do {
+		look = (struct look){ .young = 0 };
+		if (rundir_each(run_dir, count_ring, &look) < 0)
+			return;
+		now = now_ms();
+		if (look.progress != progress)
+			last = now;
+		progress = look.progress;
+		if (!look.closing && (!(look.recording + look.young) || now - begin > GRACE_MS))
+			return;
+	} while (now - last < NO_PROGRESS_MS && !told_to_stop(signals));
+}
+
+static void add_result(struct gathered *gathered, const struct run_result *result)
+{
+	struct run_result *more = realloc(gathered->results, (gathered->count + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	gathered->results = more;
+	more[gathered->count++] = *result;
+}
+
+/* A ring that nobody reads any more. */
+static void take_left(struct gathered *gathered, const char *ring_path, const struct ring_header *header)
+{
+	struct run_result *result = malloc(sizeof(*result));
+	int error = result ? recover_ring(ring_path, NULL, result) : -MT_E_MEMORY;
+
+	if (error)
+		say("%s: the collector of process %u died, and its ring cannot be folded in: %s", ring_path, header->pid,
+		    say_why(error, errno));
+	else if (result->trace[0])
+		say("the collector of process %u died; what it left is folded in", header->pid);
+	if (!error) {
+		add_result(gathered, result);
+		rundir_forget_ring(ring_path);
+	}
+	free(result);
+}
+
+static void say_running(const char *ring_path, const struct ring_header *header, int locked, struct gathered *gathered)
+{
+	char trace[MEMREC_PATH_MAX];
+
+	if (!locked) {
+		say("process %u is still running, but its collector died (when it has ended: memrec recover %s)", header->pid,
+		    ring_path);
+	} else if (rundir_get_trace(ring_path, trace, sizeof(trace))) {
+		say("process %u is still running and being recorded into %s", header->pid, summary_path(trace));
+		gathered->running++;
+	}
+}
+
+static void take_ring(struct gathered *gathered, const char *ring_path, struct ring_header *header,
+		      enum ring_state state, int locked)
+{
+	switch (state) {
+	case RING_YOUNG:
+		if (!locked)
+			unlink(ring_path);
+		break;
+	case RING_RECORDING:
+		say_running(ring_path, header, locked, gathered);
+		break;
+	case RING_CLOSING:
+		say("the trace of process %u is not closed yet: its collector goes on", header->pid);
+		gathered->running++;
+		break;
+	case RING_LEFT:
+		take_left(gathered, ring_path, header);
+		break;
+	case RING_GONE:
+		break;
+	}
+}
+
+/* First the ring, then the result: whoever removes the ring has written the result before. */
+static int take_entry(void *context, const char *ring_path, int ring)
+{
+	struct gathered *gathered = context;
+	struct ring_header *header = malloc(sizeof(*header));
+	struct run_result *result = malloc(sizeof(*result));
+	enum ring_state state = RING_GONE;
+	int locked = 0;
+
+	if (ring && header)
+		state = look_at(ring_path, header, &locked);
+	if (result && !rundir_read_result(ring_path, result)) {
+		add_result(gathered, result);
+		rundir_forget_ring(ring_path);
+	} else if (header) {
+		take_ring(gathered, ring_path, header, state, locked);
+	}
+	free(header);
+	free(result);
+	return 0;
+}
+
+static int by_rank_and_pid(const void *a, const void *b)
+{
+	const struct run_result *first = a, *second = b;
+
+	if (first->rank != second->rank)
+		return first->rank < second->rank ? -1 : 1;
+	return (first->pid > second->pid) - (first->pid < second->pid);
+}
+
+void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals)
+{
+	memset(gathered, 0, sizeof(*gathered));
+	wait_for_collectors(run_dir, signals);
+	rundir_each(run_dir, take_entry, gathered);
+	if (gathered->count)
+		qsort(gathered->results, gathered->count, sizeof(*gathered->results), by_rank_and_pid);
+}
+
+void gather_release(struct gathered *gathered)
+{
+	free(gathered->results);
+}
+
+/* As if another process asked for a name: the plain one is taken, by this very trace. */
+static void rename_one(struct run_result *result, const char *pattern, const char *run_dir)
+{
+	struct output_owner owner = { run_dir, "launcher", "", (uint32_t)result->pid, (int32_t)result->rank };
+	char path[MEMREC_PATH_MAX];
+	int plain;
+
+	if (output_claim(path, pattern, &owner, &plain) || rename(result->trace, path))
+		return;
+	snprintf(result->trace, sizeof(result->trace), "%s", path);
+	result->plain = 0;
+}
+
+void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir)
+{
+	size_t i, traces = gathered->running;
+
+	for (i = 0; i < gathered->count; i++)
+		traces += gathered->results[i].trace[0] != '\0';
+	for (i = 0; i < gathered->count && traces > 1; i++)
+		if (gathered->results[i].plain && gathered->results[i].trace[0] && !gathered->results[i].error)
+			rename_one(&gathered->results[i], pattern, run_dir);
+}

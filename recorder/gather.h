@@ -1,0 +1,27 @@
+/*
+ * gather.h - after the command: wait for the collectors of the run, take their results, look after what they left.
+ */
+#ifndef MEMREC_GATHER_H
+#define MEMREC_GATHER_H
+
+#include <signal.h>
+#include "rundir.h"
+
+struct gathered {
+	struct run_result *results; /* by rank, then pid */
+	size_t count;
+	size_t running; /* traces that are still being written */
+};
+
+/*
+ * Waits until the collectors whose process has ended have closed their traces: as long as they get on, and until one
+ * of `signals` (blocked by the caller) says to stop waiting. Then folds in what dead collectors left, and says a line
+ * for each ring that stays.
+ */
+void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals);
+void gather_release(struct gathered *gathered);
+
+/* Where several traces were written, the one with the plain name gets one of its own. `pattern`: of -o. */
+void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir);
+
+#endif

@@ -1,0 +1,191 @@
+/* gpu_names.c - GPUs by NVML. The few declarations of nvml.h that are needed stand here: the ABI is stable. */
+#include "gpu_names.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ENVIRON_MAX (256u << 10)
+
+typedef struct nvml_device *nvml_device; /* nvmlDevice_t */
+
+struct nvml_memory { /* nvmlMemory_t */
+	unsigned long long total, free, used;
+};
+
+struct nvml {
+	void *library;
+	int (*init)(void);
+	int (*shutdown)(void);
+	int (*count)(unsigned *count);
+	int (*by_index)(unsigned index, nvml_device *device);
+	int (*name)(nvml_device device, char *name, unsigned size);
+	int (*uuid)(nvml_device device, char *uuid, unsigned size);
+	int (*memory)(nvml_device device, struct nvml_memory *memory);
+};
+
+/* 0 when all of it is there and NVML runs. */
+static int nvml_open(struct nvml *nvml)
+{
+	nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!nvml->library)
+		return -1;
+#define FIND(member, symbol) (nvml->member = (__typeof__(nvml->member))dlsym(nvml->library, symbol))
+	if (FIND(init, "nvmlInit_v2") && FIND(shutdown, "nvmlShutdown") && FIND(count, "nvmlDeviceGetCount_v2") &&
+	    FIND(by_index, "nvmlDeviceGetHandleByIndex_v2") && FIND(name, "nvmlDeviceGetName") &&
+	    FIND(uuid, "nvmlDeviceGetUUID") && FIND(memory, "nvmlDeviceGetMemoryInfo") && !nvml->init())
+		return 0;
+#undef FIND
+	dlclose(nvml->library);
+	return -1;
+}
+
+static void nvml_close(struct nvml *nvml)
+{
+	nvml->shutdown();
+	dlclose(nvml->library);
+}
+
+static void read_one(const struct nvml *nvml, unsigned index, struct gpu_name *gpu)
+{
+	struct nvml_memory memory;
+	nvml_device device;
+
+	memset(gpu, 0, sizeof(*gpu));
+	if (nvml->by_index(index, &device))
+		return;
+	if (nvml->name(device, gpu->name, sizeof(gpu->name)))
+		gpu->name[0] = '\0';
+	if (nvml->uuid(device, gpu->uuid, sizeof(gpu->uuid)))
+		gpu->uuid[0] = '\0';
+	if (!nvml->memory(device, &memory))
+		gpu->total = memory.total;
+}
+
+/* Copies the value of `name` out of NAME=VALUE\0NAME=VALUE\0...; NULL when it is not set. */
+static const char *find_variable(const char *environ_text, size_t size, const char *name)
+{
+	size_t length = strlen(name), at = 0;
+
+	while (at < size) {
+		const char *entry = environ_text + at;
+
+		if (!strncmp(entry, name, length) && entry[length] == '=')
+			return entry + length + 1;
+		at += strlen(entry) + 1;
+	}
+	return NULL;
+}
+
+/* The environment a process was started with; NUL-terminated, *size without that NUL. Free it. */
+static char *read_environ(pid_t pid, size_t *size)
+{
+	char path[40], *text = malloc(ENVIRON_MAX + 1);
+	ssize_t n = 1;
+	int fd;
+
+	*size = 0;
+	if (!text)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0 && *size < ENVIRON_MAX) {
+		n = read(fd, text + *size, ENVIRON_MAX - *size);
+		*size += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[*size] = '\0';
+	return text;
+}
+
+static int all_alike(const struct gpu_name *physical, int count)
+{
+	int i;
+
+	for (i = 1; i < count; i++)
+		if (strcmp(physical[i].name, physical[0].name))
+			return 0;
+	return 1;
+}
+
+/* The one GPU whose UUID begins like this; -1: none, -2: several. */
+static int by_uuid(const struct gpu_name *physical, int count, const char *entry, size_t size)
+{
+	int i, found = -1;
+
+	for (i = 0; i < count; i++)
+		if (!strncmp(physical[i].uuid, entry, size))
+			found = found == -1 ? i : -2;
+	return found;
+}
+
+static int by_number(int count, const char *entry, size_t size)
+{
+	char *end;
+	long number = strtol(entry, &end, 10);
+
+	return size && end == entry + size && number >= 0 && number < count ? (int)number : -1;
+}
+
+int gpu_names_visible(struct gpu_name gpus[GPU_NAMES_MAX], const struct gpu_name *physical, int count,
+		      const char *visible, int in_pci_order)
+{
+	int numbers_tell = in_pci_order || all_alike(physical, count), n = 0;
+
+	if (!visible) {
+		for (; n < count; n++)
+			gpus[n] = numbers_tell ? physical[n] : (struct gpu_name){ .total = 0 };
+		return n;
+	}
+	while (*visible && n < GPU_NAMES_MAX) {
+		size_t size;
+		int is_uuid, found;
+
+		visible += strspn(visible, " ");
+		size = strcspn(visible, ", ");
+		is_uuid = !strncmp(visible, "GPU-", 4);
+		found = is_uuid ? by_uuid(physical, count, visible, size) : by_number(count, visible, size);
+		if (found < 0)
+			break;
+		gpus[n++] = is_uuid || numbers_tell ? physical[found] : (struct gpu_name){ .total = 0 };
+		visible += size;
+		visible += strspn(visible, " ");
+		if (*visible++ != ',')
+			break;
+	}
+	return n;
+}
+
+int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid)
+{
+	struct gpu_name physical[GPU_NAMES_MAX];
+	const char *order;
+	struct nvml nvml;
+	unsigned count = 0, i;
+	char *environ_text;
+	size_t size;
+	int n = 0;
+
+	if (nvml_open(&nvml))
+		return 0;
+	if (nvml.count(&count))
+		count = 0;
+	if (count > GPU_NAMES_MAX)
+		count = GPU_NAMES_MAX;
+	for (i = 0; i < count; i++)
+		read_one(&nvml, i, &physical[i]);
+	nvml_close(&nvml);
+	environ_text = read_environ(pid, &size);
+	if (environ_text && count) {
+		order = find_variable(environ_text, size, "CUDA_DEVICE_ORDER");
+		n = gpu_names_visible(gpus, physical, (int)count,
+				      find_variable(environ_text, size, "CUDA_VISIBLE_DEVICES"),
+				      order && !strcmp(order, "PCI_BUS_ID"));
+	}
+	free(environ_text);
+	return n;
+}

@@ -1,0 +1,267 @@
+/* launch.c - the life of a recorded command, from the checks before it to the lines after it. */
+#include "launch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "doors.h"
+#include "gather.h"
+#include "memtrace/error.h"
+#include "output.h"
+#include "rundir.h"
+#include "say.h"
+#include "summary.h"
+
+#define LIBUNWIND "libunwind.so.8"
+
+enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 }; /* as shells have it */
+
+struct launch {
+	const char *program; /* argv[0] */
+	struct arguments *arguments;
+	char run_dir[MEMREC_PATH_MAX];
+	int run_lock;
+	sigset_t signals, before; /* handled here; blocked when memrec was started */
+	struct sigaction child_before;
+};
+
+static int system_error(const char *what, const char *advice)
+{
+	say("%s: %s (%s)", what, strerror(errno), advice);
+	return MEMREC_EXIT_SYSTEM;
+}
+
+/* Files come and go long after the start: find out now whether there can be any. 0 or an exit status. */
+static int check_output(const char *pattern)
+{
+	char dir[MEMREC_PATH_MAX], probe[MEMREC_PATH_MAX + 16];
+	struct stat st;
+	int fd;
+
+	if (!stat(pattern, &st) && !S_ISREG(st.st_mode)) {
+		say("%s: is not a regular file (choose another name with -o)", summary_path(pattern));
+		return MEMREC_EXIT_SYSTEM;
+	}
+	output_dir(dir, pattern);
+	if (strchr(dir, '%')) /* known only when the processes are */
+		return 0;
+	snprintf(probe, sizeof(probe), "%s/.memrec.XXXXXX", dir);
+	fd = mkostemp(probe, O_CLOEXEC);
+	if (fd < 0)
+		return system_error(dir, "the trace goes there; choose another place with -o");
+	close(fd);
+	unlink(probe);
+	return 0;
+}
+
+static void check_libunwind(const struct memrec_options *options)
+{
+	void *library;
+
+	if (!(options->stacks & MEMREC_STACKS_NATIVE) || !options->depth)
+		return;
+	library = dlopen(LIBUNWIND, RTLD_LAZY | RTLD_LOCAL);
+	if (library)
+		dlclose(library);
+	else
+		say("native stacks are off: " LIBUNWIND " not found (install libunwind8)");
+}
+
+static void report_taken(unsigned taken)
+{
+#define REPORT_DOOR(name, bit, variable, shared)                                                               \
+	if (taken & (bit))                                                                                     \
+		say(variable ": %s (recording goes on without this way in)",                                    \
+		    (shared) ? "the path of libmemrec.so has a blank or a colon" : "another tool has it: left to it");
+	DOOR_LIST(REPORT_DOOR)
+#undef REPORT_DOOR
+}
+
+/* The environment of the command. 0 or an exit status. */
+static int open_doors(struct launch *launch)
+{
+	struct memrec_options *options = &launch->arguments->options;
+	char library[MEMREC_PATH_MAX];
+	unsigned taken;
+	int error;
+
+	if (doors_find_program(options->collector))
+		return system_error("/proc/self/exe", "memrec needs /proc");
+	if (doors_find_library(library, options->collector)) {
+		say("%s: not found (build or install memrec as a whole)", library);
+		return MEMREC_EXIT_SYSTEM;
+	}
+	error = doors_open(library, options, &taken);
+	if (error) {
+		say("cannot set the command's environment: %s", say_why(error, errno));
+		return mt_exit_code(error);
+	}
+	report_taken(taken);
+	return 0;
+}
+
+/* Makes and locks the folder of the run. 0 or an exit status. */
+static int open_run(struct launch *launch)
+{
+	const char *ring_dir = launch->arguments->ring_dir;
+	char beside[MEMREC_PATH_MAX];
+
+	output_dir(beside, launch->arguments->options.output);
+	if (rundir_make(launch->run_dir, ring_dir, beside))
+		return system_error(ring_dir ? ring_dir : beside, "no place for the ring; choose one with --ring-dir");
+	launch->run_lock = rundir_lock(launch->run_dir);
+	snprintf(launch->arguments->options.run_dir, MEMREC_PATH_MAX, "%s", launch->run_dir);
+	return 0;
+}
+
+static void close_run(struct launch *launch)
+{
+	if (launch->run_lock >= 0)
+		close(launch->run_lock);
+	rundir_clean(launch->run_dir);
+}
+
+/* From here on signals wait until wait_for_command() asks for them: memrec outlives the command. */
+static void take_signals(struct launch *launch)
+{
+	static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD };
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	size_t i;
+
+	sigemptyset(&launch->signals);
+	for (i = 0; i < MT_ARRAY_SIZE(handled); i++)
+		sigaddset(&launch->signals, handled[i]);
+	sigprocmask(SIG_BLOCK, &launch->signals, &launch->before);
+	sigaction(SIGCHLD, &action, &launch->child_before); /* ignored, it would take the exit status away */
+}
+
+/* In the child. Does not return; what keeps the command from starting goes into the pipe. */
+static void become(const struct launch *launch, int pipe_end)
+{
+	char **command = launch->arguments->operands;
+	int error;
+
+	sigaction(SIGCHLD, &launch->child_before, NULL);
+	sigprocmask(SIG_SETMASK, &launch->before, NULL);
+	execvp(command[0], command);
+	error = errno;
+	while (write(pipe_end, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	_exit(EXIT_NOT_FOUND);
+}
+
+/* The command's pid, or minus errno. The pipe closes by itself when the command begins. */
+static pid_t start(const struct launch *launch)
+{
+	int ends[2], error = 0;
+	ssize_t size;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		become(launch, ends[1]);
+	error = errno;
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return -error;
+	}
+	do
+		size = read(ends[0], &error, sizeof(error));
+	while (size < 0 && errno == EINTR);
+	close(ends[0]);
+	if (size <= 0)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -error;
+}
+
+/*
+ * Waits and hands on signals. Those from the kernel (Ctrl-C and its kin, the terminal going away) went to the whole
+ * process group, the command included: they must not come twice.
+ */
+static int wait_for_command(const struct launch *launch, pid_t pid)
+{
+	siginfo_t info;
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		if (sigwaitinfo(&launch->signals, &info) > 0 && info.si_signo != SIGCHLD && info.si_code != SI_KERNEL)
+			kill(pid, info.si_signo);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void report(const struct launch *launch, const struct gathered *gathered)
+{
+	size_t i, traces = gathered->running;
+
+	for (i = 0; i < gathered->count; i++) {
+		traces += gathered->results[i].trace[0] != '\0';
+		summary_print(&gathered->results[i]);
+	}
+	if (traces)
+		summary_print_next(launch->program, gathered->results, gathered->count);
+	else
+		say("nothing was recorded: no process took GPU or tensor memory (no trace was written)");
+}
+
+static void collect_results(struct launch *launch)
+{
+	struct gathered gathered;
+	sigset_t stop = launch->signals;
+
+	sigdelset(&stop, SIGCHLD);
+	sigdelset(&stop, SIGUSR1);
+	sigdelset(&stop, SIGUSR2);
+	gather(&gathered, launch->run_dir, &stop);
+	gather_rename(&gathered, launch->arguments->options.output, launch->run_dir);
+	report(launch, &gathered);
+	gather_release(&gathered);
+}
+
+static int cannot_start(const char *command, int error)
+{
+	say("%s: %s", command, strerror(error));
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+}
+
+static int run(struct launch *launch)
+{
+	pid_t pid;
+	int status;
+
+	take_signals(launch);
+	pid = start(launch);
+	if (pid < 0)
+		return cannot_start(launch->arguments->operands[0], -pid);
+	status = wait_for_command(launch, pid);
+	collect_results(launch);
+	return status;
+}
+
+int launch_main(const char *program, struct arguments *arguments)
+{
+	struct launch launch = { .program = program, .arguments = arguments };
+	int status = check_output(arguments->options.output);
+
+	if (status)
+		return status;
+	check_libunwind(&arguments->options);
+	status = open_run(&launch);
+	if (status)
+		return status;
+	status = open_doors(&launch);
+	if (!status)
+		status = run(&launch);
+	close_run(&launch);
+	return status;
+}

@@ -1,0 +1,59 @@
+/* main.c - memrec: which of its four programs is asked for. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "arguments.h"
+#include "collect.h"
+#include "env.h"
+#include "launch.h"
+#include "memtrace/error.h"
+#include "recover.h"
+#include "say.h"
+
+/* 0: go on; else memrec ends with *status. */
+static int answer_at_once(const struct arguments *arguments, int *status)
+{
+	*status = MEMREC_EXIT_OK;
+	if (arguments->version)
+		puts("memrec " MEMREC_VERSION);
+	else if (arguments->help)
+		arguments_print_help(stdout);
+	return arguments->version || arguments->help;
+}
+
+/* Parses what `memrec ...` and `memrec env ...` have in common. 0: go on; else memrec ends with *status. */
+static int read_arguments(struct arguments *arguments, int argc, char **argv, int *status)
+{
+	struct arguments_error why = { .what = "" };
+	int error = arguments_parse(arguments, argc, argv, &why);
+
+	if (!error)
+		return answer_at_once(arguments, status);
+	if (error == -MT_E_ARGUMENT)
+		say("%s: %s", why.what, why.why);
+	else
+		say("working folder: %s (go to one that exists)", say_why(error, errno));
+	*status = mt_exit_code(error);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct arguments arguments;
+	const char *first = argc > 1 ? argv[1] : "";
+	int status;
+
+	if (argc == 3 && !strcmp(first, "--collect"))
+		return collect_main(argv[2]);
+	if (!strcmp(first, "recover"))
+		return recover_main(argc - 1, argv + 1);
+	if (!strcmp(first, "env"))
+		return read_arguments(&arguments, argc - 1, argv + 1, &status) ? status : env_main(&arguments);
+	if (read_arguments(&arguments, argc, argv, &status))
+		return status;
+	if (!arguments.operands[0]) {
+		say("no command given (memrec [options] -- COMMAND; see memrec --help)");
+		return MEMREC_EXIT_USAGE;
+	}
+	return launch_main(argv[0], &arguments);
+}

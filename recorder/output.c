@@ -1,0 +1,204 @@
+/* output.c - names of trace files. */
+#include "output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+
+#define ATTEMPTS 1000u
+
+int output_check(const char *pattern)
+{
+	for (; (pattern = strchr(pattern, '%')); pattern += 2)
+		if (!pattern[1] || !strchr("prh%", pattern[1]))
+			return -MT_E_ARGUMENT;
+	return 0;
+}
+
+static int has_letter(const char *pattern, char letter)
+{
+	for (; (pattern = strchr(pattern, '%')) && pattern[1]; pattern += 2)
+		if (pattern[1] == letter)
+			return 1;
+	return 0;
+}
+
+void output_dir(char *dir, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash)
+		snprintf(dir, MEMREC_PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	else
+		snprintf(dir, MEMREC_PATH_MAX, ".");
+}
+
+/* What %LETTER stands for; `text` has 80 bytes. */
+static void expand_letter(char *text, char letter, const struct output_owner *owner)
+{
+	if (letter == 'p')
+		snprintf(text, 80, "%u", owner->pid);
+	else if (letter == 'r' && owner->rank >= 0)
+		snprintf(text, 80, "%d", owner->rank);
+	else if (letter == 'r')
+		snprintf(text, 80, "none");
+	else if (letter == 'h')
+		snprintf(text, 80, "%.64s", owner->host);
+	else
+		snprintf(text, 80, "%%");
+}
+
+static int expand(char *path, const char *pattern, const struct output_owner *owner)
+{
+	size_t used = 0;
+
+	for (; *pattern; pattern++) {
+		char text[80] = { *pattern, '\0' };
+		size_t size;
+
+		if (*pattern == '%' && pattern[1])
+			expand_letter(text, *++pattern, owner);
+		size = strlen(text);
+		if (used + size >= MEMREC_PATH_MAX)
+			return -MT_E_LIMIT;
+		memcpy(path + used, text, size);
+		used += size;
+	}
+	path[used] = '\0';
+	return 0;
+}
+
+/* Puts `word` before the last suffix: "/a/trace.zst" and ".7" give "/a/trace.7.zst". */
+static int insert(char *path, const char *word)
+{
+	char *base = strrchr(path, '/'), *dot, suffix[MEMREC_PATH_MAX];
+	size_t room;
+
+	base = base ? base + 1 : path;
+	dot = strrchr(base, '.');
+	if (!dot || dot == base)
+		dot = base + strlen(base);
+	snprintf(suffix, sizeof(suffix), "%s", dot);
+	room = MEMREC_PATH_MAX - (size_t)(dot - path);
+	return (size_t)snprintf(dot, room, "%s%s", word, suffix) < room ? 0 : -MT_E_LIMIT;
+}
+
+/* Does the name, as the pattern has it, already tell this process from the others? */
+static int tells_apart(const char *pattern, const struct output_owner *owner)
+{
+	return has_letter(pattern, 'p') || (has_letter(pattern, 'r') && owner->rank >= 0);
+}
+
+int output_name(char *path, const char *pattern, const struct output_owner *owner, unsigned attempt, int *plain)
+{
+	int apart = tells_apart(pattern, owner);
+	char word[48];
+
+	*plain = 0;
+	if (expand(path, pattern, owner))
+		return -MT_E_LIMIT;
+	if (attempt == 0) {
+		if (!apart && owner->rank >= 0) {
+			snprintf(word, sizeof(word), ".rank%d", owner->rank);
+			return insert(path, word);
+		}
+		*plain = !apart && *owner->run_dir;
+		if (apart || *plain)
+			return 0;
+	}
+	if (attempt <= 1)
+		snprintf(word, sizeof(word), ".%u", owner->pid);
+	else
+		snprintf(word, sizeof(word), ".%u.%u", owner->pid, attempt);
+	return insert(path, word);
+}
+
+/* FNV-1a: a path is too long for the name of a note. */
+static uint64_t hash(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	return h;
+}
+
+/*
+ * 1: the name is the owner's; 0: another process of the run has it; or -MT_E_SYSTEM. Without a run every name is free.
+ * The note is a link that says whose: a collector may die right after it.
+ */
+static int take(const char *path, const struct output_owner *owner)
+{
+	char note[PATH_MAX], whose[PATH_MAX];
+	ssize_t size;
+	int n;
+
+	if (!*owner->run_dir)
+		return 1;
+	n = snprintf(note, sizeof(note), "%s/name.%016" PRIx64, owner->run_dir, hash(path));
+	if (n < 0 || (size_t)n >= sizeof(note)) {
+		errno = ENAMETOOLONG;
+		return -MT_E_SYSTEM;
+	}
+	if (!symlink(owner->ring, note))
+		return 1;
+	if (errno != EEXIST)
+		return -MT_E_SYSTEM;
+	size = readlink(note, whose, sizeof(whose));
+	return size == (ssize_t)strlen(owner->ring) && !memcmp(whose, owner->ring, (size_t)size);
+}
+
+int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain)
+{
+	unsigned attempt;
+
+	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
+		int taken, error = output_name(path, pattern, owner, attempt, plain);
+
+		if (error)
+			return error;
+		taken = take(path, owner);
+		if (taken < 0)
+			return taken;
+		if (taken)
+			return output_keep_old(path);
+	}
+	return -MT_E_LIMIT;
+}
+
+static int old_name(char *old, const char *path)
+{
+	int n = snprintf(old, MEMREC_PATH_MAX, "%s.old", path);
+
+	if (n > 0 && n < (int)MEMREC_PATH_MAX)
+		return 0;
+	errno = ENAMETOOLONG;
+	return -MT_E_SYSTEM;
+}
+
+int output_keep_old(const char *path)
+{
+	char old[MEMREC_PATH_MAX];
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -MT_E_SYSTEM;
+	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) /* a device keeps its name */
+		return 0;
+	if (old_name(old, path))
+		return -MT_E_SYSTEM;
+	return rename(path, old) && errno != ENOENT ? -MT_E_SYSTEM : 0;
+}
+
+void output_restore_old(const char *path)
+{
+	char old[MEMREC_PATH_MAX];
+
+	if (!old_name(old, path) && access(path, F_OK))
+		rename(old, path);
+}

@@ -1,0 +1,356 @@
+/* rundir.c - the folder of one run. */
+#include "rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+
+#define SHM_DIR "/dev/shm"
+#define SHM_ROOM (64ull << 20)
+#define PREFIX "memrec." /* of the folder's own name; nothing else is ever removed */
+#define TRACE_SUFFIX ".trace"
+#define DONE_SUFFIX ".done"
+#define NEW_SUFFIX ".new" /* a result being written */
+#define NAME_PREFIX "name."
+
+static int ends_with(const char *text, const char *suffix)
+{
+	size_t size = strlen(text), tail = strlen(suffix);
+
+	return size > tail && !strcmp(text + size - tail, suffix);
+}
+
+static int starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* The pieces in one path of PATH_MAX bytes; -MT_E_SYSTEM (ENAMETOOLONG) when they do not fit. */
+static int join(char *path, const char *first, const char *second, const char *third)
+{
+	int n = snprintf(path, PATH_MAX, "%s%s%s", first, second, third);
+
+	if (n >= 0 && n < PATH_MAX)
+		return 0;
+	errno = ENAMETOOLONG;
+	return -MT_E_SYSTEM;
+}
+
+static int shm_has_room(void)
+{
+	struct statvfs fs;
+
+	return !access(SHM_DIR, W_OK | X_OK) && !statvfs(SHM_DIR, &fs) &&
+	       (uint64_t)fs.f_bavail * fs.f_frsize >= SHM_ROOM;
+}
+
+static int make_in(char *path, const char *dir)
+{
+	if (join(path, dir, "/", PREFIX "XXXXXX"))
+		return -MT_E_SYSTEM;
+	return mkdtemp(path) ? 0 : -MT_E_SYSTEM;
+}
+
+int rundir_make(char *path, const char *ring_dir, const char *output_dir)
+{
+	char absolute[PATH_MAX];
+
+	if (ring_dir)
+		return realpath(ring_dir, absolute) ? make_in(path, absolute) : -MT_E_SYSTEM;
+	if (shm_has_room() && !make_in(path, SHM_DIR))
+		return 0;
+	return make_in(path, output_dir);
+}
+
+int rundir_lock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), saved;
+
+	if (fd < 0)
+		return -MT_E_SYSTEM;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return saved == EWOULDBLOCK ? -MT_E_BUSY : -MT_E_SYSTEM;
+}
+
+/* Folder entries that are nobody's ring. */
+static int is_note(const char *name)
+{
+	return starts_with(name, NAME_PREFIX) || ends_with(name, DONE_SUFFIX) || ends_with(name, TRACE_SUFFIX) ||
+	       ends_with(name, NEW_SUFFIX);
+}
+
+static void sweep(const char *path, DIR *dir)
+{
+	char file[PATH_MAX];
+	struct dirent *entry;
+	int rings = 0;
+
+	while ((entry = readdir(dir)))
+		rings += entry->d_name[0] != '.' && !is_note(entry->d_name);
+	rewinddir(dir);
+	while (!rings && (entry = readdir(dir)))
+		if (is_note(entry->d_name) && !join(file, path, "/", entry->d_name))
+			unlink(file);
+}
+
+void rundir_clean(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	int lock;
+	DIR *dir;
+
+	if (!base || !starts_with(base + 1, PREFIX))
+		return;
+	lock = rundir_lock(path);
+	if (lock < 0)
+		return;
+	dir = opendir(path);
+	if (dir) {
+		sweep(path, dir);
+		closedir(dir);
+		rmdir(path);
+	}
+	close(lock);
+}
+
+/* Is `name` a ring, or the result that a ring left behind? In the second case `path` becomes that of the ring. */
+static int is_ring_or_result(const char *name, char *path, int *ring)
+{
+	*ring = !is_note(name);
+	if (*ring)
+		return 1;
+	if (!ends_with(name, DONE_SUFFIX))
+		return 0;
+	path[strlen(path) - strlen(DONE_SUFFIX)] = '\0';
+	return access(path, F_OK) != 0;
+}
+
+int rundir_each(const char *path, int (*visit)(void *context, const char *ring_path, int ring), void *context)
+{
+	char file[PATH_MAX];
+	struct dirent *entry;
+	int ring, stop = 0;
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		return -MT_E_SYSTEM;
+	while (!stop && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || join(file, path, "/", entry->d_name))
+			continue;
+		if (is_ring_or_result(entry->d_name, file, &ring))
+			stop = visit(context, file, ring);
+	}
+	closedir(dir);
+	return stop;
+}
+
+/* The lock is worth something only while the file still has its name: whoever is done with a ring unlinks it. */
+static int still_there(int fd, const char *path)
+{
+	struct stat by_fd, by_path;
+
+	return !fstat(fd, &by_fd) && !stat(path, &by_path) && by_fd.st_ino == by_path.st_ino &&
+	       by_fd.st_dev == by_path.st_dev;
+}
+
+int rundir_lock_ring(const char *ring_path)
+{
+	int fd = open(ring_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), saved;
+
+	if (fd < 0)
+		return -MT_E_SYSTEM;
+	if (!flock(fd, LOCK_EX | LOCK_NB)) {
+		if (still_there(fd, ring_path))
+			return fd;
+		errno = ENOENT;
+	}
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return saved == EWOULDBLOCK ? -MT_E_BUSY : -MT_E_SYSTEM;
+}
+
+static int read_whole(int fd, void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = pread(fd, (char *)data + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -MT_E_SYSTEM : -MT_E_TRUNCATED;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int rundir_read_header(const char *ring_path, struct ring_header *header)
+{
+	int fd = open(ring_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), error, saved;
+	size_t i;
+
+	if (fd < 0)
+		return -MT_E_SYSTEM;
+	error = read_whole(fd, header, sizeof(*header));
+	saved = errno;
+	close(fd);
+	errno = saved;
+	if (error)
+		return error;
+	if (memcmp(header->magic, RING_MAGIC, sizeof(header->magic)))
+		return -MT_E_MAGIC;
+	if (header->version != RING_VERSION)
+		return -MT_E_VERSION;
+#define END_TEXT(text) (text)[sizeof(text) - 1] = '\0'
+	END_TEXT(header->host);
+	END_TEXT(header->boot_id);
+	END_TEXT(header->options);
+	END_TEXT(header->output);
+	END_TEXT(header->run_dir);
+	END_TEXT(header->command);
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		END_TEXT(header->source_why[i]);
+#undef END_TEXT
+	return 0;
+}
+
+uint64_t rundir_progress(const char *ring_path)
+{
+	struct ring_header *header = malloc(sizeof(*header));
+	uint64_t sum = 0;
+	size_t i;
+
+	if (header && !rundir_read_header(ring_path, header))
+		for (i = 0; i < RING_SLOTS; i++)
+			sum += header->slot[i].tail;
+	free(header);
+	return sum;
+}
+
+int rundir_set_trace(const char *ring_path, const char *trace_path)
+{
+	char link[PATH_MAX];
+
+	if (join(link, ring_path, TRACE_SUFFIX, ""))
+		return -MT_E_SYSTEM;
+	unlink(link);
+	return trace_path && symlink(trace_path, link) ? -MT_E_SYSTEM : 0;
+}
+
+int rundir_get_trace(const char *ring_path, char *trace_path, size_t size)
+{
+	char link[PATH_MAX];
+	ssize_t n = -1;
+
+	if (!join(link, ring_path, TRACE_SUFFIX, ""))
+		n = readlink(link, trace_path, size - 1);
+	trace_path[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* The reason on one line of its own. */
+static void print_why(FILE *file, size_t source, const char *why)
+{
+	fprintf(file, "why.%zu=", source);
+	for (; *why; why++)
+		putc((unsigned char)*why < ' ' ? ' ' : *why, file);
+	putc('\n', file);
+}
+
+int rundir_write_result(const char *ring_path, const struct run_result *result)
+{
+	char done[PATH_MAX], temporary[PATH_MAX];
+	FILE *file;
+	size_t i;
+	int bad;
+
+	if (join(done, ring_path, DONE_SUFFIX, "") || join(temporary, ring_path, DONE_SUFFIX, NEW_SUFFIX))
+		return -MT_E_SYSTEM;
+	file = fopen(temporary, "we");
+	if (!file)
+		return -MT_E_SYSTEM;
+#define PRINT_MEMBER(member, meaning) fprintf(file, #member "=%" PRId64 "\n", result->member);
+	RUN_RESULT_LIST(PRINT_MEMBER)
+#undef PRINT_MEMBER
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		if (result->why[i][0])
+			print_why(file, i, result->why[i]);
+	bad = ferror(file);
+	bad |= fclose(file);
+	return bad || rename(temporary, done) ? -MT_E_SYSTEM : 0;
+}
+
+static void read_result_line(const char *line, struct run_result *result)
+{
+	const char *value = strchr(line, '=');
+	unsigned source;
+
+	if (!value++)
+		return;
+	if (sscanf(line, "why.%u=", &source) == 1 && source < MT_SOURCE_COUNT)
+		snprintf(result->why[source], sizeof(result->why[source]), "%.*s", (int)strcspn(value, "\n"), value);
+#define READ_MEMBER(member, meaning)                 \
+	if (starts_with(line, #member "="))          \
+		result->member = strtoll(value, NULL, 10);
+	RUN_RESULT_LIST(READ_MEMBER)
+#undef READ_MEMBER
+}
+
+int rundir_read_result(const char *ring_path, struct run_result *result)
+{
+	char path[PATH_MAX], line[512];
+	FILE *file;
+
+	memset(result, 0, sizeof(*result));
+	if (join(path, ring_path, DONE_SUFFIX, ""))
+		return -MT_E_SYSTEM;
+	file = fopen(path, "re");
+	if (!file)
+		return -MT_E_SYSTEM;
+	while (fgets(line, sizeof(line), file))
+		read_result_line(line, result);
+	fclose(file);
+	rundir_get_trace(ring_path, result->trace, sizeof(result->trace));
+	return 0;
+}
+
+void run_result_summary(struct run_result *result, const struct mt_fold_summary *summary)
+{
+	result->events = (int64_t)summary->events;
+	result->steps = (int64_t)summary->steps;
+	result->lost = (int64_t)summary->lost;
+	result->bytes = (int64_t)summary->bytes;
+	result->peak_bytes = (int64_t)summary->peak_bytes;
+	result->ooms = (int64_t)summary->ooms;
+}
+
+int rundir_is_spent(const struct run_result *result)
+{
+	return !result->error || !result->trace[0];
+}
+
+void rundir_forget_ring(const char *ring_path)
+{
+	char path[PATH_MAX];
+
+	if (!join(path, ring_path, DONE_SUFFIX, ""))
+		unlink(path);
+	if (access(ring_path, F_OK) && !join(path, ring_path, TRACE_SUFFIX, ""))
+		unlink(path);
+}

@@ -1,0 +1,92 @@
+/*
+ * rundir.h - the folder of one run: the rings of its processes, and what collectors and launcher tell each other.
+ *
+ *   memrec.Xq3k9Z/             locked (flock) by the launcher as long as it lives
+ *   ├── 4711.ring              made by the agent; locked by its collector as long as that lives
+ *   ├── 4711.ring.trace ──>    symbolic link to the trace that the ring goes into, there before the first event is
+ *   ├── 4711.ring.done         what came of it (struct run_result), written when the trace is closed
+ *   └── name.9f1c22a0b1e4d377  link: the name with that hash is the trace of that ring (output.c)
+ *
+ * A ring goes away when all it holds is in a trace. Whoever is last (launcher or collector) removes the folder.
+ */
+#ifndef MEMREC_RUNDIR_H
+#define MEMREC_RUNDIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/event.h"
+#include "memtrace/fold.h"
+#include "memtrace/ring.h"
+#include "options.h"
+
+/* What a collector tells the launcher. Numbers: X(member, meaning) - each is a line "member=value" of the file. */
+#define RUN_RESULT_LIST(X)                                                        \
+	X(pid, "of the process")                                                  \
+	X(rank, "its RANK, -1: none")                                             \
+	X(plain, "1: its trace has the name that one trace alone gets")           \
+	X(error, "0, or the -MT_E_x that kept events out of the trace")           \
+	X(system_error, "errno to it")                                            \
+	X(events, "in the trace")                                                 \
+	X(steps, "ended")                                                         \
+	X(lost, "records")                                                        \
+	X(bytes, "of the trace")                                                  \
+	X(peak_bytes, "most that was held of one device")                         \
+	X(ooms, "allocations that failed for want of memory")
+
+struct run_result {
+#define RUN_RESULT_MEMBER(member, meaning) int64_t member;
+	RUN_RESULT_LIST(RUN_RESULT_MEMBER)
+#undef RUN_RESULT_MEMBER
+	char why[MT_SOURCE_COUNT][256]; /* sources that failed: why; "": did not fail */
+	char trace[MEMREC_PATH_MAX];	/* "": no trace was made; kept as the link, not in the file */
+};
+
+/* Takes over the figures of a summary. */
+void run_result_summary(struct run_result *result, const struct mt_fold_summary *summary);
+
+/*
+ * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory where that has room, else in
+ * `output_dir`. `path` gets its absolute name (MEMREC_PATH_MAX bytes). 0 or -MT_E_SYSTEM (errno).
+ */
+int rundir_make(char *path, const char *ring_dir, const char *output_dir);
+
+/* Opens and locks the folder: a descriptor, -MT_E_BUSY when somebody has it, -MT_E_SYSTEM. */
+int rundir_lock(const char *path);
+
+/*
+ * Removes the notes of the run and the folder, once no ring is left and nobody holds the lock. The launcher calls it
+ * after letting go of its lock, a collector after writing its result: so one of them does it.
+ */
+void rundir_clean(const char *path);
+
+/*
+ * Calls `visit` with the path of each ring of the folder, and each that is gone but left its result. `ring`: 0, the
+ * file is gone. Stops at the first non-zero return and hands it on; -MT_E_SYSTEM when the folder cannot be read.
+ */
+int rundir_each(const char *path, int (*visit)(void *context, const char *ring_path, int ring), void *context);
+
+/* Opens and locks a ring: a descriptor (close-on-exec), -MT_E_BUSY: a collector has it, -MT_E_SYSTEM: also gone. */
+int rundir_lock_ring(const char *ring_path);
+
+/* Reads the head of a ring. 0; -MT_E_MAGIC (also: not finished yet), -MT_E_VERSION, -MT_E_TRUNCATED, -MT_E_SYSTEM.
+ * Texts end in NUL afterwards whatever the file holds. */
+int rundir_read_header(const char *ring_path, struct ring_header *header);
+
+/* Bytes the collector has taken out of a ring so far: grows as long as it gets on. 0 when the ring is gone. */
+uint64_t rundir_progress(const char *ring_path);
+
+/* The trace that a ring goes into; NULL: none after all. Set: 0 or -MT_E_SYSTEM. Get: 1 and the path, or 0 and "". */
+int rundir_set_trace(const char *ring_path, const char *trace_path);
+int rundir_get_trace(const char *ring_path, char *trace_path, size_t size);
+
+/* The result of a ring: written at once (rename); read with its trace. 0 or -MT_E_SYSTEM. */
+int rundir_write_result(const char *ring_path, const struct run_result *result);
+int rundir_read_result(const char *ring_path, struct run_result *result);
+
+/* Is all that the ring held in a trace, or beyond saving? Else it stays for `memrec recover`. */
+int rundir_is_spent(const struct run_result *result);
+
+/* Removes the result and, when the ring is gone, the link. */
+void rundir_forget_ring(const char *ring_path);
+
+#endif

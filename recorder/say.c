@@ -1,0 +1,48 @@
+/* say.c - messages for people. */
+#include "say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+
+void say(const char *format, ...)
+{
+	char line[9216];
+	const size_t prefix = sizeof("memrec: ") - 1;
+	va_list args;
+	size_t size;
+	int n;
+
+	memcpy(line, "memrec: ", prefix);
+	va_start(args, format);
+	n = vsnprintf(line + prefix, sizeof(line) - prefix - 1, format, args);
+	va_end(args);
+	size = prefix + (n < 0 ? 0 : strlen(line + prefix));
+	line[size++] = '\n';
+	while (write(STDERR_FILENO, line, size) < 0 && errno == EINTR)
+		;
+}
+
+const char *say_why(int error, int system_error)
+{
+	if (system_error && (error == -MT_E_SYSTEM || error == MT_E_SYSTEM))
+		return strerror(system_error);
+	return mt_strerror(error);
+}
+
+const char *say_size(char *text, uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit + 1 < MT_ARRAY_SIZE(units)) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, SAY_SIZE, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return text;
+}

@@ -1,0 +1,24 @@
+/*
+ * say.h - the one way memrec talks to people: "memrec: what: why (what to do)" on stderr.
+ */
+#ifndef MEMREC_SAY_H
+#define MEMREC_SAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/base.h"
+
+/* Exit codes of memrec's own (those of library errors: mt_exit_code). */
+enum memrec_exit { MEMREC_EXIT_OK = 0, MEMREC_EXIT_USAGE = 2, MEMREC_EXIT_INPUT = 3, MEMREC_EXIT_SYSTEM = 4 };
+
+/* One line, with "memrec: " before it and the newline after it, in one write. */
+void say(const char *format, ...) MT_PRINTF(1, 2);
+
+/* Why something failed, for the middle of a sentence: errno's words for system errors, else mt_strerror. Static. */
+const char *say_why(int error, int system_error);
+
+/* "12 B", "3.4 KiB", "80.0 GiB"; `text` of SAY_SIZE bytes, also returned. */
+#define SAY_SIZE 16
+const char *say_size(char *text, uint64_t bytes);
+
+#endif

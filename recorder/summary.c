@@ -1,0 +1,97 @@
+/* summary.c - the last lines of a recording. */
+#include "summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+#include "say.h"
+
+#define NEXT_TRACES 8 /* named in the last line; more are a pattern of the user's shell */
+
+const char *summary_path(const char *path)
+{
+	char here[PATH_MAX];
+	size_t size;
+
+	if (!getcwd(here, sizeof(here)))
+		return path;
+	size = strlen(here);
+	return !strncmp(path, here, size) && path[size] == '/' && path[size + 1] ? path + size + 1 : path;
+}
+
+/* "no OOM", "1 step", "12 steps". */
+static const char *counted(char *text, size_t size, int64_t count, const char *one, const char *many)
+{
+	if (count)
+		snprintf(text, size, "%" PRId64 " %s", count, count == 1 ? one : many);
+	else
+		snprintf(text, size, "no %s", many);
+	return text;
+}
+
+static int is_disk_full(const struct run_result *result)
+{
+	int64_t why = result->system_error;
+
+	return result->error == MT_E_SPACE || why == ENOSPC || why == EDQUOT || why == EFBIG;
+}
+
+static void print_error(const struct run_result *result, const char *path)
+{
+	if (is_disk_full(result) && result->trace[0])
+		say("disk full: %s ends early (free some space, then: memrec recover %s)", path, path);
+	else if (result->trace[0])
+		say("%s: ends early: %s (memrec recover %s tries again)", path,
+		    say_why((int)result->error, (int)result->system_error), path);
+	else
+		say("process %" PRId64 " was not recorded: %s", result->pid,
+		    say_why((int)result->error, (int)result->system_error));
+}
+
+void summary_print(const struct run_result *result)
+{
+	char events[32], steps[32], ooms[32], lost[48], size[SAY_SIZE], peak[SAY_SIZE];
+	const char *path = summary_path(result->trace);
+
+	if (result->trace[0])
+		say("%s: %s, %s, %s, peak %s, %s, %s", path,
+		    counted(events, sizeof(events), result->events, "event", "events"),
+		    counted(steps, sizeof(steps), result->steps, "step", "steps"),
+		    say_size(size, (uint64_t)result->bytes), say_size(peak, (uint64_t)result->peak_bytes),
+		    result->lost ? counted(lost, sizeof(lost), result->lost, "record LOST", "records LOST") : "nothing lost",
+		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM");
+	if (result->error)
+		print_error(result, path);
+	summary_print_failures(result);
+}
+
+void summary_print_failures(const struct run_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		if (result->why[i][0])
+			say("process %" PRId64 ": without %s: %s", result->pid, mt_source_name((uint32_t)i), result->why[i]);
+}
+
+void summary_print_next(const char *program, const struct run_result *results, size_t count)
+{
+	const char *slash = strrchr(program, '/');
+	char line[8192];
+	size_t i, named = 0, used;
+
+	/* Where memrec was called by its path, memana is not in PATH either. */
+	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana top", slash ? (int)(slash + 1 - program) : 0, program);
+	for (i = 0; i < count && named < NEXT_TRACES && used < sizeof(line); i++) {
+		if (!results[i].trace[0])
+			continue;
+		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", summary_path(results[i].trace));
+		named++;
+	}
+	if (named)
+		say("%s", line);
+}

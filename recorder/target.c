@@ -1,0 +1,99 @@
+/* target.c - watch a process by its pidfd, or by /proc where there is none. */
+#include "target.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* State letter and start time from /proc/PID/stat; 0 when there is no such process. */
+static char read_stat(pid_t pid, uint64_t *start_ticks)
+{
+	char path[32], text[1024];
+	unsigned long long ticks;
+	const char *rest;
+	char state;
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (size <= 0)
+		return 0;
+	text[size] = '\0';
+	rest = strrchr(text, ')'); /* the name before it may hold anything */
+	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			    &state, &ticks) != 2)
+		return 0;
+	*start_ticks = ticks;
+	return state;
+}
+
+static int pidfd_of(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+	(void)pid;
+	return -1;
+#endif
+}
+
+void target_init(struct target *target, pid_t pid, uint64_t start_ticks)
+{
+	uint64_t ticks = 0;
+
+	target->pid = pid;
+	target->start_ticks = start_ticks;
+	target->pidfd = pid > 0 ? pidfd_of(pid) : -1;
+	if (target->pidfd < 0)
+		return;
+	/* The descriptor is ours now; only then is a look at the start time worth anything. */
+	if (!read_stat(pid, &ticks) || ticks != start_ticks) {
+		close(target->pidfd);
+		target->pidfd = -1;
+	}
+}
+
+void target_release(struct target *target)
+{
+	if (target->pidfd >= 0)
+		close(target->pidfd);
+	target->pidfd = -1;
+}
+
+int target_alive(const struct target *target)
+{
+	struct pollfd poll_pid = { .fd = target->pidfd, .events = POLLIN };
+	uint64_t ticks = 0;
+	char state;
+
+	if (target->pidfd >= 0)
+		return poll(&poll_pid, 1, 0) <= 0;
+	state = read_stat(target->pid, &ticks);
+	return state && state != 'Z' && state != 'X' && ticks == target->start_ticks;
+}
+
+int target_runs(pid_t pid, uint64_t start_ticks)
+{
+	struct target target;
+	int alive;
+
+	target_init(&target, pid, start_ticks);
+	alive = target_alive(&target);
+	target_release(&target);
+	return alive;
+}
+
+void target_wait(const struct target *target, int ms)
+{
+	struct pollfd poll_pid = { .fd = target->pidfd, .events = POLLIN };
+
+	poll(&poll_pid, target->pidfd >= 0, ms);
+}

@@ -1,0 +1,29 @@
+/*
+ * target.h - the recorded process, seen from outside: is it still the one we mean, and when does it end.
+ */
+#ifndef MEMREC_TARGET_H
+#define MEMREC_TARGET_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct target {
+	pid_t pid;
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat; another value is another process with the same number */
+	int pidfd;	      /* -1: dead already, or the kernel has none (before 5.3) */
+};
+
+/* Never fails: a process that is gone is simply not alive. */
+void target_init(struct target *target, pid_t pid, uint64_t start_ticks);
+void target_release(struct target *target);
+
+/* 1 while any thread of it runs. */
+int target_alive(const struct target *target);
+
+/* The same in one call. */
+int target_runs(pid_t pid, uint64_t start_ticks);
+
+/* Returns when the target has ended, when a signal came, or after `ms` milliseconds. */
+void target_wait(const struct target *target, int ms);
+
+#endif

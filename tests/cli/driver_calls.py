@@ -1,0 +1,146 @@
+"""driver_calls.py - takes and frees GPU memory through the driver API, counts for itself, and ends as it is told.
+
+    driver_calls.py [--calls N] [--seed S] [--account FILE] [--before ACT]... [--after ACT]... [--end HOW]
+
+The account (JSON: allocations, events, peak and live bytes) is worked out and written before the first call, so that
+nothing lies between the last call and the end. ACTs happen before the calls or after half of them:
+    stop-collector      SIGSTOP           limit-collector     no file of it may grow beyond 4 KiB
+    kill-collector      SIGKILL           term-collector      SIGTERM
+    say-collector       its pid to collector.pid
+HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once).
+"""
+import argparse
+import ctypes
+import glob
+import json
+import os
+import random
+import resource
+import signal
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from agent_ring import AT  # where the fields of struct ring_header lie
+
+COLLECTOR_PID_OFFSET = AT["ended"] + 4
+
+
+def plan(calls, seed):
+    """(size, None) takes memory, (None, i) frees what the i-th call took."""
+    chance, live, result = random.Random(seed), [], []
+    for i in range(calls):
+        if len(live) > 8 and chance.random() < 0.45:
+            result.append((None, live.pop(chance.randrange(len(live)))))
+        else:
+            result.append((chance.randrange(1, 4096) * 2048, None))
+            live.append(i)
+    return result
+
+
+def account(steps):
+    sizes, held, peak = {}, 0, 0
+    for i, (size, freed) in enumerate(steps):
+        held += size if freed is None else -sizes[freed]
+        if freed is None:
+            sizes[i] = size
+        peak = max(peak, held)
+    return {"calls": len(steps), "taken": len(sizes), "peak": peak, "live": held}
+
+
+def ring_path():
+    text = os.environ["MEMREC_OPTIONS"]
+    run_dir = next(word[len("run-dir="):] for word in text.split() if word.startswith("run-dir="))
+    return glob.glob("%s/%d*.ring" % (run_dir, os.getpid()))[-1]
+
+
+def collector_pid():
+    """The agent starts it with the first event; it writes its number into the ring."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with open(ring_path(), "rb") as ring:
+            ring.seek(COLLECTOR_PID_OFFSET)
+            pid = struct.unpack("<I", ring.read(4))[0]
+        if pid:
+            return pid
+        os.sched_yield()
+    sys.exit("no collector")
+
+
+def act(what):
+    pid = collector_pid()
+    if what == "stop-collector":
+        os.kill(pid, signal.SIGSTOP)
+    elif what == "kill-collector":
+        os.kill(pid, signal.SIGKILL)
+    elif what == "term-collector":
+        os.kill(pid, signal.SIGTERM)
+    elif what == "limit-collector":
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    if what in ("say-collector", "stop-collector"):
+        with open("collector.pid", "w") as file:
+            file.write(str(pid))
+
+
+class Driver:
+    def __init__(self):
+        self.cuda = ctypes.CDLL("libcuda.so.1")
+        context = ctypes.c_void_p()
+        self.call("cuInit", 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self.call("cuCtxSetCurrent", context)
+
+    def call(self, name, *args):
+        result = getattr(self.cuda, name)(*args)
+        if result:
+            sys.exit("%s: error %d" % (name, result))
+
+    def take(self, size):
+        address = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        return address
+
+    def free(self, address):
+        self.call("cuMemFree_v2", address)
+
+
+def end(how):
+    if how == "exec":
+        os.execv(sys.executable, [sys.executable] + [a if a != "exec" else "exit" for a in sys.argv])
+    if how in ("kill-both", "kill-all"):
+        collector = collector_pid()
+        if how == "kill-all":
+            os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(collector, signal.SIGKILL)
+    if how.startswith("kill"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--account")
+    parser.add_argument("--before", action="append", default=[])
+    parser.add_argument("--after", action="append", default=[])
+    parser.add_argument("--end", default="exit")
+    args = parser.parse_args()
+    steps = plan(args.calls, args.seed)
+    if args.account:
+        with open(args.account, "w") as file:
+            json.dump(account(steps), file)
+    driver, addresses = Driver(), {}
+    for i, (size, freed) in enumerate(steps):
+        if freed is None:
+            addresses[i] = driver.take(size)
+        else:
+            driver.free(addresses.pop(freed))
+        for what in args.before if i == 0 else args.after if i == len(steps) // 2 else ():
+            act(what)
+    print("%d calls" % len(steps))
+    sys.stdout.flush()
+    end(args.end)
+
+
+main()

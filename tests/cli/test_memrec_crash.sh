@@ -1,0 +1,126 @@
+# Whatever is killed, and whenever: no completed call is missing from the trace. The target counts for itself.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/memrec.sh"
+random=${SEED:-$RANDOM}
+echo "# SEED=$random"
+
+# --- the target alone
+killed() {
+	status 137 record -o k.zst -- --calls "$1" --seed "$1" --account account --end kill && agrees k.zst account
+}
+for calls in 1 9 200 5000; do
+	check "kill -9 of the target right after call $calls" killed $calls
+done
+check "no ring is left" nothing_left
+
+# --- the target and its collector: memrec folds in what they leave
+both_killed() {
+	status 137 record -o b.zst -- --calls "$1" --seed "$1" --account account --end kill-both &&
+		grep -Eq '^memrec: the collector of process [0-9]+ died; what it left is folded in$' err && agrees b.zst account
+}
+for i in 1 2 3 4 5; do
+	random=$((random * 1103515245 + 12345 & 0x7fffffff))
+	calls=$((random / 65536 % 3000 + 1))
+	check "kill -9 of target and collector after $calls calls" both_killed $calls
+done
+check "no ring is left by these" nothing_left
+small="slot-bytes=65536 wait-ms=20000"
+small_slots() { MEMREC_OPTIONS=$small both_killed 3000; }
+check "kill -9 of both with most of it in the trace already" small_slots
+check "nor by this" nothing_left
+
+# --- all three: the ring waits for memrec recover
+collector_only() {
+	status 0 record -o c.zst -- --calls 1000 --account account --after kill-collector && agrees c.zst account &&
+		grep -q '^memrec: the collector of process' err
+}
+check "kill -9 of the collector while the target goes on" collector_only
+kill_all() { # [MEMREC_OPTIONS]
+	rm -rf a.zst rings
+	mkdir rings
+	LD_LIBRARY_PATH=$standin MEMREC_OPTIONS=$1 "$memrec" -o a.zst --ring-dir rings -- \
+		python3 "$SRC/tests/cli/driver_calls.py" --calls 3000 --account account --end kill-all >/dev/null 2>&1
+	ls rings/*/*.ring >/dev/null
+}
+# With small slots the collector must have written most of it before the end.
+all_killed() { kill_all "$small" && [ -s a.zst ]; }
+check "kill -9 of target, collector and memrec leaves trace and ring" all_killed
+opens() { "$memana" top a.zst >/dev/null && "$memana" info a.zst >/dev/null; }
+check "the trace opens as it is" opens
+cp a.zst before.zst
+busy() {
+	exec 9<"$(ls rings/*/*.ring)"
+	flock -n 9 && status 4 "$memrec" recover a.zst && one_line err 'still running' && cmp a.zst before.zst
+}
+check "a ring that somebody holds is left alone" busy
+exec 9<&-
+recovers() { status 0 "$memrec" recover a.zst && grep -Eq '^memrec: a.zst: [0-9]+ events' err && agrees a.zst account; }
+check "memrec recover TRACE makes it whole" recovers
+check "and takes the ring away" nothing_left
+again() { status 0 "$memrec" recover a.zst && one_line err 'is complete \(nothing to recover\)'; }
+check "a second time there is nothing to do" again
+by_ring() { kill_all && rm -f a.zst && status 0 "$memrec" recover rings/*/*.ring && agrees a.zst account && nothing_left; }
+check "memrec recover RING makes a trace where none is left" by_ring
+strange() { status 3 "$memrec" recover "$SRC/Makefile" && one_line err 'not a memrec trace'; }
+check "recover of something else" strange
+lost_ring() { all_killed && rm -r rings && status 4 "$memrec" recover a.zst && one_line err 'its ring is gone'; }
+check "recover without the ring says so" lost_ring
+strange_ring() {
+	all_killed || return 1
+	printf 'XX' | dd of="$(ls rings/*/*.ring)" bs=1 seek=8 conv=notrunc 2>/dev/null # another version
+	cp a.zst before.zst
+	status 3 "$memrec" recover a.zst && one_line err 'its ring cannot be read: ' && cmp a.zst before.zst && ls rings/*/*.ring >/dev/null
+}
+check "a ring that cannot be read is no reason to touch the trace" strange_ring
+rm -rf rings
+
+# --- memrec alone: the collector finishes, and cleans up
+no_launcher() {
+	LD_LIBRARY_PATH=$standin "$memrec" -o l.zst --ring-dir rings -- python3 -c "
+import os, runpy, signal, sys
+os.kill(os.getppid(), signal.SIGKILL)
+sys.argv = ['driver_calls.py', '--calls', '500', '--account', 'account', '--after', 'say-collector']
+runpy.run_path('$SRC/tests/cli/driver_calls.py')" >/dev/null 2>&1
+	for i in $(seq 200); do [ -s collector.pid ] && break; read -rt 0.1 <>never; done
+	wait_gone "$(cat collector.pid)" && agrees l.zst account
+}
+mkdir -p rings
+mkfifo never
+check "kill -9 of memrec: the trace gets complete all the same" no_launcher
+check "and the last collector removes the folder" nothing_left
+
+# --- told to finish
+term() { status 0 record -o t.zst -- --calls 1000 --before term-collector && "$memana" verify t.zst; }
+check "SIGTERM to the collector: a whole trace, the target goes on" term
+check "no ring is left by it" nothing_left
+
+# --- the disk is full: the trace of the collector may not grow any more
+full() {
+	rm -rf rings
+	MEMREC_OPTIONS=slot-bytes=65536 status 0 record -o f.zst -- --calls 4000 --account account --before limit-collector &&
+		grep -qx '4000 calls' out && grep -q '^memrec: disk full: f.zst ends early (free some space, then: memrec recover f.zst)$' err
+}
+check "a full disk is said in one line, the target's result is unchanged" full
+check "the trace opens up to there" "$memana" top f.zst
+full_recovered() { status 0 "$memrec" recover f.zst && "$memana" verify f.zst && nothing_left; }
+check "memrec recover gets what was waiting in the ring" full_recovered
+roomy() {
+	status 0 record -o f.zst -- --calls 2000 --account account --before limit-collector &&
+		grep -q '^memrec: disk full: ' err && "$memrec" recover f.zst 2>/dev/null && agrees f.zst account
+}
+check "while the ring has room nothing is lost by it" roomy
+
+# --- the disk is full from the beginning
+no_room() {
+	mkdir -p tiny && mount -t tmpfs -o size=4k tmpfs tiny 2>/dev/null || return 77
+	head -c 4096 /dev/zero >tiny/fill
+	status 0 record -o tiny/t.zst -- --calls 20 && grep -qx '20 calls' out &&
+		grep -Eq '^memrec: process [0-9]+ was not recorded: no space left' err && [ "$(ls tiny)" = fill ] && nothing_left
+}
+trap 'umount tiny 2>/dev/null' EXIT
+if (no_room >no_room.out 2>&1); [ $? = 77 ]; then
+	echo "skip no room for a trace at all: mount is not permitted"
+else
+	umount tiny
+	check "no room for a trace at all is said, and nothing is left" no_room
+fi

@@ -1,0 +1,174 @@
+# memrec around a command: it changes nothing, hands on everything, and says clearly what keeps it from starting.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/memrec.sh"
+
+# --- what people type wrong
+refused() { status "$1" "$memrec" "${@:3}" && one_line err "$2" && [ ! -s out ]; }
+check "no command is a usage error" refused 2 '^memrec: no command given \('
+check "an unknown option is named" refused 2 '^memrec: --nope: no such option' --nope -- true
+check "a letter is named by itself" refused 2 '^memrec: -x: no such option' -x -- true
+check "a missing value is told from an unknown option" refused 2 '^memrec: --depth: needs a value' --depth
+check "numbers are checked" refused 2 '^memrec: --depth: must be a number from 0 to 256, not "999"' --depth 999 -- true
+check "so are words" refused 2 '^memrec: --stacks: must be' --stacks python,rust -- true
+check "and patterns of names" refused 2 '^memrec: --output: ' -o 'a%q' -- true
+check "recover wants one file" refused 2 '^memrec: recover: ' recover
+helps() { status 0 "$memrec" "$1" && grep -q -- '--ring-dir DIR' out && [ ! -s err ]; }
+check "-h" helps -h
+check "--help" helps --help
+version() { status 0 "$memrec" --version && one_line out '^memrec [0-9]+\.[0-9]+\.[0-9]+$'; }
+check "--version" version
+
+manual() {
+	local word
+	for word in $("$memrec" --help | grep -o -- ' --[a-z][a-z-]*'); do
+		grep -qE "^\.It Fl (. , )?-${word#--}( |\$)" "$SRC/docs/man/memrec.1" || { echo "not in the manual: $word"; return 1; }
+	done
+}
+check "every option is in the manual" manual
+
+# --- what keeps the command from starting
+check "an output folder that is not there" refused 4 '^memrec: .*nosuch: No such file or directory \(' \
+	-o nosuch/trace.zst -- touch started
+check "an output that is a folder" refused 4 '^memrec: .*is not a regular file' -o . -- touch started
+check "a ring folder that is not there" refused 4 '^memrec: nosuch: No such file' --ring-dir nosuch -- touch started
+check "the command was not started then" test ! -e started
+check "no such command" refused 127 '^memrec: no-such-command: No such file or directory$' -- no-such-command
+echo data >plain.txt
+check "not a program" refused 126 '^memrec: ./plain.txt: Permission denied$' -- ./plain.txt
+
+# --- a command that never touches a GPU
+echo older >trace.zst
+nothing() { status "$1" "$memrec" -- "${@:2}" && one_line err '^memrec: nothing was recorded: '; }
+check "nothing recorded is said in one line" nothing 0 true
+check "exit status" nothing 7 sh -c 'exit 7'
+check "exit status of a killed command" nothing 137 sh -c 'kill -9 $$'
+check "exit status of a terminated command" nothing 143 sh -c 'kill -TERM $$'
+missing_script() {
+	status 2 "$memrec" -- python3 nosuch.py && [ "$(wc -l <err)" = 2 ] && grep -q "nosuch.py" err &&
+		grep -q '^memrec: nothing was recorded' err
+}
+check "a script that is not there: Python's message and status" missing_script
+check "an older trace is left alone" grep -qx older trace.zst
+check "and not renamed" test ! -e trace.zst.old
+
+# --- streams and environment
+through() { [ "$(printf 'one\ntwo\n' | "$memrec" -- cat 2>/dev/null)" = "$(printf 'one\ntwo')" ]; }
+check "standard input goes through" through
+preload() {
+	LD_PRELOAD=/nosuch/first.so:/nosuch/second.so "$memrec" -- env 2>/dev/null |
+		grep -qx "LD_PRELOAD=$BUILD/libmemrec.so:/nosuch/first.so:/nosuch/second.so"
+}
+check "LD_PRELOAD is prepended" preload
+taken() {
+	CUDA_INJECTION64_PATH=/other/tool.so status 0 "$memrec" -- env &&
+		grep -qx 'CUDA_INJECTION64_PATH=/other/tool.so' out && grep -q '^memrec: CUDA_INJECTION64_PATH: another tool' err
+}
+check "a door that another tool holds is left to it" taken
+doors() {
+	CUDA_INJECTION64_PATH=none "$memrec" -- env 2>/dev/null >out && grep -qx "CUDA_INJECTION64_PATH=$BUILD/libmemrec.so" out &&
+		grep -qx "NVTX_INJECTION64_PATH=$BUILD/libmemrec.so" out
+}
+check "'none' is not a tool" doors
+mkdir broken
+: >broken/libunwind.so.8
+no_unwind() {
+	LD_LIBRARY_PATH=broken status 0 "$memrec" -- true &&
+		grep -qx 'memrec: native stacks are off: libunwind.so.8 not found (install libunwind8)' err
+}
+check "a missing libunwind is said and lived with" no_unwind
+unwind_unwanted() { LD_LIBRARY_PATH=broken status 0 "$memrec" --stacks python -- true && ! grep -q libunwind err; }
+check "and not missed where nobody wants it" unwind_unwanted
+
+# --- signals. The target says on a pipe that its handlers are there, so nobody has to guess when.
+mkfifo ready never
+signalled() {
+	local got=0
+	env --default-signal=INT "$memrec" -- bash -c "trap 'exit 5' $1; echo \$\$ >ready; while :; do read -t 1 <>never; done" 2>/dev/null &
+	cat ready >pid
+	kill "-$1" $!
+	wait $! || got=$?
+	[ "$got" = 5 ] || { echo "status $got"; return 1; }
+}
+for signal in TERM HUP USR1 USR2 INT; do check "SIG$signal is handed on" signalled $signal; done
+# Ctrl-C goes to memrec and the command alike: the command must not get it twice.
+terminal() {
+	python3 - "$memrec" <<'END'
+import os, pty, sys
+target = """
+import signal, time
+got = 0
+def count(*_):
+    global got
+    got += 1
+signal.signal(signal.SIGINT, count)
+signal.signal(signal.SIGUSR1, lambda *_: print("SIGINT came", got, "times", flush=True) or exit(6))
+print("ready", flush=True)
+while not got:
+    time.sleep(0.01)
+print("interrupted", flush=True)
+while True:
+    time.sleep(1)
+"""
+pid, terminal = pty.fork()
+if not pid:
+    os.execv(sys.argv[1], [sys.argv[1], "--", sys.executable, "-c", target])
+text = b""
+def until(word):
+    global text
+    while word not in text:
+        text += os.read(terminal, 4096)
+until(b"ready")
+os.write(terminal, b"\x03")
+until(b"interrupted")
+os.kill(pid, 10)
+until(b"nothing was recorded")
+print(text.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 6 or b"SIGINT came 1 times" not in text)
+END
+}
+check "Ctrl-C comes once, and ends memrec only through the command" terminal
+survives() {
+	local got=0
+	"$memrec" -- bash -c "echo \$\$ >ready; while :; do read -t 1 <>never; done" 2>err &
+	cat ready >pid
+	kill -TERM $!
+	wait $! || got=$?
+	[ "$got" = 143 ] && grep -q '^memrec: nothing was recorded' err
+}
+check "memrec outlives the command and says so" survives
+ignored() { (trap '' HUP && "$memrec" -- bash -c 'kill -HUP $$; exit 3' 2>/dev/null); [ $? = 3 ]; }
+check "an ignored SIGHUP stays ignored (nohup)" ignored
+no_child_signal() { (trap '' CHLD && "$memrec" -- sh -c 'exit 9' 2>/dev/null); [ $? = 9 ]; }
+check "the exit status is right where SIGCHLD is ignored" no_child_signal
+
+# --- a recorded command
+calls --calls 300 >plain.out 2>plain.err || true
+LD_LIBRARY_PATH=$standin calls --calls 300 >plain.out 2>plain.err
+recorded() {
+	status 0 record -o r.zst -- --calls 300 --account account && cmp out plain.out && cmp <(grep -v '^memrec: ' err) plain.err
+}
+check "its output is the same, byte for byte" recorded
+summary() {
+	[ "$(grep -c '^memrec: r.zst: ' err)" = 1 ] && [ "$(grep -c '^memrec: ' err)" = 2 ] &&
+		grep -Eq '^memrec: r.zst: [0-9]+ events, no steps, [0-9.]+ KiB, peak [0-9.]+ MiB, nothing lost, no OOM$' err &&
+		grep -q "^memrec: next: $memana top r.zst\$" err
+}
+check "one line says what was recorded, one what to do next" summary
+check "the trace says what the target counted" agrees r.zst account
+check "no ring is left" nothing_left
+
+# A stopped collector holds the ring, but nothing of the target: whoever reads its output sees the end.
+holds_nothing() {
+	mkdir -p rings
+	LD_LIBRARY_PATH=$standin timeout 60 "$memrec" -o h.zst --ring-dir rings -- bash -c "
+		seen=\$(python3 '$SRC/tests/cli/driver_calls.py' --after stop-collector)
+		readlink /proc/\$(cat collector.pid)/fd/* >fds
+		kill -CONT \$(cat collector.pid)
+		echo \"seen: \$seen\"" 2>err | grep -qx 'seen: 100 calls'
+}
+check "the end of a pipe is seen although the collector is alive" holds_nothing
+only_its_own() {
+	[ "$(grep -c '^/dev/null$' fds)" = 3 ] && ! grep -qvE '^/dev/null$|\.ring$|/h\.zst$|^anon_inode:' fds
+}
+check "the collector holds its ring and its trace, nothing else" only_its_own
+check "no ring is left behind it" nothing_left

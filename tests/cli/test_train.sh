@@ -1,0 +1,37 @@
+# An unmodified PyTorch script: exactly the steps asked for, phases, the user's lines, and the allocator's own totals.
+. "$SRC/tests/cli/lib.sh"
+[ -n "$PYTHON" ] || skip "no python3 with torch"
+
+cp "$SRC/samples/train.py" .
+plain() { "$PYTHON" train.py >plain.out 2>plain.err; }
+record() { status 0 "$memrec" --steps 3 -- "$PYTHON" train.py && cp out recorded.out && cp err recorder.err; }
+check "train.py alone" plain
+check "train.py under memrec" record
+check "its output is the same" cmp plain.out recorded.out
+check "the trace has the default name" test -s trace.zst
+"$memana" top --json trace.zst >top.json
+"$memana" top trace.zst >top.txt
+
+check "exactly three steps" json top.json 'd["traces"][0]["steps"] == 3'
+check "nothing is lost" json top.json 'd["traces"][0]["lost"] == 0 and d["traces"][0]["complete"]'
+check "the device is the CPU" json top.json '[v["kind"] for v in d["devices"]] == ["cpu"]'
+check "forward, backward and optimizer have a peak" json top.json \
+	'all(p["bytes"] > 0 for p in d["devices"][0]["phase_peaks"]) and {"forward", "backward", "optimizer"} <= {p["phase"] for p in d["devices"][0]["phase_peaks"]}'
+for by in phase category owner; do
+	check "by_$by adds up to the peak" json top.json \
+		"sum(p['bytes'] for p in d['devices'][0]['by_$by']) == d['devices'][0]['peak']['bytes']"
+done
+check "the user's file and line are in the sites" json top.json \
+	'sum(any(f["file"].endswith("train.py") and f["line"] > 0 for f in s["stack"]) for s in d["devices"][0]["sites"]) >= 0.9 * len(d["devices"][0]["sites"])'
+# The line of a frame is right: the statement that makes the optimizer's state is "optimizer.step()".
+line=$(grep -n 'optimizer\.step()' train.py | cut -d: -f1)
+check "optimizer state comes from the line of optimizer.step()" json top.json \
+	"any(f['file'].endswith('train.py') and f['line'] == $line for s in d['devices'][0]['sites'] if s['phase'] == 'optimizer' for f in s['stack'])"
+check "live bytes equal the allocator's totals at every event" "$memana" verify trace.zst
+
+# The whole run, and the one step there is when the script ends right after the optimizer.
+whole() {
+	"$memrec" -o whole.zst -- "$PYTHON" train.py --steps 2 >/dev/null 2>&1 && "$memana" top --json whole.zst >whole.json &&
+		json whole.json 'd["traces"][0]["steps"] == 2' && "$memana" verify whole.zst
+}
+check "a run of two steps has two steps" whole
