@@ -284,15 +284,11 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 static void note_totals(struct analysis_process *process, const struct mt_event *event,
 			const struct mt_ledger_change *change)
 {
-	int tensor = event->kind == MT_TENSOR_ALLOC || event->kind == MT_TENSOR_FREE;
-
 	process->unknown_frees += change->unknown != 0;
-	if (tensor && !(event->flags & MT_FLAG_NO_TOTAL)) {
-		process->compared++;
-		process->differing += change->total_differs != 0;
-		if (change->total_differs && !process->first_differing)
-			process->first_differing = event->seq;
-	}
+	process->compared += change->total_known != 0;
+	process->differing += change->total_differs != 0;
+	if (change->total_differs && !process->first_differing)
+		process->first_differing = event->seq;
 }
 
 /* What kind of thing this event brings to life: an enum mt_kind that holds bytes, or 0. */

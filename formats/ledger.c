@@ -165,14 +165,25 @@ static int total_differs(struct mt_ledger *ledger, const struct mt_event *event,
 {
 	struct ledger_device *figures = &ledger->device[device_of(event)];
 
-	if (event->flags & MT_FLAG_NO_TOTAL)
-		return 0;
 	if (!figures->anchored)
 		figures->ahead = event->total - figures->counted;
 	else if (unknown)
 		figures->ahead -= event->size; /* it was one of those */
 	figures->anchored = 1;
 	return event->total != figures->counted + figures->ahead;
+}
+
+/*
+ * Does the event have a total to compare with? A free does when the block's allocation did: a shared-memory map goes
+ * with a total of 0, and so does the last of all other blocks.
+ */
+static int has_total(const struct mt_event *event, const struct mt_ledger_change *change)
+{
+	if (event->kind == MT_TENSOR_FREE && change->died_count)
+		return !(change->died[change->died_count - 1].flags & MT_FLAG_NO_TOTAL);
+	if (event->kind == MT_TENSOR_FREE)
+		return event->total != 0;
+	return event->kind == MT_TENSOR_ALLOC && !(event->flags & MT_FLAG_NO_TOTAL);
 }
 
 static void forget_totals(struct mt_ledger *ledger)
@@ -244,7 +255,8 @@ int mt_ledger_event(struct mt_ledger *ledger, const struct mt_event *event, uint
 	if (ledger->died_count)
 		change->died = ledger->died;
 	change->died_count = ledger->died_count;
-	if (event->kind == MT_TENSOR_ALLOC || event->kind == MT_TENSOR_FREE)
+	change->total_known = has_total(event, change);
+	if (change->total_known)
 		change->total_differs = total_differs(ledger, event, change->unknown);
 	return 0;
 }

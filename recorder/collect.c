@@ -120,10 +120,19 @@ static void name_devices(struct collector *c)
 	free(gpus);
 }
 
+/* The folder of the run; "" when the agent found no room there and put the ring elsewhere. */
+static const char *run_dir_of(const struct collector *c)
+{
+	const char *run_dir = c->header->run_dir;
+	size_t size = strlen(run_dir);
+
+	return size && !strncmp(c->ring_path, run_dir, size) && c->ring_path[size] == '/' ? run_dir : "";
+}
+
 /* The name of the trace. A collector that died may have chosen it already. */
 static int choose_name(struct collector *c, char *path, int *plain)
 {
-	struct output_owner owner = { c->header->run_dir, c->ring_path, c->header->host, c->header->pid, c->header->rank };
+	struct output_owner owner = { run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank };
 
 	*plain = 0;
 	if (rundir_get_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))

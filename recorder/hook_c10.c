@@ -125,11 +125,12 @@ static int is_ours(struct c10_device device)
 
 /*
  * Shared-memory maps (DataLoader) report as CPU memory with totals of their own: 0 allocated, and as much reserved as
- * they are long; 0 and 0 when they go. The CPU allocator itself reserves nothing.
+ * they are long. The CPU allocator itself reserves nothing. When they go nothing tells them from other blocks but the
+ * address, which the ledger knows.
  */
 static int is_map(struct c10_device device, int64_t size, uint64_t total, uint64_t reserved)
 {
-	return device.type == MT_DEVICE_CPU && !total && (size < 0 || reserved == (uint64_t)size);
+	return device.type == MT_DEVICE_CPU && size > 0 && !total && reserved == (uint64_t)size;
 }
 
 static void note_tensors(struct c10_device device)

@@ -192,7 +192,7 @@ static pid_t start(const struct launch *launch)
 static int wait_for_command(const struct launch *launch, pid_t pid)
 {
 	siginfo_t info;
-	int status;
+	int status = 0;
 
 	while (waitpid(pid, &status, WNOHANG) == 0)
 		if (sigwaitinfo(&launch->signals, &info) > 0 && info.si_signo != SIGCHLD && info.si_code != SI_KERNEL)

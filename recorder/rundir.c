@@ -56,17 +56,17 @@ static int shm_has_room(void)
 
 static int make_in(char *path, const char *dir)
 {
-	if (join(path, dir, "/", PREFIX "XXXXXX"))
+	char absolute[PATH_MAX]; /* and without links: the collector compares */
+
+	if (!realpath(dir, absolute) || join(path, absolute, "/", PREFIX "XXXXXX"))
 		return -MT_E_SYSTEM;
 	return mkdtemp(path) ? 0 : -MT_E_SYSTEM;
 }
 
 int rundir_make(char *path, const char *ring_dir, const char *output_dir)
 {
-	char absolute[PATH_MAX];
-
 	if (ring_dir)
-		return realpath(ring_dir, absolute) ? make_in(path, absolute) : -MT_E_SYSTEM;
+		return make_in(path, ring_dir);
 	if (shm_has_room() && !make_in(path, SHM_DIR))
 		return 0;
 	return make_in(path, output_dir);

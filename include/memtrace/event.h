@@ -119,7 +119,7 @@ enum mt_space {
 
 /* Bits of `flags` of tensor events. */
 enum mt_flag {
-	MT_FLAG_NO_TOTAL = 1, /* the allocator's totals do not include this block (shared memory maps) */
+	MT_FLAG_NO_TOTAL = 1, /* allocations: the allocator's totals do not include this block (shared memory maps) */
 };
 
 /* Why records are missing. X(NAME, number, words) */

@@ -48,6 +48,7 @@ struct mt_ledger_change {
 	const struct mt_live *died;   /* copies of what died, valid until the next mt_ledger_event; NULL: nothing */
 	size_t died_count;	      /* several: an unmapped range, memory that a missed free had left behind */
 	int unknown;		      /* a free of something that was never seen */
+	int total_known;	      /* the event has the allocator's total: it was compared with ours */
 	int total_differs;	      /* the allocator's own total is not ours */
 };
 

@@ -27,11 +27,39 @@ check "the user's file and line are in the sites" json top.json \
 line=$(grep -n 'optimizer\.step()' train.py | cut -d: -f1)
 check "optimizer state comes from the line of optimizer.step()" json top.json \
 	"any(f['file'].endswith('train.py') and f['line'] == $line for s in d['devices'][0]['sites'] if s['phase'] == 'optimizer' for f in s['stack'])"
-check "live bytes equal the allocator's totals at every event" "$memana" verify trace.zst
+agrees() { # TRACE: the allocator's total was compared at every event that has one, and never differed
+	"$memana" verify --json "$1" >verified.json && "$memana" info --json "$1" >info.json || return 1
+	json info.json '[t["events_by_kind"]["tensor-alloc"] + t["events_by_kind"]["tensor-free"] for t in d["traces"]]' >wanted
+	json verified.json '[t["compared"] for t in d["traces"]]' >compared
+	cmp wanted compared && json verified.json 'all(t["differing"] == 0 for t in d["traces"])'
+}
+check "live bytes equal the allocator's totals at every event" agrees trace.zst
 
 # The whole run, and the one step there is when the script ends right after the optimizer.
 whole() {
 	"$memrec" -o whole.zst -- "$PYTHON" train.py --steps 2 >/dev/null 2>&1 && "$memana" top --json whole.zst >whole.json &&
-		json whole.json 'd["traces"][0]["steps"] == 2' && "$memana" verify whole.zst
+		json whole.json 'd["traces"][0]["steps"] == 2' && agrees whole.zst
 }
 check "a run of two steps has two steps" whole
+
+# What is asked for is what is recorded.
+kinds_of() { # OPTION...: which kinds of frames the places of a short run have
+	"$memrec" "$@" -o asked.zst -- "$PYTHON" train.py --steps 1 >/dev/null 2>&1 && "$memana" top --json asked.zst >asked.json &&
+		python3 - asked.json <<-'EOF'
+			import json, sys
+			frames = [f for d in json.load(open(sys.argv[1]))["devices"] for s in d["sites"] for f in s["stack"]]
+			deepest = max(len(s["stack"]) for d in json.load(open(sys.argv[1]))["devices"] for s in d["sites"])
+			kinds = {"python" if f["file"].endswith(".py") else "native" for f in frames}
+			print(" ".join(sorted(kinds)) or "none", deepest)
+		EOF
+}
+expect() { # PATTERN OPTION...
+	local pattern=$1 got
+	shift
+	got=$(kinds_of "$@")
+	[[ $got =~ ^$pattern$ ]] || { echo "got '$got'"; return 1; }
+}
+check "--stacks none records no frames" expect "none 0" --stacks none
+check "--stacks python records Python frames only" expect "python [0-9]+" --stacks python
+check "--stacks python,native records both" expect "native python [0-9]+" --stacks python,native
+check "--depth 4 keeps four frames, and a mark where some are left out" expect "(native )?python [45]" --depth 4 --stacks python

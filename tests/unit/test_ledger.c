@@ -273,6 +273,24 @@ TEST(totals_are_compared)
 	mt_ledger_free(ledger);
 }
 
+TEST(a_free_has_a_total_when_its_allocation_had_one)
+{
+	struct mt_ledger *ledger = fresh();
+	struct mt_ledger_change change;
+
+	FEED(ledger, 1, TENSOR_ALLOC, .device = 1, .addr = 0x100, .size = 10, .total = 10);
+	FEED(ledger, 1, TENSOR_ALLOC, .device = 1, .addr = 0x200, .size = 5, .flags = MT_FLAG_NO_TOTAL);
+	change = FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = 0x200, .size = 5);
+	CHECK(!change.total_known && !change.total_differs);
+	change = FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = 0x300, .size = 7);
+	CHECK(change.unknown && !change.total_known);
+	change = FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = 0x100, .size = 10);
+	CHECK(change.total_known && !change.total_differs);
+	change = FEED(ledger, 1, TENSOR_ALLOC, .device = 1, .addr = 0x100, .size = 10, .total = 11);
+	CHECK(change.total_known && change.total_differs);
+	mt_ledger_free(ledger);
+}
+
 TEST(nonsense_is_survived)
 {
 	struct mt_ledger *ledger = fresh();
