@@ -10,7 +10,7 @@ if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
 	echo "On the GPU of this machine."
 else
 	echo "No GPU here: on the stand-in GPU (80 GiB that take no memory)."
-	export LD_LIBRARY_PATH=$build/standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} STANDIN_MEM=${STANDIN_MEM:-80GiB}
+	export LD_LIBRARY_PATH=$(cd "$build/standin" && pwd)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} STANDIN_MEM=${STANDIN_MEM:-80GiB}
 fi
 
 echo "\$ memrec --steps 3 -o $trace -- $command"
