@@ -65,6 +65,16 @@ static char *absolute_path(const char *path)
 	return absolute ? absolute : strdup(path);
 }
 
+/* What the program was recorded with. */
+static struct mt_fold_options asked_for(const struct ring_header *header)
+{
+	return (struct mt_fold_options){
+		.steps = header->steps,
+		.skip = header->skip,
+		.step_mark = header->step_mark[0] ? header->step_mark : NULL,
+	};
+}
+
 int mt_fold_open_ring(struct mt_fold **out, const char *ring_path, const struct mt_rules *rules,
 		      const struct mt_fold_options *options, int shared)
 {
@@ -75,12 +85,11 @@ int mt_fold_open_ring(struct mt_fold **out, const char *ring_path, const struct 
 	if (!fold)
 		return -MT_E_MEMORY;
 	fold->rules = rules;
-	if (options)
-		fold->options = *options;
-	if (!fold->options.patience_ms)
-		fold->options.patience_ms = PATIENCE_MS;
 	err = ring_view_open(&fold->view, ring_path, shared);
 	if (!err) {
+		fold->options = options ? *options : asked_for(fold->view->header);
+		if (!fold->options.patience_ms)
+			fold->options.patience_ms = PATIENCE_MS;
 		fold->ring_path = absolute_path(ring_path);
 		fold->step_mark = fold->options.step_mark ? strdup(fold->options.step_mark) : NULL;
 		if (!fold->ring_path || (fold->options.step_mark && !fold->step_mark))

@@ -53,6 +53,7 @@ static void end_texts(struct ring_header *header)
 		{ header->host, sizeof(header->host) },	      { header->boot_id, sizeof(header->boot_id) },
 		{ header->options, sizeof(header->options) }, { header->output, sizeof(header->output) },
 		{ header->run_dir, sizeof(header->run_dir) }, { header->command, sizeof(header->command) },
+		{ header->step_mark, sizeof(header->step_mark) },
 	};
 	size_t i;
 

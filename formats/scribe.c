@@ -217,6 +217,11 @@ int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t s
 	return write_own(scribe, &event);
 }
 
+static int is_last(const struct mt_scribe *scribe, uint32_t number)
+{
+	return scribe->steps && number >= scribe->skip && number - scribe->skip >= scribe->steps;
+}
+
 /* Step `number` has ended. Recording begins after the last step that is skipped and ends after the last asked for. */
 static int step_ended(struct mt_scribe *scribe, uint32_t number)
 {
@@ -231,7 +236,7 @@ static int step_ended(struct mt_scribe *scribe, uint32_t number)
 		event.name = string_id(scribe, mt_tracker_step_why(scribe->tracker));
 		err = write_own(scribe, &event);
 	}
-	scribe->done = scribe->steps && number - scribe->skip >= scribe->steps;
+	scribe->done = is_last(scribe, number);
 	return err;
 }
 
@@ -271,9 +276,9 @@ static void replay(struct mt_scribe *scribe, const struct mt_event *event)
 	mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
 	scribe->time = event->time;
 	scribe->recording = 1;
-	if (event->kind == MT_END)
-		scribe->done = 1;
 	note(scribe, event);
+	if (event->kind == MT_END || (event->kind == MT_STEP && is_last(scribe, (uint32_t)event->value)))
+		scribe->done = 1;
 }
 
 /* Checkpoints repeat what the events before them say, except the one that stands for events left out. */
@@ -288,6 +293,7 @@ static int replay_all(struct mt_scribe *scribe)
 	err = mt_reader_open(&reader, scribe->path);
 	if (err)
 		return err;
+	scribe->time = mt_reader_process(reader)->start_monotonic;
 	while (!(err = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
 		for (i = 0; i < count; i++) {
 			if (!checkpoint)

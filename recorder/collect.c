@@ -13,7 +13,6 @@
 #include "gpu_names.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
-#include "options.h"
 #include "output.h"
 #include "rundir.h"
 #include "say.h"
@@ -24,7 +23,6 @@ enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
 
 struct collector {
 	const char *ring_path;
-	struct memrec_options options;
 	struct target target;
 	struct mt_rules *rules;
 	struct mt_fold *fold;
@@ -259,20 +257,14 @@ static void finish(struct collector *c)
 
 static int open_ring(struct collector *c)
 {
-	struct mt_fold_options fold_options = { .steps = 0 };
 	char message[256];
 	struct ring_header *header = malloc(sizeof(*header));
 	int error = header ? rundir_read_header(c->ring_path, header) : -MT_E_MEMORY;
 
-	if (!error && memrec_options_decode(&c->options, header->options))
-		memrec_options_init(&c->options);
 	if (!error)
 		error = mt_rules_new(&c->rules, message, sizeof(message));
-	fold_options.steps = (uint32_t)c->options.steps;
-	fold_options.skip = (uint32_t)c->options.skip;
-	fold_options.step_mark = *c->options.step_mark ? c->options.step_mark : NULL;
 	if (!error)
-		error = mt_fold_open(&c->fold, c->ring_path, c->rules, &fold_options);
+		error = mt_fold_open(&c->fold, c->ring_path, c->rules, NULL);
 	if (!error) {
 		c->header = mt_fold_header(c->fold);
 		target_init(&c->target, (pid_t)header->pid, header->start_ticks);

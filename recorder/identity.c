@@ -126,4 +126,7 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 	copy(header->output, sizeof(header->output), options->output);
 	copy(header->run_dir, sizeof(header->run_dir), options->run_dir);
 	read_command(header->command, sizeof(header->command));
+	header->steps = (uint32_t)options->steps;
+	header->skip = (uint32_t)options->skip;
+	copy(header->step_mark, sizeof(header->step_mark), options->step_mark);
 }

@@ -29,7 +29,7 @@ struct mt_fold_summary {
 	uint64_t ooms;
 };
 
-/* Maps the ring read-write. *fold NULL on error: -MT_E_SYSTEM, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED. `rules` must outlive it. */
+/* Maps the ring read-write. `options` NULL: as the ring's header says. *fold NULL on error: -MT_E_SYSTEM, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED. `rules` must outlive it. */
 int mt_fold_open(struct mt_fold **fold, const char *ring_path, const struct mt_rules *rules, const struct mt_fold_options *options);
 
 /* The mapped header. Valid until mt_fold_close. */

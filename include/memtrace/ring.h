@@ -72,6 +72,8 @@ struct ring_header {
 	char output[4096];  /* pattern of -o, absolute */
 	char run_dir[4096]; /* of the launcher; "": started without one */
 	char command[4096];
+	uint32_t steps, skip; /* what to record, as in struct mt_fold_options: whoever folds this ring must know */
+	char step_mark[256];
 
 	/* Shared state. */
 	_Atomic uint64_t next_seq __attribute__((aligned(64)));	    /* the next event gets this one; starts at 1 */

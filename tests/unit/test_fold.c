@@ -686,6 +686,38 @@ TEST(nothing_is_folded_twice)
 	kit_release(&kit);
 }
 
+/* Whether the collector died before the last step asked for, or just after it: no step more is in the trace. */
+TEST(a_left_over_ring_knows_how_many_steps_were_asked_for)
+{
+	uint64_t folded;
+	int before;
+
+	for (before = 1; before <= 3; before += 2) {
+		kit_init(&kit, 1, 1 << 16);
+		kit.maker.header->steps = 2;
+		make_steps(before);
+		DIES(kit_open(&kit, NULL); mt_fold_run(kit.fold, 0, &folded); mt_fold_flush(kit.fold));
+		make_steps(4 - before);
+		recover();
+		CHECK_EQ(kit.summary.steps, 2);
+		CHECK(!kit_find(&kit, MT_STEP, 2));
+		CHECK_EQ(kit_find(&kit, MT_END, 0)->value, MT_END_STEPS);
+		kit_release(&kit);
+	}
+}
+
+/* What is reported before the first event happened when the process started, not when the machine did. */
+TEST(a_trace_without_events_has_a_time)
+{
+	kit_init(&kit, 1, 1 << 16);
+	DIES(kit_open(&kit, NULL));
+	atomic_store(&kit.maker.header->source_state[MT_SOURCE_API], MT_SOURCE_ON + 1);
+	make_steps(1);
+	recover();
+	CHECK_EQ(kit_find(&kit, MT_SOURCE, 0)->time, kit.maker.header->start_monotonic);
+	kit_release(&kit);
+}
+
 TEST(a_finished_trace_stays_as_it_is)
 {
 	size_t count;
