@@ -80,7 +80,8 @@ struct analysis_process {
 	int64_t first_time, last_time;
 	uint64_t events, kinds[MT_KIND_MAX + 1];
 	uint64_t compared, differing; /* events with an allocator total, and those where it is not ours */
-	uint64_t first_differing;     /* seq, 0: none */
+	uint64_t first_differing;     /* the how-manieth event, 0: none */
+	uint64_t reordered;	      /* totals that were not ours until the other thread's event had come, too */
 	uint64_t unknown_frees;
 	uint32_t steps;
 	int phase_known; /* `phase` of `step` is what it is doing */

@@ -42,6 +42,9 @@ static void print_trace(const struct analysis_process *process)
 	       text_number(differing, process->differing));
 	if (process->differing)
 		printf(", first at event %s", text_number(number, process->first_differing));
+	if (process->reordered)
+		printf(", %s in another order (threads report after the allocator's lock)",
+		       text_number(number, process->reordered));
 	printf("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
 	if (process->unknown_frees)
 		printf("  frees       %s of memory that was never seen to be allocated\n",
@@ -59,6 +62,7 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_string(doc, "damage", process->state->error ? mt_strerror(process->state->error) : "");
 	doc_int(doc, "compared", (int64_t)process->compared);
 	doc_int(doc, "differing", (int64_t)process->differing);
+	doc_int(doc, "reordered", (int64_t)process->reordered);
 	doc_int(doc, "unknown_frees", (int64_t)process->unknown_frees);
 	doc_bool(doc, "balanced", process->balanced);
 	doc_end(doc);

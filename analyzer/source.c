@@ -94,6 +94,21 @@ static int open_reader(struct mt_reader **reader, const char *path)
 	return mt_reader_open(reader, path);
 }
 
+/* The same process twice, perhaps under two names, would be counted twice. */
+static int is_open_already(const struct source *source, const struct mt_process *process)
+{
+	const struct mt_process *other;
+	uint32_t i;
+
+	for (i = 0; i < source->inputs; i++) {
+		other = mt_reader_process(source->input[i].reader);
+		if (other->pid == process->pid && other->start_monotonic == process->start_monotonic &&
+		    !strcmp(other->boot_id, process->boot_id))
+			return 1;
+	}
+	return 0;
+}
+
 static int open_trace(struct source *source, const char *path)
 {
 	struct mt_reader *reader;
@@ -106,6 +121,11 @@ static int open_trace(struct source *source, const char *path)
 		fail(source, path, error);
 	if (error)
 		return error;
+	if (is_open_already(source, mt_reader_process(reader))) {
+		snprintf(source->message, sizeof(source->message), "%.400s: this process was named already", path);
+		mt_reader_free(reader);
+		return -MT_E_ARGUMENT;
+	}
 	ring = lock_ring(mt_reader_process(reader));
 	if (ring >= 0) {
 		complete(source, &reader, path, mt_reader_process(reader)->ring_path);

@@ -281,14 +281,42 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 	return error;
 }
 
-static void note_totals(struct analysis_process *process, const struct mt_event *event,
-			const struct mt_ledger_change *change)
+/* `explained`: the totals were only in another order than the events. */
+static void settle_totals(struct stream *stream, int explained)
 {
+	struct analysis_process *process = stream_process(stream);
+
+	if (explained)
+		process->reordered += stream->unsettled.count;
+	else
+		process->differing += stream->unsettled.count;
+	if (!explained && stream->unsettled.count && !process->first_differing)
+		process->first_differing = stream->unsettled.first;
+	stream->unsettled.count = 0;
+}
+
+/*
+ * PyTorch's CPU allocator counts under its lock and reports outside: a thread that waits in between, for Python's lock
+ * perhaps, reports late. Then totals differ until it has, and agree again. The CUDA allocator reports under its lock.
+ */
+static void note_totals(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change)
+{
+	struct analysis_process *process = stream_process(stream);
+	const struct mt_device *device;
+
 	process->unknown_frees += change->unknown != 0;
-	process->compared += change->total_known != 0;
-	process->differing += change->total_differs != 0;
-	if (change->total_differs && !process->first_differing)
-		process->first_differing = event->seq;
+	if (!change->total_known)
+		return;
+	process->compared++;
+	device = mt_defs_device(process->defs, (uint32_t)event->device);
+	if (device && device->kind == MT_DEVICE_CPU) {
+		stream->unsettled.several |= stream->unsettled.thread && stream->unsettled.thread != event->thread;
+		stream->unsettled.thread = event->thread;
+	}
+	if (!change->total_differs)
+		settle_totals(stream, stream->unsettled.several);
+	else if (!stream->unsettled.count++)
+		stream->unsettled.first = process->events;
 }
 
 /* What kind of thing this event brings to life: an enum mt_kind that holds bytes, or 0. */
@@ -317,7 +345,7 @@ static int book(struct stream *stream, const struct mt_event *event, const struc
 		return error;
 	if (stream->analysis->attribution.failed)
 		return -MT_E_MEMORY;
-	note_totals(stream_process(stream), event, &change);
+	note_totals(stream, event, &change);
 	return note_change(stream, event, &change, label->step);
 }
 
@@ -472,6 +500,7 @@ int stream_finish(struct stream *stream)
 {
 	int error = end_span(stream);
 
+	settle_totals(stream, 0);
 	stream_process(stream)->balanced = mt_ledger_check(stream->ledger);
 	if (!error && stream->sink->gone)
 		error = report_survivors(stream);

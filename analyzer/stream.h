@@ -38,6 +38,12 @@ struct stream {
 	uint32_t *owner_of; /* stack node to owner + 1, 0: not known yet */
 	uint32_t owner_room;
 
+	struct {
+		uint64_t count, first; /* events in a row whose total is not ours; the first is the how-manieth */
+		uint64_t thread;       /* of the newest CPU tensor */
+		int several;	       /* threads have CPU tensors */
+	} unsettled;
+
 	struct stream_span span;
 	uint32_t filling;	 /* a driver call of this thread made the newest peak */
 	uint32_t filling_device; /* on this device, or STREAM_NO_DEVICE */

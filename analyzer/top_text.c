@@ -20,6 +20,7 @@ struct report {
 	const struct top_options *options;
 	uint64_t steps;		      /* of all processes */
 	uint64_t events, lost;
+	int damaged;		      /* a trace ends in damage */
 	int processes;
 	const struct query_device *device; /* the one being written */
 	int devices;		      /* written */
@@ -179,10 +180,14 @@ static int print_verdict(const struct report *report)
 	struct verdict verdict = { .report = report };
 	struct sentence *sentence = &verdict.sentence;
 	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+	char lost[64], events[TEXT_SIZE_MAX];
 	int error;
 
 	print_device_name(report);
-	say(sentence, "Peak %s", text_bytes(size, device->peak.bytes));
+	if (report->lost)
+		say(sentence, "%s of %s are lost: the peak is at least ", text_count(lost, sizeof(lost), report->lost, "event"),
+		    text_number(events, report->events + report->lost));
+	say(sentence, "%s%s", report->lost ? "" : "Peak ", text_bytes(size, device->peak.bytes));
 	if (device->total)
 		say(sentence, " of %s (%s)", text_bytes(total, device->total),
 		    text_percent(share, device->peak.bytes, device->total));
@@ -433,6 +438,7 @@ static int count_process(void *context, const struct query_process *row)
 	report->steps += row->steps;
 	report->events += row->events;
 	report->lost += row->lost;
+	report->damaged |= *row->damage != '\0';
 	return 0;
 }
 
@@ -499,7 +505,9 @@ static int print_recording(struct report *report)
 		say(&sentence, "%s, ",
 		    text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
 	say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
-	    report->lost ? text_count(lost, sizeof(lost), report->lost, "lost event") : "nothing lost");
+	    report->lost      ? text_count(lost, sizeof(lost), report->lost, "lost event")
+	    : report->damaged ? "and nobody knows what the damaged part held"
+			      : "nothing lost");
 	text_wrap(report->text, 0, 0, sentence.text);
 	error = query_losses(report->db, print_loss, report);
 	if (!error)

@@ -160,6 +160,8 @@ static int bear(struct mt_ledger *ledger, const struct birth *birth, struct mt_l
 /*
  * The allocator's total and ours differ by what was alive before the recording began: a constant, learned from the
  * first event, which is 0 when that event is the first allocation at all. Lost events change it: learn it again.
+ * Threads that report outside the allocator's lock may make the first event not the first: any total that is exactly
+ * ours says that nothing was alive before.
  */
 static int total_differs(struct mt_ledger *ledger, const struct mt_event *event, int unknown)
 {
@@ -170,6 +172,8 @@ static int total_differs(struct mt_ledger *ledger, const struct mt_event *event,
 	else if (unknown)
 		figures->ahead -= event->size; /* it was one of those */
 	figures->anchored = 1;
+	if (event->total == figures->counted)
+		figures->ahead = 0;
 	return event->total != figures->counted + figures->ahead;
 }
 

@@ -154,7 +154,7 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 {
 	struct track_thread *thread = &tracker->thread[id];
 	int autograd = thread->is_autograd || thread->windows;
-	int alone;
+	int alone, guessed;
 
 	label_own(label, marks, stack);
 	if (autograd)
@@ -162,11 +162,12 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 	alone = !label->role && !label->part && !label->category;
 	if (!label->role)
 		label_inherited(label, tracker, thread->is_autograd, alone);
-	if (!label->role && !label->part && !tracker->begun)
+	guessed = !label->role && !label->part && !tracker->begun;
+	if (guessed)
 		label->role = MT_ROLE_INIT;
 	label->phase = flat_phase(label->role, label->part);
 	label->rule_frame = deciding_frame(label, stack);
-	if (!label->category)
+	if (!label->category && !guessed) /* that it came early does not make it weights */
 		label->category = (uint8_t)mt_rules_category(tracker->rules, label->role, label->part);
 	if (label->part || (label->role && label->role != MT_ROLE_INIT))
 		tracker->begun = 1;

@@ -13,7 +13,7 @@ head -c "$cut" small.zst >noindex.zst
 check "the index was found" test "$cut" -gt 0
 check "without index: top" status 0 "$memana" top noindex.zst
 check "without index: it is said" grep -q '^Incomplete: ' out
-check "without index: the same peak" grep -q '^Peak 100.0 MiB' out
+check "without index: the same peak" grep -q 'the peak is at least 100.0 MiB' out
 check "without index: verify" status 0 "$memana" verify noindex.zst
 check "without index: load" status 0 "$memana" load noindex.zst -o noindex.db
 

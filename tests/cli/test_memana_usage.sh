@@ -20,6 +20,7 @@ check "a device that is not there" refused 2 'nothing was recorded on that devic
 check "no trace named" refused 2 'no trace named' top
 check "load without a database" refused 2 'no database named' load small.zst
 check "sql without a statement" refused 2 'statement' sql small.zst
+check "a trace that is named twice" refused 2 "small.zst: this process was named already" top small.zst small.zst
 check "-- ends options" refused 4 '-x: No such file' top -- -x
 
 echo "this is no trace" >text

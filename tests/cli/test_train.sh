@@ -42,6 +42,23 @@ whole() {
 }
 check "a run of two steps has two steps" whole
 
+# Threads report after the allocator's lock, in any order: verify tells that from bytes that are missing.
+cat >threads.py <<'EOF'
+import threading, torch
+
+def work():
+    for _ in range(2000):
+        torch.empty(100)
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+EOF
+threads() { "$memrec" -o threads.zst -- "$PYTHON" threads.py 2>/dev/null && agrees threads.zst; }
+check "and in a program with threads" threads
+
 # What is asked for is what is recorded.
 kinds_of() { # OPTION...: which kinds of frames the places of a short run have
 	"$memrec" "$@" -o asked.zst -- "$PYTHON" train.py --steps 1 >/dev/null 2>&1 && "$memana" top --json asked.zst >asked.json &&

@@ -148,7 +148,7 @@ static const char *path_in(const char *folder, const char *name)
 static void write_all(const char *folder)
 {
 	write_small(path_in(folder, "small.zst"));
-	write_cpu(path_in(folder, "cpu.zst"), 100, 5 * MIB);
+	write_cpu(path_in(folder, "cpu.zst"), 101, 5 * MIB);
 	write_pair(path_in(folder, "rank0.zst"), path_in(folder, "rank1.zst"));
 	write_wrong_total(path_in(folder, "wrong.zst"));
 }
