@@ -9,13 +9,6 @@
 #include "source.h"
 #include "text.h"
 
-static const char options_help[] = "      --json       for programs; bytes and nanoseconds\n";
-
-static const struct option long_options[] = {
-	{ "json", no_argument, NULL, 'j' },
-	COMMAND_OPTIONS,
-};
-
 static const char *const state_words[] = {
 	[MT_SOURCE_OFF] = "off", [MT_SOURCE_ON] = "on", [MT_SOURCE_FAILED] = "failed"};
 
@@ -292,20 +285,5 @@ static int info(const struct source *source, int json)
 
 int cmd_info(int argc, char **argv)
 {
-	struct source source;
-	int option, error, status, json = 0;
-
-	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-		if (option == 'h')
-			return command_help("info", options_help);
-		if (option != 'j')
-			return command_bad_option(argc, argv, option);
-		json = 1;
-	}
-	if (optind == argc)
-		return command_fail(EXIT_USAGE, "info: no trace named (memana info trace.zst)");
-	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
-	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : info(&source, json);
-	source_release(&source);
-	return status;
+	return command_traces(argc, argv, info);
 }

@@ -13,13 +13,6 @@
 #include "source.h"
 #include "text.h"
 
-static const char options_help[] = "      --json       for programs\n";
-
-static const struct option long_options[] = {
-	{ "json", no_argument, NULL, 'j' },
-	COMMAND_OPTIONS,
-};
-
 static int agrees(const struct analysis_process *process)
 {
 	return !process->differing && process->balanced;
@@ -121,20 +114,5 @@ static int verify(const struct source *source, int json)
 
 int cmd_verify(int argc, char **argv)
 {
-	struct source source;
-	int option, error, status, json = 0;
-
-	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-		if (option == 'h')
-			return command_help("verify", options_help);
-		if (option != 'j')
-			return command_bad_option(argc, argv, option);
-		json = 1;
-	}
-	if (optind == argc)
-		return command_fail(EXIT_USAGE, "verify: no trace named (memana verify trace.zst)");
-	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
-	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : verify(&source, json);
-	source_release(&source);
-	return status;
+	return command_traces(argc, argv, verify);
 }

@@ -71,3 +71,24 @@ int command_number(const char *text, long min, long max, long *number)
 	*number = strtol(text, &end, 10);
 	return errno || end == text || *end || *number < min || *number > max ? -MT_E_ARGUMENT : 0;
 }
+
+int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json))
+{
+	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' }, COMMAND_OPTIONS };
+	struct source source;
+	int option, error, status, json = 0;
+
+	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+		if (option == 'h')
+			return command_help(argv[0], "      --json       for programs; bytes and nanoseconds\n");
+		if (option != 'j')
+			return command_bad_option(argc, argv, option);
+		json = 1;
+	}
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
+	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
+	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : answer(&source, json);
+	source_release(&source);
+	return status;
+}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include "cmd_list.h"
 #include "memtrace/base.h"
+#include "source.h"
 
 #define EXIT_NO 1    /* the answer is "no" */
 #define EXIT_USAGE 2 /* the command line is wrong */
@@ -35,6 +36,12 @@ int command_bad_option(int argc, char **argv, int result);
 
 /* Prints "Usage: memana NAME ARGUMENTS", the summary and `options` to stdout. Returns 0. */
 int command_help(const char *name, const char *options);
+
+/*
+ * The whole of a command that takes traces, --json and nothing else: opens them and lets `answer` print what it has to
+ * say and give the exit code.
+ */
+int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
 
 /* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
