@@ -42,7 +42,6 @@ struct mt_fold {
 	uint64_t log_abandoned; /* 1 + place in the log where waiting for a record was given up; 0: nowhere */
 	uint64_t rejected;	/* of view->rejected, what has been looked at */
 	uint64_t owed;		/* rejected records whose numbers have not turned up missing yet */
-	uint64_t unnamed;	/* events without their stack or thread, to be reported */
 	int error;		/* of the writer, until a flush succeeds */
 	int finished;		/* nothing is left after the target's end */
 };
@@ -253,8 +252,7 @@ static void report_losses(struct mt_fold *fold)
 
 	fold->rejected += rejected;
 	fold->owed += rejected;
-	lost_more(fold, MT_LOSS_DAMAGED, rejected + fold->unnamed);
-	fold->unnamed = 0;
+	lost_more(fold, MT_LOSS_DAMAGED, rejected);
 	for (reason = 0; reason < MT_LOSS_COUNT; reason++)
 		if (counted_by_agent(reason))
 			keep_error(fold, mt_scribe_lost(fold->scribe, reason,
@@ -313,7 +311,10 @@ static void skip_rest(struct mt_fold *fold)
 
 /* ---- events --------------------------------------------------------------------------------------------------- */
 
-/* Thread and stack. 0: the log does not have them yet. */
+/*
+ * Thread and stack. 0: the log does not have them yet. An event whose names never come is there all the same: nothing
+ * is lost.
+ */
 static int fold_names(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event, int final)
 {
 	uint32_t stack, thread;
@@ -328,7 +329,6 @@ static int fold_names(struct mt_fold *fold, const struct ring_event *from, struc
 		fold->log_abandoned = here;
 		stack = mt_intake_stack_partly(fold->intake, from->stack);
 	}
-	fold->unnamed += of_stack != MT_INTAKE_FOUND || of_thread != MT_INTAKE_FOUND;
 	event->stack = stack;
 	event->thread = thread;
 	return 1;

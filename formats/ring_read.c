@@ -54,6 +54,7 @@ static void end_texts(struct ring_header *header)
 		{ header->options, sizeof(header->options) }, { header->output, sizeof(header->output) },
 		{ header->run_dir, sizeof(header->run_dir) }, { header->command, sizeof(header->command) },
 		{ header->step_mark, sizeof(header->step_mark) },
+		{ header->visible_devices, sizeof(header->visible_devices) },
 	};
 	size_t i;
 

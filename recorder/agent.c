@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "early.h"
+#include "loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "stack_native.h"
@@ -165,6 +166,11 @@ void agent_source(enum mt_source source, enum mt_source_state state, const char 
 		publish_source(source);
 }
 
+int agent_has_source(enum mt_source source)
+{
+	return atomic_load(&agent.source[source].state) != 0;
+}
+
 static void find_python(void)
 {
 	const char *why;
@@ -191,34 +197,43 @@ static void find_unwinder(void)
 {
 	if (!(agent.options.stacks & (MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)) || !agent.options.depth)
 		return;
-	if (stack_native_open())
+	switch (stack_native_open()) {
+	case 0:
+		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_ON, "");
+		break;
+	case -MT_E_MISSING:
 		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_FAILED,
 			     "libunwind.so.8 was not found: no native frames (install libunwind8)");
-	else
-		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_ON, "");
+		break;
+	default:
+		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_FAILED,
+			     "this libunwind.so.8 cannot be kept from opening files in the program: no native frames "
+			     "(install another version)");
+	}
 }
 
 /* ---- Threads and events ---- */
 
-/* What goes into the log of a thread; `name` at most 16 bytes. */
-static void log_thread(uint32_t serial, uint32_t tid, uint32_t flags, const char *name)
+/* What goes into the log of a thread; `name` at most 16 bytes. 1: it is there, 0: the log is full. */
+static int log_thread(uint32_t serial, uint32_t tid, uint32_t flags, const char *name)
 {
 	size_t name_bytes = strlen(name), bytes = sizeof(struct ring_log_thread) + name_bytes;
-	struct ring_log_thread *record = (struct ring_log_thread *)ring_log_begin(&agent.ring, bytes);
+	struct ring_log_thread *record =
+		(struct ring_log_thread *)ring_log_begin(&agent.ring, RING_LOG_THREAD, bytes);
 
 	if (!record)
-		return;
+		return 0;
 	if (tid == agent.ring.header->pid)
 		flags |= MT_THREAD_MAIN;
 	if (!strncmp(name, "pt_autograd_", 12))
 		flags |= MT_THREAD_AUTOGRAD;
-	record->log.kind = RING_LOG_THREAD;
 	record->log.key = serial;
 	record->tid = tid;
 	record->flags = flags;
 	record->name_bytes = (uint32_t)name_bytes;
 	memcpy(record + 1, name, name_bytes);
 	ring_log_end(&record->log, bytes);
+	return 1;
 }
 
 static void log_this_thread(struct agent_thread *me)
@@ -226,8 +241,7 @@ static void log_this_thread(struct agent_thread *me)
 	char name[17] = "";
 
 	prctl(PR_GET_NAME, name);
-	log_thread(me->serial, me->tid, me->autograd, name);
-	me->logged = 1;
+	me->logged = (uint8_t)log_thread(me->serial, me->tid, me->autograd, name);
 }
 
 /* A thread that made an early mark; it may be gone. */
@@ -245,8 +259,8 @@ static void log_early_thread(uint32_t serial, uint32_t tid)
 	textbuf_add(&text, "/comm");
 	textbuf_read_file(path, name, sizeof(name));
 	name[strcspn(name, "\n")] = '\0';
-	log_thread(serial, tid, 0, name);
-	seen_add(&agent.stacks.seen, key);
+	if (log_thread(serial, tid, 0, name))
+		seen_add(&agent.stacks.seen, key);
 }
 
 static void append(struct agent_thread *me, struct ring_event *event, const struct ring_text *text)
@@ -294,6 +308,7 @@ static int prepare(void)
 		return error;
 	}
 	find_python();
+	agent_check_injection();
 	ring_publish(&agent.ring);
 	return 0;
 }
@@ -325,8 +340,10 @@ static int start_recording(void)
 		if (error)
 			ring_unlink(&agent.ring);
 	}
-	if (error)
+	if (error) {
 		atomic_store(&life->state, OFF);
+		agent_place_failed(&agent.options, error);
+	}
 	pthread_setcancelstate(cancel, NULL);
 	return !error;
 }
@@ -401,6 +418,13 @@ static uint16_t text_bytes(const char *text, size_t max)
 	return (uint16_t)bytes;
 }
 
+static void hand_over_mark(struct ring_event *event, const struct ring_text *text)
+{
+	event->thread = this_thread()->serial;
+	if (!early_swallows(event, text))
+		hand_over(event, text, STACK_NONE);
+}
+
 static void keep_early(struct ring_event *event, const struct ring_text *text)
 {
 	struct agent_thread *me = this_thread();
@@ -408,13 +432,19 @@ static void keep_early(struct ring_event *event, const struct ring_text *text)
 	event->thread = me->serial;
 	event->entry = me->tid;
 	event->time = now_ns();
-	if (early_add(event, text))
+	switch (early_add(event, text)) {
+	case EARLY_KEPT:
+	case EARLY_DROPPED:
 		return;
-	event->entry = 0;
-	if (state_now() == ARMED)
+	case EARLY_FULL:
 		count_lost(MT_LOSS_RING_FULL);
-	else if (wait_for_start())
-		hand_over(event, text, STACK_NONE);
+		return;
+	case EARLY_CLOSED:
+		break;
+	}
+	event->entry = 0;
+	if (wait_for_start())
+		hand_over_mark(event, text);
 }
 
 void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char *domain)
@@ -428,7 +458,7 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 	text.domain_bytes = text_bytes(text.domain, DOMAIN_MAX);
 	text.name_bytes = text_bytes(text.name, RING_TEXT_MAX - text.domain_bytes);
 	if (is_on())
-		hand_over(&event, &text, STACK_NONE);
+		hand_over_mark(&event, &text);
 	else if (state_now() != OFF)
 		keep_early(&event, &text);
 	leave(saved);
@@ -495,7 +525,7 @@ __attribute__((constructor)) static void wake_up(void)
 	struct life *page;
 	int saved = errno;
 
-	if (!text || memrec_options_decode(&agent.options, text))
+	if (!text || memrec_options_decode(&agent.options, text) || !loaded_is_first_agent())
 		return;
 	page = new_life();
 	if (page && !pthread_atfork(NULL, NULL, after_fork)) {

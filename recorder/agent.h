@@ -35,6 +35,9 @@ void agent_thread_is_autograd(void);
 /* How a source of events is doing; at most 255 bytes of `why` are copied. Reported once the recording starts. */
 void agent_source(enum mt_source source, enum mt_source_state state, const char *why);
 
+/* 1: the source has said how it is doing. */
+int agent_has_source(enum mt_source source);
+
 /* The options; NULL: this process is not to be recorded. Constant after the constructor. */
 const struct memrec_options *agent_options(void);
 
@@ -46,13 +49,19 @@ void agent_cuda_started(void);
 int agent_has_cuda(void);
 
 /*
- * Makes the ring where the options say, else in shared memory, else beside the output, and fills in its header; not
- * published yet (place.c). 0, -MT_E_SPACE, -MT_E_SYSTEM.
+ * Makes the ring where the options say, else in shared memory that has room (shm.h), else beside the output, and fills
+ * in its header; not published yet (place.c). 0, -MT_E_SPACE, -MT_E_SYSTEM.
  */
 int agent_place_ring(struct ring *ring, const struct memrec_options *options);
 
+/* The recording could not begin because of `error`: leaves a note for the launcher (place.c). */
+void agent_place_failed(const struct memrec_options *options, int error);
+
 /* Starts the collector for the published ring (spawn.c). 0; -MT_E_MISSING: no program given or it did not start. */
 int agent_spawn_collector(const char *program, const char *ring_path);
+
+/* Says so if the driver will load another tool in our place (hook_cupti.c). Not in a state where events are taken. */
+void agent_check_injection(void);
 
 /* Fills in who is recorded in a header that nobody else sees yet (identity.c). */
 void agent_identify(struct ring_header *header, const struct memrec_options *options);

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+#include "filelock.h"
 #include "gpu_names.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
@@ -21,6 +23,8 @@
 /* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
 enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
 
+#define UNSAFE_MS 500u /* how long an event may be in the ring alone */
+
 struct collector {
 	const char *ring_path;
 	struct target target;
@@ -29,6 +33,8 @@ struct collector {
 	struct ring_header *header; /* of the fold */
 	struct run_result result;
 	int created;	  /* the trace is there */
+	int trace_lock;	  /* descriptor: nobody takes the file away while it is written; -1 */
+	uint64_t unsafe_since; /* ms; since when events wait to be written, 0: none do */
 	enum mt_end why;  /* how it ended */
 };
 
@@ -110,7 +116,7 @@ static int daemonise(int lock)
 static void name_devices(struct collector *c)
 {
 	struct gpu_name *gpus = calloc(GPU_NAMES_MAX, sizeof(*gpus));
-	int i, count = gpus ? gpu_names_read(gpus, c->target.pid) : 0;
+	int i, count = gpus ? gpu_names_read(gpus, c->target.pid, c->header->visible_devices) : 0;
 
 	for (i = 0; i < count; i++)
 		if (gpus[i].name[0])
@@ -127,24 +133,26 @@ static const char *run_dir_of(const struct collector *c)
 	return size && !strncmp(c->ring_path, run_dir, size) && c->ring_path[size] == '/' ? run_dir : "";
 }
 
-/* The name of the trace. A collector that died may have chosen it already. */
+/* The name of the trace, and its file, locked: the descriptor or an error. */
 static int choose_name(struct collector *c, char *path, int *plain)
 {
 	struct output_owner owner = { run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank };
 
 	*plain = 0;
+	/* A collector that died may have chosen it already. */
 	if (rundir_get_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
-		return 0;
+		return filelock_open(path, O_CREAT | O_EXCL);
 	return output_claim(path, c->header->output, &owner, plain);
 }
 
 static int create_trace(struct collector *c)
 {
 	char path[MEMREC_PATH_MAX];
-	int plain, error = choose_name(c, path, &plain);
+	int plain, error;
 
-	if (error)
-		return error;
+	c->trace_lock = choose_name(c, path, &plain);
+	if (c->trace_lock < 0)
+		return c->trace_lock;
 	error = rundir_set_trace(c->ring_path, path);
 	if (!error)
 		error = mt_fold_create(c->fold, path);
@@ -198,6 +206,33 @@ static int rest(int ms, uint64_t folded, int error)
 	return ms * 2 < SLEEP_IDLE ? ms * 2 : SLEEP_IDLE;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * What is not in the trace is lost with the ring: when a container ends, or a machine. Small chunks are poor ones, so
+ * not before events have waited for a while.
+ */
+static int keep_safe(struct collector *c, uint64_t folded)
+{
+	uint64_t now;
+
+	if (!folded && !c->unsafe_since)
+		return 0;
+	now = now_ms();
+	if (!c->unsafe_since)
+		c->unsafe_since = now;
+	if (now - c->unsafe_since < UNSAFE_MS)
+		return 0;
+	c->unsafe_since = 0;
+	return mt_fold_flush(c->fold);
+}
+
 /*
  * Folds until it is over. A process that never records anything gets no trace. An error of the writer is no reason to
  * stop: events wait in the ring while it has room, and the disk may have some again later.
@@ -222,6 +257,8 @@ static void follow(struct collector *c)
 			c->why = MT_END_STEPS;
 			return;
 		}
+		if (c->created && !error)
+			error = keep_safe(c, folded);
 		ms = rest(ms, folded, error);
 		if (!over)
 			target_wait(&c->target, ms);
@@ -281,6 +318,7 @@ int collect_ring(const char *ring_path, struct run_result *result)
 	if (!c)
 		return -MT_E_MEMORY;
 	c->ring_path = ring_path;
+	c->trace_lock = -1;
 	error = open_ring(c);
 	if (!error) {
 		atomic_store(&c->header->collector_pid, (uint32_t)getpid());
@@ -288,6 +326,8 @@ int collect_ring(const char *ring_path, struct run_result *result)
 		finish(c);
 		target_release(&c->target);
 	}
+	if (c->trace_lock >= 0)
+		close(c->trace_lock);
 	mt_rules_free(c->rules);
 	*result = c->result;
 	free(c);

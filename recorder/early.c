@@ -1,18 +1,128 @@
-/* early.c - an append-only buffer of ring_events with their texts; space is handed out by one atomic addition. */
+/*
+ * early.c - an append-only buffer of ring_events with their texts; space is handed out by one atomic exchange.
+ *
+ *     | push a | mark | push b |        free        | pop b | pop a |
+ *     0                         used    reserved: what is open can be closed
+ *
+ * A range whose end is lost would cover all that follows. So what begins is kept only when its end has room, too; else
+ * its end is swallowed, even after the recording has started, and the range never was. A nest is a stack of such
+ * ranges: the phases of a thread, its ranges of one domain, or one range that is ended by its handle.
+ */
 #include "early.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "seen.h"
 
 #define EARLY_BYTES (16u << 10)
+#define NESTS 128u
 #define PATIENCE 1000 /* times to give way to a thread that is just writing its mark */
-#define EARLY_CLOSED (1u << 30) /* added to `used` when the marks were replayed */
+
+enum role { ALONE, BEGINS, ENDS };
+
+/* From the bottom up: kept, refused, above. Only the thread whose nest it is touches more than the key. */
+struct nest {
+	_Atomic uint64_t key; /* 0: free */
+	uint32_t kept;
+	uint32_t refused;
+	uint32_t above; /* begun in the ring, on top of refused ones */
+};
+
+/* Of the buffer, bytes. */
+struct fill {
+	uint32_t used;
+	uint32_t reserved : 31;
+	uint32_t closed : 1; /* the marks were replayed */
+};
 
 static struct {
-	_Atomic uint32_t used;
+	_Atomic(struct fill) fill;
+	_Atomic uint32_t owing; /* nests with refused ranges */
+	struct nest nest[NESTS];
 	_Alignas(8) uint8_t data[EARLY_BYTES];
 } early;
+
+static enum role role_of(uint32_t kind)
+{
+	switch (kind) {
+	case MT_PHASE_PUSH:
+	case MT_RANGE_PUSH:
+	case MT_RANGE_START:
+		return BEGINS;
+	case MT_PHASE_POP:
+	case MT_RANGE_POP:
+	case MT_RANGE_END:
+		return ENDS;
+	default:
+		return ALONE;
+	}
+}
+
+/* The same for both ends of a range. */
+static uint64_t key_of(const struct ring_event *event, const struct ring_text *text)
+{
+	int is_phase = event->kind == MT_PHASE_PUSH || event->kind == MT_PHASE_POP;
+	uint64_t key = seen_start(SEEN_NEST);
+	uint32_t i;
+
+	if (event->kind == MT_RANGE_START || event->kind == MT_RANGE_END)
+		return seen_finish(seen_mix(seen_mix(key, MT_RANGE_START), event->handle));
+	key = seen_mix(key, is_phase ? MT_PHASE_PUSH : MT_RANGE_PUSH);
+	key = seen_mix(key, event->thread);
+	for (i = 0; i < text->domain_bytes; i++)
+		key = seen_mix(key, (uint8_t)text->domain[i]);
+	return seen_finish(key);
+}
+
+static struct nest *find_nest(uint64_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < NESTS; i++)
+		if (atomic_load_explicit(&early.nest[i].key, memory_order_acquire) == key)
+			return &early.nest[i];
+	return NULL;
+}
+
+/* NULL: all are taken. */
+static struct nest *find_or_take_nest(uint64_t key)
+{
+	struct nest *nest = find_nest(key);
+	uint64_t nobody;
+	uint32_t i;
+
+	for (i = 0; i < NESTS && !nest; i++) {
+		nobody = 0;
+		if (atomic_compare_exchange_strong(&early.nest[i].key, &nobody, key))
+			nest = &early.nest[i];
+	}
+	return nest;
+}
+
+static void leave_nest(struct nest *nest)
+{
+	if (!nest->kept && !nest->refused)
+		atomic_store_explicit(&nest->key, 0, memory_order_release);
+}
+
+static void refuse(struct nest *nest)
+{
+	if (!nest->refused++)
+		atomic_fetch_add(&early.owing, 1);
+}
+
+static void swallow(struct nest *nest)
+{
+	if (!--nest->refused)
+		atomic_fetch_sub(&early.owing, 1);
+	leave_nest(nest);
+}
+
+static uint32_t record_bytes(uint32_t texts)
+{
+	return (uint32_t)(sizeof(struct ring_event) + texts + 7) & ~7u;
+}
 
 /* `bytes` of the record is written last; 0: not finished. */
 static _Atomic uint32_t *bytes_of(uint32_t at)
@@ -20,19 +130,11 @@ static _Atomic uint32_t *bytes_of(uint32_t at)
 	return (_Atomic uint32_t *)(early.data + at);
 }
 
-int early_add(const struct ring_event *event, const struct ring_text *text)
+static void put(uint32_t at, uint32_t bytes, const struct ring_event *event, const struct ring_text *text)
 {
-	uint32_t texts = (uint32_t)text->name_bytes + text->domain_bytes;
-	uint32_t bytes = (uint32_t)(sizeof(*event) + texts + 7) & ~7u;
-	uint32_t at = atomic_load(&early.used);
 	struct ring_event copy = *event;
-	uint8_t *to;
+	uint8_t *to = early.data + at;
 
-	do {
-		if (at > EARLY_BYTES - bytes || at >= EARLY_CLOSED)
-			return 0;
-	} while (!atomic_compare_exchange_weak(&early.used, &at, at + bytes));
-	to = early.data + at;
 	copy.bytes = 0;
 	copy.name_bytes = text->name_bytes;
 	copy.domain_bytes = text->domain_bytes;
@@ -40,6 +142,99 @@ int early_add(const struct ring_event *event, const struct ring_text *text)
 	memcpy(to + sizeof(copy), text->name, text->name_bytes);
 	memcpy(to + sizeof(copy) + text->name_bytes, text->domain, text->domain_bytes);
 	atomic_store_explicit(bytes_of(at), bytes, memory_order_release);
+}
+
+/* Appends the mark if `reserve` bytes more fit, and reserves them; an end (`release`) has its room already. */
+static enum early_status take_room(const struct ring_event *event, const struct ring_text *text, uint32_t reserve,
+				   uint32_t release)
+{
+	uint32_t bytes = record_bytes((uint32_t)text->name_bytes + text->domain_bytes);
+	struct fill fill = atomic_load(&early.fill), next;
+
+	do {
+		if (fill.closed)
+			return EARLY_CLOSED;
+		next = fill;
+		next.used += bytes;
+		next.reserved = fill.reserved + reserve - release;
+		if (next.used + next.reserved > EARLY_BYTES)
+			return EARLY_FULL;
+	} while (!atomic_compare_exchange_weak(&early.fill, &fill, next));
+	put(fill.used, bytes, event, text);
+	return EARLY_KEPT;
+}
+
+static enum early_status begin(const struct ring_event *event, const struct ring_text *text)
+{
+	struct nest *nest = find_or_take_nest(key_of(event, text));
+	enum early_status status = EARLY_FULL;
+
+	if (!nest)
+		return atomic_load(&early.fill).closed ? EARLY_CLOSED : EARLY_DROPPED;
+	if (!nest->refused)
+		status = take_room(event, text, record_bytes(text->domain_bytes), 0);
+	else if (atomic_load(&early.fill).closed)
+		status = EARLY_CLOSED;
+	if (status == EARLY_KEPT)
+		nest->kept++;
+	else if (status == EARLY_FULL)
+		refuse(nest);
+	leave_nest(nest);
+	return status == EARLY_FULL ? EARLY_DROPPED : status;
+}
+
+static enum early_status end(const struct ring_event *event, const struct ring_text *text)
+{
+	struct nest *nest = find_nest(key_of(event, text));
+	enum early_status status;
+
+	if (atomic_load(&early.fill).closed)
+		return EARLY_CLOSED;
+	if (!nest)
+		return EARLY_DROPPED;
+	if (nest->refused) {
+		swallow(nest);
+		return EARLY_DROPPED;
+	}
+	status = take_room(event, text, 0, record_bytes(text->domain_bytes));
+	if (status == EARLY_KEPT) {
+		nest->kept--;
+		leave_nest(nest);
+	}
+	return status;
+}
+
+enum early_status early_add(const struct ring_event *event, const struct ring_text *text)
+{
+	switch (role_of(event->kind)) {
+	case BEGINS:
+		return begin(event, text);
+	case ENDS:
+		return end(event, text);
+	default:
+		return take_room(event, text, 0, 0);
+	}
+}
+
+int early_swallows(const struct ring_event *event, const struct ring_text *text)
+{
+	enum role role = role_of(event->kind);
+	struct nest *nest;
+
+	if (!atomic_load_explicit(&early.owing, memory_order_relaxed) || role == ALONE)
+		return 0;
+	nest = find_nest(key_of(event, text));
+	if (!nest || !nest->refused)
+		return 0;
+	if (role == BEGINS) {
+		nest->above++;
+		return 0;
+	}
+	if (nest->above) {
+		nest->above--;
+		return 0;
+	}
+	swallow(nest);
 	return 1;
 }
 
@@ -58,9 +253,21 @@ static uint32_t finished_bytes(uint32_t at)
 	return 0;
 }
 
+/* How much was used. */
+static uint32_t close_buffer(void)
+{
+	struct fill fill = atomic_load(&early.fill), closed;
+
+	do {
+		closed = fill;
+		closed.closed = 1;
+	} while (!atomic_compare_exchange_weak(&early.fill, &fill, closed));
+	return fill.used;
+}
+
 void early_replay(void (*take)(void *context, struct ring_event *event, const struct ring_text *text), void *context)
 {
-	uint32_t used = atomic_fetch_or(&early.used, EARLY_CLOSED), at = 0, bytes;
+	uint32_t used = close_buffer(), at = 0, bytes;
 	struct ring_event event;
 	struct ring_text text;
 
@@ -80,6 +287,5 @@ void early_replay(void (*take)(void *context, struct ring_event *event, const st
 
 void early_clear(void)
 {
-	memset(early.data, 0, sizeof(early.data));
-	atomic_store(&early.used, 0);
+	memset(&early, 0, sizeof(early));
 }

@@ -8,8 +8,21 @@
 #include <stdint.h>
 #include "ring.h"
 
-/* Keeps a copy. 1: kept, 0: the buffer is full or closed. */
-int early_add(const struct ring_event *event, const struct ring_text *text);
+enum early_status {
+	EARLY_KEPT,
+	EARLY_DROPPED, /* one end of a range that had no room; the other end is dropped as well */
+	EARLY_FULL,    /* the mark is lost */
+	EARLY_CLOSED,  /* the recording has started, or is about to */
+};
+
+/* Keeps a copy. event->thread tells whose range it is; fill it in. */
+enum early_status early_add(const struct ring_event *event, const struct ring_text *text);
+
+/*
+ * Ask for every mark once the buffer is closed, event->thread filled in. 1: it ends a range whose beginning was
+ * dropped, so leave it out.
+ */
+int early_swallows(const struct ring_event *event, const struct ring_text *text);
 
 /*
  * Closes the buffer and calls `take` for each mark in order. What comes after a mark that does not get finished is

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "filelock.h"
 #include "memtrace/error.h"
 #include "output.h"
 #include "recover.h"
@@ -206,11 +207,20 @@ static int by_rank_and_pid(const void *a, const void *b)
 	return (first->pid > second->pid) - (first->pid < second->pid);
 }
 
+static void say_failed(void *context, long pid, const char *why)
+{
+	struct gathered *gathered = context;
+
+	say("process %ld was not recorded: %s", pid, why);
+	gathered->failed++;
+}
+
 void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals)
 {
 	memset(gathered, 0, sizeof(*gathered));
 	wait_for_collectors(run_dir, signals);
 	rundir_each(run_dir, take_entry, gathered);
+	rundir_take_failures(run_dir, say_failed, gathered);
 	if (gathered->count)
 		qsort(gathered->results, gathered->count, sizeof(*gathered->results), by_rank_and_pid);
 }
@@ -225,12 +235,21 @@ static void rename_one(struct run_result *result, const char *pattern, const cha
 {
 	struct output_owner owner = { run_dir, "launcher", "", (uint32_t)result->pid, (int32_t)result->rank };
 	char path[MEMREC_PATH_MAX];
-	int plain;
+	int plain, lock, held = filelock_open(result->trace, 0);
 
-	if (output_claim(path, pattern, &owner, &plain) || rename(result->trace, path))
+	if (held == -MT_E_BUSY) /* another run has the name by now, and is writing */
 		return;
-	snprintf(result->trace, sizeof(result->trace), "%s", path);
-	result->plain = 0;
+	lock = output_claim(path, pattern, &owner, &plain);
+	if (lock >= 0 && rename(result->trace, path)) {
+		unlink(path);
+	} else if (lock >= 0) {
+		snprintf(result->trace, sizeof(result->trace), "%s", path);
+		result->plain = 0;
+	}
+	if (lock >= 0)
+		close(lock);
+	if (held >= 0)
+		close(held);
 }
 
 void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir)

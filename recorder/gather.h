@@ -11,12 +11,13 @@ struct gathered {
 	struct run_result *results; /* by rank, then pid */
 	size_t count;
 	size_t running; /* traces that are still being written */
+	size_t failed;	/* processes whose agent could not begin */
 };
 
 /*
  * Waits until the collectors whose process has ended have closed their traces: as long as they get on, and until one
  * of `signals` (blocked by the caller) says to stop waiting. Then folds in what dead collectors left, and says a line
- * for each ring that stays.
+ * for each ring that stays, and for each process that could not be recorded.
  */
 void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals);
 void gather_release(struct gathered *gathered);

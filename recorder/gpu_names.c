@@ -160,7 +160,7 @@ int gpu_names_visible(struct gpu_name gpus[GPU_NAMES_MAX], const struct gpu_name
 	return n;
 }
 
-int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid)
+int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid, const char *visible)
 {
 	struct gpu_name physical[GPU_NAMES_MAX];
 	const char *order;
@@ -183,7 +183,7 @@ int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid)
 	if (environ_text && count) {
 		order = find_variable(environ_text, size, "CUDA_DEVICE_ORDER");
 		n = gpu_names_visible(gpus, physical, (int)count,
-				      find_variable(environ_text, size, "CUDA_VISIBLE_DEVICES"),
+				      *visible ? visible : find_variable(environ_text, size, "CUDA_VISIBLE_DEVICES"),
 				      order && !strcmp(order, "PCI_BUS_ID"));
 	}
 	free(environ_text);

@@ -19,8 +19,11 @@ struct gpu_name {
 	uint64_t total; /* bytes */
 };
 
-/* Fills `gpus` by ordinal of process `pid` and returns how many; 0 without NVML. Takes some 10 ms with a driver. */
-int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid);
+/*
+ * Fills `gpus` by ordinal of process `pid` and returns how many; 0 without NVML. `visible`: its CUDA_VISIBLE_DEVICES; "":
+ * as it was when the process started. Takes some 10 ms with a driver.
+ */
+int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid, const char *visible);
 
 /*
  * The pure part: `visible` (NULL: not set) and `in_pci_order` of the process applied to the `count` physical GPUs.

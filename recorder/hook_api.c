@@ -1,26 +1,30 @@
 /* hook_api.c - what include/memrec.h calls when the agent is loaded. */
 #include "agent.h"
-#include "memrec.h"
 #include "memtrace/base.h"
 
-MT_EXPORT void memrec_agent_phase_push(const char *name)
+MT_EXPORT void memrec_agent_phase_push(const char *name);
+MT_EXPORT void memrec_agent_phase_pop(void);
+MT_EXPORT void memrec_agent_step(void);
+MT_EXPORT void memrec_agent_mark(const char *name);
+
+void memrec_agent_phase_push(const char *name)
 {
 	agent_source(MT_SOURCE_API, MT_SOURCE_ON, "");
 	agent_mark(MT_PHASE_PUSH, 0, name, NULL);
 }
 
-MT_EXPORT void memrec_agent_phase_pop(void)
+void memrec_agent_phase_pop(void)
 {
 	agent_mark(MT_PHASE_POP, 0, NULL, NULL);
 }
 
-MT_EXPORT void memrec_agent_step(void)
+void memrec_agent_step(void)
 {
 	agent_source(MT_SOURCE_API, MT_SOURCE_ON, "");
 	agent_mark(MT_STEP_MARK, 0, NULL, NULL);
 }
 
-MT_EXPORT void memrec_agent_mark(const char *name)
+void memrec_agent_mark(const char *name)
 {
 	agent_source(MT_SOURCE_API, MT_SOURCE_ON, "");
 	agent_mark(MT_MARK, 0, name, NULL);

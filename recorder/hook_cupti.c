@@ -10,11 +10,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "agent.h"
 #include "driver_entries.h"
 #include "loaded.h"
-#include "memrec.h"
 #include "memtrace/base.h"
 #include "textbuf.h"
 
@@ -507,13 +507,45 @@ static void start_cupti(void)
 			     "CUPTI enables no callback: driver memory is not recorded");
 }
 
+/* ---- Doors ---- */
+
 /* Loaded by the driver alone, after PyTorch: its calls are bound to its own functions already. */
 static void check_preload(void)
 {
-	if (loaded_find("_ZN3c1022memoryProfilingEnabledEv") &&
-	    dlsym(RTLD_DEFAULT, "memrec_agent_step") != (void *)memrec_agent_step)
+	static const char symbol[] = "_ZN3c1022memoryProfilingEnabledEv";
+
+	if (loaded_find(symbol) && !loaded_is_first(symbol))
 		agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_FAILED,
-			     "something removed memrec from LD_PRELOAD: tensors are not recorded, driver memory is");
+			     "memrec is not in LD_PRELOAD: tensors are not recorded, driver memory is "
+			     "(start the program under memrec, or set LD_PRELOAD too)");
+}
+
+/* 1: `path` is the file that we were loaded from, by whatever name. */
+static int is_own_path(const char *path)
+{
+	struct stat theirs, ours;
+	char own[PATH_MAX];
+
+	return loaded_own_path(own, sizeof(own)) && !stat(path, &theirs) && !stat(own, &ours) &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+/* When the driver has called us, it is known already how CUPTI is doing. "none" is how CUDA tools write "nothing". */
+void agent_check_injection(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	char why[256];
+	struct textbuf text;
+
+	if (agent_options()->no_cupti || agent_has_source(MT_SOURCE_CUPTI))
+		return;
+	if (!path || !*path || !strcmp(path, "none") || is_own_path(path))
+		return;
+	textbuf_init(&text, why, sizeof(why));
+	textbuf_add(&text, "another tool has CUDA_INJECTION64_PATH (");
+	textbuf_add(&text, path);
+	textbuf_add(&text, "): driver memory is not recorded");
+	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
 }
 
 MT_EXPORT int InitializeInjection(void);

@@ -210,7 +210,7 @@ static void report(const struct launch *launch, const struct gathered *gathered)
 	}
 	if (traces)
 		summary_print_next(launch->program, gathered->results, gathered->count);
-	else
+	else if (!gathered->failed)
 		say("nothing was recorded: no process took GPU or tensor memory (no trace was written)");
 }
 

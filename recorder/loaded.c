@@ -3,8 +3,12 @@
 
 #include <elf.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
+
+#define PAGE 4096u
+#define AGENT_SYMBOL "memrec_agent_step" /* every copy of the agent exports it */
 
 /* Made by the linker: our own object. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -22,6 +26,16 @@ struct symbols {
 	const uint32_t *hash; /* DT_GNU_HASH */
 };
 
+static const ElfW(Dyn) *find_dynamic(const struct dl_phdr_info *object)
+{
+	int i;
+
+	for (i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
 /* The loader relocates the dynamic section of ordinary objects in place, that of the vdso it leaves alone. */
 static const void *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Addr) value)
 {
@@ -30,13 +44,9 @@ static const void *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Addr)
 
 static int find_tables(const struct dl_phdr_info *object, struct symbols *tables)
 {
-	const ElfW(Dyn) *dynamic = NULL;
-	int i;
+	const ElfW(Dyn) *dynamic = find_dynamic(object);
 
 	memset(tables, 0, sizeof(*tables));
-	for (i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
 	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
 		if (dynamic->d_tag == DT_SYMTAB)
 			tables->symbol = dynamic_pointer(object, dynamic->d_un.d_ptr);
@@ -103,18 +113,29 @@ struct search {
 	void *found;
 };
 
+static int path_has(const struct dl_phdr_info *object, const char *part)
+{
+	return object->dlpi_name && strstr(object->dlpi_name, part);
+}
+
+/* Ours or another one: its hooks are no real functions, and calling them would come back to us. */
+static int is_agent(const struct symbols *tables)
+{
+	return look_up(tables, AGENT_SYMBOL) != NULL;
+}
+
 static int search_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	struct search *search = context;
 	struct symbols tables;
 	const ElfW(Sym) *symbol;
 
-	if (search->part && (!object->dlpi_name || !strstr(object->dlpi_name, search->part)))
+	if (search->part && !path_has(object, search->part))
 		return 0;
 	if (!find_tables(object, &tables))
 		return 0;
 	symbol = look_up(&tables, search->name);
-	if (!symbol || loaded_is_ours(object->dlpi_addr + symbol->st_value))
+	if (!symbol || is_agent(&tables))
 		return 0;
 	search->found = (void *)(object->dlpi_addr + symbol->st_value);
 	return 1;
@@ -133,6 +154,116 @@ void *loaded_find(const char *name)
 	return loaded_find_in(NULL, name);
 }
 
+static int search_any(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	struct search *search = context;
+	struct symbols tables;
+	const ElfW(Sym) *symbol = find_tables(object, &tables) ? look_up(&tables, search->name) : NULL;
+
+	if (symbol)
+		search->found = (void *)(object->dlpi_addr + symbol->st_value);
+	return symbol != NULL;
+}
+
+int loaded_is_first(const char *name)
+{
+	struct search search = { NULL, name, NULL };
+
+	dl_iterate_phdr(search_any, &search);
+	return loaded_is_ours((uint64_t)(uintptr_t)search.found);
+}
+
+int loaded_is_first_agent(void)
+{
+	return loaded_is_first(AGENT_SYMBOL);
+}
+
+/* ---- Slots ---- */
+
+struct patch {
+	const char *part, *symbol;
+	void *replacement;
+	int slots; /* written */
+};
+
+/* What the loader made read-only once it had filled it in. */
+static int is_sealed(const struct dl_phdr_info *object, uintptr_t address)
+{
+	int i;
+
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type == PT_GNU_RELRO && address >= start && address < start + segment->p_memsz)
+			return 1;
+	}
+	return 0;
+}
+
+static void write_slot(struct patch *patch, const struct dl_phdr_info *object, void **slot)
+{
+	int sealed = is_sealed(object, (uintptr_t)slot);
+	void *page = (void *)((uintptr_t)slot & ~(uintptr_t)(PAGE - 1));
+
+	if (sealed && mprotect(page, PAGE, PROT_READ | PROT_WRITE))
+		return;
+	__atomic_store_n(slot, patch->replacement, __ATOMIC_RELEASE);
+	if (sealed)
+		mprotect(page, PAGE, PROT_READ);
+	patch->slots++;
+}
+
+static void patch_table(struct patch *patch, const struct dl_phdr_info *object, const struct symbols *tables,
+			const ElfW(Rela) *rela, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; rela && i < bytes / sizeof(*rela); i++) {
+		uint32_t type = ELF64_R_TYPE(rela[i].r_info);
+		const ElfW(Sym) *symbol = &tables->symbol[ELF64_R_SYM(rela[i].r_info)];
+
+		if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+		    !strcmp(tables->string + symbol->st_name, patch->symbol))
+			write_slot(patch, object, (void **)(object->dlpi_addr + rela[i].r_offset));
+	}
+}
+
+static int patch_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	struct patch *patch = context;
+	const ElfW(Dyn) *dynamic = find_dynamic(object);
+	const ElfW(Rela) *data = NULL, *calls = NULL;
+	size_t data_bytes = 0, calls_bytes = 0;
+	struct symbols tables;
+
+	if (!path_has(object, patch->part) || !find_tables(object, &tables))
+		return 0;
+	for (; dynamic->d_tag != DT_NULL; dynamic++) {
+		if (dynamic->d_tag == DT_RELA)
+			data = dynamic_pointer(object, dynamic->d_un.d_ptr);
+		else if (dynamic->d_tag == DT_RELASZ)
+			data_bytes = dynamic->d_un.d_val;
+		else if (dynamic->d_tag == DT_JMPREL)
+			calls = dynamic_pointer(object, dynamic->d_un.d_ptr);
+		else if (dynamic->d_tag == DT_PLTRELSZ)
+			calls_bytes = dynamic->d_un.d_val;
+	}
+	patch_table(patch, object, &tables, data, data_bytes);
+	patch_table(patch, object, &tables, calls, calls_bytes);
+	return 0;
+}
+
+int loaded_patch(const char *part, const char *symbol, void *replacement)
+{
+	struct patch patch = { part, symbol, replacement, 0 };
+
+	dl_iterate_phdr(patch_object, &patch);
+	return patch.slots;
+}
+
+/* ---- Paths, bounds, build ids ---- */
+
 struct path_search {
 	const char *part;
 	char *path;
@@ -148,6 +279,23 @@ static int match_path(struct dl_phdr_info *object, size_t size MT_UNUSED, void *
 		return 0;
 	memcpy(search->path, object->dlpi_name, length + 1);
 	return 1;
+}
+
+static int match_own(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	struct path_search *search = context;
+
+	if (find_dynamic(object) != _DYNAMIC)
+		return 0;
+	search->part = "";
+	return match_path(object, 0, search);
+}
+
+int loaded_own_path(char *path, size_t size)
+{
+	struct path_search search = { NULL, path, size };
+
+	return dl_iterate_phdr(match_own, &search);
 }
 
 int loaded_path(const char *part, char *path, size_t size)

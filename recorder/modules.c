@@ -41,13 +41,12 @@ static int log_module(struct ring *ring, const struct dl_phdr_info *object, uint
 	uint32_t path_bytes = path_of(object, path), id_bytes;
 	const uint8_t *id = loaded_build_id(object, &id_bytes);
 	size_t bytes = sizeof(struct ring_log_module) + id_bytes + path_bytes;
-	struct ring_log *log = ring_log_begin(ring, bytes);
+	struct ring_log *log = ring_log_begin(ring, RING_LOG_MODULE, bytes);
 	struct ring_log_module *module = (struct ring_log_module *)log;
 	uint8_t *texts = (uint8_t *)(module + 1);
 
 	if (!log)
 		return -MT_E_SPACE;
-	log->kind = RING_LOG_MODULE;
 	module->start = start;
 	module->end = end;
 	module->bias = object->dlpi_addr;

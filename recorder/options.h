@@ -15,6 +15,7 @@
 #define MEMREC_OPTIONS_VARIABLE "MEMREC_OPTIONS"
 #define MEMREC_OPTIONS_MAX 16384u /* bytes of the text form with NUL */
 #define MEMREC_PATH_MAX 4096u
+#define MEMREC_FAILED_SUFFIX ".failed" /* run_dir/PID.failed: link that says why the process is not recorded */
 
 enum memrec_stacks { MEMREC_STACKS_PYTHON = 1, MEMREC_STACKS_NATIVE = 2, MEMREC_STACKS_NATIVE_ALWAYS = 4 };
 enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };

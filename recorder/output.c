@@ -2,12 +2,14 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "filelock.h"
 #include "memtrace/error.h"
 
 #define ATTEMPTS 1000u
@@ -153,24 +155,6 @@ static int take(const char *path, const struct output_owner *owner)
 	return size == (ssize_t)strlen(owner->ring) && !memcmp(whose, owner->ring, (size_t)size);
 }
 
-int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain)
-{
-	unsigned attempt;
-
-	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
-		int taken, error = output_name(path, pattern, owner, attempt, plain);
-
-		if (error)
-			return error;
-		taken = take(path, owner);
-		if (taken < 0)
-			return taken;
-		if (taken)
-			return output_keep_old(path);
-	}
-	return -MT_E_LIMIT;
-}
-
 static int old_name(char *old, const char *path)
 {
 	int n = snprintf(old, MEMREC_PATH_MAX, "%s.old", path);
@@ -201,4 +185,75 @@ void output_restore_old(const char *path)
 
 	if (!old_name(old, path) && access(path, F_OK))
 		rename(old, path);
+}
+
+/* Some network file systems have no locks; there names are told apart by the pid or not at all. */
+static int open_without_lock(const char *path)
+{
+	int fd;
+
+	if (errno != ENOSYS && errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL)
+		return -MT_E_SYSTEM;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -MT_E_SYSTEM : fd;
+}
+
+static int is_empty_file(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_size;
+}
+
+/* A new file, once nothing is in its place any more. */
+static int open_new(const char *path)
+{
+	int fd = filelock_open(path, O_CREAT | O_EXCL);
+
+	if (fd == -MT_E_SYSTEM && errno == EEXIST)
+		return -MT_E_BUSY;
+	if (fd == -MT_E_SYSTEM)
+		fd = open_without_lock(path);
+	if (fd == -MT_E_SYSTEM) {
+		int saved = errno;
+
+		output_restore_old(path);
+		errno = saved;
+	}
+	return fd;
+}
+
+/*
+ * The older file is moved away under its lock, so it is not one that is being written. An empty one is taken as it
+ * is: another collector may have made it just now, and finds it locked then.
+ */
+static int output_open(const char *path)
+{
+	int old = filelock_open(path, 0), error;
+
+	if (old == -MT_E_BUSY || (old >= 0 && is_empty_file(old)))
+		return old;
+	error = output_keep_old(path);
+	if (old >= 0)
+		close(old);
+	return error ? error : open_new(path);
+}
+
+int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain)
+{
+	unsigned attempt;
+
+	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
+		int taken, lock, error = output_name(path, pattern, owner, attempt, plain);
+
+		if (error)
+			return error;
+		taken = take(path, owner);
+		if (taken < 0)
+			return taken;
+		lock = taken ? output_open(path) : -MT_E_BUSY;
+		if (lock != -MT_E_BUSY)
+			return lock;
+	}
+	return -MT_E_LIMIT;
 }

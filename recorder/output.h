@@ -35,8 +35,9 @@ void output_dir(char *dir, const char *path);
 int output_name(char *path, const char *pattern, const struct output_owner *owner, unsigned attempt, int *plain);
 
 /*
- * Takes the first of these names that no other process of the run has taken. An older file of that name becomes
- * FILE.old. 0, -MT_E_LIMIT, -MT_E_SYSTEM (errno).
+ * Takes the first of these names that no other process of the run has taken, and whose file nobody is writing: a trace
+ * is locked (flock) as long as it is written. An older file of that name becomes FILE.old. A descriptor of the new,
+ * empty file, which holds its lock until the caller closes it; or -MT_E_LIMIT, -MT_E_SYSTEM (errno).
  */
 int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain);
 

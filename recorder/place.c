@@ -2,9 +2,11 @@
 #include "agent.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "memtrace/error.h"
+#include "shm.h"
 #include "textbuf.h"
 
 #define PROGRAMS_MAX 1000u /* one after the other in one process, by exec */
@@ -73,17 +75,51 @@ static int create_in_own(struct ring *ring, const char *parent, size_t parent_si
 
 int agent_place_ring(struct ring *ring, const struct memrec_options *options)
 {
-	static const char shared_memory[] = "/dev/shm";
 	const char *slash = strrchr(options->output, '/');
-	int error;
+	int error = -MT_E_SPACE;
 
 	if (*options->run_dir)
 		error = create_in(ring, options->run_dir, options);
-	else
-		error = create_in_own(ring, shared_memory, sizeof(shared_memory) - 1, options);
+	if (error && shm_has_room())
+		error = create_in_own(ring, SHM_DIR, sizeof(SHM_DIR) - 1, options);
 	if (error && slash)
 		error = create_in_own(ring, options->output, (size_t)(slash - options->output), options);
 	if (!error)
 		agent_identify(ring->header, options);
 	return error;
+}
+
+static const char *why_not(int error)
+{
+	struct rlimit limit;
+
+	switch (error) {
+	case -MT_E_SPACE:
+		if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+			return "the limit on the size of files leaves no room for the ring (ulimit -f unlimited)";
+		return "there is no space for the ring (choose a place with --ring-dir)";
+	case -MT_E_MEMORY:
+		return "there is no memory for the recorder";
+	case -MT_E_MISSING:
+		return "the collector did not start (the memrec program must be there for the process, too)";
+	default:
+		return "the ring could not be made (choose a place that the process may write to with --ring-dir)";
+	}
+}
+
+/* The sentence is the link itself: nothing to write, so no limit, full disk or signal can come between. */
+void agent_place_failed(const struct memrec_options *options, int error)
+{
+	char path[MEMREC_PATH_MAX];
+	struct textbuf text;
+
+	if (!*options->run_dir)
+		return;
+	textbuf_init(&text, path, sizeof(path));
+	textbuf_add(&text, options->run_dir);
+	textbuf_add(&text, "/");
+	textbuf_add_number(&text, (uint64_t)getpid());
+	textbuf_add(&text, MEMREC_FAILED_SUFFIX);
+	if (text.cut || symlink(why_not(error), path))
+		return; /* and nobody can be told; or an earlier program of this process has told already */
 }

@@ -79,10 +79,11 @@ static int recover_locked(const char *ring_path, const char *trace_path, const s
 			  struct run_result *result)
 {
 	char linked[MEMREC_PATH_MAX];
+	struct stat st;
 
 	if (target_runs((pid_t)header->pid, header->start_ticks))
 		return -MT_E_BUSY;
-	if (!trace_path && rundir_get_trace(ring_path, linked, sizeof(linked)) && !access(linked, F_OK))
+	if (!trace_path && rundir_get_trace(ring_path, linked, sizeof(linked)) && !stat(linked, &st) && st.st_size)
 		trace_path = linked;
 	if (!trace_path)
 		return collect_ring(ring_path, result);

@@ -358,21 +358,30 @@ static int grow_log(struct ring *ring, uint64_t end)
 	return 0;
 }
 
-struct ring_log *ring_log_begin(struct ring *ring, size_t bytes)
+/* Where records of a kind must end. */
+static uint64_t log_limit(enum ring_log_kind kind)
+{
+	return kind == RING_LOG_STACK || kind == RING_LOG_CODE ? RING_LOG_BYTES - RING_LOG_STEP : RING_LOG_BYTES;
+}
+
+struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size_t bytes)
 {
 	struct ring_header *header = ring->header;
 	uint64_t head = atomic_load(&header->log_head);
-	uint64_t need = round_up(bytes, 8);
+	uint64_t need = round_up(bytes, 8), limit = log_limit(kind);
+	struct ring_log *log;
 
 	/* Only what is certain to be filled is taken: a hole would end the log for every reader. */
 	do {
-		if (need > RING_LOG_BYTES - head)
+		if (head > limit || need > limit - head)
 			return NULL;
 		if (head + need > atomic_load_explicit(&header->log_ready, memory_order_acquire) &&
 		    !grow_log(ring, head + need))
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&header->log_head, &head, head + need));
-	return (struct ring_log *)(ring->log + head);
+	log = (struct ring_log *)(ring->log + head);
+	log->kind = kind;
+	return log;
 }
 
 void ring_log_end(struct ring_log *log, size_t bytes)

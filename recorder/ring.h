@@ -67,10 +67,11 @@ int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid);
 int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event *event, const struct ring_text *text);
 
 /*
- * Room for one log record of `bytes` (rounded up to 8), all 0; NULL: the log is full. Fill in everything but
- * log->bytes, then ring_log_end() with the same number.
+ * Room for one log record of `bytes` (rounded up to 8), all 0 but its kind; NULL: the log is full. The last
+ * RING_LOG_STEP is for threads and modules: an event without a stack is of use, one without its thread hardly. Fill
+ * in everything but log->bytes, then ring_log_end() with the same number.
  */
-struct ring_log *ring_log_begin(struct ring *ring, size_t bytes);
+struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size_t bytes);
 void ring_log_end(struct ring_log *log, size_t bytes);
 
 #endif

@@ -11,12 +11,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
+#include "filelock.h"
 #include "memtrace/error.h"
+#include "shm.h"
 
-#define SHM_DIR "/dev/shm"
-#define SHM_ROOM (64ull << 20)
 #define PREFIX "memrec." /* of the folder's own name; nothing else is ever removed */
 #define TRACE_SUFFIX ".trace"
 #define DONE_SUFFIX ".done"
@@ -44,14 +43,6 @@ static int join(char *path, const char *first, const char *second, const char *t
 		return 0;
 	errno = ENAMETOOLONG;
 	return -MT_E_SYSTEM;
-}
-
-static int shm_has_room(void)
-{
-	struct statvfs fs;
-
-	return !access(SHM_DIR, W_OK | X_OK) && !statvfs(SHM_DIR, &fs) &&
-	       (uint64_t)fs.f_bavail * fs.f_frsize >= SHM_ROOM;
 }
 
 static int make_in(char *path, const char *dir)
@@ -90,7 +81,7 @@ int rundir_lock(const char *path)
 static int is_note(const char *name)
 {
 	return starts_with(name, NAME_PREFIX) || ends_with(name, DONE_SUFFIX) || ends_with(name, TRACE_SUFFIX) ||
-	       ends_with(name, NEW_SUFFIX);
+	       ends_with(name, NEW_SUFFIX) || ends_with(name, MEMREC_FAILED_SUFFIX);
 }
 
 static void sweep(const char *path, DIR *dir)
@@ -158,30 +149,9 @@ int rundir_each(const char *path, int (*visit)(void *context, const char *ring_p
 	return stop;
 }
 
-/* The lock is worth something only while the file still has its name: whoever is done with a ring unlinks it. */
-static int still_there(int fd, const char *path)
-{
-	struct stat by_fd, by_path;
-
-	return !fstat(fd, &by_fd) && !stat(path, &by_path) && by_fd.st_ino == by_path.st_ino &&
-	       by_fd.st_dev == by_path.st_dev;
-}
-
 int rundir_lock_ring(const char *ring_path)
 {
-	int fd = open(ring_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), saved;
-
-	if (fd < 0)
-		return -MT_E_SYSTEM;
-	if (!flock(fd, LOCK_EX | LOCK_NB)) {
-		if (still_there(fd, ring_path))
-			return fd;
-		errno = ENOENT;
-	}
-	saved = errno;
-	close(fd);
-	errno = saved;
-	return saved == EWOULDBLOCK ? -MT_E_BUSY : -MT_E_SYSTEM;
+	return filelock_open(ring_path, 0);
 }
 
 static int read_whole(int fd, void *data, size_t size)
@@ -224,6 +194,7 @@ int rundir_read_header(const char *ring_path, struct ring_header *header)
 	END_TEXT(header->output);
 	END_TEXT(header->run_dir);
 	END_TEXT(header->command);
+	END_TEXT(header->visible_devices);
 	for (i = 0; i < MT_SOURCE_COUNT; i++)
 		END_TEXT(header->source_why[i]);
 #undef END_TEXT
@@ -241,6 +212,27 @@ uint64_t rundir_progress(const char *ring_path)
 			sum += header->slot[i].tail;
 	free(header);
 	return sum;
+}
+
+void rundir_take_failures(const char *path, void (*visit)(void *context, long pid, const char *why), void *context)
+{
+	char file[PATH_MAX], why[256];
+	struct dirent *entry;
+	ssize_t size;
+	DIR *dir = opendir(path);
+
+	while (dir && (entry = readdir(dir))) {
+		if (!ends_with(entry->d_name, MEMREC_FAILED_SUFFIX) || join(file, path, "/", entry->d_name))
+			continue;
+		size = readlink(file, why, sizeof(why) - 1);
+		if (size < 0)
+			continue;
+		why[size] = '\0';
+		unlink(file);
+		visit(context, strtol(entry->d_name, NULL, 10), why);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 int rundir_set_trace(const char *ring_path, const char *trace_path)

@@ -5,6 +5,7 @@
  *   ├── 4711.ring              made by the agent; locked by its collector as long as that lives
  *   ├── 4711.ring.trace ──>    symbolic link to the trace that the ring goes into, there before the first event is
  *   ├── 4711.ring.done         what came of it (struct run_result), written when the trace is closed
+ *   ├── 4712.failed            link that says why the agent of that process could not begin (place.c)
  *   └── name.9f1c22a0b1e4d377  link: the name with that hash is the trace of that ring (output.c)
  *
  * A ring goes away when all it holds is in a trace. Whoever is last (launcher or collector) removes the folder.
@@ -45,7 +46,7 @@ struct run_result {
 void run_result_summary(struct run_result *result, const struct mt_fold_summary *summary);
 
 /*
- * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory where that has room, else in
+ * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory where that has room (shm.h), else in
  * `output_dir`. `path` gets its absolute name (MEMREC_PATH_MAX bytes). 0 or -MT_E_SYSTEM (errno).
  */
 int rundir_make(char *path, const char *ring_dir, const char *output_dir);
@@ -74,6 +75,9 @@ int rundir_read_header(const char *ring_path, struct ring_header *header);
 
 /* Bytes the collector has taken out of a ring so far: grows as long as it gets on. 0 when the ring is gone. */
 uint64_t rundir_progress(const char *ring_path);
+
+/* Calls `visit` for each process whose agent could not begin, with the reason, and removes its note. */
+void rundir_take_failures(const char *path, void (*visit)(void *context, long pid, const char *why), void *context);
 
 /* The trace that a ring goes into; NULL: none after all. Set: 0 or -MT_E_SYSTEM. Get: 1 and the path, or 0 and "". */
 int rundir_set_trace(const char *ring_path, const char *trace_path);

@@ -24,7 +24,7 @@ int seen_has(const struct seen *seen, uint64_t key);
 void seen_add(struct seen *seen, uint64_t key);
 
 /* What a key stands for: hashes of different things start differently. */
-enum seen_kind { SEEN_CODE = 1, SEEN_MODULE, SEEN_STACK, SEEN_THREAD };
+enum seen_kind { SEEN_CODE = 1, SEEN_MODULE, SEEN_STACK, SEEN_THREAD, SEEN_NEST };
 
 static inline uint64_t seen_start(enum seen_kind kind)
 {

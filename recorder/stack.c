@@ -58,10 +58,9 @@ static int log_code(struct stacks *stacks, const struct python_frame *frame)
 	sizes[1] = stack_python_text(code.qualname, qualname, sizeof(qualname));
 	sizes[2] = stack_python_text(code.file, file, sizeof(file));
 	bytes = sizeof(*record) + sizes[0] + sizes[1] + sizes[2] + code.table_bytes;
-	record = (struct ring_log_code *)ring_log_begin(stacks->ring, bytes);
+	record = (struct ring_log_code *)ring_log_begin(stacks->ring, RING_LOG_CODE, bytes);
 	if (!record)
 		return -MT_E_SPACE;
-	record->log.kind = RING_LOG_CODE;
 	record->log.key = frame->key;
 	record->first_line = code.first_line;
 	record->name_bytes = (uint16_t)sizes[0];
@@ -97,13 +96,13 @@ static int log_frames(struct stacks *stacks, uint64_t hash, const struct python_
 {
 	size_t bytes = sizeof(struct ring_log_stack) + python->count * sizeof(struct ring_python) +
 		       native->count * sizeof(uint64_t);
-	struct ring_log_stack *record = (struct ring_log_stack *)ring_log_begin(stacks->ring, bytes);
+	struct ring_log_stack *record =
+		(struct ring_log_stack *)ring_log_begin(stacks->ring, RING_LOG_STACK, bytes);
 	struct ring_python *frame = (struct ring_python *)(record + 1);
 	uint32_t i;
 
 	if (!record)
 		return -MT_E_SPACE;
-	record->log.kind = RING_LOG_STACK;
 	record->log.key = hash;
 	record->python = (uint16_t)python->count;
 	record->native = (uint16_t)native->count;

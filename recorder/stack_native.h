@@ -8,7 +8,8 @@
 
 /*
  * Loads libunwind, out of sight of the program (its exception handling stays with its own library). Call it where
- * the loader may be called: not in a hook. 0, or -MT_E_MISSING.
+ * the loader may be called: not in a hook. 0; -MT_E_MISSING; -MT_E_VERSION: it could not be
+ * kept from opening descriptors, and is not used.
  */
 int stack_native_open(void);
 

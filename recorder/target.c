@@ -54,8 +54,11 @@ void target_init(struct target *target, pid_t pid, uint64_t start_ticks)
 	target->pidfd = pid > 0 ? pidfd_of(pid) : -1;
 	if (target->pidfd < 0)
 		return;
-	/* The descriptor is ours now; only then is a look at the start time worth anything. */
-	if (!read_stat(pid, &ticks) || ticks != start_ticks) {
+	/*
+	 * The descriptor is ours now; only then is a look at the start time worth anything. Where /proc is not there to look
+	 * at, or was not for the process itself, the number has to do.
+	 */
+	if (start_ticks && read_stat(pid, &ticks) && ticks != start_ticks) {
 		close(target->pidfd);
 		target->pidfd = -1;
 	}

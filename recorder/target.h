@@ -9,7 +9,8 @@
 
 struct target {
 	pid_t pid;
-	uint64_t start_ticks; /* field 22 of /proc/PID/stat; another value is another process with the same number */
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat; another value is another process with the same number,
+				 0: not known */
 	int pidfd;	      /* -1: dead already, or the kernel has none (before 5.3) */
 };
 

@@ -74,6 +74,7 @@ struct ring_header {
 	char command[4096];
 	uint32_t steps, skip; /* what to record, as in struct mt_fold_options: whoever folds this ring must know */
 	char step_mark[256];
+	char visible_devices[1024]; /* CUDA_VISIBLE_DEVICES when the recording began; "": not set, or too long */
 
 	/* Shared state. */
 	_Atomic uint64_t next_seq __attribute__((aligned(64)));	    /* the next event gets this one; starts at 1 */

@@ -36,6 +36,62 @@ def early_marks():
     assert ring.threads[ring.events[0].thread]["flags"] == 1
 
 
+def what_and_names(events):
+    return [(event.what, event.name[:1]) for event in events if event.what != "MARK"]
+
+
+def early_ranges_stay_balanced():
+    """More than there is room for before the first memory event: whole ranges are left out, no ends alone."""
+    push, pop = hooks.library.memrec_agent_phase_push, hooks.library.memrec_agent_phase_pop
+    push(b"a")
+    for name in (b"b" * 1000, b"c" * 1000):
+        for _ in range(30):
+            push(name)
+        for _ in range(30):
+            pop()
+    for _ in range(300):
+        hooks.library.memrec_agent_mark(b"m" * 1000)
+        hooks.library.memrec_agent_mark(b"m")
+    push(b"d")
+    thread = threading.Thread(target=lambda: (push(b"e"), pop(), pop()))
+    thread.start()
+    thread.join()
+    pop()
+    pop()
+    hooks.alloc(0x1000)
+    ring, depth = hooks.ring(), 0
+    got = what_and_names(ring.events)
+    for what, _ in got[:-1]:
+        depth += {"PHASE_PUSH": 1, "PHASE_POP": -1}[what]
+        assert depth >= 0, got
+    assert depth == 0 and got[0] == ("PHASE_PUSH", "a") and got[-2:] == [("PHASE_POP", ""), ("TENSOR_ALLOC", "")]
+    names = [name for _, name in got]
+    assert 5 < names.count("b") < 30 and "d" not in names and "e" not in names, names
+    marks = len([event for event in ring.events if event.what == "MARK"])
+    assert marks and ring.lost[0] == 600 - marks, (ring.lost, marks)
+
+
+def early_ends_are_swallowed_later():
+    """What began before the recording and was left out ends in it."""
+    push, pop = hooks.library.memrec_agent_phase_push, hooks.library.memrec_agent_phase_pop
+    push(b"a")
+    for _ in range(300):
+        hooks.library.memrec_agent_mark(b"m" * 20)
+    push(b"b")
+    push(b"c")
+    hooks.alloc(0x1000)
+    push(b"d")
+    push(b"e")
+    for _ in range(5):
+        pop()
+    push(b"f")
+    pop()
+    got = what_and_names(hooks.ring().events)
+    assert got == [
+        ("PHASE_PUSH", "a"), ("TENSOR_ALLOC", ""), ("PHASE_PUSH", "d"), ("PHASE_PUSH", "e"), ("PHASE_POP", ""),
+        ("PHASE_POP", ""), ("PHASE_POP", ""), ("PHASE_PUSH", "f"), ("PHASE_POP", "")], got
+
+
 def tensors():
     hooks.alloc(0x1000, 100)
     hooks.oom(1 << 40, 100, 200, hooks.GPU)
@@ -161,6 +217,33 @@ def threads_share_slots():
     assert os.stat(hooks.rings()[0]).st_blocks * 512 < 40 << 20, "slots of ended threads are not used again"
 
 
+def write_log_head(value):
+    """Returns what was there."""
+    with open(hooks.rings()[0], "r+b") as file:
+        file.seek(agent_ring.AT["log_head"])
+        before = file.read(8)
+        file.seek(agent_ring.AT["log_head"])
+        file.write(value)
+    return before
+
+
+def a_thread_is_named_when_there_is_room():
+    """Its first event comes while the log is full; a later one names it."""
+    def run():
+        before = write_log_head((1 << 40).to_bytes(8, "little"))
+        hooks.alloc(0x2000)
+        write_log_head(before)
+        assert len(hooks.ring().threads) == 1
+        hooks.alloc(0x3000)
+    hooks.alloc(0x1000)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    ring = hooks.ring()
+    assert [event.addr for event in ring.events] == [0x1000, 0x2000, 0x3000] and not any(ring.lost), ring.lost
+    assert all(event.thread in ring.threads for event in ring.events), ring.threads
+
+
 def full_ring_drops_and_counts():
     count, begin = 2000, time.monotonic()
     for i in range(count):
@@ -240,6 +323,60 @@ def native_always():
     paths = [ring.module_of(address)["path"] for address in stack["native"]]
     assert any("python" in path for path in paths) and not any("libmemrec" in path for path in paths), paths
     assert all(module["id"] for module in ring.modules if "libc.so" in module["path"])
+
+
+def make_native_events(first, count):
+    """Each from a call path of its own: qsort calls back in ways that depend on what it sorts."""
+    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    for i in range(count):
+        made = []
+        def call(left, right):
+            if not made:
+                made.append(1)
+                nest(i % 40)
+            return 0
+        def nest(depth):
+            nest(depth - 1) if depth else hooks.alloc(first + i)
+        callback = compare(call)
+        numbers = (ctypes.c_int * (2 + i))(*range(2 + i))
+        hooks.library.qsort(numbers, ctypes.c_size_t(2 + i), ctypes.c_size_t(4), callback)
+
+
+def files_are_left_alone():
+    """A daemon closes all it does not know, and opens files of its own."""
+    before = os.listdir("/proc/self/fd")
+    hooks.alloc(0x1000)
+    make_native_events(0x2000, 10)
+    assert os.listdir("/proc/self/fd") == before, "a descriptor is kept"
+    ring = hooks.rings()[0]
+    os.closerange(3, 256)
+    folder = os.environ["RINGS"]
+    paths = [os.path.join(folder, "file%d" % i) for i in range(8)]
+    for path in paths:
+        with open(path, "wb") as file:
+            file.write(b"mine" * 64)
+    files = [os.open(path, os.O_RDWR) for path in paths]
+    assert files[0] == 3, files
+    for i in range(20): # stacks that nobody has looked at yet
+        thread = threading.Thread(target=make_native_events, args=(0x3000 + 0x100 * i, 10))
+        thread.start()
+        thread.join()
+    assert [os.lseek(file, 0, os.SEEK_CUR) for file in files] == [0] * len(files)
+    for path in paths:
+        with open(path, "rb") as file:
+            assert file.read() == b"mine" * 64, path
+    events = agent_ring.Ring(ring).events
+    stacks = agent_ring.Ring(ring).stacks
+    assert len(events) == 211 and all(len(stacks[event.stack]["native"]) > 5 for event in events)
+
+
+def two_copies():
+    """The first one records, the second sleeps, and neither calls the other."""
+    hooks.library.memrec_agent_phase_push(b"once")
+    hooks.alloc(0x1000)
+    hooks.oom(1 << 40, 100, 200, hooks.GPU)
+    hooks.library._ZN3c1022memoryProfilingEnabledEv()
+    assert [event.what for event in hooks.ring().events] == ["PHASE_PUSH", "TENSOR_ALLOC", "TENSOR_OOM"]
 
 
 def python_only():

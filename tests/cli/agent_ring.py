@@ -9,8 +9,8 @@ import sys
 
 SLOTS = 256
 AT = {"version": 8, "log_offset": 24, "pid": 40, "python_version": 60, "start_ticks": 64, "host": 96,
-      "boot_id": 160, "options": 200, "output": 16584, "command": 24776, "next_seq": 29184, "log_head": 29248,
-      "stop": 29312, "ended": 29316, "lost": 29328, "source_state": 29392, "source_why": 29424, "slot": 31488}
+      "boot_id": 160, "options": 200, "output": 16584, "command": 24776, "next_seq": 30208, "log_head": 30272,
+      "stop": 30336, "ended": 30340, "lost": 30352, "source_state": 30416, "source_why": 30448, "slot": 32512}
 SLOT_BYTES, SLOT_HEAD, SLOT_TAIL = 192, 64, 128
 EVENT = struct.Struct("<IHBbQQQIi7QIIIHH")
 EVENT_FIELDS = ("bytes record kind device_type seq time stack thread device_index addr size total reserved handle "

@@ -6,8 +6,9 @@ The account (JSON: allocations, events, peak and live bytes) is worked out and w
 nothing lies between the last call and the end. ACTs happen before the calls or after half of them:
     stop-collector      SIGSTOP           limit-collector     no file of it may grow beyond 4 KiB
     kill-collector      SIGKILL           term-collector      SIGTERM
-    say-collector       its pid to collector.pid
-HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once).
+    say-collector       its pid to collector.pid        until-written       waits until all calls are in the trace
+HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once),
+lose-ring (like kill-all, after waiting until all calls are in the trace, and the ring is deleted, too).
 """
 import argparse
 import ctypes
@@ -22,9 +23,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from agent_ring import AT  # where the fields of struct ring_header lie
+from agent_ring import AT, SLOT_BYTES, SLOT_HEAD, SLOT_TAIL, SLOTS  # where the fields of struct ring_header lie
 
 COLLECTOR_PID_OFFSET = AT["ended"] + 4
+PATIENCE = 3.0  # s; the collector's own is 0.5 s, and the machine may be busy
 
 
 def plan(calls, seed):
@@ -68,7 +70,23 @@ def collector_pid():
     sys.exit("no collector")
 
 
+def wait_until_written():
+    """The collector gives the room of an event back when it is in the file."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with open(ring_path(), "rb") as ring:
+            header = ring.read(AT["slot"] + SLOTS * SLOT_BYTES)
+        slots = range(AT["slot"], len(header), SLOT_BYTES)
+        at = [struct.unpack_from("<Q", header, slot + cursor)[0] for cursor in (SLOT_HEAD, SLOT_TAIL) for slot in slots]
+        if any(at) and at[:SLOTS] == at[SLOTS:]:
+            return
+        os.sched_yield()
+    sys.exit("events have waited in the ring for %g s" % PATIENCE)
+
+
 def act(what):
+    if what == "until-written":
+        return wait_until_written()
     pid = collector_pid()
     if what == "stop-collector":
         os.kill(pid, signal.SIGSTOP)
@@ -108,12 +126,16 @@ class Driver:
 def end(how):
     if how == "exec":
         os.execv(sys.executable, [sys.executable] + [a if a != "exec" else "exit" for a in sys.argv])
-    if how in ("kill-both", "kill-all"):
-        collector = collector_pid()
-        if how == "kill-all":
+    if how == "lose-ring":
+        wait_until_written()
+    if how in ("kill-both", "kill-all", "lose-ring"):
+        collector, ring = collector_pid(), ring_path()
+        if how != "kill-both":
             os.kill(os.getppid(), signal.SIGKILL)
         os.kill(collector, signal.SIGKILL)
-    if how.startswith("kill"):
+        if how == "lose-ring":
+            os.unlink(ring)
+    if how.startswith("kill") or how == "lose-ring":
         os.kill(os.getpid(), signal.SIGKILL)
 
 

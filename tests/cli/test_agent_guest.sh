@@ -23,9 +23,11 @@ alone() {
 }
 
 collector="collector=$(type -P true)"
-for title in no_event_no_file early_marks tensors errno_is_kept nothing_is_left_behind forked_child_is_silent \
+for title in no_event_no_file early_marks early_ranges_stay_balanced \
+	early_ends_are_swallowed_later tensors errno_is_kept nothing_is_left_behind forked_child_is_silent \
 	forked_first_is_recorded forked_child_with_cuda_wakes_up exec_makes_a_second_ring threads_share_slots \
-	stops_when_told long_texts_are_cut; do
+	stops_when_told a_thread_is_named_when_there_is_room \
+	long_texts_are_cut; do
 	check "agent: $title" guest "$collector" $title
 done
 check "agent: cpu_off" guest "$collector cpu=2" cpu_off
@@ -35,11 +37,69 @@ check "agent: full_ring_drops_and_counts" guest "$collector wait-ms=50 slot-byte
 check "agent: slot_wraps" guest "$collector slot-bytes=65536" slot_wraps
 check "agent: depth_zero" guest "$collector depth=0" depth_zero
 check "agent: native_always" guest "$collector stacks=5" native_always
+check "agent: files_are_left_alone" guest "$collector stacks=5" files_are_left_alone
 check "agent: python_only" guest "$collector stacks=1" python_only
 check "agent: too large a file is not even tried" limited
 check "agent: without a launcher the ring is in shared memory" alone
 check "agent: a collector that fails leaves no ring" guest "collector=$(type -P false)" no_collector_no_ring
 check "agent: a missing collector leaves no ring" guest "collector=$PWD/missing" no_collector_no_ring
+
+# copies FIRST SECOND: two copies of the agent in one process.
+copies() {
+	export RINGS=$PWD/rings
+	rm -rf rings
+	mkdir rings
+	MEMREC_OPTIONS="run-dir=$RINGS output=$PWD/trace.zst $collector" LD_PRELOAD="$1 $2" \
+		timeout 20 python3 "$SRC/tests/cli/agent_guest.py" two_copies
+}
+cp "$BUILD/libmemrec.so" copy.so
+check "agent: two copies in one process" copies "$BUILD/libmemrec.so" "$PWD/copy.so"
+check "agent: two copies, the other way round" copies "$PWD/copy.so" "$BUILD/libmemrec.so"
+check "agent: with the one that does nothing behind it" copies "$BUILD/libmemrec.so" "$BUILD/libmemrec-nop.so"
+
+cat >marks.c <<'C'
+#include "memrec.h"
+
+struct device { signed char type, index; };
+
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, long, unsigned long, unsigned long, struct device)
+	__attribute__((weak));
+
+int main(void)
+{
+	struct device gpu = { 1, 0 };
+
+	memrec_phase_push("rollout");
+	memrec_mark("here");
+	memrec_step();
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)4096, 64, 64, 64, gpu);
+	memrec_phase_pop();
+	return 0;
+}
+C
+cat >silent.c <<'C'
+#include "memrec.h"
+int main(void) { memrec_phase_push("x"); memrec_mark("x"); memrec_step(); memrec_phase_pop(); return 0; }
+C
+
+# header_with FLAGS...: what memrec.h sends arrives, however the program is built. The report to start the recording
+# comes through the agent's own library, which such a program can only be linked with.
+header_with() {
+	export RINGS=$PWD/rings
+	rm -rf rings
+	mkdir rings
+	${CC:-cc} -Wall -Wextra -Wpedantic -Werror -I"$SRC/include" "$@" -o marks marks.c "$BUILD/libmemrec.so" -ldl || return
+	MEMREC_OPTIONS="run-dir=$RINGS output=$PWD/trace.zst $collector" LD_PRELOAD=$BUILD/libmemrec.so ./marks || return
+	python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring >dump
+	for word in "PHASE_PUSH .*'rollout'" "MARK .*'here'" STEP_MARK TENSOR_ALLOC PHASE_POP; do
+		grep "$word" dump || { cat dump; return 1; }
+	done
+}
+header_alone() { ${CC:-cc} -I"$SRC/include" "$@" -o silent silent.c -ldl && ./silent; }
+check "memrec.h: with default flags" header_with
+check "memrec.h: without position independence" header_with -no-pie -fno-pic
+check "memrec.h: C99" header_with -std=c99
+check "memrec.h: nothing happens without memrec" header_alone -no-pie -fno-pic
 
 asleep() {
 	export RINGS=$PWD/rings

@@ -73,6 +73,31 @@ strange_ring() {
 }
 check "a ring that cannot be read is no reason to touch the trace" strange_ring
 rm -rf rings
+# A container ends: processes, ring and all. What happened half a second before that is in the trace.
+lost_all() {
+	rm -f a.zst
+	record -o a.zst -- --calls 200 --account account --end lose-ring >lost.out 2>&1
+	! grep -q 'events have waited' lost.out && ! ls rings/*/*.ring 2>/dev/null && "$memana" top a.zst >/dev/null &&
+		"$memana" sql a.zst 'SELECT count(*) FROM allocation' >sql.out && cat lost.out sql.out &&
+		[ "$(tail -n 1 sql.out)" = "$(json account 'd["taken"]')" ]
+}
+check "the ring lost with all three: the trace has what is older than a moment" lost_all
+rm -rf rings
+
+# --- without /proc nobody can see who is alive but by the process itself
+no_proc() {
+	unshare -m true 2>/dev/null || return 77
+	mkdir -p rings
+	LD_LIBRARY_PATH=$standin status 0 unshare -m "$memrec" -o p.zst --ring-dir rings -- bash -c "
+		mount -t tmpfs tmpfs /proc || exit 77
+		exec python3 '$SRC/tests/cli/driver_calls.py' --calls 300 --account account --after until-written" || return
+	agrees p.zst account && nothing_left
+}
+if (no_proc >no_proc.out 2>&1); [ $? = 77 ] || grep -q 'exit status 77' no_proc.out; then
+	echo "skip a pause without /proc: mount is not permitted"
+else
+	check "without /proc a pause of the target is not its end" no_proc
+fi
 
 # --- memrec alone: the collector finishes, and cleans up
 no_launcher() {

@@ -51,6 +51,25 @@ check "a script that is not there: Python's message and status" missing_script
 check "an older trace is left alone" grep -qx older trace.zst
 check "and not renamed" test ! -e trace.zst.old
 
+# --- a process that would have been recorded, and could not be
+limited() {
+	(ulimit -f 1000 && status 0 record -o l.zst -- --calls 20) && grep -qx '20 calls' out && [ ! -e l.zst ] && nothing_left &&
+		one_line err '^memrec: process [0-9]+ was not recorded: the limit on the size of files .*ulimit -f unlimited'
+}
+check "a limit on files that leaves no room is said" limited
+no_writes() {
+	(ulimit -f 0 && record -o l.zst -- --calls 20) 2>&1 | cat >l.out
+	grep -qx '20 calls' l.out && grep -q 'ulimit -f unlimited' l.out && nothing_left
+}
+check "one that forbids writing does not harm the command" no_writes
+no_collector() {
+	LD_LIBRARY_PATH=$standin status 0 "$memrec" -o l.zst --ring-dir rings -- bash -c "
+		export MEMREC_OPTIONS=\"\$(printf %s \"\$MEMREC_OPTIONS\" | sed 's|collector=[^ ]*|collector=/nosuch/memrec|')\"
+		python3 '$SRC/tests/cli/driver_calls.py' --calls 20" &&
+		one_line err '^memrec: process [0-9]+ was not recorded: the collector did not start' && nothing_left
+}
+check "a collector that is not there is said" no_collector
+
 # --- streams and environment
 through() { [ "$(printf 'one\ntwo\n' | "$memrec" -- cat 2>/dev/null)" = "$(printf 'one\ntwo')" ]; }
 check "standard input goes through" through

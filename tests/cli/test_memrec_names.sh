@@ -61,8 +61,28 @@ replaced() {
 }
 check "a program that exec replaces has a trace of its own" replaced
 
-# --- processes that outlive the command
+# --- two runs at once: a trace that is being written keeps its name
 mkfifo go
+overlapping() {
+	rm -f ./*.zst*
+	options=
+	(run "python3 -c \"
+import runpy, sys
+sys.argv = ['driver_calls.py', '--calls', '100', '--seed', '1', '--account', 'account1', '--after', 'until-written']
+runpy.run_path('$calls')
+open('go', 'w').write('.')
+open('go').read()\"") &
+	timeout 20 head -c 1 go >begun
+	(run "python3 $calls --seed 2 --calls 200 --account account2 & echo \$! >pid2; wait")
+	(run "python3 $calls --seed 3 --calls 50 --account account3 & echo \$! >pid3; wait")
+	timeout 20 bash -c ': >go'
+	wait $!
+	[ "$(traces | wc -w)" = 3 ] && agrees trace.zst account1 && agrees "trace.$(cat pid2).zst" account2 &&
+		agrees "trace.$(cat pid3).zst" account3
+}
+check "two runs beside a third one: three traces, none moved away" overlapping
+
+# --- processes that outlive the command
 outlives() {
 	rm -f ./*.zst* collector.pid
 	run "python3 -c \"
@@ -97,3 +117,38 @@ by_hand() {
 }
 mkfifo never
 check "the variables of memrec env are enough" by_hand
+
+# --- where the rings lie
+shm_of() { # SIZE PYTHON...: the calls with a /dev/shm of their own; ./shm and ./beside: how many rings lie there and here
+	unshare -m bash -c 'mount -t tmpfs -o size=$0 tmpfs /dev/shm && LD_LIBRARY_PATH=$1 "${@:3}" -c "
+import glob, os, runpy, sys
+sys.argv = [\"$2\"]
+runpy.run_path(\"$2\")
+open(\"shm\", \"w\").write(str(len(glob.glob(\"/dev/shm/memrec.*/*.ring\"))))
+open(\"beside\", \"w\").write(str(len(glob.glob(\"memrec.*/*.ring\"))))"' "$1" "$standin" "$calls" "${@:2}" >out 2>err
+}
+places() { # SHM BESIDE SIZE COMMAND...
+	rm -f shm beside ./*.zst*
+	shm_of "${@:3}" && echo "in /dev/shm: $(cat shm), beside: $(cat beside)" && [ "$(cat shm) $(cat beside)" = "$1 $2" ]
+}
+if unshare -m mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+	check "a large /dev/shm takes the rings" places 1 0 2g "$memrec" -- python3
+	check "the 64 MiB of a container are left to others" places 0 1 64m "$memrec" -- python3
+	by_hand=$("$memrec" env -o hand.zst | sed -n 's/^export //p' | tr -d "'")
+	check "without memrec in front a large one takes them" places 1 0 2g env $by_hand python3
+	check "and a small one is left to others" places 0 1 64m env $by_hand python3
+else
+	echo "skip where the rings lie: mount is not permitted"
+fi
+
+# --- which GPU it is, when the program chooses it after its start
+visible() {
+	rm -f ./*.zst*
+	STANDIN_GPUS=4 LD_LIBRARY_PATH=$standin status 0 "$memrec" -- env -u CUDA_VISIBLE_DEVICES python3 -c "
+import os, runpy, sys
+os.environ['CUDA_VISIBLE_DEVICES'] = '$1'
+sys.argv = ['driver_calls.py']
+runpy.run_path('$calls')" && "$memana" top --json trace.zst >top.json && json top.json "[d['uuid'] for d in d['devices']] == ['$2']"
+}
+check "CUDA_VISIBLE_DEVICES set by the program itself counts" visible 3 GPU-7374616e-642d-696e-2047-505520000004
+check "and names the second GPU where it says so" visible 1,0 GPU-7374616e-642d-696e-2047-505520000002

@@ -105,9 +105,8 @@ static void *fill_log(void *context)
 	for (i = 0; i < 20000; i++) {
 		size_t bytes = sizeof(*log) + (size_t)(i * 13 % 400);
 
-		log = ring_log_begin(&ring, bytes);
+		log = ring_log_begin(&ring, RING_LOG_THREAD, bytes);
 		CHECK(log);
-		log->kind = RING_LOG_THREAD;
 		log->key = key;
 		memset(log + 1, (int)key, bytes - sizeof(*log));
 		ring_log_end(log, bytes);
@@ -152,13 +151,31 @@ TEST(a_full_log_says_so_and_leaves_no_hole)
 	open_ring(1 << 16);
 	atomic_store(&ring.header->log_head, RING_LOG_BYTES - 4096);
 	atomic_store(&ring.header->log_ready, RING_LOG_BYTES - 4096);
-	CHECK(!ring_log_begin(&ring, 4104));
+	CHECK(!ring_log_begin(&ring, RING_LOG_THREAD, 4104));
 	end = atomic_load(&ring.header->log_head);
 	CHECK_EQ(end, RING_LOG_BYTES - 4096);
-	log = ring_log_begin(&ring, 4096);
+	log = ring_log_begin(&ring, RING_LOG_THREAD, 4096);
 	CHECK(log);
 	ring_log_end(log, 4096);
-	CHECK(!ring_log_begin(&ring, 8));
+	CHECK(!ring_log_begin(&ring, RING_LOG_THREAD, 8));
+	close_ring();
+}
+
+TEST(stacks_leave_room_for_threads_and_modules)
+{
+	uint64_t limit = RING_LOG_BYTES - RING_LOG_STEP;
+
+	open_ring(1 << 16);
+	atomic_store(&ring.header->log_head, limit - 64);
+	atomic_store(&ring.header->log_ready, limit);
+	CHECK(!ring_log_begin(&ring, RING_LOG_STACK, 72));
+	CHECK(!ring_log_begin(&ring, RING_LOG_CODE, 72));
+	CHECK(ring_log_begin(&ring, RING_LOG_STACK, 64));
+	CHECK(!ring_log_begin(&ring, RING_LOG_CODE, 8));
+	CHECK(ring_log_begin(&ring, RING_LOG_THREAD, 72));
+	CHECK(!ring_log_begin(&ring, RING_LOG_STACK, 8));
+	CHECK(ring_log_begin(&ring, RING_LOG_MODULE, 72));
+	CHECK_EQ(atomic_load(&ring.header->log_head), limit + 144);
 	close_ring();
 }
 

@@ -214,6 +214,9 @@ static int fold_until(uint64_t published, pid_t child)
 		int ended = child_ended(child);
 
 		CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
+		/* Nothing new: write what there is, as the collector does, or new threads wait for slots that old ones left. */
+		if (!folded)
+			CHECK_EQ(mt_fold_flush(kit.fold), 0);
 		if (ended)
 			return 1;
 	}

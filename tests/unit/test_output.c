@@ -1,5 +1,6 @@
 /* Names of traces: who gets the plain one, who gets which other one, and what happens to older files. */
 #include <sys/stat.h>
+#include "filelock.c"
 #include "output.c"
 #include "test.h"
 
@@ -96,24 +97,40 @@ static void check_file(const char *path, const char *want)
 	CHECK_STR(text, want);
 }
 
+/* Claims, and writes nothing: the descriptor, which holds the lock. */
+static int claim(char *path, const char *pattern, const struct output_owner *owner, int *plain)
+{
+	int lock = output_claim(path, pattern, owner, plain);
+
+	CHECK(lock >= 0);
+	return lock;
+}
+
+/* The same, with the trace closed at once. */
+static void claim_once(char *path, const char *pattern, const struct output_owner *owner, int *plain)
+{
+	close(claim(path, pattern, owner, plain));
+}
+
 TEST(claims)
 {
 	const char *dir = test_dir();
 	struct output_owner first = { dir, "1.ring", "h", 1, -1 }, second = { dir, "2.ring", "h", 2, -1 };
 	char pattern[512], old[520], path[MEMREC_PATH_MAX], want[560];
+	struct stat st;
 	int plain;
 
 	snprintf(pattern, sizeof(pattern), "%s/trace.zst", dir);
 	snprintf(old, sizeof(old), "%s.old", pattern);
 	write_file(pattern, "earlier");
-	CHECK_EQ(output_claim(path, pattern, &first, &plain), 0);
+	claim_once(path, pattern, &first, &plain);
 	CHECK_STR(path, pattern);
 	CHECK_EQ(plain, 1);
 	check_file(old, "earlier");
-	CHECK(access(pattern, F_OK));
+	CHECK(!stat(pattern, &st) && !st.st_size);
 
 	write_file(pattern, "of this run");
-	CHECK_EQ(output_claim(path, pattern, &second, &plain), 0);
+	claim_once(path, pattern, &second, &plain);
 	snprintf(want, sizeof(want), "%s/trace.2.zst", dir);
 	CHECK_STR(path, want);
 	CHECK_EQ(plain, 0);
@@ -121,11 +138,50 @@ TEST(claims)
 	check_file(old, "earlier");
 
 	second.ring = "2.1.ring"; /* the same process after exec */
-	CHECK_EQ(output_claim(path, pattern, &second, &plain), 0);
+	claim_once(path, pattern, &second, &plain);
 	snprintf(want, sizeof(want), "%s/trace.2.2.zst", dir);
 	CHECK_STR(path, want);
-	CHECK_EQ(output_claim(path, pattern, &second, &plain), 0); /* its collector died and is replaced */
+	claim_once(path, pattern, &second, &plain); /* its collector died and is replaced */
 	CHECK_STR(path, want);
+}
+
+TEST(a_trace_that_is_being_written_keeps_its_name)
+{
+	const char *dir = test_dir(), *run = test_dir(), *other_run = test_dir();
+	struct output_owner first = { run, "1.ring", "h", 1, -1 }, second = { other_run, "2.ring", "h", 2, -1 };
+	char pattern[512], old[520], path[MEMREC_PATH_MAX], want[520];
+	int plain, lock;
+
+	snprintf(pattern, sizeof(pattern), "%s/trace.zst", dir);
+	snprintf(old, sizeof(old), "%s.old", pattern);
+	snprintf(want, sizeof(want), "%s/trace.2.zst", dir);
+	lock = claim(path, pattern, &first, &plain);
+	write_file(pattern, "being written");
+	claim_once(path, pattern, &second, &plain);
+	CHECK_STR(path, want);
+	check_file(pattern, "being written");
+	CHECK(access(old, F_OK));
+
+	close(lock);
+	second.run_dir = test_dir();
+	claim_once(path, pattern, &second, &plain);
+	CHECK_STR(path, pattern);
+	check_file(old, "being written");
+}
+
+TEST(an_empty_file_is_taken_as_it_is)
+{
+	char path[512], old[520];
+	int first, second;
+
+	snprintf(path, sizeof(path), "%s/trace.zst", test_dir());
+	snprintf(old, sizeof(old), "%s.old", path);
+	write_file(path, "");
+	first = output_open(path);
+	CHECK(first >= 0 && access(old, F_OK));
+	second = output_open(path); /* and whoever had made it finds it locked */
+	CHECK_EQ(second, -MT_E_BUSY);
+	close(first);
 }
 
 TEST(folders_by_rank_do_not_get_in_each_others_way)
@@ -136,8 +192,12 @@ TEST(folders_by_rank_do_not_get_in_each_others_way)
 	int plain;
 
 	snprintf(pattern, sizeof(pattern), "%s/%%r/trace.zst", dir);
-	CHECK_EQ(output_claim(path, pattern, &first, &plain), 0);
-	CHECK_EQ(output_claim(path, pattern, &second, &plain), 0);
+	snprintf(want, sizeof(want), "%s/0", dir);
+	CHECK_EQ(mkdir(want, 0700), 0);
+	snprintf(want, sizeof(want), "%s/1", dir);
+	CHECK_EQ(mkdir(want, 0700), 0);
+	claim_once(path, pattern, &first, &plain);
+	claim_once(path, pattern, &second, &plain);
 	snprintf(want, sizeof(want), "%s/1/trace.zst", dir);
 	CHECK_STR(path, want);
 }
