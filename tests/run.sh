@@ -51,7 +51,7 @@ for t in "$BUILD"/tests/unit/test_*; do
 	name=$(basename "$t")
 	wanted "$name" "$@" || continue
 	started=$SECONDS
-	"$t" >"$TMPDIR/log" 2>&1
+	timeout "${TEST_TIMEOUT:-240}" "$t" >"$TMPDIR/log" 2>&1
 	count "$name" $? "$TMPDIR/log"
 done
 
