@@ -1,10 +1,10 @@
 # What `make install` puts down works from there, and the manual knows every command.
 . "$SRC/tests/cli/lib.sh"
 
-install() { make -C "$SRC" --no-print-directory B="$BUILD" install DESTDIR="$PWD/root" PREFIX=/usr; }
+install() { make -C "$SRC" --no-print-directory B="$BUILD" install DESTDIR="$PWD/dest" PREFIX=/usr; }
 check "make install" install
 
-bin=$PWD/root/usr/bin
+bin=$PWD/dest/usr/bin
 record() { LD_LIBRARY_PATH=$standin "$bin/memrec" -o installed.zst -- "$BUILD/samples/rl_step" --steps 1 >/dev/null && "$bin/memana" verify installed.zst; }
 check "the installed memrec records" record
 
