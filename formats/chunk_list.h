@@ -12,8 +12,9 @@ struct mt_chunk_list {
 	struct mt_chunk_info *info;
 	uint32_t count, capacity;
 	int indexed;	       /* taken from the index: nobody has looked at the chunks */
-	int error;	       /* why it ends where it ends: 0, the end of the file, or -MT_E_x */
+	int error;	       /* the first damage in the file, or why the list ends before it: 0 or -MT_E_x */
 	uint64_t error_offset;
+	int end_error;	       /* why it ends where it ends: 0, the end of the file or an index, or -MT_E_x */
 };
 
 /* The file, as far as walking over it needs to know. */
@@ -34,7 +35,13 @@ int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *in
  */
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first);
 
-/* Adds the chunks from `offset` on, by scanning: each is unpacked, so its checksum is known to be right. */
+/*
+ * Adds the chunks from `offset` on, by scanning (chunk_scan.c): each is unpacked, so its checksum is known to be right.
+ * A stretch that is no chunk is listed as one of kind 0 with an error, as long as there is a chunk behind it.
+ */
 int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset);
+
+/* Notes damage at `offset`: the first in the file counts. */
+void mt_chunk_list_damage(struct mt_chunk_list *list, int error, uint64_t offset);
 
 #endif

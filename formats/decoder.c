@@ -83,13 +83,22 @@ static int read_layout(struct mt_decoder *decoder, struct mt_cursor *layout, uin
 	return layout->error;
 }
 
-/* How many varints end in these bytes. */
+#define ENDS_BLOCK 64u
+
+/* How many varints end in these bytes. In blocks of a fixed length, which compilers do in vectors. */
 static uint64_t count_ends(const struct mt_cursor *column)
 {
-	const uint8_t *at;
+	const uint8_t *at = column->at;
 	uint64_t ends = 0;
+	uint8_t in_block;
+	unsigned i;
 
-	for (at = column->at; at < column->end; at++)
+	for (; column->end - at >= (ptrdiff_t)ENDS_BLOCK; at += ENDS_BLOCK) {
+		for (in_block = 0, i = 0; i < ENDS_BLOCK; i++)
+			in_block = (uint8_t)(in_block + (at[i] < 0x80));
+		ends += in_block;
+	}
+	for (; at < column->end; at++)
 		ends += *at < 0x80;
 	return ends;
 }
@@ -164,46 +173,52 @@ struct batch {
 	const uint8_t *kinds;
 	size_t count;
 	unsigned field;
+	uint32_t in_all; /* fields that every event of the batch has */
 	int bad;
 };
 
-static inline int has_field(const struct batch *batch, size_t i)
-{
-	return (batch->decoder->fields[batch->kinds[i]] >> batch->field) & 1;
-}
+/*
+ * Visits the values of one column in order: `at` is where the next one begins, `value` where it goes. Most columns
+ * belong to all events of a batch; only in the others each event is asked. A macro, so that the loops stay tight.
+ */
+#define EACH_VALUE(batch, value, body)                                                                    \
+	do {                                                                                              \
+		const uint32_t bit = 1u << (batch)->field, *fields = (batch)->decoder->fields;            \
+		uint64_t *value = (uint64_t *)(void *)(batch)->events + (batch)->field;                   \
+		const uint8_t *kind = (batch)->kinds, *end = kind + (batch)->count;                       \
+		if ((batch)->in_all & bit) {                                                              \
+			for (; kind < end; kind++, value += EVENT_WORDS)                                  \
+				body                                                                      \
+		} else {                                                                                  \
+			for (; kind < end; kind++, value += EVENT_WORDS)                                  \
+				if (fields[*kind] & bit)                                                  \
+					body                                                              \
+		}                                                                                         \
+	} while (0)
 
-static inline uint64_t *value_of(const struct batch *batch, size_t i)
-{
-	return (uint64_t *)(void *)&batch->events[i] + batch->field;
-}
+#define EVENT_WORDS (sizeof(struct mt_event) / sizeof(uint64_t))
+_Static_assert(sizeof(struct mt_event) % sizeof(uint64_t) == 0, "events are stepped over in words");
 
 static const uint8_t *decode_plain(struct batch *batch, const uint8_t *at)
 {
 	uint64_t largest = batch->decoder->largest[batch->field];
-	uint64_t value;
-	size_t i;
+	int bad = 0;
 
-	for (i = 0; i < batch->count; i++) {
-		if (!has_field(batch, i))
-			continue;
-		value = mt_varint_take(&at, &batch->bad);
-		batch->bad |= value > largest;
-		*value_of(batch, i) = value;
-	}
+	EACH_VALUE(batch, value, {
+		*value = mt_varint_take(&at, &bad);
+		bad |= *value > largest;
+	});
+	batch->bad |= bad;
 	return at;
 }
 
 static const uint8_t *decode_step(struct batch *batch, const uint8_t *at)
 {
 	uint64_t last = batch->decoder->predictor.last[batch->field];
-	size_t i;
+	int bad = 0;
 
-	for (i = 0; i < batch->count; i++) {
-		if (!has_field(batch, i))
-			continue;
-		last += mt_varint_take(&at, &batch->bad) + 1;
-		*value_of(batch, i) = last;
-	}
+	EACH_VALUE(batch, value, *value = last += mt_varint_take(&at, &bad) + 1;);
+	batch->bad |= bad;
 	batch->decoder->predictor.last[batch->field] = last;
 	return at;
 }
@@ -211,14 +226,10 @@ static const uint8_t *decode_step(struct batch *batch, const uint8_t *at)
 static const uint8_t *decode_delta(struct batch *batch, const uint8_t *at)
 {
 	uint64_t last = batch->decoder->predictor.last[batch->field];
-	size_t i;
+	int bad = 0;
 
-	for (i = 0; i < batch->count; i++) {
-		if (!has_field(batch, i))
-			continue;
-		last += mt_unzigzag(mt_varint_take(&at, &batch->bad));
-		*value_of(batch, i) = last;
-	}
+	EACH_VALUE(batch, value, *value = last += mt_unzigzag(mt_varint_take(&at, &bad)););
+	batch->bad |= bad;
 	batch->decoder->predictor.last[batch->field] = last;
 	return at;
 }
@@ -240,14 +251,10 @@ static inline uint64_t take_addr(const uint8_t **at, int *bad)
 static const uint8_t *decode_addr(struct batch *batch, const uint8_t *at)
 {
 	uint64_t last = batch->decoder->predictor.last[batch->field];
-	size_t i;
+	int bad = 0;
 
-	for (i = 0; i < batch->count; i++) {
-		if (!has_field(batch, i))
-			continue;
-		last += take_addr(&at, &batch->bad);
-		*value_of(batch, i) = last;
-	}
+	EACH_VALUE(batch, value, *value = last += take_addr(&at, &bad););
+	batch->bad |= bad;
 	batch->decoder->predictor.last[batch->field] = last;
 	return at;
 }
@@ -255,16 +262,15 @@ static const uint8_t *decode_addr(struct batch *batch, const uint8_t *at)
 static const uint8_t *decode_total(struct batch *batch, const uint8_t *at)
 {
 	struct mt_predictor *predictor = &batch->decoder->predictor;
-	struct mt_event *event;
-	size_t i;
+	int bad = 0;
 
-	for (i = 0; i < batch->count; i++) {
-		if (!has_field(batch, i))
-			continue;
-		event = &batch->events[i];
-		event->total = mt_predict_total(predictor, event) + mt_unzigzag(mt_varint_take(&at, &batch->bad));
-		predictor->total[event->device % MT_PREDICTOR_DEVICES] = event->total;
-	}
+	EACH_VALUE(batch, value, {
+		struct mt_event *event = &batch->events[kind - batch->kinds];
+
+		*value = mt_predict_total(predictor, event) + mt_unzigzag(mt_varint_take(&at, &bad));
+		predictor->total[event->device % MT_PREDICTOR_DEVICES] = *value;
+	});
+	batch->bad |= bad;
 	return at;
 }
 
@@ -342,7 +348,8 @@ static size_t leave_out_unknown(struct mt_event *events, size_t count)
 
 int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t most, size_t *count)
 {
-	struct batch batch = { .decoder = decoder, .events = events, .kinds = decoder->kinds + decoder->done };
+	struct batch batch = { .decoder = decoder, .events = events, .kinds = decoder->kinds + decoder->done,
+			       .in_all = UINT32_MAX };
 	size_t i;
 
 	*count = 0;
@@ -352,8 +359,10 @@ int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t 
 	if (!batch.count)
 		return 0;
 	memset(events, 0, batch.count * sizeof(*events));
-	for (i = 0; i < batch.count; i++)
+	for (i = 0; i < batch.count; i++) {
 		events[i].kind = batch.kinds[i];
+		batch.in_all &= decoder->fields[batch.kinds[i]];
+	}
 	decode_columns(&batch);
 	if (decoder->chunk == MT_CHUNK_EVENTS)
 		batch.bad |= check_events(decoder, &batch);

@@ -165,6 +165,7 @@ static int append_string(struct mt_defs *defs, const struct mt_text *string, str
 	if (!entry->text)
 		return -MT_E_MEMORY;
 	entry->size = string->size;
+	entry->is_name = string->is_name;
 	defs->text_bytes += string->size;
 	return 0;
 }
@@ -274,7 +275,7 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 	const struct mt_device *device = entry;
 
 	key->words = 0;
-	key->text = (struct mt_text){ NULL, 0 };
+	key->text = (struct mt_text){ 0 };
 	switch (kind) {
 	case MT_DEF_STRING:
 		key->text = *(const struct mt_text *)entry;
@@ -387,11 +388,32 @@ static uint32_t intern(struct mt_defs *defs, enum mt_def kind, const void *defin
 	return *slot;
 }
 
-uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size)
+static uint32_t add_text(struct mt_defs *defs, const char *text, size_t size, uint32_t is_name)
 {
-	union mt_definition definition = { .string = { text, size > MT_STRING_MAX ? MT_STRING_MAX : (uint32_t)size } };
+	union mt_definition definition = { .string = { .text = text, .is_name = is_name,
+						       .size = size > MT_STRING_MAX ? MT_STRING_MAX : (uint32_t)size } };
 
 	return intern(defs, MT_DEF_STRING, &definition);
+}
+
+static struct mt_text *text_at(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_STRING].table, id);
+}
+
+uint32_t mt_defs_add_name(struct mt_defs *defs, const char *text, size_t size)
+{
+	return add_text(defs, text, size, 1);
+}
+
+/* Whoever adds it as a string may keep the id for long. */
+uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size)
+{
+	uint32_t id = add_text(defs, text, size, 0);
+
+	if (id)
+		text_at(defs, id)->is_name = 0;
+	return id;
 }
 
 uint32_t mt_defs_add_module(struct mt_defs *defs, const struct mt_module *module)
@@ -429,4 +451,95 @@ uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device
 	union mt_definition definition = { .device = *device };
 
 	return intern(defs, MT_DEF_DEVICE, &definition);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static void set_names(struct mt_defs *defs, uint32_t is_name)
+{
+	uint32_t id;
+
+	for (id = 1; id <= mt_defs_count(defs, MT_DEF_STRING); id++)
+		text_at(defs, id)->is_name = is_name;
+}
+
+static void is_no_name(struct mt_defs *defs, uint32_t id)
+{
+	if (id)
+		text_at(defs, id)->is_name = 0;
+}
+
+void mt_defs_guess_names(struct mt_defs *defs)
+{
+	const struct mt_module *module;
+	const struct mt_frame *frame;
+	const struct mt_thread *thread;
+	const struct mt_device *device;
+	uint32_t id;
+
+	set_names(defs, 1);
+	for (id = 1; (module = mt_defs_module(defs, id)); id++)
+		is_no_name(defs, module->path);
+	for (id = 1; (frame = mt_defs_frame(defs, id)); id++) {
+		is_no_name(defs, frame->function);
+		is_no_name(defs, frame->file);
+	}
+	for (id = 1; (thread = mt_defs_thread(defs, id)); id++)
+		is_no_name(defs, thread->name);
+	for (id = 1; (device = mt_defs_device(defs, id)); id++) {
+		is_no_name(defs, device->name);
+		is_no_name(defs, device->uuid);
+	}
+}
+
+int mt_defs_is_spare(const struct mt_defs *defs, uint32_t id, const uint8_t *wanted, uint32_t count)
+{
+	return id < count && !wanted[id] && text_at(defs, id)->is_name;
+}
+
+/* Puts all texts into one new block. Without memory for it they stay where they are. */
+static void gather_texts(struct mt_defs *defs)
+{
+	uint32_t id, count = mt_defs_count(defs, MT_DEF_STRING);
+	struct text_block *block = malloc(sizeof(*block) + defs->text_bytes + count), *old, *next;
+	char *at = block ? block->text : NULL;
+
+	if (!block)
+		return;
+	for (id = 1; id <= count; id++) {
+		struct mt_text *text = text_at(defs, id);
+
+		memcpy(at, text->text, (size_t)text->size + 1);
+		text->text = at;
+		at += text->size + 1;
+	}
+	for (old = defs->blocks; old; old = next) {
+		next = old->next;
+		free(old);
+	}
+	block->next = NULL;
+	defs->blocks = block;
+	defs->block_left = 0;
+}
+
+void mt_defs_forget_names(struct mt_defs *defs, const uint8_t *wanted, uint32_t count)
+{
+	struct store *store = &defs->of[MT_DEF_STRING];
+	uint32_t id, forgotten = 0;
+
+	for (id = 1; id <= mt_defs_count(defs, MT_DEF_STRING); id++) {
+		struct mt_text *text = text_at(defs, id);
+
+		if (!mt_defs_is_spare(defs, id, wanted, count) || !text->size)
+			continue;
+		defs->text_bytes -= text->size;
+		*text = (struct mt_text){ .text = "", .is_name = 1 };
+		forgotten++;
+	}
+	if (!forgotten)
+		return;
+	if (store->slot)
+		memset(store->slot, 0, store->slots * sizeof(*store->slot));
+	store->indexed = 0;
+	gather_texts(defs);
 }

@@ -13,6 +13,7 @@
 struct mt_text {
 	const char *text; /* stored ones end in NUL */
 	uint32_t size;
+	uint32_t is_name; /* of events, and of no definition: may be forgotten */
 };
 
 /* One definition of whatever kind. */
@@ -32,10 +33,29 @@ union mt_definition {
 int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);
 
 /*
+ * Interns the name of an event. Most come once, so those that only events have may be forgotten: see keep.h.
+ */
+uint32_t mt_defs_add_name(struct mt_defs *defs, const char *text, size_t size);
+
+/* Every string that no definition has is the name of events: for a file that was read. */
+void mt_defs_guess_names(struct mt_defs *defs);
+
+/*
+ * Names that are not wanted (one byte for each id below `count`; all others are) become "" and are interned under
+ * another id when they come again. Texts that were handed out before are gone.
+ */
+void mt_defs_forget_names(struct mt_defs *defs, const uint8_t *wanted, uint32_t count);
+
+/* Is this string one that forgetting would forget? */
+int mt_defs_is_spare(const struct mt_defs *defs, uint32_t id, const uint8_t *wanted, uint32_t count);
+
+/*
  * Makes a DEFS payload of what was defined after done[kind] and moves done[] on; as much as fits well into one chunk.
  * 1: `payload` holds something (ask again), 0: nothing was left. Out of memory shows in payload->error.
+ * `wanted` as in mt_defs_forget_names, NULL: all strings are.
  */
-int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], struct mt_buffer *payload);
+int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], const uint8_t *wanted, uint32_t count,
+		   struct mt_buffer *payload);
 
 /*
  * Appends the definitions of a DEFS payload; the cursor stands after the chunk kind.

@@ -8,10 +8,18 @@
 /* Definitions of one chunk stop beyond this; the longest one on top stays far below MT_CHUNK_BYTES_MAX. */
 #define PAYLOAD_BYTES (8u << 20)
 
-static void encode_string(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
+/* Strings that are to be written; the others are written as "". */
+struct wanted {
+	const uint8_t *by_id;
+	uint32_t count;
+};
+
+static void encode_string(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id, const struct wanted *wanted)
 {
 	size_t size = mt_defs_string_size(defs, id);
 
+	if (wanted->by_id && mt_defs_is_spare(defs, id, wanted->by_id, wanted->count))
+		size = 0;
 	mt_buffer_put_varint(out, size);
 	mt_buffer_put(out, mt_defs_string(defs, id), size);
 }
@@ -52,13 +60,14 @@ static void encode_device(struct mt_buffer *out, const struct mt_device *device)
 	mt_buffer_put_varint(out, device->total);
 }
 
-static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum mt_def kind, uint32_t id)
+static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum mt_def kind, uint32_t id,
+		       const struct wanted *wanted)
 {
 	const struct mt_node *node;
 
 	switch (kind) {
 	case MT_DEF_STRING:
-		encode_string(out, defs, id);
+		encode_string(out, defs, id, wanted);
 		break;
 	case MT_DEF_MODULE:
 		encode_module(out, mt_defs_module(defs, id));
@@ -81,13 +90,14 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 }
 
 /* Appends the section of one kind: ids after *done, as far as they fit. */
-static void encode_section(struct mt_buffer *payload, const struct mt_defs *defs, enum mt_def kind, uint32_t *done)
+static void encode_section(struct mt_buffer *payload, const struct mt_defs *defs, enum mt_def kind, uint32_t *done,
+			   const struct wanted *wanted)
 {
 	uint32_t id = *done, last = mt_defs_count(defs, kind);
 	struct mt_buffer head = { 0 }, body = { 0 };
 
 	while (id < last && payload->size + body.size < PAYLOAD_BYTES && !body.error)
-		encode_one(&body, defs, kind, ++id);
+		encode_one(&body, defs, kind, ++id, wanted);
 	mt_buffer_put_varint(&head, *done + 1);
 	mt_buffer_put_varint(&head, id - *done);
 	mt_buffer_put_varint(payload, kind);
@@ -101,8 +111,10 @@ static void encode_section(struct mt_buffer *payload, const struct mt_defs *defs
 	*done = id;
 }
 
-int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], struct mt_buffer *payload)
+int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], const uint8_t *wanted_by_id, uint32_t count,
+		   struct mt_buffer *payload)
 {
+	const struct wanted wanted = { wanted_by_id, count };
 	int some = 0;
 	int kind;
 
@@ -110,7 +122,7 @@ int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], struct
 	for (kind = 1; kind < MT_DEF_END && payload->size < PAYLOAD_BYTES && !payload->error; kind++) {
 		if (done[kind] == mt_defs_count(defs, (enum mt_def)kind))
 			continue;
-		encode_section(payload, defs, (enum mt_def)kind, &done[kind]);
+		encode_section(payload, defs, (enum mt_def)kind, &done[kind], &wanted);
 		some = 1;
 	}
 	return some;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "defs.h"
 #include "fold_impl.h"
 #include "intake.h"
 #include "memtrace/base.h"
@@ -22,6 +23,8 @@
 #define HURRY 50u	       /* with a slot nearly full, only so many parts of the patience are left */
 #define RUN_EVENTS (1u << 20)  /* after so many the caller gets a word in */
 #define GPU_TEXT 96u
+#define KEEP_LEAST (64u << 10) /* of a ring that says less: nothing of use would stay */
+#define CUDA_ERROR_OUT_OF_MEMORY 2u
 
 struct fold_gpu {
 	int known;
@@ -43,7 +46,10 @@ struct mt_fold {
 	uint64_t rejected;	/* of view->rejected, what has been looked at */
 	uint64_t owed;		/* rejected records whose numbers have not turned up missing yet */
 	int error;		/* of the writer, until a flush succeeds */
+	int was_stuck;		/* there was one since losses were reported: a ring that was full, was so for that */
+	uint64_t disk_told;	/* of the ring's MT_LOSS_DISK, what the trace tells */
 	int finished;		/* nothing is left after the target's end */
+	uint64_t notable;	/* events folded that mt_fold_notable counts */
 };
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
@@ -71,6 +77,7 @@ static struct mt_fold_options asked_for(const struct ring_header *header)
 		.steps = header->steps,
 		.skip = header->skip,
 		.step_mark = header->step_mark[0] ? header->step_mark : NULL,
+		.keep = header->keep && header->keep < KEEP_LEAST ? KEEP_LEAST : header->keep,
 	};
 }
 
@@ -125,6 +132,7 @@ static int fold_begin(struct mt_fold *fold)
 		fold->scribe = NULL;
 		return -MT_E_MEMORY;
 	}
+	fold->disk_told = mt_scribe_lost_count(fold->scribe, MT_LOSS_DISK); /* of a trace that is gone on with */
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		if (fold->gpu[i].known)
 			mt_intake_describe(fold->intake, i, fold->gpu[i].name, fold->gpu[i].uuid, fold->gpu[i].total);
@@ -231,6 +239,7 @@ static void keep_error(struct mt_fold *fold, int err)
 {
 	if (err)
 		fold->error = err;
+	fold->was_stuck |= err == -MT_E_SPACE || err == -MT_E_SYSTEM;
 }
 
 static void lost_more(struct mt_fold *fold, enum mt_loss reason, uint64_t more)
@@ -244,20 +253,57 @@ static int counted_by_agent(uint32_t reason)
 	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY;
 }
 
+static uint64_t header_lost(const struct mt_fold *fold, enum mt_loss reason)
+{
+	return atomic_load_explicit(&fold->view->header->lost[reason], memory_order_relaxed);
+}
+
+/* Without those that the ring could not take because the trace could not be written. */
+static uint64_t agent_lost(const struct mt_fold *fold, enum mt_loss reason)
+{
+	uint64_t lost = header_lost(fold, reason), by_disk = header_lost(fold, MT_LOSS_DISK);
+
+	if (reason != MT_LOSS_RING_FULL)
+		return lost;
+	return lost > by_disk ? lost - by_disk : 0;
+}
+
+/*
+ * While the trace cannot be written nobody empties the ring: what it does not take is the disk's doing. That is noted in
+ * the ring itself, where the agent has no use for this counter: whoever folds it next must not blame the ring.
+ */
+static void blame_disk(struct mt_fold *fold)
+{
+	uint64_t full = agent_lost(fold, MT_LOSS_RING_FULL);
+	uint64_t known = mt_scribe_lost_count(fold->scribe, MT_LOSS_RING_FULL);
+
+	if (fold->was_stuck && full > known)
+		atomic_fetch_add(&fold->view->header->lost[MT_LOSS_DISK], full - known);
+}
+
+static void report_disk(struct mt_fold *fold)
+{
+	uint64_t lost, told = fold->disk_told;
+
+	blame_disk(fold);
+	lost = header_lost(fold, MT_LOSS_DISK);
+	fold->was_stuck = 0;
+	fold->disk_told = lost > told ? lost : told;
+	lost_more(fold, MT_LOSS_DISK, fold->disk_told - told);
+}
+
 static void report_losses(struct mt_fold *fold)
 {
-	struct ring_header *header = fold->view->header;
 	uint64_t rejected = fold->view->rejected - fold->rejected;
 	uint32_t reason;
 
 	fold->rejected += rejected;
 	fold->owed += rejected;
 	lost_more(fold, MT_LOSS_DAMAGED, rejected);
+	report_disk(fold);
 	for (reason = 0; reason < MT_LOSS_COUNT; reason++)
 		if (counted_by_agent(reason))
-			keep_error(fold, mt_scribe_lost(fold->scribe, reason,
-							atomic_load_explicit(&header->lost[reason],
-									     memory_order_relaxed)));
+			keep_error(fold, mt_scribe_lost(fold->scribe, reason, agent_lost(fold, reason)));
 }
 
 static void report_sources(struct mt_fold *fold)
@@ -272,6 +318,9 @@ static void report_sources(struct mt_fold *fold)
 		if (!state || state > MT_SOURCE_FAILED + 1)
 			continue;
 		memcpy(why, header->source_why[source], sizeof(why));
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&header->source_state[source], memory_order_relaxed) != state)
+			continue; /* it is being changed */
 		why[sizeof(why) - 1] = 0;
 		keep_error(fold, mt_scribe_source(fold->scribe, source, state - 1, why));
 	}
@@ -341,10 +390,10 @@ static void fold_text(struct mt_fold *fold, const struct ring_event *from, struc
 
 	ring_view_text(fold->view, text);
 	if (from->name_bytes)
-		event->name = mt_defs_add_string(defs, text, from->name_bytes);
+		event->name = mt_defs_add_name(defs, text, from->name_bytes);
 	if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
 		event->value = from->domain_bytes ?
-				       mt_defs_add_string(defs, text + from->name_bytes, from->domain_bytes) : 0;
+				       mt_defs_add_name(defs, text + from->name_bytes, from->domain_bytes) : 0;
 }
 
 /* From the ring's form to the trace's. 0: not everything it names is there yet. */
@@ -379,6 +428,20 @@ static int fold_convert(struct mt_fold *fold, const struct ring_event *from, str
 	return 1;
 }
 
+static int is_notable(const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_TENSOR_OOM:
+	case MT_DRIVER_NOTE:
+	case MT_CONTEXT_GONE:
+		return 1;
+	case MT_DRIVER_FAIL:
+		return event->result == CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return 0;
+	}
+}
+
 /* Writes the events whose turn it is. Returns how many were taken. */
 static uint64_t fold_merge(struct mt_fold *fold, int final)
 {
@@ -398,6 +461,7 @@ static uint64_t fold_merge(struct mt_fold *fold, int final)
 			if (!fold_convert(fold, from, &event, final))
 				break;
 			keep_error(fold, mt_scribe_event(fold->scribe, number, &event));
+			fold->notable += is_notable(&event);
 		}
 		ring_view_take(view);
 		taken++;
@@ -407,13 +471,46 @@ static uint64_t fold_merge(struct mt_fold *fold, int final)
 	return taken;
 }
 
+/* ---- samples -------------------------------------------------------------------------------------------------- */
+
+uint64_t mt_fold_notable(const struct mt_fold *fold)
+{
+	return fold->notable;
+}
+
+int64_t mt_fold_held(const struct mt_fold *fold, uint32_t index)
+{
+	uint32_t id = fold->intake ? mt_intake_known_device(fold->intake, index) : 0;
+
+	return id ? (int64_t)mt_scribe_held(fold->scribe, id) : -1;
+}
+
+int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample)
+{
+	struct mt_event event = *sample;
+	int err;
+
+	if (!fold->scribe)
+		return -MT_E_ARGUMENT;
+	if (event.kind == MT_GPU_SAMPLE) {
+		event.device = mt_intake_device(fold->intake, MT_DEVICE_CUDA, (int32_t)sample->device);
+		if (!event.device)
+			return 1;
+	}
+	err = mt_scribe_sample(fold->scribe, &event);
+	if (err < 0)
+		keep_error(fold, err);
+	return err;
+}
+
 /* ---- running -------------------------------------------------------------------------------------------------- */
 
 int mt_fold_flush(struct mt_fold *fold)
 {
 	if (!fold->scribe)
 		return -MT_E_ARGUMENT;
-	fold->error = mt_scribe_flush(fold->scribe);
+	fold->error = 0;
+	keep_error(fold, mt_scribe_flush(fold->scribe));
 	if (!fold->error)
 		ring_view_release(fold->view);
 	return fold->error;
@@ -447,8 +544,10 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 	*folded = 0;
 	if (!fold->scribe)
 		return -MT_E_ARGUMENT;
-	if (fold->error && mt_fold_flush(fold))
+	if (fold->error && mt_fold_flush(fold)) {
+		blame_disk(fold);
 		return fold->error;
+	}
 	if (mt_scribe_done(fold->scribe))
 		return fold_discard(fold);
 	report_sources(fold);

@@ -1,48 +1,10 @@
 /* fold_recover.c - makes a whole trace of what a dead collector left; see fold.h. */
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "copy.h"
 #include "fold_impl.h"
 #include "memtrace/error.h"
-
-#define COPY_BYTES (1u << 16)
-
-static int write_all(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, data, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return errno == ENOSPC || errno == EDQUOT ? -MT_E_SPACE : -MT_E_SYSTEM;
-		data += written;
-		size -= (size_t)written;
-	}
-	return 0;
-}
-
-/* Lets the kernel copy as far as it can, then goes on by hand. */
-static int copy_bytes(int from, int to)
-{
-	char block[COPY_BYTES];
-	ssize_t got;
-	int err;
-
-	while (copy_file_range(from, NULL, to, NULL, 1u << 30, 0) > 0)
-		;
-	while ((got = read(from, block, sizeof(block)))) {
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -MT_E_SYSTEM;
-		err = write_all(to, block, (size_t)got);
-		if (err)
-			return err;
-	}
-	return 0;
-}
 
 static int same_file(int a, int b)
 {
@@ -54,6 +16,7 @@ static int same_file(int a, int b)
 static int copy_file(const char *from_path, const char *to_path)
 {
 	int from = open(from_path, O_RDONLY | O_CLOEXEC), to, err = -MT_E_SYSTEM;
+	struct stat st;
 
 	if (from < 0)
 		return err;
@@ -61,8 +24,8 @@ static int copy_file(const char *from_path, const char *to_path)
 	if (to >= 0) {
 		if (same_file(from, to))
 			err = -MT_E_ARGUMENT;
-		else if (!ftruncate(to, 0))
-			err = copy_bytes(from, to);
+		else if (!ftruncate(to, 0) && !fstat(from, &st))
+			err = mt_copy_bytes(from, 0, to, (uint64_t)st.st_size);
 		if (close(to) && !err)
 			err = -MT_E_SYSTEM;
 	}

@@ -46,6 +46,11 @@ static void get_entry(const uint8_t *at, struct mt_chunk_info *chunk)
 	chunk->live_max = mt_load_u64(at + 72);
 }
 
+uint64_t mt_index_size(uint32_t count)
+{
+	return MT_SKIPPABLE_HEADER + (uint64_t)count * ENTRY_SIZE + FOOTER_SIZE;
+}
+
 int mt_index_encode(const struct mt_chunk_info *chunks, uint32_t count, struct mt_buffer *out)
 {
 	size_t start = out->size;

@@ -419,6 +419,11 @@ uint32_t mt_intake_device(struct mt_intake *intake, int type, int32_t index)
 	return id < MT_LEDGER_DEVICES ? id : 0;
 }
 
+uint32_t mt_intake_known_device(const struct mt_intake *intake, uint32_t index)
+{
+	return index < CUDA_DEVICES && intake->cuda[index].id < MT_LEDGER_DEVICES ? intake->cuda[index].id : 0;
+}
+
 static uint32_t text(struct mt_intake *intake, const char *string)
 {
 	return string && *string ? mt_defs_add_string(intake->defs, string, strlen(string)) : 0;

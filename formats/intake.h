@@ -37,6 +37,9 @@ uint32_t mt_intake_stack_partly(struct mt_intake *intake, uint64_t hash);
 /* Device id; 0 for index -1 and whatever the ledger has no room for. */
 uint32_t mt_intake_device(struct mt_intake *intake, int type, int32_t index);
 
+/* Device id of CUDA device `index` if the trace has it already, else 0. */
+uint32_t mt_intake_known_device(const struct mt_intake *intake, uint32_t index);
+
 /* What is known of CUDA device `index`, for its definition; texts may be NULL, both are copied. */
 void mt_intake_describe(struct mt_intake *intake, uint32_t index, const char *name, const char *uuid, uint64_t total);
 

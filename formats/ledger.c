@@ -42,11 +42,28 @@ void mt_ledger_free(struct mt_ledger *ledger)
 	free(ledger);
 }
 
-/* The caller hears of no moves: whoever clears starts its own sums anew. */
+/* Tells of every byte that is held that it is not any more. */
+static void give_back(struct mt_ledger *ledger)
+{
+	const struct memory *memory;
+	const struct tensor *tensor;
+	size_t cursor;
+	uint32_t i;
+
+	for (i = 0; i < MT_LEDGER_DEVICES; i++)
+		for (cursor = 0; (tensor = addrmap_next(&ledger->device[i].map, &cursor));)
+			ledger_move(ledger, i, tensor->live.tag, 0, -(tensor->own + tensor->inside));
+	for (memory = ledger->memories; memory; memory = memory->next)
+		if (ledger_memory_on_device(memory) && ledger_memory_holds(memory))
+			ledger_move(ledger, memory->live.device, memory->live.tag, memory->live.tensors_seen,
+				    memory->used - ledger_memory_capacity(memory));
+}
+
 void mt_ledger_clear(struct mt_ledger *ledger)
 {
 	struct mt_ledger empty = { .move = ledger->move, .context = ledger->context };
 
+	give_back(ledger);
 	release(ledger);
 	empty.tensor_pool = ledger->tensor_pool;
 	empty.piece_pool = ledger->piece_pool;
@@ -209,6 +226,8 @@ static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct 
 		return ledger_driver_free(ledger, event->addr, &change->unknown);
 	case MT_DRIVER_KEEP:
 		return ledger_keep(ledger, event->addr, &change->born, &change->unknown);
+	case MT_CONTEXT_GONE:
+		return ledger_context_gone(ledger, event->handle);
 	case MT_VMM_RELEASE:
 		return ledger_vmm_release(ledger, event->handle, &change->unknown);
 	case MT_VMM_RETAIN:

@@ -131,7 +131,9 @@ uint64_t ledger_memory_capacity(const struct memory *memory); /* bytes that it c
 int ledger_memory_holds(const struct memory *memory);
 int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live); /* by something else that is known */
 int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);
+int ledger_open_again(struct mt_ledger *ledger, const struct mt_live *live); /* 1: an import that is open already */
 int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown);
+int ledger_context_gone(struct mt_ledger *ledger, uint64_t context);
 int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);
 int ledger_vmm_release(struct mt_ledger *ledger, uint64_t handle, int *unknown);
 int ledger_vmm_retain(struct mt_ledger *ledger, uint64_t addr, uint64_t handle, int *unknown);

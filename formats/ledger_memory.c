@@ -12,9 +12,21 @@ int ledger_memory_on_device(const struct memory *memory)
 	return !is_host(&memory->live);
 }
 
+/* What is imported belongs to its exporter; a multicast object is a second way to bytes that others hold. */
 uint64_t ledger_memory_capacity(const struct memory *memory)
 {
-	return memory->live.flags == MT_SPACE_IMPORTED ? 0 : memory->live.size;
+	if (memory->live.flags == MT_SPACE_IMPORTED || memory->live.flags == MT_SPACE_MULTICAST)
+		return 0;
+	return memory->live.size;
+}
+
+/*
+ * Memory of another process, opened at an address. Opening it again gives the same address and counts: it is there
+ * until it was closed as often. `references` are its openings.
+ */
+static int is_opened(const struct mt_live *live)
+{
+	return live->kind == MT_DRIVER_ALLOC && live->flags == MT_SPACE_IMPORTED;
 }
 
 int ledger_memory_holds(const struct memory *memory)
@@ -44,7 +56,7 @@ static void recount(struct mt_ledger *ledger, struct memory *memory, uint64_t re
 
 	memory->references = references;
 	memory->mappings = mappings;
-	if (memory->live.kind == MT_VMM_CREATE)
+	if (memory->live.kind == MT_VMM_CREATE || is_opened(&memory->live))
 		memory->live.offset = references;
 	if (held != ledger_memory_holds(memory))
 		account(ledger, memory, !held);
@@ -102,9 +114,10 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 static void region_drop(struct mt_ledger *ledger, struct region *region)
 {
 	struct memory *memory = region->memory;
+	int is_map = region->live.kind != 0;
 
 	ledger_expel(ledger, region);
-	if (region->live.kind) {
+	if (is_map) {
 		ledger_died(ledger, &region->live);
 		ledger->count--;
 	}
@@ -117,8 +130,8 @@ static void region_drop(struct mt_ledger *ledger, struct region *region)
 	rangetree_remove(&ledger->regions, &region->range);
 	ledger->last = NULL;
 	pool_give(&ledger->region_pool, region);
-	if (memory)
-		recount(ledger, memory, memory->references, memory->mappings - 1);
+	if (memory) /* an allocation goes with its addresses, whatever is left of its count */
+		recount(ledger, memory, is_map ? memory->references : 0, memory->mappings - 1);
 }
 
 static struct region *region_in(const struct mt_ledger *ledger, uint64_t addr, uint64_t end)
@@ -178,47 +191,121 @@ static void drop_older(struct mt_ledger *ledger, const struct mt_live *live)
 		region_drop(ledger, region);
 }
 
+/* Driver memory by the address it was handed out at; NULL: there is none. */
+static struct memory *allocated_at(const struct mt_ledger *ledger, uint64_t addr)
+{
+	struct memory *object = addrmap_find(&ledger->objects, addr);
+	struct region *region = region_in(ledger, addr, ledger_end(addr, 1));
+
+	if (object)
+		return object;
+	return region && region->range.addr == addr && !region->live.kind ? region->memory : NULL;
+}
+
+int ledger_open_again(struct mt_ledger *ledger, const struct mt_live *live)
+{
+	struct memory *memory = is_opened(live) ? allocated_at(ledger, live->addr) : NULL;
+
+	if (!memory || !is_opened(&memory->live) || memory->live.size != live->size)
+		return 0;
+	recount(ledger, memory, memory->references + 1, memory->mappings);
+	return 1;
+}
+
 int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born)
 {
 	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
+	uint64_t openings = live->offset ? live->offset : 1;
 	struct memory *memory;
 
-	if (!live->addr)
+	if (!live->addr || ledger_open_again(ledger, live))
 		return 0;
 	if (reserve(ledger, live->device, live->addr, end))
 		return -MT_E_MEMORY;
 	drop_older(ledger, live);
 	memory = memory_add(ledger, live);
-	if (has_range(live)) {
+	if (has_range(live))
 		region_add(ledger, memory, live->addr, live->size, NULL);
-	} else {
+	else
 		addrmap_put(&ledger->objects, live->addr, memory);
+	if (is_opened(live))
+		recount(ledger, memory, openings, memory->mappings);
+	else if (!has_range(live))
 		recount(ledger, memory, 1, 0);
-	}
 	*born = &memory->live;
 	return 0;
 }
 
+/* Memory that was handed out at an address goes, with its addresses. */
+static void memory_drop(struct mt_ledger *ledger, struct memory *memory)
+{
+	if (memory->regions) {
+		region_drop(ledger, memory->regions);
+	} else {
+		addrmap_remove(&ledger->objects, memory->live.addr);
+		recount(ledger, memory, 0, 0);
+	}
+}
+
 int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown)
 {
-	struct memory *object = addrmap_find(&ledger->objects, addr);
-	struct region *region = region_in(ledger, addr, ledger_end(addr, 1));
-	int is_linear = region && region->range.addr == addr && !region->live.kind;
+	struct memory *memory = allocated_at(ledger, addr);
 	struct undo *undo;
 
-	*unknown = !object && !is_linear;
+	*unknown = !memory;
+	undo = ledger_undo_slot(ledger, addr); /* also when there is nothing to undo: it is the newest free of `addr` */
 	if (*unknown)
 		return 0;
-	undo = ledger_undo_slot(ledger, addr);
-	undo->memory = object ? object->live : region->memory->live;
-	undo->gone = 1;
-	if (object) {
-		addrmap_remove(&ledger->objects, addr);
-		recount(ledger, object, 0, 0);
-	} else {
-		region_drop(ledger, region);
+	undo->memory = memory->live;
+	undo->gone = !is_opened(&memory->live) || memory->references == 1;
+	if (undo->gone)
+		memory_drop(ledger, memory);
+	else
+		recount(ledger, memory, memory->references - 1, memory->mappings);
+	return 0;
+}
+
+static int goes_with(const struct memory *memory, uint64_t context)
+{
+	return memory->live.kind == MT_DRIVER_ALLOC && memory->live.handle == context;
+}
+
+static size_t count_with(const struct mt_ledger *ledger, uint64_t context)
+{
+	const struct memory *memory;
+	size_t count = 0;
+
+	for (memory = ledger->memories; memory; memory = memory->next)
+		count += goes_with(memory, context);
+	return count;
+}
+
+int ledger_context_gone(struct mt_ledger *ledger, uint64_t context)
+{
+	struct memory *memory, *next;
+	size_t count = context ? count_with(ledger, context) : 0;
+
+	if (!count)
+		return 0;
+	if (ledger_died_reserve(ledger, count))
+		return -MT_E_MEMORY;
+	for (memory = ledger->memories; memory; memory = next) {
+		next = memory->next;
+		if (goes_with(memory, context))
+			memory_drop(ledger, memory);
 	}
 	return 0;
+}
+
+/* A handle is imported that the process has already, its own or from an earlier import: one reference more. */
+static int imported_again(struct mt_ledger *ledger, const struct mt_live *live)
+{
+	struct memory *memory = live->flags == MT_SPACE_IMPORTED ? addrmap_find(&ledger->handles, live->handle) : NULL;
+
+	if (!memory || !memory->references)
+		return 0;
+	recount(ledger, memory, memory->references + 1, memory->mappings);
+	return 1;
 }
 
 /* The handle may be the name of older memory: that lost its last reference, seen or not, and lives by its mappings. */
@@ -226,6 +313,8 @@ int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, stru
 {
 	struct memory *memory, *older;
 
+	if (imported_again(ledger, live))
+		return 0;
 	if (ledger_died_reserve(ledger, 1) || pool_reserve(&ledger->memory_pool, 1) || addrmap_reserve(&ledger->handles))
 		return -MT_E_MEMORY;
 	memory = memory_add(ledger, live);
@@ -247,9 +336,9 @@ int ledger_vmm_release(struct mt_ledger *ledger, uint64_t handle, int *unknown)
 	struct undo *undo;
 
 	*unknown = !memory || !memory->references;
+	undo = ledger_undo_slot(ledger, handle); /* also when there is nothing to undo */
 	if (*unknown)
 		return 0;
-	undo = ledger_undo_slot(ledger, handle);
 	undo->memory = memory->live;
 	undo->gone = memory->references == 1 && !memory->mappings;
 	recount(ledger, memory, memory->references - 1, memory->mappings);

@@ -69,10 +69,13 @@ static int keep(struct mt_ledger *ledger, const struct undo *undo, struct mt_liv
 {
 	if (undo->map.kind)
 		return keep_mapping(ledger, undo, born, unknown);
+	*unknown = !undo->memory.kind;
+	if (*unknown) /* the free was of nothing that is known */
+		return 0;
 	if (undo->memory.kind == MT_VMM_CREATE)
 		return keep_reference(ledger, undo, born, unknown);
-	*unknown = ledger_is_taken(ledger, &undo->memory);
-	return *unknown ? 0 : ledger_driver_alloc(ledger, &undo->memory, born);
+	*unknown = undo->gone ? ledger_is_taken(ledger, &undo->memory) : !ledger_open_again(ledger, &undo->memory);
+	return *unknown || !undo->gone ? 0 : ledger_driver_alloc(ledger, &undo->memory, born);
 }
 
 /* Newest first: what went last comes back first, memory before its other mappings. */

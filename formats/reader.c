@@ -14,7 +14,14 @@
 #include "reader_impl.h"
 
 /* Events handed out at a time: few enough to stay in a core's cache between decoding and use. */
-#define BATCH 512u
+#define BATCH MT_READER_BATCH
+
+/* Events cannot be read, or make no sense without those before; a checkpoint ends it. */
+struct gap {
+	int open;
+	int uncounted;	 /* nobody knows how many were in one of the chunks */
+	uint64_t missed; /* in the others */
+};
 
 struct mt_reader {
 	struct mt_chunk_source source;
@@ -25,11 +32,16 @@ struct mt_reader {
 
 	uint32_t at;	    /* chunk to begin next */
 	uint32_t defs_done; /* chunks whose definitions are in `defs` */
-	uint64_t seq;	    /* of the newest event */
+	uint64_t seq;	    /* of the newest event, missing ones included */
+	int begun;	    /* there were events */
+	int cut;	    /* one of them a CUT, and no checkpoint since */
+	struct gap gap;
 	int decoding;	    /* decoder is inside chunk at - 1 */
 	struct mt_decoder decoder;
 	struct mt_event *events;
 	size_t events_room;
+	struct mt_event lost; /* stands for a gap */
+	size_t held;	      /* events of a checkpoint that come after it */
 	struct mt_trace_state state;
 };
 
@@ -131,6 +143,20 @@ struct mt_defs *mt_reader_take_defs(struct mt_reader *reader)
 	return defs;
 }
 
+uint32_t mt_reader_chunk(const struct mt_reader *reader)
+{
+	return reader->at - 1;
+}
+
+int mt_reader_ends_well(const struct mt_reader *reader)
+{
+	int end = reader->list.end_error;
+
+	if (reader->gap.open)
+		return reader->list.error;
+	return end == -MT_E_TRUNCATED ? 0 : end;
+}
+
 const struct mt_trace_state *mt_reader_state(const struct mt_reader *reader)
 {
 	return &reader->state;
@@ -145,7 +171,7 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
 /* What the chunk list says of the file. */
 static void take_over_state(struct mt_reader *reader)
 {
-	reader->state.complete = reader->list.indexed;
+	reader->state.complete = reader->list.indexed && !reader->list.error;
 	reader->state.error = reader->list.error;
 	reader->state.error_offset = reader->list.error_offset;
 	reader->state.chunks = reader->list.count;
@@ -155,31 +181,86 @@ void mt_reader_rewind(struct mt_reader *reader)
 {
 	reader->at = 0;
 	reader->seq = 0;
-	reader->decoding = 0;
+	reader->begun = reader->cut = reader->decoding = 0;
+	reader->gap = (struct gap){ 0 };
+	reader->held = 0;
 	reader->state = (struct mt_trace_state){ .file_bytes = reader->source.file_bytes };
 	take_over_state(reader);
 }
 
-/*
- * Reading ends in chunk `at`, now and after every mt_reader_rewind. What the environment did is the caller's business,
- * too.
- */
-static int stop(struct mt_reader *reader, uint32_t at, int error)
+static int is_fatal(int error)
 {
-	reader->list.indexed = 0;
-	reader->list.error = error;
-	reader->list.error_offset = reader->list.info[at].offset;
-	reader->decoding = 0;
-	reader->at = UINT32_MAX;
-	take_over_state(reader);
-	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM ? error : 0;
+	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM;
 }
 
-/* The same for a chunk that cannot even be begun: it is none. */
-static int stop_before(struct mt_reader *reader, int error)
+/* ---- damage ------------------------------------------------------------------------------------------------------ */
+
+/* What is alive is not known from here on: only a checkpoint helps. */
+static void open_gap(struct mt_reader *reader, const struct mt_chunk_info *chunk, uint32_t done)
 {
-	reader->list.count = reader->at;
-	return stop(reader, reader->at, error);
+	reader->gap.open = 1;
+	reader->gap.missed += chunk->events - done;
+	reader->state.missed += chunk->events - done;
+	reader->gap.uncounted |= !chunk->events;
+}
+
+/* A checkpoint of these figures stands for events that are not in the file, or could not be read. */
+static int begins_anew(const struct mt_reader *reader, const struct mt_chunk_info *figures)
+{
+	return !reader->begun || reader->cut || figures->last_seq > reader->seq;
+}
+
+/*
+ * The chunk at `at` cannot be read, or its events only up to `good`. Definitions that are missing show where they are
+ * named, and a checkpoint that says nothing new is not missed.
+ */
+static void pass_damaged(struct mt_reader *reader, const struct mt_chunk_info *chunk)
+{
+	reader->state.damaged++;
+	if (chunk->kind == MT_CHUNK_DEFS || chunk->kind == MT_CHUNK_PROCESS ||
+	    (chunk->kind == MT_CHUNK_CHECKPOINT && !begins_anew(reader, chunk)))
+		return;
+	open_gap(reader, chunk, chunk->good);
+}
+
+/* The chunk at `at` is damaged, now and after every mt_reader_rewind. */
+static int note_damage(struct mt_reader *reader, uint32_t at, int error, uint32_t good)
+{
+	struct mt_chunk_info *chunk = &reader->list.info[at];
+
+	chunk->error = error;
+	chunk->good = good;
+	mt_chunk_list_damage(&reader->list, error, chunk->offset);
+	take_over_state(reader);
+	reader->decoding = 0;
+	pass_damaged(reader, chunk);
+	return is_fatal(error) ? error : 0;
+}
+
+/* After a scan: a stretch that cannot be read and that the index knows is what the index says. */
+static int name_damaged(struct mt_chunk_list *found, const struct mt_chunk_list *index)
+{
+	uint64_t end = 0;
+	uint32_t i, j = 0;
+	int error = 0;
+
+	for (i = 0; i < found->count; i++) {
+		end = found->info[i].offset + found->info[i].size;
+		while (j < index->count && index->info[j].offset < found->info[i].offset)
+			j++;
+		if (!found->info[i].error || j == index->count || index->info[j].size != found->info[i].size ||
+		    index->info[j].offset != found->info[i].offset)
+			continue;
+		index->info[j].error = found->info[i].error;
+		found->info[i] = index->info[j];
+	}
+	for (j = 0; found->end_error && j < index->count && !error; j++) { /* behind the last that can be read */
+		if (index->info[j].offset < end)
+			continue;
+		index->info[j].error = found->end_error;
+		error = mt_chunk_list_add(found, &index->info[j]);
+	}
+	return error;
 }
 
 /* The index is not true of the chunk at `at`: what comes from there on is looked for in the file itself. */
@@ -194,15 +275,22 @@ static int disprove_index(struct mt_reader *reader)
 		error = mt_chunk_list_add(&found, &reader->list.info[i]);
 	if (!error)
 		error = mt_chunk_list_scan(&found, &reader->source, offset);
+	if (!error)
+		error = name_damaged(&found, &reader->list);
 	if (error) {
 		mt_chunk_list_release(&found);
 		return error;
 	}
+	for (i = 0; i < reader->at; i++) /* a scan begins its own account of damage */
+		if (found.info[i].error)
+			mt_chunk_list_damage(&found, found.info[i].error, found.info[i].offset);
 	reader->disproved = reader->list.info;
 	reader->list = found;
 	take_over_state(reader);
 	return 0;
 }
+
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 static int same_figures(const struct mt_chunk_info *a, const struct mt_chunk_info *b)
 {
@@ -229,8 +317,8 @@ static int begin_payload(struct mt_reader *reader, uint32_t kind, struct mt_curs
 	}
 }
 
-/* Begins the next chunk. 0: go on with mt_reader_next's loop. */
-static int begin_chunk(struct mt_reader *reader)
+/* Unpacks the chunk at `at` and begins its payload. *lies: the index says otherwise of it. */
+static int open_chunk(struct mt_reader *reader, int *lies)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
 	struct mt_chunk_info figures = { 0 };
@@ -239,29 +327,54 @@ static int begin_chunk(struct mt_reader *reader)
 	uint32_t kind;
 	int error = mt_unpacker_find(reader->source.unpacker, info->offset, info->size, &frame);
 
-	if (!error && (frame.skippable || frame.size != info->size))
-		return disprove_index(reader);
-	if (!error)
-		error = mt_unpacker_unpack(reader->source.unpacker, &payload);
+	*lies = 1;
+	if (error || frame.skippable || frame.size != info->size)
+		return error;
+	error = mt_unpacker_unpack(reader->source.unpacker, &payload);
 	if (error)
-		return stop_before(reader, error);
+		return error;
 	kind = mt_payload_kind(&payload);
-	if (!payload.error && kind != info->kind)
-		return disprove_index(reader);
-	error = payload.error;
-	if (!error && kind >= MT_CHUNK_PROCESS && kind <= MT_CHUNK_CHECKPOINT) {
-		error = begin_payload(reader, kind, &payload, &figures);
-		if (!error && !same_figures(info, &figures))
-			return disprove_index(reader);
+	if (payload.error || kind != info->kind)
+		return payload.error;
+	*lies = 0;
+	if (kind < MT_CHUNK_PROCESS || kind > MT_CHUNK_CHECKPOINT)
+		return 0;
+	error = begin_payload(reader, kind, &payload, &figures);
+	*lies = !error && !same_figures(info, &figures);
+	return error;
+}
+
+/* Begins the next chunk. 0: go on with mt_reader_next's loop. */
+static int begin_chunk(struct mt_reader *reader)
+{
+	const struct mt_chunk_info *info = &reader->list.info[reader->at];
+	int lies = 0, error = 0;
+
+	if (info->error && !info->good) {
+		reader->at++;
+		pass_damaged(reader, info);
+		return 0;
 	}
-	if (error)
-		return stop_before(reader, error);
+	error = open_chunk(reader, &lies);
+	if (is_fatal(error))
+		return error;
+	if (lies && !reader->disproved)
+		return disprove_index(reader);
+	if (lies && !error)
+		error = -MT_E_CORRUPT;
 	reader->at++;
 	if (reader->defs_done < reader->at)
 		reader->defs_done = reader->at;
-	reader->decoding = kind == MT_CHUNK_EVENTS || kind == MT_CHUNK_CHECKPOINT;
+	if (error)
+		return note_damage(reader, reader->at - 1, error, 0);
+	if (info->kind == MT_CHUNK_EVENTS && reader->gap.open)
+		open_gap(reader, info, 0);
+	else
+		reader->decoding = info->kind == MT_CHUNK_EVENTS || info->kind == MT_CHUNK_CHECKPOINT;
 	return 0;
 }
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* Has room for `count` events in the batch. */
 static int make_room(struct mt_reader *reader, size_t count)
@@ -278,51 +391,155 @@ static int make_room(struct mt_reader *reader, size_t count)
 	return 0;
 }
 
-static uint64_t lost_in(const struct mt_event *events, size_t count)
+static void note_events(struct mt_reader *reader, const struct mt_event *events, size_t count)
 {
-	uint64_t lost = 0;
 	size_t i;
 
-	for (i = 0; i < count; i++)
+	reader->begun = 1;
+	for (i = 0; i < count; i++) {
+		reader->cut |= events[i].kind == MT_CUT;
 		if (events[i].kind == MT_LOST)
-			lost += events[i].value;
-	return lost;
+			reader->state.lost += events[i].value;
+	}
 }
 
-/* Decodes on in the chunk begun. *count may stay 0. */
-static int decode(struct mt_reader *reader, size_t *count, int *checkpoint)
+/* Decodes on in an EVENTS chunk. *count may stay 0. */
+static int decode_events(struct mt_reader *reader, size_t *count)
 {
 	struct mt_decoder *decoder = &reader->decoder;
-	size_t most;
+	const struct mt_chunk_info *info = &reader->list.info[reader->at - 1];
+	uint32_t good = decoder->done;
 	int error;
 
-	*checkpoint = decoder->chunk == MT_CHUNK_CHECKPOINT;
-	most = *checkpoint ? decoder->info.events : BATCH; /* a live set comes in one piece */
-	error = make_room(reader, most);
-	if (!error)
-		error = mt_decoder_next(decoder, reader->events, most, count);
+	if (info->error && good >= info->good) { /* as the first time */
+		reader->decoding = 0;
+		pass_damaged(reader, info);
+		return 0;
+	}
+	error = make_room(reader, BATCH);
 	if (error)
-		return stop(reader, reader->at - 1, error);
-	if (!*checkpoint)
-		reader->state.lost += lost_in(reader->events, *count);
+		return error;
+	error = mt_decoder_next(decoder, reader->events, BATCH, count);
+	if (error)
+		return note_damage(reader, reader->at - 1, error, good);
+	note_events(reader, reader->events, *count);
+	reader->seq = decoder->seq;
 	if (decoder->done < decoder->info.events)
 		return 0;
 	reader->decoding = 0;
-	if (!*checkpoint) {
-		reader->seq = decoder->seq;
-		reader->state.events += decoder->info.events;
-	}
+	reader->state.events += decoder->info.events;
 	return 0;
+}
+
+/*
+ * How many events a gap has swallowed. Where no figures are left to tell, numbers do: those of the ring are 64 apart
+ * (trace-v1.md, "Numbers").
+ */
+static uint64_t gap_size(const struct mt_reader *reader, uint64_t seq)
+{
+	uint64_t numbers = (seq >> 6) - (reader->seq >> 6);
+
+	if (!reader->gap.uncounted)
+		return reader->gap.missed;
+	return numbers > reader->gap.missed ? numbers : reader->gap.missed + 1;
+}
+
+/* A checkpoint is there: the gap before it, if there is one, ends. 1: it has to be told of first. */
+static int close_gap(struct mt_reader *reader, const struct mt_chunk_info *figures)
+{
+	int tell = reader->gap.open && figures->last_seq > reader->seq;
+
+	if (tell)
+		reader->lost = (struct mt_event){ .kind = MT_LOST, .seq = figures->last_seq, .time = figures->last_time,
+						  .value = gap_size(reader, figures->last_seq), .flags = MT_LOSS_DAMAGED };
+	if (tell)
+		reader->state.lost += reader->lost.value;
+	reader->gap = (struct gap){ 0 };
+	return tell;
+}
+
+/* A live set comes in one piece, and never as nothing at all. What the gap before it has swallowed comes first. */
+static int decode_checkpoint(struct mt_reader *reader, size_t *count, int *checkpoint, const struct mt_event **events)
+{
+	struct mt_decoder *decoder = &reader->decoder;
+	int error = make_room(reader, decoder->info.events + 1);
+
+	if (error)
+		return error;
+	error = mt_decoder_next(decoder, reader->events, decoder->info.events, count);
+	if (error)
+		return note_damage(reader, reader->at - 1, error, 0);
+	reader->decoding = 0;
+	*checkpoint = begins_anew(reader, &decoder->info) ? MT_BATCH_ANEW : MT_BATCH_REPEAT;
+	if (!*count && *checkpoint == MT_BATCH_ANEW)
+		reader->events[(*count)++] = (struct mt_event){ .kind = MT_LIVE };
+	if (close_gap(reader, &decoder->info)) {
+		reader->held = *count;
+		*count = 1;
+		*checkpoint = MT_BATCH_EVENTS;
+		*events = &reader->lost;
+	}
+	if (decoder->info.last_seq > reader->seq)
+		reader->seq = decoder->info.last_seq;
+	reader->cut = 0;
+	return 0;
+}
+
+static int decode(struct mt_reader *reader, size_t *count, int *checkpoint, const struct mt_event **events)
+{
+	if (reader->decoder.chunk == MT_CHUNK_CHECKPOINT)
+		return decode_checkpoint(reader, count, checkpoint, events);
+	*checkpoint = MT_BATCH_EVENTS;
+	return decode_events(reader, count);
+}
+
+static int new_defs_come(const struct mt_reader *reader)
+{
+	return !reader->decoding && reader->at >= reader->defs_done &&
+	       reader->list.info[reader->at].kind == MT_CHUNK_DEFS;
 }
 
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint)
 {
+	return mt_reader_next_until(reader, events, count, checkpoint, NULL);
+}
+
+int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint,
+			 int *at_defs)
+{
 	int error = 0;
 
-	*count = 0;
-	*checkpoint = 0;
-	while (!error && !*count && (reader->decoding || reader->at < reader->list.count))
-		error = reader->decoding ? decode(reader, count, checkpoint) : begin_chunk(reader);
+	*count = reader->held;
+	*checkpoint = reader->held ? MT_BATCH_ANEW : MT_BATCH_EVENTS;
 	*events = reader->events;
+	reader->held = 0;
+	while (!error && !*count && (reader->decoding || reader->at < reader->list.count)) {
+		if (at_defs && (*at_defs = new_defs_come(reader)))
+			break;
+		error = reader->decoding ? decode(reader, count, checkpoint, events) : begin_chunk(reader);
+		if (*events != &reader->lost)
+			*events = reader->events;
+	}
 	return error;
+}
+
+int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room)
+{
+	struct mt_event *array = reader->events;
+	size_t size = reader->events_room;
+
+	if (reader->held)
+		return 0;
+	reader->events = *events;
+	reader->events_room = *room;
+	*events = array;
+	*room = size;
+	return 1;
+}
+
+uint64_t mt_reader_offset(const struct mt_reader *reader)
+{
+	const struct mt_chunk_info *newest = reader->at ? &reader->list.info[reader->at - 1] : NULL;
+
+	return newest ? newest->offset + newest->size : 0;
 }

@@ -1,33 +1,58 @@
 /* reopen.c - going on with a trace whose writer is gone. */
 #include <fcntl.h>
 #include <unistd.h>
+#include "copy.h"
 #include "memtrace/error.h"
 #include "reader_impl.h"
 #include "writer_impl.h"
+
+/* One batch of events. *step is the one that runs, from 1. */
+static int replay_batch(struct mt_writer *writer, const struct mt_event *events, size_t count, int batch,
+			uint32_t *step)
+{
+	int born, error = 0;
+	size_t i;
+
+	if (batch != MT_BATCH_EVENTS) {
+		mt_ledger_clear(writer->ledger);
+		if (writer->keep)
+			keep_checkpoint(writer->keep);
+	}
+	for (i = 0; i < count && !error; i++) {
+		if (events[i].kind == MT_STEP)
+			*step = (uint32_t)events[i].value + 1;
+		error = writer_feed(writer, &events[i], (uint32_t)events[i].phase,
+				    batch == MT_BATCH_EVENTS ? *step : (uint32_t)events[i].step, &born);
+		if (!error && batch == MT_BATCH_EVENTS && writer->keep)
+			error = keep_reserve(writer->keep, &events[i]);
+		if (!error && batch == MT_BATCH_EVENTS && writer->keep)
+			keep_event(writer->keep, &events[i]);
+	}
+	if (batch == MT_BATCH_EVENTS)
+		writer->time = events[count - 1].time;
+	return error;
+}
 
 /* The live set after everything the reader has. Phases of births are not in events: they come from checkpoints. */
 static int replay(struct mt_writer *writer, struct mt_reader *reader)
 {
 	const struct mt_event *events;
-	uint32_t step = 1;
-	size_t count, i;
-	int checkpoint, born, error;
+	const struct mt_chunk_info *list;
+	uint32_t step = 1, chunks;
+	size_t count;
+	int batch, error;
 
-	while (!(error = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
-		if (checkpoint) {
-			mt_ledger_clear(writer->ledger);
-			writer->held = 0;
-		}
-		for (i = 0; i < count && !error; i++) {
-			if (events[i].kind == MT_STEP)
-				step = (uint32_t)events[i].value + 1;
-			error = writer_feed(writer, &events[i], (uint32_t)events[i].phase,
-					    checkpoint ? (uint32_t)events[i].step : step, &born);
-		}
+	while (!(error = mt_reader_next(reader, &events, &count, &batch)) && count) {
+		list = mt_reader_chunks(reader, &chunks);
+		if (writer->keep)
+			keep_written(writer->keep, list, mt_reader_chunk(reader));
+		error = replay_batch(writer, events, count, batch, &step);
 		if (error)
 			return error;
-		writer->time = checkpoint ? writer->time : events[count - 1].time;
 	}
+	list = mt_reader_chunks(reader, &chunks);
+	if (writer->keep)
+		keep_written(writer->keep, list, chunks);
 	return error;
 }
 
@@ -45,7 +70,7 @@ static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *re
 			writer->seq = chunks[i].last_seq;
 		if (chunks[i].kind == MT_CHUNK_CHECKPOINT)
 			writer->since_checkpoint = 0;
-		if (chunks[i].kind != MT_CHUNK_EVENTS)
+		if (chunks[i].kind != MT_CHUNK_EVENTS || chunks[i].error)
 			continue;
 		writer->events += chunks[i].events;
 		writer->since_checkpoint += chunks[i].events;
@@ -53,27 +78,29 @@ static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *re
 	return error;
 }
 
-/* Reads all of the file. Only a torn end is forgiven: after other damage nobody knows what would be cut off. */
+/* Reads all of the file. A torn end is forgiven, and damage that a checkpoint follows. */
 static int take_over(struct mt_writer *writer, struct mt_reader *reader)
 {
-	const struct mt_trace_state *state = mt_reader_state(reader);
 	int kind, error = replay(writer, reader);
 
-	if (!error && state->error && state->error != -MT_E_TRUNCATED)
-		error = state->error;
+	if (!error)
+		error = mt_reader_ends_well(reader);
 	if (!error)
 		error = take_over_chunks(writer, reader);
 	if (error)
 		return error;
 	writer->defs = mt_reader_take_defs(reader);
+	if (writer->keep)
+		mt_defs_guess_names(writer->defs);
 	for (kind = 1; kind < MT_DEF_END; kind++)
 		writer->defs_done[kind] = mt_defs_count(writer->defs, (enum mt_def)kind);
 	return 0;
 }
 
-int mt_writer_reopen(struct mt_writer **out, const char *path, uint64_t *last_seq)
+int mt_writer_reopen(struct mt_writer **out, const char *path, const struct mt_writer_options *options,
+		     uint64_t *last_seq)
 {
-	struct mt_writer *writer = writer_new(NULL);
+	struct mt_writer *writer = writer_new(path, options);
 	struct mt_reader *reader = NULL;
 	int error;
 
@@ -86,7 +113,7 @@ int mt_writer_reopen(struct mt_writer **out, const char *path, uint64_t *last_se
 		error = take_over(writer, reader);
 	mt_reader_free(reader);
 	if (!error && ftruncate(writer->fd, (off_t)writer->end))
-		error = writer_system_error();
+		error = mt_write_error();
 	if (error) {
 		writer_free(writer);
 		return error;

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "defs.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
 
 #define OWN_NUMBERS (1u << MT_SCRIBE_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
+#define SAMPLE_NUMBERS 40u	     /* of these, samples take so many */
+#define HOST_PLACE 0		     /* of the host's sample among those of devices: 0 is no device's id */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
 
 struct mt_scribe {
@@ -25,6 +28,9 @@ struct mt_scribe {
 	uint64_t missing[MT_LOSS_COUNT]; /* records that are lost; */
 	uint64_t lost[MT_LOSS_COUNT];	 /* of these the trace tells */
 	uint32_t source[MT_SOURCE_COUNT]; /* state + 1, 0: not in the trace */
+	uint64_t source_why[MT_SOURCE_COUNT]; /* string id to it */
+	struct mt_event waiting[MT_LEDGER_DEVICES]; /* samples by device, kind 0: none waits */
+	int samples_wait;
 	struct mt_fold_summary summary;
 };
 
@@ -73,7 +79,7 @@ int mt_scribe_create(struct mt_scribe **out, const char *path, const struct mt_p
 	*out = NULL;
 	if (!scribe)
 		return -MT_E_MEMORY;
-	err = mt_writer_open(&scribe->writer, path, process, NULL);
+	err = mt_writer_open(&scribe->writer, path, process, &(struct mt_writer_options){ .keep = options->keep });
 	if (!err)
 		err = start_tracker(scribe, rules, options);
 	if (err) {
@@ -108,7 +114,10 @@ uint64_t mt_scribe_pending(const struct mt_scribe *scribe)
 
 int mt_scribe_flush(struct mt_scribe *scribe)
 {
-	return mt_writer_flush(scribe->writer);
+	int err = mt_writer_flush(scribe->writer);
+
+	mt_writer_trim(scribe->writer);
+	return err;
 }
 
 /* ---- figures -------------------------------------------------------------------------------------------------- */
@@ -141,9 +150,11 @@ static void note(struct mt_scribe *scribe, const struct mt_event *event)
 		scribe->summary.ooms += event->result == CUDA_ERROR_OUT_OF_MEMORY;
 		break;
 	case MT_STEP:
-		/* The one that ends the skipped part is there for the numbers only. */
-		scribe->summary.steps += scribe->summary.events > 1;
+		scribe->summary.steps = event->value > scribe->skip ? event->value - scribe->skip : 0;
 		scribe->step = (uint32_t)event->value + 1;
+		break;
+	case MT_CUT:
+		scribe->summary.events += event->value;
 		break;
 	case MT_LOST:
 		scribe->summary.lost += event->value;
@@ -156,6 +167,8 @@ static void note(struct mt_scribe *scribe, const struct mt_event *event)
 	case MT_SOURCE:
 		if (event->flags < MT_SOURCE_COUNT)
 			scribe->source[event->flags] = (uint32_t)event->value + 1;
+		if (event->flags < MT_SOURCE_COUNT)
+			scribe->source_why[event->flags] = event->name;
 		break;
 	}
 }
@@ -164,7 +177,7 @@ static void note(struct mt_scribe *scribe, const struct mt_event *event)
 
 static uint64_t string_id(struct mt_scribe *scribe, const char *text)
 {
-	return *text ? mt_defs_add_string(mt_writer_defs(scribe->writer), text, strlen(text)) : 0;
+	return *text ? mt_defs_add_name(mt_writer_defs(scribe->writer), text, strlen(text)) : 0;
 }
 
 /* Is a number left for an event of the scribe's own? */
@@ -173,12 +186,25 @@ static int has_number(const struct mt_scribe *scribe)
 	return (scribe->seq + 1) % OWN_NUMBERS < END_NUMBER && (scribe->seq + 1) % OWN_NUMBERS;
 }
 
+/* Into the trace. What the writer does not take is lost, and counted; the live set goes on with it all the same. */
+static int submit(struct mt_scribe *scribe, const struct mt_event *event, uint32_t phase, uint32_t step)
+{
+	int err = mt_writer_event(scribe->writer, event, phase, step);
+
+	if (err == -MT_E_LIMIT || err == -MT_E_MEMORY) {
+		mt_writer_drop(scribe->writer, event, phase, step);
+		scribe->missing[MT_LOSS_DISK]++;
+	} else {
+		note(scribe, event);
+	}
+	return err;
+}
+
 static int write_own(struct mt_scribe *scribe, struct mt_event *event)
 {
 	event->seq = ++scribe->seq;
 	event->time = scribe->time;
-	note(scribe, event);
-	return mt_writer_event(scribe->writer, event, MT_PHASE_OTHER, scribe->step);
+	return submit(scribe, event, MT_PHASE_OTHER, scribe->step);
 }
 
 int mt_scribe_lost(struct mt_scribe *scribe, enum mt_loss reason, uint64_t count)
@@ -211,10 +237,68 @@ int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t s
 {
 	struct mt_event event = { .kind = MT_SOURCE, .flags = source, .value = state };
 
-	if (!scribe->recording || scribe->done || scribe->source[source] == state + 1 || !has_number(scribe))
+	if (!scribe->recording || scribe->done || !has_number(scribe))
 		return 0;
 	event.name = string_id(scribe, why);
+	if (scribe->source[source] == state + 1 && scribe->source_why[source] == event.name)
+		return 0;
 	return write_own(scribe, &event);
+}
+
+/* ---- samples -------------------------------------------------------------------------------------------------- */
+
+uint64_t mt_scribe_held(const struct mt_scribe *scribe, uint32_t device)
+{
+	return mt_ledger_held(scribe->ledger, device);
+}
+
+/* Is a number below `limit` left for a sample? */
+static int has_sample_number(const struct mt_scribe *scribe, uint64_t limit)
+{
+	return has_number(scribe) && (scribe->seq + 1) % OWN_NUMBERS < limit;
+}
+
+static int write_sample(struct mt_scribe *scribe, const struct mt_event *sample)
+{
+	struct mt_event event = *sample;
+
+	event.seq = ++scribe->seq;
+	return submit(scribe, &event, MT_PHASE_OTHER, scribe->step);
+}
+
+/* Those that wait, as far as numbers below `limit` go. */
+static int write_waiting(struct mt_scribe *scribe, uint64_t limit)
+{
+	uint32_t i;
+	int err = 0;
+
+	if (!scribe->samples_wait)
+		return 0;
+	scribe->samples_wait = 0;
+	for (i = 0; i < MT_LEDGER_DEVICES && !err; i++) {
+		if (!scribe->waiting[i].kind)
+			continue;
+		if (has_sample_number(scribe, limit)) {
+			err = write_sample(scribe, &scribe->waiting[i]);
+			scribe->waiting[i].kind = 0;
+		} else {
+			scribe->samples_wait = 1;
+		}
+	}
+	return err;
+}
+
+int mt_scribe_sample(struct mt_scribe *scribe, const struct mt_event *sample)
+{
+	uint64_t place = sample->kind == MT_GPU_SAMPLE ? sample->device : HOST_PLACE;
+
+	if (!scribe->recording || scribe->done || place >= MT_LEDGER_DEVICES)
+		return 1;
+	if (has_sample_number(scribe, SAMPLE_NUMBERS))
+		return write_sample(scribe, sample);
+	scribe->waiting[place] = *sample;
+	scribe->samples_wait = 1;
+	return 0;
 }
 
 static int is_last(const struct mt_scribe *scribe, uint32_t number)
@@ -259,9 +343,23 @@ int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *
 	mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
 	if (!scribe->recording)
 		return mt_writer_skip(scribe->writer, event, label.phase, label.step);
-	note(scribe, event);
-	written = mt_writer_event(scribe->writer, event, label.phase, label.step);
+	written = submit(scribe, event, label.phase, label.step);
+	if (!err)
+		err = write_waiting(scribe, SAMPLE_NUMBERS);
+	mt_writer_trim(scribe->writer);
 	return written ? written : err;
+}
+
+int mt_scribe_before(struct mt_scribe *scribe, uint64_t number, struct mt_event *event)
+{
+	struct mt_ledger_change change;
+	struct mt_label label;
+	int err;
+
+	event->seq = scribe->seq = number << MT_SCRIBE_SHIFT;
+	mt_tracker_event(scribe->tracker, event, 0, &label);
+	err = mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
+	return err ? err : mt_writer_skip(scribe->writer, event, label.phase, label.step);
 }
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
@@ -281,10 +379,28 @@ static void replay(struct mt_scribe *scribe, const struct mt_event *event)
 		scribe->done = 1;
 }
 
-/* Checkpoints repeat what the events before them say, except the one that stands for events left out. */
+/* What is alive after events that are missing, and what that tells of steps that have ended meanwhile. */
+static void replay_anew(struct mt_scribe *scribe, const struct mt_event *events, size_t count)
+{
+	struct mt_event step = { .kind = MT_STEP };
+	struct mt_ledger_change change;
+	struct mt_label label;
+	size_t i;
+
+	mt_ledger_clear(scribe->ledger);
+	for (i = 0; i < count; i++) {
+		mt_ledger_event(scribe->ledger, &events[i], 0, (uint32_t)events[i].phase, (uint32_t)events[i].step,
+				&change);
+		if (events[i].step > scribe->step)
+			scribe->step = (uint32_t)events[i].step;
+	}
+	step.value = scribe->step - 1;
+	mt_tracker_event(scribe->tracker, &step, 0, &label);
+}
+
+/* Checkpoints repeat what the events before them say, except those that stand for events that are missing. */
 static int replay_all(struct mt_scribe *scribe)
 {
-	struct mt_ledger_change change;
 	const struct mt_event *events;
 	struct mt_reader *reader;
 	size_t count = 0, i;
@@ -295,13 +411,10 @@ static int replay_all(struct mt_scribe *scribe)
 		return err;
 	scribe->time = mt_reader_process(reader)->start_monotonic;
 	while (!(err = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
-		for (i = 0; i < count; i++) {
-			if (!checkpoint)
-				replay(scribe, &events[i]);
-			else if (!scribe->summary.events)
-				mt_ledger_event(scribe->ledger, &events[i], 0, (uint32_t)events[i].phase,
-						(uint32_t)events[i].step, &change);
-		}
+		if (checkpoint == MT_BATCH_ANEW)
+			replay_anew(scribe, events, count);
+		for (i = 0; i < count && checkpoint == MT_BATCH_EVENTS; i++)
+			replay(scribe, &events[i]);
 	}
 	mt_reader_free(reader);
 	return err;
@@ -316,7 +429,7 @@ int mt_scribe_resume(struct mt_scribe **out, const char *path, const struct mt_r
 	*out = NULL;
 	if (!scribe)
 		return -MT_E_MEMORY;
-	err = mt_writer_reopen(&scribe->writer, path, &scribe->seq);
+	err = mt_writer_reopen(&scribe->writer, path, &(struct mt_writer_options){ .keep = options->keep }, &scribe->seq);
 	if (!err)
 		err = start_tracker(scribe, rules, options);
 	if (!err)
@@ -341,6 +454,8 @@ static void write_end(struct mt_scribe *scribe, enum mt_end why)
 		return; /* it has one */
 	if (!scribe->done && mt_tracker_finish(scribe->tracker))
 		step_ended(scribe, scribe->step);
+	if (!scribe->done)
+		write_waiting(scribe, END_NUMBER);
 	event.value = scribe->done ? MT_END_STEPS : why;
 	scribe->seq = (scribe->seq | END_NUMBER) - 1;
 	write_own(scribe, &event);
@@ -352,6 +467,8 @@ int mt_scribe_close(struct mt_scribe *scribe, enum mt_end why, struct mt_fold_su
 	int err;
 
 	write_end(scribe, why);
+	scribe->summary.keep_error = mt_writer_trim_error(scribe->writer);
+	scribe->summary.cut = mt_writer_cut(scribe->writer);
 	err = mt_writer_close(scribe->writer, 1);
 	scribe->summary.bytes = stat(scribe->path, &st) ? 0 : (uint64_t)st.st_size;
 	if (summary)

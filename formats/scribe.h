@@ -1,12 +1,13 @@
 /*
  * scribe.h - the trace's side of folding: numbers and labels events, counts steps, adds the events that nobody sends
- * (STEP, LOST, SOURCE, END), writes, and keeps the figures of the summary.
+ * (STEP, LOST, SOURCE, samples, END), writes, and keeps the figures of the summary.
  *
  * Numbers. A trace's seq has to rise, and to say after a crash which ring events are in the file already. So ring
  * event n gets seq 64 * n, and what the scribe adds after it takes the numbers behind:
  *
  *     seq   64*n        64*n + 1 ...  64*n + 62    64*n + 63    64*(n+1)
  *           ring n      STEP, LOST, SOURCE         END          ring n+1
+ *                       and samples, up to + 40
  *
  * The report that ring numbers up to n were lost counts as ring event n: its seq is above 64 * n, and resuming does
  * not find them missing again. When the 62 are used up, the scribe's own events wait for the next ring event.
@@ -47,6 +48,12 @@ int mt_scribe_done(const struct mt_scribe *scribe);
  */
 int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *event);
 
+/*
+ * Something that was alive when the recording began, as it was born: no event of the trace, but part of the live set it
+ * begins with. Before the first mt_scribe_event.
+ */
+int mt_scribe_before(struct mt_scribe *scribe, uint64_t number, struct mt_event *event);
+
 /* Ring numbers up to `number` will not come any more; `lost` of them have to be reported, for `reason`. */
 int mt_scribe_gap(struct mt_scribe *scribe, uint64_t number, uint64_t lost, enum mt_loss reason);
 
@@ -59,6 +66,16 @@ uint64_t mt_scribe_lost_count(const struct mt_scribe *scribe, enum mt_loss reaso
 
 /* A source's state; written when the trace says otherwise. */
 int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t state, const char *why);
+
+/*
+ * A GPU_SAMPLE (`device` is an id) or HOST_SAMPLE with its own time, which may be a little before that of the newest
+ * event. Samples leave numbers for events that must not be missing: when theirs are used up, the newest of each device
+ * waits for the next ring event, and what it replaces is not written. 1: left out, the trace takes none now.
+ */
+int mt_scribe_sample(struct mt_scribe *scribe, const struct mt_event *sample);
+
+/* Bytes that the ledger holds on a device (id) now. */
+uint64_t mt_scribe_held(const struct mt_scribe *scribe, uint32_t device);
 
 /* Everything handed in is in the file after 0. */
 int mt_scribe_flush(struct mt_scribe *scribe);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "copy.h"
 #include "index.h"
 #include "live.h"
 #include "memtrace/base.h"
@@ -24,6 +25,11 @@
 #define DEFAULT_LEVEL 3
 #define DEFAULT_CHUNK_EVENTS 65536u
 #define DEFAULT_CHECKPOINT_EVENTS (1u << 20)
+#define KEEP_CHUNK_EVENTS_MIN 1024u
+#define KEEP_EVENT_BYTES 4u  /* that an event takes in a file, when it takes many */
+#define KEEP_CHUNKS 64u	     /* that a flight recorder's file shall have at least */
+#define KEEP_STRETCHES 16u   /* checkpoints that it shall have at least, */
+#define KEEP_CHECKPOINT_PART 4u /* unless they took more than a fourth of what the events take */
 
 /* The ledger says that bytes changed hands. */
 static void moved(void *context, uint32_t device MT_UNUSED, uint64_t tag MT_UNUSED, int slack MT_UNUSED, int64_t bytes)
@@ -45,7 +51,19 @@ void writer_free(struct mt_writer *writer)
 	mt_encoder_release(&writer->encoder);
 	mt_defs_free(writer->defs);
 	mt_ledger_free(writer->ledger);
+	keep_free(writer->keep);
+	free(writer->path);
 	free(writer);
+}
+
+/* Chunks are what a flight recorder lets go: small ones where the file is small. */
+static uint32_t chunk_events_of(uint64_t keep)
+{
+	uint64_t events = keep / (KEEP_CHUNKS * KEEP_EVENT_BYTES);
+
+	if (!keep || events > DEFAULT_CHUNK_EVENTS)
+		return DEFAULT_CHUNK_EVENTS;
+	return events < KEEP_CHUNK_EVENTS_MIN ? KEEP_CHUNK_EVENTS_MIN : (uint32_t)events;
 }
 
 static void set_options(struct mt_writer_options *options, const struct mt_writer_options *wanted)
@@ -55,14 +73,24 @@ static void set_options(struct mt_writer_options *options, const struct mt_write
 	if (!options->level)
 		options->level = DEFAULT_LEVEL;
 	if (!options->chunk_events)
-		options->chunk_events = DEFAULT_CHUNK_EVENTS;
+		options->chunk_events = chunk_events_of(options->keep);
 	if (options->chunk_events > MT_CHUNK_EVENTS_MAX)
 		options->chunk_events = MT_CHUNK_EVENTS_MAX;
 	if (!options->checkpoint_events)
 		options->checkpoint_events = DEFAULT_CHECKPOINT_EVENTS;
 }
 
-struct mt_writer *writer_new(const struct mt_writer_options *options)
+/* What a flight recorder needs besides. 0 or -MT_E_MEMORY. */
+static int start_keeping(struct mt_writer *writer, const char *path)
+{
+	if (!writer->options.keep)
+		return 0;
+	writer->path = strdup(path);
+	writer->keep = keep_new(writer->options.keep);
+	return writer->path && writer->keep ? 0 : -MT_E_MEMORY;
+}
+
+struct mt_writer *writer_new(const char *path, const struct mt_writer_options *options)
 {
 	struct mt_writer *writer = calloc(1, sizeof(*writer));
 
@@ -73,16 +101,11 @@ struct mt_writer *writer_new(const struct mt_writer_options *options)
 	mt_encoder_init(&writer->encoder);
 	writer->packer = mt_packer_new(writer->options.level);
 	writer->ledger = mt_ledger_new(moved, writer);
-	if (!writer->packer || !writer->ledger) {
+	if (!writer->packer || !writer->ledger || start_keeping(writer, path)) {
 		writer_free(writer);
 		return NULL;
 	}
 	return writer;
-}
-
-int writer_system_error(void)
-{
-	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -MT_E_SPACE : -MT_E_SYSTEM;
 }
 
 /* Puts `out` at the end of the file, all of it or nothing. errno is that of the failure. */
@@ -103,7 +126,7 @@ static int append_out(struct mt_writer *writer)
 			/* Where that fails as well a torn end stays: readers cope, the next attempt writes over it. */
 			(void)!ftruncate(writer->fd, (off_t)writer->end);
 			errno = saved;
-			return writer_system_error();
+			return mt_write_error();
 		}
 	}
 	writer->end += done;
@@ -136,7 +159,7 @@ static int pack_defs(struct mt_writer *writer, uint32_t done[MT_DEF_END])
 	struct mt_chunk_info info = { .kind = MT_CHUNK_DEFS };
 	int error = 0;
 
-	while (!error && mt_defs_encode(writer->defs, done, &writer->payload))
+	while (!error && mt_defs_encode(writer->defs, done, NULL, 0, &writer->payload))
 		error = pack(writer, &info);
 	return error;
 }
@@ -186,15 +209,18 @@ static int write_pending(struct mt_writer *writer)
 	}
 	memcpy(writer->defs_done, done, sizeof(done));
 	writer->since_checkpoint += writer->encoder.info.events;
+	writer->sealed = 0;
 	mt_encoder_clear(&writer->encoder);
 	mt_buffer_clear(&writer->checkpoint);
+	if (writer->keep)
+		keep_written(writer->keep, writer->list.info, writer->list.count);
 	return 0;
 }
 
 int mt_writer_open(struct mt_writer **out, const char *path, const struct mt_process *process,
 		   const struct mt_writer_options *options)
 {
-	struct mt_writer *writer = writer_new(options);
+	struct mt_writer *writer = writer_new(path, options);
 	int error = 0;
 
 	*out = NULL;
@@ -205,7 +231,7 @@ int mt_writer_open(struct mt_writer **out, const char *path, const struct mt_pro
 		error = -MT_E_MEMORY;
 	if (!error) {
 		writer->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-		error = writer->fd < 0 ? writer_system_error() : pack_process(writer, process);
+		error = writer->fd < 0 ? mt_write_error() : pack_process(writer, process);
 	}
 	if (!error)
 		error = append_out(writer);
@@ -254,7 +280,7 @@ static int check_event(const struct mt_writer *writer, const struct mt_event *ev
 {
 	uint32_t fields = mt_kind_fields(event->kind);
 
-	if (!fields || event->kind == MT_LIVE || event->seq <= writer->seq || !ids_defined(writer, event, fields))
+	if (!fields || event->kind == MT_LIVE || event->kind == MT_CUT || event->seq <= writer->seq || !ids_defined(writer, event, fields))
 		return -MT_E_ARGUMENT;
 	return 0;
 }
@@ -268,10 +294,30 @@ int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t
 	return error;
 }
 
+/* A flight recorder begins at checkpoints: there is one for each part of the file, as long as they are cheap. */
+static int keep_wants_checkpoint(const struct mt_writer *writer)
+{
+	uint32_t i = writer->list.count;
+	uint64_t bytes, size = 0, begin = writer->list.info[0].offset;
+
+	while (i-- > 1 && writer->list.info[i].kind != MT_CHUNK_CHECKPOINT)
+		;
+	if (i) {
+		size = writer->list.info[i].size;
+		begin = writer->list.info[i].offset + size;
+	}
+	bytes = writer->end - begin;
+	return bytes >= writer->options.keep / KEEP_STRETCHES && bytes >= size * KEEP_CHECKPOINT_PART;
+}
+
 static int checkpoint_due(const struct mt_writer *writer)
 {
-	return writer->skipped || (writer->since_checkpoint && writer->since_checkpoint + writer->options.chunk_events >
-								       writer->options.checkpoint_events);
+	if (writer->skipped)
+		return 1;
+	if (!writer->since_checkpoint)
+		return 0;
+	return writer->since_checkpoint + writer->options.chunk_events > writer->options.checkpoint_events ||
+	       (writer->keep && keep_wants_checkpoint(writer));
 }
 
 /* The live set as it is now, packed. One that does not fit into a chunk is left out: see the spec. */
@@ -294,6 +340,8 @@ static int make_checkpoint(struct mt_writer *writer)
 		return error;
 	writer->skipped = 0;
 	writer->since_checkpoint = 0;
+	if (writer->keep)
+		keep_checkpoint(writer->keep);
 	return 0;
 }
 
@@ -302,6 +350,8 @@ static int make_way(struct mt_writer *writer)
 {
 	int error = mt_encoder_room(&writer->encoder);
 
+	if (writer->sealed)
+		error = write_pending(writer) ? -MT_E_LIMIT : 0;
 	if (error == -MT_E_LIMIT && !writer->error && !write_pending(writer))
 		error = mt_encoder_room(&writer->encoder);
 	if (!error && !writer->encoder.info.events) {
@@ -319,12 +369,16 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 
 	if (!error)
 		error = make_way(writer);
+	if (!error && writer->keep)
+		error = keep_reserve(writer->keep, event);
 	if (!error)
 		error = writer_feed(writer, event, phase, step, &born);
 	if (!error)
 		error = mt_encoder_add(&writer->encoder, event);
 	if (error)
 		return error;
+	if (writer->keep)
+		keep_event(writer->keep, event);
 	writer->events++;
 	writer->seq = event->seq;
 	writer->time = event->time;
@@ -339,6 +393,16 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 	return write_pending(writer);
 }
 
+/* The event is not in the file, but the live set knows of it: a checkpoint says so. */
+static void left_out(struct mt_writer *writer, const struct mt_event *event)
+{
+	writer->seq = event->seq;
+	writer->time = event->time;
+	writer->skipped = 1;
+	if (writer->keep)
+		keep_skip(writer->keep, event);
+}
+
 int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
 	int born, error = check_event(writer, event);
@@ -349,10 +413,37 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 		error = writer_feed(writer, event, phase, step, &born);
 	if (error)
 		return error;
-	writer->seq = event->seq;
-	writer->time = event->time;
-	writer->skipped = 1;
+	left_out(writer, event);
 	return 0;
+}
+
+int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
+{
+	int born, error = check_event(writer, event);
+
+	if (!error)
+		error = writer_feed(writer, event, phase, step, &born);
+	if (error)
+		return error;
+	writer->sealed = writer->encoder.info.events > 0;
+	left_out(writer, event);
+	return 0;
+}
+
+void mt_writer_trim(struct mt_writer *writer)
+{
+	if (writer->keep && writer_is_large(writer))
+		writer_rotate(writer);
+}
+
+uint64_t mt_writer_cut(const struct mt_writer *writer)
+{
+	return writer->keep ? keep_cut(writer->keep) : 0;
+}
+
+int mt_writer_trim_error(const struct mt_writer *writer)
+{
+	return writer->keep ? writer->keep->error : 0;
 }
 
 static int defs_pending(const struct mt_writer *writer)
@@ -386,7 +477,7 @@ int mt_writer_close(struct mt_writer *writer, int complete)
 	if (!error && complete)
 		error = write_index(writer);
 	if (close(writer->fd) && !error)
-		error = writer_system_error();
+		error = mt_write_error();
 	writer->fd = -1;
 	writer_free(writer);
 	return error;

@@ -1,4 +1,4 @@
-/* writer_impl.h - the inside of a writer, for writer.c and reopen.c. */
+/* writer_impl.h - the inside of a writer, for writer.c, reopen.c and keep_rotate.c. */
 #ifndef FORMATS_WRITER_IMPL_H
 #define FORMATS_WRITER_IMPL_H
 
@@ -8,6 +8,7 @@
 #include "chunk_list.h"
 #include "codec.h"
 #include "defs.h"
+#include "keep.h"
 #include "memtrace/ledger.h"
 #include "memtrace/writer.h"
 
@@ -34,10 +35,14 @@ struct mt_writer {
 	struct mt_chunk_info checkpoint_info; /* what the index says of it */
 	uint64_t since_checkpoint;	      /* events */
 	int skipped;			      /* events were left out since the last one written */
+	int sealed;			      /* and these stand behind the events that wait, which are no more to become more */
+
+	struct keep *keep; /* NULL: all is kept */
+	char *path;	   /* with `keep` */
 };
 
 /* All but the file and the definitions; `options` may be NULL. NULL: out of memory. */
-struct mt_writer *writer_new(const struct mt_writer_options *options);
+struct mt_writer *writer_new(const char *path, const struct mt_writer_options *options);
 
 /* Also on error, and for writers that are only half there. */
 void writer_free(struct mt_writer *writer);
@@ -45,7 +50,10 @@ void writer_free(struct mt_writer *writer);
 /* The live set after one more event. *born: 1 when that is an allocation. 0 or -MT_E_MEMORY. */
 int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born);
 
-/* -MT_E_SPACE or -MT_E_SYSTEM, from errno. */
-int writer_system_error(void);
+/* Has the file grown so much that something of it should go? */
+int writer_is_large(const struct mt_writer *writer);
+
+/* Lets it go, if it can: see mt_writer_trim. */
+void writer_rotate(struct mt_writer *writer);
 
 #endif

@@ -21,6 +21,7 @@
 	X(LIMIT, 15, 3, "a value is beyond the limits of the format")                      \
 	X(RULES, 16, 3, "the rules file is not valid")                                     \
 	X(SQL, 17, 2, "the SQL statement is not valid")                                    \
+	X(REFUSED, 18, 3, "the file holds code that would have to be run")                 \
 	X(ARGUMENT, 20, 2, "an argument is not valid")                                     \
 	X(BUSY, 21, 4, "somebody else holds it")
 

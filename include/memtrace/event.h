@@ -30,7 +30,7 @@
 	X(size, 6, PLAIN, "bytes")                                                                         \
 	X(total, 7, TOTAL, "the allocator's own allocated bytes on the device after the event")            \
 	X(reserved, 8, DELTA, "the allocator's own reserved bytes on the device after the event")          \
-	X(handle, 9, ADDR, "VMM handle, range id")                                                         \
+	X(handle, 9, ADDR, "VMM handle, context, range id")                                                         \
 	X(offset, 10, PLAIN, "offset into the handle, bytes")                                              \
 	X(entry, 11, PLAIN, "CUPTI driver callback id of the call")                                        \
 	X(result, 12, PLAIN, "CUresult of a failed call")                                                  \
@@ -60,13 +60,17 @@ enum mt_field {
 	X(TENSOR_FREE, 2, MT_F_TENSOR, "the framework's allocator took a block back")                                \
 	X(TENSOR_OOM, 3, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(size) | MT_F(total) | MT_F(reserved),       \
 	  "the framework's allocator gave up; size: bytes asked for")                                                \
-	X(DRIVER_ALLOC, 8, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(entry) |        \
-	  MT_F(flags), "the driver handed out memory; flags: enum mt_space")                                         \
+	X(DRIVER_ALLOC, 8, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(handle) |       \
+	  MT_F(entry) | MT_F(flags), "the driver handed out memory; flags: enum mt_space; handle: the context it goes with, 0: none") \
 	X(DRIVER_FREE, 9, MT_F_COMMON | MT_F(stack) | MT_F(addr) | MT_F(entry), "the driver was asked to free")      \
 	X(DRIVER_KEEP, 10, MT_F_COMMON | MT_F(addr) | MT_F(entry) | MT_F(result),                                    \
 	  "the newest free of addr (or release of handle) failed: it is still there")                                \
 	X(DRIVER_FAIL, 11, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(size) | MT_F(entry) | MT_F(result),       \
 	  "the driver refused; size: bytes asked for")                                                               \
+	X(DRIVER_NOTE, 12, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(handle) | MT_F(value) | \
+	  MT_F(entry) | MT_F(result), "a call that moves no bytes of the ledger but explains some; the fields as its arguments") \
+	X(CONTEXT_GONE, 13, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(handle) | MT_F(entry),                   \
+	  "a context went, and with it what was allocated in it")                                                    \
 	X(VMM_RESERVE, 16, MT_F_COMMON | MT_F(addr) | MT_F(size), "address range reserved: no bytes of the device")  \
 	X(VMM_UNRESERVE, 17, MT_F_COMMON | MT_F(addr) | MT_F(size), "address range given back")                      \
 	X(VMM_CREATE, 18, MT_F_COMMON | MT_F(stack) | MT_F(device) | MT_F(handle) | MT_F(size) | MT_F(entry) |       \
@@ -88,10 +92,15 @@ enum mt_field {
 	X(BACKWARD_BEGIN, 40, MT_F_COMMON, "torch::autograd::Engine::execute entered")                               \
 	X(BACKWARD_END, 41, MT_F_COMMON, "torch::autograd::Engine::execute left")                                    \
 	X(STEP, 48, MT_F_COMMON | MT_F(value) | MT_F(name), "step `value` (from 1) ended with the event before; name: what closed it") \
+	X(GPU_SAMPLE, 49, MT_F_COMMON | MT_F(device) | MT_F(size) | MT_F(offset) | MT_F(value) | MT_F(flags),          \
+	  "size: bytes of the GPU in use by all; offset: by this process (flags bit 0: known); value: total bytes; flags from bit 8 on: us the reading took")   \
+	X(HOST_SAMPLE, 50, MT_F_COMMON | MT_F(size) | MT_F(handle) | MT_F(offset) | MT_F(value) | MT_F(flags),       \
+	  "size: resident bytes of the process; value: bytes of its cgroup, without what can be dropped; offset: the cgroup's limit, 0: none; handle: bytes the machine has available; flags: processes the kernel killed in the cgroup since recording began") \
 	X(LOST, 56, MT_F_COMMON | MT_F(value) | MT_F(flags), "value: records lost here; flags: enum mt_loss")        \
 	X(SOURCE, 57, MT_F_COMMON | MT_F(name) | MT_F(value) | MT_F(flags), "a source changed; flags: enum mt_source; value: enum mt_source_state; name: why") \
 	X(LIVE, 58, MT_F_TENSOR | MT_F(entry) | MT_F(offset) | MT_F(handle) | MT_F(value) | MT_F(phase) | MT_F(step), \
 	  "in checkpoint chunks only: one thing alive there, as it was born; value: the kind it was born as")         \
+	X(CUT, 59, MT_F_COMMON | MT_F(value), "value: events before this were let go on purpose (--keep); a checkpoint follows") \
 	X(END, 63, MT_F_COMMON | MT_F(value), "recording ended; value: enum mt_end")
 
 enum mt_kind {
@@ -109,7 +118,9 @@ enum mt_kind {
 	X(PINNED, 3, "pinned")     \
 	X(ARRAY, 4, "array")       \
 	X(IMPORTED, 5, "imported") \
-	X(HOST, 6, "host")
+	X(HOST, 6, "host")         \
+	X(GRAPH, 7, "graph")       \
+	X(MULTICAST, 8, "multicast")
 
 enum mt_space {
 #define MT_SPACE_ENUM(name, number, word) MT_SPACE_##name = (number),
@@ -129,7 +140,7 @@ enum mt_flag {
 	X(REENTRY, 2, "an event happened inside the recorder")       \
 	X(LATE, 3, "a record came after its turn")                   \
 	X(TORN, 4, "a record was not finished when the process died") \
-	X(DAMAGED, 5, "ring memory was overwritten")                 \
+	X(DAMAGED, 5, "the ring or the trace was damaged")                 \
 	X(DISK, 6, "the trace could not be written")
 
 enum mt_loss {
@@ -148,13 +159,15 @@ enum mt_loss {
 	X(PYTHON, 4, "python-stacks")     \
 	X(NATIVE, 5, "native-stacks")     \
 	X(API, 6, "marks")                \
-	X(ENGINE, 7, "autograd-engine")
+	X(ENGINE, 7, "autograd-engine")   \
+	X(GPU, 8, "gpu-samples")          \
+	X(HOST, 9, "host-samples")
 
 enum mt_source {
 #define MT_SOURCE_ENUM(name, number, word) MT_SOURCE_##name = (number),
 	MT_SOURCE_LIST(MT_SOURCE_ENUM)
 #undef MT_SOURCE_ENUM
-	MT_SOURCE_COUNT = 8,
+	MT_SOURCE_COUNT = 10,
 };
 
 enum mt_source_state { MT_SOURCE_OFF = 0, MT_SOURCE_ON = 1, MT_SOURCE_FAILED = 2 };
@@ -165,7 +178,8 @@ enum mt_source_state { MT_SOURCE_OFF = 0, MT_SOURCE_ON = 1, MT_SOURCE_FAILED = 2
 	X(STEPS, 1, "the steps asked for were recorded")          \
 	X(REPLACED, 2, "the process ran another program (exec)")  \
 	X(SIGNAL, 3, "the collector was told to finish")          \
-	X(RECOVERED, 4, "folded in from a left-over ring")
+	X(RECOVERED, 4, "folded in from a left-over ring")        \
+	X(KILLED, 5, "the process was gone without leaving in order (killed, or _exit)")
 
 enum mt_end {
 #define MT_END_ENUM(name, number, words) MT_END_##name = (number),

@@ -18,6 +18,7 @@ struct mt_fold_options {
 	uint32_t steps; /* stop after so many, 0: never */
 	uint32_t skip;	/* let so many pass first: their events are not written, their live set is */
 	const char *step_mark; /* see mt_tracker_step_mark; NULL: auto */
+	uint64_t keep; /* flight recorder: bytes of trace to keep, the newest; 0: everything */
 	uint32_t patience_ms;  /* wait so long for a writer that holds a number back, 0: default 2000 */
 };
 
@@ -27,6 +28,8 @@ struct mt_fold_summary {
 	uint64_t peak_bytes, peak_time; /* largest "held" of one device (ledger.h) */
 	uint32_t peak_device;		/* device id, 0: none */
 	uint64_t ooms;
+	uint64_t cut;	/* of the events, let go (--keep) */
+	int keep_error; /* 0, or -MT_E_x: why the file is larger than it was to be (--keep) */
 };
 
 /* Maps the ring read-write. `options` NULL: as the ring's header says. *fold NULL on error: -MT_E_SYSTEM, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED. `rules` must outlive it. */
@@ -41,6 +44,21 @@ int mt_fold_resume(struct mt_fold *fold, const char *trace_path);
 
 /* Devices the caller knows more of (NVML): name, uuid and total bytes for CUDA device `index`. Before the first event. */
 void mt_fold_device(struct mt_fold *fold, uint32_t index, const char *name, const char *uuid, uint64_t total);
+
+/*
+ * A figure that the caller measured: a GPU_SAMPLE (`device`: CUDA index, as in mt_fold_device) or HOST_SAMPLE, with its
+ * time. Follows the newest event that was folded. 1: left out, because the steps to be skipped pass, or those asked
+ * for are over, or there is no such device. Errors as mt_fold_run.
+ */
+int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample);
+
+/*
+ * For whoever samples. notable: how many events were folded after which bytes outside the ledger may be others:
+ * out-of-memory errors, contexts, code, graphs. held: what the ledger holds on CUDA device `index` after the newest
+ * event; -1: nothing in the trace is about that device.
+ */
+uint64_t mt_fold_notable(const struct mt_fold *fold);
+int64_t mt_fold_held(const struct mt_fold *fold, uint32_t index);
 
 /*
  * Folds what is ready. `final` 1: the target is gone, gaps will not be filled any more. Writes chunks as they get full

@@ -11,8 +11,10 @@
  *
  * "Held" is physical memory: linear allocations, VMM handles that have a reference or a mapping; tensors only move
  * bytes inside. A tensor whose pages are unmapped is alive but not resident and holds nothing. A tensor outside every
- * known region (driver calls not recorded, CPU) holds its own bytes. Reserved address space and imported memory hold
- * nothing. Pinned and other host memory is counted apart, never on the device.
+ * known region (driver calls not recorded, CPU) holds its own bytes. Reserved address space, imported memory and
+ * multicast objects hold nothing: their bytes are somebody else's. Managed memory is held by the device it was asked
+ * for, wherever its pages are. Pinned and other host memory is counted apart, never on the device. A context that goes
+ * takes along what was allocated in it, but no VMM memory: that has no context.
  *
  * Invariant, checked by mt_ledger_check: sum of all moves per device == held bytes of the device.
  * Cost: O(1) per tensor event, O(log regions) per driver event, memory proportional to what is alive.
@@ -32,8 +34,9 @@ struct mt_live {
 	uint64_t size;
 	uint64_t seq, time;  /* of its birth */
 	uint64_t tag;	     /* the caller's */
-	uint64_t handle;     /* VMM_MAP: of what */
-	uint64_t offset;     /* VMM_MAP: into the handle; VMM_CREATE: references; tensor: bytes not held outside regions */
+	uint64_t handle;     /* VMM_CREATE: itself; VMM_MAP: of what; DRIVER_ALLOC: the context it goes with, 0: none */
+	uint64_t offset;     /* VMM_MAP: into the handle; VMM_CREATE: references; DRIVER_ALLOC, imported: how often it is
+				open; tensor: bytes not held outside regions */
 	uint32_t stack, thread, device, entry;
 	uint32_t kind;	     /* TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE or VMM_MAP */
 	uint32_t flags;	     /* as in the event */
@@ -46,7 +49,7 @@ struct mt_live {
 struct mt_ledger_change {
 	struct mt_live *born;	      /* NULL: nothing */
 	const struct mt_live *died;   /* copies of what died, valid until the next mt_ledger_event; NULL: nothing */
-	size_t died_count;	      /* several: an unmapped range, memory that a missed free had left behind */
+	size_t died_count;	      /* several: an unmapped range, a context, memory that a missed free left behind */
 	int unknown;		      /* a free of something that was never seen */
 	int total_known;	      /* the event has the allocator's total: it was compared with ours */
 	int total_differs;	      /* the allocator's own total is not ours */
@@ -68,6 +71,7 @@ void mt_ledger_free(struct mt_ledger *ledger);
  */
 int mt_ledger_event(struct mt_ledger *ledger, const struct mt_event *event, uint64_t tag, uint32_t phase, uint32_t step,
 		    struct mt_ledger_change *change);
+/* Forgets everything; the moves tell that nothing is held any more. */
 void mt_ledger_clear(struct mt_ledger *ledger);
 
 /*

@@ -6,6 +6,16 @@
  *
  * Order of trust: explicit marks (memrec_phase_push, NVTX) > rules on the stack > autograd thread > the newest open
  * role of the process. Before anything else ran, unmatched work is init; later it is other, never a guess.
+ *
+ * Backward. On the CPU it runs on the thread that called it, on a GPU on autograd's own threads, which have no Python
+ * caller: they take the role of the thread that waits in Engine::execute (between BACKWARD_BEGIN and BACKWARD_END), or,
+ * where nobody says that one waits, the newest role function that is open in the process. Everything between the two
+ * events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward). When the end is
+ * missing, the next forward or optimizer that no backward called ends it. A forward that runs inside a backward is
+ * done again: its part is recompute.
+ *
+ * Stacks that are too deep lack frames in their middle. Where a role function may be among those, it is the one of the
+ * thread's newest stack that could tell.
  */
 #ifndef MEMTRACE_PHASE_H
 #define MEMTRACE_PHASE_H
@@ -109,6 +119,12 @@ void mt_rules_free(struct mt_rules *rules);
 /* The category of bytes of which only role and part are known. */
 enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part);
 
+/*
+ * Which rule says something of this frame: "verl.yaml:12", the first that says a role or part, else a category; "" where
+ * none does. Returns `text`.
+ */
+char *mt_rules_origin(const struct mt_rules *rules, const struct mt_defs *defs, uint32_t frame, char *text, size_t size);
+
 /* What the tracker says of one event. */
 struct mt_label {
 	uint8_t phase;	  /* enum mt_phase */
@@ -127,17 +143,44 @@ struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_
 void mt_tracker_free(struct mt_tracker *tracker);
 
 /*
- * What one step is: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern).
- * auto: memrec_step() or step marks where there are any; else a step ends where the first event follows that is not
- * inside the optimizer after events that were, once per backward; where the optimizer is never seen, at the end of each
- * backward window from the second on (with stacks, in which the optimizer would show up, from the 256th on: gradients
- * may be accumulated). Before the first event. -MT_E_ARGUMENT: 256 bytes or longer.
+ * What one step is: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern). A range ends
+ * its step when it is closed, a mark where it stands, a function when its thread allocates or frees outside of it.
+ * Before the first event. -MT_E_ARGUMENT: 256 bytes or longer.
+ *
+ * auto is one of these, the first that the process has; x is the event that is the first of the next step:
+ *
+ * 1. memrec_step() calls, else NVTX ranges that are named like a step, else marks that are.
+ *
+ * 2. Role functions of a framework (rules with a role, on the stack; not those with `span: false`):
+ *
+ *     rollout  logprob  ref  critic  train════════  weight-update  x     trainer, colocated or sending its weights
+ *     logprob  ref  critic  train════════  x logprob  ref  critic  ..    trainer whose weights go by another process
+ *     train════════  .  x train════════  .  x train                      trainer that does nothing else
+ *     wake-up  weight-update  rollout  sleep  x wake-up                  engine that sleeps while others train
+ *     rollout════  weight-update  x rollout  weight-update  x rollout    engine that does not
+ *
+ *    - A function with role train has trained; one with role critic has when a backward or an optimizer ran in it.
+ *      Whatever optimizers and backward passes run inside role functions, they end no step.
+ *    - A weight update after training ends the step where it is left, by its thread or by work with the new weights.
+ *    - Without one, the step ends where logprob, ref or critic values begin again, or rollout does if this process
+ *      never updates weights, once all training was left; or where a function that has trained is entered again.
+ *    - An engine's step ends where sleep is left after a wake-up, unless a framework's function in the same process
+ *      called it; if it never sleeps, where rollout goes on after it got new weights.
+ *    A process that only computes log-probs has no steps.
+ *
+ * 3. The optimizer, outside of role functions: where the first event follows on its thread that is not inside the
+ *    optimizer after events that were, once per backward; or, where it works in place and is not seen, where gradients
+ *    are thrown away (zero_grad) after a backward. Gradients may be accumulated over any number of passes. Optimizers
+ *    that each have a backward of their own are a step each: nothing tells a pair of them from two steps of one.
+ *
+ * 4. Each backward window from the second on; with stacks, in which an optimizer would show up, from the 1024th on.
  */
 int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern);
 
 /*
  * Feeds the next event in file order and labels it. `follow_steps` 1 (recording): the tracker finds step ends itself
- * and reports them in step_closed; 0 (analysis): it believes the STEP events of the trace.
+ * and reports them in step_closed, never later than at the event that begins the next step; 0 (analysis): it believes
+ * the STEP events of the trace, which were made by this same code.
  */
 void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps, struct mt_label *label);
 
@@ -147,7 +190,11 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
  */
 int mt_tracker_finish(struct mt_tracker *tracker);
 
-/* Words for what closed the newest step: "optimizer", "range train_step", "memrec_step". Static or owned by tracker. */
+/*
+ * Words for what closed the newest step: "optimizer", "zero_grad", "weight-update", "sleep", "next logprob", "train"
+ * (at the end of the program), "range train_step", "mark ...", "phase ...", "function" (that --step-mark names),
+ * "backward window", "memrec_step". Static or owned by tracker.
+ */
 const char *mt_tracker_step_why(const struct mt_tracker *tracker);
 
 #endif

@@ -35,17 +35,28 @@ struct mt_chunk_info {
 	uint64_t first_time, last_time;
 	uint64_t live_start, live_max; /* bytes of all devices together: see ledger.h "held" */
 	uint32_t phases;	       /* bit per enum mt_phase that allocated in it */
+	uint32_t good;		       /* with `error`: so many of its events can be read */
+	int error;		       /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: nobody knows what it was */
+};
+
+/* What mt_reader_next hands out. */
+enum mt_batch {
+	MT_BATCH_EVENTS = 0,
+	MT_BATCH_REPEAT = 1, /* a checkpoint that says what the events before it have said */
+	MT_BATCH_ANEW = 2,   /* a checkpoint that stands for events that are missing: forget what was alive, take this */
 };
 
 /* One line of `memana verify`: what is wrong where. */
 struct mt_trace_state {
 	int complete;		   /* closed in order: index there, and it agrees with the chunks */
-	int error;		   /* 0, or -MT_E_x that ended reading: everything before is good */
+	int error;		   /* 0, or -MT_E_x of the first damage. -MT_E_TRUNCATED: the file only ends too early */
 	uint64_t error_offset;	   /* bytes from the start of the file */
 	uint64_t file_bytes;
-	uint64_t events;	   /* in whole chunks */
-	uint64_t lost;		   /* sum of LOST records */
-	uint32_t chunks;
+	uint64_t events;	   /* in chunks that were read to their ends */
+	uint64_t lost;		   /* sum of LOST records, those that stand for damage included */
+	uint64_t missed;	   /* events known to be in the file that damage keeps from being used */
+	uint32_t chunks;	   /* damaged stretches included */
+	uint32_t damaged;	   /* of these: cannot be read, or not to their ends */
 };
 
 struct mt_reader;
@@ -68,9 +79,12 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
 
 /*
  * The next events in file order: *events points to *count of them (all of one chunk, valid until the next call),
- * *checkpoint says whether they are LIVE events of a checkpoint. *count 0: the end. Unknown kinds are left out.
- * A checkpoint comes in one piece. An error inside a chunk ends the reading like the end of the file does;
- * mt_reader_state has it. Returned are -MT_E_MEMORY and -MT_E_SYSTEM only.
+ * *checkpoint (enum mt_batch) says whether they are LIVE events of a checkpoint. *count 0: the end. Unknown kinds are
+ * left out. A checkpoint comes in one piece; MT_BATCH_ANEW of nothing alive is one LIVE event of value 0, born as nothing.
+ *
+ * Where a chunk cannot be read, reading goes on with the next checkpoint: a LOST event of reason DAMAGED says how many
+ * events are missing, and the checkpoint is an MT_BATCH_ANEW. Without a later checkpoint that is the end.
+ * mt_reader_state tells of all damage. Returned are -MT_E_MEMORY and -MT_E_SYSTEM only.
  */
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint);
 

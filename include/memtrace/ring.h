@@ -30,7 +30,7 @@
 #include "memtrace/event.h"
 
 #define RING_MAGIC "MRING\0\0\1"
-#define RING_VERSION 1u
+#define RING_VERSION 2u
 #define RING_SLOTS 256u
 #define RING_SLOT_BYTES (1u << 20) /* default; a power of two */
 #define RING_LOG_BYTES (256u << 20)
@@ -74,6 +74,7 @@ struct ring_header {
 	char command[4096];
 	uint32_t steps, skip; /* what to record, as in struct mt_fold_options: whoever folds this ring must know */
 	char step_mark[256];
+	uint64_t keep; /* bytes of trace, newest first; 0: everything */
 	char visible_devices[1024]; /* CUDA_VISIBLE_DEVICES when the recording began; "": not set, or too long */
 
 	/* Shared state. */
@@ -84,9 +85,10 @@ struct ring_header {
 	_Atomic uint32_t stop __attribute__((aligned(64)));	    /* collector -> agent: stop recording, for good */
 	_Atomic uint32_t ended;					    /* agent -> collector: enum mt_end + 1, no more events will come */
 	_Atomic uint32_t collector_pid;				    /* 0 until it runs, ~0u: it finished */
-	_Atomic uint64_t lost[8];				    /* by enum mt_loss, since the start */
-	_Atomic uint32_t source_state[8];			    /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
-	char source_why[8][256];				    /* written before source_state */
+	_Atomic uint32_t leaving;				    /* agent -> collector: the program has begun to exit in order */
+	_Atomic uint64_t lost[8];				    /* by enum mt_loss, since the start; DISK is the collector's */
+	_Atomic uint32_t source_state[16];			    /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
+	char source_why[16][256];				    /* written before source_state */
 
 	struct ring_slot slot[RING_SLOTS];
 };

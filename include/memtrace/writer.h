@@ -34,7 +34,11 @@ struct mt_writer_options {
 	int level;		    /* zstd level, 0: default 3 */
 	uint32_t chunk_events;	    /* events per chunk, 0: default 65536 */
 	uint32_t checkpoint_events; /* a checkpoint at least every so many events, 0: default 1 << 20 */
+	uint64_t keep; /* flight recorder: bytes of file that are wanted, the newest; 0: all. See mt_writer_trim */
 };
+
+#define MT_KEEP_MIN (1u << 20)	/* smallest `keep` that makes sense */
+#define MT_KEEP_SUFFIX ".keep"	/* of the new file, as long as it is being made */
 
 struct mt_writer;
 
@@ -48,10 +52,12 @@ int mt_writer_open(struct mt_writer **writer, const char *path, const struct mt_
 /*
  * Opens an existing trace to go on writing at its end: drops the index and a torn last chunk, takes over definitions
  * and live set. *last_seq: sequence number of the last event that is in the file, or was left out before its newest
- * checkpoint. A file that is damaged elsewhere is left as it is; errors as of mt_reader_open and mt_reader_state.
+ * checkpoint. A file whose end cannot be read, or for which a checkpoint after damage is missing, is left as it is; errors
+ * as of mt_reader_open and mt_reader_state. `options` may be NULL.
  * Events do not tell the phase they were born in: in later checkpoints it is that of the newest checkpoint, or other.
  */
-int mt_writer_reopen(struct mt_writer **writer, const char *path, uint64_t *last_seq);
+int mt_writer_reopen(struct mt_writer **writer, const char *path, const struct mt_writer_options *options,
+		     uint64_t *last_seq);
 
 /* The definitions of this trace: intern into it, then use the ids in events. Owned by the writer. */
 struct mt_defs *mt_writer_defs(struct mt_writer *writer);
@@ -70,6 +76,23 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
  * that wait are written first; on any error this one is not taken.
  */
 int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
+
+/*
+ * The same for an event that mt_writer_event did not take: what waits goes on waiting, and takes no more.
+ */
+int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
+
+/*
+ * With `keep`, when the file has come near that size: makes a new one of the definitions, of the newest chunks, about
+ * half as much, and of those around out-of-memory errors, and lets it take the place of the old one. Cheap when nothing
+ * is to be done. Names of events (mt_defs_add_name) may be forgotten: use them before. What goes wrong leaves the old
+ * file as it is and is tried again later: mt_writer_trim_error, 0 or -MT_E_x, of the newest attempt.
+ */
+void mt_writer_trim(struct mt_writer *writer);
+int mt_writer_trim_error(const struct mt_writer *writer);
+
+/* Events that were let go, by this writer and those before it. */
+uint64_t mt_writer_cut(const struct mt_writer *writer);
 
 /* Writes what is buffered: after 0 every event handed in so far is in the file (page cache, not synced). */
 int mt_writer_flush(struct mt_writer *writer);

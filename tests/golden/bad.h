@@ -459,79 +459,90 @@ BAD(mark_in_a_checkpoint, CORRUPT, 2)
 	build_marks(build, 20, NULL);
 }
 
-/* ---- definitions ------------------------------------------------------------------------------------------------- */
+/* The checkpoint stands for events up to 50; the ones behind it are of an earlier time. */
+BAD(events_older_than_their_checkpoint, CORRUPT, 3)
+{
+	mt_payload_begin(&build->payload, MT_CHUNK_CHECKPOINT);
+	mt_payload_section(&build->payload, MT_SECTION_SUMMARY, BYTES(0, 50, 50, 10, 20, 0, 0, 0));
+	mt_payload_section(&build->payload, MT_SECTION_KINDS, NULL, 0);
+	mt_payload_section(&build->payload, MT_SECTION_LAYOUT, NULL, 0);
+	build_chunk(build, (struct mt_chunk_info){ .first_seq = 50, .last_seq = 50, .first_time = 10, .last_time = 20 });
+	build_marks(build, 5, NULL);
+}
 
-BAD(defs_gap, CORRUPT, 2)
+/* ---- definitions: events that name none of the bad ones are good ------------------------------------------------- */
+
+BAD(defs_gap, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_STRING, BYTES(3, 1, 1, 'x'));
 }
 
-BAD(defs_again, CORRUPT, 2)
+BAD(defs_again, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_STRING, BYTES(1, 1, 1, 'x'));
 }
 
-BAD(defs_cut, CORRUPT, 2)
+BAD(defs_cut, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_STRING, BYTES(2, 2, 1, 'x'));
 }
 
-BAD(defs_too_many, LIMIT, 2)
+BAD(defs_too_many, LIMIT, 4)
 {
 	bad_defs(build, MT_DEF_STRING, BYTES(2, 0x81, 0x80, 0x80, 0x20, 0));
 }
 
-BAD(string_too_long, LIMIT, 2)
+BAD(string_too_long, LIMIT, 4)
 {
 	bad_defs(build, MT_DEF_STRING, BYTES(2, 1, 0x81, 0x80, 4, 'x'));
 }
 
-BAD(build_id_too_long, LIMIT, 2)
+BAD(build_id_too_long, LIMIT, 4)
 {
 	bad_defs(build, MT_DEF_MODULE, BYTES(2, 1, 1, 0, 0, 0, 33, 0));
 }
 
-BAD(module_of_undefined_string, CORRUPT, 2)
+BAD(module_of_undefined_string, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_MODULE, BYTES(2, 1, 2, 0, 0, 0, 0));
 }
 
-BAD(frame_of_undefined_module, CORRUPT, 2)
+BAD(frame_of_undefined_module, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_FRAME, BYTES(2, 1, MT_FRAME_NATIVE, 0, 0, 0, 2, 0));
 }
 
-BAD(frame_line_too_large, LIMIT, 2)
+BAD(frame_line_too_large, LIMIT, 4)
 {
 	bad_defs(build, MT_DEF_FRAME, BYTES(2, 1, 1, 1, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0, 0));
 }
 
-BAD(node_its_own_parent, CORRUPT, 2)
+BAD(node_its_own_parent, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_NODE, BYTES(2, 1, 0, 1));
 }
 
-BAD(node_parent_below_zero, CORRUPT, 2)
+BAD(node_parent_below_zero, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_NODE, BYTES(2, 1, 3, 1));
 }
 
-BAD(node_of_undefined_frame, CORRUPT, 2)
+BAD(node_of_undefined_frame, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_NODE, BYTES(2, 1, 1, 2));
 }
 
-BAD(thread_of_undefined_string, CORRUPT, 2)
+BAD(thread_of_undefined_string, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_THREAD, BYTES(2, 1, 7, 2, 0));
 }
 
-BAD(device_of_undefined_string, CORRUPT, 2)
+BAD(device_of_undefined_string, CORRUPT, 4)
 {
 	bad_defs(build, MT_DEF_DEVICE, BYTES(2, 1, 1, 0, 0, 2, 0));
 }
 
-BAD(stack_too_deep, LIMIT, 2)
+BAD(stack_too_deep, LIMIT, 4)
 {
 	struct mt_buffer nodes = { 0 };
 	int i;

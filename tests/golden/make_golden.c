@@ -73,7 +73,7 @@ static void define(struct mt_defs *defs)
 	mt_defs_add_device(defs, &(struct mt_device){ .kind = MT_DEVICE_CPU });
 }
 
-/* Every kind but LIVE, `rounds` times; every field the kind has gets a value. */
+/* Every kind but LIVE and CUT, `rounds` times; every field the kind has gets a value. */
 static void write_all_kinds(struct mt_writer *writer, uint64_t rounds)
 {
 	static const uint32_t kinds[] = {
@@ -89,7 +89,7 @@ static void write_all_kinds(struct mt_writer *writer, uint64_t rounds)
 		for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
 			uint32_t fields = mt_kind_fields(kinds[i]);
 
-			if (kinds[i] == MT_LIVE)
+			if (kinds[i] == MT_LIVE || kinds[i] == MT_CUT)
 				continue;
 			seq += 1 + i % 3;
 			event = (struct mt_event){.kind = kinds[i],
@@ -120,6 +120,50 @@ static void make_kinds(const char *path)
 	check(path, mt_writer_open(&writer, path, &process, &options));
 	define(mt_writer_defs(writer));
 	write_all_kinds(writer, 4);
+	check(path, mt_writer_close(writer, 1));
+}
+
+/* Kinds that came later: `v1-kinds` was there before them. */
+static void make_more_kinds(const char *path)
+{
+	struct mt_writer_options options = { .chunk_events = 70 };
+	struct mt_writer *writer;
+
+	check(path, mt_writer_open(&writer, path, &process, &options));
+	define(mt_writer_defs(writer));
+	write_all_kinds(writer, 3);
+	check(path, mt_writer_close(writer, 1));
+}
+
+/* A flight recorder after a while, with an out-of-memory error far back: three stretches, each after a cut. */
+static void make_keep(const char *path)
+{
+	struct mt_writer_options options = { .chunk_events = 40, .keep = 3000 };
+	struct mt_event event;
+	struct mt_writer *writer;
+	uint64_t i;
+
+	check(path, mt_writer_open(&writer, path, &process, &options));
+	define(mt_writer_defs(writer));
+	for (i = 1; i < 4000; i++) {
+		event = (struct mt_event){ .kind = i % 3 ? MT_TENSOR_ALLOC : MT_TENSOR_FREE, .seq = 64 * i, .thread = 1,
+					   .time = 98765432110000 + 977 * i, .device = 1, .size = 512 * (1 + i % 7),
+					   .addr = 0x7f2000000000 + i / 3 % 11 * 8192 };
+		event.addr += i % 3 == 2 ? 4096 : 0;
+		if (i % 100 == 0)
+			event.kind = MT_STEP;
+		else if (i == 750 || i == 2450)
+			event.kind = MT_TENSOR_OOM;
+		else if (i % 100 == 30)
+			event.kind = MT_RANGE_PUSH;
+		else if (i % 100 == 90)
+			event.kind = MT_RANGE_POP;
+		event.value = event.kind == MT_STEP ? i / 100 : 0;
+		event.name = event.kind == MT_STEP || event.kind == MT_RANGE_PUSH ? 1 + i % 5 : 0;
+		check("event", mt_writer_event(writer, &event, 6, (uint32_t)(1 + i / 100)));
+		mt_writer_trim(writer);
+		check(path, mt_writer_trim_error(writer));
+	}
 	check(path, mt_writer_close(writer, 1));
 }
 
@@ -240,6 +284,8 @@ static const struct {
 	{ "v1-crash", make_crash },
 	{ "v1-skip", make_skip },
 	{ "v1-later", make_later },
+	{ "v1-kinds-more", make_more_kinds },
+	{ "v1-keep", make_keep },
 };
 
 static void make_dump(const char *path, const char *text_path)

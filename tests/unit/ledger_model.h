@@ -13,7 +13,9 @@
 
 struct m_memory {
 	int alive, is_vmm, is_named, refs, seen;
+	int opened; /* imported by address: how often */
 	uint64_t addr, size, handle, tag;
+	uint64_t context; /* that it goes with, 0: none */
 	uint32_t device, space;
 };
 
@@ -46,7 +48,7 @@ struct model {
 
 static inline uint64_t m_capacity(const struct m_memory *memory)
 {
-	return memory->space == MT_SPACE_IMPORTED ? 0 : memory->size;
+	return memory->space == MT_SPACE_IMPORTED || memory->space == MT_SPACE_MULTICAST ? 0 : memory->size;
 }
 
 static inline int m_is_host(const struct m_memory *memory)
@@ -207,12 +209,37 @@ static inline void m_tensor_alloc(struct model *m, const struct mt_event *e, uin
 	}
 }
 
+/* What was handed out at this address and is alive; -1: nothing. */
+static inline int m_allocated(const struct model *m, uint64_t addr)
+{
+	int i;
+
+	for (i = 0; i < m->memories; i++)
+		if (m->memory[i].alive && !m->memory[i].is_vmm && m->memory[i].addr == addr)
+			return i;
+	return -1;
+}
+
+/* An import that is open already is open once more. */
+static inline int m_open_again(struct model *m, uint64_t addr, uint64_t size)
+{
+	int i = m_allocated(m, addr);
+
+	if (i < 0 || m->memory[i].space != MT_SPACE_IMPORTED || m->memory[i].size != size)
+		return 0;
+	m->memory[i].opened++;
+	return 1;
+}
+
 static inline void m_driver_alloc(struct model *m, const struct mt_event *e, uint64_t tag)
 {
-	struct m_memory memory = { .alive = 1, .addr = e->addr, .size = e->size, .tag = tag,
-				   .device = (uint32_t)e->device, .space = (uint32_t)e->flags };
-	int i = m->memories++;
+	struct m_memory memory = { .alive = 1, .addr = e->addr, .size = e->size, .tag = tag, .opened = 1,
+				   .device = (uint32_t)e->device, .space = (uint32_t)e->flags, .context = e->handle };
+	int i;
 
+	if (memory.space == MT_SPACE_IMPORTED && m_open_again(m, e->addr, e->size))
+		return;
+	i = m->memories++;
 	if (!m_ranged(&memory)) {
 		m_drop_older(m, e->addr, e->addr);
 		m_sweep(m);
@@ -231,31 +258,50 @@ static inline struct m_undo *m_undo(struct model *m, uint64_t key)
 	return undo;
 }
 
+/* Memory that was handed out at an address goes, with its addresses. */
+static inline void m_drop_memory(struct model *m, int memory)
+{
+	int r;
+
+	m->memory[memory].alive = m->memory[memory].refs = 0;
+	for (r = 0; r < m->regions; r++)
+		if (m->region[r].alive && m->region[r].memory == memory)
+			m_drop_region(m, r);
+}
+
 static inline void m_driver_free(struct model *m, uint64_t addr)
 {
+	int i = m_allocated(m, addr);
 	struct m_undo *undo;
+
+	undo = m_undo(m, addr);
+	if (i < 0)
+		return;
+	undo->memory = i;
+	undo->gone = m->memory[i].space != MT_SPACE_IMPORTED || m->memory[i].opened == 1;
+	if (undo->gone)
+		m_drop_memory(m, i);
+	else
+		m->memory[i].opened--;
+}
+
+static inline void m_context_gone(struct model *m, uint64_t context)
+{
 	int i;
 
-	for (i = 0; i < m->memories; i++) {
-		struct m_memory *memory = &m->memory[i];
-
-		if (!memory->alive || memory->is_vmm || memory->addr != addr)
-			continue;
-		undo = m_undo(m, addr);
-		undo->memory = i;
-		undo->gone = 1;
-		memory->alive = memory->refs = 0;
-		for (i = 0; i < m->regions; i++)
-			if (m->region[i].alive && m->region[i].memory == undo->memory)
-				m_drop_region(m, i);
-		return;
-	}
+	for (i = 0; context && i < m->memories; i++)
+		if (m->memory[i].alive && !m->memory[i].is_vmm && m->memory[i].context == context)
+			m_drop_memory(m, i);
 }
 
 static inline void m_create(struct model *m, const struct mt_event *e, uint64_t tag)
 {
 	int older = m_named(m, e->handle);
 
+	if (e->flags == MT_SPACE_IMPORTED && older >= 0 && m->memory[older].refs) {
+		m->memory[older].refs++;
+		return;
+	}
 	if (older >= 0) {
 		m->memory[older].is_named = m->memory[older].refs = 0;
 		m_check_memory(m, older);
@@ -270,9 +316,9 @@ static inline void m_release(struct model *m, uint64_t handle)
 	int i = m_named(m, handle);
 	struct m_undo *undo;
 
+	undo = m_undo(m, handle);
 	if (i < 0 || !m->memory[i].refs)
 		return;
-	undo = m_undo(m, handle);
 	undo->memory = i;
 	undo->handle = handle;
 	m->memory[i].refs--;
@@ -368,13 +414,19 @@ static inline void m_keep_one(struct model *m, const struct m_undo *undo)
 
 	if (undo->region >= 0) {
 		m_keep_map(m, undo);
+	} else if (!memory) {
+		return; /* it freed nothing */
 	} else if (memory->is_vmm && holder == undo->memory) {
 		memory->refs++;
 	} else if (memory->is_vmm && undo->gone && holder < 0) {
 		memory->alive = memory->is_named = memory->refs = 1;
 		memory->handle = undo->handle;
+	} else if (!memory->is_vmm && !undo->gone) {
+		if (memory->space == MT_SPACE_IMPORTED)
+			m_open_again(m, memory->addr, memory->size);
 	} else if (!memory->is_vmm && !m_taken(m, memory->addr, memory->addr + (m_ranged(memory) ? memory->size : 0))) {
-		struct mt_event e = { .addr = memory->addr, .size = memory->size, .device = memory->device, .flags = memory->space };
+		struct mt_event e = { .addr = memory->addr, .size = memory->size, .device = memory->device,
+				      .flags = memory->space, .handle = memory->context };
 		int seen = memory->seen;
 
 		m_driver_alloc(m, &e, memory->tag);
@@ -418,6 +470,9 @@ static inline void m_event(struct model *m, const struct mt_event *e, uint64_t t
 		break;
 	case MT_DRIVER_FREE:
 		m_driver_free(m, e->addr);
+		break;
+	case MT_CONTEXT_GONE:
+		m_context_gone(m, e->handle);
 		break;
 	case MT_DRIVER_KEEP:
 		m_keep(m, e->addr);

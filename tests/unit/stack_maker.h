@@ -12,7 +12,7 @@ static inline uint32_t make_string(struct mt_defs *defs, const char *text)
 	return mt_defs_add_string(defs, text, strlen(text));
 }
 
-/* "function file" is a Python frame, "!module" a native one. */
+/* "function file" is a Python frame, "!module" a native one, "~" stands for frames that were left out. */
 static inline uint32_t make_frame(struct mt_defs *defs, const char *text)
 {
 	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 1 };
@@ -22,6 +22,10 @@ static inline uint32_t make_frame(struct mt_defs *defs, const char *text)
 	if (*text == '!') {
 		module.path = make_string(defs, text + 1);
 		frame = (struct mt_frame){ .kind = MT_FRAME_NATIVE, .module = mt_defs_add_module(defs, &module), .offset = 1 };
+		return mt_defs_add_frame(defs, &frame);
+	}
+	if (*text == '~') {
+		frame = (struct mt_frame){ .kind = MT_FRAME_ELIDED };
 		return mt_defs_add_frame(defs, &frame);
 	}
 	CHECK(blank != NULL);

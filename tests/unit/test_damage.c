@@ -3,9 +3,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include "chunk.h"
+#include "memtrace/ledger.h"
 #include "trace_kit.h"
 
-static const struct mt_writer_options small = { .chunk_events = 12, .checkpoint_events = 60 };
+static const struct mt_writer_options small = { .chunk_events = 12, .checkpoint_events = 40 };
 
 /* A small trace with everything in it. Its bytes are the caller's. */
 static uint8_t *make_trace(struct kit_trace *trace, size_t events, size_t *size)
@@ -16,6 +17,22 @@ static uint8_t *make_trace(struct kit_trace *trace, size_t events, size_t *size)
 	kit_write_events(trace, events);
 	CHECK_EQ(mt_writer_close(trace->writer, 1), 0);
 	return kit_load(path, size);
+}
+
+/* The same in chunks that a reader hands out in several pieces. */
+static uint8_t *make_big_chunks(struct kit_trace *trace, size_t events, size_t *size)
+{
+	static const struct mt_writer_options big = { .chunk_events = 1300, .checkpoint_events = 2000 };
+	struct mt_event event;
+
+	kit_begin(trace, kit_path("whole.zst"), 4711, &big);
+	while (events--) {
+		event = kit_make_event(trace);
+		CHECK_EQ(mt_writer_event(trace->writer, &event, 1, 1), 0);
+		kit_remember(trace, &event);
+	}
+	CHECK_EQ(mt_writer_close(trace->writer, 1), 0);
+	return kit_load(kit_path("whole.zst"), size);
 }
 
 /* The chunks of the whole trace. */
@@ -91,28 +108,260 @@ TEST(cut_at_every_byte)
 	kit_release(&trace);
 }
 
-/* Reads a file that may be damaged: a prefix of the trace, and the whole of it only when nothing seems to be wrong. */
+/* What reading a damaged file gave. */
+struct sound {
+	size_t events, skipped; /* of the trace; skipped ones have others behind them */
+	uint64_t told;		/* that many are missing */
+};
+
+/* The checkpoint is what the first `count` events of the trace leave alive. */
+static void check_live(const struct kit_trace *trace, size_t count, const struct mt_event *live, size_t lives)
+{
+	struct mt_ledger *want = mt_ledger_new(NULL, NULL), *got = mt_ledger_new(NULL, NULL);
+	uint32_t device;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		CHECK_EQ(mt_ledger_event(want, &trace->events[i], 0, 0, 0, NULL), 0);
+	for (i = 0; i < lives; i++) {
+		CHECK_EQ(live[i].kind, MT_LIVE);
+		CHECK_EQ(mt_ledger_event(got, &live[i], 0, 0, 0, NULL), 0);
+	}
+	CHECK_EQ(mt_ledger_count(got), mt_ledger_count(want));
+	for (device = 0; device < MT_LEDGER_DEVICES; device++) {
+		CHECK_EQ(mt_ledger_held(got, device), mt_ledger_held(want, device));
+		CHECK_EQ(mt_ledger_tensors(got, device), mt_ledger_tensors(want, device));
+	}
+	mt_ledger_free(got);
+	mt_ledger_free(want);
+}
+
+/* Events up to `seq` are missing: the reader has said so. */
+static void skip_missing(const struct kit_trace *trace, const struct mt_event *lost, struct sound *sound)
+{
+	size_t next = sound->events + sound->skipped;
+
+	CHECK(lost->kind == MT_LOST && lost->flags == MT_LOSS_DAMAGED && lost->value);
+	CHECK(next < trace->count && trace->events[next].seq <= lost->seq);
+	while (next < trace->count && trace->events[next].seq <= lost->seq)
+		next++;
+	sound->skipped = next - sound->events;
+	sound->told += lost->value;
+}
+
+/*
+ * Reads on to the end. Every event is one of the trace, in order. Where some are left out the reader says so, and what
+ * is alive after them is right.
+ */
+static struct sound read_sound(struct mt_reader *reader, const struct kit_trace *trace)
+{
+	struct sound sound = { 0 };
+	const struct mt_event *events;
+	size_t count, i;
+	int batch, missing = 0;
+
+	while (!mt_reader_next(reader, &events, &count, &batch) && count) {
+		if (batch == MT_BATCH_ANEW)
+			check_live(trace, sound.events + sound.skipped, events, count);
+		CHECK(!missing || batch == MT_BATCH_ANEW);
+		missing = 0;
+		for (i = 0; i < count && !batch; i++) {
+			size_t next = sound.events + sound.skipped;
+
+			missing = next >= trace->count || !kit_same_event(&events[i], &trace->events[next]);
+			if (missing) {
+				CHECK_EQ(count, 1);
+				skip_missing(trace, &events[i], &sound);
+			} else {
+				sound.events++;
+			}
+		}
+	}
+	CHECK(!missing);
+	return sound;
+}
+
+/* Reads a file that may be damaged, twice. */
 static void check_damaged(const char *path, const struct kit_trace *trace)
 {
 	struct mt_reader *reader;
 	const struct mt_trace_state *state;
-	size_t got;
+	struct sound sound, again;
 
 	if (mt_reader_open(&reader, path)) {
 		CHECK(!reader);
 		return;
 	}
-	got = kit_read_prefix(reader, trace);
+	sound = read_sound(reader, trace);
 	state = mt_reader_state(reader);
 	if (state->complete)
-		CHECK(got == trace->count && !state->error);
+		CHECK(sound.events == trace->count && !state->error);
 	if (!state->error)
-		CHECK_EQ(got, trace->count);
+		CHECK(sound.events == trace->count && !state->damaged);
 	else
 		CHECK(state->error_offset < state->file_bytes);
+	CHECK(state->lost >= sound.told);
 	mt_reader_rewind(reader);
-	CHECK_EQ(kit_read_prefix(reader, trace), got);
+	again = read_sound(reader, trace);
+	CHECK(again.events == sound.events && again.skipped == sound.skipped && again.told == sound.told);
 	mt_reader_free(reader);
+}
+
+/* The chunk that ends the gap which damage to chunk `i` opens; `count`: none does. */
+static uint32_t next_checkpoint(const struct mt_chunk_info *chunks, uint32_t count, uint32_t i)
+{
+	while (i < count && chunks[i].kind != MT_CHUNK_CHECKPOINT)
+		i++;
+	return i;
+}
+
+static size_t events_from(const struct mt_chunk_info *chunks, uint32_t from, uint32_t to)
+{
+	size_t events = 0;
+
+	for (; from < to; from++)
+		events += chunks[from].kind == MT_CHUNK_EVENTS ? chunks[from].events : 0;
+	return events;
+}
+
+/* What is read of a file whose chunk `bad` is damaged. */
+static void check_bad_chunk(const char *path, const struct kit_trace *trace, const struct mt_chunk_info *chunks,
+			    uint32_t count, uint32_t bad, int indexed)
+{
+	uint32_t end = next_checkpoint(chunks, count, bad);
+	size_t missed = events_from(chunks, bad, end), before = events_from(chunks, 0, bad);
+	const struct mt_trace_state *state;
+	struct mt_reader *reader;
+	struct sound sound;
+
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	sound = read_sound(reader, trace);
+	state = mt_reader_state(reader);
+	if (chunks[bad].kind != MT_CHUNK_DEFS) /* that may make more of them useless */
+		CHECK_EQ(state->damaged, bad + 1 < count || indexed);
+	CHECK_EQ(state->error_offset, chunks[bad].offset);
+	CHECK(state->error == (bad + 1 < count || indexed ? -MT_E_CHECKSUM : state->error) && !state->complete);
+	if (chunks[bad].kind == MT_CHUNK_EVENTS) {
+		CHECK_EQ(sound.events, end < count ? trace->count - missed : before);
+		CHECK_EQ(sound.skipped, end < count ? missed : 0);
+		CHECK(!indexed || state->missed == missed);
+		CHECK(!indexed || end == count || sound.told == missed);
+	} else if (chunks[bad].kind == MT_CHUNK_CHECKPOINT && indexed) {
+		CHECK_EQ(sound.events, trace->count);
+	} else {
+		CHECK(sound.events >= before);
+	}
+	mt_reader_free(reader);
+}
+
+/* The checksum at the end of each chunk in turn, in a file with an index and in one without. */
+TEST(reading_goes_on_at_the_next_checkpoint)
+{
+	const char *path = kit_path("damaged.zst");
+	struct kit_trace trace;
+	size_t size;
+	uint8_t *data = make_trace(&trace, 300, &size);
+	uint32_t count, i;
+	struct mt_chunk_info *chunks = load_chunks(&count);
+
+	for (i = 1; i < count; i++) {
+		data[end_of(&chunks[i]) - 1] ^= 1;
+		kit_save(path, data, size);
+		check_bad_chunk(path, &trace, chunks, count, i, 1);
+		kit_save(path, data, end_of(&chunks[count - 1]));
+		check_bad_chunk(path, &trace, chunks, count, i, 0);
+		data[end_of(&chunks[i]) - 1] ^= 1;
+	}
+	free(chunks);
+	free(data);
+	kit_release(&trace);
+}
+
+/* A crash after damage: both are there, and the damage is what is told. A torn end alone is no damage. */
+TEST(a_torn_end_after_damage)
+{
+	const char *path = kit_path("damaged.zst");
+	struct kit_trace trace;
+	size_t size;
+	uint8_t *data = make_trace(&trace, 300, &size);
+	uint32_t count, bad;
+	struct mt_chunk_info *chunks = load_chunks(&count);
+	struct mt_reader *reader;
+	struct sound sound;
+
+	for (bad = count / 2; chunks[bad].kind != MT_CHUNK_EVENTS;)
+		bad++;
+	kit_save(path, data, size - (size - end_of(&chunks[count - 1])) - 3);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK_EQ(mt_reader_state(reader)->error, -MT_E_TRUNCATED);
+	mt_reader_free(reader);
+	memset(data + chunks[bad].offset, 0xff, chunks[bad].size); /* not even a frame any more */
+	kit_save(path, data, end_of(&chunks[count - 1]) - 3);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK_EQ(mt_reader_state(reader)->error, -MT_E_CORRUPT);
+	CHECK_EQ(mt_reader_state(reader)->error_offset, chunks[bad].offset);
+	sound = read_sound(reader, &trace);
+	CHECK(sound.skipped >= chunks[bad].events);
+	CHECK_EQ(sound.events + sound.skipped, trace.count - chunks[count - 1].events);
+	mt_reader_free(reader);
+	free(chunks);
+	free(data);
+	kit_release(&trace);
+}
+
+/* A frame that seems to go on beyond the end of the file is damage when chunks follow, and no torn end. */
+TEST(a_frame_that_seems_to_be_longer)
+{
+	const char *path = kit_path("damaged.zst");
+	struct kit_trace trace;
+	size_t size;
+	uint8_t *data = make_trace(&trace, 300, &size), *block;
+	uint32_t count, bad;
+	struct mt_chunk_info *chunks = load_chunks(&count);
+	struct mt_reader *reader;
+	struct sound sound;
+
+	for (bad = 3; chunks[bad].kind != MT_CHUNK_EVENTS;)
+		bad++;
+	block = data + chunks[bad].offset + 4 + 1 + 2; /* magic, descriptor, content size of two bytes: see RFC 8878 */
+	CHECK_EQ(data[chunks[bad].offset + 4] >> 6, 1);
+	block[1] = block[2] = 0xff;
+	kit_save(path, data, end_of(&chunks[count - 1]));
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK_EQ(mt_reader_state(reader)->error, -MT_E_CORRUPT);
+	sound = read_sound(reader, &trace);
+	CHECK_EQ(sound.skipped, events_from(chunks, bad, next_checkpoint(chunks, count, bad)));
+	CHECK_EQ(sound.events + sound.skipped, trace.count);
+	mt_reader_free(reader);
+	free(chunks);
+	free(data);
+	kit_release(&trace);
+}
+
+/* Places that look like the beginning of a chunk cost time: only so many are tried. */
+TEST(a_file_full_of_beginnings)
+{
+	static const uint8_t magic[] = { 0x28, 0xB5, 0x2F, 0xFD, 0x64, 0xff, 0x7f, 0xfd, 0xff, 0xff };
+	const char *path = kit_path("damaged.zst");
+	struct kit_trace trace;
+	size_t size, at, big = 4 << 20;
+	uint8_t *data = make_trace(&trace, 30, &size), *large = malloc(big);
+	struct mt_reader *reader;
+	uint32_t count;
+	struct mt_chunk_info *chunks = load_chunks(&count);
+
+	for (at = 0; at < big; at++)
+		large[at] = magic[at % sizeof(magic)];
+	memcpy(large, data, end_of(&chunks[count - 1]));
+	kit_save(path, large, big);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK_EQ(kit_read_prefix(reader, &trace), 30);
+	CHECK(mt_reader_state(reader)->error);
+	mt_reader_free(reader);
+	free(large);
+	free(chunks);
+	free(data);
+	kit_release(&trace);
 }
 
 /* Every single byte, by a bit that moves on, and by a random value. */
@@ -205,22 +454,38 @@ static void check_ids(const struct mt_reader *reader, const struct mt_event *eve
 	CHECK(event->device <= mt_defs_count(defs, MT_DEF_DEVICE) && event->name <= mt_defs_count(defs, MT_DEF_STRING));
 }
 
+/* How many events there are, checkpoints and what stands for gaps included. */
+static size_t read_all(struct mt_reader *reader)
+{
+	const struct mt_event *events;
+	size_t count, i, total = 0;
+	int batch;
+
+	while (!mt_reader_next(reader, &events, &count, &batch) && count) {
+		total += count;
+		for (i = 0; i < count; i++)
+			check_ids(reader, &events[i]);
+	}
+	return total;
+}
+
 /* A file whose checksums are right, whatever it says. 1: it was found bad. */
 static int read_hostile(const char *path)
 {
-	const struct mt_event *events;
+	struct mt_trace_state state;
 	struct mt_reader *reader;
-	size_t count, i;
-	int checkpoint, bad;
+	size_t total;
 
 	if (mt_reader_open(&reader, path))
 		return 1;
-	while (!mt_reader_next(reader, &events, &count, &checkpoint) && count)
-		for (i = 0; i < count; i++)
-			check_ids(reader, &events[i]);
-	bad = mt_reader_state(reader)->error != 0;
+	total = read_all(reader);
+	state = *mt_reader_state(reader);
+	mt_reader_rewind(reader);
+	CHECK_EQ(read_all(reader), total); /* though more is known of the file by now */
+	CHECK(state.missed == mt_reader_state(reader)->missed && state.damaged == mt_reader_state(reader)->damaged);
+	CHECK(state.events == mt_reader_state(reader)->events && state.error == mt_reader_state(reader)->error);
 	mt_reader_free(reader);
-	return bad;
+	return state.error != 0;
 }
 
 /* Changes a few bytes of the payload of one chunk, and packs it again. */
@@ -256,7 +521,7 @@ TEST(right_checksums_and_wrong_content)
 	struct kit_random random = { 31 };
 	struct kit_trace trace;
 	size_t size;
-	uint8_t *data = make_trace(&trace, 100, &size);
+	uint8_t *data = make_big_chunks(&trace, 3000, &size);
 	uint32_t count, round, bad = 0;
 	struct mt_chunk_info *chunks = load_chunks(&count);
 	const char *path = kit_path("hostile.zst");
@@ -284,7 +549,7 @@ TEST(a_writer_does_not_go_on_after_damage)
 
 	data[chunks[count / 2].offset + chunks[count / 2].size - 1] ^= 1; /* the content checksum */
 	kit_save(path, data, size);
-	CHECK_EQ(mt_writer_reopen(&writer, path, &last), -MT_E_CHECKSUM);
+	CHECK_EQ(mt_writer_reopen(&writer, path, NULL, &last), -MT_E_CHECKSUM);
 	CHECK(!writer);
 	after = kit_load(path, &now);
 	CHECK(now == size && !memcmp(after, data, size));
@@ -427,6 +692,77 @@ TEST(what_cannot_be_written_is_refused_in_the_end)
 	CHECK_EQ(mt_writer_flush(trace.writer), 0);
 	CHECK_EQ(mt_writer_event(trace.writer, &event, 0, 1), 0);
 	CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
+	kit_release(&trace);
+}
+
+/* What was refused is missing, but not from the live set: a checkpoint behind what had waited says what is alive. */
+TEST(what_is_dropped_is_alive_all_the_same)
+{
+	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .device = 1, .size = 512, .thread = 1 };
+	const char *path = kit_path("full.zst");
+	const struct mt_event *events;
+	struct mt_reader *reader;
+	struct kit_trace trace;
+	size_t count;
+	int batch, i;
+
+	signal(SIGXFSZ, SIG_IGN);
+	kit_begin(&trace, path, 12, &small);
+	mt_defs_add_thread(mt_writer_defs(trace.writer), &(struct mt_thread){ .tid = 1 });
+	mt_defs_add_device(mt_writer_defs(trace.writer), &(struct mt_device){ .kind = MT_DEVICE_CUDA });
+	limit_files(mt_writer_bytes(trace.writer));
+	for (i = 0; i < 8; i++, event.addr += 4096) {
+		event.seq++;
+		event.addr = 4096 * event.seq;
+		if (i < 3)
+			CHECK_EQ(mt_writer_event(trace.writer, &event, 1, 1), 0);
+		else
+			CHECK_EQ(mt_writer_drop(trace.writer, &event, 1, 1), 0);
+	}
+	event.seq++;
+	event.addr = 4096 * event.seq;
+	CHECK_EQ(mt_writer_event(trace.writer, &event, 1, 1), -MT_E_LIMIT); /* those before have to be written first */
+	CHECK_EQ(mt_writer_pending(trace.writer), 3);
+	limit_files(1 << 20);
+	CHECK_EQ(mt_writer_event(trace.writer, &event, 1, 1), 0);
+	CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK(!mt_reader_next(reader, &events, &count, &batch) && batch == MT_BATCH_EVENTS && count == 3);
+	CHECK(!mt_reader_next(reader, &events, &count, &batch) && batch == MT_BATCH_ANEW && count == 8);
+	CHECK(!mt_reader_next(reader, &events, &count, &batch) && batch == MT_BATCH_EVENTS && count == 1);
+	CHECK_EQ(events[0].seq, 9);
+	mt_reader_free(reader);
+	kit_release(&trace);
+}
+
+TEST(a_writer_goes_on_after_damage_that_a_checkpoint_follows)
+{
+	struct kit_trace trace;
+	size_t size;
+	uint8_t *data = make_trace(&trace, 300, &size);
+	uint32_t count, bad;
+	struct mt_chunk_info *chunks = load_chunks(&count);
+	const char *path = kit_path("damaged.zst");
+	struct mt_reader *reader;
+	struct sound sound;
+	uint64_t last;
+
+	for (bad = 3; chunks[bad].kind != MT_CHUNK_EVENTS;)
+		bad++;
+	data[end_of(&chunks[bad]) - 1] ^= 1;
+	kit_save(path, data, size);
+	CHECK_EQ(mt_writer_reopen(&trace.writer, path, NULL, &last), 0);
+	CHECK_EQ(last, trace.seq);
+	kit_write_events(&trace, 100);
+	CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	sound = read_sound(reader, &trace);
+	CHECK_EQ(sound.skipped, events_from(chunks, bad, next_checkpoint(chunks, count, bad)));
+	CHECK_EQ(sound.events + sound.skipped, 400);
+	CHECK(mt_reader_state(reader)->error && mt_reader_state(reader)->error_offset == chunks[bad].offset);
+	mt_reader_free(reader);
+	free(chunks);
+	free(data);
 	kit_release(&trace);
 }
 

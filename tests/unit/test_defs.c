@@ -159,7 +159,7 @@ static void transfer(const struct mt_defs *defs, uint32_t done[MT_DEF_END], stru
 	struct mt_buffer payload = { 0 };
 	struct mt_cursor cursor;
 
-	while (mt_defs_encode(defs, done, &payload)) {
+	while (mt_defs_encode(defs, done, NULL, 0, &payload)) {
 		CHECK_EQ(payload.error, 0);
 		CHECK(payload.size < MT_CHUNK_BYTES_MAX);
 		cursor = mt_cursor_make(payload.data, payload.size);
@@ -205,7 +205,7 @@ TEST(many_definitions_take_several_chunks)
 		CHECK(mt_defs_add_string(defs, text, MT_STRING_MAX));
 	}
 	mt_defs_add_frame(defs, &(struct mt_frame){ .kind = 1, .function = 400 });
-	for (; mt_defs_encode(defs, done, &payload); chunks++) {
+	for (; mt_defs_encode(defs, done, NULL, 0, &payload); chunks++) {
 		cursor = mt_cursor_make(payload.data, payload.size);
 		mt_payload_kind(&cursor);
 		CHECK_EQ(mt_defs_decode(copy, &cursor), 0);
@@ -243,7 +243,7 @@ TEST(any_damage_of_a_payload_is_refused_or_harmless)
 
 	for (i = 0; i < 60; i++)
 		kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, 6)));
-	CHECK(mt_defs_encode(defs, done, &payload));
+	CHECK(mt_defs_encode(defs, done, NULL, 0, &payload));
 	for (i = 0; i < 20000; i++) {
 		struct mt_defs *copy = mt_defs_new();
 		size_t size = i % 2 ? payload.size : kit_below(&random, payload.size),

@@ -330,6 +330,84 @@ TEST(nonsense_is_survived)
 	mt_ledger_free(ledger);
 }
 
+TEST(a_context_takes_along_what_was_allocated_in_it)
+{
+	struct mt_ledger *ledger = fresh();
+	struct mt_ledger_change change;
+
+	FEED(ledger, 1, DRIVER_ALLOC, .device = 1, .addr = 0x10000000, .size = 20 * MIB, .handle = 0xc1);
+	FEED(ledger, 2, TENSOR_ALLOC, .device = 1, .addr = 0x10000000, .size = 12 * MIB, .total = 12 * MIB);
+	FEED(ledger, 3, DRIVER_ALLOC, .device = 1, .addr = 0x8, .size = MIB, .flags = MT_SPACE_ARRAY, .handle = 0xc1);
+	FEED(ledger, 4, DRIVER_ALLOC, .addr = 0x7f0000, .size = MIB, .flags = MT_SPACE_PINNED, .handle = 0xc1);
+	FEED(ledger, 5, DRIVER_ALLOC, .device = 1, .addr = 0x20000000, .size = MIB, .handle = 0xc2);
+	FEED(ledger, 6, DRIVER_ALLOC, .device = 1, .addr = 0x30000000, .size = MIB);
+	FEED(ledger, 7, VMM_CREATE, .device = 1, .handle = 0xc1, .size = MIB); /* the same number, another thing */
+	FEED(ledger, 8, DRIVER_ALLOC, .device = 1, .addr = 0x40000000, .size = MIB, .flags = MT_SPACE_GRAPH);
+	CHECK_EQ(mt_ledger_held(ledger, 1), 25 * MIB);
+	change = FEED(ledger, 0, CONTEXT_GONE, .device = 1, .handle = 0xc1);
+	CHECK_EQ(change.died_count, 3);
+	CHECK_EQ(mt_ledger_held(ledger, 1), 4 * MIB);
+	CHECK_EQ(mt_ledger_pinned(ledger), 0);
+	CHECK_EQ(mt_ledger_nonresident(ledger, 1), 12 * MIB);
+	CHECK_EQ(moved[1][1], 0);
+	CHECK_EQ(moved[2][0], 0);
+	change = FEED(ledger, 0, CONTEXT_GONE, .device = 1, .handle = 0);
+	CHECK(!change.died_count && mt_ledger_held(ledger, 1) == 4 * MIB);
+	change = FEED(ledger, 0, DRIVER_FREE, .addr = 0x10000000);
+	CHECK(change.unknown);
+	mt_ledger_free(ledger);
+}
+
+TEST(what_is_opened_twice_is_closed_twice)
+{
+	struct mt_ledger *ledger = fresh();
+	int sized;
+
+	for (sized = 0; sized < 2; sized++) {
+		uint64_t size = sized * MIB;
+
+		FEED(ledger, 1, DRIVER_ALLOC, .device = 1, .addr = 0x9000, .size = size, .flags = MT_SPACE_IMPORTED);
+		FEED(ledger, 1, DRIVER_ALLOC, .device = 1, .addr = 0x9000, .size = size, .flags = MT_SPACE_IMPORTED);
+		CHECK_EQ(mt_ledger_count(ledger), 1);
+		CHECK(!FEED(ledger, 0, DRIVER_FREE, .addr = 0x9000).died_count);
+		CHECK(!FEED(ledger, 0, DRIVER_KEEP, .addr = 0x9000, .result = 1).unknown);
+		CHECK(!FEED(ledger, 0, DRIVER_FREE, .addr = 0x9000).died_count);
+		CHECK_EQ(FEED(ledger, 0, DRIVER_FREE, .addr = 0x9000).died_count, 1);
+		CHECK(FEED(ledger, 0, DRIVER_FREE, .addr = 0x9000).unknown);
+	}
+	mt_ledger_free(ledger);
+}
+
+/* cuMemImportFromShareableHandle of what the process exported itself gives the same handle once more. */
+TEST(importing_ones_own_is_one_reference_more)
+{
+	struct mt_ledger *ledger = fresh();
+
+	FEED(ledger, 1, VMM_CREATE, .device = 1, .handle = 7, .size = MIB);
+	FEED(ledger, 2, VMM_CREATE, .device = 1, .handle = 7, .size = MIB, .flags = MT_SPACE_IMPORTED);
+	CHECK_EQ(mt_ledger_held(ledger, 1), MIB);
+	FEED(ledger, 0, VMM_RELEASE, .handle = 7);
+	CHECK_EQ(mt_ledger_held(ledger, 1), MIB);
+	CHECK_EQ(FEED(ledger, 0, VMM_RELEASE, .handle = 7).died_count, 1);
+	CHECK_EQ(mt_ledger_held(ledger, 1), 0);
+	mt_ledger_free(ledger);
+}
+
+TEST(clearing_gives_back_what_was_held)
+{
+	struct mt_ledger *ledger = fresh();
+
+	FEED(ledger, 1, DRIVER_ALLOC, .device = 1, .addr = 0x10000000, .size = 20 * MIB);
+	FEED(ledger, 2, TENSOR_ALLOC, .device = 1, .addr = 0x10000000, .size = 12 * MIB);
+	FEED(ledger, 3, TENSOR_ALLOC, .device = 2, .addr = 0x20000000, .size = MIB);
+	FEED(ledger, 4, DRIVER_ALLOC, .addr = 0x7f0000, .size = MIB, .flags = MT_SPACE_PINNED);
+	mt_ledger_clear(ledger);
+	CHECK(!moved[1][0] && !moved[1][1] && !moved[2][0] && !moved[3][0]);
+	CHECK(!moved_device[1] && !moved_device[2]);
+	CHECK(mt_ledger_check(ledger) && !mt_ledger_pinned(ledger));
+	mt_ledger_free(ledger);
+}
+
 /* ---- random streams against a slow model ---- */
 
 #define UNIT 16ull
@@ -397,9 +475,10 @@ static struct mt_event random_event(void)
 	static const uint32_t kinds[] = { MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_FREE, MT_TENSOR_FREE,
 					  MT_DRIVER_ALLOC, MT_DRIVER_ALLOC, MT_DRIVER_FREE, MT_DRIVER_KEEP, MT_VMM_CREATE,
 					  MT_VMM_CREATE, MT_VMM_RELEASE, MT_VMM_RETAIN, MT_VMM_MAP, MT_VMM_MAP, MT_VMM_MAP,
-					  MT_VMM_UNMAP, MT_VMM_UNMAP };
+					  MT_VMM_UNMAP, MT_VMM_UNMAP, MT_CONTEXT_GONE };
 	static const uint32_t spaces[] = { MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_ASYNC,
-					   MT_SPACE_MANAGED, MT_SPACE_PINNED, MT_SPACE_ARRAY, MT_SPACE_IMPORTED, MT_SPACE_HOST };
+					   MT_SPACE_MANAGED, MT_SPACE_PINNED, MT_SPACE_ARRAY, MT_SPACE_IMPORTED, MT_SPACE_HOST,
+					   MT_SPACE_IMPORTED, MT_SPACE_GRAPH, MT_SPACE_MULTICAST };
 	struct mt_event e = { .kind = kinds[below(MT_ARRAY_SIZE(kinds))] };
 
 	e.device = below(8) ? 1 : below(3);

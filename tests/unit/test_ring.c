@@ -196,7 +196,7 @@ TEST(refuses_what_is_no_ring)
 		CHECK_EQ(open_error(), 0);                         \
 	} while (0)
 	REFUSED(magic[0], 'X', MT_E_MAGIC);
-	REFUSED(version, 2, MT_E_VERSION);
+	REFUSED(version, RING_VERSION + 1, MT_E_VERSION);
 	REFUSED(header_bytes, 64, MT_E_CORRUPT);
 	REFUSED(header_bytes, 1u << 31, MT_E_CORRUPT);
 	REFUSED(slots, 0, MT_E_CORRUPT);

@@ -354,7 +354,7 @@ TEST(skipped_events_leave_their_live_set)
 	CHECK(!checkpoint && count == 1 && events[0].seq == 10 && events[0].kind == MT_TENSOR_FREE);
 	mt_reader_free(reader);
 
-	CHECK_EQ(mt_writer_reopen(&trace.writer, path, &last), 0);
+	CHECK_EQ(mt_writer_reopen(&trace.writer, path, NULL, &last), 0);
 	CHECK_EQ(last, 10);
 	event.seq = 11;
 	event.addr = 2 * 4096;
@@ -394,7 +394,7 @@ TEST(skipped_frees_stay_freed)
 	event = (struct mt_event){ .kind = MT_MARK, .seq = 11 };
 	CHECK_EQ(mt_writer_event(trace.writer, &event, 6, 2), 0);
 	CHECK_EQ(mt_writer_close(trace.writer, 0), 0);
-	CHECK_EQ(mt_writer_reopen(&trace.writer, path, &last), 0);
+	CHECK_EQ(mt_writer_reopen(&trace.writer, path, NULL, &last), 0);
 	event.seq = 12;
 	CHECK_EQ(mt_writer_skip(trace.writer, &event, 6, 2), 0);
 	event.seq = 13;
@@ -431,7 +431,7 @@ TEST(a_checkpoint_at_the_end_counts)
 	CHECK(count == 3 && chunks[1].kind == MT_CHUNK_CHECKPOINT);
 	CHECK(!truncate(path, (off_t)(chunks[2].offset + 3)));
 	mt_reader_free(reader);
-	CHECK_EQ(mt_writer_reopen(&writer, path, &last), 0);
+	CHECK_EQ(mt_writer_reopen(&writer, path, NULL, &last), 0);
 	CHECK_EQ(last, 70);
 	CHECK_EQ(mt_writer_events(writer), 0);
 	CHECK_EQ(mt_writer_event(writer, &event, 6, 2), 0);
@@ -469,7 +469,7 @@ TEST(reopening_goes_on_where_the_file_ends)
 			kit_write_events(&trace, kit_below(&trace.random, 200));
 			CHECK_EQ(mt_writer_close(trace.writer, round % 2), 0);
 			tear(path, begin, round % 3 ? 1500 : 0, &trace.random);
-			CHECK_EQ(mt_writer_reopen(&trace.writer, path, &last), 0);
+			CHECK_EQ(mt_writer_reopen(&trace.writer, path, NULL, &last), 0);
 			while (trace.count && trace.events[trace.count - 1].seq > last)
 				trace.count--; /* what was torn off */
 			CHECK_EQ(last, trace.count ? trace.events[trace.count - 1].seq : 0);
@@ -504,7 +504,7 @@ TEST(reopening_keeps_the_live_set)
 	for (round = 0; round < 6; round++) {
 		write_allocations(&trace, 100, live, MT_ARRAY_SIZE(live));
 		CHECK_EQ(mt_writer_close(trace.writer, round % 2), 0);
-		CHECK_EQ(mt_writer_reopen(&trace.writer, path, &last), 0);
+		CHECK_EQ(mt_writer_reopen(&trace.writer, path, NULL, &last), 0);
 		CHECK_EQ(last, trace.seq);
 	}
 	CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
@@ -567,7 +567,7 @@ TEST(files_that_are_not_there)
 	CHECK_EQ(mt_writer_open(&writer, kit_path("no/folder.zst"), &kit_process, NULL), -MT_E_SYSTEM);
 	CHECK(!writer);
 	writer = (void *)1;
-	CHECK_EQ(mt_writer_reopen(&writer, kit_path("missing.zst"), &last), -MT_E_SYSTEM);
+	CHECK_EQ(mt_writer_reopen(&writer, kit_path("missing.zst"), NULL, &last), -MT_E_SYSTEM);
 	CHECK(!writer);
 	CHECK_EQ(mt_reader_open(&reader, "/"), -MT_E_SYSTEM);
 }

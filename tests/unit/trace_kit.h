@@ -175,14 +175,14 @@ static const uint8_t kit_kinds[] = {
 #undef KIT_KIND
 };
 
-/* Any kind but LIVE. */
+/* Any kind but LIVE and CUT, which go with checkpoints. */
 static inline uint32_t kit_kind(struct kit_random *random)
 {
 	uint32_t kind;
 
 	do
 		kind = kit_kinds[kit_below(random, sizeof(kit_kinds))];
-	while (kind == MT_LIVE);
+	while (kind == MT_LIVE || kind == MT_CUT);
 	return kind;
 }
 

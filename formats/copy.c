@@ -1,0 +1,63 @@
+/* copy.c - lets the kernel copy as far as it can, then goes on by hand. */
+#include "copy.h"
+
+#include <errno.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+
+#define COPY_BYTES (1u << 16)
+
+int mt_write_error(void)
+{
+	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -MT_E_SPACE : -MT_E_SYSTEM;
+}
+
+int mt_write_all(int fd, const void *data, uint64_t size)
+{
+	const char *at = data;
+	ssize_t written;
+
+	while (size) {
+		written = write(fd, at, size);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return mt_write_error();
+		at += written;
+		size -= (uint64_t)written;
+	}
+	return 0;
+}
+
+static int copy_by_hand(int from, off_t offset, int to, uint64_t size)
+{
+	char block[COPY_BYTES];
+	ssize_t got;
+	int error;
+
+	while (size) {
+		got = pread(from, block, size < sizeof(block) ? size : sizeof(block), offset);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -MT_E_SYSTEM;
+		if (!got)
+			return -MT_E_TRUNCATED;
+		error = mt_write_all(to, block, (uint64_t)got);
+		if (error)
+			return error;
+		offset += got;
+		size -= (uint64_t)got;
+	}
+	return 0;
+}
+
+int mt_copy_bytes(int from, uint64_t offset, int to, uint64_t size)
+{
+	off_t at = (off_t)offset;
+	ssize_t copied;
+
+	while (size && (copied = copy_file_range(from, &at, to, NULL, size, 0)) > 0)
+		size -= (uint64_t)copied;
+	return copy_by_hand(from, at, to, size);
+}

@@ -1,0 +1,19 @@
+/* copy.h - bytes from one file into another. */
+#ifndef FORMATS_COPY_H
+#define FORMATS_COPY_H
+
+#include <stdint.h>
+
+/*
+ * Copies `size` bytes from `offset` of `from` to where `to` stands. 0, -MT_E_TRUNCATED (the file ends before),
+ * -MT_E_SPACE, -MT_E_SYSTEM (errno).
+ */
+int mt_copy_bytes(int from, uint64_t offset, int to, uint64_t size);
+
+/* -MT_E_SPACE or -MT_E_SYSTEM, from errno after a write that failed. */
+int mt_write_error(void);
+
+/* Writes all of it where `fd` stands. 0 or mt_write_error(). */
+int mt_write_all(int fd, const void *data, uint64_t size);
+
+#endif
