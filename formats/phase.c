@@ -7,11 +7,16 @@
 struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_defs *defs)
 {
 	struct mt_tracker *tracker = calloc(1, sizeof(*tracker));
+	int role, part;
 
 	if (!tracker)
 		return NULL;
 	tracker->rules = rules;
 	tracker->defs = defs;
+	for (role = 0; role < ROLES; role++)
+		for (part = 0; part < PARTS; part++)
+			tracker->category[role][part] =
+				(uint8_t)mt_rules_category(rules, (enum mt_role)role, (enum mt_part)part);
 	/* Thread 0 stands for all that are not defined. */
 	if (tracker_grow(&tracker->thread, &tracker->threads, 0, sizeof(*tracker->thread))) {
 		free(tracker);
@@ -68,6 +73,8 @@ static uint32_t thread_of(struct mt_tracker *tracker, const struct mt_event *eve
 	const struct mt_thread *def;
 	struct track_thread *thread;
 
+	if (event->thread < tracker->threads && tracker->thread[event->thread].known)
+		return (uint32_t)event->thread;
 	if (event->thread > mt_defs_count(tracker->defs, MT_DEF_THREAD) ||
 	    tracker_grow(&tracker->thread, &tracker->threads, event->thread, sizeof(*tracker->thread)))
 		return 0;
@@ -103,6 +110,14 @@ static uint8_t window_role(const struct mt_tracker *tracker)
 	return role == MT_ROLE_INIT ? MT_ROLE_NONE : role;
 }
 
+/* The newest open role function: the thread's own, else that of the process. */
+static uint8_t open_role(const struct mt_tracker *tracker, const struct track_thread *own)
+{
+	if (own->span.outermost == MT_ROLE_NONE && tracker->span_thread)
+		own = &tracker->thread[tracker->span_thread - 1];
+	return own->span.outermost == MT_ROLE_NONE ? MT_ROLE_NONE : own->span.role;
+}
+
 /* An open mark is believed; where it leaves something open, the stack has the word. */
 static void label_own(struct mt_label *label, const struct mark_state *marks, const struct stack_state *stack)
 {
@@ -111,8 +126,8 @@ static void label_own(struct mt_label *label, const struct mark_state *marks, co
 
 	label->role = marks->role;
 	/* A module that is built on the way does not make a forward an init. */
-	if (!marks->role && !(marks->part && stack->role == MT_ROLE_INIT))
-		label->role = stack->role;
+	if (!marks->role && !(marks->part && stack->span.role == MT_ROLE_INIT))
+		label->role = stack->span.role;
 	label->part = backward ? MT_PART_RECOMPUTE : marks->part ? marks->part : stack->part;
 	label->category = marks->category ? marks->category : stack->category;
 }
@@ -126,15 +141,18 @@ static void label_backward(struct mt_label *label, const struct mark_state *mark
 		label->part = MT_PART_RECOMPUTE;
 }
 
-/* What the thread itself does not tell it has from the process. */
-static void label_inherited(struct mt_label *label, const struct mt_tracker *tracker, int autograd, int alone)
+/* What the thread itself does not tell it has from the process. `bare`: no Python frame could have told. */
+static void label_inherited(struct mt_label *label, const struct mt_tracker *tracker, const struct track_thread *thread,
+			    int bare, int alone)
 {
 	struct mark_state process = tracker_process_marks(tracker);
 
-	if (autograd)
+	if (thread->is_autograd)
 		label->role = window_role(tracker);
 	if (!label->role)
 		label->role = process.role;
+	if (!label->role && (bare || thread->is_autograd))
+		label->role = open_role(tracker, thread);
 	if (!alone)
 		return;
 	label->part = process.part;
@@ -145,7 +163,7 @@ static void label_inherited(struct mt_label *label, const struct mt_tracker *tra
 static uint32_t deciding_frame(const struct mt_label *label, const struct stack_state *stack)
 {
 	if (label->role != MT_ROLE_NONE && label->role != MT_ROLE_TRAIN)
-		return label->role == stack->role ? stack->role_frame : 0;
+		return label->role == stack->span.role ? stack->span.frame : 0;
 	return label->part == stack->part ? stack->part_frame : 0;
 }
 
@@ -161,36 +179,73 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 		label_backward(label, marks);
 	alone = !label->role && !label->part && !label->category;
 	if (!label->role)
-		label_inherited(label, tracker, thread->is_autograd, alone);
+		label_inherited(label, tracker, thread, !stack->python, alone);
 	guessed = !label->role && !label->part && !tracker->begun;
 	if (guessed)
 		label->role = MT_ROLE_INIT;
 	label->phase = flat_phase(label->role, label->part);
 	label->rule_frame = deciding_frame(label, stack);
 	if (!label->category && !guessed) /* that it came early does not make it weights */
-		label->category = (uint8_t)mt_rules_category(tracker->rules, label->role, label->part);
+		label->category = tracker->category[label->role][label->part];
 	if (label->part || (label->role && label->role != MT_ROLE_INIT))
 		tracker->begun = 1;
+}
+
+/*
+ * What the stack of an event says. Deep stacks lack frames in their middle: then the role function is that of the
+ * thread's newest stack that could tell; `mended` is room for that. A checkpoint's events are from long ago, and tell
+ * nothing of now.
+ */
+static const struct stack_state *stack_of(struct mt_tracker *tracker, const struct mt_event *event, uint32_t id,
+					  struct stack_state *mended)
+{
+	struct track_thread *thread = &tracker->thread[id];
+	const struct stack_state *state = tracker_stack(tracker, event->stack);
+
+	if (event->kind == MT_LIVE || !state->python)
+		return state;
+	if (state->cut && !role_is_of_the_loop(state->span.role)) {
+		if (!role_is_of_the_loop(thread->span.role))
+			return state;
+		*mended = *state;
+		mended->span = thread->span;
+		return mended;
+	}
+	thread->span = state->span;
+	if (state->span.outermost != MT_ROLE_NONE && !thread->is_autograd)
+		tracker->span_thread = id + 1;
+	return state;
+}
+
+/* Is it the forward or the optimizer of a thread whose backward is over? Then its end is missing from the trace. */
+static int is_past_backward(const struct track_thread *thread, const struct stack_state *stack)
+{
+	return thread->windows && !thread->is_autograd && stack_is_whole(stack) && !stack->backward &&
+	       (stack->part == MT_PART_FORWARD || stack->part == MT_PART_OPTIMIZER);
 }
 
 void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps,
 		      struct mt_label *label)
 {
 	uint32_t thread = thread_of(tracker, event);
-	const struct stack_state *stack = tracker_stack(tracker, event->stack);
-	struct mark_state marks;
-	int inside;
+	struct stack_state mended;
+	const struct stack_state *stack = stack_of(tracker, event, thread, &mended);
+	struct mark_state marks = { 0 };
 
 	*label = (struct mt_label){ 0 };
-	label->step_closed = (uint32_t)tracker_step_due(tracker, follow_steps);
-	tracker_mark_event(tracker, event, thread);
-	marks = tracker_marks(tracker, thread);
+	if (tracker->steps.due)
+		label->step_closed = (uint32_t)tracker_step_due(tracker, follow_steps);
+	if (event->kind >= MT_RANGE_PUSH)
+		tracker_mark_event(tracker, event, thread);
+	if (is_past_backward(&tracker->thread[thread], stack))
+		tracker_window_lost(tracker, thread);
+	if (tracker->ranges || tracker->thread[thread].marks)
+		marks = tracker_marks(tracker, thread);
 	label_event(tracker, thread, stack, &marks, label);
 	if (tracker_is_memory(event->kind))
 		tracker->thread[thread].last_role = label->role;
 	tracker->steps.stacks_seen |= stack->part != MT_PART_NONE;
-	inside = stack->steps || (!tracker->steps.pattern[0] && marks.part == MT_PART_OPTIMIZER);
-	if (tracker_step_event(tracker, event, thread, label, inside, follow_steps))
+	if (tracker_step_event(tracker, event, thread, stack, &marks, label, follow_steps))
 		label->step_closed = 1;
 	if (event->kind == MT_STEP) {
 		tracker_step_told(tracker, event);

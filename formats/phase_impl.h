@@ -2,10 +2,11 @@
  * phase_impl.h - what the tracker keeps; for formats/phase*.c only.
  *
  *     event ──stack──> phase_stack.c   what the frames say, memoised per node
- *       │────thread──> phase_marks.c   what open ranges and phases say, per thread and for the process
+ *       │────thread──> phase_marks.c   what open ranges, phases and backward passes say, per thread and for the process
  *       │                   │
  *       └──────────────> phase.c       puts both together into a label
  *                           └────────> phase_steps.c   counts steps by labels and marks
+ *                                           └────────> phase_roles.c   and by the roles of RL frameworks
  */
 #ifndef FORMATS_PHASE_IMPL_H
 #define FORMATS_PHASE_IMPL_H
@@ -15,12 +16,24 @@
 
 #define MARKS_MAX 256u /* open ranges per thread, and of the process: deeper ones are counted, not kept */
 
+/* The role that frames say, and the role function of a framework that is at work. */
+struct role_span {
+	uint8_t role;	   /* of the outermost frame that says one, or of an inner one that insists */
+	uint8_t loop;	   /* the same of those frames that have a say in steps (`span` of the rules) */
+	uint8_t outermost; /* of the outermost of them that is part of the RL loop, MT_ROLE_NONE: there is none */
+	uint32_t frame;	   /* that said `role`, 0: none */
+	uint64_t function; /* of `outermost`: equal numbers are equal functions, 0: none */
+};
+
 /* What the frames from the outermost to a node say together. */
 struct stack_state {
 	uint8_t known; /* computed already */
-	uint8_t role, part, category;
-	uint8_t steps; /* inside a frame whose end is the end of a step */
-	uint32_t role_frame, part_frame; /* who said it, 0: nobody */
+	uint8_t part, category;
+	uint8_t step;	     /* enum rule_step of the outermost frame that has one */
+	uint8_t python, cut; /* has Python frames; lacks some that were left out */
+	uint8_t backward;    /* a backward or a recomputation is among the frames */
+	uint32_t part_frame; /* who said `part`, 0: nobody */
+	struct role_span span;
 };
 
 /* What marks say together; `serial` of the newest that says something, 0: none does. */
@@ -46,28 +59,53 @@ struct track_thread {
 	uint8_t known, is_main, is_autograd;
 	uint8_t last_role;   /* of its newest memory event */
 	uint8_t window_role; /* of the code that started the backward */
+	struct role_span span; /* of its newest event whose stack could tell */
 	uint32_t windows;    /* nested backward windows that are open */
 	uint64_t window_serial;
 	struct mark *mark;   /* innermost last */
 	uint32_t marks, marks_max, marks_over;
 };
 
+#define TRAINERS_MAX 8u
+
+/* A role function that trains. Known for good once it was seen; the rest is about the running step. */
+struct trainer {
+	uint64_t function; /* as in struct role_span */
+	uint32_t thread;
+	uint8_t ran, left; /* in this step; and its thread was outside of it since */
+};
+
+/* What phase_roles.c remembers. Threads are ids plus 1, 0: none. */
+struct track_roles {
+	struct trainer trainer[TRAINERS_MAX];
+	uint32_t trainers;
+	uint32_t update_thread;	 /* runs the weight update with which the step ends */
+	uint32_t sleep_thread;	 /* puts the engine to sleep, with which the step ends */
+	uint8_t updates, sleeps; /* were ever seen: weight updates, an engine that sleeps and wakes */
+	uint8_t awake, rolled, renewed; /* since the last end: the engine woke up; a rollout ran, new weights came after it */
+};
+
 /* Who decides where steps end; a later one beats the earlier ones. */
-enum step_source { STEP_BY_WINDOW, STEP_BY_OPTIMIZER, STEP_BY_MARK, STEP_BY_RANGE, STEP_BY_API };
+enum step_source { STEP_BY_WINDOW, STEP_BY_OPTIMIZER, STEP_BY_ROLES, STEP_BY_MARK, STEP_BY_RANGE, STEP_BY_API };
 
 struct track_steps {
 	char pattern[256];	 /* "": auto */
 	uint32_t ended;
 	enum step_source source;
+	struct track_roles roles;
 	int backward, work;	 /* happened since the last end */
 	int inside;		 /* events inside the optimizer came; the step ends with the next one outside */
 	uint32_t inside_thread;
 	int optimizer_seen, stacks_seen, mark_seen;
-	uint32_t windows;	 /* closed ones */
+	uint32_t windows;	 /* closed ones, since something else than a window ended a step */
 	uint32_t range_thread;	 /* whose step ranges count, 0: nobody's yet */
 	int due;		 /* the step has ended: the next event is the first of the new one */
 	char due_why[320], why[320]; /* words, of at most 256 bytes of somebody's name */
 };
+
+#define COUNT_ONE(...) +1
+enum { ROLES = 0 MT_ROLE_LIST(COUNT_ONE), PARTS = 0 MT_PART_LIST(COUNT_ONE) };
+#undef COUNT_ONE
 
 struct mt_tracker {
 	const struct mt_rules *rules;
@@ -81,8 +119,10 @@ struct mt_tracker {
 	uint32_t ranges;
 	uint32_t main_thread;	  /* thread id, 0: not seen */
 	uint32_t window_thread;	  /* thread id plus 1 of the newest open backward window, 0: none is open */
+	uint32_t span_thread;	  /* thread id plus 1 that was the newest in a role function, 0: none */
 	uint64_t serial;	  /* of marks and windows */
 	int begun;		  /* something other than init has run */
+	uint8_t category[ROLES][PARTS]; /* what the rules say of role and part alone */
 	struct track_steps steps;
 };
 
@@ -93,11 +133,26 @@ struct mt_tracker {
 int tracker_grow(void *array, size_t *count, uint64_t index, size_t item);
 uint8_t part_inside(uint8_t outer, uint8_t inner);
 
-/* phase_stack.c: never NULL; all 0 for node 0, unknown nodes and when memory is out */
+/* Roles that the steps of the RL loop consist of. */
+static inline int role_is_of_the_loop(uint8_t role)
+{
+	return role != MT_ROLE_NONE && role != MT_ROLE_INIT && role != MT_ROLE_OTHER;
+}
+
+/*
+ * phase_stack.c: never NULL; all 0 for node 0, unknown nodes and when memory is out. Valid until the next call.
+ */
 const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t node);
+
+/* Every Python frame is there: what the stack does not say is not so. */
+static inline int stack_is_whole(const struct stack_state *stack)
+{
+	return stack->python && !stack->cut;
+}
 
 /* phase_marks.c */
 void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread);
+void tracker_window_lost(struct mt_tracker *tracker, uint32_t thread); /* it is over, though nobody said so */
 struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread); /* the thread's own */
 struct mark_state tracker_process_marks(const struct mt_tracker *tracker);	    /* for whoever has none */
 
@@ -107,9 +162,20 @@ void tracker_step_range(struct mt_tracker *tracker, const struct mark *mark, uin
 			int outermost);
 void tracker_step_instant(struct mt_tracker *tracker, uint32_t name, int is_step);
 int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread,
-		       const struct mt_label *label, int inside, int follow);
+		       const struct stack_state *stack, const struct mark_state *marks, const struct mt_label *label,
+		       int follow);
 void tracker_step_told(struct mt_tracker *tracker, const struct mt_event *event);
 int tracker_step_names(const struct mt_tracker *tracker, const char *name); /* does --step-mark name it? */
 int tracker_is_memory(uint32_t kind);
+
+/*
+ * phase_roles.c. First words for what ended the step before an event with this stack, NULL: it goes on; then the event
+ * is taken into the running step. 1: this process trains in role functions. Words are static.
+ */
+const char *roles_end(struct track_roles *roles, uint32_t thread, const struct stack_state *stack);
+int roles_note(struct track_roles *roles, uint32_t thread, const struct stack_state *stack, int in_backward);
+void roles_forget(struct track_roles *roles);		     /* a step has ended, by whatever */
+const char *roles_finished(const struct track_roles *roles); /* words, NULL: the end of the program ends no step */
+int roles_pending(const struct track_roles *roles);	     /* something that ends a step has begun */
 
 #endif

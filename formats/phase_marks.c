@@ -213,6 +213,23 @@ static void window(struct mt_tracker *tracker, uint32_t id, int begins)
 		tracker->window_thread = id + 1;
 }
 
+void tracker_window_lost(struct mt_tracker *tracker, uint32_t id)
+{
+	tracker->thread[id].windows = 1;
+	window(tracker, id, 0);
+}
+
+/* Where events were let go nobody knows what was closed: what is still open is opened again by the events that follow. */
+static void forget_open(struct mt_tracker *tracker)
+{
+	size_t i;
+
+	for (i = 0; i < tracker->threads; i++)
+		tracker->thread[i].marks = tracker->thread[i].marks_over = tracker->thread[i].windows = 0;
+	tracker->ranges = 0;
+	tracker->window_thread = 0;
+}
+
 void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread)
 {
 	struct mark mark;
@@ -243,6 +260,9 @@ void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event
 	case MT_BACKWARD_BEGIN:
 	case MT_BACKWARD_END:
 		window(tracker, thread, event->kind == MT_BACKWARD_BEGIN);
+		break;
+	case MT_CUT:
+		forget_open(tracker);
 		break;
 	}
 }

@@ -10,7 +10,7 @@ static const char *plain_name(const char *function)
 	return dot ? dot + 1 : function;
 }
 
-/* Which way a role counts is in OUTER; `steps` of a --step-mark function replaces what rules say of steps. */
+/* A --step-mark function replaces what rules say of steps. */
 static struct rule_match match_frame(const struct mt_tracker *tracker, const struct mt_frame *frame)
 {
 	const struct mt_module *module = mt_defs_module(tracker->defs, frame->module);
@@ -22,7 +22,8 @@ static struct rule_match match_frame(const struct mt_tracker *tracker, const str
 		return match;
 	match.said |= 1u << RULE_SAYS_STEP;
 	match.value[RULE_SAYS_STEP] = *function && (tracker_step_names(tracker, function) ||
-						    tracker_step_names(tracker, plain_name(function)));
+						    tracker_step_names(tracker, plain_name(function))) ?
+					      RULE_STEP_ENDS : RULE_STEP_NOTHING;
 	return match;
 }
 
@@ -40,33 +41,68 @@ static struct rule_match frame_says(struct mt_tracker *tracker, uint32_t id)
 	return tracker->frame[id];
 }
 
-static void add_role(struct stack_state *state, const struct rule_match *match, uint32_t frame)
+/* The outermost role stays, unless an inner frame insists, always or over just this one. */
+static void add_role(struct role_span *span, const struct rule_match *match, const struct mt_frame *frame, uint32_t id)
 {
 	uint8_t role = match->value[RULE_SAYS_ROLE];
 
-	if (role == MT_ROLE_NONE || (state->role != MT_ROLE_NONE && match->value[RULE_SAYS_OUTER]))
+	if (role == MT_ROLE_NONE)
 		return;
-	state->role = role;
-	state->role_frame = frame;
+	if (span->role != MT_ROLE_NONE && span->role != match->value[RULE_SAYS_OVER] && match->value[RULE_SAYS_OUTER])
+		return;
+	span->role = role;
+	span->frame = id;
+	if (!match->value[RULE_SAYS_SPAN])
+		return;
+	span->loop = role;
+	if (span->outermost == MT_ROLE_NONE && role_is_of_the_loop(role)) {
+		span->outermost = role;
+		span->function = (uint64_t)frame->function << 32 | frame->file;
+	}
 }
 
-/* The outermost role stays, unless an inner frame insists; parts and categories are said best by the innermost. */
-static struct stack_state add_frame(struct stack_state state, const struct rule_match *match, uint32_t frame)
+/*
+ * Parts and categories are said best by the innermost. What is the category of a forward is not that of the backward
+ * inside it; but what is done forward for a category (graphs are captured by running the model) is of it.
+ */
+static void add_part(struct stack_state *state, const struct rule_match *match, uint32_t id)
 {
 	uint8_t part = match->value[RULE_SAYS_PART], category = match->value[RULE_SAYS_CATEGORY];
 
-	add_role(&state, match, frame);
 	if (part != MT_PART_NONE) {
-		if (part != state.part)
-			state.category = MT_CATEGORY_OTHER;
-		state.part = part_inside(state.part, part);
-		state.part_frame = frame;
+		if (part != state->part && part != MT_PART_FORWARD)
+			state->category = MT_CATEGORY_OTHER;
+		state->part = part_inside(state->part, part);
+		state->part_frame = id;
+		state->backward |= part == MT_PART_BACKWARD || part == MT_PART_RECOMPUTE;
 	}
 	if (category != MT_CATEGORY_OTHER)
-		state.category = category;
-	if (match->said & 1u << RULE_SAYS_STEP && match->value[RULE_SAYS_STEP])
-		state.steps = 1;
-	return state;
+		state->category = category;
+}
+
+/* An engine that a framework's function puts to sleep is part of that function: only the engine's own count. */
+static void add_step(struct stack_state *state, const struct rule_match *match, uint32_t id)
+{
+	uint8_t step = match->value[RULE_SAYS_STEP];
+
+	if ((step == RULE_STEP_OPENS || step == RULE_STEP_CLOSES) && state->span.frame != id)
+		return;
+	if (state->step == RULE_STEP_NOTHING)
+		state->step = step;
+}
+
+static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uint32_t id)
+{
+	const struct mt_frame *frame = mt_defs_frame(tracker->defs, id);
+	struct rule_match match = frame_says(tracker, id);
+
+	if (!frame)
+		return;
+	state->python |= frame->kind == MT_FRAME_PYTHON;
+	state->cut |= frame->kind == MT_FRAME_ELIDED;
+	add_role(&state->span, &match, frame, id);
+	add_part(state, &match, id);
+	add_step(state, &match, id);
 }
 
 /* Climbs to the nearest node that is known, then comes down again: each node is computed once. */
@@ -77,9 +113,10 @@ const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t nod
 	uint32_t depth = 0, at = (uint32_t)node;
 	struct stack_state state = nothing;
 	const struct mt_node *def;
-	struct rule_match match;
 
-	if (node > mt_defs_count(tracker->defs, MT_DEF_NODE) ||
+	if (node < tracker->nodes && tracker->node[node].known)
+		return &tracker->node[node];
+	if (!node || node > mt_defs_count(tracker->defs, MT_DEF_NODE) ||
 	    tracker_grow(&tracker->node, &tracker->nodes, node, sizeof(*tracker->node)))
 		return &nothing;
 	/* Parents are older: anything else is damage, and ends the climb like the outermost frame does. */
@@ -92,8 +129,7 @@ const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t nod
 	while (depth) {
 		at = path[--depth];
 		def = mt_defs_node(tracker->defs, at);
-		match = frame_says(tracker, def->frame);
-		state = add_frame(state, &match, def->frame);
+		add_frame(tracker, &state, def->frame);
 		state.known = 1;
 		tracker->node[at] = state;
 	}

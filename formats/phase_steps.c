@@ -1,9 +1,10 @@
 /*
- * phase_steps.c - where a step ends.
+ * phase_steps.c - where a step ends; specified in phase.h.
  *
  * In order of trust (enum step_source): memrec_step; a range that is named like a step, when it is closed; a mark that
- * is; the first event outside the optimizer after events inside; the end of a backward window. A source that is seen
- * for the first time takes over, and does not count again what the one before it has counted.
+ * is; the role functions of a framework (phase_roles.c); the first event outside the optimizer after events inside; the
+ * end of a backward window. A source that is seen for the first time takes over, and does not count again what the one
+ * before it has counted.
  */
 #include "phase_impl.h"
 
@@ -17,7 +18,7 @@
  * With them it will, but only after as many windows as gradients are accumulated over.
  */
 #define PATIENCE_BLIND 2u
-#define PATIENCE_SEEING 256u
+#define PATIENCE_SEEING 1024u
 
 #define STEPS_MAX (UINT32_MAX - 1)
 
@@ -63,6 +64,7 @@ const char *mt_tracker_step_why(const struct mt_tracker *tracker)
 static void forget(struct track_steps *steps)
 {
 	steps->backward = steps->work = steps->inside = steps->due = 0;
+	roles_forget(&steps->roles);
 }
 
 /* Who only reads a trace believes its STEP events, but keeps track: recording may go on where the trace ends. */
@@ -101,16 +103,26 @@ static int counts(struct track_steps *steps, enum step_source source)
 	steps->source = source;
 	if (source == before || !steps->ended)
 		return 1;
-	return before <= STEP_BY_OPTIMIZER ? steps->backward || steps->inside : steps->work;
+	if (before > STEP_BY_ROLES)
+		return steps->work;
+	return steps->backward || steps->inside || roles_pending(&steps->roles);
 }
 
-/* A step range is there: from now on ranges decide. What the optimizer had finished is a step of its own. */
+/* What ends the running step unless something follows that belongs to it; NULL: it is not over. */
+static const char *finished(const struct track_steps *steps)
+{
+	if (steps->inside)
+		return steps->pattern[0] ? "function" : "optimizer";
+	return steps->pattern[0] ? NULL : roles_finished(&steps->roles);
+}
+
+/* A step range is there: from now on ranges decide. What was finished before it is a step of its own. */
 static void range_opened(struct track_steps *steps)
 {
 	if (steps->pattern[0] || steps->source >= STEP_BY_RANGE)
 		return;
-	if (steps->inside && steps->source <= STEP_BY_OPTIMIZER)
-		end_with_next(steps, "optimizer", "");
+	if (steps->source <= STEP_BY_ROLES && finished(steps))
+		end_with_next(steps, finished(steps), "");
 	steps->source = STEP_BY_RANGE;
 }
 
@@ -145,17 +157,22 @@ void tracker_step_instant(struct mt_tracker *tracker, uint32_t name, int is_step
 		end_with_next(steps, "mark", mt_defs_string(tracker->defs, name));
 }
 
+/* Inside a framework's role function its end decides. */
+static int is_in_span(const struct mt_tracker *tracker, uint32_t thread)
+{
+	return tracker->thread[thread].span.outermost != MT_ROLE_NONE;
+}
+
 static void window_closed(struct mt_tracker *tracker, uint32_t thread)
 {
 	struct track_steps *steps = &tracker->steps;
-	uint32_t patience = steps->stacks_seen ? PATIENCE_SEEING : PATIENCE_BLIND;
+	uint32_t patience = steps->stacks_seen || steps->optimizer_seen ? PATIENCE_SEEING : PATIENCE_BLIND;
 
-	if (tracker->thread[thread].windows || tracker->thread[thread].is_autograd)
+	if (tracker->thread[thread].windows || tracker->thread[thread].is_autograd || is_in_span(tracker, thread))
 		return;
-	steps->windows++;
-	if (steps->optimizer_seen || steps->source > STEP_BY_WINDOW || steps->windows < patience)
-		return;
-	end_with_next(steps, "backward window", "");
+	steps->windows += steps->windows < UINT32_MAX;
+	if (steps->source <= STEP_BY_OPTIMIZER && steps->windows >= patience)
+		end_with_next(steps, "backward window", "");
 }
 
 static void told(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread)
@@ -172,40 +189,98 @@ static void told(struct mt_tracker *tracker, const struct mt_event *event, uint3
 		end_with_next(steps, "memrec_step", "");
 }
 
-int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread,
-		       const struct mt_label *label, int inside, int follow)
+/* Leaving the function that --step-mark names. Where frames are left out it may be among them. */
+static int follow_function(struct track_steps *steps, uint32_t thread, const struct stack_state *stack, int follow)
+{
+	if (stack->step == RULE_STEP_ENDS) {
+		steps->inside = 1;
+		steps->inside_thread = thread;
+		return 0;
+	}
+	if (!steps->inside || steps->inside_thread != thread || !stack_is_whole(stack))
+		return 0;
+	return end_step(steps, "function", follow);
+}
+
+/* On a GPU the thread that runs a backward allocates nothing meanwhile: that it begins is an event, too. */
+static int follow_roles(struct mt_tracker *tracker, const struct mt_event *event, uint32_t id,
+			const struct stack_state *stack, int follow)
 {
 	struct track_steps *steps = &tracker->steps;
-	int is_memory = tracker_is_memory(event->kind);
+	const struct track_thread *thread = &tracker->thread[id];
+	struct stack_state now = *stack;
+	const char *why;
+	int ended = 0;
 
-	told(tracker, event, thread);
-	steps->work |= is_memory;
-	steps->backward |= label->part == MT_PART_BACKWARD || label->part == MT_PART_RECOMPUTE;
-	if (!is_memory || (!steps->pattern[0] && steps->source > STEP_BY_OPTIMIZER))
+	if (thread->is_autograd || steps->source > STEP_BY_ROLES)
 		return 0;
+	if (event->kind == MT_BACKWARD_BEGIN)
+		now.span = thread->span;
+	else if (!tracker_is_memory(event->kind))
+		return 0;
+	why = roles_end(&steps->roles, id, &now);
+	if (why) {
+		steps->source = STEP_BY_ROLES;
+		ended = end_step(steps, why, follow);
+	}
+	if (!roles_note(&steps->roles, id, &now, thread->windows != 0) || steps->source >= STEP_BY_ROLES)
+		return ended;
+	if (steps->inside)
+		ended |= end_step(steps, "optimizer", follow);
+	steps->source = STEP_BY_ROLES;
+	return ended;
+}
+
+/* An optimizer that works in place is not seen; that gradients are thrown away after a backward shows that it ran. */
+static int follow_optimizer(struct track_steps *steps, uint32_t thread, int inside, int clears, int follow)
+{
 	if (inside) {
 		steps->optimizer_seen = 1;
-		if (!steps->backward && !steps->pattern[0])
+		if (!steps->backward)
 			return 0; /* one more optimizer of the step that was counted */
 		steps->inside = 1;
 		steps->inside_thread = thread;
 		return 0;
 	}
-	if (!steps->inside || steps->inside_thread != thread)
+	if (steps->inside && steps->inside_thread != thread)
 		return 0;
-	if (!steps->pattern[0])
-		steps->source = STEP_BY_OPTIMIZER;
-	return end_step(steps, steps->pattern[0] ? "function" : "optimizer", follow);
+	if (!steps->inside && !(clears && steps->backward))
+		return 0;
+	steps->source = STEP_BY_OPTIMIZER;
+	steps->windows = 0;
+	return end_step(steps, steps->inside ? "optimizer" : "zero_grad", follow);
+}
+
+int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread,
+		       const struct stack_state *stack, const struct mark_state *marks, const struct mt_label *label,
+		       int follow)
+{
+	struct track_steps *steps = &tracker->steps;
+	int is_memory = tracker_is_memory(event->kind), ended, inside, clears;
+
+	told(tracker, event, thread);
+	steps->work |= is_memory;
+	if (steps->pattern[0])
+		return is_memory && follow_function(steps, thread, stack, follow);
+	ended = follow_roles(tracker, event, thread, stack, follow);
+	steps->backward |= label->part == MT_PART_BACKWARD || label->part == MT_PART_RECOMPUTE;
+	if (!is_memory || steps->source > STEP_BY_OPTIMIZER || is_in_span(tracker, thread))
+		return ended;
+	inside = stack->step == RULE_STEP_ENDS || marks->part == MT_PART_OPTIMIZER;
+	clears = stack->step == RULE_STEP_CLEARS;
+	return follow_optimizer(steps, thread, inside, clears, follow) || ended;
 }
 
 /* The end of the program closes what the next event would have closed. */
 int mt_tracker_finish(struct mt_tracker *tracker)
 {
 	struct track_steps *steps = &tracker->steps;
+	const char *why;
 
 	if (tracker_step_due(tracker, 1))
 		return 1;
-	return steps->inside && end_step(steps, steps->pattern[0] ? "function" : "optimizer", 1);
+	why = steps->source <= STEP_BY_ROLES || steps->pattern[0] ? finished(steps) : NULL;
+	return why && end_step(steps, why, 1);
 }
 
 /* A STEP event of the trace: believed. */

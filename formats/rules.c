@@ -36,6 +36,7 @@ struct words {
 static const char *const role_words[] = { MT_ROLE_LIST(WORD) };
 static const char *const part_words[] = { MT_PART_LIST(WORD) };
 static const char *const category_words[] = { MT_CATEGORY_LIST(WORD) };
+static const char *const step_words[] = { RULE_STEP_LIST(WORD) };
 static const char *const bool_words[] = { "false", "true" };
 
 #define KEY(name, key) key,
@@ -45,8 +46,9 @@ static const char *const saying_keys[] = { RULE_SAYING_LIST(KEY) };
 #define WORDS(list) { list, MT_ARRAY_SIZE(list) }
 static const struct words saying_words[RULE_SAYINGS] = {
 	[RULE_SAYS_ROLE] = WORDS(role_words),	      [RULE_SAYS_PART] = WORDS(part_words),
-	[RULE_SAYS_CATEGORY] = WORDS(category_words), [RULE_SAYS_OUTER] = WORDS(bool_words),
-	[RULE_SAYS_STEP] = WORDS(bool_words),
+	[RULE_SAYS_CATEGORY] = WORDS(category_words), [RULE_SAYS_STEP] = WORDS(step_words),
+	[RULE_SAYS_OUTER] = WORDS(bool_words),	      [RULE_SAYS_OVER] = WORDS(role_words),
+	[RULE_SAYS_SPAN] = WORDS(bool_words),
 };
 
 void rule_file_free(struct rule_file *file)
@@ -54,20 +56,29 @@ void rule_file_free(struct rule_file *file)
 	size_t i;
 	int p;
 
-	for (i = 0; i < file->rules; i++)
-		for (p = 0; p < RULE_PATTERNS; p++)
+	for (i = 0; i < file->rules; i++) {
+		for (p = 0; p < RULE_PATTERNS; p++) {
 			if (file->rule[i].given & 1u << p)
 				regfree(&file->rule[i].pattern[p]);
+			free(file->rule[i].literal[p]);
+		}
+	}
 	free(file->rule);
+	free(file->name);
 	free(file);
 }
 
-static struct rule_file *rule_file_new(void)
+static struct rule_file *rule_file_new(const char *name)
 {
 	struct rule_file *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return NULL;
+	file->name = strdup(name);
+	if (!file->name) {
+		free(file);
+		return NULL;
+	}
 	memset(file->part_category, -1, sizeof(file->part_category));
 	memset(file->role_category, -1, sizeof(file->role_category));
 	return file;
@@ -200,6 +211,8 @@ static int read_pattern(struct source *source, struct rule *rule, int pattern)
 		return fail(source, line_of(source), "%s is not a regular expression: %s", pattern_keys[pattern], why);
 	}
 	rule->given |= 1u << pattern;
+	if (pattern != RULE_MARK) /* marks match in upper and lower case */
+		rule->literal[pattern] = rule_literal(text);
 	return 0;
 }
 
@@ -228,7 +241,18 @@ static int check_rule(struct source *source, struct rule *rule, size_t line)
 		return fail(source, line, "mark cannot stand beside function, file or module");
 	if (!rule->match.said)
 		return fail(source, line, "the rule says nothing (give role, part, category or step)");
+	if (rule->match.said & RULE_OF_ROLE && !(rule->match.said & 1u << RULE_SAYS_ROLE))
+		return fail(source, line, "outer, over and span are about a role (give role, too)");
+	if (rule->given & 1u << RULE_MARK && rule->match.value[RULE_SAYS_STEP] > RULE_STEP_ENDS)
+		return fail(source, line, "the step of a mark is true or false");
 	return 0;
+}
+
+static void say_by_default(struct rule_match *match, enum rule_saying saying, uint8_t value)
+{
+	if (!(match->said & 1u << saying))
+		match->value[saying] = value;
+	match->said |= 1u << saying;
 }
 
 /* Whoever runs the optimizer ends a step by it, where nothing else is said. */
@@ -236,14 +260,15 @@ static void complete_rule(struct rule *rule)
 {
 	struct rule_match *match = &rule->match;
 
-	if (!(match->said & 1u << RULE_SAYS_OUTER))
-		match->value[RULE_SAYS_OUTER] = 1;
-	if (match->said & 1u << RULE_SAYS_ROLE)
-		match->said |= 1u << RULE_SAYS_OUTER;
+	if (match->said & 1u << RULE_SAYS_ROLE) {
+		say_by_default(match, RULE_SAYS_OUTER, 1);
+		say_by_default(match, RULE_SAYS_OVER, MT_ROLE_NONE);
+		say_by_default(match, RULE_SAYS_SPAN, 1);
+	}
 	if (rule->given & 1u << RULE_MARK || match->said & 1u << RULE_SAYS_STEP || !(match->said & 1u << RULE_SAYS_PART))
 		return;
-	match->said |= 1u << RULE_SAYS_STEP;
-	match->value[RULE_SAYS_STEP] = match->value[RULE_SAYS_PART] == MT_PART_OPTIMIZER;
+	say_by_default(match, RULE_SAYS_STEP,
+		       match->value[RULE_SAYS_PART] == MT_PART_OPTIMIZER ? RULE_STEP_ENDS : RULE_STEP_NOTHING);
 }
 
 static int add_rule(struct source *source, struct rule **rule)
@@ -276,6 +301,8 @@ static int read_rule(struct source *source)
 	if (source->event.type != YAML_MAPPING_START_EVENT)
 		return fail(source, line, "a rule must be a mapping");
 	error = add_rule(source, &rule);
+	if (!error)
+		rule->line = line;
 	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
 		error = read_rule_key(source, rule);
 	if (!error)
@@ -357,7 +384,7 @@ static int load_text(struct mt_rules *rules, const char *name, const char *text,
 	struct source source = { .name = name, .message = message, .message_size = message_size };
 	int error;
 
-	source.file = rule_file_new();
+	source.file = rule_file_new(name);
 	if (!source.file)
 		return -MT_E_MEMORY;
 	if (!yaml_parser_initialize(&source.yaml)) {

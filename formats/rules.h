@@ -16,13 +16,15 @@
 	X(MODULE, "module")      \
 	X(MARK, "mark")
 
-/* What is said then. X(NAME, key of the file) */
+/* What is said then. X(NAME, key of the file) - those after CATEGORY and STEP are about the role and go with it. */
 #define RULE_SAYING_LIST(X)      \
 	X(ROLE, "role")          \
 	X(PART, "part")          \
 	X(CATEGORY, "category")  \
+	X(STEP, "step")          \
 	X(OUTER, "outer")        \
-	X(STEP, "step")
+	X(OVER, "over")          \
+	X(SPAN, "span")
 
 enum rule_pattern {
 #define RULE_PATTERN_ENUM(name, key) RULE_##name,
@@ -38,7 +40,24 @@ enum rule_saying {
 	RULE_SAYINGS
 };
 
-/* One value per saying, and which of them were said: bit 1 << RULE_SAYS_x. "none" is something said. */
+#define RULE_OF_ROLE (1u << RULE_SAYS_OUTER | 1u << RULE_SAYS_OVER | 1u << RULE_SAYS_SPAN)
+
+/* What a frame has to do with the end of steps. X(NAME, number, word) - marks know the first two. */
+#define RULE_STEP_LIST(X)        \
+	X(NOTHING, 0, "false")   \
+	X(ENDS, 1, "true")       \
+	X(OPENS, 2, "opens")     \
+	X(CLOSES, 3, "closes")   \
+	X(CLEARS, 4, "clears")   \
+	X(RENEWS, 5, "renews")
+
+enum rule_step {
+#define RULE_STEP_ENUM(name, number, word) RULE_STEP_##name = (number),
+	RULE_STEP_LIST(RULE_STEP_ENUM)
+#undef RULE_STEP_ENUM
+};
+
+/* One value per saying, and which of them were said: bit 1 << RULE_SAYS_x (7 are in use). "none" is something said. */
 struct rule_match {
 	uint8_t said;
 	uint8_t value[RULE_SAYINGS];
@@ -47,12 +66,15 @@ struct rule_match {
 struct rule {
 	uint8_t given; /* bit 1 << RULE_x: pattern[RULE_x] is compiled */
 	regex_t pattern[RULE_PATTERNS];
+	char *literal[RULE_PATTERNS]; /* part of every text that matches, NULL: nothing is known to be; owned */
 	struct rule_match match;
+	size_t line; /* in its file */
 };
 
 /* The rules of one file, in its order. Later files come first in the list. */
 struct rule_file {
 	struct rule_file *next;
+	char *name; /* owned */
 	struct rule *rule;
 	size_t rules;
 	int8_t part_category[MT_PART_OPTIMIZER + 1], role_category[MT_ROLE_OTHER + 1]; /* enum mt_category, -1: not said */
@@ -63,9 +85,19 @@ struct mt_rules {
 };
 
 /* The files that the program carries. X(symbol, file name in formats/rules) - later ones go before earlier ones. */
-#define RULES_BUILTIN_LIST(X)             \
-	X(rules_pytorch, "pytorch.yaml")  \
-	X(rules_marks, "marks.yaml")
+#define RULES_BUILTIN_LIST(X)                \
+	X(rules_pytorch, "pytorch.yaml")     \
+	X(rules_marks, "marks.yaml")         \
+	X(rules_megatron, "megatron.yaml")   \
+	X(rules_deepspeed, "deepspeed.yaml") \
+	X(rules_vllm, "vllm.yaml")           \
+	X(rules_sglang, "sglang.yaml")       \
+	X(rules_trl, "trl.yaml")             \
+	X(rules_openrlhf, "openrlhf.yaml")   \
+	X(rules_nemo_rl, "nemo-rl.yaml")     \
+	X(rules_slime, "slime.yaml")         \
+	X(rules_areal, "areal.yaml")         \
+	X(rules_verl, "verl.yaml")
 
 struct rules_builtin {
 	const char *name;
@@ -77,6 +109,18 @@ const struct rules_builtin *rules_builtin(size_t *count);
 
 /* Frees what the file owns and itself. */
 void rule_file_free(struct rule_file *file);
+
+/*
+ * A text that every match of the extended regular expression holds: looking for it first is much cheaper than
+ * matching. The longest there is; NULL: none is sure, or memory is out. The caller frees it.
+ */
+char *rule_literal(const char *pattern);
+
+/* Does the rule match the frame? Texts as in rules_match_frame. */
+int rule_fits(const struct rule *rule, const char *function, const char *file, const char *module);
+
+/* Adds what the rule says and nobody said before. Bits of what was added. */
+unsigned int rule_add(struct rule_match *match, const struct rule *rule);
 
 /* What the rules say of a frame. Texts may be "", never NULL; `module` is "" for Python frames. */
 struct rule_match rules_match_frame(const struct mt_rules *rules, const char *function, const char *file,

@@ -1,5 +1,6 @@
 #include "rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Longer texts are matched by their end: a path says most there, and matching costs time with length. */
@@ -14,7 +15,9 @@ static const char *tail(const char *text)
 
 static int fits(const struct rule *rule, enum rule_pattern pattern, const char *text)
 {
-	return *text && !regexec(&rule->pattern[pattern], text, 0, NULL, 0);
+	const char *literal = rule->literal[pattern];
+
+	return *text && (!literal || strstr(text, literal)) && !regexec(&rule->pattern[pattern], text, 0, NULL, 0);
 }
 
 /* "Adam.step" is "step" to most people: both names may match. */
@@ -25,7 +28,7 @@ static int fits_function(const struct rule *rule, const char *function)
 	return (dot && fits(rule, RULE_FUNCTION, dot + 1)) || fits(rule, RULE_FUNCTION, function);
 }
 
-static int fits_frame(const struct rule *rule, const char *function, const char *file, const char *module)
+int rule_fits(const struct rule *rule, const char *function, const char *file, const char *module)
 {
 	if (rule->given & 1u << RULE_MARK)
 		return 0;
@@ -36,18 +39,19 @@ static int fits_frame(const struct rule *rule, const char *function, const char 
 	return !(rule->given & 1u << RULE_FUNCTION) || fits_function(rule, function);
 }
 
-/* Of each saying the first rule decides; which way a role counts (outer) belongs to the role. */
-static void take(struct rule_match *match, const struct rule_match *from)
+/* Of each saying the first rule decides; how a role counts belongs to the role. */
+unsigned int rule_add(struct rule_match *match, const struct rule *rule)
 {
-	uint8_t fresh = from->said & ~match->said;
+	uint8_t fresh = rule->match.said & ~match->said;
 	int i;
 
 	if (match->said & 1u << RULE_SAYS_ROLE)
-		fresh &= ~(1u << RULE_SAYS_OUTER);
+		fresh &= ~RULE_OF_ROLE;
 	for (i = 0; i < RULE_SAYINGS; i++)
 		if (fresh & 1u << i)
-			match->value[i] = from->value[i];
+			match->value[i] = rule->match.value[i];
 	match->said |= fresh;
+	return fresh;
 }
 
 struct rule_match rules_match_frame(const struct mt_rules *rules, const char *function, const char *file,
@@ -62,8 +66,8 @@ struct rule_match rules_match_frame(const struct mt_rules *rules, const char *fu
 	module = tail(module);
 	for (in = rules->files; in; in = in->next)
 		for (i = 0; i < in->rules; i++)
-			if (fits_frame(&in->rule[i], function, file, module))
-				take(&match, &in->rule[i].match);
+			if (rule_fits(&in->rule[i], function, file, module))
+				rule_add(&match, &in->rule[i]);
 	return match;
 }
 
@@ -77,7 +81,7 @@ struct rule_match rules_match_mark(const struct mt_rules *rules, const char *nam
 	for (in = rules->files; in; in = in->next)
 		for (i = 0; i < in->rules; i++)
 			if (in->rule[i].given & 1u << RULE_MARK && fits(&in->rule[i], RULE_MARK, name))
-				take(&match, &in->rule[i].match);
+				rule_add(&match, &in->rule[i]);
 	return match;
 }
 
@@ -92,4 +96,31 @@ enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role ro
 		if (in->role_category[role] >= 0)
 			return (enum mt_category)in->role_category[role];
 	return MT_CATEGORY_OTHER;
+}
+
+char *mt_rules_origin(const struct mt_rules *rules, const struct mt_defs *defs, uint32_t frame, char *text, size_t size)
+{
+	const unsigned int wanted[] = { 1u << RULE_SAYS_ROLE | 1u << RULE_SAYS_PART, 1u << RULE_SAYS_CATEGORY };
+	const struct mt_frame *def = mt_defs_frame(defs, frame);
+	const struct mt_module *module = def ? mt_defs_module(defs, def->module) : NULL;
+	const struct rule_file *in;
+	const struct rule *rule;
+	size_t round, i;
+
+	*text = '\0';
+	for (round = 0; def && round < 2; round++) {
+		for (in = rules->files; in; in = in->next) {
+			for (i = 0; i < in->rules; i++) {
+				rule = &in->rule[i];
+				if (!(rule->match.said & wanted[round]) ||
+				    !rule_fits(rule, tail(mt_defs_string(defs, def->function)),
+					       tail(mt_defs_string(defs, def->file)),
+					       module ? tail(mt_defs_string(defs, module->path)) : ""))
+					continue;
+				snprintf(text, size, "%s:%zu", in->name, rule->line);
+				return text;
+			}
+		}
+	}
+	return text;
 }

@@ -277,13 +277,106 @@ TEST(autograd_threads)
 	teardown();
 }
 
+#define CRITIC MAIN "update_critic /v/verl/workers/fsdp_workers.py\n"
+#define ACTOR MAIN "update_actor /v/verl/workers/fsdp_workers.py\n"
+
+/* Autograd threads know nothing but their hooks: the role is that of whoever waits, or of the newest role function. */
+TEST(backward_has_the_role_of_its_caller)
+{
+	setup();
+	alloc(other_thread, CRITIC "forward /n.py\n");
+	CHECK_PHASE(autograd_thread, "", "critic"); /* nobody said that a backward runs */
+	CHECK_EQ(label.part, MT_PART_BACKWARD);
+	alloc(main_thread, ACTOR "forward /n.py\n");
+	CHECK_PHASE(autograd_thread, "", "backward");
+	CHECK_STR(mt_role_name(label.role), "train");
+	mark(MT_BACKWARD_BEGIN, other_thread, NULL);
+	CHECK_PHASE(autograd_thread, "", "critic");
+	/* A second one, for the actor; each thread's end is its own. */
+	mark(MT_BACKWARD_BEGIN, main_thread, NULL);
+	CHECK_PHASE(autograd_thread, "", "backward");
+	CHECK_PHASE(autograd_thread, "unpack_hook " LIB "utils/checkpoint.py\nforward /n.py\n", "backward");
+	CHECK_EQ(label.part, MT_PART_RECOMPUTE);
+	CHECK_STR(mt_role_name(label.role), "train");
+	mark(MT_BACKWARD_END, main_thread, NULL);
+	CHECK_PHASE(autograd_thread, "", "critic");
+	CHECK_STR(mt_category_name(label.category), "gradients");
+	mark(MT_BACKWARD_END, other_thread, NULL);
+	alloc(other_thread, MAIN);
+	alloc(main_thread, MAIN);
+	CHECK_PHASE(autograd_thread, "", "backward");
+	CHECK_STR(mt_role_name(label.role), "none");
+	teardown();
+}
+
+/* A checkpoint's own backward begins and ends on the autograd thread, inside the one that the main thread waits for. */
+TEST(backward_inside_backward)
+{
+	setup();
+	alloc(main_thread, ACTOR "forward /n.py\n");
+	event(MT_BACKWARD_BEGIN);
+	CHECK_PHASE(autograd_thread, "backward " LIB "utils/checkpoint.py\nforward /n.py\n", "backward");
+	CHECK_EQ(label.part, MT_PART_RECOMPUTE);
+	CHECK_STR(mt_category_name(label.category), "recomputed activations");
+	mark(MT_BACKWARD_BEGIN, autograd_thread, NULL);
+	CHECK_PHASE(autograd_thread, "backward " LIB "utils/checkpoint.py\nbackward " LIB "autograd/__init__.py\n",
+		    "backward");
+	CHECK_STR(mt_category_name(label.category), "gradients");
+	CHECK_STR(mt_role_name(label.role), "train");
+	mark(MT_BACKWARD_END, autograd_thread, NULL);
+	CHECK_PHASE(autograd_thread, "", "backward");
+	CHECK_STR(mt_role_name(label.role), "train");
+	event(MT_BACKWARD_END);
+	CHECK_PHASE(main_thread, ACTOR, "other");
+	teardown();
+}
+
+/* Its end is missing: the next forward that no backward has called, or an optimizer, shows that it is over. */
+TEST(backward_whose_end_is_missing)
+{
+	setup();
+	event(MT_BACKWARD_BEGIN);
+	CHECK_PHASE(main_thread, BACKWARD "my_hook /n.py\n" "forward /n.py\n", "backward");
+	CHECK_EQ(label.part, MT_PART_RECOMPUTE);
+	CHECK_PHASE(main_thread, "", "backward");
+	CHECK_PHASE(main_thread, "~\nforward /n.py\n", "backward"); /* the caller may be among those left out */
+	CHECK_PHASE(main_thread, FORWARD, "forward");
+	CHECK_EQ(label.part, MT_PART_FORWARD);
+	CHECK_PHASE(main_thread, "", "other");
+	event(MT_BACKWARD_BEGIN);
+	event(MT_BACKWARD_BEGIN);
+	CHECK_PHASE(main_thread, OPTIMIZER, "optimizer");
+	CHECK_PHASE(main_thread, "", "other");
+	CHECK_PHASE(autograd_thread, "", "backward");
+	event(MT_BACKWARD_END); /* late ones do no harm */
+	event(MT_BACKWARD_END);
+	CHECK_PHASE(main_thread, FORWARD, "forward");
+	teardown();
+}
+
+/* Threads without Python work for the newest role function; Python that is in none is in none. */
+TEST(helpers_work_for_the_open_role_function)
+{
+	setup();
+	alloc(main_thread, MAIN "generate_sequences /v/verl/workers/fsdp_workers.py\n");
+	CHECK_PHASE(other_thread, "", "rollout");
+	CHECK_PHASE(other_thread, "!/usr/lib/libc.so.6\n", "rollout");
+	CHECK_PHASE(other_thread, MAIN, "other");
+	alloc(other_thread, MAIN "rollout_mode /v/verl/workers/fsdp_workers.py\n");
+	CHECK_PHASE(autograd_thread, "", "weight-update");
+	CHECK_PHASE(main_thread, "", "rollout"); /* its own before that of another */
+	alloc(other_thread, MAIN);
+	alloc(main_thread, MAIN);
+	CHECK_PHASE(other_thread, "", "other");
+	teardown();
+}
+
 TEST(windows_without_stacks)
 {
 	setup();
 	event(MT_BACKWARD_BEGIN);
 	CHECK_PHASE(main_thread, "", "backward");
 	CHECK_PHASE(main_thread, MAIN, "backward");
-	CHECK_PHASE(main_thread, FORWARD, "backward");
 	event(MT_BACKWARD_BEGIN);
 	event(MT_BACKWARD_END);
 	CHECK_PHASE(main_thread, "", "backward");

@@ -318,7 +318,9 @@ TEST(bad_files_are_refused_with_their_line)
 	CHECK_REFUSED("rules:\n  - function: x\n    roel: init\n", ":3: a rule has no key \"roel\"");
 	CHECK_REFUSED("rules:\n  - function: x\n    role: trian\n", ":3: unknown role \"trian\" (one of: none, init,");
 	CHECK_REFUSED("rules:\n  - function: x\n    category: kvcache\n", ":3: unknown category");
-	CHECK_REFUSED("rules:\n  - function: x\n    step: maybe\n", ":3: unknown step \"maybe\" (one of: false, true)");
+	CHECK_REFUSED("rules:\n  - function: x\n    step: maybe\n", ":3: unknown step \"maybe\" (one of: false, true, opens, closes, clears, renews)");
+	CHECK_REFUSED("rules:\n  - mark: x\n    step: opens\n", ":2: the step of a mark is true or false");
+	CHECK_REFUSED("rules:\n  - function: x\n    part: forward\n    over: train\n", ":2: outer, over and span are about a role");
 	CHECK_REFUSED("rules:\n  - function: '('\n    role: init\n", ":2: function is not a regular expression");
 	CHECK_REFUSED("rules:\n  - function: 'a{1,9}'\n    role: init\n", ":2: counted repetition");
 	CHECK_REFUSED("rules:\n  - function: '[ab]{2}'\n    role: init\n", ":2: counted repetition");
