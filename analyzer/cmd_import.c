@@ -1,0 +1,106 @@
+/* memana import - makes a trace of a PyTorch memory snapshot. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "command.h"
+#include "memtrace/error.h"
+#include "memtrace/import.h"
+#include "text.h"
+
+static const char options_help[] =
+	"  -o, --output TRACE  the trace to write; an older one is replaced when all went well\n";
+
+static const struct option long_options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	COMMAND_OPTIONS,
+};
+
+static const char *reason(int error)
+{
+	switch (error) {
+	case -MT_E_SYSTEM:
+		return strerror(errno);
+	case -MT_E_MAGIC:
+		return "not a pickle (torch.cuda.memory._dump_snapshot writes one)";
+	case -MT_E_VERSION:
+		return "a pickle protocol this program does not know";
+	case -MT_E_CORRUPT:
+		return "a pickle, but not a PyTorch memory snapshot";
+	default:
+		return mt_strerror(error);
+	}
+}
+
+static int fail(const char *snapshot, int error, const struct mt_import_summary *summary)
+{
+	if (error == -MT_E_REFUSED)
+		return command_fail(mt_exit_code(error),
+				    "import: %s: holds code (a class or function) at byte %llu, which a snapshot never does: "
+				    "refused",
+				    snapshot, (unsigned long long)summary->damage_offset);
+	return command_fail(mt_exit_code(error), "import: %s: %s", snapshot, reason(error));
+}
+
+static void print_done(const char *output, const struct mt_import_summary *summary)
+{
+	char allocations[64], before[64], steps[64];
+
+	text_count(allocations, sizeof(allocations), summary->allocations, "allocation");
+	text_count(before, sizeof(before), summary->alive_before, "block");
+	text_count(steps, sizeof(steps), summary->trace.steps, "step");
+	printf("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps, output);
+	if (!summary->has_times && summary->allocations)
+		printf("the snapshot has no times (PyTorch before 2.2): events are 1 us apart\n");
+	if (summary->unknown)
+		printf("%s of unknown kinds left out\n",
+		       text_count(before, sizeof(before), summary->unknown, "entry"));
+}
+
+static int import_to(const char *snapshot, const char *output, const struct mt_rules *rules)
+{
+	struct mt_import_summary summary;
+	char path[4096];
+	int error;
+
+	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
+	error = mt_import_snapshot(snapshot, path, rules, &summary);
+	if (error)
+		return fail(snapshot, error, &summary);
+	if (rename(path, output)) {
+		error = command_fail(mt_exit_code(-MT_E_SYSTEM), "import: %s: %s", output, strerror(errno));
+		unlink(path);
+		return error;
+	}
+	print_done(output, &summary);
+	if (summary.damage)
+		return command_fail(mt_exit_code(summary.damage), "import: %s: %s at byte %llu (everything before is imported)",
+				    snapshot, mt_strerror(summary.damage), (unsigned long long)summary.damage_offset);
+	return 0;
+}
+
+int cmd_import(int argc, char **argv)
+{
+	const char *output = NULL;
+	struct mt_rules *rules;
+	char message[256];
+	int option, error, status;
+
+	while ((option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+		if (option == 'h')
+			return command_help("import", options_help);
+		if (option != 'o')
+			return command_bad_option(argc, argv, option);
+		output = optarg;
+	}
+	if (argc - optind != 1)
+		return command_fail(EXIT_USAGE, "import: name one snapshot (memana import snapshot.pickle -o trace.zst)");
+	if (!output)
+		return command_fail(EXIT_USAGE, "import: no trace named (memana import %s -o trace.zst)", argv[optind]);
+	error = mt_rules_new(&rules, message, sizeof(message));
+	if (error)
+		return command_fail(mt_exit_code(error), "%s", message);
+	status = import_to(argv[optind], output, rules);
+	mt_rules_free(rules);
+	return status;
+}

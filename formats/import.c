@@ -1,0 +1,353 @@
+#include "memtrace/import.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "import_impl.h"
+#include "memtrace/error.h"
+#include "scribe.h"
+
+#define RANGES_MAX 256u		/* open at once */
+#define NO_TIME_STEP 1000u	/* ns between events of a snapshot without times */
+#define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
+#define ENTRY_cuMemFree_v2 245u
+#define ENTRY_cuMemCreate 549u
+#define ENTRY_cuMemGetInfo_v2 242u
+
+struct import {
+	const struct pickle *pickle;
+	struct mt_scribe *scribe;
+	struct import_stacks stacks;
+	struct mt_import_summary *summary;
+	uint32_t device[IMPORT_DEVICES]; /* definitions, 0: not used yet */
+	uint64_t number;		 /* of the newest event */
+	uint64_t time;
+	uint64_t handles; /* given to pieces of expandable segments */
+	int before;	  /* what is handed over now was there before the snapshot began */
+	pickle_id range[RANGES_MAX]; /* names of those open */
+	uint32_t ranges;
+};
+
+/* ---- events --------------------------------------------------------------------------------------------------- */
+
+static uint32_t device_id(struct import *import, uint32_t index)
+{
+	struct mt_device device = { .kind = MT_DEVICE_CUDA, .index = index };
+
+	if (!import->device[index])
+		import->device[index] = mt_defs_add_device(mt_scribe_defs(import->scribe), &device);
+	return import->device[index];
+}
+
+static int emit(struct import *import, struct mt_event *event)
+{
+	event->time = import->time;
+	import->number++;
+	if (import->before)
+		return mt_scribe_before(import->scribe, import->number, event);
+	return mt_scribe_event(import->scribe, import->number, event);
+}
+
+/* An event about memory, with the stack that `frames` are. */
+static struct mt_event about(struct import *import, enum mt_kind kind, uint32_t device, pickle_id frames)
+{
+	struct mt_event event = { .kind = kind };
+	uint32_t node, thread;
+
+	import_stacks_look(&import->stacks, frames, &node, &thread);
+	event.stack = node;
+	event.thread = thread;
+	event.device = device_id(import, device);
+	return event;
+}
+
+/* Snapshots do not say what the allocator's totals were. */
+static int emit_block(struct import *import, const struct import_thing *block)
+{
+	struct mt_event event = about(import, MT_TENSOR_ALLOC, block->device, block->frames);
+
+	event.addr = block->addr;
+	event.size = block->size;
+	event.flags = MT_FLAG_NO_TOTAL;
+	return emit(import, &event);
+}
+
+static int emit_segment(struct import *import, const struct import_thing *segment)
+{
+	struct mt_event event = about(import, MT_DRIVER_ALLOC, segment->device, segment->frames);
+
+	event.addr = segment->addr;
+	event.size = segment->size;
+	event.entry = ENTRY_cuMemAlloc_v2;
+	event.flags = MT_SPACE_DEVICE;
+	return emit(import, &event);
+}
+
+/* Physical memory that only its mapping holds: it goes when the range is unmapped. */
+static int emit_piece(struct import *import, const struct import_thing *piece)
+{
+	struct mt_event create = about(import, MT_VMM_CREATE, piece->device, piece->frames), map = create, release;
+	int error;
+
+	create.handle = map.handle = ++import->handles;
+	create.size = map.size = piece->size;
+	create.entry = ENTRY_cuMemCreate;
+	create.flags = MT_SPACE_DEVICE;
+	map.kind = MT_VMM_MAP;
+	map.addr = piece->addr;
+	map.device = 0;
+	release = (struct mt_event){ .kind = MT_VMM_RELEASE, .thread = create.thread, .handle = create.handle };
+	error = emit(import, &create);
+	if (!error)
+		error = emit(import, &map);
+	return error ? error : emit(import, &release);
+}
+
+static int emit_pieces(struct import *import, const struct import_thing *range)
+{
+	uint64_t end = range->addr + range->size < range->addr ? UINT64_MAX : range->addr + range->size;
+	struct import_thing piece = *range;
+	int error = 0;
+
+	for (; piece.addr < end && !error; piece.addr += piece.size) {
+		piece.size = import_piece_end(piece.addr, end) - piece.addr;
+		error = emit_piece(import, &piece);
+	}
+	return error;
+}
+
+static int emit_gone(struct import *import, enum mt_kind kind, const struct import_entry *entry)
+{
+	struct mt_event event = about(import, kind, entry->device, entry->frames);
+
+	event.addr = entry->addr;
+	if (kind != MT_DRIVER_FREE)
+		event.size = entry->size;
+	if (kind != MT_TENSOR_FREE)
+		event.device = 0;
+	if (kind == MT_DRIVER_FREE)
+		event.entry = ENTRY_cuMemFree_v2;
+	return emit(import, &event);
+}
+
+/* PyTorch asks the driver what is free and then gives up. */
+static int emit_oom(struct import *import, const struct import_entry *entry)
+{
+	struct mt_event asked = about(import, MT_DRIVER_NOTE, entry->device, 0);
+	struct mt_event event = about(import, MT_TENSOR_OOM, entry->device, entry->frames);
+	int error;
+
+	asked.entry = ENTRY_cuMemGetInfo_v2;
+	asked.value = entry->addr;
+	event.size = entry->size;
+	error = emit(import, &asked);
+	return error ? error : emit(import, &event);
+}
+
+/* ---- ranges --------------------------------------------------------------------------------------------------- */
+
+static int emit_range(struct import *import, enum mt_kind kind, pickle_id name)
+{
+	struct mt_event event = { .kind = kind, .thread = import->stacks.main };
+	size_t size;
+	const char *text = pickle_text(import->pickle, name, &size);
+
+	if (kind == MT_RANGE_PUSH)
+		event.name = mt_defs_add_string(mt_scribe_defs(import->scribe), text, size);
+	return emit(import, &event);
+}
+
+static int same_text(const struct pickle *pickle, pickle_id a, pickle_id b)
+{
+	size_t a_size, b_size;
+	const char *one = pickle_text(pickle, a, &a_size), *two = pickle_text(pickle, b, &b_size);
+
+	return a_size == b_size && !memcmp(one, two, a_size);
+}
+
+static int push_range(struct import *import, pickle_id name)
+{
+	if (import->ranges == RANGES_MAX)
+		return 0;
+	import->range[import->ranges++] = name;
+	return emit_range(import, MT_RANGE_PUSH, name);
+}
+
+/* Closes the newest range of that name, and what was opened inside and never closed. */
+static int pop_range(struct import *import, pickle_id name)
+{
+	uint32_t at = import->ranges;
+	int error = 0;
+
+	while (at && !same_text(import->pickle, import->range[at - 1], name))
+		at--;
+	while (at && import->ranges >= at && !error) {
+		import->ranges--;
+		error = emit_range(import, MT_RANGE_POP, name);
+	}
+	return error;
+}
+
+/* ---- the snapshot --------------------------------------------------------------------------------------------- */
+
+static int take_thing(struct import *import, const struct import_thing *thing)
+{
+	switch (thing->kind) {
+	case IMPORT_SEGMENT:
+		return emit_segment(import, thing);
+	case IMPORT_PIECE_OF_SEGMENT:
+		return emit_piece(import, thing);
+	default:
+		import->summary->alive_before++;
+		return emit_block(import, thing);
+	}
+}
+
+static int take_entry(struct import *import, const struct import_entry *entry)
+{
+	struct import_thing thing = { .addr = entry->addr, .size = entry->size, .frames = entry->frames,
+				      .device = entry->device };
+	struct mt_event mark = { .kind = MT_MARK, .thread = import->stacks.main };
+
+	switch ((enum import_action)entry->action) {
+	case IMPORT_ALLOC:
+		import->summary->allocations++;
+		return thing.addr && thing.size ? emit_block(import, &thing) : 0;
+	case IMPORT_FREE_COMPLETED:
+		import->summary->frees++;
+		return emit_gone(import, MT_TENSOR_FREE, entry);
+	case IMPORT_SEGMENT_ALLOC:
+		return thing.addr && thing.size ? emit_segment(import, &thing) : 0;
+	case IMPORT_SEGMENT_FREE:
+		return emit_gone(import, MT_DRIVER_FREE, entry);
+	case IMPORT_SEGMENT_MAP:
+		return emit_pieces(import, &thing);
+	case IMPORT_SEGMENT_UNMAP:
+		return emit_gone(import, MT_VMM_UNMAP, entry);
+	case IMPORT_SNAPSHOT:
+		mark.name = mt_defs_add_string(mt_scribe_defs(import->scribe), "snapshot", 8);
+		return emit(import, &mark);
+	case IMPORT_OOM:
+		return emit_oom(import, entry);
+	case IMPORT_RANGE_START:
+		return push_range(import, entry->name);
+	case IMPORT_RANGE_END:
+		return pop_range(import, entry->name);
+	case IMPORT_FREE_REQUESTED: /* it lives until the streams that use it are done */
+	case IMPORT_ACTIONS:
+		return 0;
+	}
+	return 0;
+}
+
+static int write_events(struct import *import, const struct import_entries *entries, const struct import_start *start)
+{
+	uint64_t beginning = import->time;
+	size_t i;
+	int error = 0;
+
+	import->before = 1;
+	for (i = 0; i < start->count && !error; i++)
+		error = take_thing(import, &start->thing[i]);
+	import->before = 0;
+	for (i = 0; i < entries->count && !error; i++) {
+		import->time = entries->has_times ? entries->entry[i].time : beginning + (i + 1) * NO_TIME_STEP;
+		if (import->time < beginning)
+			import->time = beginning;
+		error = take_entry(import, &entries->entry[i]);
+	}
+	return error;
+}
+
+/* "...rank3..." or "...rank_3..." in the file's name; -1: none. */
+static int32_t rank_in_name(const char *path)
+{
+	const char *name = strrchr(path, '/'), *at;
+
+	for (at = strcasestr(name ? name : path, "rank"); at; at = strcasestr(at + 1, "rank")) {
+		at += 4;
+		if (*at == '_' || *at == '-' || *at == '.')
+			at++;
+		if (isdigit((unsigned char)*at))
+			return (int32_t)strtol(at, NULL, 10);
+	}
+	return -1;
+}
+
+/* Times of a snapshot are those of the wall clock. */
+static uint64_t first_time(const struct import_entries *entries)
+{
+	size_t i;
+
+	for (i = 0; i < entries->count; i++)
+		if (entries->entry[i].time)
+			return entries->entry[i].time;
+	return 0;
+}
+
+static int create_trace(struct import *import, const char *snapshot_path, const char *trace_path,
+			const struct mt_rules *rules)
+{
+	static const struct mt_fold_options everything;
+	struct mt_process process = {
+		.rank = rank_in_name(snapshot_path),
+		.depth = MT_STACK_DEPTH_MAX,
+		.start_monotonic = import->time,
+		.start_realtime = import->time,
+		.command = snapshot_path,
+		.options = "PyTorch memory snapshot",
+	};
+
+	return mt_scribe_create(&import->scribe, trace_path, &process, rules, &everything);
+}
+
+static int write_trace(struct import *import, const char *trace_path, const struct import_entries *entries,
+		       const struct import_start *start)
+{
+	int closed, error = import_stacks_init(&import->stacks, import->pickle, mt_scribe_defs(import->scribe));
+
+	if (!error)
+		error = write_events(import, entries, start);
+	import_stacks_release(&import->stacks);
+	closed = mt_scribe_close(import->scribe, MT_END_EXIT, &import->summary->trace);
+	if (!error)
+		error = closed;
+	if (error)
+		unlink(trace_path);
+	return error;
+}
+
+int mt_import_snapshot(const char *snapshot_path, const char *trace_path, const struct mt_rules *rules,
+		       struct mt_import_summary *summary)
+{
+	struct import *import = calloc(1, sizeof(*import));
+	struct import_entries entries = { 0 };
+	struct import_start start = { 0 };
+	struct pickle *pickle = NULL;
+	int error;
+
+	memset(summary, 0, sizeof(*summary));
+	if (!import)
+		return -MT_E_MEMORY;
+	error = pickle_open(&pickle, snapshot_path, &summary->damage, &summary->damage_offset);
+	if (!error)
+		error = import_entries_read(&entries, pickle);
+	if (!error)
+		error = import_start_find(&start, pickle, &entries);
+	if (!error) {
+		summary->unknown = entries.unknown;
+		summary->has_times = entries.has_times;
+		import->pickle = pickle;
+		import->summary = summary;
+		import->time = first_time(&entries);
+		error = create_trace(import, snapshot_path, trace_path, rules);
+	}
+	if (!error)
+		error = write_trace(import, trace_path, &entries, &start);
+	import_start_release(&start);
+	import_entries_release(&entries);
+	pickle_free(pickle);
+	free(import);
+	return error;
+}

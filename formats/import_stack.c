@@ -1,0 +1,105 @@
+/* import_stack.c - the stack frames of a snapshot as definitions of a trace. */
+#include <stdlib.h>
+#include <string.h>
+#include "import_impl.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+int import_stacks_init(struct import_stacks *stacks, const struct pickle *pickle, struct mt_defs *defs)
+{
+	struct mt_thread main = { .name = mt_defs_add_string(defs, "main", 4), .flags = MT_THREAD_MAIN };
+	struct mt_thread autograd = { .tid = 1, .name = mt_defs_add_string(defs, "autograd", 8),
+				      .flags = MT_THREAD_AUTOGRAD };
+
+	memset(stacks, 0, sizeof(*stacks));
+	stacks->pickle = pickle;
+	stacks->defs = defs;
+	stacks->main = mt_defs_add_thread(defs, &main);
+	stacks->autograd = mt_defs_add_thread(defs, &autograd);
+	stacks->values = pickle_values(pickle);
+	stacks->known = calloc(stacks->values, sizeof(*stacks->known));
+	return stacks->known ? 0 : -MT_E_MEMORY;
+}
+
+void import_stacks_release(struct import_stacks *stacks)
+{
+	free(stacks->known);
+	memset(stacks, 0, sizeof(*stacks));
+}
+
+static int begins(const char *text, size_t size, const char *with)
+{
+	return size >= strlen(with) && !memcmp(text, with, strlen(with));
+}
+
+/* Python's files are called something.py, or <something> where there is none. */
+static int is_python(const char *file, size_t size)
+{
+	return begins(file, size, "<") || (size > 3 && !memcmp(file + size - 3, ".py", 3));
+}
+
+/* Adds the frame inside of node `parent`. The new node. */
+static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t parent, uint8_t *autograd)
+{
+	const struct pickle *pickle = stacks->pickle;
+	struct mt_frame frame = { .kind = MT_FRAME_NATIVE };
+	int64_t line = pickle_int(pickle, pickle_get(pickle, from, "line"), 0);
+	size_t name_size, file_size;
+	const char *name = pickle_text(pickle, pickle_get(pickle, from, "name"), &name_size);
+	const char *file = pickle_text(pickle, pickle_get(pickle, from, "filename"), &file_size);
+	uint32_t id;
+
+	if (is_python(file, file_size))
+		frame.kind = MT_FRAME_PYTHON;
+	else if (begins(name, name_size, "torch::autograd::Engine::"))
+		*autograd = 1;
+	frame.function = mt_defs_add_string(stacks->defs, name, name_size);
+	if (!begins(file, file_size, "??"))
+		frame.file = mt_defs_add_string(stacks->defs, file, file_size);
+	frame.line = line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
+	id = mt_defs_add_frame(stacks->defs, &frame);
+	return id ? mt_defs_add_node(stacks->defs, parent, id) : parent;
+}
+
+/* Innermost are the functions that took the stack: they say nothing about the program. */
+static uint32_t skip_unwinder(const struct pickle *pickle, pickle_id frames)
+{
+	static const char *const unwinder[] = { "torch::unwind::", "torch::CapturedTraceback::",
+						"torch::cuda::(anonymous namespace)::gather" };
+	uint32_t i, skip = 0;
+	size_t size;
+	const char *name;
+
+	do {
+		name = pickle_text(pickle, pickle_get(pickle, pickle_item(pickle, frames, skip), "name"), &size);
+		for (i = 0; i < MT_ARRAY_SIZE(unwinder) && !begins(name, size, unwinder[i]); i++)
+			;
+	} while (i < MT_ARRAY_SIZE(unwinder) && ++skip);
+	return skip;
+}
+
+/*
+ * Frames come innermost first; the outermost ones beyond the depth of a trace are left out. A recording of Python
+ * frames alone finds none on autograd's threads, and on no others.
+ */
+static void build(struct import_stacks *stacks, pickle_id frames, struct import_stack *stack)
+{
+	uint32_t first = skip_unwinder(stacks->pickle, frames), at = pickle_count(stacks->pickle, frames), node = 0;
+
+	stack->autograd = !at && pickle_type(stacks->pickle, frames) == PICKLE_LIST;
+	if (at > first + MT_STACK_DEPTH_MAX)
+		at = first + MT_STACK_DEPTH_MAX;
+	while (at > first)
+		node = add_frame(stacks, pickle_item(stacks->pickle, frames, --at), node, &stack->autograd);
+	stack->node = node + 1;
+}
+
+void import_stacks_look(struct import_stacks *stacks, pickle_id frames, uint32_t *node, uint32_t *thread)
+{
+	struct import_stack *stack = &stacks->known[frames < stacks->values ? frames : 0];
+
+	if (!stack->node)
+		build(stacks, frames, stack);
+	*node = stack->node - 1;
+	*thread = stack->autograd ? stacks->autograd : stacks->main;
+}

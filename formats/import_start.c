@@ -1,0 +1,245 @@
+/*
+ * import_start.c - what was alive before the first entry of a snapshot: what is alive in it, less what came since, and
+ * what went since. Found by walking from the end to the beginning: an allocation makes a thing not be there before, a
+ * free makes it be there.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "addrmap.h"
+#include "import_impl.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define DEVICE_SHIFT 58 /* addresses are below */
+
+struct finder {
+	struct import_start *start;
+	const struct pickle *pickle;
+	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing, plus 1, by device and address */
+};
+
+uint64_t import_piece_end(uint64_t addr, uint64_t end)
+{
+	uint64_t next = (addr / IMPORT_PIECE + 1) * IMPORT_PIECE;
+
+	return next && next < end ? next : end;
+}
+
+static uint64_t key_of(uint32_t device, uint64_t addr)
+{
+	return (uint64_t)device << DEVICE_SHIFT ^ addr;
+}
+
+static int appear(struct finder *finder, const struct import_thing *thing)
+{
+	struct import_start *start = finder->start;
+	struct addrmap *there = &finder->there[thing->kind];
+	uintptr_t older;
+
+	if (!thing->addr || !thing->size)
+		return 0;
+	if (start->count == start->room) {
+		size_t room = start->room ? start->room * 2 : 1024;
+		struct import_thing *larger = realloc(start->thing, room * sizeof(*larger));
+
+		if (!larger)
+			return -MT_E_MEMORY;
+		start->thing = larger;
+		start->room = room;
+	}
+	if (addrmap_reserve(there))
+		return -MT_E_MEMORY;
+	start->thing[start->count++] = *thing;
+	older = (uintptr_t)addrmap_put(there, key_of(thing->device, thing->addr), (void *)(uintptr_t)start->count);
+	if (older)
+		start->thing[older - 1].gone = 1;
+	return 0;
+}
+
+static void vanish(struct finder *finder, const struct import_thing *thing)
+{
+	uintptr_t number = (uintptr_t)addrmap_remove(&finder->there[thing->kind], key_of(thing->device, thing->addr));
+
+	if (number)
+		finder->start->thing[number - 1].gone = 1;
+}
+
+/* Calls for every piece of the range. `there`: the pieces were there before. */
+static int each_piece(struct finder *finder, const struct import_thing *range, int there)
+{
+	struct import_thing piece = *range;
+	uint64_t end = range->addr + range->size < range->addr ? UINT64_MAX : range->addr + range->size, next;
+	int error = 0;
+
+	/* No GPU has so many: the size is nonsense. */
+	if (range->size / IMPORT_PIECE > 1u << 20)
+		return -MT_E_LIMIT;
+	for (; piece.addr < end && !error; piece.addr = next) {
+		next = import_piece_end(piece.addr, end);
+		piece.size = next - piece.addr;
+		if (there)
+			error = appear(finder, &piece);
+		else
+			vanish(finder, &piece);
+	}
+	return error;
+}
+
+/* ---- the end: what the snapshot found ---- */
+
+/* 0: none are known. What is older than the recording has an empty list. */
+static pickle_id frames_of(const struct pickle *pickle, pickle_id block)
+{
+	pickle_id frames = pickle_get(pickle, block, "frames");
+
+	if (!frames) /* PyTorch 2.0 keeps them in the block's history */
+		frames = pickle_get(pickle, pickle_item(pickle, pickle_get(pickle, block, "history"), 0), "frames");
+	return pickle_count(pickle, frames) ? frames : 0;
+}
+
+static uint64_t bytes_of(const struct pickle *pickle, pickle_id from, const char *key)
+{
+	int64_t bytes = pickle_int(pickle, pickle_get(pickle, from, key), 0);
+
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static int add_blocks(struct finder *finder, pickle_id segment, struct import_thing block)
+{
+	const struct pickle *pickle = finder->pickle;
+	pickle_id blocks = pickle_get(pickle, segment, "blocks"), from, state;
+	uint64_t next = block.addr, size;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < pickle_count(pickle, blocks) && !error; i++) {
+		from = pickle_item(pickle, blocks, i);
+		state = pickle_get(pickle, from, "state");
+		size = bytes_of(pickle, from, "size");
+		block.addr = bytes_of(pickle, from, "address");
+		if (!block.addr)
+			block.addr = next; /* PyTorch 2.0: they lie one behind the other */
+		next = block.addr + size;
+		block.size = bytes_of(pickle, from, "requested_size");
+		if (!block.size || block.size > size)
+			block.size = size;
+		block.frames = frames_of(pickle, from);
+		if (pickle_is(pickle, state, "active_allocated") || pickle_is(pickle, state, "active_pending_free") ||
+		    pickle_is(pickle, state, "active_awaiting_free"))
+			error = appear(finder, &block);
+	}
+	return error;
+}
+
+static int add_segment(struct finder *finder, pickle_id from)
+{
+	const struct pickle *pickle = finder->pickle;
+	int64_t device = pickle_int(pickle, pickle_get(pickle, from, "device"), 0);
+	struct import_thing segment = {
+		.addr = bytes_of(pickle, from, "address"),
+		.size = bytes_of(pickle, from, "total_size"),
+		.frames = frames_of(pickle, from),
+	};
+	struct import_thing block = { .addr = segment.addr, .kind = IMPORT_BLOCK };
+	int error;
+
+	if (device < 0 || device >= (int64_t)IMPORT_DEVICES)
+		return 0;
+	segment.device = block.device = (uint8_t)device;
+	if (pickle_int(pickle, pickle_get(pickle, from, "is_expandable"), 0)) {
+		segment.kind = IMPORT_PIECE_OF_SEGMENT;
+		error = each_piece(finder, &segment, 1);
+	} else {
+		error = appear(finder, &segment);
+	}
+	return error ? error : add_blocks(finder, from, block);
+}
+
+static int add_segments(struct finder *finder)
+{
+	const struct pickle *pickle = finder->pickle;
+	pickle_id root = pickle_root(pickle), segments = root;
+	uint32_t i;
+	int error = 0;
+
+	if (pickle_type(pickle, root) == PICKLE_DICT)
+		segments = pickle_get(pickle, root, "segments");
+	for (i = 0; i < pickle_count(pickle, segments) && !error; i++)
+		error = add_segment(finder, pickle_item(pickle, segments, i));
+	return error;
+}
+
+/* ---- and back ---- */
+
+static int undo(struct finder *finder, const struct import_entry *entry)
+{
+	struct import_thing thing = { .addr = entry->addr, .size = entry->size, .device = entry->device };
+
+	switch (entry->action) {
+	case IMPORT_ALLOC:
+		thing.kind = IMPORT_BLOCK;
+		vanish(finder, &thing);
+		return 0;
+	case IMPORT_FREE_COMPLETED:
+		thing.kind = IMPORT_BLOCK;
+		return appear(finder, &thing);
+	case IMPORT_SEGMENT_ALLOC:
+		vanish(finder, &thing);
+		return 0;
+	case IMPORT_SEGMENT_FREE:
+		return appear(finder, &thing);
+	case IMPORT_SEGMENT_MAP:
+		thing.kind = IMPORT_PIECE_OF_SEGMENT;
+		return each_piece(finder, &thing, 0);
+	case IMPORT_SEGMENT_UNMAP:
+		thing.kind = IMPORT_PIECE_OF_SEGMENT;
+		return each_piece(finder, &thing, 1);
+	default:
+		return 0;
+	}
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct import_thing *one = a, *two = b;
+
+	if (one->kind != two->kind)
+		return one->kind < two->kind ? -1 : 1;
+	if (one->device != two->device)
+		return one->device < two->device ? -1 : 1;
+	return one->addr < two->addr ? -1 : one->addr > two->addr;
+}
+
+static void keep_those_there(struct import_start *start)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < start->count; i++)
+		if (!start->thing[i].gone)
+			start->thing[kept++] = start->thing[i];
+	start->count = kept;
+	if (kept)
+		qsort(start->thing, kept, sizeof(*start->thing), by_place);
+}
+
+int import_start_find(struct import_start *start, const struct pickle *pickle, const struct import_entries *entries)
+{
+	struct finder finder = { .start = start, .pickle = pickle };
+	size_t i;
+	int error;
+
+	memset(start, 0, sizeof(*start));
+	error = add_segments(&finder);
+	for (i = entries->count; i && !error; i--)
+		error = undo(&finder, &entries->entry[i - 1]);
+	for (i = 0; i < IMPORT_THING_KINDS; i++)
+		addrmap_release(&finder.there[i]);
+	keep_those_there(start);
+	return error;
+}
+
+void import_start_release(struct import_start *start)
+{
+	free(start->thing);
+	memset(start, 0, sizeof(*start));
+}

@@ -1,0 +1,728 @@
+#include "pickle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define PROTOCOL_MIN 2
+#define PROTOCOL_MAX 5
+#define FIRST_ROOM 4u /* items of a new container; doubled whenever it is full */
+
+enum { VALUE_NONE, VALUE_FALSE, VALUE_TRUE, VALUES_FIXED };
+
+struct value {
+	uint32_t type; /* enum pickle_type */
+	uint32_t count; /* bytes of a text, items of a container (a pair is two) */
+	union {
+		int64_t number;
+		double real;
+		const char *text; /* in the file */
+		pickle_id *item;  /* NULL: none yet */
+	};
+};
+
+/* Growing array of numbers. */
+struct ids {
+	uint32_t *id;
+	size_t count, room;
+};
+
+struct pickle {
+	const unsigned char *data;
+	size_t size, at;
+	struct value *value;
+	size_t values, room;
+	struct ids stack, marks, memo; /* marks: heights of the stack */
+	int stopped;
+};
+
+/* What follows an opcode. */
+enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
+
+struct operand {
+	int64_t number;
+	double real;
+	const char *text;
+	size_t size;
+};
+
+/* ---- arrays --------------------------------------------------------------------------------------------------- */
+
+static int push(struct ids *ids, uint32_t id)
+{
+	size_t room = ids->room ? ids->room * 2 : 64;
+	uint32_t *larger;
+
+	if (ids->count == ids->room) {
+		larger = realloc(ids->id, room * sizeof(*larger));
+		if (!larger)
+			return -MT_E_MEMORY;
+		ids->id = larger;
+		ids->room = room;
+	}
+	ids->id[ids->count++] = id;
+	return 0;
+}
+
+static int add_value(struct pickle *pickle, const struct value *value)
+{
+	size_t room = pickle->room ? pickle->room * 2 : 1024;
+	struct value *larger;
+
+	if (pickle->values == UINT32_MAX)
+		return -MT_E_LIMIT;
+	if (pickle->values == pickle->room) {
+		larger = realloc(pickle->value, room * sizeof(*larger));
+		if (!larger)
+			return -MT_E_MEMORY;
+		pickle->value = larger;
+		pickle->room = room;
+	}
+	pickle->value[pickle->values++] = *value;
+	return 0;
+}
+
+static int push_value(struct pickle *pickle, const struct value *value)
+{
+	int error = add_value(pickle, value);
+
+	return error ? error : push(&pickle->stack, (uint32_t)(pickle->values - 1));
+}
+
+static int is_container(const struct value *value)
+{
+	return value->type == PICKLE_LIST || value->type == PICKLE_DICT;
+}
+
+static int add_item(struct value *container, pickle_id item)
+{
+	uint32_t count = container->count;
+	pickle_id *larger;
+
+	if (count == UINT32_MAX / 2)
+		return -MT_E_LIMIT;
+	if (!count || (count >= FIRST_ROOM && !(count & (count - 1)))) {
+		larger = realloc(container->item, (count ? (size_t)count * 2 : FIRST_ROOM) * sizeof(*larger));
+		if (!larger)
+			return -MT_E_MEMORY;
+		container->item = larger;
+	}
+	container->item[container->count++] = item;
+	return 0;
+}
+
+/* ---- the machine ---------------------------------------------------------------------------------------------- */
+
+/* Where the items of the newest mark begin; without a mark the whole stack is above it. */
+static size_t mark_height(const struct pickle *pickle)
+{
+	return pickle->marks.count ? pickle->marks.id[pickle->marks.count - 1] : 0;
+}
+
+/* Moves what lies from `from` up into the container `id`. */
+static int gather(struct pickle *pickle, pickle_id id, size_t from)
+{
+	struct value *container = &pickle->value[id];
+	size_t i;
+	int error = 0;
+
+	if (!is_container(container))
+		return -MT_E_CORRUPT;
+	if (container->type == PICKLE_DICT && (pickle->stack.count - from) % 2)
+		return -MT_E_CORRUPT;
+	for (i = from; i < pickle->stack.count && !error; i++)
+		error = add_item(container, pickle->stack.id[i]);
+	pickle->stack.count = from;
+	return error;
+}
+
+static int do_none(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return push(&pickle->stack, VALUE_NONE);
+}
+
+static int do_false(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return push(&pickle->stack, VALUE_FALSE);
+}
+
+static int do_true(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return push(&pickle->stack, VALUE_TRUE);
+}
+
+static int do_int(struct pickle *pickle, const struct operand *operand)
+{
+	return push_value(pickle, &(struct value){ .type = PICKLE_INT, .number = operand->number });
+}
+
+/* Two's complement, shortest form, little-endian; addresses from 2^63 on have nine bytes. */
+static int do_long(struct pickle *pickle, const struct operand *operand)
+{
+	const unsigned char *byte = (const unsigned char *)operand->text;
+	uint64_t number = operand->size && byte[operand->size - 1] & 0x80 ? UINT64_MAX : 0;
+	size_t i = operand->size < 8 ? operand->size : 8;
+
+	while (i--)
+		number = number << 8 | byte[i];
+	return push_value(pickle, &(struct value){ .type = PICKLE_INT, .number = (int64_t)number });
+}
+
+static int do_float(struct pickle *pickle, const struct operand *operand)
+{
+	return push_value(pickle, &(struct value){ .type = PICKLE_FLOAT, .real = operand->real });
+}
+
+static int do_text(struct pickle *pickle, const struct operand *operand)
+{
+	if (operand->size > UINT32_MAX)
+		return -MT_E_LIMIT;
+	return push_value(pickle, &(struct value){ .type = PICKLE_TEXT, .count = (uint32_t)operand->size,
+						   .text = operand->text });
+}
+
+static int do_list(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return push_value(pickle, &(struct value){ .type = PICKLE_LIST });
+}
+
+static int do_dict(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return push_value(pickle, &(struct value){ .type = PICKLE_DICT });
+}
+
+static int do_mark(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return push(&pickle->marks, (uint32_t)pickle->stack.count);
+}
+
+/* A new container of `type` takes the place of what lies from `from` up. */
+static int wrap(struct pickle *pickle, enum pickle_type type, size_t from)
+{
+	int error = add_value(pickle, &(struct value){ .type = type });
+
+	if (!error)
+		error = gather(pickle, (pickle_id)(pickle->values - 1), from);
+	return error ? error : push(&pickle->stack, (uint32_t)(pickle->values - 1));
+}
+
+static int wrap_last(struct pickle *pickle, size_t count)
+{
+	if (pickle->stack.count - mark_height(pickle) < count)
+		return -MT_E_CORRUPT;
+	return wrap(pickle, PICKLE_LIST, pickle->stack.count - count);
+}
+
+static int do_tuple1(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return wrap_last(pickle, 1);
+}
+
+static int do_tuple2(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return wrap_last(pickle, 2);
+}
+
+static int do_tuple3(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return wrap_last(pickle, 3);
+}
+
+static int wrap_marked(struct pickle *pickle, enum pickle_type type)
+{
+	size_t from = mark_height(pickle);
+
+	if (!pickle->marks.count)
+		return -MT_E_CORRUPT;
+	pickle->marks.count--;
+	return wrap(pickle, type, from);
+}
+
+static int do_marked_list(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return wrap_marked(pickle, PICKLE_LIST);
+}
+
+static int do_marked_dict(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return wrap_marked(pickle, PICKLE_DICT);
+}
+
+/* The last `count` values go into the container below them. */
+static int take_in(struct pickle *pickle, enum pickle_type type, size_t count)
+{
+	size_t height = pickle->stack.count;
+	pickle_id id;
+
+	if (height < mark_height(pickle) + count + 1)
+		return -MT_E_CORRUPT;
+	id = pickle->stack.id[height - count - 1];
+	return pickle->value[id].type == type ? gather(pickle, id, height - count) : -MT_E_CORRUPT;
+}
+
+static int do_append(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return take_in(pickle, PICKLE_LIST, 1);
+}
+
+static int do_setitem(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return take_in(pickle, PICKLE_DICT, 2);
+}
+
+static int take_in_marked(struct pickle *pickle, enum pickle_type type)
+{
+	size_t from = mark_height(pickle);
+
+	if (!pickle->marks.count)
+		return -MT_E_CORRUPT;
+	pickle->marks.count--;
+	return take_in(pickle, type, pickle->stack.count - from);
+}
+
+static int do_appends(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return take_in_marked(pickle, PICKLE_LIST);
+}
+
+static int do_setitems(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return take_in_marked(pickle, PICKLE_DICT);
+}
+
+static int do_pop(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	if (pickle->stack.count <= mark_height(pickle))
+		return -MT_E_CORRUPT;
+	pickle->stack.count--;
+	return 0;
+}
+
+static int do_pop_mark(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	if (!pickle->marks.count)
+		return -MT_E_CORRUPT;
+	pickle->stack.count = mark_height(pickle);
+	pickle->marks.count--;
+	return 0;
+}
+
+/* The top of the stack under a number. Writers count up: a number far beyond the rest is none of theirs. */
+static int put(struct pickle *pickle, uint64_t number)
+{
+	int error = 0;
+
+	if (pickle->stack.count <= mark_height(pickle) || number > pickle->values + pickle->memo.count)
+		return -MT_E_CORRUPT;
+	while (pickle->memo.count <= number && !error)
+		error = push(&pickle->memo, VALUE_NONE);
+	if (!error)
+		pickle->memo.id[number] = pickle->stack.id[pickle->stack.count - 1];
+	return error;
+}
+
+static int do_put(struct pickle *pickle, const struct operand *operand)
+{
+	return put(pickle, (uint64_t)operand->number);
+}
+
+static int do_memoize(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	return put(pickle, pickle->memo.count);
+}
+
+static int do_get(struct pickle *pickle, const struct operand *operand)
+{
+	if ((uint64_t)operand->number >= pickle->memo.count)
+		return -MT_E_CORRUPT;
+	return push(&pickle->stack, pickle->memo.id[operand->number]);
+}
+
+static int do_nothing(struct pickle *pickle MT_UNUSED, const struct operand *operand MT_UNUSED)
+{
+	return 0;
+}
+
+static int do_stop(struct pickle *pickle, const struct operand *operand MT_UNUSED)
+{
+	pickle->stopped = 1;
+	return pickle->stack.count == 1 && !pickle->marks.count ? 0 : -MT_E_CORRUPT;
+}
+
+static int do_refuse(struct pickle *pickle MT_UNUSED, const struct operand *operand MT_UNUSED)
+{
+	return -MT_E_REFUSED;
+}
+
+/* Opcodes: X(byte, argument, what to do). Python's pickletools documents them all. */
+#define OPCODE_LIST(X)                                                                                    \
+	X(0x80, U1, nothing) /* PROTO; looked at when the file is opened */                               \
+	X(0x95, U8, nothing) /* FRAME: how many bytes may be read ahead */                                \
+	X('.', NONE, stop)                                                                                \
+	X('N', NONE, none)                                                                                \
+	X(0x88, NONE, true)                                                                               \
+	X(0x89, NONE, false)                                                                              \
+	X('K', U1, int)                                                                                   \
+	X('M', U2, int)                                                                                   \
+	X('J', S4, int)                                                                                   \
+	X(0x8a, TEXT1, long)                                                                              \
+	X(0x8b, TEXT4, long)                                                                              \
+	X('G', REAL, float)                                                                               \
+	X('U', TEXT1, text)                                                                               \
+	X('T', TEXT4, text)                                                                               \
+	X('C', TEXT1, text)                                                                               \
+	X('B', TEXT4, text)                                                                               \
+	X(0x8e, TEXT8, text)                                                                              \
+	X(0x96, TEXT8, text)                                                                              \
+	X(0x8c, TEXT1, text)                                                                              \
+	X('X', TEXT4, text)                                                                               \
+	X(0x8d, TEXT8, text)                                                                              \
+	X(']', NONE, list)                                                                                \
+	X(')', NONE, list)                                                                                \
+	X(0x8f, NONE, list) /* a set */                                                                   \
+	X('}', NONE, dict)                                                                                \
+	X('(', NONE, mark)                                                                                \
+	X(0x85, NONE, tuple1)                                                                             \
+	X(0x86, NONE, tuple2)                                                                             \
+	X(0x87, NONE, tuple3)                                                                             \
+	X('t', NONE, marked_list)                                                                         \
+	X('l', NONE, marked_list)                                                                         \
+	X(0x91, NONE, marked_list) /* a frozen set */                                                     \
+	X('d', NONE, marked_dict)                                                                         \
+	X('a', NONE, append)                                                                              \
+	X('e', NONE, appends)                                                                             \
+	X(0x90, NONE, appends)                                                                            \
+	X('s', NONE, setitem)                                                                             \
+	X('u', NONE, setitems)                                                                            \
+	X('0', NONE, pop)                                                                                 \
+	X('1', NONE, pop_mark)                                                                            \
+	X('q', U1, put)                                                                                   \
+	X('r', U4, put)                                                                                   \
+	X(0x94, NONE, memoize)                                                                            \
+	X('h', U1, get)                                                                                   \
+	X('j', U4, get)                                                                                   \
+	X('c', NONE, refuse) /* from here on: classes, functions, calls, objects from elsewhere */        \
+	X(0x93, NONE, refuse)                                                                             \
+	X('R', NONE, refuse)                                                                              \
+	X('b', NONE, refuse)                                                                              \
+	X('i', NONE, refuse)                                                                              \
+	X('o', NONE, refuse)                                                                              \
+	X(0x81, NONE, refuse)                                                                             \
+	X(0x92, NONE, refuse)                                                                             \
+	X(0x82, NONE, refuse)                                                                             \
+	X(0x83, NONE, refuse)                                                                             \
+	X(0x84, NONE, refuse)                                                                             \
+	X('P', NONE, refuse)                                                                              \
+	X('Q', NONE, refuse)                                                                              \
+	X(0x97, NONE, refuse)                                                                             \
+	X(0x98, NONE, refuse)
+
+static const struct opcode {
+	uint8_t argument;
+	int (*run)(struct pickle *pickle, const struct operand *operand); /* NULL: no such opcode */
+} opcodes[256] = {
+#define OPCODE_ROW(byte, argument, what) [byte] = { ARG_##argument, do_##what },
+	OPCODE_LIST(OPCODE_ROW)
+#undef OPCODE_ROW
+};
+
+/* ---- bytes ---------------------------------------------------------------------------------------------------- */
+
+/* Little-endian. */
+static int read_number(struct pickle *pickle, size_t bytes, uint64_t *number)
+{
+	size_t i;
+
+	if (pickle->size - pickle->at < bytes)
+		return -MT_E_TRUNCATED;
+	*number = 0;
+	for (i = 0; i < bytes; i++)
+		*number |= (uint64_t)pickle->data[pickle->at + i] << 8 * i;
+	pickle->at += bytes;
+	return 0;
+}
+
+static int read_text(struct pickle *pickle, size_t length_bytes, struct operand *operand)
+{
+	uint64_t size;
+	int error = read_number(pickle, length_bytes, &size);
+
+	if (error)
+		return error;
+	if (size > pickle->size - pickle->at)
+		return -MT_E_TRUNCATED;
+	operand->text = (const char *)pickle->data + pickle->at;
+	operand->size = (size_t)size;
+	pickle->at += operand->size;
+	return 0;
+}
+
+/* Big-endian, unlike everything else. */
+static int read_real(struct pickle *pickle, double *real)
+{
+	uint64_t number;
+	int error = read_number(pickle, sizeof(number), &number);
+
+	number = __builtin_bswap64(number);
+	memcpy(real, &number, sizeof(number));
+	return error;
+}
+
+static int read_operand(struct pickle *pickle, enum argument argument, struct operand *operand)
+{
+	static const uint8_t bytes[] = { [ARG_U1] = 1, [ARG_U2] = 2, [ARG_U4] = 4, [ARG_S4] = 4, [ARG_U8] = 8,
+					 [ARG_TEXT1] = 1, [ARG_TEXT4] = 4, [ARG_TEXT8] = 8 };
+	uint64_t number = 0;
+	int error;
+
+	switch (argument) {
+	case ARG_NONE:
+		return 0;
+	case ARG_REAL:
+		return read_real(pickle, &operand->real);
+	case ARG_TEXT1:
+	case ARG_TEXT4:
+	case ARG_TEXT8:
+		return read_text(pickle, bytes[argument], operand);
+	default:
+		error = read_number(pickle, bytes[argument], &number);
+		operand->number = argument == ARG_S4 ? (int32_t)number : (int64_t)number;
+		return error;
+	}
+}
+
+static int step(struct pickle *pickle)
+{
+	struct operand operand = { 0 };
+	const struct opcode *opcode;
+	int error;
+
+	if (pickle->at == pickle->size)
+		return -MT_E_TRUNCATED;
+	opcode = &opcodes[pickle->data[pickle->at]];
+	if (!opcode->run)
+		return -MT_E_CORRUPT;
+	pickle->at++;
+	error = read_operand(pickle, opcode->argument, &operand);
+	return error ? error : opcode->run(pickle, &operand);
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+/* Whatever is open when the file breaks off is closed as it is, from the inside out: nothing that was read is lost. */
+static int close_open(struct pickle *pickle)
+{
+	const struct value *container;
+	size_t from;
+	int error = 0;
+
+	while (pickle->marks.count && !error) {
+		from = mark_height(pickle);
+		pickle->marks.count--;
+		if (!from)
+			return -MT_E_TRUNCATED;
+		container = &pickle->value[pickle->stack.id[from - 1]];
+		if (!is_container(container))
+			pickle->stack.count = from; /* the beginning of a long tuple */
+		else if (container->type == PICKLE_DICT && (pickle->stack.count - from) % 2)
+			pickle->stack.count--; /* a key whose value never came */
+		if (is_container(container))
+			error = gather(pickle, pickle->stack.id[from - 1], from);
+	}
+	return error ? error : pickle->stack.count ? 0 : -MT_E_TRUNCATED;
+}
+
+static int map_file(struct pickle *pickle, const char *path)
+{
+	struct stat st;
+	void *data;
+	int saved, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -MT_E_SYSTEM;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		saved = S_ISREG(st.st_mode) ? errno : EINVAL;
+		close(fd);
+		errno = saved;
+		return -MT_E_SYSTEM;
+	}
+	data = st.st_size ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	if (data == MAP_FAILED)
+		return -MT_E_SYSTEM;
+	pickle->data = data;
+	pickle->size = (size_t)st.st_size;
+	return 0;
+}
+
+static int check_protocol(const struct pickle *pickle)
+{
+	if (pickle->size < 2 || pickle->data[0] != 0x80 || pickle->data[1] < PROTOCOL_MIN)
+		return -MT_E_MAGIC;
+	return pickle->data[1] > PROTOCOL_MAX ? -MT_E_VERSION : 0;
+}
+
+static int add_fixed(struct pickle *pickle)
+{
+	static const struct value fixed[VALUES_FIXED] = {
+		[VALUE_NONE] = { .type = PICKLE_NONE },
+		[VALUE_FALSE] = { .type = PICKLE_BOOL, .number = 0 },
+		[VALUE_TRUE] = { .type = PICKLE_BOOL, .number = 1 },
+	};
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < VALUES_FIXED && !error; i++)
+		error = add_value(pickle, &fixed[i]);
+	return error;
+}
+
+static int read_values(struct pickle *pickle, int *damage)
+{
+	int error = 0;
+
+	while (!error && !pickle->stopped)
+		error = step(pickle);
+	if (error != -MT_E_TRUNCATED && error != -MT_E_CORRUPT)
+		return error;
+	*damage = error;
+	error = close_open(pickle);
+	return error == -MT_E_TRUNCATED ? *damage : error;
+}
+
+int pickle_open(struct pickle **out, const char *path, int *damage, uint64_t *offset)
+{
+	struct pickle *pickle = calloc(1, sizeof(*pickle));
+	int error;
+
+	*out = NULL;
+	*damage = 0;
+	*offset = 0;
+	if (!pickle)
+		return -MT_E_MEMORY;
+	error = map_file(pickle, path);
+	if (!error)
+		error = check_protocol(pickle);
+	if (!error)
+		error = add_fixed(pickle);
+	if (!error)
+		error = read_values(pickle, damage);
+	*offset = pickle->at;
+	if (error) {
+		pickle_free(pickle);
+		return error;
+	}
+	*out = pickle;
+	return 0;
+}
+
+void pickle_free(struct pickle *pickle)
+{
+	size_t i;
+
+	if (!pickle)
+		return;
+	for (i = 0; i < pickle->values; i++)
+		if (is_container(&pickle->value[i]))
+			free(pickle->value[i].item);
+	free(pickle->value);
+	free(pickle->stack.id);
+	free(pickle->marks.id);
+	free(pickle->memo.id);
+	if (pickle->size)
+		munmap((void *)pickle->data, pickle->size);
+	free(pickle);
+}
+
+/* ---- asking --------------------------------------------------------------------------------------------------- */
+
+size_t pickle_values(const struct pickle *pickle)
+{
+	return pickle->values;
+}
+
+pickle_id pickle_root(const struct pickle *pickle)
+{
+	return pickle->stack.id[0];
+}
+
+/* What is not there is None. */
+static const struct value *value_of(const struct pickle *pickle, pickle_id value)
+{
+	return &pickle->value[value < pickle->values ? value : VALUE_NONE];
+}
+
+enum pickle_type pickle_type(const struct pickle *pickle, pickle_id value)
+{
+	return (enum pickle_type)value_of(pickle, value)->type;
+}
+
+int64_t pickle_int(const struct pickle *pickle, pickle_id value, int64_t missing)
+{
+	const struct value *is = value_of(pickle, value);
+
+	return is->type == PICKLE_INT || is->type == PICKLE_BOOL ? is->number : missing;
+}
+
+double pickle_float(const struct pickle *pickle, pickle_id value, double missing)
+{
+	const struct value *is = value_of(pickle, value);
+
+	return is->type == PICKLE_FLOAT ? is->real : (double)pickle_int(pickle, value, (int64_t)missing);
+}
+
+const char *pickle_text(const struct pickle *pickle, pickle_id value, size_t *size)
+{
+	const struct value *is = value_of(pickle, value);
+
+	*size = is->type == PICKLE_TEXT ? is->count : 0;
+	return is->type == PICKLE_TEXT ? is->text : "";
+}
+
+int pickle_is(const struct pickle *pickle, pickle_id value, const char *text)
+{
+	const struct value *is = value_of(pickle, value);
+
+	return is->type == PICKLE_TEXT && is->count == strlen(text) && !memcmp(is->text, text, is->count);
+}
+
+uint32_t pickle_count(const struct pickle *pickle, pickle_id value)
+{
+	const struct value *is = value_of(pickle, value);
+
+	return is->type == PICKLE_LIST ? is->count : is->type == PICKLE_DICT ? is->count / 2 : 0;
+}
+
+pickle_id pickle_item(const struct pickle *pickle, pickle_id value, uint32_t i)
+{
+	const struct value *is = value_of(pickle, value);
+
+	if (i >= pickle_count(pickle, value))
+		return VALUE_NONE;
+	return is->type == PICKLE_LIST ? is->item[i] : is->item[i * 2 + 1];
+}
+
+pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i)
+{
+	const struct value *is = value_of(pickle, value);
+
+	return is->type == PICKLE_DICT && i < is->count / 2 ? is->item[i * 2] : VALUE_NONE;
+}
+
+pickle_id pickle_get(const struct pickle *pickle, pickle_id value, const char *key)
+{
+	uint32_t i = pickle_type(pickle, value) == PICKLE_DICT ? pickle_count(pickle, value) : 0;
+
+	while (i--)
+		if (pickle_is(pickle, pickle_key(pickle, value, i), key))
+			return pickle_item(pickle, value, i);
+	return VALUE_NONE;
+}

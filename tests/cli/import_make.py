@@ -1,0 +1,108 @@
+"""import_make.py - writes PyTorch-like memory snapshots whose right answers are known.
+
+    python import_make.py FILE CASE [PROTOCOL]
+"""
+import pickle
+import sys
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def frame(name, filename="train.py", line=1):
+    return {"name": name, "filename": filename, "line": line}
+
+
+FORWARD = [frame("torch::unwind::unwind()", "??", 0), frame("c10::cuda::alloc()", "Alloc.cpp", 3),
+           frame("forward", "model.py", 12), frame("<module>", "train.py", 30)]
+BACKWARD = [frame("torch::autograd::Engine::thread_main()", "engine.cpp", 99)]
+STEP = [frame("step", "/x/torch/optim/adam.py", 80), frame("<module>", "train.py", 32)]
+
+
+def event(action, addr, size, time, frames=FORWARD):
+    return {"action": action, "addr": addr, "size": size, "stream": 0, "time_us": time, "frames": frames}
+
+
+def segment(address, size, blocks, expandable=False, device=0):
+    """blocks: (size, requested, state)"""
+    found, at = [], address
+    for bytes_, requested, state in blocks:
+        found.append({"address": at, "size": bytes_, "requested_size": requested, "state": state, "frames": []})
+        at += bytes_
+    return {"device": device, "address": address, "total_size": size, "stream": 0, "segment_type": "large",
+            "segment_pool_id": (0, 0), "is_expandable": expandable, "blocks": found, "frames": []}
+
+
+def history():
+    """20 MiB segment; 4 MiB weights from before; 8 MiB forward, 2 MiB backward, 1 MiB kept by the optimizer."""
+    base = 0x7f0000000000
+    trace = [
+        event("alloc", base + 4 * MIB, 8 * MIB, 1000),
+        event("alloc", base + 12 * MIB, 2 * MIB, 2000, BACKWARD),
+        event("free_requested", base + 4 * MIB, 8 * MIB, 2500),
+        event("free_completed", base + 4 * MIB, 8 * MIB, 3000),
+        event("alloc", base + 4 * MIB, MIB, 4000, STEP),
+        event("free_requested", base + 12 * MIB, 2 * MIB, 4500),
+        event("free_completed", base + 12 * MIB, 2 * MIB, 5000),
+        event("snapshot", 0, 0, 6000, []),
+    ]
+    segments = [segment(base, 20 * MIB, [(4 * MIB, 4 * MIB, "active_allocated"), (MIB, MIB, "active_allocated"),
+                                         (15 * MIB, 0, "inactive")])]
+    ranges = [{"stage": "START", "name": "Optimizer.step#Adam.step", "device": 0, "time_us": 3500},
+              {"stage": "END", "name": "Optimizer.step#Adam.step", "device": 0, "time_us": 4200}]
+    return {"segments": segments, "device_traces": [trace], "external_annotations": ranges, "allocator_settings": {}}
+
+
+def expandable():
+    """6 MiB mapped before, 4 MiB more, 2 MiB unmapped in the middle, then an allocation fails."""
+    base = 0x7f1000000000
+    trace = [event("segment_map", base + 6 * MIB, 4 * MIB, 10), event("alloc", base, 10 * MIB, 20),
+             event("free_completed", base, 10 * MIB, 30), event("segment_unmap", base + 2 * MIB, 2 * MIB, 40),
+             {"action": "oom", "device_free": 3 * MIB, "size": 64 * MIB, "stream": 0, "time_us": 50, "frames": FORWARD},
+             {"action": "annotate", "addr": 0, "size": 0, "time_us": 60}]
+    return {"segments": [segment(base, 2 * MIB, [], True), segment(base + 4 * MIB, 6 * MIB, [], True)],
+            "device_traces": [trace]}
+
+
+def devices():
+    """Two devices whose events take turns."""
+    one = [event("segment_alloc", 0x1000000, 2 * MIB, 10), event("alloc", 0x1000000, MIB, 30)]
+    two = [event("segment_alloc", 0x1000000, 20 * MIB, 20), event("alloc", 0x1000000, 5 * MIB, 40)]
+    return {"segments": [segment(0x1000000, 2 * MIB, [(MIB, MIB, "active_allocated")]),
+                         segment(0x1000000, 20 * MIB, [(5 * MIB, 5 * MIB, "active_allocated")], device=1)],
+            "device_traces": [one, two]}
+
+
+def old():
+    """PyTorch 2.0: no times, blocks without address, frames in the history."""
+    trace = history()["device_traces"][0]
+    for entry in trace:
+        del entry["time_us"]
+    block = {"size": 4 * MIB, "state": "active_allocated", "history": [{"addr": 1, "real_size": 4 * MIB, "frames": FORWARD}]}
+    kept = {"size": MIB, "state": "active_allocated"}
+    return {"segments": [{"device": 0, "address": 0x7f0000000000, "total_size": 20 * MIB, "stream": 0,
+                          "segment_type": "large", "blocks": [block, kept]}], "device_traces": [trace]}
+
+
+def segments_only():
+    """What torch.cuda.memory_snapshot() returns."""
+    return history()["segments"]
+
+
+class Evil:
+    def __reduce__(self):
+        return (print, ("this must never be printed",))
+
+
+def evil():
+    made = history()
+    made["segments"].append(Evil())
+    return made
+
+
+def other():
+    return {"state_dict": [1, 2, 3]}
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], "wb") as file:
+        pickle.dump(globals()[sys.argv[2]](), file, protocol=int(sys.argv[3]) if len(sys.argv) > 3 else 4)

@@ -1,0 +1,100 @@
+# memana import: PyTorch's own memory snapshots become traces; code in a pickle is never run.
+. "$SRC/tests/cli/lib.sh"
+make() { python3 "$SRC/tests/cli/import_make.py" "$@"; }
+import() { "$memana" import "$1.pickle" -o "$1.zst"; }
+top() { "$memana" top --json "$1.zst" >"$1.json" && json "$1.json" "$2"; }
+ask() { [ "$("$memana" sql "$1.zst" "$2")" = "$3" ] || { "$memana" sql "$1.zst" "$2"; return 1; }; }
+
+for protocol in 2 3 4 5; do
+	make history.pickle history $protocol
+	check "protocol $protocol" import history
+	check "its peak is the segment" top history 'd["devices"][0]["peak"]["bytes"] == 20 << 20'
+done
+phases='{p["phase"]: p["bytes"] >> 20 for p in d["devices"][0]["by_phase"]}'
+check "phases from its stacks" top history "sum($phases.values()) == 20"
+check "what was alive before, what came and went" ask history \
+	"SELECT group_concat(printf('%d%s%d', bytes >> 20, phase, free_time IS NULL), ' ') FROM (SELECT * FROM allocation WHERE memory = 'tensor' ORDER BY alloc_seq)" \
+	"4init1 8forward0 2backward0 1optimizer1"
+check "nothing was freed that is not known" ask history "SELECT unknown_frees FROM process" 0
+check "times are those of the snapshot" ask history \
+	"SELECT group_concat(alloc_time / 1000, ' ') FROM (SELECT * FROM allocation WHERE memory = 'tensor' ORDER BY alloc_seq)" "0 0 1000 3000"
+check "the unwinder is no place" ask history "SELECT count(*) FROM frame WHERE function LIKE 'torch::unwind%'" 0
+check "verify" status 0 "$memana" verify history.zst
+
+make expandable.pickle expandable
+check "expandable segments" import expandable
+check "mapped bytes are held, unmapped ones are not" ask expandable \
+	"SELECT sum(bytes) >> 20, (SELECT sum(bytes) >> 20 FROM allocation WHERE memory = 'device' AND free_time IS NULL) FROM allocation WHERE memory = 'device'" \
+	"$(printf '10\t8')"
+check "an entry of a later PyTorch is left out and said" bash -c '"$0" import expandable.pickle -o e.zst | grep -q "^1 entry of unknown kinds left out"' "$memana"
+check "the failed request" top expandable 'd["oom"][0]["requested_bytes"] == 64 << 20'
+
+make devices.pickle devices
+check "two devices" import devices
+check "each with its own peak" top devices '[v["peak"]["bytes"] >> 20 for v in d["devices"]] == [2, 20]'
+
+make old.pickle old
+check "PyTorch 2.0" import old
+check "the same answer" top old 'd["devices"][0]["peak"]["bytes"] == 20 << 20'
+check "missing times are said" bash -c '"$0" import old.pickle -o o.zst | grep -q "has no times"' "$memana"
+make segments_only.pickle segments_only
+check "a list of segments alone" import segments_only
+check "is what is alive" top segments_only 'd["devices"] == [] or d["devices"][0]["peak"]["bytes"] in (0, 20 << 20)'
+mkdir ranks && make ranks/snap_rank_3.pickle history
+check "the rank is in the name" bash -c '"$0" import ranks/snap_rank_3.pickle -o r.zst && [ "$("$0" sql r.zst "SELECT rank FROM process")" = 3 ]' "$memana"
+
+# Hostile files.
+refused() { status "$1" "$memana" import "$2" -o bad.zst && one_line err "$3" && [ ! -e bad.zst ]; }
+for protocol in 2 4; do
+	make evil.pickle evil $protocol
+	check "code is refused (protocol $protocol)" refused 3 evil.pickle '^memana: import: evil.pickle: holds code'
+	check "and was not run" bash -c '! grep -q "must never" out err'
+done
+make other.pickle other
+check "another pickle" refused 3 other.pickle 'not a PyTorch memory snapshot'
+echo hello >text.pickle
+check "no pickle" refused 3 text.pickle 'not a pickle'
+: >empty.pickle
+check "an empty file" refused 3 empty.pickle 'not a pickle'
+check "no file" refused 4 nowhere.pickle 'No such file'
+check "a folder" refused 4 ranks 'import: ranks'
+check "no output named" status 2 "$memana" import history.pickle
+check "no snapshot named" status 2 "$memana" import -o x.zst
+check "an output that cannot be written" status 4 "$memana" import history.pickle -o nowhere/x.zst
+
+# A file that was cut off keeps what it has. The segments come first: half of it is usually no snapshot at all.
+size=$(stat -c %s history.pickle)
+torn() {
+	local cut code
+	for cut in $(seq 2 37 "$size"); do
+		head -c "$cut" history.pickle >torn.pickle
+		code=0
+		"$memana" import torn.pickle -o torn.zst >out 2>err || code=$?
+		[ $code = 3 ] && [ "$(wc -l <err)" = 1 ] || { echo "cut at $cut: exit status $code"; cat err; return 1; }
+		[ ! -e torn.zst ] || "$memana" top torn.zst >out || return 1
+		rm -f torn.zst
+	done
+}
+check "torn anywhere: one line, exit 3, and a trace that opens or none" torn
+head -c $((size - 30)) history.pickle >late.pickle
+check "torn late: imported up to there" status 3 "$memana" import late.pickle -o late.zst
+check "and says where" one_line err 'everything before is imported'
+check "with all events before" ask late "SELECT count(*) FROM allocation WHERE memory = 'tensor'" 4
+
+# Real snapshots, against values that somebody else computed.
+real=$SRC/../shared/data/snapshots
+if [ ! -d "$real" ]; then
+	skip "real snapshots: $real is not there"
+fi
+while read -r name count peak end; do
+	"$memana" import "$real/$name.pickle" -o real.zst >out && "$memana" load real.zst -o real.db >out
+	check "$name: allocations, peak, end" python3 "$SRC/tests/cli/import_check.py" real.db "$count" "$peak" "$end"
+	check "$name: verify" status 0 "$memana" verify real.zst
+done <<'VALUES'
+torch2.11-medium512-training 7591 7331061768 5119160324
+torch2.11-medium128-inference 1280 35651584 0
+torch2.6-ctx128-fullstep 6770 41140559876 40935749636
+torch2.1-no-timestamps 3505 4780407592 1189683204
+torch2.2-snapshot-entries 1935 99486724 39976976
+VALUES
+check "expandable segments of a real one" bash -c '"$0" import "$1" -o x.zst' "$memana" "$real/torch-expandable-segments.pickle"
