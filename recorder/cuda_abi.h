@@ -2,8 +2,8 @@
  * cuda_abi.h - the part of NVIDIA's binary interfaces that memrec meets, declared by hand under our own names: the
  * build needs no CUDA toolkit, and one binary serves CUDA 11, 12 and 13.
  *
- * Layouts and numbers are facts of the public headers of CUDA 13.0 (cuda.h, cupti_callbacks.h, cupti_result.h) and,
- * where said, of later documentation; tests/abi holds each of them against the headers of an installed toolkit.
+ * Layouts and numbers are facts of the public headers of CUDA 11.8 to 13.5 (cuda.h, cupti_callbacks.h, cupti_result.h):
+ * tests/abi holds each of them against the headers of an installed toolkit and against those of NVIDIA's wheels.
  * Nothing here is called at link time: functions are found by dlsym and used through the types below.
  */
 #ifndef MEMREC_CUDA_ABI_H
@@ -20,8 +20,20 @@ typedef int cuda_device;       /* CUdevice: the ordinal in the process */
 typedef int cuda_result;       /* CUresult */
 
 struct cuda_context; /* CUcontext is a pointer to it; likewise the others */
+struct cuda_green;   /* CUgreenCtx */
 struct cuda_stream;
 struct cuda_pool;
+struct cuda_array;   /* CUarray */
+struct cuda_mipmap;  /* CUmipmappedArray */
+struct cuda_external; /* CUexternalMemory */
+struct cuda_graph;
+struct cuda_node; /* CUgraphNode */
+struct cuda_exec; /* CUgraphExec */
+struct cuda_module;
+struct cuda_function;
+struct cuda_library;
+struct cuda_kernel;
+struct cuda_notification; /* CUasyncCallbackHandle */
 
 enum {
 	CUDA_OK = 0,
@@ -36,18 +48,28 @@ enum {
 	CUDA_INVALID_HANDLE = 400,
 	CUDA_NOT_FOUND = 500,
 	CUDA_NOT_SUPPORTED = 801,
+	CUDA_CAPTURE_WRONG_THREAD = 908,
 	CUDA_UNKNOWN = 999,
 };
 
-/* Where physical memory lies: CUmemLocation. `id` means something for DEVICE (ordinal) and NUMA (node) only. */
-enum { CUDA_LOCATION_DEVICE = 1, CUDA_LOCATION_HOST = 2, CUDA_LOCATION_NUMA = 3, CUDA_LOCATION_NUMA_CURRENT = 4 };
+/*
+ * Where physical memory lies: CUmemLocation. `id` means something for DEVICE (ordinal), NUMA (node) and LOCALITY: there
+ * (since 13.4, a part of a device) its low byte is the ordinal.
+ */
+enum {
+	CUDA_LOCATION_DEVICE = 1,
+	CUDA_LOCATION_HOST = 2,
+	CUDA_LOCATION_NUMA = 3,
+	CUDA_LOCATION_NUMA_CURRENT = 4,
+	CUDA_LOCATION_LOCALITY = 6,
+};
 
 struct cuda_location {
 	int type;
 	int id;
 };
 
-enum { CUDA_MEMORY_PINNED = 1 };			    /* CUmemAllocationType */
+enum { CUDA_MEMORY_PINNED = 1, CUDA_MEMORY_MANAGED = 2 }; /* CUmemAllocationType */
 enum { CUDA_EXPORT_NONE = 0, CUDA_EXPORT_POSIX_FD = 1 }; /* CUmemAllocationHandleType */
 enum { CUDA_ACCESS_NONE = 0, CUDA_ACCESS_READ = 1, CUDA_ACCESS_READ_WRITE = 3 }; /* CUmemAccess_flags */
 enum { CUDA_GRANULARITY_MINIMUM = 0, CUDA_GRANULARITY_RECOMMENDED = 1 };
@@ -83,6 +105,7 @@ enum { /* CUmemPool_attribute; the value is a uint64_t, bytes */
 	CUDA_POOL_RESERVED_HIGH = 6,
 	CUDA_POOL_USED_NOW = 7,
 	CUDA_POOL_USED_HIGH = 8,
+	CUDA_POOL_MAX_SIZE = 13, /* since a toolkit between 13.1 and 13.5 */
 };
 
 enum { /* CUdevice_attribute */
@@ -98,6 +121,126 @@ enum { /* CUdevice_attribute */
 struct cuda_uuid { /* CUuuid */
 	unsigned char bytes[16];
 };
+
+struct cuda_pool_pointer { /* CUmemPoolPtrExportData */
+	unsigned char bytes[64];
+};
+
+struct cuda_ipc_handle { /* CUipcMemHandle; passed by value */
+	char bytes[64];
+};
+
+struct cuda_multicast_props { /* CUmulticastObjectProp, since 12.1 */
+	unsigned int devices;
+	size_t size;
+	unsigned long long export_types, flags;
+};
+
+struct cuda_endpoint_props { /* CUlogicalEndpointProp, since 13.3 */
+	int type;
+	int device; /* or, of a multicast one, number of devices */
+	unsigned long long size;
+	unsigned int export_types, flags;
+};
+
+/* ---- Driver: arrays ---- */
+
+struct cuda_array_desc { /* CUDA_ARRAY_DESCRIPTOR */
+	size_t width, height; /* elements; height 0: one row */
+	int format;
+	unsigned int channels;
+};
+
+struct cuda_array3d_desc { /* CUDA_ARRAY3D_DESCRIPTOR */
+	size_t width, height, depth; /* layered: depth is the number of layers; cubemap: 6 times that */
+	int format;
+	unsigned int channels, flags;
+};
+
+enum { /* CUDA_ARRAY3D_* */
+	CUDA_ARRAY_LAYERED = 0x01,
+	CUDA_ARRAY_CUBEMAP = 0x04,
+	CUDA_ARRAY_SPARSE = 0x40,
+	CUDA_ARRAY_DEFERRED = 0x80,
+};
+
+/* ---- Driver: memory of other APIs ---- */
+
+struct cuda_external_desc { /* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
+	int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+	} handle;
+	unsigned long long size;
+	unsigned int flags, reserved[16];
+};
+
+enum { CUDA_EXTERNAL_OPAQUE_FD = 1 }; /* CUexternalMemoryHandleType */
+
+struct cuda_external_buffer { /* CUDA_EXTERNAL_MEMORY_BUFFER_DESC */
+	unsigned long long offset, size;
+	unsigned int flags, reserved[16];
+};
+
+struct cuda_external_mipmap { /* CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC */
+	unsigned long long offset;
+	struct cuda_array3d_desc desc;
+	unsigned int levels, reserved[16];
+};
+
+/* ---- Driver: graphs ---- */
+
+enum { CUDA_NODE_GRAPH = 4, CUDA_NODE_ALLOC = 10, CUDA_NODE_FREE = 11 }; /* CUgraphNodeType */
+
+struct cuda_alloc_node { /* CUDA_MEM_ALLOC_NODE_PARAMS, _v1 and _v2 */
+	struct cuda_pool_props pool;
+	const struct cuda_access *access;
+	size_t access_count;
+	size_t bytes;
+	cuda_address address; /* out */
+};
+
+struct cuda_child_node { /* CUDA_CHILD_GRAPH_NODE_PARAMS */
+	struct cuda_graph *graph;
+	int ownership; /* since 12.9; CUDA_CHILD_MOVED: the parent has it now, with its memory nodes */
+};
+
+enum { CUDA_CHILD_MOVED = 1 };
+
+struct cuda_node_params { /* CUgraphNodeParams, since 12.2 */
+	int type, reserved[3];
+	union {
+		struct cuda_alloc_node alloc;
+		struct cuda_child_node child;
+		struct {
+			cuda_address address;
+		} free; /* CUDA_MEM_FREE_NODE_PARAMS */
+		char bytes[232];
+	} node;
+	long long reserved2;
+};
+
+struct cuda_instantiate_params { /* CUDA_GRAPH_INSTANTIATE_PARAMS, since 12.0 */
+	uint64_t flags;
+	struct cuda_stream *upload_stream;
+	struct cuda_node *error_node; /* out, as is the next */
+	int result;
+};
+
+enum { CUDA_INSTANTIATE_AUTO_FREE = 1, CUDA_INSTANTIATE_UPLOAD = 2 }; /* CUgraphInstantiate_flags */
+
+enum { /* CUgraphMem_attribute; the value is a uint64_t, bytes */
+	CUDA_GRAPH_USED_NOW = 0,
+	CUDA_GRAPH_USED_HIGH = 1,
+	CUDA_GRAPH_RESERVED_NOW = 2,
+	CUDA_GRAPH_RESERVED_HIGH = 3,
+};
+
+#define CUDA_STREAM_PER_THREAD ((struct cuda_stream *)2) /* CU_STREAM_PER_THREAD: a stream of each thread */
 
 /* ---- CUPTI callbacks: cupti_callbacks.h, cupti_result.h ---- */
 
@@ -175,13 +318,34 @@ typedef int cuda_injection(void); /* exported as InitializeInjection; 1: fine */
 
 struct nvml_device; /* nvmlDevice_t is a pointer to it */
 
-enum { NVML_OK = 0, NVML_UNINITIALIZED = 1, NVML_INVALID_ARGUMENT = 2, NVML_NOT_FOUND = 6, NVML_SMALL_BUFFER = 7 };
+enum { /* nvmlReturn_t */
+	NVML_OK = 0,
+	NVML_UNINITIALIZED = 1,
+	NVML_INVALID_ARGUMENT = 2,
+	NVML_NOT_SUPPORTED = 3,
+	NVML_NO_PERMISSION = 4,
+	NVML_NOT_FOUND = 6,
+	NVML_SMALL_BUFFER = 7,
+	NVML_NO_DRIVER = 9,
+	NVML_NO_FUNCTION = 13,
+	NVML_GPU_LOST = 15,
+	NVML_MISMATCH = 18,
+	NVML_UNKNOWN = 999,
+};
 
 struct nvml_memory { /* nvmlMemory_t, bytes */
 	unsigned long long total, free, used;
 };
 
-struct nvml_process { /* nvmlProcessInfo_t as of nvmlDeviceGetComputeRunningProcesses_v3 */
+struct nvml_memory_v2 { /* nvmlMemory_v2_t, bytes; version: NVML_MEMORY_V2 */
+	unsigned int version;
+	unsigned long long total, reserved, free, used;
+};
+
+#define NVML_MEMORY_V2 ((unsigned int)sizeof(struct nvml_memory_v2) | 2u << 24)
+#define NVML_NOT_AVAILABLE (~0ull) /* of nvml_process.used: the driver does not tell */
+
+struct nvml_process { /* nvmlProcessInfo_t as of nvmlDeviceGetComputeRunningProcesses_v2 and _v3 */
 	unsigned int pid;
 	unsigned long long used; /* bytes */
 	unsigned int gpu_instance, compute_instance;

@@ -1,13 +1,33 @@
 /*
- * abi.c - holds the hand-made declarations against the headers of an installed CUDA toolkit. It has no code: it
- * compiles or it does not. Run by tests/cli/test_abi.sh.
+ * abi.c - holds the hand-made declarations against the headers of a CUDA toolkit: the installed one (test_abi.sh), and
+ * those of NVIDIA's wheels, oldest to newest (wheels.sh). It has no code: it compiles or it does not.
+ *
+ * What a toolkit does not have yet is left out by its version: entries by the `since` of driver_entries.h, the rest by
+ * the #if beside it.
  */
 #include "recorder/driver_entries.h"
 #include "recorder/nvtx_abi.h"
 
 #include <cuda.h>
 #include <cupti.h> /* and with it generated_cuda_meta.h, which may be read only once */
+#ifndef WITHOUT_NVTX /* some wheels have no NVTX headers */
 #include <nvtx3/nvToolsExt.h>
+#endif
+
+/* Names by which cuda.h means the newest version; here each version is meant by its own. */
+#undef cuMemHostRegister
+#undef cuMemPrefetchAsync
+#undef cuMemAdvise
+#undef cuIpcOpenMemHandle
+#undef cuGraphAddNode
+#undef cuGraphInstantiate
+#undef cuStreamBeginCapture
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuCtxCreate
+#undef cuCtxDestroy
+#undef cuMulticastBindMem
+#undef cuMulticastBindAddr
 
 #define SAME(ours, theirs) _Static_assert((long long)(ours) == (long long)(theirs), #ours " is not " #theirs)
 #define SAME_SIZE(ours, theirs) SAME(sizeof(ours), sizeof(theirs))
@@ -24,6 +44,11 @@ SAME_SIZE(cuda_result, CUresult);
 SAME_SIZE(struct cuda_context *, CUcontext);
 SAME_SIZE(struct cuda_stream *, CUstream);
 SAME_SIZE(struct cuda_pool *, CUmemoryPool);
+SAME_SIZE(struct cuda_array *, CUarray);
+SAME_SIZE(struct cuda_mipmap *, CUmipmappedArray);
+SAME_SIZE(struct cuda_graph *, CUgraph);
+SAME_SIZE(struct cuda_exec *, CUgraphExec);
+SAME(CUDA_STREAM_PER_THREAD, CU_STREAM_PER_THREAD);
 
 SAME(CUDA_OK, CUDA_SUCCESS);
 SAME(CUDA_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
@@ -37,6 +62,7 @@ SAME(CUDA_NOT_FOUND, CUDA_ERROR_NOT_FOUND);
 SAME(CUDA_ALREADY_REGISTERED, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 SAME(CUDA_NOT_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 SAME(CUDA_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
+SAME(CUDA_CAPTURE_WRONG_THREAD, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 SAME(CUDA_UNKNOWN, CUDA_ERROR_UNKNOWN);
 
 SAME(CUDA_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
@@ -45,11 +71,19 @@ SAME(CUDA_LOCATION_HOST, CU_MEM_LOCATION_TYPE_HOST);
 SAME(CUDA_LOCATION_NUMA, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 SAME(CUDA_LOCATION_NUMA_CURRENT, CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
 #endif
+#if CUDA_VERSION >= 13050
+SAME(CUDA_LOCATION_LOCALITY, CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN);
+SAME(offsetof(struct cuda_location, id), offsetof(CUmemLocation, localized.deviceId)); /* the low byte of it */
+SAME_SIZE(unsigned char, ((CUmemLocation *)0)->localized.deviceId);
+#endif
 SAME_SIZE(struct cuda_location, CUmemLocation);
 SAME_MEMBER(struct cuda_location, type, CUmemLocation, type);
 SAME_MEMBER(struct cuda_location, id, CUmemLocation, id);
 
 SAME(CUDA_MEMORY_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED);
+#if CUDA_VERSION >= 13000
+SAME(CUDA_MEMORY_MANAGED, CU_MEM_ALLOCATION_TYPE_MANAGED);
+#endif
 SAME(CUDA_EXPORT_NONE, CU_MEM_HANDLE_TYPE_NONE);
 SAME(CUDA_EXPORT_POSIX_FD, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 SAME(CUDA_ACCESS_NONE, CU_MEM_ACCESS_FLAGS_PROT_NONE);
@@ -84,6 +118,10 @@ SAME(CUDA_POOL_RESERVED_HIGH, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
 SAME(CUDA_POOL_USED_NOW, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
 SAME(CUDA_POOL_USED_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH);
 
+#if CUDA_VERSION >= 13050
+SAME(CUDA_POOL_MAX_SIZE, CU_MEMPOOL_ATTR_MAX_POOL_SIZE);
+#endif
+
 SAME(CUDA_DEVICE_PROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME(CUDA_DEVICE_UNIFIED_ADDRESSING, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
 SAME(CUDA_DEVICE_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -92,19 +130,162 @@ SAME(CUDA_DEVICE_MANAGED, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
 SAME(CUDA_DEVICE_VMM, CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED);
 SAME(CUDA_DEVICE_POOLS, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 SAME_SIZE(struct cuda_uuid, CUuuid);
+SAME_SIZE(struct cuda_pool_pointer, CUmemPoolPtrExportData);
+SAME_SIZE(struct cuda_ipc_handle, CUipcMemHandle);
+
+#if CUDA_VERSION >= 12010
+SAME_SIZE(struct cuda_multicast_props, CUmulticastObjectProp);
+SAME_MEMBER(struct cuda_multicast_props, devices, CUmulticastObjectProp, numDevices);
+SAME_MEMBER(struct cuda_multicast_props, size, CUmulticastObjectProp, size);
+SAME_MEMBER(struct cuda_multicast_props, export_types, CUmulticastObjectProp, handleTypes);
+SAME_MEMBER(struct cuda_multicast_props, flags, CUmulticastObjectProp, flags);
+#endif
+#if CUDA_VERSION >= 13030
+SAME_SIZE(struct cuda_endpoint_props, CUlogicalEndpointProp);
+SAME_MEMBER(struct cuda_endpoint_props, type, CUlogicalEndpointProp, type);
+SAME_MEMBER(struct cuda_endpoint_props, device, CUlogicalEndpointProp, unicast.device);
+SAME_MEMBER(struct cuda_endpoint_props, size, CUlogicalEndpointProp, size);
+SAME_MEMBER(struct cuda_endpoint_props, export_types, CUlogicalEndpointProp, ipcHandleTypes);
+SAME_MEMBER(struct cuda_endpoint_props, flags, CUlogicalEndpointProp, flags);
+#endif
+
+/* ---- Arrays ---- */
+
+SAME_SIZE(struct cuda_array_desc, CUDA_ARRAY_DESCRIPTOR);
+SAME_MEMBER(struct cuda_array_desc, width, CUDA_ARRAY_DESCRIPTOR, Width);
+SAME_MEMBER(struct cuda_array_desc, height, CUDA_ARRAY_DESCRIPTOR, Height);
+SAME_MEMBER(struct cuda_array_desc, format, CUDA_ARRAY_DESCRIPTOR, Format);
+SAME_MEMBER(struct cuda_array_desc, channels, CUDA_ARRAY_DESCRIPTOR, NumChannels);
+SAME_SIZE(struct cuda_array3d_desc, CUDA_ARRAY3D_DESCRIPTOR);
+SAME_MEMBER(struct cuda_array3d_desc, width, CUDA_ARRAY3D_DESCRIPTOR, Width);
+SAME_MEMBER(struct cuda_array3d_desc, height, CUDA_ARRAY3D_DESCRIPTOR, Height);
+SAME_MEMBER(struct cuda_array3d_desc, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
+SAME_MEMBER(struct cuda_array3d_desc, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
+SAME_MEMBER(struct cuda_array3d_desc, channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
+SAME_MEMBER(struct cuda_array3d_desc, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SAME(CUDA_ARRAY_LAYERED, CUDA_ARRAY3D_LAYERED);
+SAME(CUDA_ARRAY_CUBEMAP, CUDA_ARRAY3D_CUBEMAP);
+SAME(CUDA_ARRAY_SPARSE, CUDA_ARRAY3D_SPARSE);
+SAME(CUDA_ARRAY_DEFERRED, CUDA_ARRAY3D_DEFERRED_MAPPING);
+
+/* ---- Memory of other APIs ---- */
+
+SAME_SIZE(struct cuda_external_desc, CUDA_EXTERNAL_MEMORY_HANDLE_DESC);
+SAME_MEMBER(struct cuda_external_desc, type, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, type);
+SAME_MEMBER(struct cuda_external_desc, handle.fd, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, handle.fd);
+SAME_MEMBER(struct cuda_external_desc, size, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, size);
+SAME_MEMBER(struct cuda_external_desc, flags, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, flags);
+SAME(CUDA_EXTERNAL_OPAQUE_FD, CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD);
+SAME_SIZE(struct cuda_external_buffer, CUDA_EXTERNAL_MEMORY_BUFFER_DESC);
+SAME_MEMBER(struct cuda_external_buffer, offset, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, offset);
+SAME_MEMBER(struct cuda_external_buffer, size, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, size);
+SAME_SIZE(struct cuda_external_mipmap, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC);
+SAME_MEMBER(struct cuda_external_mipmap, offset, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, offset);
+SAME_MEMBER(struct cuda_external_mipmap, desc, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, arrayDesc);
+SAME_MEMBER(struct cuda_external_mipmap, levels, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, numLevels);
+
+/* ---- Graphs ---- */
+
+SAME_SIZE(struct cuda_alloc_node, CUDA_MEM_ALLOC_NODE_PARAMS);
+SAME_MEMBER(struct cuda_alloc_node, pool, CUDA_MEM_ALLOC_NODE_PARAMS, poolProps);
+SAME_MEMBER(struct cuda_alloc_node, access, CUDA_MEM_ALLOC_NODE_PARAMS, accessDescs);
+SAME_MEMBER(struct cuda_alloc_node, access_count, CUDA_MEM_ALLOC_NODE_PARAMS, accessDescCount);
+SAME_MEMBER(struct cuda_alloc_node, bytes, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
+SAME_MEMBER(struct cuda_alloc_node, address, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
+SAME(CUDA_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH);
+SAME(CUDA_NODE_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+SAME(CUDA_NODE_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
+SAME(CUDA_GRAPH_USED_NOW, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+SAME(CUDA_GRAPH_USED_HIGH, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH);
+SAME(CUDA_GRAPH_RESERVED_NOW, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+SAME(CUDA_GRAPH_RESERVED_HIGH, CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH);
+SAME(CUDA_INSTANTIATE_AUTO_FREE, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+#if CUDA_VERSION >= 12000
+SAME(CUDA_INSTANTIATE_UPLOAD, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+SAME_SIZE(struct cuda_instantiate_params, CUDA_GRAPH_INSTANTIATE_PARAMS);
+SAME_MEMBER(struct cuda_instantiate_params, flags, CUDA_GRAPH_INSTANTIATE_PARAMS, flags);
+SAME_MEMBER(struct cuda_instantiate_params, upload_stream, CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream);
+SAME_MEMBER(struct cuda_instantiate_params, error_node, CUDA_GRAPH_INSTANTIATE_PARAMS, hErrNode_out);
+SAME_MEMBER(struct cuda_instantiate_params, result, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
+#endif
+#if CUDA_VERSION >= 12020
+SAME_SIZE(struct cuda_node_params, CUgraphNodeParams);
+SAME_MEMBER(struct cuda_node_params, type, CUgraphNodeParams, type);
+SAME_MEMBER(struct cuda_node_params, node.alloc, CUgraphNodeParams, alloc);
+SAME_MEMBER(struct cuda_node_params, node.child.graph, CUgraphNodeParams, graph.graph);
+SAME_MEMBER(struct cuda_node_params, node.free.address, CUgraphNodeParams, free.dptr);
+#endif
+#if CUDA_VERSION >= 12090
+SAME_MEMBER(struct cuda_node_params, node.child.ownership, CUgraphNodeParams, graph.ownership);
+SAME(CUDA_CHILD_MOVED, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+#endif
 
 /* ---- Every entry: its id, the size of its arguments, the place and size of each of them ---- */
 
-#if CUDA_VERSION < 12050 /* older toolkits do not have the newest context call */
-#define CUPTI_DRIVER_TRACE_CBID_cuCtxCreate_v4 757
-typedef struct args_cuCtxCreate_v4 cuCtxCreate_v4_params;
+/* SINCE_n(check) is nothing where the toolkit is older than n; the oldest that is looked at is 11.8. */
+#define SINCE_11000(check) check
+#define SINCE_11040(check) check
+#if CUDA_VERSION >= 12000
+#define SINCE_12000(check) check
+#else
+#define SINCE_12000(check)
+#endif
+#if CUDA_VERSION >= 12010
+#define SINCE_12010(check) check
+#else
+#define SINCE_12010(check)
+#endif
+#if CUDA_VERSION >= 12020
+#define SINCE_12020(check) check
+#else
+#define SINCE_12020(check)
+#endif
+#if CUDA_VERSION >= 12030
+#define SINCE_12030(check) check
+#else
+#define SINCE_12030(check)
+#endif
+#if CUDA_VERSION >= 12040
+#define SINCE_12040(check) check
+#else
+#define SINCE_12040(check)
+#endif
+#if CUDA_VERSION >= 12050
+#define SINCE_12050(check) check
+#else
+#define SINCE_12050(check)
+#endif
+#if CUDA_VERSION >= 12080
+#define SINCE_12080(check) check
+#else
+#define SINCE_12080(check)
+#endif
+#if CUDA_VERSION >= 13000
+#define SINCE_13000(check) check
+#else
+#define SINCE_13000(check)
+#endif
+#if CUDA_VERSION >= 13010
+#define SINCE_13010(check) check
+#else
+#define SINCE_13010(check)
+#endif
+#if CUDA_VERSION >= 13030
+#define SINCE_13030(check) check
+#else
+#define SINCE_13030(check)
+#endif
+#if CUDA_VERSION >= 13040
+#define SINCE_13040(check) check
+#else
+#define SINCE_13040(check)
 #endif
 
 #define CHECK_ARGUMENT(type, name)                                    \
 	SAME(offsetof(ours, name), offsetof(theirs, name));           \
 	SAME(sizeof(((ours *)0)->name), sizeof(((theirs *)0)->name));
 #define NOTHING()
-#define CHECK_ENTRY(entry, id, class, space)                   \
+#define CHECK_THE_ENTRY(entry, id)                             \
 	void check_##entry(void);                              \
 	void check_##entry(void)                               \
 	{                                                      \
@@ -114,34 +295,75 @@ typedef struct args_cuCtxCreate_v4 cuCtxCreate_v4_params;
 		SAME_SIZE(ours, theirs);                       \
 		CUDA_ARGS_##entry(CHECK_ARGUMENT, NOTHING)     \
 	}
+#define CHECK_ENTRY(entry, id, class, space, since) SINCE_##since(CHECK_THE_ENTRY(entry, id))
 
 CUDA_ENTRY_LIST(CHECK_ENTRY)
 
-/* What driver_entries.h promises of a class: its entries begin alike, so that one decoder is enough. */
-#define BEGINS_LIKE(entry, member, model) \
-	SAME(offsetof(struct args_##entry, member), offsetof(struct args_##model, member));
-#define BEGINS_ALLOC(entry) BEGINS_LIKE(entry, bytesize, cuMemAlloc_v2)
-#define BEGINS_REGISTER(entry) BEGINS_LIKE(entry, bytesize, cuMemHostRegister_v2)
-#define BEGINS_FREE(entry) \
+/*
+ * What driver_entries.h promises of a class: its entries have what the decoder reads at the places of the entry that
+ * the decoder is written for. LIKE_CLASS(entry) says that of one entry; classes of one entry have nothing to be like.
+ */
+#define LIKE(entry, member, model, model_member) \
+	SAME(offsetof(struct args_##entry, member), offsetof(struct args_##model, model_member)); \
+	SAME(sizeof(((struct args_##entry *)0)->member), sizeof(((struct args_##model *)0)->model_member));
+#define FIRST_IS_AN_ADDRESS(entry) \
 	_Static_assert(sizeof(struct args_##entry) >= sizeof(cuda_address), #entry " begins with no address");
-#define BEGINS_CONTEXT(entry) BEGINS_LIKE(entry, pctx, cuCtxCreate_v2)
-#define BEGINS_CONTEXT_DROP(entry) BEGINS_LIKE(entry, dev, cuDevicePrimaryCtxRelease_v2)
-/* Classes of one entry have nothing to be like. */
-#define BEGINS_PITCH(entry)
-#define BEGINS_RESERVE(entry)
-#define BEGINS_UNRESERVE(entry)
-#define BEGINS_CREATE(entry)
-#define BEGINS_RELEASE(entry)
-#define BEGINS_RETAIN(entry)
-#define BEGINS_MAP(entry)
-#define BEGINS_UNMAP(entry)
-#define BEGINS_IMPORT(entry)
-#define BEGINS_EXPORT(entry)
-#define BEGINS_ACCESS(entry)
-#define BEGINS_CONTEXT_DESTROY(entry)
-#define CHECK_BEGINNING(entry, id, class, space) BEGINS_##class(entry)
 
-CUDA_ENTRY_LIST(CHECK_BEGINNING)
+#define LIKE_ALLOC(entry) LIKE(entry, bytesize, cuMemAlloc_v2, bytesize)
+#define LIKE_REGISTER(entry) \
+	LIKE(entry, p, cuMemHostRegister_v2, p) LIKE(entry, bytesize, cuMemHostRegister_v2, bytesize)
+#define LIKE_ASYNC(entry) \
+	LIKE(entry, bytesize, cuMemAllocAsync, bytesize) LIKE(entry, hStream, cuMemAllocAsync, hStream)
+#define LIKE_FROM_POOL(entry) LIKE(entry, pool, cuMemAllocFromPoolAsync, pool)
+#define LIKE_FREE(entry) FIRST_IS_AN_ADDRESS(entry)
+#define LIKE_FREE_ASYNC(entry) LIKE(entry, hStream, cuMemFreeAsync, hStream)
+#define LIKE_OPEN(entry) FIRST_IS_AN_ADDRESS(entry)
+#define LIKE_POOL_GET(entry) LIKE(entry, dev, cuDeviceGetMemPool, dev)
+#define LIKE_POOL_AT(entry) \
+	LIKE(entry, location, cuMemGetMemPool, location) LIKE(entry, type, cuMemGetMemPool, type)
+#define LIKE_GRAPH_NODE2(entry) LIKE(entry, nodeParams, cuGraphAddNode_v2, nodeParams)
+#define LIKE_GRAPH_EXEC(entry) LIKE(entry, hGraph, cuGraphInstantiateWithParams, hGraph)
+#define LIKE_GRAPH_USE(entry) LIKE(entry, hStream, cuGraphLaunch, hStream)
+#define LIKE_CAPTURE(entry) LIKE(entry, hStream, cuStreamBeginCapture, hStream)
+#define LIKE_RECAPTURE(entry) LIKE(entry, hStream, cuStreamBeginRecaptureToGraph, hStream)
+#define LIKE_CAPTURE_END(entry) LIKE(entry, phGraph, cuStreamEndCapture, phGraph)
+#define LIKE_CONTEXT(entry) LIKE(entry, pctx, cuCtxCreate_v2, pctx)
+#define LIKE_CONTEXT_DESTROY(entry) LIKE(entry, ctx, cuCtxDestroy_v2, ctx)
+#define LIKE_PRIMARY_RELEASE(entry) LIKE(entry, dev, cuDevicePrimaryCtxRelease_v2, dev)
+#define LIKE_PRIMARY_RESET(entry) LIKE(entry, dev, cuDevicePrimaryCtxReset_v2, dev)
+#define LIKE_FUNCTION(entry) FIRST_IS_AN_ADDRESS(entry)
+#define LIKE_NOTE(entry) /* by entry, driver_notes.h */
+#define LIKE_ACCESS(entry)
+#define LIKE_PITCH(entry)
+#define LIKE_ARRAY(entry)
+#define LIKE_ARRAY3D(entry)
+#define LIKE_MIPMAP(entry)
+#define LIKE_CREATE(entry)
+#define LIKE_RELEASE(entry)
+#define LIKE_RETAIN(entry)
+#define LIKE_RESERVE(entry)
+#define LIKE_UNRESERVE(entry)
+#define LIKE_MAP(entry)
+#define LIKE_UNMAP(entry)
+#define LIKE_IMPORT(entry)
+#define LIKE_MULTICAST(entry)
+#define LIKE_OPEN_BUFFER(entry)
+#define LIKE_POOL(entry)
+#define LIKE_POOL_IMPORT(entry)
+#define LIKE_POOL_DESTROY(entry)
+#define LIKE_GRAPH_ALLOC(entry)
+#define LIKE_GRAPH_FREE(entry)
+#define LIKE_GRAPH_NODE(entry)
+#define LIKE_GRAPH_EXEC_DESTROY(entry)
+#define LIKE_GRAPH_DESTROY(entry)
+#define LIKE_DEVICES(entry)
+#define LIKE_PRIMARY(entry)
+#define LIKE_GREEN(entry)
+#define LIKE_GREEN_DESTROY(entry)
+#define LIKE_GREEN_CONTEXT(entry)
+#define CHECK_LIKENESS(entry, id, class, space, since) LIKE_##class(entry)
+
+CUDA_ENTRY_LIST(CHECK_LIKENESS)
 
 /* ---- CUPTI ---- */
 
@@ -159,7 +381,9 @@ SAME(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 SAME(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
 SAME(CUPTI_DOMAIN_SYNCHRONIZE, CUPTI_CB_DOMAIN_SYNCHRONIZE);
 SAME(CUPTI_DOMAIN_NVTX, CUPTI_CB_DOMAIN_NVTX);
+#if CUDA_VERSION >= 12020
 SAME(CUPTI_DOMAIN_STATE, CUPTI_CB_DOMAIN_STATE);
+#endif
 
 SAME_SIZE(struct cupti_callback_data, CUpti_CallbackData);
 SAME_MEMBER(struct cupti_callback_data, site, CUpti_CallbackData, callbackSite);
@@ -186,6 +410,8 @@ SAME_MEMBER(struct cupti_subscriber_params, allow_multiple, CUpti_SubscriberPara
 #elif CUPTI_API_VERSION >= 130000
 SAME(CUPTI_PARAMS_13_0, CUpti_SubscriberParams_STRUCT_SIZE);
 #endif
+
+#ifndef WITHOUT_NVTX
 
 /* ---- NVTX ---- */
 
@@ -234,3 +460,5 @@ SAME(INDEX_nvtx_register_a, NVTX_CBID_CORE2_DomainRegisterStringA);
 SAME(INDEX_nvtx_register_w, NVTX_CBID_CORE2_DomainRegisterStringW);
 SAME(INDEX_nvtx_domain_create_a, NVTX_CBID_CORE2_DomainCreateA);
 SAME(INDEX_nvtx_domain_create_w, NVTX_CBID_CORE2_DomainCreateW);
+
+#endif

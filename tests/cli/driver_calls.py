@@ -1,6 +1,6 @@
 """driver_calls.py - takes and frees GPU memory through the driver API, counts for itself, and ends as it is told.
 
-    driver_calls.py [--calls N] [--seed S] [--account FILE] [--before ACT]... [--after ACT]... [--end HOW]
+    driver_calls.py [--calls N] [--seed S] [--live N] [--account FILE] [--before ACT]... [--after ACT]... [--end HOW]
 
 The account (JSON: allocations, events, peak and live bytes) is worked out and written before the first call, so that
 nothing lies between the last call and the end. ACTs happen before the calls or after half of them:
@@ -11,7 +11,6 @@ HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (mem
 lose-ring (like kill-all, after waiting until all calls are in the trace, and the ring is deleted, too).
 """
 import argparse
-import ctypes
 import glob
 import json
 import os
@@ -23,17 +22,18 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gpu_driver import Driver
 from agent_ring import AT, SLOT_BYTES, SLOT_HEAD, SLOT_TAIL, SLOTS  # where the fields of struct ring_header lie
 
 COLLECTOR_PID_OFFSET = AT["ended"] + 4
 PATIENCE = 3.0  # s; the collector's own is 0.5 s, and the machine may be busy
 
 
-def plan(calls, seed):
-    """(size, None) takes memory, (None, i) frees what the i-th call took."""
+def plan(calls, seed, most):
+    """(size, None) takes memory, (None, i) frees what the i-th call took. At most so many are alive at once."""
     chance, live, result = random.Random(seed), [], []
     for i in range(calls):
-        if len(live) > 8 and chance.random() < 0.45:
+        if len(live) >= most or (len(live) > 8 and chance.random() < 0.45):
             result.append((None, live.pop(chance.randrange(len(live)))))
         else:
             result.append((chance.randrange(1, 4096) * 2048, None))
@@ -101,28 +101,6 @@ def act(what):
             file.write(str(pid))
 
 
-class Driver:
-    def __init__(self):
-        self.cuda = ctypes.CDLL("libcuda.so.1")
-        context = ctypes.c_void_p()
-        self.call("cuInit", 0)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self.call("cuCtxSetCurrent", context)
-
-    def call(self, name, *args):
-        result = getattr(self.cuda, name)(*args)
-        if result:
-            sys.exit("%s: error %d" % (name, result))
-
-    def take(self, size):
-        address = ctypes.c_uint64()
-        self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
-        return address
-
-    def free(self, address):
-        self.call("cuMemFree_v2", address)
-
-
 def end(how):
     if how == "exec":
         os.execv(sys.executable, [sys.executable] + [a if a != "exec" else "exit" for a in sys.argv])
@@ -143,12 +121,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--live", type=int, default=1 << 30)
     parser.add_argument("--account")
     parser.add_argument("--before", action="append", default=[])
     parser.add_argument("--after", action="append", default=[])
     parser.add_argument("--end", default="exit")
     args = parser.parse_args()
-    steps = plan(args.calls, args.seed)
+    steps = plan(args.calls, args.seed, args.live)
     if args.account:
         with open(args.account, "w") as file:
             json.dump(account(steps), file)

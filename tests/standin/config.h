@@ -10,6 +10,7 @@
 	X(memory, "STANDIN_MEM", 80ull << 30) /* bytes of each GPU */    \
 	X(context, "STANDIN_CONTEXT", 400ull << 20) /* bytes a context takes */ \
 	X(slow_ns, "STANDIN_SLOW_NS", 0)                                 \
+	X(sync_ns, "STANDIN_SYNC_NS", 0)                                 \
 	X(v2_subscribers, "STANDIN_V2_SUBSCRIBERS", 0)                   \
 	X(oom_at, "STANDIN_FAULT_OOM_AT", 0)                             \
 	X(null_context, "STANDIN_FAULT_NULL_CONTEXT", 0)                 \
@@ -19,6 +20,8 @@
 #define STANDIN_TEXT_LIST(X)                        \
 	X(ledger, "STANDIN_LEDGER")                 \
 	X(state, "STANDIN_STATE")                   \
+	X(nvml, "STANDIN_FAULT_NVML")               \
+	X(cupti_log, "STANDIN_CUPTI_LOG")           \
 	X(subscribed, "STANDIN_FAULT_SUBSCRIBED")
 
 struct standin_config {

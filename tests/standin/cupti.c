@@ -3,8 +3,11 @@
 #include "hub.h"
 #include "memtrace/base.h"
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define VERSION_13_0 130000u /* one subscriber at a time */
 #define VERSION_13_3 130300u /* several, if all ask for it */
@@ -32,6 +35,46 @@ static struct cupti_subscriber *valid(struct cupti_subscriber *subscriber)
 		if (subscriber == &h->subscriber[i] && h->subscriber[i].active)
 			return subscriber;
 	return NULL;
+}
+
+/* ---- The log: who calls what, and when ---- */
+
+static __thread int in_callback;
+
+static const char *own_path(void)
+{
+	Dl_info info;
+
+	return dladdr((void *)(uintptr_t)hub, &info) ? info.dli_fname : "?";
+}
+
+/* One line for a call, at once; its result is handed on. */
+static int called(const char *name, int result)
+{
+	static _Atomic int log_fd;
+	char line[4200];
+	int size;
+
+	if (!standin_config()->cupti_log)
+		return result;
+	if (!log_fd)
+		log_fd = open(standin_config()->cupti_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	size = snprintf(line, sizeof(line), "%d %s %d %s%s\n", (int)getpid(), name, result, own_path(),
+			in_callback ? " in-callback" : "");
+	if (write(log_fd, line, (size_t)size) != size) {
+		perror("stand-in GPU: STANDIN_CUPTI_LOG");
+		abort();
+	}
+	return result;
+}
+
+static void call_tool(void *user, int domain, uint32_t id, const void *data)
+{
+	struct cupti_subscriber *slot = user;
+
+	in_callback++;
+	slot->tool_callback(slot->tool_user, domain, id, data);
+	in_callback--;
 }
 
 /* ---- Subscribing ---- */
@@ -68,8 +111,10 @@ static void fill(struct cupti_subscriber *slot, cupti_callback callback, void *u
 		 int multiple)
 {
 	memset((void *)(uintptr_t)slot->enabled, 0, sizeof(slot->enabled));
-	slot->callback = callback;
-	slot->user = user;
+	slot->tool_callback = callback;
+	slot->tool_user = user;
+	slot->callback = call_tool;
+	slot->user = slot;
 	slot->v2 = v2;
 	slot->allow_multiple = multiple;
 	snprintf(slot->name, sizeof(slot->name), "CUPTI for %.*s", (int)CUPTI_NAME_MAX, name ? name : "unknown");
@@ -107,7 +152,7 @@ static int subscribe(struct cupti_subscriber **out, cupti_callback callback, voi
 MT_EXPORT cupti_subscribe cuptiSubscribe;
 int cuptiSubscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)
 {
-	return subscribe(out, callback, user, 0, NULL);
+	return called("cuptiSubscribe", subscribe(out, callback, user, 0, NULL));
 }
 
 /* Refuses a struct it does not know, so that a caller who did not ask for the version first is found out. */
@@ -118,17 +163,31 @@ int cuptiSubscribe_v2(struct cupti_subscriber **out, cupti_callback callback, vo
 	size_t bytes = standin_config()->v2_subscribers ? sizeof(*params) : CUPTI_PARAMS_13_0;
 
 	if (params && params->bytes != bytes)
-		return CUPTI_INVALID_PARAMETER;
-	return subscribe(out, callback, user, 1, params);
+		return called("cuptiSubscribe_v2", CUPTI_INVALID_PARAMETER);
+	return called("cuptiSubscribe_v2", subscribe(out, callback, user, 1, params));
 }
 
 MT_EXPORT cupti_unsubscribe cuptiUnsubscribe;
 int cuptiUnsubscribe(struct cupti_subscriber *subscriber)
 {
 	if (!valid(subscriber))
-		return CUPTI_INVALID_PARAMETER;
+		return called("cuptiUnsubscribe", CUPTI_INVALID_PARAMETER);
 	subscriber->active = 0;
-	return CUPTI_OK;
+	return called("cuptiUnsubscribe", CUPTI_OK);
+}
+
+/* Ends the work of every subscriber; with several of them it does nothing, as documented. */
+MT_EXPORT int cuptiFinalize(void);
+int cuptiFinalize(void)
+{
+	struct standin_hub *h = hub();
+	unsigned int i, active = 0;
+
+	for (i = 0; h && i < HUB_SUBSCRIBERS; i++)
+		active += h->subscriber[i].active != 0;
+	for (i = 0; h && active == 1 && i < HUB_SUBSCRIBERS; i++)
+		h->subscriber[i].active = 0;
+	return called("cuptiFinalize", CUPTI_OK);
 }
 
 /* ---- Enabling ---- */
@@ -147,13 +206,13 @@ MT_EXPORT cupti_enable_callback cuptiEnableCallback;
 int cuptiEnableCallback(uint32_t enable, struct cupti_subscriber *subscriber, int domain, uint32_t id)
 {
 	if (!valid(subscriber) || !known_domain(domain))
-		return CUPTI_INVALID_PARAMETER;
+		return called("cuptiEnableCallback", CUPTI_INVALID_PARAMETER);
 	if (domain != CUPTI_DOMAIN_DRIVER)
-		return CUPTI_OK; /* accepted; nothing ever happens there */
+		return called("cuptiEnableCallback", CUPTI_OK); /* accepted; nothing ever happens there */
 	if (!known_id(id))
-		return CUPTI_INVALID_PARAMETER;
+		return called("cuptiEnableCallback", CUPTI_INVALID_PARAMETER);
 	subscriber->enabled[id] = enable != 0;
-	return CUPTI_OK;
+	return called("cuptiEnableCallback", CUPTI_OK);
 }
 
 MT_EXPORT int cuptiEnableDomain(uint32_t enable, struct cupti_subscriber *subscriber, int domain);

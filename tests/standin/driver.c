@@ -126,14 +126,33 @@ DRIVER_CALL(cuDriverGetVersion(int *version))
 	return CUDA_OK;
 }
 
-DRIVER_CALL(cuDeviceGetCount(int *count))
+cuda_result do_cuDeviceGetCount(const struct args_cuDeviceGetCount *args, struct effect *effect)
 {
-	if (!ready)
-		return CUDA_NOT_INITIALIZED;
-	if (!count)
+	if (!args->count)
 		return CUDA_INVALID_VALUE;
-	*count = visible_count;
+	effect->size = (uint64_t)visible_count;
+	*args->count = visible_count;
 	return CUDA_OK;
+}
+
+/* The device of a location, HOST for host memory. 0: no such place. */
+int driver_place(const struct cuda_location *location, cuda_device *device)
+{
+	switch (location->type) {
+	case CUDA_LOCATION_DEVICE:
+		*device = location->id;
+		return driver_device_valid(location->id);
+	case CUDA_LOCATION_LOCALITY:
+		*device = location->id & 0xff;
+		return driver_device_valid(*device);
+	case CUDA_LOCATION_HOST:
+	case CUDA_LOCATION_NUMA:
+	case CUDA_LOCATION_NUMA_CURRENT:
+		*device = HOST;
+		return 1;
+	default:
+		return 0;
+	}
 }
 
 /* What every question about a device checks first. */
@@ -214,18 +233,17 @@ DRIVER_CALL(cuDeviceGetAttribute(int *value, int attribute, cuda_device device))
 	}
 }
 
-DRIVER_CALL(cuMemGetInfo_v2(size_t *free_bytes, size_t *total))
+cuda_result do_cuMemGetInfo_v2(const struct args_cuMemGetInfo_v2 *args, struct effect *effect)
 {
 	struct cuda_context *context = driver_current();
 
-	if (!ready)
-		return CUDA_NOT_INITIALIZED;
 	if (!context)
 		return CUDA_INVALID_CONTEXT;
-	if (!free_bytes || !total)
+	if (!args->free || !args->total)
 		return CUDA_INVALID_VALUE;
-	*total = standin_config()->memory;
-	*free_bytes = *total - account_used(account[visible[context->device]]);
+	effect->device = context->device;
+	effect->size = *args->total = standin_config()->memory;
+	*args->free = *args->total - account_used(account[visible[context->device]]);
 	return CUDA_OK;
 }
 
@@ -272,11 +290,19 @@ DRIVER_CALL(cuGetErrorString(cuda_result error, const char **string))
 	return *string ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-/* Suffixes of one name's versions, newest first, and the CUDA version from which a program may ask for them. */
-static const struct {
-	const char *suffix;
-	int since; /* cuCtxCreate, the only name here that has them, got _v3 and _v4 so */
-} versions[] = { { "_v4", 12050 }, { "_v3", 11040 }, { "_v2", 3020 }, { "", 2000 } };
+/* The versions of a name, newest first. */
+static const char *const suffixes[] = { "_v4", "_v3", "_v2", "" };
+
+/* From which version of CUDA on a program may ask for a call by its plain name. */
+static int since_of(const char *name)
+{
+#define SINCE_IF(entry, id, class, space, version) \
+	if (!strcmp(name, #entry))                 \
+		return version;
+	CUDA_ENTRY_LIST(SINCE_IF)
+#undef SINCE_IF
+	return 2000;
+}
 
 static void *find_symbol(const char *symbol, const char *stream, int version)
 {
@@ -288,11 +314,10 @@ static void *find_symbol(const char *symbol, const char *stream, int version)
 
 	if (!self && dladdr((void *)(uintptr_t)find_symbol, &info))
 		self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	for (i = 0; self && !found && i < MT_ARRAY_SIZE(versions); i++) {
-		if (version < versions[i].since)
-			continue;
-		snprintf(name, sizeof(name), "%s%s%s", symbol, versions[i].suffix, stream);
-		found = dlsym(self, name);
+	for (i = 0; self && !found && i < MT_ARRAY_SIZE(suffixes); i++) {
+		snprintf(name, sizeof(name), "%s%s%s", symbol, suffixes[i], stream);
+		if (version >= since_of(name))
+			found = dlsym(self, name);
 	}
 	return found;
 }

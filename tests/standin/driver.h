@@ -1,10 +1,14 @@
 /*
  * driver.h - inside the stand-in's libcuda.so.1.
  *
- *     entries.c     what programs call: ENTER callback, lock, do_NAME, ledger line, unlock, EXIT callback
- *     driver.c      cuInit, devices, names             context.c  contexts
- *     addresses.c   address ranges            memory.c   allocations and pools       vmm.c   handles and mappings
- *     streams.c     work that does nothing    ledger.c   the driver's own account on paper
+ *     entries.c   what programs call: ENTER callback, lock, do_NAME, ledger line, unlock, EXIT callback
+ *     driver.c    cuInit, devices, names      context.c   contexts, primary and green
+ *     addresses.c address ranges              memory.c    allocations, by address; pool.c the pools that some are from
+ *     vmm.c       handles and mappings        multicast.c handles that are many devices', endpoints
+ *     array.c     arrays                      share.c     between processes: IPC, pools, memory of other APIs
+ *     streams.c   work that does nothing, capture          graph.c     graphs with memory of their own
+ *     code.c      modules, libraries          process.c   managed memory on its way, checkpoints, notifications
+ *     ledger.c    the driver's own account on paper
  *
  * Everything named do_* or driver_* runs under the one lock of entries.c unless it says otherwise.
  */
@@ -17,13 +21,14 @@
 #include "memtrace/base.h"
 #include "memtrace/event.h"
 
-#define DRIVER_VERSION 13000
+#define DRIVER_VERSION 13050
 #define PAGE (2ull << 20) /* bytes, the granularity of physical memory */
 #define HOST (-1)	  /* a "device" that is the host */
 
 struct cuda_context {
 	struct cuda_context *next; /* all that ever were, so that stale handles are told from wild ones */
 	cuda_device device;
+	struct cuda_context *owner; /* of its memory: the context itself, or the primary one of a green context */
 	uint32_t uid; /* from 1 */
 	_Atomic int alive;
 };
@@ -43,7 +48,7 @@ struct effect {
 };
 
 /* The work of each entry of driver_entries.h. */
-#define DRIVER_DECLARE(name, id, class, space) \
+#define DRIVER_DECLARE(name, id, class, space, since) \
 	cuda_result do_##name(const struct args_##name *args, struct effect *effect);
 CUDA_ENTRY_LIST(DRIVER_DECLARE)
 #undef DRIVER_DECLARE
@@ -71,9 +76,26 @@ void addresses_give(cuda_address address, uint64_t bytes);
 struct cuda_context *context_new(cuda_device device); /* NULL: the device is full */
 void context_gone(struct cuda_context *context);
 
-/* memory.c */
-void memory_context_gone(struct cuda_context *context); /* frees what was allocated in it */
-void memory_synchronized(void);				/* pools give back what they need not keep */
+/* An entry that does what another with the same arguments does. */
+#define DRIVER_SAME(name, other)                                                                 \
+	cuda_result do_##name(const struct args_##name *args, struct effect *effect)             \
+	{                                                                                        \
+		return do_##other((const struct args_##other *)(const void *)args, effect);      \
+	}
+
+/* The device of a location, HOST for host memory. 0: no such place. */
+int driver_place(const struct cuda_location *location, cuda_device *device);
+
+/* End what is in a context. */
+void memory_context_gone(struct cuda_context *context);
+void array_context_gone(struct cuda_context *context);
+void code_context_gone(struct cuda_context *context);
+
+/* pool.c: pools give back what they need not keep. */
+void memory_synchronized(void);
+
+/* streams.c: the graph that a stream records; NULL: none. */
+struct cuda_graph *stream_graph(struct cuda_stream *stream);
 
 /* ledger.c: one line, at once. `what`: an entry's name, or "gone" for bytes that went as a consequence. */
 void ledger_open(const char *path);

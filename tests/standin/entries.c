@@ -73,19 +73,18 @@ static void enter(struct call *call)
 	driver_lock();
 }
 
+static const enum cuda_policy class_policy[] = {
+#define CLASS_POLICY(name, policy, meaning) [CUDA_CLASS_##name] = CUDA_##policy,
+	CUDA_CLASS_LIST(CLASS_POLICY)
+#undef CLASS_POLICY
+};
+
 /* STANDIN_FAULT_OOM_AT: whether this is the allocation that must fail. Counts every request for memory. */
 static int must_fail(const struct call *call)
 {
 	static uint64_t requests;
 
-	switch (call->class) {
-	case CUDA_CLASS_ALLOC:
-	case CUDA_CLASS_PITCH:
-	case CUDA_CLASS_CREATE:
-		return ++requests == standin_config()->oom_at;
-	default:
-		return 0;
-	}
+	return class_policy[call->class] == CUDA_TAKE && ++requests == standin_config()->oom_at;
 }
 
 static uint64_t now(void)
@@ -119,17 +118,17 @@ static cuda_result leave(struct call *call, const struct effect *effect)
 #define PARAMETER(type, name) type name
 #define VALUE(type, name) name
 
-#define ENTRY(entry, number, kind, where)                                                                    \
+#define ENTRY(entry, number, kind, where, since)                                                             \
 	DRIVER_CALL(entry(CUDA_ARGS_##entry(PARAMETER, COMMA)))                                              \
 	{                                                                                                    \
-		struct args_##entry args = { CUDA_ARGS_##entry(VALUE, COMMA) };                              \
+		struct args_##entry packed = { CUDA_ARGS_##entry(VALUE, COMMA) };                            \
 		struct effect effect = { .device = HOST, .space = MT_SPACE_##where };                        \
-		struct call call = { .name = #entry, .args = &args, .id = number, .class = CUDA_CLASS_##kind }; \
+		struct call call = { .name = #entry, .args = &packed, .id = number, .class = CUDA_CLASS_##kind }; \
                                                                                                              \
 		if (!driver_ready())                                                                         \
 			return CUDA_NOT_INITIALIZED;                                                         \
 		enter(&call);                                                                                \
-		call.result = must_fail(&call) ? CUDA_OUT_OF_MEMORY : do_##entry(&args, &effect);            \
+		call.result = must_fail(&call) ? CUDA_OUT_OF_MEMORY : do_##entry(&packed, &effect);            \
 		return leave(&call, &effect);                                                                \
 	}
 

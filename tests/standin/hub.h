@@ -11,14 +11,16 @@
 
 #define HUB_SYMBOL "standin_hub"
 #define HUB_SUBSCRIBERS 4u
-#define HUB_IDS 807u /* CUPTI_DRIVER_TRACE_CBID_SIZE of 13.0 */
+#define HUB_IDS 877u /* CUPTI_DRIVER_TRACE_CBID_SIZE of 13.5 */
 
 /* A slot is never given back to the system: a callback may still run in it when it is unsubscribed. */
 struct cupti_subscriber {
 	_Atomic int active;
 	int v2, allow_multiple;
-	cupti_callback callback;
-	void *user;
+	cupti_callback callback; /* of libcupti, which calls the tool's */
+	void *user;		 /* this slot */
+	cupti_callback tool_callback;
+	void *tool_user;
 	char name[CUPTI_OLD_NAME_BYTES];
 	_Atomic unsigned char enabled[HUB_IDS]; /* driver domain; nothing fires in the others */
 };

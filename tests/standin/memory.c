@@ -1,9 +1,11 @@
 /*
- * memory.c - allocations: linear, in rows, managed, pinned, registered. Those of pools ask pool.c for room.
+ * memory.c - allocations: linear, in rows, managed, pinned, registered, of other processes. Those of pools ask pool.c
+ * for room; on a stream that records a graph they are nodes of it.
  *
  * A live allocation is found by its first address, as the driver demands it back.
  */
 #include "memory.h"
+#include "graph.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -18,6 +20,7 @@ struct allocation {
 	cuda_device device;
 	struct cuda_context *context; /* dies with it; NULL: lives on */
 	struct cuda_pool *pool;
+	int is_ipc; /* ends by cuIpcCloseMemHandle alone */
 };
 
 static struct allocation *bucket[BUCKETS];
@@ -60,11 +63,17 @@ static void give_bytes(const struct allocation *a)
 		driver_give(a->device, a->bytes);
 }
 
+/* The host may touch it. */
+static int is_mapped(const struct allocation *a)
+{
+	return a->space == MT_SPACE_PINNED || a->space == MT_SPACE_MANAGED;
+}
+
 static cuda_address take_address(const struct allocation *a)
 {
 	void *host;
 
-	if (a->space != MT_SPACE_PINNED && a->space != MT_SPACE_MANAGED)
+	if (!is_mapped(a))
 		return addresses_take(a->bytes);
 	/* The host may write to these; untouched pages cost nothing. */
 	host = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -73,7 +82,7 @@ static cuda_address take_address(const struct allocation *a)
 
 static void give_address(const struct allocation *a)
 {
-	if (a->space == MT_SPACE_PINNED || a->space == MT_SPACE_MANAGED)
+	if (is_mapped(a))
 		munmap((void *)(uintptr_t)a->address, a->bytes);
 	else if (a->space != MT_SPACE_HOST)
 		addresses_give(a->address, a->bytes);
@@ -87,7 +96,7 @@ static void describe(const struct allocation *a, struct effect *effect, int64_t 
 	effect->space = a->space;
 	effect->address = a->address;
 	effect->size = a->bytes;
-	effect->bytes = sign * (int64_t)a->bytes;
+	effect->bytes = a->space == MT_SPACE_IMPORTED ? 0 : sign * (int64_t)a->bytes;
 }
 
 static void insert(struct allocation *a)
@@ -140,19 +149,54 @@ static void end(struct allocation **link, struct effect *effect)
 }
 
 #define SPACE_BIT(space) (1u << (space))
-#define FREE_BY_ADDRESS (SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC) | SPACE_BIT(MT_SPACE_MANAGED))
-#define FREE_IN_STREAM (SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC))
+#define FREE_BY_ADDRESS                                            \
+	(SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC) |  \
+	 SPACE_BIT(MT_SPACE_MANAGED) | SPACE_BIT(MT_SPACE_IMPORTED))
 
 /* Only memory of the spaces that the call is for: the rest is not its business. */
 static cuda_result release(cuda_address address, unsigned int spaces, cuda_result otherwise, struct effect *effect)
 {
 	struct allocation **link = find(address);
+	enum mt_space space;
 
 	effect->address = address;
-	if (!*link || !(spaces & SPACE_BIT((*link)->space)))
+	if (!*link || (*link)->is_ipc)
+		return otherwise;
+	space = (*link)->pool ? MT_SPACE_ASYNC : (*link)->space; /* wherever the pool lies */
+	if (!(spaces & SPACE_BIT(space)))
 		return otherwise;
 	end(link, effect);
 	return CUDA_OK;
+}
+
+cuda_result memory_import(uint64_t bytes, cuda_device device, int is_ipc, cuda_address *out, struct effect *effect)
+{
+	struct allocation wish = { .bytes = bytes, .space = MT_SPACE_IMPORTED, .device = device, .is_ipc = is_ipc };
+
+	return allocate(&wish, out, effect);
+}
+
+cuda_result memory_close(cuda_address address, struct effect *effect)
+{
+	struct allocation **link = find(address);
+
+	effect->address = address;
+	if (!*link || !(*link)->is_ipc)
+		return CUDA_INVALID_VALUE;
+	end(link, effect);
+	return CUDA_OK;
+}
+
+int memory_find(cuda_address address, uint64_t *bytes, cuda_device *device, struct cuda_pool **pool)
+{
+	const struct allocation *a = *find(address);
+
+	if (!a)
+		return 0;
+	*bytes = a->bytes;
+	*device = a->device;
+	*pool = a->pool;
+	return 1;
 }
 
 void memory_context_gone(struct cuda_context *context)
@@ -181,7 +225,8 @@ static int wish_here(struct allocation *wish, uint64_t bytes, enum mt_space spac
 
 	if (!context)
 		return 0;
-	*wish = (struct allocation){ .bytes = bytes, .space = space, .device = context->device, .context = context };
+	*wish = (struct allocation){ .bytes = bytes, .space = space, .device = context->device,
+				     .context = context->owner };
 	return 1;
 }
 
@@ -222,6 +267,8 @@ cuda_result do_cuMemAllocPitch_v2(const struct args_cuMemAllocPitch_v2 *args, st
 
 cuda_result do_cuMemFree_v2(const struct args_cuMemFree_v2 *args, struct effect *effect)
 {
+	if (graph_free_outside(args->dptr, effect))
+		return CUDA_OK;
 	return release(args->dptr, FREE_BY_ADDRESS, CUDA_INVALID_VALUE, effect);
 }
 
@@ -239,14 +286,18 @@ cuda_result do_cuMemAllocManaged(const struct args_cuMemAllocManaged *args, stru
 
 /* ---- Recorded calls: in stream order. Here the stream is always already there. ---- */
 
-static cuda_result allocate_from(struct cuda_pool *pool, cuda_address *out, size_t bytes, struct effect *effect)
+static cuda_result allocate_from(struct cuda_pool *pool, struct cuda_stream *stream, cuda_address *out, size_t bytes,
+				 struct effect *effect)
 {
-	struct allocation wish = { .bytes = bytes, .space = MT_SPACE_ASYNC, .pool = pool };
+	struct allocation wish = { .bytes = bytes, .pool = pool };
 
 	effect->size = bytes;
-	if (!pool_valid(pool))
+	if (!pool_valid(pool) || pool_imported(pool))
 		return CUDA_INVALID_VALUE;
 	wish.device = pool_device(pool);
+	wish.space = pool_space(pool);
+	if (stream_graph(stream))
+		return graph_add_alloc(stream_graph(stream), wish.device, bytes, out, NULL, effect);
 	return allocate(&wish, out, effect);
 }
 
@@ -257,33 +308,26 @@ cuda_result do_cuMemAllocAsync(const struct args_cuMemAllocAsync *args, struct e
 	effect->size = args->bytesize;
 	if (!context)
 		return CUDA_INVALID_CONTEXT;
-	return allocate_from(pool_current(context->device), args->dptr, args->bytesize, effect);
-}
-
-cuda_result do_cuMemAllocAsync_ptsz(const struct args_cuMemAllocAsync_ptsz *args, struct effect *effect)
-{
-	return do_cuMemAllocAsync((const struct args_cuMemAllocAsync *)args, effect);
+	return allocate_from(pool_current(context->device), args->hStream, args->dptr, args->bytesize, effect);
 }
 
 cuda_result do_cuMemAllocFromPoolAsync(const struct args_cuMemAllocFromPoolAsync *args, struct effect *effect)
 {
-	return allocate_from(args->pool, args->dptr, args->bytesize, effect);
-}
-
-cuda_result do_cuMemAllocFromPoolAsync_ptsz(const struct args_cuMemAllocFromPoolAsync_ptsz *args, struct effect *effect)
-{
-	return allocate_from(args->pool, args->dptr, args->bytesize, effect);
+	return allocate_from(args->pool, args->hStream, args->dptr, args->bytesize, effect);
 }
 
 cuda_result do_cuMemFreeAsync(const struct args_cuMemFreeAsync *args, struct effect *effect)
 {
-	return release(args->dptr, FREE_IN_STREAM, CUDA_INVALID_VALUE, effect);
+	if (stream_graph(args->hStream))
+		return graph_add_free(stream_graph(args->hStream), args->dptr, NULL, effect);
+	if (graph_free_outside(args->dptr, effect))
+		return CUDA_OK;
+	return release(args->dptr, FREE_BY_ADDRESS, CUDA_INVALID_VALUE, effect);
 }
 
-cuda_result do_cuMemFreeAsync_ptsz(const struct args_cuMemFreeAsync_ptsz *args, struct effect *effect)
-{
-	return release(args->dptr, FREE_IN_STREAM, CUDA_INVALID_VALUE, effect);
-}
+DRIVER_SAME(cuMemAllocAsync_ptsz, cuMemAllocAsync)
+DRIVER_SAME(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync)
+DRIVER_SAME(cuMemFreeAsync_ptsz, cuMemFreeAsync)
 
 /* ---- Recorded calls: host memory ---- */
 
@@ -340,6 +384,8 @@ cuda_result do_cuMemHostRegister_v2(const struct args_cuMemHostRegister_v2 *args
 	describe(a, effect, 1);
 	return CUDA_OK;
 }
+
+DRIVER_SAME(cuMemHostRegister, cuMemHostRegister_v2)
 
 cuda_result do_cuMemHostUnregister(const struct args_cuMemHostUnregister *args, struct effect *effect)
 {

@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define EXPORT_NVML(signature)    \
 	MT_EXPORT int signature;  \
@@ -34,6 +36,23 @@ static struct account *account_of(unsigned int i)
 	library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	hub = library ? dlsym(library, HUB_SYMBOL) : NULL;
 	return device[i].account = hub ? hub->account(i) : NULL;
+}
+
+static int fault_is(const char *word)
+{
+	return standin_config()->nvml && !strcmp(standin_config()->nvml, word);
+}
+
+/* What goes wrong with a figure of a GPU; NVML_OK: nothing. */
+static int figure_fault(void)
+{
+	static const struct timespec slow = { 0, 50000000 };
+
+	while (fault_is("hang"))
+		pause();
+	if (fault_is("slow"))
+		nanosleep(&slow, NULL);
+	return fault_is("lost") ? NVML_GPU_LOST : NVML_OK;
 }
 
 EXPORT_NVML(nvmlInit_v2(void))
@@ -135,6 +154,8 @@ EXPORT_NVML(nvmlDeviceGetMemoryInfo(struct nvml_device *handle, struct nvml_memo
 	int result = check(handle, memory);
 	struct account *account;
 
+	if (!result)
+		result = figure_fault();
 	if (result)
 		return result;
 	account = account_of(index_of(handle));
@@ -144,23 +165,38 @@ EXPORT_NVML(nvmlDeviceGetMemoryInfo(struct nvml_device *handle, struct nvml_memo
 	return NVML_OK;
 }
 
-/* *count: in, room in `list`; out, processes there are. */
-EXPORT_NVML(nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *handle, unsigned int *count,
-						    struct nvml_process *list))
+/* The driver of the stand-in keeps nothing back. */
+EXPORT_NVML(nvmlDeviceGetMemoryInfo_v2(struct nvml_device *handle, struct nvml_memory_v2 *memory))
 {
-	int result = check(handle, count);
-	unsigned int i, found = 0;
-	struct account *account;
+	struct nvml_memory figures;
+	int result = check(handle, memory);
 
+	if (!result && memory->version != NVML_MEMORY_V2)
+		result = NVML_INVALID_ARGUMENT;
+	if (!result)
+		result = nvmlDeviceGetMemoryInfo(handle, &figures);
 	if (result)
 		return result;
-	account = account_of(index_of(handle));
+	memory->total = figures.total;
+	memory->reserved = 0;
+	memory->used = figures.used;
+	memory->free = figures.free;
+	return NVML_OK;
+}
+
+/* *count: in, room in `list`; out, processes there are. */
+static int list_processes(struct nvml_device *handle, unsigned int *count, struct nvml_process *list)
+{
+	struct account *account = account_of(index_of(handle));
+	unsigned int i, found = 0, renumbered = fault_is("renumbered") ? 1000000000 : 0;
+	int result;
+
 	for (i = 0; account && i < ACCOUNT_ROWS; i++) {
 		if (!account_row_alive(account, i))
 			continue;
 		if (list && found < *count)
 			list[found] = (struct nvml_process){
-				.pid = account->row[i].pid,
+				.pid = account->row[i].pid + renumbered,
 				.used = account->row[i].bytes,
 				.gpu_instance = UINT32_MAX, /* not a part of a GPU */
 				.compute_instance = UINT32_MAX,
@@ -170,6 +206,29 @@ EXPORT_NVML(nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *handle, 
 	result = found > *count || (found && !list) ? NVML_SMALL_BUFFER : NVML_OK;
 	*count = found;
 	return result;
+}
+
+EXPORT_NVML(nvmlDeviceGetComputeRunningProcesses_v2(struct nvml_device *handle, unsigned int *count,
+						    struct nvml_process *list))
+{
+	int result = check(handle, count);
+
+	if (!result)
+		result = figure_fault();
+	if (!result && fault_is("refused"))
+		result = NVML_NO_PERMISSION;
+	if (result)
+		return result;
+	if (!fault_is("empty"))
+		return list_processes(handle, count, list);
+	*count = 0;
+	return NVML_OK;
+}
+
+EXPORT_NVML(nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *handle, unsigned int *count,
+						    struct nvml_process *list))
+{
+	return fault_is("old") ? NVML_NO_FUNCTION : nvmlDeviceGetComputeRunningProcesses_v2(handle, count, list);
 }
 
 MT_EXPORT const char *nvmlErrorString(int result);

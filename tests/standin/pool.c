@@ -1,11 +1,15 @@
-/* pool.c - memory pools, see memory.h. None of these calls is among the recorded ones, so they lock for themselves. */
+/* pool.c - memory pools, see memory.h. */
 #include "memory.h"
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct cuda_pool {
 	struct cuda_pool *next; /* of all that ever were */
-	cuda_device device;
-	int alive;
+	cuda_device device; /* HOST: host memory */
+	enum mt_space space;
+	int alive, imported;
 	uint64_t limit, threshold; /* bytes */
 	uint64_t reserved, reserved_high, used, used_high;
 };
@@ -13,8 +17,9 @@ struct cuda_pool {
 static struct cuda_pool *all;
 static struct cuda_pool *first[STANDIN_GPUS_MAX]; /* the default pool of each device */
 static struct cuda_pool *chosen[STANDIN_GPUS_MAX]; /* by cuDeviceSetMemPool; NULL: the default one */
+static struct cuda_pool *host, *managed;	   /* the default ones elsewhere */
 
-static struct cuda_pool *pool_new(cuda_device device, uint64_t limit)
+static struct cuda_pool *pool_new(cuda_device device, enum mt_space space, uint64_t limit)
 {
 	struct cuda_pool *pool = calloc(1, sizeof(*pool));
 
@@ -22,6 +27,7 @@ static struct cuda_pool *pool_new(cuda_device device, uint64_t limit)
 		return NULL;
 	pool->next = all;
 	pool->device = device;
+	pool->space = space;
 	pool->alive = 1;
 	pool->limit = limit ? limit : UINT64_MAX;
 	all = pool;
@@ -43,10 +49,20 @@ cuda_device pool_device(const struct cuda_pool *pool)
 	return pool->device;
 }
 
+int pool_imported(const struct cuda_pool *pool)
+{
+	return pool->imported;
+}
+
+enum mt_space pool_space(const struct cuda_pool *pool)
+{
+	return pool->space;
+}
+
 static struct cuda_pool *pool_default(cuda_device device)
 {
 	if (!first[device])
-		first[device] = pool_new(device, 0);
+		first[device] = pool_new(device, MT_SPACE_ASYNC, 0);
 	return first[device];
 }
 
@@ -55,11 +71,23 @@ struct cuda_pool *pool_current(cuda_device device)
 	return chosen[device] && chosen[device]->alive ? chosen[device] : pool_default(device);
 }
 
+/* Managed memory goes where it is touched: nowhere, here. */
+static int take_place(const struct cuda_pool *pool, uint64_t bytes)
+{
+	return pool->space == MT_SPACE_MANAGED || driver_take(pool->device, bytes);
+}
+
+static void give_place(const struct cuda_pool *pool, uint64_t bytes)
+{
+	if (pool->space != MT_SPACE_MANAGED)
+		driver_give(pool->device, bytes);
+}
+
 int pool_take(struct cuda_pool *pool, uint64_t bytes)
 {
 	uint64_t idle = pool->reserved - pool->used, more = bytes > idle ? bytes - idle : 0;
 
-	if (more > pool->limit - pool->reserved || !driver_take(pool->device, more))
+	if (more > pool->limit - pool->reserved || !take_place(pool, more))
 		return 0;
 	pool->reserved += more;
 	pool->used += bytes;
@@ -77,7 +105,7 @@ static void trim(struct cuda_pool *pool, uint64_t keep)
 
 	if (pool->reserved <= floor)
 		return;
-	driver_give(pool->device, pool->reserved - floor);
+	give_place(pool, pool->reserved - floor);
 	pool->reserved = floor;
 }
 
@@ -96,48 +124,63 @@ void memory_synchronized(void)
 		trim(pool, pool->threshold);
 }
 
-/* ---- Calls ---- */
+/* ---- Recorded calls ---- */
 
-DRIVER_CALL(cuMemPoolCreate(struct cuda_pool **out, const struct cuda_pool_props *props))
+static void describe(const struct cuda_pool *pool, struct effect *effect)
 {
-	if (!driver_ready())
-		return CUDA_NOT_INITIALIZED;
-	if (!out || !props || props->type != CUDA_MEMORY_PINNED || props->location.type != CUDA_LOCATION_DEVICE)
-		return CUDA_INVALID_VALUE;
-	if (!driver_device_valid(props->location.id))
+	effect->device = pool->device;
+	effect->address = (uint64_t)(uintptr_t)pool;
+}
+
+static cuda_result create(struct cuda_pool **out, const struct cuda_pool_props *props, struct effect *effect)
+{
+	enum mt_space space = props->type == CUDA_MEMORY_MANAGED ? MT_SPACE_MANAGED : MT_SPACE_ASYNC;
+	cuda_device device;
+
+	if (!driver_place(&props->location, &device))
 		return CUDA_INVALID_DEVICE;
-	driver_lock();
-	*out = pool_new(props->location.id, props->max_size);
-	driver_unlock();
-	return *out ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+	if (space == MT_SPACE_ASYNC && device == HOST)
+		space = MT_SPACE_PINNED;
+	*out = pool_new(device, space, props->max_size);
+	if (!*out)
+		return CUDA_OUT_OF_MEMORY;
+	describe(*out, effect);
+	return CUDA_OK;
+}
+
+cuda_result do_cuMemPoolCreate(const struct args_cuMemPoolCreate *args, struct effect *effect)
+{
+	const struct cuda_pool_props *props = args->poolProps;
+
+	if (!args->pool || !props || (props->type != CUDA_MEMORY_PINNED && props->type != CUDA_MEMORY_MANAGED))
+		return CUDA_INVALID_VALUE;
+	effect->size = props->max_size;
+	return create(args->pool, props, effect);
 }
 
 /* What is handed out stays; the rest goes now, and the pool with its last allocation. */
-DRIVER_CALL(cuMemPoolDestroy(struct cuda_pool *pool))
+cuda_result do_cuMemPoolDestroy(const struct args_cuMemPoolDestroy *args, struct effect *effect)
 {
-	cuda_result result = CUDA_INVALID_VALUE;
+	struct cuda_pool *pool = args->pool;
 
-	driver_lock();
-	if (pool_valid(pool) && pool != first[pool->device]) {
-		pool->alive = 0;
-		trim(pool, 0);
-		result = CUDA_OK;
-	}
-	driver_unlock();
-	return result;
+	if (!pool_valid(pool) || pool == host || pool == managed)
+		return CUDA_INVALID_VALUE;
+	if (pool->device != HOST && pool == first[pool->device])
+		return CUDA_INVALID_VALUE;
+	describe(pool, effect);
+	pool->alive = 0;
+	trim(pool, 0);
+	return CUDA_OK;
 }
 
-DRIVER_CALL(cuMemPoolTrimTo(struct cuda_pool *pool, size_t keep))
+cuda_result do_cuMemPoolTrimTo(const struct args_cuMemPoolTrimTo *args, struct effect *effect)
 {
-	cuda_result result = CUDA_INVALID_VALUE;
-
-	driver_lock();
-	if (pool_valid(pool)) {
-		trim(pool, keep);
-		result = CUDA_OK;
-	}
-	driver_unlock();
-	return result;
+	effect->size = args->minBytesToKeep;
+	if (!pool_valid(args->pool))
+		return CUDA_INVALID_VALUE;
+	describe(args->pool, effect);
+	trim(args->pool, args->minBytesToKeep);
+	return CUDA_OK;
 }
 
 static uint64_t *attribute_of(struct cuda_pool *pool, int attribute)
@@ -158,79 +201,167 @@ static uint64_t *attribute_of(struct cuda_pool *pool, int attribute)
 	}
 }
 
-DRIVER_CALL(cuMemPoolGetAttribute(struct cuda_pool *pool, int attribute, void *value))
+cuda_result do_cuMemPoolGetAttribute(const struct args_cuMemPoolGetAttribute *args, struct effect *effect)
 {
-	cuda_result result = CUDA_INVALID_VALUE;
-	uint64_t *member;
+	uint64_t *member = pool_valid(args->pool) ? attribute_of(args->pool, args->attr) : NULL;
 
-	driver_lock();
-	if (value && pool_valid(pool)) {
-		member = attribute_of(pool, attribute);
-		if (member) {
-			*(uint64_t *)value = *member;
-			result = CUDA_OK;
-		}
-	}
-	driver_unlock();
-	return result;
+	if (!member || !args->value)
+		return CUDA_INVALID_VALUE;
+	describe(args->pool, effect);
+	effect->size = *member;
+	memcpy(args->value, member, sizeof(*member));
+	return CUDA_OK;
 }
 
 /* The threshold is free to choose; high marks may be set to 0 only, which means "start anew". */
-DRIVER_CALL(cuMemPoolSetAttribute(struct cuda_pool *pool, int attribute, void *value))
+cuda_result do_cuMemPoolSetAttribute(const struct args_cuMemPoolSetAttribute *args, struct effect *effect)
 {
-	cuda_result result = CUDA_INVALID_VALUE;
+	struct cuda_pool *pool = args->pool;
 	uint64_t wanted;
 
-	driver_lock();
-	if (value && pool_valid(pool)) {
-		wanted = *(const uint64_t *)value;
-		result = CUDA_OK;
-		if (attribute == CUDA_POOL_RELEASE_THRESHOLD)
-			pool->threshold = wanted;
-		else if (attribute == CUDA_POOL_RESERVED_HIGH && !wanted)
-			pool->reserved_high = pool->reserved;
-		else if (attribute == CUDA_POOL_USED_HIGH && !wanted)
-			pool->used_high = pool->used;
-		else
-			result = CUDA_INVALID_VALUE;
-	}
-	driver_unlock();
-	return result;
-}
-
-static cuda_result hand_out(struct cuda_pool **out, cuda_device device, struct cuda_pool *(*which)(cuda_device))
-{
-	if (!driver_ready())
-		return CUDA_NOT_INITIALIZED;
-	if (!out)
+	if (!args->value || !pool_valid(pool))
 		return CUDA_INVALID_VALUE;
-	if (!driver_device_valid(device))
+	describe(pool, effect);
+	memcpy(&wanted, args->value, sizeof(wanted));
+	effect->size = wanted;
+	if (args->attr == CUDA_POOL_RELEASE_THRESHOLD)
+		pool->threshold = wanted;
+	else if (args->attr == CUDA_POOL_RESERVED_HIGH && !wanted)
+		pool->reserved_high = pool->reserved;
+	else if (args->attr == CUDA_POOL_USED_HIGH && !wanted)
+		pool->used_high = pool->used;
+	else
+		return CUDA_INVALID_VALUE;
+	return CUDA_OK;
+}
+
+cuda_result do_cuMemPoolSetAccess(const struct args_cuMemPoolSetAccess *args, struct effect *effect)
+{
+	if (!pool_valid(args->pool) || !args->map || !args->count)
+		return CUDA_INVALID_VALUE;
+	describe(args->pool, effect);
+	return CUDA_OK;
+}
+
+static cuda_result hand_out(struct cuda_pool **out, struct cuda_pool *pool, struct effect *effect)
+{
+	if (!pool)
+		return CUDA_OUT_OF_MEMORY;
+	describe(pool, effect);
+	*out = pool;
+	return CUDA_OK;
+}
+
+cuda_result do_cuDeviceGetDefaultMemPool(const struct args_cuDeviceGetDefaultMemPool *args, struct effect *effect)
+{
+	if (!args->pool_out)
+		return CUDA_INVALID_VALUE;
+	if (!driver_device_valid(args->dev))
 		return CUDA_INVALID_DEVICE;
-	driver_lock();
-	*out = which(device);
-	driver_unlock();
-	return *out ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+	return hand_out(args->pool_out, pool_default(args->dev), effect);
 }
 
-DRIVER_CALL(cuDeviceGetDefaultMemPool(struct cuda_pool **out, cuda_device device))
+cuda_result do_cuDeviceGetMemPool(const struct args_cuDeviceGetMemPool *args, struct effect *effect)
 {
-	return hand_out(out, device, pool_default);
+	if (!args->pool)
+		return CUDA_INVALID_VALUE;
+	if (!driver_device_valid(args->dev))
+		return CUDA_INVALID_DEVICE;
+	return hand_out(args->pool, pool_current(args->dev), effect);
 }
 
-DRIVER_CALL(cuDeviceGetMemPool(struct cuda_pool **out, cuda_device device))
+cuda_result do_cuDeviceSetMemPool(const struct args_cuDeviceSetMemPool *args, struct effect *effect)
 {
-	return hand_out(out, device, pool_current);
+	if (!driver_device_valid(args->dev) || !pool_valid(args->pool) || args->pool->device != args->dev ||
+	    args->pool->imported)
+		return CUDA_INVALID_VALUE;
+	describe(args->pool, effect);
+	chosen[args->dev] = args->pool;
+	return CUDA_OK;
 }
 
-DRIVER_CALL(cuDeviceSetMemPool(cuda_device device, struct cuda_pool *pool))
+/* The default pool of a place, made at the first question. NULL: no such place, or out of host memory. */
+static struct cuda_pool *default_at(const struct cuda_location *location, int type)
 {
-	cuda_result result = CUDA_INVALID_VALUE;
+	struct cuda_pool **pool = type == CUDA_MEMORY_MANAGED ? &managed : &host;
+	cuda_device device;
 
-	driver_lock();
-	if (driver_device_valid(device) && pool_valid(pool) && pool->device == device) {
-		chosen[device] = pool;
-		result = CUDA_OK;
-	}
-	driver_unlock();
-	return result;
+	if (!location || !driver_place(location, &device))
+		return NULL;
+	if (type == CUDA_MEMORY_PINNED && device != HOST)
+		return pool_default(device);
+	if (!*pool)
+		*pool = pool_new(device, type == CUDA_MEMORY_MANAGED ? MT_SPACE_MANAGED : MT_SPACE_PINNED, 0);
+	return *pool;
+}
+
+cuda_result do_cuMemGetDefaultMemPool(const struct args_cuMemGetDefaultMemPool *args, struct effect *effect)
+{
+	struct cuda_pool *pool = default_at(args->location, args->type);
+
+	return pool && args->pool_out ? hand_out(args->pool_out, pool, effect) : CUDA_INVALID_VALUE;
+}
+
+cuda_result do_cuMemGetMemPool(const struct args_cuMemGetMemPool *args, struct effect *effect)
+{
+	struct cuda_pool *pool = default_at(args->location, args->type);
+
+	if (pool && pool->space == MT_SPACE_ASYNC)
+		pool = pool_current(pool->device);
+	return pool && args->pool ? hand_out(args->pool, pool, effect) : CUDA_INVALID_VALUE;
+}
+
+cuda_result do_cuMemSetMemPool(const struct args_cuMemSetMemPool *args, struct effect *effect)
+{
+	cuda_device device;
+
+	if (!args->location || !pool_valid(args->pool) || args->pool->imported)
+		return CUDA_INVALID_VALUE;
+	if (!driver_place(args->location, &device) || args->pool->device != device)
+		return CUDA_INVALID_VALUE;
+	describe(args->pool, effect);
+	if (args->pool->space == MT_SPACE_ASYNC)
+		chosen[device] = args->pool;
+	else if (args->pool->space == MT_SPACE_PINNED)
+		host = args->pool;
+	else
+		managed = args->pool;
+	return CUDA_OK;
+}
+
+/* ---- Recorded calls: a pool of this process, given to another one; a file stands for it ---- */
+
+static const char exported_magic[8] = "st-pool";
+
+cuda_result do_cuMemPoolExportToShareableHandle(const struct args_cuMemPoolExportToShareableHandle *args,
+						struct effect *effect)
+{
+	int fd;
+
+	if (!pool_valid(args->pool) || !args->handle_out || args->handleType != CUDA_EXPORT_POSIX_FD || args->flags)
+		return CUDA_INVALID_VALUE;
+	describe(args->pool, effect);
+	fd = memfd_create("standin-pool", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, exported_magic, sizeof(exported_magic)) != sizeof(exported_magic))
+		return CUDA_UNKNOWN;
+	memcpy(args->handle_out, &fd, sizeof(fd));
+	return CUDA_OK;
+}
+
+cuda_result do_cuMemPoolImportFromShareableHandle(const struct args_cuMemPoolImportFromShareableHandle *args,
+						  struct effect *effect)
+{
+	char magic[sizeof(exported_magic)];
+
+	if (!args->pool_out || args->handleType != CUDA_EXPORT_POSIX_FD || args->flags)
+		return CUDA_INVALID_VALUE;
+	if (pread((int)(intptr_t)args->handle, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, exported_magic, sizeof(magic)))
+		return CUDA_INVALID_VALUE;
+	*args->pool_out = pool_new(HOST, MT_SPACE_IMPORTED, 0);
+	if (!*args->pool_out)
+		return CUDA_OUT_OF_MEMORY;
+	(*args->pool_out)->imported = 1;
+	describe(*args->pool_out, effect);
+	return CUDA_OK;
 }

@@ -1,7 +1,8 @@
 # The stand-in GPU: three libraries with the names of the real ones, hidden symbols, nothing but libc.
 # Each is recorder/*.h (the ABI) put to work; see tests/standin/README.md.
 
-STANDIN_CUDA := config account driver context addresses memory pool vmm streams ledger entries
+STANDIN_CUDA := config account driver context addresses memory pool vmm multicast array share streams graph code process \
+	ledger entries
 STANDIN_CUPTI := config cupti
 STANDIN_NVML := config account nvml
 STANDIN_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -Irecorder
@@ -21,4 +22,5 @@ $(eval $(call standin_library,libcupti.so.13,$(STANDIN_CUPTI)))
 $(eval $(call standin_library,libnvidia-ml.so.1,$(STANDIN_NVML)))
 
 # The tests of the stand-in load it when they run.
-$(B)/tests/unit/test_standin $(B)/tests/unit/test_standin_tools: tests/unit/standin.h | $(STANDIN)
+$(B)/tests/unit/test_gpu_sample: | $(STANDIN)
+$(B)/tests/unit/test_standin $(B)/tests/unit/test_standin_more $(B)/tests/unit/test_standin_tools: tests/unit/standin.h | $(STANDIN)

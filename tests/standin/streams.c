@@ -1,19 +1,42 @@
 /*
  * streams.c - work on the GPU: accepted and not done, there is no memory behind the addresses. Enough for programs that
- * allocate; synchronizing matters, because pools give memory back then.
+ * allocate; synchronizing matters, because pools give memory back then. A stream may record what is done on it: then
+ * allocations and frees become nodes of a graph, also those on streams that wait for an event of it.
  */
-#include "driver.h"
+#include "graph.h"
 #include <stdlib.h>
+#include <time.h>
 
 struct cuda_stream {
-	struct cuda_context *context;
+	struct cuda_stream *next; /* of all but the default ones */
+	struct cuda_graph *graph; /* that is being recorded */
+	int is_origin;		  /* of the recording, which ends here */
 };
+
+struct cuda_event {
+	struct cuda_graph *graph; /* that was being recorded when it was */
+};
+
+static struct cuda_stream *streams;
+static _Thread_local struct cuda_stream own_stream; /* CUDA_STREAM_PER_THREAD */
 
 static cuda_result needs_context(void)
 {
 	if (!driver_ready())
 		return CUDA_NOT_INITIALIZED;
 	return driver_current() ? CUDA_OK : CUDA_INVALID_CONTEXT;
+}
+
+/* NULL: the default stream of all threads, which cannot record. */
+static struct cuda_stream *real(struct cuda_stream *stream)
+{
+	return stream == CUDA_STREAM_PER_THREAD ? &own_stream : stream;
+}
+
+struct cuda_graph *stream_graph(struct cuda_stream *stream)
+{
+	stream = real(stream);
+	return stream ? stream->graph : NULL;
 }
 
 DRIVER_CALL(cuStreamCreate(struct cuda_stream **stream, unsigned int flags))
@@ -24,19 +47,153 @@ DRIVER_CALL(cuStreamCreate(struct cuda_stream **stream, unsigned int flags))
 		return result;
 	if (!stream || flags > 1)
 		return CUDA_INVALID_VALUE;
-	*stream = malloc(sizeof(**stream));
+	*stream = calloc(1, sizeof(**stream));
 	if (!*stream)
 		return CUDA_OUT_OF_MEMORY;
-	(*stream)->context = driver_current();
+	driver_lock();
+	(*stream)->next = streams;
+	streams = *stream;
+	driver_unlock();
 	return CUDA_OK;
 }
 
 DRIVER_CALL(cuStreamDestroy_v2(struct cuda_stream *stream))
 {
-	if (!stream)
-		return CUDA_INVALID_HANDLE;
-	free(stream);
+	struct cuda_stream **link = &streams;
+	cuda_result result = CUDA_INVALID_HANDLE;
+
+	driver_lock();
+	while (*link && *link != stream)
+		link = &(*link)->next;
+	if (*link && stream != CUDA_STREAM_PER_THREAD) {
+		*link = stream->next;
+		free(stream);
+		result = CUDA_OK;
+	}
+	driver_unlock();
+	return result;
+}
+
+/* ---- Recorded calls: streams that record ---- */
+
+static cuda_result capture(struct cuda_stream *stream, struct cuda_graph *graph, struct effect *effect)
+{
+	stream = real(stream);
+	if (!stream || stream->graph || (graph && !graph_valid(graph)))
+		return CUDA_INVALID_VALUE;
+	stream->graph = graph ? graph : graph_new();
+	stream->is_origin = 1;
+	effect->address = (uint64_t)(uintptr_t)stream;
+	return stream->graph ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+cuda_result do_cuStreamBeginCapture(const struct args_cuStreamBeginCapture *args, struct effect *effect)
+{
+	return capture(args->hStream, NULL, effect);
+}
+
+cuda_result do_cuStreamBeginCapture_v2(const struct args_cuStreamBeginCapture_v2 *args, struct effect *effect)
+{
+	return args->mode < 0 || args->mode > 2 ? CUDA_INVALID_VALUE : capture(args->hStream, NULL, effect);
+}
+
+cuda_result do_cuStreamBeginCaptureToGraph(const struct args_cuStreamBeginCaptureToGraph *args, struct effect *effect)
+{
+	return args->hGraph ? capture(args->hStream, args->hGraph, effect) : CUDA_INVALID_VALUE;
+}
+
+/* The same nodes again. */
+cuda_result do_cuStreamBeginRecaptureToGraph(const struct args_cuStreamBeginRecaptureToGraph *args,
+					     struct effect *effect)
+{
+	if (!args->hGraph || !args->callbackFunc)
+		return CUDA_INVALID_VALUE;
+	graph_recapture(args->hGraph);
+	return capture(args->hStream, args->hGraph, effect);
+}
+
+cuda_result do_cuStreamEndCapture(const struct args_cuStreamEndCapture *args, struct effect *effect)
+{
+	struct cuda_stream *stream = real(args->hStream), *other;
+	struct cuda_graph *graph = stream ? stream->graph : NULL;
+
+	if (!graph || !stream->is_origin || !args->phGraph)
+		return CUDA_INVALID_VALUE;
+	stream->graph = NULL;
+	stream->is_origin = 0;
+	for (other = streams; other; other = other->next)
+		if (other->graph == graph)
+			other->graph = NULL;
+	effect->address = (uint64_t)(uintptr_t)graph;
+	*args->phGraph = graph;
 	return CUDA_OK;
+}
+
+DRIVER_SAME(cuStreamBeginCapture_ptsz, cuStreamBeginCapture)
+DRIVER_SAME(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture_v2)
+DRIVER_SAME(cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph)
+DRIVER_SAME(cuStreamBeginRecaptureToGraph_ptsz, cuStreamBeginRecaptureToGraph)
+DRIVER_SAME(cuStreamEndCapture_ptsz, cuStreamEndCapture)
+
+/* ---- Events ---- */
+
+DRIVER_CALL(cuEventCreate(struct cuda_event **event, unsigned int flags))
+{
+	cuda_result result = needs_context();
+
+	if (result)
+		return result;
+	if (!event || flags > 7)
+		return CUDA_INVALID_VALUE;
+	*event = calloc(1, sizeof(**event));
+	return *event ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+DRIVER_CALL(cuEventDestroy_v2(struct cuda_event *event))
+{
+	if (!event)
+		return CUDA_INVALID_HANDLE;
+	free(event);
+	return CUDA_OK;
+}
+
+DRIVER_CALL(cuEventRecord(struct cuda_event *event, struct cuda_stream *stream))
+{
+	cuda_result result = event ? needs_context() : CUDA_INVALID_HANDLE;
+
+	if (result)
+		return result;
+	driver_lock();
+	event->graph = stream_graph(stream);
+	driver_unlock();
+	return CUDA_OK;
+}
+
+/* A stream that waits for a recording one takes part in the recording. */
+DRIVER_CALL(cuStreamWaitEvent(struct cuda_stream *stream, struct cuda_event *event, unsigned int flags))
+{
+	cuda_result result = event ? needs_context() : CUDA_INVALID_HANDLE;
+
+	if (result || flags > 1)
+		return result ? result : CUDA_INVALID_VALUE;
+	driver_lock();
+	stream = real(stream);
+	if (stream && event->graph && !stream->graph)
+		stream->graph = event->graph;
+	driver_unlock();
+	return CUDA_OK;
+}
+
+/* ---- Waiting and work ---- */
+
+/* As long as kernels would have run: nothing is allocated meanwhile. */
+static void work(void)
+{
+	const uint64_t ns = standin_config()->sync_ns;
+	struct timespec time = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	if (ns)
+		nanosleep(&time, NULL);
 }
 
 DRIVER_CALL(cuCtxSynchronize(void))
@@ -48,6 +205,7 @@ DRIVER_CALL(cuCtxSynchronize(void))
 	driver_lock();
 	memory_synchronized();
 	driver_unlock();
+	work();
 	return CUDA_OK;
 }
 

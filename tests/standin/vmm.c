@@ -5,20 +5,11 @@
  *     mappings      [== handle 1 ==)[= handle 2 =)         cuMemMap, cuMemUnmap: whole mappings only
  *     handle    lives while it has a reference (cuMemCreate, Retain, Import) or a mapping
  */
-#include "driver.h"
+#include "vmm.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-struct handle {
-	struct handle *next;
-	uint64_t size;
-	cuda_device device;
-	uint32_t refs, mappings;
-	int imported; /* the bytes are another process's */
-	struct cuda_memory_props props;
-};
 
 /* A part of the address space: a reserved range, or (with a handle) a mapping. */
 struct span {
@@ -102,7 +93,7 @@ static size_t spans_fill(const struct spans *spans, size_t i, cuda_address addre
 
 /* ---- Handles ---- */
 
-static struct handle *handle_of(cuda_handle id)
+struct handle *handle_of(cuda_handle id)
 {
 	struct handle *handle = handles;
 
@@ -111,7 +102,7 @@ static struct handle *handle_of(cuda_handle id)
 	return handle;
 }
 
-static struct handle *handle_new(uint64_t size, cuda_device device)
+struct handle *handle_new(uint64_t size, cuda_device device, enum mt_space space)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 
@@ -119,32 +110,35 @@ static struct handle *handle_new(uint64_t size, cuda_device device)
 		return NULL;
 	handle->size = size;
 	handle->device = device;
+	handle->space = space;
 	handle->refs = 1;
 	handle->next = handles;
 	handles = handle;
 	return handle;
 }
 
-static void describe(const struct handle *handle, struct effect *effect, int64_t bytes)
+void handle_describe(const struct handle *handle, struct effect *effect, int64_t bytes)
 {
+	int holds = handle->space != MT_SPACE_IMPORTED && handle->space != MT_SPACE_MULTICAST;
+
 	effect->device = handle->device;
-	effect->space = handle->imported ? MT_SPACE_IMPORTED : handle->device == HOST ? MT_SPACE_HOST : MT_SPACE_DEVICE;
+	effect->space = handle->space;
 	effect->address = (uint64_t)(uintptr_t)handle;
 	effect->size = handle->size;
-	effect->bytes = handle->imported ? 0 : bytes;
+	effect->bytes = holds ? bytes : 0;
 }
 
 /* After a reference or a mapping was dropped. The line of the call itself comes later: "gone" precedes it. */
-static void handle_dropped(struct handle *handle)
+void handle_dropped(struct handle *handle)
 {
 	struct handle **link = &handles;
 	struct effect effect;
 
-	if (handle->refs || handle->mappings)
+	if (handle->refs || handle->mappings || handle->bindings)
 		return;
-	describe(handle, &effect, -(int64_t)handle->size);
+	handle_describe(handle, &effect, -(int64_t)handle->size);
 	ledger_write("gone", CUDA_OK, &effect);
-	if (!handle->imported)
+	if (effect.bytes)
 		driver_give(handle->device, handle->size);
 	while (*link != handle)
 		link = &(*link)->next;
@@ -189,23 +183,6 @@ cuda_result do_cuMemAddressFree(const struct args_cuMemAddressFree *args, struct
 
 /* ---- Recorded calls: physical memory ---- */
 
-/* The device of a location, HOST for host memory. 0: no such place. */
-static int place(const struct cuda_location *location, cuda_device *device)
-{
-	switch (location->type) {
-	case CUDA_LOCATION_DEVICE:
-		*device = location->id;
-		return driver_device_valid(location->id);
-	case CUDA_LOCATION_HOST:
-	case CUDA_LOCATION_NUMA:
-	case CUDA_LOCATION_NUMA_CURRENT:
-		*device = HOST;
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 cuda_result do_cuMemCreate(const struct args_cuMemCreate *args, struct effect *effect)
 {
 	struct handle *handle;
@@ -216,18 +193,18 @@ cuda_result do_cuMemCreate(const struct args_cuMemCreate *args, struct effect *e
 		return CUDA_INVALID_VALUE;
 	if (!args->size || !page_multiple(args->size))
 		return CUDA_INVALID_VALUE;
-	if (!place(&args->prop->location, &device))
+	if (!driver_place(&args->prop->location, &device))
 		return CUDA_INVALID_DEVICE;
 	effect->device = device;
 	if (!driver_take(device, args->size))
 		return CUDA_OUT_OF_MEMORY;
-	handle = handle_new(args->size, device);
+	handle = handle_new(args->size, device, device == HOST ? MT_SPACE_PINNED : MT_SPACE_DEVICE);
 	if (!handle) {
 		driver_give(device, args->size);
 		return CUDA_OUT_OF_MEMORY;
 	}
 	handle->props = *args->prop;
-	describe(handle, effect, (int64_t)handle->size);
+	handle_describe(handle, effect, (int64_t)handle->size);
 	*args->handle = (cuda_handle)(uintptr_t)handle;
 	return CUDA_OK;
 }
@@ -239,7 +216,7 @@ cuda_result do_cuMemRelease(const struct args_cuMemRelease *args, struct effect 
 	effect->address = args->handle;
 	if (!handle || !handle->refs)
 		return CUDA_INVALID_VALUE;
-	describe(handle, effect, 0);
+	handle_describe(handle, effect, 0);
 	handle->refs--;
 	handle_dropped(handle);
 	return CUDA_OK;
@@ -255,7 +232,7 @@ cuda_result do_cuMemRetainAllocationHandle(const struct args_cuMemRetainAllocati
 		return CUDA_INVALID_VALUE;
 	handle = mappings.span[spans_find(&mappings, address)].handle;
 	handle->refs++;
-	describe(handle, effect, 0);
+	handle_describe(handle, effect, 0);
 	*args->handle = (cuda_handle)(uintptr_t)handle;
 	return CUDA_OK;
 }
@@ -341,7 +318,7 @@ cuda_result do_cuMemExportToShareableHandle(const struct args_cuMemExportToShare
 	fd = memfd_create("standin-memory", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, &file, sizeof(file)) != sizeof(file))
 		return CUDA_UNKNOWN;
-	describe(handle, effect, 0);
+	handle_describe(handle, effect, 0);
 	*(int *)args->shareableHandle = fd;
 	return CUDA_OK;
 }
@@ -359,13 +336,39 @@ cuda_result do_cuMemImportFromShareableHandle(const struct args_cuMemImportFromS
 		return CUDA_INVALID_VALUE;
 	if (file.device != HOST && !driver_device_valid((cuda_device)file.device))
 		return CUDA_INVALID_DEVICE;
-	handle = handle_new(file.size, (cuda_device)file.device);
+	handle = handle_new(file.size, (cuda_device)file.device, MT_SPACE_IMPORTED);
 	if (!handle)
 		return CUDA_OUT_OF_MEMORY;
-	handle->imported = 1;
-	describe(handle, effect, 0);
+	handle_describe(handle, effect, 0);
 	*args->handle = (cuda_handle)(uintptr_t)handle;
 	return CUDA_OK;
+}
+
+cuda_result do_cuMemGetHandleForAddressRange(const struct args_cuMemGetHandleForAddressRange *args,
+					     struct effect *effect)
+{
+	const int dma_buf = 1; /* CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD */
+	int fd;
+
+	effect->address = args->dptr;
+	effect->size = args->size;
+	if (!args->handle || args->handleType != dma_buf || !args->size || !page_multiple(args->dptr | args->size))
+		return CUDA_INVALID_VALUE;
+	fd = memfd_create("standin-dma-buf", MFD_CLOEXEC);
+	if (fd < 0)
+		return CUDA_UNKNOWN;
+	memcpy(args->handle, &fd, sizeof(fd));
+	return CUDA_OK;
+}
+
+cuda_address vmm_address_mapped(cuda_address address, struct handle **handle)
+{
+	size_t i = spans_find(&mappings, address);
+
+	if (!spans_overlap(&mappings, address, 1))
+		return 0;
+	*handle = mappings.span[i].handle;
+	return mappings.span[i].address;
 }
 
 /* ---- Questions ---- */
@@ -380,7 +383,7 @@ DRIVER_CALL(cuMemGetAllocationGranularity(size_t *granularity, const struct cuda
 		return CUDA_INVALID_VALUE;
 	if (option != CUDA_GRANULARITY_MINIMUM && option != CUDA_GRANULARITY_RECOMMENDED)
 		return CUDA_INVALID_VALUE;
-	if (!place(&props->location, &device))
+	if (!driver_place(&props->location, &device))
 		return CUDA_INVALID_DEVICE;
 	*granularity = PAGE;
 	return CUDA_OK;

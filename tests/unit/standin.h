@@ -14,23 +14,25 @@
 
 #define PARAMETER(type, name) type name
 #define COMMA() ,
-#define DECLARE_ENTRY(entry, id, class, space) \
+#define DECLARE_ENTRY(entry, id, class, space, since) \
 	static MT_UNUSED cuda_result (*entry)(CUDA_ARGS_##entry(PARAMETER, COMMA));
 CUDA_ENTRY_LIST(DECLARE_ENTRY)
+
+struct cuda_event;
 
 /* X(name, parameters) */
 #define MORE_LIST(X)                                                                \
 	X(cuInit, (unsigned int))                                                   \
-	X(cuDeviceGetCount, (int *))                                                \
 	X(cuCtxSetCurrent, (struct cuda_context *))                                 \
 	X(cuCtxGetDevice, (cuda_device *))                                          \
 	X(cuCtxSynchronize, (void))                                                 \
-	X(cuMemGetInfo_v2, (size_t *, size_t *))                                    \
-	X(cuDeviceGetDefaultMemPool, (struct cuda_pool **, cuda_device))            \
-	X(cuMemPoolGetAttribute, (struct cuda_pool *, int, void *))                 \
-	X(cuMemPoolSetAttribute, (struct cuda_pool *, int, void *))                 \
-	X(cuMemPoolCreate, (struct cuda_pool **, const struct cuda_pool_props *))   \
-	X(cuMemPoolDestroy, (struct cuda_pool *))                                   \
+	X(cuGraphCreate, (struct cuda_graph **, unsigned int))                      \
+	X(cuLibraryGetKernel, (struct cuda_kernel **, struct cuda_library *, const char *)) \
+	X(cuStreamCreate, (struct cuda_stream **, unsigned int))                    \
+	X(cuStreamDestroy_v2, (struct cuda_stream *))                               \
+	X(cuStreamWaitEvent, (struct cuda_stream *, struct cuda_event *, unsigned int)) \
+	X(cuEventCreate, (struct cuda_event **, unsigned int))                      \
+	X(cuEventRecord, (struct cuda_event *, struct cuda_stream *))               \
 	X(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))       \
 	X(cuGetErrorName, (cuda_result, const char **))                             \
 	X(cuGetExportTable, (const void **, const struct cuda_uuid *))
@@ -77,7 +79,7 @@ static MT_UNUSED void load_cuda(void)
 {
 	void *cuda = library("libcuda.so.1");
 
-#define LOAD_ENTRY(entry, id, class, space) CHECK(*(void **)&entry = dlsym(cuda, #entry));
+#define LOAD_ENTRY(entry, id, class, space, since) CHECK(*(void **)&entry = dlsym(cuda, #entry));
 	CUDA_ENTRY_LIST(LOAD_ENTRY)
 #define LOAD(name, parameters) CHECK(*(void **)&name = dlsym(from, #name));
 	{

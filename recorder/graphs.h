@@ -1,0 +1,69 @@
+/*
+ * graphs.h - what graphs with allocation nodes will take, learned by watching them being built.
+ *
+ *     nodes added, or recorded ──> graph ──instantiate──> exec ──first launch, upload──> bytes taken
+ *                                                           └──destroy──> bytes given back
+ *
+ * The bytes are the most that is alive at once, going through allocation and free nodes in the order they were added.
+ * Tables are fixed. What has no room in them is not guessed at: such a graph tells nothing (graphs_are_incomplete).
+ * Any thread; a short spin over the tables, nothing is called meanwhile. A process without such graphs pays one load.
+ */
+#ifndef RECORDER_GRAPHS_H
+#define RECORDER_GRAPHS_H
+
+#include <stdint.h>
+
+struct cuda_exec;
+struct cuda_graph;
+struct cuda_stream;
+
+#define GRAPHS_MAX 256u	      /* graphs with such nodes, and execs of them */
+#define GRAPHS_NODES_MAX 4096u /* addresses of allocation nodes */
+#define GRAPHS_STREAMS_MAX 64u /* that record at the same time */
+
+/* What an exec takes while it lives. */
+struct graph_memory {
+	uint64_t addr; /* of its first allocation node; 0: it takes nothing */
+	uint64_t size; /* bytes */
+	int device;    /* ordinal, -1: not known */
+};
+
+/* Nodes of a graph. */
+void graphs_alloc(const struct cuda_graph *graph, uint64_t addr, uint64_t size, int device);
+void graphs_free(const struct cuda_graph *graph, uint64_t addr);
+
+/* `child` became a node of `parent`, which has its allocations now. */
+void graphs_move(const struct cuda_graph *parent, const struct cuda_graph *child);
+void graphs_destroy(const struct cuda_graph *graph);
+
+/* 1: `addr` belongs to a graph, whose bytes stay when it is freed outside. */
+int graphs_own(uint64_t addr);
+
+/*
+ * A stream begins to record a graph; is_again: one that has the very same allocation nodes already. What the recording
+ * thread does on other streams meanwhile counts as recorded, too: a stream joins by waiting for an event, which is not
+ * watched. The end tells the graph, which may have had nodes before; NULL: it came to nothing.
+ */
+void graphs_capture_begin(const struct cuda_stream *stream, int is_again);
+void graphs_capture_end(const struct cuda_stream *stream, const struct cuda_graph *graph);
+
+/* 1: the stream records, and the call made a node. `size` 0: a free. */
+int graphs_capture(const struct cuda_stream *stream, uint64_t addr, uint64_t size, int device);
+
+/* 1: the stream records. */
+int graphs_is_capturing(const struct cuda_stream *stream);
+
+void graphs_instantiate(const struct cuda_exec *exec, const struct cuda_graph *graph);
+
+/* 1: `exec` takes `*memory`, and no launch or upload before has taken it. */
+int graphs_wants(const struct cuda_exec *exec, struct graph_memory *memory);
+void graphs_taken(const struct cuda_exec *exec);
+
+/* 1: `exec` holds `*memory`. */
+int graphs_holds(const struct cuda_exec *exec, struct graph_memory *memory);
+void graphs_exec_destroy(const struct cuda_exec *exec);
+
+/* 1, once: some graph had no room in the tables. */
+int graphs_are_incomplete(void);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * pools.h - where the memory of stream-ordered pools lies, learned by watching. A fixed table, no locks; any thread.
+ */
+#ifndef RECORDER_POOLS_H
+#define RECORDER_POOLS_H
+
+#include "memtrace/event.h"
+
+struct cuda_pool;
+struct cuda_location;
+
+#define POOLS_MAX 256u
+
+struct pool_place {
+	enum mt_space space; /* ASYNC: on a device; PINNED: the host's; MANAGED; IMPORTED: another process counts it */
+	int device;	     /* ordinal, -1: not known, or none */
+};
+
+/* What a location says of memory of the allocation type `type` (CUDA_MEMORY_*). */
+struct pool_place pools_place(const struct cuda_location *location, int type);
+
+/* 0: there is no room. */
+int pools_add(const struct cuda_pool *pool, struct pool_place place);
+void pools_remove(const struct cuda_pool *pool);
+
+/* 0: the pool is not known, `*place` is as it was. */
+int pools_find(const struct cuda_pool *pool, struct pool_place *place);
+
+#endif

@@ -1,0 +1,6 @@
+# docs/driver-entries.md says what recorder/driver_entries.h says.
+. "$SRC/tests/cli/lib.sh"
+
+tables() { sed '1,/^<!-- made by/d' "$SRC/docs/driver-entries.md"; }
+same() { python3 "$SRC/tests/abi/entries.py" >tables && [ "$(wc -l <tables)" -gt 150 ] && diff tables <(tables); }
+check "the tables of driver-entries.md are those of the headers (tests/abi/entries.py)" same
