@@ -1,19 +1,45 @@
-/* modules.c - one pass over the loaded objects whenever something was loaded or unloaded. */
+/*
+ * modules.c - one pass over the loaded objects whenever something was loaded or unloaded.
+ *
+ * One thread at a time; the others wait a little for it. They do not wait for ever: the loader's list is read under a
+ * lock of the loader's, which a thread may hold that waits here.
+ */
 #include "modules.h"
 
 #include <limits.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "stack_native.h"
+
+#define WAIT_TRIES 100 /* 10 ms */
+#define WAIT_STEP_NS 100000
 
 struct scan {
+	struct modules *modules;
 	struct ring *ring;
 	struct seen *seen;
 	uint64_t changes; /* of the loader's list, as of this scan */
+	int taken;	  /* 1: something lies where something else lay */
 	int error;
 };
+
+void modules_init(struct modules *modules)
+{
+	atomic_store(&modules->scanned, 0);
+	atomic_store(&modules->scanning, 0);
+	atomic_store(&modules->generation, 0);
+	modules->count = 0;
+}
+
+uint32_t modules_generation(const struct modules *modules)
+{
+	return atomic_load_explicit(&modules->generation, memory_order_acquire);
+}
 
 static int take_changes(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
@@ -63,10 +89,53 @@ static uint64_t key_of(const struct dl_phdr_info *object, uint64_t start, uint64
 {
 	const char *c = object->dlpi_name ? object->dlpi_name : "";
 	uint64_t key = seen_mix(seen_mix(seen_start(SEEN_MODULE), start), end);
+	uint32_t id_bytes, i;
+	const uint8_t *id = loaded_build_id(object, &id_bytes);
 
 	for (; *c; c++)
 		key = seen_mix(key, (uint8_t)*c);
+	for (i = 0; i < id_bytes; i++)
+		key = seen_mix(key, id[i]);
 	return seen_finish(key);
+}
+
+static int is_known(const struct modules *modules, uint64_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < modules->count; i++)
+		if (modules->known[i].key == key)
+			return 1;
+	return 0;
+}
+
+/* 1: something else was known to lie there. */
+static int take_place(struct modules *modules, uint64_t key, uint64_t start, uint64_t end)
+{
+	struct module_known *known, *place = NULL;
+	int taken = 0;
+	uint32_t i;
+
+	for (i = 0; i < modules->count; i++) {
+		known = &modules->known[i];
+		if (known->key && (known->end <= start || known->start >= end))
+			continue;
+		taken |= known->key != 0;
+		known->key = 0;
+		place = known;
+	}
+	if (!place && modules->count < MODULES_KNOWN)
+		place = &modules->known[modules->count++];
+	if (place)
+		*place = (struct module_known){ key, start, end };
+	return taken;
+}
+
+/* Beyond MODULES_KNOWN only `seen` knows. */
+static int is_logged(const struct scan *scan, uint64_t key)
+{
+	return is_known(scan->modules, key) ||
+	       (scan->modules->count == MODULES_KNOWN && seen_has(scan->seen, key));
 }
 
 static int scan_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
@@ -78,23 +147,73 @@ static int scan_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void 
 	if (start == end)
 		return 0;
 	key = key_of(object, start, end);
-	if (seen_has(scan->seen, key))
+	if (is_logged(scan, key))
 		return 0;
 	scan->error = log_module(scan->ring, object, start, end);
-	if (!scan->error)
-		seen_add(scan->seen, key);
-	return scan->error != 0;
+	if (scan->error)
+		return 1;
+	if (take_place(scan->modules, key, start, end)) {
+		stack_native_replaced(start, end);
+		scan->taken = 1;
+	}
+	seen_add(scan->seen, key);
+	return 0;
+}
+
+/* 1: this thread owns the list; 0: another one has scanned as of `changes`, or does not come to an end. */
+static int begin_scan(struct modules *modules, uint64_t changes)
+{
+	struct timespec step = { 0, WAIT_STEP_NS };
+	uint32_t idle;
+	int tries;
+
+	for (tries = 0; tries < WAIT_TRIES; tries++) {
+		idle = 0;
+		if (atomic_compare_exchange_strong(&modules->scanning, &idle, 1))
+			return 1;
+		syscall(SYS_nanosleep, &step, NULL);
+		if (atomic_load_explicit(&modules->scanned, memory_order_acquire) == changes)
+			return 0;
+	}
+	return 0;
+}
+
+static int is_in_module(const struct modules *modules, uint64_t address)
+{
+	uint32_t i;
+
+	for (i = 0; i < modules->count; i++)
+		if (modules->known[i].key && address > modules->known[i].start && address <= modules->known[i].end)
+			return 1;
+	return 0;
+}
+
+uint32_t modules_trust(struct modules *modules, const uint64_t *address, uint32_t count)
+{
+	uint32_t i;
+
+	if (!begin_scan(modules, 0))
+		return count;
+	for (i = 0; i < count && (modules->count == MODULES_KNOWN || is_in_module(modules, address[i])); i++)
+		;
+	atomic_store_explicit(&modules->scanning, 0, memory_order_release);
+	return i < count ? i + 1 : count;
 }
 
 int modules_log(struct modules *modules, struct ring *ring, struct seen *seen)
 {
-	struct scan scan = { ring, seen, 0, 0 };
+	struct scan scan = { modules, ring, seen, 0, 0, 0 };
 
 	dl_iterate_phdr(take_changes, &scan.changes);
 	if (atomic_load_explicit(&modules->scanned, memory_order_acquire) == scan.changes)
 		return 0;
+	if (!begin_scan(modules, scan.changes))
+		return 1;
 	dl_iterate_phdr(scan_object, &scan);
+	if (scan.taken)
+		atomic_fetch_add_explicit(&modules->generation, 1, memory_order_release);
 	if (!scan.error)
 		atomic_store_explicit(&modules->scanned, scan.changes, memory_order_release);
-	return scan.error;
+	atomic_store_explicit(&modules->scanning, 0, memory_order_release);
+	return scan.error ? scan.error : 1;
 }

@@ -1,9 +1,9 @@
 /*
  * python_layout.h - where CPython keeps what a stack consists of: byte offsets on 64-bit Linux, builds with the GIL.
  *
- * The structs are frozen within a minor version. 3.9 to 3.13: offsetof() of the installed headers (checked by
- * tests/cli/test_agent_python.sh on every interpreter found). 3.13 and 3.14 also publish their offsets in
- * _PyRuntime (struct _Py_DebugOffsets), which then wins over this table.
+ * The structs are frozen within a minor version. 3.9 to 3.14: offsetof() of the headers that come with each version,
+ * and tests/cli/test_agent_python.sh compares what is read with what the interpreter says, for every one it finds.
+ * 3.13 and 3.14 also publish most offsets in _PyRuntime (struct _Py_DebugOffsets), which then win over this table.
  */
 #ifndef RECORDER_PYTHON_LAYOUT_H
 #define RECORDER_PYTHON_LAYOUT_H
@@ -25,11 +25,11 @@
 	X(code_name)                                                                                       \
 	X(code_qualname)                                                                                   \
 	X(code_line)	  /* co_firstlineno, int */                                                        \
+	X(code_version)	  /* co_version, uint32_t: no two code objects have the same one, but for 0 */     \
 	X(code_table)	  /* co_lnotab, co_linetable: bytes objects */                                     \
 	X(code_bytes)	  /* co_code_adaptive: the instructions */                                         \
 	X(unicode_ascii)  /* characters of an ASCII string */                                              \
 	X(unicode_wide)	  /* characters of any other compact string */                                     \
-	X(unicode_kind)	  /* bit number of `kind` in `state` */                                            \
 	X(lasti_scale)	  /* f_lasti: bytes per unit; 0: frame_instr is a pointer */
 
 struct python_layout {
@@ -39,25 +39,31 @@ struct python_layout {
 };
 
 /* One row per version, in the order of PYTHON_MEMBER_LIST. */
-#define PYTHON_LAYOUT_LIST(X)                                                                                    \
-	/* minor thread cframe      back code instr owner         file name qualname     line table bytes       str */ \
-	X(9,  24, PYTHON_NONE, 24, 32, 104, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, 120, PYTHON_NONE, 48, 72, 2, 1)  \
-	X(10, 24, PYTHON_NONE, 24, 32,  96, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, 120, PYTHON_NONE, 48, 72, 2, 2)  \
-	X(11, 56,           8, 48, 32,  56,          69, 112, 120,         128, 72, 136,         184, 48, 72, 2, 0)  \
-	X(12, 56,           0,  8,  0,  56,          70, 112, 120,         128, 68, 136,         192, 40, 56, 2, 0)  \
-	X(13, 72, PYTHON_NONE,  8,  0,  56,          70, 112, 120,         128, 68, 136,         200, 40, 56, 2, 0)  \
-	X(14, 72, PYTHON_NONE,  8,  0,  56,          74, 112, 120,         128, 68, 136,         208, 40, 56, 16, 0)
+#define PYTHON_LAYOUT_LIST(X)                                                                                        \
+	/*  thread cframe      back code instr owner         file name qualname     line version      table bytes      str */ \
+	X(9,  24, PYTHON_NONE, 24, 32, 104, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, PYTHON_NONE, 120, PYTHON_NONE, 48, 72, 1) \
+	X(10, 24, PYTHON_NONE, 24, 32,  96, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, PYTHON_NONE, 120, PYTHON_NONE, 48, 72, 2) \
+	X(11, 56,           8, 48, 32,  56,          69, 112, 120,         128, 72, PYTHON_NONE, 136,         184, 48, 72, 0) \
+	X(12, 56,           0,  8,  0,  56,          70, 112, 120,         128, 68,          92, 136,         192, 40, 56, 0) \
+	X(13, 72, PYTHON_NONE,  8,  0,  56,          70, 112, 120,         128, 68,          92, 136,         200, 40, 56, 0) \
+	X(14, 72, PYTHON_NONE,  8,  0,  56,          74, 112, 120,         128, 68,          92, 136,         208, 40, 56, 0)
 
 /* The same in all of them. */
 #define PYTHON_OBJECT_TYPE 8	 /* PyObject: ob_type */
-#define PYTHON_BYTES_SIZE 16	 /* PyBytesObject: ob_size */
+#define PYTHON_OBJECT_SIZE 16	 /* PyVarObject: ob_size; of a code object since 3.11: its instructions */
 #define PYTHON_BYTES_DATA 32	 /* PyBytesObject: ob_sval */
 #define PYTHON_UNICODE_LENGTH 16 /* characters */
-#define PYTHON_UNICODE_STATE 32
+#define PYTHON_UNICODE_HASH 24	 /* of the text; -1: not known yet */
+#define PYTHON_UNICODE_STATE 32	 /* from bit 2 on: bytes per character in 3 bits, compact, ASCII */
 #define PYTHON_OWNER_GENERATOR 1
 #define PYTHON_OWNER_SHIM 3
 /* _co_firsttraceable (int) lies so far before co_code_adaptive: frames before that instruction are not entered yet. */
 #define PYTHON_FIRST_TRACEABLE_BACK 16
+/*
+ * Up to 3.11 PyGILState_GetThisThreadState() gives a thread's first state, also while it runs another interpreter's.
+ * From 3.12 on it gives the state that runs.
+ */
+#define PYTHON_FIRST_STATE_LAST_MINOR 11
 
 /*
  * _Py_DebugOffsets as an array of uint64_t: X(minor, index of thread_state.current_frame, of interpreter_frame.previous

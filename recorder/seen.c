@@ -38,6 +38,16 @@ int seen_has(const struct seen *seen, uint64_t key)
 	return 0;
 }
 
+int seen_has_room(const struct seen *seen, uint64_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < SEEN_PROBES; i++)
+		if (!atomic_load_explicit(&seen->entry[(key + i) % SEEN_ENTRIES], memory_order_relaxed))
+			return 1;
+	return 0;
+}
+
 void seen_add(struct seen *seen, uint64_t key)
 {
 	uint32_t i;

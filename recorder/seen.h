@@ -2,7 +2,8 @@
  * seen.h - which definitions are in the log already: a fixed set of 64-bit hashes, without locks.
  *
  * A key goes in only after its log record is finished, so whoever finds it may name it in an event. A full set
- * forgets nothing and learns nothing more: the same definition is then written again, which readers accept.
+ * forgets nothing and learns nothing more. What cannot be learnt is better not written, for it would be written again
+ * at every event; for a few definitions it does not matter, and readers accept it.
  */
 #ifndef RECORDER_SEEN_H
 #define RECORDER_SEEN_H
@@ -10,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SEEN_ENTRIES (1u << 18)
+#define SEEN_ENTRIES (1u << 20) /* 8 MiB of address space; the log holds fewer stacks of usual depth */
 
 struct seen {
 	_Atomic uint64_t *entry; /* SEEN_ENTRIES of them; 0: empty */
@@ -22,6 +23,9 @@ void seen_release(struct seen *seen);
 /* `key` must not be 0. */
 int seen_has(const struct seen *seen, uint64_t key);
 void seen_add(struct seen *seen, uint64_t key);
+
+/* 1: seen_add would keep a key that is not there yet. */
+int seen_has_room(const struct seen *seen, uint64_t key);
 
 /* What a key stands for: hashes of different things start differently. */
 enum seen_kind { SEEN_CODE = 1, SEEN_MODULE, SEEN_STACK, SEEN_THREAD, SEEN_NEST };

@@ -5,6 +5,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "options.h"
+#include "stack_hash.h"
 #include "stack_native.h"
 #include "stack_python.h"
 
@@ -20,10 +21,12 @@ struct native_stack {
 
 int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32_t kinds)
 {
-	memset(stacks, 0, sizeof(*stacks));
 	stacks->ring = ring;
 	stacks->depth = depth < STACK_PYTHON_MAX ? depth : STACK_PYTHON_MAX;
 	stacks->kinds = kinds;
+	atomic_store(&stacks->full, 0);
+	atomic_store(&stacks->news, 0);
+	modules_init(&stacks->modules);
 	return seen_init(&stacks->seen);
 }
 
@@ -32,17 +35,33 @@ void stacks_release(struct stacks *stacks)
 	seen_release(&stacks->seen);
 }
 
-static uint64_t hash_stack(const struct python_stack *python, const struct native_stack *native)
+static uint64_t hash_python(uint64_t hash, const struct python_stack *python)
 {
-	uint64_t hash = seen_start(SEEN_STACK);
+	const struct python_frame *frame = python->frame;
 	uint32_t i;
 
-	hash = seen_mix(hash, (uint64_t)python->count << 32 | python->elided);
-	for (i = 0; i < python->count; i++)
-		hash = seen_mix(hash, python->frame[i].key + python->frame[i].lasti);
-	for (i = 0; i < native->count; i++)
-		hash = seen_mix(hash, native->address[i]);
-	return seen_finish(hash);
+	for (i = 0; i + 1 < python->count; i += 2)
+		hash = stack_hash_two(hash, frame[i].key + frame[i].lasti, frame[i + 1].key + frame[i + 1].lasti);
+	return i < python->count ? stack_hash_two(hash, frame[i].key, frame[i].lasti) : hash;
+}
+
+static uint64_t hash_native(uint64_t hash, const struct native_stack *native)
+{
+	uint32_t i;
+
+	for (i = 0; i + 1 < native->count; i += 2)
+		hash = stack_hash_two(hash, native->address[i], native->address[i + 1]);
+	return i < native->count ? stack_hash_two(hash, native->address[i], i) : hash;
+}
+
+static uint64_t hash_stack(const struct python_stack *python, const struct native_stack *native, uint32_t generation)
+{
+	uint64_t hash = seen_mix(seen_start(SEEN_STACK), (uint64_t)python->count << 32 | python->elided);
+
+	hash = hash_python(hash, python);
+	if (!native->count)
+		return seen_finish(hash);
+	return seen_finish(hash_native(seen_mix(hash, (uint64_t)generation << 32 | native->count), native));
 }
 
 static int log_code(struct stacks *stacks, const struct python_frame *frame)
@@ -119,12 +138,14 @@ static int log_frames(struct stacks *stacks, uint64_t hash, const struct python_
 
 /* Everything a reader of this stack needs, definitions first. */
 static int log_stack(struct stacks *stacks, uint64_t hash, const struct python_stack *python,
-		     const struct native_stack *native)
+		     struct native_stack *native)
 {
 	int error = log_codes(stacks, python);
+	uint32_t trusted = modules_trust(&stacks->modules, native->address, native->count);
 
-	if (!error && native->count)
-		error = modules_log(&stacks->modules, stacks->ring, &stacks->seen);
+	if (trusted < native->count)
+		native->cut = 1;
+	native->count = trusted;
 	return error ? error : log_frames(stacks, hash, python, native);
 }
 
@@ -135,28 +156,63 @@ static int wants_native(const struct stacks *stacks, enum stack_wish wish, const
 	return (stacks->kinds & MEMREC_STACKS_NATIVE) && (wish == STACK_DRIVER || !python->count);
 }
 
+/* A process without Python may get one: looks again when something was loaded. -MT_E_SPACE: the log is full. */
+static int follow_loader(struct stacks *stacks)
+{
+	int changed = modules_log(&stacks->modules, stacks->ring, &stacks->seen);
+
+	if (changed > 0 && stack_python_state() == PYTHON_ABSENT)
+		atomic_store(&stacks->news, 1);
+	return changed < 0 ? changed : 0;
+}
+
+static void take_python(struct stacks *stacks, struct python_stack *python)
+{
+	enum python_state before;
+
+	python->count = python->elided = 0;
+	if (!(stacks->kinds & MEMREC_STACKS_PYTHON))
+		return;
+	before = stack_python_state();
+	stack_python_walk(python, stacks->depth);
+	if (stack_python_state() != before)
+		atomic_store(&stacks->news, 1);
+}
+
 uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish)
 {
 	struct python_stack python;
 	struct native_stack native;
+	uint32_t generation = 0;
 	uint64_t hash;
+	int error = 0;
 
 	if (wish == STACK_NONE || !stacks->depth)
 		return 0;
-	stack_python_walk(&python, stacks->kinds & MEMREC_STACKS_PYTHON ? stacks->depth : 0);
+	take_python(stacks, &python);
 	native.count = 0;
 	native.cut = 0;
-	if (wants_native(stacks, wish, &python))
+	if (wants_native(stacks, wish, &python)) {
+		error = follow_loader(stacks);
+		generation = modules_generation(&stacks->modules);
 		native.count = stack_native_walk(native.address, stacks->depth, &native.cut);
-	if (!python.count && !native.count)
+	} else if (!python.count) {
+		error = follow_loader(stacks);
+	}
+	if (!error && !python.count && !native.count)
 		return 0;
-	hash = hash_stack(&python, &native);
-	if (seen_has(&stacks->seen, hash))
+	hash = hash_stack(&python, &native, generation);
+	if (!error && seen_has(&stacks->seen, hash))
 		return hash;
-	if (log_stack(stacks, hash, &python, &native)) {
+	if (error || !seen_has_room(&stacks->seen, hash) || log_stack(stacks, hash, &python, &native)) {
 		atomic_store(&stacks->full, 1);
 		return 0;
 	}
 	seen_add(&stacks->seen, hash);
 	return hash;
+}
+
+int stacks_have_news(struct stacks *stacks)
+{
+	return atomic_load_explicit(&stacks->news, memory_order_relaxed) && atomic_exchange(&stacks->news, 0);
 }

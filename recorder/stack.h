@@ -19,6 +19,7 @@ struct stacks {
 	uint32_t depth;	  /* frames of each language, 0: no stacks */
 	uint32_t kinds;	  /* enum memrec_stacks bits */
 	_Atomic uint32_t full; /* 1: the log had no room for a stack */
+	_Atomic uint32_t news; /* 1: there may be news of Python (stacks_have_news) */
 };
 
 /* `ring` must outlive it. 0 or -MT_E_MEMORY. */
@@ -27,5 +28,11 @@ void stacks_release(struct stacks *stacks);
 
 /* The hash of the calling thread's stack; 0: none, or the log is full. */
 uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish);
+
+/*
+ * 1, to one caller each time: stack_python_find may have another answer than before, as something was loaded into a
+ * process without Python, or as its Python was found not to be what it says.
+ */
+int stacks_have_news(struct stacks *stacks);
 
 #endif

@@ -4,25 +4,52 @@
  * libunwind finds out whether an address can be read by writing a byte from there into a pipe that it keeps open. A
  * program that closes all descriptors it does not know, as daemons do, and opens files of its own would then have
  * them read from and written to. So libunwind gets a pipe that is none, -1, and we answer what it asks of that one.
+ *
+ * The cache knows how to leave the function around an address, and never forgets. Where a library has come to lie in
+ * the place of another that is wrong, so stacks with an address there are walked step by step, which looks again.
  */
 #include "stack_native.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "loaded.h"
+#include "loaded_patch.h"
+#include "loaded_patch.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "readable.h"
 
 #define LIBRARY "libunwind.so.8"
 #define NO_PIPE (-1)
 #define OWN_FRAMES 8u /* at most so many of ours lie on top */
 
-typedef int backtrace_function(void **buffer, int size);
+#define REGISTER_IP 16	  /* UNW_X86_64_RIP */
+#define UNWIND_WORDS 512u /* more than libunwind's cursor (127) and context take */
 
-static backtrace_function *backtrace_now;
+typedef int backtrace_function(void **buffer, int size);
+typedef int context_function(uint64_t *context);
+typedef int begin_function(uint64_t *cursor, uint64_t *context);
+typedef int step_function(uint64_t *cursor);
+typedef int register_function(uint64_t *cursor, int number, uint64_t *value);
+typedef void flush_function(void *space, uint64_t low, uint64_t high);
+
+/* Constant once `backtrace` is set. Those after it may be missing all together: other versions, other machines. */
+static struct {
+	backtrace_function *backtrace;
+	context_function *context;
+	begin_function *begin;
+	step_function *step;
+	register_function *get;
+	flush_function *flush;
+	void **space;
+} unwind;
+
+/* Where code has been replaced: all such places lie in here. start 0: nowhere. */
+static _Atomic uint64_t replaced_start, replaced_end;
 
 static int no_pipe(int fd[2])
 {
@@ -35,17 +62,10 @@ static int no_pipe2(int fd[2], int flags MT_UNUSED)
 	return no_pipe(fd);
 }
 
-/*
- * As writing a byte from there would end. The kernel fetches the whole signal mask before it looks at what to do with
- * it, and refuses that.
- */
+/* As writing a byte from there would end. */
 static long probe(uintptr_t address)
 {
-	const long nothing_to_do = -1;
-	const uintptr_t mask_bytes = 8;
-
-	syscall(SYS_rt_sigprocmask, nothing_to_do, address & ~(mask_bytes - 1), NULL, mask_bytes);
-	if (errno == EFAULT)
+	if (!readable_at(address))
 		return -1;
 	errno = 0;
 	return 1;
@@ -83,6 +103,21 @@ static int take_pipe_away(void)
 	       loaded_patch(LIBRARY, "pipe", (void *)no_pipe) + loaded_patch(LIBRARY, "pipe2", (void *)no_pipe2);
 }
 
+static void find_steps(void *library)
+{
+	unwind.context = (context_function *)dlsym(library, "_Ux86_64_getcontext");
+	unwind.begin = (begin_function *)dlsym(library, "_ULx86_64_init_local");
+	unwind.step = (step_function *)dlsym(library, "_ULx86_64_step");
+	unwind.get = (register_function *)dlsym(library, "_ULx86_64_get_reg");
+	unwind.flush = (flush_function *)dlsym(library, "_Ux86_64_flush_cache");
+	unwind.space = dlsym(library, "_ULx86_64_local_addr_space");
+}
+
+static int can_step(void)
+{
+	return unwind.context && unwind.begin && unwind.step && unwind.get && unwind.flush && unwind.space;
+}
+
 int stack_native_open(void)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -92,8 +127,49 @@ int stack_native_open(void)
 		return -MT_E_MISSING;
 	if (!take_pipe_away())
 		return -MT_E_VERSION;
-	backtrace_now = function;
+	find_steps(library);
+	unwind.backtrace = function;
 	return 0;
+}
+
+void stack_native_replaced(uint64_t start, uint64_t end)
+{
+	uint64_t old = atomic_load(&replaced_start);
+
+	if (can_step())
+		unwind.flush(*unwind.space, 0, 0);
+	if (end > atomic_load(&replaced_end))
+		atomic_store(&replaced_end, end);
+	if (!old || start < old)
+		atomic_store(&replaced_start, start);
+}
+
+static int meets_replaced(void *const *buffer, int count)
+{
+	uint64_t start = atomic_load_explicit(&replaced_start, memory_order_relaxed);
+	uint64_t end = atomic_load_explicit(&replaced_end, memory_order_relaxed);
+	int i;
+
+	for (i = 0; start && i < count; i++)
+		if ((uintptr_t)buffer[i] >= start && (uintptr_t)buffer[i] <= end)
+			return 1;
+	return 0;
+}
+
+/* As unw_backtrace does, without its memory. Our own frame here is the first. */
+static __attribute__((noinline)) int walk_steps(void **buffer, int size)
+{
+	uint64_t cursor[UNWIND_WORDS], context[UNWIND_WORDS], address;
+	int count = 0;
+
+	if (unwind.context(context) || unwind.begin(cursor, context) < 0)
+		return 0;
+	do {
+		if (unwind.get(cursor, REGISTER_IP, &address) < 0 || !address)
+			break;
+		buffer[count++] = (void *)(uintptr_t)address;
+	} while (count < size && unwind.step(cursor) > 0);
+	return count;
 }
 
 uint32_t stack_native_walk(uint64_t *address, uint32_t depth, uint16_t *cut)
@@ -103,9 +179,11 @@ uint32_t stack_native_walk(uint64_t *address, uint32_t depth, uint16_t *cut)
 	int found;
 
 	*cut = 0;
-	if (!backtrace_now || !depth)
+	if (!unwind.backtrace || !depth)
 		return 0;
-	found = backtrace_now(buffer, (int)(depth + OWN_FRAMES));
+	found = unwind.backtrace(buffer, (int)(depth + OWN_FRAMES));
+	if (meets_replaced(buffer, found) && can_step())
+		found = walk_steps(buffer, (int)(depth + OWN_FRAMES));
 	if (found <= 0)
 		return 0;
 	while (skip < (uint32_t)found && skip < OWN_FRAMES && loaded_is_ours((uint64_t)(uintptr_t)buffer[skip]))

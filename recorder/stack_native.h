@@ -13,6 +13,9 @@
  */
 int stack_native_open(void);
 
+/* Other code has come to lie at these addresses than lay there before. Any thread, one at a time. */
+void stack_native_replaced(uint64_t start, uint64_t end);
+
 /* At most `depth` return addresses, innermost first, our own frames left out. *cut 1: there were more. */
 uint32_t stack_native_walk(uint64_t *address, uint32_t depth, uint16_t *cut);
 

@@ -8,207 +8,66 @@
  */
 #include "stack_python.h"
 
-#include <stdatomic.h>
-#include <string.h>
-#include "loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
-#include "python_layout.h"
 #include "seen.h"
-#include "textbuf.h"
+#include "stack_hash.h"
+#include "stack_python_impl.h"
 
-#define VERSION(minor) (3u << 24 | (uint32_t)(minor) << 16)
-#define VERSION_MINOR(hex) ((hex) >> 16 & 0xff)
-#define OFFSET_MAX 4096u /* of anything _Py_DebugOffsets may say */
+#define KEYS_KEPT 16u
 
-static const struct python_layout known[] = {
-#define PYTHON_ROW(...) { __VA_ARGS__ },
-	PYTHON_LAYOUT_LIST(PYTHON_ROW)
-#undef PYTHON_ROW
-};
-
-/* Filled in once, before `ready` is set. */
-static struct {
-	_Atomic int ready;
-	struct python_layout at;
-	const void *code_type;	       /* &PyCode_Type */
-	const uint8_t *(*thread)(void); /* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
-} python;
-
-/* Reads of the target's own memory; the caller has checked `at` with is_plausible. */
-static const uint8_t *pointer_at(const uint8_t *at, uint32_t offset)
+/*
+ * The state that runs on this thread. Where only the first of its states is known, and there are other interpreters,
+ * it counts only while it is the one that holds the GIL.
+ */
+static const uint8_t *this_thread(void)
 {
-	const uint8_t *value;
+	const uint8_t *thread = python_found.thread();
 
-	memcpy(&value, at + offset, sizeof(value));
-	return value;
+	if (!python_is_plausible(thread))
+		return NULL;
+	if (python_found.newest_interpreter && python_found.newest_interpreter() != python_found.main_interpreter() &&
+	    python_found.running_thread() != thread)
+		return NULL;
+	return thread;
 }
 
-static int32_t int_at(const uint8_t *at, uint32_t offset)
+/* `checked` 0: the layout may be wrong. */
+static const uint8_t *innermost_frame(int checked)
 {
-	int32_t value;
-
-	memcpy(&value, at + offset, sizeof(value));
-	return value;
-}
-
-static uint64_t word_at(const uint8_t *at, uint32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, at + offset, sizeof(value));
-	return value;
-}
-
-static int is_plausible(const void *pointer)
-{
-	uintptr_t value = (uintptr_t)pointer;
-
-	return value >= 4096 && value < (uintptr_t)1 << 47 && !(value & 7);
-}
-
-/* "3.10.13 (main, ...": the number before and after the first point. */
-static uint32_t parse_version(const char *text)
-{
-	uint32_t minor = 0;
-
-	if (!text || text[0] != '3' || text[1] != '.')
-		return 0;
-	for (text += 2; *text >= '0' && *text <= '9'; text++)
-		minor = minor * 10 + (uint32_t)(*text - '0');
-	return VERSION(minor & 0xff);
-}
-
-static uint32_t find_version(void)
-{
-	const uint32_t *hex = loaded_find("Py_Version"); /* since 3.11 */
-	const char *(*text)(void) = (const char *(*)(void))loaded_find("Py_GetVersion");
-
-	if (hex)
-		return *hex;
-	return text ? parse_version(text()) : 0;
-}
-
-/* Lets the running interpreter correct the table. 0: it contradicts itself or has no GIL. */
-static int apply_debug_offsets(struct python_layout *at, uint32_t version, const char **why)
-{
-	static const struct {
-		uint16_t minor, frame, previous, filename, bytes;
-	} rows[] = {
-#define PYTHON_ROW(...) { __VA_ARGS__ },
-		PYTHON_DEBUG_LIST(PYTHON_ROW)
-#undef PYTHON_ROW
-	};
-	const uint64_t *said = loaded_find("_PyRuntime");
-	uint32_t i, j;
-
-	for (i = 0; i < MT_ARRAY_SIZE(rows) && rows[i].minor != at->minor; i++)
-		;
-	if (i == MT_ARRAY_SIZE(rows))
-		return 1;
-	*why = "this Python does not publish where its frames lie: no Python stacks";
-	if (!said || memcmp(said, PYTHON_DEBUG_COOKIE, 8) || said[1] != version)
-		return 0;
-	*why = "this is a free-threaded Python: no Python stacks";
-	if (said[2])
-		return 0;
-	*why = "this Python says that its frames lie where they cannot: no Python stacks";
-	for (j = rows[i].frame; j <= rows[i].bytes; j++)
-		if (j == rows[i].frame || (j >= rows[i].previous && j < rows[i].previous + 5u) || j >= rows[i].filename)
-			if (said[j] >= OFFSET_MAX)
-				return 0;
-	at->thread_frame = (uint16_t)said[rows[i].frame];
-	at->frame_back = (uint16_t)said[rows[i].previous];
-	at->frame_code = (uint16_t)said[rows[i].previous + 1];
-	at->frame_instr = (uint16_t)said[rows[i].previous + 2];
-	at->frame_owner = (uint16_t)said[rows[i].previous + 4];
-	at->code_file = (uint16_t)said[rows[i].filename];
-	at->code_name = (uint16_t)said[rows[i].filename + 1];
-	at->code_qualname = (uint16_t)said[rows[i].filename + 2];
-	at->code_table = (uint16_t)said[rows[i].filename + 3];
-	at->code_line = (uint16_t)said[rows[i].filename + 4];
-	at->code_bytes = (uint16_t)said[rows[i].bytes];
-	return 1;
-}
-
-static int find_layout(uint32_t version, const char **why)
-{
-	uint32_t i;
-
-	*why = "this Python version is not known: no Python stacks";
-	if (version >> 24 != 3)
-		return 0;
-	for (i = 0; i < MT_ARRAY_SIZE(known); i++) {
-		if (known[i].minor != VERSION_MINOR(version))
-			continue;
-		python.at = known[i];
-		return apply_debug_offsets(&python.at, version, why);
-	}
-	return 0;
-}
-
-enum python_state stack_python_find(uint32_t *version, const char **why)
-{
-	*version = find_version();
-	*why = "";
-	if (atomic_load(&python.ready))
-		return PYTHON_READY;
-	if (!*version)
-		return PYTHON_ABSENT;
-	if (!find_layout(*version, why))
-		return PYTHON_REFUSED;
-	python.code_type = loaded_find("PyCode_Type");
-	python.thread = (const uint8_t *(*)(void))loaded_find("PyGILState_GetThisThreadState");
-	*why = "this Python does not export what its stacks need: no Python stacks";
-	if (!python.code_type || !python.thread)
-		return PYTHON_REFUSED;
-	*why = "";
-	atomic_store_explicit(&python.ready, 1, memory_order_release);
-	return PYTHON_READY;
-}
-
-static const uint8_t *innermost_frame(void)
-{
-	const uint8_t *thread = python.thread();
+	const struct python_layout *at = &python_found.at;
+	const uint8_t *thread = this_thread();
 	const uint8_t *frame;
 
-	if (!is_plausible(thread))
+	if (!thread)
 		return NULL;
-	frame = pointer_at(thread, python.at.thread_frame);
-	if (python.at.cframe_frame == PYTHON_NONE)
+	frame = python_pointer(thread, at->thread_frame);
+	if (at->cframe_frame == PYTHON_NONE || !python_is_plausible(frame))
 		return frame;
-	return is_plausible(frame) ? pointer_at(frame, python.at.cframe_frame) : NULL;
+	if (!checked && !python_is_readable(frame + at->cframe_frame))
+		return frame;
+	return python_pointer(frame, at->cframe_frame);
 }
 
-static uint32_t owner_of(const uint8_t *frame)
-{
-	return python.at.frame_owner == PYTHON_NONE ? 0 : frame[python.at.frame_owner];
-}
-
-/* The code object of a frame; NULL: not one. The low bits of 3.14's references are tags. */
-static const uint8_t *code_of(const uint8_t *frame)
-{
-	const uint8_t *code = pointer_at(frame, python.at.frame_code);
-
-	code = (const uint8_t *)((uintptr_t)code & ~(uintptr_t)7);
-	if (!is_plausible(code) || pointer_at(code, PYTHON_OBJECT_TYPE) != python.code_type)
-		return NULL;
-	return code;
-}
-
-/* Byte offset of the instruction; negative: the frame is not entered yet (as CPython's own tracebacks see it). */
+/* Byte offset of the instruction; -1: the frame has not begun. */
 static int64_t instruction_of(const uint8_t *frame, const uint8_t *code)
 {
-	const struct python_layout *at = &python.at;
-	int64_t offset, first;
+	const struct python_layout *at = &python_found.at;
+	int32_t units;
 
-	if (at->lasti_scale)
-		return (int64_t)int_at(frame, at->frame_instr) * at->lasti_scale;
-	offset = pointer_at(frame, at->frame_instr) - (code + at->code_bytes);
-	first = 2 * (int64_t)int_at(code, at->code_bytes - PYTHON_FIRST_TRACEABLE_BACK);
-	if (offset < first && owner_of(frame) != PYTHON_OWNER_GENERATOR)
-		return -1;
-	return offset;
+	if (!at->lasti_scale)
+		return python_pointer(frame, at->frame_instr) - (code + at->code_bytes);
+	units = python_int(frame, at->frame_instr);
+	return units < 0 ? -1 : (int64_t)units * at->lasti_scale;
+}
+
+/* 0: the frame is there, but not for CPython's own tracebacks: since 3.11, before its arguments are in place. */
+static int is_entered(const uint8_t *frame, const uint8_t *code, int64_t offset)
+{
+	const struct python_layout *at = &python_found.at;
+
+	return at->lasti_scale || python_owner(frame) == PYTHON_OWNER_GENERATOR ||
+	       offset >= 2 * (int64_t)python_int(code, at->code_bytes - PYTHON_FIRST_TRACEABLE_BACK);
 }
 
 /* One frame of the walk before it is known whether it will be kept. */
@@ -222,133 +81,193 @@ static int look_at(const uint8_t *frame, struct step *step)
 {
 	int64_t offset;
 
-	if (owner_of(frame) >= PYTHON_OWNER_SHIM)
+	if (python_owner(frame) >= PYTHON_OWNER_SHIM)
 		return 0;
-	step->code = code_of(frame);
-	if (!step->code)
+	step->code = python_code(frame);
+	if (!python_is_plausible(step->code) ||
+	    python_pointer(step->code, PYTHON_OBJECT_TYPE) != python_found.code_type)
 		return -1;
 	offset = instruction_of(frame, step->code);
 	step->lasti = (uint32_t)offset;
-	return offset >= 0 && offset <= INT32_MAX;
+	return offset >= -2 && offset <= INT32_MAX && is_entered(frame, step->code, offset);
 }
 
-static void keep(struct python_frame *frame, const struct step *step)
-{
-	const struct python_layout *at = &python.at;
-	uint64_t key = seen_mix(seen_start(SEEN_CODE), (uintptr_t)step->code);
+/* What is known in this walk, during which nothing dies: the same few functions and files come again and again. */
+struct keys {
+	const uint8_t *code[KEYS_KEPT], *file[KEYS_KEPT];
+	uint64_t key[KEYS_KEPT], file_hash[KEYS_KEPT];
+};
 
-	key = seen_mix(key, word_at(step->code, at->code_file));
-	key = seen_mix(key, word_at(step->code, at->code_name));
-	key = seen_mix(key, word_at(step->code, at->code_table));
-	key = seen_mix(key, (uint32_t)int_at(step->code, at->code_line));
+static void keys_init(struct keys *keys)
+{
+	memset(keys->code, 0, sizeof(keys->code));
+	memset(keys->file, 0, sizeof(keys->file));
+}
+
+static uint32_t place_of(const uint8_t *object)
+{
+	return (uint32_t)((uintptr_t)object >> 4) % KEYS_KEPT;
+}
+
+static uint64_t file_hash(struct keys *keys, const uint8_t *file)
+{
+	uint32_t place = place_of(file);
+
+	if (keys->file[place] != file) {
+		keys->file[place] = file;
+		keys->file_hash[place] = python_text_hash(file);
+	}
+	return keys->file_hash[place];
+}
+
+static uint64_t contents_key(uint64_t key, const uint8_t *code, struct keys *keys)
+{
+	const struct python_layout *at = &python_found.at;
+	const uint8_t *table = python_pointer(code, at->code_table);
+
+	key = stack_hash_two(key, file_hash(keys, python_pointer(code, at->code_file)),
+			     python_text_hash(python_pointer(code, at->code_name)));
+	if (!python_is_plausible(table))
+		return key;
+	return seen_mix(key, python_bytes_hash(table + PYTHON_BYTES_DATA, python_word(table, PYTHON_OBJECT_SIZE)));
+}
+
+/*
+ * A program that makes code as it goes (exec, torch.compile) frees it too, and the next code comes to lie where the
+ * last one was, its name, file name and table likewise. So addresses say nothing: only a number that is given out
+ * once does, or else all that there is to tell.
+ */
+static uint64_t key_of(const uint8_t *code, struct keys *keys)
+{
+	const struct python_layout *at = &python_found.at;
+	uint32_t version = at->code_version == PYTHON_NONE ? 0 : (uint32_t)python_int(code, at->code_version);
+	uint64_t numbers = (uint64_t)version << 32 | (uint32_t)python_int(code, at->code_line);
+	uint64_t key = seen_start(SEEN_CODE) ^ (uintptr_t)code;
+
+	key = stack_hash_two(key, numbers, python_word(code, at->code_name));
+	return seen_finish(version ? key : contents_key(key, code, keys));
+}
+
+static void keep(struct python_frame *frame, const struct step *step, struct keys *keys)
+{
+	uint32_t place = place_of(step->code);
+
+	if (keys->code[place] != step->code) {
+		keys->code[place] = step->code;
+		keys->key[place] = key_of(step->code, keys);
+	}
 	frame->code = step->code;
-	frame->key = seen_finish(key);
+	frame->key = keys->key[place];
 	frame->lasti = step->lasti;
 }
 
-/* The outermost frames so far, as a ring of `size`. */
+/* The outermost frames so far, going round. */
 struct outer {
 	struct step step[STACK_PYTHON_MAX / 4];
-	uint32_t size, total;
+	uint32_t size, next;
 };
 
-static void keep_outer(struct python_stack *stack, const struct outer *outer)
+static void note_outer(struct outer *outer, const struct step *step)
 {
-	uint32_t count = outer->total < outer->size ? outer->total : outer->size, i;
+	if (!outer->size)
+		return;
+	outer->step[outer->next] = *step;
+	outer->next = outer->next + 1 < outer->size ? outer->next + 1 : 0;
+}
 
-	if (outer->total > count)
-		stack->elided = stack->count;
-	for (i = outer->total - count; i < outer->total; i++)
-		keep(&stack->frame[stack->count++], &outer->step[i % outer->size]);
+/* More frames were there than fit: the outermost ones take the place of those that came last. */
+static void put_outer(struct python_stack *stack, const struct outer *outer, struct keys *keys)
+{
+	uint32_t first = stack->count - outer->size, i;
+
+	for (i = 0; i < outer->size; i++)
+		keep(&stack->frame[first + i], &outer->step[(outer->next + i) % outer->size], keys);
+	stack->elided = first;
+}
+
+/* Follows the chain from `frame` on. Returns the frames that did not fit; *end: NULL when it came to its end. */
+static uint32_t follow(struct python_stack *stack, uint32_t depth, struct outer *outer, struct keys *keys,
+		       const uint8_t **end)
+{
+	const uint8_t *frame = *end;
+	uint32_t walked, more = 0;
+	struct step step;
+	int kind;
+
+	for (walked = 0; walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
+		kind = look_at(frame, &step);
+		if (kind < 0) {
+			frame = NULL;
+			break;
+		}
+		if (kind) {
+			if (stack->count < depth)
+				keep(&stack->frame[stack->count++], &step, keys);
+			else
+				more++;
+			if (stack->count + outer->size > depth)
+				note_outer(outer, &step);
+		}
+		frame = python_pointer(frame, python_found.at.frame_back);
+	}
+	*end = frame;
+	return more;
 }
 
 void stack_python_walk(struct python_stack *stack, uint32_t depth)
 {
-	struct outer outer;
+	uint32_t stage = atomic_load_explicit(&python_found.stage, memory_order_acquire);
+	struct keys keys;
 	const uint8_t *frame;
-	struct step step;
-	uint32_t walked;
-	int kind;
+	struct outer outer;
 
 	stack->count = 0;
 	stack->elided = 0;
-	if (!atomic_load_explicit(&python.ready, memory_order_acquire) || !depth)
+	if ((stage != PYTHON_STAGE_CHECKED && stage != PYTHON_STAGE_FOUND) || !depth)
+		return;
+	frame = innermost_frame(stage == PYTHON_STAGE_CHECKED);
+	if (!frame || (stage == PYTHON_STAGE_FOUND && !python_check_frames(frame)))
 		return;
 	outer.size = depth / 4;
-	outer.total = 0;
-	frame = innermost_frame();
-	for (walked = 0; walked < STACK_PYTHON_WALK && is_plausible(frame); walked++) {
-		kind = look_at(frame, &step);
-		if (kind < 0)
-			break;
-		if (kind && stack->count < depth - outer.size) {
-			keep(&stack->frame[stack->count++], &step);
-		} else if (kind) {
-			if (outer.size)
-				outer.step[outer.total % outer.size] = step;
-			outer.total++;
-		}
-		frame = pointer_at(frame, python.at.frame_back);
+	outer.next = 0;
+	keys_init(&keys);
+	if (!follow(stack, depth, &outer, &keys, &frame))
+		return;
+	if (frame)
+		stack->elided = stack->count;
+	else
+		put_outer(stack, &outer, &keys);
+}
+
+enum python_state stack_python_state(void)
+{
+	switch (atomic_load_explicit(&python_found.stage, memory_order_acquire)) {
+	case PYTHON_STAGE_NONE:
+		return PYTHON_ABSENT;
+	case PYTHON_STAGE_LOOKING:
+		return PYTHON_BUSY;
+	case PYTHON_STAGE_REFUSED:
+		return PYTHON_REFUSED;
+	default:
+		return PYTHON_READY;
 	}
-	keep_outer(stack, &outer);
 }
 
 void stack_python_code(const struct python_frame *frame, struct python_code *code)
 {
-	const struct python_layout *at = &python.at;
-	const uint8_t *table = pointer_at(frame->code, at->code_table);
+	const struct python_layout *at = &python_found.at;
+	const uint8_t *table = python_pointer(frame->code, at->code_table);
 	uint64_t bytes;
 
-	code->name = pointer_at(frame->code, at->code_name);
-	code->file = pointer_at(frame->code, at->code_file);
-	code->qualname = at->code_qualname == PYTHON_NONE ? NULL : pointer_at(frame->code, at->code_qualname);
-	code->first_line = (uint32_t)int_at(frame->code, at->code_line);
+	code->name = python_pointer(frame->code, at->code_name);
+	code->file = python_pointer(frame->code, at->code_file);
+	code->qualname = at->code_qualname == PYTHON_NONE ? NULL : python_pointer(frame->code, at->code_qualname);
+	code->first_line = (uint32_t)python_int(frame->code, at->code_line);
 	code->table = NULL;
 	code->table_bytes = 0;
-	if (!is_plausible(table))
+	if (!python_is_plausible(table))
 		return;
-	bytes = word_at(table, PYTHON_BYTES_SIZE);
+	bytes = python_word(table, PYTHON_OBJECT_SIZE);
 	code->table = table + PYTHON_BYTES_DATA;
 	code->table_bytes = bytes <= MT_STRING_MAX ? (uint32_t)bytes : 0;
-}
-
-static uint32_t character_at(const uint8_t *data, uint64_t i, uint32_t width)
-{
-	uint32_t wide;
-	uint16_t half;
-
-	if (width == 1)
-		return data[i];
-	if (width == 2) {
-		memcpy(&half, data + 2 * i, sizeof(half));
-		return half;
-	}
-	memcpy(&wide, data + 4 * i, sizeof(wide));
-	return wide;
-}
-
-/* `state`: kind (bytes per character) in 3 bits, then compact, then ascii. */
-size_t stack_python_text(const uint8_t *string, char *text, size_t size)
-{
-	struct textbuf out;
-	uint64_t length, i;
-	uint32_t state, width;
-
-	if (!is_plausible(string) || !size)
-		return 0;
-	length = word_at(string, PYTHON_UNICODE_LENGTH);
-	state = (uint32_t)int_at(string, PYTHON_UNICODE_STATE) >> python.at.unicode_kind;
-	width = state & 7;
-	if ((width != 1 && width != 2 && width != 4) || !(state & 8))
-		return 0;
-	textbuf_init(&out, text, size);
-	if (state & 16) {
-		string += python.at.unicode_ascii;
-		textbuf_add_bytes(&out, (const char *)string, length < size ? length : size);
-		return out.used;
-	}
-	string += python.at.unicode_wide;
-	for (i = 0; i < length && !out.cut; i++)
-		textbuf_add_character(&out, character_at(string, i, width));
-	return out.used;
 }

@@ -2,7 +2,7 @@
  * stack_python.h - the Python frames of the calling thread, read without the GIL.
  *
  * The thread sits in a call from its own innermost frame, so nobody else changes the chain while it is read. Nothing
- * is touched: no reference is taken, no Python function but the thread-state lookup is called.
+ * is touched: no reference is taken, and no Python function is called but those that just return a pointer.
  */
 #ifndef RECORDER_STACK_PYTHON_H
 #define RECORDER_STACK_PYTHON_H
@@ -11,17 +11,17 @@
 #include <stdint.h>
 
 #define STACK_PYTHON_MAX 256u  /* largest depth */
-#define STACK_PYTHON_WALK 1024u /* frames looked at */
+#define STACK_PYTHON_WALK 16384u /* frames looked at */
 
 struct python_frame {
 	const uint8_t *code; /* PyCodeObject, checked; alive as long as the frame is */
-	uint64_t key;	     /* the same for the same code only */
+	uint64_t key;	     /* the same for the same code only, also when its address is used again */
 	uint32_t lasti;	     /* byte offset of the instruction */
 };
 
 struct python_stack {
 	uint32_t count;
-	uint32_t elided; /* frames were left out before this index; 0: none were */
+	uint32_t elided; /* frames were left out before this index (count: after the last); 0: none were */
 	struct python_frame frame[STACK_PYTHON_MAX]; /* innermost first */
 };
 
@@ -33,18 +33,23 @@ struct python_code {
 	uint32_t first_line;
 };
 
-/* How it went; `why` is one sentence for the trace. */
-enum python_state { PYTHON_ABSENT, PYTHON_READY, PYTHON_REFUSED };
+/* BUSY: another thread is looking at this very moment. */
+enum python_state { PYTHON_ABSENT, PYTHON_READY, PYTHON_REFUSED, PYTHON_BUSY };
 
 /*
- * Looks for an interpreter in the process and learns its layout; again and again is fine. *version: PY_VERSION_HEX,
- * or 0.
+ * Looks for an interpreter in the process and learns its layout; again and again is fine: until one is found it may
+ * come later, and what was found may turn out to be none that can be read. *version: PY_VERSION_HEX, or 0. *why: one
+ * sentence for the trace when refused.
  */
 enum python_state stack_python_find(uint32_t *version, const char **why);
 
+/* The answer of stack_python_find as of now, without looking. */
+enum python_state stack_python_state(void);
+
 /*
- * Fills in at most `depth` (<= STACK_PYTHON_MAX) frames: all of them, or the innermost 3/4 and the outermost 1/4.
- * No interpreter, or a thread that Python does not know: count 0.
+ * Fills in at most `depth` (<= STACK_PYTHON_MAX) frames: all of them, or the innermost 3/4 and the outermost 1/4, or,
+ * of stacks deeper than STACK_PYTHON_WALK, the innermost ones (elided is count then). No interpreter, a thread that
+ * Python does not know or whose interpreter is not known for certain: count 0.
  */
 void stack_python_walk(struct python_stack *stack, uint32_t depth);
 

@@ -1,7 +1,7 @@
 /*
  * bench_format.c - what an event costs in the file and in time. Prints, never judges.
  *
- *     bench_format [MILLION_EVENTS [FILE]]
+ *     bench_format [MILLION_EVENTS [FILE [RANK]]]
  *
  * The stream is like that of a PyTorch training: steps of layers that allocate in forward, keep some, free the rest,
  * and free everything in backward; activations as long as the step's sequences; a caching allocator that hands out the
@@ -275,8 +275,14 @@ int main(int argc, char **argv)
 	struct mt_writer *writer;
 	struct stat st;
 	double start;
-	int error = mt_writer_open(&writer, path, &process, NULL);
+	int error;
 
+	if (argc > 3) { /* of one run, each its own sequences and GPU */
+		process.rank = atoi(argv[3]);
+		process.pid += process.rank;
+		random_state += (uint64_t)process.rank;
+	}
+	error = mt_writer_open(&writer, path, &process, NULL);
 	if (error)
 		die(path, error);
 	make_stream(&stream, count, mt_writer_defs(writer));

@@ -10,7 +10,7 @@
  * "L offset line" as the interpreter's C code has it; -1 stands for no line.
  */
 static const char script[] =
-	"import ctypes, sys, types\n"
+	"import ctypes, sys, types, zlib\n"
 	"made_up = '''\n"
 	"def jumps(a,\n"
 	"          b=(1,\n"
@@ -53,7 +53,7 @@ static const char script[] =
 	"    for const in code.co_consts:\n"
 	"        if isinstance(const, types.CodeType):\n"
 	"            show(const)\n"
-	"print('V', sys.hexversion)\n"
+	"print('V', sys.hexversion, zlib.crc32(types.__file__.encode()))\n"
 	"show(compile(made_up, 'made_up', 'exec'))\n"
 	"import argparse, contextlib, json.decoder, textwrap, dataclasses\n"
 	"for module in (argparse, contextlib, json.decoder, textwrap, dataclasses):\n"
@@ -63,7 +63,8 @@ static const char script[] =
 #define LINE_MAX_BYTES (1 << 20)
 
 struct session {
-	uint32_t version, first_line;
+	uint32_t version, place; /* of the interpreter */
+	uint32_t first_line;
 	uint8_t table[LINE_MAX_BYTES / 2];
 	size_t size;
 	unsigned long compared;
@@ -98,32 +99,72 @@ static void compare(struct session *session, const char *line)
 	session->compared++;
 }
 
-/* Number of lines compared; 0: not an interpreter we know, or it has no ctypes. */
-static unsigned long ask(const char *python, const char *script_path)
+/* Interpreters have many names; each is asked once. */
+static uint32_t asked[64];
+static size_t asked_count;
+
+static int is_asked(uint32_t place)
 {
-	static struct session session;
+	size_t i;
+
+	for (i = 0; i < asked_count; i++)
+		if (asked[i] == place)
+			return 1;
+	return 0;
+}
+
+static void ask_with(struct session *session, const char *python, const char *options, const char *script_path)
+{
 	static char line[LINE_MAX_BYTES];
 	char command[1024];
 	FILE *pipe;
 
-	session = (struct session){ 0 };
-	snprintf(command, sizeof(command), "'%s' -S '%s' 2>/dev/null", python, script_path);
+	snprintf(command, sizeof(command), "'%s' -S %s '%s' 2>/dev/null", python, options, script_path);
 	pipe = popen(command, "r");
 	CHECK(pipe);
 	while (fgets(line, sizeof(line), pipe)) {
 		if (line[0] == 'V')
-			session.version = (uint32_t)strtoul(line + 2, NULL, 10);
-		if (session.version < 0x03090000)
+			CHECK(sscanf(line + 2, "%" SCNu32 " %" SCNu32, &session->version, &session->place) == 2);
+		if (session->version < 0x03090000 || is_asked(session->place))
 			break;
 		if (line[0] == 'T')
-			read_table(&session, line + 2);
+			read_table(session, line + 2);
 		if (line[0] == 'L')
-			compare(&session, line + 2);
+			compare(session, line + 2);
 	}
 	pclose(pipe);
+}
+
+/* Number of lines compared; 0: not an interpreter we know, or it has no ctypes. */
+static unsigned long ask(const char *python, const char *script_path)
+{
+	static struct session session;
+
+	session = (struct session){ 0 };
+	ask_with(&session, python, "", script_path);
+	if (session.version >= 0x030b0000 && !is_asked(session.place))
+		ask_with(&session, python, "-X no_debug_ranges", script_path); /* tables of another kind */
+	if (session.compared && asked_count < MT_ARRAY_SIZE(asked))
+		asked[asked_count++] = session.place;
 	if (session.compared)
 		printf("# %s: %" PRIx32 ", %lu instructions\n", python, session.version, session.compared);
 	return session.compared;
+}
+
+static unsigned long ask_folder(const char *folder, const char *below, const char *script_path)
+{
+	unsigned long compared = 0;
+	char pattern[1024];
+	glob_t found;
+	size_t i;
+
+	snprintf(pattern, sizeof(pattern), "%s%s/*/bin/python3", folder, below);
+	if (glob(pattern, 0, NULL, &found))
+		return 0;
+	for (i = 0; i < found.gl_pathc; i++)
+		compared += ask(found.gl_pathv[i], script_path);
+	globfree(&found);
+	return compared;
 }
 
 static const char *write_script(void)
@@ -139,23 +180,17 @@ static const char *write_script(void)
 
 TEST(agrees_with_every_interpreter)
 {
-	static const char *const names[] = { "python3",	   "python3.9",	 "python3.10", "python3.11",
-					     "python3.12", "python3.13", "python3.14" };
+	static const char *const names[] = { "python3",	   "/usr/bin/python3", "python3.9",  "python3.10",
+					     "python3.11", "python3.12",       "python3.13", "python3.14" };
 	const char *path = write_script(), *root = getenv("PYENV_ROOT"), *home = getenv("HOME");
-	char pattern[1024];
+	const char *build = getenv("BUILD");
 	unsigned long compared = 0;
-	glob_t found;
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
 		compared += ask(names[i], path);
-	snprintf(pattern, sizeof(pattern), "%s%s/versions/*/bin/python3", root ? root : home ? home : "",
-		 root ? "" : "/.pyenv");
-	if (!glob(pattern, 0, NULL, &found)) {
-		for (i = 0; i < found.gl_pathc; i++)
-			compared += ask(found.gl_pathv[i], path);
-		globfree(&found);
-	}
+	compared += root ? ask_folder(root, "/versions", path) : ask_folder(home ? home : "", "/.pyenv/versions", path);
+	compared += ask_folder(build ? build : "", "/pythons", path); /* tests/pythons.sh */
 	if (!compared)
 		SKIP("no Python from 3.9 on with ctypes here");
 	CHECK(compared > 1000);

@@ -1,0 +1,97 @@
+/* late.c - see late.h. What is written is never taken back: we stay loaded, and forward every call. */
+#include "late.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include "agent.h"
+#include "hooks.h"
+#include "loaded.h"
+#include "memtrace/base.h"
+
+#define LOOKS_MAX 1024 /* for objects that the loader is not done with, after a change */
+
+static struct {
+	_Atomic int active; /* 1: we were not preloaded */
+	_Atomic int busy;   /* a thread is at it */
+	/* Of that thread. */
+	struct loaded_stamp stamp;
+	int looks; /* left, although nothing has changed */
+	unsigned int bound;
+	struct loaded_hook hooks[LOADED_HOOKS_MAX];
+	size_t count;
+} late;
+
+static void add_hooks(const struct loaded_hook *(*get_table)(size_t *count))
+{
+	size_t count, i;
+	const struct loaded_hook *table = get_table(&count);
+
+	for (i = 0; i < count && late.count < LOADED_HOOKS_MAX; i++)
+		late.hooks[late.count++] = table[i];
+}
+
+static void gather_hooks(void)
+{
+	if (late.count)
+		return;
+	add_hooks(hook_c10_table);
+	add_hooks(hook_subscribe_table);
+}
+
+/* PyTorch is there, and none of its calls could be had. */
+static void report_failure(void)
+{
+	if (!late.bound && loaded_find("_ZN3c1022memoryProfilingEnabledEv"))
+		agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_FAILED,
+			     "PyTorch was there before memrec, and its calls cannot be had: tensors are not recorded, driver "
+			     "memory is (start the program under memrec, or set LD_PRELOAD too)");
+}
+
+/* Files are opened on the way: no thread of the program may be cancelled here. */
+static void look(void)
+{
+	struct loaded_stamp stamp = loaded_stamp();
+	struct loaded_pass pass;
+	int cancel;
+
+	if (stamp.adds != late.stamp.adds || stamp.subs != late.stamp.subs)
+		late.looks = LOOKS_MAX;
+	else if (!late.looks)
+		return;
+	late.stamp = stamp;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	loaded_rebind(late.hooks, late.count, &pass);
+	pthread_setcancelstate(cancel, NULL);
+	late.looks = pass.later ? late.looks - 1 : 0;
+	late.bound += pass.bound;
+	report_failure();
+}
+
+void late_look(void)
+{
+	int saved = errno, idle = 0;
+
+	if (!atomic_load_explicit(&late.active, memory_order_acquire) ||
+	    !atomic_compare_exchange_strong(&late.busy, &idle, 1))
+		return;
+	look();
+	atomic_store(&late.busy, 0);
+	errno = saved;
+}
+
+void late_start(void)
+{
+	int idle = 0;
+
+	if (!agent_options() || loaded_is_preloaded())
+		return;
+	if (atomic_compare_exchange_strong(&late.busy, &idle, 1)) {
+		gather_hooks();
+		atomic_store(&late.busy, 0);
+		atomic_store(&late.active, 1);
+	}
+	late_look();
+}

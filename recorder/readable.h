@@ -1,0 +1,30 @@
+/* readable.h - can this address be read? For looking at memory that may not be what it is taken for. */
+#ifndef RECORDER_READABLE_H
+#define RECORDER_READABLE_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * 1: the 8 aligned bytes around `address` can be read. The kernel fetches the whole signal mask before it looks at
+ * what to do with it, and refuses that. errno is left changed.
+ */
+static inline int readable_at(uintptr_t address)
+{
+	const long nothing_to_do = -1;
+	const uintptr_t mask_bytes = 8;
+
+	syscall(SYS_rt_sigprocmask, nothing_to_do, address & ~(mask_bytes - 1), NULL, mask_bytes);
+	return errno != EFAULT;
+}
+
+/* 1: `bytes` (at most a page) from `address` on can be read. */
+static inline int readable_range(const void *address, size_t bytes)
+{
+	return readable_at((uintptr_t)address) && readable_at((uintptr_t)address + bytes - 1);
+}
+
+#endif

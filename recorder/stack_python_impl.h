@@ -1,0 +1,91 @@
+/* stack_python_impl.h - what the files of stack_python share: the interpreter that was found, and how it is read. */
+#ifndef RECORDER_STACK_PYTHON_IMPL_H
+#define RECORDER_STACK_PYTHON_IMPL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include "python_layout.h"
+
+enum python_stage {
+	PYTHON_STAGE_NONE = 0,	  /* nobody has found one */
+	PYTHON_STAGE_LOOKING = 1, /* a thread fills in the rest */
+	PYTHON_STAGE_FOUND = 2,	  /* the layout is known; no frame has been looked at yet */
+	PYTHON_STAGE_CHECKED = 3, /* the first frames look as the layout says */
+	PYTHON_STAGE_REFUSED = 4,
+};
+
+/* Everything but `stage` and `why` is constant from PYTHON_STAGE_FOUND on. */
+struct python {
+	_Atomic uint32_t stage; /* enum python_stage */
+	uint32_t version;	/* PY_VERSION_HEX */
+	struct python_layout at;
+	const void *code_type, *text_type, *bytes_type; /* &PyCode_Type and so on */
+	const uint8_t *(*thread)(void);			/* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
+	/* Up to 3.11 only, else NULL; they read a pointer each. */
+	const void *(*newest_interpreter)(void), *(*main_interpreter)(void);
+	const uint8_t *(*running_thread)(void);
+	char why[128]; /* constant from PYTHON_STAGE_REFUSED on */
+};
+
+extern struct python python_found;
+
+/* Reads of the target's own memory; the caller knows that `at` is what it is taken for. */
+static inline const uint8_t *python_pointer(const uint8_t *at, uint32_t offset)
+{
+	const uint8_t *value;
+
+	memcpy(&value, at + offset, sizeof(value));
+	return value;
+}
+
+static inline int32_t python_int(const uint8_t *at, uint32_t offset)
+{
+	int32_t value;
+
+	memcpy(&value, at + offset, sizeof(value));
+	return value;
+}
+
+static inline uint64_t python_word(const uint8_t *at, uint32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, at + offset, sizeof(value));
+	return value;
+}
+
+static inline int python_is_plausible(const void *pointer)
+{
+	uintptr_t value = (uintptr_t)pointer;
+
+	return value >= 4096 && value < (uintptr_t)1 << 47 && !(value & 7);
+}
+
+/* Of a frame. The low bits of 3.14's references are tags. */
+static inline const uint8_t *python_code(const uint8_t *frame)
+{
+	return (const uint8_t *)(python_word(frame, python_found.at.frame_code) & ~(uint64_t)7);
+}
+
+static inline uint32_t python_owner(const uint8_t *frame)
+{
+	return python_found.at.frame_owner == PYTHON_NONE ? 0 : frame[python_found.at.frame_owner];
+}
+
+/* 1: a pointer can be read there. For use before the first frames are checked; errno is kept. */
+int python_is_readable(const uint8_t *at);
+
+/*
+ * Looks at the first frames with care, as the layout may be wrong. 1: they are as it says, and all later reads are
+ * taken to be right; 0: they are not, and the interpreter is refused (stack_python_find.c).
+ */
+int python_check_frames(const uint8_t *frame);
+
+/* A str object's characters: hash of the text, the same for the same text only (stack_python_text.c). */
+uint64_t python_text_hash(const uint8_t *string);
+
+/* The same for bytes of any kind; of more than 4096, the first and last 2048 and the size. */
+uint64_t python_bytes_hash(const uint8_t *at, uint64_t size);
+
+#endif
