@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "defaults.h"
 #include "early.h"
 #include "loaded.h"
 #include "memtrace/base.h"
@@ -44,7 +45,7 @@ static struct life never;
 static struct life *life = &never;
 
 static struct {
-	int has_options;
+	_Atomic int has_options; /* set when the rest is ready */
 	struct memrec_options options;
 	_Atomic int cuda;	 /* cuInit has run */
 	_Atomic int started;	 /* a recording was started here, or in the process that forked this one */
@@ -93,7 +94,7 @@ static void count_lost(enum mt_loss loss)
 
 const struct memrec_options *agent_options(void)
 {
-	return agent.has_options ? &agent.options : NULL;
+	return atomic_load_explicit(&agent.has_options, memory_order_acquire) ? &agent.options : NULL;
 }
 
 int agent_has_cuda(void)
@@ -153,17 +154,34 @@ static void publish_source(enum mt_source source)
 	atomic_store(&header->source_state[source], state);
 }
 
-void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
+static void set_why(enum mt_source source, const char *why)
 {
 	struct textbuf text;
 
-	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1)
-		return;
 	textbuf_init(&text, agent.source[source].why, sizeof(agent.source[source].why));
 	textbuf_add(&text, why);
+}
+
+void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
+{
+	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1)
+		return;
+	set_why(source, why);
 	atomic_store(&agent.source[source].state, (uint32_t)state + 1);
 	if (state_now() == ON)
 		publish_source(source);
+	else if (source == MT_SOURCE_CUPTI && state != MT_SOURCE_ON)
+		agent_place_unseen(&agent.options, why);
+}
+
+/* For a moment the header has no state of the source, so that nobody reads half a text. */
+void agent_source_note(enum mt_source source, const char *why)
+{
+	set_why(source, why);
+	if (state_now() != ON)
+		return;
+	atomic_store(&agent.ring.header->source_state[source], 0);
+	publish_source(source);
 }
 
 int agent_has_source(enum mt_source source)
@@ -188,6 +206,8 @@ static void find_python(void)
 	case PYTHON_ABSENT:
 		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_OFF, "there is no Python in the process");
 		break;
+	case PYTHON_BUSY:
+		return;
 	}
 	agent.ring.header->python_version = version;
 }
@@ -271,7 +291,9 @@ static void append(struct agent_thread *me, struct ring_event *event, const stru
 		count_lost(MT_LOSS_RING_FULL);
 }
 
-static void hand_over(struct ring_event *event, const struct ring_text *text, enum stack_wish wish)
+/* Inline: a frame of ours costs the unwinder as much as one of the program's. */
+static inline __attribute__((always_inline)) void hand_over(struct ring_event *event, const struct ring_text *text,
+							    enum stack_wish wish)
 {
 	struct agent_thread *me = this_thread();
 
@@ -279,6 +301,8 @@ static void hand_over(struct ring_event *event, const struct ring_text *text, en
 		log_this_thread(me);
 	event->thread = me->serial;
 	event->stack = stacks_take(&agent.stacks, wish);
+	if (stacks_have_news(&agent.stacks))
+		find_python();
 	if (atomic_load_explicit(&agent.stacks.full, memory_order_relaxed))
 		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_FAILED,
 			     "the room for stacks is used up: new ones are left out");
@@ -303,7 +327,7 @@ static int prepare(void)
 		return error;
 	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)agent.options.depth, (uint32_t)agent.options.stacks);
 	if (error) {
-		ring_unlink(&agent.ring);
+		agent_place_remove(&agent.ring, &agent.options);
 		ring_forget(&agent.ring);
 		return error;
 	}
@@ -338,7 +362,7 @@ static int start_recording(void)
 		publish_notes();
 		error = agent_spawn_collector(agent.options.collector, agent.ring.path);
 		if (error)
-			ring_unlink(&agent.ring);
+			agent_place_remove(&agent.ring, &agent.options);
 	}
 	if (error) {
 		atomic_store(&life->state, OFF);
@@ -518,21 +542,47 @@ static struct life *new_life(void)
 	return page;
 }
 
+/* A process that is gone and never came by here did not leave: it was killed. */
+__attribute__((destructor)) static void note_leaving(void)
+{
+	if (is_on())
+		atomic_store(&agent.ring.header->leaving, 1);
+}
+
+/* The options are there. */
+static void begin(void)
+{
+	struct life *page;
+
+	if (!loaded_is_first_agent())
+		return;
+	memrec_defaults(&agent.options);
+	page = new_life();
+	if (!page || pthread_atfork(NULL, NULL, after_fork))
+		return;
+	find_unwinder();
+	life = page;
+	arm();
+	atomic_store_explicit(&agent.has_options, 1, memory_order_release);
+}
+
+void agent_begin(void)
+{
+	static _Atomic int begun;
+
+	if (atomic_exchange(&begun, 1))
+		return;
+	memrec_options_init(&agent.options);
+	begin();
+}
+
 /* Runs in every process of the run, most of which are of no interest: nothing costly, nothing that can be seen. */
 __attribute__((constructor)) static void wake_up(void)
 {
 	const char *text = getenv(MEMREC_OPTIONS_VARIABLE);
-	struct life *page;
 	int saved = errno;
 
-	if (!text || memrec_options_decode(&agent.options, text) || !loaded_is_first_agent())
-		return;
-	page = new_life();
-	if (page && !pthread_atfork(NULL, NULL, after_fork)) {
-		agent.has_options = 1;
-		find_unwinder();
-		life = page;
-		arm();
-	}
+	if (text && !memrec_options_decode(&agent.options, text))
+		begin();
 	errno = saved;
 }

@@ -35,11 +35,17 @@ void agent_thread_is_autograd(void);
 /* How a source of events is doing; at most 255 bytes of `why` are copied. Reported once the recording starts. */
 void agent_source(enum mt_source source, enum mt_source_state state, const char *why);
 
+/* What there is to say of a source besides how it is doing: in place of its last `why`. */
+void agent_source_note(enum mt_source source, const char *why);
+
 /* 1: the source has said how it is doing. */
 int agent_has_source(enum mt_source source);
 
-/* The options; NULL: this process is not to be recorded. Constant after the constructor. */
+/* The options; NULL: this process is not to be recorded. Constant once they are there. */
 const struct memrec_options *agent_options(void);
+
+/* Begins with the default options, where nobody has given any (door.c). Nothing if another copy of the agent is at it. */
+void agent_begin(void);
 
 /* 1: events are taken (the recording runs, or the next memory event will start it). */
 int agent_is_listening(void);
@@ -54,13 +60,19 @@ int agent_has_cuda(void);
  */
 int agent_place_ring(struct ring *ring, const struct memrec_options *options);
 
+/* Takes the ring's file away again, and the folder that was made for it. */
+void agent_place_remove(struct ring *ring, const struct memrec_options *options);
+
 /* The recording could not begin because of `error`: leaves a note for the launcher (place.c). */
 void agent_place_failed(const struct memrec_options *options, int error);
+
+/* Driver calls are not seen here: a note for the launcher, which says so when nothing else was recorded (place.c). */
+void agent_place_unseen(const struct memrec_options *options, const char *why);
 
 /* Starts the collector for the published ring (spawn.c). 0; -MT_E_MISSING: no program given or it did not start. */
 int agent_spawn_collector(const char *program, const char *ring_path);
 
-/* Says so if the driver will load another tool in our place (hook_cupti.c). Not in a state where events are taken. */
+/* Says so if the driver will load another tool in our place (door_cuda.c). Not in a state where events are taken. */
 void agent_check_injection(void);
 
 /* Fills in who is recorded in a header that nobody else sees yet (identity.c). */

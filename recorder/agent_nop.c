@@ -5,6 +5,7 @@
  */
 #include "hook_api.c"
 #include "hook_c10.c"
+#include "hook_subscribe.c"
 #include "loaded.c"
 #include "nvtx_abi.h"
 
@@ -42,6 +43,26 @@ int agent_is_listening(void)
 int agent_has_cuda(void)
 {
 	return 0;
+}
+
+void cupti_other_asks(int shares MT_UNUSED)
+{
+}
+
+void cupti_other_asked(int error MT_UNUSED, const struct cupti_subscriber *subscriber MT_UNUSED)
+{
+}
+
+void cupti_other_left(const struct cupti_subscriber *subscriber MT_UNUSED)
+{
+}
+
+void cupti_other_finalizes(void)
+{
+}
+
+void cupti_other_finalized(void)
+{
 }
 
 MT_EXPORT int InitializeInjection(void);

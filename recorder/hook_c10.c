@@ -2,8 +2,9 @@
  * hook_c10.c - what PyTorch says of its tensors and its backward passes.
  *
  * PyTorch reports every block to its own profiler by calling exported functions of libc10 through the PLT. A library
- * loaded by LD_PRELOAD that exports the same names comes first: we look, and call the real one. The reports come
- * under the allocator's lock, so nothing here may wait for anything that an allocating thread could hold.
+ * loaded by LD_PRELOAD that exports the same names comes first: we look, and call the real one. Loaded later, we are
+ * written into the slots of these calls (late.h). The reports come under the allocator's lock, so nothing here may wait
+ * for anything that an allocating thread could hold.
  *
  * 1.10 to 1.13 and later versions mangle differently; the machine's view of the arguments is the same.
  */
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "agent.h"
+#include "hooks.h"
 #include "loaded.h"
 #include "memtrace/base.h"
 
@@ -29,7 +31,10 @@ typedef void *execute_function(void *result, void *engine, const void *roots, co
 			       bool create_graph, bool accumulate, const void *outputs);
 typedef void thread_init_function(void *engine, int device, const void *queue, bool count);
 
-/* Every name we stand in for, once: X(our function, its type, the name that PyTorch calls). */
+/*
+ * Every name we stand in for, once: X(our function, its type, the name that PyTorch calls). The functions are exported
+ * under these names at the end; here they have names that nobody else's library can be bound to.
+ */
 #define C10_SYMBOL_LIST(X)                                                                                      \
 	X(hook_report_m, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")              \
 	X(hook_report_l, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")              \
@@ -42,7 +47,7 @@ typedef void thread_init_function(void *engine, int device, const void *queue, b
 	X(hook_thread_init, thread_init_function,                                                               \
 	  "_ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb")
 
-#define C10_DECLARE(function, type, name) MT_EXPORT type function __asm__(name);
+#define C10_DECLARE(function, type, name) static type function;
 C10_SYMBOL_LIST(C10_DECLARE)
 #undef C10_DECLARE
 
@@ -138,7 +143,9 @@ static void note_tensors(struct c10_device device)
 	agent_source(device.type == MT_DEVICE_CUDA ? MT_SOURCE_TENSORS_CUDA : MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
 }
 
-static void report(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)
+/* Inline: a frame of ours costs the unwinder as much as one of the program's. */
+static inline __attribute__((always_inline)) void report(void *block, int64_t size, uint64_t total, uint64_t reserved,
+							 struct c10_device device)
 {
 	struct ring_event event = { .kind = size < 0 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC };
 
@@ -252,4 +259,23 @@ void hook_thread_init(void *engine, int device, const void *queue, bool count)
 	agent_thread_is_autograd();
 	if (forward)
 		forward(engine, device, queue, count);
+}
+
+/* ---- Names ---- */
+
+#define C10_EXPORT(function, type, name) \
+	MT_EXPORT type exported_##function __asm__(name) __attribute__((alias(#function)));
+C10_SYMBOL_LIST(C10_EXPORT)
+#undef C10_EXPORT
+
+const struct loaded_hook *hook_c10_table(size_t *count)
+{
+	static const struct loaded_hook table[] = {
+#define C10_ROW(function, type, name) { name, (void *)function },
+		C10_SYMBOL_LIST(C10_ROW)
+#undef C10_ROW
+	};
+
+	*count = MT_ARRAY_SIZE(table);
+	return table;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "agent.h"
+#include "door.h"
 #include "memtrace/base.h"
 #include "nvtx_abi.h"
 #include "textbuf.h"
@@ -269,6 +270,7 @@ static int inject(nvtx_get_table *get_table)
 {
 	const struct nvtx_callbacks *callbacks;
 
+	door_opened("NVTX_INJECTION64_PATH");
 	if (!agent_options() || !get_table)
 		return 0;
 	callbacks = get_table(NVTX_TABLE_CALLBACKS);

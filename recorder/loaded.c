@@ -3,11 +3,10 @@
 
 #include <elf.h>
 #include <string.h>
-#include <sys/mman.h>
+#include "loaded_elf.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
 
-#define PAGE 4096u
 #define AGENT_SYMBOL "memrec_agent_step" /* every copy of the agent exports it */
 
 /* Made by the linker: our own object. */
@@ -19,14 +18,7 @@ int loaded_is_ours(uint64_t address)
 	return address >= (uint64_t)(uintptr_t)__ehdr_start && address < (uint64_t)(uintptr_t)_end;
 }
 
-/* The tables that a lookup by name needs. */
-struct symbols {
-	const ElfW(Sym) *symbol;
-	const char *string;
-	const uint32_t *hash; /* DT_GNU_HASH */
-};
-
-static const ElfW(Dyn) *find_dynamic(const struct dl_phdr_info *object)
+const ElfW(Dyn) *elf_dynamic(const struct dl_phdr_info *object)
 {
 	int i;
 
@@ -37,25 +29,25 @@ static const ElfW(Dyn) *find_dynamic(const struct dl_phdr_info *object)
 }
 
 /* The loader relocates the dynamic section of ordinary objects in place, that of the vdso it leaves alone. */
-static const void *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Addr) value)
+const void *elf_pointer(const struct dl_phdr_info *object, ElfW(Addr) value)
 {
 	return (const void *)(value < object->dlpi_addr ? value + object->dlpi_addr : value);
 }
 
-static int find_tables(const struct dl_phdr_info *object, struct symbols *tables)
+int elf_symbols(const struct dl_phdr_info *object, struct elf_symbols *tables)
 {
-	const ElfW(Dyn) *dynamic = find_dynamic(object);
+	const ElfW(Dyn) *dynamic = elf_dynamic(object);
 
 	memset(tables, 0, sizeof(*tables));
 	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
 		if (dynamic->d_tag == DT_SYMTAB)
-			tables->symbol = dynamic_pointer(object, dynamic->d_un.d_ptr);
+			tables->symbol = elf_pointer(object, dynamic->d_un.d_ptr);
 		else if (dynamic->d_tag == DT_STRTAB)
-			tables->string = dynamic_pointer(object, dynamic->d_un.d_ptr);
+			tables->string = elf_pointer(object, dynamic->d_un.d_ptr);
 		else if (dynamic->d_tag == DT_GNU_HASH)
-			tables->hash = dynamic_pointer(object, dynamic->d_un.d_ptr);
+			tables->hash = elf_pointer(object, dynamic->d_un.d_ptr);
 	}
-	return tables->symbol && tables->string && tables->hash;
+	return tables->symbol && tables->string;
 }
 
 static uint32_t gnu_hash(const char *name)
@@ -67,19 +59,18 @@ static uint32_t gnu_hash(const char *name)
 	return hash;
 }
 
-static int is_definition(const struct symbols *tables, const ElfW(Sym) *symbol, const char *name)
+static int is_definition(const ElfW(Sym) *symbol)
 {
 	int type = ELF64_ST_TYPE(symbol->st_info);
 
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_value && (type == STT_FUNC || type == STT_OBJECT) &&
-	       !strcmp(tables->string + symbol->st_name, name);
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value && (type == STT_FUNC || type == STT_OBJECT);
 }
 
 /*
  * DT_GNU_HASH: bucket count, first symbol, bloom words, bloom shift; the bloom filter; the buckets (first symbol of
  * a chain); then one hash per symbol, whose lowest bit ends the chain.
  */
-static const ElfW(Sym) *look_up(const struct symbols *tables, const char *name)
+static const ElfW(Sym) *find_name(const struct elf_symbols *tables, const char *name, int defined)
 {
 	uint32_t buckets = tables->hash[0], first = tables->hash[1], bloom_words = tables->hash[2];
 	uint32_t shift = tables->hash[3], hash = gnu_hash(name), index;
@@ -87,6 +78,7 @@ static const ElfW(Sym) *look_up(const struct symbols *tables, const char *name)
 	const uint32_t *bucket = (const void *)(bloom + bloom_words);
 	const uint32_t *chain = bucket + buckets;
 	unsigned int bits = sizeof(*bloom) * 8;
+	const ElfW(Sym) *symbol;
 	ElfW(Addr) word;
 
 	if (!buckets || !bloom_words)
@@ -100,74 +92,73 @@ static const ElfW(Sym) *look_up(const struct symbols *tables, const char *name)
 	for (;; index++) {
 		uint32_t entry = chain[index - first];
 
-		if ((entry | 1) == (hash | 1) && is_definition(tables, &tables->symbol[index], name))
-			return &tables->symbol[index];
+		symbol = &tables->symbol[index];
+		if ((entry | 1) == (hash | 1) && (!defined || is_definition(symbol)) &&
+		    !strcmp(tables->string + symbol->st_name, name))
+			return symbol;
 		if (entry & 1)
 			return NULL;
 	}
 }
 
+const ElfW(Sym) *elf_look_up(const struct elf_symbols *tables, const char *name)
+{
+	return tables->hash ? find_name(tables, name, 1) : NULL;
+}
+
+const ElfW(Sym) *elf_symbol(const struct elf_symbols *tables, const char *name)
+{
+	return tables->hash ? find_name(tables, name, 0) : NULL;
+}
+
+int elf_is_agent(const struct elf_symbols *tables)
+{
+	return elf_look_up(tables, AGENT_SYMBOL) != NULL;
+}
+
 struct search {
-	const char *part; /* of the object's path; NULL: any */
 	const char *name;
 	void *found;
+	const char *library; /* a name of DT_NEEDED: only there */
 };
-
-static int path_has(const struct dl_phdr_info *object, const char *part)
-{
-	return object->dlpi_name && strstr(object->dlpi_name, part);
-}
-
-/* Ours or another one: its hooks are no real functions, and calling them would come back to us. */
-static int is_agent(const struct symbols *tables)
-{
-	return look_up(tables, AGENT_SYMBOL) != NULL;
-}
 
 static int search_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	struct search *search = context;
-	struct symbols tables;
+	struct elf_symbols tables;
 	const ElfW(Sym) *symbol;
 
-	if (search->part && !path_has(object, search->part))
+	if (!elf_symbols(object, &tables))
 		return 0;
-	if (!find_tables(object, &tables))
-		return 0;
-	symbol = look_up(&tables, search->name);
-	if (!symbol || is_agent(&tables))
+	symbol = elf_look_up(&tables, search->name);
+	if (!symbol || elf_is_agent(&tables))
 		return 0;
 	search->found = (void *)(object->dlpi_addr + symbol->st_value);
 	return 1;
 }
 
-void *loaded_find_in(const char *part, const char *name)
+void *loaded_find(const char *name)
 {
-	struct search search = { part, name, NULL };
+	struct search search = { name, NULL, NULL };
 
 	dl_iterate_phdr(search_object, &search);
 	return search.found;
 }
 
-void *loaded_find(const char *name)
-{
-	return loaded_find_in(NULL, name);
-}
-
 static int search_any(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	struct search *search = context;
-	struct symbols tables;
-	const ElfW(Sym) *symbol = find_tables(object, &tables) ? look_up(&tables, search->name) : NULL;
+	struct elf_symbols tables;
+	const ElfW(Sym) *symbol = elf_symbols(object, &tables) ? elf_look_up(&tables, search->name) : NULL;
 
 	if (symbol)
 		search->found = (void *)(object->dlpi_addr + symbol->st_value);
 	return symbol != NULL;
 }
 
-int loaded_is_first(const char *name)
+static int is_first(const char *name)
 {
-	struct search search = { NULL, name, NULL };
+	struct search search = { name, NULL, NULL };
 
 	dl_iterate_phdr(search_any, &search);
 	return loaded_is_ours((uint64_t)(uintptr_t)search.found);
@@ -175,134 +166,180 @@ int loaded_is_first(const char *name)
 
 int loaded_is_first_agent(void)
 {
-	return loaded_is_first(AGENT_SYMBOL);
+	return is_first(AGENT_SYMBOL);
 }
 
-/* ---- Slots ---- */
+/* The loader's list begins with what the program was started with, in the order in which names are bound. */
+static int before_libc(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	int *found = context;
+	struct elf_symbols tables;
 
-struct patch {
-	const char *part, *symbol;
-	void *replacement;
-	int slots; /* written */
+	*found = elf_dynamic(object) == _DYNAMIC;
+	return *found || (elf_symbols(object, &tables) && elf_look_up(&tables, "__libc_start_main"));
+}
+
+int loaded_is_preloaded(void)
+{
+	int found = 0;
+
+	dl_iterate_phdr(before_libc, &found);
+	return found;
+}
+
+/* ---- What a caller is bound to ---- */
+
+/* An object that is not unloaded meanwhile: it waits for us to return. */
+struct caller {
+	uint64_t address; /* of an instruction */
+	const char *name, *string;
+	const ElfW(Dyn) *dynamic; /* NULL: not found */
+	void *own;		  /* its own definition */
 };
 
-/* What the loader made read-only once it had filled it in. */
-static int is_sealed(const struct dl_phdr_info *object, uintptr_t address)
+static int find_caller(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
-	int i;
+	struct caller *caller = context;
+	struct elf_symbols tables;
+	const ElfW(Sym) *symbol;
+	uint64_t start, end;
 
-	for (i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
-
-		if (segment->p_type == PT_GNU_RELRO && address >= start && address < start + segment->p_memsz)
-			return 1;
-	}
-	return 0;
-}
-
-static void write_slot(struct patch *patch, const struct dl_phdr_info *object, void **slot)
-{
-	int sealed = is_sealed(object, (uintptr_t)slot);
-	void *page = (void *)((uintptr_t)slot & ~(uintptr_t)(PAGE - 1));
-
-	if (sealed && mprotect(page, PAGE, PROT_READ | PROT_WRITE))
-		return;
-	__atomic_store_n(slot, patch->replacement, __ATOMIC_RELEASE);
-	if (sealed)
-		mprotect(page, PAGE, PROT_READ);
-	patch->slots++;
-}
-
-static void patch_table(struct patch *patch, const struct dl_phdr_info *object, const struct symbols *tables,
-			const ElfW(Rela) *rela, size_t bytes)
-{
-	size_t i;
-
-	for (i = 0; rela && i < bytes / sizeof(*rela); i++) {
-		uint32_t type = ELF64_R_TYPE(rela[i].r_info);
-		const ElfW(Sym) *symbol = &tables->symbol[ELF64_R_SYM(rela[i].r_info)];
-
-		if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
-		    !strcmp(tables->string + symbol->st_name, patch->symbol))
-			write_slot(patch, object, (void **)(object->dlpi_addr + rela[i].r_offset));
-	}
-}
-
-static int patch_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
-{
-	struct patch *patch = context;
-	const ElfW(Dyn) *dynamic = find_dynamic(object);
-	const ElfW(Rela) *data = NULL, *calls = NULL;
-	size_t data_bytes = 0, calls_bytes = 0;
-	struct symbols tables;
-
-	if (!path_has(object, patch->part) || !find_tables(object, &tables))
+	loaded_bounds(object, &start, &end);
+	if (caller->address < start || caller->address >= end)
 		return 0;
-	for (; dynamic->d_tag != DT_NULL; dynamic++) {
-		if (dynamic->d_tag == DT_RELA)
-			data = dynamic_pointer(object, dynamic->d_un.d_ptr);
-		else if (dynamic->d_tag == DT_RELASZ)
-			data_bytes = dynamic->d_un.d_val;
-		else if (dynamic->d_tag == DT_JMPREL)
-			calls = dynamic_pointer(object, dynamic->d_un.d_ptr);
-		else if (dynamic->d_tag == DT_PLTRELSZ)
-			calls_bytes = dynamic->d_un.d_val;
-	}
-	patch_table(patch, object, &tables, data, data_bytes);
-	patch_table(patch, object, &tables, calls, calls_bytes);
-	return 0;
+	if (!elf_symbols(object, &tables))
+		return 1;
+	symbol = elf_look_up(&tables, caller->name);
+	if (symbol && !elf_is_agent(&tables))
+		caller->own = (void *)(object->dlpi_addr + symbol->st_value);
+	caller->string = tables.string;
+	caller->dynamic = elf_dynamic(object);
+	return 1;
 }
 
-int loaded_patch(const char *part, const char *symbol, void *replacement)
+static const char *base_name(const char *path)
 {
-	struct patch patch = { part, symbol, replacement, 0 };
+	const char *slash = strrchr(path, '/');
 
-	dl_iterate_phdr(patch_object, &patch);
-	return patch.slots;
+	return slash ? slash + 1 : path;
+}
+
+/* The name in the file itself, which is what DT_NEEDED of others says; else the file's. */
+static const char *soname_of(const struct dl_phdr_info *object, const struct elf_symbols *tables)
+{
+	const ElfW(Dyn) *dynamic = elf_dynamic(object);
+
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
+		if (dynamic->d_tag == DT_SONAME)
+			return tables->string + dynamic->d_un.d_val;
+	return object->dlpi_name ? base_name(object->dlpi_name) : "";
+}
+
+static int search_needed(struct dl_phdr_info *object, size_t size, void *context)
+{
+	struct search *search = context;
+	struct elf_symbols tables;
+
+	if (!elf_symbols(object, &tables) || strcmp(soname_of(object, &tables), base_name(search->library)) != 0)
+		return 0;
+	return search_object(object, size, context);
+}
+
+void *loaded_target(const char *name, const void *caller_address, int *is_own)
+{
+	struct caller caller = { (uint64_t)(uintptr_t)caller_address, name, NULL, NULL, NULL };
+	struct search search = { name, NULL, NULL };
+	const ElfW(Dyn) *dynamic;
+
+	dl_iterate_phdr(find_caller, &caller);
+	*is_own = caller.own != NULL;
+	if (caller.own)
+		return caller.own;
+	for (dynamic = caller.dynamic; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+		if (dynamic->d_tag != DT_NEEDED)
+			continue;
+		search.library = caller.string + dynamic->d_un.d_val;
+		if (dl_iterate_phdr(search_needed, &search))
+			return search.found;
+	}
+	return loaded_find(name);
+}
+
+/* ---- Changes ---- */
+
+static int take_stamp(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	struct loaded_stamp *stamp = context;
+
+	stamp->adds = object->dlpi_adds;
+	stamp->subs = object->dlpi_subs;
+	return 1;
+}
+
+struct loaded_stamp loaded_stamp(void)
+{
+	struct loaded_stamp stamp = { 0, 0 };
+
+	dl_iterate_phdr(take_stamp, &stamp);
+	return stamp;
 }
 
 /* ---- Paths, bounds, build ids ---- */
 
 struct path_search {
-	const char *part;
+	const char *library;
+	unsigned int nth;
 	char *path;
 	size_t size;
 };
 
-static int match_path(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+static int copy_path(const struct dl_phdr_info *object, struct path_search *search)
 {
-	struct path_search *search = context;
 	size_t length = object->dlpi_name ? strlen(object->dlpi_name) : 0;
 
-	if (!length || length >= search->size || !strstr(object->dlpi_name, search->part))
+	if (!length || length >= search->size)
 		return 0;
 	memcpy(search->path, object->dlpi_name, length + 1);
 	return 1;
+}
+
+/* "libx.so", "libx.so.13", "libx-4f1c9a0b.so.12": packers put a hash into the name. */
+static int is_library(const char *path, const char *library)
+{
+	const char *base = base_name(path);
+	size_t size = strlen(library);
+
+	return !strncmp(base, library, size) && strchr(".-_", base[size]) && strstr(base + size, ".so");
+}
+
+static int match_library(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	struct path_search *search = context;
+
+	if (!object->dlpi_name || !is_library(object->dlpi_name, search->library) || search->nth--)
+		return 0;
+	return copy_path(object, search);
 }
 
 static int match_own(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	struct path_search *search = context;
 
-	if (find_dynamic(object) != _DYNAMIC)
-		return 0;
-	search->part = "";
-	return match_path(object, 0, search);
+	return elf_dynamic(object) == _DYNAMIC && copy_path(object, search);
 }
 
 int loaded_own_path(char *path, size_t size)
 {
-	struct path_search search = { NULL, path, size };
+	struct path_search search = { NULL, 0, path, size };
 
 	return dl_iterate_phdr(match_own, &search);
 }
 
-int loaded_path(const char *part, char *path, size_t size)
+int loaded_library(const char *library, unsigned int nth, char *path, size_t size)
 {
-	struct path_search search = { part, path, size };
+	struct path_search search = { library, nth, path, size };
 
-	return dl_iterate_phdr(match_path, &search);
+	return dl_iterate_phdr(match_library, &search);
 }
 
 void loaded_bounds(const struct dl_phdr_info *object, uint64_t *start, uint64_t *end)

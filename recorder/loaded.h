@@ -17,23 +17,30 @@
  */
 void *loaded_find(const char *name);
 
-/* The first definition of `name` in loaded objects whose path contains `part`. */
-void *loaded_find_in(const char *part, const char *name);
-
-/* 1: in load order nobody defines `name` before our own object does. */
-int loaded_is_first(const char *name);
+/*
+ * What `name` means to the object that `caller` (an address of its code) lies in: its own definition, that of a library
+ * it names as needed, else as loaded_find. *is_own: it is its own. NULL: nobody defines it.
+ */
+void *loaded_target(const char *name, const void *caller, int *is_own);
 
 /* 1: of all copies of the agent in this process ours is the one that calls are bound to. */
 int loaded_is_first_agent(void);
 
-/*
- * Binds the calls of `symbol` in every loaded object whose path contains `part` to `replacement`: what they call from
- * now on, in these objects only. The number of slots written; 0: they do not call it. Not in a hook.
- */
-int loaded_patch(const char *part, const char *symbol, void *replacement);
+/* 1: the program was started with us (LD_PRELOAD, or linked): whatever it loads is bound to our names. */
+int loaded_is_preloaded(void);
 
-/* Copies the path of the first loaded object whose path contains `part`. 1: found, 0: not (or it does not fit). */
-int loaded_path(const char *part, char *path, size_t size);
+/* Differs from an earlier one when anything was loaded or unloaded since. */
+struct loaded_stamp {
+	uint64_t adds, subs;
+};
+
+struct loaded_stamp loaded_stamp(void);
+
+/*
+ * Copies the path of the nth (from 0) loaded object that is the library `library` ("libx") by whatever name: libx.so,
+ * libx.so.13, libx-4f1c9a0b.so.12. 1: found, 0: not (or it does not fit).
+ */
+int loaded_library(const char *library, unsigned int nth, char *path, size_t size);
 
 /* Copies our own path as the loader knows it. 1, or 0: it does not fit. */
 int loaded_own_path(char *path, size_t size);

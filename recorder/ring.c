@@ -2,7 +2,8 @@
  * ring.c - reserve, fill, publish.
  *
  * A slot of a thread that has ended is taken over by the next new thread: the cursors just go on, and what the old
- * thread wrote stays for the collector. So nothing has to run when a thread ends.
+ * thread wrote stays for the collector. So nothing has to run when a thread ends. More threads than slots share the
+ * last one: it has one writer at a time, too, so readers need not know.
  */
 #include "ring.h"
 
@@ -23,6 +24,9 @@
 #define WAIT_STEP_NS 100000
 #define GROW_TRIES 200	/* steps to wait for the thread that extends the log */
 #define CLAIM_PATIENCE 1024u
+#define GROW_PATIENCE 1024u
+#define SHARED_SLOT (RING_SLOTS - 1)
+#define SHARED_TRIES 1000u /* before sleeping */
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -224,21 +228,78 @@ static int take_fresh(struct ring *ring, uint32_t i, uint32_t tid)
 	return 1;
 }
 
-/* The index of a slot for this thread, -1: none. */
+/* The index of a slot for this thread alone, -1: none is left, or there is no space for it. */
 static int find_slot(struct ring *ring, uint32_t tid)
 {
 	uint32_t i;
 	int taken;
 
-	for (i = 0; i < RING_SLOTS; i++)
+	for (i = 0; i < SHARED_SLOT; i++)
 		if (take_over(ring, i, tid))
 			return (int)i;
-	for (i = 0; i < RING_SLOTS; i++) {
+	for (i = 0; i < SHARED_SLOT; i++) {
 		taken = take_fresh(ring, i, tid);
 		if (taken)
 			return taken > 0 ? (int)i : -1;
 	}
 	return -1;
+}
+
+/* 1: it is `tid`'s now: nobody had it, or a thread that ended with it. */
+static int take_shared(struct ring *ring, uint32_t tid)
+{
+	uint32_t holder = atomic_load_explicit(&ring->sharing, memory_order_relaxed);
+
+	if (holder && holder != tid && !thread_is_gone(holder))
+		return 0;
+	return atomic_compare_exchange_strong(&ring->sharing, &holder, tid);
+}
+
+/* Waits for the shared slot: a record takes no time, room for it as long as options say. 1: until leave_shared(). */
+static int enter_shared(struct ring *ring, uint32_t tid)
+{
+	uint64_t end = 0;
+	uint32_t tries, nobody;
+
+	for (tries = 0; tries < SHARED_TRIES; tries++) {
+		nobody = 0;
+		if (atomic_compare_exchange_strong(&ring->sharing, &nobody, tid))
+			return 1;
+	}
+	while (!take_shared(ring, tid)) {
+		if (!end)
+			end = now_ns() + ring->wait_ns;
+		if (now_ns() >= end)
+			return 0;
+		pause_a_little();
+	}
+	return 1;
+}
+
+static void leave_shared(struct ring *ring)
+{
+	atomic_store_explicit(&ring->sharing, 0, memory_order_release);
+}
+
+/* 1: the shared slot can be written to. */
+static int open_shared(struct ring *ring, uint32_t tid)
+{
+	const _Atomic uint32_t *state = &ring->header->slot[SHARED_SLOT].state;
+	int open;
+
+	if (atomic_load(state) == RING_SLOT_CLAIMED)
+		return 1;
+	if (!enter_shared(ring, tid))
+		return 0;
+	open = atomic_load(state) == RING_SLOT_CLAIMED || take_fresh(ring, SHARED_SLOT, tid) > 0;
+	leave_shared(ring);
+	return open;
+}
+
+static void read_cursors(struct ring_writer *writer)
+{
+	writer->head = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
+	writer->tail = atomic_load_explicit(&writer->slot->tail, memory_order_acquire);
 }
 
 int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
@@ -252,14 +313,17 @@ int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
 		return 0;
 	}
 	i = find_slot(ring, tid);
+	if (i < 0 && open_shared(ring, tid)) {
+		i = SHARED_SLOT;
+		writer->shared = tid;
+	}
 	if (i < 0) {
 		writer->patience = CLAIM_PATIENCE;
 		return 0;
 	}
 	writer->slot = &ring->header->slot[i];
 	writer->data = ring->local[i].data;
-	writer->head = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
-	writer->tail = atomic_load_explicit(&writer->slot->tail, memory_order_acquire);
+	read_cursors(writer);
 	return 1;
 }
 
@@ -311,7 +375,8 @@ static void put_event(struct ring *ring, uint8_t *at, struct ring_event *event, 
 	memcpy(at + text->name_bytes, text->domain, text->domain_bytes);
 }
 
-int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event *event, const struct ring_text *text)
+static int append_here(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
+		       const struct ring_text *text)
 {
 	uint32_t size = ring->header->slot_bytes, at = (uint32_t)(writer->head & (size - 1)), pad;
 	size_t texts = text ? (size_t)text->name_bytes + text->domain_bytes : 0;
@@ -332,6 +397,24 @@ int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event
 	return 0;
 }
 
+static int append_shared(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
+			 const struct ring_text *text)
+{
+	int error;
+
+	if (!enter_shared(ring, writer->shared))
+		return -MT_E_SPACE;
+	read_cursors(writer);
+	error = append_here(ring, writer, event, text);
+	leave_shared(ring);
+	return error;
+}
+
+int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event *event, const struct ring_text *text)
+{
+	return writer->shared ? append_shared(ring, writer, event, text) : append_here(ring, writer, event, text);
+}
+
 /* Extends log_ready so that `end` fits, or waits for the thread that does. 1: it fits. */
 static int grow_log(struct ring *ring, uint64_t end)
 {
@@ -344,6 +427,10 @@ static int grow_log(struct ring *ring, uint64_t end)
 		idle = 0;
 		if (atomic_load_explicit(&header->log_ready, memory_order_acquire) >= end)
 			return 1;
+		if (atomic_load_explicit(&ring->patience, memory_order_relaxed)) {
+			atomic_fetch_sub(&ring->patience, 1);
+			return 0;
+		}
 		if (!atomic_compare_exchange_strong(&header->log_growing, &idle, 1)) {
 			pause_a_little();
 			continue;
@@ -351,6 +438,8 @@ static int grow_log(struct ring *ring, uint64_t end)
 		ready = atomic_load(&header->log_ready);
 		if (ready < end && !reserve_more(ring, header->log_offset + ready, RING_LOG_STEP, NULL))
 			atomic_store(&header->log_ready, ready + RING_LOG_STEP);
+		else if (ready < end)
+			atomic_store(&ring->patience, GROW_PATIENCE);
 		atomic_store(&header->log_growing, 0);
 		if (atomic_load(&header->log_ready) == ready)
 			return ready >= end;

@@ -217,6 +217,31 @@ def threads_share_slots():
     assert os.stat(hooks.rings()[0]).st_blocks * 512 < 40 << 20, "slots of ended threads are not used again"
 
 
+def more_threads_than_slots():
+    """All alive at once: those without a slot of their own share one, and nothing is lost."""
+    count, each = 300, 5
+    barrier = threading.Barrier(count)
+    def run(address):
+        barrier.wait()
+        for i in range(each):
+            hooks.alloc(address + i)
+        barrier.wait()
+    hooks.alloc(0x1000)
+    threads = [threading.Thread(target=run, args=(0x10000 * (1 + i),)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ring = hooks.ring()
+    assert not any(ring.lost), ring.lost
+    assert [event.seq for event in ring.events] == list(range(1, 2 + count * each)), len(ring.events)
+    by_thread = {}
+    for event in ring.events[1:]:
+        by_thread.setdefault(event.thread, []).append(event.addr)
+    assert len(by_thread) == count
+    assert all(got == list(range(got[0], got[0] + each)) for got in by_thread.values())
+
+
 def write_log_head(value):
     """Returns what was there."""
     with open(hooks.rings()[0], "r+b") as file:

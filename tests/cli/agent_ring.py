@@ -10,17 +10,17 @@ import sys
 SLOTS = 256
 AT = {"version": 8, "log_offset": 24, "pid": 40, "python_version": 60, "start_ticks": 64, "host": 96,
       "boot_id": 160, "options": 200, "output": 16584, "command": 24776, "next_seq": 30208, "log_head": 30272,
-      "stop": 30336, "ended": 30340, "lost": 30352, "source_state": 30416, "source_why": 30448, "slot": 32512}
+      "stop": 30336, "ended": 30340, "lost": 30352, "source_state": 30416, "source_why": 30480, "slot": 34624}
 SLOT_BYTES, SLOT_HEAD, SLOT_TAIL = 192, 64, 128
 EVENT = struct.Struct("<IHBbQQQIi7QIIIHH")
 EVENT_FIELDS = ("bytes record kind device_type seq time stack thread device_index addr size total reserved handle "
                 "offset value entry result flags name_bytes domain_bytes").split()
 KINDS = {1: "TENSOR_ALLOC", 2: "TENSOR_FREE", 3: "TENSOR_OOM", 8: "DRIVER_ALLOC", 9: "DRIVER_FREE",
-         10: "DRIVER_KEEP", 11: "DRIVER_FAIL", 16: "VMM_RESERVE", 17: "VMM_UNRESERVE", 18: "VMM_CREATE",
+         10: "DRIVER_KEEP", 11: "DRIVER_FAIL", 12: "DRIVER_NOTE", 13: "CONTEXT_GONE", 16: "VMM_RESERVE", 17: "VMM_UNRESERVE", 18: "VMM_CREATE",
          19: "VMM_RELEASE", 20: "VMM_RETAIN", 21: "VMM_MAP", 22: "VMM_UNMAP", 32: "RANGE_PUSH", 33: "RANGE_POP",
          34: "RANGE_START", 35: "RANGE_END", 36: "MARK", 37: "PHASE_PUSH", 38: "PHASE_POP", 39: "STEP_MARK",
          40: "BACKWARD_BEGIN", 41: "BACKWARD_END"}
-SOURCES = "cupti cuda-tensors cpu-tensors nvtx python-stacks native-stacks marks autograd-engine".split()
+SOURCES = "cupti cuda-tensors cpu-tensors nvtx python-stacks native-stacks marks autograd-engine gpu-samples host-samples".split()
 STACK, CODE, MODULE, THREAD = 1, 2, 3, 4
 
 
@@ -42,8 +42,8 @@ class Ring:
         self.header_bytes, self.slots, self.slot_bytes = struct.unpack_from("<III", self.data, 12)
         self.pid, self.python_version = self.u32("pid"), self.u32("python_version")
         self.lost = struct.unpack_from("<7Q", self.data, AT["lost"])
-        states = struct.unpack_from("<8I", self.data, AT["source_state"])
-        self.sources = {SOURCES[i]: (states[i] - 1, self.text_at(AT["source_why"] + 256 * i)) for i in range(8)}
+        states = struct.unpack_from("<10I", self.data, AT["source_state"])
+        self.sources = {SOURCES[i]: (states[i] - 1, self.text_at(AT["source_why"] + 256 * i)) for i in range(10)}
         self.ended = self.u32("ended")
         self.command = self.text_at(AT["command"])
         self.events = sorted(self.read_slots(), key=lambda event: event.seq)

@@ -30,6 +30,7 @@ for title in no_event_no_file early_marks early_ranges_stay_balanced \
 	long_texts_are_cut; do
 	check "agent: $title" guest "$collector" $title
 done
+check "agent: more_threads_than_slots" guest "$collector slot-bytes=65536" more_threads_than_slots
 check "agent: cpu_off" guest "$collector cpu=2" cpu_off
 check "agent: cpu_on" guest "$collector cpu=1" cpu_on
 check "agent: maps_have_no_total" guest "$collector cpu=1" maps_have_no_total

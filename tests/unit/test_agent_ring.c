@@ -228,6 +228,49 @@ TEST(no_slot_is_left)
 	close_ring();
 }
 
+/* When there are more threads than slots, the last one has many writers, one at a time. */
+TEST(the_last_slot_is_shared)
+{
+	struct ring_writer first = { 0 }, second = { 0 };
+	uint32_t i, me = (uint32_t)getpid();
+	uint64_t seq;
+
+	open_ring(1 << 16);
+	for (i = 0; i < RING_SLOTS - 1; i++)
+		atomic_store(&ring.local[i].owner, me);
+	CHECK(ring_claim(&ring, &first, NOBODY));
+	CHECK(ring_claim(&ring, &second, NOBODY - 1));
+	CHECK(first.slot == second.slot && first.slot == &ring.header->slot[RING_SLOTS - 1]);
+	for (seq = 1; seq <= 40; seq++)
+		CHECK_EQ(append(seq % 3 ? &first : &second, seq, (uint32_t)seq), 0);
+	CHECK_EQ(drain(&first, 1), 40);
+	atomic_store(&ring.sharing, me); /* a thread that is alive is at it */
+	CHECK_EQ(append(&first, 41, 5), -MT_E_SPACE);
+	atomic_store(&ring.sharing, NOBODY - 2); /* one that has ended */
+	CHECK_EQ(append(&first, 41, 5), 0);
+	CHECK_EQ(atomic_load(&ring.sharing), 0);
+	CHECK_EQ(drain(&second, 41), 1);
+	close_ring();
+}
+
+/* Space for the log is not asked for at each event when there was none. */
+TEST(a_disk_that_is_full_is_left_alone)
+{
+	uint32_t refused = 0;
+	char path[512];
+
+	open_ring(1 << 16);
+	snprintf(path, sizeof(path), "%s/away.ring", test_dir());
+	atomic_store(&ring.header->log_head, RING_LOG_STEP);
+	CHECK_EQ(rename(ring.path, path), 0); /* there is no growing what cannot be opened */
+	CHECK(!ring_log_begin(&ring, RING_LOG_THREAD, 64));
+	CHECK_EQ(rename(path, ring.path), 0);
+	while (refused < 1 << 20 && !ring_log_begin(&ring, RING_LOG_THREAD, 64))
+		refused++;
+	CHECK(refused >= 100 && refused < 1 << 20);
+	close_ring();
+}
+
 static struct seen seen;
 
 static void *fill_seen(void *context)
@@ -268,8 +311,11 @@ TEST(a_full_set_forgets_nothing)
 	for (i = 0; i < 2 * SEEN_ENTRIES; i++) {
 		uint64_t key = seen_finish(seen_mix(seen_start(SEEN_CODE), i));
 
+		uint64_t room = (uint64_t)seen_has_room(&seen, key);
+
 		seen_add(&seen, key);
-		kept += (uint64_t)seen_has(&seen, key);
+		CHECK_EQ(seen_has(&seen, key), room);
+		kept += room;
 	}
 	CHECK(kept > SEEN_ENTRIES * 9 / 10 && kept <= SEEN_ENTRIES);
 	for (i = 0; i < 1000; i++)

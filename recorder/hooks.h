@@ -1,0 +1,11 @@
+/* hooks.h - the functions of other libraries that we stand in for: for late.c, where the loader has not seen to it. */
+#ifndef RECORDER_HOOKS_H
+#define RECORDER_HOOKS_H
+
+#include <stddef.h>
+#include "loaded_patch.h"
+
+const struct loaded_hook *hook_c10_table(size_t *count);	/* PyTorch: reports and backward passes */
+const struct loaded_hook *hook_subscribe_table(size_t *count); /* CUPTI: who subscribes and leaves */
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * loaded_patch.h - change what loaded objects call, by writing into the slots (GOT) that their calls go through.
+ *
+ * Needed where the loader has bound names before we were there, and would have bound them to us.
+ */
+#ifndef RECORDER_LOADED_PATCH_H
+#define RECORDER_LOADED_PATCH_H
+
+#include <stddef.h>
+
+/* A name, and what is to be called by it. */
+struct loaded_hook {
+	const char *symbol;
+	void *function;
+};
+
+#define LOADED_HOOKS_MAX 32u
+
+/*
+ * Binds the calls of `symbol` in every loaded object whose path contains `part` to `replacement`: what they call from
+ * now on, in these objects only, which must be loaded completely. The number of slots written; 0: they do not call it.
+ */
+int loaded_patch(const char *part, const char *symbol, void *replacement);
+
+/* What came of a pass over the loaded objects. */
+struct loaded_pass {
+	unsigned int bound; /* slots that were written */
+	unsigned int later; /* objects that the loader is not done with: look again */
+};
+
+/*
+ * Binds the calls of all `hooks` (at most LOADED_HOOKS_MAX, the same at every call) in every loaded object but copies
+ * of the agent. May be called while other threads call through the slots, and while they load and unload objects: a
+ * slot is written only if it holds what the loader put there, an object that is not relocated yet is left for later,
+ * and a slot that some other tool has taken is left to it. Objects that are done are passed over next time.
+ *
+ * One call at a time. Takes the lock of dl_iterate_phdr, which nobody holds while waiting for anything; no malloc, not
+ * the loader's lock. Reads /proc/self/maps, so no thread may be cancelled here.
+ */
+void loaded_rebind(const struct loaded_hook *hooks, size_t count, struct loaded_pass *pass);
+
+#endif

@@ -1,0 +1,206 @@
+# CUPTI's etiquette: whose libcupti, how many subscribers, what happens when another tool wants it, and what is never done.
+. "$SRC/tests/cli/lib.sh"
+agent=$BUILD/libmemrec.so
+run=$SRC/tests/cli/cupti_run.py
+export RINGS=$PWD/rings
+
+# The driver alone in one folder, so that libcupti is found only where a test puts it.
+mkdir driver
+cp "$standin/libcuda.so.1" driver
+both=$standin
+
+# by DOOR LIBRARIES OPTIONS ACT...: cupti_run.py with the agent brought in by DOOR; what it prints is in ./out.
+by() {
+	local door=$1 libraries=$2 options=$3
+	shift 3
+	rm -rf rings cupti.log
+	mkdir rings
+	case $door in
+	preload) door="LD_PRELOAD=$agent CUDA_INJECTION64_PATH=$agent" ;;
+	cuda) door="CUDA_INJECTION64_PATH=$agent" ;;
+	esac
+	# shellcheck disable=SC2086
+	env $door LD_LIBRARY_PATH="$libraries" STANDIN_CUPTI_LOG="$PWD/cupti.log" \
+		MEMREC_OPTIONS="run-dir=$RINGS output=$PWD/trace.zst collector=$(type -P true) $options" \
+		python3 "$run" "$@" >out 2>err || { cat out err; return 1; }
+	[ ! -s err ] || { cat err; return 1; }
+}
+
+# ---- Which libcupti ----
+
+# uses FILE ACT...: the subscription is made with that file, and no other one was asked.
+uses() {
+	local want=$1
+	shift
+	by cuda "${libraries:-$PWD/driver}" "" "$@" init alloc source || return
+	grep -qx 'source 1 ' out || { cat out; return 1; }
+	[ "$(awk '{ print $4 }' cupti.log | xargs -r realpath | sort -u)" = "$(realpath "$want")" ] || { cat cupti.log; return 1; }
+}
+put() { mkdir -p "$(dirname "$1")" && cp "$standin/libcupti.so.13" "$1"; }
+empty_library() { mkdir -p "$(dirname "$1")" && : | ${CC:-cc} -shared -x c -o "$1" -; }
+
+put packed/libcupti-1a2b3c4d.so.12
+put system/libcupti.so.13
+libraries=$PWD/driver:$PWD/system
+check "cupti: what is loaded is used, under whatever name" \
+	uses packed/libcupti-1a2b3c4d.so.12 load "$PWD/packed/libcupti-1a2b3c4d.so.12"
+empty_library libcupti-tools/libother.so
+check "cupti: a folder of that name is no libcupti" uses system/libcupti.so.13 load "$PWD/libcupti-tools/libother.so"
+empty_library packed/libcuptitools.so
+check "cupti: nor is a library that only begins like it" uses system/libcupti.so.13 load "$PWD/packed/libcuptitools.so"
+
+cat >refuses.c <<'C'
+int cuptiGetVersion(unsigned *version) { *version = 18; return 0; }
+int cuptiSubscribe(void) { return 15; }
+int cuptiUnsubscribe(void) { return 15; }
+int cuptiEnableCallback(void) { return 15; }
+int cuptiSubscribe_v2(void) { return 15; }
+int cuptiFinalize(void) { return 15; }
+C
+${CC:-cc} -shared -fPIC -o packed/libcupti-old.so.11.2 refuses.c
+check "cupti: of several that are loaded, one that works" uses packed/libcupti-1a2b3c4d.so.12 \
+	load "$PWD/packed/libcupti-old.so.11.2" load "$PWD/packed/libcupti-1a2b3c4d.so.12"
+
+libraries=$PWD/driver
+empty_library wheels/nvidia/cuda_runtime/lib/libcudart.so.12
+put wheels/nvidia/cuda_cupti/lib/libcupti.so.12
+check "cupti: beside the runtime of the wheels of CUDA 12" uses wheels/nvidia/cuda_cupti/lib/libcupti.so.12 \
+	load "$PWD/wheels/nvidia/cuda_runtime/lib/libcudart.so.12"
+empty_library wheels13/nvidia/cu13/lib/libcudart.so.13
+put wheels13/nvidia/cu13/lib/libcupti.so.13
+check "cupti: beside the runtime of the wheels of CUDA 13" uses wheels13/nvidia/cu13/lib/libcupti.so.13 \
+	load "$PWD/wheels13/nvidia/cu13/lib/libcudart.so.13"
+empty_library toolkit/targets/x86_64-linux/lib/libcudart-99.so.11.0
+put toolkit/extras/CUPTI/lib64/libcupti.so.11.8
+check "cupti: in the toolkit of the runtime" uses toolkit/extras/CUPTI/lib64/libcupti.so.11.8 \
+	load "$PWD/toolkit/targets/x86_64-linux/lib/libcudart-99.so.11.0"
+with() { env "$1" bash -c ". $SRC/tests/cli/lib.sh; $(declare -f by uses); agent=$agent run=$run libraries=$PWD/driver; uses $2"; }
+check "cupti: in CUDA_HOME" with CUDA_HOME="$PWD/toolkit" toolkit/extras/CUPTI/lib64/libcupti.so.11.8
+check "cupti: in CUDA_PATH" with CUDA_PATH="$PWD/toolkit" toolkit/extras/CUPTI/lib64/libcupti.so.11.8
+mkdir -p toolkit/bin bin
+printf '#!/bin/sh\n' >toolkit/bin/nvcc
+chmod +x toolkit/bin/nvcc
+ln -s "$PWD/toolkit/bin/nvcc" bin/nvcc
+check "cupti: in the toolkit of nvcc" with PATH="$PWD/bin:$PATH" toolkit/extras/CUPTI/lib64/libcupti.so.11.8
+for name in libcupti.so.12 libcupti.so.11.8 libcupti.so.11.3 libcupti.so; do
+	put "names/$name/$name"
+	libraries=$PWD/driver:$PWD/names/$name
+	check "cupti: where the loader looks, as $name" uses "names/$name/$name"
+done
+none() { by cuda "$PWD/driver" "" init && by preload "$PWD/driver" "" init tensor source && grep 'source 2 libcupti was not found' out; }
+[ -e /usr/local/cuda ] || check "cupti: it is not there" none
+
+# ---- Subscribing ----
+
+made_with() { grep -E 'Subscribe(_v2)? 0 ' cupti.log | awk '{ print $2 }' | xargs; }
+old_call() { by cuda "$both" "" init alloc && [ "$(made_with)" = cuptiSubscribe ]; }
+check "cupti: one subscriber: the call that everybody has" old_call
+new_call() { STANDIN_V2_SUBSCRIBERS=1 by cuda "$both" "" init alloc && [ "$(made_with)" = cuptiSubscribe_v2 ]; }
+check "cupti: several subscribers: the call that shares" new_call
+
+link_tool() { ${CC:-cc} -shared -fPIC -I"$SRC/recorder" -o "$1" "$SRC/tests/cli/cupti_tool.c" "$2" "${@:3}"; }
+link_tool tool.so "$standin/libcupti.so.13" && link_tool bound.so "$standin/libcupti.so.13" -Wl,-z,now,-z,relro
+printed() { diff <(printf '%s\n' "$@") out; }
+
+shared() {
+	STANDIN_V2_SUBSCRIBERS=1 by "$1" "$both" "$2" tool ./tool.so init alloc share alloc calls seen source stop &&
+		printed "share 0" "calls 2" "seen 2" "source 1 " "stop 0"
+}
+check "cupti: a tool that shares has its calls, and so have we" shared preload ""
+check "cupti: and we need not yield to it" shared cuda yield-cupti=1
+
+taken() {
+	STANDIN_FAULT_SUBSCRIBED=some-tool STANDIN_V2_SUBSCRIBERS=$1 by preload "$both" "" init tensor source &&
+		printed "source 2 another tool holds the CUPTI subscription (some-tool): driver memory is not recorded"
+}
+check "cupti: taken, and by whom (13.0)" taken 0
+check "cupti: taken, and by whom (13.3)" taken 1
+
+# What is left of it when nothing else was there to record.
+summary_says() { # PATTERN OPTION...
+	local pattern=$1
+	shift
+	LD_LIBRARY_PATH=$both "$memrec" "$@" -- python3 "$run" init alloc 2>err && grep -- "$pattern" err || { cat err; return 1; }
+}
+taken_summary() { STANDIN_FAULT_SUBSCRIBED=some-tool summary_says "another tool holds the CUPTI subscription (some-tool)"; }
+check "cupti: the summary says why there is no trace" taken_summary
+check "cupti: also when it was not asked for" summary_says "not asked for (--no-cupti)" --no-cupti
+no_call() { by preload "$both" no-cupti=1 init alloc tensor source && printed "source 0 not asked for (--no-cupti)" && [ ! -e cupti.log ]; }
+check "cupti: --no-cupti: no call at all" no_call
+
+# ---- What is never done ----
+
+quiet() {
+	by "$1" "$both" "" init alloc alloc tensor end || return
+	! grep -E 'in-callback|Finalize' cupti.log && [ "$(tail -n 1 cupti.log)" = end ] && grep -q EnableCallback cupti.log
+}
+check "cupti: nothing is called in callbacks or at exit, nothing is finalized" quiet preload
+driver_names() { readelf -p .rodata "$agent" >strings && grep -q cuptiSubscribe strings && ! grep -E '[[:blank:]]cu[A-Z]' strings; }
+check "cupti: the agent has no name of a driver call to look up" driver_names
+
+# ---- Other tools ----
+
+# refused DOOR TOOL: the tool is told so, and the trace and the last lines say it.
+refused() {
+	by "$1" "$both" "" tool "$2" init alloc start alloc calls seen source &&
+		printed "start 39" "calls 0" "seen 2" "source 1 another tool of the program was refused the CUPTI subscription, \
+which memrec holds (--yield-cupti lets it have it, --no-cupti leaves it alone)"
+}
+# yields DOOR TOOL: the tool has it from its first call to its last, twice.
+yields() {
+	by "$1" "$both" yield-cupti=1 tool "$2" init alloc seen start alloc alloc calls seen source stop source alloc seen calls \
+		start alloc calls seen stop alloc seen &&
+		printed "seen 1" "start 0" "calls 4" "seen 0" "source 0 given to another tool (--yield-cupti): driver memory is \
+not recorded meanwhile" "stop 0" "source 1 " "seen 1" "calls 0" "start 0" "calls 2" "seen 0" "stop 0" "seen 1"
+}
+for tool in ./tool.so ./bound.so; do
+	for door in preload cuda; do
+		check "cupti: a tool is refused, and that is said ($door, $tool)" refused $door $tool
+		check "cupti: --yield-cupti ($door, $tool)" yields $door $tool
+	done
+done
+first() {
+	by "$1" "$both" "$2" tool ./tool.so start init tensor alloc calls seen source stop alloc seen source && cat out
+}
+came_first() {
+	first preload "" >got && diff - got <<-'END'
+		start 0
+		calls 2
+		seen 0
+		source 2 another tool holds the CUPTI subscription (CUPTI for unknown): driver memory is not recorded
+		stop 0
+		seen 0
+		source 2 another tool holds the CUPTI subscription (CUPTI for unknown): driver memory is not recorded
+	END
+}
+check "cupti: who came first keeps it" came_first
+waited() { first preload yield-cupti=1 >got && tail -n 2 got | diff - <(printf 'seen 1\nsource 1 \n'); }
+check "cupti: --yield-cupti: and when it leaves, it is ours" waited
+finalized() {
+	by "$1" "$both" "" tool ./tool.so init alloc finalize alloc seen source && printed "finalize 0" "seen 2" "source 1 "
+}
+check "cupti: another tool finalizes, and we come again" finalized preload
+check "cupti: another tool finalizes (without LD_PRELOAD)" finalized cuda
+
+told() { # what the end of a run says
+	LD_LIBRARY_PATH=$both "$memrec" "$@" -o told.zst -- python3 "$run" tool ./tool.so init alloc start alloc 2>err >out || return
+	cat out err
+}
+told_refused() { told | grep 'cupti: another tool of the program was refused.*--yield-cupti'; }
+check "cupti: the last lines say what to do about a refused tool" told_refused
+in_trace() { # PATTERN OPTION...
+	told "${@:2}" >/dev/null && "$memana" sql told.zst "SELECT state, why FROM source WHERE name = 'cupti'" | grep -- "$1"
+}
+check "cupti: so does the trace" in_trace "on.*another tool of the program was refused"
+check "cupti: --yield-cupti: the trace says that another tool has it" in_trace "off.*given to another tool" --yield-cupti
+
+# Two of them in one process: each tool reaches its own.
+sed 's/return 15/return 77/' refuses.c >mine.c
+mkdir mine
+${CC:-cc} -shared -fPIC -Wl,-soname,libcupti-mine.so.12 -o mine/libcupti-mine.so.12 mine.c &&
+	link_tool mine.so mine/libcupti-mine.so.12 -Wl,-rpath,"$PWD/mine"
+own_library() { by "$1" "$both" "" load libcupti.so.13 init tool ./mine.so alloc start && printed "start 77"; }
+check "cupti: each tool reaches its own libcupti" own_library preload
+check "cupti: each tool reaches its own libcupti (without LD_PRELOAD)" own_library cuda
+nobody() { by preload "$PWD/driver" "" asks && printed "asks 15"; }
+check "cupti: a program that asks for it where there is none" nobody
