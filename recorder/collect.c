@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "filelock.h"
-#include "gpu_names.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "output.h"
 #include "rundir.h"
+#include "sampling.h"
 #include "say.h"
 #include "target.h"
 
@@ -35,8 +36,11 @@ struct collector {
 	int created;	  /* the trace is there */
 	int trace_lock;	  /* descriptor: nobody takes the file away while it is written; -1 */
 	uint64_t unsafe_since; /* ms; since when events wait to be written, 0: none do */
+	struct sampling sampling; /* once the trace is there */
 	enum mt_end why;  /* how it ended */
 };
+
+static int left_behind; /* a thread that hangs in the driver */
 
 /* Set by SIGTERM, SIGINT and SIGHUP: drain and finish at once. */
 static volatile sig_atomic_t told_to_finish;
@@ -108,20 +112,9 @@ static int daemonise(int lock)
 		return 1;
 	setsid();
 	reset_signals();
-	if (keep_only(lock) || chdir("/"))
+	if (keep_only(lock)) /* the working folder stays: a relative LD_LIBRARY_PATH must lead to the same NVML */
 		return -MT_E_SYSTEM;
 	return flock(3, LOCK_EX) ? -MT_E_SYSTEM : 0; /* ours already, but on NFS the fork lost it */
-}
-
-static void name_devices(struct collector *c)
-{
-	struct gpu_name *gpus = calloc(GPU_NAMES_MAX, sizeof(*gpus));
-	int i, count = gpus ? gpu_names_read(gpus, c->target.pid, c->header->visible_devices) : 0;
-
-	for (i = 0; i < count; i++)
-		if (gpus[i].name[0])
-			mt_fold_device(c->fold, (uint32_t)i, gpus[i].name, gpus[i].uuid, gpus[i].total);
-	free(gpus);
 }
 
 /* The folder of the run; "" when the agent found no room there and put the ring elsewhere. */
@@ -168,7 +161,7 @@ static int create_trace(struct collector *c)
 	c->created = 1;
 	c->result.plain = plain;
 	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
-	name_devices(c);
+	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
 	return 0;
 }
 
@@ -192,8 +185,10 @@ static int is_over(struct collector *c)
 		c->why = ended - 1 <= MT_END_RECOVERED ? (enum mt_end)(ended - 1) : MT_END_EXIT;
 		return 1;
 	}
-	c->why = MT_END_EXIT;
-	return !target_alive(&c->target);
+	if (target_alive(&c->target))
+		return 0;
+	c->why = atomic_load(&c->header->leaving) ? MT_END_EXIT : MT_END_KILLED;
+	return 1;
 }
 
 /* The next sleep after one of `ms`. */
@@ -212,6 +207,20 @@ static uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * With --keep a new file takes the name of the trace now and then, and the writer has that one locked. The old one is to
+ * go, so nobody may have it open.
+ */
+static void let_old_file_go(struct collector *c)
+{
+	struct stat st;
+
+	if (c->trace_lock < 0 || fstat(c->trace_lock, &st) || st.st_nlink)
+		return;
+	close(c->trace_lock);
+	c->trace_lock = -1;
 }
 
 /*
@@ -253,12 +262,16 @@ static void follow(struct collector *c)
 		}
 		if (c->created)
 			error = mt_fold_run(c->fold, over, &folded);
+		if (c->header->keep)
+			let_old_file_go(c);
 		if (error > 0) {
 			c->why = MT_END_STEPS;
 			return;
 		}
-		if (c->created && !error)
+		if (c->created && !error) {
+			sampling_tick(&c->sampling, folded, !over && target_alive(&c->target));
 			error = keep_safe(c, folded);
+		}
 		ms = rest(ms, folded, error);
 		if (!over)
 			target_wait(&c->target, ms);
@@ -271,9 +284,15 @@ static void note_sources(struct collector *c)
 {
 	size_t i;
 
-	for (i = 0; i < MT_SOURCE_COUNT; i++)
-		if (atomic_load(&c->header->source_state[i]) == MT_SOURCE_FAILED + 1)
-			memcpy(c->result.why[i], c->header->source_why[i], sizeof(c->result.why[i]) - 1);
+	for (i = 0; i < MT_SOURCE_COUNT; i++) {
+		uint32_t state = atomic_load(&c->header->source_state[i]);
+
+		if (state != MT_SOURCE_FAILED + 1 && state != MT_SOURCE_ON + 1)
+			continue;
+		memcpy(c->result.why[i], c->header->source_why[i], sizeof(c->result.why[i]) - 1);
+		if (state == MT_SOURCE_ON + 1 && c->result.why[i][0])
+			c->result.noted |= 1 << i;
+	}
 }
 
 static void finish(struct collector *c)
@@ -281,6 +300,8 @@ static void finish(struct collector *c)
 	struct mt_fold_summary summary = { .events = 0 };
 	int error;
 
+	if (c->created)
+		left_behind = sampling_end(&c->sampling, target_alive(&c->target));
 	note_sources(c);
 	c->result.pid = c->header->pid;
 	c->result.rank = c->header->rank;
@@ -359,5 +380,7 @@ int collect_main(const char *ring_path)
 	if (!error)
 		error = collect_and_report(absolute);
 	free(absolute);
+	if (left_behind)
+		_exit(mt_exit_code(error)); /* leaving in order might wait for what that thread holds */
 	return error > 0 ? MEMREC_EXIT_OK : mt_exit_code(error);
 }

@@ -1,7 +1,6 @@
-/* gpu_names.c - GPUs by NVML. The few declarations of nvml.h that are needed stand here: the ABI is stable. */
+/* gpu_names.c - see gpu_names.h. */
 #include "gpu_names.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,58 +9,20 @@
 
 #define ENVIRON_MAX (256u << 10)
 
-typedef struct nvml_device *nvml_device; /* nvmlDevice_t */
-
-struct nvml_memory { /* nvmlMemory_t */
-	unsigned long long total, free, used;
-};
-
-struct nvml {
-	void *library;
-	int (*init)(void);
-	int (*shutdown)(void);
-	int (*count)(unsigned *count);
-	int (*by_index)(unsigned index, nvml_device *device);
-	int (*name)(nvml_device device, char *name, unsigned size);
-	int (*uuid)(nvml_device device, char *uuid, unsigned size);
-	int (*memory)(nvml_device device, struct nvml_memory *memory);
-};
-
-/* 0 when all of it is there and NVML runs. */
-static int nvml_open(struct nvml *nvml)
-{
-	nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!nvml->library)
-		return -1;
-#define FIND(member, symbol) (nvml->member = (__typeof__(nvml->member))dlsym(nvml->library, symbol))
-	if (FIND(init, "nvmlInit_v2") && FIND(shutdown, "nvmlShutdown") && FIND(count, "nvmlDeviceGetCount_v2") &&
-	    FIND(by_index, "nvmlDeviceGetHandleByIndex_v2") && FIND(name, "nvmlDeviceGetName") &&
-	    FIND(uuid, "nvmlDeviceGetUUID") && FIND(memory, "nvmlDeviceGetMemoryInfo") && !nvml->init())
-		return 0;
-#undef FIND
-	dlclose(nvml->library);
-	return -1;
-}
-
-static void nvml_close(struct nvml *nvml)
-{
-	nvml->shutdown();
-	dlclose(nvml->library);
-}
-
-static void read_one(const struct nvml *nvml, unsigned index, struct gpu_name *gpu)
+static void read_one(const struct nvml *nvml, unsigned int index, struct gpu_name *gpu)
 {
 	struct nvml_memory memory;
-	nvml_device device;
 
 	memset(gpu, 0, sizeof(*gpu));
-	if (nvml->by_index(index, &device))
+	if (nvml->by_index(index, &gpu->device)) {
+		gpu->device = NULL;
 		return;
-	if (nvml->name(device, gpu->name, sizeof(gpu->name)))
+	}
+	if (nvml->name(gpu->device, gpu->name, sizeof(gpu->name)))
 		gpu->name[0] = '\0';
-	if (nvml->uuid(device, gpu->uuid, sizeof(gpu->uuid)))
+	if (nvml->uuid(gpu->device, gpu->uuid, sizeof(gpu->uuid)))
 		gpu->uuid[0] = '\0';
-	if (!nvml->memory(device, &memory))
+	if (!nvml->memory(gpu->device, &memory))
 		gpu->total = memory.total;
 }
 
@@ -160,25 +121,21 @@ int gpu_names_visible(struct gpu_name gpus[GPU_NAMES_MAX], const struct gpu_name
 	return n;
 }
 
-int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], pid_t pid, const char *visible)
+int gpu_names_read(struct gpu_name gpus[GPU_NAMES_MAX], const struct nvml *nvml, pid_t pid, const char *visible)
 {
 	struct gpu_name physical[GPU_NAMES_MAX];
 	const char *order;
-	struct nvml nvml;
-	unsigned count = 0, i;
+	unsigned int count = 0, i;
 	char *environ_text;
 	size_t size;
 	int n = 0;
 
-	if (nvml_open(&nvml))
-		return 0;
-	if (nvml.count(&count))
+	if (nvml->count(&count))
 		count = 0;
 	if (count > GPU_NAMES_MAX)
 		count = GPU_NAMES_MAX;
 	for (i = 0; i < count; i++)
-		read_one(&nvml, i, &physical[i]);
-	nvml_close(&nvml);
+		read_one(nvml, i, &physical[i]);
 	environ_text = read_environ(pid, &size);
 	if (environ_text && count) {
 		order = find_variable(environ_text, size, "CUDA_DEVICE_ORDER");

@@ -1,0 +1,250 @@
+/* host_sample.c - see host_sample.h. */
+#include "host_sample.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+
+#define TEXT_MAX 65536u
+#define NO_LIMIT (UINT64_C(1) << 62) /* version 1 says 2^63 less a page */
+
+/* Names in the two versions. */
+static const struct names {
+	const char *use, *limit, *events;
+	const char *cache[3]; /* of memory.stat: what can be dropped, levels below included */
+} names[] = {
+	[1] = { "memory.usage_in_bytes", "memory.limit_in_bytes", "memory.oom_control",
+		{ "total_inactive_file", "total_active_file", NULL } },
+	[2] = { "memory.current", "memory.max", "memory.events",
+		{ "inactive_file", "active_file", "slab_reclaimable" } },
+};
+
+/* ---- small files ---- */
+
+/* The file as a text, NUL-terminated; "" when it cannot be read. */
+static char *read_text(const char *root, const char *path, char text[TEXT_MAX])
+{
+	char full[HOST_PATH_MAX + 512];
+	ssize_t n = 1;
+	size_t size = 0;
+	int fd;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	fd = open(full, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0 && size < TEXT_MAX - 1) {
+		n = read(fd, text + size, TEXT_MAX - 1 - size);
+		size += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[size] = '\0';
+	return text;
+}
+
+static char *read_in(const struct host_sampler *sampler, const char *folder, size_t length, const char *name,
+		     char text[TEXT_MAX])
+{
+	char path[HOST_PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, name);
+	return read_text(sampler->root, path, text);
+}
+
+/* The number after `key` at the beginning of a line; 0: no such line. */
+static uint64_t number_of(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+	const char *line;
+
+	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (!strncmp(line, key, length) && strchr(" \t:", line[length]) && line[length])
+			return strtoull(line + length + strspn(line + length, " \t:"), NULL, 10);
+	return 0;
+}
+
+/* ---- where the cgroup is ---- */
+
+/* Whether `word` is one of the words of a list with commas. */
+static int has_word(const char *list, size_t size, const char *word)
+{
+	size_t length = strlen(word), at = 0, next;
+
+	while (at < size) {
+		next = strcspn(list + at, ",");
+		if (next > size - at)
+			next = size - at;
+		if (next == length && !strncmp(list + at, word, length))
+			return 1;
+		at += next + 1;
+	}
+	return 0;
+}
+
+/*
+ * The path of the process's memory cgroup out of /proc/PID/cgroup: "4:memory:/a/b" (version 1) or "0::/a/b" (version 2).
+ * Where both are mounted, memory belongs to the one that names it.
+ */
+static int find_path(char *text, const char **path)
+{
+	char *line, *next, *list, *at;
+	int version = 0;
+
+	for (line = text; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		list = strchr(line, ':');
+		at = list ? strchr(list + 1, ':') : NULL;
+		if (!at)
+			continue;
+		if (at == list + 1 && !version) {
+			*path = at + 1;
+			version = 2;
+		} else if (has_word(list + 1, (size_t)(at - list - 1), "memory")) {
+			*path = at + 1;
+			version = 1;
+		}
+	}
+	return version;
+}
+
+/* A line of mountinfo: "35 31 0:32 ROOT POINT options... - TYPE source OPTIONS". 1: the memory cgroup of `version`. */
+static int parse_mount(const char *line, int version, char root[HOST_PATH_MAX], char point[HOST_PATH_MAX])
+{
+	char type[32], options[256];
+	const char *rest = strstr(line, " - ");
+
+	if (!rest || sscanf(line, "%*s %*s %*s %1023s %1023s", root, point) != 2 ||
+	    sscanf(rest, " - %31s %*s %255s", type, options) != 2)
+		return 0;
+	if (version == 2)
+		return !strcmp(type, "cgroup2");
+	return !strcmp(type, "cgroup") && has_word(options, strlen(options), "memory");
+}
+
+/*
+ * A container sees a part of the tree: mounted is ROOT of the machine's tree, and the process's path begins with that,
+ * or has nothing to do with it (seen from another namespace). Then the mount point itself is the innermost level.
+ */
+static void join(struct host_sampler *sampler, const char *path, const char *root, const char *point)
+{
+	size_t length = strcmp(root, "/") ? strlen(root) : 0;
+	const char *below = !strncmp(path, root, length) && (path[length] == '/' || !path[length]) ? path + length : "";
+
+	if (strstr(below, "/..") || !strcmp(below, "/"))
+		below = "";
+	if (strlen(point) + strlen(below) >= sizeof(sampler->cgroup)) {
+		sampler->version = 0;
+		return;
+	}
+	snprintf(sampler->cgroup, sizeof(sampler->cgroup), "%s%s", point, below);
+	sampler->mount = strlen(point);
+}
+
+static void find_cgroup(struct host_sampler *sampler, char text[TEXT_MAX])
+{
+	char proc[48], own[HOST_PATH_MAX], root[HOST_PATH_MAX], point[HOST_PATH_MAX];
+	const char *path = "", *line;
+
+	snprintf(proc, sizeof(proc), "/proc/%d/cgroup", (int)sampler->pid);
+	sampler->version = find_path(read_text(sampler->root, proc, text), &path);
+	mt_copy_text(own, sizeof(own), path);
+	if (!sampler->version)
+		return;
+	read_text(sampler->root, "/proc/self/mountinfo", text);
+	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (!parse_mount(line, sampler->version, root, point))
+			continue;
+		join(sampler, own, root, point);
+		return;
+	}
+	sampler->version = 0;
+}
+
+/* ---- figures ---- */
+
+/* Version 1 has "oom_kill N" in oom_control, version 2 in events. */
+static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
+{
+	if (!sampler->version)
+		return 0;
+	return number_of(read_in(sampler, sampler->cgroup, strlen(sampler->cgroup), names[sampler->version].events, text),
+			 "oom_kill");
+}
+
+/* One level. 0: it has no figures (the root of version 2). */
+static int read_level(const struct host_sampler *sampler, size_t length, uint64_t *use, uint64_t *limit,
+		      char text[TEXT_MAX])
+{
+	const struct names *name = &names[sampler->version];
+	uint64_t cache = 0;
+	size_t i;
+
+	if (!*read_in(sampler, sampler->cgroup, length, name->use, text))
+		return 0;
+	*use = strtoull(text, NULL, 10);
+	read_in(sampler, sampler->cgroup, length, name->limit, text);
+	*limit = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0; /* "max": none */
+	if (*limit >= NO_LIMIT)
+		*limit = 0;
+	read_in(sampler, sampler->cgroup, length, "memory.stat", text);
+	for (i = 0; i < MT_ARRAY_SIZE(name->cache) && name->cache[i]; i++)
+		cache += number_of(text, name->cache[i]);
+	*use -= cache < *use ? cache : *use;
+	return 1;
+}
+
+static uint64_t room(uint64_t use, uint64_t limit)
+{
+	return !limit ? UINT64_MAX : limit > use ? limit - use : 0;
+}
+
+/* From the innermost level outwards: the limit of any of them counts. */
+static void read_cgroup(const struct host_sampler *sampler, struct host_figures *figures, char text[TEXT_MAX])
+{
+	size_t length = strlen(sampler->cgroup);
+	uint64_t use, limit;
+	int any = 0;
+
+	while (sampler->version && length >= sampler->mount && length) {
+		if (read_level(sampler, length, &use, &limit, text) &&
+		    (!any || room(use, limit) < room(figures->cgroup, figures->cgroup_limit))) {
+			figures->cgroup = use;
+			figures->cgroup_limit = limit;
+			any = 1;
+		}
+		do
+			length--;
+		while (length > sampler->mount && sampler->cgroup[length] != '/');
+	}
+}
+
+void host_sampler_read(const struct host_sampler *sampler, struct host_figures *figures)
+{
+	char text[TEXT_MAX], path[48];
+	unsigned long long pages = 0;
+	uint64_t now;
+
+	memset(figures, 0, sizeof(*figures));
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)sampler->pid);
+	if (sscanf(read_text(sampler->root, path, text), "%*s %llu", &pages) == 1)
+		figures->resident = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	figures->available = number_of(read_text(sampler->root, "/proc/meminfo", text), "MemAvailable") * 1024;
+	read_cgroup(sampler, figures, text);
+	now = kills(sampler, text);
+	figures->killed = now > sampler->killed_before ? now - sampler->killed_before : 0;
+}
+
+void host_sampler_init(struct host_sampler *sampler, const char *root, pid_t pid)
+{
+	char text[TEXT_MAX];
+
+	memset(sampler, 0, sizeof(*sampler));
+	sampler->pid = pid;
+	mt_copy_text(sampler->root, sizeof(sampler->root), root);
+	find_cgroup(sampler, text);
+	sampler->killed_before = kills(sampler, text);
+}

@@ -1,0 +1,147 @@
+# What is counted beside the recorded calls: NVML per process and per GPU, the host's memory and its limit.
+. "$SRC/tests/cli/lib.sh"
+"$BUILD/tests/unit/test_samples" --write .
+
+# --- words
+"$memana" top run.zst >run.txt
+block() { sed -n '/^What nvidia-smi counts/,/^$/p' run.txt | tr -s ' '; }
+check "the block says when" grep -q '^What nvidia-smi counts, sampled at 70.0 ms, 10.0 ms after the peak$' run.txt
+for line in 'recorded then 500.0 MiB' 'context 100.0 MiB' 'code 10.0 MiB' 'unexplained 7.0 MiB' 'this process 617.0 MiB' \
+	'other processes 50.0 MiB' 'in use on the GPU 667.0 MiB of 1.0 GiB'; do
+	check "the block has: $line" bash -c 'grep -qx " $0"' "$line" < <(block)
+done
+check "80 columns" awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' run.txt
+"$memana" top --json run.zst >run.json
+check "JSON: the parts add up to what NVML counts" json run.json \
+	'all(v["process_bytes"] == v["recorded_bytes"] + sum(v[p + "_bytes"] for p in
+	("context", "code", "graph", "pool", "earlier", "unexplained")) for v in d["devices"])'
+check "JSON: each phase has its own" json run.json \
+	'{p["phase"]: p["recorded_bytes"] >> 20 for p in d["devices"][0]["phase_peaks"]} == {"forward": 300, "backward": 500, "other": 300}'
+check "nothing of it is in the peak" json run.json \
+	'd["devices"][0]["peak"]["bytes"] == 500 << 20 == sum(p["bytes"] for p in d["devices"][0]["by_owner"])'
+
+"$memana" top oom.zst >oom.txt
+check "out of memory comes first" bash -c '[ "$(head -1 oom.txt)" = "Out of memory" ]'
+check "what was free is known, or bounded" bash -c '
+	tr "\n" " " <oom.txt | tr -s " " >line &&
+	grep -q "900.0 MiB asked for, 600.0 MiB free, 200.0 MiB in use by others" line &&
+	grep -q "700.0 MiB asked for, at most 724.0 MiB free" line'
+check "and that the host had room" grep -q "The host's memory was not short (cgroup 4.0 GiB of 16.0 GiB" oom.txt
+"$memana" top killed.zst >killed.txt
+check "the kernel's word comes first" bash -c 'head -1 killed.txt | grep -q "^This was not a GPU out-of-memory: the kernel killed"'
+"$memana" top full.zst >full.txt
+check "without it, less sure" bash -c 'head -1 full.txt | grep -q "^This was hardly a GPU out-of-memory"'
+check "the host's line" grep -q '^Host: RSS 30.0 GiB, pinned 2.0 GiB at most; cgroup 31.0 GiB of 32.0 GiB' full.txt
+"$memana" top --json full.zst >full.json
+check "JSON: host" json full.json \
+	'(d["host"]["rss_bytes"] >> 30, d["host"]["cgroup_limit_bytes"] >> 30, d["host"]["verdict"]) == (30, 32, "cgroup")'
+
+# --- on the stand-in: rl_step pauses where a program waits for its GPU
+export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
+step() { # NAME [VARIABLE=VALUE...]: one small step, recorded
+	local name=$1
+	shift
+	rm -rf state && mkdir state
+	env STANDIN_STATE="$PWD/state" STANDIN_SYNC_NS=60000000 "$@" \
+		"$memrec" -o "$name.zst" -- "$BUILD/samples/rl_step" --steps 1 --scale 0.01 --quiet >program 2>err &&
+		"$memana" top --json "$name.zst" >"$name.json" && "$memana" top "$name.zst" >"$name.txt" &&
+		json "$name.json" "d['devices'][0]['peak']['bytes'] == $(sed -nE 's/.*peak ([0-9]+) bytes.*/\1/p' program)"
+}
+check "a step is recorded and looked at" step live
+check "context and code are told apart, to the byte" json live.json \
+	'([d["devices"][0][k] for k in ("context_bytes", "unexplained_bytes", "other_processes_bytes")] == [400 << 20, 0, 0]
+	and 0 < d["devices"][0]["code_bytes"] < 10 << 20 and not d["devices"][0]["mixed"])'
+check "and add up to what NVML says" json live.json 'all(v["process_bytes"] == v["used_bytes"] ==
+	v["recorded_bytes"] + v["context_bytes"] + v["code_bytes"] for v in d["devices"])'
+check "the source is on" bash -c '"$0" info live.zst | grep -Eq "gpu-samples +on$"' "$memana"
+check "the host was looked at" json live.json 'd["host"]["available_bytes"] > 0 and d["host"]["verdict"] == ""'
+check "an older driver will do" step old STANDIN_FAULT_NVML=old
+check "it tells as much" json old.json 'd["devices"][0]["context_bytes"] == 400 << 20'
+check "a process that is not listed" step empty STANDIN_FAULT_NVML=empty
+check "is not guessed at" json empty.json \
+	'd["devices"][0]["unexplained_bytes"] is None and d["devices"][0]["used_bytes"] > d["devices"][0]["recorded_bytes"] > 0'
+check "and the answer says so" grep -q 'NVML does not tell which bytes' empty.txt
+check "a GPU that is lost to NVML" step lost STANDIN_FAULT_NVML=lost
+check "memrec says so" grep -q 'without gpu-samples: the GPU has fallen off the bus' err
+check "and so does the answer" grep -q '^Not recorded: gpu-samples' lost.txt
+check "an NVML that hangs costs the samples only" step hang STANDIN_FAULT_NVML=hang
+check "and is named" grep -q 'without gpu-samples: NVML does not answer' err
+
+# Another process on the same GPU, which nobody records.
+neighbour() {
+	local pid result
+	rm -rf state && mkdir state
+	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=20000000000 "$BUILD/samples/rl_step" --steps 1 --scale 0.1 --quiet >/dev/null 2>&1 &
+	pid=$!
+	# It is there when its weights are: then it waits.
+	timeout 20 python3 - "$PWD/state/gpu0" <<-'END'
+		import os, struct, sys
+		held = 0
+		while held < 1500 << 20:
+		    if os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]) >= 16:
+		        held = struct.unpack("<I4xQ", open(sys.argv[1], "rb").read(16))[1]
+	END
+	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=60000000 "$memrec" -o two.zst -- "$BUILD/samples/rl_step" --steps 1 \
+		--scale 0.01 --quiet >/dev/null 2>err && "$memana" top --json two.zst >two.json
+	result=$?
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	return $result
+}
+check "a neighbour on the GPU" neighbour
+check "is counted apart" json two.json '(d["devices"][0]["other_processes_bytes"] > 1500 << 20
+	and d["devices"][0]["unexplained_bytes"] == 0 and d["devices"][0]["context_bytes"] == 400 << 20)'
+
+# The driver refuses, and the program goes on: what was free then is looked up.
+cat >refused.py <<'END'
+import ctypes
+cuda, context, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(300 << 20)) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(900 << 20)) == 2
+cuda.cuCtxSynchronize()
+END
+refused() {
+	rm -rf state && mkdir state
+	STANDIN_STATE=$PWD/state STANDIN_MEM=1GiB STANDIN_SYNC_NS=300000000 "$memrec" -o refused.zst -- python3 refused.py 2>err &&
+		"$memana" top --json refused.zst >refused.json
+}
+check "the driver refuses" refused
+check "what was free then comes from NVML" json refused.json \
+	'[(o["requested_bytes"] >> 20, o["free_bytes"] >> 20, o["free_by"]) for o in d["oom"]] == [(900, 324, "nvml")]'
+
+# --- a real cgroup with a limit, where one can be made
+for parent in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+	group=$parent/memrec-test-$$
+	mkdir "$group" 2>/dev/null || continue
+	trap 'rmdir "$group" 2>/dev/null' EXIT
+	for limit in memory.limit_in_bytes memory.max; do [ -w "$group/$limit" ] && echo 200M >"$group/$limit" && break 2; done
+	rmdir "$group"
+	group=
+done
+if [ ! -d "${group:-/nonexistent}" ]; then
+	echo "skip the kernel kills: no memory cgroup can be made here"
+	exit 0
+fi
+cat >hungry.py <<'END'
+import ctypes
+cuda, context, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))
+eaten = []
+while len(eaten) < 1000:
+    eaten.append(b"x" * (1 << 20))
+END
+hungry() {
+	rm -rf state && mkdir state
+	(echo "$BASHPID" >"$group/cgroup.procs" && STANDIN_STATE=$PWD/state exec "$memrec" -o hungry.zst -- python3 hungry.py) 2>err
+	"$memana" top --json hungry.zst >hungry.json && "$memana" top hungry.zst >hungry.txt
+}
+check "a process that the kernel kills" hungry
+check "was not the GPU's" json hungry.json 'd["host"]["verdict"] == "killed" and d["host"]["killed"] > 0'
+check "the limit is known" json hungry.json 'd["host"]["cgroup_limit_bytes"] == 200 << 20'
+check "and it is the first line" bash -c 'head -1 hungry.txt | grep -q "^This was not a GPU out-of-memory"'

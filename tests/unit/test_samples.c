@@ -1,0 +1,473 @@
+/*
+ * What is known beside the recorded calls, from traces to answers: NVML's count at the peaks, what was free at an
+ * out-of-memory error, the host's memory. With "--write DIR" it only writes the traces of tests/cli/test_samples.sh.
+ */
+#include "db.h"
+#include "host.h"
+#include "load.h"
+#include "memtrace/error.h"
+#include "schema.h"
+#include "source.h"
+#include "store.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define GIB (1ull << 30)
+#define MS 1000000ull
+#define A 0x10000000ull
+#define B 0x50000000ull
+#define SAMPLED_OWN 1
+
+/* CUPTI ids of the calls that are noted. */
+enum { CONTEXT_RETAIN = 386, MODULE_LOAD = 19, GRAPH_INSTANTIATE = 578, MEM_GET_INFO = 242 };
+
+/* ---- making traces ---- */
+
+/* The next event is at `ms`. */
+static void at(struct maker *m, uint64_t ms)
+{
+	m->time = MAKER_START + ms * MS - 1000;
+}
+
+static void note(struct maker *m, uint64_t entry)
+{
+	maker_event(m, (struct mt_event){ .kind = MT_DRIVER_NOTE, .device = m->cuda, .entry = entry });
+}
+
+/* In MiB; own 0: not known. */
+static void gpu(struct maker *m, uint64_t used, uint64_t own)
+{
+	maker_event(m, (struct mt_event){ .kind = MT_GPU_SAMPLE, .device = m->cuda, .size = used * MIB, .offset = own * MIB,
+					  .value = 1024 * MIB, .flags = 20 << 8 | (own ? SAMPLED_OWN : 0) });
+}
+
+/* In GiB. */
+static void host(struct maker *m, uint64_t resident, uint64_t cgroup, uint64_t limit, uint64_t available, uint64_t killed)
+{
+	maker_event(m, (struct mt_event){ .kind = MT_HOST_SAMPLE, .size = resident * GIB, .value = cgroup * GIB,
+					  .offset = limit * GIB, .handle = available * GIB, .flags = killed });
+}
+
+static void finish(struct maker *m, enum mt_end why)
+{
+	maker_event(m, (struct mt_event){ .kind = MT_END, .value = why });
+	CHECK_EQ(mt_writer_close(m->writer, 1), 0);
+}
+
+/*
+ * Context 100, code 10; forward takes 300, backward 200 more: the peak. 3 of the samples are settled; the one between
+ * them is made while memory moves. Then 200 are freed, and a graph takes 4.
+ */
+static void write_run(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	at(&m, 1);
+	note(&m, CONTEXT_RETAIN);
+	at(&m, 10);
+	gpu(&m, 150, 100);
+	at(&m, 20);
+	note(&m, MODULE_LOAD);
+	at(&m, 30);
+	gpu(&m, 160, 110);
+	at(&m, 40);
+	maker_phase(&m, "forward");
+	maker_driver_alloc(&m, A, 300 * MIB);
+	at(&m, 50);
+	gpu(&m, 460, 410);
+	at(&m, 60);
+	maker_phase_end(&m);
+	maker_phase(&m, "backward");
+	maker_driver_alloc(&m, B, 200 * MIB);
+	gpu(&m, 660, 510);
+	at(&m, 70);
+	gpu(&m, 667, 617);
+	at(&m, 80);
+	maker_driver_free(&m, B);
+	maker_phase_end(&m);
+	at(&m, 90);
+	note(&m, GRAPH_INSTANTIATE);
+	at(&m, 100);
+	gpu(&m, 471, 421);
+	finish(&m, MT_END_EXIT);
+}
+
+/*
+ * Three errors: one of which the driver says what was free, one that NVML was looked at after (with 100 freed in between),
+ * one that nobody knows more of.
+ */
+static void write_oom(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	maker_driver_alloc(&m, A, 300 * MIB);
+	at(&m, 10);
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = m.cuda, .size = 900 * MIB, .result = 2 });
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_NOTE, .device = m.cuda, .entry = MEM_GET_INFO,
+					   .size = 1000 * MIB, .value = 600 * MIB });
+	at(&m, 2000);
+	maker_driver_alloc(&m, B, 100 * MIB);
+	at(&m, 2010);
+	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 800 * MIB });
+	at(&m, 2020);
+	maker_driver_free(&m, B);
+	at(&m, 2030);
+	gpu(&m, 520, 320);
+	at(&m, 2050);
+	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 700 * MIB });
+	host(&m, 3, 4, 16, 100, 0);
+	finish(&m, MT_END_EXIT);
+}
+
+/* Gone without leaving, with the GPU half empty; in GiB as of host(). */
+static void write_gone(const char *path, uint64_t cgroup, uint64_t limit, uint64_t available, uint64_t killed,
+		       enum mt_end why)
+{
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	maker_driver_alloc(&m, A, 300 * MIB);
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .addr = B, .size = 2 * GIB, .flags = MT_SPACE_PINNED });
+	at(&m, 10);
+	gpu(&m, 500, 400);
+	at(&m, 20);
+	host(&m, 30, cgroup, limit, available, 0);
+	at(&m, 30);
+	host(&m, 0, cgroup, limit, available, killed);
+	finish(&m, why);
+}
+
+static const char *path_in(const char *folder, const char *name)
+{
+	static char path[4][512];
+	static int next;
+
+	next = (next + 1) % 4;
+	snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
+	return path[next];
+}
+
+static void write_all(const char *folder)
+{
+	write_run(path_in(folder, "run.zst"));
+	write_oom(path_in(folder, "oom.zst"));
+	write_gone(path_in(folder, "killed.zst"), 32, 32, 100, 1, MT_END_KILLED);
+	write_gone(path_in(folder, "full.zst"), 31, 32, 100, 0, MT_END_KILLED);
+}
+
+/* ---- from traces to answers ---- */
+
+struct run {
+	struct source source;
+	struct analysis analysis;
+	struct db *db;
+};
+
+static void open_run(struct run *run, char *const *paths, uint32_t count)
+{
+	memset(run, 0, sizeof(*run));
+	CHECK_EQ(source_open(&run->source, paths, count), 0);
+	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
+	CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, count, run->source.rules), 0);
+}
+
+static void open_one(struct run *run, const char *path)
+{
+	char *paths[] = { (char *)path };
+
+	open_run(run, paths, 1);
+}
+
+static void close_run(struct run *run)
+{
+	db_close(run->db);
+	analysis_release(&run->analysis);
+	source_release(&run->source);
+}
+
+/* The first column of all rows, with blanks between. */
+static const char *ask(struct run *run, const char *sql)
+{
+	static char text[4096];
+	struct db_stmt *stmt;
+	size_t used = 0;
+
+	*text = '\0';
+	CHECK_EQ(db_prepare(run->db, &stmt, sql), 0);
+	while (db_step(stmt) == 1)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
+					 db_type(stmt, 0) == DB_NULL ? "null" : db_text(stmt, 0));
+	db_finish(stmt);
+	return text;
+}
+
+#define M(column) "ifnull(" #column " / 1048576, 'null')"
+/* ---- the peaks ---- */
+
+TEST(what_nvml_counts_beside_the_peak)
+{
+	const char *path = path_in(test_dir(), "run.zst");
+	struct run run;
+
+	write_run(path);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM peak"), "500");
+	/* Of the two samples after the peak the first was made while memory moved. */
+	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "70");
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(context_bytes) " || ' ' || " M(code_bytes) " || ' ' || "
+			    M(graph_bytes) " || ' ' || " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"),
+		  "500 100 10 0 7");
+	CHECK_STR(ask(&run, "SELECT " M(process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes)
+			    " FROM whole WHERE peak = 'peak'"),
+		  "617 50 667");
+	CHECK_STR(ask(&run, "SELECT count(*) FROM whole WHERE process_bytes <> recorded_bytes + context_bytes + code_bytes + "
+			    "graph_bytes + pool_bytes + earlier_bytes + unexplained_bytes"),
+		  "0");
+	/* Each phase has its own. */
+	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'forward'"), "50");
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM whole WHERE peak = 'forward'"), "300");
+	CHECK_STR(ask(&run, "SELECT mixed FROM whole WHERE peak = 'peak'"), "");
+	close_run(&run);
+}
+
+TEST(every_sample_is_in_the_database)
+{
+	const char *path = path_in(test_dir(), "run.zst");
+	struct run run;
+
+	write_run(path);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM gpu_sample ORDER BY time"), "0 0 300 null 500 300");
+	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM remainder ORDER BY time"), "100 110 110 117 121");
+	CHECK_STR(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), "0");
+	close_run(&run);
+}
+
+/* A program that ends at its peak, or dies: the last look before it has to do. */
+TEST(without_a_later_sample_the_last_one_before)
+{
+	const char *path = path_in(test_dir(), "t.zst");
+	struct run run;
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	at(&m, 10);
+	maker_driver_alloc(&m, A, 100 * MIB);
+	at(&m, 20);
+	gpu(&m, 300, 200);
+	at(&m, 30);
+	maker_driver_alloc(&m, B, 50 * MIB);
+	finish(&m, MT_END_EXIT);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT whole.time - peak.time < 0 FROM whole, peak WHERE whole.peak = 'peak'"), "1");
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM whole WHERE peak = 'peak'"), "100");
+	CHECK_STR(ask(&run, "SELECT " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"), "100");
+	close_run(&run);
+}
+
+TEST(a_gpu_that_does_not_tell_whose_bytes_they_are)
+{
+	const char *path = path_in(test_dir(), "t.zst");
+	struct run run;
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	at(&m, 10);
+	maker_driver_alloc(&m, A, 100 * MIB);
+	at(&m, 20);
+	gpu(&m, 300, 0);
+	at(&m, 40);
+	gpu(&m, 50, 0); /* less than is surely there */
+	finish(&m, MT_END_EXIT);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "20");
+	CHECK_STR(ask(&run, "SELECT process_bytes FROM whole WHERE peak = 'peak'"), "null");
+	CHECK_STR(ask(&run, "SELECT unexplained_bytes FROM whole WHERE peak = 'peak'"), "null");
+	CHECK_STR(ask(&run, "SELECT " M(used_bytes) " FROM whole WHERE peak = 'peak'"), "300");
+	close_run(&run);
+}
+
+TEST(two_processes_are_added_up_and_are_no_others)
+{
+	char first[512], second[512], *paths[] = { first, second };
+	const char *folder = test_dir();
+	struct maker a, b;
+	struct run run;
+
+	snprintf(first, sizeof(first), "%s/a.zst", folder);
+	snprintf(second, sizeof(second), "%s/b.zst", folder);
+	maker_open(&a, first, 200, 0);
+	maker_open(&b, second, 300, 1);
+	at(&a, 10);
+	maker_driver_alloc(&a, A, 100 * MIB);
+	at(&b, 20);
+	maker_driver_alloc(&b, A, 200 * MIB);
+	at(&a, 30);
+	gpu(&a, 400, 110);
+	at(&b, 32);
+	gpu(&b, 400, 220);
+	at(&a, 50);
+	maker_event(&a, (struct mt_event){ .kind = MT_MARK });
+	at(&b, 50);
+	maker_event(&b, (struct mt_event){ .kind = MT_MARK });
+	finish(&a, MT_END_EXIT);
+	finish(&b, MT_END_EXIT);
+	open_run(&run, paths, 2);
+	CHECK_STR(ask(&run, "SELECT processes || ': ' || " M(recorded_bytes) " || ' ' || " M(unexplained_bytes) " || ' ' || "
+			    M(process_bytes) " || ' ' || " M(others_bytes) " FROM whole WHERE peak = 'peak'"),
+		  "2: 300 30 330 70");
+	close_run(&run);
+}
+
+/* Memory of another process, mapped here: no byte of the peak, but no secret either. */
+TEST(imported_memory_stands_beside_the_peak)
+{
+	const char *path = path_in(test_dir(), "t.zst");
+	struct run run;
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.cuda, .handle = 7, .flags = MT_SPACE_IMPORTED });
+	maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = B, .size = 64 * MIB, .handle = 7 });
+	maker_driver_alloc(&m, A, 100 * MIB);
+	maker_event(&m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = B, .size = 64 * MIB });
+	finish(&m, MT_END_EXIT);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT (bytes >> 20) || ' ' || (imported_bytes >> 20) FROM peak"), "100 64");
+	close_run(&run);
+}
+
+/* A recording that begins in the middle: what was there before has no call that explains it. */
+TEST(what_is_older_than_the_recording)
+{
+	const char *path = path_in(test_dir(), "t.zst");
+	struct mt_event born = { .kind = MT_DRIVER_ALLOC, .addr = A, .size = 100 * MIB };
+	struct run run;
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	born.device = m.cuda;
+	born.thread = m.thread;
+	born.time = MAKER_START;
+	born.seq = ++m.seq;
+	CHECK_EQ(mt_writer_skip(m.writer, &born, 0, 0), 0);
+	at(&m, 10);
+	maker_driver_alloc(&m, B, 10 * MIB);
+	at(&m, 20);
+	gpu(&m, 300, 210);
+	finish(&m, MT_END_EXIT);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(earlier_bytes) " || ' ' || " M(unexplained_bytes)
+			    " FROM whole WHERE peak = 'peak'"),
+		  "110 100 0");
+	close_run(&run);
+}
+
+/* ---- out of memory ---- */
+
+TEST(what_was_free_and_who_says_so)
+{
+	const char *path = path_in(test_dir(), "oom.zst");
+	struct run run;
+
+	write_oom(path);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT free_by || ' ' || " M(free_bytes) " FROM oom ORDER BY id"),
+		  "driver 600 nvml 404 bound 724");
+	CHECK_STR(ask(&run, "SELECT " M(others_bytes) " FROM oom ORDER BY id"), "200 200 null");
+	close_run(&run);
+}
+
+/* ---- the host ---- */
+
+static const char *verdict(uint64_t cgroup, uint64_t limit, uint64_t available, uint64_t killed, enum mt_end why)
+{
+	const char *path = path_in(test_dir(), "gone.zst");
+	static char word[32];
+	struct run run;
+
+	write_gone(path, cgroup, limit, available, killed, why);
+	open_one(&run, path);
+	snprintf(word, sizeof(word), "%s", ask(&run, "SELECT verdict FROM host"));
+	close_run(&run);
+	return word;
+}
+
+TEST(whether_it_was_the_host)
+{
+	CHECK_STR(verdict(20, 32, 100, 1, MT_END_KILLED), "killed");
+	CHECK_STR(verdict(31, 32, 100, 0, MT_END_KILLED), "cgroup");
+	CHECK_STR(verdict(30, 32, 100, 0, MT_END_KILLED), "null"); /* 6% are left */
+	CHECK_STR(verdict(31, 0, 100, 0, MT_END_KILLED), "null");
+	CHECK_STR(verdict(20, 32, 1, 0, MT_END_KILLED), "machine");
+	CHECK_STR(verdict(20, 32, 2, 0, MT_END_KILLED), "null");
+	/* It left by itself: somebody else of the cgroup was killed. */
+	CHECK_STR(verdict(32, 32, 0, 1, MT_END_EXIT), "null");
+}
+
+TEST(a_full_gpu_is_not_the_host)
+{
+	const char *path = path_in(test_dir(), "t.zst");
+	struct run run;
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	maker_driver_alloc(&m, A, 900 * MIB);
+	at(&m, 10);
+	gpu(&m, 1000, 1000);
+	at(&m, 20);
+	host(&m, 30, 32, 32, 100, 0);
+	finish(&m, MT_END_KILLED);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT ifnull(verdict, 'null') || ' ' || pressure FROM host"), "null cgroup");
+	close_run(&run);
+}
+
+TEST(a_gpu_error_just_before_is_not_the_host)
+{
+	const char *path = path_in(test_dir(), "t.zst");
+	struct run run;
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	maker_driver_alloc(&m, A, 100 * MIB);
+	at(&m, 10);
+	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 900 * MIB });
+	at(&m, 20);
+	host(&m, 30, 32, 32, 100, 0);
+	finish(&m, MT_END_KILLED);
+	open_one(&run, path);
+	CHECK_STR(ask(&run, "SELECT verdict FROM host"), "null");
+	close_run(&run);
+}
+
+TEST(host_figures)
+{
+	const char *path = path_in(test_dir(), "gone.zst");
+	struct run run;
+
+	write_gone(path, 20, 32, 100, 0, MT_END_EXIT);
+	open_one(&run, path);
+	/* The last sample found the process gone: what it had is that of the one before. */
+	CHECK_STR(ask(&run, "SELECT rss_bytes >> 30 FROM host"), "30");
+	CHECK_STR(ask(&run, "SELECT (pinned_bytes >> 30) || ' ' || (most_pinned_bytes >> 30) FROM host"), "2 2");
+	CHECK_STR(ask(&run, "SELECT ifnull(rss_bytes >> 30, 'gone') FROM host_sample ORDER BY time"), "30 gone");
+	close_run(&run);
+}
+
+int main(int argc, char **argv)
+{
+	const struct test_case *test;
+	int failed = 0;
+
+	if (argc == 3 && !strcmp(argv[1], "--write")) {
+		write_all(argv[2]);
+		return 0;
+	}
+	for (test = __start_test_cases; test < __stop_test_cases; test++)
+		if (argc < 2 || strstr(test->name, argv[1]))
+			failed += test_run_one(test);
+	return failed > 99 ? 99 : failed;
+}
