@@ -10,10 +10,11 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/writer.h"
 #include "output.h"
 
 /* What an option does with its value. */
-enum action { SET_OUTPUT, SET_NUMBER, SET_STEP_MARK, SET_STACKS, SET_FLAG, SET_RING_DIR, SET_HELP, SET_VERSION };
+enum action { SET_OUTPUT, SET_NUMBER, SET_SIZE, SET_STEP_MARK, SET_STACKS, SET_FLAG, SET_RING_DIR, SET_HELP, SET_VERSION };
 
 /*
  * Every option, in the order of the help: X(letter or 0, word, value's name or NULL, action, member or 0, help).
@@ -30,8 +31,11 @@ enum action { SET_OUTPUT, SET_NUMBER, SET_STEP_MARK, SET_STACKS, SET_FLAG, SET_R
 	X(0, "depth", "N", SET_NUMBER, MEMBER(depth), "frames kept per stack (default 32; 0: none)")              \
 	X(0, "stacks", "LIST", SET_STACKS, 0, "python,native | python | native | none (default: Python, and native\n" \
 	  "frames where they are cheap or the only ones)")                                                        \
+	X(0, "keep", "SIZE", SET_SIZE, MEMBER(keep), "flight recorder: keep only the newest SIZE of trace (256MiB)")      \
 	X(0, "cpu", NULL, SET_FLAG, MEMBER(cpu), "record CPU tensors too (by itself where there is no GPU)")      \
 	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti), "leave CUPTI to another tool: no driver calls in the trace") \
+	X(0, "yield-cupti", NULL, SET_FLAG, MEMBER(yield_cupti), "give CUPTI to another tool of the program as long as it\n" \
+	  "wants it (torch.profiler): no driver calls in the trace meanwhile")                                    \
 	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                    \
 	X('h', "help", NULL, SET_HELP, 0, "this text")                                                            \
 	X(0, "version", NULL, SET_VERSION, 0, "the version")
@@ -110,6 +114,48 @@ static int set_number(struct memrec_options *options, size_t member, const char 
 	return 0;
 }
 
+/* Sizes are binary. Bytes; 0 or -MT_E_ARGUMENT. */
+static int parse_size(const char *text, uint64_t *bytes)
+{
+	static const struct {
+		const char *word;
+		int shift;
+	} units[] = { { "", 0 }, { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 }, { "TiB", 40 } };
+	uint64_t number;
+	char *end;
+	size_t i;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || errno)
+		return -MT_E_ARGUMENT;
+	for (i = 0; i < MT_ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].word) != 0 || number > UINT64_MAX >> units[i].shift)
+			continue;
+		*bytes = number << units[i].shift;
+		return 0;
+	}
+	return -MT_E_ARGUMENT;
+}
+
+static int set_size(struct memrec_options *options, size_t member, const char *text, struct arguments_error *error)
+{
+	uint64_t min = 0, max = 0, bytes;
+
+	find_range(member, &min, &max);
+	if (parse_size(text, &bytes) || !bytes || bytes < min || bytes > max) {
+		snprintf(error->why, sizeof(error->why), "must be a size such as 256MiB or 4GiB, not \"%.100s\"", text);
+		return -MT_E_ARGUMENT;
+	}
+	if (bytes < MT_KEEP_MIN) {
+		snprintf(error->why, sizeof(error->why), "must be 1MiB or more, not \"%.100s\": what is alive and the names "
+			 "of stacks take some of it", text);
+		return -MT_E_ARGUMENT;
+	}
+	*(uint64_t *)((char *)options + member) = bytes;
+	return 0;
+}
+
 static int set_text(char *member, const char *text, struct arguments_error *error)
 {
 	if (!*text || strlen(text) >= MEMREC_PATH_MAX) {
@@ -137,6 +183,8 @@ static int apply(struct arguments *arguments, const struct option_row *row, cons
 		return set_output(&arguments->options, value, error);
 	case SET_NUMBER:
 		return set_number(&arguments->options, row->member, value, error);
+	case SET_SIZE:
+		return set_size(&arguments->options, row->member, value, error);
 	case SET_STEP_MARK:
 		return set_text(arguments->options.step_mark, value, error);
 	case SET_STACKS:

@@ -4,8 +4,9 @@
  * Why not everywhere `memrec -- COMMAND`: Ray's workers inherit the environment of `ray start`, not of the program
  * that asks for them, and frameworks overwrite LD_PRELOAD where they offload memory. The CUDA door survives both.
  *
- * In the texts @LIBRARY@, @MEMREC@ and @OPTIONS@ stand for the path of libmemrec.so, of this program, and for the value
- * of MEMREC_OPTIONS in the form without '=', ',' and blanks, at which some launchers split.
+ * In the texts @LIBRARY@ and @MEMREC@ stand for the path of libmemrec.so and of this program, @GIVEN@ for the options as
+ * they were typed, and @OPTIONS@ for the same in MEMREC_OPTIONS: without '=', ',' and blanks, at which some launchers
+ * split. @APART@ is an -o that tells the processes of all nodes apart.
  */
 #include "env.h"
 
@@ -31,40 +32,59 @@
 
 #define VERL_PREFIX "+ray_kwargs.ray_init.runtime_env.env_vars."
 
+/* A Ray job; what else its JSON holds stays. */
+#define RAY_JOB(program) "ray job submit --runtime-env-json '{\"env_vars\": {" JSON_VARIABLES "}}' -- " program "\n"
+
+#define TRAINER_VARIABLES "--train-env-vars '{" JSON_VARIABLES "}'\n"
+
 /* X(name, text) */
 #define FRAMEWORK_LIST(X)                                                                                            \
 	X("torchrun",                                                                                                \
 	  "# Workers inherit torchrun's environment: put memrec in front of it, on every node.\n"                    \
 	  "# Each worker has RANK set and writes trace.rankN.zst.\n"                                                 \
-	  "@MEMREC@ -- torchrun --nproc-per-node 8 train.py\n")                                                      \
+	  "@MEMREC@@GIVEN@ -- torchrun --nproc_per_node 8 train.py\n")                                               \
 	X("slurm",                                                                                                   \
 	  "# Put memrec between srun and the program, so that it runs on every node.\n"                              \
-	  "srun @MEMREC@ -o trace.%h.%p.zst -- python train.py\n")                                                   \
+	  "srun @MEMREC@@APART@ -- python train.py\n")                                                               \
 	X("ray",                                                                                                     \
-	  "# Either before `ray start`, on every node:\n" SHELL_VARIABLES                                            \
+	  "# One of these three. Before `ray start`, on every node:\n" SHELL_VARIABLES                               \
 	  "# or where the program calls ray.init, for its own workers:\n"                                            \
 	  "ray.init(runtime_env={\"env_vars\": {" JSON_VARIABLES "}})\n"                                             \
-	  "# or when the job is submitted:\n"                                                                        \
-	  "ray job submit --runtime-env-json '{\"env_vars\": {" JSON_VARIABLES "}}' -- python train.py\n")           \
+	  "# or when the job is submitted:\n" RAY_JOB("python train.py"))                                            \
 	X("verl",                                                                                                    \
 	  "# Add to the command line of verl.trainer.main_ppo; reaches the trainer, vLLM and SGLang:\n"              \
 	  "'" VERL_PREFIX "CUDA_INJECTION64_PATH=\"@LIBRARY@\"' \\\n"                                                \
 	  "'" VERL_PREFIX "NVTX_INJECTION64_PATH=\"@LIBRARY@\"' \\\n"                                                \
 	  "'" VERL_PREFIX "MEMREC_OPTIONS=\"@OPTIONS@\"'\n")                                                         \
 	X("areal",                                                                                                   \
-	  "# Add to the YAML of the experiment, in the same way for rollout, critic and ref:\n"                      \
+	  "# Add to the YAML of the experiment, to the scheduling_spec that is there, in the same way for rollout,\n" \
+	  "# critic and ref:\n"                                                                                      \
 	  "actor:\n"                                                                                                 \
 	  "  scheduling_spec:\n"                                                                                     \
 	  "    - env_vars:\n" YAML_VARIABLES("        "))                                                            \
 	X("relax",                                                                                                   \
 	  "# Add to configs/env.yaml; reaches trainer and rollout:\n"                                                \
 	  "env_vars:\n" YAML_VARIABLES("  ")                                                                         \
-	  "# or, for the trainer alone (slime and miles as well), to the command line:\n"                            \
-	  "--train-env-vars '{" JSON_VARIABLES "}'\n")
+	  "# or, for the trainer alone, to the command line:\n" TRAINER_VARIABLES)                                   \
+	X("slime",                                                                                                   \
+	  "# Where the job is submitted, beside the env_vars that are there; reaches trainer and SGLang:\n"          \
+	  RAY_JOB("python train.py")                                                                                 \
+	  "# or, for the trainer alone, to the command line of train.py:\n" TRAINER_VARIABLES)                       \
+	X("openrlhf",                                                                                                \
+	  "# Where the job is submitted, beside the working_dir that is there:\n"                                    \
+	  RAY_JOB("python -m openrlhf.cli.train_ppo_ray"))                                                           \
+	X("nemo-rl",                                                                                                 \
+	  "# Before the program starts: it hands its environment on to all its workers, on every node.\n"            \
+	  SHELL_VARIABLES)                                                                                           \
+	X("trl",                                                                                                     \
+	  "# Workers inherit accelerate's environment: put memrec in front of it, on every node.\n"                  \
+	  "@MEMREC@@GIVEN@ -- accelerate launch train.py\n"                                                          \
+	  "# and, where vLLM is a server of its own, in front of that:\n"                                            \
+	  "@MEMREC@@APART@ -- trl vllm-serve --model MODEL\n")
 
 static const char general[] =
 	"# Where you start the program yourself, memrec does it all:\n"
-	"@MEMREC@ -- python train.py\n"
+	"@MEMREC@@GIVEN@ -- python train.py\n"
 	"# Where something else starts the processes, set this for them:\n" SHELL_VARIABLES
 	"# Exact text for a launcher (memrec env NAME):"
 #define LIST_NAME(name, text) " " name
@@ -73,7 +93,9 @@ static const char general[] =
 	"\n";
 
 struct values {
-	char library[MEMREC_PATH_MAX], program[MEMREC_PATH_MAX], options[MEMREC_OPTIONS_MAX];
+	char library[MEMREC_PATH_MAX], program[MEMREC_PATH_MAX];
+	char given[MEMREC_OPTIONS_MAX], apart[MEMREC_OPTIONS_MAX]; /* for a shell, each word after a blank */
+	char options[MEMREC_OPTIONS_MAX];
 };
 
 static const char *find_text(const char *name)
@@ -93,9 +115,8 @@ static void print_text(const char *text, const struct values *values)
 	const struct {
 		const char *mark, *value;
 	} marks[] = {
-		{ "@LIBRARY@", values->library },
-		{ "@MEMREC@", values->program },
-		{ "@OPTIONS@", values->options },
+		{ "@LIBRARY@", values->library }, { "@MEMREC@", values->program },  { "@GIVEN@", values->given },
+		{ "@APART@", values->apart },	  { "@OPTIONS@", values->options },
 	};
 	size_t i;
 
@@ -136,11 +157,82 @@ static int encode(char *text, const struct memrec_options *options)
 	return error;
 }
 
-int env_main(const struct arguments *arguments)
+/* Adds a blank and the word, in quotes where a shell would touch it. 0, or -MT_E_LIMIT. */
+static int add_word(char *text, const char *word)
 {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,%+@-";
+	size_t used = strlen(text), size = strlen(word);
+	int quoted = !size || strspn(word, plain) != size;
+
+	if (used + 4 * size + sizeof(" ''") > MEMREC_OPTIONS_MAX)
+		return -MT_E_LIMIT;
+	used += (size_t)snprintf(text + used, sizeof(" '"), quoted ? " '" : " ");
+	for (; *word; word++)
+		used += (size_t)snprintf(text + used, 5, quoted && *word == '\'' ? "'\\''" : "%c", *word);
+	snprintf(text + used, 2, quoted ? "'" : "");
+	return 0;
+}
+
+/* How many words the option -o takes that begins here; 0: another option. getopt takes any beginning of --output. */
+static int is_output(const char *word)
+{
+	size_t size = strcspn(word, "=");
+
+	if (!strncmp(word, "-o", 2))
+		return word[2] ? 1 : 2;
+	if (size < 3 || strncmp(word, "--output", size) != 0)
+		return 0;
+	return word[size] ? 1 : 2;
+}
+
+/* The options as typed, up to `end`; `apart` with an -o of its own. 0, or -MT_E_LIMIT. */
+static int add_given(struct values *values, char **word, char **end, const struct memrec_options *options)
+{
+	int skip, error = 0;
+
+	for (; word < end && strcmp(*word, "--") && !error; word++) {
+		error = add_word(values->given, *word);
+		skip = is_output(*word);
+		if (!error && !skip)
+			error = add_word(values->apart, *word);
+		if (!error && skip > 1 && word + 1 < end)
+			error = add_word(values->given, *++word);
+	}
+	if (!error)
+		error = add_word(values->apart, "-o");
+	return error ? error : add_word(values->apart, options->output);
+}
+
+/* Can it stand in quotes of every kind, and where a launcher splits at '=' and ','? */
+static int is_safe(const char *path)
+{
+	const unsigned char *c = (const unsigned char *)path;
+
+	while (*c >= ' ' && !strchr("\"'\\$`=,", *c))
+		c++;
+	return !*c;
+}
+
+/* 0 or an exit status. */
+static int find_paths(struct values *values)
+{
+	if (doors_find_program(values->program) || doors_find_library(values->library, values->program)) {
+		say("libmemrec.so: not found beside memrec (build or install memrec as a whole)");
+		return MEMREC_EXIT_SYSTEM;
+	}
+	if (is_safe(values->program) && is_safe(values->library) && !strchr(values->program, ' '))
+		return MEMREC_EXIT_OK;
+	say("%s: launchers would misread this path (install memrec in a folder without blanks, quotes, $ = and ,)",
+	    values->program);
+	return MEMREC_EXIT_SYSTEM;
+}
+
+int env_main(const struct arguments *arguments, char **given)
+{
+	static struct values values;
 	const char *text = find_text(arguments->operands[0]);
 	struct memrec_options options = arguments->options;
-	struct values values;
+	int status;
 
 	if (!text || (arguments->operands[0] && arguments->operands[1])) {
 		say("env: %s: no such launcher ("
@@ -150,16 +242,17 @@ int env_main(const struct arguments *arguments)
 		    "are known)", arguments->operands[text ? 1 : 0]);
 		return MEMREC_EXIT_USAGE;
 	}
-	if (doors_find_program(values.program) || doors_find_library(values.library, values.program)) {
-		say("libmemrec.so: not found beside memrec (build or install memrec as a whole)");
-		return MEMREC_EXIT_SYSTEM;
-	}
+	status = find_paths(&values);
+	if (status)
+		return status;
 	name_apart(&options);
 	snprintf(options.collector, sizeof(options.collector), "%s", values.program);
-	if (encode(values.options, &options)) {
+	if (encode(values.options, &options) || add_given(&values, given, arguments->operands, &options)) {
 		say("env: the options are too long for one variable (shorten the paths)");
 		return MEMREC_EXIT_USAGE;
 	}
+	if (arguments->ring_dir && strstr(text, "@OPTIONS@"))
+		say("env: --ring-dir goes with memrec in front only (without it the ring lies in /dev/shm, or beside the trace)");
 	print_text(text, &values);
 	return MEMREC_EXIT_OK;
 }

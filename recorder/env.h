@@ -6,7 +6,10 @@
 
 #include "arguments.h"
 
-/* operands[0] is the framework, NULL: the general text and the list. Prints to stdout; returns the exit status. */
-int env_main(const struct arguments *arguments);
+/*
+ * operands[0] is the framework, NULL: the general text and the list. `given`: the options as typed, up to operands, for
+ * texts that have memrec in them. Prints to stdout; returns the exit status.
+ */
+int env_main(const struct arguments *arguments, char **given);
 
 #endif

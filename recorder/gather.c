@@ -126,6 +126,7 @@ static void add_result(struct gathered *gathered, const struct run_result *resul
 static void take_left(struct gathered *gathered, const char *ring_path, const struct ring_header *header)
 {
 	struct run_result *result = malloc(sizeof(*result));
+	char dir[MEMREC_PATH_MAX];
 	int error = result ? recover_ring(ring_path, NULL, result) : -MT_E_MEMORY;
 
 	if (error)
@@ -136,6 +137,8 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 	if (!error) {
 		add_result(gathered, result);
 		rundir_forget_ring(ring_path);
+		output_dir(dir, ring_path);
+		rundir_clean(dir); /* not that of the run, whose lock we have */
 	}
 	free(result);
 }
@@ -215,14 +218,33 @@ static void say_failed(void *context, long pid, const char *why)
 	gathered->failed++;
 }
 
+static void say_unseen(void *context, long pid, const char *why)
+{
+	struct gathered *gathered = context;
+
+	say("process %ld used CUDA and took no tensor memory; driver calls were not recorded: %s", pid, why);
+	gathered->failed++;
+}
+
 void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals)
 {
 	memset(gathered, 0, sizeof(*gathered));
 	wait_for_collectors(run_dir, signals);
 	rundir_each(run_dir, take_entry, gathered);
-	rundir_take_failures(run_dir, say_failed, gathered);
+	rundir_take_notes(run_dir, MEMREC_FAILED_SUFFIX, say_failed, gathered);
+	if (!gather_traces(gathered))
+		rundir_take_notes(run_dir, MEMREC_UNSEEN_SUFFIX, say_unseen, gathered);
 	if (gathered->count)
 		qsort(gathered->results, gathered->count, sizeof(*gathered->results), by_rank_and_pid);
+}
+
+size_t gather_traces(const struct gathered *gathered)
+{
+	size_t i, traces = gathered->running;
+
+	for (i = 0; i < gathered->count; i++)
+		traces += gathered->results[i].trace[0] != '\0';
+	return traces;
 }
 
 void gather_release(struct gathered *gathered)
@@ -254,10 +276,8 @@ static void rename_one(struct run_result *result, const char *pattern, const cha
 
 void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir)
 {
-	size_t i, traces = gathered->running;
+	size_t i, traces = gather_traces(gathered);
 
-	for (i = 0; i < gathered->count; i++)
-		traces += gathered->results[i].trace[0] != '\0';
 	for (i = 0; i < gathered->count && traces > 1; i++)
 		if (gathered->results[i].plain && gathered->results[i].trace[0] && !gathered->results[i].error)
 			rename_one(&gathered->results[i], pattern, run_dir);

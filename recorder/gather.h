@@ -11,7 +11,7 @@ struct gathered {
 	struct run_result *results; /* by rank, then pid */
 	size_t count;
 	size_t running; /* traces that are still being written */
-	size_t failed;	/* processes whose agent could not begin */
+	size_t failed;	/* processes of which a line has said why they were not recorded */
 };
 
 /*
@@ -21,6 +21,9 @@ struct gathered {
  */
 void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals);
 void gather_release(struct gathered *gathered);
+
+/* How many traces there are, those that are still being written among them. */
+size_t gather_traces(const struct gathered *gathered);
 
 /* Where several traces were written, the one with the plain name gets one of its own. `pattern`: of -o. */
 void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir);

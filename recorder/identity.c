@@ -130,6 +130,7 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 	header->steps = (uint32_t)options->steps;
 	header->skip = (uint32_t)options->skip;
 	copy(header->step_mark, sizeof(header->step_mark), options->step_mark);
+	header->keep = options->keep;
 	visible = getenv("CUDA_VISIBLE_DEVICES");
 	if (visible && strlen(visible) < sizeof(header->visible_devices)) /* half a list would be a wrong one */
 		copy(header->visible_devices, sizeof(header->visible_devices), visible);

@@ -107,6 +107,25 @@ static int open_doors(struct launch *launch)
 	return 0;
 }
 
+/*
+ * memrec below memrec: this one records what it starts, and tells the other so. Where both would use the same names,
+ * those of this one have the pid in them.
+ */
+static void step_out(struct memrec_options *options)
+{
+	const char *text = getenv(MEMREC_OPTIONS_VARIABLE);
+	struct memrec_options *outer = malloc(sizeof(*outer));
+	char note[MEMREC_PATH_MAX + 64];
+
+	if (outer && text && !memrec_options_decode(outer, text) && outer->run_dir[0]) {
+		snprintf(note, sizeof(note), "%s/%d" MEMREC_FAILED_SUFFIX, outer->run_dir, (int)getpid());
+		if (!symlink("it is another memrec, which records what it starts by itself", note) &&
+		    !strcmp(options->output, outer->output))
+			output_add_pid(options->output);
+	}
+	free(outer);
+}
+
 /* Makes and locks the folder of the run. 0 or an exit status. */
 static int open_run(struct launch *launch)
 {
@@ -202,13 +221,11 @@ static int wait_for_command(const struct launch *launch, pid_t pid)
 
 static void report(const struct launch *launch, const struct gathered *gathered)
 {
-	size_t i, traces = gathered->running;
+	size_t i;
 
-	for (i = 0; i < gathered->count; i++) {
-		traces += gathered->results[i].trace[0] != '\0';
+	for (i = 0; i < gathered->count; i++)
 		summary_print(&gathered->results[i]);
-	}
-	if (traces)
+	if (gather_traces(gathered))
 		summary_print_next(launch->program, gathered->results, gathered->count);
 	else if (!gathered->failed)
 		say("nothing was recorded: no process took GPU or tensor memory (no trace was written)");
@@ -256,6 +273,7 @@ int launch_main(const char *program, struct arguments *arguments)
 	if (status)
 		return status;
 	check_libunwind(&arguments->options);
+	step_out(&arguments->options);
 	status = open_run(&launch);
 	if (status)
 		return status;

@@ -1,5 +1,6 @@
 /* main.c - memrec: which of its four programs is asked for. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "arguments.h"
@@ -37,20 +38,57 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, in
 	return 1;
 }
 
+/* memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK; a command has -- before it. */
+static int is_env(char **operands)
+{
+	return operands[0] && !strcmp(operands[0], "env") && strcmp(operands[-1], "--") != 0;
+}
+
+/* Moves the word `env` to the front. */
+static void bring_forward(char **first, char **env)
+{
+	char *word = *env;
+
+	memmove(first + 1, first, (size_t)(env - first) * sizeof(*first));
+	*first = word;
+}
+
+static int env_command(struct arguments *arguments, int argc, char **argv)
+{
+	int status;
+
+	return read_arguments(arguments, argc - 1, argv + 1, &status) ? status : env_main(arguments, argv + 2);
+}
+
+/* Files that memrec opens must not become the standard streams; the command gets those as they are. */
+static void fill_standard_streams(void)
+{
+	int fd;
+
+	for (fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	static struct arguments arguments;
 	const char *first = argc > 1 ? argv[1] : "";
 	int status;
 
+	fill_standard_streams();
 	if (argc == 3 && !strcmp(first, "--collect"))
 		return collect_main(argv[2]);
 	if (!strcmp(first, "recover"))
 		return recover_main(argc - 1, argv + 1);
 	if (!strcmp(first, "env"))
-		return read_arguments(&arguments, argc - 1, argv + 1, &status) ? status : env_main(&arguments);
+		return env_command(&arguments, argc, argv);
 	if (read_arguments(&arguments, argc, argv, &status))
 		return status;
+	if (is_env(arguments.operands)) {
+		bring_forward(argv + 1, arguments.operands);
+		return env_command(&arguments, argc, argv);
+	}
 	if (!arguments.operands[0]) {
 		say("no command given (memrec [options] -- COMMAND; see memrec --help)");
 		return MEMREC_EXIT_USAGE;

@@ -15,7 +15,11 @@
 #define MEMREC_OPTIONS_VARIABLE "MEMREC_OPTIONS"
 #define MEMREC_OPTIONS_MAX 16384u /* bytes of the text form with NUL */
 #define MEMREC_PATH_MAX 4096u
-#define MEMREC_FAILED_SUFFIX ".failed" /* run_dir/PID.failed: link that says why the process is not recorded */
+
+/* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. What they point to: */
+#define MEMREC_FAILED_SUFFIX ".failed"	     /* why the process is not recorded (a sentence) */
+#define MEMREC_UNSEEN_SUFFIX ".unseen"	     /* it uses CUDA, and driver calls are not seen: why (a sentence) */
+#define MEMREC_ELSEWHERE_SUFFIX ".elsewhere" /* its ring, which is not in run_dir */
 
 enum memrec_stacks { MEMREC_STACKS_PYTHON = 1, MEMREC_STACKS_NATIVE = 2, MEMREC_STACKS_NATIVE_ALWAYS = 4 };
 enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
@@ -31,6 +35,7 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
 	X(skip, "skip", 0, 0, UINT32_MAX)                                                           \
 	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                        \
 	X(no_cupti, "no-cupti", 0, 0, 1)                                                            \
+	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */ \
 	X(keep, "keep", 0, 0, UINT64_MAX)    /* bytes of trace, 0: everything */                    \
 	X(wait_ms, "wait-ms", 100, 0, 60000) /* how long a full ring may hold up one call */        \
 	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26) /* ring slot, a power of two */

@@ -120,6 +120,12 @@ int output_name(char *path, const char *pattern, const struct output_owner *owne
 	return insert(path, word);
 }
 
+void output_add_pid(char *pattern)
+{
+	if (!has_letter(pattern, 'p'))
+		insert(pattern, ".%p");
+}
+
 /* FNV-1a: a path is too long for the name of a note. */
 static uint64_t hash(const char *text)
 {

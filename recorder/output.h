@@ -41,6 +41,9 @@ int output_name(char *path, const char *pattern, const struct output_owner *owne
  */
 int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain);
 
+/* Makes `pattern` (MEMREC_PATH_MAX bytes) tell processes apart by their pid, if it does not, and there is room. */
+void output_add_pid(char *pattern);
+
 /* Keeps what is there as FILE.old. 0 (also when nothing is) or -MT_E_SYSTEM. */
 int output_keep_old(const char *path);
 

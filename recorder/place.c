@@ -32,6 +32,25 @@ static int own_folder(char *dir, size_t size, const char *parent, size_t parent_
 	return 0;
 }
 
+/* Leaves run_dir/PID.suffix for the launcher. A link has nothing to write: no limit, full disk or signal comes between. */
+static int leave_note(const struct memrec_options *options, const char *suffix, const char *what)
+{
+	char path[MEMREC_PATH_MAX];
+	struct textbuf text;
+
+	if (!*options->run_dir)
+		return 0;
+	textbuf_init(&text, path, sizeof(path));
+	textbuf_add(&text, options->run_dir);
+	textbuf_add(&text, "/");
+	textbuf_add_number(&text, (uint64_t)getpid());
+	textbuf_add(&text, suffix);
+	if (text.cut)
+		return -MT_E_LIMIT;
+	unlink(path); /* of an earlier program of this process */
+	return symlink(what, path) ? -MT_E_SYSTEM : 0;
+}
+
 /* Creates "<pid>.ring", or "<pid>.N.ring" where an earlier program of this process left one. */
 static int create_in(struct ring *ring, const char *dir, const struct memrec_options *options)
 {
@@ -84,9 +103,26 @@ int agent_place_ring(struct ring *ring, const struct memrec_options *options)
 		error = create_in_own(ring, SHM_DIR, sizeof(SHM_DIR) - 1, options);
 	if (error && slash)
 		error = create_in_own(ring, options->output, (size_t)(slash - options->output), options);
-	if (!error)
-		agent_identify(ring->header, options);
-	return error;
+	if (error)
+		return error;
+	if (strncmp(ring->path, options->run_dir, strlen(options->run_dir)) != 0)
+		leave_note(options, MEMREC_ELSEWHERE_SUFFIX, ring->path);
+	agent_identify(ring->header, options);
+	return 0;
+}
+
+/* The folder of a launcher is the launcher's. */
+void agent_place_remove(struct ring *ring, const struct memrec_options *options)
+{
+	size_t size = strlen(options->run_dir);
+	char *slash = strrchr(ring->path, '/');
+
+	ring_unlink(ring);
+	if (!slash || (size && !strncmp(ring->path, options->run_dir, size) && ring->path + size == slash))
+		return;
+	*slash = '\0';
+	rmdir(ring->path);
+	*slash = '/';
 }
 
 static const char *why_not(int error)
@@ -107,19 +143,13 @@ static const char *why_not(int error)
 	}
 }
 
-/* The sentence is the link itself: nothing to write, so no limit, full disk or signal can come between. */
+/* A note that cannot be left can be told to nobody. */
 void agent_place_failed(const struct memrec_options *options, int error)
 {
-	char path[MEMREC_PATH_MAX];
-	struct textbuf text;
+	leave_note(options, MEMREC_FAILED_SUFFIX, why_not(error));
+}
 
-	if (!*options->run_dir)
-		return;
-	textbuf_init(&text, path, sizeof(path));
-	textbuf_add(&text, options->run_dir);
-	textbuf_add(&text, "/");
-	textbuf_add_number(&text, (uint64_t)getpid());
-	textbuf_add(&text, MEMREC_FAILED_SUFFIX);
-	if (text.cut || symlink(why_not(error), path))
-		return; /* and nobody can be told; or an earlier program of this process has told already */
+void agent_place_unseen(const struct memrec_options *options, const char *why)
+{
+	leave_note(options, MEMREC_UNSEEN_SUFFIX, why);
 }

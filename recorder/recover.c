@@ -53,6 +53,16 @@ static int fold_into(const char *ring_path, const char *trace_path, const char *
 	return error;
 }
 
+/* With --keep a collector may have died while it made a new file of the old one (memtrace/writer.h). */
+static void forget_unfinished(const char *trace_path)
+{
+	char path[MEMREC_PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s" MT_KEEP_SUFFIX, trace_path);
+
+	if (n > 0 && n < (int)sizeof(path))
+		unlink(path);
+}
+
 /* The collector had begun a trace. */
 static int recover_begun(const char *ring_path, const char *trace_path, struct run_result *result)
 {
@@ -72,6 +82,7 @@ static int recover_begun(const char *ring_path, const char *trace_path, struct r
 	}
 	run_result_summary(result, &summary);
 	snprintf(result->trace, sizeof(result->trace), "%s", trace_path);
+	forget_unfinished(trace_path);
 	return 0;
 }
 

@@ -81,7 +81,8 @@ int rundir_lock(const char *path)
 static int is_note(const char *name)
 {
 	return starts_with(name, NAME_PREFIX) || ends_with(name, DONE_SUFFIX) || ends_with(name, TRACE_SUFFIX) ||
-	       ends_with(name, NEW_SUFFIX) || ends_with(name, MEMREC_FAILED_SUFFIX);
+	       ends_with(name, NEW_SUFFIX) || ends_with(name, MEMREC_FAILED_SUFFIX) ||
+	       ends_with(name, MEMREC_UNSEEN_SUFFIX) || ends_with(name, MEMREC_ELSEWHERE_SUFFIX);
 }
 
 static void sweep(const char *path, DIR *dir)
@@ -118,12 +119,32 @@ void rundir_clean(const char *path)
 	close(lock);
 }
 
-/* Is `name` a ring, or the result that a ring left behind? In the second case `path` becomes that of the ring. */
+/* 1: the whole text of the link, with a NUL. */
+static int read_link(const char *path, char *text, size_t size)
+{
+	ssize_t n = readlink(path, text, size);
+
+	if (n < 0 || (size_t)n >= size)
+		return 0;
+	text[n] = '\0';
+	return 1;
+}
+
+/*
+ * Is `name` a ring, the note of one that lies elsewhere, or the result that a ring left behind? `path` becomes that of
+ * the ring. The result of one that is elsewhere is here as well: its note counts only as long as it is there.
+ */
 static int is_ring_or_result(const char *name, char *path, int *ring)
 {
+	char where[PATH_MAX];
+
 	*ring = !is_note(name);
 	if (*ring)
 		return 1;
+	if (ends_with(name, MEMREC_ELSEWHERE_SUFFIX)) {
+		*ring = read_link(path, where, sizeof(where)) && !access(where, F_OK) && !join(path, where, "", "");
+		return *ring;
+	}
 	if (!ends_with(name, DONE_SUFFIX))
 		return 0;
 	path[strlen(path) - strlen(DONE_SUFFIX)] = '\0';
@@ -214,20 +235,17 @@ uint64_t rundir_progress(const char *ring_path)
 	return sum;
 }
 
-void rundir_take_failures(const char *path, void (*visit)(void *context, long pid, const char *why), void *context)
+void rundir_take_notes(const char *path, const char *suffix, void (*visit)(void *context, long pid, const char *why),
+		       void *context)
 {
 	char file[PATH_MAX], why[256];
 	struct dirent *entry;
-	ssize_t size;
 	DIR *dir = opendir(path);
 
 	while (dir && (entry = readdir(dir))) {
-		if (!ends_with(entry->d_name, MEMREC_FAILED_SUFFIX) || join(file, path, "/", entry->d_name))
+		if (!ends_with(entry->d_name, suffix) || join(file, path, "/", entry->d_name) ||
+		    !read_link(file, why, sizeof(why)))
 			continue;
-		size = readlink(file, why, sizeof(why) - 1);
-		if (size < 0)
-			continue;
-		why[size] = '\0';
 		unlink(file);
 		visit(context, strtol(entry->d_name, NULL, 10), why);
 	}
@@ -265,13 +283,42 @@ static void print_why(FILE *file, size_t source, const char *why)
 	putc('\n', file);
 }
 
+static int is_locked(const char *path)
+{
+	int lock = rundir_lock(path);
+
+	if (lock >= 0)
+		close(lock);
+	return lock == -MT_E_BUSY;
+}
+
+/*
+ * Where the launcher looks for the result of this ring: beside it, or in the folder of the run under the same name, if
+ * the agent found no room for the ring there and the launcher still waits.
+ */
+static void find_place(char *place, const char *ring_path)
+{
+	struct ring_header *header = malloc(sizeof(*header));
+	const char *base = strrchr(ring_path, '/');
+
+	if (!header || !base || rundir_read_header(ring_path, header) || !header->run_dir[0] ||
+	    !strncmp(header->run_dir, ring_path, (size_t)(base - ring_path)) || !is_locked(header->run_dir) ||
+	    join(place, header->run_dir, base, ""))
+		snprintf(place, PATH_MAX, "%s", ring_path);
+	free(header);
+}
+
 int rundir_write_result(const char *ring_path, const struct run_result *result)
 {
-	char done[PATH_MAX], temporary[PATH_MAX];
+	char place[PATH_MAX], done[PATH_MAX], temporary[PATH_MAX];
 	FILE *file;
 	size_t i;
 	int bad;
 
+	find_place(place, ring_path);
+	if (strcmp(place, ring_path) != 0 && rundir_set_trace(place, result->trace[0] ? result->trace : NULL))
+		return -MT_E_SYSTEM;
+	ring_path = place;
 	if (join(done, ring_path, DONE_SUFFIX, "") || join(temporary, ring_path, DONE_SUFFIX, NEW_SUFFIX))
 		return -MT_E_SYSTEM;
 	file = fopen(temporary, "we");
@@ -330,6 +377,8 @@ void run_result_summary(struct run_result *result, const struct mt_fold_summary 
 	result->bytes = (int64_t)summary->bytes;
 	result->peak_bytes = (int64_t)summary->peak_bytes;
 	result->ooms = (int64_t)summary->ooms;
+	result->cut = (int64_t)summary->cut;
+	result->keep_error = -summary->keep_error;
 }
 
 int rundir_is_spent(const struct run_result *result)

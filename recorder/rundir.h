@@ -6,6 +6,8 @@
  *   ├── 4711.ring.trace ──>    symbolic link to the trace that the ring goes into, there before the first event is
  *   ├── 4711.ring.done         what came of it (struct run_result), written when the trace is closed
  *   ├── 4712.failed            link that says why the agent of that process could not begin (place.c)
+ *   ├── 4713.unseen            link that says why driver calls are not seen in that process
+ *   ├── 4714.elsewhere ──>     its ring, for which there was no room here; its result comes here all the same
  *   └── name.9f1c22a0b1e4d377  link: the name with that hash is the trace of that ring (output.c)
  *
  * A ring goes away when all it holds is in a trace. Whoever is last (launcher or collector) removes the folder.
@@ -27,18 +29,21 @@
 	X(plain, "1: its trace has the name that one trace alone gets")           \
 	X(error, "0, or the -MT_E_x that kept events out of the trace")           \
 	X(system_error, "errno to it")                                            \
-	X(events, "in the trace")                                                 \
+	X(events, "recorded")                                                     \
 	X(steps, "ended")                                                         \
-	X(lost, "records")                                                        \
+	X(lost, "events")                                                        \
 	X(bytes, "of the trace")                                                  \
 	X(peak_bytes, "most that was held of one device")                         \
-	X(ooms, "allocations that failed for want of memory")
+	X(ooms, "allocations that failed for want of memory")                     \
+	X(cut, "of the events, let go (--keep)")                                  \
+	X(keep_error, "0, or the -MT_E_x that kept some from being let go")       \
+	X(noted, "bits (1 << enum mt_source) of sources that work, and have a `why` all the same")
 
 struct run_result {
 #define RUN_RESULT_MEMBER(member, meaning) int64_t member;
 	RUN_RESULT_LIST(RUN_RESULT_MEMBER)
 #undef RUN_RESULT_MEMBER
-	char why[MT_SOURCE_COUNT][256]; /* sources that failed: why; "": did not fail */
+	char why[MT_SOURCE_COUNT][256]; /* sources that failed: why; "": did not fail; see noted */
 	char trace[MEMREC_PATH_MAX];	/* "": no trace was made; kept as the link, not in the file */
 };
 
@@ -61,7 +66,7 @@ int rundir_lock(const char *path);
 void rundir_clean(const char *path);
 
 /*
- * Calls `visit` with the path of each ring of the folder, and each that is gone but left its result. `ring`: 0, the
+ * Calls `visit` with the path of each ring of the run, and each that is gone but left its result. `ring`: 0, the
  * file is gone. Stops at the first non-zero return and hands it on; -MT_E_SYSTEM when the folder cannot be read.
  */
 int rundir_each(const char *path, int (*visit)(void *context, const char *ring_path, int ring), void *context);
@@ -76,14 +81,18 @@ int rundir_read_header(const char *ring_path, struct ring_header *header);
 /* Bytes the collector has taken out of a ring so far: grows as long as it gets on. 0 when the ring is gone. */
 uint64_t rundir_progress(const char *ring_path);
 
-/* Calls `visit` for each process whose agent could not begin, with the reason, and removes its note. */
-void rundir_take_failures(const char *path, void (*visit)(void *context, long pid, const char *why), void *context);
+/* Calls `visit` for each note of that suffix (options.h), with what it says, and removes it. */
+void rundir_take_notes(const char *path, const char *suffix, void (*visit)(void *context, long pid, const char *why),
+		       void *context);
 
 /* The trace that a ring goes into; NULL: none after all. Set: 0 or -MT_E_SYSTEM. Get: 1 and the path, or 0 and "". */
 int rundir_set_trace(const char *ring_path, const char *trace_path);
 int rundir_get_trace(const char *ring_path, char *trace_path, size_t size);
 
-/* The result of a ring: written at once (rename); read with its trace. 0 or -MT_E_SYSTEM. */
+/*
+ * The result of a ring: written at once (rename), before the ring goes, where the launcher looks for it; read with its
+ * trace. 0 or -MT_E_SYSTEM.
+ */
 int rundir_write_result(const char *ring_path, const struct run_result *result);
 int rundir_read_result(const char *ring_path, struct run_result *result);
 

@@ -8,6 +8,9 @@
  * ends, whatever it was cloned with, and turns up in waitpid(-1): so the one that does is the helper's child, and the
  * helper, which never runs another program, ends without a sound. The first process of the collector locks the ring,
  * forks and ends at once.
+ *
+ * A program that adopts orphans (PR_SET_CHILD_SUBREAPER) may wait for all its children before it ends, and the collector
+ * waits for the program: so it must not be adopted by it. Process 1 of a container adopts all there are.
  */
 #include "agent.h"
 
@@ -16,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -144,7 +148,7 @@ int agent_spawn_collector(const char *program, const char *ring_path)
 	size_t bytes = env_bytes + 2 * STACK_BYTES;
 	struct spawn spawn = { program, { (char *)"memrec", (char *)"--collect", (char *)ring_path, NULL } };
 	uint8_t *area;
-	int started;
+	int started, adopts = 0;
 
 	if (!*program)
 		return -MT_E_MISSING;
@@ -155,7 +159,12 @@ int agent_spawn_collector(const char *program, const char *ring_path)
 	spawn.helper_stack = area + env_bytes + STACK_BYTES;
 	spawn.child_stack = spawn.helper_stack + STACK_BYTES;
 	copy_environment(spawn.envp, env_bytes / sizeof(char *));
+	prctl(PR_GET_CHILD_SUBREAPER, &adopts);
+	if (adopts)
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
 	started = start_helper(&spawn);
+	if (adopts)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	munmap(area, bytes);
 	return started ? 0 : -MT_E_MISSING;
 }

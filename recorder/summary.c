@@ -54,18 +54,23 @@ static void print_error(const struct run_result *result, const char *path)
 
 void summary_print(const struct run_result *result)
 {
-	char events[32], steps[32], ooms[32], lost[48], size[SAY_SIZE], peak[SAY_SIZE];
+	char events[32], cut[64] = "", steps[32], ooms[32], lost[48], size[SAY_SIZE], peak[SAY_SIZE];
 	const char *path = summary_path(result->trace);
 
+	if (result->cut)
+		snprintf(cut, sizeof(cut), " (%" PRId64 " let go)", result->cut);
 	if (result->trace[0])
-		say("%s: %s, %s, %s, peak %s, %s, %s", path,
-		    counted(events, sizeof(events), result->events, "event", "events"),
+		say("%s: %s%s, %s, %s, peak %s, %s, %s", path,
+		    counted(events, sizeof(events), result->events, "event", "events"), cut,
 		    counted(steps, sizeof(steps), result->steps, "step", "steps"),
 		    say_size(size, (uint64_t)result->bytes), say_size(peak, (uint64_t)result->peak_bytes),
-		    result->lost ? counted(lost, sizeof(lost), result->lost, "record LOST", "records LOST") : "nothing lost",
+		    result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST") : "nothing lost",
 		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM");
 	if (result->error)
 		print_error(result, path);
+	if (result->keep_error && result->trace[0])
+		say("%s: is larger than --keep: old events could not be let go: %s (the new file needs room beside the old one)",
+		    path, mt_strerror((int)result->keep_error));
 	summary_print_failures(result);
 }
 
@@ -75,7 +80,8 @@ void summary_print_failures(const struct run_result *result)
 
 	for (i = 0; i < MT_SOURCE_COUNT; i++)
 		if (result->why[i][0])
-			say("process %" PRId64 ": without %s: %s", result->pid, mt_source_name((uint32_t)i), result->why[i]);
+			say("process %" PRId64 ": %s%s: %s", result->pid, result->noted >> i & 1 ? "" : "without ",
+			    mt_source_name((uint32_t)i), result->why[i]);
 }
 
 void summary_print_next(const char *program, const struct run_result *results, size_t count)

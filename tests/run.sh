@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # run.sh BUILD [NAME...] - runs the unit and command tests of a build and ends with "N passed, N failed, N skipped".
-# A NAME picks the tests whose file name contains it.
+# A NAME picks the tests whose file name contains it. TESTS, a list of scripts, stands for others instead, and PYTHON
+# for the python3 with torch that they use.
 set -u
 SRC=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=$(cd "$1" && pwd) || exit 2
 shift
 export SRC BUILD LC_ALL=C.UTF-8 TZ=UTC
+export PYTHONDONTWRITEBYTECODE=1 # the tree stays as it is
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/memrec-test.XXXXXX")
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
-PYTHON=
-for p in python3 /usr/bin/python3; do
-	if "$p" -c 'import torch' 2>/dev/null; then
-		PYTHON=$(command -v "$p")
-		break
-	fi
-done
+find_python() {
+	local p
+	for p in python3 /usr/bin/python3; do
+		"$p" -c 'import torch' 2>/dev/null && command -v "$p" && return
+	done
+}
+PYTHON=${PYTHON-$(find_python)}
 export PYTHON
 
 passed=0 failed=0 skipped=0
@@ -46,8 +48,8 @@ count() {
 	[ "$f" = 0 ] || cat "$3"
 }
 
-for t in "$BUILD"/tests/unit/test_*; do
-	case $t in *.d) continue ;; esac
+for t in ${TESTS-"$BUILD"/tests/unit/test_*}; do
+	case $t in *.d | *.sh) continue ;; esac
 	name=$(basename "$t")
 	wanted "$name" "$@" || continue
 	started=$SECONDS
@@ -55,7 +57,7 @@ for t in "$BUILD"/tests/unit/test_*; do
 	count "$name" $? "$TMPDIR/log"
 done
 
-for t in "$SRC"/tests/cli/test_*.sh; do
+for t in ${TESTS-"$SRC"/tests/cli/test_*.sh}; do
 	name=$(basename "$t" .sh)
 	wanted "$name" "$@" || continue
 	started=$SECONDS

@@ -10,8 +10,8 @@ record() {
 		shift
 	done
 	shift
-	mkdir -p rings
-	LD_LIBRARY_PATH=$standin "$memrec" --ring-dir rings "${options[@]}" -- \
+	mkdir -p rings gpu
+	STANDIN_STATE=$PWD/gpu LD_LIBRARY_PATH=$standin "$memrec" --ring-dir rings "${options[@]}" -- \
 		python3 "$SRC/tests/cli/driver_calls.py" "$@"
 }
 
