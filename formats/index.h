@@ -6,6 +6,9 @@
 #include "buffer.h"
 #include "memtrace/reader.h"
 
+/* Bytes that the index of so many chunks takes. */
+uint64_t mt_index_size(uint32_t count);
+
 /* Appends the whole skippable frame to `out`. 0 or -MT_E_MEMORY. */
 int mt_index_encode(const struct mt_chunk_info *chunks, uint32_t count, struct mt_buffer *out);
 

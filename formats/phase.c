@@ -177,10 +177,11 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 	label_own(label, marks, stack);
 	if (autograd)
 		label_backward(label, marks);
-	alone = !label->role && !label->part && !label->category;
+	/* Byte by byte, as they were written: one load of all would wait for the stores. */
+	alone = !(label->role | label->part | label->category);
 	if (!label->role)
 		label_inherited(label, tracker, thread, !stack->python, alone);
-	guessed = !label->role && !label->part && !tracker->begun;
+	guessed = !(label->role | label->part) && !tracker->begun;
 	if (guessed)
 		label->role = MT_ROLE_INIT;
 	label->phase = flat_phase(label->role, label->part);

@@ -7,4 +7,31 @@
 /* Hands the definitions over to the caller; the reader is good for nothing but mt_reader_free afterwards. */
 struct mt_defs *mt_reader_take_defs(struct mt_reader *reader);
 
+/* The chunk that the newest events are from, an index into mt_reader_chunks. Not of those that stand for a gap. */
+uint32_t mt_reader_chunk(const struct mt_reader *reader);
+
+/*
+ * After the last event: 0 when everything up to a torn end was read or a checkpoint has made up for what was not; else
+ * the error that keeps a writer from going on.
+ */
+int mt_reader_ends_well(const struct mt_reader *reader);
+
+/* Events of a batch, at most; a checkpoint is one batch, however big. */
+#define MT_READER_BATCH 512u
+
+/*
+ * Like mt_reader_next, but where new definitions come next and `at_defs` is not NULL it stops: *count 0, *at_defs 1.
+ */
+int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint,
+			 int *at_defs);
+
+/*
+ * 1: takes the array (malloc) of *room events that the newest batch lies in, which is the caller's now, and leaves the
+ * caller's, which may be NULL of room 0. 0: the batch is one event inside the reader, gone with the next call.
+ */
+int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room);
+
+/* Where in the file the newest chunk ends, bytes. */
+uint64_t mt_reader_offset(const struct mt_reader *reader);
+
 #endif

@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 	int error;
 
 	if (argc > 3) { /* of one run, each its own sequences and GPU */
-		process.rank = atoi(argv[3]);
+		process.rank = (int)strtol(argv[3], NULL, 10);
 		process.pid += process.rank;
 		random_state += (uint64_t)process.rank;
 	}

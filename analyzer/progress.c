@@ -1,0 +1,62 @@
+#include "progress.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "text.h"
+
+#define FIRST_AFTER 1000000000 /* ns */
+#define NEXT_AFTER 200000000
+#define NAME_COLUMNS 40
+
+int64_t progress_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+void progress_init(struct progress *progress, FILE *file, const char *name, uint64_t total, int64_t now)
+{
+	memset(progress, 0, sizeof(*progress));
+	if (!isatty(fileno(file)))
+		return;
+	progress->file = file;
+	progress->name = name;
+	progress->total = total;
+	progress->start = now;
+}
+
+static void show(struct progress *progress, int64_t now)
+{
+	double seconds = (double)(now - progress->start) / 1e9;
+	char name[4 * NAME_COLUMNS], share[TEXT_SIZE_MAX];
+
+	text_fit(name, sizeof(name), progress->name, NAME_COLUMNS, 1);
+	fprintf(progress->file, "\rmemana: %s  %s  %.1f M events/s\033[K", name,
+		text_percent(share, progress->done, progress->total ? progress->total : 1),
+		(double)progress->events / seconds / 1e6);
+	fflush(progress->file);
+	progress->shown = now;
+}
+
+void progress_add(struct progress *progress, uint64_t bytes, uint64_t events, int64_t now)
+{
+	if (!progress->file)
+		return;
+	progress->done += bytes;
+	progress->events += events;
+	if (now - progress->start < FIRST_AFTER || (progress->shown && now - progress->shown < NEXT_AFTER))
+		return;
+	show(progress, now);
+}
+
+void progress_release(struct progress *progress)
+{
+	if (progress->file && progress->shown)
+		fprintf(progress->file, "\r\033[K");
+	if (progress->file)
+		fflush(progress->file);
+	progress->file = NULL;
+}

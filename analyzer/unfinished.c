@@ -1,0 +1,44 @@
+#include "unfinished.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtrace/base.h"
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+static char path[4096];
+static struct sigaction before[MT_ARRAY_SIZE(signals)];
+
+/* The handler is gone by now: the signal does what it always does as soon as this returns. */
+static void remove_it(int signal)
+{
+	unlink(path);
+	raise(signal);
+}
+
+void unfinished_begin(const char *file)
+{
+	struct sigaction action = { .sa_handler = remove_it, .sa_flags = (int)SA_RESETHAND };
+	size_t i;
+
+	if (strlen(file) >= sizeof(path) || *path)
+		return;
+	memcpy(path, file, strlen(file) + 1);
+	for (i = 0; i < MT_ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+void unfinished_end(void)
+{
+	size_t i;
+
+	if (!*path)
+		return;
+	for (i = 0; i < MT_ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &before[i], NULL);
+	*path = '\0';
+}

@@ -1,0 +1,244 @@
+/* reader_ahead.c - threads that fill a short queue of batches for each of several readers. */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include "memtrace/ahead.h"
+#include "memtrace/error.h"
+#include "reader_impl.h"
+
+#define THREADS_MAX 3u
+#define SLOTS_MIN 2u /* one is used, one is filled */
+#define SLOTS_MAX 16u
+#define SLOTS_ALL 128u /* of all readers together, as far as SLOTS_MIN allows */
+
+/* What one mt_reader_next said. */
+struct slot {
+	struct mt_event *own; /* traded with the reader, which decodes into the other one */
+	size_t room;
+	struct mt_event one;  /* an event that is not in the reader's array */
+	const struct mt_event *events;
+	size_t count;
+	int checkpoint, error;
+	uint64_t offset;
+};
+
+/* One reader. Whoever sets `busy` owns the reader and the slot behind the last filled one until it is cleared. */
+struct lane {
+	struct mt_reader *reader;
+	struct slot slot[SLOTS_MAX];
+	uint32_t first, filled; /* ring of slots */
+	int used;		/* the first is in the user's hands */
+	int busy;
+	int ended;		/* no more batches after those in the ring */
+	int at_defs;		/* definitions are next: only when the ring is empty */
+};
+
+struct mt_ahead {
+	pthread_mutex_t lock; /* of all below, but for what `busy` protects */
+	pthread_cond_t work, ready;
+	struct lane *lane;
+	uint32_t lanes, slots;
+	uint32_t turn; /* lane to be looked at first */
+	int stop;
+	uint32_t threads;
+	pthread_t thread[THREADS_MAX];
+};
+
+/* A checkpoint may have made it bigger than batches of events need: many of those would add up. */
+static void drop_large(struct slot *slot)
+{
+	if (slot->room <= MT_READER_BATCH)
+		return;
+	free(slot->own);
+	slot->own = NULL;
+	slot->room = 0;
+}
+
+/* Reads one batch. *at_defs NULL: through definitions, too; else it says whether they are what comes next. */
+static void fill(struct lane *lane, struct slot *slot, int *at_defs)
+{
+	drop_large(slot);
+	do {
+		slot->error = mt_reader_next_until(lane->reader, &slot->events, &slot->count, &slot->checkpoint, at_defs);
+	} while (!slot->error && slot->count && slot->checkpoint == MT_BATCH_REPEAT);
+	slot->offset = mt_reader_offset(lane->reader);
+	if (slot->error || !slot->count)
+		return;
+	if (mt_reader_trade(lane->reader, &slot->own, &slot->room)) {
+		slot->events = slot->own;
+	} else {
+		slot->one = *slot->events;
+		slot->events = &slot->one;
+	}
+}
+
+static struct slot *next_slot(const struct mt_ahead *ahead, struct lane *lane)
+{
+	return &lane->slot[(lane->first + lane->filled) % ahead->slots];
+}
+
+/* With the lock; gives it up while reading. */
+static void read_on(struct mt_ahead *ahead, struct lane *lane, int through_defs)
+{
+	struct slot *slot = next_slot(ahead, lane);
+	int at_defs = 0;
+
+	lane->busy = 1;
+	pthread_mutex_unlock(&ahead->lock);
+	fill(lane, slot, through_defs ? NULL : &at_defs);
+	pthread_mutex_lock(&ahead->lock);
+	lane->busy = 0;
+	lane->at_defs = at_defs;
+	if (at_defs)
+		return;
+	lane->ended = slot->error || !slot->count;
+	lane->filled++;
+}
+
+static int can_read_on(const struct mt_ahead *ahead, const struct lane *lane)
+{
+	return !lane->busy && !lane->ended && !lane->at_defs && lane->filled < ahead->slots;
+}
+
+/* In turn, so that all get their share. NULL: nothing to do. */
+static struct lane *choose(struct mt_ahead *ahead)
+{
+	struct lane *lane;
+	uint32_t i;
+
+	for (i = 0; i < ahead->lanes; i++) {
+		lane = &ahead->lane[(ahead->turn + i) % ahead->lanes];
+		if (!can_read_on(ahead, lane))
+			continue;
+		ahead->turn = (ahead->turn + i + 1) % ahead->lanes;
+		return lane;
+	}
+	return NULL;
+}
+
+static void *serve(void *context)
+{
+	struct mt_ahead *ahead = context;
+	struct lane *lane;
+
+	pthread_mutex_lock(&ahead->lock);
+	while (!ahead->stop) {
+		lane = choose(ahead);
+		if (!lane) {
+			pthread_cond_wait(&ahead->work, &ahead->lock);
+			continue;
+		}
+		read_on(ahead, lane, 0);
+		pthread_cond_signal(&ahead->ready);
+	}
+	pthread_mutex_unlock(&ahead->lock);
+	return NULL;
+}
+
+/* The user is done with the first batch. Threads are woken for half a ring at a time, not for each batch. */
+static void let_go(struct mt_ahead *ahead, struct lane *lane)
+{
+	if (!lane->used)
+		return;
+	lane->used = 0;
+	lane->first = (lane->first + 1) % ahead->slots;
+	lane->filled--;
+	if (lane->filled <= ahead->slots / 2)
+		pthread_cond_signal(&ahead->work);
+}
+
+int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, const struct mt_event **events, size_t *count,
+		  int *checkpoint, uint64_t *offset)
+{
+	struct lane *lane = &ahead->lane[which];
+	struct slot *slot;
+
+	pthread_mutex_lock(&ahead->lock);
+	let_go(ahead, lane);
+	while (!lane->filled && !lane->ended) {
+		if (lane->busy)
+			pthread_cond_wait(&ahead->ready, &ahead->lock);
+		else
+			read_on(ahead, lane, 1);
+	}
+	slot = &lane->slot[lane->first];
+	lane->used = lane->filled != 0;
+	*count = lane->used ? slot->count : 0;
+	*events = slot->events;
+	*checkpoint = slot->checkpoint;
+	*offset = slot->offset;
+	pthread_mutex_unlock(&ahead->lock);
+	return lane->used ? slot->error : 0;
+}
+
+/* The user's thread takes one processor. */
+static uint32_t spare_processors(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+
+	return count - 1 < (int)THREADS_MAX ? (uint32_t)(count - 1) : THREADS_MAX;
+}
+
+/* Signals are for the thread that was there before. */
+static void start(struct mt_ahead *ahead)
+{
+	uint32_t wanted = spare_processors();
+	sigset_t all, before;
+
+	if (wanted > ahead->lanes)
+		wanted = ahead->lanes;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (ahead->threads < wanted && !pthread_create(&ahead->thread[ahead->threads], NULL, serve, ahead))
+		ahead->threads++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!ahead->threads)
+		ahead->slots = 1;
+}
+
+struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, uint32_t count)
+{
+	struct mt_ahead *ahead = calloc(1, sizeof(*ahead));
+	uint32_t i;
+
+	if (ahead)
+		ahead->lane = calloc(count ? count : 1, sizeof(*ahead->lane));
+	if (!ahead || !ahead->lane) {
+		free(ahead);
+		return NULL;
+	}
+	pthread_mutex_init(&ahead->lock, NULL);
+	pthread_cond_init(&ahead->work, NULL);
+	pthread_cond_init(&ahead->ready, NULL);
+	ahead->lanes = count;
+	ahead->slots = SLOTS_ALL / (count ? count : 1);
+	ahead->slots = ahead->slots < SLOTS_MIN ? SLOTS_MIN : ahead->slots > SLOTS_MAX ? SLOTS_MAX : ahead->slots;
+	for (i = 0; i < count; i++)
+		ahead->lane[i].reader = readers[i];
+	start(ahead);
+	return ahead;
+}
+
+void mt_ahead_free(struct mt_ahead *ahead)
+{
+	uint32_t i, j;
+
+	if (!ahead)
+		return;
+	pthread_mutex_lock(&ahead->lock);
+	ahead->stop = 1;
+	pthread_cond_broadcast(&ahead->work);
+	pthread_mutex_unlock(&ahead->lock);
+	for (i = 0; i < ahead->threads; i++)
+		pthread_join(ahead->thread[i], NULL);
+	pthread_mutex_destroy(&ahead->lock);
+	pthread_cond_destroy(&ahead->work);
+	pthread_cond_destroy(&ahead->ready);
+	for (i = 0; i < ahead->lanes; i++)
+		for (j = 0; j < SLOTS_MAX; j++)
+			free(ahead->lane[i].slot[j].own);
+	free(ahead->lane);
+	free(ahead);
+}
