@@ -1,11 +1,11 @@
 /* memana info - what is in a trace, and what is not. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 #include "analysis.h"
 #include "command.h"
 #include "json.h"
 #include "memtrace/error.h"
+#include "report.h"
 #include "source.h"
 #include "text.h"
 
@@ -74,6 +74,15 @@ static void print_process(const struct mt_process *info)
 	print_start(info);
 }
 
+static const char *completeness(const struct mt_trace_state *state)
+{
+	if (state->complete)
+		return "yes";
+	if (*report_damage_words(state))
+		return "no: it is damaged";
+	return "no: it was not closed in order; all that is in it is good";
+}
+
 static void print_size(const struct analysis_process *process)
 {
 	char words[160], size[TEXT_SIZE_MAX], events[64], chunks[64], steps[64], time[TEXT_SIZE_MAX];
@@ -86,8 +95,12 @@ static void print_size(const struct analysis_process *process)
 		 text_count(chunks, sizeof(chunks), process->state->chunks, "chunk"), bytes_per_event(process));
 	print_line("file", words);
 	print_line("ended", ended(process));
-	print_line("complete",
-		   process->state->complete ? "yes" : "no: it was not closed in order; all that is in it is good");
+	print_line("complete", completeness(process->state));
+	if (process->cut) {
+		snprintf(words, sizeof(words), "%s on purpose (--keep): peaks are those of what is kept",
+			 text_count(events, sizeof(events), process->cut, "event"));
+		print_line("let go", words);
+	}
 }
 
 static void print_kinds(const struct analysis_process *process)
@@ -234,51 +247,31 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_real(doc, "bytes_per_event", bytes_per_event(process));
 	doc_bool(doc, "complete", process->state->complete);
 	doc_string(doc, "ended", ended(process));
-	doc_string(doc, "damage", process->state->error ? mt_strerror(process->state->error) : "");
+	doc_string(doc, "damage", report_damage_words(process->state));
+	doc_bool(doc, "torn", report_is_torn(process->state));
+	doc_int(doc, "let_go", (int64_t)process->cut);
 	json_kinds(doc, process);
 	json_sources(doc, process);
 	json_losses(doc, process);
 	doc_end(doc);
 }
 
-static int print_json(const struct analysis *analysis)
-{
-	struct doc *doc = doc_new();
-	uint32_t i;
-	int error = -MT_E_MEMORY;
-
-	if (doc) {
-		doc_object(doc, NULL);
-		doc_int(doc, "version", 1);
-		doc_array(doc, "traces");
-		for (i = 0; i < analysis->processes; i++)
-			json_trace(doc, &analysis->process[i]);
-		doc_end(doc);
-		doc_end(doc);
-		error = doc_print(doc, stdout);
-	}
-	doc_free(doc);
-	return error;
-}
-
 /* ---- the command ---- */
 
 static int info(const struct source *source, int json)
 {
-	const struct analysis_process *where;
 	struct analysis analysis;
 	uint32_t i;
 	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, NULL), status = 0;
 
 	if (!error && json)
-		error = print_json(&analysis);
+		error = report_json(&analysis, json_trace);
 	for (i = 0; !error && !json && i < analysis.processes; i++)
 		print_trace(&analysis.process[i]);
 	if (error)
 		status = command_fail(mt_exit_code(error), "info: %s", mt_strerror(error));
-	else if ((error = analysis_damage(&analysis, &where)))
-		status = command_fail(mt_exit_code(error), "%s: %s at byte %" PRIu64 " (everything before is shown)",
-				      where->file, mt_strerror(error), where->state->error_offset);
+	else
+		status = report_damage(&analysis, "shown");
 	analysis_release(&analysis);
 	return status;
 }

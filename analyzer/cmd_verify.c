@@ -10,12 +10,39 @@
 #include "command.h"
 #include "json.h"
 #include "memtrace/error.h"
+#include "report.h"
 #include "source.h"
 #include "text.h"
 
 static int agrees(const struct analysis_process *process)
 {
 	return !process->differing && process->balanced;
+}
+
+/* A torn end is what a crash leaves; anything else is damage. */
+static void print_damage(const struct mt_trace_state *state)
+{
+	char chunks[64], events[64];
+
+	if (report_is_torn(state))
+		printf("  torn end    it ends in the middle of a chunk, at byte %" PRIu64 ": what a crash leaves\n",
+		       state->error_offset);
+	else if (state->error)
+		printf("  damage      %s at byte %" PRIu64 "; %s of no use, %s known to be in them\n",
+		       mt_strerror(state->error), state->error_offset,
+		       text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
+		       text_count(events, sizeof(events), state->missed, "event"));
+}
+
+/* Kinds that the totals and the ledger say nothing about. */
+static void print_others(const struct analysis_process *process)
+{
+	char gpu[64], host[64], notes[64];
+
+	printf("  besides     %s and %s, %s of the driver\n",
+	       text_count(gpu, sizeof(gpu), process->kinds[MT_GPU_SAMPLE], "GPU sample"),
+	       text_count(host, sizeof(host), process->kinds[MT_HOST_SAMPLE], "host sample"),
+	       text_count(notes, sizeof(notes), process->kinds[MT_DRIVER_NOTE], "note"));
 }
 
 static void print_trace(const struct analysis_process *process)
@@ -27,9 +54,10 @@ static void print_trace(const struct analysis_process *process)
 	printf("  chunks      %s, %s%s\n", text_count(chunks, sizeof(chunks), state->chunks, "chunk"),
 	       text_count(events, sizeof(events), state->events, "event"),
 	       state->complete ? ", complete" : ", without an end");
-	if (state->error)
-		printf("  damage      %s at byte %" PRIu64 "\n", mt_strerror(state->error), state->error_offset);
+	print_damage(state);
 	printf("  lost        %s\n", text_count(events, sizeof(events), state->lost, "event"));
+	if (process->cut)
+		printf("  let go      %s on purpose (--keep)\n", text_count(events, sizeof(events), process->cut, "event"));
 	printf("  totals      compared at %s, %s differ",
 	       text_count(events, sizeof(events), process->compared, "event"),
 	       text_number(differing, process->differing));
@@ -39,6 +67,7 @@ static void print_trace(const struct analysis_process *process)
 		printf(", %s in another order (threads report after the allocator's lock)",
 		       text_number(number, process->reordered));
 	printf("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
+	print_others(process);
 	if (process->unknown_frees)
 		printf("  frees       %s of memory that was never seen to be allocated\n",
 		       text_number(number, process->unknown_frees));
@@ -52,7 +81,14 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_int(doc, "events", (int64_t)process->state->events);
 	doc_int(doc, "lost", (int64_t)process->state->lost);
 	doc_bool(doc, "complete", process->state->complete);
-	doc_string(doc, "damage", process->state->error ? mt_strerror(process->state->error) : "");
+	doc_string(doc, "damage", report_damage_words(process->state));
+	doc_bool(doc, "torn", report_is_torn(process->state));
+	doc_int(doc, "damaged_chunks", process->state->damaged);
+	doc_int(doc, "missed", (int64_t)process->state->missed);
+	doc_int(doc, "let_go", (int64_t)process->cut);
+	doc_int(doc, "gpu_samples", (int64_t)process->kinds[MT_GPU_SAMPLE]);
+	doc_int(doc, "host_samples", (int64_t)process->kinds[MT_HOST_SAMPLE]);
+	doc_int(doc, "driver_notes", (int64_t)process->kinds[MT_DRIVER_NOTE]);
 	doc_int(doc, "compared", (int64_t)process->compared);
 	doc_int(doc, "differing", (int64_t)process->differing);
 	doc_int(doc, "reordered", (int64_t)process->reordered);
@@ -61,36 +97,14 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_end(doc);
 }
 
-static int print_json(const struct analysis *analysis)
-{
-	struct doc *doc = doc_new();
-	uint32_t i;
-	int error = -MT_E_MEMORY;
-
-	if (doc) {
-		doc_object(doc, NULL);
-		doc_int(doc, "version", 1);
-		doc_array(doc, "traces");
-		for (i = 0; i < analysis->processes; i++)
-			json_trace(doc, &analysis->process[i]);
-		doc_end(doc);
-		doc_end(doc);
-		error = doc_print(doc, stdout);
-	}
-	doc_free(doc);
-	return error;
-}
-
 /* The exit code. */
 static int judge(const struct analysis *analysis)
 {
-	const struct analysis_process *where;
-	int error = analysis_damage(analysis, &where);
+	int status = report_damage(analysis, "good");
 	uint32_t i;
 
-	if (error)
-		return command_fail(mt_exit_code(error), "%s: %s at byte %" PRIu64 " (everything before is good)",
-				    where->file, mt_strerror(error), where->state->error_offset);
+	if (status)
+		return status;
 	for (i = 0; i < analysis->processes; i++)
 		if (!agrees(&analysis->process[i]))
 			return EXIT_NO;
@@ -104,7 +118,7 @@ static int verify(const struct source *source, int json)
 	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, NULL), status;
 
 	if (!error && json)
-		error = print_json(&analysis);
+		error = report_json(&analysis, json_trace);
 	for (i = 0; !error && !json && i < analysis.processes; i++)
 		print_trace(&analysis.process[i]);
 	status = error ? command_fail(mt_exit_code(error), "verify: %s", mt_strerror(error)) : judge(&analysis);

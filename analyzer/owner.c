@@ -8,16 +8,43 @@
 /* Libraries on the way to the driver: they hand on what somebody else asked for. */
 static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libmemrec", "libnvidia" };
 
-/* Libraries that are parts of one owner. X(prefix, owner) */
-#define OWNER_LIST(X)                \
-	X("libc10", OWNER_PYTORCH)   \
-	X("libtorch", OWNER_PYTORCH)
+/*
+ * Who takes driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits
+ * counts; a module that none fits owns by its own name. NAME: the short name begins with the pattern; PATH: the pattern
+ * is in the path of a shared library. Category: what such an owner takes driver memory for, ANY: for several things.
+ */
+#define OWNER_LIST(X)                                                             \
+	X(NAME, "libc10", OWNER_PYTORCH, ANY)                                     \
+	X(NAME, "libtorch", OWNER_PYTORCH, ANY)                                   \
+	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                           \
+	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */     \
+	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                    \
+	X(NAME, "libnvshmem", "nvshmem", ANY)                                     \
+	X(NAME, "nvshmem_", "nvshmem", ANY) /* its bootstrap and transports */    \
+	X(NAME, "deep_ep", "deepep", ANY)                                         \
+	X(NAME, "cumem_allocator", "vllm cumem", ANY)                             \
+	X(NAME, "torch_memory_saver", "torch_memory_saver", ANY)                  \
+	X(NAME, "libtriton", "triton", ANY)                                       \
+	X(NAME, "__triton_launcher", "triton", ANY)                               \
+	X(PATH, "/triton/", "triton", ANY) /* what it compiled lies in ~/.triton */ \
+	X(PATH, "/.triton/", "triton", ANY)                                       \
+	X(PATH, "/flashinfer/", "flashinfer", ANY)                                \
+	X(PATH, "/cupy/", "cupy", ANY)                                            \
+	X(PATH, "/cupy_backends/", "cupy", ANY)
 
-/* Owners that take driver memory for one purpose. X(prefix, category) */
-#define PURPOSE_LIST(X)                      \
-	X("libnccl", MT_CATEGORY_NCCL)       \
-	X("libcublas", MT_CATEGORY_WORKSPACE) \
-	X("libcudnn", MT_CATEGORY_WORKSPACE)
+enum test { NAME, PATH };
+
+#define ANY (-1)
+
+static const struct {
+	enum test test;
+	const char *pattern, *owner;
+	int category; /* enum mt_category or ANY */
+} owners[] = {
+#define OWNER_ROW(test, pattern, owner, category) { test, pattern, owner, category },
+	OWNER_LIST(OWNER_ROW)
+#undef OWNER_ROW
+};
 
 static int starts_with(const char *text, const char *prefix)
 {
@@ -74,37 +101,61 @@ int owner_passes_on(const char *path)
 	return is_passer(name);
 }
 
+/* Index in owners[], or -1. */
+static int find_owner(const char *name, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(owners); i++)
+		if (owners[i].test == NAME ? starts_with(name, owners[i].pattern) :
+					     strstr(path, ".so") && strstr(path, owners[i].pattern))
+			return (int)i;
+	return -1;
+}
+
 void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint32_t stack)
 {
 	const struct mt_node *node;
 	const struct mt_module *module;
 	const struct mt_frame *frame;
+	const char *path;
+	int owner;
 
 	for (node = mt_defs_node(defs, stack); node; node = mt_defs_node(defs, node->parent)) {
 		frame = mt_defs_frame(defs, node->frame);
 		if (!frame || frame->kind != MT_FRAME_NATIVE || !(module = mt_defs_module(defs, frame->module)))
 			continue;
-		short_name(name, mt_defs_string(defs, module->path));
+		path = mt_defs_string(defs, module->path);
+		short_name(name, path);
 		if (!*name || is_passer(name))
 			continue;
-#define OWNER_CASE(prefix, owner)                          \
-	if (starts_with(name, prefix)) {                   \
-		mt_copy_text(name, OWNER_NAME_MAX, owner); \
-		return;                                    \
-	}
-		OWNER_LIST(OWNER_CASE)
-#undef OWNER_CASE
+		owner = find_owner(name, path);
+		if (owner >= 0)
+			mt_copy_text(name, OWNER_NAME_MAX, owners[owner].owner);
 		return;
 	}
 	mt_copy_text(name, OWNER_NAME_MAX, "unknown");
 }
 
+/* enum mt_category or ANY. */
+static int category_of_owner(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(owners); i++)
+		if (!strcmp(owners[i].owner, name))
+			return owners[i].category;
+	return ANY;
+}
+
+int owner_takes_for_one(const char *name)
+{
+	return category_of_owner(name) != ANY;
+}
+
 uint8_t owner_category(const char *name, uint8_t opinion)
 {
-#define PURPOSE_CASE(prefix, category)    \
-	if (starts_with(name, prefix))    \
-		return (category);
-	PURPOSE_LIST(PURPOSE_CASE)
-#undef PURPOSE_CASE
-	return opinion;
+	int category = category_of_owner(name);
+
+	return category == ANY ? opinion : (uint8_t)category;
 }

@@ -29,6 +29,11 @@ static void *find(void *library, const char *symbol)
 	return found;
 }
 
+void cuda_wait(void)
+{
+	cuda_check(cu.CtxSynchronize(), "cuCtxSynchronize");
+}
+
 void cuda_driver_load(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);

@@ -7,6 +7,9 @@
 
 #include "../recorder/cuda_abi.h"
 
+struct cuda_module; /* CUmodule and CUfunction are pointers to them */
+struct cuda_function;
+
 /* X(member, symbol, parameters) */
 #define CUDA_DRIVER_LIST(X)                                                                                  \
 	X(Init, cuInit, (unsigned int flags))                                                                \
@@ -17,6 +20,9 @@
 	X(CtxSetCurrent, cuCtxSetCurrent, (struct cuda_context *))                                           \
 	X(CtxSynchronize, cuCtxSynchronize, (void))                                                          \
 	X(GetErrorName, cuGetErrorName, (cuda_result, const char **))                                        \
+	X(ModuleLoadData, cuModuleLoadData, (struct cuda_module **, const void *image))                      \
+	X(ModuleGetFunction, cuModuleGetFunction,                                                            \
+	  (struct cuda_function **, struct cuda_module *, const char *name))                                 \
 	X(MemGetInfo, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total))                                  \
 	X(MemAlloc, cuMemAlloc_v2, (cuda_address *, size_t bytes))                                           \
 	X(MemFree, cuMemFree_v2, (cuda_address))                                                             \
@@ -46,6 +52,9 @@ extern struct cuda_driver cu;
 
 /* Loads the driver and makes GPU 0's primary context current; ends the program with a message when that fails. */
 void cuda_driver_load(void);
+
+/* Waits until the GPU has done what it was told, as programs do when they want to see a result. */
+void cuda_wait(void);
 
 /* Ends the program with a message when a call failed: cuda_check(cu.MemFree(p), "cuMemFree"). */
 void cuda_check(cuda_result result, const char *what);

@@ -11,6 +11,10 @@ if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
 else
 	echo "No GPU here: on the stand-in GPU (80 GiB that take no memory)."
 	export LD_LIBRARY_PATH=$(cd "$build/standin" && pwd)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} STANDIN_MEM=${STANDIN_MEM:-80GiB}
+	# A GPU that others can look at, and that takes a moment to work.
+	STANDIN_STATE=$(mktemp -d)
+	trap 'rm -rf "$STANDIN_STATE"' EXIT
+	export STANDIN_STATE STANDIN_SYNC_NS=${STANDIN_SYNC_NS:-80000000}
 fi
 
 echo "\$ memrec --steps 3 -o $trace -- $command"

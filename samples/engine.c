@@ -1,5 +1,6 @@
 /* engine.c - see engine.h. */
 #include "engine.h"
+#include "cuda_driver.h"
 #include "gpu_memory.h"
 #include "model.h"
 
@@ -54,5 +55,6 @@ void engine_generate(void)
 
 	for (i = 0; i < DECODING_STEPS; i++)
 		sample_tokens();
+	cuda_wait(); /* for the answers */
 	pinned_free(answers);
 }

@@ -46,7 +46,7 @@ static uint64_t scaled(uint64_t bytes, uint64_t granularity)
 {
 	uint64_t wanted = (uint64_t)((double)bytes * gpu_scale);
 
-	return (wanted / granularity + 1) * granularity;
+	return wanted ? (wanted + granularity - 1) / granularity * granularity : granularity;
 }
 
 /* ---- Tensors ---- */

@@ -1,0 +1,24 @@
+/* report.h - what commands about traces have in common: the frame of their JSON, and how damage is told. */
+#ifndef MEMANA_REPORT_H
+#define MEMANA_REPORT_H
+
+#include "analysis.h"
+#include "json.h"
+
+/* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace. 0 or an error. */
+int report_json(const struct analysis *analysis,
+		void (*trace)(struct doc *doc, const struct analysis_process *process));
+
+/* 1: the trace only ends in the middle of a chunk, as a crash leaves it. */
+int report_is_torn(const struct mt_trace_state *state);
+
+/* What is wrong with the trace; "": nothing, or it is only torn. Static storage. */
+const char *report_damage_words(const struct mt_trace_state *state);
+
+/*
+ * One line about the worst damage of the traces, if there is any. `done`: what happened to the rest ("shown",
+ * "loaded"). The exit code; 0: no damage.
+ */
+int report_damage(const struct analysis *analysis, const char *done);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * stream_anew.c - a checkpoint that stands for events the trace does not have: the recording began late, events were
+ * let go (--keep), or are damaged. What was known to be alive before is either in it, or went in between.
+ */
+#include "stream.h"
+
+#include <stdlib.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+/* The category of bytes of which only the phase is known. */
+static enum mt_category category_of(const struct mt_rules *rules, uint8_t phase)
+{
+#define FLAT(name, number, word, flat) MT_PHASE_##flat,
+	static const uint8_t of_role[] = { MT_ROLE_LIST(FLAT) };
+	static const uint8_t of_part[] = { MT_PART_LIST(FLAT) };
+#undef FLAT
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(of_part); i++)
+		if (of_part[i] == phase)
+			return mt_rules_category(rules, MT_ROLE_NONE, (enum mt_part)i);
+	for (i = 0; i < MT_ARRAY_SIZE(of_role); i++)
+		if (of_role[i] == phase)
+			return mt_rules_category(rules, (enum mt_role)i, MT_PART_NONE);
+	return MT_CATEGORY_OTHER;
+}
+
+/* The phase at birth is known; what else the stack says is believed where it agrees with that. */
+static struct mt_label label_at_birth(struct stream *stream, const struct mt_event *event)
+{
+	struct mt_label label;
+	uint8_t phase = event->phase < MT_PHASE_COUNT ? (uint8_t)event->phase : MT_PHASE_OTHER;
+
+	mt_tracker_event(stream->tracker, event, 0, &label);
+	if (label.phase != phase)
+		label.category = (uint8_t)category_of(stream->rules, phase);
+	label.phase = phase;
+	label.step = event->step <= UINT32_MAX ? (uint32_t)event->step : 0;
+	return label;
+}
+
+/* ---- what was alive before --------------------------------------------------------------------------------------- */
+
+struct before {
+	struct mt_live *live;
+	uint8_t *stays;
+	size_t count, room;
+};
+
+static int collect(void *context, const struct mt_live *live)
+{
+	struct before *before = context;
+
+	if (before->count < before->room)
+		before->live[before->count++] = *live;
+	return 0;
+}
+
+static int by_birth(const void *a, const void *b)
+{
+	const struct mt_live *one = a, *two = b;
+
+	return one->seq != two->seq ? (one->seq > two->seq) - (one->seq < two->seq) :
+				      (one->kind > two->kind) - (one->kind < two->kind);
+}
+
+/* Takes everything out of the books, so that what the checkpoint has comes in again. Mappings first: see stream_import. */
+static int take_out(struct stream *stream, const struct before *before)
+{
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < before->count && !error; i++)
+		if (before->live[i].kind == MT_VMM_MAP)
+			error = stream_import(stream, &before->live[i], -1);
+	for (i = 0; i < before->count && !error; i++) {
+		if (before->live[i].kind == MT_VMM_MAP)
+			continue;
+		stream_count(stream, &before->live[i], -1);
+		error = stream_import(stream, &before->live[i], -1);
+	}
+	mt_ledger_clear(stream->ledger);
+	return error;
+}
+
+static int begin(struct stream *stream, struct before *before)
+{
+	before->room = mt_ledger_count(stream->ledger);
+	before->live = calloc(before->room + 1, sizeof(*before->live));
+	before->stays = calloc(before->room + 1, 1);
+	if (!before->live || !before->stays)
+		return -MT_E_MEMORY;
+	mt_ledger_each(stream->ledger, collect, before);
+	qsort(before->live, before->count, sizeof(*before->live), by_birth);
+	return take_out(stream, before);
+}
+
+/* The site of something that was known before; it stays. 0: it was not. */
+static uint32_t known_site(struct before *before, const struct mt_event *event)
+{
+	struct mt_live key = { .seq = event->seq, .kind = (uint32_t)event->value }, *found;
+
+	found = bsearch(&key, before->live, before->count, sizeof(key), by_birth);
+	if (!found || found->addr != (found->kind == MT_VMM_CREATE ? event->handle : event->addr))
+		return 0;
+	before->stays[found - before->live] = 1;
+	return found->tag <= UINT32_MAX ? (uint32_t)found->tag : 0;
+}
+
+/* What went unseen went where the events are missing. */
+static int tell_gone(struct stream *stream, const struct before *before, uint32_t step)
+{
+	const struct mt_event *gap = stream->gap.kind ? &stream->gap : NULL;
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < before->count && !error; i++)
+		if (!before->stays[i])
+			error = stream_gone(stream, &before->live[i], gap, step);
+	return error;
+}
+
+/* ---- the checkpoint ---------------------------------------------------------------------------------------------- */
+
+static int take_live(struct stream *stream, struct before *before)
+{
+	const struct mt_event *event = NULL;
+	struct mt_label label = { 0 };
+	int error = 0;
+
+	for (; stream->next < stream->count && !error; stream->next++) {
+		event = &stream->event[stream->next];
+		label = label_at_birth(stream, event);
+		error = stream_book(stream, event, &label, known_site(before, event));
+	}
+	if (error || !event)
+		return error;
+	if (!stream->started || analysis_time(stream_process(stream), event->time) > stream->time)
+		stream->time = analysis_time(stream_process(stream), event->time);
+	stream_settle(stream, event, &label);
+	return 0;
+}
+
+int stream_anew(struct stream *stream)
+{
+	struct before before = { 0 };
+	uint32_t step = stream_process(stream)->step;
+	int error = begin(stream, &before);
+
+	stream_sample_anew(stream);
+	stream->unsettled.count = 0; /* the books begin anew */
+	if (!error)
+		error = take_live(stream, &before);
+	if (!error)
+		error = tell_gone(stream, &before, step);
+	stream->carrying = 0;
+	stream->gap.kind = 0;
+	free(before.live);
+	free(before.stays);
+	return error;
+}

@@ -1,0 +1,317 @@
+/* What is known beside the recorded calls: NVML's count of the GPU, the host's memory, what the program was told. */
+#include "stream.h"
+
+#include <stdlib.h>
+#include "driver_cause.h"
+#include "memtrace/error.h"
+
+#define TOLD_IS_NEW 1000000000 /* ns */
+
+static int64_t time_of(const struct stream *stream, const struct mt_event *event)
+{
+	return analysis_time(stream_process(stream), event->time);
+}
+
+/* ---- one GPU's count ---- */
+
+/* NULL: no GPU, or out of memory. */
+static struct whole *whole_of(struct stream *stream, uint32_t id)
+{
+	const struct mt_device *device;
+
+	if (stream->whole[id])
+		return stream->whole[id];
+	device = mt_defs_device(stream_process(stream)->defs, id);
+	if (!device || device->kind != MT_DEVICE_CUDA)
+		return NULL;
+	stream->whole[id] = calloc(1, sizeof(*stream->whole[id]));
+	if (stream->whole[id] && stream->resumed)
+		whole_asked(stream->whole[id], WHOLE_EARLIER, 1, 0);
+	return stream->whole[id];
+}
+
+/* Where the process stands among the users of the device. */
+static struct analysis_whole *wholes_of(const struct stream *stream, const struct analysis_device *device)
+{
+	uint32_t user = 0;
+
+	while (user < device->users && device->user[user] != stream->process)
+		user++;
+	return user < device->users ? &device->whole[user * ANALYSIS_PEAKS] : NULL;
+}
+
+/* Peaks get the first sample that is not before them; one that may still be replaced keeps the newest before it. */
+static void show_peaks(struct analysis_device *device, struct analysis_whole *whole, const struct whole_parts *parts)
+{
+	uint32_t peak;
+	int64_t time;
+
+	for (peak = 0; whole && peak < ANALYSIS_PEAKS; peak++) {
+		time = analysis_peak_time(device, peak);
+		if (whole[peak].known && whole[peak].peak_time == time)
+			continue;
+		whole[peak].known = 1;
+		whole[peak].peak_time = parts->sample.time >= time ? time : INT64_MIN;
+		whole[peak].parts = *parts;
+	}
+}
+
+/* ---- what was free ---- */
+
+/* `free` bytes when the process held `held`: at the time of the error it held oom->held. */
+static void set_free(struct analysis_oom *oom, uint64_t free, uint64_t held, enum analysis_free by)
+{
+	int64_t then = (int64_t)free - (int64_t)(oom->held - held);
+
+	oom->free = then > 0 ? then : 0;
+	oom->free_by = by;
+}
+
+static int is_of(const struct stream *stream, const struct analysis_oom *oom, uint32_t id)
+{
+	return oom->device == stream->device_of[id];
+}
+
+/* The driver told the program: this is as good as it gets, unless something else said it before. */
+static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint64_t held)
+{
+	struct analysis_oom *oom;
+	uint32_t i;
+
+	for (i = 0; i < stream->waiting_count; i++) {
+		oom = &stream->analysis->oom[stream->waiting[i]];
+		if (is_of(stream, oom, id) && oom->free_by != ANALYSIS_FREE_DRIVER &&
+		    stream->time - oom->time <= TOLD_IS_NEW)
+			set_free(oom, free, held, ANALYSIS_FREE_DRIVER);
+	}
+}
+
+/* A settled sample after the error. */
+static void serve_waiting(struct stream *stream, uint32_t id, const struct whole_parts *parts)
+{
+	const struct whole_sample *sample = &parts->sample;
+	struct analysis_oom *oom;
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < stream->waiting_count; i++) {
+		oom = &stream->analysis->oom[stream->waiting[i]];
+		if (!is_of(stream, oom, id) || sample->time < oom->time) {
+			stream->waiting[kept++] = stream->waiting[i];
+			continue;
+		}
+		if (oom->free_by == ANALYSIS_FREE_BOUND && sample->total >= sample->used)
+			set_free(oom, sample->total - sample->used, parts->held, ANALYSIS_FREE_SAMPLE);
+		if (sample->own_known && sample->used >= sample->own)
+			oom->others = (int64_t)(sample->used - sample->own);
+	}
+	stream->waiting_count = kept;
+}
+
+void stream_sample_oom(struct stream *stream, uint32_t id)
+{
+	uint32_t number = stream->analysis->ooms - 1;
+	struct analysis_oom *oom = &stream->analysis->oom[number];
+
+	oom->held = mt_ledger_held(stream->ledger, id);
+	if (stream->told.device == id && id && stream->time - stream->told.time <= TOLD_IS_NEW)
+		set_free(oom, stream->told.free, stream->told.held, ANALYSIS_FREE_DRIVER);
+	if (stream->waiting_count < STREAM_WAITING_MAX)
+		stream->waiting[stream->waiting_count++] = number;
+}
+
+/* ---- samples ---- */
+
+/* The sample that was pending is judged. 0 or an error. */
+static int judged(struct stream *stream, uint32_t id, const struct whole *whole)
+{
+	const struct analysis_sink *sink = stream->sink;
+	uint32_t number = stream_device(stream, id);
+	struct analysis_device *device;
+
+	if (number == STREAM_NO_DEVICE)
+		return -MT_E_MEMORY;
+	device = &stream->analysis->device[number];
+	if (whole->is_settled) {
+		show_peaks(device, wholes_of(stream, device), &whole->parts);
+		serve_waiting(stream, id, &whole->parts);
+	}
+	if (!sink->gpu_sample)
+		return 0;
+	return sink->gpu_sample(sink->context, stream->process, number, &whole->judged,
+				whole->is_settled ? &whole->parts : NULL);
+}
+
+static int note_gpu(struct stream *stream, const struct mt_event *event)
+{
+	uint32_t id = event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0;
+	struct whole_sample sample = {
+		.time = time_of(stream, event),
+		.took = event->flags >> 8 <= UINT32_MAX ? (int64_t)(event->flags >> 8) * 1000 : UINT32_MAX,
+		.used = event->size,
+		.total = event->value,
+		.own = event->offset,
+		.own_known = event->flags & 1,
+	};
+	struct whole *whole = whole_of(stream, id);
+
+	return whole && whole_sample(whole, &sample) ? judged(stream, id, whole) : 0;
+}
+
+static int note_host(struct stream *stream, const struct mt_event *event)
+{
+	struct analysis_host *host = &stream_process(stream)->host;
+	const struct analysis_sink *sink = stream->sink;
+
+	host->samples++;
+	host->time = time_of(stream, event);
+	if (event->size)
+		host->resident = event->size; /* else the process is gone */
+	if (event->size > host->most_resident)
+		host->most_resident = event->size;
+	host->pinned = mt_ledger_pinned(stream->ledger);
+	host->available = event->handle;
+	host->cgroup = event->value;
+	host->cgroup_limit = event->offset;
+	if (event->flags > host->killed)
+		host->killed = event->flags;
+	return sink->host_sample ? sink->host_sample(sink->context, stream->process, event, host->pinned) : 0;
+}
+
+/* ---- calls ---- */
+
+static void ask(struct stream *stream, uint32_t id, const struct driver_cause *cause, int64_t time)
+{
+	struct whole *whole = whole_of(stream, id);
+
+	if (whole && cause->more)
+		whole_asked(whole, cause->cause, 1, time);
+	if (whole && cause->less)
+		whole_asked(whole, cause->cause, 0, time);
+}
+
+/* A call that says of no device may be about any. */
+static void ask_device(struct stream *stream, uint64_t device, const struct driver_cause *cause, int64_t time)
+{
+	uint32_t id;
+
+	if (device && device < MT_LEDGER_DEVICES) {
+		ask(stream, (uint32_t)device, cause, time);
+		return;
+	}
+	for (id = 1; id < MT_LEDGER_DEVICES; id++)
+		if (stream->whole[id])
+			ask(stream, id, cause, time);
+}
+
+static void note_call(struct stream *stream, const struct mt_event *event)
+{
+	const struct driver_cause *cause = driver_cause_of(event->entry);
+	uint32_t id = event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0;
+
+	if (event->result)
+		return;
+	if (cause)
+		ask_device(stream, event->device, cause, time_of(stream, event));
+	if (event->entry != DRIVER_MEM_GET_INFO || !id)
+		return;
+	stream->told.device = id;
+	stream->told.time = stream->time;
+	stream->told.free = event->value;
+	stream->told.held = mt_ledger_held(stream->ledger, id);
+	tell_waiting(stream, id, stream->told.free, stream->told.held);
+}
+
+/* Everything that was in it goes, too. */
+static void note_context_gone(struct stream *stream, const struct mt_event *event)
+{
+	struct driver_cause cause = { .less = 1 };
+
+	for (cause.cause = 0; cause.cause < WHOLE_CAUSES; cause.cause++)
+		ask_device(stream, event->device, &cause, time_of(stream, event));
+}
+
+int stream_sample(struct stream *stream, const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_GPU_SAMPLE:
+		return note_gpu(stream, event);
+	case MT_HOST_SAMPLE:
+		return note_host(stream, event);
+	case MT_DRIVER_NOTE:
+		note_call(stream, event);
+		return 0;
+	default:
+		note_context_gone(stream, event);
+		return 0;
+	}
+}
+
+void stream_sample_pool(struct stream *stream, const struct mt_live *live, const struct mt_event *event)
+{
+	struct driver_cause cause = { .cause = WHOLE_POOLS, .more = 1, .less = 1 };
+
+	if (live->kind != MT_DRIVER_ALLOC || (live->flags != MT_SPACE_ASYNC && live->flags != MT_SPACE_GRAPH))
+		return;
+	if (live->flags == MT_SPACE_GRAPH)
+		cause.cause = WHOLE_GRAPHS;
+	if (live->device)
+		ask(stream, live->device, &cause, time_of(stream, event));
+}
+
+/* ---- bytes that changed hands ---- */
+
+int stream_sample_held(struct stream *stream, const struct mt_event *event)
+{
+	struct whole *whole;
+	uint64_t held;
+	uint32_t id;
+	int error = 0;
+
+	while (stream->moved_count && !error) {
+		id = stream->moved[--stream->moved_count];
+		whole = whole_of(stream, id);
+		if (!whole)
+			continue;
+		held = mt_ledger_held(stream->ledger, id);
+		if (held != whole_holds(whole) && whole_held(whole, time_of(stream, event), held))
+			error = judged(stream, id, whole);
+	}
+	return error;
+}
+
+void stream_sample_anew(struct stream *stream)
+{
+	uint32_t id;
+
+	stream->resumed = 1;
+	for (id = 0; id < MT_LEDGER_DEVICES; id++)
+		if (stream->whole[id])
+			whole_asked(stream->whole[id], WHOLE_EARLIER, 1, stream->time);
+}
+
+/* A GPU of which less than a twentieth was free by the newest sample, or is by what is known to be held. */
+static int is_full(const struct stream *stream, uint32_t id)
+{
+	const struct analysis_device *device = &stream->analysis->device[stream->device_of[id]];
+	const struct whole_sample *sample = &stream->whole[id]->judged;
+	uint64_t total = sample->total ? sample->total : device->total;
+	uint64_t used = sample->total ? sample->used : mt_ledger_held(stream->ledger, id);
+
+	return total && used > total - total / 20;
+}
+
+int stream_sample_finish(struct stream *stream)
+{
+	uint32_t id;
+	int error = 0;
+
+	for (id = 0; id < MT_LEDGER_DEVICES && !error; id++) {
+		if (!stream->whole[id])
+			continue;
+		if (whole_finish(stream->whole[id]))
+			error = judged(stream, id, stream->whole[id]);
+		if (stream->device_of[id] != STREAM_NO_DEVICE)
+			stream_process(stream)->gpu_full |= is_full(stream, id);
+	}
+	return error;
+}

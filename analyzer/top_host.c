@@ -1,0 +1,146 @@
+#include "top_host.h"
+
+#include <string.h>
+#include "sentence.h"
+
+/* ---- adding up ---- */
+
+static uint64_t room(const struct query_host *host)
+{
+	if (!host->cgroup_limit)
+		return UINT64_MAX;
+	return host->cgroup_limit > host->cgroup ? host->cgroup_limit - host->cgroup : 0;
+}
+
+/* The words of a row do not outlive it. */
+static const char *keep_word(const char *word)
+{
+	static const char *const words[] = { "killed", "cgroup", "machine" };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
+		if (!strcmp(word, words[i]))
+			return words[i];
+	return "";
+}
+
+static int add(void *context, const struct query_host *row)
+{
+	struct host_sum *sum = context;
+	struct query_host *all = &sum->all;
+
+	if (!sum->processes++ || room(row) < room(all)) {
+		all->cgroup = row->cgroup;
+		all->cgroup_limit = row->cgroup_limit;
+	}
+	if (row->time >= all->time) {
+		all->time = row->time;
+		all->available = row->available;
+	}
+	if (row->killed > all->killed)
+		all->killed = row->killed;
+	all->resident += row->resident;
+	all->pinned += row->pinned;
+	all->most_resident += row->most_resident;
+	all->most_pinned += row->most_pinned;
+	if (!*all->pressure)
+		all->pressure = keep_word(row->pressure);
+	if (!*all->verdict)
+		all->verdict = keep_word(row->verdict);
+	return 0;
+}
+
+int host_sum(struct host_sum *sum, struct db *db)
+{
+	*sum = (struct host_sum){ .all = { .time = INT64_MIN, .pressure = "", .verdict = "" } };
+	return query_hosts(db, add, sum);
+}
+
+/* ---- words ---- */
+
+/* "cgroup 30.0 GiB of 32.0 GiB" */
+static void say_cgroup(struct sentence *sentence, const struct query_host *host)
+{
+	char use[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "cgroup %s", text_bytes(use, host->cgroup));
+	if (host->cgroup_limit)
+		sentence_say(sentence, " of %s", text_bytes(limit, host->cgroup_limit));
+	else
+		sentence_say(sentence, " without a limit");
+}
+
+static void say_available(struct sentence *sentence, const struct query_host *host)
+{
+	char available[TEXT_SIZE_MAX];
+
+	if (host->available)
+		sentence_say(sentence, ", %s available", text_bytes(available, host->available));
+}
+
+static int print_verdict(void *context, const struct query_host *row)
+{
+	const struct text *text = context;
+	struct sentence sentence = { .size = 0 };
+	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];
+	int is_certain = !strcmp(row->verdict, "killed");
+
+	if (!*row->verdict)
+		return 0;
+	sentence_say(&sentence, "This was %s a GPU out-of-memory: ", is_certain ? "not" : "hardly");
+	if (is_certain)
+		sentence_say(&sentence, "the kernel killed for want of host memory, and pid %lld is gone",
+			     (long long)row->pid);
+	else
+		sentence_say(&sentence, "pid %lld was gone without leaving in order when %s, and the GPU had room",
+			     (long long)row->pid,
+			     !strcmp(row->verdict, "cgroup") ? "its cgroup was full" : "the machine's memory was used up");
+	sentence_say(&sentence, " (RSS %s, pinned %s, ", text_bytes(resident, row->resident),
+		     text_bytes(pinned, row->pinned));
+	say_cgroup(&sentence, row);
+	say_available(&sentence, row);
+	sentence_say(&sentence, ").");
+	text_style(text, TEXT_BAD);
+	text_wrap(text, 0, 0, sentence.text);
+	text_style(text, TEXT_PLAIN);
+	text_print(text, "\n");
+	return 0;
+}
+
+int top_host_verdicts(const struct text *text, struct db *db)
+{
+	return query_hosts(db, print_verdict, (void *)text);
+}
+
+void top_host_had_room(const struct text *text, const struct host_sum *sum)
+{
+	struct sentence sentence = { .size = 0 };
+
+	if (!sum->processes || *sum->all.pressure || sum->all.killed)
+		return;
+	sentence_say(&sentence, "The host's memory was not short (");
+	say_cgroup(&sentence, &sum->all);
+	say_available(&sentence, &sum->all);
+	sentence_say(&sentence, ").");
+	text_wrap(text, 2, 0, sentence.text);
+}
+
+void top_host_line(const struct text *text, const struct host_sum *sum)
+{
+	struct sentence sentence = { .size = 0 };
+	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX], count[64];
+
+	if (!sum->processes)
+		return;
+	sentence_say(&sentence, "Host: ");
+	if (sum->all.most_resident)
+		sentence_say(&sentence, "RSS %s, ", text_bytes(resident, sum->all.most_resident));
+	sentence_say(&sentence, "pinned %s at most; ", text_bytes(pinned, sum->all.most_pinned));
+	say_cgroup(&sentence, &sum->all);
+	say_available(&sentence, &sum->all);
+	sentence_say(&sentence, " at the end.");
+	if (sum->all.killed)
+		sentence_say(&sentence, " The kernel killed %s of the cgroup for want of memory.",
+			     text_count(count, sizeof(count), sum->all.killed, "process"));
+	text_wrap(text, 0, 0, sentence.text);
+}

@@ -1,0 +1,28 @@
+/* top_host.h - the host's side of `memana top`: one line, and the verdict when it was not the GPU. */
+#ifndef MEMANA_TOP_HOST_H
+#define MEMANA_TOP_HOST_H
+
+#include <stdint.h>
+#include "db.h"
+#include "query.h"
+#include "text.h"
+
+/* All processes that were looked at, as one: what is theirs added up, what they share from whom it is tightest. */
+struct host_sum {
+	uint64_t processes;
+	struct query_host all; /* words: static, or "" */
+};
+
+/* 0 or -MT_E_x. */
+int host_sum(struct host_sum *sum, struct db *db);
+
+/* "This was not a GPU out-of-memory: ..." for each process of which that can be said. 0 or -MT_E_x. */
+int top_host_verdicts(const struct text *text, struct db *db);
+
+/* After errors of the GPU: that the host was not short. Nothing where that is not known. */
+void top_host_had_room(const struct text *text, const struct host_sum *sum);
+
+/* "Host: RSS 12.3 GiB, ..." */
+void top_host_line(const struct text *text, const struct host_sum *sum);
+
+#endif

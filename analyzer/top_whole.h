@@ -1,0 +1,12 @@
+/* top_whole.h - the part of `memana top` that goes beyond the recorded calls: what nvidia-smi shows, and why. */
+#ifndef MEMANA_TOP_WHOLE_H
+#define MEMANA_TOP_WHOLE_H
+
+#include "db.h"
+#include "query.h"
+#include "text.h"
+
+/* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */
+int top_whole(const struct text *text, struct db *db, const struct query_device *device);
+
+#endif
