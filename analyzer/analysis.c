@@ -12,6 +12,13 @@ int64_t analysis_time(const struct analysis_process *process, uint64_t event_tim
 	return (int64_t)(event_time - (uint64_t)process->origin);
 }
 
+int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak)
+{
+	if (!peak)
+		return device->peak.time;
+	return device->phase_peak[peak - 1].ran ? device->phase_peak[peak - 1].time : INT64_MAX;
+}
+
 /* ---- clocks ---- */
 
 static int same_boot(const struct analysis_process *one, const struct analysis_process *two)
@@ -77,50 +84,49 @@ static int goes_first(const struct stream *one, const struct stream *two)
 	return first != second ? first < second : one->process < two->process;
 }
 
-/* The open stream whose next event comes first; *until: how long it may go on before the others have their turn. */
-static struct stream *earliest(struct stream **open, uint32_t count, int64_t *until)
+/* The streams that have events are a heap: each goes before the two at twice its index plus 1 and 2. */
+static void sift(struct stream **open, uint32_t count, uint32_t at)
 {
-	struct stream *first = open[0], *second = NULL, *other;
-	uint32_t i;
+	struct stream *stream = open[at];
+	uint32_t child;
 
-	for (i = 1; i < count; i++) {
-		other = open[i];
-		if (goes_first(other, first)) {
-			other = first;
-			first = open[i];
-		}
-		if (!second || goes_first(other, second))
-			second = other;
+	while ((child = 2 * at + 1) < count) {
+		if (child + 1 < count && goes_first(open[child + 1], open[child]))
+			child++;
+		if (!goes_first(open[child], stream))
+			break;
+		open[at] = open[child];
+		at = child;
 	}
-	*until = INT64_MAX;
-	if (second)
-		*until = next_time(second) - (second->process < first->process);
-	return first;
+	open[at] = stream;
 }
 
-static uint32_t drop(struct stream **open, uint32_t count, const struct stream *stream)
+/* How long the first stream may go on before one of the others has its turn. */
+static int64_t turn_of_first(struct stream **open, uint32_t count)
 {
-	uint32_t i, kept = 0;
+	const struct stream *second;
 
-	for (i = 0; i < count; i++)
-		if (open[i] != stream)
-			open[kept++] = open[i];
-	return kept;
+	if (count < 2)
+		return INT64_MAX;
+	second = open[count > 2 && goes_first(open[2], open[1]) ? 2 : 1];
+	return next_time(second) - (second->process < open[0]->process);
 }
 
 static int merge(struct stream **open, uint32_t count)
 {
-	struct stream *stream;
-	int64_t until;
+	uint32_t i;
 	int ready;
 
+	for (i = count / 2; i > 0; i--)
+		sift(open, count, i - 1);
 	while (count) {
-		stream = earliest(open, count, &until);
-		ready = take_until(stream, until);
+		ready = take_until(open[0], turn_of_first(open, count));
 		if (ready < 0)
 			return ready;
 		if (!ready)
-			count = drop(open, count, stream);
+			open[0] = open[--count];
+		if (count)
+			sift(open, count, 0);
 	}
 	return 0;
 }
@@ -133,6 +139,27 @@ static void init_process(struct analysis_process *process, const struct analysis
 	process->info = mt_reader_process(input->reader);
 	process->defs = mt_reader_defs(input->reader);
 	process->state = mt_reader_state(input->reader);
+	process->next_step = 1;
+}
+
+/* Where no sample was made at or after a peak, the last one before it has to do. */
+static void use_earlier_samples(struct analysis *analysis, struct analysis_device *device)
+{
+	struct analysis_whole *whole;
+	uint32_t user, peak;
+	int64_t time;
+
+	for (user = 0; user < device->users; user++) {
+		for (peak = 0; peak < ANALYSIS_PEAKS; peak++) {
+			whole = &device->whole[user * ANALYSIS_PEAKS + peak];
+			time = analysis_peak_time(device, peak);
+			if (!whole->known || whole->peak_time == time)
+				continue;
+			whole->peak_time = time;
+			if (analysis->process[device->user[user]].last_time < time)
+				whole->known = 0; /* it had ended by then */
+		}
+	}
 }
 
 static int run_streams(struct stream *stream, struct stream **open, uint32_t count)
@@ -152,23 +179,49 @@ static int run_streams(struct stream *stream, struct stream **open, uint32_t cou
 	return error;
 }
 
+/* Threads read ahead until this ends. */
+static int read_ahead(struct analysis *analysis, const struct analysis_input *input)
+{
+	struct mt_reader **reader = calloc(analysis->processes, sizeof(struct mt_reader *));
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; reader && i < analysis->processes; i++) {
+		reader[i] = input[i].reader;
+		bytes += mt_reader_state(reader[i])->file_bytes;
+	}
+	progress_init(&analysis->progress, stderr, analysis->processes > 1 ? "all traces" : input[0].file, bytes,
+		      progress_now());
+	analysis->ahead = reader ? mt_ahead_new(reader, analysis->processes) : NULL;
+	free(reader);
+	return analysis->ahead ? 0 : -MT_E_MEMORY;
+}
+
 static int run(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
 	       const struct analysis_sink *sink)
 {
 	struct stream *stream = calloc(analysis->processes, sizeof(*stream));
 	struct stream **open = calloc(analysis->processes, sizeof(*open));
-	int error = stream && open ? 0 : -MT_E_MEMORY;
+	int error = stream && open ? read_ahead(analysis, input) : -MT_E_MEMORY;
 	uint32_t i;
 
 	for (i = 0; i < analysis->processes && !error; i++) {
 		stream[i].analysis = analysis;
 		stream[i].sink = sink;
 		stream[i].process = i;
-		stream[i].reader = input[i].reader;
 		error = stream_init(&stream[i], rules);
 	}
 	if (!error)
 		error = run_streams(stream, open, analysis->processes);
+	progress_release(&analysis->progress);
+	mt_ahead_free(analysis->ahead);
+	analysis->ahead = NULL;
+	for (i = 0; i < analysis->devices && !error; i++)
+		use_earlier_samples(analysis, &analysis->device[i]);
+	if (!error)
+		categories_settle(analysis);
+	for (i = 0; analysis->moment.kind == MOMENT_OOM && i < analysis->devices; i++)
+		analysis->device[i].used &= analysis->device[i].at_moment;
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);
 	free(stream);
@@ -179,11 +232,21 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		 const struct mt_rules *rules, const struct analysis_sink *sink)
 {
+	static const struct moment peak = { .kind = MOMENT_PEAK };
+
+	return analysis_run_at(analysis, input, inputs, rules, sink, &peak);
+}
+
+int analysis_run_at(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		    const struct mt_rules *rules, const struct analysis_sink *sink, const struct moment *moment)
+{
 	static const struct analysis_sink nobody;
 	uint32_t i;
 	int error;
 
 	memset(analysis, 0, sizeof(*analysis));
+	analysis->rules = rules;
+	analysis->moment = *moment;
 	error = attribution_init(&analysis->attribution);
 	analysis->process = calloc(inputs ? inputs : 1, sizeof(*analysis->process));
 	analysis->owner = calloc(1, sizeof(*analysis->owner));
@@ -203,12 +266,17 @@ void analysis_release(struct analysis *analysis)
 {
 	uint32_t i;
 
-	for (i = 0; i < analysis->devices; i++)
+	for (i = 0; i < analysis->devices; i++) {
 		free(analysis->device[i].user);
+		free(analysis->device[i].whole);
+		free(analysis->device[i].step_peak);
+	}
 	attribution_release(&analysis->attribution);
+	categories_release(&analysis->categories);
 	free(analysis->process);
 	free(analysis->device);
 	free(analysis->oom);
+	free(analysis->oom_holder);
 	free(analysis->owner);
 	memset(analysis, 0, sizeof(*analysis));
 }

@@ -14,11 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attribution.h"
+#include "category.h"
 #include "owner.h"
+#include "memtrace/ahead.h"
 #include "memtrace/event.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 #include "memtrace/reader.h"
+#include "moment.h"
+#include "progress.h"
+#include "whole.h"
 
 #define ANALYSIS_OOMS_MAX 4096u /* out-of-memory errors kept; more are only counted */
 
@@ -30,6 +35,30 @@ struct analysis_phase_peak {
 	uint32_t step;
 };
 
+/* The biggest the device was while the running step of a process that uses it ran. */
+struct analysis_step_peak {
+	uint64_t bytes;
+	int64_t time;
+	int phase_known; /* 0: no work was done in the step yet */
+	uint8_t phase;
+};
+
+/* A device when a step of a process ended: its peak since the step began, and what the process itself held then. */
+struct analysis_step_device {
+	struct analysis_step_peak peak;
+	uint64_t held, slack, tensors; /* bytes; tensors: alive, resident or not */
+};
+
+/* What NVML counted for one process at a peak, or at the sample nearest to it: at or after it, if there is one. */
+struct analysis_whole {
+	int known;
+	int64_t peak_time; /* of the peak it belongs to; a peak of another time has replaced that */
+	struct whole_parts parts;
+};
+
+/* Peaks of a device: the peak, then those of the phases. */
+#define ANALYSIS_PEAKS (1 + MT_PHASE_COUNT)
+
 /* Strings here and below live as long as the readers. */
 struct analysis_device {
 	uint32_t kind; /* enum mt_device_kind */
@@ -38,25 +67,48 @@ struct analysis_device {
 	const char *name, *uuid, *boot_id;
 	uint64_t total; /* bytes, 0: unknown */
 	int used;	/* something happened on it */
+	int at_moment;	/* there was a moment of the kind asked for, on this device */
 	uint32_t *user; /* the processes that use it */
 	uint32_t users;
+	uint64_t tensors_now; /* bytes that tensors fill */
 	struct {
-		uint64_t bytes;
+		uint64_t bytes, tensors;
 		uint64_t seq;
 		int64_t time;
 		uint32_t step, process, thread;
 		uint8_t phase, role;
 	} peak;
 	struct analysis_phase_peak phase_peak[MT_PHASE_COUNT];
+	uint64_t quiet; /* while it holds fewer bytes than that, no peak of a running phase or step grows */
+	struct analysis_whole *whole; /* ANALYSIS_PEAKS of them for each user */
+	struct analysis_step_peak *step_peak; /* of each user */
+	uint64_t imported_now;	      /* bytes that are used here and counted by another process */
+	uint64_t imported;	      /* of them, at the peak */
+};
+
+/* Who says what was free. */
+enum analysis_free {
+	ANALYSIS_FREE_BOUND,  /* what the recorded processes did not hold: at most that */
+	ANALYSIS_FREE_SAMPLE, /* NVML, soon after */
+	ANALYSIS_FREE_DRIVER, /* the driver, whom the program asked */
 };
 
 struct analysis_oom {
 	int64_t time;
 	uint64_t seq, requested;
-	int64_t free; /* bytes of the device that the recorded processes did not hold, -1: unknown */
+	int64_t free;	/* bytes, -1: unknown */
+	enum analysis_free free_by;
+	uint64_t held;	/* by the process, of the device */
+	int64_t others; /* bytes of the device that were not the process's, -1: unknown */
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase;
+};
+
+/* What a process held of the device when a request failed. */
+struct analysis_oom_holder {
+	uint32_t oom, process;
+	uint64_t held, slack; /* bytes; slack: of them, in the allocator and in no tensor */
 };
 
 struct analysis_loss {
@@ -69,6 +121,16 @@ struct analysis_source {
 	uint32_t state; /* enum mt_source_state, the newest */
 	const char *why;
 	int64_t time;
+};
+
+/* Host memory of a process and around it, bytes. */
+struct analysis_host {
+	uint64_t samples;
+	int64_t time;			 /* of the newest */
+	uint64_t resident, pinned, available; /* then; resident: while it lived */
+	uint64_t cgroup, cgroup_limit;	 /* then; limit 0: none */
+	uint64_t killed;		 /* processes of its cgroup killed by the kernel for want of memory */
+	uint64_t most_resident, most_pinned;
 };
 
 struct analysis_process {
@@ -87,8 +149,15 @@ struct analysis_process {
 	int phase_known; /* `phase` of `step` is what it is doing */
 	uint8_t phase;
 	uint32_t step;
+	uint32_t next_step;			/* the one that the next STEP event ends */
+	uint64_t step_seq, first_seq, last_seq; /* of the event before that step; of the first and the last event */
+	int64_t step_time;
+	uint64_t cut;	/* events that were let go on purpose (--keep), */
+	uint32_t cuts;	/* in so many places; those and peaks before them are not in any figure here */
 	uint32_t ended; /* enum mt_end + 1, 0: the trace does not say */
 	int balanced;	/* the ledger adds up at the end */
+	struct analysis_host host;
+	int gpu_full;	/* at the end one of its GPUs had next to nothing free */
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
 };
@@ -99,13 +168,23 @@ struct analysis_sink {
 	/* Something alive is gone; `event` NULL: it was alive at the end. `step`: that of the event. */
 	int (*gone)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 		    uint32_t step);
+	/* A mapping of physical memory is gone; `event` NULL: it was there at the end. */
+	int (*unmapped)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event);
 	/* The newest thing gone at this birth is still there: forget that it went. */
 	int (*back)(void *context, uint32_t process, const struct mt_live *live);
 	/* A stretch of one phase. */
 	int (*span)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 		    const struct mt_event *last);
-	/* A step ended. */
+	/* A sample of a GPU; `parts` NULL: memory moved while it was made. */
+	int (*gpu_sample)(void *context, uint32_t process, uint32_t device, const struct whole_sample *sample,
+			  const struct whole_parts *parts);
+	/* A sample of the host; `pinned` bytes were page-locked by then. */
+	int (*host_sample)(void *context, uint32_t process, const struct mt_event *event, uint64_t pinned);
+	/* A step ended. It began with step_seq and step_time of the process. */
 	int (*step)(void *context, uint32_t process, const struct mt_event *event);
+	/* What it did to a device; after `step`. Of the step that the recording ended in, too. */
+	int (*step_device)(void *context, uint32_t process, uint32_t device, uint32_t step,
+			   const struct analysis_step_device *end);
 };
 
 /* Read freely. */
@@ -117,9 +196,16 @@ struct analysis {
 	struct analysis_oom *oom;
 	uint32_t ooms;	   /* kept */
 	uint64_t oom_count; /* of all */
+	struct analysis_oom_holder *oom_holder; /* in the order of `oom` */
+	uint32_t oom_holders;
 	char (*owner)[OWNER_NAME_MAX]; /* names; owner[0] is "pytorch" */
 	uint32_t owners;
 	struct attribution attribution;
+	struct categories categories;
+	struct moment moment;
+	const struct mt_rules *rules;
+	struct mt_ahead *ahead; /* while the traces are read */
+	struct progress progress; /* the same */
 };
 
 /* One trace of the run. */
@@ -129,15 +215,23 @@ struct analysis_input {
 };
 
 /*
- * Reads the traces to their ends. `rules` are needed only here, the readers as long as `analysis`; `sink` may be NULL.
+ * Reads the traces to their ends. `rules` and the readers are needed as long as `analysis`; `sink` may be NULL.
  * 0; -MT_E_MEMORY; or what the sink returned. Damage in a trace is no error: see state.
  */
 int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		 const struct mt_rules *rules, const struct analysis_sink *sink);
+
+/* The same, with `peak` of the devices being not the peak but what was held at `moment` (see analysis->moment.taken). */
+int analysis_run_at(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		    const struct mt_rules *rules, const struct analysis_sink *sink, const struct moment *moment);
+
 void analysis_release(struct analysis *analysis);
 
 /* ns since the beginning of the run, of an event of `process`. */
 int64_t analysis_time(const struct analysis_process *process, uint64_t event_time);
+
+/* When the device had peak 0 .. ANALYSIS_PEAKS - 1 of struct analysis_whole; INT64_MAX: it had none. */
+int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak);
 
 /* Worst damage of the traces: 0 or -MT_E_x; a trace that only ends early (its program was killed) is not damaged. */
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where);

@@ -7,8 +7,6 @@
 #define FIRST_SITES 256u
 #define FIRST_SLOTS 1024u
 
-_Static_assert(sizeof(struct site_key) == 16, "site keys are hashed and compared as 16 bytes");
-
 int attribution_init(struct attribution *attribution)
 {
 	memset(attribution, 0, sizeof(*attribution));
@@ -50,13 +48,23 @@ int attribution_device(struct attribution *attribution)
 	return (int)attribution->devices++;
 }
 
-static uint64_t hash_key(const struct site_key *key)
-{
-	uint64_t half[2], hash;
+_Static_assert(sizeof(struct site_key) == 16, "hash_key and same_key know all fields");
 
-	memcpy(half, key, sizeof(half));
-	hash = (half[0] ^ half[1] * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+/* Keys have just been written, field by field: reading them as whole words would wait for that. */
+static inline uint64_t hash_key(const struct site_key *key)
+{
+	uint64_t where = key->process | (uint64_t)key->device << 32;
+	uint64_t what = key->stack | (uint64_t)key->phase << 32 | (uint64_t)key->category << 40 |
+			(uint64_t)key->driver << 48 | (uint64_t)key->size << 56;
+	uint64_t hash = (where ^ what * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+
 	return hash ^ hash >> 32;
+}
+
+static inline int same_key(const struct site_key *a, const struct site_key *b)
+{
+	return a->stack == b->stack && a->process == b->process && a->device == b->device && a->phase == b->phase &&
+	       a->category == b->category && a->driver == b->driver && a->size == b->size;
 }
 
 /* The slot that holds the key, or the free one where it belongs. */
@@ -65,7 +73,7 @@ static uint32_t *find_slot(const struct attribution *attribution, const struct s
 	uint32_t mask = attribution->slots - 1;
 	uint32_t at = (uint32_t)hash_key(key) & mask;
 
-	while (attribution->slot[at] && memcmp(&attribution->site[attribution->slot[at]].key, key, sizeof(*key)))
+	while (attribution->slot[at] && !same_key(&attribution->site[attribution->slot[at]].key, key))
 		at = (at + 1) & mask;
 	return &attribution->slot[at];
 }

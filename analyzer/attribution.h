@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What makes two allocations come from the same site. No padding: compared as bytes. */
+/* What makes two allocations come from the same site. */
 struct site_key {
 	uint32_t process; /* the caller's number */
 	uint32_t device;  /* the caller's number, below the count given with attribution_device */
@@ -25,7 +25,7 @@ struct site_key {
 	uint8_t phase;	  /* enum mt_phase */
 	uint8_t category; /* enum mt_category */
 	uint8_t driver;	  /* 1: driver memory, 0: a tensor */
-	uint8_t reserved; /* 0 */
+	uint8_t size;	  /* the caller's number of a size that is told apart, 0: none */
 };
 
 /* Bytes and allocations; slack: driver memory that tensors live in but do not fill. */

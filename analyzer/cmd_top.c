@@ -5,9 +5,11 @@
 #include "command.h"
 #include "memtrace/error.h"
 #include "query.h"
+#include "report.h"
 #include "schema.h"
 #include "source.h"
 #include "store.h"
+#include "text.h"
 #include "top.h"
 
 #define SITES_TEXT 8
@@ -15,6 +17,10 @@
 
 static const char options_help[] =
 	"      --by WHAT    only one table: phase, category, owner, process or site\n"
+	"      --at WHEN    not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time\n"
+	"                   since the run began (12.5s, 300ms)\n"
+	"      --why        on what each category rests, and which frame and rule decided on the phase\n"
+	COMMAND_RULES_HELP
 	"      --device N   only this device (a number, or cpu)\n"
 	"  -n N             show N sites (default 8, in JSON 100; 0: all)\n"
 	"      --json       for programs; bytes and nanoseconds\n";
@@ -22,6 +28,9 @@ static const char options_help[] =
 static const struct option long_options[] = {
 	{ "by", required_argument, NULL, 'b' },
 	{ "device", required_argument, NULL, 'd' },
+	{ "at", required_argument, NULL, 'a' },
+	{ "why", no_argument, NULL, 'w' },
+	COMMAND_RULES_OPTION,
 	{ "json", no_argument, NULL, 'j' },
 	COMMAND_OPTIONS,
 };
@@ -64,6 +73,16 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 			return command_fail(EXIT_USAGE, "top: -n %s: not a number of sites", optarg);
 		command->options.limit = number ? number : -1;
 		return 0;
+	case 'a':
+		if (moment_parse(&command->options.moment, optarg))
+			return command_fail(EXIT_USAGE, "top: --at %s: not one of peak, oom, step:N, or a time (12.5s, 300ms)",
+					    optarg);
+		return 0;
+	case 'w':
+		command->options.why = 1;
+		return 0;
+	case COMMAND_RULES:
+		return command_rules(optarg);
 	case 'j':
 		command->json = 1;
 		return 0;
@@ -111,9 +130,9 @@ static int report(const struct top_command *command, struct db *db)
 }
 
 /* Analyses the traces into a database in memory. 0, or the exit code. */
-static int analyse(struct source *source, struct db **db, struct analysis *analysis)
+static int analyse(struct source *source, const struct moment *moment, struct db **db, struct analysis *analysis)
 {
-	int error = analysis_run(analysis, source->input, source->inputs, source->rules, NULL);
+	int error = analysis_run_at(analysis, source->input, source->inputs, source->rules, NULL, moment);
 
 	if (!error)
 		error = db_create(db, NULL, schema_sql);
@@ -124,28 +143,58 @@ static int analyse(struct source *source, struct db **db, struct analysis *analy
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
 }
 
-/* Damage ends a trace early; what was good has been shown. */
-static int damage_status(const struct analysis *analysis)
+static uint32_t most_steps(const struct analysis *analysis)
 {
-	const struct analysis_process *where;
-	int error = analysis_damage(analysis, &where);
+	uint32_t i, most = 0;
 
-	if (!error)
-		return 0;
-	return command_fail(mt_exit_code(error), "%s: %s at byte %llu (everything before is shown)", where->file,
-			    mt_strerror(error), (unsigned long long)where->state->error_offset);
+	for (i = 0; i < analysis->processes; i++)
+		if (analysis->process[i].steps > most)
+			most = analysis->process[i].steps;
+	return most;
+}
+
+static int64_t last_time(const struct analysis *analysis)
+{
+	int64_t last = 0;
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes; i++)
+		if (analysis->process[i].last_time > last)
+			last = analysis->process[i].last_time;
+	return last;
+}
+
+/* Whether the run has the moment that was asked for: 0, or the exit code. After the last step a new one may have begun. */
+static int check_moment(const struct analysis *analysis)
+{
+	const struct moment *moment = &analysis->moment;
+	uint32_t steps = most_steps(analysis);
+	char text[TEXT_SIZE_MAX], count[64];
+
+	if (moment->kind == MOMENT_OOM && !moment->taken)
+		return command_fail(EXIT_USAGE, "top: --at oom: no out-of-memory error was recorded");
+	if (moment->kind == MOMENT_STEP && (!moment->taken || (moment->step > steps && !moment->born)))
+		return command_fail(EXIT_USAGE, "top: --at step:%u: the run has %s", moment->step,
+				    text_count(count, sizeof(count), steps, "step"));
+	if (moment->kind == MOMENT_TIME && !moment->taken)
+		return command_fail(EXIT_USAGE, "top: --at: the recording is over by then (it ends at %s)",
+				    text_time(text, last_time(analysis)));
+	return 0;
 }
 
 static int top_of_traces(const struct top_command *command, struct source *source)
 {
 	struct analysis analysis;
 	struct db *db = NULL;
-	int status = analyse(source, &db, &analysis);
+	int status = analyse(source, &command->options.moment, &db, &analysis);
+
+	if (!status)
+		status = check_moment(&analysis);
 
 	if (!status)
 		status = report(command, db);
 	if (!status)
-		status = damage_status(&analysis);
+		status = report_damage(&analysis, "shown");
 	db_close(db);
 	analysis_release(&analysis);
 	return status;
@@ -168,6 +217,10 @@ int cmd_top(int argc, char **argv)
 	if (error)
 		status = command_fail(mt_exit_code(error), "%s", source.message);
 	command.options.is_database = source.db != NULL;
+	if (source.db && command.options.moment.kind != MOMENT_PEAK) {
+		source_release(&source);
+		return command_fail(EXIT_USAGE, "top: --at needs the trace: a database has the sums of the peak only");
+	}
 	if (!error)
 		status = source.db ? report(&command, source.db) : top_of_traces(&command, &source);
 	source_release(&source);

@@ -8,7 +8,7 @@
 #define WRAPPERS_DEEP 4 /* helpers that call helpers */
 
 struct place_site {
-	char *phase, *category;
+	char *phase, *category, *evidence, *decided_by;
 	uint64_t bytes, count;
 	int64_t pid;
 	struct callstack stack;
@@ -30,11 +30,13 @@ static int load_site(void *context, const struct query_site *row)
 
 	site->phase = strdup(row->phase);
 	site->category = strdup(row->category);
+	site->evidence = strdup(row->evidence);
+	site->decided_by = strdup(row->decided_by);
 	site->bytes = row->bytes;
 	site->count = row->count;
 	site->pid = row->pid;
 	site->user = callstack_user_frame(&site->stack);
-	return !site->phase || !site->category ? -MT_E_MEMORY : error;
+	return !site->phase || !site->category || !site->evidence || !site->decided_by ? -MT_E_MEMORY : error;
 }
 
 static int same_line(const struct callstack_frame *one, const struct callstack_frame *two)
@@ -113,6 +115,7 @@ static void add_to_place(struct places *places, const struct place_site *site)
 	place = &places->place[i];
 	if (i == places->count) {
 		*place = (struct place){ .phase = site->phase, .category = site->category, .pid = site->pid,
+					 .evidence = site->evidence, .decided_by = site->decided_by,
 					 .stack = &site->stack, .user = site->user };
 		places->count++;
 	}
@@ -160,6 +163,8 @@ void places_release(struct places *places)
 		callstack_release(&places->site[i].stack);
 		free(places->site[i].phase);
 		free(places->site[i].category);
+		free(places->site[i].evidence);
+		free(places->site[i].decided_by);
 	}
 	free(places->site);
 	free(places->place);

@@ -22,6 +22,7 @@ struct place {
 	const char *phase, *category;
 	uint64_t bytes, count;
 	int64_t pid;
+	const char *evidence, *decided_by; /* of its largest site; "": nothing */
 	const struct callstack *stack; /* of its largest site */
 	size_t user;		       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
 };

@@ -150,6 +150,29 @@ static int open_database(struct source *source, const char *path)
 	return error;
 }
 
+static struct {
+	const char *path[SOURCE_RULES_MAX];
+	uint32_t count;
+} more_rules; /* of the command line */
+
+int source_rules(const char *path)
+{
+	if (more_rules.count == SOURCE_RULES_MAX)
+		return -MT_E_LIMIT;
+	more_rules.path[more_rules.count++] = path;
+	return 0;
+}
+
+static int load_rules(struct source *source)
+{
+	int error = mt_rules_new(&source->rules, source->message, sizeof(source->message));
+	uint32_t i;
+
+	for (i = 0; i < more_rules.count && !error; i++)
+		error = mt_rules_load(source->rules, more_rules.path[i], source->message, sizeof(source->message));
+	return error;
+}
+
 int source_open_traces(struct source *source, char *const *paths, uint32_t count)
 {
 	uint32_t i;
@@ -159,7 +182,7 @@ int source_open_traces(struct source *source, char *const *paths, uint32_t count
 	source->input = calloc((size_t)count + 1, sizeof(*source->input));
 	if (!source->input)
 		return fail(source, paths[0], -MT_E_MEMORY);
-	error = mt_rules_new(&source->rules, source->message, sizeof(source->message));
+	error = load_rules(source);
 	for (i = 0; i < count && !error; i++)
 		error = open_trace(source, paths[i]);
 	return error;
@@ -175,6 +198,11 @@ int source_open(struct source *source, char *const *paths, uint32_t count)
 	if (i == count)
 		return source_open_traces(source, paths, count);
 	memset(source, 0, sizeof(*source));
+	if (more_rules.count) {
+		snprintf(source->message, sizeof(source->message),
+			 "%.400s: a database has its phases already (give --rules to memana load)", paths[i]);
+		return -MT_E_ARGUMENT;
+	}
 	if (count == 1)
 		return open_database(source, paths[i]);
 	snprintf(source->message, sizeof(source->message), "%.400s: a database stands alone (name one, or only traces)",

@@ -17,6 +17,11 @@ struct source {
 	char message[512]; /* after an error: "FILE: why", or what is wrong with the rules */
 };
 
+#define SOURCE_RULES_MAX 16u
+
+/* From now on traces are opened with this rules file, too (--rules). Keeps `path`. 0; -MT_E_LIMIT: there are enough. */
+int source_rules(const char *path);
+
 /*
  * Opens `paths`: one database, or traces. A trace whose recorder left events in a ring on this machine is completed
  * in a temporary file, so nothing is missing; the originals stay as they are. 0, or an error with `message`.

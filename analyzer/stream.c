@@ -6,6 +6,7 @@
 #include "memtrace/error.h"
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
+#define SPANS_LOOKED_AT 256u /* for what is left when they are over: the first ones tell it all */
 
 /* ---- what a process says of itself ---- */
 
@@ -51,6 +52,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 		return -MT_E_MEMORY;
 	analysis->oom_count++;
 	analysis->device[device].used = 1;
+	stream_moment_oom(stream, event, label, device);
 	if (analysis->ooms == ANALYSIS_OOMS_MAX)
 		return 0;
 	if (!analysis->oom && !(analysis->oom = calloc(ANALYSIS_OOMS_MAX, sizeof(*oom))))
@@ -61,22 +63,40 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	oom->seq = event->seq;
 	oom->requested = event->size;
 	oom->free = analysis->device[device].total > held ? (int64_t)(analysis->device[device].total - held) : -1;
+	oom->others = -1;
 	oom->process = stream->process;
 	oom->device = device;
 	oom->stack = event->stack <= UINT32_MAX ? (uint32_t)event->stack : 0;
 	oom->step = label->step;
 	oom->kind = event->kind;
 	oom->phase = label->phase;
-	return 0;
+	stream_sample_oom(stream, event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0);
+	return stream_step_oom(stream);
 }
 
-/* The mark of a step that was skipped comes before anything that was recorded. */
+/* The mark of a step that was skipped comes before anything that was recorded, that of one let go after a cut. */
 static int note_step(struct stream *stream, const struct mt_event *event)
 {
-	if (!stream->worked)
-		return 0;
-	stream_process(stream)->steps++;
-	return stream->sink->step ? stream->sink->step(stream->sink->context, stream->process, event) : 0;
+	int counts = stream->worked && !stream->carrying, error = 0;
+
+	stream_process(stream)->steps += counts;
+	if (counts && stream->sink->step)
+		error = stream->sink->step(stream->sink->context, stream->process, event);
+	return error ? error : stream_step_end(stream, event, counts);
+}
+
+static int end_span(struct stream *stream);
+
+/* Events before this one were let go: what follows, up to the checkpoint, is what there is to know of them. */
+static int note_cut(struct stream *stream, const struct mt_event *event)
+{
+	struct analysis_process *process = stream_process(stream);
+
+	process->cut = add_capped(process->cut, event->value);
+	process->cuts++;
+	stream->carrying = 1;
+	stream->gap = *event;
+	return end_span(stream);
 }
 
 /* Everything that is not about bytes alive. 0 or an error. */
@@ -90,9 +110,18 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 		return event->result == CUDA_ERROR_OUT_OF_MEMORY ? note_oom(stream, event, label) : 0;
 	case MT_STEP:
 		return note_step(stream, event);
+	case MT_GPU_SAMPLE:
+	case MT_HOST_SAMPLE:
+	case MT_DRIVER_NOTE:
+	case MT_CONTEXT_GONE:
+		return stream_sample(stream, event);
 	case MT_LOST:
 		note_loss(stream, event);
+		if (event->flags == MT_LOSS_DAMAGED)
+			stream->gap = *event;
 		return 0;
+	case MT_CUT:
+		return note_cut(stream, event);
 	case MT_SOURCE:
 		note_source(stream, event);
 		return 0;
@@ -128,15 +157,20 @@ static void note_phase_peaks(struct stream *stream, uint32_t number)
 	struct analysis_phase_peak *peak;
 	uint32_t i;
 
+	device->quiet = stream_step_held(stream, number);
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->phase_peak[process->phase];
-		if (!process->phase_known || (peak->ran && held <= peak->bytes))
+		if (!process->phase_known)
 			continue;
-		peak->ran = 1;
-		peak->bytes = held;
-		peak->time = stream->time;
-		peak->step = process->step;
+		if (!peak->ran || held > peak->bytes) {
+			peak->ran = 1;
+			peak->bytes = held;
+			peak->time = stream->time;
+			peak->step = process->step;
+		}
+		if (device->quiet > peak->bytes)
+			device->quiet = peak->bytes + 1;
 	}
 }
 
@@ -185,21 +219,26 @@ static int follow_phase(struct stream *stream, const struct mt_event *event, con
 
 	if (!tells_phase(stream, event, label))
 		return 0;
+	if (span->open && span->phase != label->phase && stream->spans++ < SPANS_LOOKED_AT)
+		category_phase_over(stream->analysis, stream->process, span->phase);
 	if (!span->open || span->phase != label->phase || span->step != label->step)
 		error = begin_span(stream, event, label);
-	span->last = *event;
+	span->last.seq = event->seq;
+	span->last.time = event->time;
 	return error;
 }
 
 /* ---- peaks ---- */
 
-static void take_peak(struct stream *stream, uint32_t number, const struct mt_event *event,
+void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_event *event,
 		      const struct mt_label *label)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
 
 	attribution_peak(&stream->analysis->attribution, number);
+	device->imported = device->imported_now;
 	device->peak.bytes = stream->analysis->attribution.device[number].peak;
+	device->peak.tensors = device->tensors_now;
 	device->peak.seq = event->seq;
 	device->peak.time = stream->time;
 	device->peak.step = label->step;
@@ -210,38 +249,29 @@ static void take_peak(struct stream *stream, uint32_t number, const struct mt_ev
 }
 
 /*
- * A caching allocator takes a segment from the driver and then hands out the block it took it for. The device is as
- * full after the first as after the second, but only then is it known with what: the peak is taken after the second.
+ * A caching allocator keeps what it took from the driver: the device stays equally full for long while tensors come and
+ * go inside. Among these moments the peak is the first of those with the most tensor bytes. The block that a segment was
+ * taken for is in it with that, and so are tensors that waited for their pages (a pool that wakes up).
  */
-static int fills_the_peak(const struct stream *stream, uint32_t device, const struct mt_event *event)
+int stream_is_higher(const struct stream *stream, uint32_t number)
 {
-	const struct attribution_device *now = &stream->analysis->attribution.device[device];
+	const struct attribution_device *now = &stream->analysis->attribution.device[number];
+	const struct analysis_device *device = &stream->analysis->device[number];
 
-	return stream->filling_device == device && event->kind == MT_TENSOR_ALLOC && event->thread == stream->filling &&
-	       now->held == now->peak;
+	return now->held > now->peak || (now->held == now->peak && device->tensors_now > device->peak.tensors);
 }
 
-/* After an event: new peaks of the devices that it changed. */
-static void settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
+void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
 	struct attribution *attribution = &stream->analysis->attribution;
-	uint32_t filling_device = STREAM_NO_DEVICE;
 	int device;
 
 	while ((device = attribution_next_dirty(attribution)) >= 0) {
 		stream->analysis->device[device].used = 1;
-		if (attribution->device[device].held > attribution->device[device].peak) {
-			take_peak(stream, (uint32_t)device, event, label);
-			if (event->kind != MT_TENSOR_ALLOC)
-				filling_device = (uint32_t)device;
-		} else if (fills_the_peak(stream, (uint32_t)device, event)) {
-			take_peak(stream, (uint32_t)device, event, label);
-		}
-		note_phase_peaks(stream, (uint32_t)device);
-	}
-	if (filling_device != STREAM_NO_DEVICE || event->thread == stream->filling) {
-		stream->filling_device = filling_device;
-		stream->filling = (uint32_t)event->thread;
+		if (stream_moment_open(stream, label) && stream_is_higher(stream, (uint32_t)device))
+			stream_take_peak(stream, (uint32_t)device, event, label);
+		if (attribution->device[device].held >= stream->analysis->device[device].quiet)
+			note_phase_peaks(stream, (uint32_t)device);
 	}
 }
 
@@ -252,31 +282,48 @@ static int holds_bytes(const struct mt_live *live)
 	return live->kind != MT_VMM_MAP;
 }
 
-static void count(struct stream *stream, const struct mt_live *live, int change)
+void stream_count(struct stream *stream, const struct mt_live *live, int change)
 {
 	if (live->tag && live->tag < stream->analysis->attribution.sites)
 		attribution_count(&stream->analysis->attribution, (uint32_t)live->tag, change);
 }
 
+int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step)
+{
+	const struct analysis_sink *sink = stream->sink;
+
+	if (!holds_bytes(live))
+		return sink->unmapped ? sink->unmapped(sink->context, stream->process, live, event) : 0;
+	return sink->gone ? sink->gone(sink->context, stream->process, live, event, step) : 0;
+}
+
 /* Counts what was born and what died, and tells the sink. */
 static int note_change(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change,
-		       uint32_t step)
+		       const struct mt_label *label)
 {
 	const struct analysis_sink *sink = stream->sink;
 	int error = 0;
 	size_t i;
 
+	if (change->born)
+		error = stream_import(stream, change->born, 1);
 	if (change->born && holds_bytes(change->born)) {
-		count(stream, change->born, 1);
-		if (event->kind == MT_DRIVER_KEEP && sink->back)
+		stream_count(stream, change->born, 1);
+		stream_sample_pool(stream, change->born, event);
+		if (event->kind == MT_DRIVER_KEEP)
+			category_back(&stream->analysis->categories, change->born);
+		if (event->kind == MT_DRIVER_KEEP && sink->back && !error)
 			error = sink->back(sink->context, stream->process, change->born);
 	}
 	for (i = 0; i < change->died_count && !error; i++) {
-		if (!holds_bytes(&change->died[i]))
-			continue;
-		count(stream, &change->died[i], -1);
-		if (sink->gone)
-			error = sink->gone(sink->context, stream->process, &change->died[i], event, step);
+		error = stream_import(stream, &change->died[i], -1);
+		if (holds_bytes(&change->died[i])) {
+			stream_count(stream, &change->died[i], -1);
+			category_died(&stream->analysis->categories, stream->process, &change->died[i], label);
+			stream_sample_pool(stream, &change->died[i], event);
+		}
+		if (!error)
+			error = stream_gone(stream, &change->died[i], event, label->step);
 	}
 	return error;
 }
@@ -295,6 +342,16 @@ static void settle_totals(struct stream *stream, int explained)
 	stream->unsettled.count = 0;
 }
 
+static int is_cpu(const struct stream *stream, uint64_t id)
+{
+	const struct mt_device *device;
+
+	if (id < MT_LEDGER_DEVICES && stream->device_of[id] != STREAM_NO_DEVICE)
+		return stream->analysis->device[stream->device_of[id]].kind == MT_DEVICE_CPU;
+	device = mt_defs_device(stream_process(stream)->defs, (uint32_t)id);
+	return device && device->kind == MT_DEVICE_CPU;
+}
+
 /*
  * PyTorch's CPU allocator counts under its lock and reports outside: a thread that waits in between, for Python's lock
  * perhaps, reports late. Then totals differ until it has, and agree again. The CUDA allocator reports under its lock.
@@ -302,14 +359,12 @@ static void settle_totals(struct stream *stream, int explained)
 static void note_totals(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change)
 {
 	struct analysis_process *process = stream_process(stream);
-	const struct mt_device *device;
 
 	process->unknown_frees += change->unknown != 0;
 	if (!change->total_known)
 		return;
 	process->compared++;
-	device = mt_defs_device(process->defs, (uint32_t)event->device);
-	if (device && device->kind == MT_DEVICE_CPU) {
+	if (is_cpu(stream, event->device)) {
 		stream->unsettled.several |= stream->unsettled.thread && stream->unsettled.thread != event->thread;
 		stream->unsettled.thread = event->thread;
 	}
@@ -327,14 +382,22 @@ static uint32_t kind_of_birth(const struct mt_event *event)
 	return kind == MT_TENSOR_ALLOC || kind == MT_DRIVER_ALLOC || kind == MT_VMM_CREATE ? (uint32_t)kind : 0;
 }
 
-/* Brings an event to the ledger. 0 or an error. */
-static int book(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
+static void note_pinned(struct stream *stream)
+{
+	struct analysis_host *host = &stream_process(stream)->host;
+	uint64_t pinned = mt_ledger_pinned(stream->ledger);
+
+	if (pinned > host->most_pinned)
+		host->most_pinned = pinned;
+}
+
+int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site)
 {
 	struct mt_ledger_change change;
-	uint32_t kind = kind_of_birth(event), site = 0;
-	int error;
+	uint32_t kind = kind_of_birth(event);
+	int error, is_new = kind && !site;
 
-	if (kind) {
+	if (is_new) {
 		site = stream_site(stream, event, label, kind != MT_TENSOR_ALLOC);
 		if (!site)
 			return -MT_E_MEMORY;
@@ -346,7 +409,12 @@ static int book(struct stream *stream, const struct mt_event *event, const struc
 	if (stream->analysis->attribution.failed)
 		return -MT_E_MEMORY;
 	note_totals(stream, event, &change);
-	return note_change(stream, event, &change, label->step);
+	if (kind == MT_DRIVER_ALLOC)
+		note_pinned(stream);
+	if (is_new && change.born)
+		category_born(&stream->analysis->categories.site[site], change.born->size, label->step);
+	error = note_change(stream, event, &change, label);
+	return error || !stream->moved_count ? error : stream_sample_held(stream, event);
 }
 
 static int take(struct stream *stream, const struct mt_event *event)
@@ -356,76 +424,43 @@ static int take(struct stream *stream, const struct mt_event *event)
 	int64_t time = analysis_time(process, event->time);
 	int error;
 
-	if (!stream->started || time > stream->time)
+	/* A sample is written when what happened before it has been: its time is behind that of its neighbours. */
+	if ((!stream->started || time > stream->time) && event->kind != MT_GPU_SAMPLE && event->kind != MT_HOST_SAMPLE)
 		stream->time = time;
-	if (!process->events++)
-		process->first_time = stream->time;
+	stream_moment_time(stream->analysis, stream->time);
+	if (!process->events++) {
+		process->first_time = process->step_time = stream->time;
+		process->first_seq = event->seq;
+		process->step_seq = event->seq - 1;
+	}
 	process->last_time = stream->time;
+	process->last_seq = event->seq;
 	process->kinds[event->kind <= MT_KIND_MAX ? event->kind : 0]++;
 	stream->started = 1;
 
 	mt_tracker_event(stream->tracker, event, 0, &label);
 	error = note(stream, event, &label);
 	if (!error && (event->kind < MT_RANGE_PUSH || event->kind == MT_LOST))
-		error = book(stream, event, &label);
+		error = stream_book(stream, event, &label, 0);
 	if (!error)
 		error = follow_phase(stream, event, &label);
-	if (!error)
-		settle(stream, event, &label);
+	if (!error) {
+		stream_settle(stream, event, &label);
+		stream_moment_step(stream, event, &label);
+	}
 	return error;
 }
 
-/* The category of bytes of which only the phase is known. */
-static enum mt_category category_of(const struct mt_rules *rules, uint8_t phase)
+static int next_batch(struct stream *stream, int *checkpoint)
 {
-#define FLAT(name, number, word, flat) MT_PHASE_##flat,
-	static const uint8_t of_role[] = { MT_ROLE_LIST(FLAT) };
-	static const uint8_t of_part[] = { MT_PART_LIST(FLAT) };
-#undef FLAT
-	size_t i;
+	struct progress *progress = &stream->analysis->progress;
+	uint64_t before = stream->offset;
+	int error = mt_ahead_next(stream->analysis->ahead, stream->process, &stream->event, &stream->count, checkpoint,
+				  &stream->offset);
 
-	for (i = 0; i < MT_ARRAY_SIZE(of_part); i++)
-		if (of_part[i] == phase)
-			return mt_rules_category(rules, MT_ROLE_NONE, (enum mt_part)i);
-	for (i = 0; i < MT_ARRAY_SIZE(of_role); i++)
-		if (of_role[i] == phase)
-			return mt_rules_category(rules, (enum mt_role)i, MT_PART_NONE);
-	return MT_CATEGORY_OTHER;
-}
-
-/* The phase at birth is known; what else the stack says is believed where it agrees with that. */
-static struct mt_label label_at_birth(struct stream *stream, const struct mt_event *event)
-{
-	struct mt_label label;
-	uint8_t phase = event->phase < MT_PHASE_COUNT ? (uint8_t)event->phase : MT_PHASE_OTHER;
-
-	mt_tracker_event(stream->tracker, event, 0, &label);
-	if (label.phase != phase)
-		label.category = (uint8_t)category_of(stream->rules, phase);
-	label.phase = phase;
-	label.step = event->step <= UINT32_MAX ? (uint32_t)event->step : 0;
-	return label;
-}
-
-/* What was alive when the recording began, as it was born. */
-static int take_checkpoint(struct stream *stream)
-{
-	struct mt_label label = { 0 };
-	const struct mt_event *event = NULL;
-	int error;
-
-	for (; stream->next < stream->count; stream->next++) {
-		event = &stream->event[stream->next];
-		label = label_at_birth(stream, event);
-		error = book(stream, event, &label);
-		if (error)
-			return error;
-	}
-	if (event) {
-		stream->time = analysis_time(stream_process(stream), event->time);
-		settle(stream, event, &label);
-	}
-	return 0;
+	if (progress->file)
+		progress_add(progress, stream->offset - before, stream->count, progress_now());
+	return error;
 }
 
 int stream_ready(struct stream *stream)
@@ -434,14 +469,14 @@ int stream_ready(struct stream *stream)
 
 	while (stream->next == stream->count) {
 		stream->next = stream->count = 0;
-		error = mt_reader_next(stream->reader, &stream->event, &stream->count, &checkpoint);
+		error = next_batch(stream, &checkpoint);
 		if (error == -MT_E_MEMORY)
 			return error;
 		if (error || !stream->count)
 			return 0;
-		if (!checkpoint)
+		if (checkpoint == MT_BATCH_EVENTS)
 			return 1;
-		if (!stream->started && (error = take_checkpoint(stream)))
+		if (checkpoint == MT_BATCH_ANEW && (error = stream_anew(stream)))
 			return error;
 		stream->next = stream->count;
 	}
@@ -464,7 +499,7 @@ static int collect_survivor(void *context, const struct mt_live *live)
 {
 	struct survivors *survivors = context;
 
-	if (holds_bytes(live) && survivors->count < survivors->room)
+	if (survivors->count < survivors->room)
 		survivors->live[survivors->count++] = *live;
 	return 0;
 }
@@ -474,6 +509,16 @@ static int by_birth(const void *a, const void *b)
 	const struct mt_live *one = a, *two = b;
 
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
+}
+
+/* What is alive at the end is as old as the newest step lets it be. */
+static int note_survivor(void *context, const struct mt_live *live)
+{
+	struct stream *stream = context;
+
+	if (holds_bytes(live) && live->tag && live->tag < stream->analysis->categories.room)
+		category_kept(&stream->analysis->categories.site[live->tag], live, stream_process(stream)->steps + 1);
+	return 0;
 }
 
 /* In order of birth, so that the same trace always gives the same database. */
@@ -491,7 +536,7 @@ static int report_survivors(struct stream *stream)
 	mt_ledger_each(stream->ledger, collect_survivor, &survivors);
 	qsort(survivors.live, survivors.count, sizeof(*survivors.live), by_birth);
 	for (i = 0; i < survivors.count && !error; i++)
-		error = stream->sink->gone(stream->sink->context, stream->process, &survivors.live[i], NULL, 0);
+		error = stream_gone(stream, &survivors.live[i], NULL, 0);
 	free(survivors.live);
 	return error;
 }
@@ -500,6 +545,11 @@ int stream_finish(struct stream *stream)
 {
 	int error = end_span(stream);
 
+	if (!error)
+		error = stream_sample_finish(stream);
+	if (!error)
+		error = stream_step_finish(stream);
+	mt_ledger_each(stream->ledger, note_survivor, stream);
 	settle_totals(stream, 0);
 	stream_process(stream)->balanced = mt_ledger_check(stream->ledger);
 	if (!error && stream->sink->gone)
@@ -511,7 +561,6 @@ int stream_init(struct stream *stream, const struct mt_rules *rules)
 {
 	stream->rules = rules;
 	memset(stream->device_of, 0xff, sizeof(stream->device_of));
-	stream->filling_device = STREAM_NO_DEVICE;
 	stream->tracker = mt_tracker_new(rules, stream_process(stream)->defs);
 	stream->ledger = mt_ledger_new(stream_move, stream);
 	return stream->tracker && stream->ledger ? 0 : -MT_E_MEMORY;
@@ -519,8 +568,13 @@ int stream_init(struct stream *stream, const struct mt_rules *rules)
 
 void stream_release(struct stream *stream)
 {
+	size_t i;
+
 	mt_tracker_free(stream->tracker);
 	mt_ledger_free(stream->ledger);
 	free(stream->owner_of);
+	free(stream->import);
+	for (i = 0; i < MT_LEDGER_DEVICES; i++)
+		free(stream->whole[i]);
 	memset(stream, 0, sizeof(*stream));
 }

@@ -1,6 +1,7 @@
 /*
  * stream.h - one process's events on their way through tracker, ledger and attribution. Private to analysis.c,
- * stream.c (events) and stream_site.c (whose bytes they are about).
+ * stream.c (events), stream_anew.c (where events are missing), stream_site.c (whose bytes they are about),
+ * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device).
  */
 #ifndef MEMANA_STREAM_H
 #define MEMANA_STREAM_H
@@ -8,6 +9,7 @@
 #include "analysis.h"
 
 #define STREAM_NO_DEVICE UINT32_MAX
+#define STREAM_WAITING_MAX 16u
 
 /* The stretch of the running phase. */
 struct stream_span {
@@ -21,14 +23,16 @@ struct stream {
 	struct analysis *analysis;
 	const struct analysis_sink *sink; /* never NULL */
 	uint32_t process;		  /* index into analysis->process */
-	struct mt_reader *reader;
 	const struct mt_rules *rules;
 	struct mt_tracker *tracker;
 	struct mt_ledger *ledger;
 
 	const struct mt_event *event; /* of the chunk being read */
 	size_t count, next;
-	int started;  /* events have been read: later checkpoints say nothing new */
+	uint64_t offset; /* of the file, read so far */
+	int started;  /* events have been read */
+	int carrying; /* those after a cut that stand for the ones before it */
+	struct mt_event gap; /* says that events are missing here; kind 0: none are */
 	int worked;   /* one of them was more than the recorder's own word */
 	int64_t time; /* of the run; never goes back, unlike the events of two threads */
 
@@ -44,9 +48,23 @@ struct stream {
 		int several;	       /* threads have CPU tensors */
 	} unsettled;
 
+	struct whole *whole[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
+	struct stream_import *import; /* handles to memory of other processes */
+	uint32_t imports;
+	int resumed; /* the trace begins with what was alive: some of it is older than the recording */
+	uint32_t moved[MT_LEDGER_DEVICES];	/* device ids of which bytes changed hands in this event */
+	uint32_t moved_count;
+	uint32_t waiting[STREAM_WAITING_MAX]; /* out-of-memory errors whose free bytes are not known yet */
+	uint32_t waiting_count;
+	struct {
+		uint32_t device;     /* of the process, 0: the program has not asked */
+		uint64_t free, held; /* what the driver said was free of it, and what the process held then */
+		int64_t time;
+	} told;
+
+	int in_moment; /* the step that was asked for has begun */
 	struct stream_span span;
-	uint32_t filling;	 /* a driver call of this thread made the newest peak */
-	uint32_t filling_device; /* on this device, or STREAM_NO_DEVICE */
+	uint32_t spans; /* that are over */
 };
 
 static inline struct analysis_process *stream_process(const struct stream *stream)
@@ -66,6 +84,99 @@ int stream_take(struct stream *stream);
 
 /* After the end: what is still alive goes to the sink. 0 or an error. */
 int stream_finish(struct stream *stream);
+
+/* Brings an event to the ledger; `site`: of what is born, 0: to be found. 0 or an error. */
+int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site);
+
+/* One more (+1) or fewer (-1) at the site of `live`. */
+void stream_count(struct stream *stream, const struct mt_live *live, int change);
+
+/* After an event: new peaks of the devices that it changed. */
+void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
+
+/* Tells the sink that `live` is gone; `event` NULL: it was there at the end. 0 or the sink's result. */
+int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step);
+
+/* Whether what the device holds now is more than its peak. */
+int stream_is_higher(const struct stream *stream, uint32_t device);
+
+/* What the device holds now is its peak. */
+void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event, const struct mt_label *label);
+
+/* ---- stream_moment.c: what `peak` means ---- */
+
+/* Whether peaks count. */
+int stream_moment_open(const struct stream *stream, const struct mt_label *label);
+
+/* After an event: the step asked for may begin with the peak that it finds. */
+void stream_moment_step(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
+
+/* An out-of-memory error of `device`. */
+void stream_moment_oom(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t device);
+
+/* No device has had the moment. */
+void stream_moment_forget(struct analysis *analysis);
+
+/* Before an event of that time. */
+void stream_moment_time(struct analysis *analysis, int64_t time);
+
+/* ---- stream_anew.c: checkpoints that stand for missing events ---- */
+
+/* Takes the checkpoint that was read; what it does not have any more is gone. 0 or an error. */
+int stream_anew(struct stream *stream);
+
+/* ---- stream_sample.c: what NVML and the host say ---- */
+
+/* GPU_SAMPLE, HOST_SAMPLE, DRIVER_NOTE and CONTEXT_GONE. 0 or an error. */
+int stream_sample(struct stream *stream, const struct mt_event *event);
+
+/* Bytes of the process's device `id` changed hands. */
+static inline void stream_moved(struct stream *stream, uint32_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < stream->moved_count; i++)
+		if (stream->moved[i] == id)
+			return;
+	stream->moved[stream->moved_count++] = id;
+}
+
+/* After an event that may have moved bytes. 0 or an error. */
+int stream_sample_held(struct stream *stream, const struct mt_event *event);
+
+/* Memory of a pool or a graph was handed out or taken back. */
+void stream_sample_pool(struct stream *stream, const struct mt_live *live, const struct mt_event *event);
+
+/* The newest out-of-memory error of the analysis is this process's, of its device `id`. */
+void stream_sample_oom(struct stream *stream, uint32_t id);
+
+/* Events are missing here: what grew meanwhile has no call that explains it. */
+void stream_sample_anew(struct stream *stream);
+
+/* After the end. 0 or an error. */
+int stream_sample_finish(struct stream *stream);
+
+/* ---- stream_step.c ---- */
+
+/*
+ * The device (of the run) may have changed, or the phase of a process that uses it. While it holds fewer bytes than the
+ * result, and no phase or step begins, there is nothing to note.
+ */
+uint64_t stream_step_held(struct stream *stream, uint32_t number);
+
+/* A STEP event; `counts` 0: it ends nothing that was recorded. After it the next step begins. 0 or an error. */
+int stream_step_end(struct stream *stream, const struct mt_event *event, int counts);
+
+/* After the end. 0 or an error. */
+int stream_step_finish(struct stream *stream);
+
+/* Who holds the device of the newest out-of-memory error of the analysis. 0 or -MT_E_MEMORY. */
+int stream_step_oom(struct stream *stream);
+
+/* ---- stream_import.c ---- */
+
+/* Something was born (change 1) or died (-1), mappings included. 0 or -MT_E_MEMORY. */
+int stream_import(struct stream *stream, const struct mt_live *live, int change);
 
 /* ---- stream_site.c ---- */
 

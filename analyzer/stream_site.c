@@ -70,6 +70,8 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 static int touch_device(struct stream *stream, uint32_t number)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
+	struct analysis_step_peak *peak;
+	struct analysis_whole *whole;
 	uint32_t i, *user;
 
 	for (i = 0; i < stream->touched_count; i++)
@@ -79,7 +81,18 @@ static int touch_device(struct stream *stream, uint32_t number)
 	if (!user)
 		return -MT_E_MEMORY;
 	device->user = user;
+	whole = realloc(device->whole, ((size_t)device->users + 1) * ANALYSIS_PEAKS * sizeof(*whole));
+	if (!whole)
+		return -MT_E_MEMORY;
+	device->whole = whole;
+	memset(&whole[device->users * ANALYSIS_PEAKS], 0, ANALYSIS_PEAKS * sizeof(*whole));
+	peak = realloc(device->step_peak, ((size_t)device->users + 1) * sizeof(*peak));
+	if (!peak)
+		return -MT_E_MEMORY;
+	device->step_peak = peak;
+	memset(&peak[device->users], 0, sizeof(*peak));
 	device->user[device->users++] = stream->process;
+	device->quiet = 0;
 	stream->touched[stream->touched_count++] = number;
 	return 0;
 }
@@ -149,10 +162,20 @@ static uint32_t driver_owner(struct stream *stream, uint32_t stack)
 	return owner;
 }
 
+/* Whose word the first opinion is, if it is not just what is usual in the phase. */
+static void note_opinion(const struct stream *stream, struct category_site *facts, const struct mt_label *label, int by_owner)
+{
+	facts->rule_frame = label->rule_frame;
+	facts->by_owner = by_owner != 0;
+	facts->by_rule = label->category != MT_CATEGORY_OTHER &&
+			 label->category != mt_rules_category(stream->rules, label->role, label->part);
+}
+
 uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver)
 {
 	struct analysis *analysis = stream->analysis;
 	struct site_key key = { .process = stream->process, .phase = label->phase, .category = label->category };
+	struct category_site *facts;
 	uint32_t owner = 0, site;
 
 	/* A reader lets no undefined id pass, but what indexes an array is checked where it does. */
@@ -168,9 +191,16 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 		key.driver = 1;
 		key.category = owner_category(analysis->owner[owner], label->category);
 	}
+	key.size = category_size(&analysis->categories, stream->process, driver, event->size, key.phase, key.stack);
 	site = attribution_site(&analysis->attribution, &key);
-	if (site)
-		analysis->attribution.site[site].owner = owner;
+	if (!site)
+		return 0;
+	analysis->attribution.site[site].owner = owner;
+	facts = category_site(&analysis->categories, site);
+	if (!facts)
+		return 0;
+	if (!facts->born)
+		note_opinion(stream, facts, label, driver && owner_takes_for_one(analysis->owner[owner]));
 	return site;
 }
 
@@ -184,4 +214,7 @@ void stream_move(void *context, uint32_t device, uint64_t tag, int slack, int64_
 		attribution->failed = 1;
 	else
 		attribution_move(attribution, where, (uint32_t)tag, slack, bytes);
+	if (!attribution->failed && !attribution->site[tag].key.driver)
+		stream->analysis->device[where].tensors_now += (uint64_t)bytes;
+	stream_moved(stream, device);
 }

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include "db.h"
+#include "moment.h"
 #include "symbol.h"
 #include "text.h"
 
@@ -16,6 +17,8 @@ struct top_options {
 	int64_t limit;	/* sites, -1: all */
 	const char *name; /* what the user named, for the next command to try: "trace.zst" */
 	int is_database;  /* it is one */
+	int why;	  /* show the evidence */
+	struct moment moment; /* that the "peak" is of */
 };
 
 /* 0 or -MT_E_x; -MT_E_ARGUMENT: the device asked for is not there. */
@@ -23,6 +26,9 @@ int top_text(const struct text *text, struct db *db, struct symbols *symbols, co
 int top_json(FILE *file, struct db *db, struct symbols *symbols, const struct top_options *options);
 
 struct query_device;
+
+/* "peak", "oom", "step", "time": what the figures at the "peak" are of. */
+const char *top_moment_word(const struct top_options *options);
 
 /* Whether the report is about this device. */
 int top_wants(const struct top_options *options, const struct query_device *device);

@@ -7,6 +7,8 @@
 #include "places.h"
 #include "query.h"
 #include "top.h"
+#include "top_ranks.h"
+#include "top_host.h"
 
 #define FORMAT_VERSION 1
 
@@ -35,6 +37,7 @@ static int json_trace(void *context, const struct query_process *row)
 	doc_int(doc, "steps", (int64_t)row->steps);
 	doc_int(doc, "events", (int64_t)row->events);
 	doc_int(doc, "lost", (int64_t)row->lost);
+	doc_int(doc, "let_go", (int64_t)row->let_go);
 	doc_bool(doc, "complete", row->complete);
 	doc_string(doc, "ended", row->ended);
 	doc_string(doc, "damage", row->damage);
@@ -119,6 +122,8 @@ static int json_site(void *context, const struct query_site *row)
 	doc_string(report->doc, "category", row->category);
 	doc_string(report->doc, "owner", row->owner);
 	doc_int(report->doc, "pid", row->pid);
+	doc_string(report->doc, "why", row->evidence);
+	doc_string(report->doc, "decided_by", row->decided_by);
 	error = json_stack(report, row->node);
 	doc_end(report->doc);
 	return error;
@@ -134,17 +139,66 @@ static int json_sites(struct report *report)
 	return error;
 }
 
+/* What NVML counted at one peak; NULL: nobody looked. */
+static void json_whole(struct doc *doc, const struct query_whole *row)
+{
+	static const struct query_whole none;
+	int known = row && row->known, sampled = row != NULL;
+
+	if (!row)
+		row = &none;
+	doc_int_or_null(doc, "sampled_at_ns", row->time, sampled);
+	doc_int_or_null(doc, "used_bytes", (int64_t)row->used, sampled);
+	doc_int_or_null(doc, "recorded_bytes", (int64_t)row->recorded, sampled);
+	doc_int_or_null(doc, "process_bytes", (int64_t)row->process, known);
+#define JSON_PART(member, column, words) doc_int_or_null(doc, #column, row->member, known);
+	QUERY_WHOLE_LIST(JSON_PART)
+#undef JSON_PART
+	doc_int_or_null(doc, "other_processes_bytes", (int64_t)row->others, known);
+	doc_string(doc, "mixed", sampled ? row->mixed : "");
+}
+
+/* Finds the figures of one peak. */
+struct whole_context {
+	struct doc *doc;
+	const char *peak;
+	int found;
+};
+
+static int json_whole_row(void *context, const struct query_whole *row)
+{
+	struct whole_context *whole = context;
+
+	if (strcmp(row->peak, whole->peak))
+		return 0;
+	whole->found = 1;
+	json_whole(whole->doc, row);
+	return 0;
+}
+
+static int json_whole_of(struct report *report, const char *peak)
+{
+	struct whole_context whole = { .doc = report->doc, .peak = peak };
+	int error = query_wholes(report->db, report->device, json_whole_row, &whole);
+
+	if (!error && !whole.found)
+		json_whole(report->doc, NULL);
+	return error;
+}
+
 static int json_phase_peak(void *context, const struct query_phase_peak *row)
 {
 	struct doc *doc = ((struct report *)context)->doc;
+	int error;
 
 	doc_object(doc, NULL);
 	doc_string(doc, "phase", row->phase);
 	doc_int(doc, "bytes", (int64_t)row->bytes);
 	doc_int(doc, "time_ns", row->time);
 	doc_int(doc, "step", row->step);
+	error = json_whole_of(context, row->phase);
 	doc_end(doc);
-	return 0;
+	return error;
 }
 
 static void json_peak(struct doc *doc, const struct query_device *row)
@@ -193,15 +247,13 @@ static int json_device(void *context, const struct query_device *row)
 	doc_string(doc, "kind", row->kind);
 	doc_string(doc, "name", row->name);
 	doc_string(doc, "uuid", row->uuid);
-	if (row->total)
-		doc_int(doc, "total_bytes", (int64_t)row->total);
-	else
-		doc_null(doc, "total_bytes");
+	doc_int_or_null(doc, "total_bytes", (int64_t)row->total, row->total != 0);
 	json_peak(doc, row);
 	error = json_tables(report);
 	doc_int(doc, "slack_bytes", (int64_t)row->peak.slack);
-	/* What the device held beyond the peak: needs samples of the device's own count. */
-	doc_null(doc, "unexplained_bytes");
+	doc_int(doc, "imported_bytes", (int64_t)row->peak.imported);
+	if (!error)
+		error = json_whole_of(report, "peak");
 	doc_end(doc);
 	return error;
 }
@@ -216,16 +268,57 @@ static int json_oom(void *context, const struct query_oom *row)
 	doc_int(doc, "time_ns", row->time);
 	doc_int(doc, "device", row->device);
 	doc_int(doc, "requested_bytes", (int64_t)row->requested);
-	if (row->free >= 0)
-		doc_int(doc, "free_bytes", row->free);
-	else
-		doc_null(doc, "free_bytes");
+	doc_int_or_null(doc, "free_bytes", row->free, row->free >= 0);
+	doc_string(doc, "free_by", row->free_by);
+	doc_int_or_null(doc, "others_bytes", row->others, row->others >= 0);
 	doc_string(doc, "phase", row->phase);
 	doc_int(doc, "step", row->step);
 	doc_int(doc, "pid", row->pid);
 	doc_string(doc, "source", row->source);
 	error = json_stack(report, row->node);
 	doc_end(doc);
+	return error;
+}
+
+static void json_host_figures(struct doc *doc, const struct query_host *row)
+{
+	doc_int(doc, "sampled_at_ns", row->time);
+	doc_int(doc, "rss_bytes", (int64_t)row->resident);
+	doc_int(doc, "pinned_bytes", (int64_t)row->pinned);
+	doc_int(doc, "most_rss_bytes", (int64_t)row->most_resident);
+	doc_int(doc, "most_pinned_bytes", (int64_t)row->most_pinned);
+	doc_int(doc, "cgroup_bytes", (int64_t)row->cgroup);
+	doc_int_or_null(doc, "cgroup_limit_bytes", (int64_t)row->cgroup_limit, row->cgroup_limit != 0);
+	doc_int_or_null(doc, "available_bytes", (int64_t)row->available, row->available != 0);
+	doc_int(doc, "killed", (int64_t)row->killed);
+	doc_string(doc, "pressure", row->pressure);
+	doc_string(doc, "verdict", row->verdict);
+}
+
+static int json_host(void *context, const struct query_host *row)
+{
+	struct doc *doc = ((struct report *)context)->doc;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "pid", row->pid);
+	json_host_figures(doc, row);
+	doc_end(doc);
+	return 0;
+}
+
+static int json_hosts(struct report *report)
+{
+	struct host_sum sum;
+	int error = host_sum(&sum, report->db);
+
+	doc_object(report->doc, "host");
+	if (!error && sum.processes)
+		json_host_figures(report->doc, &sum.all);
+	doc_array(report->doc, "processes");
+	if (!error)
+		error = query_hosts(report->db, json_host, report);
+	doc_end(report->doc);
+	doc_end(report->doc);
 	return error;
 }
 
@@ -254,6 +347,17 @@ static int json_loss(void *context, const struct query_loss *row)
 	return 0;
 }
 
+static int json_ranks(struct report *report)
+{
+	struct ranks ranks;
+	int error = ranks_load(&ranks, report->db, report->symbols);
+
+	if (!error)
+		top_ranks_json(report->doc, &ranks);
+	ranks_release(&ranks);
+	return error;
+}
+
 static int json_report(struct report *report)
 {
 	struct doc *doc = report->doc;
@@ -261,6 +365,7 @@ static int json_report(struct report *report)
 
 	doc_object(doc, NULL);
 	doc_int(doc, "version", FORMAT_VERSION);
+	doc_string(doc, "at", top_moment_word(report->options));
 	doc_array(doc, "traces");
 	error = query_processes(report->db, json_trace, report);
 	doc_end(doc);
@@ -268,10 +373,14 @@ static int json_report(struct report *report)
 	if (!error)
 		error = query_devices(report->db, json_device, report);
 	doc_end(doc);
+	if (!error)
+		error = json_ranks(report);
 	doc_array(doc, "oom");
 	if (!error)
 		error = query_ooms(report->db, json_oom, report);
 	doc_end(doc);
+	if (!error)
+		error = json_hosts(report);
 	doc_array(doc, "sources");
 	if (!error)
 		error = query_sources(report->db, json_source, report);

@@ -1,13 +1,17 @@
 /* The report of `memana top` for people: the verdict first, then what it rests on, then what to try next. */
-#include <stdarg.h>
 #include <string.h>
 #include "callstack.h"
 #include "memtrace/error.h"
 #include "places.h"
 #include "query.h"
+#include "sentence.h"
 #include "top.h"
+#include "top_host.h"
+#include "top_ranks.h"
+#include "top_whole.h"
 
 #define WORD_COLUMNS 24
+#define WHY_COLUMNS 140 /* of what others may have written */
 #define BAR_COLUMNS 32
 #define SITE_INDENT 19
 #define CALLERS_MAX 3
@@ -19,13 +23,15 @@ struct report {
 	struct symbols *symbols;
 	const struct top_options *options;
 	uint64_t steps;		      /* of all processes */
-	uint64_t events, lost;
+	uint64_t events, lost, let_go;
 	int damaged;		      /* a trace ends in damage */
 	int processes;
 	const struct query_device *device; /* the one being written */
 	int devices;		      /* written */
+	int64_t only;		      /* GPU (id) that stands for all, 0: none does */
 	struct places places;	      /* of the device, or the one before */
 	uint64_t ooms;
+	struct host_sum host;
 };
 
 int top_wants(const struct top_options *options, const struct query_device *device)
@@ -35,60 +41,40 @@ int top_wants(const struct top_options *options, const struct query_device *devi
 	return options->device < 0 || options->device == device->number;
 }
 
+const char *top_moment_word(const struct top_options *options)
+{
+	static const char *const words[] = { [MOMENT_PEAK] = "peak", [MOMENT_STEP] = "step", [MOMENT_OOM] = "oom",
+					     [MOMENT_TIME] = "time" };
+
+	return words[options->moment.kind];
+}
+
 /* ---- sentences ---- */
-
-/* A sentence or two, put together piece by piece. */
-struct sentence {
-	char text[2048];
-	size_t size;
-};
-
-static void say(struct sentence *sentence, const char *format, ...) MT_PRINTF(2, 3);
-
-static void say(struct sentence *sentence, const char *format, ...)
-{
-	size_t room = sizeof(sentence->text) - sentence->size;
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(sentence->text + sentence->size, room, format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		sentence->size += (size_t)length < room ? (size_t)length : room - 1;
-}
-
-static void say_clean(struct sentence *sentence, const char *words)
-{
-	char clean[256];
-
-	say(sentence, "%s", text_fit(clean, sizeof(clean), words, 60, 0));
-}
 
 /* "in backward of step 2" */
 static void say_phase(struct sentence *sentence, const struct report *report, const char *phase, int64_t step)
 {
 	if (!strcmp(phase, "other"))
-		say(sentence, "outside any known phase");
+		sentence_say(sentence, "outside any known phase");
 	else
-		say(sentence, "in %s", phase);
+		sentence_say(sentence, "in %s", phase);
 	if (report->steps)
-		say(sentence, " of step %lld", (long long)step);
+		sentence_say(sentence, " of step %lld", (long long)step);
 }
 
 /* "alloc_activations (rl_step.c:211)" */
 static void say_frame(struct sentence *sentence, const struct callstack_frame *frame)
 {
-	char place[512];
+	char place[512], function[512];
 
 	callstack_place(place, sizeof(place), frame);
 	if (*frame->function) {
-		say_clean(sentence, frame->function);
-		say(sentence, " (");
-		say_clean(sentence, place);
-		say(sentence, ")");
+		sentence_say_clean(sentence, callstack_function(function, sizeof(function), frame));
+		sentence_say(sentence, " (");
+		sentence_say_clean(sentence, place);
+		sentence_say(sentence, ")");
 	} else {
-		say_clean(sentence, place);
+		sentence_say_clean(sentence, place);
 	}
 }
 
@@ -99,7 +85,7 @@ static int say_stack(struct sentence *sentence, const struct report *report, int
 	size_t user = places_user_frame(&report->places, &stack);
 
 	if (user != CALLSTACK_NO_FRAME) {
-		say(sentence, ", by ");
+		sentence_say(sentence, ", by ");
 		say_frame(sentence, &stack.frame[user]);
 	}
 	callstack_release(&stack);
@@ -125,7 +111,7 @@ static void say_largest_place(struct sentence *sentence, const struct report *re
 			continue;
 		if (place->user == CALLSTACK_NO_FRAME)
 			return;
-		say(sentence, "%s", place->bytes == row->bytes ? ", by " :
+		sentence_say(sentence, "%s", place->bytes == row->bytes ? ", by " :
 			    place->bytes > row->bytes / 2 ? ", most of it by " : ", the largest part by ");
 		say_frame(sentence, &place->stack->frame[place->user]);
 		return;
@@ -140,13 +126,13 @@ static int say_culprit(void *context, const struct query_culprit *row)
 	int is_slack = !strcmp(row->category, "allocator slack"),
 	    is_all = row->bytes == verdict->report->device->peak.bytes;
 
-	say(sentence, " %s of it is ",
+	sentence_say(sentence, " %s of it is ",
 	    is_all ? "All" : text_percent(share, row->bytes, verdict->report->device->peak.bytes));
-	say(sentence, "%s", strcmp(row->category, "other") ? row->category : "memory of no known purpose");
-	say(sentence, strcmp(row->phase, "other") ? ", %s in %s" : ", %s outside any known phase",
+	sentence_say(sentence, "%s", strcmp(row->category, "other") ? row->category : "memory of no known purpose");
+	sentence_say(sentence, strcmp(row->phase, "other") ? ", %s in %s" : ", %s outside any known phase",
 	    is_slack ? "taken from the driver" : "allocated", row->phase);
 	say_largest_place(sentence, verdict->report, row);
-	say(sentence, ".");
+	sentence_say(sentence, ".");
 	return 0;
 }
 
@@ -156,7 +142,7 @@ static void say_slack(struct sentence *sentence, const struct query_device *devi
 
 	if (device->peak.slack < device->peak.bytes / 10 || !device->peak.slack)
 		return;
-	say(sentence, " %s (%s) is slack: the allocator holds it, no tensor uses it.",
+	sentence_say(sentence, " %s (%s) is slack: the allocator holds it, no tensor uses it.",
 	    text_bytes(size, device->peak.slack), text_percent(share, device->peak.slack, device->peak.bytes));
 }
 
@@ -174,6 +160,15 @@ static void print_device_name(const struct report *report)
 	text_style(report->text, TEXT_PLAIN);
 }
 
+/* "Peak " */
+static const char *moment_begins(const struct report *report)
+{
+	static const char *const words[] = { [MOMENT_PEAK] = "Peak ", [MOMENT_STEP] = "Peak of the step: ",
+					     [MOMENT_OOM] = "When memory ran out: ", [MOMENT_TIME] = "Then: " };
+
+	return words[report->options->moment.kind];
+}
+
 static int print_verdict(const struct report *report)
 {
 	const struct query_device *device = report->device;
@@ -185,17 +180,18 @@ static int print_verdict(const struct report *report)
 
 	print_device_name(report);
 	if (report->lost)
-		say(sentence, "%s of %s are lost: the peak is at least ", text_count(lost, sizeof(lost), report->lost, "event"),
-		    text_number(events, report->events + report->lost));
-	say(sentence, "%s%s", report->lost ? "" : "Peak ", text_bytes(size, device->peak.bytes));
+		sentence_say(sentence, "%s of %s are lost: the %s at least ", text_count(lost, sizeof(lost), report->lost, "event"),
+		    text_number(events, report->events + report->lost),
+		    report->options->moment.kind == MOMENT_PEAK ? "peak is" : "device held");
+	sentence_say(sentence, "%s%s", report->lost ? "" : moment_begins(report), text_bytes(size, device->peak.bytes));
 	if (device->total)
-		say(sentence, " of %s (%s)", text_bytes(total, device->total),
+		sentence_say(sentence, " of %s (%s)", text_bytes(total, device->total),
 		    text_percent(share, device->peak.bytes, device->total));
-	say(sentence, " at %s, ", text_time(time, device->peak.time));
+	sentence_say(sentence, " at %s, ", text_time(time, device->peak.time));
 	say_phase(sentence, report, device->peak.phase, device->peak.step);
 	if (report->processes > 1)
-		say(sentence, " (pid %lld)", (long long)device->peak.pid);
-	say(sentence, ".");
+		sentence_say(sentence, " (pid %lld)", (long long)device->peak.pid);
+	sentence_say(sentence, ".");
 	error = query_culprit(report->db, device->id, say_culprit, &verdict);
 	say_slack(sentence, device);
 	text_style(report->text, TEXT_BOLD);
@@ -226,24 +222,48 @@ static void print_share(const struct report *report, const char *word, uint64_t 
 	text_print(report->text, "\n");
 }
 
+/* Of the largest place of the category; the word may be that of a phase or an owner, too. */
+static void print_category_why(const struct report *report, const char *category)
+{
+	struct sentence sentence = { 0 };
+	char clean[512];
+	size_t i;
+
+	for (i = 0; i < report->places.count; i++) {
+		if (strcmp(report->places.place[i].category, category) || !*report->places.place[i].evidence)
+			continue;
+		text_fit(clean, sizeof(clean), report->places.place[i].evidence, WHY_COLUMNS, 0);
+		sentence_say(&sentence, "largest: %s", clean);
+		text_style(report->text, TEXT_DIM);
+		text_wrap(report->text, 4, 0, sentence.text);
+		text_style(report->text, TEXT_PLAIN);
+		return;
+	}
+}
+
 static int print_part(void *context, const struct query_part *row)
 {
 	const struct report *report = context;
 
 	print_share(report, row->word, row->bytes, report->device->peak.bytes);
+	if (report->options->why)
+		print_category_why(report, row->word);
 	return 0;
 }
 
 static int print_parts(struct report *report, enum query_by by)
 {
 	static const char *const titles[QUERY_BY_COUNT] = {
-		[QUERY_BY_PHASE] = "At the peak, by the phase that allocated it",
+		[QUERY_BY_PHASE] = "By the phase that allocated it",
 		[QUERY_BY_CATEGORY] = "By what it is",
 		[QUERY_BY_OWNER] = "By who asked for it",
 		[QUERY_BY_PROCESS] = "By process",
 	};
 
-	print_title(report, titles[by]);
+	if (by == QUERY_BY_PHASE && report->options->moment.kind <= MOMENT_STEP)
+		print_title(report, "At the peak, by the phase that allocated it");
+	else
+		print_title(report, titles[by]);
 	return query_parts(report->db, report->device->id, by, print_part, report);
 }
 
@@ -290,7 +310,7 @@ static void print_callers(const struct report *report, const struct callstack *s
 	int i;
 
 	for (i = 0; i < CALLERS_MAX && (at = next_caller(stack, at)) != CALLSTACK_NO_FRAME; i++) {
-		say(&sentence, i ? ", " : "called from ");
+		sentence_say(&sentence, i ? ", " : "called from ");
 		say_frame(&sentence, &stack->frame[at]);
 	}
 	if (!i)
@@ -302,7 +322,7 @@ static void print_callers(const struct report *report, const struct callstack *s
 
 static void print_place_line(const struct report *report, const struct callstack *stack, size_t user)
 {
-	char place[512], clean[256], function[256];
+	char place[512], clean[256], name[512], function[256];
 	size_t room = TEXT_COLUMNS - SITE_INDENT;
 
 	if (user == CALLSTACK_NO_FRAME) {
@@ -311,11 +331,29 @@ static void print_place_line(const struct report *report, const struct callstack
 	}
 	callstack_place(place, sizeof(place), &stack->frame[user]);
 	text_fit(clean, sizeof(clean), place, room / 2, 1);
-	text_fit(function, sizeof(function), stack->frame[user].function, room - room / 2 - 2, 0);
+	callstack_function(name, sizeof(name), &stack->frame[user]);
+	text_fit(function, sizeof(function), name, room - room / 2 - 2, 0);
 	text_style(report->text, TEXT_BOLD);
 	text_print(report->text, "%s", clean);
 	text_style(report->text, TEXT_PLAIN);
 	text_print(report->text, "%s%s\n", *function ? "  " : "", function);
+}
+
+static void print_why_line(const struct report *report, const char *what, const char *why)
+{
+	struct sentence sentence = { 0 };
+	char clean[512];
+
+	text_fit(clean, sizeof(clean), why, WHY_COLUMNS, 0);
+	sentence_say(&sentence, "%s%s", what, clean);
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+}
+
+static void print_why(const struct report *report, const struct place *place)
+{
+	print_why_line(report, "why: ", *place->evidence ? place->evidence : "nothing tells what it is");
+	if (*place->decided_by)
+		print_why_line(report, "phase by: ", place->decided_by);
 }
 
 static void print_place(const struct report *report, const struct place *place)
@@ -326,11 +364,13 @@ static void print_place(const struct report *report, const struct place *place)
 	text_print(report->text, "%10s  %5s  ", text_bytes(size, place->bytes),
 		   text_percent(share, place->bytes, report->device->peak.bytes));
 	print_place_line(report, place->stack, place->user);
-	say(&sentence, "%s, allocated in %s, %s", place->category, place->phase,
+	sentence_say(&sentence, "%s, allocated in %s, %s", place->category, place->phase,
 	    text_count(count, sizeof(count), place->count, "allocation"));
 	if (report->processes > 1)
-		say(&sentence, ", pid %lld", (long long)place->pid);
+		sentence_say(&sentence, ", pid %lld", (long long)place->pid);
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+	if (report->options->why)
+		print_why(report, place);
 	if (place->user != CALLSTACK_NO_FRAME)
 		print_callers(report, place->stack, place->user);
 }
@@ -366,6 +406,9 @@ static int print_all_tables(struct report *report)
 		error = print_parts(report, QUERY_BY_PROCESS);
 	if (error)
 		return error;
+	error = top_whole(report->text, report->db, report->device);
+	if (error)
+		return error;
 	print_places(report);
 	return print_phase_peaks(report);
 }
@@ -376,6 +419,8 @@ static int print_device(void *context, const struct query_device *row)
 	int error;
 
 	if (!top_wants(report->options, row))
+		return 0;
+	if (report->only && report->only != row->id && !strcmp(row->kind, "cuda"))
 		return 0;
 	if (report->devices++)
 		text_print(report->text, "\n");
@@ -403,15 +448,21 @@ static int print_oom(void *context, const struct query_oom *row)
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
 	int error;
 
-	if (report->ooms++ == 0)
-		print_title(report, "Out of memory");
+	if (report->ooms++ == 0) {
+		text_style(report->text, TEXT_HEAD);
+		text_print(report->text, "Out of memory\n");
+		text_style(report->text, TEXT_PLAIN);
+	}
 	if (report->ooms > OOMS_MAX)
 		return 0;
-	say(&sentence, "At %s, ", text_time(time, row->time));
+	sentence_say(&sentence, "At %s, ", text_time(time, row->time));
 	say_phase(&sentence, report, row->phase, row->step);
-	say(&sentence, ": %s asked for", text_bytes(size, row->requested));
+	sentence_say(&sentence, ": %s asked for", text_bytes(size, row->requested));
 	if (row->free >= 0)
-		say(&sentence, ", at most %s free", text_bytes(size, (uint64_t)row->free));
+		sentence_say(&sentence, ", %s%s free", strcmp(row->free_by, "bound") ? "" : "at most ",
+			     text_bytes(size, (uint64_t)row->free));
+	if (row->others > 0)
+		sentence_say(&sentence, ", %s in use by others", text_bytes(size, (uint64_t)row->others));
 	error = say_stack(&sentence, report, row->node);
 	text_style(report->text, TEXT_BAD);
 	text_wrap(report->text, 2, 0, sentence.text);
@@ -427,6 +478,10 @@ static int print_ooms(struct report *report)
 	if (report->ooms > OOMS_MAX)
 		text_print(report->text, "  %s more\n",
 			   text_count(count, sizeof(count), report->ooms - OOMS_MAX, "time"));
+	if (report->ooms) {
+		top_host_had_room(report->text, &report->host);
+		text_print(report->text, "\n");
+	}
 	return error;
 }
 
@@ -438,6 +493,7 @@ static int count_process(void *context, const struct query_process *row)
 	report->steps += row->steps;
 	report->events += row->events;
 	report->lost += row->lost;
+	report->let_go += row->let_go;
 	report->damaged |= *row->damage != '\0';
 	return 0;
 }
@@ -449,14 +505,14 @@ static int print_source(void *context, const struct query_source *row)
 
 	if (!strcmp(row->state, "on"))
 		return 0;
-	say(&sentence, "Not recorded: %s", row->name);
+	sentence_say(&sentence, "Not recorded: %s", row->name);
 	if (*row->why) {
-		say(&sentence, " (");
-		say_clean(&sentence, row->why);
-		say(&sentence, ")");
+		sentence_say(&sentence, " (");
+		sentence_say_clean(&sentence, row->why);
+		sentence_say(&sentence, ")");
 	}
 	if (report->processes > 1)
-		say(&sentence, " in pid %lld", (long long)row->pid);
+		sentence_say(&sentence, " in pid %lld", (long long)row->pid);
 	text_style(report->text, !strcmp(row->state, "failed") ? TEXT_WARN : TEXT_DIM);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
@@ -485,7 +541,7 @@ static int print_incomplete(void *context, const struct query_process *row)
 	if (row->complete)
 		return 0;
 	text_fit(file, sizeof(file), row->file, 40, 1);
-	say(&sentence, "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
+	sentence_say(&sentence, "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
 	    text_time(time, row->last_time));
 	text_style(report->text, TEXT_WARN);
 	text_wrap(report->text, 0, 0, sentence.text);
@@ -500,14 +556,18 @@ static int print_recording(struct report *report)
 	int error;
 
 	text_print(report->text, "\n");
-	say(&sentence, "Recorded: %s, ", text_count(events, sizeof(events), report->events, "event"));
+	top_host_line(report->text, &report->host);
+	sentence_say(&sentence, "Recorded: %s, ", text_count(events, sizeof(events), report->events, "event"));
 	if (report->processes > 1)
-		say(&sentence, "%s, ",
+		sentence_say(&sentence, "%s, ",
 		    text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
-	say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
+	sentence_say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
 	    report->lost      ? text_count(lost, sizeof(lost), report->lost, "lost event")
 	    : report->damaged ? "and nobody knows what the damaged part held"
 			      : "nothing lost");
+	if (report->let_go)
+		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
+			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
 	text_wrap(report->text, 0, 0, sentence.text);
 	error = query_losses(report->db, print_loss, report);
 	if (!error)
@@ -530,21 +590,62 @@ static void print_next(const struct report *report)
 		text_print(report->text, "Next: memana top --by site %s\n", name);
 }
 
+static int count_device(void *context, const struct query_device *row)
+{
+	struct report *report = context;
+
+	report->devices += top_wants(report->options, row);
+	return 0;
+}
+
+/* How many devices the report is about. -MT_E_ARGUMENT: not the one that was asked for. */
+static int count_devices(struct report *report)
+{
+	int error = query_devices(report->db, count_device, report), wanted = report->devices;
+
+	report->devices = 0;
+	if (error)
+		return error;
+	return !wanted && (report->options->device >= 0 || report->options->device_cpu) ? -MT_E_ARGUMENT : 0;
+}
+
+/* Several GPUs side by side; of many only the one that peaks highest is shown in detail. */
+static int print_ranks(struct report *report)
+{
+	struct ranks ranks = { 0 };
+	int error = 0;
+
+	if (report->options->device < 0 && !report->options->device_cpu)
+		error = ranks_load(&ranks, report->db, report->symbols);
+	if (!error)
+		top_ranks_text(report->text, &ranks, report->options->name);
+	if (!error && ranks.count >= TOP_RANKS_MANY)
+		report->only = ranks.rank[ranks.highest].device;
+	ranks_release(&ranks);
+	return error;
+}
+
 static int print_report(struct report *report)
 {
 	int error = query_processes(report->db, count_process, report);
 
 	if (!error)
+		error = count_devices(report);
+	if (!error)
+		error = host_sum(&report->host, report->db);
+	if (!error)
+		error = top_host_verdicts(report->text, report->db);
+	if (!error)
+		error = print_ooms(report);
+	if (!error)
+		error = print_ranks(report);
+	if (!error)
 		error = query_devices(report->db, print_device, report);
 	if (error)
 		return error;
-	if (!report->devices && (report->options->device >= 0 || report->options->device_cpu))
-		return -MT_E_ARGUMENT;
 	if (!report->devices)
 		text_print(report->text, "No memory of a device was recorded.\n");
-	error = print_ooms(report);
-	if (!error)
-		error = print_recording(report);
+	error = print_recording(report);
 	if (!error && report->devices)
 		print_next(report);
 	return error;

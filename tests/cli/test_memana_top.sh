@@ -20,7 +20,9 @@ check "JSON: all fields of the contract" json top.json '(
 	set(d) >= {"version", "traces", "devices", "oom"}
 	and all(set(t) >= {"file", "pid", "rank", "steps", "events", "lost", "complete"} for t in d["traces"])
 	and all(set(v) >= {"id", "kind", "name", "total_bytes", "peak", "by_phase", "by_category", "by_owner", "sites",
-		"phase_peaks", "slack_bytes", "unexplained_bytes"} for v in d["devices"])
+		"phase_peaks", "slack_bytes", "unexplained_bytes", "context_bytes", "code_bytes", "graph_bytes", "pool_bytes",
+		"other_processes_bytes", "process_bytes", "recorded_bytes", "sampled_at_ns"} for v in d["devices"])
+	and d["devices"][0]["unexplained_bytes"] is None and d["host"] == {"processes": []}
 	and all(set(v["peak"]) >= {"bytes", "time_ns", "step", "phase", "role", "pid"} for v in d["devices"])
 	and all(set(s) >= {"bytes", "count", "phase", "category", "stack"} for v in d["devices"] for s in v["sites"])
 	and all(set(f) >= {"function", "file", "line", "module"} for v in d["devices"] for s in v["sites"] for f in s["stack"])

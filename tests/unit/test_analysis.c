@@ -40,7 +40,7 @@ struct process {
 	struct region region[REGIONS];
 	uint32_t stack_ids[STACKS];
 	uint32_t phase;
-	int touched, filling;
+	int touched;
 };
 
 /* Bytes per place: of tensors, and of regions beside their tensors. */
@@ -51,7 +51,7 @@ struct parts {
 struct model {
 	struct process process[PROCESSES];
 	int seen[PROCESSES][STACKS][PHASES]; /* tensors were in driver memory of this place */
-	uint64_t now, held, peak, peak_seq, peak_time, phase_peak[PHASES];
+	uint64_t now, held, inside, peak, peak_inside, peak_seq, peak_time, phase_peak[PHASES];
 	uint32_t peak_process;
 	int phase_ran[PHASES];
 	struct parts at_peak;
@@ -82,6 +82,17 @@ static uint64_t sum_held(const struct model *model)
 	return held;
 }
 
+static uint64_t sum_inside(const struct model *model)
+{
+	uint64_t bytes = 0;
+	int p, r;
+
+	for (p = 0; p < PROCESSES; p++)
+		for (r = 0; r < REGIONS; r++)
+			bytes += inside(&model->process[p].region[r]);
+	return bytes;
+}
+
 static void take_peak(struct model *model, uint32_t p)
 {
 	const struct region *region;
@@ -89,6 +100,7 @@ static void take_peak(struct model *model, uint32_t p)
 	int q, r, c;
 
 	model->peak = model->held;
+	model->peak_inside = model->inside;
 	model->peak_process = p;
 	model->peak_seq = model->process[p].maker.seq;
 	model->peak_time = model->now - MAKER_START;
@@ -114,20 +126,15 @@ static void note_phase(struct model *model, uint32_t phase)
 	model->phase_ran[phase] = 1;
 }
 
-/* After every event of process `p`. */
-static void settle(struct model *model, uint32_t p, int is_alloc)
+/* After every event of process `p`. Among equally high moments the one with the most tensor bytes is the peak. */
+static void settle(struct model *model, uint32_t p)
 {
-	struct process *process = &model->process[p];
-	int fills = process->filling && is_alloc, q;
+	int q;
 
 	model->held = sum_held(model);
-	process->filling = 0;
-	if (model->held > model->peak) {
+	model->inside = sum_inside(model);
+	if (model->held > model->peak || (model->held == model->peak && model->inside > model->peak_inside))
 		take_peak(model, p);
-		process->filling = !is_alloc;
-	} else if (fills && model->held == model->peak) {
-		take_peak(model, p);
-	}
 	for (q = 0; q < PROCESSES; q++)
 		if (model->process[q].touched)
 			note_phase(model, model->process[q].phase);
@@ -156,7 +163,7 @@ static void change_region(struct model *model, uint32_t p, uint32_t r)
 		region->self = new_thing(process, REGION_BYTES);
 		maker_driver_alloc(&process->maker, ADDRESS(r, 0), REGION_BYTES);
 	}
-	settle(model, p, 0);
+	settle(model, p);
 }
 
 static void change_tensor(struct model *model, uint32_t p, uint32_t r)
@@ -165,9 +172,8 @@ static void change_tensor(struct model *model, uint32_t p, uint32_t r)
 	struct region *region = &process->region[r];
 	uint32_t c = (uint32_t)(random() % CELLS);
 	struct thing *cell = &region->cell[c];
-	int is_alloc = !cell->bytes;
 
-	if (is_alloc) {
+	if (!cell->bytes) {
 		*cell = new_thing(process, (uint64_t)(1 + random() % 8) * CELL / 8);
 		if (region->self.bytes)
 			model->seen[p][region->self.stack][region->self.phase] = 1;
@@ -176,20 +182,18 @@ static void change_tensor(struct model *model, uint32_t p, uint32_t r)
 		maker_tensor_free(&process->maker, ADDRESS(r, c), cell->bytes);
 		memset(cell, 0, sizeof(*cell));
 	}
-	settle(model, p, is_alloc);
+	settle(model, p);
 }
 
 static void change_phase(struct model *model, uint32_t p, int is_first)
 {
 	struct process *process = &model->process[p];
 
-	if (!is_first) {
+	if (!is_first)
 		maker_phase_end(&process->maker);
-		process->filling = 0;
-	}
 	process->phase = (uint32_t)(random() % PHASES);
 	maker_phase(&process->maker, words[process->phase]);
-	settle(model, p, 0);
+	settle(model, p);
 }
 
 static void one_event(struct model *model)
@@ -323,6 +327,87 @@ TEST(random_runs_agree_with_the_model)
 		analysis_release(&analysis);
 		source_release(&source);
 	}
+}
+
+/* ---- The peak is taken when it is known what fills it ---- */
+
+static void vmm_create(struct maker *maker, uint64_t handle, uint64_t size)
+{
+	maker_event(maker, (struct mt_event){ .kind = MT_VMM_CREATE, .device = maker->device, .stack = maker->stack,
+					      .handle = handle, .size = size });
+}
+
+static void vmm_map(struct maker *maker, uint64_t addr, uint64_t handle, uint64_t size)
+{
+	maker_event(maker, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .handle = handle, .size = size });
+}
+
+static void vmm_sleep(struct maker *maker, uint64_t addr, uint64_t handle, uint64_t size)
+{
+	maker_event(maker, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = addr, .size = size });
+	maker_event(maker, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = handle });
+}
+
+/* Bytes of tensors at the peak of a trace; the rest of it is slack. */
+static uint64_t tensors_at_peak(char *path, uint64_t peak)
+{
+	struct source source;
+	struct analysis analysis;
+	struct db *db;
+	uint64_t tensors;
+
+	CHECK_EQ(source_open(&source, &path, 1), 0);
+	CHECK_EQ(analysis_run(&analysis, source.input, 1, source.rules, NULL), 0);
+	CHECK_EQ(db_create(&db, NULL, schema_sql), 0);
+	CHECK_EQ(store_summary(db, &analysis, 0), 0);
+	CHECK_EQ(ask(db, "SELECT bytes FROM peak", 0, "", 0), peak);
+	tensors = (uint64_t)ask(db, "SELECT ifnull(sum(bytes), 0) FROM peak_part JOIN site ON site = site.id "
+				    "WHERE memory = 'tensor'", 0, "", 0);
+	CHECK_EQ(ask(db, "SELECT slack_bytes FROM peak", 0, "", 0), peak - tensors);
+	db_close(db);
+	analysis_release(&analysis);
+	source_release(&source);
+	return tensors;
+}
+
+/* An expandable segment grows by two chunks for one block. */
+TEST(peak_of_an_expandable_segment)
+{
+	struct maker maker;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/expandable.zst", test_dir());
+	maker_open(&maker, path, 100, -1);
+	maker.stack = maker_python(&maker, 0, "f", "/home/me/x.py", 1);
+	vmm_create(&maker, 1, 20 * MIB);
+	vmm_create(&maker, 2, 20 * MIB);
+	vmm_map(&maker, 0x100000000, 1, 20 * MIB);
+	vmm_map(&maker, 0x100000000 + 20 * MIB, 2, 20 * MIB);
+	maker_tensor_alloc(&maker, 0x100000000, 33 * MIB);
+	maker_tensor_free(&maker, 0x100000000, 33 * MIB);
+	maker_close(&maker);
+	CHECK_EQ(tensors_at_peak(path, 40 * MIB), 33 * MIB);
+}
+
+/* What slept is awake at the peak: it is tensors, not new driver memory. */
+TEST(peak_of_a_pool_that_wakes)
+{
+	struct maker maker;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/wakes.zst", test_dir());
+	maker_open(&maker, path, 100, -1);
+	maker.stack = maker_python(&maker, 0, "f", "/home/me/x.py", 1);
+	vmm_create(&maker, 1, 20 * MIB);
+	vmm_map(&maker, 0x100000000, 1, 20 * MIB);
+	maker_tensor_alloc(&maker, 0x100000000, 20 * MIB);
+	vmm_sleep(&maker, 0x100000000, 1, 20 * MIB);
+	maker_driver_alloc(&maker, 0x200000000, 10 * MIB);
+	maker_tensor_alloc(&maker, 0x200000000, 10 * MIB);
+	vmm_create(&maker, 2, 20 * MIB);
+	vmm_map(&maker, 0x100000000, 2, 20 * MIB);
+	maker_close(&maker);
+	CHECK_EQ(tensors_at_peak(path, 30 * MIB), 30 * MIB);
 }
 
 TEST_MAIN()

@@ -189,10 +189,33 @@ TEST(the_owner_is_the_library_that_called_the_driver)
 	CHECK_STR(owner_of(NULL, 0), "unknown");
 }
 
+TEST(well_known_owners_have_one_name)
+{
+#define SITE "/venv/lib/python3.12/site-packages/"
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/cublas/lib/libcublasLt.so.12", "/x/libcublas.so.12"), "libcublas");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9"), "libcudnn");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "vllm/cumem_allocator.abi3.so", "/x/libc10_cuda.so"), "vllm cumem");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/x/libcudart.so.12",
+			   SITE "torch_memory_saver_hook_mode_preload.abi3.so", "/x/libc10_cuda.so"),
+		  "torch_memory_saver");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/nvshmem/lib/libnvshmem_host.so.3", SITE "deep_ep_cpp.so"),
+		  "nvshmem");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "deep_ep_cpp.cpython-312-x86_64-linux-gnu.so"), "deepep");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "triton/_C/libtriton.so"), "triton");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/home/me/.triton/cache/abc/cuda_utils.cpython-312-x86_64-linux-gnu.so"),
+		  "triton");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/home/me/.cache/flashinfer/0.2/90a/cached_ops/batch_decode/batch_decode.so"),
+		  "flashinfer");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "cupy/cuda/memory.cpython-312-x86_64-linux-gnu.so"), "cupy");
+	/* A folder's name makes no library of a program. */
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/home/me/triton/server"), "server");
+#undef SITE
+}
+
 TEST(some_owners_have_one_purpose)
 {
 	CHECK_EQ(owner_category("libnccl", MT_CATEGORY_OTHER), MT_CATEGORY_NCCL);
-	CHECK_EQ(owner_category("libcublasLt", MT_CATEGORY_ACTIVATIONS), MT_CATEGORY_WORKSPACE);
+	CHECK_EQ(owner_category("libcublas", MT_CATEGORY_ACTIVATIONS), MT_CATEGORY_WORKSPACE);
 	CHECK_EQ(owner_category("rl_step", MT_CATEGORY_ACTIVATIONS), MT_CATEGORY_ACTIVATIONS);
 }
 

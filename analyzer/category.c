@@ -1,0 +1,353 @@
+#include "category.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis.h"
+#include "category_sizes.h"
+
+/* ---- what is counted on the way ---- */
+
+void categories_release(struct categories *categories)
+{
+	uint32_t i;
+
+	for (i = 0; i < categories->processes * 2; i++)
+		free(categories->sizes[i]);
+	free(categories->sizes);
+	free(categories->site);
+	memset(categories, 0, sizeof(*categories));
+}
+
+/* NULL: out of memory; sizes are then just not told apart. */
+static struct category_sizes *sizes_of(struct categories *categories, uint32_t process, int driver)
+{
+	struct category_sizes **grown, **sizes;
+
+	if (process >= categories->processes) {
+		grown = realloc(categories->sizes, ((size_t)process + 1) * 2 * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		memset(grown + (size_t)categories->processes * 2, 0,
+		       ((size_t)process + 1 - categories->processes) * 2 * sizeof(*grown));
+		categories->sizes = grown;
+		categories->processes = process + 1;
+	}
+	sizes = &categories->sizes[process * 2 + (driver != 0)];
+	if (!*sizes)
+		*sizes = calloc(1, sizeof(**sizes));
+	return *sizes;
+}
+
+uint8_t category_size(struct categories *categories, uint32_t process, int driver, uint64_t size, uint8_t phase,
+		      uint32_t stack)
+{
+	struct category_sizes *sizes = sizes_of(categories, process, driver);
+	uint8_t number;
+
+	if (!sizes)
+		return 0;
+	if (phase != MT_PHASE_INIT && (phase != MT_PHASE_OTHER || stack))
+		sizes->closed = 1;
+	number = sizes_number(sizes, size);
+	if (!sizes->closed && number)
+		sizes->weights[number]++;
+	return number;
+}
+
+struct category_site *category_site(struct categories *categories, uint32_t number)
+{
+	size_t room = categories->room ? (size_t)categories->room * 2 : 256;
+	struct category_site *grown;
+
+	if (number < categories->room)
+		return &categories->site[number];
+	while (room <= number)
+		room *= 2;
+	grown = realloc(categories->site, room * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	memset(grown + categories->room, 0, (room - categories->room) * sizeof(*grown));
+	categories->site = grown;
+	categories->room = (uint32_t)room;
+	return &grown[number];
+}
+
+void category_born(struct category_site *site, uint64_t size, uint32_t step)
+{
+	if (!site->born++) {
+		site->first_step = step;
+		site->smallest = size;
+	}
+	site->last_step = step;
+	if (size > site->largest)
+		site->largest = size;
+	if (size < site->smallest)
+		site->smallest = size;
+}
+
+void category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
+		   const struct mt_label *label)
+{
+	struct category_sizes *sizes;
+	struct category_site *site;
+	uint8_t number;
+
+	if (!live->tag || live->tag >= categories->room)
+		return;
+	site = &categories->site[live->tag];
+	site->died++;
+	site->home += label->phase == live->phase && label->step == live->step;
+	site->in_backward += label->phase == MT_PHASE_BACKWARD && live->phase != MT_PHASE_BACKWARD;
+	site->old += label->step >= live->step + 2;
+	sizes = sizes_of(categories, process, live->kind != MT_TENSOR_ALLOC);
+	number = sizes && !sizes->closed ? sizes_find(sizes, live->size) : 0;
+	if (number && sizes->weights[number])
+		sizes->weights[number]--;
+}
+
+/* How it seemed to have died is not known any more; that it did not, is what counts. */
+void category_back(struct categories *categories, const struct mt_live *live)
+{
+	if (live->tag && live->tag < categories->room && categories->site[live->tag].died)
+		categories->site[live->tag].died--;
+}
+
+void category_kept(struct category_site *site, const struct mt_live *live, uint32_t step)
+{
+	site->old += step >= live->step + 2;
+}
+
+void category_phase_over(struct analysis *analysis, uint32_t process, uint8_t phase)
+{
+	const struct attribution *attribution = &analysis->attribution;
+	struct categories *categories = &analysis->categories;
+	uint32_t i;
+
+	for (i = 1; i < attribution->sites && i < categories->room; i++)
+		if (attribution->site[i].key.phase == phase && attribution->site[i].key.process == process &&
+		    attribution->site[i].now.count > categories->site[i].after)
+			categories->site[i].after = attribution->site[i].now.count;
+}
+
+/* ---- the verdict on one site ---- */
+
+struct judge {
+	const struct site *site;
+	struct category_site *facts;
+	const struct category_sizes *sizes; /* NULL: none */
+	uint8_t opinion;
+};
+
+static void say(const struct judge *judge, uint8_t category, enum evidence why)
+{
+	judge->facts->category = category;
+	judge->facts->why = (uint8_t)why;
+}
+
+static void say_of(const struct judge *judge, uint8_t category, enum evidence why, uint64_t count)
+{
+	say(judge, category, why);
+	judge->facts->figure[0] = count;
+	judge->facts->figure[1] = judge->facts->born;
+}
+
+/*
+ * The rest of what such a line allocates is a number or two, a loss perhaps. What has the size of a weight is none: the
+ * gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
+ */
+static int is_logits(const struct judge *judge)
+{
+	struct category_site *facts = judge->facts;
+	uint64_t figure[3];
+
+	if (judge->site->key.size || !judge->sizes || !sizes_vocabulary(judge->sizes, facts->largest, facts->figure))
+		return 0;
+	return facts->smallest <= facts->largest / 1000 || sizes_vocabulary(judge->sizes, facts->smallest, figure);
+}
+
+static void judge_weights(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	if (facts->home == facts->born)
+		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
+	else if (facts->old)
+		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_STAYS, facts->old);
+	else
+		say(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_OPINION);
+}
+
+static void judge_gradients(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+	uint64_t kept = facts->born - facts->home;
+
+	if (is_logits(judge))
+		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_VOCABULARY);
+	else if (!kept)
+		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
+	else if (judge->site->key.size)
+		say_of(judge, MT_CATEGORY_GRADIENTS, EVIDENCE_SIZED_GRADIENT, kept);
+	else if (facts->old * 2 > facts->born)
+		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_RETAINED, facts->old);
+	else if (facts->home * 2 > facts->born)
+		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
+	else if (!facts->after && judge->sizes && judge->sizes->numbers)
+		say(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_NOT_A_WEIGHT);
+	else
+		say_of(judge, MT_CATEGORY_GRADIENTS, EVIDENCE_GRADIENT, kept);
+}
+
+static void judge_state(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+	uint64_t kept = facts->born - facts->home;
+
+	if (kept * 2 < facts->born || !kept)
+		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
+	else if (facts->first_step != facts->last_step && !facts->old)
+		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_ANEW, kept);
+	else
+		say_of(judge, MT_CATEGORY_OPTIMIZER_STATE, judge->site->key.size ? EVIDENCE_SIZED_STATE : EVIDENCE_STATE,
+		       kept);
+}
+
+static void judge_activations(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	if (is_logits(judge))
+		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_VOCABULARY);
+	else if (facts->old * 2 > facts->born)
+		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_RETAINED, facts->old);
+	else if (facts->in_backward * 2 >= facts->born)
+		say_of(judge, judge->opinion, EVIDENCE_FOR_BACKWARD, facts->in_backward);
+	else if (facts->home * 2 >= facts->born)
+		say_of(judge, judge->opinion, EVIDENCE_PASSING, facts->home);
+	else
+		say(judge, judge->opinion, EVIDENCE_OPINION);
+}
+
+static void judge_by_life(const struct judge *judge)
+{
+	switch (judge->opinion) {
+	case MT_CATEGORY_WEIGHTS:
+		judge_weights(judge);
+		break;
+	case MT_CATEGORY_GRADIENTS:
+		judge_gradients(judge);
+		break;
+	case MT_CATEGORY_OPTIMIZER_STATE:
+		judge_state(judge);
+		break;
+	case MT_CATEGORY_ACTIVATIONS:
+	case MT_CATEGORY_RECOMPUTED:
+		judge_activations(judge);
+		break;
+	case MT_CATEGORY_OTHER:
+		break;
+	default:
+		say(judge, judge->opinion, EVIDENCE_OPINION);
+	}
+}
+
+static void judge_site(const struct judge *judge)
+{
+	if (judge->facts->by_owner)
+		say(judge, judge->opinion, EVIDENCE_OWNER);
+	else if (judge->facts->by_rule)
+		say(judge, judge->opinion, EVIDENCE_RULE);
+	else
+		judge_by_life(judge);
+}
+
+/* ---- all sites, and what they tell of each other ---- */
+
+/* Of one size of one process: how many gradients, tensors of optimizer state, and of no known purpose there are. */
+struct tally {
+	uint64_t gradients, state, bare;
+};
+
+/* What may be weights that nobody saw being made: there before anything was computed, and never freed. */
+static int is_bare(const struct judge *judge)
+{
+	return judge->facts->category == MT_CATEGORY_OTHER && judge->facts->why == EVIDENCE_NONE &&
+	       judge->site->key.size && judge->facts->died * 2 < judge->facts->born &&
+	       (judge->site->key.phase == MT_PHASE_INIT || judge->site->key.phase == MT_PHASE_OTHER);
+}
+
+static void count_site(struct tally *tally, const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	if (is_bare(judge))
+		tally->bare += facts->born - facts->died;
+	else if (facts->category == MT_CATEGORY_GRADIENTS)
+		tally->gradients += facts->after ? facts->after : facts->born - facts->died;
+	else if (facts->category == MT_CATEGORY_OPTIMIZER_STATE)
+		tally->state += facts->after ? facts->after : facts->born - facts->died;
+}
+
+/* Every weight that is trained has one gradient of its size, and with Adam two tensors of state. */
+static void judge_bare(const struct judge *judge, const struct tally *tally)
+{
+	if (!is_bare(judge))
+		return;
+	if (tally->gradients && tally->bare == tally->gradients)
+		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_AS_GRADIENTS, tally->gradients);
+	else if (tally->state && tally->bare * 2 == tally->state)
+		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_AS_STATE, tally->state);
+	else if (tally->gradients && tally->bare % tally->gradients == 0 && tally->bare / tally->gradients <= 4)
+		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_SEVERAL, tally->gradients);
+	else
+		return;
+	judge->facts->figure[1] = tally->bare;
+}
+
+static struct judge judge_of(struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+	struct judge judge = { .site = site, .facts = &analysis->categories.site[number],
+			       .opinion = site->key.category };
+
+	if (site->key.process < analysis->categories.processes)
+		judge.sizes = analysis->categories.sizes[site->key.process * 2 + site->key.driver];
+	return judge;
+}
+
+static struct tally *tally_of(struct tally *tally, const struct site_key *key)
+{
+	return &tally[(key->process * 2 + key->driver) * SIZES_NUMBERS + key->size];
+}
+
+void categories_settle(struct analysis *analysis)
+{
+	struct categories *categories = &analysis->categories;
+	uint32_t sites = analysis->attribution.sites < categories->room ? analysis->attribution.sites : categories->room;
+	struct tally *tally = calloc(((size_t)analysis->processes * 2 + 1) * SIZES_NUMBERS, sizeof(*tally));
+	struct judge judge;
+	uint32_t i;
+
+	for (i = 1; i < sites; i++) {
+		judge = judge_of(analysis, i);
+		judge.facts->category = judge.opinion;
+		if (!judge.facts->born)
+			continue;
+		judge_site(&judge);
+		if (tally)
+			count_site(tally_of(tally, &judge.site->key), &judge);
+	}
+	for (i = 1; i < sites && tally; i++) {
+		judge = judge_of(analysis, i);
+		if (judge.facts->born)
+			judge_bare(&judge, tally_of(tally, &judge.site->key));
+	}
+	free(tally);
+}
+
+uint8_t category_of_site(const struct analysis *analysis, uint32_t number)
+{
+	if (number >= analysis->categories.room || !analysis->categories.site[number].born)
+		return analysis->attribution.site[number].key.category;
+	return analysis->categories.site[number].category;
+}

@@ -1,0 +1,123 @@
+/*
+ * category.h - what the bytes of a site are, from how they lived.
+ *
+ * Rules and phases give a first opinion when something is born; whether it was right shows later. One pass cannot look
+ * ahead, so each site counts how its allocations lived, and is judged when all events have been read:
+ *
+ *     born in      weights   gradients        optimizer state    activations
+ *     init         stays
+ *     backward               freed after it
+ *     optimizer                               stays
+ *     forward                                                    freed in backward
+ *
+ * What goes in the phase in which it came is workspace. Sizes tell more. Those of what is there before anything is
+ * computed, the weights', are numbered, and the number is part of the site's key: what a line allocates in the size of
+ * a weight is another site than the rest. A size of tokens x vocabulary is that of logits.
+ *
+ * It cannot tell apart what one line allocates in one phase in one size for several purposes: then most of it decides.
+ * Nor what a trace that ends early would have shown: then the opinion stays. What nothing speaks for is "other".
+ */
+#ifndef MEMANA_CATEGORY_H
+#define MEMANA_CATEGORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/ledger.h"
+#include "memtrace/phase.h"
+
+/* Why a site has its category. X(NAME) - the words are in evidence.c. */
+#define EVIDENCE_LIST(X)                                                                  \
+	X(NONE)                                                                           \
+	X(RULE)		  /* a rule names what its function allocates */                  \
+	X(OWNER)	  /* the library that asked takes memory for one purpose */       \
+	X(OPINION)	  /* the phase, and nothing that speaks against it */             \
+	X(STAYS)	  /* born in init and kept */                                     \
+	X(SIZED_GRADIENT) /* of the size of weights, and kept beyond the backward */      \
+	X(GRADIENT)	  /* kept beyond the backward */                                  \
+	X(STATE)	  /* born in one step's optimizer, and kept */                    \
+	X(SIZED_STATE)	  /* and of the size of weights */                                \
+	X(TEMPORARY)	  /* born and freed in one stretch of the phase */                \
+	X(NOT_A_WEIGHT)	  /* born in backward, of no weight's size, trace ends */         \
+	X(FOR_BACKWARD)	  /* born in forward, freed in backward */                        \
+	X(PASSING)	  /* born and freed in forward */                                 \
+	X(VOCABULARY)	  /* tokens x vocabulary x bytes of an element */                 \
+	X(RETAINED)	  /* a step's, alive two step ends later */                       \
+	X(ANEW)		  /* made by the optimizer anew in each step */                   \
+	X(AS_GRADIENTS)	  /* alive before, as many of the size as there are gradients */  \
+	X(AS_STATE)	  /* alive before, half as many as optimizer state */             \
+	X(SEVERAL)	  /* alive before, several times as many as gradients */
+
+enum evidence {
+#define EVIDENCE_ENUM(name) EVIDENCE_##name,
+	EVIDENCE_LIST(EVIDENCE_ENUM)
+#undef EVIDENCE_ENUM
+	EVIDENCE_COUNT
+};
+
+/* How the allocations of a site lived. */
+struct category_site {
+	uint64_t born, died;
+	uint64_t home;		/* died in the phase and step in which they were born */
+	uint64_t in_backward;	/* died in a backward that they were not born in */
+	uint64_t old;		/* lived on over the ends of two steps */
+	uint64_t after;		/* the most that were alive when a stretch of their phase was over */
+	uint64_t largest, smallest; /* bytes */
+	uint32_t first_step, last_step; /* of births */
+	uint32_t rule_frame;	/* mt_label, of the first birth */
+	uint8_t by_rule, by_owner; /* who had the first opinion, if not just the phase */
+	uint8_t category;	/* enum mt_category, once settled */
+	uint8_t why;		/* enum evidence */
+	uint64_t figure[3];	/* that the evidence is about */
+};
+
+struct category_sizes;
+
+/* Of all sites and processes of an analysis. Zeroed: empty. */
+struct categories {
+	struct category_site *site; /* by the number of the site */
+	uint32_t room;
+	struct category_sizes **sizes; /* two of each process: of tensors, of driver memory */
+	uint32_t processes;
+};
+
+struct analysis;
+
+void categories_release(struct categories *categories);
+
+/* For the key of the site of something of `size` bytes that is about to be born: the number of its size, 0: none. */
+uint8_t category_size(struct categories *categories, uint32_t process, int driver, uint64_t size, uint8_t phase,
+		      uint32_t stack);
+
+/* The facts of site `number`, made when it is new. NULL: out of memory. Moves `site`. */
+struct category_site *category_site(struct categories *categories, uint32_t number);
+
+/*
+ * Something of `size` bytes was born at the site in `step`; `live` died during an event with `label`; it came back, for the
+ * free had failed; it was alive at the end, in `step`.
+ */
+void category_born(struct category_site *site, uint64_t size, uint32_t step);
+void category_back(struct categories *categories, const struct mt_live *live);
+void category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
+		   const struct mt_label *label);
+void category_kept(struct category_site *site, const struct mt_live *live, uint32_t step);
+
+/* A stretch of `phase` is over in the process: what it allocated and is still there has outlived it. */
+void category_phase_over(struct analysis *analysis, uint32_t process, uint8_t phase);
+
+/* After the last event: the category of every site. */
+void categories_settle(struct analysis *analysis);
+
+/* The category of a site; that of its key where nothing was seen of it. */
+uint8_t category_of_site(const struct analysis *analysis, uint32_t number);
+
+/* ---- evidence.c ---- */
+
+/* One sentence without a full stop on why the site has its category; "" where there is nothing to say. Returns `text`. */
+char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number);
+
+/* "step (optimizer.py:88), rule pytorch.yaml:12": the frame that decided on the phase; "": no frame did. Returns `text`. */
+char *evidence_decided_by(char *text, size_t size, const struct analysis *analysis, uint32_t number);
+
+#define EVIDENCE_TEXT_MAX 512u
+
+#endif

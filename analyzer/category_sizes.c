@@ -1,0 +1,148 @@
+#include "category_sizes.h"
+
+#include "memtrace/base.h"
+
+#define VOCABULARY_MIN 1000u /* words */
+#define TOKENS_MIN 16u
+#define SQUARE_ROW_MIN 1024u /* bytes */
+#define WIDTHS_MIN 3u /* weights of a size that has to do with the width of the model */
+
+/* What a row of the embedding is made of. */
+struct width {
+	uint64_t row;	  /* bytes */
+	uint64_t element; /* of them in an element, 0: unknown */
+};
+
+static uint32_t first_slot(uint64_t size)
+{
+	return (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 52) & (SIZES_SLOTS - 1);
+}
+
+/* The slot of `size`, or the free one where it belongs. */
+static uint32_t slot_of(const struct category_sizes *sizes, uint64_t size)
+{
+	uint32_t at = first_slot(size);
+
+	while (sizes->slot[at].size && sizes->slot[at].size != size)
+		at = (at + 1) & (SIZES_SLOTS - 1);
+	return at;
+}
+
+uint8_t sizes_number(struct category_sizes *sizes, uint64_t size)
+{
+	uint32_t at = slot_of(sizes, size);
+
+	if (!sizes->slot[at].size) {
+		if (!size || sizes->used >= SIZES_SLOTS / 4 * 3)
+			return 0;
+		sizes->used++;
+		sizes->slot[at].size = size;
+	}
+	if (!sizes->closed && !sizes->slot[at].number && size >= SIZES_SMALLEST && sizes->numbers + 1 < SIZES_NUMBERS) {
+		sizes->slot[at].number = (uint8_t)++sizes->numbers;
+		sizes->size[sizes->numbers] = size;
+	}
+	return sizes->slot[at].number;
+}
+
+uint8_t sizes_find(const struct category_sizes *sizes, uint64_t size)
+{
+	return sizes->slot[slot_of(sizes, size)].number;
+}
+
+int sizes_seen(const struct category_sizes *sizes, uint64_t size)
+{
+	return size && sizes->slot[slot_of(sizes, size)].size == size;
+}
+
+/*
+ * `row`: bytes of one token's vector with the elements of the weights, whose size may be known. With weights of 4 bytes,
+ * tensors of 2 have rows half as long, and logits of 4 may come from them. Logits of 2 bytes are believed only then: they
+ * are as large as what half as wide a layer gives in 4.
+ */
+static int fits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, const struct width *width,
+		uint64_t figure[3])
+{
+	const struct {
+		uint64_t element, row;
+	} ways[] = { { 4, width->row },
+		     { 4, width->element == 4 ? width->row / 2 : 0 },
+		     { 2, width->element == 2 ? width->row : 0 },
+		     { 2, width->element == 4 ? width->row / 2 : 0 } };
+	uint64_t tokens;
+	size_t i;
+
+	if (bytes % words)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(ways); i++) {
+		tokens = bytes / words / ways[i].element;
+		if (bytes / words % ways[i].element || tokens < TOKENS_MIN || tokens > UINT32_MAX ||
+		    !sizes_seen(sizes, tokens * ways[i].row))
+			continue;
+		figure[0] = tokens;
+		figure[1] = words;
+		figure[2] = ways[i].element;
+		return 1;
+	}
+	return 0;
+}
+
+/* The bytes of a row of a square matrix of elements of `element` bytes; 0: it is none. */
+static uint64_t row_of_square(uint64_t bytes, uint64_t element)
+{
+	uint64_t rows = 0, bit;
+
+	for (bit = 1ull << 24; bit; bit >>= 1)
+		if ((rows | bit) * (rows | bit) <= bytes / element)
+			rows |= bit;
+	return rows * rows * element == bytes ? rows * element : 0;
+}
+
+/* `table`: of the embedding or the head. */
+static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row, uint64_t element,
+		      uint64_t figure[3])
+{
+	struct width width = { .row = row, .element = element };
+
+	return row >= SIZES_SMALLEST && table % row == 0 && table / row >= VOCABULARY_MIN &&
+	       fits(sizes, bytes, table / row, &width, figure);
+}
+
+/*
+ * The row of a square weight, which tells the size of an element, too. Other sizes look like squares by chance: there are
+ * vectors of that width, too, or of two such (norms that are kept as one).
+ */
+static uint64_t square_row(const struct category_sizes *sizes, uint32_t number, uint64_t element)
+{
+	uint64_t row = row_of_square(sizes->size[number], element);
+
+	if (row < SQUARE_ROW_MIN || (sizes->weights[sizes_find(sizes, row)] < WIDTHS_MIN &&
+				     sizes->weights[sizes_find(sizes, 2 * row)] < WIDTHS_MIN))
+		return 0;
+	return row;
+}
+
+static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t figure[3])
+{
+	uint32_t i;
+
+	for (i = 1; i <= sizes->numbers; i++)
+		if (sizes->weights[i] >= WIDTHS_MIN &&
+		    (fits_width(sizes, bytes, table, square_row(sizes, i, 2), 2, figure) ||
+		     fits_width(sizes, bytes, table, square_row(sizes, i, 4), 4, figure)))
+			return 1;
+	for (i = 1; i <= sizes->numbers; i++)
+		if (sizes->weights[i] >= WIDTHS_MIN && fits_width(sizes, bytes, table, sizes->size[i], 0, figure))
+			return 1;
+	return 0;
+}
+
+int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3])
+{
+	uint32_t i;
+
+	for (i = 1; i <= sizes->numbers; i++)
+		if (sizes->weights[i] && sizes->weights[i] <= 2 && fits_table(sizes, bytes, sizes->size[i], figure))
+			return 1;
+	return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * category_sizes.h - which sizes a process has allocated, and which of them are those of its weights. For category*.c.
+ *
+ * Until something is computed, every size that appears is numbered: weights, and what else a program sets up. Later
+ * sizes are only remembered. Memory: fixed; sizes that come when it is full are not remembered and have no number.
+ */
+#ifndef MEMANA_CATEGORY_SIZES_H
+#define MEMANA_CATEGORY_SIZES_H
+
+#include <stdint.h>
+
+#define SIZES_SLOTS 4096u   /* a power of two; three quarters are used */
+#define SIZES_NUMBERS 255u  /* numbers are 1 .. 254 */
+#define SIZES_SMALLEST 64u  /* bytes; smaller ones are nothing special */
+
+struct category_sizes {
+	struct {
+		uint64_t size; /* 0: free */
+		uint8_t number;
+	} slot[SIZES_SLOTS];
+	uint32_t used;
+	uint32_t numbers;		  /* given */
+	int closed;			  /* something has been computed */
+	uint64_t size[SIZES_NUMBERS];	  /* by number */
+	uint64_t weights[SIZES_NUMBERS];  /* how many of the size were alive when it closed */
+};
+
+/* Remembers `size`; its number, 0: none. */
+uint8_t sizes_number(struct category_sizes *sizes, uint64_t size);
+
+/* The number it has, 0: none, also when it was never seen. */
+uint8_t sizes_find(const struct category_sizes *sizes, uint64_t size);
+
+/* Whether it was seen. */
+int sizes_seen(const struct category_sizes *sizes, uint64_t size);
+
+/*
+ * Is `bytes` tokens x vocabulary x bytes of an element? The vocabulary is the rows of a weight of which there are one or
+ * two (embedding, head), each of them as wide as a vector weight (a norm) or a square one of which there are more; the tokens
+ * are those of another tensor, which has tokens such rows. figure[3]: tokens, vocabulary, bytes of an element.
+ */
+int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3]);
+
+#endif

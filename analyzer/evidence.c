@@ -1,0 +1,107 @@
+#include <stdio.h>
+#include <string.h>
+#include "analysis.h"
+#include "category.h"
+#include "text.h"
+
+/* Sentences by what they count. X(NAME, figures, words); F1: count, F2: count of all, PHASE: in which they were born. */
+#define SENTENCE_LIST(X)                                                                                             \
+	X(RULE, NOTHING, "a rule says so of a function on its stack")                                                \
+	X(OPINION, PHASE, "allocated in %s; nothing in the recording says more")                                     \
+	X(STAYS, F1_F2, "allocated in init; %s of %s outlived two steps or more")                                    \
+	X(SIZED_GRADIENT, F1_F2, "allocated in backward, in the size of a weight; %s of %s outlived the backward")   \
+	X(GRADIENT, F1_F2, "allocated in backward; %s of %s outlived it")                                            \
+	X(STATE, F1_F2, "allocated by the optimizer; %s of %s outlived its step")                                    \
+	X(SIZED_STATE, F1_F2, "allocated by the optimizer, in the size of a weight; %s of %s outlived its step")     \
+	X(TEMPORARY, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                               \
+	X(NOT_A_WEIGHT, NOTHING, "allocated in backward, and no weight has the size")                                \
+	X(FOR_BACKWARD, F1_F2_PHASE, "%s of %s allocated in %s were freed in backward")                              \
+	X(PASSING, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                                 \
+	X(VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes")                                                   \
+	X(RETAINED, F1_F2_PHASE, "%s of %s allocated in %s were still alive two steps later")                        \
+	X(ANEW, NOTHING, "allocated by the optimizer anew in each step, and freed after it")                         \
+	X(AS_GRADIENTS, F2_F1, "there from the start: %s of this size, as many as there are gradients of it (%s)")   \
+	X(AS_STATE, F2_F1, "there from the start: %s of this size, half as many as there are in the optimizer state (%s)") \
+	X(SEVERAL, F2_F1, "there from the start: %s of this size and %s gradients: weights and optimizer state, not told apart")
+
+enum figures { NOTHING, PHASE, F1_F2, F1_F2_PHASE, F1_F2_F3, F2_F1 };
+
+static const struct {
+	enum figures figures;
+	const char *words;
+} sentences[EVIDENCE_COUNT] = {
+#define SENTENCE_ROW(name, figures, words) [EVIDENCE_##name] = { figures, words },
+	SENTENCE_LIST(SENTENCE_ROW)
+#undef SENTENCE_ROW
+};
+
+/* The words are the table's, and each row's figures are those that its words ask for. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+
+static void print(char *text, size_t size, const struct category_site *facts, const char *phase)
+{
+	const char *words = sentences[facts->why].words;
+	char number[3][TEXT_SIZE_MAX];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		text_number(number[i], facts->figure[i]);
+	switch (sentences[facts->why].figures) {
+	case NOTHING:
+		snprintf(text, size, "%s", words);
+		break;
+	case PHASE:
+		snprintf(text, size, words, phase);
+		break;
+	case F1_F2:
+		snprintf(text, size, words, number[0], number[1]);
+		break;
+	case F1_F2_PHASE:
+		snprintf(text, size, words, number[0], number[1], phase);
+		break;
+	case F1_F2_F3:
+		snprintf(text, size, words, number[0], number[1], number[2]);
+		break;
+	case F2_F1:
+		snprintf(text, size, words, number[1], number[0]);
+		break;
+	}
+}
+
+#pragma GCC diagnostic pop
+
+char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+	const struct category_site *facts =
+		number < analysis->categories.room ? &analysis->categories.site[number] : NULL;
+
+	*text = '\0';
+	if (site->tensors_seen)
+		snprintf(text, size, "taken from the driver by the allocator; no tensor fills it");
+	else if (facts && facts->why == EVIDENCE_OWNER)
+		snprintf(text, size, "%s asked the driver for it", analysis->owner[site->owner]);
+	else if (facts && sentences[facts->why].words)
+		print(text, size, facts, mt_phase_name(site->key.phase));
+	return text;
+}
+
+char *evidence_decided_by(char *text, size_t size, const struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+	const struct mt_defs *defs = analysis->process[site->key.process].defs;
+	uint32_t id = number < analysis->categories.room ? analysis->categories.site[number].rule_frame : 0;
+	const struct mt_frame *frame = mt_defs_frame(defs, id);
+	const char *file, *base;
+	char rule[256];
+
+	*text = '\0';
+	if (!frame)
+		return text;
+	file = mt_defs_string(defs, frame->file);
+	base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+	mt_rules_origin(analysis->rules, defs, id, rule, sizeof(rule));
+	snprintf(text, size, "%s (%s:%u), rule %s", mt_defs_string(defs, frame->function), base, frame->line, rule);
+	return text;
+}

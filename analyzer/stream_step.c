@@ -1,0 +1,158 @@
+/*
+ * stream_step.c - what a device held while each step of each process that uses it ran, and at its end; and who held a
+ * device when a request failed.
+ */
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+/* ---- peaks ---- */
+
+static uint64_t held(const struct stream *stream, uint32_t number)
+{
+	return stream->analysis->attribution.device[number].held;
+}
+
+/* A step begins with what the one before has left; its phase is that of the first work done in it. */
+static void begin_peak(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
+{
+	*peak = (struct analysis_step_peak){.bytes = held(stream, number), .time = stream->time};
+	stream->analysis->device[number].quiet = 0;
+}
+
+uint64_t stream_step_held(struct stream *stream, uint32_t number)
+{
+	struct analysis_device *device = &stream->analysis->device[number];
+	const struct analysis_process *process;
+	struct analysis_step_peak *peak;
+	uint64_t quiet = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < device->users; i++) {
+		process = &stream->analysis->process[device->user[i]];
+		peak = &device->step_peak[i];
+		if (peak->phase_known && held(stream, number) <= peak->bytes) {
+			quiet = quiet > peak->bytes ? peak->bytes + 1 : quiet;
+			continue;
+		}
+		if (held(stream, number) > peak->bytes) {
+			peak->bytes = held(stream, number);
+			peak->time = stream->time;
+		}
+		peak->phase_known = process->phase_known;
+		peak->phase = process->phase_known ? process->phase : MT_PHASE_OTHER;
+		quiet = !peak->phase_known ? 0 : quiet > peak->bytes ? peak->bytes + 1 : quiet;
+	}
+	return quiet;
+}
+
+/* ---- ends ---- */
+
+/* Bytes of this process alone, under all the numbers that it knows the device by. */
+static void add_own(const struct stream *stream, uint32_t number, struct analysis_step_device *end)
+{
+	uint32_t id;
+
+	for (id = 0; id < MT_LEDGER_DEVICES; id++) {
+		if (stream->device_of[id] != number)
+			continue;
+		end->held += mt_ledger_held(stream->ledger, id);
+		end->slack += mt_ledger_slack(stream->ledger, id);
+		end->tensors += mt_ledger_tensors(stream->ledger, id);
+	}
+}
+
+/* `counts` 0: nothing that was recorded ended. */
+static int end_device(struct stream *stream, uint32_t number, int counts)
+{
+	struct analysis_device *device = &stream->analysis->device[number];
+	const struct analysis_sink *sink = stream->sink;
+	struct analysis_step_device end = {0};
+	uint32_t i;
+
+	for (i = 0; device->user[i] != stream->process; i++)
+		;
+	end.peak = device->step_peak[i];
+	begin_peak(stream, number, &device->step_peak[i]);
+	if (!counts || !sink->step_device)
+		return 0;
+	add_own(stream, number, &end);
+	return sink->step_device(sink->context, stream->process, number, stream_process(stream)->next_step, &end);
+}
+
+static int end_devices(struct stream *stream, int counts)
+{
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < stream->touched_count && !error; i++)
+		error = end_device(stream, stream->touched[i], counts);
+	return error;
+}
+
+int stream_step_end(struct stream *stream, const struct mt_event *event, int counts)
+{
+	struct analysis_process *process = stream_process(stream);
+	int error;
+
+	process->next_step = event->value <= UINT32_MAX ? (uint32_t)event->value : UINT32_MAX;
+	error = end_devices(stream, counts);
+	process->next_step += process->next_step < UINT32_MAX;
+	process->step_seq = event->seq;
+	process->step_time = stream->time;
+	return error;
+}
+
+int stream_step_finish(struct stream *stream)
+{
+	return end_devices(stream, 1);
+}
+
+/* ---- out of memory ---- */
+
+static int add_holder(struct analysis *analysis, uint32_t process)
+{
+	size_t count = analysis->oom_holders, room = count ? count * 2 : 1;
+	struct analysis_oom_holder *grown;
+
+	/* There is always room for a power of two. */
+	if (!(count & (count - 1))) {
+		grown = realloc(analysis->oom_holder, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		analysis->oom_holder = grown;
+	}
+	analysis->oom_holder[analysis->oom_holders++] =
+		(struct analysis_oom_holder){.oom = analysis->ooms - 1, .process = process};
+	return 0;
+}
+
+int stream_step_oom(struct stream *stream)
+{
+	struct analysis *analysis = stream->analysis;
+	const struct analysis_oom *oom = &analysis->oom[analysis->ooms - 1];
+	const struct analysis_device *device = &analysis->device[oom->device];
+	struct analysis_oom_holder *holder;
+	const struct site *site;
+	uint32_t first = analysis->oom_holders, i, at;
+	int error = 0;
+
+	for (i = 0; i < device->users && !error; i++)
+		error = add_holder(analysis, device->user[i]);
+	for (i = 1; i < analysis->attribution.sites && !error; i++) {
+		site = &analysis->attribution.site[i];
+		if (site->key.device != oom->device || !(site->now.plain + site->now.slack))
+			continue;
+		for (at = first; at < analysis->oom_holders; at++) {
+			holder = &analysis->oom_holder[at];
+			if (holder->process != site->key.process)
+				continue;
+			holder->held += site->now.plain + site->now.slack;
+			holder->slack += site->now.slack + (site->tensors_seen ? site->now.plain : 0);
+			break;
+		}
+	}
+	return error;
+}

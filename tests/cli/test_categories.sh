@@ -1,0 +1,70 @@
+# What the bytes are, on programs whose truth is known by construction: to the byte.
+. "$SRC/tests/cli/lib.sh"
+sums() { "$memana" sql "$1" "SELECT category || '=' || sum(bytes) FROM peak_part GROUP BY category" | sort; }
+of() { sed -n "s/^$2=//p" "$1"; }
+
+# samples/rl_step: a model of 7,615,483,904 parameters; at its peak all gradients, the state of an eighth of Adam, the
+# logits of 5,120 tokens (twice in fp32, their gradient in bf16), and the hidden states that it forgets to free.
+LD_LIBRARY_PATH=$standin "$memrec" -o rl.zst -- "$BUILD/samples/rl_step" --steps 3 --scale 1 --quiet >/dev/null 2>&1
+"$memana" load rl.zst -o rl.db >/dev/null
+sums rl.db >rl
+parameters=7615483904
+check "rl_step: weights" test "$(of rl weights)" = $((parameters * 2))
+check "rl_step: gradients" test "$(of rl gradients)" = $((parameters * 2))
+close() { [ $(($1 - $2)) -ge 0 ] && [ $(($1 - $2)) -lt "$3" ] || { echo "$1 is not $2"; return 1; }; }
+check "rl_step: optimizer state, each part rounded up to 512 bytes" close "$(of rl 'optimizer state')" $((parameters / 8 * 12)) $((3 * 142 * 512))
+check "rl_step: logits" test "$(of rl 'logits and log-probs')" = $((5120 * 152064 * (4 + 4 + 2)))
+check "rl_step: what is kept for the metrics is nothing known" test "$(of rl other)" = $(((2 * 14336 + 11264) * 3584 * 2))
+evidence() { "$memana" sql rl.db "SELECT DISTINCT evidence FROM site WHERE category = '$1'" | grep -qx "$2"; }
+check "rl_step: the evidence of logits" evidence "logits and log-probs" "5,120 tokens x 152,064 words x 4 bytes"
+check "rl_step: the evidence of what is kept" evidence other ".* of .* allocated in forward were still alive two steps later"
+temporary() { test "$("$memana" sql rl.db "SELECT count(*) FROM allocation WHERE phase = 'optimizer' AND category = 'workspace'")" = $((3 * 142)); }
+check "rl_step: what comes and goes in the optimizer is workspace" temporary
+agree() { "$memana" sql rl.db "SELECT count(*) FROM allocation JOIN site ON site = site.id WHERE NOT tensors_inside AND allocation.category <> site.category" | grep -qx 0; }
+check "rl_step: allocations have the categories of their sites" agree
+
+# samples/train.py: the parameters are counted by PyTorch itself. 448 tokens give no activation the size of a weight.
+if [ -n "$PYTHON" ] && "$memrec" --cpu -o train.zst -- "$PYTHON" "$SRC/samples/train.py" --steps 3 --batch 7 >out 2>err; then
+	"$memana" load train.zst -o train.db >/dev/null
+	sums train.db >train
+	bytes=$("$PYTHON" - <<-END
+		import sys
+		sys.path.insert(0, "$SRC/samples")
+		import train
+		print(sum(p.numel() for p in train.Model().parameters()) * 4)
+	END
+	)
+	check "train.py: weights" test "$(of train weights)" = "$bytes"
+	# Two moments for each parameter, and a count of steps.
+	check "train.py: optimizer state" test "$(of train 'optimizer state')" = $((bytes * 2 + 27 * 4))
+	gradients() {
+		local step=$1 sum
+		sum=$("$memana" sql train.db "SELECT sum(bytes) FROM allocation WHERE category = 'gradients' AND step = $step")
+		close "$sum" "$bytes" $((bytes / 100))
+	}
+	for step in 1 2 3; do check "train.py: gradients of step $step" gradients $step; done
+	head() {
+		"$memana" sql train.db "SELECT evidence FROM peak_part JOIN site ON site = site.id JOIN callsite USING (node)
+			WHERE callsite.place = 'train.py:32' AND peak_part.category = 'logits and log-probs'" |
+			grep -qx "448 tokens x 1,024 words x 4 bytes"
+	}
+	check "train.py: the head's output is logits" head
+	mlp() { test "$("$memana" sql train.db "SELECT count(*) FROM site JOIN callsite USING (node) WHERE callsite.place = 'train.py:18' AND site.phase = 'forward' AND category <> 'activations'")" = 0; }
+	check "train.py: those of other layers are not" mlp
+else
+	echo "skip train.py: no python3 with torch"
+fi
+
+# A snapshot of a real training step: the parameters were there before its history began, without a stack.
+snapshot=$SRC/../shared/data/snapshots/torch2.6-ctx128-fullstep.pickle
+if [ -r "$snapshot" ]; then
+	"$memana" import "$snapshot" -o real.zst >/dev/null
+	sums real.zst >real
+	check "snapshot: weights that nobody saw being made" test "$(of real weights)" = $(((96 * 104857600) + (128 * 26214400) + (2 * 102400000) + (65 * 10240)))
+	check "snapshot: as many gradients, and nothing else" close "$(of real gradients)" "$(of real weights)" $((64 << 20))
+	check "snapshot: two moments each" close "$(of real 'optimizer state')" $(($(of real weights) * 2 - 2 * 204800000)) $((512 << 20))
+	named() { "$memana" top --json real.zst | grep -q '"user": true'; "$memana" top --by site -n 0 real.zst >sites; ! grep -qE '  (c10|at|torch::unwind)::|0x0' sites; }
+	check "snapshot: no place is named after the allocator" named
+else
+	echo "skip snapshot: the real snapshots are not here"
+fi
