@@ -3,6 +3,7 @@
 #   make            build everything into build/
 #   make demo       record the sample RL step loop and show what filled the GPU
 #   make test       unit and command tests; last line: N passed, N failed, N skipped
+#   make test-torch the same for a current PyTorch, which it fetches from PyPI
 #   make lint       the rules of the house, checked
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
@@ -123,6 +124,14 @@ test: deps-test
 	@$(MAKE) --no-print-directory -j2 all unit lint
 	@tests/run.sh $(B)
 
+# A current PyTorch from PyPI, in a virtual environment of its own that is made once (5 GB).
+.PHONY: test-torch deps-torch
+deps-torch:
+	@tools/deps.sh build test torch
+test-torch: deps-torch
+	@$(MAKE) --no-print-directory -j2 programs standin
+	@tests/torch/run.sh $(B)
+
 lint:
 	@tools/lint.sh
 
@@ -137,6 +146,16 @@ $(B)/tests/bench/%: tests/bench/%.c $(LIB)
 bench: programs standin samples $(BENCH_BIN)
 	@tests/bench/run.sh $(B)
 
+# How fast traces are read, next to heaptrack_print.
+.PHONY: bench-top
+bench-top: programs $(B)/tests/bench/bench_format
+	@tests/bench/top.sh $(B)
+
+# What an event costs in the recorded program, next to heaptrack and memray.
+.PHONY: bench-record
+bench-record: programs
+	@tests/bench/record.sh $(B)
+
 # Needs a real GPU: see tests/gpu/README.md.
 .PHONY: test-gpu
 test-gpu:
@@ -150,6 +169,7 @@ install: programs
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 include tests/standin/standin.mk samples/samples.mk
+include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 

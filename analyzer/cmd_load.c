@@ -7,14 +7,18 @@
 #include "load.h"
 #include "memtrace/error.h"
 #include "schema.h"
+#include "report.h"
 #include "source.h"
 #include "text.h"
+#include "unfinished.h"
 
 static const char options_help[] =
-	"  -o, --output DB  the database to write; an older one is replaced when all went well\n";
+	"  -o, --output DB  the database to write; an older one is replaced when all went well\n"
+	COMMAND_RULES_HELP;
 
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
+	COMMAND_RULES_OPTION,
 	COMMAND_OPTIONS,
 };
 
@@ -46,17 +50,6 @@ static void print_done(const struct analysis *analysis, const char *output)
 	       text_count(events, sizeof(events), count, "event"), output);
 }
 
-static int damage_status(const struct analysis *analysis)
-{
-	const struct analysis_process *where;
-	int error = analysis_damage(analysis, &where);
-
-	if (!error)
-		return 0;
-	return command_fail(mt_exit_code(error), "%s: %s at byte %llu (everything before is loaded)", where->file,
-			    mt_strerror(error), (unsigned long long)where->state->error_offset);
-}
-
 /* Writes beside `output` and renames: what is there under that name is always whole. */
 static int load_into(struct source *source, const char *output)
 {
@@ -66,16 +59,18 @@ static int load_into(struct source *source, const char *output)
 
 	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
 	unlink(path);
+	unfinished_begin(path);
 	error = load(source, path, &analysis);
 	if (!error && rename(path, output))
 		error = -MT_E_SYSTEM;
+	unfinished_end();
 	if (error) {
 		status = command_fail(mt_exit_code(error), "load: %s: %s", output,
 				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
 		unlink(path);
 	} else {
 		print_done(&analysis, output);
-		status = damage_status(&analysis);
+		status = report_damage(&analysis, "loaded");
 	}
 	analysis_release(&analysis);
 	return status;
@@ -85,15 +80,20 @@ int cmd_load(int argc, char **argv)
 {
 	const char *output = NULL;
 	struct source source;
-	int option, error, status;
+	int option, error, status = 0;
 
-	while ((option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+	while (!status && (option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
 		if (option == 'h')
 			return command_help("load", options_help);
-		if (option != 'o')
+		if (option == COMMAND_RULES)
+			status = command_rules(optarg);
+		else if (option != 'o')
 			return command_bad_option(argc, argv, option);
-		output = optarg;
+		else
+			output = optarg;
 	}
+	if (status)
+		return status;
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "load: no trace named (memana load trace.zst -o run.db)");
 	if (!output)

@@ -6,6 +6,7 @@
 #include "json.h"
 #include "load.h"
 #include "memtrace/error.h"
+#include "report.h"
 #include "schema.h"
 #include "source.h"
 
@@ -17,6 +18,7 @@ static const char options_help[] =
 static const struct option long_options[] = {
 	{ "header", no_argument, NULL, 'H' },
 	{ "json", no_argument, NULL, 'j' },
+	COMMAND_RULES_OPTION,
 	COMMAND_OPTIONS,
 };
 
@@ -158,6 +160,8 @@ static int answer_from_traces(struct source *source, const char *sql, int header
 		status = command_fail(mt_exit_code(error), "sql: %s: %s", source->input[0].file, mt_strerror(error));
 	else
 		status = answer(db, sql, header, json);
+	if (!status)
+		status = report_damage(&analysis, "in the answer");
 	db_close(db);
 	analysis_release(&analysis);
 	return status;
@@ -166,16 +170,20 @@ static int answer_from_traces(struct source *source, const char *sql, int header
 int cmd_sql(int argc, char **argv)
 {
 	struct source source;
-	int option, error, status, header = isatty(STDOUT_FILENO), json = 0;
+	int option, error, status = 0, header = isatty(STDOUT_FILENO), json = 0;
 
-	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (option == 'h')
 			return command_help("sql", options_help);
-		if (option != 'H' && option != 'j')
+		if (option == COMMAND_RULES)
+			status = command_rules(optarg);
+		else if (option != 'H' && option != 'j')
 			return command_bad_option(argc, argv, option);
 		header |= option == 'H';
 		json |= option == 'j';
 	}
+	if (status)
+		return status;
 	if (argc - optind < 2)
 		return command_fail(EXIT_USAGE, "sql: a database or trace and a statement are needed "
 						"(memana sql run.db \"SELECT * FROM peak\")");

@@ -72,6 +72,13 @@ int command_number(const char *text, long min, long max, long *number)
 	return errno || end == text || *end || *number < min || *number > max ? -MT_E_ARGUMENT : 0;
 }
 
+int command_rules(const char *path)
+{
+	if (!source_rules(path))
+		return 0;
+	return command_fail(EXIT_USAGE, "--rules %s: more than %u files (put the rules into one)", path, SOURCE_RULES_MAX);
+}
+
 int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json))
 {
 	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' }, COMMAND_OPTIONS };

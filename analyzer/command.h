@@ -1,6 +1,6 @@
 /*
  * command.h - what all commands share. A command is one function: it reads its arguments, does its work and returns
- * the exit code. Only cmd_*.c and main.c print messages for people.
+ * the exit code. Only cmd_*.c, report.c and main.c print messages for people.
  */
 #ifndef MEMANA_COMMAND_H
 #define MEMANA_COMMAND_H
@@ -45,6 +45,12 @@ int command_traces(int argc, char **argv, int (*answer)(const struct source *sou
 
 /* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
+
+/* The option of those that read traces, and what it does: 0, or after printing why not the exit code. */
+#define COMMAND_RULES 256
+#define COMMAND_RULES_OPTION { "rules", required_argument, NULL, COMMAND_RULES }
+#define COMMAND_RULES_HELP "      --rules FILE more phase rules, which go before the built-in ones (may be given again)\n"
+int command_rules(const char *path);
 
 /* Options that every command has; put them at the end of its own. */
 #define COMMAND_OPTIONS { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }

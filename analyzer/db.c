@@ -109,6 +109,41 @@ static int64_t ask(struct db *db, const char *sql)
 	return value;
 }
 
+/* One row of `made`, which is the schema of this program: 0, and -MT_E_CORRUPT where `db` has no such table or view. */
+static int find_table(struct db *db, const struct db_stmt *made)
+{
+	struct db_stmt *stmt;
+	int column, error = db_prepare(db, &stmt, "SELECT 1 FROM sqlite_schema WHERE type = ?1 AND name = ?2 AND sql IS ?3");
+
+	if (error)
+		return error;
+	for (column = 0; column < 3; column++)
+		db_bind_text(stmt, column + 1, db_text(made, column));
+	error = db_step(stmt);
+	db_finish(stmt);
+	return error < 0 ? error : error ? 0 : -MT_E_CORRUPT;
+}
+
+/*
+ * Whether all tables and views are there, as this program makes them: what asks them later can rely on it. There may be
+ * others, too.
+ */
+static int check_schema(struct db *db)
+{
+	struct db_stmt *stmt = NULL;
+	struct db *made;
+	int more, error = db_create(&made, NULL, schema_sql);
+
+	if (error)
+		return error;
+	error = db_prepare(made, &stmt, "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL");
+	while (!error && (more = db_step(stmt)))
+		error = more < 0 ? more : find_table(db, stmt);
+	db_finish(stmt);
+	db_close(made);
+	return error;
+}
+
 int db_open(struct db **db, const char *path)
 {
 	int error = open_handle(db, path, SQLITE_OPEN_READONLY);
@@ -119,6 +154,8 @@ int db_open(struct db **db, const char *path)
 		error = -MT_E_MAGIC;
 	else if (ask(*db, "PRAGMA user_version") != SCHEMA_VERSION)
 		error = -MT_E_VERSION;
+	else
+		error = check_schema(*db);
 	if (error) {
 		db_close(*db);
 		*db = NULL;

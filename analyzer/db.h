@@ -19,7 +19,8 @@ enum db_type { DB_NULL, DB_INTEGER, DB_REAL, DB_TEXT, DB_BLOB };
  * open. */
 int db_create(struct db **db, const char *path, const char *schema);
 
-/* Opens a database of this program and version read-only: -MT_E_MAGIC, -MT_E_VERSION, -MT_E_SYSTEM. */
+/* Opens a database of this program and version read-only: -MT_E_MAGIC, -MT_E_VERSION, -MT_E_SYSTEM, -MT_E_CORRUPT (a
+ * table is missing or another one). */
 int db_open(struct db **db, const char *path);
 
 /* Whether the file begins like a SQLite database. */

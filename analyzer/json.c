@@ -73,6 +73,14 @@ void doc_int(struct doc *doc, const char *key, int64_t value)
 	put(doc, key, json_integer(value));
 }
 
+void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known)
+{
+	if (known)
+		doc_int(doc, key, value);
+	else
+		doc_null(doc, key);
+}
+
 void doc_real(struct doc *doc, const char *key, double value)
 {
 	put(doc, key, json_real(value));

@@ -25,6 +25,7 @@ void doc_array(struct doc *doc, const char *key);
 void doc_end(struct doc *doc);
 
 void doc_int(struct doc *doc, const char *key, int64_t value);
+void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known);
 void doc_real(struct doc *doc, const char *key, double value);
 void doc_bool(struct doc *doc, const char *key, int value);
 void doc_null(struct doc *doc, const char *key);

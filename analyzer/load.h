@@ -12,7 +12,10 @@
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules);
 
-/* Looks up the names of all native frames, so that the database has them on other machines too. 0 or -MT_E_x. */
+/*
+ * Looks up the names of all native frames, so that the database has them on other machines too, and with them the
+ * callsites. 0 or -MT_E_x.
+ */
 int load_names(struct db *db);
 
 #endif

@@ -16,7 +16,7 @@ static int help(FILE *file)
 		      "Usage: memana COMMAND [options] TRACE...\n"
 		      "       memana TRACE...         the same as memana top TRACE...\n\n");
 	for (i = 0; i < command_count; i++)
-		fprintf(file, "  %-7s %-22s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+		fprintf(file, "  %-8s %-21s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
 	fprintf(file, "\nSeveral traces are one run: processes are joined per GPU.\n"
 		      "memana COMMAND --help has the options of a command.\n"
 		      "  -h, --help       show this\n"

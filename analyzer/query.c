@@ -61,6 +61,7 @@ static int give_process(struct db_stmt *stmt, void *asker)
 		.ended = db_text(stmt, 19),
 		.damage = db_text(stmt, 20),
 		.damage_offset = (uint64_t)db_int(stmt, 21),
+		.let_go = (uint64_t)db_int(stmt, 22),
 	};
 
 	return ANSWER(query_process_row, asker, &row);
@@ -71,7 +72,7 @@ int query_processes(struct db *db, query_process_row *row, void *context)
 	return ask(db,
 		   "SELECT id, pid, rank, file, host, command, options, python_version, tool_version, start_realtime, "
 		   "first_time, last_time, steps, events, lost, unknown_frees, chunks, file_bytes, complete, ended, "
-		   "damage, damage_offset FROM process ORDER BY id",
+		   "damage, damage_offset, let_go FROM process ORDER BY id",
 		   0, 0, give_process, ASKER(row, context));
 }
 
@@ -132,6 +133,7 @@ static int give_device(struct db_stmt *stmt, void *asker)
 			.phase = db_text(stmt, 10),
 			.role = db_text(stmt, 11),
 			.pid = db_int(stmt, 12),
+			.imported = (uint64_t)db_int(stmt, 13),
 		},
 	};
 
@@ -143,7 +145,7 @@ int query_devices(struct db *db, query_device_row *row, void *context)
 	return ask(
 		db,
 		"SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
-		"pid FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
+		"pid, imported_bytes FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
 		"ORDER BY number",
 		0, 0, give_device, ASKER(row, context));
 }
@@ -215,6 +217,8 @@ static int give_site(struct db_stmt *stmt, void *asker)
 		.phase = db_text(stmt, 5),
 		.category = db_text(stmt, 6),
 		.owner = db_text(stmt, 7),
+		.evidence = db_text(stmt, 8),
+		.decided_by = db_text(stmt, 9),
 	};
 
 	return ANSWER(query_site_row, asker, &row);
@@ -223,7 +227,8 @@ static int give_site(struct db_stmt *stmt, void *asker)
 int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner FROM peak_part AS part "
+		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
+		   "decided_by FROM peak_part AS part "
 		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
 		   "WHERE part.device = ?1 ORDER BY bytes DESC, site LIMIT ?2",
 		   device, limit, give_site, ASKER(row, context));
@@ -285,6 +290,8 @@ static int give_oom(struct db_stmt *stmt, void *asker)
 		.phase = db_text(stmt, 6),
 		.requested = (uint64_t)db_int(stmt, 7),
 		.free = int_or(stmt, 8, -1),
+		.free_by = db_text(stmt, 9),
+		.others = int_or(stmt, 10, -1),
 	};
 
 	return ANSWER(query_oom_row, asker, &row);
@@ -292,7 +299,69 @@ static int give_oom(struct db_stmt *stmt, void *asker)
 
 int query_ooms(struct db *db, query_oom_row *row, void *context)
 {
-	return ask(db, "SELECT time, number, pid, step, node, source, phase, requested_bytes, free_bytes FROM oom "
+	return ask(db, "SELECT time, number, pid, step, node, source, phase, requested_bytes, free_bytes, free_by, "
+		       "others_bytes FROM oom "
 		       "JOIN device ON device.id = device JOIN process ON process.id = process ORDER BY oom.id",
 		   0, 0, give_oom, ASKER(row, context));
+}
+
+/* ---- what is counted beside the recorded calls ---- */
+
+static int give_whole(struct db_stmt *stmt, void *asker)
+{
+	int column = 0;
+	struct query_whole row = { .peak = db_text(stmt, column++) };
+
+	row.time = db_int(stmt, column++);
+	row.processes = (uint64_t)db_int(stmt, column++);
+	row.used = (uint64_t)db_int(stmt, column++);
+	row.total = (uint64_t)db_int(stmt, column++);
+	row.recorded = (uint64_t)db_int(stmt, column++);
+	row.known = db_type(stmt, column) != DB_NULL;
+	row.process = (uint64_t)db_int(stmt, column++);
+	row.others = (uint64_t)db_int(stmt, column++);
+	row.mixed = db_text(stmt, column++);
+#define QUERY_WHOLE_READ(member, name, words) row.member = db_int(stmt, column++);
+	QUERY_WHOLE_LIST(QUERY_WHOLE_READ)
+#undef QUERY_WHOLE_READ
+	return ANSWER(query_whole_row, asker, &row);
+}
+
+int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *context)
+{
+#define QUERY_WHOLE_COLUMN(member, name, words) ", " #name
+	return ask(db,
+		   "SELECT peak, time, processes, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
+		   "mixed" QUERY_WHOLE_LIST(QUERY_WHOLE_COLUMN) " FROM whole WHERE device = ?1 "
+		   "ORDER BY peak <> 'peak', time, peak",
+		   device, 0, give_whole, ASKER(row, context));
+#undef QUERY_WHOLE_COLUMN
+}
+
+static int give_host(struct db_stmt *stmt, void *asker)
+{
+	struct query_host row = {
+		.pid = db_int(stmt, 0),
+		.time = db_int(stmt, 1),
+		.resident = (uint64_t)db_int(stmt, 2),
+		.pinned = (uint64_t)db_int(stmt, 3),
+		.most_resident = (uint64_t)db_int(stmt, 4),
+		.most_pinned = (uint64_t)db_int(stmt, 5),
+		.cgroup = (uint64_t)db_int(stmt, 6),
+		.cgroup_limit = (uint64_t)db_int(stmt, 7),
+		.available = (uint64_t)db_int(stmt, 8),
+		.killed = (uint64_t)db_int(stmt, 9),
+		.pressure = db_text(stmt, 10),
+		.verdict = db_text(stmt, 11),
+	};
+
+	return ANSWER(query_host_row, asker, &row);
+}
+
+int query_hosts(struct db *db, query_host_row *row, void *context)
+{
+	return ask(db, "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
+		       "cgroup_limit_bytes, available_bytes, killed, pressure, verdict FROM host "
+		       "JOIN process ON process.id = process ORDER BY process",
+		   0, 0, give_host, ASKER(row, context));
 }

@@ -19,6 +19,7 @@ struct query_process {
 	int complete;
 	const char *ended, *damage; /* "": not known, none */
 	uint64_t damage_offset;
+	uint64_t let_go; /* events that were let go on purpose */
 };
 
 struct query_device {
@@ -29,7 +30,37 @@ struct query_device {
 		uint64_t bytes, slack;
 		int64_t time, step, pid;
 		const char *phase, *role;
+		uint64_t imported; /* beside it: counted by another process */
 	} peak;
+};
+
+/* Parts of what NVML counts of the recorded processes. X(member, column, words) */
+#define QUERY_WHOLE_LIST(X)                             \
+	X(context, context_bytes, "context")            \
+	X(code, code_bytes, "code")                     \
+	X(graph, graph_bytes, "graphs")                 \
+	X(pool, pool_bytes, "kept by pools")            \
+	X(earlier, earlier_bytes, "from before recording") \
+	X(unexplained, unexplained_bytes, "unexplained")
+
+/* What NVML counted at a peak. */
+struct query_whole {
+	const char *peak; /* "peak", or the phase whose peak it is */
+	int64_t time;	  /* of the sample */
+	uint64_t processes, used, total, recorded;
+	int known;	  /* the processes' bytes, and what follows */
+	uint64_t process, others;
+#define QUERY_WHOLE_MEMBER(member, column, words) int64_t member;
+	QUERY_WHOLE_LIST(QUERY_WHOLE_MEMBER)
+#undef QUERY_WHOLE_MEMBER
+	const char *mixed; /* "context with code": some of the first may be the second */
+};
+
+/* Host memory of a process and around it, bytes. */
+struct query_host {
+	int64_t pid, time;
+	uint64_t resident, pinned, most_resident, most_pinned, cgroup, cgroup_limit, available, killed; /* limit 0: none */
+	const char *pressure, *verdict; /* words of host.h; "": none */
 };
 
 /* How to cut the peak into parts. X(NAME, word, column of peak_part) */
@@ -58,6 +89,7 @@ struct query_site {
 	int64_t id, node, pid; /* node 0: no stack */
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
+	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 };
 
 /* What most of the peak is. */
@@ -85,7 +117,9 @@ struct query_oom {
 	int64_t time, device, pid, step, node; /* device: its number; node 0: no stack */
 	const char *source, *phase;
 	uint64_t requested;
-	int64_t free; /* -1: unknown */
+	int64_t free;	     /* -1: unknown */
+	const char *free_by; /* driver, nvml, bound */
+	int64_t others;	     /* in use by others than the process, -1: unknown */
 };
 
 struct query_loss {
@@ -108,6 +142,8 @@ typedef int query_frame_row(void *context, const struct query_frame *row);
 typedef int query_phase_peak_row(void *context, const struct query_phase_peak *row);
 typedef int query_oom_row(void *context, const struct query_oom *row);
 typedef int query_loss_row(void *context, const struct query_loss *row);
+typedef int query_whole_row(void *context, const struct query_whole *row);
+typedef int query_host_row(void *context, const struct query_host *row);
 typedef int query_source_row(void *context, const struct query_source *row);
 
 int query_processes(struct db *db, query_process_row *row, void *context);
@@ -130,6 +166,12 @@ int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context
 /* In order of time. */
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context);
 int query_ooms(struct db *db, query_oom_row *row, void *context);
+
+/* What NVML counted at the peak of a device (id), then at those of the phases, by time. */
+int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *context);
+
+/* Of each process that was looked at. */
+int query_hosts(struct db *db, query_host_row *row, void *context);
 
 int query_losses(struct db *db, query_loss_row *row, void *context);
 int query_sources(struct db *db, query_source_row *row, void *context);

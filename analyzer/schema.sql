@@ -32,7 +32,8 @@ CREATE TABLE process (
 	complete INTEGER NOT NULL,        -- 1: the file was closed in order
 	ended TEXT,                       -- why the recording ended; null: the trace does not say
 	damage TEXT,                      -- what is wrong with the file; null: nothing
-	damage_offset INTEGER             -- where, bytes
+	damage_offset INTEGER,            -- where, bytes
+	let_go INTEGER NOT NULL           -- events that were let go on purpose (--keep): no figure here knows of them
 );
 
 -- One physical device, shared by all processes that use it.
@@ -92,8 +93,10 @@ CREATE TABLE site (
 	node INTEGER REFERENCES node,     -- null: no stack was recorded
 	memory TEXT NOT NULL,             -- tensor, driver
 	phase TEXT NOT NULL,
-	category TEXT NOT NULL,
-	owner TEXT NOT NULL
+	category TEXT NOT NULL,           -- what it is, from how its allocations lived
+	owner TEXT NOT NULL,
+	evidence TEXT NOT NULL,           -- why that category; empty: nothing speaks for any
+	decided_by TEXT NOT NULL          -- the frame that decided on the phase, and its rule; empty: no frame did
 );
 
 -- The most that a device held. For a GPU: memory taken from the driver; for the CPU: tensors.
@@ -106,7 +109,8 @@ CREATE TABLE peak (
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	phase TEXT NOT NULL,
-	role TEXT NOT NULL
+	role TEXT NOT NULL,
+	imported_bytes INTEGER NOT NULL   -- beside it: used here, held and counted by another process
 );
 
 -- Who held the peak. A partition: the bytes of a device add up to peak.bytes, by any of the columns.
@@ -131,6 +135,44 @@ CREATE TABLE phase_peak (
 	PRIMARY KEY (device, phase)
 );
 
+-- What NVML (nvidia-smi) counted at a peak, or at the sample nearest to it: at or after it, if there is one. Where the
+-- processes' bytes are known they add up: process = recorded + context + code + graph + pool + earlier + unexplained.
+CREATE TABLE whole (
+	device INTEGER NOT NULL REFERENCES device,
+	peak TEXT NOT NULL,               -- peak, or the phase whose peak it is
+	time INTEGER NOT NULL,            -- of the sample
+	processes INTEGER NOT NULL,       -- recorded ones that use the device and had a sample
+	used_bytes INTEGER NOT NULL,      -- of the GPU, by everybody
+	total_bytes INTEGER NOT NULL,     -- that it has for programs
+	recorded_bytes INTEGER NOT NULL,  -- held by recorded calls at that time
+	process_bytes INTEGER,            -- of the recorded processes; null, and all that follow: NVML does not tell
+	context_bytes INTEGER,
+	code_bytes INTEGER,               -- loaded modules and libraries
+	graph_bytes INTEGER,              -- executable graphs
+	pool_bytes INTEGER,               -- pools keep what was freed into them
+	earlier_bytes INTEGER,            -- any of these, from before the recording began
+	unexplained_bytes INTEGER,        -- below 0: recorded, but not on the GPU (managed memory)
+	others_bytes INTEGER,             -- used by processes that were not recorded, and by the driver itself
+	mixed TEXT NOT NULL,              -- "context with code": some of the first may be the second
+	PRIMARY KEY (device, peak)
+);
+
+-- Host memory of a process, by its last sample but for the most_ columns, and around it. No row: nobody looked.
+CREATE TABLE host (
+	process INTEGER PRIMARY KEY REFERENCES process,
+	time INTEGER NOT NULL,
+	rss_bytes INTEGER NOT NULL,
+	pinned_bytes INTEGER NOT NULL,    -- page-locked by the driver
+	most_rss_bytes INTEGER NOT NULL,
+	most_pinned_bytes INTEGER NOT NULL,
+	cgroup_bytes INTEGER NOT NULL,    -- without file cache
+	cgroup_limit_bytes INTEGER,       -- null: none
+	available_bytes INTEGER NOT NULL, -- of the machine
+	killed INTEGER NOT NULL,          -- processes of the cgroup that the kernel killed for want of memory
+	pressure TEXT,                    -- what was as good as used up: cgroup, machine; null: nothing
+	verdict TEXT                      -- why the process is gone: killed, cgroup, machine; null: not by the host's memory
+);
+
 -- Out-of-memory errors.
 CREATE TABLE oom (
 	id INTEGER PRIMARY KEY,
@@ -140,10 +182,21 @@ CREATE TABLE oom (
 	time INTEGER NOT NULL,
 	seq INTEGER NOT NULL,
 	requested_bytes INTEGER NOT NULL,
-	free_bytes INTEGER,               -- of the device, beside what the recorded processes held; null: unknown
+	free_bytes INTEGER,               -- of the device; null: unknown
+	free_by TEXT NOT NULL,            -- who says so: driver (the program asked), nvml, bound (what is known to be held left it)
+	others_bytes INTEGER,             -- of the device, in use by others than the process; null: unknown
 	phase TEXT NOT NULL,
 	step INTEGER NOT NULL,
 	node INTEGER REFERENCES node
+);
+
+-- Who held the device when a request failed, by recorded calls.
+CREATE TABLE oom_holder (
+	oom INTEGER NOT NULL REFERENCES oom,
+	process INTEGER NOT NULL REFERENCES process,
+	held_bytes INTEGER NOT NULL,
+	slack_bytes INTEGER NOT NULL,     -- of them: reserved by the caching allocator, in no tensor
+	PRIMARY KEY (oom, process)
 );
 
 -- Events that could not be recorded.
@@ -196,6 +249,48 @@ CREATE VIEW segment AS
 	SELECT id, process, device, memory, address, bytes, alloc_seq, alloc_time, free_seq, free_time, site, phase, step
 	FROM allocation WHERE tensors_inside;
 
+-- Where physical memory lay: handles of the driver's virtual memory management, each mapped at an address for a while.
+-- The segments of PyTorch's expandable segments are runs of these, and pools that sleep lose theirs and get them back.
+CREATE TABLE mapping (
+	id INTEGER PRIMARY KEY,
+	process INTEGER NOT NULL REFERENCES process,
+	address INTEGER NOT NULL,
+	bytes INTEGER NOT NULL,
+	handle INTEGER NOT NULL,          -- the address of the allocation whose memory it is
+	map_seq INTEGER NOT NULL,
+	map_time INTEGER NOT NULL,
+	unmap_seq INTEGER,                -- null: never
+	unmap_time INTEGER
+);
+
+-- What NVML counted, sample by sample.
+CREATE TABLE gpu_sample (
+	process INTEGER NOT NULL REFERENCES process, -- whose collector looked
+	device INTEGER NOT NULL REFERENCES device,
+	time INTEGER NOT NULL,
+	used_bytes INTEGER NOT NULL,      -- by everybody
+	total_bytes INTEGER NOT NULL,     -- that the GPU has for programs
+	process_bytes INTEGER,            -- null: NVML does not tell
+	recorded_bytes INTEGER            -- held by recorded calls; null: memory moved while the sample was made
+);
+
+-- What NVML counts beyond the recorded calls: context, code, graphs, pools and the unexplained, together.
+CREATE VIEW remainder AS
+	SELECT process, device, time, process_bytes - recorded_bytes AS bytes
+	FROM gpu_sample WHERE process_bytes IS NOT NULL AND recorded_bytes IS NOT NULL;
+
+-- Host memory, sample by sample.
+CREATE TABLE host_sample (
+	process INTEGER NOT NULL REFERENCES process,
+	time INTEGER NOT NULL,
+	rss_bytes INTEGER,                -- null: the process was gone
+	pinned_bytes INTEGER NOT NULL,
+	cgroup_bytes INTEGER NOT NULL,
+	cgroup_limit_bytes INTEGER,       -- null: none
+	available_bytes INTEGER NOT NULL,
+	killed INTEGER NOT NULL
+);
+
 -- A stretch in which a process was in one phase of one step.
 CREATE TABLE phase_span (
 	id INTEGER PRIMARY KEY,
@@ -208,11 +303,84 @@ CREATE TABLE phase_span (
 	last_time INTEGER NOT NULL
 );
 
--- A training step that ended.
+-- A training step that ended. Its events have a seq after begin_seq and before end_seq.
 CREATE TABLE step (
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
+	begin_seq INTEGER NOT NULL,
+	begin_time INTEGER NOT NULL,
 	end_seq INTEGER NOT NULL,
 	end_time INTEGER NOT NULL,
 	closed_by TEXT NOT NULL
 );
+
+-- What a step did to a device. The step that the recording ended in has rows too, with what was there at the end.
+CREATE TABLE step_device (
+	process INTEGER NOT NULL REFERENCES process,
+	step INTEGER NOT NULL,
+	device INTEGER NOT NULL REFERENCES device,
+	peak_bytes INTEGER NOT NULL,      -- the most that the device held meanwhile, for all processes
+	peak_time INTEGER NOT NULL,
+	peak_phase TEXT NOT NULL,         -- what the process was doing then
+	held_bytes INTEGER NOT NULL,      -- at its end, by the process
+	slack_bytes INTEGER NOT NULL,     -- of them: reserved by the caching allocator, in no tensor
+	tensor_bytes INTEGER NOT NULL     -- at its end: tensors of the process, resident or not
+);
+
+-- Instants with a name, once for each process and device: start (nothing of the recording has happened), step:N (step N
+-- has just ended), oom:N (the request of oom N has just failed), oom (the newest of them on the device), peak, end.
+CREATE TABLE moment (
+	name TEXT NOT NULL,
+	process INTEGER NOT NULL REFERENCES process,
+	device INTEGER NOT NULL REFERENCES device,
+	time INTEGER NOT NULL,
+	seq INTEGER NOT NULL              -- of the newest event in the process that counts
+);
+
+-- Where in the user's own code a stack allocates: not in a library, nor in a helper that everybody allocates with.
+CREATE TABLE callsite (
+	node INTEGER PRIMARY KEY REFERENCES node,
+	function TEXT NOT NULL,           -- "": unknown
+	file TEXT NOT NULL,               -- "": unknown
+	line INTEGER NOT NULL,            -- 0: unknown
+	place TEXT NOT NULL               -- file name and line, or module and offset
+);
+
+-- Memory of a device that is in use for something: what the caching allocator cuts into tensors counts as these tensors.
+-- The bytes of a process on a device add up; with the allocator's slack, and without tensors whose pages are not there
+-- (of a pool that sleeps), they are what it holds.
+CREATE VIEW in_use AS
+	SELECT * FROM allocation
+	WHERE NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast');
+
+-- What was alive at a moment on its device, of all processes. Ask for one moment, and where several processes have it,
+-- for one at_process. Events of a process are in the order of their seq; between processes time decides, and where that
+-- is the same, the order of the processes.
+CREATE VIEW live_at AS
+	SELECT moment.name AS moment, moment.process AS at_process, moment.time AS at_time, allocation.id AS allocation,
+		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.bytes,
+		allocation.phase, allocation.category, site.owner, allocation.step, allocation.alloc_time,
+		allocation.site, allocation.node, callsite.function, callsite.file, callsite.line, callsite.place
+	FROM moment
+	JOIN allocation ON allocation.device = moment.device AND CASE
+		WHEN allocation.process = moment.process THEN
+			alloc_seq <= moment.seq AND (free_seq IS NULL OR free_seq > moment.seq)
+		WHEN allocation.process < moment.process THEN
+			alloc_time <= moment.time AND (free_time IS NULL OR free_time > moment.time)
+		ELSE
+			alloc_time < moment.time AND (free_time IS NULL OR free_time >= moment.time)
+		END
+	LEFT JOIN site ON site.id = allocation.site
+	LEFT JOIN callsite ON callsite.node = allocation.node;
+
+-- What filled each device at its peak, largest first. Slack of the caching allocator is with who asked for the segment.
+CREATE VIEW peak_now AS
+	SELECT device.number AS device, part.bytes, round(100.0 * part.bytes / nullif(peak.bytes, 0), 1) AS percent, part.count,
+		part.category, part.phase, part.owner, process.pid, callsite.function, callsite.place
+	FROM peak_part AS part
+	JOIN device ON device.id = part.device
+	JOIN peak ON peak.device = part.device
+	JOIN process ON process.id = part.process
+	JOIN site ON site.id = part.site
+	LEFT JOIN callsite ON callsite.node = site.node
+	ORDER BY device.number, part.bytes DESC, part.site;

@@ -90,6 +90,7 @@ static int store_process(struct db_stmt *stmt, const struct analysis_process *pr
 		db_bind_unsigned(stmt, 26, state->error_offset);
 	else
 		db_bind_null(stmt, 26);
+	db_bind_unsigned(stmt, 27, process->cut);
 	return db_run(stmt);
 }
 
@@ -253,7 +254,7 @@ static int store_peaks(struct db *db, const struct analysis *analysis)
 	const struct analysis_device *device;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices && !error; i++) {
 		device = &analysis->device[i];
@@ -268,6 +269,7 @@ static int store_peaks(struct db *db, const struct analysis *analysis)
 		db_bind(stmt, 7, device->peak.step);
 		db_bind_text(stmt, 8, mt_phase_name(device->peak.phase));
 		db_bind_text(stmt, 9, mt_role_name(device->peak.role));
+		db_bind_unsigned(stmt, 10, device->imported);
 		error = db_run(stmt);
 	}
 	db_finish(stmt);
@@ -300,10 +302,12 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 
 static int store_ooms(struct db *db, const struct analysis *analysis)
 {
+	static const char *const free_by[] = { [ANALYSIS_FREE_BOUND] = "bound", [ANALYSIS_FREE_SAMPLE] = "nvml",
+					       [ANALYSIS_FREE_DRIVER] = "driver" };
 	const struct analysis_oom *oom;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->ooms && !error; i++) {
 		oom = &analysis->oom[i];
@@ -318,9 +322,33 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 			db_bind(stmt, 8, oom->free);
 		else
 			db_bind_null(stmt, 8);
-		db_bind_text(stmt, 9, mt_phase_name(oom->phase));
-		db_bind(stmt, 10, oom->step);
-		store_bind_id(stmt, 11, store_id(oom->process, oom->stack));
+		db_bind_text(stmt, 9, free_by[oom->free_by]);
+		if (oom->others >= 0)
+			db_bind(stmt, 10, oom->others);
+		else
+			db_bind_null(stmt, 10);
+		db_bind_text(stmt, 11, mt_phase_name(oom->phase));
+		db_bind(stmt, 12, oom->step);
+		store_bind_id(stmt, 13, store_id(oom->process, oom->stack));
+		error = db_run(stmt);
+	}
+	db_finish(stmt);
+	return error;
+}
+
+static int store_oom_holders(struct db *db, const struct analysis *analysis)
+{
+	const struct analysis_oom_holder *holder;
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_prepare(db, &stmt, "INSERT INTO oom_holder VALUES (?, ?, ?, ?)");
+
+	for (i = 0; i < analysis->oom_holders && !error; i++) {
+		holder = &analysis->oom_holder[i];
+		db_bind(stmt, 1, holder->oom + 1);
+		db_bind(stmt, 2, store_process_id(holder->process));
+		db_bind_unsigned(stmt, 3, holder->held);
+		db_bind_unsigned(stmt, 4, holder->slack);
 		error = db_run(stmt);
 	}
 	db_finish(stmt);
@@ -332,6 +360,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
 {
 	const struct site *site = &analysis->attribution.site[number];
+	char evidence[EVIDENCE_TEXT_MAX], decided_by[EVIDENCE_TEXT_MAX];
 
 	db_bind(stmt, 1, number);
 	db_bind(stmt, 2, store_process_id(site->key.process));
@@ -339,8 +368,10 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	store_bind_id(stmt, 4, store_id(site->key.process, site->key.stack));
 	db_bind_text(stmt, 5, site->key.driver ? "driver" : "tensor");
 	db_bind_text(stmt, 6, mt_phase_name(site->key.phase));
-	db_bind_text(stmt, 7, mt_category_name(site->key.category));
+	db_bind_text(stmt, 7, mt_category_name(category_of_site(analysis, number)));
 	db_bind_text(stmt, 8, analysis->owner[site->owner]);
+	db_bind_text(stmt, 9, evidence_text(evidence, sizeof(evidence), analysis, number));
+	db_bind_text(stmt, 10, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
 	return db_run(stmt);
 }
 
@@ -354,7 +385,7 @@ static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uin
 	db_bind(stmt, 2, store_device_id(site->key.device));
 	db_bind(stmt, 3, store_process_id(site->key.process));
 	db_bind_text(stmt, 4, mt_phase_name(site->key.phase));
-	db_bind_text(stmt, 5, mt_category_name(site->tensors_seen ? MT_CATEGORY_SLACK : site->key.category));
+	db_bind_text(stmt, 5, mt_category_name(site->tensors_seen ? MT_CATEGORY_SLACK : category_of_site(analysis, number)));
 	db_bind_text(stmt, 6, site->tensors_seen ? OWNER_PYTORCH : analysis->owner[site->owner]);
 	db_bind_unsigned(stmt, 7, at_peak.plain + at_peak.slack);
 	db_bind_unsigned(stmt, 8, at_peak.count);
@@ -372,7 +403,7 @@ static int store_sites(struct db *db, const struct analysis *analysis, int every
 {
 	struct db_stmt *sites, *parts = NULL;
 	uint32_t i;
-	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
@@ -395,7 +426,7 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	error = for_each_process(
 		db, analysis,
 		"INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-		"?, ?, ?, ?, ?)",
+		"?, ?, ?, ?, ?, ?)",
 		store_process);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);
@@ -410,7 +441,11 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	if (!error)
 		error = store_phase_peaks(db, analysis);
 	if (!error)
+		error = store_whole(db, analysis);
+	if (!error)
 		error = store_ooms(db, analysis);
+	if (!error)
+		error = store_oom_holders(db, analysis);
 	if (!error)
 		error = store_sites(db, analysis, everything);
 	return error;

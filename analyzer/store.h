@@ -23,6 +23,9 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site);
 /* The definitions of a process (store_defs.c); see store_summary. */
 int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything);
 
+/* What NVML and the host say (store_whole.c). 0 or an error of the database. */
+int store_whole(struct db *db, const struct analysis *analysis);
+
 /*
  * Writes the summary tables. `everything` 0: only the sites that held a peak and the stacks that are needed to show
  * them; 1: all definitions. 0 or an error of the database.

@@ -1,0 +1,189 @@
+#include "answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "command.h"
+#include "memtrace/error.h"
+
+static const struct option long_options[] = {
+	{"json", no_argument, NULL, 'j'},
+	{"number", required_argument, NULL, 'N'},
+	COMMAND_RULES_OPTION,
+	COMMAND_OPTIONS,
+};
+
+/* ---- arguments ---- */
+
+static int parse_option(struct answer_options *options, const struct answer *answer, int argc, char **argv, int option)
+{
+	long number;
+
+	switch (option) {
+	case 'n':
+		if (command_number(optarg, 0, 1 << 30, &number))
+			return command_fail(EXIT_USAGE, "%s: -n %s: not a number of rows", argv[0], optarg);
+		options->limit = number ? number : INT64_MAX;
+		return 0;
+	case 'N':
+		if (!answer->has_number)
+			return command_bad_option(argc, argv, '?');
+		if (command_number(optarg, 1, 1 << 30, &number))
+			return command_fail(EXIT_USAGE, "%s: --number %s: not a number from the list", argv[0], optarg);
+		options->number = number;
+		return 0;
+	case 'j':
+		options->json = 1;
+		return 0;
+	case 'h':
+		options->help = 1;
+		return 0;
+	case COMMAND_RULES:
+		return command_rules(optarg);
+	default:
+		return command_bad_option(argc, argv, option);
+	}
+}
+
+static int parse(struct answer_options *options, const struct answer *answer, int argc, char **argv)
+{
+	int option, status = 0;
+
+	memset(options, 0, sizeof(*options));
+	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1)
+		status = parse_option(options, answer, argc, argv, option);
+	if (!status && !options->help && optind == argc)
+		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
+	if (!options->limit)
+		options->limit = options->json ? INT64_MAX : answer->limit;
+	options->name = argc - optind == 1 ? argv[optind] : "TRACE...";
+	return status;
+}
+
+/* ---- the answer ---- */
+
+static int print_json(const struct answer *answer, struct db *db, const struct answer_options *options)
+{
+	struct doc *doc = doc_new();
+	int error = -MT_E_MEMORY;
+
+	if (doc) {
+		doc_object(doc, NULL);
+		doc_int(doc, "version", 1);
+		error = answer->json(doc, db, options);
+		doc_end(doc);
+	}
+	if (!error)
+		error = doc_print(doc, stdout);
+	doc_free(doc);
+	return error;
+}
+
+static int print(const struct answer *answer, struct db *db, const struct answer_options *options, const char *command)
+{
+	struct text text;
+	int error;
+
+	text_init(&text, stdout);
+	error = options->json ? print_json(answer, db, options) : answer->text(&text, db, options);
+	if (!error)
+		return 0;
+	if (error == -MT_E_ARGUMENT)
+		return command_fail(EXIT_USAGE, "%s: there is no number %lld (without --number: the newest)", command,
+				    (long long)options->number);
+	return command_fail(mt_exit_code(error), "%s: %s", command,
+			    error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+}
+
+int answer_command(int argc, char **argv, const struct answer *answer)
+{
+	struct answer_options options;
+	struct asked asked;
+	int status = parse(&options, answer, argc, argv), closed;
+
+	if (status)
+		return status;
+	if (options.help)
+		return command_help(argv[0], answer->options_help);
+	status = asked_open(&asked, argv[0], argv + optind, (uint32_t)(argc - optind));
+	if (!status)
+		status = print(answer, asked.db, &options, argv[0]);
+	else
+		asked.analysis.processes = 0; /* one line is enough */
+	closed = asked_close(&asked);
+	return status ? status : closed;
+}
+
+/* ---- parts of reports ---- */
+
+void answer_title(const struct text *text, const char *title)
+{
+	text_print(text, "\n");
+	text_style(text, TEXT_HEAD);
+	text_print(text, "%s\n", title);
+	text_style(text, TEXT_PLAIN);
+}
+
+void answer_verdict(const struct text *text, const struct sentence *sentence)
+{
+	text_style(text, TEXT_BOLD);
+	text_wrap(text, 0, 0, sentence->text);
+	text_style(text, TEXT_PLAIN);
+}
+
+const char *answer_device(char out[TEXT_SIZE_MAX], int64_t number, const char *kind)
+{
+	if (!strcmp(kind, "cpu"))
+		snprintf(out, TEXT_SIZE_MAX, "the CPU");
+	else
+		snprintf(out, TEXT_SIZE_MAX, "GPU %lld", (long long)number);
+	return out;
+}
+
+const char *answer_process(char out[TEXT_SIZE_MAX], int64_t rank, int64_t pid)
+{
+	snprintf(out, TEXT_SIZE_MAX, "%s %lld", rank >= 0 ? "rank" : "pid", (long long)(rank >= 0 ? rank : pid));
+	return out;
+}
+
+void answer_say_place(struct sentence *sentence, const char *function, const char *place)
+{
+	if (*function) {
+		sentence_say_clean(sentence, function);
+		sentence_say(sentence, " (");
+		sentence_say_clean(sentence, *place ? place : "unknown place");
+		sentence_say(sentence, ")");
+	} else {
+		sentence_say_clean(sentence, *place ? place : "code without a recorded stack");
+	}
+}
+
+const char *answer_category(const char *category)
+{
+	return strcmp(category, "other") ? category : "of no known purpose";
+}
+
+const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes)
+{
+	char size[TEXT_SIZE_MAX];
+	uint64_t amount = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+
+	snprintf(out, TEXT_SIZE_MAX, "%s%.20s", bytes < 0 ? "-" : bytes ? "+" : "", text_bytes(size, amount));
+	return out;
+}
+
+int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS],
+		int (*row)(void *context, struct db_stmt *stmt), void *context)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql), more, i;
+
+	if (error)
+		return error;
+	for (i = 0; parameter && i < ANSWER_PARAMETERS; i++)
+		db_bind(stmt, i + 1, parameter[i]);
+	while (!error && (more = db_step(stmt)) != 0)
+		error = more < 0 ? more : row(context, stmt);
+	db_finish(stmt);
+	return error;
+}

@@ -1,0 +1,62 @@
+/*
+ * answer.h - what the reports phases, steps, oom and check share: arguments, and the small parts of their output.
+ *
+ * A report is one struct; its functions print from a database that holds everything (asked.h).
+ */
+#ifndef MEMANA_ANSWER_H
+#define MEMANA_ANSWER_H
+
+#include <getopt.h>
+#include <stdint.h>
+#include "asked.h"
+#include "json.h"
+#include "sentence.h"
+#include "text.h"
+
+struct answer_options {
+	int json, help;
+	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
+	int64_t number;   /* --number, 0: not given */
+	const char *name; /* what the user named, for the next command to try: "trace.zst" */
+};
+
+/* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
+struct answer {
+	const char *options_help;
+	int64_t limit;  /* of lists in text; in JSON everything, unless -n is given */
+	int has_number; /* takes --number */
+	int (*text)(const struct text *text, struct db *db, const struct answer_options *options);
+	int (*json)(struct doc *doc, struct db *db, const struct answer_options *options);
+};
+
+/* The whole of a command: reads the arguments, opens, answers, closes. The exit code. */
+int answer_command(int argc, char **argv, const struct answer *answer);
+
+/* A heading, after an empty line. */
+void answer_title(const struct text *text, const char *title);
+
+/* The sentence in bold, over the whole width. */
+void answer_verdict(const struct text *text, const struct sentence *sentence);
+
+/* "GPU 0", "the CPU" */
+const char *answer_device(char out[TEXT_SIZE_MAX], int64_t number, const char *kind);
+
+/* "rank 3", or "pid 123" where there is no rank (-1). */
+const char *answer_process(char out[TEXT_SIZE_MAX], int64_t rank, int64_t pid);
+
+/* "f (train.py:12)", or the place alone where the function is not known; a place is never empty. */
+void answer_say_place(struct sentence *sentence, const char *function, const char *place);
+
+/* "activations", or that nobody knows what it is. */
+const char *answer_category(const char *category);
+
+/* "+1.5 GiB", "-3 B", "0 B". */
+const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes);
+
+#define ANSWER_PARAMETERS 5
+
+/* Runs a statement with numbers for ?1 to ?5 (NULL: none); `row` sees each row. 0, what `row` returned, or -MT_E_x. */
+int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS],
+		int (*row)(void *context, struct db_stmt *stmt), void *context);
+
+#endif

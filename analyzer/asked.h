@@ -1,0 +1,33 @@
+/*
+ * asked.h - what the commands that answer from a database share: phases, steps, oom, retained, frag, diff, check.
+ *
+ * They ask the database that was named, or traces loaded into one for the moment: a temporary file that nobody else
+ * sees, so memory does not grow with the traces.
+ */
+#ifndef MEMANA_ASKED_H
+#define MEMANA_ASKED_H
+
+#include <stdint.h>
+#include "analysis.h"
+#include "db.h"
+#include "source.h"
+
+struct asked {
+	struct source source;
+	struct analysis analysis; /* of traces; empty for a database */
+	struct db *db;		  /* what to ask */
+	const char *name;	  /* as named: the database, or the first trace */
+};
+
+/*
+ * Opens one database or the traces of one run. 0, or after printing why not ("memana: COMMAND: ...") the exit code.
+ * Close in any case.
+ */
+int asked_open(struct asked *asked, const char *command, char *const *paths, uint32_t count);
+
+/*
+ * What the command ends with when it has answered: 0, or 3 after one line about damage in a trace.
+ */
+int asked_close(struct asked *asked);
+
+#endif

@@ -1,0 +1,487 @@
+/* memana check - limits on peak, growth and host memory, for CI: one line per rule, and the exit status. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "answer.h"
+#include "command.h"
+#include "memtrace/error.h"
+#include "query.h"
+#include "query_steps.h"
+
+static const char options_help[] =
+	"      --max-peak SIZE   no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes\n"
+	"      --phase PHASE     --max-peak counts only while this phase ran\n"
+	"      --growth LIMIT    from the end of step 2 on, no process ends its steps with more\n"
+	"                        in use, a step, than this: 1% of what step 2 ended with, or 10MiB\n"
+	"      --max-host SIZE   no process had more resident host memory\n"
+	"      --json            for programs; bytes\n"
+	"  What cannot be told from the recording does not hold.\n";
+
+static const struct option long_options[] = {
+	{"max-peak", required_argument, NULL, 'm'}, {"phase", required_argument, NULL, 'p'},
+	{"growth", required_argument, NULL, 'g'},   {"max-host", required_argument, NULL, 'H'},
+	{"json", no_argument, NULL, 'j'},           COMMAND_OPTIONS,
+};
+
+struct limits {
+	int has_peak, has_growth, has_host, growth_is_percent, json, help;
+	uint64_t peak, growth, host; /* bytes */
+	double percent;
+	const char *phase; /* NULL: any */
+};
+
+/* What one rule came to. */
+struct finding {
+	const char *rule;
+	char subject[64]; /* "GPU 0", "rank 3 on GPU 0" */
+	int holds, known;
+	int64_t value, limit; /* bytes; value: when known */
+	char words[160];      /* why it is not known */
+};
+
+struct check {
+	const struct limits *limits;
+	struct finding *finding;
+	size_t count, room;
+	size_t broken;
+	uint64_t lost; /* events that are not in the traces */
+	int gpus;
+	int64_t device; /* id of the one being asked about */
+	uint64_t phase_peak;
+	int phase_ran;
+};
+
+/* ---- arguments ---- */
+
+/* "70GiB", "512 MiB", "1.5G", "1000000": units are powers of 1024. 0 or -MT_E_ARGUMENT. */
+static int parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	double value = strtod(text, &end);
+	const char *unit;
+	int shift = 0;
+
+	if (end == text || !(value >= 0))
+		return -MT_E_ARGUMENT;
+	end += strspn(end, " ");
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit && *unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end += end[1] == 'i' ? 2 : 1;
+	}
+	if (*end == 'B')
+		end++;
+	value = ldexp(value, shift);
+	if (*end || value > 9e18)
+		return -MT_E_ARGUMENT;
+	*bytes = (uint64_t)value;
+	return 0;
+}
+
+static int parse_growth(const char *text, struct limits *limits)
+{
+	char *end;
+
+	limits->percent = strtod(text, &end);
+	limits->growth_is_percent = end != text && !strcmp(end, "%") && limits->percent >= 0 && limits->percent <= 1e6;
+	return limits->growth_is_percent ? 0 : parse_size(text, &limits->growth);
+}
+
+/* 0, or the exit code. */
+static int parse_option(struct limits *limits, int argc, char **argv, int option)
+{
+	switch (option) {
+	case 'm':
+		limits->has_peak = 1;
+		if (!parse_size(optarg, &limits->peak))
+			return 0;
+		return command_fail(EXIT_USAGE, "check: --max-peak %s: not a size (70GiB, 512MiB, bytes)", optarg);
+	case 'H':
+		limits->has_host = 1;
+		if (!parse_size(optarg, &limits->host))
+			return 0;
+		return command_fail(EXIT_USAGE, "check: --max-host %s: not a size (70GiB, 512MiB, bytes)", optarg);
+	case 'g':
+		limits->has_growth = 1;
+		if (!parse_growth(optarg, limits))
+			return 0;
+		return command_fail(EXIT_USAGE, "check: --growth %s: neither a part (1%%) nor a size (10MiB)", optarg);
+	case 'p':
+		limits->phase = optarg;
+		if (mt_phase_parse(optarg, strlen(optarg)) >= 0)
+			return 0;
+		return command_fail(EXIT_USAGE, "check: --phase %s: there is no such phase (forward, rollout, ...)",
+				    optarg);
+	case 'j':
+		limits->json = 1;
+		return 0;
+	case 'h':
+		limits->help = 1;
+		return 0;
+	default:
+		return command_bad_option(argc, argv, option);
+	}
+}
+
+static int parse(struct limits *limits, int argc, char **argv)
+{
+	int option, status = 0;
+
+	memset(limits, 0, sizeof(*limits));
+	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1)
+		status = parse_option(limits, argc, argv, option);
+	if (status || limits->help)
+		return status;
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "check: no trace named (memana check trace.zst --max-peak 70GiB)");
+	if (limits->phase && !limits->has_peak)
+		return command_fail(EXIT_USAGE, "check: --phase %s: of what (add --max-peak SIZE)", limits->phase);
+	if (!limits->has_peak && !limits->has_growth && !limits->has_host)
+		return command_fail(EXIT_USAGE,
+				    "check: no limit given (--max-peak SIZE, --growth 1%%, --max-host SIZE)");
+	return 0;
+}
+
+/* ---- findings ---- */
+
+static struct finding *add_finding(struct check *check, const char *rule)
+{
+	size_t room = check->room ? check->room * 2 : 8;
+	struct finding *finding;
+
+	if (check->count == check->room) {
+		finding = realloc(check->finding, room * sizeof(*finding));
+		if (!finding)
+			return NULL;
+		check->finding = finding;
+		check->room = room;
+	}
+	finding = &check->finding[check->count++];
+	memset(finding, 0, sizeof(*finding));
+	finding->rule = rule;
+	return finding;
+}
+
+static void judge(struct check *check, struct finding *finding, int64_t value, uint64_t limit)
+{
+	finding->known = 1;
+	finding->value = value;
+	finding->limit = limit > INT64_MAX ? INT64_MAX : (int64_t)limit;
+	finding->holds = value <= finding->limit;
+	check->broken += !finding->holds;
+}
+
+static void cannot_tell(struct check *check, struct finding *finding, uint64_t limit, const char *why)
+{
+	finding->limit = limit > INT64_MAX ? INT64_MAX : (int64_t)limit;
+	snprintf(finding->words, sizeof(finding->words), "%s", why);
+	check->broken++;
+}
+
+static int count_lost(void *context, const struct query_process *row)
+{
+	((struct check *)context)->lost += row->lost;
+	return 0;
+}
+
+static int count_gpu(void *context, const struct query_device *row)
+{
+	((struct check *)context)->gpus += !strcmp(row->kind, "cuda") && row->peak.bytes;
+	return 0;
+}
+
+/* ---- the peak ---- */
+
+static int find_phase(void *context, const struct query_phase_peak *row)
+{
+	struct check *check = context;
+
+	if (strcmp(row->phase, check->limits->phase))
+		return 0;
+	check->phase_ran = 1;
+	check->phase_peak = row->bytes;
+	return 0;
+}
+
+/* GPUs, or the CPU where there is none. */
+static int check_peak(void *context, const struct query_device *row)
+{
+	struct check *check = context;
+	struct finding *finding;
+
+	if (check->gpus ? strcmp(row->kind, "cuda") || !row->peak.bytes : strcmp(row->kind, "cpu") != 0)
+		return 0;
+	finding = add_finding(check, "max-peak");
+	if (!finding)
+		return -MT_E_MEMORY;
+	answer_device(finding->subject, row->number, row->kind);
+	judge(check, finding, (int64_t)row->peak.bytes, check->limits->peak);
+	return 0;
+}
+
+struct phase_check {
+	struct check *check;
+	struct db *db;
+};
+
+static int check_phase(void *context, const struct query_device *row)
+{
+	struct phase_check *phase = context;
+	struct check *check = phase->check;
+	struct finding *finding;
+	char device[TEXT_SIZE_MAX];
+	int error;
+
+	if (check->gpus ? strcmp(row->kind, "cuda") || !row->peak.bytes : strcmp(row->kind, "cpu") != 0)
+		return 0;
+	check->phase_ran = 0;
+	error = query_phase_peaks(phase->db, row->id, find_phase, check);
+	finding = error ? NULL : add_finding(check, "max-peak");
+	if (!finding)
+		return error ? error : -MT_E_MEMORY;
+	snprintf(finding->subject, sizeof(finding->subject), "%s in %.24s",
+		 answer_device(device, row->number, row->kind), check->limits->phase);
+	if (check->phase_ran)
+		judge(check, finding, (int64_t)check->phase_peak, check->limits->peak);
+	else
+		cannot_tell(check, finding, check->limits->peak, "the phase did not run");
+	return 0;
+}
+
+static int check_peaks(struct check *check, struct db *db)
+{
+	struct phase_check phase = {.check = check, .db = db};
+	size_t before = check->count;
+	struct finding *finding;
+	int error =
+		check->limits->phase ? query_devices(db, check_phase, &phase) : query_devices(db, check_peak, check);
+
+	if (error || check->count > before)
+		return error;
+	finding = add_finding(check, "max-peak");
+	if (!finding)
+		return -MT_E_MEMORY;
+	cannot_tell(check, finding, check->limits->peak, "nothing was recorded on any device");
+	return 0;
+}
+
+/* ---- growth ---- */
+
+static int check_lane(struct check *check, const struct steps_lane *lane)
+{
+	const struct limits *limits = check->limits;
+	struct finding *finding = add_finding(check, "growth");
+	char process[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX];
+	uint64_t limit = limits->growth;
+
+	if (!finding)
+		return -MT_E_MEMORY;
+	snprintf(finding->subject, sizeof(finding->subject), "%s on %s", answer_process(process, lane->rank, lane->pid),
+		 answer_device(device, lane->number, lane->kind));
+	if (lane->state == STEPS_UNKNOWN) {
+		cannot_tell(check, finding, limit, "fewer than three steps ended");
+		return 0;
+	}
+	if (limits->growth_is_percent)
+		limit = (uint64_t)((double)lane->row[1].in_use * limits->percent / 100);
+	judge(check, finding, lane->slope, limit);
+	return 0;
+}
+
+static int check_growth(struct check *check, struct db *db)
+{
+	struct finding *finding;
+	struct steps steps;
+	size_t before = check->count, i;
+	int error = steps_load(&steps, db);
+
+	for (i = 0; i < steps.count && !error; i++)
+		if (!check->gpus || !strcmp(steps.lane[i].kind, "cuda"))
+			error = check_lane(check, &steps.lane[i]);
+	steps_release(&steps);
+	if (error || check->count > before)
+		return error;
+	finding = add_finding(check, "growth");
+	if (!finding)
+		return -MT_E_MEMORY;
+	cannot_tell(check, finding, check->limits->growth, "no step ended");
+	return 0;
+}
+
+/* ---- the host ---- */
+
+static int check_host(void *context, const struct query_host *row)
+{
+	struct check *check = context;
+	struct finding *finding = add_finding(check, "max-host");
+
+	if (!finding)
+		return -MT_E_MEMORY;
+	snprintf(finding->subject, sizeof(finding->subject), "host memory of pid %lld", (long long)row->pid);
+	if (row->most_resident)
+		judge(check, finding, (int64_t)row->most_resident, check->limits->host);
+	else
+		cannot_tell(check, finding, check->limits->host, "it was gone before the first sample");
+	return 0;
+}
+
+static int check_hosts(struct check *check, struct db *db)
+{
+	size_t before = check->count;
+	struct finding *finding;
+	int error = query_hosts(db, check_host, check);
+
+	if (error || check->count > before)
+		return error;
+	finding = add_finding(check, "max-host");
+	if (!finding)
+		return -MT_E_MEMORY;
+	cannot_tell(check, finding, check->limits->host, "the host's memory was not sampled");
+	return 0;
+}
+
+/* ---- the answer ---- */
+
+static void say_finding(struct sentence *sentence, const struct check *check, const struct finding *finding)
+{
+	int is_growth = !strcmp(finding->rule, "growth");
+	char value[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s%s%s", finding->subject, *finding->subject ? ": " : "",
+		     is_growth && !finding->known ? "growth " : "");
+	if (!finding->known) {
+		sentence_say(sentence, "cannot be told: %s", finding->words);
+		return;
+	}
+	if (is_growth)
+		answer_change(value, finding->value);
+	else
+		text_bytes(value, (uint64_t)finding->value);
+	sentence_say(sentence, "%s%s%s, limit %s%s", check->lost ? "at least " : "", value, is_growth ? " a step" : "",
+		     text_bytes(limit, (uint64_t)finding->limit), check->lost ? " (events are lost)" : "");
+}
+
+static void make_verdict(struct sentence *sentence, const struct check *check)
+{
+	const struct finding *worst = NULL;
+	char count[64];
+	size_t i;
+
+	for (i = 0; i < check->count && !worst; i++)
+		if (!check->finding[i].holds)
+			worst = &check->finding[i];
+	if (!worst) {
+		sentence_say(sentence, "%s: all hold.", text_count(count, sizeof(count), check->count, "limit"));
+		return;
+	}
+	sentence_say(sentence, "%zu of %s broken; ", check->broken,
+		     text_count(count, sizeof(count), check->count, "limit"));
+	sentence_say(sentence, "%s of ",
+		     !strcmp(worst->rule, "growth")     ? "growth"
+		     : !strcmp(worst->rule, "max-host") ? "use"
+							: "peak");
+	say_finding(sentence, check, worst);
+	sentence_say(sentence, ".");
+}
+
+static void print_text(const struct check *check)
+{
+	struct sentence sentence = {.size = 0};
+	struct text text;
+	size_t i;
+
+	text_init(&text, stdout);
+	make_verdict(&sentence, check);
+	answer_verdict(&text, &sentence);
+	for (i = 0; i < check->count; i++) {
+		sentence.size = 0;
+		say_finding(&sentence, check, &check->finding[i]);
+		text_style(&text, check->finding[i].holds ? TEXT_GOOD : TEXT_BAD);
+		text_print(&text, "%s", check->finding[i].holds ? "ok      " : "not ok  ");
+		text_style(&text, TEXT_PLAIN);
+		text_print(&text, "%-9s ", check->finding[i].rule);
+		text_wrap(&text, 18, 18, sentence.text);
+	}
+}
+
+static int print_json(const struct check *check)
+{
+	struct sentence sentence = {.size = 0};
+	struct doc *doc = doc_new();
+	const struct finding *finding;
+	size_t i;
+	int error;
+
+	if (!doc)
+		return -MT_E_MEMORY;
+	make_verdict(&sentence, check);
+	doc_object(doc, NULL);
+	doc_int(doc, "version", 1);
+	doc_string(doc, "verdict", sentence.text);
+	doc_bool(doc, "ok", !check->broken);
+	doc_int(doc, "lost", (int64_t)check->lost);
+	doc_array(doc, "limits");
+	for (i = 0; i < check->count; i++) {
+		finding = &check->finding[i];
+		doc_object(doc, NULL);
+		doc_string(doc, "rule", finding->rule);
+		doc_string(doc, "subject", finding->subject);
+		doc_bool(doc, "ok", finding->holds);
+		doc_int_or_null(doc, "bytes", finding->value, finding->known);
+		doc_int(doc, "limit_bytes", finding->limit);
+		doc_string(doc, "why", finding->words);
+		doc_end(doc);
+	}
+	doc_end(doc);
+	doc_end(doc);
+	error = doc_print(doc, stdout);
+	doc_free(doc);
+	return error;
+}
+
+/* 0, EXIT_NO, or the exit code of an error. */
+static int answer(struct check *check, struct db *db)
+{
+	int error = query_processes(db, count_lost, check);
+
+	if (!error)
+		error = query_devices(db, count_gpu, check);
+	if (!error && check->limits->has_peak)
+		error = check_peaks(check, db);
+	if (!error && check->limits->has_growth)
+		error = check_growth(check, db);
+	if (!error && check->limits->has_host)
+		error = check_hosts(check, db);
+	if (!error && check->limits->json)
+		error = print_json(check);
+	else if (!error)
+		print_text(check);
+	if (error)
+		return command_fail(mt_exit_code(error), "check: %s",
+				    error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+	return check->broken ? EXIT_NO : 0;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct limits limits;
+	struct check check = {.limits = &limits};
+	struct asked asked;
+	int status = parse(&limits, argc, argv), closed;
+
+	if (status)
+		return status;
+	if (limits.help)
+		return command_help("check", options_help);
+	status = asked_open(&asked, "check", argv + optind, (uint32_t)(argc - optind));
+	if (!status)
+		status = answer(&check, asked.db);
+	else
+		asked.analysis.processes = 0; /* one line is enough */
+	closed = asked_close(&asked);
+	free(check.finding);
+	return closed ? closed : status;
+}

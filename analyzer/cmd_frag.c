@@ -1,0 +1,214 @@
+/* memana frag - reserved against allocated, the holes, and what keeps segments from going back. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "asked.h"
+#include "command.h"
+#include "finding.h"
+#include "frag_report.h"
+#include "memtrace/error.h"
+
+#define ROWS_TEXT 8
+
+static const char options_help[] =
+	"      --at WHEN    peak (default), oom, step:N (its end), or a time such as 12.5s\n"
+	"  -n N             show N places and segments (default 8; 0: all)\n"
+	"      --json       for programs; bytes and nanoseconds\n";
+
+static const struct option long_options[] = {
+	{ "at", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },
+	COMMAND_OPTIONS,
+};
+
+/* ---- arguments ---- */
+
+/* "12.5s", "80ms", "12": seconds. */
+static int parse_time(const char *word, int64_t *time)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 } };
+	char *end;
+	double value;
+	size_t i;
+
+	errno = 0;
+	value = strtod(word, &end);
+	if (errno || end == word || !(value >= 0) || value > 1e9)
+		return -MT_E_ARGUMENT;
+	for (i = 0; i < MT_ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].unit))
+			continue;
+		*time = (int64_t)(value * units[i].ns);
+		return 0;
+	}
+	return -MT_E_ARGUMENT;
+}
+
+static int is_moment(const char *word)
+{
+	return !strcmp(word, "peak") || !strcmp(word, "oom") || !strcmp(word, "end") || !strncmp(word, "step:", 5) ||
+	       !strncmp(word, "oom:", 4);
+}
+
+static int parse(struct frag_command *command, int argc, char **argv)
+{
+	int option, status = 0;
+	long number;
+
+	*command = (struct frag_command){ .at = "peak", .limit = ROWS_TEXT };
+	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1) {
+		if (option == 'a') {
+			command->at = is_moment(optarg) ? optarg : NULL;
+			if (!command->at && parse_time(optarg, &command->time))
+				status = command_fail(EXIT_USAGE,
+						      "frag: --at %s: neither peak, oom, step:N nor a time such as 12.5s", optarg);
+		} else if (option == 'n') {
+			if (command_number(optarg, 0, INT32_MAX, &number))
+				status = command_fail(EXIT_USAGE, "frag: -n %s: not a number of rows", optarg);
+			else
+				command->limit = number ? (size_t)number : SIZE_MAX;
+		} else if (option == 'j') {
+			command->json = 1;
+		} else if (option == 'h') {
+			command->help = 1;
+		} else {
+			status = command_bad_option(argc, argv, option);
+		}
+	}
+	return status;
+}
+
+/* ---- the instant ---- */
+
+static void find_phase(struct frag_instant *instant, struct db *db)
+{
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, &stmt, "SELECT phase, step FROM phase_span WHERE (?1 = 0 OR process = ?1) AND "
+				  "CASE WHEN ?1 THEN first_seq <= ?2 ELSE first_time <= ?3 END ORDER BY first_time DESC, id DESC LIMIT 1"))
+		return;
+	db_bind(stmt, 1, instant->process);
+	db_bind(stmt, 2, instant->seq);
+	db_bind(stmt, 3, instant->time);
+	if (db_step(stmt) == 1) {
+		snprintf(instant->phase, sizeof(instant->phase), "%s", db_text(stmt, 0));
+		instant->step = db_int(stmt, 1);
+	}
+	db_finish(stmt);
+}
+
+/* 1: found, 0: there is no such moment on the device, or an error. */
+static int find_instant(struct frag_instant *instant, const struct frag_command *command, struct db *db, int64_t device)
+{
+	struct db_stmt *stmt;
+	int found = 1;
+
+	*instant = (struct frag_instant){ .time = command->time };
+	if (command->at) {
+		found = db_prepare(db, &stmt, "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
+					      "ORDER BY time DESC, process LIMIT 1");
+		if (found)
+			return found;
+		db_bind_text(stmt, 1, command->at);
+		db_bind(stmt, 2, device);
+		found = db_step(stmt);
+		if (found == 1)
+			*instant = (struct frag_instant){ .process = db_int(stmt, 0), .seq = db_int(stmt, 1),
+							  .time = db_int(stmt, 2) };
+		db_finish(stmt);
+	}
+	if (found == 1)
+		find_phase(instant, db);
+	return found;
+}
+
+/* ---- the command ---- */
+
+static int report_device(void *context, const struct query_device *device)
+{
+	struct frag_report *report = context;
+	int found, error;
+
+	if (strcmp(device->kind, "cuda"))
+		return 0;
+	found = find_instant(&report->instant, report->command, report->db, device->id);
+	if (found != 1)
+		return found;
+	report->device = device;
+	error = frag_load(&report->map, report->db, device->id, &report->instant);
+	if (!error)
+		error = frag_pins(&report->pins, report->db, &report->map);
+	if (!error)
+		error = frag_modes(report->db, &report->map, device->id, &report->expandable, &report->sleeps);
+	if (!error)
+		error = report->doc ? frag_json(report) : frag_text(report);
+	frag_release(&report->map);
+	free(report->pins.pin);
+	memset(&report->pins, 0, sizeof(report->pins));
+	return error;
+}
+
+static int print_report(struct frag_report *report)
+{
+	int error = finding_spots(report->db);
+
+	if (report->doc) {
+		doc_object(report->doc, NULL);
+		doc_int(report->doc, "version", 1);
+		doc_array(report->doc, "devices");
+	}
+	if (!error)
+		error = query_devices(report->db, report_device, report);
+	if (report->doc) {
+		doc_end(report->doc);
+		doc_end(report->doc);
+	}
+	if (!error && !report->devices && strcmp(report->command->at, "peak"))
+		return -MT_E_ARGUMENT;
+	if (!error && !report->devices && !report->doc)
+		text_print(report->text, "No GPU memory was recorded.\n");
+	return error || !report->doc ? error : doc_print(report->doc, stdout);
+}
+
+static int answer(const struct frag_command *command, const struct asked *asked)
+{
+	struct frag_report report = { .command = command, .db = asked->db };
+	struct text text;
+	int error = -MT_E_MEMORY;
+
+	text_init(&text, stdout);
+	report.text = &text;
+	report.doc = command->json ? doc_new() : NULL;
+	if (report.doc || !command->json)
+		error = print_report(&report);
+	doc_free(report.doc);
+	if (error == -MT_E_ARGUMENT)
+		return command_fail(EXIT_USAGE, "frag: %s: no GPU memory at %s was recorded (see memana top)", asked->name,
+				    command->at);
+	return error ? finding_fail("frag", asked->name, asked->db, error) : 0;
+}
+
+int cmd_frag(int argc, char **argv)
+{
+	struct frag_command command;
+	struct asked asked;
+	int status = parse(&command, argc, argv), damage;
+
+	if (status)
+		return status;
+	if (command.help)
+		return command_help("frag", options_help);
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "frag: no trace named (memana frag trace.zst)");
+	if (command.json && command.limit == ROWS_TEXT)
+		command.limit = SIZE_MAX;
+	status = asked_open(&asked, "frag", argv + optind, (uint32_t)(argc - optind));
+	if (!status)
+		status = answer(&command, &asked);
+	damage = asked_close(&asked);
+	return status ? status : damage;
+}

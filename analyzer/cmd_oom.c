@@ -1,0 +1,241 @@
+/* memana oom - the failed request: who asked, what was there, who had the rest, and what to do. */
+#include <stdio.h>
+#include <string.h>
+#include "answer.h"
+#include "callstack.h"
+#include "command.h"
+#include "memtrace/error.h"
+#include "oom_json.h"
+#include "oom_words.h"
+#include "top_host.h"
+
+#define LIST_SHOWN 8
+#define FRAMES_SHOWN 12
+#define WORD_COLUMNS 26
+
+/* ---- the request ---- */
+
+static void print_frame(const struct text *text, const struct callstack_frame *frame)
+{
+	char place[512], clean[64], function[64];
+
+	callstack_place(place, sizeof(place), frame);
+	text_print(text, "  %-32s %s\n", text_fit(clean, sizeof(clean), place, 32, 1),
+		   text_fit(function, sizeof(function), frame->function, 44, 0));
+}
+
+static int print_stack(const struct text *text, struct db *db, int64_t node)
+{
+	struct symbols *symbols = symbols_new();
+	struct callstack stack = {.count = 0};
+	char count[64];
+	size_t i;
+	int error = symbols ? callstack_load(&stack, db, node, symbols) : -MT_E_MEMORY;
+
+	answer_title(text, "Who asked");
+	if (!error && !stack.count)
+		text_print(text, "  no stack was recorded\n");
+	for (i = 0; i < stack.count && i < FRAMES_SHOWN; i++)
+		print_frame(text, &stack.frame[i]);
+	if (i < stack.count)
+		text_print(text, "  %s more\n", text_count(count, sizeof(count), stack.count - i, "frame"));
+	callstack_release(&stack);
+	symbols_free(symbols);
+	return error;
+}
+
+/* ---- the device ---- */
+
+static void print_bytes(const struct text *text, const char *word, uint64_t bytes, const char *note)
+{
+	char size[TEXT_SIZE_MAX], clean[64];
+
+	text_print(text, "  %-*s %10s", WORD_COLUMNS, text_fit(clean, sizeof(clean), word, WORD_COLUMNS, 0),
+		   text_bytes(size, bytes));
+	text_style(text, TEXT_DIM);
+	text_print(text, "%s%s\n", *note ? "  " : "", note);
+	text_style(text, TEXT_PLAIN);
+}
+
+static void print_holders(const struct text *text, const struct oom *oom)
+{
+	const struct oom_holder *holder;
+	char word[64], who[TEXT_SIZE_MAX], note[64], size[TEXT_SIZE_MAX];
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		if (!holder->held)
+			continue;
+		snprintf(word, sizeof(word), "%s%s", answer_process(who, holder->rank, holder->pid),
+			 holder->process == oom->it->process ? ", which asked" : "");
+		snprintf(note, sizeof(note), "%s of it idle", text_bytes(size, holder->slack));
+		print_bytes(text, word, holder->held, holder->slack ? note : "");
+	}
+}
+
+static void print_device(const struct text *text, const struct oom *oom)
+{
+	const struct oom_failure *it = oom->it;
+	char title[64], name[TEXT_SIZE_MAX];
+
+	snprintf(title, sizeof(title), "%s at that moment", answer_device(name, it->number, it->kind));
+	title[0] = title[0] == 't' ? 'T' : title[0];
+	answer_title(text, title);
+	print_bytes(text, "asked for", it->requested, "");
+	if (it->free >= 0)
+		print_bytes(text, "free", (uint64_t)it->free, oom_free_words(it));
+	print_holders(text, oom);
+	if (oom->unrecorded)
+		print_bytes(text, "not recorded", oom->unrecorded, "other processes, contexts");
+	if (oom->own_slack && oom->hole)
+		print_bytes(text, "most idle in one segment", oom->hole, "of the process that asked");
+	if (oom->idle_segments)
+		print_bytes(text, "segments with nothing in", oom->idle_segments, "of the process that asked");
+	if (oom->asleep)
+		print_bytes(text, "in use, but asleep", oom->asleep, "pages unmapped: part of the figures below");
+	if (it->total)
+		print_bytes(text, "the device has", it->total, "");
+}
+
+/* ---- who had the rest ---- */
+
+static void print_sum(const struct text *text, const char *word, uint64_t bytes, uint64_t whole)
+{
+	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+
+	text_print(text, "  %-*s %10s  %5s", WORD_COLUMNS, text_fit(clean, sizeof(clean), word, WORD_COLUMNS, 0),
+		   text_bytes(size, bytes), text_percent(share, bytes, whole));
+	text_bar(text, bytes, whole, 30);
+	text_print(text, "\n");
+}
+
+/* Idle memory has no purpose and no phase, but it is the allocator's. */
+static void print_sums(const struct text *text, const struct oom *oom, enum oom_by by, const char *title)
+{
+	struct oom_sum sum[OOM_SUMS_MAX];
+	size_t count = oom_sums(oom, by, sum), i;
+	uint64_t whole = oom->in_use + oom->slack;
+
+	if (!count && !oom->slack)
+		return;
+	answer_title(text, title);
+	for (i = 0; i < count; i++)
+		print_sum(text, sum[i].word, sum[i].bytes, whole);
+	if (oom->slack)
+		print_sum(text, "idle in the allocator", oom->slack, whole);
+}
+
+static void print_places(const struct text *text, const struct oom *oom, const struct answer_options *options)
+{
+	const struct oom_part *part;
+	struct sentence sentence;
+	char size[TEXT_SIZE_MAX], who[TEXT_SIZE_MAX];
+	size_t i;
+
+	if (oom->parts)
+		answer_title(text, "Places that held most of it");
+	for (i = 0; i < oom->parts && (int64_t)i < options->limit; i++) {
+		part = &oom->part[i];
+		sentence.size = 0;
+		answer_say_place(&sentence, part->function, part->place);
+		sentence_say(&sentence, ": %s, allocated in %s", answer_category(part->category), part->phase);
+		if (oom->holders > 1)
+			sentence_say(&sentence, ", %s", answer_process(who, part->rank, part->pid));
+		text_print(text, "%12s  ", text_bytes(size, part->bytes));
+		text_wrap(text, 14, 14, sentence.text);
+	}
+}
+
+/* ---- all failures ---- */
+
+static void print_failure(const struct text *text, const struct oom *oom, const struct oom_failure *failure)
+{
+	char time[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], who[TEXT_SIZE_MAX], place[64];
+
+	text_print(text, "  %3lld%s %9s  step %-4lld %-13s %-10s %10s  %s\n", (long long)failure->id,
+		   failure == oom->it ? "*" : " ", text_time(time, failure->time), (long long)failure->step,
+		   failure->phase, answer_process(who, failure->rank, failure->pid),
+		   text_bytes(size, failure->requested), text_fit(place, sizeof(place), failure->place, 12, 1));
+}
+
+/* The newest ones; only where there are several. */
+static void print_failures(const struct text *text, const struct oom *oom, const struct answer_options *options)
+{
+	size_t count = 0, i;
+
+	for (i = 0; i < oom->failures; i++)
+		count += !oom->failure[i].is_part;
+	if (count < 2)
+		return;
+	answer_title(text, "All failed requests (* the one above; another one: --number N)");
+	for (i = 0; i < oom->failures; i++) {
+		if (oom->failure[i].is_part)
+			continue;
+		if ((int64_t)count-- <= options->limit)
+			print_failure(text, oom, &oom->failure[i]);
+	}
+}
+
+/* ---- the report ---- */
+
+static int print_host(const struct text *text, struct db *db)
+{
+	struct host_sum sum;
+	int error = host_sum(&sum, db);
+
+	if (!error)
+		top_host_had_room(text, &sum);
+	return error;
+}
+
+static int print_it(const struct text *text, struct db *db, const struct oom *oom, const struct answer_options *options)
+{
+	struct sentence sentence = {.size = 0};
+	int error;
+
+	oom_verdict(&sentence, oom, options->name);
+	answer_verdict(text, &sentence);
+	error = print_host(text, db);
+	if (!error)
+		error = print_stack(text, db, oom->it->node);
+	if (error)
+		return error;
+	print_device(text, oom);
+	print_sums(text, oom, OOM_BY_CATEGORY, "Who had the rest, by what it is");
+	print_sums(text, oom, OOM_BY_PHASE, "By the phase that allocated it");
+	print_sums(text, oom, OOM_BY_OWNER, "By who asked for it");
+	print_places(text, oom, options);
+	print_failures(text, oom, options);
+	return 0;
+}
+
+static int print_oom(const struct text *text, struct db *db, const struct answer_options *options)
+{
+	struct oom oom;
+	int error = oom_load(&oom, db, options->number);
+
+	if (!error)
+		error = top_host_verdicts(text, db);
+	if (!error && oom.it)
+		error = print_it(text, db, &oom, options);
+	else if (!error)
+		text_print(text, "No request for GPU memory failed in this recording.\n");
+	oom_release(&oom);
+	return error;
+}
+
+int cmd_oom(int argc, char **argv)
+{
+	static const struct answer answer = {
+		.options_help = "      --number N   the failed request number N of the list (default: the newest)\n"
+				"  -n N             show N places and requests (default 8; 0: all)\n"
+				"      --json       for programs; bytes and nanoseconds\n",
+		.limit = LIST_SHOWN,
+		.has_number = 1,
+		.text = print_oom,
+		.json = oom_json,
+	};
+
+	return answer_command(argc, argv, &answer);
+}

@@ -1,0 +1,402 @@
+/* memana steps - the peak of each step, what it leaves, and whether the run grows. */
+#include <stdio.h>
+#include <string.h>
+#include "answer.h"
+#include "command.h"
+#include "query_steps.h"
+
+#define STEPS_SHOWN 20
+#define PLACES_SHOWN 5
+
+/* ---- the verdict ---- */
+
+struct verdict {
+	struct sentence sentence;
+	const struct steps_lane *lane; /* the one it is about */
+};
+
+/* The lane that grows fastest, else the one that peaks highest; NULL: there are no steps. */
+static const struct steps_lane *worst_lane(const struct steps *steps)
+{
+	const struct steps_lane *worst = NULL, *lane;
+	size_t i;
+
+	for (i = 0; i < steps->count; i++) {
+		lane = &steps->lane[i];
+		if (!lane->ended)
+			continue;
+		if (!worst || lane->state > worst->state ||
+		    (lane->state == worst->state &&
+		     (lane->state == STEPS_GROWING ? lane->slope > worst->slope
+						   : lane->highest->peak > worst->highest->peak)))
+			worst = lane;
+	}
+	return worst;
+}
+
+/* ", most of it by forward (train.py:20): activations, allocated in forward" */
+static int say_growth(void *context, const struct steps_growth *row)
+{
+	struct verdict *verdict = context;
+	const struct steps_lane *lane = verdict->lane;
+	int64_t all = (int64_t)(lane->row[lane->ended - 1].in_use - lane->row[1].in_use);
+
+	sentence_say(&verdict->sentence, "%s by ",
+		     row->bytes >= all      ? ","
+		     : row->bytes * 2 > all ? ", most of it"
+					    : ", the largest part");
+	answer_say_place(&verdict->sentence, row->function, row->place);
+	sentence_say(&verdict->sentence, ": %s, allocated in %s", answer_category(row->category), row->phase);
+	return 0;
+}
+
+static void say_time_left(struct verdict *verdict)
+{
+	const struct steps_lane *lane = verdict->lane;
+	char device[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX];
+	uint64_t left;
+
+	if (!lane->total || lane->slope <= 0 || lane->highest->peak >= lane->total)
+		return;
+	left = (lane->total - lane->highest->peak) / (uint64_t)lane->slope + 1;
+	sentence_say(&verdict->sentence, " At this rate %s is full after %s more step%s.",
+		     answer_device(device, lane->number, lane->kind), text_number(number, left), left == 1 ? "" : "s");
+}
+
+static int say_growing(struct verdict *verdict, struct db *db, const struct answer_options *options)
+{
+	const struct steps_lane *lane = verdict->lane;
+	char more[TEXT_SIZE_MAX];
+	int error;
+
+	text_bytes(more, (uint64_t)lane->slope);
+	if (lane->ended == 3)
+		sentence_say(&verdict->sentence, "Growing: step %lld ends with %s more in use than step %lld",
+			     (long long)lane->row[2].step, more, (long long)lane->row[1].step);
+	else
+		sentence_say(&verdict->sentence, "Growing by %s a step", more);
+	error = steps_growing(db, lane, 1, say_growth, verdict);
+	sentence_say(&verdict->sentence, ".");
+	say_time_left(verdict);
+	sentence_say(&verdict->sentence, " Find what keeps it: memana retained ");
+	sentence_say_clean(&verdict->sentence, options->name);
+	sentence_say(&verdict->sentence, ".");
+	return error;
+}
+
+static void say_steady(struct verdict *verdict)
+{
+	const struct steps_lane *lane = verdict->lane;
+	const struct steps_row *last = &lane->row[lane->ended - 1];
+	char in_use[TEXT_SIZE_MAX], count[64];
+
+	if (lane->state == STEPS_STEADY)
+		sentence_say(&verdict->sentence, "Steady: from step %lld on, steps end with about %s in use.",
+			     (long long)lane->row[1].step, text_bytes(in_use, last->in_use));
+	else
+		sentence_say(&verdict->sentence,
+			     "%s ended, with %s in use: record three or more to see whether the run grows.",
+			     text_count(count, sizeof(count), lane->ended, "step"), text_bytes(in_use, last->in_use));
+}
+
+static void say_peak(struct verdict *verdict)
+{
+	const struct steps_lane *lane = verdict->lane;
+	const struct steps_row *row = lane->highest;
+	char size[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], first[TEXT_SIZE_MAX], end[TEXT_SIZE_MAX], other[TEXT_SIZE_MAX];
+
+	sentence_say(&verdict->sentence, " The peak of %s, %s, is in step %lld%s, in %s.",
+		     answer_device(device, lane->number, lane->kind), text_bytes(size, row->peak), (long long)row->step,
+		     row->ended ? "" : ", which did not end", row->peak_phase);
+	if (lane->atypical)
+		sentence_say(&verdict->sentence,
+			     " Step %lld is not like the others (peak %s, %s at its end; step %lld: %s): "
+			     "leave it out when comparing.",
+			     (long long)lane->row[0].step, text_bytes(first, lane->row[0].peak),
+			     text_bytes(end, lane->row[0].in_use), (long long)lane->row[1].step,
+			     text_bytes(other, lane->row[1].peak));
+}
+
+/* Lanes on GPUs of their own: who peaks highest and who lowest. 1: there are several. */
+static int find_extremes(const struct steps *steps, const struct steps_lane **high, const struct steps_lane **low)
+{
+	const struct steps_lane *lane;
+	size_t i;
+
+	*high = *low = NULL;
+	for (i = 0; i < steps->count; i++) {
+		lane = &steps->lane[i];
+		if (!lane->ended || strcmp(lane->kind, "cuda"))
+			continue;
+		if (!*high || lane->highest->peak > (*high)->highest->peak)
+			*high = lane;
+		if (!*low || lane->highest->peak < (*low)->highest->peak)
+			*low = lane;
+	}
+	return *high && (*high)->device != (*low)->device;
+}
+
+static void say_imbalance(struct verdict *verdict, const struct steps *steps)
+{
+	const struct steps_lane *high, *low;
+	char one[TEXT_SIZE_MAX], two[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
+
+	if (!find_extremes(steps, &high, &low))
+		return;
+	sentence_say(&verdict->sentence, " Ranks: %s peaks highest, %s above %s.",
+		     answer_process(one, high->rank, high->pid),
+		     text_bytes(size, high->highest->peak - low->highest->peak),
+		     answer_process(two, low->rank, low->pid));
+}
+
+static int make_verdict(struct verdict *verdict, const struct steps *steps, struct db *db,
+			const struct answer_options *options)
+{
+	int error = 0;
+
+	memset(verdict, 0, sizeof(*verdict));
+	verdict->lane = worst_lane(steps);
+	if (!verdict->lane) {
+		sentence_say(&verdict->sentence,
+			     "No step ended in this recording. What a step is, memrec --step-mark says; "
+			     "memana info tells what was recorded.");
+		return 0;
+	}
+	if (verdict->lane->state == STEPS_GROWING)
+		error = say_growing(verdict, db, options);
+	else
+		say_steady(verdict);
+	say_peak(verdict);
+	say_imbalance(verdict, steps);
+	return error;
+}
+
+/* ---- text ---- */
+
+static void print_row(const struct text *text, const struct steps_lane *lane, const struct steps_row *row)
+{
+	char time[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX], in_use[TEXT_SIZE_MAX], change[TEXT_SIZE_MAX] = "";
+	char phase[16], word[32] = "";
+	int category;
+
+	if (row > lane->row) {
+		answer_change(change, (int64_t)(row->in_use - row[-1].in_use));
+		category = steps_grown_category(row);
+		if (category >= 0)
+			text_fit(word, sizeof(word), mt_category_name((uint32_t)category), 14, 0);
+	}
+	text_print(text, "  %5lld%s %9s %10s  %-13s %10s", (long long)row->step, row->ended ? " " : "*",
+		   text_time(time, row->end - row->begin), text_bytes(peak, row->peak),
+		   text_fit(phase, sizeof(phase), row->peak_phase, 13, 0), text_bytes(in_use, row->in_use));
+	if (*change)
+		text_print(text, " %10s", change);
+	text_print(text, "%s%s\n", *word ? "  " : "", word);
+}
+
+/* All steps of one lane; of a long run the newest. */
+static void print_lane(const struct text *text, const struct steps_lane *lane, const struct answer_options *options)
+{
+	size_t first = (int64_t)lane->count > options->limit ? lane->count - (size_t)options->limit : 0, i;
+	char title[192], device[TEXT_SIZE_MAX], process[TEXT_SIZE_MAX], count[64];
+
+	snprintf(title, sizeof(title), "Steps of %s on %s", answer_process(process, lane->rank, lane->pid),
+		 answer_device(device, lane->number, lane->kind));
+	answer_title(text, title);
+	text_style(text, TEXT_DIM);
+	text_print(text, "   step       time       peak  in               at end     change  of it most\n");
+	if (first)
+		text_print(text, "  %s earlier (-n 0: all)\n", text_count(count, sizeof(count), first, "step"));
+	text_style(text, TEXT_PLAIN);
+	for (i = first; i < lane->count; i++)
+		print_row(text, lane, &lane->row[i]);
+	if (!lane->row[lane->count - 1].ended) {
+		text_style(text, TEXT_DIM);
+		text_print(text, "  * did not end\n");
+		text_style(text, TEXT_PLAIN);
+	}
+}
+
+static void print_lanes(const struct text *text, const struct steps *steps)
+{
+	const struct steps_lane *lane;
+	char process[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX], in_use[TEXT_SIZE_MAX],
+		slope[TEXT_SIZE_MAX];
+	size_t i;
+
+	answer_title(text, "Processes");
+	text_style(text, TEXT_DIM);
+	text_print(text, "  %-12s %-9s %6s %11s %7s %14s %13s\n", "process", "on", "steps", "peak", "in step",
+		   "at last end", "change a step");
+	text_style(text, TEXT_PLAIN);
+	for (i = 0; i < steps->count; i++) {
+		lane = &steps->lane[i];
+		text_print(text, "  %-12s %-9s %6zu %11s %7lld %14s %13s\n",
+			   answer_process(process, lane->rank, lane->pid),
+			   answer_device(device, lane->number, lane->kind), lane->ended,
+			   text_bytes(peak, lane->highest->peak), (long long)lane->highest->step,
+			   lane->ended ? text_bytes(in_use, lane->row[lane->ended - 1].in_use) : "-",
+			   lane->state == STEPS_UNKNOWN ? "-" : answer_change(slope, lane->slope));
+	}
+}
+
+static int print_growth(void *context, const struct steps_growth *row)
+{
+	const struct text *text = context;
+	struct sentence sentence = {.size = 0};
+	char change[TEXT_SIZE_MAX];
+
+	text_print(text, "%12s  ", answer_change(change, row->bytes));
+	answer_say_place(&sentence, row->function, row->place);
+	sentence_say(&sentence, ": %s, allocated in %s", answer_category(row->category), row->phase);
+	text_wrap(text, 14, 14, sentence.text);
+	return 0;
+}
+
+static int print_places(const struct text *text, struct db *db, const struct steps_lane *lane)
+{
+	char title[96];
+
+	if (lane->state != STEPS_GROWING)
+		return 0;
+	snprintf(title, sizeof(title), "What is more at the end of step %lld than of step %lld",
+		 (long long)lane->row[lane->ended - 1].step, (long long)lane->row[1].step);
+	answer_title(text, title);
+	return steps_growing(db, lane, PLACES_SHOWN, print_growth, (void *)text);
+}
+
+static int print_steps(const struct text *text, struct db *db, const struct answer_options *options)
+{
+	struct verdict verdict;
+	struct steps steps;
+	int error = steps_load(&steps, db);
+
+	if (!error)
+		error = make_verdict(&verdict, &steps, db, options);
+	if (!error) {
+		answer_verdict(text, &verdict.sentence);
+		if (steps.count > 1)
+			print_lanes(text, &steps);
+	}
+	if (!error && verdict.lane) {
+		print_lane(text, verdict.lane, options);
+		error = print_places(text, db, verdict.lane);
+	}
+	steps_release(&steps);
+	return error;
+}
+
+/* ---- JSON ---- */
+
+static void json_categories(struct doc *doc, const struct steps_row *row)
+{
+	int i;
+
+	doc_array(doc, "in_use_by_category");
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		if (!row->category[i])
+			continue;
+		doc_object(doc, NULL);
+		doc_string(doc, "category", mt_category_name((uint32_t)i));
+		doc_int(doc, "bytes", row->category[i]);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_row(struct doc *doc, const struct steps_lane *lane, const struct steps_row *row)
+{
+	doc_object(doc, NULL);
+	doc_int(doc, "step", row->step);
+	doc_bool(doc, "ended", row->ended);
+	doc_string(doc, "closed_by", row->closed_by);
+	doc_int(doc, "begin_ns", row->begin);
+	doc_int(doc, "end_ns", row->end);
+	doc_int(doc, "peak_bytes", (int64_t)row->peak);
+	doc_int(doc, "peak_ns", row->peak_time);
+	doc_string(doc, "peak_phase", row->peak_phase);
+	doc_int(doc, "held_bytes", (int64_t)row->held);
+	doc_int(doc, "slack_bytes", (int64_t)row->slack);
+	doc_int(doc, "in_use_bytes", (int64_t)row->in_use);
+	doc_int_or_null(doc, "change_bytes", (int64_t)(row->in_use - (row > lane->row ? row[-1].in_use : 0)),
+			row > lane->row);
+	json_categories(doc, row);
+	doc_end(doc);
+}
+
+static int json_growth(void *context, const struct steps_growth *row)
+{
+	struct doc *doc = context;
+
+	doc_object(doc, NULL);
+	doc_string(doc, "function", row->function);
+	doc_string(doc, "place", row->place);
+	doc_string(doc, "phase", row->phase);
+	doc_string(doc, "category", row->category);
+	doc_int(doc, "bytes", row->bytes);
+	doc_int(doc, "count", row->count);
+	doc_end(doc);
+	return 0;
+}
+
+static int json_lane(struct doc *doc, struct db *db, const struct steps_lane *lane,
+		     const struct answer_options *options)
+{
+	size_t first = (int64_t)lane->count > options->limit ? lane->count - (size_t)options->limit : 0, i;
+	int error;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "pid", lane->pid);
+	doc_int_or_null(doc, "rank", lane->rank, lane->rank >= 0);
+	doc_int(doc, "device", lane->number);
+	doc_string(doc, "kind", lane->kind);
+	doc_int(doc, "ended", (int64_t)lane->ended);
+	doc_string(doc, "state", steps_state_word(lane->state));
+	doc_int_or_null(doc, "growth_bytes_per_step", lane->slope, lane->state != STEPS_UNKNOWN);
+	doc_bool(doc, "first_step_atypical", lane->atypical);
+	doc_array(doc, "steps");
+	for (i = first; i < lane->count; i++)
+		json_row(doc, lane, &lane->row[i]);
+	doc_end(doc);
+	doc_array(doc, "growing");
+	error = steps_growing(db, lane, PLACES_SHOWN, json_growth, doc);
+	doc_end(doc);
+	doc_end(doc);
+	return error;
+}
+
+static int json_steps(struct doc *doc, struct db *db, const struct answer_options *options)
+{
+	const struct steps_lane *high, *low;
+	struct verdict verdict;
+	struct steps steps;
+	size_t i;
+	int error = steps_load(&steps, db), ranks;
+
+	if (!error)
+		error = make_verdict(&verdict, &steps, db, options);
+	if (!error) {
+		ranks = find_extremes(&steps, &high, &low);
+		doc_string(doc, "verdict", verdict.sentence.text);
+		doc_int_or_null(doc, "imbalance_bytes", ranks ? (int64_t)(high->highest->peak - low->highest->peak) : 0,
+				ranks);
+	}
+	doc_array(doc, "processes");
+	for (i = 0; i < steps.count && !error; i++)
+		error = json_lane(doc, db, &steps.lane[i], options);
+	doc_end(doc);
+	steps_release(&steps);
+	return error;
+}
+
+int cmd_steps(int argc, char **argv)
+{
+	static const struct answer answer = {
+		.options_help = "  -n N             show the newest N steps (default 20; 0: all)\n"
+				"      --json       for programs; bytes and nanoseconds\n",
+		.limit = STEPS_SHOWN,
+		.text = print_steps,
+		.json = json_steps,
+	};
+
+	return answer_command(argc, argv, &answer);
+}

@@ -1,0 +1,66 @@
+/*
+ * diff.h - two runs side by side. Figures are aligned by device and name; a place of the code is aligned by function,
+ * file name and phase, because lines move and folders differ.
+ */
+#ifndef MEMANA_DIFF_H
+#define MEMANA_DIFF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+
+/* What is compared: X(NAME, key in JSON, title, decides). decides: a difference makes the answer "different". */
+#define DIFF_LIST(X)                                                                      \
+	X(DEVICE, "devices", "Peak of each device", 1)                                    \
+	X(PHASE_PEAK, "phase_peaks", "The most while each phase ran", 1)                  \
+	X(STEP_PEAK, "step_peaks", "Peak of each step that both have", 1)                 \
+	X(PHASE, "by_phase", "At the peak, by the phase that allocated it", 0)            \
+	X(CATEGORY, "by_category", "At the peak, by what it is", 0)                       \
+	X(OWNER, "by_owner", "At the peak, by who asked for it", 1)                       \
+	X(SITE, "sites", "At the peak, by place", 0)
+
+enum diff_kind {
+#define DIFF_ENUM(name, key, title, decides) DIFF_##name,
+	DIFF_LIST(DIFF_ENUM)
+#undef DIFF_ENUM
+	DIFF_COUNT
+};
+
+struct diff_figure {
+	int in;		 /* 0: the run does not have it */
+	uint64_t bytes, count; /* count: allocations */
+};
+
+struct diff_row {
+	int64_t device;	   /* number */
+	char *key, *label; /* label: what people call it, of the second run where it has it */
+	const char *phase; /* DIFF_SITE: static word; else NULL */
+	struct diff_figure a, b;
+};
+
+struct diff_table {
+	struct diff_row *row; /* largest change first */
+	size_t count, room;
+};
+
+struct diff {
+	struct diff_table table[DIFF_COUNT];
+	struct {
+		uint64_t steps, batches; /* that ended, of the process with most; micro-batches of a step, the most */
+	} a, b;
+};
+
+/* 0 or -MT_E_x. Release in any case. */
+int diff_load(struct diff *diff, struct db *a, struct db *b);
+void diff_release(struct diff *diff);
+
+/* Whether the bytes differ by more than `permille` of the larger figure, and by more than 1 MiB. */
+int diff_differs(const struct diff_row *row, uint64_t permille);
+
+/* 2: as many allocations have twice the bytes in the second run; -2: half; 0: neither. */
+int diff_factor(const struct diff_row *row);
+
+/* Bytes of the second run less those of the first. */
+int64_t diff_change(const struct diff_row *row);
+
+#endif

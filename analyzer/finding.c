@@ -1,0 +1,126 @@
+#include "finding.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "command.h"
+#include "memtrace/error.h"
+#include "query.h"
+
+#define SIZE_COLUMNS 12
+
+int finding_run(struct db *db, const char *sql)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql);
+
+	if (!error)
+		error = db_run(stmt);
+	db_finish(stmt);
+	return error;
+}
+
+int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql), more;
+
+	if (error)
+		return error;
+	while (!error && (more = db_step(stmt)) != 0)
+		error = more < 0 ? more : row(context, stmt);
+	db_finish(stmt);
+	return error;
+}
+
+int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max)
+{
+	int64_t value = db_int(row, column);
+
+	return value < min ? min : value > max ? max : value;
+}
+
+int finding_spots(struct db *db)
+{
+	return finding_run(db, "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY function, file, line, place) "
+			       "AS spot FROM callsite");
+}
+
+int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, "SELECT function, file, line, place FROM callsite WHERE node = ?"), more = 0;
+
+	memset(spot, 0, sizeof(*spot));
+	if (error)
+		return error;
+	db_bind(stmt, 1, node);
+	more = db_step(stmt);
+	if (more == 1) {
+		snprintf(spot->function, sizeof(spot->function), "%s", db_text(stmt, 0));
+		snprintf(spot->file, sizeof(spot->file), "%s", db_text(stmt, 1));
+		spot->line = db_int(stmt, 2);
+		snprintf(spot->place, sizeof(spot->place), "%s", db_text(stmt, 3));
+	}
+	db_finish(stmt);
+	return more < 0 ? more : 0;
+}
+
+const char *finding_place(char *out, size_t size, struct db *db, int64_t node)
+{
+	struct finding_spot spot;
+	char place[128], function[128];
+
+	if (finding_spot(&spot, db, node) || (!*spot.function && !*spot.place)) {
+		snprintf(out, size, "no stack was recorded");
+		return out;
+	}
+	text_fit(place, sizeof(place), spot.place, 40, 1);
+	text_fit(function, sizeof(function), spot.function, 40, 0);
+	if (*function)
+		snprintf(out, size, "%s (%s)", function, place);
+	else
+		snprintf(out, size, "%s", place);
+	return out;
+}
+
+void finding_line(const struct text *text, uint64_t bytes, const char *words)
+{
+	char size[TEXT_SIZE_MAX];
+
+	text_print(text, "%*s  ", SIZE_COLUMNS, text_bytes(size, bytes));
+	text_wrap(text, SIZE_COLUMNS + 2, SIZE_COLUMNS + 2, words);
+}
+
+static int json_frame(void *context, const struct query_frame *row)
+{
+	struct doc *doc = context;
+
+	doc_object(doc, NULL);
+	doc_string(doc, "function", strcmp(row->kind, "elided") ? row->function : "...");
+	doc_string(doc, "file", row->file);
+	doc_int(doc, "line", row->line);
+	doc_string(doc, "module", row->module);
+	doc_end(doc);
+	return 0;
+}
+
+int finding_json_place(struct doc *doc, struct db *db, int64_t node)
+{
+	struct finding_spot spot;
+	int error = finding_spot(&spot, db, node);
+
+	doc_string(doc, "function", spot.function);
+	doc_string(doc, "file", spot.file);
+	doc_int(doc, "line", spot.line);
+	doc_array(doc, "stack");
+	if (node && !error)
+		error = query_stack(db, node, json_frame, doc);
+	doc_end(doc);
+	return error;
+}
+
+int finding_fail(const char *command, const char *name, struct db *db, int error)
+{
+	return command_fail(mt_exit_code(error), "%s: %s: %s", command, name,
+			    error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+}

@@ -1,0 +1,52 @@
+/*
+ * finding.h - what the reports retained, diff and frag share beside answer.h: rows of any question, places, stacks, and
+ * why an answer failed.
+ */
+#ifndef MEMANA_FINDING_H
+#define MEMANA_FINDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+#include "json.h"
+#include "text.h"
+
+#define FINDING_BYTES_MAX ((int64_t)1 << 62) /* sums of two fit */
+
+/* Runs one statement that gives no rows, such as making a temporary table. 0 or -MT_E_x. */
+int finding_run(struct db *db, const char *sql);
+
+/* Calls `row` for every row of `sql`; a result other than 0 ends it and is handed on. 0, that result, or -MT_E_x. */
+int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context);
+
+/*
+ * Makes the temporary table spot (node, spot) of the table callsite: stacks of one line of the user's code have one spot,
+ * which is the node of one of them. Stacks that are not in it have none. 0 or -MT_E_x.
+ */
+int finding_spots(struct db *db);
+
+/* Where a stack allocates. Empty strings and 0: unknown. */
+struct finding_spot {
+	char function[256], file[512], place[256];
+	int64_t line;
+};
+
+/* Of a stack or a spot; 0: none. 0 or -MT_E_x. */
+int finding_spot(struct finding_spot *spot, struct db *db, int64_t node);
+
+/* A number of a row; what lies outside [min, max], as only a damaged database has it, becomes the nearer of them. */
+int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max);
+
+/* "forward_step (actor.py:312)"; "no stack was recorded". Fits a terminal. */
+const char *finding_place(char *out, size_t size, struct db *db, int64_t node);
+
+/* "      1.2 GiB  words", broken to lines under the first word. */
+void finding_line(const struct text *text, uint64_t bytes, const char *words);
+
+/* "function", "file", "line" and "stack" of the open object. 0 or -MT_E_x. */
+int finding_json_place(struct doc *doc, struct db *db, int64_t node);
+
+/* Prints why `command` has no answer about `name`. The exit code. */
+int finding_fail(const char *command, const char *name, struct db *db, int error);
+
+#endif

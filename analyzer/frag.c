@@ -1,0 +1,258 @@
+#include "frag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "finding.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/phase.h"
+
+/* Alive at the instant ?2 (process), ?3 (seq), ?4 (time): a row with these columns. */
+#define ALIVE(process, born_seq, born, gone_seq, gone)                                                           \
+	"CASE WHEN " process " = ?2 THEN " born_seq " <= ?3 AND (" gone_seq " IS NULL OR " gone_seq " > ?3) ELSE " \
+	born " <= ?4 AND (" gone " IS NULL OR " gone " > ?4) END"
+
+/* ---- loading ---- */
+
+/* Room for one more; NULL: out of memory. */
+static void *make_room(void *array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 1024;
+	void *grown;
+
+	if (count < *room)
+		return array;
+	grown = realloc(array, more * size);
+	if (grown)
+		*room = more;
+	return grown;
+}
+
+static int piece_row(struct frag_map *map, const struct db_stmt *row)
+{
+	struct segment_piece *pieces = make_room(map->piece, map->pieces, &map->piece_room, sizeof(*pieces));
+
+	if (!pieces)
+		return -MT_E_MEMORY;
+	map->piece = pieces;
+	pieces[map->pieces++] = (struct segment_piece){ .process = db_int(row, 0), .address = (uint64_t)db_int(row, 1),
+							.bytes = (uint64_t)db_int(row, 2), .mapped = db_int(row, 3) != 0,
+							.tensors_seen = db_int(row, 4) != 0 };
+	return 0;
+}
+
+static int block_row(struct frag_map *map, const struct db_stmt *row)
+{
+	struct segment_block *blocks = make_room(map->block, map->blocks, &map->block_room, sizeof(*blocks));
+	struct frag_tensor *tensors;
+	int phase = mt_phase_parse(db_text(row, 4), strlen(db_text(row, 4)));
+
+	if (!blocks)
+		return -MT_E_MEMORY;
+	map->block = blocks;
+	tensors = make_room(map->tensor, map->blocks, &map->tensor_room, sizeof(*tensors));
+	if (!tensors)
+		return -MT_E_MEMORY;
+	map->tensor = tensors;
+	tensors[map->blocks] = (struct frag_tensor){ .node = db_int(row, 3), .step = db_int(row, 5),
+						     .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase) };
+	blocks[map->blocks] = (struct segment_block){ .process = db_int(row, 0), .address = (uint64_t)db_int(row, 1),
+						      .bytes = (uint64_t)db_int(row, 2), .id = (int64_t)map->blocks };
+	map->blocks++;
+	return 0;
+}
+
+static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64_t device,
+		     const struct frag_instant *instant, int (*load)(struct frag_map *map, const struct db_stmt *row))
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql), more;
+
+	if (error)
+		return error;
+	db_bind(stmt, 1, device);
+	db_bind(stmt, 2, instant->process);
+	db_bind(stmt, 3, instant->seq);
+	db_bind(stmt, 4, instant->time);
+	while (!error && (more = db_step(stmt)) != 0)
+		error = more < 0 ? more : load(map, stmt);
+	db_finish(stmt);
+	return error;
+}
+
+int frag_load(struct frag_map *map, struct db *db, int64_t device, const struct frag_instant *instant)
+{
+	static const char pieces[] =
+		"WITH handle AS MATERIALIZED (SELECT process, address, alloc_seq, free_seq, tensors_inside FROM allocation "
+		"WHERE device = ?1 AND memory <> 'tensor') "
+		"SELECT process, address, bytes, 0, 1 FROM allocation WHERE device = ?1 AND tensors_inside AND "
+		"(process, address) NOT IN (SELECT process, handle FROM mapping) AND "
+		ALIVE("process", "alloc_seq", "alloc_time", "free_seq", "free_time")
+		" UNION ALL SELECT mapping.process, mapping.address, bytes, 1, tensors_inside FROM mapping JOIN handle ON "
+		"handle.process = mapping.process AND handle.address = mapping.handle AND alloc_seq <= map_seq "
+		"AND (free_seq IS NULL OR free_seq >= map_seq) WHERE "
+		ALIVE("mapping.process", "map_seq", "map_time", "unmap_seq", "unmap_time");
+	static const char blocks[] =
+		"SELECT process, address, bytes, ifnull(node, 0), phase, step FROM allocation WHERE device = ?1 "
+		"AND memory = 'tensor' AND " ALIVE("process", "alloc_seq", "alloc_time", "free_seq", "free_time");
+	int error;
+
+	memset(map, 0, sizeof(*map));
+	error = load_rows(map, db, pieces, device, instant, piece_row);
+	if (!error)
+		error = load_rows(map, db, blocks, device, instant, block_row);
+	if (!error)
+		error = segment_map_build(&map->map, map->piece, map->pieces, map->block, map->blocks);
+	return error;
+}
+
+void frag_release(struct frag_map *map)
+{
+	segment_map_release(&map->map);
+	free(map->piece);
+	free(map->block);
+	free(map->tensor);
+	memset(map, 0, sizeof(*map));
+}
+
+/* ---- what pins ---- */
+
+/* The tensor with most bytes in the segment. */
+static const struct segment_block *largest_block(const struct frag_map *map, const struct segment *segment)
+{
+	const struct segment_block *block = &map->block[segment->first_block], *largest = block;
+	size_t i;
+
+	for (i = 1; i < segment->blocks; i++)
+		if (block[i].bytes > largest->bytes)
+			largest = &block[i];
+	return largest;
+}
+
+static int64_t spot_of(struct db_stmt *stmt, int64_t node)
+{
+	int64_t spot = 0;
+
+	db_bind(stmt, 1, node);
+	if (db_step(stmt) == 1)
+		spot = db_int(stmt, 0);
+	db_rewind(stmt);
+	return spot;
+}
+
+static int add_pin(struct frag_pins *pins, const struct frag_pin *add)
+{
+	struct frag_pin *pin, *more;
+	size_t i;
+
+	for (i = 0; i < pins->count; i++)
+		if (pins->pin[i].spot == add->spot && pins->pin[i].phase == add->phase)
+			break;
+	if (i == pins->count) {
+		more = make_room(pins->pin, pins->count, &pins->room, sizeof(*pin));
+		if (!more)
+			return -MT_E_MEMORY;
+		pins->pin = more;
+		pins->pin[pins->count++] = *add;
+		return 0;
+	}
+	pin = &pins->pin[i];
+	pin->bytes += add->bytes;
+	pin->idle += add->idle;
+	pin->segments++;
+	pin->first_step = add->first_step < pin->first_step ? add->first_step : pin->first_step;
+	pin->last_step = add->last_step > pin->last_step ? add->last_step : pin->last_step;
+	return 0;
+}
+
+static int by_idle(const void *a, const void *b)
+{
+	const struct frag_pin *one = a, *two = b;
+
+	if (one->idle != two->idle)
+		return one->idle < two->idle ? 1 : -1;
+	return (one->spot > two->spot) - (one->spot < two->spot);
+}
+
+int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
+{
+	const struct segment *segment;
+	const struct frag_tensor *tensor;
+	struct frag_pin pin;
+	struct db_stmt *stmt;
+	size_t i;
+	int error;
+
+	memset(pins, 0, sizeof(*pins));
+	error = finding_run(db, "CREATE INDEX IF NOT EXISTS temp.spot_node ON spot (node)");
+	if (!error)
+		error = db_prepare(db, &stmt, "SELECT spot FROM temp.spot WHERE node = ?");
+	if (error)
+		return error;
+	for (i = 0; i < map->map.count && !error; i++) {
+		segment = &map->map.segment[i];
+		if (!segment->used || segment->used > segment->bytes / FRAG_PINNED)
+			continue;
+		tensor = &map->tensor[largest_block(map, segment)->id];
+		pin = (struct frag_pin){ .node = tensor->node, .spot = spot_of(stmt, tensor->node), .phase = tensor->phase,
+					 .first_step = tensor->step, .last_step = tensor->step, .bytes = segment->used,
+					 .idle = segment->bytes - segment->used, .segments = 1 };
+		pins->segments++;
+		pins->idle += pin.idle;
+		pins->bytes += pin.bytes;
+		error = add_pin(pins, &pin);
+	}
+	db_finish(stmt);
+	if (pins->count)
+		qsort(pins->pin, pins->count, sizeof(*pins->pin), by_idle);
+	return error;
+}
+
+/* ---- modes ---- */
+
+static int note_mode(void *context, const struct db_stmt *row)
+{
+	*(int *)context = db_int(row, 0) != 0;
+	return 0;
+}
+
+/* Whether memory ever went away under a tensor: with the index, each tensor looks at the mappings at its own addresses. */
+static int find_sleep(struct db *db, int *sleeps)
+{
+	int error = finding_run(db, "CREATE TEMP TABLE IF NOT EXISTS unmapped (process INTEGER, address INTEGER, unmap_seq "
+				    "INTEGER, bytes INTEGER, PRIMARY KEY (process, address, unmap_seq)) WITHOUT ROWID");
+
+	if (!error)
+		error = finding_run(db, "INSERT OR IGNORE INTO temp.unmapped SELECT process, address, unmap_seq, bytes "
+					"FROM mapping WHERE unmap_seq IS NOT NULL");
+	if (!error)
+		error = finding_rows(db,
+				     "SELECT EXISTS (SELECT 1 FROM allocation AS tensor CROSS JOIN temp.unmapped AS gone "
+				     "WHERE tensor.memory = 'tensor' AND gone.process = tensor.process "
+				     "AND gone.address > tensor.address - (SELECT max(bytes) FROM temp.unmapped) "
+				     "AND gone.address < tensor.address + tensor.bytes "
+				     "AND gone.address + gone.bytes > tensor.address AND alloc_seq < unmap_seq "
+				     "AND (free_seq IS NULL OR free_seq > unmap_seq))",
+				     note_mode, sleeps);
+	return error;
+}
+
+int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int *expandable, int *sleeps)
+{
+	int error, known = 0;
+	char sql[256];
+	size_t i;
+
+	*expandable = *sleeps = 0;
+	snprintf(sql, sizeof(sql),
+		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND owner IN ('vllm cumem', 'torch_memory_saver'))",
+		 (long long)device);
+	error = finding_rows(db, sql, note_mode, &known);
+	if (!error && !known)
+		error = find_sleep(db, &known);
+	*sleeps = known || map->map.absent != 0;
+	for (i = 0; i < map->map.count; i++)
+		*expandable |= map->map.segment[i].mapped && !*sleeps; /* such pools exclude them */
+	return error;
+}

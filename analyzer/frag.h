@@ -1,0 +1,66 @@
+/*
+ * frag.h - what the caching allocators of a device hold at one instant, in which segments, and what keeps them.
+ */
+#ifndef MEMANA_FRAG_H
+#define MEMANA_FRAG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+#include "segment_map.h"
+
+#define FRAG_PINNED 8 /* a segment of which at most one part in so many is used, but not nothing, is pinned */
+
+/* Up to when events count: those of the process by number, those of others by time. */
+struct frag_instant {
+	int64_t process, seq, time; /* process 0: by time alone */
+	int64_t step;		    /* 0: unknown */
+	char phase[32];		    /* "": unknown */
+};
+
+/* A tensor: what block.id numbers. */
+struct frag_tensor {
+	int64_t node, step; /* of its birth; node 0: no stack */
+	const char *phase;  /* static word */
+};
+
+struct frag_map {
+	struct segment_piece *piece;
+	size_t pieces, piece_room;
+	struct segment_block *block;
+	size_t blocks, block_room;
+	struct frag_tensor *tensor; /* by block.id */
+	size_t tensor_room;
+	struct segment_map map;
+};
+
+/* A place whose tensors pin segments: of each such segment, the place with most bytes in it. */
+struct frag_pin {
+	int64_t node, spot; /* of one tensor; see finding.h */
+	const char *phase;
+	int64_t first_step, last_step; /* of births */
+	uint64_t bytes;		       /* its tensors in those segments */
+	uint64_t idle, segments;       /* free bytes of those segments, and how many */
+};
+
+struct frag_pins {
+	struct frag_pin *pin; /* most idle bytes first */
+	size_t count, room;
+	uint64_t segments, idle, bytes; /* of all */
+};
+
+/* 0 or -MT_E_x. Release in any case. */
+int frag_load(struct frag_map *map, struct db *db, int64_t device, const struct frag_instant *instant);
+void frag_release(struct frag_map *map);
+
+/* What pins the segments of `map`. finding_spots() has made its table. 0 or -MT_E_x; free pin. */
+int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map);
+
+/*
+ * How the processes of a device take memory: `expandable` 1: segments are mapped, and no pool that sleeps does it;
+ * `sleeps` 1: a pool lost memory under its tensors and may get it back (vLLM sleep mode, torch_memory_saver). 0 or
+ * -MT_E_x.
+ */
+int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int *expandable, int *sleeps);
+
+#endif

@@ -1,0 +1,107 @@
+/* The report of memana frag for programs. */
+#include <stdlib.h>
+#include "finding.h"
+#include "frag_report.h"
+#include "memtrace/error.h"
+
+static int json_pins(const struct frag_report *report)
+{
+	const struct frag_pin *pin;
+	size_t i;
+	int error = 0;
+
+	doc_array(report->doc, "pinned");
+	for (i = 0; i < report->pins.count && i < report->command->limit && !error; i++) {
+		pin = &report->pins.pin[i];
+		doc_object(report->doc, NULL);
+		doc_int(report->doc, "idle_bytes", (int64_t)pin->idle);
+		doc_int(report->doc, "tensor_bytes", (int64_t)pin->bytes);
+		doc_int(report->doc, "segments", (int64_t)pin->segments);
+		doc_string(report->doc, "phase", pin->phase);
+		doc_int(report->doc, "first_step", pin->first_step);
+		doc_int(report->doc, "last_step", pin->last_step);
+		error = finding_json_place(report->doc, report->db, pin->node);
+		doc_end(report->doc);
+	}
+	doc_end(report->doc);
+	return error;
+}
+
+static int json_segments(const struct frag_report *report)
+{
+	const struct segment **sorted = frag_sort(&report->map.map), *segment;
+	size_t i;
+
+	if (!sorted)
+		return -MT_E_MEMORY;
+	doc_array(report->doc, "segments");
+	for (i = 0; i < report->map.map.count && i < report->command->limit; i++) {
+		segment = sorted[i];
+		doc_object(report->doc, NULL);
+		doc_int(report->doc, "address", (int64_t)segment->address);
+		doc_int(report->doc, "bytes", (int64_t)segment->bytes);
+		doc_int(report->doc, "used_bytes", (int64_t)segment->used);
+		doc_int(report->doc, "largest_hole_bytes", (int64_t)segment->largest_hole);
+		doc_int(report->doc, "tensors", (int64_t)segment->blocks);
+		doc_int(report->doc, "mappings", segment->mapped ? (int64_t)segment->pieces : 0);
+		doc_end(report->doc);
+	}
+	doc_end(report->doc);
+	free(sorted);
+	return 0;
+}
+
+static int json_phase(void *context, const struct query_phase_peak *row)
+{
+	const struct frag_report *report = context;
+	struct frag_instant instant = { .time = row->time };
+	struct frag_map map;
+	int error = frag_load(&map, report->db, report->device->id, &instant);
+
+	if (!error) {
+		doc_object(report->doc, NULL);
+		doc_string(report->doc, "phase", row->phase);
+		doc_int(report->doc, "time_ns", row->time);
+		doc_int(report->doc, "reserved_bytes", (int64_t)map.map.bytes);
+		doc_int(report->doc, "allocated_bytes", (int64_t)map.map.used);
+		doc_int(report->doc, "largest_hole_bytes", (int64_t)map.map.largest_hole);
+		doc_end(report->doc);
+	}
+	frag_release(&map);
+	return error;
+}
+
+int frag_json(struct frag_report *report)
+{
+	const struct segment_map *map = &report->map.map;
+	struct sentence sentence = frag_verdict(report);
+	struct doc *doc = report->doc;
+	int error;
+
+	report->devices++;
+	doc_object(doc, NULL);
+	doc_int(doc, "id", report->device->number);
+	doc_string(doc, "verdict", sentence.text);
+	doc_int(doc, "time_ns", report->instant.time);
+	doc_string(doc, "phase", report->instant.phase);
+	doc_int(doc, "step", report->instant.step);
+	doc_int(doc, "reserved_bytes", (int64_t)map->bytes);
+	doc_int(doc, "allocated_bytes", (int64_t)map->used);
+	doc_int(doc, "idle_bytes", (int64_t)(map->bytes - map->used));
+	doc_int(doc, "largest_hole_bytes", (int64_t)map->largest_hole);
+	doc_int(doc, "empty_cache_bytes", (int64_t)map->free_pieces);
+	doc_int(doc, "not_resident_bytes", (int64_t)map->absent);
+	doc_bool(doc, "expandable_segments", report->expandable);
+	doc_bool(doc, "sleeping_pool", report->sleeps);
+	doc_int(doc, "pinned_segments", (int64_t)report->pins.segments);
+	doc_int(doc, "pinned_idle_bytes", (int64_t)report->pins.idle);
+	error = json_pins(report);
+	if (!error)
+		error = json_segments(report);
+	doc_array(doc, "phases");
+	if (!error)
+		error = query_phase_peaks(report->db, report->device->id, json_phase, report);
+	doc_end(doc);
+	doc_end(doc);
+	return error;
+}

@@ -1,0 +1,131 @@
+/* The report of memana frag for people. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "answer.h"
+#include "finding.h"
+#include "frag_report.h"
+#include "memtrace/error.h"
+
+static int by_idle(const void *a, const void *b)
+{
+	const struct segment *one = *(const struct segment *const *)a, *two = *(const struct segment *const *)b;
+	uint64_t idle_one = one->bytes - one->used, idle_two = two->bytes - two->used;
+
+	if (idle_one != idle_two)
+		return idle_one < idle_two ? 1 : -1;
+	return one < two ? -1 : one > two;
+}
+
+const struct segment **frag_sort(const struct segment_map *map)
+{
+	const struct segment **sorted = calloc(map->count + 1, sizeof(*sorted));
+	size_t i;
+
+	for (i = 0; i < map->count && sorted; i++)
+		sorted[i] = &map->segment[i];
+	if (sorted)
+		qsort(sorted, map->count, sizeof(*sorted), by_idle);
+	return sorted;
+}
+
+static void print_facts(const struct frag_report *report)
+{
+	const struct segment_map *map = &report->map.map;
+	char words[160], count[64], share[TEXT_SIZE_MAX];
+
+	answer_title(report->text, "The allocator");
+	finding_line(report->text, map->bytes,
+		     text_count(words, sizeof(words), map->count, "reserved segment"));
+	snprintf(words, sizeof(words), "allocated (%s), %s", text_percent(share, map->used, map->bytes),
+		 text_count(count, sizeof(count), report->map.blocks, "tensor"));
+	finding_line(report->text, map->used, words);
+	finding_line(report->text, map->bytes - map->used, "idle");
+	finding_line(report->text, map->largest_hole, "largest hole");
+	finding_line(report->text, map->free_pieces, "would go back with torch.cuda.empty_cache()");
+	if (map->absent)
+		finding_line(report->text, map->absent, "in tensors without memory: a pool that sleeps");
+	if (report->expandable)
+		text_print(report->text, "              expandable segments are on\n");
+}
+
+/* The phases, each when the device was fullest in it: a segment that was just taken is still empty. */
+static int print_phase(void *context, const struct query_phase_peak *row)
+{
+	const struct frag_report *report = context;
+	struct frag_instant instant = { .time = row->time };
+	struct frag_map map;
+	char used[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], hole[TEXT_SIZE_MAX], words[200];
+	int error = frag_load(&map, report->db, report->device->id, &instant);
+
+	if (!error && map.map.count) {
+		snprintf(words, sizeof(words), "%s: %s in tensors, %s idle, largest hole %s", row->phase,
+			 text_bytes(used, map.map.used), text_bytes(idle, frag_idle(&map)),
+			 text_bytes(hole, map.map.largest_hole));
+		finding_line(report->text, map.map.bytes, words);
+	}
+	frag_release(&map);
+	return error;
+}
+
+static void print_pins(const struct frag_report *report)
+{
+	const struct frag_pin *pin;
+	char words[512], place[256], bytes[TEXT_SIZE_MAX], count[64];
+	size_t i;
+
+	if (report->pins.count)
+		answer_title(report->text, "Idle in pinned segments, by the place whose tensors pin them");
+	for (i = 0; i < report->pins.count && i < report->command->limit; i++) {
+		pin = &report->pins.pin[i];
+		snprintf(words, sizeof(words), "%s: %s in %s, from %s, step %lld to %lld",
+			 finding_place(place, sizeof(place), report->db, pin->node), text_bytes(bytes, pin->bytes),
+			 text_count(count, sizeof(count), pin->segments, "segment"), pin->phase, (long long)pin->first_step,
+			 (long long)pin->last_step);
+		finding_line(report->text, pin->idle, words);
+	}
+}
+
+static int print_segments(const struct frag_report *report)
+{
+	const struct segment **sorted = frag_sort(&report->map.map), *segment;
+	char size[TEXT_SIZE_MAX], used[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], hole[TEXT_SIZE_MAX];
+	size_t i;
+
+	if (!sorted)
+		return -MT_E_MEMORY;
+	if (report->map.map.count) {
+		answer_title(report->text, "Segments with most idle bytes");
+		text_print(report->text, "%12s %12s %12s %12s %9s  %s\n", "idle", "size", "used", "largest hole", "tensors",
+			   "address");
+	}
+	for (i = 0; i < report->map.map.count && i < report->command->limit; i++) {
+		segment = sorted[i];
+		text_print(report->text, "%12s %12s %12s %12s %9zu  0x%llx\n",
+			   text_bytes(idle, segment->bytes - segment->used), text_bytes(size, segment->bytes),
+			   text_bytes(used, segment->used), text_bytes(hole, segment->largest_hole), segment->blocks,
+			   (unsigned long long)segment->address);
+	}
+	free(sorted);
+	return 0;
+}
+
+int frag_text(struct frag_report *report)
+{
+	struct sentence sentence = frag_verdict(report);
+	char name[128];
+	int error;
+
+	text_print(report->text, report->devices++ ? "\n" : "");
+	text_style(report->text, TEXT_HEAD);
+	text_print(report->text, "GPU %lld  %s\n", (long long)report->device->number,
+		   text_fit(name, sizeof(name), report->device->name, 60, 0));
+	text_style(report->text, TEXT_PLAIN);
+	answer_verdict(report->text, &sentence);
+	print_facts(report);
+	print_pins(report);
+	error = print_segments(report);
+	if (error)
+		return error;
+	answer_title(report->text, "Reserved when the device was fullest in each phase");
+	return query_phase_peaks(report->db, report->device->id, print_phase, report);
+}

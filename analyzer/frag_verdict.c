@@ -1,0 +1,93 @@
+/* What memana frag says first. */
+#include <string.h>
+#include "finding.h"
+#include "frag_report.h"
+
+#define IDLE_MATTERS 20 /* of reserved: one part in so many, or more, is worth acting on */
+
+/* "at the peak", "when memory ran out", "at the end of step 3", "at 12.5 s" */
+static void say_when(struct sentence *sentence, const struct frag_report *report)
+{
+	const char *at = report->command->at;
+	char time[TEXT_SIZE_MAX];
+
+	if (!at)
+		sentence_say(sentence, "at %s", text_time(time, report->instant.time));
+	else if (!strncmp(at, "oom", 3))
+		sentence_say(sentence, "when memory ran out");
+	else if (!strncmp(at, "step:", 5))
+		sentence_say(sentence, "at the end of step %.20s", at + 5);
+	else
+		sentence_say(sentence, "at the %s", at);
+	if (at && strncmp(at, "step:", 5) && *report->instant.phase)
+		sentence_say(sentence, " (%s, %s of step %lld)", text_time(time, report->instant.time),
+			     report->instant.phase, (long long)report->instant.step);
+}
+
+/* The few small tensors of any program pin a small segment or two. */
+static int pins_matter(const struct frag_report *report)
+{
+	return report->pins.count && report->pins.idle >= frag_idle(&report->map) / 4;
+}
+
+static void say_pins(struct sentence *sentence, const struct frag_report *report)
+{
+	const struct frag_pins *pins = &report->pins;
+	char bytes[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], place[256], count[64];
+
+	if (!pins_matter(report))
+		return;
+	sentence_say(sentence, " %s with %s idle %s pinned by %s of tensors, most by %s from %s.",
+		     text_count(count, sizeof(count), pins->segments, "segment"), text_bytes(idle, pins->idle),
+		     pins->segments == 1 ? "is" : "are", text_bytes(bytes, pins->bytes),
+		     finding_place(place, sizeof(place), report->db, pins->pin[0].node), pins->pin[0].phase);
+}
+
+static void say_advice(struct sentence *sentence, const struct frag_report *report)
+{
+	char size[TEXT_SIZE_MAX];
+	uint64_t idle = frag_idle(&report->map);
+
+	if (report->map.map.free_pieces >= idle / 4 && report->map.map.free_pieces)
+		sentence_say(sentence, " torch.cuda.empty_cache() would give back %s.",
+			     text_bytes(size, report->map.map.free_pieces));
+	if (report->expandable)
+		sentence_say(sentence, " Expandable segments are on already.");
+	else if (report->sleeps)
+		sentence_say(sentence, " Expandable segments are not possible here: a pool that sleeps is in use (vLLM sleep "
+				       "mode, torch_memory_saver); empty the cache before it wakes up.");
+	else
+		sentence_say(sentence, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would join the holes%s.",
+			     pins_matter(report) ? " and let pinned segments shrink" : "");
+}
+
+struct sentence frag_verdict(const struct frag_report *report)
+{
+	const struct segment_map *map = &report->map.map;
+	uint64_t idle = frag_idle(&report->map);
+	struct sentence sentence = { 0 };
+	char one[TEXT_SIZE_MAX], two[TEXT_SIZE_MAX], three[TEXT_SIZE_MAX];
+
+	if (!map->count) {
+		sentence_say(&sentence, "No caching allocator holds memory ");
+		say_when(&sentence, report);
+		sentence_say(&sentence, ": nothing can be fragmented.");
+		return sentence;
+	}
+	if (idle < map->bytes / IDLE_MATTERS)
+		sentence_say(&sentence, "Fragmentation is no problem here: only ");
+	sentence_say(&sentence, "%s of %s reserved (%s) %s idle ", text_bytes(one, idle), text_bytes(two, map->bytes),
+		     text_percent(three, idle, map->bytes), "is");
+	say_when(&sentence, report);
+	if (idle)
+		sentence_say(&sentence, "; the largest hole is %s", text_bytes(one, map->largest_hole));
+	if (idle < map->bytes / IDLE_MATTERS) {
+		sentence_say(&sentence, ".");
+		return sentence;
+	}
+	sentence_say(&sentence, ": a larger request needs new memory from the driver although %s is free.",
+		     text_bytes(two, idle));
+	say_pins(&sentence, report);
+	say_advice(&sentence, report);
+	return sentence;
+}

@@ -1,0 +1,316 @@
+#include "query_phases.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "answer.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+/* One stretch of a phase in one process. */
+struct run {
+	int64_t process, first_seq, last_seq;
+	int phase;
+};
+
+/* Bytes that a run left on a device, or a step of a process from one phase on it. */
+struct left {
+	int64_t key, process, device; /* key: index of the run; or the step, times phases, plus the phase */
+	uint64_t bytes;
+};
+
+/* Open addressing; grows. */
+struct left_table {
+	struct left *slot; /* bytes 0: free */
+	size_t room, count;
+};
+
+struct loading {
+	struct phases *phases;
+	struct run *run; /* by process and first_seq */
+	size_t count, room;
+	struct left_table by_run, by_step;
+};
+
+/* ---- what was left, per run and per step ---- */
+
+static struct left *find_left(const struct left_table *table, int64_t key, int64_t process, int64_t device)
+{
+	uint64_t hash = ((uint64_t)key * 0x9e3779b97f4a7c15ull) ^ ((uint64_t)process << 40) ^ ((uint64_t)device << 20);
+	size_t at = (size_t)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9ull >> 16) & (table->room - 1);
+	struct left *left;
+
+	for (;; at = (at + 1) & (table->room - 1)) {
+		left = &table->slot[at];
+		if (!left->bytes || (left->key == key && left->process == process && left->device == device))
+			return left;
+	}
+}
+
+static int grow_left(struct left_table *table)
+{
+	struct left_table grown = {.room = table->room ? table->room * 2 : 256, .count = table->count};
+	size_t i;
+
+	grown.slot = calloc(grown.room, sizeof(*grown.slot));
+	if (!grown.slot)
+		return -MT_E_MEMORY;
+	for (i = 0; i < table->room; i++)
+		if (table->slot[i].bytes)
+			*find_left(&grown, table->slot[i].key, table->slot[i].process, table->slot[i].device) =
+				table->slot[i];
+	free(table->slot);
+	*table = grown;
+	return 0;
+}
+
+/* *sum: what has been left by it so far. 0 or -MT_E_MEMORY. */
+static int add_left(struct left_table *table, int64_t key, int64_t process, int64_t device, uint64_t bytes,
+		    uint64_t *sum)
+{
+	struct left *left;
+
+	if (table->count * 2 >= table->room && grow_left(table))
+		return -MT_E_MEMORY;
+	left = find_left(table, key, process, device);
+	if (!left->bytes) {
+		*left = (struct left){.key = key, .process = process, .device = device};
+		table->count++;
+	}
+	left->bytes += bytes;
+	*sum = left->bytes;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static struct phases_device *find_device(struct phases *phases, int64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < phases->count; i++)
+		if (phases->device[i].id == id)
+			return &phases->device[i];
+	return NULL;
+}
+
+static int phase_of(const char *word)
+{
+	int phase = mt_phase_parse(word, strlen(word));
+
+	return phase < 0 ? MT_PHASE_OTHER : phase;
+}
+
+static int take_device(void *context, struct db_stmt *stmt)
+{
+	struct phases *phases = ((struct loading *)context)->phases;
+	size_t room = phases->room ? phases->room * 2 : 4;
+	struct phases_device *device;
+
+	if (phases->count == phases->room) {
+		device = realloc(phases->device, room * sizeof(*device));
+		if (!device)
+			return -MT_E_MEMORY;
+		phases->device = device;
+		phases->room = room;
+	}
+	device = &phases->device[phases->count++];
+	memset(device, 0, sizeof(*device));
+	device->id = db_int(stmt, 0);
+	device->number = db_int(stmt, 1);
+	mt_copy_text(device->kind, sizeof(device->kind), db_text(stmt, 2));
+	mt_copy_text(device->name, sizeof(device->name), db_text(stmt, 3));
+	device->total = (uint64_t)db_int(stmt, 4);
+	device->steps = db_int(stmt, 5);
+	return 0;
+}
+
+static int take_peak(void *context, struct db_stmt *stmt)
+{
+	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
+	struct phases_row *row = device ? &device->row[phase_of(db_text(stmt, 1))] : NULL;
+
+	if (!row)
+		return 0;
+	row->ran_peak = 1;
+	row->peak = (uint64_t)db_int(stmt, 2);
+	row->peak_time = db_int(stmt, 3);
+	row->peak_step = db_int(stmt, 4);
+	return 0;
+}
+
+static int take_runs(void *context, struct db_stmt *stmt)
+{
+	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
+	struct phases_row *row = device ? &device->row[phase_of(db_text(stmt, 1))] : NULL;
+
+	if (!row)
+		return 0;
+	row->runs += (uint64_t)db_int(stmt, 2);
+	row->time += db_int(stmt, 3);
+	return 0;
+}
+
+static int take_run(void *context, struct db_stmt *stmt)
+{
+	struct loading *loading = context;
+	size_t room = loading->room ? loading->room * 2 : 256;
+	struct run *grown;
+
+	if (loading->count == loading->room) {
+		grown = realloc(loading->run, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		loading->run = grown;
+		loading->room = room;
+	}
+	loading->run[loading->count++] = (struct run){
+		.process = db_int(stmt, 0),
+		.first_seq = db_int(stmt, 1),
+		.last_seq = db_int(stmt, 2),
+		.phase = phase_of(db_text(stmt, 3)),
+	};
+	return 0;
+}
+
+/* The newest run that had begun, if it is one of this phase. -1: the memory came from outside of any. */
+static int64_t run_of(const struct loading *loading, int64_t process, int64_t seq, int phase)
+{
+	size_t low = 0, high = loading->count, middle;
+	const struct run *run;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		run = &loading->run[middle];
+		if (run->process < process || (run->process == process && run->first_seq <= seq))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || loading->run[low - 1].process != process || loading->run[low - 1].phase != phase)
+		return -1;
+	return (int64_t)low - 1;
+}
+
+static void keep_most(uint64_t *most, uint64_t bytes)
+{
+	if (bytes > *most)
+		*most = bytes;
+}
+
+/* Columns of bytes_sql. */
+enum { PROCESS, DEVICE, PHASE, BYTES, ALLOC_SEQ, FREE_SEQ, STEP, FREE_STEP };
+
+/* What is still there when its run has ended, and when its step has. */
+static int note_left(struct loading *loading, struct db_stmt *stmt, struct phases_row *row, int phase)
+{
+	int64_t process = db_int(stmt, PROCESS), device = db_int(stmt, DEVICE), run;
+	int never = db_type(stmt, FREE_SEQ) == DB_NULL, error = 0;
+	uint64_t bytes = (uint64_t)db_int(stmt, BYTES), sum;
+
+	if (never)
+		row->left_end += bytes;
+	run = run_of(loading, process, db_int(stmt, ALLOC_SEQ), phase);
+	if (run >= 0 && (never || db_int(stmt, FREE_SEQ) > loading->run[run].last_seq)) {
+		error = add_left(&loading->by_run, run, process, device, bytes, &sum);
+		if (!error)
+			keep_most(&row->left_run, sum);
+	}
+	if (!error && (never || db_int(stmt, FREE_STEP) > db_int(stmt, STEP))) {
+		error = add_left(&loading->by_step, db_int(stmt, STEP) * MT_PHASE_COUNT + phase, process, device, bytes,
+				 &sum);
+		if (!error)
+			keep_most(&row->left_step, sum);
+	}
+	return error;
+}
+
+static int take_bytes(void *context, struct db_stmt *stmt)
+{
+	struct loading *loading = context;
+	struct phases_device *device = find_device(loading->phases, db_int(stmt, DEVICE));
+	int phase = phase_of(db_text(stmt, PHASE));
+
+	if (!device || db_int(stmt, BYTES) <= 0)
+		return 0;
+	device->row[phase].bytes += (uint64_t)db_int(stmt, BYTES);
+	device->row[phase].count++;
+	return note_left(loading, stmt, &device->row[phase], phase);
+}
+
+static int load(struct loading *loading, struct db *db)
+{
+	static const struct {
+		const char *sql;
+		int (*row)(void *context, struct db_stmt *stmt);
+	} question[] = {
+		{"SELECT device.id, number, kind, name, total_bytes, (SELECT max(steps) FROM process WHERE id IN "
+		 "(SELECT site.process FROM site WHERE site.device = device.id)) FROM device "
+		 "JOIN peak ON peak.device = device.id WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
+		 take_device},
+		{"SELECT device, phase, bytes, time, step FROM phase_peak", take_peak},
+		{"SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
+		 "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
+		 take_runs},
+		{"SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run},
+		{"SELECT process, device, phase, bytes, alloc_seq, free_seq, step, free_step FROM in_use", take_bytes},
+	};
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
+		error = answer_rows(db, question[i].sql, NULL, question[i].row, loading);
+	return error;
+}
+
+int phases_load(struct phases *phases, struct db *db)
+{
+	struct loading loading = {.phases = phases};
+	int error;
+
+	memset(phases, 0, sizeof(*phases));
+	error = load(&loading, db);
+	free(loading.run);
+	free(loading.by_run.slot);
+	free(loading.by_step.slot);
+	return error;
+}
+
+void phases_release(struct phases *phases)
+{
+	free(phases->device);
+	memset(phases, 0, sizeof(*phases));
+}
+
+/* ---- what stays ---- */
+
+struct asking {
+	phases_left_row *row;
+	void *context;
+};
+
+static int give_left(void *context, struct db_stmt *stmt)
+{
+	const struct asking *asking = context;
+	struct phases_left row = {
+		.function = db_text(stmt, 0),
+		.place = db_text(stmt, 1),
+		.category = db_text(stmt, 2),
+		.bytes = db_int(stmt, 3),
+	};
+
+	return asking->row(asking->context, &row);
+}
+
+int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context)
+{
+	struct asking asking = {.row = row, .context = context};
+	int64_t parameter[ANSWER_PARAMETERS] = {device, mt_phase_parse(phase, strlen(phase)), limit};
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT function, place, category, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
+		 "WHERE device = ?1 AND phase = '%s' AND free_seq IS NULL GROUP BY function, file, place, category "
+		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
+		 mt_phase_name((uint32_t)parameter[1]));
+	return answer_rows(db, sql, parameter, give_left, &asking);
+}

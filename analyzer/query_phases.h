@@ -1,0 +1,61 @@
+/*
+ * query_phases.h - what each phase did to a device: how often it ran, what it took, and what it left behind.
+ *
+ *     forward ████        ████            ran twice
+ *     took    a b c       d e
+ *     a ══════════════════════════════>   left at the end of the run, of its step and of itself
+ *     b ═════════             d ══        b: left at the end of itself
+ *     c ═                     e ═         gone before it ended
+ *     step 1 ────────────┤├─── step 2 ──
+ *
+ * Bytes are those in use (in_use of schema.sql), by the phase that each was allocated in. Runs of several processes on
+ * one device are added up; "left" is the most that one run, or one step, of one process left.
+ */
+#ifndef MEMANA_QUERY_PHASES_H
+#define MEMANA_QUERY_PHASES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+#include "memtrace/phase.h"
+
+struct phases_row {
+	uint64_t runs;	      /* of the processes that use the device */
+	int64_t time;	      /* of all runs, ns */
+	uint64_t bytes, count; /* allocated on the device */
+	int ran_peak;	      /* the device has a peak for it: */
+	uint64_t peak;	      /* of the device while it ran */
+	int64_t peak_time, peak_step;
+	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
+	uint64_t left_end;	      /* at the end of the recording, of all runs */
+};
+
+struct phases_device {
+	int64_t id, number;
+	char kind[8], name[128];
+	uint64_t total; /* 0: unknown */
+	int64_t steps;	/* that ended, of the process with the most */
+	struct phases_row row[MT_PHASE_COUNT];
+};
+
+struct phases {
+	struct phases_device *device; /* those that held something, by number */
+	size_t count, room;
+};
+
+/* 0 or -MT_E_x. Release in any case. */
+int phases_load(struct phases *phases, struct db *db);
+void phases_release(struct phases *phases);
+
+/* What a phase left at the end of the recording, by what it is and where; function, place "": unknown. */
+struct phases_left {
+	const char *function, *place, *category;
+	int64_t bytes;
+};
+
+typedef int phases_left_row(void *context, const struct phases_left *row);
+
+/* What is left of a phase at the end, largest first. 0 or -MT_E_x. */
+int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context);
+
+#endif

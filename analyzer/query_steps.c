@@ -1,0 +1,362 @@
+#include "query_steps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "answer.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define LITTLE (64 << 10) /* bytes: less a step is no growth */
+
+const char *steps_state_word(enum steps_state state)
+{
+	return state == STEPS_GROWING ? "growing" : state == STEPS_STEADY ? "steady" : "unknown";
+}
+
+/* ---- rows ---- */
+
+static int same_lane(const struct steps_lane *lane, int64_t process, int64_t device)
+{
+	return lane->process == process && lane->device == device;
+}
+
+static struct steps_lane *add_lane(struct steps *steps, const struct db_stmt *stmt)
+{
+	size_t room = steps->room ? steps->room * 2 : 4;
+	struct steps_lane *lane;
+
+	if (steps->count == steps->room) {
+		lane = realloc(steps->lane, room * sizeof(*lane));
+		if (!lane)
+			return NULL;
+		steps->lane = lane;
+		steps->room = room;
+	}
+	lane = &steps->lane[steps->count++];
+	memset(lane, 0, sizeof(*lane));
+	lane->process = db_int(stmt, 0);
+	lane->device = db_int(stmt, 1);
+	lane->pid = db_int(stmt, 2);
+	lane->rank = db_type(stmt, 3) == DB_NULL ? -1 : db_int(stmt, 3);
+	lane->number = db_int(stmt, 4);
+	mt_copy_text(lane->kind, sizeof(lane->kind), db_text(stmt, 5));
+	mt_copy_text(lane->name, sizeof(lane->name), db_text(stmt, 6));
+	lane->total = (uint64_t)db_int(stmt, 7);
+	return lane;
+}
+
+static struct steps_row *add_row(struct steps_lane *lane)
+{
+	size_t room = lane->room ? lane->room * 2 : 8;
+	struct steps_row *row;
+
+	if (lane->count == lane->room) {
+		row = realloc(lane->row, room * sizeof(*row));
+		if (!row)
+			return NULL;
+		lane->row = row;
+		lane->room = room;
+	}
+	row = &lane->row[lane->count++];
+	memset(row, 0, sizeof(*row));
+	return row;
+}
+
+static int take_row(void *context, struct db_stmt *stmt)
+{
+	struct steps *steps = context;
+	struct steps_lane *lane = steps->count ? &steps->lane[steps->count - 1] : NULL;
+	struct steps_row *row;
+
+	if (!lane || !same_lane(lane, db_int(stmt, 0), db_int(stmt, 1)))
+		lane = add_lane(steps, stmt);
+	row = lane ? add_row(lane) : NULL;
+	if (!row)
+		return -MT_E_MEMORY;
+	row->step = db_int(stmt, 8);
+	row->ended = db_type(stmt, 10) != DB_NULL;
+	row->begin = db_int(stmt, 9);
+	row->end = row->ended ? db_int(stmt, 10) : db_int(stmt, 17);
+	mt_copy_text(row->closed_by, sizeof(row->closed_by), db_text(stmt, 11));
+	row->peak = (uint64_t)db_int(stmt, 12);
+	row->peak_time = db_int(stmt, 13);
+	mt_copy_text(row->peak_phase, sizeof(row->peak_phase), db_text(stmt, 14));
+	row->held = (uint64_t)db_int(stmt, 15);
+	row->slack = (uint64_t)db_int(stmt, 16);
+	lane->ended += row->ended != 0;
+	return 0;
+}
+
+/* A step that did not end began when the one before ended. */
+static const char rows_sql[] =
+	"SELECT it.process, it.device, pid, rank, number, kind, device.name, total_bytes, it.step, "
+	"ifnull(begin_time, (SELECT ifnull(max(end_time), first_time) FROM step WHERE step.process = it.process)), "
+	"end_time, closed_by, peak_bytes, peak_time, peak_phase, held_bytes, slack_bytes, last_time "
+	"FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
+	"LEFT JOIN step ON step.process = it.process AND step.step = it.step "
+	"WHERE number IS NOT NULL AND EXISTS (SELECT 1 FROM peak WHERE peak.device = it.device AND bytes > 0) "
+	"ORDER BY it.process, it.device, it.step";
+
+/* ---- memory in use at the ends ---- */
+
+static int category_number(const char *word)
+{
+	int i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (!strcmp(word, mt_category_name((uint32_t)i)))
+			return i;
+	return MT_CATEGORY_OTHER;
+}
+
+static struct steps_lane *find_lane(struct steps *steps, int64_t process, int64_t device)
+{
+	size_t i;
+
+	for (i = 0; i < steps->count; i++)
+		if (same_lane(&steps->lane[i], process, device))
+			return &steps->lane[i];
+	return NULL;
+}
+
+/* The first row of `step` or later. */
+static size_t row_from(const struct steps_lane *lane, int64_t step)
+{
+	size_t low = 0, high = lane->count, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (lane->row[middle].step < step)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Sizes of a forged trace may go round; nothing else does. */
+static int64_t sum(int64_t one, int64_t two)
+{
+	return (int64_t)((uint64_t)one + (uint64_t)two);
+}
+
+static int64_t difference(int64_t one, int64_t two)
+{
+	return (int64_t)((uint64_t)one - (uint64_t)two);
+}
+
+/* Bytes that come with a step and those that go are written down where they do, and added up later. */
+static int take_bytes(void *context, struct db_stmt *stmt)
+{
+	struct steps_lane *lane = find_lane(context, db_int(stmt, 0), db_int(stmt, 1));
+	int category = category_number(db_text(stmt, 2));
+	size_t from, to;
+
+	if (!lane)
+		return 0;
+	from = row_from(lane, db_int(stmt, 3));
+	to = db_type(stmt, 4) == DB_NULL ? lane->count : row_from(lane, db_int(stmt, 4));
+	if (from < lane->count)
+		lane->row[from].category[category] = sum(lane->row[from].category[category], db_int(stmt, 5));
+	if (to < lane->count)
+		lane->row[to].category[category] = difference(lane->row[to].category[category], db_int(stmt, 5));
+	return 0;
+}
+
+/* The recording ended in this step before it had done anything. */
+static int is_empty(const struct steps_row *row)
+{
+	return !row->ended && row->held == row[-1].held && row->in_use == row[-1].in_use && row->peak <= row[-1].peak;
+}
+
+static void add_up(struct steps_lane *lane)
+{
+	size_t i;
+	int category;
+
+	for (i = 0; i < lane->count; i++) {
+		for (category = 0; category < MT_CATEGORY_COUNT; category++) {
+			if (i)
+				lane->row[i].category[category] =
+					sum(lane->row[i].category[category], lane->row[i - 1].category[category]);
+			lane->row[i].in_use += (uint64_t)lane->row[i].category[category];
+		}
+		if (i && i + 1 == lane->count && is_empty(&lane->row[i])) {
+			lane->count--;
+			break;
+		}
+		if (!lane->highest || lane->row[i].peak > lane->highest->peak)
+			lane->highest = &lane->row[i];
+	}
+}
+
+static const char bytes_sql[] = "SELECT process, device, category, step, free_step, bytes FROM in_use";
+
+int steps_grown_category(const struct steps_row *row)
+{
+	int64_t most = 0, grown;
+	int category, found = -1;
+
+	for (category = 0; category < MT_CATEGORY_COUNT; category++) {
+		grown = difference(row->category[category], row[-1].category[category]);
+		if (grown > most) {
+			most = grown;
+			found = category;
+		}
+	}
+	return found;
+}
+
+/* ---- growth ---- */
+
+/* Least squares over rows 1 .. ended - 1. */
+static int64_t slope(const struct steps_lane *lane)
+{
+	double n = (double)lane->ended - 1, middle = (n - 1) / 2, mean = 0, above = 0, below = 0, at;
+	size_t i;
+
+	for (i = 1; i < lane->ended; i++)
+		mean += (double)lane->row[i].in_use / n;
+	for (i = 1; i < lane->ended; i++) {
+		at = (double)i - 1 - middle;
+		above += at * ((double)lane->row[i].in_use - mean);
+		below += at * at;
+	}
+	above /= below;
+	return above > 9e18 ? INT64_MAX : above < -9e18 ? INT64_MIN : (int64_t)(above + (above < 0 ? -0.5 : 0.5));
+}
+
+static enum steps_state judge(const struct steps_lane *lane)
+{
+	const struct steps_row *first = &lane->row[1], *last = &lane->row[lane->ended - 1];
+	size_t intervals = lane->ended - 2, rises = 0, i;
+	uint64_t rise = last->in_use > first->in_use ? last->in_use - first->in_use : 0;
+
+	for (i = 2; i < lane->ended; i++)
+		rises += lane->row[i].in_use > lane->row[i - 1].in_use;
+	if (intervals == 1)
+		return rise >= LITTLE && rise >= first->in_use / 1000 ? STEPS_GROWING : STEPS_STEADY;
+	if (rises == intervals && lane->slope >= LITTLE)
+		return STEPS_GROWING;
+	return lane->slope > 0 && rises * 4 >= intervals * 3 && rise >= LITTLE && rise >= first->in_use / 100
+		       ? STEPS_GROWING
+		       : STEPS_STEADY;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *one = a, *two = b;
+
+	return (*one > *two) - (*one < *two);
+}
+
+static int is_off(uint64_t value, uint64_t usual)
+{
+	uint64_t gap = value > usual ? value - usual : usual - value;
+
+	return gap >= LITTLE && gap >= usual / 20;
+}
+
+/* 0, 1, or -MT_E_MEMORY. */
+static int first_is_atypical(const struct steps_lane *lane)
+{
+	size_t others = lane->ended - 1, i;
+	uint64_t *value = calloc(others * 2, sizeof(*value));
+	int off;
+
+	if (!value)
+		return -MT_E_MEMORY;
+	for (i = 0; i < others; i++) {
+		value[i] = lane->row[i + 1].peak;
+		value[others + i] = lane->row[i + 1].in_use;
+	}
+	qsort(value, others, sizeof(*value), by_number);
+	qsort(value + others, others, sizeof(*value), by_number);
+	off = is_off(lane->row[0].peak, value[others / 2]) || is_off(lane->row[0].in_use, value[others + others / 2]);
+	/* Of steps that grow the first is off in any case. */
+	if (lane->state == STEPS_GROWING)
+		off = is_off(lane->row[0].peak, lane->row[1].peak) || is_off(lane->row[0].in_use, lane->row[1].in_use);
+	free(value);
+	return off;
+}
+
+static int look_back(struct steps_lane *lane)
+{
+	int atypical;
+
+	add_up(lane);
+	if (lane->ended < 3)
+		return 0;
+	lane->slope = slope(lane);
+	lane->state = judge(lane);
+	atypical = first_is_atypical(lane);
+	lane->atypical = atypical > 0;
+	return atypical < 0 ? atypical : 0;
+}
+
+int steps_load(struct steps *steps, struct db *db)
+{
+	size_t i;
+	int error;
+
+	memset(steps, 0, sizeof(*steps));
+	error = answer_rows(db, rows_sql, NULL, take_row, steps);
+	if (!error)
+		error = answer_rows(db, bytes_sql, NULL, take_bytes, steps);
+	for (i = 0; i < steps->count && !error; i++)
+		error = look_back(&steps->lane[i]);
+	return error;
+}
+
+void steps_release(struct steps *steps)
+{
+	size_t i;
+
+	for (i = 0; i < steps->count; i++)
+		free(steps->lane[i].row);
+	free(steps->lane);
+	memset(steps, 0, sizeof(*steps));
+}
+
+/* ---- places ---- */
+
+struct growing {
+	steps_growth_row *row;
+	void *context;
+};
+
+static int give_growth(void *context, struct db_stmt *stmt)
+{
+	const struct growing *growing = context;
+	struct steps_growth row = {
+		.function = db_text(stmt, 0),
+		.place = db_text(stmt, 1),
+		.phase = db_text(stmt, 2),
+		.category = db_text(stmt, 3),
+		.bytes = db_int(stmt, 4),
+		.count = db_int(stmt, 5),
+	};
+
+	return growing->row(growing->context, &row);
+}
+
+/* In use at the end of step ?5, the newest, minus in use at the end of ?4, the second: -1, 0 or 1. */
+#define CHANGE "((free_step IS NULL OR free_step > ?5) - (step <= ?4 AND (free_step IS NULL OR free_step > ?4)))"
+
+int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, steps_growth_row *row, void *context)
+{
+	static const char sql[] =
+		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE ") FROM in_use "
+		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND step <= ?5 "
+		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "
+		"?3";
+	struct growing growing = {.row = row, .context = context};
+	int64_t parameter[ANSWER_PARAMETERS] = {lane->process, lane->device, limit};
+
+	if (lane->ended < 3)
+		return 0;
+	parameter[3] = lane->row[1].step;
+	parameter[4] = lane->row[lane->ended - 1].step;
+	return answer_rows(db, sql, parameter, give_growth, &growing);
+}

@@ -1,0 +1,431 @@
+#include "retained.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "finding.h"
+#include "growth.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+/* Tensors, and driver memory that is none of the framework's allocator: nothing is counted twice. */
+#define COUNTED                                                                                                  \
+	"(memory = 'tensor' OR (NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast') " \
+	"AND (allocation.process, address) NOT IN (SELECT process, handle FROM mapping)))"
+
+static const char *category_word(const char *word)
+{
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (!strcmp(word, mt_category_name(i)))
+			return mt_category_name(i);
+	return mt_category_name(MT_CATEGORY_OTHER);
+}
+
+static const char *phase_word(const char *word)
+{
+	int phase = mt_phase_parse(word, strlen(word));
+
+	return mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase);
+}
+
+/* ---- the tables that the questions below ask ---- */
+
+static int make_kept(struct db *db)
+{
+	return finding_run(db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
+			      "step, free_step AS gone, sum(bytes) AS bytes FROM allocation "
+			      "WHERE (free_step IS NULL OR free_step > step) AND " COUNTED " GROUP BY 1, 2, 3, 4, 5, 6, 7");
+}
+
+/* Where the micro-batches of each step begin. Two or three are too few to tell. */
+static int make_batches(struct db *db, int64_t step)
+{
+	char sql[1024];
+	int error = finding_run(db, "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, next_seq "
+				   "INTEGER, last_seq INTEGER, number INTEGER, batches INTEGER, "
+				   "PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
+
+	if (error)
+		return error;
+	snprintf(sql, sizeof(sql),
+		 "INSERT INTO temp.batch SELECT process, step, first_seq, next_seq, last_seq, number, batches FROM ("
+		 "SELECT process, step, first_seq, lead(first_seq) OVER w AS next_seq, max(first_seq) OVER s AS last_seq, "
+		 "row_number() OVER w AS number, count(*) OVER s AS batches FROM ("
+		 "SELECT process, step, phase, first_seq, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) "
+		 "AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld)) "
+		 "WHERE phase = 'forward' AND before IS NOT 'forward' "
+		 "WINDOW w AS (PARTITION BY process, step ORDER BY first_seq), s AS (PARTITION BY process, step)) "
+		 "WHERE batches > %d",
+		 (long long)step, (long long)step, GROWTH_PARTS);
+	return finding_run(db, sql);
+}
+
+static int make_batch_kept(struct db *db)
+{
+	return finding_run(
+		db, "CREATE TEMP TABLE batch_kept AS SELECT allocation.process AS process, device, ifnull(node, 0) AS node, "
+		    "phase, category, allocation.step AS step, number, batches, sum(bytes) AS bytes "
+		    "FROM allocation JOIN temp.batch ON batch.process = allocation.process AND batch.step = allocation.step "
+		    "AND first_seq <= alloc_seq AND alloc_seq < next_seq "
+		    "WHERE (free_seq IS NULL OR free_seq > last_seq) AND " COUNTED " GROUP BY 1, 2, 3, 4, 5, 6, 7");
+}
+
+/*
+ * What a phase had at its peak (in one step: where the phase was last entered), by the phase that made it. CROSS JOIN
+ * keeps SQLite to one pass over the allocations.
+ */
+static int make_crossings(struct db *db, const struct retained_question *question)
+{
+	char sql[1400], from[64] = "", to[64] = "", instant[400];
+
+	if (question->from)
+		snprintf(from, sizeof(from), " AND allocation.phase = '%s'", question->from);
+	if (question->to)
+		snprintf(to, sizeof(to), " AND instant.phase = '%s'", question->to);
+	if (question->step)
+		snprintf(instant, sizeof(instant),
+			 "SELECT DISTINCT device, span.phase AS phase, last_value(span.first_time) OVER (PARTITION BY device, "
+			 "span.phase ORDER BY span.first_time ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS "
+			 "time FROM phase_span AS span JOIN (SELECT DISTINCT process, device FROM site) USING (process) "
+			 "WHERE step = %lld",
+			 (long long)question->step);
+	else
+		snprintf(instant, sizeof(instant), "SELECT device, phase, time FROM phase_peak");
+	snprintf(sql, sizeof(sql),
+		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
+		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
+		 "count(*) AS count FROM allocation CROSS JOIN instant ON instant.device = allocation.device "
+		 "AND alloc_time <= time AND (free_time IS NULL OR free_time > time) AND instant.phase <> allocation.phase "
+		 "WHERE " COUNTED "%s%s GROUP BY 1, 2, 3, 4, 5, 6",
+		 instant, from, to);
+	return finding_run(db, sql);
+}
+
+/* ---- growth ---- */
+
+/* One place, while its rows come in. */
+struct growing {
+	struct retained_list *list;
+	struct retained_growth key; /* of what */
+	uint64_t *kept, *held;	    /* by part; held: differences */
+	uint32_t parts, room;
+	int64_t first_step;
+	uint64_t threshold;
+	int open, by_step;
+};
+
+static int add_growth(struct retained_list *list, const struct retained_growth *growth)
+{
+	struct retained_growth *more, *last = list->count ? &list->growth[list->count - 1] : NULL;
+
+	/* Micro-batches of another step of the same place. */
+	if (growth->steps && last && last->spot == growth->spot && last->device == growth->device &&
+	    last->process == growth->process && last->phase == growth->phase && last->category == growth->category) {
+		last->steps++;
+		if (growth->bytes > last->bytes) {
+			last->bytes = growth->bytes;
+			last->parts = growth->parts;
+			last->of = growth->of;
+			last->first = growth->first;
+			last->step = growth->step;
+		}
+		return 0;
+	}
+	if (list->count == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		more = realloc(list->growth, list->room * sizeof(*more));
+		if (!more)
+			return -MT_E_MEMORY;
+		list->growth = more;
+	}
+	list->growth[list->count++] = *growth;
+	return 0;
+}
+
+/* Judges the place whose rows are all in. */
+static int judge(struct growing *growing)
+{
+	struct growth growth;
+	uint64_t sum = 0;
+	uint32_t i;
+	int grows;
+
+	if (!growing->open)
+		return 0;
+	growing->open = 0;
+	for (i = 0; i < growing->parts; i++)
+		growing->held[i] = sum += growing->held[i];
+	grows = growth_find(growing->kept, growing->by_step ? growing->held : NULL, growing->parts, growing->threshold,
+			    &growth);
+	if (!grows)
+		return 0;
+	i = growth.first + growth.parts;
+	if (growing->by_step && growing->kept[i] > growing->threshold) { /* the last step: a place that grows kept that, too */
+		growth.bytes += growing->kept[i];
+		growth.parts += i + 1 == growing->parts;
+	}
+	growing->key.bytes = growth.bytes;
+	growing->key.parts = growth.parts;
+	growing->key.of = growing->parts;
+	growing->key.first = growth.first + (growing->by_step ? (uint32_t)growing->first_step : 1);
+	return add_growth(growing->list, &growing->key);
+}
+
+static int begin(struct growing *growing, const struct retained_growth *key, uint32_t parts)
+{
+	uint64_t *kept, *held;
+
+	if (parts > growing->room) {
+		kept = realloc(growing->kept, parts * sizeof(*kept));
+		growing->kept = kept ? kept : growing->kept;
+		held = realloc(growing->held, parts * sizeof(*held));
+		growing->held = held ? held : growing->held;
+		if (!kept || !held)
+			return -MT_E_MEMORY;
+		growing->room = parts;
+	}
+	memset(growing->kept, 0, parts * sizeof(*kept));
+	memset(growing->held, 0, parts * sizeof(*held));
+	growing->parts = parts;
+	growing->key = *key;
+	growing->open = 1;
+	return 0;
+}
+
+static int same_key(const struct retained_growth *one, const struct retained_growth *two)
+{
+	return one->device == two->device && one->process == two->process && one->spot == two->spot &&
+	       one->phase == two->phase && one->category == two->category && one->step == two->step;
+}
+
+/* Columns 0..6 of both questions. */
+static struct retained_growth read_key(const struct db_stmt *row)
+{
+	return (struct retained_growth){ .device = db_int(row, 0), .process = db_int(row, 1), .pid = db_int(row, 2),
+					 .spot = db_int(row, 3), .phase = phase_word(db_text(row, 4)),
+					 .category = category_word(db_text(row, 5)), .node = db_int(row, 6) };
+}
+
+/* "gone" null: never. Parts that are not the window's are cut off. */
+static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes)
+{
+	int64_t last = growing->parts, from = step - growing->first_step, to = gone - growing->first_step;
+
+	if (from >= last || to <= 0)
+		return;
+	if (from >= 0 && to >= last)
+		growing->kept[from] += bytes;
+	growing->held[from < 0 ? 0 : from] += bytes;
+	if (to < last)
+		growing->held[to] -= bytes; /* differences wrap around and add up again */
+}
+
+static int step_row(void *context, const struct db_stmt *row)
+{
+	struct growing *growing = context;
+	struct retained_growth key = read_key(row);
+	int64_t first = db_int(row, 10), last = db_int(row, 11);
+	int error = 0;
+
+	if (last < first || last > UINT32_MAX || first < 0)
+		return 0;
+	if (last - first >= RETAINED_PARTS_MAX)
+		first = last - RETAINED_PARTS_MAX + 1;
+	if (!growing->open || !same_key(&growing->key, &key)) {
+		error = judge(growing);
+		growing->first_step = first;
+		growing->threshold = (uint64_t)db_int(row, 12);
+		if (!error)
+			error = begin(growing, &key, (uint32_t)(last - first + 1));
+	}
+	if (!error)
+		count_step(growing, finding_int(row, 7, 0, UINT32_MAX),
+			   db_type(row, 8) == DB_NULL ? INT64_MAX : finding_int(row, 8, 0, UINT32_MAX),
+			   (uint64_t)db_int(row, 9));
+	return error;
+}
+
+static int batch_row(void *context, const struct db_stmt *row)
+{
+	struct growing *growing = context;
+	struct retained_growth key = read_key(row);
+	int64_t number = db_int(row, 8), batches = db_int(row, 10);
+	int error = 0;
+
+	key.step = db_int(row, 7);
+	key.steps = 1;
+	key.steps_of = (uint32_t)db_int(row, 11);
+	if (batches < 1 || batches > RETAINED_PARTS_MAX || number < 1 || number > batches)
+		return 0;
+	if (!growing->open || !same_key(&growing->key, &key)) {
+		error = judge(growing);
+		growing->threshold = (uint64_t)db_int(row, 12);
+		if (!error)
+			error = begin(growing, &key, (uint32_t)batches);
+	}
+	if (!error)
+		growing->kept[number - 1] += (uint64_t)db_int(row, 9);
+	return error;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct retained_growth *one = a, *two = b;
+
+	if (one->bytes != two->bytes)
+		return one->bytes < two->bytes ? 1 : -1;
+	return (one->spot > two->spot) - (one->spot < two->spot);
+}
+
+#define KEY_COLUMNS "device, kept.process, pid, spot, kept.phase, category, min(kept.node)"
+#define THRESHOLD "max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = kept.device), 0))"
+
+static int find_growth(struct retained_list *list, struct db *db, int by_step)
+{
+	static const char steps[] =
+		"SELECT " KEY_COLUMNS ", kept.step, gone, sum(bytes), first, last, " THRESHOLD " FROM temp.kept AS kept "
+		"LEFT JOIN temp.spot AS spot USING (node) "
+		"JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step GROUP BY process) AS span "
+		"ON span.process = kept.process JOIN process ON process.id = kept.process "
+		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, gone "
+		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, gone";
+	static const char batches[] =
+		"SELECT " KEY_COLUMNS ", kept.step, number, sum(bytes), batches, (SELECT count(DISTINCT step) FROM temp.batch "
+		"AS b WHERE b.process = kept.process), " THRESHOLD " FROM temp.batch_kept AS kept "
+		"LEFT JOIN temp.spot AS spot USING (node) "
+		"JOIN process ON process.id = kept.process "
+		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
+		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
+	struct growing growing = { .list = list, .by_step = by_step };
+	int error = finding_rows(db, by_step ? steps : batches, by_step ? step_row : batch_row, &growing);
+
+	if (!error)
+		error = judge(&growing);
+	if (list->count)
+		qsort(list->growth, list->count, sizeof(*list->growth), by_bytes);
+	free(growing.kept);
+	free(growing.held);
+	return error;
+}
+
+/* ---- what stays, and what crosses ---- */
+
+static int stays_row(void *context, const struct db_stmt *row)
+{
+	struct retained *retained = context;
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (!strcmp(db_text(row, 0), mt_category_name(i)))
+			retained->stays[i] += (uint64_t)db_int(row, 1);
+	retained->stays_bytes += (uint64_t)db_int(row, 1);
+	retained->later_bytes += (uint64_t)db_int(row, 2);
+	return 0;
+}
+
+static int find_stays(struct retained *retained, struct db *db)
+{
+	size_t i;
+	int error = finding_rows(db,
+				"SELECT category, sum(bytes) FILTER (WHERE step <= first), sum(bytes) FILTER (WHERE step > first) "
+				"FROM temp.kept AS kept JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step "
+				"GROUP BY process) AS span USING (process) WHERE step <= last AND (gone IS NULL OR gone > last) "
+				"GROUP BY category",
+				stays_row, retained);
+
+	for (i = 0; i < retained->steps.count; i++)
+		retained->later_bytes -= retained->steps.growth[i].bytes < retained->later_bytes ?
+						 retained->steps.growth[i].bytes :
+						 retained->later_bytes;
+	return error;
+}
+
+static int crossing_row(void *context, const struct db_stmt *row)
+{
+	struct retained_crossings *list = context;
+	struct retained_crossing *more;
+
+	if (list->count == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		more = realloc(list->crossing, list->room * sizeof(*more));
+		if (!more)
+			return -MT_E_MEMORY;
+		list->crossing = more;
+	}
+	list->crossing[list->count++] = (struct retained_crossing){
+		.device = db_int(row, 0), .pid = db_int(row, 1), .from = phase_word(db_text(row, 2)),
+		.to = phase_word(db_text(row, 3)), .bytes = (uint64_t)db_int(row, 4), .count = (uint64_t)db_int(row, 5),
+		.category = db_type(row, 6) == DB_NULL ? NULL : category_word(db_text(row, 6)), .node = db_int(row, 7),
+		.spot = db_int(row, 8)
+	};
+	return 0;
+}
+
+static int find_crossings(struct retained *retained, struct db *db, const struct retained_question *question)
+{
+	int error = finding_rows(db,
+				"SELECT device, 0, phase, alive, sum(bytes), sum(count), NULL, 0, 0 FROM temp.crossing "
+				"GROUP BY device, phase, alive ORDER BY 5 DESC, 1, 3, 4",
+				crossing_row, &retained->phases);
+
+	if (error || (!question->from && !question->to))
+		return error;
+	return finding_rows(db,
+			   "SELECT device, pid, crossing.phase, alive, sum(bytes), sum(count), category, min(crossing.node), "
+			   "spot FROM temp.crossing AS crossing LEFT JOIN temp.spot AS spot USING (node) "
+			   "JOIN process ON process.id = process "
+			   "GROUP BY device, process, crossing.phase, alive, category, spot "
+			   "ORDER BY 5 DESC, device, process, crossing.phase, alive, category, spot",
+			   crossing_row, &retained->places);
+}
+
+static int counts_row(void *context, const struct db_stmt *row)
+{
+	struct retained *retained = context;
+
+	retained->step_count = (uint64_t)db_int(row, 0);
+	retained->batch_count = (uint64_t)db_int(row, 1);
+	return 0;
+}
+
+int retained_load(struct retained *retained, struct db *db, const struct retained_question *question)
+{
+	int error;
+
+	memset(retained, 0, sizeof(*retained));
+	retained->db = db;
+	error = make_kept(db);
+	if (!error)
+		error = make_batches(db, question->step);
+	if (!error)
+		error = make_batch_kept(db);
+	if (!error)
+		error = make_crossings(db, question);
+	if (!error)
+		error = finding_spots(db);
+	if (!error)
+		error = find_growth(&retained->steps, db, 1);
+	if (!error)
+		error = find_growth(&retained->batches, db, 0);
+	if (!error)
+		error = find_stays(retained, db);
+	if (!error)
+		error = find_crossings(retained, db, question);
+	if (!error)
+		error = finding_rows(db,
+				    "SELECT (SELECT max(count) FROM (SELECT count(*) AS count FROM step GROUP BY process)), "
+				    "(SELECT max(batches) FROM temp.batch)",
+				    counts_row, retained);
+	return error;
+}
+
+void retained_release(struct retained *retained)
+{
+	free(retained->steps.growth);
+	free(retained->batches.growth);
+	free(retained->phases.crossing);
+	free(retained->places.crossing);
+	memset(retained, 0, sizeof(*retained));
+}

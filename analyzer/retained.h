@@ -1,0 +1,71 @@
+/*
+ * retained.h - what outlives the part of the run that made it: a step, a micro-batch, a phase.
+ *
+ * Growth is judged place by place (finding.h) by the rule of growth.h. Parts are
+ *
+ *   steps           as they ended. Kept: what a step made that is alive at the end of the last one.
+ *   micro-batches   of one step: each begins with a forward that does not follow a forward. Kept: what a micro-batch
+ *                   made that is alive when the last one begins.
+ *
+ * and the threshold is a hundred thousandth of the device's peak, at least 4 KiB.
+ */
+#ifndef MEMANA_RETAINED_H
+#define MEMANA_RETAINED_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+#include "memtrace/phase.h"
+
+#define RETAINED_PARTS_MAX (1u << 20) /* steps of a run, the newest ones */
+
+/* A place that grows. */
+struct retained_growth {
+	int64_t device, process, pid, node; /* ids; one of its stacks, 0: none */
+	int64_t spot; /* see finding.h */
+	const char *phase, *category; /* static words */
+	uint64_t bytes;		      /* kept by the run of parts that was found: steps; by the worst step: micro-batches */
+	uint32_t parts, of;	      /* so many parts in a row, of so many; of the worst step */
+	uint32_t first;		      /* the first of them: a step, or a micro-batch from 1 */
+	uint32_t steps, steps_of;     /* micro-batches: it grew in so many steps, of so many */
+	int64_t step;		      /* micro-batches: the worst step */
+};
+
+struct retained_list {
+	struct retained_growth *growth; /* largest first */
+	size_t count, room;
+};
+
+/* What was alive in one phase and born in another. */
+struct retained_crossing {
+	int64_t device, pid, node;
+	int64_t spot; /* see finding.h */
+	const char *from, *to, *category; /* category NULL: a sum over all places */
+	uint64_t bytes, count;
+};
+
+struct retained_crossings {
+	struct retained_crossing *crossing; /* largest first */
+	size_t count, room;
+};
+
+struct retained_question {
+	const char *from, *to; /* phases, NULL: any; words of MT_PHASE_LIST */
+	int64_t step;	       /* 0: all */
+};
+
+struct retained {
+	struct db *db; /* that was asked */
+	struct retained_list steps, batches;
+	struct retained_crossings phases; /* sums by pair of phases */
+	struct retained_crossings places; /* by place, when the question names a phase */
+	uint64_t step_count, batch_count; /* steps that ended in one process; micro-batches of a step, the most */
+	uint64_t stays[MT_CATEGORY_COUNT]; /* alive at the end of the last step since its first, by category */
+	uint64_t stays_bytes, later_bytes; /* their sum; alive there and made later, but no growth */
+};
+
+/* Asks the database. 0 or -MT_E_x. Release in any case. */
+int retained_load(struct retained *retained, struct db *db, const struct retained_question *question);
+void retained_release(struct retained *retained);
+
+#endif

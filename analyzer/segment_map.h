@@ -1,0 +1,58 @@
+/*
+ * segment_map.h - where tensors lie in the memory of a caching allocator, and the holes between them. Pure arithmetic
+ * on addresses, tested on its own.
+ *
+ *   segment  |tensor|   hole   |tensor|tensor| hole |      used 3, largest hole: the first one
+ *
+ * A segment is one allocation of the driver, or a run of mappings one after the other: the pieces of an expandable
+ * segment. A hole goes across the seams of pieces, never across segments.
+ */
+#ifndef MEMANA_SEGMENT_MAP_H
+#define MEMANA_SEGMENT_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Memory that is there. */
+struct segment_piece {
+	int64_t process; /* addresses are those of a process */
+	uint64_t address, bytes;
+	int mapped;	 /* virtual memory management: joins a piece of the same size that it lies right behind */
+	int tensors_seen; /* it once had a tensor */
+	uint64_t used;	 /* filled in: bytes of tensors */
+};
+
+/* A tensor. */
+struct segment_block {
+	int64_t process;
+	uint64_t address, bytes;
+	int64_t id; /* the caller's */
+};
+
+struct segment {
+	int64_t process;
+	uint64_t address, bytes, used, largest_hole;
+	size_t blocks, first_block;  /* tensors that begin or go on in it: so many from this one in the sorted array */
+	size_t pieces;
+	int mapped, tensors_seen;
+	uint64_t piece_bytes;	     /* of its first piece */
+};
+
+struct segment_map {
+	struct segment *segment; /* by process and address */
+	size_t count;
+	uint64_t bytes, used;	 /* of all segments */
+	uint64_t largest_hole;
+	uint64_t free_pieces;	 /* bytes of pieces without any tensor: what emptying the cache gives back */
+	uint64_t absent;	 /* bytes of tensors with no memory behind them */
+};
+
+/*
+ * Sorts both arrays and fills in `map`. Mapped runs that never had a tensor are somebody else's and left out. What
+ * overlaps (a damaged trace) is counted once. 0 or -MT_E_MEMORY; release in any case.
+ */
+int segment_map_build(struct segment_map *map, struct segment_piece *piece, size_t pieces, struct segment_block *block,
+		      size_t blocks);
+void segment_map_release(struct segment_map *map);
+
+#endif

@@ -1,0 +1,160 @@
+# memana phases, steps, oom and check: verdicts and figures of runs whose truth is known, from traces and databases.
+. "$SRC/tests/cli/lib.sh"
+"$BUILD/tests/unit/test_query_reports" --write .
+
+# words FILE PATTERN: the text, with its lines joined, matches.
+words() { tr '\n' ' ' <"$1" | tr -s ' ' | grep -qE -- "$2" || { cat "$1"; return 1; }; }
+# report NAME COMMAND ARG...: NAME.txt, NAME.json; the text is no wider than a terminal.
+report() {
+	local name=$1
+	shift
+	"$memana" "$@" >"$name.txt" && "$memana" "$@" --json >"$name.json" && json "$name.json" 'd["version"] == 1' &&
+		awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' "$name.txt"
+}
+# same COMMAND TRACE...: the database of the traces says the same, in text and in JSON.
+same() {
+	local command=$1
+	shift
+	local db=${1%.zst}.zdb # as long as the name of the trace: lines are broken at the same words
+	"$memana" load "$@" -o "$db" >out &&
+		diff <("$memana" "$command" "$@") <("$memana" "$command" "$db" | sed "s,$db,$1,") &&
+		diff <("$memana" "$command" --json "$@") <("$memana" "$command" --json "$db" | sed "s,$db,$1,")
+}
+
+# --- steps
+check "steps: a run that grows" report grows steps grows.zst
+check "steps: by how much, and who" words grows.txt \
+	'^Growing by 2\.0 MiB a step, by keep_for_metrics \(train\.py:77\): .* allocated in forward\. At this rate GPU 0 is full after 418 more steps\. Find what keeps it: memana retained grows\.zst\.'
+check "steps: JSON" json grows.json '(
+	(p := d["processes"][0])["state"] == "growing" and p["growth_bytes_per_step"] == 2 << 20
+	and [s["peak_bytes"] >> 20 for s in p["steps"]] == [182, 184, 186, 188, 190]
+	and [s["in_use_bytes"] >> 20 for s in p["steps"]] == [62, 64, 66, 68, 70]
+	and [s["change_bytes"] for s in p["steps"]] == [None] + [2 << 20] * 4
+	and all(sum(c["bytes"] for c in s["in_use_by_category"]) == s["in_use_bytes"] for s in p["steps"])
+	and all(s["closed_by"] == "memrec_step" and s["peak_phase"] == "forward" and s["ended"] for s in p["steps"])
+	and p["growing"][0]["bytes"] == 6 << 20 and d["imbalance_bytes"] is None)'
+check "steps: a run that does not" report flat steps flat.zst
+check "steps: says so" words flat.txt '^Steady: from step 2 on, steps end with about 60\.0 MiB in use\.'
+check "steps: too few" report short steps short.zst
+check "steps: says that, too" words short.txt '^2 steps ended, with 60\.0 MiB in use: record three or more'
+check "steps: none" report none steps none.zst
+check "steps: what to do then" words none.txt '^No step ended in this recording'
+check "steps: ranks" report ranks steps rank0.zst rank1.zst
+check "steps: who peaks" words ranks.txt 'Ranks: rank 1 peaks highest, 300\.0 MiB above rank 0\.'
+check "steps: imbalance" json ranks.json 'd["imbalance_bytes"] == 300 << 20'
+check "steps -n 2: the newest" bash -c '"$0" steps -n 2 grows.zst | grep -q "3 steps earlier"' "$memana"
+check "steps: a database says the same" same steps grows.zst
+
+# --- phases
+check "phases" report phases phases grows.zst
+check "phases: which has the peak, and what stays" words phases.txt \
+	'^Forward has the peak of GPU 0: 190\.0 MiB \(19%\), as high as backward\. Most of what stays to the end is from init: 40\.0 MiB, all of it by load \(train\.py:10\): weights\.'
+check "phases: JSON" json phases.json '(
+	(p := {p["phase"]: p for p in d["devices"][0]["phases"]})["forward"]["allocated_bytes"] == 460 << 20
+	and [p["forward"][k] >> 20 for k in ("peak_bytes", "left_after_run_bytes", "left_after_step_bytes", "left_at_end_bytes")] == [190, 82, 2, 10]
+	and (p["forward"]["runs"], p["forward"]["allocations"]) == (5, 15)
+	and p["optimizer"]["left_at_end_bytes"] == 20 << 20 and p["optimizer"]["left_at_end"][0]["function"] == "make_state")'
+check "phases -n 1" bash -c '[ "$("$0" phases --json -n 1 grows.zst | grep -c "\"runs\"")" = 1 ]' "$memana"
+check "phases: a database says the same" same phases grows.zst
+
+# --- oom
+check "oom: a neighbour's reserve" report neighbour oom trainer.zst engine.zst
+check "oom: whose, and how much" words neighbour.txt \
+	'^Out of memory on GPU 0 at 1\.0 ms, in rollout of step 1: compute_logits \(train\.py:55\) asked for 500\.0 MiB, at most 124\.0 MiB free\. Process pid 200 keeps 600\.0 MiB in reserve'
+check "oom: JSON" json neighbour.json '(
+	(f := d["failure"])["next"]["rule"] == "neighbour" and f["next"]["pid"] == 200 and f["next"]["bytes"] == 600 << 20
+	and {p["pid"]: (p["held_bytes"] >> 20, p["slack_bytes"] >> 20) for p in f["processes"]} == {200: (700, 600), 300: (200, 0)}
+	and f["in_use_bytes"] == sum(p["bytes"] for p in f["in_use"]) == 300 << 20
+	and all(sum(p["bytes"] for p in f["by_" + by]) == 300 << 20 for by in ("category", "phase", "owner"))
+	and f["stack"][0]["function"] == "compute_logits" and len(d["failures"]) == 1)'
+check "oom: fragments" report fragments oom fragments.zst
+check "oom: what to ask next" words fragments.txt 'The allocator has 450\.0 MiB in reserve, but not in one piece: see memana frag fragments\.zst'
+check "oom: refusals are part of it" json fragments.json \
+	'(len(d["failures"]), d["failure"]["refusals"], d["failure"]["largest_hole_bytes"]) == (1, 2, 150 << 20)'
+check "oom: growth" report retained oom retained.zst
+check "oom: memana retained" words retained.txt 'ends each step with 64\.0 MiB more than the one before: see memana retained retained\.zst'
+check "oom: the newest of several" report full oom full.zst
+check "oom: absurd" words full.txt 'asked for 2\.0 GiB, at most 24\.0 MiB free\. That is more than the 1\.0 GiB there are'
+check "oom: all are listed" bash -c '[ "$(grep -c "^ *[12][* ].*step 1" full.txt)" = 2 ]'
+check "oom --number: the moment of that one" report first oom --number 1 full.zst
+check "oom: by category, its knobs" words first.txt 'Most of what is in use is activations, 800\.0 MiB: recompute activations'
+check "oom: not of the peak" json first.json \
+	'{c["category"]: c["bytes"] >> 20 for c in d["failure"]["by_category"]} == {"activations": 800, "weights": 100}'
+check "oom: there is no such number" status 2 "$memana" oom --number 9 full.zst
+check "oom: it says so" one_line err '^memana: oom: there is no number 9'
+check "oom: survived" report survived oom survived.zst
+check "oom: it says that" words survived.txt '^A request was refused on GPU 0 .* asked for 500\.0 MiB, at most 324\.0 MiB free; it got as much later\.'
+check "oom: none" report calm oom grows.zst
+check "oom: none, in words" words calm.txt '^No request for GPU memory failed'
+check "oom: a database says the same" same oom full.zst
+check "oom: of several processes, too" same oom trainer.zst engine.zst
+
+# --- check
+check "check: all hold" status 0 "$memana" check grows.zst --max-peak 190MiB --growth 2MiB
+check "check: a line for each" bash -c '[ "$(grep -c "^ok " out)" = 2 ] && head -1 out | grep -qx "2 limits: all hold."'
+check "check: the peak" status 1 "$memana" check grows.zst --max-peak 189.9MiB --growth 2MiB
+check "check: which one" bash -c 'grep -qx "not ok  max-peak  GPU 0: 190.0 MiB, limit 189.9 MiB" out && grep -q "^ok      growth" out'
+check "check: growth, in percent" status 1 "$memana" check grows.zst --growth 3%
+check "check: growth, in percent, holds" status 0 "$memana" check grows.zst --growth 4%
+check "check: a phase" status 0 "$memana" check grows.zst --phase init --max-peak 100MiB
+check "check: another phase" status 1 "$memana" check grows.zst --phase optimizer --max-peak 100MiB
+check "check: what did not run cannot hold" status 1 "$memana" check grows.zst --phase critic --max-peak 100MiB
+check "check: nor what was not measured" status 1 "$memana" check short.zst --growth 1%
+check "check: nor a host nobody looked at" status 1 "$memana" check grows.zst --max-host 1TiB
+check "check: each rank" status 1 "$memana" check rank0.zst rank1.zst --max-peak 200MiB
+check "check: one of two" bash -c 'grep -q "^ok .*GPU 1: 180.0 MiB" out && grep -q "^not ok .*GPU 2: 480.0 MiB" out'
+"$memana" check grows.zst --max-peak 1GiB --growth 0% --json >check.json
+check "check --json" json check.json '(
+	not d["ok"] and [(l["rule"], l["ok"], l["bytes"] >> 20) for l in d["limits"]] == [("max-peak", True, 190), ("growth", False, 2)])'
+"$memana" load grows.zst -o grows.db >/dev/null
+check "check: a database" status 1 "$memana" check grows.db --growth 1%
+for bad in "--max-peak lots" "--max-peak 1GiBs" "--growth x" "--growth -1%" "--phase lunch --max-peak 1" "--phase forward" "" "--max-host"; do
+	# shellcheck disable=SC2086
+	check "check refuses: ${bad:-no limit}" status 2 "$memana" check grows.zst $bad
+done
+
+# --- what all of them share
+printf 'not a trace' >junk
+for command in phases steps oom check; do
+	more=
+	[ $command = check ] && more="--max-peak 1GiB"
+	# shellcheck disable=SC2086
+	check "$command: not a trace" status 3 "$memana" $command junk $more
+	check "$command: one line" one_line err '^memana: junk: '
+	# shellcheck disable=SC2086
+	check "$command: no trace" status 2 "$memana" $command $more
+done
+head -c 400 grows.zst >torn.zst
+check "a torn trace is answered" status 0 "$memana" steps torn.zst
+
+# --- a real process, on the stand-in: rl_step keeps something on purpose
+export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
+record() { "$memrec" -o "$1.zst" -- "$BUILD/samples/rl_step" --scale "$2" --quiet >program 2>memrec.err || tail -1 program >/dev/null; }
+record rl 0.01
+check "rl_step: steps" report rl steps rl.zst
+check "rl_step: its leak" words rl.txt 'Growing: step 3 ends with .* more in use than step 2, by keep_for_metrics \(rl_step\.c:[0-9]+\)'
+check "rl_step: to the byte" json rl.json "sum(g['bytes'] for g in d['processes'][0]['growing']) * 3 == $(sed -nE 's/.* ([0-9]+) bytes leaked.*/\1/p' program)"
+check "rl_step: phases" report rl phases rl.zst
+check "rl_step: the peak is in the phase that the program names" bash -c \
+	'[ "$(python3 -c "import json; print(json.load(open(\"rl.json\"))[\"devices\"][0][\"phases\"][0][\"phase\"])")" = "$(sed -nE "s/.* in ([a-z-]+), .*/\1/p" program)" ]'
+STANDIN_MEM=1000MiB record small 0.01
+check "rl_step on a smaller GPU: oom" report small oom small.zst
+check "rl_step: what was held, to the byte" json small.json '(
+	(f := d["failure"])["in_use_bytes"] == f["processes"][0]["held_bytes"] == f["total_bytes"] - f["free_bytes"] > 500 << 20)'
+STANDIN_MEM=600MiB record tiny 0.01
+check "rl_step: the context takes what seemed to be free" report tiny oom tiny.zst
+check "rl_step: that is said" words tiny.txt 'At least 400\.[0-9] MiB of the GPU is not in any recorded call'
+
+# --- views for people
+check "peak_now" bash -c '[ "$("$0" sql grows.db "SELECT place FROM peak_now LIMIT 1")" = train.py:20 ]' "$memana"
+check "live_at" bash -c '[ "$("$0" sql grows.db "SELECT sum(bytes) >> 20 FROM live_at WHERE moment = \"step:3\" AND memory = \"tensor\"")" = 66 ]' "$memana"
+check "foreign keys hold" bash -c '[ -z "$("$0" sql full.zdb "SELECT * FROM pragma_foreign_key_check")" ]' "$memana"
+"$memana" load grows.zst -o again.db >/dev/null
+check "the same trace makes the same file" cmp grows.db again.db
+if command -v sqlite3 >/dev/null; then
+	check "the sqlite3 shell: every table and view" bash -c '
+		for t in $(sqlite3 grows.db "SELECT name FROM sqlite_schema WHERE type IN (\"table\", \"view\")"); do
+			sqlite3 grows.db "SELECT * FROM $t" >rows || exit 1
+		done; sqlite3 grows.db .schema | grep -q "CREATE VIEW live_at"'
+	check "the sqlite3 shell knows whose file it is" bash -c '[ "$(sqlite3 grows.db "PRAGMA application_id")" = 1835363681 ]'
+fi

@@ -1,0 +1,527 @@
+/*
+ * What the reports phases, steps, oom and check stand on: moments, what was alive at them, steps per device, callsites,
+ * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
+ */
+#include "load.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "query_oom.h"
+#include "query_phases.h"
+#include "query_steps.h"
+#include "schema.h"
+#include "source.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define SEGMENT 0x10000000000ull
+#define SEGMENT_2 0x20000000000ull
+#define SEGMENT_3 0x30000000000ull
+#define LEAK 0x40000000000ull
+#define CUDA_ERROR_OUT_OF_MEMORY 2
+
+/* ---- the traces ---- */
+
+static uint32_t frame(struct maker *m, const char *function, uint32_t line)
+{
+	return maker_python(m, maker_python(m, 0, "main", "/home/me/train.py", 1), function, "/home/me/train.py", line);
+}
+
+/* Everything is allocated by one helper. */
+static void allocate(struct maker *m, uint32_t caller, uint64_t addr, uint64_t size)
+{
+	m->stack = maker_python(m, caller, "empty", "/home/me/memory.py", 5);
+	maker_tensor_alloc(m, addr, size);
+}
+
+/* By the allocator; nobody's stack. */
+static void take_segment(struct maker *m, uint64_t addr, uint64_t size)
+{
+	m->stack = 0;
+	maker_driver_alloc(m, addr, size);
+}
+
+/*
+ * The model: 40 MiB of weights in a segment of 100; with the first step 20 MiB of optimizer state. Each step takes 80
+ * MiB of activations in another segment of 80, frees them, and keeps `leak` more. A buffer of 10 MiB comes and goes
+ * within each forward.
+ */
+static void begin_training(struct maker *m)
+{
+	maker_phase(m, "init");
+	take_segment(m, SEGMENT, 100 * MIB);
+	allocate(m, frame(m, "load", 10), SEGMENT, 40 * MIB);
+	maker_phase_end(m);
+}
+
+static void train(struct maker *m, uint64_t step, uint64_t leak)
+{
+	maker_phase(m, "forward");
+	if (step == 1)
+		take_segment(m, SEGMENT_2, 80 * MIB);
+	allocate(m, frame(m, "forward", 19), SEGMENT_2, 10 * MIB);
+	maker_tensor_free(m, SEGMENT_2, 10 * MIB);
+	allocate(m, frame(m, "forward", 20), SEGMENT_2, 80 * MIB);
+	if (leak) {
+		take_segment(m, LEAK + step * 256 * MIB, leak);
+		allocate(m, frame(m, "keep_for_metrics", 77), LEAK + step * 256 * MIB, leak);
+	}
+	maker_phase_end(m);
+	maker_phase(m, "backward");
+	maker_tensor_free(m, SEGMENT_2, 80 * MIB);
+	maker_phase_end(m);
+	maker_phase(m, "optimizer");
+	if (step == 1)
+		allocate(m, frame(m, "make_state", 30), SEGMENT + 40 * MIB, 20 * MIB);
+	maker_phase_end(m);
+	maker_step(m, step);
+}
+
+static void write_training(const char *path, uint64_t steps, uint64_t leak)
+{
+	struct maker m;
+	uint64_t step;
+
+	maker_open(&m, path, 100, -1);
+	begin_training(&m);
+	for (step = 1; step <= steps; step++)
+		train(&m, step, leak);
+	maker_close(&m);
+}
+
+/* A rank with a GPU of its own. */
+static void write_rank(const char *path, int rank, uint64_t extra)
+{
+	char uuid[16];
+	struct maker m;
+	uint64_t step;
+
+	maker_open(&m, path, 1000 + (uint32_t)rank, rank);
+	snprintf(uuid, sizeof(uuid), "GPU-000%d", rank);
+	m.device = m.cuda = maker_device(&m, MT_DEVICE_CUDA, 1 + (uint32_t)rank, "Test GPU", uuid, 1024 * MIB);
+	if (extra)
+		take_segment(&m, SEGMENT_3, extra);
+	begin_training(&m);
+	for (step = 1; step <= 3; step++)
+		train(&m, step, 0);
+	maker_close(&m);
+}
+
+static void refuse(struct maker *m, uint32_t kind, uint64_t size)
+{
+	struct mt_event event = {
+		.kind = kind, .device = m->device, .stack = frame(m, "compute_logits", 55), .size = size};
+
+	event.result = kind == MT_DRIVER_FAIL ? CUDA_ERROR_OUT_OF_MEMORY : 0;
+	maker_event(m, event);
+}
+
+/* The trainer sleeps with 600 MiB in reserve; the engine holds 200 and wants 500. Later the trainer lets go. */
+static void write_neighbours(const char *trainer, const char *engine)
+{
+	struct maker t, e;
+
+	maker_open(&t, trainer, 200, -1);
+	maker_open(&e, engine, 300, -1);
+	take_segment(&t, SEGMENT, 700 * MIB);
+	allocate(&t, frame(&t, "load", 10), SEGMENT, 100 * MIB);
+	t.time = MAKER_START + 9000000;
+	maker_driver_free(&t, SEGMENT);
+	e.time = MAKER_START + 1000000;
+	maker_phase(&e, "rollout");
+	take_segment(&e, SEGMENT, 200 * MIB);
+	refuse(&e, MT_DRIVER_FAIL, 500 * MIB);
+	e.time = MAKER_START + 10000000;
+	take_segment(&e, SEGMENT_2, 400 * MIB);
+	maker_phase_end(&e);
+	maker_close(&t);
+	maker_close(&e);
+}
+
+/* Three segments of 300 MiB, half full each; 400 are asked for. The driver is asked twice before. */
+static void write_fragments(const char *path)
+{
+	static const uint64_t segments[] = {SEGMENT, SEGMENT_2, SEGMENT_3};
+	struct maker m;
+	int i;
+
+	maker_open(&m, path, 400, -1);
+	maker_phase(&m, "forward");
+	for (i = 0; i < 3; i++) {
+		take_segment(&m, segments[i], 300 * MIB);
+		allocate(&m, frame(&m, "forward", 20), segments[i], 150 * MIB);
+	}
+	refuse(&m, MT_DRIVER_FAIL, 402 * MIB);
+	refuse(&m, MT_DRIVER_FAIL, 402 * MIB);
+	refuse(&m, MT_TENSOR_OOM, 400 * MIB);
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+/* 800 MiB of activations, 100 of weights, and 300 asked for; later, much more is there, and another request is absurd.
+ */
+static void write_full(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 500, -1);
+	maker_phase(&m, "init");
+	take_segment(&m, SEGMENT, 100 * MIB);
+	allocate(&m, frame(&m, "load", 10), SEGMENT, 100 * MIB);
+	maker_phase_end(&m);
+	maker_phase(&m, "forward");
+	take_segment(&m, SEGMENT_2, 800 * MIB);
+	allocate(&m, frame(&m, "forward", 20), SEGMENT_2, 800 * MIB);
+	refuse(&m, MT_TENSOR_OOM, 300 * MIB);
+	maker_tensor_free(&m, SEGMENT_2, 800 * MIB);
+	take_segment(&m, SEGMENT_3, 100 * MIB);
+	allocate(&m, frame(&m, "forward", 21), SEGMENT_2, 700 * MIB);
+	refuse(&m, MT_TENSOR_OOM, 2000 * MIB);
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+/* Refused; the allocator gives back its reserve, and then it fits. */
+static void write_survived(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 700, -1);
+	maker_phase(&m, "forward");
+	take_segment(&m, SEGMENT, 700 * MIB);
+	refuse(&m, MT_DRIVER_FAIL, 500 * MIB);
+	maker_driver_free(&m, SEGMENT);
+	take_segment(&m, SEGMENT_2, 500 * MIB);
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+/* Grows, and the step after `steps` does not fit. */
+static void write_retained(const char *path, uint64_t steps)
+{
+	struct maker m;
+	uint64_t step;
+
+	maker_open(&m, path, 600, -1);
+	begin_training(&m);
+	for (step = 1; step <= steps; step++)
+		train(&m, step, 64 * MIB);
+	maker_phase(&m, "forward");
+	allocate(&m, frame(&m, "forward", 20), SEGMENT_2, 80 * MIB);
+	refuse(&m, MT_TENSOR_OOM, 700 * MIB);
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+static const char *path_in(const char *folder, const char *name)
+{
+	static char path[4][512];
+	static int next;
+
+	next = (next + 1) % 4;
+	snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
+	return path[next];
+}
+
+static void write_all(const char *folder)
+{
+	write_training(path_in(folder, "grows.zst"), 5, 2 * MIB);
+	write_training(path_in(folder, "flat.zst"), 5, 0);
+	write_training(path_in(folder, "short.zst"), 2, 0);
+	write_training(path_in(folder, "none.zst"), 0, 0);
+	write_rank(path_in(folder, "rank0.zst"), 0, 0);
+	write_rank(path_in(folder, "rank1.zst"), 1, 300 * MIB);
+	write_neighbours(path_in(folder, "trainer.zst"), path_in(folder, "engine.zst"));
+	write_fragments(path_in(folder, "fragments.zst"));
+	write_full(path_in(folder, "full.zst"));
+	write_retained(path_in(folder, "retained.zst"), 3);
+	write_survived(path_in(folder, "survived.zst"));
+}
+
+/* ---- from traces to a database ---- */
+
+struct run {
+	struct source source;
+	struct analysis analysis;
+	struct db *db;
+};
+
+static void run_open(struct run *run, const char *one, const char *two)
+{
+	char *paths[] = {(char *)one, (char *)two};
+
+	memset(run, 0, sizeof(*run));
+	CHECK_EQ(source_open(&run->source, paths, two ? 2 : 1), 0);
+	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
+	CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, run->source.inputs, run->source.rules), 0);
+	CHECK_EQ(load_names(run->db), 0);
+}
+
+static void run_close(struct run *run)
+{
+	db_close(run->db);
+	analysis_release(&run->analysis);
+	source_release(&run->source);
+}
+
+/* The one number that `sql` asks for. */
+static int64_t ask(struct run *run, const char *sql)
+{
+	struct db_stmt *stmt;
+	int64_t value;
+
+	CHECK_EQ(db_prepare(run->db, &stmt, sql), 0);
+	CHECK_EQ(db_step(stmt), 1);
+	value = db_int(stmt, 0);
+	db_finish(stmt);
+	return value;
+}
+
+static int64_t mib(struct run *run, const char *sql)
+{
+	int64_t bytes = ask(run, sql);
+
+	CHECK_EQ(bytes % (int64_t)MIB, 0);
+	return bytes / (int64_t)MIB;
+}
+
+/* ---- the tests ---- */
+
+TEST(a_moment_has_what_was_alive_then)
+{
+	const char *path = path_in(test_dir(), "grows.zst");
+	struct run run;
+
+	write_training(path, 5, 2 * MIB);
+	run_open(&run, path, NULL);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM live_at WHERE moment = 'start'"), 0);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND memory = 'tensor'"),
+		 40 + 20 + 6);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND memory = 'device'"), 186);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'end' AND memory = 'device'"), 190);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) - (SELECT bytes FROM peak) FROM live_at WHERE moment = 'peak' "
+			   "AND memory = 'device'"),
+		 0);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM moment WHERE name LIKE 'step:%'"), 5);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	run_close(&run);
+}
+
+/* Between processes time decides: what the trainer gave back later was there, what the engine took later was not. */
+TEST(a_moment_of_several_processes_goes_by_time)
+{
+	const char *folder = test_dir(), *trainer = path_in(folder, "t.zst"), *engine = path_in(folder, "e.zst");
+	struct run run;
+
+	write_neighbours(trainer, engine);
+	run_open(&run, trainer, engine);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'oom' AND memory = 'device'"), 900);
+	CHECK_EQ(ask(&run, "SELECT count(DISTINCT process) FROM live_at WHERE moment = 'oom'"), 2);
+	CHECK_EQ(mib(&run, "SELECT held_bytes FROM oom_holder JOIN process ON id = process WHERE pid = 200"), 700);
+	CHECK_EQ(mib(&run, "SELECT slack_bytes FROM oom_holder JOIN process ON id = process WHERE pid = 200"), 600);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at JOIN process ON id = at_process "
+			   "WHERE moment = 'end' AND pid = 300 AND memory = 'device'"),
+		 600);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	run_close(&run);
+}
+
+TEST(a_step_knows_its_peak_and_what_it_leaves)
+{
+	const char *path = path_in(test_dir(), "grows.zst");
+	struct run run;
+
+	write_training(path, 5, 2 * MIB);
+	run_open(&run, path, NULL);
+	CHECK_EQ(mib(&run, "SELECT peak_bytes FROM step_device WHERE step = 1"), 182);
+	CHECK_EQ(mib(&run, "SELECT peak_bytes FROM step_device WHERE step = 5"), 190);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM step_device WHERE step <= 5 AND peak_phase = 'forward'"), 5);
+	CHECK_EQ(mib(&run, "SELECT held_bytes FROM step_device WHERE step = 5"), 190);
+	CHECK_EQ(mib(&run, "SELECT slack_bytes FROM step_device WHERE step = 5"), 190 - 70);
+	CHECK_EQ(mib(&run, "SELECT tensor_bytes FROM step_device WHERE step = 5"), 70);
+	CHECK_EQ(mib(&run, "SELECT max(peak_bytes) - (SELECT bytes FROM peak) FROM step_device"), 0);
+	CHECK_EQ(ask(&run,
+		     "SELECT count(*) FROM step AS a JOIN step AS b ON b.step = a.step + 1 AND b.begin_seq = a.end_seq "
+		     "AND b.begin_time = a.end_time"),
+		 4);
+	CHECK_EQ(ask(&run, "SELECT begin_seq FROM step WHERE step = 1"), 0);
+	run_close(&run);
+}
+
+/* The helper's line is nobody's place; who called it is. */
+TEST(a_callsite_is_outside_of_helpers)
+{
+	const char *path = path_in(test_dir(), "grows.zst");
+	struct run run;
+
+	write_training(path, 5, 2 * MIB);
+	run_open(&run, path, NULL);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place = 'memory.py:5'"), 0);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM in_use JOIN callsite USING (node) "
+			   "WHERE (function, place) = ('keep_for_metrics', 'train.py:77')"),
+		 10);
+	CHECK_EQ(mib(&run, "SELECT bytes FROM peak_now WHERE place = 'train.py:10'"), 40);
+	run_close(&run);
+}
+
+static int take_growth(void *context, const struct steps_growth *row)
+{
+	int64_t *bytes = context;
+
+	CHECK_STR(row->function, "keep_for_metrics");
+	CHECK_STR(row->phase, "forward");
+	*bytes = row->bytes;
+	return 0;
+}
+
+TEST(growth_is_told_from_what_stays)
+{
+	static const struct {
+		uint64_t steps, leak;
+		enum steps_state state;
+		int64_t slope, grown;
+	} cases[] = {
+		{5, 2 * MIB, STEPS_GROWING, 2 * MIB, 6 * MIB},
+		{3, 2 * MIB, STEPS_GROWING, 2 * MIB, 2 * MIB},
+		{5, 0, STEPS_STEADY, 0, 0},
+		{5, 512, STEPS_STEADY, 512, 3 * 512},
+		{2, 2 * MIB, STEPS_UNKNOWN, 0, 0},
+	};
+	const char *path = path_in(test_dir(), "run.zst");
+	struct steps steps;
+	struct run run;
+	int64_t grown;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(cases); i++) {
+		write_training(path, cases[i].steps, cases[i].leak);
+		run_open(&run, path, NULL);
+		CHECK_EQ(steps_load(&steps, run.db), 0);
+		CHECK_EQ(steps.count, 1);
+		CHECK_EQ(steps.lane[0].ended, cases[i].steps);
+		CHECK_EQ(steps.lane[0].count, cases[i].steps);
+		CHECK_EQ(steps.lane[0].state, cases[i].state);
+		CHECK_EQ(steps.lane[0].slope, cases[i].slope);
+		CHECK_EQ(steps.lane[0].row[1].in_use, 60 * MIB + 2 * cases[i].leak);
+		grown = 0;
+		CHECK_EQ(steps_growing(run.db, &steps.lane[0], 9, take_growth, &grown), 0);
+		CHECK_EQ(grown, cases[i].grown);
+		steps_release(&steps);
+		run_close(&run);
+	}
+}
+
+TEST(a_phase_knows_what_it_leaves)
+{
+	const char *path = path_in(test_dir(), "grows.zst");
+	const struct phases_row *row;
+	struct phases phases;
+	struct run run;
+
+	write_training(path, 5, 2 * MIB);
+	run_open(&run, path, NULL);
+	CHECK_EQ(phases_load(&phases, run.db), 0);
+	CHECK_EQ(phases.count, 1);
+	row = &phases.device[0].row[MT_PHASE_FORWARD];
+	CHECK_EQ(row->runs, 5);
+	CHECK_EQ(row->bytes, 5 * 92 * MIB);
+	CHECK_EQ(row->count, 15);
+	CHECK_EQ(row->peak, 190 * MIB);
+	CHECK_EQ(row->left_run, 82 * MIB);
+	CHECK_EQ(row->left_step, 2 * MIB);
+	CHECK_EQ(row->left_end, 10 * MIB);
+	row = &phases.device[0].row[MT_PHASE_INIT];
+	CHECK_EQ(row->runs, 1);
+	CHECK_EQ(row->left_run, 40 * MIB);
+	CHECK_EQ(row->left_step, 40 * MIB);
+	CHECK_EQ(row->left_end, 40 * MIB);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_BACKWARD].bytes, 0);
+	phases_release(&phases);
+	run_close(&run);
+}
+
+static void check_rule(const char *one, const char *two, int64_t id, enum oom_rule rule, uint64_t bytes)
+{
+	struct oom oom;
+	struct run run;
+
+	run_open(&run, one, two);
+	CHECK_EQ(oom_load(&oom, run.db, id), 0);
+	CHECK(oom.it);
+	CHECK_STR(oom_rule_word(oom.rule), oom_rule_word(rule));
+	CHECK_EQ(oom.rule_bytes, bytes * MIB);
+	CHECK_STR(oom.it->place, "train.py:55");
+	oom_release(&oom);
+	run_close(&run);
+}
+
+TEST(what_follows_from_a_failed_request)
+{
+	const char *folder = test_dir();
+
+	write_all(folder);
+	check_rule(path_in(folder, "trainer.zst"), path_in(folder, "engine.zst"), 0, OOM_NEIGHBOUR, 600);
+	check_rule(path_in(folder, "engine.zst"), NULL, 0, OOM_LARGEST, 200);
+	check_rule(path_in(folder, "fragments.zst"), NULL, 0, OOM_FRAGMENTATION, 450);
+	check_rule(path_in(folder, "full.zst"), NULL, 0, OOM_TOO_LARGE, 2000);
+	check_rule(path_in(folder, "full.zst"), NULL, 1, OOM_LARGEST, 800);
+	check_rule(path_in(folder, "retained.zst"), NULL, 0, OOM_RETAINED, 64);
+}
+
+/* With enough steps to tell, the place that grows is named. */
+TEST(a_failure_after_steps_that_grow)
+{
+	const char *path = path_in(test_dir(), "kept.zst");
+	struct oom oom;
+	struct run run;
+
+	write_retained(path, 5);
+	run_open(&run, path, NULL);
+	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
+	CHECK_STR(oom_rule_word(oom.rule), "retained");
+	CHECK_EQ(oom.rule_bytes, 5 * 64 * MIB);
+	CHECK_EQ(oom.growth.bytes, 5 * 64 * MIB);
+	CHECK_EQ(oom.growth.each, 64 * MIB);
+	CHECK_EQ(oom.growth.places, 1);
+	CHECK_EQ(oom.growth.by_step, 1);
+	CHECK_STR(oom.growth.place, "train.py:77");
+	oom_release(&oom);
+	run_close(&run);
+}
+
+TEST(a_failure_takes_its_refusals_in)
+{
+	const char *path = path_in(test_dir(), "fragments.zst");
+	struct oom oom;
+	struct run run;
+
+	write_fragments(path);
+	run_open(&run, path, NULL);
+	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
+	CHECK_EQ(oom.failures, 3);
+	CHECK_STR(oom.it->source, "tensor");
+	CHECK_EQ(oom.it->refusals, 2);
+	CHECK_EQ(oom.own_slack, 450 * MIB);
+	CHECK_EQ(oom.hole, 150 * MIB);
+	CHECK_EQ(oom.idle_segments, 0);
+	CHECK_EQ(oom.in_use, 450 * MIB);
+	CHECK_EQ(oom.asleep, 0);
+	oom_release(&oom);
+	CHECK_EQ(oom_load(&oom, run.db, 99), -MT_E_ARGUMENT);
+	oom_release(&oom);
+	run_close(&run);
+}
+
+int main(int argc, char **argv)
+{
+	const struct test_case *test;
+	int failed = 0;
+
+	if (argc == 3 && !strcmp(argv[1], "--write")) {
+		write_all(argv[2]);
+		return 0;
+	}
+	for (test = __start_test_cases; test < __stop_test_cases; test++)
+		if (argc < 2 || strstr(test->name, argv[1]))
+			failed += test_run_one(test);
+	return failed > 99 ? 99 : failed;
+}

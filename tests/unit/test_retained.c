@@ -1,0 +1,303 @@
+/*
+ * What grows, what stays and what is replaced; and the addresses of segments. With "--write DIR" it only writes the
+ * traces that tests/cli/test_retained.sh, test_diff.sh and test_frag.sh look at.
+ */
+#include "growth.h"
+#include "memtrace/base.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define STEPS 6
+#define BATCHES 4
+#define STRIDE (64 * MIB)
+
+/* ---- the rule ---- */
+
+static int grows(const uint64_t *kept, const uint64_t *held, uint32_t parts, struct growth *growth)
+{
+	return growth_find(kept, held, parts, 1, growth);
+}
+
+TEST(what_is_kept_of_every_part_grows)
+{
+	static const uint64_t kept[] = { 2, 2, 2, 2, 2, 2 }, held[] = { 2, 4, 6, 8, 10, 12 };
+	struct growth growth;
+
+	CHECK(grows(kept, held, 6, &growth));
+	CHECK_EQ(growth.first, 0);
+	CHECK_EQ(growth.parts, 5);
+	CHECK_EQ(growth.bytes, 10);
+	CHECK(grows(kept, NULL, 4, &growth));
+	CHECK(!grows(kept, held, 3, &growth));
+	CHECK(!growth_find(kept, held, 6, 2, &growth));
+}
+
+TEST(what_stays_or_is_replaced_does_not)
+{
+	static const uint64_t weights[] = { 8, 0, 0, 0, 0, 0 }, weights_held[] = { 8, 8, 8, 8, 8, 8 };
+	static const uint64_t cache[] = { 0, 0, 0, 0, 0, 9 }, cache_held[] = { 3, 5, 2, 7, 8, 9 };
+	static const uint64_t window[] = { 0, 0, 3, 3, 3, 3 }, window_held[] = { 3, 6, 9, 12, 12, 12 };
+	static const uint64_t full[] = { 0, 0, 0, 3, 3, 3, 3 }, full_held[] = { 12, 12, 12, 12, 12, 12, 12 };
+	struct growth growth;
+
+	CHECK(!grows(weights, weights_held, 6, &growth));
+	CHECK(!grows(cache, cache_held, 6, &growth));
+	CHECK(!grows(full, full_held, 7, &growth));
+	/* A store of rollouts that is not full yet does grow. */
+	CHECK(grows(window, window_held, 6, &growth));
+	CHECK_EQ(growth.first, 2);
+	CHECK(!grows(weights, weights_held, 0, &growth));
+}
+
+/* ---- traces of known truth ---- */
+
+struct run {
+	struct maker m;
+	uint32_t main_frame;
+	uint64_t next; /* free address */
+};
+
+static void run_open(struct run *run, const char *folder, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	maker_open(&run->m, path, 100, -1);
+	run->main_frame = maker_python(&run->m, 0, "main", "/home/me/train.py", 50);
+	run->next = 0x100000000ull;
+}
+
+/* The address of a new tensor of `function`, at line `line` of /home/me/`file`. */
+static uint64_t take_at(struct run *run, const char *function, const char *file, uint32_t line, uint64_t bytes)
+{
+	uint64_t addr = run->next;
+	char path[128];
+
+	snprintf(path, sizeof(path), "/home/me/%s", file);
+	run->next += (bytes + STRIDE) / STRIDE * STRIDE;
+	run->m.stack = maker_python(&run->m, run->main_frame, function, path, line);
+	maker_tensor_alloc(&run->m, addr, bytes);
+	return addr;
+}
+
+static void write_init(struct run *run)
+{
+	maker_phase(&run->m, "init");
+	take_at(run, "Model.__init__", "model.py", 7, 40 * MIB);
+	maker_phase_end(&run->m);
+}
+
+/*
+ * One step. Of every micro-batch: 8 MiB of activations that backward frees; `keep` bytes of outputs that stay until
+ * the step ends. Gradients come with the first backward and go with the step, optimizer state with the first step.
+ */
+static void write_step(struct run *run, uint32_t step, uint64_t keep, uint64_t activations)
+{
+	uint64_t kept[BATCHES], held, gradients = 0;
+	uint32_t i;
+
+	for (i = 0; i < BATCHES; i++) {
+		maker_phase(&run->m, "forward");
+		held = take_at(run, "layer", "model.py", 31, activations);
+		kept[i] = keep ? take_at(run, "forward_step", "actor.py", 312, keep) : 0;
+		maker_phase_end(&run->m);
+		maker_phase(&run->m, "backward");
+		gradients = gradients ? gradients : take_at(run, "backward", "actor.py", 320, 20 * MIB);
+		maker_tensor_free(&run->m, held, activations);
+		maker_phase_end(&run->m);
+	}
+	maker_phase(&run->m, "optimizer");
+	if (step == 1)
+		take_at(run, "Adam.step", "adam.py", 90, 80 * MIB);
+	maker_tensor_free(&run->m, gradients, 20 * MIB);
+	for (i = 0; i < BATCHES && keep; i++)
+		maker_tensor_free(&run->m, kept[i], keep);
+	maker_phase_end(&run->m);
+}
+
+static void write_batches(const char *folder, const char *name, uint64_t keep)
+{
+	struct run run;
+	uint32_t step;
+
+	run_open(&run, folder, name);
+	write_init(&run);
+	for (step = 1; step <= STEPS; step++) {
+		write_step(&run, step, keep, 8 * MIB);
+		maker_step(&run.m, step);
+	}
+	maker_close(&run.m);
+}
+
+/* Every step: metrics that nobody frees (`leak` bytes), and a cache of another size that replaces the one before. */
+static void write_steps(const char *folder, const char *name, uint64_t leak, uint32_t steps)
+{
+	static const uint64_t sizes[] = { 5, 9, 6, 7, 8, 4, 9, 5 };
+	uint64_t cache = 0, cache_bytes = 0;
+	struct run run;
+	uint32_t step;
+
+	run_open(&run, folder, name);
+	write_init(&run);
+	for (step = 1; step <= steps; step++) {
+		maker_phase(&run.m, "rollout");
+		if (cache)
+			maker_tensor_free(&run.m, cache, cache_bytes);
+		cache_bytes = sizes[step % 8] * MIB;
+		cache = take_at(&run, "Cache.fill", "cache.py", 12, cache_bytes);
+		maker_phase_end(&run.m);
+		write_step(&run, step, 0, 8 * MIB);
+		if (leak) {
+			maker_phase(&run.m, "logprob");
+			take_at(&run, "log_metrics", "metrics.py", 77, leak);
+			maker_phase_end(&run.m);
+		}
+		maker_step(&run.m, step);
+	}
+	maker_close(&run.m);
+}
+
+/* ---- two runs ---- */
+
+/* `batches` rounds in a step; the loss is `loss` bytes at line `line`; NCCL buffers of `nccl` bytes, 0: none. */
+static void write_side(const char *folder, const char *name, uint64_t loss, uint32_t line, uint64_t nccl, int batches)
+{
+	struct run run;
+	uint64_t held;
+	int step, i;
+
+	run_open(&run, folder, name);
+	write_init(&run);
+	if (nccl) {
+		run.m.stack = maker_native(&run.m, maker_native(&run.m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
+		maker_driver_alloc(&run.m, 0x90000000000ull, nccl);
+	}
+	for (step = 1; step <= 2; step++) {
+		for (i = 0; i < batches; i++) {
+			maker_phase(&run.m, "forward");
+			held = take_at(&run, "compute_loss", "actor.py", line, loss);
+			maker_phase_end(&run.m);
+			maker_phase(&run.m, "backward");
+			maker_tensor_free(&run.m, held, loss);
+			maker_phase_end(&run.m);
+		}
+		maker_step(&run.m, (uint64_t)step);
+	}
+	maker_close(&run.m);
+}
+
+/* ---- segments ---- */
+
+#define SEGMENT_A 0x10000000000ull
+#define SEGMENT_B 0x20000000000ull
+#define SEGMENT_C 0x30000000000ull
+
+static void stack_of(struct run *run, const char *function, uint32_t line)
+{
+	run->m.stack = maker_python(&run->m, run->main_frame, function, "/home/me/train.py", line);
+}
+
+/*
+ * At the end of step 1, MiB:
+ *   A  100: tensors at 0..40 and 60..80      B  100: one of init at 30..32, which pins it      C  50: empty
+ */
+static void write_holes(struct run *run)
+{
+	maker_phase(&run->m, "init");
+	stack_of(run, "Buffer.__init__", 11);
+	maker_driver_alloc(&run->m, SEGMENT_B, 100 * MIB);
+	maker_tensor_alloc(&run->m, SEGMENT_B, 30 * MIB);
+	maker_tensor_alloc(&run->m, SEGMENT_B + 30 * MIB, 2 * MIB);
+	maker_tensor_free(&run->m, SEGMENT_B, 30 * MIB);
+	maker_phase_end(&run->m);
+	maker_phase(&run->m, "forward");
+	stack_of(run, "layer", 22);
+	maker_driver_alloc(&run->m, SEGMENT_A, 100 * MIB);
+	maker_tensor_alloc(&run->m, SEGMENT_A, 40 * MIB);
+	maker_tensor_alloc(&run->m, SEGMENT_A + 60 * MIB, 20 * MIB);
+	maker_driver_alloc(&run->m, SEGMENT_C, 50 * MIB);
+	maker_tensor_alloc(&run->m, SEGMENT_C, 50 * MIB);
+	maker_tensor_free(&run->m, SEGMENT_C, 50 * MIB);
+	maker_phase_end(&run->m);
+}
+
+static void write_frag(const char *folder)
+{
+	struct run run;
+
+	run_open(&run, folder, "holes.zst");
+	write_holes(&run);
+	maker_step(&run.m, 1);
+	maker_close(&run.m);
+}
+
+static void map(struct run *run, uint64_t handle, uint64_t addr, uint64_t size)
+{
+	maker_event(&run->m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = run->m.cuda, .handle = handle, .size = size });
+	maker_event(&run->m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .size = size, .handle = handle });
+}
+
+/* Five mappings of 20 MiB in a row with tensors at 0..30 and 90..100; another one of somebody else. */
+static void write_expandable(const char *folder)
+{
+	struct run run;
+	uint64_t i;
+
+	run_open(&run, folder, "expandable.zst");
+	maker_phase(&run.m, "forward");
+	stack_of(&run, "layer", 22);
+	for (i = 0; i < 5; i++)
+		map(&run, 100 + i, SEGMENT_A + i * 20 * MIB, 20 * MIB);
+	maker_tensor_alloc(&run.m, SEGMENT_A, 30 * MIB);
+	maker_tensor_alloc(&run.m, SEGMENT_A + 90 * MIB, 10 * MIB);
+	map(&run, 200, SEGMENT_C, 64 * MIB);
+	maker_step(&run.m, 1);
+	maker_close(&run.m);
+}
+
+/* The segments of write_holes, and a pool of 200 MiB that is asleep at the end of step 1 with its tensor in it. */
+static void write_asleep(const char *folder)
+{
+	struct run run;
+
+	run_open(&run, folder, "asleep.zst");
+	maker_phase(&run.m, "rollout");
+	stack_of(&run, "load_engine", 33);
+	map(&run, 300, 0x40000000000ull, 200 * MIB);
+	maker_tensor_alloc(&run.m, 0x40000000000ull, 180 * MIB);
+	maker_event(&run.m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = 0x40000000000ull, .size = 200 * MIB });
+	maker_event(&run.m, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = 300 });
+	maker_phase_end(&run.m);
+	write_holes(&run);
+	maker_step(&run.m, 1);
+	maker_close(&run.m);
+}
+
+static void write_all(const char *folder)
+{
+	write_frag(folder);
+	write_expandable(folder);
+	write_asleep(folder);
+	write_side(folder, "before.zst", 12 * MIB, 40, 0, 4);
+	write_side(folder, "moved.zst", 12 * MIB, 44, 0, 4);
+	write_side(folder, "after.zst", 24 * MIB, 44, 32 * MIB, 2);
+	write_batches(folder, "batches.zst", 6 * MIB);
+	write_steps(folder, "leak.zst", 3 * MIB, STEPS);
+	write_steps(folder, "clean.zst", 0, STEPS);
+	write_steps(folder, "short.zst", 3 * MIB, 2);
+}
+
+int main(int argc, char **argv)
+{
+	const struct test_case *test;
+	int failed = 0;
+
+	if (argc == 3 && !strcmp(argv[1], "--write")) {
+		write_all(argv[2]);
+		return 0;
+	}
+	for (test = __start_test_cases; test < __stop_test_cases; test++)
+		if (argc < 2 || strstr(test->name, argv[1]))
+			failed += test_run_one(test);
+	return failed > 99 ? 99 : failed;
+}
