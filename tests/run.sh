@@ -53,8 +53,10 @@ for t in ${TESTS-"$BUILD"/tests/unit/test_*}; do
 	name=$(basename "$t")
 	wanted "$name" "$@" || continue
 	started=$SECONDS
-	timeout "${TEST_TIMEOUT:-240}" "$t" >"$TMPDIR/log" 2>&1
+	mkdir "$TMPDIR/$name"
+	(cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-240}" "$t") >"$TMPDIR/log" 2>&1
 	count "$name" $? "$TMPDIR/log"
+	rm -rf "${TMPDIR:?}/$name"
 done
 
 for t in ${TESTS-"$SRC"/tests/cli/test_*.sh}; do

@@ -1,7 +1,11 @@
-# The README shows what `make demo` prints today; only times differ from run to run.
+# The README shows what `make demo` prints today; only times, and what was counted at an instant, differ from run to run.
 . "$SRC/tests/cli/lib.sh"
 
-untimed() { sed -E 's/at [0-9.]+ m?s/at TIME/; s#[^ ]*/demo.zst#demo.zst#'; }
+untimed() {
+	sed -E 's/at [0-9.]+ m?s/at TIME/; s/, [0-9.]+ ([mun]s|s) (before|after) the peak/, LATER/; s#[^ ]*/demo.zst#demo.zst#
+		s/^(  (recorded then|this process|in use on the GPU) ).*/\1/; s/^(Recorded:) [0-9,]+/\1/
+		/^Host: /,/^Recorded:/{/^Recorded:/!d}'
+}
 printed() { "$SRC/samples/demo.sh" "$BUILD" >demo && sed -n '/^GPU 0/,$p' demo | untimed >printed; }
 check "the demo runs" printed
 sed -n '/^GPU 0/,/^```/p' "$SRC/README.md" | sed '$d' | untimed >shown

@@ -1,0 +1,35 @@
+# What memana answers about the sample's trace and about PyTorch's own snapshots, compared with tests/golden/answers.
+# After a change that is meant: UPDATE_ANSWERS=1 tests/run.sh BUILD test_answers, and read the difference.
+. "$SRC/tests/cli/lib.sh"
+answers=$SRC/tests/golden/answers
+
+# same NAME COMMAND...: the document that memana prints is NAME.json.
+same() {
+	local name=$1
+	shift
+	"$memana" "$@" --json >document && python3 "$SRC/tests/cli/answers.py" document >"$name.json" || return 1
+	[ -z "${UPDATE_ANSWERS:-}" ] || cp "$name.json" "$answers"
+	diff "$answers/$name.json" "$name.json"
+}
+
+record() { LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" --steps 3 -o rl_step.zst -- "$BUILD/samples/rl_step"; }
+check "rl_step is recorded" record
+check "rl_step: top" same rl_step-top top rl_step.zst -n 8
+check "rl_step: phases" same rl_step-phases phases rl_step.zst
+check "rl_step: steps" same rl_step-steps steps rl_step.zst
+check "rl_step: retained" same rl_step-retained retained rl_step.zst
+
+"$memana" load rl_step.zst -o rl_step.db >out
+as_database() { cmp <("$memana" "$1" --json rl_step.zst | unnamed) <("$memana" "$1" --json rl_step.db | unnamed); }
+unnamed() { sed -E 's/rl_step\.(zst|db)/RUN/g'; }
+for command in top phases steps retained; do
+	check "rl_step: $command says the same of the database" as_database "$command"
+done
+
+# Real ones, where they are.
+real=$SRC/../shared/data/snapshots
+[ -d "$real" ] || skip "real snapshots: $real is not there"
+for name in torch2.11-medium512-training torch2.6-ctx128-fullstep; do
+	"$memana" import "$real/$name.pickle" -o "$name.zst" >out
+	check "$name: top" same "$name-top" top "$name.zst" -n 5
+done
