@@ -9,6 +9,7 @@
 #include "query.h"
 
 #define INLINED_MAX 8
+#define NODE_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:"
 
 struct loading {
 	struct callstack *stack;
@@ -121,8 +122,60 @@ int callstack_is_user(const struct callstack_frame *frame)
 	return frame->native ? is_user_native(frame) : is_user_python(frame->file);
 }
 
+/*
+ * Native functions that hand on what somebody else asked for: every tensor comes through the allocator, the dispatcher
+ * and the engine. By the beginning of their names.
+ */
+static const char *const plumbing[] = {
+	"c10::", "at::", "void at::", "void c10::", "torch::unwind", "torch::autograd::", "torch::jit::", "torch::dynamo::",
+	"std::", "void std::", "execute_native_thread_routine", "pthread_", "start_thread", "clone", "__", "THPVariable_",
+	"THPEngine_", "_Py", "Py",
+};
+
+static int is_plumbing(const struct callstack_frame *frame)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(plumbing); i++)
+		if (!strncmp(frame->function, plumbing[i], strlen(plumbing[i])))
+			return 1;
+	return !*frame->function || owner_passes_on(frame->module);
+}
+
+/*
+ * "torch::autograd::generated::MmBackward0::apply(...)": the part before apply, its length in *size. NULL: no node of
+ * autograd. The base class is none.
+ */
+static const char *autograd_node(const struct callstack_frame *frame, size_t *size)
+{
+	static const char space[] = "torch::autograd::", generated[] = "generated::", apply[] = "::apply(";
+	const char *name = frame->function, *end;
+
+	if (!frame->native || strncmp(name, space, strlen(space)))
+		return NULL;
+	name += strlen(space);
+	if (!strncmp(name, generated, strlen(generated)))
+		name += strlen(generated);
+	end = strstr(name, apply);
+	*size = end ? (size_t)(end - name) : 0;
+	return *size && strspn(name, NODE_LETTERS) >= *size ? name : NULL;
+}
+
+const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame)
+{
+	size_t length;
+	const char *node = autograd_node(frame, &length);
+
+	if (node)
+		snprintf(out, size, "%.*s", length < 200 ? (int)length : 200, node);
+	else
+		snprintf(out, size, "%s", frame->function);
+	return out;
+}
+
 size_t callstack_user_frame(const struct callstack *stack)
 {
+	size_t length;
 	size_t i;
 
 	for (i = 0; i < stack->count; i++)
@@ -132,6 +185,12 @@ size_t callstack_user_frame(const struct callstack *stack)
 		if (*stack->frame[i].file && !stack->frame[i].native)
 			return i;
 	for (i = 0; i < stack->count; i++)
+		if (autograd_node(&stack->frame[i], &length))
+			return i;
+	for (i = 0; i < stack->count; i++)
+		if (!stack->frame[i].elided && !is_plumbing(&stack->frame[i]))
+			return i;
+	for (i = 0; i < stack->count; i++)
 		if (!stack->frame[i].elided && !owner_passes_on(stack->frame[i].module))
 			return i;
 	return stack->count ? 0 : CALLSTACK_NO_FRAME;
@@ -139,14 +198,20 @@ size_t callstack_user_frame(const struct callstack *stack)
 
 const char *callstack_place(char *out, size_t size, const struct callstack_frame *frame)
 {
+	size_t length;
+
 	if (frame->elided)
 		snprintf(out, size, "...");
+	else if (!frame->line && autograd_node(frame, &length))
+		snprintf(out, size, "autograd");
 	else if (*frame->file && frame->line)
 		snprintf(out, size, "%s:%u", callstack_base_name(frame->file), frame->line);
 	else if (*frame->file)
 		snprintf(out, size, "%s", callstack_base_name(frame->file));
 	else if (*frame->module)
 		snprintf(out, size, "%s+0x%llx", callstack_base_name(frame->module), (unsigned long long)frame->offset);
+	else if (frame->native && *frame->function)
+		snprintf(out, size, "native code");
 	else if (frame->native)
 		snprintf(out, size, "0x%llx", (unsigned long long)frame->offset);
 	else

@@ -31,7 +31,9 @@ struct callstack {
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols);
 void callstack_release(struct callstack *stack);
 
-/* The innermost frame of the user's own code; else of Python; else outside the driver; CALLSTACK_NO_FRAME: none at all.
+/*
+ * The innermost frame of the user's own code; else of Python; else the node of autograd that runs; else what is no
+ * plumbing of PyTorch; else outside the driver; CALLSTACK_NO_FRAME: none at all.
  */
 size_t callstack_user_frame(const struct callstack *stack);
 
@@ -41,7 +43,10 @@ int callstack_is_user(const struct callstack_frame *frame);
 /* The part of a path after the last '/'. */
 const char *callstack_base_name(const char *path);
 
-/* "rl_step.c:211", "libfoo.so+0x1234", "..." */
+/* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
+const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
+
+/* "rl_step.c:211", "libfoo.so+0x1234", "autograd", "..." */
 const char *callstack_place(char *out, size_t size, const struct callstack_frame *frame);
 
 #endif

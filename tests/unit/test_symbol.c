@@ -89,8 +89,12 @@ static unsigned line_of(const char *mark)
 {
 	char line[512];
 	unsigned number = 0, found = 0;
-	FILE *file = fopen(__FILE__, "r");
+	FILE *file;
 
+	/* The path is as the compiler was given it, from the top of the tree. */
+	if (getenv("SRC"))
+		CHECK(!chdir(getenv("SRC")));
+	file = fopen(__FILE__, "r");
 	if (!file)
 		SKIP("the source is not where it was compiled");
 	while (fgets(line, sizeof(line), file)) {
