@@ -1,0 +1,189 @@
+#include "oom_cause.h"
+
+#include <stdlib.h>
+#include "answer.h"
+#include "category_sizes.h"
+#include "finding.h"
+#include "frag.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "retained.h"
+
+#define LARGE_PART 4 /* growth is the cause when it holds one part in so many */
+
+/* ---- growth ---- */
+
+struct holding {
+	const struct oom *oom;
+	const struct retained *retained;
+	const struct retained_growth *most; /* of the place that holds most */
+	uint64_t bytes;			    /* of all places */
+	uint64_t places;
+	int by_step;
+};
+
+static const struct retained_growth *growth_at(const struct retained_list *list, const struct oom_failure *it,
+					       int64_t spot)
+{
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (list->growth[i].spot == spot && list->growth[i].process == it->process &&
+		    list->growth[i].device == it->device)
+			return &list->growth[i];
+	return NULL;
+}
+
+static int take_spot(void *context, struct db_stmt *stmt)
+{
+	struct holding *holding = context;
+	const struct retained_growth *growth;
+	int64_t spot = db_int(stmt, 0);
+	int by_step = 0;
+
+	growth = growth_at(&holding->retained->batches, holding->oom->it, spot);
+	if (!growth) {
+		growth = growth_at(&holding->retained->steps, holding->oom->it, spot);
+		by_step = 1;
+	}
+	if (!growth)
+		return 0;
+	holding->bytes += (uint64_t)db_int(stmt, 1);
+	if (!holding->places++) { /* largest first */
+		holding->most = growth;
+		holding->by_step = by_step;
+	}
+	return 0;
+}
+
+static uint64_t own_in_use(const struct oom *oom)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == oom->it->process)
+			bytes += oom->part[i].bytes;
+	return bytes;
+}
+
+static int take_growth(struct oom *oom, struct db *db, const struct holding *holding)
+{
+	struct oom_growth *growth = &oom->growth;
+	struct finding_spot spot;
+	uint64_t in_use = own_in_use(oom);
+	int error;
+
+	if (!holding->places || !in_use || holding->bytes < in_use / LARGE_PART)
+		return 0;
+	error = finding_spot(&spot, db, holding->most->node);
+	if (error)
+		return error;
+	growth->bytes = holding->bytes;
+	growth->in_use = in_use;
+	growth->each = holding->most->bytes / holding->most->parts;
+	growth->by_step = holding->by_step;
+	growth->places = holding->places;
+	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
+	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
+	return 1;
+}
+
+int oom_find_growth(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT ifnull(spot, 0), sum(bytes) FROM allocation LEFT JOIN temp.spot AS spot USING (node) "
+		"WHERE process = ?1 AND device = ?2 AND alloc_seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3) "
+		"AND NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast') "
+		"GROUP BY 1 ORDER BY 2 DESC, 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq};
+	const struct retained_question question = {.step = oom->it->step};
+	struct retained retained;
+	struct holding holding = {.oom = oom, .retained = &retained};
+	int result = retained_load(&retained, db, &question);
+
+	if (!result && (retained.steps.count || retained.batches.count))
+		result = answer_rows(db, sql, parameter, take_spot, &holding);
+	if (!result)
+		result = take_growth(oom, db, &holding);
+	retained_release(&retained);
+	return result;
+}
+
+/* ---- how memory is taken ---- */
+
+int oom_find_modes(struct oom *oom, struct db *db)
+{
+	const struct oom_failure *it = oom->it;
+	const struct frag_instant instant = {.process = it->process, .seq = it->seq, .time = it->time};
+	struct frag_map map = {.pieces = 0};
+	int error = frag_load(&map, db, it->device, &instant);
+
+	if (!error)
+		error = frag_modes(db, &map, it->device, &oom->expandable, &oom->sleeps);
+	frag_release(&map);
+	return error;
+}
+
+/* ---- tokens times words ---- */
+
+/* As `memana top` numbers them: sizes in the order in which they came, early ones before something was computed. */
+static int take_size(void *context, struct db_stmt *stmt)
+{
+	struct category_sizes *sizes = context;
+	uint8_t number;
+
+	sizes->closed = !db_int(stmt, 1);
+	number = sizes_number(sizes, (uint64_t)db_int(stmt, 0));
+	if (number && !sizes->closed)
+		sizes->weights[number] = (uint64_t)db_int(stmt, 2);
+	return 0;
+}
+
+struct earlier {
+	const struct category_sizes *sizes;
+	struct oom_logits *logits;
+};
+
+/* Largest first: the first that are logits count. */
+static int take_earlier(void *context, struct db_stmt *stmt)
+{
+	struct earlier *earlier = context;
+	uint64_t figure[3];
+
+	if (!earlier->logits->earlier && sizes_vocabulary(earlier->sizes, (uint64_t)db_int(stmt, 0), figure) &&
+	    figure[1] == earlier->logits->words)
+		earlier->logits->earlier = figure[0];
+	return 0;
+}
+
+int oom_find_logits(struct oom *oom, struct db *db)
+{
+	static const char sizes_sql[] =
+		"WITH computed AS (SELECT ifnull(min(alloc_seq), ?2 + 1) AS seq FROM allocation WHERE process = ?1 "
+		"AND memory = 'tensor' AND phase <> 'init' AND (phase <> 'other' OR node IS NOT NULL)) "
+		"SELECT bytes, min(alloc_seq) < computed.seq, count(*) FILTER (WHERE alloc_seq < computed.seq "
+		"AND (free_seq IS NULL OR free_seq >= computed.seq)) FROM allocation, computed "
+		"WHERE process = ?1 AND memory = 'tensor' AND alloc_seq <= ?2 GROUP BY bytes ORDER BY min(alloc_seq)";
+	static const char earlier_sql[] =
+		"SELECT DISTINCT bytes FROM allocation WHERE process = ?1 AND memory = 'tensor' AND step < ?2 "
+		"AND alloc_seq <= ?3 AND bytes % ?4 = 0 ORDER BY bytes DESC";
+	int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->seq};
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	struct earlier earlier = {.sizes = sizes, .logits = &oom->logits};
+	uint64_t figure[3];
+	int error;
+
+	if (!sizes)
+		return -MT_E_MEMORY;
+	error = answer_rows(db, sizes_sql, parameter, take_size, sizes);
+	if (!error && sizes_vocabulary(sizes, oom->it->requested, figure)) {
+		oom->logits = (struct oom_logits){.tokens = figure[0], .words = figure[1], .element = figure[2]};
+		parameter[1] = oom->it->step;
+		parameter[2] = oom->it->seq;
+		parameter[3] = (int64_t)figure[1];
+		error = answer_rows(db, earlier_sql, parameter, take_earlier, &earlier);
+	}
+	free(sizes);
+	return error;
+}

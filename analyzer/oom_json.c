@@ -1,0 +1,228 @@
+#include "oom_json.h"
+
+#include "callstack.h"
+#include "memtrace/error.h"
+#include "oom_words.h"
+#include "query.h"
+
+static void json_failure(struct doc *doc, const struct oom_failure *failure)
+{
+	doc_int(doc, "number", failure->id);
+	doc_string(doc, "source", failure->source);
+	doc_int(doc, "time_ns", failure->time);
+	doc_int(doc, "step", failure->step);
+	doc_string(doc, "phase", failure->phase);
+	doc_int(doc, "pid", failure->pid);
+	doc_int_or_null(doc, "rank", failure->rank, failure->rank >= 0);
+	doc_int(doc, "device", failure->number);
+	doc_int(doc, "requested_bytes", (int64_t)failure->requested);
+	doc_int_or_null(doc, "free_bytes", failure->free, failure->free >= 0);
+	doc_string(doc, "free_by", failure->free_by);
+	doc_int_or_null(doc, "others_bytes", failure->others, failure->others >= 0);
+	doc_int(doc, "refusals", (int64_t)failure->refusals);
+	doc_string(doc, "function", failure->function);
+	doc_string(doc, "place", failure->place);
+}
+
+static int json_stack(struct doc *doc, struct db *db, int64_t node)
+{
+	struct symbols *symbols = symbols_new();
+	const struct callstack_frame *frame;
+	struct callstack stack = {.count = 0};
+	size_t i;
+	int error = symbols ? callstack_load(&stack, db, node, symbols) : -MT_E_MEMORY;
+
+	doc_array(doc, "stack");
+	for (i = 0; i < stack.count; i++) {
+		frame = &stack.frame[i];
+		doc_object(doc, NULL);
+		doc_string(doc, "function", frame->elided ? "..." : frame->function);
+		doc_string(doc, "file", frame->file);
+		doc_int(doc, "line", frame->line);
+		doc_string(doc, "module", frame->module);
+		doc_end(doc);
+	}
+	doc_end(doc);
+	callstack_release(&stack);
+	symbols_free(symbols);
+	return error;
+}
+
+static void json_sums(struct doc *doc, const struct oom *oom, enum oom_by by, const char *key, const char *word)
+{
+	struct oom_sum sum[OOM_SUMS_MAX];
+	size_t count = oom_sums(oom, by, sum), i;
+
+	doc_array(doc, key);
+	for (i = 0; i < count; i++) {
+		doc_object(doc, NULL);
+		doc_string(doc, word, sum[i].word);
+		doc_int(doc, "bytes", (int64_t)sum[i].bytes);
+		doc_int(doc, "count", (int64_t)sum[i].count);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_holders(struct doc *doc, const struct oom *oom)
+{
+	const struct oom_holder *holder;
+	size_t i;
+
+	doc_array(doc, "processes");
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		doc_object(doc, NULL);
+		doc_int(doc, "pid", holder->pid);
+		doc_int_or_null(doc, "rank", holder->rank, holder->rank >= 0);
+		doc_int(doc, "held_bytes", (int64_t)holder->held);
+		doc_int(doc, "slack_bytes", (int64_t)holder->slack);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_parts(struct doc *doc, const struct oom *oom, int64_t limit)
+{
+	const struct oom_part *part;
+	size_t i;
+
+	doc_array(doc, "in_use");
+	for (i = 0; i < oom->parts && (int64_t)i < limit; i++) {
+		part = &oom->part[i];
+		doc_object(doc, NULL);
+		doc_int(doc, "pid", part->pid);
+		doc_string(doc, "category", part->category);
+		doc_string(doc, "phase", part->phase);
+		doc_string(doc, "owner", part->owner);
+		doc_string(doc, "function", part->function);
+		doc_string(doc, "place", part->place);
+		doc_int(doc, "bytes", (int64_t)part->bytes);
+		doc_int(doc, "count", (int64_t)part->count);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_growth(struct doc *doc, const struct oom_growth *growth)
+{
+	if (!growth->bytes)
+		return;
+	doc_object(doc, "growth");
+	doc_int(doc, "bytes", (int64_t)growth->bytes);
+	doc_int(doc, "process_in_use_bytes", (int64_t)growth->in_use);
+	doc_int(doc, "bytes_each", (int64_t)growth->each);
+	doc_string(doc, "each", growth->by_step ? "step" : "micro-batch");
+	doc_int(doc, "places", (int64_t)growth->places);
+	doc_string(doc, "function", growth->function);
+	doc_string(doc, "place", growth->place);
+	doc_end(doc);
+}
+
+static void json_logits(struct doc *doc, const struct oom_logits *logits)
+{
+	if (!logits->tokens)
+		return;
+	doc_object(doc, "logits");
+	doc_int(doc, "tokens", (int64_t)logits->tokens);
+	doc_int(doc, "words", (int64_t)logits->words);
+	doc_int(doc, "element_bytes", (int64_t)logits->element);
+	doc_int_or_null(doc, "earlier_tokens", (int64_t)logits->earlier, logits->earlier != 0);
+	doc_end(doc);
+}
+
+static void json_next(struct doc *doc, const struct oom *oom, const char *name)
+{
+	struct sentence sentence = {.size = 0};
+
+	oom_say_next(&sentence, oom, name);
+	doc_object(doc, "next");
+	doc_string(doc, "rule", oom_rule_word(oom->rule));
+	doc_int(doc, "bytes", (int64_t)oom->rule_bytes);
+	doc_int_or_null(doc, "pid", oom->rule_pid, oom->rule == OOM_NEIGHBOUR);
+	doc_string(doc, "category", oom->rule_category);
+	json_growth(doc, &oom->growth);
+	json_logits(doc, &oom->logits);
+	doc_string(doc, "words", sentence.text);
+	doc_end(doc);
+}
+
+static int json_it(struct doc *doc, struct db *db, const struct oom *oom, const struct answer_options *options)
+{
+	int error;
+
+	doc_object(doc, "failure");
+	json_failure(doc, oom->it);
+	error = json_stack(doc, db, oom->it->node);
+	doc_int_or_null(doc, "total_bytes", (int64_t)oom->it->total, oom->it->total != 0);
+	doc_int(doc, "slack_bytes", (int64_t)oom->own_slack);
+	doc_int(doc, "largest_hole_bytes", (int64_t)oom->hole);
+	doc_int(doc, "idle_segment_bytes", (int64_t)oom->idle_segments);
+	doc_int(doc, "in_use_bytes", (int64_t)oom->in_use);
+	doc_int(doc, "asleep_bytes", (int64_t)oom->asleep);
+	doc_int(doc, "unrecorded_bytes", (int64_t)oom->unrecorded);
+	doc_bool(doc, "survived", oom->survived);
+	json_holders(doc, oom);
+	json_sums(doc, oom, OOM_BY_CATEGORY, "by_category", "category");
+	json_sums(doc, oom, OOM_BY_PHASE, "by_phase", "phase");
+	json_sums(doc, oom, OOM_BY_OWNER, "by_owner", "owner");
+	json_parts(doc, oom, options->limit);
+	json_next(doc, oom, options->name);
+	doc_end(doc);
+	return error;
+}
+
+static int json_host(void *context, const struct query_host *row)
+{
+	struct doc *doc = context;
+
+	doc_object(doc, NULL);
+	doc_int(doc, "pid", row->pid);
+	doc_int(doc, "rss_bytes", (int64_t)row->resident);
+	doc_int(doc, "cgroup_bytes", (int64_t)row->cgroup);
+	doc_int_or_null(doc, "cgroup_limit_bytes", (int64_t)row->cgroup_limit, row->cgroup_limit != 0);
+	doc_int_or_null(doc, "available_bytes", (int64_t)row->available, row->available != 0);
+	doc_int(doc, "killed", (int64_t)row->killed);
+	doc_string(doc, "pressure", row->pressure);
+	doc_string(doc, "verdict", row->verdict);
+	doc_end(doc);
+	return 0;
+}
+
+static void json_failures(struct doc *doc, const struct oom *oom)
+{
+	size_t i;
+
+	doc_array(doc, "failures");
+	for (i = 0; i < oom->failures; i++) {
+		if (oom->failure[i].is_part)
+			continue;
+		doc_object(doc, NULL);
+		json_failure(doc, &oom->failure[i]);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+int oom_json(struct doc *doc, struct db *db, const struct answer_options *options)
+{
+	struct sentence sentence = {.size = 0};
+	struct oom oom;
+	int error = oom_load(&oom, db, options->number);
+
+	if (!error && oom.it) {
+		oom_verdict(&sentence, &oom, options->name);
+		doc_string(doc, "verdict", sentence.text);
+		error = json_it(doc, db, &oom, options);
+	} else if (!error) {
+		doc_null(doc, "verdict");
+		doc_null(doc, "failure");
+	}
+	json_failures(doc, &oom);
+	doc_array(doc, "host");
+	if (!error)
+		error = query_hosts(db, json_host, doc);
+	doc_end(doc);
+	oom_release(&oom);
+	return error;
+}

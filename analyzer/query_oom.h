@@ -1,0 +1,120 @@
+/*
+ * query_oom.h - one failed request for memory: who asked, what was there, who had the rest, and what follows from it.
+ *
+ * A caching allocator asks the driver, is refused, gives back what it keeps, asks again and then gives up: the driver's
+ * refusals up to a second before it are part of that failure. A refusal without such an end was survived.
+ */
+#ifndef MEMANA_QUERY_OOM_H
+#define MEMANA_QUERY_OOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "db.h"
+#include "memtrace/phase.h"
+
+struct oom_failure {
+	int64_t id, process, device;	  /* ids */
+	int64_t pid, rank, number;	  /* rank -1: none; number of the device */
+	char kind[8], name[128];	  /* of the device */
+	uint64_t total;			  /* of the device, 0: unknown */
+	char source[8], phase[24];	  /* source: tensor, driver */
+	int64_t time, seq, step, node;	  /* node 0: no stack */
+	uint64_t requested;
+	int64_t free;			  /* -1: unknown */
+	char free_by[8];		  /* driver, nvml, bound */
+	int64_t others;			  /* in use by others than the process, -1: unknown */
+	uint64_t refusals;		  /* of the driver before it */
+	int is_part;			  /* 1: it is such a refusal itself */
+	char function[256], place[256];	  /* callsite; "": unknown */
+};
+
+/* A process on the device at that moment. */
+struct oom_holder {
+	int64_t process, pid, rank;
+	uint64_t held, slack; /* by recorded calls; slack: of them, reserved and in no tensor */
+};
+
+/* Memory in use at that moment, of one process from one place. */
+struct oom_part {
+	int64_t process, pid, rank;
+	char category[32], phase[24], owner[64], function[256], place[256];
+	uint64_t bytes, count;
+};
+
+/* What follows. X(NAME, word) - the first that holds. */
+#define OOM_RULE_LIST(X)                                                                                \
+	X(TOO_LARGE, "too-large")	  /* more than the device has at all */                         \
+	X(NEIGHBOUR, "neighbour")	  /* another process keeps as much in reserve */                \
+	X(UNRECORDED, "unrecorded")	  /* contexts, or processes that were not recorded, do */  \
+	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */         \
+	X(RETAINED, "retained")		  /* the process grew, by steps or micro-batches */             \
+	X(LARGEST, "largest")		  /* there is just too much of something */                     \
+	X(UNKNOWN, "unknown")		  /* nothing in use was recorded */
+
+enum oom_rule {
+#define OOM_RULE_ENUM(name, word) OOM_##name,
+	OOM_RULE_LIST(OOM_RULE_ENUM)
+#undef OOM_RULE_ENUM
+};
+
+/* Places that keep more and more (retained.h), where they hold a large part of it. */
+struct oom_growth {
+	uint64_t bytes, in_use;		/* held by them, of what the process has in use; 0: no such places */
+	uint64_t each;			/* more with every step or micro-batch at the place that holds most */
+	uint64_t places;
+	int by_step;			/* 0: by micro-batch */
+	char function[256], place[256]; /* that holds most */
+};
+
+/* The request as tokens x words of the vocabulary x bytes of an element. */
+struct oom_logits {
+	uint64_t tokens, words, element; /* 0: it is something else */
+	uint64_t earlier;		 /* most tokens of such a tensor in steps before, 0: there was none */
+};
+
+struct oom {
+	struct oom_failure *failure; /* in order of time */
+	size_t failures, failure_room;
+	const struct oom_failure *it; /* the one that the rest is about; NULL: none failed */
+	struct oom_holder *holder;    /* most first */
+	size_t holders, holder_room;
+	struct oom_part *part; /* most first */
+	size_t parts, part_room;
+	uint64_t in_use;	/* sum of the parts */
+	uint64_t slack;		/* sum over the holders */
+	uint64_t asleep;	/* in use, but its pages were not there: not part of what is held */
+	uint64_t unrecorded;	/* at least so much is held by contexts, or by processes that were not recorded */
+	uint64_t own_slack;	/* of the process that asked */
+	uint64_t hole;		/* its largest idle stretch of one segment's bytes (they need not be in a row) */
+	uint64_t idle_segments; /* its segments that nothing was in, bytes */
+	int survived;		/* by a refusal of the driver: the process got as much on the device later */
+	enum oom_rule rule;
+	int64_t rule_pid, rule_rank; /* NEIGHBOUR: who */
+	uint64_t rule_bytes;	     /* that the rule is about */
+	char rule_category[32];	     /* LARGEST */
+	struct oom_growth growth;    /* RETAINED */
+	int expandable, sleeps;	     /* FRAGMENTATION: see frag_modes() */
+	struct oom_logits logits;    /* LARGEST, TOO_LARGE */
+};
+
+const char *oom_rule_word(enum oom_rule rule);
+
+/* `id`: of the failure (as in oom.failure), 0: the newest. 0, -MT_E_ARGUMENT: no such failure, or -MT_E_x. Release in
+ * any case. */
+int oom_load(struct oom *oom, struct db *db, int64_t id);
+void oom_release(struct oom *oom);
+
+/* What the parts are by one of their words. */
+struct oom_sum {
+	const char *word;
+	uint64_t bytes, count;
+};
+
+enum oom_by { OOM_BY_CATEGORY, OOM_BY_PHASE, OOM_BY_OWNER };
+
+#define OOM_SUMS_MAX 64
+
+/* Largest first, at most OOM_SUMS_MAX; words live as long as `oom`. How many. */
+size_t oom_sums(const struct oom *oom, enum oom_by by, struct oom_sum sum[OOM_SUMS_MAX]);
+
+#endif
