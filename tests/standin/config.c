@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_MAX 4096u
+
 static struct standin_config config;
+static struct {
+#define TEXT_ROOM(member, variable) char member[TEXT_MAX];
+	STANDIN_TEXT_LIST(TEXT_ROOM)
+#undef TEXT_ROOM
+} texts;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void refuse(const char *variable, const char *text)
@@ -43,11 +50,18 @@ static uint64_t number_of(const char *variable, uint64_t def)
 	return text && *text ? parse(variable, text) : def;
 }
 
-static const char *text_of(const char *variable)
+/* Kept in `copy`: the program may change its environment, and whoever unloads this library must not find a leak. */
+static const char *text_of(const char *variable, char copy[TEXT_MAX])
 {
 	const char *text = getenv(variable);
 
-	return text && *text ? strdup(text) : NULL; /* the program may change its environment */
+	if (!text || !*text)
+		return NULL;
+	if (strlen(text) >= TEXT_MAX) {
+		fprintf(stderr, "stand-in GPU: %s is too long\n", variable);
+		exit(2);
+	}
+	return memcpy(copy, text, strlen(text) + 1);
 }
 
 static void load(void)
@@ -55,7 +69,7 @@ static void load(void)
 #define LOAD_NUMBER(member, variable, def) config.member = number_of(variable, def);
 	STANDIN_NUMBER_LIST(LOAD_NUMBER)
 #undef LOAD_NUMBER
-#define LOAD_TEXT(member, variable) config.member = text_of(variable);
+#define LOAD_TEXT(member, variable) config.member = text_of(variable, texts.member);
 	STANDIN_TEXT_LIST(LOAD_TEXT)
 #undef LOAD_TEXT
 	if (config.gpus > STANDIN_GPUS_MAX)
