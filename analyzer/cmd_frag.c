@@ -8,6 +8,7 @@
 #include "finding.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
+#include "moment.h"
 
 #define ROWS_TEXT 8
 
@@ -24,30 +25,6 @@ static const struct option long_options[] = {
 
 /* ---- arguments ---- */
 
-/* "12.5s", "80ms", "12": seconds. */
-static int parse_time(const char *word, int64_t *time)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 } };
-	char *end;
-	double value;
-	size_t i;
-
-	errno = 0;
-	value = strtod(word, &end);
-	if (errno || end == word || !(value >= 0) || value > 1e9)
-		return -MT_E_ARGUMENT;
-	for (i = 0; i < MT_ARRAY_SIZE(units); i++) {
-		if (strcmp(end, units[i].unit))
-			continue;
-		*time = (int64_t)(value * units[i].ns);
-		return 0;
-	}
-	return -MT_E_ARGUMENT;
-}
-
 static int is_moment(const char *word)
 {
 	return !strcmp(word, "peak") || !strcmp(word, "oom") || !strcmp(word, "end") || !strncmp(word, "step:", 5) ||
@@ -63,7 +40,7 @@ static int parse(struct frag_command *command, int argc, char **argv)
 	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1) {
 		if (option == 'a') {
 			command->at = is_moment(optarg) ? optarg : NULL;
-			if (!command->at && parse_time(optarg, &command->time))
+			if (!command->at && moment_time(optarg, &command->time))
 				status = command_fail(EXIT_USAGE,
 						      "frag: --at %s: neither peak, oom, step:N nor a time such as 12.5s", optarg);
 		} else if (option == 'n') {

@@ -6,7 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-static int parse_time(const char *word, int64_t *time)
+int moment_time(const char *word, int64_t *time)
 {
 	static const struct {
 		const char *name;
@@ -58,5 +58,5 @@ int moment_parse(struct moment *moment, const char *word)
 	if (!strncmp(word, "step:", strlen("step:")))
 		return parse_step(word + strlen("step:"), &moment->step);
 	moment->kind = MOMENT_TIME;
-	return parse_time(word, &moment->time);
+	return moment_time(word, &moment->time);
 }

@@ -23,4 +23,7 @@ struct moment {
 /* "peak", "oom", "step:3", "12.5s", "300ms", "7us", "1500ns", "2min". 0 or -MT_E_ARGUMENT. */
 int moment_parse(struct moment *moment, const char *word);
 
+/* A time alone, in ns since the run began. 0 or -MT_E_ARGUMENT. */
+int moment_time(const char *word, int64_t *time);
+
 #endif

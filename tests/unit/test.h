@@ -99,8 +99,10 @@ static inline int test_run_one(const struct test_case *test)
 	return status != 0;
 }
 
-#define TEST_MAIN()                                                                                      \
-	int main(int argc, char **argv)                                                                  \
+#define TEST_MAIN() TEST_MAIN_NAMED(main)
+
+#define TEST_MAIN_NAMED(function)                                                                        \
+	int function(int argc, char **argv)                                                              \
 	{                                                                                                \
 		int failed = 0;                                                                          \
 		const struct test_case *test;                                                            \
@@ -109,5 +111,17 @@ static inline int test_run_one(const struct test_case *test)
 				failed += test_run_one(test);                                            \
 		return failed > 99 ? 99 : failed;                                                        \
 	}
+
+/* The same; with "--write DIR" it only calls write(DIR): files for a test of commands. */
+#define TEST_MAIN_WRITE(write)                                                                           \
+	static int test_main(int argc, char **argv);                                                     \
+	int main(int argc, char **argv)                                                                  \
+	{                                                                                                \
+		if (argc != 3 || strcmp(argv[1], "--write"))                                             \
+			return test_main(argc, argv);                                                    \
+		write(argv[2]);                                                                          \
+		return 0;                                                                                \
+	}                                                                                                \
+	static TEST_MAIN_NAMED(test_main)
 
 #endif

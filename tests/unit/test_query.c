@@ -606,17 +606,4 @@ TEST(what_is_no_trace_says_so)
 	source_release(&source);
 }
 
-int main(int argc, char **argv)
-{
-	const struct test_case *test;
-	int failed = 0;
-
-	if (argc == 3 && !strcmp(argv[1], "--write")) {
-		write_all(argv[2]);
-		return 0;
-	}
-	for (test = __start_test_cases; test < __stop_test_cases; test++)
-		if (argc < 2 || strstr(test->name, argv[1]))
-			failed += test_run_one(test);
-	return failed > 99 ? 99 : failed;
-}
+TEST_MAIN_WRITE(write_all)
