@@ -180,7 +180,7 @@ static int run_streams(struct stream *stream, struct stream **open, uint32_t cou
 }
 
 /* Threads read ahead until this ends. */
-static int read_ahead(struct analysis *analysis, const struct analysis_input *input)
+static int read_ahead(struct analysis *analysis, const struct analysis_input *input, FILE *progress)
 {
 	struct mt_reader **reader = calloc(analysis->processes, sizeof(struct mt_reader *));
 	uint64_t bytes = 0;
@@ -190,7 +190,7 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 		reader[i] = input[i].reader;
 		bytes += mt_reader_state(reader[i])->file_bytes;
 	}
-	progress_init(&analysis->progress, stderr, analysis->processes > 1 ? "all traces" : input[0].file, bytes,
+	progress_init(&analysis->progress, progress, analysis->processes > 1 ? "all traces" : input[0].file, bytes,
 		      progress_now());
 	analysis->ahead = reader ? mt_ahead_new(reader, analysis->processes) : NULL;
 	free(reader);
@@ -202,7 +202,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 {
 	struct stream *stream = calloc(analysis->processes, sizeof(*stream));
 	struct stream **open = calloc(analysis->processes, sizeof(*open));
-	int error = stream && open ? read_ahead(analysis, input) : -MT_E_MEMORY;
+	int error = stream && open ? read_ahead(analysis, input, sink->batch ? NULL : stderr) : -MT_E_MEMORY;
 	uint32_t i;
 
 	for (i = 0; i < analysis->processes && !error; i++) {

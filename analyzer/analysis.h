@@ -165,6 +165,13 @@ struct analysis_process {
 /* Who wants more than the totals (the loader). All may be NULL. A result other than 0 ends the pass with it. */
 struct analysis_sink {
 	void *context;
+	/* `site` holds so much more or less of its device, as slack (see attribution.h) or plainly. */
+	void (*moved)(void *context, uint32_t site, int slack, int64_t bytes, int64_t time);
+	/* One allocation more (+1) or fewer (-1) at `site`; after the bytes that this moved. */
+	void (*counted)(void *context, uint32_t site, int change, int64_t time);
+	/* Before a batch of a process's events, so many, out of so many bytes of its file; then there is no progress line.
+	 * Its result is 0 or below. */
+	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
 	/* Something alive is gone; `event` NULL: it was alive at the end. `step`: that of the event. */
 	int (*gone)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 		    uint32_t step);

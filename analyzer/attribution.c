@@ -157,7 +157,7 @@ static uint32_t twin_on(struct attribution *attribution, uint32_t device, uint32
 	return twin;
 }
 
-void attribution_move(struct attribution *attribution, uint32_t device, uint32_t site, int slack, int64_t bytes)
+uint32_t attribution_move(struct attribution *attribution, uint32_t device, uint32_t site, int slack, int64_t bytes)
 {
 	struct attribution_device *where = &attribution->device[device];
 	struct site *held;
@@ -165,7 +165,7 @@ void attribution_move(struct attribution *attribution, uint32_t device, uint32_t
 	site = twin_on(attribution, device, site);
 	if (!site) {
 		attribution->failed = 1;
-		return;
+		return 0;
 	}
 	held = touch(attribution, site);
 	if (slack)
@@ -176,6 +176,7 @@ void attribution_move(struct attribution *attribution, uint32_t device, uint32_t
 		where->dirty = 1;
 		attribution->dirty[attribution->dirty_count++] = device;
 	}
+	return site;
 }
 
 void attribution_count(struct attribution *attribution, uint32_t site, int change)

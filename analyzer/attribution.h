@@ -72,8 +72,11 @@ int attribution_device(struct attribution *attribution);
 /* The number of the site with this key, made if there was none. 0: out of memory. Moves `site`. */
 uint32_t attribution_site(struct attribution *attribution, const struct site_key *key);
 
-/* `bytes` more (or fewer) held by `site` on `device`. A site of another device stands for its twin on this one. */
-void attribution_move(struct attribution *attribution, uint32_t device, uint32_t site, int slack, int64_t bytes);
+/*
+ * `bytes` more (or fewer) held by `site` on `device`. A site of another device stands for its twin on this one. The
+ * site whose bytes they are, 0: out of memory.
+ */
+uint32_t attribution_move(struct attribution *attribution, uint32_t device, uint32_t site, int slack, int64_t bytes);
 
 /* One allocation more (+1) or fewer (-1). */
 void attribution_count(struct attribution *attribution, uint32_t site, int change);

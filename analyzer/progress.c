@@ -20,7 +20,7 @@ int64_t progress_now(void)
 void progress_init(struct progress *progress, FILE *file, const char *name, uint64_t total, int64_t now)
 {
 	memset(progress, 0, sizeof(*progress));
-	if (!isatty(fileno(file)))
+	if (!file || !isatty(fileno(file)))
 		return;
 	progress->file = file;
 	progress->name = name;

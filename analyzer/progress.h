@@ -17,7 +17,7 @@ struct progress {
 	int64_t start, shown; /* ns; shown 0: not yet */
 };
 
-/* `file`: where to, if it is a terminal (stderr). `name` lives as long as the progress. `now`: CLOCK_MONOTONIC, ns. */
+/* `file`: where to, if it is a terminal (stderr); NULL: nowhere. `name` lives as long as the progress. `now`: CLOCK_MONOTONIC, ns. */
 void progress_init(struct progress *progress, FILE *file, const char *name, uint64_t total, int64_t now);
 
 /* So much more was read. Shows that after a second, and then a few times a second. */

@@ -284,8 +284,13 @@ static int holds_bytes(const struct mt_live *live)
 
 void stream_count(struct stream *stream, const struct mt_live *live, int change)
 {
-	if (live->tag && live->tag < stream->analysis->attribution.sites)
-		attribution_count(&stream->analysis->attribution, (uint32_t)live->tag, change);
+	const struct analysis_sink *sink = stream->sink;
+
+	if (!live->tag || live->tag >= stream->analysis->attribution.sites)
+		return;
+	attribution_count(&stream->analysis->attribution, (uint32_t)live->tag, change);
+	if (sink->counted)
+		sink->counted(sink->context, (uint32_t)live->tag, change, stream->time);
 }
 
 int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step)
@@ -463,14 +468,25 @@ static int next_batch(struct stream *stream, int *checkpoint)
 	return error;
 }
 
+static int tell_batch(struct stream *stream, uint64_t before)
+{
+	const struct analysis_sink *sink = stream->sink;
+
+	return sink->batch ? sink->batch(sink->context, stream->process, stream->count, stream->offset - before) : 0;
+}
+
 int stream_ready(struct stream *stream)
 {
+	uint64_t before;
 	int error, checkpoint;
 
 	while (stream->next == stream->count) {
+		before = stream->offset;
 		stream->next = stream->count = 0;
 		error = next_batch(stream, &checkpoint);
 		if (error == -MT_E_MEMORY)
+			return error;
+		if (!error && (error = tell_batch(stream, before)))
 			return error;
 		if (error || !stream->count)
 			return 0;

@@ -208,12 +208,14 @@ void stream_move(void *context, uint32_t device, uint64_t tag, int slack, int64_
 {
 	struct stream *stream = context;
 	struct attribution *attribution = &stream->analysis->attribution;
-	uint32_t where = stream_device(stream, device);
+	uint32_t where = stream_device(stream, device), site = 0;
 
 	if (where == STREAM_NO_DEVICE || !tag || tag >= attribution->sites)
 		attribution->failed = 1;
 	else
-		attribution_move(attribution, where, (uint32_t)tag, slack, bytes);
+		site = attribution_move(attribution, where, (uint32_t)tag, slack, bytes);
+	if (site && stream->sink->moved)
+		stream->sink->moved(stream->sink->context, site, slack, bytes, stream->time);
 	if (!attribution->failed && !attribution->site[tag].key.driver)
 		stream->analysis->device[where].tensors_now += (uint64_t)bytes;
 	stream_moved(stream, device);
