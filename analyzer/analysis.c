@@ -3,14 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
+#include "apart.h"
 #include "memtrace/error.h"
+#include "merge.h"
 #include "owner.h"
 #include "stream.h"
-
-int64_t analysis_time(const struct analysis_process *process, uint64_t event_time)
-{
-	return (int64_t)(event_time - (uint64_t)process->origin);
-}
 
 int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak)
 {
@@ -52,85 +49,6 @@ static void join_clocks(struct analysis *analysis)
 	}
 }
 
-/* ---- merging ---- */
-
-/* When the next event counts; the time of a process never goes back. */
-static int64_t next_time(const struct stream *stream)
-{
-	int64_t time = analysis_time(&stream->analysis->process[stream->process], stream->event[stream->next].time);
-
-	return stream->started && time < stream->time ? stream->time : time;
-}
-
-/* Takes events of `stream` while they are not later than `until`. 1: more to come, 0: the end, or an error. */
-static int take_until(struct stream *stream, int64_t until)
-{
-	int ready = 1, error;
-
-	while (ready > 0 && next_time(stream) <= until) {
-		error = stream_take(stream);
-		if (error)
-			return error;
-		ready = stream_ready(stream);
-	}
-	return ready;
-}
-
-/* Whether the next event of `one` has its turn before that of `two`; at the same time in the order of the traces. */
-static int goes_first(const struct stream *one, const struct stream *two)
-{
-	int64_t first = next_time(one), second = next_time(two);
-
-	return first != second ? first < second : one->process < two->process;
-}
-
-/* The streams that have events are a heap: each goes before the two at twice its index plus 1 and 2. */
-static void sift(struct stream **open, uint32_t count, uint32_t at)
-{
-	struct stream *stream = open[at];
-	uint32_t child;
-
-	while ((child = 2 * at + 1) < count) {
-		if (child + 1 < count && goes_first(open[child + 1], open[child]))
-			child++;
-		if (!goes_first(open[child], stream))
-			break;
-		open[at] = open[child];
-		at = child;
-	}
-	open[at] = stream;
-}
-
-/* How long the first stream may go on before one of the others has its turn. */
-static int64_t turn_of_first(struct stream **open, uint32_t count)
-{
-	const struct stream *second;
-
-	if (count < 2)
-		return INT64_MAX;
-	second = open[count > 2 && goes_first(open[2], open[1]) ? 2 : 1];
-	return next_time(second) - (second->process < open[0]->process);
-}
-
-static int merge(struct stream **open, uint32_t count)
-{
-	uint32_t i;
-	int ready;
-
-	for (i = count / 2; i > 0; i--)
-		sift(open, count, i - 1);
-	while (count) {
-		ready = take_until(open[0], turn_of_first(open, count));
-		if (ready < 0)
-			return ready;
-		if (!ready)
-			open[0] = open[--count];
-		if (count)
-			sift(open, count, 0);
-	}
-	return 0;
-}
-
 /* ---- the run ---- */
 
 static void init_process(struct analysis_process *process, const struct analysis_input *input)
@@ -142,30 +60,12 @@ static void init_process(struct analysis_process *process, const struct analysis
 	process->next_step = 1;
 }
 
-/* Where no sample was made at or after a peak, the last one before it has to do. */
-static void use_earlier_samples(struct analysis *analysis, struct analysis_device *device)
+static int run_streams(struct analysis *analysis, struct stream *stream, struct stream **open)
 {
-	struct analysis_whole *whole;
-	uint32_t user, peak;
-	int64_t time;
-
-	for (user = 0; user < device->users; user++) {
-		for (peak = 0; peak < ANALYSIS_PEAKS; peak++) {
-			whole = &device->whole[user * ANALYSIS_PEAKS + peak];
-			time = analysis_peak_time(device, peak);
-			if (!whole->known || whole->peak_time == time)
-				continue;
-			whole->peak_time = time;
-			if (analysis->process[device->user[user]].last_time < time)
-				whole->known = 0; /* it had ended by then */
-		}
-	}
-}
-
-static int run_streams(struct stream *stream, struct stream **open, uint32_t count)
-{
-	uint32_t i, ready = 0;
+	uint32_t count = analysis->processes, i, ready = 0;
 	int error = 0;
+
+	analysis->attribution.turn = INT64_MIN;
 
 	for (i = 0; i < count && error >= 0; i++) {
 		error = stream_ready(&stream[i]);
@@ -173,27 +73,34 @@ static int run_streams(struct stream *stream, struct stream **open, uint32_t cou
 			open[ready++] = &stream[i];
 	}
 	if (error >= 0)
-		error = merge(open, ready);
-	for (i = 0; i < count && !error; i++)
+		error = analysis->apart ? merge_by_turns(open, ready) : merge_by_time(open, ready);
+	analysis->attribution.turn = INT64_MAX;
+	for (i = 0; i < count && !error && !analysis->entangled; i++)
 		error = stream_finish(&stream[i]);
+	if (analysis->apart && !error && !analysis->entangled)
+		error = apart_number(analysis);
 	return error;
 }
 
 /* Threads read ahead until this ends. */
-static int read_ahead(struct analysis *analysis, const struct analysis_input *input, FILE *progress)
+static int read_ahead(struct analysis *analysis, const struct analysis_input *input, const struct stream *stream,
+		      FILE *progress)
 {
 	struct mt_reader **reader = calloc(analysis->processes, sizeof(struct mt_reader *));
+	struct mt_tracker **tracker = calloc(analysis->processes, sizeof(struct mt_tracker *));
 	uint64_t bytes = 0;
 	uint32_t i;
 
-	for (i = 0; reader && i < analysis->processes; i++) {
+	for (i = 0; reader && tracker && i < analysis->processes; i++) {
 		reader[i] = input[i].reader;
+		tracker[i] = stream[i].tracker;
 		bytes += mt_reader_state(reader[i])->file_bytes;
 	}
 	progress_init(&analysis->progress, progress, analysis->processes > 1 ? "all traces" : input[0].file, bytes,
 		      progress_now());
-	analysis->ahead = reader ? mt_ahead_new(reader, analysis->processes) : NULL;
+	analysis->ahead = reader && tracker ? mt_ahead_new(reader, tracker, analysis->processes) : NULL;
 	free(reader);
+	free(tracker);
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
 }
 
@@ -202,7 +109,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 {
 	struct stream *stream = calloc(analysis->processes, sizeof(*stream));
 	struct stream **open = calloc(analysis->processes, sizeof(*open));
-	int error = stream && open ? read_ahead(analysis, input, sink->batch ? NULL : stderr) : -MT_E_MEMORY;
+	int error = stream && open ? 0 : -MT_E_MEMORY;
 	uint32_t i;
 
 	for (i = 0; i < analysis->processes && !error; i++) {
@@ -212,12 +119,12 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 		error = stream_init(&stream[i], rules);
 	}
 	if (!error)
-		error = run_streams(stream, open, analysis->processes);
+		error = read_ahead(analysis, input, stream, sink->batch ? NULL : stderr);
+	if (!error)
+		error = run_streams(analysis, stream, open);
 	progress_release(&analysis->progress);
 	mt_ahead_free(analysis->ahead);
 	analysis->ahead = NULL;
-	for (i = 0; i < analysis->devices && !error; i++)
-		use_earlier_samples(analysis, &analysis->device[i]);
 	if (!error)
 		categories_settle(analysis);
 	for (i = 0; analysis->moment.kind == MOMENT_OOM && i < analysis->devices; i++)
@@ -237,10 +144,10 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 	return analysis_run_at(analysis, input, inputs, rules, sink, &peak);
 }
 
-int analysis_run_at(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		    const struct mt_rules *rules, const struct analysis_sink *sink, const struct moment *moment)
+/* 0 or -MT_E_MEMORY. `analysis` can be released in any case. */
+static int init_analysis(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+			 const struct mt_rules *rules, const struct moment *moment)
 {
-	static const struct analysis_sink nobody;
 	uint32_t i;
 	int error;
 
@@ -256,10 +163,29 @@ int analysis_run_at(struct analysis *analysis, const struct analysis_input *inpu
 	for (i = 0; i < inputs; i++)
 		init_process(&analysis->process[i], &input[i]);
 	analysis->processes = inputs;
-	if (!inputs)
-		return 0;
-	join_clocks(analysis);
-	return run(analysis, input, rules, sink ? sink : &nobody);
+	if (inputs)
+		join_clocks(analysis);
+	return 0;
+}
+
+int analysis_run_at(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		    const struct mt_rules *rules, const struct analysis_sink *sink, const struct moment *moment)
+{
+	static const struct analysis_sink nobody;
+	int error = init_analysis(analysis, input, inputs, rules, moment);
+	uint32_t i;
+
+	if (error || !inputs)
+		return error;
+	analysis->apart = apart_possible(analysis, sink);
+	error = run(analysis, input, rules, sink ? sink : &nobody);
+	if (!analysis->entangled)
+		return error;
+	analysis_release(analysis);
+	for (i = 0; i < inputs; i++)
+		mt_reader_rewind(input[i].reader);
+	error = init_analysis(analysis, input, inputs, rules, moment);
+	return error ? error : run(analysis, input, rules, &nobody);
 }
 
 void analysis_release(struct analysis *analysis)

@@ -27,18 +27,30 @@
 
 #define ANALYSIS_OOMS_MAX 4096u /* out-of-memory errors kept; more are only counted */
 
+/* How full a device is. Of moments with as many bytes the first with the most tensors is the peak: see stream_is_higher. */
+struct analysis_level {
+	uint64_t bytes, tensors;
+};
+
+static inline int analysis_is_higher(struct analysis_level one, struct analysis_level two)
+{
+	return one.bytes > two.bytes || (one.bytes == two.bytes && one.tensors > two.tensors);
+}
+
 /* The biggest the device was while a phase ran in a process that uses it. */
 struct analysis_phase_peak {
 	int ran;
-	uint64_t bytes;
+	struct analysis_level level;
 	int64_t time;
 	uint32_t step;
 };
 
 /* The biggest the device was while the running step of a process that uses it ran. */
 struct analysis_step_peak {
-	uint64_t bytes;
+	struct analysis_level level;
 	int64_t time;
+	uint64_t seq; /* of the event, in the process that it was of */
+	uint32_t process;
 	int phase_known; /* 0: no work was done in the step yet */
 	uint8_t phase;
 };
@@ -49,11 +61,12 @@ struct analysis_step_device {
 	uint64_t held, slack, tensors; /* bytes; tensors: alive, resident or not */
 };
 
-/* What NVML counted for one process at a peak, or at the sample nearest to it: at or after it, if there is one. */
+/* What NVML counted for one process around a peak. Each process is looked at when its collector comes to it. */
 struct analysis_whole {
-	int known;
 	int64_t peak_time; /* of the peak it belongs to; a peak of another time has replaced that */
-	struct whole_parts parts;
+	int after_known, before_known;
+	struct whole_parts after;  /* the first settled sample at or after it */
+	struct whole_parts before; /* the last one before that; the peak is between them */
 };
 
 /* Peaks of a device: the peak, then those of the phases. */
@@ -67,6 +80,7 @@ struct analysis_device {
 	const char *name, *uuid, *boot_id;
 	uint64_t total; /* bytes, 0: unknown */
 	int used;	/* something happened on it */
+	int64_t turn;	/* when it was made known: see apart.h */
 	int at_moment;	/* there was a moment of the kind asked for, on this device */
 	uint32_t *user; /* the processes that use it */
 	uint32_t users;
@@ -79,7 +93,8 @@ struct analysis_device {
 		uint8_t phase, role;
 	} peak;
 	struct analysis_phase_peak phase_peak[MT_PHASE_COUNT];
-	uint64_t quiet; /* while it holds fewer bytes than that, no peak of a running phase or step grows */
+	int watched; /* 0: the next event is looked at in any case; */
+	struct analysis_level quiet; /* until it is higher than that, no peak of a running phase or step grows */
 	struct analysis_whole *whole; /* ANALYSIS_PEAKS of them for each user */
 	struct analysis_step_peak *step_peak; /* of each user */
 	uint64_t imported_now;	      /* bytes that are used here and counted by another process */
@@ -103,6 +118,7 @@ struct analysis_oom {
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase;
+	int64_t turn;  /* of the event: see apart.h */
 };
 
 /* What a process held of the device when a request failed. */
@@ -179,6 +195,9 @@ struct analysis_sink {
 	int (*unmapped)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event);
 	/* The newest thing gone at this birth is still there: forget that it went. */
 	int (*back)(void *context, uint32_t process, const struct mt_live *live);
+	/* A live tensor has so many bytes from this event on: not all, or all again, its pages went or came. */
+	int (*resident)(void *context, uint32_t process, const struct mt_live *tensor, uint64_t bytes,
+			const struct mt_event *event, uint32_t step);
 	/* A stretch of one phase. */
 	int (*span)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 		    const struct mt_event *last);
@@ -211,6 +230,8 @@ struct analysis {
 	struct categories categories;
 	struct moment moment;
 	const struct mt_rules *rules;
+	int apart;	  /* processes are read one after the other, see apart.h, */
+	int entangled;	  /* which came out to be wrong: all of this is void */
 	struct mt_ahead *ahead; /* while the traces are read */
 	struct progress progress; /* the same */
 };
@@ -235,7 +256,10 @@ int analysis_run_at(struct analysis *analysis, const struct analysis_input *inpu
 void analysis_release(struct analysis *analysis);
 
 /* ns since the beginning of the run, of an event of `process`. */
-int64_t analysis_time(const struct analysis_process *process, uint64_t event_time);
+static inline int64_t analysis_time(const struct analysis_process *process, uint64_t event_time)
+{
+	return (int64_t)(event_time - (uint64_t)process->origin);
+}
 
 /* When the device had peak 0 .. ANALYSIS_PEAKS - 1 of struct analysis_whole; INT64_MAX: it had none. */
 int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak);

@@ -4,34 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
-
-static const struct option long_options[] = {
-	{"json", no_argument, NULL, 'j'},
-	{"number", required_argument, NULL, 'N'},
-	COMMAND_RULES_OPTION,
-	COMMAND_OPTIONS,
-};
 
 /* ---- arguments ---- */
 
-static int parse_option(struct answer_options *options, const struct answer *answer, int argc, char **argv, int option)
+static int take_limit(struct answer_options *options, const char *command)
 {
 	long number;
 
+	if (command_number(optarg, 0, 1 << 30, &number))
+		return command_fail(EXIT_USAGE, "%s: -n %s: not a number of rows", command, optarg);
+	options->limit = number ? number : INT64_MAX;
+	return 0;
+}
+
+static int take_number(struct answer_options *options, const char *command)
+{
+	long number;
+
+	if (command_number(optarg, 1, 1 << 30, &number))
+		return command_fail(EXIT_USAGE, "%s: --number %s: not a number from the list", command, optarg);
+	options->number = number;
+	return 0;
+}
+
+static int parse_option(struct answer_options *options, const struct answer *answer, int argc, char **argv, int option)
+{
 	switch (option) {
 	case 'n':
-		if (command_number(optarg, 0, 1 << 30, &number))
-			return command_fail(EXIT_USAGE, "%s: -n %s: not a number of rows", argv[0], optarg);
-		options->limit = number ? number : INT64_MAX;
-		return 0;
+		return take_limit(options, argv[0]);
 	case 'N':
-		if (!answer->has_number)
-			return command_bad_option(argc, argv, '?');
-		if (command_number(optarg, 1, 1 << 30, &number))
-			return command_fail(EXIT_USAGE, "%s: --number %s: not a number from the list", argv[0], optarg);
-		options->number = number;
-		return 0;
+		return answer->has_number ? take_number(options, argv[0]) : command_bad_option(argc, argv, '?');
 	case 'j':
 		options->json = 1;
 		return 0;
@@ -40,20 +44,32 @@ static int parse_option(struct answer_options *options, const struct answer *ans
 		return 0;
 	case COMMAND_RULES:
 		return command_rules(optarg);
-	default:
+	case '?':
+	case ':':
 		return command_bad_option(argc, argv, option);
+	default:
+		return answer->take_own(options, option);
 	}
 }
 
-static int parse(struct answer_options *options, const struct answer *answer, int argc, char **argv)
+int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own)
 {
+	static const struct option common[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"number", required_argument, NULL, 'N'},
+		COMMAND_RULES_OPTION,
+		COMMAND_OPTIONS,
+	};
+	struct option all[ANSWER_OWN_MAX + MT_ARRAY_SIZE(common)];
 	int option, status = 0;
+	size_t count = 0;
 
-	memset(options, 0, sizeof(*options));
-	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1)
+	for (; answer->own_options && answer->own_options[count].name && count < ANSWER_OWN_MAX; count++)
+		all[count] = answer->own_options[count];
+	memcpy(&all[count], common, sizeof(common));
+	*options = (struct answer_options){.own = own};
+	while (!status && (option = getopt_long(argc, argv, answer->limit ? ":n:h" : ":h", all, NULL)) != -1)
 		status = parse_option(options, answer, argc, argv, option);
-	if (!status && !options->help && optind == argc)
-		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
 	if (!options->limit)
 		options->limit = options->json ? INT64_MAX : answer->limit;
 	options->name = argc - optind == 1 ? argv[optind] : "TRACE...";
@@ -99,12 +115,14 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 {
 	struct answer_options options;
 	struct asked asked;
-	int status = parse(&options, answer, argc, argv), closed;
+	int status = answer_parse(&options, answer, argc, argv, NULL), closed;
 
 	if (status)
 		return status;
 	if (options.help)
 		return command_help(argv[0], answer->options_help);
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
 	status = asked_open(&asked, argv[0], argv + optind, (uint32_t)(argc - optind));
 	if (!status)
 		status = print(answer, asked.db, &options, argv[0]);

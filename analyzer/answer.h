@@ -1,5 +1,5 @@
 /*
- * answer.h - what the reports phases, steps, oom and check share: arguments, and the small parts of their output.
+ * answer.h - what the reports from a loaded run share: arguments, and the small parts of their output.
  *
  * A report is one struct; its functions print from a database that holds everything (asked.h).
  */
@@ -18,18 +18,27 @@ struct answer_options {
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
 	const char *name; /* what the user named, for the next command to try: "trace.zst" */
+	void *own;	  /* what the report's own options say */
 };
 
 /* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
 struct answer {
 	const char *options_help;
-	int64_t limit;  /* of lists in text; in JSON everything, unless -n is given */
+	int64_t limit;  /* of lists in text; in JSON everything, unless -n is given; 0: there are no lists, nor -n */
 	int has_number; /* takes --number */
+	const struct option *own_options; /* at most ANSWER_OWN_MAX beside those of all, then zeros; NULL: none */
+	/* One of them, by its `val`, with `optarg`: into options->own. 0, or after printing why not the exit code. */
+	int (*take_own)(struct answer_options *options, int option);
 	int (*text)(const struct text *text, struct db *db, const struct answer_options *options);
 	int (*json)(struct doc *doc, struct db *db, const struct answer_options *options);
 };
 
-/* The whole of a command: reads the arguments, opens, answers, closes. The exit code. */
+#define ANSWER_OWN_MAX 8
+
+/* Reads the options; what is left begins at optind. `own` is for answer->take_own. 0, or the exit code. */
+int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own);
+
+/* The whole of a command without options of its own: reads the arguments, opens, answers, closes. The exit code. */
 int answer_command(int argc, char **argv, const struct answer *answer);
 
 /* A heading, after an empty line. */

@@ -10,8 +10,7 @@
 #include "report.h"
 #include "schema.h"
 
-/* A file of our own, gone from its folder as soon as it is open. */
-static int create_database(struct db **db)
+int asked_database(struct db **db)
 {
 	const char *folder = getenv("TMPDIR");
 	char path[4096], dir[4000];
@@ -31,7 +30,7 @@ static int create_database(struct db **db)
 static int load_traces(struct asked *asked)
 {
 	struct source *source = &asked->source;
-	int error = create_database(&asked->db);
+	int error = asked_database(&asked->db);
 
 	if (!error)
 		error = load_run(asked->db, &asked->analysis, source->input, source->inputs, source->rules);

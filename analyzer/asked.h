@@ -30,4 +30,7 @@ int asked_open(struct asked *asked, const char *command, char *const *paths, uin
  */
 int asked_close(struct asked *asked);
 
+/* A new database (schema.sql) in a file of our own, gone from its folder as soon as it is open. 0 or -MT_E_x. */
+int asked_database(struct db **db);
+
 #endif

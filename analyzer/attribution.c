@@ -90,18 +90,25 @@ static int grow_sites(struct attribution *attribution)
 	return 0;
 }
 
+static void fill_slots(struct attribution *attribution)
+{
+	uint32_t i;
+
+	for (i = 1; i < attribution->sites; i++)
+		*find_slot(attribution, &attribution->site[i].key) = i;
+}
+
 /* Half full at most, so that probes stay short. */
 static int grow_slots(struct attribution *attribution)
 {
-	uint32_t *old = attribution->slot, slots = attribution->slots * 2, i;
+	uint32_t *old = attribution->slot, slots = attribution->slots * 2;
 	uint32_t *slot = calloc(slots, sizeof(*slot));
 
 	if (!slot)
 		return -MT_E_MEMORY;
 	attribution->slot = slot;
 	attribution->slots = slots;
-	for (i = 1; i < attribution->sites; i++)
-		*find_slot(attribution, &attribution->site[i].key) = i;
+	fill_slots(attribution);
 	free(old);
 	return 0;
 }
@@ -125,31 +132,17 @@ uint32_t attribution_site(struct attribution *attribution, const struct site_key
 	site = &attribution->site[attribution->sites];
 	memset(site, 0, sizeof(*site));
 	site->key = *key;
+	site->turn = attribution->turn;
 	*slot = attribution->sites;
 	return attribution->sites++;
 }
 
-/* Writes the counters down when this is their first change since the peak. */
-static struct site *touch(struct attribution *attribution, uint32_t number)
-{
-	struct site *site = &attribution->site[number];
-	uint64_t epoch = attribution->device[site->key.device].epoch;
-
-	if (site->saved_epoch < epoch) {
-		site->saved = site->now;
-		site->saved_epoch = epoch;
-	}
-	return site;
-}
-
 /* Bytes may lie on another device than their event said (memory of a peer): they count where they are. */
-static uint32_t twin_on(struct attribution *attribution, uint32_t device, uint32_t number)
+static uint32_t make_twin(struct attribution *attribution, uint32_t device, uint32_t number)
 {
 	struct site_key key = attribution->site[number].key;
 	uint32_t owner = attribution->site[number].owner, twin;
 
-	if (key.device == device)
-		return number;
 	key.device = device;
 	twin = attribution_site(attribution, &key);
 	if (twin)
@@ -162,12 +155,13 @@ uint32_t attribution_move(struct attribution *attribution, uint32_t device, uint
 	struct attribution_device *where = &attribution->device[device];
 	struct site *held;
 
-	site = twin_on(attribution, device, site);
+	if (attribution->site[site].key.device != device)
+		site = make_twin(attribution, device, site);
 	if (!site) {
 		attribution->failed = 1;
 		return 0;
 	}
-	held = touch(attribution, site);
+	held = attribution_touch(attribution, site);
 	if (slack)
 		held->tensors_seen = 1;
 	*(slack ? &held->now.slack : &held->now.plain) += (uint64_t)bytes;
@@ -179,26 +173,46 @@ uint32_t attribution_move(struct attribution *attribution, uint32_t device, uint
 	return site;
 }
 
-void attribution_count(struct attribution *attribution, uint32_t site, int change)
-{
-	touch(attribution, site)->now.count += (uint64_t)change;
-}
-
-int attribution_next_dirty(struct attribution *attribution)
-{
-	uint32_t device;
-
-	if (!attribution->dirty_count)
-		return -1;
-	device = attribution->dirty[--attribution->dirty_count];
-	attribution->device[device].dirty = 0;
-	return (int)device;
-}
-
 void attribution_peak(struct attribution *attribution, uint32_t device)
 {
 	attribution->device[device].peak = attribution->device[device].held;
 	attribution->device[device].epoch++;
+}
+
+int attribution_reorder(struct attribution *attribution, const uint32_t *site, const uint32_t *device)
+{
+	struct site *sites = calloc(attribution->site_room, sizeof(*sites));
+	struct attribution_device *devices = calloc((size_t)attribution->devices + 1, sizeof(*devices));
+	uint32_t i;
+
+	if (!sites || !devices) {
+		free(sites);
+		free(devices);
+		return -MT_E_MEMORY;
+	}
+	for (i = 1; i < attribution->sites; i++) {
+		sites[i] = attribution->site[site[i]];
+		sites[i].key.device = device[sites[i].key.device];
+	}
+	for (i = 0; i < attribution->devices; i++)
+		devices[device[i]] = attribution->device[i];
+	free(attribution->site);
+	free(attribution->device);
+	attribution->site = sites;
+	attribution->device = devices;
+	memset(attribution->slot, 0, attribution->slots * sizeof(*attribution->slot));
+	fill_slots(attribution);
+	return 0;
+}
+
+void attribution_split(struct attribution *attribution, uint32_t site, uint32_t twin, uint64_t count, uint64_t bytes)
+{
+	struct site *from = attribution_touch(attribution, site), *to = attribution_touch(attribution, twin);
+
+	from->saved.count -= count;
+	from->saved.plain -= count * bytes;
+	to->saved.count += count;
+	to->saved.plain += count * bytes;
 }
 
 struct site_bytes attribution_at_peak(const struct attribution *attribution, uint32_t number)

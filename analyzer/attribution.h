@@ -41,6 +41,7 @@ struct site {
 	struct site_bytes now;
 	struct site_bytes saved; /* as of saved_epoch */
 	uint64_t saved_epoch;
+	int64_t turn;		 /* when it was made */
 };
 
 struct attribution_device {
@@ -60,6 +61,7 @@ struct attribution {
 	uint32_t devices;
 	uint32_t *dirty; /* device numbers */
 	uint32_t dirty_count;
+	int64_t turn; /* the caller's: new sites are given it */
 	int failed; /* out of memory inside attribution_move, which cannot say so */
 };
 
@@ -78,14 +80,51 @@ uint32_t attribution_site(struct attribution *attribution, const struct site_key
  */
 uint32_t attribution_move(struct attribution *attribution, uint32_t device, uint32_t site, int slack, int64_t bytes);
 
+/* Writes the counters of a site down when this is their first change since the peak. */
+static inline struct site *attribution_touch(struct attribution *attribution, uint32_t number)
+{
+	struct site *site = &attribution->site[number];
+	uint64_t epoch = attribution->device[site->key.device].epoch;
+
+	if (site->saved_epoch < epoch) {
+		site->saved = site->now;
+		site->saved_epoch = epoch;
+	}
+	return site;
+}
+
 /* One allocation more (+1) or fewer (-1). */
-void attribution_count(struct attribution *attribution, uint32_t site, int change);
+static inline void attribution_count(struct attribution *attribution, uint32_t site, int change)
+{
+	attribution_touch(attribution, site)->now.count += (uint64_t)change;
+}
 
 /* After an event: a device that changed, or -1 when all have been asked for. */
-int attribution_next_dirty(struct attribution *attribution);
+static inline int attribution_next_dirty(struct attribution *attribution)
+{
+	uint32_t device;
+
+	if (!attribution->dirty_count)
+		return -1;
+	device = attribution->dirty[--attribution->dirty_count];
+	attribution->device[device].dirty = 0;
+	return (int)device;
+}
 
 /* What is held now is the peak of the device from now on. */
 void attribution_peak(struct attribution *attribution, uint32_t device);
+
+/*
+ * Numbers sites and devices anew. `site`: by the new number, what the old one was (site[0] is 0); `device`: by the old
+ * number, what the new one is. No device is dirty. 0 or -MT_E_MEMORY: nothing was changed.
+ */
+int attribution_reorder(struct attribution *attribution, const uint32_t *site, const uint32_t *device);
+
+/*
+ * At the end: `count` allocations of `bytes` each that `site` held at the peak were those of `twin`, a new one on the
+ * same device.
+ */
+void attribution_split(struct attribution *attribution, uint32_t site, uint32_t twin, uint64_t count, uint64_t bytes);
 
 /* What the site held when the peak of its device stood. All of it is slack where tensors_seen. */
 struct site_bytes attribution_at_peak(const struct attribution *attribution, uint32_t site);

@@ -98,6 +98,7 @@ void category_died(struct categories *categories, uint32_t process, const struct
 	site->died++;
 	site->home += label->phase == live->phase && label->step == live->step;
 	site->in_backward += label->phase == MT_PHASE_BACKWARD && live->phase != MT_PHASE_BACKWARD;
+	site->in_optimizer += label->phase == MT_PHASE_OPTIMIZER && live->phase != MT_PHASE_OPTIMIZER;
 	site->old += label->step >= live->step + 2;
 	sizes = sizes_of(categories, process, live->kind != MT_TENSOR_ALLOC);
 	number = sizes && !sizes->closed ? sizes_find(sizes, live->size) : 0;
@@ -256,24 +257,44 @@ static void judge_site(const struct judge *judge)
 	if (judge->facts->by_owner)
 		say(judge, judge->opinion, EVIDENCE_OWNER);
 	else if (judge->facts->by_rule)
-		say(judge, judge->opinion, EVIDENCE_RULE);
+		say(judge, judge->opinion, judge->opinion == MT_CATEGORY_LOGITS && is_logits(judge) ?
+			    EVIDENCE_RULE_VOCABULARY : EVIDENCE_RULE);
 	else
 		judge_by_life(judge);
 }
 
 /* ---- all sites, and what they tell of each other ---- */
 
-/* Of one size of one process: how many gradients, tensors of optimizer state, and of no known purpose there are. */
+/*
+ * Of one size of one process: how many gradients, tensors of optimizer state, and of no known purpose there are; and of
+ * these that the optimizer took some of, how many are left and how many are not.
+ */
 struct tally {
 	uint64_t gradients, state, bare;
+	uint64_t left, taken;
 };
 
-/* What may be weights that nobody saw being made: there before anything was computed, and never freed. */
-static int is_bare(const struct judge *judge)
+/* There before anything was computed, and nobody saw it being made. */
+static int is_nameless(const struct judge *judge)
 {
 	return judge->facts->category == MT_CATEGORY_OTHER && judge->facts->why == EVIDENCE_NONE &&
-	       judge->site->key.size && judge->facts->died * 2 < judge->facts->born &&
+	       judge->site->key.size &&
 	       (judge->site->key.phase == MT_PHASE_INIT || judge->site->key.phase == MT_PHASE_OTHER);
+}
+
+/* What may be weights: never freed. */
+static int is_bare(const struct judge *judge)
+{
+	return is_nameless(judge) && judge->facts->died * 2 < judge->facts->born;
+}
+
+/* What may be weights and optimizer state: an optimizer that makes new state frees the old, and never a weight. */
+static int is_mixed(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	return is_nameless(judge) && !is_bare(judge) && !judge->site->key.driver && facts->died < facts->born &&
+	       facts->in_optimizer == facts->died;
 }
 
 static void count_site(struct tally *tally, const struct judge *judge)
@@ -282,9 +303,13 @@ static void count_site(struct tally *tally, const struct judge *judge)
 
 	if (is_bare(judge))
 		tally->bare += facts->born - facts->died;
-	else if (facts->category == MT_CATEGORY_GRADIENTS)
+	if (is_mixed(judge)) {
+		tally->left += facts->born - facts->died;
+		tally->taken += facts->died;
+	}
+	if (facts->category == MT_CATEGORY_GRADIENTS)
 		tally->gradients += facts->after ? facts->after : facts->born - facts->died;
-	else if (facts->category == MT_CATEGORY_OPTIMIZER_STATE)
+	if (facts->category == MT_CATEGORY_OPTIMIZER_STATE)
 		tally->state += facts->after ? facts->after : facts->born - facts->died;
 }
 
@@ -302,6 +327,33 @@ static void judge_bare(const struct judge *judge, const struct tally *tally)
 	else
 		return;
 	judge->facts->figure[1] = tally->bare;
+}
+
+/* The ones that were taken become a site of their own. All have one size, so that it is known how many were there. */
+static void split(struct analysis *analysis, uint32_t number, const struct tally *tally)
+{
+	struct category_site *facts = &analysis->categories.site[number], *state;
+	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
+	struct site_key key = analysis->attribution.site[number].key;
+	uint64_t left = facts->born - facts->died, bytes = facts->largest;
+	uint32_t sites = analysis->attribution.sites, twin;
+
+	if (at_peak.slack || at_peak.count < left || at_peak.plain != at_peak.count * bytes)
+		return;
+	key.category = MT_CATEGORY_OPTIMIZER_STATE;
+	twin = attribution_site(&analysis->attribution, &key);
+	state = twin == sites ? category_site(&analysis->categories, twin) : NULL;
+	if (!state)
+		return;
+	attribution_split(&analysis->attribution, number, twin, at_peak.count - left, bytes);
+	facts = &analysis->categories.site[number];
+	*state = (struct category_site){ .born = facts->died, .died = facts->died, .largest = bytes, .smallest = bytes,
+					 .category = key.category, .why = EVIDENCE_REPLACED, .figure = { tally->taken } };
+	facts->category = MT_CATEGORY_WEIGHTS;
+	facts->why = EVIDENCE_AS_GRADIENTS;
+	facts->figure[0] = tally->gradients;
+	facts->figure[1] = tally->left;
+	facts->twin = twin;
 }
 
 static struct judge judge_of(struct analysis *analysis, uint32_t number)
@@ -325,6 +377,7 @@ void categories_settle(struct analysis *analysis)
 	struct categories *categories = &analysis->categories;
 	uint32_t sites = analysis->attribution.sites < categories->room ? analysis->attribution.sites : categories->room;
 	struct tally *tally = calloc(((size_t)analysis->processes * 2 + 1) * SIZES_NUMBERS, sizeof(*tally));
+	const struct tally *size;
 	struct judge judge;
 	uint32_t i;
 
@@ -339,8 +392,13 @@ void categories_settle(struct analysis *analysis)
 	}
 	for (i = 1; i < sites && tally; i++) {
 		judge = judge_of(analysis, i);
-		if (judge.facts->born)
-			judge_bare(&judge, tally_of(tally, &judge.site->key));
+		if (!judge.facts->born)
+			continue;
+		size = tally_of(tally, &judge.site->key);
+		if (is_mixed(&judge) && size->left == size->gradients && size->taken == size->state)
+			split(analysis, i, size);
+		else
+			judge_bare(&judge, size);
 	}
 	free(tally);
 }

@@ -29,6 +29,7 @@
 #define EVIDENCE_LIST(X)                                                                  \
 	X(NONE)                                                                           \
 	X(RULE)		  /* a rule names what its function allocates */                  \
+	X(RULE_VOCABULARY) /* and it has the size of logits */                            \
 	X(OWNER)	  /* the library that asked takes memory for one purpose */       \
 	X(OPINION)	  /* the phase, and nothing that speaks against it */             \
 	X(STAYS)	  /* born in init and kept */                                     \
@@ -45,7 +46,8 @@
 	X(ANEW)		  /* made by the optimizer anew in each step */                   \
 	X(AS_GRADIENTS)	  /* alive before, as many of the size as there are gradients */  \
 	X(AS_STATE)	  /* alive before, half as many as optimizer state */             \
-	X(SEVERAL)	  /* alive before, several times as many as gradients */
+	X(SEVERAL)	  /* alive before, several times as many as gradients */  \
+	X(REPLACED)	  /* alive before, gone in the optimizer, which made as many */
 
 enum evidence {
 #define EVIDENCE_ENUM(name) EVIDENCE_##name,
@@ -59,6 +61,7 @@ struct category_site {
 	uint64_t born, died;
 	uint64_t home;		/* died in the phase and step in which they were born */
 	uint64_t in_backward;	/* died in a backward that they were not born in */
+	uint64_t in_optimizer;	/* died in an optimizer */
 	uint64_t old;		/* lived on over the ends of two steps */
 	uint64_t after;		/* the most that were alive when a stretch of their phase was over */
 	uint64_t largest, smallest; /* bytes */
@@ -68,6 +71,7 @@ struct category_site {
 	uint8_t category;	/* enum mt_category, once settled */
 	uint8_t why;		/* enum evidence */
 	uint64_t figure[3];	/* that the evidence is about */
+	uint32_t twin;		/* the site of those of its allocations that died, 0: this one */
 };
 
 struct category_sizes;

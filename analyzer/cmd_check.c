@@ -16,20 +16,22 @@ static const char options_help[] =
 	"      --growth LIMIT    from the end of step 2 on, no process ends its steps with more\n"
 	"                        in use, a step, than this: 1% of what step 2 ended with, or 10MiB\n"
 	"      --max-host SIZE   no process had more resident host memory\n"
+	"      --rules FILE      more phase rules, before the built-in ones (may be given again)\n"
 	"      --json            for programs; bytes\n"
 	"  What cannot be told from the recording does not hold.\n";
 
-static const struct option long_options[] = {
+static const struct option own_options[] = {
 	{"max-peak", required_argument, NULL, 'm'}, {"phase", required_argument, NULL, 'p'},
 	{"growth", required_argument, NULL, 'g'},   {"max-host", required_argument, NULL, 'H'},
-	{"json", no_argument, NULL, 'j'},           COMMAND_OPTIONS,
+	{NULL, 0, NULL, 0},
 };
 
 struct limits {
-	int has_peak, has_growth, has_host, growth_is_percent, json, help;
+	int has_peak, has_growth, has_host, growth_is_percent;
 	uint64_t peak, growth, host; /* bytes */
 	double percent;
 	const char *phase; /* NULL: any */
+	struct answer_options options;
 };
 
 /* What one rule came to. */
@@ -90,9 +92,10 @@ static int parse_growth(const char *text, struct limits *limits)
 	return limits->growth_is_percent ? 0 : parse_size(text, &limits->growth);
 }
 
-/* 0, or the exit code. */
-static int parse_option(struct limits *limits, int argc, char **argv, int option)
+static int take_own(struct answer_options *options, int option)
 {
+	struct limits *limits = options->own;
+
 	switch (option) {
 	case 'm':
 		limits->has_peak = 1;
@@ -109,31 +112,23 @@ static int parse_option(struct limits *limits, int argc, char **argv, int option
 		if (!parse_growth(optarg, limits))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --growth %s: neither a part (1%%) nor a size (10MiB)", optarg);
-	case 'p':
+	default:
 		limits->phase = optarg;
 		if (mt_phase_parse(optarg, strlen(optarg)) >= 0)
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --phase %s: there is no such phase (forward, rollout, ...)",
 				    optarg);
-	case 'j':
-		limits->json = 1;
-		return 0;
-	case 'h':
-		limits->help = 1;
-		return 0;
-	default:
-		return command_bad_option(argc, argv, option);
 	}
 }
 
 static int parse(struct limits *limits, int argc, char **argv)
 {
-	int option, status = 0;
+	static const struct answer answer = {.own_options = own_options, .take_own = take_own};
+	int status;
 
 	memset(limits, 0, sizeof(*limits));
-	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1)
-		status = parse_option(limits, argc, argv, option);
-	if (status || limits->help)
+	status = answer_parse(&limits->options, &answer, argc, argv, limits);
+	if (status || limits->options.help)
 		return status;
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "check: no trace named (memana check trace.zst --max-peak 70GiB)");
@@ -455,7 +450,7 @@ static int answer(struct check *check, struct db *db)
 		error = check_growth(check, db);
 	if (!error && check->limits->has_host)
 		error = check_hosts(check, db);
-	if (!error && check->limits->json)
+	if (!error && check->limits->options.json)
 		error = print_json(check);
 	else if (!error)
 		print_text(check);
@@ -474,7 +469,7 @@ int cmd_check(int argc, char **argv)
 
 	if (status)
 		return status;
-	if (limits.help)
+	if (limits.options.help)
 		return command_help("check", options_help);
 	status = asked_open(&asked, "check", argv + optind, (uint32_t)(argc - optind));
 	if (!status)

@@ -15,6 +15,7 @@
 #define CELL 11
 
 static const char options_help[] =
+	COMMAND_RULES_HELP
 	"      --tolerance P  percent by which two figures may differ and count as equal\n"
 	"                   (default 1; less than 1 MiB never counts)\n"
 	"  -n N             show N rows of each table (default 8; 0: all)\n"
@@ -23,16 +24,9 @@ static const char options_help[] =
 	"A and B are a trace, several traces of one run joined by commas, or a database.\n"
 	"Exit status 0: equal; 1: different.\n";
 
-static const struct option long_options[] = {
-	{ "tolerance", required_argument, NULL, 't' },
-	{ "json", no_argument, NULL, 'j' },
-	COMMAND_OPTIONS,
-};
-
 struct diff_command {
 	uint64_t permille;
-	size_t limit;
-	int json, help;
+	struct answer_options options;
 };
 
 static const struct {
@@ -46,35 +40,27 @@ static const struct {
 
 /* ---- arguments ---- */
 
+/* --tolerance is the only one. */
+static int take_tolerance(struct answer_options *options, int option)
+{
+	struct diff_command *command = options->own;
+	char *end;
+	double percent = strtod(optarg, &end);
+
+	(void)option;
+	if (end == optarg || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 100))
+		return command_fail(EXIT_USAGE, "diff: --tolerance %s: not a percentage", optarg);
+	command->permille = (uint64_t)(percent * 10 + 0.5);
+	return 0;
+}
+
 static int parse(struct diff_command *command, int argc, char **argv)
 {
-	int option, status = 0;
-	double percent;
-	long number;
-	char *end;
+	static const struct option own[] = { { "tolerance", required_argument, NULL, 't' }, { NULL, 0, NULL, 0 } };
+	const struct answer answer = { .limit = ROWS_TEXT, .own_options = own, .take_own = take_tolerance };
 
-	*command = (struct diff_command){ .permille = 10, .limit = ROWS_TEXT };
-	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1) {
-		if (option == 't') {
-			percent = strtod(optarg, &end);
-			if (end == optarg || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 100))
-				status = command_fail(EXIT_USAGE, "diff: --tolerance %s: not a percentage", optarg);
-			else
-				command->permille = (uint64_t)(percent * 10 + 0.5);
-		} else if (option == 'n') {
-			if (command_number(optarg, 0, INT32_MAX, &number))
-				status = command_fail(EXIT_USAGE, "diff: -n %s: not a number of rows", optarg);
-			else
-				command->limit = number ? (size_t)number : SIZE_MAX;
-		} else if (option == 'j') {
-			command->json = 1;
-		} else if (option == 'h') {
-			command->help = 1;
-		} else {
-			status = command_bad_option(argc, argv, option);
-		}
-	}
-	return status;
+	command->permille = 10;
+	return answer_parse(&command->options, &answer, argc, argv, command);
 }
 
 /* ---- the verdict ---- */
@@ -232,10 +218,11 @@ static void print_row(const struct text *text, const struct diff_row *row, int w
 }
 
 /* Rows that changed at all; the peaks of devices in any case. */
-static void print_table(const struct text *text, const struct diff *diff, enum diff_kind kind, size_t limit)
+static void print_table(const struct text *text, const struct diff *diff, enum diff_kind kind, int64_t limit)
 {
 	const struct diff_table *table = &diff->table[kind];
-	size_t i, shown = 0;
+	int64_t shown = 0;
+	size_t i;
 
 	for (i = 0; i < table->count && shown < limit; i++) {
 		if (!diff_change(&table->row[i]) && kind != DIFF_DEVICE)
@@ -286,7 +273,7 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 	doc_int(doc, "b_micro_batches", (int64_t)diff->b.batches);
 	for (kind = 0; kind < DIFF_COUNT; kind++) {
 		doc_array(doc, tables[kind].key);
-		for (i = 0; i < diff->table[kind].count && i < command->limit; i++)
+		for (i = 0; i < diff->table[kind].count && (int64_t)i < command->options.limit; i++)
 			json_row(doc, &diff->table[kind].row[i]);
 		doc_end(doc);
 	}
@@ -311,12 +298,12 @@ static int report(const struct diff_command *command, struct db *a, struct db *b
 		sentence = verdict(&diff, command, differ);
 		text_init(&text, stdout);
 	}
-	if (!error && command->json) {
+	if (!error && command->options.json) {
 		error = print_json(&diff, command, sentence.text, differ);
 	} else if (!error) {
 		answer_verdict(&text, &sentence);
 		for (kind = 0; kind < DIFF_COUNT; kind++)
-			print_table(&text, &diff, (enum diff_kind)kind, command->limit);
+			print_table(&text, &diff, (enum diff_kind)kind, command->options.limit);
 	}
 	diff_release(&diff);
 	return error ? error : differ ? EXIT_NO : 0;
@@ -345,12 +332,10 @@ int cmd_diff(int argc, char **argv)
 
 	if (status)
 		return status;
-	if (command.help)
+	if (command.options.help)
 		return command_help("diff", options_help);
 	if (argc - optind != 2)
 		return command_fail(EXIT_USAGE, "diff: two runs are needed (memana diff before.zst after.zst)");
-	if (command.json && command.limit == ROWS_TEXT)
-		command.limit = SIZE_MAX;
 	status = open_side(&a, argv[optind]);
 	if (!status) {
 		status = open_side(&b, argv[optind + 1]);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "answer.h"
 #include "asked.h"
 #include "command.h"
 #include "finding.h"
@@ -13,15 +14,10 @@
 #define ROWS_TEXT 8
 
 static const char options_help[] =
-	"      --at WHEN    peak (default), oom, step:N (its end), or a time such as 12.5s\n"
+	"      --at WHEN    peak (default), oom, step:N (the peak inside of it), step:N:end, or a time such as 12.5s\n"
 	"  -n N             show N places and segments (default 8; 0: all)\n"
+	COMMAND_RULES_HELP
 	"      --json       for programs; bytes and nanoseconds\n";
-
-static const struct option long_options[] = {
-	{ "at", required_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },
-	COMMAND_OPTIONS,
-};
 
 /* ---- arguments ---- */
 
@@ -31,31 +27,31 @@ static int is_moment(const char *word)
 	       !strncmp(word, "oom:", 4);
 }
 
+/* --at is the only one. */
+static int take_at(struct answer_options *options, int option)
+{
+	struct frag_command *command = options->own;
+
+	(void)option;
+	command->at = is_moment(optarg) ? optarg : NULL;
+	if (command->at || !moment_time(optarg, &command->time))
+		return 0;
+	return command_fail(EXIT_USAGE,
+			    "frag: --at %s: neither peak, oom, step:N, step:N:end nor a time such as 12.5s", optarg);
+}
+
 static int parse(struct frag_command *command, int argc, char **argv)
 {
-	int option, status = 0;
-	long number;
+	static const struct option own[] = { { "at", required_argument, NULL, 'a' }, { NULL, 0, NULL, 0 } };
+	const struct answer answer = { .limit = ROWS_TEXT, .own_options = own, .take_own = take_at };
+	struct answer_options options;
+	int status;
 
-	*command = (struct frag_command){ .at = "peak", .limit = ROWS_TEXT };
-	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1) {
-		if (option == 'a') {
-			command->at = is_moment(optarg) ? optarg : NULL;
-			if (!command->at && moment_time(optarg, &command->time))
-				status = command_fail(EXIT_USAGE,
-						      "frag: --at %s: neither peak, oom, step:N nor a time such as 12.5s", optarg);
-		} else if (option == 'n') {
-			if (command_number(optarg, 0, INT32_MAX, &number))
-				status = command_fail(EXIT_USAGE, "frag: -n %s: not a number of rows", optarg);
-			else
-				command->limit = number ? (size_t)number : SIZE_MAX;
-		} else if (option == 'j') {
-			command->json = 1;
-		} else if (option == 'h') {
-			command->help = 1;
-		} else {
-			status = command_bad_option(argc, argv, option);
-		}
-	}
+	*command = (struct frag_command){ .at = "peak" };
+	status = answer_parse(&options, &answer, argc, argv, command);
+	command->limit = (size_t)options.limit;
+	command->json = options.json;
+	command->help = options.help;
 	return status;
 }
 
@@ -181,8 +177,6 @@ int cmd_frag(int argc, char **argv)
 		return command_help("frag", options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "frag: no trace named (memana frag trace.zst)");
-	if (command.json && command.limit == ROWS_TEXT)
-		command.limit = SIZE_MAX;
 	status = asked_open(&asked, "frag", argv + optind, (uint32_t)(argc - optind));
 	if (!status)
 		status = answer(&command, &asked);

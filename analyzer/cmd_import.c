@@ -7,6 +7,7 @@
 #include "memtrace/error.h"
 #include "memtrace/import.h"
 #include "text.h"
+#include "unfinished.h"
 
 static const char options_help[] =
 	"  -o, --output TRACE  the trace to write; an older one is replaced when all went well\n";
@@ -61,17 +62,20 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 {
 	struct mt_import_summary summary;
 	char path[4096];
-	int error;
+	int error, status = 0;
 
 	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
+	unfinished_begin(path);
 	error = mt_import_snapshot(snapshot, path, rules, &summary);
 	if (error)
-		return fail(snapshot, error, &summary);
-	if (rename(path, output)) {
-		error = command_fail(mt_exit_code(-MT_E_SYSTEM), "import: %s: %s", output, strerror(errno));
+		status = fail(snapshot, error, &summary);
+	else if (rename(path, output))
+		status = command_fail(mt_exit_code(-MT_E_SYSTEM), "import: %s: %s", output, strerror(errno));
+	if (status)
 		unlink(path);
-		return error;
-	}
+	unfinished_end();
+	if (status)
+		return status;
 	print_done(output, &summary);
 	if (summary.damage)
 		return command_fail(mt_exit_code(summary.damage), "import: %s: %s at byte %llu (everything before is imported)",

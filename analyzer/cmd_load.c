@@ -25,7 +25,7 @@ static const struct option long_options[] = {
 static int load(struct source *source, const char *path, struct analysis *analysis)
 {
 	struct db *db;
-	int error = db_create(&db, path, schema_sql);
+	int error = db_create(&db, path, schema_sql), system;
 
 	if (error)
 		return error;
@@ -34,7 +34,9 @@ static int load(struct source *source, const char *path, struct analysis *analys
 		error = load_names(db);
 	if (!error)
 		error = db_commit(db);
+	system = errno;
 	db_close(db);
+	errno = system;
 	return error;
 }
 
@@ -63,12 +65,13 @@ static int load_into(struct source *source, const char *output)
 	error = load(source, path, &analysis);
 	if (!error && rename(path, output))
 		error = -MT_E_SYSTEM;
-	unfinished_end();
 	if (error) {
 		status = command_fail(mt_exit_code(error), "load: %s: %s", output,
 				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
 		unlink(path);
-	} else {
+	}
+	unfinished_end();
+	if (!error) {
 		print_done(&analysis, output);
 		status = report_damage(&analysis, "loaded");
 	}

@@ -93,7 +93,7 @@ static void print_device(const struct text *text, const struct oom *oom)
 	if (oom->idle_segments)
 		print_bytes(text, "segments with nothing in", oom->idle_segments, "of the process that asked");
 	if (oom->asleep)
-		print_bytes(text, "in use, but asleep", oom->asleep, "pages unmapped: part of the figures below");
+		print_bytes(text, "allocated, but asleep", oom->asleep, "pages unmapped: not counted here");
 	if (it->total)
 		print_bytes(text, "the device has", it->total, "");
 }
@@ -164,16 +164,16 @@ static void print_failures(const struct text *text, const struct oom *oom, const
 {
 	size_t count = 0, i;
 
-	for (i = 0; i < oom->failures; i++)
-		count += !oom->failure[i].is_part;
+	for (i = 0; i < oom->all.count; i++)
+		count += !oom->all.failure[i].is_part;
 	if (count < 2)
 		return;
 	answer_title(text, "All failed requests (* the one above; another one: --number N)");
-	for (i = 0; i < oom->failures; i++) {
-		if (oom->failure[i].is_part)
+	for (i = 0; i < oom->all.count; i++) {
+		if (oom->all.failure[i].is_part)
 			continue;
 		if ((int64_t)count-- <= options->limit)
-			print_failure(text, oom, &oom->failure[i]);
+			print_failure(text, oom, &oom->all.failure[i]);
 	}
 }
 

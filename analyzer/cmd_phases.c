@@ -19,7 +19,14 @@ static int has_any(const struct phases_row *row)
 	return row->runs || row->count || row->ran_peak;
 }
 
-/* Highest peak first; what is equal in the order of the phases. */
+static int is_higher(const struct phases_device *device, int one, int two)
+{
+	uint64_t peak = device->row[one].peak, other = device->row[two].peak;
+
+	return peak > other || (peak == other && one == device->peak_phase);
+}
+
+/* Highest peak first; what is equal in the order of the phases, but for the one that memana top names. */
 static void sort_by_peak(struct order *order, const struct phases_device *device)
 {
 	int phase, i;
@@ -28,7 +35,7 @@ static void sort_by_peak(struct order *order, const struct phases_device *device
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
 		if (!has_any(&device->row[phase]))
 			continue;
-		for (i = order->count++; i && device->row[order->phase[i - 1]].peak < device->row[phase].peak; i--)
+		for (i = order->count++; i && is_higher(device, phase, order->phase[i - 1]); i--)
 			order->phase[i] = order->phase[i - 1];
 		order->phase[i] = phase;
 	}
@@ -102,14 +109,31 @@ static int say_stays(struct sentence *sentence, const struct phases_device *devi
 	return error;
 }
 
+/* Pools that sleep at the end. */
+static void say_asleep(struct sentence *sentence, const struct phases_device *device)
+{
+	uint64_t asleep = 0;
+	char size[TEXT_SIZE_MAX];
+	int phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		asleep += device->row[phase].asleep_end;
+	if (asleep)
+		sentence_say(sentence, " %s more is allocated, but asleep then.", text_bytes(size, asleep));
+}
+
 static int make_verdict(struct sentence *sentence, const struct phases_device *device, const struct order *order,
 			struct db *db)
 {
+	int error;
+
 	sentence->size = 0;
 	say_peak(sentence, device, order);
 	if (sentence->text[0] >= 'a' && sentence->text[0] <= 'z')
 		sentence->text[0] = (char)(sentence->text[0] - 'a' + 'A');
-	return say_stays(sentence, device, db);
+	error = say_stays(sentence, device, db);
+	say_asleep(sentence, device);
+	return error;
 }
 
 /* ---- text ---- */
@@ -238,6 +262,7 @@ static int json_row(struct doc *doc, struct db *db, const struct phases_device *
 	doc_int(doc, "left_after_run_bytes", (int64_t)row->left_run);
 	doc_int(doc, "left_after_step_bytes", (int64_t)row->left_step);
 	doc_int(doc, "left_at_end_bytes", (int64_t)row->left_end);
+	doc_int(doc, "asleep_at_end_bytes", (int64_t)row->asleep_end);
 	doc_array(doc, "left_at_end");
 	error = phases_left(db, device->id, mt_phase_name((uint32_t)phase), PLACES_SHOWN, json_left, doc);
 	doc_end(doc);

@@ -15,6 +15,15 @@ struct verdict {
 	const struct steps_lane *lane; /* the one it is about */
 };
 
+/* Of two processes that saw the same peak, the one that made it. */
+static int peaks_higher(const struct steps_lane *one, const struct steps_lane *two)
+{
+	const struct steps_row *peak = one->highest, *other = two->highest;
+
+	return peak->peak != other->peak ? peak->peak > other->peak
+					 : one->device == two->device && peak->peak_process == one->process;
+}
+
 /* The lane that grows fastest, else the one that peaks highest; NULL: there are no steps. */
 static const struct steps_lane *worst_lane(const struct steps *steps)
 {
@@ -28,7 +37,7 @@ static const struct steps_lane *worst_lane(const struct steps *steps)
 		if (!worst || lane->state > worst->state ||
 		    (lane->state == worst->state &&
 		     (lane->state == STEPS_GROWING ? lane->slope > worst->slope
-						   : lane->highest->peak > worst->highest->peak)))
+						   : peaks_higher(lane, worst))))
 			worst = lane;
 	}
 	return worst;
@@ -99,6 +108,16 @@ static void say_steady(struct verdict *verdict)
 			     text_count(count, sizeof(count), lane->ended, "step"), text_bytes(in_use, last->in_use));
 }
 
+/* What a pool that sleeps at the ends of steps has allocated: it will want that much again. */
+static void say_asleep(struct verdict *verdict)
+{
+	uint64_t asleep = verdict->lane->row[verdict->lane->ended - 1].asleep;
+	char size[TEXT_SIZE_MAX];
+
+	if (asleep)
+		sentence_say(&verdict->sentence, " %s more is allocated, but asleep then.", text_bytes(size, asleep));
+}
+
 static void say_peak(struct verdict *verdict)
 {
 	const struct steps_lane *lane = verdict->lane;
@@ -166,6 +185,7 @@ static int make_verdict(struct verdict *verdict, const struct steps *steps, stru
 		error = say_growing(verdict, db, options);
 	else
 		say_steady(verdict);
+	say_asleep(verdict);
 	say_peak(verdict);
 	say_imbalance(verdict, steps);
 	return error;
@@ -317,6 +337,7 @@ static void json_row(struct doc *doc, const struct steps_lane *lane, const struc
 	doc_int(doc, "held_bytes", (int64_t)row->held);
 	doc_int(doc, "slack_bytes", (int64_t)row->slack);
 	doc_int(doc, "in_use_bytes", (int64_t)row->in_use);
+	doc_int(doc, "asleep_bytes", (int64_t)row->asleep);
 	doc_int_or_null(doc, "change_bytes", (int64_t)(row->in_use - (row > lane->row ? row[-1].in_use : 0)),
 			row > lane->row);
 	json_categories(doc, row);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "analysis.h"
 #include "command.h"
+#include "load.h"
 #include "memtrace/error.h"
 #include "query.h"
 #include "report.h"
@@ -108,19 +109,17 @@ static int parse(struct top_command *command, int argc, char **argv)
 	return status;
 }
 
-static int report(const struct top_command *command, struct db *db)
+static int report(const struct top_command *command, struct db *db, struct symbols *symbols)
 {
-	struct symbols *symbols = symbols_new();
 	struct text text;
-	int error = -MT_E_MEMORY;
+	int error;
 
-	if (symbols && command->json) {
+	if (command->json) {
 		error = top_json(stdout, db, symbols, &command->options);
-	} else if (symbols) {
+	} else {
 		text_init(&text, stdout);
 		error = top_text(&text, db, symbols, &command->options);
 	}
-	symbols_free(symbols);
 	if (!error)
 		return 0;
 	if (error == -MT_E_ARGUMENT)
@@ -130,7 +129,8 @@ static int report(const struct top_command *command, struct db *db)
 }
 
 /* Analyses the traces into a database in memory. 0, or the exit code. */
-static int analyse(struct source *source, const struct moment *moment, struct db **db, struct analysis *analysis)
+static int analyse(struct source *source, const struct moment *moment, struct db **db, struct analysis *analysis,
+		   struct symbols *symbols)
 {
 	int error = analysis_run_at(analysis, source->input, source->inputs, source->rules, NULL, moment);
 
@@ -138,6 +138,8 @@ static int analyse(struct source *source, const struct moment *moment, struct db
 		error = db_create(db, NULL, schema_sql);
 	if (!error)
 		error = store_summary(*db, analysis, 0);
+	if (!error)
+		error = load_callsites(*db, symbols);
 	if (!error)
 		return 0;
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
@@ -182,21 +184,32 @@ static int check_moment(const struct analysis *analysis)
 	return 0;
 }
 
-static int top_of_traces(const struct top_command *command, struct source *source)
+static int top_of_traces(const struct top_command *command, struct source *source, struct symbols *symbols)
 {
 	struct analysis analysis;
 	struct db *db = NULL;
-	int status = analyse(source, &command->options.moment, &db, &analysis);
+	int status = analyse(source, &command->options.moment, &db, &analysis, symbols);
 
 	if (!status)
 		status = check_moment(&analysis);
-
 	if (!status)
-		status = report(command, db);
+		status = report(command, db, symbols);
 	if (!status)
 		status = report_damage(&analysis, "shown");
 	db_close(db);
 	analysis_release(&analysis);
+	return status;
+}
+
+static int answer(const struct top_command *command, struct source *source)
+{
+	struct symbols *symbols = symbols_new();
+	int status;
+
+	if (!symbols)
+		return command_fail(mt_exit_code(-MT_E_MEMORY), "top: %s", mt_strerror(-MT_E_MEMORY));
+	status = source->db ? report(command, source->db, symbols) : top_of_traces(command, source, symbols);
+	symbols_free(symbols);
 	return status;
 }
 
@@ -222,7 +235,7 @@ int cmd_top(int argc, char **argv)
 		return command_fail(EXIT_USAGE, "top: --at needs the trace: a database has the sums of the peak only");
 	}
 	if (!error)
-		status = source.db ? report(&command, source.db) : top_of_traces(&command, &source);
+		status = answer(&command, &source);
 	source_release(&source);
 	return status;
 }

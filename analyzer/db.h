@@ -1,7 +1,8 @@
 /*
  * db.h - the one user of SQLite. A database of memana is a cache of traces: it can always be made again.
  *
- * Functions return 0 or -MT_E_x; db_message() has SQLite's own words for the newest failure.
+ * Functions return 0 or -MT_E_x (-MT_E_SYSTEM: errno says why); db_message() has SQLite's own words for the newest
+ * failure.
  */
 #ifndef MEMANA_DB_H
 #define MEMANA_DB_H
@@ -31,6 +32,13 @@ int db_commit(struct db *db);
 
 /* From here on statements can only read the tables: for SQL of the user. */
 void db_restrict(struct db *db);
+void db_unrestrict(struct db *db); /* and from here on they can do anything again */
+
+/*
+ * From here on statements that run ask now and then, in the thread that runs them, whether to stop; those that are
+ * stopped fail with -MT_E_SQL. `stop` NULL: nobody is asked.
+ */
+void db_watch(struct db *db, int (*stop)(void *context), void *context);
 
 void db_close(struct db *db); /* NULL is fine */
 
@@ -53,6 +61,26 @@ void db_bind_null(struct db_stmt *stmt, int parameter);
 int db_step(struct db_stmt *stmt);  /* 1: there is a row, 0: no more, or an error */
 int db_run(struct db_stmt *stmt);   /* a statement without rows; ready to be run again with other values */
 void db_rewind(struct db_stmt *stmt); /* ready to be run again */
+
+/*
+ * Rows that lie in memory, one after the other, into a table: a cell of DB_CELL_BYTES for each of its columns, which
+ * are all named, in their order. DB_INTEGER: an int64_t, DB_CELL_NULL is null (and a new id for an INTEGER PRIMARY
+ * KEY); DB_TEXT: a const char *, NULL is null.
+ */
+#define DB_CELL_BYTES 8
+#define DB_CELL_NULL INT64_MIN
+
+struct db_column {
+	const char *name;
+	enum db_type type;
+};
+
+struct db_feed;
+
+/* `column` is needed as long as the feed. One feed for a table at a time; NULL in *feed on failure. */
+int db_feed_new(struct db_feed **feed, struct db *db, const char *table, const struct db_column *column, int columns);
+int db_feed_run(struct db_feed *feed, const void *rows, size_t count);
+void db_feed_free(struct db_feed *feed); /* NULL is fine */
 
 int db_columns(const struct db_stmt *stmt);
 const char *db_name(const struct db_stmt *stmt, int column);

@@ -7,6 +7,7 @@
 /* Sentences by what they count. X(NAME, figures, words); F1: count, F2: count of all, PHASE: in which they were born. */
 #define SENTENCE_LIST(X)                                                                                             \
 	X(RULE, NOTHING, "a rule says so of a function on its stack")                                                \
+	X(RULE_VOCABULARY, F1_F2_F3, "a rule says so of a function on its stack; %s tokens x %s words x %s bytes")       \
 	X(OPINION, PHASE, "allocated in %s; nothing in the recording says more")                                     \
 	X(STAYS, F1_F2, "allocated in init; %s of %s outlived two steps or more")                                    \
 	X(SIZED_GRADIENT, F1_F2, "allocated in backward, in the size of a weight; %s of %s outlived the backward")   \
@@ -22,9 +23,10 @@
 	X(ANEW, NOTHING, "allocated by the optimizer anew in each step, and freed after it")                         \
 	X(AS_GRADIENTS, F2_F1, "there from the start: %s of this size, as many as there are gradients of it (%s)")   \
 	X(AS_STATE, F2_F1, "there from the start: %s of this size, half as many as there are in the optimizer state (%s)") \
-	X(SEVERAL, F2_F1, "there from the start: %s of this size and %s gradients: weights and optimizer state, not told apart")
+	X(SEVERAL, F2_F1, "there from the start: %s of this size and %s gradients: weights and optimizer state, not told apart") \
+	X(REPLACED, F1, "there from the start: %s of this size were freed by the optimizer, which made as many anew")
 
-enum figures { NOTHING, PHASE, F1_F2, F1_F2_PHASE, F1_F2_F3, F2_F1 };
+enum figures { NOTHING, PHASE, F1, F1_F2, F1_F2_PHASE, F1_F2_F3, F2_F1 };
 
 static const struct {
 	enum figures figures;
@@ -53,6 +55,9 @@ static void print(char *text, size_t size, const struct category_site *facts, co
 		break;
 	case PHASE:
 		snprintf(text, size, words, phase);
+		break;
+	case F1:
+		snprintf(text, size, words, number[0]);
 		break;
 	case F1_F2:
 		snprintf(text, size, words, number[0], number[1]);

@@ -5,21 +5,22 @@
 
 #define IDLE_MATTERS 20 /* of reserved: one part in so many, or more, is worth acting on */
 
-/* "at the peak", "when memory ran out", "at the end of step 3", "at 12.5 s" */
+/* "at the peak", "when memory ran out", "at the peak of step 3", "at the end of step 3", "at 12.5 s" */
 static void say_when(struct sentence *sentence, const struct frag_report *report)
 {
-	const char *at = report->command->at;
+	const char *at = report->command->at, *step = at && !strncmp(at, "step:", 5) ? at + 5 : NULL;
+	int length = step ? (int)strspn(step, "0123456789") : 0;
 	char time[TEXT_SIZE_MAX];
 
 	if (!at)
 		sentence_say(sentence, "at %s", text_time(time, report->instant.time));
 	else if (!strncmp(at, "oom", 3))
 		sentence_say(sentence, "when memory ran out");
-	else if (!strncmp(at, "step:", 5))
-		sentence_say(sentence, "at the end of step %.20s", at + 5);
+	else if (step)
+		sentence_say(sentence, "at the %s of step %.*s", step[length] ? "end" : "peak", length, step);
 	else
 		sentence_say(sentence, "at the %s", at);
-	if (at && strncmp(at, "step:", 5) && *report->instant.phase)
+	if (at && !(step && step[length]) && *report->instant.phase)
 		sentence_say(sentence, " (%s, %s of step %lld)", text_time(time, report->instant.time),
 			     report->instant.phase, (long long)report->instant.step);
 }
@@ -43,19 +44,33 @@ static void say_pins(struct sentence *sentence, const struct frag_report *report
 		     finding_place(place, sizeof(place), report->db, pins->pin[0].node), pins->pin[0].phase);
 }
 
+/* What emptying the cache gives back, where that is worth it; else who has to let go first. 1: it is worth it. */
+static int say_cache(struct sentence *sentence, const struct frag_report *report)
+{
+	uint64_t back = report->map.map.free_pieces;
+	int worth = back && back >= frag_idle(&report->map) / 4;
+	char size[TEXT_SIZE_MAX], place[256];
+
+	if (worth)
+		sentence_say(sentence, " torch.cuda.empty_cache() would give back %s.", text_bytes(size, back));
+	else if (pins_matter(report))
+		sentence_say(sentence,
+			     " torch.cuda.empty_cache() would give back %s: free the tensors that pin the segments first, "
+			     "or do not keep them: those of %s.",
+			     back ? text_bytes(size, back) : "nothing",
+			     finding_place(place, sizeof(place), report->db, report->pins.pin[0].node));
+	return worth;
+}
+
 static void say_advice(struct sentence *sentence, const struct frag_report *report)
 {
-	char size[TEXT_SIZE_MAX];
-	uint64_t idle = frag_idle(&report->map);
+	int worth = say_cache(sentence, report);
 
-	if (report->map.map.free_pieces >= idle / 4 && report->map.map.free_pieces)
-		sentence_say(sentence, " torch.cuda.empty_cache() would give back %s.",
-			     text_bytes(size, report->map.map.free_pieces));
 	if (report->expandable)
 		sentence_say(sentence, " Expandable segments are on already.");
 	else if (report->sleeps)
 		sentence_say(sentence, " Expandable segments are not possible here: a pool that sleeps is in use (vLLM sleep "
-				       "mode, torch_memory_saver); empty the cache before it wakes up.");
+				       "mode, torch_memory_saver)%s.", worth ? "; empty the cache before it wakes up" : "");
 	else
 		sentence_say(sentence, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would join the holes%s.",
 			     pins_matter(report) ? " and let pinned segments shrink" : "");

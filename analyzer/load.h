@@ -4,6 +4,7 @@
 
 #include "analysis.h"
 #include "db.h"
+#include "symbol.h"
 
 /*
  * Runs the analysis and fills all tables of a new database; the transaction stays open. `analysis` is the caller's to
@@ -13,9 +14,27 @@ int load_run(struct db *db, struct analysis *analysis, const struct analysis_inp
 	     const struct mt_rules *rules);
 
 /*
+ * The same for who shows how far it is and may give up: `batch` hears of every batch of events before it is taken (as in
+ * struct analysis_sink), and its result other than 0 ends the load with it. There is no progress line then.
+ */
+struct load_watch {
+	void *context;
+	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
+};
+
+int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		     const struct mt_rules *rules, const struct load_watch *watch);
+
+/*
  * Looks up the names of all native frames, so that the database has them on other machines too, and with them the
  * callsites. 0 or -MT_E_x.
  */
 int load_names(struct db *db);
+
+/*
+ * The table `callsite` of the stacks of sites and failed requests, and of those in temp.freed (load_freed.h) where that
+ * is there; native frames have got their names, or get them here. 0 or -MT_E_x.
+ */
+int load_callsites(struct db *db, struct symbols *symbols);
 
 #endif

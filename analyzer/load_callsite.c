@@ -1,14 +1,13 @@
 /*
- * load_callsite.c - the line of the user's code behind every stack that allocated.
+ * load_callsite.c - the line of the user's code behind every stack that allocated, freed, or was refused.
  *
  * It is the innermost frame of the user's own code, unless that is a helper that everybody allocates with: a line that
  * does so while the model is set up, while it works and in the optimizer says nothing of any of them. Then it is the
  * next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one kind of work here.
- * (places.h does the same for the peak alone, where fewer things happen at once, by phase.)
  */
 #include <string.h>
 #include "callstack.h"
-#include "load_more.h"
+#include "load.h"
 #include "memtrace/error.h"
 
 #define LEVELS 5 /* helpers that call helpers */
@@ -21,7 +20,8 @@ static const char create_candidates[] =
 static const char create_chosen[] = "CREATE TEMP TABLE chosen (node INTEGER PRIMARY KEY, level INTEGER)";
 
 static const char all_nodes[] =
-	"SELECT node FROM site WHERE node IS NOT NULL UNION SELECT node FROM oom WHERE node IS NOT NULL ORDER BY node";
+	"SELECT node FROM site WHERE node IS NOT NULL UNION SELECT node FROM oom WHERE node IS NOT NULL "
+	"UNION SELECT node FROM temp.freed ORDER BY node";
 
 static const char choose[] = "INSERT INTO chosen SELECT node, 0 FROM candidate WHERE level = 0";
 
@@ -102,8 +102,10 @@ static int find_candidates(struct db *db, struct symbols *symbols)
 
 int load_callsites(struct db *db, struct symbols *symbols)
 {
-	int error = run(db, create_candidates), level;
+	int error = run(db, "CREATE TEMP TABLE IF NOT EXISTS freed (node INTEGER PRIMARY KEY)"), level;
 
+	if (!error)
+		error = run(db, create_candidates);
 	if (!error)
 		error = find_candidates(db, symbols);
 	if (!error)
@@ -116,5 +118,7 @@ int load_callsites(struct db *db, struct symbols *symbols)
 		error = run(db, fill);
 	if (!error)
 		error = run(db, "DROP TABLE chosen");
-	return error ? error : run(db, "DROP TABLE candidate");
+	if (!error)
+		error = run(db, "DROP TABLE candidate");
+	return error ? error : run(db, "DROP TABLE freed");
 }

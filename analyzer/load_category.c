@@ -22,7 +22,7 @@ static int store_changed(struct db *db, const struct analysis *analysis, uint32_
 	const struct attribution *attribution = &analysis->attribution;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO changed VALUES (?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO changed VALUES (?, ?, NULL)");
 
 	for (i = 1; i < attribution->sites && !error; i++) {
 		if (category_of_site(analysis, i) == attribution->site[i].key.category)
@@ -36,15 +36,40 @@ static int store_changed(struct db *db, const struct analysis *analysis, uint32_
 	return error;
 }
 
+/* Those that died of a site that was split are of its twin (category_site.twin). */
+static int move_to_twins(struct db *db, const struct analysis *analysis)
+{
+	struct db_stmt *stmt;
+	uint32_t i, count = 0;
+	int error = db_prepare(db, &stmt, "UPDATE changed SET twin = ? WHERE site = ?");
+
+	for (i = 1; i < analysis->attribution.sites && i < analysis->categories.room && !error; i++) {
+		if (!analysis->categories.site[i].twin)
+			continue;
+		db_bind(stmt, 1, analysis->categories.site[i].twin);
+		db_bind(stmt, 2, i);
+		error = db_run(stmt);
+		count++;
+	}
+	db_finish(stmt);
+	if (error || !count)
+		return error;
+	return run(db, "UPDATE allocation SET (site, category) = (SELECT twin, site.category FROM changed "
+		       "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
+		       "WHERE free_seq IS NOT NULL AND site IN (SELECT site FROM changed WHERE twin)");
+}
+
 int load_categories(struct db *db, const struct analysis *analysis)
 {
 	uint32_t count = 0;
-	int error = run(db, "CREATE TEMP TABLE changed (site INTEGER PRIMARY KEY, category TEXT)");
+	int error = run(db, "CREATE TEMP TABLE changed (site INTEGER PRIMARY KEY, category TEXT, twin INTEGER)");
 
 	if (!error)
 		error = store_changed(db, analysis, &count);
 	if (!error && count)
 		error = run(db, "UPDATE allocation SET category = (SELECT category FROM changed WHERE changed.site = "
 				"allocation.site) WHERE NOT tensors_inside AND site IN (SELECT site FROM changed)");
+	if (!error)
+		error = move_to_twins(db, analysis);
 	return error ? error : run(db, "DROP TABLE changed");
 }

@@ -44,8 +44,12 @@ static int load_ends(struct db *db, const struct analysis *analysis)
 int load_moments(struct db *db, const struct analysis *analysis)
 {
 	static const char *const rest[] = {
-		"INSERT INTO moment SELECT 'step:' || step, process, device, end_time, end_seq "
+		"INSERT INTO moment SELECT 'step:' || step || ':end', process, device, end_time, end_seq "
 		"FROM step JOIN step_device USING (process, step) ORDER BY process, step, device",
+		"INSERT INTO moment SELECT 'step:' || step, peak_process, device, peak_time, peak_seq FROM (SELECT *, "
+		"row_number() OVER (PARTITION BY step, device ORDER BY peak_bytes DESC, peak_tensor_bytes DESC, peak_time, "
+		"process) AS place FROM step_device AS it WHERE EXISTS (SELECT 1 FROM phase_span WHERE phase_span.process = "
+		"it.process AND phase_span.step = it.step)) WHERE place = 1 ORDER BY step, device",
 		"INSERT INTO moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
 		"INSERT INTO moment SELECT 'oom', process, device, time, seq FROM oom "
 		"WHERE id IN (SELECT max(id) FROM oom GROUP BY device) ORDER BY device",

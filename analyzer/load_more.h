@@ -4,15 +4,11 @@
 
 #include "analysis.h"
 #include "db.h"
-#include "symbol.h"
 
 /* allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
 int load_categories(struct db *db, const struct analysis *analysis);
 
 /* The table `moment`; all other tables but callsite are filled. 0 or an error of the database. */
 int load_moments(struct db *db, const struct analysis *analysis);
-
-/* The table `callsite`; native frames have their names. 0 or -MT_E_x. */
-int load_callsites(struct db *db, struct symbols *symbols);
 
 #endif

@@ -1,39 +1,70 @@
 #include "load_rows.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define LOT 256u /* phases are shorter than thousands of allocations, and each end of one waits for the rows */
+#define COLUMN(type, column) { #column, DB_##type },
+#define COLUMNS(table) static const struct db_column columns_of_##table[] = { LOAD_COLUMNS_##table(COLUMN) };
+LOAD_TABLES(COLUMNS)
 
-static int insert_all(const struct load_rows *rows, const struct load_row *row, size_t count)
+#define TABLE(table) [LOAD_##table] = { #table, columns_of_##table, MT_ARRAY_SIZE(columns_of_##table) },
+static const struct {
+	const char *name;
+	const struct db_column *column;
+	int columns;
+} tables[] = { LOAD_TABLES(TABLE) };
+
+#define SIZE(table) static_assert(sizeof(struct load_##table) == sizeof(columns_of_##table) / \
+				  sizeof(struct db_column) * DB_CELL_BYTES, "a row is its cells");
+LOAD_TABLES(SIZE)
+
+static size_t row_bytes(enum load_table table)
 {
-	size_t i;
-	int error = 0;
+	return (size_t)tables[table].columns * DB_CELL_BYTES;
+}
 
-	for (i = 0; i < count && !error; i++)
-		error = rows->insert(rows->context, &row[i]);
-	return error;
+static int write_lot(struct load_rows *rows, const struct load_lot *lot)
+{
+	return db_feed_run(rows->feed[lot->table], lot->rows, lot->count);
+}
+
+/* ---- the thread ---- */
+
+/* The analysis is woken when half of the queue is free, not for every lot. With the lock. */
+static void take_off(struct load_rows *rows)
+{
+	rows->queue[rows->first].count = 0;
+	rows->first = (rows->first + 1) % LOAD_LOTS;
+	rows->count--;
+	if (rows->count == LOAD_LOTS / 2 || !rows->count)
+		pthread_cond_signal(&rows->written);
 }
 
 static void *serve(void *context)
 {
 	struct load_rows *rows = context;
-	int error;
+	int error, system;
 
 	pthread_mutex_lock(&rows->lock);
 	for (;;) {
-		while (!rows->handed && !rows->stop)
-			pthread_cond_wait(&rows->changed, &rows->lock);
-		if (!rows->handed)
+		while (!rows->count && !rows->stop)
+			pthread_cond_wait(&rows->handed, &rows->lock);
+		if (!rows->count)
 			break;
-		pthread_mutex_unlock(&rows->lock);
-		error = insert_all(rows, rows->write, rows->handed);
-		pthread_mutex_lock(&rows->lock);
-		rows->error = rows->error ? rows->error : error;
-		rows->handed = 0;
-		pthread_cond_signal(&rows->changed);
+		if (!rows->error && !rows->stop) {
+			pthread_mutex_unlock(&rows->lock);
+			error = write_lot(rows, &rows->queue[rows->first]);
+			system = errno;
+			pthread_mutex_lock(&rows->lock);
+			rows->error = error;
+			rows->system = system;
+		}
+		take_off(rows);
 	}
 	pthread_mutex_unlock(&rows->lock);
 	return NULL;
@@ -52,79 +83,128 @@ static int start(struct load_rows *rows)
 	return !failed;
 }
 
-int load_rows_init(struct load_rows *rows, load_row_insert *insert, void *context)
+/* ---- the analysis ---- */
+
+static int lot_init(struct load_lot *lot)
 {
+	lot->rows = malloc(LOAD_LOT_BYTES);
+	return lot->rows ? 0 : -MT_E_MEMORY;
+}
+
+int load_rows_init(struct load_rows *rows, struct db *db)
+{
+	size_t i;
+	int error = 0;
+
 	memset(rows, 0, sizeof(*rows));
-	rows->insert = insert;
-	rows->context = context;
 	pthread_mutex_init(&rows->lock, NULL);
-	pthread_cond_init(&rows->changed, NULL);
-	rows->fill = malloc(LOT * sizeof(*rows->fill));
-	rows->write = malloc(LOT * sizeof(*rows->write));
-	if (!rows->fill || !rows->write)
-		return -MT_E_MEMORY;
-	rows->threaded = start(rows);
-	return 0;
+	pthread_cond_init(&rows->handed, NULL);
+	pthread_cond_init(&rows->written, NULL);
+	for (i = 0; i < LOAD_LOTS && !error; i++)
+		error = lot_init(&rows->queue[i]);
+	for (i = 0; i < LOAD_TABLE_COUNT && !error; i++) {
+		rows->fill[i].table = (enum load_table)i;
+		error = lot_init(&rows->fill[i]);
+		if (!error)
+			error = db_feed_new(&rows->feed[i], db, tables[i].name, tables[i].column, tables[i].columns);
+	}
+	if (!error)
+		rows->threaded = start(rows);
+	return error;
 }
 
 void load_rows_release(struct load_rows *rows)
 {
+	size_t i;
+
 	pthread_mutex_lock(&rows->lock);
 	rows->stop = 1;
-	pthread_cond_signal(&rows->changed);
+	pthread_cond_signal(&rows->handed);
 	pthread_mutex_unlock(&rows->lock);
 	if (rows->threaded)
 		pthread_join(rows->thread, NULL);
 	pthread_mutex_destroy(&rows->lock);
-	pthread_cond_destroy(&rows->changed);
-	free(rows->fill);
-	free(rows->write);
-}
-
-/* Waits until the thread rests. 0, or what it has met. With the lock. */
-static int wait_for_rest(struct load_rows *rows)
-{
-	while (rows->handed)
-		pthread_cond_wait(&rows->changed, &rows->lock);
-	return rows->error;
-}
-
-static int hand_over(struct load_rows *rows)
-{
-	struct load_row *lot = rows->fill;
-	int error;
-
-	pthread_mutex_lock(&rows->lock);
-	error = wait_for_rest(rows);
-	if (!error) {
-		rows->fill = rows->write;
-		rows->write = lot;
-		rows->handed = rows->count;
-		pthread_cond_signal(&rows->changed);
+	pthread_cond_destroy(&rows->handed);
+	pthread_cond_destroy(&rows->written);
+	for (i = 0; i < LOAD_LOTS; i++)
+		free(rows->queue[i].rows);
+	for (i = 0; i < LOAD_TABLE_COUNT; i++) {
+		free(rows->fill[i].rows);
+		db_feed_free(rows->feed[i]);
 	}
+}
+
+/* 0, or what the thread has met by now. */
+static int unlock(struct load_rows *rows)
+{
+	int error = rows->error;
+
+	if (error)
+		errno = rows->system;
 	pthread_mutex_unlock(&rows->lock);
-	rows->count = 0;
 	return error;
 }
 
-int load_rows_add(struct load_rows *rows, const struct load_row *row)
+/* Puts a lot into the queue, for an empty one. */
+static int put(struct load_rows *rows, struct load_lot *full)
 {
-	rows->fill[rows->count++] = *row;
-	if (rows->count < LOT)
-		return 0;
-	return rows->threaded ? hand_over(rows) : load_rows_drain(rows);
+	struct load_lot *last, empty;
+
+	pthread_mutex_lock(&rows->lock);
+	while (rows->count == LOAD_LOTS)
+		pthread_cond_wait(&rows->written, &rows->lock);
+	last = &rows->queue[(rows->first + rows->count++) % LOAD_LOTS];
+	empty = *last;
+	*last = *full;
+	empty.table = full->table;
+	*full = empty;
+	pthread_cond_signal(&rows->handed);
+	return unlock(rows);
+}
+
+static int hand_over(struct load_rows *rows, struct load_lot *lot)
+{
+	if (rows->threaded)
+		return put(rows, lot);
+	if (!rows->error)
+		rows->error = write_lot(rows, lot);
+	lot->count = 0;
+	return rows->error;
+}
+
+void *load_rows_new(struct load_rows *rows, enum load_table table, int *error)
+{
+	struct load_lot *lot = &rows->fill[table];
+	size_t size = row_bytes(table);
+
+	*error = (lot->count + 1) * size > LOAD_LOT_BYTES ? hand_over(rows, lot) : 0;
+	return *error ? NULL : lot->rows + lot->count++ * size;
+}
+
+int load_rows_forget(struct load_rows *rows, int64_t process, int64_t alloc_seq)
+{
+	struct load_lot *lot = &rows->fill[LOAD_allocation];
+	struct load_allocation *row = (struct load_allocation *)lot->rows;
+	size_t i;
+
+	for (i = lot->count; i--;) {
+		if (row[i].process != process || row[i].alloc_seq != alloc_seq)
+			continue;
+		memmove(&row[i], &row[i + 1], (--lot->count - i) * sizeof(*row));
+		return 1;
+	}
+	return 0;
 }
 
 int load_rows_drain(struct load_rows *rows)
 {
-	size_t count = rows->count;
-	int error;
+	size_t i;
 
+	for (i = 0; i < LOAD_TABLE_COUNT; i++)
+		if (rows->fill[i].count)
+			hand_over(rows, &rows->fill[i]);
 	pthread_mutex_lock(&rows->lock);
-	error = wait_for_rest(rows);
-	pthread_mutex_unlock(&rows->lock);
-	rows->count = 0;
-	if (!error)
-		error = rows->error = insert_all(rows, rows->fill, count);
-	return error;
+	while (rows->count)
+		pthread_cond_wait(&rows->written, &rows->lock);
+	return unlock(rows);
 }

@@ -1,47 +1,58 @@
 /*
- * load_rows.h - rows of the table `allocation` on their way into the database: a thread writes one lot while the
- * analysis fills the next. SQLite is never used by two threads at a time: drain before anything else is written.
+ * load_rows.h - rows on their way into the database: a thread writes one lot while the analysis fills the next.
+ *
+ *   analysis ── fill: a lot for each table ── full ──> queue of lots ──> thread ── INSERT
+ *
+ * SQLite is never used by two threads at a time: drain before anything else touches the database. The order in which
+ * lots get full decides on the order of writing: the same trace makes the same file.
  */
 #ifndef MEMANA_LOAD_ROWS_H
 #define MEMANA_LOAD_ROWS_H
 
 #include <pthread.h>
 #include <stddef.h>
-#include <stdint.h>
-#include "memtrace/ledger.h"
+#include "db.h"
+#include "load_table.h"
 
-/* One allocation that is over, with what would not hold still meanwhile. */
-struct load_row {
-	struct mt_live live;
-	int64_t birth, death; /* of the run, ns */
-	uint64_t death_seq;
-	uint32_t process, device, stack, step;
-	uint8_t category, died; /* died 0: alive at the end; `death`, `death_seq` and `step` mean nothing */
+#define LOAD_LOT_BYTES (128u << 10)
+#define LOAD_LOTS 8u /* in the queue */
+
+/* Rows of one table, one after the other. */
+struct load_lot {
+	enum load_table table;
+	size_t count;
+	unsigned char *rows; /* LOAD_LOT_BYTES */
 };
 
-typedef int load_row_insert(void *context, const struct load_row *row);
-
 struct load_rows {
-	load_row_insert *insert;
-	void *context;
-	struct load_row *fill, *write; /* lots: of the analysis, of the thread */
-	size_t count;		       /* in `fill` */
-	pthread_mutex_t lock;	       /* of what follows */
-	pthread_cond_t changed;
-	size_t handed; /* in `write`, 0: the thread rests */
+	struct db_feed *feed[LOAD_TABLE_COUNT];
+	struct load_lot fill[LOAD_TABLE_COUNT]; /* of the analysis */
+	pthread_mutex_t lock;		       /* of what follows */
+	pthread_cond_t handed, written;
+	struct load_lot queue[LOAD_LOTS]; /* from `first` on so many; the others are empty */
+	size_t first, count;
 	int stop, error;
+	int system; /* errno of `error` */
 	int threaded;
 	pthread_t thread;
 };
 
-/* `insert` is called in the order of load_rows_add, in any thread. 0 or -MT_E_MEMORY; release in any case. */
-int load_rows_init(struct load_rows *rows, load_row_insert *insert, void *context);
+/* 0, -MT_E_MEMORY or an error of the database; release in any case. */
+int load_rows_init(struct load_rows *rows, struct db *db);
+
+/* Rows that were not drained are lost. */
 void load_rows_release(struct load_rows *rows);
 
-/* 0, or the error of an earlier insert. */
-int load_rows_add(struct load_rows *rows, const struct load_row *row);
+/*
+ * A row for the caller to fill before the next call: a struct load_<table>, all of its members. NULL: an earlier row
+ * could not be written, or there is no memory; *error says why.
+ */
+void *load_rows_new(struct load_rows *rows, enum load_table table, int *error);
 
-/* All rows are in the database when this returns. 0, or the first error. */
+/* The newest allocation with this birth, if it is one of those in `fill`: out it goes and the result is 1. */
+int load_rows_forget(struct load_rows *rows, int64_t process, int64_t alloc_seq);
+
+/* All rows are in the database when this returns. 0, or the first error, with its errno. */
 int load_rows_drain(struct load_rows *rows);
 
 #endif

@@ -92,9 +92,8 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 int oom_find_growth(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT ifnull(spot, 0), sum(bytes) FROM allocation LEFT JOIN temp.spot AS spot USING (node) "
-		"WHERE process = ?1 AND device = ?2 AND alloc_seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3) "
-		"AND NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast') "
+		"SELECT ifnull(spot, 0), sum(bytes) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
+		"WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL OR until_seq > ?3) "
 		"GROUP BY 1 ORDER BY 2 DESC, 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq};
 	const struct retained_question question = {.step = oom->it->step};

@@ -194,11 +194,11 @@ static void json_failures(struct doc *doc, const struct oom *oom)
 	size_t i;
 
 	doc_array(doc, "failures");
-	for (i = 0; i < oom->failures; i++) {
-		if (oom->failure[i].is_part)
+	for (i = 0; i < oom->all.count; i++) {
+		if (oom->all.failure[i].is_part)
 			continue;
 		doc_object(doc, NULL);
-		json_failure(doc, &oom->failure[i]);
+		json_failure(doc, &oom->all.failure[i]);
 		doc_end(doc);
 	}
 	doc_end(doc);

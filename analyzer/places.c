@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "finding.h"
 #include "memtrace/error.h"
 #include "query.h"
-
-#define WRAPPERS_DEEP 4 /* helpers that call helpers */
 
 struct place_site {
 	char *phase, *category, *evidence, *decided_by;
@@ -13,8 +12,32 @@ struct place_site {
 	int64_t pid;
 	struct callstack stack;
 	size_t user;
-	int wraps; /* its frame `user` is a wrapper; the place is further out */
 };
+
+/* Whether the frame is what the callsite says; of longer names the beginnings are compared. */
+static int is_callsite(const struct callstack_frame *frame, const struct finding_spot *spot)
+{
+	char function[sizeof(spot->function)], place[sizeof(spot->place)];
+
+	return frame->line == spot->line && !strncmp(frame->file, spot->file, sizeof(spot->file) - 1) &&
+	       !strcmp(callstack_function(function, sizeof(function), frame), spot->function) &&
+	       !strcmp(callstack_place(place, sizeof(place), frame), spot->place);
+}
+
+int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack)
+{
+	struct finding_spot spot;
+	int error = finding_spot(&spot, db, node);
+	size_t at;
+
+	*user = callstack_user_frame(stack);
+	for (at = *user; !error && at < stack->count; at++)
+		if (is_callsite(&stack->frame[at], &spot)) {
+			*user = at;
+			break;
+		}
+	return error;
+}
 
 struct loading {
 	struct places *places;
@@ -35,8 +58,9 @@ static int load_site(void *context, const struct query_site *row)
 	site->bytes = row->bytes;
 	site->count = row->count;
 	site->pid = row->pid;
-	site->user = callstack_user_frame(&site->stack);
-	return !site->phase || !site->category || !site->evidence || !site->decided_by ? -MT_E_MEMORY : error;
+	if (!site->phase || !site->category || !site->evidence || !site->decided_by)
+		return -MT_E_MEMORY;
+	return error ? error : places_user_frame(&site->user, loading->db, row->node, &site->stack);
 }
 
 static int same_line(const struct callstack_frame *one, const struct callstack_frame *two)
@@ -48,50 +72,6 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 static const struct callstack_frame *user_frame(const struct place_site *site)
 {
 	return site->user == CALLSTACK_NO_FRAME ? NULL : &site->stack.frame[site->user];
-}
-
-/* The next frame outwards that is the user's own; CALLSTACK_NO_FRAME: there is none. */
-static size_t next_user_frame(const struct callstack *stack, size_t at)
-{
-	while (++at < stack->count)
-		if (callstack_is_user(&stack->frame[at]))
-			return at;
-	return CALLSTACK_NO_FRAME;
-}
-
-/* Whether the line of `site` also allocates in another phase. */
-static int wraps(const struct places *places, const struct place_site *site)
-{
-	const struct callstack_frame *frame = user_frame(site), *other;
-	size_t i;
-
-	if (!frame || !callstack_is_user(frame))
-		return 0;
-	for (i = 0; i < places->sites; i++) {
-		other = user_frame(&places->site[i]);
-		if (other && strcmp(places->site[i].phase, site->phase) && same_line(frame, other))
-			return 1;
-	}
-	return 0;
-}
-
-/* One level outwards for every site whose line is a wrapper. 1: something moved. */
-static int step_out(struct places *places)
-{
-	size_t i, next;
-	int moved = 0;
-
-	for (i = 0; i < places->sites; i++)
-		places->site[i].wraps = wraps(places, &places->site[i]);
-	for (i = 0; i < places->sites; i++) {
-		next = places->site[i].wraps ? next_user_frame(&places->site[i].stack, places->site[i].user) :
-					       CALLSTACK_NO_FRAME;
-		if (next == CALLSTACK_NO_FRAME)
-			continue;
-		places->site[i].user = next;
-		moved = 1;
-	}
-	return moved;
 }
 
 static int same_place(const struct place *place, const struct place_site *site)
@@ -137,7 +117,7 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 {
 	struct loading loading = { .places = places, .db = db, .symbols = symbols };
 	size_t i;
-	int error, deep = 0;
+	int error;
 
 	memset(places, 0, sizeof(*places));
 	places->site = calloc(PLACES_SITES_MAX, sizeof(*places->site));
@@ -147,8 +127,6 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	error = query_sites(db, device, PLACES_SITES_MAX, load_site, &loading);
 	if (error)
 		return error;
-	while (deep++ < WRAPPERS_DEEP && step_out(places))
-		;
 	for (i = 0; i < places->sites; i++)
 		add_to_place(places, &places->site[i]);
 	qsort(places->place, places->count, sizeof(*places->place), by_bytes);
@@ -169,34 +147,4 @@ void places_release(struct places *places)
 	free(places->site);
 	free(places->place);
 	memset(places, 0, sizeof(*places));
-}
-
-/* Whether some site stepped over this line on its way out. */
-static int is_wrapper(const struct places *places, const struct callstack_frame *frame)
-{
-	const struct place_site *site;
-	size_t i, at;
-
-	for (i = 0; i < places->sites; i++) {
-		site = &places->site[i];
-		if (site->user == CALLSTACK_NO_FRAME)
-			continue;
-		for (at = callstack_user_frame(&site->stack); at < site->user; at++)
-			if (callstack_is_user(&site->stack.frame[at]) && same_line(&site->stack.frame[at], frame))
-				return 1;
-	}
-	return 0;
-}
-
-size_t places_user_frame(const struct places *places, const struct callstack *stack)
-{
-	size_t at = callstack_user_frame(stack), next;
-
-	while (at != CALLSTACK_NO_FRAME && is_wrapper(places, &stack->frame[at])) {
-		next = next_user_frame(stack, at);
-		if (next == CALLSTACK_NO_FRAME)
-			break;
-		at = next;
-	}
-	return at;
 }

@@ -1,12 +1,12 @@
 /*
  * places.h - the sites at a device's peak as a person sees them: one place per line of the user's own code.
  *
- *   gpu_memory.c:58  tensor_new        a wrapper: the innermost frame of sites of several phases
+ *   gpu_memory.c:58  tensor_new        a wrapper: a helper that everybody allocates with
  *   rl_step.c:95     ffn_forward       the place
  *   rl_step.c:169    forward           ... called from
  *
- * A line that allocates in several phases is somebody's allocation helper and tells little: the place is the next
- * frame outwards. Sites that then are at the same line, in the same phase and of the same category are one place.
+ * The place of a site is the callsite of its stack (load_callsite.c), as in all reports. Sites at the same line, in the
+ * same phase and of the same category are one place.
  */
 #ifndef MEMANA_PLACES_H
 #define MEMANA_PLACES_H
@@ -36,11 +36,11 @@ struct places {
 	size_t sites;
 };
 
-/* 0 or -MT_E_x. Release in any case. */
+/* The table `callsite` is filled. 0 or -MT_E_x. Release in any case. */
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols);
 void places_release(struct places *places);
 
-/* The frame of the place that a stack belongs to; CALLSTACK_NO_FRAME: the stack is empty. */
-size_t places_user_frame(const struct places *places, const struct callstack *stack);
+/* The frame of the callsite of `node`, whose stack this is; CALLSTACK_NO_FRAME: it is empty. 0 or -MT_E_x. */
+int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack);
 
 #endif

@@ -278,33 +278,6 @@ int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context
 		   node, 0, give_frame, ASKER(row, context));
 }
 
-static int give_oom(struct db_stmt *stmt, void *asker)
-{
-	struct query_oom row = {
-		.time = db_int(stmt, 0),
-		.device = db_int(stmt, 1),
-		.pid = db_int(stmt, 2),
-		.step = db_int(stmt, 3),
-		.node = db_int(stmt, 4),
-		.source = db_text(stmt, 5),
-		.phase = db_text(stmt, 6),
-		.requested = (uint64_t)db_int(stmt, 7),
-		.free = int_or(stmt, 8, -1),
-		.free_by = db_text(stmt, 9),
-		.others = int_or(stmt, 10, -1),
-	};
-
-	return ANSWER(query_oom_row, asker, &row);
-}
-
-int query_ooms(struct db *db, query_oom_row *row, void *context)
-{
-	return ask(db, "SELECT time, number, pid, step, node, source, phase, requested_bytes, free_bytes, free_by, "
-		       "others_bytes FROM oom "
-		       "JOIN device ON device.id = device JOIN process ON process.id = process ORDER BY oom.id",
-		   0, 0, give_oom, ASKER(row, context));
-}
-
 /* ---- what is counted beside the recorded calls ---- */
 
 static int give_whole(struct db_stmt *stmt, void *asker)
@@ -314,6 +287,7 @@ static int give_whole(struct db_stmt *stmt, void *asker)
 
 	row.time = db_int(stmt, column++);
 	row.processes = (uint64_t)db_int(stmt, column++);
+	row.absent = (uint64_t)db_int(stmt, column++);
 	row.used = (uint64_t)db_int(stmt, column++);
 	row.total = (uint64_t)db_int(stmt, column++);
 	row.recorded = (uint64_t)db_int(stmt, column++);
@@ -331,7 +305,7 @@ int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *cont
 {
 #define QUERY_WHOLE_COLUMN(member, name, words) ", " #name
 	return ask(db,
-		   "SELECT peak, time, processes, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
+		   "SELECT peak, time, processes, absent, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
 		   "mixed" QUERY_WHOLE_LIST(QUERY_WHOLE_COLUMN) " FROM whole WHERE device = ?1 "
 		   "ORDER BY peak <> 'peak', time, peak",
 		   device, 0, give_whole, ASKER(row, context));

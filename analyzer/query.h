@@ -47,7 +47,8 @@ struct query_device {
 struct query_whole {
 	const char *peak; /* "peak", or the phase whose peak it is */
 	int64_t time;	  /* of the sample */
-	uint64_t processes, used, total, recorded;
+	uint64_t processes, absent; /* counted together; recorded, too, but not looked at then */
+	uint64_t used, total, recorded;
 	int known;	  /* the processes' bytes, and what follows */
 	uint64_t process, others;
 #define QUERY_WHOLE_MEMBER(member, column, words) int64_t member;
@@ -113,15 +114,6 @@ struct query_phase_peak {
 	int64_t time, step;
 };
 
-struct query_oom {
-	int64_t time, device, pid, step, node; /* device: its number; node 0: no stack */
-	const char *source, *phase;
-	uint64_t requested;
-	int64_t free;	     /* -1: unknown */
-	const char *free_by; /* driver, nvml, bound */
-	int64_t others;	     /* in use by others than the process, -1: unknown */
-};
-
 struct query_loss {
 	int64_t pid;
 	const char *reason;
@@ -140,7 +132,6 @@ typedef int query_site_row(void *context, const struct query_site *row);
 typedef int query_culprit_row(void *context, const struct query_culprit *row);
 typedef int query_frame_row(void *context, const struct query_frame *row);
 typedef int query_phase_peak_row(void *context, const struct query_phase_peak *row);
-typedef int query_oom_row(void *context, const struct query_oom *row);
 typedef int query_loss_row(void *context, const struct query_loss *row);
 typedef int query_whole_row(void *context, const struct query_whole *row);
 typedef int query_host_row(void *context, const struct query_host *row);
@@ -165,7 +156,6 @@ int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context
 
 /* In order of time. */
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context);
-int query_ooms(struct db *db, query_oom_row *row, void *context);
 
 /* What NVML counted at the peak of a device (id), then at those of the phases, by time. */
 int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *context);

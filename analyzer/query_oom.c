@@ -8,8 +8,6 @@
 #include "oom_cause.h"
 #include "query_steps.h"
 
-#define SAME_FAILURE 1000000000 /* ns between a refusal and the end it leads to */
-
 const char *oom_rule_word(enum oom_rule rule)
 {
 	static const char *const words[] = {
@@ -42,95 +40,15 @@ static int64_t int_or(const struct db_stmt *stmt, int column, int64_t otherwise)
 	return db_type(stmt, column) == DB_NULL ? otherwise : db_int(stmt, column);
 }
 
-/* ---- the failures ---- */
-
-static const char failures_sql[] =
-	"SELECT oom.id, process, device, pid, rank, number, kind, device.name, total_bytes, source, phase, time, seq, "
-	"step, "
-	"oom.node, requested_bytes, free_bytes, free_by, others_bytes, function, place FROM oom "
-	"JOIN process ON process.id = process JOIN device ON device.id = device "
-	"LEFT JOIN callsite ON callsite.node = oom.node ORDER BY oom.id";
-
-static int take_failure(void *context, struct db_stmt *stmt)
-{
-	struct oom *oom = context;
-	struct oom_failure *it = make_room(oom->failure, oom->failures, &oom->failure_room, sizeof(*it));
-
-	if (!it)
-		return -MT_E_MEMORY;
-	oom->failure = it;
-	it = &oom->failure[oom->failures++];
-	it->id = db_int(stmt, 0);
-	it->process = db_int(stmt, 1);
-	it->device = db_int(stmt, 2);
-	it->pid = db_int(stmt, 3);
-	it->rank = int_or(stmt, 4, -1);
-	it->number = db_int(stmt, 5);
-	mt_copy_text(it->kind, sizeof(it->kind), db_text(stmt, 6));
-	mt_copy_text(it->name, sizeof(it->name), db_text(stmt, 7));
-	it->total = (uint64_t)db_int(stmt, 8);
-	mt_copy_text(it->source, sizeof(it->source), db_text(stmt, 9));
-	mt_copy_text(it->phase, sizeof(it->phase), db_text(stmt, 10));
-	it->time = db_int(stmt, 11);
-	it->seq = db_int(stmt, 12);
-	it->step = db_int(stmt, 13);
-	it->node = db_int(stmt, 14);
-	it->requested = (uint64_t)db_int(stmt, 15);
-	it->free = int_or(stmt, 16, -1);
-	mt_copy_text(it->free_by, sizeof(it->free_by), db_text(stmt, 17));
-	it->others = int_or(stmt, 18, -1);
-	mt_copy_text(it->function, sizeof(it->function), db_text(stmt, 19));
-	mt_copy_text(it->place, sizeof(it->place), db_text(stmt, 20));
-	return 0;
-}
-
-/* What the driver knew of the newest refusal holds for the whole failure. */
-static void take_over(struct oom_failure *it, struct oom_failure *part)
-{
-	static const char *const trust[] = {"driver", "nvml"};
-	size_t i;
-
-	part->is_part = 1;
-	it->refusals++;
-	for (i = 0; i < MT_ARRAY_SIZE(trust); i++) {
-		if (!strcmp(it->free_by, trust[i]))
-			break;
-		if (strcmp(part->free_by, trust[i]))
-			continue;
-		it->free = part->free;
-		mt_copy_text(it->free_by, sizeof(it->free_by), part->free_by);
-	}
-	if (it->others < 0)
-		it->others = part->others;
-}
-
-static void join_refusals(struct oom *oom)
-{
-	struct oom_failure *it, *part;
-	size_t i, j;
-
-	for (i = 0; i < oom->failures; i++) {
-		it = &oom->failure[i];
-		if (strcmp(it->source, "tensor"))
-			continue;
-		for (j = i; j-- && it->time - oom->failure[j].time <= SAME_FAILURE;) {
-			part = &oom->failure[j];
-			if (part->process != it->process || part->device != it->device)
-				continue;
-			if (!strcmp(part->source, "tensor"))
-				break;
-			take_over(it, part);
-		}
-	}
-}
+/* ---- the failure ---- */
 
 static int choose(struct oom *oom, int64_t id)
 {
 	size_t i;
 
-	for (i = 0; i < oom->failures; i++)
-		if (id ? oom->failure[i].id == id : !oom->failure[i].is_part)
-			oom->it = &oom->failure[i];
+	for (i = 0; i < oom->all.count; i++)
+		if (id ? oom->all.failure[i].id == id : !oom->all.failure[i].is_part)
+			oom->it = &oom->all.failure[i];
 	return id && !oom->it ? -MT_E_ARGUMENT : 0;
 }
 
@@ -157,18 +75,22 @@ static int take_holder(void *context, struct db_stmt *stmt)
 }
 
 static const char parts_sql[] =
-	"SELECT live.process, pid, rank, category, phase, owner, function, place, sum(bytes) AS bytes, count(*) "
+	"SELECT live.process, pid, rank, category, phase, owner, function, place, sum(bytes), count(*), "
+	"sum(asleep_bytes) "
 	"FROM live_at AS live JOIN process ON process.id = live.process "
-	"WHERE moment = 'oom:' || ?1 AND NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', "
-	"'multicast') "
+	"WHERE moment = 'oom:' || ?1 AND in_use "
 	"GROUP BY live.process, category, phase, owner, function, live.file, place "
 	"ORDER BY 9 DESC, live.process, category, phase, place, function";
 
 static int take_part(void *context, struct db_stmt *stmt)
 {
 	struct oom *oom = context;
-	struct oom_part *part = make_room(oom->part, oom->parts, &oom->part_room, sizeof(*part));
+	struct oom_part *part;
 
+	oom->asleep += (uint64_t)db_int(stmt, 10);
+	if (!db_int(stmt, 8))
+		return 0;
+	part = make_room(oom->part, oom->parts, &oom->part_room, sizeof(*part));
 	if (!part)
 		return -MT_E_MEMORY;
 	oom->part = part;
@@ -231,8 +153,7 @@ static int take_tensor(void *context, struct db_stmt *stmt)
 
 #define ALIVE "process = ?1 AND device = ?2 AND alloc_seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3)"
 
-/* Segments made of mapped pages have no address of their own, and give back idle pages one by one: they are left out.
- */
+/* Segments made of mapped pages have no address of their own, and give back idle pages one by one: they are left out. */
 static int find_holes(struct oom *oom, struct db *db)
 {
 	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq};
@@ -240,7 +161,9 @@ static int find_holes(struct oom *oom, struct db *db)
 	uint64_t idle;
 	size_t i;
 	int error = answer_rows(
-		db, "SELECT address, bytes FROM segment WHERE memory = 'device' AND " ALIVE " ORDER BY address",
+		db,
+		"SELECT address, bytes FROM segment WHERE memory = 'device' AND " ALIVE
+		" AND (process, address) NOT IN (SELECT process, handle FROM mapping) ORDER BY address",
 		parameter, take_segment, &segments);
 
 	if (!error)
@@ -284,15 +207,12 @@ static int find_survived(struct oom *oom, struct db *db)
 
 static void add_up(struct oom *oom)
 {
-	uint64_t held = 0, known = 0;
+	uint64_t known = 0;
 	size_t i;
 
-	for (i = 0; i < oom->holders; i++) {
-		held += oom->holder[i].held;
+	for (i = 0; i < oom->holders; i++)
 		if (oom->holder[i].process != oom->it->process)
 			known += oom->holder[i].held;
-	}
-	oom->asleep = oom->in_use + oom->slack > held ? oom->in_use + oom->slack - held : 0;
 	if (oom->it->others > 0 && (uint64_t)oom->it->others > known)
 		oom->unrecorded = (uint64_t)oom->it->others - known;
 	/* What seemed to be free was not: the rest of it was somebody's. */
@@ -323,27 +243,45 @@ static int neighbour_has_it(struct oom *oom)
 	return 1;
 }
 
-/* Places that grow, or at least the whole. 1, 0 or an error. */
-static int grows(struct oom *oom, struct db *db)
+/* What the process has grown by since its second step, as a whole. 1, 0 or an error. */
+static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64_t *slope)
 {
+	const struct steps_lane *lane;
 	struct steps steps;
 	size_t i;
-	int error, growing = oom_find_growth(oom, db);
+	int error = steps_load(&steps, db), growing = 0;
 
-	if (growing)
-		oom->rule_bytes = oom->growth.bytes;
-	if (growing)
-		return growing;
-	error = steps_load(&steps, db);
 	for (i = 0; i < steps.count && !error; i++) {
-		if (steps.lane[i].process != oom->it->process || steps.lane[i].device != oom->it->device ||
-		    steps.lane[i].state != STEPS_GROWING)
+		lane = &steps.lane[i];
+		if (lane->process != oom->it->process || lane->device != oom->it->device || lane->state != STEPS_GROWING)
 			continue;
 		growing = 1;
-		oom->rule_bytes = (uint64_t)steps.lane[i].slope;
+		*by = lane->row[lane->ended - 1].in_use - lane->row[1].in_use;
+		*slope = (uint64_t)lane->slope;
 	}
 	steps_release(&steps);
 	return error ? error : growing;
+}
+
+/* Places that grow, or at least the whole, by more than `other`, which is another reason. 1, 0 or an error. */
+static int grows(struct oom *oom, struct db *db, uint64_t other)
+{
+	uint64_t by = 0, each = 0;
+	int growing = oom_find_growth(oom, db);
+
+	if (growing > 0)
+		by = each = oom->growth.bytes;
+	else if (!growing)
+		growing = grows_as_a_whole(oom, db, &by, &each);
+	if (growing <= 0)
+		return growing;
+	if (by <= other) {
+		oom->growth = (struct oom_growth){0};
+		return 0;
+	}
+	oom->rule = OOM_RETAINED;
+	oom->rule_bytes = each;
+	return 1;
 }
 
 static enum oom_rule largest(struct oom *oom)
@@ -357,15 +295,14 @@ static enum oom_rule largest(struct oom *oom)
 	return OOM_LARGEST;
 }
 
-static int decide(struct oom *oom, struct db *db)
+/* What the moment alone tells. 1: it tells something. */
+static int decide_by_moment(struct oom *oom)
 {
 	const struct oom_failure *it = oom->it;
-	int growing, error = 0;
 
 	oom->rule_bytes = it->requested;
 	if (it->total && it->requested > it->total) {
 		oom->rule = OOM_TOO_LARGE;
-		error = oom_find_logits(oom, db);
 	} else if (neighbour_has_it(oom)) {
 		oom->rule = OOM_NEIGHBOUR;
 	} else if (oom->unrecorded >= missing(it) && oom->unrecorded > it->total / 20) {
@@ -374,15 +311,26 @@ static int decide(struct oom *oom, struct db *db)
 	} else if (oom->own_slack >= it->requested) {
 		oom->rule = OOM_FRAGMENTATION;
 		oom->rule_bytes = oom->own_slack;
-		error = oom_find_modes(oom, db);
 	} else {
-		growing = grows(oom, db);
-		if (growing < 0)
-			return growing;
-		oom->rule = growing ? OOM_RETAINED : largest(oom);
-		error = growing ? 0 : oom_find_logits(oom, db);
+		return 0;
 	}
-	return error;
+	return 1;
+}
+
+/* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
+static int decide(struct oom *oom, struct db *db)
+{
+	int known = decide_by_moment(oom), growing = 0;
+
+	if (!known || oom->rule != OOM_TOO_LARGE)
+		growing = grows(oom, db, known ? oom->rule_bytes : 0);
+	if (growing)
+		return growing < 0 ? growing : 0;
+	if (!known)
+		oom->rule = largest(oom);
+	return oom->rule == OOM_FRAGMENTATION			       ? oom_find_modes(oom, db)
+	       : oom->rule == OOM_LARGEST || oom->rule == OOM_TOO_LARGE ? oom_find_logits(oom, db)
+									: 0;
 }
 
 int oom_load(struct oom *oom, struct db *db, int64_t id)
@@ -391,11 +339,9 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 	int error;
 
 	memset(oom, 0, sizeof(*oom));
-	error = answer_rows(db, failures_sql, NULL, take_failure, oom);
-	if (error)
-		return error;
-	join_refusals(oom);
-	error = choose(oom, id);
+	error = oom_failures_load(&oom->all, db);
+	if (!error)
+		error = choose(oom, id);
 	if (error || !oom->it)
 		return error;
 	parameter[0] = oom->it->id;
@@ -417,7 +363,7 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 
 void oom_release(struct oom *oom)
 {
-	free(oom->failure);
+	oom_failures_release(&oom->all);
 	free(oom->holder);
 	free(oom->part);
 	memset(oom, 0, sizeof(*oom));

@@ -28,6 +28,19 @@ struct oom_failure {
 	char function[256], place[256];	  /* callsite; "": unknown */
 };
 
+struct oom_failures {
+	struct oom_failure *failure; /* in the order of `oom`: of time */
+	size_t count, room;
+};
+
+/*
+ * All failed requests of the run, of every process and device, for lists of them. Those with is_part are no failures of
+ * their own: they are counted in `refusals` of the one they led to, which knows what the driver said to them (free,
+ * free_by, others). Needs the tables oom, process, device and callsite alone. 0 or -MT_E_x. Release in any case.
+ */
+int oom_failures_load(struct oom_failures *all, struct db *db);
+void oom_failures_release(struct oom_failures *all);
+
 /* A process on the device at that moment. */
 struct oom_holder {
 	int64_t process, pid, rank;
@@ -41,7 +54,7 @@ struct oom_part {
 	uint64_t bytes, count;
 };
 
-/* What follows. X(NAME, word) - the first that holds. */
+/* What follows. X(NAME, word) - the first that holds; but growth goes before a reason that has fewer bytes than it. */
 #define OOM_RULE_LIST(X)                                                                                \
 	X(TOO_LARGE, "too-large")	  /* more than the device has at all */                         \
 	X(NEIGHBOUR, "neighbour")	  /* another process keeps as much in reserve */                \
@@ -73,8 +86,7 @@ struct oom_logits {
 };
 
 struct oom {
-	struct oom_failure *failure; /* in order of time */
-	size_t failures, failure_room;
+	struct oom_failures all;
 	const struct oom_failure *it; /* the one that the rest is about; NULL: none failed */
 	struct oom_holder *holder;    /* most first */
 	size_t holders, holder_room;
@@ -82,7 +94,7 @@ struct oom {
 	size_t parts, part_room;
 	uint64_t in_use;	/* sum of the parts */
 	uint64_t slack;		/* sum over the holders */
-	uint64_t asleep;	/* in use, but its pages were not there: not part of what is held */
+	uint64_t asleep;	/* allocated beside it, but its pages were not there: nobody held them */
 	uint64_t unrecorded;	/* at least so much is held by contexts, or by processes that were not recorded */
 	uint64_t own_slack;	/* of the process that asked */
 	uint64_t hole;		/* its largest idle stretch of one segment's bytes (they need not be in a row) */

@@ -121,6 +121,7 @@ static int take_device(void *context, struct db_stmt *stmt)
 	mt_copy_text(device->name, sizeof(device->name), db_text(stmt, 3));
 	device->total = (uint64_t)db_int(stmt, 4);
 	device->steps = db_int(stmt, 5);
+	device->peak_phase = phase_of(db_text(stmt, 6));
 	return 0;
 }
 
@@ -197,25 +198,29 @@ static void keep_most(uint64_t *most, uint64_t bytes)
 		*most = bytes;
 }
 
-/* Columns of bytes_sql. */
-enum { PROCESS, DEVICE, PHASE, BYTES, ALLOC_SEQ, FREE_SEQ, STEP, FREE_STEP };
+/* Columns of the last question: of a stretch of an allocation's life, and of its birth. */
+enum { PROCESS, DEVICE, PHASE, BYTES, ASLEEP, SINCE_SEQ, UNTIL_SEQ, SINCE_STEP, UNTIL_STEP, ALLOC_SEQ, STEP };
 
-/* What is still there when its run has ended, and when its step has. */
-static int note_left(struct loading *loading, struct db_stmt *stmt, struct phases_row *row, int phase)
+/* The stretch goes on behind the end of what is numbered by this pair of columns. */
+static int is_there_after(const struct db_stmt *stmt, int since, int until, int64_t end)
+{
+	return db_int(stmt, since) <= end && (db_type(stmt, until) == DB_NULL || db_int(stmt, until) > end);
+}
+
+/* What is still there when the run that it was allocated in has ended, and when that step has. */
+static int note_left(struct loading *loading, const struct db_stmt *stmt, struct phases_row *row, int phase)
 {
 	int64_t process = db_int(stmt, PROCESS), device = db_int(stmt, DEVICE), run;
-	int never = db_type(stmt, FREE_SEQ) == DB_NULL, error = 0;
 	uint64_t bytes = (uint64_t)db_int(stmt, BYTES), sum;
+	int error = 0;
 
-	if (never)
-		row->left_end += bytes;
 	run = run_of(loading, process, db_int(stmt, ALLOC_SEQ), phase);
-	if (run >= 0 && (never || db_int(stmt, FREE_SEQ) > loading->run[run].last_seq)) {
+	if (run >= 0 && is_there_after(stmt, SINCE_SEQ, UNTIL_SEQ, loading->run[run].last_seq)) {
 		error = add_left(&loading->by_run, run, process, device, bytes, &sum);
 		if (!error)
 			keep_most(&row->left_run, sum);
 	}
-	if (!error && (never || db_int(stmt, FREE_STEP) > db_int(stmt, STEP))) {
+	if (!error && is_there_after(stmt, SINCE_STEP, UNTIL_STEP, db_int(stmt, STEP))) {
 		error = add_left(&loading->by_step, db_int(stmt, STEP) * MT_PHASE_COUNT + phase, process, device, bytes,
 				 &sum);
 		if (!error)
@@ -229,12 +234,19 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 	struct loading *loading = context;
 	struct phases_device *device = find_device(loading->phases, db_int(stmt, DEVICE));
 	int phase = phase_of(db_text(stmt, PHASE));
+	struct phases_row *row = device ? &device->row[phase] : NULL;
 
-	if (!device || db_int(stmt, BYTES) <= 0)
+	if (!row || db_int(stmt, BYTES) < 0 || db_int(stmt, ASLEEP) < 0)
 		return 0;
-	device->row[phase].bytes += (uint64_t)db_int(stmt, BYTES);
-	device->row[phase].count++;
-	return note_left(loading, stmt, &device->row[phase], phase);
+	if (db_int(stmt, SINCE_SEQ) == db_int(stmt, ALLOC_SEQ)) {
+		row->bytes += (uint64_t)db_int(stmt, BYTES) + (uint64_t)db_int(stmt, ASLEEP);
+		row->count++;
+	}
+	if (db_type(stmt, UNTIL_SEQ) == DB_NULL) {
+		row->left_end += (uint64_t)db_int(stmt, BYTES);
+		row->asleep_end += (uint64_t)db_int(stmt, ASLEEP);
+	}
+	return db_int(stmt, BYTES) ? note_left(loading, stmt, row, phase) : 0;
 }
 
 static int load(struct loading *loading, struct db *db)
@@ -244,7 +256,7 @@ static int load(struct loading *loading, struct db *db)
 		int (*row)(void *context, struct db_stmt *stmt);
 	} question[] = {
 		{"SELECT device.id, number, kind, name, total_bytes, (SELECT max(steps) FROM process WHERE id IN "
-		 "(SELECT site.process FROM site WHERE site.device = device.id)) FROM device "
+		 "(SELECT site.process FROM site WHERE site.device = device.id)), phase FROM device "
 		 "JOIN peak ON peak.device = device.id WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
 		 take_device},
 		{"SELECT device, phase, bytes, time, step FROM phase_peak", take_peak},
@@ -252,7 +264,9 @@ static int load(struct loading *loading, struct db *db)
 		 "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
 		 take_runs},
 		{"SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run},
-		{"SELECT process, device, phase, bytes, alloc_seq, free_seq, step, free_step FROM in_use", take_bytes},
+		{"SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
+		 "alloc_seq, step FROM in_use",
+		 take_bytes},
 	};
 	size_t i;
 	int error = 0;
@@ -309,7 +323,7 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 
 	snprintf(sql, sizeof(sql),
 		 "SELECT function, place, category, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
-		 "WHERE device = ?1 AND phase = '%s' AND free_seq IS NULL GROUP BY function, file, place, category "
+		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes GROUP BY function, file, place, category "
 		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
 		 mt_phase_name((uint32_t)parameter[1]));
 	return answer_rows(db, sql, parameter, give_left, &asking);

@@ -8,7 +8,7 @@
  *     c ═                     e ═         gone before it ended
  *     step 1 ────────────┤├─── step 2 ──
  *
- * Bytes are those in use (in_use of schema.sql), by the phase that each was allocated in. Runs of several processes on
+ * Bytes are those in use (in_use of schema.sql), by the phase that each was allocated in; what was left is what was there. Runs of several processes on
  * one device are added up; "left" is the most that one run, or one step, of one process left.
  */
 #ifndef MEMANA_QUERY_PHASES_H
@@ -28,6 +28,7 @@ struct phases_row {
 	int64_t peak_time, peak_step;
 	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
 	uint64_t left_end;	      /* at the end of the recording, of all runs */
+	uint64_t asleep_end;	      /* beside it: allocated then, but its pages are not there */
 };
 
 struct phases_device {
@@ -35,6 +36,7 @@ struct phases_device {
 	char kind[8], name[128];
 	uint64_t total; /* 0: unknown */
 	int64_t steps;	/* that ended, of the process with the most */
+	int peak_phase; /* in which the device had its peak; of phases that saw as much it is the first to name */
 	struct phases_row row[MT_PHASE_COUNT];
 };
 

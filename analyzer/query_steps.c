@@ -84,6 +84,8 @@ static int take_row(void *context, struct db_stmt *stmt)
 	mt_copy_text(row->peak_phase, sizeof(row->peak_phase), db_text(stmt, 14));
 	row->held = (uint64_t)db_int(stmt, 15);
 	row->slack = (uint64_t)db_int(stmt, 16);
+	row->peak_tensors = (uint64_t)db_int(stmt, 18);
+	row->peak_process = db_int(stmt, 19);
 	lane->ended += row->ended != 0;
 	return 0;
 }
@@ -92,7 +94,8 @@ static int take_row(void *context, struct db_stmt *stmt)
 static const char rows_sql[] =
 	"SELECT it.process, it.device, pid, rank, number, kind, device.name, total_bytes, it.step, "
 	"ifnull(begin_time, (SELECT ifnull(max(end_time), first_time) FROM step WHERE step.process = it.process)), "
-	"end_time, closed_by, peak_bytes, peak_time, peak_phase, held_bytes, slack_bytes, last_time "
+	"end_time, closed_by, peak_bytes, peak_time, peak_phase, held_bytes, slack_bytes, last_time, "
+	"peak_tensor_bytes, peak_process "
 	"FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
 	"LEFT JOIN step ON step.process = it.process AND step.step = it.step "
 	"WHERE number IS NOT NULL AND EXISTS (SELECT 1 FROM peak WHERE peak.device = it.device AND bytes > 0) "
@@ -157,10 +160,14 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 		return 0;
 	from = row_from(lane, db_int(stmt, 3));
 	to = db_type(stmt, 4) == DB_NULL ? lane->count : row_from(lane, db_int(stmt, 4));
-	if (from < lane->count)
+	if (from < lane->count) {
 		lane->row[from].category[category] = sum(lane->row[from].category[category], db_int(stmt, 5));
-	if (to < lane->count)
+		lane->row[from].asleep += (uint64_t)db_int(stmt, 6);
+	}
+	if (to < lane->count) {
 		lane->row[to].category[category] = difference(lane->row[to].category[category], db_int(stmt, 5));
+		lane->row[to].asleep -= (uint64_t)db_int(stmt, 6);
+	}
 	return 0;
 }
 
@@ -170,28 +177,39 @@ static int is_empty(const struct steps_row *row)
 	return !row->ended && row->held == row[-1].held && row->in_use == row[-1].in_use && row->peak <= row[-1].peak;
 }
 
+/* As analysis_is_higher(). */
+static int is_higher(const struct steps_row *one, const struct steps_row *two)
+{
+	return one->peak > two->peak || (one->peak == two->peak && one->peak_tensors > two->peak_tensors);
+}
+
+/* What is held is in use or in reserve. */
 static void add_up(struct steps_lane *lane)
 {
 	size_t i;
 	int category;
 
 	for (i = 0; i < lane->count; i++) {
+		if (i)
+			lane->row[i].asleep += lane->row[i - 1].asleep;
 		for (category = 0; category < MT_CATEGORY_COUNT; category++) {
 			if (i)
 				lane->row[i].category[category] =
 					sum(lane->row[i].category[category], lane->row[i - 1].category[category]);
 			lane->row[i].in_use += (uint64_t)lane->row[i].category[category];
 		}
+		lane->row[i].slack = lane->row[i].held > lane->row[i].in_use ? lane->row[i].held - lane->row[i].in_use : 0;
 		if (i && i + 1 == lane->count && is_empty(&lane->row[i])) {
 			lane->count--;
 			break;
 		}
-		if (!lane->highest || lane->row[i].peak > lane->highest->peak)
+		if (!lane->highest || is_higher(&lane->row[i], lane->highest))
 			lane->highest = &lane->row[i];
 	}
 }
 
-static const char bytes_sql[] = "SELECT process, device, category, step, free_step, bytes FROM in_use";
+static const char bytes_sql[] =
+	"SELECT process, device, category, since_step, until_step, bytes, asleep_bytes FROM in_use";
 
 int steps_grown_category(const struct steps_row *row)
 {
@@ -342,13 +360,13 @@ static int give_growth(void *context, struct db_stmt *stmt)
 }
 
 /* In use at the end of step ?5, the newest, minus in use at the end of ?4, the second: -1, 0 or 1. */
-#define CHANGE "((free_step IS NULL OR free_step > ?5) - (step <= ?4 AND (free_step IS NULL OR free_step > ?4)))"
+#define CHANGE "((until_step IS NULL OR until_step > ?5) - (since_step <= ?4 AND (until_step IS NULL OR until_step > ?4)))"
 
 int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, steps_growth_row *row, void *context)
 {
 	static const char sql[] =
 		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE ") FROM in_use "
-		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND step <= ?5 "
+		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 "
 		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "
 		"?3";
 	struct growing growing = {.row = row, .context = context};

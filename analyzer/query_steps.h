@@ -2,7 +2,7 @@
  * query_steps.h - what each step of each process did to each device, and whether the run grows.
  *
  * A lane is one process on one device. What is compared from step to step is memory in use at a step's end (in_use of
- * schema.sql: tensors, and driver memory that is not cut into tensors), because what a caching allocator keeps in
+ * schema.sql: tensors as far as they are there, and driver memory that is not cut into tensors), because what a caching allocator keeps in
  * reserve hides a leak until it is too late. The first step is left out of every comparison: it sets things up.
  *
  * Growth is the slope of the least-squares line through the ends of step 2 and later, in bytes a step. It is called
@@ -25,10 +25,12 @@ struct steps_row {
 	char closed_by[64]; /* "": nothing */
 	int64_t begin, end; /* ns */
 	uint64_t peak;      /* of the device, all processes */
-	int64_t peak_time;
+	uint64_t peak_tensors; /* of it, in tensors */
+	int64_t peak_time, peak_process; /* id: after an event of which it stood */
 	char peak_phase[24];
 	uint64_t held, slack; /* by the process, at its end */
-	uint64_t in_use;      /* sum of the categories */
+	uint64_t in_use;      /* sum of the categories; with the slack, all that is held */
+	uint64_t asleep;      /* beside it: allocated, but its pages are not there */
 	int64_t category[MT_CATEGORY_COUNT];
 };
 

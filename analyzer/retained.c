@@ -8,11 +8,6 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-/* Tensors, and driver memory that is none of the framework's allocator: nothing is counted twice. */
-#define COUNTED                                                                                                  \
-	"(memory = 'tensor' OR (NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast') " \
-	"AND (allocation.process, address) NOT IN (SELECT process, handle FROM mapping)))"
-
 static const char *category_word(const char *word)
 {
 	uint32_t i;
@@ -35,8 +30,8 @@ static const char *phase_word(const char *word)
 static int make_kept(struct db *db)
 {
 	return finding_run(db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
-			      "step, free_step AS gone, sum(bytes) AS bytes FROM allocation "
-			      "WHERE (free_step IS NULL OR free_step > step) AND " COUNTED " GROUP BY 1, 2, 3, 4, 5, 6, 7");
+			      "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep "
+			      "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
 /* Where the micro-batches of each step begin. Two or three are too few to tell. */
@@ -67,9 +62,10 @@ static int make_batch_kept(struct db *db)
 	return finding_run(
 		db, "CREATE TEMP TABLE batch_kept AS SELECT allocation.process AS process, device, ifnull(node, 0) AS node, "
 		    "phase, category, allocation.step AS step, number, batches, sum(bytes) AS bytes "
-		    "FROM allocation JOIN temp.batch ON batch.process = allocation.process AND batch.step = allocation.step "
+		    "FROM in_use AS allocation JOIN temp.batch ON batch.process = allocation.process AND batch.step = allocation.step "
 		    "AND first_seq <= alloc_seq AND alloc_seq < next_seq "
-		    "WHERE (free_seq IS NULL OR free_seq > last_seq) AND " COUNTED " GROUP BY 1, 2, 3, 4, 5, 6, 7");
+		    "WHERE since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) AND bytes "
+		    "GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
 /*
@@ -96,9 +92,9 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 	snprintf(sql, sizeof(sql),
 		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
 		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
-		 "count(*) AS count FROM allocation CROSS JOIN instant ON instant.device = allocation.device "
-		 "AND alloc_time <= time AND (free_time IS NULL OR free_time > time) AND instant.phase <> allocation.phase "
-		 "WHERE " COUNTED "%s%s GROUP BY 1, 2, 3, 4, 5, 6",
+		 "count(*) AS count FROM in_use AS allocation CROSS JOIN instant ON instant.device = allocation.device "
+		 "AND since_time <= time AND (until_time IS NULL OR until_time > time) AND instant.phase <> allocation.phase "
+		 "WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
 		 instant, from, to);
 	return finding_run(db, sql);
 }
@@ -208,15 +204,16 @@ static struct retained_growth read_key(const struct db_stmt *row)
 					 .category = category_word(db_text(row, 5)), .node = db_int(row, 6) };
 }
 
-/* "gone" null: never. Parts that are not the window's are cut off. */
-static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes)
+/* Made in `step`, there from `since` until `gone`. Parts that are not the window's are cut off. */
+static void count_step(struct growing *growing, int64_t step, int64_t since, int64_t gone, uint64_t bytes)
 {
-	int64_t last = growing->parts, from = step - growing->first_step, to = gone - growing->first_step;
+	int64_t last = growing->parts, made = step - growing->first_step, from = since - growing->first_step,
+		to = gone - growing->first_step;
 
 	if (from >= last || to <= 0)
 		return;
-	if (from >= 0 && to >= last)
-		growing->kept[from] += bytes;
+	if (made >= 0 && to >= last)
+		growing->kept[made] += bytes;
 	growing->held[from < 0 ? 0 : from] += bytes;
 	if (to < last)
 		growing->held[to] -= bytes; /* differences wrap around and add up again */
@@ -226,7 +223,7 @@ static int step_row(void *context, const struct db_stmt *row)
 {
 	struct growing *growing = context;
 	struct retained_growth key = read_key(row);
-	int64_t first = db_int(row, 10), last = db_int(row, 11);
+	int64_t first = db_int(row, 11), last = db_int(row, 12), step = finding_int(row, 7, 0, UINT32_MAX);
 	int error = 0;
 
 	if (last < first || last > UINT32_MAX || first < 0)
@@ -236,14 +233,14 @@ static int step_row(void *context, const struct db_stmt *row)
 	if (!growing->open || !same_key(&growing->key, &key)) {
 		error = judge(growing);
 		growing->first_step = first;
-		growing->threshold = (uint64_t)db_int(row, 12);
+		growing->threshold = (uint64_t)db_int(row, 13);
 		if (!error)
 			error = begin(growing, &key, (uint32_t)(last - first + 1));
 	}
 	if (!error)
-		count_step(growing, finding_int(row, 7, 0, UINT32_MAX),
-			   db_type(row, 8) == DB_NULL ? INT64_MAX : finding_int(row, 8, 0, UINT32_MAX),
-			   (uint64_t)db_int(row, 9));
+		count_step(growing, step, finding_int(row, 8, step, UINT32_MAX),
+			   db_type(row, 9) == DB_NULL ? INT64_MAX : finding_int(row, 9, 0, UINT32_MAX),
+			   (uint64_t)db_int(row, 10));
 	return error;
 }
 
@@ -285,12 +282,12 @@ static int by_bytes(const void *a, const void *b)
 static int find_growth(struct retained_list *list, struct db *db, int by_step)
 {
 	static const char steps[] =
-		"SELECT " KEY_COLUMNS ", kept.step, gone, sum(bytes), first, last, " THRESHOLD " FROM temp.kept AS kept "
+		"SELECT " KEY_COLUMNS ", kept.step, since, gone, sum(bytes), first, last, " THRESHOLD " FROM temp.kept AS kept "
 		"LEFT JOIN temp.spot AS spot USING (node) "
 		"JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step GROUP BY process) AS span "
 		"ON span.process = kept.process JOIN process ON process.id = kept.process "
-		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, gone "
-		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, gone";
+		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, since, gone "
+		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, since, gone";
 	static const char batches[] =
 		"SELECT " KEY_COLUMNS ", kept.step, number, sum(bytes), batches, (SELECT count(DISTINCT step) FROM temp.batch "
 		"AS b WHERE b.process = kept.process), " THRESHOLD " FROM temp.batch_kept AS kept "
@@ -322,6 +319,7 @@ static int stays_row(void *context, const struct db_stmt *row)
 			retained->stays[i] += (uint64_t)db_int(row, 1);
 	retained->stays_bytes += (uint64_t)db_int(row, 1);
 	retained->later_bytes += (uint64_t)db_int(row, 2);
+	retained->asleep_bytes += (uint64_t)db_int(row, 3);
 	return 0;
 }
 
@@ -329,9 +327,10 @@ static int find_stays(struct retained *retained, struct db *db)
 {
 	size_t i;
 	int error = finding_rows(db,
-				"SELECT category, sum(bytes) FILTER (WHERE step <= first), sum(bytes) FILTER (WHERE step > first) "
+				"SELECT category, sum(bytes) FILTER (WHERE step <= first), sum(bytes) FILTER (WHERE step > first), "
+				"sum(asleep) "
 				"FROM temp.kept AS kept JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step "
-				"GROUP BY process) AS span USING (process) WHERE step <= last AND (gone IS NULL OR gone > last) "
+				"GROUP BY process) AS span USING (process) WHERE since <= last AND (gone IS NULL OR gone > last) "
 				"GROUP BY category",
 				stays_row, retained);
 
@@ -381,6 +380,26 @@ static int find_crossings(struct retained *retained, struct db *db, const struct
 			   crossing_row, &retained->places);
 }
 
+/* What a step makes for itself; what stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
+static int find_outlived(struct retained *retained, struct db *db)
+{
+	char sql[1200];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, count(*), category, min(kept.node), spot "
+		 "FROM temp.kept AS kept LEFT JOIN temp.spot AS spot USING (node) "
+		 "JOIN process ON process.id = kept.process "
+		 "JOIN (SELECT process, max(step) AS last FROM step GROUP BY process) AS span ON span.process = kept.process "
+		 "WHERE since <= last AND (gone IS NULL OR gone > last) AND kept.phase <> '%s' "
+		 "AND category IN ('%s', '%s', '%s', '%s', '%s') "
+		 "GROUP BY device, kept.process, spot, kept.phase, category HAVING all_bytes > 0 "
+		 "ORDER BY 5 DESC, device, kept.process, kept.phase, category, spot",
+		 mt_phase_name(MT_PHASE_INIT), mt_category_name(MT_CATEGORY_ACTIVATIONS),
+		 mt_category_name(MT_CATEGORY_RECOMPUTED), mt_category_name(MT_CATEGORY_LOGITS),
+		 mt_category_name(MT_CATEGORY_WORKSPACE), mt_category_name(MT_CATEGORY_OTHER));
+	return finding_rows(db, sql, crossing_row, &retained->outlived);
+}
+
 static int counts_row(void *context, const struct db_stmt *row)
 {
 	struct retained *retained = context;
@@ -412,6 +431,8 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	if (!error)
 		error = find_stays(retained, db);
 	if (!error)
+		error = find_outlived(retained, db);
+	if (!error)
 		error = find_crossings(retained, db, question);
 	if (!error)
 		error = finding_rows(db,
@@ -427,5 +448,6 @@ void retained_release(struct retained *retained)
 	free(retained->batches.growth);
 	free(retained->phases.crossing);
 	free(retained->places.crossing);
+	free(retained->outlived.crossing);
 	memset(retained, 0, sizeof(*retained));
 }

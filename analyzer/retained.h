@@ -17,6 +17,7 @@
 #include "db.h"
 #include "memtrace/phase.h"
 
+#define RETAINED_STEPS_ENOUGH 4 /* to tell growth: three that can be judged (GROWTH_PARTS), and the last */
 #define RETAINED_PARTS_MAX (1u << 20) /* steps of a run, the newest ones */
 
 /* A place that grows. */
@@ -59,9 +60,12 @@ struct retained {
 	struct retained_list steps, batches;
 	struct retained_crossings phases; /* sums by pair of phases */
 	struct retained_crossings places; /* by place, when the question names a phase */
+	struct retained_crossings outlived; /* by place: made in a step, alive at the end of the last one, and of a kind
+					       that no later step needs; `to` is `from` */
 	uint64_t step_count, batch_count; /* steps that ended in one process; micro-batches of a step, the most */
 	uint64_t stays[MT_CATEGORY_COUNT]; /* alive at the end of the last step since its first, by category */
 	uint64_t stays_bytes, later_bytes; /* their sum; alive there and made later, but no growth */
+	uint64_t asleep_bytes; /* allocated there, too, but its pages are not there: in no other figure */
 };
 
 /* Asks the database. 0 or -MT_E_x. Release in any case. */

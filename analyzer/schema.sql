@@ -95,6 +95,7 @@ CREATE TABLE site (
 	phase TEXT NOT NULL,
 	category TEXT NOT NULL,           -- what it is, from how its allocations lived
 	owner TEXT NOT NULL,
+	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator takes, in a tensor or not yet
 	evidence TEXT NOT NULL,           -- why that category; empty: nothing speaks for any
 	decided_by TEXT NOT NULL          -- the frame that decided on the phase, and its rule; empty: no frame did
 );
@@ -137,22 +138,24 @@ CREATE TABLE phase_peak (
 
 -- What NVML (nvidia-smi) counted at a peak, or at the sample nearest to it: at or after it, if there is one. Where the
 -- processes' bytes are known they add up: process = recorded + context + code + graph + pool + earlier + unexplained.
+-- Processes are looked at one after the other; those whose samples are not of that time are absent, and their bytes others'.
 CREATE TABLE whole (
 	device INTEGER NOT NULL REFERENCES device,
 	peak TEXT NOT NULL,               -- peak, or the phase whose peak it is
 	time INTEGER NOT NULL,            -- of the sample
-	processes INTEGER NOT NULL,       -- recorded ones that use the device and had a sample
+	processes INTEGER NOT NULL,       -- recorded ones that use the device, with a sample of that time
+	absent INTEGER NOT NULL,          -- recorded ones that use it, without
 	used_bytes INTEGER NOT NULL,      -- of the GPU, by everybody
 	total_bytes INTEGER NOT NULL,     -- that it has for programs
-	recorded_bytes INTEGER NOT NULL,  -- held by recorded calls at that time
-	process_bytes INTEGER,            -- of the recorded processes; null, and all that follow: NVML does not tell
+	recorded_bytes INTEGER NOT NULL,  -- held by recorded calls of these processes at that time
+	process_bytes INTEGER,            -- of these processes; null, and all that follow: NVML does not tell
 	context_bytes INTEGER,
 	code_bytes INTEGER,               -- loaded modules and libraries
 	graph_bytes INTEGER,              -- executable graphs
 	pool_bytes INTEGER,               -- pools keep what was freed into them
 	earlier_bytes INTEGER,            -- any of these, from before the recording began
 	unexplained_bytes INTEGER,        -- below 0: recorded, but not on the GPU (managed memory)
-	others_bytes INTEGER,             -- used by processes that were not recorded, and by the driver itself
+	others_bytes INTEGER,             -- used by all other processes, and by the driver itself
 	mixed TEXT NOT NULL,              -- "context with code": some of the first may be the second
 	PRIMARY KEY (device, peak)
 );
@@ -241,6 +244,7 @@ CREATE TABLE allocation (
 	category TEXT NOT NULL,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	free_step INTEGER,
+	free_node INTEGER REFERENCES node, -- who freed it; null: never freed, its free was missed, or no stack was recorded
 	tensors_inside INTEGER NOT NULL   -- 1: driver memory that the framework's allocator cuts into tensors
 );
 
@@ -262,6 +266,21 @@ CREATE TABLE mapping (
 	unmap_seq INTEGER,                -- null: never
 	unmap_time INTEGER
 );
+
+-- When the memory of a tensor was there. Pools that sleep (vLLM's sleep mode, torch_memory_saver) keep their addresses and
+-- give the pages away; a tensor's life has rows for its stretches then, one after the other. One without rows had all of
+-- its bytes all of its life.
+CREATE TABLE resident (
+	allocation INTEGER NOT NULL REFERENCES allocation,
+	since_seq INTEGER NOT NULL,
+	since_time INTEGER NOT NULL,
+	since_step INTEGER NOT NULL,
+	until_seq INTEGER,                -- the next stretch begins, or the tensor is freed; null: never
+	until_time INTEGER,
+	until_step INTEGER,
+	bytes INTEGER NOT NULL,           -- that were there; 0: it slept
+	PRIMARY KEY (allocation, since_seq)
+) WITHOUT ROWID;
 
 -- What NVML counted, sample by sample.
 CREATE TABLE gpu_sample (
@@ -324,11 +343,15 @@ CREATE TABLE step_device (
 	peak_phase TEXT NOT NULL,         -- what the process was doing then
 	held_bytes INTEGER NOT NULL,      -- at its end, by the process
 	slack_bytes INTEGER NOT NULL,     -- of them: reserved by the caching allocator, in no tensor
-	tensor_bytes INTEGER NOT NULL     -- at its end: tensors of the process, resident or not
+	tensor_bytes INTEGER NOT NULL,    -- at its end: tensors of the process, resident or not
+	peak_tensor_bytes INTEGER NOT NULL, -- of peak_bytes: in tensors
+	peak_process INTEGER NOT NULL REFERENCES process, -- after an event of which the peak stood,
+	peak_seq INTEGER NOT NULL         -- and which event
 );
 
--- Instants with a name, once for each process and device: start (nothing of the recording has happened), step:N (step N
--- has just ended), oom:N (the request of oom N has just failed), oom (the newest of them on the device), peak, end.
+-- Instants with a name. Once for each process and device: start (nothing of the recording has happened), step:N:end (step
+-- N has just ended), end. Once for each device: peak, step:N (the peak while a process was in step N), oom:N (the request
+-- of oom N has just failed), oom (the newest of them).
 CREATE TABLE moment (
 	name TEXT NOT NULL,
 	process INTEGER NOT NULL REFERENCES process,
@@ -337,7 +360,7 @@ CREATE TABLE moment (
 	seq INTEGER NOT NULL              -- of the newest event in the process that counts
 );
 
--- Where in the user's own code a stack allocates: not in a library, nor in a helper that everybody allocates with.
+-- Where in the user's own code a stack allocates or frees: not in a library, nor in a helper that everybody calls.
 CREATE TABLE callsite (
 	node INTEGER PRIMARY KEY REFERENCES node,
 	function TEXT NOT NULL,           -- "": unknown
@@ -346,29 +369,44 @@ CREATE TABLE callsite (
 	place TEXT NOT NULL               -- file name and line, or module and offset
 );
 
--- Memory of a device that is in use for something: what the caching allocator cuts into tensors counts as these tensors.
--- The bytes of a process on a device add up; with the allocator's slack, and without tensors whose pages are not there
--- (of a pool that sleeps), they are what it holds.
-CREATE VIEW in_use AS
-	SELECT * FROM allocation
-	WHERE NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast');
+-- Lives of allocations in stretches: bytes of them are there from since_ on, until before until_ (null: to the end), and
+-- asleep_bytes are not. One stretch, but for the tensors of `resident`. in_use: see the view of that name.
+CREATE VIEW stretch AS
+	SELECT id, process, device, memory, address,
+		coalesce(resident.bytes, allocation.bytes) AS bytes,
+		allocation.bytes - coalesce(resident.bytes, allocation.bytes) AS asleep_bytes,
+		coalesce(since_seq, alloc_seq) AS since_seq, coalesce(since_time, alloc_time) AS since_time,
+		coalesce(since_step, step) AS since_step,
+		CASE WHEN resident.allocation IS NULL THEN free_seq ELSE until_seq END AS until_seq,
+		CASE WHEN resident.allocation IS NULL THEN free_time ELSE until_time END AS until_time,
+		CASE WHEN resident.allocation IS NULL THEN free_step ELSE until_step END AS until_step,
+		alloc_seq, alloc_time, free_seq, free_time, site, node, thread, phase, category, step, free_step, free_node,
+		tensors_inside,
+		memory = 'tensor' OR (NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast')
+			AND coalesce(site, 0) NOT IN (SELECT id FROM site WHERE site.tensors_inside)) AS in_use
+	FROM allocation LEFT JOIN resident ON resident.allocation = allocation.id;
 
--- What was alive at a moment on its device, of all processes. Ask for one moment, and where several processes have it,
--- for one at_process. Events of a process are in the order of their seq; between processes time decides, and where that
--- is the same, the order of the processes.
+-- Memory of a device that is in use for something: what the caching allocator cuts into tensors counts as these tensors.
+-- The bytes of a process on a device add up: with the allocator's slack they are what it holds.
+CREATE VIEW in_use AS
+	SELECT * FROM stretch WHERE in_use;
+
+-- What was alive at a moment on its device, of all processes: its bytes that were there, and those asleep; `in_use` adds
+-- up. Ask for one moment, and where several processes have it, for one at_process. Events of a process are in the order
+-- of their seq; between processes time decides, and where that is the same, the order of the processes.
 CREATE VIEW live_at AS
 	SELECT moment.name AS moment, moment.process AS at_process, moment.time AS at_time, allocation.id AS allocation,
-		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.bytes,
-		allocation.phase, allocation.category, site.owner, allocation.step, allocation.alloc_time,
-		allocation.site, allocation.node, callsite.function, callsite.file, callsite.line, callsite.place
+		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.in_use,
+		allocation.bytes, allocation.asleep_bytes, allocation.phase, allocation.category, site.owner,
+		allocation.step, allocation.alloc_time, allocation.site, allocation.node, callsite.function, callsite.file, callsite.line, callsite.place
 	FROM moment
-	JOIN allocation ON allocation.device = moment.device AND CASE
+	JOIN stretch AS allocation ON allocation.device = moment.device AND CASE
 		WHEN allocation.process = moment.process THEN
-			alloc_seq <= moment.seq AND (free_seq IS NULL OR free_seq > moment.seq)
+			since_seq <= moment.seq AND (until_seq IS NULL OR until_seq > moment.seq)
 		WHEN allocation.process < moment.process THEN
-			alloc_time <= moment.time AND (free_time IS NULL OR free_time > moment.time)
+			since_time <= moment.time AND (until_time IS NULL OR until_time > moment.time)
 		ELSE
-			alloc_time < moment.time AND (free_time IS NULL OR free_time >= moment.time)
+			since_time < moment.time AND (until_time IS NULL OR until_time >= moment.time)
 		END
 	LEFT JOIN site ON site.id = allocation.site
 	LEFT JOIN callsite ON callsite.node = allocation.node;

@@ -11,6 +11,7 @@
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/ring.h"
+#include "unfinished.h"
 
 static int fail(struct source *source, const char *path, int error)
 {
@@ -53,14 +54,14 @@ static int lock_ring(const struct mt_process *process)
 	return -1;
 }
 
-/* An empty file that only we know; `path` has room for 4096 bytes. */
+/* An empty file that only we know, unfinished; `path` has room for 4096 bytes. */
 static int temporary_file(char *path, size_t size)
 {
 	const char *folder = getenv("TMPDIR");
 	int fd;
 
 	snprintf(path, size, "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
-	fd = mkstemp(path);
+	fd = unfinished_make(path);
 	if (fd < 0)
 		return -MT_E_SYSTEM;
 	close(fd);
@@ -80,6 +81,7 @@ static void complete(struct source *source, struct mt_reader **reader, const cha
 		*reader = completed;
 	}
 	unlink(path);
+	unfinished_end();
 }
 
 /* ---- opening ---- */

@@ -290,7 +290,7 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 				continue;
 			db_bind(stmt, 1, store_device_id(i));
 			db_bind_text(stmt, 2, mt_phase_name(phase));
-			db_bind_unsigned(stmt, 3, peak->bytes);
+			db_bind_unsigned(stmt, 3, peak->level.bytes);
 			db_bind(stmt, 4, peak->time);
 			db_bind(stmt, 5, peak->step);
 			error = db_run(stmt);
@@ -370,8 +370,9 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	db_bind_text(stmt, 6, mt_phase_name(site->key.phase));
 	db_bind_text(stmt, 7, mt_category_name(category_of_site(analysis, number)));
 	db_bind_text(stmt, 8, analysis->owner[site->owner]);
-	db_bind_text(stmt, 9, evidence_text(evidence, sizeof(evidence), analysis, number));
-	db_bind_text(stmt, 10, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
+	db_bind(stmt, 9, site->tensors_seen);
+	db_bind_text(stmt, 10, evidence_text(evidence, sizeof(evidence), analysis, number));
+	db_bind_text(stmt, 11, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
 	return db_run(stmt);
 }
 
@@ -399,17 +400,16 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site)
 	return at_peak.plain + at_peak.slack != 0;
 }
 
-static int store_sites(struct db *db, const struct analysis *analysis, int everything)
+static int store_sites(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *sites, *parts = NULL;
 	uint32_t i;
-	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 	for (i = 1; i < analysis->attribution.sites && !error; i++) {
-		if (everything || store_held_at_peak(analysis, i))
-			error = store_site(sites, analysis, i);
+		error = store_site(sites, analysis, i);
 		if (!error && store_held_at_peak(analysis, i))
 			error = store_part(parts, analysis, i);
 	}
@@ -447,6 +447,6 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	if (!error)
 		error = store_oom_holders(db, analysis);
 	if (!error)
-		error = store_sites(db, analysis, everything);
+		error = store_sites(db, analysis);
 	return error;
 }

@@ -27,8 +27,8 @@ int store_definitions(struct db *db, const struct analysis *analysis, uint32_t p
 int store_whole(struct db *db, const struct analysis *analysis);
 
 /*
- * Writes the summary tables. `everything` 0: only the sites that held a peak and the stacks that are needed to show
- * them; 1: all definitions. 0 or an error of the database.
+ * Writes the summary tables. `everything` 0: only the stacks that are needed to show the sites and what failed; 1: all
+ * definitions. 0 or an error of the database.
  */
 int store_summary(struct db *db, const struct analysis *analysis, int everything);
 

@@ -32,7 +32,7 @@ static void need_stacks(struct needed *needed, const struct analysis *analysis, 
 
 	for (i = 1; i < analysis->attribution.sites; i++) {
 		site = &analysis->attribution.site[i];
-		if (site->key.process == process && store_held_at_peak(analysis, i))
+		if (site->key.process == process)
 			needed->node[site->key.stack] = 1;
 	}
 	for (i = 0; i < analysis->ooms; i++)

@@ -7,11 +7,16 @@
 
 /* ---- GPUs ---- */
 
-/* The figures of all processes that use a device, added up at one of its peaks. */
+/*
+ * The figures of the processes that use a device, added up at one of its peaks. They are looked at one after the other,
+ * each when its collector comes to it, and what they had in between may have gone from one to another. So one sample is
+ * taken, and of the other processes those that the GPU was as full in, and that fit into it.
+ */
 struct sum {
 	uint32_t processes;
-	int own_known; /* of each of them */
-	int64_t time;  /* of the newest sample */
+	uint32_t absent; /* more were there, without such a sample */
+	int own_known;
+	int64_t time;
 	uint64_t used, total, held, own;
 	int64_t cause[WHOLE_CAUSES], unexplained;
 	uint8_t with[WHOLE_CAUSES];
@@ -19,17 +24,11 @@ struct sum {
 
 static void add(struct sum *sum, const struct whole_parts *parts)
 {
-	const struct whole_sample *sample = &parts->sample;
 	int cause;
 
-	if (!sum->processes++ || sample->time > sum->time) {
-		sum->time = sample->time;
-		sum->used = sample->used;
-		sum->total = sample->total;
-	}
-	sum->own_known &= sample->own_known;
+	sum->processes++;
 	sum->held += parts->held;
-	sum->own += sample->own;
+	sum->own += parts->sample.own;
 	sum->unexplained += parts->unexplained;
 	for (cause = 0; cause < WHOLE_CAUSES; cause++) {
 		sum->cause[cause] += parts->cause[cause];
@@ -37,25 +36,109 @@ static void add(struct sum *sum, const struct whole_parts *parts)
 	}
 }
 
-/* 1 when there are figures. A user that has none, and was there, makes the others' bytes nobody's. */
-static int add_up(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device, uint32_t peak)
+/* The one to begin with. NULL: nobody looked. */
+static const struct whole_parts *nearest(const struct analysis_whole *whole, int64_t time)
+{
+	if (whole->peak_time != time)
+		return NULL;
+	return whole->after_known ? &whole->after : whole->before_known ? &whole->before : NULL;
+}
+
+static uint64_t distance(int64_t one, int64_t two)
+{
+	return one < two ? (uint64_t)two - (uint64_t)one : (uint64_t)one - (uint64_t)two;
+}
+
+/* Better after the peak than before it, and better soon. */
+static int is_nearer(const struct whole_parts *one, const struct whole_parts *two, int64_t time)
+{
+	int one_after = one->sample.time >= time, two_after = two->sample.time >= time;
+
+	if (one_after != two_after)
+		return one_after;
+	return distance(one->sample.time, time) < distance(two->sample.time, time);
+}
+
+/* Of the process that made the peak, if that was looked at; else the nearest. Its user of the device in *of. */
+static const struct whole_parts *first_sample(const struct analysis_device *device, uint32_t peak, uint32_t *of)
+{
+	const struct whole_parts *first = NULL, *parts;
+	int64_t time = analysis_peak_time(device, peak);
+	uint32_t user;
+
+	for (user = 0; user < device->users; user++) {
+		parts = nearest(&device->whole[user * ANALYSIS_PEAKS + peak], time);
+		if (!parts || (first && !is_nearer(parts, first, time) &&
+			       (peak || device->user[user] != device->peak.process)))
+			continue;
+		first = parts;
+		*of = user;
+		if (!peak && device->user[user] == device->peak.process)
+			break;
+	}
+	return first;
+}
+
+static int lies_with(const struct sum *sum, const struct whole_sample *sample, uint64_t held)
+{
+	uint64_t margin = sum->total / 100;
+
+	if (sum->own_known && (!sample->own_known || sum->own + sample->own > sum->used + margin))
+		return 0;
+	return sum->held + held <= sum->used + margin && distance((int64_t)sample->used, (int64_t)sum->used) <= margin;
+}
+
+/* A sample of a process, made when the sum was. NULL: there is none. */
+static const struct whole_parts *sample_with(const struct sum *sum, const struct analysis_whole *whole, int64_t time)
+{
+	int after = whole->peak_time == time && whole->after_known &&
+		    lies_with(sum, &whole->after.sample, whole->after.held);
+	int before = whole->peak_time == time && whole->before_known &&
+		     lies_with(sum, &whole->before.sample, whole->before.held);
+
+	if (after && before)
+		before = distance(whole->before.sample.time, sum->time) < distance(whole->after.sample.time, sum->time);
+	return before ? &whole->before : after ? &whole->after : NULL;
+}
+
+static void add_others(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device,
+		       uint32_t peak, uint32_t first)
 {
 	int64_t time = analysis_peak_time(device, peak);
 	const struct analysis_process *process;
-	const struct analysis_whole *whole;
+	const struct whole_parts *parts;
 	uint32_t user;
 
-	memset(sum, 0, sizeof(*sum));
-	sum->own_known = 1;
-	for (user = 0; user < device->users && time != INT64_MAX; user++) {
-		whole = &device->whole[user * ANALYSIS_PEAKS + peak];
+	for (user = 0; user < device->users; user++) {
 		process = &analysis->process[device->user[user]];
-		if (whole->known)
-			add(sum, &whole->parts);
-		else if (process->first_time <= time && process->last_time >= time)
-			sum->own_known = 0;
+		if (user == first || process->first_time > sum->time || process->last_time < sum->time)
+			continue;
+		parts = sample_with(sum, &device->whole[user * ANALYSIS_PEAKS + peak], time);
+		if (parts)
+			add(sum, parts);
+		else
+			sum->absent++;
 	}
-	return sum->processes != 0;
+}
+
+/* 1 when there are figures. */
+static int add_up(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device, uint32_t peak)
+{
+	const struct whole_parts *parts = NULL;
+	uint32_t first = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	if (analysis_peak_time(device, peak) != INT64_MAX)
+		parts = first_sample(device, peak, &first);
+	if (!parts)
+		return 0;
+	sum->own_known = parts->sample.own_known;
+	sum->time = parts->sample.time;
+	sum->used = parts->sample.used;
+	sum->total = parts->sample.total;
+	add(sum, parts);
+	add_others(sum, analysis, device, peak, first);
+	return 1;
 }
 
 /* "context with code, graphs; code with graphs" */
@@ -77,20 +160,23 @@ static void write_mixed(char *text, size_t size, const struct sum *sum)
 	}
 }
 
+#define PROCESS_COLUMN 9 /* process_bytes; from there on, what is not known if that is not */
+
 /* Columns of the causes in enum order, from process_bytes on. */
 static void bind_parts(struct db_stmt *stmt, const struct sum *sum)
 {
-	int cause, column;
+	int column = PROCESS_COLUMN, cause;
 
-	for (column = 8; column <= 15; column++)
+	for (; column < PROCESS_COLUMN + WHOLE_CAUSES + 3; column++)
 		db_bind_null(stmt, column);
 	if (!sum->own_known)
 		return;
-	db_bind_unsigned(stmt, 8, sum->own);
+	column = PROCESS_COLUMN;
+	db_bind_unsigned(stmt, column++, sum->own);
 	for (cause = 0; cause < WHOLE_CAUSES; cause++)
-		db_bind(stmt, 9 + cause, sum->cause[cause]);
-	db_bind(stmt, 9 + WHOLE_CAUSES, sum->unexplained);
-	db_bind_unsigned(stmt, 10 + WHOLE_CAUSES, sum->used > sum->own ? sum->used - sum->own : 0);
+		db_bind(stmt, column++, sum->cause[cause]);
+	db_bind(stmt, column++, sum->unexplained);
+	db_bind_unsigned(stmt, column++, sum->used > sum->own ? sum->used - sum->own : 0);
 }
 
 _Static_assert(WHOLE_CAUSES == 5, "the table `whole` has a column for each cause");
@@ -104,11 +190,12 @@ static int store_sum(struct db_stmt *stmt, uint32_t device, uint32_t peak, const
 	db_bind_text(stmt, 2, peak ? mt_phase_name(peak - 1) : "peak");
 	db_bind(stmt, 3, sum->time);
 	db_bind(stmt, 4, sum->processes);
-	db_bind_unsigned(stmt, 5, sum->used);
-	db_bind_unsigned(stmt, 6, sum->total);
-	db_bind_unsigned(stmt, 7, sum->held);
+	db_bind(stmt, 5, sum->absent);
+	db_bind_unsigned(stmt, 6, sum->used);
+	db_bind_unsigned(stmt, 7, sum->total);
+	db_bind_unsigned(stmt, 8, sum->held);
 	bind_parts(stmt, sum);
-	db_bind_text(stmt, 16, mixed);
+	db_bind_text(stmt, PROCESS_COLUMN + WHOLE_CAUSES + 3, mixed);
 	return db_run(stmt);
 }
 
@@ -117,7 +204,7 @@ static int store_devices(struct db *db, const struct analysis *analysis)
 	struct db_stmt *stmt;
 	struct sum sum;
 	uint32_t i, peak;
-	int error = db_prepare(db, &stmt, "INSERT INTO whole VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO whole VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices && !error; i++)
 		for (peak = 0; peak < ANALYSIS_PEAKS && !error; peak++)

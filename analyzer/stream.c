@@ -53,13 +53,16 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	analysis->oom_count++;
 	analysis->device[device].used = 1;
 	stream_moment_oom(stream, event, label, device);
-	if (analysis->ooms == ANALYSIS_OOMS_MAX)
+	if (analysis->ooms == ANALYSIS_OOMS_MAX) {
+		analysis->entangled |= analysis->apart; /* those that are kept are the first of all processes */
 		return 0;
+	}
 	if (!analysis->oom && !(analysis->oom = calloc(ANALYSIS_OOMS_MAX, sizeof(*oom))))
 		return -MT_E_MEMORY;
 	held = analysis->attribution.device[device].held;
 	oom = &analysis->oom[analysis->ooms++];
 	oom->time = stream->time;
+	oom->turn = stream->turn;
 	oom->seq = event->seq;
 	oom->requested = event->size;
 	oom->free = analysis->device[device].total > held ? (int64_t)(analysis->device[device].total - held) : -1;
@@ -152,25 +155,25 @@ static int end_span(struct stream *stream)
 static void note_phase_peaks(struct stream *stream, uint32_t number)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
-	uint64_t held = stream->analysis->attribution.device[number].held;
+	struct analysis_level level = stream_level(stream, number);
 	const struct analysis_process *process;
 	struct analysis_phase_peak *peak;
 	uint32_t i;
 
-	device->quiet = stream_step_held(stream, number);
+	stream_step_held(stream, number);
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->phase_peak[process->phase];
 		if (!process->phase_known)
 			continue;
-		if (!peak->ran || held > peak->bytes) {
+		if (!peak->ran || analysis_is_higher(level, peak->level)) {
 			peak->ran = 1;
-			peak->bytes = held;
+			peak->level = level;
 			peak->time = stream->time;
 			peak->step = process->step;
 		}
-		if (device->quiet > peak->bytes)
-			device->quiet = peak->bytes + 1;
+		if (analysis_is_higher(device->quiet, peak->level))
+			device->quiet = peak->level;
 	}
 }
 
@@ -268,9 +271,10 @@ void stream_settle(struct stream *stream, const struct mt_event *event, const st
 
 	while ((device = attribution_next_dirty(attribution)) >= 0) {
 		stream->analysis->device[device].used = 1;
-		if (stream_moment_open(stream, label) && stream_is_higher(stream, (uint32_t)device))
+		if (stream_moment_open(stream, (uint32_t)device) && stream_is_higher(stream, (uint32_t)device))
 			stream_take_peak(stream, (uint32_t)device, event, label);
-		if (attribution->device[device].held >= stream->analysis->device[device].quiet)
+		if (!stream->analysis->device[device].watched ||
+		    analysis_is_higher(stream_level(stream, (uint32_t)device), stream->analysis->device[device].quiet))
 			note_phase_peaks(stream, (uint32_t)device);
 	}
 }
@@ -280,6 +284,18 @@ void stream_settle(struct stream *stream, const struct mt_event *event, const st
 static int holds_bytes(const struct mt_live *live)
 {
 	return live->kind != MT_VMM_MAP;
+}
+
+static int is_driver(const struct mt_live *live)
+{
+	return live->kind != MT_TENSOR_ALLOC;
+}
+
+/* Driver memory, or a mapping, was born (change 1) or died (-1). */
+static int note_driver(struct stream *stream, const struct mt_live *live, const struct mt_event *event, int change)
+{
+	stream_sample_pool(stream, live, event);
+	return stream_import(stream, live, change);
 }
 
 void stream_count(struct stream *stream, const struct mt_live *live, int change)
@@ -310,22 +326,21 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 	int error = 0;
 	size_t i;
 
-	if (change->born)
-		error = stream_import(stream, change->born, 1);
+	if (change->born && is_driver(change->born))
+		error = note_driver(stream, change->born, event, 1);
 	if (change->born && holds_bytes(change->born)) {
 		stream_count(stream, change->born, 1);
-		stream_sample_pool(stream, change->born, event);
 		if (event->kind == MT_DRIVER_KEEP)
 			category_back(&stream->analysis->categories, change->born);
 		if (event->kind == MT_DRIVER_KEEP && sink->back && !error)
 			error = sink->back(sink->context, stream->process, change->born);
 	}
 	for (i = 0; i < change->died_count && !error; i++) {
-		error = stream_import(stream, &change->died[i], -1);
+		if (is_driver(&change->died[i]))
+			error = note_driver(stream, &change->died[i], event, -1);
 		if (holds_bytes(&change->died[i])) {
 			stream_count(stream, &change->died[i], -1);
 			category_died(&stream->analysis->categories, stream->process, &change->died[i], label);
-			stream_sample_pool(stream, &change->died[i], event);
 		}
 		if (!error)
 			error = stream_gone(stream, &change->died[i], event, label->step);
@@ -407,8 +422,10 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 		if (!site)
 			return -MT_E_MEMORY;
 	}
-	memset(&change, 0, sizeof(change));
+	stream_resident_at(stream, event, label->step);
 	error = mt_ledger_event(stream->ledger, event, site, label->phase, label->step, &change);
+	if (!error)
+		error = stream->resident.error;
 	if (error)
 		return error;
 	if (stream->analysis->attribution.failed)
@@ -422,10 +439,9 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 	return error || !stream->moved_count ? error : stream_sample_held(stream, event);
 }
 
-static int take(struct stream *stream, const struct mt_event *event)
+static int take(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
 	struct analysis_process *process = stream_process(stream);
-	struct mt_label label;
 	int64_t time = analysis_time(process, event->time);
 	int error;
 
@@ -443,15 +459,14 @@ static int take(struct stream *stream, const struct mt_event *event)
 	process->kinds[event->kind <= MT_KIND_MAX ? event->kind : 0]++;
 	stream->started = 1;
 
-	mt_tracker_event(stream->tracker, event, 0, &label);
-	error = note(stream, event, &label);
+	error = note(stream, event, label);
 	if (!error && (event->kind < MT_RANGE_PUSH || event->kind == MT_LOST))
-		error = stream_book(stream, event, &label, 0);
+		error = stream_book(stream, event, label, 0);
 	if (!error)
-		error = follow_phase(stream, event, &label);
+		error = follow_phase(stream, event, label);
 	if (!error) {
-		stream_settle(stream, event, &label);
-		stream_moment_step(stream, event, &label);
+		stream_settle(stream, event, label);
+		stream_moment_step(stream, event, label);
 	}
 	return error;
 }
@@ -460,9 +475,14 @@ static int next_batch(struct stream *stream, int *checkpoint)
 {
 	struct progress *progress = &stream->analysis->progress;
 	uint64_t before = stream->offset;
-	int error = mt_ahead_next(stream->analysis->ahead, stream->process, &stream->event, &stream->count, checkpoint,
-				  &stream->offset);
+	struct mt_ahead_batch batch;
+	int error = mt_ahead_next(stream->analysis->ahead, stream->process, &batch);
 
+	stream->event = batch.events;
+	stream->label = batch.labels;
+	stream->count = batch.count;
+	stream->offset = batch.offset;
+	*checkpoint = batch.checkpoint;
 	if (progress->file)
 		progress_add(progress, stream->offset - before, stream->count, progress_now());
 	return error;
@@ -501,7 +521,13 @@ int stream_ready(struct stream *stream)
 
 int stream_take(struct stream *stream)
 {
-	return take(stream, &stream->event[stream->next++]);
+	int64_t time = stream_next_time(stream);
+
+	if (time > stream->turn)
+		stream->turn = time;
+	stream->analysis->attribution.turn = stream->turn;
+	stream->next++;
+	return take(stream, &stream->event[stream->next - 1], &stream->label[stream->next - 1]);
 }
 
 /* ---- the end ---- */
@@ -576,9 +602,12 @@ int stream_finish(struct stream *stream)
 int stream_init(struct stream *stream, const struct mt_rules *rules)
 {
 	stream->rules = rules;
+	stream->turn = INT64_MIN;
 	memset(stream->device_of, 0xff, sizeof(stream->device_of));
 	stream->tracker = mt_tracker_new(rules, stream_process(stream)->defs);
 	stream->ledger = mt_ledger_new(stream_move, stream);
+	if (stream->ledger)
+		stream_resident_watch(stream);
 	return stream->tracker && stream->ledger ? 0 : -MT_E_MEMORY;
 }
 

@@ -1,7 +1,8 @@
 /*
  * stream.h - one process's events on their way through tracker, ledger and attribution. Private to analysis.c,
  * stream.c (events), stream_anew.c (where events are missing), stream_site.c (whose bytes they are about),
- * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device).
+ * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device),
+ * stream_resident.c (tensors whose pages come and go).
  */
 #ifndef MEMANA_STREAM_H
 #define MEMANA_STREAM_H
@@ -27,7 +28,8 @@ struct stream {
 	struct mt_tracker *tracker;
 	struct mt_ledger *ledger;
 
-	const struct mt_event *event; /* of the chunk being read */
+	const struct mt_event *event; /* of the batch being read */
+	const struct mt_label *label; /* one for each: mt_ahead feeds the tracker */
 	size_t count, next;
 	uint64_t offset; /* of the file, read so far */
 	int started;  /* events have been read */
@@ -35,6 +37,7 @@ struct stream {
 	struct mt_event gap; /* says that events are missing here; kind 0: none are */
 	int worked;   /* one of them was more than the recorder's own word */
 	int64_t time; /* of the run; never goes back, unlike the events of two threads */
+	int64_t turn; /* of the newest event among those of all processes: its time, or a later one of an event before it */
 
 	uint32_t device_of[MT_LEDGER_DEVICES]; /* the process's device id to the run's, or STREAM_NO_DEVICE */
 	uint32_t touched[MT_LEDGER_DEVICES];   /* the run's devices that this process has used */
@@ -62,6 +65,12 @@ struct stream {
 		int64_t time;
 	} told;
 
+	struct {
+		const struct mt_event *event; /* that is booked, */
+		uint32_t step;		      /* in this step */
+		int was_asleep;		      /* LIVE: the tensor was known, and not all of it was there */
+		int error;
+	} resident; /* see stream_resident.c */
 	int in_moment; /* the step that was asked for has begun */
 	struct stream_span span;
 	uint32_t spans; /* that are over */
@@ -81,6 +90,14 @@ int stream_ready(struct stream *stream);
 
 /* Takes the next event, which stream_ready has promised. 0 or an error. */
 int stream_take(struct stream *stream);
+
+/* When the next event counts; the time of a process never goes back. */
+static inline int64_t stream_next_time(const struct stream *stream)
+{
+	int64_t time = analysis_time(stream_process(stream), stream->event[stream->next].time);
+
+	return stream->started && time < stream->time ? stream->time : time;
+}
 
 /* After the end: what is still alive goes to the sink. 0 or an error. */
 int stream_finish(struct stream *stream);
@@ -105,8 +122,8 @@ void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_ev
 
 /* ---- stream_moment.c: what `peak` means ---- */
 
-/* Whether peaks count. */
-int stream_moment_open(const struct stream *stream, const struct mt_label *label);
+/* Whether peaks of the device (of the run) count: of the run, or while any process that uses it is in the step. */
+int stream_moment_open(const struct stream *stream, uint32_t number);
 
 /* After an event: the step asked for may begin with the peak that it finds. */
 void stream_moment_step(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
@@ -119,6 +136,14 @@ void stream_moment_forget(struct analysis *analysis);
 
 /* Before an event of that time. */
 void stream_moment_time(struct analysis *analysis, int64_t time);
+
+/* ---- stream_resident.c ---- */
+
+/* Tells the sink of tensors whose pages come and go, if it wants to know. Once, when the ledger is there. */
+void stream_resident_watch(struct stream *stream);
+
+/* Before the ledger has `event`, in `step`: what it tells is of then. */
+void stream_resident_at(struct stream *stream, const struct mt_event *event, uint32_t step);
 
 /* ---- stream_anew.c: checkpoints that stand for missing events ---- */
 
@@ -158,11 +183,14 @@ int stream_sample_finish(struct stream *stream);
 
 /* ---- stream_step.c ---- */
 
+/* How full the device (of the run) is. */
+struct analysis_level stream_level(const struct stream *stream, uint32_t number);
+
 /*
- * The device (of the run) may have changed, or the phase of a process that uses it. While it holds fewer bytes than the
- * result, and no phase or step begins, there is nothing to note.
+ * The device (of the run) may have changed, or the phase of a process that uses it. Sets `watched` and `quiet` of the
+ * device as far as steps go.
  */
-uint64_t stream_step_held(struct stream *stream, uint32_t number);
+void stream_step_held(struct stream *stream, uint32_t number);
 
 /* A STEP event; `counts` 0: it ends nothing that was recorded. After it the next step begins. 0 or an error. */
 int stream_step_end(struct stream *stream, const struct mt_event *event, int counts);
@@ -180,8 +208,16 @@ int stream_import(struct stream *stream, const struct mt_live *live, int change)
 
 /* ---- stream_site.c ---- */
 
+/* Makes the process's device known to the run. Its number there, STREAM_NO_DEVICE: out of memory. */
+uint32_t stream_meet_device(struct stream *stream, uint32_t id);
+
 /* The run's number of the process's device, made known when it is new. STREAM_NO_DEVICE: out of memory. */
-uint32_t stream_device(struct stream *stream, uint64_t device);
+static inline uint32_t stream_device(struct stream *stream, uint64_t device)
+{
+	uint32_t id = device < MT_LEDGER_DEVICES ? (uint32_t)device : 0;
+
+	return stream->device_of[id] != STREAM_NO_DEVICE ? stream->device_of[id] : stream_meet_device(stream, id);
+}
 
 /* The site of what `event` brings to life: driver memory or a tensor. 0: out of memory. */
 uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver);

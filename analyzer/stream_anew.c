@@ -26,13 +26,12 @@ static enum mt_category category_of(const struct mt_rules *rules, uint8_t phase)
 	return MT_CATEGORY_OTHER;
 }
 
-/* The phase at birth is known; what else the stack says is believed where it agrees with that. */
+/* Of the next event. The phase at birth is known; what else the stack says is believed where it agrees with that. */
 static struct mt_label label_at_birth(struct stream *stream, const struct mt_event *event)
 {
-	struct mt_label label;
+	struct mt_label label = stream->label[stream->next];
 	uint8_t phase = event->phase < MT_PHASE_COUNT ? (uint8_t)event->phase : MT_PHASE_OTHER;
 
-	mt_tracker_event(stream->tracker, event, 0, &label);
 	if (label.phase != phase)
 		label.category = (uint8_t)category_of(stream->rules, phase);
 	label.phase = phase;
@@ -46,6 +45,7 @@ struct before {
 	struct mt_live *live;
 	uint8_t *stays;
 	size_t count, room;
+	int asleep; /* the one found last was a tensor that did not have all of its bytes */
 };
 
 static int collect(void *context, const struct mt_live *live)
@@ -101,10 +101,12 @@ static uint32_t known_site(struct before *before, const struct mt_event *event)
 {
 	struct mt_live key = { .seq = event->seq, .kind = (uint32_t)event->value }, *found;
 
+	before->asleep = 0;
 	found = bsearch(&key, before->live, before->count, sizeof(key), by_birth);
 	if (!found || found->addr != (found->kind == MT_VMM_CREATE ? event->handle : event->addr))
 		return 0;
 	before->stays[found - before->live] = 1;
+	before->asleep = found->kind == MT_TENSOR_ALLOC && !found->resident;
 	return found->tag <= UINT32_MAX ? (uint32_t)found->tag : 0;
 }
 
@@ -127,12 +129,15 @@ static int take_live(struct stream *stream, struct before *before)
 {
 	const struct mt_event *event = NULL;
 	struct mt_label label = { 0 };
+	uint32_t site;
 	int error = 0;
 
 	for (; stream->next < stream->count && !error; stream->next++) {
 		event = &stream->event[stream->next];
 		label = label_at_birth(stream, event);
-		error = stream_book(stream, event, &label, known_site(before, event));
+		site = known_site(before, event);
+		stream->resident.was_asleep = before->asleep;
+		error = stream_book(stream, event, &label, site);
 	}
 	if (error || !event)
 		return error;

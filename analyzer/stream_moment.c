@@ -1,28 +1,40 @@
 /* stream_moment.c - takes down who holds a device, at the moment that the analysis is about. */
 #include "stream.h"
 
-int stream_moment_open(const struct stream *stream, const struct mt_label *label)
+int stream_moment_open(const struct stream *stream, uint32_t number)
 {
-	const struct moment *moment = &stream->analysis->moment;
+	const struct analysis *analysis = stream->analysis;
+	const struct analysis_device *device = &analysis->device[number];
+	uint32_t i;
 
-	return moment->kind == MOMENT_PEAK || (moment->kind == MOMENT_STEP && label->step == moment->step);
+	if (analysis->moment.kind != MOMENT_STEP)
+		return analysis->moment.kind == MOMENT_PEAK;
+	for (i = 0; i < device->users; i++)
+		if (analysis->process[device->user[i]].next_step == analysis->moment.step)
+			return 1;
+	return 0;
 }
 
 void stream_moment_step(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
 	struct moment *moment = &stream->analysis->moment;
+	struct mt_label first = *label;
 	uint32_t i;
 
-	if (moment->kind != MOMENT_STEP || label->step != moment->step)
+	if (moment->kind != MOMENT_STEP)
 		return;
-	moment->taken = 1;
-	moment->born |= event->kind == MT_TENSOR_ALLOC || event->kind == MT_DRIVER_ALLOC || event->kind == MT_VMM_CREATE;
-	if (stream->in_moment)
+	if (label->step == moment->step) {
+		moment->taken = 1;
+		moment->born |= event->kind == MT_TENSOR_ALLOC || event->kind == MT_DRIVER_ALLOC ||
+				event->kind == MT_VMM_CREATE;
+	}
+	if (stream->in_moment || stream_process(stream)->next_step != moment->step)
 		return;
 	stream->in_moment = 1;
+	first.step = moment->step;
 	for (i = 0; i < stream->touched_count; i++)
 		if (stream_is_higher(stream, stream->touched[i]))
-			stream_take_peak(stream, stream->touched[i], event, label);
+			stream_take_peak(stream, stream->touched[i], event, &first);
 }
 
 void stream_moment_oom(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t device)

@@ -40,19 +40,36 @@ static struct analysis_whole *wholes_of(const struct stream *stream, const struc
 	return user < device->users ? &device->whole[user * ANALYSIS_PEAKS] : NULL;
 }
 
-/* Peaks get the first sample that is not before them; one that may still be replaced keeps the newest before it. */
-static void show_peaks(struct analysis_device *device, struct analysis_whole *whole, const struct whole_parts *parts)
+/* A newly settled sample: the first one after some peaks, perhaps. */
+static void show_peaks(struct analysis_device *device, struct analysis_whole *around, const struct whole *whole)
 {
 	uint32_t peak;
 	int64_t time;
 
-	for (peak = 0; whole && peak < ANALYSIS_PEAKS; peak++) {
+	for (peak = 0; around && peak < ANALYSIS_PEAKS; peak++) {
 		time = analysis_peak_time(device, peak);
-		if (whole[peak].known && whole[peak].peak_time == time)
+		if (whole->parts.sample.time < time || (around[peak].after_known && around[peak].peak_time == time))
 			continue;
-		whole[peak].known = 1;
-		whole[peak].peak_time = parts->sample.time >= time ? time : INT64_MIN;
-		whole[peak].parts = *parts;
+		around[peak] = (struct analysis_whole){ .peak_time = time, .after_known = 1, .after = whole->parts,
+							.before_known = whole->settled > 1, .before = whole->before };
+	}
+}
+
+/* Where no sample was made at or after a peak that the process has seen, there is only the last one before it. */
+static void show_peaks_before(struct stream *stream, uint32_t id)
+{
+	const struct whole *whole = stream->whole[id];
+	const struct analysis_device *device = &stream->analysis->device[stream->device_of[id]];
+	struct analysis_whole *around = wholes_of(stream, device);
+	uint32_t peak;
+	int64_t time;
+
+	for (peak = 0; around && peak < ANALYSIS_PEAKS; peak++) {
+		time = analysis_peak_time(device, peak);
+		if (around[peak].after_known && around[peak].peak_time == time)
+			continue;
+		around[peak] = (struct analysis_whole){ .peak_time = time, .before = whole->parts };
+		around[peak].before_known = whole->settled && stream_process(stream)->last_time >= time;
 	}
 }
 
@@ -132,7 +149,7 @@ static int judged(struct stream *stream, uint32_t id, const struct whole *whole)
 		return -MT_E_MEMORY;
 	device = &stream->analysis->device[number];
 	if (whole->is_settled) {
-		show_peaks(device, wholes_of(stream, device), &whole->parts);
+		show_peaks(device, wholes_of(stream, device), whole);
 		serve_waiting(stream, id, &whole->parts);
 	}
 	if (!sink->gpu_sample)
@@ -269,7 +286,7 @@ int stream_sample_held(struct stream *stream, const struct mt_event *event)
 
 	while (stream->moved_count && !error) {
 		id = stream->moved[--stream->moved_count];
-		whole = whole_of(stream, id);
+		whole = stream->whole[id] ? stream->whole[id] : whole_of(stream, id);
 		if (!whole)
 			continue;
 		held = mt_ledger_held(stream->ledger, id);
@@ -310,8 +327,10 @@ int stream_sample_finish(struct stream *stream)
 			continue;
 		if (whole_finish(stream->whole[id]))
 			error = judged(stream, id, stream->whole[id]);
-		if (stream->device_of[id] != STREAM_NO_DEVICE)
-			stream_process(stream)->gpu_full |= is_full(stream, id);
+		if (stream->device_of[id] == STREAM_NO_DEVICE)
+			continue;
+		show_peaks_before(stream, id);
+		stream_process(stream)->gpu_full |= is_full(stream, id);
 	}
 	return error;
 }

@@ -30,6 +30,7 @@ static uint32_t add_device(struct analysis *analysis)
 	if (attribution_device(&analysis->attribution) < 0)
 		return STREAM_NO_DEVICE;
 	memset(&device[analysis->devices], 0, sizeof(*device));
+	device[analysis->devices].turn = analysis->attribution.turn;
 	return analysis->devices++;
 }
 
@@ -77,6 +78,10 @@ static int touch_device(struct stream *stream, uint32_t number)
 	for (i = 0; i < stream->touched_count; i++)
 		if (stream->touched[i] == number)
 			return 0;
+	if (stream->analysis->apart && device->users) {
+		stream->analysis->entangled = 1;
+		return -MT_E_MEMORY; /* nothing of what follows counts */
+	}
 	user = realloc(device->user, ((size_t)device->users + 1) * sizeof(*user));
 	if (!user)
 		return -MT_E_MEMORY;
@@ -92,20 +97,15 @@ static int touch_device(struct stream *stream, uint32_t number)
 	device->step_peak = peak;
 	memset(&peak[device->users], 0, sizeof(*peak));
 	device->user[device->users++] = stream->process;
-	device->quiet = 0;
+	device->watched = 0;
 	stream->touched[stream->touched_count++] = number;
 	return 0;
 }
 
-uint32_t stream_device(struct stream *stream, uint64_t device)
+uint32_t stream_meet_device(struct stream *stream, uint32_t id)
 {
-	uint32_t id = device < MT_LEDGER_DEVICES ? (uint32_t)device : 0;
+	uint32_t joined = join_device(stream, id);
 
-	uint32_t joined = stream->device_of[id];
-
-	if (joined != STREAM_NO_DEVICE)
-		return joined;
-	joined = join_device(stream, id);
 	if (joined == STREAM_NO_DEVICE || touch_device(stream, joined))
 		return STREAM_NO_DEVICE;
 	stream->device_of[id] = joined;

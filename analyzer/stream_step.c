@@ -10,42 +10,53 @@
 
 /* ---- peaks ---- */
 
-static uint64_t held(const struct stream *stream, uint32_t number)
+struct analysis_level stream_level(const struct stream *stream, uint32_t number)
 {
-	return stream->analysis->attribution.device[number].held;
+	return (struct analysis_level){.bytes = stream->analysis->attribution.device[number].held,
+				       .tensors = stream->analysis->device[number].tensors_now};
+}
+
+static void take_level(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
+{
+	peak->level = stream_level(stream, number);
+	peak->time = stream->time;
+	peak->seq = stream_process(stream)->last_seq;
+	peak->process = stream->process;
 }
 
 /* A step begins with what the one before has left; its phase is that of the first work done in it. */
 static void begin_peak(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
 {
-	*peak = (struct analysis_step_peak){.bytes = held(stream, number), .time = stream->time};
-	stream->analysis->device[number].quiet = 0;
+	*peak = (struct analysis_step_peak){.phase_known = 0};
+	take_level(stream, number, peak);
+	stream->analysis->device[number].watched = 0;
 }
 
-uint64_t stream_step_held(struct stream *stream, uint32_t number)
+void stream_step_held(struct stream *stream, uint32_t number)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
+	struct analysis_level level = stream_level(stream, number);
 	const struct analysis_process *process;
 	struct analysis_step_peak *peak;
-	uint64_t quiet = UINT64_MAX;
+	int higher;
 	uint32_t i;
 
+	device->watched = 1;
+	device->quiet = (struct analysis_level){.bytes = UINT64_MAX, .tensors = UINT64_MAX};
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->step_peak[i];
-		if (peak->phase_known && held(stream, number) <= peak->bytes) {
-			quiet = quiet > peak->bytes ? peak->bytes + 1 : quiet;
-			continue;
+		higher = analysis_is_higher(level, peak->level);
+		if (higher)
+			take_level(stream, number, peak);
+		if (higher || !peak->phase_known) {
+			peak->phase_known = process->phase_known;
+			peak->phase = process->phase_known ? process->phase : MT_PHASE_OTHER;
 		}
-		if (held(stream, number) > peak->bytes) {
-			peak->bytes = held(stream, number);
-			peak->time = stream->time;
-		}
-		peak->phase_known = process->phase_known;
-		peak->phase = process->phase_known ? process->phase : MT_PHASE_OTHER;
-		quiet = !peak->phase_known ? 0 : quiet > peak->bytes ? peak->bytes + 1 : quiet;
+		device->watched &= peak->phase_known;
+		if (analysis_is_higher(device->quiet, peak->level))
+			device->quiet = peak->level;
 	}
-	return quiet;
 }
 
 /* ---- ends ---- */

@@ -6,6 +6,7 @@
 #include "memtrace/error.h"
 #include "places.h"
 #include "query.h"
+#include "query_oom.h"
 #include "top.h"
 #include "top_ranks.h"
 #include "top_host.h"
@@ -19,7 +20,6 @@ struct report {
 	const struct top_options *options;
 	int64_t device; /* id of the one being written */
 	int devices;	/* written */
-	struct places places; /* of the device, or the one before */
 };
 
 static int json_trace(void *context, const struct query_process *row)
@@ -50,10 +50,11 @@ static int json_stack(struct report *report, int64_t node)
 	struct doc *doc = report->doc;
 	const struct callstack_frame *frame;
 	struct callstack stack;
-	size_t i, user;
+	size_t i, user = CALLSTACK_NO_FRAME;
 	int error = callstack_load(&stack, report->db, node, report->symbols);
 
-	user = places_user_frame(&report->places, &stack);
+	if (!error)
+		error = places_user_frame(&user, report->db, node, &stack);
 	doc_array(doc, "stack");
 	for (i = 0; i < stack.count; i++) {
 		frame = &stack.frame[i];
@@ -148,6 +149,8 @@ static void json_whole(struct doc *doc, const struct query_whole *row)
 	if (!row)
 		row = &none;
 	doc_int_or_null(doc, "sampled_at_ns", row->time, sampled);
+	doc_int_or_null(doc, "sampled_processes", (int64_t)row->processes, sampled);
+	doc_int_or_null(doc, "absent_processes", (int64_t)row->absent, sampled);
 	doc_int_or_null(doc, "used_bytes", (int64_t)row->used, sampled);
 	doc_int_or_null(doc, "recorded_bytes", (int64_t)row->recorded, sampled);
 	doc_int_or_null(doc, "process_bytes", (int64_t)row->process, known);
@@ -238,10 +241,6 @@ static int json_device(void *context, const struct query_device *row)
 		return 0;
 	report->device = row->id;
 	report->devices++;
-	places_release(&report->places);
-	error = places_load(&report->places, report->db, row->id, report->symbols);
-	if (error)
-		return error;
 	doc_object(doc, NULL);
 	doc_int(doc, "id", row->number);
 	doc_string(doc, "kind", row->kind);
@@ -258,25 +257,41 @@ static int json_device(void *context, const struct query_device *row)
 	return error;
 }
 
-static int json_oom(void *context, const struct query_oom *row)
+static int json_oom(struct report *report, const struct oom_failure *it)
 {
-	struct report *report = context;
 	struct doc *doc = report->doc;
 	int error;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "time_ns", row->time);
-	doc_int(doc, "device", row->device);
-	doc_int(doc, "requested_bytes", (int64_t)row->requested);
-	doc_int_or_null(doc, "free_bytes", row->free, row->free >= 0);
-	doc_string(doc, "free_by", row->free_by);
-	doc_int_or_null(doc, "others_bytes", row->others, row->others >= 0);
-	doc_string(doc, "phase", row->phase);
-	doc_int(doc, "step", row->step);
-	doc_int(doc, "pid", row->pid);
-	doc_string(doc, "source", row->source);
-	error = json_stack(report, row->node);
+	doc_int(doc, "time_ns", it->time);
+	doc_int(doc, "device", it->number);
+	doc_int(doc, "requested_bytes", (int64_t)it->requested);
+	doc_int_or_null(doc, "free_bytes", it->free, it->free >= 0);
+	doc_string(doc, "free_by", it->free_by);
+	doc_int_or_null(doc, "others_bytes", it->others, it->others >= 0);
+	doc_string(doc, "phase", it->phase);
+	doc_int(doc, "step", it->step);
+	doc_int(doc, "pid", it->pid);
+	doc_string(doc, "source", it->source);
+	doc_int(doc, "refusals", (int64_t)it->refusals);
+	error = json_stack(report, it->node);
 	doc_end(doc);
+	return error;
+}
+
+/* Each failure once: the driver's refusals before it are part of it. */
+static int json_ooms(struct report *report)
+{
+	struct oom_failures all;
+	int error = oom_failures_load(&all, report->db);
+	size_t i;
+
+	doc_array(report->doc, "oom");
+	for (i = 0; i < all.count && !error; i++)
+		if (!all.failure[i].is_part)
+			error = json_oom(report, &all.failure[i]);
+	doc_end(report->doc);
+	oom_failures_release(&all);
 	return error;
 }
 
@@ -375,10 +390,8 @@ static int json_report(struct report *report)
 	doc_end(doc);
 	if (!error)
 		error = json_ranks(report);
-	doc_array(doc, "oom");
 	if (!error)
-		error = query_ooms(report->db, json_oom, report);
-	doc_end(doc);
+		error = json_ooms(report);
 	if (!error)
 		error = json_hosts(report);
 	doc_array(doc, "sources");
@@ -403,6 +416,5 @@ int top_json(FILE *file, struct db *db, struct symbols *symbols, const struct to
 	if (!error)
 		error = doc_print(report.doc, file);
 	doc_free(report.doc);
-	places_release(&report.places);
 	return error;
 }

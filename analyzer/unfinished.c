@@ -1,6 +1,7 @@
 #include "unfinished.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "memtrace/base.h"
@@ -8,7 +9,7 @@
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 static char path[4096];
-static struct sigaction before[MT_ARRAY_SIZE(signals)];
+static struct sigaction before[MT_ARRAY_SIZE(signals)], before_limit;
 
 /* The handler is gone by now: the signal does what it always does as soon as this returns. */
 static void remove_it(int signal)
@@ -20,6 +21,7 @@ static void remove_it(int signal)
 void unfinished_begin(const char *file)
 {
 	struct sigaction action = { .sa_handler = remove_it, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	size_t i;
 
 	if (strlen(file) >= sizeof(path) || *path)
@@ -30,6 +32,21 @@ void unfinished_begin(const char *file)
 		if (before[i].sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	}
+	sigaction(SIGXFSZ, &ignore, &before_limit);
+}
+
+int unfinished_make(char *file)
+{
+	sigset_t all, mask;
+	int fd;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &mask);
+	fd = mkstemp(file);
+	if (fd >= 0)
+		unfinished_begin(file);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return fd;
 }
 
 void unfinished_end(void)
@@ -40,5 +57,6 @@ void unfinished_end(void)
 		return;
 	for (i = 0; i < MT_ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &before[i], NULL);
+	sigaction(SIGXFSZ, &before_limit, NULL);
 	*path = '\0';
 }

@@ -129,6 +129,8 @@ static int judge(struct whole *whole)
 	whole->is_settled = held_during(whole, &held) && makes_sense(&whole->pending, held);
 	if (!whole->is_settled)
 		return 1;
+	if (whole->settled++)
+		whole->before = whole->parts;
 	whole->parts.sample = whole->pending;
 	whole->parts.held = held;
 	if (whole->pending.own_known)

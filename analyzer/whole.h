@@ -68,7 +68,9 @@ struct whole {
 	} more[WHOLE_CAUSES], less[WHOLE_CAUSES];
 	struct whole_sample judged; /* the newest sample of which it is known: */
 	int is_settled;
-	struct whole_parts parts; /* of the newest settled sample */
+	uint64_t settled;	   /* samples */
+	struct whole_parts parts;  /* of the newest of them */
+	struct whole_parts before; /* of the one before it, if there are two */
 };
 
 /* What the process holds after a change at `time`. 1: the sample that was pending is judged. */

@@ -19,6 +19,12 @@ struct mt_ledger *mt_ledger_new(mt_ledger_move *move, void *context)
 	return ledger;
 }
 
+void mt_ledger_watch(struct mt_ledger *ledger, mt_ledger_reside *reside, void *context)
+{
+	ledger->reside = reside;
+	ledger->watcher = context;
+}
+
 static void release(struct mt_ledger *ledger)
 {
 	uint32_t i;
@@ -61,7 +67,8 @@ static void give_back(struct mt_ledger *ledger)
 
 void mt_ledger_clear(struct mt_ledger *ledger)
 {
-	struct mt_ledger empty = { .move = ledger->move, .context = ledger->context };
+	struct mt_ledger empty = { .move = ledger->move, .context = ledger->context, .reside = ledger->reside,
+				   .watcher = ledger->watcher };
 
 	give_back(ledger);
 	release(ledger);

@@ -57,6 +57,7 @@ struct piece {
 struct tensor {
 	struct mt_live live;
 	uint64_t own, inside;
+	uint64_t told; /* own + inside, as the watcher knows it */
 	struct piece *pieces;
 	struct piece first;
 	int is_loose;
@@ -86,6 +87,8 @@ struct undo {
 struct mt_ledger {
 	mt_ledger_move *move;
 	void *context;
+	mt_ledger_reside *reside;  /* NULL: nobody watches */
+	void *watcher;
 	struct ledger_device device[MT_LEDGER_DEVICES];
 	uint64_t pinned;
 	size_t count;

@@ -122,6 +122,15 @@ static void leave(struct mt_ledger *ledger, struct piece *piece)
 	piece_unlink(ledger, piece);
 }
 
+static void tell(struct mt_ledger *ledger, struct tensor *tensor)
+{
+	if (tensor->told == tensor->own + tensor->inside)
+		return;
+	tensor->told = tensor->own + tensor->inside;
+	if (ledger->reside)
+		ledger->reside(ledger->watcher, &tensor->live, tensor->told);
+}
+
 /* Brings what depends on `own` and `inside` up to date. */
 static void settle(struct mt_ledger *ledger, struct tensor *tensor)
 {
@@ -130,6 +139,7 @@ static void settle(struct mt_ledger *ledger, struct tensor *tensor)
 
 	tensor->live.offset = tensor->live.size - tensor->own;
 	tensor->live.resident = tensor->own + tensor->inside == tensor->live.size;
+	tell(ledger, tensor);
 	if (is_loose == tensor->is_loose)
 		return;
 	tensor->is_loose = is_loose;
@@ -229,6 +239,7 @@ int ledger_tensor_alloc(struct mt_ledger *ledger, const struct birth *birth, uin
 	tensor = pool_take(&ledger->tensor_pool);
 	ledger_fill(&tensor->live, birth);
 	tensor->own = tensor->inside = 0;
+	tensor->told = birth->event->kind == MT_LIVE ? UINT64_MAX : tensor->live.size;
 	tensor->pieces = NULL;
 	tensor->first.region = NULL;
 	tensor->is_loose = 0;

@@ -145,8 +145,10 @@ static void label_backward(struct mt_label *label, const struct mark_state *mark
 static void label_inherited(struct mt_label *label, const struct mt_tracker *tracker, const struct track_thread *thread,
 			    int bare, int alone)
 {
-	struct mark_state process = tracker_process_marks(tracker);
+	struct mark_state process = { 0 };
 
+	if (tracker->ranges || (tracker->main_thread && tracker->thread[tracker->main_thread].marks))
+		process = tracker_process_marks(tracker);
 	if (thread->is_autograd)
 		label->role = window_role(tracker);
 	if (!label->role)

@@ -133,16 +133,32 @@ struct mt_tracker {
 int tracker_grow(void *array, size_t *count, uint64_t index, size_t item);
 uint8_t part_inside(uint8_t outer, uint8_t inner);
 
+/* Bytes come or go. */
+static inline int tracker_is_memory(uint32_t kind)
+{
+	const uint32_t kinds = 1u << MT_TENSOR_ALLOC | 1u << MT_TENSOR_FREE | 1u << MT_DRIVER_ALLOC |
+			       1u << MT_DRIVER_FREE | 1u << MT_VMM_CREATE | 1u << MT_VMM_RELEASE | 1u << MT_VMM_MAP |
+			       1u << MT_VMM_UNMAP;
+
+	return kind < 32 && kinds >> kind & 1;
+}
+
 /* Roles that the steps of the RL loop consist of. */
 static inline int role_is_of_the_loop(uint8_t role)
 {
 	return role != MT_ROLE_NONE && role != MT_ROLE_INIT && role != MT_ROLE_OTHER;
 }
 
-/*
- * phase_stack.c: never NULL; all 0 for node 0, unknown nodes and when memory is out. Valid until the next call.
- */
-const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t node);
+/* phase_stack.c: what is not known of a node yet. */
+const struct stack_state *tracker_climb(struct mt_tracker *tracker, uint64_t node);
+
+/* Never NULL; all 0 for node 0, unknown nodes and when memory is out. Valid until the next call. */
+static inline const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t node)
+{
+	if (node < tracker->nodes && tracker->node[node].known)
+		return &tracker->node[node];
+	return tracker_climb(tracker, node);
+}
 
 /* Every Python frame is there: what the stack does not say is not so. */
 static inline int stack_is_whole(const struct stack_state *stack)
@@ -166,7 +182,6 @@ int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event,
 		       int follow);
 void tracker_step_told(struct mt_tracker *tracker, const struct mt_event *event);
 int tracker_step_names(const struct mt_tracker *tracker, const char *name); /* does --step-mark name it? */
-int tracker_is_memory(uint32_t kind);
 
 /*
  * phase_roles.c. First words for what ended the step before an event with this stack, NULL: it goes on; then the event

@@ -106,7 +106,7 @@ static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uin
 }
 
 /* Climbs to the nearest node that is known, then comes down again: each node is computed once. */
-const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t node)
+const struct stack_state *tracker_climb(struct mt_tracker *tracker, uint64_t node)
 {
 	static const struct stack_state nothing;
 	uint32_t path[MT_STACK_DEPTH_MAX];
@@ -114,8 +114,6 @@ const struct stack_state *tracker_stack(struct mt_tracker *tracker, uint64_t nod
 	struct stack_state state = nothing;
 	const struct mt_node *def;
 
-	if (node < tracker->nodes && tracker->node[node].known)
-		return &tracker->node[node];
 	if (!node || node > mt_defs_count(tracker->defs, MT_DEF_NODE) ||
 	    tracker_grow(&tracker->node, &tracker->nodes, node, sizeof(*tracker->node)))
 		return &nothing;

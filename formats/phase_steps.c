@@ -22,23 +22,6 @@
 
 #define STEPS_MAX (UINT32_MAX - 1)
 
-int tracker_is_memory(uint32_t kind)
-{
-	switch (kind) {
-	case MT_TENSOR_ALLOC:
-	case MT_TENSOR_FREE:
-	case MT_DRIVER_ALLOC:
-	case MT_DRIVER_FREE:
-	case MT_VMM_CREATE:
-	case MT_VMM_RELEASE:
-	case MT_VMM_MAP:
-	case MT_VMM_UNMAP:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 int tracker_step_names(const struct mt_tracker *tracker, const char *name)
 {
 	return tracker->steps.pattern[0] && !fnmatch(tracker->steps.pattern, name, 0);
@@ -208,22 +191,25 @@ static int follow_roles(struct mt_tracker *tracker, const struct mt_event *event
 {
 	struct track_steps *steps = &tracker->steps;
 	const struct track_thread *thread = &tracker->thread[id];
-	struct stack_state now = *stack;
+	struct stack_state inside;
 	const char *why;
 	int ended = 0;
 
 	if (thread->is_autograd || steps->source > STEP_BY_ROLES)
 		return 0;
-	if (event->kind == MT_BACKWARD_BEGIN)
-		now.span = thread->span;
-	else if (!tracker_is_memory(event->kind))
+	if (event->kind == MT_BACKWARD_BEGIN) {
+		inside = *stack;
+		inside.span = thread->span;
+		stack = &inside;
+	} else if (!tracker_is_memory(event->kind)) {
 		return 0;
-	why = roles_end(&steps->roles, id, &now);
+	}
+	why = roles_end(&steps->roles, id, stack);
 	if (why) {
 		steps->source = STEP_BY_ROLES;
 		ended = end_step(steps, why, follow);
 	}
-	if (!roles_note(&steps->roles, id, &now, thread->windows != 0) || steps->source >= STEP_BY_ROLES)
+	if (!roles_note(&steps->roles, id, stack, thread->windows != 0) || steps->source >= STEP_BY_ROLES)
 		return ended;
 	if (steps->inside)
 		ended |= end_step(steps, "optimizer", follow);

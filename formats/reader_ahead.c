@@ -8,24 +8,25 @@
 #include "reader_impl.h"
 
 #define THREADS_MAX 3u
-#define SLOTS_MIN 2u /* one is used, one is filled */
-#define SLOTS_MAX 16u
+#define SLOTS_MIN 4u /* one is used, one is filled, two wait: a thread that slept needs that long to wake up */
+#define SLOTS_MAX 32u
 #define SLOTS_ALL 128u /* of all readers together, as far as SLOTS_MIN allows */
 
-/* What one mt_reader_next said. */
+/* What one mt_reader_next said, and the tracker of it. */
 struct slot {
 	struct mt_event *own; /* traded with the reader, which decodes into the other one */
 	size_t room;
 	struct mt_event one;  /* an event that is not in the reader's array */
-	const struct mt_event *events;
-	size_t count;
-	int checkpoint, error;
-	uint64_t offset;
+	struct mt_label *label;
+	size_t label_room;
+	struct mt_ahead_batch batch;
+	int error;
 };
 
 /* One reader. Whoever sets `busy` owns the reader and the slot behind the last filled one until it is cleared. */
 struct lane {
 	struct mt_reader *reader;
+	struct mt_tracker *tracker; /* NULL: none */
 	struct slot slot[SLOTS_MAX];
 	uint32_t first, filled; /* ring of slots */
 	int used;		/* the first is in the user's hands */
@@ -48,29 +49,57 @@ struct mt_ahead {
 /* A checkpoint may have made it bigger than batches of events need: many of those would add up. */
 static void drop_large(struct slot *slot)
 {
-	if (slot->room <= MT_READER_BATCH)
-		return;
-	free(slot->own);
-	slot->own = NULL;
-	slot->room = 0;
+	if (slot->room > MT_READER_BATCH) {
+		free(slot->own);
+		slot->own = NULL;
+		slot->room = 0;
+	}
+	if (slot->label_room > MT_READER_BATCH) {
+		free(slot->label);
+		slot->label = NULL;
+		slot->label_room = 0;
+	}
 }
 
-/* Reads one batch. *at_defs NULL: through definitions, too; else it says whether they are what comes next. */
+/* 0 or -MT_E_MEMORY. */
+static int label_events(struct mt_tracker *tracker, struct slot *slot)
+{
+	size_t room = slot->batch.count > MT_READER_BATCH ? slot->batch.count : MT_READER_BATCH, i;
+
+	if (slot->label_room < slot->batch.count) {
+		free(slot->label);
+		slot->label = malloc(room * sizeof(*slot->label));
+		slot->label_room = slot->label ? room : 0;
+	}
+	if (!slot->label)
+		return -MT_E_MEMORY;
+	for (i = 0; i < slot->batch.count; i++)
+		mt_tracker_event(tracker, &slot->batch.events[i], 0, &slot->label[i]);
+	slot->batch.labels = slot->label;
+	return 0;
+}
+
+/* Reads and labels one batch. *at_defs NULL: through definitions, too; else it says whether they are what comes next. */
 static void fill(struct lane *lane, struct slot *slot, int *at_defs)
 {
+	struct mt_ahead_batch *batch = &slot->batch;
+
 	drop_large(slot);
 	do {
-		slot->error = mt_reader_next_until(lane->reader, &slot->events, &slot->count, &slot->checkpoint, at_defs);
-	} while (!slot->error && slot->count && slot->checkpoint == MT_BATCH_REPEAT);
-	slot->offset = mt_reader_offset(lane->reader);
-	if (slot->error || !slot->count)
+		slot->error = mt_reader_next_until(lane->reader, &batch->events, &batch->count, &batch->checkpoint, at_defs);
+	} while (!slot->error && batch->count && batch->checkpoint == MT_BATCH_REPEAT);
+	batch->offset = mt_reader_offset(lane->reader);
+	batch->labels = NULL;
+	if (slot->error || !batch->count)
 		return;
 	if (mt_reader_trade(lane->reader, &slot->own, &slot->room)) {
-		slot->events = slot->own;
+		batch->events = slot->own;
 	} else {
-		slot->one = *slot->events;
-		slot->events = &slot->one;
+		slot->one = *batch->events;
+		batch->events = &slot->one;
 	}
+	if (lane->tracker)
+		slot->error = label_events(lane->tracker, slot);
 }
 
 static struct slot *next_slot(const struct mt_ahead *ahead, struct lane *lane)
@@ -92,7 +121,7 @@ static void read_on(struct mt_ahead *ahead, struct lane *lane, int through_defs)
 	lane->at_defs = at_defs;
 	if (at_defs)
 		return;
-	lane->ended = slot->error || !slot->count;
+	lane->ended = slot->error || !slot->batch.count;
 	lane->filled++;
 }
 
@@ -148,8 +177,7 @@ static void let_go(struct mt_ahead *ahead, struct lane *lane)
 		pthread_cond_signal(&ahead->work);
 }
 
-int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, const struct mt_event **events, size_t *count,
-		  int *checkpoint, uint64_t *offset)
+int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch *batch)
 {
 	struct lane *lane = &ahead->lane[which];
 	struct slot *slot;
@@ -164,10 +192,9 @@ int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, const struct mt_event 
 	}
 	slot = &lane->slot[lane->first];
 	lane->used = lane->filled != 0;
-	*count = lane->used ? slot->count : 0;
-	*events = slot->events;
-	*checkpoint = slot->checkpoint;
-	*offset = slot->offset;
+	*batch = slot->batch;
+	if (!lane->used)
+		batch->count = 0;
 	pthread_mutex_unlock(&ahead->lock);
 	return lane->used ? slot->error : 0;
 }
@@ -198,7 +225,7 @@ static void start(struct mt_ahead *ahead)
 		ahead->slots = 1;
 }
 
-struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, uint32_t count)
+struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count)
 {
 	struct mt_ahead *ahead = calloc(1, sizeof(*ahead));
 	uint32_t i;
@@ -215,8 +242,10 @@ struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, uint32_t count)
 	ahead->lanes = count;
 	ahead->slots = SLOTS_ALL / (count ? count : 1);
 	ahead->slots = ahead->slots < SLOTS_MIN ? SLOTS_MIN : ahead->slots > SLOTS_MAX ? SLOTS_MAX : ahead->slots;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		ahead->lane[i].reader = readers[i];
+		ahead->lane[i].tracker = trackers ? trackers[i] : NULL;
+	}
 	start(ahead);
 	return ahead;
 }
@@ -236,9 +265,12 @@ void mt_ahead_free(struct mt_ahead *ahead)
 	pthread_mutex_destroy(&ahead->lock);
 	pthread_cond_destroy(&ahead->work);
 	pthread_cond_destroy(&ahead->ready);
-	for (i = 0; i < ahead->lanes; i++)
-		for (j = 0; j < SLOTS_MAX; j++)
+	for (i = 0; i < ahead->lanes; i++) {
+		for (j = 0; j < SLOTS_MAX; j++) {
 			free(ahead->lane[i].slot[j].own);
+			free(ahead->lane[i].slot[j].label);
+		}
+	}
 	free(ahead->lane);
 	free(ahead);
 }

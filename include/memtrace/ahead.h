@@ -1,10 +1,10 @@
 /*
- * ahead.h - reads traces ahead of whoever uses their events: threads unpack and decode the next batches meanwhile.
+ * ahead.h - reads traces ahead of whoever uses their events: threads unpack, decode and label the next batches meanwhile.
  *
- *     trace 1 ── reader ──> batch batch batch ──┐
- *     trace 2 ── reader ──> batch batch ────────┼──> mt_ahead_next
- *     trace 3 ── reader ──> batch batch batch ──┘
- *          a thread or two serve all            one thread
+ *     trace 1 ── reader ── tracker ──> batch batch batch ──┐
+ *     trace 2 ── reader ── tracker ──> batch batch ────────┼──> mt_ahead_next
+ *     trace 3 ── reader ── tracker ──> batch batch batch ──┘
+ *            a thread or two serve all                     one thread
  *
  * Events, errors and their order are those of mt_reader_next. New definitions are read only while nobody uses the old
  * ones: inside mt_ahead_next. Memory: a few batches for each trace, fewer where there are many traces.
@@ -15,22 +15,32 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "event.h"
+#include "phase.h"
 #include "reader.h"
 
 struct mt_ahead;
 
+/* As mt_reader_next tells of it. */
+struct mt_ahead_batch {
+	const struct mt_event *events;
+	const struct mt_label *labels; /* what the tracker says of each of them; NULL: there is no tracker */
+	size_t count;
+	int checkpoint;	 /* enum mt_batch */
+	uint64_t offset; /* bytes of the file read by then */
+};
+
 /*
- * The readers are not to be touched until mt_ahead_free, but for their definitions and process. Where there is one
- * processor, or no thread can be had, all is read in mt_ahead_next. NULL: out of memory.
+ * The readers are not to be touched until mt_ahead_free, but for their definitions and process; nor are the trackers,
+ * one for each reader, which are fed every event in order without following steps. `trackers` may be NULL. Where there
+ * is one processor, or no thread can be had, all is read in mt_ahead_next. NULL: out of memory.
  */
-struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, uint32_t count);
+struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count);
 void mt_ahead_free(struct mt_ahead *ahead); /* NULL is fine */
 
 /*
- * The next events of reader number `which`, as mt_reader_next tells them, without checkpoints that only repeat what is
- * known (MT_BATCH_REPEAT). Valid until the next call for the same reader. *offset: bytes of the file read by then.
+ * The next events of reader number `which`, without checkpoints that only repeat what is known (MT_BATCH_REPEAT), and
+ * like mt_reader_next in what is returned. Valid until the next call for the same reader.
  */
-int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, const struct mt_event **events, size_t *count,
-		  int *checkpoint, uint64_t *offset);
+int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch *batch);
 
 #endif

@@ -62,6 +62,14 @@ struct mt_ledger;
 typedef void mt_ledger_move(void *context, uint32_t device, uint64_t tag, int slack, int64_t bytes);
 
 struct mt_ledger *mt_ledger_new(mt_ledger_move *move, void *context); /* NULL: out of memory */
+
+/*
+ * Called when a live tensor holds more or fewer bytes than it did: its pages came or went. At its birth only if it does
+ * not hold all of its bytes, or comes out of a checkpoint; never at its death. `bytes`: that it holds now.
+ */
+typedef void mt_ledger_reside(void *context, const struct mt_live *tensor, uint64_t bytes);
+
+void mt_ledger_watch(struct mt_ledger *ledger, mt_ledger_reside *reside, void *context);
 void mt_ledger_free(struct mt_ledger *ledger);
 
 /*

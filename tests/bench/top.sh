@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# top.sh BUILD - how fast memana reads: top and load on TOP_EVENTS million events (10), top on TOP_RANKS traces (8) of a
-# million each, and next to it heaptrack_print on 4 million events of its own format.
+# top.sh BUILD - how fast memana reads: top and load on TOP_EVENTS million events (10), top on TOP_RANKS traces (8; the
+# budget is about 64) of a million each, and next to it heaptrack_print on 4 million events of its own format.
 #
 # Each figure is the best of TOP_ROUNDS runs (3), in turn with the peer. Figures are of this machine and noisy; compare
 # within one run only.

@@ -173,9 +173,9 @@ def databases():
             must_refuse=False)
     try_all("a table is gone", [(table, changed(f"DROP TABLE {table}")) for table, _ in tables[::4]])
     try_all("a column is gone", [("stack", changed("ALTER TABLE site RENAME COLUMN node TO stack"))])
-    for what, value in (("words", "'x' || rowid"), ("null", "NULL")):
+    for what, value in (("words", "'x' || {0}"), ("null", "NULL")):
         try_all(f"{what} where numbers belong", [
-            (" ".join(table for table, _ in some), changed(*(f"UPDATE OR IGNORE {table} SET {c} = {value}"
+            (" ".join(table for table, _ in some), changed(*(f"UPDATE OR IGNORE {table} SET {c} = {value.format(c)}"
                                                              for table, names in some for c in names)))
             for some in (tables[i::4] for i in range(4))], must_refuse=False)
     for number in (-1, 2**63 - 1, -(2**63) + 1):

@@ -47,7 +47,10 @@ told() {
 begin() {
 	case=$1
 	check "$case: is true" play "$case"
+	check "$case: all reports add up" adds_up "$case"/*.zst
 }
+
+adds_up() { python3 "$SRC/tests/cli/adds_up.py" "$memana" "$@"; }
 
 # Parts of the peak as a dict.
 parts() { echo "{p['$1']: p['bytes'] for p in gpu['by_$1']}"; }
@@ -76,8 +79,11 @@ tells "what the dispatcher keeps" \
 	"sum(s['bytes'] for s in gpu['sites'] if s['stack'][0]['function'].startswith('MoEAlltoAll')) == 16 * (384 << 20)" top
 tells "what is pinned, and by whom" \
 	"(gpu['pinned_segments'], gpu['pinned_idle_bytes'] >> 30, gpu['pinned'][0]['line'], gpu['largest_hole_bytes']) == (16, 57, 498, 7 << 29)" frag
+says "what is allocated in log-probs and in training has one name" '128.0 MiB +0.1% model.py:210 forward .*called from .*train \(dtensor_policy_worker_v2.py:420\)' top --by site -n 0
 says "the same in words" '16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
 says "why not expandable segments" 'Expandable segments are not possible here: a pool that sleeps is in use' frag
+says "what the cache would give back, and who has to let go" 'empty_cache\(\) would give back nothing: free the tensors that pin the segments first, or do not keep them: those of MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
+says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 3 more steps are needed' retained
 says "in reserve, but in pieces" 'asked for 3.8 GiB, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
 says "the dispatcher's tensors are left" '6.0 GiB MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' phases
 says "the step that did not end" 'The peak of GPU 0, 136.8 GiB, is in step 2, which did not end, in backward' steps
@@ -92,6 +98,8 @@ says "whose cache, and what to do" \
 	'asked for 26.0 GiB, 16.0 GiB free. .*rank 0 \(pid 4100\) keeps 36.0 GiB in reserve that no tensor uses: let it give that back before this' oom
 check "$case: the request, and the neighbour" told_failure \
 	"(f['source'], f['requested_bytes'] >> 30, {p['pid']: p['slack_bytes'] >> 30 for p in f['processes']}) == ('driver', 26, {4100: 36, 4200: 0})"
+check "$case: the weights that woke up are no empty segments" told_failure \
+	"(f['idle_segment_bytes'], f['asleep_bytes'] >> 30, {c['category']: c['bytes'] >> 30 for c in f['by_category']}) == (0, 26, {'weights': 19, 'optimizer state': 8})"
 says "the idle cache in words" '36.0 GiB \(57%\) is slack: the allocator holds it, no tensor uses it' top
 
 begin verl-2820
@@ -108,6 +116,8 @@ begin graphs-awake
 tells "graphs at the trainer's peak" "gpu['peak']['pid'] == 4100 and $(parts category)['cuda graphs'] == 5 << 30" top
 tells "the engine's weights and KV cache are not there" \
 	"'kv cache' not in $(parts category) and {p['pid']: p['bytes'] >> 30 for p in gpu['by_process']} == {4100: 66, 4200: 5}" top
+says "what sleeps at the end" 'is from init: 20.0 GiB, .* 45.0 GiB more is allocated, but asleep then' phases
+says "nor is it retained" 'are alive 20.0 GiB since step 1 \(weights 15.0 GiB, cuda graphs 5.0 GiB\). 45.0 GiB more is allocated, but asleep then' retained
 tells "steps of both" "{t['pid']: t['steps'] for t in d['traces']} == {4100: 2, 4200: 2}" top
 
 begin trainer-asleep
@@ -121,6 +131,7 @@ says "nothing is unexplained" 'recorded then 63.0 GiB context 1000.0 MiB unexpla
 begin slime-1951
 tells "58.15 GiB are 102738 tokens" "d['oom'][-1]['requested_bytes'] == 102738 * 151936 * 4 and d['oom'][-1]['phase'] == 'forward'" top
 says "who asked" '58.2 GiB asked for, .* by calculate_log_probs_and_entropy \(ppo_utils.py:718\)' top
+tells "one error, not three" "[(o['source'], o['refusals']) for o in d['oom']] == [('tensor', 2)]" top
 tells "most of the peak is the logits of that sample" "$(parts category)['logits and log-probs'] == 102738 * 151936 * 4" top
 says "a micro-batch that is too long" 'The request is 102,738 tokens x 151,936 words x 4 bytes, as large as the logits of one micro-batch \(in the steps before: at most 9,216 tokens\): compute log-probs in chunks or fused, or cap the tokens of a micro-batch and of one sample' oom
 says "what fills the GPU" 'asked for 58.2 GiB, .* Most of what is in use is logits and log-probs, 58.2 GiB' oom
@@ -146,6 +157,7 @@ tells "against 8192 tokens in the steps before" "$(parts category)['logits and l
 tells "the fifth step" "gpu['peak']['step'] == 5 and d['traces'][0]['steps'] == 4 and d['oom'][-1]['phase'] == 'backward'" top
 says "not like the steps before" '^Steady: .* The peak of GPU 0, 66.9 GiB, is in step 5, which did not end, in backward' steps
 says "oom: one long micro-batch" 'The request is 36,000 tokens x 151,936 words x 4 bytes, .*\(in the steps before: at most 8,192 tokens\)' oom
+says "the rule's word for it, and the tokens" 'why: a rule says so of a function on its stack; 36,000 tokens x 151,936 words x 4 bytes' top --why
 tells "one long micro-batch" "d['oom'][-1]['requested_bytes'] == 36000 * 151936 * 4" top
 
 # ---- neither activations nor settings ----
@@ -164,3 +176,9 @@ begin two-ranks
 tells "each GPU has its own peak" "[v['peak']['bytes'] >> 30 for v in d['devices']] == [37, 77]" top
 says "which rank, and how far from the other" '^Steady: .* Ranks: rank 1 peaks highest, 40.0 GiB above rank 0' steps
 says "in which phase" 'forward 2 37.0 GiB 37.0 GiB 77.0 GiB \+108% rank 1' top
+
+# ---- a whole program, with a pool that sleeps and no tensors ----
+
+record() { LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" -o rl_step.zst -- "$BUILD/samples/rl_step" --steps 3 --quiet; }
+check "rl_step is recorded" record
+check "rl_step: all reports add up" adds_up rl_step.zst

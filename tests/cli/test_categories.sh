@@ -20,7 +20,7 @@ check "rl_step: the evidence of logits" evidence "logits and log-probs" "5,120 t
 check "rl_step: the evidence of what is kept" evidence other ".* of .* allocated in forward were still alive two steps later"
 temporary() { test "$("$memana" sql rl.db "SELECT count(*) FROM allocation WHERE phase = 'optimizer' AND category = 'workspace'")" = $((3 * 142)); }
 check "rl_step: what comes and goes in the optimizer is workspace" temporary
-agree() { "$memana" sql rl.db "SELECT count(*) FROM allocation JOIN site ON site = site.id WHERE NOT tensors_inside AND allocation.category <> site.category" | grep -qx 0; }
+agree() { "$memana" sql rl.db "SELECT count(*) FROM allocation JOIN site ON site = site.id WHERE NOT allocation.tensors_inside AND allocation.category <> site.category" | grep -qx 0; }
 check "rl_step: allocations have the categories of their sites" agree
 
 # samples/train.py: the parameters are counted by PyTorch itself. 448 tokens give no activation the size of a weight.
@@ -65,6 +65,19 @@ if [ -r "$snapshot" ]; then
 	check "snapshot: two moments each" close "$(of real 'optimizer state')" $(($(of real weights) * 2 - 2 * 204800000)) $((512 << 20))
 	named() { "$memana" top --json real.zst | grep -q '"user": true'; "$memana" top --by site -n 0 real.zst >sites; ! grep -qE '  (c10|at|torch::unwind)::|0x0' sites; }
 	check "snapshot: no place is named after the allocator" named
+
+	# Another one, whose optimizer makes its state anew in each step and frees the old.
+	"$memana" import "${snapshot%/*}/torch2.11-medium512-training.pickle" -o anew.zst >/dev/null
+	"$memana" load anew.zst -o anew.db >/dev/null
+	sums anew.db >anew
+	weights=$((2 * 40960000 + 72 * 16777216 + 96 * 4194304 + 49 * 4096))
+	check "snapshot: weights, and the optimizer state that was replaced" \
+		test "$(of anew weights) $(of anew 'optimizer state')" = "$weights $((2 * weights))"
+	rows() { "$memana" sql anew.db "SELECT sum(bytes), count(*) FROM allocation WHERE category = '$1' AND phase = 'init' AND node IS NULL"; }
+	check "snapshot: the allocations say the same" test "$(rows weights; rows 'optimizer state')" = "$(printf '%s\n' "$weights	219" "$((2 * weights))	438")"
+	check "snapshot: and why" test "$("$memana" sql anew.db "SELECT evidence FROM site JOIN peak_part ON site.id = site
+		WHERE site.category = 'optimizer state' ORDER BY bytes DESC LIMIT 1")" = \
+		"there from the start: 144 of this size were freed by the optimizer, which made as many anew"
 else
 	echo "skip snapshot: the real snapshots are not here"
 fi

@@ -43,6 +43,12 @@ check "80 columns" narrow
 
 check "one run is too few" status 2 "$memana" diff before.zst
 check "no percentage" status 2 "$memana" diff --tolerance much before.zst after.zst
+printf 'rules:\n  - function: x\n    colour: red\n' >bad.yaml
+printf 'rules:\n  - function: no_such_function\n    role: critic\n' >mine.yaml
+check "--rules FILE" status 0 "$memana" diff --rules mine.yaml before.zst before.zst
+check "with something wrong in it" status 3 "$memana" diff --rules bad.yaml before.zst before.zst
+all_rows() { "$memana" diff --json -n "$1" before.zst after.zst >rows.json; json rows.json "max(len(d[key]) for key in ('devices', 'phase_peaks', 'sites')) == $2"; }
+check "-n counts in JSON" all_rows 1 1
 check "no file" status 4 "$memana" diff before.zst nowhere.zst
 check "in one line" one_line err 'nowhere.zst'
 head -c 40 after.zst >stub.zst

@@ -39,6 +39,36 @@ ls >left
 check "no left-overs" bash -c '! grep -q "\.new-" left'
 check "an older database is replaced" bash -c '"$0" load cpu.zst -o run.db >/dev/null && [ "$("$0" sql run.db "SELECT count(*) FROM allocation")" = 1 ]' "$memana"
 
+
+# Told to stop in the middle of it, and where there is no room: the same. COMMAND is one of memana's, with -o out.db.
+stopped() {
+	python3 - "$memana" "$@" <<-'END'
+		import os, signal, subprocess, sys
+		stopped = 0
+		for turn in range(20):
+		    process = subprocess.Popen(sys.argv[1:] + ["-o", "out.db"], stdout=subprocess.DEVNULL)
+		    while process.poll() is None and not os.path.exists(f"out.db.new-{process.pid}"):
+		        pass
+		    process.send_signal(signal.SIGINT)
+		    stopped += process.wait() == -signal.SIGINT
+		    if any(name.startswith("out.db.new") for name in os.listdir()):
+		        sys.exit("left behind")
+		sys.exit(not stopped)
+	END
+}
+no_room() {
+	local got
+	(ulimit -f 0; exec "$memana" "$@" -o out.db 2>&1 >/dev/null) | cat >err
+	got=${PIPESTATUS[0]}
+	[ $got = 4 ] && one_line err "^memana: $1: " && ! ls out.db* 2>/dev/null || { echo "exit status $got"; cat err; return 1; }
+}
+python3 "$SRC/tests/cli/import_make.py" history.pickle history 5
+for command in "load small.zst" "import history.pickle"; do
+	check "stopped by Ctrl-C: ${command% *}" stopped $command
+	rm -f out.db
+	check "no room: ${command% *}" no_room $command
+done
+
 if command -v sqlite3 >/dev/null; then
 	sqlite3 foreign.db "CREATE TABLE t (x)"
 	check "somebody else's database" status 3 "$memana" sql foreign.db "SELECT 1"

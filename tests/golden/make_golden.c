@@ -167,6 +167,43 @@ static void make_keep(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
+/* What NVML and the host say between the calls of a program that is killed in the end. */
+static void make_samples(const char *path)
+{
+	const uint64_t known = 1, took = 25 << 8, gib = 1ull << 30;
+	const struct mt_event events[] = {
+		{ .kind = MT_SOURCE, .flags = MT_SOURCE_GPU, .value = MT_SOURCE_ON },
+		{ .kind = MT_SOURCE, .flags = MT_SOURCE_HOST, .value = MT_SOURCE_ON },
+		{ .kind = MT_DRIVER_NOTE, .stack = 3, .device = 1, .handle = 0x55aa00001000, .entry = 386 },
+		{ .kind = MT_GPU_SAMPLE, .device = 1, .size = gib, .offset = gib / 2, .value = 80 * gib, .flags = took | known },
+		{ .kind = MT_DRIVER_ALLOC, .stack = 3, .device = 1, .addr = 0x7f2000000000, .size = 4 * gib, .entry = 243,
+		  .handle = 0x55aa00001000, .flags = MT_SPACE_GRAPH },
+		/* Its reading began before the allocation. */
+		{ .kind = MT_GPU_SAMPLE, .time = 3500, .device = 1, .size = 5 * gib, .value = 80 * gib, .flags = took },
+		{ .kind = MT_DRIVER_ALLOC, .device = 1, .addr = 0x7f4000000000, .size = gib, .entry = 675,
+		  .flags = MT_SPACE_MULTICAST },
+		{ .kind = MT_HOST_SAMPLE, .size = 3 * gib, .handle = 200 * gib, .offset = 16 * gib, .value = 15 * gib },
+		{ .kind = MT_DRIVER_NOTE, .entry = 242, .device = 1, .size = 80 * gib, .value = 75 * gib },
+		{ .kind = MT_CONTEXT_GONE, .stack = 3, .device = 1, .handle = 0x55aa00001000, .entry = 387 },
+		{ .kind = MT_HOST_SAMPLE, .handle = 203 * gib, .offset = 16 * gib, .value = 12 * gib, .flags = 1 },
+		{ .kind = MT_END, .value = MT_END_KILLED },
+	};
+	struct mt_writer *writer;
+	struct mt_event event;
+	size_t i;
+
+	check(path, mt_writer_open(&writer, path, &process, NULL));
+	define(mt_writer_defs(writer));
+	for (i = 0; i < MT_ARRAY_SIZE(events); i++) {
+		event = events[i];
+		event.seq = 64 * (i + 1);
+		event.time = 98765432110000 + (event.time ? event.time : 1000 * i);
+		event.thread = 1;
+		check("event", mt_writer_event(writer, &event, 1, 1));
+	}
+	check(path, mt_writer_close(writer, 1));
+}
+
 /* As a crash leaves it: no index, a torn last chunk. */
 static void make_crash(const char *path)
 {
@@ -286,6 +323,7 @@ static const struct {
 	{ "v1-later", make_later },
 	{ "v1-kinds-more", make_more_kinds },
 	{ "v1-keep", make_keep },
+	{ "v1-samples", make_samples },
 };
 
 static void make_dump(const char *path, const char *text_path)

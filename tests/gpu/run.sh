@@ -65,7 +65,7 @@ same_history() { # MODE
 }
 out_of_memory() { # both found it, and the allocator had tried again before
 	equal "$(value oom.json 'sum(o["source"] == "tensor" for o in d["oom"])')" "$(value oom.results/stats.json 'd["ooms"]')" &&
-		[ "$(value oom.results/stats.json 'd["retries"]')" -ge 1 ] && [ "$(value oom.json 'len(d["oom"])')" -ge 2 ]
+		[ "$(value oom.results/stats.json 'd["retries"]')" -ge 1 ] && [ "$(value oom.json 'sum(o["refusals"] for o in d["oom"])')" -ge 1 ]
 }
 asleep() { # what sleeps is alive and not resident, and everything is back in the end
 	python3 - "$here" <<-'END'

@@ -49,7 +49,7 @@ static void check_dump(const char *name)
 }
 
 static const char *const good_files[] = { "v1-kinds", "v1-crash", "v1-skip", "v1-later", "v1-kinds-more",
-					 "v1-keep" };
+					 "v1-keep", "v1-samples" };
 
 TEST(good_files)
 {
@@ -98,6 +98,26 @@ TEST(the_files_have_everything)
 	CHECK_EQ(mt_reader_next(reader, &events, &count, &checkpoint), 0);
 	CHECK(!count && mt_reader_state(reader)->complete);
 	CHECK_EQ(mt_reader_state(reader)->events, 3);
+	mt_reader_free(reader);
+}
+
+TEST(samples_are_as_they_were_taken)
+{
+	const struct mt_event *events;
+	struct mt_reader *reader;
+	size_t count;
+	int checkpoint;
+
+	CHECK_EQ(mt_reader_open(&reader, golden("", "v1-samples", ".zst")), 0);
+	CHECK_EQ(mt_reader_next(reader, &events, &count, &checkpoint), 0);
+	CHECK_EQ(count, 12);
+	CHECK(events[3].kind == MT_GPU_SAMPLE && events[3].offset == 1ull << 29 && events[3].flags == (25 << 8 | 1));
+	CHECK(events[5].kind == MT_GPU_SAMPLE && events[5].time < events[4].time && events[5].flags == 25 << 8);
+	CHECK(events[4].flags == MT_SPACE_GRAPH && events[6].flags == MT_SPACE_MULTICAST);
+	CHECK(events[8].kind == MT_DRIVER_NOTE && events[8].value == 75ull << 30);
+	CHECK(events[9].kind == MT_CONTEXT_GONE && events[9].handle == events[4].handle);
+	CHECK(events[10].kind == MT_HOST_SAMPLE && !events[10].size && events[10].flags == 1);
+	CHECK(events[11].kind == MT_END && events[11].value == MT_END_KILLED);
 	mt_reader_free(reader);
 }
 

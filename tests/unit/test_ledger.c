@@ -573,6 +573,52 @@ TEST(checkpoint_keeps_who_sleeps_and_who_was_seen)
 	mt_ledger_free(ledger);
 }
 
+/* What the watcher was told last, and how often. */
+struct told {
+	uint64_t addr, bytes;
+	int times;
+};
+
+static void on_reside(void *context, const struct mt_live *tensor, uint64_t bytes)
+{
+	struct told *told = context;
+
+	*told = (struct told){ .addr = tensor->addr, .bytes = bytes, .times = told->times + 1 };
+}
+
+#define CHECK_TOLD(told, tensor, many, how_often)   \
+	do {                                        \
+		CHECK_EQ((told).addr, tensor);      \
+		CHECK_EQ((told).bytes, many);       \
+		CHECK_EQ((told).times, how_often);  \
+	} while (0)
+
+TEST(a_watcher_is_told_when_pages_go_and_come)
+{
+	struct mt_ledger *ledger = fresh();
+	struct told told = { 0 };
+
+	mt_ledger_watch(ledger, on_reside, &told);
+	FEED(ledger, 1, VMM_CREATE, .device = 1, .handle = 9, .size = 4 * MIB);
+	FEED(ledger, 1, VMM_MAP, .addr = 0x10000000, .size = 4 * MIB, .handle = 9);
+	FEED(ledger, 2, TENSOR_ALLOC, .device = 1, .addr = 0x10000000, .size = 3 * MIB);
+	FEED(ledger, 2, TENSOR_ALLOC, .device = 1, .addr = 0x90000000, .size = 3 * MIB);
+	CHECK_EQ(told.times, 0); /* all of both is there */
+	FEED(ledger, 0, VMM_UNMAP, .addr = 0x10000000, .size = 4 * MIB);
+	CHECK_TOLD(told, 0x10000000, 0, 1);
+	FEED(ledger, 1, VMM_CREATE, .device = 1, .handle = 10, .size = 2 * MIB);
+	FEED(ledger, 1, VMM_MAP, .addr = 0x10000000, .size = 2 * MIB, .handle = 10);
+	CHECK_TOLD(told, 0x10000000, 2 * MIB, 2);
+	FEED(ledger, 1, VMM_MAP, .addr = 0x10200000, .size = 2 * MIB, .handle = 9);
+	CHECK_TOLD(told, 0x10000000, 3 * MIB, 3);
+	FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = 0x10000000);
+	CHECK_EQ(told.times, 3); /* its death is no news of its pages */
+	mt_ledger_clear(ledger);
+	FEED(ledger, 2, LIVE, .value = MT_TENSOR_ALLOC, .device = 1, .addr = 0x10000000, .size = 3 * MIB, .offset = 3 * MIB);
+	CHECK_TOLD(told, 0x10000000, 0, 4);
+	mt_ledger_free(ledger);
+}
+
 TEST(many_tensors_in_any_order)
 {
 	enum { N = 20000 };

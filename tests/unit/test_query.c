@@ -6,17 +6,14 @@
 
 #include <stdarg.h>
 #include <sys/file.h>
-#include "load.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "places.h"
+#include "query_oom.h"
 #include "ring_maker.h"
-#include "schema.h"
-#include "source.h"
+#include "run_kit.h"
 #include "callstack.h"
-#include "store.h"
-#include "test.h"
 #include "trace_maker.h"
 
 /* ---- the traces ---- */
@@ -135,59 +132,15 @@ static void write_wrong_total(const char *path)
 	maker_close(&m);
 }
 
-static const char *path_in(const char *folder, const char *name)
-{
-	static char path[4][512];
-	static int next;
-
-	next = (next + 1) % 4;
-	snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
-	return path[next];
-}
-
 static void write_all(const char *folder)
 {
-	write_small(path_in(folder, "small.zst"));
-	write_cpu(path_in(folder, "cpu.zst"), 101, 5 * MIB);
-	write_pair(path_in(folder, "rank0.zst"), path_in(folder, "rank1.zst"));
-	write_wrong_total(path_in(folder, "wrong.zst"));
+	write_small(run_path(folder, "small.zst"));
+	write_cpu(run_path(folder, "cpu.zst"), 101, 5 * MIB);
+	write_pair(run_path(folder, "rank0.zst"), run_path(folder, "rank1.zst"));
+	write_wrong_total(run_path(folder, "wrong.zst"));
 }
 
 /* ---- from traces to a database ---- */
-
-struct run {
-	struct source source;
-	struct analysis analysis;
-	struct db *db;
-};
-
-static void run_open(struct run *run, char *const *paths, uint32_t count, int everything)
-{
-	memset(run, 0, sizeof(*run));
-	CHECK_EQ(source_open(&run->source, paths, count), 0);
-	CHECK_EQ(run->source.inputs, count);
-	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
-	if (everything) {
-		CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, count, run->source.rules), 0);
-		return;
-	}
-	CHECK_EQ(analysis_run(&run->analysis, run->source.input, count, run->source.rules, NULL), 0);
-	CHECK_EQ(store_summary(run->db, &run->analysis, 0), 0);
-}
-
-static void run_open_one(struct run *run, const char *path, int everything)
-{
-	char *paths[] = { (char *)path };
-
-	run_open(run, paths, 1, everything);
-}
-
-static void run_close(struct run *run)
-{
-	db_close(run->db);
-	analysis_release(&run->analysis);
-	source_release(&run->source);
-}
 
 /* The one number that `sql` asks for. */
 static int64_t ask(struct run *run, const char *sql)
@@ -260,12 +213,22 @@ static int add_phase_peak(void *context, const struct query_phase_peak *row)
 	return 0;
 }
 
-static int add_oom(void *context, const struct query_oom *row)
+/* Each failure once. */
+static void add_ooms(struct run *run, struct lines *lines)
 {
-	add_line(context, "%s asked %llu, free %lld, in %s of %lld; ", row->source,
-		 (unsigned long long)(row->requested / MIB), (long long)(row->free / (int64_t)MIB), row->phase,
-		 (long long)row->step);
-	return 0;
+	const struct oom_failure *it;
+	struct oom_failures all;
+	size_t i;
+
+	CHECK_EQ(oom_failures_load(&all, run->db), 0);
+	for (i = 0; i < all.count; i++) {
+		it = &all.failure[i];
+		if (!it->is_part)
+			add_line(lines, "%s asked %llu, free %lld, in %s of %lld, refused %llu times; ", it->source,
+				 (unsigned long long)(it->requested / MIB), (long long)(it->free / (int64_t)MIB),
+				 it->phase, (long long)it->step, (unsigned long long)it->refusals);
+	}
+	oom_failures_release(&all);
 }
 
 static int add_culprit(void *context, const struct query_culprit *row)
@@ -287,9 +250,8 @@ static void check_small(struct run *run)
 	CHECK_EQ(query_phase_peaks(run->db, 1, add_phase_peak, &lines), 0);
 	CHECK_STR(lines.text, "init 52; forward 100; backward 100; ");
 	lines.size = 0;
-	CHECK_EQ(query_ooms(run->db, add_oom, &lines), 0);
-	CHECK_STR(lines.text,
-		  "driver asked 2000, free 956, in forward of 2; tensor asked 1900, free 956, in forward of 2; ");
+	add_ooms(run, &lines);
+	CHECK_STR(lines.text, "tensor asked 1900, free 956, in forward of 2, refused 1 times; ");
 	CHECK_EQ(ask(run, "SELECT lost FROM process"), 3);
 	CHECK_EQ(ask(run, "SELECT steps FROM process"), 1);
 	CHECK_EQ(ask(run, "SELECT count(*) FROM source WHERE (name, state, why) IN (('cupti', 'on', ''), ('nvtx', "
@@ -299,7 +261,7 @@ static void check_small(struct run *run)
 
 TEST(answers_of_a_small_run)
 {
-	const char *path = path_in(test_dir(), "small.zst");
+	const char *path = run_path(test_dir(), "small.zst");
 	struct run run;
 
 	write_small(path);
@@ -313,7 +275,7 @@ TEST(answers_of_a_small_run)
 
 TEST(a_loaded_database_gives_the_same_answers)
 {
-	const char *path = path_in(test_dir(), "small.zst");
+	const char *path = run_path(test_dir(), "small.zst");
 	struct run run;
 
 	write_small(path);
@@ -335,7 +297,7 @@ TEST(a_loaded_database_gives_the_same_answers)
 
 TEST(the_verdict_names_the_largest_part)
 {
-	const char *path = path_in(test_dir(), "small.zst");
+	const char *path = run_path(test_dir(), "small.zst");
 	struct lines lines = { 0 };
 	struct run run;
 
@@ -348,7 +310,7 @@ TEST(the_verdict_names_the_largest_part)
 
 TEST(stacks_show_the_users_frame)
 {
-	const char *path = path_in(test_dir(), "small.zst");
+	const char *path = run_path(test_dir(), "small.zst");
 	struct symbols *symbols = symbols_new();
 	struct callstack stack;
 	char place[64];
@@ -376,16 +338,20 @@ TEST(stacks_show_the_users_frame)
 	run_close(&run);
 }
 
-/* A helper that everybody allocates with is no place; lines of one place are added up. */
+/*
+ * A helper that everybody allocates with is no place; lines of one place are added up. A line of the model is none, though
+ * it allocates in forward and for log-probs.
+ */
 static void write_helper(const char *path)
 {
-	static const char *const phases[] = { "init", "forward", "forward" };
+	static const char *const phases[] = { "init", "forward", "forward", "logprob" };
 	struct maker m;
 	uint32_t caller, i;
 
 	maker_open(&m, path, 100, -1);
-	for (i = 0; i < 3; i++) {
-		caller = maker_python(&m, 0, phases[i], "/home/me/train.py", i ? 20 : 10);
+	for (i = 0; i < MT_ARRAY_SIZE(phases); i++) {
+		caller = maker_python(&m, 0, phases[i], "/home/me/train.py", 100 + i);
+		caller = maker_python(&m, caller, i ? "model" : "main", "/home/me/train.py", i ? 20 : 10);
 		m.stack = maker_python(&m, maker_python(&m, caller, "new", "/home/me/memory.py", 5), "empty",
 				       "/x/site-packages/lib.py", i);
 		maker_phase(&m, phases[i]);
@@ -397,7 +363,7 @@ static void write_helper(const char *path)
 
 TEST(a_place_is_the_line_that_tells_something)
 {
-	const char *path = path_in(test_dir(), "helper.zst");
+	const char *path = run_path(test_dir(), "helper.zst");
 	struct symbols *symbols = symbols_new();
 	struct places places;
 	struct run run;
@@ -406,7 +372,7 @@ TEST(a_place_is_the_line_that_tells_something)
 	write_helper(path);
 	run_open_one(&run, path, 0);
 	CHECK_EQ(places_load(&places, run.db, 1, symbols), 0);
-	CHECK_EQ(places.count, 2);
+	CHECK_EQ(places.count, 3);
 	CHECK_EQ(places.place[0].bytes, 2 * MIB);
 	CHECK_EQ(places.place[0].count, 2);
 	CHECK_STR(places.place[0].phase, "forward");
@@ -414,16 +380,76 @@ TEST(a_place_is_the_line_that_tells_something)
 		  "train.py:20");
 	CHECK_STR(callstack_place(words, sizeof(words), &places.place[1].stack->frame[places.place[1].user]),
 		  "train.py:10");
-	CHECK_EQ(places_user_frame(&places, places.place[1].stack), 2);
+	CHECK_STR(places.place[2].phase, "logprob");
+	CHECK_STR(callstack_place(words, sizeof(words), &places.place[2].stack->frame[places.place[2].user]),
+		  "train.py:20");
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place IN ('train.py:10', 'train.py:20')"), 4);
 	places_release(&places);
 	symbols_free(symbols);
 	run_close(&run);
 }
 
+/*
+ * A weight and two tensors of Adam's state were there before the recording, all of one size; the optimizer makes `made`
+ * of that size, and frees two of those that were there.
+ */
+static void write_replaced(const char *path, uint32_t made)
+{
+	struct maker m;
+	uint64_t i;
+
+	maker_open(&m, path, 100, -1);
+	m.device = m.cpu;
+	for (i = 1; i <= 3; i++)
+		maker_tensor_alloc(&m, i * 4 * MIB, MIB);
+	maker_phase(&m, "forward");
+	maker_tensor_alloc(&m, 20 * MIB, 3 * MIB);
+	maker_phase_end(&m);
+	maker_phase(&m, "backward");
+	maker_tensor_alloc(&m, 24 * MIB, MIB);
+	maker_tensor_free(&m, 20 * MIB, 3 * MIB);
+	maker_phase_end(&m);
+	maker_phase(&m, "optimizer");
+	for (i = 0; i < made; i++)
+		maker_tensor_alloc(&m, (40 + i) * MIB, MIB);
+	maker_tensor_free(&m, 8 * MIB, MIB);
+	maker_tensor_free(&m, 12 * MIB, MIB);
+	maker_phase_end(&m);
+	maker_step(&m, 1);
+	maker_close(&m);
+}
+
+static void check_replaced(uint32_t made, const char *want, int64_t nameless)
+{
+	const char *path = run_path(test_dir(), "replaced.zst");
+	struct run run;
+
+	write_replaced(path, made);
+	run_open_one(&run, path, 0);
+	CHECK_STR(parts(&run, 1, QUERY_BY_CATEGORY), want);
+	run_close(&run);
+	run_open_one(&run, path, 1);
+	CHECK_STR(parts(&run, 1, QUERY_BY_CATEGORY), want);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM allocation JOIN site ON site.id = site "
+			   "WHERE site.category <> allocation.category"), 0);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM allocation WHERE category = 'other'"), nameless);
+	run_close(&run);
+}
+
+TEST(state_that_the_optimizer_replaces_is_told_from_weights)
+{
+	check_replaced(2, "activations 3/1; optimizer state 2/2; gradients 1/1; weights 1/1; ", 0);
+}
+
+TEST(what_it_does_not_replace_is_not)
+{
+	check_replaced(1, "activations 3/1; other 3/3; gradients 1/1; ", 3 * MIB);
+}
+
 TEST(processes_are_joined_per_device_and_by_time)
 {
 	const char *folder = test_dir();
-	char *paths[] = { (char *)path_in(folder, "a.zst"), (char *)path_in(folder, "b.zst") };
+	char *paths[] = { (char *)run_path(folder, "a.zst"), (char *)run_path(folder, "b.zst") };
 	struct run run;
 
 	write_pair(paths[0], paths[1]);
@@ -439,7 +465,7 @@ TEST(processes_are_joined_per_device_and_by_time)
 TEST(the_cpu_of_one_machine_is_one_device)
 {
 	const char *folder = test_dir();
-	char *paths[] = { (char *)path_in(folder, "a.zst"), (char *)path_in(folder, "b.zst") };
+	char *paths[] = { (char *)run_path(folder, "a.zst"), (char *)run_path(folder, "b.zst") };
 	struct run run;
 
 	write_cpu(paths[0], 1, 5 * MIB);
@@ -451,7 +477,7 @@ TEST(the_cpu_of_one_machine_is_one_device)
 
 TEST(totals_are_compared_at_every_event)
 {
-	const char *path = path_in(test_dir(), "wrong.zst");
+	const char *path = run_path(test_dir(), "wrong.zst");
 	struct run run;
 
 	write_wrong_total(path);
@@ -466,7 +492,7 @@ TEST(totals_are_compared_at_every_event)
 /* What was alive when the recording began is in a checkpoint; the step that was skipped is none of this trace. */
 TEST(a_recording_that_skipped_a_step_knows_what_was_alive)
 {
-	const char *path = path_in(test_dir(), "skip.zst");
+	const char *path = run_path(test_dir(), "skip.zst");
 	struct mt_event event = { .kind = MT_DRIVER_ALLOC, .seq = 1, .addr = SEGMENT, .size = 7 * MIB };
 	struct maker m;
 	struct run run;
@@ -497,7 +523,7 @@ TEST(sql_of_the_user_can_only_read)
 		"ATTACH 'x.db' AS x", "PRAGMA writable_schema = 1", "CREATE TEMP TABLE t (x)", "VACUUM INTO 'x.db'",
 		"SELECT load_extension('x')", "BEGIN",
 	};
-	const char *path = path_in(test_dir(), "cpu.zst");
+	const char *path = run_path(test_dir(), "cpu.zst");
 	struct db_stmt *stmt;
 	struct run run;
 	size_t i;
@@ -563,7 +589,7 @@ static int64_t peak_of(const char *path)
 
 TEST(events_left_in_a_ring_are_there)
 {
-	const char *folder = test_dir(), *ring = path_in(folder, "ring"), *trace = path_in(folder, "left.zst");
+	const char *folder = test_dir(), *ring = run_path(folder, "ring"), *trace = run_path(folder, "left.zst");
 	uint32_t stranger = 1;
 	int status, fd;
 	pid_t pid = fork();
@@ -591,7 +617,7 @@ TEST(events_left_in_a_ring_are_there)
 
 TEST(what_is_no_trace_says_so)
 {
-	const char *path = path_in(test_dir(), "x");
+	const char *path = run_path(test_dir(), "x");
 	char *paths[] = { (char *)path };
 	struct source source;
 	FILE *file = fopen(path, "w");

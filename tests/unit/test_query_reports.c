@@ -195,20 +195,89 @@ static void write_survived(const char *path)
 	maker_close(&m);
 }
 
-/* Grows, and the step after `steps` does not fit. */
-static void write_retained(const char *path, uint64_t steps)
+/* Grows beside `other` bytes that do not, and the step after `steps` does not fit: `size` bytes are asked for. */
+static void write_retained(const char *path, uint64_t steps, uint64_t other, uint64_t size)
 {
 	struct maker m;
 	uint64_t step;
 
 	maker_open(&m, path, 600, -1);
 	begin_training(&m);
+	if (other) {
+		take_segment(&m, SEGMENT_3, other);
+		allocate(&m, frame(&m, "load", 10), SEGMENT_3, other);
+	}
 	for (step = 1; step <= steps; step++)
 		train(&m, step, 64 * MIB);
 	maker_phase(&m, "forward");
 	allocate(&m, frame(&m, "forward", 20), SEGMENT_2, 80 * MIB);
-	refuse(&m, MT_TENSOR_OOM, 700 * MIB);
+	refuse(&m, MT_TENSOR_OOM, size);
 	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+static void map_pool(struct maker *m, uint64_t handle)
+{
+	m->stack = frame(m, "engine", 40);
+	maker_event(m, (struct mt_event){
+			       .kind = MT_VMM_CREATE, .device = m->device, .stack = m->stack, .handle = handle, .size = 200 * MIB});
+	maker_event(m, (struct mt_event){.kind = MT_VMM_MAP, .addr = SEGMENT_3, .size = 200 * MIB, .handle = handle});
+}
+
+static void unmap_pool(struct maker *m, uint64_t handle)
+{
+	maker_event(m, (struct mt_event){.kind = MT_VMM_UNMAP, .addr = SEGMENT_3, .size = 200 * MIB});
+	maker_event(m, (struct mt_event){.kind = MT_VMM_RELEASE, .handle = handle});
+}
+
+/* A tensor of 200 MiB in a pool that sleeps at the ends of steps 1 and 3, and is awake at that of step 2. */
+static void write_sleeper(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 800, -1);
+	begin_training(&m);
+	maker_phase(&m, "rollout");
+	map_pool(&m, 1);
+	allocate(&m, frame(&m, "engine", 40), SEGMENT_3, 200 * MIB);
+	unmap_pool(&m, 1);
+	maker_phase_end(&m);
+	train(&m, 1, 0);
+	maker_phase(&m, "rollout");
+	map_pool(&m, 2);
+	maker_phase_end(&m);
+	train(&m, 2, 0);
+	maker_phase(&m, "rollout");
+	unmap_pool(&m, 2);
+	maker_phase_end(&m);
+	train(&m, 3, 0);
+	maker_phase(&m, "forward");
+	refuse(&m, MT_TENSOR_OOM, 900 * MIB);
+	maker_phase_end(&m);
+	maker_close(&m);
+}
+
+/* One segment of 100 MiB all the time. In it are at most 60 MiB, then 90, and in step 2 95. */
+static void write_plateau(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, 900, -1);
+	maker_phase(&m, "forward");
+	take_segment(&m, SEGMENT, 100 * MIB);
+	allocate(&m, frame(&m, "forward", 20), SEGMENT, 60 * MIB);
+	maker_tensor_free(&m, SEGMENT, 60 * MIB);
+	maker_phase_end(&m);
+	maker_phase(&m, "backward");
+	allocate(&m, frame(&m, "backward", 30), SEGMENT, 90 * MIB);
+	maker_tensor_free(&m, SEGMENT, 90 * MIB);
+	maker_phase_end(&m);
+	maker_step(&m, 1);
+	maker_phase(&m, "optimizer");
+	allocate(&m, frame(&m, "step", 40), SEGMENT, 95 * MIB);
+	maker_tensor_free(&m, SEGMENT, 95 * MIB);
+	maker_phase_end(&m);
+	maker_step(&m, 2);
 	maker_close(&m);
 }
 
@@ -233,7 +302,10 @@ static void write_all(const char *folder)
 	write_neighbours(path_in(folder, "trainer.zst"), path_in(folder, "engine.zst"));
 	write_fragments(path_in(folder, "fragments.zst"));
 	write_full(path_in(folder, "full.zst"));
-	write_retained(path_in(folder, "retained.zst"), 3);
+	write_retained(path_in(folder, "retained.zst"), 3, 0, 700 * MIB);
+	write_retained(path_in(folder, "pieces.zst"), 5, 484 * MIB, 40 * MIB);
+	write_sleeper(path_in(folder, "sleeper.zst"));
+	write_plateau(path_in(folder, "plateau.zst"));
 	write_survived(path_in(folder, "survived.zst"));
 }
 
@@ -294,14 +366,17 @@ TEST(a_moment_has_what_was_alive_then)
 	write_training(path, 5, 2 * MIB);
 	run_open(&run, path, NULL);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM live_at WHERE moment = 'start'"), 0);
-	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND memory = 'tensor'"),
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3:end' AND memory = 'tensor'"),
 		 40 + 20 + 6);
-	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND memory = 'device'"), 186);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3:end' AND memory = 'device'"), 186);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'end' AND memory = 'device'"), 190);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) - (SELECT bytes FROM peak) FROM live_at WHERE moment = 'peak' "
 			   "AND memory = 'device'"),
 		 0);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM moment WHERE name LIKE 'step:%'"), 5);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM moment WHERE name LIKE 'step:%:end'"), 5);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM moment WHERE name LIKE 'step:%' AND name NOT LIKE '%:end'"), 5);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND memory = 'device'"), 186);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND in_use"), 146);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 	run_close(&run);
 }
@@ -474,7 +549,7 @@ TEST(a_failure_after_steps_that_grow)
 	struct oom oom;
 	struct run run;
 
-	write_retained(path, 5);
+	write_retained(path, 5, 0, 700 * MIB);
 	run_open(&run, path, NULL);
 	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
 	CHECK_STR(oom_rule_word(oom.rule), "retained");
@@ -488,6 +563,103 @@ TEST(a_failure_after_steps_that_grow)
 	run_close(&run);
 }
 
+/* 40 MiB would fit into the reserve, were it in one piece; but 320 MiB have been kept. */
+TEST(growth_goes_before_a_smaller_reason)
+{
+	const char *path = path_in(test_dir(), "pieces.zst");
+	struct oom oom;
+	struct run run;
+
+	write_retained(path, 5, 484 * MIB, 40 * MIB);
+	run_open(&run, path, NULL);
+	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
+	CHECK(oom.own_slack >= 40 * MIB && oom.own_slack < 320 * MIB);
+	CHECK_STR(oom_rule_word(oom.rule), "retained");
+	CHECK_EQ(oom.rule_bytes, 320 * MIB);
+	oom_release(&oom);
+	run_close(&run);
+}
+
+/* ---- what sleeps is not held ---- */
+
+TEST(a_pool_that_sleeps_has_stretches)
+{
+	const char *path = path_in(test_dir(), "sleeper.zst");
+	struct run run;
+
+	write_sleeper(path);
+	run_open(&run, path, NULL);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM resident"), 4);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM resident"), 400);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM resident JOIN allocation ON id = allocation WHERE since_seq = alloc_seq "
+			   "AND memory = 'tensor'"), 1);
+	CHECK_EQ(mib(&run, "SELECT sum(asleep_bytes) FROM in_use WHERE until_seq IS NULL"), 200);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:1:end' AND in_use"), 60);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:2:end' AND in_use"), 260);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) + (SELECT slack_bytes - bytes FROM peak) FROM live_at "
+			   "WHERE moment = 'peak' AND in_use"), 0);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	run_close(&run);
+}
+
+TEST(reports_count_what_is_there)
+{
+	const char *path = path_in(test_dir(), "sleeper.zst");
+	struct phases phases;
+	struct steps steps;
+	struct oom oom;
+	struct run run;
+	size_t i;
+
+	write_sleeper(path);
+	run_open(&run, path, NULL);
+	CHECK_EQ(steps_load(&steps, run.db), 0);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(steps.lane[0].row[i].in_use, (i == 1 ? 260 : 60) * MIB);
+		CHECK_EQ(steps.lane[0].row[i].asleep, (i == 1 ? 0 : 200) * MIB);
+		CHECK_EQ(steps.lane[0].row[i].in_use + steps.lane[0].row[i].slack, steps.lane[0].row[i].held);
+	}
+	steps_release(&steps);
+	CHECK_EQ(phases_load(&phases, run.db), 0);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].bytes, 200 * MIB);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].count, 1);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].left_run, 0);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].left_end, 0);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].asleep_end, 200 * MIB);
+	phases_release(&phases);
+	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
+	CHECK_EQ(oom.in_use, 60 * MIB);
+	CHECK_EQ(oom.asleep, 200 * MIB);
+	CHECK_EQ(oom.in_use + oom.slack, oom.holder[0].held);
+	oom_release(&oom);
+	run_close(&run);
+}
+
+/* The reserve is the same all the time: the peak is where most of it was used, for every report. */
+TEST(reports_agree_on_the_peak_of_a_plateau)
+{
+	const char *path = path_in(test_dir(), "plateau.zst");
+	struct phases phases;
+	struct steps steps;
+	struct run run;
+
+	write_plateau(path);
+	run_open(&run, path, NULL);
+	CHECK_EQ(ask(&run, "SELECT step = 2 AND phase = 'optimizer' FROM peak"), 1);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:1' AND in_use"), 90);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:2' AND in_use"), 95);
+	CHECK_EQ(phases_load(&phases, run.db), 0);
+	CHECK_EQ(phases.device[0].peak_phase, MT_PHASE_OPTIMIZER);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_OPTIMIZER].peak_time, ask(&run, "SELECT time FROM peak"));
+	phases_release(&phases);
+	CHECK_EQ(steps_load(&steps, run.db), 0);
+	CHECK_EQ(steps.lane[0].highest->step, 2);
+	CHECK_STR(steps.lane[0].row[0].peak_phase, "backward");
+	CHECK_STR(steps.lane[0].row[1].peak_phase, "optimizer");
+	steps_release(&steps);
+	run_close(&run);
+}
+
 TEST(a_failure_takes_its_refusals_in)
 {
 	const char *path = path_in(test_dir(), "fragments.zst");
@@ -497,7 +669,7 @@ TEST(a_failure_takes_its_refusals_in)
 	write_fragments(path);
 	run_open(&run, path, NULL);
 	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
-	CHECK_EQ(oom.failures, 3);
+	CHECK_EQ(oom.all.count, 3);
 	CHECK_STR(oom.it->source, "tensor");
 	CHECK_EQ(oom.it->refusals, 2);
 	CHECK_EQ(oom.own_slack, 450 * MIB);

@@ -3,8 +3,7 @@
 
 #include "analysis.h"
 #include "memtrace/error.h"
-#include "schema.h"
-#include "store.h"
+#include "run_kit.h"
 #include "trace_maker.h"
 
 #define RANKS 4
@@ -31,48 +30,32 @@ static void make_rank(const char *path, int rank, int odd)
 	maker_close(&maker);
 }
 
-/* Analyses the ranks into ranks and a database. */
-struct run {
-	struct analysis_input input[RANKS];
-	struct mt_rules *rules;
-	struct analysis analysis;
+struct ranks_run {
+	struct run run;
 	struct symbols *symbols;
-	struct db *db;
 	struct ranks ranks;
 };
 
-static void run_ranks(struct run *run, uint32_t count, int odd)
+static void run_ranks(struct ranks_run *run, uint32_t count, int odd)
 {
-	static char path[RANKS][32];
-	char message[256];
+	char name[RANKS][32], *paths[RANKS];
 	uint32_t i;
 
-	memset(run, 0, sizeof(*run));
 	for (i = 0; i < count; i++) {
-		snprintf(path[i], sizeof(path[i]), "rank%u.zst", i);
-		make_rank(path[i], (int)i, odd);
-		run->input[i].file = path[i];
-		CHECK_EQ(mt_reader_open(&run->input[i].reader, path[i]), 0);
+		snprintf(name[i], sizeof(name[i]), "rank%u.zst", i);
+		make_rank(name[i], (int)i, odd);
+		paths[i] = name[i];
 	}
-	CHECK_EQ(mt_rules_new(&run->rules, message, sizeof(message)), 0);
-	CHECK_EQ(analysis_run(&run->analysis, run->input, count, run->rules, NULL), 0);
-	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
-	CHECK_EQ(store_summary(run->db, &run->analysis, 0), 0);
+	run_open(&run->run, paths, count, 0);
 	run->symbols = symbols_new();
-	CHECK_EQ(ranks_load(&run->ranks, run->db, run->symbols), 0);
+	CHECK_EQ(ranks_load(&run->ranks, run->run.db, run->symbols), 0);
 }
 
-static void release_run(struct run *run)
+static void release_run(struct ranks_run *run)
 {
-	uint32_t i;
-
 	ranks_release(&run->ranks);
 	symbols_free(run->symbols);
-	db_close(run->db);
-	analysis_release(&run->analysis);
-	mt_rules_free(run->rules);
-	for (i = 0; i < RANKS; i++)
-		mt_reader_free(run->input[i].reader);
+	run_close(&run->run);
 }
 
 static const struct rank_phase *phase_of(const struct ranks *ranks, const char *word)
@@ -87,7 +70,7 @@ static const struct rank_phase *phase_of(const struct ranks *ranks, const char *
 
 TEST(the_highest_the_median_and_the_least)
 {
-	struct run run;
+	struct ranks_run run;
 	const struct ranks *ranks = &run.ranks;
 
 	run_ranks(&run, RANKS, -1);
@@ -104,7 +87,7 @@ TEST(the_highest_the_median_and_the_least)
 TEST(a_phase_is_as_uneven_as_it_is)
 {
 	const struct rank_phase *phase;
-	struct run run;
+	struct ranks_run run;
 
 	run_ranks(&run, RANKS, -1);
 	phase = phase_of(&run.ranks, "forward");
@@ -123,7 +106,7 @@ TEST(a_phase_is_as_uneven_as_it_is)
 
 TEST(another_place_on_one_rank_is_named)
 {
-	struct run run;
+	struct ranks_run run;
 
 	run_ranks(&run, RANKS, 2);
 	CHECK_EQ(run.ranks.usual_count, RANKS - 1);
@@ -148,7 +131,7 @@ static void text_of(const struct ranks *ranks, char *out, size_t size)
 TEST(words_say_it_in_eighty_columns)
 {
 	char text[4096], *line, *end;
-	struct run run;
+	struct ranks_run run;
 
 	run_ranks(&run, RANKS, 2);
 	text_of(&run.ranks, text, sizeof(text));
@@ -164,7 +147,7 @@ TEST(words_say_it_in_eighty_columns)
 TEST(one_gpu_is_compared_with_nothing)
 {
 	char text[256];
-	struct run run;
+	struct ranks_run run;
 
 	run_ranks(&run, 1, -1);
 	text_of(&run.ranks, text, sizeof(text));

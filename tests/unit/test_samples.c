@@ -4,12 +4,8 @@
  */
 #include "db.h"
 #include "host.h"
-#include "load.h"
 #include "memtrace/error.h"
-#include "schema.h"
-#include "source.h"
-#include "store.h"
-#include "test.h"
+#include "run_kit.h"
 #include "trace_maker.h"
 
 #define GIB (1ull << 30)
@@ -139,53 +135,15 @@ static void write_gone(const char *path, uint64_t cgroup, uint64_t limit, uint64
 	finish(&m, why);
 }
 
-static const char *path_in(const char *folder, const char *name)
-{
-	static char path[4][512];
-	static int next;
-
-	next = (next + 1) % 4;
-	snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
-	return path[next];
-}
-
 static void write_all(const char *folder)
 {
-	write_run(path_in(folder, "run.zst"));
-	write_oom(path_in(folder, "oom.zst"));
-	write_gone(path_in(folder, "killed.zst"), 32, 32, 100, 1, MT_END_KILLED);
-	write_gone(path_in(folder, "full.zst"), 31, 32, 100, 0, MT_END_KILLED);
+	write_run(run_path(folder, "run.zst"));
+	write_oom(run_path(folder, "oom.zst"));
+	write_gone(run_path(folder, "killed.zst"), 32, 32, 100, 1, MT_END_KILLED);
+	write_gone(run_path(folder, "full.zst"), 31, 32, 100, 0, MT_END_KILLED);
 }
 
 /* ---- from traces to answers ---- */
-
-struct run {
-	struct source source;
-	struct analysis analysis;
-	struct db *db;
-};
-
-static void open_run(struct run *run, char *const *paths, uint32_t count)
-{
-	memset(run, 0, sizeof(*run));
-	CHECK_EQ(source_open(&run->source, paths, count), 0);
-	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
-	CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, count, run->source.rules), 0);
-}
-
-static void open_one(struct run *run, const char *path)
-{
-	char *paths[] = { (char *)path };
-
-	open_run(run, paths, 1);
-}
-
-static void close_run(struct run *run)
-{
-	db_close(run->db);
-	analysis_release(&run->analysis);
-	source_release(&run->source);
-}
 
 /* The first column of all rows, with blanks between. */
 static const char *ask(struct run *run, const char *sql)
@@ -208,11 +166,11 @@ static const char *ask(struct run *run, const char *sql)
 
 TEST(what_nvml_counts_beside_the_peak)
 {
-	const char *path = path_in(test_dir(), "run.zst");
+	const char *path = run_path(test_dir(), "run.zst");
 	struct run run;
 
 	write_run(path);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM peak"), "500");
 	/* Of the two samples after the peak the first was made while memory moved. */
 	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "70");
@@ -229,26 +187,26 @@ TEST(what_nvml_counts_beside_the_peak)
 	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'forward'"), "50");
 	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM whole WHERE peak = 'forward'"), "300");
 	CHECK_STR(ask(&run, "SELECT mixed FROM whole WHERE peak = 'peak'"), "");
-	close_run(&run);
+	run_close(&run);
 }
 
 TEST(every_sample_is_in_the_database)
 {
-	const char *path = path_in(test_dir(), "run.zst");
+	const char *path = run_path(test_dir(), "run.zst");
 	struct run run;
 
 	write_run(path);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM gpu_sample ORDER BY time"), "0 0 300 null 500 300");
 	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM remainder ORDER BY time"), "100 110 110 117 121");
 	CHECK_STR(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), "0");
-	close_run(&run);
+	run_close(&run);
 }
 
 /* A program that ends at its peak, or dies: the last look before it has to do. */
 TEST(without_a_later_sample_the_last_one_before)
 {
-	const char *path = path_in(test_dir(), "t.zst");
+	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
 	struct maker m;
 
@@ -260,16 +218,16 @@ TEST(without_a_later_sample_the_last_one_before)
 	at(&m, 30);
 	maker_driver_alloc(&m, B, 50 * MIB);
 	finish(&m, MT_END_EXIT);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT whole.time - peak.time < 0 FROM whole, peak WHERE whole.peak = 'peak'"), "1");
 	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM whole WHERE peak = 'peak'"), "100");
 	CHECK_STR(ask(&run, "SELECT " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"), "100");
-	close_run(&run);
+	run_close(&run);
 }
 
 TEST(a_gpu_that_does_not_tell_whose_bytes_they_are)
 {
-	const char *path = path_in(test_dir(), "t.zst");
+	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
 	struct maker m;
 
@@ -281,12 +239,12 @@ TEST(a_gpu_that_does_not_tell_whose_bytes_they_are)
 	at(&m, 40);
 	gpu(&m, 50, 0); /* less than is surely there */
 	finish(&m, MT_END_EXIT);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "20");
 	CHECK_STR(ask(&run, "SELECT process_bytes FROM whole WHERE peak = 'peak'"), "null");
 	CHECK_STR(ask(&run, "SELECT unexplained_bytes FROM whole WHERE peak = 'peak'"), "null");
 	CHECK_STR(ask(&run, "SELECT " M(used_bytes) " FROM whole WHERE peak = 'peak'"), "300");
-	close_run(&run);
+	run_close(&run);
 }
 
 TEST(two_processes_are_added_up_and_are_no_others)
@@ -314,17 +272,85 @@ TEST(two_processes_are_added_up_and_are_no_others)
 	maker_event(&b, (struct mt_event){ .kind = MT_MARK });
 	finish(&a, MT_END_EXIT);
 	finish(&b, MT_END_EXIT);
-	open_run(&run, paths, 2);
+	run_open(&run, paths, 2, 1);
 	CHECK_STR(ask(&run, "SELECT processes || ': ' || " M(recorded_bytes) " || ' ' || " M(unexplained_bytes) " || ' ' || "
 			    M(process_bytes) " || ' ' || " M(others_bytes) " FROM whole WHERE peak = 'peak'"),
 		  "2: 300 30 330 70");
-	close_run(&run);
+	run_close(&run);
+}
+
+/*
+ * A sleeps while B is awake, and was looked at when it was awake itself: at 20 and 80. `asleep`, `early`: once more at
+ * 45, or at 38, just before B's last bytes; 0: not.
+ */
+static void write_turns(const char *first, const char *second, int asleep, int early)
+{
+	struct maker a, b;
+
+	maker_open(&a, first, 200, 0);
+	maker_open(&b, second, 300, 1);
+	at(&a, 10);
+	maker_driver_alloc(&a, A, 400 * MIB);
+	at(&a, 20);
+	gpu(&a, 500, 410);
+	at(&a, 30);
+	maker_driver_free(&a, A);
+	at(&b, 34);
+	maker_driver_alloc(&b, A, 590 * MIB);
+	at(&a, 38);
+	if (early)
+		gpu(&a, 691, 10);
+	at(&b, 40);
+	maker_driver_alloc(&b, B, 10 * MIB);
+	at(&a, 45);
+	if (asleep)
+		gpu(&a, 700, 10);
+	at(&b, 50);
+	gpu(&b, 700, 610);
+	at(&b, 60);
+	maker_driver_free(&b, A);
+	at(&a, 70);
+	maker_driver_alloc(&a, A, 400 * MIB);
+	at(&a, 80);
+	gpu(&a, 510, 410);
+	at(&b, 90);
+	maker_event(&b, (struct mt_event){ .kind = MT_MARK });
+	finish(&a, MT_END_EXIT);
+	finish(&b, MT_END_EXIT);
+}
+
+static void check_turns(int asleep, int early, const char *want)
+{
+	char first[512], second[512], *paths[] = { first, second };
+	const char *folder = test_dir();
+	struct run run;
+
+	snprintf(first, sizeof(first), "%s/a.zst", folder);
+	snprintf(second, sizeof(second), "%s/b.zst", folder);
+	write_turns(first, second, asleep, early);
+	run_open(&run, paths, 2, 1);
+	CHECK_STR(ask(&run, "SELECT processes || ' of ' || (processes + absent) || ': ' || " M(recorded_bytes) " || ' ' || "
+			    M(process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes)
+			    " FROM whole WHERE peak = 'peak'"),
+		  want);
+	run_close(&run);
+}
+
+TEST(samples_of_different_times_are_not_added_up)
+{
+	check_turns(0, 0, "1 of 2: 600 610 90 700");
+}
+
+TEST(samples_that_lie_together_are)
+{
+	check_turns(1, 0, "2 of 2: 600 620 80 700");
+	check_turns(0, 1, "2 of 2: 600 620 80 700");
 }
 
 /* Memory of another process, mapped here: no byte of the peak, but no secret either. */
 TEST(imported_memory_stands_beside_the_peak)
 {
-	const char *path = path_in(test_dir(), "t.zst");
+	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
 	struct maker m;
 
@@ -334,15 +360,15 @@ TEST(imported_memory_stands_beside_the_peak)
 	maker_driver_alloc(&m, A, 100 * MIB);
 	maker_event(&m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = B, .size = 64 * MIB });
 	finish(&m, MT_END_EXIT);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT (bytes >> 20) || ' ' || (imported_bytes >> 20) FROM peak"), "100 64");
-	close_run(&run);
+	run_close(&run);
 }
 
 /* A recording that begins in the middle: what was there before has no call that explains it. */
 TEST(what_is_older_than_the_recording)
 {
-	const char *path = path_in(test_dir(), "t.zst");
+	const char *path = run_path(test_dir(), "t.zst");
 	struct mt_event born = { .kind = MT_DRIVER_ALLOC, .addr = A, .size = 100 * MIB };
 	struct run run;
 	struct maker m;
@@ -358,40 +384,40 @@ TEST(what_is_older_than_the_recording)
 	at(&m, 20);
 	gpu(&m, 300, 210);
 	finish(&m, MT_END_EXIT);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(earlier_bytes) " || ' ' || " M(unexplained_bytes)
 			    " FROM whole WHERE peak = 'peak'"),
 		  "110 100 0");
-	close_run(&run);
+	run_close(&run);
 }
 
 /* ---- out of memory ---- */
 
 TEST(what_was_free_and_who_says_so)
 {
-	const char *path = path_in(test_dir(), "oom.zst");
+	const char *path = run_path(test_dir(), "oom.zst");
 	struct run run;
 
 	write_oom(path);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT free_by || ' ' || " M(free_bytes) " FROM oom ORDER BY id"),
 		  "driver 600 nvml 404 bound 724");
 	CHECK_STR(ask(&run, "SELECT " M(others_bytes) " FROM oom ORDER BY id"), "200 200 null");
-	close_run(&run);
+	run_close(&run);
 }
 
 /* ---- the host ---- */
 
 static const char *verdict(uint64_t cgroup, uint64_t limit, uint64_t available, uint64_t killed, enum mt_end why)
 {
-	const char *path = path_in(test_dir(), "gone.zst");
+	const char *path = run_path(test_dir(), "gone.zst");
 	static char word[32];
 	struct run run;
 
 	write_gone(path, cgroup, limit, available, killed, why);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	snprintf(word, sizeof(word), "%s", ask(&run, "SELECT verdict FROM host"));
-	close_run(&run);
+	run_close(&run);
 	return word;
 }
 
@@ -409,7 +435,7 @@ TEST(whether_it_was_the_host)
 
 TEST(a_full_gpu_is_not_the_host)
 {
-	const char *path = path_in(test_dir(), "t.zst");
+	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
 	struct maker m;
 
@@ -420,14 +446,14 @@ TEST(a_full_gpu_is_not_the_host)
 	at(&m, 20);
 	host(&m, 30, 32, 32, 100, 0);
 	finish(&m, MT_END_KILLED);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT ifnull(verdict, 'null') || ' ' || pressure FROM host"), "null cgroup");
-	close_run(&run);
+	run_close(&run);
 }
 
 TEST(a_gpu_error_just_before_is_not_the_host)
 {
-	const char *path = path_in(test_dir(), "t.zst");
+	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
 	struct maker m;
 
@@ -438,23 +464,23 @@ TEST(a_gpu_error_just_before_is_not_the_host)
 	at(&m, 20);
 	host(&m, 30, 32, 32, 100, 0);
 	finish(&m, MT_END_KILLED);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT verdict FROM host"), "null");
-	close_run(&run);
+	run_close(&run);
 }
 
 TEST(host_figures)
 {
-	const char *path = path_in(test_dir(), "gone.zst");
+	const char *path = run_path(test_dir(), "gone.zst");
 	struct run run;
 
 	write_gone(path, 20, 32, 100, 0, MT_END_EXIT);
-	open_one(&run, path);
+	run_open_one(&run, path, 1);
 	/* The last sample found the process gone: what it had is that of the one before. */
 	CHECK_STR(ask(&run, "SELECT rss_bytes >> 30 FROM host"), "30");
 	CHECK_STR(ask(&run, "SELECT (pinned_bytes >> 30) || ' ' || (most_pinned_bytes >> 30) FROM host"), "2 2");
 	CHECK_STR(ask(&run, "SELECT ifnull(rss_bytes >> 30, 'gone') FROM host_sample ORDER BY time"), "30 gone");
-	close_run(&run);
+	run_close(&run);
 }
 
 TEST_MAIN_WRITE(write_all)

@@ -1,0 +1,69 @@
+/* When the memory of tensors was there, as rows. */
+#include "load_resident.h"
+
+/* One event may take away several pieces of a tensor: what is left after all of them counts. */
+static const char create_sql[] =
+	"CREATE TEMP TABLE residence (process INTEGER, alloc_seq INTEGER, seq INTEGER, time INTEGER, step INTEGER, "
+	"bytes INTEGER, PRIMARY KEY (process, alloc_seq, seq)) WITHOUT ROWID";
+
+/* A tensor begins with all of its bytes, unless a change says otherwise at its birth. */
+static const char fill_sql[] =
+	"INSERT INTO resident WITH tensor AS MATERIALIZED (SELECT * FROM allocation WHERE memory = 'tensor' "
+	"AND (process, alloc_seq) IN (SELECT process, alloc_seq FROM temp.residence)), "
+	"part AS (SELECT id, seq, time, change.step AS step, change.bytes AS bytes, free_seq, free_time, free_step "
+	"FROM tensor JOIN temp.residence AS change USING (process, alloc_seq) "
+	"UNION ALL SELECT id, alloc_seq, alloc_time, step, bytes, free_seq, free_time, free_step FROM tensor "
+	"WHERE NOT EXISTS (SELECT 1 FROM temp.residence AS change WHERE change.process = tensor.process "
+	"AND change.alloc_seq = tensor.alloc_seq AND seq <= tensor.alloc_seq)) "
+	"SELECT id, seq, time, step, lead(seq, 1, free_seq) OVER life, lead(time, 1, free_time) OVER life, "
+	"lead(step, 1, free_step) OVER life, bytes FROM part WINDOW life AS (PARTITION BY id ORDER BY seq)";
+
+static int run(struct db *db, const char *sql)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql);
+
+	if (!error)
+		error = db_run(stmt);
+	db_finish(stmt);
+	return error;
+}
+
+static int begin(struct load_resident *resident)
+{
+	int error = run(resident->db, create_sql);
+
+	if (!error)
+		error = db_prepare(resident->db, &resident->change,
+				   "INSERT OR REPLACE INTO temp.residence VALUES (?, ?, ?, ?, ?, ?)");
+	return error;
+}
+
+int load_resident_add(struct load_resident *resident, int64_t process, const struct mt_live *tensor, uint64_t bytes,
+		      uint64_t seq, int64_t time, uint32_t step)
+{
+	int error = resident->change ? 0 : begin(resident);
+
+	if (error)
+		return error;
+	db_bind(resident->change, 1, process);
+	db_bind_unsigned(resident->change, 2, tensor->seq);
+	db_bind_unsigned(resident->change, 3, seq);
+	db_bind(resident->change, 4, time);
+	db_bind(resident->change, 5, step);
+	db_bind_unsigned(resident->change, 6, bytes);
+	return db_run(resident->change);
+}
+
+int load_resident_finish(struct load_resident *resident, int fill)
+{
+	int error = 0, any = resident->change != NULL;
+
+	db_finish(resident->change);
+	resident->change = NULL;
+	if (any && fill)
+		error = run(resident->db, fill_sql);
+	if (any && fill && !error)
+		error = run(resident->db, "DROP TABLE temp.residence");
+	return error;
+}

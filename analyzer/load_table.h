@@ -1,0 +1,68 @@
+/*
+ * load_table.h - the tables that grow while the traces are read: their rows in memory, column by column as schema.sql
+ * has them.
+ */
+#ifndef MEMANA_LOAD_TABLE_H
+#define MEMANA_LOAD_TABLE_H
+
+#include <stdint.h>
+
+/* X(table): name in the schema, struct load_<table>, enum LOAD_<table>, columns LOAD_COLUMNS_<table> */
+#define LOAD_TABLES(X)  \
+	X(allocation)   \
+	X(mapping)      \
+	X(phase_span)   \
+	X(step)         \
+	X(step_device)  \
+	X(gpu_sample)   \
+	X(host_sample)
+
+/* X(type, column); INTEGER: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
+#define LOAD_COLUMNS_allocation(X)                                                                                  \
+	X(INTEGER, id) X(INTEGER, process) X(INTEGER, device) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes) \
+	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(INTEGER, free_seq) X(INTEGER, free_time) X(INTEGER, site)    \
+	X(INTEGER, node) X(INTEGER, thread) X(TEXT, phase) X(TEXT, category) X(INTEGER, step) X(INTEGER, free_step) \
+	X(INTEGER, free_node) X(INTEGER, tensors_inside)
+
+#define LOAD_COLUMNS_mapping(X)                                                                                   \
+	X(INTEGER, id) X(INTEGER, process) X(INTEGER, address) X(INTEGER, bytes) X(INTEGER, handle)               \
+	X(INTEGER, map_seq) X(INTEGER, map_time) X(INTEGER, unmap_seq) X(INTEGER, unmap_time)
+
+#define LOAD_COLUMNS_phase_span(X)                                                                                  \
+	X(INTEGER, id) X(INTEGER, process) X(TEXT, phase) X(INTEGER, step) X(INTEGER, first_seq) X(INTEGER, last_seq) \
+	X(INTEGER, first_time) X(INTEGER, last_time)
+
+#define LOAD_COLUMNS_step(X)                                                                                         \
+	X(INTEGER, process) X(INTEGER, step) X(INTEGER, begin_seq) X(INTEGER, begin_time) X(INTEGER, end_seq)        \
+	X(INTEGER, end_time) X(TEXT, closed_by)
+
+#define LOAD_COLUMNS_step_device(X)                                                                                \
+	X(INTEGER, process) X(INTEGER, step) X(INTEGER, device) X(INTEGER, peak_bytes) X(INTEGER, peak_time)       \
+	X(TEXT, peak_phase) X(INTEGER, held_bytes) X(INTEGER, slack_bytes) X(INTEGER, tensor_bytes)   \
+	X(INTEGER, peak_tensor_bytes) X(INTEGER, peak_process) X(INTEGER, peak_seq)
+
+#define LOAD_COLUMNS_gpu_sample(X)                                                                                \
+	X(INTEGER, process) X(INTEGER, device) X(INTEGER, time) X(INTEGER, used_bytes) X(INTEGER, total_bytes)    \
+	X(INTEGER, process_bytes) X(INTEGER, recorded_bytes)
+
+#define LOAD_COLUMNS_host_sample(X)                                                                                \
+	X(INTEGER, process) X(INTEGER, time) X(INTEGER, rss_bytes) X(INTEGER, pinned_bytes) X(INTEGER, cgroup_bytes) \
+	X(INTEGER, cgroup_limit_bytes) X(INTEGER, available_bytes) X(INTEGER, killed)
+
+#define LOAD_MEMBER_INTEGER int64_t
+#define LOAD_MEMBER_TEXT const char *
+#define LOAD_MEMBER(type, column) LOAD_MEMBER_##type column;
+#define LOAD_STRUCT(table)                                \
+	struct load_##table {                             \
+		LOAD_COLUMNS_##table(LOAD_MEMBER)         \
+	};
+LOAD_TABLES(LOAD_STRUCT)
+
+enum load_table {
+#define LOAD_ENUM(table) LOAD_##table,
+	LOAD_TABLES(LOAD_ENUM)
+#undef LOAD_ENUM
+	LOAD_TABLE_COUNT
+};
+
+#endif

@@ -1,0 +1,137 @@
+#include "merge.h"
+
+#include <stdlib.h>
+#include "memtrace/error.h"
+
+/* ---- by time ---- */
+
+/* A stream that has events; `time` of its next one lies here, so that the others are not looked at for it. */
+struct waiting {
+	int64_t time;
+	uint32_t process;
+	struct stream *stream;
+};
+
+/* Takes events of `stream` while they are not later than `until`. 1: more to come, 0: the end, or an error. */
+static int take_until(struct stream *stream, int64_t until)
+{
+	int ready = 1, error;
+
+	while (ready > 0 && stream_next_time(stream) <= until) {
+		error = stream_take(stream);
+		if (error)
+			return error;
+		ready = stream_ready(stream);
+	}
+	return ready;
+}
+
+/* Whether `one` has its turn before `two`. */
+static int goes_first(const struct waiting *one, const struct waiting *two)
+{
+	return one->time != two->time ? one->time < two->time : one->process < two->process;
+}
+
+/* They are a heap: each goes before the two at twice its index plus 1 and 2. */
+static void sift(struct waiting *heap, uint32_t count, uint32_t at)
+{
+	struct waiting sinking = heap[at];
+	uint32_t child;
+
+	while ((child = 2 * at + 1) < count) {
+		if (child + 1 < count && goes_first(&heap[child + 1], &heap[child]))
+			child++;
+		if (!goes_first(&heap[child], &sinking))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = sinking;
+}
+
+/* How long the first stream may go on before one of the others has its turn. */
+static int64_t turn_of_first(const struct waiting *heap, uint32_t count)
+{
+	const struct waiting *second;
+
+	if (count < 2)
+		return INT64_MAX;
+	second = &heap[count > 2 && goes_first(&heap[2], &heap[1]) ? 2 : 1];
+	return second->time - (second->process < heap[0].process);
+}
+
+static int merge(struct waiting *heap, uint32_t count)
+{
+	int ready;
+
+	while (count) {
+		ready = take_until(heap[0].stream, turn_of_first(heap, count));
+		if (ready < 0)
+			return ready;
+		if (ready)
+			heap[0].time = stream_next_time(heap[0].stream);
+		else
+			heap[0] = heap[--count];
+		if (count)
+			sift(heap, count, 0);
+	}
+	return 0;
+}
+
+int merge_by_time(struct stream **open, uint32_t count)
+{
+	struct waiting *heap = calloc((size_t)count + 1, sizeof(*heap));
+	uint32_t i;
+	int error;
+
+	if (!heap)
+		return -MT_E_MEMORY;
+	for (i = 0; i < count; i++)
+		heap[i] = (struct waiting){ stream_next_time(open[i]), open[i]->process, open[i] };
+	for (i = count / 2; i > 0; i--)
+		sift(heap, count, i - 1);
+	error = merge(heap, count);
+	free(heap);
+	return error;
+}
+
+/* ---- in turns ---- */
+
+/*
+ * Events. Short turns first: where processes are entangled after all, that shows soon, and little was done in vain. Long
+ * ones then, next to which it is nothing to fill the cache anew.
+ */
+#define TURN_FIRST 512u
+#define TURN_LONGEST (256u << 10)
+
+/* 1: more to come, 0: the end, or an error. */
+static int take_events(struct stream *stream, uint32_t count)
+{
+	int ready = 1, error;
+
+	for (; ready > 0 && count && !stream->analysis->entangled; count--) {
+		error = stream_take(stream);
+		if (error)
+			return error;
+		ready = stream_ready(stream);
+	}
+	return ready;
+}
+
+int merge_by_turns(struct stream **open, uint32_t count)
+{
+	uint32_t turn, i, left;
+	int ready;
+
+	for (turn = TURN_FIRST; count; turn = turn < TURN_LONGEST ? turn * 2 : turn) {
+		for (i = left = 0; i < count; i++) {
+			ready = take_events(open[i], turn);
+			if (ready < 0 || open[i]->analysis->entangled)
+				return ready;
+			if (ready)
+				open[left++] = open[i];
+		}
+		count = left;
+	}
+	return 0;
+}

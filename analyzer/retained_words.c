@@ -1,0 +1,178 @@
+#include "retained_words.h"
+
+#include <stdio.h>
+#include "answer.h"
+#include "finding.h"
+#include "memtrace/phase.h"
+#include "text.h"
+
+static uint64_t sum_of(const struct retained_list *list)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		sum += list->growth[i].bytes;
+	return sum;
+}
+
+/* "forward_step (actor.py:312)", " and 2 other places" */
+static void say_places(struct sentence *sentence, const struct retained *retained, const struct retained_list *list)
+{
+	char place[256], others[64];
+
+	sentence_say(sentence, "%s",
+		     finding_place(place, sizeof(place), retained->db, list->growth[0].node));
+	if (list->count > 1)
+		sentence_say(sentence, " and %s", text_count(others, sizeof(others), list->count - 1, "other place"));
+}
+
+static void say_batches(struct sentence *sentence, const struct retained *retained)
+{
+	const struct retained_list *list = &retained->batches;
+	const struct retained_growth *growth = &list->growth[0];
+	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+
+	say_places(sentence, retained, list);
+	sentence_say(sentence,
+		     " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld; so in %u of %u "
+		     "steps), %s when the last one begins",
+		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->parts, growth->of - 1,
+		     (long long)growth->step, growth->steps, growth->steps_of, text_bytes(all, sum_of(list)));
+}
+
+static void say_steps(struct sentence *sentence, const struct retained *retained)
+{
+	const struct retained_list *list = &retained->steps;
+	const struct retained_growth *growth = &list->growth[0];
+	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+
+	say_places(sentence, retained, list);
+	sentence_say(sentence, " keep%s %s more with every step (steps %u to %u of %u), never freed, %s so far",
+		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->first,
+		     growth->first + growth->parts - 1, growth->of, text_bytes(all, sum_of(list)));
+}
+
+/* "12.1 GiB since step 1 (weights 4.0 GiB, optimizer state 8.1 GiB)" */
+static void say_stays(struct sentence *sentence, const struct retained *retained)
+{
+	char size[TEXT_SIZE_MAX];
+	uint32_t i;
+	int parts = 0;
+
+	sentence_say(sentence, "%s since step 1", text_bytes(size, retained->stays_bytes));
+	/* "other" comes last; crumbs are left out. */
+	for (i = 1; i <= MT_CATEGORY_COUNT; i++)
+		if (retained->stays[i % MT_CATEGORY_COUNT] > retained->stays_bytes / 100)
+			sentence_say(sentence, "%s%s %s", parts++ ? ", " : " (", mt_category_name(i % MT_CATEGORY_COUNT),
+				     text_bytes(size, retained->stays[i % MT_CATEGORY_COUNT]));
+	sentence_say(sentence, parts ? ")" : "");
+}
+
+/* What a pool that sleeps will want again. */
+static void say_asleep(struct sentence *sentence, const struct retained *retained)
+{
+	char size[TEXT_SIZE_MAX];
+
+	if (retained->asleep_bytes)
+		sentence_say(sentence, " %s more is allocated, but asleep then.", text_bytes(size, retained->asleep_bytes));
+}
+
+/* "1 step ended, and 6.0 GiB that no later one needs outlived it, ..." */
+static void say_outlived(struct sentence *sentence, const struct retained *retained)
+{
+	const struct retained_crossings *list = &retained->outlived;
+	const struct retained_crossing *most = list->crossing;
+	char size[TEXT_SIZE_MAX], part[TEXT_SIZE_MAX], place[256], steps[64];
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		bytes += list->crossing[i].bytes;
+	sentence_say(sentence, "%s ended, and %s that no later step should need outlived %s, %s of it %s from %s by %s. ",
+		     text_count(steps, sizeof(steps), retained->step_count, "step"), text_bytes(size, bytes),
+		     retained->step_count == 1 ? "it" : "them",
+		     most->bytes == bytes ? "all" : text_bytes(part, most->bytes), answer_category(most->category), most->from,
+		     finding_place(place, sizeof(place), retained->db, most->node));
+	sentence_say(sentence, "%s %s needed to tell whether that grows.",
+		     text_count(steps, sizeof(steps), RETAINED_STEPS_ENOUGH - retained->step_count, "more step"),
+		     retained->step_count + 1 == RETAINED_STEPS_ENOUGH ? "is" : "are");
+}
+
+static void say_few_steps(struct sentence *sentence, const struct retained *retained)
+{
+	char size[TEXT_SIZE_MAX], steps[64];
+
+	if (retained->step_count && retained->outlived.count)
+		say_outlived(sentence, retained);
+	else
+		sentence_say(sentence, "%s ended: too few to tell growth from what is replaced (%d are needed).",
+			     text_count(steps, sizeof(steps), retained->step_count, "step"), RETAINED_STEPS_ENOUGH);
+	if (!retained->step_count)
+		return;
+	sentence_say(sentence, " At the end of the last one are alive ");
+	say_stays(sentence, retained);
+	if (retained->later_bytes)
+		sentence_say(sentence, ", and %s made later", text_bytes(size, retained->later_bytes));
+	sentence_say(sentence, ".");
+}
+
+static void say_nothing_grows(struct sentence *sentence, const struct retained *retained)
+{
+	char size[TEXT_SIZE_MAX], steps[64];
+
+	sentence_say(sentence, "Nothing grows over %s: across them stays ",
+		     text_count(steps, sizeof(steps), retained->step_count, "step"));
+	say_stays(sentence, retained);
+	if (retained->later_bytes)
+		sentence_say(sentence, ", and %s that is replaced or came once", text_bytes(size, retained->later_bytes));
+	sentence_say(sentence, ".");
+}
+
+/* The pair of phases that has most, and the place that has most of it. */
+static void say_asked(struct sentence *sentence, const struct retained *retained, const struct retained_question *question)
+{
+	const struct retained_crossing *pair = retained->phases.crossing, *at = retained->places.crossing;
+	char size[TEXT_SIZE_MAX], place[256], when[64] = "";
+
+	if (question->step)
+		snprintf(when, sizeof(when), "begins in step %lld", (long long)question->step);
+	if (!retained->phases.count) {
+		sentence_say(sentence, "Nothing that was allocated in %s is alive %s %s%s%s.",
+			     question->from ? question->from : "another phase", *when ? "where" : "at the peak of",
+			     question->to ? question->to : "another phase", *when ? " " : "", when);
+		return;
+	}
+	sentence_say(sentence, "%s allocated in %s is alive %s %s%s%s", text_bytes(size, pair->bytes), pair->from,
+		     *when ? "where" : "at the peak of", pair->to, *when ? " " : "", when);
+	while (at->from != pair->from || at->to != pair->to)
+		at++; /* each pair has a place */
+	sentence_say(sentence, ": %s of it %s, by %s.", at->bytes == pair->bytes ? "all" : text_bytes(size, at->bytes),
+		     at->category, finding_place(place, sizeof(place), retained->db, at->node));
+}
+
+struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question)
+{
+	struct sentence sentence = { 0 };
+	int batches = retained->batches.count != 0, steps = retained->steps.count != 0;
+
+	if (question->from || question->to) {
+		say_asked(&sentence, retained, question);
+		return sentence;
+	}
+	if (batches)
+		say_batches(&sentence, retained);
+	if (batches && steps)
+		sentence_say(&sentence, "; ");
+	if (steps)
+		say_steps(&sentence, retained);
+	if (batches || steps)
+		sentence_say(&sentence, ": no knob fixes this; drop the reference (keep a detached number instead of the "
+					"tensor, or delete it before the next round).");
+	else if (retained->step_count < RETAINED_STEPS_ENOUGH)
+		say_few_steps(&sentence, retained);
+	else
+		say_nothing_grows(&sentence, retained);
+	say_asleep(&sentence, retained);
+	return sentence;
+}

@@ -1,0 +1,108 @@
+/* The places that held most of the peak, largest first. */
+#include <string.h>
+#include "answer.h"
+#include "callstack.h"
+#include "top_report.h"
+
+#define SITE_INDENT 19
+#define CALLERS_MAX 3
+
+/* The next frame outwards from `at` that belongs to the user, and is another place than the one before. */
+static size_t next_caller(const struct callstack *stack, size_t at)
+{
+	const struct callstack_frame *last = &stack->frame[at];
+
+	for (at++; at < stack->count; at++)
+		if (callstack_is_user(&stack->frame[at]) &&
+		    (strcmp(stack->frame[at].function, last->function) || stack->frame[at].line != last->line))
+			return at;
+	return CALLSTACK_NO_FRAME;
+}
+
+static void print_callers(const struct top_report *report, const struct callstack *stack, size_t at)
+{
+	struct sentence sentence = { 0 };
+	int i;
+
+	for (i = 0; i < CALLERS_MAX && (at = next_caller(stack, at)) != CALLSTACK_NO_FRAME; i++) {
+		sentence_say(&sentence, i ? ", " : "called from ");
+		top_say_frame(&sentence, &stack->frame[at]);
+	}
+	if (!i)
+		return;
+	text_style(report->text, TEXT_DIM);
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+static void print_place_line(const struct top_report *report, const struct callstack *stack, size_t user)
+{
+	char place[512], clean[256], name[512], function[256];
+	size_t room = TEXT_COLUMNS - SITE_INDENT;
+
+	if (user == CALLSTACK_NO_FRAME) {
+		text_print(report->text, "no stack was recorded\n");
+		return;
+	}
+	callstack_place(place, sizeof(place), &stack->frame[user]);
+	text_fit(clean, sizeof(clean), place, room / 2, 1);
+	callstack_function(name, sizeof(name), &stack->frame[user]);
+	text_fit(function, sizeof(function), name, room - room / 2 - 2, 0);
+	text_style(report->text, TEXT_BOLD);
+	text_print(report->text, "%s", clean);
+	text_style(report->text, TEXT_PLAIN);
+	text_print(report->text, "%s%s\n", *function ? "  " : "", function);
+}
+
+static void print_why_line(const struct top_report *report, const char *what, const char *why)
+{
+	struct sentence sentence = { 0 };
+	char clean[512];
+
+	text_fit(clean, sizeof(clean), why, TOP_WHY_COLUMNS, 0);
+	sentence_say(&sentence, "%s%s", what, clean);
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+}
+
+static void print_why(const struct top_report *report, const struct place *place)
+{
+	print_why_line(report, "why: ", *place->evidence ? place->evidence : "nothing tells what it is");
+	if (*place->decided_by)
+		print_why_line(report, "phase by: ", place->decided_by);
+}
+
+static void print_place(const struct top_report *report, const struct place *place)
+{
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64];
+	struct sentence sentence = { 0 };
+
+	text_print(report->text, "%10s  %5s  ", text_bytes(size, place->bytes),
+		   text_percent(share, place->bytes, report->device->peak.bytes));
+	print_place_line(report, place->stack, place->user);
+	sentence_say(&sentence, "%s, allocated in %s, %s", place->category, place->phase,
+	    text_count(count, sizeof(count), place->count, "allocation"));
+	if (report->processes > 1)
+		sentence_say(&sentence, ", pid %lld", (long long)place->pid);
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+	if (report->options->why)
+		print_why(report, place);
+	if (place->user != CALLSTACK_NO_FRAME)
+		print_callers(report, place->stack, place->user);
+}
+
+void top_print_places(const struct top_report *report)
+{
+	const struct places *places = &report->places;
+	size_t limit = report->options->limit < 0 ? places->count : (size_t)report->options->limit, i;
+	uint64_t rest = report->device->peak.bytes;
+	char size[TEXT_SIZE_MAX];
+
+	answer_title(report->text, "Places that held most of it");
+	for (i = 0; i < places->count && i < limit; i++) {
+		print_place(report, &places->place[i]);
+		rest -= places->place[i].bytes;
+	}
+	if (rest)
+		text_print(report->text, "%10s  %5s  in smaller places\n", text_bytes(size, rest),
+			   text_percent((char[TEXT_SIZE_MAX]){ 0 }, rest, report->device->peak.bytes));
+}

@@ -1,0 +1,61 @@
+/*
+ * top_report.h - the parts of the text that `memana top` prints. Private to top_text.c (the whole), top_verdict.c,
+ * top_tables.c, top_places.c (who held the peak of a device), and top_run.c (what the recording has beside it).
+ *
+ * All functions that return int: 0 or -MT_E_x.
+ */
+#ifndef MEMANA_TOP_REPORT_H
+#define MEMANA_TOP_REPORT_H
+
+#include <stdint.h>
+#include "places.h"
+#include "query.h"
+#include "sentence.h"
+#include "top.h"
+#include "top_host.h"
+
+#define TOP_WORD_COLUMNS 24
+#define TOP_WHY_COLUMNS 140 /* of what others may have written */
+
+struct top_report {
+	const struct text *text;
+	struct db *db;
+	struct symbols *symbols;
+	const struct top_options *options;
+	uint64_t steps;		      /* of all processes */
+	uint64_t events, lost, let_go;
+	int damaged;		      /* a trace ends in damage */
+	int processes;
+	const struct query_device *device; /* the one being written */
+	int devices;		      /* written */
+	int64_t only;		      /* GPU (id) that stands for all, 0: none does */
+	struct places places;	      /* of the device, or the one before */
+	struct host_sum host;
+};
+
+/* "in backward of step 2" */
+void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step);
+
+/* "alloc_activations (rl_step.c:211)" */
+void top_say_frame(struct sentence *sentence, const struct callstack_frame *frame);
+
+/* The name of the device and the sentences that come first. */
+int top_print_verdict(const struct top_report *report);
+
+/* The peak cut into parts; what was held in each phase. */
+int top_print_parts(struct top_report *report, enum query_by by);
+int top_print_phase_peaks(struct top_report *report);
+
+/* The places that held most of the peak. */
+void top_print_places(const struct top_report *report);
+
+/* The out-of-memory errors, each once. */
+int top_print_ooms(const struct top_report *report);
+
+/* What was recorded, and what is missing. */
+int top_print_recording(struct top_report *report);
+
+/* The command to try next. */
+void top_print_next(const struct top_report *report);
+
+#endif

@@ -1,0 +1,160 @@
+/* What the recording has beside the peaks: out-of-memory errors, what it is made of and what is missing. */
+#include <string.h>
+#include "answer.h"
+#include "query_oom.h"
+#include "top_report.h"
+
+#define OOMS_MAX 5
+
+static void print_oom(const struct top_report *report, const struct oom_failure *it)
+{
+	struct sentence sentence = { 0 };
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+
+	sentence_say(&sentence, "At %s, ", text_time(time, it->time));
+	top_say_phase(&sentence, report, it->phase, it->step);
+	sentence_say(&sentence, ": %s asked for", text_bytes(size, it->requested));
+	if (it->free >= 0)
+		sentence_say(&sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
+			     text_bytes(size, (uint64_t)it->free));
+	if (it->others > 0)
+		sentence_say(&sentence, ", %s in use by others", text_bytes(size, (uint64_t)it->others));
+	if (*it->place) {
+		sentence_say(&sentence, ", by ");
+		answer_say_place(&sentence, it->function, it->place);
+	}
+	text_style(report->text, TEXT_BAD);
+	text_wrap(report->text, 2, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+/* A refusal of the driver that the allocator went on from, or gave up after, is told with what it led to. */
+static void print_failures(const struct top_report *report, const struct oom_failures *all)
+{
+	uint64_t shown = 0, count = 0;
+	char more[64];
+	size_t i;
+
+	for (i = 0; i < all->count; i++) {
+		if (all->failure[i].is_part)
+			continue;
+		if (!count++) {
+			text_style(report->text, TEXT_HEAD);
+			text_print(report->text, "Out of memory\n");
+			text_style(report->text, TEXT_PLAIN);
+		}
+		if (shown < OOMS_MAX) {
+			print_oom(report, &all->failure[i]);
+			shown++;
+		}
+	}
+	if (count > shown)
+		text_print(report->text, "  %s more\n", text_count(more, sizeof(more), count - shown, "time"));
+	if (count) {
+		top_host_had_room(report->text, &report->host);
+		text_print(report->text, "\n");
+	}
+}
+
+int top_print_ooms(const struct top_report *report)
+{
+	struct oom_failures all;
+	int error = oom_failures_load(&all, report->db);
+
+	if (!error)
+		print_failures(report, &all);
+	oom_failures_release(&all);
+	return error;
+}
+
+static int print_source(void *context, const struct query_source *row)
+{
+	struct top_report *report = context;
+	struct sentence sentence = { 0 };
+
+	if (!strcmp(row->state, "on"))
+		return 0;
+	sentence_say(&sentence, "Not recorded: %s", row->name);
+	if (*row->why) {
+		sentence_say(&sentence, " (");
+		sentence_say_clean(&sentence, row->why);
+		sentence_say(&sentence, ")");
+	}
+	if (report->processes > 1)
+		sentence_say(&sentence, " in pid %lld", (long long)row->pid);
+	text_style(report->text, !strcmp(row->state, "failed") ? TEXT_WARN : TEXT_DIM);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+static int print_loss(void *context, const struct query_loss *row)
+{
+	struct top_report *report = context;
+	char count[64];
+
+	text_style(report->text, TEXT_BAD);
+	text_print(report->text, "Lost: %s of pid %lld: %s\n", text_count(count, sizeof(count), row->events, "event"),
+		   (long long)row->pid, row->reason);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+/* A trace that ends early is what a killed program leaves; everything that is in it is shown. */
+static int print_incomplete(void *context, const struct query_process *row)
+{
+	struct top_report *report = context;
+	struct sentence sentence = { 0 };
+	char time[TEXT_SIZE_MAX], file[128];
+
+	if (row->complete)
+		return 0;
+	text_fit(file, sizeof(file), row->file, 40, 1);
+	sentence_say(&sentence, "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
+	    text_time(time, row->last_time));
+	text_style(report->text, TEXT_WARN);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+int top_print_recording(struct top_report *report)
+{
+	char events[64], steps[64], processes[64], lost[64];
+	struct sentence sentence = { 0 };
+	int error;
+
+	text_print(report->text, "\n");
+	top_host_line(report->text, &report->host);
+	sentence_say(&sentence, "Recorded: %s, ", text_count(events, sizeof(events), report->events, "event"));
+	if (report->processes > 1)
+		sentence_say(&sentence, "%s, ",
+		    text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
+	sentence_say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
+	    report->lost      ? text_count(lost, sizeof(lost), report->lost, "lost event")
+	    : report->damaged ? "and nobody knows what the damaged part held"
+			      : "nothing lost");
+	if (report->let_go)
+		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
+			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
+	text_wrap(report->text, 0, 0, sentence.text);
+	error = query_losses(report->db, print_loss, report);
+	if (!error)
+		error = query_processes(report->db, print_incomplete, report);
+	if (!error)
+		error = query_sources(report->db, print_source, report);
+	return error;
+}
+
+void top_print_next(const struct top_report *report)
+{
+	char name[64];
+
+	text_fit(name, sizeof(name), report->options->name, 36, 1);
+	if (report->options->by == TOP_BY_SITE && report->options->is_database)
+		text_print(report->text, "Next: memana sql %s \"SELECT * FROM phase_peak\"\n", name);
+	else if (report->options->by == TOP_BY_SITE)
+		text_print(report->text, "Next: memana load %s -o run.db\n", name);
+	else
+		text_print(report->text, "Next: memana top --by site %s\n", name);
+}

@@ -1,0 +1,87 @@
+/* The peak of a device cut into parts, and the most it held in each phase. */
+#include <stdio.h>
+#include <string.h>
+#include "answer.h"
+#include "top_report.h"
+
+#define BAR_COLUMNS 32
+
+/* "  forward                  25.7 GiB   42%  #############" */
+static void print_share(const struct top_report *report, const char *word, uint64_t bytes, uint64_t whole)
+{
+	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+
+	text_print(report->text, "  %-*s %10s  %5s", TOP_WORD_COLUMNS,
+		   text_fit(clean, sizeof(clean), word, TOP_WORD_COLUMNS, 0), text_bytes(size, bytes),
+		   text_percent(share, bytes, whole));
+	text_bar(report->text, bytes, whole, BAR_COLUMNS);
+	text_print(report->text, "\n");
+}
+
+/* Of the largest place of the category; the word may be that of a phase or an owner, too. */
+static void print_category_why(const struct top_report *report, const char *category)
+{
+	struct sentence sentence = { 0 };
+	char clean[512];
+	size_t i;
+
+	for (i = 0; i < report->places.count; i++) {
+		if (strcmp(report->places.place[i].category, category) || !*report->places.place[i].evidence)
+			continue;
+		text_fit(clean, sizeof(clean), report->places.place[i].evidence, TOP_WHY_COLUMNS, 0);
+		sentence_say(&sentence, "largest: %s", clean);
+		text_style(report->text, TEXT_DIM);
+		text_wrap(report->text, 4, 0, sentence.text);
+		text_style(report->text, TEXT_PLAIN);
+		return;
+	}
+}
+
+static int print_part(void *context, const struct query_part *row)
+{
+	const struct top_report *report = context;
+
+	print_share(report, row->word, row->bytes, report->device->peak.bytes);
+	if (report->options->why)
+		print_category_why(report, row->word);
+	return 0;
+}
+
+int top_print_parts(struct top_report *report, enum query_by by)
+{
+	static const char *const titles[QUERY_BY_COUNT] = {
+		[QUERY_BY_PHASE] = "By the phase that allocated it",
+		[QUERY_BY_CATEGORY] = "By what it is",
+		[QUERY_BY_OWNER] = "By who asked for it",
+		[QUERY_BY_PROCESS] = "By process",
+	};
+
+	if (by == QUERY_BY_PHASE && report->options->moment.kind <= MOMENT_STEP)
+		answer_title(report->text, "At the peak, by the phase that allocated it");
+	else
+		answer_title(report->text, titles[by]);
+	return query_parts(report->db, report->device->id, by, print_part, report);
+}
+
+static int print_phase_peak(void *context, const struct query_phase_peak *row)
+{
+	struct top_report *report = context;
+	uint64_t whole = report->device->total ? report->device->total : report->device->peak.bytes;
+	char word[64], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], step[48] = "";
+
+	if (report->steps)
+		snprintf(step, sizeof(step), ", step %lld", (long long)row->step);
+	text_print(report->text, "  %-*s %10s  %5s  ", TOP_WORD_COLUMNS,
+		   text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0), text_bytes(size, row->bytes),
+		   text_percent(share, row->bytes, whole));
+	text_style(report->text, TEXT_DIM);
+	text_print(report->text, "at %s%s\n", text_time(time, row->time), step);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
+}
+
+int top_print_phase_peaks(struct top_report *report)
+{
+	answer_title(report->text, "The most the device held while each phase ran");
+	return query_phase_peaks(report->db, report->device->id, print_phase_peak, report);
+}

@@ -1,0 +1,101 @@
+"""adds_up.py MEMANA TRACE...: every report counts the same bytes as `memana top` at the same instant.
+
+Compared are the database's views at the peak and at the ends of steps, what phases and steps call a peak (bytes, and
+whose it is), and who held the rest when memory ran out. Says what differs and ends with 1, or says how much agreed.
+"""
+import json
+import subprocess
+import sys
+
+MEMANA, TRACES = sys.argv[1], sys.argv[2:]
+DATABASE = "adds_up.db"
+wrong, agreed = [], 0
+
+
+def run(*arguments):
+    return subprocess.run([MEMANA, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def report(command, *options):
+    return json.loads(run(command, "--json", *options, *TRACES))
+
+
+def rows(sql):
+    return [line.split("\t") for line in run("sql", DATABASE, sql).splitlines()]
+
+
+def same(what, one, two):
+    global agreed
+    agreed += 1
+    if one != two:
+        wrong.append(f"{what}: {one} is not {two}")
+
+
+def compare_views():
+    for device, held, slack, in_use in rows("""SELECT device, bytes, slack_bytes, (SELECT ifnull(sum(bytes), 0)
+            FROM live_at WHERE moment = 'peak' AND live_at.device = peak.device AND in_use) FROM peak"""):
+        same(f"device {device} at its peak", int(in_use) + int(slack), int(held))
+    for process, step, held, slack, in_use in rows("""SELECT process, step, held_bytes, slack_bytes,
+            (SELECT ifnull(sum(bytes), 0) FROM live_at WHERE moment = 'step:' || it.step || ':end' AND in_use
+             AND at_process = it.process AND live_at.process = it.process AND live_at.device = it.device)
+            FROM step JOIN step_device AS it USING (process, step)"""):
+        same(f"process {process} at the end of step {step}", int(in_use) + int(slack), int(held))
+
+
+def peak_of(document, device):
+    """top's peak; there is no device where nothing was held."""
+    return next((d["peak"] for d in document["devices"] if d["id"] == device), {"bytes": 0})
+
+
+def compare_phases(top):
+    for device in report("phases")["devices"]:
+        first = device["phases"][0]
+        peak = peak_of(top, device["id"])
+        same(f"phases: device {device['id']}", (first["peak_bytes"], first["phase"], first["peak_step"]),
+             (peak["bytes"], peak["phase"], peak["step"]))
+        for phase in device["phases"]:
+            if phase["peak_bytes"]:
+                then = peak_of(report("top", "--at", f"{phase['peak_ns']}ns"), device["id"])
+                same(f"phases: {phase['phase']}", phase["peak_bytes"], then["bytes"])
+
+
+def compare_steps(top):
+    processes = report("steps")["processes"]
+    for device in {p["device"] for p in processes}:
+        steps = {}
+        for process in (p for p in processes if p["device"] == device):
+            for step in process["steps"]:
+                best = steps.setdefault(step["step"], step)
+                if step["peak_bytes"] > best["peak_bytes"]:
+                    steps[step["step"]] = step
+        for number, step in steps.items():
+            try:
+                then = peak_of(report("top", "--at", f"step:{number}"), device)
+                same(f"steps: step {number}", step["peak_bytes"], then["bytes"])
+            except subprocess.CalledProcessError:
+                same(f"steps: step {number}, in which nothing was allocated", step["ended"], False)
+        peak = peak_of(top, device)
+        of_top = [(p["pid"], s["peak_bytes"], s["peak_phase"]) for p in processes if p["device"] == device
+                  for s in p["steps"] if s["step"] == peak["step"]]
+        same(f"steps: device {device}", (peak["pid"], peak["bytes"], peak["phase"]) in of_top, True)
+
+
+def compare_failures():
+    for failure in report("oom")["failures"]:
+        then = report("oom", "--number", str(failure["number"]))["failure"]
+        same(f"oom: request {failure['number']}", then["in_use_bytes"] + sum(p["slack_bytes"] for p in then["processes"]),
+             sum(p["held_bytes"] for p in then["processes"]))
+
+
+def main():
+    run("load", *TRACES, "-o", DATABASE)
+    top = report("top")
+    compare_views()
+    compare_phases(top)
+    compare_steps(top)
+    compare_failures()
+    print("\n".join(wrong) or f"{agreed} figures agree")
+    return bool(wrong) or not agreed
+
+
+sys.exit(main())

@@ -1,0 +1,342 @@
+/* Processes that share no device are read one after the other: nobody must be able to tell from the figures. */
+#include "apart.h"
+
+#include "analysis.h"
+#include "memtrace/error.h"
+#include "trace_maker.h"
+
+#define PROCESSES 4u
+#define ROUNDS 25
+#define EVENTS 1500 /* of each process: more than the first turn */
+#define PLACES 12u
+#define BLOCKS 40u
+#define CUDA_ERROR_OUT_OF_MEMORY 2
+
+static uint32_t below(uint32_t bound)
+{
+	return (uint32_t)random() % bound;
+}
+
+/* ---- random traces ---- */
+
+struct process {
+	struct maker maker;
+	uint32_t device[3]; /* the last two are used late, or never */
+	uint32_t place[PLACES];
+	struct { uint64_t size; uint32_t device; int driver; } block[BLOCKS];
+	uint64_t steps;
+};
+
+static void make_places(struct process *process, uint32_t number)
+{
+	static const char *const libraries[] = { "/usr/lib/libnccl.so.2", "/usr/lib/libcublas.so.12",
+						 "/usr/lib/libtorch_cuda.so", "/usr/lib/libcudnn.so.9" };
+	char name[32];
+	uint32_t i;
+
+	for (i = 0; i < PLACES; i++) {
+		snprintf(name, sizeof(name), "place_%u_%u", number, i);
+		process->place[i] = i % 3 ? maker_python(&process->maker, 0, name, "train.py", i + 1)
+					  : maker_native(&process->maker, 0, libraries[(i / 3 + number) % 4], 64 * i);
+	}
+}
+
+static void open_process(struct process *process, const char *path, uint32_t number, int share)
+{
+	char uuid[3][16];
+	uint32_t i;
+
+	memset(process, 0, sizeof(*process));
+	maker_open(&process->maker, path, 100 + number, (int)number);
+	for (i = 0; i < 3; i++) {
+		snprintf(uuid[i], sizeof(uuid[i]), "GPU-%u-%u", share && i == 2 ? 0 : number + 1, i);
+		process->device[i] = maker_device(&process->maker, MT_DEVICE_CUDA, number * 3 + i, "GPU", uuid[i], 64 * MIB);
+	}
+	make_places(process, number);
+}
+
+static void allocate_or_free(struct process *process, uint32_t number, uint32_t done)
+{
+	struct maker *maker = &process->maker;
+	uint32_t at = below(BLOCKS);
+	uint64_t addr = 0x10000000ull + number * 0x1000000000ull + at * 0x1000000ull;
+
+	maker->stack = process->place[below(PLACES)];
+	if (!process->block[at].size) {
+		process->block[at].size = 512 * (1 + below(4000));
+		process->block[at].device = process->device[done > EVENTS / 2 ? below(3) : 0];
+		process->block[at].driver = below(4) == 0;
+		maker->device = process->block[at].device;
+		if (process->block[at].driver)
+			maker_driver_alloc(maker, addr, process->block[at].size);
+		else
+			maker_tensor_alloc(maker, addr, process->block[at].size);
+		return;
+	}
+	maker->device = process->block[at].device;
+	if (process->block[at].driver)
+		maker_driver_free(maker, addr);
+	else
+		maker_tensor_free(maker, addr, process->block[at].size);
+	process->block[at].size = 0;
+}
+
+static void make_event(struct process *process, uint32_t number, uint32_t done)
+{
+	static const char *const phases[] = { "forward", "backward", "optimizer", "rollout" };
+	struct maker *maker = &process->maker;
+	uint32_t what = below(100);
+
+	maker->time += below(4) ? below(3000) : 0;
+	maker->device = process->device[0];
+	if (what < 3) {
+		maker_phase(maker, phases[below(4)]);
+	} else if (what < 6) {
+		maker_phase_end(maker);
+	} else if (what < 7) {
+		maker_step(maker, ++process->steps);
+	} else if (what < 8) {
+		maker_event(maker, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = maker->device, .size = 77 * MIB });
+	} else if (what < 9) {
+		maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = maker->device, .size = MIB,
+						      .result = CUDA_ERROR_OUT_OF_MEMORY });
+	} else if (what < 12) { /* written late or early: its time is not that of its neighbours */
+		maker->time += 20000;
+		maker_event(maker, (struct mt_event){ .kind = MT_GPU_SAMPLE, .device = maker->device, .size = 90 * MIB,
+						      .value = 1024 * MIB, .offset = 80 * MIB, .flags = 1 });
+		maker->time -= below(2) ? 20000 : 0;
+	} else {
+		allocate_or_free(process, number, done);
+	}
+}
+
+static const char *path_of(uint32_t number)
+{
+	static char path[PROCESSES][32];
+
+	snprintf(path[number], sizeof(path[number]), "apart%u.zst", number);
+	return path[number];
+}
+
+/* `share`: the third device is one and the same. */
+static void make_run(long seed, int share)
+{
+	struct process process;
+	uint32_t number, i;
+
+	srandom((unsigned int)seed);
+	for (number = 0; number < PROCESSES; number++) {
+		open_process(&process, path_of(number), number, share);
+		process.maker.time += below(200000);
+		for (i = 0; i < EVENTS; i++)
+			make_event(&process, number, i);
+		maker_close(&process.maker);
+	}
+}
+
+/* ---- both ways ---- */
+
+struct pass {
+	struct analysis_input input[PROCESSES];
+	struct analysis analysis;
+};
+
+/* A sink, if only an empty one, has all events in order. */
+static void read_run(struct pass *pass, const struct mt_rules *rules, const struct moment *moment, int by_time)
+{
+	static const struct analysis_sink nobody;
+	uint32_t i;
+
+	memset(pass, 0, sizeof(*pass));
+	for (i = 0; i < PROCESSES; i++) {
+		pass->input[i].file = path_of(i);
+		CHECK_EQ(mt_reader_open(&pass->input[i].reader, path_of(i)), 0);
+	}
+	CHECK_EQ(analysis_run_at(&pass->analysis, pass->input, PROCESSES, rules, by_time ? &nobody : NULL, moment), 0);
+}
+
+static void release_pass(struct pass *pass)
+{
+	uint32_t i;
+
+	analysis_release(&pass->analysis);
+	for (i = 0; i < PROCESSES; i++)
+		mt_reader_free(pass->input[i].reader);
+}
+
+static void same_sites(const struct analysis *a, const struct analysis *b)
+{
+	const struct site *one, *two;
+	struct site_bytes peak_one, peak_two;
+	uint32_t i;
+
+	CHECK_EQ(a->attribution.sites, b->attribution.sites);
+	for (i = 1; i < a->attribution.sites; i++) {
+		one = &a->attribution.site[i];
+		two = &b->attribution.site[i];
+		CHECK(!memcmp(&one->key, &two->key, sizeof(one->key)));
+		CHECK_STR(a->owner[one->owner], b->owner[two->owner]);
+		CHECK_EQ(one->owner, two->owner);
+		peak_one = attribution_at_peak(&a->attribution, i);
+		peak_two = attribution_at_peak(&b->attribution, i);
+		CHECK(!memcmp(&peak_one, &peak_two, sizeof(peak_one)));
+		CHECK(!memcmp(&one->now, &two->now, sizeof(one->now)));
+		CHECK(!memcmp(&a->categories.site[i], &b->categories.site[i], sizeof(struct category_site)));
+	}
+}
+
+static void same_whole(const struct analysis_whole *one, const struct analysis_whole *two)
+{
+	CHECK_EQ(one->peak_time, two->peak_time);
+	CHECK_EQ(one->after_known, two->after_known);
+	CHECK_EQ(one->before_known, two->before_known);
+	CHECK_EQ(one->after.held, two->after.held);
+	CHECK_EQ(one->after.unexplained, two->after.unexplained);
+	CHECK_EQ(one->before.sample.time, two->before.sample.time);
+}
+
+static void same_devices(const struct analysis *a, const struct analysis *b)
+{
+	const struct analysis_device *one, *two;
+	uint32_t i, phase, peak;
+
+	CHECK_EQ(a->devices, b->devices);
+	for (i = 0; i < a->devices; i++) {
+		one = &a->device[i];
+		two = &b->device[i];
+		CHECK_STR(one->uuid, two->uuid);
+		CHECK_EQ(one->users, two->users);
+		CHECK(!memcmp(one->user, two->user, one->users * sizeof(*one->user)));
+		CHECK_EQ(one->used, two->used);
+		CHECK_EQ(one->peak.bytes, two->peak.bytes);
+		CHECK_EQ(one->peak.time, two->peak.time);
+		CHECK_EQ(one->peak.seq, two->peak.seq);
+		CHECK_EQ(one->peak.process, two->peak.process);
+		CHECK_EQ(one->tensors_now, two->tensors_now);
+		CHECK_EQ(a->attribution.device[i].held, b->attribution.device[i].held);
+		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+			CHECK(!memcmp(&one->phase_peak[phase], &two->phase_peak[phase], sizeof(one->phase_peak[phase])));
+		for (peak = 0; peak < one->users * ANALYSIS_PEAKS; peak++)
+			same_whole(&one->whole[peak], &two->whole[peak]);
+	}
+}
+
+static void same_ooms(const struct analysis *a, const struct analysis *b)
+{
+	uint32_t i;
+
+	CHECK_EQ(a->ooms, b->ooms);
+	CHECK_EQ(a->oom_count, b->oom_count);
+	for (i = 0; i < a->ooms; i++) {
+		CHECK_EQ(a->oom[i].process, b->oom[i].process);
+		CHECK_EQ(a->oom[i].device, b->oom[i].device);
+		CHECK_EQ(a->oom[i].time, b->oom[i].time);
+		CHECK_EQ(a->oom[i].seq, b->oom[i].seq);
+		CHECK_EQ(a->oom[i].held, b->oom[i].held);
+		CHECK_EQ(a->oom[i].free, b->oom[i].free);
+	}
+	CHECK_EQ(a->oom_holders, b->oom_holders);
+	CHECK(!memcmp(a->oom_holder, b->oom_holder, a->oom_holders * sizeof(*a->oom_holder)));
+}
+
+static void same_processes(const struct analysis *a, const struct analysis *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < PROCESSES; i++) {
+		CHECK_EQ(a->process[i].events, b->process[i].events);
+		CHECK_EQ(a->process[i].steps, b->process[i].steps);
+		CHECK_EQ(a->process[i].last_time, b->process[i].last_time);
+		CHECK_EQ(a->process[i].origin, b->process[i].origin);
+		CHECK(a->process[i].balanced && b->process[i].balanced);
+	}
+}
+
+static void same_owners(const struct analysis *a, const struct analysis *b)
+{
+	uint32_t i;
+
+	CHECK_EQ(a->owners, b->owners);
+	for (i = 0; i < a->owners; i++)
+		CHECK_STR(a->owner[i], b->owner[i]);
+}
+
+/* Returns whether the processes were read apart to the end. */
+static int same_both_ways(const struct mt_rules *rules, const struct moment *moment)
+{
+	struct pass apart, by_time;
+	int was_apart;
+
+	read_run(&apart, rules, moment, 0);
+	read_run(&by_time, rules, moment, 1);
+	CHECK(!by_time.analysis.apart);
+	was_apart = apart.analysis.apart;
+	same_sites(&apart.analysis, &by_time.analysis);
+	same_devices(&apart.analysis, &by_time.analysis);
+	same_owners(&apart.analysis, &by_time.analysis);
+	same_ooms(&apart.analysis, &by_time.analysis);
+	same_processes(&apart.analysis, &by_time.analysis);
+	release_pass(&apart);
+	release_pass(&by_time);
+	return was_apart;
+}
+
+static struct mt_rules *make_rules(void)
+{
+	struct mt_rules *rules;
+	char message[256];
+
+	CHECK_EQ(mt_rules_new(&rules, message, sizeof(message)), 0);
+	return rules;
+}
+
+/* ---- tests ---- */
+
+TEST(apart_is_the_same_as_by_time)
+{
+	const struct moment peak = { .kind = MOMENT_PEAK };
+	struct mt_rules *rules = make_rules();
+	long seed;
+
+	for (seed = 1; seed <= ROUNDS; seed++) {
+		make_run(seed, 0);
+		CHECK(same_both_ways(rules, &peak));
+	}
+	mt_rules_free(rules);
+}
+
+TEST(the_peak_of_a_step_may_be_looked_for_apart)
+{
+	const struct moment step = { .kind = MOMENT_STEP, .step = 3 };
+	struct mt_rules *rules = make_rules();
+
+	make_run(1, 0);
+	CHECK(same_both_ways(rules, &step));
+	mt_rules_free(rules);
+}
+
+TEST(a_device_that_two_use_is_read_by_time)
+{
+	const struct moment peak = { .kind = MOMENT_PEAK };
+	struct mt_rules *rules = make_rules();
+	long seed;
+
+	for (seed = 1; seed <= 5; seed++) {
+		make_run(seed, 1);
+		CHECK(!same_both_ways(rules, &peak));
+	}
+	mt_rules_free(rules);
+}
+
+TEST(other_moments_are_about_all_processes)
+{
+	const struct moment oom = { .kind = MOMENT_OOM }, time = { .kind = MOMENT_TIME, .time = 400000 };
+	struct mt_rules *rules = make_rules();
+
+	make_run(1, 0);
+	CHECK(!same_both_ways(rules, &oom));
+	CHECK(!same_both_ways(rules, &time));
+	mt_rules_free(rules);
+}
+
+TEST_MAIN()

@@ -1,0 +1,276 @@
+/* Single allocations in the database: what cannot be seen from sums. */
+#include "load.h"
+
+#include "load_rows.h"
+#include "memtrace/error.h"
+#include "schema.h"
+#include "source.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define HERE 0x10000000ull
+#define THERE 0x20000000ull
+#define HANDLE 0x77ull
+#define CONTEXT 0x5500ull
+
+struct loaded {
+	struct source source;
+	struct analysis analysis;
+	struct db *db;
+};
+
+static void load(struct loaded *loaded, char *const *paths, uint32_t count)
+{
+	memset(loaded, 0, sizeof(*loaded));
+	CHECK_EQ(source_open(&loaded->source, paths, count), 0);
+	CHECK_EQ(db_create(&loaded->db, NULL, schema_sql), 0);
+	CHECK_EQ(load_run(loaded->db, &loaded->analysis, loaded->source.input, count, loaded->source.rules), 0);
+}
+
+static void release(struct loaded *loaded)
+{
+	db_close(loaded->db);
+	analysis_release(&loaded->analysis);
+	source_release(&loaded->source);
+}
+
+static const char *path_in(const char *folder, const char *name)
+{
+	static char path[2][512];
+	static int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
+	return path[turn];
+}
+
+/* Rows as lines of words, all of them text. */
+static const char *rows(const struct loaded *loaded, const char *sql)
+{
+	static char text[4096];
+	struct db_stmt *stmt;
+	size_t size = 0;
+	int column;
+
+	*text = '\0';
+	CHECK_EQ(db_prepare(loaded->db, &stmt, sql), 0);
+	while (db_step(stmt) == 1 && size < sizeof(text)) {
+		for (column = 0; column < db_columns(stmt); column++)
+			size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%s", column ? " " : "",
+						 db_type(stmt, column) == DB_NULL ? "-" : db_text(stmt, column));
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "; ");
+	}
+	db_finish(stmt);
+	return text;
+}
+
+/* ---- who freed it ---- */
+
+#define WHO                                                                                                    \
+	"SELECT allocation.bytes, frame.function FROM allocation LEFT JOIN node ON node.id = free_node "       \
+	"LEFT JOIN frame ON frame.id = node.frame ORDER BY allocation.bytes"
+
+static void end_with(struct maker *m, const char *function, struct mt_event event)
+{
+	event.stack = maker_python(m, 0, function, "train.py", 1);
+	maker_event(m, event);
+}
+
+/* Each ends in its own way; how many bytes it had tells which it is. */
+static void write_ends(const char *path, uint32_t pid)
+{
+	struct maker m;
+
+	maker_open(&m, path, pid, -1);
+	m.stack = maker_python(&m, 0, "allocate", "train.py", 9);
+	maker_driver_alloc(&m, HERE, 1);
+	end_with(&m, "give_back", (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = HERE });
+	maker_tensor_alloc(&m, HERE, 2);
+	end_with(&m, "drop", (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = 2 });
+	maker_tensor_alloc(&m, HERE, 3);
+	maker_tensor_alloc(&m, HERE, 4); /* the free of the one before was missed */
+	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = 4 });
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .device = m.device, .stack = m.stack, .addr = HERE,
+					   .size = 5, .handle = CONTEXT });
+	end_with(&m, "leave", (struct mt_event){ .kind = MT_CONTEXT_GONE, .device = m.device, .handle = CONTEXT });
+	maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 6,
+					   .handle = HANDLE });
+	end_with(&m, "release", (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = HANDLE });
+	maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 7,
+					   .handle = HANDLE });
+	maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .stack = m.stack, .addr = THERE, .size = 7,
+					   .handle = HANDLE });
+	end_with(&m, "release", (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = HANDLE });
+	end_with(&m, "unmap", (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = THERE, .size = 7 });
+	maker_driver_alloc(&m, THERE, 8);
+	end_with(&m, "fail", (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = THERE });
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = THERE, .result = 1 });
+	maker_close(&m);
+}
+
+TEST(who_freed_it)
+{
+	char *path = (char *)path_in(test_dir(), "ends.zst");
+	struct loaded loaded;
+
+	write_ends(path, 100);
+	load(&loaded, &path, 1);
+	CHECK_STR(rows(&loaded, WHO), "1 give_back; 2 drop; 3 -; 4 -; 5 leave; 6 release; 7 unmap; 8 -; ");
+	CHECK_STR(rows(&loaded, "SELECT bytes FROM allocation WHERE free_seq IS NULL"), "8; ");
+	CHECK_EQ(load_names(loaded.db), 0);
+	CHECK_STR(rows(&loaded, "SELECT bytes, function, place FROM allocation JOIN callsite ON callsite.node = free_node "
+				"WHERE bytes < 3"),
+		  "1 give_back train.py:1; 2 drop train.py:1; ");
+	CHECK_STR(rows(&loaded, "SELECT * FROM pragma_foreign_key_check"), "");
+	release(&loaded);
+}
+
+/* Definitions of two processes have the same numbers in their traces. */
+TEST(who_freed_it_is_of_the_same_process)
+{
+	const char *folder = test_dir();
+	char *paths[] = { (char *)path_in(folder, "a.zst"), (char *)path_in(folder, "b.zst") };
+	struct loaded loaded;
+
+	write_ends(paths[0], 100);
+	write_ends(paths[1], 200);
+	load(&loaded, paths, 2);
+	CHECK_STR(rows(&loaded, "SELECT process, count(free_node), count(DISTINCT free_node), "
+				"sum(free_node >> 32 = process - 1) FROM allocation GROUP BY process"),
+		  "1 5 5 5; 2 5 5 5; ");
+	CHECK_STR(rows(&loaded, "SELECT * FROM pragma_foreign_key_check"), "");
+	release(&loaded);
+}
+
+/* ---- rows on their way ---- */
+
+#define MANY 20000 /* rows: more than all lots together have room for */
+
+/* Mappings, allocations and phases in turn; every tenth allocation stays. */
+static void write_many(const char *path)
+{
+	struct maker m;
+	uint64_t i, at;
+
+	maker_open(&m, path, 100, -1);
+	m.stack = maker_python(&m, 0, "allocate", "train.py", 9);
+	for (i = 0; i < MANY; i++) {
+		at = HERE + i * 4096;
+		maker_tensor_alloc(&m, at, i + 1);
+		if (i % 100 == 0)
+			maker_phase(&m, "forward");
+		if (i % 10)
+			maker_tensor_free(&m, at, i + 1);
+		if (i % 100 == 50)
+			maker_phase_end(&m);
+		if (i % 1000 == 0)
+			maker_step(&m, i / 1000 + 1);
+	}
+	maker_close(&m);
+}
+
+TEST(every_row_arrives_in_order)
+{
+	char *path = (char *)path_in(test_dir(), "many.zst");
+	struct loaded loaded;
+
+	write_many(path);
+	load(&loaded, &path, 1);
+	CHECK_STR(rows(&loaded, "SELECT count(*), min(id), max(id), count(free_seq), sum(bytes) FROM allocation"),
+		  "20000 1 20000 18000 200010000; ");
+	/* In order of death, then in order of birth. */
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM (SELECT ifnull(free_seq, 1000000 + alloc_seq) AS seq, "
+				"lag(ifnull(free_seq, 1000000 + alloc_seq), 1, 0) OVER (ORDER BY id) AS before "
+				"FROM allocation) WHERE seq <= before"),
+		  "0; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*), count(DISTINCT memory || step), count(free_node) FROM allocation "
+				"WHERE bytes > 100 AND node IS NOT NULL AND thread IS NOT NULL"),
+		  "19900 20 17910; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*), max(id) = count(*) FROM phase_span WHERE phase = 'forward'"),
+		  "220 0; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*), min(closed_by), max(end_seq) > min(end_seq) FROM step"),
+		  "20 memrec_step 1; ");
+	release(&loaded);
+}
+
+/* A free that failed: its row may be in the database by then. */
+TEST(what_is_back_has_one_row)
+{
+	char *path = (char *)path_in(test_dir(), "back.zst");
+	struct loaded loaded;
+	struct maker m;
+	uint64_t i;
+
+	maker_open(&m, path, 100, -1);
+	maker_driver_alloc(&m, THERE, 7);
+	maker_driver_alloc(&m, HERE, 8);
+	maker_driver_free(&m, HERE);
+	for (i = 0; i < 2000; i++) {
+		maker_tensor_alloc(&m, HERE + (1 << 20), 4);
+		maker_tensor_free(&m, HERE + (1 << 20), 4);
+	}
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = HERE, .result = 1 });
+	maker_driver_free(&m, THERE);
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = THERE, .result = 1 });
+	maker_close(&m);
+	load(&loaded, &path, 1);
+	CHECK_STR(rows(&loaded, "SELECT bytes, free_seq FROM allocation WHERE memory <> 'tensor' ORDER BY bytes"),
+		  "7 -; 8 -; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM allocation"), "2002; ");
+	release(&loaded);
+}
+
+static void fill_row(struct load_host_sample *row, int64_t number)
+{
+	*row = (struct load_host_sample){ .process = 1, .time = number, .rss_bytes = DB_CELL_NULL,
+					  .cgroup_limit_bytes = INT64_MAX, .killed = INT64_MIN + 1 };
+}
+
+TEST(rows_keep_their_cells)
+{
+	struct loaded loaded = { .db = NULL };
+	struct load_rows queue;
+	struct load_phase_span *span;
+	int error;
+
+	CHECK_EQ(db_create(&loaded.db, NULL, schema_sql), 0);
+	CHECK_EQ(load_rows_init(&queue, loaded.db), 0);
+	fill_row(load_rows_new(&queue, LOAD_host_sample, &error), 5);
+	span = load_rows_new(&queue, LOAD_phase_span, &error);
+	*span = (struct load_phase_span){ .id = 7, .process = 1, .phase = "it's", .step = -1 };
+	CHECK_EQ(load_rows_drain(&queue), 0);
+	span = load_rows_new(&queue, LOAD_phase_span, &error);
+	*span = (struct load_phase_span){ .id = DB_CELL_NULL, .process = 1, .phase = "" };
+	CHECK_EQ(load_rows_drain(&queue), 0);
+	load_rows_release(&queue);
+	CHECK_STR(rows(&loaded, "SELECT * FROM host_sample"),
+		  "1 5 - 0 0 9223372036854775807 0 -9223372036854775807; ");
+	CHECK_STR(rows(&loaded, "SELECT id, phase, step FROM phase_span"), "7 it's -1; 8  0; ");
+	db_close(loaded.db);
+}
+
+/* The first error comes back, however much is queued behind it, and what follows is not written. */
+TEST(a_row_that_is_refused_ends_it)
+{
+	struct loaded loaded = { .db = NULL };
+	struct load_rows queue;
+	struct load_host_sample *row = NULL;
+	int64_t i;
+	int error = 0;
+
+	CHECK_EQ(db_create(&loaded.db, NULL, schema_sql), 0);
+	CHECK_EQ(load_rows_init(&queue, loaded.db), 0);
+	for (i = 0; i < 100 * MANY && !error; i++) {
+		row = load_rows_new(&queue, LOAD_host_sample, &error);
+		if (row)
+			fill_row(row, i == MANY ? DB_CELL_NULL : i);
+	}
+	CHECK(!row);
+	CHECK_EQ(error, -MT_E_SQL);
+	CHECK_EQ(load_rows_drain(&queue), -MT_E_SQL);
+	load_rows_release(&queue);
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM host_sample WHERE time > 20000"), "0; ");
+	db_close(loaded.db);
+}
+
+TEST_MAIN()
