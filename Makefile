@@ -42,7 +42,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(B)/agent/%.o)
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread
-ANALYZER_LIBS := -lsqlite3 -ljansson -ldw -lelf -lstdc++
+ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lstdc++
 
 # The agent is built as a different animal: hidden symbols, no library but libc, TLS that never allocates.
 AGENT_CFLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer -fexceptions -fasynchronous-unwind-tables
@@ -95,6 +95,9 @@ $(B)/agent/%.o: %.c
 	$(SAY) CC $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
 
+# The screen is built on the rest of the analyzer.
+$(B)/obj/analyzer/tui/%.o: CPPFLAGS += -Ianalyzer
+
 # The rules are data; the program carries a copy (formats/rules_data.c).
 $(B)/obj/formats/rules_data.o: $(wildcard formats/rules/*.yaml)
 $(B)/obj/analyzer/schema_data.o: analyzer/schema.sql
@@ -103,7 +106,7 @@ $(B)/obj/analyzer/schema_data.o: analyzer/schema.sql
 $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) tests/unit/test.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer -Ianalyzer/tui $(LDFLAGS) -o $@ $< \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 # --- what people type ---------------------------------------------------------------------------------------------
@@ -143,6 +146,13 @@ $(B)/tests/bench/%: tests/bench/%.c $(LIB)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
 
+# The timeline's is built on the analyzer, like a unit test.
+$(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ))
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Ianalyzer -Ianalyzer/tui $(LDFLAGS) -o $@ $< \
+		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
+
 bench: programs standin samples $(BENCH_BIN)
 	@tests/bench/run.sh $(B)
 
@@ -151,10 +161,21 @@ bench: programs standin samples $(BENCH_BIN)
 bench-top: programs $(B)/tests/bench/bench_format
 	@tests/bench/top.sh $(B)
 
+# How long the timeline takes to read and to draw, at every zoom.
+.PHONY: bench-tui
+bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui
+	@tests/bench/tui.sh $(B)
+
 # What an event costs in the recorded program, next to heaptrack and memray.
 .PHONY: bench-record
 bench-record: programs
 	@tests/bench/record.sh $(B)
+
+# The picture in the README: the timeline of the demo's trace, read from a real terminal (tmux).
+.PHONY: screenshot
+screenshot: programs standin samples
+	@[ -e $(B)/demo.zst ] || samples/demo.sh $(B) >/dev/null
+	@tools/screenshot.py $(B)/memana $(B)/demo.zst docs/tui.svg
 
 # Needs a real GPU: see tests/gpu/README.md.
 .PHONY: test-gpu

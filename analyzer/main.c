@@ -3,9 +3,11 @@
 #include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
+#include "db.h"
 #include "memtrace/error.h"
 
 static int help(FILE *file)
@@ -14,7 +16,7 @@ static int help(FILE *file)
 
 	fprintf(file, "memana - what filled the GPU, in which phase, and who asked for it\n\n"
 		      "Usage: memana COMMAND [options] TRACE...\n"
-		      "       memana TRACE...         the same as memana top TRACE...\n\n");
+		      "       memana TRACE...         memana tui on a terminal, memana top elsewhere\n\n");
 	for (i = 0; i < command_count; i++)
 		fprintf(file, "  %-8s %-21s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
 	fprintf(file, "\nSeveral traces are one run: processes are joined per GPU.\n"
@@ -25,9 +27,21 @@ static int help(FILE *file)
 	return 0;
 }
 
+/* Traces alone, on a terminal that can show a screen: options and databases are for top. */
+static int wants_screen(int argc, char **argv)
+{
+	const char *terminal = getenv("TERM");
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (*argv[i] == '-' || db_is_database(argv[i]))
+			return 0;
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal && strcmp(terminal, "dumb");
+}
+
 static int run(int argc, char **argv)
 {
-	static char top[] = "top";
+	static char top[] = "top", tui[] = "tui";
 	const struct command *command;
 
 	if (argc < 2) {
@@ -44,6 +58,10 @@ static int run(int argc, char **argv)
 	if (command)
 		return command->run(argc - 1, argv + 1);
 	if (*argv[1] != '-' && !access(argv[1], F_OK)) {
+		if (wants_screen(argc, argv)) {
+			argv[0] = tui;
+			return cmd_tui(argc, argv);
+		}
 		argv[0] = top;
 		return cmd_top(argc, argv);
 	}

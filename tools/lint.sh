@@ -46,8 +46,8 @@ yaml.h formats/rules.c
 sqlite3.h analyzer/db.c
 jansson.h analyzer/json.c
 elfutils/ analyzer/symbol.c
-curses.h analyzer/tui/(ui|draw).c
-ncurses analyzer/tui/(ui|draw).c
+curses.h analyzer/tui/ui.c
+ncurses analyzer/tui/ui.c
 FENCES
 
 # The agent lives in somebody else's process.

@@ -3,7 +3,14 @@
 set -eu
 build=$(cd "${1:-build}" && pwd)
 for program in "$build"/tests/bench/bench_*; do
-	case $program in *.d) continue ;; esac
+	case $program in
+	*.d) continue ;;
+	*/bench_tui) # needs a trace
+		echo "== bench_tui"
+		"$(dirname "$0")/tui.sh" "$build"
+		continue
+		;;
+	esac
 	echo "== $(basename "$program")"
 	"$program"
 done

@@ -35,8 +35,8 @@ static inline uint32_t maker_device(struct maker *maker, uint32_t kind, uint32_t
 	return mt_defs_add_device(maker->defs, &device);
 }
 
-/* Opens a trace of process `pid`, with GPU 0 ("GPU-0000") of 1 GiB, the CPU, and a main thread. */
-static inline void maker_open(struct maker *maker, const char *path, uint32_t pid, int rank)
+/* Opens a trace of process `pid`, with GPU 0 ("GPU-0000") of `memory` bytes, the CPU, and a main thread. */
+static inline void maker_open_on(struct maker *maker, const char *path, uint32_t pid, int rank, uint64_t memory)
 {
 	struct mt_process process = {
 		.pid = pid,
@@ -60,9 +60,15 @@ static inline void maker_open(struct maker *maker, const char *path, uint32_t pi
 	maker->time = MAKER_START;
 	thread.name = maker_string(maker, "main");
 	maker->thread = maker->main_thread = mt_defs_add_thread(maker->defs, &thread);
-	maker->cuda = maker_device(maker, MT_DEVICE_CUDA, 0, "Test GPU", "GPU-0000", 1024 * MIB);
+	maker->cuda = maker_device(maker, MT_DEVICE_CUDA, 0, "Test GPU", "GPU-0000", memory);
 	maker->cpu = maker_device(maker, MT_DEVICE_CPU, 0, "CPU", "", 0);
 	maker->device = maker->cuda;
+}
+
+/* The same, of 1 GiB. */
+static inline void maker_open(struct maker *maker, const char *path, uint32_t pid, int rank)
+{
+	maker_open_on(maker, path, pid, rank, 1024 * MIB);
 }
 
 /* Writes one event a microsecond after the one before. */

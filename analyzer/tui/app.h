@@ -1,0 +1,109 @@
+/*
+ * app.h - the program behind the screen: what is looked at, and the stack of views. No curses: ui.c shows the canvas
+ * and hands in what a person did; tests do the same without a terminal.
+ */
+#ifndef MEMANA_TUI_APP_H
+#define MEMANA_TUI_APP_H
+
+#include <stdint.h>
+#include "canvas.h"
+#include "clerk.h"
+#include "feed.h"
+#include "filter.h"
+#include "liveset.h"
+#include "model.h"
+#include "palette.h"
+#include "prompt.h"
+#include "scale.h"
+#include "series.h"
+#include "view.h"
+
+#define APP_NO_TIME INT64_MIN
+#define APP_FILE_MAX 1024u
+
+struct app {
+	struct model *model;
+	struct clerk *clerk; /* NULL in some tests: what needs it says so */
+	struct canvas canvas;
+
+	/* What is looked at; views change it through the functions below. */
+	struct scale scale;
+	enum palette_by by;
+	uint32_t device;
+	uint64_t hidden; /* processes, see palette_scope */
+	struct filter filter;
+	enum liveset_sort sort;
+	int64_t mark_a, mark_b; /* APP_NO_TIME: not set */
+	char search[FILTER_TEXT_MAX];
+
+	/* Worked out from it by app_tick. */
+	struct palette palette;
+	struct series *series;
+	struct liveset live;      /* at the cursor */
+	int64_t live_time;	  /* that it was worked out for */
+	uint64_t live_events;
+	unsigned edition; /* of the model, that all this is of */
+	uint32_t sites;	  /* the same */
+	int stale;	  /* palette, series and live are to be made anew */
+
+	struct view *view; /* the uppermost */
+	struct prompt prompt;
+	char message[256]; /* for the status row until the next key; "": none */
+	int message_is_bad;
+	int changed; /* since app_draw: it has something new to draw */
+	int quit;
+
+	/* private */
+	uint8_t *shown; /* by cell: whether it is part of `live` */
+	uint32_t shown_room;
+	int64_t placed;	   /* where the cursor was put while the person has not moved it */
+	int begun;	   /* the scale is that of the run */
+	int device_chosen; /* by the person */
+	int named;	   /* the clerk has named the sites */
+	void (*asked)(struct app *app, const char *text);
+	char file[APP_FILE_MAX]; /* to be written when the person agrees */
+};
+
+/*
+ * Opens the timeline. `width` x `height` cells; `colours` and `ascii` as in struct canvas. 0 or -MT_E_MEMORY. Release
+ * in any case. Model and clerk are the caller's.
+ */
+int app_init(struct app *app, struct model *model, struct clerk *clerk, int width, int height, int colours, int ascii);
+void app_release(struct app *app);
+
+/* Takes what a person did. */
+void app_input(struct app *app, const struct input *input);
+
+/*
+ * Works on what is not up to date, for at most about `budget` events of the tape. 1: there is more to do, call again
+ * soon; 0: the screen shows what is known.
+ */
+int app_tick(struct app *app, uint64_t budget);
+
+/* Draws everything to the canvas. */
+void app_draw(struct app *app);
+
+/* 1: something is going on that the screen follows (reading, the clerk, an answer): tick again within 50 ms or so. */
+int app_is_waiting(struct app *app);
+
+/* ---- for views ---- */
+
+/* Opens a view on top. 0 or what its open returned, after a message. */
+int app_open(struct app *app, const struct view_ops *ops, const void *argument);
+void app_close(struct app *app); /* the uppermost; of the last one: the app quits */
+
+/* Under the status row until the next key. */
+void app_say(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
+void app_say_bad(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
+
+/* The person moves the cursor to `time`: from now on it does not follow the peak. */
+void app_go(struct app *app, int64_t time);
+
+/* Colours, device, hidden processes or filter have changed. A new cursor needs no call: the live set follows it. */
+void app_stale(struct app *app);
+
+/* Asks for a line; `done` hears it, unless the person gives up. */
+void app_ask(struct app *app, const char *question, const char *text,
+	     void (*done)(struct app *app, const char *text));
+
+#endif

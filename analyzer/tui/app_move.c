@@ -1,0 +1,319 @@
+/* Requests that move in time, and those that choose what is shown: the same in all views. */
+#include <string.h>
+#include "app_parts.h"
+#include "memtrace/defs.h"
+#include "text.h"
+
+void app_go(struct app *app, int64_t time)
+{
+	scale_go(&app->scale, time);
+	app->placed = APP_NO_TIME; /* also where it is where it was */
+}
+
+/* ---- columns ---- */
+
+static void move_left(struct app *app)
+{
+	app->placed = APP_NO_TIME;
+	scale_move(&app->scale, -1);
+}
+
+static void move_right(struct app *app)
+{
+	app->placed = APP_NO_TIME;
+	scale_move(&app->scale, 1);
+}
+
+static void zoom_in(struct app *app)
+{
+	scale_zoom(&app->scale, app->scale.cursor, 1, 2);
+}
+
+static void zoom_out(struct app *app)
+{
+	scale_zoom(&app->scale, app->scale.cursor, 2, 1);
+}
+
+static void show_all(struct app *app)
+{
+	scale_all(&app->scale);
+}
+
+/* ---- phases and steps ---- */
+
+static int is_on_device(const struct model *model, uint32_t process, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 1; i < model->sites; i++)
+		if (model->site[i].process == process && model->site[i].device == device)
+			return 1;
+	return 0;
+}
+
+/*
+ * The process whose phases and steps are meant: the first one on the device that is in a phase of its own at the
+ * cursor, else the first one on the device.
+ */
+static uint32_t process_at_cursor(const struct app *app)
+{
+	const struct model *model = app->model;
+	uint32_t process, span, first = 0;
+	int found = 0;
+
+	for (process = 0; process < model->processes; process++) {
+		if (!is_on_device(model, process, app->device))
+			continue;
+		span = model_span_at(model, process, app->scale.cursor);
+		if (span < model->spans && model->span[span].first <= app->scale.cursor &&
+		    model->span[span].phase != MT_PHASE_OTHER)
+			return process;
+		if (!found)
+			first = process;
+		found = 1;
+	}
+	return first;
+}
+
+/* The first stretch of the process that begins after the cursor, or the last one that began before; `spans`: none. */
+static uint32_t span_beside(const struct app *app, uint32_t process, int on)
+{
+	const struct model *model = app->model;
+	int64_t cursor = app->scale.cursor;
+	uint32_t at = model_span_at(model, process, cursor), i;
+
+	if (on) {
+		for (i = at; i < model->spans; i++)
+			if (model->span[i].process == process && model->span[i].first > cursor)
+				return i;
+		return model->spans;
+	}
+	for (i = at < model->spans ? at + 1 : at; i-- > 0;)
+		if (model->span[i].process == process && model->span[i].first < cursor)
+			return i;
+	return model->spans;
+}
+
+static void move_phase(struct app *app, int on)
+{
+	struct model *model = app->model;
+	char time[TEXT_SIZE_MAX];
+	uint32_t span;
+
+	model_lock(model);
+	span = span_beside(app, process_at_cursor(app), on);
+	if (span == model->spans) {
+		app_say(app, on ? "no phase begins after this" : "no phase began before this");
+	} else {
+		app_go(app, model->span[span].first);
+		app_say(app, "%s of step %u, from %s on", mt_phase_name(model->span[span].phase),
+			model->span[span].step, text_time(time, model->span[span].first));
+	}
+	model_unlock(model);
+}
+
+static void phase_on(struct app *app)
+{
+	move_phase(app, 1);
+}
+
+static void phase_back(struct app *app)
+{
+	move_phase(app, 0);
+}
+
+/* The step before the next one, or before this one: where it ended they begin. NULL: there is none. */
+static const struct model_step *step_beside(const struct app *app, uint32_t process, int on)
+{
+	const struct model *model = app->model;
+	const struct model_step *found = NULL;
+	uint32_t i;
+
+	for (i = 0; i < model->steps && !(found && on); i++) {
+		const struct model_step *step = &model->step[i];
+
+		if (step->process == process && (on ? step->time > app->scale.cursor : step->time < app->scale.cursor))
+			found = step;
+	}
+	return found;
+}
+
+static void move_step(struct app *app, int on)
+{
+	struct model *model = app->model;
+	const struct model_step *before;
+	char time[TEXT_SIZE_MAX];
+
+	model_lock(model);
+	before = step_beside(app, process_at_cursor(app), on);
+	if (before) {
+		app_go(app, before->time);
+		app_say(app, "step %u begins, at %s", before->number + 1, text_time(time, before->time));
+	} else if (!on && app->scale.cursor > app->scale.first) {
+		app_go(app, app->scale.first);
+		app_say(app, "the beginning of the run");
+	} else {
+		app_say(app, on ? "no step begins after this" : "this is the beginning of the run");
+	}
+	model_unlock(model);
+}
+
+static void step_on(struct app *app)
+{
+	move_step(app, 1);
+}
+
+static void step_back(struct app *app)
+{
+	move_step(app, 0);
+}
+
+/* ---- peak and errors ---- */
+
+/* Of what is shown: the device's own peak only where nothing is hidden. */
+static void go_to_peak(struct app *app)
+{
+	const struct model *model = app->model;
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+	int64_t when = 0;
+	uint64_t peak;
+
+	model_lock(app->model);
+	peak = series_peak(app->series, &when);
+	if (app->device < model->devices && model->device[app->device].peak == peak)
+		when = model->device[app->device].peak_time;
+	model_unlock(app->model);
+	if (!peak) {
+		app_say(app, "nothing was allocated here");
+		return;
+	}
+	app_go(app, when);
+	app_say(app, "peak: %s at %s", text_bytes(size, peak), text_time(time, when));
+}
+
+/* The first error on the device that is later than the cursor, then the first of all. */
+static const struct model_oom *next_oom(const struct app *app)
+{
+	const struct model *model = app->model;
+	const struct model_oom *first = NULL;
+	uint32_t i;
+
+	for (i = 0; i < model->ooms; i++) {
+		const struct model_oom *oom = &model->oom[i];
+
+		if (oom->device != app->device)
+			continue;
+		if (oom->time > app->scale.cursor)
+			return oom;
+		if (!first)
+			first = oom;
+	}
+	return first;
+}
+
+static void go_to_oom(struct app *app)
+{
+	struct model *model = app->model;
+	const struct model_oom *oom;
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], name[32];
+
+	model_lock(model);
+	oom = next_oom(app);
+	if (oom) {
+		app_go(app, oom->time);
+		app_say_bad(app, "out of memory: %s asked for in %s at %s", text_bytes(size, oom->requested),
+			    mt_phase_name(oom->phase), text_time(time, oom->time));
+	} else if (model->ooms) {
+		app_say(app, "none here, but on %s: press D", app_device_name(app, model->oom[0].device, name));
+	} else {
+		app_say(app, "no out-of-memory error was recorded");
+	}
+	model_unlock(model);
+}
+
+/* ---- marks ---- */
+
+static void set_mark(struct app *app)
+{
+	char time[TEXT_SIZE_MAX];
+
+	text_time(time, app->scale.cursor);
+	if (app->mark_a == APP_NO_TIME) {
+		app->mark_a = app->scale.cursor;
+		app_say(app, "mark A at %s; move on and press m for mark B", time);
+	} else if (app->mark_b == APP_NO_TIME) {
+		app->mark_b = app->scale.cursor;
+		app_say(app, "mark B at %s; d: what is new between, z: zoom", time);
+	} else {
+		app->mark_a = app->mark_b = APP_NO_TIME;
+		app_say(app, "no marks");
+	}
+}
+
+static void show_span(struct app *app)
+{
+	int64_t a = app->mark_a, b = app->mark_b;
+
+	if (a == APP_NO_TIME || b == APP_NO_TIME || a == b)
+		app_say(app, "needs two marks: press m at two moments, or drag");
+	else
+		scale_span(&app->scale, a < b ? a : b, a < b ? b : a);
+}
+
+/* ---- what is shown ---- */
+
+static void next_colour(struct app *app)
+{
+	app->by = (app->by + 1) % PALETTE_BY_COUNT;
+	app_stale(app);
+	app_say(app, "colours are by %s", palette_by_words[app->by]);
+}
+
+static void next_device(struct app *app)
+{
+	struct model *model = app->model;
+	uint32_t i, device = app->device;
+	char name[32];
+
+	model_lock(model);
+	for (i = 0; i < model->devices; i++) {
+		device = (device + 1) % model->devices;
+		if (model->device[device].peak)
+			break;
+	}
+	if (device == app->device) {
+		app_say(app, "memory was taken on one device only");
+	} else {
+		app->device = device;
+		app->device_chosen = 1;
+		app_stale(app);
+		app_say(app, "%s %s", app_device_name(app, device, name), model->device[device].name);
+	}
+	model_unlock(model);
+}
+
+static void next_sort(struct app *app)
+{
+	app->sort = (app->sort + 1) % LIVESET_SORTS;
+	app->live_time = APP_NO_TIME;
+	app_say(app, "sorted by %s", liveset_sort_words[app->sort]);
+}
+
+app_request_fn *const app_moves[REQUEST_COUNT] = {
+	[REQUEST_LEFT] = move_left,
+	[REQUEST_RIGHT] = move_right,
+	[REQUEST_ZOOM_IN] = zoom_in,
+	[REQUEST_ZOOM_OUT] = zoom_out,
+	[REQUEST_ALL] = show_all,
+	[REQUEST_PHASE_ON] = phase_on,
+	[REQUEST_PHASE_BACK] = phase_back,
+	[REQUEST_STEP_ON] = step_on,
+	[REQUEST_STEP_BACK] = step_back,
+	[REQUEST_PEAK] = go_to_peak,
+	[REQUEST_OOM] = go_to_oom,
+	[REQUEST_MARK] = set_mark,
+	[REQUEST_SPAN] = show_span,
+	[REQUEST_COLOUR] = next_colour,
+	[REQUEST_DEVICE] = next_device,
+	[REQUEST_SORT] = next_sort,
+};

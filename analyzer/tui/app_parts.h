@@ -1,0 +1,21 @@
+/* app_parts.h - what the files of the app share: app.c (stack, input, ticks), app_move.c (time), app_ask.c (questions),
+ * app_status.c (the last row). */
+#ifndef MEMANA_TUI_APP_PARTS_H
+#define MEMANA_TUI_APP_PARTS_H
+
+#include "app.h"
+
+/* A request of the app itself. */
+typedef void app_request_fn(struct app *app);
+
+/* [request], NULL: not of this file. */
+extern app_request_fn *const app_moves[REQUEST_COUNT];
+extern app_request_fn *const app_questions[REQUEST_COUNT];
+
+/* "GPU 0", "CPU"; "no device" while none is known. Under the model's lock. */
+const char *app_device_name(const struct app *app, uint32_t device, char out[32]);
+
+/* Draws the status row. Under the model's lock. */
+void app_draw_status(struct app *app, struct area row);
+
+#endif

@@ -1,0 +1,96 @@
+/* The last row: what is shown on the left, news in the middle, keys on the right. */
+#include <stdio.h>
+#include <string.h>
+#include "app_parts.h"
+#include "memtrace/defs.h"
+#include "text.h"
+
+const char *app_device_name(const struct app *app, uint32_t device, char out[32])
+{
+	const struct model *model = app->model;
+
+	if (device >= model->devices)
+		return "no device";
+	if (model->device[device].kind == MT_DEVICE_CPU)
+		return "CPU";
+	snprintf(out, 32, "GPU %u", model->device[device].number);
+	return out;
+}
+
+/* "reading 42%", "loading the database 7%", what is wrong with the traces; "": nothing to say. */
+static int state_words(const struct app *app, char *out, size_t size)
+{
+	static const char *const doing[] = { "", "naming functions", "loading the database" };
+	const struct model *model = app->model;
+	enum clerk_state state = CLERK_READY;
+	char percent[TEXT_SIZE_MAX], lost[64];
+	const char *why = "";
+	int done = 0;
+
+	out[0] = '\0';
+	if (app->clerk)
+		state = clerk_state(app->clerk, &done, &why);
+	if (model->trouble[0])
+		snprintf(out, size, "%s", model->trouble);
+	else if (model->state == MODEL_READING)
+		snprintf(out, size, "reading %s", text_percent(percent, model->bytes_read, model->bytes_total));
+	else if (state == CLERK_NAMING || state == CLERK_LOADING)
+		snprintf(out, size, "%s %d%%", doing[state], done);
+	else if (state == CLERK_FAILED)
+		snprintf(out, size, "no database: %s", why);
+	else if (model->lost)
+		snprintf(out, size, "%s lost", text_count(lost, sizeof(lost), model->lost, "event"));
+	return model->trouble[0] || state == CLERK_FAILED ? STYLE_BAD : STYLE_BAR;
+}
+
+static void what_is_shown(const struct app *app, char *out, size_t size)
+{
+	char device[32];
+
+	out[0] = '\0';
+	if (!app->model->devices)
+		return;
+	snprintf(out, size, "%s by %s%s%s", app_device_name(app, app->device, device), palette_by_words[app->by],
+		 app->filter.text[0] ? ", only " : "", app->filter.text);
+}
+
+/* Draws the hint, without its last pieces (two blanks lie between them) if it is too long, before the right edge. */
+static void draw_hint(struct area row, int room, const char *hint)
+{
+	char text[160];
+	char *end;
+
+	mt_copy_text(text, sizeof(text), hint);
+	while (canvas_columns(text) > room && text[0]) {
+		for (end = text + strlen(text); end > text && strncmp(end, "  ", 2); end--)
+			;
+		*end = '\0';
+	}
+	area_print_right(row, row.width, 0, STYLE_BAR, "%s", text);
+}
+
+void app_draw_status(struct app *app, struct area row)
+{
+	char shown[FILTER_TEXT_MAX + 64], news[sizeof(app->message)];
+	int style = STYLE_BAR, left, middle, room = row.width - 2;
+
+	area_fill(row, " ", STYLE_BAR);
+	if (app->message[0]) {
+		area_fit(row, 1, 0, room, app->message_is_bad ? STYLE_BAD : STYLE_BAR, app->message, 0);
+		return;
+	}
+	what_is_shown(app, shown, sizeof(shown));
+	style = state_words(app, news, sizeof(news));
+	left = canvas_columns(shown);
+	middle = canvas_columns(news);
+	if (middle > room - 14)
+		left = 0; /* what is wrong is worth the row */
+	if (left > room - middle - 2)
+		left = room - middle - 2;
+	if (left > 0)
+		area_fit(row, 1, 0, left, STYLE_BAR, shown, 0);
+	left = left > 0 ? left + 3 : 1;
+	area_fit(row, left, 0, row.width - left - 1, (uint8_t)style, news, 0);
+	left += middle + (middle ? 2 : 0);
+	draw_hint(area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left, app->view->ops->hint);
+}

@@ -1,0 +1,401 @@
+#include "canvas.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+#include "text.h"
+
+#define PRINT_MAX 1024 /* bytes that one area_print may make */
+
+/* ---- characters ---- */
+
+struct range {
+	uint32_t first, last;
+};
+
+static int in_ranges(const struct range *range, size_t count, uint32_t code)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (code >= range[i].first && code <= range[i].last)
+			return 1;
+	return 0;
+}
+
+/*
+ * Widths are not asked of the C library: they would depend on the locale. Characters that sit on the one before them
+ * (Unicode's Mn and Me of the scripts that have many).
+ */
+static int is_combining(uint32_t code)
+{
+	static const struct range range[] = {
+		{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd }, { 0x0610, 0x061a }, { 0x064b, 0x065f },
+		{ 0x06d6, 0x06dc }, { 0x0900, 0x0902 }, { 0x093c, 0x093c }, { 0x0941, 0x0948 }, { 0x094d, 0x094d },
+		{ 0x0e31, 0x0e31 }, { 0x0e34, 0x0e3a }, { 0x0e47, 0x0e4e }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },
+		{ 0x20d0, 0x20ff }, { 0x302a, 0x302d }, { 0x3099, 0x309a }, { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f },
+		{ 0xe0100, 0xe01ef },
+	};
+
+	return in_ranges(range, MT_ARRAY_SIZE(range), code);
+}
+
+/* East Asian width W and F. */
+static int is_wide(uint32_t code)
+{
+	static const struct range range[] = {
+		{ 0x1100, 0x115f }, { 0x231a, 0x231b }, { 0x2329, 0x232a }, { 0x23e9, 0x23ec }, { 0x25fd, 0x25fe },
+		{ 0x2614, 0x2615 }, { 0x2648, 0x2653 }, { 0x26a1, 0x26a1 }, { 0x2705, 0x2705 }, { 0x2728, 0x2728 },
+		{ 0x274c, 0x274c }, { 0x2753, 0x2757 }, { 0x2795, 0x2797 }, { 0x2e80, 0x303e }, { 0x3041, 0x33ff },
+		{ 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0xa000, 0xa4cf }, { 0xa960, 0xa97f }, { 0xac00, 0xd7a3 },
+		{ 0xf900, 0xfaff }, { 0xfe10, 0xfe19 }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
+		{ 0x1b000, 0x1b2ff }, { 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff },
+		{ 0x1fa70, 0x1faff }, { 0x20000, 0x3fffd },
+	};
+
+	return code >= 0x1100 && in_ranges(range, MT_ARRAY_SIZE(range), code);
+}
+
+/* What a terminal acts on, or what hides or turns round the text after it. */
+static int is_harmful(uint32_t code)
+{
+	static const struct range range[] = {
+		{ 0x00, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x061c, 0x061c }, { 0x200b, 0x200f },
+		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xfffe, 0xffff },
+		{ 0xe0001, 0xe007f },
+	};
+
+	return (code < 0xa0 && code >= 0x7f) || code < 0x20 || in_ranges(range, MT_ARRAY_SIZE(range), code);
+}
+
+static uint32_t decode(const char *at, size_t length)
+{
+	uint32_t code = (unsigned char)at[0];
+	size_t i;
+
+	if (length > 1)
+		code &= 0xffu >> (length + 1);
+	for (i = 1; i < length; i++)
+		code = code << 6 | ((unsigned char)at[i] & 0x3f);
+	return code;
+}
+
+/* A character fit to be shown, and its columns: 0 for one that sits on the one before it. */
+struct character {
+	char text[5];
+	int columns;
+};
+
+/* Takes the next character of `at`, which is not at its end; the bytes that it had. */
+static size_t next_character(struct character *out, const char *at)
+{
+	size_t length = text_utf8(at, strnlen(at, 4));
+	uint32_t code = length ? decode(at, length) : 0;
+
+	if (!length || is_harmful(code)) {
+		memcpy(out->text, "?", 2);
+		out->columns = 1;
+		return length ? length : 1;
+	}
+	memcpy(out->text, at, length);
+	out->text[length] = '\0';
+	out->columns = is_combining(code) ? 0 : is_wide(code) ? 2 : 1;
+	return length;
+}
+
+int canvas_columns(const char *text)
+{
+	struct character character;
+	int columns = 0;
+
+	while (*text) {
+		text += next_character(&character, text);
+		columns += character.columns;
+	}
+	return columns;
+}
+
+/* ---- canvas ---- */
+
+static void cell_blank(struct canvas_cell *cell)
+{
+	memset(cell, 0, sizeof(*cell));
+	cell->text[0] = ' ';
+}
+
+void canvas_clear(struct canvas *canvas)
+{
+	size_t i, cells = (size_t)canvas->width * (size_t)canvas->height;
+
+	for (i = 0; i < cells; i++)
+		cell_blank(&canvas->cell[i]);
+}
+
+int canvas_resize(struct canvas *canvas, int width, int height)
+{
+	size_t cells;
+	struct canvas_cell *grown;
+
+	width = width > 0 ? width : 0;
+	height = height > 0 ? height : 0;
+	cells = (size_t)width * (size_t)height;
+	if (cells > canvas->room) {
+		grown = realloc(canvas->cell, cells * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		canvas->cell = grown;
+		canvas->room = cells;
+	}
+	canvas->width = width;
+	canvas->height = height;
+	canvas_clear(canvas);
+	return 0;
+}
+
+void canvas_release(struct canvas *canvas)
+{
+	free(canvas->cell);
+	memset(canvas, 0, sizeof(*canvas));
+}
+
+struct area canvas_area(struct canvas *canvas)
+{
+	return (struct area){ canvas, 0, 0, canvas->width, canvas->height };
+}
+
+/* The part of [*from, *from + *size) that lies in [0, limit). */
+static void clip(int *from, int *size, int limit)
+{
+	int64_t end = (int64_t)*from + (*size > 0 ? *size : 0);
+
+	if (end > limit)
+		end = limit;
+	if (*from < 0)
+		*from = 0;
+	if (*from > limit)
+		*from = limit;
+	*size = end > *from ? (int)(end - *from) : 0;
+}
+
+struct area area_part(struct area area, int x, int y, int width, int height)
+{
+	clip(&x, &width, area.width);
+	clip(&y, &height, area.height);
+	return (struct area){ area.canvas, area.x + x, area.y + y, width, height };
+}
+
+static struct canvas_cell *cell_at(struct area area, int x, int y)
+{
+	if (x < 0 || y < 0 || x >= area.width || y >= area.height)
+		return NULL;
+	x += area.x;
+	y += area.y;
+	if (x < 0 || y < 0 || x >= area.canvas->width || y >= area.canvas->height)
+		return NULL;
+	return &area.canvas->cell[(size_t)y * (size_t)area.canvas->width + (size_t)x];
+}
+
+/* A wide character of which one half is about to be overwritten loses the other half, too. */
+static void split_wide(struct area area, struct canvas_cell *cell)
+{
+	size_t column = (size_t)(cell - area.canvas->cell) % (size_t)area.canvas->width;
+
+	if (!cell->text[0] && column)
+		mt_copy_text(cell[-1].text, sizeof(cell->text), " ");
+	if (column + 1 < (size_t)area.canvas->width && !cell[1].text[0])
+		mt_copy_text(cell[1].text, sizeof(cell->text), " ");
+}
+
+static void set_cell(struct area area, int x, int y, const char *text, uint8_t style, uint8_t behind)
+{
+	struct canvas_cell *cell = cell_at(area, x, y);
+
+	if (!cell)
+		return;
+	split_wide(area, cell);
+	memset(cell->text, 0, sizeof(cell->text));
+	mt_copy_text(cell->text, sizeof(cell->text), text);
+	cell->style = style;
+	cell->behind = behind;
+}
+
+/* Puts it on the character that ends before column x. */
+static void put_combining(struct area area, int x, int y, const char *text)
+{
+	struct canvas_cell *cell = cell_at(area, x - 1, y);
+	size_t have;
+
+	if (cell && !cell->text[0])
+		cell = cell_at(area, x - 2, y);
+	if (!cell || area.canvas->ascii || !cell->text[0])
+		return;
+	have = strlen(cell->text);
+	if (have + strlen(text) < sizeof(cell->text))
+		mt_copy_text(cell->text + have, sizeof(cell->text) - have, text);
+}
+
+static void put_character(struct area area, int x, int y, const struct character *character, uint8_t style,
+			  uint8_t behind)
+{
+	const char *text = character->text;
+
+	if (!character->columns) {
+		put_combining(area, x, y, text);
+		return;
+	}
+	if (area.canvas->ascii && (unsigned char)text[0] >= 0x80)
+		text = "?";
+	if (character->columns == 2 && *text != '?' && (!cell_at(area, x, y) || !cell_at(area, x + 1, y)))
+		text = " "; /* half of it would be outside */
+	set_cell(area, x, y, text, style, behind);
+	if (character->columns == 2)
+		set_cell(area, x + 1, y, *text == '?' || *text == ' ' ? text : "", style, behind);
+}
+
+/* ---- drawing ---- */
+
+void area_put(struct area area, int x, int y, const char *text, uint8_t style, uint8_t behind)
+{
+	struct character character;
+
+	if (!*text)
+		return;
+	next_character(&character, text);
+	put_character(area, x, y, &character, style, behind);
+}
+
+/* Draws what begins in columns [skip, skip + columns) of the text. */
+static int draw_columns(struct area area, int x, int y, uint8_t style, const char *text, int skip, int columns)
+{
+	struct character character;
+	int column = 0, at = x;
+
+	while (*text) {
+		text += next_character(&character, text);
+		if (column + character.columns > skip + columns)
+			break;
+		if (column >= skip && (character.columns || column > skip)) {
+			put_character(area, at, y, &character, style, STYLE_NO_BACKGROUND);
+			at += character.columns;
+		}
+		column += character.columns;
+	}
+	return at;
+}
+
+int area_text(struct area area, int x, int y, uint8_t style, const char *text)
+{
+	if (x >= area.width)
+		return x;
+	return draw_columns(area, x, y, style, text, 0, area.width - x);
+}
+
+int area_print(struct area area, int x, int y, uint8_t style, const char *format, ...)
+{
+	char text[PRINT_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return area_text(area, x, y, style, text);
+}
+
+void area_print_right(struct area area, int x, int y, uint8_t style, const char *format, ...)
+{
+	char text[PRINT_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	area_text(area, x - canvas_columns(text), y, style, text);
+}
+
+void area_fit(struct area area, int x, int y, int columns, uint8_t style, const char *text, int keep_end)
+{
+	int have, dots;
+
+	if (columns <= 0)
+		return;
+	have = canvas_columns(text);
+	dots = have > columns && columns > 3 ? 3 : 0;
+	if (have <= columns) {
+		area_text(area, x, y, style, text);
+	} else if (keep_end) {
+		area_text(area, x, y, style, dots ? "..." : "");
+		draw_columns(area, x + dots, y, style, text, have - columns + dots, columns - dots);
+	} else {
+		x = draw_columns(area, x, y, style, text, 0, columns - dots);
+		area_text(area, x, y, style, dots ? "..." : "");
+	}
+}
+
+void area_style_row(struct area area, int y, uint8_t style)
+{
+	struct canvas_cell *cell;
+	int x;
+
+	for (x = 0; x < area.width; x++) {
+		cell = cell_at(area, x, y);
+		if (!cell)
+			continue;
+		cell->style = style;
+		cell->behind = STYLE_NO_BACKGROUND;
+	}
+}
+
+void area_fill(struct area area, const char *character, uint8_t style)
+{
+	int x, y;
+
+	for (y = 0; y < area.height; y++)
+		for (x = 0; x < area.width; x++)
+			area_put(area, x, y, character, style, STYLE_NO_BACKGROUND);
+}
+
+/* ---- dumps ---- */
+
+int canvas_dump(const struct canvas *canvas, FILE *file)
+{
+	const struct canvas_cell *row;
+	int x, y, end;
+
+	for (y = 0; y < canvas->height; y++) {
+		row = canvas->cell + (size_t)y * (size_t)canvas->width;
+		for (end = canvas->width; end && !strcmp(row[end - 1].text, " "); end--)
+			;
+		for (x = 0; x < end; x++)
+			fputs(row[x].text, file);
+		fputc('\n', file);
+	}
+	return ferror(file) ? -MT_E_SYSTEM : 0;
+}
+
+static char style_letter(uint8_t style)
+{
+	static const char letters[] = {
+#define STYLE_LETTER(name, letter) letter,
+		STYLE_LIST(STYLE_LETTER)
+#undef STYLE_LETTER
+	};
+	static const char layers[] = "0123456789PQRSTU";
+
+	if (style < STYLE_COUNT)
+		return letters[style];
+	return layers[(style - STYLE_COUNT) % STYLE_LAYERS];
+}
+
+int canvas_dump_styles(const struct canvas *canvas, FILE *file)
+{
+	const struct canvas_cell *cell = canvas->cell;
+	int x, y;
+
+	for (y = 0; y < canvas->height; y++) {
+		for (x = 0; x < canvas->width; x++, cell++)
+			fputc(style_letter(cell->style), file);
+		fputc('\n', file);
+	}
+	return ferror(file) ? -MT_E_SYSTEM : 0;
+}

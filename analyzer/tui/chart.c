@@ -1,0 +1,330 @@
+#include "chart.h"
+
+#include <string.h>
+#include "chart_stack.h"
+
+#define EIGHTHS 8
+#define HALVES 2
+#define LABEL_RUN 3 /* columns that a layer needs for its letter */
+
+/* ---- cells ---- */
+
+struct chart {
+	struct area area;
+	const struct palette *palette;
+	uint64_t top;
+	int letters; /* layers are letters, not blocks */
+	int parts;
+};
+
+static struct chart chart_of(struct area area, const struct palette *palette, uint64_t top)
+{
+	struct chart chart = { area, palette, top, 0, EIGHTHS };
+
+	if (area.canvas->ascii || area.canvas->colours < 8) {
+		chart.letters = 1;
+		chart.parts = HALVES;
+	}
+	return chart;
+}
+
+static uint8_t piece_style(const struct piece *piece)
+{
+	if (piece->layer == STACK_NOTHING)
+		return STYLE_NO_BACKGROUND;
+	return piece->subdued ? STYLE_LAYER_SUBDUED(piece->layer) : STYLE_LAYER(piece->layer);
+}
+
+/* Both colours of a full cell are the layer's: no gap shows between rows, whatever the font. */
+static void put_full(const struct chart *chart, int x, int y, const struct piece *piece)
+{
+	int shade = piece->subdued && chart->area.canvas->colours < 256;
+
+	if (piece->layer == STACK_NOTHING)
+		return;
+	area_put(chart->area, x, y, shade ? "▒" : "█", piece_style(piece),
+		 shade ? STYLE_NO_BACKGROUND : piece_style(piece));
+}
+
+static void put_blocks(const struct chart *chart, int x, int y, const struct piece *piece, int count)
+{
+	static const char *const eighths[EIGHTHS] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇" };
+
+	if (count == 1)
+		put_full(chart, x, y, &piece[0]);
+	else if (piece[0].to > 0 && piece[0].to < EIGHTHS)
+		area_put(chart->area, x, y, eighths[piece[0].to], piece_style(&piece[0]), piece_style(&piece[1]));
+}
+
+/* Half a row at the top of a column is half a block, unless the layer would not be named then. */
+static void put_letter(const struct chart *chart, int x, int y, const struct piece *piece, int count)
+{
+	const struct piece *seen = &piece[stack_most_deserving(piece, count, -1) > 0];
+	int ascii = chart->area.canvas->ascii;
+	char letter[4] = "";
+
+	if (piece[0].layer == STACK_NOTHING)
+		return;
+	letter[0] = chart->palette->letter[seen->layer];
+	if (count > 1 && piece[1].layer == STACK_NOTHING && !piece[0].only)
+		memcpy(letter, ascii ? "_" : "▄", ascii ? 2 : sizeof("▄"));
+	area_put(chart->area, x, y, letter, piece_style(seen), STYLE_NO_BACKGROUND);
+}
+
+static void draw_column(const struct chart *chart, int x, const struct stack *stack)
+{
+	struct piece piece[STACK_PIECES_MAX];
+	int row, count, may_split = !chart->letters && chart->area.canvas->colours >= 256;
+
+	for (row = 0; row < chart->area.height && row * stack->parts < stack->total; row++) {
+		count = stack_cell(stack, row, may_split, piece);
+		if (chart->letters)
+			put_letter(chart, x, chart->area.height - 1 - row, piece, count);
+		else
+			put_blocks(chart, x, chart->area.height - 1 - row, piece, count);
+	}
+}
+
+/* ---- letters on the areas ---- */
+
+/* Where a layer fills whole cells: the longest run of columns, of those where it is high enough the highest. */
+struct run {
+	int rows, first, last; /* rows: at most 2 are told apart */
+};
+
+struct runs {
+	struct run now[SERIES_LAYERS_MAX], best[SERIES_LAYERS_MAX];
+};
+
+static void runs_add(struct runs *runs, const struct stack *stack, int x)
+{
+	struct run *now, *best;
+	int first, rows;
+	uint32_t layer;
+
+	for (layer = 0; layer < stack->layers; layer++) {
+		now = &runs->now[layer];
+		best = &runs->best[layer];
+		rows = stack_full_rows(stack, layer, &first) - first;
+		rows = rows < 0 ? 0 : rows > 2 ? 2 : rows;
+		if (!rows || rows != now->rows || now->last != x - 1)
+			*now = (struct run){ rows, x, x };
+		now->last = x;
+		if (now->rows && now->last - now->first + 1 >= LABEL_RUN &&
+		    (now->rows > best->rows ||
+		     (now->rows == best->rows && now->last - now->first > best->last - best->first)))
+			*best = *now;
+	}
+}
+
+static void draw_letters(const struct chart *chart, const struct series_column *column, const struct runs *runs)
+{
+	struct area area = chart->area;
+	char letter[2] = "";
+	struct stack stack;
+	const struct run *run;
+	int x, first, end, row;
+	uint32_t layer;
+
+	for (layer = 0; layer < chart->palette->layers; layer++) {
+		run = &runs->best[layer];
+		if (!run->rows)
+			continue;
+		x = (run->first + run->last) / 2;
+		stack_make(&stack, &column[x], chart->palette->layers, chart->top, area.height, chart->parts);
+		end = stack_full_rows(&stack, layer, &first);
+		row = first + (end - first - 1) / 2;
+		letter[0] = chart->palette->letter[layer];
+		area_put(area, x, area.height - 1 - row, letter, STYLE_PLAIN,
+			 row * stack.parts < stack.steady ? STYLE_LAYER(layer) : STYLE_LAYER_SUBDUED(layer));
+	}
+}
+
+/* ---- what lies over the area ---- */
+
+static struct canvas_cell *chart_cell(struct area area, int x, int y)
+{
+	if (x < 0 || y < 0 || x >= area.width || y >= area.height)
+		return NULL;
+	return &area.canvas->cell[(size_t)(area.y + y) * (size_t)area.canvas->width + (size_t)(area.x + x)];
+}
+
+/* The layer that most of the cell shows, to be the background of what is drawn over it. */
+static uint8_t colour_of_cell(const struct chart *chart, const struct canvas_cell *cell)
+{
+	/* Lower blocks are e2 96 81 to 88. */
+	int eighths = cell->text[0] == '\xe2' && cell->text[1] == '\x96' ? (unsigned char)cell->text[2] - 0x80 : 0;
+
+	if (chart->letters || cell->style < STYLE_COUNT)
+		return cell->behind;
+	return eighths >= EIGHTHS / 2 ? cell->style : cell->behind;
+}
+
+static int cell_is_free(const struct canvas_cell *cell)
+{
+	return cell && cell->style < STYLE_COUNT && cell->behind == STYLE_NO_BACKGROUND &&
+	       (cell->text[0] == ' ' || cell->style == STYLE_LINE);
+}
+
+static int row_is_free(struct area area, int x, int y, int width)
+{
+	int i;
+
+	for (i = 0; i < width; i++)
+		if (!cell_is_free(chart_cell(area, x + i, y)))
+			return 0;
+	return 1;
+}
+
+#define LABEL_FAR 4 /* columns that words may be away from what they name */
+
+/* Words beside column x where nothing is: to the right, else to the left, else nowhere. */
+static void draw_label(struct area area, int x, int y, uint8_t style, const char *words)
+{
+	int width = canvas_columns(words), gap;
+
+	for (gap = 1; gap <= LABEL_FAR; gap++) {
+		if (row_is_free(area, x + gap, y, width + 2)) {
+			area_text(area, x + gap + 1, y, style, words);
+			return;
+		}
+		if (row_is_free(area, x - gap - width - 1, y, width + 2)) {
+			area_text(area, x - gap - width, y, style, words);
+			return;
+		}
+	}
+}
+
+static void draw_line(const struct chart *chart, int x, const char *glyph)
+{
+	const struct canvas_cell *cell;
+	int y;
+
+	for (y = 0; y < chart->area.height; y++) {
+		cell = chart_cell(chart->area, x, y);
+		if (cell)
+			area_put(chart->area, x, y, glyph, STYLE_MARK, colour_of_cell(chart, cell));
+	}
+}
+
+/* The row of the chart whose cell `bytes` end in. */
+static int row_of_bytes(const struct chart *chart, uint64_t bytes)
+{
+	return chart->area.height - 1 - (scale_height(bytes, chart->top, chart->area.height, EIGHTHS) - 1) / EIGHTHS;
+}
+
+static int has_capacity(const struct chart *chart, const struct chart_marks *marks)
+{
+	return marks->capacity && marks->capacity <= chart->top;
+}
+
+/* A line over what is free. */
+static void draw_capacity(const struct chart *chart, const struct chart_marks *marks)
+{
+	static const char *const lines[3] = { "▁", "─", "▔" };
+	struct area area = chart->area;
+	int height = scale_height(marks->capacity, chart->top, area.height, EIGHTHS), x;
+	int y = row_of_bytes(chart, marks->capacity);
+
+	for (x = 0; x < area.width; x++)
+		if (cell_is_free(chart_cell(area, x, y)))
+			area_put(area, x, y, area.canvas->ascii ? "-" : lines[((height - 1) % EIGHTHS) * 3 / EIGHTHS],
+				 STYLE_LINE, STYLE_NO_BACKGROUND);
+}
+
+/* Words on the line where nothing else is, on the side that is further from the peak. */
+static void draw_capacity_words(const struct chart *chart, const struct chart_marks *marks)
+{
+	struct area area = chart->area;
+	int y = row_of_bytes(chart, marks->capacity), i, x, width, from_right;
+	char bytes[TEXT_SIZE_MAX], words[64];
+
+	snprintf(words, sizeof(words), " capacity %s ", text_bytes(bytes, marks->capacity));
+	width = canvas_columns(words);
+	from_right = marks->peak >= 0 && marks->peak < area.width / 2;
+	for (i = 2; i + width + 2 <= area.width; i++) {
+		x = from_right ? area.width - width - i : i;
+		if (row_is_free(area, x, y, width)) {
+			area_text(area, x, y, STYLE_LINE, words);
+			return;
+		}
+	}
+}
+
+static void draw_span_mark(const struct chart *chart, int x, const char *letter)
+{
+	struct canvas_cell *cell;
+
+	if (x < 0 || x >= chart->area.width)
+		return;
+	draw_line(chart, x, chart->area.canvas->ascii ? ":" : "┊");
+	cell = chart_cell(chart->area, x, 0);
+	if (cell)
+		area_put(chart->area, x, 0, letter, STYLE_MARK, cell->behind);
+}
+
+static void draw_peak(const struct chart *chart, const struct series_column *column, int x)
+{
+	struct area area = chart->area;
+	int height, y;
+	char bytes[TEXT_SIZE_MAX], words[64];
+	struct canvas_cell *cell;
+
+	if (x < 0 || x >= area.width)
+		return;
+	height = scale_height(column[x].max, chart->top, area.height, chart->parts);
+	y = area.height - 1 - (height + chart->parts - 1) / chart->parts;
+	y = y < 0 ? 0 : y;
+	cell = chart_cell(area, x, y);
+	if (!cell)
+		return;
+	area_put(area, x, y, area.canvas->ascii ? "v" : "▼", STYLE_MARK, colour_of_cell(chart, cell));
+	snprintf(words, sizeof(words), "peak %s", text_bytes(bytes, column[x].max));
+	draw_label(area, x, y, STYLE_BOLD, words);
+}
+
+static void draw_oom(const struct chart *chart, int x)
+{
+	struct canvas_cell *cell = chart_cell(chart->area, x, 0);
+
+	if (!cell)
+		return;
+	area_put(chart->area, x, 0, "X", STYLE_BAD, STYLE_NO_BACKGROUND);
+	draw_label(chart->area, x, 0, STYLE_BAD, "OOM");
+}
+
+static void draw_marks(const struct chart *chart, const struct series_column *column, const struct chart_marks *marks)
+{
+	uint32_t i;
+
+	if (has_capacity(chart, marks))
+		draw_capacity(chart, marks);
+	draw_span_mark(chart, marks->mark_a, "A");
+	draw_span_mark(chart, marks->mark_b, "B");
+	if (marks->cursor >= 0 && marks->cursor < chart->area.width)
+		draw_line(chart, marks->cursor, chart->area.canvas->ascii ? "|" : "│");
+	if (has_capacity(chart, marks))
+		draw_capacity_words(chart, marks);
+	draw_peak(chart, column, marks->peak);
+	for (i = 0; i < marks->ooms; i++)
+		draw_oom(chart, marks->oom[i]);
+}
+
+void chart_draw(struct area area, const struct series_column *column, const struct palette *palette, uint64_t top,
+		const struct chart_marks *marks)
+{
+	struct chart chart = chart_of(area, palette, top);
+	struct runs runs = { 0 };
+	struct stack stack;
+	int x;
+
+	for (x = 0; x < area.width; x++) {
+		stack_make(&stack, &column[x], palette->layers, top, area.height, chart.parts);
+		draw_column(&chart, x, &stack);
+		if (!chart.letters)
+			runs_add(&runs, &stack, x);
+	}
+	if (!chart.letters)
+		draw_letters(&chart, column, &runs);
+	draw_marks(&chart, column, marks);
+}

@@ -1,0 +1,342 @@
+/* What stands around the chart: the axes, the band of phases, the row of steps; and the small strip. */
+#include <string.h>
+#include "chart.h"
+
+/* ---- bytes ---- */
+
+/* Parts of `top` that are multiples of `unit` and have two rows each: as many as can be, 0: less than three. */
+static unsigned round_parts(uint64_t top, uint64_t unit, int rows)
+{
+	static const unsigned parts[] = { 16, 10, 8, 5, 4, 3 };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(parts); i++)
+		if ((int)parts[i] * 2 <= rows && top % parts[i] == 0 && top / parts[i] % unit == 0)
+			return parts[i];
+	return 0;
+}
+
+/* The distance of labels. */
+static uint64_t bytes_tick(uint64_t top, int rows)
+{
+	uint64_t unit = 1;
+	unsigned parts;
+
+	while (top / unit > 1024)
+		unit *= 1024;
+	parts = round_parts(top, unit, rows);
+	if (!parts && unit > 1)
+		parts = round_parts(top, unit / 2, rows);
+	return parts ? top / parts : rows >= 5 && top % 2 == 0 ? top / 2 : top;
+}
+
+/* "80 GiB", "12.5 GiB" */
+static const char *round_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes)
+{
+	char *point;
+
+	text_bytes(out, bytes);
+	point = strstr(out, ".0 ");
+	if (point)
+		memmove(point, point + 2, strlen(point + 2) + 1);
+	return out;
+}
+
+void chart_axis(struct area area, uint64_t top, uint64_t capacity)
+{
+	int ascii = area.canvas->ascii, y, last = area.height - 1, capacity_y = -1;
+	uint64_t tick, bytes;
+	char label[TEXT_SIZE_MAX];
+
+	if (!area.height || !area.width || !top)
+		return;
+	for (y = 0; y < area.height; y++)
+		area_put(area, area.width - 1, y, ascii ? "|" : "│", STYLE_LINE, STYLE_NO_BACKGROUND);
+	if (capacity && capacity < top)
+		capacity_y = area.height - 1 - (scale_height(capacity, top, area.height, 8) - 1) / 8;
+	tick = bytes_tick(top, area.height);
+	for (bytes = 0;; bytes += tick) {
+		y = last - (int)(((unsigned __int128)bytes * (unsigned)last + top / 2) / top);
+		area_print_right(area, area.width - 1, y, y == capacity_y ? STYLE_DIM : STYLE_PLAIN, "%s",
+				 bytes ? round_bytes(label, bytes) : "0");
+		area_put(area, area.width - 1, y, ascii ? "+" : "┤", STYLE_LINE, STYLE_NO_BACKGROUND);
+		if (bytes > top - tick)
+			break;
+	}
+}
+
+/* ---- times ---- */
+
+/* The time with as many digits as tell marks apart that are `tick` ns apart: "12.5 s", "3:20", "1:03:20". */
+static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick, int64_t longest)
+{
+	int digits = 0;
+	int64_t unit = (int64_t)MT_NSEC_PER_SEC, seconds = time / (int64_t)MT_NSEC_PER_SEC;
+
+	while (digits < 9 && tick % unit) {
+		unit /= 10;
+		digits++;
+	}
+	if (digits || longest < 600 * (int64_t)MT_NSEC_PER_SEC)
+		snprintf(out, TEXT_SIZE_MAX, "%.*f s", digits, (double)time / 1e9);
+	else if (longest < 3600 * (int64_t)MT_NSEC_PER_SEC)
+		snprintf(out, TEXT_SIZE_MAX, "%lld:%02lld", (long long)seconds / 60, (long long)seconds % 60);
+	else
+		snprintf(out, TEXT_SIZE_MAX, "%lld:%02lld:%02lld", (long long)seconds / 3600,
+			 (long long)seconds / 60 % 60, (long long)seconds % 60);
+	return out;
+}
+
+const char *chart_time_text(char out[TEXT_SIZE_MAX], int64_t time, const struct scale *scale)
+{
+	int64_t tick = scale_tick(scale, 2);
+
+	return tick_text(out, time, tick >= 10 ? tick / 10 : tick, scale->to);
+}
+
+void chart_times(struct area area, const struct scale *scale)
+{
+	char label[TEXT_SIZE_MAX];
+	int room = 8, width, x;
+	int64_t tick, time;
+
+	if (!area.height || !area.width)
+		return;
+	for (;;) {
+		tick = scale_tick(scale, room);
+		width = canvas_columns(tick_text(label, scale->to, tick, scale->to)) + 2;
+		if (width <= room || room >= area.width)
+			break;
+		room = width;
+	}
+	for (time = scale->from / tick * tick; time < scale->to; time += tick) {
+		if (time < scale->from)
+			continue;
+		x = scale_column(scale, time);
+		area_put(area, x, 0, area.canvas->ascii ? "|" : "╵", STYLE_LINE, STYLE_NO_BACKGROUND);
+		tick_text(label, time, tick, scale->to);
+		if (x + 1 + canvas_columns(label) <= area.width)
+			area_text(area, x + 1, 0, STYLE_PLAIN, label);
+	}
+}
+
+/* ---- phases ---- */
+
+#define SPANS_MAX 4096 /* looked at for one column; a few thousand tell which phase takes most of it */
+
+/* Walks through the spans of a process from column to column. */
+struct band {
+	const struct model *model;
+	const struct model_process *process;
+	uint32_t next; /* of the process's spans */
+};
+
+static const struct model_span *band_span(const struct band *band, uint32_t index)
+{
+	return index < band->process->spans ? &band->model->span[band->process->span[index]] : NULL;
+}
+
+/* Moves on to the first span that ends after `time`. */
+static void band_go(struct band *band, int64_t time)
+{
+	uint32_t high = band->process->spans, middle;
+
+	while (band->next < high) {
+		middle = band->next + (high - band->next) / 2;
+		if (band_span(band, middle)->last > time)
+			high = middle;
+		else
+			band->next = middle + 1;
+	}
+}
+
+/* The phase that takes most of [from, to); -1: none. */
+static int band_phase(struct band *band, int64_t from, int64_t to)
+{
+	int64_t taken[MT_PHASE_COUNT] = { 0 }, first, last, most = 0;
+	const struct model_span *span;
+	uint32_t i;
+	int phase, best = -1;
+
+	band_go(band, from);
+	for (i = band->next; i < band->next + SPANS_MAX; i++) {
+		span = band_span(band, i);
+		if (!span || span->first >= to)
+			break;
+		first = span->first > from ? span->first : from;
+		last = span->last < to ? span->last : to;
+		if (span->phase < MT_PHASE_COUNT)
+			taken[span->phase] += last - first;
+	}
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (taken[phase] > most) {
+			most = taken[phase];
+			best = phase;
+		}
+	return best;
+}
+
+/* In colour the letter goes on, in the colour of its background, for who reads the screen as text. */
+static void put_phase(struct area area, int x, uint8_t phase, int begins, int coloured)
+{
+	char letter[2] = { palette_phase_letter(phase), '\0' };
+
+	if (coloured)
+		area_put(area, x, 0, letter, begins && phase != MT_PHASE_OTHER ? STYLE_PLAIN : STYLE_LAYER(phase),
+			 STYLE_LAYER(phase));
+	else if (begins || phase == MT_PHASE_OTHER)
+		area_put(area, x, 0, letter, phase == MT_PHASE_OTHER ? STYLE_LINE : STYLE_PLAIN, STYLE_NO_BACKGROUND);
+	else
+		area_put(area, x, 0, area.canvas->ascii ? "-" : "─", STYLE_LINE, STYLE_NO_BACKGROUND);
+}
+
+void chart_band(struct area area, const struct model *model, uint32_t process, const struct scale *scale, int coloured)
+{
+	struct band band = { model, process < model->processes ? &model->process[process] : NULL, 0 };
+	int x, phase, before = -1;
+
+	if (!area.height || !band.process)
+		return;
+	for (x = 0; x < area.width; x++) {
+		phase = band_phase(&band, scale_time(scale, x), scale_time(scale, x + 1));
+		if (phase >= 0)
+			put_phase(area, x, (uint8_t)phase, phase != before, coloured && area.canvas->colours >= 8);
+		before = phase;
+	}
+}
+
+/* ---- steps ---- */
+
+/* How far apart the steps are that get a number: 1, 2, 5, 10 .. so that each has room for it. */
+static uint32_t step_stride(uint32_t steps, uint32_t highest, int columns)
+{
+	static const uint32_t factor[] = { 2, 5, 10 };
+	uint32_t stride = 1, base = 1, i = 0;
+	char label[16];
+	int room = snprintf(label, sizeof(label), "%u", highest) + 2;
+
+	while ((uint64_t)steps * (unsigned)room > (uint64_t)(unsigned)columns * stride && base < 100000000) {
+		stride = base * factor[i];
+		if (++i == MT_ARRAY_SIZE(factor)) {
+			base *= 10;
+			i = 0;
+		}
+	}
+	return stride;
+}
+
+static void put_step(struct area area, int x, uint32_t number)
+{
+	char label[16];
+	int width = snprintf(label, sizeof(label), "%u", number);
+
+	area_put(area, x, 0, area.canvas->ascii ? "|" : "▏", STYLE_LINE, STYLE_NO_BACKGROUND);
+	if (x + 1 + width <= area.width)
+		area_text(area, x + 1, 0, STYLE_PLAIN, label);
+}
+
+/* What of a process's steps is shown: the one that runs at the left edge, and how many more begin. */
+struct steps {
+	uint32_t first, begin;
+	int64_t first_time; /* when it began */
+	int any;
+};
+
+static struct steps steps_of(const struct model *model, uint32_t process, const struct scale *scale)
+{
+	struct steps steps = { .first_time = model->first_time };
+	const struct model_step *step;
+	uint32_t i;
+
+	for (i = 0; i < model->steps; i++) {
+		step = &model->step[i];
+		if (step->process != process)
+			continue;
+		if (!steps.any)
+			steps.first = step->number;
+		steps.any = 1;
+		if (step->time > scale->from) {
+			steps.begin += step->time < scale->to;
+			continue;
+		}
+		steps.first = step->number + 1;
+		steps.first_time = step->time;
+	}
+	return steps;
+}
+
+void chart_steps(struct area area, const struct model *model, uint32_t process, const struct scale *scale)
+{
+	struct steps steps = steps_of(model, process, scale);
+	const struct model_step *step;
+	uint32_t i, stride;
+	int x;
+
+	if (!area.height || !area.width || !steps.any)
+		return;
+	stride = step_stride(steps.begin + 1, steps.first + steps.begin, area.width);
+	x = scale_column(scale, steps.first_time);
+	put_step(area, x > 0 ? x : 0, steps.first);
+	for (i = 0; i < model->steps; i++) {
+		step = &model->step[i];
+		if (step->process == process && step->time > scale->from && step->time < scale->to &&
+		    (step->number + 1) % stride == 0)
+			put_step(area, scale_column(scale, step->time), step->number + 1);
+	}
+}
+
+/* ---- the strip ---- */
+
+#define BRAILLE_DOTS 4
+
+/* The dots of a cell, from below, of which `left` and `right` are set. */
+static void put_braille(struct area area, int x, int y, int left, int right, uint8_t style)
+{
+	static const unsigned char dots[2][BRAILLE_DOTS] = { { 0x40, 0x04, 0x02, 0x01 }, { 0x80, 0x20, 0x10, 0x08 } };
+	unsigned bits = 0;
+	char text[4];
+	int i;
+
+	for (i = 0; i < BRAILLE_DOTS; i++) {
+		if (i < left)
+			bits |= dots[0][i];
+		if (i < right)
+			bits |= dots[1][i];
+	}
+	if (!bits)
+		return;
+	/* U+2800 and the dots as bits. */
+	text[0] = '\xe2';
+	text[1] = (char)(0xa0 | bits >> 6);
+	text[2] = (char)(0x80 | (bits & 0x3f));
+	text[3] = '\0';
+	area_put(area, x, y, text, style, STYLE_NO_BACKGROUND);
+}
+
+static void put_strip_cell(struct area area, int x, int y, int most, int least, uint8_t style)
+{
+	if (most <= 0)
+		return;
+	if (area.canvas->ascii)
+		area_put(area, x, y, least >= BRAILLE_DOTS / 2 ? "#" : most > BRAILLE_DOTS / 2 ? ":" : ".", style,
+			 STYLE_NO_BACKGROUND);
+	else
+		put_braille(area, x, y, most, least, style);
+}
+
+void chart_strip(struct area area, const struct series_column *column, uint8_t style)
+{
+	uint64_t top = 1;
+	int x, row, most, least;
+
+	for (x = 0; x < area.width; x++)
+		if (column[x].max > top)
+			top = column[x].max;
+	for (x = 0; x < area.width; x++) {
+		most = scale_height(column[x].max, top, area.height, BRAILLE_DOTS);
+		least = scale_height(column[x].min, top, area.height, BRAILLE_DOTS);
+		for (row = 0; row < area.height; row++)
+			put_strip_cell(area, x, area.height - 1 - row, most - row * BRAILLE_DOTS,
+				       least - row * BRAILLE_DOTS, style);
+	}
+}

@@ -1,0 +1,46 @@
+/*
+ * chart_stack.h - one column of the chart: how high its layers are, in whole parts of a row, and what its cells show.
+ * Pure; private to chart.c.
+ */
+#ifndef MEMANA_TUI_CHART_STACK_H
+#define MEMANA_TUI_CHART_STACK_H
+
+#include <stdint.h>
+#include "palette.h"
+#include "series.h"
+
+#define STACK_NOTHING 255 /* a layer: above the column */
+#define STACK_PIECES_MAX (2 * SERIES_LAYERS_MAX + 1)
+
+/* A stretch of one layer in a cell; in parts from the cell's bottom. */
+struct piece {
+	int from, to;
+	uint8_t layer;
+	uint8_t subdued; /* it is not there all the time */
+	uint8_t only;	 /* no other cell shows the layer */
+};
+
+struct stack {
+	int parts; /* of a row */
+	int from[SERIES_LAYERS_MAX], height[SERIES_LAYERS_MAX], total; /* parts from the bottom of the column */
+	int steady; /* parts that are there all the time */
+	uint32_t layers;
+};
+
+/* Shares scale_height's parts among the layers of the column: bottom up 1, 2 .. layers - 1 and the rest. */
+void stack_make(struct stack *stack, const struct series_column *column, uint32_t layers, uint64_t top, int rows,
+		int parts);
+
+/*
+ * What the cell of row `row` from below shows: one piece that fills it, or two, bottom up. `may_split` 0: the cell is
+ * steady or subdued as a whole. The number of pieces.
+ */
+int stack_cell(const struct stack *stack, int row, int may_split, struct piece piece[STACK_PIECES_MAX]);
+
+/* The index of the piece that most deserves to be seen; not `but`. -1: all are empty. */
+int stack_most_deserving(const struct piece *piece, int count, int but);
+
+/* The rows from below that a layer fills wholly: [*first, return value). */
+int stack_full_rows(const struct stack *stack, uint32_t layer, int *first);
+
+#endif

@@ -1,0 +1,179 @@
+/* clerk_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
+#include <stdio.h>
+#include <string.h>
+#include "answer.h"
+#include "clerk_impl.h"
+#include "memtrace/error.h"
+#include "sentence.h"
+#include "text.h"
+
+/* A place: sites that differ in nothing that the screen shows. */
+#define SITES_OF_PLACE                                                                                          \
+	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                     \
+	"AND twin.device = one.device AND twin.node IS one.node AND twin.memory = one.memory AND twin.phase = one.phase " \
+	"AND twin.category = one.category AND twin.owner = one.owner WHERE one.id = ?1)"
+
+static const char rows_sql[] =
+	"SELECT alloc_time, free_time, bytes, step, "
+	"(SELECT span.phase FROM phase_span AS span WHERE span.process = one.process AND span.first_seq <= one.free_seq "
+	"ORDER BY span.first_seq DESC LIMIT 1), "
+	"free_step, ifnull(callsite.function, ''), ifnull(callsite.place, ''), free_node IS NULL "
+	"FROM (SELECT * FROM allocation WHERE site IN " SITES_OF_PLACE " ORDER BY bytes DESC, alloc_time DESC, id DESC "
+	"LIMIT ?2) AS one LEFT JOIN callsite ON callsite.node = free_node ORDER BY bytes DESC, alloc_time DESC, one.id DESC";
+
+static const char sums_sql[] =
+	"SELECT count(*), ifnull(sum(bytes), 0), count(free_time), ifnull(sum(bytes) FILTER (WHERE free_time IS NULL), 0), "
+	"count(DISTINCT step), ifnull(min(free_time - alloc_time), 0), ifnull(max(free_time - alloc_time), 0), "
+	"ifnull(avg(free_time - alloc_time), 0), ifnull(max(bytes), 0) FROM allocation WHERE site IN " SITES_OF_PLACE;
+
+/* The place that frees most of them. */
+static const char freed_by_sql[] =
+	"SELECT function, place, count(*), count(*) OVER () FROM allocation JOIN callsite ON callsite.node = free_node "
+	"WHERE site IN " SITES_OF_PLACE " GROUP BY function, file, line, place ORDER BY count(*) DESC, place LIMIT 1";
+
+struct life {
+	uint64_t count, bytes, freed, kept_bytes, steps, largest;
+	int64_t shortest, longest, average; /* ns */
+	char freed_by[256];
+	uint64_t freed_there, freed_places;
+};
+
+/* A place is of one phase: that need not be said in each row. Most telling first: a narrow screen cuts the others off. */
+enum life_column { LIFE_BORN, LIFE_STEP, LIFE_LIVED, LIFE_SIZE, LIFE_FREED_PHASE, LIFE_FREED_STEP, LIFE_FREED_BY,
+		   LIFE_FREED };
+
+static int life_row(void *context, struct db_stmt *row)
+{
+	struct clerk_table *table = context;
+	int64_t born = db_int(row, 0);
+	char word[TEXT_SIZE_MAX], place[256];
+
+	if (clerk_table_row(table, 0, born))
+		return 0;
+	clerk_table_cell(table, LIFE_BORN, text_time(word, born));
+	clerk_table_cell(table, LIFE_SIZE, text_bytes(word, (uint64_t)db_int(row, 2)));
+	clerk_table_print(table, LIFE_STEP, "%lld", (long long)db_int(row, 3));
+	if (db_type(row, 1) == DB_NULL) {
+		clerk_table_cell(table, LIFE_LIVED, "never freed");
+		return 0;
+	}
+	clerk_table_cell(table, LIFE_LIVED, text_time(word, db_int(row, 1) - born));
+	clerk_table_cell(table, LIFE_FREED, text_time(word, db_int(row, 1)));
+	clerk_table_cell(table, LIFE_FREED_PHASE, db_text(row, 4));
+	clerk_table_print(table, LIFE_FREED_STEP, "%lld", (long long)db_int(row, 5));
+	if (db_int(row, 8))
+		clerk_table_cell(table, LIFE_FREED_BY, "unknown");
+	else
+		clerk_table_cell(table, LIFE_FREED_BY,
+				 clerk_place(place, sizeof(place), db_text(row, 6), db_text(row, 7)));
+	return 0;
+}
+
+static int sums_row(void *context, struct db_stmt *row)
+{
+	struct life *life = context;
+
+	life->count = (uint64_t)db_int(row, 0);
+	life->bytes = (uint64_t)db_int(row, 1);
+	life->freed = (uint64_t)db_int(row, 2);
+	life->kept_bytes = (uint64_t)db_int(row, 3);
+	life->steps = (uint64_t)db_int(row, 4);
+	life->shortest = db_int(row, 5);
+	life->longest = db_int(row, 6);
+	life->average = (int64_t)db_real(row, 7);
+	life->largest = (uint64_t)db_int(row, 8);
+	return 0;
+}
+
+static int freed_by_row(void *context, struct db_stmt *row)
+{
+	struct life *life = context;
+
+	clerk_place(life->freed_by, sizeof(life->freed_by), db_text(row, 0), db_text(row, 1));
+	life->freed_there = (uint64_t)db_int(row, 2);
+	life->freed_places = (uint64_t)db_int(row, 3);
+	return 0;
+}
+
+/* "142 allocations in 3 steps, 14.2 GiB in all" */
+static void say_births(struct sentence *sentence, const struct life *life)
+{
+	char count[64], steps[64], size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s", text_count(count, sizeof(count), life->count, "allocation"));
+	if (life->steps > 1 && life->count % life->steps == 0)
+		sentence_say(sentence, ", %llu in each of %s", (unsigned long long)(life->count / life->steps),
+			     text_count(steps, sizeof(steps), life->steps, "step"));
+	else if (life->steps > 1)
+		sentence_say(sentence, " in %s", text_count(steps, sizeof(steps), life->steps, "step"));
+	if (life->count > 1 && life->bytes == life->largest * life->count)
+		sentence_say(sentence, ", %s each", text_bytes(size, life->largest));
+	else
+		sentence_say(sentence, ", %s%s", text_bytes(size, life->bytes), life->count > 1 ? " in all" : "");
+}
+
+/* ", each lives 12 ms; freed by backward (rl_step.c:210)" */
+static void say_deaths(struct sentence *sentence, const struct life *life)
+{
+	char one[TEXT_SIZE_MAX], two[TEXT_SIZE_MAX];
+	const char *who = life->freed < life->count ? "the others live" : life->count == 1 ? "lives" : "each lives";
+
+	if (life->longest <= life->shortest + life->shortest / 4)
+		sentence_say(sentence, "%s %s", who, text_time(one, life->average));
+	else
+		sentence_say(sentence, "%s from %s to %s", who, text_time(one, life->shortest), text_time(two, life->longest));
+	if (!life->freed_there)
+		sentence_say(sentence, "; nobody knows who freed %s", life->freed == 1 ? "it" : "them");
+	else if (life->freed_there == life->freed)
+		sentence_say(sentence, "; freed by %s", life->freed_by);
+	else
+		sentence_say(sentence, "; freed by several, most often (%llu of %llu) by %s",
+			     (unsigned long long)life->freed_there, (unsigned long long)life->freed, life->freed_by);
+}
+
+static void say_life(struct sentence *sentence, const struct life *life)
+{
+	char size[TEXT_SIZE_MAX], kept[64];
+
+	if (!life->count) {
+		sentence_say(sentence, "The traces have no allocation of this place.");
+		return;
+	}
+	say_births(sentence, life);
+	sentence_say(sentence, ", ");
+	if (!life->freed)
+		sentence_say(sentence, life->count == 1 ? "never freed" : "none was ever freed");
+	else if (life->freed < life->count)
+		sentence_say(sentence, "%s of them (%s) never freed, ",
+			     text_number(kept, life->count - life->freed), text_bytes(size, life->kept_bytes));
+	if (life->freed)
+		say_deaths(sentence, life);
+	sentence_say(sentence, ".");
+}
+
+int clerk_answer_life(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+{
+	static const struct {
+		const char *title;
+		int numbers;
+	} columns[] = { { "born at", 1 }, { "step", 1 }, { "lived", 1 }, { "size", 1 }, { "freed in", 0 },
+			{ "step", 1 }, { "by", 0 }, { "freed at", 1 } };
+	const int64_t parameters[ANSWER_PARAMETERS] = { question->site, CLERK_ROWS_MAX + 1 };
+	struct sentence sentence = { 0 };
+	struct life life = { 0 };
+	size_t i;
+	int error;
+
+	for (i = 0; i < MT_ARRAY_SIZE(columns); i++)
+		clerk_table_column(table, columns[i].title, columns[i].numbers);
+	error = answer_rows(clerk->db, rows_sql, parameters, life_row, table);
+	if (!error)
+		error = answer_rows(clerk->db, sums_sql, parameters, sums_row, &life);
+	if (!error)
+		error = answer_rows(clerk->db, freed_by_sql, parameters, freed_by_row, &life);
+	if (error)
+		return error;
+	say_life(&sentence, &life);
+	clerk_table_verdict(table, sentence.text);
+	return 0;
+}

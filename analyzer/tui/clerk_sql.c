@@ -1,0 +1,122 @@
+/* clerk_sql.c - what the user asks in SQL: read, and nothing else. */
+#include <stdio.h>
+#include <string.h>
+#include "clerk_impl.h"
+#include "memtrace/error.h"
+
+#define BLOB_BYTES 32u /* shown of a blob */
+
+/* What the columns say rows are about; -1: no column does. */
+struct sql_columns {
+	int site, time;
+};
+
+static int ends_in(const char *word, const char *end)
+{
+	size_t size = strlen(word), of = strlen(end);
+
+	return size >= of && !strcmp(word + size - of, end);
+}
+
+static struct sql_columns name_columns(struct clerk_table *table, const struct db_stmt *stmt)
+{
+	struct sql_columns columns = { -1, -1 };
+	const char *name;
+	int i;
+
+	for (i = 0; i < db_columns(stmt); i++) {
+		name = db_name(stmt, i);
+		clerk_table_column(table, name, 1);
+		if (columns.site < 0 && !strcmp(name, "site"))
+			columns.site = i;
+		if (columns.time < 0 && (!strcmp(name, "time") || ends_in(name, "_time")))
+			columns.time = i;
+	}
+	return columns;
+}
+
+static void fill_blob(struct clerk_table *table, int column, const struct db_stmt *row)
+{
+	char hex[2 * BLOB_BYTES + 4];
+	size_t size, i;
+	const unsigned char *byte = db_blob(row, column, &size);
+
+	for (i = 0; i < size && i < BLOB_BYTES; i++)
+		snprintf(hex + 2 * i, 3, "%02x", byte[i]);
+	hex[2 * i] = '\0';
+	clerk_table_print(table, (uint32_t)column, "%s%s", hex, size > BLOB_BYTES ? "..." : "");
+}
+
+static void fill_cell(struct clerk_table *table, int column, const struct db_stmt *row)
+{
+	switch (db_type(row, column)) {
+	case DB_INTEGER:
+		clerk_table_print(table, (uint32_t)column, "%lld", (long long)db_int(row, column));
+		break;
+	case DB_REAL:
+		clerk_table_print(table, (uint32_t)column, "%.15g", db_real(row, column));
+		break;
+	case DB_TEXT:
+		table->answer.column[column].numbers = 0;
+		clerk_table_cell(table, (uint32_t)column, db_text(row, column));
+		break;
+	case DB_BLOB:
+		table->answer.column[column].numbers = 0;
+		fill_blob(table, column, row);
+		break;
+	case DB_NULL:
+		break;
+	}
+}
+
+static int is_int(const struct db_stmt *row, int column)
+{
+	return column >= 0 && db_type(row, column) == DB_INTEGER;
+}
+
+/* Rows up to the last that is shown. */
+static int take_rows(struct clerk *clerk, struct clerk_table *table, struct db_stmt *stmt)
+{
+	struct sql_columns columns = name_columns(table, stmt);
+	int64_t time;
+	uint32_t site;
+	int i, more;
+
+	while (!table->failed && (more = db_step(stmt)) == 1) {
+		site = is_int(stmt, columns.site) ? clerk_site(clerk, db_int(stmt, columns.site)) : 0;
+		time = is_int(stmt, columns.time) ? db_int(stmt, columns.time) : -1;
+		if (clerk_table_row(table, site, time < 0 ? -1 : time))
+			return 0;
+		for (i = 0; i < db_columns(stmt); i++)
+			fill_cell(table, i, stmt);
+	}
+	return table->failed ? -MT_E_MEMORY : more;
+}
+
+static void say_trouble(struct clerk *clerk, struct clerk_table *table, int error)
+{
+	char words[512];
+
+	if (error == -MT_E_ARGUMENT)
+		snprintf(words, sizeof(words), "not one statement that gives rows (SELECT ...)");
+	else
+		snprintf(words, sizeof(words), "%.400s (the database is read-only; tables: SELECT sql FROM sqlite_schema)",
+			 error == -MT_E_MEMORY ? mt_strerror(error) : db_message(clerk->db));
+	clerk_table_trouble(table, words);
+}
+
+int clerk_answer_sql(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+{
+	struct db_stmt *stmt = NULL;
+	int error;
+
+	db_restrict(clerk->db);
+	error = db_prepare(clerk->db, &stmt, question->text);
+	if (!error)
+		error = take_rows(clerk, table, stmt);
+	if (error)
+		say_trouble(clerk, table, error);
+	db_finish(stmt);
+	db_unrestrict(clerk->db);
+	return 0;
+}

@@ -1,0 +1,173 @@
+#include "clerk_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "canvas.h"
+#include "memtrace/error.h"
+#include "text.h"
+
+#define TEXTS_BYTES 65536u /* of one block */
+
+/* Texts live in blocks that do not move, newest first. */
+struct clerk_texts {
+	struct clerk_texts *older;
+	size_t size;
+	char bytes[TEXTS_BYTES];
+};
+
+struct clerk_table *clerk_table_new(void)
+{
+	struct clerk_table *table = calloc(1, sizeof(*table));
+
+	if (table)
+		table->answer.verdict = table->answer.trouble = "";
+	return table;
+}
+
+void clerk_answer_free(struct clerk_answer *answer)
+{
+	struct clerk_table *table = (struct clerk_table *)answer; /* its first member */
+	struct clerk_texts *texts, *older;
+
+	if (!answer)
+		return;
+	for (texts = table->texts; texts; texts = older) {
+		older = texts->older;
+		free(texts);
+	}
+	free(answer->column);
+	free(answer->text);
+	free(answer->site);
+	free(answer->time);
+	free(table);
+}
+
+/* A copy that lives as long as the table; "" where there is no memory. */
+static const char *keep(struct clerk_table *table, const char *words)
+{
+	size_t size = strlen(words) + 1;
+	struct clerk_texts *texts = table->texts;
+
+	if (size == 1)
+		return "";
+	if (size > TEXTS_BYTES)
+		size = TEXTS_BYTES;
+	if (!texts || TEXTS_BYTES - texts->size < size) {
+		texts = malloc(sizeof(*texts));
+		if (!texts) {
+			table->failed = 1;
+			return "";
+		}
+		texts->older = table->texts;
+		texts->size = 0;
+		table->texts = texts;
+	}
+	mt_copy_text(texts->bytes + texts->size, size, words);
+	texts->size += size;
+	return texts->bytes + texts->size - size;
+}
+
+void clerk_table_column(struct clerk_table *table, const char *title, int numbers)
+{
+	struct clerk_answer *answer = &table->answer;
+	struct clerk_column *column = realloc(answer->column, (answer->columns + 1) * sizeof(*column));
+	char clean[CLERK_CELL_MAX * 4 + 4];
+
+	if (!column) {
+		table->failed = 1;
+		return;
+	}
+	answer->column = column;
+	text_fit(clean, sizeof(clean), title, CLERK_CELL_MAX, 0);
+	column[answer->columns++] = (struct clerk_column){ .title = keep(table, clean), .numbers = numbers };
+}
+
+static int grow(struct clerk_table *table)
+{
+	struct clerk_answer *answer = &table->answer;
+	uint32_t room = table->room ? 2 * table->room : 64;
+	const char **text = realloc(answer->text, (size_t)room * answer->columns * sizeof(*text));
+	uint32_t *site;
+	int64_t *time;
+
+	answer->text = text ? text : answer->text;
+	site = realloc(answer->site, room * sizeof(*site));
+	answer->site = site ? site : answer->site;
+	time = realloc(answer->time, room * sizeof(*time));
+	answer->time = time ? time : answer->time;
+	if (!text || !site || !time)
+		return -MT_E_MEMORY;
+	table->room = room;
+	return 0;
+}
+
+int clerk_table_row(struct clerk_table *table, uint32_t site, int64_t time)
+{
+	struct clerk_answer *answer = &table->answer;
+	uint32_t column;
+
+	if (answer->rows == CLERK_ROWS_MAX) {
+		answer->cut = 1;
+		return 1;
+	}
+	if (!answer->columns || (answer->rows == table->room && grow(table))) {
+		table->failed = 1;
+		return 1;
+	}
+	for (column = 0; column < answer->columns; column++)
+		answer->text[(size_t)answer->rows * answer->columns + column] = "";
+	answer->site[answer->rows] = site;
+	answer->time[answer->rows++] = time;
+	return 0;
+}
+
+void clerk_table_cell(struct clerk_table *table, uint32_t column, const char *words)
+{
+	struct clerk_answer *answer = &table->answer;
+	char clean[CLERK_CELL_MAX * 4 + 4];
+
+	if (!answer->rows || column >= answer->columns)
+		return;
+	text_fit(clean, sizeof(clean), words, CLERK_CELL_MAX, 0);
+	answer->text[(size_t)(answer->rows - 1) * answer->columns + column] = keep(table, clean);
+}
+
+void clerk_table_print(struct clerk_table *table, uint32_t column, const char *format, ...)
+{
+	char words[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(words, sizeof(words), format, arguments);
+	va_end(arguments);
+	clerk_table_cell(table, column, words);
+}
+
+void clerk_table_verdict(struct clerk_table *table, const char *words)
+{
+	table->answer.verdict = keep(table, words);
+}
+
+void clerk_table_trouble(struct clerk_table *table, const char *words)
+{
+	table->answer.trouble = keep(table, words);
+}
+
+int clerk_table_finish(struct clerk_table *table)
+{
+	struct clerk_answer *answer = &table->answer;
+	uint32_t row, column;
+	int width;
+
+	for (column = 0; column < answer->columns; column++) {
+		answer->column[column].width = canvas_columns(answer->column[column].title);
+		for (row = 0; row < answer->rows; row++) {
+			width = canvas_columns(answer->text[(size_t)row * answer->columns + column]);
+			if (width > answer->column[column].width)
+				answer->column[column].width = width;
+		}
+	}
+	return table->failed ? -MT_E_MEMORY : 0;
+}

@@ -1,0 +1,217 @@
+#include "feed.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db.h"
+#include "inflow.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "query.h"
+#include "schema.h"
+#include "store.h"
+#include "text.h"
+#include "verdict.h"
+
+struct feed {
+	struct model *model;
+	struct source *source;
+	struct analysis analysis;
+	struct inflow inflow;
+	struct db *db; /* the summary */
+	pthread_t thread;
+	int running; /* the thread has to be waited for */
+};
+
+/* ---- what is known before anything is read ---- */
+
+static int add_processes(struct model *model, const struct source *source)
+{
+	struct model_process process = { 0 };
+	const struct mt_process *info;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < source->inputs && !error; i++) {
+		info = mt_reader_process(source->input[i].reader);
+		process.pid = info->pid;
+		process.rank = info->rank;
+		process.file = model_text(model, source->input[i].file);
+		error = process.file ? model_add_process(model, &process) : -MT_E_MEMORY;
+		model->bytes_total += mt_reader_state(source->input[i].reader)->file_bytes;
+	}
+	return error;
+}
+
+/* ---- the end ---- */
+
+/* The numbers of the devices as people count them. */
+static int take_number(void *context, const struct query_device *row)
+{
+	struct model *model = context;
+
+	if (row->id > 0 && row->id <= model->devices)
+		model->device[row->id - 1].number = (uint32_t)row->number;
+	return 0;
+}
+
+/* What is wrong with the traces, as report_damage tells it. */
+static void say_damage(struct feed *feed)
+{
+	const struct analysis_process *where;
+	const struct analysis_loss *missing;
+	char *trouble = feed->model->trouble, events[64];
+	size_t size = sizeof(feed->model->trouble);
+	int error = analysis_damage(&feed->analysis, &where);
+
+	if (!error)
+		return;
+	missing = &where->loss[MT_LOSS_DAMAGED];
+	if (missing->records)
+		snprintf(trouble, size, "%.100s: %s at byte %lu (%s missing, everything else is shown)", where->file,
+			 mt_strerror(error), (unsigned long)where->state->error_offset,
+			 text_count(events, sizeof(events), missing->count, "event"));
+	else
+		snprintf(trouble, size, "%.100s: %s at byte %lu (everything before is shown)", where->file,
+			 mt_strerror(error), (unsigned long)where->state->error_offset);
+}
+
+/* Why the rest could not be read. */
+static void say_failure(struct feed *feed, int error)
+{
+	struct model *model = feed->model;
+	const char *folder = getenv("TMPDIR");
+
+	model->error = feed->inflow.stopped ? 0 : error;
+	if (feed->inflow.stopped)
+		snprintf(model->trouble, sizeof(model->trouble), "reading was stopped");
+	else if (feed->inflow.no_disk)
+		snprintf(model->trouble, sizeof(model->trouble),
+			 "%.80s: %s (TMPDIR names another folder for the timeline's temporary file)",
+			 folder && *folder ? folder : "/tmp", strerror(feed->inflow.disk_errno));
+	else
+		snprintf(model->trouble, sizeof(model->trouble), "reading: %s", mt_strerror(error));
+}
+
+/* Nobody but this thread uses the database, nor changes what the sentence is made from, before the state is known. */
+static int make_summary(struct feed *feed, struct sentence *sentence)
+{
+	int error = db_create(&feed->db, NULL, schema_sql);
+
+	if (!error)
+		error = store_summary(feed->db, &feed->analysis, 1);
+	if (!error)
+		error = verdict_say(sentence, feed->db, feed->model);
+	return error;
+}
+
+static void finish(struct feed *feed, const struct sentence *sentence, int error)
+{
+	struct model *model = feed->model;
+	const char *verdict;
+
+	model_lock(model);
+	if (!error)
+		error = query_devices(feed->db, take_number, model);
+	verdict = error ? NULL : model_text(model, sentence->text);
+	if (!error && !verdict)
+		error = -MT_E_MEMORY;
+	if (error) {
+		say_failure(feed, error);
+	} else {
+		say_damage(feed);
+		model->verdict = verdict;
+		model->bytes_read = model->bytes_total;
+	}
+	model->state = error ? MODEL_FAILED : MODEL_READ;
+	model_unlock(model);
+}
+
+static void *run(void *context)
+{
+	struct feed *feed = context;
+	const struct source *source = feed->source;
+	struct analysis_sink sink = inflow_sink(&feed->inflow, feed->model, &feed->analysis);
+	struct sentence sentence = { 0 };
+	int error = analysis_run(&feed->analysis, source->input, source->inputs, source->rules, &sink);
+	int published = inflow_publish(&feed->inflow, error == 0);
+
+	error = error ? error : published;
+	if (!error)
+		error = make_summary(feed, &sentence);
+	finish(feed, &sentence, error);
+	inflow_release(&feed->inflow);
+	analysis_release(&feed->analysis);
+	return NULL;
+}
+
+/* ---- the thread ---- */
+
+/* Signals are the screen's, but for those of a crash; a file too large (SIGXFSZ) is an error like others here. */
+static int start(struct feed *feed)
+{
+	static const int crash[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP };
+	sigset_t all, before;
+	size_t i;
+	int error;
+
+	sigfillset(&all);
+	for (i = 0; i < MT_ARRAY_SIZE(crash); i++)
+		sigdelset(&all, crash[i]);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&feed->thread, NULL, run, feed);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	feed->running = !error;
+	return error ? -MT_E_SYSTEM : 0;
+}
+
+int feed_new(struct feed **feed, struct model *model, struct source *source)
+{
+	int error;
+
+	*feed = calloc(1, sizeof(**feed));
+	if (!*feed)
+		return -MT_E_MEMORY;
+	(*feed)->model = model;
+	(*feed)->source = source;
+	model_lock(model);
+	error = add_processes(model, source);
+	model_unlock(model);
+	if (!error)
+		error = start(*feed);
+	if (error) {
+		free(*feed);
+		*feed = NULL;
+	}
+	return error;
+}
+
+void feed_wait(struct feed *feed)
+{
+	if (feed->running)
+		pthread_join(feed->thread, NULL);
+	feed->running = 0;
+}
+
+struct db *feed_summary(struct feed *feed)
+{
+	enum model_state state;
+
+	model_lock(feed->model);
+	state = feed->model->state;
+	model_unlock(feed->model);
+	return state == MODEL_READ ? feed->db : NULL;
+}
+
+void feed_free(struct feed *feed)
+{
+	if (!feed)
+		return;
+	model_lock(feed->model);
+	feed->model->stop = 1;
+	model_unlock(feed->model);
+	feed_wait(feed);
+	db_close(feed->db);
+	free(feed);
+}

@@ -1,0 +1,90 @@
+/*
+ * flame.h - bytes by call stack, as a tree and as boxes: an icicle, outermost frames on top. Pure.
+ *
+ *     all                               63.8 GiB
+ *     main                    | pt_main_thread     each box is as wide as its bytes; children lie below their parent,
+ *     train_step    | rollout | backward           the largest first. Children that would be narrower than a column
+ *     forward |~    |generate | ...                are one box together: "~", the smaller ones.
+ */
+#ifndef MEMANA_TUI_FLAME_H
+#define MEMANA_TUI_FLAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "callstack.h"
+#include "series.h"
+
+#define FLAME_ROOT 1u
+
+struct flame_node {
+	uint32_t parent, child, next;	     /* 0: none; children are the largest first after flame_finish */
+	const struct callstack_frame *frame; /* NULL: the root */
+	uint64_t bytes, own;		     /* with what is below it; of stacks that end here */
+	uint64_t count;			     /* allocations, with what is below */
+	uint64_t layer[SERIES_LAYERS_MAX];   /* bytes by layer */
+	uint32_t site;			     /* of the largest stack that ends here, 0: none does */
+	uint64_t site_bytes;
+};
+
+/* Zeroed is empty. */
+struct flame {
+	struct flame_node *node; /* node[0] is not used */
+	uint32_t nodes, room;
+	uint32_t *slot; /* hash table of node numbers, 0: free */
+	uint32_t slots; /* a power of two */
+};
+
+/* Where something came from, and how much. */
+struct flame_stack {
+	const struct callstack_frame *const *frame; /* outermost first; they live as long as the flame */
+	size_t frames;
+	uint64_t bytes, count;
+	uint32_t layer, site;
+};
+
+/* Forgets all; the root is there. 0 or -MT_E_MEMORY. */
+int flame_begin(struct flame *flame);
+
+/* Frames are the same where their function and place are. 0 or -MT_E_MEMORY. */
+int flame_add(struct flame *flame, const struct flame_stack *stack);
+
+/* Sorts children. Needed before what is below. */
+void flame_finish(struct flame *flame);
+void flame_release(struct flame *flame);
+
+/* The layer that holds most of the node. */
+uint32_t flame_layer(const struct flame_node *node);
+
+/* A node, or the smaller ones of its children. */
+struct flame_spot {
+	uint32_t node; /* 0: nowhere */
+	uint32_t rest; /* 0: the node itself; n: its children from the nth largest on */
+};
+
+/* The spot in `flame` that `spot` is in `old`, or what is nearest above it. */
+struct flame_spot flame_same_spot(const struct flame *flame, const struct flame *old, struct flame_spot spot);
+
+/* Bytes there, and how many children the smaller ones are (0 where rest is). */
+uint64_t flame_bytes(const struct flame *flame, struct flame_spot spot, uint32_t *children);
+
+struct flame_box {
+	struct flame_spot spot;
+	int x, width, depth;
+	uint32_t above; /* index of the parent's box; of the first one: itself */
+};
+
+/* Boxes in order of depth, then from left to right. Zeroed is empty. */
+struct flame_layout {
+	struct flame_box *box;
+	uint32_t boxes, room;
+	int depth; /* rows */
+};
+
+/* Lays out what is below `top`, over `width` columns (at least 1). 0 or -MT_E_MEMORY. */
+int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct flame_spot top, int width);
+void flame_layout_release(struct flame_layout *layout);
+
+/* The box of the spot, or of what is nearest above it. */
+uint32_t flame_box_of(const struct flame_layout *layout, const struct flame *flame, struct flame_spot spot);
+
+#endif

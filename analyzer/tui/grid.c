@@ -1,0 +1,138 @@
+#include "grid.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "text.h"
+
+#define GAP 2	   /* columns between columns */
+#define SIDEWAYS 8 /* columns that LEFT and RIGHT move by */
+
+static int width_of(const struct clerk_answer *answer)
+{
+	int width = 0;
+	uint32_t i;
+
+	for (i = 0; i < answer->columns; i++)
+		width += answer->column[i].width + (i ? GAP : 0);
+	return width;
+}
+
+/* A cell at x, which may lie outside to the left: then its end is shown. */
+static void draw_cell(struct area row, int x, const struct clerk_column *column, uint8_t style, const char *text)
+{
+	int width = canvas_columns(text), at = column->numbers ? x + column->width - width : x;
+
+	if (at >= row.width || at + width <= 0)
+		return;
+	if (at >= 0) {
+		area_text(row, at, 0, style, text);
+		return;
+	}
+	while (*text && at < 0) { /* characters that are scrolled out */
+		size_t size = text_utf8(text, strlen(text));
+		char one[8] = "";
+
+		memcpy(one, text, size ? size : 1);
+		at += canvas_columns(one);
+		text += size ? size : 1;
+	}
+	area_text(row, at, 0, style, text);
+}
+
+static void draw_row(const struct grid *grid, const struct clerk_answer *answer, struct area row, uint8_t style,
+		     const char *const *text)
+{
+	int x = -grid->left;
+	uint32_t i;
+
+	for (i = 0; i < answer->columns; i++) {
+		draw_cell(row, x, &answer->column[i], style, text ? text[i] : answer->column[i].title);
+		x += answer->column[i].width + GAP;
+	}
+}
+
+void grid_draw(struct grid *grid, const struct clerk_answer *answer, struct area area, int focus)
+{
+	int height = area.height > 1 ? area.height - 1 : 0, bar, y;
+	struct area row;
+	int64_t number;
+
+	list_fit(&grid->list, answer->rows, height);
+	bar = (int64_t)answer->rows > height;
+	grid->y = 1;
+	grid->width = width_of(answer);
+	grid->room = area.width - bar;
+	if (grid->left > grid->width - grid->room)
+		grid->left = grid->width > grid->room ? grid->width - grid->room : 0;
+	draw_row(grid, answer, area_part(area, 0, 0, grid->room, 1), STYLE_HEAD, NULL);
+	for (y = 0; y < height && (number = list_row_at(&grid->list, y)) >= 0; y++) {
+		row = area_part(area, 0, y + 1, grid->room, 1);
+		draw_row(grid, answer, row, STYLE_PLAIN, answer->text + (size_t)number * answer->columns);
+		if (focus && (uint32_t)number == grid->list.chosen)
+			area_style_row(row, 0, STYLE_CHOSEN);
+	}
+	list_bar(&grid->list, area_part(area, 0, 1, area.width, height));
+}
+
+int grid_request(struct grid *grid, enum request request)
+{
+	if (request == REQUEST_LEFT)
+		grid->left = grid->left > SIDEWAYS ? grid->left - SIDEWAYS : 0;
+	else if (request == REQUEST_RIGHT && grid->left + grid->room < grid->width)
+		grid->left += SIDEWAYS; /* drawing keeps it inside */
+	else if (request != REQUEST_RIGHT)
+		return list_request(&grid->list, request);
+	return 1;
+}
+
+int64_t grid_row_at(const struct grid *grid, int y)
+{
+	return list_row_at(&grid->list, y - grid->y);
+}
+
+const char *grid_waiting(char *out, size_t size, struct clerk *clerk)
+{
+	static const char *const words[] = { [CLERK_WAITING] = "the traces are being read", [CLERK_NAMING] = "names are looked up",
+					     [CLERK_LOADING] = "the traces are loaded into a database" };
+	const char *why;
+	int percent;
+	enum clerk_state state = clerk_state(clerk, &percent, &why);
+
+	if (state == CLERK_READY || state == CLERK_FAILED)
+		snprintf(out, size, "asking the database ...");
+	else if (state == CLERK_WAITING)
+		snprintf(out, size, "waiting: %s", words[state]);
+	else
+		snprintf(out, size, "waiting: %s, %d%%", words[state], percent);
+	return out;
+}
+
+int grid_words(struct area area, int y, int rows, uint8_t style, const char *words)
+{
+	const char *blank, *end;
+	char line[512];
+	size_t size;
+
+	for (; *words && rows > 0; rows--, y++) {
+		if (rows == 1 || canvas_columns(words) <= area.width) {
+			area_fit(area, 0, y, area.width, style, words, 0);
+			return y + 1;
+		}
+		for (end = NULL, blank = strchr(words, ' '); blank; blank = strchr(blank + 1, ' ')) {
+			size = (size_t)(blank - words) < sizeof(line) - 1 ? (size_t)(blank - words) : sizeof(line) - 1;
+			memcpy(line, words, size);
+			line[size] = '\0';
+			if (canvas_columns(line) > area.width)
+				break;
+			end = blank;
+		}
+		if (!end) { /* one word is wider than the area */
+			area_fit(area, 0, y, area.width, style, words, 0);
+			return y + 1;
+		}
+		mt_copy_text(line, (size_t)(end - words) + 1 < sizeof(line) ? (size_t)(end - words) + 1 : sizeof(line), words);
+		area_text(area, 0, y, style, line);
+		words = end + 1;
+	}
+	return y;
+}

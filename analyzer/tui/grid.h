@@ -1,0 +1,32 @@
+/* grid.h - an answer of the clerk as a table that scrolls both ways; what view_answer and view_site share. */
+#ifndef MEMANA_TUI_GRID_H
+#define MEMANA_TUI_GRID_H
+
+#include "canvas.h"
+#include "clerk.h"
+#include "list.h"
+
+struct grid {
+	struct list list;
+	int left;  /* columns of the screen that are scrolled out at the left */
+	int width; /* of all its columns, as drawn last */
+	int room;  /* columns of the screen that there were for them */
+	int y;	   /* of the first row, in the area that it was drawn to last */
+};
+
+/* Titles, then rows; the chosen row is shown as such when `focus`. */
+void grid_draw(struct grid *grid, const struct clerk_answer *answer, struct area area, int focus);
+
+/* Moves between rows, and with LEFT and RIGHT sideways. 1: it was one of these. */
+int grid_request(struct grid *grid, enum request request);
+
+/* The row at line y of that area, -1: none. */
+int64_t grid_row_at(const struct grid *grid, int y);
+
+/* What the clerk does until an answer comes: "loading the traces into a database, 42%". Returns `out`. */
+const char *grid_waiting(char *out, size_t size, struct clerk *clerk);
+
+/* Draws words from row `y` on, broken at blanks, in at most `rows` rows; the last one is cut. The row after them. */
+int grid_words(struct area area, int y, int rows, uint8_t style, const char *words);
+
+#endif

@@ -1,0 +1,380 @@
+#include "inflow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "progress.h"
+
+#define PUBLISH_EVENTS 65536u
+#define PUBLISH_AFTER 20000000 /* ns */
+#define EDITION_AFTER 500000000 /* the first one; then each time twice as long */
+
+static void fail(struct inflow *inflow, int error)
+{
+	if (error && !inflow->error)
+		inflow->error = error;
+}
+
+/* Doubles an array that is full. 0 or -MT_E_MEMORY. */
+static int grow(struct inflow *inflow, void **array, uint32_t count, uint32_t *room, size_t size)
+{
+	size_t wanted = *room ? (size_t)*room * 2 : 256;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = wanted <= UINT32_MAX ? realloc(*array, wanted * size) : NULL;
+	if (!grown) {
+		fail(inflow, -MT_E_MEMORY);
+		return -MT_E_MEMORY;
+	}
+	*array = grown;
+	*room = (uint32_t)wanted;
+	return 0;
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+static int grow_sites(struct inflow *inflow)
+{
+	uint32_t sites = inflow->analysis->attribution.site_room;
+	struct inflow_site *grown = realloc(inflow->site, sites * sizeof(*grown));
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	memset(grown + inflow->sites, 0, (sites - inflow->sites) * sizeof(*grown));
+	inflow->site = grown;
+	inflow->sites = sites;
+	return 0;
+}
+
+/* The change has been told: what its sites hold now, they have held. One that an error cut short is none. */
+static void end_change(struct inflow *inflow)
+{
+	const struct tape *tape = inflow->model->tape;
+	uint64_t last = tape_count(tape), i;
+	const struct tape_event *event;
+	struct inflow_site *site;
+	uint32_t run;
+
+	if (inflow->error)
+		return;
+	for (i = inflow->change; i < last; i++) {
+		event = tape_at(tape, i, &run);
+		inflow->site[TAPE_SITE(event->cell)].held += (uint64_t)event->bytes;
+	}
+	for (i = inflow->change; i < last; i++) {
+		site = &inflow->site[TAPE_SITE(tape_at(tape, i, &run)->cell)];
+		if (site->held > site->most)
+			site->most = site->held;
+	}
+	inflow->change = last;
+}
+
+/* All that comes during one event of one process is one change. */
+static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t count, int64_t time)
+{
+	const struct analysis *analysis = inflow->analysis;
+	uint32_t process = analysis->attribution.site[TAPE_SITE(cell)].key.process;
+	uint64_t event = analysis->process[process].events;
+	struct tape *tape = inflow->model->tape;
+	int error = 0;
+
+	if (inflow->error)
+		return;
+	if (TAPE_SITE(cell) >= inflow->sites)
+		error = grow_sites(inflow);
+	if (process != inflow->process || event != inflow->event)
+		end_change(inflow);
+	if (time > inflow->time || !tape_count(tape))
+		inflow->time = time;
+	if (!error && inflow->change < tape_count(tape))
+		error = tape_add_part(tape, inflow->time, cell, bytes, count);
+	else if (!error)
+		error = tape_add(tape, inflow->time, cell, bytes, count);
+	inflow->process = process;
+	inflow->event = event;
+	inflow->no_disk = error == -MT_E_SYSTEM;
+	inflow->disk_errno = errno;
+	fail(inflow, error);
+}
+
+static void moved(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	add(context, TAPE_CELL(site, slack), bytes, 0, time);
+}
+
+static void counted(void *context, uint32_t site, int change, int64_t time)
+{
+	add(context, TAPE_CELL(site, 0), 0, change, time);
+}
+
+/* ---- phases and steps -------------------------------------------------------------------------------------------- */
+
+static int ended_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+		      const struct mt_event *last)
+{
+	struct inflow *inflow = context;
+	const struct analysis_process *owner = &inflow->analysis->process[process];
+	void *array = inflow->span;
+	int error = grow(inflow, &array, inflow->spans, &inflow->span_room, sizeof(*inflow->span));
+
+	inflow->span = array;
+	if (error)
+		return error;
+	inflow->span[inflow->spans++] = (struct model_span){
+		.first = analysis_time(owner, first->time), .last = analysis_time(owner, last->time),
+		.process = process, .step = step, .phase = phase,
+	};
+	return 0;
+}
+
+static int ended_step(void *context, uint32_t process, const struct mt_event *event)
+{
+	struct inflow *inflow = context;
+	void *array = inflow->step;
+	int error = grow(inflow, &array, inflow->steps, &inflow->step_room, sizeof(*inflow->step));
+
+	inflow->step = array;
+	if (error)
+		return error;
+	inflow->step[inflow->steps++] = (struct model_step){
+		.time = analysis_time(&inflow->analysis->process[process], event->time),
+		.process = process,
+		.number = event->value <= UINT32_MAX ? (uint32_t)event->value : UINT32_MAX,
+	};
+	return 0;
+}
+
+/* ---- publishing -------------------------------------------------------------------------------------------------- */
+
+/* Names of the sites from `first` on, looked up without the lock. */
+static int name_sites(struct inflow *inflow, uint32_t first)
+{
+	const struct attribution *attribution = &inflow->analysis->attribution;
+	const struct site *site;
+	void *array = inflow->name;
+	uint32_t i;
+	int error = 0;
+
+	for (i = first; i < attribution->sites && !error; i++) {
+		error = grow(inflow, &array, i - first, &inflow->name_room, sizeof(*inflow->name));
+		inflow->name = array;
+		site = &attribution->site[i];
+		if (!error)
+			error = site_name(&inflow->name[i - first], inflow->analysis->process[site->key.process].defs,
+					  site->key.stack, &inflow->scratch);
+	}
+	return error;
+}
+
+static int publish_site(struct inflow *inflow, uint32_t number, const struct site_name *name)
+{
+	const struct site *site = &inflow->analysis->attribution.site[number];
+	struct model_site row = {
+		.process = site->key.process,
+		.device = site->key.device,
+		.owner = model_owner(inflow->model, inflow->analysis->owner[site->owner]),
+		.stack = site->key.stack,
+		.phase = site->key.phase,
+		.category = site->key.category,
+		.driver = site->key.driver,
+		.all_slack = site->tensors_seen != 0,
+		.function = model_text(inflow->model, name->function),
+		.place = model_text(inflow->model, name->place),
+	};
+
+	if (row.owner == UINT32_MAX || !row.function || !row.place)
+		return -MT_E_MEMORY;
+	return model_add_site(inflow->model, number, &row);
+}
+
+/*
+ * What is known of a site may change until the end; what was worked out from it is stale then, and the screen has to
+ * begin anew: with more and more events that takes longer and longer.
+ */
+static void renew_sites(struct inflow *inflow, int end, int64_t now)
+{
+	const struct attribution *attribution = &inflow->analysis->attribution;
+	struct model *model = inflow->model;
+	int changed = 0, may = end || now - inflow->edition_time >= inflow->edition_wait;
+	struct model_site *site;
+	uint8_t category;
+	uint32_t i;
+
+	for (i = 1; i < model->sites; i++) {
+		site = &model->site[i];
+		if (i < inflow->sites)
+			site->most = inflow->site[i].most;
+		if (!may)
+			continue;
+		changed |= !site->all_slack && attribution->site[i].tensors_seen;
+		site->all_slack |= attribution->site[i].tensors_seen != 0;
+		category = end ? category_of_site(inflow->analysis, i) : site->category;
+		changed |= category != site->category;
+		site->category = category;
+	}
+	if (!changed)
+		return;
+	inflow->edition_time = now;
+	inflow->edition_wait *= 2;
+	model->edition++;
+}
+
+static int publish_sites(struct inflow *inflow, uint32_t first)
+{
+	uint32_t i;
+	int error = 0;
+
+	for (i = first; i < inflow->analysis->attribution.sites && !error; i++)
+		error = publish_site(inflow, i, &inflow->name[i - first]);
+	return error;
+}
+
+/* The number people use is that of the process until all devices are known (feed.c). */
+static int publish_devices(struct inflow *inflow)
+{
+	struct model *model = inflow->model;
+	const struct analysis_device *from;
+	struct model_device *device, none = { 0 };
+	uint32_t i;
+	int error = 0;
+
+	while (!error && model->devices < inflow->analysis->devices) {
+		none.number = inflow->analysis->device[model->devices].index;
+		error = model_add_device(model, &none);
+	}
+	for (i = 0; i < model->devices; i++) {
+		from = &inflow->analysis->device[i];
+		device = &model->device[i];
+		device->kind = from->kind;
+		device->total = from->total;
+		device->peak = from->peak.bytes;
+		device->peak_time = from->peak.time;
+		if (*from->name)
+			mt_copy_text(device->name, sizeof(device->name), from->name);
+		else
+			mt_copy_text(device->name, sizeof(device->name), from->kind == MT_DEVICE_CPU ? "CPU" : "GPU");
+	}
+	return error;
+}
+
+static int publish_happenings(struct inflow *inflow)
+{
+	const struct analysis *analysis = inflow->analysis;
+	struct model *model = inflow->model;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < inflow->spans && !error; i++)
+		error = model_add_span(model, &inflow->span[i]);
+	for (i = 0; i < inflow->steps && !error; i++)
+		error = model_add_step(model, &inflow->step[i]);
+	for (i = model->ooms; i < analysis->ooms && !error; i++)
+		error = model_add_oom(model, &(struct model_oom){
+			.time = analysis->oom[i].time, .requested = analysis->oom[i].requested,
+			.device = analysis->oom[i].device, .process = analysis->oom[i].process,
+			.phase = analysis->oom[i].phase });
+	inflow->spans = inflow->steps = 0;
+	return error;
+}
+
+/* When the run began and ended so far, and what is missing. */
+static void publish_totals(struct inflow *inflow)
+{
+	const struct analysis *analysis = inflow->analysis;
+	const struct analysis_process *process;
+	struct model *model = inflow->model;
+	uint32_t i, why;
+	int started = 0;
+
+	model->bytes_read += inflow->bytes;
+	inflow->bytes = 0;
+	model->lost = 0;
+	for (i = 0; i < analysis->processes; i++) {
+		process = &analysis->process[i];
+		for (why = 0; why < MT_LOSS_COUNT; why++)
+			model->lost += process->loss[why].count;
+		if (!process->events)
+			continue;
+		if (!started || process->first_time < model->first_time)
+			model->first_time = process->first_time;
+		if (!started || process->last_time > model->last_time)
+			model->last_time = process->last_time;
+		started = 1;
+	}
+	if (model->events && model->last_time < inflow->time)
+		model->last_time = inflow->time;
+}
+
+int inflow_publish(struct inflow *inflow, int end)
+{
+	struct model *model = inflow->model;
+	uint32_t first = model->sites ? model->sites : 1;
+	int64_t now = progress_now();
+	int error;
+
+	end_change(inflow);
+	error = name_sites(inflow, first);
+	model_lock(model);
+	if (!error)
+		error = publish_sites(inflow, first);
+	if (!error)
+		error = publish_devices(inflow);
+	if (!error)
+		error = publish_happenings(inflow);
+	if (!error) {
+		renew_sites(inflow, end, now);
+		tape_settle(model->tape);
+		model->events = inflow->published = inflow->change;
+		publish_totals(inflow);
+	}
+	inflow->stopped |= model->stop;
+	model_unlock(model);
+	inflow->publish_time = now;
+	fail(inflow, error);
+	return inflow->error;
+}
+
+/* Between two batches every change has been told to its end, also before a checkpoint that stands for missing events. */
+static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
+{
+	struct inflow *inflow = context;
+
+	(void)process;
+	(void)events;
+	inflow->bytes += bytes;
+	end_change(inflow);
+	if (inflow->error)
+		return inflow->error;
+	if (tape_count(inflow->model->tape) - inflow->published < PUBLISH_EVENTS &&
+	    progress_now() - inflow->publish_time < PUBLISH_AFTER)
+		return 0;
+	if (inflow_publish(inflow, 0))
+		return inflow->error;
+	return inflow->stopped ? -MT_E_BUSY : 0;
+}
+
+struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, struct analysis *analysis)
+{
+	inflow->model = model;
+	inflow->analysis = analysis;
+	inflow->publish_time = inflow->edition_time = progress_now();
+	inflow->edition_wait = EDITION_AFTER;
+	return (struct analysis_sink){
+		.context = inflow, .moved = moved, .counted = counted, .batch = next_batch, .span = ended_span,
+		.step = ended_step,
+	};
+}
+
+void inflow_release(struct inflow *inflow)
+{
+	free(inflow->site);
+	free(inflow->span);
+	free(inflow->step);
+	free(inflow->name);
+	free(inflow->scratch.frame);
+	memset(inflow, 0, sizeof(*inflow));
+}

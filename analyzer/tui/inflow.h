@@ -1,0 +1,57 @@
+/*
+ * inflow.h - what an analysis tells of a run, on its way into the model. Private to feed.c.
+ *
+ * Bytes go to the tape at once, which nobody reads beyond model->events. Everything else waits until inflow_publish,
+ * which takes the model's lock once for all of it.
+ */
+#ifndef MEMANA_TUI_INFLOW_H
+#define MEMANA_TUI_INFLOW_H
+
+#include <stdint.h>
+#include "analysis.h"
+#include "model.h"
+#include "site_name.h"
+
+/* What a site holds, and the most it has held, bytes; all processes of a device together. */
+struct inflow_site {
+	uint64_t held, most;
+};
+
+struct inflow {
+	struct model *model;
+	struct analysis *analysis;
+	/* The change that is being told: the event of which process it is, and where it begins on the tape. */
+	uint32_t process;
+	uint64_t event, change;
+	int64_t time; /* of the newest event of the tape */
+	struct inflow_site *site; /* by number */
+	uint32_t sites;
+	/* Since the last publication. */
+	struct model_span *span;
+	uint32_t spans, span_room;
+	struct model_step *step;
+	uint32_t steps, step_room;
+	struct site_name *name; /* of the new sites */
+	uint32_t name_room;
+	uint64_t bytes; /* read */
+	struct callstack scratch;
+
+	uint64_t published;    /* events */
+	int64_t publish_time;  /* CLOCK_MONOTONIC, ns */
+	int64_t edition_time;  /* when sites were last said to have changed what they are, */
+	int64_t edition_wait;  /* and how long that is not said again */
+	int error;	       /* the first one, -MT_E_x: nothing is taken in after it */
+	int no_disk;	       /* 1: it was the tape's file, */
+	int disk_errno;	       /* for this reason */
+	int stopped;	       /* model->stop was set */
+};
+
+/* The sink that fills `inflow`; `analysis` is going to be run with it. */
+struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, struct analysis *analysis);
+
+/* Makes everything so far known. `end`: nothing more comes, and sites are what they are. The error, if there was one. */
+int inflow_publish(struct inflow *inflow, int end);
+
+void inflow_release(struct inflow *inflow);
+
+#endif

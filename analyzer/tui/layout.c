@@ -1,0 +1,64 @@
+#include "layout.h"
+
+#define AXIS_WIDTH 9 /* "100.0 GiB" */
+#define CHART_LEAST 3
+#define BANDS_MOST 8
+
+static void place(struct layout_part *part, int x, int *y, int width, int height)
+{
+	part->x = x;
+	part->y = *y;
+	part->width = width;
+	part->height = height;
+	*y += height;
+}
+
+/* How the rows are given away: first what nobody can do without, then chart and table in turns, then comfort. */
+struct rows {
+	int verdict, chart, band, steps, times, legend, table, status;
+};
+
+static struct rows share_rows(int height, int bands)
+{
+	struct rows rows = { .verdict = 1, .chart = CHART_LEAST, .band = bands > 0, .table = 2, .status = 1 };
+	int left = height - rows.verdict - rows.chart - rows.band - rows.table - rows.status;
+
+	/* What each further row is spent on, while enough are left. */
+	left -= rows.legend = left > 0;
+	left -= rows.times = left > 0;
+	left -= rows.steps = left > 3 && bands;
+	if (left > 6) {
+		rows.verdict++;
+		left--;
+	}
+	if (left > 14) {
+		rows.legend++;
+		left--;
+	}
+	for (; left > 12 && rows.band < bands && rows.band < BANDS_MOST; left--)
+		rows.band++;
+	rows.table += left * 2 / 5;
+	rows.chart += left - left * 2 / 5;
+	return rows;
+}
+
+struct layout layout_make(int width, int height, int bands)
+{
+	struct layout layout = { .too_small = width < LAYOUT_MIN_WIDTH || height < LAYOUT_MIN_HEIGHT };
+	struct rows rows;
+	int y = 0, axis = width >= 60 ? AXIS_WIDTH : 0, chart = width - axis;
+
+	if (layout.too_small)
+		return layout;
+	rows = share_rows(height, bands);
+	place(&layout.verdict, 0, &y, width, rows.verdict);
+	layout.axis = (struct layout_part){ 0, y, axis, axis ? rows.chart : 0 };
+	place(&layout.chart, axis, &y, chart, rows.chart);
+	place(&layout.band, axis, &y, chart, rows.band);
+	place(&layout.steps, axis, &y, chart, rows.steps);
+	place(&layout.times, axis, &y, chart, rows.times);
+	place(&layout.legend, 0, &y, width, rows.legend);
+	place(&layout.table, 0, &y, width, rows.table);
+	place(&layout.status, 0, &y, width, rows.status);
+	return layout;
+}

@@ -1,0 +1,34 @@
+/*
+ * layout.h - where the parts of the first screen lie. Pure: the same size gives the same layout.
+ *
+ *     verdict                                one or two rows
+ *     bytes | chart                          what is left
+ *     axis  | chart
+ *           | band of phases, a row a process (several only where there is room)
+ *           | steps
+ *           | times
+ *     legend                                 one row, two where there is room
+ *     table of what is alive at the cursor
+ *     status
+ *
+ * From 40x10 up all parts that fit are there; below that only a line says how large the window should be.
+ */
+#ifndef MEMANA_TUI_LAYOUT_H
+#define MEMANA_TUI_LAYOUT_H
+
+struct layout_part {
+	int x, y, width, height; /* height 0: not there */
+};
+
+struct layout {
+	int too_small;
+	struct layout_part verdict, axis, chart, band, steps, times, legend, table, status;
+};
+
+#define LAYOUT_MIN_WIDTH 40
+#define LAYOUT_MIN_HEIGHT 10
+
+/* `bands`: processes that have phases. */
+struct layout layout_make(int width, int height, int bands);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * liveset.h - what is alive at a moment, place by place; and what was born between two moments and lives.
+ *
+ * Under the model's lock. A row joins sites of one process and device that look alike: the same stack, phase, category
+ * and owner.
+ */
+#ifndef MEMANA_TUI_LIVESET_H
+#define MEMANA_TUI_LIVESET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "model.h"
+
+struct liveset_row {
+	uint32_t site;	  /* the one that holds most of it */
+	uint8_t category; /* of the cells, with "allocator slack" told apart */
+	uint64_t bytes, count;
+};
+
+struct liveset {
+	struct liveset_row *row; /* sorted */
+	uint32_t rows, room;
+	uint64_t bytes, count; /* of all rows */
+	/* private: what the cells hold, and which of them */
+	struct tape_held *held;
+	uint32_t helds, held_room;
+	uint32_t *slot, slots;
+};
+
+/* X(NAME, word) - orders of the table. */
+#define LIVESET_SORT_LIST(X)    \
+	X(BYTES, "size")     \
+	X(COUNT, "count")    \
+	X(PHASE, "phase")    \
+	X(CATEGORY, "category") \
+	X(PLACE, "place")
+
+enum liveset_sort {
+#define LIVESET_SORT_ENUM(name, word) LIVESET_SORT_##name,
+	LIVESET_SORT_LIST(LIVESET_SORT_ENUM)
+#undef LIVESET_SORT_ENUM
+	LIVESET_SORTS
+};
+
+extern const char *const liveset_sort_words[LIVESET_SORTS];
+
+/* Zeroed is empty. */
+void liveset_release(struct liveset *live);
+
+/*
+ * What is alive right after `time`. `shown[cell]` 0 leaves a cell out; cells from `cells` on are in; NULL: all are.
+ * 0 or -MT_E_MEMORY.
+ */
+int liveset_at(struct liveset *live, const struct model *model, int64_t time, const uint8_t *shown, uint32_t cells,
+	    enum liveset_sort sort);
+
+#endif

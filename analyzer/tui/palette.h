@@ -1,0 +1,91 @@
+/*
+ * palette.h - how styles look, and which layer a phase, category, owner or process is.
+ *
+ * Colours are distinguishable for colour-blind readers (hues of Okabe and Ito's set), and never the only sign: every
+ * layer has a letter, too.
+ */
+#ifndef MEMANA_TUI_PALETTE_H
+#define MEMANA_TUI_PALETTE_H
+
+#include <stdint.h>
+#include "canvas.h"
+#include "model.h"
+#include "series.h"
+
+/* X(NAME, word) - what colours can mean. */
+#define PALETTE_BY_LIST(X)          \
+	X(PHASE, "phase")           \
+	X(CATEGORY, "category")     \
+	X(OWNER, "owner")           \
+	X(PROCESS, "process")
+
+enum palette_by {
+#define PALETTE_BY_ENUM(name, word) PALETTE_BY_##name,
+	PALETTE_BY_LIST(PALETTE_BY_ENUM)
+#undef PALETTE_BY_ENUM
+	PALETTE_BY_COUNT
+};
+
+#define PALETTE_NAME_MAX 48u /* bytes with NUL; longer names are cut */
+
+extern const char *const palette_by_words[PALETTE_BY_COUNT];
+
+/* -1: the terminal's own. */
+struct palette_look {
+	int foreground, background; /* of 256 colours, or of 8 */
+	int bold, dim, reverse, underline;
+};
+
+/*
+ * How a cell looks with so many colours: 0 (also NO_COLOR), 8 or 256. Text on a layer is dark, on a subdued one light.
+ */
+struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
+
+/* What is in no other layer (phase "other", category "other"); always layer 0, grey, and drawn on top. */
+#define PALETTE_REST 0
+
+/*
+ * The layers of a dimension. Phases and categories have the layer of their number, so that they look the same in every
+ * run. Owners and processes get theirs by what they have held most, so many as there are; layers that nobody has yet
+ * are there for those that palette_extend meets.
+ */
+struct palette {
+	enum palette_by by;
+	uint32_t layers;
+	char name[SERIES_LAYERS_MAX][PALETTE_NAME_MAX]; /* "": nobody has it */
+	char letter[SERIES_LAYERS_MAX];	  /* differs between layers */
+	uint8_t *layer_of; /* by cell; see series_begin. Cells of other devices and hidden ones: SERIES_HIDDEN */
+	uint32_t cells, cells_room;
+	uint8_t of_key[256]; /* private: layer of a phase, category, owner or process */
+	uint32_t used;	     /* private: layers that somebody has */
+};
+
+/* What cells are counted: those of the device, of processes that are not hidden, and of `shown` (see filter.h). */
+struct palette_scope {
+	uint32_t device;
+	uint64_t hidden; /* bit n: process n; processes from 63 on share the last bit */
+	const uint8_t *shown; /* by cell; NULL: all */
+	uint32_t shown_cells;
+};
+
+/* Zeroed is empty. Works the layers out for all cells of the model's sites; under its lock. 0 or -MT_E_MEMORY. */
+int palette_make(struct palette *palette, const struct model *model, enum palette_by by,
+		 const struct palette_scope *scope);
+
+/* More sites are known: cells that were known keep their layers. 0 or -MT_E_MEMORY. */
+int palette_extend(struct palette *palette, const struct model *model, const struct palette_scope *scope);
+void palette_release(struct palette *palette);
+
+/* The letter of a phase as in the band: MT_PHASE_LIST's. Its layer is its number. */
+char palette_phase_letter(uint8_t phase);
+
+/* The bit of a process in palette_scope. */
+uint64_t palette_process_bit(uint32_t process);
+
+/* What a cell is in a dimension: "forward", "kv cache", "libnccl", "rank 3". Into `out`, which is returned. */
+const char *palette_cell_name(char out[PALETTE_NAME_MAX], const struct model *model, enum palette_by by, uint32_t cell);
+
+/* "rank 3", "pid 4242" */
+const char *palette_process_name(char out[PALETTE_NAME_MAX], const struct model *model, uint32_t process);
+
+#endif

@@ -1,0 +1,202 @@
+#include "scale.h"
+
+/* a * b / c of numbers that are not negative, without overflow. */
+static int64_t share(int64_t a, int64_t b, int64_t c)
+{
+	return (int64_t)((__int128)a * b / c);
+}
+
+/* Moves what is shown into the run. */
+static void clamp(struct scale *scale)
+{
+	int64_t span = scale->to - scale->from, whole = scale->last - scale->first;
+
+	if (span >= whole) {
+		scale->from = scale->first;
+		scale->to = scale->last;
+	} else if (scale->from < scale->first) {
+		scale->from = scale->first;
+		scale->to = scale->first + span;
+	} else if (scale->to > scale->last) {
+		scale->to = scale->last;
+		scale->from = scale->last - span;
+	}
+}
+
+/* The cursor is on the screen; the last column's times end before `to`. */
+static void clamp_cursor(struct scale *scale)
+{
+	if (scale->cursor < scale->from)
+		scale->cursor = scale->from;
+	if (scale->cursor >= scale->to)
+		scale->cursor = scale->to - 1;
+}
+
+void scale_init(struct scale *scale, int64_t first, int64_t last, int columns)
+{
+	*scale = (struct scale){ .first = first, .last = last, .columns = columns > 0 ? columns : 1 };
+	if (scale->last < scale->first + 1000)
+		scale->last = scale->first + 1000;
+	scale->from = scale->first;
+	scale->to = scale->last;
+	scale->cursor = scale->first;
+}
+
+int scale_is_all(const struct scale *scale)
+{
+	return scale->from == scale->first && scale->to == scale->last;
+}
+
+void scale_extend(struct scale *scale, int64_t first, int64_t last)
+{
+	int all = scale_is_all(scale);
+
+	if (first < scale->first)
+		scale->first = first;
+	if (last > scale->last)
+		scale->last = last;
+	if (all)
+		scale_all(scale);
+}
+
+void scale_resize(struct scale *scale, int columns)
+{
+	scale->columns = columns > 0 ? columns : 1;
+}
+
+int64_t scale_time(const struct scale *scale, int column)
+{
+	return scale->from + share(scale->to - scale->from, column, scale->columns);
+}
+
+int scale_column(const struct scale *scale, int64_t time)
+{
+	int column;
+
+	if (time < scale->from)
+		return -1;
+	if (time >= scale->to)
+		return scale->columns;
+	column = (int)share(time - scale->from, scale->columns, scale->to - scale->from);
+	/* Both divisions round down: the column may begin later than the first guess. */
+	if (column + 1 < scale->columns && scale_time(scale, column + 1) <= time)
+		column++;
+	return column;
+}
+
+void scale_go(struct scale *scale, int64_t time)
+{
+	int64_t span = scale->to - scale->from;
+
+	if (time < scale->first)
+		time = scale->first;
+	if (time >= scale->last)
+		time = scale->last - 1;
+	if (time < scale->from || time >= scale->to) {
+		scale->from = time - span / 2;
+		scale->to = scale->from + span;
+		clamp(scale);
+	}
+	scale->cursor = time;
+	clamp_cursor(scale);
+}
+
+/* The times of the column that the cursor leaves for may lie beyond the edge: what is shown moves by as much. */
+void scale_move(struct scale *scale, int columns)
+{
+	int64_t span = scale->to - scale->from, width = span / scale->columns ? span / scale->columns : 1;
+	int column = scale_column(scale, scale->cursor) + columns;
+	int64_t over = column < 0 ? column * width : column >= scale->columns ? (column + 1 - scale->columns) * width : 0;
+
+	if (over) {
+		scale->from += over;
+		scale->to += over;
+		clamp(scale);
+		column = over < 0 ? 0 : scale->columns - 1;
+	}
+	scale->cursor = scale_time(scale, column);
+	clamp_cursor(scale);
+}
+
+void scale_zoom(struct scale *scale, int64_t around, int numerator, int denominator)
+{
+	int64_t span = scale->to - scale->from, whole = scale->last - scale->first, least = scale->columns;
+	int64_t wanted = share(span, numerator, denominator), before;
+
+	if (wanted < least)
+		wanted = least;
+	if (wanted > whole - whole / scale->columns) /* what halving rounded off comes back */
+		wanted = whole;
+	if (around < scale->from)
+		around = scale->from;
+	if (around > scale->to)
+		around = scale->to;
+	before = share(around - scale->from, wanted, span);
+	before += (__int128)before * span < (__int128)(around - scale->from) * wanted; /* up: it stays in its column */
+	scale->from = around - before;
+	scale->to = scale->from + wanted;
+	clamp(scale);
+	clamp_cursor(scale);
+}
+
+void scale_all(struct scale *scale)
+{
+	scale->from = scale->first;
+	scale->to = scale->last;
+	clamp_cursor(scale);
+}
+
+void scale_span(struct scale *scale, int64_t from, int64_t to)
+{
+	scale->from = from < scale->first ? scale->first : from;
+	scale->to = to > scale->last ? scale->last : to;
+	if (scale->to - scale->from < scale->columns)
+		scale->to = scale->from + scale->columns;
+	clamp(scale);
+	clamp_cursor(scale);
+}
+
+int64_t scale_tick(const struct scale *scale, int room)
+{
+	int64_t least = share(scale->to - scale->from, room > 0 ? room : 1, scale->columns), tick = 1;
+
+	while (tick < least) {
+		if (tick * 2 >= least)
+			return tick * 2;
+		if (tick * 5 >= least)
+			return tick * 5;
+		if (tick > INT64_MAX / 100)
+			break;
+		tick *= 10;
+	}
+	return tick;
+}
+
+/* 1, 2, 4, 8, 10, 16, 20, 32, 40, 64, 80, 100, 128 ... of a unit: what people read off an axis at once. */
+uint64_t scale_top(uint64_t most)
+{
+	static const unsigned round[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 100, 128, 160, 200,
+					  256, 320, 400, 512, 640, 800, 1024 };
+	uint64_t unit = 1;
+	unsigned i;
+
+	while (unit < (1ull << 60) && most > unit * 1024)
+		unit *= 1024;
+	for (i = 0; i < sizeof(round) / sizeof(round[0]); i++)
+		if (most <= (unsigned __int128)unit * round[i] && (unsigned __int128)unit * round[i] <= UINT64_MAX)
+			return unit * round[i];
+	return UINT64_MAX;
+}
+
+int scale_height(uint64_t bytes, uint64_t top, int rows, int parts)
+{
+	unsigned __int128 full = (unsigned __int128)rows * (unsigned)parts;
+	int height;
+
+	if (!bytes || !top || rows <= 0 || parts <= 0)
+		return 0;
+	if (bytes >= top)
+		return (int)full;
+	height = (int)((bytes * full + top / 2) / top);
+	return height ? height : 1;
+}

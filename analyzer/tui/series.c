@@ -1,0 +1,371 @@
+#include "series.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+#define LEVELS 25      /* of nodes over the leaves of a full tape */
+#define UNKNOWN 254u   /* the layer of a cell that nobody has named yet */
+#define NO_EVENT UINT64_MAX
+
+/* The sums after some events; none of them is a moment: max is 0 and min UINT64_MAX. */
+struct node {
+	uint64_t max, min;
+	uint64_t event; /* after which the sum was largest, the first if there are several */
+};
+
+/* What is in the layers before an event. */
+struct moment {
+	uint64_t event;
+	uint64_t sum, layer[SERIES_LAYERS_MAX];
+};
+
+struct level {
+	struct node *node;
+	uint64_t count, room;
+};
+
+struct series {
+	uint8_t *layer_of; /* by cell */
+	uint32_t cells, cell_room;
+	uint32_t layers;
+	uint8_t rest;
+	struct level level[LEVELS];
+	uint64_t *begin; /* of each leaf that was begun: `layers` sums */
+	uint64_t begin_room;
+	struct moment now; /* after all events that are in */
+	struct node leaf;  /* that is not full yet */
+	uint64_t peak;
+	int64_t peak_time;
+};
+
+static const struct node empty_node = { .max = 0, .min = UINT64_MAX, .event = NO_EVENT };
+
+struct series *series_new(void)
+{
+	return calloc(1, sizeof(struct series));
+}
+
+void series_free(struct series *series)
+{
+	int i;
+
+	if (!series)
+		return;
+	for (i = 0; i < LEVELS; i++)
+		free(series->level[i].node);
+	free(series->begin);
+	free(series->layer_of);
+	free(series);
+}
+
+/* ---- cells ---- */
+
+/* Room for so many cells; the new ones are unknown. */
+static int grow_cells(struct series *series, uint32_t cells)
+{
+	size_t room = (size_t)cells + cells / 2 + 64;
+	uint8_t *grown;
+
+	if (cells > series->cell_room) {
+		grown = realloc(series->layer_of, room);
+		if (!grown)
+			return -MT_E_MEMORY;
+		series->layer_of = grown;
+		series->cell_room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	}
+	if (cells > series->cells) {
+		memset(series->layer_of + series->cells, UNKNOWN, cells - series->cells);
+		series->cells = cells;
+	}
+	return 0;
+}
+
+int series_begin(struct series *series, const uint8_t *layer_of, uint32_t cells, uint8_t rest, uint32_t layers)
+{
+	int i;
+
+	for (i = 0; i < LEVELS; i++)
+		series->level[i].count = 0;
+	memset(&series->now, 0, sizeof(series->now));
+	series->leaf = empty_node;
+	series->peak = 0;
+	series->peak_time = 0;
+	series->cells = 0;
+	series->rest = rest;
+	series->layers = layers;
+	return series_extend(series, layer_of, cells);
+}
+
+int series_extend(struct series *series, const uint8_t *layer_of, uint32_t cells)
+{
+	uint32_t i;
+
+	if (grow_cells(series, cells))
+		return -MT_E_MEMORY;
+	for (i = 0; i < cells; i++)
+		if (series->layer_of[i] == UNKNOWN)
+			series->layer_of[i] = layer_of[i];
+	return 0;
+}
+
+/* A cell that was met before it was named is of the rest, and stays that: its bytes leave where they came. */
+static int name_cell(struct series *series, uint32_t cell)
+{
+	if (grow_cells(series, cell + 1))
+		return -MT_E_MEMORY;
+	if (series->layer_of[cell] == UNKNOWN)
+		series->layer_of[cell] = series->rest;
+	return 0;
+}
+
+/* ---- the pyramid ---- */
+
+/* Keeps the larger maximum, and of equal ones the first. */
+static void add_node(struct node *sum, const struct node *more)
+{
+	if (more->max > sum->max || (more->max == sum->max && more->event < sum->event)) {
+		sum->max = more->max;
+		sum->event = more->event;
+	}
+	if (more->min < sum->min)
+		sum->min = more->min;
+}
+
+static void add_sum(struct node *node, uint64_t sum, uint64_t event)
+{
+	if (sum > node->max || node->event == NO_EVENT) {
+		node->max = sum;
+		node->event = event;
+	}
+	if (sum < node->min)
+		node->min = sum;
+}
+
+static int push_node(struct level *level, const struct node *node)
+{
+	uint64_t room = level->room ? level->room * 2 : 1024;
+	struct node *grown;
+
+	if (level->count == level->room) {
+		grown = realloc(level->node, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		level->node = grown;
+		level->room = room;
+	}
+	level->node[level->count++] = *node;
+	return 0;
+}
+
+/* The running leaf is full; where it is the second of two, so is the node above them. */
+static int end_leaf(struct series *series)
+{
+	struct node node = series->leaf;
+	int i, error = push_node(&series->level[0], &node);
+
+	for (i = 0; !error && i + 1 < LEVELS && series->level[i].count % 2 == 0; i++) {
+		node = series->level[i].node[series->level[i].count - 2];
+		add_node(&node, &series->level[i].node[series->level[i].count - 1]);
+		error = push_node(&series->level[i + 1], &node);
+	}
+	series->leaf = empty_node;
+	return error;
+}
+
+static int begin_leaf(struct series *series)
+{
+	uint64_t leaf = series->now.event / SERIES_LEAF, room = series->begin_room ? series->begin_room * 2 : 16384;
+	uint64_t *grown;
+
+	if ((leaf + 1) * series->layers > series->begin_room) {
+		grown = realloc(series->begin, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		series->begin = grown;
+		series->begin_room = room;
+	}
+	memcpy(&series->begin[leaf * series->layers], series->now.layer, series->layers * sizeof(*series->begin));
+	return 0;
+}
+
+/* ---- moments ---- */
+
+static inline void apply(const struct series *series, struct moment *moment, const struct tape_event *event)
+{
+	uint8_t layer = series->layer_of[event->cell];
+
+	moment->event++;
+	if (layer == SERIES_HIDDEN)
+		return;
+	moment->layer[layer] += (uint64_t)event->bytes;
+	moment->sum += (uint64_t)event->bytes;
+}
+
+/* What was before the leaf that `event` is in. */
+static void load_leaf(const struct series *series, struct moment *moment, uint64_t event)
+{
+	const uint64_t *begin = &series->begin[event / SERIES_LEAF * series->layers];
+	uint32_t i;
+
+	memset(moment, 0, sizeof(*moment));
+	moment->event = event - event % SERIES_LEAF;
+	for (i = 0; i < series->layers; i++)
+		moment->sum += moment->layer[i] = begin[i];
+}
+
+/* Goes to the moment before `event`, at most the one after the last. */
+static void seek(const struct series *series, const struct tape *tape, struct moment *moment, uint64_t event)
+{
+	uint32_t run;
+
+	if (event == series->now.event) {
+		*moment = series->now;
+		return;
+	}
+	if (moment->event > event || moment->event / SERIES_LEAF != event / SERIES_LEAF)
+		load_leaf(series, moment, event);
+	while (moment->event < event)
+		apply(series, moment, tape_at(tape, moment->event, &run));
+}
+
+/* ---- taking events in ---- */
+
+/* Events of one leaf. 0 or -MT_E_MEMORY: then that event and what follows are not in. */
+static int take(struct series *series, const struct tape_event *event, uint32_t count)
+{
+	struct moment now = series->now;
+	struct node leaf = series->leaf;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < count; i++) {
+		if (event[i].cell >= series->cells || series->layer_of[event[i].cell] == UNKNOWN)
+			error = name_cell(series, event[i].cell);
+		if (error)
+			break;
+		apply(series, &now, &event[i]);
+		if (!event[i].more)
+			add_sum(&leaf, now.sum, now.event - 1);
+	}
+	if (leaf.max > series->peak) {
+		series->peak = leaf.max;
+		series->peak_time = event[leaf.event - series->now.event].time;
+	}
+	series->now = now;
+	series->leaf = leaf;
+	return error;
+}
+
+int series_more(struct series *series, const struct tape *tape, uint64_t events, uint64_t budget)
+{
+	uint64_t last = budget < events - series->now.event ? series->now.event + budget : events;
+	const struct tape_event *event;
+	uint32_t run;
+	int error = 0;
+
+	while (!error && series->now.event < last) {
+		event = tape_at(tape, series->now.event, &run);
+		if (run > SERIES_LEAF - series->now.event % SERIES_LEAF)
+			run = SERIES_LEAF - (uint32_t)(series->now.event % SERIES_LEAF);
+		if (run > last - series->now.event)
+			run = (uint32_t)(last - series->now.event);
+		if (series->now.event % SERIES_LEAF == 0)
+			error = begin_leaf(series);
+		if (!error)
+			error = take(series, event, run);
+		if (!error && series->now.event % SERIES_LEAF == 0)
+			error = end_leaf(series);
+	}
+	return error ? error : series->now.event < events;
+}
+
+uint64_t series_events(const struct series *series)
+{
+	return series->now.event;
+}
+
+uint64_t series_peak(const struct series *series, int64_t *time)
+{
+	*time = series->peak_time;
+	return series->peak;
+}
+
+/* ---- columns ---- */
+
+/* The nodes of the leaves [first, last). */
+static void add_leaves(const struct series *series, struct node *sum, uint64_t first, uint64_t last)
+{
+	const struct level *level;
+
+	for (level = series->level; first < last; level++, first /= 2, last /= 2) {
+		if (first % 2)
+			add_node(sum, &level->node[first++]);
+		if (last % 2)
+			add_node(sum, &level->node[--last]);
+	}
+}
+
+/* Goes on to the moment before event `last`; the sums after each event until then go to `sum`. */
+static void walk(const struct series *series, const struct tape *tape, struct moment *moment, uint64_t last,
+		 struct node *sum)
+{
+	const struct tape_event *event;
+	uint64_t leaf, leaves = last / SERIES_LEAF;
+	uint32_t run;
+
+	while (moment->event < last) {
+		leaf = moment->event / SERIES_LEAF;
+		if (moment->event % SERIES_LEAF == 0 && leaf < leaves) {
+			add_leaves(series, sum, leaf, leaves);
+			seek(series, tape, moment, leaves * SERIES_LEAF);
+			continue;
+		}
+		event = tape_at(tape, moment->event, &run);
+		apply(series, moment, event);
+		if (!event->more)
+			add_sum(sum, moment->sum, moment->event - 1);
+	}
+}
+
+/* The events from where `moment` is to `last`, which begins at `time`. */
+static void make_column(const struct series *series, const struct tape *tape, struct moment *moment, uint64_t last,
+			int64_t time, struct series_column *column)
+{
+	struct moment largest = *moment;
+	struct node sum = empty_node;
+	uint64_t first = moment->event;
+	uint32_t run;
+
+	column->events = last - first;
+	column->time = time;
+	walk(series, tape, moment, last, &sum);
+	if (first == last || sum.event == NO_EVENT || tape_at(tape, first, &run)->time > time) {
+		if (largest.sum < sum.min)
+			sum.min = largest.sum;
+		if (largest.sum >= sum.max)
+			sum.event = NO_EVENT;
+	}
+	if (sum.event != NO_EVENT) {
+		column->time = tape_at(tape, sum.event, &run)->time;
+		seek(series, tape, &largest, sum.event + 1);
+	}
+	column->max = largest.sum;
+	column->min = sum.min;
+	memcpy(column->layer, largest.layer, sizeof(column->layer));
+}
+
+void series_columns(const struct series *series, const struct tape *tape, int64_t from, int64_t to,
+		    struct series_column *column, uint32_t columns)
+{
+	uint64_t events = series->now.event;
+	struct moment moment = { .event = UINT64_MAX };
+	int64_t time = from, next;
+	uint32_t i;
+
+	seek(series, tape, &moment, tape_find(tape, events, from - 1));
+	for (i = 0; i < columns; i++, time = next) {
+		next = from + (int64_t)((__int128)(to - from) * (i + 1) / columns);
+		make_column(series, tape, &moment, tape_find(tape, events, next - 1), time, &column[i]);
+	}
+}

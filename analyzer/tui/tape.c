@@ -1,0 +1,313 @@
+#include "tape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+
+/*
+ * The file is mapped window by window; blocks and snapshots are cut off a window from its beginning. Its bytes are
+ * taken from the disk before they are written to: a mapping whose disk is full ends the program.
+ */
+#define WINDOW_BYTES (64u << 20)
+#define PAGE_BYTES 65536u /* a multiple of the page size everywhere */
+#define JOIN_MAX 8	  /* a count looks so many events back */
+
+struct block {
+	struct tape_event *event;
+	const struct tape_held *held;
+	uint32_t helds;
+};
+
+struct window {
+	char *base;
+	size_t size, used;
+	off_t offset; /* in the file */
+};
+
+struct sum {
+	uint64_t bytes, count;
+};
+
+struct tape {
+	int file; /* -1: none yet */
+	struct window *window;
+	uint32_t windows;
+	struct block *block; /* TAPE_BLOCKS_MAX of them, so that they never move */
+	uint32_t blocks;
+	uint64_t count, settled;
+	struct sum *now; /* by cell */
+	uint32_t cells;
+};
+
+struct tape *tape_new(void)
+{
+	struct tape *tape = calloc(1, sizeof(*tape));
+
+	if (!tape)
+		return NULL;
+	tape->file = -1;
+	tape->block = calloc(TAPE_BLOCKS_MAX, sizeof(*tape->block));
+	if (!tape->block) {
+		free(tape);
+		return NULL;
+	}
+	return tape;
+}
+
+void tape_free(struct tape *tape)
+{
+	uint32_t i;
+
+	if (!tape)
+		return;
+	for (i = 0; i < tape->windows; i++)
+		munmap(tape->window[i].base, tape->window[i].size);
+	if (tape->file >= 0)
+		close(tape->file);
+	free(tape->window);
+	free(tape->block);
+	free(tape->now);
+	free(tape);
+}
+
+/* ---- room ---- */
+
+static int open_file(struct tape *tape)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/memana-tape-XXXXXX", folder && *folder ? folder : "/tmp");
+	tape->file = mkostemp(path, O_CLOEXEC);
+	if (tape->file < 0)
+		return -MT_E_SYSTEM;
+	unlink(path);
+	return 0;
+}
+
+static int add_window(struct tape *tape, size_t size)
+{
+	struct window *grown = realloc(tape->window, ((size_t)tape->windows + 1) * sizeof(*grown)), *last;
+	off_t offset = 0;
+	void *base;
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	tape->window = grown;
+	if (tape->windows) {
+		last = &grown[tape->windows - 1];
+		offset = last->offset + (off_t)last->size;
+	}
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, tape->file, offset);
+	if (base == MAP_FAILED)
+		return -MT_E_MEMORY;
+	grown[tape->windows++] = (struct window){ .base = base, .size = size, .offset = offset };
+	return 0;
+}
+
+/* Takes bytes of the file. 0 or -MT_E_SYSTEM. */
+static int take_from_disk(const struct tape *tape, off_t offset, size_t bytes)
+{
+	int error;
+
+	do {
+		error = posix_fallocate(tape->file, offset, (off_t)bytes);
+	} while (error == EINTR);
+	errno = error;
+	return error ? -MT_E_SYSTEM : 0;
+}
+
+/* `bytes` of the file, zeroed. */
+static int make_room(struct tape *tape, size_t bytes, void **room)
+{
+	struct window *window;
+	int error = 0;
+
+	bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	if (tape->file < 0)
+		error = open_file(tape);
+	window = tape->windows ? &tape->window[tape->windows - 1] : NULL;
+	if (!error && (!window || window->size - window->used < bytes))
+		error = add_window(tape, bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES);
+	if (error)
+		return error;
+	window = &tape->window[tape->windows - 1];
+	error = take_from_disk(tape, window->offset + (off_t)window->used, bytes);
+	if (error)
+		return error;
+	*room = window->base + window->used;
+	window->used += bytes;
+	return 0;
+}
+
+static int take_snapshot(struct tape *tape, struct block *block)
+{
+	struct tape_held *held;
+	uint32_t i, count = 0;
+	void *room;
+	int error;
+
+	for (i = 0; i < tape->cells; i++)
+		count += tape->now[i].bytes || tape->now[i].count;
+	if (!count)
+		return 0;
+	error = make_room(tape, count * sizeof(*held), &room);
+	if (error)
+		return error;
+	block->held = held = room;
+	block->helds = count;
+	for (i = 0; i < tape->cells; i++)
+		if (tape->now[i].bytes || tape->now[i].count)
+			*held++ = (struct tape_held){ i, tape->now[i].bytes, tape->now[i].count };
+	return 0;
+}
+
+/* Where that fails, the room it took is lost, and nothing else has changed. */
+static int begin_block(struct tape *tape)
+{
+	struct block *block = &tape->block[tape->blocks];
+	void *room;
+	int error;
+
+	if (tape->blocks == TAPE_BLOCKS_MAX)
+		return -MT_E_LIMIT;
+	error = take_snapshot(tape, block);
+	if (!error)
+		error = make_room(tape, TAPE_BLOCK * sizeof(*block->event), &room);
+	if (error)
+		return error;
+	block->event = room;
+	tape->blocks++;
+	return 0;
+}
+
+static int grow_cells(struct tape *tape, uint32_t cell)
+{
+	size_t cells = (size_t)cell + 1 + cell / 2;
+	struct sum *grown = realloc(tape->now, cells * sizeof(*grown));
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	memset(grown + tape->cells, 0, (cells - tape->cells) * sizeof(*grown));
+	tape->now = grown;
+	tape->cells = (uint32_t)cells;
+	return 0;
+}
+
+/* ---- adding ---- */
+
+static struct tape_event *event_at(const struct tape *tape, uint64_t index)
+{
+	return &tape->block[index / TAPE_BLOCK].event[index % TAPE_BLOCK];
+}
+
+/* 1: the count is part of an event that was there. */
+static int join(struct tape *tape, int64_t time, uint32_t cell, int32_t count)
+{
+	uint64_t first = tape->count - tape->count % TAPE_BLOCK, i;
+	struct tape_event *event;
+
+	if (first < tape->settled)
+		first = tape->settled;
+	for (i = tape->count; i > first && tape->count - i < JOIN_MAX; i--) {
+		event = event_at(tape, i - 1);
+		if (event->time != time)
+			return 0;
+		if (event->cell != cell)
+			continue;
+		event->count += count;
+		tape->now[cell].count += (uint64_t)(int64_t)count;
+		return 1;
+	}
+	return 0;
+}
+
+static int add(struct tape *tape, const struct tape_event *event)
+{
+	int error = 0;
+
+	if (event->cell >= tape->cells)
+		error = grow_cells(tape, event->cell);
+	if (!error && tape->count == (uint64_t)tape->blocks * TAPE_BLOCK)
+		error = begin_block(tape);
+	if (error)
+		return error;
+	*event_at(tape, tape->count++) = *event;
+	tape->now[event->cell].bytes += (uint64_t)event->bytes;
+	tape->now[event->cell].count += (uint64_t)(int64_t)event->count;
+	return 0;
+}
+
+int tape_add(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count)
+{
+	const struct tape_event event = { .time = time, .bytes = bytes, .cell = cell, .count = count };
+
+	if (!bytes && join(tape, time, cell, count))
+		return 0;
+	return add(tape, &event);
+}
+
+int tape_add_part(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count)
+{
+	uint64_t before = tape->count;
+	int error = tape_add(tape, time, cell, bytes, count);
+
+	if (!error && tape->count > before && before > tape->settled)
+		event_at(tape, before - 1)->more = 1;
+	return error;
+}
+
+uint64_t tape_count(const struct tape *tape)
+{
+	return tape->count;
+}
+
+uint64_t tape_settle(struct tape *tape)
+{
+	return tape->settled = tape->count;
+}
+
+/* ---- reading ---- */
+
+const struct tape_event *tape_at(const struct tape *tape, uint64_t index, uint32_t *run)
+{
+	*run = TAPE_BLOCK - (uint32_t)(index % TAPE_BLOCK);
+	return event_at(tape, index);
+}
+
+const struct tape_held *tape_snapshot(const struct tape *tape, uint32_t block, uint32_t *count)
+{
+	*count = tape->block[block].helds;
+	return tape->block[block].held;
+}
+
+uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time)
+{
+	uint64_t low = 0, high = (events + TAPE_BLOCK - 1) / TAPE_BLOCK, middle;
+
+	/* The first block that begins later, then inside the one before it. */
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (event_at(tape, middle * TAPE_BLOCK)->time > time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (!low)
+		return 0;
+	high = low * TAPE_BLOCK < events ? low * TAPE_BLOCK : events;
+	low = (low - 1) * TAPE_BLOCK;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (event_at(tape, middle)->time > time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}

@@ -1,0 +1,78 @@
+/*
+ * timeline.h - the parts of the first screen; private to view_timeline.c and timeline_*.c.
+ *
+ * They are drawn under the model's lock, after app_tick has worked out what the app looks at.
+ */
+#ifndef MEMANA_TUI_TIMELINE_H
+#define MEMANA_TUI_TIMELINE_H
+
+#include <stdint.h>
+#include "app.h"
+#include "layout.h"
+#include "list.h"
+
+#define TIMELINE_OOMS_MAX 64u /* columns with errors that are drawn */
+#define LEGEND_MAX (SERIES_LAYERS_MAX + 64u)
+
+/* A layer that holds something at the cursor, or a process that is hidden. */
+struct legend_entry {
+	char name[PALETTE_NAME_MAX];
+	char letter;
+	uint8_t layer;
+	uint64_t bytes;
+	int process; /* that is hidden; -1: it is a layer */
+	int x, y, width; /* where it was drawn, in the legend's area; width 0: it was not */
+};
+
+struct timeline {
+	struct view view;
+	struct layout layout; /* as it was drawn */
+	struct series_column *column;
+	int columns; /* room */
+	struct list table, legend;
+	struct legend_entry entry[LEGEND_MAX];
+	int legend_has_focus;
+	int dragging; /* the mouse was pressed in the chart at `pressed` */
+	int64_t pressed;
+};
+
+static inline struct area timeline_part(struct area area, const struct layout_part *part)
+{
+	return area_part(area, part->x, part->y, part->width, part->height);
+}
+
+/* The processes that hold or held memory on the app's device, as in palette_scope. */
+uint64_t timeline_processes(const struct app *app);
+
+/* The process whose phase and step are named: that of the chosen row. */
+uint32_t timeline_process(const struct timeline *timeline, const struct app *app);
+
+/* Processes with phases that are shown: how many rows the band would like. */
+int timeline_bands(const struct app *app);
+
+/* ---- timeline_chart.c ---- */
+
+void timeline_draw_verdict(struct area area, const struct app *app);
+
+/* Chart, axis, band, steps and times. */
+void timeline_draw_chart(struct timeline *timeline, struct app *app, struct area area);
+
+/* ---- timeline_legend.c ---- */
+
+/* Works the entries out, and draws them. */
+void timeline_draw_legend(struct timeline *timeline, struct app *app, struct area area);
+
+/* The entry drawn at a cell of the legend's area, -1: none. */
+int timeline_legend_at(const struct timeline *timeline, int x, int y);
+
+/* Shows only that layer, or everything if it is the only one; brings a hidden process back. */
+void timeline_legend_enter(struct timeline *timeline, struct app *app, uint32_t entry);
+
+/* ---- timeline_table.c ---- */
+
+void timeline_draw_table(struct timeline *timeline, struct app *app, struct area area);
+
+/* Rows above the list in an area of so many: title and heads of columns. */
+int timeline_table_heads(int height);
+
+#endif

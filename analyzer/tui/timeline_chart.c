@@ -1,0 +1,232 @@
+/* The upper half of the first screen: the verdict, and the device over time. */
+#include <stdlib.h>
+#include <string.h>
+#include "callstack.h"
+#include "chart.h"
+#include "timeline.h"
+
+/* ---- verdict ---- */
+
+/* The bytes of `words` that fit into so many columns, up to a blank; all of them, or one word at least. */
+static size_t words_that_fit(const char *words, int columns)
+{
+	char line[1024];
+	size_t end = 0, next = 0;
+
+	for (;;) {
+		next += strcspn(words + next, " ");
+		mt_copy_text(line, next < sizeof(line) ? next + 1 : sizeof(line), words);
+		if (end && canvas_columns(line) > columns)
+			return end;
+		end = next;
+		if (!words[next])
+			return end;
+		next++;
+	}
+}
+
+/* Draws the words over the rows of the area, the last of which has `taken` columns less. How many rows it took. */
+static int draw_wrapped(struct area area, uint8_t style, const char *words, int taken)
+{
+	char line[1024];
+	size_t size;
+	int y, room;
+
+	for (y = 0; y < area.height && *words; y++) {
+		room = y == area.height - 1 ? area.width - taken : area.width;
+		size = y == area.height - 1 ? strlen(words) : words_that_fit(words, room);
+		mt_copy_text(line, size < sizeof(line) ? size + 1 : sizeof(line), words);
+		area_fit(area, 0, y, room, style, line, 0);
+		words += size + (words[size] == ' ');
+	}
+	return y;
+}
+
+static void draw_reading(struct area area, const struct model *model)
+{
+	char percent[TEXT_SIZE_MAX], events[TEXT_SIZE_MAX], traces[64];
+
+	if (model->processes == 1)
+		mt_copy_text(traces, sizeof(traces), callstack_base_name(model->process[0].file));
+	else if (model->processes)
+		text_count(traces, sizeof(traces), model->processes, "trace");
+	else
+		snprintf(traces, sizeof(traces), "the trace");
+	if (model->events >= 1000000)
+		snprintf(events, sizeof(events), "%.1f M", (double)model->events / 1e6);
+	else
+		text_number(events, model->events);
+	area_print(area, 0, 0, STYLE_BOLD, "Reading %s  %s  %s events  (q leaves)", traces,
+		   text_percent(percent, model->bytes_read, model->bytes_total), events);
+}
+
+/* What is wrong with the traces: all of it where a row is left, else a word behind the verdict. */
+static void trouble_words(char *all, size_t size, char *brief, size_t brief_size, const struct model *model)
+{
+	char lost[64] = "";
+
+	if (model->lost)
+		text_count(lost, sizeof(lost), model->lost, "event");
+	snprintf(all, size, "%s%s%s%s", model->trouble, *model->trouble && *lost ? "; " : "", lost,
+		 *lost ? " lost while recording" : "");
+	if (*model->trouble)
+		snprintf(brief, brief_size, "damaged");
+	else
+		snprintf(brief, brief_size, "%s%s", lost, *lost ? " lost" : "");
+}
+
+void timeline_draw_verdict(struct area area, const struct app *app)
+{
+	const struct model *model = app->model;
+	uint8_t style = *model->trouble ? STYLE_BAD : STYLE_WARN;
+	char all[384], brief[80];
+	int used = 1, last = area.height - 1, width;
+
+	if (!area.height)
+		return;
+	trouble_words(all, sizeof(all), brief, sizeof(brief), model);
+	width = canvas_columns(brief);
+	if (model->state == MODEL_READING)
+		draw_reading(area, model);
+	else
+		used = draw_wrapped(area, STYLE_BOLD, model->verdict, width ? width + 2 : 0);
+	if (used < area.height)
+		area_fit(area, 0, last, area.width, style, all, 0);
+	else
+		area_text(area, area.width - width, last, style, brief);
+}
+
+/* ---- chart ---- */
+
+/* The capacity is shown where a third of it or more was used; there is a little room above the peak. */
+static uint64_t chart_top(uint64_t peak, uint64_t capacity)
+{
+	if (capacity && peak <= capacity && peak >= capacity / 3)
+		return scale_top(capacity);
+	return scale_top(peak + peak / 16 + 1);
+}
+
+static int column_of(const struct scale *scale, int64_t time)
+{
+	int column = time == APP_NO_TIME ? -1 : scale_column(scale, time);
+
+	return column < scale->columns ? column : -1;
+}
+
+static uint32_t oom_columns(const struct app *app, int *column)
+{
+	const struct model *model = app->model;
+	uint32_t i, count = 0;
+	int at;
+
+	for (i = 0; i < model->ooms && count < TIMELINE_OOMS_MAX; i++) {
+		at = model->oom[i].device == app->device ? column_of(&app->scale, model->oom[i].time) : -1;
+		if (at >= 0 && (!count || column[count - 1] != at))
+			column[count++] = at;
+	}
+	return count;
+}
+
+static int make_columns(struct timeline *timeline, const struct app *app)
+{
+	int columns = app->scale.columns;
+	struct series_column *grown;
+
+	if (columns > timeline->columns) {
+		grown = realloc(timeline->column, (size_t)columns * sizeof(*grown));
+		if (!grown)
+			return 0;
+		timeline->column = grown;
+		timeline->columns = columns;
+	}
+	series_columns(app->series, app->model->tape, app->scale.from, app->scale.to, timeline->column,
+		       (uint32_t)columns);
+	return 1;
+}
+
+static void draw_area(struct timeline *timeline, struct app *app, struct area area, struct area axis)
+{
+	const struct model *model = app->model;
+	int oom[TIMELINE_OOMS_MAX];
+	int64_t peak_time = 0;
+	uint64_t peak = series_peak(app->series, &peak_time), capacity, top;
+	struct chart_marks marks = { .oom = oom };
+
+	capacity = app->device < model->devices ? model->device[app->device].total : 0;
+	top = chart_top(peak, capacity);
+	marks.cursor = column_of(&app->scale, app->scale.cursor);
+	marks.mark_a = column_of(&app->scale, app->mark_a);
+	marks.mark_b = column_of(&app->scale, app->mark_b);
+	marks.peak = peak ? column_of(&app->scale, peak_time) : -1;
+	marks.ooms = oom_columns(app, oom);
+	marks.capacity = capacity;
+	chart_axis(axis, top, capacity);
+	if (make_columns(timeline, app))
+		chart_draw(area, timeline->column, &app->palette, top, &marks);
+}
+
+/* ---- the rows under it ---- */
+
+/* Words in the gutter on the left of a row. */
+static void draw_gutter(struct area area, const struct layout_part *part, int y, const char *words)
+{
+	if (part->x > 2)
+		area_print_right(area, part->x - 1, part->y + y, STYLE_DIM, "%s", words);
+}
+
+/* The process of the chosen row has its band in any case; the others come in their order. */
+static void draw_bands(struct timeline *timeline, struct app *app, struct area area)
+{
+	const struct layout_part *part = &timeline->layout.band;
+	uint32_t process, chosen = timeline_process(timeline, app);
+	uint64_t mine = timeline_processes(app) & ~app->hidden;
+	int y = 0, seen = 0, several = timeline_bands(app) > 1;
+	char name[PALETTE_NAME_MAX];
+
+	for (process = 0; process < app->model->processes && y < part->height; process++) {
+		if (!app->model->process[process].spans || !(mine & palette_process_bit(process)))
+			continue;
+		seen |= process == chosen;
+		if (y == part->height - 1 && !seen && app->model->process[chosen].spans)
+			process = chosen;
+		draw_gutter(area, part, y, several ? palette_process_name(name, app->model, process) : "phase");
+		chart_band(area_part(area, part->x, part->y + y, part->width, 1), app->model, process, &app->scale,
+			   app->by == PALETTE_BY_PHASE); /* a colour means one thing on a screen */
+		y++;
+	}
+}
+
+static void draw_times(struct timeline *timeline, struct app *app, struct area area)
+{
+	const struct scale *scale = &app->scale;
+	char words[128], from[TEXT_SIZE_MAX], to[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX];
+	struct area row = timeline_part(area, &timeline->layout.times);
+	int width;
+
+	if (!scale_is_all(scale)) {
+		snprintf(words, sizeof(words), "%s to %s of %s", chart_time_text(from, scale->from, scale),
+			 chart_time_text(to, scale->to, scale), text_time(whole, scale->last));
+		width = canvas_columns(words);
+		area_text(row, row.width - width, 0, STYLE_HEAD, words);
+		row = area_part(row, 0, 0, row.width - width - 1, row.height);
+	}
+	chart_times(row, scale);
+}
+
+void timeline_draw_chart(struct timeline *timeline, struct app *app, struct area area)
+{
+	const struct layout *layout = &timeline->layout;
+
+	scale_resize(&app->scale, layout->chart.width);
+	draw_area(timeline, app, timeline_part(area, &layout->chart), timeline_part(area, &layout->axis));
+	draw_bands(timeline, app, area);
+	if (layout->steps.height && app->model->steps) {
+		draw_gutter(area, &layout->steps, 0, "step");
+		chart_steps(timeline_part(area, &layout->steps), app->model, timeline_process(timeline, app),
+			    &app->scale);
+	}
+	if (layout->times.height) {
+		draw_gutter(area, &layout->times, 0, "time");
+		draw_times(timeline, app, area);
+	}
+}

@@ -1,0 +1,467 @@
+/* The terminal: curses, and nothing of the program behind the screen. */
+#include "ui.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+#include "memtrace/error.h"
+#include "palette.h"
+#include "ui_signals.h"
+#include <term.h> /* last: its macros have names such as "columns" */
+
+#define ESCAPE_MS 50   /* a lone Esc, or the beginning of what a key sends */
+#define DOUBLE_MS 400  /* between the clicks of a double click */
+#define PAIRS_MAX 1024 /* of colours; far more than styles make */
+
+/*
+ * The mouse is ours: presses, movements while a button is held, and numbers for columns beyond 223. Curses joins events
+ * that come at once (a press and its release to a click); here each is heard, in its order.
+ */
+#define MOUSE_ON "\033[?1000h\033[?1002h\033[?1006h"
+#define MOUSE_OFF "\033[?1006l\033[?1002l\033[?1000l"
+#define MOUSE_NUMBERS "\033[<" /* what events begin with */
+#define MOUSE_BYTES "\033[M"	/* the same, of terminals that do not know 1006 */
+#define KEY_NUMBERS (KEY_MAX + 1)
+
+struct look {
+	int known;
+	attr_t attributes;
+	short pair;
+};
+
+static struct {
+	SCREEN *screen; /* NULL: not open */
+	int colours, mouse;
+	int mouse_is_off; /* to be asked for behind the next frame */
+	struct look look[STYLE_ALL][STYLE_ALL];
+	struct {
+		short foreground, background;
+	} pair[PAIRS_MAX];
+	int pairs;
+	char restore[512]; /* what makes the terminal as it was, for a crash */
+	size_t restore_size;
+	struct termios settings;
+	struct {
+		int x, y;
+		int64_t time;
+	} press;
+} ui;
+
+/* ---- opening ---- */
+
+#define IN_WORDS "memana top TRACE says the same in words"
+
+/* Whether terminfo knows a screen on this terminal; words why not. */
+static int check_terminal(char *why, size_t size)
+{
+	const char *name = getenv("TERM");
+	int found = 0, usable;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		snprintf(why, size, "%s is not a terminal (" IN_WORDS ")", isatty(STDIN_FILENO) ? "stdout" : "stdin");
+		return -MT_E_SYSTEM;
+	}
+	if (!name || !*name) {
+		snprintf(why, size, "TERM is not set (try TERM=xterm-256color; " IN_WORDS ")");
+		return -MT_E_SYSTEM;
+	}
+	if (setupterm(NULL, STDOUT_FILENO, &found) != OK) {
+		snprintf(why, size, "TERM=%.60s: %s (try TERM=xterm-256color; " IN_WORDS ")", name,
+			 found < 0 ? "there is no terminfo database" : "terminfo does not know it");
+		return -MT_E_SYSTEM;
+	}
+	usable = cursor_address && clear_screen;
+	del_curterm(cur_term);
+	if (!usable)
+		snprintf(why, size, "TERM=%.60s cannot show a screen (" IN_WORDS ")", name);
+	return usable ? 0 : -MT_E_SYSTEM;
+}
+
+static int keep_byte(int byte)
+{
+	if (ui.restore_size < sizeof(ui.restore))
+		ui.restore[ui.restore_size++] = (char)byte;
+	return byte;
+}
+
+/* Puts together what puts the terminal in order, while there is time. */
+static void prepare_restore(void)
+{
+	const char *parts[] = { exit_attribute_mode, orig_pair, keypad_local, cursor_normal, exit_ca_mode };
+	size_t i;
+
+	ui.restore_size = 0;
+	if (ui.mouse)
+		tputs(MOUSE_OFF, 1, keep_byte);
+	for (i = 0; i < MT_ARRAY_SIZE(parts); i++)
+		if (parts[i])
+			tputs(parts[i], 1, keep_byte);
+}
+
+static int count_colours(void)
+{
+	const char *no_colour = getenv("NO_COLOR");
+
+	if ((no_colour && *no_colour) || !has_colors())
+		return 0;
+	start_color();
+	use_default_colors();
+	return COLORS >= 256 ? 256 : COLORS >= 8 ? 8 : 0;
+}
+
+static void set_modes(void)
+{
+	cbreak();
+	noecho();
+	nonl();
+	curs_set(0);
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	scrollok(stdscr, FALSE);
+	ui.mouse = key_mouse != NULL;
+	if (ui.mouse) {
+		define_key(MOUSE_NUMBERS, KEY_NUMBERS);
+		define_key(MOUSE_BYTES, KEY_MOUSE);
+	}
+	mouseinterval(0);
+	ui.mouse_is_off = ui.mouse;
+}
+
+/* ESCDELAY, as all programs of curses have it: over a slow line what a key sends may come in pieces. */
+static int escape_ms(void)
+{
+	const char *set = getenv("ESCDELAY");
+	long ms = set ? strtol(set, NULL, 10) : 0;
+
+	return ms > 0 && ms <= 10000 ? (int)ms : ESCAPE_MS;
+}
+
+int ui_open(struct ui_size *size, char *why, size_t why_size)
+{
+	static int at_exit;
+	int error = check_terminal(why, why_size);
+
+	if (error)
+		return error;
+	tcgetattr(STDIN_FILENO, &ui.settings);
+	/* What the terminal says of its size goes before LINES and COLUMNS. */
+	use_env(TRUE);
+	use_tioctl(TRUE);
+	set_escdelay(escape_ms());
+	if (ui_signals_begin()) {
+		snprintf(why, why_size, "no pipe for signals: %s", strerror(errno));
+		return -MT_E_SYSTEM;
+	}
+	ui.screen = newterm(NULL, stdout, stdin);
+	if (!ui.screen) {
+		ui_signals_end();
+		snprintf(why, why_size, "the terminal cannot be used: %s (" IN_WORDS ")", strerror(errno));
+		return -MT_E_SYSTEM;
+	}
+	if (!at_exit)
+		atexit(ui_close);
+	at_exit = 1;
+	set_modes();
+	prepare_restore();
+	ui_signals_on_crash(ui.restore, ui.restore_size, &ui.settings);
+	ui.colours = count_colours();
+	*size = (struct ui_size){ COLS, LINES, ui.colours, strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+	return 0;
+}
+
+static void write_terminal(const char *bytes)
+{
+	if (write(STDOUT_FILENO, bytes, strlen(bytes)) < 0)
+		errno = 0; /* it is gone: the next ui_read says so */
+}
+
+void ui_close(void)
+{
+	SCREEN *screen = ui.screen;
+
+	if (!screen)
+		return;
+	if (ui.mouse)
+		write_terminal(MOUSE_OFF);
+	endwin();
+	ui_signals_end();
+	delscreen(screen);
+	memset(&ui, 0, sizeof(ui));
+}
+
+/* ---- showing ---- */
+
+/* A pair of these colours; where no more can be had, the terminal's own. */
+static short pair_of(int foreground, int background)
+{
+	int i;
+
+	if (!ui.colours || (foreground < 0 && background < 0))
+		return 0;
+	for (i = 0; i < ui.pairs; i++)
+		if (ui.pair[i].foreground == foreground && ui.pair[i].background == background)
+			return (short)(i + 1);
+	if (i == PAIRS_MAX || i + 1 >= COLOR_PAIRS ||
+	    init_pair((short)(i + 1), (short)foreground, (short)background) == ERR)
+		return 0;
+	ui.pair[i].foreground = (short)foreground;
+	ui.pair[i].background = (short)background;
+	ui.pairs++;
+	return (short)(i + 1);
+}
+
+static const struct look *look_of(uint8_t style, uint8_t behind)
+{
+	struct look *look = &ui.look[style % STYLE_ALL][behind % STYLE_ALL];
+	struct palette_look wanted;
+
+	if (look->known)
+		return look;
+	wanted = palette_look(style, behind, ui.colours);
+	look->known = 1;
+	look->pair = pair_of(wanted.foreground, wanted.background);
+	look->attributes = (wanted.bold ? A_BOLD : 0) | (wanted.dim ? A_DIM : 0) | (wanted.reverse ? A_REVERSE : 0) |
+			   (wanted.underline ? A_UNDERLINE : 0);
+	return look;
+}
+
+static void show_cell(int x, int y, const struct canvas_cell *cell)
+{
+	const struct look *look = look_of(cell->style, cell->behind);
+	wchar_t wide[2] = { L' ' };
+	cchar_t character;
+
+	if (!cell->text[0])
+		return; /* the right half of the one before */
+	if ((cell->text[0] & 0x80) ? mbtowc(wide, cell->text, strlen(cell->text)) <= 0 : 0)
+		wide[0] = L'?';
+	if (!(cell->text[0] & 0x80))
+		wide[0] = (wchar_t)cell->text[0];
+	setcchar(&character, wide, look->attributes, look->pair, NULL);
+	mvadd_wch(y, x, &character);
+}
+
+void ui_show(const struct canvas *canvas)
+{
+	int width = canvas->width < COLS ? canvas->width : COLS;
+	int height = canvas->height < LINES ? canvas->height : LINES, x, y;
+
+	for (y = 0; y < height; y++)
+		for (x = 0; x < width; x++)
+			show_cell(x, y, &canvas->cell[(size_t)y * (size_t)canvas->width + (size_t)x]);
+	refresh();
+	if (ui.mouse_is_off)
+		write_terminal(MOUSE_ON);
+	ui.mouse_is_off = 0;
+}
+
+void ui_forget(void)
+{
+	clearok(curscr, TRUE);
+}
+
+/* ---- signals ---- */
+
+static struct input size_input(void)
+{
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col)
+		resizeterm(size.ws_row, size.ws_col);
+	erase();
+	return (struct input){ .kind = INPUT_RESIZE, .x = COLS, .y = LINES };
+}
+
+static void suspend(void)
+{
+	if (ui.mouse)
+		write_terminal(MOUSE_OFF);
+	endwin();
+	ui_signals_stop();
+}
+
+/* Who stopped us, a shell most likely, may have used the terminal since. */
+static void go_on(void)
+{
+	reset_prog_mode();
+	ui_forget();
+	ui.mouse_is_off = ui.mouse;
+}
+
+static int take_signals(struct input *input)
+{
+	struct ui_events events = ui_signals_take();
+
+	if (ui_signal()) {
+		input->kind = INPUT_QUIT;
+		return 1;
+	}
+	if (events.stop) {
+		suspend();
+		events.continued = 1;
+	}
+	if (events.continued)
+		go_on();
+	if (events.continued || events.resized)
+		*input = size_input();
+	return input->kind != INPUT_NONE;
+}
+
+/* ---- input ---- */
+
+static const struct {
+	int curses, key;
+} keys[] = {
+	{ KEY_LEFT, KEY_CODE_LEFT },   { KEY_RIGHT, KEY_CODE_RIGHT },	  { KEY_UP, KEY_CODE_UP },
+	{ KEY_DOWN, KEY_CODE_DOWN },   { KEY_PPAGE, KEY_CODE_PAGE_UP },	  { KEY_NPAGE, KEY_CODE_PAGE_DOWN },
+	{ KEY_HOME, KEY_CODE_HOME },   { KEY_END, KEY_CODE_END },	  { KEY_ENTER, KEY_CODE_ENTER },
+	{ KEY_BTAB, KEY_CODE_TAB },    { KEY_BACKSPACE, KEY_CODE_BACKSPACE }, { KEY_DC, KEY_CODE_DELETE },
+};
+
+static int key_of_character(wint_t character)
+{
+	switch (character) {
+	case '\r':
+	case '\n':
+		return KEY_CODE_ENTER;
+	case '\t':
+		return KEY_CODE_TAB;
+	case 27:
+		return KEY_CODE_ESCAPE;
+	case 8:
+	case 127:
+		return KEY_CODE_BACKSPACE;
+	default:
+		return character < KEY_FIRST ? (int)character : 0;
+	}
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The second press on a cell within a moment. */
+static int is_double(int x, int y)
+{
+	int64_t now = now_ms();
+	int is = ui.press.x == x && ui.press.y == y && now - ui.press.time < DOUBLE_MS;
+
+	ui.press.x = x;
+	ui.press.y = y;
+	ui.press.time = is ? 0 : now;
+	return is;
+}
+
+/* The next byte of what the terminal has begun to send; 0: it does not come. */
+static int next_byte(void)
+{
+	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
+	wint_t character;
+
+	if (get_wch(&character) == OK)
+		return character < 0x80 ? (int)character : 0;
+	return poll(&terminal, 1, ESCAPE_MS) > 0 && get_wch(&character) == OK && character < 0x80 ? (int)character : 0;
+}
+
+/* Bits of xterm's button code: 0 and 1 the button (3: released), 5 moved, 6 wheel; others are Shift and its like. */
+static int mouse_input(struct input *input, int code, int x, int y, int released)
+{
+	int button = code & 3;
+
+	*input = (struct input){ .kind = INPUT_MOUSE, .x = x, .y = y };
+	if (x < 0 || y < 0 || button == 2 || (button == 1 && !(code & 64)))
+		input->kind = INPUT_NONE;
+	else if (code & 64)
+		input->button = button ? MOUSE_WHEEL_DOWN : MOUSE_WHEEL_UP;
+	else if (released || button == 3)
+		input->button = MOUSE_RELEASE;
+	else if (code & 32)
+		input->button = MOUSE_DRAG;
+	else
+		input->button = is_double(x, y) ? MOUSE_DOUBLE : MOUSE_PRESS;
+	return input->kind != INPUT_NONE;
+}
+
+/* "CODE;X;YM", or with an m when the button was released. */
+static int read_mouse_numbers(struct input *input)
+{
+	int number[3] = { 0 }, i = 0, byte = next_byte();
+
+	for (; (byte >= '0' && byte <= '9') || (byte == ';' && i < 2); byte = next_byte()) {
+		if (byte == ';')
+			i++;
+		else if (number[i] < 10000)
+			number[i] = 10 * number[i] + byte - '0';
+	}
+	return (byte == 'M' || byte == 'm') && mouse_input(input, number[0], number[1] - 1, number[2] - 1, byte == 'm');
+}
+
+/* Three bytes, from 32 on. */
+static int read_mouse_bytes(struct input *input)
+{
+	int code = next_byte(), x = next_byte(), y = next_byte();
+
+	return code >= 32 && x > 32 && y > 32 && mouse_input(input, code - 32, x - 33, y - 33, 0);
+}
+
+/* 1: something came; 0: nothing is there; what means nothing is skipped. */
+static int read_input(struct input *input)
+{
+	wint_t character;
+	size_t i;
+	int result;
+
+	while ((result = get_wch(&character)) != ERR) {
+		if (result == KEY_CODE_YES && character == KEY_NUMBERS && read_mouse_numbers(input))
+			return 1;
+		if (result == KEY_CODE_YES && character == KEY_MOUSE && read_mouse_bytes(input))
+			return 1;
+		input->key = result == OK ? key_of_character(character) : 0;
+		for (i = 0; result == KEY_CODE_YES && i < MT_ARRAY_SIZE(keys); i++)
+			if ((int)character == keys[i].curses)
+				input->key = keys[i].key;
+		if (input->key) {
+			input->kind = INPUT_KEY;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Readable, and yet there is nothing to read: the end. */
+static int is_gone(void)
+{
+	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
+	int bytes = 0;
+
+	if (poll(&terminal, 1, 0) <= 0)
+		return 0;
+	return terminal.revents & (POLLHUP | POLLERR | POLLNVAL) || ioctl(STDIN_FILENO, FIONREAD, &bytes) || !bytes;
+}
+
+struct input ui_read(int timeout)
+{
+	struct pollfd descriptors[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+					{ .fd = ui_signals_descriptor(), .events = POLLIN } };
+	struct input input = { .kind = INPUT_NONE };
+
+	if (take_signals(&input) || read_input(&input))
+		return input;
+	if (poll(descriptors, 2, timeout) <= 0)
+		return input;
+	if (!take_signals(&input) && !read_input(&input) && descriptors[0].revents && is_gone())
+		input.kind = INPUT_QUIT;
+	return input;
+}

@@ -1,0 +1,161 @@
+/* The table that the clerk answers with: what is new between two marks, what is retained, SQL. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app.h"
+#include "memtrace/error.h"
+#include "grid.h"
+#include "text.h"
+
+
+struct view_answer {
+	struct view view;
+	char title[128];
+	struct clerk_question question;
+	struct clerk *clerk;
+	uint32_t number; /* of the question */
+	struct clerk_answer *answer; /* NULL: not yet */
+	struct grid grid;
+	struct area at; /* of the table, drawn last */
+};
+
+static int open_answer(struct view *view, struct app *app, const void *argument)
+{
+	struct view_answer *self = (struct view_answer *)view;
+	const struct view_answer_argument *asked = argument;
+
+	mt_copy_text(self->title, sizeof(self->title), asked->title);
+	self->question = *asked->question;
+	self->clerk = app->clerk;
+	if (self->clerk)
+		self->number = clerk_ask(self->clerk, &self->question);
+	return 0;
+}
+
+/* Fetches the answer; asks again when another view has asked something else meanwhile. */
+static void fetch(struct view_answer *self)
+{
+	if (!self->clerk || self->answer)
+		return;
+	self->answer = clerk_answer(self->clerk, self->number);
+	if (!self->answer && !clerk_pending(self->clerk, self->number))
+		self->number = clerk_ask(self->clerk, &self->question);
+}
+
+static void draw_head(const struct view_answer *self, struct area area)
+{
+	const struct clerk_answer *answer = self->answer;
+	char count[64];
+	int room = area.width;
+
+	if (answer && !*answer->trouble) {
+		text_count(count, sizeof(count), answer->rows, "row");
+		room -= (int)strlen(count) + (answer->cut ? 20 : 2);
+		area_print_right(area, area.width, 0, STYLE_DIM, "%s%s", answer->cut ? "only the first " : "", count);
+	}
+	area_fit(area, 0, 0, room, STYLE_HEAD, self->title, 0);
+}
+
+static void draw_answer(struct view *view, struct app *app, struct area area)
+{
+	struct view_answer *self = (struct view_answer *)view;
+	char words[128];
+	int y;
+
+	(void)app;
+	fetch(self);
+	draw_head(self, area);
+	self->at = area_part(area, 0, area.height, 0, 0);
+	if (!self->clerk) {
+		area_text(area, 0, 2, STYLE_WARN, "there is no database to ask");
+		return;
+	}
+	if (!self->answer) {
+		grid_words(area, 2, 2, STYLE_DIM, grid_waiting(words, sizeof(words), self->clerk));
+		return;
+	}
+	if (*self->answer->trouble) {
+		grid_words(area, 2, area.height - 2, STYLE_BAD, self->answer->trouble);
+		return;
+	}
+	y = grid_words(area, 1, area.height > 18 ? 5 : area.height > 14 ? 3 : 2, STYLE_BOLD, self->answer->verdict);
+	if (area.height > 14)
+		y++;
+	self->at = area_part(area, 0, y, area.width, area.height - y);
+	if (self->answer->rows)
+		grid_draw(&self->grid, self->answer, self->at, 1);
+	else if (self->answer->columns)
+		area_text(self->at, 0, 0, STYLE_DIM, "no rows");
+}
+
+static void enter(struct view_answer *self, struct app *app)
+{
+	struct view_site_argument argument;
+	uint32_t row = self->grid.list.chosen;
+	char time[TEXT_SIZE_MAX];
+
+	if (self->answer->site[row]) {
+		argument.site = self->answer->site[row];
+		app_open(app, &view_site_ops, &argument);
+	} else if (self->answer->time[row] >= 0) {
+		app_go(app, self->answer->time[row]);
+		app_say(app, "the cursor is at %s now", text_time(time, app->scale.cursor));
+	} else {
+		app_say(app, "this row is of no single place");
+	}
+}
+
+static int point(struct view_answer *self, struct app *app, const struct input *input)
+{
+	int64_t row = -1;
+
+	if (input->button == MOUSE_WHEEL_UP || input->button == MOUSE_WHEEL_DOWN)
+		return grid_request(&self->grid, input->button == MOUSE_WHEEL_UP ? REQUEST_UP : REQUEST_DOWN);
+	if (input->y >= self->at.y && input->y < self->at.y + self->at.height)
+		row = grid_row_at(&self->grid, input->y - self->at.y);
+	if (row < 0)
+		return 1;
+	list_choose(&self->grid.list, (uint32_t)row);
+	if (input->button == MOUSE_DOUBLE)
+		enter(self, app);
+	return 1;
+}
+
+static int request_answer(struct view *view, struct app *app, enum request request, const struct input *input)
+{
+	struct view_answer *self = (struct view_answer *)view;
+
+	if (!self->answer || !self->answer->rows)
+		return request == REQUEST_LEFT || request == REQUEST_RIGHT || request == REQUEST_ENTER ||
+		       request == REQUEST_MOUSE;
+	if (request == REQUEST_MOUSE)
+		return point(self, app, input);
+	if (request == REQUEST_ENTER) {
+		enter(self, app);
+		return 1;
+	}
+	return grid_request(&self->grid, request);
+}
+
+static int answer_waits(struct view *view)
+{
+	const struct view_answer *self = (struct view_answer *)view;
+
+	return self->clerk && !self->answer;
+}
+
+static void release_answer(struct view *view)
+{
+	clerk_answer_free(((struct view_answer *)view)->answer);
+}
+
+const struct view_ops view_answer_ops = {
+	.name = "answer",
+	.size = sizeof(struct view_answer),
+	.open = open_answer,
+	.draw = draw_answer,
+	.request = request_answer,
+	.hint = "Enter the place  Left Right sideways  q back",
+	.release = release_answer,
+	.waits = answer_waits,
+};

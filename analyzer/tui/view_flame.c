@@ -1,0 +1,467 @@
+/* What is alive at the cursor as an icicle of call stacks: from the outermost frames down to where it was allocated. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app.h"
+#include "flame.h"
+#include "memtrace/error.h"
+#include "text.h"
+
+#define FRAMES_MAX 8192u /* of a stack; those further in are left out, which no recorded stack needs */
+#define ZOOMS_MAX 64u
+
+/* What stands for frames where there are none. Strings as in struct callstack_frame. */
+static const struct callstack_frame no_stack = { .function = "no stack was recorded", .file = "", .module = "" };
+static const struct callstack_frame no_names = { .function = "not named yet", .file = "", .module = "" };
+static const struct callstack_frame slack = { .function = "allocator slack", .file = "", .module = "" };
+
+struct view_flame {
+	struct view view;
+	struct flame flame;
+	struct flame_layout layout;
+	uint64_t made_of; /* what the flame shows; 0: nothing yet */
+	struct flame_spot zoom[ZOOMS_MAX]; /* zoom[0] is everything */
+	unsigned zooms;
+	struct flame_spot chosen;
+	int first;	/* the uppermost row that is shown, below the fixed one of the zoom */
+	struct area at; /* of the boxes, drawn last */
+	int failed;
+};
+
+/* ---- the tree ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3ull;
+}
+
+static uint32_t layer_of(const struct app *app, const struct liveset_row *row)
+{
+	uint32_t cell = TAPE_CELL(row->site, row->category == MT_CATEGORY_SLACK);
+
+	if (cell >= app->palette.cells || app->palette.layer_of[cell] == SERIES_HIDDEN)
+		return 0;
+	return app->palette.layer_of[cell];
+}
+
+/* Changes whenever the flame has to be made anew. */
+static uint64_t signature(const struct app *app)
+{
+	const struct liveset_row *row;
+	uint64_t hash = 0xcbf29ce484222325ull;
+	uint32_t i;
+
+	for (i = 0; i < app->live.rows; i++) {
+		row = &app->live.row[i];
+		hash = mix(mix(mix(hash, row->site), row->bytes), row->category);
+		hash = mix(mix(hash, row->count), layer_of(app, row));
+		hash = mix(hash, (uint64_t)(uintptr_t)app->model->site[row->site].callstack);
+	}
+	return hash | 1;
+}
+
+/* The frames of a row, outermost first, after what they are under. */
+static size_t frames_of(const struct model_site *site, int is_slack, const struct callstack_frame **frame)
+{
+	size_t frames = 0, i;
+
+	if (is_slack)
+		frame[frames++] = &slack;
+	if (!site->stack || (site->callstack && !site->callstack->count))
+		frame[frames++] = &no_stack;
+	else if (!site->callstack)
+		frame[frames++] = &no_names;
+	else
+		for (i = site->callstack->count; i-- > 0 && frames < FRAMES_MAX;)
+			frame[frames++] = &site->callstack->frame[i];
+	return frames;
+}
+
+static int fill(struct flame *flame, const struct app *app)
+{
+	const struct callstack_frame **frame = calloc(FRAMES_MAX + 2, sizeof(*frame));
+	struct flame_stack stack = { 0 };
+	const struct liveset_row *row;
+	uint32_t i;
+	int error = frame ? flame_begin(flame) : -MT_E_MEMORY;
+
+	for (i = 0; i < app->live.rows && !error; i++) {
+		row = &app->live.row[i];
+		stack.frame = frame;
+		stack.frames = frames_of(&app->model->site[row->site], row->category == MT_CATEGORY_SLACK, frame);
+		stack.bytes = row->bytes;
+		stack.count = row->count;
+		stack.layer = layer_of(app, row);
+		stack.site = row->site;
+		if (row->bytes)
+			error = flame_add(flame, &stack);
+	}
+	if (!error)
+		flame_finish(flame);
+	free(frame);
+	return error;
+}
+
+/* The flame of what is alive now; what was zoomed into and chosen stays so, where it still is. */
+static int make(struct view_flame *self, const struct app *app)
+{
+	uint64_t made_of = signature(app);
+	struct flame flame = { 0 };
+	unsigned i;
+	int error;
+
+	if (made_of == self->made_of)
+		return 0;
+	error = fill(&flame, app);
+	if (error) {
+		flame_release(&flame);
+		return error;
+	}
+	if (self->made_of) {
+		self->chosen = flame_same_spot(&flame, &self->flame, self->chosen);
+		for (i = 0; i <= self->zooms; i++)
+			self->zoom[i] = flame_same_spot(&flame, &self->flame, self->zoom[i]);
+	} else {
+		self->zoom[0] = self->chosen = (struct flame_spot){ FLAME_ROOT, 0 };
+	}
+	flame_release(&self->flame);
+	self->flame = flame;
+	self->made_of = made_of;
+	return 0;
+}
+
+/* ---- words ---- */
+
+static const char *function_of(char *out, size_t size, const struct callstack_frame *frame)
+{
+	if (!frame)
+		snprintf(out, size, "all");
+	else if (frame->elided)
+		snprintf(out, size, "... (deeper than recorded)");
+	else if (*frame->function)
+		callstack_function(out, size, frame);
+	else
+		callstack_place(out, size, frame);
+	return out;
+}
+
+/* The line below: which frame it is, and how much. */
+static void draw_words(const struct view_flame *self, struct area area, int y, struct flame_spot spot)
+{
+	const struct flame_node *node = &self->flame.node[spot.node];
+	char function[512], place[512], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], of[TEXT_SIZE_MAX], count[64];
+	uint32_t children, ignored;
+	uint64_t bytes = flame_bytes(&self->flame, spot, &children);
+	uint64_t zoomed = flame_bytes(&self->flame, self->zoom[self->zooms], &ignored);
+	int x;
+
+	function_of(function, sizeof(function), node->frame);
+	text_percent(share, bytes, self->flame.node[FLAME_ROOT].bytes);
+	x = area_print(area, 0, y, STYLE_BOLD, "%s  %s", text_bytes(size, bytes), share);
+	if (self->zooms && zoomed != self->flame.node[FLAME_ROOT].bytes)
+		x = area_print(area, x, y, STYLE_DIM, " (%s of what is shown)", text_percent(of, bytes, zoomed));
+	x += 2;
+	if (spot.rest) {
+		text_number(count, children);
+		area_print(area, x, y, STYLE_PLAIN, "%s smaller in %s (Enter shows them)", count, function);
+		return;
+	}
+	*place = '\0';
+	if (node->frame && (*node->frame->file || *node->frame->module) && *node->frame->function && !node->frame->elided)
+		callstack_place(place, sizeof(place), node->frame);
+	text_count(count, sizeof(count), node->count, "allocation");
+	if (y + 1 < area.height) { /* there are two rows */
+		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
+		x = area_text(area, 0, y + 1, STYLE_DIM, *place ? place : "") + (*place ? 2 : 0);
+		if (node->own && node->child)
+			area_print(area, x, y + 1, STYLE_DIM, "%s, %s of it by itself", count, text_bytes(size, node->own));
+		else
+			area_text(area, x, y + 1, STYLE_DIM, count);
+	} else if (*place) {
+		char both[1100];
+
+		snprintf(both, sizeof(both), "%s (%s)", function, place);
+		area_fit(area, x, y, area.width - x, STYLE_PLAIN, both, 0);
+	} else {
+		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
+	}
+}
+
+static void draw_title(const struct app *app, struct area area)
+{
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], places[64], title[200], aside[FILTER_TEXT_MAX + 16];
+	int room;
+
+	if (*app->filter.text)
+		snprintf(aside, sizeof(aside), "filter: %s", app->filter.text);
+	else
+		snprintf(aside, sizeof(aside), "by %s", palette_by_words[app->by]);
+	snprintf(title, sizeof(title), "Alive at %s: %s in %s", text_time(time, app->scale.cursor),
+		 text_bytes(size, app->live.bytes), text_count(places, sizeof(places), app->live.rows, "place"));
+	area_fit(area, 0, 0, area.width, STYLE_HEAD, title, 0);
+	room = area.width - canvas_columns(title) - 2;
+	if (canvas_columns(aside) <= room)
+		area_print_right(area, area.width, 0, *app->filter.text ? STYLE_WARN : STYLE_DIM, "%s", aside);
+	else if (room > 8)
+		area_fit(area, area.width - room, 0, room, *app->filter.text ? STYLE_WARN : STYLE_DIM, aside, 0);
+}
+
+/* ---- boxes ---- */
+
+/* Character by character, because a box has a background. */
+static int draw_label(struct area row, int x, int end, uint8_t style, uint8_t behind, const char *label)
+{
+	char fitted[1024], one[8];
+	size_t size;
+
+	text_fit(fitted, sizeof(fitted), label, end > x ? (size_t)(end - x) : 0, 0);
+	for (label = fitted; *label; label += size) {
+		size = text_utf8(label, strlen(label));
+		size = size ? size : 1;
+		mt_copy_text(one, size + 1, label);
+		if (x + canvas_columns(one) > end)
+			break;
+		area_put(row, x, 0, one, style, behind);
+		x += canvas_columns(one);
+	}
+	return x;
+}
+
+static void draw_box(const struct view_flame *self, const struct app *app, struct area row, const struct flame_box *box,
+		     int is_chosen)
+{
+	const struct canvas *canvas = row.canvas;
+	const struct flame_node *node = &self->flame.node[box->spot.node];
+	uint32_t layer = flame_layer(node), children;
+	uint8_t style = is_chosen ? STYLE_CHOSEN : STYLE_PLAIN, behind = STYLE_NO_BACKGROUND;
+	char label[512], fill_with[2] = " ";
+	int end = box->x + box->width, x = box->x;
+
+	if (box->spot.rest) {
+		flame_bytes(&self->flame, box->spot, &children);
+		snprintf(label, sizeof(label), "%u smaller", children);
+		fill_with[0] = '~';
+		style = is_chosen ? STYLE_CHOSEN : STYLE_DIM;
+	} else {
+		function_of(label, sizeof(label), node->frame);
+		if (!canvas->colours && layer < app->palette.layers)
+			fill_with[0] = app->palette.letter[layer];
+		if (canvas->colours && !is_chosen)
+			behind = STYLE_LAYER(layer);
+	}
+	area_put(row, x++, 0, canvas->ascii || !canvas->colours ? "|" : "▏", style, behind);
+	if (box->width >= 4)
+		x = draw_label(row, x, end, style, behind, label);
+	if (x < end && x > box->x + 1 && fill_with[0] != ' ')
+		area_put(row, x++, 0, " ", style, behind);
+	for (; x < end; x++)
+		area_put(row, x, 0, fill_with, box->spot.rest || is_chosen ? style : STYLE_PLAIN, behind);
+}
+
+/* The row of the zoom stays; those below it scroll so that the chosen box is in sight. */
+static void scroll(struct view_flame *self, int height)
+{
+	int depth = self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].depth, room = height - 1;
+
+	if (depth && depth - 1 < self->first)
+		self->first = depth - 1;
+	if (depth && room > 0 && depth - 1 >= self->first + room)
+		self->first = depth - room;
+	if (self->first > self->layout.depth - 1 - room)
+		self->first = self->layout.depth - 1 - room;
+	if (self->first < 0)
+		self->first = 0;
+}
+
+/* The line of the boxes' area that shows a depth; -1: none does. */
+static int line_of(const struct view_flame *self, int depth)
+{
+	int y = depth ? depth - self->first : 0;
+
+	return (depth && y < 1) || y >= self->at.height ? -1 : y;
+}
+
+static void draw_boxes(struct view_flame *self, const struct app *app)
+{
+	uint32_t i, chosen = flame_box_of(&self->layout, &self->flame, self->chosen);
+	int below;
+
+	for (i = 0; i < self->layout.boxes; i++) {
+		int y = line_of(self, self->layout.box[i].depth);
+
+		if (y >= 0)
+			draw_box(self, app, area_part(self->at, 0, y, self->at.width, 1), &self->layout.box[i], i == chosen);
+	}
+	below = self->layout.depth - 1 - self->first - (self->at.height - 1);
+	if (below > 0)
+		area_print_right(self->at, self->at.width, self->at.height - 1, STYLE_KEY, " %d more below ", below);
+}
+
+static void draw_flame(struct view *view, struct app *app, struct area area)
+{
+	struct view_flame *self = (struct view_flame *)view;
+	int words = area.height >= 12 ? 2 : 1, error;
+
+	self->at = area_part(area, 0, 1, area.width, area.height - 1 - words);
+	error = make(self, app);
+	draw_title(app, area);
+	if (!error && self->flame.node[FLAME_ROOT].bytes)
+		error = flame_lay_out(&self->layout, &self->flame, self->zoom[self->zooms], area.width);
+	else
+		self->layout.boxes = 0;
+	if (error) {
+		area_text(area, 0, 2, STYLE_BAD, mt_strerror(error));
+		return;
+	}
+	if (!self->layout.boxes) {
+		area_text(area, 0, 2, STYLE_DIM, *app->filter.text ? "Nothing that the filter lets through is alive here." :
+								     "Nothing is alive at the cursor.");
+		return;
+	}
+	scroll(self, self->at.height);
+	draw_boxes(self, app);
+	draw_words(self, area, area.height - words,
+		   self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot);
+}
+
+/* ---- requests ---- */
+
+static void choose(struct view_flame *self, uint32_t box)
+{
+	self->chosen = self->layout.box[box].spot;
+}
+
+/* The neighbour in the same row: boxes lie from left to right. */
+static void move_beside(struct view_flame *self, uint32_t at, int on)
+{
+	uint32_t to = on ? at + 1 : at - 1;
+
+	if ((on || at) && to < self->layout.boxes && self->layout.box[to].depth == self->layout.box[at].depth)
+		choose(self, to);
+}
+
+static void move_down(struct view_flame *self, uint32_t at)
+{
+	uint32_t i;
+
+	for (i = at + 1; i < self->layout.boxes; i++) {
+		if (self->layout.box[i].above == at) {
+			choose(self, i);
+			return;
+		}
+	}
+}
+
+static void zoom_in(struct view_flame *self, struct app *app)
+{
+	const struct flame_spot *now = &self->zoom[self->zooms];
+
+	if (self->chosen.node == now->node && self->chosen.rest == now->rest)
+		app_say(app, "this fills the screen already (q zooms out)");
+	else if (self->zooms + 1 == ZOOMS_MAX)
+		app_say(app, "%u times is as deep as it goes (q zooms out)", ZOOMS_MAX - 1);
+	else
+		self->zoom[++self->zooms] = self->chosen;
+	self->first = 0;
+}
+
+static int zoom_out(struct view_flame *self)
+{
+	if (!self->zooms)
+		return 0;
+	self->chosen = self->zoom[self->zooms--];
+	self->first = 0;
+	return 1;
+}
+
+static int point(struct view_flame *self, struct app *app, const struct input *input)
+{
+	int x = input->x - self->at.x, y = input->y - self->at.y;
+	uint32_t i;
+
+	if (input->button == MOUSE_WHEEL_DOWN || input->button == MOUSE_WHEEL_UP) {
+		i = flame_box_of(&self->layout, &self->flame, self->chosen);
+		if (input->button == MOUSE_WHEEL_UP)
+			choose(self, self->layout.box[i].above);
+		else
+			move_down(self, i);
+		return 1;
+	}
+	for (i = 0; i < self->layout.boxes; i++) {
+		const struct flame_box *box = &self->layout.box[i];
+
+		if (line_of(self, box->depth) != y || x < box->x || x >= box->x + box->width)
+			continue;
+		choose(self, i);
+		if (input->button == MOUSE_DOUBLE)
+			zoom_in(self, app);
+		break;
+	}
+	return 1;
+}
+
+/* Keys may come faster than drawings: what they move in is there from the first one on. */
+static void lay_out_early(struct view_flame *self, const struct app *app)
+{
+	model_lock(app->model);
+	if (!make(self, app) && self->flame.node[FLAME_ROOT].bytes &&
+	    flame_lay_out(&self->layout, &self->flame, self->zoom[self->zooms], app->canvas.width))
+		self->layout.boxes = 0; /* drawing says why */
+	model_unlock(app->model);
+}
+
+static int request_flame(struct view *view, struct app *app, enum request request, const struct input *input)
+{
+	struct view_flame *self = (struct view_flame *)view;
+	uint32_t at;
+
+	if (request == REQUEST_BACK)
+		return zoom_out(self);
+	if (!self->layout.boxes)
+		lay_out_early(self, app);
+	if (!self->layout.boxes)
+		return request == REQUEST_MOUSE || request == REQUEST_ENTER;
+	at = flame_box_of(&self->layout, &self->flame, self->chosen);
+	switch (request) {
+	case REQUEST_MOUSE:
+		return point(self, app, input);
+	case REQUEST_ENTER:
+		zoom_in(self, app);
+		return 1;
+	case REQUEST_UP:
+		choose(self, self->layout.box[at].above);
+		return 1;
+	case REQUEST_DOWN:
+		move_down(self, at);
+		return 1;
+	case REQUEST_LEFT:
+	case REQUEST_RIGHT:
+		move_beside(self, at, request == REQUEST_RIGHT);
+		return 1;
+	case REQUEST_FIRST:
+		choose(self, 0);
+		return 1;
+	case REQUEST_LAST:
+		choose(self, self->layout.boxes - 1);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static void release_flame(struct view *view)
+{
+	struct view_flame *self = (struct view_flame *)view;
+
+	flame_release(&self->flame);
+	flame_layout_release(&self->layout);
+}
+
+const struct view_ops view_flame_ops = {
+	.name = "flame",
+	.size = sizeof(struct view_flame),
+	.draw = draw_flame,
+	.request = request_flame,
+	.hint = "arrows move  Enter zoom in  q out  c colours",
+	.release = release_flame,
+};

@@ -1,0 +1,180 @@
+/* The help: every key, from the same list as the keys themselves, and what the signs of the chart mean. */
+#include <stdio.h>
+#include <string.h>
+#include "app.h"
+#include "memtrace/phase.h"
+#include "view.h"
+
+#define KEYS_WIDTH 14
+
+struct view_help {
+	struct view view;
+	int first, rows, height; /* the uppermost row, of all, of which so many fit */
+};
+
+/* Draws row by row, those that are in sight. */
+struct page {
+	struct area area;
+	int first, row; /* the uppermost row in sight, and the next one */
+};
+
+static struct area next_row(struct page *page)
+{
+	int y = page->row++ - page->first;
+
+	return area_part(page->area, 0, y, page->area.width, y >= 0);
+}
+
+static void draw_keys(struct page *page, enum key_group group)
+{
+	const struct request_entry *entry;
+	struct area row;
+	char word[16];
+	int i, x;
+
+	for (i = REQUEST_NONE + 1; i < REQUEST_MOUSE; i++) {
+		entry = &request_entries[i];
+		if (entry->group != group)
+			continue;
+		row = next_row(page);
+		x = area_text(row, 2, 0, STYLE_KEY, request_key_word(word, entry->key));
+		if (entry->other)
+			area_text(row, x + 1, 0, STYLE_KEY, request_key_word(word, entry->other));
+		area_fit(row, KEYS_WIDTH, 0, row.width - KEYS_WIDTH, STYLE_PLAIN, entry->words, 0);
+	}
+}
+
+static void draw_phases(struct page *page)
+{
+	struct area row;
+	char letter[2] = "";
+	uint8_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		letter[0] = palette_phase_letter(phase);
+		row = next_row(page);
+		area_put(row, 2, 0, letter, STYLE_PLAIN, STYLE_LAYER(phase));
+		area_text(row, KEYS_WIDTH, 0, STYLE_PLAIN, mt_phase_name(phase));
+	}
+}
+
+/* What a sign is drawn as, the same in ASCII, its style, and what it means. X(sign, ascii, style, words) */
+#define SIGN_LIST(X)                                                                   \
+	X("│", "|", MARK, "the cursor: the table says what was alive there")           \
+	X("┊", ":", MARK, "marks A and B")                                             \
+	X("▼", "v", MARK, "the peak of what is shown")                                 \
+	X("X", "X", BAD, "an out-of-memory error")                                     \
+	X("─", "-", LINE, "all the memory that the device has")                        \
+	X("▏", "|", LINE, "a step begins, with its number")
+
+static void draw_signs(struct page *page)
+{
+	static const struct {
+		const char *sign, *ascii;
+		enum style style;
+		const char *words;
+	} signs[] = {
+#define SIGN_ENTRY(sign, ascii, style, words) { sign, ascii, STYLE_##style, words },
+		SIGN_LIST(SIGN_ENTRY)
+#undef SIGN_ENTRY
+	};
+	struct area row;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(signs); i++) {
+		row = next_row(page);
+		area_text(row, 2, 0, (uint8_t)signs[i].style, row.canvas->ascii ? signs[i].ascii : signs[i].sign);
+		area_fit(row, KEYS_WIDTH, 0, row.width - KEYS_WIDTH, STYLE_PLAIN, signs[i].words, 0);
+	}
+}
+
+static void title(struct page *page, const char *words)
+{
+	if (page->row)
+		next_row(page);
+	area_text(next_row(page), 0, 0, STYLE_HEAD, words);
+}
+
+static void scroll(struct view_help *help, int rows)
+{
+	help->first += rows;
+	if (help->rows && help->first > help->rows - help->height)
+		help->first = help->rows - help->height;
+	if (help->first < 0)
+		help->first = 0;
+}
+
+static void draw(struct view *view, struct app *app, struct area area)
+{
+	struct view_help *help = (struct view_help *)view;
+	struct page page;
+	int group;
+
+	(void)app;
+	help->height = area.height;
+	scroll(help, 0); /* the window may have grown */
+	page = (struct page){ area, help->first, 0 };
+	for (group = 0; group < KEY_GROUP_COUNT; group++) {
+		title(&page, key_group_titles[group]);
+		draw_keys(&page, (enum key_group)group);
+	}
+	title(&page, "Phases, by letter and colour");
+	draw_phases(&page);
+	next_row(&page);
+	area_fit(next_row(&page), 2, 0, area.width - 2, STYLE_PLAIN,
+		 "Paler: was there at the most, but not all the time of the column.", 0);
+	title(&page, "Signs in the chart");
+	draw_signs(&page);
+	help->rows = page.row;
+}
+
+static int mouse(struct view_help *help, const struct input *input)
+{
+	if (input->button == MOUSE_WHEEL_UP)
+		scroll(help, -3);
+	else if (input->button == MOUSE_WHEEL_DOWN)
+		scroll(help, 3);
+	return 1;
+}
+
+static int request(struct view *view, struct app *app, enum request request, const struct input *input)
+{
+	struct view_help *help = (struct view_help *)view;
+
+	switch (request) {
+	case REQUEST_UP:
+		scroll(help, -1);
+		return 1;
+	case REQUEST_DOWN:
+		scroll(help, 1);
+		return 1;
+	case REQUEST_PAGE_UP:
+		scroll(help, -help->height);
+		return 1;
+	case REQUEST_PAGE_DOWN:
+		scroll(help, help->height);
+		return 1;
+	case REQUEST_FIRST:
+		scroll(help, -help->rows);
+		return 1;
+	case REQUEST_LAST:
+		scroll(help, help->rows);
+		return 1;
+	case REQUEST_HELP:
+	case REQUEST_ENTER:
+		app_close(app);
+		return 1;
+	case REQUEST_MOUSE:
+		return mouse(help, input);
+	default:
+		return 0;
+	}
+}
+
+const struct view_ops view_help_ops = {
+	.name = "help",
+	.size = sizeof(struct view_help),
+	.draw = draw,
+	.request = request,
+	.hint = "q back  Down more",
+};

@@ -1,0 +1,237 @@
+# The timeline in a real terminal: tmux is one that can be typed at and read. Nothing here waits for a time: a key is
+# pressed when the screen says what it should say by then.
+. "$SRC/tests/cli/lib.sh"
+command -v tmux >/dev/null || skip "the timeline in a terminal: there is no tmux"
+"$BUILD/tests/unit/test_tui_screens" --write .
+
+# With sanitizers: a crash is left to the system, so that its status is that of the signal.
+export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+
+# On a busy machine what one key or the mouse sends may come in pieces.
+export ESCDELAY=500
+
+# A server of our own, whose socket lies here.
+export TMUX_TMPDIR=$PWD TMUX=
+tm() { tmux -L screens -f /dev/null "$@"; }
+trap 'tm kill-server 2>/dev/null' EXIT
+tm new-session -d -x 80 -y 24 "env PS1='ready> ' bash --norc --noprofile" || skip "the timeline in a terminal: tmux does not start"
+tm set-option -g remain-on-exit off
+
+pane() { tm capture-pane -p; }
+keys() { tm send-keys "$@"; }
+
+# until_true COMMAND...: tries again, for up to 20 seconds.
+until_true() {
+	local tries
+	for ((tries = 0; tries < 400; tries++)); do
+		"$@" && return
+		read -rt 0.05 <> <(:) || :
+	done
+	return 1
+}
+
+has() { pane | grep -qE -- "$1"; }
+lacks() { ! has "$1"; }
+
+# sees WORDS: they come onto the screen.
+sees() {
+	until_true has "$1" || { echo "not on the screen: $1"; pane; return 1; }
+}
+
+sees_no() {
+	until_true lacks "$1" || { echo "still on the screen: $1"; pane; return 1; }
+}
+
+# start COMMAND...: types it into the shell; its exit status goes to ./status, what it says to ./err. The terminal's
+# settings before and after it are kept.
+start() {
+	rm -f status before after
+	keys "clear; stty -g >before; $* 2>err; echo \$? >wanted; stty -g >after; mv wanted status" Enter
+}
+
+ended() {
+	until_true test -e status && [ "$(cat status)" = "$1" ] || { echo "status $(cat status 2>&1), not $1"; pane; cat err; return 1; }
+}
+
+# As it was: settings, cursor, no alternate screen, no mouse, keys as usual.
+terminal_state() { tm display-message -p '#{alternate_on} #{cursor_flag} #{mouse_any_flag}#{mouse_button_flag} #{keypad_cursor_flag}#{keypad_flag}'; }
+state_is() { [ "$(terminal_state)" = "$1" ]; }
+restored() {
+	until_true state_is "0 1 00 00" || { echo "the terminal: $(terminal_state)"; return 1; }
+	cmp before after
+}
+taken() { until_true state_is "1 0 11 11" || { echo "the terminal: $(terminal_state)"; return 1; }; }
+
+program() { pgrep -P "$(tm display-message -p '#{pane_pid}')" -f "memana tui"; }
+
+check "the shell is there" sees 'ready>'
+
+# ---- a session ----
+start "$memana" tui rl.zst
+check "it opens with the verdict" sees '^Peak 77.0 GiB of 80.0 GiB .96%. at 7.2 s'
+check "the terminal is taken" taken
+check "the table is there" sees 'load_layer'
+check "nothing is loading any more" sees_no 'loading|naming|reading'
+keys o
+check "to the error" sees 'out of memory: 30.0 GiB asked for in forward at 8.2 s'
+keys p
+check "to the peak" sees 'peak: 77.0 GiB at 7.2 s'
+check "the largest place" sees '26.0 GiB .*allocate_kv_cache|26.0 GiB .*engine.py:88'
+keys + + +
+check "zoom: the beginning is off the screen" sees_no '^ *time .*1 s '
+keys 0
+check "the whole run again" sees '^ *time .*1 s '
+keys Enter
+check "into the place: its stack" sees 'generate +trainer.py:40'
+check "into the place: its life" sees 'born at .*freed in'
+keys q
+check "back" sees '^Peak 77.0 GiB'
+keys t
+check "the flame view" sees '▏load_layer'
+tm resize-window -x 120 -y 40
+check "resized: what was cut has room" sees '▏keep_for_metrics|▏create_state'
+keys q
+check "resized: the first screen" sees '8 GiB┤'
+tm resize-window -x 30 -y 8
+check "a window that is too small" sees '30x8 is too small'
+tm resize-window -x 80 -y 24
+check "and large again" sees '^Peak 77.0 GiB'
+keys '?'
+check "help" sees 'to the out-of-memory error, then to the next one'
+keys G
+check "the end of the help" sees 'a step begins, with its number'
+keys Escape
+check "Esc leads back" sees '^Peak 77.0 GiB'
+keys :
+check "a question to the database" sees '^SQL:'
+keys -l 'SELECT count(*) AS spans FROM phase_span'
+keys Enter
+check "and its answer" sees 'spans'
+keys q w
+check "a file for the screen" sees 'write the screen to: memana-screen.txt'
+keys Enter
+check "it was written" sees 'wrote 24 lines to memana-screen.txt'
+check "with what was on the screen" grep -q '^Peak 77.0 GiB' memana-screen.txt
+
+# mouse CODE X Y [m]: what terminals send for the mouse: 0 a press, 32 a drag, m a release, 64 and 65 the wheel.
+mouse() { printf '\033[<%d;%d;%d%s' "$1" $(($2 + 1)) $(($3 + 1)) "${4:-M}"; }
+keys 0 p
+check "before the mouse" sees 'peak: 77.0 GiB at 7.2 s'
+keys -l "$(mouse 0 30 5)$(mouse 0 30 5 m)"
+check "a click moves the cursor" sees 'Alive at 2\.[0-9]* s'
+keys -l "$(mouse 0 20 5)$(mouse 32 25 5)$(mouse 32 40 5)$(mouse 0 40 5 m)"
+check "a drag marks a span" sees 'marks A and B'
+keys z
+check "and z shows it" sees '1\.[0-9]+ s to 3\.[0-9]+ s of 8.2 s'
+keys 0
+check "all again" sees '^ *time .*7 s '
+keys -l "$(mouse 64 40 5)$(mouse 64 40 5)$(mouse 64 40 5)"
+check "the wheel zooms in" sees ' s to .* s of 8.2 s'
+keys -l "$(mouse 65 40 5)$(mouse 65 40 5)$(mouse 65 40 5)"
+check "and out" sees '^ *time .*7 s '
+keys -l "$(printf '\033[M \x3f&\033[M#\x3f&')"
+check "a click in bytes, as older terminals send it" sees 'Alive at 2\.[0-9]* s'
+keys -l "$(mouse 0 20 20)$(mouse 0 20 20 m)$(mouse 0 20 20)$(mouse 0 20 20 m)"
+check "a double click enters the row" sees 'Stack, innermost first'
+keys q
+check "and back" sees '^Peak 77.0 GiB'
+keys 0 q
+check "q: exit status 0" ended 0
+check "q: the terminal is as it was" restored
+check "q: nothing was said" test ! -s err
+
+# ---- other ends ----
+start "$memana" rl.zst
+check "a trace alone opens the timeline, too" sees '^Peak 77.0 GiB'
+keys C-c
+check "^C: exit status" ended 130
+check "^C: the terminal is as it was" restored
+
+start "$memana" tui rl.zst
+sees '^Peak 77.0 GiB'
+taken
+keys C-z
+check "^Z: the shell has the terminal" sees 'Stopped'
+check "^Z: the terminal is as it was" until_true state_is "0 1 00 00"
+keys "clear; fg" Enter
+check "fg: the screen is back" sees '^Peak 77.0 GiB'
+check "fg: the terminal is taken" taken
+rm -f status
+keys q
+check "fg: the end" sees 'ready>$'
+
+for signal in TERM:143 HUP:129 SEGV:139 ABRT:134 BUS:135; do
+	start "$memana" tui rl.zst
+	sees '^Peak 77.0 GiB'
+	taken
+	kill "-${signal%:*}" "$(program)"
+	check "SIG${signal%:*}: exit status" ended "${signal#*:}"
+	check "SIG${signal%:*}: the terminal is as it was" restored
+done
+
+# A lost connection: the terminal is gone, and so is the program.
+tm new-window "echo \$\$ >pid; exec '$memana' tui rl.zst"
+check "in a window of its own" sees '^Peak 77.0 GiB'
+gone() { ! kill -0 "$(cat pid)" 2>/dev/null; }
+tm kill-window
+check "a lost terminal: the program ends" until_true gone
+
+# nohup: no signal tells; reading from the terminal does.
+tm new-window "echo \$\$ >pid; trap '' HUP; exec '$memana' tui rl.zst"
+check "in another window" sees '^Peak 77.0 GiB'
+tm kill-window
+check "a lost terminal without SIGHUP: the program ends" until_true gone
+
+# ---- terminals ----
+refused() { ended "$1" && one_line err "^memana: tui: $2"; }
+start TERM=dumb "$memana" tui rl.zst
+check "TERM=dumb" refused 4 'TERM=dumb cannot show a screen .*memana top'
+start TERM=nonsense "$memana" tui rl.zst
+check "TERM=nonsense" refused 4 'TERM=nonsense: terminfo does not know it .*memana top'
+start env -u TERM "$memana" tui rl.zst
+check "no TERM" refused 4 'TERM is not set'
+start TERM=dumb "$memana" rl.zst
+check "a trace alone on a dumb terminal: top" ended 0
+check "and it answers" sees 'smaller places|Recorded|Incomplete|Next'
+start "$memana" rl.zst -n 3
+check "a trace with options: top" ended 0
+check "no terminal" status 4 "$memana" tui rl.zst
+check "no terminal: one line" one_line err '^memana: tui: std(in|out) is not a terminal \(memana top TRACE says the same in words\)'
+check "no terminal: a trace alone is for top" status 0 "$memana" rl.zst
+
+colours() { tm capture-pane -p -e | grep -q $'\033\\[[0-9;]*[34]8\\?[;0-9]*m'; }
+plain() { ! tm capture-pane -p -e | grep -qE $'\033\\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7]|10[0-7])(;[0-9;]*)?m'; }
+start TERM=screen-256color "$memana" tui rl.zst
+sees '^Peak 77.0 GiB'
+check "256 colours" until_true colours
+keys q
+ended 0
+start NO_COLOR=1 TERM=screen-256color "$memana" tui rl.zst
+sees '^Peak 77.0 GiB'
+check "NO_COLOR: none" plain
+check "NO_COLOR: layers are letters" sees 'rrrrrrr.*[fb]'
+keys q
+ended 0
+ascii() { ! pane | LC_ALL=C grep -q '[^ -~]'; }
+start LC_ALL=C "$memana" tui rl.zst
+sees '^Peak 77.0 GiB'
+check "LC_ALL=C: ASCII" until_true ascii
+keys q
+ended 0
+
+# ---- input ----
+printf 'no trace\n' >text
+start "$memana" tui text
+check "not a trace: exit status 3, before the screen is taken" ended 3
+check "not a trace: one line" one_line err '^memana: text: not a memrec trace'
+python3 - <<'PY'
+data = bytearray(open("rl.zst", "rb").read())
+data[len(data) // 2] ^= 0x55
+open("damaged.zst", "wb").write(data)
+PY
+start "$memana" tui damaged.zst
+check "damaged: what is good is shown" sees 'init'
+check "damaged: it is said" sees 'damaged.zst: '
+keys q
+check "damaged: exit status 3" ended 3
+check "damaged: one line" one_line err '^memana: damaged.zst: .* at byte [0-9]+ \(.*shown\)'

@@ -1,0 +1,166 @@
+/* clerk_kit.h - for tests of the clerk: runs with known numbers, and asking. */
+#ifndef CLERK_KIT_H
+#define CLERK_KIT_H
+
+#include <dirent.h>
+#include "clerk.h"
+#include "tui_kit.h"
+
+#define ANSWER_WITHIN 30 /* seconds; a clerk that hangs is a failure, not the end of the tests */
+
+/* ---- runs with known numbers --------------------------------------------------------------------------------------- */
+
+#define STEPS 5
+
+/*
+ * Each step: weights once (4 MiB, kept), two activations of 3 MiB that backward frees 20 us later, and a leak of 1 MiB.
+ * The stack of each: main, then the function.
+ */
+static inline void write_steps(const char *path)
+{
+	struct maker m;
+	uint32_t main_frame, weights, activations, leak, backward;
+	uint64_t step, i;
+
+	maker_open(&m, path, 100, -1);
+	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	weights = maker_python(&m, main_frame, "load", "/home/me/model.py", 7);
+	activations = maker_python(&m, main_frame, "attention", "/home/me/model.py", 20);
+	leak = maker_python(&m, main_frame, "keep", "/home/me/metrics.py", 3);
+	backward = maker_python(&m, main_frame, "backward", "/home/me/train.py", 42);
+	maker_phase(&m, "init");
+	m.stack = weights;
+	maker_tensor_alloc(&m, 0x100000000, 4 * MIB);
+	maker_phase_end(&m);
+	for (step = 1; step <= STEPS; step++) {
+		maker_phase(&m, "forward");
+		m.stack = activations;
+		for (i = 0; i < 2; i++)
+			maker_tensor_alloc(&m, 0x200000000 + i * 0x1000000, 3 * MIB);
+		m.stack = leak;
+		maker_tensor_alloc(&m, 0x300000000 + step * 0x1000000, MIB);
+		maker_phase_end(&m);
+		maker_phase(&m, "backward");
+		m.stack = backward;
+		m.time += 20000 - 5000;
+		for (i = 0; i < 2; i++)
+			maker_tensor_free(&m, 0x200000000 + i * 0x1000000, 3 * MIB);
+		maker_phase_end(&m);
+		maker_step(&m, step);
+	}
+	maker_close(&m);
+}
+
+/* Many short-lived tensors: something to load. */
+static inline void write_long(const char *path, unsigned rounds)
+{
+	struct maker m;
+	uint32_t stack[50];
+	char name[32];
+	unsigned i;
+
+	maker_open(&m, path, 100, -1);
+	for (i = 0; i < MT_ARRAY_SIZE(stack); i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		stack[i] = maker_python(&m, 0, name, "/home/me/model.py", i + 1);
+	}
+	maker_phase(&m, "forward");
+	for (i = 0; i < rounds; i++) {
+		m.stack = stack[i % MT_ARRAY_SIZE(stack)];
+		maker_tensor_alloc(&m, 0x100000000 + i % 1000 * 0x100000, 4096);
+		maker_tensor_free(&m, 0x100000000 + i % 1000 * 0x100000, 4096);
+	}
+	maker_close(&m);
+}
+
+/* A file of the test's own; TMPDIR becomes the folder that it lies in, where temporary files would be. */
+static inline const char *new_path(void)
+{
+	static char path[512];
+	const char *dir = test_dir();
+
+	CHECK(dir && !setenv("TMPDIR", dir, 1));
+	snprintf(path, sizeof(path), "%s/run.zst", dir);
+	return path;
+}
+
+/* Files in TMPDIR beside the trace. */
+static inline int files_left(void)
+{
+	DIR *folder = opendir(getenv("TMPDIR"));
+	struct dirent *entry;
+	int count = 0;
+
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		count += entry->d_name[0] != '.' && strcmp(entry->d_name, "run.zst");
+	closedir(folder);
+	return count;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------------------- */
+
+static inline struct kit *open_steps(void)
+{
+	const char *path = new_path();
+
+	alarm(ANSWER_WITHIN);
+	write_steps(path);
+	return kit_open(path, NULL);
+}
+
+static inline struct clerk_answer *ask(struct kit *kit, const struct clerk_question *question)
+{
+	uint32_t number = clerk_ask(kit->clerk, question);
+	struct clerk_answer *answer;
+
+	CHECK(number);
+	clerk_wait(kit->clerk);
+	answer = clerk_answer(kit->clerk, number);
+	CHECK(answer);
+	CHECK(!clerk_pending(kit->clerk, number) && !clerk_answer(kit->clerk, number)); /* it is handed out once */
+	return answer;
+}
+
+static inline struct clerk_answer *ask_sql(struct kit *kit, const char *sql)
+{
+	struct clerk_question question = { .kind = CLERK_SQL };
+
+	mt_copy_text(question.text, sizeof(question.text), sql);
+	return ask(kit, &question);
+}
+
+static inline const char *cell(const struct clerk_answer *answer, uint32_t row, const char *column)
+{
+	uint32_t i;
+
+	CHECK(row < answer->rows);
+	for (i = 0; i < answer->columns; i++)
+		if (!strcmp(answer->column[i].title, column))
+			return answer->text[row * answer->columns + i];
+	printf("# there is no column %s\n", column);
+	CHECK(0);
+	return "";
+}
+
+static inline int has(const char *text, const char *words)
+{
+	if (!strstr(text, words))
+		printf("# \"%s\" is not in: %s\n", words, text);
+	return strstr(text, words) != NULL;
+}
+
+/* The site whose function has this name. */
+static inline uint32_t site_called(const struct kit *kit, const char *function)
+{
+	uint32_t i;
+
+	for (i = 1; i < kit->model.sites; i++)
+		if (kit->model.site[i].function && !strcmp(kit->model.site[i].function, function))
+			return i;
+	printf("# no site is called %s\n", function);
+	CHECK(0);
+	return 0;
+}
+
+#endif

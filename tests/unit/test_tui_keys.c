@@ -1,0 +1,355 @@
+/* What keys do to the screen, and that help and manual have them all. */
+#include "memtrace/base.h"
+#include "test.h"
+#include "tui_kit.h"
+
+/* ---- the first screen ------------------------------------------------------------------------------------------ */
+
+TEST(the_fullest_device_is_first_and_the_cursor_at_its_peak)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	const struct model_device *device;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	device = &kit->model.device[kit->app.device];
+	CHECK_EQ(device->kind, MT_DEVICE_CUDA);
+	CHECK_EQ(device->peak, 77 * GIB);
+	CHECK_EQ(kit->app.scale.cursor, device->peak_time);
+	CHECK_EQ(kit->app.live.bytes, 77 * GIB);
+	kit_keys(kit, "D");
+	CHECK_EQ(kit->model.device[kit->app.device].kind, MT_DEVICE_CPU);
+	CHECK_EQ(kit->app.live.bytes, 300 * MIB);
+	kit_keys(kit, "D");
+	CHECK_EQ(kit->app.live.bytes, 77 * GIB);
+	kit_close(kit);
+}
+
+/* The same screen, whether it was there before the events or after them. */
+TEST(a_run_that_is_read_meanwhile)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	char *calm, *live;
+	struct source source;
+	struct model model;
+	struct feed *feed;
+	struct app app;
+	int reading = 1;
+	size_t size;
+	FILE *file;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	CHECK_EQ(source_open_traces(&source, kit->path, kit->paths), 0);
+	CHECK_EQ(model_init(&model), 0);
+	CHECK_EQ(app_init(&app, &model, NULL, 80, 24, 256, 0), 0);
+	app_draw(&app);
+	CHECK_EQ(feed_new(&feed, &model, &source), 0);
+	while (reading) {
+		reading = app_tick(&app, 16);
+		model_lock(&model);
+		reading |= model.state == MODEL_READING;
+		model_unlock(&model);
+		app_draw(&app);
+	}
+	while (app_tick(&app, 16))
+		;
+	CHECK(!app_is_waiting(&app));
+	kit->app.clerk = NULL; /* it has a better name for nothing here */
+	app_draw(&app);
+	file = open_memstream(&live, &size);
+	CHECK(file && !canvas_dump(&app.canvas, file) && !fclose(file));
+	calm = kit_dump(kit);
+	CHECK_STR(live, calm);
+	app_release(&app);
+	feed_free(feed);
+	model_release(&model);
+	source_release(&source);
+	free(live);
+	free(calm);
+	kit_close(kit);
+}
+
+/* ---- moving in time -------------------------------------------------------------------------------------------- */
+
+TEST(steps_and_phases)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	struct app *app;
+	const struct model_step *step;
+	uint32_t span;
+
+	kit_screen(kit, 120, 24, 256, 0);
+	app = &kit->app;
+	step = kit->model.step;
+	CHECK_EQ(kit->model.steps, 3);
+	kit_keys(kit, "{ { { {");
+	CHECK_EQ(app->scale.cursor, app->scale.first);
+	CHECK(kit_shows(kit, "beginning of the run"));
+	kit_keys(kit, "}");
+	CHECK_EQ(app->scale.cursor, step[0].time);
+	CHECK(kit_shows(kit, "step 2 begins, at"));
+	kit_keys(kit, "} }");
+	CHECK_EQ(app->scale.cursor, step[2].time);
+	kit_keys(kit, "}");
+	CHECK_EQ(app->scale.cursor, step[2].time);
+	CHECK(kit_shows(kit, "no step begins after this"));
+	kit_keys(kit, "{");
+	CHECK_EQ(app->scale.cursor, step[1].time);
+	kit_keys(kit, "]");
+	span = model_span_at(&kit->model, 0, app->scale.cursor);
+	CHECK_EQ(kit->model.span[span].phase, MT_PHASE_ROLLOUT);
+	CHECK_EQ(kit->model.span[span].first, app->scale.cursor);
+	CHECK(kit_shows(kit, "rollout of step 3, from"));
+	kit_keys(kit, "] ]");
+	CHECK(kit_shows(kit, "forward of step 3, from"));
+	kit_keys(kit, "Right [");
+	CHECK(kit_shows(kit, "forward of step 3, from"));
+	kit_keys(kit, "[");
+	CHECK(kit_shows(kit, "logprob of step 3, from"));
+	kit_close(kit);
+}
+
+TEST(peak_and_errors)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "o");
+	CHECK_EQ(kit->app.scale.cursor, kit->model.oom[0].time);
+	CHECK(kit_shows(kit, "out of memory: 30.0 GiB asked for in forward at 8.2 s"));
+	kit_keys(kit, "o");
+	CHECK_EQ(kit->app.scale.cursor, kit->model.oom[0].time);
+	kit_keys(kit, "p");
+	CHECK_EQ(kit->app.scale.cursor, kit->model.device[kit->app.device].peak_time);
+	CHECK(kit_shows(kit, "peak: 77.0 GiB at 7.2 s"));
+	kit_keys(kit, "D o");
+	CHECK(kit_shows(kit, "none here, but on GPU 0: press D"));
+	kit_close(kit);
+}
+
+/* With a filter the peak is that of what is left. */
+TEST(filter)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "f");
+	kit_type(kit, "backward");
+	kit_keys(kit, "Enter p");
+	CHECK(kit_shows(kit, "peak: 14.0 GiB"));
+	CHECK_EQ(kit->app.live.bytes, 14 * GIB);
+	kit_keys(kit, "Left");
+	CHECK(kit_shows(kit, "GPU 0 by phase, only backward"));
+	kit_keys(kit, "f ^U");
+	kit_type(kit, ">1XiB");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "a size looks like >1GiB"));
+	CHECK(kit->app.live.bytes <= 14 * GIB);
+	kit_keys(kit, "f ^U Enter p");
+	CHECK_EQ(kit->app.live.bytes, 77 * GIB);
+	kit_keys(kit, "f");
+	kit_type(kit, "rollout");
+	kit_keys(kit, "Esc");
+	CHECK_EQ(kit->app.live.bytes, 77 * GIB);
+	kit_close(kit);
+}
+
+TEST(sort_and_colours)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	const struct liveset *live;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	live = &kit->app.live;
+	CHECK(live->row[0].bytes >= live->row[1].bytes && live->row[1].bytes >= live->row[2].bytes);
+	kit_keys(kit, "s");
+	CHECK(kit_shows(kit, "sorted by count"));
+	CHECK(live->row[0].count >= live->row[1].count && live->row[1].count >= live->row[2].count);
+	CHECK_EQ(live->row[0].count, KIT_LAYERS);
+	kit_keys(kit, "c");
+	CHECK(kit_shows(kit, "colours are by category"));
+	kit_keys(kit, "c c c Left");
+	CHECK(kit_shows(kit, "GPU 0 by phase"));
+	kit_close(kit);
+}
+
+TEST(marks)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	int64_t a, b;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "d");
+	CHECK(kit_shows(kit, "needs two marks"));
+	kit_keys(kit, "z");
+	CHECK(kit_shows(kit, "needs two marks"));
+	kit_keys(kit, "{ m");
+	a = kit->app.scale.cursor;
+	kit_keys(kit, "{ m");
+	b = kit->app.scale.cursor;
+	CHECK(kit->app.mark_a == a && kit->app.mark_b == b && b < a);
+	kit_keys(kit, "z");
+	CHECK(kit->app.scale.from == b && kit->app.scale.to == a);
+	kit_keys(kit, "0");
+	CHECK(scale_is_all(&kit->app.scale));
+	kit_keys(kit, "m");
+	CHECK_EQ(kit->app.mark_a, APP_NO_TIME);
+	CHECK(kit_shows(kit, "no marks"));
+	kit_close(kit);
+}
+
+TEST(zoom_keeps_the_moment)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	int64_t cursor, span;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "p");
+	cursor = kit->app.scale.cursor;
+	span = kit->app.scale.to - kit->app.scale.from;
+	kit_keys(kit, "+ +");
+	CHECK_EQ(kit->app.scale.cursor, cursor);
+	CHECK_EQ(kit->app.scale.to - kit->app.scale.from, span / 4);
+	kit_keys(kit, "- - -");
+	CHECK_EQ(kit->app.scale.cursor, cursor);
+	CHECK(scale_is_all(&kit->app.scale));
+	kit_close(kit);
+}
+
+/* ---- back, out, and files -------------------------------------------------------------------------------------- */
+
+TEST(back_and_out)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "Enter t ?");
+	CHECK_STR(kit->app.view->ops->name, "help");
+	kit_keys(kit, "?");
+	CHECK_STR(kit->app.view->ops->name, "flame");
+	kit_keys(kit, "Esc");
+	CHECK_STR(kit->app.view->ops->name, "place");
+	kit_keys(kit, "q");
+	CHECK_STR(kit->app.view->ops->name, "timeline");
+	kit_keys(kit, "Esc");
+	CHECK(!kit->app.quit && kit_shows(kit, "q leaves"));
+	kit_keys(kit, "q");
+	CHECK(kit->app.quit && !kit->app.view);
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "t Q");
+	CHECK(kit->app.quit);
+	kit_close(kit);
+}
+
+TEST(keys_that_mean_nothing)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "x");
+	CHECK(kit_shows(kit, "x is no key here (? has the keys)"));
+	kit_keys(kit, "n");
+	CHECK(kit_shows(kit, "press /"));
+	kit_keys(kit, "? H");
+	CHECK(kit_shows(kit, "H does nothing in this view"));
+	kit_close(kit);
+}
+
+static void answer_write(struct kit *kit, const char *name)
+{
+	kit_keys(kit, "w ^U");
+	kit_type(kit, name);
+	kit_keys(kit, "Enter");
+}
+
+TEST(the_screen_as_a_file)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	char *screen, *file;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	screen = kit_dump(kit);
+	kit_keys(kit, "w");
+	CHECK(kit_shows(kit, "memana-screen.txt"));
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "wrote 24 lines to memana-screen.txt"));
+	file = kit_read_text("memana-screen.txt");
+	CHECK_STR(file, screen);
+	free(file);
+
+	/* What exists stays, unless the person says otherwise. */
+	kit_write_text("mine.txt", "mine\n");
+	answer_write(kit, "mine.txt");
+	CHECK(kit_shows(kit, "overwrite it (y, n)?"));
+	kit_keys(kit, "n Enter");
+	CHECK(kit_shows(kit, "nothing was written"));
+	file = kit_read_text("mine.txt");
+	CHECK_STR(file, "mine\n");
+	free(file);
+	answer_write(kit, "mine.txt");
+	kit_keys(kit, "y Enter");
+	file = kit_read_text("mine.txt");
+	CHECK_STR(file, screen);
+	free(file);
+	free(screen);
+	answer_write(kit, "nowhere/screen.txt");
+	CHECK(kit_shows(kit, "nowhere/screen.txt: No such file or directory"));
+	kit_close(kit);
+}
+
+/* ---- one list makes keys, help and manual ---------------------------------------------------------------------- */
+
+/* `text` without the marks of troff: "\-" is "-", "\e" is "\". */
+static char *plain_manual(void)
+{
+	char path[600], *text, *from, *to;
+
+	snprintf(path, sizeof(path), "%s/docs/man/memana.1", kit_tree());
+	text = kit_read_text(path);
+	for (from = to = text; *from; from++) {
+		if (*from == '\\' && from[1])
+			from++;
+		*to++ = *from == '\n' ? ' ' : *from;
+	}
+	*to = '\0';
+	return text;
+}
+
+TEST(every_request_is_in_the_manual)
+{
+	char *manual = plain_manual(), word[16], other[16], entry[300];
+	int i, missing = 0;
+
+	for (i = REQUEST_NONE + 1; i < REQUEST_MOUSE; i++) {
+		const struct request_entry *request = &request_entries[i];
+
+		request_key_word(word, request->key);
+		if (request->other)
+			snprintf(entry, sizeof(entry), ".TP .BR \"%s\" \", \" \"%s\" %s", word,
+				 request_key_word(other, request->other), request->words);
+		else
+			snprintf(entry, sizeof(entry), ".TP .B %s %s", word, request->words);
+		if (!strstr(manual, entry)) {
+			printf("# not in docs/man/memana.1: %s\n", entry);
+			missing++;
+		}
+	}
+	free(manual);
+	CHECK_EQ(missing, 0);
+}
+
+TEST(every_request_is_in_the_help)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	char word[16];
+	int i;
+
+	kit_screen(kit, 120, 100, 256, 0);
+	kit_keys(kit, "?");
+	for (i = REQUEST_NONE + 1; i < REQUEST_MOUSE; i++) {
+		CHECK(kit_shows(kit, request_entries[i].words));
+		CHECK(kit_shows(kit, request_key_word(word, request_entries[i].key)));
+	}
+	kit_close(kit);
+}
+
+TEST_MAIN()

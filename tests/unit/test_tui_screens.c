@@ -1,0 +1,306 @@
+/*
+ * The screens: golden ones of every view at four sizes, and what holds at any size. UPDATE_SCREENS=1 makes the golden
+ * ones anew. With "--write DIR" it only writes the trace that tests/cli/test_tui.sh looks at.
+ */
+#include <ctype.h>
+#include "clerk.h"
+#include "layout.h"
+#include "test.h"
+#include "tui_kit.h"
+
+/* ---- golden screens -------------------------------------------------------------------------------------------- */
+
+/* How to get to a screen: keys, then words typed into the prompt that they opened, then Enter. */
+struct scene {
+	const char *name, *keys, *typed;
+};
+
+static const struct scene scenes[] = {
+	{ "timeline", "", NULL },
+	{ "site", "Enter", NULL },
+	{ "flame", "t", NULL },
+	{ "between", "0 g { { { { m } } m d", NULL },
+	{ "retained", "r", NULL },
+	{ "sql", ":", "SELECT phase, step, (last_time - first_time) / 1000000 AS ms FROM phase_span" },
+	{ "help", "?", NULL },
+};
+
+static const struct {
+	int width, height;
+} sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 60 }, { 40, 10 } };
+
+static void go_to_scene(struct kit *kit, const struct scene *scene)
+{
+	kit_keys(kit, scene->keys);
+	if (!scene->typed)
+		return;
+	kit_type(kit, scene->typed);
+	kit_keys(kit, "Enter");
+}
+
+static int is_golden(struct kit *kit, const char *prefix, const struct scene *scene, const char *suffix,
+		     int (*dump)(const struct canvas *, FILE *))
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s-%s-%dx%d%s.txt", prefix, scene->name, kit->app.canvas.width,
+		 kit->app.canvas.height, suffix);
+	return kit_golden(kit, name, dump);
+}
+
+/* All are looked at before the test fails, so that all differences are seen at once. */
+static void check_scene(const struct scene *scene)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	size_t i;
+	int same = 1;
+
+	for (i = 0; i < MT_ARRAY_SIZE(sizes); i++) {
+		kit_screen(kit, sizes[i].width, sizes[i].height, 256, 0);
+		go_to_scene(kit, scene);
+		same &= is_golden(kit, "rl", scene, "", canvas_dump);
+		if (!i)
+			same &= is_golden(kit, "rl", scene, "-styles", canvas_dump_styles);
+	}
+	kit_screen(kit, 80, 24, 0, 1);
+	go_to_scene(kit, scene);
+	same &= is_golden(kit, "rl", scene, "-ascii", canvas_dump);
+	kit_screen(kit, 80, 24, 8, 0);
+	go_to_scene(kit, scene);
+	same &= is_golden(kit, "rl", scene, "-8-styles", canvas_dump_styles);
+	kit_close(kit);
+	CHECK(same);
+}
+
+TEST(golden_timeline)
+{
+	check_scene(&scenes[0]);
+}
+
+TEST(golden_site)
+{
+	check_scene(&scenes[1]);
+}
+
+TEST(golden_flame)
+{
+	check_scene(&scenes[2]);
+}
+
+TEST(golden_between)
+{
+	check_scene(&scenes[3]);
+}
+
+TEST(golden_retained)
+{
+	check_scene(&scenes[4]);
+}
+
+TEST(golden_sql)
+{
+	check_scene(&scenes[5]);
+}
+
+TEST(golden_help)
+{
+	check_scene(&scenes[6]);
+	CHECK_EQ(MT_ARRAY_SIZE(scenes), 7); /* each has its test */
+}
+
+/* A trainer and an engine on one GPU; the engine cannot wake up. */
+TEST(golden_two_processes)
+{
+	static const struct scene two[] = {
+		{ "timeline", "", NULL },
+		{ "process", "c c c", NULL },
+		{ "oom", "o", NULL },
+		{ "zoom", "o + + +", NULL },
+	};
+	struct kit *kit;
+	size_t i;
+	int same = 1;
+
+	kit_play_case("verl-6912");
+	kit = kit_open("trainer.zst", "engine.zst", NULL);
+	for (i = 0; i < MT_ARRAY_SIZE(two); i++) {
+		kit_screen(kit, 80, 24, 256, 0);
+		go_to_scene(kit, &two[i]);
+		same &= is_golden(kit, "two", &two[i], "", canvas_dump);
+	}
+	kit_close(kit);
+	CHECK(same);
+}
+
+/* ---- what holds at any size ------------------------------------------------------------------------------------ */
+
+/* A row is as wide as the screen: each cell holds one column, or a wide character and its right half. */
+static void check_rows(const struct canvas *canvas)
+{
+	const struct canvas_cell *cell = canvas->cell;
+	int x, y, columns;
+
+	for (y = 0; y < canvas->height; y++)
+		for (x = 0; x < canvas->width; x += columns, cell += columns) {
+			columns = canvas_columns(cell->text);
+			CHECK(columns == 1 || columns == 2);
+			CHECK(x + columns <= canvas->width);
+			CHECK(columns == 1 || !cell[1].text[0]);
+			CHECK(cell->style < STYLE_ALL && cell->behind < STYLE_ALL);
+			CHECK(!canvas->ascii || (isprint((unsigned char)cell->text[0]) && !cell->text[1]));
+		}
+}
+
+/* The view, drawn into a part of a screen that is full of marks, leaves all of them outside. */
+static void check_clipped(struct kit *kit)
+{
+	struct app *app = &kit->app;
+	struct area all = canvas_area(&app->canvas), part;
+	const struct canvas_cell *cell;
+	int x, y;
+
+	if (all.width < 8 || all.height < 8)
+		return;
+	part = area_part(all, 3, 2, all.width - 7, all.height - 5);
+	area_fill(all, "#", STYLE_BAD);
+	model_lock(app->model);
+	app->view->ops->draw(app->view, app, part);
+	model_unlock(app->model);
+	for (y = 0; y < all.height; y++)
+		for (x = 0; x < all.width; x++) {
+			cell = &app->canvas.cell[y * all.width + x];
+			if (x < part.x || y < part.y || x >= part.x + part.width || y >= part.y + part.height)
+				CHECK(!strcmp(cell->text, "#") && cell->style == STYLE_BAD);
+		}
+	app_draw(app);
+}
+
+static void check_size(struct kit *kit, int width, int height)
+{
+	struct input input = { .kind = INPUT_RESIZE, .x = width, .y = height };
+
+	app_input(&kit->app, &input);
+	kit_glance(kit);
+	CHECK_EQ(kit->app.canvas.width, width);
+	CHECK_EQ(kit->app.canvas.height, height);
+	check_rows(&kit->app.canvas);
+	check_clipped(kit);
+}
+
+/* Every width and every height, and all sizes around the smallest that shows anything. */
+static void check_sizes(struct kit *kit)
+{
+	int width, height;
+
+	for (width = 1; width <= 220; width++)
+		check_size(kit, width, 1 + width * 37 % 70);
+	for (height = 1; height <= 70; height++)
+		check_size(kit, 1 + height * 53 % 220, height);
+	for (width = LAYOUT_MIN_WIDTH - 1; width < LAYOUT_MIN_WIDTH + 3; width++)
+		for (height = LAYOUT_MIN_HEIGHT - 1; height < LAYOUT_MIN_HEIGHT + 6; height++)
+			check_size(kit, width, height);
+}
+
+static void check_scenes_at_sizes(int colours, int ascii)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(scenes); i++) {
+		kit_screen(kit, 100, 30, colours, ascii);
+		go_to_scene(kit, &scenes[i]);
+		check_sizes(kit);
+	}
+	kit_close(kit);
+}
+
+TEST(any_size_256_colours)
+{
+	check_scenes_at_sizes(256, 0);
+}
+
+TEST(any_size_8_colours)
+{
+	check_scenes_at_sizes(8, 0);
+}
+
+TEST(any_size_without_colours_in_ascii)
+{
+	check_scenes_at_sizes(0, 1);
+}
+
+TEST(too_small_is_said_in_one_line)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	char *text;
+
+	kit_screen(kit, 60, LAYOUT_MIN_HEIGHT - 1, 256, 0);
+	text = kit_dump(kit);
+	CHECK(!strncmp(text, "memana: 60x9 is too small: 40x10 at least\n", 42));
+	CHECK_EQ(strspn(text + 42, "\n"), strlen(text + 42));
+	free(text);
+	kit_resize(kit, 60, LAYOUT_MIN_HEIGHT);
+	CHECK(kit_shows(kit, "GPU 0"));
+	kit_close(kit);
+}
+
+/* ---- a person who presses anything ----------------------------------------------------------------------------- */
+
+static uint32_t random_below(uint32_t below)
+{
+	static uint64_t state = 12345;
+
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(state >> 33) % below;
+}
+
+static struct input random_input(const struct app *app)
+{
+	struct input input = { .kind = INPUT_KEY };
+	uint32_t what = random_below(100);
+	enum request request;
+
+	if (what < 60) {
+		request = 1 + random_below(REQUEST_MOUSE - 1);
+		input.key = random_below(3) || !request_entries[request].other ? request_entries[request].key :
+										 request_entries[request].other;
+	} else if (what < 75) {
+		input.key = random_below(4) ? ' ' + (int)random_below(95) : (int)random_below(KEY_FIRST + 20);
+	} else if (what < 95) {
+		input = (struct input){ .kind = INPUT_MOUSE, .button = random_below(MOUSE_WHEEL_DOWN + 1),
+					.x = (int)random_below((uint32_t)app->canvas.width),
+					.y = (int)random_below((uint32_t)app->canvas.height) };
+	} else {
+		input = (struct input){ .kind = INPUT_RESIZE, .x = 1 + (int)random_below(220),
+					.y = 1 + (int)random_below(70) };
+	}
+	return input;
+}
+
+TEST(random_walk)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	struct input input;
+	int i;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	for (i = 0; i < 2000; i++) {
+		input = random_input(&kit->app);
+		app_input(&kit->app, &input);
+		if (kit->app.quit)
+			kit_screen(kit, 1 + (int)random_below(200), 1 + (int)random_below(60), i % 3 * 128, i % 2);
+		kit_glance(kit);
+		check_rows(&kit->app.canvas);
+	}
+	kit_close(kit);
+}
+
+/* ---- the run for tests/cli ------------------------------------------------------------------------------------- */
+
+static void write_traces(const char *dir)
+{
+	CHECK_EQ(chdir(dir), 0);
+	kit_write_rl_run("rl.zst");
+}
+
+TEST_MAIN_WRITE(write_traces)

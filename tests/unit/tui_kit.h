@@ -1,0 +1,444 @@
+/*
+ * tui_kit.h - for tests of the screen: a run to look at, everything that works for the screen, done at once and in this
+ * thread where it can be, keys by their words, and screens as text.
+ *
+ *     struct kit *kit = kit_open(kit_rl_run(), NULL);
+ *     kit_screen(kit, 80, 24, 256, 0);
+ *     kit_keys(kit, "p Enter");
+ *     CHECK(kit_shows(kit, "who freed it"));
+ *     kit_close(kit);
+ */
+#ifndef TUI_KIT_H
+#define TUI_KIT_H
+
+#include <stdarg.h>
+#include "app.h"
+#include "memtrace/error.h"
+#include "request.h"
+#include "source.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define GIB (1024 * MIB)
+#define KIT_TRACES_MAX 8
+
+/* ---- a run: three steps of RL training on one GPU, the fourth runs out of memory ------------------------------- */
+
+#define KIT_LAYERS 14
+#define KIT_ADDRESS(number) (0x7f0000000000ull + (uint64_t)(number) * 64 * GIB)
+
+/* Numbers of addresses. Activations and gradients: one for each layer. */
+enum kit_object {
+	KIT_WEIGHTS = 0,
+	KIT_ACTIVATIONS = 100,
+	KIT_GRADIENTS = 200,
+	KIT_STATE = 300,
+	KIT_KV,
+	KIT_LOGITS,
+	KIT_BUCKET,
+	KIT_KEPT = 400,
+};
+
+static inline void kit_wait(struct maker *maker, uint64_t milliseconds)
+{
+	maker->time += milliseconds * 1000000;
+}
+
+static inline uint32_t kit_stack(struct maker *maker, const char *caller, const char *function, const char *file,
+				 uint32_t line)
+{
+	uint32_t main = maker_python(maker, 0, "main", "train.py", 210);
+
+	return maker_python(maker, maker_python(maker, main, caller, "trainer.py", 40), function, file, line);
+}
+
+/* Memory of its own from the driver; the allocator keeps it when the tensor is freed, unless it is given back. */
+static inline void kit_reserve(struct maker *maker, unsigned number, uint64_t size)
+{
+	maker_driver_alloc(maker, KIT_ADDRESS(number), size);
+}
+
+static inline void kit_alloc(struct maker *maker, unsigned number, uint64_t size, int reserve)
+{
+	if (reserve)
+		kit_reserve(maker, number, size);
+	maker_tensor_alloc(maker, KIT_ADDRESS(number), size);
+}
+
+static inline void kit_free(struct maker *maker, unsigned number, uint64_t size, int give_back)
+{
+	maker_tensor_free(maker, KIT_ADDRESS(number), size);
+	if (give_back)
+		maker_driver_free(maker, KIT_ADDRESS(number));
+}
+
+static inline void kit_run_init(struct maker *maker)
+{
+	unsigned layer;
+
+	maker_phase(maker, "init");
+	maker->stack = kit_stack(maker, "init_model", "load_layer", "model.py", 56);
+	for (layer = 0; layer < KIT_LAYERS; layer++) {
+		kit_wait(maker, 60);
+		kit_alloc(maker, KIT_WEIGHTS + layer, GIB, 1);
+	}
+	maker_phase_end(maker);
+}
+
+static inline void kit_run_rollout(struct maker *maker)
+{
+	maker_phase(maker, "rollout");
+	maker->stack = kit_stack(maker, "generate", "allocate_kv_cache", "engine.py", 88);
+	kit_wait(maker, 40);
+	kit_alloc(maker, KIT_KV, 26 * GIB, 1);
+	kit_wait(maker, 800);
+	kit_free(maker, KIT_KV, 26 * GIB, 1);
+	maker_phase_end(maker);
+	maker_phase(maker, "logprob");
+	maker->stack = kit_stack(maker, "compute_log_prob", "logits", "model.py", 131);
+	kit_wait(maker, 20);
+	kit_alloc(maker, KIT_LOGITS, 5 * GIB, 1);
+	kit_wait(maker, 160);
+	kit_free(maker, KIT_LOGITS, 5 * GIB, 1);
+	maker_phase_end(maker);
+}
+
+static inline void kit_run_forward(struct maker *maker, unsigned step)
+{
+	unsigned layer;
+
+	maker_phase(maker, "forward");
+	for (layer = 0; layer < KIT_LAYERS; layer++) {
+		kit_wait(maker, 20);
+		maker->stack = layer % 2 ? kit_stack(maker, "forward", "attention", "model.py", 95) :
+					   kit_stack(maker, "forward", "mlp", "model.py", 112);
+		kit_alloc(maker, KIT_ACTIVATIONS + layer, GIB + GIB / 2, step == 1);
+	}
+	maker->stack = kit_stack(maker, "forward", "keep_for_metrics", "metrics.py", 17);
+	kit_alloc(maker, KIT_KEPT + step, 2 * GIB, 1);
+	maker_phase_end(maker);
+}
+
+static inline void kit_run_backward(struct maker *maker, unsigned step)
+{
+	unsigned layer;
+
+	maker_phase(maker, "backward");
+	maker->stack = kit_stack(maker, "backward", "accumulate", "grad.py", 33);
+	for (layer = KIT_LAYERS; layer-- > 0;) {
+		kit_wait(maker, 40);
+		kit_alloc(maker, KIT_GRADIENTS + layer, GIB, 1);
+		kit_free(maker, KIT_ACTIVATIONS + layer, GIB + GIB / 2, 0);
+	}
+	maker_phase_end(maker);
+	maker_phase(maker, "optimizer");
+	maker->stack = kit_stack(maker, "update", "create_state", "optim.py", 64);
+	kit_wait(maker, 30);
+	if (step == 1)
+		kit_alloc(maker, KIT_STATE, 10 * GIB, 1);
+	kit_wait(maker, 120);
+	maker->stack = kit_stack(maker, "update", "zero_grad", "optim.py", 80);
+	for (layer = 0; layer < KIT_LAYERS; layer++)
+		kit_free(maker, KIT_GRADIENTS + layer, GIB, 1);
+	maker_phase_end(maker);
+}
+
+static inline void kit_run_update(struct maker *maker)
+{
+	maker_phase(maker, "weight-update");
+	maker->stack = kit_stack(maker, "send_weights", "fill_bucket", "sync.py", 21);
+	kit_alloc(maker, KIT_BUCKET, 2 * GIB, 1);
+	kit_wait(maker, 90);
+	kit_free(maker, KIT_BUCKET, 2 * GIB, 1);
+	maker_phase_end(maker);
+}
+
+static inline void kit_write_rl_run(const char *path)
+{
+	struct maker maker;
+	unsigned step;
+
+	maker_open_on(&maker, path, 4711, 0, 80 * GIB);
+	maker.device = maker.cpu;
+	maker.stack = kit_stack(&maker, "init_model", "read_dataset", "data.py", 12);
+	maker_tensor_alloc(&maker, 0x1000000, 300 * MIB);
+	maker.total = 0;
+	maker.device = maker.cuda;
+	kit_run_init(&maker);
+	for (step = 1; step <= 3; step++) {
+		kit_run_rollout(&maker);
+		kit_run_forward(&maker, step);
+		kit_run_backward(&maker, step);
+		kit_run_update(&maker);
+		maker_step(&maker, step);
+		CHECK_EQ(mt_writer_flush(maker.writer), 0);
+	}
+	kit_run_rollout(&maker);
+	maker_phase(&maker, "forward");
+	kit_wait(&maker, 20);
+	maker.stack = kit_stack(&maker, "forward", "mlp", "model.py", 112);
+	maker_event(&maker, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = maker.device, .stack = maker.stack,
+					       .size = 30 * GIB, .total = maker.total,
+					       .reserved = maker.total + 21 * GIB });
+	maker_close(&maker);
+}
+
+/* ---- where things are ------------------------------------------------------------------------------------------ */
+
+/* The source tree, found before anything goes elsewhere. */
+static inline const char *kit_tree(void)
+{
+	static char path[512];
+
+	if (!path[0] && getenv("SRC"))
+		snprintf(path, sizeof(path), "%s", getenv("SRC"));
+	if (!path[0])
+		CHECK(getcwd(path, sizeof(path)));
+	return path;
+}
+
+/* Goes to a folder of the test's own: screens show names of files, which should be the same in every run. */
+static inline void kit_go_apart(void)
+{
+	const char *dir;
+
+	kit_tree();
+	dir = test_dir();
+	CHECK(dir && !chdir(dir));
+}
+
+/* rl.zst in a folder of the test's own. */
+static inline const char *kit_rl_run(void)
+{
+	kit_go_apart();
+	kit_write_rl_run("rl.zst");
+	return "rl.zst";
+}
+
+/* The traces of tests/cases/NAME.case, in a folder of the test's own; skips the test where make_case was not built. */
+static inline void kit_play_case(const char *name)
+{
+	const char *build = getenv("BUILD");
+	char command[1500];
+
+	kit_go_apart();
+	if (!build)
+		SKIP("BUILD does not say where make_case is");
+	snprintf(command, sizeof(command), "'%s/cases/make_case' '%s/tests/cases/%s.case' .", build, kit_tree(), name);
+	CHECK_EQ(system(command), 0);
+}
+
+/* ---- everything that works for the screen ---------------------------------------------------------------------- */
+
+struct kit {
+	struct source source;
+	struct model model;
+	struct feed *feed;
+	struct clerk *clerk;
+	struct app app;
+	int shown; /* the app is open */
+	char *path[KIT_TRACES_MAX];
+	uint32_t paths;
+};
+
+/* Reads the traces, a list of paths that ends with NULL. The clerk has named the sites and loaded its database. */
+static inline struct kit *kit_open(const char *path, ...)
+{
+	struct kit *kit = calloc(1, sizeof(*kit));
+	va_list more;
+
+	CHECK(kit);
+	va_start(more, path);
+	for (; path; path = va_arg(more, const char *)) {
+		CHECK(kit->paths < KIT_TRACES_MAX);
+		kit->path[kit->paths++] = strdup(path);
+	}
+	va_end(more);
+	CHECK_EQ(source_open_traces(&kit->source, kit->path, kit->paths), 0);
+	CHECK_EQ(model_init(&kit->model), 0);
+	CHECK_EQ(feed_new(&kit->feed, &kit->model, &kit->source), 0);
+	feed_wait(kit->feed);
+	CHECK_EQ(clerk_new(&kit->clerk, &kit->model, kit->feed, kit->path, kit->paths), 0);
+	clerk_wait(kit->clerk);
+	return kit;
+}
+
+static inline void kit_no_screen(struct kit *kit)
+{
+	if (kit->shown)
+		app_release(&kit->app);
+	kit->shown = 0;
+}
+
+static inline void kit_close(struct kit *kit)
+{
+	uint32_t i;
+
+	kit_no_screen(kit);
+	clerk_free(kit->clerk);
+	feed_free(kit->feed);
+	model_release(&kit->model);
+	source_release(&kit->source);
+	for (i = 0; i < kit->paths; i++)
+		free(kit->path[i]);
+	free(kit);
+}
+
+/* What the main loop does between two keys: nothing is waited for. */
+static inline void kit_glance(struct kit *kit)
+{
+	if (kit->app.quit)
+		return;
+	app_tick(&kit->app, 1 << 20);
+	app_draw(&kit->app);
+}
+
+/* Draws what there is to be seen: answers that are waited for have come. */
+static inline void kit_draw(struct kit *kit)
+{
+	struct view *view;
+	int rounds;
+
+	if (kit->app.quit)
+		return;
+	for (rounds = 0; rounds < 1000; rounds++) {
+		while (app_tick(&kit->app, 1 << 20))
+			;
+		app_draw(&kit->app);
+		view = kit->app.view;
+		if (!view->ops->waits || !view->ops->waits(view))
+			break;
+		clerk_wait(kit->clerk);
+	}
+	CHECK(rounds < 1000); /* what it waits for comes */
+}
+
+/* Opens the app, once more if it was open. */
+static inline void kit_screen(struct kit *kit, int width, int height, int colours, int ascii)
+{
+	kit_no_screen(kit);
+	kit->shown = 1;
+	CHECK_EQ(app_init(&kit->app, &kit->model, kit->clerk, width, height, colours, ascii), 0);
+	kit_draw(kit);
+}
+
+static inline void kit_resize(struct kit *kit, int width, int height)
+{
+	struct input input = { .kind = INPUT_RESIZE, .x = width, .y = height };
+
+	app_input(&kit->app, &input);
+	kit_draw(kit);
+}
+
+static inline void kit_mouse(struct kit *kit, enum mouse_button button, int x, int y)
+{
+	struct input input = { .kind = INPUT_MOUSE, .button = button, .x = x, .y = y };
+
+	app_input(&kit->app, &input);
+	kit_draw(kit);
+}
+
+static inline void kit_key(struct kit *kit, int key)
+{
+	struct input input = { .kind = INPUT_KEY, .key = key };
+
+	app_input(&kit->app, &input);
+	kit_draw(kit);
+}
+
+/* Presses keys, named as in the help, with blanks between them: "p Enter ^L". */
+static inline void kit_keys(struct kit *kit, const char *words)
+{
+	char word[32];
+	int length, key;
+
+	for (; sscanf(words, " %31s%n", word, &length) == 1 && !kit->app.quit; words += length) {
+		key = request_key_of_word(word);
+		if (!key)
+			printf("# there is no key \"%s\"\n", word);
+		CHECK(key);
+		kit_key(kit, key);
+	}
+}
+
+/* Types a text of ASCII, for a prompt. */
+static inline void kit_type(struct kit *kit, const char *text)
+{
+	for (; *text; text++)
+		kit_key(kit, *text);
+}
+
+/* ---- screens as text ------------------------------------------------------------------------------------------- */
+
+/* The caller's to free. */
+static inline char *kit_text(struct kit *kit, int (*dump)(const struct canvas *, FILE *))
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+
+	CHECK(file && !dump(&kit->app.canvas, file) && !fclose(file));
+	return text;
+}
+
+static inline char *kit_dump(struct kit *kit)
+{
+	return kit_text(kit, canvas_dump);
+}
+
+/* Whether the words are on the screen; prints the screen where they are not. */
+static inline int kit_shows(struct kit *kit, const char *words)
+{
+	char *text = kit_dump(kit);
+	int shows = strstr(text, words) != NULL;
+
+	if (!shows)
+		printf("# \"%s\" is not on the screen:\n%s", words, text);
+	free(text);
+	return shows;
+}
+
+/* ---- golden screens -------------------------------------------------------------------------------------------- */
+
+static inline char *kit_read_text(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = calloc(1, 1 << 20);
+
+	CHECK(text);
+	if (file) {
+		CHECK(fread(text, 1, (1 << 20) - 1, file) < (1 << 20) - 1);
+		fclose(file);
+	}
+	return text;
+}
+
+static inline void kit_write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	CHECK(file && fputs(text, file) >= 0 && !fclose(file));
+}
+
+/*
+ * The screen, or its styles, is that of tests/golden/tui/NAME. With UPDATE_SCREENS set it becomes that: look at the
+ * difference (git diff) before you believe it. 1: it is the same.
+ */
+static inline int kit_golden(struct kit *kit, const char *name, int (*dump)(const struct canvas *, FILE *))
+{
+	char path[1024], *text = kit_text(kit, dump), *golden;
+	int same;
+
+	snprintf(path, sizeof(path), "%s/tests/golden/tui/%s", kit_tree(), name);
+	if (getenv("UPDATE_SCREENS"))
+		kit_write_text(path, text);
+	golden = kit_read_text(path);
+	same = !strcmp(text, golden);
+	if (!same)
+		printf("# not as in %s:\n%s", path, text);
+	free(golden);
+	free(text);
+	return same;
+}
+
+#endif
