@@ -161,6 +161,10 @@ bench: programs standin samples $(BENCH_BIN)
 bench-top: programs $(B)/tests/bench/bench_format
 	@tests/bench/top.sh $(B)
 
+.PHONY: bench-reports
+bench-reports: programs $(B)/tests/bench/bench_format
+	@tests/bench/reports.sh $(B)
+
 # How long the timeline takes to read and to draw, at every zoom.
 .PHONY: bench-tui
 bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui

@@ -74,6 +74,7 @@ static int run_streams(struct analysis *analysis, struct stream *stream, struct 
 	}
 	if (error >= 0)
 		error = analysis->apart ? merge_by_turns(open, ready) : merge_by_time(open, ready);
+	stream_moment_time(analysis, analysis_last_time(analysis) + 1);
 	analysis->attribution.turn = INT64_MAX;
 	for (i = 0; i < count && !error && !analysis->entangled; i++)
 		error = stream_finish(&stream[i]);
@@ -205,6 +206,17 @@ void analysis_release(struct analysis *analysis)
 	free(analysis->oom_holder);
 	free(analysis->owner);
 	memset(analysis, 0, sizeof(*analysis));
+}
+
+int64_t analysis_last_time(const struct analysis *analysis)
+{
+	int64_t last = 0;
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes; i++)
+		if (analysis->process[i].last_time > last)
+			last = analysis->process[i].last_time;
+	return last;
 }
 
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where)

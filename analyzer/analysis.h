@@ -264,6 +264,9 @@ static inline int64_t analysis_time(const struct analysis_process *process, uint
 /* When the device had peak 0 .. ANALYSIS_PEAKS - 1 of struct analysis_whole; INT64_MAX: it had none. */
 int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak);
 
+/* Of the newest event of all processes, ns since the run began; 0: there is none. */
+int64_t analysis_last_time(const struct analysis *analysis);
+
 /* Worst damage of the traces: 0 or -MT_E_x; a trace that only ends early (its program was killed) is not damaged. */
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where);
 

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report.h"
 
 /* ---- arguments ---- */
 
@@ -95,20 +96,25 @@ static int print_json(const struct answer *answer, struct db *db, const struct a
 	return error;
 }
 
-static int print(const struct answer *answer, struct db *db, const struct answer_options *options, const char *command)
+static int print(const struct answer *answer, struct asked *asked, const struct answer_options *options,
+		 const char *command)
 {
+	struct db *db = asked->db;
 	struct text text;
+	char absent[128];
 	int error;
 
 	text_init(&text, stdout);
 	error = options->json ? print_json(answer, db, options) : answer->text(&text, db, options);
 	if (!error)
 		return 0;
-	if (error == -MT_E_ARGUMENT)
-		return command_fail(EXIT_USAGE, "%s: there is no number %lld (without --number: the newest)", command,
-				    (long long)options->number);
-	return command_fail(mt_exit_code(error), "%s: %s", command,
-			    error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+	if (error == -MT_E_ARGUMENT) {
+		snprintf(absent, sizeof(absent), "%s: there is no number %lld (without --number: the newest)", command,
+			 (long long)options->number);
+		asked->told = 1;
+		return report_absent(&asked->analysis, absent);
+	}
+	return report_no_answer(command, db, error);
 }
 
 int answer_command(int argc, char **argv, const struct answer *answer)
@@ -125,7 +131,7 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
 	status = asked_open(&asked, argv[0], argv + optind, (uint32_t)(argc - optind));
 	if (!status)
-		status = print(answer, asked.db, &options, argv[0]);
+		status = print(answer, &asked, &options, argv[0]);
 	else
 		asked.analysis.processes = 0; /* one line is enough */
 	closed = asked_close(&asked);

@@ -1,5 +1,6 @@
 #include "asked.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static int load_traces(struct asked *asked)
 
 int asked_open(struct asked *asked, const char *command, char *const *paths, uint32_t count)
 {
+	const char *words;
 	int error;
 
 	memset(asked, 0, sizeof(*asked));
@@ -52,14 +54,22 @@ int asked_open(struct asked *asked, const char *command, char *const *paths, uin
 	if (asked->db)
 		return 0;
 	error = load_traces(asked);
-	if (error)
-		return command_fail(mt_exit_code(error), "%s: %s: %s", command, paths[0], mt_strerror(error));
-	return 0;
+	if (!error)
+		return 0;
+	asked->told = 1; /* one line is enough */
+	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
+	if (error == -MT_E_SYSTEM && !asked->db)
+		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)", command,
+				    words);
+	if (error == -MT_E_SYSTEM || error == -MT_E_SPACE)
+		return command_fail(mt_exit_code(error), "%s: %s: %s (is there space left for a temporary database? see TMPDIR)",
+				    command, paths[0], words);
+	return command_fail(mt_exit_code(error), "%s: %s: %s", command, paths[0], words);
 }
 
 int asked_close(struct asked *asked)
 {
-	int status = report_damage(&asked->analysis, "in the answer");
+	int status = asked->told ? 0 : report_damage(&asked->analysis, "in the answer");
 
 	if (asked->db != asked->source.db)
 		db_close(asked->db);

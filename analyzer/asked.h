@@ -17,6 +17,7 @@ struct asked {
 	struct analysis analysis; /* of traces; empty for a database */
 	struct db *db;		  /* what to ask */
 	const char *name;	  /* as named: the database, or the first trace */
+	int told;		  /* 1: the damage has been, by report_absent, or something worse has */
 };
 
 /*
@@ -26,7 +27,7 @@ struct asked {
 int asked_open(struct asked *asked, const char *command, char *const *paths, uint32_t count);
 
 /*
- * What the command ends with when it has answered: 0, or 3 after one line about damage in a trace.
+ * What the command ends with when it has answered: 0, or 3 after one line about damage in a trace (unless told already).
  */
 int asked_close(struct asked *asked);
 

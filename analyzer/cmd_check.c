@@ -9,6 +9,7 @@
 #include "memtrace/error.h"
 #include "query.h"
 #include "query_steps.h"
+#include "report.h"
 
 static const char options_help[] =
 	"      --max-peak SIZE   no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes\n"
@@ -455,8 +456,7 @@ static int answer(struct check *check, struct db *db)
 	else if (!error)
 		print_text(check);
 	if (error)
-		return command_fail(mt_exit_code(error), "check: %s",
-				    error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+		return report_no_answer("check", db, error);
 	return check->broken ? EXIT_NO : 0;
 }
 

@@ -328,7 +328,7 @@ int cmd_diff(int argc, char **argv)
 {
 	struct diff_command command;
 	struct asked a, b = { 0 };
-	int status = parse(&command, argc, argv), answer, damage_a, damage_b = 0;
+	int status = parse(&command, argc, argv), answer, damage_a, damage_b;
 
 	if (status)
 		return status;
@@ -342,10 +342,12 @@ int cmd_diff(int argc, char **argv)
 		answer = status ? 0 : report(&command, a.db, b.db);
 		if (answer < 0)
 			status = finding_fail("diff", b.name, b.db, answer);
-		else if (!status)
+		a.told = b.told = status || answer < 0; /* one line is enough */
+		if (!status)
 			status = answer;
-		damage_b = asked_close(&b);
 	}
 	damage_a = asked_close(&a);
+	b.told |= damage_a;
+	damage_b = asked_close(&b);
 	return damage_a ? damage_a : damage_b ? damage_b : status;
 }

@@ -10,6 +10,7 @@
 #include "frag_report.h"
 #include "memtrace/error.h"
 #include "moment.h"
+#include "report.h"
 
 #define ROWS_TEXT 8
 
@@ -140,28 +141,63 @@ static int print_report(struct frag_report *report)
 		doc_end(report->doc);
 		doc_end(report->doc);
 	}
-	if (!error && !report->devices && strcmp(report->command->at, "peak"))
+	if (!error && !report->devices && report->command->at && strcmp(report->command->at, "peak"))
 		return -MT_E_ARGUMENT;
 	if (!error && !report->devices && !report->doc)
 		text_print(report->text, "No GPU memory was recorded.\n");
 	return error || !report->doc ? error : doc_print(report->doc, stdout);
 }
 
-static int answer(const struct frag_command *command, const struct asked *asked)
+/* When the recording ends; -MT_E_x: it could not be asked. */
+static int64_t last_time(struct db *db)
+{
+	struct db_stmt *stmt;
+	int64_t time = db_prepare(db, &stmt, "SELECT max(0, ifnull(max(last_time), 0)) FROM process");
+
+	if (time)
+		return time;
+	time = db_step(stmt);
+	if (time == 1)
+		time = db_int(stmt, 0);
+	db_finish(stmt);
+	return time;
+}
+
+/* The recording does not have the instant that was asked for: says so, and gives the exit code. */
+static int absent(struct asked *asked, const char *what)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "frag: %s: %s", asked->name, what);
+	asked->told = 1;
+	return report_absent(&asked->analysis, text);
+}
+
+static int answer(const struct frag_command *command, struct asked *asked)
 {
 	struct frag_report report = { .command = command, .db = asked->db };
 	struct text text;
+	char what[96], end[TEXT_SIZE_MAX];
+	int64_t last = last_time(asked->db);
 	int error = -MT_E_MEMORY;
 
+	if (last < 0)
+		return finding_fail("frag", asked->name, asked->db, (int)last);
+	if (!command->at && command->time > last) {
+		snprintf(what, sizeof(what), "the recording is over by then (it ends at %s, %lldns)", text_time(end, last),
+			 (long long)last);
+		return absent(asked, what);
+	}
 	text_init(&text, stdout);
 	report.text = &text;
 	report.doc = command->json ? doc_new() : NULL;
 	if (report.doc || !command->json)
 		error = print_report(&report);
 	doc_free(report.doc);
-	if (error == -MT_E_ARGUMENT)
-		return command_fail(EXIT_USAGE, "frag: %s: no GPU memory at %s was recorded (see memana top)", asked->name,
-				    command->at);
+	if (error == -MT_E_ARGUMENT) {
+		snprintf(what, sizeof(what), "no GPU memory at %.32s was recorded (see memana top)", command->at);
+		return absent(asked, what);
+	}
 	return error ? finding_fail("frag", asked->name, asked->db, error) : 0;
 }
 

@@ -101,6 +101,9 @@ int cmd_import(int argc, char **argv)
 		return command_fail(EXIT_USAGE, "import: name one snapshot (memana import snapshot.pickle -o trace.zst)");
 	if (!output)
 		return command_fail(EXIT_USAGE, "import: no trace named (memana import %s -o trace.zst)", argv[optind]);
+	status = command_output("import", output, argv + optind, 1);
+	if (status)
+		return status;
 	error = mt_rules_new(&rules, message, sizeof(message));
 	if (error)
 		return command_fail(mt_exit_code(error), "%s", message);

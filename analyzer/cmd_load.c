@@ -101,6 +101,9 @@ int cmd_load(int argc, char **argv)
 		return command_fail(EXIT_USAGE, "load: no trace named (memana load trace.zst -o run.db)");
 	if (!output)
 		return command_fail(EXIT_USAGE, "load: no database named (memana load %s -o run.db)", argv[optind]);
+	status = command_output("load", output, argv + optind, argc - optind);
+	if (status)
+		return status;
 	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
 	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : load_into(&source, output);
 	source_release(&source);

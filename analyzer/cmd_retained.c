@@ -7,6 +7,7 @@
 #include "finding.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
+#include "report.h"
 #include "retained.h"
 #include "retained_words.h"
 
@@ -117,8 +118,10 @@ static void print_crossings(const struct text *text, const struct retained *reta
 				     crossing->category);
 		sentence_say(&sentence, "from %s", crossing->from);
 		if (crossing->from != crossing->to)
-			sentence_say(&sentence, " in %s, %s", crossing->to,
-				     text_count(count, sizeof(count), crossing->count, "allocation"));
+			sentence_say(&sentence, " in %s", crossing->to);
+		retained_say_device(&sentence, retained, crossing);
+		if (crossing->from != crossing->to)
+			sentence_say(&sentence, ", %s", text_count(count, sizeof(count), crossing->count, "allocation"));
 		finding_line(text, crossing->bytes, sentence.text);
 	}
 }
@@ -186,6 +189,7 @@ static int json_crossings(struct doc *doc, const struct retained *retained,
 	for (i = 0; i < list->count && i < limit && !error; i++) {
 		crossing = &list->crossing[i];
 		doc_object(doc, NULL);
+		doc_int(doc, "device", crossing->number);
 		doc_string(doc, "from", crossing->from);
 		doc_string(doc, "to", crossing->to);
 		doc_int(doc, "bytes", (int64_t)crossing->bytes);
@@ -241,12 +245,17 @@ static int print_json(const struct retained *retained, const struct retained_com
 
 /* ---- the command ---- */
 
+/* Prints the answer. 0 or -MT_E_x (-MT_E_ARGUMENT: there is no such step). */
 static int report(const struct retained_command *command, struct db *db)
 {
 	struct retained retained;
 	struct text text;
-	int error = retained_load(&retained, db, &command->question);
+	int64_t step = command->question.step;
+	int there = step ? retained_has_step(db, step) : 1, error;
 
+	if (there <= 0)
+		return there ? there : -MT_E_ARGUMENT;
+	error = retained_load(&retained, db, &command->question);
 	text_init(&text, stdout);
 	if (!error && command->json)
 		error = print_json(&retained, command);
@@ -254,6 +263,19 @@ static int report(const struct retained_command *command, struct db *db)
 		print_text(&text, &retained, command);
 	retained_release(&retained);
 	return error;
+}
+
+/* Why there is no answer: in one line, without what else is wrong with the traces. */
+static int fail(const struct retained_command *command, struct asked *asked, int error)
+{
+	char absent[160];
+
+	asked->told = 1;
+	if (error != -MT_E_ARGUMENT)
+		return finding_fail("retained", asked->name, asked->db, error);
+	snprintf(absent, sizeof(absent), "retained: --step %lld: the run has no such step (memana steps lists them)",
+		 (long long)command->question.step);
+	return report_absent(&asked->analysis, absent);
 }
 
 int cmd_retained(int argc, char **argv)
@@ -271,7 +293,7 @@ int cmd_retained(int argc, char **argv)
 	status = asked_open(&asked, "retained", argv + optind, (uint32_t)(argc - optind));
 	if (!status) {
 		error = report(&command, asked.db);
-		status = error ? finding_fail("retained", asked.name, asked.db, error) : 0;
+		status = error ? fail(&command, &asked, error) : 0;
 	}
 	damage = asked_close(&asked);
 	return status ? status : damage;

@@ -13,7 +13,20 @@
 struct verdict {
 	struct sentence sentence;
 	const struct steps_lane *lane; /* the one it is about */
+	int several;		       /* there are others: say whose it is */
 };
+
+/* " of rank 3", where there are several processes */
+static const char *of_whom(const struct verdict *verdict, char out[TEXT_SIZE_MAX + 8])
+{
+	char process[TEXT_SIZE_MAX];
+
+	*out = '\0';
+	if (verdict->several)
+		snprintf(out, TEXT_SIZE_MAX + 8, " of %s",
+			 answer_process(process, verdict->lane->rank, verdict->lane->pid));
+	return out;
+}
 
 /* Of two processes that saw the same peak, the one that made it. */
 static int peaks_higher(const struct steps_lane *one, const struct steps_lane *two)
@@ -75,15 +88,15 @@ static void say_time_left(struct verdict *verdict)
 static int say_growing(struct verdict *verdict, struct db *db, const struct answer_options *options)
 {
 	const struct steps_lane *lane = verdict->lane;
-	char more[TEXT_SIZE_MAX];
+	char more[TEXT_SIZE_MAX], whose[TEXT_SIZE_MAX + 8];
 	int error;
 
 	text_bytes(more, (uint64_t)lane->slope);
 	if (lane->ended == 3)
-		sentence_say(&verdict->sentence, "Growing: step %lld ends with %s more in use than step %lld",
-			     (long long)lane->row[2].step, more, (long long)lane->row[1].step);
+		sentence_say(&verdict->sentence, "Growing: step %lld%s ends with %s more in use than step %lld",
+			     (long long)lane->row[2].step, of_whom(verdict, whose), more, (long long)lane->row[1].step);
 	else
-		sentence_say(&verdict->sentence, "Growing by %s a step", more);
+		sentence_say(&verdict->sentence, "Growing by %s a step%s", more, of_whom(verdict, whose));
 	error = steps_growing(db, lane, 1, say_growth, verdict);
 	sentence_say(&verdict->sentence, ".");
 	say_time_left(verdict);
@@ -97,15 +110,16 @@ static void say_steady(struct verdict *verdict)
 {
 	const struct steps_lane *lane = verdict->lane;
 	const struct steps_row *last = &lane->row[lane->ended - 1];
-	char in_use[TEXT_SIZE_MAX], count[64];
+	char in_use[TEXT_SIZE_MAX], count[64], whose[TEXT_SIZE_MAX + 8];
 
+	of_whom(verdict, whose);
 	if (lane->state == STEPS_STEADY)
-		sentence_say(&verdict->sentence, "Steady: from step %lld on, steps end with about %s in use.",
-			     (long long)lane->row[1].step, text_bytes(in_use, last->in_use));
+		sentence_say(&verdict->sentence, "Steady: from step %lld on, steps%s end with about %s in use.",
+			     (long long)lane->row[1].step, whose, text_bytes(in_use, last->in_use));
 	else
 		sentence_say(&verdict->sentence,
-			     "%s ended, with %s in use: record three or more to see whether the run grows.",
-			     text_count(count, sizeof(count), lane->ended, "step"), text_bytes(in_use, last->in_use));
+			     "%s%s ended, with %s in use: record three or more to see whether the run grows.",
+			     text_count(count, sizeof(count), lane->ended, "step"), whose, text_bytes(in_use, last->in_use));
 }
 
 /* What a pool that sleeps at the ends of steps has allocated: it will want that much again. */
@@ -175,6 +189,7 @@ static int make_verdict(struct verdict *verdict, const struct steps *steps, stru
 
 	memset(verdict, 0, sizeof(*verdict));
 	verdict->lane = worst_lane(steps);
+	verdict->several = steps->count > 1;
 	if (!verdict->lane) {
 		sentence_say(&verdict->sentence,
 			     "No step ended in this recording. What a step is, memrec --step-mark says; "
@@ -196,7 +211,7 @@ static int make_verdict(struct verdict *verdict, const struct steps *steps, stru
 static void print_row(const struct text *text, const struct steps_lane *lane, const struct steps_row *row)
 {
 	char time[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX], in_use[TEXT_SIZE_MAX], change[TEXT_SIZE_MAX] = "";
-	char phase[16], word[32] = "";
+	char phase[32], word[32] = "";
 	int category;
 
 	if (row > lane->row) {

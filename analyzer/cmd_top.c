@@ -125,7 +125,7 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 	if (error == -MT_E_ARGUMENT)
 		return command_fail(EXIT_USAGE,
 				    "top: nothing was recorded on that device (without --device: all there are)");
-	return command_fail(mt_exit_code(error), "top: %s", error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+	return report_no_answer("top", db, error);
 }
 
 /* Analyses the traces into a database in memory. 0, or the exit code. */
@@ -155,33 +155,23 @@ static uint32_t most_steps(const struct analysis *analysis)
 	return most;
 }
 
-static int64_t last_time(const struct analysis *analysis)
-{
-	int64_t last = 0;
-	uint32_t i;
-
-	for (i = 0; i < analysis->processes; i++)
-		if (analysis->process[i].last_time > last)
-			last = analysis->process[i].last_time;
-	return last;
-}
-
 /* Whether the run has the moment that was asked for: 0, or the exit code. After the last step a new one may have begun. */
 static int check_moment(const struct analysis *analysis)
 {
 	const struct moment *moment = &analysis->moment;
 	uint32_t steps = most_steps(analysis);
-	char text[TEXT_SIZE_MAX], count[64];
+	int64_t last = analysis_last_time(analysis);
+	char text[TEXT_SIZE_MAX], count[64], absent[160] = "";
 
 	if (moment->kind == MOMENT_OOM && !moment->taken)
-		return command_fail(EXIT_USAGE, "top: --at oom: no out-of-memory error was recorded");
+		snprintf(absent, sizeof(absent), "top: --at oom: no out-of-memory error was recorded");
 	if (moment->kind == MOMENT_STEP && (!moment->taken || (moment->step > steps && !moment->born)))
-		return command_fail(EXIT_USAGE, "top: --at step:%u: the run has %s", moment->step,
-				    text_count(count, sizeof(count), steps, "step"));
-	if (moment->kind == MOMENT_TIME && !moment->taken)
-		return command_fail(EXIT_USAGE, "top: --at: the recording is over by then (it ends at %s)",
-				    text_time(text, last_time(analysis)));
-	return 0;
+		snprintf(absent, sizeof(absent), "top: --at step:%u: the run has %s", moment->step,
+			 text_count(count, sizeof(count), steps, "step"));
+	if (moment->kind == MOMENT_TIME && moment->time > last)
+		snprintf(absent, sizeof(absent), "top: --at: the recording is over by then (it ends at %s, %lldns)",
+			 text_time(text, last), (long long)last);
+	return *absent ? report_absent(analysis, absent) : 0;
 }
 
 static int top_of_traces(const struct top_command *command, struct source *source, struct symbols *symbols)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "memtrace/error.h"
 
 const struct command commands[] = {
@@ -77,6 +78,22 @@ int command_rules(const char *path)
 	if (!source_rules(path))
 		return 0;
 	return command_fail(EXIT_USAGE, "--rules %s: more than %u files (put the rules into one)", path, SOURCE_RULES_MAX);
+}
+
+int command_output(const char *command, const char *output, char *const *input, int count)
+{
+	struct stat old, other;
+	int i;
+
+	if (stat(output, &old))
+		return 0;
+	if (!S_ISREG(old.st_mode))
+		return command_fail(EXIT_USAGE, "%s: %s: not a file that could be replaced", command, output);
+	for (i = 0; i < count; i++)
+		if (!stat(input[i], &other) && other.st_dev == old.st_dev && other.st_ino == old.st_ino)
+			return command_fail(EXIT_USAGE, "%s: %s: would replace what is read (give it another name)", command,
+					    output);
+	return 0;
 }
 
 int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json))

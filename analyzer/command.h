@@ -43,6 +43,12 @@ int command_help(const char *name, const char *options);
  */
 int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
 
+/*
+ * May a new file take the name `output`? Not that of a folder, a device or a pipe, nor of one of the `count` inputs,
+ * which would be gone. 0, or after printing why not the exit code.
+ */
+int command_output(const char *command, const char *output, char *const *input, int count);
+
 /* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
 

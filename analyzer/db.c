@@ -38,18 +38,34 @@ static int error_of(int code)
 		return -MT_E_MAGIC;
 	case SQLITE_CORRUPT:
 		return -MT_E_CORRUPT;
+	case SQLITE_BUSY:
+		return -MT_E_BUSY;
 	default:
 		return -MT_E_SQL;
 	}
 }
 
-/* Of the newest call: errno is what the system said. */
+/* Of the newest call: errno is what the system said. SQLite does not always know; then errno still has it. */
 static int error_in(sqlite3 *handle, int code)
 {
-	int error = error_of(code);
+	int error = error_of(code), system = errno;
 
-	if (error == -MT_E_SYSTEM)
+	if (error == -MT_E_SYSTEM) {
 		errno = sqlite3_system_errno(handle);
+		if (!errno)
+			errno = system ? system : EIO;
+	}
+	return error;
+}
+
+/* Closes it; errno stays. */
+static int give_up(struct db **db, int error)
+{
+	int system = errno;
+
+	db_close(*db);
+	*db = NULL;
+	errno = system;
 	return error;
 }
 
@@ -61,11 +77,8 @@ static int open_handle(struct db **db, const char *path, int flags)
 	if (!*db)
 		return -MT_E_MEMORY;
 	code = sqlite3_open_v2(path, &(*db)->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
-	if (code != SQLITE_OK) {
-		db_close(*db);
-		*db = NULL;
-		return error_of(code);
-	}
+	if (code != SQLITE_OK)
+		return give_up(db, error_in((*db)->handle, code));
 	return 0;
 }
 
@@ -102,25 +115,22 @@ int db_create(struct db **db, const char *path, const char *schema)
 		error = execute(*db, schema);
 	if (!error)
 		error = sign(*db);
-	if (error) {
-		db_close(*db);
-		*db = NULL;
-	}
-	return error;
+	return error ? give_up(db, error) : 0;
 }
 
-/* The one number that `sql` asks for; -1: it could not be had. */
-static int64_t ask(struct db *db, const char *sql)
+/* 0 where the one number that `sql` asks for is `wanted`; `otherwise`; or why it could not be had. */
+static int expect(struct db *db, const char *sql, int64_t wanted, int otherwise)
 {
 	struct db_stmt *stmt;
-	int64_t value = -1;
+	int error = db_prepare(db, &stmt, sql);
 
-	if (db_prepare(db, &stmt, sql))
-		return -1;
-	if (db_step(stmt) == 1)
-		value = db_int(stmt, 0);
+	if (error)
+		return error;
+	error = db_step(stmt);
+	if (error >= 0)
+		error = error && db_int(stmt, 0) == wanted ? 0 : otherwise;
 	db_finish(stmt);
-	return value;
+	return error;
 }
 
 /* One row of `made`, which is the schema of this program: 0, and -MT_E_CORRUPT where `db` has no such table or view. */
@@ -164,17 +174,14 @@ int db_open(struct db **db, const char *path)
 
 	if (error)
 		return error;
-	if (ask(*db, "PRAGMA application_id") != SCHEMA_APPLICATION_ID)
-		error = -MT_E_MAGIC;
-	else if (ask(*db, "PRAGMA user_version") != SCHEMA_VERSION)
-		error = -MT_E_VERSION;
-	else
+	error = expect(*db, "PRAGMA application_id", SCHEMA_APPLICATION_ID, -MT_E_MAGIC);
+	if (!error)
+		error = expect(*db, "PRAGMA user_version", SCHEMA_VERSION, -MT_E_VERSION);
+	if (!error)
 		error = check_schema(*db);
-	if (error) {
-		db_close(*db);
-		*db = NULL;
-	}
-	return error;
+	if (error == -MT_E_SQL) /* nothing of it is the user's: it is the file that SQLite cannot make sense of */
+		error = -MT_E_CORRUPT;
+	return error ? give_up(db, error) : 0;
 }
 
 int db_is_database(const char *path)
@@ -257,7 +264,7 @@ int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql)
 
 	*stmt = (struct db_stmt *)made;
 	if (code != SQLITE_OK)
-		return error_of(code);
+		return error_in(db->handle, code);
 	if (made && !rest[strspn(rest, " \t\r\n;")] && (!db->restricted || sqlite3_column_count(made)))
 		return 0;
 	sqlite3_finalize(made);
@@ -308,6 +315,17 @@ int db_run(struct db_stmt *stmt)
 
 	sqlite3_reset(raw(stmt));
 	errno = system;
+	return error;
+}
+
+int db_execute(struct db *db, const char *sql)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql);
+
+	if (!error)
+		error = db_run(stmt);
+	db_finish(stmt);
 	return error;
 }
 

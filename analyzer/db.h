@@ -60,6 +60,7 @@ void db_bind_null(struct db_stmt *stmt, int parameter);
 
 int db_step(struct db_stmt *stmt);  /* 1: there is a row, 0: no more, or an error */
 int db_run(struct db_stmt *stmt);   /* a statement without rows; ready to be run again with other values */
+int db_execute(struct db *db, const char *sql); /* one without rows or values, from db_prepare to db_finish */
 void db_rewind(struct db_stmt *stmt); /* ready to be run again */
 
 /*

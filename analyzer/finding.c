@@ -2,22 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "command.h"
-#include "memtrace/error.h"
 #include "query.h"
+#include "report.h"
 
 #define SIZE_COLUMNS 12
-
-int finding_run(struct db *db, const char *sql)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql);
-
-	if (!error)
-		error = db_run(stmt);
-	db_finish(stmt);
-	return error;
-}
 
 int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context)
 {
@@ -41,8 +29,8 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 
 int finding_spots(struct db *db)
 {
-	return finding_run(db, "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY function, file, line, place) "
-			       "AS spot FROM callsite");
+	return db_execute(db, "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY function, file, line, place) "
+			  "AS spot FROM callsite");
 }
 
 int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)
@@ -121,6 +109,8 @@ int finding_json_place(struct doc *doc, struct db *db, int64_t node)
 
 int finding_fail(const char *command, const char *name, struct db *db, int error)
 {
-	return command_fail(mt_exit_code(error), "%s: %s: %s", command, name,
-			    error == -MT_E_SQL ? db_message(db) : mt_strerror(error));
+	char what[1024];
+
+	snprintf(what, sizeof(what), "%s: %s", command, name);
+	return report_no_answer(what, db, error);
 }

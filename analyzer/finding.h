@@ -13,9 +13,6 @@
 
 #define FINDING_BYTES_MAX ((int64_t)1 << 62) /* sums of two fit */
 
-/* Runs one statement that gives no rows, such as making a temporary table. 0 or -MT_E_x. */
-int finding_run(struct db *db, const char *sql);
-
 /* Calls `row` for every row of `sql`; a result other than 0 ends it and is handed on. 0, that result, or -MT_E_x. */
 int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context);
 

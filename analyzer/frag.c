@@ -185,7 +185,7 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 	int error;
 
 	memset(pins, 0, sizeof(*pins));
-	error = finding_run(db, "CREATE INDEX IF NOT EXISTS temp.spot_node ON spot (node)");
+	error = db_execute(db, "CREATE INDEX IF NOT EXISTS temp.spot_node ON spot (node)");
 	if (!error)
 		error = db_prepare(db, &stmt, "SELECT spot FROM temp.spot WHERE node = ?");
 	if (error)
@@ -220,12 +220,12 @@ static int note_mode(void *context, const struct db_stmt *row)
 /* Whether memory ever went away under a tensor: with the index, each tensor looks at the mappings at its own addresses. */
 static int find_sleep(struct db *db, int *sleeps)
 {
-	int error = finding_run(db, "CREATE TEMP TABLE IF NOT EXISTS unmapped (process INTEGER, address INTEGER, unmap_seq "
-				    "INTEGER, bytes INTEGER, PRIMARY KEY (process, address, unmap_seq)) WITHOUT ROWID");
+	int error = db_execute(db, "CREATE TEMP TABLE IF NOT EXISTS unmapped (process INTEGER, address INTEGER, unmap_seq "
+			       "INTEGER, bytes INTEGER, PRIMARY KEY (process, address, unmap_seq)) WITHOUT ROWID");
 
 	if (!error)
-		error = finding_run(db, "INSERT OR IGNORE INTO temp.unmapped SELECT process, address, unmap_seq, bytes "
-					"FROM mapping WHERE unmap_seq IS NOT NULL");
+		error = db_execute(db, "INSERT OR IGNORE INTO temp.unmapped SELECT process, address, unmap_seq, bytes "
+				   "FROM mapping WHERE unmap_seq IS NOT NULL");
 	if (!error)
 		error = finding_rows(db,
 				     "SELECT EXISTS (SELECT 1 FROM allocation AS tensor CROSS JOIN temp.unmapped AS gone "

@@ -62,12 +62,20 @@ static int say_cache(struct sentence *sentence, const struct frag_report *report
 	return worth;
 }
 
+/* Then there is nothing to join. */
+static int is_one_hole(const struct frag_report *report)
+{
+	return report->map.map.largest_hole == frag_idle(&report->map);
+}
+
 static void say_advice(struct sentence *sentence, const struct frag_report *report)
 {
 	int worth = say_cache(sentence, report);
 
 	if (report->expandable)
 		sentence_say(sentence, " Expandable segments are on already.");
+	else if (is_one_hole(report))
+		return;
 	else if (report->sleeps)
 		sentence_say(sentence, " Expandable segments are not possible here: a pool that sleeps is in use (vLLM sleep "
 				       "mode, torch_memory_saver)%s.", worth ? "; empty the cache before it wakes up" : "");
@@ -89,19 +97,31 @@ struct sentence frag_verdict(const struct frag_report *report)
 		sentence_say(&sentence, ": nothing can be fragmented.");
 		return sentence;
 	}
+	if (!idle) {
+		sentence_say(&sentence, "Fragmentation is no problem here: nothing of %s reserved is idle ",
+			     text_bytes(two, map->bytes));
+		say_when(&sentence, report);
+		sentence_say(&sentence, ".");
+		return sentence;
+	}
 	if (idle < map->bytes / IDLE_MATTERS)
 		sentence_say(&sentence, "Fragmentation is no problem here: only ");
-	sentence_say(&sentence, "%s of %s reserved (%s) %s idle ", text_bytes(one, idle), text_bytes(two, map->bytes),
-		     text_percent(three, idle, map->bytes), "is");
+	sentence_say(&sentence, "%s of %s reserved (%s) is idle ", text_bytes(one, idle), text_bytes(two, map->bytes),
+		     text_percent(three, idle, map->bytes));
 	say_when(&sentence, report);
-	if (idle)
+	if (is_one_hole(report))
+		sentence_say(&sentence, ", in one hole");
+	else
 		sentence_say(&sentence, "; the largest hole is %s", text_bytes(one, map->largest_hole));
 	if (idle < map->bytes / IDLE_MATTERS) {
 		sentence_say(&sentence, ".");
 		return sentence;
 	}
-	sentence_say(&sentence, ": a larger request needs new memory from the driver although %s is free.",
-		     text_bytes(two, idle));
+	if (is_one_hole(report))
+		sentence_say(&sentence, ".");
+	else
+		sentence_say(&sentence, ": a larger request needs new memory from the driver although %s is free.",
+			     text_bytes(two, idle));
 	say_pins(&sentence, report);
 	say_advice(&sentence, report);
 	return sentence;

@@ -41,17 +41,6 @@ static const char fill[] =
 	"INSERT INTO callsite SELECT node, function, file, line, place FROM chosen JOIN candidate USING (node, level) "
 	"ORDER BY node";
 
-static int run(struct db *db, const char *sql)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql);
-
-	if (!error)
-		error = db_run(stmt);
-	db_finish(stmt);
-	return error;
-}
-
 static int add_candidate(struct db_stmt *insert, int64_t node, int level, const struct callstack_frame *frame)
 {
 	char place[512], function[512];
@@ -102,23 +91,23 @@ static int find_candidates(struct db *db, struct symbols *symbols)
 
 int load_callsites(struct db *db, struct symbols *symbols)
 {
-	int error = run(db, "CREATE TEMP TABLE IF NOT EXISTS freed (node INTEGER PRIMARY KEY)"), level;
+	int error = db_execute(db, "CREATE TEMP TABLE IF NOT EXISTS freed (node INTEGER PRIMARY KEY)"), level;
 
 	if (!error)
-		error = run(db, create_candidates);
+		error = db_execute(db, create_candidates);
 	if (!error)
 		error = find_candidates(db, symbols);
 	if (!error)
-		error = run(db, create_chosen);
+		error = db_execute(db, create_chosen);
 	if (!error)
-		error = run(db, choose);
+		error = db_execute(db, choose);
 	for (level = 1; level < LEVELS && !error; level++)
-		error = run(db, step_out);
+		error = db_execute(db, step_out);
 	if (!error)
-		error = run(db, fill);
+		error = db_execute(db, fill);
 	if (!error)
-		error = run(db, "DROP TABLE chosen");
+		error = db_execute(db, "DROP TABLE chosen");
 	if (!error)
-		error = run(db, "DROP TABLE candidate");
-	return error ? error : run(db, "DROP TABLE freed");
+		error = db_execute(db, "DROP TABLE candidate");
+	return error ? error : db_execute(db, "DROP TABLE freed");
 }

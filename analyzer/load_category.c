@@ -5,17 +5,6 @@
 #include "load_more.h"
 #include "store.h"
 
-static int run(struct db *db, const char *sql)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql);
-
-	if (!error)
-		error = db_run(stmt);
-	db_finish(stmt);
-	return error;
-}
-
 /* *count: how many sites turned out to be something else. */
 static int store_changed(struct db *db, const struct analysis *analysis, uint32_t *count)
 {
@@ -54,22 +43,22 @@ static int move_to_twins(struct db *db, const struct analysis *analysis)
 	db_finish(stmt);
 	if (error || !count)
 		return error;
-	return run(db, "UPDATE allocation SET (site, category) = (SELECT twin, site.category FROM changed "
-		       "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
-		       "WHERE free_seq IS NOT NULL AND site IN (SELECT site FROM changed WHERE twin)");
+	return db_execute(db, "UPDATE allocation SET (site, category) = (SELECT twin, site.category FROM changed "
+			  "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
+			  "WHERE free_seq IS NOT NULL AND site IN (SELECT site FROM changed WHERE twin)");
 }
 
 int load_categories(struct db *db, const struct analysis *analysis)
 {
 	uint32_t count = 0;
-	int error = run(db, "CREATE TEMP TABLE changed (site INTEGER PRIMARY KEY, category TEXT, twin INTEGER)");
+	int error = db_execute(db, "CREATE TEMP TABLE changed (site INTEGER PRIMARY KEY, category TEXT, twin INTEGER)");
 
 	if (!error)
 		error = store_changed(db, analysis, &count);
 	if (!error && count)
-		error = run(db, "UPDATE allocation SET category = (SELECT category FROM changed WHERE changed.site = "
-				"allocation.site) WHERE NOT tensors_inside AND site IN (SELECT site FROM changed)");
+		error = db_execute(db, "UPDATE allocation SET category = (SELECT category FROM changed WHERE changed.site = "
+				   "allocation.site) WHERE NOT tensors_inside AND site IN (SELECT site FROM changed)");
 	if (!error)
 		error = move_to_twins(db, analysis);
-	return error ? error : run(db, "DROP TABLE changed");
+	return error ? error : db_execute(db, "DROP TABLE changed");
 }

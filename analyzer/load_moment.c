@@ -48,22 +48,17 @@ int load_moments(struct db *db, const struct analysis *analysis)
 		"FROM step JOIN step_device USING (process, step) ORDER BY process, step, device",
 		"INSERT INTO moment SELECT 'step:' || step, peak_process, device, peak_time, peak_seq FROM (SELECT *, "
 		"row_number() OVER (PARTITION BY step, device ORDER BY peak_bytes DESC, peak_tensor_bytes DESC, peak_time, "
-		"process) AS place FROM step_device AS it WHERE EXISTS (SELECT 1 FROM phase_span WHERE phase_span.process = "
-		"it.process AND phase_span.step = it.step)) WHERE place = 1 ORDER BY step, device",
+		"process) AS place FROM step_device WHERE (process, step) IN (SELECT process, step FROM phase_span)) "
+		"WHERE place = 1 ORDER BY step, device",
 		"INSERT INTO moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
 		"INSERT INTO moment SELECT 'oom', process, device, time, seq FROM oom "
 		"WHERE id IN (SELECT max(id) FROM oom GROUP BY device) ORDER BY device",
 		"INSERT INTO moment SELECT 'peak', process, device, time, seq FROM peak ORDER BY device",
 	};
-	struct db_stmt *stmt;
 	size_t i;
 	int error = load_ends(db, analysis);
 
-	for (i = 0; i < MT_ARRAY_SIZE(rest) && !error; i++) {
-		error = db_prepare(db, &stmt, rest[i]);
-		if (!error)
-			error = db_run(stmt);
-		db_finish(stmt);
-	}
+	for (i = 0; i < MT_ARRAY_SIZE(rest) && !error; i++)
+		error = db_execute(db, rest[i]);
 	return error;
 }

@@ -18,20 +18,9 @@ static const char fill_sql[] =
 	"SELECT id, seq, time, step, lead(seq, 1, free_seq) OVER life, lead(time, 1, free_time) OVER life, "
 	"lead(step, 1, free_step) OVER life, bytes FROM part WINDOW life AS (PARTITION BY id ORDER BY seq)";
 
-static int run(struct db *db, const char *sql)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql);
-
-	if (!error)
-		error = db_run(stmt);
-	db_finish(stmt);
-	return error;
-}
-
 static int begin(struct load_resident *resident)
 {
-	int error = run(resident->db, create_sql);
+	int error = db_execute(resident->db, create_sql);
 
 	if (!error)
 		error = db_prepare(resident->db, &resident->change,
@@ -62,8 +51,8 @@ int load_resident_finish(struct load_resident *resident, int fill)
 	db_finish(resident->change);
 	resident->change = NULL;
 	if (any && fill)
-		error = run(resident->db, fill_sql);
+		error = db_execute(resident->db, fill_sql);
 	if (any && fill && !error)
-		error = run(resident->db, "DROP TABLE temp.residence");
+		error = db_execute(resident->db, "DROP TABLE temp.residence");
 	return error;
 }

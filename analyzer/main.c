@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
 	int status;
 
 	setlocale(LC_CTYPE, "");
+	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files (ulimit -f) is an error like a full disk */
 	opterr = 0;
 	status = run(argc, argv);
 	if (fflush(stdout) || ferror(stdout))

@@ -114,21 +114,22 @@ static void say_fragmentation(struct sentence *sentence, const struct oom *oom, 
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	const char *knob = knob_of(oom->rule_category);
+	const char *share = oom->rule_bytes > oom->in_use / 2 ? "Most" : "The largest part";
 	char size[TEXT_SIZE_MAX];
 
 	say_logits(sentence, oom);
 	if (oom->logits.tokens && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS))) {
-		sentence_say(sentence, "Most of what is in use is %s, %s.", oom->rule_category,
+		sentence_say(sentence, "%s of what is in use is %s, %s.", share, oom->rule_category,
 			     text_bytes(size, oom->rule_bytes)); /* its knob was just named */
 		return;
 	}
 	if (knob) {
-		sentence_say(sentence, "Most of what is in use is %s, %s: %s.", oom->rule_category,
+		sentence_say(sentence, "%s of what is in use is %s, %s: %s.", share, oom->rule_category,
 			     text_bytes(size, oom->rule_bytes), knob);
 		return;
 	}
 	sentence_say(sentence,
-		     "Most of what is in use has no known purpose, %s: see whose it is with memana top --by site ",
+		     "%s of what is in use has no known purpose, %s: see whose it is with memana top --by site ", share,
 		     text_bytes(size, oom->rule_bytes));
 	sentence_say_clean(sentence, name);
 	sentence_say(sentence, ".");
@@ -157,6 +158,8 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			     " keeps %s in reserve that no tensor uses: let it give that back before this "
 			     "(torch.cuda.empty_cache, or its sleep), and the request fits.",
 			     size);
+		if (oom->asleep)
+			sentence_say(sentence, " If it cannot, let the engine that wakes up have a smaller part of the GPU.");
 		break;
 	case OOM_UNRECORDED:
 		sentence_say(sentence,

@@ -366,7 +366,7 @@ int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, s
 {
 	static const char sql[] =
 		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE ") FROM in_use "
-		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 "
+		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE " "
 		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "
 		"?3";
 	struct growing growing = {.row = row, .context = context};

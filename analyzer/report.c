@@ -53,3 +53,22 @@ int report_damage(const struct analysis *analysis, const char *done)
 	return command_fail(mt_exit_code(error), "%s: %s at byte %lu (everything before is %s)", where->file,
 			    mt_strerror(error), (unsigned long)where->state->error_offset, done);
 }
+
+int report_absent(const struct analysis *analysis, const char *what)
+{
+	const struct analysis_process *where;
+	int error = analysis_damage(analysis, &where);
+
+	if (!error)
+		return command_fail(EXIT_USAGE, "%s", what);
+	return command_fail(mt_exit_code(error), "%s (but %s: %s at byte %lu)", what, where->file, mt_strerror(error),
+			    (unsigned long)where->state->error_offset);
+}
+
+int report_no_answer(const char *command, const struct db *db, int error)
+{
+	if (error != -MT_E_SQL)
+		return command_fail(mt_exit_code(error), "%s: %s", command, mt_strerror(error));
+	return command_fail(mt_exit_code(-MT_E_CORRUPT), "%s: %s (SQLite: %s)", command, mt_strerror(-MT_E_CORRUPT),
+			    db_message(db));
+}

@@ -3,6 +3,7 @@
 #define MEMANA_REPORT_H
 
 #include "analysis.h"
+#include "db.h"
 #include "json.h"
 
 /* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace. 0 or an error. */
@@ -20,5 +21,17 @@ const char *report_damage_words(const struct mt_trace_state *state);
  * "loaded"). The exit code; 0: no damage.
  */
 int report_damage(const struct analysis *analysis, const char *done);
+
+/*
+ * One line about why `command` has no answer from `db`. The exit code: the questions of reports are right, so where
+ * SQLite takes one for wrong, it is the database that is damaged.
+ */
+int report_no_answer(const char *command, const struct db *db, int error);
+
+/*
+ * One line about something that was asked for and that the recording does not have, with the damage of a trace behind
+ * which it may lie. The exit code: of the damage, else EXIT_USAGE.
+ */
+int report_absent(const struct analysis *analysis, const char *what);
 
 #endif

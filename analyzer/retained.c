@@ -29,43 +29,56 @@ static const char *phase_word(const char *word)
 
 static int make_kept(struct db *db)
 {
-	return finding_run(db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
-			      "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep "
-			      "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
+	return db_execute(db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
+			  "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep "
+			  "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
 /* Where the micro-batches of each step begin. Two or three are too few to tell. */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[1024];
-	int error = finding_run(db, "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, next_seq "
-				   "INTEGER, last_seq INTEGER, number INTEGER, batches INTEGER, "
-				   "PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
+	int error = db_execute(db, "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, number INTEGER, "
+			       "PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
 
 	if (error)
 		return error;
 	snprintf(sql, sizeof(sql),
-		 "INSERT INTO temp.batch SELECT process, step, first_seq, next_seq, last_seq, number, batches FROM ("
-		 "SELECT process, step, first_seq, lead(first_seq) OVER w AS next_seq, max(first_seq) OVER s AS last_seq, "
-		 "row_number() OVER w AS number, count(*) OVER s AS batches FROM ("
+		 "INSERT INTO temp.batch SELECT process, step, first_seq, number FROM (SELECT process, step, first_seq, "
+		 "row_number() OVER (PARTITION BY process, step ORDER BY first_seq) AS number, "
+		 "count(*) OVER (PARTITION BY process, step) AS batches FROM ("
 		 "SELECT process, step, phase, first_seq, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) "
 		 "AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld)) "
-		 "WHERE phase = 'forward' AND before IS NOT 'forward' "
-		 "WINDOW w AS (PARTITION BY process, step ORDER BY first_seq), s AS (PARTITION BY process, step)) "
-		 "WHERE batches > %d",
+		 "WHERE phase = 'forward' AND before IS NOT 'forward') WHERE batches > %d",
 		 (long long)step, (long long)step, GROWTH_PARTS);
-	return finding_run(db, sql);
+	return db_execute(db, sql);
 }
 
+/* The steps that have micro-batches: where the last of them begins, how many there are, and in how many steps. */
+static int make_batch_steps(struct db *db)
+{
+	int error = db_execute(db, "CREATE TEMP TABLE batch_step (process INTEGER, step INTEGER, last_seq INTEGER, batches "
+			       "INTEGER, of_steps INTEGER, PRIMARY KEY (process, step)) WITHOUT ROWID");
+
+	return error ? error : db_execute(db, "INSERT INTO temp.batch_step SELECT process, step, max(first_seq), count(*), "
+					  "count(*) OVER (PARTITION BY process) FROM temp.batch GROUP BY process, step");
+}
+
+/*
+ * CROSS JOIN keeps SQLite to one pass over the allocations; for the few that are kept it looks up when they were made.
+ * Joined with their micro-batches right away, each would be held against all micro-batches before its own.
+ */
 static int make_batch_kept(struct db *db)
 {
-	return finding_run(
-		db, "CREATE TEMP TABLE batch_kept AS SELECT allocation.process AS process, device, ifnull(node, 0) AS node, "
-		    "phase, category, allocation.step AS step, number, batches, sum(bytes) AS bytes "
-		    "FROM in_use AS allocation JOIN temp.batch ON batch.process = allocation.process AND batch.step = allocation.step "
-		    "AND first_seq <= alloc_seq AND alloc_seq < next_seq "
-		    "WHERE since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) AND bytes "
-		    "GROUP BY 1, 2, 3, 4, 5, 6, 7");
+	return db_execute(
+		db, "CREATE TEMP TABLE batch_kept AS SELECT process, device, node, phase, category, step, number, batches, of_steps, "
+		    "sum(bytes) AS bytes FROM (SELECT allocation.process AS process, device, ifnull(node, 0) AS node, phase, "
+		    "category, allocation.step AS step, batches, of_steps, bytes, (SELECT number FROM temp.batch "
+		    "WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
+		    "ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use AS allocation CROSS JOIN temp.batch_step AS ends "
+		    "ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
+		    "AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes) "
+		    "WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
 /*
@@ -96,7 +109,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 		 "AND since_time <= time AND (until_time IS NULL OR until_time > time) AND instant.phase <> allocation.phase "
 		 "WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
 		 instant, from, to);
-	return finding_run(db, sql);
+	return db_execute(db, sql);
 }
 
 /* ---- growth ---- */
@@ -289,8 +302,7 @@ static int find_growth(struct retained_list *list, struct db *db, int by_step)
 		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, since, gone "
 		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, since, gone";
 	static const char batches[] =
-		"SELECT " KEY_COLUMNS ", kept.step, number, sum(bytes), batches, (SELECT count(DISTINCT step) FROM temp.batch "
-		"AS b WHERE b.process = kept.process), " THRESHOLD " FROM temp.batch_kept AS kept "
+		"SELECT " KEY_COLUMNS ", kept.step, number, sum(bytes), batches, of_steps, " THRESHOLD " FROM temp.batch_kept AS kept "
 		"LEFT JOIN temp.spot AS spot USING (node) "
 		"JOIN process ON process.id = kept.process "
 		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
@@ -357,7 +369,8 @@ static int crossing_row(void *context, const struct db_stmt *row)
 		.device = db_int(row, 0), .pid = db_int(row, 1), .from = phase_word(db_text(row, 2)),
 		.to = phase_word(db_text(row, 3)), .bytes = (uint64_t)db_int(row, 4), .count = (uint64_t)db_int(row, 5),
 		.category = db_type(row, 6) == DB_NULL ? NULL : category_word(db_text(row, 6)), .node = db_int(row, 7),
-		.spot = db_int(row, 8)
+		.spot = db_int(row, 8), .number = db_int(row, 9),
+		.device_kind = strcmp(db_text(row, 10), "cpu") ? "cuda" : "cpu"
 	};
 	return 0;
 }
@@ -365,7 +378,8 @@ static int crossing_row(void *context, const struct db_stmt *row)
 static int find_crossings(struct retained *retained, struct db *db, const struct retained_question *question)
 {
 	int error = finding_rows(db,
-				"SELECT device, 0, phase, alive, sum(bytes), sum(count), NULL, 0, 0 FROM temp.crossing "
+				"SELECT device, 0, phase, alive, sum(bytes), sum(count), NULL, 0, 0, number, kind "
+				"FROM temp.crossing JOIN device ON device.id = device "
 				"GROUP BY device, phase, alive ORDER BY 5 DESC, 1, 3, 4",
 				crossing_row, &retained->phases);
 
@@ -373,8 +387,8 @@ static int find_crossings(struct retained *retained, struct db *db, const struct
 		return error;
 	return finding_rows(db,
 			   "SELECT device, pid, crossing.phase, alive, sum(bytes), sum(count), category, min(crossing.node), "
-			   "spot FROM temp.crossing AS crossing LEFT JOIN temp.spot AS spot USING (node) "
-			   "JOIN process ON process.id = process "
+			   "spot, number, kind FROM temp.crossing AS crossing LEFT JOIN temp.spot AS spot USING (node) "
+			   "JOIN process ON process.id = process JOIN device ON device.id = crossing.device "
 			   "GROUP BY device, process, crossing.phase, alive, category, spot "
 			   "ORDER BY 5 DESC, device, process, crossing.phase, alive, category, spot",
 			   crossing_row, &retained->places);
@@ -383,17 +397,18 @@ static int find_crossings(struct retained *retained, struct db *db, const struct
 /* What a step makes for itself; what stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
 static int find_outlived(struct retained *retained, struct db *db)
 {
-	char sql[1200];
+	char sql[1300];
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, count(*), category, min(kept.node), spot "
+		 "SELECT kept.device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, count(*), category, min(kept.node), spot, "
+		 "number, device.kind "
 		 "FROM temp.kept AS kept LEFT JOIN temp.spot AS spot USING (node) "
-		 "JOIN process ON process.id = kept.process "
+		 "JOIN process ON process.id = kept.process JOIN device ON device.id = kept.device "
 		 "JOIN (SELECT process, max(step) AS last FROM step GROUP BY process) AS span ON span.process = kept.process "
 		 "WHERE since <= last AND (gone IS NULL OR gone > last) AND kept.phase <> '%s' "
 		 "AND category IN ('%s', '%s', '%s', '%s', '%s') "
-		 "GROUP BY device, kept.process, spot, kept.phase, category HAVING all_bytes > 0 "
-		 "ORDER BY 5 DESC, device, kept.process, kept.phase, category, spot",
+		 "GROUP BY kept.device, kept.process, spot, kept.phase, category HAVING all_bytes > 0 "
+		 "ORDER BY 5 DESC, kept.device, kept.process, kept.phase, category, spot",
 		 mt_phase_name(MT_PHASE_INIT), mt_category_name(MT_CATEGORY_ACTIVATIONS),
 		 mt_category_name(MT_CATEGORY_RECOMPUTED), mt_category_name(MT_CATEGORY_LOGITS),
 		 mt_category_name(MT_CATEGORY_WORKSPACE), mt_category_name(MT_CATEGORY_OTHER));
@@ -406,7 +421,26 @@ static int counts_row(void *context, const struct db_stmt *row)
 
 	retained->step_count = (uint64_t)db_int(row, 0);
 	retained->batch_count = (uint64_t)db_int(row, 1);
+	retained->devices = (uint64_t)db_int(row, 2);
 	return 0;
+}
+
+static int step_is_there(void *context, const struct db_stmt *row)
+{
+	*(int *)context = db_int(row, 0) != 0;
+	return 0;
+}
+
+int retained_has_step(struct db *db, int64_t step)
+{
+	char sql[160];
+	int there = 0, error;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT EXISTS (SELECT 1 FROM step WHERE step = %lld) OR EXISTS (SELECT 1 FROM allocation WHERE step = %lld)",
+		 (long long)step, (long long)step);
+	error = finding_rows(db, sql, step_is_there, &there);
+	return error ? error : there;
 }
 
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question)
@@ -418,6 +452,8 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	error = make_kept(db);
 	if (!error)
 		error = make_batches(db, question->step);
+	if (!error)
+		error = make_batch_steps(db);
 	if (!error)
 		error = make_batch_kept(db);
 	if (!error)
@@ -437,7 +473,7 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	if (!error)
 		error = finding_rows(db,
 				    "SELECT (SELECT max(count) FROM (SELECT count(*) AS count FROM step GROUP BY process)), "
-				    "(SELECT max(batches) FROM temp.batch)",
+				    "(SELECT max(batches) FROM temp.batch_step), (SELECT count(DISTINCT device) FROM phase_peak)",
 				    counts_row, retained);
 	return error;
 }

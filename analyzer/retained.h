@@ -40,6 +40,8 @@ struct retained_list {
 /* What was alive in one phase and born in another. */
 struct retained_crossing {
 	int64_t device, pid, node;
+	int64_t number;		 /* of the device, as people count them */
+	const char *device_kind; /* "cuda", "cpu" */
 	int64_t spot; /* see finding.h */
 	const char *from, *to, *category; /* category NULL: a sum over all places */
 	uint64_t bytes, count;
@@ -66,10 +68,14 @@ struct retained {
 	uint64_t stays[MT_CATEGORY_COUNT]; /* alive at the end of the last step since its first, by category */
 	uint64_t stays_bytes, later_bytes; /* their sum; alive there and made later, but no growth */
 	uint64_t asleep_bytes; /* allocated there, too, but its pages are not there: in no other figure */
+	uint64_t devices;      /* on which a phase peaked */
 };
 
 /* Asks the database. 0 or -MT_E_x. Release in any case. */
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question);
 void retained_release(struct retained *retained);
+
+/* 1: a step that ended, or one that made something before the recording ended; 0: neither; or -MT_E_x. */
+int retained_has_step(struct db *db, int64_t step);
 
 #endif

@@ -34,11 +34,12 @@ static void say_batches(struct sentence *sentence, const struct retained *retain
 	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
 
 	say_places(sentence, retained, list);
-	sentence_say(sentence,
-		     " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld; so in %u of %u "
-		     "steps), %s when the last one begins",
+	sentence_say(sentence, " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld",
 		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->parts, growth->of - 1,
-		     (long long)growth->step, growth->steps, growth->steps_of, text_bytes(all, sum_of(list)));
+		     (long long)growth->step);
+	if (growth->steps_of > 1)
+		sentence_say(sentence, "; so in %u of %u steps", growth->steps, growth->steps_of);
+	sentence_say(sentence, "), %s when the last one begins", text_bytes(all, sum_of(list)));
 }
 
 static void say_steps(struct sentence *sentence, const struct retained *retained)
@@ -129,6 +130,15 @@ static void say_nothing_grows(struct sentence *sentence, const struct retained *
 	sentence_say(sentence, ".");
 }
 
+void retained_say_device(struct sentence *sentence, const struct retained *retained,
+			 const struct retained_crossing *crossing)
+{
+	char device[TEXT_SIZE_MAX];
+
+	if (retained->devices > 1)
+		sentence_say(sentence, " on %s", answer_device(device, crossing->number, crossing->device_kind));
+}
+
 /* The pair of phases that has most, and the place that has most of it. */
 static void say_asked(struct sentence *sentence, const struct retained *retained, const struct retained_question *question)
 {
@@ -145,7 +155,8 @@ static void say_asked(struct sentence *sentence, const struct retained *retained
 	}
 	sentence_say(sentence, "%s allocated in %s is alive %s %s%s%s", text_bytes(size, pair->bytes), pair->from,
 		     *when ? "where" : "at the peak of", pair->to, *when ? " " : "", when);
-	while (at->from != pair->from || at->to != pair->to)
+	retained_say_device(sentence, retained, pair);
+	while (at->from != pair->from || at->to != pair->to || at->device != pair->device)
 		at++; /* each pair has a place */
 	sentence_say(sentence, ": %s of it %s, by %s.", at->bytes == pair->bytes ? "all" : text_bytes(size, at->bytes),
 		     at->category, finding_place(place, sizeof(place), retained->db, at->node));

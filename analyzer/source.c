@@ -147,6 +147,8 @@ static int open_database(struct source *source, const char *path)
 	else if (error == -MT_E_VERSION)
 		snprintf(source->message, sizeof(source->message),
 			 "%.400s: made by another version of memana (run memana load again)", path);
+	else if (error == -MT_E_CORRUPT)
+		snprintf(source->message, sizeof(source->message), "%.400s: a damaged database (run memana load again)", path);
 	else if (error)
 		fail(source, path, error);
 	return error;

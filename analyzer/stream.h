@@ -1,6 +1,7 @@
 /*
  * stream.h - one process's events on their way through tracker, ledger and attribution. Private to analysis.c,
- * stream.c (events), stream_anew.c (where events are missing), stream_site.c (whose bytes they are about),
+ * stream.c (events), stream_change.c (what they do to memory), stream_phase.c (what the process is doing), stream_peak.c
+ * (how full devices get), stream_anew.c (where events are missing), stream_site.c (whose bytes they are about),
  * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device),
  * stream_resident.c (tensors whose pages come and go).
  */
@@ -102,23 +103,47 @@ static inline int64_t stream_next_time(const struct stream *stream)
 /* After the end: what is still alive goes to the sink. 0 or an error. */
 int stream_finish(struct stream *stream);
 
+/* ---- stream_change.c ---- */
+
+/* Mappings are of memory that something else is counted for. */
+static inline int stream_holds_bytes(const struct mt_live *live)
+{
+	return live->kind != MT_VMM_MAP;
+}
+
 /* Brings an event to the ledger; `site`: of what is born, 0: to be found. 0 or an error. */
 int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site);
 
 /* One more (+1) or fewer (-1) at the site of `live`. */
 void stream_count(struct stream *stream, const struct mt_live *live, int change);
 
-/* After an event: new peaks of the devices that it changed. */
-void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
-
 /* Tells the sink that `live` is gone; `event` NULL: it was there at the end. 0 or the sink's result. */
 int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step);
+
+/* The totals that differed: they were only in another order than the events (`explained`), or they are wrong. */
+void stream_settle_totals(struct stream *stream, int explained);
+
+/* ---- stream_phase.c ---- */
+
+/* After an event: what the process is doing by it. 0 or an error of the sink. */
+int stream_phase(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
+
+/* The stretch of the running phase is over, if there is one. 0 or the sink's result. */
+int stream_phase_end(struct stream *stream);
+
+/* ---- stream_peak.c ---- */
+
+/* After an event: new peaks of the devices that it changed. */
+void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
 
 /* Whether what the device holds now is more than its peak. */
 int stream_is_higher(const struct stream *stream, uint32_t device);
 
 /* What the device holds now is its peak. */
 void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event, const struct mt_label *label);
+
+/* For the phases of all processes that use the device: each of them runs while it is as big as now. */
+void stream_phase_peaks(struct stream *stream, uint32_t device);
 
 /* ---- stream_moment.c: what `peak` means ---- */
 

@@ -2,43 +2,29 @@
 #include <string.h>
 #include "answer.h"
 #include "callstack.h"
+#include "peak_verdict.h"
 #include "top_report.h"
 
 void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step)
 {
-	if (!strcmp(phase, "other"))
-		sentence_say(sentence, "outside any known phase");
-	else
-		sentence_say(sentence, "in %s", phase);
-	if (report->steps)
-		sentence_say(sentence, " of step %lld", (long long)step);
+	peak_say_phase(sentence, phase, step, report->steps != 0);
 }
 
 void top_say_frame(struct sentence *sentence, const struct callstack_frame *frame)
 {
-	char place[512], function[512];
+	char place[PEAK_NAME_MAX], function[PEAK_NAME_MAX];
 
 	callstack_place(place, sizeof(place), frame);
-	if (*frame->function) {
-		sentence_say_clean(sentence, callstack_function(function, sizeof(function), frame));
-		sentence_say(sentence, " (");
-		sentence_say_clean(sentence, place);
-		sentence_say(sentence, ")");
-	} else {
-		sentence_say_clean(sentence, place);
-	}
+	answer_say_place(sentence, callstack_function(function, sizeof(function), frame), place);
 }
 
 /* ---- the verdict ---- */
 
-struct verdict {
-	const struct top_report *report;
-	struct sentence sentence;
-};
-
-/* ", most of it by ffn_forward (rl_step.c:95)" */
-static void say_largest_place(struct sentence *sentence, const struct top_report *report, const struct query_culprit *row)
+/* A peak_place_of. */
+static int largest_place(void *context, const struct query_culprit *row, struct peak_place *largest)
 {
+	const struct top_report *report = context;
+	const struct callstack_frame *frame;
 	const struct place *place;
 	size_t i;
 
@@ -46,30 +32,14 @@ static void say_largest_place(struct sentence *sentence, const struct top_report
 		place = &report->places.place[i];
 		if (strcmp(place->phase, row->phase) || strcmp(place->category, row->category))
 			continue;
+		largest->bytes = place->bytes;
 		if (place->user == CALLSTACK_NO_FRAME)
-			return;
-		sentence_say(sentence, "%s", place->bytes == row->bytes ? ", by " :
-			    place->bytes > row->bytes / 2 ? ", most of it by " : ", the largest part by ");
-		top_say_frame(sentence, &place->stack->frame[place->user]);
-		return;
+			return 0;
+		frame = &place->stack->frame[place->user];
+		callstack_function(largest->function, sizeof(largest->function), frame);
+		callstack_place(largest->place, sizeof(largest->place), frame);
+		return 0;
 	}
-}
-
-static int say_culprit(void *context, const struct query_culprit *row)
-{
-	struct verdict *verdict = context;
-	struct sentence *sentence = &verdict->sentence;
-	char share[TEXT_SIZE_MAX];
-	int is_slack = !strcmp(row->category, "allocator slack"),
-	    is_all = row->bytes == verdict->report->device->peak.bytes;
-
-	sentence_say(sentence, " %s of it is ",
-	    is_all ? "All" : text_percent(share, row->bytes, verdict->report->device->peak.bytes));
-	sentence_say(sentence, "%s", strcmp(row->category, "other") ? row->category : "memory of no known purpose");
-	sentence_say(sentence, strcmp(row->phase, "other") ? ", %s in %s" : ", %s outside any known phase",
-	    is_slack ? "taken from the driver" : "allocated", row->phase);
-	say_largest_place(sentence, verdict->report, row);
-	sentence_say(sentence, ".");
 	return 0;
 }
 
@@ -106,32 +76,31 @@ static const char *moment_begins(const struct top_report *report)
 	return words[report->options->moment.kind];
 }
 
+/* "12 events of 9,000 are lost: the peak is at least ", or "Peak " */
+static const char *verdict_begins(struct sentence *begins, const struct top_report *report)
+{
+	char lost[64], events[TEXT_SIZE_MAX];
+
+	if (!report->lost)
+		return moment_begins(report);
+	sentence_say(begins, "%s of %s are lost: the %s at least ", text_count(lost, sizeof(lost), report->lost, "event"),
+		     text_number(events, report->events + report->lost),
+		     report->options->moment.kind == MOMENT_PEAK ? "peak is" : "device held");
+	return begins->text;
+}
+
 int top_print_verdict(const struct top_report *report)
 {
-	const struct query_device *device = report->device;
-	struct verdict verdict = { .report = report };
-	struct sentence *sentence = &verdict.sentence;
-	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
-	char lost[64], events[TEXT_SIZE_MAX];
+	struct sentence sentence = { 0 }, begins = { 0 };
+	const struct peak_verdict verdict = {
+		.begins = verdict_begins(&begins, report), .device = report->device, .has_steps = report->steps != 0,
+		.has_processes = report->processes > 1, .place_of = largest_place, .context = (void *)report,
+	};
 	int error;
 
 	print_device_name(report);
-	if (report->lost)
-		sentence_say(sentence, "%s of %s are lost: the %s at least ",
-		    text_count(lost, sizeof(lost), report->lost, "event"),
-		    text_number(events, report->events + report->lost),
-		    report->options->moment.kind == MOMENT_PEAK ? "peak is" : "device held");
-	sentence_say(sentence, "%s%s", report->lost ? "" : moment_begins(report), text_bytes(size, device->peak.bytes));
-	if (device->total)
-		sentence_say(sentence, " of %s (%s)", text_bytes(total, device->total),
-		    text_percent(share, device->peak.bytes, device->total));
-	sentence_say(sentence, " at %s, ", text_time(time, device->peak.time));
-	top_say_phase(sentence, report, device->peak.phase, device->peak.step);
-	if (report->processes > 1)
-		sentence_say(sentence, " (pid %lld)", (long long)device->peak.pid);
-	sentence_say(sentence, ".");
-	error = query_culprit(report->db, device->id, say_culprit, &verdict);
-	say_slack(sentence, device);
-	answer_verdict(report->text, sentence);
+	error = peak_verdict_say(&sentence, report->db, &verdict);
+	say_slack(&sentence, report->device);
+	answer_verdict(report->text, &sentence);
 	return error;
 }

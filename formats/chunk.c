@@ -282,3 +282,22 @@ int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload)
 	*payload = mt_cursor_make(out->data, got);
 	return 0;
 }
+
+size_t mt_unpacker_size(const struct mt_unpacker *unpacker)
+{
+	return unpacker->frame_bytes ? unpacker->payload_bytes : 0;
+}
+
+static void drop(struct mt_buffer *buffer, size_t keep)
+{
+	if (buffer->capacity > keep)
+		mt_buffer_release(buffer);
+	mt_buffer_clear(buffer);
+}
+
+void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep)
+{
+	unpacker->frame_bytes = 0;
+	drop(&unpacker->packed, keep);
+	drop(&unpacker->payload, keep);
+}

@@ -60,6 +60,12 @@ int mt_unpacker_find(struct mt_unpacker *unpacker, uint64_t offset, uint64_t hin
  */
 int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload);
 
+/* Bytes of the chunk that was found last, unpacked. */
+size_t mt_unpacker_size(const struct mt_unpacker *unpacker);
+
+/* Forgets what was found and unpacked last. Memory for more than `keep` bytes, packed or unpacked, is given back. */
+void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);
+
 /* pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
 int mt_read_at(int fd, void *data, size_t size, uint64_t offset);
 

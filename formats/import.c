@@ -79,6 +79,7 @@ static int emit_segment(struct import *import, const struct import_thing *segmen
 
 	event.addr = segment->addr;
 	event.size = segment->size;
+	event.reserved = 1; /* the caching allocator's, though no tensor may be seen in what it had before */
 	event.entry = ENTRY_cuMemAlloc_v2;
 	event.flags = MT_SPACE_DEVICE;
 	return emit(import, &event);
@@ -92,6 +93,7 @@ static int emit_piece(struct import *import, const struct import_thing *piece)
 
 	create.handle = map.handle = ++import->handles;
 	create.size = map.size = piece->size;
+	create.reserved = 1; /* as in emit_segment */
 	create.entry = ENTRY_cuMemCreate;
 	create.flags = MT_SPACE_DEVICE;
 	map.kind = MT_VMM_MAP;

@@ -159,7 +159,8 @@ void ledger_fill(struct mt_live *live, const struct birth *birth)
 	live->phase = birth->phase;
 	live->step = birth->step;
 	live->resident = 0;
-	live->tensors_seen = event->kind == MT_LIVE && birth->kind != MT_TENSOR_ALLOC && event->reserved;
+	/* Only checkpoints and import know; events of a trace have no such field when they are not LIVE. */
+	live->tensors_seen = (birth->kind == MT_DRIVER_ALLOC || birth->kind == MT_VMM_CREATE) && event->reserved;
 }
 
 static int bear(struct mt_ledger *ledger, const struct birth *birth, struct mt_live **born)

@@ -40,6 +40,8 @@ struct mt_reader {
 	struct mt_decoder decoder;
 	struct mt_event *events;
 	size_t events_room;
+	_Atomic uint64_t *budget; /* see mt_reader_share */
+	uint64_t large;	      /* bytes taken off it for the chunk that is being read */
 	struct mt_event lost; /* stands for a gap */
 	size_t held;	      /* events of a checkpoint that come after it */
 	struct mt_trace_state state;
@@ -84,6 +86,8 @@ static int open_reader(struct mt_reader *reader, const char *path)
 		error = read_process(reader, first);
 	if (!error)
 		error = mt_chunk_list_find(&reader->list, &reader->source, first);
+	if (reader->source.unpacker)
+		mt_unpacker_drop(reader->source.unpacker, MT_READER_LARGE_BYTES);
 	if (error)
 		return error;
 	reader->defs = mt_defs_new();
@@ -290,6 +294,37 @@ static int disprove_index(struct mt_reader *reader)
 	return 0;
 }
 
+/* ---- large chunks ------------------------------------------------------------------------------------------------ */
+
+void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget)
+{
+	reader->budget = budget;
+	reader->large = 0;
+}
+
+/* The chunk that was found is about to be unpacked. */
+static int count_large(struct mt_reader *reader)
+{
+	size_t size = mt_unpacker_size(reader->source.unpacker);
+
+	if (!reader->budget || size <= MT_READER_LARGE_BYTES)
+		return 0;
+	if (size > *reader->budget)
+		return -MT_E_LIMIT;
+	*reader->budget -= size;
+	reader->large = size;
+	return 0;
+}
+
+/* No chunk is being read. */
+static void let_go(struct mt_reader *reader)
+{
+	if (reader->large)
+		*reader->budget += reader->large;
+	reader->large = 0;
+	mt_unpacker_drop(reader->source.unpacker, MT_READER_LARGE_BYTES);
+}
+
 /* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 static int same_figures(const struct mt_chunk_info *a, const struct mt_chunk_info *b)
@@ -317,20 +352,27 @@ static int begin_payload(struct mt_reader *reader, uint32_t kind, struct mt_curs
 	}
 }
 
-/* Unpacks the chunk at `at` and begins its payload. *lies: the index says otherwise of it. */
+/* Finds the chunk at `at`. *lies: the index says otherwise of it. */
+static int find_chunk(struct mt_reader *reader, int *lies)
+{
+	const struct mt_chunk_info *info = &reader->list.info[reader->at];
+	struct mt_zframe frame;
+	int error = mt_unpacker_find(reader->source.unpacker, info->offset, info->size, &frame);
+
+	*lies = error || frame.skippable || frame.size != info->size;
+	return error;
+}
+
+/* Unpacks the chunk at `at`, which was found, and begins its payload. *lies as above. */
 static int open_chunk(struct mt_reader *reader, int *lies)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
 	struct mt_chunk_info figures = { 0 };
-	struct mt_zframe frame;
 	struct mt_cursor payload;
 	uint32_t kind;
-	int error = mt_unpacker_find(reader->source.unpacker, info->offset, info->size, &frame);
+	int error = mt_unpacker_unpack(reader->source.unpacker, &payload);
 
 	*lies = 1;
-	if (error || frame.skippable || frame.size != info->size)
-		return error;
-	error = mt_unpacker_unpack(reader->source.unpacker, &payload);
 	if (error)
 		return error;
 	kind = mt_payload_kind(&payload);
@@ -344,18 +386,25 @@ static int open_chunk(struct mt_reader *reader, int *lies)
 	return error;
 }
 
-/* Begins the next chunk. 0: go on with mt_reader_next's loop. */
-static int begin_chunk(struct mt_reader *reader)
+/* Begins the next chunk, or finds that it has to wait. 0: go on with mt_reader_next's loop. */
+static int begin_chunk(struct mt_reader *reader, int *wait)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
 	int lies = 0, error = 0;
 
+	let_go(reader);
 	if (info->error && !info->good) {
 		reader->at++;
 		pass_damaged(reader, info);
 		return 0;
 	}
-	error = open_chunk(reader, &lies);
+	error = find_chunk(reader, &lies);
+	if (!lies && wait && (*wait = mt_unpacker_size(reader->source.unpacker) > MT_READER_LARGE_BYTES))
+		return 0;
+	if (!lies)
+		error = count_large(reader);
+	if (!lies && !error)
+		error = open_chunk(reader, &lies);
 	if (is_fatal(error))
 		return error;
 	if (lies && !reader->disproved)
@@ -376,18 +425,19 @@ static int begin_chunk(struct mt_reader *reader)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* Has room for `count` events in the batch. */
+/* Has room for `count` events in the batch. That of a checkpoint is not kept for batches of events. */
 static int make_room(struct mt_reader *reader, size_t count)
 {
+	size_t room = count > BATCH ? count : BATCH;
 	struct mt_event *events;
 
-	if (count <= reader->events_room)
+	if (room == reader->events_room || (room < reader->events_room && room > BATCH))
 		return 0;
-	events = realloc(reader->events, count * sizeof(*events));
+	events = realloc(reader->events, room * sizeof(*events));
 	if (!events)
 		return -MT_E_MEMORY;
 	reader->events = events;
-	reader->events_room = count;
+	reader->events_room = room;
 	return 0;
 }
 
@@ -493,10 +543,17 @@ static int decode(struct mt_reader *reader, size_t *count, int *checkpoint, cons
 	return decode_events(reader, count);
 }
 
-static int new_defs_come(const struct mt_reader *reader)
+/* What the next call would read is not to be read ahead, as far as one can tell before looking at the chunk. */
+static int must_wait(const struct mt_reader *reader)
 {
-	return !reader->decoding && reader->at >= reader->defs_done &&
-	       reader->list.info[reader->at].kind == MT_CHUNK_DEFS;
+	const struct mt_chunk_info *next = &reader->list.info[reader->at];
+
+	if (reader->decoding)
+		return reader->large != 0;
+	if (next->kind == MT_CHUNK_DEFS)
+		return reader->at >= reader->defs_done;
+	return next->size > MT_READER_LARGE_BYTES ||
+	       (next->kind == MT_CHUNK_CHECKPOINT && next->events > MT_READER_LARGE_LIVE);
 }
 
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint)
@@ -505,7 +562,7 @@ int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, siz
 }
 
 int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint,
-			 int *at_defs)
+			 int *wait)
 {
 	int error = 0;
 
@@ -514,12 +571,16 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 	*events = reader->events;
 	reader->held = 0;
 	while (!error && !*count && (reader->decoding || reader->at < reader->list.count)) {
-		if (at_defs && (*at_defs = new_defs_come(reader)))
+		if (wait && (*wait = must_wait(reader)))
 			break;
-		error = reader->decoding ? decode(reader, count, checkpoint, events) : begin_chunk(reader);
+		error = reader->decoding ? decode(reader, count, checkpoint, events) : begin_chunk(reader, wait);
+		if (wait && *wait)
+			break;
 		if (*events != &reader->lost)
 			*events = reader->events;
 	}
+	if (!reader->decoding)
+		let_go(reader);
 	return error;
 }
 

@@ -11,6 +11,7 @@
 #define SLOTS_MIN 4u /* one is used, one is filled, two wait: a thread that slept needs that long to wake up */
 #define SLOTS_MAX 32u
 #define SLOTS_ALL 128u /* of all readers together, as far as SLOTS_MIN allows */
+#define LARGE_ALL (256u << 20) /* bytes of large chunks of all readers together */
 
 /* What one mt_reader_next said, and the tracker of it. */
 struct slot {
@@ -32,7 +33,7 @@ struct lane {
 	int used;		/* the first is in the user's hands */
 	int busy;
 	int ended;		/* no more batches after those in the ring */
-	int at_defs;		/* definitions are next: only when the ring is empty */
+	int waits;		/* what is next is read only when the ring is empty, by the user */
 };
 
 struct mt_ahead {
@@ -41,6 +42,8 @@ struct mt_ahead {
 	struct lane *lane;
 	uint32_t lanes, slots;
 	uint32_t turn; /* lane to be looked at first */
+	/* Bytes left of LARGE_ALL: only the user's thread takes some, for large chunks; any thread gives them back. */
+	_Atomic uint64_t large;
 	int stop;
 	uint32_t threads;
 	pthread_t thread[THREADS_MAX];
@@ -79,14 +82,13 @@ static int label_events(struct mt_tracker *tracker, struct slot *slot)
 	return 0;
 }
 
-/* Reads and labels one batch. *at_defs NULL: through definitions, too; else it says whether they are what comes next. */
-static void fill(struct lane *lane, struct slot *slot, int *at_defs)
+/* Reads and labels one batch. *wait NULL: whatever comes; else see mt_reader_next_until. */
+static void fill(struct lane *lane, struct slot *slot, int *wait)
 {
 	struct mt_ahead_batch *batch = &slot->batch;
 
-	drop_large(slot);
 	do {
-		slot->error = mt_reader_next_until(lane->reader, &batch->events, &batch->count, &batch->checkpoint, at_defs);
+		slot->error = mt_reader_next_until(lane->reader, &batch->events, &batch->count, &batch->checkpoint, wait);
 	} while (!slot->error && batch->count && batch->checkpoint == MT_BATCH_REPEAT);
 	batch->offset = mt_reader_offset(lane->reader);
 	batch->labels = NULL;
@@ -108,18 +110,18 @@ static struct slot *next_slot(const struct mt_ahead *ahead, struct lane *lane)
 }
 
 /* With the lock; gives it up while reading. */
-static void read_on(struct mt_ahead *ahead, struct lane *lane, int through_defs)
+static void read_on(struct mt_ahead *ahead, struct lane *lane, int ahead_of_user)
 {
 	struct slot *slot = next_slot(ahead, lane);
-	int at_defs = 0;
+	int wait = 0;
 
 	lane->busy = 1;
 	pthread_mutex_unlock(&ahead->lock);
-	fill(lane, slot, through_defs ? NULL : &at_defs);
+	fill(lane, slot, ahead_of_user ? &wait : NULL);
 	pthread_mutex_lock(&ahead->lock);
 	lane->busy = 0;
-	lane->at_defs = at_defs;
-	if (at_defs)
+	lane->waits = wait;
+	if (wait)
 		return;
 	lane->ended = slot->error || !slot->batch.count;
 	lane->filled++;
@@ -127,7 +129,7 @@ static void read_on(struct mt_ahead *ahead, struct lane *lane, int through_defs)
 
 static int can_read_on(const struct mt_ahead *ahead, const struct lane *lane)
 {
-	return !lane->busy && !lane->ended && !lane->at_defs && lane->filled < ahead->slots;
+	return !lane->busy && !lane->ended && !lane->waits && lane->filled < ahead->slots;
 }
 
 /* In turn, so that all get their share. NULL: nothing to do. */
@@ -158,7 +160,7 @@ static void *serve(void *context)
 			pthread_cond_wait(&ahead->work, &ahead->lock);
 			continue;
 		}
-		read_on(ahead, lane, 0);
+		read_on(ahead, lane, 1);
 		pthread_cond_signal(&ahead->ready);
 	}
 	pthread_mutex_unlock(&ahead->lock);
@@ -171,6 +173,7 @@ static void let_go(struct mt_ahead *ahead, struct lane *lane)
 	if (!lane->used)
 		return;
 	lane->used = 0;
+	drop_large(&lane->slot[lane->first]);
 	lane->first = (lane->first + 1) % ahead->slots;
 	lane->filled--;
 	if (lane->filled <= ahead->slots / 2)
@@ -188,7 +191,7 @@ int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch 
 		if (lane->busy)
 			pthread_cond_wait(&ahead->ready, &ahead->lock);
 		else
-			read_on(ahead, lane, 1);
+			read_on(ahead, lane, 0);
 	}
 	slot = &lane->slot[lane->first];
 	lane->used = lane->filled != 0;
@@ -240,10 +243,12 @@ struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracke
 	pthread_cond_init(&ahead->work, NULL);
 	pthread_cond_init(&ahead->ready, NULL);
 	ahead->lanes = count;
+	ahead->large = LARGE_ALL;
 	ahead->slots = SLOTS_ALL / (count ? count : 1);
 	ahead->slots = ahead->slots < SLOTS_MIN ? SLOTS_MIN : ahead->slots > SLOTS_MAX ? SLOTS_MAX : ahead->slots;
 	for (i = 0; i < count; i++) {
 		ahead->lane[i].reader = readers[i];
+		mt_reader_share(readers[i], &ahead->large);
 		ahead->lane[i].tracker = trackers ? trackers[i] : NULL;
 	}
 	start(ahead);
@@ -266,6 +271,7 @@ void mt_ahead_free(struct mt_ahead *ahead)
 	pthread_cond_destroy(&ahead->work);
 	pthread_cond_destroy(&ahead->ready);
 	for (i = 0; i < ahead->lanes; i++) {
+		mt_reader_share(ahead->lane[i].reader, NULL);
 		for (j = 0; j < SLOTS_MAX; j++) {
 			free(ahead->lane[i].slot[j].own);
 			free(ahead->lane[i].slot[j].label);

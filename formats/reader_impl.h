@@ -19,11 +19,23 @@ int mt_reader_ends_well(const struct mt_reader *reader);
 /* Events of a batch, at most; a checkpoint is one batch, however big. */
 #define MT_READER_BATCH 512u
 
+/* Larger chunks are not read ahead. Those that memrec writes are smaller, but for a checkpoint of many tensors. */
+#define MT_READER_LARGE_BYTES (4u << 20) /* of a payload, packed or not */
+#define MT_READER_LARGE_LIVE 16384u	 /* events of a checkpoint */
+
 /*
- * Like mt_reader_next, but where new definitions come next and `at_defs` is not NULL it stops: *count 0, *at_defs 1.
+ * Like mt_reader_next, but where `wait` is not NULL it stops before new definitions, and before and inside of a large
+ * chunk: *count 0, *wait 1.
  */
 int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint,
-			 int *at_defs);
+			 int *wait);
+
+/*
+ * Readers that are used together hold no more of payloads that are large than *budget bytes, 64 MiB at least; some is
+ * taken in mt_reader_next_until without `wait`, by one thread, and given back in any. A chunk for which there is no room is damaged: -MT_E_LIMIT.
+ * NULL, as at first: nobody counts. Not to be changed inside of a chunk, but to NULL.
+ */
+void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget);
 
 /*
  * 1: takes the array (malloc) of *room events that the newest batch lies in, which is the caller's now, and leaves the

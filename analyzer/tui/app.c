@@ -18,7 +18,7 @@ static int resize(struct app *app, int width, int height)
 	int error = canvas_resize(&app->canvas, width, height);
 
 	if (!error)
-		scale_resize(&app->scale, layout_make(width, height, 1).chart.width);
+		scale_resize(&app->scale, layout_make(width, height, (struct layout_wants){ 0 }).chart.width);
 	return error;
 }
 
@@ -304,9 +304,11 @@ static int begin_anew(struct app *app)
 	scope = scope_of(app);
 	if (!error)
 		error = palette_make(&app->palette, app->model, app->by, &scope);
-	if (!error)
+	if (!error) {
+		app->tape = app->model->tape;
 		error = series_begin(app->series, app->palette.layer_of, app->palette.cells, PALETTE_REST,
 				     app->palette.layers);
+	}
 	if (!error)
 		error = make_shown(app);
 	app->live_time = APP_NO_TIME;
@@ -386,7 +388,7 @@ int app_tick(struct app *app, uint64_t budget)
 		error = refresh_live(app);
 	events = model->events;
 	model_unlock(model);
-	more = error ? error : series_more(app->series, model->tape, events, budget);
+	more = error ? error : series_more(app->series, app->tape, events, budget);
 	app->changed |= series_events(app->series) != before;
 	if (more < 0 && !app->message[0])
 		app_say_bad(app, "%s: not everything is shown", mt_strerror(more));

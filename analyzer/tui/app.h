@@ -39,6 +39,7 @@ struct app {
 	/* Worked out from it by app_tick. */
 	struct palette palette;
 	struct series *series;
+	const struct tape *tape;  /* that the series is of */
 	struct liveset live;      /* at the cursor */
 	int64_t live_time;	  /* that it was worked out for */
 	uint64_t live_events;

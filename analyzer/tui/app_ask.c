@@ -80,8 +80,9 @@ static void ask_between(struct app *app)
 	}
 	question.from = a < b ? a : b;
 	question.to = a < b ? b : a;
+	text_time(from, question.from);
 	snprintf(title, sizeof(title), "Allocated between %s and %s, and alive at the end of it",
-		 text_time(from, question.from), text_time(to, question.to));
+		 question.from ? from : "the beginning", text_time(to, question.to));
 	ask_clerk(app, title, &question);
 }
 

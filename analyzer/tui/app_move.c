@@ -170,6 +170,40 @@ static void step_back(struct app *app)
 
 /* ---- peak and errors ---- */
 
+/* The next change of what is shown, from event *index on, which goes on to the one after it: whether all that happened
+ * in it is that memory of the allocator became tensors, and when that was. */
+static int only_fills(const struct app *app, uint64_t *index, int64_t *time)
+{
+	const struct palette *palette = &app->palette;
+	const struct tape_event *event;
+	int64_t bytes = 0, slack = 0;
+	int more = 1;
+	uint32_t run;
+
+	for (; more && *index < app->model->events; ++*index) {
+		event = tape_at(app->tape, *index, &run);
+		more = event->more;
+		*time = event->time;
+		if (event->cell >= palette->cells || palette->layer_of[event->cell] == SERIES_HIDDEN)
+			continue;
+		bytes += event->bytes;
+		if (model_category(app->model, event->cell) == MT_CATEGORY_SLACK)
+			slack += event->bytes;
+	}
+	return slack < 0 && !bytes && !more;
+}
+
+/* Memory from the driver becomes tensors a little later: the moment of the peak at which it is known what fills it. */
+static int64_t filled_time(const struct app *app, int64_t when)
+{
+	uint64_t index = tape_find(app->tape, app->model->events, when);
+	int64_t time = when;
+
+	while (only_fills(app, &index, &time))
+		when = time;
+	return when;
+}
+
 /* Of what is shown: the device's own peak only where nothing is hidden. */
 static void go_to_peak(struct app *app)
 {
@@ -182,6 +216,8 @@ static void go_to_peak(struct app *app)
 	peak = series_peak(app->series, &when);
 	if (app->device < model->devices && model->device[app->device].peak == peak)
 		when = model->device[app->device].peak_time;
+	else if (peak && app->tape)
+		when = filled_time(app, when);
 	model_unlock(app->model);
 	if (!peak) {
 		app_say(app, "nothing was allocated here");

@@ -178,21 +178,22 @@ static int row_is_free(struct area area, int x, int y, int width)
 
 #define LABEL_FAR 4 /* columns that words may be away from what they name */
 
-/* Words beside column x where nothing is: to the right, else to the left, else nowhere. */
-static void draw_label(struct area area, int x, int y, uint8_t style, const char *words)
+/* Words beside column x where nothing is: to the right, else to the left, else nowhere: then the result is 0. */
+static int draw_label(struct area area, int x, int y, uint8_t style, const char *words)
 {
 	int width = canvas_columns(words), gap;
 
 	for (gap = 1; gap <= LABEL_FAR; gap++) {
 		if (row_is_free(area, x + gap, y, width + 2)) {
 			area_text(area, x + gap + 1, y, style, words);
-			return;
+			return 1;
 		}
 		if (row_is_free(area, x - gap - width - 1, y, width + 2)) {
 			area_text(area, x - gap - width, y, style, words);
-			return;
+			return 1;
 		}
 	}
+	return 0;
 }
 
 static void draw_line(const struct chart *chart, int x, const char *glyph)
@@ -283,31 +284,54 @@ static void draw_peak(const struct chart *chart, const struct series_column *col
 	draw_label(area, x, y, STYLE_BOLD, words);
 }
 
-static void draw_oom(const struct chart *chart, int x)
-{
-	struct canvas_cell *cell = chart_cell(chart->area, x, 0);
+#define OOM_WORDS "OOM "
+#define OOM_WIDE 60 /* columns of a chart, and rows, that a word may hide some of */
+#define OOM_HIGH 6
 
-	if (!cell)
-		return;
-	area_put(chart->area, x, 0, "X", STYLE_BAD, STYLE_NO_BACKGROUND);
-	draw_label(chart->area, x, 0, STYLE_BAD, "OOM");
+/* Before column x, over the area, unless another mark is there. */
+static int draw_oom_over(struct area area, int x)
+{
+	int width = canvas_columns(OOM_WORDS), i;
+	const struct canvas_cell *cell;
+
+	for (i = 1; i <= width; i++) {
+		cell = chart_cell(area, x - i, 0);
+		if (!cell || cell->style == STYLE_MARK || cell->style == STYLE_BAD || cell->style == STYLE_BOLD)
+			return 0;
+	}
+	area_text(area, x - width, 0, STYLE_BAD, OOM_WORDS);
+	return 1;
+}
+
+/* Each has its sign; the last one that has room for it says what that means. */
+static void draw_ooms(const struct chart *chart, const int *oom, uint32_t ooms)
+{
+	struct area area = chart->area;
+	uint32_t i;
+
+	for (i = 0; i < ooms; i++)
+		if (chart_cell(area, oom[i], 0))
+			area_put(area, oom[i], 0, "X", STYLE_BAD, STYLE_NO_BACKGROUND);
+	for (i = ooms; i-- > 0;)
+		if (draw_label(area, oom[i], 0, STYLE_BAD, "OOM"))
+			return;
+	for (i = ooms; i-- > 0 && area.width >= OOM_WIDE && area.height >= OOM_HIGH;)
+		if (draw_oom_over(area, oom[i]))
+			return;
 }
 
 static void draw_marks(const struct chart *chart, const struct series_column *column, const struct chart_marks *marks)
 {
-	uint32_t i;
-
 	if (has_capacity(chart, marks))
 		draw_capacity(chart, marks);
 	draw_span_mark(chart, marks->mark_a, "A");
 	draw_span_mark(chart, marks->mark_b, "B");
 	if (marks->cursor >= 0 && marks->cursor < chart->area.width)
 		draw_line(chart, marks->cursor, chart->area.canvas->ascii ? "|" : "│");
+	draw_peak(chart, column, marks->peak);
+	draw_ooms(chart, marks->oom, marks->ooms);
 	if (has_capacity(chart, marks))
 		draw_capacity_words(chart, marks);
-	draw_peak(chart, column, marks->peak);
-	for (i = 0; i < marks->ooms; i++)
-		draw_oom(chart, marks->oom[i]);
 }
 
 void chart_draw(struct area area, const struct series_column *column, const struct palette *palette, uint64_t top,

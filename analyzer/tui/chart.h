@@ -38,7 +38,7 @@ void chart_axis(struct area area, uint64_t top, uint64_t capacity);
 /* One row of time marks under the chart. */
 void chart_times(struct area area, const struct scale *scale);
 
-/* A time as exact as a column of the scale: "12.431 s", "1:03:20". Into `out`, which is returned. */
+/* A time as exact as a column of the scale: "113.2 ms", "12.431 s", "1:03:20". Into `out`, which is returned. */
 const char *chart_time_text(char out[TEXT_SIZE_MAX], int64_t time, const struct scale *scale);
 
 /*

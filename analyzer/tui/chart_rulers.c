@@ -67,18 +67,23 @@ void chart_axis(struct area area, uint64_t top, uint64_t capacity)
 
 /* ---- times ---- */
 
-/* The time with as many digits as tell marks apart that are `tick` ns apart: "12.5 s", "3:20", "1:03:20". */
+/*
+ * The time with as many digits as tell marks apart that are `tick` ns apart, in a unit that suits the longest: "20 us",
+ * "113.2 ms", "12.5 s", "3:20", "1:03:20".
+ */
 static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick, int64_t longest)
 {
+	const char *word = longest < 1000000 ? "us" : longest < (int64_t)MT_NSEC_PER_SEC ? "ms" : "s";
+	int64_t whole = longest < 1000000 ? 1000 : longest < (int64_t)MT_NSEC_PER_SEC ? 1000000 : (int64_t)MT_NSEC_PER_SEC;
+	int64_t unit = whole, seconds = time / (int64_t)MT_NSEC_PER_SEC;
 	int digits = 0;
-	int64_t unit = (int64_t)MT_NSEC_PER_SEC, seconds = time / (int64_t)MT_NSEC_PER_SEC;
 
-	while (digits < 9 && tick % unit) {
+	while (unit >= 10 && tick % unit) {
 		unit /= 10;
 		digits++;
 	}
 	if (digits || longest < 600 * (int64_t)MT_NSEC_PER_SEC)
-		snprintf(out, TEXT_SIZE_MAX, "%.*f s", digits, (double)time / 1e9);
+		snprintf(out, TEXT_SIZE_MAX, "%.*f %s", digits, (double)time / (double)whole, word);
 	else if (longest < 3600 * (int64_t)MT_NSEC_PER_SEC)
 		snprintf(out, TEXT_SIZE_MAX, "%lld:%02lld", (long long)seconds / 60, (long long)seconds % 60);
 	else

@@ -90,7 +90,7 @@ uint32_t clerk_ask(struct clerk *clerk, const struct clerk_question *question);
 struct clerk_answer *clerk_answer(struct clerk *clerk, uint32_t number);
 void clerk_answer_free(struct clerk_answer *answer);
 
-/* 1: question `number` has no answer yet and will get one, if no other is asked; 0: it was answered, or replaced. */
+/* 1: clerk_answer has the answer to question `number`, or will, if no other is asked; 0: it was fetched, or replaced. */
 int clerk_pending(struct clerk *clerk, uint32_t number);
 
 /* For tests: waits until it is ready or failed and no question waits. */

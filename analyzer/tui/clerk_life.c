@@ -1,35 +1,11 @@
 /* clerk_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
 #include "clerk_impl.h"
+#include "clerk_query.h"
 #include "memtrace/error.h"
 #include "sentence.h"
 #include "text.h"
-
-/* A place: sites that differ in nothing that the screen shows. */
-#define SITES_OF_PLACE                                                                                          \
-	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                     \
-	"AND twin.device = one.device AND twin.node IS one.node AND twin.memory = one.memory AND twin.phase = one.phase " \
-	"AND twin.category = one.category AND twin.owner = one.owner WHERE one.id = ?1)"
-
-static const char rows_sql[] =
-	"SELECT alloc_time, free_time, bytes, step, "
-	"(SELECT span.phase FROM phase_span AS span WHERE span.process = one.process AND span.first_seq <= one.free_seq "
-	"ORDER BY span.first_seq DESC LIMIT 1), "
-	"free_step, ifnull(callsite.function, ''), ifnull(callsite.place, ''), free_node IS NULL "
-	"FROM (SELECT * FROM allocation WHERE site IN " SITES_OF_PLACE " ORDER BY bytes DESC, alloc_time DESC, id DESC "
-	"LIMIT ?2) AS one LEFT JOIN callsite ON callsite.node = free_node ORDER BY bytes DESC, alloc_time DESC, one.id DESC";
-
-static const char sums_sql[] =
-	"SELECT count(*), ifnull(sum(bytes), 0), count(free_time), ifnull(sum(bytes) FILTER (WHERE free_time IS NULL), 0), "
-	"count(DISTINCT step), ifnull(min(free_time - alloc_time), 0), ifnull(max(free_time - alloc_time), 0), "
-	"ifnull(avg(free_time - alloc_time), 0), ifnull(max(bytes), 0) FROM allocation WHERE site IN " SITES_OF_PLACE;
-
-/* The place that frees most of them. */
-static const char freed_by_sql[] =
-	"SELECT function, place, count(*), count(*) OVER () FROM allocation JOIN callsite ON callsite.node = free_node "
-	"WHERE site IN " SITES_OF_PLACE " GROUP BY function, file, line, place ORDER BY count(*) DESC, place LIMIT 1";
 
 struct life {
 	uint64_t count, bytes, freed, kept_bytes, steps, largest;
@@ -158,7 +134,6 @@ int clerk_answer_life(struct clerk *clerk, const struct clerk_question *question
 		int numbers;
 	} columns[] = { { "born at", 1 }, { "step", 1 }, { "lived", 1 }, { "size", 1 }, { "freed in", 0 },
 			{ "step", 1 }, { "by", 0 }, { "freed at", 1 } };
-	const int64_t parameters[ANSWER_PARAMETERS] = { question->site, CLERK_ROWS_MAX + 1 };
 	struct sentence sentence = { 0 };
 	struct life life = { 0 };
 	size_t i;
@@ -166,11 +141,11 @@ int clerk_answer_life(struct clerk *clerk, const struct clerk_question *question
 
 	for (i = 0; i < MT_ARRAY_SIZE(columns); i++)
 		clerk_table_column(table, columns[i].title, columns[i].numbers);
-	error = answer_rows(clerk->db, rows_sql, parameters, life_row, table);
+	error = clerk_query_life(clerk->db, question->site, CLERK_ROWS_MAX + 1, life_row, table);
 	if (!error)
-		error = answer_rows(clerk->db, sums_sql, parameters, sums_row, &life);
+		error = clerk_query_life_sums(clerk->db, question->site, sums_row, &life);
 	if (!error)
-		error = answer_rows(clerk->db, freed_by_sql, parameters, freed_by_row, &life);
+		error = clerk_query_freed_by(clerk->db, question->site, freed_by_row, &life);
 	if (error)
 		return error;
 	say_life(&sentence, &life);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "answer.h"
 #include "clerk_impl.h"
+#include "clerk_query.h"
 #include "finding.h"
 #include "memtrace/error.h"
 #include "retained.h"
@@ -11,16 +12,6 @@
 #include "text.h"
 
 /* ---- between two moments ---- */
-
-/* Bytes, count and words by place; the site is that of the largest allocation. */
-static const char between_sql[] =
-	"SELECT sum(one.bytes), count(*), one.phase, one.category, ifnull(callsite.function, ''), ifnull(callsite.place, ''), "
-	"ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
-	"FROM in_use AS one JOIN process ON process.id = one.process LEFT JOIN callsite ON callsite.node = one.node "
-	"WHERE one.device = ?1 AND one.alloc_time > ?2 AND one.alloc_time <= ?3 AND one.since_time <= ?3 "
-	"AND (one.until_time IS NULL OR one.until_time > ?3) AND one.bytes > 0 "
-	"GROUP BY one.process, one.phase, one.category, callsite.function, callsite.file, callsite.line, callsite.place "
-	"ORDER BY 1 DESC, 2 DESC, one.phase, one.category, 6, one.process";
 
 struct between {
 	struct clerk *clerk;
@@ -80,7 +71,6 @@ int clerk_answer_between(struct clerk *clerk, const struct clerk_question *quest
 {
 	int64_t from = question->from < question->to ? question->from : question->to;
 	int64_t to = question->from < question->to ? question->to : question->from;
-	const int64_t parameters[ANSWER_PARAMETERS] = { store_device_id(question->device), from, to };
 	struct between between = { .clerk = clerk, .table = table };
 	struct sentence sentence = { 0 };
 	int error;
@@ -95,7 +85,7 @@ int clerk_answer_between(struct clerk *clerk, const struct clerk_question *quest
 	clerk_table_column(table, "place", 0);
 	if (between.processes)
 		clerk_table_column(table, "process", 0);
-	error = answer_rows(clerk->db, between_sql, parameters, between_row, &between);
+	error = clerk_query_between(clerk->db, store_device_id(question->device), from, to, between_row, &between);
 	if (error)
 		return error;
 	say_between(&sentence, &between, from, to);
@@ -105,26 +95,19 @@ int clerk_answer_between(struct clerk *clerk, const struct clerk_question *quest
 
 /* ---- retained ---- */
 
-enum retained_column { RETAINED_BYTES, RETAINED_WHAT, RETAINED_PHASE, RETAINED_PLACE, RETAINED_EACH, RETAINED_CATEGORY,
+/* Those that say most come first: a terminal of 80 columns has no room for all. */
+enum retained_column { RETAINED_BYTES, RETAINED_PLACE, RETAINED_WHAT, RETAINED_PHASE, RETAINED_EACH, RETAINED_CATEGORY,
 		       RETAINED_SEEN };
-
-static int site_row(void *context, struct db_stmt *row)
-{
-	*(int64_t *)context = db_int(row, 0);
-	return 0;
-}
 
 /* One of the sites that have this stack. */
 static uint32_t site_of(struct clerk *clerk, const struct retained_growth *growth)
 {
-	const int64_t parameters[ANSWER_PARAMETERS] = { growth->device, growth->process, growth->node };
-	int64_t site = 0;
-	char sql[512];
+	const struct clerk_query_stack stack = { .device = growth->device, .process = growth->process,
+						 .node = growth->node, .phase = growth->phase,
+						 .category = growth->category };
+	int64_t site;
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT id FROM site WHERE device = ?1 AND process = ?2 AND ifnull(node, 0) = ?3 AND phase = '%s' "
-		 "ORDER BY category = '%s' DESC, id LIMIT 1", growth->phase, growth->category);
-	answer_rows(clerk->db, sql, parameters, site_row, &site); /* no site: the row is of none */
+	clerk_query_site_of(clerk->db, &stack, &site); /* where that fails, the row is of none */
 	return clerk_site(clerk, site);
 }
 
@@ -153,9 +136,11 @@ static void add_growth(struct clerk *clerk, struct clerk_table *table, const str
 	}
 }
 
-static void add_crossings(struct clerk_table *table, const struct retained_crossings *list)
+static void add_crossings(struct clerk_table *table, const struct retained *retained)
 {
+	const struct retained_crossings *list = &retained->phases;
 	const struct retained_crossing *crossing;
+	struct sentence what;
 	char word[TEXT_SIZE_MAX], count[64];
 	size_t i;
 
@@ -164,32 +149,14 @@ static void add_crossings(struct clerk_table *table, const struct retained_cross
 		if (clerk_table_row(table, 0, -1))
 			return;
 		clerk_table_cell(table, RETAINED_BYTES, text_bytes(word, crossing->bytes));
-		clerk_table_print(table, RETAINED_WHAT, "alive at %s's peak", crossing->to);
+		clerk_table_cell(table, RETAINED_PLACE, "all places");
+		what.size = 0;
+		sentence_say(&what, "alive at %s's peak", crossing->to);
+		retained_say_device(&what, retained, crossing);
+		clerk_table_cell(table, RETAINED_WHAT, what.text);
 		clerk_table_cell(table, RETAINED_SEEN, text_count(count, sizeof(count), crossing->count, "allocation"));
 		clerk_table_cell(table, RETAINED_PHASE, crossing->from);
 	}
-}
-
-static int drop_row(void *context, const struct db_stmt *row)
-{
-	struct sentence *drops = context;
-
-	sentence_say(drops, "%s%s", drops->size ? " " : "", db_text(row, 0));
-	return 0;
-}
-
-/* What retained_load makes of temporary tables is made anew for each question. */
-static int drop_temporary(struct db *db)
-{
-	struct sentence names = { 0 };
-	char *rest = names.text, *name, sql[300];
-	int error = finding_rows(db, "SELECT name FROM sqlite_temp_schema WHERE type = 'table'", drop_row, &names);
-
-	while (!error && (name = strsep(&rest, " ")) && *name) {
-		snprintf(sql, sizeof(sql), "DROP TABLE temp.\"%.200s\"", name);
-		error = finding_run(db, sql);
-	}
-	return error;
 }
 
 int clerk_answer_retained(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
@@ -197,13 +164,13 @@ int clerk_answer_retained(struct clerk *clerk, const struct clerk_question *ques
 	static const struct retained_question all;
 	struct retained retained = { 0 };
 	struct sentence sentence;
-	int error = drop_temporary(clerk->db);
+	int error = clerk_query_forget(clerk->db);
 
 	(void)question;
 	clerk_table_column(table, "bytes", 1);
+	clerk_table_column(table, "place", 0);
 	clerk_table_column(table, "kept", 0);
 	clerk_table_column(table, "from", 0);
-	clerk_table_column(table, "place", 0);
 	clerk_table_column(table, "each", 1);
 	clerk_table_column(table, "category", 0);
 	clerk_table_column(table, "seen in", 0);
@@ -212,7 +179,7 @@ int clerk_answer_retained(struct clerk *clerk, const struct clerk_question *ques
 	if (!error) {
 		add_growth(clerk, table, &retained.batches, "by every micro-batch");
 		add_growth(clerk, table, &retained.steps, "by every step");
-		add_crossings(table, &retained.phases);
+		add_crossings(table, &retained);
 		sentence = retained_verdict(&retained, &all);
 		clerk_table_verdict(table, sentence.text);
 	}

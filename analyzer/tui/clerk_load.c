@@ -7,7 +7,7 @@
 #include <string.h>
 #include "asked.h"
 #include "clerk_impl.h"
-#include "finding.h"
+#include "clerk_query.h"
 #include "load.h"
 #include "memtrace/error.h"
 #include "source.h"
@@ -22,7 +22,7 @@ static int hear_of_batch(void *context, uint32_t process, uint64_t events, uint6
 	return clerk->stop ? -MT_E_BUSY : 0;
 }
 
-static int compare_site(void *context, const struct db_stmt *row)
+static int compare_site(void *context, struct db_stmt *row)
 {
 	struct model *model = ((struct clerk *)context)->model;
 	const struct model_site *site;
@@ -44,18 +44,11 @@ static int compare_site(void *context, const struct db_stmt *row)
 /* Sites are numbered in the order in which they come: the same traces give the same numbers. */
 static int check_sites(struct clerk *clerk, char *why, size_t why_size)
 {
-	int error = finding_rows(clerk->db, "SELECT id, process, device, node, phase FROM site", compare_site, clerk);
+	int error = clerk_query_sites(clerk->db, compare_site, clerk);
 
 	if (error == -MT_E_CORRUPT)
 		snprintf(why, why_size, "the traces have changed since they were read (leave, and open them again)");
 	return error;
-}
-
-static int make_indexes(struct db *db)
-{
-	int error = finding_run(db, "CREATE INDEX allocation_by_site ON allocation (site)");
-
-	return error ? error : finding_run(db, "CREATE INDEX span_by_seq ON phase_span (process, first_seq)");
 }
 
 static int fill(struct clerk *clerk, struct source *source)
@@ -72,7 +65,7 @@ static int fill(struct clerk *clerk, struct source *source)
 	if (!error)
 		error = load_names(clerk->db);
 	if (!error)
-		error = make_indexes(clerk->db);
+		error = clerk_query_prepare(clerk->db);
 	return error ? error : db_commit(clerk->db);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "callstack.h"
 #include "clerk_impl.h"
-#include "finding.h"
+#include "clerk_query.h"
 #include "load.h"
 #include "memtrace/error.h"
 #include "store.h"
@@ -143,7 +143,7 @@ static int name_by_stack(struct clerk_naming *naming)
 	return error;
 }
 
-static int callsite_row(void *context, const struct db_stmt *row)
+static int callsite_row(void *context, struct db_stmt *row)
 {
 	struct clerk *clerk = context;
 	struct clerk_stack *stack = find_stack(clerk, db_int(row, 0));
@@ -162,24 +162,17 @@ static int callsite_row(void *context, const struct db_stmt *row)
 	return 0;
 }
 
-static int count_row(void *context, const struct db_stmt *row)
-{
-	*(int64_t *)context = db_int(row, 0);
-	return 0;
-}
-
 /* The same places as in all reports. */
 static int name_by_callsite(struct clerk_naming *naming)
 {
 	struct clerk *clerk = naming->clerk;
-	int64_t callsites = 0;
 	uint32_t i, end;
-	int error = finding_rows(naming->db, "SELECT count(*) FROM callsite", count_row, &callsites);
+	int has_callsites, error = clerk_query_has_callsites(naming->db, &has_callsites);
 
-	if (!error && !callsites)
+	if (!error && !has_callsites)
 		error = load_callsites(naming->db, naming->symbols);
 	if (!error)
-		error = finding_rows(naming->db, "SELECT node, function, place FROM callsite", callsite_row, clerk);
+		error = clerk_query_callsites(naming->db, callsite_row, clerk);
 	for (i = 0; i < naming->count && !error; i = end) {
 		end = naming->count - i < PUBLISH_SITES ? naming->count : i + PUBLISH_SITES;
 		model_lock(clerk->model);
@@ -190,7 +183,7 @@ static int name_by_callsite(struct clerk_naming *naming)
 	return error;
 }
 
-static int evidence_row(void *context, const struct db_stmt *row)
+static int evidence_row(void *context, struct db_stmt *row)
 {
 	struct model *model = ((struct clerk *)context)->model;
 	int64_t site = db_int(row, 0);
@@ -231,7 +224,7 @@ int clerk_name_sites(struct clerk *clerk)
 		db_watch(naming.db, clerk_stops, clerk);
 		error = name_by_stack(&naming);
 		if (!error && !clerk->stop)
-			error = finding_rows(naming.db, "SELECT id, evidence, decided_by FROM site", evidence_row, clerk);
+			error = clerk_query_evidence(naming.db, evidence_row, clerk);
 		if (!error && !clerk->stop)
 			error = name_by_callsite(&naming);
 		if (!error && !clerk->stop)

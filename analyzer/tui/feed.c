@@ -51,8 +51,10 @@ static int take_number(void *context, const struct query_device *row)
 {
 	struct model *model = context;
 
+	model_lock(model);
 	if (row->id > 0 && row->id <= model->devices)
 		model->device[row->id - 1].number = (uint32_t)row->number;
+	model_unlock(model);
 	return 0;
 }
 
@@ -102,6 +104,8 @@ static int make_summary(struct feed *feed, struct sentence *sentence)
 	if (!error)
 		error = store_summary(feed->db, &feed->analysis, 1);
 	if (!error)
+		error = query_devices(feed->db, take_number, feed->model);
+	if (!error)
 		error = verdict_say(sentence, feed->db, feed->model);
 	return error;
 }
@@ -112,8 +116,6 @@ static void finish(struct feed *feed, const struct sentence *sentence, int error
 	const char *verdict;
 
 	model_lock(model);
-	if (!error)
-		error = query_devices(feed->db, take_number, model);
 	verdict = error ? NULL : model_text(model, sentence->text);
 	if (!error && !verdict)
 		error = -MT_E_MEMORY;

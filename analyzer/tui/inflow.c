@@ -6,6 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "progress.h"
+#include "tape_split.h"
 
 #define PUBLISH_EVENTS 65536u
 #define PUBLISH_AFTER 20000000 /* ns */
@@ -33,6 +34,12 @@ static int grow(struct inflow *inflow, void **array, uint32_t count, uint32_t *r
 	*array = grown;
 	*room = (uint32_t)wanted;
 	return 0;
+}
+
+static void note_disk(struct inflow *inflow, int error)
+{
+	inflow->no_disk = error == -MT_E_SYSTEM;
+	inflow->disk_errno = errno;
 }
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
@@ -96,8 +103,7 @@ static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t cou
 		error = tape_add(tape, inflow->time, cell, bytes, count);
 	inflow->process = process;
 	inflow->event = event;
-	inflow->no_disk = error == -MT_E_SYSTEM;
-	inflow->disk_errno = errno;
+	note_disk(inflow, error);
 	fail(inflow, error);
 }
 
@@ -146,6 +152,63 @@ static int ended_step(void *context, uint32_t process, const struct mt_event *ev
 		.number = event->value <= UINT32_MAX ? (uint32_t)event->value : UINT32_MAX,
 	};
 	return 0;
+}
+
+/* ---- what turned out at the end ---------------------------------------------------------------------------------- */
+
+/* Of a site whose allocations are of two sites: it keeps those that are alive at the end. 1: it is one. */
+static int share_of(const struct analysis *analysis, uint32_t number, struct tape_share *share)
+{
+	const struct category_site *facts = &analysis->categories.site[number];
+	uint64_t count = facts->born - facts->died;
+
+	if (!facts->twin)
+		return 0;
+	*share = (struct tape_share){ .from = TAPE_CELL(number, 0), .to = TAPE_CELL(facts->twin, 0),
+				      .bytes = count * facts->largest, .count = count };
+	return 1;
+}
+
+/* What both held together is what the first one seemed to hold. */
+static void share_most(struct inflow *inflow, const struct tape_share *share)
+{
+	struct inflow_site *from = &inflow->site[TAPE_SITE(share->from)], *to = &inflow->site[TAPE_SITE(share->to)];
+
+	if (from->most <= share->bytes)
+		return;
+	to->most = from->most - share->bytes;
+	from->most = share->bytes;
+}
+
+static int split_tape(struct inflow *inflow, const struct tape_share *share, uint32_t shares)
+{
+	uint32_t i;
+	int error = inflow->analysis->attribution.sites > inflow->sites ? grow_sites(inflow) : 0;
+
+	if (!error)
+		error = tape_split(&inflow->split, inflow->model->tape, share, shares);
+	for (i = 0; i < shares && !error; i++)
+		share_most(inflow, &share[i]);
+	note_disk(inflow, error);
+	return error;
+}
+
+/* The categories have split sites (attribution_split): so is what is on the tape of them. */
+static int split_sites(struct inflow *inflow)
+{
+	const struct analysis *analysis = inflow->analysis;
+	uint32_t sites = analysis->attribution.sites, i, shares = 0;
+	struct tape_share *share = calloc((size_t)sites + 1, sizeof(*share));
+	int error = share ? 0 : -MT_E_MEMORY;
+
+	if (sites > analysis->categories.room)
+		sites = analysis->categories.room;
+	for (i = 1; i < sites && !error; i++)
+		shares += (uint32_t)share_of(analysis, i, &share[shares]);
+	if (shares)
+		error = split_tape(inflow, share, shares);
+	free(share);
+	return error;
 }
 
 /* ---- publishing -------------------------------------------------------------------------------------------------- */
@@ -281,6 +344,20 @@ static int publish_happenings(struct inflow *inflow)
 	return error;
 }
 
+/* The events so far. */
+static void publish_events(struct inflow *inflow)
+{
+	struct model *model = inflow->model;
+
+	tape_settle(model->tape);
+	model->events = inflow->published = inflow->change;
+	if (inflow->split) {
+		model_replace_tape(model, inflow->split);
+		inflow->published = inflow->change = model->events;
+		inflow->split = NULL;
+	}
+}
+
 /* When the run began and ended so far, and what is missing. */
 static void publish_totals(struct inflow *inflow)
 {
@@ -317,7 +394,9 @@ int inflow_publish(struct inflow *inflow, int end)
 	int error;
 
 	end_change(inflow);
-	error = name_sites(inflow, first);
+	error = end ? split_sites(inflow) : 0;
+	if (!error)
+		error = name_sites(inflow, first);
 	model_lock(model);
 	if (!error)
 		error = publish_sites(inflow, first);
@@ -327,8 +406,7 @@ int inflow_publish(struct inflow *inflow, int end)
 		error = publish_happenings(inflow);
 	if (!error) {
 		renew_sites(inflow, end, now);
-		tape_settle(model->tape);
-		model->events = inflow->published = inflow->change;
+		publish_events(inflow);
 		publish_totals(inflow);
 	}
 	inflow->stopped |= model->stop;
@@ -371,6 +449,7 @@ struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, str
 
 void inflow_release(struct inflow *inflow)
 {
+	tape_free(inflow->split);
 	free(inflow->site);
 	free(inflow->span);
 	free(inflow->step);

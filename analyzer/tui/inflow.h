@@ -24,6 +24,7 @@ struct inflow {
 	uint32_t process;
 	uint64_t event, change;
 	int64_t time; /* of the newest event of the tape */
+	struct tape *split; /* at the end: the tape that is to replace the model's, NULL: none */
 	struct inflow_site *site; /* by number */
 	uint32_t sites;
 	/* Since the last publication. */

@@ -18,31 +18,27 @@ struct rows {
 	int verdict, chart, band, steps, times, legend, table, status;
 };
 
-static struct rows share_rows(int height, int bands)
+static struct rows share_rows(int height, struct layout_wants wants)
 {
-	struct rows rows = { .verdict = 1, .chart = CHART_LEAST, .band = bands > 0, .table = 2, .status = 1 };
+	struct rows rows = { .verdict = 1, .chart = CHART_LEAST, .band = wants.bands > 0, .table = 2, .status = 1 };
 	int left = height - rows.verdict - rows.chart - rows.band - rows.table - rows.status;
 
 	/* What each further row is spent on, while enough are left. */
 	left -= rows.legend = left > 0;
 	left -= rows.times = left > 0;
-	left -= rows.steps = left > 3 && bands;
-	if (left > 6) {
+	left -= rows.steps = left > 3 && wants.bands;
+	for (; left > 6 && rows.verdict < wants.verdict && rows.verdict < LAYOUT_VERDICT_MOST; left--)
 		rows.verdict++;
-		left--;
-	}
-	if (left > 14) {
+	for (; left > 14 && rows.legend < wants.legend && rows.legend < LAYOUT_LEGEND_MOST; left--)
 		rows.legend++;
-		left--;
-	}
-	for (; left > 12 && rows.band < bands && rows.band < BANDS_MOST; left--)
+	for (; left > 12 && rows.band < wants.bands && rows.band < BANDS_MOST; left--)
 		rows.band++;
 	rows.table += left * 2 / 5;
 	rows.chart += left - left * 2 / 5;
 	return rows;
 }
 
-struct layout layout_make(int width, int height, int bands)
+struct layout layout_make(int width, int height, struct layout_wants wants)
 {
 	struct layout layout = { .too_small = width < LAYOUT_MIN_WIDTH || height < LAYOUT_MIN_HEIGHT };
 	struct rows rows;
@@ -50,7 +46,7 @@ struct layout layout_make(int width, int height, int bands)
 
 	if (layout.too_small)
 		return layout;
-	rows = share_rows(height, bands);
+	rows = share_rows(height, wants);
 	place(&layout.verdict, 0, &y, width, rows.verdict);
 	layout.axis = (struct layout_part){ 0, y, axis, axis ? rows.chart : 0 };
 	place(&layout.chart, axis, &y, chart, rows.chart);

@@ -1,13 +1,13 @@
 /*
  * layout.h - where the parts of the first screen lie. Pure: the same size gives the same layout.
  *
- *     verdict                                one or two rows
+ *     verdict                                one row, up to three where there is room and need
  *     bytes | chart                          what is left
  *     axis  | chart
  *           | band of phases, a row a process (several only where there is room)
  *           | steps
  *           | times
- *     legend                                 one row, two where there is room
+ *     legend                                 one row, two where there is room and need
  *     table of what is alive at the cursor
  *     status
  *
@@ -27,8 +27,15 @@ struct layout {
 
 #define LAYOUT_MIN_WIDTH 40
 #define LAYOUT_MIN_HEIGHT 10
+#define LAYOUT_VERDICT_MOST 3
+#define LAYOUT_LEGEND_MOST 2
 
-/* `bands`: processes that have phases. */
-struct layout layout_make(int width, int height, int bands);
+/* Rows that parts have a use for. What it is must not change with the cursor: the chart would jump. */
+struct layout_wants {
+	int bands;	     /* processes that have phases */
+	int verdict, legend; /* 0 is 1 */
+};
+
+struct layout layout_make(int width, int height, struct layout_wants wants);
 
 #endif

@@ -21,10 +21,16 @@ struct liveset {
 	struct liveset_row *row; /* sorted */
 	uint32_t rows, room;
 	uint64_t bytes, count; /* of all rows */
-	/* private: what the cells hold, and which of them */
+	/* private: what the cells hold, and where a cell's entry is, plus 1 */
 	struct tape_held *held;
 	uint32_t helds, held_room;
-	uint32_t *slot, slots;
+	uint32_t *slot, slot_room;
+	uint32_t cells; /* of the model */
+	/* private: how much the site of a row holds of it; which row a group of cells is, plus 1 (room of both: `room`) */
+	uint64_t *most;
+	uint32_t *row_of;
+	struct liveset_groups *groups;
+	struct liveset_order *order;
 };
 
 /* X(NAME, word) - orders of the table. */
@@ -48,8 +54,8 @@ extern const char *const liveset_sort_words[LIVESET_SORTS];
 void liveset_release(struct liveset *live);
 
 /*
- * What is alive right after `time`. `shown[cell]` 0 leaves a cell out; cells from `cells` on are in; NULL: all are.
- * 0 or -MT_E_MEMORY.
+ * What is alive right after `time`. `shown[cell]` 0 leaves a cell out; cells from `cells` on are in; NULL: all are. All
+ * calls with one live set are of one model. 0; or -MT_E_MEMORY: it may have no rows then, or rows in no order.
  */
 int liveset_at(struct liveset *live, const struct model *model, int64_t time, const uint8_t *shown, uint32_t cells,
 	    enum liveset_sort sort);

@@ -128,6 +128,7 @@ void model_release(struct model *model)
 	for (i = 0; i < model->processes; i++)
 		free(model->process[i].span);
 	tape_free(model->tape);
+	tape_free(model->first_tape);
 	free(model->site);
 	free(model->device);
 	free(model->process);
@@ -148,6 +149,14 @@ void model_lock(struct model *model)
 void model_unlock(struct model *model)
 {
 	pthread_mutex_unlock(&model->lock);
+}
+
+void model_replace_tape(struct model *model, struct tape *tape)
+{
+	model->first_tape = model->tape;
+	model->tape = tape;
+	model->events = tape_count(tape);
+	model->edition++;
 }
 
 /* Makes room for entry `index` of *array. 0 or -MT_E_MEMORY. */

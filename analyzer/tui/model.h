@@ -77,11 +77,15 @@ struct model_oom {
 
 /*
  * Grown by model_add_*(); read freely under the lock. Spans, steps and errors are in order of time (of their ends) within
- * each process.
+ * each process; they alone grow with the run, by 36, 16 and 32 bytes each.
  */
 struct model {
 	pthread_mutex_t lock;
-	struct tape *tape; /* the screen reads its first `events` events */
+	/*
+	 * The screen reads the first `events` events. At the end of reading there may be another tape with a new
+	 * edition; the first one stays for who is reading it.
+	 */
+	struct tape *tape;
 	uint64_t events;
 	int64_t first_time, last_time; /* of what was read, ns since the run began */
 
@@ -109,6 +113,7 @@ struct model {
 	unsigned edition; /* goes up when sites change what they are: what was computed from them is stale */
 	int stop;	  /* the screen is done: end reading soon */
 	struct model_texts *texts; /* private: all strings */
+	struct tape *first_tape;   /* private: the one before `tape`, NULL: none */
 };
 
 int model_init(struct model *model); /* 0 or -MT_E_MEMORY; release in any case */
@@ -116,6 +121,9 @@ void model_release(struct model *model);
 
 void model_lock(struct model *model);
 void model_unlock(struct model *model);
+
+/* Under the lock: another tape, settled, with other events; it is the model's from now on. Once at most. */
+void model_replace_tape(struct model *model, struct tape *tape);
 
 /* Under the lock. 0 or -MT_E_MEMORY. The structs are copied; strings in them must live as long as the model. */
 int model_add_site(struct model *model, uint32_t number, const struct model_site *site); /* numbers may have gaps */

@@ -81,7 +81,7 @@ enum key_group {
 	X(DIFF, ASK, 'd', 0, "what was allocated between the marks and is still alive")       \
 	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")              \
 	X(SQL, ASK, ':', 0, "ask the database (SELECT ...)")                                  \
-	X(WRITE, OTHER, 'w', 0, "write what is on the screen to a file")                      \
+	X(WRITE, OTHER, 'w', 0, "write what is on the screen, as text, to a file")             \
 	X(HELP, OTHER, '?', 0, "this help")                                                   \
 	X(REDRAW, OTHER, 'L' - '@', 0, "draw the screen anew")                                \
 	X(BACK, OTHER, 'q', K(ESCAPE), "back, and out")                                       \

@@ -142,42 +142,54 @@ static void add_sum(struct node *node, uint64_t sum, uint64_t event)
 		node->min = sum;
 }
 
-static int push_node(struct level *level, const struct node *node)
+/* Room for one node more. */
+static int make_room(struct level *level)
 {
 	uint64_t room = level->room ? level->room * 2 : 1024;
 	struct node *grown;
 
-	if (level->count == level->room) {
-		grown = realloc(level->node, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		level->node = grown;
-		level->room = room;
-	}
-	level->node[level->count++] = *node;
+	if (level->count < level->room)
+		return 0;
+	grown = realloc(level->node, room * sizeof(*grown));
+	if (!grown)
+		return -MT_E_MEMORY;
+	level->node = grown;
+	level->room = room;
 	return 0;
 }
 
-/* The running leaf is full; where it is the second of two, so is the node above them. */
-static int end_leaf(struct series *series)
+static void push_node(struct level *level, const struct node *node)
 {
-	struct node node = series->leaf;
-	int i, error = push_node(&series->level[0], &node);
-
-	for (i = 0; !error && i + 1 < LEVELS && series->level[i].count % 2 == 0; i++) {
-		node = series->level[i].node[series->level[i].count - 2];
-		add_node(&node, &series->level[i].node[series->level[i].count - 1]);
-		error = push_node(&series->level[i + 1], &node);
-	}
-	series->leaf = empty_node;
-	return error;
+	level->node[level->count++] = *node;
 }
 
+/* The running leaf is full; where it is the second of two, so is the node above them. begin_leaf made room for them. */
+static void end_leaf(struct series *series)
+{
+	struct level *level = series->level;
+	struct node node = series->leaf;
+
+	push_node(level, &node);
+	for (; level + 1 < series->level + LEVELS && level->count % 2 == 0; level++) {
+		node = level->node[level->count - 2];
+		add_node(&node, &level->node[level->count - 1]);
+		push_node(level + 1, &node);
+	}
+	series->leaf = empty_node;
+}
+
+/* Takes all the memory that the leaf is going to need: where there is none, nothing has changed. */
 static int begin_leaf(struct series *series)
 {
 	uint64_t leaf = series->now.event / SERIES_LEAF, room = series->begin_room ? series->begin_room * 2 : 16384;
+	struct level *level = series->level;
 	uint64_t *grown;
+	int error = make_room(level);
 
+	for (; !error && level + 1 < series->level + LEVELS && level->count % 2; level++)
+		error = make_room(level + 1);
+	if (error)
+		return error;
 	if ((leaf + 1) * series->layers > series->begin_room) {
 		grown = realloc(series->begin, room * sizeof(*grown));
 		if (!grown)
@@ -275,7 +287,7 @@ int series_more(struct series *series, const struct tape *tape, uint64_t events,
 		if (!error)
 			error = take(series, event, run);
 		if (!error && series->now.event % SERIES_LEAF == 0)
-			error = end_leaf(series);
+			end_leaf(series);
 	}
 	return error ? error : series->now.event < events;
 }

@@ -29,15 +29,20 @@ void series_free(struct series *series);
 
 /*
  * Forgets all and begins anew: bytes of cell c belong to layer layer_of[c], below `layers`, or SERIES_HIDDEN; those of
- * cells from `cells` on to `rest`. Copies layer_of. 0 or -MT_E_MEMORY.
+ * cells from `cells` on to `rest`. Copies layer_of. 0; or -MT_E_MEMORY: then nothing is in, and all cells are `rest`.
  */
 int series_begin(struct series *series, const uint8_t *layer_of, uint32_t cells, uint8_t rest, uint32_t layers);
 
-/* More cells are known; those that were known, and those that were counted as `rest`, keep their layers. 0 or
- * -MT_E_MEMORY. */
+/*
+ * More cells are known; those that were known, and those that were counted as `rest`, keep their layers. 0; or
+ * -MT_E_MEMORY: then nothing has changed.
+ */
 int series_extend(struct series *series, const uint8_t *layer_of, uint32_t cells);
 
-/* Takes in up to `budget` events of the first `events` of the tape. 1: there are more, 0: all are in, or -MT_E_MEMORY.
+/*
+ * Takes in up to `budget` events of the first `events` of the tape, which is the same one until series_begin and has no
+ * fewer events than the last time. 1: there are more; 0: all are in; or -MT_E_MEMORY: those before are in
+ * (series_events), and it may be tried again.
  */
 int series_more(struct series *series, const struct tape *tape, uint64_t events, uint64_t budget);
 

@@ -227,7 +227,7 @@ static int join(struct tape *tape, int64_t time, uint32_t cell, int32_t count)
 	return 0;
 }
 
-static int add(struct tape *tape, const struct tape_event *event)
+int tape_add_event(struct tape *tape, const struct tape_event *event)
 {
 	int error = 0;
 
@@ -249,7 +249,7 @@ int tape_add(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int3
 
 	if (!bytes && join(tape, time, cell, count))
 		return 0;
-	return add(tape, &event);
+	return tape_add_event(tape, &event);
 }
 
 int tape_add_part(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count)

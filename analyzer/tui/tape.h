@@ -56,6 +56,9 @@ int tape_add(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int3
 /* The same, of a part of the change that the event before began: bytes that change hands are such. */
 int tape_add_part(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count);
 
+/* The same, of an event as it is on another tape. */
+int tape_add_event(struct tape *tape, const struct tape_event *event);
+
 /* Events so far. Newer ones may still change: a reader is told of what tape_settle returned. */
 uint64_t tape_count(const struct tape *tape);
 

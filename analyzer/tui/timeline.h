@@ -52,12 +52,17 @@ int timeline_bands(const struct app *app);
 
 /* ---- timeline_chart.c ---- */
 
+/* Rows that the verdict, an out-of-memory error and what is wrong with the traces take at a width; at least 2. */
+int timeline_verdict_rows(const struct app *app, int width);
 void timeline_draw_verdict(struct area area, const struct app *app);
 
 /* Chart, axis, band, steps and times. */
 void timeline_draw_chart(struct timeline *timeline, struct app *app, struct area area);
 
 /* ---- timeline_legend.c ---- */
+
+/* Rows that all layers would take if they held something. */
+int timeline_legend_rows(const struct app *app, int width);
 
 /* Works the entries out, and draws them. */
 void timeline_draw_legend(struct timeline *timeline, struct app *app, struct area area);

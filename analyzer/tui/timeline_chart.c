@@ -1,8 +1,10 @@
 /* The upper half of the first screen: the verdict, and the device over time. */
 #include <stdlib.h>
 #include <string.h>
+#include "app_parts.h"
 #include "callstack.h"
 #include "chart.h"
+#include "sentence.h"
 #include "timeline.h"
 
 /* ---- verdict ---- */
@@ -25,20 +27,51 @@ static size_t words_that_fit(const char *words, int columns)
 	}
 }
 
+static int rows_of(const char *words, int columns)
+{
+	size_t size;
+	int rows = 0;
+
+	for (; *words; rows++) {
+		size = words_that_fit(words, columns);
+		words += size + (words[size] == ' ');
+	}
+	return rows;
+}
+
+/* What does not fit is left out before the last clause, the place: that is what somebody looks for. */
+static void draw_shortened(struct area area, int y, int columns, uint8_t style, const char *words)
+{
+	const char *tail = strrchr(words, ',');
+	char line[1024];
+	size_t size;
+	int room;
+
+	if (canvas_columns(words) > columns && tail) {
+		room = columns - canvas_columns(tail + 1) - (int)strlen(" ...");
+		size = words_that_fit(words, room);
+		snprintf(line, sizeof(line), "%.*s ...%s", (int)size, words, tail + 1);
+		if (canvas_columns(line) <= columns)
+			words = line;
+	}
+	area_fit(area, 0, y, columns, style, words, 0);
+}
+
 /* Draws the words over the rows of the area, the last of which has `taken` columns less. How many rows it took. */
 static int draw_wrapped(struct area area, uint8_t style, const char *words, int taken)
 {
 	char line[1024];
 	size_t size;
-	int y, room;
+	int y;
 
-	for (y = 0; y < area.height && *words; y++) {
-		room = y == area.height - 1 ? area.width - taken : area.width;
-		size = y == area.height - 1 ? strlen(words) : words_that_fit(words, room);
+	for (y = 0; y < area.height - 1 && *words; y++) {
+		size = words_that_fit(words, area.width);
 		mt_copy_text(line, size < sizeof(line) ? size + 1 : sizeof(line), words);
-		area_fit(area, 0, y, room, style, line, 0);
+		area_fit(area, 0, y, area.width, style, line, 0);
 		words += size + (words[size] == ' ');
 	}
+	if (y < area.height && *words)
+		draw_shortened(area, y++, area.width - taken, style, words);
 	return y;
 }
 
@@ -75,25 +108,92 @@ static void trouble_words(char *all, size_t size, char *brief, size_t brief_size
 		snprintf(brief, brief_size, "%s%s", lost, *lost ? " lost" : "");
 }
 
+/* The last error on the device, which is what a run dies of; else the last one of all. NULL: none. */
+static const struct model_oom *last_oom(const struct app *app, uint32_t *count)
+{
+	const struct model *model = app->model;
+	const struct model_oom *last = NULL;
+	uint32_t i;
+
+	*count = 0;
+	for (i = 0; i < model->ooms; i++) {
+		if (model->oom[i].device != app->device)
+			continue;
+		++*count;
+		if (!last || model->oom[i].time >= last->time)
+			last = &model->oom[i];
+	}
+	return last || !model->ooms ? last : &model->oom[model->ooms - 1];
+}
+
+/* "Out of memory: 30.0 GiB asked for by rank 3 in forward of step 4 at 8.2 s"; "": it was not. */
+static void oom_words(char *out, size_t size, const struct app *app)
+{
+	const struct model *model = app->model;
+	uint32_t count, span;
+	const struct model_oom *oom = last_oom(app, &count);
+	char text[TEXT_SIZE_MAX], name[PALETTE_NAME_MAX];
+	struct sentence words = { 0 };
+
+	*out = '\0';
+	if (!oom)
+		return;
+	sentence_say(&words, "Out of memory");
+	if (!count)
+		sentence_say(&words, " on %s (press D)", app_device_name(app, oom->device, text));
+	else if (count > 1)
+		sentence_say(&words, " (%u times)", count);
+	sentence_say(&words, ": %s asked for", text_bytes(text, oom->requested));
+	if (model->processes > 1)
+		sentence_say(&words, " by %s", palette_process_name(name, model, oom->process));
+	if (oom->phase == MT_PHASE_OTHER)
+		sentence_say(&words, " outside any known phase");
+	else
+		sentence_say(&words, " in %s", mt_phase_name(oom->phase));
+	span = model_span_at(model, oom->process, oom->time);
+	if (model->steps && span < model->spans && model->span[span].first <= oom->time)
+		sentence_say(&words, " of step %u", model->span[span].step);
+	sentence_say(&words, " at %s", text_time(text, oom->time));
+	mt_copy_text(out, size, words.text);
+}
+
+int timeline_verdict_rows(const struct app *app, int width)
+{
+	const struct model *model = app->model;
+	char oom[160];
+	int rows;
+
+	oom_words(oom, sizeof(oom), app);
+	rows = model->state == MODEL_READING ? 1 : rows_of(model->verdict, width);
+	rows += *oom != '\0';
+	rows += *model->trouble || model->lost;
+	return rows < 2 ? 2 : rows;
+}
+
 void timeline_draw_verdict(struct area area, const struct app *app)
 {
 	const struct model *model = app->model;
 	uint8_t style = *model->trouble ? STYLE_BAD : STYLE_WARN;
-	char all[384], brief[80];
-	int used = 1, last = area.height - 1, width;
+	char all[384], brief[80], oom[160];
+	int used = 1, rows, width;
 
 	if (!area.height)
 		return;
+	oom_words(oom, sizeof(oom), app);
 	trouble_words(all, sizeof(all), brief, sizeof(brief), model);
-	width = canvas_columns(brief);
+	rows = area.height - (*oom && area.height > 1);
+	width = timeline_verdict_rows(app, area.width) > area.height ? canvas_columns(brief) : 0;
 	if (model->state == MODEL_READING)
 		draw_reading(area, model);
 	else
-		used = draw_wrapped(area, STYLE_BOLD, model->verdict, width ? width + 2 : 0);
-	if (used < area.height)
-		area_fit(area, 0, last, area.width, style, all, 0);
-	else
-		area_text(area, area.width - width, last, style, brief);
+		used = draw_wrapped(area_part(area, 0, 0, area.width, rows), STYLE_BOLD, model->verdict,
+				    width ? width + 2 : 0);
+	if (width)
+		area_text(area, area.width - width, used - 1, style, brief);
+	if (*oom && used < area.height)
+		area_fit(area, 0, used++, area.width, STYLE_BAD, oom, 0);
+	if (!width && used < area.height)
+		area_fit(area, 0, used, area.width, style, all, 0);
 }
 
 /* ---- chart ---- */
@@ -139,7 +239,7 @@ static int make_columns(struct timeline *timeline, const struct app *app)
 		timeline->column = grown;
 		timeline->columns = columns;
 	}
-	series_columns(app->series, app->model->tape, app->scale.from, app->scale.to, timeline->column,
+	series_columns(app->series, app->tape, app->scale.from, app->scale.to, timeline->column,
 		       (uint32_t)columns);
 	return 1;
 }

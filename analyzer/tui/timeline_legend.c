@@ -97,6 +97,18 @@ static int rest_words(char *out, size_t size, const struct timeline *timeline, u
 
 #define CHIP 1 /* "b" */
 #define GAP 2
+#define BYTES 10 /* " 100.0 GiB" */
+
+int timeline_legend_rows(const struct app *app, int width)
+{
+	int columns = 0;
+	uint32_t i;
+
+	for (i = 0; i < app->palette.layers; i++)
+		if (app->palette.name[i][0])
+			columns += CHIP + 1 + canvas_columns(app->palette.name[i]) + BYTES + (i ? GAP : 0);
+	return columns > width ? 2 : 1;
+}
 
 /* Gives places to the entries from `first` on, and to the words for the rest, whose column is *rest; how many fit. */
 static uint32_t place_entries(struct timeline *timeline, struct area area, uint32_t first, uint32_t count, int *rest)

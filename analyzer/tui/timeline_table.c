@@ -22,17 +22,22 @@ struct table_columns {
 #define CATEGORY_COLUMNS 15 /* optimizer state */
 #define CATEGORY_COLUMNS_WIDE 22  /* recomputed activations */
 
-static struct table_columns table_columns(int width, int several)
+/*
+ * The place is what somebody looks for: where there is little room, the count gives way to it unless it is what the rows
+ * are sorted by; and, of several processes, the phase or the name of the process, when the letter before the row says it.
+ */
+static struct table_columns table_columns(const struct app *app, int width, int several)
 {
+	int is_wide = width >= 100;
 	struct table_columns columns = { .size = 2 };
 	int x = columns.size + SIZE_COLUMNS;
 
-	columns.has_process = several;
+	columns.has_process = several && (is_wide || app->by != PALETTE_BY_PROCESS);
 	columns.has_share = width >= 48;
-	columns.has_phase = width >= 64;
-	columns.has_count = width >= (several ? 100 : 64); /* room for the names of processes */
-	columns.bar_width = width >= 100 ? BAR_COLUMNS : 0;
-	columns.category_width = width >= 100 ? CATEGORY_COLUMNS_WIDE : width >= 72 ? CATEGORY_COLUMNS : 0;
+	columns.has_phase = is_wide || (width >= 64 && !(several && app->by == PALETTE_BY_PHASE));
+	columns.has_count = is_wide || (width >= 64 && app->sort == LIVESET_SORT_COUNT);
+	columns.bar_width = is_wide ? BAR_COLUMNS : 0;
+	columns.category_width = is_wide ? CATEGORY_COLUMNS_WIDE : width >= 72 ? CATEGORY_COLUMNS : 0;
 	columns.share = x + 1;
 	x += columns.has_share ? 1 + SHARE_COLUMNS : 0;
 	columns.bar = x + 1;
@@ -128,7 +133,8 @@ static void draw_bar(struct area area, int x, int width, uint8_t style, uint64_t
 static void draw_place(struct area area, int x, int columns, uint8_t style, const char *process,
 		       const struct model_site *site)
 {
-	const char *place = *site->place ? site->place : *site->function ? site->function : "unknown place";
+	const char *nothing = site->stack ? "unknown place" : "no stack was recorded";
+	const char *place = *site->place ? site->place : *site->function ? site->function : nothing;
 	int end = x + columns;
 
 	if (*process) {
@@ -200,13 +206,14 @@ void timeline_draw_table(struct timeline *timeline, struct app *app, struct area
 	int heads = timeline_table_heads(area.height), y;
 	struct area rows = area_part(area, 0, heads, area.width, area.height - heads);
 	uint64_t processes = timeline_processes(app) & ~app->hidden;
-	struct table_columns columns = table_columns(area.width - 1, (processes & (processes - 1)) != 0);
+	int several = (processes & (processes - 1)) != 0;
+	struct table_columns columns = table_columns(app, area.width - 1, several);
 	uint8_t chosen = timeline->legend_has_focus ? STYLE_BOLD : STYLE_CHOSEN;
 	int64_t row;
 
 	list_fit(list, app->live.rows, rows.height);
 	if (heads > 0)
-		draw_title(timeline, app, area, columns.has_process);
+		draw_title(timeline, app, area, several);
 	if (heads > 1)
 		draw_heads(&columns, area);
 	for (y = 0; y < rows.height; y++) {

@@ -2,9 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "peak_verdict.h"
 #include "query.h"
-#include "text.h"
 
 struct verdict {
 	struct sentence *sentence;
@@ -92,84 +93,38 @@ static struct place join_places(struct places *places)
 	return largest;
 }
 
-static int largest_place(const struct verdict *verdict, const struct query_culprit *row, struct place *largest)
+/* A peak_place_of. */
+static int largest_place(void *context, const struct query_culprit *row, struct peak_place *largest)
 {
+	const struct verdict *verdict = context;
 	struct places places = { .model = verdict->model, .culprit = row };
+	struct place place;
 	int error;
 
 	places.place = calloc((size_t)verdict->model->sites + 1, sizeof(*places.place));
 	if (!places.place)
 		return -MT_E_MEMORY;
 	error = query_sites(verdict->db, verdict->device, -1, add_place, &places);
-	*largest = join_places(&places);
+	place = join_places(&places);
 	free(places.place);
+	mt_copy_text(largest->function, sizeof(largest->function), place.function);
+	mt_copy_text(largest->place, sizeof(largest->place), place.name);
+	largest->bytes = place.bytes;
 	return error;
-}
-
-/* ", most of it by ffn_forward (rl_step.c:95)" */
-static int say_place(const struct verdict *verdict, const struct query_culprit *row)
-{
-	struct place place;
-	int error = largest_place(verdict, row, &place);
-
-	if (error || !*place.name)
-		return error;
-	sentence_say(verdict->sentence, "%s", place.bytes == row->bytes ? ", by " :
-		     place.bytes > row->bytes / 2 ? ", most of it by " : ", the largest part by ");
-	if (*place.function) {
-		sentence_say_clean(verdict->sentence, place.function);
-		sentence_say(verdict->sentence, " (");
-	}
-	sentence_say_clean(verdict->sentence, place.name);
-	if (*place.function)
-		sentence_say(verdict->sentence, ")");
-	return 0;
 }
 
 /* ---- the sentence ---- */
 
-static int say_peak(void *context, const struct query_device *row)
+/* What was lost, and which process it was, stands elsewhere on the screen. */
+static int say(void *context, const struct query_device *row)
 {
 	const struct verdict *verdict = context;
-	struct sentence *sentence = verdict->sentence;
-	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+	const struct peak_verdict peak = {
+		.begins = verdict->model->lost ? "Peak at least " : "Peak ", .device = row,
+		.has_steps = verdict->model->steps != 0, .place_of = largest_place, .context = context,
+	};
 
-	if (row->id != verdict->device)
-		return 0;
-	sentence_say(sentence, "%s %s", verdict->model->lost ? "Peak at least" : "Peak",
-		     text_bytes(size, row->peak.bytes));
-	if (row->total)
-		sentence_say(sentence, " of %s (%s)", text_bytes(total, row->total),
-			     text_percent(share, row->peak.bytes, row->total));
-	sentence_say(sentence, " at %s, ", text_time(time, row->peak.time));
-	if (strcmp(row->peak.phase, "other"))
-		sentence_say(sentence, "in %s", row->peak.phase);
-	else
-		sentence_say(sentence, "outside any known phase");
-	if (verdict->model->steps)
-		sentence_say(sentence, " of step %lld", (long long)row->peak.step);
-	sentence_say(sentence, ".");
-	return 0;
-}
-
-static int say_culprit(void *context, const struct query_culprit *row)
-{
-	const struct verdict *verdict = context;
-	struct sentence *sentence = verdict->sentence;
-	char share[TEXT_SIZE_MAX];
-	int error;
-
-	sentence_say(sentence, " %s of it is %s, %s ",
-		     row->bytes == verdict->bytes ? "All" : text_percent(share, row->bytes, verdict->bytes),
-		     strcmp(row->category, "other") ? row->category : "memory of no known purpose",
-		     strcmp(row->category, mt_category_name(MT_CATEGORY_SLACK)) ? "allocated" : "taken from the driver");
-	if (strcmp(row->phase, "other"))
-		sentence_say(sentence, "in %s", row->phase);
-	else
-		sentence_say(sentence, "outside any known phase");
-	error = say_place(verdict, row);
-	sentence_say(sentence, ".");
-	return error;
+	return row->id == verdict->device ? peak_verdict_say(verdict->sentence, verdict->db, &peak) : 0;
 }
 
 int verdict_say(struct sentence *sentence, struct db *db, const struct model *model)
@@ -179,6 +134,5 @@ int verdict_say(struct sentence *sentence, struct db *db, const struct model *mo
 
 	if (error || !verdict.device)
 		return error;
-	error = query_devices(db, say_peak, &verdict);
-	return error ? error : query_culprit(db, verdict.device, say_culprit, &verdict);
+	return query_devices(db, say, &verdict);
 }

@@ -102,6 +102,40 @@ static int fill(struct flame *flame, const struct app *app)
 	return error;
 }
 
+static int depth_of(const struct flame *flame, uint32_t node)
+{
+	int depth = 0;
+
+	for (; node != FLAME_ROOT; node = flame->node[node].parent)
+		depth++;
+	return depth;
+}
+
+/* The node at a depth on the way to where stacks of the site end; 0: there are none. */
+static uint32_t node_of_site(const struct flame *flame, uint32_t site, int depth)
+{
+	uint32_t node;
+
+	for (node = FLAME_ROOT; node < flame->nodes && flame->node[node].site != site; node++)
+		;
+	if (node >= flame->nodes)
+		return 0;
+	while (depth_of(flame, node) > depth)
+		node = flame->node[node].parent;
+	return node;
+}
+
+/* What had no names yet is, now that it has, where its largest stack goes. */
+static struct flame_spot spot_in(const struct flame *flame, const struct flame *old, struct flame_spot spot)
+{
+	const struct flame_node *node = &old->node[spot.node];
+	uint32_t named = 0;
+
+	if (node->frame == &no_names && !spot.rest)
+		named = node_of_site(flame, node->site, depth_of(old, spot.node));
+	return named ? (struct flame_spot){ named, 0 } : flame_same_spot(flame, old, spot);
+}
+
 /* The flame of what is alive now; what was zoomed into and chosen stays so, where it still is. */
 static int make(struct view_flame *self, const struct app *app)
 {
@@ -118,9 +152,9 @@ static int make(struct view_flame *self, const struct app *app)
 		return error;
 	}
 	if (self->made_of) {
-		self->chosen = flame_same_spot(&flame, &self->flame, self->chosen);
+		self->chosen = spot_in(&flame, &self->flame, self->chosen);
 		for (i = 0; i <= self->zooms; i++)
-			self->zoom[i] = flame_same_spot(&flame, &self->flame, self->zoom[i]);
+			self->zoom[i] = spot_in(&flame, &self->flame, self->zoom[i]);
 	} else {
 		self->zoom[0] = self->chosen = (struct flame_spot){ FLAME_ROOT, 0 };
 	}
@@ -185,6 +219,69 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 	} else {
 		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
 	}
+}
+
+/* ---- the list ---- */
+
+#define LIST_LEAST 3 /* rows: a title and two more */
+
+/* "  10.1 GiB   15%  ffn_forward (rl_step.c:95)", the share of everything. */
+static void draw_list_row(const struct view_flame *self, struct area area, int y, struct flame_spot spot)
+{
+	const struct flame_node *node = &self->flame.node[spot.node];
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], function[512], place[512], words[1100];
+	uint32_t children;
+	uint64_t bytes = flame_bytes(&self->flame, spot, &children);
+
+	area_print_right(area, 11, y, STYLE_PLAIN, "%s", text_bytes(size, bytes));
+	area_print_right(area, 17, y, STYLE_PLAIN, "%s",
+			 text_percent(share, bytes, self->flame.node[FLAME_ROOT].bytes));
+	function_of(function, sizeof(function), node->frame);
+	*place = '\0';
+	if (node->frame && *node->frame->function && (*node->frame->file || *node->frame->module) && !node->frame->elided)
+		callstack_place(place, sizeof(place), node->frame);
+	if (spot.rest)
+		snprintf(words, sizeof(words), "%u smaller", children);
+	else if (*place)
+		snprintf(words, sizeof(words), "%s (%s)", function, place);
+	else
+		snprintf(words, sizeof(words), "%s", function);
+	area_fit(area, 19, y, area.width - 19, spot.rest ? STYLE_DIM : STYLE_PLAIN, words, 0);
+}
+
+/* What the chosen frame called, the largest first; of one that called nothing, who called it: boxes are often too
+ * narrow for their names. */
+static void draw_list(const struct view_flame *self, struct area area, struct flame_spot spot)
+{
+	const struct flame_node *node = self->flame.node;
+	uint32_t at, beside = 0, before = spot.rest ? spot.rest - 1 : 0, below = 0;
+	char function[512], title[600];
+	int y = 1;
+
+	if (area.height < LIST_LEAST)
+		return;
+	function_of(function, sizeof(function), node[spot.node].frame);
+	at = node[spot.node].child;
+	for (; at && below < before; at = node[at].next)
+		below++;
+	if (!at) {
+		snprintf(title, sizeof(title), "%s was called from", function);
+		for (at = node[spot.node].parent; at > FLAME_ROOT && node[at].frame != &slack && y < area.height;
+		     at = node[at].parent)
+			draw_list_row(self, area, y++, (struct flame_spot){ at, 0 });
+	} else {
+		snprintf(title, sizeof(title), "Below %s", function);
+		for (; at && y < area.height; at = beside, below++) {
+			beside = node[at].next;
+			if (y == area.height - 1 && beside) { /* the last row has all others */
+				draw_list_row(self, area, y++, (struct flame_spot){ spot.node, below + 1 });
+				break;
+			}
+			draw_list_row(self, area, y++, (struct flame_spot){ at, 0 });
+		}
+	}
+	if (y > 1)
+		area_fit(area, 0, 0, area.width, STYLE_HEAD, title, 0);
 }
 
 static void draw_title(const struct app *app, struct area area)
@@ -300,7 +397,8 @@ static void draw_boxes(struct view_flame *self, const struct app *app)
 static void draw_flame(struct view *view, struct app *app, struct area area)
 {
 	struct view_flame *self = (struct view_flame *)view;
-	int words = area.height >= 12 ? 2 : 1, error;
+	int words = area.height >= 12 ? 2 : 1, error, list;
+	struct flame_spot spot;
 
 	self->at = area_part(area, 0, 1, area.width, area.height - 1 - words);
 	error = make(self, app);
@@ -320,8 +418,10 @@ static void draw_flame(struct view *view, struct app *app, struct area area)
 	}
 	scroll(self, self->at.height);
 	draw_boxes(self, app);
-	draw_words(self, area, area.height - words,
-		   self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot);
+	spot = self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot;
+	list = self->layout.depth + 1; /* a row is left blank */
+	draw_list(self, area_part(self->at, 0, list, self->at.width, self->at.height - list), spot);
+	draw_words(self, area, area.height - words, spot);
 }
 
 /* ---- requests ---- */
@@ -462,6 +562,6 @@ const struct view_ops view_flame_ops = {
 	.size = sizeof(struct view_flame),
 	.draw = draw_flame,
 	.request = request_flame,
-	.hint = "arrows move  Enter zoom in  q out  c colours",
+	.hint = "q back  Enter zoom in  arrows move  c colour",
 	.release = release_flame,
 };

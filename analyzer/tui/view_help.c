@@ -88,6 +88,25 @@ static void draw_signs(struct page *page)
 	}
 }
 
+/* Broken at blanks where the row is too short. */
+static void draw_words(struct page *page, const char *words)
+{
+	int room = page->area.width - 2;
+	char line[256];
+	size_t end, next;
+
+	while (*words) {
+		for (end = next = 0; words[end]; end = next) {
+			next = end + 1 + strcspn(words + end + 1, " ");
+			if (end && (int)next > room)
+				break;
+		}
+		mt_copy_text(line, end < sizeof(line) ? end + 1 : sizeof(line), words);
+		area_fit(next_row(page), 2, 0, room, STYLE_PLAIN, line, 0);
+		words += end + (words[end] == ' ');
+	}
+}
+
 static void title(struct page *page, const char *words)
 {
 	if (page->row)
@@ -120,9 +139,10 @@ static void draw(struct view *view, struct app *app, struct area area)
 	}
 	title(&page, "Phases, by letter and colour");
 	draw_phases(&page);
-	next_row(&page);
-	area_fit(next_row(&page), 2, 0, area.width - 2, STYLE_PLAIN,
-		 "Paler: was there at the most, but not all the time of the column.", 0);
+	title(&page, "Letters and colours of other things");
+	draw_words(&page, "The chart is coloured by phase, or by what c has chosen; the legend says what a letter is.");
+	draw_words(&page, "The letter before a row of the table is that of the colour that it is a part of.");
+	draw_words(&page, "Paler: was there at the most, but not all the time of the column.");
 	title(&page, "Signs in the chart");
 	draw_signs(&page);
 	help->rows = page.row;

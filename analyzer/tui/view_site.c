@@ -178,7 +178,7 @@ static void draw_amounts(const struct view_site *self, const struct app *app, st
 	if (self->growing)
 		sentence_say(&sentence, "; the most is being looked up");
 	else
-		sentence_say(&sentence, ", most %s at %s", text_bytes(most, peak), text_time(at, when));
+		sentence_say(&sentence, "; the most was %s at %s", text_bytes(most, peak), text_time(at, when));
 	area_fit(area, x, y, area.width - x, STYLE_PLAIN, sentence.text, 0);
 }
 
@@ -188,11 +188,12 @@ static void draw_words(const struct view_site *self, const struct app *app, stru
 	const struct model_site *site = &model->site[self->site];
 	const struct model_process *process = site->process < model->processes ? &model->process[site->process] : NULL;
 	char word[TEXT_SIZE_MAX], words[512];
-	int x = area_text(area, 0, y, STYLE_LAYER(site->phase), mt_phase_name(site->phase));
+	int x = area_text(area, 0, y, STYLE_PLAIN, site->driver ? "taken from the driver in " : "allocated in ");
 
+	x = area_text(area, x, y, STYLE_LAYER(site->phase), mt_phase_name(site->phase));
 	x = area_print(area, x, y, STYLE_PLAIN, ", %s", answer_category(mt_category_name(site->category)));
 	if (site->owner < model->owners)
-		x = area_print(area, x, y, STYLE_PLAIN, ", of %s", model->owner[site->owner]);
+		x = area_print(area, x, y, STYLE_PLAIN, ", owner %s", model->owner[site->owner]);
 	if (process && model->processes > 1)
 		area_print(area, x, y, STYLE_PLAIN, ", %s", answer_process(word, process->rank, process->pid));
 	else if (process)
@@ -491,7 +492,7 @@ const struct view_ops view_site_ops = {
 	.open = open_site,
 	.draw = draw_site,
 	.request = request_site,
-	.hint = "Tab stack, life  Enter go there  q back",
+	.hint = "q back  Tab stack, life  Enter go there",
 	.release = release_site,
 	.waits = site_waits,
 };

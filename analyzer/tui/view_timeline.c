@@ -60,8 +60,13 @@ int timeline_bands(const struct app *app)
 static void timeline_draw(struct view *view, struct app *app, struct area area)
 {
 	struct timeline *timeline = timeline_of(view);
+	struct layout_wants wants = {
+		.bands = timeline_bands(app),
+		.verdict = timeline_verdict_rows(app, area.width),
+		.legend = timeline_legend_rows(app, area.width),
+	};
 
-	timeline->layout = layout_make(area.width, area.height + 1, timeline_bands(app));
+	timeline->layout = layout_make(area.width, area.height + 1, wants);
 	timeline_draw_verdict(timeline_part(area, &timeline->layout.verdict), app);
 	timeline_draw_chart(timeline, app, area);
 	timeline_draw_legend(timeline, app, timeline_part(area, &timeline->layout.legend));
@@ -259,6 +264,6 @@ const struct view_ops view_timeline_ops = {
 	.size = sizeof(struct timeline),
 	.draw = timeline_draw,
 	.request = timeline_request,
-	.hint = "Enter stack  p peak  c colour  / search  ? help",
+	.hint = "? help  Enter stack  o OOM  t flame  r retained  c colour  q quit",
 	.release = timeline_release,
 };

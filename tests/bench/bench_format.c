@@ -1,11 +1,13 @@
 /*
  * bench_format.c - what an event costs in the file and in time. Prints, never judges.
  *
- *     bench_format [MILLION_EVENTS [FILE [RANK]]]
+ *     bench_format [MILLION_EVENTS [FILE [RANK [LAYERS [PASSES]]]]]
  *
  * The stream is like that of a PyTorch training: steps of layers that allocate in forward, keep some, free the rest,
  * and free everything in backward; activations as long as the step's sequences; a caching allocator that hands out the
  * newest free block that fits; times that never repeat; Python stacks 24 deep. One thread forward, another backward.
+ * With LAYERS (1 to 40; 0: one operation of one layer) each pass keeps a tensor for good; a step is over after so many
+ * PASSES, 0 (as without): never.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +66,10 @@ struct stream {
 	size_t count, room;
 	uint64_t seq, time, total, reserved, next_addr;
 	uint64_t sequence; /* of this step, what it adds to activations: bytes */
+	int layers, operations, keeps;
+	uint64_t passes, passed; /* of a step */
+	uint64_t step;
+	uint32_t step_name;
 	struct bin bin[SIZES];
 	uint32_t forward[OPERATIONS], backward[OPERATIONS]; /* stacks */
 };
@@ -122,27 +128,41 @@ static int size_of(int operation)
 	return operation * 5 % SIZES;
 }
 
-static void make_step(struct stream *stream)
+/* The mark that ends a step. */
+static void end_step(struct stream *stream)
+{
+	if (stream->count == stream->room || !stream->passes || ++stream->passed % stream->passes)
+		return;
+	stream->time += 1500;
+	stream->events[stream->count++] = (struct mt_event){ .kind = MT_STEP, .seq = ++stream->seq << 6, .thread = 1,
+							     .time = stream->time, .value = ++stream->step,
+							     .name = stream->step_name };
+}
+
+static void make_pass(struct stream *stream)
 {
 	static uint64_t kept[LAYERS][OPERATIONS];
 	uint64_t addr;
 	int layer, i;
 
 	stream->sequence = random_below(SEQUENCE_MAX / 512) * 512;
-	for (layer = 0; layer < LAYERS; layer++)
-		for (i = 0; i < OPERATIONS; i++) {
+	if (stream->keeps)
+		allocate(stream, FIRST_ACTIVATION, stream->forward[0], 1);
+	for (layer = 0; layer < stream->layers; layer++)
+		for (i = 0; i < stream->operations; i++) {
 			kept[layer][i] = allocate(stream, size_of(i), stream->forward[i], 1);
 			if (i % 3)
 				continue;
 			addr = allocate(stream, size_of(i + 1), stream->forward[i], 1);
 			give_back(stream, addr, size_of(i + 1), stream->forward[i], 1);
 		}
-	for (layer = LAYERS - 1; layer >= 0; layer--)
-		for (i = OPERATIONS - 1; i >= 0; i--) {
+	for (layer = stream->layers - 1; layer >= 0; layer--)
+		for (i = stream->operations - 1; i >= 0; i--) {
 			addr = allocate(stream, size_of(i + 2), stream->backward[i], 2);
 			give_back(stream, kept[layer][i], size_of(i), stream->backward[i], 2);
 			give_back(stream, addr, size_of(i + 2), stream->backward[i], 2);
 		}
+	end_step(stream);
 }
 
 /* Stacks of DEPTH frames that share their outer half; every frame has a name and a file of its own. */
@@ -175,6 +195,7 @@ static void make_definitions(struct stream *stream, struct mt_defs *defs)
 	mt_defs_add_thread(defs, &main_thread);
 	mt_defs_add_thread(defs, &backward_thread);
 	mt_defs_add_device(defs, &device);
+	stream->step_name = mt_defs_add_string(defs, "pass", 4);
 	for (i = 0; i < OPERATIONS; i++) {
 		stream->forward[i] = make_stack(defs, i);
 		stream->backward[i] = make_stack(defs, OPERATIONS + i);
@@ -190,7 +211,7 @@ static void make_stream(struct stream *stream, size_t count, struct mt_defs *def
 	stream->next_addr = 0x7f2000000000;
 	make_definitions(stream, defs);
 	while (stream->count < stream->room)
-		make_step(stream);
+		make_pass(stream);
 }
 
 /* ---- measurements ------------------------------------------------------------------------------------------------ */
@@ -271,7 +292,7 @@ int main(int argc, char **argv)
 	size_t count = (size_t)((argc > 1 ? atof(argv[1]) : 4) * 1e6), i;
 	const char *path = argc > 2 ? argv[2] : "bench_format.zst";
 	struct mt_process process = { .pid = 1, .rank = -1, .command = "python train.py" };
-	struct stream stream = { 0 };
+	struct stream stream = { .layers = LAYERS, .operations = OPERATIONS };
 	struct mt_writer *writer;
 	struct stat st;
 	double start;
@@ -282,6 +303,16 @@ int main(int argc, char **argv)
 		process.pid += process.rank;
 		random_state += (uint64_t)process.rank;
 	}
+	if (argc > 4) {
+		stream.layers = (int)strtol(argv[4], NULL, 10);
+		stream.keeps = 1;
+	}
+	if (!stream.layers)
+		stream.layers = stream.operations = 1;
+	if (stream.layers < 1 || stream.layers > LAYERS)
+		die("layers", -MT_E_ARGUMENT);
+	if (argc > 5)
+		stream.passes = strtoull(argv[5], NULL, 10);
 	error = mt_writer_open(&writer, path, &process, NULL);
 	if (error)
 		die(path, error);

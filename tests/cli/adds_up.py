@@ -17,7 +17,8 @@ def run(*arguments):
 
 
 def report(command, *options):
-    return json.loads(run(command, "--json", *options, *TRACES))
+    """Of the database, which every report makes for itself otherwise; what was at any other moment, traces alone know."""
+    return json.loads(run(command, "--json", *options, *(TRACES if "--at" in options else [DATABASE])))
 
 
 def rows(sql):

@@ -72,6 +72,16 @@ def devices():
             "device_traces": [one, two]}
 
 
+def cached():
+    """Two segments that nothing was in when the recording began; one goes back, one stays."""
+    trace = [event("segment_free", 0x2000000, 20 * MIB, 1000), event("segment_alloc", 0x1000000, 2 * MIB, 2000),
+             event("alloc", 0x1000000, MIB, 3000)]
+    return {"segments": [segment(0x1000000, 2 * MIB, [(MIB, MIB, "active_allocated"), (MIB, 0, "inactive")]),
+                         segment(0x6000000, 4 * MIB, [(4 * MIB, 0, "inactive")]),
+                         segment(0x8000000, 2 * MIB, [(2 * MIB, 0, "inactive")], True)],
+            "device_traces": [trace]}
+
+
 def old():
     """PyTorch 2.0: no times, blocks without address, frames in the history."""
     trace = history()["device_traces"][0]

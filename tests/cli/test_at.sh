@@ -26,6 +26,13 @@ for phase in rollout logprob optimizer; do check "--at TIME: the peak of $phase"
 check "--at 0s: nothing" bash -c '"$0" top --at 0s run.zst | grep -q "^Then: 0 B"' "$memana"
 
 oom() { top --at oom small.zst && json at.json 'd["at"] == "oom" and len(d["devices"]) == 1 and d["devices"][0]["peak"]["time_ns"] == d["oom"][-1]["time_ns"]'; }
+the_end() {
+	end=$("$memana" sql run.db "SELECT max(last_time) FROM process") && top --at "${end}ns" run.zst || return 1
+	want=$("$memana" sql run.db "SELECT sum(bytes) FROM live_at WHERE moment = 'end' AND in_use")
+	json at.json "d['devices'][0]['peak']['bytes'] == $want"
+}
+check "--at TIME: the last moment there is" the_end
+
 check "--at oom" oom
 check "--at oom in words" bash -c '"$0" top --at oom small.zst | grep -q "the device held at least"' "$memana"
 wrong() { status 2 "$memana" top --at "$1" "${@:3}" && one_line err "$2"; }

@@ -86,6 +86,7 @@ says "what the cache would give back, and who has to let go" 'empty_cache\(\) wo
 says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 3 more steps are needed' retained
 says "in reserve, but in pieces" 'asked for 3.8 GiB, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
 says "the dispatcher's tensors are left" '6.0 GiB MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' phases
+says "the whole word" '114.0 GiB weight-update +56.0 GiB' steps
 says "the step that did not end" 'The peak of GPU 0, 136.8 GiB, is in step 2, which did not end, in backward' steps
 
 # ---- who shares the GPU ----
@@ -102,11 +103,13 @@ check "$case: the weights that woke up are no empty segments" told_failure \
 	"(f['idle_segment_bytes'], f['asleep_bytes'] >> 30, {c['category']: c['bytes'] >> 30 for c in f['by_category']}) == (0, 26, {'weights': 19, 'optimizer state': 8})"
 says "the idle cache in words" '36.0 GiB \(57%\) is slack: the allocator holds it, no tensor uses it' top
 
+says "and what to do if it cannot" 'the request fits\. If it cannot, let the engine that wakes up have a smaller part of the GPU\.' oom
+
 begin verl-2820
 tells "a GPU, in log-probs" "gpu['kind'] == 'cuda' and d['oom'][-1]['phase'] == 'logprob' and d['oom'][-1]['device'] == gpu['id']" top
 says "not the host" 'The host.s memory was not short \(cgroup 60.0 GiB of 200.0 GiB' top
 tells "what each process holds" "{p['pid']: p['bytes'] >> 30 for p in gpu['by_process']} == {4200: 43, 4100: 26}" top
-says "the engine is awake" 'Most of what is in use is kv cache, 33.0 GiB: give the engine a smaller part of the GPU, or let it sleep' oom
+says "the engine is awake" 'The largest part of what is in use is kv cache, 33.0 GiB: give the engine a smaller part of the GPU, or let it sleep' oom
 says "how much others have" 'pid 4200 43.0 GiB .* rank 0, which asked 26.6 GiB .* not recorded 900.0 MiB' oom
 tells "KV cache and graphs told apart" \
 	"($(parts category)['kv cache'], $(parts category)['cuda graphs']) == (33 << 30, 2 << 30)" top
@@ -117,6 +120,7 @@ tells "graphs at the trainer's peak" "gpu['peak']['pid'] == 4100 and $(parts cat
 tells "the engine's weights and KV cache are not there" \
 	"'kv cache' not in $(parts category) and {p['pid']: p['bytes'] >> 30 for p in gpu['by_process']} == {4100: 66, 4200: 5}" top
 says "what sleeps at the end" 'is from init: 20.0 GiB, .* 45.0 GiB more is allocated, but asleep then' phases
+says "whose bytes those at the ends of steps are" '^2 steps of rank 0 ended, with 15.0 GiB in use: ' steps
 says "nor is it retained" 'are alive 20.0 GiB since step 1 \(weights 15.0 GiB, cuda graphs 5.0 GiB\). 45.0 GiB more is allocated, but asleep then' retained
 tells "steps of both" "{t['pid']: t['steps'] for t in d['traces']} == {4100: 2, 4200: 2}" top
 
@@ -158,6 +162,7 @@ tells "the fifth step" "gpu['peak']['step'] == 5 and d['traces'][0]['steps'] == 
 says "not like the steps before" '^Steady: .* The peak of GPU 0, 66.9 GiB, is in step 5, which did not end, in backward' steps
 says "oom: one long micro-batch" 'The request is 36,000 tokens x 151,936 words x 4 bytes, .*\(in the steps before: at most 8,192 tokens\)' oom
 says "the rule's word for it, and the tokens" 'why: a rule says so of a function on its stack; 36,000 tokens x 151,936 words x 4 bytes' top --why
+says "hardly a third is not most" 'The largest part of what is in use is logits and log-probs, 20.4 GiB\.' oom
 tells "one long micro-batch" "d['oom'][-1]['requested_bytes'] == 36000 * 151936 * 4" top
 
 # ---- neither activations nor settings ----
@@ -165,6 +170,7 @@ tells "one long micro-batch" "d['oom'][-1]['requested_bytes'] == 36000 * 151936 
 begin host-oom
 says "hardly the GPU" '^This was hardly a GPU out-of-memory: pid 4100 was gone .* its cgroup was full, and the GPU had room' top
 says "oom says so, too" '^This was hardly a GPU out-of-memory: .* No request for GPU memory failed' oom
+says "no idle byte is no fragmentation" 'Fragmentation is no problem here: nothing of 16.0 GiB reserved is idle at the peak' frag
 tells "no error of the GPU" "d['oom'] == [] and d['host']['processes'][0]['cgroup_limit_bytes'] == 128 << 30" top
 
 begin nccl-lazy
@@ -175,6 +181,8 @@ tells "taken where it was first used" \
 begin two-ranks
 tells "each GPU has its own peak" "[v['peak']['bytes'] >> 30 for v in d['devices']] == [37, 77]" top
 says "which rank, and how far from the other" '^Steady: .* Ranks: rank 1 peaks highest, 40.0 GiB above rank 0' steps
+says "one hole has nothing to be joined with" '2.0 GiB of 37.0 GiB reserved \(5.4%\) is idle .*, in one hole. torch.cuda.empty_cache\(\) would give back 2.0 GiB. The allocator' frag
+says "which GPU has what of another phase" 'from init in forward on GPU 0, .* from init in forward on GPU 1, ' retained
 says "in which phase" 'forward 2 37.0 GiB 37.0 GiB 77.0 GiB \+108% rank 1' top
 
 # ---- a whole program, with a pool that sleeps and no tensors ----

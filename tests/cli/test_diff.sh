@@ -54,3 +54,13 @@ check "in one line" one_line err 'nowhere.zst'
 head -c 40 after.zst >stub.zst
 check "a stub" status 3 "$memana" diff before.zst stub.zst
 check "in one line, too" one_line err 'stub.zst'
+python3 - <<'PY'
+for name in ("before", "after"):
+    data = bytearray(open(name + ".zst", "rb").read())
+    data[200] ^= 0x55
+    open(name + "-bad.zst", "wb").write(data)
+PY
+check "two damaged runs" status 3 "$memana" diff before-bad.zst after-bad.zst
+check "are said in one line" one_line err '^memana: before-bad.zst: .* at byte'
+check "a damaged run, and none" status 4 "$memana" diff before-bad.zst nowhere.zst
+check "is said in one line" one_line err 'nowhere.zst'

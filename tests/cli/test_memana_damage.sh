@@ -35,6 +35,20 @@ check "flipped byte: top --json still is a document" bash -c '"$0" top --json fl
 check "flipped byte: info" damaged info flipped.zst
 check "flipped byte: verify" damaged verify flipped.zst
 check "flipped byte: load" damaged load flipped.zst -o flipped.db
+absent() { status 3 "$memana" "$@" flipped.zst && one_line err '^memana: (top|frag|oom): .* \(but flipped.zst: .* at byte [0-9]+\)$'; }
+check "flipped byte: a step that may lie behind it" absent top --at step:99
+check "flipped byte: frag" absent frag --at step:99
+check "flipped byte: a failure that may lie behind it" absent oom --number 99
+homeless() { TMPDIR=$PWD/nowhere status 4 "$memana" phases small.zst && one_line err 'phases: no temporary database could be made: No such file .*TMPDIR'; }
+check "no folder for temporary files" homeless
+
+# A limit on the size of files is no signal that ends it. What is said is shorter than the limit.
+limited() {
+	(ulimit -f 8; status 4 "$memana" "$@") && one_line err "^memana: $1: .*(File too large|no space left).*TMPDIR"
+}
+for command in phases steps oom retained frag "check --growth 1%" "diff small.zst"; do
+	check "a limit on the size of files: ${command%% *}" limited $command small.zst
+done
 check "what was good is in the database" bash -c '"$0" sql flipped.db "SELECT count(*) FROM process" | grep -qx 1' "$memana"
 
 # Any prefix and any single flip: never a crash, never an endless loop.
@@ -55,3 +69,16 @@ for i in range(60):
 PY
 }
 check "random damage" survives
+
+# A database whose list of tables cannot be read any more: its format number (byte 47), the words of a table.
+"$memana" load small.zst -o whole.db >out
+python3 - <<'PY'
+data = open("whole.db", "rb").read()
+open("format.db", "wb").write(data[:47] + bytes([90]) + data[48:])
+at = data.index(b"CREATE TABLE peak (")
+open("words.db", "wb").write(data[:at] + b"CREATE UABLE" + data[at + 12:])
+PY
+for file in format.db words.db; do
+	check "$file" status 3 "$memana" phases $file
+	check "$file: one line" one_line err "^memana: $file: a damaged database .run memana load again.$"
+done

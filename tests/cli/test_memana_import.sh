@@ -29,6 +29,14 @@ check "mapped bytes are held, unmapped ones are not" ask expandable \
 check "an entry of a later PyTorch is left out and said" bash -c '"$0" import expandable.pickle -o e.zst | grep -q "^1 entry of unknown kinds left out"' "$memana"
 check "the failed request" top expandable 'd["oom"][0]["requested_bytes"] == 64 << 20'
 
+make cached.pickle cached
+check "segments that no tensor was seen in" import cached
+check "are slack of PyTorch's" top cached '[(d["devices"][0]["peak"]["bytes"] >> 20, d["devices"][0]["slack_bytes"] >> 20, d["devices"][0]["by_owner"][0]["owner"], len(d["devices"][0]["by_owner"]))] == [(26, 26, "pytorch", 1)]'
+check "and segments in the database" ask cached \
+	"SELECT group_concat(bytes >> 20, ' ') FROM (SELECT bytes FROM segment ORDER BY bytes)" "2 2 4 20"
+cached_idle() { "$memana" frag --json cached.zst >frag.json && json frag.json 'd["devices"][0]["idle_bytes"] == 26 << 20'; }
+check "and what frag calls idle" cached_idle
+
 make devices.pickle devices
 check "two devices" import devices
 check "each with its own peak" top devices '[v["peak"]["bytes"] >> 20 for v in d["devices"]] == [2, 20]'
@@ -60,6 +68,11 @@ check "no file" refused 4 nowhere.pickle 'No such file'
 check "a folder" refused 4 ranks 'import: ranks'
 check "no output named" status 2 "$memana" import history.pickle
 check "no snapshot named" status 2 "$memana" import -o x.zst
+mkfifo pipe
+keeps() { status 2 "$memana" import history.pickle -o "$1" && one_line err "$2" && [ "$(stat -c %F "$1")" = "$3" ]; }
+check "a pipe or a device keeps its name" keeps pipe 'pipe: not a file that could be replaced' fifo
+check "the snapshot is not written over" keeps history.pickle 'would replace what is read' 'regular file'
+check "and is as it was" status 0 "$memana" import history.pickle -o again.zst
 check "an output that cannot be written" status 4 "$memana" import history.pickle -o nowhere/x.zst
 
 # A file that was cut off keeps what it has. The segments come first: half of it is usually no snapshot at all.

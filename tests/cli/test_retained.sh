@@ -11,6 +11,7 @@ check "growth with every micro-batch" retained batches.zst \
 check "that ends with the step is none across steps" retained batches.zst 'd["per_step"] == [] and d["steps"] == 6'
 check "its verdict" says batches.zst '^forward_step \(actor.py:312\) keeps 6.0 MiB more with every micro-batch .*no knob fixes this; drop the reference'
 check "one step of them" retained batches.zst 'd["per_micro_batch"][0]["steps_of"] == 1 and d["per_micro_batch"][0]["step"] == 3' --step 3
+check "that is no share of the steps" says batches.zst 'before the last one of step 3\), ' --step 3
 
 # 3 MiB of metrics at every step; beside it a cache of changing size that is replaced.
 check "growth with every step" retained leak.zst \
@@ -40,6 +41,8 @@ check "80 columns" narrow
 
 check "no such phase" status 2 "$memana" retained --from lunch leak.zst
 check "says so in one line" one_line err 'retained: --from lunch: no such phase'
+check "no such step" status 2 "$memana" retained --step 99 leak.zst
+check "says that, too" one_line err '^memana: retained: --step 99: the run has no such step'
 check "no step 0" status 2 "$memana" retained --step 0 leak.zst
 check "no trace" status 2 "$memana" retained
 head -c 700 leak.zst >torn.zst

@@ -91,7 +91,7 @@ check "the flame view" sees '▏load_layer'
 tm resize-window -x 120 -y 40
 check "resized: what was cut has room" sees '▏keep_for_metrics|▏create_state'
 keys q
-check "resized: the first screen" sees '8 GiB┤'
+check "resized: the first screen" sees 'metrics.py:17 keep_for_metrics'
 tm resize-window -x 30 -y 8
 check "a window that is too small" sees '30x8 is too small'
 tm resize-window -x 80 -y 24
@@ -235,3 +235,8 @@ check "damaged: it is said" sees 'damaged.zst: '
 keys q
 check "damaged: exit status 3" ended 3
 check "damaged: one line" one_line err '^memana: damaged.zst: .* at byte [0-9]+ \(.*shown\)'
+start "(ulimit -f 8; exec $memana tui rl.zst)"
+check "a limit on the size of files: it is said" sees 'File too large'
+keys q
+check "a limit on the size of files: exit status 4" ended 4
+check "a limit on the size of files: one line" one_line err '^memana: .*: File too large \(TMPDIR names another folder'

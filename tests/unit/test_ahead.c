@@ -2,9 +2,14 @@
 #include "memtrace/ahead.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <pty.h>
 #include <sys/stat.h>
+#include "chunk.h"
+#include "codec.h"
 #include "memtrace/error.h"
+#include "payload.h"
+#include "process.h"
 #include "progress.h"
 #include "trace_maker.h"
 
@@ -195,6 +200,104 @@ TEST(it_can_be_stopped_anywhere)
 		mt_ahead_free(ahead);
 		mt_reader_free(reader);
 	}
+}
+
+/* ---- large chunks ---- */
+
+#define HUGE_BYTES (60u << 20)
+#define HUGE_TRACES 6 /* of which four fit */
+#define HUGE_BATCHES 4
+#define HUGE_BATCH 512
+
+/* A file of some kilobytes with one chunk that is as good as as large as a chunk may be: a section nobody knows. */
+static void make_huge(const char *path)
+{
+	struct mt_event event = { .kind = MT_RANGE_POP, .thread = 0 };
+	struct mt_process process = { .pid = 1, .rank = -1, .command = "huge" };
+	struct mt_packer *packer = mt_packer_new(1);
+	struct mt_buffer payload = { 0 }, out = { 0 };
+	uint8_t *zeros = calloc(1, HUGE_BYTES);
+	struct mt_encoder encoder;
+	FILE *file = fopen(path, "w");
+
+	mt_encoder_init(&encoder);
+	for (event.seq = 1; event.seq <= HUGE_BATCHES * HUGE_BATCH; event.seq++)
+		CHECK_EQ(mt_encoder_add(&encoder, &event), 0);
+	mt_recognition_put(&out);
+	mt_process_encode(&process, &payload);
+	CHECK_EQ(mt_packer_pack(packer, &payload, &out), 0);
+	mt_encoder_payload(&encoder, MT_CHUNK_EVENTS, &payload);
+	mt_payload_section(&payload, 1000, zeros, HUGE_BYTES);
+	CHECK_EQ(mt_packer_pack(packer, &payload, &out), 0);
+	CHECK(file && fwrite(out.data, 1, out.size, file) == out.size && !fclose(file));
+	CHECK(out.size < 64 << 10);
+	mt_encoder_release(&encoder);
+	mt_buffer_release(&payload);
+	mt_buffer_release(&out);
+	mt_packer_free(packer);
+	free(zeros);
+}
+
+static size_t bytes_in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* In turn, so that all of them would be inside of their chunk at the same time. */
+TEST(large_chunks_share_what_there_is)
+{
+	struct mt_reader *reader[HUGE_TRACES];
+	struct mt_ahead_batch batch;
+	struct mt_ahead *ahead;
+	size_t before = bytes_in_use();
+	int round, i;
+
+	make_huge("huge.zst");
+	for (i = 0; i < HUGE_TRACES; i++)
+		CHECK_EQ(mt_reader_open(&reader[i], "huge.zst"), 0);
+	CHECK(bytes_in_use() < before + HUGE_BYTES);
+	ahead = mt_ahead_new(reader, NULL, HUGE_TRACES);
+	for (round = 0; round < HUGE_BATCHES; round++) {
+		for (i = 0; i < HUGE_TRACES; i++) {
+			CHECK_EQ(mt_ahead_next(ahead, (uint32_t)i, &batch), 0);
+			CHECK_EQ(batch.count, i < 4 ? HUGE_BATCH : 0);
+		}
+	}
+	for (i = 0; i < HUGE_TRACES; i++) {
+		CHECK_EQ(mt_ahead_next(ahead, (uint32_t)i, &batch), 0);
+		CHECK_EQ(batch.count, 0);
+		CHECK_EQ(mt_reader_state(reader[i])->error, i < 4 ? 0 : -MT_E_LIMIT);
+		CHECK_EQ(mt_reader_state(reader[i])->missed, i < 4 ? 0 : HUGE_BATCHES * HUGE_BATCH);
+	}
+	mt_ahead_free(ahead);
+	CHECK(bytes_in_use() < before + HUGE_BYTES); /* read to their ends, they hold nothing */
+	for (i = 0; i < HUGE_TRACES; i++)
+		mt_reader_free(reader[i]);
+}
+
+/* One after the other, each is alone with what there is. */
+TEST(large_chunks_in_turn_all_fit)
+{
+	struct mt_reader *reader[HUGE_TRACES];
+	struct mt_ahead_batch batch;
+	struct mt_ahead *ahead;
+	int i, round;
+
+	make_huge("huge.zst");
+	for (i = 0; i < HUGE_TRACES; i++)
+		CHECK_EQ(mt_reader_open(&reader[i], "huge.zst"), 0);
+	ahead = mt_ahead_new(reader, NULL, HUGE_TRACES);
+	for (i = 0; i < HUGE_TRACES; i++) {
+		for (round = 0; round <= HUGE_BATCHES; round++) {
+			CHECK_EQ(mt_ahead_next(ahead, (uint32_t)i, &batch), 0);
+			CHECK_EQ(batch.count, round < HUGE_BATCHES ? HUGE_BATCH : 0);
+		}
+	}
+	mt_ahead_free(ahead);
+	for (i = 0; i < HUGE_TRACES; i++)
+		mt_reader_free(reader[i]);
 }
 
 /* ---- progress ---- */

@@ -310,6 +310,48 @@ TEST(the_capacity_is_a_line_inside_the_chart)
 	canvas_release(&canvas);
 }
 
+/* Many errors in a row: each is seen, one is named, and no words are drawn over others. */
+TEST(errors_have_one_word)
+{
+	struct canvas free_space = canvas_of(70, 8, 256, 0), full = canvas_of(70, 8, 256, 0);
+	int oom[3] = { 60, 62, 69 }, i;
+	struct chart_marks marks = { -1, -1, -1, -1, oom, 3, 16 };
+	struct series_column column[70] = { 0 };
+	const char *text;
+
+	chart_draw(canvas_area(&free_space), column, &letters, 16, &marks);
+	text = dump_with(canvas_dump, &free_space);
+	CHECK(strstr(text, "▔X▔X▔OOM▔▔X\n") || strstr(text, "▔X▔X▔▔OOM▔X\n"));
+	for (i = 0; i < 70; i++)
+		column[i] = parts(16, 0, 0, 0);
+	marks.capacity = 0;
+	chart_draw(canvas_area(&full), column, &letters, 16, &marks);
+	CHECK(strstr(dump_with(canvas_dump, &full), "█X█X██OOM X\n"));
+	canvas_release(&free_space);
+	canvas_release(&full);
+}
+
+/* Only whole words: those of the capacity go where those of the peak are not. */
+TEST(words_are_not_drawn_over_words)
+{
+	struct canvas canvas = canvas_of(70, 4, 256, 0);
+	struct chart_marks marks = { -1, -1, -1, 0, NULL, 0, 32 };
+	struct series_column column[70];
+	const char *text;
+	int i;
+
+	for (marks.peak = 10; marks.peak < 60; marks.peak++) {
+		for (i = 0; i < 70; i++)
+			column[i] = parts(i < marks.peak ? 8 : 24, 0, 0, 0);
+		canvas_clear(&canvas);
+		chart_draw(canvas_area(&canvas), column, &letters, 32, &marks);
+		text = dump_with(canvas_dump, &canvas);
+		CHECK(strstr(text, "peak 24 B"));
+		CHECK(!strstr(text, "capa") || strstr(text, " capacity 32 B "));
+	}
+	canvas_release(&canvas);
+}
+
 TEST(charts_of_no_size_draw_nothing)
 {
 	struct canvas canvas = canvas_of(3, 3, 256, 0);
@@ -383,6 +425,12 @@ TEST(times_have_as_many_digits_as_tell_them_apart)
 	CHECK_STR(times_of(0, 8000 * SEC, 0, 8000 * SEC), "|0:00:00  |0:33:20  |1:06:40  |1:40:00\n");
 	scale_init(&scale, 0, 40 * SEC, 40);
 	CHECK_STR(chart_time_text(out, 12 * SEC + SEC / 2, &scale), "12.5 s");
+	/* A short run is in a unit that needs no row of zeros, as in the verdict. */
+	scale_init(&scale, 0, SEC / 5, 100);
+	CHECK_STR(chart_time_text(out, 113200000, &scale), "113.2 ms");
+	scale_init(&scale, 0, 160000, 100);
+	CHECK_STR(chart_time_text(out, 26000, &scale), "26.0 us");
+	scale_init(&scale, 0, 40 * SEC, 40);
 	scale_span(&scale, 12 * SEC, 12 * SEC + SEC / 50);
 	CHECK_STR(chart_time_text(out, 12 * SEC + SEC / 1000, &scale), "12.0010 s");
 }

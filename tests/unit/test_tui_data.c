@@ -5,6 +5,7 @@
 #include "series.h"
 #include "tape.h"
 #include "tape_kit.h"
+#include "tape_split.h"
 #include "test.h"
 
 /* ---- the tape ---------------------------------------------------------------------------------------------------- */
@@ -172,6 +173,59 @@ TEST(no_folder_is_an_error)
 	setenv("TMPDIR", "/does/not/exist", 1);
 	CHECK_EQ(tape_add(tape, 1, 2, 1, 1), -MT_E_SYSTEM);
 	CHECK_EQ(tape_count(tape), 0);
+	tape_free(tape);
+}
+
+/* ---- a tape of which cells are split ------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* At every moment each part holds its share, and all other cells what they held. */
+TEST(a_split_tape_says_the_same_of_two_cells)
+{
+	const struct tape_share share[] = { { .from = 7, .to = CELLS, .bytes = 900, .count = 2 },
+					    { .from = 20, .to = CELLS + 1, .bytes = 0, .count = 0 },
+					    { .from = 9, .to = CELLS + 2, .bytes = UINT64_MAX, .count = UINT64_MAX } };
+	uint64_t was[CELLS] = { 0 }, count[CELLS] = { 0 }, bytes[CELLS + 3] = { 0 }, counts[CELLS + 3] = { 0 }, i, k = 0;
+	struct tape *tape = tape_new(), *split;
+	struct kit_random random = { 11 };
+	const struct tape_event *event;
+	struct told told;
+	uint32_t run, cell;
+
+	tell(&random, &told, tape, TAPE_BLOCK + 5000);
+	CHECK_EQ(tape_split(&split, tape, share, MT_ARRAY_SIZE(share)), 0);
+	for (i = 0; i < told.count; i++) {
+		was[told.event[i].cell] += (uint64_t)told.event[i].bytes;
+		count[told.event[i].cell] += (uint64_t)(int64_t)told.event[i].count;
+		do {
+			CHECK(k < tape_count(split));
+			event = tape_at(split, k++, &run);
+			CHECK_EQ(event->time, told.event[i].time);
+			bytes[event->cell] += (uint64_t)event->bytes;
+			counts[event->cell] += (uint64_t)(int64_t)event->count;
+		} while (event->more && !told.event[i].more);
+		if (told.event[i].more)
+			continue;
+		for (cell = 0; cell < CELLS; cell++) {
+			if (cell != 7 && cell != 20) {
+				CHECK_EQ(bytes[cell], was[cell]);
+				CHECK_EQ(counts[cell], count[cell]);
+			}
+		}
+		CHECK_EQ(bytes[7], least(was[7], 900));
+		CHECK_EQ(counts[7], least(count[7], 2));
+		CHECK_EQ(bytes[7] + bytes[CELLS], was[7]);
+		CHECK_EQ(counts[7] + counts[CELLS], count[7]);
+		CHECK_EQ(bytes[CELLS + 1], was[20]);
+		CHECK(!bytes[20] && !bytes[CELLS + 2]);
+	}
+	CHECK_EQ(k, tape_count(split));
+	tape_free(split);
+	free(told.event);
 	tape_free(tape);
 }
 
@@ -467,6 +521,69 @@ TEST(bytes_that_change_hands_are_no_dip_and_no_peak)
 	CHECK_EQ(time, 1);
 	tape_free(tape);
 	series_free(series);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* There is no memory any more, nor any that was given back; what is taken here stays so. */
+static void end_memory(void)
+{
+	const struct rlimit none = { .rlim_cur = 0, .rlim_max = RLIM_INFINITY };
+	void *volatile taken;
+	size_t size;
+
+	CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
+	for (size = 1 << 20; size >= 32; size /= 2)
+		do {
+			taken = malloc(size);
+		} while (taken);
+}
+
+/* Whenever memory ends, what is in is whole; when there is some again, it goes on. */
+TEST(a_series_goes_on_when_there_is_memory_again)
+{
+	struct series *series = series_new(), *whole = series_new();
+	struct series_column column[30], right[30];
+	struct kit_random random = { 12 };
+	struct tape *tape = tape_new();
+	struct layers layers;
+	struct rlimit limit;
+	struct told told;
+	int more, refused = 0;
+
+	if (SANITIZED)
+		SKIP("a sanitizer needs memory of its own");
+	tell(&random, &told, tape, 6 * TAPE_BLOCK);
+	random_layers(&random, &layers);
+	CHECK_EQ(series_begin(whole, layers.of, CELLS, 0, SERIES_LAYERS_MAX), 0);
+	CHECK_EQ(series_more(whole, tape, told.count, UINT64_MAX), 0);
+	CHECK_EQ(series_begin(series, layers.of, CELLS, 0, SERIES_LAYERS_MAX), 0);
+	CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+	for (more = 1; more;) {
+		end_memory();
+		more = series_more(series, tape, told.count, UINT64_MAX);
+		CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+		series_columns(series, tape, 0, told.time, column, 30);
+		if (more < 0) {
+			refused++;
+			CHECK_EQ(more, -MT_E_MEMORY);
+			CHECK(series_events(series) < told.count);
+			more = series_more(series, tape, told.count, SERIES_LEAF);
+		}
+	}
+	CHECK(refused > 1);
+	CHECK_EQ(series_events(series), told.count);
+	series_columns(series, tape, 0, told.time, column, 30);
+	series_columns(whole, tape, 0, told.time, right, 30);
+	CHECK(!memcmp(column, right, sizeof(column)));
+	free(told.event);
+	tape_free(tape);
+	series_free(series);
+	series_free(whole);
 }
 
 TEST(a_series_of_nothing_is_nothing)

@@ -1,8 +1,10 @@
 /* Traces on their way into the timeline's model: it must say what `memana top` says. */
 #include <fcntl.h>
+#include <glob.h>
 #include <libgen.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include "feed.h"
 #include "liveset.h"
 #include "memtrace/error.h"
@@ -371,6 +373,126 @@ TEST(random_runs_add_up)
 		CHECK(run.model.devices && run.model.device[0].peak > 0);
 		close_run(&run);
 	}
+}
+
+#define WEIGHTS 5u
+
+/* Address of tensor `i` of `kind`; all have one size. */
+static uint64_t tensor_at(uint32_t kind, uint32_t i)
+{
+	return (kind + 1) * SEGMENT + i * MIB;
+}
+
+/*
+ * What an importer sees of a training step: weights and twice as much optimizer state are there from the start, nobody
+ * knows whence, and of one size. The optimizer makes the state anew and frees the old.
+ */
+static void write_replaced_state(const char *path)
+{
+	enum { WEIGHT, GRADIENT, STATE };
+	struct maker m;
+	uint32_t i, main_frame, backward, step;
+
+	maker_open(&m, path, 900, -1);
+	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	backward = maker_python(&m, main_frame, "backward", "/home/me/train.py", 42);
+	step = maker_python(&m, main_frame, "step", "/home/me/train.py", 43);
+	m.stack = 0;
+	for (i = 0; i < 3 * WEIGHTS; i++)
+		maker_tensor_alloc(&m, tensor_at(WEIGHT, i), MIB);
+	maker_phase(&m, "backward");
+	m.stack = backward;
+	for (i = 0; i < WEIGHTS; i++)
+		maker_tensor_alloc(&m, tensor_at(GRADIENT, i), MIB);
+	maker_phase_end(&m);
+	maker_phase(&m, "optimizer");
+	m.stack = step;
+	for (i = 0; i < 2 * WEIGHTS; i++) {
+		maker_tensor_alloc(&m, tensor_at(STATE, i), MIB);
+		maker_tensor_free(&m, tensor_at(WEIGHT, WEIGHTS + i), MIB);
+	}
+	maker_phase_end(&m);
+	maker_step(&m, 1);
+	maker_close(&m);
+}
+
+static uint64_t live_bytes(const struct model *model, int64_t time, enum mt_category category)
+{
+	struct liveset live = { 0 };
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	CHECK_EQ(liveset_at(&live, model, time, NULL, 0, LIVESET_SORT_BYTES), 0);
+	for (i = 0; i < live.rows; i++)
+		bytes += live.row[i].category == category ? live.row[i].bytes : 0;
+	liveset_release(&live);
+	return bytes;
+}
+
+/* One site turns out to be two when all is read: what the chart has of it, too. */
+TEST(a_site_of_weights_and_of_optimizer_state)
+{
+	char path[] = "replaced.zst", *paths[] = { path };
+	const struct model *model;
+	struct run run;
+	uint32_t i, found = 0;
+
+	write_replaced_state(path);
+	read_run(&run, paths, 1);
+	check_run(&run);
+	model = &run.model;
+	CHECK_EQ(model->device[0].peak, (4 * WEIGHTS + 1) * MIB);
+	CHECK_EQ(live_bytes(model, model->device[0].peak_time, MT_CATEGORY_WEIGHTS), WEIGHTS * MIB);
+	CHECK_EQ(live_bytes(model, model->device[0].peak_time, MT_CATEGORY_OPTIMIZER_STATE), (2 * WEIGHTS + 1) * MIB);
+	CHECK_EQ(live_bytes(model, model->last_time, MT_CATEGORY_WEIGHTS), WEIGHTS * MIB);
+	for (i = 1; i < model->sites; i++) {
+		if (model->site[i].stack)
+			continue;
+		CHECK_EQ(model->site[i].most, model->site[i].category == MT_CATEGORY_WEIGHTS ? WEIGHTS * MIB :
+											       2 * WEIGHTS * MIB);
+		found++;
+	}
+	CHECK_EQ(found, 2);
+	close_run(&run);
+}
+
+/* Reads all traces in the working directory. */
+static void check_traces_here(void)
+{
+	struct run run;
+	glob_t found;
+
+	CHECK_EQ(glob("*.zst", 0, NULL, &found), 0);
+	read_run(&run, found.gl_pathv, (uint32_t)found.gl_pathc);
+	check_run(&run);
+	CHECK(run.model.devices && run.model.device[0].peak > 0);
+	close_run(&run);
+	globfree(&found);
+}
+
+/* The stories of tests/cases, each in a folder of its own. */
+TEST(the_cases_add_up)
+{
+	const char *build = getenv("BUILD"), *tree = getenv("SRC");
+	char pattern[4096], command[16384], *name;
+	glob_t cases;
+	size_t i;
+
+	if (!build || !tree)
+		SKIP("BUILD and SRC do not say where the cases are");
+	snprintf(pattern, sizeof(pattern), "%s/tests/cases/*.case", tree);
+	CHECK_EQ(glob(pattern, 0, NULL, &cases), 0);
+	for (i = 0; i < cases.gl_pathc; i++) {
+		name = basename(cases.gl_pathv[i]);
+		CHECK_EQ(mkdir(name, 0777), 0);
+		snprintf(command, sizeof(command), "'%s/cases/make_case' '%s' '%s'", build, cases.gl_pathv[i], name);
+		CHECK_EQ(system(command), 0);
+		CHECK_EQ(chdir(name), 0);
+		check_traces_here();
+		CHECK_EQ(chdir(".."), 0);
+	}
+	CHECK(cases.gl_pathc > 0);
+	globfree(&cases);
 }
 
 /* The sample program on the stand-in GPU: segments, pools, virtual memory, an error. */

@@ -126,6 +126,51 @@ TEST(peak_and_errors)
 	kit_close(kit);
 }
 
+/* Below the boxes, which have no room for it: what is below the chosen frame, or above one that called nothing. */
+TEST(the_flame_lists_what_is_below_the_chosen_frame)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	char *text;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "t Down");
+	CHECK(kit_shows(kit, "\nBelow main\n   26.0 GiB   34%  generate (trainer.py:40)\n   14.0 GiB   18%  init_model"));
+	kit_keys(kit, "G");
+	CHECK(kit_shows(kit, "\nattention was called from\n   21.0 GiB   27%  forward (trainer.py:40)\n"
+			     "   21.0 GiB   27%  main (train.py:210)\n\n"));
+	kit_resize(kit, 40, 10); /* no room */
+	text = kit_dump(kit);
+	CHECK(!strstr(text, "was called from"));
+	free(text);
+	/* The last row of a list that is too long has the others. */
+	kit_resize(kit, 80, 13);
+	kit_keys(kit, "g Down");
+	CHECK(kit_shows(kit, "\nBelow main\n   26.0 GiB   34%  generate (trainer.py:40)\n   30.0 GiB   39%  3 smaller\n"));
+	kit_close(kit);
+}
+
+/* What is chosen while there are no names is, when they come, what most of it is. */
+TEST(a_choice_outlasts_the_coming_of_names)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	const struct callstack *named[256];
+	uint32_t i;
+
+	CHECK(kit->model.sites <= MT_ARRAY_SIZE(named));
+	for (i = 0; i < kit->model.sites; i++) {
+		named[i] = kit->model.site[i].callstack;
+		kit->model.site[i].callstack = NULL;
+	}
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "t Down");
+	CHECK(kit_shows(kit, "\n56.0 GiB  73%  not named yet\n"));
+	for (i = 0; i < kit->model.sites; i++)
+		kit->model.site[i].callstack = named[i];
+	kit_draw(kit);
+	CHECK(kit_shows(kit, "\n56.0 GiB  73%  main\n"));
+	kit_close(kit);
+}
+
 /* With a filter the peak is that of what is left. */
 TEST(filter)
 {
@@ -139,6 +184,16 @@ TEST(filter)
 	CHECK_EQ(kit->app.live.bytes, 14 * GIB);
 	kit_keys(kit, "Left");
 	CHECK(kit_shows(kit, "GPU 0 by phase, only backward"));
+	/* Where it is known what the memory that was taken became. */
+	kit_keys(kit, "f ^U");
+	kit_type(kit, "phase=rollout");
+	kit_keys(kit, "Enter p");
+	CHECK(kit_shows(kit, "peak: 26.0 GiB"));
+	CHECK_EQ(kit->app.live.rows, 1);
+	CHECK_EQ(kit->app.live.row[0].category, MT_CATEGORY_OTHER);
+	kit_keys(kit, "f ^U");
+	kit_type(kit, "backward");
+	kit_keys(kit, "Enter");
 	kit_keys(kit, "f ^U");
 	kit_type(kit, ">1XiB");
 	kit_keys(kit, "Enter");

@@ -160,6 +160,84 @@ TEST(a_row_is_called_after_the_site_that_holds_most)
 	model_release(&model);
 }
 
+/* What a live set keeps from one time to the next must not outlive what it was made from. */
+TEST(what_looks_alike_changes_with_the_model)
+{
+	struct model_site site = { .stack = 3, .function = "f", .place = "f.py:1" };
+	struct liveset live = { 0 };
+	struct model model;
+	uint32_t i;
+
+	CHECK_EQ(model_init(&model), 0);
+	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(live.rows, 0);
+	for (i = 1; i <= 2; i++) {
+		CHECK_EQ(model_add_site(&model, i, &site), 0);
+		CHECK_EQ(tape_add(model.tape, i, TAPE_CELL(i, 0), (int64_t)i * 10, 1), 0);
+	}
+	model.events = tape_settle(model.tape);
+	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(live.rows, 1);
+	CHECK_EQ(live.row[0].bytes, 30);
+	/* A site is something else than it seemed. */
+	model.site[1].category = MT_CATEGORY_WEIGHTS;
+	model.edition++;
+	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(live.rows, 2);
+	CHECK_EQ(live.row[0].bytes, 20);
+	/* Sites come, many of them, and look like the first one. */
+	site.category = MT_CATEGORY_WEIGHTS;
+	for (i = 3; i < 1000; i++) {
+		CHECK_EQ(model_add_site(&model, i, &site), 0);
+		CHECK_EQ(tape_add(model.tape, 4, TAPE_CELL(i, 0), 1, 1), 0);
+	}
+	model.events = tape_settle(model.tape);
+	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(live.rows, 2);
+	CHECK_EQ(live.row[0].bytes, 10 + 997);
+	CHECK_EQ(live.row[0].count, 998);
+	CHECK_EQ(live.row[0].site, 1);
+	/* Names turn up, with no new edition. */
+	model.site[2].function = "a";
+	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(live.row[0].site, 2);
+	model.site[2].function = "z";
+	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(live.row[0].site, 1);
+	liveset_release(&live);
+	model_release(&model);
+}
+
+/* What is larger than any digit that sorts. */
+TEST(rows_of_all_sizes_are_in_order)
+{
+	struct kit_random random = { 9 };
+	struct liveset live = { 0 };
+	struct model_site site = { .function = "", .place = "" };
+	struct model model;
+	uint32_t i;
+
+	CHECK_EQ(model_init(&model), 0);
+	for (i = 1; i < 3000; i++) {
+		site.stack = i;
+		CHECK_EQ(model_add_site(&model, i, &site), 0);
+		CHECK_EQ(tape_add(model.tape, 1, TAPE_CELL(i, 0), (int64_t)(1 + (kit_below(&random, 1u << 30) << i % 30)),
+				  1 + (int32_t)kit_below(&random, 1u << 30)), 0);
+	}
+	model.events = tape_settle(model.tape);
+	CHECK_EQ(liveset_at(&live, &model, 1, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(live.rows, 2999);
+	for (i = 1; i < live.rows; i++)
+		CHECK(live.row[i - 1].bytes > live.row[i].bytes ||
+		      (live.row[i - 1].bytes == live.row[i].bytes && live.row[i - 1].site < live.row[i].site));
+	CHECK_EQ(liveset_at(&live, &model, 1, NULL, 0, LIVESET_SORT_COUNT), 0);
+	for (i = 1; i < live.rows; i++)
+		CHECK(live.row[i - 1].count > live.row[i].count ||
+		      (live.row[i - 1].count == live.row[i].count && live.row[i - 1].bytes >= live.row[i].bytes));
+	liveset_release(&live);
+	model_release(&model);
+}
+
 TEST(the_live_set_at_the_end_of_a_full_block)
 {
 	const struct model_site site = { .stack = 1 };

@@ -270,7 +270,7 @@ TEST(parts_fill_the_screen_at_any_size)
 	for (width = 1; width <= 220; width += 3) {
 		for (height = 1; height <= 70; height++) {
 			for (bands = 0; bands < 12; bands += 3) {
-				layout = layout_make(width, height, bands);
+				layout = layout_make(width, height, (struct layout_wants){ bands, bands / 3, 2 });
 				CHECK_EQ(layout.too_small, width < 40 || height < 10);
 				if (layout.too_small)
 					continue;
@@ -295,7 +295,7 @@ TEST(parts_fill_the_screen_at_any_size)
 
 TEST(the_usual_terminal_has_everything)
 {
-	struct layout layout = layout_make(80, 24, 1);
+	struct layout layout = layout_make(80, 24, (struct layout_wants){ 1, 2, 2 });
 
 	CHECK_EQ(layout.axis.width, 9);
 	CHECK(layout.chart.height >= 8);
@@ -303,6 +303,19 @@ TEST(the_usual_terminal_has_everything)
 	CHECK(layout.legend.height >= 1);
 	CHECK(layout.table.height >= 5);
 	CHECK_EQ(layout.verdict.height, 2);
+}
+
+TEST(rows_go_to_who_has_a_use_for_them)
+{
+	struct layout little = layout_make(120, 40, (struct layout_wants){ 1, 1, 1 }),
+		      much = layout_make(120, 40, (struct layout_wants){ 1, 9, 9 }),
+		      small = layout_make(40, 10, (struct layout_wants){ 1, 9, 9 });
+
+	CHECK(little.verdict.height == 1 && little.legend.height == 1);
+	CHECK(much.verdict.height == LAYOUT_VERDICT_MOST && much.legend.height == LAYOUT_LEGEND_MOST);
+	CHECK_EQ(little.chart.height + little.table.height, much.chart.height + much.table.height + 3);
+	CHECK(small.verdict.height == 1 && small.legend.height == 1);
+	CHECK_EQ(layout_make(80, 24, (struct layout_wants){ 1, 3, 2 }).verdict.height, 3);
 }
 
 /* ---- the prompt ---- */

@@ -160,10 +160,47 @@ TEST(the_verdict_comes_first)
 	CHECK_EQ(row_with(screen, "Peak 60.0 GiB of 80.0 GiB."), 0);
 	CHECK_EQ(cell(&screen->app.canvas, 0, 0)->style, STYLE_BOLD);
 	screen->model.verdict = "Peak 60.0 GiB of 80.0 GiB, and some more words about it that do not fit into one "
-				"row at all, nor into two rows of a terminal that has as few columns as this one does.";
+				"row at all, nor into two rows of a terminal that has as few columns as this one does, whatever "
+				"anybody may say of it: there is more than three rows hold.";
 	refresh(screen);
 	CHECK_SHOWS(screen, "do not fit into one\nrow at all");
-	CHECK_SHOWS(screen, "nor into two rows of a terminal that has as few columns as this o...\n");
+	CHECK_SHOWS(screen, "\ndoes, whatever anybody may say of it: there is more than three rows hold.\n");
+	screen_free(screen);
+}
+
+/* What a run died of, and who asked for it, has a row of its own. */
+TEST(out_of_memory_is_said_with_the_verdict)
+{
+	struct screen *screen = screen_of(80, 24, 256, 0);
+	struct model_oom oom = { .time = 6 * SEC, .requested = 20 * GIB, .phase = MT_PHASE_FORWARD };
+
+	CHECK_EQ(model_add_oom(&screen->model, &oom), 0);
+	refresh(screen);
+	CHECK_EQ(row_with(screen, "Out of memory: 20.0 GiB asked for by rank 0 in forward at 6.0 s\n"), 1);
+	CHECK_EQ(cell(&screen->app.canvas, 0, 1)->style, STYLE_BAD);
+	oom = (struct model_oom){ .time = 9 * SEC, .requested = 30 * GIB, .process = 1, .phase = MT_PHASE_ROLLOUT };
+	CHECK_EQ(model_add_oom(&screen->model, &oom), 0);
+	refresh(screen);
+	CHECK_EQ(row_with(screen, "Out of memory (2 times): 30.0 GiB asked for by pid 4242 in rollout at 9.0 s\n"), 1);
+	screen->model.oom[0].device = screen->model.oom[1].device = 1;
+	refresh(screen);
+	CHECK_SHOWS(screen, "\nOut of memory on no device (press D): 30.0 GiB asked for by pid 4242");
+	screen_free(screen);
+}
+
+/* The place at the end is what somebody looks for. */
+TEST(a_verdict_without_room_is_cut_in_the_middle)
+{
+	struct screen *screen = screen_of(80, 24, 256, 0);
+	struct model_oom oom = { .time = 9 * SEC, .requested = 30 * GIB, .phase = MT_PHASE_FORWARD };
+
+	screen->model.verdict = "Peak 77.0 GiB of 80.0 GiB (96%) at 7.2 s, in rollout of step 4. 34% of it is memory of "
+				"no known purpose, allocated in rollout, by allocate_kv_cache (engine.py:88).";
+	refresh(screen);
+	CHECK_EQ(row_with(screen, "\n(engine.py:88).\n"), 1);
+	CHECK_EQ(model_add_oom(&screen->model, &oom), 0);
+	refresh(screen);
+	CHECK_SHOWS(screen, "\nmemory of no known purpose, allocated ... by allocate_kv_cache (engine.py:88).\nOut of");
 	screen_free(screen);
 }
 
@@ -198,10 +235,10 @@ TEST(what_is_wrong_with_the_traces_is_said)
 	refresh(screen);
 	CHECK_EQ(row_with(screen, "train.zst: a checksum does not match; 1,234 events lost while recording"), 1);
 	CHECK_EQ(cell(&screen->app.canvas, 0, 1)->style, STYLE_BAD);
-	screen->model.verdict = "A verdict that takes two rows: it has so many words that there is no room left for "
-				"what is wrong.";
+	screen->model.verdict = "A verdict that takes all three rows: it has so many words, many more than a verdict "
+				"should ever have, that there is, whatever one does, no room left for what is wrong.";
 	refresh(screen);
-	CHECK_SHOWS(screen, "\nfor what is wrong.                                                       damaged\n");
+	CHECK_SHOWS(screen, "\nwhat is wrong.                                                           damaged\n");
 	screen_free(small);
 	screen_free(screen);
 }
@@ -212,11 +249,11 @@ TEST(the_table_says_what_is_alive_at_the_cursor)
 
 	/* The cursor begins at the peak. */
 	CHECK_SHOWS(screen, "\nAlive at 5.00 s, pid 4242 in rollout: 60.0 GiB of 80.0 GiB, 10 allocations\n");
-	CHECK_SHOWS(screen, "\n       size share phase         category        place\n");
-	CHECK_SHOWS(screen, "\nr  30.0 GiB   50% rollout       kv cache        pid 4242  engine.py:88 allocate\n"
-			    "f  16.0 GiB   27% forward       activations     rank 0  attention.py:95 forward\n"
-			    "i  10.0 GiB   17% init          weights         rank 0  model.py:12 load_model\n"
-			    "f   4.0 GiB  6.7% forward       allocator slack rank 0  attention.py:95 forward\n");
+	CHECK_SHOWS(screen, "\n       size share category        place\n");
+	CHECK_SHOWS(screen, "\nr  30.0 GiB   50% kv cache        pid 4242  engine.py:88 allocate\n"
+			    "f  16.0 GiB   27% activations     rank 0  attention.py:95 forward\n"
+			    "i  10.0 GiB   17% weights         rank 0  model.py:12 load_model\n"
+			    "f   4.0 GiB  6.7% allocator slack rank 0  attention.py:95 forward\n");
 	scale_go(&screen->app.scale, 9 * SEC);
 	refresh(screen);
 	CHECK_SHOWS(screen, "44.0 GiB of 80.0 GiB, 8 allocations\n");
@@ -224,6 +261,25 @@ TEST(the_table_says_what_is_alive_at_the_cursor)
 	scale_go(&screen->app.scale, 0);
 	refresh(screen);
 	CHECK_SHOWS(screen, "\nnothing is alive here\n");
+	screen_free(screen);
+}
+
+/* Columns that would hide the place are there when they tell something that is not seen elsewhere. */
+TEST(the_table_makes_room_for_the_place)
+{
+	struct screen *screen = screen_of(80, 24, 256, 0);
+
+	press(screen, 'c');
+	CHECK_SHOWS(screen, "\n       size share phase         category        place\n");
+	press(screen, 's');
+	CHECK_SHOWS(screen, "\n       size share   count phase         category        place\n"
+			    "w  10.0 GiB   17%       7 init          weights         rank 0  model.py:12\n");
+	screen->model.site[KV_CACHE].function = screen->model.site[KV_CACHE].place = "";
+	press(screen, 's');
+	CHECK_SHOWS(screen, " kv cache        pid 4242  no stack was recorded\n");
+	press(screen, 'c');
+	press(screen, 'c');
+	CHECK_SHOWS(screen, "\n0  10.0 GiB   17% init          weights         model.py:12 load_model\n");
 	screen_free(screen);
 }
 

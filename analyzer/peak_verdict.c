@@ -1,0 +1,79 @@
+#include "peak_verdict.h"
+
+#include <string.h>
+#include "answer.h"
+#include "memtrace/phase.h"
+#include "text.h"
+
+/* What the culprit's row is told with. */
+struct telling {
+	struct sentence *sentence;
+	const struct peak_verdict *verdict;
+};
+
+void peak_say_phase(struct sentence *sentence, const char *phase, int64_t step, int has_steps)
+{
+	if (!strcmp(phase, mt_phase_name(MT_PHASE_OTHER)))
+		sentence_say(sentence, "outside any known phase");
+	else
+		sentence_say(sentence, "in %s", phase);
+	if (has_steps)
+		sentence_say(sentence, " of step %lld", (long long)step);
+}
+
+/* "Peak 40.4 GiB of 80.0 GiB (51%) at 1.2 s, in forward of step 2." */
+static void say_moment(struct sentence *sentence, const struct peak_verdict *verdict)
+{
+	const struct query_device *device = verdict->device;
+	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s%s", verdict->begins, text_bytes(size, device->peak.bytes));
+	if (device->total)
+		sentence_say(sentence, " of %s (%s)", text_bytes(total, device->total),
+			     text_percent(share, device->peak.bytes, device->total));
+	sentence_say(sentence, " at %s, ", text_time(time, device->peak.time));
+	peak_say_phase(sentence, device->peak.phase, device->peak.step, verdict->has_steps);
+	if (verdict->has_processes)
+		sentence_say(sentence, " (pid %lld)", (long long)device->peak.pid);
+	sentence_say(sentence, ".");
+}
+
+/* ", most of it by ffn_forward (rl_step.c:95)" */
+static int say_largest_place(const struct telling *telling, const struct query_culprit *row)
+{
+	struct peak_place place = { 0 };
+	int error = telling->verdict->place_of(telling->verdict->context, row, &place);
+
+	if (error || (!*place.function && !*place.place))
+		return error;
+	sentence_say(telling->sentence, "%s", place.bytes == row->bytes ? ", by " :
+		     place.bytes > row->bytes / 2 ? ", most of it by " : ", the largest part by ");
+	answer_say_place(telling->sentence, place.function, place.place);
+	return 0;
+}
+
+static int say_culprit(void *context, const struct query_culprit *row)
+{
+	const struct telling *telling = context;
+	uint64_t peak = telling->verdict->device->peak.bytes;
+	int is_slack = !strcmp(row->category, mt_category_name(MT_CATEGORY_SLACK)), error;
+	int is_other = !strcmp(row->category, mt_category_name(MT_CATEGORY_OTHER));
+	char share[TEXT_SIZE_MAX];
+
+	sentence_say(telling->sentence, " %s of it is %s, %s ",
+		     row->bytes == peak ? "All" : text_percent(share, row->bytes, peak),
+		     is_other ? "memory of no known purpose" : row->category,
+		     is_slack ? "taken from the driver" : "allocated");
+	peak_say_phase(telling->sentence, row->phase, 0, 0);
+	error = say_largest_place(telling, row);
+	sentence_say(telling->sentence, ".");
+	return error;
+}
+
+int peak_verdict_say(struct sentence *sentence, struct db *db, const struct peak_verdict *verdict)
+{
+	struct telling telling = { .sentence = sentence, .verdict = verdict };
+
+	say_moment(sentence, verdict);
+	return query_culprit(db, verdict->device->id, say_culprit, &telling);
+}

@@ -1,0 +1,156 @@
+/* What an event does to memory: births and deaths, and whether the allocator counts as we do. */
+#include "stream.h"
+
+#include "memtrace/error.h"
+
+static int is_driver(const struct mt_live *live)
+{
+	return live->kind != MT_TENSOR_ALLOC;
+}
+
+/* Driver memory, or a mapping, was born (change 1) or died (-1). */
+static int note_driver(struct stream *stream, const struct mt_live *live, const struct mt_event *event, int change)
+{
+	stream_sample_pool(stream, live, event);
+	return stream_import(stream, live, change);
+}
+
+void stream_count(struct stream *stream, const struct mt_live *live, int change)
+{
+	const struct analysis_sink *sink = stream->sink;
+
+	if (!live->tag || live->tag >= stream->analysis->attribution.sites)
+		return;
+	attribution_count(&stream->analysis->attribution, (uint32_t)live->tag, change);
+	if (sink->counted)
+		sink->counted(sink->context, (uint32_t)live->tag, change, stream->time);
+}
+
+int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step)
+{
+	const struct analysis_sink *sink = stream->sink;
+
+	if (!stream_holds_bytes(live))
+		return sink->unmapped ? sink->unmapped(sink->context, stream->process, live, event) : 0;
+	return sink->gone ? sink->gone(sink->context, stream->process, live, event, step) : 0;
+}
+
+/* Counts what was born and what died, and tells the sink. */
+static int note_change(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change,
+		       const struct mt_label *label)
+{
+	const struct analysis_sink *sink = stream->sink;
+	int error = 0;
+	size_t i;
+
+	if (change->born && is_driver(change->born))
+		error = note_driver(stream, change->born, event, 1);
+	if (change->born && stream_holds_bytes(change->born)) {
+		stream_count(stream, change->born, 1);
+		if (event->kind == MT_DRIVER_KEEP)
+			category_back(&stream->analysis->categories, change->born);
+		if (event->kind == MT_DRIVER_KEEP && sink->back && !error)
+			error = sink->back(sink->context, stream->process, change->born);
+	}
+	for (i = 0; i < change->died_count && !error; i++) {
+		if (is_driver(&change->died[i]))
+			error = note_driver(stream, &change->died[i], event, -1);
+		if (stream_holds_bytes(&change->died[i])) {
+			stream_count(stream, &change->died[i], -1);
+			category_died(&stream->analysis->categories, stream->process, &change->died[i], label);
+		}
+		if (!error)
+			error = stream_gone(stream, &change->died[i], event, label->step);
+	}
+	return error;
+}
+
+void stream_settle_totals(struct stream *stream, int explained)
+{
+	struct analysis_process *process = stream_process(stream);
+
+	if (explained)
+		process->reordered += stream->unsettled.count;
+	else
+		process->differing += stream->unsettled.count;
+	if (!explained && stream->unsettled.count && !process->first_differing)
+		process->first_differing = stream->unsettled.first;
+	stream->unsettled.count = 0;
+}
+
+static int is_cpu(const struct stream *stream, uint64_t id)
+{
+	const struct mt_device *device;
+
+	if (id < MT_LEDGER_DEVICES && stream->device_of[id] != STREAM_NO_DEVICE)
+		return stream->analysis->device[stream->device_of[id]].kind == MT_DEVICE_CPU;
+	device = mt_defs_device(stream_process(stream)->defs, (uint32_t)id);
+	return device && device->kind == MT_DEVICE_CPU;
+}
+
+/*
+ * PyTorch's CPU allocator counts under its lock and reports outside: a thread that waits in between, for Python's lock
+ * perhaps, reports late. Then totals differ until it has, and agree again. The CUDA allocator reports under its lock.
+ */
+static void note_totals(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change)
+{
+	struct analysis_process *process = stream_process(stream);
+
+	process->unknown_frees += change->unknown != 0;
+	if (!change->total_known)
+		return;
+	process->compared++;
+	if (is_cpu(stream, event->device)) {
+		stream->unsettled.several |= stream->unsettled.thread && stream->unsettled.thread != event->thread;
+		stream->unsettled.thread = event->thread;
+	}
+	if (!change->total_differs)
+		stream_settle_totals(stream, stream->unsettled.several);
+	else if (!stream->unsettled.count++)
+		stream->unsettled.first = process->events;
+}
+
+/* What kind of thing this event brings to life: an enum mt_kind that holds bytes, or 0. */
+static uint32_t kind_of_birth(const struct mt_event *event)
+{
+	uint64_t kind = event->kind == MT_LIVE ? event->value : event->kind;
+
+	return kind == MT_TENSOR_ALLOC || kind == MT_DRIVER_ALLOC || kind == MT_VMM_CREATE ? (uint32_t)kind : 0;
+}
+
+static void note_pinned(struct stream *stream)
+{
+	struct analysis_host *host = &stream_process(stream)->host;
+	uint64_t pinned = mt_ledger_pinned(stream->ledger);
+
+	if (pinned > host->most_pinned)
+		host->most_pinned = pinned;
+}
+
+int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site)
+{
+	struct mt_ledger_change change;
+	uint32_t kind = kind_of_birth(event);
+	int error, is_new = kind && !site;
+
+	if (is_new) {
+		site = stream_site(stream, event, label, kind != MT_TENSOR_ALLOC);
+		if (!site)
+			return -MT_E_MEMORY;
+	}
+	stream_resident_at(stream, event, label->step);
+	error = mt_ledger_event(stream->ledger, event, site, label->phase, label->step, &change);
+	if (!error)
+		error = stream->resident.error;
+	if (error)
+		return error;
+	if (stream->analysis->attribution.failed)
+		return -MT_E_MEMORY;
+	note_totals(stream, event, &change);
+	if (kind == MT_DRIVER_ALLOC)
+		note_pinned(stream);
+	if (is_new && change.born)
+		category_born(&stream->analysis->categories.site[site], change.born->size, label->step);
+	error = note_change(stream, event, &change, label);
+	return error || !stream->moved_count ? error : stream_sample_held(stream, event);
+}

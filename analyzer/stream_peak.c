@@ -1,0 +1,73 @@
+/* How full devices were at most: in all, and while a phase ran. */
+#include "stream.h"
+
+void stream_phase_peaks(struct stream *stream, uint32_t number)
+{
+	struct analysis_device *device = &stream->analysis->device[number];
+	struct analysis_level level = stream_level(stream, number);
+	const struct analysis_process *process;
+	struct analysis_phase_peak *peak;
+	uint32_t i;
+
+	stream_step_held(stream, number);
+	for (i = 0; i < device->users; i++) {
+		process = &stream->analysis->process[device->user[i]];
+		peak = &device->phase_peak[process->phase];
+		if (!process->phase_known)
+			continue;
+		if (!peak->ran || analysis_is_higher(level, peak->level)) {
+			peak->ran = 1;
+			peak->level = level;
+			peak->time = stream->time;
+			peak->step = process->step;
+		}
+		if (analysis_is_higher(device->quiet, peak->level))
+			device->quiet = peak->level;
+	}
+}
+
+void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_event *event,
+		      const struct mt_label *label)
+{
+	struct analysis_device *device = &stream->analysis->device[number];
+
+	attribution_peak(&stream->analysis->attribution, number);
+	device->imported = device->imported_now;
+	device->peak.bytes = stream->analysis->attribution.device[number].peak;
+	device->peak.tensors = device->tensors_now;
+	device->peak.seq = event->seq;
+	device->peak.time = stream->time;
+	device->peak.step = label->step;
+	device->peak.process = stream->process;
+	device->peak.thread = event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0;
+	device->peak.phase = label->phase;
+	device->peak.role = label->role;
+}
+
+/*
+ * A caching allocator keeps what it took from the driver: the device stays equally full for long while tensors come and
+ * go inside. Among these moments the peak is the first of those with the most tensor bytes. The block that a segment was
+ * taken for is in it with that, and so are tensors that waited for their pages (a pool that wakes up).
+ */
+int stream_is_higher(const struct stream *stream, uint32_t number)
+{
+	const struct attribution_device *now = &stream->analysis->attribution.device[number];
+	const struct analysis_device *device = &stream->analysis->device[number];
+
+	return now->held > now->peak || (now->held == now->peak && device->tensors_now > device->peak.tensors);
+}
+
+void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
+{
+	struct attribution *attribution = &stream->analysis->attribution;
+	int device;
+
+	while ((device = attribution_next_dirty(attribution)) >= 0) {
+		stream->analysis->device[device].used = 1;
+		if (stream_moment_open(stream, (uint32_t)device) && stream_is_higher(stream, (uint32_t)device))
+			stream_take_peak(stream, (uint32_t)device, event, label);
+		if (!stream->analysis->device[device].watched ||
+		    analysis_is_higher(stream_level(stream, (uint32_t)device), stream->analysis->device[device].quiet))
+			stream_phase_peaks(stream, (uint32_t)device);
+	}
+}

@@ -1,0 +1,71 @@
+/* Which phase a process is in: what tells, and the stretches of one phase. */
+#include "stream.h"
+
+#define SPANS_LOOKED_AT 256u /* for what is left when they are over: the first ones tell it all */
+
+int stream_phase_end(struct stream *stream)
+{
+	struct stream_span *span = &stream->span;
+
+	if (!span->open)
+		return 0;
+	span->open = 0;
+	if (!stream->sink->span)
+		return 0;
+	return stream->sink->span(stream->sink->context, stream->process, span->phase, span->step, &span->first,
+				  &span->last);
+}
+
+/*
+ * Memory events and the beginnings of ranges do: the end of a range is no work of what comes after it. A helper thread
+ * that no rule knows does not change what the process is doing.
+ */
+static int tells_phase(const struct stream *stream, const struct mt_event *event, const struct mt_label *label)
+{
+	const struct mt_thread *thread;
+
+	if (event->kind > MT_RANGE_PUSH && event->kind != MT_RANGE_START &&
+	    event->kind != MT_PHASE_PUSH && event->kind != MT_BACKWARD_BEGIN)
+		return 0;
+	if (label->phase != MT_PHASE_OTHER)
+		return 1;
+	thread =
+		mt_defs_thread(stream_process(stream)->defs, event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0);
+	return thread && thread->flags & MT_THREAD_MAIN;
+}
+
+/* A phase begins: every device of the process counts for it. */
+static int begin_span(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
+{
+	struct analysis_process *process = stream_process(stream);
+	struct stream_span *span = &stream->span;
+	uint32_t i;
+	int error = stream_phase_end(stream);
+
+	process->phase_known = 1;
+	process->phase = label->phase;
+	process->step = label->step;
+	span->open = 1;
+	span->phase = label->phase;
+	span->step = label->step;
+	span->first = *event;
+	for (i = 0; i < stream->touched_count; i++)
+		stream_phase_peaks(stream, stream->touched[i]);
+	return error;
+}
+
+int stream_phase(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
+{
+	struct stream_span *span = &stream->span;
+	int error = 0;
+
+	if (!tells_phase(stream, event, label))
+		return 0;
+	if (span->open && span->phase != label->phase && stream->spans++ < SPANS_LOOKED_AT)
+		category_phase_over(stream->analysis, stream->process, span->phase);
+	if (!span->open || span->phase != label->phase || span->step != label->step)
+		error = begin_span(stream, event, label);
+	span->last.seq = event->seq;
+	span->last.time = event->time;
+	return error;
+}

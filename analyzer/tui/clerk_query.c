@@ -1,0 +1,153 @@
+#include "clerk_query.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "answer.h"
+
+static int take_number(void *context, struct db_stmt *row)
+{
+	*(int64_t *)context = db_int(row, 0);
+	return 0;
+}
+
+/* ---- the summary ---- */
+
+int clerk_query_has_callsites(struct db *db, int *has)
+{
+	int64_t exists = 0;
+	int error = answer_rows(db, "SELECT EXISTS (SELECT * FROM callsite)", NULL, take_number, &exists);
+
+	*has = exists != 0;
+	return error;
+}
+
+int clerk_query_callsites(struct db *db, clerk_query_row *row, void *context)
+{
+	return answer_rows(db, "SELECT node, function, place FROM callsite", NULL, row, context);
+}
+
+int clerk_query_evidence(struct db *db, clerk_query_row *row, void *context)
+{
+	return answer_rows(db, "SELECT id, evidence, decided_by FROM site", NULL, row, context);
+}
+
+/* ---- the whole run ---- */
+
+int clerk_query_prepare(struct db *db)
+{
+	int error = db_execute(db, "CREATE INDEX allocation_by_site ON allocation (site)");
+
+	return error ? error : db_execute(db, "CREATE INDEX span_by_seq ON phase_span (process, first_seq)");
+}
+
+int clerk_query_sites(struct db *db, clerk_query_row *row, void *context)
+{
+	return answer_rows(db, "SELECT id, process, device, node, phase FROM site", NULL, row, context);
+}
+
+/* ---- of one place ---- */
+
+/* A place: sites that differ in nothing that the screen shows. */
+#define SITES_OF_PLACE                                                                                          \
+	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                     \
+	"AND twin.device = one.device AND twin.node IS one.node AND twin.memory = one.memory AND twin.phase = one.phase " \
+	"AND twin.category = one.category AND twin.owner = one.owner WHERE one.id = ?1)"
+
+int clerk_query_life(struct db *db, int64_t site, int64_t limit, clerk_query_row *row, void *context)
+{
+	static const char sql[] =
+		"SELECT alloc_time, free_time, bytes, step, "
+		"(SELECT span.phase FROM phase_span AS span WHERE span.process = one.process "
+		"AND span.first_seq <= one.free_seq ORDER BY span.first_seq DESC LIMIT 1), "
+		"free_step, ifnull(callsite.function, ''), ifnull(callsite.place, ''), free_node IS NULL "
+		"FROM (SELECT * FROM allocation WHERE site IN " SITES_OF_PLACE
+		" ORDER BY bytes DESC, alloc_time DESC, id DESC LIMIT ?2) AS one "
+		"LEFT JOIN callsite ON callsite.node = free_node ORDER BY bytes DESC, alloc_time DESC, one.id DESC";
+	const int64_t value[ANSWER_PARAMETERS] = { site, limit };
+
+	return answer_rows(db, sql, value, row, context);
+}
+
+int clerk_query_life_sums(struct db *db, int64_t site, clerk_query_row *row, void *context)
+{
+	static const char sql[] =
+		"SELECT count(*), ifnull(sum(bytes), 0), count(free_time), "
+		"ifnull(sum(bytes) FILTER (WHERE free_time IS NULL), 0), count(DISTINCT step), "
+		"ifnull(min(free_time - alloc_time), 0), ifnull(max(free_time - alloc_time), 0), "
+		"ifnull(avg(free_time - alloc_time), 0), ifnull(max(bytes), 0) "
+		"FROM allocation WHERE site IN " SITES_OF_PLACE;
+	const int64_t value[ANSWER_PARAMETERS] = { site };
+
+	return answer_rows(db, sql, value, row, context);
+}
+
+int clerk_query_freed_by(struct db *db, int64_t site, clerk_query_row *row, void *context)
+{
+	static const char sql[] =
+		"SELECT function, place, count(*), count(*) OVER () "
+		"FROM allocation JOIN callsite ON callsite.node = free_node WHERE site IN " SITES_OF_PLACE
+		" GROUP BY function, file, line, place ORDER BY count(*) DESC, place LIMIT 1";
+	const int64_t value[ANSWER_PARAMETERS] = { site };
+
+	return answer_rows(db, sql, value, row, context);
+}
+
+/* ---- lists of places ---- */
+
+int clerk_query_between(struct db *db, int64_t device, int64_t from, int64_t to, clerk_query_row *row, void *context)
+{
+	static const char sql[] =
+		"SELECT sum(one.bytes), count(*), one.phase, one.category, ifnull(callsite.function, ''), "
+		"ifnull(callsite.place, ''), ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
+		"FROM in_use AS one JOIN process ON process.id = one.process "
+		"LEFT JOIN callsite ON callsite.node = one.node "
+		"WHERE one.device = ?1 AND one.alloc_time > ?2 AND one.alloc_time <= ?3 AND one.since_time <= ?3 "
+		"AND (one.until_time IS NULL OR one.until_time > ?3) AND one.bytes > 0 "
+		"GROUP BY one.process, one.phase, one.category, callsite.function, callsite.file, callsite.line, "
+		"callsite.place ORDER BY 1 DESC, 2 DESC, one.phase, one.category, 6, one.process";
+	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
+
+	return answer_rows(db, sql, value, row, context);
+}
+
+int clerk_query_site_of(struct db *db, const struct clerk_query_stack *stack, int64_t *site)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, "SELECT id FROM site WHERE device = ?1 AND process = ?2 "
+			       "AND ifnull(node, 0) = ?3 AND phase = ?4 ORDER BY category = ?5 DESC, id LIMIT 1"), more;
+
+	*site = 0;
+	if (error)
+		return error;
+	db_bind(stmt, 1, stack->device);
+	db_bind(stmt, 2, stack->process);
+	db_bind(stmt, 3, stack->node);
+	db_bind_text(stmt, 4, stack->phase);
+	db_bind_text(stmt, 5, stack->category);
+	more = db_step(stmt);
+	if (more > 0)
+		*site = db_int(stmt, 0);
+	db_finish(stmt);
+	return more < 0 ? more : 0;
+}
+
+static int add_name(void *context, struct db_stmt *row)
+{
+	struct sentence *names = context;
+
+	sentence_say(names, "%s%s", names->size ? " " : "", db_text(row, 0));
+	return 0;
+}
+
+int clerk_query_forget(struct db *db)
+{
+	struct sentence names = { 0 };
+	char *rest = names.text, *name, sql[300];
+	int error = answer_rows(db, "SELECT name FROM sqlite_temp_schema WHERE type = 'table'", NULL, add_name, &names);
+
+	while (!error && (name = strsep(&rest, " ")) && *name) {
+		snprintf(sql, sizeof(sql), "DROP TABLE temp.\"%.200s\"", name);
+		error = db_execute(db, sql);
+	}
+	return error;
+}
