@@ -37,7 +37,7 @@ static inline int analysis_is_higher(struct analysis_level one, struct analysis_
 	return one.bytes > two.bytes || (one.bytes == two.bytes && one.tensors > two.tensors);
 }
 
-/* The biggest the device was while a phase ran in a process that uses it. */
+/* The biggest the device was when a process that uses it did something in a phase. */
 struct analysis_phase_peak {
 	int ran;
 	struct analysis_level level;

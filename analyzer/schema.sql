@@ -126,7 +126,7 @@ CREATE TABLE peak_part (
 	count INTEGER NOT NULL            -- allocations
 );
 
--- The most that a device held while a phase was running.
+-- The most that a device held when a process did something in a phase. One that waits, in whatever phase, does nothing.
 CREATE TABLE phase_peak (
 	device INTEGER NOT NULL REFERENCES device,
 	phase TEXT NOT NULL,

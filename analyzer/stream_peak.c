@@ -1,6 +1,10 @@
 /* How full devices were at most: in all, and while a phase ran. */
 #include "stream.h"
 
+/*
+ * What changed is held against the phase of the process that changed it. The others may only be waiting, in whatever
+ * phase they were last: theirs count when they do something themselves.
+ */
 void stream_phase_peaks(struct stream *stream, uint32_t number)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
@@ -15,7 +19,7 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 		peak = &device->phase_peak[process->phase];
 		if (!process->phase_known)
 			continue;
-		if (!peak->ran || analysis_is_higher(level, peak->level)) {
+		if (device->user[i] == stream->process && (!peak->ran || analysis_is_higher(level, peak->level))) {
 			peak->ran = 1;
 			peak->level = level;
 			peak->time = stream->time;

@@ -127,6 +127,8 @@ tells "steps of both" "{t['pid']: t['steps'] for t in d['traces']} == {4100: 2, 
 begin trainer-asleep
 tells "the engine's peak, with no byte of the trainer's but NCCL" \
 	"(gpu['peak']['pid'], {p['pid']: p['bytes'] >> 30 for p in gpu['by_process']}) == (6200, {6200: 62, 6100: 1})" top
+tells "the trainer, which waits in init, has no part in how high that went" \
+	"max(p['bytes'] >> 30 for p in gpu['phase_peaks'] if p['phase'] == 'init') < 62" top
 tells "and it is NCCL" "$(parts category) == {'kv cache': 45 << 30, 'weights': 15 << 30, 'nccl': 1 << 30, 'logits and log-probs': 2 << 30}" top
 says "nothing is unexplained" 'recorded then 63.0 GiB context 1000.0 MiB unexplained 0 B these processes 64.0 GiB in use on the GPU 64.0 GiB' top
 

@@ -126,18 +126,18 @@ static void note_phase(struct model *model, uint32_t phase)
 	model->phase_ran[phase] = 1;
 }
 
-/* After every event of process `p`. Among equally high moments the one with the most tensor bytes is the peak. */
+/*
+ * After every event of process `p`. Among equally high moments the one with the most tensor bytes is the peak. A phase is
+ * as high as what its own process meets in it.
+ */
 static void settle(struct model *model, uint32_t p)
 {
-	int q;
-
 	model->held = sum_held(model);
 	model->inside = sum_inside(model);
 	if (model->held > model->peak || (model->held == model->peak && model->inside > model->peak_inside))
 		take_peak(model, p);
-	for (q = 0; q < PROCESSES; q++)
-		if (model->process[q].touched)
-			note_phase(model, model->process[q].phase);
+	if (model->process[p].touched)
+		note_phase(model, model->process[p].phase);
 }
 
 static struct thing new_thing(struct process *process, uint64_t bytes)
@@ -188,12 +188,14 @@ static void change_tensor(struct model *model, uint32_t p, uint32_t r)
 static void change_phase(struct model *model, uint32_t p, int is_first)
 {
 	struct process *process = &model->process[p];
+	uint32_t before = process->phase;
 
 	if (!is_first)
 		maker_phase_end(&process->maker);
 	process->phase = (uint32_t)(random() % PHASES);
 	maker_phase(&process->maker, words[process->phase]);
-	settle(model, p);
+	if (is_first || process->phase != before) /* else the phase goes on */
+		settle(model, p);
 }
 
 static void one_event(struct model *model)
