@@ -9,6 +9,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query.h"
+#include "query_oom.h"
 #include "schema.h"
 #include "store.h"
 #include "text.h"
@@ -96,6 +97,24 @@ static void say_failure(struct feed *feed, int error)
 		snprintf(model->trouble, sizeof(model->trouble), "reading: %s", mt_strerror(error));
 }
 
+/* The driver's refusals go into the error that they led to, as in all reports. The database has the model's order. */
+static int fold_ooms(struct model *model, struct db *db)
+{
+	struct oom_failures all;
+	uint32_t i, kept = 0;
+	int error = oom_failures_load(&all, db);
+
+	model_lock(model);
+	for (i = 0; i < model->ooms && i < all.count && !error; i++)
+		if (!all.failure[i].is_part)
+			model->oom[kept++] = model->oom[i];
+	if (!error)
+		model->ooms = kept;
+	model_unlock(model);
+	oom_failures_release(&all);
+	return error;
+}
+
 /* Nobody but this thread uses the database, nor changes what the sentence is made from, before the state is known. */
 static int make_summary(struct feed *feed, struct sentence *sentence)
 {
@@ -105,6 +124,8 @@ static int make_summary(struct feed *feed, struct sentence *sentence)
 		error = store_summary(feed->db, &feed->analysis, 1);
 	if (!error)
 		error = query_devices(feed->db, take_number, feed->model);
+	if (!error)
+		error = fold_ooms(feed->model, feed->db);
 	if (!error)
 		error = verdict_say(sentence, feed->db, feed->model);
 	return error;

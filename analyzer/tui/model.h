@@ -68,6 +68,7 @@ struct model_step {
 	uint32_t process, number;
 };
 
+/* While the state is MODEL_READING refusals of the driver are here, too; then they are in what they led to. */
 struct model_oom {
 	int64_t time;
 	uint64_t requested; /* bytes */

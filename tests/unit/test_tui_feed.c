@@ -201,6 +201,11 @@ static void write_step(const char *path)
 	maker_phase_end(&m);
 	maker_step(&m, 1);
 	maker_phase(&m, "rollout");
+	/* The driver refuses, the allocator asks once more and gives up: one error. */
+	maker_event(&m, (struct mt_event){
+				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
+	maker_event(&m, (struct mt_event){
+				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
 	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = frame, .size = 900 * MIB });
 	m.device = m.cpu;
 	m.total = 0;
