@@ -57,6 +57,7 @@ static struct {
 
 /* ---- opening ---- */
 
+#define COMMON_TERM "xterm-256color"
 #define IN_WORDS "memana top TRACE says the same in words"
 
 /* Whether terminfo knows a screen on this terminal; words why not. */
@@ -70,12 +71,14 @@ static int check_terminal(char *why, size_t size)
 		return -MT_E_SYSTEM;
 	}
 	if (!name || !*name) {
-		snprintf(why, size, "TERM is not set (try TERM=xterm-256color; " IN_WORDS ")");
+		snprintf(why, size, "TERM is not set (try TERM=" COMMON_TERM "; " IN_WORDS ")");
 		return -MT_E_SYSTEM;
 	}
 	if (setupterm(NULL, STDOUT_FILENO, &found) != OK) {
-		snprintf(why, size, "TERM=%.60s: %s (try TERM=xterm-256color; " IN_WORDS ")", name,
-			 found < 0 ? "there is no terminfo database" : "terminfo does not know it");
+		snprintf(why, size, "TERM=%.60s: %s (%s; " IN_WORDS ")", name,
+			 found < 0 ? "there is no terminfo database" : "terminfo does not know it",
+			 found < 0 || !strcmp(name, COMMON_TERM) ? "install ncurses-base, or set TERMINFO to where it lies"
+								 : "try TERM=" COMMON_TERM);
 		return -MT_E_SYSTEM;
 	}
 	usable = cursor_address && clear_screen;

@@ -188,6 +188,18 @@ start TERM=dumb "$memana" tui rl.zst
 check "TERM=dumb" refused 4 'TERM=dumb cannot show a screen .*memana top'
 start TERM=nonsense "$memana" tui rl.zst
 check "TERM=nonsense" refused 4 'TERM=nonsense: terminfo does not know it .*memana top'
+cat >no_terminfo.sh <<'SCRIPT'
+for folder in /lib/terminfo /usr/share/terminfo /etc/terminfo; do
+	[ ! -d "$folder" ] || mount -t tmpfs none "$folder" || exit 99
+done
+exec env TERM=xterm-256color "$@"
+SCRIPT
+if unshare -m true 2>/dev/null; then
+	start unshare -m bash no_terminfo.sh "$memana" tui rl.zst
+	check "no terminfo" refused 4 'TERM=xterm-256color: terminfo does not know it .install ncurses-base'
+else
+	echo "skip no terminfo: folders cannot be hidden here"
+fi
 start env -u TERM "$memana" tui rl.zst
 check "no TERM" refused 4 'TERM is not set'
 start TERM=dumb "$memana" rl.zst
