@@ -109,6 +109,8 @@ int db_create(struct db **db, const char *path, const char *schema)
 	 */
 	error = execute(*db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
 			     "PRAGMA page_size = 16384; PRAGMA cache_size = -8192; PRAGMA foreign_keys = OFF;");
+	if (!error && !path) /* who needs no file gets none: the disk may be full */
+		error = execute(*db, "PRAGMA temp_store = MEMORY");
 	if (!error)
 		error = execute(*db, "BEGIN");
 	if (!error)
