@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD [NAME...] - runs the unit and command tests of a build and ends with "N passed, N failed, N skipped".
-# A NAME picks the tests whose file name contains it. TESTS, a list of scripts, stands for others instead, and PYTHON
-# for the python3 with torch that they use.
+# A NAME picks the tests whose file name contains it. TESTS, a list of scripts, stands for others instead, PYTHON for the
+# python3 with torch that they use, and JOBS for the number of tests at a time.
 set -u
 SRC=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=$(cd "$1" && pwd) || exit 2
@@ -21,6 +21,7 @@ find_python() {
 PYTHON=${PYTHON-$(find_python)}
 export PYTHON
 
+JOBS=${JOBS:-$(nproc)}
 passed=0 failed=0 skipped=0
 
 wanted() {
@@ -30,7 +31,7 @@ wanted() {
 	return 1
 }
 
-# count TITLE STATUS LOG: adds up the log's verdict lines; a bad exit without one is a failure of its own.
+# count TITLE STATUS LOG SECONDS: adds up the log's verdict lines; a bad exit without one is a failure of its own.
 count() {
 	local p f s
 	p=$(grep -c '^ok ' "$3") f=$(grep -c '^not ok ' "$3") s=$(grep -c '^skip ' "$3")
@@ -43,31 +44,52 @@ count() {
 		f=1
 	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	printf '%-32s %d passed, %d failed, %d skipped (%ds)\n' "$1" "$p" "$f" "$s" $((SECONDS - started))
+	printf '%-32s %d passed, %d failed, %d skipped (%ds)\n' "$1" "$p" "$f" "$s" "$4"
 	[ "$f" = 0 ] && [ "${VERBOSE:-}" = "" ] && grep '^skip ' "$3" && return
 	[ "$f" = 0 ] || cat "$3"
 }
 
-for t in ${TESTS-"$BUILD"/tests/unit/test_*}; do
-	case $t in *.d | *.sh) continue ;; esac
-	name=$(basename "$t")
-	wanted "$name" "$@" || continue
-	started=$SECONDS
+# run_one NAME COMMAND...: in a folder of its own; leaves NAME.log, and NAME.done with the status and the seconds.
+run_one() {
+	local name=$1 started=$SECONDS status
+	shift
 	mkdir "$TMPDIR/$name"
-	(cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-240}" "$t") >"$TMPDIR/log" 2>&1
-	count "$name" $? "$TMPDIR/log"
+	(cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-240}" "$@") >"$TMPDIR/$name.log" 2>&1 </dev/null
+	status=$?
 	rm -rf "${TMPDIR:?}/$name"
-done
+	echo "$status $((SECONDS - started))" >"$TMPDIR/$name.new" && mv "$TMPDIR/$name.new" "$TMPDIR/$name.done"
+}
 
-for t in ${TESTS-"$SRC"/tests/cli/test_*.sh}; do
-	name=$(basename "$t" .sh)
-	wanted "$name" "$@" || continue
-	started=$SECONDS
-	mkdir "$TMPDIR/$name"
-	(cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-240}" bash "$t") >"$TMPDIR/log" 2>&1 </dev/null
-	count "$name" $? "$TMPDIR/log"
-	rm -rf "${TMPDIR:?}/$name"
+# collect: counts the tests that are done.
+collect() {
+	local file name status seconds
+	for file in "$TMPDIR"/*.done; do
+		[ -e "$file" ] || continue
+		name=$(basename "$file" .done)
+		read -r status seconds <"$file"
+		count "$name" "$status" "$TMPDIR/$name.log" "$seconds"
+		rm "$file" "$TMPDIR/$name.log"
+	done
+}
+
+# start NAME COMMAND...: as many at a time as there are processors.
+start() {
+	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
+		wait -n
+		collect
+	done
+	run_one "$@" &
+}
+
+for t in ${TESTS-"$SRC"/tests/cli/test_*.sh "$BUILD"/tests/unit/test_*}; do
+	case $t in
+	*.d) ;;
+	*.sh) wanted "$(basename "$t" .sh)" "$@" && start "$(basename "$t")" bash "$t" ;;
+	*) wanted "$(basename "$t")" "$@" && start "$(basename "$t")" "$t" ;;
+	esac
 done
+wait
+collect
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
