@@ -4,6 +4,7 @@
 #   make demo       record the sample RL step loop and show what filled the GPU
 #   make test       unit and command tests; last line: N passed, N failed, N skipped
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
+#   make test-driver NVIDIA's own driver library without a GPU, which it fetches
 #   make lint       the rules of the house, checked
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
@@ -115,7 +116,7 @@ $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) 
 deps-build:
 	@tools/deps.sh build
 deps-test:
-	@tools/deps.sh build test
+	@tools/deps.sh build test kit
 
 # The packages first, then the same make again: what is missing now can be found then.
 demo: deps-build
@@ -124,7 +125,7 @@ demo: deps-build
 	@samples/demo.sh $(B)
 
 test: deps-test
-	@$(MAKE) --no-print-directory -j2 all unit lint
+	@$(MAKE) --no-print-directory -j2 all unit lint $(if $(SAN),,kit)
 	@tests/run.sh $(B)
 
 # A current PyTorch from PyPI, in a virtual environment of its own that is made once (5 GB).
@@ -134,6 +135,12 @@ deps-torch:
 test-torch: deps-torch
 	@$(MAKE) --no-print-directory -j2 programs standin
 	@tests/torch/run.sh $(B)
+
+# NVIDIA's own driver library, which it fetches (30 MB), without a GPU.
+.PHONY: test-driver
+test-driver: deps-test
+	@$(MAKE) --no-print-directory -j2 all
+	@tests/driver/run.sh $(B)
 
 lint:
 	@tools/lint.sh

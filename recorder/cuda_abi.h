@@ -252,7 +252,15 @@ enum {
 	CUPTI_INVALID_CONTEXT = 3,
 	CUPTI_LIMIT_REACHED = 12, /* what CUDA 11.0 and older say to a second subscriber */
 	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_VIRTUALIZED = 33,
+	CUPTI_NO_PRIVILEGES = 35,
 	CUPTI_TAKEN = 39, /* MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: another tool holds the subscription */
+	CUPTI_VIRTUALIZED_NO_PRIVILEGES = 40,
+	CUPTI_CONFIDENTIAL = 41,
+	CUPTI_CMP = 42, /* a card for mining */
+	CUPTI_MIG = 43, /* since 13.0 or a little before, as are the next */
+	CUPTI_SLI = 44,
+	CUPTI_WSL = 45,
 	CUPTI_UNKNOWN = 999,
 };
 
@@ -264,8 +272,11 @@ enum {
 	CUPTI_DOMAIN_RESOURCE = 3,
 	CUPTI_DOMAIN_SYNCHRONIZE = 4,
 	CUPTI_DOMAIN_NVTX = 5,
-	CUPTI_DOMAIN_STATE = 6,
+	CUPTI_DOMAIN_STATE = 6, /* since 12.2 */
 };
+
+enum { CUPTI_CONTEXT_CREATED = 1, CUPTI_CONTEXT_ENDS = 2 }; /* CUpti_CallbackIdResource; the second: about to go */
+enum { CUPTI_FATAL_ERROR = 1 };				    /* CUpti_CallbackIdState: CUPTI has ended by itself */
 
 /* CUpti_CallbackData: valid only inside the callback, except `function`, which is a constant. */
 struct cupti_callback_data {
@@ -278,6 +289,17 @@ struct cupti_callback_data {
 	uint32_t context_uid;
 	uint64_t *correlation_data; /* one word for us, from ENTER to EXIT of the same call */
 	uint32_t correlation_id;
+};
+
+struct cupti_resource_data { /* CUpti_ResourceData */
+	struct cuda_context *context;
+	struct cuda_stream *stream;
+	void *descriptor;
+};
+
+struct cupti_state_data { /* CUpti_StateData */
+	int error;
+	const char *message; /* may be NULL */
 };
 
 typedef void (*cupti_callback)(void *user, int domain, uint32_t id, const void *data);

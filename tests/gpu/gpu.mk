@@ -5,11 +5,21 @@ $(B)/gpu/libsleeper.so: tests/gpu/sleeper.c samples/cuda_driver.c samples/cuda_d
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl
 
-all: $(B)/gpu/libsleeper.so
+$(B)/gpu/probe.so: tests/gpu/probe.c recorder/cuda_abi.h
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< -ldl
 
-# A build that runs on a machine with fewer packages: it brings the libraries along that it uses.
-.PHONY: gpu-kit
-gpu-kit:
-	@$(MAKE) --no-print-directory B=build-gpu LDFLAGS='-Wl,-rpath,\$$$$ORIGIN/lib -Wl,-rpath,\$$$$ORIGIN/../lib' \
-		AGENT_LDFLAGS='$(AGENT_LDFLAGS) -Wl,-rpath,\$$$$ORIGIN/lib' all
-	@tests/gpu/kit.sh build-gpu build-gpu-kit
+.PHONY: gpu-tools
+gpu-tools: $(B)/gpu/libsleeper.so $(B)/gpu/probe.so
+all: gpu-tools
+
+# A build that runs where nothing but the C library is: it brings the libraries along that it uses.
+.PHONY: kit gpu-kit deps-kit
+kit: programs samples allocator gpu-tools
+	@tests/gpu/kit.sh $(B) $(B)-gpu-kit
+deps-kit:
+	@tools/deps.sh build kit
+gpu-kit: deps-kit
+	@$(MAKE) --no-print-directory -j2 kit
+	@du -sh $(B)-gpu-kit
