@@ -128,7 +128,7 @@ static void print_sources(const struct analysis_process *process)
 		source = &process->source[i];
 		if (source->seen)
 			printf("    %-18s %s%s%s\n", mt_source_name(i), state_words[source->state],
-			       *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, 120, 0));
+			       *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, sizeof(why) - 4, 0));
 	}
 }
 

@@ -67,19 +67,19 @@ int top_print_ooms(const struct top_report *report)
 	return error;
 }
 
+#define SOURCE_WHY_MAX 255 /* bytes that a recorder writes */
+
 static int print_source(void *context, const struct query_source *row)
 {
 	struct top_report *report = context;
 	struct sentence sentence = { 0 };
+	char why[SOURCE_WHY_MAX + 4];
 
 	if (!strcmp(row->state, "on"))
 		return 0;
 	sentence_say(&sentence, "Not recorded: %s", row->name);
-	if (*row->why) {
-		sentence_say(&sentence, " (");
-		sentence_say_clean(&sentence, row->why);
-		sentence_say(&sentence, ")");
-	}
+	if (*row->why)
+		sentence_say(&sentence, " (%s)", text_fit(why, sizeof(why), row->why, SOURCE_WHY_MAX, 0));
 	if (report->processes > 1)
 		sentence_say(&sentence, " in pid %lld", (long long)row->pid);
 	text_style(report->text, !strcmp(row->state, "failed") ? TEXT_WARN : TEXT_DIM);

@@ -89,6 +89,28 @@ static const char *verdict_begins(struct sentence *begins, const struct top_repo
 	return begins->text;
 }
 
+static int note_unseen(void *context, const struct query_source *row)
+{
+	int *unseen = context;
+
+	*unseen |= !strcmp(row->name, "cupti") && strcmp(row->state, "on");
+	return 0;
+}
+
+/* Tensors are seen without CUPTI; the segments they lie in, and everybody else's memory, are not. */
+static int say_unseen(struct sentence *sentence, const struct top_report *report)
+{
+	int unseen = 0, error;
+
+	if (!strcmp(report->device->kind, "cpu"))
+		return 0;
+	error = query_sources(report->db, note_unseen, &unseen);
+	if (unseen)
+		sentence_say(sentence, " Driver calls were not recorded, or not all (see below): memory beside tensors may "
+				       "be missing here.");
+	return error;
+}
+
 int top_print_verdict(const struct top_report *report)
 {
 	struct sentence sentence = { 0 }, begins = { 0 };
@@ -101,6 +123,8 @@ int top_print_verdict(const struct top_report *report)
 	print_device_name(report);
 	error = peak_verdict_say(&sentence, report->db, &verdict);
 	say_slack(&sentence, report->device);
+	if (!error)
+		error = say_unseen(&sentence, report);
 	answer_verdict(report->text, &sentence);
 	return error;
 }

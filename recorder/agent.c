@@ -170,8 +170,8 @@ void agent_source(enum mt_source source, enum mt_source_state state, const char 
 	atomic_store(&agent.source[source].state, (uint32_t)state + 1);
 	if (state_now() == ON)
 		publish_source(source);
-	else if (source == MT_SOURCE_CUPTI && state != MT_SOURCE_ON)
-		agent_place_unseen(&agent.options, why);
+	else if (state != MT_SOURCE_ON)
+		agent_place_unseen(&agent.options, source, why);
 }
 
 /* For a moment the header has no state of the source, so that nobody reads half a text. */
@@ -346,6 +346,8 @@ static void publish_notes(void)
 		publish_source((enum mt_source)i);
 	for (i = 0; i < MT_LOSS_COUNT; i++)
 		atomic_fetch_add(&agent.ring.header->lost[i], atomic_exchange(&agent.lost[i], 0));
+	if (agent_has_cuda())
+		atomic_store(&agent.ring.header->cuda, 1);
 }
 
 /* On the one thread that goes first. The others may write as soon as the state is ON. */
@@ -419,12 +421,23 @@ static void leave(int saved)
 	errno = saved;
 }
 
+/* Whoever has memory on a GPU uses CUDA, also where the driver has not called us. */
+static void note_cuda(const struct ring_event *event)
+{
+	if (event->device_type != MT_DEVICE_CUDA || agent_has_cuda())
+		return;
+	atomic_store(&agent.cuda, 1);
+	if (is_on())
+		atomic_store(&agent.ring.header->cuda, 1);
+}
+
 void agent_memory(struct ring_event *event, enum stack_wish wish)
 {
 	int saved;
 
 	if (!enter(&saved))
 		return;
+	note_cuda(event);
 	if (is_on() || start_or_wait())
 		hand_over(event, NULL, wish);
 	leave(saved);
@@ -524,6 +537,8 @@ static void after_fork(void)
 void agent_cuda_started(void)
 {
 	atomic_store(&agent.cuda, 1);
+	if (is_on())
+		atomic_store(&agent.ring.header->cuda, 1);
 	if (!agent.has_options || life == &never || state_now() != ASLEEP)
 		return;
 	ring_forget(&agent.ring);

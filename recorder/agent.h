@@ -66,8 +66,8 @@ void agent_place_remove(struct ring *ring, const struct memrec_options *options)
 /* The recording could not begin because of `error`: leaves a note for the launcher (place.c). */
 void agent_place_failed(const struct memrec_options *options, int error);
 
-/* Driver calls are not seen here: a note for the launcher, which says so when nothing else was recorded (place.c). */
-void agent_place_unseen(const struct memrec_options *options, const char *why);
+/* A source is not seen here: a note for the launcher, which tells of some of them when nothing was recorded (place.c). */
+void agent_place_unseen(const struct memrec_options *options, enum mt_source source, const char *why);
 
 /* Starts the collector for the published ring (spawn.c). 0; -MT_E_MISSING: no program given or it did not start. */
 int agent_spawn_collector(const char *program, const char *ring_path);

@@ -260,8 +260,10 @@ static void follow(struct collector *c)
 			if (error)
 				break;
 		}
-		if (c->created)
+		if (c->created) {
+			sampling_prepare(&c->sampling);
 			error = mt_fold_run(c->fold, over, &folded);
+		}
 		if (c->header->keep)
 			let_old_file_go(c);
 		if (error > 0) {

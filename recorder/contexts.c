@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NOT_ASKED = 0, NOT_KNOWN = -1 }; /* of `device` below; an entry half written says the first */
+
 static struct {
 	_Atomic uintptr_t context; /* 0: free */
-	_Atomic int device;	   /* plus 1, so that an entry half written says "unknown" */
+	_Atomic int device;	   /* the ordinal plus 1 */
 	_Atomic int kind;
 } contexts[CONTEXTS_MAX];
 
@@ -17,11 +19,13 @@ static struct {
 } primary[CONTEXTS_DEVICES];
 
 static _Atomic int visible; /* devices, 0: not known */
+static contexts_ask *_Atomic ask_cupti;
 
-void contexts_start(void)
+void contexts_start(contexts_ask *ask)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
 
+	atomic_store(&ask_cupti, ask);
 	if (list && *list && !strchr(list, ','))
 		atomic_store(&visible, 1); /* if it names none, cuInit fails and nothing is recorded */
 }
@@ -67,40 +71,75 @@ int contexts_add(const void *context, int device, enum context_kind kind)
 	return 1;
 }
 
-void contexts_remove(const void *context)
+int contexts_remove(const void *context)
 {
 	int i = find(context);
 
 	if (i < 0)
-		return;
-	atomic_store(&contexts[i].device, 0);
+		return 0;
+	atomic_store(&contexts[i].device, NOT_ASKED);
 	atomic_store(&contexts[i].kind, CONTEXT_UNSEEN);
-	atomic_store(&contexts[i].context, 0);
+	return atomic_exchange(&contexts[i].context, 0) != 0;
 }
 
-/* The device of all contexts, -1: none is known, or they differ. */
-static int common_device(void)
+static int ask(const void *context)
 {
-	int i, device, common = -1;
+	contexts_ask *function = atomic_load_explicit(&ask_cupti, memory_order_relaxed);
 
-	for (i = 0; i < (int)CONTEXTS_MAX; i++) {
-		device = atomic_load(&contexts[i].context) ? atomic_load(&contexts[i].device) - 1 : -1;
-		if (device < 0)
-			continue;
-		if (common >= 0 && device != common)
-			return -1;
-		common = device;
-	}
-	return common;
+	return function ? function(context) : -1;
+}
+
+/* The answer is kept, whatever it is. Two threads that ask at once get the same one. */
+static int ask_once(const void *context)
+{
+	int i = find_or_take(context), device;
+
+	if (i < 0 || atomic_load(&contexts[i].device) == NOT_KNOWN)
+		return -1;
+	device = ask(context);
+	atomic_store(&contexts[i].device, device < 0 ? NOT_KNOWN : device + 1);
+	return device;
+}
+
+int contexts_known_device(const void *context)
+{
+	int i = find(context), device = i < 0 ? NOT_ASKED : atomic_load(&contexts[i].device);
+
+	if (device > 0)
+		return device - 1;
+	return atomic_load(&visible) == 1 ? 0 : -1;
 }
 
 int contexts_device(const void *context)
 {
-	int i = find(context), device = i < 0 ? -1 : atomic_load(&contexts[i].device) - 1;
+	int device = contexts_known_device(context);
 
 	if (device >= 0)
 		return device;
-	return atomic_load(&visible) == 1 ? 0 : common_device();
+	return context ? ask_once(context) : ask(NULL);
+}
+
+int contexts_made(const void *context)
+{
+	int device = ask(context);
+
+	if (device >= 0)
+		return contexts_add(context, device, CONTEXT_OWN);
+	contexts_remove(context); /* an older one at the same address */
+	return 1;
+}
+
+int contexts_ended(const void *context)
+{
+	int i = find(context), device, is_green = i >= 0 && atomic_load(&contexts[i].kind) == CONTEXT_GREEN;
+	uintptr_t primary_one;
+
+	for (device = 0; device < CONTEXTS_DEVICES; device++) {
+		primary_one = (uintptr_t)context;
+		if (atomic_compare_exchange_strong(&primary[device].context, &primary_one, 0))
+			atomic_store(&primary[device].is_unseen, 0);
+	}
+	return contexts_remove(context) && !is_green;
 }
 
 uint64_t contexts_owner(const void *context)

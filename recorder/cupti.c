@@ -6,18 +6,25 @@
 #include "cupti.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 #include "agent.h"
 #include "cuda_abi.h"
 #include "cupti_find.h"
+#include "cupti_refusal.h"
 #include "hook_cupti.h"
 #include "late.h"
+#include "loaded.h"
 #include "memtrace/base.h"
-#include "textbuf.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
 #define SEVERAL_VERSION 130300u	    /* from here on several tools may subscribe, if all of them say so */
+#define WAIT_NS 50000000ull	    /* who leaves inside a callback may finalize next, in the same one */
+#define CHANGE_STEP_NS 100000
+#define CHANGE_STEPS 10000 /* 1 s */
+#define UNSEEN_GROWTHS 3   /* in a row: that is no accident */
 
 /* What we need of libcupti. */
 struct cupti {
@@ -26,28 +33,30 @@ struct cupti {
 	cupti_subscribe_v2 *subscribe_v2; /* since 13.0 */
 	cupti_unsubscribe *unsubscribe;
 	cupti_enable_callback *enable;
+	cupti_get_device_id *get_device; /* may be missing */
 	struct cupti_subscriber *subscriber;
 	int shares; /* the subscription bears others */
+	const char *path;
 };
 
 /* CHANGING: a thread is at it; others let it be. */
-enum hold { NONE, OURS, CHANGING, GIVEN };
+enum hold { NONE, OURS, CHANGING, GIVEN, DEAD };
 
 static _Atomic int hold;
 static struct cupti cupti; /* changed by whoever has made `hold` CHANGING */
+static _Atomic uintptr_t generation; /* of the subscription: callbacks of an older one are not ours any more */
 static const struct cupti_subscriber *_Atomic other; /* who subscribed last and has not left; NULL: not seen */
+static _Atomic int others; /* calls of other tools to subscribe or to finalize that are under way */
+static _Atomic uint64_t left_at; /* when another tool left, CLOCK_MONOTONIC; 0: nothing waits for cupti_look */
+static _Atomic int interrupted; /* there were calls that were not shown to us */
+static _Atomic int unfit;	/* see cupti_finds_no_gpu */
 
-/* What came of trying. */
-struct attempt {
-	int found; /* a libcupti that has what we need */
-	int ours;
-	int error; /* of CUPTI, the last one */
-	char holder[CUPTI_OLD_NAME_BYTES];
-};
-
-static int is_taken(int error)
+static uint64_t now_ns(void)
 {
-	return error == CUPTI_TAKEN || error == CUPTI_LIMIT_REACHED;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
 static int resolve(void *library)
@@ -57,17 +66,57 @@ static int resolve(void *library)
 	cupti.subscribe_v2 = (cupti_subscribe_v2 *)dlsym(library, "cuptiSubscribe_v2");
 	cupti.unsubscribe = (cupti_unsubscribe *)dlsym(library, "cuptiUnsubscribe");
 	cupti.enable = (cupti_enable_callback *)dlsym(library, "cuptiEnableCallback");
+	cupti.get_device = (cupti_get_device_id *)dlsym(library, "cuptiGetDeviceId");
 	return cupti.get_version && cupti.subscribe && cupti.unsubscribe && cupti.enable;
+}
+
+/* ---- Callbacks ---- */
+
+/* The one question that CUPTI's manual allows inside a callback. */
+static int ask_device(const void *context)
+{
+	uint32_t device;
+
+	if (!cupti.get_device || cupti.get_device((struct cuda_context *)(uintptr_t)context, &device) || device > INT16_MAX)
+		return -1;
+	return (int)device;
+}
+
+/* CUPTI has finalized itself, and calls nobody any more. It is left alone from now on. */
+static void on_fatal_error(const struct cupti_state_data *data)
+{
+	int ours = OURS;
+	char why[256];
+	struct textbuf text;
+
+	if (!atomic_compare_exchange_strong(&hold, &ours, DEAD))
+		return;
+	textbuf_init(&text, why, sizeof(why));
+	textbuf_add(&text, "CUPTI has ended itself after a fatal error (");
+	textbuf_add_number(&text, (uint64_t)(uint32_t)data->error);
+	if (data->message) {
+		textbuf_add(&text, ", ");
+		textbuf_add(&text, data->message);
+	}
+	textbuf_add(&text, "): driver memory is recorded up to there");
+	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
 }
 
 /* No place but this is reached by the driver for us alone: what was loaded meanwhile is looked at here. */
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
+	if ((uintptr_t)user != atomic_load_explicit(&generation, memory_order_relaxed))
+		return;
 	late_look();
-	hook_cupti_callback(user, domain, id, data);
+	if (domain != CUPTI_DOMAIN_STATE)
+		hook_cupti_callback(domain, id, data);
+	else if (id == CUPTI_FATAL_ERROR)
+		on_fatal_error(data);
 }
 
-static int subscribe_v2(uint32_t version, int several, char *holder)
+/* ---- Subscribing ---- */
+
+static int subscribe_v2(void *user, uint32_t version, int several, char *holder)
 {
 	struct cupti_subscriber_params params = { CUPTI_PARAMS_13_0, "memrec", holder, CUPTI_OLD_NAME_BYTES };
 	int error;
@@ -75,7 +124,7 @@ static int subscribe_v2(uint32_t version, int several, char *holder)
 	if (version >= LONG_PARAMS_VERSION)
 		params.bytes = sizeof(params);
 	params.allow_multiple = (uint8_t)several;
-	error = cupti.subscribe_v2(&cupti.subscriber, on_callback, NULL, &params);
+	error = cupti.subscribe_v2(&cupti.subscriber, on_callback, user, &params);
 	holder[CUPTI_OLD_NAME_BYTES - 1] = '\0';
 	cupti.shares = !error && several;
 	return error;
@@ -87,6 +136,7 @@ static int subscribe_v2(uint32_t version, int several, char *holder)
  */
 static int subscribe(char *holder)
 {
+	void *user = (void *)(atomic_fetch_add(&generation, 1) + 1);
 	uint32_t version = 0;
 	int error = CUPTI_UNKNOWN;
 
@@ -95,86 +145,90 @@ static int subscribe(char *holder)
 	if (cupti.get_version(&version))
 		version = 0;
 	if (cupti.subscribe_v2 && version >= SEVERAL_VERSION)
-		error = subscribe_v2(version, 1, holder);
-	if (error && !is_taken(error))
-		error = cupti.subscribe(&cupti.subscriber, on_callback, NULL);
-	if (is_taken(error) && cupti.subscribe_v2 && !holder[0])
-		error = subscribe_v2(version, 0, holder);
+		error = subscribe_v2(user, version, 1, holder);
+	if (error && !cupti_is_taken(error))
+		error = cupti.subscribe(&cupti.subscriber, on_callback, user);
+	if (cupti_is_taken(error) && cupti.subscribe_v2 && !holder[0])
+		error = subscribe_v2(user, version, 0, holder);
 	return error;
 }
 
-/* Entries this CUPTI does not know are refused, and do not happen. 1: at least one was taken. */
-static int enable_entries(void)
+static int enable(int domain, uint32_t id)
+{
+	return !cupti.enable(1, cupti.subscriber, domain, id);
+}
+
+/* What this CUPTI does not know it refuses, and it does not happen. 1: at least one memory call was taken. */
+static int enable_callbacks(void)
 {
 	uint32_t id;
 	int enabled = 0;
 
 	for (id = 0; id < HOOK_CUPTI_IDS; id++)
 		if (hook_cupti_wants(id))
-			enabled |= !cupti.enable(1, cupti.subscriber, CUPTI_DOMAIN_DRIVER, id);
+			enabled |= enable(CUPTI_DOMAIN_DRIVER, id);
+	enable(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED);
+	enable(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
+	enable(CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR);
 	return enabled;
 }
 
-static void report_refusal(const struct attempt *attempt)
+/* With the library that is resolved. 1: the subscription is ours; else `refusal` has what it said. */
+static int take(struct cupti_refusal *refusal)
+{
+	char holder[CUPTI_OLD_NAME_BYTES];
+	int error = subscribe(holder);
+
+	if (!error && enable_callbacks())
+		return 1;
+	if (!error)
+		cupti.unsubscribe(cupti.subscriber);
+	cupti_refusal_add(refusal, error, holder, cupti.path);
+	return 0;
+}
+
+static void report(int ours, const struct cupti_refusal *refusal)
 {
 	char why[256];
 	struct textbuf text;
 
 	textbuf_init(&text, why, sizeof(why));
-	if (!attempt->found) {
-		textbuf_add(&text, "libcupti was not found: driver memory is not recorded (set CUDA_HOME)");
-	} else if (is_taken(attempt->error)) {
-		textbuf_add(&text, "another tool holds the CUPTI subscription");
-		if (attempt->holder[0]) {
-			textbuf_add(&text, " (");
-			textbuf_add(&text, attempt->holder);
-			textbuf_add(&text, ")");
-		}
-		textbuf_add(&text, ": driver memory is not recorded");
-	} else if (!attempt->error) {
-		textbuf_add(&text, "CUPTI enables no callback: driver memory is not recorded");
-	} else {
-		textbuf_add(&text, "CUPTI refused the subscription with error ");
-		textbuf_add_number(&text, (uint64_t)attempt->error);
-		textbuf_add(&text, ": driver memory is not recorded");
-	}
-	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
+	if (!ours)
+		cupti_refusal_say(refusal, &text);
+	agent_source(MT_SOURCE_CUPTI, ours ? MT_SOURCE_ON : MT_SOURCE_FAILED, why);
 }
 
-/* With the library that is resolved. */
-static void take(struct attempt *attempt)
-{
-	attempt->error = subscribe(attempt->holder);
-	if (attempt->error)
-		return;
-	attempt->ours = enable_entries();
-	if (!attempt->ours)
-		cupti.unsubscribe(cupti.subscriber);
-}
+/* ---- Start ---- */
 
-static void report(const struct attempt *attempt)
-{
-	if (attempt->ours)
-		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_ON, "");
-	else
-		report_refusal(attempt);
-}
+struct search {
+	int ours;
+	struct cupti_refusal refusal;
+};
 
 /* One libcupti of several that there may be. The subscription is one, whichever of them holds it. */
-static int try_library(void *context, void *library)
+static int try_library(void *context, void *library, const char *path)
 {
-	struct attempt *attempt = context;
+	struct search *search = context;
 
 	if (!resolve(library))
 		return 0;
-	attempt->found = 1;
-	take(attempt);
-	return attempt->ours || is_taken(attempt->error);
+	cupti.path = path;
+	search->ours = take(&search->refusal);
+	return search->ours || cupti_is_taken(search->refusal.error);
+}
+
+/* A number that is compiled in: the one call of the driver that may be made inside cuInit. 0: not known. */
+static int driver_version(void)
+{
+	int (*get)(int *version) = (int (*)(int *))loaded_find("cuDriverGetVersion");
+	int version = 0;
+
+	return get && !get(&version) ? version : 0;
 }
 
 void cupti_start(void)
 {
-	struct attempt attempt = { .found = 0 };
+	struct search search = { .ours = 0 };
 	int none = NONE, waits;
 
 	if (agent_options()->no_cupti) {
@@ -183,37 +237,72 @@ void cupti_start(void)
 	}
 	if (!atomic_compare_exchange_strong(&hold, &none, CHANGING))
 		return;
-	hook_cupti_start();
-	cupti_find(try_library, &attempt);
-	report(&attempt);
-	waits = is_taken(attempt.error) && agent_options()->yield_cupti;
-	atomic_store(&hold, attempt.ours ? OURS : waits ? GIVEN : NONE);
+	hook_cupti_start(ask_device);
+	cupti_find(try_library, &search, driver_version());
+	report(search.ours, &search.refusal);
+	atomic_store(&unfit, !search.ours && search.refusal.found && cupti_is_unfit(search.refusal.error));
+	waits = !search.ours && cupti_is_taken(search.refusal.error) && agent_options()->yield_cupti;
+	atomic_store(&hold, search.ours ? OURS : waits ? GIVEN : NONE);
+}
+
+int cupti_finds_no_gpu(void)
+{
+	return atomic_load(&unfit);
 }
 
 /* ---- Others ---- */
 
-static void leave(const char *why)
+/* `is_over`: CUPTI itself ends, or has. Then the subscription goes with it, and is not to be touched inside a callback. */
+static void leave(const char *why, int is_over)
 {
 	int ours = OURS;
 
 	if (!atomic_compare_exchange_strong(&hold, &ours, CHANGING))
 		return;
+	atomic_store(&interrupted, 1);
 	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_OFF, why);
-	cupti.unsubscribe(cupti.subscriber);
+	if (!is_over)
+		cupti.unsubscribe(cupti.subscriber);
+	atomic_fetch_add(&generation, 1);
 	atomic_store(&hold, GIVEN);
 }
 
+/* Whoever asks first shows that in `others` before it looks at `hold`, so one of the two sees the other. */
 static void come_back(void)
 {
-	struct attempt attempt = { .found = 1 };
-	int given = GIVEN;
+	struct cupti_refusal refusal = { .found = 0 };
+	int given = GIVEN, ours = 0;
 
-	if (!agent_is_listening() || !atomic_compare_exchange_strong(&hold, &given, CHANGING))
+	if (!agent_is_listening() || !atomic_compare_exchange_strong(&hold, &given, CHANGING)) {
+		atomic_store(&left_at, 0);
 		return;
-	hook_cupti_missed();
-	take(&attempt);
-	report(&attempt);
-	atomic_store(&hold, attempt.ours ? OURS : GIVEN);
+	}
+	if (!atomic_load(&others)) {
+		atomic_store(&left_at, 0);
+		hook_cupti_missed();
+		ours = take(&refusal);
+		report(ours, &refusal);
+	}
+	atomic_store(&hold, ours ? OURS : GIVEN);
+}
+
+/* The way is free. Inside a callback it is not known when: some hook will find out. */
+static void come_back_when_safe(int inside)
+{
+	if (inside)
+		atomic_store(&left_at, now_ns());
+	else
+		come_back();
+}
+
+void cupti_look(void)
+{
+	uint64_t since = atomic_load_explicit(&left_at, memory_order_relaxed);
+	int saved = errno;
+
+	if (since && !atomic_load(&others) && now_ns() - since >= WAIT_NS)
+		come_back();
+	errno = saved;
 }
 
 /* A recording that is over needs no subscription. */
@@ -222,39 +311,103 @@ static int is_willing(void)
 	return agent_options()->yield_cupti || !agent_is_listening();
 }
 
+/* Another thread is about to have it, or to let it go: a matter of milliseconds. */
+static void wait_for_change(void)
+{
+	struct timespec step = { 0, CHANGE_STEP_NS };
+	int i;
+
+	for (i = 0; i < CHANGE_STEPS && atomic_load(&hold) == CHANGING; i++)
+		nanosleep(&step, NULL);
+}
+
 void cupti_other_asks(int shares)
 {
+	atomic_fetch_add(&others, 1);
+	wait_for_change();
 	if (atomic_load(&hold) == OURS && !(shares && cupti.shares) && is_willing())
-		leave("given to another tool (--yield-cupti): driver memory is not recorded meanwhile");
+		leave("given to another tool (--yield-cupti): driver memory is not recorded meanwhile", 0);
 }
 
 void cupti_other_asked(int error, const struct cupti_subscriber *subscriber)
 {
-	if (!error)
+	atomic_fetch_sub(&others, 1);
+	if (!error) {
+		atomic_store(&left_at, 0);
 		atomic_store(&other, subscriber);
-	else if (atomic_load(&hold) == GIVEN && !atomic_load(&other))
+	} else if (atomic_load(&hold) == GIVEN && !atomic_load(&other)) {
 		come_back();
-	else if (atomic_load(&hold) == OURS && is_taken(error))
+	} else if (atomic_load(&hold) == OURS && cupti_is_taken(error)) {
 		agent_source_note(MT_SOURCE_CUPTI,
 				  "another tool of the program was refused the CUPTI subscription, which memrec holds "
 				  "(--yield-cupti lets it have it, --no-cupti leaves it alone)");
+	}
 }
 
-void cupti_other_left(const struct cupti_subscriber *subscriber)
+void cupti_other_left(const struct cupti_subscriber *subscriber, int inside)
 {
 	if (atomic_load(&other) != subscriber)
 		return;
 	atomic_store(&other, NULL);
-	come_back();
+	come_back_when_safe(inside);
 }
 
-void cupti_other_finalizes(void)
+/* While there are several subscribers, cuptiFinalize does nothing. */
+void cupti_other_finalizes(int inside)
 {
-	leave("another tool finalizes CUPTI");
+	atomic_fetch_add(&others, 1);
+	if (!(cupti.shares && atomic_load(&other)))
+		leave("another tool finalizes CUPTI", inside);
 }
 
-void cupti_other_finalized(void)
+void cupti_other_finalized(int inside)
 {
-	atomic_store(&other, NULL);
-	come_back();
+	if (!cupti.shares)
+		atomic_store(&other, NULL);
+	atomic_fetch_sub(&others, 1);
+	if (atomic_load(&hold) == GIVEN)
+		come_back_when_safe(inside);
+}
+
+/* ---- Silence ---- */
+
+static void say_silent(void)
+{
+	char why[256];
+	struct textbuf text;
+
+	textbuf_init(&text, why, sizeof(why));
+	textbuf_add(&text, "CUPTI took the subscription and shows no call, while PyTorch has memory of the driver: driver memory "
+			   "is not recorded; tried ");
+	textbuf_add(&text, cupti.path);
+	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
+}
+
+/* What PyTorch held at the last report, and how often it had more with no call in between. */
+struct growth {
+	uint64_t reserved;
+	uint32_t taken;
+	int unseen;
+};
+
+void cupti_check_tensor(int device, uint64_t reserved)
+{
+	static struct growth growths[CONTEXTS_DEVICES];
+	static _Atomic int checked;
+	struct growth *growth = &growths[device < 0 || device >= CONTEXTS_DEVICES ? 0 : device];
+	uint32_t taken = hook_cupti_taken();
+
+	if (reserved <= growth->reserved || atomic_load_explicit(&hold, memory_order_relaxed) != OURS) {
+		growth->reserved = reserved;
+		return;
+	}
+	if (!taken && !atomic_exchange(&checked, 1) && !atomic_load(&interrupted))
+		say_silent();
+	growth->unseen = taken == growth->taken && taken ? growth->unseen + 1 : 0;
+	growth->reserved = reserved;
+	growth->taken = taken;
+	if (growth->unseen == UNSEEN_GROWTHS)
+		agent_source_note(MT_SOURCE_CUPTI,
+				  "PyTorch came to hold more again and again, and CUPTI showed no call: another tool may have "
+				  "ended CUPTI (or an allocator of the program hands out what it had before)");
 }

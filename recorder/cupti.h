@@ -2,19 +2,27 @@
  * cupti.h - our subscription to CUPTI's callbacks, and how it is shared with the other tools of the process.
  *
  *          start                 other asks (--yield-cupti)
- *   none ─────────> ours ────────────────────────────────────> given
- *     ^  refused     ^  <──────────────────────────────────────┘
- *     └──────────────┘           other leaves
+ *   none ─────────> ours ────────────────────────────────────> given <─── other has left inside a callback,
+ *     ^  refused    ^  │ <──────────────────────────────────────┘ │      waiting for cupti_look()
+ *     └─────────────┘  │           other has left                 │
+ *                      └──> dead (fatal error of CUPTI)           └──> another tool asks again
  *
- * Every change is said in the trace (agent_source). The other tools come by hook_subscribe.c.
+ * Every change is said in the trace (agent_source). The other tools come by hook_subscribe.c. A tool may leave inside a
+ * callback of CUPTI and finalize it there, as PyTorch's profiler does: subscribing there ends in a crash. Then we come
+ * back from a hook that no callback is around, a while later.
  */
 #ifndef RECORDER_CUPTI_H
 #define RECORDER_CUPTI_H
+
+#include <stdint.h>
 
 struct cupti_subscriber;
 
 /* Subscribes, unless asked not to, and says how that went. Inside cuInit, once per process. */
 void cupti_start(void);
+
+/* 1: the driver has no GPU for us, by what CUPTI answered. */
+int cupti_finds_no_gpu(void);
 
 /* Another tool is about to subscribe; `shares`: it bears other subscribers. Leaves if that is asked for and needed. */
 void cupti_other_asks(int shares);
@@ -22,11 +30,25 @@ void cupti_other_asks(int shares);
 /* CUPTI's answer to it, and the subscription if it got one. */
 void cupti_other_asked(int error, const struct cupti_subscriber *subscriber);
 
-/* It has unsubscribed. */
-void cupti_other_left(const struct cupti_subscriber *subscriber);
+/* It has unsubscribed. `inside`: it may have done so inside a callback. */
+void cupti_other_left(const struct cupti_subscriber *subscriber, int inside);
 
 /* Another tool calls cuptiFinalize: before it, and after it. */
-void cupti_other_finalizes(void);
-void cupti_other_finalized(void);
+void cupti_other_finalizes(int inside);
+void cupti_other_finalized(int inside);
+
+/*
+ * For hooks that are not called inside a callback of CUPTI: comes back if that is due. Cheap while it is not; errno is
+ * kept. A lock of the caller's may be held if the caller asks the driver for memory under it, too.
+ */
+void cupti_look(void);
+
+/*
+ * PyTorch has reported a block on GPU `device` and holds `reserved` bytes there, which it has from the driver. When CUPTI
+ * has shown no such call before the first of them, it shows none, and that is said; when PyTorch comes to hold more again
+ * and again and CUPTI shows nothing any more, that is noted. One call at a time for each device: the allocator's lock is
+ * held.
+ */
+void cupti_check_tensor(int device, uint64_t reserved);
 
 #endif

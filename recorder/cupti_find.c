@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,12 +12,12 @@
 #include "memtrace/base.h"
 #include "textbuf.h"
 
-/* The file's names, newest first. Up to 11.8 each minor version had its own. */
-static const char *const names[] = {
-	"libcupti.so.13",   "libcupti.so.12",	"libcupti.so.11.8", "libcupti.so.11.7", "libcupti.so.11.6",
-	"libcupti.so.11.5", "libcupti.so.11.4", "libcupti.so.11.3", "libcupti.so.11.2", "libcupti.so.11.1",
-	"libcupti.so.11.0", "libcupti.so",
-};
+#define DRIVER_UNIT 1000 /* cuDriverGetVersion says 1000 * major + 10 * minor */
+#define NEWEST 13	 /* major version that there is */
+#define OLDEST 11	 /* up to 11.8 each minor version had its own name */
+#define OLD_MINORS 9
+#define NAMES_MAX 32u
+#define NAME_BYTES 24u
 
 /* From the folder of libcudart: of wheels for CUDA 13 and before, and of toolkits (lib64, targets/x86_64-linux/lib). */
 static const char *const beside_runtime[] = { "",
@@ -25,52 +26,116 @@ static const char *const beside_runtime[] = { "",
 					      "/../extras/CUPTI/lib64",
 					      "/../../../extras/CUPTI/lib64" };
 
+/* From a folder of Python packages, for CUDA 13 and before. */
+static const char *const in_packages[] = { "/nvidia/cu13/lib", "/nvidia/cuda_cupti/lib" };
+
 /* From the folder of a toolkit. */
 static const char *const in_toolkit[] = { "/extras/CUPTI/lib64", "/lib64", "/targets/x86_64-linux/lib", "/lib" };
 
 struct finder {
-	int (*use)(void *context, void *library);
+	int (*use)(void *context, void *library, const char *path);
 	void *context;
+	char name[NAMES_MAX][NAME_BYTES]; /* the file's names, best first */
+	size_t count;
+	size_t first, end; /* of the names, those that are looked for now */
 };
 
-static int use_file(const struct finder *finder, const char *path)
-{
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+/* ---- Names ---- */
 
-	return library && finder->use(finder->context, library);
+static void add_name(struct finder *finder, int major, int minor)
+{
+	struct textbuf text;
+
+	if (finder->count == NAMES_MAX)
+		return;
+	textbuf_init(&text, finder->name[finder->count++], NAME_BYTES);
+	textbuf_add(&text, "libcupti.so");
+	if (major) {
+		textbuf_add(&text, ".");
+		textbuf_add_number(&text, (uint64_t)major);
+	}
+	if (minor >= 0) {
+		textbuf_add(&text, ".");
+		textbuf_add_number(&text, (uint64_t)minor);
+	}
 }
 
-/* The newest of the files in `folder`/`below`. */
+static void add_major(struct finder *finder, int major)
+{
+	int minor;
+
+	if (major > OLDEST)
+		add_name(finder, major, -1);
+	for (minor = OLD_MINORS - 1; major == OLDEST && minor >= 0; minor--)
+		add_name(finder, major, minor);
+}
+
+/* The number of names of the driver's own major version, which come first. */
+static size_t make_names(struct finder *finder, int driver)
+{
+	int major = driver / DRIVER_UNIT >= OLDEST ? driver / DRIVER_UNIT : NEWEST, other;
+	size_t own;
+
+	add_major(finder, major);
+	own = finder->count;
+	for (other = major > NEWEST ? NEWEST : major - 1; other >= OLDEST; other--)
+		add_major(finder, other);
+	for (other = major + 1; other <= NEWEST; other++)
+		add_major(finder, other);
+	add_name(finder, 0, -1);
+	return own;
+}
+
+/* ---- Files ---- */
+
+/* The path as the loader has it: a name may have led anywhere. */
+static const char *path_of(void *library)
+{
+	struct link_map *map;
+
+	return dlinfo(library, RTLD_DI_LINKMAP, &map) ? "" : map->l_name;
+}
+
+static int use_library(const struct finder *finder, void *library)
+{
+	if (!library)
+		return 0;
+	if (finder->use(finder->context, library, path_of(library)))
+		return 1;
+	dlclose(library);
+	return 0;
+}
+
+/* The best of the files in `folder`/`below`. */
 static int use_folder(const struct finder *finder, const char *folder, const char *below)
 {
 	char path[PATH_MAX];
 	struct textbuf text;
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(names); i++) {
+	for (i = finder->first; i < finder->end; i++) {
 		textbuf_init(&text, path, sizeof(path));
 		textbuf_add(&text, folder);
 		textbuf_add(&text, below);
 		textbuf_add(&text, "/");
-		textbuf_add(&text, names[i]);
-		if (!text.cut && !access(path, R_OK) && use_file(finder, path))
+		textbuf_add(&text, finder->name[i]);
+		if (!text.cut && !access(path, R_OK) && use_library(finder, dlopen(path, RTLD_NOW | RTLD_LOCAL)))
 			return 1;
 	}
 	return 0;
 }
+
+/* ---- Places ---- */
 
 /* 1 used, 0 not used, -1: there is none. */
 static int use_loaded(const struct finder *finder)
 {
 	char path[PATH_MAX];
 	unsigned int i;
-	void *library;
 
-	for (i = 0; loaded_library("libcupti", i, path, sizeof(path)); i++) {
-		library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-		if (library && finder->use(finder->context, library))
+	for (i = 0; loaded_library("libcupti", i, path, sizeof(path)); i++)
+		if (use_library(finder, dlopen(path, RTLD_NOW | RTLD_NOLOAD)))
 			return 1;
-	}
 	return i ? 0 : -1;
 }
 
@@ -97,9 +162,43 @@ static int use_soname(const struct finder *finder)
 {
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
-		if (use_file(finder, names[i]))
+	for (i = finder->first; i < finder->end; i++)
+		if (use_library(finder, dlopen(finder->name[i], RTLD_NOW | RTLD_LOCAL)))
 			return 1;
+	return 0;
+}
+
+/* Cuts the path of a Python extension to the folder of its packages. 0: it does not lie in one. */
+static int cut_to_packages(char *path)
+{
+	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
+	char *found;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(folders); i++) {
+		found = strstr(path, folders[i]);
+		if (!found)
+			continue;
+		found[strlen(folders[i]) - 1] = '\0';
+		return 1;
+	}
+	return 0;
+}
+
+static int use_packages(const struct finder *finder)
+{
+	char path[PATH_MAX], before[PATH_MAX] = "";
+	unsigned int i;
+	size_t j;
+
+	for (i = 0; loaded_path(i, path, sizeof(path)); i++) {
+		if (!cut_to_packages(path) || !strcmp(path, before))
+			continue;
+		memcpy(before, path, strlen(path) + 1);
+		for (j = 0; j < MT_ARRAY_SIZE(in_packages); j++)
+			if (use_folder(finder, path, in_packages[j]))
+				return 1;
+	}
 	return 0;
 }
 
@@ -147,14 +246,22 @@ static int use_compiler(const struct finder *finder)
 	return 0;
 }
 
-int cupti_find(int (*use)(void *context, void *library), void *context)
+static int use_any_place(struct finder *finder, size_t first, size_t end)
 {
-	struct finder finder = { use, context };
+	finder->first = first;
+	finder->end = end;
+	return use_beside_runtime(finder) || use_soname(finder) || use_packages(finder) ||
+	       use_toolkit(finder, getenv("CUDA_HOME")) || use_toolkit(finder, getenv("CUDA_PATH")) ||
+	       use_compiler(finder) || use_toolkit(finder, "/usr/local/cuda");
+}
+
+int cupti_find(int (*use)(void *context, void *library, const char *path), void *context, int driver)
+{
+	struct finder finder = { .use = use, .context = context };
+	size_t own = make_names(&finder, driver);
 	int loaded = use_loaded(&finder);
 
 	if (loaded >= 0)
 		return loaded;
-	return use_beside_runtime(&finder) || use_soname(&finder) || use_toolkit(&finder, getenv("CUDA_HOME")) ||
-	       use_toolkit(&finder, getenv("CUDA_PATH")) || use_compiler(&finder) ||
-	       use_toolkit(&finder, "/usr/local/cuda");
+	return use_any_place(&finder, 0, own) || use_any_place(&finder, own, finder.count);
 }

@@ -3,14 +3,19 @@
 #define RECORDER_CUPTI_FIND_H
 
 /*
- * Calls `use` with one libcupti (a handle of dlopen, which stays open) after the other until it returns 1:
+ * Calls `use` with one libcupti (a handle of dlopen, and the file's path) after the other until it returns 1:
  *   what is in the process already, under whatever name: a second copy would be a second client of the driver;
  *   beside the CUDA runtime of the process (Python wheels, toolkits), because the two fit each other;
  *   where the loader looks;
+ *   in NVIDIA's wheels among the Python packages of the process, whoever else of them is loaded;
  *   in the toolkit of $CUDA_HOME, of $CUDA_PATH, of the nvcc in $PATH, and in the usual place.
- * What is in the process is not added to: if there is any, nothing else is tried. 1: one was used. Calls the loader and
- * may allocate: inside cuInit, not in a hook.
+ * `driver`: what cuDriverGetVersion says, such as 13000; 0: not known. In all of these places its major version is
+ * looked for first, then the older ones, which work with a newer driver, then the newer ones, which seldom work with an
+ * older one.
+ *
+ * What is in the process is not added to: if there is any, nothing else is tried. What was not used is closed again.
+ * 1: one was used, and stays open. Calls the loader and may allocate: inside cuInit, not in a hook.
  */
-int cupti_find(int (*use)(void *context, void *library), void *context);
+int cupti_find(int (*use)(void *context, void *library, const char *path), void *context, int driver);
 
 #endif

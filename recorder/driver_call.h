@@ -27,6 +27,9 @@ struct driver_call {
 CUDA_CLASS_LIST(CUDA_CLASS_DECODER)
 #undef CUDA_CLASS_DECODER
 
+/* A callback of CUPTI's resource domain: contexts that are made and end. `entry`: the call that the thread is inside of. */
+void hook_context_resource(uint32_t id, const struct cupti_resource_data *data, uint32_t entry);
+
 /* The ordinal; -1: a device, but not known which. */
 void driver_call_device(struct driver_call *call, int device);
 

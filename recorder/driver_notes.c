@@ -32,7 +32,7 @@ static uint64_t sum(const size_t *sizes, size_t count)
 
 /* Of a failed call nothing behind a pointer is looked at: what the program passed may be what is wrong. */
 #define HERE contexts_device(call->data->context)
-#define OF(context) contexts_device(context)
+#define OF(context) contexts_known_device(context)
 #define ID(pointer) ((uint64_t)(uintptr_t)(pointer))
 #define NUMBER(number) ((uint64_t)(int64_t)(number))
 #define OUT(pointer) (call->result || !(pointer) ? 0 : (uint64_t)(uintptr_t) * (pointer))

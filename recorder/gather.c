@@ -20,6 +20,7 @@ enum {
 	LOOK_MS = 5,		/* between two looks at the folder */
 	NO_PROGRESS_MS = 30000, /* a collector that has done nothing for so long is not waited for */
 	GRACE_MS = 1000,	/* for processes that outlive the command: most are about to end as well */
+	UNSEEN_TOLD = 4,	/* processes that recorded nothing are named, of each kind */
 };
 
 /* A ring as it stands. */
@@ -218,12 +219,29 @@ static void say_failed(void *context, long pid, const char *why)
 	gathered->failed++;
 }
 
+/* One kind of note, of however many processes: a launcher's hundred workers have one reason. */
+struct unseen {
+	const char *words; /* what the process did */
+	size_t count;
+};
+
 static void say_unseen(void *context, long pid, const char *why)
 {
-	struct gathered *gathered = context;
+	struct unseen *unseen = context;
 
-	say("process %ld used CUDA and took no tensor memory; driver calls were not recorded: %s", pid, why);
-	gathered->failed++;
+	if (unseen->count++ < UNSEEN_TOLD)
+		say("process %ld %s: %s", pid, unseen->words, why);
+}
+
+/* The number of processes. */
+static size_t say_unseen_notes(const char *run_dir, const char *suffix, const char *words)
+{
+	struct unseen unseen = { words, 0 };
+
+	rundir_take_notes(run_dir, suffix, say_unseen, &unseen);
+	if (unseen.count > UNSEEN_TOLD)
+		say("and so did %zu more", unseen.count - UNSEEN_TOLD);
+	return unseen.count;
 }
 
 void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals)
@@ -232,8 +250,11 @@ void gather(struct gathered *gathered, const char *run_dir, const sigset_t *sign
 	wait_for_collectors(run_dir, signals);
 	rundir_each(run_dir, take_entry, gathered);
 	rundir_take_notes(run_dir, MEMREC_FAILED_SUFFIX, say_failed, gathered);
-	if (!gather_traces(gathered))
-		rundir_take_notes(run_dir, MEMREC_UNSEEN_SUFFIX, say_unseen, gathered);
+#define SAY_UNSEEN(source, suffix, words) gathered->failed += say_unseen_notes(run_dir, suffix, words);
+	if (!gather_traces(gathered)) {
+		MEMREC_UNSEEN_LIST(SAY_UNSEEN)
+	}
+#undef SAY_UNSEEN
 	if (gathered->count)
 		qsort(gathered->results, gathered->count, sizeof(*gathered->results), by_rank_and_pid);
 }

@@ -1,5 +1,6 @@
 /* hook_api.c - what include/memrec.h calls when the agent is loaded. */
 #include "agent.h"
+#include "cupti.h"
 #include "memtrace/base.h"
 
 MT_EXPORT void memrec_agent_phase_push(const char *name);
@@ -9,6 +10,7 @@ MT_EXPORT void memrec_agent_mark(const char *name);
 
 void memrec_agent_phase_push(const char *name)
 {
+	cupti_look();
 	agent_source(MT_SOURCE_API, MT_SOURCE_ON, "");
 	agent_mark(MT_PHASE_PUSH, 0, name, NULL);
 }
@@ -20,12 +22,14 @@ void memrec_agent_phase_pop(void)
 
 void memrec_agent_step(void)
 {
+	cupti_look();
 	agent_source(MT_SOURCE_API, MT_SOURCE_ON, "");
 	agent_mark(MT_STEP_MARK, 0, NULL, NULL);
 }
 
 void memrec_agent_mark(const char *name)
 {
+	cupti_look();
 	agent_source(MT_SOURCE_API, MT_SOURCE_ON, "");
 	agent_mark(MT_MARK, 0, name, NULL);
 }

@@ -8,12 +8,15 @@
  *
  * 1.10 to 1.13 and later versions mangle differently; the machine's view of the arguments is the same.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "agent.h"
+#include "cupti.h"
 #include "hooks.h"
 #include "loaded.h"
 #include "memtrace/base.h"
@@ -81,25 +84,37 @@ static void *real(enum c10_symbol symbol)
 
 /* ---- CPU tensors: asked for, or there is nothing else in this process ---- */
 
-static int has_gpu_device(void)
+/*
+ * A device node is no GPU: the driver's library makes /dev/nvidiactl where root runs it, and without a GPU nobody
+ * answers there (ENXIO). /dev/dxg is WSL's.
+ */
+static int kernel_has_gpu(void)
 {
-	static const char *const nodes[] = { "/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg" };
-	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	static const char *const nodes[] = { "/dev/nvidiactl", "/dev/dxg" };
+	int fd = -1, saved = errno;
 	size_t i;
 
-	if (agent_has_cuda())
-		return 1;
+	for (i = 0; i < MT_ARRAY_SIZE(nodes) && fd < 0; i++)
+		fd = open(nodes[i], O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	return fd >= 0;
+}
+
+/* That cuInit was called says nothing about how it ended. */
+static int has_gpu(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
 	if (visible && (!*visible || !strcmp(visible, "-1")))
 		return 0;
-	for (i = 0; i < MT_ARRAY_SIZE(nodes); i++)
-		if (!access(nodes[i], F_OK))
-			return 1;
-	return 0;
+	return kernel_has_gpu() || (agent_has_cuda() && !cupti_finds_no_gpu());
 }
 
 static int decide_cpu(const struct memrec_options *options)
 {
-	if (options->cpu == MEMREC_CPU_ON || (options->cpu == MEMREC_CPU_AUTO && !has_gpu_device())) {
+	if (options->cpu == MEMREC_CPU_ON || (options->cpu == MEMREC_CPU_AUTO && !has_gpu())) {
 		agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
 		return 1;
 	}
@@ -152,6 +167,9 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 	if (!block || !size || !is_ours(device))
 		return;
 	note_tensors(device);
+	cupti_look();
+	if (device.type == MT_DEVICE_CUDA && size > 0)
+		cupti_check_tensor(device.index, reserved);
 	event.device_type = device.type;
 	event.device_index = device.type == MT_DEVICE_CPU ? 0 : device.index;
 	event.addr = (uint64_t)(uintptr_t)block;
@@ -244,6 +262,7 @@ __attribute__((noinline)) void *hook_execute(void *result, void *engine, const v
 	if (!forward)
 		return memset(result, 0, 3 * sizeof(void *)); /* an empty vector; cannot happen: somebody called it */
 	agent_source(MT_SOURCE_ENGINE, MT_SOURCE_ON, "");
+	cupti_look();
 	agent_follow(MT_BACKWARD_BEGIN);
 	result = forward(result, engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
 	agent_follow(MT_BACKWARD_END);

@@ -20,10 +20,12 @@ void decode_DEVICES(struct driver_call *call)
 
 /* ---- Contexts ---- */
 
+#define TOO_MANY "more contexts than the recorder follows: of some memory the device is not known"
+
 static void add(const void *context, int device, enum context_kind kind)
 {
 	if (!contexts_add(context, device, kind))
-		driver_call_full("more contexts than the recorder follows: of some memory the device is not known");
+		driver_call_full(TOO_MANY);
 }
 
 static int device_of_creation(const struct driver_call *call)
@@ -71,9 +73,27 @@ void decode_CONTEXT_DESTROY(struct driver_call *call)
 
 	if (!is_done(call))
 		return;
-	device = contexts_device(args->ctx);
-	contexts_remove(args->ctx);
-	gone(call, (uint64_t)(uintptr_t)args->ctx, device);
+	device = contexts_known_device(args->ctx);
+	if (contexts_remove(args->ctx))
+		gone(call, (uint64_t)(uintptr_t)args->ctx, device);
+}
+
+/*
+ * CUPTI's own word on contexts, whoever makes and ends them. Their end comes before the call that ends them returns, so
+ * what the decoders make of that call is not told twice.
+ */
+void hook_context_resource(uint32_t id, const struct cupti_resource_data *data, uint32_t entry)
+{
+	struct driver_call call = { .id = entry, .event = { .device_type = -1, .device_index = -1 } };
+	int device;
+
+	if (id == CUPTI_CONTEXT_CREATED && !contexts_made(data->context))
+		driver_call_full(TOO_MANY);
+	if (id != CUPTI_CONTEXT_ENDS)
+		return;
+	device = contexts_known_device(data->context);
+	if (contexts_ended(data->context))
+		gone(&call, (uint64_t)(uintptr_t)data->context, device);
 }
 
 /* Only the first reference takes memory: the others are told by nobody. */
@@ -124,7 +144,7 @@ void decode_GREEN_DESTROY(struct driver_call *call)
 
 	if (call->entered)
 		return;
-	device = contexts_device(args->hCtx);
+	device = contexts_known_device(args->hCtx);
 	driver_call_note(call);
 	if (call->result)
 		return;
@@ -137,7 +157,7 @@ void decode_GREEN_CONTEXT(struct driver_call *call)
 	const struct args_cuCtxFromGreenCtx *args = call->data->params;
 
 	if (is_done(call))
-		add(*args->pContext, contexts_device(args->hCtx), CONTEXT_GREEN);
+		add(*args->pContext, contexts_known_device(args->hCtx), CONTEXT_GREEN);
 }
 
 /* ---- Pools ---- */

@@ -3,8 +3,8 @@
  * Here the dispatch and what all decoders share; memory is in hook_memory.c, contexts and pools in hook_context.c,
  * graphs in hook_graph.c, calls that move no bytes in driver_notes.c.
  *
- * In a callback nothing of CUDA or CUPTI may be called. What is needed to know (which context lives on which device,
- * where a pool lies, what a graph will take) is learned by watching.
+ * In a callback nothing of CUDA may be called, and of CUPTI hardly anything (contexts.h). What is needed to know (which
+ * context lives on which device, where a pool lies, what a graph will take) is learned by watching.
  */
 #include "hook_cupti.h"
 
@@ -129,9 +129,9 @@ int hook_cupti_wants(uint32_t id)
 	return id < ENTRY_MAX && entries[id].known && class_policy[entries[id].class] != CUDA_OFF;
 }
 
-void hook_cupti_start(void)
+void hook_cupti_start(contexts_ask *ask)
 {
-	contexts_start();
+	contexts_start(ask);
 }
 
 void hook_cupti_missed(void)
@@ -139,18 +139,37 @@ void hook_cupti_missed(void)
 	contexts_missed();
 }
 
-void hook_cupti_callback(void *user MT_UNUSED, int domain, uint32_t id, const void *data)
+static __thread uint32_t inside; /* the call whose ENTER came last on this thread, 0: it has had its EXIT */
+static _Atomic uint32_t taken;
+
+uint32_t hook_cupti_taken(void)
+{
+	return atomic_load_explicit(&taken, memory_order_relaxed);
+}
+
+static void on_call(uint32_t id, const struct cupti_callback_data *data)
 {
 	struct driver_call call = { .id = id, .data = data, .event = { .device_type = -1, .device_index = -1 } };
 
-	if (domain != CUPTI_DOMAIN_DRIVER || id >= ENTRY_MAX || !entries[id].known || !call.data->params)
+	if (id >= ENTRY_MAX || !entries[id].known || !data->params)
 		return;
 	call.event.flags = entries[id].space;
-	call.entered = call.data->site == CUPTI_ENTER;
-	if (!call.entered && call.data->result)
-		call.result = *(const cuda_result *)call.data->result;
+	call.entered = data->site == CUPTI_ENTER;
+	inside = call.entered ? id : 0;
+	if (!call.entered && data->result)
+		call.result = *(const cuda_result *)data->result;
+	if (!call.entered && !call.result && class_policy[entries[id].class] == CUDA_TAKE)
+		atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
 	class_decoder[entries[id].class](&call);
 	if (graphs_are_incomplete())
 		driver_call_full("more graphs with memory nodes than the recorder follows: "
 				 "their memory is not recorded");
+}
+
+void hook_cupti_callback(int domain, uint32_t id, const void *data)
+{
+	if (domain == CUPTI_DOMAIN_DRIVER)
+		on_call(id, data);
+	else if (domain == CUPTI_DOMAIN_RESOURCE)
+		hook_context_resource(id, data, inside);
 }

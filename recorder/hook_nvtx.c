@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "agent.h"
+#include "cupti.h"
 #include "door.h"
 #include "memtrace/base.h"
 #include "nvtx_abi.h"
@@ -104,18 +105,24 @@ static const void *new_wide_string(const wchar_t *wide)
 
 /* ---- Ranges and marks. A NULL domain is the default one. ---- */
 
+static void mark(enum mt_kind kind, uint64_t handle, const char *name, const char *domain)
+{
+	cupti_look();
+	agent_mark(kind, handle, name, domain);
+}
+
 static int nvtx_domain_push(const void *domain, const struct nvtx_attributes *attributes)
 {
 	struct nvtx_name name;
 
 	name_attributes(&name, attributes);
-	agent_mark(MT_RANGE_PUSH, 0, name.text, string_of(domain));
+	mark(MT_RANGE_PUSH, 0, name.text, string_of(domain));
 	return NVTX_NOT_TRACKED;
 }
 
 static int nvtx_domain_pop(const void *domain)
 {
-	agent_mark(MT_RANGE_POP, 0, NULL, string_of(domain));
+	mark(MT_RANGE_POP, 0, NULL, string_of(domain));
 	return NVTX_NOT_TRACKED;
 }
 
@@ -124,7 +131,7 @@ static uint64_t start(const char *name, const void *domain)
 	static _Atomic uint64_t last;
 	uint64_t id = atomic_fetch_add(&last, 1) + 1;
 
-	agent_mark(MT_RANGE_START, id, name, string_of(domain));
+	mark(MT_RANGE_START, id, name, string_of(domain));
 	return id;
 }
 
@@ -138,7 +145,7 @@ static uint64_t nvtx_domain_start(const void *domain, const struct nvtx_attribut
 
 static void nvtx_domain_end(const void *domain, uint64_t id)
 {
-	agent_mark(MT_RANGE_END, id, NULL, string_of(domain));
+	mark(MT_RANGE_END, id, NULL, string_of(domain));
 }
 
 static void nvtx_domain_mark(const void *domain, const struct nvtx_attributes *attributes)
@@ -146,7 +153,7 @@ static void nvtx_domain_mark(const void *domain, const struct nvtx_attributes *a
 	struct nvtx_name name;
 
 	name_attributes(&name, attributes);
-	agent_mark(MT_MARK, 0, name.text, string_of(domain));
+	mark(MT_MARK, 0, name.text, string_of(domain));
 }
 
 static int nvtx_push_ex(const struct nvtx_attributes *attributes)
@@ -156,7 +163,7 @@ static int nvtx_push_ex(const struct nvtx_attributes *attributes)
 
 static int nvtx_push_a(const char *text)
 {
-	agent_mark(MT_RANGE_PUSH, 0, text, NULL);
+	mark(MT_RANGE_PUSH, 0, text, NULL);
 	return NVTX_NOT_TRACKED;
 }
 
@@ -203,7 +210,7 @@ static void nvtx_mark_ex(const struct nvtx_attributes *attributes)
 
 static void nvtx_mark_a(const char *text)
 {
-	agent_mark(MT_MARK, 0, text, NULL);
+	mark(MT_MARK, 0, text, NULL);
 }
 
 static void nvtx_mark_w(const wchar_t *wide)

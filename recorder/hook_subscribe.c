@@ -5,6 +5,9 @@
  * refused, it never asks again, and every profile of the process is without GPU events. So we watch who asks: with
  * --yield-cupti we leave before the other one asks (cupti.h), without it we say in the trace what has happened.
  *
+ * Kineto leaves, and finalizes CUPTI, inside a callback of its own (TEARDOWN_CUPTI=1). The stack tells: below us lies
+ * libcupti, which has called whoever calls us.
+ *
  * Each call goes on to the libcupti that the caller would have reached without us; several may be loaded. Who fetches
  * the function by dlsym is not seen.
  */
@@ -14,6 +17,9 @@
 #include "hooks.h"
 #include "loaded.h"
 #include "memtrace/base.h"
+#include "stack_native.h"
+
+#define FRAMES 64u /* that are looked at: a callback is not far from its caller */
 
 typedef int cupti_finalize(void);
 
@@ -30,6 +36,19 @@ SUBSCRIBE_SYMBOL_LIST(SUBSCRIBE_DECLARE)
 
 /* The function of the caller. *internal: 1, libcupti calls itself, and nobody else asks for anything. */
 #define TARGET(type, name, internal) ((type *)loaded_target(name, __builtin_return_address(0), internal))
+
+/* 1: a callback of CUPTI is under way on this thread, or nobody knows. */
+static int is_inside_callback(void)
+{
+	uint64_t address[FRAMES];
+	uint16_t cut;
+	uint32_t count = stack_native_walk(address, FRAMES, &cut), i;
+
+	for (i = 0; i < count; i++)
+		if (loaded_is_in(address[i], "libcupti") || loaded_is_in(address[i], "libcuda"))
+			return 1;
+	return !count;
+}
 
 static int hook_subscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)
 {
@@ -77,23 +96,24 @@ static int hook_unsubscribe(struct cupti_subscriber *subscriber)
 		return CUPTI_NOT_INITIALIZED;
 	error = forward(subscriber);
 	if (!error && !internal)
-		cupti_other_left(subscriber);
+		cupti_other_left(subscriber, is_inside_callback());
 	return error;
 }
 
 /* Ends the work of everybody in the process, ours too: we are not in the way, and come again. */
 static int hook_finalize(void)
 {
-	int internal, error;
+	int internal, error, inside;
 	cupti_finalize *forward = TARGET(cupti_finalize, "cuptiFinalize", &internal);
 
 	if (!forward)
 		return CUPTI_NOT_INITIALIZED;
 	if (internal)
 		return forward();
-	cupti_other_finalizes();
+	inside = is_inside_callback();
+	cupti_other_finalizes(inside);
 	error = forward();
-	cupti_other_finalized();
+	cupti_other_finalized(inside);
 	return error;
 }
 

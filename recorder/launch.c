@@ -228,7 +228,8 @@ static void report(const struct launch *launch, const struct gathered *gathered)
 	if (gather_traces(gathered))
 		summary_print_next(launch->program, gathered->results, gathered->count);
 	else if (!gathered->failed)
-		say("nothing was recorded: no process took GPU or tensor memory (no trace was written)");
+		say("nothing was recorded: memrec saw no process take GPU or tensor memory (no trace was written; where a "
+		    "launcher changes the environment, memrec env says what to set)");
 }
 
 static void collect_results(struct launch *launch)

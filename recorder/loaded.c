@@ -328,6 +328,50 @@ static int match_own(struct dl_phdr_info *object, size_t size MT_UNUSED, void *c
 	return elf_dynamic(object) == _DYNAMIC && copy_path(object, search);
 }
 
+static int match_any(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	struct path_search *search = context;
+	size_t length = object->dlpi_name ? strlen(object->dlpi_name) : 0;
+
+	if (search->nth--)
+		return 0;
+	if (length >= search->size)
+		return -1;
+	memcpy(search->path, object->dlpi_name ? object->dlpi_name : "", length + 1);
+	return 1;
+}
+
+int loaded_path(unsigned int nth, char *path, size_t size)
+{
+	struct path_search search = { NULL, nth, path, size };
+
+	return dl_iterate_phdr(match_any, &search) == 1;
+}
+
+struct place {
+	uint64_t address;
+	const char *library;
+};
+
+/* 1: it lies here, and that is the library; -1: it lies here. */
+static int match_place(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	const struct place *place = context;
+	uint64_t start, end;
+
+	loaded_bounds(object, &start, &end);
+	if (place->address < start || place->address >= end)
+		return 0;
+	return object->dlpi_name && is_library(object->dlpi_name, place->library) ? 1 : -1;
+}
+
+int loaded_is_in(uint64_t address, const char *library)
+{
+	struct place place = { address, library };
+
+	return dl_iterate_phdr(match_place, &place) == 1;
+}
+
 int loaded_own_path(char *path, size_t size)
 {
 	struct path_search search = { NULL, 0, path, size };

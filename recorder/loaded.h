@@ -42,6 +42,12 @@ struct loaded_stamp loaded_stamp(void);
  */
 int loaded_library(const char *library, unsigned int nth, char *path, size_t size);
 
+/* Copies the path of the nth (from 0) loaded object; "": it has none. 1, 0: there are no more, or it does not fit. */
+int loaded_path(unsigned int nth, char *path, size_t size);
+
+/* 1: the address lies in a loaded object that is `library`, named as for loaded_library. */
+int loaded_is_in(uint64_t address, const char *library);
+
 /* Copies our own path as the loader knows it. 1, or 0: it does not fit. */
 int loaded_own_path(char *path, size_t size);
 

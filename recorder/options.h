@@ -18,8 +18,16 @@
 
 /* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. What they point to: */
 #define MEMREC_FAILED_SUFFIX ".failed"	     /* why the process is not recorded (a sentence) */
-#define MEMREC_UNSEEN_SUFFIX ".unseen"	     /* it uses CUDA, and driver calls are not seen: why (a sentence) */
 #define MEMREC_ELSEWHERE_SUFFIX ".elsewhere" /* its ring, which is not in run_dir */
+
+/*
+ * Likewise, of a source that was not seen while nothing was recorded yet: why (a sentence). Told when nothing was recorded
+ * in the end. X(source, suffix, what the process did)
+ */
+#define MEMREC_UNSEEN_LIST(X)                                                                                        \
+	X(MT_SOURCE_CUPTI, ".unseen", "used CUDA and took no tensor memory; driver calls were not recorded")         \
+	X(MT_SOURCE_TENSORS_CUDA, ".torch", "ran PyTorch; its tensors on the GPU were not recorded")                 \
+	X(MT_SOURCE_TENSORS_CPU, ".cpu", "ran PyTorch; its tensors on the CPU were not recorded")
 
 enum memrec_stacks { MEMREC_STACKS_PYTHON = 1, MEMREC_STACKS_NATIVE = 2, MEMREC_STACKS_NATIVE_ALWAYS = 4 };
 enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };

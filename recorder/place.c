@@ -1,6 +1,7 @@
 /* place.c - where the ring lies. */
 #include "agent.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -149,7 +150,14 @@ void agent_place_failed(const struct memrec_options *options, int error)
 	leave_note(options, MEMREC_FAILED_SUFFIX, why_not(error));
 }
 
-void agent_place_unseen(const struct memrec_options *options, const char *why)
+void agent_place_unseen(const struct memrec_options *options, enum mt_source source, const char *why)
 {
-	leave_note(options, MEMREC_UNSEEN_SUFFIX, why);
+	int saved = errno; /* hooks say such things */
+
+#define LEAVE_IF(unseen, suffix, words) \
+	if (source == (unseen))         \
+		leave_note(options, suffix, why);
+	MEMREC_UNSEEN_LIST(LEAVE_IF)
+#undef LEAVE_IF
+	errno = saved;
 }

@@ -80,9 +80,11 @@ int rundir_lock(const char *path)
 /* Folder entries that are nobody's ring. */
 static int is_note(const char *name)
 {
+#define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
 	return starts_with(name, NAME_PREFIX) || ends_with(name, DONE_SUFFIX) || ends_with(name, TRACE_SUFFIX) ||
 	       ends_with(name, NEW_SUFFIX) || ends_with(name, MEMREC_FAILED_SUFFIX) ||
-	       ends_with(name, MEMREC_UNSEEN_SUFFIX) || ends_with(name, MEMREC_ELSEWHERE_SUFFIX);
+	       ends_with(name, MEMREC_ELSEWHERE_SUFFIX) MEMREC_UNSEEN_LIST(OR_UNSEEN);
+#undef OR_UNSEEN
 }
 
 static void sweep(const char *path, DIR *dir)

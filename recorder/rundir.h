@@ -6,7 +6,7 @@
  *   ├── 4711.ring.trace ──>    symbolic link to the trace that the ring goes into, there before the first event is
  *   ├── 4711.ring.done         what came of it (struct run_result), written when the trace is closed
  *   ├── 4712.failed            link that says why the agent of that process could not begin (place.c)
- *   ├── 4713.unseen            link that says why driver calls are not seen in that process
+ *   ├── 4713.unseen            link that says why driver calls are not seen in that process; .cpu, .torch: why tensors
  *   ├── 4714.elsewhere ──>     its ring, for which there was no room here; its result comes here all the same
  *   └── name.9f1c22a0b1e4d377  link: the name with that hash is the trace of that ring (output.c)
  *

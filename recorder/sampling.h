@@ -18,6 +18,8 @@
 struct sampling {
 	struct mt_fold *fold;
 	struct ring_header *header;	/* of the fold */
+	pid_t pid;
+	int started;			/* NVML was looked for */
 	struct gpu_sampler *gpu;	/* NULL: no thread */
 	int live;			/* the target was alive at the beginning */
 	int gpus;			/* that NVML knows of those the process sees */
@@ -44,11 +46,11 @@ struct sampling {
 	uint64_t host_at; /* ms */
 };
 
-/*
- * When the trace is there and before the first event: names the devices. Waits for NVML, 2 s at most. `alive` 0: the
- * target is gone, there is nothing to look at but the names.
- */
+/* When the trace is there. `alive` 0: the target is gone, there is nothing to look at but the names of its devices. */
 void sampling_begin(struct sampling *sampling, struct mt_fold *fold, pid_t pid, int alive);
+
+/* Before each mt_fold_run: names the devices, once the target has started CUDA. Waits for NVML then, 2 s at most. */
+void sampling_prepare(struct sampling *sampling);
 
 /* After each mt_fold_run, which took `folded` events. `alive`: the target is, so its bytes are counted. */
 void sampling_tick(struct sampling *sampling, uint64_t folded, int alive);

@@ -131,7 +131,7 @@ class Expected:
             self.references[line.device] += 1
             return self.note(line)
         if kind == "GREEN_DESTROY":
-            return self.note(line) + self.one_less(line)
+            return self.one_less(line) + self.note(line)  # CUPTI tells of the context before the call returns
         if kind == "PRIMARY_RESET":
             return self.reset(line)
         if kind == "CONTEXT_DESTROY":

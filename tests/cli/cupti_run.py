@@ -5,7 +5,14 @@ agent on the stand-in driver; prints one line for each act that has something to
     alloc           take GPU memory           tensor   PyTorch reports a tensor
     use FILE        call use() of a library   nvtx     what NVTX does at its first call
     tool FILE       load the other tool       start | share | stop | finalize     what the tool does, and its result
+    teardown MS     at the end of the next call it is shown the tool leaves, waits so long, and finalizes
+    pound           from now on a thread makes marks, all the time
+    back            makes marks until the agent has its CUPTI source again
+    hammer N        four threads take and give back memory while the tool comes and goes N times
+    grow            PyTorch reports a tensor, and holds more than before
+    kill            somebody whom nobody sees finalizes CUPTI (dlsym)
     calls           how many calls the tool was shown since the last time
+    mapped          the libraries named like libcupti that are mapped
     source          what the agent says of its CUPTI source
     seen            how many calls the agent has recorded since the last time
     collector       waits until there is one; its pid goes into ./collector.pid
@@ -15,8 +22,10 @@ agent on the stand-in driver; prints one line for each act that has something to
 import ctypes
 import glob
 import os
+import re
 import struct
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -27,8 +36,8 @@ ALLOC_ID = 243  # cuMemAlloc_v2
 
 class Program:
     def __init__(self):
-        self.cuda = self.other = None
-        self.shown = self.recorded = 0
+        self.cuda = self.other = self.context = None
+        self.shown = self.recorded = self.held = 0
 
     def load(self, path):
         ctypes.CDLL(path)
@@ -38,6 +47,7 @@ class Program:
         assert self.cuda.cuInit(0) == 0
         assert self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
         assert self.cuda.cuCtxSetCurrent(context) == 0
+        self.context = context
 
     def alloc(self):
         address = ctypes.c_uint64()
@@ -46,6 +56,14 @@ class Program:
     def tensor(self):
         import agent_hooks
         agent_hooks.alloc(0x1000)
+
+    def grow(self):
+        import agent_hooks
+        self.held += 1 << 20
+        agent_hooks.alloc(0x1000, self.held)
+
+    def kill(self):
+        assert ctypes.CDLL("libcupti.so.13").cuptiFinalize() == 0
 
     def tool(self, path):
         self.other = ctypes.CDLL(path)
@@ -69,6 +87,32 @@ class Program:
 
     def finalize(self):
         return self.other.tool_finalize()
+
+    def teardown(self, ms):
+        self.other.tool_teardown(ctypes.c_long(int(ms)))
+
+    def mark(self):
+        ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).memrec_agent_mark(b"mark")
+
+    def pound(self):
+        def work():
+            while True:
+                self.mark()
+        threading.Thread(target=work, daemon=True).start()
+
+    def back(self):
+        deadline = time.monotonic() + 20
+        while self.ring().sources["cupti"][0] != 1 and time.monotonic() < deadline:
+            self.mark()
+        return self.source()
+
+    def hammer(self, rounds):
+        return self.other.tool_hammer(ALLOC_ID, self.context, int(rounds))
+
+    def mapped(self):
+        with open("/proc/self/maps") as maps:
+            paths = {line.split()[-1] for line in maps if re.search(r"/libcupti[^/]*$", line)}
+        return " ".join(sorted(os.path.relpath(path) for path in paths))
 
     def calls(self):
         shown, self.shown = self.shown, self.other.tool_calls()
@@ -112,7 +156,7 @@ class Program:
 def main(acts):
     program, acts = Program(), iter(acts)
     for act in acts:
-        arguments = [next(acts)] if act in ("load", "tool", "use") else []
+        arguments = [next(acts)] if act in ("load", "tool", "use", "teardown", "hammer") else []
         result = getattr(program, act)(*arguments)
         if result is not None:
             print(act, result, flush=True)

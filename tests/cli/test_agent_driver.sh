@@ -104,13 +104,26 @@ devices() {
 is() { local want=$1; shift; devices "$@" && [ "$(cat devices)" = "$want " ]; }
 unseen=STANDIN_FAULT_UNKNOWN_CBID=386 # cuDevicePrimaryCtxRetain
 check "device: of the context" is "1 0" STANDIN_GPUS=2 -- 'retain(1); take(); retain(0); take()'
-check "device: no context is shown, all are on one" \
+check "device: no context is shown: that of the thread's" \
 	is "1" STANDIN_GPUS=2 STANDIN_FAULT_NULL_CONTEXT=1 -- 'retain(1); take()'
+check "device: nobody was seen to make the context, CUPTI tells of it" is "1 0" $unseen STANDIN_GPUS=2 -- 'retain(1); take(); retain(0); take()'
+asked_once() {
+	is "1 1 1" $unseen STANDIN_FAULT_NO_RESOURCE=1 STANDIN_GPUS=2 STANDIN_CUPTI_LOG="$PWD/asked" -- 'retain(1); take(); take(); take()' &&
+		[ "$(grep -c ' cuptiGetDeviceId 0 .* in-callback' asked)" = 1 ]
+}
+check "device: nor does CUPTI: it is asked, once" asked_once
+asked_in_vain() {
+	is "-1 -1" $unseen STANDIN_FAULT_NO_RESOURCE=1 STANDIN_FAULT_NO_DEVICE_ID=1 STANDIN_GPUS=2 STANDIN_CUPTI_LOG="$PWD/in-vain" -- \
+		'retain(1); take(); take()' && [ "$(grep -c ' cuptiGetDeviceId 3 ' in-vain)" = 1 ]
+}
+check "device: nor does CUPTI know: nothing is said" asked_in_vain
+blind="STANDIN_FAULT_NO_RESOURCE=1 STANDIN_FAULT_NO_DEVICE_ID=1"
+check "device: another context's device is no answer" \
+	is "1 -1" $unseen $blind STANDIN_GPUS=2 -- 'call("cuCtxCreate_v2", ctypes.byref(context), 0, 1); take(); retain(0); take()'
 check "device: the context was not seen, there is one device" \
-	is "0" $unseen -- 'call("cuDeviceGetCount", ctypes.byref(count)); retain(0); take()'
+	is "0" $unseen $blind -- 'call("cuDeviceGetCount", ctypes.byref(count)); retain(0); take()'
 check "device: the context was not seen, one device is visible" \
-	is "0" $unseen STANDIN_GPUS=2 CUDA_VISIBLE_DEVICES=1 -- 'retain(0); take()'
-check "device: nothing is known, nothing is said" is "-1" $unseen STANDIN_GPUS=2 -- 'retain(1); take()'
+	is "0" $unseen $blind STANDIN_GPUS=2 CUDA_VISIBLE_DEVICES=1 -- 'retain(0); take()'
 
 # A context that others may hold, too, is not thought gone: its memory is still there.
 held_by_others() {

@@ -87,6 +87,58 @@ for name in libcupti.so.12 libcupti.so.11.8 libcupti.so.11.3 libcupti.so; do
 	libraries=$PWD/driver:$PWD/names/$name
 	check "cupti: where the loader looks, as $name" uses "names/$name/$name"
 done
+# The driver's major version first, then the older ones, then the newer ones; in each place.
+put several/libcupti.so.12 && put several/libcupti.so.13 && put several/libcupti.so.11.8
+version() { STANDIN_DRIVER=$1 uses "several/$2"; }
+libraries=$PWD/driver:$PWD/several
+check "cupti: of several versions that of the driver (12.2)" version 12020 libcupti.so.12
+check "cupti: of several versions that of the driver (13.0)" version 13000 libcupti.so.13
+check "cupti: of several versions that of the driver (11.4)" version 11040 libcupti.so.11.8
+rm several/libcupti.so.12
+check "cupti: else an older one" version 12020 libcupti.so.11.8
+rm several/libcupti.so.11.8
+check "cupti: else a newer one" version 12020 libcupti.so.13
+put home/lib64/libcupti.so.12 && put beside/libcupti.so.13
+libraries=$PWD/driver:$PWD/beside
+with_libraries() { env "$1" bash -c ". $SRC/tests/cli/lib.sh; $(declare -f by uses); agent=$agent run=$run libraries=$libraries; uses $2"; }
+right_one() { STANDIN_DRIVER=12020 with_libraries CUDA_HOME="$PWD/home" home/lib64/libcupti.so.12; }
+check "cupti: the driver's version in a later place goes before another one in an earlier place" right_one
+
+# A program without PyTorch, whose packages have NVIDIA's wheels beside them.
+libraries=$PWD/driver
+for folder in site-packages dist-packages; do
+	empty_library "v/$folder/other/_other.so"
+	put "v/$folder/nvidia/cu13/lib/libcupti.so.13"
+	check "cupti: in the wheels of CUDA 13 among its $folder" uses "v/$folder/nvidia/cu13/lib/libcupti.so.13" \
+		load "$PWD/v/$folder/other/_other.so"
+	rm "v/$folder/nvidia/cu13/lib/libcupti.so.13"
+done
+put v/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12
+check "cupti: in the wheels of CUDA 12 among its packages" uses v/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12 \
+	load "$PWD/v/site-packages/other/_other.so"
+put v/nvidia/cu13/lib/libcupti.so.13
+check "cupti: CUDA_HOME is the folder of a wheel" with CUDA_HOME="$PWD/v/nvidia/cu13" v/nvidia/cu13/lib/libcupti.so.13
+
+# Of several that refuse the one that says most is told; none stays behind.
+refusing() { mkdir -p "$(dirname "$2")" && sed "s/return 15/return $1/" refuses.c >code.c && ${CC:-cc} -shared -fPIC -o "$2" code.c; }
+refused_by() { # PATTERN ERROR ERROR: both are loaded, so that nothing else is tried
+	refusing "$2" one/lib64/libcupti-one.so.13 && refusing "$3" two/lib64/libcupti-two.so.13 &&
+		by preload "$PWD/driver" "" load "$PWD/one/lib64/libcupti-one.so.13" load "$PWD/two/lib64/libcupti-two.so.13" \
+			init tensor source && grep -E "^source 2 $1" out
+}
+unfit="\(it does not fit the driver's version, or there is no GPU\): driver memory is not recorded; tried"
+check "cupti: refused: the version, or no GPU (15)" refused_by "CUPTI refuses .* error 15 $unfit .*-one.so.13$" 15 999
+check "cupti: refused: the version, or no GPU (999)" refused_by "CUPTI refuses .* error 999 $unfit .*-one.so.13$" 999 999
+check "cupti: refused: confidential computing" refused_by "CUPTI refuses .* error 41 \(confidential .*-one.so.13$" 41 15
+check "cupti: refused: what tells most, the last one" refused_by "CUPTI refuses .* error 35 \(.*privileged.*-two.so.13$" 999 35
+check "cupti: refused: an error of its own says more than the general ones" refused_by "CUPTI refuses .* error 7: .*-two" 15 7
+one_of_two() {
+	refusing 15 one/lib64/libcupti.so.13 && put two/lib64/libcupti.so.13 &&
+		CUDA_HOME=$PWD/one CUDA_PATH=$PWD/two by preload "$PWD/driver" "" init alloc source mapped &&
+		printed "source 1 " "mapped two/lib64/libcupti.so.13"
+}
+printed() { diff <(printf '%s\n' "$@") out; }
+check "cupti: one that refuses does not stay beside the one that is used" one_of_two
 none() { by cuda "$PWD/driver" "" init && by preload "$PWD/driver" "" init tensor source && grep 'source 2 libcupti was not found' out; }
 [ -e /usr/local/cuda ] || check "cupti: it is not there" none
 
@@ -100,7 +152,6 @@ check "cupti: several subscribers: the call that shares" new_call
 
 link_tool() { ${CC:-cc} -shared -fPIC -I"$SRC/recorder" -o "$1" "$SRC/tests/cli/cupti_tool.c" "$2" "${@:3}"; }
 link_tool tool.so "$standin/libcupti.so.13" && link_tool bound.so "$standin/libcupti.so.13" -Wl,-z,now,-z,relro
-printed() { diff <(printf '%s\n' "$@") out; }
 
 shared() {
 	STANDIN_V2_SUBSCRIBERS=1 by "$1" "$both" "$2" tool ./tool.so init alloc share alloc calls seen source stop &&
@@ -132,11 +183,12 @@ check "cupti: --no-cupti: no call at all" no_call
 
 quiet() {
 	by "$1" "$both" "" init alloc alloc tensor end || return
-	! grep -E 'in-callback|Finalize' cupti.log && [ "$(tail -n 1 cupti.log)" = end ] && grep -q EnableCallback cupti.log
+	! grep -E 'in-callback|Finalize' cupti.log | grep -v ' cuptiGetDeviceId ' && [ "$(tail -n 1 cupti.log)" = end ] && grep -q EnableCallback cupti.log
 }
-check "cupti: nothing is called in callbacks or at exit, nothing is finalized" quiet preload
-driver_names() { readelf -p .rodata "$agent" >strings && grep -q cuptiSubscribe strings && ! grep -E '[[:blank:]]cu[A-Z]' strings; }
-check "cupti: the agent has no name of a driver call to look up" driver_names
+check "cupti: nothing is called in callbacks but for a context's device, nor at exit; nothing is finalized" quiet preload
+driver_names() { readelf -p .rodata "$agent" >strings && grep -q cuptiSubscribe strings && grep -oE '[[:blank:]]cu[A-Z]\w*' strings | xargs; }
+only_version() { [ "$(driver_names)" = cuDriverGetVersion ]; }
+check "cupti: the agent has no name of a driver call to look up but for the version's" only_version
 
 # ---- Other tools ----
 
@@ -181,6 +233,64 @@ finalized() {
 }
 check "cupti: another tool finalizes, and we come again" finalized preload
 check "cupti: another tool finalizes (without LD_PRELOAD)" finalized cuda
+
+# As Kineto does it with TEARDOWN_CUPTI=1: it leaves inside a callback and finalizes there.
+torn_down() {
+	by "$1" "$both" yield-cupti=1 tool "$2" init alloc seen start alloc calls "${@:3}" alloc calls source back alloc seen &&
+		printed "seen 1" "start 0" "calls 2" "calls 2" "source 0 given to another tool (--yield-cupti): driver memory is \
+not recorded meanwhile" "back 1 " "seen 1" && grep -A 1 'cuptiUnsubscribe 0 .*in-callback' cupti.log | grep -q 'cuptiFinalize 0 .*in-callback'
+}
+for tool in ./tool.so ./bound.so; do
+	for door in preload cuda; do
+		check "cupti: a tool leaves and finalizes inside a callback ($door, $tool)" torn_down $door $tool teardown 0
+		check "cupti: and nobody comes between the two ($door, $tool)" torn_down $door $tool pound teardown 20
+	done
+done
+again() { # the tool comes back before we do, and has it
+	by preload "$both" yield-cupti=1 tool ./tool.so init alloc start teardown 0 alloc start alloc calls stop alloc seen source &&
+		printed "start 0" "start 0" "calls 4" "stop 0" "seen 2" "source 1 "
+}
+check "cupti: a tool that leaves inside a callback and comes again" again
+hammered() {
+	STANDIN_UNSUBSCRIBE_WAITS=$2 by "$1" "$both" yield-cupti=1 tool ./tool.so init alloc hammer 100 seen source alloc seen &&
+		grep -qx 'hammer 0' out && grep -qx 'source 1 ' out && [ "$(tail -n 1 out)" = "seen 1" ]
+}
+for waits in 0 1; do
+	check "cupti: taken and given back while four threads are inside callbacks (unsubscribing waits: $waits)" hammered preload $waits
+done
+
+# ---- CUPTI that fails ----
+
+silent() {
+	STANDIN_FAULT_SILENT=1 by preload "$both" "" init alloc tensor source &&
+		printed "source 2 CUPTI took the subscription and shows no call, while PyTorch has memory of the driver: driver memory \
+is not recorded; tried $both/libcupti.so.13"
+}
+check "cupti: no call is shown, and tensors are: it has failed" silent
+not_silent() { by preload "$both" "" init alloc tensor source && printed "source 1 "; }
+check "cupti: a call is shown before the first tensor: it works" not_silent
+silent_told() {
+	STANDIN_FAULT_SILENT=1 LD_LIBRARY_PATH=$both "$memrec" -o silent.zst -- python3 "$run" init alloc tensor 2>err || return
+	grep 'without cupti: CUPTI took the subscription and shows no call' err &&
+		"$memana" sql silent.zst "SELECT state, why FROM source WHERE name = 'cupti'" | grep 'failed.*shows no call' &&
+		"$memana" top silent.zst | tr '\n' ' ' | grep "memory beside tensors may be missing here.*tried $both/libcupti.so.13)"
+}
+check "cupti: the summary, the trace and the verdict say so" silent_told
+fell_silent() {
+	by preload "$both" "" init alloc grow kill alloc grow alloc grow source alloc grow source &&
+		printed "source 1 " "source 1 PyTorch came to hold more again and again, and CUPTI showed no call: another tool may have \
+ended CUPTI (or an allocator of the program hands out what it had before)"
+}
+check "cupti: it falls silent, and PyTorch goes on" fell_silent
+goes_on() { by preload "$both" "" init alloc grow alloc grow alloc grow alloc grow alloc grow source && printed "source 1 "; }
+check "cupti: it does not, and nothing is said" goes_on
+fatal() {
+	STANDIN_FAULT_FATAL_AT=3 by "$1" "$both" "" init alloc alloc alloc alloc seen source &&
+		printed "seen 2" "source 2 CUPTI has ended itself after a fatal error (999, asked for by STANDIN_FAULT_FATAL_AT): driver \
+memory is recorded up to there"
+}
+check "cupti: a fatal error" fatal preload
+check "cupti: a fatal error (without LD_PRELOAD)" fatal cuda
 
 told() { # what the end of a run says
 	LD_LIBRARY_PATH=$both "$memrec" "$@" -o told.zst -- python3 "$run" tool ./tool.so init alloc start alloc 2>err >out || return

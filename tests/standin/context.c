@@ -33,11 +33,13 @@ struct cuda_context *context_new(cuda_device device)
 	context->uid = context->next ? context->next->uid + 1 : 1;
 	context->alive = 1;
 	all = context;
+	driver_fire_context(CUPTI_CONTEXT_CREATED, context);
 	return context;
 }
 
 void context_gone(struct cuda_context *context)
 {
+	driver_fire_context(CUPTI_CONTEXT_ENDS, context);
 	context->alive = 0;
 	memory_context_gone(context);
 	array_context_gone(context);

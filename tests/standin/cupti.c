@@ -4,6 +4,7 @@
 #include "memtrace/base.h"
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,8 @@ static void fill(struct cupti_subscriber *slot, cupti_callback callback, void *u
 		 int multiple)
 {
 	memset((void *)(uintptr_t)slot->enabled, 0, sizeof(slot->enabled));
+	memset((void *)(uintptr_t)slot->resource, 0, sizeof(slot->resource));
+	memset((void *)(uintptr_t)slot->state, 0, sizeof(slot->state));
 	slot->tool_callback = callback;
 	slot->tool_user = user;
 	slot->callback = call_tool;
@@ -134,6 +137,8 @@ static int subscribe(struct cupti_subscriber **out, cupti_callback callback, voi
 		return CUPTI_INVALID_PARAMETER;
 	if (!h)
 		return CUPTI_NOT_INITIALIZED;
+	if (!h->has_gpu())
+		return CUPTI_UNKNOWN;
 	pthread_mutex_lock(&h->lock);
 	name = holder(h, v2, multiple);
 	slot = free_slot(h);
@@ -149,9 +154,19 @@ static int subscribe(struct cupti_subscriber **out, cupti_callback callback, voi
 	return result;
 }
 
+/* The real one ends in a crash, sooner or later. */
+static void refuse_inside_callback(const char *name)
+{
+	if (!in_callback)
+		return;
+	fprintf(stderr, "stand-in GPU: %s inside a callback\n", name);
+	abort();
+}
+
 MT_EXPORT cupti_subscribe cuptiSubscribe;
 int cuptiSubscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)
 {
+	refuse_inside_callback("cuptiSubscribe");
 	return called("cuptiSubscribe", subscribe(out, callback, user, 0, NULL));
 }
 
@@ -162,6 +177,7 @@ int cuptiSubscribe_v2(struct cupti_subscriber **out, cupti_callback callback, vo
 {
 	size_t bytes = standin_config()->v2_subscribers ? sizeof(*params) : CUPTI_PARAMS_13_0;
 
+	refuse_inside_callback("cuptiSubscribe_v2");
 	if (params && params->bytes != bytes)
 		return called("cuptiSubscribe_v2", CUPTI_INVALID_PARAMETER);
 	return called("cuptiSubscribe_v2", subscribe(out, callback, user, 1, params));
@@ -173,6 +189,8 @@ int cuptiUnsubscribe(struct cupti_subscriber *subscriber)
 	if (!valid(subscriber))
 		return called("cuptiUnsubscribe", CUPTI_INVALID_PARAMETER);
 	subscriber->active = 0;
+	while (standin_config()->unsubscribe_waits && subscriber->inside > (in_callback != 0))
+		sched_yield();
 	return called("cuptiUnsubscribe", CUPTI_OK);
 }
 
@@ -192,8 +210,13 @@ int cuptiFinalize(void)
 
 /* ---- Enabling ---- */
 
-static int known_id(uint32_t id)
+/* Of the domains in which nothing ever fires every id is accepted. */
+static int known_id(int domain, uint32_t id)
 {
+	if (domain == CUPTI_DOMAIN_RESOURCE)
+		return id && !standin_config()->no_resource;
+	if (domain != CUPTI_DOMAIN_DRIVER)
+		return 1;
 	return id && id < HUB_IDS && id != standin_config()->unknown_id;
 }
 
@@ -207,11 +230,14 @@ int cuptiEnableCallback(uint32_t enable, struct cupti_subscriber *subscriber, in
 {
 	if (!valid(subscriber) || !known_domain(domain))
 		return called("cuptiEnableCallback", CUPTI_INVALID_PARAMETER);
-	if (domain != CUPTI_DOMAIN_DRIVER)
-		return called("cuptiEnableCallback", CUPTI_OK); /* accepted; nothing ever happens there */
-	if (!known_id(id))
+	if (!known_id(domain, id))
 		return called("cuptiEnableCallback", CUPTI_INVALID_PARAMETER);
-	subscriber->enabled[id] = enable != 0;
+	if (domain == CUPTI_DOMAIN_DRIVER)
+		subscriber->enabled[id] = enable != 0;
+	if (domain == CUPTI_DOMAIN_RESOURCE && id < HUB_RESOURCES)
+		subscriber->resource[id] = enable != 0;
+	if (domain == CUPTI_DOMAIN_STATE && id < HUB_STATES)
+		subscriber->state[id] = enable != 0;
 	return called("cuptiEnableCallback", CUPTI_OK);
 }
 
@@ -224,13 +250,17 @@ int cuptiEnableDomain(uint32_t enable, struct cupti_subscriber *subscriber, int 
 		return CUPTI_INVALID_PARAMETER;
 	for (id = 1; domain == CUPTI_DOMAIN_DRIVER && id < HUB_IDS; id++)
 		subscriber->enabled[id] = enable != 0;
+	for (id = 1; domain == CUPTI_DOMAIN_RESOURCE && id < HUB_RESOURCES; id++)
+		subscriber->resource[id] = enable != 0;
+	for (id = 1; domain == CUPTI_DOMAIN_STATE && id < HUB_STATES; id++)
+		subscriber->state[id] = enable != 0;
 	return CUPTI_OK;
 }
 
 MT_EXPORT cupti_get_callback_state cuptiGetCallbackState;
 int cuptiGetCallbackState(uint32_t *enabled, struct cupti_subscriber *subscriber, int domain, uint32_t id)
 {
-	if (!enabled || !valid(subscriber) || !known_domain(domain) || (domain == CUPTI_DOMAIN_DRIVER && !known_id(id)))
+	if (!enabled || !valid(subscriber) || !known_domain(domain) || !known_id(domain, id))
 		return CUPTI_INVALID_PARAMETER;
 	*enabled = domain == CUPTI_DOMAIN_DRIVER && subscriber->enabled[id];
 	return CUPTI_OK;
@@ -257,11 +287,10 @@ int cuptiGetDeviceId(struct cuda_context *context, uint32_t *device)
 		return CUPTI_NOT_INITIALIZED;
 	if (!device)
 		return CUPTI_INVALID_PARAMETER;
-	ordinal = h->context_device(context);
-	if (ordinal < 0)
-		return CUPTI_INVALID_CONTEXT;
-	*device = (uint32_t)ordinal;
-	return CUPTI_OK;
+	ordinal = standin_config()->no_device_id ? -1 : h->context_device(context);
+	if (ordinal >= 0)
+		*device = (uint32_t)ordinal;
+	return called("cuptiGetDeviceId", ordinal < 0 ? CUPTI_INVALID_CONTEXT : CUPTI_OK);
 }
 
 MT_EXPORT cupti_get_device_id cuptiGetContextId;

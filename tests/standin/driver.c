@@ -67,27 +67,41 @@ static void inject(void)
 		initialize();
 }
 
+/* The library is injected once, with a GPU or without, as by the real one. */
 DRIVER_CALL(cuInit(unsigned int flags))
 {
+	static int injected;
 	cuda_result result = CUDA_OK;
 
 	if (flags)
 		return CUDA_INVALID_VALUE;
 	pthread_mutex_lock(&init_lock); /* others wait until the injected library is ready; it may call cuInit itself */
 	if (!ready) {
-		if (!visible_count)
-			choose_devices();
-		if (!visible_count) {
-			result = CUDA_NO_DEVICE;
-		} else {
+		result = driver_has_gpu() ? CUDA_OK : CUDA_NO_DEVICE;
+		if (!result) {
 			open_accounts();
 			ledger_open(standin_config()->ledger);
 			ready = 1;
+		}
+		if (!injected) {
+			injected = 1;
 			inject();
 		}
 	}
 	pthread_mutex_unlock(&init_lock);
 	return result;
+}
+
+int driver_has_gpu(void)
+{
+	int found;
+
+	pthread_mutex_lock(&init_lock);
+	if (!visible_count)
+		choose_devices();
+	found = visible_count > 0;
+	pthread_mutex_unlock(&init_lock);
+	return found;
 }
 
 int driver_ready(void)
@@ -122,7 +136,7 @@ DRIVER_CALL(cuDriverGetVersion(int *version))
 {
 	if (!version)
 		return CUDA_INVALID_VALUE;
-	*version = DRIVER_VERSION;
+	*version = (int)standin_config()->driver;
 	return CUDA_OK;
 }
 

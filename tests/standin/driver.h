@@ -21,7 +21,6 @@
 #include "memtrace/base.h"
 #include "memtrace/event.h"
 
-#define DRIVER_VERSION 13050
 #define PAGE (2ull << 20) /* bytes, the granularity of physical memory */
 #define HOST (-1)	  /* a "device" that is the host */
 
@@ -56,9 +55,11 @@ CUDA_ENTRY_LIST(DRIVER_DECLARE)
 /* entries.c */
 void driver_lock(void);
 void driver_unlock(void);
+void driver_fire_context(uint32_t id, struct cuda_context *context); /* CUPTI_CONTEXT_CREATED or _ENDS */
 
 /* driver.c */
 int driver_ready(void);				 /* without the lock; 0: cuInit was not called */
+int driver_has_gpu(void);			 /* without the lock; at any time */
 struct account *driver_account(unsigned int gpu); /* without the lock; NULL: no such GPU */
 int driver_device_valid(cuda_device device);
 struct cuda_context *driver_current(void);	 /* without the lock; NULL: none (alive) on this thread */

@@ -10,11 +10,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int context_device(struct cuda_context *context)
 {
+	if (!context)
+		context = driver_current();
 	return driver_context_uid(context) ? context->device : -1;
 }
 
 MT_EXPORT struct standin_hub standin_hub = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.has_gpu = driver_has_gpu,
 	.context_device = context_device,
 	.context_uid = driver_context_uid,
 	.account = driver_account,
@@ -40,6 +43,39 @@ struct call {
 	uint64_t correlation[HUB_SUBSCRIBERS]; /* one word for each subscriber */
 };
 
+static void call_subscriber(struct cupti_subscriber *subscriber, int domain, uint32_t id, const void *data)
+{
+	atomic_fetch_add(&subscriber->inside, 1);
+	if (atomic_load(&subscriber->active))
+		subscriber->callback(subscriber->user, domain, id, data);
+	atomic_fetch_sub(&subscriber->inside, 1);
+}
+
+void driver_fire_context(uint32_t id, struct cuda_context *context)
+{
+	struct cupti_resource_data data = { .context = context };
+	unsigned int i;
+
+	for (i = 0; !standin_config()->silent && i < HUB_SUBSCRIBERS; i++)
+		if (atomic_load(&standin_hub.subscriber[i].resource[id]))
+			call_subscriber(&standin_hub.subscriber[i], CUPTI_DOMAIN_RESOURCE, id, &data);
+}
+
+/* STANDIN_FAULT_FATAL_AT: CUPTI tells its subscribers, and has none any more. */
+static void die(void)
+{
+	struct cupti_state_data data = { CUPTI_UNKNOWN, "asked for by STANDIN_FAULT_FATAL_AT" };
+	unsigned int i;
+
+	for (i = 0; i < HUB_SUBSCRIBERS; i++) {
+		struct cupti_subscriber *subscriber = &standin_hub.subscriber[i];
+
+		if (atomic_load(&subscriber->state[CUPTI_FATAL_ERROR]))
+			call_subscriber(subscriber, CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR, &data);
+		atomic_store(&subscriber->active, 0);
+	}
+}
+
 static void fire(struct call *call, int site)
 {
 	struct cuda_context *context = standin_config()->null_context ? NULL : driver_current();
@@ -54,23 +90,14 @@ static void fire(struct call *call, int site)
 	};
 	unsigned int i;
 
-	for (i = 0; i < HUB_SUBSCRIBERS; i++) {
+	for (i = 0; !standin_config()->silent && i < HUB_SUBSCRIBERS; i++) {
 		struct cupti_subscriber *subscriber = &standin_hub.subscriber[i];
 
 		if (!atomic_load(&subscriber->active) || !atomic_load(&subscriber->enabled[call->id]))
 			continue;
 		data.correlation_data = &call->correlation[i];
-		subscriber->callback(subscriber->user, CUPTI_DOMAIN_DRIVER, call->id, &data);
+		call_subscriber(subscriber, CUPTI_DOMAIN_DRIVER, call->id, &data);
 	}
-}
-
-static void enter(struct call *call)
-{
-	static _Atomic uint32_t calls;
-
-	call->correlation_id = atomic_fetch_add(&calls, 1) + 1;
-	fire(call, CUPTI_ENTER);
-	driver_lock();
 }
 
 static const enum cuda_policy class_policy[] = {
@@ -78,6 +105,18 @@ static const enum cuda_policy class_policy[] = {
 	CUDA_CLASS_LIST(CLASS_POLICY)
 #undef CLASS_POLICY
 };
+
+static void enter(struct call *call)
+{
+	static _Atomic uint32_t calls;
+	static _Atomic uint64_t requests;
+
+	call->correlation_id = atomic_fetch_add(&calls, 1) + 1;
+	if (class_policy[call->class] == CUDA_TAKE && atomic_fetch_add(&requests, 1) + 1 == standin_config()->fatal_at)
+		die();
+	fire(call, CUPTI_ENTER);
+	driver_lock();
+}
 
 /* STANDIN_FAULT_OOM_AT: whether this is the allocation that must fail. Counts every request for memory. */
 static int must_fail(const struct call *call)

@@ -12,6 +12,8 @@
 #define HUB_SYMBOL "standin_hub"
 #define HUB_SUBSCRIBERS 4u
 #define HUB_IDS 877u /* CUPTI_DRIVER_TRACE_CBID_SIZE of 13.5 */
+#define HUB_RESOURCES 3u /* contexts that are made and end */
+#define HUB_STATES 2u	 /* fatal errors */
 
 /* A slot is never given back to the system: a callback may still run in it when it is unsubscribed. */
 struct cupti_subscriber {
@@ -22,7 +24,9 @@ struct cupti_subscriber {
 	cupti_callback tool_callback;
 	void *tool_user;
 	char name[CUPTI_OLD_NAME_BYTES];
-	_Atomic unsigned char enabled[HUB_IDS]; /* driver domain; nothing fires in the others */
+	_Atomic unsigned char enabled[HUB_IDS]; /* driver domain */
+	_Atomic unsigned char resource[HUB_RESOURCES], state[HUB_STATES]; /* nothing fires in the other domains */
+	_Atomic int inside; /* calls of `callback` that are under way */
 };
 
 struct account;
@@ -30,7 +34,8 @@ struct account;
 struct standin_hub {
 	pthread_mutex_t lock; /* for subscribing, not for firing */
 	struct cupti_subscriber subscriber[HUB_SUBSCRIBERS];
-	int (*context_device)(struct cuda_context *context); /* ordinal, -1: no such context */
+	int (*has_gpu)(void);
+	int (*context_device)(struct cuda_context *context); /* ordinal; NULL: of the thread's context; -1: no such context */
 	uint32_t (*context_uid)(struct cuda_context *context); /* 0: no such context */
 	struct account *(*account)(unsigned int gpu); /* of physical GPU `gpu` */
 };

@@ -28,25 +28,77 @@ TEST(a_context_is_where_it_was_made)
 	CHECK_EQ(contexts_device(CONTEXT(1)), 0);
 }
 
-TEST(an_unknown_context_is_on_the_only_device_there_can_be)
+static int asked;
+
+/* CUPTI, which knows the contexts up to the fifth. */
+static int answer(const void *context)
+{
+	asked++;
+	if (!context)
+		return 6;
+	return context <= CONTEXT(5) ? (int)((uintptr_t)context - 0x1000) : -1;
+}
+
+TEST(an_unknown_context_is_asked_for_once)
+{
+	contexts_start(answer);
+	CHECK_EQ(contexts_device(CONTEXT(3)), 3);
+	CHECK_EQ(contexts_device(CONTEXT(3)), 3);
+	CHECK_EQ(asked, 1);
+	CHECK_EQ(contexts_device(CONTEXT(9)), -1);
+	CHECK_EQ(contexts_device(CONTEXT(9)), -1);
+	CHECK_EQ(asked, 2);
+	CHECK_EQ(contexts_device(NULL), 6);
+	contexts_devices(1); /* then there is nothing to ask */
+	CHECK_EQ(contexts_device(CONTEXT(9)), 0);
+	CHECK_EQ(asked, 3);
+}
+
+TEST(what_is_not_known_is_not_taken_from_others)
 {
 	CHECK_EQ(contexts_device(NULL), -1);
 	contexts_add(CONTEXT(1), 2, CONTEXT_OWN);
-	CHECK_EQ(contexts_device(NULL), 2);
-	CHECK_EQ(contexts_device(CONTEXT(9)), 2);
-	contexts_add(CONTEXT(2), 1, CONTEXT_OWN);
 	CHECK_EQ(contexts_device(NULL), -1);
-	contexts_devices(2);
 	CHECK_EQ(contexts_device(CONTEXT(9)), -1);
+	CHECK_EQ(contexts_known_device(CONTEXT(1)), 2);
+	contexts_start(answer);
+	CHECK_EQ(contexts_known_device(CONTEXT(3)), -1);
+	CHECK_EQ(asked, 0);
+}
+
+TEST(cupti_tells_of_contexts_that_are_made_and_end)
+{
+	contexts_start(answer);
+	CHECK(contexts_made(CONTEXT(2)));
+	CHECK_EQ(contexts_known_device(CONTEXT(2)), 2);
+	CHECK(contexts_ended(CONTEXT(2)));
+	CHECK(!contexts_ended(CONTEXT(2))); /* that has been told */
+	CHECK(contexts_made(CONTEXT(9)));
+	CHECK_EQ(contexts_known_device(CONTEXT(9)), -1);
+	CHECK(contexts_made(CONTEXT(3)));
+	contexts_add(CONTEXT(3), 2, CONTEXT_GREEN);
+	CHECK(!contexts_ended(CONTEXT(3))); /* its memory is the primary one's */
+}
+
+TEST(the_end_of_a_primary_context_is_told_once)
+{
+	contexts_start(answer);
+	contexts_made(CONTEXT(4));
+	CHECK(contexts_retain(4, CONTEXT(4)));
+	CHECK(contexts_ended(CONTEXT(4)));
+	CHECK_EQ(contexts_release(4), 0);
+	contexts_made(CONTEXT(4)); /* the address again */
+	CHECK(contexts_retain(4, CONTEXT(4)));
+	CHECK_EQ(contexts_release(4), (uint64_t)(uintptr_t)CONTEXT(4));
 }
 
 TEST(one_visible_device_is_the_one)
 {
 	setenv("CUDA_VISIBLE_DEVICES", "2,3", 1);
-	contexts_start();
+	contexts_start(NULL);
 	CHECK_EQ(contexts_device(NULL), -1);
 	setenv("CUDA_VISIBLE_DEVICES", "GPU-0123", 1);
-	contexts_start();
+	contexts_start(NULL);
 	CHECK_EQ(contexts_device(CONTEXT(1)), 0);
 }
 
