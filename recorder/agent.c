@@ -17,6 +17,7 @@
 #include "loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "own_stack.h"
 #include "stack_native.h"
 #include "stack_python.h"
 #include "textbuf.h"
@@ -162,8 +163,23 @@ static void set_why(enum mt_source source, const char *why)
 	textbuf_add(&text, why);
 }
 
+struct unseen {
+	enum mt_source source;
+	const char *why;
+};
+
+/* On a stack of ours. */
+static void note_unseen(void *context)
+{
+	const struct unseen *unseen = context;
+
+	agent_place_unseen(&agent.options, unseen->source, unseen->why);
+}
+
 void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
 {
+	struct unseen unseen = { source, why };
+
 	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1)
 		return;
 	set_why(source, why);
@@ -171,7 +187,7 @@ void agent_source(enum mt_source source, enum mt_source_state state, const char 
 	if (state_now() == ON)
 		publish_source(source);
 	else if (state != MT_SOURCE_ON)
-		agent_place_unseen(&agent.options, source, why);
+		own_stack_call(note_unseen, &unseen);
 }
 
 /* For a moment the header has no state of the source, so that nobody reads half a text. */
@@ -291,18 +307,34 @@ static void append(struct agent_thread *me, struct ring_event *event, const stru
 		count_lost(MT_LOSS_RING_FULL);
 }
 
+struct taking {
+	enum stack_wish wish;
+	uint64_t stack; /* 0: none */
+};
+
+/* On a stack of ours. */
+static void take_stack(void *context)
+{
+	struct taking *taking = context;
+
+	taking->stack = stacks_take(&agent.stacks, taking->wish);
+	if (stacks_have_news(&agent.stacks))
+		find_python();
+}
+
 /* Inline: a frame of ours costs the unwinder as much as one of the program's. */
 static inline __attribute__((always_inline)) void hand_over(struct ring_event *event, const struct ring_text *text,
 							    enum stack_wish wish)
 {
 	struct agent_thread *me = this_thread();
+	struct taking taking = { wish, 0 };
 
 	if (!me->logged)
 		log_this_thread(me);
 	event->thread = me->serial;
-	event->stack = stacks_take(&agent.stacks, wish);
-	if (stacks_have_news(&agent.stacks))
-		find_python();
+	if (wish != STACK_NONE)
+		own_stack_call(take_stack, &taking);
+	event->stack = taking.stack;
 	if (atomic_load_explicit(&agent.stacks.full, memory_order_relaxed))
 		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_FAILED,
 			     "the room for stacks is used up: new ones are left out");
@@ -350,10 +382,10 @@ static void publish_notes(void)
 		atomic_store(&agent.ring.header->cuda, 1);
 }
 
-/* On the one thread that goes first. The others may write as soon as the state is ON. */
-static int start_recording(void)
+/* On the one thread that goes first, on a stack of ours. The others may write as soon as the state is ON. */
+static void start_recording(void *context)
 {
-	int cancel, error;
+	int cancel, error, *started = context;
 
 	atomic_store(&agent.started, 1);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -371,7 +403,7 @@ static int start_recording(void)
 		agent_place_failed(&agent.options, error);
 	}
 	pthread_setcancelstate(cancel, NULL);
-	return !error;
+	*started = !error;
 }
 
 static int wait_for_start(void)
@@ -389,10 +421,13 @@ static int wait_for_start(void)
 static int start_or_wait(void)
 {
 	uint32_t armed = ARMED;
+	int started = 0;
 
-	if (atomic_compare_exchange_strong(&life->state, &armed, STARTING))
-		return start_recording();
-	return wait_for_start();
+	if (!atomic_compare_exchange_strong(&life->state, &armed, STARTING))
+		return wait_for_start();
+	if (!own_stack_call(start_recording, &started))
+		atomic_store(&life->state, ARMED); /* the next event tries again */
+	return started;
 }
 
 /* ---- What hooks call ---- */
@@ -528,6 +563,7 @@ static void arm(void)
  */
 static void after_fork(void)
 {
+	own_stack_forked();
 	if (atomic_load(&agent.started))
 		atomic_store(&life->state, ASLEEP);
 	else

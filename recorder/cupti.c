@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 #include "agent.h"
 #include "cuda_abi.h"
@@ -18,6 +19,7 @@
 #include "late.h"
 #include "loaded.h"
 #include "memtrace/base.h"
+#include "own_stack.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
 #define SEVERAL_VERSION 130300u	    /* from here on several tools may subscribe, if all of them say so */
@@ -228,7 +230,7 @@ static int driver_version(void)
 
 void cupti_start(void)
 {
-	struct search search = { .ours = 0 };
+	static struct search search; /* of whoever has made `hold` CHANGING */
 	int none = NONE, waits;
 
 	if (agent_options()->no_cupti) {
@@ -237,6 +239,7 @@ void cupti_start(void)
 	}
 	if (!atomic_compare_exchange_strong(&hold, &none, CHANGING))
 		return;
+	memset(&search, 0, sizeof(search));
 	hook_cupti_start(ask_device);
 	cupti_find(try_library, &search, driver_version());
 	report(search.ours, &search.refusal);
@@ -267,10 +270,20 @@ static void leave(const char *why, int is_over)
 	atomic_store(&hold, GIVEN);
 }
 
+/* On a stack of ours. */
+static void subscribe_again(void *context)
+{
+	struct cupti_refusal refusal = { .found = 0 };
+	int *ours = context;
+
+	hook_cupti_missed();
+	*ours = take(&refusal);
+	report(*ours, &refusal);
+}
+
 /* Whoever asks first shows that in `others` before it looks at `hold`, so one of the two sees the other. */
 static void come_back(void)
 {
-	struct cupti_refusal refusal = { .found = 0 };
 	int given = GIVEN, ours = 0;
 
 	if (!agent_is_listening() || !atomic_compare_exchange_strong(&hold, &given, CHANGING)) {
@@ -279,9 +292,7 @@ static void come_back(void)
 	}
 	if (!atomic_load(&others)) {
 		atomic_store(&left_at, 0);
-		hook_cupti_missed();
-		ours = take(&refusal);
-		report(ours, &refusal);
+		own_stack_call(subscribe_again, &ours);
 	}
 	atomic_store(&hold, ours ? OURS : GIVEN);
 }

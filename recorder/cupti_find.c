@@ -38,6 +38,8 @@ struct finder {
 	char name[NAMES_MAX][NAME_BYTES]; /* the file's names, best first */
 	size_t count;
 	size_t first, end; /* of the names, those that are looked for now */
+	/* Room for paths: a program's thread may have little stack. */
+	char place[PATH_MAX], other[PATH_MAX], file[PATH_MAX];
 };
 
 /* ---- Names ---- */
@@ -107,19 +109,19 @@ static int use_library(const struct finder *finder, void *library)
 }
 
 /* The best of the files in `folder`/`below`. */
-static int use_folder(const struct finder *finder, const char *folder, const char *below)
+static int use_folder(struct finder *finder, const char *folder, const char *below)
 {
-	char path[PATH_MAX];
 	struct textbuf text;
 	size_t i;
 
 	for (i = finder->first; i < finder->end; i++) {
-		textbuf_init(&text, path, sizeof(path));
+		textbuf_init(&text, finder->file, sizeof(finder->file));
 		textbuf_add(&text, folder);
 		textbuf_add(&text, below);
 		textbuf_add(&text, "/");
 		textbuf_add(&text, finder->name[i]);
-		if (!text.cut && !access(path, R_OK) && use_library(finder, dlopen(path, RTLD_NOW | RTLD_LOCAL)))
+		if (!text.cut && !access(finder->file, R_OK) &&
+		    use_library(finder, dlopen(finder->file, RTLD_NOW | RTLD_LOCAL)))
 			return 1;
 	}
 	return 0;
@@ -128,37 +130,35 @@ static int use_folder(const struct finder *finder, const char *folder, const cha
 /* ---- Places ---- */
 
 /* 1 used, 0 not used, -1: there is none. */
-static int use_loaded(const struct finder *finder)
+static int use_loaded(struct finder *finder)
 {
-	char path[PATH_MAX];
 	unsigned int i;
 
-	for (i = 0; loaded_library("libcupti", i, path, sizeof(path)); i++)
-		if (use_library(finder, dlopen(path, RTLD_NOW | RTLD_NOLOAD)))
+	for (i = 0; loaded_library("libcupti", i, finder->place, sizeof(finder->place)); i++)
+		if (use_library(finder, dlopen(finder->place, RTLD_NOW | RTLD_NOLOAD)))
 			return 1;
 	return i ? 0 : -1;
 }
 
-static int use_beside_runtime(const struct finder *finder)
+static int use_beside_runtime(struct finder *finder)
 {
-	char path[PATH_MAX];
 	unsigned int i;
 	size_t j;
 
-	for (i = 0; loaded_library("libcudart", i, path, sizeof(path)); i++) {
-		char *slash = strrchr(path, '/');
+	for (i = 0; loaded_library("libcudart", i, finder->place, sizeof(finder->place)); i++) {
+		char *slash = strrchr(finder->place, '/');
 
 		if (!slash)
 			continue;
 		*slash = '\0';
 		for (j = 0; j < MT_ARRAY_SIZE(beside_runtime); j++)
-			if (use_folder(finder, path, beside_runtime[j]))
+			if (use_folder(finder, finder->place, beside_runtime[j]))
 				return 1;
 	}
 	return 0;
 }
 
-static int use_soname(const struct finder *finder)
+static int use_soname(struct finder *finder)
 {
 	size_t i;
 
@@ -185,13 +185,14 @@ static int cut_to_packages(char *path)
 	return 0;
 }
 
-static int use_packages(const struct finder *finder)
+static int use_packages(struct finder *finder)
 {
-	char path[PATH_MAX], before[PATH_MAX] = "";
+	char *path = finder->place, *before = finder->other;
 	unsigned int i;
 	size_t j;
 
-	for (i = 0; loaded_path(i, path, sizeof(path)); i++) {
+	*before = '\0';
+	for (i = 0; loaded_path(i, path, sizeof(finder->place)); i++) {
 		if (!cut_to_packages(path) || !strcmp(path, before))
 			continue;
 		memcpy(before, path, strlen(path) + 1);
@@ -202,7 +203,7 @@ static int use_packages(const struct finder *finder)
 	return 0;
 }
 
-static int use_toolkit(const struct finder *finder, const char *root)
+static int use_toolkit(struct finder *finder, const char *root)
 {
 	size_t i;
 
@@ -213,25 +214,24 @@ static int use_toolkit(const struct finder *finder, const char *root)
 }
 
 /* TOOLKIT/bin/nvcc, wherever a link in `folder` leads. */
-static int use_toolkit_of(const struct finder *finder, const char *folder, size_t size)
+static int use_toolkit_of(struct finder *finder, const char *folder, size_t size)
 {
-	char path[PATH_MAX], real[PATH_MAX];
 	struct textbuf text;
 	char *bin;
 
-	textbuf_init(&text, path, sizeof(path));
+	textbuf_init(&text, finder->other, sizeof(finder->other));
 	textbuf_add_bytes(&text, folder, size);
 	textbuf_add(&text, "/nvcc");
-	if (text.cut || access(path, X_OK) || !realpath(path, real))
+	if (text.cut || access(finder->other, X_OK) || !realpath(finder->other, finder->place))
 		return 0;
-	bin = strstr(real, "/bin/nvcc");
+	bin = strstr(finder->place, "/bin/nvcc");
 	if (!bin)
 		return 0;
 	*bin = '\0';
-	return use_toolkit(finder, real);
+	return use_toolkit(finder, finder->place);
 }
 
-static int use_compiler(const struct finder *finder)
+static int use_compiler(struct finder *finder)
 {
 	const char *list = getenv("PATH");
 
@@ -257,10 +257,15 @@ static int use_any_place(struct finder *finder, size_t first, size_t end)
 
 int cupti_find(int (*use)(void *context, void *library, const char *path), void *context, int driver)
 {
-	struct finder finder = { .use = use, .context = context };
-	size_t own = make_names(&finder, driver);
-	int loaded = use_loaded(&finder);
+	static struct finder finder;
+	size_t own;
+	int loaded;
 
+	finder.use = use;
+	finder.context = context;
+	finder.count = 0;
+	own = make_names(&finder, driver);
+	loaded = use_loaded(&finder);
 	if (loaded >= 0)
 		return loaded;
 	return use_any_place(&finder, 0, own) || use_any_place(&finder, own, finder.count);

@@ -14,7 +14,7 @@
  * older one.
  *
  * What is in the process is not added to: if there is any, nothing else is tried. What was not used is closed again.
- * 1: one was used, and stays open. Calls the loader and may allocate: inside cuInit, not in a hook.
+ * 1: one was used, and stays open. One call at a time. Calls the loader and may allocate: inside cuInit, not in a hook.
  */
 int cupti_find(int (*use)(void *context, void *library, const char *path), void *context, int driver);
 

@@ -17,6 +17,7 @@
 #include "hooks.h"
 #include "loaded.h"
 #include "memtrace/base.h"
+#include "own_stack.h"
 #include "stack_native.h"
 
 #define FRAMES 64u /* that are looked at: a callback is not far from its caller */
@@ -37,17 +38,27 @@ SUBSCRIBE_SYMBOL_LIST(SUBSCRIBE_DECLARE)
 /* The function of the caller. *internal: 1, libcupti calls itself, and nobody else asks for anything. */
 #define TARGET(type, name, internal) ((type *)loaded_target(name, __builtin_return_address(0), internal))
 
-/* 1: a callback of CUPTI is under way on this thread, or nobody knows. */
-static int is_inside_callback(void)
+/* On a stack of ours. */
+static void look_for_callback(void *context)
 {
+	int *inside = context;
 	uint64_t address[FRAMES];
 	uint16_t cut;
 	uint32_t count = stack_native_walk(address, FRAMES, &cut), i;
 
 	for (i = 0; i < count; i++)
 		if (loaded_is_in(address[i], "libcupti") || loaded_is_in(address[i], "libcuda"))
-			return 1;
-	return !count;
+			return;
+	*inside = !count;
+}
+
+/* 1: a callback of CUPTI is under way on this thread, or nobody knows. */
+static int is_inside_callback(void)
+{
+	int inside = 1;
+
+	own_stack_call(look_for_callback, &inside);
+	return inside;
 }
 
 static int hook_subscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)

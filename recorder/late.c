@@ -10,6 +10,7 @@
 #include "hooks.h"
 #include "loaded.h"
 #include "memtrace/base.h"
+#include "own_stack.h"
 
 #define LOOKS_MAX 1024 /* for objects that the loader is not done with, after a change */
 
@@ -50,18 +51,23 @@ static void report_failure(void)
 			     "memory is (start the program under memrec, or set LD_PRELOAD too)");
 }
 
-/* Files are opened on the way: no thread of the program may be cancelled here. */
-static void look(void)
+/* Cheap, for it is asked at every call of the driver. */
+static int has_changed(void)
 {
 	struct loaded_stamp stamp = loaded_stamp();
-	struct loaded_pass pass;
-	int cancel;
 
 	if (stamp.adds != late.stamp.adds || stamp.subs != late.stamp.subs)
 		late.looks = LOOKS_MAX;
-	else if (!late.looks)
-		return;
 	late.stamp = stamp;
+	return late.looks > 0;
+}
+
+/* On a stack of ours. Files are opened on the way: no thread of the program may be cancelled here. */
+static void look(void *context MT_UNUSED)
+{
+	struct loaded_pass pass;
+	int cancel;
+
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	loaded_rebind(late.hooks, late.count, &pass);
 	pthread_setcancelstate(cancel, NULL);
@@ -77,7 +83,8 @@ void late_look(void)
 	if (!atomic_load_explicit(&late.active, memory_order_acquire) ||
 	    !atomic_compare_exchange_strong(&late.busy, &idle, 1))
 		return;
-	look();
+	if (has_changed())
+		own_stack_call(look, NULL);
 	atomic_store(&late.busy, 0);
 	errno = saved;
 }

@@ -25,7 +25,7 @@
 
 #define LIBRARY "libunwind.so.8"
 #define NO_PIPE (-1)
-#define OWN_FRAMES 8u /* at most so many of ours lie on top */
+#define OWN_FRAMES 16u /* at most so many of ours lie on top */
 
 #define REGISTER_IP 16	  /* UNW_X86_64_RIP */
 #define UNWIND_WORDS 512u /* more than libunwind's cursor (127) and context take */

@@ -1,0 +1,139 @@
+/* own_stack.c - a fixed table of stacks, made when they are first needed and never given back. */
+#include "own_stack.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include "memtrace/base.h"
+
+#define STACKS 256u
+#define GUARD_BYTES 4096u
+#define TRIES 64 /* rounds through the table before a thread is let go without a stack */
+
+enum state { ABSENT, FREE, TAKEN };
+
+static struct {
+	_Atomic uint32_t state;
+	uint8_t *top; /* set once, before the state is FREE for the first time */
+} stacks[STACKS];
+
+static __thread uint32_t usual; /* the one that this thread had last, plus 1; 0: none yet */
+
+/*
+ * Tells valgrind that a stack lies here, else it reports a switch; without valgrind the instructions do nothing. Its
+ * documented client request VALGRIND_STACK_REGISTER.
+ */
+static void tell_valgrind(const uint8_t *start, const uint8_t *end)
+{
+#if defined(__x86_64__)
+	volatile uint64_t request[6] = { 0x1501, (uintptr_t)start, (uintptr_t)end, 0, 0, 0 };
+	uint64_t result = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+			 : "+d"(result)
+			 : "a"(&request[0])
+			 : "cc", "memory");
+#else
+	(void)start;
+	(void)end;
+#endif
+}
+
+/* The page below is no one's: what goes too deep must not write into a neighbour. */
+static int make(uint32_t i)
+{
+	uint8_t *area = mmap(NULL, GUARD_BYTES + OWN_STACK_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+	if (area == MAP_FAILED)
+		return 0;
+	mprotect(area, GUARD_BYTES, PROT_NONE);
+	stacks[i].top = area + GUARD_BYTES + OWN_STACK_BYTES;
+	tell_valgrind(area + GUARD_BYTES, stacks[i].top - 1);
+	return 1;
+}
+
+/* 1: stack `i` is the caller's now. */
+static int take(uint32_t i)
+{
+	uint32_t state = atomic_load_explicit(&stacks[i].state, memory_order_relaxed);
+
+	if (state == TAKEN || !atomic_compare_exchange_strong(&stacks[i].state, &state, TAKEN))
+		return 0;
+	if (state == FREE || make(i))
+		return 1;
+	atomic_store(&stacks[i].state, ABSENT);
+	return 0;
+}
+
+/* A free one, or a new one: the first from where this thread looked last. STACKS: none. */
+static uint32_t find(void)
+{
+	static _Atomic uint32_t threads;
+	uint32_t first, i;
+
+	if (!usual)
+		usual = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % STACKS + 1;
+	for (first = usual - 1, i = 0; i < STACKS; i++)
+		if (take((first + i) % STACKS))
+			return (first + i) % STACKS;
+	return STACKS;
+}
+
+#if defined(__x86_64__)
+void own_stack_switch(void *top, void (*work)(void *context), void *context) __attribute__((visibility("hidden")));
+
+__asm__(".text\n"
+	".hidden own_stack_switch\n"
+	".type own_stack_switch, @function\n"
+	"own_stack_switch:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	movq %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	movq %rdi, %rsp\n"
+	"	movq %rdx, %rdi\n"
+	"	call *%rsi\n"
+	"	leave\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size own_stack_switch, . - own_stack_switch\n");
+#else
+/* Other machines have not got the switch yet: the work is done where we are. */
+static void own_stack_switch(void *top MT_UNUSED, void (*work)(void *context), void *context)
+{
+	work(context);
+}
+#endif
+
+int own_stack_call(void (*work)(void *context), void *context)
+{
+	int saved = errno, tries;
+	uint32_t i = find();
+
+	for (tries = 0; i == STACKS && tries < TRIES; tries++) {
+		sched_yield();
+		i = find();
+	}
+	errno = saved;
+	if (i == STACKS)
+		return 0;
+	usual = i + 1;
+	own_stack_switch(stacks[i].top, work, context);
+	atomic_store_explicit(&stacks[i].state, FREE, memory_order_release);
+	return 1;
+}
+
+void own_stack_forked(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < STACKS; i++)
+		if (atomic_load(&stacks[i].state) == TAKEN)
+			atomic_store(&stacks[i].state, stacks[i].top ? FREE : ABSENT);
+}

@@ -1,0 +1,52 @@
+# Hooks on threads, fibers and signal stacks with little room: what a hook needs of its caller's stack, measured by paint,
+# and what happens where there is hardly more.
+. "$SRC/tests/cli/lib.sh"
+agent=$BUILD/libmemrec.so
+${CC:-cc} -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o paint "$SRC/tests/cli/agent_paint.c" -ldl -lpthread || exit 1
+most=$(sed -n 's/^#define OWN_STACK_HOOK_BYTES \([0-9]*\)u.*/\1/p' "$SRC/recorder/own_stack.h")
+options="output=$PWD/trace.zst collector=$(type -P true) stacks=7 depth=256 cpu=1"
+export LD_LIBRARY_PATH=$standin
+
+# painted DOORS ACT...: what agent_paint prints.
+painted() {
+	local doors=$1
+	shift
+	rm -rf rings && mkdir rings
+	# shellcheck disable=SC2086
+	env MEMREC_OPTIONS="run-dir=$PWD/rings $options" $doors ./paint "$@" || { echo "exit status $?"; return 1; }
+}
+both="LD_PRELOAD=$agent CUDA_INJECTION64_PATH=$agent" driver="CUDA_INJECTION64_PATH=$agent"
+
+# at_most DOORS ACT...: no act needs more than `most` bytes beyond what it needs without the agent.
+at_most() {
+	./paint "${@:2}" >without && painted "$@" >with || { cat with; return 1; }
+	paste -d ' ' without with | awk -v most="$most" '
+		{ print $1, $4 - $2 }
+		$4 - $2 > worst { worst = $4 - $2 }
+		END { exit NR == 0 || worst > most || worst == 0 }'
+}
+check "stack: the first event starts the recording" at_most "$both" tensor tensor free oom
+check "stack: the driver's calls" at_most "$both" init driver driver driver
+check "stack: the driver's calls, without LD_PRELOAD" at_most "$driver" init driver driver driver
+check "stack: tensors of the CPU" at_most "$both" cpu cpu
+check "stack: marks and phases, before and after" at_most "$both" mark phase tensor mark phase
+check "stack: a source that is not seen is noted" at_most "$both" init cpu
+
+# Frames are there all the same: the unwinder leaves our stack for the program's.
+frames() { # ACT...
+	"$memrec" -o frames.zst -- ./paint init "$@" >out 2>err && "$memana" top --json frames.zst >top.json || { cat out err; return 1; }
+	names=$(python3 -c 'import json; print(*[f["function"] for f in json.load(open("top.json"))["devices"][0]["sites"][0]["stack"]])')
+	echo "$names"
+	[[ $names == *"cuMemAlloc_v2 act_driver take_and_report $want"* ]]
+}
+want=in_fiber check "stack: frames of a fiber with 16 KiB" frames fiber 16
+want=start_thread check "stack: frames of a thread with 16 KiB" frames small 16
+want=on_signal check "stack: frames of a handler with 16 KiB" frames signal 16
+
+small() { # KIND KIB
+	[ "$(painted "$both" init "$1" "$2" | tail -n 1)" = done ] && python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring >dump &&
+		grep -q DRIVER_ALLOC dump && grep -q TENSOR_ALLOC dump && grep -q TENSOR_FREE dump
+}
+for kib in 16 20 24; do check "stack: a thread with $kib KiB" small small $kib; done
+for kib in 4 8 16; do check "stack: a fiber with $kib KiB" small fiber $kib; done
+for kib in 8 12 20; do check "stack: a signal stack of $kib KiB" small signal $kib; done
