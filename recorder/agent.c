@@ -28,7 +28,7 @@
 
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
-#define START_STEPS 500 /* 50 ms: how long other threads wait for the one that starts the recording */
+#define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
 enum state { ASLEEP = 0, ARMED, STARTING, ON, OFF };

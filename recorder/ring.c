@@ -3,7 +3,7 @@
  *
  * A slot of a thread that has ended is taken over by the next new thread: the cursors just go on, and what the old
  * thread wrote stays for the collector. So nothing has to run when a thread ends. More threads than slots share the
- * last one: it has one writer at a time, too, so readers need not know.
+ * last ones: these have one writer at a time, too, so readers need not know.
  */
 #include "ring.h"
 
@@ -25,8 +25,12 @@
 #define GROW_TRIES 200	/* steps to wait for the thread that extends the log */
 #define CLAIM_PATIENCE 1024u
 #define GROW_PATIENCE 1024u
-#define SHARED_SLOT (RING_SLOTS - 1)
-#define SHARED_TRIES 1000u /* before sleeping */
+#define SHARED_SLOTS 64u /* the last ones */
+#define OWNED_SLOTS (RING_SLOTS - SHARED_SLOTS)
+#define SHARED_TRIES 200u	   /* before sleeping */
+#define LONGEST_STEP_NS 20000000ull
+#define WAITS_MAX 50	/* times wait_ns, as long as the collector gets on */
+#define SHARED_WAITS 20 /* times wait_ns without progress: so many threads, and one of them may hold up all others */
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -42,11 +46,23 @@ static uint64_t now_ns(void)
 }
 
 /* The system call itself: nanosleep() is a cancellation point. */
-static void pause_a_little(void)
+static void pause_ns(uint64_t ns)
 {
-	struct timespec step = { 0, WAIT_STEP_NS };
+	struct timespec step = { 0, (long)ns };
 
 	syscall(SYS_nanosleep, &step, NULL);
+}
+
+static void pause_a_little(void)
+{
+	pause_ns(WAIT_STEP_NS);
+}
+
+/* Longer each time: thousands may wait, and the one that they wait for needs the processor. */
+static void pause_longer(uint64_t *step_ns)
+{
+	*step_ns = *step_ns * 2 < LONGEST_STEP_NS ? *step_ns * 2 : LONGEST_STEP_NS;
+	pause_ns(*step_ns);
 }
 
 static int space_error(int error)
@@ -234,10 +250,10 @@ static int find_slot(struct ring *ring, uint32_t tid)
 	uint32_t i;
 	int taken;
 
-	for (i = 0; i < SHARED_SLOT; i++)
+	for (i = 0; i < OWNED_SLOTS; i++)
 		if (take_over(ring, i, tid))
 			return (int)i;
-	for (i = 0; i < SHARED_SLOT; i++) {
+	for (i = 0; i < OWNED_SLOTS; i++) {
 		taken = take_fresh(ring, i, tid);
 		if (taken)
 			return taken > 0 ? (int)i : -1;
@@ -246,54 +262,71 @@ static int find_slot(struct ring *ring, uint32_t tid)
 }
 
 /* 1: it is `tid`'s now: nobody had it, or a thread that ended with it. */
-static int take_shared(struct ring *ring, uint32_t tid)
+static int take_shared(_Atomic uint32_t *holder, uint32_t tid)
 {
-	uint32_t holder = atomic_load_explicit(&ring->sharing, memory_order_relaxed);
+	uint32_t old = atomic_load_explicit(holder, memory_order_relaxed);
 
-	if (holder && holder != tid && !thread_is_gone(holder))
+	if (old && old != tid && !thread_is_gone(old))
 		return 0;
-	return atomic_compare_exchange_strong(&ring->sharing, &holder, tid);
+	return atomic_compare_exchange_strong(holder, &old, tid);
 }
 
-/* Waits for the shared slot: a record takes no time, room for it as long as options say. 1: until leave_shared(). */
-static int enter_shared(struct ring *ring, uint32_t tid)
+/*
+ * Waits for a shared slot: a record takes no time, but whoever copies one may be stopped for as long as all others run.
+ * 1: it is the caller's until leave_shared().
+ */
+static int enter_shared(struct ring *ring, uint32_t slot, uint32_t tid)
 {
-	uint64_t end = 0;
+	_Atomic uint32_t *holder = &ring->local[slot].holder;
+	uint64_t end = 0, step = WAIT_STEP_NS;
 	uint32_t tries, nobody;
 
 	for (tries = 0; tries < SHARED_TRIES; tries++) {
 		nobody = 0;
-		if (atomic_compare_exchange_strong(&ring->sharing, &nobody, tid))
+		if (atomic_compare_exchange_weak(holder, &nobody, tid))
 			return 1;
 	}
-	while (!take_shared(ring, tid)) {
+	while (!take_shared(holder, tid)) {
 		if (!end)
-			end = now_ns() + ring->wait_ns;
+			end = now_ns() + WAITS_MAX * ring->wait_ns;
 		if (now_ns() >= end)
 			return 0;
-		pause_a_little();
+		pause_longer(&step);
 	}
 	return 1;
 }
 
-static void leave_shared(struct ring *ring)
+static void leave_shared(struct ring *ring, uint32_t slot)
 {
-	atomic_store_explicit(&ring->sharing, 0, memory_order_release);
+	atomic_store_explicit(&ring->local[slot].holder, 0, memory_order_release);
 }
 
 /* 1: the shared slot can be written to. */
-static int open_shared(struct ring *ring, uint32_t tid)
+static int open_shared(struct ring *ring, uint32_t slot, uint32_t tid)
 {
-	const _Atomic uint32_t *state = &ring->header->slot[SHARED_SLOT].state;
+	const _Atomic uint32_t *state = &ring->header->slot[slot].state;
 	int open;
 
-	if (atomic_load(state) == RING_SLOT_CLAIMED)
+	if (atomic_load(state) == RING_SLOT_CLAIMED && ring->local[slot].data)
 		return 1;
-	if (!enter_shared(ring, tid))
+	if (!enter_shared(ring, slot, tid))
 		return 0;
-	open = atomic_load(state) == RING_SLOT_CLAIMED || take_fresh(ring, SHARED_SLOT, tid) > 0;
-	leave_shared(ring);
+	open = atomic_load(state) == RING_SLOT_CLAIMED || take_fresh(ring, slot, tid) > 0;
+	leave_shared(ring, slot);
 	return open;
+}
+
+/* One of the shared slots: another for each thread, or, where there is no space for that, one that is there. -1: none. */
+static int find_shared(struct ring *ring, uint32_t tid)
+{
+	uint32_t mine = OWNED_SLOTS + tid % SHARED_SLOTS, i;
+
+	if (open_shared(ring, mine, tid))
+		return (int)mine;
+	for (i = OWNED_SLOTS; i < RING_SLOTS; i++)
+		if (atomic_load(&ring->header->slot[i].state) == RING_SLOT_CLAIMED)
+			return (int)i;
+	return -1;
 }
 
 static void read_cursors(struct ring_writer *writer)
@@ -313,9 +346,9 @@ int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
 		return 0;
 	}
 	i = find_slot(ring, tid);
-	if (i < 0 && open_shared(ring, tid)) {
-		i = SHARED_SLOT;
-		writer->shared = tid;
+	if (i < 0) {
+		i = find_shared(ring, tid);
+		writer->shared = i < 0 ? 0 : tid;
 	}
 	if (i < 0) {
 		writer->patience = CLAIM_PATIENCE;
@@ -335,21 +368,31 @@ static int has_room(const struct ring_header *header, struct ring_writer *writer
 	return writer->head - writer->tail + need <= header->slot_bytes;
 }
 
-/* Slow path: the collector is behind. */
+/*
+ * Slow path: the collector is behind. It counts as stuck after wait_ns without progress. Where it gets on and others
+ * take the room first, the wait is longer; so it is with many more threads than processors, because one that was
+ * stopped between taking its number and showing its event stops the collector, too.
+ */
 static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t need)
 {
-	uint64_t end;
+	uint64_t patience = ring->wait_ns * (writer->shared ? SHARED_WAITS : 1);
+	uint64_t now = now_ns(), stuck = now + patience, end = now + WAITS_MAX * ring->wait_ns;
+	uint64_t tail = writer->tail, step = WAIT_STEP_NS / 2;
 
 	if (!ring->wait_ns || writer->gave_up == writer->tail + 1)
 		return 0;
-	end = now_ns() + ring->wait_ns;
 	do {
-		pause_a_little();
+		pause_longer(&step);
+		read_cursors(writer);
 		if (has_room(ring->header, writer, need)) {
 			writer->gave_up = 0;
 			return 1;
 		}
-	} while (now_ns() < end && !atomic_load(&ring->header->stop));
+		now = now_ns();
+		if (writer->tail != tail)
+			stuck = now + patience;
+		tail = writer->tail;
+	} while (now < stuck && now < end && !atomic_load(&ring->header->stop));
 	writer->gave_up = writer->tail + 1;
 	return 0;
 }
@@ -375,44 +418,72 @@ static void put_event(struct ring *ring, uint8_t *at, struct ring_event *event, 
 	memcpy(at + text->name_bytes, text->domain, text->domain_bytes);
 }
 
-static int append_here(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
-		       const struct ring_text *text)
+/* What an event needs in its slot, which is the writer's at this moment. */
+struct need {
+	uint32_t pad, bytes; /* up to the end of the slot, where the record does not fit before it; of the record */
+};
+
+static struct need need_of(const struct ring *ring, const struct ring_writer *writer, uint32_t bytes)
 {
-	uint32_t size = ring->header->slot_bytes, at = (uint32_t)(writer->head & (size - 1)), pad;
+	uint32_t size = ring->header->slot_bytes, at = (uint32_t)(writer->head & (size - 1));
+
+	return (struct need){ bytes > size - at ? size - at : 0, bytes };
+}
+
+static void put(struct ring *ring, struct ring_writer *writer, const struct need *need, struct ring_event *event,
+		const struct ring_text *text)
+{
+	uint32_t at = (uint32_t)(writer->head & (ring->header->slot_bytes - 1));
+
+	if (need->pad)
+		put_pad(writer, at, need->pad);
+	put_event(ring, writer->data + (need->pad ? 0 : at), event, text);
+	writer->head += need->pad + need->bytes;
+	atomic_store_explicit(&writer->slot->head, writer->head, memory_order_release);
+}
+
+static int append_own(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
+		      const struct ring_text *text)
+{
+	struct need need = need_of(ring, writer, event->bytes);
+
+	if (!has_room(ring->header, writer, need.pad + need.bytes) &&
+	    !wait_for_room(ring, writer, need.pad + need.bytes))
+		return -MT_E_SPACE;
+	put(ring, writer, &need, event, text);
+	return 0;
+}
+
+/* Nobody waits for room while others wait for the slot. */
+static int append_shared(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
+			 const struct ring_text *text)
+{
+	uint32_t slot = (uint32_t)(writer->slot - ring->header->slot);
+	struct need need;
+	int fits;
+
+	do {
+		if (!enter_shared(ring, slot, writer->shared))
+			return -MT_E_SPACE;
+		read_cursors(writer);
+		need = need_of(ring, writer, event->bytes);
+		fits = has_room(ring->header, writer, need.pad + need.bytes);
+		if (fits)
+			put(ring, writer, &need, event, text);
+		leave_shared(ring, slot);
+	} while (!fits && wait_for_room(ring, writer, need.pad + need.bytes));
+	return fits ? 0 : -MT_E_SPACE;
+}
+
+int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event *event, const struct ring_text *text)
+{
 	size_t texts = text ? (size_t)text->name_bytes + text->domain_bytes : 0;
 
 	event->record = RING_EVENT;
 	event->name_bytes = text ? text->name_bytes : 0;
 	event->domain_bytes = text ? text->domain_bytes : 0;
 	event->bytes = (uint32_t)round_up(sizeof(*event) + texts, 8);
-	pad = event->bytes > size - at ? size - at : 0;
-	if (!has_room(ring->header, writer, pad + event->bytes) &&
-	    !wait_for_room(ring, writer, pad + event->bytes))
-		return -MT_E_SPACE;
-	if (pad)
-		put_pad(writer, at, pad);
-	put_event(ring, writer->data + (pad ? 0 : at), event, text);
-	writer->head += pad + event->bytes;
-	atomic_store_explicit(&writer->slot->head, writer->head, memory_order_release);
-	return 0;
-}
-
-static int append_shared(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
-			 const struct ring_text *text)
-{
-	int error;
-
-	if (!enter_shared(ring, writer->shared))
-		return -MT_E_SPACE;
-	read_cursors(writer);
-	error = append_here(ring, writer, event, text);
-	leave_shared(ring);
-	return error;
-}
-
-int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event *event, const struct ring_text *text)
-{
-	return writer->shared ? append_shared(ring, writer, event, text) : append_here(ring, writer, event, text);
+	return writer->shared ? append_shared(ring, writer, event, text) : append_own(ring, writer, event, text);
 }
 
 /* Extends log_ready so that `end` fits, or waits for the thread that does. 1: it fits. */

@@ -1,9 +1,9 @@
 /*
  * ring.h - the writing side of the shared ring (memtrace/ring.h): one file per process, one slot per thread, one log.
  *
- * Nothing here allocates or takes a lock, but for the slot that threads share when there are more than slots: it is
- * held for one record, waited for no longer than for room, and taken from a thread that ended. Descriptors are
- * open only for the moment in which space is reserved. No descriptor is kept: programs close what they do not know.
+ * Nothing here allocates or takes a lock, but for the slots that threads share when there are more than slots: one is
+ * held while a record is copied, not while anybody waits for room, and is taken from a thread that ended. Descriptors
+ * are open only for the moment in which space is reserved. No descriptor is kept: programs close what they do not know.
  */
 #ifndef RECORDER_RING_H
 #define RECORDER_RING_H
@@ -17,12 +17,12 @@ struct ring {
 	struct ring_header *header; /* NULL: no ring */
 	uint8_t *log;		    /* the whole log range; only what log_ready covers may be touched */
 	uint64_t wait_ns;	    /* how long a full slot may hold up one call */
-	_Atomic uint32_t sharing;   /* thread id of the one that writes to the shared slot, 0: nobody */
 	_Atomic uint32_t patience;  /* log records to refuse before asking for space again */
 	char path[MEMREC_PATH_MAX];
 	struct {
 		uint8_t *data;		/* mapped; NULL: never used by this process */
 		_Atomic uint32_t owner; /* thread id, 0: nobody yet */
+		_Atomic uint32_t holder; /* of a shared slot: thread id of the one that writes just now, 0: nobody */
 	} local[RING_SLOTS];
 };
 
@@ -34,7 +34,7 @@ struct ring_writer {
 	uint64_t tail;	  /* the slot's, as last read */
 	uint64_t gave_up; /* tail + 1 at which a wait was in vain; no second wait until it moves */
 	uint32_t patience; /* calls to let pass before asking for a slot again */
-	uint32_t shared;   /* 0: the slot is this thread's alone; else its thread id */
+	uint32_t shared;   /* 0: the slot is this thread's alone; else its thread id: others write there, too */
 };
 
 /* What goes with an event beyond its fixed fields. Need not end in NUL. */
@@ -62,8 +62,8 @@ void ring_unlink(struct ring *ring);
 void ring_forget(struct ring *ring);
 
 /*
- * Gives the calling thread a slot, if it has none: one of its own, or, when there are too many threads, a share of the
- * last one. 1: it has one; 0: there is no space for it (which is not asked at each call).
+ * Gives the calling thread a slot, if it has none: one of its own, or, when there are too many threads, one of those
+ * that are shared. 1: it has one; 0: there is no space for it (which is not asked at each call).
  */
 int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid);
 

@@ -215,41 +215,64 @@ TEST(a_slot_outlives_its_thread)
 TEST(no_slot_is_left)
 {
 	struct ring_writer writer = { 0 }, later = { 0 };
-	uint32_t i;
+	uint32_t i, shared = OWNED_SLOTS + NOBODY % SHARED_SLOTS;
 
 	open_ring(1 << 16);
 	for (i = 0; i < RING_SLOTS; i++)
 		atomic_store(&ring.local[i].owner, (uint32_t)getpid());
 	CHECK(!ring_claim(&ring, &writer, NOBODY));
-	atomic_store(&ring.local[RING_SLOTS - 1].owner, 0);
+	atomic_store(&ring.local[shared].owner, 0);
 	CHECK(!ring_claim(&ring, &writer, NOBODY)); /* not asked for at each call */
 	CHECK(ring_claim(&ring, &later, NOBODY));
-	CHECK(later.slot == &ring.header->slot[RING_SLOTS - 1]);
+	CHECK(later.slot == &ring.header->slot[shared]);
 	close_ring();
 }
 
-/* When there are more threads than slots, the last one has many writers, one at a time. */
-TEST(the_last_slot_is_shared)
+/* When there are more threads than slots, the last ones have many writers, one at a time. */
+TEST(the_last_slots_are_shared)
 {
-	struct ring_writer first = { 0 }, second = { 0 };
-	uint32_t i, me = (uint32_t)getpid();
+	struct ring_writer first = { 0 }, second = { 0 }, other = { 0 };
+	uint32_t i, me = (uint32_t)getpid(), shared = OWNED_SLOTS + NOBODY % SHARED_SLOTS;
+	_Atomic uint32_t *holder = &ring.local[shared].holder;
 	uint64_t seq;
 
 	open_ring(1 << 16);
-	for (i = 0; i < RING_SLOTS - 1; i++)
+	for (i = 0; i < OWNED_SLOTS; i++)
 		atomic_store(&ring.local[i].owner, me);
 	CHECK(ring_claim(&ring, &first, NOBODY));
-	CHECK(ring_claim(&ring, &second, NOBODY - 1));
-	CHECK(first.slot == second.slot && first.slot == &ring.header->slot[RING_SLOTS - 1]);
+	CHECK(ring_claim(&ring, &second, NOBODY - SHARED_SLOTS));
+	CHECK(ring_claim(&ring, &other, NOBODY - 1));
+	CHECK(first.slot == second.slot && first.slot == &ring.header->slot[shared]);
+	CHECK(other.slot != first.slot);
 	for (seq = 1; seq <= 40; seq++)
 		CHECK_EQ(append(seq % 3 ? &first : &second, seq, (uint32_t)seq), 0);
 	CHECK_EQ(drain(&first, 1), 40);
-	atomic_store(&ring.sharing, me); /* a thread that is alive is at it */
+	atomic_store(holder, me); /* a thread that is alive is at it */
 	CHECK_EQ(append(&first, 41, 5), -MT_E_SPACE);
-	atomic_store(&ring.sharing, NOBODY - 2); /* one that has ended */
+	atomic_store(holder, NOBODY - 2); /* one that has ended */
 	CHECK_EQ(append(&first, 41, 5), 0);
-	CHECK_EQ(atomic_load(&ring.sharing), 0);
+	CHECK_EQ(atomic_load(holder), 0);
 	CHECK_EQ(drain(&second, 41), 1);
+	close_ring();
+}
+
+/* Whoever waits for room does not keep the others from the slot. */
+TEST(a_shared_slot_that_is_full_is_let_go)
+{
+	struct ring_writer writer = { 0 };
+	uint32_t i, me = (uint32_t)getpid(), shared = OWNED_SLOTS + NOBODY % SHARED_SLOTS;
+	uint64_t seq = 1;
+
+	open_ring(1 << 16);
+	for (i = 0; i < OWNED_SLOTS; i++)
+		atomic_store(&ring.local[i].owner, me);
+	CHECK(ring_claim(&ring, &writer, NOBODY));
+	while (!append(&writer, seq, 1))
+		seq++;
+	CHECK(seq > 100);
+	CHECK_EQ(atomic_load(&ring.local[shared].holder), 0);
+	CHECK_EQ(drain(&writer, 1), seq - 1);
+	CHECK_EQ(append(&writer, seq, 1), 0);
 	close_ring();
 }
 

@@ -1,0 +1,16 @@
+# Many threads: alive at once, far more than the ring has slots, and one after the other. No event is lost. (The program
+# reports no true totals, as it has no lock: there is nothing to verify.)
+. "$SRC/tests/cli/lib.sh"
+${CC:-cc} -O1 -o threads "$SRC/tests/cli/agent_threads.c" -ldl -lpthread || exit 1
+
+# recorded HOW THREADS EVENTS: all of them, each with its thread.
+recorded() {
+	status 0 "$memrec" -o trace.zst -- ./threads "$@" && grep -q 'nothing lost' err || { cat out err; return 1; }
+	[ "reports $(total)" = "$(cat out)" ] && [ "$(threads_of)" = "$2" ] || { cat out; total; threads_of; return 1; }
+}
+total() { "$memana" sql trace.zst 'SELECT count(*) + count(free_seq) FROM allocation' | tail -n 1 | tr -d ' '; }
+threads_of() { "$memana" sql trace.zst 'SELECT count(DISTINCT thread) FROM allocation' | tail -n 1 | tr -d ' '; }
+
+for threads in 100 400 1000; do check "threads: $threads at once" recorded at-once $threads 200; done
+check "threads: 2000 at once" recorded at-once 2000 100
+check "threads: 10,000 in turn" recorded in-turn 10000 2
