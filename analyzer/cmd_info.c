@@ -9,9 +9,6 @@
 #include "source.h"
 #include "text.h"
 
-static const char *const state_words[] = {
-	[MT_SOURCE_OFF] = "off", [MT_SOURCE_ON] = "on", [MT_SOURCE_FAILED] = "failed"};
-
 static double bytes_per_event(const struct analysis_process *process)
 {
 	return process->events ? (double)process->state->file_bytes / (double)process->events : 0;
@@ -127,7 +124,7 @@ static void print_sources(const struct analysis_process *process)
 	for (i = 0; i < MT_SOURCE_COUNT; i++) {
 		source = &process->source[i];
 		if (source->seen)
-			printf("    %-18s %s%s%s\n", mt_source_name(i), state_words[source->state],
+			printf("    %-18s %s%s%s\n", mt_source_name(i), mt_source_state_word(source->state),
 			       *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, sizeof(why) - 4, 0));
 	}
 }
@@ -185,7 +182,7 @@ static void json_sources(struct doc *doc, const struct analysis_process *process
 			continue;
 		doc_object(doc, NULL);
 		doc_string(doc, "name", mt_source_name(i));
-		doc_string(doc, "state", state_words[source->state]);
+		doc_string(doc, "state", mt_source_state_word(source->state));
 		doc_string(doc, "why", source->why);
 		doc_int(doc, "time_ns", source->time);
 		doc_end(doc);

@@ -117,9 +117,6 @@ static int store_losses(struct db_stmt *stmt, const struct analysis_process *pro
 
 static int store_sources(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
 {
-	static const char *const states[] = {
-		[MT_SOURCE_OFF] = "off", [MT_SOURCE_ON] = "on", [MT_SOURCE_FAILED] = "failed"
-	};
 	const struct analysis_source *source;
 	uint32_t i;
 	int error = 0;
@@ -130,7 +127,7 @@ static int store_sources(struct db_stmt *stmt, const struct analysis_process *pr
 			continue;
 		db_bind(stmt, 1, store_process_id(number));
 		db_bind_text(stmt, 2, mt_source_name(i));
-		db_bind_text(stmt, 3, states[source->state]);
+		db_bind_text(stmt, 3, mt_source_state_word(source->state));
 		db_bind_text(stmt, 4, source->why);
 		db_bind(stmt, 5, source->time);
 		error = db_run(stmt);

@@ -77,12 +77,12 @@ static int print_source(void *context, const struct query_source *row)
 
 	if (!strcmp(row->state, "on"))
 		return 0;
-	sentence_say(&sentence, "Not recorded: %s", row->name);
+	sentence_say(&sentence, "%s: %s", !strcmp(row->state, "partly") ? "Partly recorded" : "Not recorded", row->name);
 	if (*row->why)
 		sentence_say(&sentence, " (%s)", text_fit(why, sizeof(why), row->why, SOURCE_WHY_MAX, 0));
 	if (report->processes > 1)
 		sentence_say(&sentence, " in pid %lld", (long long)row->pid);
-	text_style(report->text, !strcmp(row->state, "failed") ? TEXT_WARN : TEXT_DIM);
+	text_style(report->text, !strcmp(row->state, "off") ? TEXT_DIM : TEXT_WARN);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
 	return 0;

@@ -50,6 +50,8 @@ struct mt_fold {
 	uint64_t disk_told;	/* of the ring's MT_LOSS_DISK, what the trace tells */
 	int finished;		/* nothing is left after the target's end */
 	uint64_t notable;	/* events folded that mt_fold_notable counts */
+	void (*name_devices)(void *context); /* before the first CUDA device; NULL: nobody, or it has been */
+	void *namer;
 };
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
@@ -196,6 +198,24 @@ void mt_fold_device(struct mt_fold *fold, uint32_t index, const char *name, cons
 		mt_intake_describe(fold->intake, index, gpu->name, gpu->uuid, total);
 }
 
+void mt_fold_names(struct mt_fold *fold, void (*name_devices)(void *context), void *context)
+{
+	fold->name_devices = name_devices;
+	fold->namer = context;
+}
+
+/* A device gets its name with its definition, or never. */
+static uint32_t device_of(struct mt_fold *fold, int type, int32_t index)
+{
+	void (*name_devices)(void *context) = fold->name_devices;
+
+	if (type == MT_DEVICE_CUDA && name_devices) {
+		fold->name_devices = NULL;
+		name_devices(fold->namer);
+	}
+	return mt_intake_device(fold->intake, type, index);
+}
+
 /* ---- patience ------------------------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
@@ -315,7 +335,7 @@ static void report_sources(struct mt_fold *fold)
 		uint32_t state = atomic_load_explicit(&header->source_state[source], memory_order_acquire);
 		char why[sizeof(header->source_why[0])];
 
-		if (!state || state > MT_SOURCE_FAILED + 1)
+		if (!state || state > MT_SOURCE_STATES)
 			continue;
 		memcpy(why, header->source_why[source], sizeof(why));
 		atomic_thread_fence(memory_order_acquire);
@@ -417,7 +437,7 @@ static int fold_convert(struct mt_fold *fold, const struct ring_event *from, str
 	};
 	if (!fold_names(fold, from, event, final))
 		return 0;
-	event->device = mt_intake_device(fold->intake, from->device_type, from->device_index);
+	event->device = device_of(fold, from->device_type, from->device_index);
 	if (fields & (MT_F(name) | MT_F(value)))
 		fold_text(fold, from, event);
 #define DROP_FOREIGN(name, number, encoding, meaning) \
@@ -493,7 +513,7 @@ int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample)
 	if (!fold->scribe)
 		return -MT_E_ARGUMENT;
 	if (event.kind == MT_GPU_SAMPLE) {
-		event.device = mt_intake_device(fold->intake, MT_DEVICE_CUDA, (int32_t)sample->device);
+		event.device = device_of(fold, MT_DEVICE_CUDA, (int32_t)sample->device);
 		if (!event.device)
 			return 1;
 	}

@@ -109,6 +109,17 @@ const char *mt_source_name(uint32_t source)
 	return source < MT_ARRAY_SIZE(sources) ? sources[source] : NULL;
 }
 
+const char *mt_source_state_word(uint64_t state)
+{
+	static const char *const words[] = {
+#define STATE_WORD(name, number, word) [number] = (word),
+		MT_SOURCE_STATE_LIST(STATE_WORD)
+#undef STATE_WORD
+	};
+
+	return words[state < MT_SOURCE_STATES ? state : MT_SOURCE_FAILED];
+}
+
 const char *mt_end_name(uint32_t end)
 {
 	return end < MT_ARRAY_SIZE(ends) ? ends[end] : NULL;

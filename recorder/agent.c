@@ -144,13 +144,15 @@ void agent_thread_is_autograd(void)
 
 /* ---- Sources ---- */
 
+/* For a moment the header has no state of the source, so that nobody reads half a text. */
 static void publish_source(enum mt_source source)
 {
 	struct ring_header *header = agent.ring.header;
 	uint32_t state = atomic_load(&agent.source[source].state);
 
-	if (!state || atomic_load(&header->source_state[source]) == state)
+	if (!state)
 		return;
+	atomic_store(&header->source_state[source], 0);
 	memcpy(header->source_why[source], agent.source[source].why, sizeof(header->source_why[source]));
 	atomic_store(&header->source_state[source], state);
 }
@@ -180,7 +182,8 @@ void agent_source(enum mt_source source, enum mt_source_state state, const char 
 {
 	struct unseen unseen = { source, why };
 
-	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1)
+	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1 &&
+	    (state == MT_SOURCE_ON || !strcmp(agent.source[source].why, why)))
 		return;
 	set_why(source, why);
 	atomic_store(&agent.source[source].state, (uint32_t)state + 1);
@@ -190,14 +193,11 @@ void agent_source(enum mt_source source, enum mt_source_state state, const char 
 		own_stack_call(note_unseen, &unseen);
 }
 
-/* For a moment the header has no state of the source, so that nobody reads half a text. */
 void agent_source_note(enum mt_source source, const char *why)
 {
 	set_why(source, why);
-	if (state_now() != ON)
-		return;
-	atomic_store(&agent.ring.header->source_state[source], 0);
-	publish_source(source);
+	if (state_now() == ON)
+		publish_source(source);
 }
 
 int agent_has_source(enum mt_source source)

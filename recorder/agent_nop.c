@@ -53,15 +53,15 @@ void cupti_other_asked(int error MT_UNUSED, const struct cupti_subscriber *subsc
 {
 }
 
-void cupti_other_left(const struct cupti_subscriber *subscriber MT_UNUSED, int inside MT_UNUSED)
+void cupti_other_left(const struct cupti_subscriber *subscriber MT_UNUSED)
 {
 }
 
-void cupti_other_finalizes(int inside MT_UNUSED)
+void cupti_other_finalizes(void)
 {
 }
 
-void cupti_other_finalized(int inside MT_UNUSED)
+void cupti_other_finalized(void)
 {
 }
 
@@ -73,21 +73,11 @@ void cupti_check_tensor(int device MT_UNUSED, uint64_t reserved MT_UNUSED)
 {
 }
 
-int cupti_finds_no_gpu(void)
+int cupti_finds_gpu(void)
 {
 	return 0;
 }
 
-int own_stack_call(void (*work)(void *context), void *context)
-{
-	work(context);
-	return 1;
-}
-
-uint32_t stack_native_walk(uint64_t *address MT_UNUSED, uint32_t depth MT_UNUSED, uint16_t *cut MT_UNUSED)
-{
-	return 0;
-}
 
 MT_EXPORT int InitializeInjection(void);
 MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);

@@ -289,10 +289,10 @@ static void note_sources(struct collector *c)
 	for (i = 0; i < MT_SOURCE_COUNT; i++) {
 		uint32_t state = atomic_load(&c->header->source_state[i]);
 
-		if (state != MT_SOURCE_FAILED + 1 && state != MT_SOURCE_ON + 1)
+		if (state != MT_SOURCE_FAILED + 1 && state != MT_SOURCE_ON + 1 && state != MT_SOURCE_PARTLY + 1)
 			continue;
 		memcpy(c->result.why[i], c->header->source_why[i], sizeof(c->result.why[i]) - 1);
-		if (state == MT_SOURCE_ON + 1 && c->result.why[i][0])
+		if (state != MT_SOURCE_FAILED + 1 && c->result.why[i][0])
 			c->result.noted |= 1 << i;
 	}
 }

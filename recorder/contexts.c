@@ -124,7 +124,7 @@ int contexts_made(const void *context)
 	int device = ask(context);
 
 	if (device >= 0)
-		return contexts_add(context, device, CONTEXT_OWN);
+		return contexts_add(context, device, CONTEXT_UNSEEN); /* of which CUPTI will tell the end, too */
 	contexts_remove(context); /* an older one at the same address */
 	return 1;
 }
@@ -165,17 +165,19 @@ void contexts_use(const void *context)
 
 int contexts_retain(int device, const void *context)
 {
-	int i = find(context), is_new = 0;
+	int i = find(context), is_first, is_new = 0;
 
 	if (device < 0 || device >= CONTEXTS_DEVICES)
 		return 0;
 	if (i >= 0 && atomic_load(&contexts[i].kind) == CONTEXT_UNSEEN)
 		atomic_store(&primary[device].is_unseen, 1);
+	/* Counted before it is shown, lest somebody who gives up the last reference just now end this one. */
+	is_first = !atomic_fetch_add(&primary[device].references, 1);
 	if (context) {
 		is_new = !atomic_exchange(&primary[device].context, (uintptr_t)context);
 		contexts_add(context, device, CONTEXT_PRIMARY);
 	}
-	return !atomic_fetch_add(&primary[device].references, 1) || is_new;
+	return is_first || is_new;
 }
 
 /* Whoever took it out of the table tells of it: not two. */
@@ -202,12 +204,16 @@ uint64_t contexts_release(int device)
 	return references == 1 && !atomic_load(&primary[device].is_unseen) ? end(device) : 0;
 }
 
+/* Of a green context CUPTI cannot be asked: its address is of another kind. */
 void contexts_missed(void)
 {
-	int device;
+	int device, i;
 
 	for (device = 0; device < CONTEXTS_DEVICES; device++)
 		atomic_store(&primary[device].is_unseen, 1);
+	for (i = 0; i < (int)CONTEXTS_MAX; i++)
+		if (atomic_load(&contexts[i].kind) != CONTEXT_GREEN)
+			atomic_store(&contexts[i].device, NOT_ASKED);
 }
 
 /* Who retained it must still release it: the references stay. */

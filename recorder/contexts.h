@@ -17,8 +17,8 @@ struct cuda_context;
 #define CONTEXTS_DEVICES 64 /* ordinals with a primary context that is counted */
 
 enum context_kind {
-	CONTEXT_UNSEEN = 0, /* in use, and nobody made it */
-	CONTEXT_OWN = 1, /* or a primary one, until its reference is seen */
+	CONTEXT_UNSEEN = 0, /* in use, and nobody was seen to make it */
+	CONTEXT_OWN = 1,
 	CONTEXT_PRIMARY = 2,
 	CONTEXT_GREEN = 3, /* a green context, or the context for one: its memory is the primary context's */
 };
@@ -29,7 +29,7 @@ typedef int contexts_ask(const void *context);
 /* Looks at CUDA_VISIBLE_DEVICES. Inside cuInit, when the driver looks at it, too. `ask` may be NULL. */
 void contexts_start(contexts_ask *ask);
 
-/* Calls were missed: references to primary contexts are not to be relied on. */
+/* Calls were missed: references to primary contexts are not to be relied on, nor are addresses of contexts. */
 void contexts_missed(void);
 
 /* The process sees so many devices. */

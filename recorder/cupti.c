@@ -20,6 +20,7 @@
 #include "loaded.h"
 #include "memtrace/base.h"
 #include "own_stack.h"
+#include "stack_native.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
 #define SEVERAL_VERSION 130300u	    /* from here on several tools may subscribe, if all of them say so */
@@ -27,6 +28,9 @@
 #define CHANGE_STEP_NS 100000
 #define CHANGE_STEPS 10000 /* 1 s */
 #define UNSEEN_GROWTHS 3   /* in a row: that is no accident */
+#define RESTART_VERSION 24u /* of CUPTI, 12.6 */
+#define TRIES_MAX 5
+#define SAID_SILENT 2
 
 /* What we need of libcupti. */
 struct cupti {
@@ -51,7 +55,9 @@ static const struct cupti_subscriber *_Atomic other; /* who subscribed last and 
 static _Atomic int others; /* calls of other tools to subscribe or to finalize that are under way */
 static _Atomic uint64_t left_at; /* when another tool left, CLOCK_MONOTONIC; 0: nothing waits for cupti_look */
 static _Atomic int interrupted; /* there were calls that were not shown to us */
-static _Atomic int unfit;	/* see cupti_finds_no_gpu */
+static _Atomic int finalized;	/* somebody has ended CUPTI since it began */
+static _Atomic int tries;	/* to come back that were in vain, in a row */
+static _Atomic int found_gpu;	/* see cupti_finds_gpu */
 
 static uint64_t now_ns(void)
 {
@@ -189,15 +195,23 @@ static int take(struct cupti_refusal *refusal)
 	return 0;
 }
 
-static void report(int ours, const struct cupti_refusal *refusal)
+static void report_refusal(const struct cupti_refusal *refusal)
 {
 	char why[256];
 	struct textbuf text;
 
 	textbuf_init(&text, why, sizeof(why));
-	if (!ours)
-		cupti_refusal_say(refusal, &text);
-	agent_source(MT_SOURCE_CUPTI, ours ? MT_SOURCE_ON : MT_SOURCE_FAILED, why);
+	cupti_refusal_say(refusal, &text);
+	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
+}
+
+static void report_ours(void)
+{
+	if (atomic_load(&interrupted))
+		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_PARTLY,
+			     "another tool had CUPTI for a while: the driver calls of that time are missing");
+	else
+		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_ON, "");
 }
 
 /* ---- Start ---- */
@@ -207,16 +221,29 @@ struct search {
 	struct cupti_refusal refusal;
 };
 
-/* One libcupti of several that there may be. The subscription is one, whichever of them holds it. */
-static int try_library(void *context, void *library, const char *path)
+/*
+ * One libcupti of several that there may be. The subscription is one, whichever of them holds it. One that does not fit
+ * has not touched the driver, and may go; of the others nobody knows.
+ */
+static enum cupti_use try_library(void *context, void *library, const char *path)
 {
 	struct search *search = context;
+	struct cupti_refusal refusal = { .found = 0 };
 
 	if (!resolve(library))
-		return 0;
+		return CUPTI_REFUSED;
 	cupti.path = path;
-	search->ours = take(&search->refusal);
-	return search->ours || cupti_is_taken(search->refusal.error);
+	if (agent_options()->yield_cupti && atomic_load(&others)) { /* it is just asking, and is to have it */
+		cupti_refusal_add(&search->refusal, CUPTI_TAKEN, "", path);
+		return CUPTI_USED;
+	}
+	search->ours = take(&refusal);
+	if (search->ours)
+		return CUPTI_USED;
+	cupti_refusal_add(&search->refusal, refusal.error, refusal.holder, refusal.path);
+	if (cupti_is_taken(refusal.error))
+		return CUPTI_USED;
+	return cupti_is_unfit(refusal.error) ? CUPTI_REFUSED : CUPTI_TRIED;
 }
 
 /* A number that is compiled in: the one call of the driver that may be made inside cuInit. 0: not known. */
@@ -228,10 +255,25 @@ static int driver_version(void)
 	return get && !get(&version) ? version : 0;
 }
 
+static enum hold begin(struct search *search)
+{
+	memset(search, 0, sizeof(*search));
+	hook_cupti_start(ask_device);
+	cupti_find(try_library, search, driver_version());
+	atomic_store(&found_gpu, search->ours || cupti_is_taken(search->refusal.error));
+	if (search->ours) {
+		report_ours();
+		return OURS;
+	}
+	report_refusal(&search->refusal);
+	atomic_store(&interrupted, 1);
+	return cupti_is_taken(search->refusal.error) && agent_options()->yield_cupti ? GIVEN : NONE;
+}
+
 void cupti_start(void)
 {
 	static struct search search; /* of whoever has made `hold` CHANGING */
-	int none = NONE, waits;
+	int none = NONE;
 
 	if (agent_options()->no_cupti) {
 		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_OFF, "not asked for (--no-cupti)");
@@ -239,23 +281,50 @@ void cupti_start(void)
 	}
 	if (!atomic_compare_exchange_strong(&hold, &none, CHANGING))
 		return;
-	memset(&search, 0, sizeof(search));
-	hook_cupti_start(ask_device);
-	cupti_find(try_library, &search, driver_version());
-	report(search.ours, &search.refusal);
-	atomic_store(&unfit, !search.ours && search.refusal.found && cupti_is_unfit(search.refusal.error));
-	waits = !search.ours && cupti_is_taken(search.refusal.error) && agent_options()->yield_cupti;
-	atomic_store(&hold, search.ours ? OURS : waits ? GIVEN : NONE);
+	atomic_store(&hold, begin(&search));
 }
 
-int cupti_finds_no_gpu(void)
+int cupti_finds_gpu(void)
 {
-	return atomic_load(&unfit);
+	return atomic_load(&found_gpu);
 }
 
 /* ---- Others ---- */
 
-/* `is_over`: CUPTI itself ends, or has. Then the subscription goes with it, and is not to be touched inside a callback. */
+/* On a stack of ours. */
+static void look_for_callback(void *context)
+{
+	int *inside = context;
+	uint64_t address[STACK_NATIVE_MAX];
+	uint16_t cut;
+	uint32_t count = stack_native_walk(address, STACK_NATIVE_MAX, &cut), i;
+
+	for (i = 0; i < count; i++)
+		if (loaded_is_in(address[i], "libcupti") || loaded_is_in(address[i], "libcuda"))
+			return;
+	*inside = !count || cut;
+}
+
+/* 1: a callback of CUPTI (or of the driver) is under way on this thread, or nobody knows. */
+static int is_inside_callback(void)
+{
+	int inside = 1;
+
+	own_stack_call(look_for_callback, &inside);
+	return inside;
+}
+
+/* Another thread is about to have it, or to let it go: a matter of milliseconds. */
+static void wait_for_change(void)
+{
+	struct timespec step = { 0, CHANGE_STEP_NS };
+	int i;
+
+	for (i = 0; i < CHANGE_STEPS && atomic_load(&hold) == CHANGING; i++)
+		nanosleep(&step, NULL);
+}
+
+/* `is_over`: CUPTI itself ends. Then the subscription goes with it, and is not to be touched inside a callback. */
 static void leave(const char *why, int is_over)
 {
 	int ours = OURS;
@@ -270,6 +339,17 @@ static void leave(const char *why, int is_over)
 	atomic_store(&hold, GIVEN);
 }
 
+/*
+ * Before 12.6 a CUPTI that was ended and begins again makes programs with CUDA graphs crash (pytorch/pytorch#112507). The
+ * profiler takes that on itself; we do not bring it about.
+ */
+static int may_begin_again(void)
+{
+	uint32_t version = 0;
+
+	return !atomic_load(&finalized) || (!cupti.get_version(&version) && version >= RESTART_VERSION);
+}
+
 /* On a stack of ours. */
 static void subscribe_again(void *context)
 {
@@ -278,7 +358,15 @@ static void subscribe_again(void *context)
 
 	hook_cupti_missed();
 	*ours = take(&refusal);
-	report(*ours, &refusal);
+	if (*ours) {
+		report_ours();
+		atomic_store(&tries, 0);
+		return;
+	}
+	report_refusal(&refusal);
+	/* What is being ended may still be at it. Who holds it will be seen leaving. */
+	if (!cupti_is_taken(refusal.error) && atomic_fetch_add(&tries, 1) < TRIES_MAX)
+		atomic_store(&left_at, now_ns());
 }
 
 /* Whoever asks first shows that in `others` before it looks at `hold`, so one of the two sees the other. */
@@ -286,8 +374,13 @@ static void come_back(void)
 {
 	int given = GIVEN, ours = 0;
 
-	if (!agent_is_listening() || !atomic_compare_exchange_strong(&hold, &given, CHANGING)) {
+	if (!agent_is_listening() || !may_begin_again()) {
 		atomic_store(&left_at, 0);
+		return;
+	}
+	if (!atomic_compare_exchange_strong(&hold, &given, CHANGING)) {
+		if (given != CHANGING)
+			atomic_store(&left_at, 0);
 		return;
 	}
 	if (!atomic_load(&others)) {
@@ -298,9 +391,9 @@ static void come_back(void)
 }
 
 /* The way is free. Inside a callback it is not known when: some hook will find out. */
-static void come_back_when_safe(int inside)
+static void come_back_when_safe(void)
 {
-	if (inside)
+	if (is_inside_callback())
 		atomic_store(&left_at, now_ns());
 	else
 		come_back();
@@ -308,11 +401,18 @@ static void come_back_when_safe(int inside)
 
 void cupti_look(void)
 {
-	uint64_t since = atomic_load_explicit(&left_at, memory_order_relaxed);
+	uint64_t since = atomic_load_explicit(&left_at, memory_order_relaxed), now;
 	int saved = errno;
 
-	if (since && !atomic_load(&others) && now_ns() - since >= WAIT_NS)
-		come_back();
+	if (!since)
+		return;
+	now = now_ns();
+	if (!atomic_load(&others) && now - since >= WAIT_NS) {
+		if (is_inside_callback())
+			atomic_store(&left_at, now); /* not at each of its calls */
+		else
+			come_back();
+	}
 	errno = saved;
 }
 
@@ -320,16 +420,6 @@ void cupti_look(void)
 static int is_willing(void)
 {
 	return agent_options()->yield_cupti || !agent_is_listening();
-}
-
-/* Another thread is about to have it, or to let it go: a matter of milliseconds. */
-static void wait_for_change(void)
-{
-	struct timespec step = { 0, CHANGE_STEP_NS };
-	int i;
-
-	for (i = 0; i < CHANGE_STEPS && atomic_load(&hold) == CHANGING; i++)
-		nanosleep(&step, NULL);
 }
 
 void cupti_other_asks(int shares)
@@ -355,29 +445,38 @@ void cupti_other_asked(int error, const struct cupti_subscriber *subscriber)
 	}
 }
 
-void cupti_other_left(const struct cupti_subscriber *subscriber, int inside)
+void cupti_other_left(const struct cupti_subscriber *subscriber)
 {
 	if (atomic_load(&other) != subscriber)
 		return;
 	atomic_store(&other, NULL);
-	come_back_when_safe(inside);
+	come_back_when_safe();
 }
 
 /* While there are several subscribers, cuptiFinalize does nothing. */
-void cupti_other_finalizes(int inside)
+void cupti_other_finalizes(void)
 {
 	atomic_fetch_add(&others, 1);
-	if (!(cupti.shares && atomic_load(&other)))
-		leave("another tool finalizes CUPTI", inside);
+	wait_for_change();
+	if (cupti.shares && atomic_load(&other))
+		return;
+	atomic_store(&finalized, 1);
+	leave("another tool finalizes CUPTI", is_inside_callback());
 }
 
-void cupti_other_finalized(int inside)
+void cupti_other_finalized(void)
 {
 	if (!cupti.shares)
 		atomic_store(&other, NULL);
 	atomic_fetch_sub(&others, 1);
-	if (atomic_load(&hold) == GIVEN)
-		come_back_when_safe(inside);
+	if (atomic_load(&hold) != GIVEN)
+		return;
+	if (may_begin_again())
+		come_back_when_safe();
+	else
+		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_OFF,
+			     "another tool has ended CUPTI, which in this version must not begin again: driver memory is recorded "
+			     "up to there");
 }
 
 /* ---- Silence ---- */
@@ -412,8 +511,12 @@ void cupti_check_tensor(int device, uint64_t reserved)
 		growth->reserved = reserved;
 		return;
 	}
-	if (!taken && !atomic_exchange(&checked, 1) && !atomic_load(&interrupted))
+	if (!taken && !atomic_exchange(&checked, 1) && !atomic_load(&interrupted)) {
+		atomic_store(&checked, SAID_SILENT);
 		say_silent();
+	}
+	if (taken && atomic_load(&checked) == SAID_SILENT && atomic_exchange(&checked, 1) == SAID_SILENT)
+		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_PARTLY, "CUPTI showed no call at first: those are missing");
 	growth->unseen = taken == growth->taken && taken ? growth->unseen + 1 : 0;
 	growth->reserved = reserved;
 	growth->taken = taken;

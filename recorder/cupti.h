@@ -21,8 +21,8 @@ struct cupti_subscriber;
 /* Subscribes, unless asked not to, and says how that went. Inside cuInit, once per process. */
 void cupti_start(void);
 
-/* 1: the driver has no GPU for us, by what CUPTI answered. */
-int cupti_finds_no_gpu(void);
+/* 1: the driver has a GPU, by what CUPTI answered: it took a subscription, ours or another tool's. */
+int cupti_finds_gpu(void);
 
 /* Another tool is about to subscribe; `shares`: it bears other subscribers. Leaves if that is asked for and needed. */
 void cupti_other_asks(int shares);
@@ -30,24 +30,24 @@ void cupti_other_asks(int shares);
 /* CUPTI's answer to it, and the subscription if it got one. */
 void cupti_other_asked(int error, const struct cupti_subscriber *subscriber);
 
-/* It has unsubscribed. `inside`: it may have done so inside a callback. */
-void cupti_other_left(const struct cupti_subscriber *subscriber, int inside);
+/* It has unsubscribed, maybe inside a callback. */
+void cupti_other_left(const struct cupti_subscriber *subscriber);
 
 /* Another tool calls cuptiFinalize: before it, and after it. */
-void cupti_other_finalizes(int inside);
-void cupti_other_finalized(int inside);
+void cupti_other_finalizes(void);
+void cupti_other_finalized(void);
 
 /*
- * For hooks that are not called inside a callback of CUPTI: comes back if that is due. Cheap while it is not; errno is
- * kept. A lock of the caller's may be held if the caller asks the driver for memory under it, too.
+ * For hooks that are seldom called inside a callback of CUPTI: comes back if that is due, and not inside one. Cheap while
+ * it is not; errno is kept. A lock of the caller's may be held if the caller asks the driver for memory under it, too.
  */
 void cupti_look(void);
 
 /*
  * PyTorch has reported a block on GPU `device` and holds `reserved` bytes there, which it has from the driver. When CUPTI
- * has shown no such call before the first of them, it shows none, and that is said; when PyTorch comes to hold more again
- * and again and CUPTI shows nothing any more, that is noted. One call at a time for each device: the allocator's lock is
- * held.
+ * has shown no such call before the first of them, it shows none, and that is said (and taken back if one comes later);
+ * when PyTorch comes to hold more again and again and CUPTI shows nothing any more, that is noted. One call at a time for
+ * each device: the allocator's lock is held.
  */
 void cupti_check_tensor(int device, uint64_t reserved);
 

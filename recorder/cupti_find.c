@@ -33,7 +33,7 @@ static const char *const in_packages[] = { "/nvidia/cu13/lib", "/nvidia/cuda_cup
 static const char *const in_toolkit[] = { "/extras/CUPTI/lib64", "/lib64", "/targets/x86_64-linux/lib", "/lib" };
 
 struct finder {
-	int (*use)(void *context, void *library, const char *path);
+	cupti_user *use;
 	void *context;
 	char name[NAMES_MAX][NAME_BYTES]; /* the file's names, best first */
 	size_t count;
@@ -100,12 +100,14 @@ static const char *path_of(void *library)
 
 static int use_library(const struct finder *finder, void *library)
 {
+	enum cupti_use use;
+
 	if (!library)
 		return 0;
-	if (finder->use(finder->context, library, path_of(library)))
-		return 1;
-	dlclose(library);
-	return 0;
+	use = finder->use(finder->context, library, path_of(library));
+	if (use == CUPTI_REFUSED)
+		dlclose(library);
+	return use == CUPTI_USED;
 }
 
 /* The best of the files in `folder`/`below`. */
@@ -255,7 +257,7 @@ static int use_any_place(struct finder *finder, size_t first, size_t end)
 	       use_compiler(finder) || use_toolkit(finder, "/usr/local/cuda");
 }
 
-int cupti_find(int (*use)(void *context, void *library, const char *path), void *context, int driver)
+int cupti_find(cupti_user *use, void *context, int driver)
 {
 	static struct finder finder;
 	size_t own;

@@ -2,8 +2,13 @@
 #ifndef RECORDER_CUPTI_FIND_H
 #define RECORDER_CUPTI_FIND_H
 
+/* What came of one libcupti. A library that the driver may know of by now must not go: TRIED stays open. */
+enum cupti_use { CUPTI_REFUSED, CUPTI_TRIED, CUPTI_USED };
+
+typedef enum cupti_use cupti_user(void *context, void *library, const char *path);
+
 /*
- * Calls `use` with one libcupti (a handle of dlopen, and the file's path) after the other until it returns 1:
+ * Calls `use` with one libcupti (a handle of dlopen, and the file's path) after the other until it returns CUPTI_USED:
  *   what is in the process already, under whatever name: a second copy would be a second client of the driver;
  *   beside the CUDA runtime of the process (Python wheels, toolkits), because the two fit each other;
  *   where the loader looks;
@@ -13,9 +18,9 @@
  * looked for first, then the older ones, which work with a newer driver, then the newer ones, which seldom work with an
  * older one.
  *
- * What is in the process is not added to: if there is any, nothing else is tried. What was not used is closed again.
- * 1: one was used, and stays open. One call at a time. Calls the loader and may allocate: inside cuInit, not in a hook.
+ * What is in the process is not added to: if there is any, nothing else is tried. What refused is closed again. 1: one was
+ * used, and stays open. One call at a time. Calls the loader and may allocate: inside cuInit, not in a hook.
  */
-int cupti_find(int (*use)(void *context, void *library, const char *path), void *context, int driver);
+int cupti_find(cupti_user *use, void *context, int driver);
 
 #endif

@@ -91,25 +91,27 @@ static void *real(enum c10_symbol symbol)
 static int kernel_has_gpu(void)
 {
 	static const char *const nodes[] = { "/dev/nvidiactl", "/dev/dxg" };
-	int fd = -1, saved = errno;
+	int fd, found = 0, saved = errno;
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(nodes) && fd < 0; i++)
+	for (i = 0; i < MT_ARRAY_SIZE(nodes) && !found; i++) {
 		fd = open(nodes[i], O_RDWR | O_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
+		found = fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ENXIO && errno != ENODEV);
+		if (fd >= 0)
+			close(fd);
+	}
 	errno = saved;
-	return fd >= 0;
+	return found;
 }
 
-/* That cuInit was called says nothing about how it ended. */
+/* That cuInit was called says nothing about how it ended; that CUPTI took a subscription does. */
 static int has_gpu(void)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
 	if (visible && (!*visible || !strcmp(visible, "-1")))
 		return 0;
-	return kernel_has_gpu() || (agent_has_cuda() && !cupti_finds_no_gpu());
+	return kernel_has_gpu() || cupti_finds_gpu();
 }
 
 static int decide_cpu(const struct memrec_options *options)
@@ -167,9 +169,9 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 	if (!block || !size || !is_ours(device))
 		return;
 	note_tensors(device);
-	cupti_look();
 	if (device.type == MT_DEVICE_CUDA && size > 0)
 		cupti_check_tensor(device.index, reserved);
+	cupti_look();
 	event.device_type = device.type;
 	event.device_index = device.type == MT_DEVICE_CPU ? 0 : device.index;
 	event.addr = (uint64_t)(uintptr_t)block;

@@ -66,12 +66,16 @@ static void gone(struct driver_call *call, uint64_t context, int device)
 	driver_call_send(call, MT_CONTEXT_GONE);
 }
 
+static __thread const void *told; /* the context whose end CUPTI has told inside the call that this thread is in */
+
 void decode_CONTEXT_DESTROY(struct driver_call *call)
 {
 	const struct args_cuCtxDestroy_v2 *args = call->data->params;
 	int device;
 
-	if (!is_done(call))
+	if (call->entered)
+		told = NULL;
+	if (!is_done(call) || told == args->ctx) /* by now another one may lie there */
 		return;
 	device = contexts_known_device(args->ctx);
 	if (contexts_remove(args->ctx))
@@ -91,6 +95,7 @@ void hook_context_resource(uint32_t id, const struct cupti_resource_data *data, 
 		driver_call_full(TOO_MANY);
 	if (id != CUPTI_CONTEXT_ENDS)
 		return;
+	told = data->context;
 	device = contexts_known_device(data->context);
 	if (contexts_ended(data->context))
 		gone(&call, (uint64_t)(uintptr_t)data->context, device);

@@ -1,12 +1,10 @@
 /*
  * hook_subscribe.c - stands between CUPTI and the other tools of the process, PyTorch's profiler above all.
  *
- * CUPTI has one subscription. Kineto asks for it once, at the first profile, with the oldest of the calls; when it is
- * refused, it never asks again, and every profile of the process is without GPU events. So we watch who asks: with
- * --yield-cupti we leave before the other one asks (cupti.h), without it we say in the trace what has happened.
- *
- * Kineto leaves, and finalizes CUPTI, inside a callback of its own (TEARDOWN_CUPTI=1). The stack tells: below us lies
- * libcupti, which has called whoever calls us.
+ * CUPTI has one subscription. Kineto asks for it with the oldest of the calls: until the middle of 2026 once, at the
+ * first profile, and when it was refused never again, so that every profile of the process was without GPU events; since
+ * then only where TEARDOWN_CUPTI=1 makes it leave after each profile. So we watch who asks: with --yield-cupti we leave
+ * before the other one asks (cupti.h), without it we say in the trace what has happened.
  *
  * Each call goes on to the libcupti that the caller would have reached without us; several may be loaded. Who fetches
  * the function by dlsym is not seen.
@@ -17,10 +15,6 @@
 #include "hooks.h"
 #include "loaded.h"
 #include "memtrace/base.h"
-#include "own_stack.h"
-#include "stack_native.h"
-
-#define FRAMES 64u /* that are looked at: a callback is not far from its caller */
 
 typedef int cupti_finalize(void);
 
@@ -37,29 +31,6 @@ SUBSCRIBE_SYMBOL_LIST(SUBSCRIBE_DECLARE)
 
 /* The function of the caller. *internal: 1, libcupti calls itself, and nobody else asks for anything. */
 #define TARGET(type, name, internal) ((type *)loaded_target(name, __builtin_return_address(0), internal))
-
-/* On a stack of ours. */
-static void look_for_callback(void *context)
-{
-	int *inside = context;
-	uint64_t address[FRAMES];
-	uint16_t cut;
-	uint32_t count = stack_native_walk(address, FRAMES, &cut), i;
-
-	for (i = 0; i < count; i++)
-		if (loaded_is_in(address[i], "libcupti") || loaded_is_in(address[i], "libcuda"))
-			return;
-	*inside = !count;
-}
-
-/* 1: a callback of CUPTI is under way on this thread, or nobody knows. */
-static int is_inside_callback(void)
-{
-	int inside = 1;
-
-	own_stack_call(look_for_callback, &inside);
-	return inside;
-}
 
 static int hook_subscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)
 {
@@ -107,24 +78,23 @@ static int hook_unsubscribe(struct cupti_subscriber *subscriber)
 		return CUPTI_NOT_INITIALIZED;
 	error = forward(subscriber);
 	if (!error && !internal)
-		cupti_other_left(subscriber, is_inside_callback());
+		cupti_other_left(subscriber);
 	return error;
 }
 
 /* Ends the work of everybody in the process, ours too: we are not in the way, and come again. */
 static int hook_finalize(void)
 {
-	int internal, error, inside;
+	int internal, error;
 	cupti_finalize *forward = TARGET(cupti_finalize, "cuptiFinalize", &internal);
 
 	if (!forward)
 		return CUPTI_NOT_INITIALIZED;
 	if (internal)
 		return forward();
-	inside = is_inside_callback();
-	cupti_other_finalizes(inside);
+	cupti_other_finalizes();
 	error = forward();
-	cupti_other_finalized(inside);
+	cupti_other_finalized();
 	return error;
 }
 

@@ -48,6 +48,31 @@ static void report_gpu(struct sampling *s, enum mt_source_state state, const cha
 
 /* ---- beginning ---- */
 
+/* NVML makes device nodes where root calls it, with a GPU or without: where CUDA has not started, nobody asked for that. */
+static void start_gpu(struct sampling *s)
+{
+	if (s->started)
+		return;
+	s->started = 1;
+	s->gpu = gpu_sampler_start(s->pid, s->header->visible_devices);
+}
+
+/* As mt_fold_names has it: the trace is about to have a CUDA device. */
+static void name_devices(void *context)
+{
+	struct sampling *s = context;
+	struct gpu_name *gpus = calloc(GPU_NAMES_MAX, sizeof(*gpus));
+	int i;
+
+	start_gpu(s);
+	if (s->gpu && gpus)
+		s->gpus = gpu_sampler_names(s->gpu, gpus, NAMES_WAIT, s->why, sizeof(s->why));
+	for (i = 0; i < s->gpus; i++)
+		if (gpus[i].name[0])
+			mt_fold_device(s->fold, (uint32_t)i, gpus[i].name, gpus[i].uuid, gpus[i].total);
+	free(gpus);
+}
+
 void sampling_begin(struct sampling *s, struct mt_fold *fold, pid_t pid, int alive)
 {
 	memset(s, 0, sizeof(*s));
@@ -55,29 +80,17 @@ void sampling_begin(struct sampling *s, struct mt_fold *fold, pid_t pid, int ali
 	s->header = mt_fold_header(fold);
 	s->pid = pid;
 	s->live = alive;
+	mt_fold_names(fold, name_devices, s);
 	if (!alive)
 		return;
 	host_sampler_init(&s->host, "", pid);
 	report(s, MT_SOURCE_HOST, MT_SOURCE_ON, "");
 }
 
-/* NVML makes device nodes where root calls it, with a GPU or without: where CUDA has not started, nobody asked for that. */
 void sampling_prepare(struct sampling *s)
 {
-	struct gpu_name *gpus;
-	int i;
-
-	if (s->started || !atomic_load(&s->header->cuda))
-		return;
-	s->started = 1;
-	gpus = calloc(GPU_NAMES_MAX, sizeof(*gpus));
-	s->gpu = gpu_sampler_start(s->pid, s->header->visible_devices);
-	if (s->gpu && gpus)
-		s->gpus = gpu_sampler_names(s->gpu, gpus, NAMES_WAIT, s->why, sizeof(s->why));
-	for (i = 0; i < s->gpus; i++)
-		if (gpus[i].name[0])
-			mt_fold_device(s->fold, (uint32_t)i, gpus[i].name, gpus[i].uuid, gpus[i].total);
-	free(gpus);
+	if (atomic_load_explicit(&s->header->cuda, memory_order_relaxed))
+		start_gpu(s);
 }
 
 /* ---- when to look ---- */

@@ -19,7 +19,7 @@ struct sampling {
 	struct mt_fold *fold;
 	struct ring_header *header;	/* of the fold */
 	pid_t pid;
-	int started;			/* NVML was looked for */
+	int started;			/* there is a thread for NVML, or there can be none */
 	struct gpu_sampler *gpu;	/* NULL: no thread */
 	int live;			/* the target was alive at the beginning */
 	int gpus;			/* that NVML knows of those the process sees */
@@ -49,7 +49,10 @@ struct sampling {
 /* When the trace is there. `alive` 0: the target is gone, there is nothing to look at but the names of its devices. */
 void sampling_begin(struct sampling *sampling, struct mt_fold *fold, pid_t pid, int alive);
 
-/* Before each mt_fold_run: names the devices, once the target has started CUDA. Waits for NVML then, 2 s at most. */
+/*
+ * Before each mt_fold_run: starts NVML once the target has started CUDA. The fold asks for the names of the devices when
+ * it needs them, and waits for NVML then, 2 s at most. `sampling` must stay where it is.
+ */
 void sampling_prepare(struct sampling *sampling);
 
 /* After each mt_fold_run, which took `folded` events. `alive`: the target is, so its bytes are counted. */

@@ -170,7 +170,22 @@ enum mt_source {
 	MT_SOURCE_COUNT = 10,
 };
 
-enum mt_source_state { MT_SOURCE_OFF = 0, MT_SOURCE_ON = 1, MT_SOURCE_FAILED = 2 };
+/* X(NAME, number, word) */
+#define MT_SOURCE_STATE_LIST(X)                                                  \
+	X(OFF, 0, "off")       /* not asked for, not there, or given away */     \
+	X(ON, 1, "on")                                                           \
+	X(FAILED, 2, "failed")                                                   \
+	X(PARTLY, 3, "partly") /* it works, and did not for a while */
+
+enum mt_source_state {
+#define MT_SOURCE_STATE_ENUM(name, number, word) MT_SOURCE_##name = (number),
+	MT_SOURCE_STATE_LIST(MT_SOURCE_STATE_ENUM)
+#undef MT_SOURCE_STATE_ENUM
+	MT_SOURCE_STATES
+};
+
+/* "on"; a number that is none of them: "failed". */
+const char *mt_source_state_word(uint64_t state);
 
 /* How a recording ended. X(NAME, number, words) */
 #define MT_END_LIST(X)                                            \

@@ -42,7 +42,11 @@ struct ring_header *mt_fold_header(struct mt_fold *fold);
 int mt_fold_create(struct mt_fold *fold, const char *trace_path);
 int mt_fold_resume(struct mt_fold *fold, const char *trace_path);
 
-/* Devices the caller knows more of (NVML): name, uuid and total bytes for CUDA device `index`. Before the first event. */
+/*
+ * Devices the caller knows more of (NVML): name, uuid and total bytes for CUDA device `index`. Before the first event of
+ * the device: `name_devices` is called once, before the first event of any CUDA device gets into the trace.
+ */
+void mt_fold_names(struct mt_fold *fold, void (*name_devices)(void *context), void *context);
 void mt_fold_device(struct mt_fold *fold, uint32_t index, const char *name, const char *uuid, uint64_t total);
 
 /*

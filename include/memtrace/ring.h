@@ -82,7 +82,7 @@ struct ring_header {
 	_Atomic uint64_t log_head __attribute__((aligned(64)));	    /* bytes handed out to producers */
 	_Atomic uint64_t log_ready;				    /* bytes that are really reserved */
 	_Atomic uint32_t log_growing;				    /* 1: somebody is extending log_ready */
-	_Atomic uint32_t cuda;					    /* agent -> collector: cuInit has been called */
+	_Atomic uint32_t cuda;					    /* agent -> collector: CUDA is in use here */
 	_Atomic uint32_t stop __attribute__((aligned(64)));	    /* collector -> agent: stop recording, for good */
 	_Atomic uint32_t ended;					    /* agent -> collector: enum mt_end + 1, no more events will come */
 	_Atomic uint32_t collector_pid;				    /* 0 until it runs, ~0u: it finished */

@@ -8,6 +8,8 @@ agent on the stand-in driver; prints one line for each act that has something to
     teardown MS     at the end of the next call it is shown the tool leaves, waits so long, and finalizes
     pound           from now on a thread makes marks, all the time
     back            makes marks until the agent has its CUPTI source again
+    nap             longer than the agent waits before it comes back
+    mark            a mark of the program
     hammer N        four threads take and give back memory while the tool comes and goes N times
     grow            PyTorch reports a tensor, and holds more than before
     kill            somebody whom nobody sees finalizes CUPTI (dlsym)
@@ -102,9 +104,12 @@ class Program:
 
     def back(self):
         deadline = time.monotonic() + 20
-        while self.ring().sources["cupti"][0] != 1 and time.monotonic() < deadline:
+        while self.ring().sources["cupti"][0] not in (1, 3) and time.monotonic() < deadline:
             self.mark()
         return self.source()
+
+    def nap(self):
+        time.sleep(0.1)
 
     def hammer(self, rounds):
         return self.other.tool_hammer(ALLOC_ID, self.context, int(rounds))

@@ -150,6 +150,7 @@ check "cupti: one subscriber: the call that everybody has" old_call
 new_call() { STANDIN_V2_SUBSCRIBERS=1 by cuda "$both" "" init alloc && [ "$(made_with)" = cuptiSubscribe_v2 ]; }
 check "cupti: several subscribers: the call that shares" new_call
 
+had="another tool had CUPTI for a while: the driver calls of that time are missing"
 link_tool() { ${CC:-cc} -shared -fPIC -I"$SRC/recorder" -o "$1" "$SRC/tests/cli/cupti_tool.c" "$2" "${@:3}"; }
 link_tool tool.so "$standin/libcupti.so.13" && link_tool bound.so "$standin/libcupti.so.13" -Wl,-z,now,-z,relro
 
@@ -203,7 +204,7 @@ yields() {
 	by "$1" "$both" yield-cupti=1 tool "$2" init alloc seen start alloc alloc calls seen source stop source alloc seen calls \
 		start alloc calls seen stop alloc seen &&
 		printed "seen 1" "start 0" "calls 4" "seen 0" "source 0 given to another tool (--yield-cupti): driver memory is \
-not recorded meanwhile" "stop 0" "source 1 " "seen 1" "calls 0" "start 0" "calls 2" "seen 0" "stop 0" "seen 1"
+not recorded meanwhile" "stop 0" "source 3 $had" "seen 1" "calls 0" "start 0" "calls 2" "seen 0" "stop 0" "seen 1"
 }
 for tool in ./tool.so ./bound.so; do
 	for door in preload cuda; do
@@ -226,19 +227,19 @@ came_first() {
 	END
 }
 check "cupti: who came first keeps it" came_first
-waited() { first preload yield-cupti=1 >got && tail -n 2 got | diff - <(printf 'seen 1\nsource 1 \n'); }
+waited() { first preload yield-cupti=1 >got && tail -n 2 got | diff - <(printf 'seen 1\nsource 3 %s\n' "$had"); }
 check "cupti: --yield-cupti: and when it leaves, it is ours" waited
 finalized() {
-	by "$1" "$both" "" tool ./tool.so init alloc finalize alloc seen source && printed "finalize 0" "seen 2" "source 1 "
+	by "$1" "$both" "" tool ./tool.so init alloc finalize alloc seen source && printed "finalize 0" "seen 2" "source 3 $had"
 }
 check "cupti: another tool finalizes, and we come again" finalized preload
 check "cupti: another tool finalizes (without LD_PRELOAD)" finalized cuda
 
-# As Kineto does it with TEARDOWN_CUPTI=1: it leaves inside a callback and finalizes there.
+# As Kineto does it with TEARDOWN_CUPTI=1: it leaves inside a callback and finalizes there. In between nobody subscribes
+# who then believes to be subscribed.
 torn_down() {
-	by "$1" "$both" yield-cupti=1 tool "$2" init alloc seen start alloc calls "${@:3}" alloc calls source back alloc seen &&
-		printed "seen 1" "start 0" "calls 2" "calls 2" "source 0 given to another tool (--yield-cupti): driver memory is \
-not recorded meanwhile" "back 1 " "seen 1" && grep -A 1 'cuptiUnsubscribe 0 .*in-callback' cupti.log | grep -q 'cuptiFinalize 0 .*in-callback'
+	by "$1" "$both" yield-cupti=1 tool "$2" init alloc seen start alloc calls "${@:3}" alloc calls back alloc seen &&
+		printed "seen 1" "start 0" "calls 2" "calls 2" "back 3 $had" "seen 1" || { cat out; return 1; }
 }
 for tool in ./tool.so ./bound.so; do
 	for door in preload cuda; do
@@ -248,16 +249,33 @@ for tool in ./tool.so ./bound.so; do
 done
 again() { # the tool comes back before we do, and has it
 	by preload "$both" yield-cupti=1 tool ./tool.so init alloc start teardown 0 alloc start alloc calls stop alloc seen source &&
-		printed "start 0" "start 0" "calls 4" "stop 0" "seen 2" "source 1 "
+		printed "start 0" "start 0" "calls 4" "stop 0" "seen 2" "source 3 $had"
 }
 check "cupti: a tool that leaves inside a callback and comes again" again
 hammered() {
 	STANDIN_UNSUBSCRIBE_WAITS=$2 by "$1" "$both" yield-cupti=1 tool ./tool.so init alloc hammer 100 seen source alloc seen &&
-		grep -qx 'hammer 0' out && grep -qx 'source 1 ' out && [ "$(tail -n 1 out)" = "seen 1" ]
+		grep -qx 'hammer 0' out && grep -qx "source 3 $had" out && [ "$(tail -n 1 out)" = "seen 1" ]
 }
 for waits in 0 1; do
 	check "cupti: taken and given back while four threads are inside callbacks (unsubscribing waits: $waits)" hammered preload $waits
 done
+
+late_finalize() { # it is held up before it finalizes, longer than anybody waits
+	by preload "$both" yield-cupti=1 tool ./tool.so init alloc start pound teardown 150 alloc back alloc seen && tail -n 1 out | grep -x 'seen [12]'
+}
+check "cupti: a tool that finalizes later than expected" late_finalize
+old_one() { # before 12.6, beginning again is not safe
+	STANDIN_CUPTI_VERSION=23 by preload "$both" yield-cupti=1 tool ./tool.so init alloc start alloc teardown 0 alloc nap alloc mark alloc source seen &&
+		printed "start 0" "source 0 another tool has ended CUPTI, which in this version must not begin again: driver memory is \
+recorded up to there" "seen 1"
+}
+check "cupti: an old CUPTI that was finalized is left alone" old_one
+gap_told() { # what the end of the run, the trace and the verdict say of the time in between
+	LD_LIBRARY_PATH=$both "$memrec" --yield-cupti -o gap.zst -- python3 "$run" tool ./tool.so init alloc start alloc stop alloc >out 2>err &&
+		grep "^memrec: process [0-9]*: cupti: $had" err && "$memana" sql gap.zst "SELECT state, why FROM source WHERE name = 'cupti'" | grep "partly.*$had" &&
+		"$memana" top gap.zst | tr '\n' ' ' | grep "memory beside tensors may be missing here.*Partly recorded: cupti ($had)"
+}
+check "cupti: --yield-cupti: the time in between is told" gap_told
 
 # ---- CUPTI that fails ----
 
@@ -282,6 +300,10 @@ fell_silent() {
 ended CUPTI (or an allocator of the program hands out what it had before)"
 }
 check "cupti: it falls silent, and PyTorch goes on" fell_silent
+not_ours() { # what was taken before we had it is no silence
+	by preload "$both" yield-cupti=1 tool ./tool.so start init teardown 0 alloc nap alloc grow grow alloc grow source && tail -n 1 out | grep -x "source 3 $had"
+}
+check "cupti: nor is it silence when another tool had it at first" not_ours
 goes_on() { by preload "$both" "" init alloc grow alloc grow alloc grow alloc grow alloc grow source && printed "source 1 "; }
 check "cupti: it does not, and nothing is said" goes_on
 fatal() {

@@ -14,6 +14,12 @@ for act in sys.argv[2:]:
         print("cuInit", ctypes.CDLL("libcuda.so.1").cuInit(0))
     elif act == "tensor" and hooks.library["_ZN3c1022memoryProfilingEnabledEv"]():
         hooks.alloc(0x1000, device=hooks.CPU)
+    elif act == "exhaust":
+        try:
+            while True:
+                os.open("/dev/null", os.O_RDONLY)
+        except OSError:
+            pass
     elif act == "workers":
         for i in range(7):
             os.spawnv(os.P_WAIT, sys.executable, [sys.executable, sys.argv[0], sys.argv[1], "tensor"])
@@ -50,6 +56,8 @@ check "no GPU: a device node that nobody answers at is none" recorded dead "" te
 there_is_one() { run alive "" tensor && not_recorded 'there is a GPU \(--cpu '; }
 check "no GPU: there is one: the last lines say why nothing was recorded, and what to do" there_is_one
 check "no GPU: there is one, and --cpu" recorded alive --cpu tensor
+out_of_descriptors() { run alive "" exhaust tensor && not_recorded 'there is a GPU'; }
+check "no GPU: there is one, and nobody can open it just now" out_of_descriptors
 hidden() { CUDA_VISIBLE_DEVICES= recorded alive "" tensor; }
 check "no GPU: it is hidden from the program" hidden
 
@@ -58,6 +66,8 @@ libraries=$standin
 refused() { STANDIN_GPUS=0 recorded "$1" "" cuInit tensor && grep -qx 'cuInit 100' out; }
 check "no GPU: the driver has started and found none" refused none
 check "no GPU: the driver has started, found none, and left a node" refused dead
+unasked() { STANDIN_GPUS=0 recorded "$1" --no-cupti cuInit tensor; }
+check "no GPU: the driver has started and found none, and CUPTI is not asked" unasked none
 started() { run none "" cuInit tensor && not_recorded 'there is a GPU'; }
 check "no GPU: the driver has started and found one" started
 libraries=

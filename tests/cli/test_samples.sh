@@ -54,6 +54,20 @@ check "context and code are told apart, to the byte" json live.json \
 check "and add up to what NVML says" json live.json 'all(v["process_bytes"] == v["used_bytes"] ==
 	v["recorded_bytes"] + v["context_bytes"] + v["code_bytes"] for v in d["devices"])'
 check "the source is on" bash -c '"$0" info live.zst | grep -Eq "gpu-samples +on$"' "$memana"
+# A program that has been recorded for a while before it takes memory of a GPU.
+cat >late.py <<'PY'
+import sys
+sys.path.insert(0, sys.argv[1])
+import agent_hooks as hooks
+for i in range(50000):
+    hooks.alloc(0x100000 + 64 * i, device=hooks.CPU)
+hooks.alloc(0x9000000)
+PY
+named_late() {
+	"$memrec" --cpu -o late.zst -- python3 late.py "$SRC/tests/cli" && "$memana" sql late.zst "SELECT name, uuid, total_bytes FROM device WHERE kind = 'cuda'" |
+		grep -q "^Stand-in GPU.GPU-7374.*.$((80 << 30))$"
+}
+check "a GPU that turns up late has its name" named_late
 check "the host was looked at" json live.json 'd["host"]["available_bytes"] > 0 and d["host"]["verdict"] == ""'
 check "an older driver will do" step old STANDIN_FAULT_NVML=old
 check "it tells as much" json old.json 'd["devices"][0]["context_bytes"] == 400 << 20'

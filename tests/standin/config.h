@@ -13,6 +13,7 @@
 	X(sync_ns, "STANDIN_SYNC_NS", 0)                                 \
 	X(driver, "STANDIN_DRIVER", 13050) /* its version, as cuDriverGetVersion says it */ \
 	X(v2_subscribers, "STANDIN_V2_SUBSCRIBERS", 0)                   \
+	X(cupti_version, "STANDIN_CUPTI_VERSION", 0) /* as cuptiGetVersion says it; 0: what it can do */ \
 	X(unsubscribe_waits, "STANDIN_UNSUBSCRIBE_WAITS", 0)             \
 	X(oom_at, "STANDIN_FAULT_OOM_AT", 0)                             \
 	X(fatal_at, "STANDIN_FAULT_FATAL_AT", 0)                         \

@@ -274,6 +274,8 @@ int cuptiGetVersion(uint32_t *version)
 	if (!version)
 		return CUPTI_INVALID_PARAMETER;
 	*version = standin_config()->v2_subscribers ? VERSION_13_3 : VERSION_13_0;
+	if (standin_config()->cupti_version)
+		*version = (uint32_t)standin_config()->cupti_version;
 	return CUPTI_OK;
 }
 

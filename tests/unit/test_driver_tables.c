@@ -89,7 +89,19 @@ TEST(the_end_of_a_primary_context_is_told_once)
 	CHECK_EQ(contexts_release(4), 0);
 	contexts_made(CONTEXT(4)); /* the address again */
 	CHECK(contexts_retain(4, CONTEXT(4)));
-	CHECK_EQ(contexts_release(4), (uint64_t)(uintptr_t)CONTEXT(4));
+	CHECK_EQ(contexts_release(4), 0); /* whoever else holds it: CUPTI will tell */
+	CHECK(contexts_ended(CONTEXT(4)));
+}
+
+/* What was another context's may lie on another device by now. */
+TEST(what_was_known_before_calls_were_missed_is_asked_again)
+{
+	contexts_start(answer);
+	contexts_add(CONTEXT(2), 5, CONTEXT_OWN);
+	CHECK_EQ(contexts_device(CONTEXT(2)), 5);
+	contexts_missed();
+	CHECK_EQ(contexts_known_device(CONTEXT(2)), -1);
+	CHECK_EQ(contexts_device(CONTEXT(2)), 2);
 }
 
 TEST(one_visible_device_is_the_one)

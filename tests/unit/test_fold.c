@@ -82,6 +82,42 @@ TEST(the_process_is_described)
 	kit_release(&kit);
 }
 
+static int namings;
+
+static void name_devices(void *context)
+{
+	namings++;
+	mt_fold_device(context, 3, "NVIDIA H100", "GPU-1234", 80ull << 30);
+}
+
+/* Names are asked for when the first GPU turns up in the middle of things, and once. */
+TEST(devices_are_named_when_they_are_needed)
+{
+	const struct mt_device *device;
+	struct ring_event event = tensor(MT_TENSOR_ALLOC, 4096, 10, 0);
+	uint64_t folded;
+
+	kit_init(&kit, 1, 1 << 12);
+	event.device_type = MT_DEVICE_CPU;
+	event.device_index = -1;
+	put(0, event);
+	CHECK_EQ(mt_fold_open(&kit.fold, kit.ring, kit.rules, NULL), 0);
+	mt_fold_names(kit.fold, name_devices, kit.fold);
+	CHECK_EQ(mt_fold_create(kit.fold, kit.trace), 0);
+	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
+	CHECK_EQ(namings, 0);
+	put(0, tensor(MT_TENSOR_ALLOC, 8192, 10, 0));
+	put(0, tensor(MT_TENSOR_ALLOC, 12288, 10, 0));
+	CHECK_EQ(kit_run_final(&kit), 0);
+	CHECK_EQ(namings, 1);
+	kit_close(&kit, MT_END_EXIT);
+	kit_read(&kit, kit.trace);
+	device = mt_defs_device(mt_reader_defs(kit.reader), (uint32_t)kit.events[1].device);
+	CHECK_EQ(device->index, 3);
+	CHECK_STR(kit_string(&kit, device->name), "NVIDIA H100");
+	kit_release(&kit);
+}
+
 TEST(devices_are_described)
 {
 	const struct mt_device *device;
