@@ -29,6 +29,8 @@
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
+#define LOOK_NS 50000000
+#define REPLACED_MAX 3	/* collectors that were killed are replaced so many times */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
 enum state { ASLEEP = 0, ARMED, STARTING, ON, OFF };
@@ -51,6 +53,8 @@ static struct {
 	_Atomic int cuda;	 /* cuInit has run */
 	_Atomic int started;	 /* a recording was started here, or in the process that forked this one */
 	_Atomic uint32_t threads; /* serials given out */
+	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
+	_Atomic uint32_t looking, replaced;
 	struct ring ring;
 	struct stacks stacks;
 	_Atomic uint64_t lost[MT_LOSS_COUNT]; /* while there is no ring */
@@ -349,6 +353,32 @@ static void take_early(void *context, struct ring_event *event, const struct rin
 	append(context, event, text);
 }
 
+/* ---- A collector that was killed ---- */
+
+/* On a stack of ours. The new one goes on in the same trace; what the ring has no room for meanwhile is lost and counted. */
+static void replace_collector(void *context MT_UNUSED)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (agent_place_is_left(&agent.ring) && atomic_fetch_add(&agent.replaced, 1) < REPLACED_MAX)
+		agent_spawn_collector(agent.options.collector, agent.ring.path);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* A ring_on_stuck: slow or stopped, or gone? One thread looks, and not all the time. */
+static void look_after_collector(void)
+{
+	uint64_t now = now_ns(), last = atomic_load(&agent.looked);
+	uint32_t idle = 0;
+
+	if (now - last < LOOK_NS || !atomic_compare_exchange_strong(&agent.looking, &idle, 1))
+		return;
+	own_stack_call(replace_collector, NULL);
+	atomic_store(&agent.looked, now_ns());
+	atomic_store(&agent.looking, 0);
+}
+
 /* ---- Start ---- */
 
 static int prepare(void)
@@ -365,6 +395,7 @@ static int prepare(void)
 	}
 	find_python();
 	agent_check_injection();
+	agent.ring.on_stuck = look_after_collector;
 	ring_publish(&agent.ring);
 	return 0;
 }

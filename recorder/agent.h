@@ -75,6 +75,9 @@ int agent_spawn_collector(const char *program, const char *ring_path);
 /* Says so if the driver will load another tool in our place (door_cuda.c). Not in a state where events are taken. */
 void agent_check_injection(void);
 
+/* 1: the ring is there, and no collector has it any more (it was killed: place.c). Calls open() and close(). */
+int agent_place_is_left(const struct ring *ring);
+
 /* Fills in who is recorded in a header that nobody else sees yet (identity.c). */
 void agent_identify(struct ring_header *header, const struct memrec_options *options);
 

@@ -15,6 +15,7 @@
 #include "filelock.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
+#include "memtrace/writer.h"
 #include "output.h"
 #include "rundir.h"
 #include "sampling.h"
@@ -126,10 +127,15 @@ static const char *run_dir_of(const struct collector *c)
 	return size && !strncmp(c->ring_path, run_dir, size) && c->ring_path[size] == '/' ? run_dir : "";
 }
 
+static struct output_owner owner_of(const struct collector *c)
+{
+	return (struct output_owner){ run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank };
+}
+
 /* The name of the trace, and its file, locked: the descriptor or an error. */
 static int choose_name(struct collector *c, char *path, int *plain)
 {
-	struct output_owner owner = { run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank };
+	struct output_owner owner = owner_of(c);
 
 	*plain = 0;
 	/* A collector that died may have chosen it already. */
@@ -138,11 +144,52 @@ static int choose_name(struct collector *c, char *path, int *plain)
 	return output_claim(path, c->header->output, &owner, plain);
 }
 
+/* 1: `path` is the name that one trace alone gets. */
+static int is_plain(const struct collector *c, const char *path)
+{
+	struct output_owner owner = owner_of(c);
+	char name[MEMREC_PATH_MAX];
+	int plain;
+
+	return !output_name(name, c->header->output, &owner, 0, &plain) && plain && !strcmp(name, path);
+}
+
+/* What a collector that died has begun: goes on with it, or, where it says nothing yet, begins it anew. */
+static int resume_trace(struct collector *c, const char *path)
+{
+	char unfinished[MEMREC_PATH_MAX + sizeof(MT_KEEP_SUFFIX)];
+	int error;
+
+	c->trace_lock = filelock_open(path, 0);
+	if (c->trace_lock < 0)
+		return c->trace_lock;
+	error = mt_fold_resume(c->fold, path);
+	if (error == -MT_E_MAGIC || error == -MT_E_TRUNCATED)
+		error = mt_fold_create(c->fold, path);
+	snprintf(unfinished, sizeof(unfinished), "%s" MT_KEEP_SUFFIX, path);
+	unlink(unfinished);
+	return error;
+}
+
+static void begin_trace(struct collector *c, const char *path, int plain)
+{
+	c->created = 1;
+	c->result.plain = plain;
+	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
+	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
+}
+
 static int create_trace(struct collector *c)
 {
 	char path[MEMREC_PATH_MAX];
 	int plain, error;
 
+	if (rundir_get_trace(c->ring_path, path, sizeof(path)) && !access(path, F_OK)) {
+		error = resume_trace(c, path);
+		if (!error)
+			begin_trace(c, path, is_plain(c, path));
+		return error;
+	}
 	c->trace_lock = choose_name(c, path, &plain);
 	if (c->trace_lock < 0)
 		return c->trace_lock;
@@ -158,10 +205,7 @@ static int create_trace(struct collector *c)
 		errno = saved;
 		return error;
 	}
-	c->created = 1;
-	c->result.plain = plain;
-	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
-	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
+	begin_trace(c, path, plain);
 	return 0;
 }
 

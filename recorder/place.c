@@ -2,7 +2,9 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -124,6 +126,18 @@ void agent_place_remove(struct ring *ring, const struct memrec_options *options)
 	*slash = '\0';
 	rmdir(ring->path);
 	*slash = '/';
+}
+
+/* A collector holds the lock of its ring as long as it lives, and the ring goes when it is done. */
+int agent_place_is_left(const struct ring *ring)
+{
+	int fd = open(ring->path, O_RDWR | O_CLOEXEC), left;
+
+	if (fd < 0)
+		return 0;
+	left = !flock(fd, LOCK_EX | LOCK_NB);
+	close(fd);
+	return left;
 }
 
 static const char *why_not(int error)

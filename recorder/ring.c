@@ -360,12 +360,26 @@ int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
 	return 1;
 }
 
-static int has_room(const struct ring_header *header, struct ring_writer *writer, uint32_t need)
+/* Nobody has emptied the slot since it was looked at last, and it is half full by now. */
+static void notice_stuck(const struct ring *ring)
 {
-	if (writer->head - writer->tail + need <= header->slot_bytes)
+	if (ring->on_stuck)
+		ring->on_stuck();
+}
+
+/* Looks where the reader is once in half a slot. */
+static int has_room(const struct ring *ring, struct ring_writer *writer, uint32_t need)
+{
+	uint64_t half = ring->header->slot_bytes / 2, before = writer->tail;
+
+	if (writer->head - writer->tail + need <= half)
 		return 1;
 	writer->tail = atomic_load_explicit(&writer->slot->tail, memory_order_acquire);
-	return writer->head - writer->tail + need <= header->slot_bytes;
+	if (writer->tail == before && writer->head >= writer->noticed + half / 4) {
+		writer->noticed = writer->head;
+		notice_stuck(ring);
+	}
+	return writer->head - writer->tail + need <= ring->header->slot_bytes;
 }
 
 /*
@@ -384,7 +398,9 @@ static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t
 	do {
 		pause_longer(&step);
 		read_cursors(writer);
-		if (has_room(ring->header, writer, need)) {
+		if (writer->tail == tail)
+			notice_stuck(ring);
+		if (has_room(ring, writer, need)) {
 			writer->gave_up = 0;
 			return 1;
 		}
@@ -447,7 +463,7 @@ static int append_own(struct ring *ring, struct ring_writer *writer, struct ring
 {
 	struct need need = need_of(ring, writer, event->bytes);
 
-	if (!has_room(ring->header, writer, need.pad + need.bytes) &&
+	if (!has_room(ring, writer, need.pad + need.bytes) &&
 	    !wait_for_room(ring, writer, need.pad + need.bytes))
 		return -MT_E_SPACE;
 	put(ring, writer, &need, event, text);
@@ -467,7 +483,7 @@ static int append_shared(struct ring *ring, struct ring_writer *writer, struct r
 			return -MT_E_SPACE;
 		read_cursors(writer);
 		need = need_of(ring, writer, event->bytes);
-		fits = has_room(ring->header, writer, need.pad + need.bytes);
+		fits = has_room(ring, writer, need.pad + need.bytes);
 		if (fits)
 			put(ring, writer, &need, event, text);
 		leave_shared(ring, slot);

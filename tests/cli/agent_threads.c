@@ -52,10 +52,10 @@ static void start(pthread_t *thread, uintptr_t number)
 
 int main(int argc, char **argv)
 {
-	int threads = argc > 2 ? atoi(argv[2]) : 0, i;
+	int threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0, i;
 	pthread_t *thread = calloc((size_t)threads + 1, sizeof(*thread));
 
-	events = argc > 3 ? atoi(argv[3]) : 0;
+	events = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 0;
 	at_once = argc > 1 && !strcmp(argv[1], "at-once");
 	*(void **)&report = dlsym(RTLD_DEFAULT, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
 	if (!report || !threads || !events) {

@@ -7,6 +7,7 @@ nothing lies between the last call and the end. ACTs happen before the calls or 
     stop-collector      SIGSTOP           limit-collector     no file of it may grow beyond 4 KiB
     kill-collector      SIGKILL           term-collector      SIGTERM
     say-collector       its pid to collector.pid        until-written       waits until all calls are in the trace
+--kills N: SIGKILL to the collector that there is, N times in the course of the calls.
 HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once),
 lose-ring (like kill-all, after waiting until all calls are in the trace, and the ring is deleted, too).
 """
@@ -84,6 +85,17 @@ def wait_until_written():
     sys.exit("events have waited in the ring for %g s" % PATIENCE)
 
 
+killed = set()
+
+
+def kill_next():
+    """The collector that has come since the last one was killed, if there is one."""
+    pid = collector_pid()
+    if pid not in killed:
+        killed.add(pid)
+        os.kill(pid, signal.SIGKILL)
+
+
 def act(what):
     if what == "until-written":
         return wait_until_written()
@@ -125,6 +137,7 @@ def main():
     parser.add_argument("--account")
     parser.add_argument("--before", action="append", default=[])
     parser.add_argument("--after", action="append", default=[])
+    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--end", default="exit")
     args = parser.parse_args()
     steps = plan(args.calls, args.seed, args.live)
@@ -137,6 +150,8 @@ def main():
             addresses[i] = driver.take(size)
         else:
             driver.free(addresses.pop(freed))
+        if args.kills and i % (len(steps) // (args.kills + 1) or 1) == 1 and i > 1:
+            kill_next()
         for what in args.before if i == 0 else args.after if i == len(steps) // 2 else ():
             act(what)
     print("%d calls" % len(steps))

@@ -35,6 +35,25 @@ collector_only() {
 		grep -q '^memrec: the collector of process' err
 }
 check "kill -9 of the collector while the target goes on" collector_only
+# The ring is too small for what comes after: another collector goes on in the same trace.
+replaced() { # KILLS OPTION...
+	rm -f c.zst*
+	MEMREC_OPTIONS="slot-bytes=65536 wait-ms=20000" status 0 record "${@:2}" -o c.zst -- --calls 8000 --account account --kills "$1" &&
+		agrees c.zst account && grep -q 'c.zst: .* nothing lost' err && [ ! -e c.zst.old ] || { cat err; return 1; }
+}
+check "kill -9 of the collector: another one goes on" replaced 1
+check "and another one" replaced 3
+check "with --keep, too" replaced 2 --keep 4MiB
+# Nobody comes any more: what the ring has no room for is lost, and counted.
+given_up() {
+	rm -f c.zst*
+	MEMREC_OPTIONS="slot-bytes=65536 wait-ms=20" status 0 record -o c.zst -- --calls 12000 --account account --kills 9 &&
+		grep -Eq 'c.zst: .* [0-9]+ events LOST' err && "$memana" sql c.zst 'SELECT count(*) + count(free_seq) FROM allocation' >sql.out &&
+		"$memana" sql c.zst 'SELECT sum(events) FROM loss' >lost.out && cat err sql.out lost.out &&
+		[ $(($(tail -n 1 sql.out) + $(tail -n 1 lost.out))) -ge "$(json account 'd["calls"]')" ]
+}
+check "a collector that is killed again and again is given up, and what is lost is counted" given_up
+check "no ring is left by that" nothing_left
 kill_all() { # [MEMREC_OPTIONS]
 	rm -rf a.zst rings
 	mkdir rings
