@@ -362,7 +362,7 @@ static void replace_collector(void *context MT_UNUSED)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (agent_place_is_left(&agent.ring) && atomic_fetch_add(&agent.replaced, 1) < REPLACED_MAX)
-		agent_spawn_collector(agent.options.collector, agent.ring.path);
+		agent_spawn_collector(agent.options.collector, agent.ring.path, agent.options.run_dir);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -425,7 +425,7 @@ static void start_recording(void *context)
 		early_replay(take_early, this_thread());
 		atomic_store(&life->state, ON);
 		publish_notes();
-		error = agent_spawn_collector(agent.options.collector, agent.ring.path);
+		error = agent_spawn_collector(agent.options.collector, agent.ring.path, agent.options.run_dir);
 		if (error)
 			agent_place_remove(&agent.ring, &agent.options);
 	}

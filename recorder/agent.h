@@ -69,8 +69,11 @@ void agent_place_failed(const struct memrec_options *options, int error);
 /* A source is not seen here: a note for the launcher, which tells of some of them when nothing was recorded (place.c). */
 void agent_place_unseen(const struct memrec_options *options, enum mt_source source, const char *why);
 
-/* Starts the collector for the published ring (spawn.c). 0; -MT_E_MISSING: no program given or it did not start. */
-int agent_spawn_collector(const char *program, const char *ring_path);
+/*
+ * Starts the collector for the published ring (spawn.c). The run's folder is an argument that the launcher may find it by,
+ * "": there is no launcher. 0; -MT_E_MISSING: no program given or it did not start.
+ */
+int agent_spawn_collector(const char *program, const char *ring_path, const char *run_dir);
 
 /* Says so if the driver will load another tool in our place (door_cuda.c). Not in a state where events are taken. */
 void agent_check_injection(void);

@@ -136,12 +136,20 @@ static struct output_owner owner_of(const struct collector *c)
 static int choose_name(struct collector *c, char *path, int *plain)
 {
 	struct output_owner owner = owner_of(c);
+	int lock, saved;
 
 	*plain = 0;
 	/* A collector that died may have chosen it already. */
 	if (rundir_get_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
 		return filelock_open(path, O_CREAT | O_EXCL);
-	return output_claim(path, c->header->output, &owner, plain);
+	lock = output_claim(path, c->header->output, &owner, plain);
+	if (lock != -MT_E_SYSTEM || (errno != EACCES && errno != EPERM && errno != EROFS && errno != ENOENT && errno != ENOTDIR))
+		return lock;
+	*plain = 0;
+	saved = errno;
+	lock = output_claim_fallback(path, c->header->output, &owner);
+	errno = saved; /* that is why, if this was in vain, too */
+	return lock;
 }
 
 /* 1: `path` is the name that one trace alone gets. */

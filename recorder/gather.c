@@ -2,6 +2,7 @@
 #include "gather.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "output.h"
 #include "recover.h"
 #include "say.h"
+#include "strays.h"
 #include "summary.h"
 #include "target.h"
 
@@ -144,6 +146,19 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 	free(result);
 }
 
+/* Where there is no memory for it, a line may come twice. */
+static void add_written(struct gathered *gathered, const char *trace)
+{
+	char **more = realloc(gathered->written, (gathered->written_count + 1) * sizeof(*more));
+
+	gathered->running++;
+	if (!more)
+		return;
+	gathered->written = more;
+	more[gathered->written_count] = strdup(trace);
+	gathered->written_count += more[gathered->written_count] != NULL;
+}
+
 static void say_running(const char *ring_path, const struct ring_header *header, int locked, struct gathered *gathered)
 {
 	char trace[MEMREC_PATH_MAX];
@@ -153,13 +168,15 @@ static void say_running(const char *ring_path, const struct ring_header *header,
 		    ring_path);
 	} else if (rundir_get_trace(ring_path, trace, sizeof(trace))) {
 		say("process %u is still running and being recorded into %s", header->pid, summary_path(trace));
-		gathered->running++;
+		add_written(gathered, trace);
 	}
 }
 
 static void take_ring(struct gathered *gathered, const char *ring_path, struct ring_header *header,
 		      enum ring_state state, int locked)
 {
+	char trace[MEMREC_PATH_MAX];
+
 	switch (state) {
 	case RING_YOUNG:
 		if (!locked)
@@ -170,7 +187,8 @@ static void take_ring(struct gathered *gathered, const char *ring_path, struct r
 		break;
 	case RING_CLOSING:
 		say("the trace of process %u is not closed yet: its collector goes on", header->pid);
-		gathered->running++;
+		rundir_get_trace(ring_path, trace, sizeof(trace));
+		add_written(gathered, trace);
 		break;
 	case RING_LEFT:
 		take_left(gathered, ring_path, header);
@@ -244,15 +262,66 @@ static size_t say_unseen_notes(const char *run_dir, const char *suffix, const ch
 	return unseen.count;
 }
 
-void gather(struct gathered *gathered, const char *run_dir, const sigset_t *signals)
+static int is_known(const struct gathered *gathered, const char *trace)
 {
+	size_t i;
+
+	for (i = 0; i < gathered->count; i++)
+		if (!strcmp(gathered->results[i].trace, trace))
+			return 1;
+	for (i = 0; i < gathered->written_count; i++)
+		if (!strcmp(gathered->written[i], trace))
+			return 1;
+	return 0;
+}
+
+static void take_stray(void *context, const struct stray *stray)
+{
+	struct gathered *gathered = context;
+	const struct run_result *result = &stray->result;
+
+	if (is_known(gathered, result->trace))
+		return;
+	if (!stray->is_written) {
+		add_result(gathered, result);
+		return;
+	}
+	say("process %" PRId64 " is still being recorded into %s", result->pid, summary_path(result->trace));
+	add_written(gathered, result->trace);
+}
+
+/* Their collectors need a moment, too, and nobody else knows of them. */
+static void take_strays(struct gathered *gathered, const char *run_dir, const char *pattern, time_t since,
+			const sigset_t *signals)
+{
+	uint64_t begin = now_ms();
+
+	while (strays_collectors(run_dir) && now_ms() - begin < GRACE_MS && !told_to_stop(signals))
+		;
+	strays_each(pattern, run_dir, since, take_stray, gathered);
+}
+
+static void say_goes_on(void *context, long pid, const char *name)
+{
+	struct unseen *unseen = context;
+
+	if (unseen->count++ < UNSEEN_TOLD)
+		say("process %ld (%s) goes on, and will be recorded once it takes memory", pid, name);
+}
+
+void gather(struct gathered *gathered, const char *run_dir, const char *pattern, time_t since, const sigset_t *signals)
+{
+	struct unseen going_on = { NULL, 0 };
+
 	memset(gathered, 0, sizeof(*gathered));
 	wait_for_collectors(run_dir, signals);
 	rundir_each(run_dir, take_entry, gathered);
+	take_strays(gathered, run_dir, pattern, since, signals);
 	rundir_take_notes(run_dir, MEMREC_FAILED_SUFFIX, say_failed, gathered);
 #define SAY_UNSEEN(source, suffix, words) gathered->failed += say_unseen_notes(run_dir, suffix, words);
 	if (!gather_traces(gathered)) {
 		MEMREC_UNSEEN_LIST(SAY_UNSEEN)
+		strays_processes(run_dir, say_goes_on, &going_on);
 	}
 #undef SAY_UNSEEN
 	if (gathered->count)
@@ -270,6 +339,11 @@ size_t gather_traces(const struct gathered *gathered)
 
 void gather_release(struct gathered *gathered)
 {
+	size_t i;
+
+	for (i = 0; i < gathered->written_count; i++)
+		free(gathered->written[i]);
+	free(gathered->written);
 	free(gathered->results);
 }
 

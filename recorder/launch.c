@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "doors.h"
 #include "gather.h"
@@ -27,6 +28,7 @@ struct launch {
 	const char *program; /* argv[0] */
 	struct arguments *arguments;
 	char run_dir[MEMREC_PATH_MAX];
+	time_t began;
 	int run_lock;
 	sigset_t signals, before; /* handled here; blocked when memrec was started */
 	struct sigaction child_before;
@@ -240,7 +242,7 @@ static void collect_results(struct launch *launch)
 	sigdelset(&stop, SIGCHLD);
 	sigdelset(&stop, SIGUSR1);
 	sigdelset(&stop, SIGUSR2);
-	gather(&gathered, launch->run_dir, &stop);
+	gather(&gathered, launch->run_dir, launch->arguments->options.output, launch->began, &stop);
 	gather_rename(&gathered, launch->arguments->options.output, launch->run_dir);
 	report(launch, &gathered);
 	gather_release(&gathered);
@@ -258,6 +260,7 @@ static int run(struct launch *launch)
 	int status;
 
 	take_signals(launch);
+	launch->began = time(NULL);
 	pid = start(launch);
 	if (pid < 0)
 		return cannot_start(launch->arguments->operands[0], -pid);

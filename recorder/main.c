@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	int status;
 
 	fill_standard_streams();
-	if (argc == 3 && !strcmp(first, "--collect"))
+	if ((argc == 3 || argc == 4) && !strcmp(first, "--collect"))
 		return collect_main(argv[2]);
 	if (!strcmp(first, "recover"))
 		return recover_main(argc - 1, argv + 1);

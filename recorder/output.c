@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,6 +119,32 @@ int output_name(char *path, const char *pattern, const struct output_owner *owne
 	else
 		snprintf(word, sizeof(word), ".%u.%u", owner->pid, attempt);
 	return insert(path, word);
+}
+
+const char *output_fallback(void)
+{
+	const char *folder = getenv("TMPDIR");
+
+	return folder && *folder == '/' ? folder : "/tmp";
+}
+
+int output_claim_fallback(char *path, const char *pattern, const struct output_owner *owner)
+{
+	struct output_owner alone = *owner;
+	const char *base = strrchr(pattern, '/');
+	char inside[MEMREC_PATH_MAX];
+	int plain, n;
+
+	n = snprintf(inside, sizeof(inside), "%s/" OUTPUT_FALLBACK_PREFIX "XXXXXX", output_fallback());
+	if (n < 0 || (size_t)n >= sizeof(inside))
+		return -MT_E_LIMIT;
+	if (!mkdtemp(inside) || chmod(inside, 0755))
+		return -MT_E_SYSTEM;
+	n += snprintf(inside + n, sizeof(inside) - (size_t)n, "%s", base ? base : "/trace.zst");
+	if ((size_t)n >= sizeof(inside))
+		return -MT_E_LIMIT;
+	alone.run_dir = ""; /* whose notes it cannot write either */
+	return output_claim(path, inside, &alone, &plain);
 }
 
 void output_add_pid(char *pattern)

@@ -41,6 +41,17 @@ int output_name(char *path, const char *pattern, const struct output_owner *owne
  */
 int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain);
 
+/*
+ * For a process that may not write where `pattern` says: the same name with its pid, in a new folder of its own,
+ * OUTPUT_FALLBACK_PREFIX and something, below output_fallback(). As output_claim.
+ */
+int output_claim_fallback(char *path, const char *pattern, const struct output_owner *owner);
+
+#define OUTPUT_FALLBACK_PREFIX "memrec-trace."
+
+/* $TMPDIR or /tmp: a folder in which everybody may make others. */
+const char *output_fallback(void);
+
 /* Makes `pattern` (MEMREC_PATH_MAX bytes) tell processes apart by their pid, if it does not, and there is room. */
 void output_add_pid(char *pattern);
 

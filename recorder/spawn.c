@@ -37,7 +37,7 @@ extern char **environ;
 /* What the two processes that share our memory need. */
 struct spawn {
 	const char *program;
-	char *argv[4];
+	char *argv[5];
 	char **envp;
 	uint8_t *helper_stack, *child_stack; /* their tops */
 };
@@ -142,16 +142,18 @@ static int start_helper(struct spawn *spawn)
 	return pid > 0 && got == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-int agent_spawn_collector(const char *program, const char *ring_path)
+int agent_spawn_collector(const char *program, const char *ring_path, const char *run_dir)
 {
 	size_t env_bytes = ((count_environment() + 1) * sizeof(char *) | 4095) + 1; /* whole pages */
 	size_t bytes = env_bytes + 2 * STACK_BYTES;
-	struct spawn spawn = { program, { (char *)"memrec", (char *)"--collect", (char *)ring_path, NULL } };
+	struct spawn spawn = { program, { (char *)"memrec", (char *)"--collect", (char *)ring_path, NULL, NULL } };
 	uint8_t *area;
 	int started, adopts = 0;
 
 	if (!*program)
 		return -MT_E_MISSING;
+	if (*run_dir)
+		spawn.argv[3] = (char *)run_dir;
 	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (area == MAP_FAILED)
 		return -MT_E_MEMORY;

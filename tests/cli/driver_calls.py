@@ -6,6 +6,7 @@ The account (JSON: allocations, events, peak and live bytes) is worked out and w
 nothing lies between the last call and the end. ACTs happen before the calls or after half of them:
     stop-collector      SIGSTOP           limit-collector     no file of it may grow beyond 4 KiB
     kill-collector      SIGKILL           term-collector      SIGTERM
+    fill-ring-dir       nobody can write there any more, where it is small
     say-collector       its pid to collector.pid        until-written       waits until all calls are in the trace
 --kills N: SIGKILL to the collector that there is, N times in the course of the calls.
 HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once),
@@ -85,6 +86,17 @@ def wait_until_written():
     sys.exit("events have waited in the ring for %g s" % PATIENCE)
 
 
+def fill(folder):
+    """To the last byte."""
+    with open(os.path.join(folder, "fill"), "wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                pass
+
+
 killed = set()
 
 
@@ -99,6 +111,8 @@ def kill_next():
 def act(what):
     if what == "until-written":
         return wait_until_written()
+    if what == "fill-ring-dir":
+        return fill(os.path.dirname(os.path.dirname(ring_path())))
     pid = collector_pid()
     if what == "stop-collector":
         os.kill(pid, signal.SIGSTOP)

@@ -1,0 +1,272 @@
+/* strays.c - see strays.h. Files and environments are anybody's: nothing is believed but that a name stands in them. */
+#include "strays.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "filelock.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/ledger.h"
+#include "memtrace/reader.h"
+#include "output.h"
+
+#define ENVIRONMENT_MAX (1u << 20) /* bytes of one that are looked at */
+
+/* ---- What a trace says ---- */
+
+static int is_of_run(const struct mt_process *process, const char *run_dir)
+{
+	struct memrec_options *options = malloc(sizeof(*options));
+	int is = options && process->options && !memrec_options_decode(options, process->options) &&
+		 !strcmp(options->run_dir, run_dir);
+
+	free(options);
+	return is;
+}
+
+/* The figures of the last line, as a collector counts them. */
+struct count {
+	struct run_result *result;
+	struct mt_ledger *ledger;
+};
+
+static void count_event(struct count *count, const struct mt_event *event)
+{
+	struct mt_ledger_change change;
+	struct run_result *result = count->result;
+	int64_t held;
+
+	if (mt_ledger_event(count->ledger, event, 0, 0, 0, &change))
+		return;
+	held = event->device < MT_LEDGER_DEVICES ? (int64_t)mt_ledger_held(count->ledger, (uint32_t)event->device) : 0;
+	if (held > result->peak_bytes)
+		result->peak_bytes = held;
+	result->steps += event->kind == MT_STEP;
+	result->ooms += event->kind == MT_TENSOR_OOM;
+}
+
+static int count_events(struct mt_reader *reader, struct run_result *result)
+{
+	struct count count = { result, mt_ledger_new(NULL, NULL) };
+	const struct mt_event *events;
+	size_t size, i;
+	int batch, error = count.ledger ? 0 : -MT_E_MEMORY;
+
+	while (!error && !(error = mt_reader_next(reader, &events, &size, &batch)) && size) {
+		if (batch == MT_BATCH_REPEAT)
+			continue;
+		if (batch == MT_BATCH_ANEW)
+			mt_ledger_clear(count.ledger);
+		for (i = 0; i < size; i++)
+			count_event(&count, &events[i]);
+	}
+	result->events = (int64_t)mt_reader_state(reader)->events;
+	result->lost = (int64_t)mt_reader_state(reader)->lost;
+	result->bytes = (int64_t)mt_reader_state(reader)->file_bytes;
+	mt_ledger_free(count.ledger);
+	return error;
+}
+
+/* 1: it is a trace of the run. */
+static int read_trace(struct stray *stray, const char *path, const char *run_dir)
+{
+	struct mt_reader *reader;
+	int lock, is;
+
+	memset(stray, 0, sizeof(*stray));
+	if (mt_reader_open(&reader, path))
+		return 0;
+	is = is_of_run(mt_reader_process(reader), run_dir);
+	if (is) {
+		snprintf(stray->result.trace, sizeof(stray->result.trace), "%s", path);
+		stray->result.pid = mt_reader_process(reader)->pid;
+		stray->result.rank = mt_reader_process(reader)->rank;
+		lock = filelock_open(path, 0);
+		stray->is_written = lock == -MT_E_BUSY;
+		if (!stray->is_written)
+			is = !count_events(reader, &stray->result);
+		if (lock >= 0)
+			close(lock);
+	}
+	mt_reader_free(reader);
+	return is;
+}
+
+/* ---- Folders ---- */
+
+struct search {
+	const char *run_dir;
+	time_t since;
+	void (*visit)(void *context, const struct stray *stray);
+	void *context;
+};
+
+static void look_at(const struct search *search, const char *path)
+{
+	struct stray *stray = malloc(sizeof(*stray));
+	struct stat st;
+
+	if (stray && !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_mtime >= search->since &&
+	    read_trace(stray, path, search->run_dir))
+		search->visit(search->context, stray);
+	free(stray);
+}
+
+static void look_in(const struct search *search, const char *folder)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path))
+			look_at(search, path);
+	if (dir)
+		closedir(dir);
+}
+
+/* Where collectors go that cannot write where they should: folders of their own below this one. */
+static void look_in_fallbacks(const struct search *search)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	const char *parent = output_fallback();
+	DIR *dir = opendir(parent);
+
+	while (dir && (entry = readdir(dir)))
+		if (!strncmp(entry->d_name, OUTPUT_FALLBACK_PREFIX, strlen(OUTPUT_FALLBACK_PREFIX)) &&
+		    snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) < (int)sizeof(path))
+			look_in(search, path);
+	if (dir)
+		closedir(dir);
+}
+
+void strays_each(const char *pattern, const char *run_dir, time_t since, void (*visit)(void *context, const struct stray *stray),
+		 void *context)
+{
+	struct search search = { run_dir, since, visit, context };
+	char folder[MEMREC_PATH_MAX];
+
+	output_dir(folder, pattern);
+	if (!strchr(folder, '%'))
+		look_in(&search, folder);
+	look_in_fallbacks(&search);
+}
+
+/* ---- Processes ---- */
+
+static size_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t got = 1;
+
+	while (fd >= 0 && used < size - 1 && (got = read(fd, text + used, size - 1 - used)) > 0)
+		used += (size_t)got;
+	if (fd >= 0)
+		close(fd);
+	text[used] = '\0';
+	return used;
+}
+
+/* The nth (from 0) of the words that each end in NUL; NULL: there are fewer. */
+static const char *word(const char *words, size_t size, int n)
+{
+	const char *at = words, *end = words + size;
+
+	while (at < end && n--)
+		at += strlen(at) + 1;
+	return at < end ? at : NULL;
+}
+
+/* "memrec --collect RING RUN_DIR", with a ring elsewhere. */
+static int is_collector(const char *command, size_t size, const char *run_dir)
+{
+	const char *option = word(command, size, 1), *ring = word(command, size, 2), *run = word(command, size, 3);
+
+	return run && !strcmp(option, "--collect") && !strcmp(run, run_dir) && strncmp(ring, run_dir, strlen(run_dir)) != 0;
+}
+
+/* Calls `visit` with each process and what /proc/PID/FILE says. */
+static void each_process(const char *file, void (*visit)(void *context, long pid, const char *text, size_t size), void *context)
+{
+	char path[64], *text = malloc(ENVIRONMENT_MAX);
+	struct dirent *entry;
+	DIR *dir = text ? opendir("/proc") : NULL;
+	long pid;
+
+	while (dir && (entry = readdir(dir))) {
+		pid = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, NULL, 10) : 0;
+		if (pid <= 0 || pid == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%ld/%s", pid, file);
+		visit(context, pid, text, read_file(path, text, ENVIRONMENT_MAX));
+	}
+	if (dir)
+		closedir(dir);
+	free(text);
+}
+
+struct collectors {
+	const char *run_dir;
+	size_t count;
+};
+
+static void count_collector(void *context, long pid MT_UNUSED, const char *text, size_t size)
+{
+	struct collectors *collectors = context;
+
+	collectors->count += (size_t)is_collector(text, size, collectors->run_dir);
+}
+
+size_t strays_collectors(const char *run_dir)
+{
+	struct collectors collectors = { run_dir, 0 };
+
+	each_process("cmdline", count_collector, &collectors);
+	return collectors.count;
+}
+
+/* The options name the run as "run-dir=PATH", whatever is around it. */
+static int names_run(const char *environment, size_t size, const char *run_dir)
+{
+	const char *at = environment, *end = environment + size;
+
+	for (; at < end; at += strlen(at) + 1)
+		if (!strncmp(at, MEMREC_OPTIONS_VARIABLE "=", sizeof(MEMREC_OPTIONS_VARIABLE)) && strstr(at, run_dir))
+			return 1;
+	return 0;
+}
+
+struct going_on {
+	const char *run_dir;
+	void (*visit)(void *context, long pid, const char *name);
+	void *context;
+};
+
+static void visit_going_on(void *context, long pid, const char *text, size_t size)
+{
+	const struct going_on *going_on = context;
+	char path[64], name[64];
+
+	if (!names_run(text, size, going_on->run_dir))
+		return;
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	read_file(path, name, sizeof(name));
+	name[strcspn(name, "\n")] = '\0';
+	going_on->visit(going_on->context, pid, name);
+}
+
+void strays_processes(const char *run_dir, void (*visit)(void *context, long pid, const char *name), void *context)
+{
+	struct going_on going_on = { run_dir, visit, context };
+
+	each_process("environ", visit_going_on, &going_on);
+}
