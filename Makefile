@@ -52,7 +52,7 @@ AGENT_LDFLAGS := -shared -Wl,--no-undefined -Wl,-z,now -Wl,-z,nodelete
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/unit/%)
 
-PROGRAMS := $(B)/memrec $(B)/memana $(B)/libmemrec.so $(B)/libmemrec-nop.so
+PROGRAMS := $(B)/memrec $(B)/memana $(B)/libmemrec.so $(B)/libmemrec-nop.so $(B)/each/.made
 STANDIN := $(B)/standin/libcuda.so.1 $(B)/standin/libcupti.so.13 $(B)/standin/libnvidia-ml.so.1
 SAMPLES := $(B)/samples/rl_step
 
@@ -85,6 +85,17 @@ $(B)/libmemrec.so: $(AGENT_OBJ)
 $(B)/libmemrec-nop.so: $(B)/agent/recorder/agent_nop.o
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
+
+# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/doors.h): the 64-bit one comes to
+# the agent, a 32-bit one to a library that does nothing. Where the compiler makes none there is no such name.
+$(B)/each/.made:
+	@mkdir -p $(B)/each/lib64 $(B)/each/lib/x86_64-linux-gnu $(B)/each/lib/i386-linux-gnu $(B)/each/lib32
+	@ln -sf ../../libmemrec.so $(B)/each/lib64/libmemrec.so
+	@ln -sf ../../../libmemrec.so $(B)/each/lib/x86_64-linux-gnu/libmemrec.so
+	@echo | $(CC) -m32 -nostdlib -shared -x c - -o $(B)/each/lib32/libmemrec.so 2>/dev/null || rm -rf $(B)/each/lib32
+	@ln -sf ../lib32/libmemrec.so $(B)/each/lib/libmemrec.so
+	@ln -sf ../../lib32/libmemrec.so $(B)/each/lib/i386-linux-gnu/libmemrec.so
+	@touch $@
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -197,6 +208,7 @@ install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(B)/memrec $(B)/memana $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/libmemrec.so $(B)/libmemrec-nop.so $(DESTDIR)$(PREFIX)/lib/memrec
+	cp -r $(B)/each $(DESTDIR)$(PREFIX)/lib/memrec
 	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
 

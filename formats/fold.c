@@ -270,7 +270,7 @@ static void lost_more(struct mt_fold *fold, enum mt_loss reason, uint64_t more)
 /* What the agent counts; the other reasons are the fold's own. */
 static int counted_by_agent(uint32_t reason)
 {
-	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY;
+	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY || reason == MT_LOSS_SEALED;
 }
 
 static uint64_t header_lost(const struct mt_fold *fold, enum mt_loss reason)

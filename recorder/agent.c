@@ -69,6 +69,7 @@ struct agent_thread {
 	uint64_t epoch; /* of the life that the rest belongs to */
 	uint32_t serial, tid;
 	uint8_t busy;	  /* inside the recorder */
+	uint8_t sealed;	  /* no system call may be made */
 	uint8_t autograd; /* enum mt_thread_flag */
 	uint8_t logged;	  /* the log knows this thread */
 	struct ring_writer writer;
@@ -122,6 +123,8 @@ int agent_is_listening(void)
 {
 	uint32_t state = state_now();
 
+	if (thread.sealed)
+		return 0;
 	return state == ARMED || state == STARTING || (state == ON && is_on());
 }
 
@@ -144,6 +147,11 @@ void agent_thread_is_autograd(void)
 {
 	thread.autograd = MT_THREAD_AUTOGRAD;
 	thread.logged = 0;
+}
+
+void agent_thread_is_sealed(void)
+{
+	thread.sealed = 1;
 }
 
 /* ---- Sources ---- */
@@ -470,8 +478,8 @@ static int enter(int *saved)
 
 	if (state == ASLEEP || state == OFF)
 		return 0;
-	if (thread.busy) {
-		count_lost(MT_LOSS_REENTRY);
+	if (thread.busy || thread.sealed) {
+		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
 		return 0;
 	}
 	*saved = errno;

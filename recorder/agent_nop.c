@@ -5,6 +5,7 @@
  */
 #include "hook_api.c"
 #include "hook_c10.c"
+#include "hook_seccomp.c"
 #include "hook_subscribe.c"
 #include "loaded.c"
 #include "nvtx_abi.h"
@@ -23,6 +24,10 @@ void agent_follow(enum mt_kind kind MT_UNUSED)
 }
 
 void agent_thread_is_autograd(void)
+{
+}
+
+void agent_thread_is_sealed(void)
 {
 }
 

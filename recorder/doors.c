@@ -2,6 +2,7 @@
 #include "doors.h"
 
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "memtrace/error.h"
 
 #define LIBRARY "libmemrec.so"
+#define LOADER_32 "/lib/ld-linux.so.2"
 
 int doors_find_program(char *path)
 {
@@ -36,6 +38,31 @@ int doors_find_library(char *path, const char *program)
 		return 0;
 	}
 	return -MT_E_MISSING;
+}
+
+/* The word of the loader that runs us for $LIB: the folder of the C library says it. */
+static int note_word(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
+{
+	static const char *const words[] = { "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6" };
+	size_t length = object->dlpi_name ? strlen(object->dlpi_name) : 0, i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
+		if (length >= strlen(words[i]) && !strcmp(object->dlpi_name + length - strlen(words[i]), words[i]))
+			return *(int *)context = 1;
+	return 0;
+}
+
+void doors_preload_name(char *name, const char *library)
+{
+	const char *slash = strrchr(library, '/');
+	int known = 0, size = slash ? (int)(slash - library) : 0;
+
+	snprintf(name, MEMREC_PATH_MAX, "%.*s/each/lib32/" LIBRARY, size, library);
+	dl_iterate_phdr(note_word, &known);
+	if (known && !access(LOADER_32, F_OK) && !access(name, R_OK))
+		snprintf(name, MEMREC_PATH_MAX, "%.*s/each/$LIB/" LIBRARY, size, library);
+	else
+		snprintf(name, MEMREC_PATH_MAX, "%s", library);
 }
 
 static int is_in_list(const char *list, const char *library)
@@ -83,7 +110,7 @@ static int is_taken(const char *variable, const char *library, int shared)
 
 int doors_open(const char *library, const struct memrec_options *options, unsigned *taken)
 {
-	char text[MEMREC_OPTIONS_MAX];
+	char text[MEMREC_OPTIONS_MAX], preload[MEMREC_PATH_MAX];
 	int error = memrec_options_encode(options, text, sizeof(text));
 
 	*taken = 0;
@@ -91,11 +118,12 @@ int doors_open(const char *library, const struct memrec_options *options, unsign
 		return error;
 	if (setenv(MEMREC_OPTIONS_VARIABLE, text, 1))
 		return -MT_E_MEMORY;
+	doors_preload_name(preload, library);
 #define OPEN_DOOR(name, bit, variable, shared)                           \
 	if (is_taken(variable, library, shared))                         \
 		*taken |= (bit);                                         \
 	else if (shared)                                                 \
-		error = prepend(variable, library);                      \
+		error = prepend(variable, preload);                      \
 	else                                                             \
 		error = setenv(variable, library, 1) ? -MT_E_MEMORY : 0; \
 	if (error)                                                       \

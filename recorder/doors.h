@@ -29,6 +29,14 @@ int doors_find_program(char *path);
 int doors_find_library(char *path, const char *program);
 
 /*
+ * The name of `library` for LD_PRELOAD; MEMREC_PATH_MAX bytes. A loader of 32-bit programs would say on their standard error
+ * that it cannot load a 64-bit library. Where there is such a loader, the name is FOLDER/each/$LIB/libmemrec.so: every
+ * loader puts its own word for $LIB, and finds a library of its own kind there (made with the programs). Elsewhere, and
+ * where our own loader's word is not known, it is `library` itself: a $ in the environment is best avoided.
+ */
+void doors_preload_name(char *name, const char *library);
+
+/*
  * Sets the variables in this process's environment, for the child. LD_PRELOAD is put before what is there. A door that
  * somebody else's library holds is left to it, and its bit is set in *taken; so is that of LD_PRELOAD when the
  * library's path has a blank or a colon. 0, -MT_E_LIMIT, -MT_E_MEMORY.

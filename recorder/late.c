@@ -40,6 +40,7 @@ static void gather_hooks(void)
 		return;
 	add_hooks(hook_c10_table);
 	add_hooks(hook_subscribe_table);
+	add_hooks(hook_seccomp_table);
 }
 
 /* PyTorch is there, and none of its calls could be had. */
@@ -80,7 +81,7 @@ void late_look(void)
 {
 	int saved = errno, idle = 0;
 
-	if (!atomic_load_explicit(&late.active, memory_order_acquire) ||
+	if (!atomic_load_explicit(&late.active, memory_order_acquire) || !agent_is_listening() ||
 	    !atomic_compare_exchange_strong(&late.busy, &idle, 1))
 		return;
 	if (has_changed())

@@ -141,13 +141,14 @@ enum mt_flag {
 	X(LATE, 3, "a record came after its turn")                   \
 	X(TORN, 4, "a record was not finished when the process died") \
 	X(DAMAGED, 5, "the ring or the trace was damaged")                 \
-	X(DISK, 6, "the trace could not be written")
+	X(DISK, 6, "the trace could not be written")                 \
+	X(SEALED, 7, "the thread may make no system calls (seccomp)")
 
 enum mt_loss {
 #define MT_LOSS_ENUM(name, number, words) MT_LOSS_##name = (number),
 	MT_LOSS_LIST(MT_LOSS_ENUM)
 #undef MT_LOSS_ENUM
-	MT_LOSS_COUNT = 7,
+	MT_LOSS_COUNT = 8,
 };
 
 /* Where events come from. X(NAME, number, word) */

@@ -41,7 +41,7 @@ class Ring:
             raise ValueError("no ring: %r" % self.data[:8])
         self.header_bytes, self.slots, self.slot_bytes = struct.unpack_from("<III", self.data, 12)
         self.pid, self.python_version = self.u32("pid"), self.u32("python_version")
-        self.lost = struct.unpack_from("<7Q", self.data, AT["lost"])
+        self.lost = struct.unpack_from("<8Q", self.data, AT["lost"])
         states = struct.unpack_from("<10I", self.data, AT["source_state"])
         self.sources = {SOURCES[i]: (states[i] - 1, self.text_at(AT["source_why"] + 256 * i)) for i in range(10)}
         self.ended = self.u32("ended")

@@ -75,7 +75,7 @@ through() { [ "$(printf 'one\ntwo\n' | "$memrec" -- cat 2>/dev/null)" = "$(print
 check "standard input goes through" through
 preload() {
 	LD_PRELOAD=/nosuch/first.so:/nosuch/second.so "$memrec" -- env 2>/dev/null |
-		grep -qx "LD_PRELOAD=$BUILD/libmemrec.so:/nosuch/first.so:/nosuch/second.so"
+		grep -qxE "LD_PRELOAD=$BUILD/(each/\\\$LIB/)?libmemrec.so:/nosuch/first.so:/nosuch/second.so"
 }
 check "LD_PRELOAD is prepended" preload
 taken() {
@@ -191,3 +191,20 @@ only_its_own() {
 }
 check "the collector holds its ring and its trace, nothing else" only_its_own
 check "no ring is left behind it" nothing_left
+
+# ---- 32-bit programs ----
+
+# One that needs no C library, only the loader: it ends with status 7.
+thirty_two() {
+	printf '.globl _start\n_start: movl $1, %%eax\nmovl $7, %%ebx\nint $0x80\n' >program.s
+	${CC:-cc} -m32 -nostdlib -pie -Wl,-dynamic-linker,/lib/ld-linux.so.2 -o program32 program.s 2>/dev/null && { ./program32; [ $? = 7 ]; }
+}
+if thirty_two; then
+	silent_32() { # nothing of the loader's on its standard error, in front of a 64-bit program that is recorded
+		LD_LIBRARY_PATH=$standin status 0 "$memrec" -o mixed.zst -- sh -c './program32 2>said32; echo $?; exec python3 "$0" --calls 20' \
+			"$SRC/tests/cli/driver_calls.py" && [ ! -s said32 ] && [ "$(head -n 1 out)" = 7 ] && grep -q '^memrec: mixed.zst: [0-9]* events' err || { cat said32 out err; return 1; }
+	}
+	check "a 32-bit program says what it says without memrec" silent_32
+else
+	echo "skip a 32-bit program: none can be made or run here"
+fi

@@ -36,13 +36,13 @@ check "the host's line" grep -q '^Host: RSS 30.0 GiB, pinned 2.0 GiB at most; cg
 check "JSON: host" json full.json \
 	'(d["host"]["rss_bytes"] >> 30, d["host"]["cgroup_limit_bytes"] >> 30, d["host"]["verdict"]) == (30, 32, "cgroup")'
 
-# --- on the stand-in: rl_step pauses where a program waits for its GPU
+# --- on the stand-in: rl_step pauses where a program waits for its GPU, long enough for a look even on a busy machine
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
 step() { # NAME [VARIABLE=VALUE...]: one small step, recorded
 	local name=$1
 	shift
 	rm -rf state && mkdir state
-	env STANDIN_STATE="$PWD/state" STANDIN_SYNC_NS=60000000 "$@" \
+	env STANDIN_STATE="$PWD/state" STANDIN_SYNC_NS=300000000 "$@" \
 		"$memrec" -o "$name.zst" -- "$BUILD/samples/rl_step" --steps 1 --scale 0.01 --quiet >program 2>err &&
 		"$memana" top --json "$name.zst" >"$name.json" && "$memana" top "$name.zst" >"$name.txt" &&
 		json "$name.json" "d['devices'][0]['peak']['bytes'] == $(sed -nE 's/.*peak ([0-9]+) bytes.*/\1/p' program)"
@@ -95,7 +95,7 @@ neighbour() {
 		    if os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]) >= 16:
 		        held = struct.unpack("<I4xQ", open(sys.argv[1], "rb").read(16))[1]
 	END
-	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=60000000 "$memrec" -o two.zst -- "$BUILD/samples/rl_step" --steps 1 \
+	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=300000000 "$memrec" -o two.zst -- "$BUILD/samples/rl_step" --steps 1 \
 		--scale 0.01 --quiet >/dev/null 2>err && "$memana" top --json two.zst >two.json
 	result=$?
 	kill "$pid"

@@ -9,6 +9,7 @@ build=$1 kit=$2
 rm -rf "$kit"
 mkdir -p "$kit/lib" "$kit/samples" "$kit/allocator" "$kit/gpu"
 cp "$build/memrec" "$build/memana" "$build/libmemrec.so" "$build/libmemrec-nop.so" "$kit"
+cp -r "$build/each" "$kit"
 cp "$build/samples/rl_step" "$kit/samples"
 cp -r "$build/allocator/." "$kit/allocator"
 cp "$build/gpu/libsleeper.so" "$build/gpu/probe.so" "$kit/gpu"
