@@ -60,9 +60,9 @@ int mt_fold_recover(const char *trace_path, const char *ring_path, const struct 
 
 	if (err)
 		return err;
-	err = copy_file(trace_path, out_path);
+	err = trace_path ? copy_file(trace_path, out_path) : 0;
 	if (!err)
-		err = resume_or_create(fold, out_path);
+		err = trace_path ? resume_or_create(fold, out_path) : mt_fold_create(fold, out_path);
 	if (!err)
 		err = fold_all(fold);
 	closed = mt_fold_close(fold, MT_END_RECOVERED, summary);

@@ -130,7 +130,7 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 {
 	struct run_result *result = malloc(sizeof(*result));
 	char dir[MEMREC_PATH_MAX];
-	int error = result ? recover_ring(ring_path, NULL, result) : -MT_E_MEMORY;
+	int error = result ? recover_ring(ring_path, result) : -MT_E_MEMORY;
 
 	if (error)
 		say("%s: the collector of process %u died, and its ring cannot be folded in: %s", ring_path, header->pid,
@@ -164,8 +164,10 @@ static void say_running(const char *ring_path, const struct ring_header *header,
 	char trace[MEMREC_PATH_MAX];
 
 	if (!locked) {
+		int begun = rundir_get_trace(ring_path, trace, sizeof(trace)) && !access(trace, F_OK);
+
 		say("process %u is still running, but its collector died (when it has ended: memrec recover %s)", header->pid,
-		    ring_path);
+		    begun ? summary_path(trace) : ring_path);
 	} else if (rundir_get_trace(ring_path, trace, sizeof(trace))) {
 		say("process %u is still running and being recorded into %s", header->pid, summary_path(trace));
 		add_written(gathered, trace);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,26 +19,37 @@
 #include "summary.h"
 #include "target.h"
 
-/* An empty file beside `path`, with its mode, for what will replace it. */
-static int make_beside(char *temporary, const char *path)
+/* The rights a new file gets: those of the one it replaces, or what the user's mask leaves. */
+static mode_t mode_for(const char *path)
 {
 	struct stat st;
-	int fd, n = snprintf(temporary, MEMREC_PATH_MAX, "%s.XXXXXX", path);
+	mode_t mask;
+
+	if (!stat(path, &st))
+		return st.st_mode & 0777;
+	mask = umask(0);
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+/* An empty file beside `path`, for what will take its name. */
+static int make_beside(char *temporary, const char *path)
+{
+	int fd, error, n = snprintf(temporary, MEMREC_PATH_MAX, "%s.XXXXXX", path);
 
 	if (n < 0 || n >= (int)MEMREC_PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -MT_E_SYSTEM;
 	}
-	if (stat(path, &st))
-		return -MT_E_SYSTEM;
 	fd = mkstemp(temporary);
 	if (fd < 0)
 		return -MT_E_SYSTEM;
-	n = fchmod(fd, st.st_mode & 0777);
+	error = fchmod(fd, mode_for(path)) ? -MT_E_SYSTEM : 0;
 	close(fd);
-	return n ? -MT_E_SYSTEM : 0;
+	return error;
 }
 
+/* `trace_path` NULL: no trace was begun. */
 static int fold_into(const char *ring_path, const char *trace_path, const char *temporary,
 		     struct mt_fold_summary *summary)
 {
@@ -48,8 +61,6 @@ static int fold_into(const char *ring_path, const char *trace_path, const char *
 		return error;
 	error = mt_fold_recover(trace_path, ring_path, rules, temporary, summary);
 	mt_rules_free(rules);
-	if (!error && rename(temporary, trace_path))
-		error = -MT_E_SYSTEM;
 	return error;
 }
 
@@ -63,16 +74,32 @@ static void forget_unfinished(const char *trace_path)
 		unlink(path);
 }
 
-/* The collector had begun a trace. */
-static int recover_begun(const char *ring_path, const char *trace_path, struct run_result *result)
+/* An older file of that name stays as FILE.old, but for the one that has become part of the new one. */
+static int take_name(const char *temporary, const char *trace_path, const char *out_path)
+{
+	int same = trace_path && !strcmp(trace_path, out_path);
+
+	if (!same && output_keep_old(out_path))
+		return -MT_E_SYSTEM;
+	if (!rename(temporary, out_path))
+		return 0;
+	if (!same)
+		output_restore_old(out_path);
+	return -MT_E_SYSTEM;
+}
+
+/* Trace (NULL: none was begun) and ring become one file of the name `out_path`, at once and only when all went well. */
+static int recover_into(const char *ring_path, const char *trace_path, const char *out_path, struct run_result *result)
 {
 	struct mt_fold_summary summary = { .events = 0 };
 	char temporary[MEMREC_PATH_MAX];
-	int error = make_beside(temporary, trace_path);
+	int error = make_beside(temporary, out_path);
 
 	if (error)
 		return error;
 	error = fold_into(ring_path, trace_path, temporary, &summary);
+	if (!error)
+		error = take_name(temporary, trace_path, out_path);
 	if (error) {
 		int saved = errno;
 
@@ -81,37 +108,50 @@ static int recover_begun(const char *ring_path, const char *trace_path, struct r
 		return error;
 	}
 	run_result_summary(result, &summary);
-	snprintf(result->trace, sizeof(result->trace), "%s", trace_path);
-	forget_unfinished(trace_path);
+	snprintf(result->trace, sizeof(result->trace), "%s", out_path);
+	if (trace_path && !strcmp(trace_path, out_path))
+		forget_unfinished(trace_path);
 	return 0;
 }
 
-static int recover_locked(const char *ring_path, const char *trace_path, const struct ring_header *header,
-			  struct run_result *result)
+static void result_of(struct run_result *result, const struct ring_header *header)
 {
-	char linked[MEMREC_PATH_MAX];
-	struct stat st;
-
-	if (target_runs((pid_t)header->pid, header->start_ticks))
-		return -MT_E_BUSY;
-	if (!trace_path && rundir_get_trace(ring_path, linked, sizeof(linked)) && !stat(linked, &st) && st.st_size)
-		trace_path = linked;
-	if (!trace_path)
-		return collect_ring(ring_path, result);
 	memset(result, 0, sizeof(*result));
 	result->pid = header->pid;
 	result->rank = header->rank;
-	return recover_begun(ring_path, trace_path, result);
 }
 
-int recover_ring(const char *ring_path, const char *trace_path, struct run_result *result)
+/* The ring's link leads to a trace that says something. */
+static int has_begun(const char *ring_path, char *trace_path)
+{
+	struct stat st;
+
+	return rundir_get_trace(ring_path, trace_path, MEMREC_PATH_MAX) && !stat(trace_path, &st) && S_ISREG(st.st_mode) &&
+	       st.st_size;
+}
+
+static int recover_own(const char *ring_path, const struct ring_header *header, struct run_result *result)
+{
+	char trace_path[MEMREC_PATH_MAX];
+
+	if (!has_begun(ring_path, trace_path))
+		return collect_ring(ring_path, result);
+	result_of(result, header);
+	return recover_into(ring_path, trace_path, trace_path, result);
+}
+
+int recover_ring(const char *ring_path, struct run_result *result)
 {
 	struct ring_header *header = malloc(sizeof(*header));
 	int lock, error = header ? rundir_read_header(ring_path, header) : -MT_E_MEMORY;
 
 	if (!error) {
 		lock = rundir_lock_ring(ring_path);
-		error = lock < 0 ? lock : recover_locked(ring_path, trace_path, header, result);
+		error = lock < 0 ? lock : 0;
+		if (!error && target_runs((pid_t)header->pid, header->start_ticks))
+			error = -MT_E_BUSY;
+		if (!error)
+			error = recover_own(ring_path, header, result);
 		if (!error && rundir_is_spent(result))
 			unlink(ring_path);
 		if (lock >= 0)
@@ -133,7 +173,17 @@ static int begins_with_ring_magic(const char *path)
 	return is;
 }
 
-/* What a trace says of its ring, and whether it needs one. */
+/* What `memrec recover FILE` works on. */
+struct job {
+	const char *file;		/* as the user wrote it */
+	char ring_path[MEMREC_PATH_MAX];
+	char trace_path[MEMREC_PATH_MAX]; /* "": none was begun */
+	char out_path[MEMREC_PATH_MAX];	/* "": not chosen yet */
+	struct ring_header header;
+	struct run_result result;
+};
+
+/* Of the trace: whose it is, its ring, and whether it needs one. */
 struct trace_facts {
 	char ring_path[MEMREC_PATH_MAX]; /* "": none */
 	char boot_id[40];
@@ -164,95 +214,238 @@ static int read_trace(const char *path, struct trace_facts *facts)
 	return 0;
 }
 
-/* A trace names its ring by a path, and anything may lie there by now. 0, or why it is not the trace's ring. */
-static int check_ring(const struct trace_facts *facts)
+/* Ring and trace name each other by paths, and anything may lie there by now. */
+static int belong_together(const struct trace_facts *facts, const struct ring_header *header)
 {
-	struct ring_header *header = malloc(sizeof(*header));
-	int error = header ? rundir_read_header(facts->ring_path, header) : -MT_E_MEMORY;
+	return header->pid == facts->pid && header->start_monotonic == facts->start_monotonic &&
+	       !strcmp(header->boot_id, facts->boot_id);
+}
 
-	if (!error && (header->pid != facts->pid || header->start_monotonic != facts->start_monotonic ||
-		       strcmp(header->boot_id, facts->boot_id) != 0))
-		error = -MT_E_MISSING; /* another recording's */
+/* 0, -MT_E_MISSING: the trace's ring is not there any more, or why it cannot be read. */
+static int find_ring(struct job *job, const struct trace_facts *facts)
+{
+	int error = *facts->ring_path ? rundir_read_header(facts->ring_path, &job->header) : -MT_E_MISSING;
+
 	if (error == -MT_E_SYSTEM && errno == ENOENT)
-		error = -MT_E_MISSING;
-	free(header);
+		return -MT_E_MISSING;
+	if (!error && !belong_together(facts, &job->header))
+		return -MT_E_MISSING; /* another recording's */
+	snprintf(job->ring_path, sizeof(job->ring_path), "%s", facts->ring_path);
 	return error;
 }
 
-static int report(const char *file, const char *ring_path, int error, const struct run_result *result)
+/* FILE is a trace. 0: there is a ring to fold in; 1: nothing is to be done, *status is set and all is said. */
+static int from_trace(struct job *job, const char *path, int *status)
+{
+	struct trace_facts facts = { .pid = 0 };
+	int error = read_trace(path, &facts);
+
+	*status = mt_exit_code(error);
+	if (error) {
+		say("%s: cannot read it: %s", job->file, say_why(error, errno));
+		return 1;
+	}
+	error = find_ring(job, &facts);
+	if (!error) {
+		snprintf(job->trace_path, sizeof(job->trace_path), "%s", path);
+		if (!*job->out_path)
+			snprintf(job->out_path, sizeof(job->out_path), "%s", path);
+		return 0;
+	}
+	if (error != -MT_E_MISSING) {
+		say("%s: its ring cannot be read: %s: %s", job->file, facts.ring_path, say_why(error, errno));
+		*status = mt_exit_code(error);
+	} else if (facts.complete) {
+		say("%s: is complete (nothing to recover)", job->file);
+		*status = MEMREC_EXIT_OK;
+	} else {
+		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
+		*status = MEMREC_EXIT_SYSTEM;
+	}
+	return 1;
+}
+
+/*
+ * FILE is a ring. It may be a stranger's, so no word in it, and no link beside it, says what is written: the trace
+ * lies beside the ring. What the link leads to is read, if it is this ring's.
+ */
+static int from_ring(struct job *job, const char *path)
+{
+	static const char suffix[] = ".ring";
+	size_t size = strlen(path), cut = sizeof(suffix) - 1;
+	struct trace_facts facts = { .pid = 0 };
+	int error = rundir_read_header(path, &job->header);
+
+	snprintf(job->ring_path, sizeof(job->ring_path), "%s", path);
+	if (error)
+		return error;
+	if (!has_begun(path, job->trace_path) || read_trace(job->trace_path, &facts) || !belong_together(&facts, &job->header))
+		*job->trace_path = '\0';
+	if (*job->out_path)
+		return 0;
+	if (size > cut && !strcmp(path + size - cut, suffix))
+		size -= cut;
+	if ((size_t)snprintf(job->out_path, sizeof(job->out_path), "%.*s.zst", (int)size, path) >= sizeof(job->out_path))
+		return -MT_E_LIMIT;
+	return 0;
+}
+
+#define PATIENCE_MS 1000   /* for a process that does not look like ending, and for a collector */
+#define ENDING_MS 60000	   /* for one that does; its first thread may have ended alone, though */
+#define LOOK_MS 50
+
+/*
+ * Right after a kill the process is still there: it gives back its memory first, which takes a while where there is
+ * much of it. The same holds for its collector, which writes what is left. 0 and the ring's lock, or -MT_E_BUSY.
+ */
+static int wait_and_lock(const struct job *job, struct target *target)
+{
+	int waited, lock;
+
+	for (waited = 0; target_alive(target); waited += LOOK_MS) {
+		if (waited >= (target_is_ending(target) ? ENDING_MS : PATIENCE_MS))
+			return -MT_E_BUSY;
+		target_wait(target, LOOK_MS);
+	}
+	lock = rundir_lock_ring(job->ring_path);
+	for (waited = 0; lock == -MT_E_BUSY && waited < PATIENCE_MS; waited += LOOK_MS) {
+		poll(NULL, 0, LOOK_MS);
+		lock = rundir_lock_ring(job->ring_path);
+	}
+	return lock;
+}
+
+static int do_job(struct job *job)
+{
+	struct target target;
+	int lock, error;
+
+	target_init(&target, (pid_t)job->header.pid, job->header.start_ticks);
+	lock = wait_and_lock(job, &target);
+	if (lock == -MT_E_BUSY && target_alive(&target))
+		say("%s: its process is still running (wait for its end, or end it)", job->file);
+	else if (lock == -MT_E_BUSY)
+		say("%s: its collector is still writing (wait for its end)", job->file);
+	target_release(&target);
+	if (lock < 0)
+		return lock;
+	result_of(&job->result, &job->header);
+	error = recover_into(job->ring_path, *job->trace_path ? job->trace_path : NULL, job->out_path, &job->result);
+	if (!error && rundir_is_spent(&job->result))
+		unlink(job->ring_path);
+	close(lock);
+	return error;
+}
+
+static int report(const struct job *job, int error)
 {
 	char dir[MEMREC_PATH_MAX];
 
-	if (error == -MT_E_BUSY) {
-		say("%s: its process is still running (wait for its end, or end it)", file);
+	if (error == -MT_E_BUSY) /* is said already */
 		return MEMREC_EXIT_SYSTEM;
-	}
 	if (error) {
-		say("%s: cannot recover: %s (nothing was changed)", file, say_why(error, errno));
+		say("%s: cannot recover: %s (nothing was changed)", job->file, say_why(error, errno));
 		return mt_exit_code(error);
 	}
-	summary_print(result);
-	if (result->error)
-		return mt_exit_code((int)result->error);
-	rundir_forget_ring(ring_path);
-	output_dir(dir, ring_path);
+	summary_print(&job->result);
+	if (*job->trace_path && strcmp(job->trace_path, job->out_path) != 0)
+		say("%s, which had been begun, is part of it", summary_path(job->trace_path));
+	if (job->result.error)
+		return mt_exit_code((int)job->result.error);
+	rundir_forget_ring(job->ring_path);
+	output_dir(dir, job->ring_path);
 	rundir_clean(dir);
 	return MEMREC_EXIT_OK;
 }
 
-static int recover_trace(const char *file, const char *trace_path, struct run_result *result)
+static int recover_file(struct job *job, const char *path)
 {
-	struct trace_facts facts = { .pid = 0 };
-	int error = read_trace(trace_path, &facts);
+	int status, error;
 
-	if (error) {
-		say("%s: cannot read it: %s", file, say_why(error, errno));
-		return mt_exit_code(error);
+	if (!begins_with_ring_magic(path)) {
+		if (from_trace(job, path, &status))
+			return status;
+		error = do_job(job);
+		/* The collector was there all the time, and is done. */
+		if (error == -MT_E_SYSTEM && errno == ENOENT && from_trace(job, path, &status))
+			return status;
+		return report(job, error);
 	}
-	error = *facts.ring_path ? check_ring(&facts) : -MT_E_MISSING;
-	if (error == -MT_E_MISSING && facts.complete) {
-		say("%s: is complete (nothing to recover)", file);
-		return MEMREC_EXIT_OK;
+	error = from_ring(job, path);
+	return report(job, error ? error : do_job(job));
+}
+
+/* An absolute name for a file that need not exist. */
+static int choose_output(struct job *job, const char *name)
+{
+	char folder[MEMREC_PATH_MAX], *whole;
+	const char *base = strrchr(name, '/');
+	int n;
+
+	output_dir(folder, name);
+	whole = realpath(folder, NULL);
+	base = base ? base + 1 : name;
+	n = whole ? snprintf(job->out_path, sizeof(job->out_path), "%s/%s", strcmp(whole, "/") ? whole : "", base) : -1;
+	free(whole);
+	return n > 0 && (size_t)n < sizeof(job->out_path) && *base ? 0 : -MT_E_SYSTEM;
+}
+
+static void print_help(void)
+{
+	printf("usage: memrec recover [-o FILE] FILE\n\nFolds the ring that a killed collector left behind into a complete trace.\n"
+	       "FILE is the trace, or the ring.\n\n"
+	       "  -o, --output=FILE   where the complete trace goes (default: in place of the trace, or beside the ring);\n"
+	       "                      an older file is kept as FILE.old\n"
+	       "  -h, --help          this text\n");
+}
+
+/* The operand, or NULL and *status: all is said. */
+static const char *read_recover_arguments(int argc, char **argv, const char **output, int *status)
+{
+	static const struct option words[] = { { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	int letter;
+
+	opterr = 0;
+	*status = MEMREC_EXIT_OK;
+	while ((letter = getopt_long(argc, argv, "o:h", words, NULL)) != -1) {
+		if (letter == 'h') {
+			print_help();
+			return NULL;
+		}
+		if (letter != 'o')
+			break;
+		*output = optarg;
 	}
-	if (error == -MT_E_MISSING) {
-		say("%s: its ring is gone (memana reads the trace up to where it ends)", file);
-		return MEMREC_EXIT_SYSTEM;
-	}
-	if (error) {
-		say("%s: its ring cannot be read: %s: %s", file, facts.ring_path, say_why(error, errno));
-		return mt_exit_code(error);
-	}
-	error = recover_ring(facts.ring_path, trace_path, result);
-	return report(file, facts.ring_path, error, result);
+	if (letter == -1 && optind + 1 == argc && argv[optind][0])
+		return argv[optind];
+	say("recover: one FILE is needed (memrec recover [-o FILE] FILE)");
+	*status = MEMREC_EXIT_USAGE;
+	return NULL;
 }
 
 int recover_main(int argc, char **argv)
 {
-	struct run_result *result;
+	const char *output = NULL, *file;
+	struct job *job;
 	char *path;
 	int status;
 
-	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		printf("usage: memrec recover FILE\n\nFolds the ring that a killed collector left behind into a complete trace.\n"
-		       "FILE is the trace, or the ring.\n");
-		return MEMREC_EXIT_OK;
-	}
-	if (argc != 2 || argv[1][0] == '-') {
-		say("recover: one FILE is needed (memrec recover FILE)");
-		return MEMREC_EXIT_USAGE;
-	}
-	path = realpath(argv[1], NULL);
-	result = calloc(1, sizeof(*result));
-	if (!path || !result) {
-		say("%s: %s", argv[1], strerror(errno));
+	file = read_recover_arguments(argc, argv, &output, &status);
+	if (!file)
+		return status;
+	path = realpath(file, NULL);
+	job = calloc(1, sizeof(*job));
+	if (!path || !job) {
+		say("%s: %s", file, strerror(errno));
 		status = MEMREC_EXIT_SYSTEM;
-	} else if (begins_with_ring_magic(path)) {
-		status = recover_ring(path, NULL, result);
-		status = report(argv[1], path, status, result);
+	} else if (output && choose_output(job, output)) {
+		say("%s: %s", output, strerror(errno));
+		status = MEMREC_EXIT_SYSTEM;
 	} else {
-		status = recover_trace(argv[1], path, result);
+		job->file = file;
+		status = recover_file(job, path);
 	}
 	free(path);
-	free(result);
+	free(job);
 	return status;
 }

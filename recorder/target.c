@@ -8,16 +8,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* State letter and start time from /proc/PID/stat; 0 when there is no such process. */
-static char read_stat(pid_t pid, uint64_t *start_ticks)
+#define IS_EXITING 0x4u /* PF_EXITING: field 9 of /proc/PID/stat, proc(5); the value is the same since Linux 2.6 */
+
+/* What /proc/PID/stat says; `state` 0: there is no such process. */
+struct stat_line {
+	char state;
+	unsigned flags;
+	uint64_t start_ticks;
+};
+
+static char read_stat(pid_t pid, struct stat_line *line)
 {
 	char path[32], text[1024];
 	unsigned long long ticks;
 	const char *rest;
-	char state;
 	ssize_t size;
 	int fd;
 
+	memset(line, 0, sizeof(*line));
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -28,11 +36,11 @@ static char read_stat(pid_t pid, uint64_t *start_ticks)
 		return 0;
 	text[size] = '\0';
 	rest = strrchr(text, ')'); /* the name before it may hold anything */
-	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			    &state, &ticks) != 2)
-		return 0;
-	*start_ticks = ticks;
-	return state;
+	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			    &line->state, &line->flags, &ticks) != 3)
+		return line->state = 0;
+	line->start_ticks = ticks;
+	return line->state;
 }
 
 static int pidfd_of(pid_t pid)
@@ -47,7 +55,7 @@ static int pidfd_of(pid_t pid)
 
 void target_init(struct target *target, pid_t pid, uint64_t start_ticks)
 {
-	uint64_t ticks = 0;
+	struct stat_line line;
 
 	target->pid = pid;
 	target->start_ticks = start_ticks;
@@ -58,7 +66,7 @@ void target_init(struct target *target, pid_t pid, uint64_t start_ticks)
 	 * The descriptor is ours now; only then is a look at the start time worth anything. Where /proc is not there to look
 	 * at, or was not for the process itself, the number has to do.
 	 */
-	if (start_ticks && read_stat(pid, &ticks) && ticks != start_ticks) {
+	if (start_ticks && read_stat(pid, &line) && line.start_ticks != start_ticks) {
 		close(target->pidfd);
 		target->pidfd = -1;
 	}
@@ -74,13 +82,18 @@ void target_release(struct target *target)
 int target_alive(const struct target *target)
 {
 	struct pollfd poll_pid = { .fd = target->pidfd, .events = POLLIN };
-	uint64_t ticks = 0;
-	char state;
+	struct stat_line line;
 
 	if (target->pidfd >= 0)
 		return poll(&poll_pid, 1, 0) <= 0;
-	state = read_stat(target->pid, &ticks);
-	return state && state != 'Z' && state != 'X' && ticks == target->start_ticks;
+	return read_stat(target->pid, &line) && line.state != 'Z' && line.state != 'X' && line.start_ticks == target->start_ticks;
+}
+
+int target_is_ending(const struct target *target)
+{
+	struct stat_line line;
+
+	return read_stat(target->pid, &line) && line.start_ticks == target->start_ticks && (line.flags & IS_EXITING);
 }
 
 int target_runs(pid_t pid, uint64_t start_ticks)

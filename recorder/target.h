@@ -21,7 +21,10 @@ void target_release(struct target *target);
 /* 1 while any thread of it runs. */
 int target_alive(const struct target *target);
 
-/* The same in one call. */
+/* 1 while it is on its way out, as a killed process is that has much memory to give back. */
+int target_is_ending(const struct target *target);
+
+/* target_alive in one call. */
 int target_runs(pid_t pid, uint64_t start_ticks);
 
 /* Returns when the target has ended, when a signal came, or after `ms` milliseconds. */

@@ -78,7 +78,8 @@ int mt_fold_flush(struct mt_fold *fold);
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary);
 
 /*
- * Left-overs: copies `trace_path` to `out_path` and folds `ring_path` into the copy. The originals stay untouched.
+ * Left-overs: copies `trace_path` (NULL: no trace was begun) to `out_path` and folds `ring_path` into the copy. The
+ * originals stay untouched.
  */
 int mt_fold_recover(const char *trace_path, const char *ring_path, const struct mt_rules *rules, const char *out_path,
 		    struct mt_fold_summary *summary);

@@ -10,9 +10,11 @@ nothing lies between the last call and the end. ACTs happen before the calls or 
     say-collector       its pid to collector.pid        until-written       waits until all calls are in the trace
 --kills N: SIGKILL to the collector that there is, N times in the course of the calls.
 HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once),
-lose-ring (like kill-all, after waiting until all calls are in the trace, and the ring is deleted, too).
+lose-ring (like kill-all, after waiting until all calls are in the trace, and the ring is deleted, too),
+kill-slowly (like kill-all, but it takes itself a while to end, as if it had much memory to give back).
 """
 import argparse
+import ctypes
 import glob
 import json
 import os
@@ -21,6 +23,7 @@ import resource
 import signal
 import struct
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -132,13 +135,16 @@ def end(how):
         os.execv(sys.executable, [sys.executable] + [a if a != "exec" else "exit" for a in sys.argv])
     if how == "lose-ring":
         wait_until_written()
-    if how in ("kill-both", "kill-all", "lose-ring"):
+    if how in ("kill-both", "kill-all", "kill-slowly", "lose-ring"):
         collector, ring = collector_pid(), ring_path()
         if how != "kill-both":
             os.kill(os.getppid(), signal.SIGKILL)
         os.kill(collector, signal.SIGKILL)
         if how == "lose-ring":
             os.unlink(ring)
+    if how == "kill-slowly":
+        threading.Thread(target=lambda: (time.sleep(2.5), os.kill(os.getpid(), signal.SIGKILL))).start()
+        ctypes.CDLL(None).syscall(60, 0)  # exit of this thread alone
     if how.startswith("kill") or how == "lose-ring":
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -48,17 +48,17 @@ check "with --keep, too" replaced 2 --keep 4MiB
 given_up() {
 	rm -f c.zst*
 	MEMREC_OPTIONS="slot-bytes=65536 wait-ms=20" status 0 record -o c.zst -- --calls 12000 --account account --kills 9 &&
-		grep -Eq 'c.zst: .* [0-9]+ events LOST' err && "$memana" sql c.zst 'SELECT count(*) + count(free_seq) FROM allocation' >sql.out &&
+		grep -Eq 'c.zst: .* [0-9]+ events LOST' err && "$memana" sql c.zst 'SELECT count(*) + count(free_seq) + (SELECT sum(unknown_frees) FROM process) FROM allocation' >sql.out &&
 		"$memana" sql c.zst 'SELECT sum(events) FROM loss' >lost.out && cat err sql.out lost.out &&
 		[ $(($(tail -n 1 sql.out) + $(tail -n 1 lost.out))) -ge "$(json account 'd["calls"]')" ]
 }
 check "a collector that is killed again and again is given up, and what is lost is counted" given_up
 check "no ring is left by that" nothing_left
-kill_all() { # [MEMREC_OPTIONS]
+kill_all() { # [MEMREC_OPTIONS [HOW]]
 	rm -rf a.zst rings
 	mkdir rings
 	LD_LIBRARY_PATH=$standin MEMREC_OPTIONS=$1 "$memrec" -o a.zst --ring-dir rings -- \
-		python3 "$SRC/tests/cli/driver_calls.py" --calls 3000 --account account --end kill-all >/dev/null 2>&1
+		python3 "$SRC/tests/cli/driver_calls.py" --calls 3000 --account account --end "${2:-kill-all}" >/dev/null 2>&1
 	ls rings/*/*.ring >/dev/null
 }
 # With small slots the collector must have written most of it before the end.
@@ -69,7 +69,7 @@ check "the trace opens as it is" opens
 cp a.zst before.zst
 busy() {
 	exec 9<"$(ls rings/*/*.ring)"
-	flock -n 9 && status 4 "$memrec" recover a.zst && one_line err 'still running' && cmp a.zst before.zst
+	flock -n 9 && status 4 "$memrec" recover a.zst && one_line err 'its collector is still writing' && cmp a.zst before.zst
 }
 check "a ring that somebody holds is left alone" busy
 exec 9<&-
@@ -78,8 +78,27 @@ check "memrec recover TRACE makes it whole" recovers
 check "and takes the ring away" nothing_left
 again() { status 0 "$memrec" recover a.zst && one_line err 'is complete \(nothing to recover\)'; }
 check "a second time there is nothing to do" again
-by_ring() { kill_all && rm -f a.zst && status 0 "$memrec" recover rings/*/*.ring && agrees a.zst account && nothing_left; }
-check "memrec recover RING makes a trace where none is left" by_ring
+# The end of a large process takes a while after a kill.
+slow_end() { kill_all "$small" kill-slowly && kill -0 "$(basename rings/*/*.ring .ring)" && status 0 "$memrec" recover a.zst && agrees a.zst account; }
+check "while the killed process is still ending, recover waits" slow_end
+elsewhere() {
+	all_killed && cp a.zst before.zst && echo older >w.zst && status 0 "$memrec" recover -o w.zst a.zst && agrees w.zst account &&
+		cmp a.zst before.zst && [ "$(cat w.zst.old)" = older ] && nothing_left
+}
+check "recover -o leaves the trace as it is, and an older file as FILE.old" elsewhere
+by_ring() {
+	kill_all "$1" && rm -f ring.zst* && status 0 "$memrec" recover -o ring.zst rings/*/*.ring && agrees ring.zst account && nothing_left
+}
+check "memrec recover -o FILE RING makes a trace of ring and begun trace" by_ring "$small"
+no_trace() { kill_all && rm -f a.zst && status 0 "$memrec" recover rings/*/*.ring && mv rings/*/*.zst ring.zst && agrees ring.zst account; }
+check "and beside the ring where none is left, and no -o" no_trace
+# What a stranger's ring, and the link beside it, name is nothing to write to.
+stranger() {
+	kill_all && echo precious >a.zst && status 0 "$memrec" recover rings/*/*.ring && [ "$(cat a.zst)" = precious ] &&
+		[ ! -e a.zst.old ] && ls rings/*/*.zst
+}
+check "no name in a ring is written to" stranger
+rm -rf rings
 strange() { status 3 "$memrec" recover "$SRC/Makefile" && one_line err 'not a memrec trace'; }
 check "recover of something else" strange
 lost_ring() { all_killed && rm -r rings && status 4 "$memrec" recover a.zst && one_line err 'its ring is gone'; }
