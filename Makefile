@@ -153,6 +153,11 @@ test-driver: deps-test
 	@$(MAKE) --no-print-directory -j2 all
 	@tests/driver/run.sh $(B)
 
+# make demo and make test on bare Debians, as root and as a user without rights (an hour, 5 GB, needs root).
+.PHONY: test-elsewhere
+test-elsewhere:
+	@tests/elsewhere/run.sh
+
 lint:
 	@tools/lint.sh
 

@@ -62,7 +62,13 @@ restored() {
 }
 taken() { until_true state_is "1 0 11 11" || { echo "the terminal: $(terminal_state)"; return 1; }; }
 
-program() { pgrep -P "$(tm display-message -p '#{pane_pid}')" -f "memana tui"; }
+# The memana that the shell of the pane has started; without pgrep, which is not everywhere.
+program() {
+	local pid
+	for pid in $(cat "/proc/$(tm display-message -p '#{pane_pid}')/task"/*/children); do
+		tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'memana tui' && echo "$pid"
+	done
+}
 
 check "the shell is there" sees 'ready>'
 
