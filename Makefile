@@ -136,7 +136,7 @@ demo: deps-build
 	@samples/demo.sh $(B)
 
 test: deps-test
-	@$(MAKE) --no-print-directory -j2 all unit lint $(if $(SAN),,kit)
+	@$(MAKE) --no-print-directory -j2 all unit victims lint $(if $(SAN),,kit)
 	@tests/run.sh $(B)
 
 # A current PyTorch from PyPI, in a virtual environment of its own that is made once (5 GB).
@@ -152,6 +152,23 @@ test-torch: deps-torch
 test-driver: deps-test
 	@$(MAKE) --no-print-directory -j2 all
 	@tests/driver/run.sh $(B)
+
+# What is done to a recording, and what comes of it: a table (an hour; RUNS, KEEP_MINUTES, ROWS: tests/torture/torture.py).
+TORTURE := $(B)/torture/victim $(B)/torture/victim_library.so
+$(B)/torture/victim: tests/torture/victim.c
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(DEPFLAGS) $(LDFLAGS) -o $@ $< -ldl -lpthread
+
+$(B)/torture/victim_library.so: tests/torture/victim_library.c
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $<
+
+.PHONY: torture victims
+victims: $(TORTURE)
+torture: programs standin victims
+	@python3 tests/torture/torture.py $(B)
 
 # make demo and make test on bare Debians, as root and as a user without rights (an hour, 5 GB, needs root).
 .PHONY: test-elsewhere

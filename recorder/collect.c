@@ -129,7 +129,8 @@ static const char *run_dir_of(const struct collector *c)
 
 static struct output_owner owner_of(const struct collector *c)
 {
-	return (struct output_owner){ run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank };
+	return (struct output_owner){ run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank,
+				      c->header->boot_id };
 }
 
 /* The name of the trace, and its file, locked: the descriptor or an error. */

@@ -16,6 +16,10 @@
 #define MEMREC_OPTIONS_MAX 16384u /* bytes of the text form with NUL */
 #define MEMREC_PATH_MAX 4096u
 
+/* Beside a ring, and left when it is gone (rundir.h): such a name is not to be used again. */
+#define MEMREC_TRACE_SUFFIX ".trace"
+#define MEMREC_DONE_SUFFIX ".done"
+
 /* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. What they point to: */
 #define MEMREC_FAILED_SUFFIX ".failed"	     /* why the process is not recorded (a sentence) */
 #define MEMREC_ELSEWHERE_SUFFIX ".elsewhere" /* its ring, which is not in run_dir */

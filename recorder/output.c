@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "filelock.h"
 #include "memtrace/error.h"
+#include "memtrace/reader.h"
 
 #define ATTEMPTS 1000u
 
@@ -272,6 +273,22 @@ static int output_open(const char *path)
 	return error ? error : open_new(path);
 }
 
+/* 1: the file is the trace of a process with the owner's number that ran since the machine was started. */
+static int is_own(const char *path, const struct output_owner *owner)
+{
+	const struct mt_process *process;
+	struct mt_reader *reader;
+	struct stat st;
+	int own;
+
+	if (*owner->run_dir || !owner->boot_id || stat(path, &st) || !S_ISREG(st.st_mode) || mt_reader_open(&reader, path))
+		return 0;
+	process = mt_reader_process(reader);
+	own = process->pid == owner->pid && !strcmp(process->boot_id, owner->boot_id) && !strcmp(process->host, owner->host);
+	mt_reader_free(reader);
+	return own;
+}
+
 int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain)
 {
 	unsigned attempt;
@@ -284,7 +301,7 @@ int output_claim(char *path, const char *pattern, const struct output_owner *own
 		taken = take(path, owner);
 		if (taken < 0)
 			return taken;
-		lock = taken ? output_open(path) : -MT_E_BUSY;
+		lock = taken && !is_own(path, owner) ? output_open(path) : -MT_E_BUSY;
 		if (lock != -MT_E_BUSY)
 			return lock;
 	}

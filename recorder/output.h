@@ -20,6 +20,7 @@ struct output_owner {
 	const char *host;
 	uint32_t pid;
 	int32_t rank; /* -1: none */
+	const char *boot_id; /* of the machine as it runs; NULL: not known */
 };
 
 /* 0, or -MT_E_ARGUMENT: a % that is not %p, %r, %h or %%. */
@@ -36,7 +37,8 @@ int output_name(char *path, const char *pattern, const struct output_owner *owne
 
 /*
  * Takes the first of these names that no other process of the run has taken, and whose file nobody is writing: a trace
- * is locked (flock) as long as it is written. An older file of that name becomes FILE.old. A descriptor of the new,
+ * is locked (flock) as long as it is written. An older file of that name becomes FILE.old; but where no launcher keeps
+ * account, the trace of an earlier program of the same process (exec) keeps its name. A descriptor of the new,
  * empty file, which holds its lock until the caller closes it; or -MT_E_LIMIT, -MT_E_SYSTEM (errno).
  */
 int output_claim(char *path, const char *pattern, const struct output_owner *owner, int *plain);

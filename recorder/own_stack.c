@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include "memtrace/base.h"
+#include "valgrind_request.h"
 
 #define STACKS 256u
 #define GUARD_BYTES 4096u
@@ -21,26 +22,6 @@ static struct {
 
 static __thread uint32_t usual; /* the one that this thread had last, plus 1; 0: none yet */
 
-/*
- * Tells valgrind that a stack lies here, else it reports a switch; without valgrind the instructions do nothing. Its
- * documented client request VALGRIND_STACK_REGISTER.
- */
-static void tell_valgrind(const uint8_t *start, const uint8_t *end)
-{
-#if defined(__x86_64__)
-	volatile uint64_t request[6] = { 0x1501, (uintptr_t)start, (uintptr_t)end, 0, 0, 0 };
-	uint64_t result = 0;
-
-	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
-			 : "+d"(result)
-			 : "a"(&request[0])
-			 : "cc", "memory");
-#else
-	(void)start;
-	(void)end;
-#endif
-}
-
 /* The page below is no one's: what goes too deep must not write into a neighbour. */
 static int make(uint32_t i)
 {
@@ -51,7 +32,7 @@ static int make(uint32_t i)
 		return 0;
 	mprotect(area, GUARD_BYTES, PROT_NONE);
 	stacks[i].top = area + GUARD_BYTES + OWN_STACK_BYTES;
-	tell_valgrind(area + GUARD_BYTES, stacks[i].top - 1);
+	valgrind_stack(area + GUARD_BYTES, stacks[i].top - 1);
 	return 1;
 }
 

@@ -54,7 +54,22 @@ static int leave_note(const struct memrec_options *options, const char *suffix, 
 	return symlink(what, path) ? -MT_E_SYSTEM : 0;
 }
 
-/* Creates "<pid>.ring", or "<pid>.N.ring" where an earlier program of this process left one. */
+static int is_there(const char *path, const char *suffix)
+{
+	char name[MEMREC_PATH_MAX];
+	struct textbuf text;
+	struct stat st;
+
+	textbuf_init(&text, name, sizeof(name));
+	textbuf_add(&text, path);
+	textbuf_add(&text, suffix);
+	return !text.cut && !lstat(name, &st);
+}
+
+/*
+ * Creates "<pid>.ring", or "<pid>.N.ring" where an earlier program of this process, or an earlier process of this number,
+ * has or had one: the notes beside it are that one's.
+ */
 static int create_in(struct ring *ring, const char *dir, const struct memrec_options *options)
 {
 	char path[MEMREC_PATH_MAX];
@@ -74,6 +89,10 @@ static int create_in(struct ring *ring, const char *dir, const struct memrec_opt
 		textbuf_add(&text, ".ring");
 		if (text.cut)
 			return -MT_E_SYSTEM;
+		if (is_there(path, MEMREC_DONE_SUFFIX) || is_there(path, MEMREC_TRACE_SUFFIX)) {
+			ring_end_replaced(path, (uint32_t)getpid(), agent_start_ticks());
+			continue;
+		}
 		error = ring_create(ring, path, (uint32_t)options->slot_bytes, options->wait_ms * 1000000);
 		if (error == -MT_E_BUSY)
 			ring_end_replaced(path, (uint32_t)getpid(), agent_start_ticks());

@@ -6,17 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#include "valgrind_request.h"
+
+/* The same as readable_at by copying a byte, which not every container permits, and which takes longer. */
+static inline int readable_by_copy(uintptr_t address)
+{
+	uint8_t byte;
+	struct iovec here = { &byte, 1 }, there = { (void *)address, 1 };
+
+	return syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0) == 1;
+}
 
 /*
  * 1: the 8 aligned bytes around `address` can be read. The kernel fetches the whole signal mask before it looks at
- * what to do with it, and refuses that. errno is left changed.
+ * what to do with it, and refuses that. errno is left changed. valgrind would report such a call.
  */
 static inline int readable_at(uintptr_t address)
 {
 	const long nothing_to_do = -1;
 	const uintptr_t mask_bytes = 8;
 
+	if (valgrind_runs())
+		return readable_by_copy(address);
 	syscall(SYS_rt_sigprocmask, nothing_to_do, address & ~(mask_bytes - 1), NULL, mask_bytes);
 	return errno != EFAULT;
 }

@@ -17,8 +17,6 @@
 #include "shm.h"
 
 #define PREFIX "memrec." /* of the folder's own name; nothing else is ever removed */
-#define TRACE_SUFFIX ".trace"
-#define DONE_SUFFIX ".done"
 #define NEW_SUFFIX ".new" /* a result being written */
 #define NAME_PREFIX "name."
 
@@ -81,7 +79,7 @@ int rundir_lock(const char *path)
 static int is_note(const char *name)
 {
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
-	return starts_with(name, NAME_PREFIX) || ends_with(name, DONE_SUFFIX) || ends_with(name, TRACE_SUFFIX) ||
+	return starts_with(name, NAME_PREFIX) || ends_with(name, MEMREC_DONE_SUFFIX) || ends_with(name, MEMREC_TRACE_SUFFIX) ||
 	       ends_with(name, NEW_SUFFIX) || ends_with(name, MEMREC_FAILED_SUFFIX) ||
 	       ends_with(name, MEMREC_ELSEWHERE_SUFFIX) MEMREC_UNSEEN_LIST(OR_UNSEEN);
 #undef OR_UNSEEN
@@ -147,9 +145,9 @@ static int is_ring_or_result(const char *name, char *path, int *ring)
 		*ring = read_link(path, where, sizeof(where)) && !access(where, F_OK) && !join(path, where, "", "");
 		return *ring;
 	}
-	if (!ends_with(name, DONE_SUFFIX))
+	if (!ends_with(name, MEMREC_DONE_SUFFIX))
 		return 0;
-	path[strlen(path) - strlen(DONE_SUFFIX)] = '\0';
+	path[strlen(path) - strlen(MEMREC_DONE_SUFFIX)] = '\0';
 	return access(path, F_OK) != 0;
 }
 
@@ -259,7 +257,7 @@ int rundir_set_trace(const char *ring_path, const char *trace_path)
 {
 	char link[PATH_MAX];
 
-	if (join(link, ring_path, TRACE_SUFFIX, ""))
+	if (join(link, ring_path, MEMREC_TRACE_SUFFIX, ""))
 		return -MT_E_SYSTEM;
 	unlink(link);
 	return trace_path && symlink(trace_path, link) ? -MT_E_SYSTEM : 0;
@@ -270,7 +268,7 @@ int rundir_get_trace(const char *ring_path, char *trace_path, size_t size)
 	char link[PATH_MAX];
 	ssize_t n = -1;
 
-	if (!join(link, ring_path, TRACE_SUFFIX, ""))
+	if (!join(link, ring_path, MEMREC_TRACE_SUFFIX, ""))
 		n = readlink(link, trace_path, size - 1);
 	trace_path[n > 0 ? n : 0] = '\0';
 	return n > 0;
@@ -321,7 +319,7 @@ int rundir_write_result(const char *ring_path, const struct run_result *result)
 	if (strcmp(place, ring_path) != 0 && rundir_set_trace(place, result->trace[0] ? result->trace : NULL))
 		return -MT_E_SYSTEM;
 	ring_path = place;
-	if (join(done, ring_path, DONE_SUFFIX, "") || join(temporary, ring_path, DONE_SUFFIX, NEW_SUFFIX))
+	if (join(done, ring_path, MEMREC_DONE_SUFFIX, "") || join(temporary, ring_path, MEMREC_DONE_SUFFIX, NEW_SUFFIX))
 		return -MT_E_SYSTEM;
 	file = fopen(temporary, "we");
 	if (!file)
@@ -359,7 +357,7 @@ int rundir_read_result(const char *ring_path, struct run_result *result)
 	FILE *file;
 
 	memset(result, 0, sizeof(*result));
-	if (join(path, ring_path, DONE_SUFFIX, ""))
+	if (join(path, ring_path, MEMREC_DONE_SUFFIX, ""))
 		return -MT_E_SYSTEM;
 	file = fopen(path, "re");
 	if (!file)
@@ -392,8 +390,8 @@ void rundir_forget_ring(const char *ring_path)
 {
 	char path[PATH_MAX];
 
-	if (!join(path, ring_path, DONE_SUFFIX, ""))
+	if (!join(path, ring_path, MEMREC_DONE_SUFFIX, ""))
 		unlink(path);
-	if (access(ring_path, F_OK) && !join(path, ring_path, TRACE_SUFFIX, ""))
+	if (access(ring_path, F_OK) && !join(path, ring_path, MEMREC_TRACE_SUFFIX, ""))
 		unlink(path);
 }

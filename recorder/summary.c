@@ -52,11 +52,30 @@ static void print_error(const struct run_result *result, const char *path)
 		    say_why((int)result->error, (int)result->system_error));
 }
 
+/* Whoever deletes a file that is being written does not stop the writer. */
+static int is_gone(const struct run_result *result)
+{
+	return result->trace[0] && access(result->trace, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static void print_gone(const struct run_result *result)
+{
+	char lost[48];
+
+	say("%s: is not there any more: deleted while it was written, or in a file system that only process %" PRId64
+	    " sees (%s with it)", summary_path(result->trace), result->pid,
+	    counted(lost, sizeof(lost), result->events + result->lost, "event LOST", "events LOST"));
+}
+
 void summary_print(const struct run_result *result)
 {
 	char events[32], cut[64] = "", steps[32], ooms[32], lost[48], size[SAY_SIZE], peak[SAY_SIZE];
 	const char *path = summary_path(result->trace);
 
+	if (is_gone(result)) {
+		print_gone(result);
+		return;
+	}
 	if (result->cut)
 		snprintf(cut, sizeof(cut), " (%" PRId64 " let go)", result->cut);
 	if (result->trace[0])
@@ -93,7 +112,7 @@ void summary_print_next(const char *program, const struct run_result *results, s
 	/* Where memrec was called by its path, memana is not in PATH either. */
 	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana top", slash ? (int)(slash + 1 - program) : 0, program);
 	for (i = 0; i < count && named < NEXT_TRACES && used < sizeof(line); i++) {
-		if (!results[i].trace[0])
+		if (!results[i].trace[0] || is_gone(&results[i]))
 			continue;
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", summary_path(results[i].trace));
 		named++;

@@ -9,7 +9,7 @@
 /* `path` as a person in the working folder would write it. Points into `path`. */
 const char *summary_path(const char *path);
 
-/* One line of figures for a trace; more only where something is missing from it. */
+/* One line of figures for a trace; more only where something is missing from it, or it is gone. */
 void summary_print(const struct run_result *result);
 
 /* Says of sources that failed without a trace why they did. */

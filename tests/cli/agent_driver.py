@@ -99,8 +99,9 @@ class Expected:
             return self.freed(line, "DRIVER_FREE")
         if kind == "RELEASE":
             return self.freed(line, "VMM_RELEASE")
-        if kind in ("NOTE", "CONTEXT", "POOL", "POOL_IMPORT", "POOL_DESTROY", "GRAPH_DESTROY") or (
-                kind == "FUNCTION" and (line.result or line.address not in self.functions)):
+        if kind in ("NOTE", "CONTEXT", "POOL", "POOL_IMPORT", "POOL_DESTROY", "GRAPH_DESTROY"):
+            return self.note(line)
+        if kind == "FUNCTION" and (line.result or line.address not in self.functions):
             self.functions.add(line.address)
             return self.note(line)
         return self.graph(line, kind) if kind.startswith("GRAPH_") else [] if line.result else self.done(line, kind)

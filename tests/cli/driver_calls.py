@@ -11,7 +11,8 @@ nothing lies between the last call and the end. ACTs happen before the calls or 
 --kills N: SIGKILL to the collector that there is, N times in the course of the calls.
 HOW: exit (default), kill, kill-both (the collector, then itself), kill-all (memrec too), exec (start over, once),
 lose-ring (like kill-all, after waiting until all calls are in the trace, and the ring is deleted, too),
-kill-slowly (like kill-all, but it takes itself a while to end, as if it had much memory to give back).
+kill-slowly (like kill-all, but it takes itself a while to end, as if it had much memory to give back),
+vanish (waits until all calls are in the trace, and deletes ./away).
 """
 import argparse
 import ctypes
@@ -20,6 +21,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import struct
 import sys
@@ -133,8 +135,10 @@ def act(what):
 def end(how):
     if how == "exec":
         os.execv(sys.executable, [sys.executable] + [a if a != "exec" else "exit" for a in sys.argv])
-    if how == "lose-ring":
+    if how in ("lose-ring", "vanish"):
         wait_until_written()
+    if how == "vanish":
+        shutil.rmtree("away")
     if how in ("kill-both", "kill-all", "kill-slowly", "lose-ring"):
         collector, ring = collector_pid(), ring_path()
         if how != "kill-both":

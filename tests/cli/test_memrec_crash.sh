@@ -159,6 +159,13 @@ term() { status 0 record -o t.zst -- --calls 1000 --before term-collector && "$m
 check "SIGTERM to the collector: a whole trace, the target goes on" term
 check "no ring is left by it" nothing_left
 
+# --- somebody tidies up
+vanished() {
+	rm -rf away && mkdir away && status 0 record -o away/v.zst -- --calls 3000 --end vanish &&
+		one_line err '^memrec: away/v.zst: is not there any more: deleted .*30[0-9][0-9] events LOST with it'
+}
+check "a trace that is deleted while it is written is not said to be there" vanished
+
 # --- the disk is full: the trace of the collector may not grow any more
 full() {
 	rm -rf rings

@@ -61,6 +61,34 @@ replaced() {
 }
 check "a program that exec replaces has a trace of its own" replaced
 
+# Each program of a chain takes one block, of another size.
+cat >chain.py <<END
+import os, sys
+sys.path.insert(0, "$SRC/tests/cli")
+from gpu_driver import Driver
+size = int(sys.argv[1])
+Driver().take(size << 20)
+if size > 1:
+    os.execv(sys.executable, [sys.executable, __file__, str(size - 1)])
+END
+# The peaks, in MiB, of all traces.
+peaks() { for trace in ./*.zst; do "$memana" sql "$trace" 'SELECT bytes >> 20 FROM allocation' | tail -n 1; done | sort -n | tr '\n' ' '; }
+chain() { rm -f ./*.zst* && run "python3 chain.py 6" && peaks && [ "$(peaks)" = "1 2 3 4 5 6 " ] && ! ls ./*.old; }
+check "each of six programs in a row, too" chain
+alone() {
+	rm -f ./*.zst*
+	(eval "$("$memrec" env "$@" | grep ^export)" && LD_LIBRARY_PATH=$standin exec python3 chain.py 5)
+	for i in $(seq 100); do
+		[ "$(peaks)" = "1 2 3 4 5 " ] && return
+		read -rt 0.1 <>never
+	done
+	peaks
+	return 1
+}
+mkfifo never
+check "without memrec in front, too" alone -o hand.zst
+RANK=3 check "and where the name tells the rank only" alone -o hand.zst
+
 # --- two runs at once: a trace that is being written keeps its name
 mkfifo go
 overlapping() {
@@ -115,7 +143,6 @@ by_hand() {
 	unset CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH MEMREC_OPTIONS
 	[ "$(traces)" = "hand.$(uname -n).$pid.zst" ] && agrees "$(traces)" account
 }
-mkfifo never
 check "the variables of memrec env are enough" by_hand
 
 # --- where the rings lie

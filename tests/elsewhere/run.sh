@@ -34,6 +34,7 @@ verdict() {
 # inside ROOT COMMAND: in the folder as if it were the machine; its mounts go away with it.
 inside() {
 	ROOT=$1 INSIDE=$2 unshare -m --propagation private bash -c '
+		mount --bind "$ROOT" "$ROOT" && cd "$ROOT" || exit 4
 		mount -t proc proc "$ROOT/proc" && mount --rbind /sys "$ROOT/sys" && mount --rbind /dev "$ROOT/dev" &&
 			mount -t tmpfs tmpfs "$ROOT/dev/shm" && mount -t tmpfs tmpfs "$ROOT/tmp" || exit 4
 		exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="${TERM:-dumb}" bash -c "$INSIDE"'

@@ -24,7 +24,7 @@ static int reserve(void)
 	uint64_t bytes;
 	void *memory;
 
-	for (bytes = 64ull << 40; bytes >= 1ull << 40; bytes >>= 1) { /* sanitizers and ulimits leave less */
+	for (bytes = 64ull << 40; bytes >= 1ull << 34; bytes >>= 1) { /* sanitizers, valgrind and limits leave less */
 		memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED)
 			continue;

@@ -1,0 +1,42 @@
+/*
+ * valgrind_request.h - what the agent says to a valgrind that runs the program, so that it reports nothing of ours: its
+ * documented client requests, instructions that do nothing on a real processor.
+ */
+#ifndef RECORDER_VALGRIND_REQUEST_H
+#define RECORDER_VALGRIND_REQUEST_H
+
+#include <stdint.h>
+
+enum valgrind_request { VALGRIND_RUNS = 0x1001, VALGRIND_STACK = 0x1501 };
+
+/* What valgrind answers; 0 without valgrind. */
+static inline uint64_t valgrind_ask(enum valgrind_request what, uintptr_t first, uintptr_t second)
+{
+	uint64_t result = 0;
+#if defined(__x86_64__)
+	volatile uint64_t request[6] = { what, first, second, 0, 0, 0 };
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+			 : "+d"(result)
+			 : "a"(&request[0])
+			 : "cc", "memory");
+#else
+	(void)what;
+	(void)first;
+	(void)second;
+#endif
+	return result;
+}
+
+static inline int valgrind_runs(void)
+{
+	return valgrind_ask(VALGRIND_RUNS, 0, 0) != 0;
+}
+
+/* A stack lies from `start` to `end`, its last byte: else a switch to it is reported. */
+static inline void valgrind_stack(const uint8_t *start, const uint8_t *end)
+{
+	valgrind_ask(VALGRIND_STACK, (uintptr_t)start, (uintptr_t)end);
+}
+
+#endif
