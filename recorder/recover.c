@@ -161,16 +161,32 @@ int recover_ring(const char *ring_path, struct run_result *result)
 	return error;
 }
 
-static int begins_with_ring_magic(const char *path)
+static int begins_with(const char *path, const char *magic)
 {
-	char magic[8];
+	char start[8];
 	int fd = open(path, O_RDONLY | O_CLOEXEC), is;
 
 	if (fd < 0)
 		return 0;
-	is = read(fd, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, RING_MAGIC, sizeof(magic));
+	is = read(fd, start, sizeof(start)) == sizeof(start) && !memcmp(start, magic, sizeof(start));
 	close(fd);
 	return is;
+}
+
+#define RING_SUFFIX ".ring"
+
+/* Length of `path` without the suffix of a ring; 0: it has none. */
+static size_t ring_stem(const char *path)
+{
+	size_t size = strlen(path), cut = sizeof(RING_SUFFIX) - 1;
+
+	return size > cut && !strcmp(path + size - cut, RING_SUFFIX) ? size - cut : 0;
+}
+
+/* The magic is the last word of a ring's header: whoever was killed before that had recorded nothing. */
+static int is_unborn_ring(const char *path)
+{
+	return ring_stem(path) && begins_with(path, "\0\0\0\0\0\0\0");
 }
 
 /* What `memrec recover FILE` works on. */
@@ -271,8 +287,7 @@ static int from_trace(struct job *job, const char *path, int *status)
  */
 static int from_ring(struct job *job, const char *path)
 {
-	static const char suffix[] = ".ring";
-	size_t size = strlen(path), cut = sizeof(suffix) - 1;
+	size_t stem = ring_stem(path);
 	struct trace_facts facts = { .pid = 0 };
 	int error = rundir_read_header(path, &job->header);
 
@@ -283,9 +298,9 @@ static int from_ring(struct job *job, const char *path)
 		*job->trace_path = '\0';
 	if (*job->out_path)
 		return 0;
-	if (size > cut && !strcmp(path + size - cut, suffix))
-		size -= cut;
-	if ((size_t)snprintf(job->out_path, sizeof(job->out_path), "%.*s.zst", (int)size, path) >= sizeof(job->out_path))
+	if (!stem)
+		stem = strlen(path);
+	if ((size_t)snprintf(job->out_path, sizeof(job->out_path), "%.*s.zst", (int)stem, path) >= sizeof(job->out_path))
 		return -MT_E_LIMIT;
 	return 0;
 }
@@ -362,7 +377,11 @@ static int recover_file(struct job *job, const char *path)
 {
 	int status, error;
 
-	if (!begins_with_ring_magic(path)) {
+	if (is_unborn_ring(path)) {
+		say("%s: its process was killed before it recorded anything (nothing to recover)", job->file);
+		return MEMREC_EXIT_OK;
+	}
+	if (!begins_with(path, RING_MAGIC)) {
 		if (from_trace(job, path, &status))
 			return status;
 		error = do_job(job);

@@ -99,6 +99,8 @@ stranger() {
 }
 check "no name in a ring is written to" stranger
 rm -rf rings
+unborn() { truncate -s 1M 7.ring && status 0 "$memrec" recover 7.ring && one_line err 'killed before it recorded anything'; }
+check "recover of a ring in which nothing had begun" unborn
 strange() { status 3 "$memrec" recover "$SRC/Makefile" && one_line err 'not a memrec trace'; }
 check "recover of something else" strange
 lost_ring() { all_killed && rm -r rings && status 4 "$memrec" recover a.zst && one_line err 'its ring is gone'; }
