@@ -164,7 +164,7 @@ class Run:
         if exact:
             count.extra = max(0, count.recorded - begun)
         if count.missing or count.extra or count.changed:
-            count.remarks.append("%s: %s" % (self.folder, self.said().strip()[-300:]))
+            count.remarks.append(self.said().strip()[-300:])
         return count
 
 
@@ -200,7 +200,8 @@ def new_folder():
     try:
         yield folder
     finally:
-        subprocess.run(["umount", "-q", os.path.join(folder, "out")], check=False)
+        if os.path.ismount(os.path.join(folder, "out")):
+            subprocess.run(["umount", os.path.join(folder, "out")], check=False)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -292,19 +293,44 @@ def more_room(run):
     subprocess.run(["mount", "-o", "remount,size=64m", os.path.join(run.folder, "out")], check=True)
 
 
-def read_only(run):
-    if subprocess.run(["mount", "-o", "remount,ro", os.path.join(run.folder, "out")], stderr=subprocess.DEVNULL,
-                      check=False).returncode:
-        raise Untried("remount is not permitted")
+def read_only():
+    """The folder may not be written to any more when the first event comes: the trace goes elsewhere, and memrec says where."""
+    with new_folder() as folder:
+        os.mkdir(os.path.join(folder, "tmp"))
+        script = "mount -o remount,ro out && exec \"$@\""
+        run = Run(folder, ["calls"], 20000, prefix=["sh", "-c", script, "-"], variables={"TMPDIR": os.path.join(folder, "tmp")})
+        want = run.plain()
+        if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", os.path.join(folder, "out")], stderr=subprocess.DEVNULL, check=False).returncode:
+            raise Untried("mount is not permitted")
+        got = run.start().finish()
+        subprocess.run(["mount", "-o", "remount,rw", os.path.join(folder, "out")], check=True)
+        for trace in glob.glob(os.path.join(folder, "tmp/memrec-trace.*/*.zst")):
+            shutil.copy(trace, os.path.join(folder, "out"))
+        count = run.count(got != want)
+        count.missing += "memrec-trace." not in run.said()
+        return count
+
+
+def quota():
+    """A file system whose owner has used up what he may."""
+    with new_folder() as folder:
+        image = os.path.join(folder, "image")
+        with open(image, "wb") as file:
+            file.truncate(32 << 20)
+        run = Run(folder, ["calls"], 60000, variables={"MEMREC_OPTIONS": "slot-bytes=65536"})
+        for command in (["mkfs.ext4", "-q", "-O", "quota", "-E", "quotatype=usrquota", image],
+                        ["mount", "-o", "loop,usrquota", image, os.path.join(folder, "out")],
+                        ["setquota", "-u", str(os.getuid()), "16", "16", "0", "0", os.path.join(folder, "out")]):
+            if not shutil.which(command[0]) or subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode:
+                raise Untried("no quotas here: %s" % command[0])
+        want = run.plain()
+        got = run.start().finish()
+        return run.count(got != want)
 
 
 def limited(run):
     for pid in run.collectors():
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, 8192))
-
-
-def unlimited_rings(run):
-    """What waited in the ring is recovered by a memrec that has no limit."""
 
 
 def vanish(run):
@@ -401,6 +427,7 @@ def python_of(*options):
             with open(os.path.join(folder, "account")) as file:
                 count.made = json.load(file)["calls"]
             count.missing, count.extra = max(0, count.made - count.recorded - count.lost), 0
+            count.remarks = [said] if count.missing or count.changed else []
         return count
     return row
 
@@ -497,6 +524,8 @@ ROWS = [
     ("kill -9: all three", kills("tcl")),
     ("disk full, room later", mounted("64k", more_room)),
     ("disk full, and it stays so", mounted("64k", lambda run: None)),
+    ("quota", quota),
+    ("folder of the trace is read-only", read_only),
     ("limit on the size of files", whole(["calls"], 60000, meanwhile=limited)),
     ("folder of the trace vanishes", vanished),
     ("/dev/shm of 1 MiB", shared_memory("size=1m")),
