@@ -15,7 +15,6 @@
 
 #define RULES_FILE_MAX (1u << 20) /* bytes */
 #define RULES_MAX 4096u		  /* per file */
-#define RULES_PATTERN_MAX 2048u	  /* bytes */
 
 struct source {
 	const char *name;
@@ -56,13 +55,9 @@ void rule_file_free(struct rule_file *file)
 	size_t i;
 	int p;
 
-	for (i = 0; i < file->rules; i++) {
-		for (p = 0; p < RULE_PATTERNS; p++) {
-			if (file->rule[i].given & 1u << p)
-				regfree(&file->rule[i].pattern[p]);
-			free(file->rule[i].literal[p]);
-		}
-	}
+	for (i = 0; i < file->rules; i++)
+		for (p = 0; p < RULE_PATTERNS; p++)
+			pattern_free(file->rule[i].pattern[p]);
 	free(file->rule);
 	free(file->name);
 	free(file);
@@ -174,46 +169,26 @@ static int read_word(struct source *source, const char *key, const struct words 
 	return 0;
 }
 
-/* Counted repetition of counted repetition makes patterns that need more memory than there is: none at all, then. */
-static int has_interval(const char *text)
-{
-	int bracket = 0;
-
-	for (; *text; text++) {
-		if (*text == '\\' && text[1] && !bracket)
-			text++;
-		else if (*text == '[' || *text == ']')
-			bracket = *text == '[';
-		else if (*text == '{' && !bracket)
-			return 1;
-	}
-	return 0;
-}
-
 static int read_pattern(struct source *source, struct rule *rule, int pattern)
 {
-	int flags = REG_EXTENDED | REG_NOSUB | (pattern == RULE_MARK ? REG_ICASE : 0), error = next(source);
-	const char *text;
-	char why[128];
+	struct pattern_fault fault = { 0 };
+	int error = next(source);
+	const char *text, *key = pattern_keys[pattern];
 
 	if (error)
 		return error;
 	text = text_of(source);
 	if (!text || !*text)
-		return fail(source, line_of(source), "%s must be a pattern", pattern_keys[pattern]);
-	if (strlen(text) > RULES_PATTERN_MAX)
-		return fail(source, line_of(source), "pattern longer than %u bytes", RULES_PATTERN_MAX);
-	if (has_interval(text))
-		return fail(source, line_of(source), "counted repetition {n,m} is not allowed in a pattern (write \\{ for a brace)");
-	error = regcomp(&rule->pattern[pattern], text, flags);
-	if (error) {
-		regerror(error, &rule->pattern[pattern], why, sizeof(why));
-		return fail(source, line_of(source), "%s is not a regular expression: %s", pattern_keys[pattern], why);
-	}
-	rule->given |= 1u << pattern;
-	if (pattern != RULE_MARK) /* marks match in upper and lower case */
-		rule->literal[pattern] = rule_literal(text);
-	return 0;
+		return fail(source, line_of(source), "%s must be a pattern", key);
+	error = pattern_new(&rule->pattern[pattern], text, pattern == RULE_MARK, &fault);
+	if (error == -MT_E_LIMIT)
+		return fail(source, line_of(source), "pattern longer than %u bytes", PATTERN_MAX);
+	if (error == -MT_E_RULES && pattern_fault_is_choice(fault.kind))
+		return fail(source, line_of(source), "%s: byte %zu of %s", pattern_fault_words(fault.kind), fault.at + 1, key);
+	if (error == -MT_E_RULES)
+		return fail(source, line_of(source), "%s is not a regular expression: %s, at byte %zu", key,
+			    pattern_fault_words(fault.kind), fault.at + 1);
+	return error;
 }
 
 /* One key of a rule, its value and what it must not be. */
@@ -225,7 +200,7 @@ static int read_rule_key(struct source *source, struct rule *rule)
 
 	if (pattern < 0 && saying < 0)
 		return fail(source, line_of(source), "a rule has no key \"%.64s\"", key ? key : "(not a word)");
-	if (pattern >= 0 ? rule->given & 1u << pattern : rule->match.said & 1u << saying)
+	if (pattern >= 0 ? rule->pattern[pattern] != NULL : rule->match.said & 1u << saying)
 		return fail(source, line_of(source), "\"%s\" is there twice", key);
 	if (pattern >= 0)
 		return read_pattern(source, rule, pattern);
@@ -235,15 +210,17 @@ static int read_rule_key(struct source *source, struct rule *rule)
 
 static int check_rule(struct source *source, struct rule *rule, size_t line)
 {
-	if (!rule->given)
+	int of_frame = rule->pattern[RULE_FUNCTION] || rule->pattern[RULE_FILE] || rule->pattern[RULE_MODULE];
+
+	if (!of_frame && !rule->pattern[RULE_MARK])
 		return fail(source, line, "the rule matches nothing (give function, file, module or mark)");
-	if (rule->given & 1u << RULE_MARK && rule->given != 1u << RULE_MARK)
+	if (of_frame && rule->pattern[RULE_MARK])
 		return fail(source, line, "mark cannot stand beside function, file or module");
 	if (!rule->match.said)
 		return fail(source, line, "the rule says nothing (give role, part, category or step)");
 	if (rule->match.said & RULE_OF_ROLE && !(rule->match.said & 1u << RULE_SAYS_ROLE))
 		return fail(source, line, "outer, over and span are about a role (give role, too)");
-	if (rule->given & 1u << RULE_MARK && rule->match.value[RULE_SAYS_STEP] > RULE_STEP_ENDS)
+	if (rule->pattern[RULE_MARK] && rule->match.value[RULE_SAYS_STEP] > RULE_STEP_ENDS)
 		return fail(source, line, "the step of a mark is true or false");
 	return 0;
 }
@@ -265,7 +242,7 @@ static void complete_rule(struct rule *rule)
 		say_by_default(match, RULE_SAYS_OVER, MT_ROLE_NONE);
 		say_by_default(match, RULE_SAYS_SPAN, 1);
 	}
-	if (rule->given & 1u << RULE_MARK || match->said & 1u << RULE_SAYS_STEP || !(match->said & 1u << RULE_SAYS_PART))
+	if (rule->pattern[RULE_MARK] || match->said & 1u << RULE_SAYS_STEP || !(match->said & 1u << RULE_SAYS_PART))
 		return;
 	say_by_default(match, RULE_SAYS_STEP,
 		       match->value[RULE_SAYS_PART] == MT_PART_OPTIMIZER ? RULE_STEP_ENDS : RULE_STEP_NOTHING);

@@ -4,10 +4,10 @@
 #ifndef FORMATS_RULES_H
 #define FORMATS_RULES_H
 
-#include <regex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "memtrace/phase.h"
+#include "pattern.h"
 
 /* What is matched. X(NAME, key of the file) */
 #define RULE_PATTERN_LIST(X)     \
@@ -64,9 +64,7 @@ struct rule_match {
 };
 
 struct rule {
-	uint8_t given; /* bit 1 << RULE_x: pattern[RULE_x] is compiled */
-	regex_t pattern[RULE_PATTERNS];
-	char *literal[RULE_PATTERNS]; /* part of every text that matches, NULL: nothing is known to be; owned */
+	struct pattern *pattern[RULE_PATTERNS]; /* owned; NULL: anything matches */
 	struct rule_match match;
 	size_t line; /* in its file */
 };
@@ -109,12 +107,6 @@ const struct rules_builtin *rules_builtin(size_t *count);
 
 /* Frees what the file owns and itself. */
 void rule_file_free(struct rule_file *file);
-
-/*
- * A text that every match of the extended regular expression holds: looking for it first is much cheaper than
- * matching. The longest there is; NULL: none is sure, or memory is out. The caller frees it.
- */
-char *rule_literal(const char *pattern);
 
 /* Does the rule match the frame? Texts as in rules_match_frame. */
 int rule_fits(const struct rule *rule, const char *function, const char *file, const char *module);

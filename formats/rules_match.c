@@ -13,30 +13,24 @@ static const char *tail(const char *text)
 	return size > RULE_TEXT_MAX ? text + size - RULE_TEXT_MAX : text;
 }
 
-static int fits(const struct rule *rule, enum rule_pattern pattern, const char *text)
+/* NULL: anything will do. */
+static int fits(const struct pattern *pattern, const char *text)
 {
-	const char *literal = rule->literal[pattern];
-
-	return *text && (!literal || strstr(text, literal)) && !regexec(&rule->pattern[pattern], text, 0, NULL, 0);
+	return !pattern || (*text && pattern_matches(pattern, text));
 }
 
 /* "Adam.step" is "step" to most people: both names may match. */
-static int fits_function(const struct rule *rule, const char *function)
+static int fits_function(const struct pattern *pattern, const char *function)
 {
 	const char *dot = strrchr(function, '.');
 
-	return (dot && fits(rule, RULE_FUNCTION, dot + 1)) || fits(rule, RULE_FUNCTION, function);
+	return (dot && fits(pattern, dot + 1)) || fits(pattern, function);
 }
 
 int rule_fits(const struct rule *rule, const char *function, const char *file, const char *module)
 {
-	if (rule->given & 1u << RULE_MARK)
-		return 0;
-	if (rule->given & 1u << RULE_FILE && !fits(rule, RULE_FILE, file))
-		return 0;
-	if (rule->given & 1u << RULE_MODULE && !fits(rule, RULE_MODULE, module))
-		return 0;
-	return !(rule->given & 1u << RULE_FUNCTION) || fits_function(rule, function);
+	return !rule->pattern[RULE_MARK] && fits(rule->pattern[RULE_FILE], file) &&
+	       fits(rule->pattern[RULE_MODULE], module) && fits_function(rule->pattern[RULE_FUNCTION], function);
 }
 
 /* Of each saying the first rule decides; how a role counts belongs to the role. */
@@ -80,7 +74,7 @@ struct rule_match rules_match_mark(const struct mt_rules *rules, const char *nam
 	name = tail(name);
 	for (in = rules->files; in; in = in->next)
 		for (i = 0; i < in->rules; i++)
-			if (in->rule[i].given & 1u << RULE_MARK && fits(&in->rule[i], RULE_MARK, name))
+			if (in->rule[i].pattern[RULE_MARK] && fits(in->rule[i].pattern[RULE_MARK], name))
 				rule_add(&match, &in->rule[i]);
 	return match;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,18 @@ static inline const char *test_dir(void)
 
 	snprintf(path, sizeof(path), "%s/unit-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	return mkdtemp(path);
+}
+
+/* No more memory than `bytes` from here on. Sanitizers need too much of their own for that. */
+static inline void test_limit_memory(size_t bytes)
+{
+#ifndef __SANITIZE_ADDRESS__
+	const struct rlimit limit = { bytes, bytes };
+
+	CHECK(!setrlimit(RLIMIT_AS, &limit));
+#else
+	(void)bytes;
+#endif
 }
 
 extern const struct test_case __start_test_cases[], __stop_test_cases[];

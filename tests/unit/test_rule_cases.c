@@ -210,8 +210,7 @@ static void note_mark(const struct rule_case *one)
 
 	for (in = rules->files; in; in = in->next, number++)
 		for (i = 0; i < in->rules; i++)
-			if (in->rule[i].given & 1u << RULE_MARK &&
-			    !regexec(&in->rule[i].pattern[RULE_MARK], mark_of(one), 0, NULL, 0))
+			if (in->rule[i].pattern[RULE_MARK] && pattern_matches(in->rule[i].pattern[RULE_MARK], mark_of(one)))
 				note_rule(one, number, in, i, &match);
 }
 
@@ -282,95 +281,12 @@ TEST(framework_rules_name_their_files)
 	setup();
 	for (in = rules->files; in; in = in->next) {
 		for (i = 0; is_of_a_framework(in) && i < in->rules; i++) {
-			if (!(in->rule[i].given & 1u << RULE_FILE) || !in->rule[i].literal[RULE_FILE])
+			if (!in->rule[i].pattern[RULE_FILE] || !pattern_literal(in->rule[i].pattern[RULE_FILE]))
 				printf("# %s:%zu: no file, or none that is quickly looked for\n", in->name, in->rule[i].line);
-			CHECK(in->rule[i].given & 1u << RULE_FILE && in->rule[i].literal[RULE_FILE]);
+			CHECK(in->rule[i].pattern[RULE_FILE] && pattern_literal(in->rule[i].pattern[RULE_FILE]));
 		}
 	}
 	teardown();
-}
-
-/* ---- the text that must be there ---- */
-
-TEST(literals_of_patterns)
-{
-	static const char *const of[][2] = {
-		{ "(^|/)verl/workers/(a|b)_c\\.py$", "verl/workers/" },
-		{ "^step$", "step" },
-		{ "^(step|_step)$", NULL },
-		{ "a|bcd", NULL },
-		{ "ab*c", "a" },
-		{ "abc?de", "ab" },
-		{ "abc+de", "abc" },
-		{ "x\\.y\\w+longer", "longer" },
-		{ "[abc]x[]def]yz", "yz" },
-		{ "[[:alpha:]x]+ab", "ab" },
-		{ "((a|b)c[)]d)?xy", "xy" },
-		{ "(ab)+", NULL },
-		{ "\\bword\\b", "word" },
-		{ "^$", NULL },
-		{ "a\\{b", "a{b" },
-		{ "(", NULL },
-		{ "[", NULL },
-	};
-	size_t i;
-	char *got;
-
-	for (i = 0; i < MT_ARRAY_SIZE(of); i++) {
-		got = rule_literal(of[i][0]);
-		if (got && of[i][1])
-			CHECK_STR(got, of[i][1]);
-		if (!got != !of[i][1])
-			printf("# literal of %s: %s\n", of[i][0], got ? got : "(none)");
-		CHECK(!got == !of[i][1]);
-		free(got);
-	}
-}
-
-static uint32_t random_state = 1;
-
-static uint32_t random_below(uint32_t limit)
-{
-	random_state = random_state * 1664525u + 1013904223u;
-	return (random_state >> 16) % limit;
-}
-
-static void random_text(char *to, const char *letters, uint32_t most)
-{
-	uint32_t size = random_below(most), i;
-
-	for (i = 0; i < size; i++)
-		to[i] = letters[random_below((uint32_t)strlen(letters))];
-	to[size] = 0;
-}
-
-/* Whatever the pattern: a text that matches has the literal in it. */
-TEST(literals_are_in_every_match)
-{
-	char pattern[16], subject[16], *literal;
-	uint32_t i, j, matches = 0;
-	regex_t compiled;
-
-	for (i = 0; i < 20000; i++) {
-		random_text(pattern, "aabb(|)*?+[]^.\\$:", 12);
-		literal = rule_literal(pattern);
-		if (!literal || regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB)) {
-			free(literal);
-			continue;
-		}
-		for (j = 0; j < 20; j++) {
-			random_text(subject, "aabb()[:$", 10);
-			if (regexec(&compiled, subject, 0, NULL, 0))
-				continue;
-			matches++;
-			if (!strstr(subject, literal))
-				printf("# \"%s\" matches \"%s\" without \"%s\"\n", pattern, subject, literal);
-			CHECK(strstr(subject, literal) != NULL);
-		}
-		regfree(&compiled);
-		free(literal);
-	}
-	CHECK(matches > 1000);
 }
 
 TEST_MAIN()

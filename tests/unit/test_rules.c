@@ -373,6 +373,24 @@ TEST(bombs_are_refused)
 	teardown();
 }
 
+/* As many ways through a pattern as there may be take no more memory than one. */
+TEST(repetition_of_repetition_takes_no_memory)
+{
+	static const char nested[] = "rules:\n  - mark: '((((((((((((((((((((a*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)+'\n    role: init\n";
+	char text[4096] = "rules:\n  - {function: '^a", message[512];
+	size_t size = strlen(text);
+
+	setup();
+	memset(text + size, '+', 2000);
+	memcpy(text + size + 2000, "$', role: init}\n", 17);
+	test_limit_memory(256 << 20);
+	CHECK_EQ(load(text, strlen(text), message, sizeof(message)), 0);
+	CHECK_EQ(load(nested, strlen(nested), message, sizeof(message)), 0);
+	CHECK_EQ(rules_match_mark(rules, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").value[RULE_SAYS_ROLE], MT_ROLE_INIT);
+	CHECK_LABEL(MAIN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa /x.py\n", "init", "init", NONE, "weights");
+	teardown();
+}
+
 TEST(missing_file_is_a_system_error)
 {
 	char message[512];
