@@ -1,4 +1,10 @@
-/* chunk.c - chunks as Zstandard frames. */
+/*
+ * chunk.c - chunks as Zstandard frames.
+ *
+ * This is where the budget of a file is kept (trace-v1.md, "Limits"): what a frame unpacks to, and the events in it, are
+ * in proportion to the bytes it takes in the file, and so is all that a reader makes of a file, in memory and in time.
+ * Packing sees to it that no trace of ours is beyond it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +14,13 @@
 #include "chunk.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
+#include "payload.h"
 
 #define FRAME_MAGIC_SIZE 4u
 #define FRAME_HEADER_MAX 18u	       /* magic, descriptor, window, dictionary id, content size */
 #define FRAME_DESCRIPTOR_CHECKSUM 0x04 /* bits of the byte after the magic number */
 #define FRAME_DESCRIPTOR_DICTIONARY 0x03
-#define FIRST_READ (64u << 10) /* bytes, when nobody knows how long a frame is */
+#define READ_BYTES (64u << 10) /* at a time, at least */
 
 int mt_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
@@ -107,7 +114,40 @@ void mt_packer_free(struct mt_packer *packer)
 	free(packer);
 }
 
-int mt_packer_pack(struct mt_packer *packer, const struct mt_buffer *payload, struct mt_buffer *out)
+/* The bytes that a frame must have for such a payload, and so many events in it. */
+static size_t frame_bytes_min(size_t payload, uint32_t events)
+{
+	size_t for_payload = payload / MT_CHUNK_DENSITY_MAX, for_events = events / MT_CHUNK_DENSITY_EVENTS_MAX;
+	size_t size = for_payload > for_events ? for_payload : for_events;
+
+	return size > MT_CHUNK_FRAME_BYTES ? size - MT_CHUNK_FRAME_BYTES : 0;
+}
+
+/* The longest frame of such a payload: packers stay below. */
+static size_t frame_bytes_max(size_t payload)
+{
+	return payload + payload / 128 + 1024;
+}
+
+/* Makes the payload longer by a section of `size` bytes that cannot be packed. */
+static void put_filler(struct mt_buffer *payload, size_t size)
+{
+	uint64_t noise = 88172645463325252ull; /* xorshift64: the same bytes every time */
+	size_t i;
+
+	mt_buffer_put_varint(payload, MT_SECTION_FILLER);
+	mt_buffer_put_varint(payload, size);
+	if (mt_buffer_reserve(payload, size))
+		return;
+	for (i = 0; i < size; i++) {
+		noise ^= noise << 13;
+		noise ^= noise >> 7;
+		noise ^= noise << 17;
+		payload->data[payload->size++] = (uint8_t)(noise >> 32);
+	}
+}
+
+static int pack(struct mt_packer *packer, const struct mt_buffer *payload, struct mt_buffer *out)
 {
 	size_t got;
 
@@ -125,14 +165,36 @@ int mt_packer_pack(struct mt_packer *packer, const struct mt_buffer *payload, st
 	return 0;
 }
 
+int mt_packer_pack(struct mt_packer *packer, struct mt_buffer *payload, uint32_t events, struct mt_buffer *out)
+{
+	size_t before = out->size, bare = payload->size, filler = 0, want, got;
+	int error;
+
+	for (;;) {
+		error = pack(packer, payload, out);
+		got = out->size - before;
+		want = frame_bytes_min(payload->size, events);
+		if (error || got >= want)
+			return error;
+		/* A bit more than what lacks: filler is payload, too. Where that was too little, twice as much is not. */
+		filler = filler ? 2 * filler : want - got + want / 32 + 64;
+		payload->size = bare;
+		out->size = before;
+		put_filler(payload, filler);
+	}
+}
+
 struct mt_unpacker {
 	int fd;
 	uint64_t file_bytes;
 	ZSTD_DCtx *context;
-	struct mt_buffer packed;  /* the frame, or its beginning */
+	struct mt_buffer packed;  /* a piece of the file, */
+	uint64_t packed_at;	  /* from here on; */
+	size_t begin;		  /* the frame begins so far inside of it */
 	struct mt_buffer payload;
-	size_t frame_bytes;	  /* of `packed`; 0: nothing found */
+	size_t frame_bytes;	  /* 0: nothing found */
 	size_t payload_bytes;	  /* as the frame header says */
+	uint64_t work;
 };
 
 struct mt_unpacker *mt_unpacker_new(int fd, uint64_t file_bytes)
@@ -161,35 +223,72 @@ void mt_unpacker_free(struct mt_unpacker *unpacker)
 	free(unpacker);
 }
 
-/* Has `packed` hold at least `want` bytes of the file from `offset` on, fewer where the file ends before. */
-static int fill(struct mt_unpacker *unpacker, uint64_t offset, uint64_t want)
+uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker)
 {
-	struct mt_buffer *packed = &unpacker->packed;
-	uint64_t left = unpacker->file_bytes - offset;
-	int error;
-
-	if (want > left)
-		want = left;
-	if (want <= packed->size)
-		return 0;
-	if (mt_buffer_reserve(packed, want - packed->size))
-		return packed->error;
-	error = mt_read_at(unpacker->fd, packed->data + packed->size, want - packed->size, offset + packed->size);
-	if (!error)
-		packed->size = want;
-	return error;
+	return unpacker->work;
 }
 
-/* Judges a chunk's frame header. `packed` holds all of it or the whole rest of the file. */
+/* The frame, as far as it is in memory. */
+static const uint8_t *frame_data(const struct mt_unpacker *unpacker)
+{
+	return unpacker->packed.data + unpacker->begin;
+}
+
+static size_t frame_have(const struct mt_unpacker *unpacker)
+{
+	return unpacker->packed.size - unpacker->begin;
+}
+
+/* The frame to look at begins at `offset`. What has been read of it stays: many small frames are read at once. */
+static void move_to(struct mt_unpacker *unpacker, uint64_t offset)
+{
+	if (offset >= unpacker->packed_at && offset - unpacker->packed_at <= unpacker->packed.size) {
+		unpacker->begin = (size_t)(offset - unpacker->packed_at);
+		return;
+	}
+	mt_buffer_clear(&unpacker->packed);
+	unpacker->packed_at = offset;
+	unpacker->begin = 0;
+}
+
+/* Has at least `want` bytes of the frame in memory, fewer where the file ends before. */
+static int fill(struct mt_unpacker *unpacker, uint64_t want)
+{
+	struct mt_buffer *packed = &unpacker->packed;
+	uint64_t left = unpacker->file_bytes - unpacker->packed_at - unpacker->begin;
+	int error;
+
+	if (want <= frame_have(unpacker) || left == frame_have(unpacker))
+		return 0;
+	if (want < READ_BYTES)
+		want = READ_BYTES;
+	if (want > left)
+		want = left;
+	packed->size -= unpacker->begin;
+	memmove(packed->data, packed->data + unpacker->begin, packed->size);
+	unpacker->packed_at += unpacker->begin;
+	unpacker->begin = 0;
+	if (mt_buffer_reserve(packed, want - packed->size))
+		return packed->error;
+	error = mt_read_at(unpacker->fd, packed->data + packed->size, want - packed->size,
+			   unpacker->packed_at + packed->size);
+	if (error)
+		return error;
+	unpacker->work += want - packed->size;
+	packed->size = want;
+	return 0;
+}
+
+/* Judges a chunk's frame header. All of it is in memory, or the whole rest of the file. */
 static int check_header(struct mt_unpacker *unpacker)
 {
-	const struct mt_buffer *packed = &unpacker->packed;
-	unsigned long long content = ZSTD_getFrameContentSize(packed->data, packed->size);
+	const uint8_t *data = frame_data(unpacker);
+	unsigned long long content = ZSTD_getFrameContentSize(data, frame_have(unpacker));
 
 	if (content == ZSTD_CONTENTSIZE_ERROR)
-		return packed->size < FRAME_HEADER_MAX ? -MT_E_TRUNCATED : -MT_E_CORRUPT;
-	if (content == ZSTD_CONTENTSIZE_UNKNOWN || !(packed->data[FRAME_MAGIC_SIZE] & FRAME_DESCRIPTOR_CHECKSUM) ||
-	    packed->data[FRAME_MAGIC_SIZE] & FRAME_DESCRIPTOR_DICTIONARY)
+		return frame_have(unpacker) < FRAME_HEADER_MAX ? -MT_E_TRUNCATED : -MT_E_CORRUPT;
+	if (content == ZSTD_CONTENTSIZE_UNKNOWN || !(data[FRAME_MAGIC_SIZE] & FRAME_DESCRIPTOR_CHECKSUM) ||
+	    data[FRAME_MAGIC_SIZE] & FRAME_DESCRIPTOR_DICTIONARY)
 		return -MT_E_CORRUPT;
 	if (content > MT_CHUNK_BYTES_MAX)
 		return -MT_E_LIMIT;
@@ -197,29 +296,31 @@ static int check_header(struct mt_unpacker *unpacker)
 	return 0;
 }
 
-/* Reads on until the end of the chunk's frame is in `packed`. */
+/* Reads on until the end of the chunk's frame is in memory. */
 static int find_end(struct mt_unpacker *unpacker, struct mt_zframe *frame)
 {
-	const size_t limit = ZSTD_compressBound(MT_CHUNK_BYTES_MAX);
-	struct mt_buffer *packed = &unpacker->packed;
+	const size_t limit = frame_bytes_max(unpacker->payload_bytes);
 	size_t have, size;
 	int error;
 
 	for (;;) {
-		size = ZSTD_findFrameCompressedSize(packed->data, packed->size);
+		have = frame_have(unpacker);
+		size = ZSTD_findFrameCompressedSize(frame_data(unpacker), have < limit ? have : limit);
+		unpacker->work += !ZSTD_isError(size) ? size : have < limit ? have : limit;
 		if (!ZSTD_isError(size))
 			break;
 		if (ZSTD_getErrorCode(size) != ZSTD_error_srcSize_wrong)
 			return -MT_E_CORRUPT;
-		if (packed->size >= limit)
-			return -MT_E_LIMIT;
-		have = packed->size;
-		error = fill(unpacker, frame->offset, 2 * (uint64_t)have);
+		if (have >= limit)
+			return -MT_E_CORRUPT;
+		error = fill(unpacker, 2 * (uint64_t)have);
 		if (error)
 			return error;
-		if (packed->size == have)
+		if (frame_have(unpacker) == have)
 			return -MT_E_TRUNCATED;
 	}
+	if (size < frame_bytes_min(unpacker->payload_bytes, 0))
+		return -MT_E_LIMIT;
 	unpacker->frame_bytes = size;
 	frame->size = size;
 	return 0;
@@ -227,32 +328,36 @@ static int find_end(struct mt_unpacker *unpacker, struct mt_zframe *frame)
 
 int mt_unpacker_find(struct mt_unpacker *unpacker, uint64_t offset, uint64_t hint, struct mt_zframe *frame)
 {
-	struct mt_buffer *packed = &unpacker->packed;
 	uint32_t magic;
 	int error;
 
 	unpacker->frame_bytes = 0;
-	mt_buffer_clear(packed);
 	*frame = (struct mt_zframe){ .offset = offset };
 	if (offset >= unpacker->file_bytes)
 		return -MT_E_TRUNCATED;
-	if (hint < FRAME_HEADER_MAX || hint > ZSTD_compressBound(MT_CHUNK_BYTES_MAX))
-		hint = FIRST_READ;
-	error = fill(unpacker, offset, hint);
+	move_to(unpacker, offset);
+	if (hint < FRAME_HEADER_MAX || hint > frame_bytes_max(MT_CHUNK_BYTES_MAX))
+		hint = FRAME_HEADER_MAX;
+	error = fill(unpacker, hint);
 	if (error)
 		return error;
-	if (packed->size < MT_SKIPPABLE_HEADER)
+	if (frame_have(unpacker) < MT_SKIPPABLE_HEADER)
 		return -MT_E_TRUNCATED;
-	magic = mt_load_u32(packed->data);
+	magic = mt_load_u32(frame_data(unpacker));
 	if ((magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START) {
 		frame->skippable = magic;
-		frame->size = MT_SKIPPABLE_HEADER + (uint64_t)mt_load_u32(packed->data + 4);
+		frame->size = MT_SKIPPABLE_HEADER + (uint64_t)mt_load_u32(frame_data(unpacker) + 4);
 		return frame->size > unpacker->file_bytes - offset ? -MT_E_TRUNCATED : 0;
 	}
 	if (magic != ZSTD_MAGICNUMBER)
 		return -MT_E_CORRUPT;
 	error = check_header(unpacker);
 	return error ? error : find_end(unpacker, frame);
+}
+
+int mt_unpacker_afford(const struct mt_unpacker *unpacker, uint32_t events)
+{
+	return unpacker->frame_bytes < frame_bytes_min(0, events) ? -MT_E_LIMIT : 0;
 }
 
 int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload)
@@ -265,7 +370,8 @@ int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload)
 	mt_buffer_clear(out);
 	if (mt_buffer_reserve(out, unpacker->payload_bytes))
 		return out->error;
-	got = ZSTD_decompressDCtx(unpacker->context, out->data, unpacker->payload_bytes, unpacker->packed.data,
+	unpacker->work += unpacker->payload_bytes;
+	got = ZSTD_decompressDCtx(unpacker->context, out->data, unpacker->payload_bytes, frame_data(unpacker),
 				  unpacker->frame_bytes);
 	if (ZSTD_isError(got)) {
 		switch (ZSTD_getErrorCode(got)) {
@@ -288,16 +394,13 @@ size_t mt_unpacker_size(const struct mt_unpacker *unpacker)
 	return unpacker->frame_bytes ? unpacker->payload_bytes : 0;
 }
 
-static void drop(struct mt_buffer *buffer, size_t keep)
-{
-	if (buffer->capacity > keep)
-		mt_buffer_release(buffer);
-	mt_buffer_clear(buffer);
-}
-
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep)
 {
 	unpacker->frame_bytes = 0;
-	drop(&unpacker->packed, keep);
-	drop(&unpacker->payload, keep);
+	if (unpacker->packed.capacity > keep) {
+		mt_buffer_release(&unpacker->packed);
+		unpacker->begin = 0;
+	}
+	if (unpacker->payload.capacity > keep)
+		mt_buffer_release(&unpacker->payload);
 }

@@ -27,14 +27,21 @@ void mt_recognition_put(struct mt_buffer *out);
 /* Reads them. *size: bytes of the whole frame. 0, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_TRUNCATED, -MT_E_SYSTEM. */
 int mt_recognition_read(int fd, uint64_t *size);
 
+/* A section that chunks of any kind may end with: bytes that mean nothing. */
+#define MT_SECTION_FILLER 0xEFFFu
+
 struct mt_packer;
 
 /* `level`: of zstd. NULL: out of memory. */
 struct mt_packer *mt_packer_new(int level);
 void mt_packer_free(struct mt_packer *packer);
 
-/* Appends the payload to `out` as one frame. 0, -MT_E_MEMORY, -MT_E_LIMIT (the payload is too big). */
-int mt_packer_pack(struct mt_packer *packer, const struct mt_buffer *payload, struct mt_buffer *out);
+/*
+ * Appends the payload, which holds so many events, to `out` as one frame. Where the frame would be shorter than the budget
+ * allows (MT_CHUNK_DENSITY_MAX), `payload` gets a section of filler at its end.
+ * 0, -MT_E_MEMORY, -MT_E_LIMIT (the payload is too big).
+ */
+int mt_packer_pack(struct mt_packer *packer, struct mt_buffer *payload, uint32_t events, struct mt_buffer *out);
 
 /* A frame in a file. */
 struct mt_zframe {
@@ -60,8 +67,14 @@ int mt_unpacker_find(struct mt_unpacker *unpacker, uint64_t offset, uint64_t hin
  */
 int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload);
 
+/* May the chunk that was found last hold so many events? 0, -MT_E_LIMIT. */
+int mt_unpacker_afford(const struct mt_unpacker *unpacker, uint32_t events);
+
 /* Bytes of the chunk that was found last, unpacked. */
 size_t mt_unpacker_size(const struct mt_unpacker *unpacker);
+
+/* Bytes that were read, looked through and unpacked so far: what all the finding and unpacking has cost. */
+uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker);
 
 /* Forgets what was found and unpacked last. Memory for more than `keep` bytes, packed or unpacked, is given back. */
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);

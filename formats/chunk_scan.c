@@ -16,8 +16,11 @@
 #include "payload.h"
 
 #define SEARCH_BYTES 16384u /* that are looked through at a time */
-#define CANDIDATES_MAX 64u  /* places in a file that look like a chunk and are none: more is somebody's game */
 #define MAGIC_SIZE 4u
+
+/* Bytes of work that may go into places that look like a chunk and are none: twice what all of the file can be, and a bit. */
+#define WASTE_FIXED (1u << 20)
+#define WASTE_PER_BYTE (2 * (MT_CHUNK_DENSITY_MAX + 2)) /* of the file: it is read, looked through and unpacked */
 
 /* The kind of a payload and, where it has one, its SUMMARY. */
 static int read_info(struct mt_cursor *payload, struct mt_chunk_info *info)
@@ -76,92 +79,123 @@ static int is_fatal(int error)
 	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM;
 }
 
-/* Could a chunk begin here? *candidates counts those that could and do not. 1: one does; 0; or an error. */
-static int begins_chunk(const struct mt_chunk_source *source, uint64_t offset, uint32_t *candidates)
+/* A walk from one place of a file to its end. */
+struct walk {
+	struct mt_chunk_list *list;
+	const struct mt_chunk_source *source;
+	uint64_t offset;
+	uint64_t waste; /* work that was for nothing: see mt_unpacker_work */
+};
+
+static uint64_t work_of(const struct walk *walk)
 {
+	return mt_unpacker_work(walk->source->unpacker);
+}
+
+static int may_waste(const struct walk *walk)
+{
+	return walk->waste <= WASTE_FIXED + WASTE_PER_BYTE * walk->source->file_bytes;
+}
+
+/* Could a chunk begin here? 1: one does; 0; or an error. */
+static int begins_chunk(struct walk *walk, uint64_t offset)
+{
+	uint64_t before = work_of(walk);
 	struct mt_zframe frame;
 	struct mt_chunk_info info;
 	int error;
 
-	if (*candidates >= CANDIDATES_MAX)
+	if (!may_waste(walk))
 		return 0;
-	error = look(source, offset, &frame, &info);
+	error = look(walk->source, offset, &frame, &info);
 	if (is_fatal(error))
 		return error;
 	if (!error && !frame.skippable && info.kind > MT_CHUNK_PROCESS && info.kind <= MT_CHUNK_CHECKPOINT)
 		return 1;
-	++*candidates;
+	walk->waste += work_of(walk) - before;
 	return 0;
 }
 
-/* The first chunk behind `offset`. 1: at *next; 0: there is none; or an error. */
-static int find_next(const struct mt_chunk_source *source, uint64_t offset, uint32_t *candidates, uint64_t *next)
+/* The first chunk behind the walk's place. 1: at *next; 0: there is none; or an error. */
+static int find_next(struct walk *walk, uint64_t *next)
 {
 	static const uint8_t magic[MAGIC_SIZE] = { 0x28, 0xB5, 0x2F, 0xFD };
+	uint64_t offset = walk->offset, left;
 	uint8_t block[SEARCH_BYTES], *at;
 	size_t size, from;
 	int found = 0, error;
 
-	while (!found && ++offset + MAGIC_SIZE < source->file_bytes) {
-		size = source->file_bytes - offset < sizeof(block) ? (size_t)(source->file_bytes - offset) : sizeof(block);
-		error = mt_read_at(source->fd, block, size, offset);
+	while (!found && ++offset + MAGIC_SIZE < walk->source->file_bytes) {
+		left = walk->source->file_bytes - offset;
+		size = left < sizeof(block) ? (size_t)left : sizeof(block);
+		error = mt_read_at(walk->source->fd, block, size, offset);
 		if (error)
 			return is_fatal(error) ? error : 0;
+		walk->waste += size;
 		for (from = 0; !found && (at = memmem(block + from, size - from, magic, MAGIC_SIZE)); from++) {
 			from = (size_t)(at - block);
 			*next = offset + from;
-			found = begins_chunk(source, *next, candidates);
+			found = begins_chunk(walk, *next);
 		}
 		offset += size - MAGIC_SIZE;
 	}
 	return found;
 }
 
-/* Nothing can be made of what is at `offset`. 1: it is listed, go on at *next; 0: the list ends here; or an error. */
-static int pass_damage(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset, int error,
-		       uint32_t *candidates, uint64_t *next)
+/* Nothing can be made of what is at the walk's place. 1: it is listed, go on behind it; 0: the list ends here; or an error. */
+static int pass_damage(struct walk *walk, int error)
 {
-	struct mt_chunk_info info = { .offset = offset, .error = error };
-	int found = list->count < MT_CHUNKS_MAX ? find_next(source, offset, candidates, next) : 0;
+	struct mt_chunk_info info = { .offset = walk->offset, .error = error };
+	struct mt_chunk_list *list = walk->list;
+	int found = list->count < MT_CHUNKS_MAX && may_waste(walk) ? find_next(walk, &walk->offset) : 0;
 
 	if (found > 0 && error == -MT_E_TRUNCATED) /* a frame that is too long, but the file goes on */
 		info.error = -MT_E_CORRUPT;
 	if (found >= 0)
-		mt_chunk_list_damage(list, info.error, offset);
+		mt_chunk_list_damage(list, info.error, info.offset);
 	if (!found)
 		list->end_error = info.error;
 	if (found <= 0)
 		return found;
-	info.size = *next - offset;
+	info.size = walk->offset - info.offset;
 	error = mt_chunk_list_add(list, &info);
 	return error ? error : 1;
 }
 
-int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset)
+/* The frame at the walk's place. 1: go on; 0: the list ends here; or an error. */
+static int pass_frame(struct walk *walk)
 {
-	uint32_t candidates = 0;
+	uint64_t before = work_of(walk);
 	struct mt_zframe frame;
 	struct mt_chunk_info info;
-	int error, more = 1;
+	int error = look(walk->source, walk->offset, &frame, &info);
+
+	if (!error && frame.skippable == MT_SKIPPABLE_INDEX) {
+		blame_index(walk->list, walk->source, &frame);
+		return 0;
+	}
+	if (!error && info.kind == MT_CHUNK_PROCESS && walk->list->count)
+		error = -MT_E_CORRUPT;
+	if (!error && !frame.skippable)
+		error = mt_chunk_list_add(walk->list, &info);
+	if (is_fatal(error))
+		return error;
+	if (!error) {
+		walk->offset += frame.size;
+		return 1;
+	}
+	walk->waste += work_of(walk) - before;
+	return pass_damage(walk, error);
+}
+
+int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset)
+{
+	struct walk walk = { .list = list, .source = source, .offset = offset };
+	int more = 1;
 
 	list->indexed = 0;
 	list->error = list->end_error = 0;
-	while (more == 1 && offset < source->file_bytes) {
-		error = look(source, offset, &frame, &info);
-		if (!error && frame.skippable == MT_SKIPPABLE_INDEX) {
-			blame_index(list, source, &frame);
-			break;
-		}
-		if (!error && info.kind == MT_CHUNK_PROCESS && list->count)
-			error = -MT_E_CORRUPT;
-		if (!error && !frame.skippable)
-			error = mt_chunk_list_add(list, &info);
-		if (is_fatal(error))
-			return error;
-		if (error)
-			more = pass_damage(list, source, offset, error, &candidates, &offset);
-		else
-			offset += frame.size;
-	}
+	while (more == 1 && walk.offset < source->file_bytes)
+		more = pass_frame(&walk);
 	return more < 0 ? more : 0;
 }

@@ -7,8 +7,8 @@
 
 #define ROOM 1024u /* events to make room for at a time */
 
-/* Columns of one chunk may grow to this; headers and one more round of events stay below MT_CHUNK_BYTES_MAX. */
-#define COLUMN_BYTES_MAX (MT_CHUNK_BYTES_MAX - (1u << 20))
+/* Columns of one chunk may grow to this; headers, one more round of events and filler stay below MT_CHUNK_BYTES_MAX. */
+#define COLUMN_BYTES_MAX (MT_CHUNK_BYTES_MAX - (4u << 20))
 
 void mt_encoder_init(struct mt_encoder *encoder)
 {

@@ -73,7 +73,7 @@ static int write_packed(struct rotation *rotation, struct mt_chunk_info *info, c
 	int error;
 
 	mt_buffer_clear(&writer->out);
-	error = mt_packer_pack(writer->packer, &writer->payload, &writer->out);
+	error = mt_packer_pack(writer->packer, &writer->payload, info->events, &writer->out);
 	info->size = writer->out.size;
 	if (!error)
 		error = mt_write_all(rotation->fd, writer->out.data, writer->out.size);

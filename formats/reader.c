@@ -348,7 +348,7 @@ static int begin_payload(struct mt_reader *reader, uint32_t kind, struct mt_curs
 	default:
 		error = mt_decoder_init(&reader->decoder, (enum mt_chunk_kind)kind, payload, reader->defs, reader->seq);
 		*figures = reader->decoder.info;
-		return error;
+		return error ? error : mt_unpacker_afford(reader->source.unpacker, figures->events);
 	}
 }
 

@@ -138,7 +138,7 @@ static int pack(struct mt_writer *writer, const struct mt_chunk_info *figures)
 {
 	struct mt_chunk_info info = *figures;
 	size_t before = writer->out.size;
-	int error = mt_packer_pack(writer->packer, &writer->payload, &writer->out);
+	int error = mt_packer_pack(writer->packer, &writer->payload, figures->events, &writer->out);
 
 	info.offset = writer->end + before;
 	info.size = writer->out.size - before;
@@ -333,7 +333,7 @@ static int make_checkpoint(struct mt_writer *writer)
 	mt_buffer_clear(&writer->checkpoint);
 	error = mt_live_encode(writer->ledger, info, &writer->payload);
 	if (!error)
-		error = mt_packer_pack(writer->packer, &writer->payload, &writer->checkpoint);
+		error = mt_packer_pack(writer->packer, &writer->payload, info->events, &writer->checkpoint);
 	if (error)
 		mt_buffer_clear(&writer->checkpoint);
 	if (error && error != -MT_E_LIMIT)

@@ -15,9 +15,17 @@
 #include "memtrace/event.h"
 #include "memtrace/writer.h"
 
-/* Limits: one chunk, decompressed (bytes) and counted (events). */
+/* Limits of one chunk, decompressed (bytes) and counted (events). */
 #define MT_CHUNK_BYTES_MAX (64u << 20)
 #define MT_CHUNK_EVENTS_MAX (1u << 20)
+
+/*
+ * The budget: what a byte of a chunk in the file may stand for, in bytes and in events; and the bytes that each chunk is
+ * given. Recordings stay far below.
+ */
+#define MT_CHUNK_FRAME_BYTES 16u
+#define MT_CHUNK_DENSITY_MAX 64u
+#define MT_CHUNK_DENSITY_EVENTS_MAX 2u
 
 enum mt_chunk_kind {
 	MT_CHUNK_PROCESS = 1,	 /* first in every trace */

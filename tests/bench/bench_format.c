@@ -260,7 +260,7 @@ static void bench_codec(const struct stream *stream, const struct mt_defs *defs)
 		mt_encoder_payload(&encoder, MT_CHUNK_EVENTS, &payload);
 		encoding += now() - start;
 		start = now();
-		mt_packer_pack(packer, &payload, &packed);
+		mt_packer_pack(packer, &payload, CHUNK, &packed);
 		packing += now() - start;
 		raw += payload.size;
 		start = now();

@@ -43,7 +43,7 @@ static void build_chunk(struct build *build, struct mt_chunk_info info)
 
 	info.kind = mt_payload_kind(&payload);
 	info.offset = build->out.size;
-	mt_packer_pack(build->packer, &build->payload, &build->out);
+	mt_packer_pack(build->packer, &build->payload, info.events, &build->out);
 	info.size = build->out.size - info.offset;
 	mt_chunk_list_add(&build->list, &info);
 }

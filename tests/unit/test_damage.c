@@ -506,7 +506,7 @@ static void make_hostile(const char *path, const uint8_t *data, size_t size, con
 	for (changes = 1 + (int)kit_below(random, 3); changes > 0; changes--)
 		payload.data[kit_below(random, payload.size)] = (uint8_t)kit_next(random);
 	mt_buffer_put(&out, data, chunk->offset);
-	CHECK_EQ(mt_packer_pack(packer, &payload, &out), 0);
+	CHECK_EQ(mt_packer_pack(packer, &payload, 0, &out), 0);
 	mt_buffer_put(&out, data + end_of(chunk), size - end_of(chunk));
 	kit_save(path, out.data, out.size);
 	mt_buffer_release(&payload);
