@@ -1,8 +1,9 @@
 /*
  * memana verify - reads every chunk and holds our bytes against the allocator's own totals at every event.
  *
- * Exit status: 0 all agrees; 1 a total differs or the books do not balance; 3 the file is damaged. A trace without an
- * end is no damage: what a killed program leaves is good up to there.
+ * Exit status: 0 all agrees; 1 a total differs or the books do not balance; 3 the file is damaged, or ends in the middle of
+ * a chunk. Other commands answer from what stands before a torn end and call that no failure; whoever asks for each byte
+ * wants to know that some are missing. A trace that only was not closed has whole chunks alone: nothing in it is wrong.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,12 +98,29 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_end(doc);
 }
 
+/* One line about the first trace that ends in the middle of a chunk. The exit code; 0: none does. */
+static int report_torn(const struct analysis *analysis)
+{
+	const struct analysis_process *process;
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes; i++) {
+		process = &analysis->process[i];
+		if (report_is_torn(process->state))
+			return command_fail(mt_exit_code(process->state->error), "%s: readable up to byte %" PRIu64 ": %s",
+					    process->file, process->state->error_offset, mt_strerror(process->state->error));
+	}
+	return 0;
+}
+
 /* The exit code. */
 static int judge(const struct analysis *analysis)
 {
 	int status = report_damage(analysis, "good");
 	uint32_t i;
 
+	if (!status)
+		status = report_torn(analysis);
 	if (status)
 		return status;
 	for (i = 0; i < analysis->processes; i++)

@@ -64,7 +64,7 @@ damaged_at() {
 check "damage in the middle costs what is up to the next checkpoint, and is said" damaged
 torn() {
 	head -c $(($(stat -c %s k.zst) - 3000)) k.zst >t.zst
-	status 0 "$memana" verify t.zst && grep -Eq '^  torn end +it ends in the middle of a chunk' out && ! grep -q damage out
+	status 3 "$memana" verify t.zst && one_line err "readable up to byte" && grep -Eq '^  torn end +it ends in the middle of a chunk' out && ! grep -q damage out
 }
 check "a torn end is told from damage" torn
 

@@ -18,9 +18,14 @@ check "without index: verify" status 0 "$memana" verify noindex.zst
 check "without index: load" status 0 "$memana" load noindex.zst -o noindex.db
 
 head -c "$((cut - 20))" small.zst >torn.zst
-for command in top info verify; do
+for command in top info; do
 	check "torn chunk: $command" status 0 "$memana" "$command" torn.zst
 done
+torn() { status 3 "$memana" verify "$@" && one_line err '^memana: torn.zst: readable up to byte [0-9]+: the data ends too early$'; }
+check "torn chunk: verify" torn torn.zst
+check "torn chunk: verify --json" torn --json torn.zst
+check "torn chunk: the document is whole" json out 'd["traces"][0]["torn"]'
+check "torn chunk: verify of several" torn cpu.zst torn.zst
 
 # A flipped byte: the good part, one line on stderr, exit 3.
 python3 - "$cut" <<'PY'
