@@ -50,11 +50,11 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 	text_count(allocations, sizeof(allocations), summary->allocations, "allocation");
 	text_count(before, sizeof(before), summary->alive_before, "block");
 	text_count(steps, sizeof(steps), summary->trace.steps, "step");
-	printf("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps, output);
+	text_say("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps, output);
 	if (!summary->has_times && summary->allocations)
-		printf("the snapshot has no times (PyTorch before 2.2): events are 1 us apart\n");
+		text_say("the snapshot has no times (PyTorch before 2.2): events are 1 us apart\n");
 	if (summary->unknown)
-		printf("%s of unknown kinds left out\n",
+		text_say("%s of unknown kinds left out\n",
 		       text_count(before, sizeof(before), summary->unknown, "entry"));
 }
 

@@ -40,7 +40,7 @@ static void print_line(const char *name, const char *value)
 {
 	char clean[1024];
 
-	printf("  %-14s %s\n", name, text_fit(clean, sizeof(clean), value, 200, 0));
+	text_say("  %-14s %s\n", name, text_fit(clean, sizeof(clean), value, 200, 0));
 }
 
 static void print_start(const struct mt_process *info)
@@ -106,11 +106,11 @@ static void print_kinds(const struct analysis_process *process)
 	const char *name;
 	uint32_t kind;
 
-	printf("  events\n");
+	text_say("  events\n");
 	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
 		name = mt_kind_name(kind);
 		if (process->kinds[kind])
-			printf("    %-18s %14s\n", name ? name : "unknown", text_number(number, process->kinds[kind]));
+			text_say("    %-18s %14s\n", name ? name : "unknown", text_number(number, process->kinds[kind]));
 	}
 }
 
@@ -120,11 +120,11 @@ static void print_sources(const struct analysis_process *process)
 	char why[512];
 	uint32_t i;
 
-	printf("  sources\n");
+	text_say("  sources\n");
 	for (i = 0; i < MT_SOURCE_COUNT; i++) {
 		source = &process->source[i];
 		if (source->seen)
-			printf("    %-18s %s%s%s\n", mt_source_name(i), mt_source_state_word(source->state),
+			text_say("    %-18s %s%s%s\n", mt_source_name(i), mt_source_state_word(source->state),
 			       *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, sizeof(why) - 4, 0));
 	}
 }
@@ -138,7 +138,7 @@ static void print_losses(const struct analysis_process *process)
 	for (i = 0; i < MT_LOSS_COUNT; i++) {
 		if (!process->loss[i].records)
 			continue;
-		printf("%s    %s: %s\n", any++ ? "" : "  lost\n",
+		text_say("%s    %s: %s\n", any++ ? "" : "  lost\n",
 		       text_count(number, sizeof(number), process->loss[i].count, "event"), mt_loss_name(i));
 	}
 	if (!any)
@@ -149,7 +149,7 @@ static void print_trace(const struct analysis_process *process)
 {
 	char clean[1024];
 
-	printf("%s\n", text_fit(clean, sizeof(clean), process->file, 200, 1));
+	text_say("%s\n", text_fit(clean, sizeof(clean), process->file, 200, 1));
 	print_process(process->info);
 	print_size(process);
 	print_losses(process);

@@ -48,7 +48,7 @@ static void print_done(const struct analysis *analysis, const char *output)
 
 	for (i = 0; i < analysis->processes; i++)
 		count += analysis->process[i].events;
-	printf("%s: %s loaded (memana sql %s \"SELECT ...\")\n", output,
+	text_say("%s: %s loaded (memana sql %s \"SELECT ...\")\n", output,
 	       text_count(events, sizeof(events), count, "event"), output);
 }
 

@@ -1,10 +1,12 @@
 /* memana sql - asks the database of a run, or of a trace loaded for the moment. Nothing can be changed. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
 #include "json.h"
 #include "load.h"
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "report.h"
 #include "schema.h"
@@ -24,15 +26,26 @@ static const struct option long_options[] = {
 
 /* ---- rows as text: columns separated by tabs ---- */
 
+/* How rows are shown. */
+struct look {
+	int header;
+	int terminal; /* which must not act on what values hold; a file or a pipe gets them as they are */
+};
+
 /* Beside other columns, a tab or a line end inside a value would look like one between values. */
-static void print_text(const char *text, int alone)
+static int print_text(const struct look *look, const char *text, int alone)
 {
-	for (; *text; text++) {
-		if (alone && (*text == '\t' || *text == '\n'))
-			putchar(*text);
-		else
-			putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-	}
+	char *copy = strdup(text), *at;
+
+	if (!copy)
+		return -MT_E_MEMORY;
+	if (look->terminal)
+		mt_clean(copy, alone ? "\t\n" : "");
+	for (at = copy; !alone && (at = strpbrk(at, "\t\n")); at++)
+		*at = '?';
+	fputs(copy, stdout);
+	free(copy);
+	return 0;
 }
 
 static void print_blob(const struct db_stmt *stmt, int column)
@@ -44,7 +57,8 @@ static void print_blob(const struct db_stmt *stmt, int column)
 		printf("%02x", byte[i]);
 }
 
-static void print_value(const struct db_stmt *stmt, int column)
+/* 0 or -MT_E_MEMORY. */
+static int print_value(const struct look *look, const struct db_stmt *stmt, int column)
 {
 	switch (db_type(stmt, column)) {
 	case DB_INTEGER:
@@ -54,29 +68,31 @@ static void print_value(const struct db_stmt *stmt, int column)
 		printf("%.15g", db_real(stmt, column));
 		break;
 	case DB_TEXT:
-		print_text(db_text(stmt, column), db_columns(stmt) == 1);
-		break;
+		return print_text(look, db_text(stmt, column), db_columns(stmt) == 1);
 	case DB_BLOB:
 		print_blob(stmt, column);
 		break;
 	case DB_NULL:
 		break;
 	}
+	return 0;
 }
 
-static int print_rows(struct db_stmt *stmt, int header)
+static int print_rows(struct db_stmt *stmt, const struct look *look)
 {
-	int columns = db_columns(stmt), column, more;
+	int columns = db_columns(stmt), column, more = 0, error = 0;
 
-	for (column = 0; header && column < columns; column++)
-		printf("%s%c", db_name(stmt, column), column + 1 < columns ? '\t' : '\n');
-	while ((more = db_step(stmt)) == 1) {
-		for (column = 0; column < columns; column++) {
-			print_value(stmt, column);
+	for (column = 0; look->header && column < columns && !error; column++) {
+		error = print_text(look, db_name(stmt, column), 0);
+		putchar(column + 1 < columns ? '\t' : '\n');
+	}
+	while (!error && (more = db_step(stmt)) == 1) {
+		for (column = 0; column < columns && !error; column++) {
+			error = print_value(look, stmt, column);
 			putchar(column + 1 < columns ? '\t' : '\n');
 		}
 	}
-	return more;
+	return error ? error : more;
 }
 
 /* ---- rows as JSON ---- */
@@ -125,7 +141,7 @@ static int json_rows(struct db_stmt *stmt)
 
 /* ---- the command ---- */
 
-static int answer(struct db *db, const char *sql, int header, int json)
+static int answer(struct db *db, const char *sql, const struct look *look, int json)
 {
 	struct db_stmt *stmt;
 	int error;
@@ -135,7 +151,7 @@ static int answer(struct db *db, const char *sql, int header, int json)
 	if (error == -MT_E_ARGUMENT)
 		return command_fail(EXIT_USAGE, "sql: not one statement that gives rows (SELECT ...)");
 	if (!error)
-		error = json ? json_rows(stmt) : print_rows(stmt, header);
+		error = json ? json_rows(stmt) : print_rows(stmt, look);
 	db_finish(stmt);
 	if (!error)
 		return 0;
@@ -144,7 +160,7 @@ static int answer(struct db *db, const char *sql, int header, int json)
 }
 
 /* A trace is loaded into memory for the one question. */
-static int answer_from_traces(struct source *source, const char *sql, int header, int json)
+static int answer_from_traces(struct source *source, const char *sql, const struct look *look, int json)
 {
 	struct analysis analysis = { 0 };
 	struct db *db = NULL;
@@ -159,7 +175,7 @@ static int answer_from_traces(struct source *source, const char *sql, int header
 	if (error)
 		status = command_fail(mt_exit_code(error), "sql: %s: %s", source->input[0].file, mt_strerror(error));
 	else
-		status = answer(db, sql, header, json);
+		status = answer(db, sql, look, json);
 	if (!status)
 		status = report_damage(&analysis, "in the answer");
 	db_close(db);
@@ -170,8 +186,10 @@ static int answer_from_traces(struct source *source, const char *sql, int header
 int cmd_sql(int argc, char **argv)
 {
 	struct source source;
-	int option, error, status = 0, header = isatty(STDOUT_FILENO), json = 0;
+	int option, error, status = 0, json = 0;
+	struct look look = { .terminal = isatty(STDOUT_FILENO) };
 
+	look.header = look.terminal;
 	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (option == 'h')
 			return command_help("sql", options_help);
@@ -179,7 +197,7 @@ int cmd_sql(int argc, char **argv)
 			status = command_rules(optarg);
 		else if (option != 'H' && option != 'j')
 			return command_bad_option(argc, argv, option);
-		header |= option == 'H';
+		look.header |= option == 'H';
 		json |= option == 'j';
 	}
 	if (status)
@@ -191,9 +209,9 @@ int cmd_sql(int argc, char **argv)
 	if (error)
 		status = command_fail(mt_exit_code(error), "%s", source.message);
 	else if (source.db)
-		status = answer(source.db, argv[argc - 1], header, json);
+		status = answer(source.db, argv[argc - 1], &look, json);
 	else
-		status = answer_from_traces(&source, argv[argc - 1], header, json);
+		status = answer_from_traces(&source, argv[argc - 1], &look, json);
 	source_release(&source);
 	return status;
 }

@@ -26,10 +26,10 @@ static void print_damage(const struct mt_trace_state *state)
 	char chunks[64], events[64];
 
 	if (report_is_torn(state))
-		printf("  torn end    it ends in the middle of a chunk, at byte %" PRIu64 ": what a crash leaves\n",
+		text_say("  torn end    it ends in the middle of a chunk, at byte %" PRIu64 ": what a crash leaves\n",
 		       state->error_offset);
 	else if (state->error)
-		printf("  damage      %s at byte %" PRIu64 "; %s of no use, %s known to be in them\n",
+		text_say("  damage      %s at byte %" PRIu64 "; %s of no use, %s known to be in them\n",
 		       mt_strerror(state->error), state->error_offset,
 		       text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
 		       text_count(events, sizeof(events), state->missed, "event"));
@@ -40,7 +40,7 @@ static void print_others(const struct analysis_process *process)
 {
 	char gpu[64], host[64], notes[64];
 
-	printf("  besides     %s and %s, %s of the driver\n",
+	text_say("  besides     %s and %s, %s of the driver\n",
 	       text_count(gpu, sizeof(gpu), process->kinds[MT_GPU_SAMPLE], "GPU sample"),
 	       text_count(host, sizeof(host), process->kinds[MT_HOST_SAMPLE], "host sample"),
 	       text_count(notes, sizeof(notes), process->kinds[MT_DRIVER_NOTE], "note"));
@@ -51,26 +51,26 @@ static void print_trace(const struct analysis_process *process)
 	const struct mt_trace_state *state = process->state;
 	char clean[1024], chunks[64], events[64], number[TEXT_SIZE_MAX], differing[TEXT_SIZE_MAX];
 
-	printf("%s\n", text_fit(clean, sizeof(clean), process->file, 200, 1));
-	printf("  chunks      %s, %s%s\n", text_count(chunks, sizeof(chunks), state->chunks, "chunk"),
+	text_say("%s\n", text_fit(clean, sizeof(clean), process->file, 200, 1));
+	text_say("  chunks      %s, %s%s\n", text_count(chunks, sizeof(chunks), state->chunks, "chunk"),
 	       text_count(events, sizeof(events), state->events, "event"),
 	       state->complete ? ", complete" : ", without an end");
 	print_damage(state);
-	printf("  lost        %s\n", text_count(events, sizeof(events), state->lost, "event"));
+	text_say("  lost        %s\n", text_count(events, sizeof(events), state->lost, "event"));
 	if (process->cut)
-		printf("  let go      %s on purpose (--keep)\n", text_count(events, sizeof(events), process->cut, "event"));
-	printf("  totals      compared at %s, %s differ",
+		text_say("  let go      %s on purpose (--keep)\n", text_count(events, sizeof(events), process->cut, "event"));
+	text_say("  totals      compared at %s, %s differ",
 	       text_count(events, sizeof(events), process->compared, "event"),
 	       text_number(differing, process->differing));
 	if (process->differing)
-		printf(", first at event %s", text_number(number, process->first_differing));
+		text_say(", first at event %s", text_number(number, process->first_differing));
 	if (process->reordered)
-		printf(", %s in another order (threads report after the allocator's lock)",
+		text_say(", %s in another order (threads report after the allocator's lock)",
 		       text_number(number, process->reordered));
-	printf("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
+	text_say("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
 	print_others(process);
 	if (process->unknown_frees)
-		printf("  frees       %s of memory that was never seen to be allocated\n",
+		text_say("  frees       %s of memory that was never seen to be allocated\n",
 		       text_number(number, process->unknown_frees));
 }
 

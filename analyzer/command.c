@@ -1,13 +1,13 @@
 /* What the commands share: their table, messages, and how options are read. */
 #include "command.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
 
 const struct command commands[] = {
@@ -22,16 +22,12 @@ int command_fail(int exit_code, const char *format, ...)
 {
 	char message[2048];
 	va_list arguments;
-	size_t i;
 
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	for (i = 0; message[i]; i++)
-		if (iscntrl((unsigned char)message[i]))
-			message[i] = '?';
 	fflush(stdout);
-	fprintf(stderr, "memana: %s\n", message);
+	fprintf(stderr, "memana: %s\n", mt_clean(message, ""));
 	return exit_code;
 }
 

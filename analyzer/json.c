@@ -3,8 +3,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
-#include "text.h"
 
 #define DEPTH_MAX 16
 
@@ -100,9 +100,10 @@ void doc_string(struct doc *doc, const char *key, const char *text)
 {
 	size_t size = strlen(text), at = 0, length;
 	char *clean = strdup(text);
+	uint32_t code;
 
 	while (clean && at < size) {
-		length = text_utf8(clean + at, size - at);
+		length = mt_utf8(clean + at, size - at, &code);
 		if (!length)
 			clean[at] = '?';
 		at += length ? length : 1;
@@ -111,12 +112,36 @@ void doc_string(struct doc *doc, const char *key, const char *text)
 	free(clean);
 }
 
+/* A document with \uXXXX for what is harmful, which stands inside strings only: to who reads JSON it is the same. */
+static void print_escaped(const char *text, FILE *file)
+{
+	size_t size = strlen(text), from = 0, at, length;
+	uint32_t code;
+
+	for (at = 0; at < size; at += length) {
+		length = mt_utf8(text + at, size - at, &code); /* doc_string left nothing that is not valid */
+		length += !length;
+		if (!mt_is_harmful(code) || code == '\n')
+			continue;
+		fwrite(text + from, 1, at - from, file);
+		if (code > 0xffff)
+			fprintf(file, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+		else
+			fprintf(file, "\\u%04x", code);
+		from = at + length;
+	}
+	fwrite(text + from, 1, size - from, file);
+}
+
 int doc_print(const struct doc *doc, FILE *file)
 {
-	if (doc->failed)
+	char *text = doc->failed ? NULL : json_dumps(doc->root, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+
+	if (!text)
 		return -MT_E_MEMORY;
-	if (json_dumpf(doc->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) || fputc('\n', file) == EOF ||
-	    fflush(file))
+	print_escaped(text, file);
+	free(text);
+	if (fputc('\n', file) == EOF || fflush(file) || ferror(file))
 		return -MT_E_SYSTEM;
 	return 0;
 }

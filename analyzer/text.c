@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "memtrace/clean.h"
 
 void text_init(struct text *text, FILE *file)
 {
@@ -102,12 +103,31 @@ void text_style(const struct text *text, enum text_style style)
 		fprintf(text->file, "\033[%sm", codes[style]);
 }
 
+static void print_clean(FILE *file, const char *format, va_list arguments)
+{
+	char *words;
+
+	if (vasprintf(&words, format, arguments) < 0)
+		return;
+	fputs(mt_clean(words, "\n\t"), file);
+	free(words);
+}
+
 void text_print(const struct text *text, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vfprintf(text->file, format, arguments);
+	print_clean(text->file, format, arguments);
+	va_end(arguments);
+}
+
+void text_say(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_clean(stdout, format, arguments);
 	va_end(arguments);
 }
 
@@ -137,57 +157,13 @@ void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
 
 /* ---- strings of unknown origin ---- */
 
-size_t text_utf8(const char *at, size_t size)
-{
-	const unsigned char *byte = (const unsigned char *)at;
-	size_t length = byte[0] < 0x80 ? 1 : byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
-	uint32_t code = byte[0] & (0xff >> (length + 1)), i;
-
-	if (length == 1)
-		return 1;
-	if (byte[0] < 0xc2 || byte[0] > 0xf4 || length > size)
-		return 0;
-	for (i = 1; i < length; i++) {
-		if ((byte[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (byte[i] & 0x3f);
-	}
-	if ((length == 3 && code < 0x800) || (length == 4 && (code < 0x10000 || code > 0x10ffff)) ||
-	    (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return length;
-}
-
-/* A terminal acts on C0, DEL and C1 (two bytes: c2 80 to c2 9f). */
-static int is_control(const char *at, size_t length)
-{
-	unsigned char first = (unsigned char)at[0];
-
-	return first < 0x20 || first == 0x7f || (length == 2 && first == 0xc2 && (unsigned char)at[1] < 0xa0);
-}
-
-/* One character to show for what is at `from`; how many bytes it stood for is added to *taken. */
-static size_t clean_character(char out[4], const char *from, size_t size, size_t *taken)
-{
-	size_t length = text_utf8(from, size);
-
-	if (!length || is_control(from, length)) {
-		out[0] = '?';
-		*taken += length ? length : 1;
-		return 1;
-	}
-	memcpy(out, from, length);
-	*taken += length;
-	return length;
-}
-
 static size_t count_columns(const char *from, size_t size)
 {
 	size_t at = 0, columns = 0;
 	char ignored[4];
 
 	while (at < size) {
-		clean_character(ignored, from + at, size - at, &at);
+		mt_clean_character(ignored, from + at, size - at, &at);
 		columns++;
 	}
 	return columns;
@@ -196,8 +172,10 @@ static size_t count_columns(const char *from, size_t size)
 void text_wrap(const struct text *text, int indent, int column, const char *words)
 {
 	int at = column, length;
+	char *clean = strdup(words);
 	size_t size;
 
+	words = clean ? mt_clean(clean, "") : "";
 	while (*words) {
 		size = strcspn(words, " ");
 		length = (int)count_columns(words, size);
@@ -217,6 +195,7 @@ void text_wrap(const struct text *text, int indent, int column, const char *word
 		words += size + strspn(words + size, " ");
 	}
 	fputc('\n', text->file);
+	free(clean);
 }
 
 const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end)
@@ -230,7 +209,7 @@ const char *text_fit(char *out, size_t size, const char *from, size_t columns, i
 	if (dots && keep_end)
 		to = (size_t)snprintf(out, size, "...");
 	for (column = 0; at < length && column < skip + keep; column++) {
-		used = clean_character(character, from + at, length - at, &at);
+		used = mt_clean_character(character, from + at, length - at, &at);
 		if (column < skip || to + used + 4 > size)
 			continue;
 		memcpy(out + to, character, used);

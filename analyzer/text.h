@@ -53,18 +53,16 @@ void text_style(const struct text *text, enum text_style style);
 /* Two blanks and `part` of `whole` as a bar of at most `width` columns; nothing where it would be empty. */
 void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
 
-/* printf */
+/* printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
 void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
+void text_say(const char *format, ...) MT_PRINTF(1, 2);
 
 /* Prints `words` broken at blanks to lines of at most 80 columns, each after `indent` blanks; the first begins at
  * `column`. */
 void text_wrap(const struct text *text, int indent, int column, const char *words);
 
-/* Length of the valid UTF-8 character at `at`, at most `size` bytes; 0: not valid. */
-size_t text_utf8(const char *at, size_t size);
-
 /*
- * Copies `from` so that it takes at most `columns` columns: control characters and broken UTF-8 become '?', what is
+ * Copies `from` so that it takes at most `columns` columns: what is harmful (memtrace/clean.h) becomes '?', what is
  * too long loses its beginning (`keep_end`, for paths) or its end, marked by "...". `out` has `size` bytes.
  */
 const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end);

@@ -12,7 +12,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "doors.h"
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "say.h"
 
@@ -110,6 +112,15 @@ static const char *find_text(const char *name)
 	return NULL;
 }
 
+/* To be pasted, so it is as it is where it goes to a file; a terminal is not to act on it. */
+static void print_value(const char *value)
+{
+	char clean[MEMREC_OPTIONS_MAX > MEMREC_PATH_MAX ? MEMREC_OPTIONS_MAX : MEMREC_PATH_MAX];
+
+	mt_copy_text(clean, sizeof(clean), value);
+	fputs(isatty(STDOUT_FILENO) ? mt_clean(clean, "") : value, stdout);
+}
+
 static void print_text(const char *text, const struct values *values)
 {
 	const struct {
@@ -128,7 +139,7 @@ static void print_text(const char *text, const struct values *values)
 			putchar(*text++);
 			continue;
 		}
-		fputs(marks[i].value, stdout);
+		print_value(marks[i].value);
 		text += strlen(marks[i].mark);
 	}
 }

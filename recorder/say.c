@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
 
 void say(const char *format, ...)
@@ -20,7 +21,7 @@ void say(const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(line + prefix, sizeof(line) - prefix - 1, format, args);
 	va_end(args);
-	size = prefix + (n < 0 ? 0 : strlen(line + prefix));
+	size = prefix + (n < 0 ? 0 : strlen(mt_clean(line + prefix, "")));
 	line[size++] = '\n';
 	while (write(STDERR_FILENO, line, size) < 0 && errno == EINTR)
 		;

@@ -11,7 +11,7 @@
 /* Exit codes of memrec's own (those of library errors: mt_exit_code). */
 enum memrec_exit { MEMREC_EXIT_OK = 0, MEMREC_EXIT_USAGE = 2, MEMREC_EXIT_INPUT = 3, MEMREC_EXIT_SYSTEM = 4 };
 
-/* One line, with "memrec: " before it and the newline after it, in one write. */
+/* One line, with "memrec: " before it and the newline after it, in one write; harmful characters (memtrace/clean.h) are '?'. */
 void say(const char *format, ...) MT_PRINTF(1, 2);
 
 /* Why something failed, for the middle of a sentence: errno's words for system errors, else mt_strerror. Static. */

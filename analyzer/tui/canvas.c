@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "text.h"
 
@@ -57,30 +58,6 @@ static int is_wide(uint32_t code)
 	return code >= 0x1100 && in_ranges(range, MT_ARRAY_SIZE(range), code);
 }
 
-/* What a terminal acts on, or what hides or turns round the text after it. */
-static int is_harmful(uint32_t code)
-{
-	static const struct range range[] = {
-		{ 0x00, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x061c, 0x061c }, { 0x200b, 0x200f },
-		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xfffe, 0xffff },
-		{ 0xe0001, 0xe007f },
-	};
-
-	return (code < 0xa0 && code >= 0x7f) || code < 0x20 || in_ranges(range, MT_ARRAY_SIZE(range), code);
-}
-
-static uint32_t decode(const char *at, size_t length)
-{
-	uint32_t code = (unsigned char)at[0];
-	size_t i;
-
-	if (length > 1)
-		code &= 0xffu >> (length + 1);
-	for (i = 1; i < length; i++)
-		code = code << 6 | ((unsigned char)at[i] & 0x3f);
-	return code;
-}
-
 /* A character fit to be shown, and its columns: 0 for one that sits on the one before it. */
 struct character {
 	char text[5];
@@ -90,10 +67,10 @@ struct character {
 /* Takes the next character of `at`, which is not at its end; the bytes that it had. */
 static size_t next_character(struct character *out, const char *at)
 {
-	size_t length = text_utf8(at, strnlen(at, 4));
-	uint32_t code = length ? decode(at, length) : 0;
+	uint32_t code;
+	size_t length = mt_utf8(at, strnlen(at, 4), &code);
 
-	if (!length || is_harmful(code)) {
+	if (!length || mt_is_harmful(code)) {
 		memcpy(out->text, "?", 2);
 		out->columns = 1;
 		return length ? length : 1;

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "text.h"
+#include "memtrace/clean.h"
 
 #define GAP 2	   /* columns between columns */
 #define SIDEWAYS 8 /* columns that LEFT and RIGHT move by */
@@ -21,6 +21,7 @@ static int width_of(const struct clerk_answer *answer)
 static void draw_cell(struct area row, int x, const struct clerk_column *column, uint8_t style, const char *text)
 {
 	int width = canvas_columns(text), at = column->numbers ? x + column->width - width : x;
+	uint32_t code;
 
 	if (at >= row.width || at + width <= 0)
 		return;
@@ -29,7 +30,7 @@ static void draw_cell(struct area row, int x, const struct clerk_column *column,
 		return;
 	}
 	while (*text && at < 0) { /* characters that are scrolled out */
-		size_t size = text_utf8(text, strlen(text));
+		size_t size = mt_utf8(text, strlen(text), &code);
 		char one[8] = "";
 
 		memcpy(one, text, size ? size : 1);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "app.h"
 #include "flame.h"
+#include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "text.h"
 
@@ -309,11 +310,12 @@ static void draw_title(const struct app *app, struct area area)
 static int draw_label(struct area row, int x, int end, uint8_t style, uint8_t behind, const char *label)
 {
 	char fitted[1024], one[8];
+	uint32_t code;
 	size_t size;
 
 	text_fit(fitted, sizeof(fitted), label, end > x ? (size_t)(end - x) : 0, 0);
 	for (label = fitted; *label; label += size) {
-		size = text_utf8(label, strlen(label));
+		size = mt_utf8(label, strlen(label), &code);
 		size = size ? size : 1;
 		mt_copy_text(one, size + 1, label);
 		if (x + canvas_columns(one) > end)

@@ -63,6 +63,15 @@ def expandable():
             "device_traces": [trace]}
 
 
+def terminal():
+    """Names that a terminal would act on: an escape, CSI in one character, what turns text round, DEL."""
+    name = "f\x1b[31m\x9bm\u202eg\u2066\x7f\u2028"
+    place = [frame(name, name + ".py", 7)]
+    trace = [event("alloc", 0x7f2000000000, 8 * MIB, 10, place),
+             {"action": "oom", "device_free": 3 * MIB, "size": 64 * MIB, "stream": 0, "time_us": 50, "frames": place}]
+    return {"segments": [segment(0x7f2000000000, 8 * MIB, [(8 * MIB, 8 * MIB, "active_allocated")])], "device_traces": [trace]}
+
+
 def devices():
     """Two devices whose events take turns."""
     one = [event("segment_alloc", 0x1000000, 2 * MIB, 10), event("alloc", 0x1000000, MIB, 30)]

@@ -1,5 +1,6 @@
 /* Words for people: sizes, times, shares, and strings that come from somebody else's program. */
 #include "../../analyzer/text.h"
+#include "memtrace/clean.h"
 #include "test.h"
 
 static char out[TEXT_SIZE_MAX];
@@ -51,16 +52,38 @@ TEST(strings_are_made_fit)
 	CHECK_STR(text_fit(words, 16, "äääääääääääääääääääää", 60, 0), "ääääää");
 }
 
+static const char *clean(const char *text, const char *keep)
+{
+	static char copy[64];
+
+	mt_copy_text(copy, sizeof(copy), text);
+	return mt_clean(copy, keep);
+}
+
+TEST(what_a_terminal_would_act_on_is_not_shown)
+{
+	CHECK_STR(clean("red \033[31m\x7f\xc2\x9b", ""), "red ?[31m??");
+	CHECK_STR(clean("\xe2\x80\xaegnp.exe \xe2\x81\xa6 \xd8\x9c", ""), "?gnp.exe ? ?"); /* U+202E U+2066 U+061C */
+	CHECK_STR(clean("\xe2\x80\xa8 \xe2\x80\x8b \xef\xbb\xbf \xf3\xa0\x81\x81", ""), "? ? ? ?"); /* U+2028 U+200B U+FEFF U+E0041 */
+	CHECK_STR(clean("\xff\xc0\x80 \xed\xa0\x80", ""), "??? ???");
+	CHECK_STR(clean("a\tb\nc\r", "\n\t"), "a\tb\nc?");
+	CHECK_STR(clean("a\tb\nc", ""), "a?b?c");
+	CHECK_STR(clean("größe █ 大 \xf0\x9f\x98\x80", ""), "größe █ 大 \xf0\x9f\x98\x80");
+	CHECK_STR(clean("", ""), "");
+}
+
 TEST(utf8_is_checked)
 {
-	CHECK_EQ(text_utf8("a", 1), 1);
-	CHECK_EQ(text_utf8("\xc3\xa4", 2), 2);
-	CHECK_EQ(text_utf8("\xc3\xa4", 1), 0);
-	CHECK_EQ(text_utf8("\xe2\x96\x88", 3), 3);
-	CHECK_EQ(text_utf8("\xf0\x9f\x98\x80", 4), 4);
-	CHECK_EQ(text_utf8("\xe0\x80\x80", 3), 0);
-	CHECK_EQ(text_utf8("\xf4\x90\x80\x80", 4), 0);
-	CHECK_EQ(text_utf8("\x80", 1), 0);
+	uint32_t code;
+
+	CHECK_EQ(mt_utf8("a", 1, &code), 1);
+	CHECK_EQ(mt_utf8("\xc3\xa4", 2, &code), 2);
+	CHECK_EQ(mt_utf8("\xc3\xa4", 1, &code), 0);
+	CHECK_EQ(mt_utf8("\xe2\x96\x88", 3, &code), 3);
+	CHECK_EQ(mt_utf8("\xf0\x9f\x98\x80", 4, &code), 4);
+	CHECK_EQ(mt_utf8("\xe0\x80\x80", 3, &code), 0);
+	CHECK_EQ(mt_utf8("\xf4\x90\x80\x80", 4, &code), 0);
+	CHECK_EQ(mt_utf8("\x80", 1, &code), 0);
 }
 
 /* Nothing wider than 80 columns, every word there once, each line indented. */
