@@ -1,5 +1,6 @@
 /* Words for people: sizes, times, shares, and strings that come from somebody else's program. */
 #include "../../analyzer/text.h"
+#include "memtrace/base.h"
 #include "memtrace/clean.h"
 #include "test.h"
 
@@ -108,6 +109,25 @@ TEST(words_are_wrapped)
 	}
 	CHECK_EQ(words, 150);
 	free(written);
+}
+
+/* A database of others may say that a part is more than its whole, by any factor. */
+TEST(bars_end_at_their_width)
+{
+	static const struct { uint64_t part, whole; int width; } bars[] = {
+		{ 0, 10, 0 }, { 5, 10, 10 }, { 10, 10, 20 }, { 11, 10, 20 }, { UINT64_MAX, 1, 20 },
+	};
+	char *written = NULL;
+	struct text text;
+	size_t i, size;
+
+	for (i = 0; i < MT_ARRAY_SIZE(bars); i++) {
+		text = (struct text){ .file = open_memstream(&written, &size) };
+		text_bar(&text, bars[i].part, bars[i].whole, 20);
+		fclose(text.file);
+		CHECK_EQ(strspn(written + strspn(written, " "), "#"), bars[i].width);
+		free(written);
+	}
 }
 
 TEST_MAIN()
