@@ -348,16 +348,16 @@ static size_t leave_out_unknown(struct mt_event *events, size_t count)
 
 int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t most, size_t *count)
 {
-	struct batch batch = { .decoder = decoder, .events = events, .kinds = decoder->kinds + decoder->done,
-			       .in_all = UINT32_MAX };
+	struct batch batch = { .decoder = decoder, .events = events, .in_all = UINT32_MAX };
 	size_t i;
 
 	*count = 0;
 	batch.count = decoder->info.events - decoder->done;
 	if (batch.count > most)
 		batch.count = most;
-	if (!batch.count)
+	if (!batch.count) /* of nothing there need not be kinds either */
 		return 0;
+	batch.kinds = decoder->kinds + decoder->done;
 	memset(events, 0, batch.count * sizeof(*events));
 	for (i = 0; i < batch.count; i++) {
 		events[i].kind = batch.kinds[i];

@@ -74,7 +74,7 @@ struct mt_cursor {
 
 static inline struct mt_cursor mt_cursor_make(const uint8_t *data, size_t size)
 {
-	return (struct mt_cursor){ data, data + size, 0 };
+	return (struct mt_cursor){ data, size ? data + size : data, 0 }; /* no bytes may be nowhere */
 }
 
 static inline size_t mt_cursor_left(const struct mt_cursor *cursor)
