@@ -5,6 +5,7 @@
 #   make test       unit and command tests; last line: N passed, N failed, N skipped
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
+#   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
@@ -235,7 +236,7 @@ install: programs
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 include tests/standin/standin.mk samples/samples.mk
-include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk
+include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk tests/fuzz/fuzz.mk
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 

@@ -1,0 +1,28 @@
+/* command_run.c - calls commands of memana as its main does; see command_run.h. */
+#include "command_run.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include "command.h"
+#include "fuzz.h"
+
+#define WORD_MAX 512
+#define STATUS_MAX 4
+
+void command_run(const char *const *words, const char *path)
+{
+	char copy[COMMAND_WORDS_MAX][WORD_MAX], *argv[COMMAND_WORDS_MAX + 1] = { NULL };
+	int argc, status;
+
+	for (argc = 0; argc < COMMAND_WORDS_MAX && words[argc]; argc++) {
+		snprintf(copy[argc], sizeof(copy[argc]), "%s", strcmp(words[argc], COMMAND_FILE) ? words[argc] : path);
+		argv[argc] = copy[argc];
+	}
+	optind = 0; /* getopt begins anew */
+	opterr = 0;
+	FUZZ_CHECK(command_find(words[0]));
+	status = command_find(words[0])->run(argc, argv);
+	FUZZ_CHECK(status >= 0 && status <= STATUS_MAX);
+	fflush(stdout);
+}

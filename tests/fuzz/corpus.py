@@ -1,0 +1,154 @@
+"""corpus.py BUILD OUT - puts what each fuzz target begins with into OUT/TARGET.
+
+It is made of what the tree has: golden files, the importer's snapshots, the rules, a sample program. The tree keeps in
+tests/fuzz/corpus/TARGET only what the fuzzers found.
+"""
+import contextlib
+import glob
+import gzip
+import os
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD, OUT = sys.argv[1:]
+sys.path.insert(0, os.path.join(SOURCE, "tests/cli"))
+
+
+def tree(*path):
+    return sorted(glob.glob(os.path.join(SOURCE, *path)))
+
+
+def save(target, name, data):
+    with open(os.path.join(OUT, target, name), "wb") as file:
+        file.write(data)
+
+
+def copy(target, paths):
+    for path in paths:
+        shutil.copy(path, os.path.join(OUT, target))
+
+
+def kept(target):
+    """What the fuzzers found; large files are packed."""
+    for path in tree("tests/fuzz/corpus", target, "*"):
+        name = os.path.basename(path)
+        with gzip.open(path) if name.endswith(".gz") else open(path, "rb") as file:
+            save(target, name.removesuffix(".gz"), file.read())
+
+
+# ---- one function for each target -------------------------------------------------------------------------------
+
+
+def trace():
+    copy("trace", tree("tests/golden/*.zst") + tree("tests/golden/bad/*.zst"))
+
+
+def report():
+    copy("report", tree("tests/golden/v1-*.zst"))
+
+
+def sql():
+    """Databases of small traces, with the smallest pages: a mutation shall hit something."""
+    for path in tree("tests/golden/v1-*.zst"):
+        name = os.path.basename(path).replace(".zst", ".db")
+        database = os.path.join(OUT, "sql", name)
+        subprocess.run([os.path.join(BUILD, "memana"), "load", path, "-o", database], check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not os.path.exists(database):
+            continue
+        with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            connection.execute("PRAGMA page_size = 512")
+            connection.execute("VACUUM")
+
+
+def pickle():
+    make = os.path.join(SOURCE, "tests/cli/import_make.py")
+    for case in ("history", "expandable", "cached", "devices", "old", "segments_only"):
+        subprocess.run([sys.executable, make, os.path.join(OUT, "pickle", case), case], check=True)
+    for protocol in range(6):
+        path = os.path.join(OUT, "pickle", f"history-{protocol}")
+        subprocess.run([sys.executable, make, path, "history", str(protocol)], check=False, stderr=subprocess.DEVNULL)
+
+
+def rules():
+    copy("rules", tree("formats/rules/*.yaml"))
+    save("rules", "patterns", b"rules:\n  - function: '^(a|[b-d]+)*x?\\.{1,3}$'\n    role: rollout\n    step: ends\n"
+                              b"  - mark: 'F[^ ]o'\n    part: forward\ncategories:\n  forward: logits\n\0Foo.step")
+
+
+def elf():
+    sample = os.path.join(SOURCE, "samples/engine.c")
+    compiler = os.environ.get("CC", "cc").split()
+    for name, options in (("dwarf5", ["-gdwarf-5"]), ("dwarf4", ["-gdwarf-4"]), ("compressed", ["-g", "-gz=zlib"]),
+                          ("stripped", ["-s"])):
+        subprocess.run([*compiler, "-O2", *options, "-shared", "-fPIC", "-nostdlib", "-Wl,--build-id", "-o",
+                        os.path.join(OUT, "elf", name), sample], check=True)
+
+
+def pyline():
+    code = compile("def f(a,\n      b=(1,\n  2)):\n    for i in a:\n        try:\n            b = [x\n"
+                   "                 for x in a]\n        finally:\n            del a\n" + "\n" * 200 + "    return b\n",
+                   "made_up", "exec")
+    function = next(constant for constant in code.co_consts if hasattr(constant, "co_code"))
+    for constant in (code, function):
+        for minor in (6, 9, 10, 11, 14):
+            table = constant.co_lnotab if minor < 10 else constant.co_linetable
+            for offset in (0, 20, 60):
+                save("pyline", f"{constant.co_name.strip('<>')}-{minor}-{offset}",
+                     struct.pack("<BII", minor, constant.co_firstlineno, offset) + table)
+
+
+# ---- rings: the pieces of fuzz_ring.c ---------------------------------------------------------------------------
+
+
+def piece(kind, data):
+    return struct.pack("<BH", kind, len(data)) + data
+
+
+def event(slot, kind, stack=0, device=0, name=b"", domain=b"", **fields):
+    numbers = [fields.get(n, 0) for n in ("addr", "size", "total", "reserved", "handle", "offset", "value")]
+    return piece(0, struct.pack("<BBIHBbQQQIi7QIIIHH", slot, 1, 0, 0, kind, 1, 0, fields.get("time", 5000), stack,
+                                slot + 1, device, *numbers, fields.get("entry", 0), fields.get("result", 0),
+                                fields.get("flags", 0), len(name), len(domain)) + name + domain)
+
+
+def log(kind, key, data):
+    return piece(1, struct.pack("<BIIQ", 1, 0, kind, key) + data)
+
+
+def definitions():
+    table = bytes([0x80, 0, 0xd9, 2, 0x98, 1])
+    code = struct.pack("<IHHHHI", 10, 4, 9, 8, 0, len(table)) + b"step" + b"Adam.step" + b"train.py" + table
+    module = struct.pack("<QQQII", 0x1000, 0x9000, 0x1000, 20, 7) + bytes(range(20)) + b"/lib/x1"
+    stack = struct.pack("<HHHH", 1, 2, 0, 0) + struct.pack("<QII", 77, 4, 0) + struct.pack("<QQ", 0x2000, 0x8fff)
+    threads = b"".join(log(4, serial, struct.pack("<IIII", 100 + serial, serial == 1, 4, 0) + b"main")
+                       for serial in (1, 2, 3, 4))
+    return threads + log(3, 0, module) + log(2, 77, code) + log(1, 500, stack)
+
+
+def ring():
+    driver = [event(0, 8, 500, addr=0x7f00000, size=1 << 24, entry=6), event(0, 18, 500, handle=9, size=1 << 21),
+              event(1, 16, addr=0x9000000, size=1 << 24), event(1, 21, addr=0x9000000, size=1 << 21, handle=9),
+              event(1, 22, addr=0x9000000, size=1 << 21), event(0, 19, handle=9), event(0, 11, 500, size=5, result=2)]
+    tensors = [event(i % 4, kind, 500, addr=0x7f00000 + 512 * (i // 2), size=512, total=512, reserved=1 << 24)
+               for i, kind in enumerate((1, 2) * 6)]
+    marks = [event(0, 32, name=b"rollout", domain=b"verl"), event(1, 37, name=b"train"), event(0, 40), event(0, 41),
+             event(1, 38), event(0, 33), event(2, 36, name=b"mark"), event(2, 39), event(0, 34, handle=3, name=b"r"),
+             event(0, 35, handle=3), event(0, 3, 500, size=1 << 40), event(0, 9, 500, addr=0x7f00000)]
+    everything = definitions() + b"".join(driver + tensors + marks)
+    save("ring", "everything", everything)
+    save("ring", "without-definitions", b"".join(tensors + marks))
+    save("ring", "header", everything + piece(2, struct.pack("<I", 8) + bytes(32)))
+    save("ring", "slot", everything + piece(3, struct.pack("<BH", 0, 104) + bytes(24)))
+
+
+TARGETS = (trace, report, ring, pickle, rules, sql, elf, pyline)
+
+for target in TARGETS:
+    os.makedirs(os.path.join(OUT, target.__name__), exist_ok=True)
+    target()
+    kept(target.__name__)

@@ -1,0 +1,60 @@
+/*
+ * fuzz.h - what the fuzz targets share. A target is one file fuzz_NAME.c with
+ *
+ *     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+ *
+ * which reads hostile input as the programs do, and where checksums or lengths would stop a blind mutation
+ *
+ *     size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned int seed)
+ *
+ * libFuzzer (make fuzz) calls both; replay.c does for `make test`, without clang.
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned int seed) __attribute__((weak));
+
+/* libFuzzer's own mutations, replay.c has simple ones. Returns the new size, at most `room`. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
+
+/* What must hold whatever the input is. */
+#define FUZZ_CHECK(condition) ((condition) ? (void)0 : fuzz_failed(__FILE__, __LINE__, #condition))
+
+_Noreturn void fuzz_failed(const char *file, int line, const char *condition);
+
+/* The stderr that the program began with: what the code under test prints is thrown away. */
+int fuzz_report(void);
+
+/*
+ * `name` in a folder of this process (under TMPDIR), which goes when the process ends; whoever runs it cleans TMPDIR
+ * after a crash. The same name gives the same pointer.
+ */
+const char *fuzz_path(const char *name);
+
+/* The same, with that content. */
+const char *fuzz_file(const char *name, const void *data, size_t size);
+
+/* Reads a file back; more than `room` bytes, or no file: 0. */
+size_t fuzz_read(const char *path, uint8_t *data, size_t room);
+
+/* Which of `count` things to do with an input, where all of them would take too long. */
+size_t fuzz_pick(const uint8_t *data, size_t size, size_t count);
+
+/* ---- numbers for the mutators ---- */
+
+struct fuzz_random {
+	uint64_t state;
+};
+
+uint64_t fuzz_next(struct fuzz_random *random);
+uint64_t fuzz_below(struct fuzz_random *random, uint64_t bound); /* bound 0: 0 */
+uint64_t fuzz_number(struct fuzz_random *random);		 /* small, large, round and extreme ones */
+
+/* Mutates so many bytes at `at`, which stay so many. */
+void fuzz_in_place(uint8_t *at, size_t size);
+
+#endif
