@@ -142,7 +142,11 @@ def ring():
     everything = definitions() + b"".join(driver + tensors + marks)
     save("ring", "everything", everything)
     save("ring", "without-definitions", b"".join(tensors + marks))
-    save("ring", "header", everything + piece(2, struct.pack("<I", 8) + bytes(32)))
+    for name, offset, data in (("sizes", 8, bytes(32)), ("python-3.9", 60, struct.pack("<I", 0x030900f0)),
+                               ("python-3.10", 60, struct.pack("<I", 0x030a00f0)),
+                               ("steps", 28872, struct.pack("<I", 1)), ("skip", 28876, struct.pack("<I", 1)),
+                               ("step-mark", 28880, b"train*"), ("keep", 29136, struct.pack("<Q", 1 << 16))):
+        save("ring", name, everything + piece(2, struct.pack("<I", offset) + data))  # struct ring_header
     save("ring", "slot", everything + piece(3, struct.pack("<BH", 0, 104) + bytes(24)))
 
 
