@@ -23,6 +23,12 @@
 /* A size beyond any address space is nonsense: cut, so that sums stay far from the end of 64 bits. */
 #define LEDGER_SIZE_MAX (1ull << 48)
 
+/* Nothing lies at address 0, nor at the last one: an end, which is 64 bits as well, could not lie behind it. */
+static inline int ledger_is_nowhere(uint64_t addr)
+{
+	return !addr || addr == UINT64_MAX;
+}
+
 /* So many frees can still be undone by a DRIVER_KEEP. A failed call reports at once, per thread: dozens are plenty. */
 #define LEDGER_UNDO 64u
 

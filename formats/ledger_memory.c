@@ -218,7 +218,7 @@ int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, st
 	uint64_t openings = live->offset ? live->offset : 1;
 	struct memory *memory;
 
-	if (!live->addr || ledger_open_again(ledger, live))
+	if (ledger_is_nowhere(live->addr) || ledger_open_again(ledger, live))
 		return 0;
 	if (reserve(ledger, live->device, live->addr, end))
 		return -MT_E_MEMORY;
@@ -391,7 +391,7 @@ int ledger_vmm_map(struct mt_ledger *ledger, const struct mt_live *live, struct 
 	struct mt_live map = *live;
 	uint64_t end = ledger_end(live->addr, live->size);
 
-	if (!live->addr || !live->size)
+	if (ledger_is_nowhere(live->addr) || !live->size)
 		return 0;
 	map.device = memory ? memory->live.device : 0;
 	if (reserve(ledger, map.device, live->addr, end))

@@ -232,7 +232,7 @@ int ledger_tensor_alloc(struct mt_ledger *ledger, const struct birth *birth, uin
 	struct ledger_device *figures = &ledger->device[device];
 	struct tensor *tensor, *older;
 
-	if (!birth->event->addr)
+	if (ledger_is_nowhere(birth->event->addr))
 		return 0;
 	if (reserve(ledger, birth->event, device))
 		return -MT_E_MEMORY;

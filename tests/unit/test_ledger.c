@@ -330,6 +330,22 @@ TEST(nonsense_is_survived)
 	mt_ledger_free(ledger);
 }
 
+/* An end cannot lie behind the last address: what claims to begin there is nowhere, like what begins at 0. */
+TEST(nothing_lies_at_the_last_address)
+{
+	struct mt_ledger *ledger = fresh();
+
+	FEED(ledger, 0, VMM_CREATE, .device = 1, .handle = 9, .size = MIB);
+	FEED(ledger, 1, TENSOR_ALLOC, .device = 1, .addr = UINT64_MAX, .size = MIB);
+	FEED(ledger, 2, DRIVER_ALLOC, .device = 1, .addr = UINT64_MAX, .size = MIB);
+	FEED(ledger, 3, VMM_MAP, .addr = UINT64_MAX, .size = MIB, .handle = 9);
+	CHECK_EQ(mt_ledger_count(ledger), 1);
+	FEED(ledger, 4, DRIVER_ALLOC, .device = 1, .addr = UINT64_MAX - 1, .size = MIB);
+	CHECK(FEED(ledger, 5, TENSOR_ALLOC, .device = 1, .addr = UINT64_MAX - 1, .size = MIB).born != NULL);
+	CHECK_EQ(FEED(ledger, 0, DRIVER_FREE, .addr = UINT64_MAX - 1).died_count, 1);
+	mt_ledger_free(ledger);
+}
+
 TEST(a_context_takes_along_what_was_allocated_in_it)
 {
 	struct mt_ledger *ledger = fresh();
