@@ -75,8 +75,10 @@ const char *fuzz_path(const char *name)
 const char *fuzz_file(const char *name, const void *data, size_t size)
 {
 	const char *path = fuzz_path(name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd;
 
+	unlink(path); /* some file systems wait for the disk when a file is cut and written anew */
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	close(fd);
 	return path;

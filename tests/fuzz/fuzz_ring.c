@@ -150,15 +150,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *ring = fuzz_path("ring"), *trace = fuzz_path("folded.zst"), *whole = fuzz_path("recovered.zst");
 	struct ring_maker maker;
 
+	unlink(ring);
 	FUZZ_CHECK(!ring_maker_open(&maker, ring, SLOTS, SLOT_BYTES, LOG_BYTES));
 	fill(&maker, data, size);
 	ring_maker_close(&maker);
 	unlink(trace);
+	unlink(whole);
 	if (!mt_fold_recover("/dev/null", ring, fuzz_rules(), whole, NULL))
 		FUZZ_CHECK(!trace_read(whole));
 	if (!fold(ring, trace))
 		return 0;
 	FUZZ_CHECK(!trace_read(trace));
+	unlink(whole);
 	if (!mt_fold_recover(trace, ring, fuzz_rules(), whole, NULL))
 		FUZZ_CHECK(!trace_read(whole));
 	return 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "defs.h"
 #include "fuzz.h"
 #include "memtrace/base.h"
@@ -219,6 +220,7 @@ static size_t write_story(struct story *story, uint8_t *data, size_t room)
 					     .checkpoint_events = 16u << fuzz_below(&story->random, 8) };
 	struct mt_writer *writer;
 
+	unlink(path);
 	if (mt_writer_open(&writer, path, mt_reader_process(story->reader), &options))
 		return 0;
 	copy_definitions(mt_writer_defs(writer), mt_reader_defs(story->reader));
