@@ -14,7 +14,7 @@ for block in blocks[::2]:
 status = dict(re.findall(r"(\w+):\s+(.*)", open("/proc/self/status").read()))
 print("threads", len(os.listdir("/proc/self/task")))
 print("descriptors", sorted(int(fd) for fd in os.listdir("/proc/self/fd")))
-print({name: status[name] for name in ("Umask", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapEff", "NoNewPrivs", "Seccomp")})
+print({name: status[name] for name in ("Umask", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapEff", "NoNewPrivs", "Seccomp")})
 print([(number, signal.getsignal(number)) for number in range(1, 32)], signal.getitimer(signal.ITIMER_REAL))
 print(os.getcwd(), os.nice(0), os.getpriority(os.PRIO_PROCESS, 0), locale.setlocale(locale.LC_ALL), os.sched_getaffinity(0))
 print([(name, resource.getrlimit(getattr(resource, name))) for name in dir(resource) if name.startswith("RLIMIT_")])

@@ -211,6 +211,8 @@ static void describe(struct mt_chunk_info *info, const struct mt_buffer *payload
 		mt_summary_read(&section.content, info);
 }
 
+#define AFFORDED_MAX 65536u /* events that a frame gets the bytes for; what says it has more is refused by its budget */
+
 static void put_together(struct parts *parts, struct mt_buffer *out)
 {
 	static struct mt_packer *packer;
@@ -223,9 +225,9 @@ static void put_together(struct parts *parts, struct mt_buffer *out)
 	for (i = 0; i < parts->count; i++) {
 		struct mt_chunk_info info = { .offset = out->size };
 
-		mt_packer_pack(packer, &parts->piece[i].payload, out);
-		info.size = out->size - info.offset;
 		describe(&info, &parts->piece[i].payload);
+		mt_packer_pack(packer, &parts->piece[i].payload, info.events < AFFORDED_MAX ? info.events : 0, out);
+		info.size = out->size - info.offset;
 		mt_chunk_list_add(&list, &info);
 	}
 	switch (fuzz_below(&parts->random, 8)) {
