@@ -265,7 +265,8 @@ static int fill(struct mt_unpacker *unpacker, uint64_t want)
 	if (want > left)
 		want = left;
 	packed->size -= unpacker->begin;
-	memmove(packed->data, packed->data + unpacker->begin, packed->size);
+	if (packed->size)
+		memmove(packed->data, packed->data + unpacker->begin, packed->size);
 	unpacker->packed_at += unpacker->begin;
 	unpacker->begin = 0;
 	if (mt_buffer_reserve(packed, want - packed->size))
