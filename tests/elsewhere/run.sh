@@ -37,7 +37,7 @@ inside() {
 		mount --bind "$ROOT" "$ROOT" && cd "$ROOT" || exit 4
 		mount -t proc proc "$ROOT/proc" && mount --rbind /sys "$ROOT/sys" && mount --rbind /dev "$ROOT/dev" &&
 			mount -t tmpfs tmpfs "$ROOT/dev/shm" && mount -t tmpfs tmpfs "$ROOT/tmp" || exit 4
-		exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="${TERM:-dumb}" bash -c "$INSIDE"'
+		exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="${TERM:-dumb}" ${TEST_TIMEOUT:+TEST_TIMEOUT="$TEST_TIMEOUT"} bash -c "$INSIDE"'
 }
 
 # commands SUITE USER RUN WORDS: as USER, by RUN; fresh clone, make demo, make test.
