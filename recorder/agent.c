@@ -54,7 +54,8 @@ static struct {
 	_Atomic int started;	 /* a recording was started here, or in the process that forked this one */
 	_Atomic uint32_t threads; /* serials given out */
 	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
-	_Atomic uint32_t looking, replaced;
+	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
+	_Atomic uint32_t replaced;
 	struct ring ring;
 	struct stacks stacks;
 	_Atomic uint64_t lost[MT_LOSS_COUNT]; /* while there is no ring */
@@ -404,6 +405,7 @@ static int prepare(void)
 	find_python();
 	agent_check_injection();
 	agent.ring.on_stuck = look_after_collector;
+	atomic_store(&agent.looking, 1); /* until there is one */
 	ring_publish(&agent.ring);
 	return 0;
 }
@@ -434,6 +436,8 @@ static void start_recording(void *context)
 		atomic_store(&life->state, ON);
 		publish_notes();
 		error = agent_spawn_collector(agent.options.collector, agent.ring.path, agent.options.run_dir);
+		atomic_store(&agent.looked, now_ns());
+		atomic_store(&agent.looking, 0);
 		if (error)
 			agent_place_remove(&agent.ring, &agent.options);
 	}

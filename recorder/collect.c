@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 
 /* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
 enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
+
+enum { LOCK_TRIES = 10, LOCK_MS = 10 };
 
 #define UNSAFE_MS 500u /* how long an event may be in the ring alone */
 
@@ -426,10 +429,22 @@ static int collect_and_report(const char *ring_path)
 	return 0;
 }
 
+/* Whoever looks whether a collector is there (agent, launcher) has the lock for a moment. */
+static int lock_ring(const char *ring_path)
+{
+	int tries, lock = rundir_lock_ring(ring_path);
+
+	for (tries = 0; lock == -MT_E_BUSY && tries < LOCK_TRIES; tries++) {
+		poll(NULL, 0, LOCK_MS);
+		lock = rundir_lock_ring(ring_path);
+	}
+	return lock;
+}
+
 int collect_main(const char *ring_path)
 {
 	char *absolute = realpath(ring_path, NULL);
-	int lock = absolute ? rundir_lock_ring(absolute) : -MT_E_SYSTEM, error;
+	int lock = absolute ? lock_ring(absolute) : -MT_E_SYSTEM, error;
 
 	error = lock < 0 ? lock : daemonise(lock);
 	if (!error)

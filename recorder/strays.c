@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,8 @@ void strays_each(const char *pattern, const char *run_dir, time_t since, void (*
 
 /* ---- Processes ---- */
 
+#define EXEC_MS 50
+
 static size_t read_file(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -249,11 +252,12 @@ struct going_on {
 	const char *run_dir;
 	void (*visit)(void *context, long pid, const char *name);
 	void *context;
+	int found;
 };
 
 static void visit_going_on(void *context, long pid, const char *text, size_t size)
 {
-	const struct going_on *going_on = context;
+	struct going_on *going_on = context;
 	char path[64], name[64];
 
 	if (!names_run(text, size, going_on->run_dir))
@@ -261,12 +265,17 @@ static void visit_going_on(void *context, long pid, const char *text, size_t siz
 	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
 	read_file(path, name, sizeof(name));
 	name[strcspn(name, "\n")] = '\0';
+	going_on->found = 1;
 	going_on->visit(going_on->context, pid, name);
 }
 
 void strays_processes(const char *run_dir, void (*visit)(void *context, long pid, const char *name), void *context)
 {
-	struct going_on going_on = { run_dir, visit, context };
+	struct going_on going_on = { run_dir, visit, context, 0 };
 
+	each_process("environ", visit_going_on, &going_on);
+	if (going_on.found)
+		return;
+	poll(NULL, 0, EXEC_MS); /* a process that is just starting a program has no environment to be read */
 	each_process("environ", visit_going_on, &going_on);
 }

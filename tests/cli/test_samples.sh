@@ -85,10 +85,10 @@ check "and is named" grep -q 'without gpu-samples: NVML does not answer' err
 neighbour() {
 	local pid result
 	rm -rf state && mkdir state
-	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=20000000000 "$BUILD/samples/rl_step" --steps 1 --scale 0.1 --quiet >/dev/null 2>&1 &
+	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=200000000000 "$BUILD/samples/rl_step" --steps 1 --scale 0.1 --quiet >/dev/null 2>&1 &
 	pid=$!
 	# It is there when its weights are: then it waits.
-	timeout 20 python3 - "$PWD/state/gpu0" <<-'END'
+	timeout 60 python3 - "$PWD/state/gpu0" <<-'END'
 		import os, struct, sys
 		held = 0
 		while held < 1500 << 20:

@@ -48,7 +48,7 @@ fi
 daemon() {
 	rm -f go && mkfifo go
 	status 0 "$memrec" -o daemon.zst -- sh -c "setsid sh -c 'read x <go; exec $program' >/dev/null 2>&1 </dev/null &" &&
-		grep -Eq '^memrec: process [0-9]+ \((setsid|sh)\) goes on, and will be recorded once it takes memory$' err || return
+		grep -Eq '^memrec: process [0-9]+ \((setsid|sh)\) goes on, and will be recorded once it takes memory$' err || { cat err; return 1; }
 	echo now >go
 	for _ in $(seq 200); do ls daemon.*.zst >/dev/null 2>&1 && "$memana" verify daemon.*.zst && return; read -rt 0.1 <>never; done
 	return 1

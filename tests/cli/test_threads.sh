@@ -17,3 +17,18 @@ threads_of() { "$memana" sql trace.zst 'SELECT count(DISTINCT thread) FROM alloc
 for threads in 100 400 1000; do check "threads: $threads at once" recorded at-once $threads 200; done
 check "threads: 2000 at once" recorded at-once 2000 100
 check "threads: 10,000 in turn" recorded in-turn 10000 2
+
+# The ring is full before the collector has started: nobody takes it for one that was killed.
+slow_start() {
+	printf '#!/bin/sh\nsleep 1\nexec "%s" "$@"\n' "$memrec" >slow && chmod +x slow && rm -f slow*.zst
+	LD_PRELOAD=$BUILD/libmemrec.so MEMREC_OPTIONS="collector=$PWD/slow output=$PWD/slow.zst slot-bytes=65536 wait-ms=60000" \
+		./threads at-once 50 3000 >out || return
+	for _ in $(seq 100); do
+		mv slow.*.zst trace.zst 2>/dev/null
+		"$memana" info trace.zst 2>/dev/null | grep -q 'complete  *yes' && break
+		read -rt 0.1 <>never
+	done
+	[ "reports $(total)" = "$(cat out)" ] || { cat out; total; "$memana" info trace.zst; return 1; }
+}
+mkfifo never
+check "threads: a collector that takes long to start" slow_start
