@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 MEMANA, FOLDER = sys.argv[1], sys.argv[2]
-FIXED_MIB, MIB_PER_MIB = 64, 1280  # of a file; what memana takes without one is some 10 MiB
+SANITIZED = "libasan" in subprocess.run(["ldd", MEMANA], stdout=subprocess.PIPE, text=True, check=False).stdout
+FIXED_MIB, MIB_PER_MIB = 64, 2560 if SANITIZED else 1280  # of a file; what memana takes without one is some 10 MiB
 FIXED_SECONDS, SECONDS_PER_MIB = 5, 20  # of processor time: sanitizers and slow machines are thought of
 DEAR = ["places-fair.zst"]  # top puts the stack of every place together, 1000 frames each: that is not in proportion yet
 

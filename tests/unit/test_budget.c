@@ -59,7 +59,11 @@ static void read_whole(const char *path)
 
 #define FIXED_KIB (16 << 10) /* whatever the file is */
 #define FIXED_SECONDS 5 /* of processor time */
-#define KIB_PER_KIB 1280     /* of file */
+#ifdef __SANITIZE_ADDRESS__
+#define KIB_PER_KIB 2560 /* of file */
+#else
+#define KIB_PER_KIB 1280
+#endif
 #define SECONDS_PER_MIB 12   /* sanitizers and slow machines are thought of */
 
 /* What reading a file costs is in proportion to it. */
