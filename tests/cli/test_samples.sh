@@ -48,9 +48,18 @@ step() { # NAME [VARIABLE=VALUE...]: one small step, recorded
 		json "$name.json" "d['devices'][0]['peak']['bytes'] == $(sed -nE 's/.*peak ([0-9]+) bytes.*/\1/p' program)"
 }
 check "a step is recorded and looked at" step live
-check "context and code are told apart, to the byte" json live.json \
+# Where a pause passes without a look, because the machine has much else to do, they are not told apart: then once more.
+apart() {
+	for _ in 1 2 3; do
+		told_apart && return
+		step live
+	done
+	return 1
+}
+told_apart() { json live.json \
 	'([d["devices"][0][k] for k in ("context_bytes", "unexplained_bytes", "other_processes_bytes")] == [400 << 20, 0, 0]
-	and 0 < d["devices"][0]["code_bytes"] < 10 << 20 and not d["devices"][0]["mixed"])'
+	and 0 < d["devices"][0]["code_bytes"] < 10 << 20 and not d["devices"][0]["mixed"])'; }
+check "context and code are told apart, to the byte" apart
 check "and add up to what NVML says" json live.json 'all(v["process_bytes"] == v["used_bytes"] ==
 	v["recorded_bytes"] + v["context_bytes"] + v["code_bytes"] for v in d["devices"])'
 check "the source is on" bash -c '"$0" info live.zst | grep -Eq "gpu-samples +on$"' "$memana"
