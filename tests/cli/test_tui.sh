@@ -64,10 +64,11 @@ taken() { until_true state_is "1 0 11 11" || { echo "the terminal: $(terminal_st
 
 # The memana that the shell of the pane has started; without pgrep, which is not everywhere.
 program() {
-	local pid
+	local pid status=1
 	for pid in $(cat "/proc/$(tm display-message -p '#{pane_pid}')/task"/*/children); do
-		tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'memana tui' && echo "$pid"
+		tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'memana tui' && echo "$pid" && status=0
 	done
+	return $status
 }
 
 check "the shell is there" sees 'ready>'
@@ -170,7 +171,8 @@ for signal in TERM:143 HUP:129 SEGV:139 ABRT:134 BUS:135; do
 	start "$memana" tui rl.zst
 	sees '^Peak 77.0 GiB'
 	taken
-	kill "-${signal%:*}" "$(program)"
+	until_true program >pid
+	kill "-${signal%:*}" "$(cat pid)"
 	check "SIG${signal%:*}: exit status" ended "${signal#*:}"
 	check "SIG${signal%:*}: the terminal is as it was" restored
 done
