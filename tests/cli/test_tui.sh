@@ -14,7 +14,7 @@ export ESCDELAY=500
 export TMUX_TMPDIR=$PWD TMUX=
 tm() { tmux -L screens -f /dev/null "$@"; }
 trap 'tm kill-server 2>/dev/null' EXIT
-tm new-session -d -x 80 -y 24 "env PS1='ready> ' bash --norc --noprofile" || skip "the timeline in a terminal: tmux does not start"
+tm new-session -d -x 80 -y 24 "exec env PS1='ready> ' bash --norc --noprofile" || skip "the timeline in a terminal: tmux does not start"
 tm set-option -g remain-on-exit off
 
 pane() { tm capture-pane -p; }
