@@ -22,7 +22,7 @@
 
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
-#define GROW_TRIES 200	/* steps to wait for the thread that extends the log */
+#define GROW_TRIES 2000	/* steps to wait for the thread that extends the log, which may be off the processor for long */
 #define CLAIM_PATIENCE 1024u
 #define GROW_PATIENCE 1024u
 #define SHARED_SLOTS 64u /* the last ones */
@@ -531,6 +531,7 @@ static int grow_log(struct ring *ring, uint64_t end)
 		if (atomic_load(&header->log_ready) == ready)
 			return ready >= end;
 	}
+	atomic_store(&ring->patience, GROW_PATIENCE);
 	return 0;
 }
 

@@ -143,6 +143,30 @@ TEST(the_log_grows_under_many_threads)
 	close_ring();
 }
 
+/* On a busy machine the thread that extends the log can be off the processor for many turns of the others. */
+static void *let_grow(void *unused)
+{
+	struct timespec pause = { 0, 100000000 };
+
+	(void)unused;
+	nanosleep(&pause, NULL);
+	atomic_store(&ring.header->log_growing, 0);
+	return NULL;
+}
+
+TEST(a_thread_waits_for_the_one_that_extends_the_log)
+{
+	pthread_t thread;
+
+	open_ring(1 << 16);
+	atomic_store(&ring.header->log_head, atomic_load(&ring.header->log_ready));
+	atomic_store(&ring.header->log_growing, 1);
+	CHECK_EQ(pthread_create(&thread, NULL, let_grow, NULL), 0);
+	CHECK(ring_log_begin(&ring, RING_LOG_THREAD, 64));
+	pthread_join(thread, NULL);
+	close_ring();
+}
+
 TEST(a_full_log_says_so_and_leaves_no_hole)
 {
 	struct ring_log *log;
