@@ -127,7 +127,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	mt_ahead_free(analysis->ahead);
 	analysis->ahead = NULL;
 	if (!error)
-		categories_settle(analysis);
+		categories_settle(&analysis->categories, &analysis->attribution, analysis->processes);
 	for (i = 0; analysis->moment.kind == MOMENT_OOM && i < analysis->devices; i++)
 		analysis->device[i].used &= analysis->device[i].at_moment;
 	for (i = 0; stream && i < analysis->processes; i++)

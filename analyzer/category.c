@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "analysis.h"
 #include "category_sizes.h"
 
 /* ---- what is counted on the way ---- */
@@ -118,10 +117,9 @@ void category_kept(struct category_site *site, const struct mt_live *live, uint3
 	site->old += step >= live->step + 2;
 }
 
-void category_phase_over(struct analysis *analysis, uint32_t process, uint8_t phase)
+void category_phase_over(struct categories *categories, const struct attribution *attribution, uint32_t process,
+			 uint8_t phase)
 {
-	const struct attribution *attribution = &analysis->attribution;
-	struct categories *categories = &analysis->categories;
 	uint32_t i;
 
 	for (i = 1; i < attribution->sites && i < categories->room; i++)
@@ -330,23 +328,24 @@ static void judge_bare(const struct judge *judge, const struct tally *tally)
 }
 
 /* The ones that were taken become a site of their own. All have one size, so that it is known how many were there. */
-static void split(struct analysis *analysis, uint32_t number, const struct tally *tally)
+static void split(struct categories *categories, struct attribution *attribution, uint32_t number,
+		  const struct tally *tally)
 {
-	struct category_site *facts = &analysis->categories.site[number], *state;
-	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
-	struct site_key key = analysis->attribution.site[number].key;
+	struct category_site *facts = &categories->site[number], *state;
+	struct site_bytes at_peak = attribution_at_peak(attribution, number);
+	struct site_key key = attribution->site[number].key;
 	uint64_t left = facts->born - facts->died, bytes = facts->largest;
-	uint32_t sites = analysis->attribution.sites, twin;
+	uint32_t sites = attribution->sites, twin;
 
 	if (at_peak.slack || at_peak.count < left || at_peak.plain != at_peak.count * bytes)
 		return;
 	key.category = MT_CATEGORY_OPTIMIZER_STATE;
-	twin = attribution_site(&analysis->attribution, &key);
-	state = twin == sites ? category_site(&analysis->categories, twin) : NULL;
+	twin = attribution_site(attribution, &key);
+	state = twin == sites ? category_site(categories, twin) : NULL;
 	if (!state)
 		return;
-	attribution_split(&analysis->attribution, number, twin, at_peak.count - left, bytes);
-	facts = &analysis->categories.site[number];
+	attribution_split(attribution, number, twin, at_peak.count - left, bytes);
+	facts = &categories->site[number];
 	*state = (struct category_site){ .born = facts->died, .died = facts->died, .largest = bytes, .smallest = bytes,
 					 .category = key.category, .why = EVIDENCE_REPLACED, .figure = { tally->taken } };
 	facts->category = MT_CATEGORY_WEIGHTS;
@@ -356,14 +355,13 @@ static void split(struct analysis *analysis, uint32_t number, const struct tally
 	facts->twin = twin;
 }
 
-static struct judge judge_of(struct analysis *analysis, uint32_t number)
+static struct judge judge_of(const struct categories *categories, const struct attribution *attribution, uint32_t number)
 {
-	const struct site *site = &analysis->attribution.site[number];
-	struct judge judge = { .site = site, .facts = &analysis->categories.site[number],
-			       .opinion = site->key.category };
+	const struct site *site = &attribution->site[number];
+	struct judge judge = { .site = site, .facts = &categories->site[number], .opinion = site->key.category };
 
-	if (site->key.process < analysis->categories.processes)
-		judge.sizes = analysis->categories.sizes[site->key.process * 2 + site->key.driver];
+	if (site->key.process < categories->processes)
+		judge.sizes = categories->sizes[site->key.process * 2 + site->key.driver];
 	return judge;
 }
 
@@ -372,17 +370,16 @@ static struct tally *tally_of(struct tally *tally, const struct site_key *key)
 	return &tally[(key->process * 2 + key->driver) * SIZES_NUMBERS + key->size];
 }
 
-void categories_settle(struct analysis *analysis)
+void categories_settle(struct categories *categories, struct attribution *attribution, uint32_t processes)
 {
-	struct categories *categories = &analysis->categories;
-	uint32_t sites = analysis->attribution.sites < categories->room ? analysis->attribution.sites : categories->room;
-	struct tally *tally = calloc(((size_t)analysis->processes * 2 + 1) * SIZES_NUMBERS, sizeof(*tally));
+	uint32_t sites = attribution->sites < categories->room ? attribution->sites : categories->room;
+	struct tally *tally = calloc(((size_t)processes * 2 + 1) * SIZES_NUMBERS, sizeof(*tally));
 	const struct tally *size;
 	struct judge judge;
 	uint32_t i;
 
 	for (i = 1; i < sites; i++) {
-		judge = judge_of(analysis, i);
+		judge = judge_of(categories, attribution, i);
 		judge.facts->category = judge.opinion;
 		if (!judge.facts->born)
 			continue;
@@ -391,21 +388,21 @@ void categories_settle(struct analysis *analysis)
 			count_site(tally_of(tally, &judge.site->key), &judge);
 	}
 	for (i = 1; i < sites && tally; i++) {
-		judge = judge_of(analysis, i);
+		judge = judge_of(categories, attribution, i);
 		if (!judge.facts->born)
 			continue;
 		size = tally_of(tally, &judge.site->key);
 		if (is_mixed(&judge) && size->left == size->gradients && size->taken == size->state)
-			split(analysis, i, size);
+			split(categories, attribution, i, size);
 		else
 			judge_bare(&judge, size);
 	}
 	free(tally);
 }
 
-uint8_t category_of_site(const struct analysis *analysis, uint32_t number)
+uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number)
 {
-	if (number >= analysis->categories.room || !analysis->categories.site[number].born)
-		return analysis->attribution.site[number].key.category;
-	return analysis->categories.site[number].category;
+	if (number >= categories->room || !categories->site[number].born)
+		return attribution->site[number].key.category;
+	return categories->site[number].category;
 }

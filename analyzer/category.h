@@ -22,6 +22,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "attribution.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 
@@ -84,8 +85,6 @@ struct categories {
 	uint32_t processes;
 };
 
-struct analysis;
-
 void categories_release(struct categories *categories);
 
 /* For the key of the site of something of `size` bytes that is about to be born: the number of its size, 0: none. */
@@ -106,22 +105,13 @@ void category_died(struct categories *categories, uint32_t process, const struct
 void category_kept(struct category_site *site, const struct mt_live *live, uint32_t step);
 
 /* A stretch of `phase` is over in the process: what it allocated and is still there has outlived it. */
-void category_phase_over(struct analysis *analysis, uint32_t process, uint8_t phase);
+void category_phase_over(struct categories *categories, const struct attribution *attribution, uint32_t process,
+			 uint8_t phase);
 
-/* After the last event: the category of every site. */
-void categories_settle(struct analysis *analysis);
+/* After the last event: the category of every site. Its processes have numbers below `processes`. */
+void categories_settle(struct categories *categories, struct attribution *attribution, uint32_t processes);
 
 /* The category of a site; that of its key where nothing was seen of it. */
-uint8_t category_of_site(const struct analysis *analysis, uint32_t number);
-
-/* ---- evidence.c ---- */
-
-/* One sentence without a full stop on why the site has its category; "" where there is nothing to say. Returns `text`. */
-char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number);
-
-/* "step (optimizer.py:88), rule pytorch.yaml:12": the frame that decided on the phase; "": no frame did. Returns `text`. */
-char *evidence_decided_by(char *text, size_t size, const struct analysis *analysis, uint32_t number);
-
-#define EVIDENCE_TEXT_MAX 512u
+uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number);
 
 #endif

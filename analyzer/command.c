@@ -11,7 +11,7 @@
 #include "memtrace/error.h"
 
 const struct command commands[] = {
-#define COMMAND_ENTRY(name, arguments, summary) { #name, arguments, summary, cmd_##name },
+#define COMMAND_ENTRY(name, arguments, summary) { #name, arguments, summary },
 	COMMAND_LIST(COMMAND_ENTRY)
 #undef COMMAND_ENTRY
 };

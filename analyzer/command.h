@@ -16,10 +16,11 @@
 
 struct command {
 	const char *name, *arguments, *summary;
-	int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 };
 
-#define COMMAND_FUNCTION(name, arguments, summary) int cmd_##name(int argc, char **argv);
+typedef int command_function(int argc, char **argv); /* argv[0] is the command's name; the exit code */
+
+#define COMMAND_FUNCTION(name, arguments, summary) command_function cmd_##name;
 COMMAND_LIST(COMMAND_FUNCTION)
 #undef COMMAND_FUNCTION
 

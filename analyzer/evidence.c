@@ -1,7 +1,7 @@
+#include "evidence.h"
+
 #include <stdio.h>
 #include <string.h>
-#include "analysis.h"
-#include "category.h"
 #include "text.h"
 
 /* Sentences by what they count. X(NAME, figures, words); F1: count, F2: count of all, PHASE: in which they were born. */

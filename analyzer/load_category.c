@@ -14,10 +14,10 @@ static int store_changed(struct db *db, const struct analysis *analysis, uint32_
 	int error = db_prepare(db, &stmt, "INSERT INTO changed VALUES (?, ?, NULL)");
 
 	for (i = 1; i < attribution->sites && !error; i++) {
-		if (category_of_site(analysis, i) == attribution->site[i].key.category)
+		if (category_of_site(&analysis->categories, attribution, i) == attribution->site[i].key.category)
 			continue;
 		db_bind(stmt, 1, i);
-		db_bind_text(stmt, 2, mt_category_name(category_of_site(analysis, i)));
+		db_bind_text(stmt, 2, mt_category_name(category_of_site(&analysis->categories, attribution, i)));
 		error = db_run(stmt);
 		++*count;
 	}

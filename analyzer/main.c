@@ -28,6 +28,12 @@ static int help(FILE *file)
 	return 0;
 }
 
+static command_function *const runs[] = {
+#define COMMAND_RUN(name, arguments, summary) cmd_##name,
+	COMMAND_LIST(COMMAND_RUN)
+#undef COMMAND_RUN
+};
+
 /* Traces alone, on a terminal that can show a screen: options and databases are for top. */
 static int wants_screen(int argc, char **argv)
 {
@@ -57,7 +63,7 @@ static int run(int argc, char **argv)
 	}
 	command = command_find(argv[1]);
 	if (command)
-		return command->run(argc - 1, argv + 1);
+		return runs[command - commands](argc - 1, argv + 1);
 	if (*argv[1] != '-' && !access(argv[1], F_OK)) {
 		if (wants_screen(argc, argv)) {
 			argv[0] = tui;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "evidence.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "owner.h"
@@ -354,6 +355,11 @@ static int store_oom_holders(struct db *db, const struct analysis *analysis)
 
 /* ---- sites ---- */
 
+static uint8_t category_of(const struct analysis *analysis, uint32_t number)
+{
+	return category_of_site(&analysis->categories, &analysis->attribution, number);
+}
+
 static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
 {
 	const struct site *site = &analysis->attribution.site[number];
@@ -365,7 +371,7 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	store_bind_id(stmt, 4, store_id(site->key.process, site->key.stack));
 	db_bind_text(stmt, 5, site->key.driver ? "driver" : "tensor");
 	db_bind_text(stmt, 6, mt_phase_name(site->key.phase));
-	db_bind_text(stmt, 7, mt_category_name(category_of_site(analysis, number)));
+	db_bind_text(stmt, 7, mt_category_name(category_of(analysis, number)));
 	db_bind_text(stmt, 8, analysis->owner[site->owner]);
 	db_bind(stmt, 9, site->tensors_seen);
 	db_bind_text(stmt, 10, evidence_text(evidence, sizeof(evidence), analysis, number));
@@ -383,7 +389,7 @@ static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uin
 	db_bind(stmt, 2, store_device_id(site->key.device));
 	db_bind(stmt, 3, store_process_id(site->key.process));
 	db_bind_text(stmt, 4, mt_phase_name(site->key.phase));
-	db_bind_text(stmt, 5, mt_category_name(site->tensors_seen ? MT_CATEGORY_SLACK : category_of_site(analysis, number)));
+	db_bind_text(stmt, 5, mt_category_name(site->tensors_seen ? MT_CATEGORY_SLACK : category_of(analysis, number)));
 	db_bind_text(stmt, 6, site->tensors_seen ? OWNER_PYTORCH : analysis->owner[site->owner]);
 	db_bind_unsigned(stmt, 7, at_peak.plain + at_peak.slack);
 	db_bind_unsigned(stmt, 8, at_peak.count);

@@ -62,7 +62,8 @@ int stream_phase(struct stream *stream, const struct mt_event *event, const stru
 	if (!tells_phase(stream, event, label))
 		return 0;
 	if (span->open && span->phase != label->phase && stream->spans++ < SPANS_LOOKED_AT)
-		category_phase_over(stream->analysis, stream->process, span->phase);
+		category_phase_over(&stream->analysis->categories, &stream->analysis->attribution, stream->process,
+				    span->phase);
 	if (!span->open || span->phase != label->phase || span->step != label->step)
 		error = begin_span(stream, event, label);
 	span->last.seq = event->seq;

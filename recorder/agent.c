@@ -26,6 +26,7 @@
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
 
+#define CUDA_DOOR "CUDA_INJECTION64_PATH"
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
@@ -218,6 +219,24 @@ int agent_has_source(enum mt_source source)
 	return atomic_load(&agent.source[source].state) != 0;
 }
 
+/* When the driver has called us, it is known already how CUPTI is doing. "none" is how CUDA tools write "nothing". */
+static void check_injection(void)
+{
+	const char *path = getenv(CUDA_DOOR);
+	char why[256];
+	struct textbuf text;
+
+	if (agent_options()->no_cupti || agent_has_source(MT_SOURCE_CUPTI))
+		return;
+	if (!path || !*path || !strcmp(path, "none") || defaults_name_us(CUDA_DOOR))
+		return;
+	textbuf_init(&text, why, sizeof(why));
+	textbuf_add(&text, "another tool has " CUDA_DOOR " (");
+	textbuf_add(&text, path);
+	textbuf_add(&text, "): driver memory is not recorded");
+	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
+}
+
 static void find_python(void)
 {
 	const char *why;
@@ -289,7 +308,7 @@ static void log_this_thread(struct agent_thread *me)
 {
 	char name[17] = "";
 
-	prctl(PR_GET_NAME, name);
+	syscall(SYS_prctl, PR_GET_NAME, name); /* prctl is hooked */
 	me->logged = (uint8_t)log_thread(me->serial, me->tid, me->autograd, name);
 }
 
@@ -403,7 +422,7 @@ static int prepare(void)
 		return error;
 	}
 	find_python();
-	agent_check_injection();
+	check_injection();
 	agent.ring.on_stuck = look_after_collector;
 	atomic_store(&agent.looking, 1); /* until there is one */
 	ring_publish(&agent.ring);

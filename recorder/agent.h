@@ -78,9 +78,6 @@ void agent_place_unseen(const struct memrec_options *options, enum mt_source sou
  */
 int agent_spawn_collector(const char *program, const char *ring_path, const char *run_dir);
 
-/* Says so if the driver will load another tool in our place (door_cuda.c). Not in a state where events are taken. */
-void agent_check_injection(void);
-
 /* 1: the ring is there, and no collector has it any more (it was killed: place.c). Calls open() and close(). */
 int agent_place_is_left(const struct ring *ring);
 

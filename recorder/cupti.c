@@ -16,7 +16,6 @@
 #include "cupti_find.h"
 #include "cupti_refusal.h"
 #include "hook_cupti.h"
-#include "late.h"
 #include "loaded.h"
 #include "memtrace/base.h"
 #include "own_stack.h"
@@ -50,6 +49,7 @@ enum hold { NONE, OURS, CHANGING, GIVEN, DEAD };
 
 static _Atomic int hold;
 static struct cupti cupti; /* changed by whoever has made `hold` CHANGING */
+static void (*look_around)(void); /* see cupti_start */
 static _Atomic uintptr_t generation; /* of the subscription: callbacks of an older one are not ours any more */
 static const struct cupti_subscriber *_Atomic other; /* who subscribed last and has not left; NULL: not seen */
 static _Atomic int others; /* calls of other tools to subscribe or to finalize that are under way */
@@ -110,12 +110,11 @@ static void on_fatal_error(const struct cupti_state_data *data)
 	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
 }
 
-/* No place but this is reached by the driver for us alone: what was loaded meanwhile is looked at here. */
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
 	if ((uintptr_t)user != atomic_load_explicit(&generation, memory_order_relaxed))
 		return;
-	late_look();
+	look_around();
 	if (domain != CUPTI_DOMAIN_STATE)
 		hook_cupti_callback(domain, id, data);
 	else if (id == CUPTI_FATAL_ERROR)
@@ -270,7 +269,7 @@ static enum hold begin(struct search *search)
 	return cupti_is_taken(search->refusal.error) && agent_options()->yield_cupti ? GIVEN : NONE;
 }
 
-void cupti_start(void)
+void cupti_start(void (*look)(void))
 {
 	static struct search search; /* of whoever has made `hold` CHANGING */
 	int none = NONE;
@@ -281,6 +280,7 @@ void cupti_start(void)
 	}
 	if (!atomic_compare_exchange_strong(&hold, &none, CHANGING))
 		return;
+	look_around = look;
 	atomic_store(&hold, begin(&search));
 }
 

@@ -18,8 +18,11 @@
 
 struct cupti_subscriber;
 
-/* Subscribes, unless asked not to, and says how that went. Inside cuInit, once per process. */
-void cupti_start(void);
+/*
+ * Subscribes, unless asked not to, and says how that went. Inside cuInit, once per process. `look` is called at each
+ * callback, the one place that the driver reaches for us alone: what was loaded meanwhile is looked at there.
+ */
+void cupti_start(void (*look)(void));
 
 /* 1: the driver has a GPU, by what CUPTI answered: it took a subscription, ours or another tool's. */
 int cupti_finds_gpu(void);

@@ -59,3 +59,20 @@ void memrec_defaults(struct memrec_options *options)
 	if (!options->collector[0])
 		default_collector(options->collector);
 }
+
+/* 1: `path` is the file that we were loaded from, by whatever name. */
+static int is_own_path(const char *path)
+{
+	struct stat theirs, ours;
+	char own[PATH_MAX];
+
+	return loaded_own_path(own, sizeof(own)) && !stat(path, &theirs) && !stat(own, &ours) &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+int defaults_name_us(const char *variable)
+{
+	const char *path = getenv(variable);
+
+	return path && is_own_path(path);
+}

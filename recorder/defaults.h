@@ -11,4 +11,7 @@
  */
 void memrec_defaults(struct memrec_options *options);
 
+/* 1: environment variable `variable` is the path of the file that we were loaded from, by whatever name. */
+int defaults_name_us(const char *variable);
+
 #endif

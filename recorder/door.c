@@ -1,33 +1,59 @@
-/* door.c - see door.h. */
-#include "door.h"
-
-#include <limits.h>
+/*
+ * door.c - where others call the agent by name: the driver inside cuInit (the main door), and NVTX at its first call in
+ * each library of the program.
+ */
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <unistd.h>
 #include "agent.h"
+#include "cupti.h"
+#include "defaults.h"
+#include "hooks.h"
 #include "late.h"
-#include "loaded.h"
+#include "memtrace/base.h"
 
-/* 1: `path` is the file that we were loaded from, by whatever name. */
-static int is_own_path(const char *path)
+/*
+ * The agent was called because environment variable `variable` names it. If that is all there is, no MEMREC_OPTIONS and
+ * no LD_PRELOAD, it goes by its defaults, and hooks into what is loaded. Any number of times.
+ */
+static void door_opened(const char *variable)
 {
-	struct stat theirs, ours;
-	char own[PATH_MAX];
-
-	return loaded_own_path(own, sizeof(own)) && !stat(path, &theirs) && !stat(own, &ours) &&
-	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-}
-
-int door_is_ours(const char *variable)
-{
-	const char *path = getenv(variable);
-
-	return path && is_own_path(path);
-}
-
-void door_opened(const char *variable)
-{
-	if (!agent_options() && !getenv(MEMREC_OPTIONS_VARIABLE) && door_is_ours(variable))
+	if (!agent_options() && !getenv(MEMREC_OPTIONS_VARIABLE) && defaults_name_us(variable))
 		agent_begin();
 	late_start();
+}
+
+MT_EXPORT int InitializeInjection(void);
+MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
+MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
+
+/* The driver calls this inside cuInit, wherever the library was loaded from before. 1: fine. */
+int InitializeInjection(void)
+{
+	static _Atomic int started_in; /* pid */
+	int pid = (int)getpid();
+
+	door_opened("CUDA_INJECTION64_PATH");
+	agent_cuda_started();
+	if (agent_options() && atomic_exchange(&started_in, pid) != pid)
+		cupti_start(late_look);
+	return 1;
+}
+
+static int open_nvtx(nvtx_get_table *get_table)
+{
+	door_opened("NVTX_INJECTION64_PATH");
+	return hook_nvtx(get_table);
+}
+
+/* NVTX 3: once per library of the program. 1: fine, 0: NVTX stays off there. */
+int InitializeInjectionNvtx2(nvtx_get_table *get_table)
+{
+	return open_nvtx(get_table);
+}
+
+/* NVTX 1 and 2: once per process. */
+int InitializeInjectionNvtx(nvtx_get_table *get_table)
+{
+	return open_nvtx(get_table);
 }

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include "agent.h"
 #include "cupti.h"
-#include "door.h"
+#include "hooks.h"
 #include "memtrace/base.h"
 #include "nvtx_abi.h"
 #include "textbuf.h"
@@ -273,11 +273,10 @@ static int fill_in(const struct nvtx_callbacks *callbacks, int module, const str
 	return 1;
 }
 
-static int inject(nvtx_get_table *get_table)
+int hook_nvtx(nvtx_get_table *get_table)
 {
 	const struct nvtx_callbacks *callbacks;
 
-	door_opened("NVTX_INJECTION64_PATH");
 	if (!agent_options() || !get_table)
 		return 0;
 	callbacks = get_table(NVTX_TABLE_CALLBACKS);
@@ -288,19 +287,4 @@ static int inject(nvtx_get_table *get_table)
 	fill_in(callbacks, NVTX_MODULE_CORE2, core2, MT_ARRAY_SIZE(core2));
 	agent_source(MT_SOURCE_NVTX, MT_SOURCE_ON, "");
 	return 1;
-}
-
-MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
-MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
-
-/* NVTX 3: once per library of the program. 1: fine, 0: NVTX stays off there. */
-int InitializeInjectionNvtx2(nvtx_get_table *get_table)
-{
-	return inject(get_table);
-}
-
-/* NVTX 1 and 2: once per process. */
-int InitializeInjectionNvtx(nvtx_get_table *get_table)
-{
-	return inject(get_table);
 }

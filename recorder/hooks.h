@@ -1,12 +1,19 @@
-/* hooks.h - the functions of other libraries that we stand in for: for late.c, where the loader has not seen to it. */
+/*
+ * hooks.h - the functions of other libraries that we stand in for: as tables for late.c, where the loader has not seen to
+ * it, and those of NVTX.
+ */
 #ifndef RECORDER_HOOKS_H
 #define RECORDER_HOOKS_H
 
 #include <stddef.h>
 #include "loaded_patch.h"
+#include "nvtx_abi.h"
 
 const struct loaded_hook *hook_c10_table(size_t *count);	/* PyTorch: reports and backward passes */
 const struct loaded_hook *hook_subscribe_table(size_t *count); /* CUPTI: who subscribes and leaves */
 const struct loaded_hook *hook_seccomp_table(size_t *count);   /* threads that may not make system calls any more */
+
+/* Puts ours into the table of functions that a library hands out. 1: its ranges and marks are recorded from now on. */
+int hook_nvtx(nvtx_get_table *get_table);
 
 #endif

@@ -161,12 +161,12 @@ int agent_spawn_collector(const char *program, const char *ring_path, const char
 	spawn.helper_stack = area + env_bytes + STACK_BYTES;
 	spawn.child_stack = spawn.helper_stack + STACK_BYTES;
 	copy_environment(spawn.envp, env_bytes / sizeof(char *));
-	prctl(PR_GET_CHILD_SUBREAPER, &adopts);
+	syscall(SYS_prctl, PR_GET_CHILD_SUBREAPER, &adopts); /* prctl is hooked */
 	if (adopts)
-		prctl(PR_SET_CHILD_SUBREAPER, 0);
+		syscall(SYS_prctl, PR_SET_CHILD_SUBREAPER, 0);
 	started = start_helper(&spawn);
 	if (adopts)
-		prctl(PR_SET_CHILD_SUBREAPER, 1);
+		syscall(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
 	munmap(area, bytes);
 	return started ? 0 : -MT_E_MISSING;
 }

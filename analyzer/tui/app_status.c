@@ -61,7 +61,7 @@ static void draw_hint(struct area row, int room, const char *hint)
 	char *end;
 
 	mt_copy_text(text, sizeof(text), hint);
-	while (canvas_columns(text) > room && text[0]) {
+	while (columns_of(text) > room && text[0]) {
 		for (end = text + strlen(text); end > text && strncmp(end, "  ", 2); end--)
 			;
 		*end = '\0';
@@ -81,8 +81,8 @@ void app_draw_status(struct app *app, struct area row)
 	}
 	what_is_shown(app, shown, sizeof(shown));
 	style = state_words(app, news, sizeof(news));
-	left = canvas_columns(shown);
-	middle = canvas_columns(news);
+	left = columns_of(shown);
+	middle = columns_of(news);
 	if (middle > room - 14)
 		left = 0; /* what is wrong is worth the row */
 	if (left > room - middle - 2)

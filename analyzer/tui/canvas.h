@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "columns.h"
 #include "memtrace/base.h"
 
 /* X(NAME, letter) - the letter stands for the style in a dump. */
@@ -69,9 +70,6 @@ struct area canvas_area(struct canvas *canvas);
 
 /* A part of an area, clipped to it. */
 struct area area_part(struct area area, int x, int y, int width, int height);
-
-/* Columns that the text takes on a terminal, drawn by area_text. */
-int canvas_columns(const char *text);
 
 /* One character; nothing where it is outside. */
 void area_put(struct area area, int x, int y, const char *character, uint8_t style, uint8_t behind);

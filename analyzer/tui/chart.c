@@ -181,7 +181,7 @@ static int row_is_free(struct area area, int x, int y, int width)
 /* Words beside column x where nothing is: to the right, else to the left, else nowhere: then the result is 0. */
 static int draw_label(struct area area, int x, int y, uint8_t style, const char *words)
 {
-	int width = canvas_columns(words), gap;
+	int width = columns_of(words), gap;
 
 	for (gap = 1; gap <= LABEL_FAR; gap++) {
 		if (row_is_free(area, x + gap, y, width + 2)) {
@@ -241,7 +241,7 @@ static void draw_capacity_words(const struct chart *chart, const struct chart_ma
 	char bytes[TEXT_SIZE_MAX], words[64];
 
 	snprintf(words, sizeof(words), " capacity %s ", text_bytes(bytes, marks->capacity));
-	width = canvas_columns(words);
+	width = columns_of(words);
 	from_right = marks->peak >= 0 && marks->peak < area.width / 2;
 	for (i = 2; i + width + 2 <= area.width; i++) {
 		x = from_right ? area.width - width - i : i;
@@ -291,7 +291,7 @@ static void draw_peak(const struct chart *chart, const struct series_column *col
 /* Before column x, over the area, unless another mark is there. */
 static int draw_oom_over(struct area area, int x)
 {
-	int width = canvas_columns(OOM_WORDS), i;
+	int width = columns_of(OOM_WORDS), i;
 	const struct canvas_cell *cell;
 
 	for (i = 1; i <= width; i++) {

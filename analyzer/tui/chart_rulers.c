@@ -109,7 +109,7 @@ void chart_times(struct area area, const struct scale *scale)
 		return;
 	for (;;) {
 		tick = scale_tick(scale, room);
-		width = canvas_columns(tick_text(label, scale->to, tick, scale->to)) + 2;
+		width = columns_of(tick_text(label, scale->to, tick, scale->to)) + 2;
 		if (width <= room || room >= area.width)
 			break;
 		room = width;
@@ -120,7 +120,7 @@ void chart_times(struct area area, const struct scale *scale)
 		x = scale_column(scale, time);
 		area_put(area, x, 0, area.canvas->ascii ? "|" : "╵", STYLE_LINE, STYLE_NO_BACKGROUND);
 		tick_text(label, time, tick, scale->to);
-		if (x + 1 + canvas_columns(label) <= area.width)
+		if (x + 1 + columns_of(label) <= area.width)
 			area_text(area, x + 1, 0, STYLE_PLAIN, label);
 	}
 }

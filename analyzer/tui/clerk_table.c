@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "canvas.h"
+#include "columns.h"
 #include "memtrace/error.h"
 #include "text.h"
 
@@ -162,9 +162,9 @@ int clerk_table_finish(struct clerk_table *table)
 	int width;
 
 	for (column = 0; column < answer->columns; column++) {
-		answer->column[column].width = canvas_columns(answer->column[column].title);
+		answer->column[column].width = columns_of(answer->column[column].title);
 		for (row = 0; row < answer->rows; row++) {
-			width = canvas_columns(answer->text[(size_t)row * answer->columns + column]);
+			width = columns_of(answer->text[(size_t)row * answer->columns + column]);
 			if (width > answer->column[column].width)
 				answer->column[column].width = width;
 		}

@@ -20,7 +20,7 @@ static int width_of(const struct clerk_answer *answer)
 /* A cell at x, which may lie outside to the left: then its end is shown. */
 static void draw_cell(struct area row, int x, const struct clerk_column *column, uint8_t style, const char *text)
 {
-	int width = canvas_columns(text), at = column->numbers ? x + column->width - width : x;
+	int width = columns_of(text), at = column->numbers ? x + column->width - width : x;
 	uint32_t code;
 
 	if (at >= row.width || at + width <= 0)
@@ -34,7 +34,7 @@ static void draw_cell(struct area row, int x, const struct clerk_column *column,
 		char one[8] = "";
 
 		memcpy(one, text, size ? size : 1);
-		at += canvas_columns(one);
+		at += columns_of(one);
 		text += size ? size : 1;
 	}
 	area_text(row, at, 0, style, text);
@@ -115,7 +115,7 @@ int grid_words(struct area area, int y, int rows, uint8_t style, const char *wor
 	size_t size;
 
 	for (; *words && rows > 0; rows--, y++) {
-		if (rows == 1 || canvas_columns(words) <= area.width) {
+		if (rows == 1 || columns_of(words) <= area.width) {
 			area_fit(area, 0, y, area.width, style, words, 0);
 			return y + 1;
 		}
@@ -123,7 +123,7 @@ int grid_words(struct area area, int y, int rows, uint8_t style, const char *wor
 			size = (size_t)(blank - words) < sizeof(line) - 1 ? (size_t)(blank - words) : sizeof(line) - 1;
 			memcpy(line, words, size);
 			line[size] = '\0';
-			if (canvas_columns(line) > area.width)
+			if (columns_of(line) > area.width)
 				break;
 			end = blank;
 		}

@@ -275,7 +275,7 @@ static void renew_sites(struct inflow *inflow, int end, int64_t now)
 			continue;
 		changed |= !site->all_slack && attribution->site[i].tensors_seen;
 		site->all_slack |= attribution->site[i].tensors_seen != 0;
-		category = end ? category_of_site(inflow->analysis, i) : site->category;
+		category = end ? category_of_site(&inflow->analysis->categories, &inflow->analysis->attribution, i) : site->category;
 		changed |= category != site->category;
 		site->category = category;
 	}

@@ -191,7 +191,7 @@ void prompt_draw(const struct prompt *prompt, struct area row)
 	/* What is left of the cursor loses its beginning until the cursor fits. */
 	mt_copy_text(left, sizeof(left), prompt->text);
 	left[prompt->at] = '\0';
-	for (columns = canvas_columns(left); columns >= text.width && from < prompt->at; columns = canvas_columns(left + from))
+	for (columns = columns_of(left); columns >= text.width && from < prompt->at; columns = columns_of(left + from))
 		from = after(prompt, from);
 	x = area_text(text, 0, 0, STYLE_PLAIN, left + from);
 	if (next > prompt->at && next - prompt->at < sizeof(at))

@@ -18,7 +18,7 @@ static size_t words_that_fit(const char *words, int columns)
 	for (;;) {
 		next += strcspn(words + next, " ");
 		mt_copy_text(line, next < sizeof(line) ? next + 1 : sizeof(line), words);
-		if (end && canvas_columns(line) > columns)
+		if (end && columns_of(line) > columns)
 			return end;
 		end = next;
 		if (!words[next])
@@ -47,11 +47,11 @@ static void draw_shortened(struct area area, int y, int columns, uint8_t style, 
 	size_t size;
 	int room;
 
-	if (canvas_columns(words) > columns && tail) {
-		room = columns - canvas_columns(tail + 1) - (int)strlen(" ...");
+	if (columns_of(words) > columns && tail) {
+		room = columns - columns_of(tail + 1) - (int)strlen(" ...");
 		size = words_that_fit(words, room);
 		snprintf(line, sizeof(line), "%.*s ...%s", (int)size, words, tail + 1);
-		if (canvas_columns(line) <= columns)
+		if (columns_of(line) <= columns)
 			words = line;
 	}
 	area_fit(area, 0, y, columns, style, words, 0);
@@ -182,7 +182,7 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 	oom_words(oom, sizeof(oom), app);
 	trouble_words(all, sizeof(all), brief, sizeof(brief), model);
 	rows = area.height - (*oom && area.height > 1);
-	width = timeline_verdict_rows(app, area.width) > area.height ? canvas_columns(brief) : 0;
+	width = timeline_verdict_rows(app, area.width) > area.height ? columns_of(brief) : 0;
 	if (model->state == MODEL_READING)
 		draw_reading(area, model);
 	else
@@ -306,7 +306,7 @@ static void draw_times(struct timeline *timeline, struct app *app, struct area a
 	if (!scale_is_all(scale)) {
 		snprintf(words, sizeof(words), "%s to %s of %s", chart_time_text(from, scale->from, scale),
 			 chart_time_text(to, scale->to, scale), text_time(whole, scale->last));
-		width = canvas_columns(words);
+		width = columns_of(words);
 		area_text(row, row.width - width, 0, STYLE_HEAD, words);
 		row = area_part(row, 0, 0, row.width - width - 1, row.height);
 	}

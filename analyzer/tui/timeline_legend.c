@@ -74,7 +74,7 @@ static int entry_words(char *out, size_t size, const struct legend_entry *entry)
 		snprintf(out, size, "%s is hidden", entry->name);
 	else
 		snprintf(out, size, "%s %s", entry->name, text_bytes(bytes, entry->bytes));
-	return canvas_columns(out);
+	return columns_of(out);
 }
 
 /* What the entries are that are not among [first, end): "+3 more 1.2 GiB". */
@@ -92,7 +92,7 @@ static int rest_words(char *out, size_t size, const struct timeline *timeline, u
 		left++;
 	}
 	snprintf(out, size, left ? "+%u more %s" : "", left, text_bytes(text, bytes));
-	return canvas_columns(out);
+	return columns_of(out);
 }
 
 #define CHIP 1 /* "b" */
@@ -106,7 +106,7 @@ int timeline_legend_rows(const struct app *app, int width)
 
 	for (i = 0; i < app->palette.layers; i++)
 		if (app->palette.name[i][0])
-			columns += CHIP + 1 + canvas_columns(app->palette.name[i]) + BYTES + (i ? GAP : 0);
+			columns += CHIP + 1 + columns_of(app->palette.name[i]) + BYTES + (i ? GAP : 0);
 	return columns > width ? 2 : 1;
 }
 

@@ -94,7 +94,7 @@ static void draw_title(const struct timeline *timeline, const struct app *app, s
 		sentence_say(&sentence, " of %s", text_bytes(text, total));
 	sentence_say(&sentence, ", %s", text_count(count, sizeof(count), app->live.count, "allocation"));
 	snprintf(text, sizeof(text), ", by %s", liveset_sort_words[app->sort]);
-	if (canvas_columns(sentence.text) + canvas_columns(text) <= area.width)
+	if (columns_of(sentence.text) + columns_of(text) <= area.width)
 		sentence_say(&sentence, "%s", text);
 	area_fit(area, 0, 0, area.width, STYLE_HEAD, sentence.text, 0);
 }
@@ -139,11 +139,11 @@ static void draw_place(struct area area, int x, int columns, uint8_t style, cons
 
 	if (*process) {
 		area_fit(area, x, 0, columns, style, process, 0);
-		x += canvas_columns(process) + 2;
+		x += columns_of(process) + 2;
 	}
 	area_fit(area, x, 0, end - x, style, place, 1);
-	x += canvas_columns(place) + 1;
-	if (*site->place && *site->function && (end - x >= FUNCTION_LEAST || end - x >= canvas_columns(site->function)))
+	x += columns_of(place) + 1;
+	if (*site->place && *site->function && (end - x >= FUNCTION_LEAST || end - x >= columns_of(site->function)))
 		area_fit(area, x, 0, end - x, style, site->function, 0);
 }
 

@@ -297,8 +297,8 @@ static void draw_title(const struct app *app, struct area area)
 	snprintf(title, sizeof(title), "Alive at %s: %s in %s", text_time(time, app->scale.cursor),
 		 text_bytes(size, app->live.bytes), text_count(places, sizeof(places), app->live.rows, "place"));
 	area_fit(area, 0, 0, area.width, STYLE_HEAD, title, 0);
-	room = area.width - canvas_columns(title) - 2;
-	if (canvas_columns(aside) <= room)
+	room = area.width - columns_of(title) - 2;
+	if (columns_of(aside) <= room)
 		area_print_right(area, area.width, 0, *app->filter.text ? STYLE_WARN : STYLE_DIM, "%s", aside);
 	else if (room > 8)
 		area_fit(area, area.width - room, 0, room, *app->filter.text ? STYLE_WARN : STYLE_DIM, aside, 0);
@@ -318,10 +318,10 @@ static int draw_label(struct area row, int x, int end, uint8_t style, uint8_t be
 		size = mt_utf8(label, strlen(label), &code);
 		size = size ? size : 1;
 		mt_copy_text(one, size + 1, label);
-		if (x + canvas_columns(one) > end)
+		if (x + columns_of(one) > end)
 			break;
 		area_put(row, x, 0, one, style, behind);
-		x += canvas_columns(one);
+		x += columns_of(one);
 	}
 	return x;
 }

@@ -287,7 +287,7 @@ static void draw_frame(struct area row, const struct callstack_frame *frame, int
 	} else {
 		callstack_place(place, sizeof(place), frame);
 		callstack_function(function, sizeof(function), frame);
-		width = canvas_columns(place);
+		width = columns_of(place);
 		room = row.width - 3 - (width < row.width / 2 ? width : row.width / 2);
 		if (callstack_is_user(frame))
 			area_put(row, 0, 0, row.canvas->ascii ? ">" : "▸", STYLE_KEY, STYLE_NO_BACKGROUND);

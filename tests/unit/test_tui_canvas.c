@@ -64,7 +64,7 @@ TEST(wide_characters_take_two_cells)
 	struct canvas canvas = canvas_of(6, 3, 256, 0);
 	struct area all = canvas_area(&canvas);
 
-	CHECK_EQ(canvas_columns("a漢b"), 4);
+	CHECK_EQ(columns_of("a漢b"), 4);
 	CHECK_EQ(area_text(all, 0, 0, STYLE_BOLD, "a漢b"), 4);
 	CHECK_STR(cell(&canvas, 1, 0)->text, "漢");
 	CHECK_STR(cell(&canvas, 2, 0)->text, "");
@@ -89,7 +89,7 @@ TEST(combining_characters_sit_on_the_one_before)
 {
 	struct canvas canvas = canvas_of(6, 2, 256, 0), ascii = canvas_of(6, 1, 256, 1);
 
-	CHECK_EQ(canvas_columns("e\xcc\x81x"), 2);
+	CHECK_EQ(columns_of("e\xcc\x81x"), 2);
 	CHECK_EQ(area_text(canvas_area(&canvas), 0, 0, STYLE_PLAIN, "e\xcc\x81x"), 2);
 	CHECK_STR(cell(&canvas, 0, 0)->text, "e\xcc\x81");
 	CHECK_STR(cell(&canvas, 1, 0)->text, "x");
@@ -125,7 +125,7 @@ TEST(strange_text_is_harmless)
 
 	for (i = 0; i < MT_ARRAY_SIZE(cases); i++) {
 		canvas_clear(&canvas);
-		CHECK_EQ(area_text(all, 0, 0, STYLE_PLAIN, cases[i].from), canvas_columns(cases[i].from));
+		CHECK_EQ(area_text(all, 0, 0, STYLE_PLAIN, cases[i].from), columns_of(cases[i].from));
 		CHECK_TEXT(canvas, cases[i].want);
 	}
 	canvas_release(&canvas);

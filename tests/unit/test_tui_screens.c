@@ -142,7 +142,7 @@ static void check_rows(const struct canvas *canvas)
 
 	for (y = 0; y < canvas->height; y++)
 		for (x = 0; x < canvas->width; x += columns, cell += columns) {
-			columns = canvas_columns(cell->text);
+			columns = columns_of(cell->text);
 			CHECK(columns == 1 || columns == 2);
 			CHECK(x + columns <= canvas->width);
 			CHECK(columns == 1 || !cell[1].text[0]);
