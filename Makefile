@@ -30,17 +30,24 @@ CFLAGS += -std=gnu11 -g $(if $(DEBUG),-O0,-O2) $(WARN) $(if $(WERROR),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 DEPFLAGS = -MMD -MP
 
-FORMATS_SRC := $(wildcard formats/*.c)
-ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/tui/*.c)
+FORMATS_SRC := $(shell find formats -name '*.c')
+ANALYZER_SRC := $(shell find analyzer -name '*.c')
 
 # What runs inside somebody else's process is listed by hand.
-AGENT_SRC := $(addprefix recorder/, $(shell sed -n 's/^agent: *//p' recorder/sources.txt))
-MEMREC_SRC := $(addprefix recorder/, $(shell sed -n 's/^memrec: *//p' recorder/sources.txt))
+AGENT_SRC := $(foreach file,$(shell sed -n 's/^agent: *//p' recorder/sources.txt),$(shell find recorder -name $(file)))
+MEMREC_SRC := $(foreach file,$(shell sed -n 's/^memrec: *//p' recorder/sources.txt),$(shell find recorder -name $(file)))
+
+# Every folder of a part.
+folders = $(addprefix -I,$(shell find $(1) -type d))
+FORMATS_INC := $(call folders,formats)
+RECORDER_INC := $(call folders,recorder)
+ANALYZER_INC := $(call folders,analyzer)
 
 FORMATS_OBJ := $(FORMATS_SRC:%.c=$(B)/obj/%.o)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(B)/obj/%.o)
 MEMREC_OBJ := $(MEMREC_SRC:%.c=$(B)/obj/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(B)/agent/%.o)
+NOP_OBJ := $(patsubst %.c,$(B)/agent/%.o,$(shell find recorder -name agent_nop.c))
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread
@@ -83,7 +90,7 @@ $(B)/libmemrec.so: $(AGENT_OBJ)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^ -ldl -lpthread
 
-$(B)/libmemrec-nop.so: $(B)/agent/recorder/agent_nop.o
+$(B)/libmemrec-nop.so: $(NOP_OBJ)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
 
@@ -101,28 +108,29 @@ $(B)/each/.made:
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) CC $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -c -o $@ $<
 
 $(B)/agent/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) CC $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -I$(dir $<) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -c -o $@ $<
 
 # What a foreign database says of times and bytes may add up to anything: modulo 2^64 then, as in a trace, but defined.
 $(ANALYZER_OBJ): CFLAGS += -fwrapv
 
-# The screen is built on the rest of the analyzer.
-$(B)/obj/analyzer/tui/%.o: CPPFLAGS += -Ianalyzer
+$(FORMATS_OBJ): CPPFLAGS += $(FORMATS_INC)
+$(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): CPPFLAGS += $(RECORDER_INC)
+$(ANALYZER_OBJ): CPPFLAGS += $(ANALYZER_INC)
 
 # The rules are data; the program carries a copy (formats/rules_data.c).
-$(B)/obj/formats/rules_data.o: $(wildcard formats/rules/*.yaml)
-$(B)/obj/analyzer/schema_data.o: analyzer/schema.sql
+$(filter %/rules_data.o,$(FORMATS_OBJ)): $(wildcard formats/rules/*.yaml)
+$(filter %/schema_data.o,$(ANALYZER_OBJ)): $(shell find analyzer -name schema.sql)
 
 # A unit test sees the library and the analyzer without its main.
 $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) tests/unit/test.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer -Ianalyzer/tui $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit $(FORMATS_INC) $(RECORDER_INC) $(ANALYZER_INC) $(LDFLAGS) -o $@ $< \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 # --- what people type ---------------------------------------------------------------------------------------------
@@ -188,13 +196,13 @@ BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(B)/tests/bench/%)
 $(B)/tests/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit $(FORMATS_INC) $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
 
 # The timeline's is built on the analyzer, like a unit test.
 $(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ))
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Ianalyzer -Ianalyzer/tui $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) $(ANALYZER_INC) $(LDFLAGS) -o $@ $< \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 bench: programs standin samples $(BENCH_BIN)

@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include "command.h"
 #include "memtrace/error.h"
-#include "tui/app.h"
-#include "tui/ui.h"
+#include "app.h"
+#include "ui.h"
 
 #define BUDGET (1u << 20) /* events between two looks at the keyboard */
 #define FRAME_MS 50	  /* between frames while something is going on */

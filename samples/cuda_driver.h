@@ -5,7 +5,7 @@
 #ifndef CUDA_DRIVER_H
 #define CUDA_DRIVER_H
 
-#include "../recorder/cuda_abi.h"
+#include "cuda_abi.h"
 
 struct cuda_module; /* CUmodule and CUfunction are pointers to them */
 struct cuda_function;

@@ -1,6 +1,6 @@
 /* nvtx_client.c - see nvtx_client.h. */
 #include "nvtx_client.h"
-#include "../recorder/nvtx_abi.h"
+#include "nvtx_abi.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>

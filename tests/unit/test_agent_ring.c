@@ -4,8 +4,8 @@
  */
 #include <pthread.h>
 #include "test.h"
-#include "../../recorder/ring.c"
-#include "../../recorder/seen.c"
+#include "ring.c"
+#include "seen.c"
 
 #define THREADS 4
 

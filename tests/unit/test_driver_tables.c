@@ -1,10 +1,10 @@
 /* test_driver_tables.c - what the agent learns by watching the driver: contexts, pools, graphs, sizes of arrays. */
 #include <pthread.h>
 #include "test.h"
-#include "../../recorder/arrays.c"
-#include "../../recorder/contexts.c"
-#include "../../recorder/graphs.c"
-#include "../../recorder/pools.c"
+#include "arrays.c"
+#include "contexts.c"
+#include "graphs.c"
+#include "pools.c"
 
 #define MIB (1ull << 20)
 #define CONTEXT(n) ((const void *)(uintptr_t)(0x1000 + (n)))
