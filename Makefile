@@ -33,21 +33,17 @@ DEPFLAGS = -MMD -MP
 FORMATS_SRC := $(shell find formats -name '*.c')
 ANALYZER_SRC := $(shell find analyzer -name '*.c')
 
-# What runs inside somebody else's process is listed by hand.
-AGENT_SRC := $(foreach file,$(shell sed -n 's/^agent: *//p' recorder/sources.txt),$(shell find recorder -name $(file)))
-MEMREC_SRC := $(foreach file,$(shell sed -n 's/^memrec: *//p' recorder/sources.txt),$(shell find recorder -name $(file)))
 
-# Every folder of a part.
-folders = $(addprefix -I,$(shell find $(1) -type d))
-FORMATS_INC := $(call folders,formats)
-RECORDER_INC := $(call folders,recorder)
-ANALYZER_INC := $(call folders,analyzer)
+# What runs inside somebody else's process, and memrec; recorder/shared is in both.
+NOP_SRC := recorder/agent/hooks/agent_nop.c
+AGENT_SRC := $(filter-out $(NOP_SRC),$(wildcard recorder/shared/*.c recorder/agent/*/*.c))
+MEMREC_SRC := $(wildcard recorder/shared/*.c recorder/run/*.c recorder/collect/*.c recorder/launch/*.c)
 
 FORMATS_OBJ := $(FORMATS_SRC:%.c=$(B)/obj/%.o)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(B)/obj/%.o)
 MEMREC_OBJ := $(MEMREC_SRC:%.c=$(B)/obj/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(B)/agent/%.o)
-NOP_OBJ := $(patsubst %.c,$(B)/agent/%.o,$(shell find recorder -name agent_nop.c))
+NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread
@@ -94,7 +90,7 @@ $(B)/libmemrec-nop.so: $(NOP_OBJ)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
 
-# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/doors.h): the 64-bit one comes to
+# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/launch/doors.h): the 64-bit one comes to
 # the agent, a 32-bit one to a library that does nothing. Where the compiler makes none there is no such name.
 $(B)/each/.made:
 	@mkdir -p $(B)/each/lib64 $(B)/each/lib/x86_64-linux-gnu $(B)/each/lib/i386-linux-gnu $(B)/each/lib32
@@ -118,19 +114,20 @@ $(B)/agent/%.o: %.c
 # What a foreign database says of times and bytes may add up to anything: modulo 2^64 then, as in a trace, but defined.
 $(ANALYZER_OBJ): CFLAGS += -fwrapv
 
-$(FORMATS_OBJ): CPPFLAGS += $(FORMATS_INC)
-$(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): CPPFLAGS += $(RECORDER_INC)
-$(ANALYZER_OBJ): CPPFLAGS += $(ANALYZER_INC)
+# A file names those of its own room alone, others by their room: "trace/chunk.h". See tools/rooms.txt.
+$(FORMATS_OBJ): CPPFLAGS += -Iformats
+$(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): CPPFLAGS += -Irecorder
+$(ANALYZER_OBJ): CPPFLAGS += -Ianalyzer
 
-# The rules are data; the program carries a copy (formats/rules_data.c).
-$(filter %/rules_data.o,$(FORMATS_OBJ)): $(wildcard formats/rules/*.yaml)
-$(filter %/schema_data.o,$(ANALYZER_OBJ)): $(shell find analyzer -name schema.sql)
+# The rules are data; the program carries a copy (formats/rules/rules_data.c).
+$(B)/obj/formats/rules/rules_data.o: $(wildcard formats/rules/*.yaml)
+$(B)/obj/analyzer/database/schema_data.o: analyzer/database/schema.sql
 
 # A unit test sees the library and the analyzer without its main.
 $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) tests/unit/test.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit $(FORMATS_INC) $(RECORDER_INC) $(ANALYZER_INC) $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 # --- what people type ---------------------------------------------------------------------------------------------
@@ -196,13 +193,13 @@ BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(B)/tests/bench/%)
 $(B)/tests/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit $(FORMATS_INC) $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
 
 # The timeline's is built on the analyzer, like a unit test.
 $(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ))
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) $(ANALYZER_INC) $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Ianalyzer $(LDFLAGS) -o $@ $< \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 bench: programs standin samples $(BENCH_BIN)

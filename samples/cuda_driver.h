@@ -1,11 +1,11 @@
 /*
  * cuda_driver.h - the CUDA driver API for the samples: libcuda.so.1 loaded at run time, so that they build without the
- * toolkit. cu.MemAlloc is cuMemAlloc_v2 and so on; types and constants are in recorder/cuda_abi.h.
+ * toolkit. cu.MemAlloc is cuMemAlloc_v2 and so on; types and constants are in recorder/agent/cuda/cuda_abi.h.
  */
 #ifndef CUDA_DRIVER_H
 #define CUDA_DRIVER_H
 
-#include "cuda_abi.h"
+#include "../recorder/agent/cuda/cuda_abi.h"
 
 struct cuda_module; /* CUmodule and CUfunction are pointers to them */
 struct cuda_function;

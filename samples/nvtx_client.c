@@ -1,6 +1,6 @@
 /* nvtx_client.c - see nvtx_client.h. */
 #include "nvtx_client.h"
-#include "nvtx_abi.h"
+#include "../recorder/agent/hooks/nvtx_abi.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 SAMPLE_CFLAGS := -std=gnu11 -g -O1 -fno-omit-frame-pointer -fno-inline -fno-optimize-sibling-calls
 
 $(B)/samples/rl_step: $(addprefix samples/, rl_step.c engine.c gpu_memory.c cuda_driver.c nvtx_client.c) \
-		$(wildcard samples/*.h) $(shell find recorder -name cuda_abi.h) $(shell find recorder -name nvtx_abi.h)
+		$(wildcard samples/*.h) recorder/agent/cuda/cuda_abi.h recorder/agent/hooks/nvtx_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(SAMPLE_CFLAGS) $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isamples $(RECORDER_INC) -o $@ $(filter %.c,$^) -ldl -lpthread
+	$(Q)$(CC) $(SAMPLE_CFLAGS) $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isamples -o $@ $(filter %.c,$^) -ldl -lpthread

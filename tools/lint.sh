@@ -24,40 +24,71 @@ grep_in() { # PATTERN PATHSPEC...: file:line:text, never fails
 grep_in '#include "(\.\./)?(formats|recorder|analyzer)/' 'include/*.h' | breach "include/ includes nothing of ours but include/"
 grep_in '#include ".*(recorder|analyzer)/' 'formats/*.[ch]' | breach "formats/ must not see recorder/ or analyzer/"
 grep_in '#include ".*(analyzer|formats)/' 'recorder/*.[ch]' | breach "recorder/ sees include/ only"
-grep_in '#include ".*(recorder|formats)/' 'analyzer/*.[ch]' 'analyzer/tui/*.[ch]' | breach "analyzer/ sees include/ only"
+grep_in '#include ".*(recorder|formats)/' 'analyzer/*.[ch]' | breach "analyzer/ sees include/ only"
 
-# Private headers are found by their bare name only from their own folder.
-for folder in formats recorder analyzer; do
-	for header in $(sources "$folder/*.h" | xargs -r -n1 basename); do
-		for other in formats recorder analyzer; do
-			[ "$other" = "$folder" ] || [ -e "$other/$header" ] ||
-				grep_in "#include \"$header\"" "$other/*.[ch]" "$other/tui/*.[ch]"
-		done
-	done
-done | breach "a private header of another folder"
+# Between rooms, too, and by their doors alone: tools/rooms.txt.
+rooms=tools/rooms.txt
+includes() { # PATHSPEC...: "file header" of every include of ours that is not a contract
+	grep_in '^#include "' "$@" | sed -E 's/^([^:]*):[0-9]*:#include "([^"]*)".*/\1 \2/' | grep -v ' memtrace/\| memrec\.h$'
+}
+{
+	grep '^[a-z]' $rooms | sed 's/^/room /'
+	includes 'formats/*.[ch]' 'recorder/*.[ch]' 'analyzer/*.[ch]' | grep -v '^recorder/agent/hooks/agent_nop.c' | sed 's/^/include /'
+} | awk '
+	function folder(path) { sub("/[^/]*$", "", path); return path }
+	$1 == "room" {
+		split($0, column, " *[|] *")
+		room = $2
+		number[room] = ++rooms
+		count = split(column[2], header, " ")
+		for (i = 1; i <= count; i++)
+			door[room "/" header[i]] = 1
+		next
+	}
+	{
+		from = folder($2)
+		part = $2
+		sub("/.*", "", part)
+		target = $3 ~ "/" ? part "/" $3 : from "/" $3
+		to = folder(target)
+		if (!number[to])
+			print $2 ": " $3 " is in no room"
+		else if ($3 ~ "/" && (to == from || !door[target]))
+			print $2 ": " $3 " is not a header for other rooms"
+		else if (number[to] > number[from])
+			print $2 ": " $3 " is in a room above"
+	}' | breach "a file names its own room, and rooms below by their doors ($rooms)"
+sources 'formats/*.[ch]' 'recorder/*.[ch]' 'analyzer/*.[ch]' | sed 's,/[^/]*$,,' | sort -u | while read -r room; do
+	grep -q "^$room |" $rooms || echo "$room is not in $rooms"
+done | breach "a room without a name"
+sed -n 's/^\([a-z][a-z/]*\) | *\([^|]*\)|.*/\1 \2/p' $rooms | while read -r room doors; do
+	grep -q "\`$room\`" README.md || echo "$room: no line in README.md"
+	[ "$(sources "$room/*.[ch]" | grep -c "^$room/[^/]*$")" -le 26 ] || echo "$room: too many files"
+	for door in $doors; do [ -e "$room/$door" ] || echo "$room/$door is not there"; done
+done | breach "the list of rooms ($rooms)"
 
 # Each big dependency is fenced in one file: header, the files that may include it.
 while read -r header allowed; do
 	grep_in "#include <$header" '*.c' '*.h' | grep -vE "^($allowed):" | grep -vE '^tests/' | breach "$header is fenced in $allowed"
 done <<'FENCES'
-zstd.h formats/chunk.c
-xxhash.h formats/index.c
-yaml.h formats/rules.c
-sqlite3.h analyzer/db.c
-jansson.h analyzer/json.c
-elfutils/ analyzer/symbol.c
-curses.h analyzer/tui/ui.c
-ncurses analyzer/tui/ui.c
+zstd.h formats/trace/chunk.c
+xxhash.h formats/trace/index.c
+yaml.h formats/rules/rules.c
+sqlite3.h analyzer/database/db.c
+jansson.h analyzer/base/json.c
+elfutils/ analyzer/base/symbol.c
+curses.h analyzer/screen/input/ui.c
+ncurses analyzer/screen/input/ui.c
 FENCES
 
 # The agent lives in somebody else's process.
-agent=$(sed -n 's/^agent: *//p' recorder/sources.txt | tr ' ' '\n' | sed 's,^,recorder/,' | grep -v 'options.c')
+agent=$(sources 'recorder/agent/*.c' 'recorder/shared/*.c' | grep -v 'options.c')
 # shellcheck disable=SC2086
 grep_in '(^|[^_[:alnum:]])(exit|_exit|abort|assert|malloc|calloc|realloc|free|printf|fprintf|pthread_mutex_lock|system|popen) *\(' $agent |
 	grep -vE '/\* *child|^\S+:\s*\*|: \*' | breach "not in the agent"
 
 # Text of unknown origin reaches a terminal through text.c, say.c and json.c only: see include/memtrace/clean.h.
-grep_in '(^|[^_[:alnum:]])(printf\(".*%.?s|puts\([^"]|perror\()' 'analyzer/*.c' 'recorder/*.c' | grep -v '^analyzer/command.c:' | breach "text that is not cleaned"
+grep_in '(^|[^_[:alnum:]])(printf\(".*%.?s|puts\([^"]|perror\()' 'analyzer/*.c' 'recorder/*.c' | grep -v '^analyzer/report/command.c:' | breach "text that is not cleaned"
 
 # Functions nobody should call.
 grep_in '(^|[^_[:alnum:]])(strcpy|strcat|sprintf|vsprintf|gets|strtok|alloca|atoi) *\(' '*.c' '*.h' | breach "banned function"

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "command.h"
+#include "report/command.h"
 #include "memtrace/error.h"
 #include "memtrace/import.h"
-#include "text.h"
-#include "unfinished.h"
+#include "base/text.h"
+#include "source/unfinished.h"
 
 static const char options_help[] =
 	"  -o, --output TRACE  the trace to write; an older one is replaced when all went well\n";

@@ -1,13 +1,13 @@
 /* memana info - what is in a trace, and what is not. */
 #include <stdio.h>
 #include <time.h>
-#include "analysis.h"
-#include "command.h"
-#include "json.h"
+#include "engine/analysis.h"
+#include "report/command.h"
+#include "base/json.h"
 #include "memtrace/error.h"
-#include "report.h"
-#include "source.h"
-#include "text.h"
+#include "report/report.h"
+#include "source/source.h"
+#include "base/text.h"
 
 static double bytes_per_event(const struct analysis_process *process)
 {

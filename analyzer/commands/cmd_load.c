@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "command.h"
-#include "load.h"
+#include "report/command.h"
+#include "store/load.h"
 #include "memtrace/error.h"
-#include "schema.h"
-#include "report.h"
-#include "source.h"
-#include "text.h"
-#include "unfinished.h"
+#include "database/schema.h"
+#include "report/report.h"
+#include "source/source.h"
+#include "base/text.h"
+#include "source/unfinished.h"
 
 static const char options_help[] =
 	"  -o, --output DB  the database to write; an older one is replaced when all went well\n"

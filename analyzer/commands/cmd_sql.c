@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "command.h"
-#include "json.h"
-#include "load.h"
+#include "report/command.h"
+#include "base/json.h"
+#include "store/load.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
-#include "report.h"
-#include "schema.h"
-#include "source.h"
+#include "report/report.h"
+#include "database/schema.h"
+#include "source/source.h"
 
 static const char options_help[] =
 	"      --header     print the names of the columns first (default: on a terminal)\n"

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "command.h"
+#include "report/command.h"
 #include "memtrace/error.h"
-#include "app.h"
-#include "ui.h"
+#include "screen/view/app.h"
+#include "screen/input/ui.h"
 
 #define BUDGET (1u << 20) /* events between two looks at the keyboard */
 #define FRAME_MS 50	  /* between frames while something is going on */

@@ -7,13 +7,13 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include "analysis.h"
-#include "command.h"
-#include "json.h"
+#include "engine/analysis.h"
+#include "report/command.h"
+#include "base/json.h"
 #include "memtrace/error.h"
-#include "report.h"
-#include "source.h"
-#include "text.h"
+#include "report/report.h"
+#include "source/source.h"
+#include "base/text.h"
 
 static int agrees(const struct analysis_process *process)
 {

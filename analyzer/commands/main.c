@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "command.h"
-#include "db.h"
+#include "report/command.h"
+#include "database/db.h"
 #include "memtrace/error.h"
 
 static int help(FILE *file)

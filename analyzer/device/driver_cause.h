@@ -11,7 +11,7 @@
 
 /*
  * CUPTI's callback ids, as in the field `entry` of events: X(id, call, CAUSE, MORE or LESS or BOTH). What
- * recorder/driver_entries.h notes as context, code or graph is in it: a test compares them.
+ * recorder/agent/cuda/driver_entries.h notes as context, code or graph is in it: a test compares them.
  */
 #define DRIVER_CAUSE_LIST(X)                                           \
 	X(386, cuDevicePrimaryCtxRetain, CONTEXT, MORE)                \

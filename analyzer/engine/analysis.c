@@ -6,7 +6,7 @@
 #include "apart.h"
 #include "memtrace/error.h"
 #include "merge.h"
-#include "owner.h"
+#include "label/owner.h"
 #include "stream.h"
 
 int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak)

@@ -13,17 +13,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "attribution.h"
-#include "category.h"
-#include "owner.h"
+#include "label/attribution.h"
+#include "label/category.h"
+#include "label/owner.h"
 #include "memtrace/ahead.h"
 #include "memtrace/event.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 #include "memtrace/reader.h"
 #include "moment.h"
-#include "progress.h"
-#include "whole.h"
+#include "base/progress.h"
+#include "device/whole.h"
 
 #define ANALYSIS_OOMS_MAX 4096u /* out-of-memory errors kept; more are only counted */
 

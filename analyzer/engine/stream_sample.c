@@ -2,7 +2,7 @@
 #include "stream.h"
 
 #include <stdlib.h>
-#include "driver_cause.h"
+#include "device/driver_cause.h"
 #include "memtrace/error.h"
 
 #define TOLD_IS_NEW 1000000000 /* ns */

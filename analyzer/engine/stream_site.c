@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "owner.h"
+#include "label/owner.h"
 
 /* ---- devices ---- */
 

@@ -9,9 +9,9 @@
 #include <getopt.h>
 #include <stdint.h>
 #include "asked.h"
-#include "json.h"
-#include "sentence.h"
-#include "text.h"
+#include "base/json.h"
+#include "base/sentence.h"
+#include "base/text.h"
 
 struct answer_options {
 	int json, help;

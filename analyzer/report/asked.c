@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
-#include "load.h"
+#include "store/load.h"
 #include "memtrace/error.h"
 #include "report.h"
-#include "schema.h"
+#include "database/schema.h"
 
 int asked_database(struct db **db)
 {

@@ -8,9 +8,9 @@
 #define MEMANA_ASKED_H
 
 #include <stdint.h>
-#include "analysis.h"
-#include "db.h"
-#include "source.h"
+#include "engine/analysis.h"
+#include "database/db.h"
+#include "source/source.h"
 
 struct asked {
 	struct source source;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include "cmd_list.h"
 #include "memtrace/base.h"
-#include "source.h"
+#include "source/source.h"
 
 #define EXIT_NO 1    /* the answer is "no" */
 #define EXIT_USAGE 2 /* the command line is wrong */

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "query.h"
+#include "store/query.h"
 #include "report.h"
 
 #define SIZE_COLUMNS 12

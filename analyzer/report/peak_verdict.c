@@ -3,7 +3,7 @@
 #include <string.h>
 #include "answer.h"
 #include "memtrace/phase.h"
-#include "text.h"
+#include "base/text.h"
 
 /* What the culprit's row is told with. */
 struct telling {

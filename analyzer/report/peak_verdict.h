@@ -3,9 +3,9 @@
 #define MEMANA_PEAK_VERDICT_H
 
 #include <stdint.h>
-#include "db.h"
-#include "query.h"
-#include "sentence.h"
+#include "database/db.h"
+#include "store/query.h"
+#include "base/sentence.h"
 
 #define PEAK_NAME_MAX 512u
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "finding.h"
 #include "memtrace/error.h"
-#include "query.h"
+#include "store/query.h"
 
 struct place_site {
 	char *phase, *category, *evidence, *decided_by;

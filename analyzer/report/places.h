@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "callstack.h"
-#include "db.h"
+#include "store/callstack.h"
+#include "database/db.h"
 
 #define PLACES_SITES_MAX 500 /* the largest sites; the rest of the peak is not in the list */
 

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
-#include "symbol.h"
+#include "database/db.h"
+#include "base/symbol.h"
 
 #define RANKS_WORD_MAX 32
 #define RANKS_PLACE_MAX 256

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include "command.h"
 #include "memtrace/error.h"
-#include "text.h"
+#include "base/text.h"
 
 int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, const struct analysis_process *process))
 {

@@ -1,7 +1,7 @@
 #include "top_host.h"
 
 #include <string.h>
-#include "sentence.h"
+#include "base/sentence.h"
 
 /* ---- adding up ---- */
 

@@ -5,8 +5,8 @@
 #define MEMANA_SOURCE_H
 
 #include <stdint.h>
-#include "analysis.h"
-#include "db.h"
+#include "engine/analysis.h"
+#include "database/db.h"
 #include "memtrace/phase.h"
 
 struct source {

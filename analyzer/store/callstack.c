@@ -5,7 +5,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "owner.h"
+#include "label/owner.h"
 #include "query.h"
 
 #define INLINED_MAX 8

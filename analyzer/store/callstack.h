@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
-#include "symbol.h"
+#include "database/db.h"
+#include "base/symbol.h"
 
 /* Strings are never NULL; "" and 0: unknown. Owned by the stack. */
 struct callstack_frame {

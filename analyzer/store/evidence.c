@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "text.h"
+#include "base/text.h"
 
 /* Sentences by what they count. X(NAME, figures, words); F1: count, F2: count of all, PHASE: in which they were born. */
 #define SENTENCE_LIST(X)                                                                                             \

@@ -2,7 +2,7 @@
 #ifndef MEMANA_EVIDENCE_H
 #define MEMANA_EVIDENCE_H
 
-#include "analysis.h"
+#include "engine/analysis.h"
 
 /* One sentence without a full stop on why the site has its category; "" where there is nothing to say. Returns `text`. */
 char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number);

@@ -5,7 +5,7 @@
 #include "load_sink.h"
 #include "memtrace/error.h"
 #include "store.h"
-#include "symbol.h"
+#include "base/symbol.h"
 
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules)

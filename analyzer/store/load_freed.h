@@ -3,7 +3,7 @@
 #define MEMANA_LOAD_FREED_H
 
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 
 struct load_freed {
 	struct load_freed_process *process;

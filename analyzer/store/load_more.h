@@ -2,8 +2,8 @@
 #ifndef MEMANA_LOAD_MORE_H
 #define MEMANA_LOAD_MORE_H
 
-#include "analysis.h"
-#include "db.h"
+#include "engine/analysis.h"
+#include "database/db.h"
 
 /* allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
 int load_categories(struct db *db, const struct analysis *analysis);

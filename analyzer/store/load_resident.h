@@ -6,7 +6,7 @@
 #define MEMANA_LOAD_RESIDENT_H
 
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 #include "memtrace/ledger.h"
 
 struct load_resident {

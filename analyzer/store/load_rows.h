@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
-#include "db.h"
+#include "database/db.h"
 #include "load_table.h"
 
 #define LOAD_LOT_BYTES (128u << 10)

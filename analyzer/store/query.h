@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 
 struct query_process {
 	int64_t id, pid, rank; /* rank -1: none */

@@ -6,7 +6,7 @@
 #include "evidence.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "owner.h"
+#include "label/owner.h"
 
 int64_t store_id(uint32_t process, uint64_t definition)
 {

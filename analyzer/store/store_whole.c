@@ -1,7 +1,7 @@
 /* What was counted beside the recorded calls, as rows: NVML's figures at the peaks, the host's memory. */
 #include <stdio.h>
 #include <string.h>
-#include "host.h"
+#include "engine/host.h"
 #include "memtrace/error.h"
 #include "store.h"
 

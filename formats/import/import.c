@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "import_impl.h"
 #include "memtrace/error.h"
-#include "scribe.h"
+#include "ring/scribe.h"
 
 #define RANGES_MAX 256u		/* open at once */
 #define NO_TIME_STEP 1000u	/* ns between events of a snapshot without times */

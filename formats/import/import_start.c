@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "addrmap.h"
+#include "base/addrmap.h"
 #include "import_impl.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"

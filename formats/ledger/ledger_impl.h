@@ -15,9 +15,9 @@
 #ifndef FORMATS_LEDGER_IMPL_H
 #define FORMATS_LEDGER_IMPL_H
 
-#include "addrmap.h"
+#include "base/addrmap.h"
 #include "memtrace/ledger.h"
-#include "pool.h"
+#include "base/pool.h"
 #include "rangetree.h"
 
 /* A size beyond any address space is nonsense: cut, so that sums stay far from the end of 64 bits. */

@@ -12,7 +12,7 @@
 #define FORMATS_PHASE_IMPL_H
 
 #include "memtrace/phase.h"
-#include "rules.h"
+#include "rules/rules.h"
 
 #define MARKS_MAX 256u /* open ranges per thread, and of the process: deeper ones are counted, not kept */
 

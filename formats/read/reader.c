@@ -4,13 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "chunk.h"
-#include "chunk_list.h"
-#include "codec.h"
-#include "defs.h"
+#include "trace/chunk.h"
+#include "trace/chunk_list.h"
+#include "trace/codec.h"
+#include "trace/defs.h"
 #include "memtrace/error.h"
-#include "payload.h"
-#include "process.h"
+#include "trace/payload.h"
+#include "trace/process.h"
 #include "reader_impl.h"
 
 /* Events handed out at a time: few enough to stay in a core's cache between decoding and use. */

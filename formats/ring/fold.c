@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "defs.h"
+#include "trace/defs.h"
 #include "fold_impl.h"
 #include "intake.h"
 #include "memtrace/base.h"

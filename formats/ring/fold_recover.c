@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "copy.h"
+#include "base/copy.h"
 #include "fold_impl.h"
 #include "memtrace/error.h"
 

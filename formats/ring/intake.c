@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "addrmap.h"
+#include "base/addrmap.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "module_map.h"
-#include "pool.h"
+#include "base/pool.h"
 #include "pyline.h"
 
 #define RECORD_MAX (1u << 20) /* bytes of a log record; a longer one is left out */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "defs.h"
+#include "trace/defs.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "buffer.h"
-#include "varint.h"
+#include "base/buffer.h"
+#include "base/varint.h"
 
 #define MT_TRACE_VERSION 1u
 #define MT_TRACE_MAGIC "MEMTRACE" /* 8 bytes, without the NUL */

@@ -8,11 +8,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "buffer.h"
+#include "base/buffer.h"
 #include "memtrace/defs.h"
 #include "memtrace/event.h"
 #include "memtrace/reader.h"
-#include "varint.h"
+#include "base/varint.h"
 
 /* Sections. X(NAME, number) */
 #define MT_SECTION_LIST(X) \

@@ -9,7 +9,7 @@
 #include "defs.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "table.h"
+#include "base/table.h"
 
 #define TEXT_BLOCK (64u << 10) /* bytes; longer texts get a block of their own */
 

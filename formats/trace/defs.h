@@ -4,9 +4,9 @@
 #ifndef FORMATS_DEFS_H
 #define FORMATS_DEFS_H
 
-#include "buffer.h"
+#include "base/buffer.h"
 #include "memtrace/defs.h"
-#include "varint.h"
+#include "base/varint.h"
 
 #define MT_DEF_END 7 /* kinds are 1..6 */
 

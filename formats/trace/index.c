@@ -6,7 +6,7 @@
 #include "chunk.h"
 #include "index.h"
 #include "memtrace/error.h"
-#include "varint.h"
+#include "base/varint.h"
 
 #define INDEX_MAGIC "MEMINDEX"
 #define MAGIC_SIZE 8u

@@ -3,7 +3,7 @@
 #define FORMATS_INDEX_H
 
 #include <stdint.h>
-#include "buffer.h"
+#include "base/buffer.h"
 #include "memtrace/reader.h"
 
 /* Bytes that the index of so many chunks takes. */

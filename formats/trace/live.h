@@ -2,7 +2,7 @@
 #ifndef FORMATS_LIVE_H
 #define FORMATS_LIVE_H
 
-#include "buffer.h"
+#include "base/buffer.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
 

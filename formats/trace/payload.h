@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "buffer.h"
-#include "varint.h"
+#include "base/buffer.h"
+#include "base/varint.h"
 
 /* Empties `payload` and begins a chunk of that kind. */
 void mt_payload_begin(struct mt_buffer *payload, uint32_t kind);

@@ -2,9 +2,9 @@
 #ifndef FORMATS_PROCESS_H
 #define FORMATS_PROCESS_H
 
-#include "buffer.h"
+#include "base/buffer.h"
 #include "memtrace/writer.h"
-#include "varint.h"
+#include "base/varint.h"
 
 #define MT_PROCESS_HEAD 1 /* section: magic and version */
 

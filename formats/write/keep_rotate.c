@@ -9,8 +9,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "copy.h"
-#include "index.h"
+#include "base/copy.h"
+#include "trace/index.h"
 #include "memtrace/error.h"
 #include "writer_impl.h"
 

@@ -1,9 +1,9 @@
 /* reopen.c - going on with a trace whose writer is gone. */
 #include <fcntl.h>
 #include <unistd.h>
-#include "copy.h"
+#include "base/copy.h"
 #include "memtrace/error.h"
-#include "reader_impl.h"
+#include "read/reader_impl.h"
 #include "writer_impl.h"
 
 /* One batch of events. *step is the one that runs, from 1. */

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "copy.h"
-#include "index.h"
-#include "live.h"
+#include "base/copy.h"
+#include "trace/index.h"
+#include "trace/live.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "process.h"
+#include "trace/process.h"
 #include "writer_impl.h"
 
 #define DEFAULT_LEVEL 3

@@ -3,11 +3,11 @@
 #define FORMATS_WRITER_IMPL_H
 
 #include <stdint.h>
-#include "buffer.h"
-#include "chunk.h"
-#include "chunk_list.h"
-#include "codec.h"
-#include "defs.h"
+#include "base/buffer.h"
+#include "trace/chunk.h"
+#include "trace/chunk_list.h"
+#include "trace/codec.h"
+#include "trace/defs.h"
 #include "keep.h"
 #include "memtrace/ledger.h"
 #include "memtrace/writer.h"

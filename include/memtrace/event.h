@@ -3,7 +3,7 @@
  *
  * Both lists below are written once, here. The codec, the spec's tables (checked by a test), the loader and
  * `memana info` are made from them. Adding a field or a kind: append it, never renumber, describe it in
- * formats/trace-v1.md, add a golden file.
+ * formats/trace/trace-v1.md, add a golden file.
  */
 #ifndef MEMTRACE_EVENT_H
 #define MEMTRACE_EVENT_H

@@ -13,15 +13,15 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "filelock.h"
+#include "run/filelock.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/writer.h"
 #include "output.h"
-#include "rundir.h"
+#include "run/rundir.h"
 #include "sampling.h"
-#include "say.h"
-#include "target.h"
+#include "run/say.h"
+#include "run/target.h"
 
 /* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
 enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };

@@ -11,7 +11,7 @@
 #ifndef MEMREC_COLLECT_H
 #define MEMREC_COLLECT_H
 
-#include "rundir.h"
+#include "run/rundir.h"
 
 /* The whole program: returns the exit status. In the parent 0 means that the ring is in good hands. Prints nothing. */
 int collect_main(const char *ring_path);

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "cuda_abi.h"
+#include "agent/cuda/cuda_abi.h"
 
 /*
  * Functions: X(member, symbol, needed, parameters). Of the others each driver has some: the newer one is asked first.

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "filelock.h"
+#include "run/filelock.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 

@@ -11,7 +11,7 @@
 #define MEMREC_OUTPUT_H
 
 #include <stdint.h>
-#include "options.h"
+#include "shared/options.h"
 
 /* Who asks for a name. */
 struct output_owner {

@@ -11,7 +11,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/writer.h"
-#include "output.h"
+#include "collect/output.h"
 
 /* What an option does with its value. */
 enum action { SET_OUTPUT, SET_NUMBER, SET_SIZE, SET_STEP_MARK, SET_STACKS, SET_FLAG, SET_RING_DIR, SET_HELP, SET_VERSION };

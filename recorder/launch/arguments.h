@@ -5,7 +5,7 @@
 #define MEMREC_ARGUMENTS_H
 
 #include <stdio.h>
-#include "options.h"
+#include "shared/options.h"
 
 struct arguments {
 	struct memrec_options options; /* output: absolute */

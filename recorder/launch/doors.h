@@ -5,7 +5,7 @@
 #ifndef MEMREC_DOORS_H
 #define MEMREC_DOORS_H
 
-#include "options.h"
+#include "shared/options.h"
 
 /* Doors: X(NAME, bit, variable, shared) - shared: several libraries fit in it. */
 #define DOOR_LIST(X)                                     \

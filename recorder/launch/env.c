@@ -16,7 +16,7 @@
 #include "doors.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
-#include "say.h"
+#include "run/say.h"
 
 #define JSON_VARIABLES                                                                          \
 	"\"CUDA_INJECTION64_PATH\": \"@LIBRARY@\", \"NVTX_INJECTION64_PATH\": \"@LIBRARY@\", " \

@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "filelock.h"
+#include "run/filelock.h"
 #include "memtrace/error.h"
-#include "output.h"
+#include "collect/output.h"
 #include "recover.h"
-#include "say.h"
+#include "run/say.h"
 #include "strays.h"
 #include "summary.h"
-#include "target.h"
+#include "run/target.h"
 
 enum {
 	LOOK_MS = 5,		/* between two looks at the folder */

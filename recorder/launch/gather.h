@@ -5,7 +5,7 @@
 #define MEMREC_GATHER_H
 
 #include <signal.h>
-#include "rundir.h"
+#include "run/rundir.h"
 
 struct gathered {
 	struct run_result *results; /* by rank, then pid */

@@ -15,9 +15,9 @@
 #include "doors.h"
 #include "gather.h"
 #include "memtrace/error.h"
-#include "output.h"
-#include "rundir.h"
-#include "say.h"
+#include "collect/output.h"
+#include "run/rundir.h"
+#include "run/say.h"
 #include "summary.h"
 
 #define LIBUNWIND "libunwind.so.8"

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include "arguments.h"
-#include "collect.h"
+#include "collect/collect.h"
 #include "env.h"
 #include "launch.h"
 #include "memtrace/error.h"
 #include "recover.h"
-#include "say.h"
+#include "run/say.h"
 
 /* 0: go on; else memrec ends with *status. */
 static int answer_at_once(const struct arguments *arguments, int *status)

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "collect.h"
+#include "collect/collect.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/reader.h"
-#include "output.h"
-#include "say.h"
+#include "collect/output.h"
+#include "run/say.h"
 #include "summary.h"
-#include "target.h"
+#include "run/target.h"
 
 /* The rights a new file gets: those of the one it replaces, or what the user's mask leaves. */
 static mode_t mode_for(const char *path)

@@ -4,7 +4,7 @@
 #ifndef MEMREC_RECOVER_H
 #define MEMREC_RECOVER_H
 
-#include "rundir.h"
+#include "run/rundir.h"
 
 /*
  * For a ring of one's own run, at `ring_path` (absolute): folds it into the trace its link names, which is replaced at once

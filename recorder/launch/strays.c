@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "filelock.h"
+#include "run/filelock.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
-#include "output.h"
+#include "collect/output.h"
 
 #define ENVIRONMENT_MAX (1u << 20) /* bytes of one that are looked at */
 

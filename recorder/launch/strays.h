@@ -9,7 +9,7 @@
 #define MEMREC_STRAYS_H
 
 #include <time.h>
-#include "rundir.h"
+#include "run/rundir.h"
 
 /* One trace. */
 struct stray {

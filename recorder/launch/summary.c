@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "memtrace/error.h"
-#include "say.h"
+#include "run/say.h"
 
 #define NEXT_TRACES 8 /* named in the last line; more are a pattern of the user's shell */
 

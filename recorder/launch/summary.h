@@ -4,7 +4,7 @@
 #ifndef MEMREC_SUMMARY_H
 #define MEMREC_SUMMARY_H
 
-#include "rundir.h"
+#include "run/rundir.h"
 
 /* `path` as a person in the working folder would write it. Points into `path`. */
 const char *summary_path(const char *path);

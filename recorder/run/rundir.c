@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "filelock.h"
 #include "memtrace/error.h"
-#include "shm.h"
+#include "shared/shm.h"
 
 #define PREFIX "memrec." /* of the folder's own name; nothing else is ever removed */
 #define NEW_SUFFIX ".new" /* a result being written */

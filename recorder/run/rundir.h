@@ -20,7 +20,7 @@
 #include "memtrace/event.h"
 #include "memtrace/fold.h"
 #include "memtrace/ring.h"
-#include "options.h"
+#include "shared/options.h"
 
 /* What a collector tells the launcher. Numbers: X(member, meaning) - each is a line "member=value" of the file. */
 #define RUN_RESULT_LIST(X)                                                        \

@@ -5,8 +5,8 @@
  * What a toolkit does not have yet is left out by its version: entries by the `since` of driver_entries.h, the rest by
  * the #if beside it.
  */
-#include "driver_entries.h"
-#include "nvtx_abi.h"
+#include "recorder/agent/cuda/driver_entries.h"
+#include "recorder/agent/hooks/nvtx_abi.h"
 
 #include <cuda.h>
 #include <cupti.h> /* and with it generated_cuda_meta.h, which may be read only once */

@@ -1,8 +1,8 @@
-"""entries.py - prints the tables of docs/driver-entries.md from recorder/driver_entries.h and driver_notes.h."""
+"""entries.py - prints the tables of docs/driver-entries.md from recorder/agent/cuda/driver_entries.h and driver_notes.h."""
 import os
 import re
 
-RECORDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../recorder")
+RECORDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../recorder/agent/cuda")
 FIELDS = ("device", "addr", "size", "handle", "value")
 
 

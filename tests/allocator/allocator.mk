@@ -3,7 +3,7 @@
 
 ALLOCATOR_C := $(wildcard tests/allocator/*.c)
 ALLOCATOR_SRC := $(filter-out %/trace_events.c,$(ALLOCATOR_C)) samples/cuda_driver.c
-ALLOCATOR_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer $(RECORDER_INC)
+ALLOCATOR_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -Irecorder
 ALLOCATOR := $(foreach kind,1.13 1.13-now 2.0,$(B)/allocator/$(kind)/libc10_cuda.so) $(B)/allocator/trace_events
 
 .PHONY: allocator
@@ -15,7 +15,7 @@ $(B)/allocator/1.13-now/libc10_cuda.so: ALLOCATOR_KIND := -DC10_LETTER='"l"' -Wl
 $(B)/allocator/2.0/libc10_cuda.so: ALLOCATOR_KIND := -DC10_LETTER='"m"' -Wl,-z,lazy
 
 # Undefined on purpose: libc10's functions, which the process brings along.
-$(B)/allocator/%/libc10_cuda.so: $(ALLOCATOR_SRC) $(wildcard tests/allocator/*.h samples/*.h) $(shell find recorder -name cuda_abi.h)
+$(B)/allocator/%/libc10_cuda.so: $(ALLOCATOR_SRC) $(wildcard tests/allocator/*.h samples/*.h) recorder/agent/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ALLOCATOR_CFLAGS) $(ALLOCATOR_KIND) -shared -Wl,-soname,libc10_cuda.so -o $@ \

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "chunk.h"
-#include "codec.h"
+#include "trace/chunk.h"
+#include "trace/codec.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 #include "memtrace/writer.h"
-#include "payload.h"
+#include "trace/payload.h"
 
 #define LAYERS 40
 #define OPERATIONS 28 /* allocations of one layer in one direction */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "memtrace/error.h"
-#include "rules.h"
+#include "rules/rules.h"
 
 static double now(void)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "app.h"
+#include "screen/view/app.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 

@@ -2,7 +2,7 @@
 
 Of a program with one thread that calls the driver: each line of the ledger has its events, in this order and no others,
 with these addresses, sizes and devices. What a class of calls becomes is said below; which class a call is of, in
-recorder/driver_entries.h.
+recorder/agent/cuda/driver_entries.h.
 """
 import os
 import re
@@ -13,8 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agent_ring
 
-ENTRIES = os.path.join(HERE, "../../recorder/driver_entries.h")
-NOTES = os.path.join(HERE, "../../recorder/driver_notes.h")
+ENTRIES = os.path.join(HERE, "../../recorder/agent/cuda/driver_entries.h")
+NOTES = os.path.join(HERE, "../../recorder/agent/cuda/driver_notes.h")
 SPACES = "device async-pool managed pinned array imported host graph multicast".split()
 TAKE = set("ALLOC PITCH ASYNC FROM_POOL REGISTER ARRAY ARRAY3D MIPMAP".split())
 FREE = {"FREE", "FREE_ASYNC"}

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
-#include "cuda_abi.h"
+#include "agent/cuda/cuda_abi.h"
 
 cupti_subscribe cuptiSubscribe;
 cupti_subscribe_v2 cuptiSubscribe_v2;

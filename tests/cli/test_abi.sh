@@ -29,9 +29,9 @@ changed() {
 	! ${CC:-cc} -std=gnu11 -fsyntax-only -I"$1" -I"$SRC/include" "${include[@]}" "$SRC/tests/abi/abi.c" 2>err &&
 		grep -q "$4" err
 }
-entries=recorder/driver_entries.h abi=recorder/cuda_abi.h
+entries=recorder/agent/cuda/driver_entries.h abi=recorder/agent/cuda/cuda_abi.h
 check "a wrong id is noticed" changed id $entries 's/cuMemAlloc_v2, 243/cuMemAlloc_v2, 242/' cuMemAlloc_v2
-check "a wrong argument is noticed" changed argument recorder/driver_args.h 's/size_t, offset/int, offset/' offset
+check "a wrong argument is noticed" changed argument recorder/agent/cuda/driver_args.h 's/size_t, offset/int, offset/' offset
 check "a class whose arguments lie elsewhere is noticed" \
 	changed class $entries 's/611, FROM_POOL/611, REGISTER/' 'no member named'
 check "a wrong member is noticed" changed member $abi 's/uint32_t context_uid;/uint64_t context_uid;/' context_uid

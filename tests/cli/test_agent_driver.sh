@@ -41,7 +41,7 @@ check "driver: every entry, its event, address, size and device" every_entry
 
 # The names of the list that no call of that program (which the stand-in has counted) was of.
 uncalled() {
-	grep -oE 'X\(cu[A-Za-z0-9_]+' "$SRC/recorder/driver_entries.h" | cut -c3- | sort >listed
+	grep -oE 'X\(cu[A-Za-z0-9_]+' "$SRC/recorder/agent/cuda/driver_entries.h" | cut -c3- | sort >listed
 	sh "$SRC/tests/standin/ledger.sh" ledger | awk '/^call/ { print $2 }' | sort | comm -23 listed - >left
 	cat left
 	[ -s listed ] && [ ! -s left ]

@@ -3,7 +3,7 @@
 . "$SRC/tests/cli/lib.sh"
 agent=$BUILD/libmemrec.so
 ${CC:-cc} -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o paint "$SRC/tests/cli/agent_paint.c" -ldl -lpthread || exit 1
-most=$(sed -n 's/^#define OWN_STACK_HOOK_BYTES \([0-9]*\)u.*/\1/p' "$SRC/recorder/own_stack.h")
+most=$(sed -n 's/^#define OWN_STACK_HOOK_BYTES \([0-9]*\)u.*/\1/p' "$SRC/recorder/agent/stacks/own_stack.h")
 options="output=$PWD/trace.zst collector=$(type -P true) stacks=7 depth=256 cpu=1"
 export LD_LIBRARY_PATH=$standin
 

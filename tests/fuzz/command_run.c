@@ -4,7 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include "command.h"
+#include "report/command.h"
 #include "fuzz.h"
 
 #define WORD_MAX 512

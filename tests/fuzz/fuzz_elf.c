@@ -1,11 +1,11 @@
 /*
- * fuzz_elf.c - names and lines out of the ELF and DWARF of a module (analyzer/symbol.c). Inputs are modules; a build id
+ * fuzz_elf.c - names and lines out of the ELF and DWARF of a module (analyzer/base/symbol.c). Inputs are modules; a build id
  * is taken from the input itself, as a hostile trace would name it.
  */
 #include <elf.h>
 #include <string.h>
 #include "fuzz.h"
-#include "symbol.h"
+#include "base/symbol.h"
 
 #define LEVELS 8
 #define PLACES 24u /* addresses that are asked for, beside the beginnings of functions */

@@ -17,7 +17,7 @@
 #include "memtrace/fold.h"
 #include "ring_maker.h"
 #include "trace_check.h"
-#include "varint.h"
+#include "base/varint.h"
 
 #define SLOTS 4u
 #define SLOT_BYTES 4096u

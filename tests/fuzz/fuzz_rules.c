@@ -7,7 +7,7 @@
 #include <string.h>
 #include "fuzz.h"
 #include "memtrace/base.h"
-#include "rules.h"
+#include "rules/rules.h"
 
 static const char *const texts[] = {
 	"", "step", "Adam.step", "FullyShardedDataParallel.forward", "torch::autograd::Engine::thread_main()",

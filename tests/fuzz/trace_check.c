@@ -1,7 +1,7 @@
 /* trace_check.c - reads a trace as every command does; see trace_check.h. */
 #include "trace_check.h"
 
-#include "analysis.h"
+#include "engine/analysis.h"
 #include "fuzz.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"

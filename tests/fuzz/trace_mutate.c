@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "defs.h"
+#include "trace/defs.h"
 #include "fuzz.h"
 #include "memtrace/base.h"
 #include "memtrace/phase.h"

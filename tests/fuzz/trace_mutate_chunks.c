@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "chunk.h"
-#include "chunk_list.h"
-#include "codec.h"
+#include "trace/chunk.h"
+#include "trace/chunk_list.h"
+#include "trace/codec.h"
 #include "fuzz.h"
-#include "index.h"
-#include "payload.h"
+#include "trace/index.h"
+#include "trace/payload.h"
 
 #define CHUNKS_MAX 256u
 #define SECTIONS_MAX 64u

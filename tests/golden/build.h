@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "chunk.h"
-#include "chunk_list.h"
-#include "codec.h"
-#include "index.h"
+#include "trace/chunk.h"
+#include "trace/chunk_list.h"
+#include "trace/codec.h"
+#include "trace/index.h"
 #include "memtrace/error.h"
-#include "payload.h"
-#include "process.h"
+#include "trace/payload.h"
+#include "trace/process.h"
 
 struct build {
 	struct mt_buffer out, payload;

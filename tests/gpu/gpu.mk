@@ -1,14 +1,14 @@
 # For tests on a real GPU, see tests/gpu/README.md. Nothing here needs one, nor the CUDA toolkit.
 
-$(B)/gpu/libsleeper.so: tests/gpu/sleeper.c samples/cuda_driver.c samples/cuda_driver.h $(shell find recorder -name cuda_abi.h)
+$(B)/gpu/libsleeper.so: tests/gpu/sleeper.c samples/cuda_driver.c samples/cuda_driver.h recorder/agent/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(RECORDER_INC) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl
 
-$(B)/gpu/probe.so: tests/gpu/probe.c $(shell find recorder -name cuda_abi.h)
+$(B)/gpu/probe.so: tests/gpu/probe.c recorder/agent/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(RECORDER_INC) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< -ldl
 
 .PHONY: gpu-tools
 gpu-tools: $(B)/gpu/libsleeper.so $(B)/gpu/probe.so

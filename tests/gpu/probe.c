@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "cuda_abi.h"
+#include "../../recorder/agent/cuda/cuda_abi.h"
 #include "memtrace/base.h"
 
 #define LINES_MAX 40000

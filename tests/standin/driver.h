@@ -17,7 +17,7 @@
 
 #include "account.h"
 #include "config.h"
-#include "driver_entries.h"
+#include "agent/cuda/driver_entries.h"
 #include "memtrace/base.h"
 #include "memtrace/event.h"
 

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include "cuda_abi.h"
+#include "agent/cuda/cuda_abi.h"
 
 #define HUB_SYMBOL "standin_hub"
 #define HUB_SUBSCRIBERS 4u

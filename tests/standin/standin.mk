@@ -5,7 +5,7 @@ STANDIN_CUDA := config account driver context addresses memory pool vmm multicas
 	ledger entries
 STANDIN_CUPTI := config cupti
 STANDIN_NVML := config account nvml
-STANDIN_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer $(RECORDER_INC)
+STANDIN_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -Irecorder
 
 $(B)/obj/tests/standin/%.o: CFLAGS += $(STANDIN_CFLAGS)
 $(B)/obj/tests/standin/%.o: SANFLAGS :=

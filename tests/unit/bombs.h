@@ -8,11 +8,11 @@
 #define BOMBS_H
 
 #include <zstd.h>
-#include "chunk.h"
-#include "codec.h"
+#include "trace/chunk.h"
+#include "trace/codec.h"
 #include "memtrace/error.h"
-#include "payload.h"
-#include "process.h"
+#include "trace/payload.h"
+#include "trace/process.h"
 #include "test.h"
 
 struct bomb {

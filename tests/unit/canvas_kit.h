@@ -2,7 +2,7 @@
 #ifndef CANVAS_KIT_H
 #define CANVAS_KIT_H
 
-#include "canvas.h"
+#include "screen/draw/canvas.h"
 #include "test.h"
 
 static inline struct canvas canvas_of(int width, int height, int colours, int ascii)

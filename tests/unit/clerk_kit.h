@@ -3,7 +3,7 @@
 #define CLERK_KIT_H
 
 #include <dirent.h>
-#include "clerk.h"
+#include "screen/clerk/clerk.h"
 #include "tui_kit.h"
 
 #define ANSWER_WITHIN 30 /* seconds; a clerk that hangs is a failure, not the end of the tests */

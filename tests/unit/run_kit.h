@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "load.h"
-#include "schema.h"
-#include "source.h"
-#include "store.h"
+#include "store/load.h"
+#include "database/schema.h"
+#include "source/source.h"
+#include "store/store.h"
 #include "test.h"
 
 struct run {

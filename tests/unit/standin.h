@@ -6,7 +6,7 @@
 #define TESTS_STANDIN_H
 
 #include "test.h"
-#include "driver_entries.h"
+#include "agent/cuda/driver_entries.h"
 #include "memtrace/base.h"
 #include <dlfcn.h>
 

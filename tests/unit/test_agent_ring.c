@@ -4,8 +4,8 @@
  */
 #include <pthread.h>
 #include "test.h"
-#include "ring.c"
-#include "seen.c"
+#include "agent/ring/ring.c"
+#include "agent/ring/seen.c"
 
 #define THREADS 4
 

@@ -5,12 +5,12 @@
 #include <malloc.h>
 #include <pty.h>
 #include <sys/stat.h>
-#include "chunk.h"
-#include "codec.h"
+#include "trace/chunk.h"
+#include "trace/codec.h"
 #include "memtrace/error.h"
-#include "payload.h"
-#include "process.h"
-#include "progress.h"
+#include "trace/payload.h"
+#include "trace/process.h"
+#include "base/progress.h"
 #include "trace_maker.h"
 
 #define TRACES 5

@@ -2,11 +2,11 @@
  * Random runs of two processes on one GPU, written as traces, against a model that keeps every byte in plain arrays and
  * looks at all of them after every event. The peak, its instant and every part of it must be the same to the byte.
  */
-#include "analysis.h"
-#include "query.h"
-#include "schema.h"
-#include "source.h"
-#include "store.h"
+#include "engine/analysis.h"
+#include "store/query.h"
+#include "database/schema.h"
+#include "source/source.h"
+#include "store/store.h"
 #include "test.h"
 #include "trace_maker.h"
 

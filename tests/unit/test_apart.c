@@ -1,7 +1,7 @@
 /* Processes that share no device are read one after the other: nobody must be able to tell from the figures. */
-#include "apart.h"
+#include "engine/apart.h"
 
-#include "analysis.h"
+#include "engine/analysis.h"
 #include "memtrace/error.h"
 #include "trace_maker.h"
 

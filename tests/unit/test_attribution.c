@@ -1,7 +1,7 @@
 /* Sites at the peak: the epoch bookkeeping against a model that copies everything at every peak. */
-#include "attribution.h"
+#include "label/attribution.h"
 #include "memtrace/phase.h"
-#include "owner.h"
+#include "label/owner.h"
 #include "test.h"
 #include "trace_maker.h"
 

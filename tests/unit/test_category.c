@@ -1,10 +1,10 @@
 /* Sizes that tell of a vocabulary, words for moments, and the frame that a place is named after. */
 #include <stdlib.h>
 #include <string.h>
-#include "callstack.h"
-#include "category_sizes.h"
+#include "store/callstack.h"
+#include "label/category_sizes.h"
 #include "memtrace/error.h"
-#include "moment.h"
+#include "engine/moment.h"
 #include "test.h"
 
 /* Weights of a model: `times` of each size. */

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include "chunk.h"
+#include "trace/chunk.h"
 #include "memtrace/ledger.h"
 #include "trace_kit.h"
 

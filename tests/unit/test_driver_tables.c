@@ -1,10 +1,10 @@
 /* test_driver_tables.c - what the agent learns by watching the driver: contexts, pools, graphs, sizes of arrays. */
 #include <pthread.h>
 #include "test.h"
-#include "arrays.c"
-#include "contexts.c"
-#include "graphs.c"
-#include "pools.c"
+#include "agent/cuda/arrays.c"
+#include "agent/cuda/contexts.c"
+#include "agent/cuda/graphs.c"
+#include "agent/cuda/pools.c"
 
 #define MIB (1ull << 20)
 #define CONTEXT(n) ((const void *)(uintptr_t)(0x1000 + (n)))

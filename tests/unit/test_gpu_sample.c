@@ -1,7 +1,7 @@
 /* How the collector asks NVML: whose bytes are the process's, and a driver that is slow, hangs, or refuses. */
-#include "gpu_names.c"
-#include "gpu_sample.c"
-#include "nvml.c"
+#include "collect/gpu_names.c"
+#include "collect/gpu_sample.c"
+#include "collect/nvml.c"
 #include "test.h"
 #include "../standin/account.h"
 

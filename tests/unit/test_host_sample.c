@@ -1,5 +1,5 @@
 /* The host's side of a process, read from made-up /proc and cgroup trees, and from the real ones. */
-#include "host_sample.c"
+#include "collect/host_sample.c"
 #include <sys/stat.h>
 #include "test.h"
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include "defs.h"
+#include "trace/defs.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 #include "trace_kit.h"

@@ -1,8 +1,8 @@
 /* Loading and reports ask SQLite for work in proportion to what happened, however it is cut into steps and micro-batches. */
-#include "diff.h"
-#include "query_phases.h"
-#include "query_steps.h"
-#include "retained.h"
+#include "report/steps/diff.h"
+#include "report/steps/query_phases.h"
+#include "report/steps/query_steps.h"
+#include "report/steps/retained.h"
 #include "run_kit.h"
 #include "trace_maker.h"
 

@@ -1,10 +1,10 @@
 /* Single allocations in the database: what cannot be seen from sums. */
-#include "load.h"
+#include "store/load.h"
 
-#include "load_rows.h"
+#include "store/load_rows.h"
 #include "memtrace/error.h"
-#include "schema.h"
-#include "source.h"
+#include "database/schema.h"
+#include "source/source.h"
 #include "test.h"
 #include "trace_maker.h"
 

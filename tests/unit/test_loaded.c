@@ -1,6 +1,6 @@
 /* Slots of loaded objects: which are written, which are left for later, which are left to others. */
-#include "loaded.c"
-#include "loaded_patch.c"
+#include "agent/loaded/loaded.c"
+#include "agent/loaded/loaded_patch.c"
 #include "test.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* The options as text: what the launcher writes the agent must read, and nothing else may get through. */
-#include "options.c"
+#include "shared/options.c"
 #include "test.h"
 
 TEST(defaults_are_an_empty_text)

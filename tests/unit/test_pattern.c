@@ -6,7 +6,7 @@
 #include <time.h>
 #include <yaml.h>
 #include "memtrace/error.h"
-#include "rules.h"
+#include "rules/rules.h"
 #include "test.h"
 
 static struct pattern *compile(const char *text, int fold)

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "pickle.h"
+#include "import/pickle.h"
 #include "test.h"
 
 static const char path[] = "/dev/shm/test_pickle";

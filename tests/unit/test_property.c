@@ -3,7 +3,7 @@
  * the driver can do, stopped after each of their events. What the analyzer then says that each place of each process
  * holds must be what ledger_model.h says, to the byte, and add up to what the GPU holds.
  */
-#include "analysis.h"
+#include "engine/analysis.h"
 #include "ledger_model.h"
 #include "memtrace/base.h"
 #include "test.h"

@@ -2,18 +2,18 @@
  * The whole way from a trace to answers: analysis, tables, questions. With "--write DIR" it only writes the traces that
  * tests/cli/test_memana_*.sh look at.
  */
-#include "query.h"
+#include "store/query.h"
 
 #include <stdarg.h>
 #include <sys/file.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
-#include "places.h"
-#include "query_oom.h"
+#include "report/places.h"
+#include "report/oom/query_oom.h"
 #include "ring_maker.h"
 #include "run_kit.h"
-#include "callstack.h"
+#include "store/callstack.h"
 #include "trace_maker.h"
 
 /* ---- the traces ---- */

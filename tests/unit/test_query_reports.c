@@ -2,14 +2,14 @@
  * What the reports phases, steps, oom and check stand on: moments, what was alive at them, steps per device, callsites,
  * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
  */
-#include "load.h"
+#include "store/load.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "query_oom.h"
-#include "query_phases.h"
-#include "query_steps.h"
-#include "schema.h"
-#include "source.h"
+#include "report/oom/query_oom.h"
+#include "report/steps/query_phases.h"
+#include "report/steps/query_steps.h"
+#include "database/schema.h"
+#include "source/source.h"
 #include "test.h"
 #include "trace_maker.h"
 

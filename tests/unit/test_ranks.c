@@ -1,7 +1,7 @@
 /* Several GPUs side by side: who peaks highest, whether by the same place, and how even the phases are. */
-#include "top_ranks.h"
+#include "report/top/top_ranks.h"
 
-#include "analysis.h"
+#include "engine/analysis.h"
 #include "memtrace/error.h"
 #include "run_kit.h"
 #include "trace_maker.h"

@@ -2,7 +2,7 @@
  * What grows, what stays and what is replaced; and the addresses of segments. With "--write DIR" it only writes the
  * traces that tests/cli/test_retained.sh, test_diff.sh and test_frag.sh look at.
  */
-#include "growth.h"
+#include "base/growth.h"
 #include "memtrace/base.h"
 #include "test.h"
 #include "trace_maker.h"

@@ -2,7 +2,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "ring_maker.h"
-#include "ring_read.h"
+#include "ring/ring_read.h"
 #include "test.h"
 
 #define SLOT_BYTES 4096u

@@ -3,7 +3,7 @@
  * needed for some stack, and that no framework's rules meddle with another's files.
  */
 #include "memtrace/phase.h"
-#include "rules.h"
+#include "rules/rules.h"
 #include "stack_maker.h"
 
 #define CASES_MAX 512

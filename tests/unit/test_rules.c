@@ -1,7 +1,7 @@
 /* test_rules.c - what the built-in rules say of real stacks and names, and how bad rule files are refused. */
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
-#include "rules.h"
+#include "rules/rules.h"
 #include "stack_maker.h"
 
 #define LIB "/usr/lib/python3/dist-packages/torch/"

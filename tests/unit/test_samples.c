@@ -2,8 +2,8 @@
  * What is known beside the recorded calls, from traces to answers: NVML's count at the peaks, what was free at an
  * out-of-memory error, the host's memory. With "--write DIR" it only writes the traces of tests/cli/test_samples.sh.
  */
-#include "db.h"
-#include "host.h"
+#include "database/db.h"
+#include "engine/host.h"
 #include "memtrace/error.h"
 #include "run_kit.h"
 #include "trace_maker.h"

@@ -1,5 +1,5 @@
 /* Segments, tensors and the holes between them, by addresses. */
-#include "segment_map.h"
+#include "device/segment_map.h"
 
 #include "memtrace/base.h"
 #include "test.h"

@@ -1,9 +1,9 @@
-/* test_spec.c - the tables of formats/trace-v1.md are the lists in the code, row by row. */
+/* test_spec.c - the tables of formats/trace/trace-v1.md are the lists in the code, row by row. */
 #include <ctype.h>
-#include "chunk.h"
-#include "codec.h"
+#include "trace/chunk.h"
+#include "trace/codec.h"
 #include "memtrace/phase.h"
-#include "process.h"
+#include "trace/process.h"
 #include "trace_kit.h"
 
 #define CELLS 4
@@ -45,7 +45,7 @@ static struct table *load_table(const char *name)
 	FILE *file;
 	int inside = 0;
 
-	snprintf(path, sizeof(path), "%s/formats/trace-v1.md", getenv("SRC") ? getenv("SRC") : ".");
+	snprintf(path, sizeof(path), "%s/formats/trace/trace-v1.md", getenv("SRC") ? getenv("SRC") : ".");
 	snprintf(mark, sizeof(mark), "<!-- table: %s -->\n", name);
 	file = fopen(path, "r");
 	CHECK(file);

@@ -1,5 +1,5 @@
 /* Native frames of this very program: the right name and line, or none. */
-#include "symbol.h"
+#include "base/symbol.h"
 
 #include <dlfcn.h>
 #include <link.h>

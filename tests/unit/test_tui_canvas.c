@@ -3,7 +3,7 @@
 
 #include "canvas_kit.h"
 #include "memtrace/phase.h"
-#include "palette.h"
+#include "screen/draw/palette.h"
 
 #define GIB (1ull << 30)
 

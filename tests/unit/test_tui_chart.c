@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "canvas_kit.h"
-#include "chart.h"
+#include "screen/draw/chart.h"
 #include "memtrace/phase.h"
 
 #define GIB (1ull << 30)

@@ -1,7 +1,7 @@
 /* The clerk: names of sites, and answers with known numbers. */
-#include "clerk.h"
+#include "screen/clerk/clerk.h"
 
-#include "callstack.h"
+#include "store/callstack.h"
 #include "clerk_kit.h"
 
 /* ---- names ---- */

@@ -1,10 +1,10 @@
 /* The clerk gives up when it is asked to, leaves nothing behind, and says what went wrong. */
-#include "clerk_impl.h"
+#include "screen/clerk/clerk_impl.h"
 
 #include <sched.h>
-#include "asked.h"
+#include "report/asked.h"
 #include "clerk_kit.h"
-#include "load.h"
+#include "store/load.h"
 
 /* ---- giving up ---- */
 

@@ -2,10 +2,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include "memtrace/error.h"
-#include "series.h"
-#include "tape.h"
+#include "screen/data/series.h"
+#include "screen/data/tape.h"
 #include "tape_kit.h"
-#include "tape_split.h"
+#include "screen/data/tape_split.h"
 #include "test.h"
 
 /* ---- the tape ---------------------------------------------------------------------------------------------------- */

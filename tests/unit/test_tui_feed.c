@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include "feed.h"
-#include "liveset.h"
+#include "screen/data/feed.h"
+#include "screen/data/liveset.h"
 #include "memtrace/error.h"
-#include "query.h"
-#include "series.h"
+#include "store/query.h"
+#include "screen/data/series.h"
 #include "test.h"
 #include "trace_kit.h"
 #include "trace_maker.h"

@@ -1,9 +1,9 @@
 /* What the timeline knows of a run: the live set at a moment, the model's texts and spans, and filters. */
-#include "filter.h"
-#include "liveset.h"
+#include "screen/draw/filter.h"
+#include "screen/data/liveset.h"
 #include "memtrace/error.h"
-#include "model.h"
-#include "tape.h"
+#include "screen/data/model.h"
+#include "screen/data/tape.h"
 #include "tape_kit.h"
 #include "test.h"
 

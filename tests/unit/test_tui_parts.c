@@ -1,10 +1,10 @@
 /* The small parts of the screen: keys, lists, the scale of time, where things lie, the prompt. */
 #include <string.h>
-#include "layout.h"
-#include "list.h"
-#include "prompt.h"
-#include "request.h"
-#include "scale.h"
+#include "screen/draw/layout.h"
+#include "screen/input/list.h"
+#include "screen/input/prompt.h"
+#include "screen/input/request.h"
+#include "screen/draw/scale.h"
 #include "test.h"
 
 static uint64_t seed = 1;

@@ -1,10 +1,10 @@
 /* The first screen: what it says of a run, and what keys and the mouse do there. Golden ones: test_tui_screens.c. */
 #include "test.h"
 
-#include "app.h"
+#include "screen/view/app.h"
 #include "canvas_kit.h"
 #include "memtrace/phase.h"
-#include "timeline.h"
+#include "screen/view/timeline.h"
 
 #define GIB (1ull << 30)
 #define SEC 1000000000ll

@@ -1,5 +1,5 @@
 /* The views of a place, of the flame and of answers; the flame's tree and boxes against brute force. */
-#include "flame.h"
+#include "screen/draw/flame.h"
 
 #include "tui_kit.h"
 #include "trace_kit.h"

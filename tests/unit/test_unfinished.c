@@ -1,5 +1,5 @@
 /* Files that are not whole yet: told to stop, the program leaves none behind. */
-#include "unfinished.h"
+#include "source/unfinished.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include "memtrace/base.h"
 #include "memtrace/fold.h"
 #include "ring_maker.h"
-#include "source.h"
+#include "source/source.h"
 #include "test.h"
 
 static const char *file_in(const char *folder, const char *name)

@@ -1,8 +1,8 @@
 /* What NVML counts against the ledger: whose the remainder is, and which samples say something. */
-#include "driver_cause.h"
-#include "driver_entries.h"
+#include "device/driver_cause.h"
+#include "agent/cuda/driver_entries.h"
 #include "test.h"
-#include "whole.h"
+#include "device/whole.h"
 
 #define MIB (1ull << 20)
 #define MS 1000000

@@ -1,5 +1,5 @@
 /* Words for people: sizes, times, shares, and strings that come from somebody else's program. */
-#include "text.h"
+#include "base/text.h"
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
 #include "test.h"

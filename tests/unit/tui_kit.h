@@ -12,10 +12,10 @@
 #define TUI_KIT_H
 
 #include <stdarg.h>
-#include "app.h"
+#include "screen/view/app.h"
 #include "memtrace/error.h"
-#include "request.h"
-#include "source.h"
+#include "screen/input/request.h"
+#include "source/source.h"
 #include "test.h"
 #include "trace_maker.h"
 

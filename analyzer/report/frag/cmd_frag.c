@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "answer.h"
-#include "asked.h"
-#include "command.h"
-#include "finding.h"
+#include "report/answer.h"
+#include "report/asked.h"
+#include "report/command.h"
+#include "report/finding.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
-#include "moment.h"
-#include "report.h"
+#include "engine/moment.h"
+#include "report/report.h"
 
 #define ROWS_TEXT 8
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "finding.h"
+#include "report/finding.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"

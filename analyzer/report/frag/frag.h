@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
-#include "segment_map.h"
+#include "database/db.h"
+#include "device/segment_map.h"
 
 #define FRAG_PINNED 8 /* a segment of which at most one part in so many is used, but not nothing, is pinned */
 

@@ -1,6 +1,6 @@
 /* The report of memana frag for programs. */
 #include <stdlib.h>
-#include "finding.h"
+#include "report/finding.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
 

@@ -3,10 +3,10 @@
 #define MEMANA_FRAG_REPORT_H
 
 #include "frag.h"
-#include "json.h"
-#include "query.h"
-#include "sentence.h"
-#include "text.h"
+#include "base/json.h"
+#include "store/query.h"
+#include "base/sentence.h"
+#include "base/text.h"
 
 /* What was asked for. */
 struct frag_command {

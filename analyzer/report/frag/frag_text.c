@@ -1,8 +1,8 @@
 /* The report of memana frag for people. */
 #include <stdio.h>
 #include <stdlib.h>
-#include "answer.h"
-#include "finding.h"
+#include "report/answer.h"
+#include "report/finding.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
 

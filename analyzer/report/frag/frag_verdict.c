@@ -1,6 +1,6 @@
 /* What memana frag says first. */
 #include <string.h>
-#include "finding.h"
+#include "report/finding.h"
 #include "frag_report.h"
 
 #define IDLE_MATTERS 20 /* of reserved: one part in so many, or more, is worth acting on */

@@ -1,13 +1,13 @@
 /* memana oom - the failed request: who asked, what was there, who had the rest, and what to do. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
-#include "callstack.h"
-#include "command.h"
+#include "report/answer.h"
+#include "store/callstack.h"
+#include "report/command.h"
 #include "memtrace/error.h"
 #include "oom_json.h"
 #include "oom_words.h"
-#include "top_host.h"
+#include "report/top_host.h"
 
 #define LIST_SHOWN 8
 #define FRAMES_SHOWN 12

@@ -1,13 +1,13 @@
 #include "oom_cause.h"
 
 #include <stdlib.h>
-#include "answer.h"
-#include "category_sizes.h"
-#include "finding.h"
-#include "frag.h"
+#include "report/answer.h"
+#include "label/category_sizes.h"
+#include "report/finding.h"
+#include "report/frag/frag.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "retained.h"
+#include "report/steps/retained.h"
 
 #define LARGE_PART 4 /* growth is the cause when it holds one part in so many */
 

@@ -1,9 +1,9 @@
 #include "oom_json.h"
 
-#include "callstack.h"
+#include "store/callstack.h"
 #include "memtrace/error.h"
 #include "oom_words.h"
-#include "query.h"
+#include "store/query.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)
 {

@@ -2,7 +2,7 @@
 #ifndef MEMANA_OOM_JSON_H
 #define MEMANA_OOM_JSON_H
 
-#include "answer.h"
+#include "report/answer.h"
 
 /* As struct answer's json. */
 int oom_json(struct doc *doc, struct db *db, const struct answer_options *options);

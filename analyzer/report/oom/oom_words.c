@@ -1,7 +1,7 @@
 #include "oom_words.h"
 
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 #include "memtrace/base.h"
 
 /* What makes each kind of memory smaller; the knob of a framework has another name in each. */

@@ -3,7 +3,7 @@
 #define MEMANA_OOM_WORDS_H
 
 #include "query_oom.h"
-#include "sentence.h"
+#include "base/sentence.h"
 
 /* What failed, and in one more sentence what to do. `name`: what the user named. */
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name);

@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "oom_cause.h"
-#include "query_steps.h"
+#include "report/steps/query_steps.h"
 
 const char *oom_rule_word(enum oom_rule rule)
 {

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 #include "memtrace/phase.h"
 
 struct oom_failure {

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "answer.h"
-#include "command.h"
+#include "report/answer.h"
+#include "report/command.h"
 #include "memtrace/error.h"
-#include "query.h"
+#include "store/query.h"
 #include "query_steps.h"
-#include "report.h"
+#include "report/report.h"
 
 static const char options_help[] =
 	"      --max-peak SIZE   no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes\n"

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "answer.h"
-#include "asked.h"
-#include "command.h"
+#include "report/answer.h"
+#include "report/asked.h"
+#include "report/command.h"
 #include "diff.h"
-#include "finding.h"
+#include "report/finding.h"
 #include "memtrace/error.h"
 
 #define ROWS_TEXT 8

@@ -1,8 +1,8 @@
 /* memana phases - what each phase took, what the device held meanwhile, and what it left behind. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
-#include "command.h"
+#include "report/answer.h"
+#include "report/command.h"
 #include "query_phases.h"
 
 #define PHASES_SHOWN 16 /* all there are */

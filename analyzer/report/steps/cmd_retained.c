@@ -1,13 +1,13 @@
 /* memana retained - what outlives the phase, the micro-batch or the step that made it. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
-#include "asked.h"
-#include "command.h"
-#include "finding.h"
+#include "report/answer.h"
+#include "report/asked.h"
+#include "report/command.h"
+#include "report/finding.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
-#include "report.h"
+#include "report/report.h"
 #include "retained.h"
 #include "retained_words.h"
 

@@ -1,8 +1,8 @@
 /* memana steps - the peak of each step, what it leaves, and whether the run grows. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
-#include "command.h"
+#include "report/answer.h"
+#include "report/command.h"
 #include "query_steps.h"
 
 #define STEPS_SHOWN 20

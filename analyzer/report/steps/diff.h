@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 
 /* What is compared: X(NAME, key in JSON, title, decides). decides: a difference makes the answer "different". */
 #define DIFF_LIST(X)                                                                      \

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 

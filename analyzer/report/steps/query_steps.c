@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 

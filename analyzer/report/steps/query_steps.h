@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 #include "memtrace/phase.h"
 
 struct steps_row {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "finding.h"
-#include "growth.h"
+#include "report/finding.h"
+#include "base/growth.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 

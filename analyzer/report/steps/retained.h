@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 #include "memtrace/phase.h"
 
 #define RETAINED_STEPS_ENOUGH 4 /* to tell growth: three that can be judged (GROWTH_PARTS), and the last */

@@ -1,10 +1,10 @@
 #include "retained_words.h"
 
 #include <stdio.h>
-#include "answer.h"
-#include "finding.h"
+#include "report/answer.h"
+#include "report/finding.h"
 #include "memtrace/phase.h"
-#include "text.h"
+#include "base/text.h"
 
 static uint64_t sum_of(const struct retained_list *list)
 {

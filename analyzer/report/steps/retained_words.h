@@ -3,7 +3,7 @@
 #define MEMANA_RETAINED_WORDS_H
 
 #include "retained.h"
-#include "sentence.h"
+#include "base/sentence.h"
 
 /* `question`: what was asked with retained_load; the database is asked for the names of places. */
 struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question);

@@ -1,16 +1,16 @@
 /* memana top - what filled the device at its peak. */
 #include <stdio.h>
 #include <string.h>
-#include "analysis.h"
-#include "command.h"
-#include "load.h"
+#include "engine/analysis.h"
+#include "report/command.h"
+#include "store/load.h"
 #include "memtrace/error.h"
-#include "query.h"
-#include "report.h"
-#include "schema.h"
-#include "source.h"
-#include "store.h"
-#include "text.h"
+#include "store/query.h"
+#include "report/report.h"
+#include "database/schema.h"
+#include "source/source.h"
+#include "store/store.h"
+#include "base/text.h"
 #include "top.h"
 
 #define SITES_TEXT 8

@@ -3,10 +3,10 @@
 #define MEMANA_TOP_H
 
 #include <stdint.h>
-#include "db.h"
-#include "moment.h"
-#include "symbol.h"
-#include "text.h"
+#include "database/db.h"
+#include "engine/moment.h"
+#include "base/symbol.h"
+#include "base/text.h"
 
 enum top_by { TOP_BY_ALL = -1, TOP_BY_SITE = 100 }; /* else an enum query_by: only that table */
 

@@ -1,15 +1,15 @@
 /* The report of `memana top` for programs. The fields are a contract: more may come, none goes. */
 #include <stdio.h>
 #include <string.h>
-#include "callstack.h"
-#include "json.h"
+#include "store/callstack.h"
+#include "base/json.h"
 #include "memtrace/error.h"
-#include "places.h"
-#include "query.h"
-#include "query_oom.h"
+#include "report/places.h"
+#include "store/query.h"
+#include "report/oom/query_oom.h"
 #include "top.h"
 #include "top_ranks.h"
-#include "top_host.h"
+#include "report/top_host.h"
 
 #define FORMAT_VERSION 1
 

@@ -1,7 +1,7 @@
 /* The places that held most of the peak, largest first. */
 #include <string.h>
-#include "answer.h"
-#include "callstack.h"
+#include "report/answer.h"
+#include "store/callstack.h"
 #include "top_report.h"
 
 #define SITE_INDENT 19

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "callstack.h"
-#include "sentence.h"
+#include "store/callstack.h"
+#include "base/sentence.h"
 
 /* ---- text ---- */
 

@@ -2,9 +2,9 @@
 #ifndef MEMANA_TOP_RANKS_H
 #define MEMANA_TOP_RANKS_H
 
-#include "json.h"
-#include "ranks.h"
-#include "text.h"
+#include "base/json.h"
+#include "report/ranks.h"
+#include "base/text.h"
 
 /* With so many GPUs the report shows the details of the highest one only. */
 #define TOP_RANKS_MANY 3u

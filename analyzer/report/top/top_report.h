@@ -8,11 +8,11 @@
 #define MEMANA_TOP_REPORT_H
 
 #include <stdint.h>
-#include "places.h"
-#include "query.h"
-#include "sentence.h"
+#include "report/places.h"
+#include "store/query.h"
+#include "base/sentence.h"
 #include "top.h"
-#include "top_host.h"
+#include "report/top_host.h"
 
 #define TOP_WORD_COLUMNS 24
 #define TOP_WHY_COLUMNS 140 /* of what others may have written */

@@ -1,7 +1,7 @@
 /* What the recording has beside the peaks: out-of-memory errors, what it is made of and what is missing. */
 #include <string.h>
-#include "answer.h"
-#include "query_oom.h"
+#include "report/answer.h"
+#include "report/oom/query_oom.h"
 #include "top_report.h"
 
 #define OOMS_MAX 5

@@ -1,7 +1,7 @@
 /* The peak of a device cut into parts, and the most it held in each phase. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 #include "top_report.h"
 
 #define BAR_COLUMNS 32

@@ -1,8 +1,8 @@
 /* What `memana top` says first: the peak in a sentence or three. */
 #include <string.h>
-#include "answer.h"
-#include "callstack.h"
-#include "peak_verdict.h"
+#include "report/answer.h"
+#include "store/callstack.h"
+#include "report/peak_verdict.h"
 #include "top_report.h"
 
 void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step)

@@ -1,7 +1,7 @@
 #include "top_whole.h"
 
 #include <string.h>
-#include "sentence.h"
+#include "base/sentence.h"
 
 #define WORD_COLUMNS 24
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "clerk.h"
-#include "db.h"
+#include "database/db.h"
 #include "memtrace/base.h"
 
 /* ---- a table that is being filled (clerk_table.c) ---- */

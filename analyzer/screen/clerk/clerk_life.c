@@ -4,8 +4,8 @@
 #include "clerk_impl.h"
 #include "clerk_query.h"
 #include "memtrace/error.h"
-#include "sentence.h"
-#include "text.h"
+#include "base/sentence.h"
+#include "base/text.h"
 
 struct life {
 	uint64_t count, bytes, freed, kept_bytes, steps, largest;

@@ -1,15 +1,15 @@
 /* clerk_lists.c - places in an order: what was made between two moments and lives, and what outlives what made it. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
-#include "finding.h"
+#include "report/finding.h"
 #include "memtrace/error.h"
-#include "retained.h"
-#include "retained_words.h"
-#include "store.h"
-#include "text.h"
+#include "report/steps/retained.h"
+#include "report/steps/retained_words.h"
+#include "store/store.h"
+#include "base/text.h"
 
 /* ---- between two moments ---- */
 

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "asked.h"
+#include "report/asked.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
-#include "load.h"
+#include "store/load.h"
 #include "memtrace/error.h"
-#include "source.h"
-#include "store.h"
+#include "source/source.h"
+#include "store/store.h"
 
 static int hear_of_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
 {

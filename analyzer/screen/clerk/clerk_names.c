@@ -4,13 +4,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "callstack.h"
+#include "store/callstack.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
-#include "load.h"
+#include "store/load.h"
 #include "memtrace/error.h"
-#include "store.h"
-#include "verdict.h"
+#include "store/store.h"
+#include "screen/data/verdict.h"
 
 #define PUBLISH_SITES 256u /* in one go under the model's lock */
 

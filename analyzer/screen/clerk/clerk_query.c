@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
+#include "report/answer.h"
 
 static int take_number(void *context, struct db_stmt *row)
 {

@@ -11,7 +11,7 @@
 #define MEMANA_TUI_CLERK_QUERY_H
 
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 
 typedef int clerk_query_row(void *context, struct db_stmt *row);
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "columns.h"
+#include "base/columns.h"
 #include "memtrace/error.h"
-#include "text.h"
+#include "base/text.h"
 
 #define TEXTS_BYTES 65536u /* of one block */
 

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "db.h"
+#include "database/db.h"
 #include "inflow.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "query.h"
-#include "query_oom.h"
-#include "schema.h"
-#include "store.h"
-#include "text.h"
+#include "store/query.h"
+#include "report/oom/query_oom.h"
+#include "database/schema.h"
+#include "store/store.h"
+#include "base/text.h"
 #include "verdict.h"
 
 struct feed {

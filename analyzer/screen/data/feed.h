@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 #include "model.h"
-#include "source.h"
+#include "source/source.h"
 
 struct feed;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "progress.h"
+#include "base/progress.h"
 #include "tape_split.h"
 
 #define PUBLISH_EVENTS 65536u

@@ -8,7 +8,7 @@
 #define MEMANA_TUI_INFLOW_H
 
 #include <stdint.h>
-#include "analysis.h"
+#include "engine/analysis.h"
 #include "model.h"
 #include "site_name.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
-#include "owner.h"
+#include "label/owner.h"
 
 /* ---- strings ---- */
 

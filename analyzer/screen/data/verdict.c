@@ -4,8 +4,8 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "peak_verdict.h"
-#include "query.h"
+#include "report/peak_verdict.h"
+#include "store/query.h"
 
 struct verdict {
 	struct sentence *sentence;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
-#include "text.h"
+#include "base/text.h"
 
 #define PRINT_MAX 1024 /* bytes that one area_print may make */
 

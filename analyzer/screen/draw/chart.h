@@ -11,8 +11,8 @@
 #include "canvas.h"
 #include "palette.h"
 #include "scale.h"
-#include "series.h"
-#include "text.h"
+#include "screen/data/series.h"
+#include "base/text.h"
 
 /* What is drawn over the area. Columns of the scale; -1: not there. */
 struct chart_marks {

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 #include "palette.h"
-#include "series.h"
+#include "screen/data/series.h"
 
 #define STACK_NOTHING 255 /* a layer: above the column */
 #define STACK_PIECES_MAX (2 * SERIES_LAYERS_MAX + 1)

@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "callstack.h"
-#include "series.h"
+#include "store/callstack.h"
+#include "screen/data/series.h"
 
 #define FLAME_ROOT 1u
 

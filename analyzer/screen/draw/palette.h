@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 #include "canvas.h"
-#include "model.h"
-#include "series.h"
+#include "screen/data/model.h"
+#include "screen/data/series.h"
 
 /* X(NAME, word) - what colours can mean. */
 #define PALETTE_BY_LIST(X)          \

@@ -3,7 +3,7 @@
 #define MEMANA_TUI_LIST_H
 
 #include <stdint.h>
-#include "canvas.h"
+#include "screen/draw/canvas.h"
 #include "request.h"
 
 struct list {

@@ -3,7 +3,7 @@
 #define MEMANA_TUI_PROMPT_H
 
 #include <stddef.h>
-#include "canvas.h"
+#include "screen/draw/canvas.h"
 
 #define PROMPT_TEXT_MAX 4096u
 #define PROMPT_HISTORY 32u /* lines remembered, of all questions together */

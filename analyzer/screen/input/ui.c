@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <wchar.h>
 #include "memtrace/error.h"
-#include "palette.h"
+#include "screen/draw/palette.h"
 #include "ui_signals.h"
 #include <term.h> /* last: its macros have names such as "columns" */
 

@@ -6,7 +6,7 @@
 #ifndef MEMANA_TUI_UI_H
 #define MEMANA_TUI_UI_H
 
-#include "canvas.h"
+#include "screen/draw/canvas.h"
 #include "request.h"
 
 struct ui_size {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app_parts.h"
-#include "layout.h"
+#include "screen/draw/layout.h"
 #include "memtrace/defs.h"
 #include "memtrace/error.h"
-#include "text.h"
+#include "base/text.h"
 
 /* ---- beginning and end ---- */
 

@@ -6,16 +6,16 @@
 #define MEMANA_TUI_APP_H
 
 #include <stdint.h>
-#include "canvas.h"
-#include "clerk.h"
-#include "feed.h"
-#include "filter.h"
-#include "liveset.h"
-#include "model.h"
-#include "palette.h"
-#include "prompt.h"
-#include "scale.h"
-#include "series.h"
+#include "screen/draw/canvas.h"
+#include "screen/clerk/clerk.h"
+#include "screen/data/feed.h"
+#include "screen/draw/filter.h"
+#include "screen/data/liveset.h"
+#include "screen/data/model.h"
+#include "screen/draw/palette.h"
+#include "screen/input/prompt.h"
+#include "screen/draw/scale.h"
+#include "screen/data/series.h"
 #include "view.h"
 
 #define APP_NO_TIME INT64_MIN

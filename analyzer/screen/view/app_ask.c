@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "app_parts.h"
-#include "text.h"
+#include "base/text.h"
 
 /* ---- words to look for ---- */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "app_parts.h"
 #include "memtrace/defs.h"
-#include "text.h"
+#include "base/text.h"
 
 void app_go(struct app *app, int64_t time)
 {

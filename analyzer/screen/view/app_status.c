@@ -3,7 +3,7 @@
 #include <string.h>
 #include "app_parts.h"
 #include "memtrace/defs.h"
-#include "text.h"
+#include "base/text.h"
 
 const char *app_device_name(const struct app *app, uint32_t device, char out[32])
 {

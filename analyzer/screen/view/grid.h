@@ -2,9 +2,9 @@
 #ifndef MEMANA_TUI_GRID_H
 #define MEMANA_TUI_GRID_H
 
-#include "canvas.h"
-#include "clerk.h"
-#include "list.h"
+#include "screen/draw/canvas.h"
+#include "screen/clerk/clerk.h"
+#include "screen/input/list.h"
 
 struct grid {
 	struct list list;

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 #include "app.h"
-#include "layout.h"
-#include "list.h"
+#include "screen/draw/layout.h"
+#include "screen/input/list.h"
 
 #define TIMELINE_OOMS_MAX 64u /* columns with errors that are drawn */
 #define LEGEND_MAX (SERIES_LAYERS_MAX + 64u)

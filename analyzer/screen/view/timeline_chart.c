@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app_parts.h"
-#include "callstack.h"
-#include "chart.h"
-#include "sentence.h"
+#include "store/callstack.h"
+#include "screen/draw/chart.h"
+#include "base/sentence.h"
 #include "timeline.h"
 
 /* ---- verdict ---- */

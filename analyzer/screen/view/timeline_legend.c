@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/phase.h"
-#include "text.h"
+#include "base/text.h"
 #include "timeline.h"
 
 /* ---- entries ---- */

@@ -1,8 +1,8 @@
 /* The table of what is alive at the cursor, place by place. */
 #include <string.h>
-#include "chart.h"
+#include "screen/draw/chart.h"
 #include "memtrace/phase.h"
-#include "sentence.h"
+#include "base/sentence.h"
 #include "timeline.h"
 
 /* ---- columns ---- */

@@ -7,8 +7,8 @@
 #ifndef MEMANA_TUI_VIEW_H
 #define MEMANA_TUI_VIEW_H
 
-#include "canvas.h"
-#include "request.h"
+#include "screen/draw/canvas.h"
+#include "screen/input/request.h"
 
 struct app;
 struct view;

@@ -5,7 +5,7 @@
 #include "app.h"
 #include "memtrace/error.h"
 #include "grid.h"
-#include "text.h"
+#include "base/text.h"
 
 
 struct view_answer {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
-#include "flame.h"
+#include "screen/draw/flame.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
-#include "text.h"
+#include "base/text.h"
 
 #define FRAMES_MAX 8192u /* of a stack; those further in are left out, which no recorded stack needs */
 #define ZOOMS_MAX 64u

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
-#include "answer.h"
-#include "chart.h"
+#include "report/answer.h"
+#include "screen/draw/chart.h"
 #include "memtrace/error.h"
-#include "sentence.h"
+#include "base/sentence.h"
 #include "grid.h"
-#include "text.h"
+#include "base/text.h"
 
 #define SERIES_BUDGET 2000000u /* events of the tape that one drawing takes in, a few ms */
 

@@ -1,7 +1,7 @@
 /* The first screen: what is asked of it. What it draws is in timeline_*.c. */
 #include <stdlib.h>
 #include <string.h>
-#include "text.h"
+#include "base/text.h"
 #include "timeline.h"
 
 static struct timeline *timeline_of(struct view *view)

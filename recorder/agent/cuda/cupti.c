@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
-#include "agent.h"
+#include "agent/life/agent.h"
 #include "cuda_abi.h"
 #include "cupti_find.h"
 #include "cupti_refusal.h"
 #include "hook_cupti.h"
-#include "loaded.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
-#include "own_stack.h"
-#include "stack_native.h"
+#include "agent/stacks/own_stack.h"
+#include "agent/stacks/stack_native.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
 #define SEVERAL_VERSION 130300u	    /* from here on several tools may subscribe, if all of them say so */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "loaded.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 #define DRIVER_UNIT 1000 /* cuDriverGetVersion says 1000 * major + 10 * minor */
 #define NEWEST 13	 /* major version that there is */

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 #include "cuda_abi.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 /* How it went so far. All 0: no libcupti was found. */
 struct cupti_refusal {

@@ -5,7 +5,7 @@
 #ifndef RECORDER_DRIVER_CALL_H
 #define RECORDER_DRIVER_CALL_H
 
-#include "agent.h"
+#include "agent/life/agent.h"
 #include "driver_entries.h"
 
 enum cuda_entry {

@@ -7,7 +7,7 @@
 #include "hook_c10.c"
 #include "hook_seccomp.c"
 #include "hook_subscribe.c"
-#include "loaded.c"
+#include "agent/loaded/loaded.c"
 #include "nvtx_abi.h"
 
 void agent_memory(struct ring_event *event MT_UNUSED, enum stack_wish wish MT_UNUSED)

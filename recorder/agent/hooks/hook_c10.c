@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "agent.h"
-#include "cupti.h"
+#include "agent/life/agent.h"
+#include "agent/cuda/cupti.h"
 #include "hooks.h"
-#include "loaded.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 
 /* c10::Device. `type`: CPU 0, CUDA 1 (ROCm too), others are none of our business. */

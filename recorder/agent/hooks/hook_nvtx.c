@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "agent.h"
-#include "cupti.h"
+#include "agent/life/agent.h"
+#include "agent/cuda/cupti.h"
 #include "hooks.h"
 #include "memtrace/base.h"
 #include "nvtx_abi.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 #define STRINGS_BYTES (4u << 20) /* for domains and registered strings; address space until used */
 

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "agent.h"
+#include "agent/life/agent.h"
 #include "hooks.h"
 #include "memtrace/base.h"
 

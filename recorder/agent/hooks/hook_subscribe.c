@@ -10,10 +10,10 @@
  * the function by dlsym is not seen.
  */
 #include <stddef.h>
-#include "cuda_abi.h"
-#include "cupti.h"
+#include "agent/cuda/cuda_abi.h"
+#include "agent/cuda/cupti.h"
 #include "hooks.h"
-#include "loaded.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 
 typedef int cupti_finalize(void);

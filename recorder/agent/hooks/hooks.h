@@ -6,7 +6,7 @@
 #define RECORDER_HOOKS_H
 
 #include <stddef.h>
-#include "loaded_patch.h"
+#include "agent/loaded/loaded_patch.h"
 #include "nvtx_abi.h"
 
 const struct loaded_hook *hook_c10_table(size_t *count);	/* PyTorch: reports and backward passes */

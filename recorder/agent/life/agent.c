@@ -12,15 +12,15 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "defaults.h"
-#include "early.h"
-#include "loaded.h"
+#include "agent/loaded/defaults.h"
+#include "agent/ring/early.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "own_stack.h"
-#include "stack_native.h"
-#include "stack_python.h"
-#include "textbuf.h"
+#include "agent/stacks/own_stack.h"
+#include "agent/stacks/stack_native.h"
+#include "agent/stacks/stack_python.h"
+#include "shared/textbuf.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */

@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 #include "memtrace/event.h"
-#include "options.h"
-#include "ring.h"
-#include "stack.h"
+#include "shared/options.h"
+#include "agent/ring/ring.h"
+#include "agent/stacks/stack.h"
 
 /*
  * A memory event: the first one of the process starts the recording. Fill in kind, device_type, device_index and the

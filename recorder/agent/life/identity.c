@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "memtrace/base.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 #define CLOCK_TRIES 5
 

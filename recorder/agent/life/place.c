@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "memtrace/error.h"
-#include "shm.h"
-#include "textbuf.h"
+#include "shared/shm.h"
+#include "shared/textbuf.h"
 
 #define PROGRAMS_MAX 1000u /* one after the other in one process, by exec */
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "loaded.h"
 #include "memtrace/base.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 static int is_program(const char *path)
 {

@@ -2,7 +2,7 @@
 #ifndef RECORDER_DEFAULTS_H
 #define RECORDER_DEFAULTS_H
 
-#include "options.h"
+#include "shared/options.h"
 
 /*
  * Fills in the texts that are empty and must not be: the output (trace.zst in the working folder, with the pid in its

@@ -20,7 +20,7 @@
 #include "loaded.h"
 #include "loaded_elf.h"
 #include "memtrace/base.h"
-#include "seen.h"
+#include "agent/ring/seen.h"
 
 #define PAGE 4096u
 #define DONE_MAX 2048u /* objects remembered, a power of two */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "memtrace/ring.h"
-#include "options.h"
+#include "shared/options.h"
 
 struct ring {
 	struct ring_header *header; /* NULL: no ring */

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "loaded.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "stack_native.h"

@@ -8,8 +8,8 @@
 #define RECORDER_MODULES_H
 
 #include <stdint.h>
-#include "ring.h"
-#include "seen.h"
+#include "agent/ring/ring.h"
+#include "agent/ring/seen.h"
 
 #define MODULES_KNOWN 2048u /* more than so many are in the log, too, but nobody notices who took their place */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "options.h"
+#include "shared/options.h"
 #include "stack_hash.h"
 #include "stack_native.h"
 #include "stack_python.h"

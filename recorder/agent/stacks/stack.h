@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 #include "modules.h"
-#include "ring.h"
-#include "seen.h"
+#include "agent/ring/ring.h"
+#include "agent/ring/seen.h"
 
 /* What an event wants. Driver calls are rare and often come from libraries: they always get native frames too. */
 enum stack_wish { STACK_NONE, STACK_TENSOR, STACK_DRIVER };

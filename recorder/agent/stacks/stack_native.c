@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "loaded.h"
-#include "loaded_patch.h"
-#include "loaded_patch.h"
+#include "agent/loaded/loaded.h"
+#include "agent/loaded/loaded_patch.h"
+#include "agent/loaded/loaded_patch.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "readable.h"

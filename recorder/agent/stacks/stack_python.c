@@ -10,7 +10,7 @@
 
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
-#include "seen.h"
+#include "agent/ring/seen.h"
 #include "stack_hash.h"
 #include "stack_python_impl.h"
 

@@ -2,11 +2,11 @@
 #include "stack_python.h"
 
 #include <errno.h>
-#include "loaded.h"
+#include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 #include "readable.h"
 #include "stack_python_impl.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 #define VERSION(minor) (3u << 24 | (uint32_t)(minor) << 16)
 #define VERSION_MAJOR(hex) ((hex) >> 24)

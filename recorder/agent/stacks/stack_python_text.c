@@ -3,7 +3,7 @@
 
 #include "stack_hash.h"
 #include "stack_python_impl.h"
-#include "textbuf.h"
+#include "shared/textbuf.h"
 
 #define PIECE 16u
 #define HASHED_MAX 4096u
