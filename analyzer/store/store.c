@@ -8,29 +8,6 @@
 #include "memtrace/error.h"
 #include "label/owner.h"
 
-int64_t store_id(uint32_t process, uint64_t definition)
-{
-	return definition ? (int64_t)process << 32 | (int64_t)definition : 0;
-}
-
-int64_t store_process_id(uint32_t process)
-{
-	return (int64_t)process + 1;
-}
-
-int64_t store_device_id(uint32_t device)
-{
-	return (int64_t)device + 1;
-}
-
-void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
-{
-	if (id)
-		db_bind(stmt, parameter, id);
-	else
-		db_bind_null(stmt, parameter);
-}
-
 /* ---- processes ---- */
 
 static const char *python_version(uint32_t hex, char text[16])

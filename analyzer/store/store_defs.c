@@ -5,6 +5,29 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
+int64_t store_id(uint32_t process, uint64_t definition)
+{
+	return definition ? (int64_t)process << 32 | (int64_t)definition : 0;
+}
+
+int64_t store_process_id(uint32_t process)
+{
+	return (int64_t)process + 1;
+}
+
+int64_t store_device_id(uint32_t device)
+{
+	return (int64_t)device + 1;
+}
+
+void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
+{
+	if (id)
+		db_bind(stmt, parameter, id);
+	else
+		db_bind_null(stmt, parameter);
+}
+
 /* Which definitions of a process are needed; indexed by id. */
 struct needed {
 	uint8_t *node, *frame, *module;

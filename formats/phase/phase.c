@@ -40,34 +40,6 @@ void mt_tracker_free(struct mt_tracker *tracker)
 	free(tracker);
 }
 
-int tracker_grow(void *array, size_t *count, uint64_t index, size_t item)
-{
-	size_t larger = *count ? *count : 64;
-	char *grown;
-
-	if (index < *count)
-		return 0;
-	if (index > 2 * (uint64_t)MT_DEFS_MAX)
-		return -MT_E_LIMIT;
-	while (larger <= index)
-		larger *= 2;
-	grown = realloc(*(void **)array, larger * item);
-	if (!grown)
-		return -MT_E_MEMORY;
-	memset(grown + *count * item, 0, (larger - *count) * item);
-	*(void **)array = grown;
-	*count = larger;
-	return 0;
-}
-
-/* What `inner` is when it happens inside `outer`: a forward inside a backward is done again. */
-uint8_t part_inside(uint8_t outer, uint8_t inner)
-{
-	if (inner == MT_PART_FORWARD && (outer == MT_PART_BACKWARD || outer == MT_PART_RECOMPUTE))
-		return MT_PART_RECOMPUTE;
-	return inner == MT_PART_NONE ? outer : inner;
-}
-
 static uint32_t thread_of(struct mt_tracker *tracker, const struct mt_event *event)
 {
 	const struct mt_thread *def;

@@ -128,7 +128,7 @@ struct mt_tracker {
 
 #define MATCH_KNOWN 0x80u
 
-/* phase.c */
+/* phase_names.c */
 /* Room for `index` in the array that `array` points to, zeroed. 0, -MT_E_MEMORY or -MT_E_LIMIT. */
 int tracker_grow(void *array, size_t *count, uint64_t index, size_t item);
 uint8_t part_inside(uint8_t outer, uint8_t inner);

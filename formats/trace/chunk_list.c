@@ -1,9 +1,26 @@
-/* chunk_list.c - where the chunks of a file are. */
+/*
+ * chunk_list.c - where the chunks of a file are: by the index, or by walking over its frames.
+ *
+ * Where there is no frame, or one that cannot be unpacked, the walk looks for the next place where one begins:
+ *
+ *     EVENTS ▸ EVENTS ▸ ///damaged/// ▸ CHECKPOINT ▸ EVENTS ▸ torn end
+ *                       one entry,      found by its magic
+ *                       kind 0          number and checksum
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "chunk_list.h"
+#include "codec.h"
 #include "index.h"
 #include "memtrace/error.h"
+#include "payload.h"
+
+#define SEARCH_BYTES 16384u /* that are looked through at a time */
+#define MAGIC_SIZE 4u
+
+/* Bytes of work that may go into places that look like a chunk and are none: twice what all of the file can be, and a bit. */
+#define WASTE_FIXED (1u << 20)
+#define WASTE_PER_BYTE (2 * (MT_CHUNK_DENSITY_MAX + 2)) /* of the file: it is read, looked through and unpacked */
 
 void mt_chunk_list_release(struct mt_chunk_list *list)
 {
@@ -35,6 +52,186 @@ void mt_chunk_list_damage(struct mt_chunk_list *list, int error, uint64_t offset
 		return;
 	list->error = error;
 	list->error_offset = offset;
+}
+
+/* ---- walking ---- */
+
+/* The kind of a payload and, where it has one, its SUMMARY. */
+static int read_info(struct mt_cursor *payload, struct mt_chunk_info *info)
+{
+	struct mt_section section = { 0 };
+	int got;
+
+	info->kind = mt_payload_kind(payload);
+	if (payload->error || (info->kind != MT_CHUNK_EVENTS && info->kind != MT_CHUNK_CHECKPOINT))
+		return payload->error;
+	got = mt_section_next(payload, &section);
+	if (got < 0)
+		return got;
+	if (!got || section.number != MT_SECTION_SUMMARY)
+		return -MT_E_CORRUPT;
+	return mt_summary_read(&section.content, info);
+}
+
+/* An index that scanning comes upon was not good enough to be used. Why not? */
+static void blame_index(struct mt_chunk_list *list, const struct mt_chunk_source *source, const struct mt_zframe *frame)
+{
+	uint64_t end = frame->offset + frame->size, offset, where = frame->offset;
+	uint64_t first = list->count ? list->info[0].offset : frame->offset;
+	struct mt_chunk_info *chunks;
+	uint32_t count;
+	int error = mt_index_read(source->fd, end, first, &chunks, &count, &offset);
+
+	free(chunks);
+	if (error == -MT_E_MISSING)
+		error = -MT_E_CORRUPT;
+	if (!error) { /* it is sound: then something follows it, or the chunks say otherwise */
+		error = -MT_E_CORRUPT;
+		where = end < source->file_bytes ? end : frame->offset;
+	}
+	if (!list->error)
+		mt_chunk_list_damage(list, error, where);
+}
+
+/* What is at `offset`: a frame, and when that is a chunk what it says of itself. */
+static int look(const struct mt_chunk_source *source, uint64_t offset, struct mt_zframe *frame,
+		struct mt_chunk_info *info)
+{
+	struct mt_cursor payload;
+	int error = mt_unpacker_find(source->unpacker, offset, 0, frame);
+
+	*info = (struct mt_chunk_info){ .offset = offset, .size = frame->size };
+	if (!error && !frame->skippable)
+		error = mt_unpacker_unpack(source->unpacker, &payload);
+	if (!error && !frame->skippable)
+		error = read_info(&payload, info);
+	return error;
+}
+
+static int is_fatal(int error)
+{
+	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM;
+}
+
+/* A walk from one place of a file to its end. */
+struct walk {
+	struct mt_chunk_list *list;
+	const struct mt_chunk_source *source;
+	uint64_t offset;
+	uint64_t waste; /* work that was for nothing: see mt_unpacker_work */
+};
+
+static uint64_t work_of(const struct walk *walk)
+{
+	return mt_unpacker_work(walk->source->unpacker);
+}
+
+static int may_waste(const struct walk *walk)
+{
+	return walk->waste <= WASTE_FIXED + WASTE_PER_BYTE * walk->source->file_bytes;
+}
+
+/* Could a chunk begin here? 1: one does; 0; or an error. */
+static int begins_chunk(struct walk *walk, uint64_t offset)
+{
+	uint64_t before = work_of(walk);
+	struct mt_zframe frame;
+	struct mt_chunk_info info;
+	int error;
+
+	if (!may_waste(walk))
+		return 0;
+	error = look(walk->source, offset, &frame, &info);
+	if (is_fatal(error))
+		return error;
+	if (!error && !frame.skippable && info.kind > MT_CHUNK_PROCESS && info.kind <= MT_CHUNK_CHECKPOINT)
+		return 1;
+	walk->waste += work_of(walk) - before;
+	return 0;
+}
+
+/* The first chunk behind the walk's place. 1: at *next; 0: there is none; or an error. */
+static int find_next(struct walk *walk, uint64_t *next)
+{
+	static const uint8_t magic[MAGIC_SIZE] = { 0x28, 0xB5, 0x2F, 0xFD };
+	uint64_t offset = walk->offset, left;
+	uint8_t block[SEARCH_BYTES], *at;
+	size_t size, from;
+	int found = 0, error;
+
+	while (!found && ++offset + MAGIC_SIZE < walk->source->file_bytes) {
+		left = walk->source->file_bytes - offset;
+		size = left < sizeof(block) ? (size_t)left : sizeof(block);
+		error = mt_read_at(walk->source->fd, block, size, offset);
+		if (error)
+			return is_fatal(error) ? error : 0;
+		walk->waste += size;
+		for (from = 0; !found && (at = memmem(block + from, size - from, magic, MAGIC_SIZE)); from++) {
+			from = (size_t)(at - block);
+			*next = offset + from;
+			found = begins_chunk(walk, *next);
+		}
+		offset += size - MAGIC_SIZE;
+	}
+	return found;
+}
+
+/* Nothing can be made of what is at the walk's place. 1: it is listed, go on behind it; 0: the list ends here; or an error. */
+static int pass_damage(struct walk *walk, int error)
+{
+	struct mt_chunk_info info = { .offset = walk->offset, .error = error };
+	struct mt_chunk_list *list = walk->list;
+	int found = list->count < MT_CHUNKS_MAX && may_waste(walk) ? find_next(walk, &walk->offset) : 0;
+
+	if (found > 0 && error == -MT_E_TRUNCATED) /* a frame that is too long, but the file goes on */
+		info.error = -MT_E_CORRUPT;
+	if (found >= 0)
+		mt_chunk_list_damage(list, info.error, info.offset);
+	if (!found)
+		list->end_error = info.error;
+	if (found <= 0)
+		return found;
+	info.size = walk->offset - info.offset;
+	error = mt_chunk_list_add(list, &info);
+	return error ? error : 1;
+}
+
+/* The frame at the walk's place. 1: go on; 0: the list ends here; or an error. */
+static int pass_frame(struct walk *walk)
+{
+	uint64_t before = work_of(walk);
+	struct mt_zframe frame;
+	struct mt_chunk_info info;
+	int error = look(walk->source, walk->offset, &frame, &info);
+
+	if (!error && frame.skippable == MT_SKIPPABLE_INDEX) {
+		blame_index(walk->list, walk->source, &frame);
+		return 0;
+	}
+	if (!error && info.kind == MT_CHUNK_PROCESS && walk->list->count)
+		error = -MT_E_CORRUPT;
+	if (!error && !frame.skippable)
+		error = mt_chunk_list_add(walk->list, &info);
+	if (is_fatal(error))
+		return error;
+	if (!error) {
+		walk->offset += frame.size;
+		return 1;
+	}
+	walk->waste += work_of(walk) - before;
+	return pass_damage(walk, error);
+}
+
+int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset)
+{
+	struct walk walk = { .list = list, .source = source, .offset = offset };
+	int more = 1;
+
+	list->indexed = 0;
+	list->error = list->end_error = 0;
+	while (more == 1 && walk.offset < source->file_bytes)
+		more = pass_frame(&walk);
+	return more < 0 ? more : 0;
 }
 
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first)

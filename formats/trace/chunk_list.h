@@ -36,7 +36,7 @@ int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *in
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first);
 
 /*
- * Adds the chunks from `offset` on, by scanning (chunk_scan.c): each is unpacked, so its checksum is known to be right.
+ * Adds the chunks from `offset` on, by scanning: each is unpacked, so its checksum is known to be right.
  * A stretch that is no chunk is listed as one of kind 0 with an error, as long as there is a chunk behind it.
  */
 int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset);

@@ -8,36 +8,12 @@
 
 #define LOOK_MS 20 /* how often the model is asked whether it is read */
 
-int clerk_stops(void *context)
-{
-	return ((struct clerk *)context)->stop;
-}
-
 /* 1: the answer that is being worked on is not wanted any more. */
 static int gives_up(void *context)
 {
 	struct clerk *clerk = context;
 
 	return clerk->stop || clerk->asked != clerk->working;
-}
-
-uint32_t clerk_site(struct clerk *clerk, int64_t number)
-{
-	int known;
-
-	model_lock(clerk->model);
-	known = number > 0 && number < clerk->model->sites;
-	model_unlock(clerk->model);
-	return known ? (uint32_t)number : 0;
-}
-
-const char *clerk_place(char *out, size_t size, const char *function, const char *place)
-{
-	if (*function && *place)
-		snprintf(out, size, "%s (%s)", function, place);
-	else
-		snprintf(out, size, "%s", *function ? function : *place ? place : "no stack was recorded");
-	return out;
 }
 
 static void set_state(struct clerk *clerk, enum clerk_state state)

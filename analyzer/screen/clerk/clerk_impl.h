@@ -83,7 +83,7 @@ int clerk_load(struct clerk *clerk, char *why, size_t why_size);
 typedef int clerk_answerer(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table);
 clerk_answerer clerk_answer_life, clerk_answer_between, clerk_answer_retained, clerk_answer_sql;
 
-/* The site of the model with the number that the database gives it; 0: the model has none. */
+/* Of all answers (clerk_table.c): the site of the model with the number that the database gives it; 0: the model has none. */
 uint32_t clerk_site(struct clerk *clerk, int64_t number);
 
 /* "backward (rl_step.c:210)"; "no stack was recorded" where both are empty. Returns `out`. */

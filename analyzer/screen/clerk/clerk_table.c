@@ -171,3 +171,29 @@ int clerk_table_finish(struct clerk_table *table)
 	}
 	return table->failed ? -MT_E_MEMORY : 0;
 }
+
+/* ---- what all answers share ---- */
+
+int clerk_stops(void *context)
+{
+	return ((struct clerk *)context)->stop;
+}
+
+uint32_t clerk_site(struct clerk *clerk, int64_t number)
+{
+	int known;
+
+	model_lock(clerk->model);
+	known = number > 0 && number < clerk->model->sites;
+	model_unlock(clerk->model);
+	return known ? (uint32_t)number : 0;
+}
+
+const char *clerk_place(char *out, size_t size, const char *function, const char *place)
+{
+	if (*function && *place)
+		snprintf(out, size, "%s (%s)", function, place);
+	else
+		snprintf(out, size, "%s", *function ? function : *place ? place : "no stack was recorded");
+	return out;
+}

@@ -9,13 +9,21 @@
 
 /* ---- words to look for ---- */
 
+static void search_on(struct app *app, const struct input *input)
+{
+	char word[16];
+
+	if (!app->view->ops->request(app->view, app, REQUEST_SEARCH_ON, input))
+		app_say(app, "%s does nothing in this view (? has the keys)", request_key_word(word, input->key));
+}
+
 static void search_answered(struct app *app, const char *text)
 {
 	struct input input = { .kind = INPUT_KEY, .key = request_entries[REQUEST_SEARCH_ON].key };
 
 	mt_copy_text(app->search, sizeof(app->search), text);
 	if (app->search[0])
-		app_input(app, &input);
+		search_on(app, &input);
 }
 
 static void ask_search(struct app *app)

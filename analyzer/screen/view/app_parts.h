@@ -1,5 +1,5 @@
-/* app_parts.h - what the files of the app share: app.c (stack, input, ticks), app_move.c (time), app_ask.c (questions),
- * app_status.c (the last row). */
+/* app_parts.h - what the files of the app share: app_move.c (time), app_ask.c (questions), app_status.c (drawing),
+ * app_run.c (input, ticks). */
 #ifndef MEMANA_TUI_APP_PARTS_H
 #define MEMANA_TUI_APP_PARTS_H
 
@@ -15,7 +15,5 @@ extern app_request_fn *const app_questions[REQUEST_COUNT];
 /* "GPU 0", "CPU"; "no device" while none is known. Under the model's lock. */
 const char *app_device_name(const struct app *app, uint32_t device, char out[32]);
 
-/* Draws the status row. Under the model's lock. */
-void app_draw_status(struct app *app, struct area row);
 
 #endif

@@ -1,9 +1,10 @@
-/* The last row: what is shown on the left, news in the middle, keys on the right. */
+/* Drawing: the view, and the last row: what is shown on the left, news in the middle, keys on the right. */
 #include <stdio.h>
 #include <string.h>
 #include "app_parts.h"
 #include "memtrace/defs.h"
 #include "base/text.h"
+#include "screen/draw/layout.h"
 
 const char *app_device_name(const struct app *app, uint32_t device, char out[32])
 {
@@ -69,7 +70,7 @@ static void draw_hint(struct area row, int room, const char *hint)
 	area_print_right(row, row.width, 0, STYLE_BAR, "%s", text);
 }
 
-void app_draw_status(struct app *app, struct area row)
+static void draw_status(struct app *app, struct area row)
 {
 	char shown[FILTER_TEXT_MAX + 64], news[sizeof(app->message)];
 	int style = STYLE_BAR, left, middle, room = row.width - 2;
@@ -93,4 +94,23 @@ void app_draw_status(struct app *app, struct area row)
 	area_fit(row, left, 0, row.width - left - 1, (uint8_t)style, news, 0);
 	left += middle + (middle ? 2 : 0);
 	draw_hint(area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left, app->view->ops->hint);
+}
+
+void app_draw(struct app *app)
+{
+	struct area all = canvas_area(&app->canvas), row = area_part(all, 0, all.height - 1, all.width, 1);
+
+	canvas_clear(&app->canvas);
+	app->changed = 0;
+	if (all.width < LAYOUT_MIN_WIDTH || all.height < LAYOUT_MIN_HEIGHT) {
+		area_print(all, 0, 0, STYLE_WARN, "memana: %dx%d is too small: %dx%d at least", all.width, all.height,
+			   LAYOUT_MIN_WIDTH, LAYOUT_MIN_HEIGHT);
+		return;
+	}
+	model_lock(app->model);
+	app->view->ops->draw(app->view, app, area_part(all, 0, 0, all.width, all.height - 1));
+	draw_status(app, row);
+	model_unlock(app->model);
+	if (app->prompt.open)
+		prompt_draw(&app->prompt, row);
 }

@@ -44,6 +44,9 @@ static inline struct area timeline_part(struct area area, const struct layout_pa
 /* The processes that hold or held memory on the app's device, as in palette_scope. */
 uint64_t timeline_processes(const struct app *app);
 
+/* The chosen row of the table; NULL: there is none. */
+const struct liveset_row *timeline_chosen(const struct timeline *timeline, const struct app *app);
+
 /* The process whose phase and step are named: that of the chosen row. */
 uint32_t timeline_process(const struct timeline *timeline, const struct app *app);
 

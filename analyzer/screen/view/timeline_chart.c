@@ -7,6 +7,52 @@
 #include "base/sentence.h"
 #include "timeline.h"
 
+/* ---- which processes ---- */
+
+uint64_t timeline_processes(const struct app *app)
+{
+	const struct model *model = app->model;
+	uint64_t processes = 0;
+	uint32_t site;
+
+	for (site = 1; site < model->sites; site++)
+		if (model->site[site].device == app->device)
+			processes |= palette_process_bit(model->site[site].process);
+	return processes;
+}
+
+const struct liveset_row *timeline_chosen(const struct timeline *timeline, const struct app *app)
+{
+	uint32_t chosen = timeline->table.chosen;
+
+	return chosen < app->live.rows ? &app->live.row[chosen] : NULL;
+}
+
+uint32_t timeline_process(const struct timeline *timeline, const struct app *app)
+{
+	const struct liveset_row *row = timeline_chosen(timeline, app);
+	uint64_t mine = timeline_processes(app) & ~app->hidden;
+	uint32_t process;
+
+	if (row && row->site < app->model->sites)
+		return app->model->site[row->site].process;
+	for (process = 0; process < app->model->processes; process++)
+		if (mine & palette_process_bit(process))
+			return process;
+	return 0;
+}
+
+int timeline_bands(const struct app *app)
+{
+	uint64_t mine = timeline_processes(app) & ~app->hidden;
+	uint32_t process;
+	int bands = 0;
+
+	for (process = 0; process < app->model->processes; process++)
+		bands += app->model->process[process].spans && (mine & palette_process_bit(process));
+	return bands;
+}
+
 /* ---- verdict ---- */
 
 /* The bytes of `words` that fit into so many columns, up to a blank; all of them, or one word at least. */

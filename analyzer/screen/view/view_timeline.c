@@ -9,52 +9,6 @@ static struct timeline *timeline_of(struct view *view)
 	return (struct timeline *)view;
 }
 
-/* ---- which processes ---- */
-
-uint64_t timeline_processes(const struct app *app)
-{
-	const struct model *model = app->model;
-	uint64_t processes = 0;
-	uint32_t site;
-
-	for (site = 1; site < model->sites; site++)
-		if (model->site[site].device == app->device)
-			processes |= palette_process_bit(model->site[site].process);
-	return processes;
-}
-
-static const struct liveset_row *chosen_row(const struct timeline *timeline, const struct app *app)
-{
-	uint32_t chosen = timeline->table.chosen;
-
-	return chosen < app->live.rows ? &app->live.row[chosen] : NULL;
-}
-
-uint32_t timeline_process(const struct timeline *timeline, const struct app *app)
-{
-	const struct liveset_row *row = chosen_row(timeline, app);
-	uint64_t mine = timeline_processes(app) & ~app->hidden;
-	uint32_t process;
-
-	if (row && row->site < app->model->sites)
-		return app->model->site[row->site].process;
-	for (process = 0; process < app->model->processes; process++)
-		if (mine & palette_process_bit(process))
-			return process;
-	return 0;
-}
-
-int timeline_bands(const struct app *app)
-{
-	uint64_t mine = timeline_processes(app) & ~app->hidden;
-	uint32_t process;
-	int bands = 0;
-
-	for (process = 0; process < app->model->processes; process++)
-		bands += app->model->process[process].spans && (mine & palette_process_bit(process));
-	return bands;
-}
-
 /* ---- drawing ---- */
 
 static void timeline_draw(struct view *view, struct app *app, struct area area)
@@ -77,7 +31,7 @@ static void timeline_draw(struct view *view, struct app *app, struct area area)
 
 static int enter_row(struct timeline *timeline, struct app *app)
 {
-	const struct liveset_row *row = chosen_row(timeline, app);
+	const struct liveset_row *row = timeline_chosen(timeline, app);
 	struct view_site_argument argument;
 
 	if (!row) {

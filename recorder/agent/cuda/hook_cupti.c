@@ -1,7 +1,7 @@
 /*
  * hook_cupti.c - what the CUDA driver hands out: CUPTI's callbacks on the entries of driver_entries.h become events.
- * Here the dispatch and what all decoders share; memory is in hook_memory.c, contexts and pools in hook_context.c,
- * graphs in hook_graph.c, calls that move no bytes in driver_notes.c.
+ * Here the dispatch; memory is in hook_memory.c, contexts and pools in hook_context.c, graphs in hook_graph.c, calls that
+ * move no bytes in driver_notes.c, what all of them share in driver_call.c.
  *
  * In a callback nothing of CUDA may be called, and of CUPTI hardly anything (contexts.h). What is needed to know (which
  * context lives on which device, where a pool lies, what a graph will take) is learned by watching.
@@ -37,55 +37,6 @@ static void (*const class_decoder[])(struct driver_call *call) = {
 	CUDA_CLASS_LIST(CLASS_DECODER)
 #undef CLASS_DECODER
 };
-
-/* ---- What the decoders share ---- */
-
-void driver_call_device(struct driver_call *call, int device)
-{
-	call->event.device_type = MT_DEVICE_CUDA;
-	call->event.device_index = device;
-}
-
-void driver_call_send(struct driver_call *call, enum mt_kind kind)
-{
-	call->event.kind = (uint8_t)kind;
-	if (kind < MT_VMM_RESERVE || kind == MT_VMM_CREATE)
-		call->event.entry = call->id;
-	if (kind != MT_DRIVER_ALLOC && kind != MT_VMM_CREATE)
-		call->event.flags = 0;
-	agent_memory(&call->event, kind == MT_DRIVER_KEEP ? STACK_NONE : STACK_DRIVER);
-}
-
-void driver_call_full(const char *why)
-{
-	agent_source_note(MT_SOURCE_CUPTI, why);
-}
-
-void driver_call_allocated(struct driver_call *call, uint64_t addr, uint64_t size)
-{
-	call->event.size = size;
-	if (call->result) {
-		call->event.handle = 0;
-		call->event.result = (uint32_t)call->result;
-		driver_call_send(call, MT_DRIVER_FAIL);
-		return;
-	}
-	call->event.addr = addr;
-	if (addr)
-		driver_call_send(call, MT_DRIVER_ALLOC);
-}
-
-void driver_call_freed(struct driver_call *call, enum mt_kind kind)
-{
-	if (call->entered) {
-		driver_call_send(call, kind);
-	} else if (call->result) {
-		call->event.addr |= call->event.handle;
-		call->event.handle = 0;
-		call->event.result = (uint32_t)call->result;
-		driver_call_send(call, MT_DRIVER_KEEP);
-	}
-}
 
 /* ---- No bytes ---- */
 

@@ -1,0 +1,330 @@
+/* The app at work: what a person asks for, and keeping up with a run that is still being read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app_parts.h"
+#include "base/text.h"
+#include "memtrace/defs.h"
+#include "memtrace/error.h"
+#include "screen/draw/layout.h"
+
+/* ---- beginning and end ---- */
+
+static int resize(struct app *app, int width, int height)
+{
+	int error = canvas_resize(&app->canvas, width, height);
+
+	if (!error)
+		scale_resize(&app->scale, layout_make(width, height, (struct layout_wants){ 0 }).chart.width);
+	return error;
+}
+
+int app_init(struct app *app, struct model *model, struct clerk *clerk, int width, int height, int colours, int ascii)
+{
+	memset(app, 0, sizeof(*app));
+	app->model = model;
+	app->clerk = clerk;
+	app->canvas.colours = colours;
+	app->canvas.ascii = ascii;
+	app->mark_a = app->mark_b = app->live_time = APP_NO_TIME;
+	app->stale = app->changed = 1;
+	scale_init(&app->scale, 0, 0, 1);
+	app->placed = app->scale.cursor;
+	app->series = series_new();
+	if (!app->series || resize(app, width, height))
+		return -MT_E_MEMORY;
+	return app_open(app, &view_timeline_ops, NULL);
+}
+
+void app_release(struct app *app)
+{
+	while (app->view)
+		app_close(app);
+	series_free(app->series);
+	palette_release(&app->palette);
+	liveset_release(&app->live);
+	filter_release(&app->filter);
+	prompt_release(&app->prompt);
+	canvas_release(&app->canvas);
+	free(app->shown);
+	memset(app, 0, sizeof(*app));
+}
+
+/* ---- input ---- */
+
+static void answer_prompt(struct app *app, int key)
+{
+	char text[PROMPT_TEXT_MAX];
+
+	if (prompt_key(&app->prompt, key) != PROMPT_DONE)
+		return;
+	mt_copy_text(text, sizeof(text), app->prompt.text); /* `asked` may open the prompt again */
+	app->asked(app, text);
+}
+
+/* Esc takes back what was begun, but does not leave the program unasked. */
+static void go_back(struct app *app, const struct input *input)
+{
+	if (!app->view->below && input->kind == INPUT_KEY && input->key == KEY_CODE_ESCAPE)
+		app_say(app, "q leaves");
+	else
+		app_close(app);
+}
+
+static void take_request(struct app *app, enum request request, const struct input *input)
+{
+	char word[16];
+
+	if (app->view->ops->request(app->view, app, request, input))
+		return;
+	if (app_moves[request])
+		app_moves[request](app);
+	else if (app_questions[request])
+		app_questions[request](app);
+	else if (request == REQUEST_BACK)
+		go_back(app, input);
+	else if (request == REQUEST_QUIT)
+		app->quit = 1;
+	else if (request != REQUEST_MOUSE && request != REQUEST_REDRAW && input->kind == INPUT_KEY)
+		app_say(app, "%s does nothing in this view (? has the keys)", request_key_word(word, input->key));
+}
+
+static void take_key(struct app *app, const struct input *input)
+{
+	enum request request = request_of_key(input->key);
+	char word[16];
+
+	if (app->prompt.open) {
+		answer_prompt(app, input->key);
+		return;
+	}
+	app->message[0] = '\0';
+	if ((request == REQUEST_SEARCH_ON || request == REQUEST_SEARCH_BACK) && !app->search[0])
+		app_say(app, "nothing was searched for yet: press /");
+	else if (request != REQUEST_NONE)
+		take_request(app, request, input);
+	else
+		app_say(app, "%s is no key here (? has the keys)", request_key_word(word, input->key));
+}
+
+void app_input(struct app *app, const struct input *input)
+{
+	if (input->kind == INPUT_NONE || !app->view)
+		return;
+	app->changed = 1;
+	if (input->kind == INPUT_QUIT) {
+		app->quit = 1;
+	} else if (input->kind == INPUT_RESIZE) {
+		if (resize(app, input->x, input->y))
+			app_say_bad(app, "no memory for a screen of %dx%d", input->x, input->y);
+	} else if (input->kind == INPUT_KEY) {
+		take_key(app, input);
+	} else if (!app->prompt.open) {
+		if (input->button == MOUSE_PRESS)
+			app->message[0] = '\0';
+		take_request(app, REQUEST_MOUSE, input);
+	}
+}
+
+/* ---- keeping up ---- */
+
+/* How full a device got, in millionths; those without a size, the CPU, come after all others. */
+static uint64_t fullness(const struct model_device *device)
+{
+	if (!device->peak)
+		return 0;
+	return device->total ? 2 + (uint64_t)((double)device->peak / (double)device->total * 1e6) : 1;
+}
+
+/* Shows the fullest device. While the run is read only an empty one is left for it: colours should not flicker. */
+static void choose_device(struct app *app)
+{
+	const struct model *model = app->model;
+	uint32_t i, best = app->device;
+
+	if (app->device_chosen || app->device >= model->devices ||
+	    (model->state == MODEL_READING && fullness(&model->device[app->device]) > 1))
+		return;
+	for (i = 0; i < model->devices; i++)
+		if (fullness(&model->device[i]) > fullness(&model->device[best]))
+			best = i;
+	if (best != app->device)
+		app_stale(app);
+	app->device = best;
+}
+
+/* When what is shown begins: with the run, unless its recording began much later. */
+static int64_t first_time(const struct model *model)
+{
+	return model->first_time > (model->last_time - model->first_time) / 64 ? model->first_time : 0;
+}
+
+/* The run may have grown. */
+static void follow_scale(struct app *app)
+{
+	struct model *model = app->model;
+	int64_t first = first_time(model), last = model->last_time + 1;
+
+	if (!app->begun && model->events) {
+		app->begun = app->changed = 1;
+		scale_init(&app->scale, first, last, app->scale.columns);
+		app->placed = app->scale.cursor;
+	} else if (app->begun && (last > app->scale.last || first < app->scale.first)) {
+		scale_extend(&app->scale, first, last);
+		app->changed = 1;
+	}
+}
+
+/* The cursor stays at the run's peak until the person moves it. */
+static void follow_run(struct app *app)
+{
+	const struct model *model = app->model;
+
+	follow_scale(app);
+	choose_device(app);
+	if (app->scale.cursor != app->placed || app->device >= model->devices || !model->device[app->device].peak)
+		return;
+	scale_go(&app->scale, model->device[app->device].peak_time);
+	app->changed |= app->scale.cursor != app->placed;
+	app->placed = app->scale.cursor;
+}
+
+/* Which cells belong to the live set: those that have a layer. */
+static int make_shown(struct app *app)
+{
+	const struct palette *palette = &app->palette;
+	uint8_t *shown;
+	uint32_t i;
+
+	if (app->shown_room < palette->cells) {
+		shown = realloc(app->shown, palette->cells);
+		if (!shown)
+			return -MT_E_MEMORY;
+		app->shown = shown;
+		app->shown_room = palette->cells;
+	}
+	for (i = 0; i < palette->cells; i++)
+		app->shown[i] = palette->layer_of[i] != SERIES_HIDDEN;
+	return 0;
+}
+
+static struct palette_scope scope_of(const struct app *app)
+{
+	int all = !app->filter.text[0];
+
+	return (struct palette_scope){ app->device, app->hidden, all ? NULL : app->filter.shown,
+				       all ? 0 : app->filter.cells };
+}
+
+/* Makes everything that depends on what sites are anew. */
+static int begin_anew(struct app *app)
+{
+	struct palette_scope scope;
+	int error = filter_make(&app->filter, app->model);
+
+	scope = scope_of(app);
+	if (!error)
+		error = palette_make(&app->palette, app->model, app->by, &scope);
+	if (!error) {
+		app->tape = app->model->tape;
+		error = series_begin(app->series, app->palette.layer_of, app->palette.cells, PALETTE_REST,
+				     app->palette.layers);
+	}
+	if (!error)
+		error = make_shown(app);
+	app->live_time = APP_NO_TIME;
+	app->edition = app->model->edition;
+	app->sites = app->model->sites;
+	app->stale = 0;
+	return error;
+}
+
+/* More sites are known. */
+static int extend(struct app *app)
+{
+	struct palette_scope scope;
+	int error = filter_make(&app->filter, app->model);
+
+	scope = scope_of(app);
+	if (!error)
+		error = palette_extend(&app->palette, app->model, &scope);
+	if (!error)
+		error = series_extend(app->series, app->palette.layer_of, app->palette.cells);
+	if (!error)
+		error = make_shown(app);
+	app->sites = app->model->sites;
+	return error;
+}
+
+static int live_is_stale(const struct app *app)
+{
+	uint32_t run;
+
+	if (app->live_time != app->scale.cursor)
+		return 1;
+	return app->live_events < app->model->events &&
+	       tape_at(app->model->tape, app->live_events, &run)->time <= app->scale.cursor;
+}
+
+static int refresh_live(struct app *app)
+{
+	int error;
+
+	if (!live_is_stale(app))
+		return 0;
+	error = liveset_at(&app->live, app->model, app->scale.cursor, app->shown, app->palette.cells, app->sort);
+	app->live_time = app->scale.cursor;
+	app->live_events = tape_find(app->model->tape, app->model->events, app->scale.cursor);
+	app->changed = 1;
+	return error;
+}
+
+/* Names come from the clerk's thread; what was filtered by them is another set when all are there. */
+static void follow_clerk(struct app *app)
+{
+	const char *why;
+	int percent;
+
+	if (!app->clerk || app->named || clerk_state(app->clerk, &percent, &why) <= CLERK_NAMING)
+		return;
+	app->named = 1;
+	if (app->filter.text[0])
+		app_stale(app);
+}
+
+int app_tick(struct app *app, uint64_t budget)
+{
+	struct model *model = app->model;
+	uint64_t events, before = series_events(app->series);
+	int error = 0, more;
+
+	follow_clerk(app);
+	model_lock(model);
+	follow_run(app);
+	if (app->stale || app->edition != model->edition)
+		error = begin_anew(app);
+	else if (app->sites != model->sites)
+		error = extend(app);
+	if (!error)
+		error = refresh_live(app);
+	events = model->events;
+	model_unlock(model);
+	more = error ? error : series_more(app->series, app->tape, events, budget);
+	app->changed |= series_events(app->series) != before;
+	if (more < 0 && !app->message[0])
+		app_say_bad(app, "%s: not everything is shown", mt_strerror(more));
+	return more > 0;
+}
+
+int app_is_waiting(struct app *app)
+{
+	enum clerk_state state;
+	const char *why;
+	int percent, waits;
+
+	model_lock(app->model);
+	waits = app->model->state == MODEL_READING;
+	model_unlock(app->model);
+	state = app->clerk ? clerk_state(app->clerk, &percent, &why) : CLERK_READY;
+	return waits || state < CLERK_READY || (app->view && app->view->ops->waits && app->view->ops->waits(app->view));
+}

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""follow.py BUILD - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, a
+phase rule, a report, a view with its key, and an event kind. Files may be changed only where it names them; then the copy
+is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SRC = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+results = []
+
+
+def check(title, good, why=""):
+    results.append(bool(good))
+    print(("ok " if good else "not ok ") + title)
+    if not good and why:
+        print("\n".join("# " + line for line in str(why).splitlines()[-15:]))
+
+
+def run(*words, **more):
+    return subprocess.run(words, capture_output=True, text=True, cwd=TREE, timeout=900, **more)
+
+
+def after(path, pattern, text):
+    """Puts text behind the last line of the file that matches."""
+    lines = open(os.path.join(TREE, path)).read().split("\n")
+    at = max(i for i, line in enumerate(lines) if re.search(pattern, line))
+    lines.insert(at + 1, text)
+    write(path, "\n".join(lines))
+
+
+def before(path, pattern, text):
+    """Puts text before the first line of the file that matches."""
+    lines = open(os.path.join(TREE, path)).read().split("\n")
+    at = min(i for i, line in enumerate(lines) if re.search(pattern, line))
+    lines.insert(at, text)
+    write(path, "\n".join(lines))
+
+
+def write(path, text):
+    with open(os.path.join(TREE, path), "w") as file:
+        file.write(text)
+    touched.add(path)
+
+
+# ---- what a newcomer adds ----
+
+def a_driver_entry():
+    after("recorder/agent/cuda/driver_entries.h", r"^\tX\(cuMemAlloc_v2,",
+          "\tX(cuMemAllocTwice, 1001, ALLOC, DEVICE, 11000)\t\t\t\t\t\\")
+    after("recorder/agent/cuda/driver_args.h", r"^#define CUDA_ARGS_cuMemAlloc_v2",
+          "#define CUDA_ARGS_cuMemAllocTwice(A, S) A(cuda_address *, dptr) S() A(size_t, bytesize)")
+    printed = run("python3", "tests/abi/entries.py").stdout
+    check("a driver entry: entries.py prints it for the documentation", "cuMemAllocTwice" in printed, printed[-500:])
+    row = next(line for line in printed.splitlines() if "cuMemAllocTwice" in line)
+    after("docs/driver-entries.md", r"cuMemAlloc_v2", row)
+
+
+def a_hook():
+    write("recorder/agent/hooks/hook_host.c", """/* hook_host.c - a function that somebody wants to see. */
+#include <unistd.h>
+#include "hooks.h"
+#include "memtrace/base.h"
+
+static long hook_gethostid(void)
+{
+	return 4711;
+}
+
+MT_EXPORT long exported_gethostid(void) __asm__("gethostid") __attribute__((alias("hook_gethostid")));
+
+const struct loaded_hook *hook_host_table(size_t *count)
+{
+	static const struct loaded_hook table[] = { { "gethostid", (void *)hook_gethostid } };
+
+	*count = MT_ARRAY_SIZE(table);
+	return table;
+}
+""")
+    after("recorder/agent/hooks/hooks.h", r"^const struct loaded_hook", "const struct loaded_hook *hook_host_table(size_t *count);")
+    after("recorder/agent/doors/late.c", r"^\tadd_hooks\(hook_", "\tadd_hooks(hook_host_table);")
+
+
+def a_phase_rule():
+    after("formats/rules/trl.yaml", r"category: kv cache", """  - function: '^newcomers_rollout$'
+    file: '(^|/)trl/newcomer\\.py$'
+    role: rollout""")
+    before("tests/unit/rules_cases.txt", r"^== trl.yaml", """== trl.yaml: rollout, none, other
+newcomers_rollout /v/trl/newcomer.py
+""")
+
+
+def a_report():
+    after("analyzer/report/cmd_list.h", r"^\tX\(info,", '\tX(greet, "TRACE...", "says hello to a trace")  \\')
+    write("analyzer/commands/cmd_greet.c", """/* memana greet - what a newcomer adds. */
+#include <stdio.h>
+#include "report/command.h"
+
+static int greet(const struct source *source, int json)
+{
+	(void)json;
+	printf("hello to %u trace\\n", source->inputs);
+	return 0;
+}
+
+int cmd_greet(int argc, char **argv)
+{
+	return command_traces(argc, argv, greet);
+}
+""")
+    before("docs/man/memana.1", r'^\.BI "info "', '.BI "greet " "TRACE..."\nSays hello. With\n.B \\-\\-json\nno less.\n.TP')
+    after("README.md", r"^\| `memana info", "| `memana greet TRACE` | says hello |")
+
+
+def a_view():
+    after("analyzer/screen/view/view.h", r"^\tX\(flame\)", "\tX(greet)   /* says hello */                              \\")
+    write("analyzer/screen/view/view_greet.c", """/* What a newcomer adds. */
+#include "app.h"
+
+static void draw(struct view *view, struct app *app, struct area area)
+{
+	(void)view;
+	(void)app;
+	area_text(area, 0, 0, STYLE_PLAIN, "hello from a view");
+}
+
+static int request(struct view *view, struct app *app, enum request request, const struct input *input)
+{
+	(void)view;
+	(void)app;
+	(void)request;
+	(void)input;
+	return 0;
+}
+
+const struct view_ops view_greet_ops = {
+	.name = "greet",
+	.size = sizeof(struct view),
+	.draw = draw,
+	.request = request,
+	.hint = "q back",
+};
+""")
+
+
+def a_key():
+    after("analyzer/screen/input/request.h", r"^\tX\(RETAINED, ASK", "\tX(GREET, ASK, 'J', 0, \"a view that says hello\")  \\")
+    before("analyzer/screen/view/app_ask.c", r"^/\* ---- the screen as a file", """static void open_greet(struct app *app)
+{
+	app_open(app, &view_greet_ops, NULL);
+}
+""")
+    after("analyzer/screen/view/app_ask.c", r"\[REQUEST_HELP\]", "\t[REQUEST_GREET] = open_greet,")
+    after("docs/man/memana.1", r"^what outlives the step or phase that made it$", ".TP\n.B J\na view that says hello")
+
+
+def an_event_kind():
+    after("formats/trace/trace-v1.md", r"^\| 59 \| cut \|", "| 60 | newcomer | seq time thread value | a number that a newcomer wanted |")
+    after("include/memtrace/event.h", r"^\tX\(CUT, 59", '\tX(NEWCOMER, 60, MT_F_COMMON | MT_F(value), "a number that a newcomer wanted") \\')
+    # Before the end of every recording, from who adds the events that nobody sends.
+    path = "formats/ring/scribe.c"
+    text = open(os.path.join(TREE, path)).read()
+    text = text.replace("\tstruct mt_event event = { .kind = MT_END };\n",
+                        "\tstruct mt_event event = { .kind = MT_END }, mine = { .kind = MT_NEWCOMER, .value = 42 };\n")
+    text = text.replace("\tevent.value = scribe->done ? MT_END_STEPS : why;\n\tscribe->seq = (scribe->seq | END_NUMBER) - 1;\n",
+                        "\tevent.value = scribe->done ? MT_END_STEPS : why;\n\tscribe->seq = (scribe->seq | END_NUMBER) - 2;\n"
+                        "\twrite_own(scribe, &mine);\n")
+    write(path, text)
+
+
+# ---- what CONTRIBUTING.md allows ----
+
+def allowed(section):
+    """The files that it names under "### section", as regular expressions."""
+    text = open(os.path.join(SRC, "CONTRIBUTING.md")).read()
+    part = re.search(r"^### %s\n(.*?)(?=^##|\Z)" % section, text, re.S | re.M).group(1)
+    names = re.findall(r"`([\w./-]+)`", part)
+    found = [re.escape(name) + r"(/[^/]*)?" for name in names if "/" in name or "." in name]
+    # "A `cmd_NAME.c` ...: in `folder`": the new file.
+    folders = [name for name in names if "/" in name and "." not in os.path.basename(name)]
+    folders += [os.path.dirname(name) for name in names if "/" in name]
+    for name in names:
+        if re.search(r"_[A-Z]+\.c$", name):
+            found += [re.escape(folder) + "/" + re.sub("[A-Z]+", r"\\w+", name) for folder in folders]
+    return found
+
+
+STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook), ("a phase rule", a_phase_rule), ("a report", a_report),
+         ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind)]
+
+
+def follow():
+    global touched
+    for section, step in STEPS:
+        touched = set()
+        step()
+        patterns = allowed(section)
+        more = [path for path in touched if not any(re.fullmatch(pattern, path) for pattern in patterns)]
+        check(section + ": only the files that are named", not more, more)
+
+
+# ---- what came of it ----
+
+def has_view():
+    """In a real terminal: the key opens the view."""
+    tmux = ["tmux", "-L", "newcomer", "-f", "/dev/null"]
+    env = dict(os.environ, TMUX_TMPDIR=TREE, TMUX="")
+    run(*tmux, "new-session", "-d", "-x", "80", "-y", "24", "exec build/memana tui newcomer.zst", env=env)
+    try:
+        for wanted, key in (("Peak", "J"), ("hello from a view", "Q")):
+            for _ in range(200):
+                screen = run(*tmux, "capture-pane", "-p", env=env).stdout
+                if wanted in screen:
+                    break
+                time.sleep(0.1)
+            else:
+                return False, screen
+            run(*tmux, "send-keys", key, env=env)
+        return True, ""
+    finally:
+        run(*tmux, "kill-server", env=env)
+
+
+def try_all():
+    entry = run("nm", "-D", "build/standin/libcuda.so.1").stdout
+    check("a driver entry: the stand-in driver has it", "cuMemAllocTwice" in entry)
+    check("a driver entry: documented as listed", run("python3", "tests/abi/entries.py").stdout in
+          open(os.path.join(TREE, "docs/driver-entries.md")).read())
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(TREE, "build/standin"))
+    made = run("build/memrec", "-o", "newcomer.zst", "--", "build/samples/rl_step", "--steps", "1", env=env)
+    check("it records", made.returncode == 0, made.stderr)
+    asked = run("build/memrec", "-o", "hook.zst", "--", "python3", "-c", "import ctypes; print(ctypes.CDLL(None).gethostid())", env=env)
+    check("a hook: it stands in", "4711" in asked.stdout, asked.stdout + asked.stderr)
+    rules = run("build/tests/unit/test_rule_cases", env=dict(os.environ, SRC=TREE))
+    check("a phase rule: its case passes", rules.returncode == 0, rules.stdout + rules.stderr)
+    hello = run("build/memana", "greet", "newcomer.zst")
+    check("a report: it answers", hello.stdout == "hello to 1 trace\n", hello.stdout + hello.stderr)
+    check("a report: help lists it", "greet" in run("build/memana", "--help").stdout)
+    check("a view and its key: it opens", *has_view())
+    keys = run("build/tests/unit/test_tui_keys", env=dict(os.environ, SRC=TREE))
+    check("a key: the rules of keys hold", keys.returncode == 0, keys.stdout)
+    spec = run("build/tests/unit/test_spec", env=dict(os.environ, SRC=TREE))
+    check("an event kind: specification and list agree", spec.returncode == 0, spec.stdout)
+    info = run("build/memana", "info", "newcomer.zst").stdout
+    check("an event kind: memana info counts it", "newcomer" in info.lower(), info)
+    verify = run("build/memana", "verify", "newcomer.zst")
+    check("an event kind: the trace is whole", verify.returncode == 0, verify.stdout + verify.stderr)
+    lint = run("bash", "tools/lint.sh")
+    check("the rules of the house hold", lint.returncode == 0, lint.stdout + lint.stderr)
+
+
+def main():
+    global TREE
+    work = tempfile.mkdtemp(prefix="memrec-contributing.")
+    TREE = os.path.join(work, "tree")
+    try:
+        subprocess.run(["git", "clone", "-q", SRC, TREE], check=True)
+        names = subprocess.run(["git", "ls-files", "-mo", "--exclude-standard"], cwd=SRC, capture_output=True, text=True, check=True)
+        for name in names.stdout.split("\n"):
+            if name and os.path.exists(os.path.join(SRC, name)):
+                os.makedirs(os.path.dirname(os.path.join(TREE, name)), exist_ok=True)
+                shutil.copy(os.path.join(SRC, name), os.path.join(TREE, name))
+        follow()
+        built = run("make", "-j2", "programs", "standin", "samples", "build/tests/unit/test_rule_cases", "build/tests/unit/test_tui_keys",
+                    "build/tests/unit/test_spec")
+        check("it builds", built.returncode == 0, built.stdout + built.stderr)
+        if built.returncode == 0:
+            try_all()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print("%d passed, %d failed, 0 skipped" % (sum(results), len(results) - sum(results)))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
