@@ -12,10 +12,10 @@
 #include <string.h>
 #include <time.h>
 #include "agent/life/agent.h"
-#include "cuda_abi.h"
+#include "agent/cuda/cuda_abi.h"
 #include "cupti_find.h"
 #include "cupti_refusal.h"
-#include "hook_cupti.h"
+#include "agent/cuda/hook_cupti.h"
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 #include "agent/stacks/own_stack.h"

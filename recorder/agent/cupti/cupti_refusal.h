@@ -3,7 +3,7 @@
 #define RECORDER_CUPTI_REFUSAL_H
 
 #include <limits.h>
-#include "cuda_abi.h"
+#include "agent/cuda/cuda_abi.h"
 #include "shared/textbuf.h"
 
 /* How it went so far. All 0: no libcupti was found. */

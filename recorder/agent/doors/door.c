@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "agent/life/agent.h"
-#include "agent/cuda/cupti.h"
+#include "agent/cupti/cupti.h"
 #include "agent/loaded/defaults.h"
 #include "agent/hooks/hooks.h"
 #include "late.h"

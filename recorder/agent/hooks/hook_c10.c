@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "agent/life/agent.h"
-#include "agent/cuda/cupti.h"
+#include "agent/cupti/cupti.h"
 #include "hooks.h"
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"

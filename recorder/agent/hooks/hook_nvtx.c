@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "agent/life/agent.h"
-#include "agent/cuda/cupti.h"
+#include "agent/cupti/cupti.h"
 #include "hooks.h"
 #include "memtrace/base.h"
 #include "nvtx_abi.h"

@@ -11,7 +11,7 @@
  */
 #include <stddef.h>
 #include "agent/cuda/cuda_abi.h"
-#include "agent/cuda/cupti.h"
+#include "agent/cupti/cupti.h"
 #include "hooks.h"
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
