@@ -184,6 +184,11 @@ torture: programs standin victims
 test-elsewhere:
 	@tests/elsewhere/run.sh
 
+# What CONTRIBUTING.md says under "What to touch for", done in a copy of the tree.
+.PHONY: test-contributing
+test-contributing: deps-test
+	@python3 tests/contributing/follow.py
+
 lint:
 	@tools/lint.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""follow.py BUILD - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, a
+"""follow.py - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, a
 phase rule, a report, a view with its key, and an event kind. Files may be changed only where it names them; then the copy
 is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
 """
@@ -55,6 +55,13 @@ def a_driver_entry():
           "\tX(cuMemAllocTwice, 1001, ALLOC, DEVICE, 11000)\t\t\t\t\t\\")
     after("recorder/agent/cuda/driver_args.h", r"^#define CUDA_ARGS_cuMemAlloc_v2",
           "#define CUDA_ARGS_cuMemAllocTwice(A, S) A(cuda_address *, dptr) S() A(size_t, bytesize)")
+    path = "tests/standin/memory.c"
+    write(path, open(os.path.join(TREE, path)).read() + """
+cuda_result do_cuMemAllocTwice(const struct args_cuMemAllocTwice *args, struct effect *effect)
+{
+	return do_cuMemAlloc_v2((const struct args_cuMemAlloc_v2 *)args, effect);
+}
+""")
     printed = run("python3", "tests/abi/entries.py").stdout
     check("a driver entry: entries.py prints it for the documentation", "cuMemAllocTwice" in printed, printed[-500:])
     row = next(line for line in printed.splitlines() if "cuMemAllocTwice" in line)

@@ -17,6 +17,7 @@ export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 130' INT TERM
 export ASAN_OPTIONS=quarantine_size_mb=16:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+export LSAN_OPTIONS=suppressions=$here/elfutils.supp:print_suppressions=0
 
 python3 "$here/corpus.py" "$build" "$TMPDIR/seeds" || exit 4
 mkdir -p "$fuzz/log"
