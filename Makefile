@@ -210,9 +210,9 @@ $(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(filter-out %/main.o
 bench: programs standin samples $(BENCH_BIN)
 	@tests/bench/run.sh $(B)
 
-# How fast traces are read, next to heaptrack_print.
+# How fast traces are read and snapshots imported, next to heaptrack_print and CPython's unpickler.
 .PHONY: bench-top
-bench-top: programs $(B)/tests/bench/bench_format
+bench-top: programs $(addprefix $(B)/tests/bench/,bench_format bench_driver bench_repeat)
 	@tests/bench/top.sh $(B)
 
 .PHONY: bench-reports
