@@ -25,83 +25,178 @@ static int add(struct import_entries *entries, const struct import_entry *entry)
 	return 0;
 }
 
-/* IMPORT_ACTIONS: none of them. */
-static enum import_action action_of(const struct pickle *pickle, pickle_id word)
+/* ---- words ---- */
+
+/* What the keys of an entry say. X(NAME, key in the snapshot) */
+#define KEY_LIST(X)                  \
+	X(ACTION, "action")          \
+	X(ADDR, "addr")              \
+	X(DEVICE_FREE, "device_free") \
+	X(SIZE, "size")              \
+	X(FRAMES, "frames")          \
+	X(TIME, "time_us")           \
+	X(STAGE, "stage")            \
+	X(NAME, "name")
+
+enum key {
+#define KEY_ENUM(name, word) KEY_##name,
+	KEY_LIST(KEY_ENUM)
+#undef KEY_ENUM
+	KEYS
+};
+
+#define WORDS_KNOWN 64u
+
+/*
+ * Which word of a list a text is. Picklers write a text once and then its number, so the number that a word had last
+ * tells it, without a look at the text.
+ */
+struct words {
+	const struct pickle *pickle;
+	const char *const *word;
+	uint32_t count;
+	struct {
+		pickle_id text; /* 0: none */
+		uint32_t number;
+	} known[WORDS_KNOWN];
+};
+
+/* words->count: none of them. */
+static uint32_t look_up(struct words *words, pickle_id text)
 {
-	static const char *const words[] = {
+	uint32_t i = 0;
+
+	while (i < words->count && !pickle_is(words->pickle, text, words->word[i]))
+		i++;
+	words->known[text % WORDS_KNOWN].text = text;
+	words->known[text % WORDS_KNOWN].number = i;
+	return i;
+}
+
+static inline uint32_t number_of(struct words *words, pickle_id text)
+{
+	if (text && words->known[text % WORDS_KNOWN].text == text)
+		return words->known[text % WORDS_KNOWN].number;
+	return look_up(words, text);
+}
+
+/* What is being read, and how its words are known. */
+struct entry_reader {
+	struct import_entries *entries;
+	const struct pickle *pickle;
+	struct words keys, actions;
+};
+
+static void reader_init(struct entry_reader *reader, struct import_entries *entries, const struct pickle *pickle)
+{
+	static const char *const keys[] = {
+#define KEY_WORD(name, word) word,
+		KEY_LIST(KEY_WORD)
+#undef KEY_WORD
+	};
+	static const char *const actions[] = {
 #define ACTION_WORD(name, word) word,
 		IMPORT_ACTION_LIST(ACTION_WORD)
 #undef ACTION_WORD
 	};
-	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
-		if (pickle_is(pickle, word, words[i]))
-			break;
-	return (enum import_action)i;
+	memset(reader, 0, sizeof(*reader));
+	reader->entries = entries;
+	reader->pickle = pickle;
+	reader->keys = (struct words){ .pickle = pickle, .word = keys, .count = MT_ARRAY_SIZE(keys) };
+	reader->actions = (struct words){ .pickle = pickle, .word = actions, .count = MT_ARRAY_SIZE(actions) };
 }
+
+/* The values of a dict by enum key, 0 where it has none; the last one of a key that is repeated. */
+static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id field[KEYS])
+{
+	uint32_t pairs = pickle_type(reader->pickle, from) == PICKLE_DICT ? pickle_count(reader->pickle, from) : 0;
+	uint32_t i, key;
+
+	memset(field, 0, KEYS * sizeof(*field));
+	for (i = 0; i < pairs; i++) {
+		key = number_of(&reader->keys, pickle_key(reader->pickle, from, i));
+		if (key < KEYS)
+			field[key] = pickle_item(reader->pickle, from, i);
+	}
+}
+
+/* ---- entries ---- */
 
 /* Microseconds to ns, never back: the clock is read outside the allocator's lock. */
 static uint64_t time_of(const struct pickle *pickle, pickle_id from, uint64_t latest)
 {
-	int64_t us = pickle_int(pickle, pickle_get(pickle, from, "time_us"), 0);
+	int64_t us = pickle_int(pickle, from, 0);
 	uint64_t time = us > 0 && us < INT64_MAX / 1000 ? (uint64_t)us * 1000 : 0;
 
 	return time > latest ? time : latest;
 }
 
-static int read_entry(struct import_entries *entries, const struct pickle *pickle, pickle_id from, uint32_t device,
-		      uint64_t *latest)
+static int read_entry(struct entry_reader *reader, pickle_id from, uint32_t device, uint64_t *latest)
 {
-	enum import_action action = action_of(pickle, pickle_get(pickle, from, "action"));
-	struct import_entry entry = { .action = (uint8_t)action, .device = (uint8_t)device };
+	const struct pickle *pickle = reader->pickle;
+	struct import_entry entry = { .device = (uint8_t)device };
+	pickle_id field[KEYS];
+	uint32_t action;
 
+	read_fields(reader, from, field);
+	action = number_of(&reader->actions, field[KEY_ACTION]);
 	if (action >= IMPORT_RANGE_START) {
-		entries->unknown++;
+		reader->entries->unknown++;
 		return 0;
 	}
-	entry.addr = (uint64_t)pickle_int(pickle, pickle_get(pickle, from, action == IMPORT_OOM ? "device_free" : "addr"), 0);
-	entry.size = (uint64_t)pickle_int(pickle, pickle_get(pickle, from, "size"), 0);
-	entry.frames = pickle_get(pickle, from, "frames");
-	entry.time = *latest = time_of(pickle, from, *latest);
-	return add(entries, &entry);
+	entry.action = (uint8_t)action;
+	entry.addr = (uint64_t)pickle_int(pickle, field[action == IMPORT_OOM ? KEY_DEVICE_FREE : KEY_ADDR], 0);
+	entry.size = (uint64_t)pickle_int(pickle, field[KEY_SIZE], 0);
+	entry.frames = field[KEY_FRAMES];
+	entry.time = *latest = time_of(pickle, field[KEY_TIME], *latest);
+	return add(reader->entries, &entry);
 }
 
-static int read_traces(struct import_entries *entries, const struct pickle *pickle, pickle_id traces)
+static int read_traces(struct entry_reader *reader, pickle_id traces)
 {
-	uint32_t device, devices = pickle_count(pickle, traces), i;
+	const struct pickle *pickle = reader->pickle;
+	uint32_t device, devices = pickle_count(pickle, traces), count, i;
 	int error = 0;
 
 	for (device = 0; device < devices && device < IMPORT_DEVICES; device++) {
 		pickle_id trace = pickle_item(pickle, traces, device);
 		uint64_t latest = 0;
 
-		for (i = 0; i < pickle_count(pickle, trace) && !error; i++)
-			error = read_entry(entries, pickle, pickle_item(pickle, trace, i), device, &latest);
-		entries->has_times |= latest != 0;
+		count = pickle_count(pickle, trace);
+		for (i = 0; i < count && !error; i++)
+			error = read_entry(reader, pickle_item(pickle, trace, i), device, &latest);
+		reader->entries->has_times |= latest != 0;
 	}
 	return error;
 }
 
 /* Ranges that programs opened with record_function. */
-static int read_ranges(struct import_entries *entries, const struct pickle *pickle, pickle_id ranges)
+static int read_ranges(struct entry_reader *reader, pickle_id ranges)
 {
-	uint32_t i;
+	const struct pickle *pickle = reader->pickle;
+	uint32_t count = pickle_count(pickle, ranges), i;
+	pickle_id field[KEYS];
 	int error = 0;
 
-	for (i = 0; i < pickle_count(pickle, ranges) && !error; i++) {
-		pickle_id from = pickle_item(pickle, ranges, i);
-		enum import_action action = action_of(pickle, pickle_get(pickle, from, "stage"));
-		struct import_entry entry = { .action = (uint8_t)action, .name = pickle_get(pickle, from, "name") };
+	for (i = 0; i < count && !error; i++) {
+		struct import_entry entry = { 0 };
+		uint32_t action;
 
-		entry.time = time_of(pickle, from, 0);
+		read_fields(reader, pickle_item(pickle, ranges, i), field);
+		action = number_of(&reader->actions, field[KEY_STAGE]);
+		entry.action = (uint8_t)action;
+		entry.name = field[KEY_NAME];
+		entry.time = time_of(pickle, field[KEY_TIME], 0);
 		if (action == IMPORT_RANGE_START || action == IMPORT_RANGE_END)
-			error = add(entries, &entry);
+			error = add(reader->entries, &entry);
 		else
-			entries->unknown++;
+			reader->entries->unknown++;
 	}
 	return error;
 }
+
+/* ---- order ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -112,9 +207,47 @@ static int by_time(const void *a, const void *b)
 	return one->order < two->order ? -1 : one->order > two->order;
 }
 
+/* Merges what is in order up to `middle` and from there on; entries at the same time stay in the file's order. */
+static int merge(struct import_entries *entries, size_t middle)
+{
+	struct import_entry *entry = entries->entry, *later;
+	size_t count = entries->count - middle, at = entries->count;
+
+	if (!middle || !count || by_time(&entry[middle - 1], &entry[middle]) < 0)
+		return 0;
+	later = malloc(count * sizeof(*later));
+	if (!later)
+		return -MT_E_MEMORY;
+	memcpy(later, entry + middle, count * sizeof(*later));
+	while (count)
+		if (middle && by_time(&entry[middle - 1], &later[count - 1]) > 0)
+			entry[--at] = entry[--middle];
+		else
+			entry[--at] = later[--count];
+	free(later);
+	return 0;
+}
+
+/* The history of one device is in order; few snapshots have several. The ranges are sorted by themselves, and merged. */
+static int put_in_order(struct import_entries *entries, size_t histories)
+{
+	struct import_entry *entry = entries->entry;
+	size_t ordered = 1;
+
+	while (ordered < histories && by_time(&entry[ordered - 1], &entry[ordered]) < 0)
+		ordered++;
+	if (ordered < histories)
+		qsort(entry, histories, sizeof(*entry), by_time);
+	if (entries->count > histories)
+		qsort(entry + histories, entries->count - histories, sizeof(*entry), by_time);
+	return merge(entries, histories);
+}
+
 int import_entries_read(struct import_entries *entries, const struct pickle *pickle)
 {
 	pickle_id root = pickle_root(pickle), traces = pickle_get(pickle, root, "device_traces");
+	struct entry_reader reader;
+	size_t histories;
 	int error;
 
 	memset(entries, 0, sizeof(*entries));
@@ -122,12 +255,12 @@ int import_entries_read(struct import_entries *entries, const struct pickle *pic
 		return 0;
 	if (!traces && !pickle_get(pickle, root, "segments"))
 		return -MT_E_CORRUPT;
-	error = read_traces(entries, pickle, traces);
+	reader_init(&reader, entries, pickle);
+	error = read_traces(&reader, traces);
+	histories = entries->count;
 	if (!error && entries->has_times)
-		error = read_ranges(entries, pickle, pickle_get(pickle, root, "external_annotations"));
-	if (!error && entries->count)
-		qsort(entries->entry, entries->count, sizeof(*entries->entry), by_time);
-	return error;
+		error = read_ranges(&reader, pickle_get(pickle, root, "external_annotations"));
+	return error ? error : put_in_order(entries, histories);
 }
 
 void import_entries_release(struct import_entries *entries)

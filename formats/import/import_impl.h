@@ -77,7 +77,7 @@ void import_start_release(struct import_start *start);
 /* The end of the piece at `addr`, or `end` if that comes first. */
 uint64_t import_piece_end(uint64_t addr, uint64_t end);
 
-/* From stack frames of the snapshot to definitions; each list of frames is looked at once. */
+/* From stack frames of the snapshot to definitions; each list of frames is looked at once, and so is each frame. */
 struct import_stacks {
 	const struct pickle *pickle;
 	struct mt_defs *defs;
@@ -85,6 +85,10 @@ struct import_stacks {
 		uint32_t node; /* plus 1; 0: not looked at */
 		uint8_t autograd;
 	} *known; /* by number of the value */
+	struct import_frame {
+		uint32_t id; /* definition, plus 1; 0: not looked at */
+		uint8_t autograd;
+	} *frame; /* by number of the value: lists share their frames */
 	size_t values;
 	uint32_t main, autograd; /* threads (definitions) */
 };

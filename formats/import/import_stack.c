@@ -18,12 +18,14 @@ int import_stacks_init(struct import_stacks *stacks, const struct pickle *pickle
 	stacks->autograd = mt_defs_add_thread(defs, &autograd);
 	stacks->values = pickle_values(pickle);
 	stacks->known = calloc(stacks->values, sizeof(*stacks->known));
-	return stacks->known ? 0 : -MT_E_MEMORY;
+	stacks->frame = calloc(stacks->values, sizeof(*stacks->frame));
+	return stacks->known && stacks->frame ? 0 : -MT_E_MEMORY;
 }
 
 void import_stacks_release(struct import_stacks *stacks)
 {
 	free(stacks->known);
+	free(stacks->frame);
 	memset(stacks, 0, sizeof(*stacks));
 }
 
@@ -38,8 +40,7 @@ static int is_python(const char *file, size_t size)
 	return begins(file, size, "<") || (size > 3 && !memcmp(file + size - 3, ".py", 3));
 }
 
-/* Adds the frame inside of node `parent`. The new node. */
-static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t parent, uint8_t *autograd)
+static void define_frame(struct import_stacks *stacks, pickle_id from, struct import_frame *known)
 {
 	const struct pickle *pickle = stacks->pickle;
 	struct mt_frame frame = { .kind = MT_FRAME_NATIVE };
@@ -47,18 +48,27 @@ static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t
 	size_t name_size, file_size;
 	const char *name = pickle_text(pickle, pickle_get(pickle, from, "name"), &name_size);
 	const char *file = pickle_text(pickle, pickle_get(pickle, from, "filename"), &file_size);
-	uint32_t id;
 
 	if (is_python(file, file_size))
 		frame.kind = MT_FRAME_PYTHON;
-	else if (begins(name, name_size, "torch::autograd::Engine::"))
-		*autograd = 1;
+	else
+		known->autograd = begins(name, name_size, "torch::autograd::Engine::") != 0;
 	frame.function = mt_defs_add_string(stacks->defs, name, name_size);
 	if (!begins(file, file_size, "??"))
 		frame.file = mt_defs_add_string(stacks->defs, file, file_size);
 	frame.line = line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
-	id = mt_defs_add_frame(stacks->defs, &frame);
-	return id ? mt_defs_add_node(stacks->defs, parent, id) : parent;
+	known->id = mt_defs_add_frame(stacks->defs, &frame) + 1;
+}
+
+/* Adds the frame inside of node `parent`. The new node. */
+static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t parent, uint8_t *autograd)
+{
+	struct import_frame *known = &stacks->frame[from < stacks->values ? from : 0];
+
+	if (!known->id)
+		define_frame(stacks, from, known);
+	*autograd |= known->autograd;
+	return known->id > 1 ? mt_defs_add_node(stacks->defs, parent, known->id - 1) : parent;
 }
 
 /* Innermost are the functions that took the stack: they say nothing about the program. */

@@ -16,6 +16,7 @@ struct finder {
 	struct import_start *start;
 	const struct pickle *pickle;
 	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing, plus 1, by device and address */
+	uintptr_t spare; /* a thing that is gone, plus 1; its size leads to the next, 0: none */
 };
 
 uint64_t import_piece_end(uint64_t addr, uint64_t end)
@@ -30,29 +31,53 @@ static uint64_t key_of(uint32_t device, uint64_t addr)
 	return (uint64_t)device << DEVICE_SHIFT ^ addr;
 }
 
+static int grow(struct import_start *start)
+{
+	size_t room = start->room ? start->room * 2 : 1024;
+	struct import_thing *larger = realloc(start->thing, room * sizeof(*larger));
+
+	if (!larger)
+		return -MT_E_MEMORY;
+	start->thing = larger;
+	start->room = room;
+	return 0;
+}
+
+/* Its place is for the next one that appears: there are as many as are there at once, not as there are entries. */
+static void set_gone(struct finder *finder, uintptr_t number)
+{
+	struct import_thing *thing = &finder->start->thing[number - 1];
+
+	thing->gone = 1;
+	thing->size = finder->spare;
+	finder->spare = number;
+}
+
+static uintptr_t take_place(struct finder *finder)
+{
+	uintptr_t number = finder->spare;
+
+	if (!number)
+		return ++finder->start->count;
+	finder->spare = (uintptr_t)finder->start->thing[number - 1].size;
+	return number;
+}
+
 static int appear(struct finder *finder, const struct import_thing *thing)
 {
 	struct import_start *start = finder->start;
 	struct addrmap *there = &finder->there[thing->kind];
-	uintptr_t older;
+	uintptr_t number, older;
 
 	if (!thing->addr || !thing->size)
 		return 0;
-	if (start->count == start->room) {
-		size_t room = start->room ? start->room * 2 : 1024;
-		struct import_thing *larger = realloc(start->thing, room * sizeof(*larger));
-
-		if (!larger)
-			return -MT_E_MEMORY;
-		start->thing = larger;
-		start->room = room;
-	}
-	if (addrmap_reserve(there))
+	if ((start->count == start->room && grow(start)) || addrmap_reserve(there))
 		return -MT_E_MEMORY;
-	start->thing[start->count++] = *thing;
-	older = (uintptr_t)addrmap_put(there, key_of(thing->device, thing->addr), (void *)(uintptr_t)start->count);
+	number = take_place(finder);
+	start->thing[number - 1] = *thing;
+	older = (uintptr_t)addrmap_put(there, key_of(thing->device, thing->addr), (void *)number);
 	if (older)
-		start->thing[older - 1].gone = 1;
+		set_gone(finder, older);
 	return 0;
 }
 
@@ -61,7 +86,7 @@ static void vanish(struct finder *finder, const struct import_thing *thing)
 	uintptr_t number = (uintptr_t)addrmap_remove(&finder->there[thing->kind], key_of(thing->device, thing->addr));
 
 	if (number)
-		finder->start->thing[number - 1].gone = 1;
+		set_gone(finder, number);
 }
 
 /* Calls for every piece of the range. `there`: the pieces were there before. */

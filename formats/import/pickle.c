@@ -13,6 +13,7 @@
 #define PROTOCOL_MIN 2
 #define PROTOCOL_MAX 5
 #define FIRST_ROOM 4u /* items of a new container; doubled whenever it is full */
+#define BLOCK_ITEMS (64u << 10)
 
 enum { VALUE_NONE, VALUE_FALSE, VALUE_TRUE, VALUES_FIXED };
 
@@ -27,6 +28,13 @@ struct value {
 	};
 };
 
+/* Items of many containers, one after the other; those of a large one have a block of their own. */
+struct block {
+	struct block *next;
+	size_t left; /* items at its end that are not taken */
+	pickle_id item[];
+};
+
 /* Growing array of numbers. */
 struct ids {
 	uint32_t *id;
@@ -39,12 +47,14 @@ struct pickle {
 	struct value *value;
 	size_t values, room;
 	struct ids stack, marks, memo; /* marks: heights of the stack */
+	struct block *blocks;	       /* the newest first */
 	int stopped;
 };
 
 /* What follows an opcode. */
 enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
 
+/* Which of them counts is the opcode's. */
 struct operand {
 	int64_t number;
 	double real;
@@ -54,36 +64,44 @@ struct operand {
 
 /* ---- arrays --------------------------------------------------------------------------------------------------- */
 
-static int push(struct ids *ids, uint32_t id)
+static int grow(struct ids *ids)
 {
 	size_t room = ids->room ? ids->room * 2 : 64;
-	uint32_t *larger;
+	uint32_t *larger = realloc(ids->id, room * sizeof(*larger));
 
-	if (ids->count == ids->room) {
-		larger = realloc(ids->id, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		ids->id = larger;
-		ids->room = room;
-	}
+	if (!larger)
+		return -MT_E_MEMORY;
+	ids->id = larger;
+	ids->room = room;
+	return 0;
+}
+
+static inline int push(struct ids *ids, uint32_t id)
+{
+	if (ids->count == ids->room && grow(ids))
+		return -MT_E_MEMORY;
 	ids->id[ids->count++] = id;
 	return 0;
 }
 
-static int add_value(struct pickle *pickle, const struct value *value)
+static int grow_values(struct pickle *pickle)
 {
 	size_t room = pickle->room ? pickle->room * 2 : 1024;
-	struct value *larger;
+	struct value *larger = realloc(pickle->value, room * sizeof(*larger));
 
+	if (!larger)
+		return -MT_E_MEMORY;
+	pickle->value = larger;
+	pickle->room = room;
+	return 0;
+}
+
+static inline int add_value(struct pickle *pickle, const struct value *value)
+{
 	if (pickle->values == UINT32_MAX)
 		return -MT_E_LIMIT;
-	if (pickle->values == pickle->room) {
-		larger = realloc(pickle->value, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		pickle->value = larger;
-		pickle->room = room;
-	}
+	if (pickle->values == pickle->room && grow_values(pickle))
+		return -MT_E_MEMORY;
 	pickle->value[pickle->values++] = *value;
 	return 0;
 }
@@ -100,20 +118,52 @@ static int is_container(const struct value *value)
 	return value->type == PICKLE_LIST || value->type == PICKLE_DICT;
 }
 
-static int add_item(struct value *container, pickle_id item)
+/* What a container of `count` items has room for. */
+static size_t room_for(size_t count)
 {
-	uint32_t count = container->count;
+	size_t room = count ? FIRST_ROOM : 0;
+
+	while (room < count)
+		room *= 2;
+	return room;
+}
+
+/* Room for so many items, which lives as long as the pickle; NULL: out of memory. */
+static pickle_id *take_items(struct pickle *pickle, size_t count)
+{
+	size_t room = count > BLOCK_ITEMS / 8 ? count : BLOCK_ITEMS;
+	struct block *block = pickle->blocks;
+
+	if (!block || block->left < count) {
+		block = malloc(sizeof(*block) + room * sizeof(block->item[0]));
+		if (!block)
+			return NULL;
+		*block = (struct block){ .next = pickle->blocks, .left = room };
+		pickle->blocks = block;
+	}
+	/* Counted from the end, so that it need not be known how long the block is. */
+	block->left -= count;
+	return &block->item[block->left];
+}
+
+static int add_items(struct pickle *pickle, struct value *container, const pickle_id *from, size_t count)
+{
+	size_t room = room_for(container->count + count);
 	pickle_id *larger;
 
-	if (count == UINT32_MAX / 2)
+	if (count > UINT32_MAX / 2 - container->count)
 		return -MT_E_LIMIT;
-	if (!count || (count >= FIRST_ROOM && !(count & (count - 1)))) {
-		larger = realloc(container->item, (count ? (size_t)count * 2 : FIRST_ROOM) * sizeof(*larger));
+	if (room != room_for(container->count)) {
+		larger = take_items(pickle, room);
 		if (!larger)
 			return -MT_E_MEMORY;
+		if (container->count)
+			memcpy(larger, container->item, container->count * sizeof(*larger));
 		container->item = larger;
 	}
-	container->item[container->count++] = item;
+	if (count)
+		memcpy(container->item + container->count, from, count * sizeof(*from));
+	container->count += (uint32_t)count;
 	return 0;
 }
 
@@ -129,17 +179,14 @@ static size_t mark_height(const struct pickle *pickle)
 static int gather(struct pickle *pickle, pickle_id id, size_t from)
 {
 	struct value *container = &pickle->value[id];
-	size_t i;
-	int error = 0;
+	size_t count = pickle->stack.count - from;
 
 	if (!is_container(container))
 		return -MT_E_CORRUPT;
-	if (container->type == PICKLE_DICT && (pickle->stack.count - from) % 2)
+	if (container->type == PICKLE_DICT && count % 2)
 		return -MT_E_CORRUPT;
-	for (i = from; i < pickle->stack.count && !error; i++)
-		error = add_item(container, pickle->stack.id[i]);
 	pickle->stack.count = from;
-	return error;
+	return add_items(pickle, container, pickle->stack.id + from, count);
 }
 
 static int do_none(struct pickle *pickle, const struct operand *operand MT_UNUSED)
@@ -435,7 +482,7 @@ static const struct opcode {
 /* ---- bytes ---------------------------------------------------------------------------------------------------- */
 
 /* Little-endian. */
-static int read_number(struct pickle *pickle, size_t bytes, uint64_t *number)
+static inline int read_number(struct pickle *pickle, size_t bytes, uint64_t *number)
 {
 	size_t i;
 
@@ -448,7 +495,7 @@ static int read_number(struct pickle *pickle, size_t bytes, uint64_t *number)
 	return 0;
 }
 
-static int read_text(struct pickle *pickle, size_t length_bytes, struct operand *operand)
+static inline int read_text(struct pickle *pickle, size_t length_bytes, struct operand *operand)
 {
 	uint64_t size;
 	int error = read_number(pickle, length_bytes, &size);
@@ -469,37 +516,59 @@ static int read_real(struct pickle *pickle, double *real)
 	uint64_t number;
 	int error = read_number(pickle, sizeof(number), &number);
 
+	if (error)
+		return error;
 	number = __builtin_bswap64(number);
 	memcpy(real, &number, sizeof(number));
+	return 0;
+}
+
+static inline int read_unsigned(struct pickle *pickle, size_t bytes, struct operand *operand)
+{
+	uint64_t number;
+	int error = read_number(pickle, bytes, &number);
+
+	if (!error)
+		operand->number = (int64_t)number;
 	return error;
 }
 
-static int read_operand(struct pickle *pickle, enum argument argument, struct operand *operand)
+/* A case for each size, so that compilers know it: this runs a dozen times for each entry of a history. */
+static inline int read_operand(struct pickle *pickle, enum argument argument, struct operand *operand)
 {
-	static const uint8_t bytes[] = { [ARG_U1] = 1, [ARG_U2] = 2, [ARG_U4] = 4, [ARG_S4] = 4, [ARG_U8] = 8,
-					 [ARG_TEXT1] = 1, [ARG_TEXT4] = 4, [ARG_TEXT8] = 8 };
-	uint64_t number = 0;
 	int error;
 
 	switch (argument) {
 	case ARG_NONE:
 		return 0;
+	case ARG_U1:
+		return read_unsigned(pickle, 1, operand);
+	case ARG_U2:
+		return read_unsigned(pickle, 2, operand);
+	case ARG_U4:
+		return read_unsigned(pickle, 4, operand);
+	case ARG_S4:
+		error = read_unsigned(pickle, 4, operand);
+		if (!error)
+			operand->number = (int32_t)operand->number;
+		return error;
+	case ARG_U8:
+		return read_unsigned(pickle, 8, operand);
+	case ARG_TEXT1:
+		return read_text(pickle, 1, operand);
+	case ARG_TEXT4:
+		return read_text(pickle, 4, operand);
+	case ARG_TEXT8:
+		return read_text(pickle, 8, operand);
 	case ARG_REAL:
 		return read_real(pickle, &operand->real);
-	case ARG_TEXT1:
-	case ARG_TEXT4:
-	case ARG_TEXT8:
-		return read_text(pickle, bytes[argument], operand);
-	default:
-		error = read_number(pickle, bytes[argument], &number);
-		operand->number = argument == ARG_S4 ? (int32_t)number : (int64_t)number;
-		return error;
 	}
+	return -MT_E_CORRUPT;
 }
 
 static int step(struct pickle *pickle)
 {
-	struct operand operand = { 0 };
+	struct operand operand;
 	const struct opcode *opcode;
 	int error;
 
@@ -626,13 +695,14 @@ int pickle_open(struct pickle **out, const char *path, int *damage, uint64_t *of
 
 void pickle_free(struct pickle *pickle)
 {
-	size_t i;
+	struct block *block, *next;
 
 	if (!pickle)
 		return;
-	for (i = 0; i < pickle->values; i++)
-		if (is_container(&pickle->value[i]))
-			free(pickle->value[i].item);
+	for (block = pickle->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
 	free(pickle->value);
 	free(pickle->stack.id);
 	free(pickle->marks.id);

@@ -8,7 +8,7 @@
  *     value 9: list ──items──> 4, 7, 4        value 4: dict ──items──> key 1, value 2, key 3, value 6
  *
  * Values are numbers into one array; containers may hold themselves, so whoever descends bounds the depth.
- * Memory: 16 bytes per value and 4 to 8 per item; texts stay in the file, which is mapped.
+ * Memory: 16 bytes per value and 4 to 16 per item; texts stay in the file, which is mapped.
  */
 #ifndef FORMATS_PICKLE_H
 #define FORMATS_PICKLE_H

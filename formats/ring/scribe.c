@@ -19,7 +19,7 @@ struct mt_scribe {
 	char *path;
 	struct mt_writer *writer;
 	struct mt_tracker *tracker;
-	struct mt_ledger *ledger;
+	struct mt_ledger *replayed; /* while a trace is gone through again: what was alive then. NULL: the writer knows */
 	uint32_t steps, skip; /* as in struct mt_fold_options */
 	uint32_t step;	      /* that is running, from 1 */
 	int recording;	      /* the steps to be skipped have passed */
@@ -37,7 +37,7 @@ struct mt_scribe {
 static void scribe_free(struct mt_scribe *scribe)
 {
 	mt_tracker_free(scribe->tracker);
-	mt_ledger_free(scribe->ledger);
+	mt_ledger_free(scribe->replayed);
 	free(scribe->path);
 	free(scribe);
 }
@@ -50,8 +50,7 @@ static struct mt_scribe *scribe_new(const char *path, const struct mt_fold_optio
 	if (!scribe)
 		return NULL;
 	scribe->path = strdup(path);
-	scribe->ledger = mt_ledger_new(NULL, NULL);
-	if (!scribe->path || !scribe->ledger) {
+	if (!scribe->path) {
 		scribe_free(scribe);
 		return NULL;
 	}
@@ -129,7 +128,7 @@ static void note_peak(struct mt_scribe *scribe, const struct mt_event *event)
 
 	if (event->kind != MT_TENSOR_ALLOC && event->kind != MT_DRIVER_ALLOC && event->kind != MT_VMM_CREATE)
 		return;
-	held = mt_ledger_held(scribe->ledger, (uint32_t)event->device);
+	held = mt_scribe_held(scribe, (uint32_t)event->device);
 	if (held <= scribe->summary.peak_bytes)
 		return;
 	scribe->summary.peak_bytes = held;
@@ -249,7 +248,7 @@ int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t s
 
 uint64_t mt_scribe_held(const struct mt_scribe *scribe, uint32_t device)
 {
-	return mt_ledger_held(scribe->ledger, device);
+	return scribe->replayed ? mt_ledger_held(scribe->replayed, device) : mt_writer_held(scribe->writer, device);
 }
 
 /* Is a number below `limit` left for a sample? */
@@ -328,7 +327,6 @@ static int step_ended(struct mt_scribe *scribe, uint32_t number)
 
 int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *event)
 {
-	struct mt_ledger_change change;
 	struct mt_label label;
 	int err = 0, written;
 
@@ -340,7 +338,6 @@ int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *
 		return err;
 	scribe->seq = event->seq;
 	scribe->time = event->time;
-	mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
 	if (!scribe->recording)
 		return mt_writer_skip(scribe->writer, event, label.phase, label.step);
 	written = submit(scribe, event, label.phase, label.step);
@@ -352,14 +349,11 @@ int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *
 
 int mt_scribe_before(struct mt_scribe *scribe, uint64_t number, struct mt_event *event)
 {
-	struct mt_ledger_change change;
 	struct mt_label label;
-	int err;
 
 	event->seq = scribe->seq = number << MT_SCRIBE_SHIFT;
 	mt_tracker_event(scribe->tracker, event, 0, &label);
-	err = mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
-	return err ? err : mt_writer_skip(scribe->writer, event, label.phase, label.step);
+	return mt_writer_skip(scribe->writer, event, label.phase, label.step);
 }
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
@@ -371,7 +365,7 @@ static void replay(struct mt_scribe *scribe, const struct mt_event *event)
 	struct mt_label label;
 
 	mt_tracker_event(scribe->tracker, event, 0, &label);
-	mt_ledger_event(scribe->ledger, event, 0, label.phase, label.step, &change);
+	mt_ledger_event(scribe->replayed, event, 0, label.phase, label.step, &change);
 	scribe->time = event->time;
 	scribe->recording = 1;
 	note(scribe, event);
@@ -387,9 +381,9 @@ static void replay_anew(struct mt_scribe *scribe, const struct mt_event *events,
 	struct mt_label label;
 	size_t i;
 
-	mt_ledger_clear(scribe->ledger);
+	mt_ledger_clear(scribe->replayed);
 	for (i = 0; i < count; i++) {
-		mt_ledger_event(scribe->ledger, &events[i], 0, (uint32_t)events[i].phase, (uint32_t)events[i].step,
+		mt_ledger_event(scribe->replayed, &events[i], 0, (uint32_t)events[i].phase, (uint32_t)events[i].step,
 				&change);
 		if (events[i].step > scribe->step)
 			scribe->step = (uint32_t)events[i].step;
@@ -406,6 +400,9 @@ static int replay_all(struct mt_scribe *scribe)
 	size_t count = 0, i;
 	int checkpoint, err;
 
+	scribe->replayed = mt_ledger_new(NULL, NULL);
+	if (!scribe->replayed)
+		return -MT_E_MEMORY;
 	err = mt_reader_open(&reader, scribe->path);
 	if (err)
 		return err;
@@ -417,6 +414,8 @@ static int replay_all(struct mt_scribe *scribe)
 			replay(scribe, &events[i]);
 	}
 	mt_reader_free(reader);
+	mt_ledger_free(scribe->replayed);
+	scribe->replayed = NULL;
 	return err;
 }
 

@@ -257,6 +257,11 @@ uint64_t mt_writer_pending(const struct mt_writer *writer)
 	return writer->encoder.info.events;
 }
 
+uint64_t mt_writer_held(const struct mt_writer *writer, uint32_t device)
+{
+	return mt_ledger_held(writer->ledger, device);
+}
+
 uint64_t mt_writer_bytes(const struct mt_writer *writer)
 {
 	return writer->end;
