@@ -110,14 +110,14 @@ static void reader_init(struct entry_reader *reader, struct import_entries *entr
 /* The values of a dict by enum key, 0 where it has none; the last one of a key that is repeated. */
 static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id field[KEYS])
 {
-	uint32_t pairs = pickle_type(reader->pickle, from) == PICKLE_DICT ? pickle_count(reader->pickle, from) : 0;
-	uint32_t i, key;
+	uint32_t pairs, i, key;
+	const pickle_id *pair = pickle_pairs(reader->pickle, from, &pairs);
 
 	memset(field, 0, KEYS * sizeof(*field));
-	for (i = 0; i < pairs; i++) {
-		key = number_of(&reader->keys, pickle_key(reader->pickle, from, i));
+	for (i = 0; i < pairs; i++, pair += 2) {
+		key = number_of(&reader->keys, pair[0]);
 		if (key < KEYS)
-			field[key] = pickle_item(reader->pickle, from, i);
+			field[key] = pair[1];
 	}
 }
 

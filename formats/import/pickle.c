@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "varint.h"
 
 #define PROTOCOL_MIN 2
 #define PROTOCOL_MAX 5
@@ -106,7 +107,7 @@ static inline int add_value(struct pickle *pickle, const struct value *value)
 	return 0;
 }
 
-static int push_value(struct pickle *pickle, const struct value *value)
+static inline int push_value(struct pickle *pickle, const struct value *value)
 {
 	int error = add_value(pickle, value);
 
@@ -121,11 +122,9 @@ static int is_container(const struct value *value)
 /* What a container of `count` items has room for. */
 static size_t room_for(size_t count)
 {
-	size_t room = count ? FIRST_ROOM : 0;
-
-	while (room < count)
-		room *= 2;
-	return room;
+	if (count <= FIRST_ROOM)
+		return count ? FIRST_ROOM : 0;
+	return (size_t)2 << (63 - __builtin_clzll(count - 1));
 }
 
 /* Room for so many items, which lives as long as the pickle; NULL: out of memory. */
@@ -146,13 +145,14 @@ static pickle_id *take_items(struct pickle *pickle, size_t count)
 	return &block->item[block->left];
 }
 
-static int add_items(struct pickle *pickle, struct value *container, const pickle_id *from, size_t count)
+static inline int add_items(struct pickle *pickle, struct value *container, const pickle_id *from, size_t count)
 {
-	size_t room = room_for(container->count + count);
 	pickle_id *larger;
+	size_t room;
 
 	if (count > UINT32_MAX / 2 - container->count)
 		return -MT_E_LIMIT;
+	room = room_for(container->count + count);
 	if (room != room_for(container->count)) {
 		larger = take_items(pickle, room);
 		if (!larger)
@@ -176,7 +176,7 @@ static size_t mark_height(const struct pickle *pickle)
 }
 
 /* Moves what lies from `from` up into the container `id`. */
-static int gather(struct pickle *pickle, pickle_id id, size_t from)
+static inline int gather(struct pickle *pickle, pickle_id id, size_t from)
 {
 	struct value *container = &pickle->value[id];
 	size_t count = pickle->stack.count - from;
@@ -213,11 +213,14 @@ static int do_int(struct pickle *pickle, const struct operand *operand)
 static int do_long(struct pickle *pickle, const struct operand *operand)
 {
 	const unsigned char *byte = (const unsigned char *)operand->text;
-	uint64_t number = operand->size && byte[operand->size - 1] & 0x80 ? UINT64_MAX : 0;
 	size_t i = operand->size < 8 ? operand->size : 8;
+	uint64_t number = operand->size && byte[operand->size - 1] & 0x80 ? UINT64_MAX : 0;
 
-	while (i--)
-		number = number << 8 | byte[i];
+	if (i && pickle->data + pickle->size - byte >= 8) /* mostly: one look at what follows, too */
+		number = (uint64_t)((int64_t)(mt_load_u64(byte) << (64 - 8 * i)) >> (64 - 8 * i));
+	else
+		while (i--)
+			number = number << 8 | byte[i];
 	return push_value(pickle, &(struct value){ .type = PICKLE_INT, .number = (int64_t)number });
 }
 
@@ -302,7 +305,7 @@ static int do_marked_dict(struct pickle *pickle, const struct operand *operand M
 }
 
 /* The last `count` values go into the container below them. */
-static int take_in(struct pickle *pickle, enum pickle_type type, size_t count)
+static inline int take_in(struct pickle *pickle, enum pickle_type type, size_t count)
 {
 	size_t height = pickle->stack.count;
 	pickle_id id;
@@ -470,27 +473,21 @@ static int do_refuse(struct pickle *pickle MT_UNUSED, const struct operand *oper
 	X(0x97, NONE, refuse)                                                                             \
 	X(0x98, NONE, refuse)
 
-static const struct opcode {
-	uint8_t argument;
-	int (*run)(struct pickle *pickle, const struct operand *operand); /* NULL: no such opcode */
-} opcodes[256] = {
-#define OPCODE_ROW(byte, argument, what) [byte] = { ARG_##argument, do_##what },
-	OPCODE_LIST(OPCODE_ROW)
-#undef OPCODE_ROW
-};
-
 /* ---- bytes ---------------------------------------------------------------------------------------------------- */
 
 /* Little-endian. */
 static inline int read_number(struct pickle *pickle, size_t bytes, uint64_t *number)
 {
-	size_t i;
+	const unsigned char *at = pickle->data + pickle->at;
 
 	if (pickle->size - pickle->at < bytes)
 		return -MT_E_TRUNCATED;
-	*number = 0;
-	for (i = 0; i < bytes; i++)
-		*number |= (uint64_t)pickle->data[pickle->at + i] << 8 * i;
+	if (bytes == 8)
+		*number = mt_load_u64(at);
+	else if (bytes == 4)
+		*number = mt_load_u32(at);
+	else
+		*number = bytes == 2 ? at[0] | (uint64_t)at[1] << 8 : at[0];
 	pickle->at += bytes;
 	return 0;
 }
@@ -566,20 +563,25 @@ static inline int read_operand(struct pickle *pickle, enum argument argument, st
 	return -MT_E_CORRUPT;
 }
 
-static int step(struct pickle *pickle)
+/* One opcode. Its operand and what it does are known where it is met: the loop jumps once for each. */
+static inline int step(struct pickle *pickle)
 {
 	struct operand operand;
-	const struct opcode *opcode;
 	int error;
 
 	if (pickle->at == pickle->size)
 		return -MT_E_TRUNCATED;
-	opcode = &opcodes[pickle->data[pickle->at]];
-	if (!opcode->run)
+	switch (pickle->data[pickle->at++]) {
+#define OPCODE_CASE(byte, argument, what)                                \
+	case byte:                                                       \
+		error = read_operand(pickle, ARG_##argument, &operand);  \
+		return error ? error : do_##what(pickle, &operand);
+		OPCODE_LIST(OPCODE_CASE)
+#undef OPCODE_CASE
+	default:
+		pickle->at--;
 		return -MT_E_CORRUPT;
-	pickle->at++;
-	error = read_operand(pickle, opcode->argument, &operand);
-	return error ? error : opcode->run(pickle, &operand);
+	}
 }
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
@@ -778,6 +780,14 @@ pickle_id pickle_item(const struct pickle *pickle, pickle_id value, uint32_t i)
 	if (i >= pickle_count(pickle, value))
 		return VALUE_NONE;
 	return is->type == PICKLE_LIST ? is->item[i] : is->item[i * 2 + 1];
+}
+
+const pickle_id *pickle_pairs(const struct pickle *pickle, pickle_id value, uint32_t *pairs)
+{
+	const struct value *is = value_of(pickle, value);
+
+	*pairs = is->type == PICKLE_DICT ? is->count / 2 : 0;
+	return is->item;
 }
 
 pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i)

@@ -63,6 +63,9 @@ uint32_t pickle_count(const struct pickle *pickle, pickle_id value);
 pickle_id pickle_item(const struct pickle *pickle, pickle_id value, uint32_t i);
 pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i); /* of pair `i` */
 
+/* All pairs of a dict, key and value by turns, valid as long as the pickle. Anything else has none: *pairs is 0. */
+const pickle_id *pickle_pairs(const struct pickle *pickle, pickle_id value, uint32_t *pairs);
+
 /* The value of `key` in a dict, the last one where it is repeated; 0: there is none. */
 pickle_id pickle_get(const struct pickle *pickle, pickle_id value, const char *key);
 
