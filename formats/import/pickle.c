@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "varint.h"
+#include "base/varint.h"
 
 #define PROTOCOL_MIN 2
 #define PROTOCOL_MAX 5

@@ -16,6 +16,7 @@ struct mt_ledger *mt_ledger_new(mt_ledger_move *move, void *context)
 	pool_init(&ledger->piece_pool, sizeof(struct piece));
 	pool_init(&ledger->memory_pool, sizeof(struct memory));
 	pool_init(&ledger->region_pool, sizeof(struct region));
+	rangemap_init(&ledger->regions);
 	return ledger;
 }
 
@@ -37,6 +38,7 @@ static void release(struct mt_ledger *ledger)
 	pool_release(&ledger->piece_pool);
 	pool_release(&ledger->memory_pool);
 	pool_release(&ledger->region_pool);
+	rangemap_release(&ledger->regions);
 	free(ledger->died);
 }
 
@@ -76,6 +78,7 @@ void mt_ledger_clear(struct mt_ledger *ledger)
 	empty.piece_pool = ledger->piece_pool;
 	empty.memory_pool = ledger->memory_pool;
 	empty.region_pool = ledger->region_pool;
+	empty.regions = ledger->regions;
 	*ledger = empty;
 }
 

@@ -24,7 +24,13 @@ static uint64_t pieces_of_region(const struct region *region, int *good)
 	return bytes;
 }
 
-static int check_memory(const struct memory *memory, struct sums *sums)
+static int is_found(const struct mt_ledger *ledger, const struct region *region)
+{
+	return rangemap_first(&ledger->regions, region->addr, region->end) == region &&
+	       rangemap_first(&ledger->regions, region->end - 1, region->end) == region;
+}
+
+static int check_memory(const struct mt_ledger *ledger, const struct memory *memory, struct sums *sums)
 {
 	uint64_t used = 0, mappings = 0, capacity = ledger_memory_capacity(memory);
 	uint32_t device = memory->live.device;
@@ -32,7 +38,7 @@ static int check_memory(const struct memory *memory, struct sums *sums)
 	int good = 1;
 
 	for (region = memory->regions; region; region = region->next) {
-		good &= region->memory == memory;
+		good &= region->memory == memory && is_found(ledger, region);
 		used += pieces_of_region(region, &good);
 		mappings++;
 		sums->count += region->live.kind != 0;
@@ -98,23 +104,22 @@ static int check(const struct mt_ledger *ledger, struct sums *sums)
 {
 	const struct memory *memory;
 	const struct region *region;
-	size_t regions = 0, listed = 0;
+	size_t listed = 0;
 	int good = 1;
 	uint32_t i;
 
 	for (memory = ledger->memories; memory; memory = memory->next) {
-		good &= check_memory(memory, sums);
+		good &= check_memory(ledger, memory, sums);
 		listed += memory->mappings;
 	}
 	for (region = ledger->strays; region; region = region->next) {
-		good &= !region->memory && !region->pieces;
+		good &= !region->memory && !region->pieces && is_found(ledger, region);
 		sums->count++;
 		listed++;
 	}
-	rangetree_each(&ledger->regions, 0, UINT64_MAX, count_range, &regions);
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		good &= check_device(ledger, i, sums);
-	return good && regions == listed && sums->count == ledger->count && sums->pinned == ledger->pinned;
+	return good && ledger->regions.count == listed && sums->count == ledger->count && sums->pinned == ledger->pinned;
 }
 
 int mt_ledger_check(const struct mt_ledger *ledger)

@@ -18,6 +18,7 @@
 #include "base/addrmap.h"
 #include "memtrace/ledger.h"
 #include "base/pool.h"
+#include "rangemap.h"
 #include "rangetree.h"
 
 /* A size beyond any address space is nonsense: cut, so that sums stay far from the end of 64 bits. */
@@ -45,7 +46,7 @@ struct memory {
 };
 
 struct region {
-	struct range range; /* first: the tree hands it back */
+	uint64_t addr, end;
 	struct mt_live live; /* VMM_MAP; unused when memory is linear */
 	struct memory *memory; /* NULL: mapping of a handle that was never seen; it holds nothing */
 	struct region *prev, *next; /* of the memory, or of ledger->strays */
@@ -102,7 +103,7 @@ struct mt_ledger {
 	struct region *strays;	   /* regions without memory */
 	struct addrmap handles;	   /* VMM memory by handle */
 	struct addrmap objects;	   /* by address alone: pinned and host memory, arrays, and what has no size */
-	struct rangetree regions;
+	struct rangemap regions;   /* they never overlap: what is handed out anew takes the place of older ones */
 	struct region *last;	   /* newest hit in `regions` */
 	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
 	struct mt_live *died;	   /* of the newest event */

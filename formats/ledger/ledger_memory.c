@@ -96,7 +96,7 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 	struct region *region = pool_take(&ledger->region_pool);
 	struct region **list = memory ? &memory->regions : &ledger->strays;
 
-	*region = (struct region){ .range = { .addr = addr, .end = ledger_end(addr, size) }, .memory = memory, .next = *list };
+	*region = (struct region){ .addr = addr, .end = ledger_end(addr, size), .memory = memory, .next = *list };
 	if (map) {
 		region->live = *map;
 		ledger->count++;
@@ -104,7 +104,7 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 	if (region->next)
 		region->next->prev = region;
 	*list = region;
-	rangetree_insert(&ledger->regions, &region->range);
+	rangemap_insert(&ledger->regions, region->addr, region->end, region);
 	if (memory)
 		recount(ledger, memory, memory->references, memory->mappings + 1);
 	ledger_attract(ledger, region);
@@ -127,7 +127,7 @@ static void region_drop(struct mt_ledger *ledger, struct region *region)
 		*(memory ? &memory->regions : &ledger->strays) = region->next;
 	if (region->next)
 		region->next->prev = region->prev;
-	rangetree_remove(&ledger->regions, &region->range);
+	rangemap_remove(&ledger->regions, region->addr);
 	ledger->last = NULL;
 	pool_give(&ledger->region_pool, region);
 	if (memory) /* an allocation goes with its addresses, whatever is left of its count */
@@ -136,7 +136,7 @@ static void region_drop(struct mt_ledger *ledger, struct region *region)
 
 static struct region *region_in(const struct mt_ledger *ledger, uint64_t addr, uint64_t end)
 {
-	return addr < end ? (struct region *)rangetree_first(&ledger->regions, addr, end) : NULL;
+	return addr < end ? rangemap_first(&ledger->regions, addr, end) : NULL;
 }
 
 /* Room for what dies when every region in the range (and an object at its start) goes, and for what takes its place. */
@@ -148,10 +148,11 @@ static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uin
 
 	while ((region = region_in(ledger, at, end))) {
 		count += 2;
-		at = region->range.end;
+		at = region->end;
 	}
 	if (ledger_died_reserve(ledger, count) || pool_reserve(&ledger->memory_pool, 1) ||
-	    pool_reserve(&ledger->region_pool, 1) || addrmap_reserve(&ledger->objects) || addrmap_reserve(&ledger->handles))
+	    pool_reserve(&ledger->region_pool, 1) || rangemap_reserve(&ledger->regions) ||
+	    addrmap_reserve(&ledger->objects) || addrmap_reserve(&ledger->handles))
 		return -MT_E_MEMORY;
 	ledger_index_loose(ledger, device);
 	return ledger_reserve_pieces(ledger, device, addr, end);
@@ -162,7 +163,7 @@ static struct region *rival(const struct mt_ledger *ledger, uint64_t addr, uint6
 {
 	struct region *region = region_in(ledger, addr, end);
 
-	return region && exact && region->range.addr != addr ? NULL : region;
+	return region && exact && region->addr != addr ? NULL : region;
 }
 
 /* Host memory and arrays are known by their address alone: no tensor of a device lies in them. */
@@ -199,7 +200,7 @@ static struct memory *allocated_at(const struct mt_ledger *ledger, uint64_t addr
 
 	if (object)
 		return object;
-	return region && region->range.addr == addr && !region->live.kind ? region->memory : NULL;
+	return region && region->addr == addr && !region->live.kind ? region->memory : NULL;
 }
 
 int ledger_open_again(struct mt_ledger *ledger, const struct mt_live *live)
@@ -429,7 +430,7 @@ int ledger_vmm_unmap(struct mt_ledger *ledger, uint64_t addr, uint64_t size, int
 		return -MT_E_MEMORY;
 	*unknown = 1;
 	while ((region = region_in(ledger, at, end))) {
-		at = region->range.end;
+		at = region->end;
 		if (!region->live.kind)
 			continue;
 		unmap_one(ledger, region, addr);

@@ -2,21 +2,16 @@
 
 #include "memtrace/error.h"
 
-static struct region *region_of(struct range *range)
-{
-	return (struct region *)range;
-}
-
 /* The lowest region in [addr, end). Tensors come in runs within one region: try the newest first. */
 static struct region *first_region(struct mt_ledger *ledger, uint64_t addr, uint64_t end)
 {
 	struct region *region = ledger->last;
 
-	if (region && region->range.addr <= addr && addr < region->range.end)
+	if (region && region->addr <= addr && addr < region->end)
 		return region;
 	if (addr >= end)
 		return NULL;
-	region = region_of(rangetree_first(&ledger->regions, addr, end));
+	region = rangemap_first(&ledger->regions, addr, end);
 	if (region)
 		ledger->last = region;
 	return region;
@@ -30,8 +25,8 @@ static int takes(const struct region *region, uint32_t device)
 static uint64_t overlap(const struct region *region, const struct mt_live *live)
 {
 	uint64_t end = ledger_end(live->addr, live->size);
-	uint64_t low = region->range.addr > live->addr ? region->range.addr : live->addr;
-	uint64_t high = region->range.end < end ? region->range.end : end;
+	uint64_t low = region->addr > live->addr ? region->addr : live->addr;
+	uint64_t high = region->end < end ? region->end : end;
 
 	return high > low ? high - low : 0;
 }
@@ -180,7 +175,7 @@ static size_t count_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t a
 
 	while (addr < end && (region = first_region(ledger, addr, end))) {
 		count += takes(region, device);
-		addr = region->range.end;
+		addr = region->end;
 	}
 	return count;
 }
@@ -207,7 +202,7 @@ static void place(struct mt_ledger *ledger, struct tensor *tensor, int restored)
 	while (addr < end && (region = first_region(ledger, addr, end))) {
 		if (takes(region, tensor->live.device))
 			enter(ledger, tensor, region);
-		addr = region->range.end;
+		addr = region->end;
 	}
 	missing = tensor->live.offset > tensor->inside ? tensor->live.offset : tensor->inside;
 	if (restored && missing < tensor->live.size)
@@ -299,19 +294,18 @@ static void add_found(void *context, struct range *range)
 }
 
 /* By address: who comes first takes first, where there is not enough for all. */
-static void find_loose(struct mt_ledger *ledger, uint32_t device, const struct range *range, struct search *search)
+static void find_loose(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end, struct search *search)
 {
 	*search = (struct search){ .tail = &search->found };
-	rangetree_each(&ledger->device[device].loose, range->addr, range->end, add_found, search);
+	rangetree_each(&ledger->device[device].loose, addr, end, add_found, search);
 }
 
 /* Room for the pieces of those that ledger_attract will find. */
 int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end)
 {
-	struct range range = { .addr = addr, .end = end };
 	struct search search;
 
-	find_loose(ledger, device, &range, &search);
+	find_loose(ledger, device, addr, end, &search);
 	return pool_reserve(&ledger->piece_pool, search.count);
 }
 
@@ -322,7 +316,7 @@ void ledger_attract(struct mt_ledger *ledger, struct region *region)
 
 	if (!region->memory || !ledger_memory_on_device(region->memory))
 		return;
-	find_loose(ledger, region->memory->live.device, &region->range, &search);
+	find_loose(ledger, region->memory->live.device, region->addr, region->end, &search);
 	for (tensor = search.found; tensor; tensor = tensor->found) {
 		enter(ledger, tensor, region);
 		settle(ledger, tensor);

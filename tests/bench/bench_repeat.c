@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "defs.h"
+#include "trace/defs.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
