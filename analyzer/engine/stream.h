@@ -21,6 +21,12 @@ struct stream_span {
 	struct mt_event first, last;
 };
 
+/* Who asks the driver with a stack. */
+struct stream_owner {
+	uint32_t number; /* of analysis->owner, plus 1; 0: not known yet */
+	int purpose;	 /* owner_purpose() */
+};
+
 struct stream {
 	struct analysis *analysis;
 	const struct analysis_sink *sink; /* never NULL */
@@ -43,7 +49,7 @@ struct stream {
 	uint32_t device_of[MT_LEDGER_DEVICES]; /* the process's device id to the run's, or STREAM_NO_DEVICE */
 	uint32_t touched[MT_LEDGER_DEVICES];   /* the run's devices that this process has used */
 	uint32_t touched_count;
-	uint32_t *owner_of; /* stack node to owner + 1, 0: not known yet */
+	struct stream_owner *owner_of; /* by stack node */
 	uint32_t owner_room;
 
 	struct {

@@ -135,7 +135,7 @@ static uint32_t intern_owner(struct analysis *analysis, const char *name)
 static int grow_owner_of(struct stream *stream, uint32_t stack)
 {
 	uint32_t room = stack + 1 + stack / 2;
-	uint32_t *grown = realloc(stream->owner_of, room * sizeof(*grown));
+	struct stream_owner *grown = realloc(stream->owner_of, room * sizeof(*grown));
 
 	if (!grown)
 		return -MT_E_MEMORY;
@@ -145,20 +145,24 @@ static int grow_owner_of(struct stream *stream, uint32_t stack)
 	return 0;
 }
 
-/* Who asked the driver with this stack; walked once per stack. UINT32_MAX: out of memory. */
-static uint32_t driver_owner(struct stream *stream, uint32_t stack)
+/* Who asked the driver with this stack; walked once per stack. NULL: out of memory. */
+static const struct stream_owner *driver_owner(struct stream *stream, uint32_t stack)
 {
 	char name[OWNER_NAME_MAX];
-	uint32_t owner;
+	struct stream_owner *owner;
+	uint32_t number;
 
 	if (stack >= stream->owner_room && grow_owner_of(stream, stack))
-		return UINT32_MAX;
-	if (stream->owner_of[stack])
-		return stream->owner_of[stack] - 1;
+		return NULL;
+	owner = &stream->owner_of[stack];
+	if (owner->number)
+		return owner;
 	owner_of_stack(name, stream_process(stream)->defs, stack);
-	owner = intern_owner(stream->analysis, name);
-	if (owner != UINT32_MAX)
-		stream->owner_of[stack] = owner + 1;
+	number = intern_owner(stream->analysis, name);
+	if (number == UINT32_MAX)
+		return NULL;
+	owner->number = number + 1;
+	owner->purpose = owner_purpose(name);
 	return owner;
 }
 
@@ -175,8 +179,9 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 {
 	struct analysis *analysis = stream->analysis;
 	struct site_key key = { .process = stream->process, .phase = label->phase, .category = label->category };
+	const struct stream_owner *owner = NULL;
 	struct category_site *facts;
-	uint32_t owner = 0, site;
+	uint32_t site;
 
 	/* A reader lets no undefined id pass, but what indexes an array is checked where it does. */
 	if (event->stack <= mt_defs_count(stream_process(stream)->defs, MT_DEF_NODE))
@@ -186,21 +191,21 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 		return 0;
 	if (driver) {
 		owner = driver_owner(stream, key.stack);
-		if (owner == UINT32_MAX)
+		if (!owner)
 			return 0;
 		key.driver = 1;
-		key.category = owner_category(analysis->owner[owner], label->category);
+		key.category = owner->purpose == OWNER_ANY ? label->category : (uint8_t)owner->purpose;
 	}
 	key.size = category_size(&analysis->categories, stream->process, driver, event->size, key.phase, key.stack);
 	site = attribution_site(&analysis->attribution, &key);
 	if (!site)
 		return 0;
-	analysis->attribution.site[site].owner = owner;
+	analysis->attribution.site[site].owner = owner ? owner->number - 1 : 0;
 	facts = category_site(&analysis->categories, site);
 	if (!facts)
 		return 0;
 	if (!facts->born)
-		note_opinion(stream, facts, label, driver && owner_takes_for_one(analysis->owner[owner]));
+		note_opinion(stream, facts, label, owner && owner->purpose != OWNER_ANY);
 	return site;
 }
 

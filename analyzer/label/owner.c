@@ -11,35 +11,34 @@ static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libm
 /*
  * Who takes driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits
  * counts; a module that none fits owns by its own name. NAME: the short name begins with the pattern; PATH: the pattern
- * is in the path of a shared library. Category: what such an owner takes driver memory for, ANY: for several things.
+ * is in the path of a shared library. Category: what such an owner takes driver memory for, OWNER_ANY: for several things.
  */
 #define OWNER_LIST(X)                                                             \
-	X(NAME, "libc10", OWNER_PYTORCH, ANY)                                     \
-	X(NAME, "libtorch", OWNER_PYTORCH, ANY)                                   \
+	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                     \
+	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                   \
 	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                           \
 	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */     \
 	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                    \
-	X(NAME, "libnvshmem", "nvshmem", ANY)                                     \
-	X(NAME, "nvshmem_", "nvshmem", ANY) /* its bootstrap and transports */    \
-	X(NAME, "deep_ep", "deepep", ANY)                                         \
-	X(NAME, "cumem_allocator", "vllm cumem", ANY)                             \
-	X(NAME, "torch_memory_saver", "torch_memory_saver", ANY)                  \
-	X(NAME, "libtriton", "triton", ANY)                                       \
-	X(NAME, "__triton_launcher", "triton", ANY)                               \
-	X(PATH, "/triton/", "triton", ANY) /* what it compiled lies in ~/.triton */ \
-	X(PATH, "/.triton/", "triton", ANY)                                       \
-	X(PATH, "/flashinfer/", "flashinfer", ANY)                                \
-	X(PATH, "/cupy/", "cupy", ANY)                                            \
-	X(PATH, "/cupy_backends/", "cupy", ANY)
+	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                     \
+	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* its bootstrap and transports */    \
+	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                         \
+	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                             \
+	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                  \
+	X(NAME, "libtriton", "triton", OWNER_ANY)                                       \
+	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                               \
+	X(PATH, "/triton/", "triton", OWNER_ANY) /* what it compiled lies in ~/.triton */ \
+	X(PATH, "/.triton/", "triton", OWNER_ANY)                                       \
+	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                \
+	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                            \
+	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)
 
 enum test { NAME, PATH };
 
-#define ANY (-1)
 
 static const struct {
 	enum test test;
 	const char *pattern, *owner;
-	int category; /* enum mt_category or ANY */
+	int category; /* enum mt_category or OWNER_ANY */
 } owners[] = {
 #define OWNER_ROW(test, pattern, owner, category) { test, pattern, owner, category },
 	OWNER_LIST(OWNER_ROW)
@@ -137,25 +136,12 @@ void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint3
 	mt_copy_text(name, OWNER_NAME_MAX, "unknown");
 }
 
-/* enum mt_category or ANY. */
-static int category_of_owner(const char *name)
+int owner_purpose(const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(owners); i++)
 		if (!strcmp(owners[i].owner, name))
 			return owners[i].category;
-	return ANY;
-}
-
-int owner_takes_for_one(const char *name)
-{
-	return category_of_owner(name) != ANY;
-}
-
-uint8_t owner_category(const char *name, uint8_t opinion)
-{
-	int category = category_of_owner(name);
-
-	return category == ANY ? opinion : (uint8_t)category;
+	return OWNER_ANY;
 }

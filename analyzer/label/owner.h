@@ -22,10 +22,9 @@ void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint3
 /* Whether a module (by path) only hands on what somebody else asked for: the driver's libraries and the recorder. */
 int owner_passes_on(const char *path);
 
-/* Whether this owner takes driver memory for one thing only. */
-int owner_takes_for_one(const char *name);
+#define OWNER_ANY (-1)
 
-/* The enum mt_category of driver memory that this owner takes for one thing only, else `opinion`. */
-uint8_t owner_category(const char *name, uint8_t opinion);
+/* The enum mt_category of driver memory that this owner takes for one thing only, else OWNER_ANY. */
+int owner_purpose(const char *name);
 
 #endif

@@ -139,18 +139,18 @@ static struct region *region_in(const struct mt_ledger *ledger, uint64_t addr, u
 	return addr < end ? rangemap_first(&ledger->regions, addr, end) : NULL;
 }
 
-/* Room for what dies when every region in the range (and an object at its start) goes, and for what takes its place. */
-static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end)
+/*
+ * Room for what dies when every region in the range (and an object at its start) goes, and for what takes its place.
+ * *regions: how many there are.
+ */
+static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end, size_t *regions)
 {
 	const struct region *region;
 	uint64_t at = addr;
-	size_t count = 2;
 
-	while ((region = region_in(ledger, at, end))) {
-		count += 2;
+	for (*regions = 0; (region = region_in(ledger, at, end)); ++*regions)
 		at = region->end;
-	}
-	if (ledger_died_reserve(ledger, count) || pool_reserve(&ledger->memory_pool, 1) ||
+	if (ledger_died_reserve(ledger, 2 + 2 * *regions) || pool_reserve(&ledger->memory_pool, 1) ||
 	    pool_reserve(&ledger->region_pool, 1) || rangemap_reserve(&ledger->regions) ||
 	    addrmap_reserve(&ledger->objects) || addrmap_reserve(&ledger->handles))
 		return -MT_E_MEMORY;
@@ -179,8 +179,8 @@ int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live)
 	return addrmap_find(&ledger->objects, live->addr) || rival(ledger, live->addr, end, !has_range(live));
 }
 
-/* What the driver hands out now was free before: whatever is still known there was freed unseen. */
-static void drop_older(struct mt_ledger *ledger, const struct mt_live *live)
+/* What the driver hands out now was free before: whatever is still known there was freed unseen. `regions`: at most. */
+static void drop_older(struct mt_ledger *ledger, const struct mt_live *live, size_t regions)
 {
 	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
 	struct memory *object = addrmap_remove(&ledger->objects, live->addr);
@@ -188,7 +188,7 @@ static void drop_older(struct mt_ledger *ledger, const struct mt_live *live)
 
 	if (object)
 		recount(ledger, object, 0, 0);
-	while ((region = rival(ledger, live->addr, end, !has_range(live))))
+	while (regions-- && (region = rival(ledger, live->addr, end, !has_range(live))))
 		region_drop(ledger, region);
 }
 
@@ -218,12 +218,13 @@ int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, st
 	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
 	uint64_t openings = live->offset ? live->offset : 1;
 	struct memory *memory;
+	size_t regions;
 
 	if (ledger_is_nowhere(live->addr) || ledger_open_again(ledger, live))
 		return 0;
-	if (reserve(ledger, live->device, live->addr, end))
+	if (reserve(ledger, live->device, live->addr, end, &regions))
 		return -MT_E_MEMORY;
-	drop_older(ledger, live);
+	drop_older(ledger, live, regions);
 	memory = memory_add(ledger, live);
 	if (has_range(live))
 		region_add(ledger, memory, live->addr, live->size, NULL);
@@ -391,16 +392,17 @@ int ledger_vmm_map(struct mt_ledger *ledger, const struct mt_live *live, struct 
 	struct memory *memory = addrmap_find(&ledger->handles, live->handle);
 	struct mt_live map = *live;
 	uint64_t end = ledger_end(live->addr, live->size);
+	size_t regions;
 
 	if (ledger_is_nowhere(live->addr) || !live->size)
 		return 0;
 	map.device = memory ? memory->live.device : 0;
-	if (reserve(ledger, map.device, live->addr, end))
+	if (reserve(ledger, map.device, live->addr, end, &regions))
 		return -MT_E_MEMORY;
 	/* An older mapping of the same memory that goes now must not take the memory along: count one more meanwhile. */
 	if (memory)
 		recount(ledger, memory, memory->references, memory->mappings + 1);
-	drop_older(ledger, live);
+	drop_older(ledger, live, regions);
 	*born = &region_add(ledger, memory, live->addr, live->size, &map)->live;
 	if (memory)
 		recount(ledger, memory, memory->references, memory->mappings - 1);
@@ -425,8 +427,9 @@ int ledger_vmm_unmap(struct mt_ledger *ledger, uint64_t addr, uint64_t size, int
 {
 	uint64_t at = addr, end = ledger_end(addr, size ? size : 1);
 	struct region *region;
+	size_t regions;
 
-	if (reserve(ledger, 0, addr, end))
+	if (reserve(ledger, 0, addr, end, &regions))
 		return -MT_E_MEMORY;
 	*unknown = 1;
 	while ((region = region_in(ledger, at, end))) {

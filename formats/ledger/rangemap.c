@@ -44,7 +44,7 @@ static inline uint32_t rank(const struct rangemap_node *node, uint64_t addr)
 
 	while (left > 1) {
 		half = left / 2;
-		low += node->addr[low + half - 1] <= addr ? half : 0;
+		low += half & (0u - (uint32_t)(node->addr[low + half - 1] <= addr));
 		left -= half;
 	}
 	return low + (left && node->addr[low] <= addr);
