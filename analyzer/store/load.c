@@ -31,9 +31,9 @@ int load_run_watched(struct db *db, struct analysis *analysis, const struct anal
 		error = load_freed_store(&load.freed, db);
 	if (!error)
 		error = load_resident_finish(&load.resident, 1);
-	load_sink_release(&load);
 	if (!error)
-		error = load_categories(db, analysis);
+		error = load_category_settle(&load.categories, db, analysis);
+	load_sink_release(&load);
 	return error ? error : load_moments(db, analysis);
 }
 

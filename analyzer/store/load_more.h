@@ -5,9 +5,6 @@
 #include "engine/analysis.h"
 #include "database/db.h"
 
-/* allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
-int load_categories(struct db *db, const struct analysis *analysis);
-
 /* The table `moment`; all other tables but callsite are filled. 0 or an error of the database. */
 int load_moments(struct db *db, const struct analysis *analysis);
 

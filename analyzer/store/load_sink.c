@@ -61,7 +61,6 @@ static void fill_birth(struct load_allocation *row, const struct load_sink *load
 	row->node = or_null(store_id(process, site->key.stack));
 	row->thread = or_null(store_id(process, live->thread));
 	row->phase = mt_phase_name(live->phase);
-	row->category = mt_category_name(live->tensors_seen ? MT_CATEGORY_SLACK : site->key.category);
 	row->step = live->step;
 	row->tensors_inside = live->tensors_seen != 0;
 }
@@ -82,11 +81,15 @@ static int add_allocation(void *context, uint32_t process, const struct mt_live 
 			  uint32_t step)
 {
 	struct load_sink *load = context;
-	int error;
+	int error, category;
 	struct load_allocation *row = load_rows_new(&load->rows, LOAD_allocation, &error);
 
 	if (!row)
 		return error;
+	category = load_category_row(&load->categories, load->analysis, (uint32_t)live->tag);
+	if (category < 0)
+		return category;
+	row->category = mt_category_name(live->tensors_seen ? MT_CATEGORY_SLACK : (uint32_t)category);
 	fill_birth(row, load, process, live);
 	return fill_death(row, load, process, event, step);
 }
@@ -281,6 +284,7 @@ int load_sink_finish(struct load_sink *load)
 void load_sink_release(struct load_sink *load)
 {
 	load_rows_release(&load->rows);
+	load_category_release(&load->categories);
 	load_freed_release(&load->freed);
 	load_resident_finish(&load->resident, 0);
 	db_finish(load->forget);

@@ -5,6 +5,7 @@
 #include "engine/analysis.h"
 #include "database/db.h"
 #include "load.h"
+#include "load_category.h"
 #include "load_freed.h"
 #include "load_resident.h"
 #include "load_rows.h"
@@ -12,6 +13,7 @@
 struct load_sink {
 	const struct analysis *analysis;
 	const struct load_watch *watch; /* NULL: nobody watches */
+	struct load_category categories;
 	struct load_freed freed;
 	struct load_rows rows; /* drained before anything else touches the database */
 	struct load_resident resident;
