@@ -2,7 +2,8 @@
 -- thrown away and made again.
 --
 -- Bytes are bytes. Times are ns since the run began (process.origin is that instant on the clock of the process).
--- seq numbers the events of one process in the order in which they took effect. Phases, categories and owners are words.
+-- seq numbers the events of one process in the order in which they took effect, and time does not go back in it. All
+-- events of the run have one order: (time, process, seq). Phases, categories and owners are words.
 -- Sums such as "who held the peak" are in peak_part; single allocations are in allocation.
 
 -- One recorded process, one trace file.
@@ -132,6 +133,8 @@ CREATE TABLE phase_peak (
 	phase TEXT NOT NULL,
 	bytes INTEGER NOT NULL,
 	time INTEGER NOT NULL,
+	seq INTEGER NOT NULL,             -- of the event in its process
+	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	PRIMARY KEY (device, phase)
 );
@@ -267,6 +270,19 @@ CREATE TABLE mapping (
 	unmap_time INTEGER
 );
 
+-- Where the memory lay that the caching allocator may cut into tensors: segments, and mappings of physical memory. Mapped
+-- memory that never had a tensor is here, too: somebody else's, if no neighbour in the same run of mappings had one.
+CREATE VIEW piece AS
+	SELECT id AS allocation, process, device, address, bytes, 0 AS mapped, 1 AS tensors_inside,
+		alloc_seq AS since_seq, alloc_time AS since_time, free_seq AS until_seq, free_time AS until_time
+	FROM segment WHERE (process, address) NOT IN (SELECT process, handle FROM mapping)
+	UNION ALL
+	SELECT handle.id, handle.process, handle.device, mapping.address, mapping.bytes, 1, handle.tensors_inside,
+		map_seq, map_time, unmap_seq, unmap_time
+	FROM mapping JOIN (SELECT * FROM allocation WHERE memory <> 'tensor') AS handle
+		ON handle.process = mapping.process AND handle.address = mapping.handle
+		AND handle.alloc_seq <= map_seq AND (handle.free_seq IS NULL OR handle.free_seq >= map_seq);
+
 -- When the memory of a tensor was there. Pools that sleep (vLLM's sleep mode, torch_memory_saver) keep their addresses and
 -- give the pages away; a tensor's life has rows for its stretches then, one after the other. One without rows had all of
 -- its bytes all of its life.
@@ -349,9 +365,9 @@ CREATE TABLE step_device (
 	peak_seq INTEGER NOT NULL         -- and which event
 );
 
--- Instants with a name. Once for each process and device: start (nothing of the recording has happened), step:N:end (step
--- N has just ended), end. Once for each device: peak, step:N (the peak while a process was in step N), oom:N (the request
--- of oom N has just failed), oom (the newest of them).
+-- Instants with a name: places in the order of all events. Once for each process and device: start (nothing of the recording
+-- has happened), step:N:end (step N has just ended), end. Once for each device: peak, phase:NAME (the peak of that phase),
+-- step:N (the peak while a process was in step N), oom:N (the request of oom N has just failed), oom (the newest of them).
 CREATE TABLE moment (
 	name TEXT NOT NULL,
 	process INTEGER NOT NULL REFERENCES process,
@@ -392,22 +408,16 @@ CREATE VIEW in_use AS
 	SELECT * FROM stretch WHERE in_use;
 
 -- What was alive at a moment on its device, of all processes: its bytes that were there, and those asleep; `in_use` adds
--- up. Ask for one moment, and where several processes have it, for one at_process. Events of a process are in the order
--- of their seq; between processes time decides, and where that is the same, the order of the processes.
+-- up. Ask for one moment, and where several processes have it, for one at_process.
 CREATE VIEW live_at AS
 	SELECT moment.name AS moment, moment.process AS at_process, moment.time AS at_time, allocation.id AS allocation,
 		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.in_use,
 		allocation.bytes, allocation.asleep_bytes, allocation.phase, allocation.category, site.owner,
 		allocation.step, allocation.alloc_time, allocation.site, allocation.node, callsite.function, callsite.file, callsite.line, callsite.place
 	FROM moment
-	JOIN stretch AS allocation ON allocation.device = moment.device AND CASE
-		WHEN allocation.process = moment.process THEN
-			since_seq <= moment.seq AND (until_seq IS NULL OR until_seq > moment.seq)
-		WHEN allocation.process < moment.process THEN
-			since_time <= moment.time AND (until_time IS NULL OR until_time > moment.time)
-		ELSE
-			since_time < moment.time AND (until_time IS NULL OR until_time >= moment.time)
-		END
+	JOIN stretch AS allocation ON allocation.device = moment.device
+		AND (since_time, allocation.process, since_seq) <= (moment.time, moment.process, moment.seq)
+		AND (until_seq IS NULL OR (until_time, allocation.process, until_seq) > (moment.time, moment.process, moment.seq))
 	LEFT JOIN site ON site.id = allocation.site
 	LEFT JOIN callsite ON callsite.node = allocation.node;
 

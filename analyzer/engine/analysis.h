@@ -42,6 +42,8 @@ struct analysis_phase_peak {
 	int ran;
 	struct analysis_level level;
 	int64_t time;
+	uint64_t seq; /* of the event, in the process that it was of */
+	uint32_t process;
 	uint32_t step;
 };
 
@@ -185,6 +187,8 @@ struct analysis_sink {
 	void (*moved)(void *context, uint32_t site, int slack, int64_t bytes, int64_t time);
 	/* One allocation more (+1) or fewer (-1) at `site`; after the bytes that this moved. */
 	void (*counted)(void *context, uint32_t site, int change, int64_t time);
+	/* What has been told so far is the peak of the device, until another one is; `oom`: a request on it has failed. */
+	void (*reached)(void *context, uint32_t device, int oom);
 	/* Before a batch of a process's events, so many, out of so many bytes of its file; then there is no progress line.
 	 * Its result is 0 or below. */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);

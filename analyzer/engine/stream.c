@@ -72,6 +72,8 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	oom->step = label->step;
 	oom->kind = event->kind;
 	oom->phase = label->phase;
+	if (stream->sink->reached)
+		stream->sink->reached(stream->sink->context, device, 1);
 	stream_sample_oom(stream, event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0);
 	return stream_step_oom(stream);
 }
@@ -135,15 +137,31 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 
 /* ---- one event ---- */
 
+/*
+ * Time does not go back: an event of a thread that was late is as late as the one before it (see alive.h). A sample alone
+ * keeps its time: it is written when what happened before it has been.
+ */
+static const struct mt_event *in_order(struct stream *stream, const struct mt_event *event)
+{
+	int64_t time = analysis_time(stream_process(stream), event->time);
+
+	if (event->kind == MT_GPU_SAMPLE || event->kind == MT_HOST_SAMPLE)
+		return event;
+	if (!stream->started || time >= stream->time) {
+		stream->time = time;
+		return event;
+	}
+	stream->late = *event;
+	stream->late.time = (uint64_t)(stream->time + stream_process(stream)->origin);
+	return &stream->late;
+}
+
 static int take(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
 	struct analysis_process *process = stream_process(stream);
-	int64_t time = analysis_time(process, event->time);
 	int error;
 
-	/* A sample is written when what happened before it has been: its time is behind that of its neighbours. */
-	if ((!stream->started || time > stream->time) && event->kind != MT_GPU_SAMPLE && event->kind != MT_HOST_SAMPLE)
-		stream->time = time;
+	event = in_order(stream, event);
 	stream_moment_time(stream->analysis, stream->time);
 	if (!process->events++) {
 		process->first_time = process->step_time = stream->time;

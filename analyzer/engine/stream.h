@@ -41,6 +41,7 @@ struct stream {
 	uint64_t offset; /* of the file, read so far */
 	int started;  /* events have been read */
 	int carrying; /* those after a cut that stand for the ones before it */
+	struct mt_event late; /* the newest one, where its time had to be set */
 	struct mt_event gap; /* says that events are missing here; kind 0: none are */
 	int worked;   /* one of them was more than the recorder's own word */
 	int64_t time; /* of the run; never goes back, unlike the events of two threads */

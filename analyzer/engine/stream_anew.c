@@ -125,10 +125,24 @@ static int tell_gone(struct stream *stream, const struct before *before, uint32_
 
 /* ---- the checkpoint ---------------------------------------------------------------------------------------------- */
 
+/* Whatever is in a checkpoint was born before what follows; nothing is said of the order in which it comes. */
+static void note_birth(struct stream *stream, const struct mt_event *event, int64_t *newest)
+{
+	struct analysis_process *process = stream_process(stream);
+	int64_t time = analysis_time(process, event->time);
+
+	if (event->seq > process->last_seq)
+		process->last_seq = event->seq;
+	if (time > *newest)
+		*newest = time;
+}
+
 static int take_live(struct stream *stream, struct before *before)
 {
+	int64_t newest = stream->started ? stream->time : INT64_MIN;
 	const struct mt_event *event = NULL;
 	struct mt_label label = { 0 };
+	struct mt_event last;
 	uint32_t site;
 	int error = 0;
 
@@ -138,12 +152,14 @@ static int take_live(struct stream *stream, struct before *before)
 		site = known_site(before, event);
 		stream->resident.was_asleep = before->asleep;
 		error = stream_book(stream, event, &label, site);
+		note_birth(stream, event, &newest);
 	}
 	if (error || !event)
 		return error;
-	if (!stream->started || analysis_time(stream_process(stream), event->time) > stream->time)
-		stream->time = analysis_time(stream_process(stream), event->time);
-	stream_settle(stream, event, &label);
+	stream->time = newest;
+	last = *event;
+	last.seq = stream_process(stream)->last_seq;
+	stream_settle(stream, &last, &label);
 	return 0;
 }
 

@@ -23,6 +23,8 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 			peak->ran = 1;
 			peak->level = level;
 			peak->time = stream->time;
+			peak->seq = process->last_seq;
+			peak->process = stream->process;
 			peak->step = process->step;
 		}
 		if (analysis_is_higher(device->quiet, peak->level))
@@ -46,6 +48,8 @@ void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_ev
 	device->peak.thread = event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0;
 	device->peak.phase = label->phase;
 	device->peak.role = label->role;
+	if (stream->sink->reached)
+		stream->sink->reached(stream->sink->context, number, 0);
 }
 
 /*

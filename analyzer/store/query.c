@@ -157,6 +157,8 @@ static int give_phase_peak(struct db_stmt *stmt, void *asker)
 		.bytes = (uint64_t)db_int(stmt, 1),
 		.time = db_int(stmt, 2),
 		.step = db_int(stmt, 3),
+		.process = db_int(stmt, 4),
+		.seq = db_int(stmt, 5),
 	};
 
 	return ANSWER(query_phase_peak_row, asker, &row);
@@ -164,7 +166,7 @@ static int give_phase_peak(struct db_stmt *stmt, void *asker)
 
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context)
 {
-	return ask(db, "SELECT phase, bytes, time, step FROM phase_peak WHERE device = ?1 ORDER BY time, phase", device,
+	return ask(db, "SELECT phase, bytes, time, step, process, seq FROM phase_peak WHERE device = ?1 ORDER BY time, phase", device,
 		   0, give_phase_peak, ASKER(row, context));
 }
 

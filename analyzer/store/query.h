@@ -112,6 +112,7 @@ struct query_phase_peak {
 	const char *phase;
 	uint64_t bytes;
 	int64_t time, step;
+	int64_t process, seq; /* after which event of whom */
 };
 
 struct query_loss {

@@ -256,7 +256,7 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 	const struct analysis_phase_peak *peak;
 	struct db_stmt *stmt;
 	uint32_t i, phase;
-	int error = db_prepare(db, &stmt, "INSERT INTO phase_peak VALUES (?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO phase_peak VALUES (?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices; i++) {
 		for (phase = 0; phase < MT_PHASE_COUNT && !error; phase++) {
@@ -267,7 +267,9 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 			db_bind_text(stmt, 2, mt_phase_name(phase));
 			db_bind_unsigned(stmt, 3, peak->level.bytes);
 			db_bind(stmt, 4, peak->time);
-			db_bind(stmt, 5, peak->step);
+			db_bind_unsigned(stmt, 5, peak->seq);
+			db_bind(stmt, 6, store_process_id(peak->process));
+			db_bind(stmt, 7, peak->step);
 			error = db_run(stmt);
 		}
 	}

@@ -206,7 +206,7 @@ static void bench_parts(struct level *level, const struct series *series, const 
 			from = place(model, i) - level->span / 2;
 			begin(&level->parts[width]);
 			series_columns(series, model->tape, from, from + level->span, column, (uint32_t)widths[width]);
-			check("live set", liveset_at(&live, model, place(model, i), NULL, 0, LIVESET_SORT_BYTES));
+			check("live set", liveset_at(&live, model, model_events_at(model, 0, place(model, i)), NULL, 0, LIVESET_SORT_BYTES));
 			end(&level->parts[width]);
 			for (c = 0, events = 0; c < widths[width]; c++)
 				events += column[c].events;

@@ -1,7 +1,8 @@
 """adds_up.py MEMANA TRACE...: every report counts the same bytes as `memana top` at the same instant.
 
-Compared are the database's views at the peak and at the ends of steps, what phases and steps call a peak (bytes, and
-whose it is), and who held the rest when memory ran out. Says what differs and ends with 1, or says how much agreed.
+Compared are the database's views at the peak and at the ends of steps, the holes that frag finds at the peak and at
+failed requests, what phases and steps call a peak (bytes, and whose it is), and who held the rest when memory ran out.
+Says what differs and ends with 1, or says how much agreed.
 """
 import json
 import subprocess
@@ -17,8 +18,8 @@ def run(*arguments):
 
 
 def report(command, *options):
-    """Of the database, which every report makes for itself otherwise; what was at any other moment, traces alone know."""
-    return json.loads(run(command, "--json", *options, *(TRACES if "--at" in options else [DATABASE])))
+    """Of the database, which every report makes for itself otherwise; what top says of another moment, traces alone know."""
+    return json.loads(run(command, "--json", *options, *(TRACES if command == "top" and "--at" in options else [DATABASE])))
 
 
 def rows(sql):
@@ -81,9 +82,25 @@ def compare_steps(top):
         same(f"steps: device {device}", (peak["pid"], peak["bytes"], peak["phase"]) in of_top, True)
 
 
+def idle_at(moment):
+    """What frag finds idle, hole by hole, on each device; nothing where no such moment is."""
+    try:
+        return {d["id"]: d["idle_bytes"] for d in report("frag", "--at", moment)["devices"]}
+    except subprocess.CalledProcessError:
+        return {}
+
+
+def compare_holes(top):
+    for device, idle in idle_at("peak").items():
+        slack = next((d["slack_bytes"] for d in top["devices"] if d["id"] == device), 0)
+        same(f"frag: device {device} at its peak", idle, slack)
+
+
 def compare_failures():
     for failure in report("oom")["failures"]:
         then = report("oom", "--number", str(failure["number"]))["failure"]
+        for device, idle in idle_at(f"oom:{failure['number']}").items():
+            same(f"frag: device {device} at request {failure['number']}", idle, sum(p["slack_bytes"] for p in then["processes"]))
         same(f"oom: request {failure['number']}", then["in_use_bytes"] + sum(p["slack_bytes"] for p in then["processes"]),
              sum(p["held_bytes"] for p in then["processes"]))
 
@@ -95,6 +112,7 @@ def main():
     compare_phases(top)
     compare_steps(top)
     compare_failures()
+    compare_holes(top)
     print("\n".join(wrong) or f"{agreed} figures agree")
     return bool(wrong) or not agreed
 

@@ -102,7 +102,8 @@ static void check_device(struct run *run, uint32_t number)
 	CHECK(time <= device->peak_time);
 	series_columns(series, model->tape, device->peak_time, device->peak_time + 1, &column, 1);
 	CHECK_EQ(column.max, device->peak);
-	CHECK_EQ(liveset_at(&live, model, device->peak_time, shown, model->sites * 2, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, model, model_events_at(model, number, device->peak_time), shown, model->sites * 2,
+			    LIVESET_SORT_BYTES), 0);
 	CHECK_EQ(live.bytes, device->peak);
 	for (i = 0; i < live.rows; i++)
 		bytes[live.row[i].category] += live.row[i].bytes;
@@ -427,7 +428,7 @@ static uint64_t live_bytes(const struct model *model, int64_t time, enum mt_cate
 	uint64_t bytes = 0;
 	uint32_t i;
 
-	CHECK_EQ(liveset_at(&live, model, time, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, model, model_events_at(model, UINT32_MAX, time), NULL, 0, LIVESET_SORT_BYTES), 0);
 	for (i = 0; i < live.rows; i++)
 		bytes += live.row[i].category == category ? live.row[i].bytes : 0;
 	liveset_release(&live);

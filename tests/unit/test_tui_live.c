@@ -123,12 +123,12 @@ TEST(the_live_set_is_what_going_through_all_events_gives)
 			shown[i] = kit_below(&random, 3) != 0;
 		cells = round % 2 ? CELLS : (uint32_t)kit_below(&random, CELLS);
 		time = round == 0 ? -5 : round == 1 ? INT64_MAX : (int64_t)kit_below(&random, (uint64_t)told.time + 2);
-		CHECK_EQ(liveset_at(&live, &model, time, shown, cells, round % LIVESET_SORTS), 0);
+		CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, time), shown, cells, round % LIVESET_SORTS), 0);
 		check_live(&live, &model, &told, time, shown, cells);
 		for (i = 1; i < live.rows; i++)
 			CHECK(is_before(&model, &live.row[i - 1], &live.row[i], round % LIVESET_SORTS));
 	}
-	CHECK_EQ(liveset_at(&live, &model, told.event[TAPE_BLOCK].time, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, told.event[TAPE_BLOCK].time), NULL, 0, LIVESET_SORT_BYTES), 0);
 	check_live(&live, &model, &told, told.event[TAPE_BLOCK].time, NULL, 0);
 	free(told.event);
 	liveset_release(&live);
@@ -148,12 +148,12 @@ TEST(a_row_is_called_after_the_site_that_holds_most)
 	CHECK_EQ(tape_add(model.tape, 2, TAPE_CELL(2, 0), 30, 2), 0);
 	CHECK_EQ(tape_add(model.tape, 3, TAPE_CELL(2, 1), 500, 0), 0);
 	model.events = tape_settle(model.tape);
-	CHECK_EQ(liveset_at(&live, &model, 2, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 2), NULL, 0, LIVESET_SORT_BYTES), 0);
 	CHECK_EQ(live.rows, 1);
 	CHECK_EQ(live.row[0].site, 2);
 	CHECK_EQ(live.row[0].bytes, 40);
 	CHECK_EQ(live.row[0].count, 3);
-	CHECK_EQ(liveset_at(&live, &model, 3, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 3), NULL, 0, LIVESET_SORT_BYTES), 0);
 	CHECK_EQ(live.rows, 2);
 	CHECK_EQ(live.row[0].category, MT_CATEGORY_SLACK);
 	liveset_release(&live);
@@ -169,20 +169,20 @@ TEST(what_looks_alike_changes_with_the_model)
 	uint32_t i;
 
 	CHECK_EQ(model_init(&model), 0);
-	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 5), NULL, 0, LIVESET_SORT_PLACE), 0);
 	CHECK_EQ(live.rows, 0);
 	for (i = 1; i <= 2; i++) {
 		CHECK_EQ(model_add_site(&model, i, &site), 0);
 		CHECK_EQ(tape_add(model.tape, i, TAPE_CELL(i, 0), (int64_t)i * 10, 1), 0);
 	}
 	model.events = tape_settle(model.tape);
-	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 5), NULL, 0, LIVESET_SORT_PLACE), 0);
 	CHECK_EQ(live.rows, 1);
 	CHECK_EQ(live.row[0].bytes, 30);
 	/* A site is something else than it seemed. */
 	model.site[1].category = MT_CATEGORY_WEIGHTS;
 	model.edition++;
-	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 5), NULL, 0, LIVESET_SORT_PLACE), 0);
 	CHECK_EQ(live.rows, 2);
 	CHECK_EQ(live.row[0].bytes, 20);
 	/* Sites come, many of them, and look like the first one. */
@@ -192,17 +192,17 @@ TEST(what_looks_alike_changes_with_the_model)
 		CHECK_EQ(tape_add(model.tape, 4, TAPE_CELL(i, 0), 1, 1), 0);
 	}
 	model.events = tape_settle(model.tape);
-	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 5), NULL, 0, LIVESET_SORT_BYTES), 0);
 	CHECK_EQ(live.rows, 2);
 	CHECK_EQ(live.row[0].bytes, 10 + 997);
 	CHECK_EQ(live.row[0].count, 998);
 	CHECK_EQ(live.row[0].site, 1);
 	/* Names turn up, with no new edition. */
 	model.site[2].function = "a";
-	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 5), NULL, 0, LIVESET_SORT_PLACE), 0);
 	CHECK_EQ(live.row[0].site, 2);
 	model.site[2].function = "z";
-	CHECK_EQ(liveset_at(&live, &model, 5, NULL, 0, LIVESET_SORT_PLACE), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 5), NULL, 0, LIVESET_SORT_PLACE), 0);
 	CHECK_EQ(live.row[0].site, 1);
 	liveset_release(&live);
 	model_release(&model);
@@ -225,12 +225,12 @@ TEST(rows_of_all_sizes_are_in_order)
 				  1 + (int32_t)kit_below(&random, 1u << 30)), 0);
 	}
 	model.events = tape_settle(model.tape);
-	CHECK_EQ(liveset_at(&live, &model, 1, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 1), NULL, 0, LIVESET_SORT_BYTES), 0);
 	CHECK_EQ(live.rows, 2999);
 	for (i = 1; i < live.rows; i++)
 		CHECK(live.row[i - 1].bytes > live.row[i].bytes ||
 		      (live.row[i - 1].bytes == live.row[i].bytes && live.row[i - 1].site < live.row[i].site));
-	CHECK_EQ(liveset_at(&live, &model, 1, NULL, 0, LIVESET_SORT_COUNT), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 1), NULL, 0, LIVESET_SORT_COUNT), 0);
 	for (i = 1; i < live.rows; i++)
 		CHECK(live.row[i - 1].count > live.row[i].count ||
 		      (live.row[i - 1].count == live.row[i].count && live.row[i - 1].bytes >= live.row[i].bytes));
@@ -250,7 +250,7 @@ TEST(the_live_set_at_the_end_of_a_full_block)
 	for (i = 0; i < TAPE_BLOCK; i++)
 		CHECK_EQ(tape_add(model.tape, (int64_t)i, TAPE_CELL(1, 0), 3, 1), 0);
 	model.events = tape_settle(model.tape);
-	CHECK_EQ(liveset_at(&live, &model, INT64_MAX, NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, INT64_MAX), NULL, 0, LIVESET_SORT_BYTES), 0);
 	CHECK_EQ(live.bytes, 3 * TAPE_BLOCK);
 	CHECK_EQ(live.count, TAPE_BLOCK);
 	liveset_release(&live);

@@ -58,16 +58,18 @@ static int parse(struct frag_command *command, int argc, char **argv)
 
 /* ---- the instant ---- */
 
+#define BY_TIME "9223372036854775807" /* ALIVE_BY_TIME */
+
 static void find_phase(struct frag_instant *instant, struct db *db)
 {
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, &stmt, "SELECT phase, step FROM phase_span WHERE (?1 = 0 OR process = ?1) AND "
-				  "CASE WHEN ?1 THEN first_seq <= ?2 ELSE first_time <= ?3 END ORDER BY first_time DESC, id DESC LIMIT 1"))
+	if (db_prepare(db, &stmt, "SELECT phase, step FROM phase_span WHERE ?1 IN (process, " BY_TIME ") "
+				  "AND (first_time, first_seq) <= (?2, ?3) ORDER BY first_time DESC, id DESC LIMIT 1"))
 		return;
-	db_bind(stmt, 1, instant->process);
-	db_bind(stmt, 2, instant->seq);
-	db_bind(stmt, 3, instant->time);
+	db_bind(stmt, 1, instant->when.process);
+	db_bind(stmt, 2, instant->when.time);
+	db_bind(stmt, 3, instant->when.seq);
 	if (db_step(stmt) == 1) {
 		snprintf(instant->phase, sizeof(instant->phase), "%s", db_text(stmt, 0));
 		instant->step = db_int(stmt, 1);
@@ -81,7 +83,7 @@ static int find_instant(struct frag_instant *instant, const struct frag_command 
 	struct db_stmt *stmt;
 	int found = 1;
 
-	*instant = (struct frag_instant){ .time = command->time };
+	*instant = (struct frag_instant){ .when = { command->time, ALIVE_BY_TIME, ALIVE_BY_TIME } };
 	if (command->at) {
 		found = db_prepare(db, &stmt, "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
 					      "ORDER BY time DESC, process LIMIT 1");
@@ -91,8 +93,8 @@ static int find_instant(struct frag_instant *instant, const struct frag_command 
 		db_bind(stmt, 2, device);
 		found = db_step(stmt);
 		if (found == 1)
-			*instant = (struct frag_instant){ .process = db_int(stmt, 0), .seq = db_int(stmt, 1),
-							  .time = db_int(stmt, 2) };
+			instant->when = (struct alive_moment){ .process = db_int(stmt, 0), .seq = db_int(stmt, 1),
+							       .time = db_int(stmt, 2) };
 		db_finish(stmt);
 	}
 	if (found == 1)
@@ -113,7 +115,7 @@ static int report_device(void *context, const struct query_device *device)
 	if (found != 1)
 		return found;
 	report->device = device;
-	error = frag_load(&report->map, report->db, device->id, &report->instant);
+	error = frag_load(&report->map, report->db, device->id, 0, &report->instant.when);
 	if (!error)
 		error = frag_pins(&report->pins, report->db, &report->map);
 	if (!error)

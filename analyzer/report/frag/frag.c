@@ -8,11 +8,6 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 
-/* Alive at the instant ?2 (process), ?3 (seq), ?4 (time): a row with these columns. */
-#define ALIVE(process, born_seq, born, gone_seq, gone)                                                           \
-	"CASE WHEN " process " = ?2 THEN " born_seq " <= ?3 AND (" gone_seq " IS NULL OR " gone_seq " > ?3) ELSE " \
-	born " <= ?4 AND (" gone " IS NULL OR " gone " > ?4) END"
-
 /* ---- loading ---- */
 
 /* Room for one more; NULL: out of memory. */
@@ -63,8 +58,8 @@ static int block_row(struct frag_map *map, const struct db_stmt *row)
 	return 0;
 }
 
-static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64_t device,
-		     const struct frag_instant *instant, int (*load)(struct frag_map *map, const struct db_stmt *row))
+static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64_t device, int64_t process,
+		     const struct alive_moment *when, int (*load)(struct frag_map *map, const struct db_stmt *row))
 {
 	struct db_stmt *stmt;
 	int error = db_prepare(db, &stmt, sql), more;
@@ -72,36 +67,29 @@ static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64
 	if (error)
 		return error;
 	db_bind(stmt, 1, device);
-	db_bind(stmt, 2, instant->process);
-	db_bind(stmt, 3, instant->seq);
-	db_bind(stmt, 4, instant->time);
+	db_bind(stmt, 2, when->time);
+	db_bind(stmt, 3, when->process);
+	db_bind(stmt, 4, when->seq);
+	db_bind(stmt, 5, process);
 	while (!error && (more = db_step(stmt)) != 0)
 		error = more < 0 ? more : load(map, stmt);
 	db_finish(stmt);
 	return error;
 }
 
-int frag_load(struct frag_map *map, struct db *db, int64_t device, const struct frag_instant *instant)
+int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when)
 {
-	static const char pieces[] =
-		"WITH handle AS MATERIALIZED (SELECT process, address, alloc_seq, free_seq, tensors_inside FROM allocation "
-		"WHERE device = ?1 AND memory <> 'tensor') "
-		"SELECT process, address, bytes, 0, 1 FROM allocation WHERE device = ?1 AND tensors_inside AND "
-		"(process, address) NOT IN (SELECT process, handle FROM mapping) AND "
-		ALIVE("process", "alloc_seq", "alloc_time", "free_seq", "free_time")
-		" UNION ALL SELECT mapping.process, mapping.address, bytes, 1, tensors_inside FROM mapping JOIN handle ON "
-		"handle.process = mapping.process AND handle.address = mapping.handle AND alloc_seq <= map_seq "
-		"AND (free_seq IS NULL OR free_seq >= map_seq) WHERE "
-		ALIVE("mapping.process", "map_seq", "map_time", "unmap_seq", "unmap_time");
-	static const char blocks[] =
-		"SELECT process, address, bytes, ifnull(node, 0), phase, step FROM allocation WHERE device = ?1 "
-		"AND memory = 'tensor' AND " ALIVE("process", "alloc_seq", "alloc_time", "free_seq", "free_time");
+	static const char pieces[] = "SELECT process, address, bytes, mapped, tensors_inside FROM piece WHERE device = ?1 "
+				     "AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
+	static const char blocks[] = "SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step FROM stretch "
+				     "WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
+				     "AND " ALIVE_AT("?2", "?3", "?4");
 	int error;
 
 	memset(map, 0, sizeof(*map));
-	error = load_rows(map, db, pieces, device, instant, piece_row);
+	error = load_rows(map, db, pieces, device, process, when, piece_row);
 	if (!error)
-		error = load_rows(map, db, blocks, device, instant, block_row);
+		error = load_rows(map, db, blocks, device, process, when, block_row);
 	if (!error)
 		error = segment_map_build(&map->map, map->piece, map->pieces, map->block, map->blocks);
 	return error;
@@ -217,27 +205,6 @@ static int note_mode(void *context, const struct db_stmt *row)
 	return 0;
 }
 
-/* Whether memory ever went away under a tensor: with the index, each tensor looks at the mappings at its own addresses. */
-static int find_sleep(struct db *db, int *sleeps)
-{
-	int error = db_execute(db, "CREATE TEMP TABLE IF NOT EXISTS unmapped (process INTEGER, address INTEGER, unmap_seq "
-			       "INTEGER, bytes INTEGER, PRIMARY KEY (process, address, unmap_seq)) WITHOUT ROWID");
-
-	if (!error)
-		error = db_execute(db, "INSERT OR IGNORE INTO temp.unmapped SELECT process, address, unmap_seq, bytes "
-				   "FROM mapping WHERE unmap_seq IS NOT NULL");
-	if (!error)
-		error = finding_rows(db,
-				     "SELECT EXISTS (SELECT 1 FROM allocation AS tensor CROSS JOIN temp.unmapped AS gone "
-				     "WHERE tensor.memory = 'tensor' AND gone.process = tensor.process "
-				     "AND gone.address > tensor.address - (SELECT max(bytes) FROM temp.unmapped) "
-				     "AND gone.address < tensor.address + tensor.bytes "
-				     "AND gone.address + gone.bytes > tensor.address AND alloc_seq < unmap_seq "
-				     "AND (free_seq IS NULL OR free_seq > unmap_seq))",
-				     note_mode, sleeps);
-	return error;
-}
-
 int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int *expandable, int *sleeps)
 {
 	int error, known = 0;
@@ -249,8 +216,11 @@ int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int *e
 		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND owner IN ('vllm cumem', 'torch_memory_saver'))",
 		 (long long)device);
 	error = finding_rows(db, sql, note_mode, &known);
+	snprintf(sql, sizeof(sql),
+		 "SELECT EXISTS (SELECT 1 FROM resident JOIN allocation ON allocation.id = allocation WHERE device = %lld)",
+		 (long long)device);
 	if (!error && !known)
-		error = find_sleep(db, &known);
+		error = finding_rows(db, sql, note_mode, &known);
 	*sleeps = known || map->map.absent != 0;
 	for (i = 0; i < map->map.count; i++)
 		*expandable |= map->map.segment[i].mapped && !*sleeps; /* such pools exclude them */

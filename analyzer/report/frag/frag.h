@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include "database/db.h"
 #include "device/segment_map.h"
+#include "alive.h"
 
 #define FRAG_PINNED 8 /* a segment of which at most one part in so many is used, but not nothing, is pinned */
 
-/* Up to when events count: those of the process by number, those of others by time. */
 struct frag_instant {
-	int64_t process, seq, time; /* process 0: by time alone */
-	int64_t step;		    /* 0: unknown */
-	char phase[32];		    /* "": unknown */
+	struct alive_moment when;
+	int64_t step;	/* 0: unknown */
+	char phase[32]; /* "": unknown */
 };
 
 /* A tensor: what block.id numbers. */
@@ -49,8 +49,8 @@ struct frag_pins {
 	uint64_t segments, idle, bytes; /* of all */
 };
 
-/* 0 or -MT_E_x. Release in any case. */
-int frag_load(struct frag_map *map, struct db *db, int64_t device, const struct frag_instant *instant);
+/* What one process has on the device, 0: all of them. 0 or -MT_E_x. Release in any case. */
+int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when);
 void frag_release(struct frag_map *map);
 
 /* What pins the segments of `map`. finding_spots() has made its table. 0 or -MT_E_x; free pin. */

@@ -54,9 +54,9 @@ static int json_segments(const struct frag_report *report)
 static int json_phase(void *context, const struct query_phase_peak *row)
 {
 	const struct frag_report *report = context;
-	struct frag_instant instant = { .time = row->time };
+	const struct alive_moment when = { row->time, row->process, row->seq };
 	struct frag_map map;
-	int error = frag_load(&map, report->db, report->device->id, &instant);
+	int error = frag_load(&map, report->db, report->device->id, 0, &when);
 
 	if (!error) {
 		doc_object(report->doc, NULL);
@@ -82,7 +82,7 @@ int frag_json(struct frag_report *report)
 	doc_object(doc, NULL);
 	doc_int(doc, "id", report->device->number);
 	doc_string(doc, "verdict", sentence.text);
-	doc_int(doc, "time_ns", report->instant.time);
+	doc_int(doc, "time_ns", report->instant.when.time);
 	doc_string(doc, "phase", report->instant.phase);
 	doc_int(doc, "step", report->instant.step);
 	doc_int(doc, "reserved_bytes", (int64_t)map->bytes);

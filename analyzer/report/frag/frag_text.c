@@ -52,10 +52,10 @@ static void print_facts(const struct frag_report *report)
 static int print_phase(void *context, const struct query_phase_peak *row)
 {
 	const struct frag_report *report = context;
-	struct frag_instant instant = { .time = row->time };
+	const struct alive_moment when = { row->time, row->process, row->seq };
 	struct frag_map map;
 	char used[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], hole[TEXT_SIZE_MAX], words[200];
-	int error = frag_load(&map, report->db, report->device->id, &instant);
+	int error = frag_load(&map, report->db, report->device->id, 0, &when);
 
 	if (!error && map.map.count) {
 		snprintf(words, sizeof(words), "%s: %s in tensors, %s idle, largest hole %s", row->phase,

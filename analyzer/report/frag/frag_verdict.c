@@ -13,7 +13,7 @@ static void say_when(struct sentence *sentence, const struct frag_report *report
 	char time[TEXT_SIZE_MAX];
 
 	if (!at)
-		sentence_say(sentence, "at %s", text_time(time, report->instant.time));
+		sentence_say(sentence, "at %s", text_time(time, report->instant.when.time));
 	else if (!strncmp(at, "oom", 3))
 		sentence_say(sentence, "when memory ran out");
 	else if (step)
@@ -21,7 +21,7 @@ static void say_when(struct sentence *sentence, const struct frag_report *report
 	else
 		sentence_say(sentence, "at the %s", at);
 	if (at && !(step && step[length]) && *report->instant.phase)
-		sentence_say(sentence, " (%s, %s of step %lld)", text_time(time, report->instant.time),
+		sentence_say(sentence, " (%s, %s of step %lld)", text_time(time, report->instant.when.time),
 			     report->instant.phase, (long long)report->instant.step);
 }
 

@@ -89,7 +89,7 @@ static void print_device(const struct text *text, const struct oom *oom)
 	if (oom->unrecorded)
 		print_bytes(text, "not recorded", oom->unrecorded, "other processes, contexts");
 	if (oom->own_slack && oom->hole)
-		print_bytes(text, "most idle in one segment", oom->hole, "of the process that asked");
+		print_bytes(text, "largest hole", oom->hole, "in a segment of the process that asked");
 	if (oom->idle_segments)
 		print_bytes(text, "segments with nothing in", oom->idle_segments, "of the process that asked");
 	if (oom->asleep)

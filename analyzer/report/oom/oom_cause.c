@@ -5,6 +5,7 @@
 #include "label/category_sizes.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
+#include "alive.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/steps/retained.h"
@@ -93,9 +94,8 @@ int oom_find_growth(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"SELECT ifnull(spot, 0), sum(bytes) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
-		"WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL OR until_seq > ?3) "
-		"GROUP BY 1 ORDER BY 2 DESC, 1";
-	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq};
+		"WHERE process = ?1 AND device = ?2 AND " ALIVE_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 2 DESC, 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq, oom->it->time};
 	const struct retained_question question = {.step = oom->it->step};
 	struct retained retained;
 	struct holding holding = {.oom = oom, .retained = &retained};
@@ -111,13 +111,15 @@ int oom_find_growth(struct oom *oom, struct db *db)
 
 /* ---- how memory is taken ---- */
 
-int oom_find_modes(struct oom *oom, struct db *db)
+int oom_find_holes(struct oom *oom, struct db *db)
 {
 	const struct oom_failure *it = oom->it;
-	const struct frag_instant instant = {.process = it->process, .seq = it->seq, .time = it->time};
-	struct frag_map map = {.pieces = 0};
-	int error = frag_load(&map, db, it->device, &instant);
+	const struct alive_moment when = {.time = it->time, .process = it->process, .seq = it->seq};
+	struct frag_map map;
+	int error = frag_load(&map, db, it->device, it->process, &when);
 
+	oom->hole = map.map.largest_hole;
+	oom->idle_segments = map.map.free_pieces;
 	if (!error)
 		error = frag_modes(db, &map, it->device, &oom->expandable, &oom->sleeps);
 	frag_release(&map);

@@ -13,8 +13,8 @@
  */
 int oom_find_growth(struct oom *oom, struct db *db);
 
-/* Fills oom->expandable and oom->sleeps. 0 or -MT_E_x. */
-int oom_find_modes(struct oom *oom, struct db *db);
+/* Fills oom->hole, idle_segments, expandable and sleeps. 0 or -MT_E_x. */
+int oom_find_holes(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
 int oom_find_logits(struct oom *oom, struct db *db);

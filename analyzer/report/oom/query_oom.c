@@ -109,79 +109,6 @@ static int take_part(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* ---- idle segments ---- */
-
-struct segments {
-	struct segment {
-		int64_t address; /* as SQLite orders it */
-		uint64_t bytes, used;
-	} * segment; /* by address */
-	size_t count, room;
-};
-
-static int take_segment(void *context, struct db_stmt *stmt)
-{
-	struct segments *segments = context;
-	struct segment *segment = make_room(segments->segment, segments->count, &segments->room, sizeof(*segment));
-
-	if (!segment)
-		return -MT_E_MEMORY;
-	segments->segment = segment;
-	segment = &segments->segment[segments->count++];
-	segment->address = db_int(stmt, 0);
-	segment->bytes = (uint64_t)db_int(stmt, 1);
-	return 0;
-}
-
-static int take_tensor(void *context, struct db_stmt *stmt)
-{
-	struct segments *segments = context;
-	int64_t address = db_int(stmt, 0);
-	size_t low = 0, high = segments->count, middle;
-
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (segments->segment[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low && (uint64_t)address - (uint64_t)segments->segment[low - 1].address < segments->segment[low - 1].bytes)
-		segments->segment[low - 1].used += (uint64_t)db_int(stmt, 1);
-	return 0;
-}
-
-#define ALIVE "process = ?1 AND device = ?2 AND alloc_seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3)"
-
-/* Segments made of mapped pages have no address of their own, and give back idle pages one by one: they are left out. */
-static int find_holes(struct oom *oom, struct db *db)
-{
-	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq};
-	struct segments segments = {.count = 0};
-	uint64_t idle;
-	size_t i;
-	int error = answer_rows(
-		db,
-		"SELECT address, bytes FROM segment WHERE memory = 'device' AND " ALIVE
-		" AND (process, address) NOT IN (SELECT process, handle FROM mapping) ORDER BY address",
-		parameter, take_segment, &segments);
-
-	if (!error)
-		error = answer_rows(db, "SELECT address, bytes FROM allocation WHERE memory = 'tensor' AND " ALIVE,
-				    parameter, take_tensor, &segments);
-	for (i = 0; i < segments.count && !error; i++) {
-		if (segments.segment[i].used >= segments.segment[i].bytes)
-			continue;
-		idle = segments.segment[i].bytes - segments.segment[i].used;
-		if (idle > oom->hole)
-			oom->hole = idle;
-		if (!segments.segment[i].used)
-			oom->idle_segments += idle;
-	}
-	free(segments.segment);
-	return error;
-}
-
 /* ---- what follows ---- */
 
 static int take_survived(void *context, struct db_stmt *stmt)
@@ -328,9 +255,7 @@ static int decide(struct oom *oom, struct db *db)
 		return growing < 0 ? growing : 0;
 	if (!known)
 		oom->rule = largest(oom);
-	return oom->rule == OOM_FRAGMENTATION			       ? oom_find_modes(oom, db)
-	       : oom->rule == OOM_LARGEST || oom->rule == OOM_TOO_LARGE ? oom_find_logits(oom, db)
-									: 0;
+	return oom->rule == OOM_LARGEST || oom->rule == OOM_TOO_LARGE ? oom_find_logits(oom, db) : 0;
 }
 
 int oom_load(struct oom *oom, struct db *db, int64_t id)
@@ -352,7 +277,7 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 	if (!error)
 		error = answer_rows(db, parts_sql, parameter, take_part, oom);
 	if (!error)
-		error = find_holes(oom, db);
+		error = oom_find_holes(oom, db);
 	if (!error)
 		error = find_survived(oom, db);
 	if (error)

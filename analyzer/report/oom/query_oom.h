@@ -97,15 +97,15 @@ struct oom {
 	uint64_t asleep;	/* allocated beside it, but its pages were not there: nobody held them */
 	uint64_t unrecorded;	/* at least so much is held by contexts, or by processes that were not recorded */
 	uint64_t own_slack;	/* of the process that asked */
-	uint64_t hole;		/* its largest idle stretch of one segment's bytes (they need not be in a row) */
-	uint64_t idle_segments; /* its segments that nothing was in, bytes */
+	uint64_t hole;		/* its largest */
+	uint64_t idle_segments; /* its segments, and mappings of segments, that nothing was in, bytes */
 	int survived;		/* by a refusal of the driver: the process got as much on the device later */
 	enum oom_rule rule;
 	int64_t rule_pid, rule_rank; /* NEIGHBOUR: who */
 	uint64_t rule_bytes;	     /* that the rule is about */
 	char rule_category[32];	     /* LARGEST */
 	struct oom_growth growth;    /* RETAINED */
-	int expandable, sleeps;	     /* FRAGMENTATION: see frag_modes() */
+	int expandable, sleeps;	     /* see frag_modes() */
 	struct oom_logits logits;    /* LARGEST, TOO_LARGE */
 };
 

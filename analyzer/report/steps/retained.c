@@ -5,6 +5,7 @@
 #include <string.h>
 #include "report/finding.h"
 #include "base/growth.h"
+#include "alive.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -87,7 +88,7 @@ static int make_batch_kept(struct db *db)
  */
 static int make_crossings(struct db *db, const struct retained_question *question)
 {
-	char sql[1400], from[64] = "", to[64] = "", instant[400];
+	char sql[1600], from[64] = "", to[64] = "", instant[500];
 
 	if (question->from)
 		snprintf(from, sizeof(from), " AND allocation.phase = '%s'", question->from);
@@ -95,18 +96,18 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 		snprintf(to, sizeof(to), " AND instant.phase = '%s'", question->to);
 	if (question->step)
 		snprintf(instant, sizeof(instant),
-			 "SELECT DISTINCT device, span.phase AS phase, last_value(span.first_time) OVER (PARTITION BY device, "
-			 "span.phase ORDER BY span.first_time ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS "
-			 "time FROM phase_span AS span JOIN (SELECT DISTINCT process, device FROM site) USING (process) "
-			 "WHERE step = %lld",
+			 "SELECT device, phase, first_time AS time, process AS at_process, first_seq AS seq FROM (SELECT *, "
+			 "row_number() OVER (PARTITION BY device, phase ORDER BY first_time DESC, process DESC, first_seq DESC) "
+			 "AS place FROM phase_span JOIN (SELECT DISTINCT process, device FROM site) USING (process) "
+			 "WHERE step = %lld) WHERE place = 1",
 			 (long long)question->step);
 	else
-		snprintf(instant, sizeof(instant), "SELECT device, phase, time FROM phase_peak");
+		snprintf(instant, sizeof(instant), "SELECT device, phase, time, process AS at_process, seq FROM phase_peak");
 	snprintf(sql, sizeof(sql),
 		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
 		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
 		 "count(*) AS count FROM in_use AS allocation CROSS JOIN instant ON instant.device = allocation.device "
-		 "AND since_time <= time AND (until_time IS NULL OR until_time > time) AND instant.phase <> allocation.phase "
+		 "AND " ALIVE_AT("instant.time", "at_process", "instant.seq") " AND instant.phase <> allocation.phase "
 		 "WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
 		 instant, from, to);
 	return db_execute(db, sql);

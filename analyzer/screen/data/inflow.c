@@ -117,6 +117,27 @@ static void counted(void *context, uint32_t site, int change, int64_t time)
 	add(context, TAPE_CELL(site, 0), 0, change, time);
 }
 
+/* ---- moments ----------------------------------------------------------------------------------------------------- */
+
+/* What came during the event is on the tape; which of the changes at that time it was, is found out when that is told. */
+static void reached(void *context, uint32_t device, int oom)
+{
+	struct inflow *inflow = context;
+	void *array = oom ? inflow->oom : inflow->peak;
+	uint32_t *room = oom ? &inflow->oom_room : &inflow->peak_room, number = oom ? inflow->ooms : device;
+
+	while (number >= *room) {
+		if (grow(inflow, &array, *room, room, sizeof(*inflow->peak)))
+			return;
+		*(oom ? &inflow->oom : &inflow->peak) = array;
+	}
+	(oom ? inflow->oom : inflow->peak)[number] = tape_count(inflow->model->tape);
+	if (oom)
+		inflow->ooms++;
+	else if (device >= inflow->peaks)
+		inflow->peaks = device + 1;
+}
+
 /* ---- phases and steps -------------------------------------------------------------------------------------------- */
 
 static int ended_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
@@ -316,6 +337,8 @@ static int publish_devices(struct inflow *inflow)
 		device->total = from->total;
 		device->peak = from->peak.bytes;
 		device->peak_time = from->peak.time;
+		if (i < inflow->peaks && from->peak.bytes)
+			device->peak_changes = tape_changes(model->tape, inflow->peak[i], from->peak.time);
 		if (*from->name)
 			mt_copy_text(device->name, sizeof(device->name), from->name);
 		else
@@ -338,6 +361,7 @@ static int publish_happenings(struct inflow *inflow)
 	for (i = model->ooms; i < analysis->ooms && !error; i++)
 		error = model_add_oom(model, &(struct model_oom){
 			.time = analysis->oom[i].time, .requested = analysis->oom[i].requested,
+			.changes = i < inflow->ooms ? tape_changes(model->tape, inflow->oom[i], analysis->oom[i].time) : 0,
 			.device = analysis->oom[i].device, .process = analysis->oom[i].process,
 			.phase = analysis->oom[i].phase });
 	inflow->spans = inflow->steps = 0;
@@ -443,7 +467,7 @@ struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, str
 	inflow->edition_wait = EDITION_AFTER;
 	return (struct analysis_sink){
 		.context = inflow, .moved = moved, .counted = counted, .batch = next_batch, .span = ended_span,
-		.step = ended_step,
+		.step = ended_step, .reached = reached,
 	};
 }
 
@@ -451,6 +475,8 @@ void inflow_release(struct inflow *inflow)
 {
 	tape_free(inflow->split);
 	free(inflow->site);
+	free(inflow->peak);
+	free(inflow->oom);
 	free(inflow->span);
 	free(inflow->step);
 	free(inflow->name);

@@ -23,6 +23,8 @@ struct inflow {
 	/* The change that is being told: the event of which process it is, and where it begins on the tape. */
 	uint32_t process;
 	uint64_t event, change;
+	uint64_t *peak, *oom; /* where on the tape each device had its peak, and each request failed */
+	uint32_t peaks, ooms, peak_room, oom_room;
 	int64_t time; /* of the newest event of the tape */
 	struct tape *split; /* at the end: the tape that is to replace the model's, NULL: none */
 	struct inflow_site *site; /* by number */

@@ -187,10 +187,9 @@ static int begin(struct liveset *live, const struct model *model)
 	return clear(live, TAPE_CELL(model->sites, 0));
 }
 
-int liveset_at(struct liveset *live, const struct model *model, int64_t time, const uint8_t *shown, uint32_t cells,
+int liveset_at(struct liveset *live, const struct model *model, uint64_t events, const uint8_t *shown, uint32_t cells,
 	       enum liveset_sort sort)
 {
-	uint64_t events = tape_find(model->tape, model->events, time);
 	int error = begin(live, model);
 
 	live->rows = 0;

@@ -54,10 +54,10 @@ extern const char *const liveset_sort_words[LIVESET_SORTS];
 void liveset_release(struct liveset *live);
 
 /*
- * What is alive right after `time`. `shown[cell]` 0 leaves a cell out; cells from `cells` on are in; NULL: all are. All
+ * What is alive after the first `events` events (model_events_at). `shown[cell]` 0 leaves a cell out; cells from `cells` on are in; NULL: all are. All
  * calls with one live set are of one model. 0; or -MT_E_MEMORY: it may have no rows then, or rows in no order.
  */
-int liveset_at(struct liveset *live, const struct model *model, int64_t time, const uint8_t *shown, uint32_t cells,
+int liveset_at(struct liveset *live, const struct model *model, uint64_t events, const uint8_t *shown, uint32_t cells,
 	    enum liveset_sort sort);
 
 #endif

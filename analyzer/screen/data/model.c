@@ -283,6 +283,19 @@ uint32_t model_cell_owner(const struct model *model, uint32_t cell)
 	return is_slack(model, cell) ? 0 : model->site[TAPE_SITE(cell)].owner;
 }
 
+uint64_t model_events_at(const struct model *model, uint32_t device, int64_t time)
+{
+	const struct model_device *it = device < model->devices ? &model->device[device] : NULL;
+	uint32_t i;
+
+	if (it && it->peak && it->peak_time == time)
+		return tape_after(model->tape, model->events, time, it->peak_changes);
+	for (i = 0; it && i < model->ooms; i++)
+		if (model->oom[i].device == device && model->oom[i].time == time)
+			return tape_after(model->tape, model->events, time, model->oom[i].changes);
+	return tape_find(model->tape, model->events, time);
+}
+
 uint32_t model_span_at(const struct model *model, uint32_t process, int64_t time)
 {
 	const struct model_process *owner = process < model->processes ? &model->process[process] : NULL;

@@ -44,6 +44,7 @@ struct model_device {
 	uint64_t total; /* bytes, 0: unknown */
 	uint64_t peak;	/* bytes, so far */
 	int64_t peak_time;
+	uint64_t peak_changes; /* of the changes at that time so many count: see model_events_at */
 };
 
 struct model_process {
@@ -72,13 +73,14 @@ struct model_step {
 struct model_oom {
 	int64_t time;
 	uint64_t requested; /* bytes */
+	uint64_t changes;   /* of those at that time so many came before it */
 	uint32_t device, process;
 	uint8_t phase;
 };
 
 /*
  * Grown by model_add_*(); read freely under the lock. Spans, steps and errors are in order of time (of their ends) within
- * each process; they alone grow with the run, by 36, 16 and 32 bytes each.
+ * each process; they alone grow with the run, by 36, 16 and 40 bytes each.
  */
 struct model {
 	pthread_mutex_t lock;
@@ -145,6 +147,12 @@ uint8_t model_category(const struct model *model, uint32_t cell);
 
 /* Whose the bytes of a cell are: an index of `owner`. */
 uint32_t model_cell_owner(const struct model *model, uint32_t cell);
+
+/*
+ * How many events of the tape count at `time`, seen from a device (alive.h): all that are not later; at its peak, and when
+ * a request failed there, those up to it.
+ */
+uint64_t model_events_at(const struct model *model, uint32_t device, int64_t time);
 
 /* The phase that `process` is in at `time`: an index of `span`, or the next one after it; `spans`: there is none. */
 uint32_t model_span_at(const struct model *model, uint32_t process, int64_t time);

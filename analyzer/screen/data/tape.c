@@ -311,3 +311,21 @@ uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time)
 	}
 	return low;
 }
+
+uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time)
+{
+	uint64_t i = time > INT64_MIN ? tape_find(tape, events, time - 1) : 0, changes = 0;
+
+	for (; i < events && event_at(tape, i)->time == time; i++)
+		changes += !event_at(tape, i)->more;
+	return changes;
+}
+
+uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint64_t changes)
+{
+	uint64_t i = time > INT64_MIN ? tape_find(tape, events, time - 1) : 0;
+
+	for (; changes && i < events && event_at(tape, i)->time == time; i++)
+		changes -= !event_at(tape, i)->more;
+	return i;
+}

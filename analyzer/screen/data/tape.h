@@ -77,4 +77,10 @@ const struct tape_held *tape_snapshot(const struct tape *tape, uint32_t block, u
 /* The first of the first `events` events that is later than `time`; `events`: none is. */
 uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time);
 
+/* How many whole changes at `time` are among the first `events` events. */
+uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time);
+
+/* The reverse: events up to and with so many changes at `time`; those before it count in any case. */
+uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint64_t changes);
+
 #endif

@@ -43,6 +43,7 @@ struct app {
 	struct liveset live;      /* at the cursor */
 	int64_t live_time;	  /* that it was worked out for */
 	uint64_t live_events;
+	uint64_t live_seen; /* events that the model had then */
 	unsigned edition; /* of the model, that all this is of */
 	uint32_t sites;	  /* the same */
 	int stale;	  /* palette, series and live are to be made anew */

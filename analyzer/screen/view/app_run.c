@@ -258,12 +258,9 @@ static int extend(struct app *app)
 
 static int live_is_stale(const struct app *app)
 {
-	uint32_t run;
-
-	if (app->live_time != app->scale.cursor)
-		return 1;
-	return app->live_events < app->model->events &&
-	       tape_at(app->model->tape, app->live_events, &run)->time <= app->scale.cursor;
+	return app->live_time != app->scale.cursor ||
+	       (app->live_seen != app->model->events &&
+		app->live_events != model_events_at(app->model, app->device, app->live_time));
 }
 
 static int refresh_live(struct app *app)
@@ -272,9 +269,10 @@ static int refresh_live(struct app *app)
 
 	if (!live_is_stale(app))
 		return 0;
-	error = liveset_at(&app->live, app->model, app->scale.cursor, app->shown, app->palette.cells, app->sort);
 	app->live_time = app->scale.cursor;
-	app->live_events = tape_find(app->model->tape, app->model->events, app->scale.cursor);
+	app->live_seen = app->model->events;
+	app->live_events = model_events_at(app->model, app->device, app->live_time);
+	error = liveset_at(&app->live, app->model, app->live_events, app->shown, app->palette.cells, app->sort);
 	app->changed = 1;
 	return error;
 }

@@ -1,0 +1,42 @@
+/*
+ * alive.h - what is there at a moment: the one meaning that all reports, the database's views and the timeline share.
+ *
+ * All events of a run have one order: time, then process (by its number), then their order in the process. The time of a
+ * process never goes back: an event of a thread that was late is as late as the one before it. What came out of a
+ * checkpoint is there from its birth on. A moment is a place in that order: after one event, or, where only a time is
+ * known, after the last one that is not later.
+ *
+ *     time        10          20                20              30
+ *     process     1           1                 2               1
+ *              alloc A     out of memory     alloc B          free A
+ *                               ^ A is alive at this error, B is not; both are at "20 ns"
+ *
+ *     alive      was born and is not gone, in that order
+ *     resident   the bytes of it that are there: not those of a pool that sleeps
+ *     in use     resident, and for something: tensors, and memory of the driver that the framework's allocator does not
+ *                cut into tensors. Host memory, and what another process holds, is not the device's
+ *     slack      idle: resident in a segment of that allocator, and in no tensor. In a segment it lies in holes; a hole
+ *                is one stretch of it, in one segment
+ *     held       in use + slack: what the driver gave. Peaks are the most of it
+ *
+ * The analysis keeps these sums while it goes through the events (ledger.h), the timeline's tape has every change of them
+ * (tape.h), and the database has lives: the views stretch, in_use, piece and live_at of schema.sql.
+ */
+#ifndef MEMANA_ALIVE_H
+#define MEMANA_ALIVE_H
+
+#include <stdint.h>
+
+/* process and seq of a moment that is only a time */
+#define ALIVE_BY_TIME INT64_MAX
+
+struct alive_moment {
+	int64_t time, process, seq; /* process: id of the database */
+};
+
+/* Of rows that have since_ and until_ columns (stretch, in_use, piece): alive at the moment with these expressions. */
+#define ALIVE_AT(time, process_id, seq)                                                                             \
+	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq ") AND (until_seq IS NULL OR "       \
+	"(until_time, process, until_seq) > (" time ", " process_id ", " seq "))"
+
+#endif
