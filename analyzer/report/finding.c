@@ -4,6 +4,7 @@
 #include <string.h>
 #include "store/query.h"
 #include "report.h"
+#include "stack_json.h"
 
 #define SIZE_COLUMNS 12
 
@@ -79,19 +80,6 @@ void finding_line(const struct text *text, uint64_t bytes, const char *words)
 	text_wrap(text, SIZE_COLUMNS + 2, SIZE_COLUMNS + 2, words);
 }
 
-static int json_frame(void *context, const struct query_frame *row)
-{
-	struct doc *doc = context;
-
-	doc_object(doc, NULL);
-	doc_string(doc, "function", strcmp(row->kind, "elided") ? row->function : "...");
-	doc_string(doc, "file", row->file);
-	doc_int(doc, "line", row->line);
-	doc_string(doc, "module", row->module);
-	doc_end(doc);
-	return 0;
-}
-
 int finding_json_place(struct doc *doc, struct db *db, int64_t node)
 {
 	struct finding_spot spot;
@@ -100,11 +88,7 @@ int finding_json_place(struct doc *doc, struct db *db, int64_t node)
 	doc_string(doc, "function", spot.function);
 	doc_string(doc, "file", spot.file);
 	doc_int(doc, "line", spot.line);
-	doc_array(doc, "stack");
-	if (node && !error)
-		error = query_stack(db, node, json_frame, doc);
-	doc_end(doc);
-	return error;
+	return error ? error : stack_json(doc, db, NULL, node);
 }
 
 int finding_fail(const char *command, const char *name, struct db *db, int error)

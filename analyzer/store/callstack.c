@@ -54,7 +54,7 @@ static int load_frame(void *context, const struct query_frame *row)
 	size_t count = 0, i;
 	int error = 0;
 
-	if (!strcmp(row->kind, "native") && *row->module)
+	if (loading->symbols && !strcmp(row->kind, "native") && *row->module)
 		count = symbols_find(loading->symbols, row->module, row->build_id, row->build_id_size, row->offset,
 				     found, INLINED_MAX);
 	if (!count)

@@ -27,7 +27,10 @@ struct callstack {
 
 #define CALLSTACK_NO_FRAME ((size_t)-1)
 
-/* Loads the stack of `node` (0: empty) of the database. Release in any case. 0 or -MT_E_x. */
+/*
+ * Loads the stack of `node` (0: empty) of the database; `symbols` NULL: with the names that are there. Release in any case.
+ * 0 or -MT_E_x.
+ */
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols);
 void callstack_release(struct callstack *stack);
 

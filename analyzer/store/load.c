@@ -55,6 +55,7 @@ static int load_moments(struct db *db, const struct analysis *analysis)
 		"row_number() OVER (PARTITION BY step, device ORDER BY peak_bytes DESC, peak_tensor_bytes DESC, peak_time, "
 		"process) AS place FROM step_device WHERE (process, step) IN (SELECT process, step FROM phase_span)) "
 		"WHERE place = 1 ORDER BY step, device",
+		"INSERT INTO moment SELECT 'phase:' || phase, process, device, time, seq FROM phase_peak ORDER BY device, phase",
 		"INSERT INTO moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
 		"INSERT INTO moment SELECT 'oom', process, device, time, seq FROM oom "
 		"WHERE id IN (SELECT max(id) FROM oom GROUP BY device) ORDER BY device",

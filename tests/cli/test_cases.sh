@@ -67,7 +67,7 @@ says "no knob" 'forward_step \(transformer_impl.py:1530\) keeps 4.6 GiB more wit
 told_growth() { "$memana" retained --json "$case"/*.zst >growth && json growth "$1"; }
 check "$case: what each micro-batch keeps" told_growth \
 	"[(g['bytes_each'], g['parts'], g['phase'], g['line']) for g in d['per_micro_batch']] == [(16384 * 151936 * 2, 11, 'forward', 1530)]"
-says "oom: no knob, either" 'asked for 4.6 GiB, 686.0 MiB free. 51.0 GiB of the 78.8 GiB that the process has in use is kept by forward_step \(transformer_impl.py:1530\), 4.6 GiB more with every micro-batch: no knob fixes this, drop the reference; see memana retained' oom
+says "oom: no knob, either" '4.6 GiB asked for by .*, 686.0 MiB free. 51.0 GiB of the 78.8 GiB that the process has in use is kept by forward_step \(transformer_impl.py:1530\), 4.6 GiB more with every micro-batch: no knob fixes this, drop the reference; see memana retained' oom
 told_failure() { "$memana" oom --json "$case"/*.zst >failure && json failure "(lambda f: $1)(d['failure'])"; }
 check "$case: oom: what is kept, to the byte" told_failure \
 	"(n['rule'], n['bytes'], n['growth']['bytes_each'], n['growth']['each'], n['growth']['place']) == ('retained', 11 * 16384 * 151936 * 2, 16384 * 151936 * 2, 'micro-batch', 'transformer_impl.py:1530') if (n := f['next']) else 0"
@@ -84,7 +84,7 @@ says "the same in words" '16 segments with 57.9 GiB idle are pinned by 6.1 GiB o
 says "why not expandable segments" 'Expandable segments are not possible here: a pool that sleeps is in use' frag
 says "what the cache would give back, and who has to let go" 'empty_cache\(\) would give back nothing: free the tensors that pin the segments first, or do not keep them: those of MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
 says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 3 more steps are needed' retained
-says "in reserve, but in pieces" 'asked for 3.8 GiB, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
+says "in reserve, but in pieces" '3.8 GiB asked for by .*, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
 says "the dispatcher's tensors are left" '6.0 GiB MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' phases
 says "the whole word" '114.0 GiB weight-update +56.0 GiB' steps
 says "the step that did not end" 'The peak of GPU 0, 136.8 GiB, is in step 2, which did not end, in backward' steps
@@ -96,7 +96,7 @@ tells "the driver refused the engine" \
 	"[(o['requested_bytes'], o['free_bytes'] >> 20, o['phase']) for o in d['oom']] == [(26 << 30, (80 << 10) - (63 << 10) - 1000, 'rollout')]" top
 tells "the trainer's cache" "$(parts category)['allocator slack'] == 36 << 30 and gpu['by_process'][0]['pid'] == 4100" top
 says "whose cache, and what to do" \
-	'asked for 26.0 GiB, 16.0 GiB free. .*rank 0 \(pid 4100\) keeps 36.0 GiB in reserve that no tensor uses: let it give that back before this' oom
+	'26.0 GiB asked for by .*, 16.0 GiB free. .*rank 0 \(pid 4100\) keeps 36.0 GiB in reserve that no tensor uses: let it give that back before this' oom
 check "$case: the request, and the neighbour" told_failure \
 	"(f['source'], f['requested_bytes'] >> 30, {p['pid']: p['slack_bytes'] >> 30 for p in f['processes']}) == ('driver', 26, {4100: 36, 4200: 0})"
 check "$case: the weights that woke up are no empty segments" told_failure \
@@ -136,11 +136,11 @@ says "nothing is unexplained" 'recorded then 63.0 GiB context 1000.0 MiB unexpla
 
 begin slime-1951
 tells "58.15 GiB are 102738 tokens" "d['oom'][-1]['requested_bytes'] == 102738 * 151936 * 4 and d['oom'][-1]['phase'] == 'forward'" top
-says "who asked" '58.2 GiB asked for, .* by calculate_log_probs_and_entropy \(ppo_utils.py:718\)' top
+says "who asked" '58.2 GiB asked for by calculate_log_probs_and_entropy \(ppo_utils.py:718\)' top
 tells "one error, not three" "[(o['source'], o['refusals']) for o in d['oom']] == [('tensor', 2)]" top
 tells "most of the peak is the logits of that sample" "$(parts category)['logits and log-probs'] == 102738 * 151936 * 4" top
 says "a micro-batch that is too long" 'The request is 102,738 tokens x 151,936 words x 4 bytes, as large as the logits of one micro-batch \(in the steps before: at most 9,216 tokens\): compute log-probs in chunks or fused, or cap the tokens of a micro-batch and of one sample' oom
-says "what fills the GPU" 'asked for 58.2 GiB, .* Most of what is in use is logits and log-probs, 58.2 GiB' oom
+says "what fills the GPU" '58.2 GiB asked for by .* Most of what is in use is logits and log-probs, 58.2 GiB' oom
 check "$case: one failure, not three" told_failure "(f['refusals'], f['phase'], f['place']) == (2, 'forward', 'ppo_utils.py:718')"
 says "tokens times words" 'logits and log-probs 58.2 GiB 77% #* largest: 102,738 tokens x 151,936 words x 4 bytes' top --why
 tells "when memory ran out" "gpu['peak']['bytes'] >> 30 == 75 and $(parts category)['logits and log-probs'] == 102738 * 151936 * 4" top --at oom
@@ -150,7 +150,7 @@ tells "after three steps that went well" "d['traces'][0]['steps'] == 3 and gpu['
 
 begin nemo-rl-3005
 tells "9.27 GiB are 4 x 4096 tokens" "d['oom'][-1]['requested_bytes'] == 4 * 4096 * 151936 * 4 and d['oom'][-1]['phase'] == 'logprob'" top
-says "who asked" '9.3 GiB asked for, 8.7 GiB free, by _compute_distributed_log_softmax \(model_utils.py:52\)' top
+says "who asked" '9.3 GiB asked for by _compute_distributed_log_softmax \(model_utils.py:52\) in logprob .*, 8.7 GiB free' top
 check "$case: to the byte" told_failure "(f['requested_bytes'], f['phase'], f['function']) == (4 * 4096 * 151936 * 4, 'logprob', '_compute_distributed_log_softmax')"
 says "the request, and what to do" 'The request is 16,384 tokens x 151,936 words x 4 bytes, as large as the logits of one micro-batch: compute log-probs in chunks' oom
 check "$case: its figures" told_failure \

@@ -184,7 +184,7 @@ TEST(out_of_memory_is_said_with_the_verdict)
 	CHECK_EQ(row_with(screen, "Out of memory (2 times): 30.0 GiB asked for by pid 4242 in rollout at 9.0 s\n"), 1);
 	screen->model.oom[0].device = screen->model.oom[1].device = 1;
 	refresh(screen);
-	CHECK_SHOWS(screen, "\nOut of memory on no device (press D): 30.0 GiB asked for by pid 4242");
+	CHECK_SHOWS(screen, "\nOut of memory on GPU 1 (press D): 30.0 GiB asked for by pid 4242");
 	screen_free(screen);
 }
 

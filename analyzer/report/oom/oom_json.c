@@ -4,6 +4,7 @@
 #include "memtrace/error.h"
 #include "oom_words.h"
 #include "store/query.h"
+#include "stack_json.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)
 {
@@ -22,30 +23,6 @@ static void json_failure(struct doc *doc, const struct oom_failure *failure)
 	doc_int(doc, "refusals", (int64_t)failure->refusals);
 	doc_string(doc, "function", failure->function);
 	doc_string(doc, "place", failure->place);
-}
-
-static int json_stack(struct doc *doc, struct db *db, int64_t node)
-{
-	struct symbols *symbols = symbols_new();
-	const struct callstack_frame *frame;
-	struct callstack stack = {.count = 0};
-	size_t i;
-	int error = symbols ? callstack_load(&stack, db, node, symbols) : -MT_E_MEMORY;
-
-	doc_array(doc, "stack");
-	for (i = 0; i < stack.count; i++) {
-		frame = &stack.frame[i];
-		doc_object(doc, NULL);
-		doc_string(doc, "function", frame->elided ? "..." : frame->function);
-		doc_string(doc, "file", frame->file);
-		doc_int(doc, "line", frame->line);
-		doc_string(doc, "module", frame->module);
-		doc_end(doc);
-	}
-	doc_end(doc);
-	callstack_release(&stack);
-	symbols_free(symbols);
-	return error;
 }
 
 static void json_sums(struct doc *doc, const struct oom *oom, enum oom_by by, const char *key, const char *word)
@@ -149,11 +126,13 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 
 static int json_it(struct doc *doc, struct db *db, const struct oom *oom, const struct answer_options *options)
 {
+	struct symbols *symbols = symbols_new();
 	int error;
 
 	doc_object(doc, "failure");
 	json_failure(doc, oom->it);
-	error = json_stack(doc, db, oom->it->node);
+	error = symbols ? stack_json(doc, db, symbols, oom->it->node) : -MT_E_MEMORY;
+	symbols_free(symbols);
 	doc_int_or_null(doc, "total_bytes", (int64_t)oom->it->total, oom->it->total != 0);
 	doc_int(doc, "slack_bytes", (int64_t)oom->own_slack);
 	doc_int(doc, "largest_hole_bytes", (int64_t)oom->hole);

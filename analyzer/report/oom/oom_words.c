@@ -39,24 +39,40 @@ const char *oom_free_words(const struct oom_failure *failure)
 						   : "at most, by what was recorded";
 }
 
-static void say_request(struct sentence *sentence, const struct oom *oom)
+static void say_who(struct sentence *sentence, const struct oom_failure *it)
 {
-	const struct oom_failure *it = oom->it;
+	int placed = *it->function || *it->place;
+	char name[TEXT_SIZE_MAX];
+
+	if (placed || it->processes > 1)
+		sentence_say(sentence, " by ");
+	if (placed)
+		answer_say_place(sentence, it->function, it->place);
+	if (it->processes > 1)
+		sentence_say(sentence, "%s%s", placed ? " of " : "", answer_process(name, it->rank, it->pid));
+}
+
+void oom_say_failure(struct sentence *sentence, const char *what, const struct oom_failure *it, const char *note)
+{
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX];
 
-	sentence_say(sentence, "%s on %s at %s, ", oom->survived ? "A request was refused" : "Out of memory",
-		     answer_device(name, it->number, it->kind), text_time(time, it->time));
+	sentence_say(sentence, "%s", what);
+	if (*it->kind)
+		sentence_say(sentence, " on %s", answer_device(name, it->number, it->kind));
+	if (*note)
+		sentence_say(sentence, " %s", note);
+	sentence_say(sentence, ": %s asked for", text_bytes(size, it->requested));
+	say_who(sentence, it);
 	if (strcmp(it->phase, "other"))
-		sentence_say(sentence, "in %s", it->phase);
+		sentence_say(sentence, " in %s", it->phase);
 	else
-		sentence_say(sentence, "outside any known phase");
-	sentence_say(sentence, " of step %lld: ", (long long)it->step);
-	answer_say_place(sentence, it->function, it->place);
-	sentence_say(sentence, " asked for %s", text_bytes(size, it->requested));
+		sentence_say(sentence, " outside any known phase");
+	if (it->steps)
+		sentence_say(sentence, " of step %lld", (long long)it->step);
+	sentence_say(sentence, " at %s", text_time(time, it->time));
 	if (it->free >= 0)
 		sentence_say(sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
 			     text_bytes(size, (uint64_t)it->free));
-	sentence_say(sentence, oom->survived ? "; it got as much later." : ".");
 }
 
 /* "102,738 tokens" */
@@ -193,7 +209,7 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)
 {
-	say_request(sentence, oom);
-	sentence_say(sentence, " ");
+	oom_say_failure(sentence, oom->survived ? "A request was refused" : "Out of memory", oom->it, "");
+	sentence_say(sentence, oom->survived ? "; it got as much later. " : ". ");
 	oom_say_next(sentence, oom, name);
 }

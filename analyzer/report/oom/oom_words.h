@@ -1,9 +1,16 @@
-/* oom_words.h - what `memana oom` says of a failed request, for text and JSON. */
+/* oom_words.h - what is said of a failed request: the same sentence everywhere, and what `memana oom` has to add. */
 #ifndef MEMANA_OOM_WORDS_H
 #define MEMANA_OOM_WORDS_H
 
 #include "query_oom.h"
 #include "base/sentence.h"
+
+/*
+ * "Out of memory on GPU 0 (press D): 30.0 GiB asked for by f (x.py:1) of rank 3 in forward of step 4 at 8.2 s, 1.0 GiB free",
+ * and no end of the sentence. `what`: its first words; `note`: "(press D)". Left out is what `it` does not have: kind, place,
+ * free; the step where steps is 0, and whose place it is where there is one process.
+ */
+void oom_say_failure(struct sentence *sentence, const char *what, const struct oom_failure *it, const char *note);
 
 /* What failed, and in one more sentence what to do. `name`: what the user named. */
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name);

@@ -19,6 +19,7 @@ struct oom_failure {
 	uint64_t total;			  /* of the device, 0: unknown */
 	char source[8], phase[24];	  /* source: tensor, driver */
 	int64_t time, seq, step, node;	  /* node 0: no stack */
+	int64_t processes, steps;	  /* of the run: recorded; the most that ended in one of them */
 	uint64_t requested;
 	int64_t free;			  /* -1: unknown */
 	char free_by[8];		  /* driver, nvml, bound */

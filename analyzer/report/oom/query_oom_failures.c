@@ -34,7 +34,8 @@ static int64_t int_or_unknown(const struct db_stmt *stmt, int column)
 
 static const char failures_sql[] =
 	"SELECT oom.id, process, device, pid, rank, number, kind, device.name, total_bytes, source, phase, time, seq, "
-	"step, oom.node, requested_bytes, free_bytes, free_by, others_bytes, function, place FROM oom "
+	"step, oom.node, requested_bytes, free_bytes, free_by, others_bytes, function, place, "
+	"(SELECT count(*) FROM process), (SELECT max(steps) FROM process) FROM oom "
 	"JOIN process ON process.id = process JOIN device ON device.id = device "
 	"LEFT JOIN callsite ON callsite.node = oom.node ORDER BY oom.id";
 
@@ -66,6 +67,8 @@ static int take_failure(void *context, struct db_stmt *stmt)
 	it->others = int_or_unknown(stmt, 18);
 	mt_copy_text(it->function, sizeof(it->function), db_text(stmt, 19));
 	mt_copy_text(it->place, sizeof(it->place), db_text(stmt, 20));
+	it->processes = db_int(stmt, 21);
+	it->steps = db_int(stmt, 22);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "report/places.h"
 #include "store/query.h"
 #include "report/oom/query_oom.h"
+#include "stack_json.h"
 #include "top.h"
 #include "top_ranks.h"
 #include "report/top_host.h"
@@ -43,35 +44,6 @@ static int json_trace(void *context, const struct query_process *row)
 	doc_string(doc, "damage", row->damage);
 	doc_end(doc);
 	return 0;
-}
-
-static int json_stack(struct report *report, int64_t node)
-{
-	struct doc *doc = report->doc;
-	const struct callstack_frame *frame;
-	struct callstack stack;
-	size_t i, user = CALLSTACK_NO_FRAME;
-	int error = callstack_load(&stack, report->db, node, report->symbols);
-
-	if (!error)
-		error = places_user_frame(&user, report->db, node, &stack);
-	doc_array(doc, "stack");
-	for (i = 0; i < stack.count; i++) {
-		frame = &stack.frame[i];
-		doc_object(doc, NULL);
-		doc_string(doc, "function", frame->elided ? "..." : frame->function);
-		doc_string(doc, "file", frame->file);
-		doc_int(doc, "line", frame->line);
-		doc_string(doc, "module", frame->module);
-		if (frame->native)
-			doc_int(doc, "offset", (int64_t)frame->offset);
-		if (i == user)
-			doc_bool(doc, "user", 1);
-		doc_end(doc);
-	}
-	doc_end(doc);
-	callstack_release(&stack);
-	return error;
 }
 
 /* What json_part needs to know beside the row. */
@@ -125,7 +97,7 @@ static int json_site(void *context, const struct query_site *row)
 	doc_int(report->doc, "pid", row->pid);
 	doc_string(report->doc, "why", row->evidence);
 	doc_string(report->doc, "decided_by", row->decided_by);
-	error = json_stack(report, row->node);
+	error = stack_json(report->doc, report->db, report->symbols, row->node);
 	doc_end(report->doc);
 	return error;
 }
@@ -274,7 +246,7 @@ static int json_oom(struct report *report, const struct oom_failure *it)
 	doc_int(doc, "pid", it->pid);
 	doc_string(doc, "source", it->source);
 	doc_int(doc, "refusals", (int64_t)it->refusals);
-	error = json_stack(report, it->node);
+	error = stack_json(report->doc, report->db, report->symbols, it->node);
 	doc_end(doc);
 	return error;
 }

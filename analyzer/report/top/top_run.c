@@ -2,6 +2,7 @@
 #include <string.h>
 #include "report/answer.h"
 #include "report/oom/query_oom.h"
+#include "oom_words.h"
 #include "top_report.h"
 
 #define OOMS_MAX 5
@@ -9,22 +10,14 @@
 static void print_oom(const struct top_report *report, const struct oom_failure *it)
 {
 	struct sentence sentence = { 0 };
-	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX];
 
-	sentence_say(&sentence, "At %s, ", text_time(time, it->time));
-	top_say_phase(&sentence, report, it->phase, it->step);
-	sentence_say(&sentence, ": %s asked for", text_bytes(size, it->requested));
-	if (it->free >= 0)
-		sentence_say(&sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
-			     text_bytes(size, (uint64_t)it->free));
+	oom_say_failure(&sentence, "Out of memory", it, "");
 	if (it->others > 0)
 		sentence_say(&sentence, ", %s in use by others", text_bytes(size, (uint64_t)it->others));
-	if (*it->place) {
-		sentence_say(&sentence, ", by ");
-		answer_say_place(&sentence, it->function, it->place);
-	}
+	sentence_say(&sentence, ".");
 	text_style(report->text, TEXT_BAD);
-	text_wrap(report->text, 2, 0, sentence.text);
+	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
 }
 
@@ -38,18 +31,14 @@ static void print_failures(const struct top_report *report, const struct oom_fai
 	for (i = 0; i < all->count; i++) {
 		if (all->failure[i].is_part)
 			continue;
-		if (!count++) {
-			text_style(report->text, TEXT_HEAD);
-			text_print(report->text, "Out of memory\n");
-			text_style(report->text, TEXT_PLAIN);
-		}
+		count++;
 		if (shown < OOMS_MAX) {
 			print_oom(report, &all->failure[i]);
 			shown++;
 		}
 	}
 	if (count > shown)
-		text_print(report->text, "  %s more\n", text_count(more, sizeof(more), count - shown, "time"));
+		text_print(report->text, "%s more\n", text_count(more, sizeof(more), count - shown, "time"));
 	if (count) {
 		top_host_had_room(report->text, &report->host);
 		text_print(report->text, "\n");

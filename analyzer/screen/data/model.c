@@ -288,7 +288,7 @@ uint64_t model_events_at(const struct model *model, uint32_t device, int64_t tim
 	const struct model_device *it = device < model->devices ? &model->device[device] : NULL;
 	uint32_t i;
 
-	if (it && it->peak && it->peak_time == time)
+	if (it && it->peak_changes && it->peak_time == time)
 		return tape_after(model->tape, model->events, time, it->peak_changes);
 	for (i = 0; it && i < model->ooms; i++)
 		if (model->oom[i].device == device && model->oom[i].time == time)

@@ -44,7 +44,7 @@ struct model_device {
 	uint64_t total; /* bytes, 0: unknown */
 	uint64_t peak;	/* bytes, so far */
 	int64_t peak_time;
-	uint64_t peak_changes; /* of the changes at that time so many count: see model_events_at */
+	uint64_t peak_changes; /* of the changes at that time so many count (model_events_at); 0: all */
 };
 
 struct model_process {

@@ -251,14 +251,19 @@ static void go_to_oom(struct app *app)
 {
 	struct model *model = app->model;
 	const struct model_oom *oom;
-	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], name[32];
+	struct oom_failure failure;
+	struct sentence words = { 0 };
+	char name[32];
 
 	model_lock(model);
 	oom = next_oom(app);
 	if (oom) {
 		app_go(app, oom->time);
-		app_say_bad(app, "out of memory: %s asked for in %s at %s", text_bytes(size, oom->requested),
-			    mt_phase_name(oom->phase), text_time(time, oom->time));
+		app_oom(app, oom, &failure);
+		*failure.kind = '\0'; /* the row above the chart says the rest */
+		failure.processes = failure.steps = 0;
+		oom_say_failure(&words, "out of memory", &failure, "");
+		app_say_bad(app, "%s", words.text);
 	} else if (model->ooms) {
 		app_say(app, "none here, but on %s: press D", app_device_name(app, model->oom[0].device, name));
 	} else {

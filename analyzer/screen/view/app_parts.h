@@ -4,6 +4,7 @@
 #define MEMANA_TUI_APP_PARTS_H
 
 #include "app.h"
+#include "oom_words.h"
 
 /* A request of the app itself. */
 typedef void app_request_fn(struct app *app);
@@ -15,5 +16,7 @@ extern app_request_fn *const app_questions[REQUEST_COUNT];
 /* "GPU 0", "CPU"; "no device" while none is known. Under the model's lock. */
 const char *app_device_name(const struct app *app, uint32_t device, char out[32]);
 
+/* An error as the reports tell it (oom_words.h), as far as the model knows it. Under the model's lock. */
+void app_oom(const struct app *app, const struct model_oom *oom, struct oom_failure *failure);
 
 #endif

@@ -18,6 +18,26 @@ const char *app_device_name(const struct app *app, uint32_t device, char out[32]
 	return out;
 }
 
+void app_oom(const struct app *app, const struct model_oom *oom, struct oom_failure *failure)
+{
+	const struct model *model = app->model;
+	const struct model_process *process = oom->process < model->processes ? &model->process[oom->process] : NULL;
+	const struct model_device *device = oom->device < model->devices ? &model->device[oom->device] : NULL;
+	uint32_t span = model_span_at(model, oom->process, oom->time);
+
+	*failure = (struct oom_failure){ .time = oom->time, .requested = oom->requested, .free = -1,
+					 .number = device ? device->number : oom->device,
+					 .processes = process ? model->processes : 0 };
+	snprintf(failure->kind, sizeof(failure->kind), "%s", device && device->kind == MT_DEVICE_CPU ? "cpu" : "cuda");
+	mt_copy_text(failure->phase, sizeof(failure->phase), mt_phase_name(oom->phase));
+	failure->pid = process ? process->pid : 0;
+	failure->rank = process ? process->rank : -1;
+	if (span < model->spans && model->span[span].first <= oom->time) {
+		failure->step = model->span[span].step;
+		failure->steps = model->steps;
+	}
+}
+
 /* "reading 42%", "loading the database 7%", what is wrong with the traces; "": nothing to say. */
 static int state_words(const struct app *app, char *out, size_t size)
 {

@@ -175,31 +175,21 @@ static const struct model_oom *last_oom(const struct app *app, uint32_t *count)
 /* "Out of memory: 30.0 GiB asked for by rank 3 in forward of step 4 at 8.2 s"; "": it was not. */
 static void oom_words(char *out, size_t size, const struct app *app)
 {
-	const struct model *model = app->model;
-	uint32_t count, span;
+	uint32_t count;
 	const struct model_oom *oom = last_oom(app, &count);
-	char text[TEXT_SIZE_MAX], name[PALETTE_NAME_MAX];
+	struct oom_failure failure;
 	struct sentence words = { 0 };
+	char note[32] = "";
 
 	*out = '\0';
 	if (!oom)
 		return;
-	sentence_say(&words, "Out of memory");
-	if (!count)
-		sentence_say(&words, " on %s (press D)", app_device_name(app, oom->device, text));
-	else if (count > 1)
-		sentence_say(&words, " (%u times)", count);
-	sentence_say(&words, ": %s asked for", text_bytes(text, oom->requested));
-	if (model->processes > 1)
-		sentence_say(&words, " by %s", palette_process_name(name, model, oom->process));
-	if (oom->phase == MT_PHASE_OTHER)
-		sentence_say(&words, " outside any known phase");
-	else
-		sentence_say(&words, " in %s", mt_phase_name(oom->phase));
-	span = model_span_at(model, oom->process, oom->time);
-	if (model->steps && span < model->spans && model->span[span].first <= oom->time)
-		sentence_say(&words, " of step %u", model->span[span].step);
-	sentence_say(&words, " at %s", text_time(text, oom->time));
+	app_oom(app, oom, &failure);
+	if (count)
+		*failure.kind = '\0'; /* the device that is shown */
+	if (count > 1)
+		snprintf(note, sizeof(note), "(%u times)", count);
+	oom_say_failure(&words, "Out of memory", &failure, count ? note : "(press D)");
 	mt_copy_text(out, size, words.text);
 }
 

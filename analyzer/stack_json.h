@@ -1,0 +1,16 @@
+/* stack_json.h - a call stack in JSON, the same in every report. */
+#ifndef MEMANA_STACK_JSON_H
+#define MEMANA_STACK_JSON_H
+
+#include <stdint.h>
+#include "db.h"
+#include "json.h"
+#include "symbol.h"
+
+/*
+ * "stack" of the open object: frames, innermost first; "user" is true of the one in whose line the callsite is. `node` 0: an
+ * empty one. `symbols` NULL: native frames have the names that are in the database. 0 or -MT_E_x.
+ */
+int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);
+
+#endif
