@@ -7,7 +7,6 @@
 #include "trace/defs.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
-#include "memtrace/reader.h"
 
 #define OWN_NUMBERS (1u << MT_SCRIBE_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
@@ -17,9 +16,11 @@
 
 struct mt_scribe {
 	char *path;
-	struct mt_writer *writer;
+	struct mt_writer *writer; /* whose live set is the one ledger of the process */
 	struct mt_tracker *tracker;
-	struct mt_ledger *replayed; /* while a trace is gone through again: what was alive then. NULL: the writer knows */
+	const struct mt_rules *rules;
+	const struct mt_fold_options *options; /* while the trace is opened */
+	int missed; /* what is read again: events were missing before this one */
 	uint32_t steps, skip; /* as in struct mt_fold_options */
 	uint32_t step;	      /* that is running, from 1 */
 	int recording;	      /* the steps to be skipped have passed */
@@ -37,13 +38,12 @@ struct mt_scribe {
 static void scribe_free(struct mt_scribe *scribe)
 {
 	mt_tracker_free(scribe->tracker);
-	mt_ledger_free(scribe->replayed);
 	free(scribe->path);
 	free(scribe);
 }
 
-/* Everything but the writer. */
-static struct mt_scribe *scribe_new(const char *path, const struct mt_fold_options *options)
+/* Everything but the writer and the tracker. */
+static struct mt_scribe *scribe_new(const char *path, const struct mt_rules *rules, const struct mt_fold_options *options)
 {
 	struct mt_scribe *scribe = calloc(1, sizeof(*scribe));
 
@@ -54,6 +54,8 @@ static struct mt_scribe *scribe_new(const char *path, const struct mt_fold_optio
 		scribe_free(scribe);
 		return NULL;
 	}
+	scribe->rules = rules;
+	scribe->options = options;
 	scribe->steps = options->steps;
 	scribe->skip = options->skip;
 	scribe->recording = !scribe->skip;
@@ -61,18 +63,23 @@ static struct mt_scribe *scribe_new(const char *path, const struct mt_fold_optio
 	return scribe;
 }
 
-static int start_tracker(struct mt_scribe *scribe, const struct mt_rules *rules, const struct mt_fold_options *options)
+/* `context`: the scribe. The trace begins, or what is in it is going to be read again: see mt_writer_watch. */
+static int begin(void *context, struct mt_writer *writer, const struct mt_process *process, const struct mt_defs *defs)
 {
-	scribe->tracker = mt_tracker_new(rules, mt_writer_defs(scribe->writer));
+	struct mt_scribe *scribe = context;
+
+	scribe->writer = writer;
+	scribe->time = process->start_monotonic;
+	scribe->tracker = mt_tracker_new(scribe->rules, defs);
 	if (!scribe->tracker)
 		return -MT_E_MEMORY;
-	return mt_tracker_step_mark(scribe->tracker, options->step_mark);
+	return mt_tracker_step_mark(scribe->tracker, scribe->options->step_mark);
 }
 
 int mt_scribe_create(struct mt_scribe **out, const char *path, const struct mt_process *process,
 		     const struct mt_rules *rules, const struct mt_fold_options *options)
 {
-	struct mt_scribe *scribe = scribe_new(path, options);
+	struct mt_scribe *scribe = scribe_new(path, rules, options);
 	int err;
 
 	*out = NULL;
@@ -80,13 +87,12 @@ int mt_scribe_create(struct mt_scribe **out, const char *path, const struct mt_p
 		return -MT_E_MEMORY;
 	err = mt_writer_open(&scribe->writer, path, process, &(struct mt_writer_options){ .keep = options->keep });
 	if (!err)
-		err = start_tracker(scribe, rules, options);
+		err = begin(scribe, scribe->writer, process, mt_writer_defs(scribe->writer));
 	if (err) {
 		mt_writer_close(scribe->writer, 0);
 		scribe_free(scribe);
 		return err;
 	}
-	scribe->time = process->start_monotonic;
 	*out = scribe;
 	return 0;
 }
@@ -128,7 +134,7 @@ static void note_peak(struct mt_scribe *scribe, const struct mt_event *event)
 
 	if (event->kind != MT_TENSOR_ALLOC && event->kind != MT_DRIVER_ALLOC && event->kind != MT_VMM_CREATE)
 		return;
-	held = mt_scribe_held(scribe, (uint32_t)event->device);
+	held = mt_writer_held(scribe->writer, (uint32_t)event->device);
 	if (held <= scribe->summary.peak_bytes)
 		return;
 	scribe->summary.peak_bytes = held;
@@ -188,15 +194,15 @@ static int has_number(const struct mt_scribe *scribe)
 /* Into the trace. What the writer does not take is lost, and counted; the live set goes on with it all the same. */
 static int submit(struct mt_scribe *scribe, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
-	int err = mt_writer_event(scribe->writer, event, phase, step);
+	int err = mt_writer_event(scribe->writer, event, phase, step), dropped;
 
-	if (err == -MT_E_LIMIT || err == -MT_E_MEMORY) {
-		mt_writer_drop(scribe->writer, event, phase, step);
-		scribe->missing[MT_LOSS_DISK]++;
-	} else {
+	if (err != -MT_E_LIMIT && err != -MT_E_MEMORY) {
 		note(scribe, event);
+		return err;
 	}
-	return err;
+	scribe->missing[MT_LOSS_DISK]++;
+	dropped = mt_writer_drop(scribe->writer, event, phase, step);
+	return dropped ? dropped : err;
 }
 
 static int write_own(struct mt_scribe *scribe, struct mt_event *event)
@@ -248,7 +254,7 @@ int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t s
 
 uint64_t mt_scribe_held(const struct mt_scribe *scribe, uint32_t device)
 {
-	return scribe->replayed ? mt_ledger_held(scribe->replayed, device) : mt_writer_held(scribe->writer, device);
+	return mt_writer_held(scribe->writer, device);
 }
 
 /* Is a number below `limit` left for a sample? */
@@ -358,14 +364,25 @@ int mt_scribe_before(struct mt_scribe *scribe, uint64_t number, struct mt_event 
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
 
-/* The ids in the file are those of the writer's definitions: it took them over in the same order. */
-static void replay(struct mt_scribe *scribe, const struct mt_event *event)
+/* What is alive after missing events tells of steps that have ended meanwhile. */
+static void catch_up(struct mt_scribe *scribe)
 {
-	struct mt_ledger_change change;
+	struct mt_event step = { .kind = MT_STEP, .value = scribe->step - 1 };
 	struct mt_label label;
 
+	if (scribe->missed)
+		mt_tracker_event(scribe->tracker, &step, 0, &label);
+	scribe->missed = 0;
+}
+
+/* The ids in the file are those of the writer's definitions: it takes them over in the same order. */
+static void replay(void *context, const struct mt_event *event)
+{
+	struct mt_scribe *scribe = context;
+	struct mt_label label;
+
+	catch_up(scribe);
 	mt_tracker_event(scribe->tracker, event, 0, &label);
-	mt_ledger_event(scribe->replayed, event, 0, label.phase, label.step, &change);
 	scribe->time = event->time;
 	scribe->recording = 1;
 	note(scribe, event);
@@ -373,71 +390,34 @@ static void replay(struct mt_scribe *scribe, const struct mt_event *event)
 		scribe->done = 1;
 }
 
-/* What is alive after events that are missing, and what that tells of steps that have ended meanwhile. */
-static void replay_anew(struct mt_scribe *scribe, const struct mt_event *events, size_t count)
+static void replay_anew(void *context, const struct mt_event *events, size_t count)
 {
-	struct mt_event step = { .kind = MT_STEP };
-	struct mt_ledger_change change;
-	struct mt_label label;
+	struct mt_scribe *scribe = context;
 	size_t i;
 
-	mt_ledger_clear(scribe->replayed);
-	for (i = 0; i < count; i++) {
-		mt_ledger_event(scribe->replayed, &events[i], 0, (uint32_t)events[i].phase, (uint32_t)events[i].step,
-				&change);
+	for (i = 0; i < count; i++)
 		if (events[i].step > scribe->step)
 			scribe->step = (uint32_t)events[i].step;
-	}
-	step.value = scribe->step - 1;
-	mt_tracker_event(scribe->tracker, &step, 0, &label);
-}
-
-/* Checkpoints repeat what the events before them say, except those that stand for events that are missing. */
-static int replay_all(struct mt_scribe *scribe)
-{
-	const struct mt_event *events;
-	struct mt_reader *reader;
-	size_t count = 0, i;
-	int checkpoint, err;
-
-	scribe->replayed = mt_ledger_new(NULL, NULL);
-	if (!scribe->replayed)
-		return -MT_E_MEMORY;
-	err = mt_reader_open(&reader, scribe->path);
-	if (err)
-		return err;
-	scribe->time = mt_reader_process(reader)->start_monotonic;
-	while (!(err = mt_reader_next(reader, &events, &count, &checkpoint)) && count) {
-		if (checkpoint == MT_BATCH_ANEW)
-			replay_anew(scribe, events, count);
-		for (i = 0; i < count && checkpoint == MT_BATCH_EVENTS; i++)
-			replay(scribe, &events[i]);
-	}
-	mt_reader_free(reader);
-	mt_ledger_free(scribe->replayed);
-	scribe->replayed = NULL;
-	return err;
+	scribe->missed = 1;
 }
 
 int mt_scribe_resume(struct mt_scribe **out, const char *path, const struct mt_rules *rules,
 		     const struct mt_fold_options *options)
 {
-	struct mt_scribe *scribe = scribe_new(path, options);
+	struct mt_scribe *scribe = scribe_new(path, rules, options);
+	const struct mt_writer_watch watch = { .context = scribe, .begin = begin, .event = replay, .anew = replay_anew };
 	int err;
 
 	*out = NULL;
 	if (!scribe)
 		return -MT_E_MEMORY;
-	err = mt_writer_reopen(&scribe->writer, path, &(struct mt_writer_options){ .keep = options->keep }, &scribe->seq);
-	if (!err)
-		err = start_tracker(scribe, rules, options);
-	if (!err)
-		err = replay_all(scribe);
+	err = mt_writer_reopen(&scribe->writer, path,
+			       &(struct mt_writer_options){ .keep = options->keep, .watch = &watch }, &scribe->seq);
 	if (err) {
-		mt_writer_close(scribe->writer, 0);
 		scribe_free(scribe);
 		return err;
 	}
+	catch_up(scribe);
 	*out = scribe;
 	return 0;
 }

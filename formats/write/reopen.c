@@ -10,6 +10,7 @@
 static int replay_batch(struct mt_writer *writer, const struct mt_event *events, size_t count, int batch,
 			uint32_t *step)
 {
+	const struct mt_writer_watch *watch = writer->options.watch;
 	int born, error = 0;
 	size_t i;
 
@@ -27,7 +28,11 @@ static int replay_batch(struct mt_writer *writer, const struct mt_event *events,
 			error = keep_reserve(writer->keep, &events[i]);
 		if (!error && batch == MT_BATCH_EVENTS && writer->keep)
 			keep_event(writer->keep, &events[i]);
+		if (!error && batch == MT_BATCH_EVENTS && watch)
+			watch->event(watch->context, &events[i]);
 	}
+	if (!error && batch == MT_BATCH_ANEW && watch)
+		watch->anew(watch->context, events, count);
 	if (batch == MT_BATCH_EVENTS)
 		writer->time = events[count - 1].time;
 	return error;
@@ -81,8 +86,13 @@ static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *re
 /* Reads all of the file. A torn end is forgiven, and damage that a checkpoint follows. */
 static int take_over(struct mt_writer *writer, struct mt_reader *reader)
 {
-	int kind, error = replay(writer, reader);
+	const struct mt_writer_watch *watch = writer->options.watch;
+	int kind, error = 0;
 
+	if (watch)
+		error = watch->begin(watch->context, writer, mt_reader_process(reader), mt_reader_defs(reader));
+	if (!error)
+		error = replay(writer, reader);
 	if (!error)
 		error = mt_reader_ends_well(reader);
 	if (!error)
@@ -118,6 +128,7 @@ int mt_writer_reopen(struct mt_writer **out, const char *path, const struct mt_w
 		writer_free(writer);
 		return error;
 	}
+	writer->options.watch = NULL;
 	*last_seq = writer->seq;
 	*out = writer;
 	return 0;

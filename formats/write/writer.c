@@ -317,6 +317,8 @@ static int keep_wants_checkpoint(const struct mt_writer *writer)
 
 static int checkpoint_due(const struct mt_writer *writer)
 {
+	if (writer->unsound)
+		return 0;
 	if (writer->skipped)
 		return 1;
 	if (!writer->since_checkpoint)
@@ -331,11 +333,11 @@ static int make_checkpoint(struct mt_writer *writer)
 	struct mt_chunk_info *info = &writer->checkpoint_info;
 	int error;
 
+	mt_buffer_clear(&writer->checkpoint);
 	*info = (struct mt_chunk_info){ .kind = MT_CHUNK_CHECKPOINT };
 	info->first_seq = info->last_seq = writer->seq;
 	info->first_time = info->last_time = writer->time;
 	info->live_start = info->live_max = writer->held;
-	mt_buffer_clear(&writer->checkpoint);
 	error = mt_live_encode(writer->ledger, info, &writer->payload);
 	if (!error)
 		error = mt_packer_pack(writer->packer, &writer->payload, info->events, &writer->checkpoint);
@@ -399,40 +401,36 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 }
 
 /* The event is not in the file, but the live set knows of it: a checkpoint says so. */
-static void left_out(struct mt_writer *writer, const struct mt_event *event)
+static int leave_out(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
+	int born, error = writer_feed(writer, event, phase, step, &born);
+
+	writer->unsound |= error != 0;
 	writer->seq = event->seq;
 	writer->time = event->time;
-	writer->skipped = 1;
+	writer->skipped = !writer->unsound;
 	if (writer->keep)
 		keep_skip(writer->keep, event);
+	return error;
 }
 
 int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
-	int born, error = check_event(writer, event);
+	int error = check_event(writer, event);
 
 	if (!error && writer->encoder.info.events) /* the checkpoint to come stands after these */
 		error = write_pending(writer);
-	if (!error)
-		error = writer_feed(writer, event, phase, step, &born);
-	if (error)
-		return error;
-	left_out(writer, event);
-	return 0;
+	return error ? error : leave_out(writer, event, phase, step);
 }
 
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
-	int born, error = check_event(writer, event);
+	int error = check_event(writer, event);
 
-	if (!error)
-		error = writer_feed(writer, event, phase, step, &born);
 	if (error)
 		return error;
 	writer->sealed = writer->encoder.info.events > 0;
-	left_out(writer, event);
-	return 0;
+	return leave_out(writer, event, phase, step);
 }
 
 void mt_writer_trim(struct mt_writer *writer)
@@ -449,6 +447,11 @@ uint64_t mt_writer_cut(const struct mt_writer *writer)
 int mt_writer_trim_error(const struct mt_writer *writer)
 {
 	return writer->keep ? writer->keep->error : 0;
+}
+
+uint64_t mt_writer_held(const struct mt_writer *writer, uint32_t device)
+{
+	return mt_ledger_held(writer->ledger, device);
 }
 
 static int defs_pending(const struct mt_writer *writer)

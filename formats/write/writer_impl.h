@@ -30,6 +30,7 @@ struct mt_writer {
 
 	struct mt_ledger *ledger;
 	uint64_t held; /* bytes, all devices together */
+	int unsound;   /* it misses an event */
 
 	struct mt_buffer checkpoint;	      /* packed, before the events that wait; empty: none */
 	struct mt_chunk_info checkpoint_info; /* what the index says of it */

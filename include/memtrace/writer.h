@@ -9,6 +9,7 @@
 #ifndef MEMTRACE_WRITER_H
 #define MEMTRACE_WRITER_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "memtrace/defs.h"
 #include "memtrace/event.h"
@@ -30,17 +31,30 @@ struct mt_process {
 	const char *ring_path;	   /* the shared ring, as long as it may hold events that are not in the file */
 };
 
+struct mt_writer;
+
+/* Who goes on with a trace and wants to know what is in it. Errors end mt_writer_reopen. */
+struct mt_writer_watch {
+	void *context;
+	/* Before anything else: the definitions will be those of mt_writer_defs. 0 or -MT_E_x. */
+	int (*begin)(void *context, struct mt_writer *writer, const struct mt_process *process,
+		     const struct mt_defs *defs);
+	/* After each event that is in the file: mt_writer_held tells of then. */
+	void (*event)(void *context, const struct mt_event *event);
+	/* What was alive where events are missing. */
+	void (*anew)(void *context, const struct mt_event *events, size_t count);
+};
+
 struct mt_writer_options {
 	int level;		    /* zstd level, 0: default 3 */
 	uint32_t chunk_events;	    /* events per chunk, 0: default 65536 */
 	uint32_t checkpoint_events; /* a checkpoint at least every so many events, 0: default 1 << 20 */
 	uint64_t keep; /* flight recorder: bytes of file that are wanted, the newest; 0: all. See mt_writer_trim */
+	const struct mt_writer_watch *watch; /* NULL: nobody; mt_writer_reopen only */
 };
 
 #define MT_KEEP_MIN (1u << 20)	/* smallest `keep` that makes sense */
 #define MT_KEEP_SUFFIX ".keep"	/* of the new file, as long as it is being made */
-
-struct mt_writer;
 
 /*
  * Creates `path` (O_EXCL is the caller's business: an existing file is truncated) and writes the process chunk.
@@ -79,6 +93,7 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 
 /*
  * The same for an event that mt_writer_event did not take: what waits goes on waiting, and takes no more.
+ * Where this or mt_writer_skip fails for want of memory, the live set is wrong from then on: there are no more checkpoints.
  */
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
@@ -93,6 +108,9 @@ int mt_writer_trim_error(const struct mt_writer *writer);
 
 /* Events that were let go, by this writer and those before it. */
 uint64_t mt_writer_cut(const struct mt_writer *writer);
+
+/* Bytes held on a device (id) after the newest event, by the live set of the checkpoints (ledger.h). */
+uint64_t mt_writer_held(const struct mt_writer *writer, uint32_t device);
 
 /* Writes what is buffered: after 0 every event handed in so far is in the file (page cache, not synced). */
 int mt_writer_flush(struct mt_writer *writer);

@@ -38,19 +38,20 @@ struct count {
 	struct mt_ledger *ledger;
 };
 
-static void count_event(struct count *count, const struct mt_event *event)
+static int count_event(struct count *count, const struct mt_event *event)
 {
 	struct mt_ledger_change change;
 	struct run_result *result = count->result;
 	int64_t held;
 
 	if (mt_ledger_event(count->ledger, event, 0, 0, 0, &change))
-		return;
+		return -MT_E_MEMORY;
 	held = event->device < MT_LEDGER_DEVICES ? (int64_t)mt_ledger_held(count->ledger, (uint32_t)event->device) : 0;
 	if (held > result->peak_bytes)
 		result->peak_bytes = held;
 	result->steps += event->kind == MT_STEP;
 	result->ooms += event->kind == MT_TENSOR_OOM;
+	return 0;
 }
 
 static int count_events(struct mt_reader *reader, struct run_result *result)
@@ -65,8 +66,8 @@ static int count_events(struct mt_reader *reader, struct run_result *result)
 			continue;
 		if (batch == MT_BATCH_ANEW)
 			mt_ledger_clear(count.ledger);
-		for (i = 0; i < size; i++)
-			count_event(&count, &events[i]);
+		for (i = 0; i < size && !error; i++)
+			error = count_event(&count, &events[i]);
 	}
 	result->events = (int64_t)mt_reader_state(reader)->events;
 	result->lost = (int64_t)mt_reader_state(reader)->lost;

@@ -24,8 +24,8 @@ check "nothing of it is in the peak" json run.json \
 check "out of memory comes first" bash -c 'head -1 oom.txt | grep -q "^Out of memory on GPU 0: "'
 check "what was free is known, or bounded" bash -c '
 	tr "\n" " " <oom.txt | tr -s " " >line &&
-	grep -q "900.0 MiB asked for by .*, 600.0 MiB free, 200.0 MiB in use by others" line &&
-	grep -q "700.0 MiB asked for by .*, at most 724.0 MiB free" line'
+	grep -q "900.0 MiB asked for .*, 600.0 MiB free, 200.0 MiB in use by others" line &&
+	grep -q "700.0 MiB asked for .*, at most 724.0 MiB free" line'
 check "and that the host had room" grep -q "The host's memory was not short (cgroup 4.0 GiB of 16.0 GiB" oom.txt
 "$memana" top killed.zst >killed.txt
 check "the kernel's word comes first" bash -c 'head -1 killed.txt | grep -q "^This was not a GPU out-of-memory: the kernel killed"'

@@ -2,8 +2,8 @@
  * What is alive at a moment has one meaning: traces at which several tellings of it would part. With "--write DIR" it
  * only writes them, for tests/cli/test_meaning.sh.
  */
-#include "feed.h"
-#include "liveset.h"
+#include "screen/data/feed.h"
+#include "screen/data/liveset.h"
 #include "memtrace/base.h"
 #include "test.h"
 #include "trace_maker.h"

@@ -4,7 +4,7 @@
 #include "memtrace/error.h"
 #include "oom_words.h"
 #include "store/query.h"
-#include "stack_json.h"
+#include "report/stack_json.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)
 {

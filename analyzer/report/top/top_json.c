@@ -7,7 +7,7 @@
 #include "report/places.h"
 #include "store/query.h"
 #include "report/oom/query_oom.h"
-#include "stack_json.h"
+#include "report/stack_json.h"
 #include "top.h"
 #include "top_ranks.h"
 #include "report/top_host.h"

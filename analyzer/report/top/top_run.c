@@ -2,7 +2,7 @@
 #include <string.h>
 #include "report/answer.h"
 #include "report/oom/query_oom.h"
-#include "oom_words.h"
+#include "report/oom/oom_words.h"
 #include "top_report.h"
 
 #define OOMS_MAX 5

@@ -4,7 +4,7 @@
 #define MEMANA_TUI_APP_PARTS_H
 
 #include "app.h"
-#include "oom_words.h"
+#include "report/oom/oom_words.h"
 
 /* A request of the app itself. */
 typedef void app_request_fn(struct app *app);
