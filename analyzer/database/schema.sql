@@ -193,7 +193,8 @@ CREATE TABLE oom (
 	others_bytes INTEGER,             -- of the device, in use by others than the process; null: unknown
 	phase TEXT NOT NULL,
 	step INTEGER NOT NULL,
-	node INTEGER REFERENCES node
+	node INTEGER REFERENCES node,
+	role TEXT NOT NULL
 );
 
 -- Who held the device when a request failed, by recorded calls.
@@ -273,13 +274,14 @@ CREATE TABLE mapping (
 -- Where the memory lay that the caching allocator may cut into tensors: segments, and mappings of physical memory. Mapped
 -- memory that never had a tensor is here, too: somebody else's, if no neighbour in the same run of mappings had one.
 CREATE VIEW piece AS
-	SELECT id AS allocation, process, device, address, bytes, 0 AS mapped, 1 AS tensors_inside,
+	SELECT site, process, device, address, bytes, 0 AS mapped, 1 AS tensors_inside,
 		alloc_seq AS since_seq, alloc_time AS since_time, free_seq AS until_seq, free_time AS until_time
 	FROM segment WHERE (process, address) NOT IN (SELECT process, handle FROM mapping)
 	UNION ALL
-	SELECT handle.id, handle.process, handle.device, mapping.address, mapping.bytes, 1, handle.tensors_inside,
+	SELECT handle.site, handle.process, handle.device, mapping.address, mapping.bytes, 1, handle.tensors_inside,
 		map_seq, map_time, unmap_seq, unmap_time
-	FROM mapping JOIN (SELECT * FROM allocation WHERE memory <> 'tensor') AS handle
+	FROM mapping JOIN (SELECT * FROM allocation
+		WHERE memory NOT IN ('tensor', 'pinned', 'host', 'imported', 'multicast')) AS handle
 		ON handle.process = mapping.process AND handle.address = mapping.handle
 		AND handle.alloc_seq <= map_seq AND (handle.free_seq IS NULL OR handle.free_seq >= map_seq);
 
@@ -306,7 +308,14 @@ CREATE TABLE gpu_sample (
 	used_bytes INTEGER NOT NULL,      -- by everybody
 	total_bytes INTEGER NOT NULL,     -- that the GPU has for programs
 	process_bytes INTEGER,            -- null: NVML does not tell
-	recorded_bytes INTEGER            -- held by recorded calls; null: memory moved while the sample was made
+	recorded_bytes INTEGER,           -- held by recorded calls; null, and all that follow: memory moved meanwhile
+	context_bytes INTEGER,            -- these as in whole; older where process_bytes is null
+	code_bytes INTEGER,
+	graph_bytes INTEGER,
+	pool_bytes INTEGER,
+	earlier_bytes INTEGER,
+	unexplained_bytes INTEGER,
+	mixed INTEGER                     -- bit 5 * a + b: some of the a-th of the five may be the b-th
 );
 
 -- What NVML counts beyond the recorded calls: context, code, graphs, pools and the unexplained, together.
@@ -362,7 +371,8 @@ CREATE TABLE step_device (
 	tensor_bytes INTEGER NOT NULL,    -- at its end: tensors of the process, resident or not
 	peak_tensor_bytes INTEGER NOT NULL, -- of peak_bytes: in tensors
 	peak_process INTEGER NOT NULL REFERENCES process, -- after an event of which the peak stood,
-	peak_seq INTEGER NOT NULL         -- and which event
+	peak_seq INTEGER NOT NULL,        -- and which event
+	peak_role TEXT NOT NULL           -- of that process then
 );
 
 -- Instants with a name: places in the order of all events. Once for each process and device: start (nothing of the recording

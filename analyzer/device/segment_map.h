@@ -19,6 +19,7 @@ struct segment_piece {
 	uint64_t address, bytes;
 	int mapped;	 /* virtual memory management: joins a piece of the same size that it lies right behind */
 	int tensors_seen; /* it once had a tensor */
+	int64_t id;	 /* the caller's */
 	uint64_t used;	 /* filled in: bytes of tensors */
 };
 

@@ -175,3 +175,21 @@ int whole_finish(struct whole *whole)
 {
 	return judge(whole);
 }
+
+int64_t whole_mixed(const struct whole_parts *parts)
+{
+	int64_t mixed = 0;
+	int cause;
+
+	for (cause = 0; cause < WHOLE_CAUSES; cause++)
+		mixed |= (int64_t)(parts->with[cause] & ((1 << WHOLE_CAUSES) - 1)) << WHOLE_CAUSES * cause;
+	return mixed;
+}
+
+void whole_set_mixed(struct whole_parts *parts, int64_t mixed)
+{
+	int cause;
+
+	for (cause = 0; cause < WHOLE_CAUSES; cause++)
+		parts->with[cause] = (uint8_t)(mixed >> WHOLE_CAUSES * cause & ((1 << WHOLE_CAUSES) - 1));
+}

@@ -76,6 +76,10 @@ struct whole {
 /* What the process holds after a change at `time`. 1: the sample that was pending is judged. */
 int whole_held(struct whole *whole, int64_t time, uint64_t held);
 
+/* `with` as one number: bit WHOLE_CAUSES * cause + other. */
+int64_t whole_mixed(const struct whole_parts *parts);
+void whole_set_mixed(struct whole_parts *parts, int64_t mixed);
+
 /* What it holds by what whole_held was told. */
 static inline uint64_t whole_holds(const struct whole *whole)
 {

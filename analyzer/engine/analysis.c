@@ -74,7 +74,6 @@ static int run_streams(struct analysis *analysis, struct stream *stream, struct 
 	}
 	if (error >= 0)
 		error = analysis->apart ? merge_by_turns(open, ready) : merge_by_time(open, ready);
-	stream_moment_time(analysis, analysis_last_time(analysis) + 1);
 	analysis->attribution.turn = INT64_MAX;
 	for (i = 0; i < count && !error && !analysis->entangled; i++)
 		error = stream_finish(&stream[i]);
@@ -128,8 +127,6 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	analysis->ahead = NULL;
 	if (!error)
 		categories_settle(&analysis->categories, &analysis->attribution, analysis->processes);
-	for (i = 0; analysis->moment.kind == MOMENT_OOM && i < analysis->devices; i++)
-		analysis->device[i].used &= analysis->device[i].at_moment;
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);
 	free(stream);
@@ -137,24 +134,15 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	return error;
 }
 
-int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		 const struct mt_rules *rules, const struct analysis_sink *sink)
-{
-	static const struct moment peak = { .kind = MOMENT_PEAK };
-
-	return analysis_run_at(analysis, input, inputs, rules, sink, &peak);
-}
-
 /* 0 or -MT_E_MEMORY. `analysis` can be released in any case. */
 static int init_analysis(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-			 const struct mt_rules *rules, const struct moment *moment)
+			 const struct mt_rules *rules)
 {
 	uint32_t i;
 	int error;
 
 	memset(analysis, 0, sizeof(*analysis));
 	analysis->rules = rules;
-	analysis->moment = *moment;
 	error = attribution_init(&analysis->attribution);
 	analysis->process = calloc(inputs ? inputs : 1, sizeof(*analysis->process));
 	analysis->owner = calloc(1, sizeof(*analysis->owner));
@@ -169,11 +157,11 @@ static int init_analysis(struct analysis *analysis, const struct analysis_input 
 	return 0;
 }
 
-int analysis_run_at(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		    const struct mt_rules *rules, const struct analysis_sink *sink, const struct moment *moment)
+int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		 const struct mt_rules *rules, const struct analysis_sink *sink)
 {
 	static const struct analysis_sink nobody;
-	int error = init_analysis(analysis, input, inputs, rules, moment);
+	int error = init_analysis(analysis, input, inputs, rules);
 	uint32_t i;
 
 	if (error || !inputs)
@@ -185,7 +173,7 @@ int analysis_run_at(struct analysis *analysis, const struct analysis_input *inpu
 	analysis_release(analysis);
 	for (i = 0; i < inputs; i++)
 		mt_reader_rewind(input[i].reader);
-	error = init_analysis(analysis, input, inputs, rules, moment);
+	error = init_analysis(analysis, input, inputs, rules);
 	return error ? error : run(analysis, input, rules, &nobody);
 }
 

@@ -55,6 +55,7 @@ struct analysis_step_peak {
 	uint32_t process;
 	int phase_known; /* 0: no work was done in the step yet */
 	uint8_t phase;
+	uint8_t role; /* of `process`, then */
 };
 
 /* A device when a step of a process ended: its peak since the step began, and what the process itself held then. */
@@ -83,7 +84,6 @@ struct analysis_device {
 	uint64_t total; /* bytes, 0: unknown */
 	int used;	/* something happened on it */
 	int64_t turn;	/* when it was made known: see apart.h */
-	int at_moment;	/* there was a moment of the kind asked for, on this device */
 	uint32_t *user; /* the processes that use it */
 	uint32_t users;
 	uint64_t tensors_now; /* bytes that tensors fill */
@@ -119,7 +119,7 @@ struct analysis_oom {
 	int64_t others; /* bytes of the device that were not the process's, -1: unknown */
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
-	uint8_t phase;
+	uint8_t phase, role;
 	int64_t turn;  /* of the event: see apart.h */
 };
 
@@ -165,7 +165,7 @@ struct analysis_process {
 	uint64_t unknown_frees;
 	uint32_t steps;
 	int phase_known; /* `phase` of `step` is what it is doing */
-	uint8_t phase;
+	uint8_t phase, role;
 	uint32_t step;
 	uint32_t next_step;			/* the one that the next STEP event ends */
 	uint64_t step_seq, first_seq, last_seq; /* of the event before that step; of the first and the last event */
@@ -232,7 +232,6 @@ struct analysis {
 	uint32_t owners;
 	struct attribution attribution;
 	struct categories categories;
-	struct moment moment;
 	const struct mt_rules *rules;
 	int apart;	  /* processes are read one after the other, see apart.h, */
 	int entangled;	  /* which came out to be wrong: all of this is void */
@@ -252,10 +251,6 @@ struct analysis_input {
  */
 int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		 const struct mt_rules *rules, const struct analysis_sink *sink);
-
-/* The same, with `peak` of the devices being not the peak but what was held at `moment` (see analysis->moment.taken). */
-int analysis_run_at(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		    const struct mt_rules *rules, const struct analysis_sink *sink, const struct moment *moment);
 
 void analysis_release(struct analysis *analysis);
 

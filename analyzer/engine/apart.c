@@ -6,8 +6,7 @@
 
 int apart_possible(const struct analysis *analysis, const struct analysis_sink *sink)
 {
-	return analysis->processes > 1 && !sink &&
-	       (analysis->moment.kind == MOMENT_PEAK || analysis->moment.kind == MOMENT_STEP);
+	return analysis->processes > 1 && !sink;
 }
 
 /* Something that was made in a turn of a process: events are merged by turn, then in the order of the traces. */

@@ -11,7 +11,7 @@
 
 #include "analysis.h"
 
-/* Whether it may be tried: a sink sees events in order, and some moments are about all processes together. */
+/* Whether it may be tried: a sink sees events in order. */
 int apart_possible(const struct analysis *analysis, const struct analysis_sink *sink);
 
 /* After the end: everything gets the number that it has when events are merged by time. 0 or -MT_E_MEMORY. */

@@ -1,4 +1,4 @@
-/* moment.h - the instant that an analysis is about: the peak, or one that was asked for (memana top --at). */
+/* moment.h - the instant that an answer is about: the peak, or one that was asked for (memana top --at). */
 #ifndef MEMANA_MOMENT_H
 #define MEMANA_MOMENT_H
 
@@ -15,9 +15,6 @@ struct moment {
 	enum moment_kind kind;
 	uint32_t step;
 	int64_t time;  /* ns since the run began */
-	int final;     /* OOM: a framework gave up, and only another that does counts from now on */
-	int taken;     /* it has been there */
-	int born;      /* STEP: something was allocated in it */
 };
 
 /* "peak", "oom", "step:3", "12.5s", "300ms", "7us", "1500ns", "2min". 0 or -MT_E_ARGUMENT. */

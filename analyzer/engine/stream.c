@@ -51,7 +51,6 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 		return -MT_E_MEMORY;
 	analysis->oom_count++;
 	analysis->device[device].used = 1;
-	stream_moment_oom(stream, event, label, device);
 	if (analysis->ooms == ANALYSIS_OOMS_MAX) {
 		analysis->entangled |= analysis->apart; /* those that are kept are the first of all processes */
 		return 0;
@@ -72,6 +71,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	oom->step = label->step;
 	oom->kind = event->kind;
 	oom->phase = label->phase;
+	oom->role = label->role;
 	if (stream->sink->reached)
 		stream->sink->reached(stream->sink->context, device, 1);
 	stream_sample_oom(stream, event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0);
@@ -162,7 +162,6 @@ static int take(struct stream *stream, const struct mt_event *event, const struc
 	int error;
 
 	event = in_order(stream, event);
-	stream_moment_time(stream->analysis, stream->time);
 	if (!process->events++) {
 		process->first_time = process->step_time = stream->time;
 		process->first_seq = event->seq;
@@ -178,10 +177,8 @@ static int take(struct stream *stream, const struct mt_event *event, const struc
 		error = stream_book(stream, event, label, 0);
 	if (!error)
 		error = stream_phase(stream, event, label);
-	if (!error) {
+	if (!error)
 		stream_settle(stream, event, label);
-		stream_moment_step(stream, event, label);
-	}
 	return error;
 }
 

@@ -79,7 +79,6 @@ struct stream {
 		int was_asleep;		      /* LIVE: the tensor was known, and not all of it was there */
 		int error;
 	} resident; /* see stream_resident.c */
-	int in_moment; /* the step that was asked for has begun */
 	struct stream_span span;
 	uint32_t spans; /* that are over */
 };
@@ -151,23 +150,6 @@ void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_ev
 
 /* For the phases of all processes that use the device: each of them runs while it is as big as now. */
 void stream_phase_peaks(struct stream *stream, uint32_t device);
-
-/* ---- stream_moment.c: what `peak` means ---- */
-
-/* Whether peaks of the device (of the run) count: of the run, or while any process that uses it is in the step. */
-int stream_moment_open(const struct stream *stream, uint32_t number);
-
-/* After an event: the step asked for may begin with the peak that it finds. */
-void stream_moment_step(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
-
-/* An out-of-memory error of `device`. */
-void stream_moment_oom(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t device);
-
-/* No device has had the moment. */
-void stream_moment_forget(struct analysis *analysis);
-
-/* Before an event of that time. */
-void stream_moment_time(struct analysis *analysis, int64_t time);
 
 /* ---- stream_resident.c ---- */
 

@@ -72,7 +72,7 @@ void stream_settle(struct stream *stream, const struct mt_event *event, const st
 
 	while ((device = attribution_next_dirty(attribution)) >= 0) {
 		stream->analysis->device[device].used = 1;
-		if (stream_moment_open(stream, (uint32_t)device) && stream_is_higher(stream, (uint32_t)device))
+		if (stream_is_higher(stream, (uint32_t)device))
 			stream_take_peak(stream, (uint32_t)device, event, label);
 		if (!stream->analysis->device[device].watched ||
 		    analysis_is_higher(stream_level(stream, (uint32_t)device), stream->analysis->device[device].quiet))

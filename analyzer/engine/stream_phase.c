@@ -59,6 +59,7 @@ int stream_phase(struct stream *stream, const struct mt_event *event, const stru
 	struct stream_span *span = &stream->span;
 	int error = 0;
 
+	stream_process(stream)->role = label->role;
 	if (!tells_phase(stream, event, label))
 		return 0;
 	if (span->open && span->phase != label->phase && stream->spans++ < SPANS_LOOKED_AT)

@@ -22,6 +22,7 @@ static void take_level(const struct stream *stream, uint32_t number, struct anal
 	peak->time = stream->time;
 	peak->seq = stream_process(stream)->last_seq;
 	peak->process = stream->process;
+	peak->role = stream_process(stream)->role;
 }
 
 /* A step begins with what the one before has left; its phase is that of the first work done in it. */

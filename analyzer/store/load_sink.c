@@ -204,6 +204,7 @@ static int add_step_device(void *context, uint32_t process, uint32_t device, uin
 	row->peak_tensor_bytes = capped(end->peak.level.tensors);
 	row->peak_process = store_process_id(end->peak.process);
 	row->peak_seq = capped(end->peak.seq);
+	row->peak_role = mt_role_name(end->peak.role);
 	return 0;
 }
 
@@ -225,6 +226,13 @@ static int add_gpu_sample(void *context, uint32_t process, uint32_t device, cons
 	row->total_bytes = capped(sample->total);
 	row->process_bytes = sample->own_known ? capped(sample->own) : DB_CELL_NULL;
 	row->recorded_bytes = parts ? capped(parts->held) : DB_CELL_NULL;
+	row->context_bytes = parts ? parts->cause[WHOLE_CONTEXT] : DB_CELL_NULL;
+	row->code_bytes = parts ? parts->cause[WHOLE_CODE] : DB_CELL_NULL;
+	row->graph_bytes = parts ? parts->cause[WHOLE_GRAPHS] : DB_CELL_NULL;
+	row->pool_bytes = parts ? parts->cause[WHOLE_POOLS] : DB_CELL_NULL;
+	row->earlier_bytes = parts ? parts->cause[WHOLE_EARLIER] : DB_CELL_NULL;
+	row->unexplained_bytes = parts ? parts->unexplained : DB_CELL_NULL;
+	row->mixed = parts ? whole_mixed(parts) : DB_CELL_NULL;
 	return 0;
 }
 

@@ -39,11 +39,13 @@
 #define LOAD_COLUMNS_step_device(X)                                                                                \
 	X(INTEGER, process) X(INTEGER, step) X(INTEGER, device) X(INTEGER, peak_bytes) X(INTEGER, peak_time)       \
 	X(TEXT, peak_phase) X(INTEGER, held_bytes) X(INTEGER, slack_bytes) X(INTEGER, tensor_bytes)   \
-	X(INTEGER, peak_tensor_bytes) X(INTEGER, peak_process) X(INTEGER, peak_seq)
+	X(INTEGER, peak_tensor_bytes) X(INTEGER, peak_process) X(INTEGER, peak_seq) X(TEXT, peak_role)
 
 #define LOAD_COLUMNS_gpu_sample(X)                                                                                \
 	X(INTEGER, process) X(INTEGER, device) X(INTEGER, time) X(INTEGER, used_bytes) X(INTEGER, total_bytes)    \
-	X(INTEGER, process_bytes) X(INTEGER, recorded_bytes)
+	X(INTEGER, process_bytes) X(INTEGER, recorded_bytes) X(INTEGER, context_bytes) X(INTEGER, code_bytes)      \
+	X(INTEGER, graph_bytes) X(INTEGER, pool_bytes) X(INTEGER, earlier_bytes) X(INTEGER, unexplained_bytes)    \
+	X(INTEGER, mixed)
 
 #define LOAD_COLUMNS_host_sample(X)                                                                                \
 	X(INTEGER, process) X(INTEGER, time) X(INTEGER, rss_bytes) X(INTEGER, pinned_bytes) X(INTEGER, cgroup_bytes) \

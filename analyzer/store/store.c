@@ -284,7 +284,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 	const struct analysis_oom *oom;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->ooms && !error; i++) {
 		oom = &analysis->oom[i];
@@ -307,6 +307,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 		db_bind_text(stmt, 11, mt_phase_name(oom->phase));
 		db_bind(stmt, 12, oom->step);
 		store_bind_id(stmt, 13, store_id(oom->process, oom->stack));
+		db_bind_text(stmt, 14, mt_role_name(oom->role));
 		error = db_run(stmt);
 	}
 	db_finish(stmt);

@@ -23,6 +23,12 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site);
 /* The definitions of a process (store_defs.c); see store_summary. */
 int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything);
 
+/*
+ * What NVML counted at the peaks (store_whole.c): of processes their first_time and last_time are asked for, of devices
+ * what is about users, wholes and peaks. 0 or an error of the database.
+ */
+int store_whole_devices(struct db *db, const struct analysis *analysis);
+
 /* What NVML and the host say (store_whole.c). 0 or an error of the database. */
 int store_whole(struct db *db, const struct analysis *analysis);
 

@@ -199,7 +199,7 @@ static int store_sum(struct db_stmt *stmt, uint32_t device, uint32_t peak, const
 	return db_run(stmt);
 }
 
-static int store_devices(struct db *db, const struct analysis *analysis)
+int store_whole_devices(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *stmt;
 	struct sum sum;
@@ -258,7 +258,7 @@ static int store_hosts(struct db *db, const struct analysis *analysis)
 
 int store_whole(struct db *db, const struct analysis *analysis)
 {
-	int error = store_devices(db, analysis);
+	int error = store_whole_devices(db, analysis);
 
 	return error ? error : store_hosts(db, analysis);
 }

@@ -449,11 +449,6 @@ int mt_writer_trim_error(const struct mt_writer *writer)
 	return writer->keep ? writer->keep->error : 0;
 }
 
-uint64_t mt_writer_held(const struct mt_writer *writer, uint32_t device)
-{
-	return mt_ledger_held(writer->ledger, device);
-}
-
 static int defs_pending(const struct mt_writer *writer)
 {
 	int kind, pending = 0;

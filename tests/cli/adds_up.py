@@ -18,8 +18,8 @@ def run(*arguments):
 
 
 def report(command, *options):
-    """Of the database, which every report makes for itself otherwise; what top says of another moment, traces alone know."""
-    return json.loads(run(command, "--json", *options, *(TRACES if command == "top" and "--at" in options else [DATABASE])))
+    """Of the database, which every report makes for itself otherwise."""
+    return json.loads(run(command, "--json", *options, DATABASE))
 
 
 def rows(sql):

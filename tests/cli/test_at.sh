@@ -41,7 +41,15 @@ check "no such step" wrong step:9 'the run has 2 steps$' run.zst
 check "the step after the last" wrong step:3 'the run has 2 steps$' run.zst
 check "no such time" wrong 100s 'the recording is over by then \(it ends at ' run.zst
 check "no moment" wrong tomorrow 'not one of peak, oom, step:N' run.zst
-check "a database" wrong step:1 'needs the trace' run.db
+
+# A database says the same, to the byte.
+same() { diff <("$memana" top --at "$1" --json "$2") <("$memana" top --at "$1" --json "$3"); }
+for at in step:1 step:2 300ms 1.2s; do check "a database: $at" same "$at" run.zst run.db; done
+"$memana" load small.zst -o small.db >/dev/null
+check "a database: oom" same oom small.zst small.db
+check "a database: no such step" wrong step:9 'the run has 2 steps$' run.db
+check "a database: no out-of-memory error" wrong oom 'no out-of-memory error was recorded$' run.db
+check "a database: no such time" wrong 100s 'the recording is over by then \(it ends at ' run.db
 
 check "--why" bash -c '"$0" top --why run.zst | grep -q "why: allocated in init; "' "$memana"
 check "--why: the frame and its rule" bash -c '"$0" top --why small.zst | grep -q "phase by: linear (functional.py:114), rule pytorch.yaml:"' "$memana"

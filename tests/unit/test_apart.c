@@ -142,7 +142,7 @@ struct pass {
 };
 
 /* A sink, if only an empty one, has all events in order. */
-static void read_run(struct pass *pass, const struct mt_rules *rules, const struct moment *moment, int by_time)
+static void read_run(struct pass *pass, const struct mt_rules *rules, int by_time)
 {
 	static const struct analysis_sink nobody;
 	uint32_t i;
@@ -152,7 +152,7 @@ static void read_run(struct pass *pass, const struct mt_rules *rules, const stru
 		pass->input[i].file = path_of(i);
 		CHECK_EQ(mt_reader_open(&pass->input[i].reader, path_of(i)), 0);
 	}
-	CHECK_EQ(analysis_run_at(&pass->analysis, pass->input, PROCESSES, rules, by_time ? &nobody : NULL, moment), 0);
+	CHECK_EQ(analysis_run(&pass->analysis, pass->input, PROCESSES, rules, by_time ? &nobody : NULL), 0);
 }
 
 static void release_pass(struct pass *pass)
@@ -262,13 +262,13 @@ static void same_owners(const struct analysis *a, const struct analysis *b)
 }
 
 /* Returns whether the processes were read apart to the end. */
-static int same_both_ways(const struct mt_rules *rules, const struct moment *moment)
+static int same_both_ways(const struct mt_rules *rules)
 {
 	struct pass apart, by_time;
 	int was_apart;
 
-	read_run(&apart, rules, moment, 0);
-	read_run(&by_time, rules, moment, 1);
+	read_run(&apart, rules, 0);
+	read_run(&by_time, rules, 1);
 	CHECK(!by_time.analysis.apart);
 	was_apart = apart.analysis.apart;
 	same_sites(&apart.analysis, &by_time.analysis);
@@ -294,48 +294,25 @@ static struct mt_rules *make_rules(void)
 
 TEST(apart_is_the_same_as_by_time)
 {
-	const struct moment peak = { .kind = MOMENT_PEAK };
 	struct mt_rules *rules = make_rules();
 	long seed;
 
 	for (seed = 1; seed <= ROUNDS; seed++) {
 		make_run(seed, 0);
-		CHECK(same_both_ways(rules, &peak));
+		CHECK(same_both_ways(rules));
 	}
-	mt_rules_free(rules);
-}
-
-TEST(the_peak_of_a_step_may_be_looked_for_apart)
-{
-	const struct moment step = { .kind = MOMENT_STEP, .step = 3 };
-	struct mt_rules *rules = make_rules();
-
-	make_run(1, 0);
-	CHECK(same_both_ways(rules, &step));
 	mt_rules_free(rules);
 }
 
 TEST(a_device_that_two_use_is_read_by_time)
 {
-	const struct moment peak = { .kind = MOMENT_PEAK };
 	struct mt_rules *rules = make_rules();
 	long seed;
 
 	for (seed = 1; seed <= 5; seed++) {
 		make_run(seed, 1);
-		CHECK(!same_both_ways(rules, &peak));
+		CHECK(!same_both_ways(rules));
 	}
-	mt_rules_free(rules);
-}
-
-TEST(other_moments_are_about_all_processes)
-{
-	const struct moment oom = { .kind = MOMENT_OOM }, time = { .kind = MOMENT_TIME, .time = 400000 };
-	struct mt_rules *rules = make_rules();
-
-	make_run(1, 0);
-	CHECK(!same_both_ways(rules, &oom));
-	CHECK(!same_both_ways(rules, &time));
 	mt_rules_free(rules);
 }
 

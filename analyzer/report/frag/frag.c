@@ -33,7 +33,7 @@ static int piece_row(struct frag_map *map, const struct db_stmt *row)
 	map->piece = pieces;
 	pieces[map->pieces++] = (struct segment_piece){ .process = db_int(row, 0), .address = (uint64_t)db_int(row, 1),
 							.bytes = (uint64_t)db_int(row, 2), .mapped = db_int(row, 3) != 0,
-							.tensors_seen = db_int(row, 4) != 0 };
+							.tensors_seen = db_int(row, 4) != 0, .id = db_int(row, 5) };
 	return 0;
 }
 
@@ -79,7 +79,7 @@ static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64
 
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when)
 {
-	static const char pieces[] = "SELECT process, address, bytes, mapped, tensors_inside FROM piece WHERE device = ?1 "
+	static const char pieces[] = "SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM piece WHERE device = ?1 "
 				     "AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
 	static const char blocks[] = "SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step FROM stretch "
 				     "WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "

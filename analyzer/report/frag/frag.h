@@ -25,7 +25,7 @@ struct frag_tensor {
 };
 
 struct frag_map {
-	struct segment_piece *piece;
+	struct segment_piece *piece; /* id: the site that its memory is of */
 	size_t pieces, piece_room;
 	struct segment_block *block;
 	size_t blocks, block_room;

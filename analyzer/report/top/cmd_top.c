@@ -4,6 +4,7 @@
 #include "engine/analysis.h"
 #include "report/command.h"
 #include "store/load.h"
+#include "report/asked.h"
 #include "memtrace/error.h"
 #include "store/query.h"
 #include "report/report.h"
@@ -12,6 +13,7 @@
 #include "store/store.h"
 #include "base/text.h"
 #include "top.h"
+#include "top_at.h"
 
 #define SITES_TEXT 8
 #define SITES_JSON 100
@@ -129,10 +131,9 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 }
 
 /* Analyses the traces into a database in memory. 0, or the exit code. */
-static int analyse(struct source *source, const struct moment *moment, struct db **db, struct analysis *analysis,
-		   struct symbols *symbols)
+static int analyse(struct source *source, struct db **db, struct analysis *analysis, struct symbols *symbols)
 {
-	int error = analysis_run_at(analysis, source->input, source->inputs, source->rules, NULL, moment);
+	int error = analysis_run(analysis, source->input, source->inputs, source->rules, NULL);
 
 	if (!error)
 		error = db_create(db, NULL, schema_sql);
@@ -145,43 +146,61 @@ static int analyse(struct source *source, const struct moment *moment, struct db
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
 }
 
-static uint32_t most_steps(const struct analysis *analysis)
-{
-	uint32_t i, most = 0;
+/* What there is to say of a moment that the run does not have. */
+struct extent {
+	uint64_t steps;
+	int64_t last; /* ns since the run began */
+};
 
-	for (i = 0; i < analysis->processes; i++)
-		if (analysis->process[i].steps > most)
-			most = analysis->process[i].steps;
-	return most;
+static int extend(void *context, const struct query_process *row)
+{
+	struct extent *extent = context;
+
+	extent->steps = row->steps > extent->steps ? row->steps : extent->steps;
+	extent->last = row->last_time > extent->last ? row->last_time : extent->last;
+	return 0;
 }
 
-/* Whether the run has the moment that was asked for: 0, or the exit code. After the last step a new one may have begun. */
-static int check_moment(const struct analysis *analysis)
+/* The exit code, after one line. */
+static int no_moment(struct asked *asked, const struct moment *moment, const struct extent *extent)
 {
-	const struct moment *moment = &analysis->moment;
-	uint32_t steps = most_steps(analysis);
-	int64_t last = analysis_last_time(analysis);
-	char text[TEXT_SIZE_MAX], count[64], absent[160] = "";
+	char text[TEXT_SIZE_MAX], count[64], absent[160];
 
-	if (moment->kind == MOMENT_OOM && !moment->taken)
+	if (moment->kind == MOMENT_OOM)
 		snprintf(absent, sizeof(absent), "top: --at oom: no out-of-memory error was recorded");
-	if (moment->kind == MOMENT_STEP && (!moment->taken || (moment->step > steps && !moment->born)))
+	else if (moment->kind == MOMENT_STEP)
 		snprintf(absent, sizeof(absent), "top: --at step:%u: the run has %s", moment->step,
-			 text_count(count, sizeof(count), steps, "step"));
-	if (moment->kind == MOMENT_TIME && moment->time > last)
+			 text_count(count, sizeof(count), extent->steps, "step"));
+	else
 		snprintf(absent, sizeof(absent), "top: --at: the recording is over by then (it ends at %s, %lldns)",
-			 text_time(text, last), (long long)last);
-	return *absent ? report_absent(analysis, absent) : 0;
+			 text_time(text, extent->last), (long long)extent->last);
+	asked->told = 1;
+	return report_absent(&asked->analysis, absent);
+}
+
+/*
+ * Another moment than the peak is looked for in the lives of all allocations: traces are loaded for that. It takes longer
+ * than to keep the sums of one moment on the way, but it is the same answer as a database's.
+ */
+static int top_of_moment(const struct top_command *command, struct asked *asked, struct symbols *symbols)
+{
+	const struct moment *moment = &command->options.moment;
+	struct extent extent = { 0 };
+	int error = query_processes(asked->db, extend, &extent), there = 0;
+
+	if (!error && (moment->kind != MOMENT_TIME || moment->time <= extent.last))
+		there = top_at(asked->db, moment);
+	if (error || there < 0)
+		return report_no_answer("top", asked->db, error ? error : there);
+	return there ? report(command, asked->db, symbols) : no_moment(asked, moment, &extent);
 }
 
 static int top_of_traces(const struct top_command *command, struct source *source, struct symbols *symbols)
 {
 	struct analysis analysis;
 	struct db *db = NULL;
-	int status = analyse(source, &command->options.moment, &db, &analysis, symbols);
+	int status = analyse(source, &db, &analysis, symbols);
 
-	if (!status)
-		status = check_moment(&analysis);
 	if (!status)
 		status = report(command, db, symbols);
 	if (!status)
@@ -191,23 +210,40 @@ static int top_of_traces(const struct top_command *command, struct source *sourc
 	return status;
 }
 
-static int answer(const struct top_command *command, struct source *source)
+static int answer_moment(struct top_command *command, struct symbols *symbols, char *const *paths, uint32_t count)
 {
-	struct symbols *symbols = symbols_new();
-	int status;
+	struct asked asked;
+	int status = asked_open(&asked, "top", paths, count), damage;
 
-	if (!symbols)
-		return command_fail(mt_exit_code(-MT_E_MEMORY), "top: %s", mt_strerror(-MT_E_MEMORY));
-	status = source->db ? report(command, source->db, symbols) : top_of_traces(command, source, symbols);
-	symbols_free(symbols);
+	command->options.is_database = asked.source.db != NULL;
+	if (!status)
+		status = top_of_moment(command, &asked, symbols);
+	damage = asked_close(&asked);
+	return status ? status : damage;
+}
+
+static int answer(struct top_command *command, struct symbols *symbols, char *const *paths, uint32_t count)
+{
+	struct source source;
+	int error, status;
+
+	if (command->options.moment.kind != MOMENT_PEAK)
+		return answer_moment(command, symbols, paths, count);
+	error = source_open(&source, paths, count);
+	command->options.is_database = source.db != NULL;
+	if (error)
+		status = command_fail(mt_exit_code(error), "%s", source.message);
+	else
+		status = source.db ? report(command, source.db, symbols) : top_of_traces(command, &source, symbols);
+	source_release(&source);
 	return status;
 }
 
 int cmd_top(int argc, char **argv)
 {
 	struct top_command command;
-	struct source source;
-	int status = parse(&command, argc, argv), error;
+	struct symbols *symbols;
+	int status = parse(&command, argc, argv);
 
 	if (status)
 		return status;
@@ -216,16 +252,10 @@ int cmd_top(int argc, char **argv)
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "top: no trace named (memana top trace.zst)");
 	command.options.name = argc - optind == 1 ? argv[optind] : "TRACE...";
-	error = source_open(&source, argv + optind, (uint32_t)(argc - optind));
-	if (error)
-		status = command_fail(mt_exit_code(error), "%s", source.message);
-	command.options.is_database = source.db != NULL;
-	if (source.db && command.options.moment.kind != MOMENT_PEAK) {
-		source_release(&source);
-		return command_fail(EXIT_USAGE, "top: --at needs the trace: a database has the sums of the peak only");
-	}
-	if (!error)
-		status = answer(&command, &source);
-	source_release(&source);
+	symbols = symbols_new();
+	if (!symbols)
+		return command_fail(mt_exit_code(-MT_E_MEMORY), "top: %s", mt_strerror(-MT_E_MEMORY));
+	status = answer(&command, symbols, argv + optind, (uint32_t)(argc - optind));
+	symbols_free(symbols);
 	return status;
 }

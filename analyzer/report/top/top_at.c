@@ -1,0 +1,296 @@
+#include "top_at.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "store/alive.h"
+#include "report/answer.h"
+#include "report/frag/frag.h"
+#include "memtrace/error.h"
+#include "store/store.h"
+
+/* ---- when, on which device ---- */
+
+static const char create_sql[] =
+	"CREATE TEMP TABLE at (device INTEGER PRIMARY KEY, at_time INTEGER, at_process INTEGER, at_seq INTEGER, "
+	"process INTEGER, step INTEGER, phase TEXT, role TEXT)";
+
+/* The step of an event is one more than have ended by then. */
+static const char step_sql[] =
+	"INSERT INTO temp.at SELECT device, time, process, seq, process, ifnull((SELECT max(step) + 1 FROM step "
+	"WHERE step.process = it.process AND end_seq <= it.seq), ?1), ifnull((SELECT phase FROM phase_span AS span "
+	"WHERE span.process = it.process AND first_seq <= it.seq ORDER BY first_seq DESC LIMIT 1), 'other'), "
+	"ifnull((SELECT peak_role FROM step_device AS made WHERE made.step = ?1 AND made.device = it.device "
+	"AND peak_process = it.process AND peak_seq = it.seq), 'none') FROM moment AS it WHERE name = 'step:' || ?1";
+
+/* One of the framework goes before one that its allocator got over. */
+static const char oom_sql[] =
+	"INSERT INTO temp.at SELECT device, time, process, seq, process, step, phase, role FROM oom WHERE id IN (SELECT "
+	"max(id) FROM oom WHERE source = 'tensor' OR NOT EXISTS (SELECT 1 FROM oom WHERE source = 'tensor') GROUP BY device)";
+
+/* Who did something last, to memory or in a phase, decides what was done. */
+static const char time_sql[] =
+	"INSERT INTO temp.at WITH act AS (SELECT process, max(time) AS time FROM (SELECT process, max(alloc_time) AS time FROM "
+	"allocation WHERE alloc_time <= ?1 GROUP BY process UNION ALL SELECT process, max(free_time) FROM allocation WHERE "
+	"free_time <= ?1 GROUP BY process UNION ALL SELECT process, max(first_time) FROM phase_span WHERE first_time <= ?1 "
+	"GROUP BY process UNION ALL SELECT process, max(last_time) FROM phase_span WHERE last_time <= ?1 GROUP BY process "
+	"UNION ALL SELECT id, first_time FROM process WHERE first_time <= ?1) GROUP BY process), "
+	"newest AS (SELECT device, (SELECT process FROM act WHERE process IN (SELECT site.process FROM site "
+	"WHERE site.device = main.peak.device) ORDER BY time DESC, process DESC LIMIT 1) AS process FROM main.peak) SELECT device, ?1, ?2, ?2, newest.process, ifnull(span.step, 1), "
+	"ifnull(span.phase, 'other'), 'none' FROM newest LEFT JOIN phase_span AS span ON span.id = (SELECT id FROM "
+	"phase_span AS one WHERE one.process = newest.process AND first_time <= ?1 ORDER BY first_seq DESC LIMIT 1) "
+	"WHERE newest.process IS NOT NULL";
+
+static int run(struct db *db, const char *sql, int64_t one, int64_t two)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, sql);
+
+	if (error)
+		return error;
+	db_bind(stmt, 1, one);
+	db_bind(stmt, 2, two);
+	error = db_run(stmt);
+	db_finish(stmt);
+	return error;
+}
+
+static int find(struct db *db, const struct moment *moment)
+{
+	int error = db_execute(db, create_sql);
+
+	if (error)
+		return error;
+	if (moment->kind == MOMENT_STEP)
+		return run(db, step_sql, moment->step, 0);
+	if (moment->kind == MOMENT_OOM)
+		return db_execute(db, oom_sql);
+	return run(db, time_sql, moment->time, ALIVE_BY_TIME);
+}
+
+/* ---- who held it ---- */
+
+struct place {
+	struct db *db;
+	struct db_stmt *inside; /* a row of temp.inside */
+};
+
+/* What tensors fill of the memory that sites took from the driver. */
+static int note_inside(void *context, struct db_stmt *row)
+{
+	const struct place *place = context;
+	const struct alive_moment when = { db_int(row, 1), db_int(row, 2), db_int(row, 3) };
+	struct frag_map map;
+	size_t i;
+	int error = frag_load(&map, place->db, db_int(row, 0), 0, &when);
+
+	for (i = 0; i < map.pieces && !error; i++) {
+		if (!map.piece[i].used)
+			continue;
+		db_bind(place->inside, 1, map.piece[i].id);
+		db_bind_unsigned(place->inside, 2, map.piece[i].used);
+		error = db_run(place->inside);
+	}
+	frag_release(&map);
+	return error;
+}
+
+static const char part_sql[] =
+	"CREATE TEMP TABLE peak_part AS WITH here AS (SELECT site, at.device AS device, count(*) AS count, "
+	"sum(CASE WHEN memory IN ('pinned', 'host', 'imported', 'multicast') THEN 0 ELSE bytes END) AS bytes "
+	"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM stretch) AS stretch USING (device) "
+	"WHERE (since_time, owner_process, since_seq) <= (at_time, at_process, at_seq) AND (until_seq IS NULL OR "
+	"(until_time, owner_process, until_seq) > (at_time, at_process, at_seq)) GROUP BY site), "
+	"filled AS (SELECT site, sum(bytes) AS bytes FROM temp.inside GROUP BY site) "
+	"SELECT site.id AS site, here.device AS device, site.process AS process, phase, "
+	"CASE WHEN tensors_inside THEN 'allocator slack' ELSE category END AS category, "
+	"CASE WHEN tensors_inside THEN 'pytorch' ELSE owner END AS owner, here.bytes - ifnull(filled.bytes, 0) AS bytes, count "
+	"FROM here JOIN site ON site.id = here.site LEFT JOIN filled ON filled.site = here.site "
+	"WHERE here.bytes > ifnull(filled.bytes, 0)";
+
+static int make_parts(struct db *db)
+{
+	struct place place = { .db = db };
+	int error = db_execute(db, "CREATE TEMP TABLE inside (site INTEGER, bytes INTEGER)");
+
+	if (!error)
+		error = db_prepare(db, &place.inside, "INSERT INTO temp.inside VALUES (?, ?)");
+	if (!error)
+		error = answer_rows(db, "SELECT device, at_time, at_process, at_seq FROM temp.at", NULL, note_inside, &place);
+	db_finish(place.inside);
+	return error ? error : db_execute(db, part_sql);
+}
+
+/* Memory of another process: in an allocation of its own, or mapped. */
+#define IMPORTED                                                                                                       \
+	"(SELECT ifnull(sum(bytes), 0) FROM (SELECT process, device, bytes, alloc_time AS since_time, alloc_seq AS "    \
+	"since_seq, free_time AS until_time, free_seq AS until_seq FROM allocation WHERE memory = 'imported' "          \
+	"AND (process, address) NOT IN (SELECT process, handle FROM mapping) UNION ALL SELECT mapping.process, device, " \
+	"mapping.bytes, map_time, map_seq, unmap_time, unmap_seq FROM mapping JOIN (SELECT * FROM allocation WHERE "    \
+	"memory = 'imported') AS handle ON handle.process = mapping.process AND handle.address = handle "              \
+	"AND alloc_seq <= map_seq AND (free_seq IS NULL OR free_seq >= map_seq)) AS it "                                \
+	"WHERE it.device = at.device AND (since_time, it.process, since_seq) <= (at_time, at_process, at_seq) "         \
+	"AND (until_seq IS NULL OR (until_time, it.process, until_seq) > (at_time, at_process, at_seq)))"
+
+/* A device that has no such moment holds nothing then; of an out-of-memory error it is no part at all. */
+static int make_peaks(struct db *db, const struct moment *moment)
+{
+	char sql[2600];
+
+	snprintf(sql, sizeof(sql),
+		 "CREATE TEMP TABLE peak AS SELECT was.device AS device, (SELECT ifnull(sum(bytes), 0) FROM temp.peak_part AS part "
+		 "WHERE part.device = was.device) AS bytes, (SELECT ifnull(sum(bytes), 0) FROM temp.peak_part AS part "
+		 "WHERE part.device = was.device AND category = 'allocator slack') AS slack_bytes, ifnull(at_time, 0) AS time, "
+		 "ifnull(at_seq, 0) AS seq, ifnull(at.process, (SELECT min(id) FROM process)) AS process, "
+		 "ifnull(at.step, %d) AS step, ifnull(at.phase, 'other') AS phase, ifnull(at.role, 'none') AS role, "
+		 "CASE WHEN at_time IS NULL THEN 0 ELSE " IMPORTED " END AS imported_bytes "
+		 "FROM main.peak AS was %sJOIN temp.at AS at ON at.device = was.device",
+		 moment->kind == MOMENT_TIME, moment->kind == MOMENT_OOM ? "" : "LEFT ");
+	return db_execute(db, sql);
+}
+
+/* ---- what NVML counted then ---- */
+
+struct samples {
+	struct db *db;
+	struct analysis analysis; /* processes, and one device: what store_whole_devices asks for */
+	struct analysis_device device;
+	uint32_t room;
+	int error;
+};
+
+static int add_process(void *context, struct db_stmt *row)
+{
+	struct samples *samples = context;
+	struct analysis *analysis = &samples->analysis;
+	uint32_t room = analysis->processes ? 2 * samples->room : 8;
+	void *grown;
+
+	if (!analysis->processes || analysis->processes == samples->room) {
+		grown = realloc(analysis->process, room * sizeof(*analysis->process));
+		if (!grown)
+			return -MT_E_MEMORY;
+		analysis->process = grown;
+		samples->room = room;
+	}
+	analysis->process[analysis->processes++] =
+		(struct analysis_process){ .first_time = db_int(row, 1), .last_time = db_int(row, 2), .events = (uint64_t)db_int(row, 0) };
+	return 0;
+}
+
+static int take_sample(struct samples *samples, const char *sql, int64_t process, int64_t device, int64_t time,
+		       struct whole_parts *parts)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(samples->db, &stmt, sql), known, cause;
+
+	if (error)
+		return error;
+	db_bind(stmt, 1, process);
+	db_bind(stmt, 2, device);
+	db_bind(stmt, 3, time);
+	known = db_step(stmt);
+	if (known == 1) {
+		parts->sample = (struct whole_sample){ .time = db_int(stmt, 0), .used = (uint64_t)db_int(stmt, 1),
+						       .total = (uint64_t)db_int(stmt, 2), .own = (uint64_t)db_int(stmt, 3),
+						       .own_known = db_type(stmt, 3) != DB_NULL };
+		parts->held = (uint64_t)db_int(stmt, 4);
+		for (cause = 0; cause < WHOLE_CAUSES; cause++)
+			parts->cause[cause] = db_int(stmt, 5 + cause);
+		parts->unexplained = db_int(stmt, 5 + WHOLE_CAUSES);
+		whole_set_mixed(parts, db_int(stmt, 6 + WHOLE_CAUSES));
+	}
+	db_finish(stmt);
+	return known;
+}
+
+#define SAMPLE                                                                                                  \
+	"SELECT time, used_bytes, total_bytes, process_bytes, recorded_bytes, context_bytes, code_bytes, "      \
+	"graph_bytes, pool_bytes, earlier_bytes, unexplained_bytes, mixed FROM gpu_sample WHERE process = ?1 "  \
+	"AND device = ?2 AND recorded_bytes IS NOT NULL AND time "
+
+/* The samples of one process around the moment. */
+static int add_user(struct samples *samples, uint32_t process, int64_t device, int64_t time)
+{
+	struct analysis_device *into = &samples->device;
+	struct analysis_whole *whole = &into->whole[into->users * ANALYSIS_PEAKS];
+	int64_t id = (int64_t)samples->analysis.process[process].events;
+	int after = take_sample(samples, SAMPLE ">= ?3 ORDER BY time, rowid LIMIT 1", id, device, time, &whole->after);
+	int before = after < 0 ? 0 : take_sample(samples, SAMPLE "< ?3 ORDER BY time DESC, rowid DESC LIMIT 1", id, device,
+						 time, &whole->before);
+
+	whole->peak_time = time;
+	whole->after_known = after == 1;
+	whole->before_known = before == 1 && (after || samples->analysis.process[process].last_time >= time);
+	into->user[into->users++] = process;
+	return after < 0 ? after : before < 0 ? before : 0;
+}
+
+/* Rows of one device; its id is put in afterwards, for what is stored is called the first. */
+static int add_device(void *context, struct db_stmt *row)
+{
+	struct samples *samples = context;
+	const struct analysis *analysis = &samples->analysis;
+	struct analysis_device *device = &samples->device;
+	uint32_t i;
+	int error = 0;
+
+	*device = (struct analysis_device){ .used = 1, .peak = { .time = db_int(row, 1) } };
+	device->user = calloc(analysis->processes, sizeof(*device->user));
+	device->whole = calloc((size_t)analysis->processes * ANALYSIS_PEAKS, sizeof(*device->whole));
+	if (!device->user || !device->whole)
+		error = -MT_E_MEMORY;
+	for (i = 0; i < analysis->processes && !error; i++) {
+		if ((int64_t)analysis->process[i].events == db_int(row, 2))
+			device->peak.process = i;
+		error = add_user(samples, i, db_int(row, 0), db_int(row, 1));
+	}
+	if (!error)
+		error = store_whole_devices(samples->db, analysis);
+	if (!error)
+		error = run(samples->db, "UPDATE temp.whole SET device = -?1 WHERE device = ?2", db_int(row, 0), store_device_id(0));
+	free(device->user);
+	free(device->whole);
+	return error;
+}
+
+static int make_wholes(struct db *db)
+{
+	struct samples samples = { .db = db };
+	int error = db_execute(db, "CREATE TEMP TABLE whole AS SELECT * FROM main.whole WHERE 0");
+
+	samples.analysis.device = &samples.device;
+	samples.analysis.devices = 1;
+	if (!error)
+		error = answer_rows(db, "SELECT id, first_time, last_time FROM process ORDER BY id", NULL, add_process, &samples);
+	if (!error)
+		error = answer_rows(db, "SELECT device, at_time, process FROM temp.at", NULL, add_device, &samples);
+	if (!error)
+		error = db_execute(db, "UPDATE temp.whole SET device = -device");
+	if (!error)
+		error = db_execute(db, "INSERT INTO temp.whole SELECT * FROM main.whole WHERE peak <> 'peak'");
+	free(samples.analysis.process);
+	return error;
+}
+
+static int take_count(void *context, struct db_stmt *row)
+{
+	*(int64_t *)context = db_int(row, 0);
+	return 0;
+}
+
+int top_at(struct db *db, const struct moment *moment)
+{
+	int64_t found = 0;
+	int error = find(db, moment);
+
+	if (!error)
+		error = answer_rows(db, "SELECT count(*) FROM temp.at", NULL, take_count, &found);
+	if (error || (!found && moment->kind != MOMENT_TIME))
+		return error;
+	error = make_parts(db);
+	if (!error)
+		error = make_peaks(db, moment);
+	if (!error)
+		error = make_wholes(db);
+	return error ? error : 1;
+}
