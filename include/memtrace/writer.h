@@ -109,9 +109,6 @@ int mt_writer_trim_error(const struct mt_writer *writer);
 /* Events that were let go, by this writer and those before it. */
 uint64_t mt_writer_cut(const struct mt_writer *writer);
 
-/* Bytes held on a device (id) after the newest event, by the live set of the checkpoints (ledger.h). */
-uint64_t mt_writer_held(const struct mt_writer *writer, uint32_t device);
-
 /* Writes what is buffered: after 0 every event handed in so far is in the file (page cache, not synced). */
 int mt_writer_flush(struct mt_writer *writer);
 
