@@ -109,6 +109,17 @@ const char *mt_source_name(uint32_t source)
 	return source < MT_ARRAY_SIZE(sources) ? sources[source] : NULL;
 }
 
+const char *mt_census_name(uint32_t what)
+{
+	static const char *const words[MT_CENSUS_COUNT] = {
+#define CENSUS_WORD(name, number, word) [number] = (word),
+		MT_CENSUS_LIST(CENSUS_WORD)
+#undef CENSUS_WORD
+	};
+
+	return what < MT_CENSUS_COUNT ? words[what] : NULL;
+}
+
 const char *mt_source_state_word(uint64_t state)
 {
 	static const char *const words[] = {

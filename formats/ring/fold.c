@@ -411,7 +411,7 @@ static void fold_text(struct mt_fold *fold, const struct ring_event *from, struc
 	ring_view_text(fold->view, text);
 	if (from->name_bytes)
 		event->name = mt_defs_add_name(defs, text, from->name_bytes);
-	if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+	if (mt_kind_has_second_name(event->kind))
 		event->value = from->domain_bytes ?
 				       mt_defs_add_name(defs, text + from->name_bytes, from->domain_bytes) : 0;
 }

@@ -317,7 +317,7 @@ static int check_events(struct mt_decoder *decoder, const struct batch *batch)
 			decoder->first_time = event->time;
 		if (event->time > decoder->last_time)
 			decoder->last_time = event->time;
-		if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+		if (mt_kind_has_second_name(event->kind))
 			bad |= event->value > decoder->largest[MT_FIELD_name];
 	}
 	if (!decoder->done)

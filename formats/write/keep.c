@@ -105,7 +105,7 @@ static uint32_t names_of(const struct mt_event *event, uint64_t names[2])
 
 	if (mt_kind_fields(event->kind) & MT_F(name))
 		names[count++] = event->name;
-	if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+	if (mt_kind_has_second_name(event->kind))
 		names[count++] = event->value;
 	return count;
 }

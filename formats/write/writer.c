@@ -271,7 +271,7 @@ uint64_t mt_writer_bytes(const struct mt_writer *writer)
 
 static int ids_defined(const struct mt_writer *writer, const struct mt_event *event, uint32_t fields)
 {
-	uint64_t text = event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP ? event->value : 0;
+	uint64_t text = mt_kind_has_second_name(event->kind) ? event->value : 0;
 
 	return event->thread <= mt_defs_count(writer->defs, MT_DEF_THREAD) &&
 	       (!(fields & MT_F(stack)) || event->stack <= mt_defs_count(writer->defs, MT_DEF_NODE)) &&
@@ -391,8 +391,10 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 	writer->time = event->time;
 	if (writer->held > info->live_max)
 		info->live_max = writer->held;
-	if (born && phase < 32)
+	if (born && phase < 31)
 		info->phases |= 1u << phase;
+	if (event->kind == MT_CENSUS)
+		info->phases |= MT_CHUNK_HAS_CENSUS;
 	if (info->events < writer->options.chunk_events)
 		return 0;
 	if (info->events % writer->options.chunk_events) /* an overfull chunk: it is tried again now and then */

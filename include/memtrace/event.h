@@ -91,6 +91,8 @@ enum mt_field {
 	X(STEP_MARK, 39, MT_F_COMMON, "memrec_step: the running step ends here")                                     \
 	X(BACKWARD_BEGIN, 40, MT_F_COMMON, "torch::autograd::Engine::execute entered")                               \
 	X(BACKWARD_END, 41, MT_F_COMMON, "torch::autograd::Engine::execute left")                                    \
+	X(CENSUS, 42, MT_F_COMMON | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(name) | MT_F(value) | MT_F(flags),     \
+	  "the framework says what is there now: see Census")                                                         \
 	X(STEP, 48, MT_F_COMMON | MT_F(value) | MT_F(name), "step `value` (from 1) ended with the event before; name: what closed it") \
 	X(GPU_SAMPLE, 49, MT_F_COMMON | MT_F(device) | MT_F(size) | MT_F(offset) | MT_F(value) | MT_F(flags),          \
 	  "size: bytes of the GPU in use by all; offset: by this process (flags bit 0: known); value: total bytes; flags from bit 8 on: us the reading took")   \
@@ -109,6 +111,31 @@ enum mt_kind {
 #undef MT_KIND_ENUM
 	MT_KIND_MAX = 255, /* of the format: kinds are one byte */
 };
+
+/* Kinds whose field `value` is a string id, too. */
+static inline int mt_kind_has_second_name(uint32_t kind)
+{
+	return kind == MT_RANGE_PUSH || kind == MT_RANGE_POP || kind == MT_CENSUS;
+}
+
+/* What the framework says of memory: bits 0 to 5 of the flags of a CENSUS. X(NAME, number, word) */
+#define MT_CENSUS_LIST(X)                \
+	X(WEIGHT, 1, "weights")          \
+	X(BUFFER, 2, "buffers")          \
+	X(GRADIENT, 3, "gradients")      \
+	X(STATE, 4, "optimizer state")   \
+	X(MASTER, 5, "master weights")
+
+enum mt_census {
+#define MT_CENSUS_ENUM(name, number, word) MT_CENSUS_##name = (number),
+	MT_CENSUS_LIST(MT_CENSUS_ENUM)
+#undef MT_CENSUS_ENUM
+	MT_CENSUS_COUNT = 6, /* with 0, which is none */
+};
+
+#define MT_CENSUS_WHAT 63u	  /* bits of the flags that are an enum mt_census */
+#define MT_CENSUS_TIED 64u	  /* the same memory as an earlier record of this census */
+#define MT_CENSUS_NUMBER_SHIFT 8u /* bits from here on: number of the census in the process, from 1 */
 
 /* Where driver memory lies. X(NAME, number, word) */
 #define MT_SPACE_LIST(X)           \
@@ -162,13 +189,14 @@ enum mt_loss {
 	X(API, 6, "marks")                \
 	X(ENGINE, 7, "autograd-engine")   \
 	X(GPU, 8, "gpu-samples")          \
-	X(HOST, 9, "host-samples")
+	X(HOST, 9, "host-samples")        \
+	X(CENSUS, 10, "census")
 
 enum mt_source {
 #define MT_SOURCE_ENUM(name, number, word) MT_SOURCE_##name = (number),
 	MT_SOURCE_LIST(MT_SOURCE_ENUM)
 #undef MT_SOURCE_ENUM
-	MT_SOURCE_COUNT = 10,
+	MT_SOURCE_COUNT = 11,
 };
 
 /* X(NAME, number, word) */
@@ -219,6 +247,7 @@ const char *mt_kind_name(uint32_t kind);
 const char *mt_space_name(uint32_t space);
 const char *mt_loss_name(uint32_t loss);
 const char *mt_source_name(uint32_t source);
+const char *mt_census_name(uint32_t what); /* NULL: none of MT_CENSUS_LIST */
 const char *mt_end_name(uint32_t end);
 
 #endif

@@ -34,6 +34,8 @@ enum mt_chunk_kind {
 	MT_CHUNK_CHECKPOINT = 4, /* LIVE events: the whole live set between the event chunks around it */
 };
 
+#define MT_CHUNK_HAS_CENSUS (1u << 31) /* of mt_chunk_info.phases */
+
 /* What the index knows of one chunk; all 0 where it does not apply. */
 struct mt_chunk_info {
 	uint32_t kind;		      /* enum mt_chunk_kind, or unknown: skip */
@@ -42,7 +44,7 @@ struct mt_chunk_info {
 	uint64_t first_seq, last_seq;
 	uint64_t first_time, last_time;
 	uint64_t live_start, live_max; /* bytes of all devices together: see ledger.h "held" */
-	uint32_t phases;	       /* bit per enum mt_phase that allocated in it */
+	uint32_t phases;	       /* bit per enum mt_phase that allocated in it, and MT_CHUNK_HAS_CENSUS */
 	uint32_t good;		       /* with `error`: so many of its events can be read */
 	int error;		       /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: nobody knows what it was */
 };

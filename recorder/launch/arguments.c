@@ -36,6 +36,8 @@ enum action { SET_OUTPUT, SET_NUMBER, SET_SIZE, SET_STEP_MARK, SET_STACKS, SET_F
 	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti), "leave CUPTI to another tool: no driver calls in the trace") \
 	X(0, "yield-cupti", NULL, SET_FLAG, MEMBER(yield_cupti), "give CUPTI to another tool of the program as long as it\n" \
 	  "wants it (torch.profiler): no driver calls in the trace meanwhile")                                    \
+	X(0, "no-census", NULL, SET_FLAG, MEMBER(no_census), "do not ask PyTorch what its weights, gradients and optimizer\n" \
+	  "states are")                                                                                            \
 	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                    \
 	X('h', "help", NULL, SET_HELP, 0, "this text")                                                            \
 	X(0, "version", NULL, SET_VERSION, 0, "the version")

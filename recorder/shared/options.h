@@ -48,6 +48,8 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
 	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                        \
 	X(no_cupti, "no-cupti", 0, 0, 1)                                                            \
 	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */ \
+	X(no_census, "no-census", 0, 0, 1)                                                          \
+	X(census_ms, "census-ms", 20000, 0, 3600000) /* before models are looked at that no optimizer steps */ \
 	X(keep, "keep", 0, 0, UINT64_MAX)    /* bytes of trace, 0: everything */                    \
 	X(wait_ms, "wait-ms", 100, 0, 60000) /* how long a full ring may hold up one call */        \
 	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26) /* ring slot, a power of two */

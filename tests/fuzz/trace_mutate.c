@@ -110,7 +110,7 @@ static void mutate_kind(struct story *story, struct mt_event *event)
 	};
 
 	event->kind = kinds[fuzz_below(&story->random, MT_ARRAY_SIZE(kinds))];
-	if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+	if (mt_kind_has_second_name(event->kind))
 		event->value = id_below(story, MT_DEF_STRING);
 }
 

@@ -106,7 +106,7 @@ static void write_all_kinds(struct mt_writer *writer, uint64_t rounds)
 			event.name = fields & MT_F(name) ? 1 + i % 5 : 0;
 			event.addr = fields & MT_F(addr) ? 0x7f2000000000 + (i * 2 << 20) + round : 0;
 			event.flags = fields & MT_F(flags) ? round % 5 : 0;
-			if (kinds[i] == MT_RANGE_PUSH || kinds[i] == MT_RANGE_POP)
+			if (mt_kind_has_second_name(kinds[i]))
 				event.value = round % 3;
 			check("event", mt_writer_event(writer, &event, (uint32_t)(i % 10), (uint32_t)round));
 		}

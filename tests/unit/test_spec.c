@@ -185,6 +185,7 @@ TEST(spaces_losses_sources_ends_phases)
 	CHECK_LIST("spaces", MT_SPACE_LIST)
 	CHECK_LIST("losses", MT_LOSS_LIST)
 	CHECK_LIST("sources", MT_SOURCE_LIST)
+	CHECK_LIST("census", MT_CENSUS_LIST)
 	CHECK_LIST("ends", MT_END_LIST)
 	CHECK_LIST("phases", MT_PHASE_LIST)
 }

@@ -203,7 +203,7 @@ static inline void kit_fill_event(struct kit_random *random, const struct mt_def
 		event->device = kit_id(random, defs, MT_DEF_DEVICE);
 	if (fields & MT_F(name))
 		event->name = kit_id(random, defs, MT_DEF_STRING);
-	if (event->kind == MT_RANGE_PUSH || event->kind == MT_RANGE_POP)
+	if (mt_kind_has_second_name(event->kind))
 		event->value = kit_id(random, defs, MT_DEF_STRING);
 	if (event->kind == MT_LOST)
 		event->value = kit_below(random, 100);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "agent/life/agent.h"
 #include "agent/cupti/cupti.h"
+#include "agent/census/census.h"
 #include "hooks.h"
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
@@ -183,6 +184,7 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 		event.reserved = reserved;
 	}
 	agent_memory(&event, STACK_TENSOR);
+	census_look();
 }
 
 static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)

@@ -609,6 +609,30 @@ void agent_follow(enum mt_kind kind)
 	leave(saved);
 }
 
+int agent_tell(struct ring_event *event, const char *name, const char *second)
+{
+	struct ring_text text = { name, second, 0, 0 };
+	int saved;
+
+	if (!is_on() || !enter(&saved))
+		return 0;
+	text.domain_bytes = text_bytes(second, DOMAIN_MAX - 1);
+	text.name_bytes = text_bytes(name, RING_TEXT_MAX - text.domain_bytes);
+	hand_over(event, &text, STACK_NONE);
+	leave(saved);
+	return 1;
+}
+
+int agent_is_recording(void)
+{
+	return is_on();
+}
+
+uint64_t agent_life(void)
+{
+	return atomic_load_explicit(&life->epoch, memory_order_relaxed);
+}
+
 /* ---- Beginning of a life ---- */
 
 static void arm(void)

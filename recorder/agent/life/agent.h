@@ -29,6 +29,18 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 /* An event of no interest unless the process is being recorded already. */
 void agent_follow(enum mt_kind kind);
 
+/*
+ * Something that was found out on the way, with up to two texts (at most RING_TEXT_MAX, the second at most 255 bytes), while
+ * the process is being recorded. Fill in the event as for agent_memory; 1: it was taken, 0: nothing is recorded.
+ */
+int agent_tell(struct ring_event *event, const char *name, const char *second);
+
+/* 1: the recording runs. */
+int agent_is_recording(void);
+
+/* Another number in a forked child that is recorded by itself. */
+uint64_t agent_life(void);
+
 /* The calling thread runs autograd's loop. */
 void agent_thread_is_autograd(void);
 

@@ -1,0 +1,442 @@
+/* census.c - see census.h. Functions of Python's are called with the GIL only, but for the first two of the list. */
+#include "census.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include "agent/life/agent.h"
+#include "agent/loaded/loaded.h"
+#include "memtrace/base.h"
+#include "agent/stacks/own_stack.h"
+#include "agent/stacks/python_layout.h"
+#include "agent/stacks/stack_python.h"
+
+#define LOOK_EVERY 32u		/* tensors */
+#define PATIENCE_NS 5000000000u /* so long Python's main thread may take before the trace says that it does */
+#define REFRESH_S 60u		/* with --keep all is said again after so long: what was said may have been let go */
+#define MODELS_MAX 2		/* times that models are looked at where no optimizer steps, the second after six times as long */
+
+/* Of Python.h. */
+enum { FILE_INPUT = 257, METH_VARARGS = 1, METH_NOARGS = 4, METH_O = 8 };
+
+typedef void object;
+
+struct method {
+	const char *name;
+	object *(*function)(object *self, object *arguments);
+	int flags;
+	const char *help;
+};
+
+/*
+ * X(name, result, arguments). All are there, with these arguments, from 3.9 to 3.14; `...` is as in Python.h.
+ */
+#define PYTHON_LIST(X)                                                                          \
+	X(Py_IsInitialized, int, (void))                                                        \
+	X(Py_AddPendingCall, int, (int (*function)(void *), void *context))                     \
+	X(Py_BuildValue, object *, (const char *format, ...))                                   \
+	X(Py_CompileString, object *, (const char *text, const char *file, int start))          \
+	X(Py_DecRef, void, (object *))                                                          \
+	X(PyArg_ParseTuple, int, (object *arguments, const char *format, ...))                  \
+	X(PyCFunction_NewEx, object *, (struct method *, object *self, object *module))         \
+	X(PyDict_GetItemString, object *, (object *, const char *key))                          \
+	X(PyDict_New, object *, (void))                                                         \
+	X(PyDict_SetItemString, int, (object *, const char *key, object *value))                \
+	X(PyErr_Clear, void, (void))                                                            \
+	X(PyErr_ExceptionMatches, int, (object *))                                              \
+	X(PyEval_EvalCode, object *, (object *code, object *globals, object *locals))           \
+	X(PyEval_GetBuiltins, object *, (void))                                                 \
+	X(PyImport_GetModuleDict, object *, (void))                                             \
+	X(PyList_Append, int, (object *, object *item))                                         \
+	X(PyList_GetItem, object *, (object *, intptr_t))                                       \
+	X(PyList_New, object *, (intptr_t))                                                     \
+	X(PyList_Size, intptr_t, (object *))                                                    \
+	X(PyObject_CallFunctionObjArgs, object *, (object *, ...))                              \
+	X(PyObject_CallMethod, object *, (object *, const char *name, const char *format, ...)) \
+	X(PySys_GetObject, object *, (const char *name))                                        \
+	X(PyTuple_GetItem, object *, (object *, intptr_t))                                      \
+	X(PyType_IsSubtype, int, (object *, object *))                                          \
+	X(PyUnicode_AsUTF8, const char *, (object *))
+
+enum stage {
+	IDLE = 0, /* the interpreter is not asked, or has said that PyTorch is not there yet */
+	LOOKING,  /* a thread looks */
+	ASKED,	  /* Python's main thread will come by */
+	ON,	  /* the hook is registered */
+	OFF,	  /* for good */
+};
+
+static struct {
+	_Atomic uint32_t stage; /* enum stage */
+	_Atomic uint32_t tensors;
+	_Atomic uint64_t since; /* ns: when the stage began */
+	_Atomic uint32_t stepped; /* an optimizer was seen */
+	_Atomic uint32_t models;  /* how often models were looked at */
+	struct {
+#define PYTHON_MEMBER(name, result, arguments) result(*name) arguments;
+		PYTHON_LIST(PYTHON_MEMBER)
+#undef PYTHON_MEMBER
+	} python;
+	object **recursion_error, **memory_error;
+	object *globals; /* of census.py, once it has run; with the GIL only */
+} census;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static void set_stage(enum stage stage)
+{
+	atomic_store(&census.since, now_ns());
+	atomic_store_explicit(&census.stage, stage, memory_order_release);
+}
+
+static void give_up(enum mt_source_state state, const char *why)
+{
+	agent_source(MT_SOURCE_CENSUS, state, why);
+	set_stage(OFF);
+}
+
+/* ---- with the GIL ---- */
+
+static object *none(void)
+{
+	return census.python.Py_BuildValue("");
+}
+
+/* 1: `function` of the module sys, gettrace or getprofile, gives something else than None. */
+static int is_set(const char *function)
+{
+	object *get = census.python.PySys_GetObject(function), *is = get ? census.python.PyObject_CallFunctionObjArgs(get, NULL) : NULL;
+	object *nothing = none();
+	int set = is && is != nothing;
+
+	if (!is)
+		census.python.PyErr_Clear();
+	else
+		census.python.Py_DecRef(is);
+	census.python.Py_DecRef(nothing);
+	return set;
+}
+
+/* Whether code of ours may run in this thread now. */
+static int is_welcome(void)
+{
+	return agent_is_recording() && !is_set("gettrace") && !is_set("getprofile");
+}
+
+/*
+ * Calls a function of census.py; `argument` may be NULL. It handles its own errors: what comes out of it is the program's,
+ * a signal handler's that ran meanwhile, and goes on to the program. NULL then.
+ */
+static object *call(const char *function, object *argument)
+{
+	object *callee = census.python.PyDict_GetItemString(census.globals, function), *result;
+
+	if (!callee)
+		return none();
+	result = census.python.PyObject_CallFunctionObjArgs(callee, argument, NULL);
+	if (result || !(census.python.PyErr_ExceptionMatches(*census.recursion_error) ||
+			census.python.PyErr_ExceptionMatches(*census.memory_error)))
+		return result;
+	census.python.PyErr_Clear(); /* there was no room for the call itself */
+	return none();
+}
+
+/* hook(optimizer, args, kwargs): PyTorch calls it after each step. */
+static object *after_step(object *self MT_UNUSED, object *arguments)
+{
+	object *optimizer = census.python.PyTuple_GetItem(arguments, 0);
+
+	if (!optimizer)
+		census.python.PyErr_Clear();
+	atomic_store_explicit(&census.stepped, 1, memory_order_relaxed);
+	if (!optimizer || !is_welcome())
+		return none();
+	return call("after_step", optimizer);
+}
+
+/* "cpu", "cuda": enum mt_device_kind; -1: another. */
+static int device_kind(const char *type)
+{
+	if (!strcmp(type, "cpu"))
+		return MT_DEVICE_CPU;
+	return strcmp(type, "cuda") ? -1 : MT_DEVICE_CUDA;
+}
+
+/* tell(flags, name, text, device, index, address, bytes): 1 when it was taken. */
+static object *tell(object *self MT_UNUSED, object *arguments)
+{
+	struct ring_event event = { .kind = MT_CENSUS };
+	const char *name, *text, *device;
+	unsigned long long address, bytes;
+	int index;
+
+	if (!census.python.PyArg_ParseTuple(arguments, "IsssiKK", &event.flags, &name, &text, &device, &index, &address,
+					    &bytes))
+		return NULL;
+	event.device_type = (int8_t)device_kind(device);
+	event.device_index = event.device_type == MT_DEVICE_CUDA ? index : event.device_type == MT_DEVICE_CPU ? 0 : -1;
+	event.addr = address;
+	event.size = bytes;
+	return census.python.Py_BuildValue("i", agent_tell(&event, name, text));
+}
+
+/* trouble(text): something went wrong in census.py. */
+static object *trouble(object *self MT_UNUSED, object *text)
+{
+	const char *words = census.python.PyUnicode_AsUTF8(text);
+
+	if (!words)
+		return NULL;
+	agent_source(MT_SOURCE_CENSUS, MT_SOURCE_PARTLY, words);
+	return none();
+}
+
+/* life(): differs in a forked child. */
+static object *get_life(object *self MT_UNUSED, object *arguments MT_UNUSED)
+{
+	return census.python.Py_BuildValue("K", (unsigned long long)agent_life());
+}
+
+static object *type_of(object *it)
+{
+	object *type;
+
+	memcpy(&type, (const uint8_t *)it + PYTHON_OBJECT_TYPE, sizeof(type));
+	return type;
+}
+
+/* The list of those objects whose type is `class`, or made from it. No code of theirs runs, and no other thread does. */
+static object *select_objects(object *all, object *class)
+{
+	intptr_t i, count = census.python.PyList_Size(all);
+	object *found = census.python.PyList_New(0), *item;
+	int failed = !found;
+
+	for (i = 0; i < count && !failed; i++) {
+		item = census.python.PyList_GetItem(all, i);
+		if (census.python.PyType_IsSubtype(type_of(item), class))
+			failed = census.python.PyList_Append(found, item);
+	}
+	if (failed && found)
+		census.python.Py_DecRef(found);
+	return failed ? NULL : found;
+}
+
+/* find_objects(class) */
+static object *find_objects(object *self MT_UNUSED, object *class)
+{
+	object *gc = census.python.PyDict_GetItemString(census.python.PyImport_GetModuleDict(), "gc"), *all, *found;
+
+	if (!gc)
+		return census.python.PyList_New(0);
+	all = census.python.PyObject_CallMethod(gc, "get_objects", NULL);
+	if (!all)
+		return NULL;
+	found = select_objects(all, class);
+	census.python.Py_DecRef(all);
+	return found;
+}
+
+static struct method methods[] = {
+	{ "hook", after_step, METH_VARARGS, NULL },
+	{ "tell", tell, METH_VARARGS, NULL },
+	{ "trouble", trouble, METH_O, NULL },
+	{ "life", get_life, METH_NOARGS, NULL },
+	{ "find_objects", find_objects, METH_O, NULL },
+};
+
+/* Puts `value`, which may be NULL, into `globals` and lets go of it. 1, or 0: an error of Python's is set. */
+static int put(object *globals, const char *name, object *value)
+{
+	int failed = !value || census.python.PyDict_SetItemString(globals, name, value);
+
+	if (value)
+		census.python.Py_DecRef(value);
+	return !failed;
+}
+
+static int fill(object *globals)
+{
+	uint64_t refresh = agent_options()->keep ? REFRESH_S : 0;
+	size_t i;
+	int fine = put(globals, "refresh", census.python.Py_BuildValue("K", (unsigned long long)refresh)) &&
+		   !census.python.PyDict_SetItemString(globals, "modules", census.python.PyImport_GetModuleDict()) &&
+		   !census.python.PyDict_SetItemString(globals, "__builtins__", census.python.PyEval_GetBuiltins());
+
+	for (i = 0; i < MT_ARRAY_SIZE(methods) && fine; i++)
+		fine = put(globals, methods[i].name, census.python.PyCFunction_NewEx(&methods[i], NULL, NULL));
+	return fine;
+}
+
+/* Runs census.py, which defines functions and nothing else. 1: it has run. */
+static int load(void)
+{
+	object *globals = census.python.PyDict_New(), *code = NULL, *result = NULL;
+
+	if (globals && fill(globals))
+		code = census.python.Py_CompileString(census_code, "<memrec census>", FILE_INPUT);
+	if (code)
+		result = census.python.PyEval_EvalCode(code, globals, globals);
+	if (code)
+		census.python.Py_DecRef(code);
+	if (!result) {
+		census.python.PyErr_Clear();
+		if (globals)
+			census.python.Py_DecRef(globals);
+		return 0;
+	}
+	census.python.Py_DecRef(result);
+	census.globals = globals;
+	return 1;
+}
+
+/* What begin() said: None, later; "", it is done; else why not. */
+static void take_answer(object *answer)
+{
+	object *nothing = none();
+	const char *why = answer == nothing ? NULL : census.python.PyUnicode_AsUTF8(answer);
+
+	census.python.Py_DecRef(nothing);
+	if (!why) {
+		census.python.PyErr_Clear();
+		set_stage(IDLE);
+	} else if (*why) {
+		give_up(MT_SOURCE_OFF, why);
+	} else {
+		agent_source(MT_SOURCE_CENSUS, MT_SOURCE_ON, "");
+		set_stage(ON);
+	}
+}
+
+/* On Python's main thread. -1: with an exception of the program's. */
+static int begin(void *context MT_UNUSED)
+{
+	object *answer;
+
+	if (!is_welcome()) {
+		set_stage(IDLE);
+		return 0;
+	}
+	if (!census.globals && !load()) {
+		give_up(MT_SOURCE_FAILED, "this Python does not take memrec's questions");
+		return 0;
+	}
+	answer = call("begin", NULL);
+	if (!answer) {
+		set_stage(IDLE);
+		return -1;
+	}
+	take_answer(answer);
+	census.python.Py_DecRef(answer);
+	return 0;
+}
+
+/* The same. */
+static int look_at_models(void *context MT_UNUSED)
+{
+	object *answer = is_welcome() ? call("models", NULL) : none();
+
+	if (!answer)
+		return -1;
+	census.python.Py_DecRef(answer);
+	return 0;
+}
+
+/* ---- without ---- */
+
+static int find_functions(void)
+{
+	int found = 1;
+
+#define PYTHON_FIND(name, result, arguments)                                       \
+	census.python.name = (result(*) arguments)loaded_find(#name);              \
+	found = found && census.python.name;
+	PYTHON_LIST(PYTHON_FIND)
+#undef PYTHON_FIND
+	census.recursion_error = loaded_find("PyExc_RecursionError");
+	census.memory_error = loaded_find("PyExc_MemoryError");
+	return found && census.recursion_error && census.memory_error;
+}
+
+/* 1: there is an interpreter that can be asked. */
+static int find_python(void)
+{
+	const char *why;
+	uint32_t version;
+
+	switch (stack_python_find(&version, &why)) {
+	case PYTHON_READY:
+		break;
+	case PYTHON_REFUSED:
+		give_up(MT_SOURCE_OFF, why);
+		return 0;
+	default:
+		return 0;
+	}
+	if (!census.python.Py_IsInitialized && !find_functions()) {
+		give_up(MT_SOURCE_OFF, "this Python does not export what the census needs");
+		return 0;
+	}
+	return census.python.Py_IsInitialized();
+}
+
+/* On a stack of ours, one thread at a time. */
+static void ask(void *context MT_UNUSED)
+{
+	set_stage(ASKED);
+	if (!find_python() || census.python.Py_AddPendingCall(begin, NULL)) {
+		if (atomic_load(&census.stage) == ASKED)
+			set_stage(IDLE);
+	}
+}
+
+static void ask_for_models(void *context MT_UNUSED)
+{
+	if (!census.python.Py_AddPendingCall(look_at_models, NULL))
+		atomic_fetch_add(&census.models, 1);
+}
+
+static void start_asking(void)
+{
+	uint32_t idle = IDLE;
+
+	if (agent_options()->no_census)
+		give_up(MT_SOURCE_OFF, "not asked for (--no-census)");
+	else if (atomic_compare_exchange_strong(&census.stage, &idle, LOOKING) && !own_stack_call(ask, NULL))
+		set_stage(IDLE);
+}
+
+static void look_after(uint32_t stage, uint64_t since)
+{
+	uint64_t after = agent_options()->census_ms * (MT_NSEC_PER_SEC / 1000);
+	uint32_t models = atomic_load(&census.models);
+
+	if (stage == ASKED && since > PATIENCE_NS)
+		agent_source(MT_SOURCE_CENSUS, MT_SOURCE_OFF, "Python's main thread is busy elsewhere and has not come to it");
+	else if (stage == ON && models < MODELS_MAX && !atomic_load(&census.stepped) && since > (models ? 6 : 1) * after)
+		own_stack_call(ask_for_models, NULL);
+}
+
+void census_look(void)
+{
+	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
+	int saved = errno;
+
+	if (stage == OFF || stage == LOOKING || atomic_fetch_add_explicit(&census.tensors, 1, memory_order_relaxed) % LOOK_EVERY)
+		return;
+	if (!agent_is_recording())
+		return;
+	if (stage == IDLE)
+		start_asking();
+	else
+		look_after(stage, now_ns() - atomic_load(&census.since));
+	errno = saved;
+}

@@ -1,0 +1,316 @@
+# census.py - asks PyTorch what its memory is: weights, buffers, gradients, optimizer states, master weights.
+#
+# This is the only code of memrec's that runs in the program's interpreter. census.c compiles it once, with these names:
+#
+#   modules       sys.modules: nothing is imported that is not there
+#   hook          what PyTorch is to call after each step of an optimizer; calls after_step below
+#   tell          hands one record to the recorder; false: it takes no more
+#   trouble       says in the trace that something went wrong here
+#   find_objects  all objects of a class, from the garbage collector's list, without running any code of theirs
+#   life          the recorder's process: another number in a forked child that is recorded by itself
+#   refresh       seconds after which all is said again (--keep: what was said may have been let go), 0: never
+#
+# It makes no tensor, draws no number, changes no object of the program's and keeps none. What belongs to the program is read
+# from instance dictionaries and by PyTorch's own C code, so no property and no overridden method runs.
+
+WEIGHT, BUFFER, GRADIENT, STATE, MASTER = range(1, 6)  # enum mt_census
+TIED = 1 << 6  # the same memory as a record before
+PARAMETERS_AT_ONCE = 1024  # after one step; the rest after the next ones
+OFTEN = 16  # so many times for one optimizer; then each time its steps have doubled
+
+# What frameworks keep beside a parameter, in its __dict__: Megatron and apex, DeepSpeed's third stage.
+BESIDE = (("main_grad", GRADIENT), ("main_param", MASTER), ("ds_tensor", WEIGHT))
+# Where modules say how large a weight is that lies somewhere else, in parts, or packed: nn.Embedding, nn.Linear, Megatron's.
+SIZES = (("num_embeddings", "embedding_dim"), ("out_features", "in_features"), ("output_size", "input_size"))
+
+numbers = {"census": 0, "life": 0, "busy": False, "optimizers": 0}
+known = {}  # id of an optimizer -> Known
+
+
+class Known:
+    """What was seen of an optimizer: numbers only, never the optimizer."""
+
+    __slots__ = ("name", "steps", "set", "due", "taken", "next", "place", "time")
+
+    def __init__(self, name):
+        self.name = name
+        self.steps = self.due = self.taken = self.next = self.place = self.time = 0
+        self.set = None
+
+
+def begin():
+    """None: not yet; "": the hook is registered; else why it cannot be."""
+    torch, optim = modules.get("torch"), modules.get("torch.optim.optimizer")
+    if torch is None or optim is None or getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        return None
+    register = getattr(optim, "register_optimizer_step_post_hook", None)
+    if register is None:
+        return "PyTorch %s does not tell of its optimizers' steps; 2.0 and later do" % getattr(torch, "__version__", "")
+    if is_calling(optim):
+        return None
+    register(hook)
+    return ""
+
+
+def is_calling(optim):
+    """Some thread may be on its way through the hooks of others: they must not change under it."""
+    if not getattr(optim, "_global_optimizer_post_hooks", None):
+        return False
+    for frame in modules["sys"]._current_frames().values():
+        while frame is not None:
+            if frame.f_code.co_name == "wrapper" and frame.f_code.co_filename == optim.__file__:
+                return True
+            frame = frame.f_back
+    return False
+
+
+def after_step(optimizer):
+    """Called after each step of each optimizer, in the thread that stepped."""
+    quietly(look_at_optimizer, optimizer)
+
+
+def models():
+    """Called where no optimizer was seen to step: a model that nobody trains here, or whose steps are compiled."""
+    quietly(look_at_models)
+
+
+def quietly(function, *arguments):
+    """
+    Once at a time; without torch functions of the program's (modes, subclasses), and without the garbage collector coming
+    by. Errors of ours end here. One with frames of others at its end is a signal handler's, and the program's.
+    """
+    if numbers["busy"]:
+        return
+    numbers["busy"] = True
+    gc, torch = modules.get("gc"), modules["torch"]
+    collects = gc is not None and gc.isenabled()
+    if collects:
+        gc.disable()
+    try:
+        with (getattr(torch._C, "DisableTorchFunction", None) or torch._C.DisableTorchFunctionSubclass)():
+            function(*arguments)
+    except Exception as error:
+        if not is_ours(error):
+            raise
+        trouble("an error in it: %s: %.150s" % (type(error).__name__, error))
+    finally:
+        if collects:
+            gc.enable()
+        numbers["busy"] = False
+
+
+def is_ours(error):
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is None or at.tb_frame.f_code.co_filename == quietly.__code__.co_filename
+
+
+def look_at_optimizer(optimizer):
+    if numbers["life"] != life():
+        known.clear()
+        numbers["life"] = life()
+    own = optimizer.__dict__
+    it = known.get(id(optimizer)) or meet(optimizer)
+    it.steps += 1
+    if is_due(it, set_of(own)):
+        take(it, own)
+
+
+def look_at_models():
+    found = [] if known else find_objects(modules["torch.optim.optimizer"].Optimizer)
+    for optimizer in found:
+        take(meet(optimizer), optimizer.__dict__)
+    if not known:
+        take(Known("-"), {"param_groups": (), "state": {}})
+
+
+def meet(optimizer):
+    if len(known) > 256:
+        known.clear()
+    numbers["optimizers"] += 1
+    it = known[id(optimizer)] = Known("%s#%d" % (word(type(optimizer).__name__), numbers["optimizers"]))
+    return it
+
+
+def set_of(own):
+    """Differs when parameters or states came or went, or the parameters moved."""
+    groups = [len(group["params"]) for group in own["param_groups"]]
+    first = next((p for group in own["param_groups"] for p in group["params"]), None)
+    return len(own["state"]), groups, id(first), first is not None and address_of(local(first))
+
+
+def is_due(it, now):
+    if it.set != now:
+        it.set, it.due, it.place = now, 2, 0
+    elif not it.due and refresh and clock() - it.time > refresh:
+        it.due = 1
+    return it.due and (it.taken < OFTEN or it.steps >= it.next)
+
+
+def clock():
+    time = modules.get("time")
+    return time.monotonic() if time else 0
+
+
+def take(it, own):
+    census = Census(it.name)
+    parameters = [p for group in own["param_groups"] for p in group["params"]]
+    if it.place == 0:
+        numbers["census"] += 1
+    census.look_at_modules({id(p) for p in parameters})
+    for p in parameters[it.place:it.place + PARAMETERS_AT_ONCE]:
+        census.parameter(p, own["state"])
+    it.place += PARAMETERS_AT_ONCE
+    if it.place < len(parameters) and not census.refused:
+        return
+    census.modules()
+    it.due, it.place, it.taken, it.next, it.time = it.due - 1, 0, it.taken + 1, it.steps * 2, clock()
+
+
+class Census:
+    """One portion of it. Lives as long as the call."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.names = {}  # id of a parameter -> (name, class of its module, model, sizes that the module says)
+        self.others = []  # parameters and buffers that are in no optimizer: (what, tensor)
+        self.orphans = False  # some of them are to be trained: the optimizer has copies
+        self.said = set()
+        self.refused = False
+
+    def look_at_modules(self, optimized):
+        torch = modules["torch"]
+        found = find_objects(torch.nn.Module)
+        inner = {id(child) for module in found for child in children(module)}
+        roots = [module for module in found if id(module) not in inner]
+        for number, root in enumerate(roots):
+            self.walk(root, "%s#%d" % (word(type(root).__name__), number + 1), optimized)
+
+    def walk(self, root, model, optimized):
+        seen, stack = set(), [(root, "")]
+        while stack:
+            module, prefix = stack.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            own = module.__dict__
+            for what, table in ((WEIGHT, "_parameters"), (BUFFER, "_buffers")):
+                for name, tensor in (own.get(table) or {}).items():
+                    if tensor is None or id(tensor) in self.names:
+                        continue
+                    sizes = said_sizes(own) if name == "weight" else None
+                    self.names[id(tensor)] = (prefix + name, word(type(module).__name__), model, sizes)
+                    if id(tensor) not in optimized:
+                        self.others.append((what, tensor))
+                        self.orphans = self.orphans or (what == WEIGHT and tensor.requires_grad)
+            for name, child in reversed(list((own.get("_modules") or {}).items())):
+                if child is not None:
+                    stack.append((child, prefix + name + "."))
+
+    def parameter(self, p, state):
+        copy = id(p) not in self.names and self.orphans and p.dtype is modules["torch"].float32
+        self.tensor(MASTER if copy else WEIGHT, p, p)
+        if p.is_leaf:
+            self.tensor(GRADIENT, p, p.grad)
+        of = state.get(p)
+        for key, value in (of.items() if isinstance(of, dict) else ()):
+            self.tensor(STATE, p, value, str(key))
+        self.beside(p)
+
+    def modules(self):
+        for what, tensor in self.others:
+            self.tensor(what, tensor, tensor)
+            if what == WEIGHT:
+                if tensor.is_leaf:
+                    self.tensor(GRADIENT, tensor, tensor.grad)
+                self.beside(tensor)
+
+    def beside(self, p):
+        own = getattr(p, "__dict__", None) or {}
+        for key, what in BESIDE:
+            self.tensor(what, p, own.get(key), key)
+        quantized = getattr(own.get("quant_state"), "__dict__", None) or {}
+        for key, value in quantized.items():
+            self.tensor(WEIGHT, p, value, key)
+
+    def tensor(self, what, of, value, key="-"):
+        """One record, or as many as a wrapper has tensors."""
+        torch = modules["torch"]
+        if value is None or not isinstance(value, torch.Tensor) or self.refused:
+            return
+        try:
+            part = local(value)
+            address = address_of(part)
+            if address is None:
+                for inner in inside(value):
+                    self.tensor(what, of, inner, key)
+                return
+            self.record(what, of, value, part, address, key)
+        except (AttributeError, RuntimeError, TypeError, ValueError, NotImplementedError):
+            pass  # a tensor unlike others: it stays untold
+
+    def record(self, what, of, whole, part, address, key):
+        name, module, model, sizes = self.names.get(id(of), ("", "-", "-", None))
+        shape = tuple(whole.shape)
+        if what == WEIGHT and sizes and key in ("-", "ds_tensor"):
+            shape = sizes
+        nbytes = part.numel() * part.element_size() if address else 0
+        if not address and not (what == WEIGHT and sizes):
+            return
+        same = (what, address, nbytes)
+        if address and same in self.said:
+            what |= TIED
+        self.said.add(same)
+        text = " ".join((str(part.dtype).rpartition(".")[2], dims(shape), dims(part.shape), module, self.optimizer, word(key), model))
+        device = part.device
+        if not tell(what | numbers["census"] << 8, name, text, device.type, -1 if device.index is None else device.index,
+                    address, nbytes):
+            self.refused = True
+
+
+def children(module):
+    return [child for child in (module.__dict__.get("_modules") or {}).values() if child is not None]
+
+
+def said_sizes(own):
+    for rows, columns in SIZES:
+        if type(own.get(rows)) is int and type(own.get(columns)) is int:
+            return own[rows], own[columns]
+    return None
+
+
+def local(tensor):
+    """The part of a DTensor that is here."""
+    slot = getattr(type(tensor), "_local_tensor", None)
+    return slot.__get__(tensor) if slot is not None else tensor
+
+
+def address_of(tensor):
+    """Where it lies; 0: nowhere just now; None: it is made of others, or has no memory that one could name."""
+    torch = modules["torch"]
+    if tensor.device.type == "meta" or tensor.layout is not torch.strided or type(tensor).__name__ == "FakeTensor":
+        return None
+    if not tensor.numel():
+        return 0
+    try:
+        return getattr(torch._C, "_data_address", torch.Tensor.data_ptr)(tensor) or None
+    except (RuntimeError, TypeError):
+        return None
+
+
+def inside(tensor):
+    """The tensors that a wrapper (torchao and others) is made of."""
+    flatten = getattr(tensor, "__tensor_flatten__", None)
+    try:
+        return [getattr(tensor, name) for name in flatten()[0]] if flatten else []
+    except Exception:
+        return []
+
+
+def dims(shape):
+    return "x".join(str(int(n)) for n in shape) or "-"
+
+
+def word(text):
+    return "".join(c if c.isalnum() or c in "_.-#" else "_" for c in str(text))[:40] or "-"
