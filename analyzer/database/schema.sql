@@ -98,7 +98,8 @@ CREATE TABLE site (
 	owner TEXT NOT NULL,
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator takes, in a tensor or not yet
 	evidence TEXT NOT NULL,           -- why that category; empty: nothing speaks for any
-	decided_by TEXT NOT NULL          -- the frame that decided on the phase, and its rule; empty: no frame did
+	decided_by TEXT NOT NULL,         -- the frame that decided on the phase, and its rule; empty: no frame did
+	known TEXT NOT NULL               -- on whose word: census (the framework said so), rule, probable
 );
 
 -- The most that a device held. For a GPU: memory taken from the driver; for the CPU: tensors.
@@ -204,6 +205,32 @@ CREATE TABLE oom_holder (
 	held_bytes INTEGER NOT NULL,
 	slack_bytes INTEGER NOT NULL,     -- of them: reserved by the caching allocator, in no tensor
 	PRIMARY KEY (oom, process)
+);
+
+-- The census: what the framework said of its tensors, each time it was asked. Rows of one census are one moment, or nearly.
+CREATE TABLE parameter (
+	id INTEGER PRIMARY KEY,
+	process INTEGER NOT NULL REFERENCES process,
+	census INTEGER NOT NULL,          -- which of the process's, from 1
+	newest INTEGER NOT NULL,          -- 1: the last that told of this optimizer, or of models without one
+	time INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	name TEXT NOT NULL,               -- of the parameter; "": no module has it
+	pattern TEXT NOT NULL,            -- the name, with * for every number: what layers have in common
+	what TEXT NOT NULL,               -- weights, buffers, gradients, optimizer state, master weights
+	state TEXT,                       -- what the optimizer calls it: exp_avg; null: the parameter or its gradient itself
+	model TEXT,                       -- class of the outermost module, and which of them; this and the next: null, none
+	module TEXT,                      -- class of the module that has it
+	optimizer TEXT,                   -- class of the optimizer, and which of them; null: none has it
+	dtype TEXT,
+	shape TEXT,                       -- of the whole: 151936x896
+	local_shape TEXT,                 -- of what is here
+	device TEXT,                      -- cuda:0, cpu; null: another
+	address INTEGER NOT NULL,         -- 0: it has no bytes here now
+	bytes INTEGER NOT NULL,           -- its own
+	tied INTEGER NOT NULL,            -- 1: this memory was told of by another name in the same census
+	block_seq INTEGER,                -- allocation.alloc_seq of the block it lies in; null: not recorded
+	block_bytes INTEGER
 );
 
 -- Events that could not be recorded.

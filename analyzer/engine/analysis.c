@@ -104,6 +104,21 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
 }
 
+/* What the bytes of each site are, now that all is read. */
+static int settle(struct analysis *analysis)
+{
+	struct category_told *told = calloc(analysis->processes + 1, sizeof(*told));
+	uint32_t i;
+
+	if (!told)
+		return -MT_E_MEMORY;
+	for (i = 0; i < analysis->processes; i++)
+		told[i] = analysis_told(analysis, i);
+	categories_settle(&analysis->categories, &analysis->attribution, told, analysis->processes);
+	free(told);
+	return 0;
+}
+
 static int run(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
 	       const struct analysis_sink *sink)
 {
@@ -118,6 +133,8 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 		stream[i].process = i;
 		error = stream_init(&stream[i], rules);
 	}
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = census_read(&analysis->process[i].census, input[i].reader);
 	if (!error)
 		error = read_ahead(analysis, input, stream, sink->batch ? NULL : stderr);
 	if (!error)
@@ -126,7 +143,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	mt_ahead_free(analysis->ahead);
 	analysis->ahead = NULL;
 	if (!error)
-		categories_settle(&analysis->categories, &analysis->attribution, analysis->processes);
+		error = settle(analysis);
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);
 	free(stream);
@@ -186,6 +203,8 @@ void analysis_release(struct analysis *analysis)
 		free(analysis->device[i].whole);
 		free(analysis->device[i].step_peak);
 	}
+	for (i = 0; i < analysis->processes; i++)
+		census_release(&analysis->process[i].census);
 	attribution_release(&analysis->attribution);
 	categories_release(&analysis->categories);
 	free(analysis->process);

@@ -16,6 +16,7 @@
 #include "label/attribution.h"
 #include "label/category.h"
 #include "label/owner.h"
+#include "label/census.h"
 #include "memtrace/ahead.h"
 #include "memtrace/event.h"
 #include "memtrace/ledger.h"
@@ -178,6 +179,7 @@ struct analysis_process {
 	int gpu_full;	/* at the end one of its GPUs had next to nothing free */
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
+	struct census census; /* what the framework said, of the whole trace */
 };
 
 /* Who wants more than the totals (the loader). All may be NULL. A result other than 0 ends the pass with it. */
@@ -268,5 +270,11 @@ int64_t analysis_last_time(const struct analysis *analysis);
 
 /* Worst damage of the traces: 0 or -MT_E_x; a trace that only ends early (its program was killed) is not damaged. */
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where);
+
+/* What is known of a process up to now, for its categories. */
+static inline struct category_told analysis_told(const struct analysis *analysis, uint32_t process)
+{
+	return (struct category_told){ &analysis->process[process].census, analysis->process[process].steps };
+}
 
 #endif

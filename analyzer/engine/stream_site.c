@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "label/category_sizes.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "label/owner.h"
@@ -175,6 +176,25 @@ static void note_opinion(const struct stream *stream, struct category_site *fact
 			 label->category != mt_rules_category(stream->rules, label->role, label->part);
 }
 
+/* What the framework said goes before everything; sizes tell of what it has not named. */
+static void tell_apart(const struct stream *stream, const struct mt_event *event, struct site_key *key)
+{
+	const struct census *census = &stream_process(stream)->census;
+	struct categories *categories = &stream->analysis->categories;
+	enum census_certainty how;
+	uint8_t category = census_category(census, event, &how);
+
+	if (how != CENSUS_SILENT) {
+		key->category = category;
+		key->size = how == CENSUS_KNOWN ? SIZES_KNOWN : SIZES_ALIKE;
+		return;
+	}
+	key->size = category_size(categories, stream->process, key->driver, event->size, key->phase, key->stack);
+	if (!key->driver && key->phase != MT_PHASE_INIT &&
+	    category_is_logits(categories, census, stream->process, event->size))
+		key->size = SIZES_LOGITS;
+}
+
 uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver)
 {
 	struct analysis *analysis = stream->analysis;
@@ -196,7 +216,7 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 		key.driver = 1;
 		key.category = owner->purpose == OWNER_ANY ? label->category : (uint8_t)owner->purpose;
 	}
-	key.size = category_size(&analysis->categories, stream->process, driver, event->size, key.phase, key.stack);
+	tell_apart(stream, event, &key);
 	site = attribution_site(&analysis->attribution, &key);
 	if (!site)
 		return 0;

@@ -53,6 +53,14 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 	return number;
 }
 
+int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process, uint64_t size)
+{
+	uint64_t figure[3];
+
+	return census->words[0] && process < categories->processes && categories->sizes[process * 2] &&
+	       census_logits(census, categories->sizes[process * 2], size, figure);
+}
+
 struct category_site *category_site(struct categories *categories, uint32_t number)
 {
 	size_t room = categories->room ? (size_t)categories->room * 2 : 256;
@@ -132,6 +140,7 @@ void category_phase_over(struct categories *categories, const struct attribution
 
 struct judge {
 	const struct site *site;
+	const struct category_told *told; /* of its process */
 	struct category_site *facts;
 	const struct category_sizes *sizes; /* NULL: none */
 	uint8_t opinion;
@@ -150,6 +159,27 @@ static void say_of(const struct judge *judge, uint8_t category, enum evidence wh
 	judge->facts->figure[1] = judge->facts->born;
 }
 
+/* With a census it is arithmetic. */
+static int is_vocabulary(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
+{
+	if (!judge->told->census->words[0])
+		return sizes_vocabulary(judge->sizes, bytes, figure);
+	return census_logits(judge->told->census, judge->sizes, bytes, figure);
+}
+
+/* It has the size of what another layer makes, too, and there are as many as there are layers. */
+static int is_of_a_layer(const struct judge *judge)
+{
+	const struct census *census = judge->told->census;
+	uint32_t i;
+
+	for (i = 0; i < census->others; i++)
+		if (judge->facts->born * 4 >= census->other[i].count * (judge->told->steps ? judge->told->steps : 1) &&
+		    sizes_of_layer(judge->sizes, judge->facts->largest, census->other[i].rows, census->width))
+			return 1;
+	return 0;
+}
+
 /*
  * The rest of what such a line allocates is a number or two, a loss perhaps. What has the size of a weight is none: the
  * gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
@@ -159,9 +189,18 @@ static int is_logits(const struct judge *judge)
 	struct category_site *facts = judge->facts;
 	uint64_t figure[3];
 
-	if (judge->site->key.size || !judge->sizes || !sizes_vocabulary(judge->sizes, facts->largest, facts->figure))
-		return 0;
-	return facts->smallest <= facts->largest / 1000 || sizes_vocabulary(judge->sizes, facts->smallest, figure);
+	if (judge->site->key.size || !judge->sizes || judge->told->census->words[0] ||
+	    !is_vocabulary(judge, facts->largest, facts->figure))
+		return 0; /* with a census, what has the size is a site of its own */
+	return facts->smallest <= facts->largest / 1000 || is_vocabulary(judge, facts->smallest, figure);
+}
+
+/* For a rule's logits. */
+static int has_figures(const struct judge *judge)
+{
+	if (judge->site->key.size == SIZES_LOGITS)
+		return is_vocabulary(judge, judge->facts->largest, judge->facts->figure);
+	return is_logits(judge);
 }
 
 static void judge_weights(const struct judge *judge)
@@ -252,10 +291,17 @@ static void judge_by_life(const struct judge *judge)
 
 static void judge_site(const struct judge *judge)
 {
-	if (judge->facts->by_owner)
+	if (judge->site->key.size == SIZES_KNOWN)
+		say_of(judge, judge->opinion, EVIDENCE_CENSUS, judge->facts->born);
+	else if (judge->site->key.size == SIZES_ALIKE)
+		say_of(judge, judge->opinion, EVIDENCE_AS_CENSUS, judge->facts->born);
+	else if (judge->facts->by_owner)
 		say(judge, judge->opinion, EVIDENCE_OWNER);
+	else if (judge->site->key.size == SIZES_LOGITS && !judge->facts->by_rule && !is_of_a_layer(judge) &&
+		 is_vocabulary(judge, judge->facts->largest, judge->facts->figure))
+		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_CENSUS_VOCABULARY);
 	else if (judge->facts->by_rule)
-		say(judge, judge->opinion, judge->opinion == MT_CATEGORY_LOGITS && is_logits(judge) ?
+		say(judge, judge->opinion, judge->opinion == MT_CATEGORY_LOGITS && has_figures(judge) ?
 			    EVIDENCE_RULE_VOCABULARY : EVIDENCE_RULE);
 	else
 		judge_by_life(judge);
@@ -275,7 +321,7 @@ struct tally {
 /* There before anything was computed, and nobody saw it being made. */
 static int is_nameless(const struct judge *judge)
 {
-	return judge->facts->category == MT_CATEGORY_OTHER && judge->facts->why == EVIDENCE_NONE &&
+	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER && judge->facts->why == EVIDENCE_NONE &&
 	       judge->site->key.size &&
 	       (judge->site->key.phase == MT_PHASE_INIT || judge->site->key.phase == MT_PHASE_OTHER);
 }
@@ -355,10 +401,12 @@ static void split(struct categories *categories, struct attribution *attribution
 	facts->twin = twin;
 }
 
-static struct judge judge_of(const struct categories *categories, const struct attribution *attribution, uint32_t number)
+static struct judge judge_of(const struct categories *categories, const struct attribution *attribution,
+			     const struct category_told *told, uint32_t number)
 {
 	const struct site *site = &attribution->site[number];
-	struct judge judge = { .site = site, .facts = &categories->site[number], .opinion = site->key.category };
+	struct judge judge = { .site = site, .told = &told[site->key.process], .facts = &categories->site[number],
+			       .opinion = site->key.category };
 
 	if (site->key.process < categories->processes)
 		judge.sizes = categories->sizes[site->key.process * 2 + site->key.driver];
@@ -367,19 +415,20 @@ static struct judge judge_of(const struct categories *categories, const struct a
 
 static struct tally *tally_of(struct tally *tally, const struct site_key *key)
 {
-	return &tally[(key->process * 2 + key->driver) * SIZES_NUMBERS + key->size];
+	return &tally[(key->process * 2 + key->driver) * SIZES_KEYS + key->size];
 }
 
-void categories_settle(struct categories *categories, struct attribution *attribution, uint32_t processes)
+void categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
+		       uint32_t processes)
 {
 	uint32_t sites = attribution->sites < categories->room ? attribution->sites : categories->room;
-	struct tally *tally = calloc(((size_t)processes * 2 + 1) * SIZES_NUMBERS, sizeof(*tally));
+	struct tally *tally = calloc(((size_t)processes * 2 + 1) * SIZES_KEYS, sizeof(*tally));
 	const struct tally *size;
 	struct judge judge;
 	uint32_t i;
 
 	for (i = 1; i < sites; i++) {
-		judge = judge_of(categories, attribution, i);
+		judge = judge_of(categories, attribution, told, i);
 		judge.facts->category = judge.opinion;
 		if (!judge.facts->born)
 			continue;
@@ -388,7 +437,7 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 			count_site(tally_of(tally, &judge.site->key), &judge);
 	}
 	for (i = 1; i < sites && tally; i++) {
-		judge = judge_of(categories, attribution, i);
+		judge = judge_of(categories, attribution, told, i);
 		if (!judge.facts->born)
 			continue;
 		size = tally_of(tally, &judge.site->key);
@@ -400,10 +449,11 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 	free(tally);
 }
 
-uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution, uint32_t number)
+uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution,
+			const struct category_told *told, uint32_t number)
 {
 	const struct site *site = &attribution->site[number];
-	struct judge judge = { .site = site, .opinion = site->key.category };
+	struct judge judge = { .site = site, .told = told, .opinion = site->key.category };
 	struct category_site facts;
 
 	if (number >= categories->room || !categories->site[number].born)

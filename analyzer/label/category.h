@@ -23,12 +23,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attribution.h"
+#include "census.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 
 /* Why a site has its category. X(NAME) - the words are in evidence.c. */
 #define EVIDENCE_LIST(X)                                                                  \
 	X(NONE)                                                                           \
+	X(CENSUS)	  /* the framework said so */                                     \
+	X(AS_CENSUS)	  /* it said so of what the same stack allocated in the same size */ \
 	X(RULE)		  /* a rule names what its function allocates */                  \
 	X(RULE_VOCABULARY) /* and it has the size of logits */                            \
 	X(OWNER)	  /* the library that asked takes memory for one purpose */       \
@@ -43,6 +46,7 @@
 	X(FOR_BACKWARD)	  /* born in forward, freed in backward */                        \
 	X(PASSING)	  /* born and freed in forward */                                 \
 	X(VOCABULARY)	  /* tokens x vocabulary x bytes of an element */                 \
+	X(CENSUS_VOCABULARY) /* and the census says how many words there are */           \
 	X(RETAINED)	  /* a step's, alive two step ends later */                       \
 	X(ANEW)		  /* made by the optimizer anew in each step */                   \
 	X(AS_GRADIENTS)	  /* alive before, as many of the size as there are gradients */  \
@@ -76,6 +80,7 @@ struct category_site {
 };
 
 struct category_sizes;
+struct census;
 
 /* Of all sites and processes of an analysis. Zeroed: empty. */
 struct categories {
@@ -90,6 +95,9 @@ void categories_release(struct categories *categories);
 /* For the key of the site of something of `size` bytes that is about to be born: the number of its size, 0: none. */
 uint8_t category_size(struct categories *categories, uint32_t process, int driver, uint64_t size, uint8_t phase,
 		      uint32_t stack);
+
+/* Whether such a size is tokens x vocabulary by what the census tells of the process. */
+int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process, uint64_t size);
 
 /* The facts of site `number`, made when it is new. NULL: out of memory. Moves `site`. */
 struct category_site *category_site(struct categories *categories, uint32_t number);
@@ -108,14 +116,22 @@ void category_kept(struct category_site *site, const struct mt_live *live, uint3
 void category_phase_over(struct categories *categories, const struct attribution *attribution, uint32_t process,
 			 uint8_t phase);
 
-/* After the last event: the category of every site. Its processes have numbers below `processes`. */
-void categories_settle(struct categories *categories, struct attribution *attribution, uint32_t processes);
+/* What is known of a process beside its sites. */
+struct category_told {
+	const struct census *census; /* what the framework said */
+	uint32_t steps;
+};
+
+/* After the last event: the category of every site. `told`: by process, of which there are `processes`. */
+void categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
+		       uint32_t processes);
 
 /*
  * Before the last event: what a site seems to be by what was seen of it up to now. Not all that categories_settle knows,
- * which holds sites against each other, and dearer than a look at the site.
+ * which holds sites against each other, and dearer than a look at the site. `told`: of its process.
  */
-uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution, uint32_t number);
+uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution,
+			const struct category_told *told, uint32_t number);
 
 /* The category of a site; that of its key where nothing was seen of it. */
 uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number);

@@ -1,10 +1,12 @@
 #include "category_sizes.h"
 
+#include "census.h"
 #include "memtrace/base.h"
 
 #define VOCABULARY_MIN 1000u /* words */
 #define TOKENS_MIN 16u
 #define SQUARE_ROW_MIN 1024u /* bytes */
+#define BLOCK 512u   /* bytes: PyTorch gives out multiples of them on a GPU */
 #define WIDTHS_MIN 3u /* weights of a size that has to do with the width of the model */
 
 /* What a row of the embedding is made of. */
@@ -135,6 +137,58 @@ static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64
 		if (sizes->weights[i] >= WIDTHS_MIN && fits_width(sizes, bytes, table, sizes->size[i], 0, figure))
 			return 1;
 	return 0;
+}
+
+/* The bytes of something in a block, which is as long or rounded up. */
+static int seen_rounded(const struct category_sizes *sizes, uint64_t bytes)
+{
+	return sizes_seen(sizes, bytes) || sizes_seen(sizes, (bytes + BLOCK - 1) / BLOCK * BLOCK);
+}
+
+int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width, uint64_t figure[3])
+{
+	static const uint64_t elements[] = { 4, 2 };
+	uint64_t row, rest, tokens;
+	size_t i;
+
+	if (!words || !width || words > UINT32_MAX || width > UINT32_MAX)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(elements); i++) {
+		row = words * elements[i];
+		tokens = bytes / row;
+		rest = bytes % row;
+		if (tokens < TOKENS_MIN || tokens > UINT32_MAX || (rest && (rest >= BLOCK || bytes % BLOCK)))
+			continue;
+		if (!seen_rounded(sizes, tokens * width * 4) && !seen_rounded(sizes, tokens * width * 2))
+			continue;
+		figure[0] = tokens;
+		figure[1] = words;
+		figure[2] = elements[i];
+		return 1;
+	}
+	return 0;
+}
+
+int sizes_of_layer(const struct category_sizes *sizes, uint64_t bytes, uint64_t rows, uint64_t width)
+{
+	static const uint64_t elements[] = { 4, 2 };
+	uint64_t row, tokens;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(elements) && rows && rows <= UINT32_MAX && width <= UINT32_MAX; i++) {
+		row = rows * elements[i];
+		tokens = bytes / row;
+		if (tokens >= TOKENS_MIN && tokens <= UINT32_MAX && bytes % row < BLOCK &&
+		    (bytes % row == 0 || bytes % BLOCK == 0) && seen_rounded(sizes, tokens * width * elements[i]))
+			return 1;
+	}
+	return 0;
+}
+
+int census_logits(const struct census *census, const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3])
+{
+	return sizes_logits(sizes, bytes, census->words[0], census->width, figure) ||
+	       sizes_logits(sizes, bytes, census->words[1], census->width, figure);
 }
 
 int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3])

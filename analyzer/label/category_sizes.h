@@ -10,7 +10,11 @@
 #include <stdint.h>
 
 #define SIZES_SLOTS 4096u   /* a power of two; three quarters are used */
-#define SIZES_NUMBERS 255u  /* numbers are 1 .. 254 */
+#define SIZES_NUMBERS 253u  /* numbers are 1 .. 252 */
+#define SIZES_LOGITS 253u   /* in place of a number: tokens x the vocabulary that the census tells, */
+#define SIZES_ALIKE 254u    /* the framework said what it is of what is alike, */
+#define SIZES_KNOWN 255u    /* or of this itself */
+#define SIZES_KEYS 256u     /* all of them, and 0 */
 #define SIZES_SMALLEST 64u  /* bytes; smaller ones are nothing special */
 
 struct category_sizes {
@@ -40,5 +44,18 @@ int sizes_seen(const struct category_sizes *sizes, uint64_t size);
  * are those of another tensor, which has tokens such rows. figure[3]: tokens, vocabulary, bytes of an element.
  */
 int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3]);
+
+/*
+ * The same where the framework has said how many words the vocabulary has and how wide a token's vector is: nothing is left
+ * to be guessed but the tokens, which are those of another tensor. Blocks of a GPU are multiples of 512 bytes.
+ */
+int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width, uint64_t figure[3]);
+
+/* Is it as many rows of `rows` elements as there are vectors of `width` such elements in another tensor? */
+int sizes_of_layer(const struct category_sizes *sizes, uint64_t bytes, uint64_t rows, uint64_t width);
+
+/* The same by a census: of all words, or of the part of them that is here. */
+struct census;
+int census_logits(const struct census *census, const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3]);
 
 #endif

@@ -6,6 +6,8 @@
 
 /* Sentences by what they count. X(NAME, figures, words); F1: count, F2: count of all, PHASE: in which they were born. */
 #define SENTENCE_LIST(X)                                                                                             \
+	X(CENSUS, NOTHING, "known: PyTorch's census says so")                                                        \
+	X(AS_CENSUS, NOTHING, "known: PyTorch's census says so of others of this place and size")                    \
 	X(RULE, NOTHING, "a rule says so of a function on its stack")                                                \
 	X(RULE_VOCABULARY, F1_F2_F3, "a rule says so of a function on its stack; %s tokens x %s words x %s bytes")       \
 	X(OPINION, PHASE, "allocated in %s; nothing in the recording says more")                                     \
@@ -19,6 +21,7 @@
 	X(FOR_BACKWARD, F1_F2_PHASE, "%s of %s allocated in %s were freed in backward")                              \
 	X(PASSING, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                                 \
 	X(VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes")                                                   \
+	X(CENSUS_VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes; the words are those of PyTorch's census")   \
 	X(RETAINED, F1_F2_PHASE, "%s of %s allocated in %s were still alive two steps later")                        \
 	X(ANEW, NOTHING, "allocated by the optimizer anew in each step, and freed after it")                         \
 	X(AS_GRADIENTS, F2_F1, "there from the start: %s of this size, as many as there are gradients of it (%s)")   \
@@ -90,6 +93,24 @@ char *evidence_text(char *text, size_t size, const struct analysis *analysis, ui
 	else if (facts && sentences[facts->why].words)
 		print(text, size, facts, mt_phase_name(site->key.phase));
 	return text;
+}
+
+const char *evidence_known(const struct analysis *analysis, uint32_t number)
+{
+	if (number >= analysis->categories.room)
+		return "probable";
+	switch (analysis->categories.site[number].why) {
+	case EVIDENCE_CENSUS:
+	case EVIDENCE_AS_CENSUS:
+	case EVIDENCE_CENSUS_VOCABULARY:
+		return "census";
+	case EVIDENCE_RULE:
+	case EVIDENCE_RULE_VOCABULARY:
+	case EVIDENCE_OWNER:
+		return "rule";
+	default:
+		return analysis->attribution.site[number].tensors_seen ? "rule" : "probable";
+	}
 }
 
 char *evidence_decided_by(char *text, size_t size, const struct analysis *analysis, uint32_t number)

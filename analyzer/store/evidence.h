@@ -4,6 +4,9 @@
 
 #include "engine/analysis.h"
 
+/* On whose word the category rests: "census", "rule", "probable". Static storage. */
+const char *evidence_known(const struct analysis *analysis, uint32_t number);
+
 /* One sentence without a full stop on why the site has its category; "" where there is nothing to say. Returns `text`. */
 char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number);
 

@@ -29,13 +29,15 @@ static int is_time_to_ask(const struct analysis *analysis, uint32_t site)
 int load_category_row(struct load_category *categories, const struct analysis *analysis, uint32_t number)
 {
 	struct load_category_site *site;
+	struct category_told told;
 	uint8_t category;
 
 	if (number >= categories->room && grow(categories, number))
 		return -MT_E_MEMORY;
 	site = &categories->site[number];
 	if (!site->written || is_time_to_ask(analysis, number)) {
-		category = category_so_far(&analysis->categories, &analysis->attribution, number);
+		told = analysis_told(analysis, analysis->attribution.site[number].key.process);
+		category = category_so_far(&analysis->categories, &analysis->attribution, &told, number);
 		if (site->written && category != site->category)
 			site->until = categories->rows;
 		site->category = category;

@@ -356,6 +356,7 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	db_bind(stmt, 9, site->tensors_seen);
 	db_bind_text(stmt, 10, evidence_text(evidence, sizeof(evidence), analysis, number));
 	db_bind_text(stmt, 11, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
+	db_bind_text(stmt, 12, evidence_known(analysis, number));
 	return db_run(stmt);
 }
 
@@ -387,7 +388,7 @@ static int store_sites(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *sites, *parts = NULL;
 	uint32_t i;
-	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
@@ -431,5 +432,7 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 		error = store_oom_holders(db, analysis);
 	if (!error)
 		error = store_sites(db, analysis);
+	if (!error)
+		error = store_parameters(db, analysis);
 	return error;
 }

@@ -32,6 +32,9 @@ int store_whole_devices(struct db *db, const struct analysis *analysis);
 /* What NVML and the host say (store_whole.c). 0 or an error of the database. */
 int store_whole(struct db *db, const struct analysis *analysis);
 
+/* What the framework said of its tensors (store_parameter.c). 0, -MT_E_MEMORY or an error of the database. */
+int store_parameters(struct db *db, const struct analysis *analysis);
+
 /*
  * Writes the summary tables. `everything` 0: only the stacks that are needed to show the sites and what failed; 1: all
  * definitions. 0 or an error of the database.

@@ -97,6 +97,7 @@ static int json_site(void *context, const struct query_site *row)
 	doc_int(report->doc, "pid", row->pid);
 	doc_string(report->doc, "why", row->evidence);
 	doc_string(report->doc, "decided_by", row->decided_by);
+	doc_string(report->doc, "known", row->known);
 	error = stack_json(report->doc, report->db, report->symbols, row->node);
 	doc_end(report->doc);
 	return error;

@@ -154,11 +154,11 @@ def clock():
 
 
 def take(it, own):
-    census = Census(it.name)
     parameters = [p for group in own["param_groups"] for p in group["params"]]
+    census = Census(it.name, {id(p) for p in parameters})
     if it.place == 0:
         numbers["census"] += 1
-    census.look_at_modules({id(p) for p in parameters})
+    census.look_at_modules()
     for p in parameters[it.place:it.place + PARAMETERS_AT_ONCE]:
         census.parameter(p, own["state"])
     it.place += PARAMETERS_AT_ONCE
@@ -171,23 +171,24 @@ def take(it, own):
 class Census:
     """One portion of it. Lives as long as the call."""
 
-    def __init__(self, optimizer):
+    def __init__(self, optimizer, optimized):
         self.optimizer = optimizer
+        self.optimized = optimized  # ids of its parameters
         self.names = {}  # id of a parameter -> (name, class of its module, model, sizes that the module says)
         self.others = []  # parameters and buffers that are in no optimizer: (what, tensor)
         self.orphans = False  # some of them are to be trained: the optimizer has copies
         self.said = set()
         self.refused = False
 
-    def look_at_modules(self, optimized):
+    def look_at_modules(self):
         torch = modules["torch"]
         found = find_objects(torch.nn.Module)
         inner = {id(child) for module in found for child in children(module)}
         roots = [module for module in found if id(module) not in inner]
         for number, root in enumerate(roots):
-            self.walk(root, "%s#%d" % (word(type(root).__name__), number + 1), optimized)
+            self.walk(root, "%s#%d" % (word(type(root).__name__), number + 1))
 
-    def walk(self, root, model, optimized):
+    def walk(self, root, model):
         seen, stack = set(), [(root, "")]
         while stack:
             module, prefix = stack.pop()
@@ -201,7 +202,7 @@ class Census:
                         continue
                     sizes = said_sizes(own) if name == "weight" else None
                     self.names[id(tensor)] = (prefix + name, word(type(module).__name__), model, sizes)
-                    if id(tensor) not in optimized:
+                    if id(tensor) not in self.optimized:
                         self.others.append((what, tensor))
                         self.orphans = self.orphans or (what == WEIGHT and tensor.requires_grad)
             for name, child in reversed(list((own.get("_modules") or {}).items())):
@@ -262,9 +263,10 @@ class Census:
         if address and same in self.said:
             what |= TIED
         self.said.add(same)
-        text = " ".join((str(part.dtype).rpartition(".")[2], dims(shape), dims(part.shape), module, self.optimizer, word(key), model))
+        owner = self.optimizer if id(of) in self.optimized else "-"
+        words = str(part.dtype).rpartition(".")[2], dims(shape), dims(part.shape), module, owner, word(key), model
         device = part.device
-        if not tell(what | numbers["census"] << 8, name, text, device.type, -1 if device.index is None else device.index,
+        if not tell(what | numbers["census"] << 8, name, " ".join(words), device.type, -1 if device.index is None else device.index,
                     address, nbytes):
             self.refused = True
 
@@ -293,8 +295,12 @@ def address_of(tensor):
         return None
     if not tensor.numel():
         return 0
+    base = getattr(torch._C, "_data_address", None)  # of the storage; data_ptr() would end the sharing of a lazy copy
     try:
-        return getattr(torch._C, "_data_address", torch.Tensor.data_ptr)(tensor) or None
+        address = base(tensor) if base else tensor.data_ptr()
+        if address and base:
+            address += tensor.storage_offset() * tensor.element_size()
+        return address or None
     except (RuntimeError, TypeError):
         return None
 

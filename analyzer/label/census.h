@@ -1,0 +1,87 @@
+/*
+ * census.h - what the framework said of its memory: the census events of a trace (formats/trace-v1.md, "Census").
+ *
+ * A category is wanted when something is born, and the census tells of it later. So it is read first, up to the last chunk
+ * that has any of it, which is early in most traces; those without are not touched:
+ *
+ *     birth 17   stack A, 4 MiB ────────────┐                      known: 17 is a weight
+ *     birth 43   stack B, 4 MiB ─────────┐  │                             43 is a gradient
+ *     census     0x7f.. 4 MiB weights    │  ├── alive, at this address
+ *                0x7e.. 4 MiB gradients  ├──┘
+ *     birth 90   stack B, 4 MiB          like 43: alike (a gradient of a later step)
+ *
+ * What one stack allocates in one size is alike when at least half of what was alive of it at the census had that one name.
+ * A block that holds many tensors (all weights of a file, a flat buffer) is what most of its bytes are, if those that were
+ * named are at least half of it.
+ *
+ * Memory: the census's events and what they name. Time: of the events read; a trace that says more than it could mean is
+ * believed up to a budget.
+ */
+#ifndef MEMANA_CENSUS_H
+#define MEMANA_CENSUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/event.h"
+#include "memtrace/reader.h"
+
+/* The words of a census event's description, in their order. X(name) */
+#define CENSUS_WORD_LIST(X) X(dtype) X(shape) X(local) X(module) X(optimizer) X(state) X(model)
+
+#define CENSUS_WORD_MAX 256u /* bytes with NUL */
+#define CENSUS_DIMS_MAX 8u
+
+struct census_text {
+#define CENSUS_WORD_MEMBER(name) char name[CENSUS_WORD_MAX]; /* "-": nothing */
+	CENSUS_WORD_LIST(CENSUS_WORD_MEMBER)
+#undef CENSUS_WORD_MEMBER
+};
+
+struct census_row {
+	uint64_t seq, time;
+	uint64_t addr, bytes;
+	uint64_t block;	      /* seq of the birth of the allocation it lies in, 0: none was recorded */
+	uint64_t block_bytes;
+	uint32_t device, name, text; /* definitions of the process */
+	uint32_t flags;	      /* as in the event */
+};
+
+/* So many matrices have so many rows. */
+struct census_layer {
+	uint64_t rows, count;
+};
+
+enum census_certainty {
+	CENSUS_SILENT,
+	CENSUS_KNOWN, /* it was named */
+	CENSUS_ALIKE, /* what the same stack allocated in the same size was */
+};
+
+struct census_block; /* what is known of one birth, or of what is alike */
+
+/* Of one process. Zeroed: empty, and silent. */
+struct census {
+	struct census_row *row; /* in the order of their seq */
+	uint32_t rows, room;
+	struct census_block *known, *alike; /* hash tables */
+	uint32_t known_slots, known_used, alike_slots, alike_used;
+	uint64_t words[2]; /* of the vocabulary: all, and the part that is here; 0: not known */
+	uint64_t width;	   /* of a token's vector */
+	struct census_layer *other; /* matrices of which there are several: other things that a token is multiplied by */
+	uint32_t others;
+};
+
+/* Reads the census of a trace at its beginning, and goes back there. 0 or -MT_E_MEMORY; damage just ends it. */
+int census_read(struct census *census, struct mt_reader *reader);
+void census_release(struct census *census);
+
+/* An enum mt_category for what `event` brings to life; *how says whether there is one. */
+uint8_t census_category(const struct census *census, const struct mt_event *event, enum census_certainty *how);
+
+/* Takes a description apart. 1, or 0: it is none, and all words are "-". */
+int census_parse(struct census_text *words, const char *text);
+
+/* The dimensions of a shape; how many, 0: of none, or no shape. */
+uint32_t census_dims(uint64_t dims[CENSUS_DIMS_MAX], const char *shape);
+
+#endif
