@@ -204,6 +204,53 @@ static void make_samples(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
+/* A census of three tensors: one by name alone, one twice; what goes before and comes after it in other chunks. */
+static void make_census(const char *path)
+{
+	struct mt_writer_options options = { .chunk_events = 4 };
+	const uint64_t base = 0x7f2000000000, second = 2 << MT_CENSUS_NUMBER_SHIFT;
+	struct mt_writer *writer;
+	struct mt_defs *defs;
+	uint32_t embed, head, text, gone, i;
+
+	check(path, mt_writer_open(&writer, path, &process, &options));
+	defs = mt_writer_defs(writer);
+	define(defs);
+	embed = string(defs, "model.embed_tokens.weight");
+	head = string(defs, "lm_head.weight");
+	text = string(defs, "bfloat16 32000x64 16000x64 Embedding AdamW#1 - Qwen2ForCausalLM#1");
+	gone = string(defs, "bfloat16 4096x64 0 Linear AdamW#1 ds_tensor Qwen2ForCausalLM#1");
+	{
+		const struct mt_event events[] = {
+			{ .kind = MT_TENSOR_ALLOC, .stack = 1, .addr = base, .size = 16000 * 64 * 2, .total = 16000 * 64 * 2 },
+			{ .kind = MT_TENSOR_ALLOC, .stack = 3, .addr = base + (4 << 20), .size = 4 << 20,
+			  .total = (16000 * 64 * 2) + (4 << 20) },
+			{ .kind = MT_SOURCE, .flags = MT_SOURCE_CENSUS, .value = MT_SOURCE_ON },
+			{ .kind = MT_MARK, .name = embed },
+			{ .kind = MT_CENSUS, .addr = base, .size = 16000 * 64 * 2, .name = embed, .value = text,
+			  .flags = second | MT_CENSUS_WEIGHT },
+			{ .kind = MT_CENSUS, .addr = base, .size = 16000 * 64 * 2, .name = head, .value = text,
+			  .flags = second | MT_CENSUS_TIED | MT_CENSUS_WEIGHT },
+			{ .kind = MT_CENSUS, .addr = base + (5 << 20), .size = 3 << 20, .name = embed, .value = text,
+			  .flags = second | MT_CENSUS_GRADIENT },
+			{ .kind = MT_CENSUS, .name = head, .value = gone, .flags = second | MT_CENSUS_WEIGHT },
+			{ .kind = MT_STEP, .value = 1, .name = 1 },
+			{ .kind = MT_END, .value = MT_END_EXIT },
+		};
+
+		for (i = 0; i < MT_ARRAY_SIZE(events); i++) {
+			struct mt_event event = events[i];
+
+			event.seq = 64 * (i + 1);
+			event.time = 98765432110000 + 1000 * i;
+			event.thread = 1;
+			event.device = mt_kind_fields(event.kind) & MT_F(device) ? 1 : 0;
+			check("event", mt_writer_event(writer, &event, 1, 1));
+		}
+	}
+	check(path, mt_writer_close(writer, 1));
+}
+
 /* As a crash leaves it: no index, a torn last chunk. */
 static void make_crash(const char *path)
 {
@@ -324,6 +371,7 @@ static const struct {
 	{ "v1-kinds-more", make_more_kinds },
 	{ "v1-keep", make_keep },
 	{ "v1-samples", make_samples },
+	{ "v1-census", make_census },
 };
 
 static void make_dump(const char *path, const char *text_path)

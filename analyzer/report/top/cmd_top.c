@@ -19,7 +19,7 @@
 #define SITES_JSON 100
 
 static const char options_help[] =
-	"      --by WHAT    only one table: phase, category, owner, process or site\n"
+	"      --by WHAT    only one table: phase, category, owner, process, site or parameter\n"
 	"      --at WHEN    not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time\n"
 	"                   since the run began (12.5s, 300ms)\n"
 	"      --why        on what each category rests, and which frame and rule decided on the phase\n"
@@ -50,6 +50,8 @@ static int parse_by(const char *word)
 	for (i = 0; i < QUERY_BY_COUNT; i++)
 		if (!strcmp(word, query_by_words[i]))
 			return i;
+	if (!strcmp(word, "parameter"))
+		return TOP_BY_PARAMETER;
 	return !strcmp(word, "site") ? TOP_BY_SITE : TOP_BY_ALL;
 }
 
@@ -63,7 +65,7 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		command->options.by = parse_by(optarg);
 		if (command->options.by != TOP_BY_ALL)
 			return 0;
-		return command_fail(EXIT_USAGE, "top: --by %s: not one of phase, category, owner, process, site",
+		return command_fail(EXIT_USAGE, "top: --by %s: not one of phase, category, owner, process, site, parameter",
 				    optarg);
 	case 'd':
 		command->options.device_cpu = !strcmp(optarg, "cpu");
@@ -106,7 +108,7 @@ static int parse(struct top_command *command, int argc, char **argv)
 		status = parse_option(command, argc, argv, option);
 	if (!command->options.limit)
 		command->options.limit = command->json                        ? SITES_JSON
-					 : command->options.by == TOP_BY_SITE ? 20
+					 : command->options.by >= TOP_BY_SITE ? 20
 									      : SITES_TEXT;
 	return status;
 }

@@ -11,6 +11,7 @@
 #include "top.h"
 #include "top_ranks.h"
 #include "report/top_host.h"
+#include "top_parameters.h"
 
 #define FORMAT_VERSION 1
 
@@ -361,6 +362,8 @@ static int json_report(struct report *report)
 	if (!error)
 		error = query_devices(report->db, json_device, report);
 	doc_end(doc);
+	if (!error)
+		error = top_parameters_json(doc, report->db, report->options->limit);
 	if (!error)
 		error = json_ranks(report);
 	if (!error)

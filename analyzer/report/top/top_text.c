@@ -2,6 +2,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 #include "top.h"
+#include "top_parameters.h"
 #include "top_ranks.h"
 #include "top_report.h"
 #include "top_whole.h"
@@ -62,6 +63,8 @@ static int print_device(void *context, const struct query_device *row)
 		return error;
 	if (report->options->by == TOP_BY_ALL)
 		return print_all_tables(report);
+	if (report->options->by == TOP_BY_PARAMETER)
+		return 0;
 	if (report->options->by != TOP_BY_SITE)
 		return top_print_parts(report, (enum query_by)report->options->by);
 	top_print_places(report);
@@ -134,6 +137,8 @@ static int print_report(struct top_report *report)
 		error = print_ranks(report);
 	if (!error)
 		error = query_devices(report->db, print_device, report);
+	if (!error && report->options->by == TOP_BY_PARAMETER)
+		error = top_parameters_text(report->text, report->db, report->options->limit);
 	if (error)
 		return error;
 	if (!report->devices)

@@ -56,7 +56,6 @@ struct method {
 	X(PyObject_CallFunctionObjArgs, object *, (object *, ...))                              \
 	X(PyObject_CallMethod, object *, (object *, const char *name, const char *format, ...)) \
 	X(PySys_GetObject, object *, (const char *name))                                        \
-	X(PyTuple_GetItem, object *, (object *, intptr_t))                                      \
 	X(PyType_IsSubtype, int, (object *, object *))                                          \
 	X(PyUnicode_AsUTF8, const char *, (object *))
 
@@ -149,17 +148,11 @@ static object *call(const char *function, object *argument)
 	return none();
 }
 
-/* hook(optimizer, args, kwargs): PyTorch calls it after each step. */
-static object *after_step(object *self MT_UNUSED, object *arguments)
+/* enter(optimizer): after each of its steps. */
+static object *after_step(object *self MT_UNUSED, object *optimizer)
 {
-	object *optimizer = census.python.PyTuple_GetItem(arguments, 0);
-
-	if (!optimizer)
-		census.python.PyErr_Clear();
 	atomic_store_explicit(&census.stepped, 1, memory_order_relaxed);
-	if (!optimizer || !is_welcome())
-		return none();
-	return call("after_step", optimizer);
+	return is_welcome() ? call("after_step", optimizer) : none();
 }
 
 /* "cpu", "cuda": enum mt_device_kind; -1: another. */
@@ -246,7 +239,7 @@ static object *find_objects(object *self MT_UNUSED, object *class)
 }
 
 static struct method methods[] = {
-	{ "hook", after_step, METH_VARARGS, NULL },
+	{ "enter", after_step, METH_O, NULL },
 	{ "tell", tell, METH_VARARGS, NULL },
 	{ "trouble", trouble, METH_O, NULL },
 	{ "life", get_life, METH_NOARGS, NULL },

@@ -3,7 +3,7 @@
 # This is the only code of memrec's that runs in the program's interpreter. census.c compiles it once, with these names:
 #
 #   modules       sys.modules: nothing is imported that is not there
-#   hook          what PyTorch is to call after each step of an optimizer; calls after_step below
+#   enter         calls after_step below, unless the thread is traced or profiled
 #   tell          hands one record to the recorder; false: it takes no more
 #   trouble       says in the trace that something went wrong here
 #   find_objects  all objects of a class, from the garbage collector's list, without running any code of theirs
@@ -48,8 +48,19 @@ def begin():
         return "PyTorch %s does not tell of its optimizers' steps; 2.0 and later do" % getattr(torch, "__version__", "")
     if is_calling(optim):
         return None
+    numbers["is_compiling"] = getattr(getattr(torch, "compiler", None), "is_compiling", None) or never
     register(hook)
     return ""
+
+
+def hook(optimizer, args, kwargs):
+    """What PyTorch calls. Where torch.compile looks into it, there is nothing; a program that traces itself sees this much."""
+    if not numbers["is_compiling"]():
+        enter(optimizer)
+
+
+def never():
+    return False
 
 
 def is_calling(optim):
@@ -110,7 +121,7 @@ def look_at_optimizer(optimizer):
     if numbers["life"] != life():
         known.clear()
         numbers["life"] = life()
-    own = optimizer.__dict__
+    own = object.__getattribute__(optimizer, "__dict__")
     it = known.get(id(optimizer)) or meet(optimizer)
     it.steps += 1
     if is_due(it, set_of(own)):
@@ -120,7 +131,7 @@ def look_at_optimizer(optimizer):
 def look_at_models():
     found = [] if known else find_objects(modules["torch.optim.optimizer"].Optimizer)
     for optimizer in found:
-        take(meet(optimizer), optimizer.__dict__)
+        take(meet(optimizer), object.__getattribute__(optimizer, "__dict__"))
     if not known:
         take(Known("-"), {"param_groups": (), "state": {}})
 
