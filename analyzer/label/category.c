@@ -174,7 +174,7 @@ static int is_of_a_layer(const struct judge *judge)
 	uint32_t i;
 
 	for (i = 0; i < census->others; i++)
-		if (judge->facts->born * 4 >= census->other[i].count * (judge->told->steps ? judge->told->steps : 1) &&
+		if (judge->facts->born * 2 >= census->other[i].count * (judge->told->steps ? judge->told->steps : 1) &&
 		    sizes_of_layer(judge->sizes, judge->facts->largest, census->other[i].rows, census->width))
 			return 1;
 	return 0;

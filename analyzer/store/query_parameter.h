@@ -3,7 +3,7 @@
 #define MEMANA_QUERY_PARAMETER_H
 
 #include <stdint.h>
-#include "db.h"
+#include "database/db.h"
 
 /* What the census tells apart. X(member, word of parameter.what) */
 #define QUERY_PARAMETER_LIST(X)             \

@@ -1,8 +1,8 @@
 /* What PyTorch said of its parameters: `top --by parameter`, and "parameters" in JSON. */
 #include <stdio.h>
 #include <string.h>
-#include "answer.h"
-#include "query_parameter.h"
+#include "report/answer.h"
+#include "store/query_parameter.h"
 #include "top_parameters.h"
 
 #define NAME_COLUMNS 34
