@@ -1,0 +1,6 @@
+class DisableTorchFunctionSubclass:
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        return False

@@ -1,0 +1,3 @@
+class Module:
+    def __init__(self):
+        self._parameters, self._buffers, self._modules = {}, {}, {}

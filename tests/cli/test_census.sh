@@ -1,0 +1,49 @@
+# The census against a torch of a few lines, in every Python there is: what may go wrong, and that the program sees none of it.
+. "$SRC/tests/cli/lib.sh"
+export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
+record() { # PYTHON HOW [OPTION...]
+	local python=$1 how=$2
+	shift 2
+	rm -f census.zst
+	status 0 "$memrec" -o census.zst "$@" -- "$python" -W error -X dev "$SRC/tests/cli/census_fake.py" "$how" && grep -qx 'done' out &&
+		! grep -v '^memrec:' err | grep .
+}
+count() { "$memana" sql census.zst "SELECT count(*) FROM parameter WHERE $1"; }
+source_is() { # STATE: and why
+	"$memana" sql census.zst "SELECT state || ': ' || why FROM source WHERE name = 'census'" | grep -qE "$1" ||
+		{ "$memana" sql census.zst "SELECT * FROM source"; return 1; }
+}
+pythons() { # "3.11 PATH", one of each version
+	local p
+	for p in python3 /usr/bin/python3 ~/.pyenv/versions/*/bin/python3 "$BUILD"/pythons/*/usr/bin/python3.*; do
+		"$p" -c 'import sys, ctypes; v = sys.version_info[:2]; (3, 9) <= v <= (3, 14) and print("%d.%d" % v, sys.executable)' 2>/dev/null
+	done | sort -u -k 1,1
+}
+told() { # PYTHON: two parameters, their gradients and states, twice
+	record "$1" plain && [ "$(count "newest AND what = 'weights' AND name IN ('first.weight', 'second.weight') AND optimizer LIKE 'Optimizer#%'")" = 2 ] &&
+		[ "$(count "newest AND what = 'gradients'")" = 2 ] && [ "$(count "newest AND state = 'exp_avg' AND bytes IN (32768, 8192)")" = 2 ] &&
+		[ "$(count "block_seq IS NULL")" = 0 ] && source_is '^on'
+}
+while read -r version python; do
+	check "Python $version: it tells" told "$python"
+done < <(pythons)
+
+python=$(type -P python3)
+off() { record "$python" plain --no-census && source_is 'off: not asked for' && [ "$(count 1)" = 0 ]; }
+check "--no-census" off
+old() { record "$python" old && source_is 'off: PyTorch 2.0.0\+fake does not tell'; }
+check "a PyTorch without the hook is named" old
+blocked() { record "$python" blocked && source_is "off: Python's main thread is busy elsewhere" && [ "$(count 1)" = 0 ]; }
+check "a main thread that does not come back: named, and nothing waits" blocked
+thread() { record "$python" thread && [ "$(count "what = 'gradients'")" -ge 2 ]; }
+check "another thread steps" thread
+broken() { record "$python" broken && [ "$(count "what = 'gradients'")" -ge 2 ]; }
+check "optimizers and tensors unlike any other" broken
+signals() { record "$python" signal && grep -qx 'caught 300' out; }
+check "exceptions of signal handlers reach the program, every one" signals
+forked() { record "$python" fork && grep -qx 'child 0' out && [ "$(count "what = 'gradients'")" -ge 2 ]; }
+check "a forked child steps, too" forked
+late() { record "$python" late && [ "$(count "what = 'gradients'")" -ge 2 ]; }
+check "steps while the interpreter ends" late
+deep() { record "$python" deep; }
+check "steps where no call has room" deep
