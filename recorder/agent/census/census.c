@@ -1,5 +1,5 @@
-/* census.c - see census.h. Functions of Python's are called with the GIL only, but for the first two of the list. */
-#include "census.h"
+/* census.c - see agent_census.h. Functions of Python's are called with the GIL only, but for the first two of the list. */
+#include "agent_census.h"
 
 #include <errno.h>
 #include <stdatomic.h>

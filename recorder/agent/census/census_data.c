@@ -1,5 +1,5 @@
 /* census_data.c - the text of census.py, word for word. Paths are relative to the source root, where make runs. */
-#include "census.h"
+#include "agent_census.h"
 
 __asm__(".pushsection .rodata\n"
 	".global census_code\n"

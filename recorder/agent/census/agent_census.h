@@ -1,5 +1,5 @@
 /*
- * census.h - ask PyTorch what its memory is, instead of guessing.
+ * agent_census.h - ask PyTorch what its memory is, instead of guessing.
  *
  *     tensor event ── census_look ── Py_AddPendingCall ──> main thread, between two bytecodes, with its GIL:
  *                                                            begin() of census.py registers a hook
@@ -12,8 +12,8 @@
  * census.py is the only code of ours that the interpreter runs. Nothing of it runs while the thread is traced or profiled
  * (sys.settrace, sys.setprofile), for the program would see it.
  */
-#ifndef RECORDER_CENSUS_H
-#define RECORDER_CENSUS_H
+#ifndef RECORDER_AGENT_CENSUS_H
+#define RECORDER_AGENT_CENSUS_H
 
 /* PyTorch reported a tensor. Cheap; any thread, under any lock, with or without the GIL; errno is kept. */
 void census_look(void);
