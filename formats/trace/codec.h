@@ -19,7 +19,8 @@
 	X(SUMMARY, 1)      \
 	X(KINDS, 2)        \
 	X(LAYOUT, 3)       \
-	X(COLUMN, 32) /* of field 0; field n: 32 + n */
+	X(COLUMN, 32)      /* of field 0; field n: 32 + n */ \
+	X(AGAIN, 64)       /* of field 0; MT_FIELD_addr has one */
 
 enum mt_section_number {
 #define MT_SECTION_ENUM(name, number) MT_SECTION_##name = (number),
@@ -32,6 +33,7 @@ enum mt_encoding { MT_ENCODING_PLAIN, MT_ENCODING_STEP, MT_ENCODING_DELTA, MT_EN
 
 #define MT_ADDR_SHIFT 6		  /* ADDR: low bits that are folded away */
 #define MT_PREDICTOR_DEVICES 16u  /* TOTAL: devices that are told apart */
+#define MT_AGAIN_MAX 8192u	  /* AGAIN: values that can be told by how far back they were; a power of two */
 
 struct mt_predictor {
 	uint64_t last[MT_FIELD_COUNT];
@@ -48,8 +50,12 @@ static inline uint64_t mt_predict_total(const struct mt_predictor *predictor, co
 	return event->kind == MT_TENSOR_FREE ? total - event->size : total;
 }
 
+struct mt_again; /* where addresses were last, encoder.c */
+
 struct mt_encoder {
 	struct mt_buffer kinds, column[MT_FIELD_COUNT];
+	struct mt_buffer again_column; /* of MT_FIELD_addr */
+	struct mt_again *again;	       /* NULL: addresses are not looked for, as in checkpoints */
 	struct mt_predictor predictor;
 	uint32_t room;		   /* events that fit before a column has to grow */
 	uint8_t used[MT_KIND_MAX + 1]; /* kinds that occur */
@@ -59,6 +65,12 @@ struct mt_encoder {
 void mt_encoder_init(struct mt_encoder *encoder); /* before the first use */
 void mt_encoder_release(struct mt_encoder *encoder);
 void mt_encoder_clear(struct mt_encoder *encoder); /* for the next chunk */
+
+/*
+ * From the next chunk on, addresses that come again are told by how far back they were (AGAIN). Where there is no memory
+ * for it, they are not. At most once, after mt_encoder_init.
+ */
+void mt_encoder_look_back(struct mt_encoder *encoder);
 
 /* After 0 the next mt_encoder_add succeeds. -MT_E_LIMIT: no chunk may hold more; -MT_E_MEMORY. */
 int mt_encoder_room(struct mt_encoder *encoder);
@@ -77,12 +89,16 @@ struct mt_decoder {
 	struct mt_chunk_info info;		/* the SUMMARY; offset and size 0 */
 	const uint8_t *kinds;
 	const uint8_t *column[MT_FIELD_COUNT];	/* next value; NULL: no event has the field */
+	const uint8_t *again;			/* AGAIN of MT_FIELD_addr, next value; NULL: there is none */
+	const uint8_t *addr_end;		/* of its COLUMN, with `again` */
 	uint32_t fields[MT_KIND_MAX + 1];	/* LAYOUT: the fields this program knows */
 	uint64_t largest[MT_FIELD_COUNT];	/* values above are corrupt: ids that are not defined */
 	struct mt_predictor predictor;
 	uint32_t done;				/* events decoded so far */
 	uint64_t seq;				/* the newest */
 	uint64_t first_time, last_time;		/* smallest and largest so far */
+	uint32_t addrs;				/* with `again`: so many so far, */
+	uint64_t addr[MT_AGAIN_MAX];		/* the newest by number modulo MT_AGAIN_MAX; not cleared */
 };
 
 /*

@@ -45,6 +45,7 @@ int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info)
 /* The sections of a chunk by number; what is missing has length 0. */
 struct sections {
 	struct mt_cursor summary, kinds, layout, column[MT_FIELD_COUNT];
+	struct mt_cursor again; /* of MT_FIELD_addr */
 };
 
 static int find_sections(struct mt_cursor *payload, struct sections *found)
@@ -62,6 +63,8 @@ static int find_sections(struct mt_cursor *payload, struct sections *found)
 			found->layout = section.content;
 		else if (section.number - MT_SECTION_COLUMN < MT_FIELD_COUNT)
 			found->column[section.number - MT_SECTION_COLUMN] = section.content;
+		else if (section.number == MT_SECTION_AGAIN + MT_FIELD_addr)
+			found->again = section.content;
 	}
 	return got;
 }
@@ -103,6 +106,30 @@ static uint64_t count_ends(const struct mt_cursor *column)
 	return ends;
 }
 
+/* Are there so many varints, and nothing behind them? */
+static int has_values(const struct mt_cursor *column, uint64_t wanted)
+{
+	if (count_ends(column) != wanted)
+		return 0;
+	return wanted ? column->end[-1] < 0x80 : !mt_cursor_left(column);
+}
+
+/*
+ * Addresses of which there is AGAIN: how many of them the COLUMN has is known when all are decoded, so that one is read
+ * with a look at its end. The first can be nowhere else.
+ */
+static int check_again(struct mt_decoder *decoder, const struct sections *found, uint64_t wanted)
+{
+	const struct mt_cursor *column = &found->column[MT_FIELD_addr];
+
+	if (!wanted || !mt_cursor_left(column) || column->end[-1] >= 0x80 || !has_values(&found->again, wanted))
+		return -MT_E_CORRUPT;
+	decoder->again = found->again.at;
+	decoder->addr_end = column->end;
+	decoder->column[MT_FIELD_addr] = column->at;
+	return 0;
+}
+
 /* Holds the columns against the kinds: see the top of this file. */
 static int check_columns(struct mt_decoder *decoder, const struct sections *found, const uint8_t *listed)
 {
@@ -125,8 +152,12 @@ static int check_columns(struct mt_decoder *decoder, const struct sections *foun
 		wanted = 0;
 		for (kind = 0; kind <= MT_KIND_MAX; kind++)
 			wanted += decoder->fields[kind] & 1u << field ? number[kind] : 0;
-		if (count_ends(column) != wanted || (wanted && column->end[-1] >= 0x80) ||
-		    (!wanted && mt_cursor_left(column)))
+		if (field == MT_FIELD_addr && mt_cursor_left(&found->again)) {
+			if (check_again(decoder, found, wanted))
+				return -MT_E_CORRUPT;
+			continue;
+		}
+		if (!has_values(column, wanted))
 			return -MT_E_CORRUPT;
 		decoder->column[field] = wanted ? column->at : NULL;
 	}
@@ -149,7 +180,7 @@ int mt_decoder_init(struct mt_decoder *decoder, enum mt_chunk_kind chunk, struct
 	struct sections found;
 	int error;
 
-	memset(decoder, 0, sizeof(*decoder));
+	memset(decoder, 0, offsetof(struct mt_decoder, addr));
 	decoder->chunk = chunk;
 	decoder->seq = after_seq;
 	decoder->first_time = UINT64_MAX;
@@ -259,6 +290,40 @@ static const uint8_t *decode_addr(struct batch *batch, const uint8_t *at)
 	return at;
 }
 
+/* The same address as `back` values earlier. */
+static inline uint64_t addr_again(const struct mt_decoder *decoder, uint64_t back, int *bad)
+{
+	if (back > decoder->addrs || back > MT_AGAIN_MAX) {
+		*bad = 1;
+		return 0;
+	}
+	return decoder->addr[(decoder->addrs - back) % MT_AGAIN_MAX];
+}
+
+/* With AGAIN; see check_again. */
+static const uint8_t *decode_addr_again(struct batch *batch, const uint8_t *at)
+{
+	struct mt_decoder *decoder = batch->decoder;
+	uint64_t last = decoder->predictor.last[batch->field], back;
+	const uint8_t *again = decoder->again;
+	int bad = 0;
+
+	EACH_VALUE(batch, value, {
+		back = mt_varint_take(&again, &bad);
+		if (back)
+			last = addr_again(decoder, back, &bad);
+		else if (at < decoder->addr_end)
+			last += take_addr(&at, &bad);
+		else
+			bad = 1;
+		decoder->addr[decoder->addrs++ % MT_AGAIN_MAX] = *value = last;
+	});
+	batch->bad |= bad;
+	decoder->again = again;
+	decoder->predictor.last[batch->field] = last;
+	return at;
+}
+
 static const uint8_t *decode_total(struct batch *batch, const uint8_t *at)
 {
 	struct mt_predictor *predictor = &batch->decoder->predictor;
@@ -295,7 +360,10 @@ static void decode_columns(struct batch *batch)
 			*column = decode_delta(batch, *column);
 			break;
 		case MT_ENCODING_ADDR:
-			*column = decode_addr(batch, *column);
+			if (batch->field == MT_FIELD_addr && decoder->again)
+				*column = decode_addr_again(batch, *column);
+			else
+				*column = decode_addr(batch, *column);
 			break;
 		case MT_ENCODING_TOTAL:
 			*column = decode_total(batch, *column);
@@ -367,6 +435,8 @@ int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t 
 	if (decoder->chunk == MT_CHUNK_EVENTS)
 		batch.bad |= check_events(decoder, &batch);
 	decoder->done += (uint32_t)batch.count;
+	if (decoder->again && decoder->done == decoder->info.events)
+		batch.bad |= decoder->column[MT_FIELD_addr] != decoder->addr_end;
 	if (decoder->chunk == MT_CHUNK_EVENTS && decoder->done == decoder->info.events)
 		batch.bad |= !summary_agrees(decoder);
 	if (batch.bad)

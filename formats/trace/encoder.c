@@ -1,4 +1,5 @@
 /* encoder.c - events into columns. */
+#include <stdlib.h>
 #include <string.h>
 #include "codec.h"
 #include "memtrace/base.h"
@@ -10,9 +11,30 @@
 /* Columns of one chunk may grow to this; headers, one more round of events and filler stay below MT_CHUNK_BYTES_MAX. */
 #define COLUMN_BYTES_MAX (MT_CHUNK_BYTES_MAX - (4u << 20))
 
+#define AGAIN_SLOTS (2 * MT_AGAIN_MAX)
+
+/*
+ * Where each address was last. One that falls into the slot of another takes its place: an address that is not found is
+ * written in full.
+ */
+struct mt_again {
+	uint64_t number; /* of the next address, from 1; goes on from chunk to chunk */
+	uint64_t first;	 /* of this chunk */
+	struct {
+		uint64_t addr, number;
+	} slot[AGAIN_SLOTS];
+};
+
 void mt_encoder_init(struct mt_encoder *encoder)
 {
 	memset(encoder, 0, sizeof(*encoder));
+}
+
+void mt_encoder_look_back(struct mt_encoder *encoder)
+{
+	encoder->again = calloc(1, sizeof(*encoder->again));
+	if (encoder->again)
+		encoder->again->number = encoder->again->first = 1;
 }
 
 void mt_encoder_release(struct mt_encoder *encoder)
@@ -20,6 +42,8 @@ void mt_encoder_release(struct mt_encoder *encoder)
 	size_t field;
 
 	mt_buffer_release(&encoder->kinds);
+	mt_buffer_release(&encoder->again_column);
+	free(encoder->again);
 	for (field = 0; field < MT_FIELD_COUNT; field++)
 		mt_buffer_release(&encoder->column[field]);
 	mt_encoder_init(encoder);
@@ -30,6 +54,9 @@ void mt_encoder_clear(struct mt_encoder *encoder)
 	size_t field;
 
 	mt_buffer_clear(&encoder->kinds);
+	mt_buffer_clear(&encoder->again_column);
+	if (encoder->again)
+		encoder->again->first = encoder->again->number;
 	for (field = 0; field < MT_FIELD_COUNT; field++)
 		mt_buffer_clear(&encoder->column[field]);
 	memset(&encoder->predictor, 0, sizeof(encoder->predictor));
@@ -41,19 +68,21 @@ void mt_encoder_clear(struct mt_encoder *encoder)
 /* Makes every column long enough for ROOM events, so that mt_encoder_add need not look. */
 int mt_encoder_room(struct mt_encoder *encoder)
 {
-	size_t bytes = encoder->kinds.size;
+	size_t bytes = encoder->kinds.size + encoder->again_column.size;
 	size_t field;
 	int error;
 
 	if (encoder->room)
 		return 0;
 	error = mt_buffer_reserve(&encoder->kinds, ROOM);
+	if (!error && encoder->again)
+		error = mt_buffer_reserve(&encoder->again_column, ROOM * MT_VARINT_MAX);
 	for (field = 0; field < MT_FIELD_COUNT && !error; field++) {
 		error = mt_buffer_reserve(&encoder->column[field], ROOM * MT_VARINT_MAX);
 		bytes += encoder->column[field].size;
 		encoder->column[field].error = 0; /* the next event may try again */
 	}
-	encoder->kinds.error = 0;
+	encoder->kinds.error = encoder->again_column.error = 0;
 	if (!error && (encoder->info.events >= MT_CHUNK_EVENTS_MAX || bytes > COLUMN_BYTES_MAX))
 		error = -MT_E_LIMIT;
 	if (!error)
@@ -88,6 +117,18 @@ static inline void encode_DELTA(struct mt_encoder *encoder, unsigned field, uint
 	encoder->predictor.last[field] = value;
 }
 
+/* How far back `addr` was in this chunk, 0: not within reach. From now on it was here. */
+static uint64_t look_back(struct mt_again *again, uint64_t addr)
+{
+	size_t at = (size_t)(addr * 0x9e3779b97f4a7c15ull >> 40) % AGAIN_SLOTS;
+	uint64_t before = again->slot[at].addr == addr ? again->slot[at].number : 0;
+	uint64_t back = again->number - before;
+
+	again->slot[at].addr = addr;
+	again->slot[at].number = again->number++;
+	return before >= again->first && back <= MT_AGAIN_MAX ? back : 0;
+}
+
 /* A varint of 65 bits: the tag and six bits in the first byte, an ordinary varint of the rest behind it. */
 static inline void encode_ADDR(struct mt_encoder *encoder, unsigned field, uint64_t value,
 			       const struct mt_event *event MT_UNUSED)
@@ -95,8 +136,15 @@ static inline void encode_ADDR(struct mt_encoder *encoder, unsigned field, uint6
 	struct mt_buffer *column = &encoder->column[field];
 	uint64_t difference = value - encoder->predictor.last[field];
 	uint8_t folded = !(difference & ((1u << MT_ADDR_SHIFT) - 1));
-	uint64_t number;
+	uint64_t number, back = 0;
 
+	encoder->predictor.last[field] = value;
+	if (field == MT_FIELD_addr && encoder->again) {
+		back = look_back(encoder->again, value);
+		put(&encoder->again_column, back);
+	}
+	if (back)
+		return;
 	if (folded)
 		number = mt_zigzag((uint64_t)((int64_t)difference >> MT_ADDR_SHIFT));
 	else
@@ -104,7 +152,6 @@ static inline void encode_ADDR(struct mt_encoder *encoder, unsigned field, uint6
 	column->data[column->size++] = (uint8_t)((number & 63) << 1 | folded | (number > 63 ? 0x80 : 0));
 	if (number > 63)
 		put(column, number >> 6);
-	encoder->predictor.last[field] = value;
 }
 
 static inline void encode_TOTAL(struct mt_encoder *encoder, unsigned field, uint64_t value,
@@ -190,4 +237,7 @@ void mt_encoder_payload(const struct mt_encoder *encoder, enum mt_chunk_kind kin
 		if (column->size)
 			mt_payload_section(payload, MT_SECTION_COLUMN + field, column->data, column->size);
 	}
+	if (encoder->again_column.size)
+		mt_payload_section(payload, MT_SECTION_AGAIN + MT_FIELD_addr, encoder->again_column.data,
+				   encoder->again_column.size);
 }

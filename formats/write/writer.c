@@ -99,6 +99,7 @@ struct mt_writer *writer_new(const char *path, const struct mt_writer_options *o
 	writer->fd = -1;
 	set_options(&writer->options, options);
 	mt_encoder_init(&writer->encoder);
+	mt_encoder_look_back(&writer->encoder);
 	writer->packer = mt_packer_new(writer->options.level);
 	writer->ledger = mt_ledger_new(moved, writer);
 	if (!writer->packer || !writer->ledger || start_keeping(writer, path)) {

@@ -5,7 +5,7 @@
  *
  * cuMemAlloc and cuMemFree by turns, without an allocator in between: each of LIVE (1024) blocks is freed when chance
  * meets it, and another one, of one of SIZES (65536) sizes, takes its place. Addresses are given as the driver does:
- * pages of 2 MiB, the newest free ones of as many pages before new ones. Stacks are of 64 places.
+ * pages of 2 MiB, the newest free ones of as many pages before new ones. 64 places of the program call by turns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 
 #define PLACES 64
 #define DEPTH 12
+#define CALLS 16 /* of a place, before the next one's turn */
 #define UNIT 512u	    /* sizes are multiples of it, bytes */
 #define PAGE (2ull << 20)
 #define CLASSES 4096u	    /* blocks of so many pages are told apart */
@@ -98,7 +99,7 @@ static void emit(struct stream *stream, struct mt_event *event)
 
 static void change(struct stream *stream, struct block *block)
 {
-	uint32_t stack = stream->place[random_below(PLACES)];
+	uint32_t stack = stream->place[stream->seq / CALLS % PLACES];
 	struct mt_event event = { .stack = stack, .kind = MT_DRIVER_FREE, .entry = ENTRY_cuMemFree_v2, .addr = block->addr };
 
 	if (block->size) {

@@ -243,7 +243,7 @@ static size_t read_all(const char *path)
 static void bench_codec(const struct stream *stream, const struct mt_defs *defs)
 {
 	struct mt_encoder encoder;
-	struct mt_decoder decoder;
+	static struct mt_decoder decoder;
 	struct mt_buffer payload = { 0 }, packed = { 0 };
 	struct mt_packer *packer = mt_packer_new(3);
 	static struct mt_event batch[512];
@@ -252,6 +252,7 @@ static void bench_codec(const struct stream *stream, const struct mt_defs *defs)
 	size_t at, i, got, done = 0, raw = 0;
 
 	mt_encoder_init(&encoder);
+	mt_encoder_look_back(&encoder);
 	for (at = 0; at + CHUNK <= stream->count && at < PARTS * CHUNK; at += CHUNK, done += CHUNK) {
 		start = now();
 		mt_encoder_clear(&encoder);

@@ -251,6 +251,29 @@ static void make_census(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
+/* Blocks that come and go at the same addresses: in two chunks, within reach and beyond it, a free of nothing known. */
+static void make_again(const char *path)
+{
+	struct mt_writer_options options = { .chunk_events = 40 };
+	struct mt_event event;
+	struct mt_writer *writer;
+	uint64_t i;
+
+	check(path, mt_writer_open(&writer, path, &process, &options));
+	define(mt_writer_defs(writer));
+	for (i = 0; i < 70; i++) {
+		event = (struct mt_event){ .kind = i % 3 == 2 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC, .seq = 64 * (i + 1),
+					   .time = 98765432110000 + 1000 * i, .thread = 1, .device = 1, .stack = 1 + i % 3,
+					   .addr = 0x7f2000000000 + i * 7 % 5 * 4096 + i % 2, .size = 4096,
+					   .flags = MT_FLAG_NO_TOTAL };
+		if (i == 33)
+			event = (struct mt_event){ .kind = MT_DRIVER_FREE, .seq = event.seq, .time = event.time,
+						   .thread = 1, .addr = UINT64_MAX };
+		check("event", mt_writer_event(writer, &event, 1, 1));
+	}
+	check(path, mt_writer_close(writer, 1));
+}
+
 /* As a crash leaves it: no index, a torn last chunk. */
 static void make_crash(const char *path)
 {
@@ -372,6 +395,7 @@ static const struct {
 	{ "v1-keep", make_keep },
 	{ "v1-samples", make_samples },
 	{ "v1-census", make_census },
+	{ "v1-again", make_again },
 };
 
 static void make_dump(const char *path, const char *text_path)

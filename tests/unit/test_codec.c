@@ -108,9 +108,13 @@ static void round_trip(uint64_t seed, enum mt_chunk_kind chunk)
 	uint64_t seq = 0;
 
 	mt_encoder_init(&encoder);
+	if (seed % 2)
+		mt_encoder_look_back(&encoder);
 	for (i = 0; i < count; i++) {
 		events[i].kind = chunk == MT_CHUNK_CHECKPOINT ? (uint32_t)MT_LIVE : kit_kind(&random);
 		kit_fill_event(&random, defs, &events[i]);
+		if (events[i].addr && seed % 3 == 1)
+			events[i].addr = 64 * (1 + kit_below(&random, 100));
 		seq += 1 + (kit_below(&random, 9) ? 0 : kit_below(&random, 1ull << 40));
 		events[i].seq = chunk == MT_CHUNK_CHECKPOINT ? kit_number(&random) : seq;
 		CHECK_EQ(mt_encoder_add(&encoder, &events[i]), 0);
@@ -293,9 +297,9 @@ TEST(fat_events_end_a_chunk_before_it_is_too_big)
 }
 
 /* Whatever is changed: no crash, no read out of bounds (the sanitizers look), events or an error. */
-TEST(any_damage_of_a_payload_is_refused_or_harmless)
+static void damage(uint64_t seed, int look_back)
 {
-	struct kit_random random = { 11 };
+	struct kit_random random = { seed };
 	struct mt_defs *defs = some_defs(&random);
 	struct mt_event batch[16];
 	struct mt_encoder encoder;
@@ -306,10 +310,14 @@ TEST(any_damage_of_a_payload_is_refused_or_harmless)
 	size_t got, left;
 
 	mt_encoder_init(&encoder);
+	if (look_back)
+		mt_encoder_look_back(&encoder);
 	for (i = 0; i < 40; i++) {
 		struct mt_event event = { .kind = kit_kind(&random), .seq = i + 1 };
 
 		kit_fill_event(&random, defs, &event);
+		if (event.addr && i % 3)
+			event.addr = 4096 * (1 + i % 5);
 		CHECK_EQ(mt_encoder_add(&encoder, &event), 0);
 	}
 	payload = make_payload(&encoder, MT_CHUNK_EVENTS, &bytes);
@@ -333,6 +341,99 @@ TEST(any_damage_of_a_payload_is_refused_or_harmless)
 	free(bytes);
 	mt_encoder_release(&encoder);
 	mt_defs_free(defs);
+}
+
+TEST(any_damage_of_a_payload_is_refused_or_harmless)
+{
+	damage(11, 0);
+	damage(12, 1);
+}
+
+/* Blocks that come and go, at addresses within reach and beyond it. */
+static void come_and_go(uint32_t blocks, size_t count)
+{
+	struct mt_event *events = calloc(count, sizeof(*events));
+	struct mt_defs *defs = mt_defs_new();
+	struct mt_encoder encoder;
+	struct mt_cursor payload;
+	uint8_t *bytes;
+	int chunk;
+	size_t i;
+
+	mt_encoder_init(&encoder);
+	mt_encoder_look_back(&encoder);
+	for (chunk = 0; chunk < 2; chunk++) { /* the second knows nothing of the first */
+		mt_encoder_clear(&encoder);
+		for (i = 0; i < count; i++) {
+			events[i] = (struct mt_event){ .kind = i / blocks % 2 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC,
+						       .seq = i + 1, .addr = 0x7f0000000000 + i % blocks * 4096 + i % 2,
+						       .size = 4096 };
+			CHECK_EQ(mt_encoder_add(&encoder, &events[i]), 0);
+		}
+		payload = make_payload(&encoder, MT_CHUNK_EVENTS, &bytes);
+		check_decode(payload, MT_CHUNK_EVENTS, defs, events, count, 512);
+		check_decode(payload, MT_CHUNK_EVENTS, defs, events, count, 7);
+		free(bytes);
+	}
+	/* What is within reach is not written again: a block has one address in the column, one that comes again none. */
+	if (blocks <= 64)
+		CHECK(encoder.column[MT_FIELD_addr].size <= (size_t)blocks * 8);
+	if (blocks > MT_AGAIN_MAX)
+		CHECK(encoder.column[MT_FIELD_addr].size >= count);
+	mt_encoder_release(&encoder);
+	free(events);
+	mt_defs_free(defs);
+}
+
+TEST(addresses_that_come_again)
+{
+	come_and_go(1, 100);
+	come_and_go(64, 5000);
+	come_and_go(MT_AGAIN_MAX - 2, 40000);
+	come_and_go(MT_AGAIN_MAX, 40000);
+	come_and_go(MT_AGAIN_MAX + 2, 40000);
+}
+
+/* A payload of two allocations whose AGAIN is given: where it must be, and where it may not be. */
+static int decode_again(uint8_t first, uint8_t second, size_t addr_bytes)
+{
+	struct mt_encoder encoder;
+	struct mt_decoder decoder;
+	struct mt_event batch[2];
+	struct mt_defs *defs = mt_defs_new();
+	struct mt_cursor payload;
+	uint8_t *bytes;
+	size_t got;
+	int error;
+
+	mt_encoder_init(&encoder);
+	mt_encoder_look_back(&encoder);
+	CHECK_EQ(mt_encoder_add(&encoder, &(struct mt_event){ .kind = MT_TENSOR_ALLOC, .seq = 1, .addr = 64 }), 0);
+	CHECK_EQ(mt_encoder_add(&encoder, &(struct mt_event){ .kind = MT_TENSOR_ALLOC, .seq = 2, .addr = 128 }), 0);
+	CHECK_EQ(encoder.again_column.size, 2);
+	CHECK_EQ(encoder.column[MT_FIELD_addr].size, 2);
+	encoder.again_column.data[0] = first;
+	encoder.again_column.data[1] = second;
+	encoder.column[MT_FIELD_addr].size = addr_bytes;
+	payload = make_payload(&encoder, MT_CHUNK_EVENTS, &bytes);
+	error = mt_decoder_init(&decoder, MT_CHUNK_EVENTS, &payload, defs, 0);
+	if (!error)
+		error = mt_decoder_next(&decoder, batch, 2, &got);
+	free(bytes);
+	mt_encoder_release(&encoder);
+	mt_defs_free(defs);
+	return error;
+}
+
+TEST(again_is_held_against_what_was_before)
+{
+	CHECK_EQ(decode_again(0, 0, 2), 0);
+	CHECK_EQ(decode_again(0, 1, 1), 0);
+	CHECK_EQ(decode_again(0, 1, 2), -MT_E_CORRUPT); /* a value too many in the column, */
+	CHECK_EQ(decode_again(0, 0, 1), -MT_E_CORRUPT); /* and one too few */
+	CHECK_EQ(decode_again(0, 2, 1), -MT_E_CORRUPT); /* before the first */
+	CHECK_EQ(decode_again(1, 0, 1), -MT_E_CORRUPT);
+	CHECK_EQ(decode_again(0, 0x80, 2), -MT_E_CORRUPT); /* without an end */
 }
 
 TEST_MAIN()

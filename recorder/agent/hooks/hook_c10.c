@@ -18,7 +18,6 @@
 #include "agent/life/agent.h"
 #include "agent/cupti/cupti.h"
 #include "agent/census/agent_census.h"
-#include "agent/census/agent_census.h"
 #include "hooks.h"
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
