@@ -7,8 +7,8 @@
 #   driver     cuMemAlloc and cuMemFree of 65,536 sizes, 1,024 blocks alive
 #   real       a training on the CPU with batches of random sizes, recorded by memrec and repeated; wants torch
 #
-# TOP_RANKS: traces of a million events each in one answer (8; the budget is about 64). TOP_GROWTH=1: top on 10^5 to 10^8
-# events of each stream. TOP_STREAMS: only these. Each figure is the least of TOP_ROUNDS runs (3), in turn with the peers.
+# TOP_RANKS: traces of a million events each in one answer (8; the budget is about 64). TOP_GROWTH="0.1 1 10 100": top on so
+# many million events of each stream, too. TOP_STREAMS: only these. Each figure is the least of TOP_ROUNDS runs (3), in turn with the peers.
 # Figures are of this machine and noisy; compare within one run only.
 set -eu
 src=$(cd "$(dirname "$0")" && pwd)
@@ -129,11 +129,11 @@ fi
 echo
 echo "top, ns of processor time an event and MiB"
 printf '%-12s' ''
-printf '%16s' 10^5 10^6 10^7 10^8
+printf '%14s M' $TOP_GROWTH
 echo
 for stream in ${streams[@]+"${streams[@]}"}; do
 	printf '%-12s' "$stream"
-	for size in 0.1 1 10 100; do
+	for size in $TOP_GROWTH; do
 		"$bench/bench_repeat" "$work/$stream.base.zst" "$size" "$work/growth.zst" >/dev/null
 		measure "$stream $size" "$build/memana" top "$work/growth.zst"
 		awk -v million="$size" -v cpu="${least[$stream $size.cpu]}" -v rss="${least[$stream $size.rss]}" \
