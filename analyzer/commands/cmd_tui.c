@@ -1,4 +1,4 @@
-/* memana tui - the timeline: a run in a terminal. */
+/* memana tui - the timeline: a run in a terminal, from its traces or a database. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -144,7 +144,7 @@ int cmd_tui(int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "tui: no trace named (memana tui trace.zst)");
-	error = source_open_traces(&session.source, argv + optind, (uint32_t)(argc - optind));
+	error = source_open(&session.source, argv + optind, (uint32_t)(argc - optind));
 	if (error)
 		status = command_fail(mt_exit_code(error), "%s", session.source.message);
 	else

@@ -413,6 +413,23 @@ CREATE TABLE moment (
 	seq INTEGER NOT NULL              -- of the newest event in the process that counts
 );
 
+-- What the timeline draws: every move of bytes in the order of events, in blocks of 65536. Of each move four numbers of
+-- seven bits a byte, the lowest first and the highest bit where more follow; signed ones as n * 2, or -n * 2 - 1: ns since
+-- the move before (of a block's first: since 0), site * 4 + slack * 2 + whether the next is of the same event, bytes,
+-- allocations.
+CREATE TABLE timeline (
+	block INTEGER PRIMARY KEY,
+	events INTEGER NOT NULL,
+	moves BLOB NOT NULL
+);
+
+-- Where on the timeline a device had its peak, and a request failed: after so many of the events at that time.
+CREATE TABLE timeline_mark (
+	device INTEGER NOT NULL REFERENCES device,
+	oom INTEGER REFERENCES oom,       -- null: the peak
+	changes INTEGER NOT NULL
+);
+
 -- Where in the user's own code a stack allocates or frees: not in a library, nor in a helper that everybody calls.
 CREATE TABLE callsite (
 	node INTEGER PRIMARY KEY REFERENCES node,

@@ -136,7 +136,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	for (i = 0; i < analysis->processes && !error; i++)
 		error = census_read(&analysis->process[i].census, input[i].reader);
 	if (!error)
-		error = read_ahead(analysis, input, stream, sink->batch ? NULL : stderr);
+		error = read_ahead(analysis, input, stream, sink->quiet ? NULL : stderr);
 	if (!error)
 		error = run_streams(analysis, stream, open);
 	progress_release(&analysis->progress);

@@ -191,7 +191,8 @@ struct analysis_sink {
 	void (*counted)(void *context, uint32_t site, int change, int64_t time);
 	/* What has been told so far is the peak of the device, until another one is; `oom`: a request on it has failed. */
 	void (*reached)(void *context, uint32_t device, int oom);
-	/* Before a batch of a process's events, so many, out of so many bytes of its file; then there is no progress line.
+	int quiet; /* 1: there is no progress line */
+	/* Before a batch of a process's events, so many, out of so many bytes of its file.
 	 * Its result is 0 or below. */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
 	/* Something alive is gone; `event` NULL: it was alive at the end. `step`: that of the event. */

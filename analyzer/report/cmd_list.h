@@ -5,7 +5,7 @@
  */
 #define COMMAND_LIST(X)                                                               \
 	X(top, "TRACE...|DB", "what filled the device at its peak")                   \
-	X(tui, "TRACE...", "the timeline, in the terminal")                           \
+	X(tui, "TRACE...|DB", "the timeline, in the terminal")                        \
 	X(phases, "TRACE...|DB", "what each phase took, and what it left behind")     \
 	X(steps, "TRACE...|DB", "peak of each step, and whether the run grows")       \
 	X(oom, "TRACE...|DB", "what the failed request met, and what to do")          \

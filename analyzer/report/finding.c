@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "store/query.h"
+#include "query/query.h"
 #include "report.h"
 #include "stack_json.h"
 

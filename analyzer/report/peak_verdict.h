@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 #include "database/db.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "base/sentence.h"
 
 #define PEAK_NAME_MAX 512u

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "finding.h"
 #include "memtrace/error.h"
-#include "store/query.h"
+#include "query/query.h"
 
 struct place_site {
 	char *phase, *category, *evidence, *decided_by;

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "database/db.h"
 
 #define PLACES_SITES_MAX 500 /* the largest sites; the rest of the peak is not in the list */

@@ -1,6 +1,6 @@
 #include "stack_json.h"
 
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "places.h"
 
 static void json_frame(struct doc *doc, const struct callstack_frame *frame, int is_user)

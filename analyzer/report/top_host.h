@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 #include "database/db.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "base/text.h"
 
 /* All processes that were looked at, as one: what is theirs added up, what they share from whom it is tightest. */

@@ -90,6 +90,8 @@ int load_run_watched(struct db *db, struct analysis *analysis, const struct anal
 	if (!error)
 		error = store_summary(db, analysis, 1);
 	if (!error)
+		error = load_timeline_store(&load.timeline, db);
+	if (!error)
 		error = load_freed_store(&load.freed, db);
 	if (!error)
 		error = load_resident_finish(&load.resident, 1);

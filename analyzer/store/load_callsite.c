@@ -6,7 +6,7 @@
  * next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one kind of work here.
  */
 #include <string.h>
-#include "callstack.h"
+#include "query/callstack.h"
 #include "load.h"
 #include "memtrace/error.h"
 

@@ -257,20 +257,44 @@ static int add_host_sample(void *context, uint32_t process, const struct mt_even
 
 /* ---- all of them ---- */
 
-static int tell_watch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
+static void tell_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
 {
-	const struct load_watch *watch = ((struct load_sink *)context)->watch;
+	const struct analysis_sink *timeline = &((struct load_sink *)context)->timeline.sink;
 
-	return watch->batch(watch->context, process, events, bytes);
+	timeline->moved(timeline->context, site, slack, bytes, time);
 }
 
-int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, const struct analysis *analysis,
+static void tell_count(void *context, uint32_t site, int change, int64_t time)
+{
+	const struct analysis_sink *timeline = &((struct load_sink *)context)->timeline.sink;
+
+	timeline->counted(timeline->context, site, change, time);
+}
+
+static void tell_reached(void *context, uint32_t device, int oom)
+{
+	const struct analysis_sink *timeline = &((struct load_sink *)context)->timeline.sink;
+
+	timeline->reached(timeline->context, device, oom);
+}
+
+static int tell_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
+{
+	struct load_sink *load = context;
+	const struct load_watch *watch = load->watch;
+	int error = load->timeline.sink.batch(load->timeline.sink.context, process, events, bytes);
+
+	return error || !watch ? error : watch->batch(watch->context, process, events, bytes);
+}
+
+int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
 		   const struct load_watch *watch)
 {
 	int error;
 
 	*sink = (struct analysis_sink){
-		.context = load, .batch = watch ? tell_watch : NULL, .gone = add_allocation, .back = forget_death,
+		.context = load, .quiet = watch != NULL, .moved = tell_move, .counted = tell_count,
+		.reached = tell_reached, .batch = tell_batch, .gone = add_allocation, .back = forget_death,
 		.unmapped = add_mapping, .resident = add_residence, .span = add_span, .step = add_step,
 		.step_device = add_step_device, .gpu_sample = add_gpu_sample, .host_sample = add_host_sample,
 	};
@@ -278,7 +302,9 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->analysis = analysis;
 	load->watch = watch;
 	load->resident.db = db;
-	error = load_rows_init(&load->rows, db);
+	error = load_timeline_init(&load->timeline, analysis);
+	if (!error)
+		error = load_rows_init(&load->rows, db);
 	if (!error)
 		error = db_prepare(db, &load->forget, "DELETE FROM allocation WHERE process = ? AND alloc_seq = ?");
 	return error;
@@ -293,6 +319,7 @@ void load_sink_release(struct load_sink *load)
 {
 	load_rows_release(&load->rows);
 	load_category_release(&load->categories);
+	load_timeline_release(&load->timeline);
 	load_freed_release(&load->freed);
 	load_resident_finish(&load->resident, 0);
 	db_finish(load->forget);

@@ -9,6 +9,7 @@
 #include "load_freed.h"
 #include "load_resident.h"
 #include "load_rows.h"
+#include "load_timeline.h"
 
 struct load_sink {
 	const struct analysis *analysis;
@@ -17,11 +18,12 @@ struct load_sink {
 	struct load_freed freed;
 	struct load_rows rows; /* drained before anything else touches the database */
 	struct load_resident resident;
+	struct load_timeline timeline;
 	struct db_stmt *forget;
 };
 
 /* 0, -MT_E_MEMORY or an error of the database; release in any case. `sink`: the calls, with `load` as their context. */
-int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, const struct analysis *analysis,
+int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
 		   const struct load_watch *watch);
 
 /* After the last event: all rows are in the database when this returns, but those of `freed` and `resident`. */

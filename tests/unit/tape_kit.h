@@ -2,7 +2,7 @@
 #ifndef TAPE_KIT_H
 #define TAPE_KIT_H
 
-#include "screen/data/tape.h"
+#include "timeline/tape.h"
 #include "test.h"
 #include "trace_kit.h"
 

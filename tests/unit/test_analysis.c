@@ -3,7 +3,7 @@
  * looks at all of them after every event. The peak, its instant and every part of it must be the same to the byte.
  */
 #include "engine/analysis.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "database/schema.h"
 #include "source/source.h"
 #include "store/store.h"

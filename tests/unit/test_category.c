@@ -1,7 +1,7 @@
 /* Sizes that tell of a vocabulary, words for moments, and the frame that a place is named after. */
 #include <stdlib.h>
 #include <string.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "label/category_sizes.h"
 #include "memtrace/error.h"
 #include "engine/moment.h"

@@ -2,7 +2,7 @@
  * The whole way from a trace to answers: analysis, tables, questions. With "--write DIR" it only writes the traces that
  * tests/cli/test_memana_*.sh look at.
  */
-#include "store/query.h"
+#include "query/query.h"
 
 #include <stdarg.h>
 #include <sys/file.h>
@@ -13,7 +13,7 @@
 #include "report/oom/query_oom.h"
 #include "ring_maker.h"
 #include "run_kit.h"
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "trace_maker.h"
 
 /* ---- the traces ---- */

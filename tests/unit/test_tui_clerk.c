@@ -1,7 +1,7 @@
 /* The clerk: names of sites, and answers with known numbers. */
 #include "screen/clerk/clerk.h"
 
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "clerk_kit.h"
 
 /* ---- names ---- */

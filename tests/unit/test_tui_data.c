@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 #include "memtrace/error.h"
 #include "screen/data/series.h"
-#include "screen/data/tape.h"
+#include "timeline/tape.h"
 #include "tape_kit.h"
-#include "screen/data/tape_split.h"
+#include "timeline/tape_split.h"
 #include "test.h"
 
 /* ---- the tape ---------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "screen/data/feed.h"
 #include "screen/data/liveset.h"
 #include "memtrace/error.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "screen/data/series.h"
 #include "test.h"
 #include "trace_kit.h"

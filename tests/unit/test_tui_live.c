@@ -2,8 +2,8 @@
 #include "screen/draw/filter.h"
 #include "screen/data/liveset.h"
 #include "memtrace/error.h"
-#include "screen/data/model.h"
-#include "screen/data/tape.h"
+#include "timeline/model.h"
+#include "timeline/tape.h"
 #include "tape_kit.h"
 #include "test.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "database/db.h"
 #include "device/segment_map.h"
-#include "store/alive.h"
+#include "query/alive.h"
 
 #define FRAG_PINNED 8 /* a segment of which at most one part in so many is used, but not nothing, is pinned */
 

@@ -4,7 +4,7 @@
 
 #include "frag.h"
 #include "base/json.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "base/sentence.h"
 #include "base/text.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "report/answer.h"
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "report/command.h"
 #include "memtrace/error.h"
 #include "oom_json.h"

@@ -5,7 +5,7 @@
 #include "label/category_sizes.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
-#include "store/alive.h"
+#include "query/alive.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/steps/retained.h"

@@ -1,9 +1,9 @@
 #include "oom_json.h"
 
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "memtrace/error.h"
 #include "oom_words.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "report/stack_json.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)

@@ -7,7 +7,7 @@
 #include "report/answer.h"
 #include "report/command.h"
 #include "memtrace/error.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "query_steps.h"
 #include "report/report.h"
 

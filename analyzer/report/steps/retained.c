@@ -5,7 +5,7 @@
 #include <string.h>
 #include "report/finding.h"
 #include "base/growth.h"
-#include "store/alive.h"
+#include "query/alive.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 

@@ -6,7 +6,7 @@
 #include "store/load.h"
 #include "report/asked.h"
 #include "memtrace/error.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "report/report.h"
 #include "database/schema.h"
 #include "source/source.h"

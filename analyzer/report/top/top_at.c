@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "store/alive.h"
+#include "query/alive.h"
 #include "report/answer.h"
 #include "report/frag/frag.h"
 #include "memtrace/error.h"
@@ -29,13 +29,14 @@ static const char oom_sql[] =
 
 /* Who did something last, to memory or in a phase, decides what was done. */
 static const char time_sql[] =
-	"INSERT INTO temp.at WITH act AS (SELECT process, max(time) AS time FROM (SELECT process, max(alloc_time) AS time FROM "
+	"INSERT INTO temp.at WITH act AS MATERIALIZED (SELECT process, max(time) AS time FROM (SELECT process, max(alloc_time) AS time FROM "
 	"allocation WHERE alloc_time <= ?1 GROUP BY process UNION ALL SELECT process, max(free_time) FROM allocation WHERE "
 	"free_time <= ?1 GROUP BY process UNION ALL SELECT process, max(first_time) FROM phase_span WHERE first_time <= ?1 "
 	"GROUP BY process UNION ALL SELECT process, max(last_time) FROM phase_span WHERE last_time <= ?1 GROUP BY process "
 	"UNION ALL SELECT id, first_time FROM process WHERE first_time <= ?1) GROUP BY process), "
-	"newest AS (SELECT device, (SELECT process FROM act WHERE process IN (SELECT site.process FROM site "
-	"WHERE site.device = main.peak.device) ORDER BY time DESC, process DESC LIMIT 1) AS process FROM main.peak) SELECT device, ?1, ?2, ?2, newest.process, ifnull(span.step, 1), "
+	"newest AS MATERIALIZED (SELECT device, (SELECT process FROM act WHERE process IN (SELECT site.process FROM site "
+	"WHERE site.device = main.peak.device) ORDER BY time DESC, process DESC LIMIT 1) AS process FROM main.peak) "
+	"SELECT device, ?1, ?2, ?2, newest.process, ifnull(span.step, 1), "
 	"ifnull(span.phase, 'other'), 'none' FROM newest LEFT JOIN phase_span AS span ON span.id = (SELECT id FROM "
 	"phase_span AS one WHERE one.process = newest.process AND first_time <= ?1 ORDER BY first_seq DESC LIMIT 1) "
 	"WHERE newest.process IS NOT NULL";

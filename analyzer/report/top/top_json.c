@@ -1,11 +1,11 @@
 /* The report of `memana top` for programs. The fields are a contract: more may come, none goes. */
 #include <stdio.h>
 #include <string.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "base/json.h"
 #include "memtrace/error.h"
 #include "report/places.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "report/oom/query_oom.h"
 #include "report/stack_json.h"
 #include "top.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "report/answer.h"
-#include "store/query_parameter.h"
+#include "query/query_parameter.h"
 #include "top_parameters.h"
 
 #define NAME_COLUMNS 34

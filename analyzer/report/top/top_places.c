@@ -1,7 +1,7 @@
 /* The places that held most of the peak, largest first. */
 #include <string.h>
 #include "report/answer.h"
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "top_report.h"
 
 #define SITE_INDENT 19

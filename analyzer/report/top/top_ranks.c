@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "base/sentence.h"
 
 /* ---- text ---- */

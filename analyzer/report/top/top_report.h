@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 #include "report/places.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "base/sentence.h"
 #include "top.h"
 #include "report/top_host.h"

@@ -1,7 +1,7 @@
 /* What `memana top` says first: the peak in a sentence or three. */
 #include <string.h>
 #include "report/answer.h"
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "report/peak_verdict.h"
 #include "top_report.h"
 

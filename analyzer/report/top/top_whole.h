@@ -3,7 +3,7 @@
 #define MEMANA_TOP_WHOLE_H
 
 #include "database/db.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "base/text.h"
 
 /* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "screen/data/feed.h"
-#include "screen/data/model.h"
+#include "timeline/model.h"
 
 #define CLERK_TEXT_MAX 4096u /* bytes of a question's SQL */
 #define CLERK_ROWS_MAX 10000u

@@ -85,10 +85,13 @@ int clerk_load(struct clerk *clerk, char *why, size_t why_size)
 	struct source source;
 	uint64_t total = 0;
 	uint32_t i;
-	int error = source_open_traces(&source, clerk->paths, clerk->count);
+	int error = source_open(&source, clerk->paths, clerk->count);
 
 	if (error) {
 		snprintf(why, why_size, "%s", source.message);
+	} else if (source.db) { /* a connection of its own: the other one is the summary's */
+		clerk->db = source.db;
+		source.db = NULL;
 	} else {
 		for (i = 0; i < source.inputs; i++)
 			total += mt_reader_state(source.input[i].reader)->file_bytes;

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
 #include "store/load.h"

@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
-#include "inflow.h"
+#include "timeline/inflow.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "store/query.h"
+#include "query/query.h"
 #include "report/oom/query_oom.h"
 #include "database/schema.h"
 #include "store/store.h"
 #include "base/text.h"
+#include "recall.h"
 #include "verdict.h"
 
 struct feed {
@@ -151,6 +152,20 @@ static void finish(struct feed *feed, const struct sentence *sentence, int error
 	model_unlock(model);
 }
 
+/* A database is there already: it is the summary, and the rest. */
+static void *run_database(void *context)
+{
+	struct feed *feed = context;
+	struct sentence sentence = { 0 };
+	int error = recall(feed->model, feed->source->db);
+
+	feed->db = feed->source->db;
+	if (!error)
+		error = verdict_say(&sentence, feed->db, feed->model);
+	finish(feed, &sentence, error);
+	return NULL;
+}
+
 static void *run(void *context)
 {
 	struct feed *feed = context;
@@ -183,7 +198,7 @@ static int start(struct feed *feed)
 	for (i = 0; i < MT_ARRAY_SIZE(crash); i++)
 		sigdelset(&all, crash[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&feed->thread, NULL, run, feed);
+	error = pthread_create(&feed->thread, NULL, feed->source->db ? run_database : run, feed);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	feed->running = !error;
 	return error ? -MT_E_SYSTEM : 0;
@@ -235,6 +250,7 @@ void feed_free(struct feed *feed)
 	feed->model->stop = 1;
 	model_unlock(feed->model);
 	feed_wait(feed);
-	db_close(feed->db);
+	if (feed->db != feed->source->db)
+		db_close(feed->db);
 	free(feed);
 }

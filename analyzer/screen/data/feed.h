@@ -3,13 +3,13 @@
 #define MEMANA_TUI_FEED_H
 
 #include <stdint.h>
-#include "model.h"
+#include "timeline/model.h"
 #include "source/source.h"
 
 struct feed;
 
 /*
- * Reads the traces of `source` (source_open_traces) to their end, or until model->stop, and makes known what it finds.
+ * Reads the traces of `source`, or its database, to their end, or until model->stop, and makes known what it finds.
  * At the end the state is MODEL_READ or MODEL_FAILED, and with MODEL_READ sites have their final categories, devices
  * their peaks, and there is a verdict. `source` is the feed's to use until feed_free.
  * feed_new starts the thread; -MT_E_SYSTEM: none can be had.

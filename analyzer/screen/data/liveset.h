@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "model.h"
+#include "timeline/model.h"
 
 struct liveset_row {
 	uint32_t site;	  /* the one that holds most of it */

@@ -16,7 +16,7 @@
 #define MEMANA_TUI_SERIES_H
 
 #include <stdint.h>
-#include "tape.h"
+#include "timeline/tape.h"
 
 #define SERIES_LAYERS_MAX 16u
 #define SERIES_LEAF 256u

@@ -5,7 +5,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/peak_verdict.h"
-#include "store/query.h"
+#include "query/query.h"
 
 struct verdict {
 	struct sentence *sentence;

@@ -3,7 +3,7 @@
 #define MEMANA_TUI_VERDICT_H
 
 #include "database/db.h"
-#include "model.h"
+#include "timeline/model.h"
 #include "base/sentence.h"
 
 /*

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "screen/data/model.h"
+#include "timeline/model.h"
 
 #define FILTER_TEXT_MAX 256u
 

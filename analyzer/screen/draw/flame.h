@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "screen/data/series.h"
 
 #define FLAME_ROOT 1u

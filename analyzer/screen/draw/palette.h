@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 #include "canvas.h"
-#include "screen/data/model.h"
+#include "timeline/model.h"
 #include "screen/data/series.h"
 
 /* X(NAME, word) - what colours can mean. */

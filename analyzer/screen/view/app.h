@@ -11,7 +11,7 @@
 #include "screen/data/feed.h"
 #include "screen/draw/filter.h"
 #include "screen/data/liveset.h"
-#include "screen/data/model.h"
+#include "timeline/model.h"
 #include "screen/draw/palette.h"
 #include "screen/input/prompt.h"
 #include "screen/draw/scale.h"

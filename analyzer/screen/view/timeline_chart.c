@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app_parts.h"
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "screen/draw/chart.h"
 #include "base/sentence.h"
 #include "timeline.h"

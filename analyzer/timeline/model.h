@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "memtrace/phase.h"
 #include "tape.h"
 

@@ -467,7 +467,7 @@ struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, str
 	inflow->edition_wait = EDITION_AFTER;
 	return (struct analysis_sink){
 		.context = inflow, .moved = moved, .counted = counted, .batch = next_batch, .span = ended_span,
-		.step = ended_step, .reached = reached,
+		.step = ended_step, .reached = reached, .quiet = 1,
 	};
 }
 

@@ -329,3 +329,35 @@ uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint
 		changes -= !event_at(tape, i)->more;
 	return i;
 }
+
+/* ---- as bytes: numbers of seven bits a byte, the lowest first ---- */
+
+static unsigned char *put(unsigned char *out, uint64_t value)
+{
+	for (; value > 127; value >>= 7)
+		*out++ = (unsigned char)(value | 128);
+	*out++ = (unsigned char)value;
+	return out;
+}
+
+/* Small ones stay small, below 0, too. */
+static uint64_t fold(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+}
+
+size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count)
+{
+	unsigned char *at = out;
+	int64_t time = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		at = put(at, fold((int64_t)((uint64_t)event[i].time - (uint64_t)time)));
+		at = put(at, (uint64_t)event[i].cell << 1 | event[i].more);
+		at = put(at, fold(event[i].bytes));
+		at = put(at, fold(event[i].count));
+		time = event[i].time;
+	}
+	return (size_t)(at - out);
+}

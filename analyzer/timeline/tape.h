@@ -83,4 +83,13 @@ uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time);
 /* The reverse: events up to and with so many changes at `time`; those before it count in any case. */
 uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint64_t changes);
 
+/* Bytes that a packed block may need: four numbers an event, each of at most 10 bytes. */
+#define TAPE_PACKED_MAX ((size_t)TAPE_BLOCK * 40)
+
+/*
+ * `count` events of one block as bytes, for the database: how many. Of each event the time (what was added to the one
+ * before, the first to 0), cell and `more`, bytes, count; signs lie in the lowest bit.
+ */
+size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count);
+
 #endif

@@ -3,7 +3,7 @@
 #define MEMANA_TUI_SITE_NAME_H
 
 #include <stdint.h>
-#include "store/callstack.h"
+#include "query/callstack.h"
 #include "memtrace/defs.h"
 
 #define SITE_NAME_MAX 256u

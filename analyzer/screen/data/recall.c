@@ -1,0 +1,260 @@
+#include "recall.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "report/answer.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "report/oom/query_oom.h"
+#include "store/store.h"
+
+/* ---- numbers as tape_pack makes them ---------------------------------------------------------------------------- */
+
+/* NULL: there is no number. */
+static const unsigned char *get(const unsigned char *at, const unsigned char *end, uint64_t *value)
+{
+	unsigned shift = 0;
+
+	for (*value = 0; at && at < end && shift < 64; shift += 7) {
+		*value |= (uint64_t)(*at & 127) << shift;
+		if (!(*at++ & 128))
+			return at;
+	}
+	return NULL;
+}
+
+static int64_t unfold(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
+}
+
+/* ---- the tape ----------------------------------------------------------------------------------------------------- */
+
+struct reading {
+	struct model *model;
+	uint64_t *held; /* by site, and */
+	uint32_t *moved; /* the sites of the change that is being read */
+	uint32_t moves, room;
+	int64_t time, block;
+};
+
+/* As inflow does it: what its sites hold when a change is over, they have held. */
+static int note_most(struct reading *reading, const struct tape_event *event)
+{
+	uint32_t site = TAPE_SITE(event->cell), i;
+	struct model_site *into = reading->model->site;
+	void *grown;
+
+	if (reading->moves == reading->room) {
+		reading->room = reading->room ? 2 * reading->room : 64;
+		grown = realloc(reading->moved, reading->room * sizeof(*reading->moved));
+		if (!grown)
+			return -MT_E_MEMORY;
+		reading->moved = grown;
+	}
+	reading->held[site] += (uint64_t)event->bytes;
+	reading->moved[reading->moves++] = site;
+	for (i = 0; i < reading->moves && !event->more; i++)
+		if (reading->held[reading->moved[i]] > into[reading->moved[i]].most)
+			into[reading->moved[i]].most = reading->held[reading->moved[i]];
+	reading->moves = event->more ? reading->moves : 0;
+	return 0;
+}
+
+static int take_event(struct reading *reading, const uint64_t number[4])
+{
+	struct tape_event event = { .time = (int64_t)((uint64_t)reading->time + (uint64_t)unfold(number[0])),
+				    .bytes = unfold(number[2]), .more = number[1] & 1,
+				    .count = (int32_t)unfold(number[3]) };
+	struct tape *tape = reading->model->tape;
+	int error;
+
+	if (number[1] >> 2 >= reading->model->sites || number[1] < 4 || (tape_count(tape) && event.time < reading->time))
+		return -MT_E_CORRUPT;
+	event.cell = (uint32_t)(number[1] >> 1) & INT32_MAX;
+	reading->time = event.time;
+	error = note_most(reading, &event);
+	return error ? error : tape_add_event(tape, &event);
+}
+
+static int take_block(void *context, struct db_stmt *row)
+{
+	struct reading *reading = context;
+	size_t size;
+	const unsigned char *at = db_blob(row, 1, &size), *end = at + size;
+	int64_t count = db_int(row, 0), before = reading->time, i;
+	uint64_t number[4];
+	int k, error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT : 0;
+
+	reading->time = 0;
+	for (i = 0; i < count && !error; i++) {
+		for (k = 0; k < 4 && at; k++)
+			at = get(at, end, &number[k]);
+		error = at ? take_event(reading, number) : -MT_E_CORRUPT;
+		if (!error && !i && reading->block++ && reading->time < before)
+			error = -MT_E_CORRUPT;
+	}
+	return error;
+}
+
+static int read_tape(struct model *model, struct db *db)
+{
+	struct reading reading = { .model = model, .held = calloc((size_t)model->sites + 1, sizeof(*reading.held)) };
+	int error = reading.held ? answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
+					       &reading) : -MT_E_MEMORY;
+
+	model->events = tape_settle(model->tape);
+	free(reading.held);
+	free(reading.moved);
+	return error;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+static const char *word(struct model *model, const struct db_stmt *row, int column, int *error)
+{
+	const char *text = model_text(model, db_text(row, column));
+
+	*error |= text ? 0 : -MT_E_MEMORY;
+	return text;
+}
+
+static uint8_t phase_of(const struct db_stmt *row, int column)
+{
+	int phase = mt_phase_parse(db_text(row, column), strlen(db_text(row, column)));
+
+	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
+}
+
+static uint8_t category_of(const struct db_stmt *row, int column)
+{
+	uint8_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (!strcmp(db_text(row, column), mt_category_name(i)))
+			return i;
+	return MT_CATEGORY_OTHER;
+}
+
+static int take_process(void *context, struct db_stmt *row)
+{
+	struct model *model = context;
+	int error = db_int(row, 0) == store_process_id(model->processes) ? 0 : -MT_E_CORRUPT;
+	struct model_process process = { .pid = db_int(row, 1), .file = word(model, row, 3, &error),
+					 .rank = db_type(row, 2) == DB_NULL ? -1 : db_int(row, 2) };
+
+	if (!model->processes || db_int(row, 4) < model->first_time)
+		model->first_time = db_int(row, 4);
+	if (!model->processes || db_int(row, 5) > model->last_time)
+		model->last_time = db_int(row, 5);
+	model->lost += (uint64_t)db_int(row, 6);
+	return error ? error : model_add_process(model, &process);
+}
+
+static int take_device(void *context, struct db_stmt *row)
+{
+	struct model *model = context;
+	struct model_device device = { .kind = strcmp(db_text(row, 1), "cpu") ? MT_DEVICE_CUDA : MT_DEVICE_CPU,
+				       .number = (uint32_t)db_int(row, 2), .total = (uint64_t)db_int(row, 4),
+				       .peak = (uint64_t)db_int(row, 5), .peak_time = db_int(row, 6),
+				       .peak_changes = (uint64_t)db_int(row, 7) };
+
+	mt_copy_text(device.name, sizeof(device.name), db_text(row, 3));
+	return db_int(row, 0) == store_device_id(model->devices) ? model_add_device(model, &device) : -MT_E_CORRUPT;
+}
+
+static int take_site(void *context, struct db_stmt *row)
+{
+	struct model *model = context;
+	int64_t process = db_int(row, 1) - 1, device = db_int(row, 2) - 1;
+	int error = 0;
+	struct model_site site = { .process = (uint32_t)process, .device = (uint32_t)device,
+				   .stack = (uint32_t)db_int(row, 3), .driver = !strcmp(db_text(row, 4), "driver"),
+				   .phase = phase_of(row, 5), .category = category_of(row, 6),
+				   .owner = model_owner(model, db_text(row, 7)), .all_slack = db_int(row, 8) != 0,
+				   .function = word(model, row, 9, &error), .place = word(model, row, 10, &error) };
+
+	if (process < 0 || process >= model->processes || device < 0 || device >= model->devices ||
+	    db_int(row, 0) != (model->sites ? model->sites : 1))
+		return -MT_E_CORRUPT;
+	if (error || site.owner == UINT32_MAX)
+		return -MT_E_MEMORY;
+	return model_add_site(model, (uint32_t)db_int(row, 0), &site);
+}
+
+static int take_span(void *context, struct db_stmt *row)
+{
+	struct model *model = context;
+
+	return model_add_span(model, &(struct model_span){ .process = (uint32_t)(db_int(row, 0) - 1), .phase = phase_of(row, 1),
+							   .step = (uint32_t)db_int(row, 2), .first = db_int(row, 3),
+							   .last = db_int(row, 4) });
+}
+
+static int take_step(void *context, struct db_stmt *row)
+{
+	struct model *model = context;
+
+	return model_add_step(model, &(struct model_step){ .process = (uint32_t)(db_int(row, 0) - 1),
+							   .number = (uint32_t)db_int(row, 1), .time = db_int(row, 2) });
+}
+
+static int take_changes(void *context, struct db_stmt *row)
+{
+	*(uint64_t *)context = (uint64_t)db_int(row, 0);
+	return 0;
+}
+
+static int read_ooms(struct model *model, struct db *db)
+{
+	struct oom_failures all;
+	const struct oom_failure *it;
+	struct model_oom oom;
+	size_t i;
+	int error = oom_failures_load(&all, db);
+
+	for (i = 0; i < all.count && !error; i++) {
+		it = &all.failure[i];
+		if (it->is_part)
+			continue;
+		oom = (struct model_oom){ .time = it->time, .requested = it->requested, .device = (uint32_t)(it->device - 1),
+					  .process = (uint32_t)(it->process - 1),
+					  .phase = (uint8_t)mt_phase_parse(it->phase, strlen(it->phase)) };
+		oom.phase = oom.phase < MT_PHASE_COUNT ? oom.phase : MT_PHASE_OTHER;
+		error = answer_rows(db, "SELECT changes FROM timeline_mark WHERE oom = ?1",
+				    (const int64_t[ANSWER_PARAMETERS]){ it->id }, take_changes, &oom.changes);
+		if (!error)
+			error = model_add_oom(model, &oom);
+	}
+	oom_failures_release(&all);
+	return error;
+}
+
+int recall(struct model *model, struct db *db)
+{
+	static const struct {
+		const char *sql;
+		int (*row)(void *context, struct db_stmt *row);
+	} question[] = {
+		{ "SELECT id, pid, rank, file, first_time, last_time, lost FROM process ORDER BY id", take_process },
+		{ "SELECT id, kind, number, name, total_bytes, bytes, time, changes FROM device "
+		  "LEFT JOIN peak ON peak.device = id LEFT JOIN timeline_mark AS mark ON mark.device = id AND mark.oom IS NULL "
+		  "ORDER BY id", take_device },
+		{ "SELECT id, process, device, ifnull(site.node, 0) & 4294967295, memory, phase, category, owner, tensors_inside, "
+		  "function, place FROM site LEFT JOIN callsite ON callsite.node = site.node ORDER BY id", take_site },
+		{ "SELECT process, phase, step, first_time, last_time FROM phase_span ORDER BY id", take_span },
+		{ "SELECT process, step, end_time FROM step ORDER BY rowid", take_step },
+	};
+	size_t i;
+	int error = 0;
+
+	model_lock(model);
+	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
+		error = answer_rows(db, question[i].sql, NULL, question[i].row, model);
+	if (!error)
+		error = read_ooms(model, db);
+	if (!error)
+		error = read_tape(model, db);
+	model_unlock(model);
+	return error;
+}
