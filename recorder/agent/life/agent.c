@@ -625,7 +625,7 @@ int agent_tell(struct ring_event *event, const char *name, const char *second)
 
 int agent_is_recording(void)
 {
-	return is_on();
+	return !thread.sealed && is_on();
 }
 
 uint64_t agent_life(void)

@@ -35,7 +35,7 @@ void agent_follow(enum mt_kind kind);
  */
 int agent_tell(struct ring_event *event, const char *name, const char *second);
 
-/* 1: the recording runs. */
+/* 1: the recording runs, and this thread may take part. */
 int agent_is_recording(void);
 
 /* Another number in a forked child that is recorded by itself. */
