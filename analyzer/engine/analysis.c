@@ -9,13 +9,6 @@
 #include "label/owner.h"
 #include "stream.h"
 
-int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak)
-{
-	if (!peak)
-		return device->peak.time;
-	return device->phase_peak[peak - 1].ran ? device->phase_peak[peak - 1].time : INT64_MAX;
-}
-
 /* ---- clocks ---- */
 
 static int same_boot(const struct analysis_process *one, const struct analysis_process *two)

@@ -264,7 +264,12 @@ static inline int64_t analysis_time(const struct analysis_process *process, uint
 }
 
 /* When the device had peak 0 .. ANALYSIS_PEAKS - 1 of struct analysis_whole; INT64_MAX: it had none. */
-int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak);
+static inline int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak)
+{
+	if (!peak)
+		return device->peak.time;
+	return device->phase_peak[peak - 1].ran ? device->phase_peak[peak - 1].time : INT64_MAX;
+}
 
 /* Of the newest event of all processes, ns since the run began; 0: there is none. */
 int64_t analysis_last_time(const struct analysis *analysis);

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "query/query.h"
 #include "report.h"
-#include "stack_json.h"
 
 #define SIZE_COLUMNS 12
 
@@ -80,16 +79,6 @@ void finding_line(const struct text *text, uint64_t bytes, const char *words)
 	text_wrap(text, SIZE_COLUMNS + 2, SIZE_COLUMNS + 2, words);
 }
 
-int finding_json_place(struct doc *doc, struct db *db, int64_t node)
-{
-	struct finding_spot spot;
-	int error = finding_spot(&spot, db, node);
-
-	doc_string(doc, "function", spot.function);
-	doc_string(doc, "file", spot.file);
-	doc_int(doc, "line", spot.line);
-	return error ? error : stack_json(doc, db, NULL, node);
-}
 
 int finding_fail(const char *command, const char *name, struct db *db, int error)
 {

@@ -40,9 +40,6 @@ const char *finding_place(char *out, size_t size, struct db *db, int64_t node);
 /* "      1.2 GiB  words", broken to lines under the first word. */
 void finding_line(const struct text *text, uint64_t bytes, const char *words);
 
-/* "function", "file", "line" and "stack" of the open object. 0 or -MT_E_x. */
-int finding_json_place(struct doc *doc, struct db *db, int64_t node);
-
 /* Prints why `command` has no answer about `name`. The exit code. */
 int finding_fail(const char *command, const char *name, struct db *db, int error);
 

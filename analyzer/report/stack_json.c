@@ -1,5 +1,6 @@
 #include "stack_json.h"
 
+#include "finding.h"
 #include "query/callstack.h"
 #include "places.h"
 
@@ -31,4 +32,15 @@ int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t 
 	doc_end(doc);
 	callstack_release(&stack);
 	return error;
+}
+
+int stack_json_place(struct doc *doc, struct db *db, int64_t node)
+{
+	struct finding_spot spot;
+	int error = finding_spot(&spot, db, node);
+
+	doc_string(doc, "function", spot.function);
+	doc_string(doc, "file", spot.file);
+	doc_int(doc, "line", spot.line);
+	return error ? error : stack_json(doc, db, NULL, node);
 }

@@ -13,4 +13,7 @@
  */
 int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);
 
+/* "function", "file", "line" and "stack" of the open object. 0 or -MT_E_x. */
+int stack_json_place(struct doc *doc, struct db *db, int64_t node);
+
 #endif

@@ -1,6 +1,6 @@
 /* The report of memana frag for programs. */
 #include <stdlib.h>
-#include "report/finding.h"
+#include "report/stack_json.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
 
@@ -20,7 +20,7 @@ static int json_pins(const struct frag_report *report)
 		doc_string(report->doc, "phase", pin->phase);
 		doc_int(report->doc, "first_step", pin->first_step);
 		doc_int(report->doc, "last_step", pin->last_step);
-		error = finding_json_place(report->doc, report->db, pin->node);
+		error = stack_json_place(report->doc, report->db, pin->node);
 		doc_end(report->doc);
 	}
 	doc_end(report->doc);

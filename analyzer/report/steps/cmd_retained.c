@@ -5,6 +5,7 @@
 #include "report/asked.h"
 #include "report/command.h"
 #include "report/finding.h"
+#include "report/stack_json.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "report/report.h"
@@ -171,7 +172,7 @@ static int json_growth(struct doc *doc, const struct retained *retained, const s
 		doc_int(doc, "pid", growth->pid);
 		doc_string(doc, "phase", growth->phase);
 		doc_string(doc, "category", growth->category);
-		error = finding_json_place(doc, retained->db, growth->node);
+		error = stack_json_place(doc, retained->db, growth->node);
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -197,7 +198,7 @@ static int json_crossings(struct doc *doc, const struct retained *retained,
 		if (crossing->category) {
 			doc_int(doc, "pid", crossing->pid);
 			doc_string(doc, "category", crossing->category);
-			error = finding_json_place(doc, retained->db, crossing->node);
+			error = stack_json_place(doc, retained->db, crossing->node);
 		}
 		doc_end(doc);
 	}
