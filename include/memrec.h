@@ -47,7 +47,7 @@ static inline void *memrec_find(enum memrec_entry entry)
 /* Everything allocated until the matching pop belongs to phase `name` (copied, at most 255 bytes). */
 static inline void memrec_phase_push(const char *name)
 {
-	memrec_named_call *call = __extension__(memrec_named_call *)memrec_find(MEMREC_PHASE_PUSH);
+	memrec_named_call *call = __extension__(memrec_named_call *) memrec_find(MEMREC_PHASE_PUSH);
 
 	if (call)
 		call(name);
@@ -55,7 +55,7 @@ static inline void memrec_phase_push(const char *name)
 
 static inline void memrec_phase_pop(void)
 {
-	memrec_plain_call *call = __extension__(memrec_plain_call *)memrec_find(MEMREC_PHASE_POP);
+	memrec_plain_call *call = __extension__(memrec_plain_call *) memrec_find(MEMREC_PHASE_POP);
 
 	if (call)
 		call();
@@ -64,7 +64,7 @@ static inline void memrec_phase_pop(void)
 /* One training step ends here. */
 static inline void memrec_step(void)
 {
-	memrec_plain_call *call = __extension__(memrec_plain_call *)memrec_find(MEMREC_STEP);
+	memrec_plain_call *call = __extension__(memrec_plain_call *) memrec_find(MEMREC_STEP);
 
 	if (call)
 		call();
@@ -73,7 +73,7 @@ static inline void memrec_step(void)
 /* An instant worth seeing on the timeline. */
 static inline void memrec_mark(const char *name)
 {
-	memrec_named_call *call = __extension__(memrec_named_call *)memrec_find(MEMREC_MARK);
+	memrec_named_call *call = __extension__(memrec_named_call *) memrec_find(MEMREC_MARK);
 
 	if (call)
 		call(name);

@@ -52,8 +52,8 @@ struct pages {
 };
 
 struct pages pages_reserve(uint64_t elements, uint64_t element_bytes); /* asleep */
-void pages_wake(struct pages *pages, int count);  /* those that are asleep */
-void pages_sleep(struct pages *pages, int count); /* those that are awake */
+void pages_wake(struct pages *pages, int count);                       /* those that are asleep */
+void pages_sleep(struct pages *pages, int count);                      /* those that are awake */
 
 /* Page-locked host memory: cuMemHostAlloc, cuMemFreeHost. Not in the account's bytes. */
 void *pinned_new(uint64_t bytes);

@@ -14,11 +14,11 @@ enum { BF16 = 2, FP32 = 4 }; /* bytes */
 static inline uint64_t parameter_elements(int i)
 {
 	static const uint64_t of_layer[PER_LAYER] = {
-		2ull * HIDDEN,				     /* norms */
+		2ull * HIDDEN,                               /* norms */
 		(uint64_t)HIDDEN * (HIDDEN + 2 * KEY_VALUE), /* query, key, value */
-		(uint64_t)HIDDEN * HIDDEN,		     /* attention output */
-		2ull * HIDDEN * FFN,			     /* gate and up */
-		(uint64_t)HIDDEN * FFN,			     /* down */
+		(uint64_t)HIDDEN * HIDDEN,                   /* attention output */
+		2ull * HIDDEN * FFN,                         /* gate and up */
+		(uint64_t)HIDDEN * FFN,                      /* down */
 	};
 
 	if (i == 0 || i == PARAMETERS - 1)

@@ -1,9 +1,9 @@
 /* nvtx_client.c - see nvtx_client.h. */
 #include "nvtx_client.h"
-#include "../recorder/agent/hooks/nvtx_abi.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include "../recorder/agent/hooks/nvtx_abi.h"
 
 #define CORE_SIZE 16 /* functions of the module, with number 0 */
 

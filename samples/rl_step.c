@@ -14,16 +14,16 @@
  * It fits into 80 GiB; on a smaller GPU everything shrinks until it fits, unless --scale says by how much. The last
  * line is the program's own account of its memory.
  */
-#include "engine.h"
-#include "gpu_memory.h"
-#include "model.h"
-#include "nvtx_client.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine.h"
+#include "gpu_memory.h"
+#include "model.h"
+#include "nvtx_client.h"
 
-enum { GPUS = 8 };	  /* share the optimizer state */
+enum { GPUS = 8 };        /* share the optimizer state */
 #define NEEDED_BYTES 76e9 /* at scale 1, with what the driver takes for itself */
 #define GIB (1ull << 30)
 
@@ -98,7 +98,7 @@ static void ffn_forward(struct layer_activations *a, uint64_t tokens)
 
 static void free_activations(struct layer_activations *a)
 {
-	struct tensor *const all[] = { &a->ffn_product, &a->gate_up, &a->ffn_input, &a->log_sum_exp,
+	struct tensor *const all[] = { &a->ffn_product,      &a->gate_up,         &a->ffn_input,      &a->log_sum_exp,
 				       &a->attention_output, &a->query_key_value, &a->attention_input };
 	size_t i;
 
@@ -360,7 +360,8 @@ int main(int argc, char **argv)
 			printf("step %d: %.1f GiB held\n", i, (double)gpu_account.bytes / GIB);
 	}
 	printf("rl_step: %d steps, %" PRIu64 " driver calls, peak %" PRIu64 " bytes (%.1f GiB) at step %d in %s, "
-	       "%" PRIu64 " bytes leaked\n", steps, gpu_account.calls, gpu_account.peak, (double)gpu_account.peak / GIB,
-	       gpu_account.peak_step, gpu_account.peak_phase, leaked_bytes);
+	       "%" PRIu64 " bytes leaked\n",
+	       steps, gpu_account.calls, gpu_account.peak, (double)gpu_account.peak / GIB, gpu_account.peak_step,
+	       gpu_account.peak_phase, leaked_bytes);
 	return 0;
 }

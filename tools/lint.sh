@@ -100,6 +100,12 @@ sources '*.c' | xargs -r awk '
 	/^\{/ { start = FNR }
 	/^\}/ { if (start && FNR - start > 120) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }' | breach "function over 120 lines"
 
+# Layout, by .clang-format, where the formatter is the one it was made with: others break lines elsewhere.
+if clang-format --version 2>/dev/null | grep -q ' version 14\.'; then
+	sources '*.c' '*.h' | xargs -r clang-format --dry-run 2>&1 | sed -nE 's/^([^ :]+):([0-9]+):.*clang-format-violations.*/\1:\2/p' |
+		sort -u -t: -k1,1 | breach "not as .clang-format has it (clang-format -i)"
+fi
+
 # Nothing left for later, no machine's own paths, no trailing blanks.
 grep_in '(^|[^[:alnum:]])(TODO|FIXME|XXX|HACK)([^[:alnum:]]|$)' '*.c' '*.h' '*.sh' Makefile | grep -v '^tools/lint.sh' | breach "left for later"
 grep_in '(^|[^[:alnum:]_}])/(wor[k]|roo[t])/' . | grep -vE '^[^:]*\.md:' | breach "a path of one machine"

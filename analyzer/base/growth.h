@@ -22,7 +22,7 @@
 
 struct growth {
 	uint32_t first, parts; /* the longest such run: its first part, from 0, and how many */
-	uint64_t bytes;	       /* kept of them */
+	uint64_t bytes;        /* kept of them */
 };
 
 /*

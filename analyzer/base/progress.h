@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 struct progress {
-	FILE *file;	  /* NULL: nobody looks */
-	const char *name; /* of what is read */
+	FILE *file;           /* NULL: nobody looks */
+	const char *name;     /* of what is read */
 	uint64_t total, done; /* bytes */
 	uint64_t events;
 	int64_t start, shown; /* ns; shown 0: not yet */

@@ -136,7 +136,8 @@ void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
 {
 	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	double columns = whole ? (double)part / (double)whole * width : 0;
-	int units = columns < width ? (int)(columns * 8 + 0.5) : width * 8, full, i; /* a part may be more than the whole */
+	int units = columns < width ? (int)(columns * 8 + 0.5) : width * 8, full,
+	    i; /* a part may be more than the whole */
 
 	if (!text->blocks)
 		units = (units + 4) / 8 * 8;

@@ -13,14 +13,14 @@
 #define TEXT_SIZE_MAX 32 /* bytes that any of the small formats needs, with NUL */
 
 /* X(NAME, SGR codes) - what parts of a report mean; how that looks is decided here. */
-#define TEXT_STYLE_LIST(X)  \
-	X(PLAIN, "0")       \
-	X(BOLD, "1")        \
-	X(DIM, "2")         \
-	X(HEAD, "1;36")     \
-	X(GOOD, "32")       \
-	X(WARN, "33")       \
-	X(BAD, "1;31")      \
+#define TEXT_STYLE_LIST(X) \
+	X(PLAIN, "0")      \
+	X(BOLD, "1")       \
+	X(DIM, "2")        \
+	X(HEAD, "1;36")    \
+	X(GOOD, "32")      \
+	X(WARN, "33")      \
+	X(BAD, "1;31")     \
 	X(BAR, "34")
 
 enum text_style {

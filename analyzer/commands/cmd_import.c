@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "report/command.h"
+#include "base/text.h"
 #include "memtrace/error.h"
 #include "memtrace/import.h"
-#include "base/text.h"
+#include "report/command.h"
 #include "source/unfinished.h"
 
 static const char options_help[] =
@@ -55,7 +55,7 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 		text_say("the snapshot has no times (PyTorch before 2.2): events are 1 us apart\n");
 	if (summary->unknown)
 		text_say("%s of unknown kinds left out\n",
-		       text_count(before, sizeof(before), summary->unknown, "entry"));
+			 text_count(before, sizeof(before), summary->unknown, "entry"));
 }
 
 static int import_to(const char *snapshot, const char *output, const struct mt_rules *rules)
@@ -78,8 +78,9 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 		return status;
 	print_done(output, &summary);
 	if (summary.damage)
-		return command_fail(mt_exit_code(summary.damage), "import: %s: %s at byte %llu (everything before is imported)",
-				    snapshot, mt_strerror(summary.damage), (unsigned long long)summary.damage_offset);
+		return command_fail(mt_exit_code(summary.damage),
+				    "import: %s: %s at byte %llu (everything before is imported)", snapshot,
+				    mt_strerror(summary.damage), (unsigned long long)summary.damage_offset);
 	return 0;
 }
 
@@ -98,7 +99,8 @@ int cmd_import(int argc, char **argv)
 		output = optarg;
 	}
 	if (argc - optind != 1)
-		return command_fail(EXIT_USAGE, "import: name one snapshot (memana import snapshot.pickle -o trace.zst)");
+		return command_fail(EXIT_USAGE,
+				    "import: name one snapshot (memana import snapshot.pickle -o trace.zst)");
 	if (!output)
 		return command_fail(EXIT_USAGE, "import: no trace named (memana import %s -o trace.zst)", argv[optind]);
 	status = command_output("import", output, argv + optind, 1);

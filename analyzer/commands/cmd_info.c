@@ -1,13 +1,13 @@
 /* memana info - what is in a trace, and what is not. */
 #include <stdio.h>
 #include <time.h>
-#include "engine/analysis.h"
-#include "report/command.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "engine/analysis.h"
 #include "memtrace/error.h"
+#include "report/command.h"
 #include "report/report.h"
 #include "source/source.h"
-#include "base/text.h"
 
 static double bytes_per_event(const struct analysis_process *process)
 {
@@ -110,7 +110,8 @@ static void print_kinds(const struct analysis_process *process)
 	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
 		name = mt_kind_name(kind);
 		if (process->kinds[kind])
-			text_say("    %-18s %14s\n", name ? name : "unknown", text_number(number, process->kinds[kind]));
+			text_say("    %-18s %14s\n", name ? name : "unknown",
+				 text_number(number, process->kinds[kind]));
 	}
 }
 
@@ -125,7 +126,7 @@ static void print_sources(const struct analysis_process *process)
 		source = &process->source[i];
 		if (source->seen)
 			text_say("    %-18s %s%s%s\n", mt_source_name(i), mt_source_state_word(source->state),
-			       *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, sizeof(why) - 4, 0));
+				 *source->why ? ": " : "", text_fit(why, sizeof(why), source->why, sizeof(why) - 4, 0));
 	}
 }
 
@@ -139,7 +140,7 @@ static void print_losses(const struct analysis_process *process)
 		if (!process->loss[i].records)
 			continue;
 		text_say("%s    %s: %s\n", any++ ? "" : "  lost\n",
-		       text_count(number, sizeof(number), process->loss[i].count, "event"), mt_loss_name(i));
+			 text_count(number, sizeof(number), process->loss[i].count, "event"), mt_loss_name(i));
 	}
 	if (!any)
 		print_line("lost", "nothing");

@@ -3,18 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "report/command.h"
-#include "store/load.h"
-#include "memtrace/error.h"
+#include "base/text.h"
 #include "database/schema.h"
+#include "memtrace/error.h"
+#include "report/command.h"
 #include "report/report.h"
 #include "source/source.h"
-#include "base/text.h"
 #include "source/unfinished.h"
+#include "store/load.h"
 
 static const char options_help[] =
-	"  -o, --output DB  the database to write; an older one is replaced when all went well\n"
-	COMMAND_RULES_HELP;
+	"  -o, --output DB  the database to write; an older one is replaced when all went well\n" COMMAND_RULES_HELP;
 
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
@@ -49,7 +48,7 @@ static void print_done(const struct analysis *analysis, const char *output)
 	for (i = 0; i < analysis->processes; i++)
 		count += analysis->process[i].events;
 	text_say("%s: %s loaded (memana sql %s \"SELECT ...\")\n", output,
-	       text_count(events, sizeof(events), count, "event"), output);
+		 text_count(events, sizeof(events), count, "event"), output);
 }
 
 /* Writes beside `output` and renames: what is there under that name is always whole. */

@@ -3,19 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "report/command.h"
 #include "base/json.h"
-#include "store/load.h"
+#include "database/schema.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+#include "report/command.h"
 #include "report/report.h"
-#include "database/schema.h"
 #include "source/source.h"
+#include "store/load.h"
 
-static const char options_help[] =
-	"      --header     print the names of the columns first (default: on a terminal)\n"
-	"      --json       an array of objects\n"
-	"Tables: memana sql DB \"SELECT sql FROM sqlite_schema\"\n";
+static const char options_help[] = "      --header     print the names of the columns first (default: on a terminal)\n"
+				   "      --json       an array of objects\n"
+				   "Tables: memana sql DB \"SELECT sql FROM sqlite_schema\"\n";
 
 static const struct option long_options[] = {
 	{ "header", no_argument, NULL, 'H' },

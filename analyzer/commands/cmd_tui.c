@@ -3,14 +3,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "report/command.h"
 #include "memtrace/error.h"
-#include "screen/view/app.h"
+#include "report/command.h"
 #include "screen/input/ui.h"
+#include "screen/view/app.h"
 
 #define BUDGET (1u << 20) /* events between two looks at the keyboard */
-#define FRAME_MS 50	  /* between frames while something is going on */
-#define PARTS_MS 200	  /* between frames of a chart that is being made */
+#define FRAME_MS 50       /* between frames while something is going on */
+#define PARTS_MS 200      /* between frames of a chart that is being made */
 #define IDLE_MS 250
 
 static const char options_help[] = COMMAND_RULES_HELP;

@@ -7,13 +7,13 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include "engine/analysis.h"
-#include "report/command.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "engine/analysis.h"
 #include "memtrace/error.h"
+#include "report/command.h"
 #include "report/report.h"
 #include "source/source.h"
-#include "base/text.h"
 
 static int agrees(const struct analysis_process *process)
 {
@@ -27,12 +27,12 @@ static void print_damage(const struct mt_trace_state *state)
 
 	if (report_is_torn(state))
 		text_say("  torn end    it ends in the middle of a chunk, at byte %" PRIu64 ": what a crash leaves\n",
-		       state->error_offset);
+			 state->error_offset);
 	else if (state->error)
 		text_say("  damage      %s at byte %" PRIu64 "; %s of no use, %s known to be in them\n",
-		       mt_strerror(state->error), state->error_offset,
-		       text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
-		       text_count(events, sizeof(events), state->missed, "event"));
+			 mt_strerror(state->error), state->error_offset,
+			 text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
+			 text_count(events, sizeof(events), state->missed, "event"));
 }
 
 /* Kinds that the totals and the ledger say nothing about. */
@@ -41,9 +41,9 @@ static void print_others(const struct analysis_process *process)
 	char gpu[64], host[64], notes[64];
 
 	text_say("  besides     %s and %s, %s of the driver\n",
-	       text_count(gpu, sizeof(gpu), process->kinds[MT_GPU_SAMPLE], "GPU sample"),
-	       text_count(host, sizeof(host), process->kinds[MT_HOST_SAMPLE], "host sample"),
-	       text_count(notes, sizeof(notes), process->kinds[MT_DRIVER_NOTE], "note"));
+		 text_count(gpu, sizeof(gpu), process->kinds[MT_GPU_SAMPLE], "GPU sample"),
+		 text_count(host, sizeof(host), process->kinds[MT_HOST_SAMPLE], "host sample"),
+		 text_count(notes, sizeof(notes), process->kinds[MT_DRIVER_NOTE], "note"));
 }
 
 static void print_trace(const struct analysis_process *process)
@@ -53,25 +53,26 @@ static void print_trace(const struct analysis_process *process)
 
 	text_say("%s\n", text_fit(clean, sizeof(clean), process->file, 200, 1));
 	text_say("  chunks      %s, %s%s\n", text_count(chunks, sizeof(chunks), state->chunks, "chunk"),
-	       text_count(events, sizeof(events), state->events, "event"),
-	       state->complete ? ", complete" : ", without an end");
+		 text_count(events, sizeof(events), state->events, "event"),
+		 state->complete ? ", complete" : ", without an end");
 	print_damage(state);
 	text_say("  lost        %s\n", text_count(events, sizeof(events), state->lost, "event"));
 	if (process->cut)
-		text_say("  let go      %s on purpose (--keep)\n", text_count(events, sizeof(events), process->cut, "event"));
+		text_say("  let go      %s on purpose (--keep)\n",
+			 text_count(events, sizeof(events), process->cut, "event"));
 	text_say("  totals      compared at %s, %s differ",
-	       text_count(events, sizeof(events), process->compared, "event"),
-	       text_number(differing, process->differing));
+		 text_count(events, sizeof(events), process->compared, "event"),
+		 text_number(differing, process->differing));
 	if (process->differing)
 		text_say(", first at event %s", text_number(number, process->first_differing));
 	if (process->reordered)
 		text_say(", %s in another order (threads report after the allocator's lock)",
-		       text_number(number, process->reordered));
+			 text_number(number, process->reordered));
 	text_say("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
 	print_others(process);
 	if (process->unknown_frees)
 		text_say("  frees       %s of memory that was never seen to be allocated\n",
-		       text_number(number, process->unknown_frees));
+			 text_number(number, process->unknown_frees));
 }
 
 static void json_trace(struct doc *doc, const struct analysis_process *process)
@@ -107,8 +108,9 @@ static int report_torn(const struct analysis *analysis)
 	for (i = 0; i < analysis->processes; i++) {
 		process = &analysis->process[i];
 		if (report_is_torn(process->state))
-			return command_fail(mt_exit_code(process->state->error), "%s: readable up to byte %" PRIu64 ": %s",
-					    process->file, process->state->error_offset, mt_strerror(process->state->error));
+			return command_fail(mt_exit_code(process->state->error),
+					    "%s: readable up to byte %" PRIu64 ": %s", process->file,
+					    process->state->error_offset, mt_strerror(process->state->error));
 	}
 	return 0;
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "report/command.h"
 #include "database/db.h"
 #include "memtrace/error.h"
+#include "report/command.h"
 
 static int help(FILE *file)
 {

@@ -139,7 +139,8 @@ static int expect(struct db *db, const char *sql, int64_t wanted, int otherwise)
 static int find_table(struct db *db, const struct db_stmt *made)
 {
 	struct db_stmt *stmt;
-	int column, error = db_prepare(db, &stmt, "SELECT 1 FROM sqlite_schema WHERE type = ?1 AND name = ?2 AND sql IS ?3");
+	int column, error = db_prepare(db, &stmt,
+				       "SELECT 1 FROM sqlite_schema WHERE type = ?1 AND name = ?2 AND sql IS ?3");
 
 	if (error)
 		return error;
@@ -415,8 +416,8 @@ struct feed_cursor {
 	const char *row, *end;
 };
 
-static int feed_connect(sqlite3 *handle, void *context, int arguments, const char *const *argument,
-			sqlite3_vtab **made, char **message)
+static int feed_connect(sqlite3 *handle, void *context, int arguments, const char *const *argument, sqlite3_vtab **made,
+			char **message)
 {
 	struct db_feed *feed = context;
 	struct feed_table *table;
@@ -509,8 +510,15 @@ static int feed_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *id)
 }
 
 static const sqlite3_module feed_module = {
-	.xConnect = feed_connect, .xDisconnect = feed_disconnect, .xBestIndex = feed_plan, .xOpen = feed_open,
-	.xClose = feed_close, .xFilter = feed_begin, .xNext = feed_next, .xEof = feed_at_end, .xColumn = feed_column,
+	.xConnect = feed_connect,
+	.xDisconnect = feed_disconnect,
+	.xBestIndex = feed_plan,
+	.xOpen = feed_open,
+	.xClose = feed_close,
+	.xFilter = feed_begin,
+	.xNext = feed_next,
+	.xEof = feed_at_end,
+	.xColumn = feed_column,
 	.xRowid = feed_rowid,
 };
 

@@ -58,10 +58,10 @@ void db_bind_text(struct db_stmt *stmt, int parameter, const char *text);   /* m
 void db_bind_blob(struct db_stmt *stmt, int parameter, const void *data, size_t size); /* as text */
 void db_bind_null(struct db_stmt *stmt, int parameter);
 
-int db_step(struct db_stmt *stmt);  /* 1: there is a row, 0: no more, or an error */
-int db_run(struct db_stmt *stmt);   /* a statement without rows; ready to be run again with other values */
+int db_step(struct db_stmt *stmt);              /* 1: there is a row, 0: no more, or an error */
+int db_run(struct db_stmt *stmt);               /* a statement without rows; ready to be run again with other values */
 int db_execute(struct db *db, const char *sql); /* one without rows or values, from db_prepare to db_finish */
-void db_rewind(struct db_stmt *stmt); /* ready to be run again */
+void db_rewind(struct db_stmt *stmt);           /* ready to be run again */
 
 /*
  * Rows that lie in memory, one after the other, into a table: a cell of DB_CELL_BYTES for each of its columns, which

@@ -35,8 +35,7 @@ static int by_block(const void *a, const void *b)
 static int joins(const struct segment *segment, const struct segment_piece *piece)
 {
 	return segment->mapped && piece->mapped && segment->process == piece->process &&
-	       segment->piece_bytes == piece->bytes &&
-	       piece->address <= end_of(segment->address, segment->bytes);
+	       segment->piece_bytes == piece->bytes && piece->address <= end_of(segment->address, segment->bytes);
 }
 
 /* Overlaps with the segment before are cut off; what is left of nothing is no segment. */
@@ -56,10 +55,13 @@ static void add_piece(struct segment_map *map, const struct segment_piece *piece
 	start = start < last_end ? last_end : start;
 	if (start >= end)
 		return;
-	map->segment[map->count++] =
-		(struct segment){ .process = piece->process, .address = start, .bytes = end - start, .pieces = 1,
-				  .piece_bytes = piece->bytes,
-				  .mapped = piece->mapped, .tensors_seen = piece->tensors_seen };
+	map->segment[map->count++] = (struct segment){ .process = piece->process,
+						       .address = start,
+						       .bytes = end - start,
+						       .pieces = 1,
+						       .piece_bytes = piece->bytes,
+						       .mapped = piece->mapped,
+						       .tensors_seen = piece->tensors_seen };
 }
 
 /* ---- tensors in segments ---- */
@@ -101,7 +103,9 @@ static void use_pieces(struct segment_piece *piece, size_t pieces, const struct 
 	size_t i, next = 0;
 
 	for (i = 0; i < pieces; i++) {
-		part = (struct segment){ .process = piece[i].process, .address = piece[i].address, .bytes = piece[i].bytes };
+		part = (struct segment){ .process = piece[i].process,
+					 .address = piece[i].address,
+					 .bytes = piece[i].bytes };
 		fill(&part, block, blocks, &next);
 		piece[i].used = part.used;
 	}
@@ -132,9 +136,9 @@ static void add_up(struct segment_map *map, const struct segment_piece *piece, s
 			map->largest_hole = segment->largest_hole;
 	}
 	for (i = 0; i < pieces; i++) {
-		while (at < map->count && compare(map->segment[at].process,
-						  end_of(map->segment[at].address, map->segment[at].bytes),
-						  piece[i].process, piece[i].address + 1) < 0)
+		while (at < map->count &&
+		       compare(map->segment[at].process, end_of(map->segment[at].address, map->segment[at].bytes),
+			       piece[i].process, piece[i].address + 1) < 0)
 			at++;
 		if (!piece[i].used && at < map->count && map->segment[at].process == piece[i].process &&
 		    map->segment[at].address <= piece[i].address)

@@ -17,10 +17,10 @@
 struct segment_piece {
 	int64_t process; /* addresses are those of a process */
 	uint64_t address, bytes;
-	int mapped;	 /* virtual memory management: joins a piece of the same size that it lies right behind */
+	int mapped;       /* virtual memory management: joins a piece of the same size that it lies right behind */
 	int tensors_seen; /* it once had a tensor */
-	int64_t id;	 /* the caller's */
-	uint64_t used;	 /* filled in: bytes of tensors */
+	int64_t id;       /* the caller's */
+	uint64_t used;    /* filled in: bytes of tensors */
 };
 
 /* A tensor. */
@@ -33,19 +33,19 @@ struct segment_block {
 struct segment {
 	int64_t process;
 	uint64_t address, bytes, used, largest_hole;
-	size_t blocks, first_block;  /* tensors that begin or go on in it: so many from this one in the sorted array */
+	size_t blocks, first_block; /* tensors that begin or go on in it: so many from this one in the sorted array */
 	size_t pieces;
 	int mapped, tensors_seen;
-	uint64_t piece_bytes;	     /* of its first piece */
+	uint64_t piece_bytes; /* of its first piece */
 };
 
 struct segment_map {
 	struct segment *segment; /* by process and address */
 	size_t count;
-	uint64_t bytes, used;	 /* of all segments */
+	uint64_t bytes, used; /* of all segments */
 	uint64_t largest_hole;
-	uint64_t free_pieces;	 /* bytes of pieces without any tensor: what emptying the cache gives back */
-	uint64_t absent;	 /* bytes of tensors with no memory behind them */
+	uint64_t free_pieces; /* bytes of pieces without any tensor: what emptying the cache gives back */
+	uint64_t absent;      /* bytes of tensors with no memory behind them */
 };
 
 /*

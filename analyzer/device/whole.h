@@ -19,28 +19,28 @@
 #include <stdint.h>
 
 /* X(NAME, word) - in order of who is believed first. */
-#define WHOLE_CAUSE_LIST(X)    \
-	X(CONTEXT, "context")  \
-	X(CODE, "code")        \
-	X(GRAPHS, "graphs")    \
-	X(POOLS, "pools")      \
+#define WHOLE_CAUSE_LIST(X)   \
+	X(CONTEXT, "context") \
+	X(CODE, "code")       \
+	X(GRAPHS, "graphs")   \
+	X(POOLS, "pools")     \
 	X(EARLIER, "earlier") /* from before the recording began */
 
 enum whole_cause {
 #define WHOLE_CAUSE_ENUM(name, word) WHOLE_##name,
 	WHOLE_CAUSE_LIST(WHOLE_CAUSE_ENUM)
 #undef WHOLE_CAUSE_ENUM
-	WHOLE_CAUSES
+		WHOLE_CAUSES
 };
 
 const char *whole_cause_word(enum whole_cause cause);
 
-#define WHOLE_CHANGES 1024u /* newest changes of what is held that are remembered */
+#define WHOLE_CHANGES 1024u  /* newest changes of what is held that are remembered */
 #define WHOLE_MARGIN 1000000 /* ns before and after a reading in which nothing may move */
 
 /* One sample. Times are those of the run, ns. */
 struct whole_sample {
-	int64_t time, took;	/* began; lasted */
+	int64_t time, took;        /* began; lasted */
 	uint64_t used, total, own; /* bytes: of everybody, there are, of the process */
 	int own_known;
 };
@@ -48,9 +48,9 @@ struct whole_sample {
 /* A settled sample taken apart. Where own is known: own = held + sum of cause + unexplained; else these are older. */
 struct whole_parts {
 	struct whole_sample sample;
-	uint64_t held;		 /* by the ledger, then */
+	uint64_t held; /* by the ledger, then */
 	int64_t cause[WHOLE_CAUSES];
-	int64_t unexplained;	 /* below 0: the ledger holds more than NVML counts (managed memory that is not there) */
+	int64_t unexplained; /* below 0: the ledger holds more than NVML counts (managed memory that is not there) */
 	uint8_t with[WHOLE_CAUSES]; /* bit per cause: bytes of it may be in this one, too */
 };
 
@@ -63,12 +63,12 @@ struct whole {
 	struct whole_sample pending;
 	int is_pending;
 	struct whole_asked {
-		int is_asked;	       /* since the newest settled sample */
+		int is_asked;          /* since the newest settled sample */
 		int64_t first, newest; /* when */
 	} more[WHOLE_CAUSES], less[WHOLE_CAUSES];
 	struct whole_sample judged; /* the newest sample of which it is known: */
 	int is_settled;
-	uint64_t settled;	   /* samples */
+	uint64_t settled;          /* samples */
 	struct whole_parts parts;  /* of the newest of them */
 	struct whole_parts before; /* of the one before it, if there are two */
 };

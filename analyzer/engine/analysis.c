@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "memtrace/base.h"
 #include "apart.h"
+#include "label/owner.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "merge.h"
-#include "label/owner.h"
 #include "stream.h"
 
 /* ---- clocks ---- */

@@ -13,18 +13,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/progress.h"
+#include "device/whole.h"
 #include "label/attribution.h"
 #include "label/category.h"
-#include "label/owner.h"
 #include "label/census.h"
+#include "label/owner.h"
 #include "memtrace/ahead.h"
 #include "memtrace/event.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 #include "memtrace/reader.h"
 #include "moment.h"
-#include "base/progress.h"
-#include "device/whole.h"
 
 #define ANALYSIS_OOMS_MAX 4096u /* out-of-memory errors kept; more are only counted */
 
@@ -83,8 +83,8 @@ struct analysis_device {
 	int known; /* 0: collects what has no device */
 	const char *name, *uuid, *boot_id;
 	uint64_t total; /* bytes, 0: unknown */
-	int used;	/* something happened on it */
-	int64_t turn;	/* when it was made known: see apart.h */
+	int used;       /* something happened on it */
+	int64_t turn;   /* when it was made known: see apart.h */
 	uint32_t *user; /* the processes that use it */
 	uint32_t users;
 	uint64_t tensors_now; /* bytes that tensors fill */
@@ -96,12 +96,12 @@ struct analysis_device {
 		uint8_t phase, role;
 	} peak;
 	struct analysis_phase_peak phase_peak[MT_PHASE_COUNT];
-	int watched; /* 0: the next event is looked at in any case; */
-	struct analysis_level quiet; /* until it is higher than that, no peak of a running phase or step grows */
+	int watched;                  /* 0: the next event is looked at in any case; */
+	struct analysis_level quiet;  /* until it is higher than that, no peak of a running phase or step grows */
 	struct analysis_whole *whole; /* ANALYSIS_PEAKS of them for each user */
 	struct analysis_step_peak *step_peak; /* of each user */
-	uint64_t imported_now;	      /* bytes that are used here and counted by another process */
-	uint64_t imported;	      /* of them, at the peak */
+	uint64_t imported_now;                /* bytes that are used here and counted by another process */
+	uint64_t imported;                    /* of them, at the peak */
 };
 
 /* Who says what was free. */
@@ -114,14 +114,14 @@ enum analysis_free {
 struct analysis_oom {
 	int64_t time;
 	uint64_t seq, requested;
-	int64_t free;	/* bytes, -1: unknown */
+	int64_t free; /* bytes, -1: unknown */
 	enum analysis_free free_by;
-	uint64_t held;	/* by the process, of the device */
+	uint64_t held;  /* by the process, of the device */
 	int64_t others; /* bytes of the device that were not the process's, -1: unknown */
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase, role;
-	int64_t turn;  /* of the event: see apart.h */
+	int64_t turn; /* of the event: see apart.h */
 };
 
 /* What a process held of the device when a request failed. */
@@ -145,10 +145,10 @@ struct analysis_source {
 /* Host memory of a process and around it, bytes. */
 struct analysis_host {
 	uint64_t samples;
-	int64_t time;			 /* of the newest */
+	int64_t time;                         /* of the newest */
 	uint64_t resident, pinned, available; /* then; resident: while it lived */
-	uint64_t cgroup, cgroup_limit;	 /* then; limit 0: none */
-	uint64_t killed;		 /* processes of its cgroup killed by the kernel for want of memory */
+	uint64_t cgroup, cgroup_limit;        /* then; limit 0: none */
+	uint64_t killed;                      /* processes of its cgroup killed by the kernel for want of memory */
 	uint64_t most_resident, most_pinned;
 };
 
@@ -162,21 +162,21 @@ struct analysis_process {
 	uint64_t events, kinds[MT_KIND_MAX + 1];
 	uint64_t compared, differing; /* events with an allocator total, and those where it is not ours */
 	uint64_t first_differing;     /* the how-manieth event, 0: none */
-	uint64_t reordered;	      /* totals that were not ours until the other thread's event had come, too */
+	uint64_t reordered;           /* totals that were not ours until the other thread's event had come, too */
 	uint64_t unknown_frees;
 	uint32_t steps;
 	int phase_known; /* `phase` of `step` is what it is doing */
 	uint8_t phase, role;
 	uint32_t step;
-	uint32_t next_step;			/* the one that the next STEP event ends */
+	uint32_t next_step;                     /* the one that the next STEP event ends */
 	uint64_t step_seq, first_seq, last_seq; /* of the event before that step; of the first and the last event */
 	int64_t step_time;
-	uint64_t cut;	/* events that were let go on purpose (--keep), */
-	uint32_t cuts;	/* in so many places; those and peaks before them are not in any figure here */
+	uint64_t cut;   /* events that were let go on purpose (--keep), */
+	uint32_t cuts;  /* in so many places; those and peaks before them are not in any figure here */
 	uint32_t ended; /* enum mt_end + 1, 0: the trace does not say */
-	int balanced;	/* the ledger adds up at the end */
+	int balanced;   /* the ledger adds up at the end */
 	struct analysis_host host;
-	int gpu_full;	/* at the end one of its GPUs had next to nothing free */
+	int gpu_full; /* at the end one of its GPUs had next to nothing free */
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
 	struct census census; /* what the framework said, of the whole trace */
@@ -227,8 +227,8 @@ struct analysis {
 	struct analysis_device *device;
 	uint32_t devices;
 	struct analysis_oom *oom;
-	uint32_t ooms;	   /* kept */
-	uint64_t oom_count; /* of all */
+	uint32_t ooms;                          /* kept */
+	uint64_t oom_count;                     /* of all */
 	struct analysis_oom_holder *oom_holder; /* in the order of `oom` */
 	uint32_t oom_holders;
 	char (*owner)[OWNER_NAME_MAX]; /* names; owner[0] is "pytorch" */
@@ -236,9 +236,9 @@ struct analysis {
 	struct attribution attribution;
 	struct categories categories;
 	const struct mt_rules *rules;
-	int apart;	  /* processes are read one after the other, see apart.h, */
-	int entangled;	  /* which came out to be wrong: all of this is void */
-	struct mt_ahead *ahead; /* while the traces are read */
+	int apart;                /* processes are read one after the other, see apart.h, */
+	int entangled;            /* which came out to be wrong: all of this is void */
+	struct mt_ahead *ahead;   /* while the traces are read */
 	struct progress progress; /* the same */
 };
 

@@ -1,8 +1,8 @@
 #include "host.h"
 
-#define NEAR 20			 /* within this part of the limit */
-#define LITTLE (512ull << 20)	 /* bytes left of a machine that count as none */
-#define JUST_NOW 5000000000	 /* ns */
+#define NEAR 20               /* within this part of the limit */
+#define LITTLE (512ull << 20) /* bytes left of a machine that count as none */
+#define JUST_NOW 5000000000   /* ns */
 
 const char *host_verdict_word(enum host_verdict verdict)
 {

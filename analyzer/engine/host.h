@@ -8,7 +8,7 @@
 
 /* X(NAME, word) - what the traces say of it. */
 #define HOST_VERDICT_LIST(X)                                                                       \
-	X(UNKNOWN, "")	      /* nothing: it left in order, or there was room, or nobody looked */ \
+	X(UNKNOWN, "")        /* nothing: it left in order, or there was room, or nobody looked */ \
 	X(KILLED, "killed")   /* the kernel says that it killed for want of memory */              \
 	X(CGROUP, "cgroup")   /* it was gone while its cgroup was at its limit */                  \
 	X(MACHINE, "machine") /* it was gone while the machine had nothing left */

@@ -7,14 +7,14 @@
 enum moment_kind {
 	MOMENT_PEAK, /* of the whole run */
 	MOMENT_STEP, /* the peak inside a step */
-	MOMENT_OOM,  /* the last out-of-memory error; one of the framework's goes before one that its allocator got over */
+	MOMENT_OOM, /* the last out-of-memory error; one of the framework's goes before one that its allocator got over */
 	MOMENT_TIME, /* after the last event that is not later */
 };
 
 struct moment {
 	enum moment_kind kind;
 	uint32_t step;
-	int64_t time;  /* ns since the run began */
+	int64_t time; /* ns since the run began */
 };
 
 /* "peak", "oom", "step:3", "12.5s", "300ms", "7us", "1500ns", "2min". 0 or -MT_E_ARGUMENT. */

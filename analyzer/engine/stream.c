@@ -35,8 +35,8 @@ static void note_source(struct stream *stream, const struct mt_event *event)
 	source = &stream_process(stream)->source[event->flags];
 	source->seen = 1;
 	source->state = event->value < MT_SOURCE_STATES ? (uint32_t)event->value : MT_SOURCE_FAILED;
-	source->why =
-		mt_defs_string(stream_process(stream)->defs, event->name <= UINT32_MAX ? (uint32_t)event->name : 0);
+	source->why = mt_defs_string(stream_process(stream)->defs,
+				     event->name <= UINT32_MAX ? (uint32_t)event->name : 0);
 	source->time = stream->time;
 }
 

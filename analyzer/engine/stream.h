@@ -24,13 +24,13 @@ struct stream_span {
 /* Who asks the driver with a stack. */
 struct stream_owner {
 	uint32_t number; /* of analysis->owner, plus 1; 0: not known yet */
-	int purpose;	 /* owner_purpose() */
+	int purpose;     /* owner_purpose() */
 };
 
 struct stream {
 	struct analysis *analysis;
 	const struct analysis_sink *sink; /* never NULL */
-	uint32_t process;		  /* index into analysis->process */
+	uint32_t process;                 /* index into analysis->process */
 	const struct mt_rules *rules;
 	struct mt_tracker *tracker;
 	struct mt_ledger *ledger;
@@ -38,13 +38,13 @@ struct stream {
 	const struct mt_event *event; /* of the batch being read */
 	const struct mt_label *label; /* one for each: mt_ahead feeds the tracker */
 	size_t count, next;
-	uint64_t offset; /* of the file, read so far */
-	int started;  /* events have been read */
-	int carrying; /* those after a cut that stand for the ones before it */
+	uint64_t offset;      /* of the file, read so far */
+	int started;          /* events have been read */
+	int carrying;         /* those after a cut that stand for the ones before it */
 	struct mt_event late; /* the newest one, where its time had to be set */
-	struct mt_event gap; /* says that events are missing here; kind 0: none are */
-	int worked;   /* one of them was more than the recorder's own word */
-	int64_t time; /* of the run; never goes back, unlike the events of two threads */
+	struct mt_event gap;  /* says that events are missing here; kind 0: none are */
+	int worked;           /* one of them was more than the recorder's own word */
+	int64_t time;         /* of the run; never goes back, unlike the events of two threads */
 	int64_t turn; /* of the newest event among those of all processes: its time, or a later one of an event before it */
 
 	uint32_t device_of[MT_LEDGER_DEVICES]; /* the process's device id to the run's, or STREAM_NO_DEVICE */
@@ -56,14 +56,14 @@ struct stream {
 	struct {
 		uint64_t count, first; /* events in a row whose total is not ours; the first is the how-manieth */
 		uint64_t thread;       /* of the newest CPU tensor */
-		int several;	       /* threads have CPU tensors */
+		int several;           /* threads have CPU tensors */
 	} unsettled;
 
 	struct whole *whole[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
-	struct stream_import *import; /* handles to memory of other processes */
+	struct stream_import *import;           /* handles to memory of other processes */
 	uint32_t imports;
 	int resumed; /* the trace begins with what was alive: some of it is older than the recording */
-	uint32_t moved[MT_LEDGER_DEVICES];	/* device ids of which bytes changed hands in this event */
+	uint32_t moved[MT_LEDGER_DEVICES]; /* device ids of which bytes changed hands in this event */
 	uint32_t moved_count;
 	uint32_t waiting[STREAM_WAITING_MAX]; /* out-of-memory errors whose free bytes are not known yet */
 	uint32_t waiting_count;
@@ -75,8 +75,8 @@ struct stream {
 
 	struct {
 		const struct mt_event *event; /* that is booked, */
-		uint32_t step;		      /* in this step */
-		int was_asleep;		      /* LIVE: the tensor was known, and not all of it was there */
+		uint32_t step;                /* in this step */
+		int was_asleep;               /* LIVE: the tensor was known, and not all of it was there */
 		int error;
 	} resident; /* see stream_resident.c */
 	struct stream_span span;
@@ -146,7 +146,8 @@ void stream_settle(struct stream *stream, const struct mt_event *event, const st
 int stream_is_higher(const struct stream *stream, uint32_t device);
 
 /* What the device holds now is its peak. */
-void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event, const struct mt_label *label);
+void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event,
+		      const struct mt_label *label);
 
 /* For the phases of all processes that use the device: each of them runs while it is as big as now. */
 void stream_phase_peaks(struct stream *stream, uint32_t device);

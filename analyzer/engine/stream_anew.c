@@ -61,8 +61,8 @@ static int by_birth(const void *a, const void *b)
 {
 	const struct mt_live *one = a, *two = b;
 
-	return one->seq != two->seq ? (one->seq > two->seq) - (one->seq < two->seq) :
-				      (one->kind > two->kind) - (one->kind < two->kind);
+	return one->seq != two->seq ? (one->seq > two->seq) - (one->seq < two->seq)
+				    : (one->kind > two->kind) - (one->kind < two->kind);
 }
 
 /* Takes everything out of the books, so that what the checkpoint has comes in again. Mappings first: see stream_import. */

@@ -24,13 +24,13 @@ static int tells_phase(const struct stream *stream, const struct mt_event *event
 {
 	const struct mt_thread *thread;
 
-	if (event->kind > MT_RANGE_PUSH && event->kind != MT_RANGE_START &&
-	    event->kind != MT_PHASE_PUSH && event->kind != MT_BACKWARD_BEGIN)
+	if (event->kind > MT_RANGE_PUSH && event->kind != MT_RANGE_START && event->kind != MT_PHASE_PUSH &&
+	    event->kind != MT_BACKWARD_BEGIN)
 		return 0;
 	if (label->phase != MT_PHASE_OTHER)
 		return 1;
-	thread =
-		mt_defs_thread(stream_process(stream)->defs, event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0);
+	thread = mt_defs_thread(stream_process(stream)->defs,
+				event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0);
 	return thread && thread->flags & MT_THREAD_MAIN;
 }
 

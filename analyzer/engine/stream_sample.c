@@ -50,8 +50,11 @@ static void show_peaks(struct analysis_device *device, struct analysis_whole *ar
 		time = analysis_peak_time(device, peak);
 		if (whole->parts.sample.time < time || (around[peak].after_known && around[peak].peak_time == time))
 			continue;
-		around[peak] = (struct analysis_whole){ .peak_time = time, .after_known = 1, .after = whole->parts,
-							.before_known = whole->settled > 1, .before = whole->before };
+		around[peak] = (struct analysis_whole){ .peak_time = time,
+							.after_known = 1,
+							.after = whole->parts,
+							.before_known = whole->settled > 1,
+							.before = whole->before };
 	}
 }
 

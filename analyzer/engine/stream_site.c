@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "label/category_sizes.h"
+#include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "label/owner.h"
 
 /* ---- devices ---- */
 
@@ -168,7 +168,8 @@ static const struct stream_owner *driver_owner(struct stream *stream, uint32_t s
 }
 
 /* Whose word the first opinion is, if it is not just what is usual in the phase. */
-static void note_opinion(const struct stream *stream, struct category_site *facts, const struct mt_label *label, int by_owner)
+static void note_opinion(const struct stream *stream, struct category_site *facts, const struct mt_label *label,
+			 int by_owner)
 {
 	facts->rule_frame = label->rule_frame;
 	facts->by_owner = by_owner != 0;

@@ -12,8 +12,8 @@
 
 struct analysis_level stream_level(const struct stream *stream, uint32_t number)
 {
-	return (struct analysis_level){.bytes = stream->analysis->attribution.device[number].held,
-				       .tensors = stream->analysis->device[number].tensors_now};
+	return (struct analysis_level){ .bytes = stream->analysis->attribution.device[number].held,
+					.tensors = stream->analysis->device[number].tensors_now };
 }
 
 static void take_level(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
@@ -28,7 +28,7 @@ static void take_level(const struct stream *stream, uint32_t number, struct anal
 /* A step begins with what the one before has left; its phase is that of the first work done in it. */
 static void begin_peak(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
 {
-	*peak = (struct analysis_step_peak){.phase_known = 0};
+	*peak = (struct analysis_step_peak){ .phase_known = 0 };
 	take_level(stream, number, peak);
 	stream->analysis->device[number].watched = 0;
 }
@@ -43,7 +43,7 @@ void stream_step_held(struct stream *stream, uint32_t number)
 	uint32_t i;
 
 	device->watched = 1;
-	device->quiet = (struct analysis_level){.bytes = UINT64_MAX, .tensors = UINT64_MAX};
+	device->quiet = (struct analysis_level){ .bytes = UINT64_MAX, .tensors = UINT64_MAX };
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->step_peak[i];
@@ -81,7 +81,7 @@ static int end_device(struct stream *stream, uint32_t number, int counts)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
 	const struct analysis_sink *sink = stream->sink;
-	struct analysis_step_device end = {0};
+	struct analysis_step_device end = { 0 };
 	uint32_t i;
 
 	for (i = 0; device->user[i] != stream->process; i++)
@@ -136,8 +136,8 @@ static int add_holder(struct analysis *analysis, uint32_t process)
 			return -MT_E_MEMORY;
 		analysis->oom_holder = grown;
 	}
-	analysis->oom_holder[analysis->oom_holders++] =
-		(struct analysis_oom_holder){.oom = analysis->ooms - 1, .process = process};
+	analysis->oom_holder[analysis->oom_holders++] = (struct analysis_oom_holder){ .oom = analysis->ooms - 1,
+										      .process = process };
 	return 0;
 }
 

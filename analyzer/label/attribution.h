@@ -21,11 +21,11 @@
 struct site_key {
 	uint32_t process; /* the caller's number */
 	uint32_t device;  /* the caller's number, below the count given with attribution_device */
-	uint32_t stack;	  /* stack node of the process, 0: none */
-	uint8_t phase;	  /* enum mt_phase */
+	uint32_t stack;   /* stack node of the process, 0: none */
+	uint8_t phase;    /* enum mt_phase */
 	uint8_t category; /* enum mt_category */
-	uint8_t driver;	  /* 1: driver memory, 0: a tensor */
-	uint8_t size;	  /* the caller's number of a size that is told apart, 0: none */
+	uint8_t driver;   /* 1: driver memory, 0: a tensor */
+	uint8_t size;     /* the caller's number of a size that is told apart, 0: none */
 };
 
 /* Bytes and allocations; slack: driver memory that tensors live in but do not fill. */
@@ -35,25 +35,25 @@ struct site_bytes {
 
 struct site {
 	struct site_key key;
-	uint32_t owner;		 /* the caller's, 0 when new */
+	uint32_t owner;   /* the caller's, 0 when new */
 	int tensors_seen; /* tensors have been inside its driver memory: all of it is slack, even before the first one
 			   */
 	struct site_bytes now;
 	struct site_bytes saved; /* as of saved_epoch */
 	uint64_t saved_epoch;
-	int64_t turn;		 /* when it was made */
+	int64_t turn; /* when it was made */
 };
 
 struct attribution_device {
 	uint64_t held, peak; /* bytes of all sites */
-	uint64_t epoch;	     /* number of the peak that stands */
-	int dirty;	     /* changed since the last attribution_next_dirty */
+	uint64_t epoch;      /* number of the peak that stands */
+	int dirty;           /* changed since the last attribution_next_dirty */
 };
 
 /* Read freely, change through the functions. */
 struct attribution {
 	struct site *site; /* site[0] is not used */
-	uint32_t sites;	   /* used entries of `site`, with entry 0 */
+	uint32_t sites;    /* used entries of `site`, with entry 0 */
 	uint32_t site_room;
 	uint32_t *slot; /* hash table of site numbers, 0: free */
 	uint32_t slots; /* a power of two */
@@ -62,7 +62,7 @@ struct attribution {
 	uint32_t *dirty; /* device numbers */
 	uint32_t dirty_count;
 	int64_t turn; /* the caller's: new sites are given it */
-	int failed; /* out of memory inside attribution_move, which cannot say so */
+	int failed;   /* out of memory inside attribution_move, which cannot say so */
 };
 
 int attribution_init(struct attribution *attribution); /* 0 or -MT_E_MEMORY */

@@ -53,7 +53,8 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 	return number;
 }
 
-int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process, uint64_t size)
+int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process,
+		       uint64_t size)
 {
 	uint64_t figure[3];
 
@@ -246,8 +247,8 @@ static void judge_state(const struct judge *judge)
 	else if (facts->first_step != facts->last_step && !facts->old)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_ANEW, kept);
 	else
-		say_of(judge, MT_CATEGORY_OPTIMIZER_STATE, judge->site->key.size ? EVIDENCE_SIZED_STATE : EVIDENCE_STATE,
-		       kept);
+		say_of(judge, MT_CATEGORY_OPTIMIZER_STATE,
+		       judge->site->key.size ? EVIDENCE_SIZED_STATE : EVIDENCE_STATE, kept);
 }
 
 static void judge_activations(const struct judge *judge)
@@ -301,8 +302,9 @@ static void judge_site(const struct judge *judge)
 		 is_vocabulary(judge, judge->facts->largest, judge->facts->figure))
 		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_CENSUS_VOCABULARY);
 	else if (judge->facts->by_rule)
-		say(judge, judge->opinion, judge->opinion == MT_CATEGORY_LOGITS && has_figures(judge) ?
-			    EVIDENCE_RULE_VOCABULARY : EVIDENCE_RULE);
+		say(judge, judge->opinion,
+		    judge->opinion == MT_CATEGORY_LOGITS && has_figures(judge) ? EVIDENCE_RULE_VOCABULARY
+									       : EVIDENCE_RULE);
 	else
 		judge_by_life(judge);
 }
@@ -321,8 +323,8 @@ struct tally {
 /* There before anything was computed, and nobody saw it being made. */
 static int is_nameless(const struct judge *judge)
 {
-	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER && judge->facts->why == EVIDENCE_NONE &&
-	       judge->site->key.size &&
+	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER &&
+	       judge->facts->why == EVIDENCE_NONE && judge->site->key.size &&
 	       (judge->site->key.phase == MT_PHASE_INIT || judge->site->key.phase == MT_PHASE_OTHER);
 }
 
@@ -392,8 +394,13 @@ static void split(struct categories *categories, struct attribution *attribution
 		return;
 	attribution_split(attribution, number, twin, at_peak.count - left, bytes);
 	facts = &categories->site[number];
-	*state = (struct category_site){ .born = facts->died, .died = facts->died, .largest = bytes, .smallest = bytes,
-					 .category = key.category, .why = EVIDENCE_REPLACED, .figure = { tally->taken } };
+	*state = (struct category_site){ .born = facts->died,
+					 .died = facts->died,
+					 .largest = bytes,
+					 .smallest = bytes,
+					 .category = key.category,
+					 .why = EVIDENCE_REPLACED,
+					 .figure = { tally->taken } };
 	facts->category = MT_CATEGORY_WEIGHTS;
 	facts->why = EVIDENCE_AS_GRADIENTS;
 	facts->figure[0] = tally->gradients;
@@ -405,7 +412,9 @@ static struct judge judge_of(const struct categories *categories, const struct a
 			     const struct category_told *told, uint32_t number)
 {
 	const struct site *site = &attribution->site[number];
-	struct judge judge = { .site = site, .told = &told[site->key.process], .facts = &categories->site[number],
+	struct judge judge = { .site = site,
+			       .told = &told[site->key.process],
+			       .facts = &categories->site[number],
 			       .opinion = site->key.category };
 
 	if (site->key.process < categories->processes)

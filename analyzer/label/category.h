@@ -28,55 +28,55 @@
 #include "memtrace/phase.h"
 
 /* Why a site has its category. X(NAME) - the words are in evidence.c. */
-#define EVIDENCE_LIST(X)                                                                  \
-	X(NONE)                                                                           \
-	X(CENSUS)	  /* the framework said so */                                     \
-	X(AS_CENSUS)	  /* it said so of what the same stack allocated in the same size */ \
-	X(RULE)		  /* a rule names what its function allocates */                  \
-	X(RULE_VOCABULARY) /* and it has the size of logits */                            \
-	X(OWNER)	  /* the library that asked takes memory for one purpose */       \
-	X(OPINION)	  /* the phase, and nothing that speaks against it */             \
-	X(STAYS)	  /* born in init and kept */                                     \
-	X(SIZED_GRADIENT) /* of the size of weights, and kept beyond the backward */      \
-	X(GRADIENT)	  /* kept beyond the backward */                                  \
-	X(STATE)	  /* born in one step's optimizer, and kept */                    \
-	X(SIZED_STATE)	  /* and of the size of weights */                                \
-	X(TEMPORARY)	  /* born and freed in one stretch of the phase */                \
-	X(NOT_A_WEIGHT)	  /* born in backward, of no weight's size, trace ends */         \
-	X(FOR_BACKWARD)	  /* born in forward, freed in backward */                        \
-	X(PASSING)	  /* born and freed in forward */                                 \
-	X(VOCABULARY)	  /* tokens x vocabulary x bytes of an element */                 \
-	X(CENSUS_VOCABULARY) /* and the census says how many words there are */           \
-	X(RETAINED)	  /* a step's, alive two step ends later */                       \
-	X(ANEW)		  /* made by the optimizer anew in each step */                   \
-	X(AS_GRADIENTS)	  /* alive before, as many of the size as there are gradients */  \
-	X(AS_STATE)	  /* alive before, half as many as optimizer state */             \
-	X(SEVERAL)	  /* alive before, several times as many as gradients */  \
-	X(REPLACED)	  /* alive before, gone in the optimizer, which made as many */
+#define EVIDENCE_LIST(X)                                                                        \
+	X(NONE)                                                                                 \
+	X(CENSUS)            /* the framework said so */                                        \
+	X(AS_CENSUS)         /* it said so of what the same stack allocated in the same size */ \
+	X(RULE)              /* a rule names what its function allocates */                     \
+	X(RULE_VOCABULARY)   /* and it has the size of logits */                                \
+	X(OWNER)             /* the library that asked takes memory for one purpose */          \
+	X(OPINION)           /* the phase, and nothing that speaks against it */                \
+	X(STAYS)             /* born in init and kept */                                        \
+	X(SIZED_GRADIENT)    /* of the size of weights, and kept beyond the backward */         \
+	X(GRADIENT)          /* kept beyond the backward */                                     \
+	X(STATE)             /* born in one step's optimizer, and kept */                       \
+	X(SIZED_STATE)       /* and of the size of weights */                                   \
+	X(TEMPORARY)         /* born and freed in one stretch of the phase */                   \
+	X(NOT_A_WEIGHT)      /* born in backward, of no weight's size, trace ends */            \
+	X(FOR_BACKWARD)      /* born in forward, freed in backward */                           \
+	X(PASSING)           /* born and freed in forward */                                    \
+	X(VOCABULARY)        /* tokens x vocabulary x bytes of an element */                    \
+	X(CENSUS_VOCABULARY) /* and the census says how many words there are */                 \
+	X(RETAINED)          /* a step's, alive two step ends later */                          \
+	X(ANEW)              /* made by the optimizer anew in each step */                      \
+	X(AS_GRADIENTS)      /* alive before, as many of the size as there are gradients */     \
+	X(AS_STATE)          /* alive before, half as many as optimizer state */                \
+	X(SEVERAL)           /* alive before, several times as many as gradients */             \
+	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */
 
 enum evidence {
 #define EVIDENCE_ENUM(name) EVIDENCE_##name,
 	EVIDENCE_LIST(EVIDENCE_ENUM)
 #undef EVIDENCE_ENUM
-	EVIDENCE_COUNT
+		EVIDENCE_COUNT
 };
 
 /* How the allocations of a site lived. */
 struct category_site {
 	uint64_t born, died;
-	uint64_t home;		/* died in the phase and step in which they were born */
-	uint64_t in_backward;	/* died in a backward that they were not born in */
-	uint64_t in_optimizer;	/* died in an optimizer */
-	uint64_t old;		/* lived on over the ends of two steps */
-	uint64_t after;		/* the most that were alive when a stretch of their phase was over */
-	uint64_t largest, smallest; /* bytes */
+	uint64_t home;                  /* died in the phase and step in which they were born */
+	uint64_t in_backward;           /* died in a backward that they were not born in */
+	uint64_t in_optimizer;          /* died in an optimizer */
+	uint64_t old;                   /* lived on over the ends of two steps */
+	uint64_t after;                 /* the most that were alive when a stretch of their phase was over */
+	uint64_t largest, smallest;     /* bytes */
 	uint32_t first_step, last_step; /* of births */
-	uint32_t rule_frame;	/* mt_label, of the first birth */
-	uint8_t by_rule, by_owner; /* who had the first opinion, if not just the phase */
-	uint8_t category;	/* enum mt_category, once settled */
-	uint8_t why;		/* enum evidence */
-	uint64_t figure[3];	/* that the evidence is about */
-	uint32_t twin;		/* the site of those of its allocations that died, 0: this one */
+	uint32_t rule_frame;            /* mt_label, of the first birth */
+	uint8_t by_rule, by_owner;      /* who had the first opinion, if not just the phase */
+	uint8_t category;               /* enum mt_category, once settled */
+	uint8_t why;                    /* enum evidence */
+	uint64_t figure[3];             /* that the evidence is about */
+	uint32_t twin;                  /* the site of those of its allocations that died, 0: this one */
 };
 
 struct category_sizes;
@@ -97,7 +97,8 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 		      uint32_t stack);
 
 /* Whether such a size is tokens x vocabulary by what the census tells of the process. */
-int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process, uint64_t size);
+int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process,
+		       uint64_t size);
 
 /* The facts of site `number`, made when it is new. NULL: out of memory. Moves `site`. */
 struct category_site *category_site(struct categories *categories, uint32_t number);

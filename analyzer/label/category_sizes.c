@@ -6,12 +6,12 @@
 #define VOCABULARY_MIN 1000u /* words */
 #define TOKENS_MIN 16u
 #define SQUARE_ROW_MIN 1024u /* bytes */
-#define BLOCK 512u   /* bytes: PyTorch gives out multiples of them on a GPU */
-#define WIDTHS_MIN 3u /* weights of a size that has to do with the width of the model */
+#define BLOCK 512u           /* bytes: PyTorch gives out multiples of them on a GPU */
+#define WIDTHS_MIN 3u        /* weights of a size that has to do with the width of the model */
 
 /* What a row of the embedding is made of. */
 struct width {
-	uint64_t row;	  /* bytes */
+	uint64_t row;     /* bytes */
 	uint64_t element; /* of them in an element, 0: unknown */
 };
 
@@ -101,8 +101,8 @@ static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 }
 
 /* `table`: of the embedding or the head. */
-static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row, uint64_t element,
-		      uint64_t figure[3])
+static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,
+		      uint64_t element, uint64_t figure[3])
 {
 	struct width width = { .row = row, .element = element };
 

@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-#define SIZES_SLOTS 4096u   /* a power of two; three quarters are used */
-#define SIZES_NUMBERS 253u  /* numbers are 1 .. 252 */
-#define SIZES_LOGITS 253u   /* in place of a number: tokens x the vocabulary that the census tells, */
-#define SIZES_ALIKE 254u    /* the framework said what it is of what is alike, */
-#define SIZES_KNOWN 255u    /* or of this itself */
-#define SIZES_KEYS 256u     /* all of them, and 0 */
-#define SIZES_SMALLEST 64u  /* bytes; smaller ones are nothing special */
+#define SIZES_SLOTS 4096u  /* a power of two; three quarters are used */
+#define SIZES_NUMBERS 253u /* numbers are 1 .. 252 */
+#define SIZES_LOGITS 253u  /* in place of a number: tokens x the vocabulary that the census tells, */
+#define SIZES_ALIKE 254u   /* the framework said what it is of what is alike, */
+#define SIZES_KNOWN 255u   /* or of this itself */
+#define SIZES_KEYS 256u    /* all of them, and 0 */
+#define SIZES_SMALLEST 64u /* bytes; smaller ones are nothing special */
 
 struct category_sizes {
 	struct {
@@ -23,10 +23,10 @@ struct category_sizes {
 		uint8_t number;
 	} slot[SIZES_SLOTS];
 	uint32_t used;
-	uint32_t numbers;		  /* given */
-	int closed;			  /* something has been computed */
-	uint64_t size[SIZES_NUMBERS];	  /* by number */
-	uint64_t weights[SIZES_NUMBERS];  /* how many of the size were alive when it closed */
+	uint32_t numbers;                /* given */
+	int closed;                      /* something has been computed */
+	uint64_t size[SIZES_NUMBERS];    /* by number */
+	uint64_t weights[SIZES_NUMBERS]; /* how many of the size were alive when it closed */
 };
 
 /* Remembers `size`; its number, 0: none. */
@@ -49,7 +49,8 @@ int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_
  * The same where the framework has said how many words the vocabulary has and how wide a token's vector is: nothing is left
  * to be guessed but the tokens, which are those of another tensor. Blocks of a GPU are multiples of 512 bytes.
  */
-int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width, uint64_t figure[3]);
+int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width,
+		 uint64_t figure[3]);
 
 /* Is it as many rows of `rows` elements as there are vectors of `width` such elements in another tensor? */
 int sizes_of_layer(const struct category_sizes *sizes, uint64_t bytes, uint64_t rows, uint64_t width);

@@ -7,10 +7,10 @@
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 
-#define ROWS_MAX (1u << 22)	    /* of one process */
-#define BUDGET (1u << 28)	    /* things alive that are looked at for all censuses of a process together */
-#define SEVERAL 3u		    /* matrices of one shape */
-#define VOCABULARY_MIN 1000u	    /* rows */
+#define ROWS_MAX (1u << 22)  /* of one process */
+#define BUDGET (1u << 28)    /* things alive that are looked at for all censuses of a process together */
+#define SEVERAL 3u           /* matrices of one shape */
+#define VOCABULARY_MIN 1000u /* rows */
 
 /* `key`: seq of a birth, or a hash of stack and size. 0: a free slot. */
 struct census_block {
@@ -21,8 +21,8 @@ struct census_block {
 };
 
 static const uint8_t categories[MT_CENSUS_COUNT] = {
-	[MT_CENSUS_WEIGHT] = MT_CATEGORY_WEIGHTS,	   [MT_CENSUS_BUFFER] = MT_CATEGORY_WEIGHTS,
-	[MT_CENSUS_GRADIENT] = MT_CATEGORY_GRADIENTS,	   [MT_CENSUS_STATE] = MT_CATEGORY_OPTIMIZER_STATE,
+	[MT_CENSUS_WEIGHT] = MT_CATEGORY_WEIGHTS,         [MT_CENSUS_BUFFER] = MT_CATEGORY_WEIGHTS,
+	[MT_CENSUS_GRADIENT] = MT_CATEGORY_GRADIENTS,     [MT_CENSUS_STATE] = MT_CATEGORY_OPTIMIZER_STATE,
 	[MT_CENSUS_MASTER] = MT_CATEGORY_OPTIMIZER_STATE,
 };
 
@@ -81,8 +81,8 @@ uint32_t census_dims(uint64_t dims[CENSUS_DIMS_MAX], const char *shape)
 
 	while (*shape >= '0' && *shape <= '9' && count < CENSUS_DIMS_MAX) {
 		for (n = 0; *shape >= '0' && *shape <= '9'; shape++)
-			if (__builtin_mul_overflow(n, 10u, &n) || __builtin_add_overflow(n, (uint64_t)(*shape - '0'), &n) ||
-			    n > INT64_MAX)
+			if (__builtin_mul_overflow(n, 10u, &n) ||
+			    __builtin_add_overflow(n, (uint64_t)(*shape - '0'), &n) || n > INT64_MAX)
 				return 0;
 		dims[count++] = n;
 		if (*shape == 'x')
@@ -308,7 +308,8 @@ static int note_all_alike(struct pass *pass)
 
 	qsort(pass->live, pass->tensors, sizeof(*pass->live), by_stack_and_size);
 	while (first < pass->tensors && !error) {
-		for (end = first + 1; end < pass->tensors && !by_stack_and_size(&pass->live[first], &pass->live[end]); end++)
+		for (end = first + 1; end < pass->tensors && !by_stack_and_size(&pass->live[first], &pass->live[end]);
+		     end++)
 			;
 		if (pass->live[first].stack) /* without one it says nothing */
 			error = note_alike(pass, first, end);
@@ -372,8 +373,13 @@ static int add_row(struct census *census, const struct mt_event *event)
 		census->room = room;
 	}
 	census->row[census->rows++] = (struct census_row){
-		.seq = event->seq, .time = event->time, .addr = event->addr, .bytes = event->size,
-		.device = (uint32_t)event->device, .name = (uint32_t)event->name, .text = (uint32_t)event->value,
+		.seq = event->seq,
+		.time = event->time,
+		.addr = event->addr,
+		.bytes = event->size,
+		.device = (uint32_t)event->device,
+		.name = (uint32_t)event->name,
+		.text = (uint32_t)event->value,
 		.flags = (uint32_t)event->flags,
 	};
 	return 0;
@@ -466,8 +472,7 @@ static int keep_others(struct census *census, const struct census_layer *table, 
 	if (!census->other)
 		return -MT_E_MEMORY;
 	for (i = 0; i < used; i++)
-		if (table[i].count >= SEVERAL && table[i].rows != census->words[0] &&
-		    table[i].rows != census->width)
+		if (table[i].count >= SEVERAL && table[i].rows != census->words[0] && table[i].rows != census->width)
 			census->other[census->others++] = table[i];
 	return 0;
 }
@@ -494,7 +499,8 @@ static int find_vocabulary(struct census *census, const struct mt_defs *defs)
 	for (i = 0; i < census->rows && !error; i++) {
 		if (what_of(census->row[i].flags) != MT_CENSUS_WEIGHT ||
 		    census->row[i].flags >> MT_CENSUS_NUMBER_SHIFT != newest ||
-		    !census_parse(&text, mt_defs_string(defs, census->row[i].text)) || census_dims(dims, text.shape) != 2)
+		    !census_parse(&text, mt_defs_string(defs, census->row[i].text)) ||
+		    census_dims(dims, text.shape) != 2)
 			continue;
 		error = count_matrix(&table, &used, dims[0]);
 		if (dims[0] < VOCABULARY_MIN || dims[0] <= census->words[0] ||

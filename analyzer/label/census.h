@@ -40,10 +40,10 @@ struct census_text {
 struct census_row {
 	uint64_t seq, time;
 	uint64_t addr, bytes;
-	uint64_t block;	      /* seq of the birth of the allocation it lies in, 0: none was recorded */
+	uint64_t block; /* seq of the birth of the allocation it lies in, 0: none was recorded */
 	uint64_t block_bytes;
 	uint32_t device, name, text; /* definitions of the process */
-	uint32_t flags;	      /* as in the event */
+	uint32_t flags;              /* as in the event */
 };
 
 /* So many matrices have so many rows. */
@@ -65,8 +65,8 @@ struct census {
 	uint32_t rows, room;
 	struct census_block *known, *alike; /* hash tables */
 	uint32_t known_slots, known_used, alike_slots, alike_used;
-	uint64_t words[2]; /* of the vocabulary: all, and the part that is here; 0: not known */
-	uint64_t width;	   /* of a token's vector */
+	uint64_t words[2];          /* of the vocabulary: all, and the part that is here; 0: not known */
+	uint64_t width;             /* of a token's vector */
 	struct census_layer *other; /* matrices of which there are several: other things that a token is multiplied by */
 	uint32_t others;
 };

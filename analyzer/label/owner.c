@@ -13,27 +13,26 @@ static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libm
  * counts; a module that none fits owns by its own name. NAME: the short name begins with the pattern; PATH: the pattern
  * is in the path of a shared library. Category: what such an owner takes driver memory for, OWNER_ANY: for several things.
  */
-#define OWNER_LIST(X)                                                             \
-	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                     \
-	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                   \
-	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                           \
-	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */     \
-	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                    \
-	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                     \
-	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* its bootstrap and transports */    \
-	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                         \
-	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                             \
-	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                  \
-	X(NAME, "libtriton", "triton", OWNER_ANY)                                       \
-	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                               \
+#define OWNER_LIST(X)                                                                     \
+	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                       \
+	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                     \
+	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                                   \
+	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */             \
+	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                            \
+	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                       \
+	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* its bootstrap and transports */      \
+	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                           \
+	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                               \
+	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                    \
+	X(NAME, "libtriton", "triton", OWNER_ANY)                                         \
+	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                                 \
 	X(PATH, "/triton/", "triton", OWNER_ANY) /* what it compiled lies in ~/.triton */ \
-	X(PATH, "/.triton/", "triton", OWNER_ANY)                                       \
-	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                \
-	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                            \
+	X(PATH, "/.triton/", "triton", OWNER_ANY)                                         \
+	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                  \
+	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                              \
 	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)
 
 enum test { NAME, PATH };
-
 
 static const struct {
 	enum test test;
@@ -106,8 +105,8 @@ static int find_owner(const char *name, const char *path)
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(owners); i++)
-		if (owners[i].test == NAME ? starts_with(name, owners[i].pattern) :
-					     strstr(path, ".so") && strstr(path, owners[i].pattern))
+		if (owners[i].test == NAME ? starts_with(name, owners[i].pattern)
+					   : strstr(path, ".so") && strstr(path, owners[i].pattern))
 			return (int)i;
 	return -1;
 }

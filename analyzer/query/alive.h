@@ -35,8 +35,8 @@ struct alive_moment {
 };
 
 /* Of rows that have since_ and until_ columns (stretch, in_use, piece): alive at the moment with these expressions. */
-#define ALIVE_AT(time, process_id, seq)                                                                             \
-	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq ") AND (until_seq IS NULL OR "       \
+#define ALIVE_AT(time, process_id, seq)                                                                      \
+	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq ") AND (until_seq IS NULL OR " \
 	"(until_time, process, until_seq) > (" time ", " process_id ", " seq "))"
 
 #endif

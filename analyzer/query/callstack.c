@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "label/owner.h"
 #include "query.h"
 
 #define INLINED_MAX 8
@@ -127,9 +127,25 @@ int callstack_is_user(const struct callstack_frame *frame)
  * and the engine. By the beginning of their names.
  */
 static const char *const plumbing[] = {
-	"c10::", "at::", "void at::", "void c10::", "torch::unwind", "torch::autograd::", "torch::jit::", "torch::dynamo::",
-	"std::", "void std::", "execute_native_thread_routine", "pthread_", "start_thread", "clone", "__", "THPVariable_",
-	"THPEngine_", "_Py", "Py",
+	"c10::",
+	"at::",
+	"void at::",
+	"void c10::",
+	"torch::unwind",
+	"torch::autograd::",
+	"torch::jit::",
+	"torch::dynamo::",
+	"std::",
+	"void std::",
+	"execute_native_thread_routine",
+	"pthread_",
+	"start_thread",
+	"clone",
+	"__",
+	"THPVariable_",
+	"THPEngine_",
+	"_Py",
+	"Py",
 };
 
 static int is_plumbing(const struct callstack_frame *frame)

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "database/db.h"
 #include "base/symbol.h"
+#include "database/db.h"
 
 /* Strings are never NULL; "" and 0: unknown. Owned by the stack. */
 struct callstack_frame {
@@ -16,7 +16,7 @@ struct callstack_frame {
 	unsigned line;
 	uint64_t offset; /* in the module; native frames only */
 	int native;
-	int elided; /* frames were left out here */
+	int elided;  /* frames were left out here */
 	char *texts; /* what the strings point into */
 };
 

@@ -10,7 +10,7 @@ struct asker {
 };
 
 #define ASKER(function, data) (&(struct asker){ .row = (void (*)(void))(function), .context = (data) })
-#define ANSWER(type, asker, filled)                                                                                    \
+#define ANSWER(type, asker, filled) \
 	(((type *)((struct asker *)(asker))->row)(((struct asker *)(asker))->context, (filled)))
 
 /* Runs `sql` with up to two parameters and hands out its rows. */
@@ -90,8 +90,9 @@ static int give_loss(struct db_stmt *stmt, void *asker)
 
 int query_losses(struct db *db, query_loss_row *row, void *context)
 {
-	return ask(db, "SELECT pid, reason, loss.events, records FROM loss JOIN process ON process.id = process "
-		       "ORDER BY process, loss.events DESC, reason",
+	return ask(db,
+		   "SELECT pid, reason, loss.events, records FROM loss JOIN process ON process.id = process "
+		   "ORDER BY process, loss.events DESC, reason",
 		   0, 0, give_loss, ASKER(row, context));
 }
 
@@ -109,8 +110,9 @@ static int give_source(struct db_stmt *stmt, void *asker)
 
 int query_sources(struct db *db, query_source_row *row, void *context)
 {
-	return ask(db, "SELECT pid, name, state, why FROM source JOIN process ON process.id = process "
-		       "ORDER BY process, source.rowid",
+	return ask(db,
+		   "SELECT pid, name, state, why FROM source JOIN process ON process.id = process "
+		   "ORDER BY process, source.rowid",
 		   0, 0, give_source, ASKER(row, context));
 }
 
@@ -142,12 +144,11 @@ static int give_device(struct db_stmt *stmt, void *asker)
 
 int query_devices(struct db *db, query_device_row *row, void *context)
 {
-	return ask(
-		db,
-		"SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
-		"pid, imported_bytes FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
-		"ORDER BY number",
-		0, 0, give_device, ASKER(row, context));
+	return ask(db,
+		   "SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
+		   "pid, imported_bytes FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
+		   "ORDER BY number",
+		   0, 0, give_device, ASKER(row, context));
 }
 
 static int give_phase_peak(struct db_stmt *stmt, void *asker)
@@ -166,8 +167,9 @@ static int give_phase_peak(struct db_stmt *stmt, void *asker)
 
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context)
 {
-	return ask(db, "SELECT phase, bytes, time, step, process, seq FROM phase_peak WHERE device = ?1 ORDER BY time, phase", device,
-		   0, give_phase_peak, ASKER(row, context));
+	return ask(db,
+		   "SELECT phase, bytes, time, step, process, seq FROM phase_peak WHERE device = ?1 ORDER BY time, phase",
+		   device, 0, give_phase_peak, ASKER(row, context));
 }
 
 /* ---- who held the peak ---- */
@@ -194,8 +196,8 @@ static int give_part(struct db_stmt *stmt, void *asker)
 int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row *row, void *context)
 {
 	static const char *const sql[QUERY_BY_COUNT] = {
-#define QUERY_BY_SQL(name, word, column)                                                                     \
-	[QUERY_BY_##name] = "SELECT " #column ", sum(bytes), sum(count), NULL, NULL FROM peak_part "        \
+#define QUERY_BY_SQL(name, word, column)                                                             \
+	[QUERY_BY_##name] = "SELECT " #column ", sum(bytes), sum(count), NULL, NULL FROM peak_part " \
 			    "WHERE device = ?1 GROUP BY 1 ORDER BY 2 DESC, 1",
 		QUERY_BY_LIST(QUERY_BY_SQL)
 #undef QUERY_BY_SQL
@@ -250,8 +252,9 @@ static int give_culprit(struct db_stmt *stmt, void *asker)
 
 int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context)
 {
-	return ask(db, "SELECT category, phase, sum(bytes) FROM peak_part WHERE device = ?1 "
-		       "GROUP BY category, phase ORDER BY 3 DESC, 1, 2 LIMIT 1",
+	return ask(db,
+		   "SELECT category, phase, sum(bytes) FROM peak_part WHERE device = ?1 "
+		   "GROUP BY category, phase ORDER BY 3 DESC, 1, 2 LIMIT 1",
 		   device, 0, give_culprit, ASKER(row, context));
 }
 
@@ -310,7 +313,7 @@ int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *cont
 	return ask(db,
 		   "SELECT peak, time, processes, absent, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
 		   "mixed" QUERY_WHOLE_LIST(QUERY_WHOLE_COLUMN) " FROM whole WHERE device = ?1 "
-		   "ORDER BY peak <> 'peak', time, peak",
+								"ORDER BY peak <> 'peak', time, peak",
 		   device, 0, give_whole, ASKER(row, context));
 #undef QUERY_WHOLE_COLUMN
 }
@@ -337,8 +340,9 @@ static int give_host(struct db_stmt *stmt, void *asker)
 
 int query_hosts(struct db *db, query_host_row *row, void *context)
 {
-	return ask(db, "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
-		       "cgroup_limit_bytes, available_bytes, killed, pressure, verdict FROM host "
-		       "JOIN process ON process.id = process ORDER BY process",
+	return ask(db,
+		   "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
+		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict FROM host "
+		   "JOIN process ON process.id = process ORDER BY process",
 		   0, 0, give_host, ASKER(row, context));
 }

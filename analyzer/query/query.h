@@ -12,7 +12,7 @@
 #include "database/db.h"
 
 struct query_process {
-	int64_t id, pid, rank; /* rank -1: none */
+	int64_t id, pid, rank;                                                       /* rank -1: none */
 	const char *file, *host, *command, *options, *python_version, *tool_version; /* "": none */
 	int64_t start_realtime, first_time, last_time;
 	uint64_t steps, events, lost, unknown_frees, chunks, file_bytes;
@@ -25,7 +25,7 @@ struct query_process {
 struct query_device {
 	int64_t id, number;
 	const char *kind, *name, *uuid; /* uuid "": unknown */
-	uint64_t total;			/* bytes, 0: unknown */
+	uint64_t total;                 /* bytes, 0: unknown */
 	struct {
 		uint64_t bytes, slack;
 		int64_t time, step, pid;
@@ -35,21 +35,21 @@ struct query_device {
 };
 
 /* Parts of what NVML counts of the recorded processes. X(member, column, words) */
-#define QUERY_WHOLE_LIST(X)                             \
-	X(context, context_bytes, "context")            \
-	X(code, code_bytes, "code")                     \
-	X(graph, graph_bytes, "graphs")                 \
-	X(pool, pool_bytes, "kept by pools")            \
+#define QUERY_WHOLE_LIST(X)                                \
+	X(context, context_bytes, "context")               \
+	X(code, code_bytes, "code")                        \
+	X(graph, graph_bytes, "graphs")                    \
+	X(pool, pool_bytes, "kept by pools")               \
 	X(earlier, earlier_bytes, "from before recording") \
 	X(unexplained, unexplained_bytes, "unexplained")
 
 /* What NVML counted at a peak. */
 struct query_whole {
-	const char *peak; /* "peak", or the phase whose peak it is */
-	int64_t time;	  /* of the sample */
+	const char *peak;           /* "peak", or the phase whose peak it is */
+	int64_t time;               /* of the sample */
 	uint64_t processes, absent; /* counted together; recorded, too, but not looked at then */
 	uint64_t used, total, recorded;
-	int known;	  /* the processes' bytes, and what follows */
+	int known; /* the processes' bytes, and what follows */
 	uint64_t process, others;
 #define QUERY_WHOLE_MEMBER(member, column, words) int64_t member;
 	QUERY_WHOLE_LIST(QUERY_WHOLE_MEMBER)
@@ -60,22 +60,23 @@ struct query_whole {
 /* Host memory of a process and around it, bytes. */
 struct query_host {
 	int64_t pid, time;
-	uint64_t resident, pinned, most_resident, most_pinned, cgroup, cgroup_limit, available, killed; /* limit 0: none */
+	uint64_t resident, pinned, most_resident, most_pinned, cgroup, cgroup_limit, available,
+		killed;                 /* limit 0: none */
 	const char *pressure, *verdict; /* words of host.h; "": none */
 };
 
 /* How to cut the peak into parts. X(NAME, word, column of peak_part) */
-#define QUERY_BY_LIST(X)                   \
-	X(PHASE, "phase", phase)           \
-	X(CATEGORY, "category", category)  \
-	X(OWNER, "owner", owner)           \
+#define QUERY_BY_LIST(X)                  \
+	X(PHASE, "phase", phase)          \
+	X(CATEGORY, "category", category) \
+	X(OWNER, "owner", owner)          \
 	X(PROCESS, "process", process)
 
 enum query_by {
 #define QUERY_BY_ENUM(name, word, column) QUERY_BY_##name,
 	QUERY_BY_LIST(QUERY_BY_ENUM)
 #undef QUERY_BY_ENUM
-	QUERY_BY_COUNT
+		QUERY_BY_COUNT
 };
 
 extern const char *const query_by_words[QUERY_BY_COUNT];
@@ -90,7 +91,7 @@ struct query_site {
 	int64_t id, node, pid; /* node 0: no stack */
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
-	const char *known; /* on whose word: census, rule, probable */
+	const char *known;                 /* on whose word: census, rule, probable */
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 };
 

@@ -6,19 +6,19 @@
 #include "database/db.h"
 
 /* What the census tells apart. X(member, word of parameter.what) */
-#define QUERY_PARAMETER_LIST(X)             \
-	X(weights, "weights")               \
-	X(buffers, "buffers")               \
-	X(gradients, "gradients")           \
-	X(state, "optimizer state")         \
+#define QUERY_PARAMETER_LIST(X)     \
+	X(weights, "weights")       \
+	X(buffers, "buffers")       \
+	X(gradients, "gradients")   \
+	X(state, "optimizer state") \
 	X(master, "master weights")
 
 struct query_parameter {
-	const char *name;		       /* with * for the number of a layer; "": no module has it */
+	const char *name;                       /* with * for the number of a layer; "": no module has it */
 	const char *model, *module, *optimizer; /* "": none */
-	const char *dtype, *shape;	       /* "": unknown; the shape is that of the whole */
-	uint64_t count, processes;	       /* names; processes that have them */
-	uint64_t bytes;			       /* of all that follow; tied memory counts once */
+	const char *dtype, *shape;              /* "": unknown; the shape is that of the whole */
+	uint64_t count, processes;              /* names; processes that have them */
+	uint64_t bytes;                         /* of all that follow; tied memory counts once */
 #define QUERY_PARAMETER_MEMBER(member, word) uint64_t member;
 	QUERY_PARAMETER_LIST(QUERY_PARAMETER_MEMBER)
 #undef QUERY_PARAMETER_MEMBER

@@ -56,8 +56,8 @@ static int parse_option(struct answer_options *options, const struct answer *ans
 int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own)
 {
 	static const struct option common[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"number", required_argument, NULL, 'N'},
+		{ "json", no_argument, NULL, 'j' },
+		{ "number", required_argument, NULL, 'N' },
 		COMMAND_RULES_OPTION,
 		COMMAND_OPTIONS,
 	};
@@ -68,7 +68,7 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 	for (; answer->own_options && answer->own_options[count].name && count < ANSWER_OWN_MAX; count++)
 		all[count] = answer->own_options[count];
 	memcpy(&all[count], common, sizeof(common));
-	*options = (struct answer_options){.own = own};
+	*options = (struct answer_options){ .own = own };
 	while (!status && (option = getopt_long(argc, argv, answer->limit ? ":n:h" : ":h", all, NULL)) != -1)
 		status = parse_option(options, answer, argc, argv, option);
 	if (!options->limit)

@@ -18,7 +18,7 @@ struct answer_options {
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
 	const char *name; /* what the user named, for the next command to try: "trace.zst" */
-	void *own;	  /* what the report's own options say */
+	void *own;        /* what the report's own options say */
 };
 
 /* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */

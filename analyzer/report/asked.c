@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
-#include "store/load.h"
+#include "database/schema.h"
 #include "memtrace/error.h"
 #include "report.h"
-#include "database/schema.h"
+#include "store/load.h"
 
 int asked_database(struct db **db)
 {
@@ -59,11 +59,12 @@ int asked_open(struct asked *asked, const char *command, char *const *paths, uin
 	asked->told = 1; /* one line is enough */
 	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
 	if (error == -MT_E_SYSTEM && !asked->db)
-		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)", command,
-				    words);
+		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)",
+				    command, words);
 	if (error == -MT_E_SYSTEM || error == -MT_E_SPACE)
-		return command_fail(mt_exit_code(error), "%s: %s: %s (is there space left for a temporary database? see TMPDIR)",
-				    command, paths[0], words);
+		return command_fail(mt_exit_code(error),
+				    "%s: %s: %s (is there space left for a temporary database? see TMPDIR)", command,
+				    paths[0], words);
 	return command_fail(mt_exit_code(error), "%s: %s: %s", command, paths[0], words);
 }
 

@@ -8,16 +8,16 @@
 #define MEMANA_ASKED_H
 
 #include <stdint.h>
-#include "engine/analysis.h"
 #include "database/db.h"
+#include "engine/analysis.h"
 #include "source/source.h"
 
 struct asked {
 	struct source source;
 	struct analysis analysis; /* of traces; empty for a database */
-	struct db *db;		  /* what to ask */
-	const char *name;	  /* as named: the database, or the first trace */
-	int told;		  /* 1: the damage has been, by report_absent, or something worse has */
+	struct db *db;            /* what to ask */
+	const char *name;         /* as named: the database, or the first trace */
+	int told;                 /* 1: the damage has been, by report_absent, or something worse has */
 };
 
 /*

@@ -73,7 +73,8 @@ int command_rules(const char *path)
 {
 	if (!source_rules(path))
 		return 0;
-	return command_fail(EXIT_USAGE, "--rules %s: more than %u files (put the rules into one)", path, SOURCE_RULES_MAX);
+	return command_fail(EXIT_USAGE, "--rules %s: more than %u files (put the rules into one)", path,
+			    SOURCE_RULES_MAX);
 }
 
 int command_output(const char *command, const char *output, char *const *input, int count)
@@ -87,8 +88,8 @@ int command_output(const char *command, const char *output, char *const *input, 
 		return command_fail(EXIT_USAGE, "%s: %s: not a file that could be replaced", command, output);
 	for (i = 0; i < count; i++)
 		if (!stat(input[i], &other) && other.st_dev == old.st_dev && other.st_ino == old.st_ino)
-			return command_fail(EXIT_USAGE, "%s: %s: would replace what is read (give it another name)", command,
-					    output);
+			return command_fail(EXIT_USAGE, "%s: %s: would replace what is read (give it another name)",
+					    command, output);
 	return 0;
 }
 

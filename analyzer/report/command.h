@@ -55,12 +55,20 @@ int command_number(const char *text, long min, long max, long *number);
 
 /* The option of those that read traces, and what it does: 0, or after printing why not the exit code. */
 #define COMMAND_RULES 256
-#define COMMAND_RULES_OPTION { "rules", required_argument, NULL, COMMAND_RULES }
-#define COMMAND_RULES_HELP "      --rules FILE more phase rules, which go before the built-in ones (may be given again)\n"
+#define COMMAND_RULES_OPTION                                    \
+	{                                                       \
+		"rules", required_argument, NULL, COMMAND_RULES \
+	}
+#define COMMAND_RULES_HELP \
+	"      --rules FILE more phase rules, which go before the built-in ones (may be given again)\n"
 int command_rules(const char *path);
 
 /* Options that every command has; put them at the end of its own. */
-#define COMMAND_OPTIONS { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }
+#define COMMAND_OPTIONS                     \
+	{ "help", no_argument, NULL, 'h' }, \
+	{                                   \
+		NULL, 0, NULL, 0            \
+	}
 #define COMMAND_OPTIONS_HELP "  -h, --help       show this\n"
 
 #endif

@@ -29,7 +29,8 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 
 int finding_spots(struct db *db)
 {
-	return db_execute(db, "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY function, file, line, place) "
+	return db_execute(db,
+			  "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY function, file, line, place) "
 			  "AS spot FROM callsite");
 }
 
@@ -78,7 +79,6 @@ void finding_line(const struct text *text, uint64_t bytes, const char *words)
 	text_print(text, "%*s  ", SIZE_COLUMNS, text_bytes(size, bytes));
 	text_wrap(text, SIZE_COLUMNS + 2, SIZE_COLUMNS + 2, words);
 }
-
 
 int finding_fail(const char *command, const char *name, struct db *db, int error)
 {

@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "database/db.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "database/db.h"
 
 #define FINDING_BYTES_MAX ((int64_t)1 << 62) /* sums of two fit */
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 #include "answer.h"
-#include "memtrace/phase.h"
 #include "base/text.h"
+#include "memtrace/phase.h"
 
 /* What the culprit's row is told with. */
 struct telling {
@@ -46,8 +46,10 @@ static int say_largest_place(const struct telling *telling, const struct query_c
 
 	if (error || (!*place.function && !*place.place))
 		return error;
-	sentence_say(telling->sentence, "%s", place.bytes == row->bytes ? ", by " :
-		     place.bytes > row->bytes / 2 ? ", most of it by " : ", the largest part by ");
+	sentence_say(telling->sentence, "%s",
+		     place.bytes == row->bytes      ? ", by "
+		     : place.bytes > row->bytes / 2 ? ", most of it by "
+						    : ", the largest part by ");
 	answer_say_place(telling->sentence, place.function, place.place);
 	return 0;
 }

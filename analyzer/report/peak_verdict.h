@@ -3,9 +3,9 @@
 #define MEMANA_PEAK_VERDICT_H
 
 #include <stdint.h>
+#include "base/sentence.h"
 #include "database/db.h"
 #include "query/query.h"
-#include "base/sentence.h"
 
 #define PEAK_NAME_MAX 512u
 
@@ -19,9 +19,9 @@ struct peak_place {
 typedef int peak_place_of(void *context, const struct query_culprit *culprit, struct peak_place *place);
 
 struct peak_verdict {
-	const char *begins;		   /* "Peak ": what the bytes are of */
+	const char *begins;                /* "Peak ": what the bytes are of */
 	const struct query_device *device; /* the "peak" is of whatever moment the database is of */
-	int has_steps, has_processes;	   /* 1: the step, the process is named */
+	int has_steps, has_processes;      /* 1: the step, the process is named */
 	peak_place_of *place_of;
 	void *context; /* of place_of */
 };

@@ -94,9 +94,13 @@ static void add_to_place(struct places *places, const struct place_site *site)
 		;
 	place = &places->place[i];
 	if (i == places->count) {
-		*place = (struct place){ .phase = site->phase, .category = site->category, .pid = site->pid,
-					 .evidence = site->evidence, .decided_by = site->decided_by,
-					 .stack = &site->stack, .user = site->user };
+		*place = (struct place){ .phase = site->phase,
+					 .category = site->category,
+					 .pid = site->pid,
+					 .evidence = site->evidence,
+					 .decided_by = site->decided_by,
+					 .stack = &site->stack,
+					 .user = site->user };
 		places->count++;
 	}
 	place->bytes += site->bytes;

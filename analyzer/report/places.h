@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "query/callstack.h"
 #include "database/db.h"
+#include "query/callstack.h"
 
 #define PLACES_SITES_MAX 500 /* the largest sites; the rest of the peak is not in the list */
 
@@ -23,8 +23,8 @@ struct place {
 	uint64_t bytes, count;
 	int64_t pid;
 	const char *evidence, *decided_by; /* of its largest site; "": nothing */
-	const struct callstack *stack; /* of its largest site */
-	size_t user;		       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
+	const struct callstack *stack;     /* of its largest site */
+	size_t user;                       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
 };
 
 struct place_site;

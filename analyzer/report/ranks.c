@@ -45,7 +45,8 @@ static int load_peaks(struct ranks *ranks, struct db *db)
 {
 	struct db_stmt *stmt = NULL;
 	uint32_t room;
-	int error = count_rows(db, "SELECT count(*) FROM device JOIN peak ON peak.device = id WHERE kind = 'cuda'", &room);
+	int error = count_rows(db, "SELECT count(*) FROM device JOIN peak ON peak.device = id WHERE kind = 'cuda'",
+			       &room);
 	int more = 0;
 
 	ranks->rank = calloc(room ? room : 1, sizeof(*ranks->rank));
@@ -86,8 +87,7 @@ static int load_place(struct rank *rank, struct db *db, struct symbols *symbols)
 
 static int same_place(const struct rank *a, const struct rank *b)
 {
-	return !strcmp(a->function, b->function) &&
-	       !strcmp(callstack_base_name(a->file), callstack_base_name(b->file));
+	return !strcmp(a->function, b->function) && !strcmp(callstack_base_name(a->file), callstack_base_name(b->file));
 }
 
 static void find_usual(struct ranks *ranks)

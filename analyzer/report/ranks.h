@@ -7,19 +7,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "database/db.h"
 #include "base/symbol.h"
+#include "database/db.h"
 
 #define RANKS_WORD_MAX 32
 #define RANKS_PLACE_MAX 256
 
 struct rank {
 	int64_t device, number; /* id in the database; what --device takes */
-	int64_t rank, pid;	/* rank -1: none */
-	uint64_t bytes;		/* the peak */
+	int64_t rank, pid;      /* rank -1: none */
+	uint64_t bytes;         /* the peak */
 	int64_t step;
 	char phase[RANKS_WORD_MAX];
-	uint64_t site_bytes; /* of the largest place at the peak */
+	uint64_t site_bytes;                                   /* of the largest place at the peak */
 	char function[RANKS_PLACE_MAX], file[RANKS_PLACE_MAX]; /* its user frame; "": none */
 	unsigned line;
 	int is_usual; /* the place is the one that most GPUs have */
@@ -28,9 +28,9 @@ struct rank {
 /* The peaks of one phase. */
 struct rank_phase {
 	char phase[RANKS_WORD_MAX];
-	uint32_t ranks;			 /* that ran it */
+	uint32_t ranks; /* that ran it */
 	uint64_t least, median, most;
-	uint32_t highest;		 /* index into ranks->rank */
+	uint32_t highest; /* index into ranks->rank */
 };
 
 struct ranks {
@@ -40,8 +40,8 @@ struct ranks {
 	uint32_t phases;
 	uint32_t lowest, highest; /* indexes */
 	uint64_t median;
-	uint32_t usual;	       /* index of one whose largest place most GPUs share, */
-	uint32_t usual_count;  /* so many of them */
+	uint32_t usual;       /* index of one whose largest place most GPUs share, */
+	uint32_t usual_count; /* so many of them */
 };
 
 /* GPUs on which something happened. 0 or -MT_E_x. Release in any case. */

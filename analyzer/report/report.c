@@ -1,9 +1,9 @@
 #include "report.h"
 
 #include <stdio.h>
+#include "base/text.h"
 #include "command.h"
 #include "memtrace/error.h"
-#include "base/text.h"
 
 int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, const struct analysis_process *process))
 {
@@ -47,8 +47,8 @@ int report_damage(const struct analysis *analysis, const char *done)
 	missing = &where->loss[MT_LOSS_DAMAGED];
 	/* Reading went on behind it. */
 	if (missing->records)
-		return command_fail(mt_exit_code(error), "%s: %s at byte %lu (%s missing, everything else is %s)", where->file,
-				    mt_strerror(error), (unsigned long)where->state->error_offset,
+		return command_fail(mt_exit_code(error), "%s: %s at byte %lu (%s missing, everything else is %s)",
+				    where->file, mt_strerror(error), (unsigned long)where->state->error_offset,
 				    text_count(events, sizeof(events), missing->count, "event"), done);
 	return command_fail(mt_exit_code(error), "%s: %s at byte %lu (everything before is %s)", where->file,
 			    mt_strerror(error), (unsigned long)where->state->error_offset, done);

@@ -2,9 +2,9 @@
 #ifndef MEMANA_REPORT_H
 #define MEMANA_REPORT_H
 
-#include "engine/analysis.h"
-#include "database/db.h"
 #include "base/json.h"
+#include "database/db.h"
+#include "engine/analysis.h"
 
 /* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace. 0 or an error. */
 int report_json(const struct analysis *analysis,

@@ -1,8 +1,8 @@
 #include "stack_json.h"
 
 #include "finding.h"
-#include "query/callstack.h"
 #include "places.h"
+#include "query/callstack.h"
 
 static void json_frame(struct doc *doc, const struct callstack_frame *frame, int is_user)
 {

@@ -3,9 +3,9 @@
 #define MEMANA_STACK_JSON_H
 
 #include <stdint.h>
-#include "database/db.h"
 #include "base/json.h"
 #include "base/symbol.h"
+#include "database/db.h"
 
 /*
  * "stack" of the open object: frames, innermost first; "user" is true of the one in whose line the callsite is. `node` 0: an

@@ -94,7 +94,8 @@ static int print_verdict(void *context, const struct query_host *row)
 	else
 		sentence_say(&sentence, "pid %lld was gone without leaving in order when %s, and the GPU had room",
 			     (long long)row->pid,
-			     !strcmp(row->verdict, "cgroup") ? "its cgroup was full" : "the machine's memory was used up");
+			     !strcmp(row->verdict, "cgroup") ? "its cgroup was full"
+							     : "the machine's memory was used up");
 	sentence_say(&sentence, " (RSS %s, pinned %s, ", text_bytes(resident, row->resident),
 		     text_bytes(pinned, row->pinned));
 	say_cgroup(&sentence, row);

@@ -3,9 +3,9 @@
 #define MEMANA_TOP_HOST_H
 
 #include <stdint.h>
+#include "base/text.h"
 #include "database/db.h"
 #include "query/query.h"
-#include "base/text.h"
 
 /* All processes that were looked at, as one: what is theirs added up, what they share from whom it is tightest. */
 struct host_sum {

@@ -148,7 +148,8 @@ static int open_database(struct source *source, const char *path)
 		snprintf(source->message, sizeof(source->message),
 			 "%.400s: made by another version of memana (run memana load again)", path);
 	else if (error == -MT_E_CORRUPT)
-		snprintf(source->message, sizeof(source->message), "%.400s: a damaged database (run memana load again)", path);
+		snprintf(source->message, sizeof(source->message), "%.400s: a damaged database (run memana load again)",
+			 path);
 	else if (error)
 		fail(source, path, error);
 	return error;

@@ -5,12 +5,12 @@
 #define MEMANA_SOURCE_H
 
 #include <stdint.h>
-#include "engine/analysis.h"
 #include "database/db.h"
+#include "engine/analysis.h"
 #include "memtrace/phase.h"
 
 struct source {
-	struct db *db;		      /* a database was named; else NULL */
+	struct db *db;                /* a database was named; else NULL */
 	struct analysis_input *input; /* the traces, in the order given */
 	uint32_t inputs;
 	struct mt_rules *rules;

@@ -8,6 +8,6 @@
 /* One at a time; a path of 4096 bytes or more is not watched. */
 void unfinished_begin(const char *path);
 int unfinished_make(char *path); /* mkstemp, and begin with what it made of `path` before a signal can come between */
-void unfinished_end(void); /* it is whole, or was removed */
+void unfinished_end(void);       /* it is whole, or was removed */
 
 #endif

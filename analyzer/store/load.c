@@ -1,11 +1,11 @@
 #include "load.h"
 
 #include <string.h>
+#include "base/symbol.h"
 #include "load_sink.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "store.h"
-#include "base/symbol.h"
-#include "memtrace/base.h"
 
 /* Instants with a name, as rows: where reports and people look at what was alive. */
 
@@ -124,8 +124,9 @@ int load_names(struct db *db)
 	int error = symbols ? 0 : -MT_E_MEMORY, more = 0;
 
 	if (!error)
-		error = db_prepare(db, &frames, "SELECT frame.id, path, build_id, offset FROM frame "
-						"JOIN module ON module.id = module WHERE kind = 'native'");
+		error = db_prepare(db, &frames,
+				   "SELECT frame.id, path, build_id, offset FROM frame "
+				   "JOIN module ON module.id = module WHERE kind = 'native'");
 	if (!error)
 		error = db_prepare(db, &update, "UPDATE frame SET function = ?2, file = ?3, line = ?4 WHERE id = ?1");
 	while (!error && (more = db_step(frames)) == 1)

@@ -2,9 +2,9 @@
 #ifndef MEMANA_LOAD_H
 #define MEMANA_LOAD_H
 
-#include "engine/analysis.h"
-#include "database/db.h"
 #include "base/symbol.h"
+#include "database/db.h"
+#include "engine/analysis.h"
 
 /*
  * Runs the analysis and fills all tables of a new database; the transaction stays open. `analysis` is the caller's to

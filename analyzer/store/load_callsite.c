@@ -6,9 +6,9 @@
  * next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one kind of work here.
  */
 #include <string.h>
-#include "query/callstack.h"
 #include "load.h"
 #include "memtrace/error.h"
+#include "query/callstack.h"
 
 #define LEVELS 5 /* helpers that call helpers */
 

@@ -65,7 +65,9 @@ static uint64_t last_wrong(const struct load_category *categories, const struct 
 	site = &categories->site[number];
 	if (number < analysis->categories.room && analysis->categories.site[number].twin)
 		return categories->rows;
-	return site->category == category_of_site(&analysis->categories, &analysis->attribution, number) ? site->until : categories->rows;
+	return site->category == category_of_site(&analysis->categories, &analysis->attribution, number)
+		       ? site->until
+		       : categories->rows;
 }
 
 /* *until: the last row that may have to change, 0: none has to. */
@@ -95,7 +97,8 @@ static int store_changed(const struct load_category *categories, struct db *db, 
 static int update(struct db *db, uint64_t until)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "UPDATE allocation SET category = (SELECT category FROM changed WHERE changed.site = "
+	int error = db_prepare(db, &stmt,
+			       "UPDATE allocation SET category = (SELECT category FROM changed WHERE changed.site = "
 			       "allocation.site) WHERE id <= ? AND NOT tensors_inside AND category <> (SELECT category "
 			       "FROM changed WHERE changed.site = allocation.site)");
 
@@ -126,8 +129,8 @@ static int move_to_twins(struct db *db, const struct analysis *analysis)
 	if (error || !count)
 		return error;
 	return db_execute(db, "UPDATE allocation SET (site, category) = (SELECT twin, site.category FROM changed "
-			  "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
-			  "WHERE free_seq IS NOT NULL AND site IN (SELECT site FROM changed WHERE twin)");
+			      "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
+			      "WHERE free_seq IS NOT NULL AND site IN (SELECT site FROM changed WHERE twin)");
 }
 
 int load_category_settle(struct load_category *categories, struct db *db, const struct analysis *analysis)

@@ -8,8 +8,8 @@
 #define MEMANA_LOAD_CATEGORY_H
 
 #include <stdint.h>
-#include "engine/analysis.h"
 #include "database/db.h"
+#include "engine/analysis.h"
 
 struct load_category_site {
 	uint64_t until; /* rows up to this one may have another category than `category`, 0: none */

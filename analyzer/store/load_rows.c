@@ -19,8 +19,10 @@ static const struct {
 	int columns;
 } tables[] = { LOAD_TABLES(TABLE) };
 
-#define SIZE(table) static_assert(sizeof(struct load_##table) == sizeof(columns_of_##table) / \
-				  sizeof(struct db_column) * DB_CELL_BYTES, "a row is its cells");
+#define SIZE(table)                                                                                  \
+	static_assert(sizeof(struct load_##table) ==                                                 \
+			      sizeof(columns_of_##table) / sizeof(struct db_column) * DB_CELL_BYTES, \
+		      "a row is its cells");
 LOAD_TABLES(SIZE)
 
 static size_t row_bytes(enum load_table table)

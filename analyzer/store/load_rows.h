@@ -27,7 +27,7 @@ struct load_lot {
 struct load_rows {
 	struct db_feed *feed[LOAD_TABLE_COUNT];
 	struct load_lot fill[LOAD_TABLE_COUNT]; /* of the analysis */
-	pthread_mutex_t lock;		       /* of what follows */
+	pthread_mutex_t lock;                   /* of what follows */
 	pthread_cond_t handed, written;
 	struct load_lot queue[LOAD_LOTS]; /* from `first` on so many; the others are empty */
 	size_t first, count;

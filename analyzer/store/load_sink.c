@@ -293,10 +293,21 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	int error;
 
 	*sink = (struct analysis_sink){
-		.context = load, .quiet = watch != NULL, .moved = tell_move, .counted = tell_count,
-		.reached = tell_reached, .batch = tell_batch, .gone = add_allocation, .back = forget_death,
-		.unmapped = add_mapping, .resident = add_residence, .span = add_span, .step = add_step,
-		.step_device = add_step_device, .gpu_sample = add_gpu_sample, .host_sample = add_host_sample,
+		.context = load,
+		.quiet = watch != NULL,
+		.moved = tell_move,
+		.counted = tell_count,
+		.reached = tell_reached,
+		.batch = tell_batch,
+		.gone = add_allocation,
+		.back = forget_death,
+		.unmapped = add_mapping,
+		.resident = add_residence,
+		.span = add_span,
+		.step = add_step,
+		.step_device = add_step_device,
+		.gpu_sample = add_gpu_sample,
+		.host_sample = add_host_sample,
 	};
 	memset(load, 0, sizeof(*load));
 	load->analysis = analysis;

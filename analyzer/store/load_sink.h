@@ -2,8 +2,8 @@
 #ifndef MEMANA_LOAD_SINK_H
 #define MEMANA_LOAD_SINK_H
 
-#include "engine/analysis.h"
 #include "database/db.h"
+#include "engine/analysis.h"
 #include "load.h"
 #include "load_category.h"
 #include "load_freed.h"

@@ -8,14 +8,17 @@
 #include <stdint.h>
 
 /* X(table): name in the schema, struct load_<table>, enum LOAD_<table>, columns LOAD_COLUMNS_<table> */
-#define LOAD_TABLES(X)  \
-	X(allocation)   \
-	X(mapping)      \
-	X(phase_span)   \
-	X(step)         \
-	X(step_device)  \
-	X(gpu_sample)   \
+#define LOAD_TABLES(X) \
+	X(allocation)  \
+	X(mapping)     \
+	X(phase_span)  \
+	X(step)        \
+	X(step_device) \
+	X(gpu_sample)  \
 	X(host_sample)
+
+/* Tables, which the formatter takes for expressions. */
+/* clang-format off */
 
 /* X(type, column); INTEGER: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
 #define LOAD_COLUMNS_allocation(X)                                                                                  \
@@ -51,12 +54,14 @@
 	X(INTEGER, process) X(INTEGER, time) X(INTEGER, rss_bytes) X(INTEGER, pinned_bytes) X(INTEGER, cgroup_bytes) \
 	X(INTEGER, cgroup_limit_bytes) X(INTEGER, available_bytes) X(INTEGER, killed)
 
+/* clang-format on */
+
 #define LOAD_MEMBER_INTEGER int64_t
 #define LOAD_MEMBER_TEXT const char *
 #define LOAD_MEMBER(type, column) LOAD_MEMBER_##type column;
-#define LOAD_STRUCT(table)                                \
-	struct load_##table {                             \
-		LOAD_COLUMNS_##table(LOAD_MEMBER)         \
+#define LOAD_STRUCT(table)                        \
+	struct load_##table {                     \
+		LOAD_COLUMNS_##table(LOAD_MEMBER) \
 	};
 LOAD_TABLES(LOAD_STRUCT)
 
@@ -64,7 +69,7 @@ enum load_table {
 #define LOAD_ENUM(table) LOAD_##table,
 	LOAD_TABLES(LOAD_ENUM)
 #undef LOAD_ENUM
-	LOAD_TABLE_COUNT
+		LOAD_TABLE_COUNT
 };
 
 #endif

@@ -5,8 +5,8 @@
 #ifndef MEMANA_LOAD_TIMELINE_H
 #define MEMANA_LOAD_TIMELINE_H
 
-#include "engine/analysis.h"
 #include "database/db.h"
+#include "engine/analysis.h"
 #include "timeline/inflow.h"
 
 struct load_timeline {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "evidence.h"
+#include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "label/owner.h"
 
 /* ---- processes ---- */
 
@@ -279,8 +279,9 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 
 static int store_ooms(struct db *db, const struct analysis *analysis)
 {
-	static const char *const free_by[] = { [ANALYSIS_FREE_BOUND] = "bound", [ANALYSIS_FREE_SAMPLE] = "nvml",
-					       [ANALYSIS_FREE_DRIVER] = "driver" };
+	static const char *const free_by[] = {
+		[ANALYSIS_FREE_BOUND] = "bound", [ANALYSIS_FREE_SAMPLE] = "nvml", [ANALYSIS_FREE_DRIVER] = "driver"
+	};
 	const struct analysis_oom *oom;
 	struct db_stmt *stmt;
 	uint32_t i;
@@ -407,11 +408,10 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	uint32_t i;
 	int error;
 
-	error = for_each_process(
-		db, analysis,
-		"INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-		"?, ?, ?, ?, ?, ?)",
-		store_process);
+	error = for_each_process(db, analysis,
+				 "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+				 "?, ?, ?, ?, ?, ?)",
+				 store_process);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);
 	if (!error)

@@ -6,8 +6,8 @@
 #define MEMANA_STORE_H
 
 #include <stdint.h>
-#include "engine/analysis.h"
 #include "database/db.h"
+#include "engine/analysis.h"
 
 /* Ids of the database: those of a process's definitions are unique in the run. 0 stays 0 (null). */
 int64_t store_id(uint32_t process, uint64_t definition);

@@ -86,8 +86,8 @@ static void bind_device(struct db_stmt *stmt, int parameter, const struct mt_dev
 	db_bind_text(stmt, parameter, device ? text : NULL);
 }
 
-static int store_row(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number, const struct census_row *row,
-		     const struct newest *newest)
+static int store_row(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number,
+		     const struct census_row *row, const struct newest *newest)
 {
 	const char *name = mt_defs_string(process->defs, row->name);
 	char pattern[NAME_MAX_BYTES], device[32];
@@ -138,8 +138,9 @@ int store_parameters(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO parameter VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-					  "?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt,
+			       "INSERT INTO parameter VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+			       "?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->processes && !error; i++)
 		if (analysis->process[i].census.rows)

@@ -68,8 +68,8 @@ static const struct whole_parts *first_sample(const struct analysis_device *devi
 
 	for (user = 0; user < device->users; user++) {
 		parts = nearest(&device->whole[user * ANALYSIS_PEAKS + peak], time);
-		if (!parts || (first && !is_nearer(parts, first, time) &&
-			       (peak || device->user[user] != device->peak.process)))
+		if (!parts ||
+		    (first && !is_nearer(parts, first, time) && (peak || device->user[user] != device->peak.process)))
 			continue;
 		first = parts;
 		*of = user;
@@ -204,7 +204,8 @@ int store_whole_devices(struct db *db, const struct analysis *analysis)
 	struct db_stmt *stmt;
 	struct sum sum;
 	uint32_t i, peak;
-	int error = db_prepare(db, &stmt, "INSERT INTO whole VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt,
+			       "INSERT INTO whole VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices && !error; i++)
 		for (peak = 0; peak < ANALYSIS_PEAKS && !error; peak++)

@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/progress.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "base/progress.h"
 #include "tape_split.h"
 
 #define PUBLISH_EVENTS 65536u
-#define PUBLISH_AFTER 20000000 /* ns */
+#define PUBLISH_AFTER 20000000  /* ns */
 #define EDITION_AFTER 500000000 /* the first one; then each time twice as long */
 
 static void fail(struct inflow *inflow, int error)
@@ -152,8 +152,11 @@ static int ended_span(void *context, uint32_t process, uint8_t phase, uint32_t s
 	if (error)
 		return error;
 	inflow->span[inflow->spans++] = (struct model_span){
-		.first = analysis_time(owner, first->time), .last = analysis_time(owner, last->time),
-		.process = process, .step = step, .phase = phase,
+		.first = analysis_time(owner, first->time),
+		.last = analysis_time(owner, last->time),
+		.process = process,
+		.step = step,
+		.phase = phase,
 	};
 	return 0;
 }
@@ -185,8 +188,10 @@ static int share_of(const struct analysis *analysis, uint32_t number, struct tap
 
 	if (!facts->twin)
 		return 0;
-	*share = (struct tape_share){ .from = TAPE_CELL(number, 0), .to = TAPE_CELL(facts->twin, 0),
-				      .bytes = count * facts->largest, .count = count };
+	*share = (struct tape_share){ .from = TAPE_CELL(number, 0),
+				      .to = TAPE_CELL(facts->twin, 0),
+				      .bytes = count * facts->largest,
+				      .count = count };
 	return 1;
 }
 
@@ -296,7 +301,8 @@ static void renew_sites(struct inflow *inflow, int end, int64_t now)
 			continue;
 		changed |= !site->all_slack && attribution->site[i].tensors_seen;
 		site->all_slack |= attribution->site[i].tensors_seen != 0;
-		category = end ? category_of_site(&inflow->analysis->categories, &inflow->analysis->attribution, i) : site->category;
+		category = end ? category_of_site(&inflow->analysis->categories, &inflow->analysis->attribution, i)
+			       : site->category;
 		changed |= category != site->category;
 		site->category = category;
 	}
@@ -359,11 +365,16 @@ static int publish_happenings(struct inflow *inflow)
 	for (i = 0; i < inflow->steps && !error; i++)
 		error = model_add_step(model, &inflow->step[i]);
 	for (i = model->ooms; i < analysis->ooms && !error; i++)
-		error = model_add_oom(model, &(struct model_oom){
-			.time = analysis->oom[i].time, .requested = analysis->oom[i].requested,
-			.changes = i < inflow->ooms ? tape_changes(model->tape, inflow->oom[i], analysis->oom[i].time) : 0,
-			.device = analysis->oom[i].device, .process = analysis->oom[i].process,
-			.phase = analysis->oom[i].phase });
+		error = model_add_oom(model,
+				      &(struct model_oom){
+					      .time = analysis->oom[i].time,
+					      .requested = analysis->oom[i].requested,
+					      .changes = i < inflow->ooms ? tape_changes(model->tape, inflow->oom[i],
+											 analysis->oom[i].time)
+									  : 0,
+					      .device = analysis->oom[i].device,
+					      .process = analysis->oom[i].process,
+					      .phase = analysis->oom[i].phase });
 	inflow->spans = inflow->steps = 0;
 	return error;
 }
@@ -466,8 +477,14 @@ struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, str
 	inflow->publish_time = inflow->edition_time = progress_now();
 	inflow->edition_wait = EDITION_AFTER;
 	return (struct analysis_sink){
-		.context = inflow, .moved = moved, .counted = counted, .batch = next_batch, .span = ended_span,
-		.step = ended_step, .reached = reached, .quiet = 1,
+		.context = inflow,
+		.moved = moved,
+		.counted = counted,
+		.batch = next_batch,
+		.span = ended_span,
+		.step = ended_step,
+		.reached = reached,
+		.quiet = 1,
 	};
 }
 

@@ -25,8 +25,8 @@ struct inflow {
 	uint64_t event, change;
 	uint64_t *peak, *oom; /* where on the tape each device had its peak, and each request failed */
 	uint32_t peaks, ooms, peak_room, oom_room;
-	int64_t time; /* of the newest event of the tape */
-	struct tape *split; /* at the end: the tape that is to replace the model's, NULL: none */
+	int64_t time;             /* of the newest event of the tape */
+	struct tape *split;       /* at the end: the tape that is to replace the model's, NULL: none */
 	struct inflow_site *site; /* by number */
 	uint32_t sites;
 	/* Since the last publication. */
@@ -39,14 +39,14 @@ struct inflow {
 	uint64_t bytes; /* read */
 	struct callstack scratch;
 
-	uint64_t published;    /* events */
-	int64_t publish_time;  /* CLOCK_MONOTONIC, ns */
-	int64_t edition_time;  /* when sites were last said to have changed what they are, */
-	int64_t edition_wait;  /* and how long that is not said again */
-	int error;	       /* the first one, -MT_E_x: nothing is taken in after it */
-	int no_disk;	       /* 1: it was the tape's file, */
-	int disk_errno;	       /* for this reason */
-	int stopped;	       /* model->stop was set */
+	uint64_t published;   /* events */
+	int64_t publish_time; /* CLOCK_MONOTONIC, ns */
+	int64_t edition_time; /* when sites were last said to have changed what they are, */
+	int64_t edition_wait; /* and how long that is not said again */
+	int error;            /* the first one, -MT_E_x: nothing is taken in after it */
+	int no_disk;          /* 1: it was the tape's file, */
+	int disk_errno;       /* for this reason */
+	int stopped;          /* model->stop was set */
 };
 
 /* The sink that fills `inflow`; `analysis` is going to be run with it. */

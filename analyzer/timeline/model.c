@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "memtrace/error.h"
 #include "label/owner.h"
+#include "memtrace/error.h"
 
 /* ---- strings ---- */
 
@@ -18,8 +18,8 @@ struct text_block {
 
 struct model_texts {
 	struct text_block *block; /* the one that is being filled */
-	const char **slot;	  /* hash table, NULL: free */
-	uint32_t slots, count;	  /* slots: a power of two */
+	const char **slot;        /* hash table, NULL: free */
+	uint32_t slots, count;    /* slots: a power of two */
 };
 
 static uint32_t hash_text(const char *text)

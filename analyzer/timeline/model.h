@@ -13,8 +13,8 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "query/callstack.h"
 #include "memtrace/phase.h"
+#include "query/callstack.h"
 #include "tape.h"
 
 enum model_state {
@@ -26,23 +26,24 @@ enum model_state {
 /* A place that bytes come from; its number is that of the attribution. */
 struct model_site {
 	uint32_t process, device, owner; /* indexes */
-	uint32_t stack;			 /* node of the process, 0: none */
-	uint8_t phase;			 /* enum mt_phase */
-	uint8_t category;		 /* enum mt_category: an opinion while the state is MODEL_READING */
-	uint8_t driver;			 /* 1: driver memory, 0: tensors */
-	uint8_t all_slack; /* 1: tensors have been in its memory, so its plain bytes are slack, too */
-	uint64_t most;	   /* bytes, the most that it has held */
-	const char *function, *place; /* "compute_loss", "loss.py:12"; "": unknown. Better ones may come (clerk.h) */
+	uint32_t stack;                  /* node of the process, 0: none */
+	uint8_t phase;                   /* enum mt_phase */
+	uint8_t category;                /* enum mt_category: an opinion while the state is MODEL_READING */
+	uint8_t driver;                  /* 1: driver memory, 0: tensors */
+	uint8_t all_slack;               /* 1: tensors have been in its memory, so its plain bytes are slack, too */
+	uint64_t most;                   /* bytes, the most that it has held */
+	const char *function, *place;    /* "compute_loss", "loss.py:12"; "": unknown. Better ones may come (clerk.h) */
 	const struct callstack *callstack; /* NULL: not known yet */
-	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; NULL: not known yet */
+	const char *evidence,
+		*decided_by; /* why that category, and which frame decided on the phase; NULL: not known yet */
 };
 
 struct model_device {
-	uint32_t kind;	/* enum mt_device_kind */
+	uint32_t kind;   /* enum mt_device_kind */
 	uint32_t number; /* as people count: GPU 0 */
 	char name[64];
 	uint64_t total; /* bytes, 0: unknown */
-	uint64_t peak;	/* bytes, so far */
+	uint64_t peak;  /* bytes, so far */
 	int64_t peak_time;
 	uint64_t peak_changes; /* of the changes at that time so many count (model_events_at); 0: all */
 };
@@ -109,12 +110,12 @@ struct model {
 
 	enum model_state state;
 	uint64_t bytes_read, bytes_total; /* of the files */
-	uint64_t lost;			  /* events that are not in the traces */
-	const char *verdict;		  /* one sentence; "": not yet */
-	char trouble[256];		  /* "": none; else what is wrong and where, also after MODEL_READ (damage) */
-	int error;			  /* -MT_E_x why the state is MODEL_FAILED, 0: it is not, or reading was stopped */
-	unsigned edition; /* goes up when sites change what they are: what was computed from them is stale */
-	int stop;	  /* the screen is done: end reading soon */
+	uint64_t lost;                    /* events that are not in the traces */
+	const char *verdict;              /* one sentence; "": not yet */
+	char trouble[256];                /* "": none; else what is wrong and where, also after MODEL_READ (damage) */
+	int error;                 /* -MT_E_x why the state is MODEL_FAILED, 0: it is not, or reading was stopped */
+	unsigned edition;          /* goes up when sites change what they are: what was computed from them is stale */
+	int stop;                  /* the screen is done: end reading soon */
 	struct model_texts *texts; /* private: all strings */
 	struct tape *first_tape;   /* private: the one before `tape`, NULL: none */
 };

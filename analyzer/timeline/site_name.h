@@ -3,8 +3,8 @@
 #define MEMANA_TUI_SITE_NAME_H
 
 #include <stdint.h>
-#include "query/callstack.h"
 #include "memtrace/defs.h"
+#include "query/callstack.h"
 
 #define SITE_NAME_MAX 256u
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 
 /*
@@ -15,7 +16,7 @@
  */
 #define WINDOW_BYTES (64u << 20)
 #define PAGE_BYTES 65536u /* a multiple of the page size everywhere */
-#define JOIN_MAX 8	  /* a count looks so many events back */
+#define JOIN_MAX 8        /* a count looks so many events back */
 
 struct block {
 	struct tape_event *event;
@@ -77,17 +78,24 @@ void tape_free(struct tape *tape)
 
 /* ---- room ---- */
 
+/* The user's folder for such files, or where there is one. */
 static int open_file(struct tape *tape)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *const folder[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
 	char path[4096];
+	size_t i;
 
-	snprintf(path, sizeof(path), "%s/memana-tape-XXXXXX", folder && *folder ? folder : "/tmp");
-	tape->file = mkostemp(path, O_CLOEXEC);
-	if (tape->file < 0)
-		return -MT_E_SYSTEM;
-	unlink(path);
-	return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(folder); i++) {
+		if (!folder[i] || !*folder[i])
+			continue;
+		snprintf(path, sizeof(path), "%s/memana-tape-XXXXXX", folder[i]);
+		tape->file = mkostemp(path, O_CLOEXEC);
+		if (tape->file >= 0) {
+			unlink(path);
+			return 0;
+		}
+	}
+	return -MT_E_SYSTEM;
 }
 
 static int add_window(struct tape *tape, size_t size)

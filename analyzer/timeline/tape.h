@@ -23,13 +23,13 @@
  * What bytes belong to: a site of the attribution (attribution.h), and whether they are plainly its own or slack of the
  * caching allocator in the driver memory that it took.
  */
-#define TAPE_CELL(site, slack) ((uint32_t)(site) << 1 | (uint32_t)!!(slack))
+#define TAPE_CELL(site, slack) ((uint32_t)(site) << 1 | (uint32_t) !!(slack))
 #define TAPE_SITE(cell) ((cell) >> 1)
-#define TAPE_IS_SLACK(cell) ((cell) & 1)
+#define TAPE_IS_SLACK(cell) ((cell)&1)
 
 struct tape_event {
-	int64_t time;  /* ns since the run began; never goes back */
-	int64_t bytes; /* more, or fewer */
+	int64_t time;      /* ns since the run began; never goes back */
+	int64_t bytes;     /* more, or fewer */
 	uint32_t more : 1; /* the next event is a part of the same change: what holds between the two never was */
 	uint32_t cell : 31;
 	int32_t count; /* allocations more, or fewer */

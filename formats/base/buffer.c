@@ -1,7 +1,7 @@
 /* buffer.c - bytes that grow. */
+#include "buffer.h"
 #include <stdlib.h>
 #include <string.h>
-#include "buffer.h"
 #include "memtrace/error.h"
 #include "varint.h"
 

@@ -12,7 +12,7 @@ struct pool_item;
 
 struct pool {
 	size_t item_bytes;
-	size_t available;	 /* items on the free list */
+	size_t available;        /* items on the free list */
 	struct pool_item *items; /* the free list */
 	struct pool_item *slabs; /* every slab, chained through its first word */
 };

@@ -1,7 +1,7 @@
 /* table.c - an array that grows without moving. */
+#include "table.h"
 #include <stdlib.h>
 #include <string.h>
-#include "table.h"
 
 void mt_table_init(struct mt_table *table, size_t entry_size)
 {

@@ -8,8 +8,8 @@
 #include "memtrace/error.h"
 #include "ring/scribe.h"
 
-#define RANGES_MAX 256u		/* open at once */
-#define NO_TIME_STEP 1000u	/* ns between events of a snapshot without times */
+#define RANGES_MAX 256u          /* open at once */
+#define NO_TIME_STEP 1000u       /* ns between events of a snapshot without times */
 #define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
 #define ENTRY_cuMemFree_v2 245u
 #define ENTRY_cuMemCreate 549u
@@ -21,10 +21,10 @@ struct import {
 	struct import_stacks stacks;
 	struct mt_import_summary *summary;
 	uint32_t device[IMPORT_DEVICES]; /* definitions, 0: not used yet */
-	uint64_t number;		 /* of the newest event */
+	uint64_t number;                 /* of the newest event */
 	uint64_t time;
-	uint64_t handles; /* given to pieces of expandable segments */
-	int before;	  /* what is handed over now was there before the snapshot began */
+	uint64_t handles;            /* given to pieces of expandable segments */
+	int before;                  /* what is handed over now was there before the snapshot began */
 	pickle_id range[RANGES_MAX]; /* names of those open */
 	uint32_t ranges;
 };
@@ -208,8 +208,9 @@ static int take_thing(struct import *import, const struct import_thing *thing)
 
 static int take_entry(struct import *import, const struct import_entry *entry)
 {
-	struct import_thing thing = { .addr = entry->addr, .size = entry->size, .frames = entry->frames,
-				      .device = entry->device };
+	struct import_thing thing = {
+		.addr = entry->addr, .size = entry->size, .frames = entry->frames, .device = entry->device
+	};
 	struct mt_event mark = { .kind = MT_MARK, .thread = import->stacks.main };
 
 	switch ((enum import_action)entry->action) {

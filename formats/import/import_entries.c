@@ -28,21 +28,21 @@ static int add(struct import_entries *entries, const struct import_entry *entry)
 /* ---- words ---- */
 
 /* What the keys of an entry say. X(NAME, key in the snapshot) */
-#define KEY_LIST(X)                  \
-	X(ACTION, "action")          \
-	X(ADDR, "addr")              \
+#define KEY_LIST(X)                   \
+	X(ACTION, "action")           \
+	X(ADDR, "addr")               \
 	X(DEVICE_FREE, "device_free") \
-	X(SIZE, "size")              \
-	X(FRAMES, "frames")          \
-	X(TIME, "time_us")           \
-	X(STAGE, "stage")            \
+	X(SIZE, "size")               \
+	X(FRAMES, "frames")           \
+	X(TIME, "time_us")            \
+	X(STAGE, "stage")             \
 	X(NAME, "name")
 
 enum key {
 #define KEY_ENUM(name, word) KEY_##name,
 	KEY_LIST(KEY_ENUM)
 #undef KEY_ENUM
-	KEYS
+		KEYS
 };
 
 #define WORDS_KNOWN 64u

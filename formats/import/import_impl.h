@@ -15,30 +15,30 @@
 #define IMPORT_PIECE (2ull << 20) /* the smallest part of an expandable segment, bytes */
 
 /* What an entry of a device's trace can be. X(NAME, word in the snapshot) */
-#define IMPORT_ACTION_LIST(X)                \
-	X(ALLOC, "alloc")                    \
-	X(FREE_REQUESTED, "free_requested")  \
-	X(FREE_COMPLETED, "free_completed")  \
-	X(SEGMENT_ALLOC, "segment_alloc")    \
-	X(SEGMENT_FREE, "segment_free")      \
-	X(SEGMENT_MAP, "segment_map")        \
-	X(SEGMENT_UNMAP, "segment_unmap")    \
-	X(SNAPSHOT, "snapshot")              \
-	X(OOM, "oom")                        \
-	X(RANGE_START, "START")              \
+#define IMPORT_ACTION_LIST(X)               \
+	X(ALLOC, "alloc")                   \
+	X(FREE_REQUESTED, "free_requested") \
+	X(FREE_COMPLETED, "free_completed") \
+	X(SEGMENT_ALLOC, "segment_alloc")   \
+	X(SEGMENT_FREE, "segment_free")     \
+	X(SEGMENT_MAP, "segment_map")       \
+	X(SEGMENT_UNMAP, "segment_unmap")   \
+	X(SNAPSHOT, "snapshot")             \
+	X(OOM, "oom")                       \
+	X(RANGE_START, "START")             \
 	X(RANGE_END, "END")
 
 enum import_action {
 #define IMPORT_ACTION_ENUM(name, word) IMPORT_##name,
 	IMPORT_ACTION_LIST(IMPORT_ACTION_ENUM)
 #undef IMPORT_ACTION_ENUM
-	IMPORT_ACTIONS
+		IMPORT_ACTIONS
 };
 
 struct import_entry {
 	uint64_t addr, size; /* of an oom: bytes that were free, asked for */
-	uint64_t time;	     /* ns since 1970; 0: the snapshot has no times */
-	uint32_t order;	     /* in the file */
+	uint64_t time;       /* ns since 1970; 0: the snapshot has no times */
+	uint32_t order;      /* in the file */
 	pickle_id frames, name;
 	uint8_t action; /* enum import_action */
 	uint8_t device;
@@ -84,11 +84,11 @@ struct import_stacks {
 	struct import_stack {
 		uint32_t node; /* plus 1; 0: not looked at */
 		uint8_t autograd;
-	} *known; /* by number of the value */
+	} * known; /* by number of the value */
 	struct import_frame {
 		uint32_t id; /* definition, plus 1; 0: not looked at */
 		uint8_t autograd;
-	} *frame; /* by number of the value: lists share their frames */
+	} * frame; /* by number of the value: lists share their frames */
 	size_t values;
 	uint32_t main, autograd; /* threads (definitions) */
 };

@@ -8,7 +8,8 @@
 int import_stacks_init(struct import_stacks *stacks, const struct pickle *pickle, struct mt_defs *defs)
 {
 	struct mt_thread main = { .name = mt_defs_add_string(defs, "main", 4), .flags = MT_THREAD_MAIN };
-	struct mt_thread autograd = { .tid = 1, .name = mt_defs_add_string(defs, "autograd", 8),
+	struct mt_thread autograd = { .tid = 1,
+				      .name = mt_defs_add_string(defs, "autograd", 8),
 				      .flags = MT_THREAD_AUTOGRAD };
 
 	memset(stacks, 0, sizeof(*stacks));

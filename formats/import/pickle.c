@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/varint.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "base/varint.h"
 
 #define PROTOCOL_MIN 2
 #define PROTOCOL_MAX 5
@@ -19,7 +19,7 @@
 enum { VALUE_NONE, VALUE_FALSE, VALUE_TRUE, VALUES_FIXED };
 
 struct value {
-	uint32_t type; /* enum pickle_type */
+	uint32_t type;  /* enum pickle_type */
 	uint32_t count; /* bytes of a text, items of a container (a pair is two) */
 	union {
 		int64_t number;
@@ -48,7 +48,7 @@ struct pickle {
 	struct value *value;
 	size_t values, room;
 	struct ids stack, marks, memo; /* marks: heights of the stack */
-	struct block *blocks;	       /* the newest first */
+	struct block *blocks;          /* the newest first */
 	int stopped;
 };
 
@@ -233,7 +233,8 @@ static int do_text(struct pickle *pickle, const struct operand *operand)
 {
 	if (operand->size > UINT32_MAX)
 		return -MT_E_LIMIT;
-	return push_value(pickle, &(struct value){ .type = PICKLE_TEXT, .count = (uint32_t)operand->size,
+	return push_value(pickle, &(struct value){ .type = PICKLE_TEXT,
+						   .count = (uint32_t)operand->size,
 						   .text = operand->text });
 }
 
@@ -411,66 +412,66 @@ static int do_refuse(struct pickle *pickle MT_UNUSED, const struct operand *oper
 }
 
 /* Opcodes: X(byte, argument, what to do). Python's pickletools documents them all. */
-#define OPCODE_LIST(X)                                                                                    \
-	X(0x80, U1, nothing) /* PROTO; looked at when the file is opened */                               \
-	X(0x95, U8, nothing) /* FRAME: how many bytes may be read ahead */                                \
-	X('.', NONE, stop)                                                                                \
-	X('N', NONE, none)                                                                                \
-	X(0x88, NONE, true)                                                                               \
-	X(0x89, NONE, false)                                                                              \
-	X('K', U1, int)                                                                                   \
-	X('M', U2, int)                                                                                   \
-	X('J', S4, int)                                                                                   \
-	X(0x8a, TEXT1, long)                                                                              \
-	X(0x8b, TEXT4, long)                                                                              \
-	X('G', REAL, float)                                                                               \
-	X('U', TEXT1, text)                                                                               \
-	X('T', TEXT4, text)                                                                               \
-	X('C', TEXT1, text)                                                                               \
-	X('B', TEXT4, text)                                                                               \
-	X(0x8e, TEXT8, text)                                                                              \
-	X(0x96, TEXT8, text)                                                                              \
-	X(0x8c, TEXT1, text)                                                                              \
-	X('X', TEXT4, text)                                                                               \
-	X(0x8d, TEXT8, text)                                                                              \
-	X(']', NONE, list)                                                                                \
-	X(')', NONE, list)                                                                                \
-	X(0x8f, NONE, list) /* a set */                                                                   \
-	X('}', NONE, dict)                                                                                \
-	X('(', NONE, mark)                                                                                \
-	X(0x85, NONE, tuple1)                                                                             \
-	X(0x86, NONE, tuple2)                                                                             \
-	X(0x87, NONE, tuple3)                                                                             \
-	X('t', NONE, marked_list)                                                                         \
-	X('l', NONE, marked_list)                                                                         \
-	X(0x91, NONE, marked_list) /* a frozen set */                                                     \
-	X('d', NONE, marked_dict)                                                                         \
-	X('a', NONE, append)                                                                              \
-	X('e', NONE, appends)                                                                             \
-	X(0x90, NONE, appends)                                                                            \
-	X('s', NONE, setitem)                                                                             \
-	X('u', NONE, setitems)                                                                            \
-	X('0', NONE, pop)                                                                                 \
-	X('1', NONE, pop_mark)                                                                            \
-	X('q', U1, put)                                                                                   \
-	X('r', U4, put)                                                                                   \
-	X(0x94, NONE, memoize)                                                                            \
-	X('h', U1, get)                                                                                   \
-	X('j', U4, get)                                                                                   \
-	X('c', NONE, refuse) /* from here on: classes, functions, calls, objects from elsewhere */        \
-	X(0x93, NONE, refuse)                                                                             \
-	X('R', NONE, refuse)                                                                              \
-	X('b', NONE, refuse)                                                                              \
-	X('i', NONE, refuse)                                                                              \
-	X('o', NONE, refuse)                                                                              \
-	X(0x81, NONE, refuse)                                                                             \
-	X(0x92, NONE, refuse)                                                                             \
-	X(0x82, NONE, refuse)                                                                             \
-	X(0x83, NONE, refuse)                                                                             \
-	X(0x84, NONE, refuse)                                                                             \
-	X('P', NONE, refuse)                                                                              \
-	X('Q', NONE, refuse)                                                                              \
-	X(0x97, NONE, refuse)                                                                             \
+#define OPCODE_LIST(X)                                                                             \
+	X(0x80, U1, nothing) /* PROTO; looked at when the file is opened */                        \
+	X(0x95, U8, nothing) /* FRAME: how many bytes may be read ahead */                         \
+	X('.', NONE, stop)                                                                         \
+	X('N', NONE, none)                                                                         \
+	X(0x88, NONE, true)                                                                        \
+	X(0x89, NONE, false)                                                                       \
+	X('K', U1, int)                                                                            \
+	X('M', U2, int)                                                                            \
+	X('J', S4, int)                                                                            \
+	X(0x8a, TEXT1, long)                                                                       \
+	X(0x8b, TEXT4, long)                                                                       \
+	X('G', REAL, float)                                                                        \
+	X('U', TEXT1, text)                                                                        \
+	X('T', TEXT4, text)                                                                        \
+	X('C', TEXT1, text)                                                                        \
+	X('B', TEXT4, text)                                                                        \
+	X(0x8e, TEXT8, text)                                                                       \
+	X(0x96, TEXT8, text)                                                                       \
+	X(0x8c, TEXT1, text)                                                                       \
+	X('X', TEXT4, text)                                                                        \
+	X(0x8d, TEXT8, text)                                                                       \
+	X(']', NONE, list)                                                                         \
+	X(')', NONE, list)                                                                         \
+	X(0x8f, NONE, list) /* a set */                                                            \
+	X('}', NONE, dict)                                                                         \
+	X('(', NONE, mark)                                                                         \
+	X(0x85, NONE, tuple1)                                                                      \
+	X(0x86, NONE, tuple2)                                                                      \
+	X(0x87, NONE, tuple3)                                                                      \
+	X('t', NONE, marked_list)                                                                  \
+	X('l', NONE, marked_list)                                                                  \
+	X(0x91, NONE, marked_list) /* a frozen set */                                              \
+	X('d', NONE, marked_dict)                                                                  \
+	X('a', NONE, append)                                                                       \
+	X('e', NONE, appends)                                                                      \
+	X(0x90, NONE, appends)                                                                     \
+	X('s', NONE, setitem)                                                                      \
+	X('u', NONE, setitems)                                                                     \
+	X('0', NONE, pop)                                                                          \
+	X('1', NONE, pop_mark)                                                                     \
+	X('q', U1, put)                                                                            \
+	X('r', U4, put)                                                                            \
+	X(0x94, NONE, memoize)                                                                     \
+	X('h', U1, get)                                                                            \
+	X('j', U4, get)                                                                            \
+	X('c', NONE, refuse) /* from here on: classes, functions, calls, objects from elsewhere */ \
+	X(0x93, NONE, refuse)                                                                      \
+	X('R', NONE, refuse)                                                                       \
+	X('b', NONE, refuse)                                                                       \
+	X('i', NONE, refuse)                                                                       \
+	X('o', NONE, refuse)                                                                       \
+	X(0x81, NONE, refuse)                                                                      \
+	X(0x92, NONE, refuse)                                                                      \
+	X(0x82, NONE, refuse)                                                                      \
+	X(0x83, NONE, refuse)                                                                      \
+	X(0x84, NONE, refuse)                                                                      \
+	X('P', NONE, refuse)                                                                       \
+	X('Q', NONE, refuse)                                                                       \
+	X(0x97, NONE, refuse)                                                                      \
 	X(0x98, NONE, refuse)
 
 /* ---- bytes ---------------------------------------------------------------------------------------------------- */
@@ -572,9 +573,9 @@ static inline int step(struct pickle *pickle)
 	if (pickle->at == pickle->size)
 		return -MT_E_TRUNCATED;
 	switch (pickle->data[pickle->at++]) {
-#define OPCODE_CASE(byte, argument, what)                                \
-	case byte:                                                       \
-		error = read_operand(pickle, ARG_##argument, &operand);  \
+#define OPCODE_CASE(byte, argument, what)                               \
+	case byte:                                                      \
+		error = read_operand(pickle, ARG_##argument, &operand); \
 		return error ? error : do_##what(pickle, &operand);
 		OPCODE_LIST(OPCODE_CASE)
 #undef OPCODE_CASE

@@ -69,8 +69,9 @@ static void give_back(struct mt_ledger *ledger)
 
 void mt_ledger_clear(struct mt_ledger *ledger)
 {
-	struct mt_ledger empty = { .move = ledger->move, .context = ledger->context, .reside = ledger->reside,
-				   .watcher = ledger->watcher };
+	struct mt_ledger empty = {
+		.move = ledger->move, .context = ledger->context, .reside = ledger->reside, .watcher = ledger->watcher
+	};
 
 	give_back(ledger);
 	release(ledger);

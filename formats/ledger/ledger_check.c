@@ -119,7 +119,8 @@ static int check(const struct mt_ledger *ledger, struct sums *sums)
 	}
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		good &= check_device(ledger, i, sums);
-	return good && ledger->regions.count == listed && sums->count == ledger->count && sums->pinned == ledger->pinned;
+	return good && ledger->regions.count == listed && sums->count == ledger->count &&
+	       sums->pinned == ledger->pinned;
 }
 
 int mt_ledger_check(const struct mt_ledger *ledger)

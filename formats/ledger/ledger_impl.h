@@ -16,8 +16,8 @@
 #define FORMATS_LEDGER_IMPL_H
 
 #include "base/addrmap.h"
-#include "memtrace/ledger.h"
 #include "base/pool.h"
+#include "memtrace/ledger.h"
 #include "rangemap.h"
 #include "rangetree.h"
 
@@ -40,15 +40,15 @@ struct memory {
 	struct mt_live live; /* DRIVER_ALLOC or VMM_CREATE */
 	uint64_t used;
 	uint64_t references, mappings;
-	int named;			/* VMM_CREATE: the handle still means this memory */
-	struct memory *prev, *next;	/* of the ledger */
+	int named;                  /* VMM_CREATE: the handle still means this memory */
+	struct memory *prev, *next; /* of the ledger */
 	struct region *regions;
 };
 
 struct region {
 	uint64_t addr, end;
-	struct mt_live live; /* VMM_MAP; unused when memory is linear */
-	struct memory *memory; /* NULL: mapping of a handle that was never seen; it holds nothing */
+	struct mt_live live;        /* VMM_MAP; unused when memory is linear */
+	struct memory *memory;      /* NULL: mapping of a handle that was never seen; it holds nothing */
 	struct region *prev, *next; /* of the memory, or of ledger->strays */
 	struct piece *pieces;
 };
@@ -74,42 +74,42 @@ struct tensor {
 
 struct ledger_device {
 	uint64_t held, tensors, holding, slack; /* holding: own + inside of all tensors */
-	uint64_t moved;			/* sum of all moves; equals held */
-	struct addrmap map;		/* tensors by address */
-	struct rangetree loose;		/* tensors; kept only once `indexed` */
-	int indexed;			/* a region has been seen: loose tensors must be found by address */
-	int anchored;			/* `ahead` is known */
-	uint64_t counted;		/* tensors that the allocator's total includes */
-	uint64_t ahead;			/* allocator's total minus counted */
+	uint64_t moved;                         /* sum of all moves; equals held */
+	struct addrmap map;                     /* tensors by address */
+	struct rangetree loose;                 /* tensors; kept only once `indexed` */
+	int indexed;                            /* a region has been seen: loose tensors must be found by address */
+	int anchored;                           /* `ahead` is known */
+	uint64_t counted;                       /* tensors that the allocator's total includes */
+	uint64_t ahead;                         /* allocator's total minus counted */
 };
 
 struct undo {
-	uint64_t key;	       /* address or handle of the free; 0: empty */
+	uint64_t key;          /* address or handle of the free; 0: empty */
 	uint64_t serial;       /* of the event: one unmap may leave several */
 	struct mt_live map;    /* kind 0: the event was no unmap */
 	struct mt_live memory; /* kind 0: unknown handle */
-	int gone;	       /* the memory went with it */
+	int gone;              /* the memory went with it */
 };
 
 struct mt_ledger {
 	mt_ledger_move *move;
 	void *context;
-	mt_ledger_reside *reside;  /* NULL: nobody watches */
+	mt_ledger_reside *reside; /* NULL: nobody watches */
 	void *watcher;
 	struct ledger_device device[MT_LEDGER_DEVICES];
 	uint64_t pinned;
 	size_t count;
 	struct memory *memories;
-	struct region *strays;	   /* regions without memory */
-	struct addrmap handles;	   /* VMM memory by handle */
-	struct addrmap objects;	   /* by address alone: pinned and host memory, arrays, and what has no size */
-	struct rangemap regions;   /* they never overlap: what is handed out anew takes the place of older ones */
-	struct region *last;	   /* newest hit in `regions` */
+	struct region *strays;   /* regions without memory */
+	struct addrmap handles;  /* VMM memory by handle */
+	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and what has no size */
+	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */
+	struct region *last;     /* newest hit in `regions` */
 	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
-	struct mt_live *died;	   /* of the newest event */
+	struct mt_live *died; /* of the newest event */
 	size_t died_count, died_max;
 	struct undo undo[LEDGER_UNDO];
-	uint64_t serial;	   /* of the newest event, from 1 */
+	uint64_t serial; /* of the newest event, from 1 */
 	uint32_t undo_next;
 };
 

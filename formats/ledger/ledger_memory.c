@@ -317,7 +317,8 @@ int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, stru
 
 	if (imported_again(ledger, live))
 		return 0;
-	if (ledger_died_reserve(ledger, 1) || pool_reserve(&ledger->memory_pool, 1) || addrmap_reserve(&ledger->handles))
+	if (ledger_died_reserve(ledger, 1) || pool_reserve(&ledger->memory_pool, 1) ||
+	    addrmap_reserve(&ledger->handles))
 		return -MT_E_MEMORY;
 	memory = memory_add(ledger, live);
 	memory->named = 1;

@@ -21,12 +21,12 @@ struct rangemap_node;
 
 struct rangemap {
 	struct rangemap_node *root; /* NULL: empty */
-	uint32_t height;	    /* nodes on the way to a leaf, with it */
-	size_t count;		    /* ranges */
+	uint32_t height;            /* nodes on the way to a leaf, with it */
+	size_t count;               /* ranges */
 	struct pool pool;
 };
 
-void rangemap_init(struct rangemap *map); /* before the first use: an empty map, without memory */
+void rangemap_init(struct rangemap *map);    /* before the first use: an empty map, without memory */
 void rangemap_release(struct rangemap *map); /* leaves an empty map */
 
 /* After 0 the next rangemap_insert succeeds. -MT_E_MEMORY. */

@@ -15,8 +15,8 @@ struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_
 	tracker->defs = defs;
 	for (role = 0; role < ROLES; role++)
 		for (part = 0; part < PARTS; part++)
-			tracker->category[role][part] =
-				(uint8_t)mt_rules_category(rules, (enum mt_role)role, (enum mt_part)part);
+			tracker->category[role][part] = (uint8_t)mt_rules_category(rules, (enum mt_role)role,
+										   (enum mt_part)part);
 	/* Thread 0 stands for all that are not defined. */
 	if (tracker_grow(&tracker->thread, &tracker->threads, 0, sizeof(*tracker->thread))) {
 		free(tracker);
@@ -56,8 +56,8 @@ static uint32_t thread_of(struct mt_tracker *tracker, const struct mt_event *eve
 		return (uint32_t)event->thread;
 	thread->known = 1;
 	thread->is_main = (def->flags & MT_THREAD_MAIN) != 0;
-	thread->is_autograd = (def->flags & MT_THREAD_AUTOGRAD) ||
-			      !strncmp(mt_defs_string(tracker->defs, def->name), "pt_autograd_", strlen("pt_autograd_"));
+	thread->is_autograd = (def->flags & MT_THREAD_AUTOGRAD) || !strncmp(mt_defs_string(tracker->defs, def->name),
+									    "pt_autograd_", strlen("pt_autograd_"));
 	if (thread->is_main && !tracker->main_thread)
 		tracker->main_thread = (uint32_t)event->thread;
 	return (uint32_t)event->thread;

@@ -18,10 +18,10 @@
 
 /* The role that frames say, and the role function of a framework that is at work. */
 struct role_span {
-	uint8_t role;	   /* of the outermost frame that says one, or of an inner one that insists */
-	uint8_t loop;	   /* the same of those frames that have a say in steps (`span` of the rules) */
+	uint8_t role;      /* of the outermost frame that says one, or of an inner one that insists */
+	uint8_t loop;      /* the same of those frames that have a say in steps (`span` of the rules) */
 	uint8_t outermost; /* of the outermost of them that is part of the RL loop, MT_ROLE_NONE: there is none */
-	uint32_t frame;	   /* that said `role`, 0: none */
+	uint32_t frame;    /* that said `role`, 0: none */
 	uint64_t function; /* of `outermost`: equal numbers are equal functions, 0: none */
 };
 
@@ -29,7 +29,7 @@ struct role_span {
 struct stack_state {
 	uint8_t known; /* computed already */
 	uint8_t part, category;
-	uint8_t step;	     /* enum rule_step of the outermost frame that has one */
+	uint8_t step;        /* enum rule_step of the outermost frame that has one */
 	uint8_t python, cut; /* has Python frames; lacks some that were left out */
 	uint8_t backward;    /* a backward or a recomputation is among the frames */
 	uint32_t part_frame; /* who said `part`, 0: nobody */
@@ -57,12 +57,12 @@ struct mark {
 
 struct track_thread {
 	uint8_t known, is_main, is_autograd;
-	uint8_t last_role;   /* of its newest memory event */
-	uint8_t window_role; /* of the code that started the backward */
+	uint8_t last_role;     /* of its newest memory event */
+	uint8_t window_role;   /* of the code that started the backward */
 	struct role_span span; /* of its newest event whose stack could tell */
-	uint32_t windows;    /* nested backward windows that are open */
+	uint32_t windows;      /* nested backward windows that are open */
 	uint64_t window_serial;
-	struct mark *mark;   /* innermost last */
+	struct mark *mark; /* innermost last */
 	uint32_t marks, marks_max, marks_over;
 };
 
@@ -79,27 +79,28 @@ struct trainer {
 struct track_roles {
 	struct trainer trainer[TRAINERS_MAX];
 	uint32_t trainers;
-	uint32_t update_thread;	 /* runs the weight update with which the step ends */
-	uint32_t sleep_thread;	 /* puts the engine to sleep, with which the step ends */
+	uint32_t update_thread;  /* runs the weight update with which the step ends */
+	uint32_t sleep_thread;   /* puts the engine to sleep, with which the step ends */
 	uint8_t updates, sleeps; /* were ever seen: weight updates, an engine that sleeps and wakes */
-	uint8_t awake, rolled, renewed; /* since the last end: the engine woke up; a rollout ran, new weights came after it */
+	uint8_t awake, rolled,
+		renewed; /* since the last end: the engine woke up; a rollout ran, new weights came after it */
 };
 
 /* Who decides where steps end; a later one beats the earlier ones. */
 enum step_source { STEP_BY_WINDOW, STEP_BY_OPTIMIZER, STEP_BY_ROLES, STEP_BY_MARK, STEP_BY_RANGE, STEP_BY_API };
 
 struct track_steps {
-	char pattern[256];	 /* "": auto */
+	char pattern[256]; /* "": auto */
 	uint32_t ended;
 	enum step_source source;
 	struct track_roles roles;
-	int backward, work;	 /* happened since the last end */
-	int inside;		 /* events inside the optimizer came; the step ends with the next one outside */
+	int backward, work; /* happened since the last end */
+	int inside;         /* events inside the optimizer came; the step ends with the next one outside */
 	uint32_t inside_thread;
 	int optimizer_seen, stacks_seen, mark_seen;
-	uint32_t windows;	 /* closed ones, since something else than a window ended a step */
-	uint32_t range_thread;	 /* whose step ranges count, 0: nobody's yet */
-	int due;		 /* the step has ended: the next event is the first of the new one */
+	uint32_t windows;            /* closed ones, since something else than a window ended a step */
+	uint32_t range_thread;       /* whose step ranges count, 0: nobody's yet */
+	int due;                     /* the step has ended: the next event is the first of the new one */
 	char due_why[320], why[320]; /* words, of at most 256 bytes of somebody's name */
 };
 
@@ -110,18 +111,18 @@ enum { ROLES = 0 MT_ROLE_LIST(COUNT_ONE), PARTS = 0 MT_PART_LIST(COUNT_ONE) };
 struct mt_tracker {
 	const struct mt_rules *rules;
 	const struct mt_defs *defs;
-	struct stack_state *node; /* by node id */
-	struct rule_match *frame; /* by frame id; bit 7 of `said`: known */
-	struct rule_match *name;  /* by string id; the same */
+	struct stack_state *node;    /* by node id */
+	struct rule_match *frame;    /* by frame id; bit 7 of `said`: known */
+	struct rule_match *name;     /* by string id; the same */
 	struct track_thread *thread; /* by thread id */
 	size_t nodes, frames, names, threads;
 	struct mark range[MARKS_MAX]; /* process-wide, oldest first */
 	uint32_t ranges;
-	uint32_t main_thread;	  /* thread id, 0: not seen */
-	uint32_t window_thread;	  /* thread id plus 1 of the newest open backward window, 0: none is open */
-	uint32_t span_thread;	  /* thread id plus 1 that was the newest in a role function, 0: none */
-	uint64_t serial;	  /* of marks and windows */
-	int begun;		  /* something other than init has run */
+	uint32_t main_thread;           /* thread id, 0: not seen */
+	uint32_t window_thread;         /* thread id plus 1 of the newest open backward window, 0: none is open */
+	uint32_t span_thread;           /* thread id plus 1 that was the newest in a role function, 0: none */
+	uint64_t serial;                /* of marks and windows */
+	int begun;                      /* something other than init has run */
 	uint8_t category[ROLES][PARTS]; /* what the rules say of role and part alone */
 	struct track_steps steps;
 };
@@ -170,7 +171,7 @@ static inline int stack_is_whole(const struct stack_state *stack)
 void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread);
 void tracker_window_lost(struct mt_tracker *tracker, uint32_t thread); /* it is over, though nobody said so */
 struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread); /* the thread's own */
-struct mark_state tracker_process_marks(const struct mt_tracker *tracker);	    /* for whoever has none */
+struct mark_state tracker_process_marks(const struct mt_tracker *tracker);          /* for whoever has none */
 
 /* phase_steps.c: 1 where the event is the first of a new step; `follow` 0: never, but all is remembered */
 int tracker_step_due(struct mt_tracker *tracker, int follow);
@@ -189,8 +190,8 @@ int tracker_step_names(const struct mt_tracker *tracker, const char *name); /* d
  */
 const char *roles_end(struct track_roles *roles, uint32_t thread, const struct stack_state *stack);
 int roles_note(struct track_roles *roles, uint32_t thread, const struct stack_state *stack, int in_backward);
-void roles_forget(struct track_roles *roles);		     /* a step has ended, by whatever */
+void roles_forget(struct track_roles *roles);                /* a step has ended, by whatever */
 const char *roles_finished(const struct track_roles *roles); /* words, NULL: the end of the program ends no step */
-int roles_pending(const struct track_roles *roles);	     /* something that ends a step has begun */
+int roles_pending(const struct track_roles *roles);          /* something that ends a step has begun */
 
 #endif

@@ -8,17 +8,17 @@
 /* An explicit phase by its exact word: what the lists of phase.h call it. */
 static int match_word(const char *name, struct rule_match *match)
 {
-#define ROLE(name_, number, word, flat)                                                \
-	if (number && !strcmp(name, word)) {                                           \
-		*match = (struct rule_match){ .said = 1u << RULE_SAYS_ROLE };          \
-		match->value[RULE_SAYS_ROLE] = number;                                 \
-		return 1;                                                              \
+#define ROLE(name_, number, word, flat)                                       \
+	if (number && !strcmp(name, word)) {                                  \
+		*match = (struct rule_match){ .said = 1u << RULE_SAYS_ROLE }; \
+		match->value[RULE_SAYS_ROLE] = number;                        \
+		return 1;                                                     \
 	}
-#define PART(name_, number, word, flat)                                                \
-	if (number && !strcmp(name, word)) {                                           \
-		*match = (struct rule_match){ .said = 1u << RULE_SAYS_PART };          \
-		match->value[RULE_SAYS_PART] = number;                                 \
-		return 1;                                                              \
+#define PART(name_, number, word, flat)                                       \
+	if (number && !strcmp(name, word)) {                                  \
+		*match = (struct rule_match){ .said = 1u << RULE_SAYS_PART }; \
+		match->value[RULE_SAYS_PART] = number;                        \
+		return 1;                                                     \
 	}
 	MT_ROLE_LIST(ROLE)
 	MT_PART_LIST(PART)

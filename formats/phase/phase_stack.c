@@ -15,15 +15,17 @@ static struct rule_match match_frame(const struct mt_tracker *tracker, const str
 {
 	const struct mt_module *module = mt_defs_module(tracker->defs, frame->module);
 	const char *function = mt_defs_string(tracker->defs, frame->function);
-	struct rule_match match = rules_match_frame(tracker->rules, function, mt_defs_string(tracker->defs, frame->file),
+	struct rule_match match = rules_match_frame(tracker->rules, function,
+						    mt_defs_string(tracker->defs, frame->file),
 						    module ? mt_defs_string(tracker->defs, module->path) : "");
 
 	if (!tracker->steps.pattern[0])
 		return match;
 	match.said |= 1u << RULE_SAYS_STEP;
 	match.value[RULE_SAYS_STEP] = *function && (tracker_step_names(tracker, function) ||
-						    tracker_step_names(tracker, plain_name(function))) ?
-					      RULE_STEP_ENDS : RULE_STEP_NOTHING;
+						    tracker_step_names(tracker, plain_name(function)))
+					      ? RULE_STEP_ENDS
+					      : RULE_STEP_NOTHING;
 	return match;
 }
 

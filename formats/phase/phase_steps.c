@@ -109,8 +109,7 @@ static void range_opened(struct track_steps *steps)
 	steps->source = STEP_BY_RANGE;
 }
 
-void tracker_step_range(struct mt_tracker *tracker, const struct mark *mark, uint32_t thread, int opened,
-			int outermost)
+void tracker_step_range(struct mt_tracker *tracker, const struct mark *mark, uint32_t thread, int opened, int outermost)
 {
 	struct track_steps *steps = &tracker->steps;
 

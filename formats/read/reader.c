@@ -4,14 +4,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "memtrace/error.h"
+#include "reader_impl.h"
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
 #include "trace/defs.h"
-#include "memtrace/error.h"
 #include "trace/payload.h"
 #include "trace/process.h"
-#include "reader_impl.h"
 
 /* Events handed out at a time: few enough to stay in a core's cache between decoding and use. */
 #define BATCH MT_READER_BATCH
@@ -19,7 +19,7 @@
 /* Events cannot be read, or make no sense without those before; a checkpoint ends it. */
 struct gap {
 	int open;
-	int uncounted;	 /* nobody knows how many were in one of the chunks */
+	int uncounted;   /* nobody knows how many were in one of the chunks */
 	uint64_t missed; /* in the others */
 };
 
@@ -30,20 +30,20 @@ struct mt_reader {
 	struct mt_chunk_list list;
 	struct mt_chunk_info *disproved; /* of an index: callers may still look at it */
 
-	uint32_t at;	    /* chunk to begin next */
+	uint32_t at;        /* chunk to begin next */
 	uint32_t defs_done; /* chunks whose definitions are in `defs` */
-	uint64_t seq;	    /* of the newest event, missing ones included */
-	int begun;	    /* there were events */
-	int cut;	    /* one of them a CUT, and no checkpoint since */
+	uint64_t seq;       /* of the newest event, missing ones included */
+	int begun;          /* there were events */
+	int cut;            /* one of them a CUT, and no checkpoint since */
 	struct gap gap;
-	int decoding;	    /* decoder is inside chunk at - 1 */
+	int decoding; /* decoder is inside chunk at - 1 */
 	struct mt_decoder decoder;
 	struct mt_event *events;
 	size_t events_room;
 	_Atomic uint64_t *budget; /* see mt_reader_share */
-	uint64_t large;	      /* bytes taken off it for the chunk that is being read */
-	struct mt_event lost; /* stands for a gap */
-	size_t held;	      /* events of a checkpoint that come after it */
+	uint64_t large;           /* bytes taken off it for the chunk that is being read */
+	struct mt_event lost;     /* stands for a gap */
+	size_t held;              /* events of a checkpoint that come after it */
 	struct mt_trace_state state;
 };
 
@@ -500,8 +500,11 @@ static int close_gap(struct mt_reader *reader, const struct mt_chunk_info *figur
 	int tell = reader->gap.open && figures->last_seq > reader->seq;
 
 	if (tell)
-		reader->lost = (struct mt_event){ .kind = MT_LOST, .seq = figures->last_seq, .time = figures->last_time,
-						  .value = gap_size(reader, figures->last_seq), .flags = MT_LOSS_DAMAGED };
+		reader->lost = (struct mt_event){ .kind = MT_LOST,
+						  .seq = figures->last_seq,
+						  .time = figures->last_time,
+						  .value = gap_size(reader, figures->last_seq),
+						  .flags = MT_LOSS_DAMAGED };
 	if (tell)
 		reader->state.lost += reader->lost.value;
 	reader->gap = (struct gap){ 0 };

@@ -10,14 +10,14 @@
 #define THREADS_MAX 3u
 #define SLOTS_MIN 4u /* one is used, one is filled, two wait: a thread that slept needs that long to wake up */
 #define SLOTS_MAX 32u
-#define SLOTS_ALL 128u /* of all readers together, as far as SLOTS_MIN allows */
+#define SLOTS_ALL 128u         /* of all readers together, as far as SLOTS_MIN allows */
 #define LARGE_ALL (256u << 20) /* bytes of large chunks of all readers together */
 
 /* What one mt_reader_next said, and the tracker of it. */
 struct slot {
 	struct mt_event *own; /* traded with the reader, which decodes into the other one */
 	size_t room;
-	struct mt_event one;  /* an event that is not in the reader's array */
+	struct mt_event one; /* an event that is not in the reader's array */
 	struct mt_label *label;
 	size_t label_room;
 	struct mt_ahead_batch batch;
@@ -30,10 +30,10 @@ struct lane {
 	struct mt_tracker *tracker; /* NULL: none */
 	struct slot slot[SLOTS_MAX];
 	uint32_t first, filled; /* ring of slots */
-	int used;		/* the first is in the user's hands */
+	int used;               /* the first is in the user's hands */
 	int busy;
-	int ended;		/* no more batches after those in the ring */
-	int waits;		/* what is next is read only when the ring is empty, by the user */
+	int ended; /* no more batches after those in the ring */
+	int waits; /* what is next is read only when the ring is empty, by the user */
 };
 
 struct mt_ahead {
@@ -88,7 +88,8 @@ static void fill(struct lane *lane, struct slot *slot, int *wait)
 	struct mt_ahead_batch *batch = &slot->batch;
 
 	do {
-		slot->error = mt_reader_next_until(lane->reader, &batch->events, &batch->count, &batch->checkpoint, wait);
+		slot->error = mt_reader_next_until(lane->reader, &batch->events, &batch->count, &batch->checkpoint,
+						   wait);
 	} while (!slot->error && batch->count && batch->checkpoint == MT_BATCH_REPEAT);
 	batch->offset = mt_reader_offset(lane->reader);
 	batch->labels = NULL;

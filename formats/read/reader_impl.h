@@ -21,7 +21,7 @@ int mt_reader_ends_well(const struct mt_reader *reader);
 
 /* Larger chunks are not read ahead. Those that memrec writes are smaller, but for a checkpoint of many tensors. */
 #define MT_READER_LARGE_BYTES (4u << 20) /* of a payload, packed or not */
-#define MT_READER_LARGE_LIVE 16384u	 /* events of a checkpoint */
+#define MT_READER_LARGE_LIVE 16384u      /* events of a checkpoint */
 
 /*
  * Like mt_reader_next, but where `wait` is not NULL it stops before new definitions, and before and inside of a large

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "trace/defs.h"
 #include "fold_impl.h"
 #include "intake.h"
 #include "memtrace/base.h"
@@ -18,10 +17,11 @@
 #include "memtrace/ledger.h"
 #include "ring_read.h"
 #include "scribe.h"
+#include "trace/defs.h"
 
 #define PATIENCE_MS 2000u
-#define HURRY 50u	       /* with a slot nearly full, only so many parts of the patience are left */
-#define RUN_EVENTS (1u << 20)  /* after so many the caller gets a word in */
+#define HURRY 50u             /* with a slot nearly full, only so many parts of the patience are left */
+#define RUN_EVENTS (1u << 20) /* after so many the caller gets a word in */
 #define GPU_TEXT 96u
 #define KEEP_LEAST (64u << 10) /* of a ring that says less: nothing of use would stay */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
@@ -41,15 +41,15 @@ struct mt_fold {
 	char *ring_path, *step_mark;
 	struct fold_gpu gpu[MT_LEDGER_DEVICES];
 	uint64_t waiting_for, waiting_since; /* number that held us up; ns */
-	int look_again;		/* nobody has looked since something was found missing */
+	int look_again;                      /* nobody has looked since something was found missing */
 	uint64_t log_abandoned; /* 1 + place in the log where waiting for a record was given up; 0: nowhere */
-	uint64_t rejected;	/* of view->rejected, what has been looked at */
-	uint64_t owed;		/* rejected records whose numbers have not turned up missing yet */
-	int error;		/* of the writer, until a flush succeeds */
-	int was_stuck;		/* there was one since losses were reported: a ring that was full, was so for that */
-	uint64_t disk_told;	/* of the ring's MT_LOSS_DISK, what the trace tells */
-	int finished;		/* nothing is left after the target's end */
-	uint64_t notable;	/* events folded that mt_fold_notable counts */
+	uint64_t rejected;      /* of view->rejected, what has been looked at */
+	uint64_t owed;          /* rejected records whose numbers have not turned up missing yet */
+	int error;              /* of the writer, until a flush succeeds */
+	int was_stuck;          /* there was one since losses were reported: a ring that was full, was so for that */
+	uint64_t disk_told;     /* of the ring's MT_LOSS_DISK, what the trace tells */
+	int finished;           /* nothing is left after the target's end */
+	uint64_t notable;       /* events folded that mt_fold_notable counts */
 	void (*name_devices)(void *context); /* before the first CUDA device; NULL: nobody, or it has been */
 	void *namer;
 };
@@ -270,7 +270,8 @@ static void lost_more(struct mt_fold *fold, enum mt_loss reason, uint64_t more)
 /* What the agent counts; the other reasons are the fold's own. */
 static int counted_by_agent(uint32_t reason)
 {
-	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY || reason == MT_LOSS_SEALED;
+	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY ||
+	       reason == MT_LOSS_SEALED;
 }
 
 static uint64_t header_lost(const struct mt_fold *fold, enum mt_loss reason)
@@ -412,8 +413,8 @@ static void fold_text(struct mt_fold *fold, const struct ring_event *from, struc
 	if (from->name_bytes)
 		event->name = mt_defs_add_name(defs, text, from->name_bytes);
 	if (mt_kind_has_second_name(event->kind))
-		event->value = from->domain_bytes ?
-				       mt_defs_add_name(defs, text + from->name_bytes, from->domain_bytes) : 0;
+		event->value = from->domain_bytes ? mt_defs_add_name(defs, text + from->name_bytes, from->domain_bytes)
+						  : 0;
 }
 
 /* From the ring's form to the trace's. 0: not everything it names is there yet. */

@@ -10,7 +10,8 @@ static int same_file(int a, int b)
 {
 	struct stat first, second;
 
-	return !fstat(a, &first) && !fstat(b, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+	return !fstat(a, &first) && !fstat(b, &second) && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
 }
 
 static int copy_file(const char *from_path, const char *to_path)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/addrmap.h"
+#include "base/pool.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "module_map.h"
-#include "base/pool.h"
 #include "pyline.h"
 
 #define RECORD_MAX (1u << 20) /* bytes of a log record; a longer one is left out */
@@ -36,8 +36,8 @@ struct intake_device {
 struct mt_intake {
 	struct ring_view *view;
 	struct mt_defs *defs;
-	struct addrmap stacks;	/* hash -> struct intake_stack in stack_pool */
-	struct addrmap codes;	/* key -> struct intake_code, own malloc */
+	struct addrmap stacks;  /* hash -> struct intake_stack in stack_pool */
+	struct addrmap codes;   /* key -> struct intake_code, own malloc */
 	struct addrmap threads; /* serial -> thread id in place of a pointer */
 	struct pool stack_pool;
 	struct module_map modules; /* instants are offsets in the log */
@@ -113,8 +113,8 @@ static void take_code(struct mt_intake *intake, const struct ring_log_entry *ent
 		return;
 	qualname = name + record->name_bytes;
 	file = qualname + record->qualname_bytes;
-	code->function = record->qualname_bytes ? mt_defs_add_string(intake->defs, qualname, record->qualname_bytes) :
-						  mt_defs_add_string(intake->defs, name, record->name_bytes);
+	code->function = record->qualname_bytes ? mt_defs_add_string(intake->defs, qualname, record->qualname_bytes)
+						: mt_defs_add_string(intake->defs, name, record->name_bytes);
 	code->file = mt_defs_add_string(intake->defs, file, record->file_bytes);
 	code->first_line = record->first_line;
 	code->table_bytes = record->table_bytes;
@@ -393,8 +393,9 @@ enum mt_intake_status mt_intake_thread(struct mt_intake *intake, uint32_t serial
 
 static uint32_t device_define(struct mt_intake *intake, struct intake_device *known, uint32_t kind, uint32_t index)
 {
-	struct mt_device device = { .kind = kind, .index = index, .name = known->name, .uuid = known->uuid,
-				    .total = known->total };
+	struct mt_device device = {
+		.kind = kind, .index = index, .name = known->name, .uuid = known->uuid, .total = known->total
+	};
 
 	if (kind == MT_DEVICE_CPU)
 		device.name = mt_defs_add_string(intake->defs, "CPU", 3);

@@ -11,14 +11,14 @@
 /* What a stack does with a module's frames. */
 enum module_role {
 	MODULE_PLAIN = 0,
-	MODULE_RECORDER = 1,	/* the agent, or CUPTI calling it: not the program's doing */
+	MODULE_RECORDER = 1,    /* the agent, or CUPTI calling it: not the program's doing */
 	MODULE_INTERPRETER = 2, /* CPython itself */
 };
 
 struct module_item {
 	uint64_t start, end, bias; /* as in struct mt_module */
-	uint64_t instant;	   /* from then on it was there */
-	uint32_t id;		   /* definition */
+	uint64_t instant;          /* from then on it was there */
+	uint32_t id;               /* definition */
 	enum module_role role;
 };
 

@@ -1,7 +1,7 @@
 /* pyline.c - source lines of Python instructions; see pyline.h. */
 #include "pyline.h"
 
-#define CODE_UNIT 2u		/* bytes of one instruction */
+#define CODE_UNIT 2u /* bytes of one instruction */
 #define NO_LINE_3_10 (-128)
 
 static uint32_t line_or_none(int64_t line)

@@ -1,4 +1,5 @@
 /* ring_read.c - a bounds-checked view of a ring; see ring_read.h. */
+#include "ring_read.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "ring_read.h"
 
 #define RECORD_HEAD_BYTES 8u /* what a PAD has, and what tells how long a record is */
 
@@ -50,9 +50,12 @@ static void end_texts(struct ring_header *header)
 		char *text;
 		size_t size;
 	} texts[] = {
-		{ header->host, sizeof(header->host) },	      { header->boot_id, sizeof(header->boot_id) },
-		{ header->options, sizeof(header->options) }, { header->output, sizeof(header->output) },
-		{ header->run_dir, sizeof(header->run_dir) }, { header->command, sizeof(header->command) },
+		{ header->host, sizeof(header->host) },
+		{ header->boot_id, sizeof(header->boot_id) },
+		{ header->options, sizeof(header->options) },
+		{ header->output, sizeof(header->output) },
+		{ header->run_dir, sizeof(header->run_dir) },
+		{ header->command, sizeof(header->command) },
 		{ header->step_mark, sizeof(header->step_mark) },
 		{ header->visible_devices, sizeof(header->visible_devices) },
 	};

@@ -26,9 +26,9 @@
 
 struct ring_view_slot {
 	uint64_t tail, taken, head; /* see the picture */
-	uint64_t last_seq;	    /* of the newest record looked at: numbers rise in a slot */
-	int waiting;		    /* `event` is the record at `taken`, and it is in the heap */
-	int broken;		    /* the cursors contradict each other: not read any more */
+	uint64_t last_seq;          /* of the newest record looked at: numbers rise in a slot */
+	int waiting;                /* `event` is the record at `taken`, and it is in the heap */
+	int broken;                 /* the cursors contradict each other: not read any more */
 	struct ring_event event;
 };
 
@@ -43,12 +43,12 @@ struct ring_view {
 	size_t map_bytes;
 	uint32_t slots, slot_bytes, header_bytes;
 	uint64_t log_offset, log_bytes;
-	uint64_t seq_limit; /* numbers handed out so far are below */
-	uint64_t rejected;  /* stretches of slots that made no sense */
-	uint64_t fullest;   /* bytes in the fullest slot that its producer cannot use, at the last refresh */
+	uint64_t seq_limit;  /* numbers handed out so far are below */
+	uint64_t rejected;   /* stretches of slots that made no sense */
+	uint64_t fullest;    /* bytes in the fullest slot that its producer cannot use, at the last refresh */
 	uint64_t unreturned; /* bytes in one slot that were taken and not given back, the most of any slot */
-	uint64_t log_at;    /* log: read up to here */
-	int log_damaged;    /* the record at log_at makes no sense: nothing behind it can be found */
+	uint64_t log_at;     /* log: read up to here */
+	int log_damaged;     /* the record at log_at makes no sense: nothing behind it can be found */
 	uint32_t heap_count;
 	struct ring_turn heap[RING_SLOTS]; /* smallest number first */
 	struct ring_view_slot slot[RING_SLOTS];

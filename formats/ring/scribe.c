@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "trace/defs.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
+#include "trace/defs.h"
 
 #define OWN_NUMBERS (1u << MT_SCRIBE_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
-#define SAMPLE_NUMBERS 40u	     /* of these, samples take so many */
-#define HOST_PLACE 0		     /* of the host's sample among those of devices: 0 is no device's id */
+#define SAMPLE_NUMBERS 40u           /* of these, samples take so many */
+#define HOST_PLACE 0                 /* of the host's sample among those of devices: 0 is no device's id */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
 
 struct mt_scribe {
@@ -20,16 +20,16 @@ struct mt_scribe {
 	struct mt_tracker *tracker;
 	const struct mt_rules *rules;
 	const struct mt_fold_options *options; /* while the trace is opened */
-	int missed; /* what is read again: events were missing before this one */
-	uint32_t steps, skip; /* as in struct mt_fold_options */
-	uint32_t step;	      /* that is running, from 1 */
-	int recording;	      /* the steps to be skipped have passed */
+	int missed;                            /* what is read again: events were missing before this one */
+	uint32_t steps, skip;                  /* as in struct mt_fold_options */
+	uint32_t step;                         /* that is running, from 1 */
+	int recording;                         /* the steps to be skipped have passed */
 	int done;
-	uint64_t seq, time; /* the newest ones */
-	uint64_t missing[MT_LOSS_COUNT]; /* records that are lost; */
-	uint64_t lost[MT_LOSS_COUNT];	 /* of these the trace tells */
-	uint32_t source[MT_SOURCE_COUNT]; /* state + 1, 0: not in the trace */
-	uint64_t source_why[MT_SOURCE_COUNT]; /* string id to it */
+	uint64_t seq, time;                         /* the newest ones */
+	uint64_t missing[MT_LOSS_COUNT];            /* records that are lost; */
+	uint64_t lost[MT_LOSS_COUNT];               /* of these the trace tells */
+	uint32_t source[MT_SOURCE_COUNT];           /* state + 1, 0: not in the trace */
+	uint64_t source_why[MT_SOURCE_COUNT];       /* string id to it */
 	struct mt_event waiting[MT_LEDGER_DEVICES]; /* samples by device, kind 0: none waits */
 	int samples_wait;
 	struct mt_fold_summary summary;
@@ -43,7 +43,8 @@ static void scribe_free(struct mt_scribe *scribe)
 }
 
 /* Everything but the writer and the tracker. */
-static struct mt_scribe *scribe_new(const char *path, const struct mt_rules *rules, const struct mt_fold_options *options)
+static struct mt_scribe *scribe_new(const char *path, const struct mt_rules *rules,
+				    const struct mt_fold_options *options)
 {
 	struct mt_scribe *scribe = calloc(1, sizeof(*scribe));
 

@@ -49,7 +49,7 @@ static const struct piece nothing = { NOWHERE, NOWHERE, 0 };
 
 /* What has been read of a group, or of the pattern itself. */
 struct group {
-	struct piece sequence;	     /* of the alternative that is being read; start NOWHERE: nothing yet */
+	struct piece sequence;       /* of the alternative that is being read; start NOWHERE: nothing yet */
 	struct piece alternatives;   /* those before it */
 	const unsigned char *opened; /* where */
 };
@@ -61,10 +61,10 @@ struct parser {
 	struct group *groups;
 	struct pattern_fault *fault;
 	int failed;
-	char *run;	     /* the literal that is being read, at the top of the pattern */
+	char *run; /* the literal that is being read, at the top of the pattern */
 	size_t run_size, literal_size;
 	uint32_t run_before; /* bytes that may come before the run */
-	int no_literal;	     /* there are alternatives at the top */
+	int no_literal;      /* there are alternatives at the top */
 };
 
 static void fail(struct parser *parser, enum pattern_fault_kind kind, const unsigned char *at)
@@ -230,7 +230,8 @@ static void set_add_class(struct set *set, int (*is_in)(int))
 }
 
 /* X(name) */
-#define CLASS_LIST(X) X(alnum) X(alpha) X(blank) X(cntrl) X(digit) X(graph) X(lower) X(print) X(punct) X(space) X(upper) X(xdigit)
+#define CLASS_LIST(X) \
+	X(alnum) X(alpha) X(blank) X(cntrl) X(digit) X(graph) X(lower) X(print) X(punct) X(space) X(upper) X(xdigit)
 
 /* "[:alpha:]" at the parser's place, which moves behind it. */
 static void read_class(struct parser *parser, struct set *set)
@@ -247,7 +248,8 @@ static void read_class(struct parser *parser, struct set *set)
 	size_t i;
 
 	for (i = 0; end && i < MT_ARRAY_SIZE(classes); i++) {
-		if (strlen(classes[i].name) != (size_t)(end - name) || memcmp(classes[i].name, name, (size_t)(end - name)))
+		if (strlen(classes[i].name) != (size_t)(end - name) ||
+		    memcmp(classes[i].name, name, (size_t)(end - name)))
 			continue;
 		set_add_class(set, classes[i].is_in);
 		parser->at = end + 2;
@@ -516,7 +518,9 @@ static int reserve(struct parser *parser, size_t size)
 
 int pattern_new(struct pattern **out, const char *text, int fold, struct pattern_fault *fault)
 {
-	struct parser parser = { .text = (const unsigned char *)text, .at = (const unsigned char *)text, .fault = fault };
+	struct parser parser = { .text = (const unsigned char *)text,
+				 .at = (const unsigned char *)text,
+				 .fault = fault };
 	int error;
 
 	*out = NULL;

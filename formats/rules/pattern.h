@@ -15,17 +15,17 @@
 #define PATTERN_MAX 2048u /* bytes */
 
 /* What can be wrong. X(NAME, is it something that POSIX has, words) */
-#define PATTERN_FAULT_LIST(X)                                                                                  \
-	X(GROUP, 0, "a ( that is never closed")                                                                \
-	X(UNOPENED, 0, "a ) that nothing opens (write \\) for one)")                                           \
-	X(BRACKET, 0, "a [ that is never closed")                                                              \
-	X(RANGE, 0, "a range that ends before it begins, or a - in the middle (it goes first or last)")        \
-	X(CLASS, 0, "a class of characters that nobody knows")                                                 \
-	X(REPEAT, 0, "nothing to repeat")                                                                      \
-	X(BACKSLASH, 0, "a backslash at the end")                                                              \
-	X(COUNTED, 1, "counted repetition {n,m} is not allowed in a pattern (write \\{ for a brace)")          \
-	X(ESCAPE, 1, "a backslash goes before punctuation, w, W, s or S only")                                 \
-	X(COLLATING, 1, "[. .] and [= =] are not allowed in a pattern")                                        \
+#define PATTERN_FAULT_LIST(X)                                                                           \
+	X(GROUP, 0, "a ( that is never closed")                                                         \
+	X(UNOPENED, 0, "a ) that nothing opens (write \\) for one)")                                    \
+	X(BRACKET, 0, "a [ that is never closed")                                                       \
+	X(RANGE, 0, "a range that ends before it begins, or a - in the middle (it goes first or last)") \
+	X(CLASS, 0, "a class of characters that nobody knows")                                          \
+	X(REPEAT, 0, "nothing to repeat")                                                               \
+	X(BACKSLASH, 0, "a backslash at the end")                                                       \
+	X(COUNTED, 1, "counted repetition {n,m} is not allowed in a pattern (write \\{ for a brace)")   \
+	X(ESCAPE, 1, "a backslash goes before punctuation, w, W, s or S only")                          \
+	X(COLLATING, 1, "[. .] and [= =] are not allowed in a pattern")                                 \
 	X(FOREIGN, 1, "only ASCII is allowed inside of [ ]")
 
 enum pattern_fault_kind {

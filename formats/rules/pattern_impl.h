@@ -6,9 +6,10 @@
 
 #include <stdint.h>
 
-#define STATES_MAX (2 * PATTERN_MAX + 4) /* what each byte makes, and for the whole an empty one, a join and the match */
-#define NOWHERE 0xffffu			 /* no state */
-#define ENDLESS UINT32_MAX		 /* bytes */
+#define STATES_MAX \
+	(2 * PATTERN_MAX + 4) /* what each byte makes, and for the whole an empty one, a join and the match */
+#define NOWHERE 0xffffu       /* no state */
+#define ENDLESS UINT32_MAX    /* bytes */
 
 _Static_assert(STATES_MAX < NOWHERE, "states are numbered in 16 bits");
 
@@ -35,11 +36,11 @@ struct state {
 struct pattern {
 	struct state *state;
 	struct set *set;
-	char *literal;	 /* in every match; NULL: none */
+	char *literal;   /* in every match; NULL: none */
 	uint32_t before; /* at most so many bytes of a match come before the literal */
 	uint32_t states, sets;
 	uint16_t start;
-	uint8_t fold;	       /* `byte` and sets are lower case */
+	uint8_t fold;          /* `byte` and sets are lower case */
 	uint8_t only_at_begin; /* every match begins at the beginning of the text */
 	/* The first two bytes of matches; all, where one may end before. [1]: of those at the beginning of the text. */
 	struct set first[2], second[2];

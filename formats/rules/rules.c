@@ -14,7 +14,7 @@
 #include "memtrace/error.h"
 
 #define RULES_FILE_MAX (1u << 20) /* bytes */
-#define RULES_MAX 4096u		  /* per file */
+#define RULES_MAX 4096u           /* per file */
 
 struct source {
 	const char *name;
@@ -42,11 +42,14 @@ static const char *const bool_words[] = { "false", "true" };
 static const char *const pattern_keys[] = { RULE_PATTERN_LIST(KEY) };
 static const char *const saying_keys[] = { RULE_SAYING_LIST(KEY) };
 
-#define WORDS(list) { list, MT_ARRAY_SIZE(list) }
+#define WORDS(list)                       \
+	{                                 \
+		list, MT_ARRAY_SIZE(list) \
+	}
 static const struct words saying_words[RULE_SAYINGS] = {
-	[RULE_SAYS_ROLE] = WORDS(role_words),	      [RULE_SAYS_PART] = WORDS(part_words),
+	[RULE_SAYS_ROLE] = WORDS(role_words),         [RULE_SAYS_PART] = WORDS(part_words),
 	[RULE_SAYS_CATEGORY] = WORDS(category_words), [RULE_SAYS_STEP] = WORDS(step_words),
-	[RULE_SAYS_OUTER] = WORDS(bool_words),	      [RULE_SAYS_OVER] = WORDS(role_words),
+	[RULE_SAYS_OUTER] = WORDS(bool_words),        [RULE_SAYS_OVER] = WORDS(role_words),
 	[RULE_SAYS_SPAN] = WORDS(bool_words),
 };
 
@@ -104,7 +107,9 @@ static int next(struct source *source)
 	if (!yaml_parser_parse(&source->yaml, &source->event)) {
 		if (source->yaml.error == YAML_MEMORY_ERROR)
 			return -MT_E_MEMORY;
-		return fail(source, (source->yaml.problem_mark.line ? source->yaml.problem_mark.line : source->yaml.mark.line) + 1,
+		return fail(source,
+			    (source->yaml.problem_mark.line ? source->yaml.problem_mark.line : source->yaml.mark.line) +
+				    1,
 			    "not YAML: %s", source->yaml.problem ? source->yaml.problem : "cannot be read");
 	}
 	if (source->event.type == YAML_ALIAS_EVENT)
@@ -184,7 +189,8 @@ static int read_pattern(struct source *source, struct rule *rule, int pattern)
 	if (error == -MT_E_LIMIT)
 		return fail(source, line_of(source), "pattern longer than %u bytes", PATTERN_MAX);
 	if (error == -MT_E_RULES && pattern_fault_is_choice(fault.kind))
-		return fail(source, line_of(source), "%s: byte %zu of %s", pattern_fault_words(fault.kind), fault.at + 1, key);
+		return fail(source, line_of(source), "%s: byte %zu of %s", pattern_fault_words(fault.kind),
+			    fault.at + 1, key);
 	if (error == -MT_E_RULES)
 		return fail(source, line_of(source), "%s is not a regular expression: %s, at byte %zu", key,
 			    pattern_fault_words(fault.kind), fault.at + 1);
@@ -308,7 +314,8 @@ static int read_category(struct source *source)
 	int error;
 
 	if (part <= MT_PART_NONE && role <= MT_ROLE_NONE)
-		return fail(source, line_of(source), "\"%.64s\" is neither a role nor a part", key ? key : "(not a word)");
+		return fail(source, line_of(source), "\"%.64s\" is neither a role nor a part",
+			    key ? key : "(not a word)");
 	error = read_word(source, "category", &saying_words[RULE_SAYS_CATEGORY], &category);
 	if (!error && part > MT_PART_NONE)
 		source->file->part_category[part] = (int8_t)category;
@@ -334,7 +341,8 @@ static int read_top_key(struct source *source)
 		return read_rules(source);
 	if (key && !strcmp(key, "categories"))
 		return read_categories(source);
-	return fail(source, line_of(source), "unknown key \"%.64s\" (one of: rules, categories)", key ? key : "(not a word)");
+	return fail(source, line_of(source), "unknown key \"%.64s\" (one of: rules, categories)",
+		    key ? key : "(not a word)");
 }
 
 static int read_file(struct source *source)

@@ -10,45 +10,45 @@
 #include "pattern.h"
 
 /* What is matched. X(NAME, key of the file) */
-#define RULE_PATTERN_LIST(X)     \
-	X(FUNCTION, "function")  \
-	X(FILE, "file")          \
-	X(MODULE, "module")      \
+#define RULE_PATTERN_LIST(X)    \
+	X(FUNCTION, "function") \
+	X(FILE, "file")         \
+	X(MODULE, "module")     \
 	X(MARK, "mark")
 
 /* What is said then. X(NAME, key of the file) - those after CATEGORY and STEP are about the role and go with it. */
-#define RULE_SAYING_LIST(X)      \
-	X(ROLE, "role")          \
-	X(PART, "part")          \
-	X(CATEGORY, "category")  \
-	X(STEP, "step")          \
-	X(OUTER, "outer")        \
-	X(OVER, "over")          \
+#define RULE_SAYING_LIST(X)     \
+	X(ROLE, "role")         \
+	X(PART, "part")         \
+	X(CATEGORY, "category") \
+	X(STEP, "step")         \
+	X(OUTER, "outer")       \
+	X(OVER, "over")         \
 	X(SPAN, "span")
 
 enum rule_pattern {
 #define RULE_PATTERN_ENUM(name, key) RULE_##name,
 	RULE_PATTERN_LIST(RULE_PATTERN_ENUM)
 #undef RULE_PATTERN_ENUM
-	RULE_PATTERNS
+		RULE_PATTERNS
 };
 
 enum rule_saying {
 #define RULE_SAYING_ENUM(name, key) RULE_SAYS_##name,
 	RULE_SAYING_LIST(RULE_SAYING_ENUM)
 #undef RULE_SAYING_ENUM
-	RULE_SAYINGS
+		RULE_SAYINGS
 };
 
 #define RULE_OF_ROLE (1u << RULE_SAYS_OUTER | 1u << RULE_SAYS_OVER | 1u << RULE_SAYS_SPAN)
 
 /* What a frame has to do with the end of steps. X(NAME, number, word) - marks know the first two. */
-#define RULE_STEP_LIST(X)        \
-	X(NOTHING, 0, "false")   \
-	X(ENDS, 1, "true")       \
-	X(OPENS, 2, "opens")     \
-	X(CLOSES, 3, "closes")   \
-	X(CLEARS, 4, "clears")   \
+#define RULE_STEP_LIST(X)      \
+	X(NOTHING, 0, "false") \
+	X(ENDS, 1, "true")     \
+	X(OPENS, 2, "opens")   \
+	X(CLOSES, 3, "closes") \
+	X(CLEARS, 4, "clears") \
 	X(RENEWS, 5, "renews")
 
 enum rule_step {
@@ -75,7 +75,8 @@ struct rule_file {
 	char *name; /* owned */
 	struct rule *rule;
 	size_t rules;
-	int8_t part_category[MT_PART_OPTIMIZER + 1], role_category[MT_ROLE_OTHER + 1]; /* enum mt_category, -1: not said */
+	int8_t part_category[MT_PART_OPTIMIZER + 1],
+		role_category[MT_ROLE_OTHER + 1]; /* enum mt_category, -1: not said */
 };
 
 struct mt_rules {

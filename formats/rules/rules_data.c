@@ -5,12 +5,12 @@
 #include "memtrace/base.h"
 #include "rules.h"
 
-#define EMBED(symbol, file)                                                   \
-	__asm__(".pushsection .rodata\n" #symbol ":\n"                        \
-		"\t.incbin \"formats/rules/" file "\"\n" #symbol "_end:\n"    \
-		"\t.byte 0\n"                                                 \
-		"\t.popsection\n");                                           \
-	extern const char symbol[] __attribute__((visibility("hidden")));     \
+#define EMBED(symbol, file)                                                \
+	__asm__(".pushsection .rodata\n" #symbol ":\n"                     \
+		"\t.incbin \"formats/rules/" file "\"\n" #symbol "_end:\n" \
+		"\t.byte 0\n"                                              \
+		"\t.popsection\n");                                        \
+	extern const char symbol[] __attribute__((visibility("hidden")));  \
 	extern const char symbol##_end[] __attribute__((visibility("hidden")));
 
 RULES_BUILTIN_LIST(EMBED)

@@ -5,19 +5,19 @@
  * in proportion to the bytes it takes in the file, and so is all that a reader makes of a file, in memory and in time.
  * Packing sees to it that no trace of ours is beyond it.
  */
+#include "chunk.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
 #include <zstd_errors.h>
-#include "chunk.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 #include "payload.h"
 
 #define FRAME_MAGIC_SIZE 4u
-#define FRAME_HEADER_MAX 18u	       /* magic, descriptor, window, dictionary id, content size */
+#define FRAME_HEADER_MAX 18u           /* magic, descriptor, window, dictionary id, content size */
 #define FRAME_DESCRIPTOR_CHECKSUM 0x04 /* bits of the byte after the magic number */
 #define FRAME_DESCRIPTOR_DICTIONARY 0x03
 #define READ_BYTES (64u << 10) /* at a time, at least */
@@ -188,12 +188,12 @@ struct mt_unpacker {
 	int fd;
 	uint64_t file_bytes;
 	ZSTD_DCtx *context;
-	struct mt_buffer packed;  /* a piece of the file, */
-	uint64_t packed_at;	  /* from here on; */
-	size_t begin;		  /* the frame begins so far inside of it */
+	struct mt_buffer packed; /* a piece of the file, */
+	uint64_t packed_at;      /* from here on; */
+	size_t begin;            /* the frame begins so far inside of it */
 	struct mt_buffer payload;
-	size_t frame_bytes;	  /* 0: nothing found */
-	size_t payload_bytes;	  /* as the frame header says */
+	size_t frame_bytes;   /* 0: nothing found */
+	size_t payload_bytes; /* as the frame header says */
 	uint64_t work;
 };
 

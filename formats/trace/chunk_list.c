@@ -7,9 +7,9 @@
  *                       one entry,      found by its magic
  *                       kind 0          number and checksum
  */
+#include "chunk_list.h"
 #include <stdlib.h>
 #include <string.h>
-#include "chunk_list.h"
 #include "codec.h"
 #include "index.h"
 #include "memtrace/error.h"

@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/buffer.h"
+#include "base/varint.h"
 #include "memtrace/defs.h"
 #include "memtrace/event.h"
 #include "memtrace/reader.h"
-#include "base/varint.h"
 
 /* Sections. X(NAME, number) */
-#define MT_SECTION_LIST(X) \
-	X(SUMMARY, 1)      \
-	X(KINDS, 2)        \
-	X(LAYOUT, 3)       \
-	X(COLUMN, 32)      /* of field 0; field n: 32 + n */ \
-	X(AGAIN, 64)       /* of field 0; MT_FIELD_addr has one */
+#define MT_SECTION_LIST(X)                              \
+	X(SUMMARY, 1)                                   \
+	X(KINDS, 2)                                     \
+	X(LAYOUT, 3)                                    \
+	X(COLUMN, 32) /* of field 0; field n: 32 + n */ \
+	X(AGAIN, 64)  /* of field 0; MT_FIELD_addr has one */
 
 enum mt_section_number {
 #define MT_SECTION_ENUM(name, number) MT_SECTION_##name = (number),
@@ -31,9 +31,9 @@ enum mt_section_number {
 /* How a field becomes a varint; the names are those of MT_FIELD_LIST. */
 enum mt_encoding { MT_ENCODING_PLAIN, MT_ENCODING_STEP, MT_ENCODING_DELTA, MT_ENCODING_ADDR, MT_ENCODING_TOTAL };
 
-#define MT_ADDR_SHIFT 6		  /* ADDR: low bits that are folded away */
-#define MT_PREDICTOR_DEVICES 16u  /* TOTAL: devices that are told apart */
-#define MT_AGAIN_MAX 8192u	  /* AGAIN: values that can be told by how far back they were; a power of two */
+#define MT_ADDR_SHIFT 6          /* ADDR: low bits that are folded away */
+#define MT_PREDICTOR_DEVICES 16u /* TOTAL: devices that are told apart */
+#define MT_AGAIN_MAX 8192u       /* AGAIN: values that can be told by how far back they were; a power of two */
 
 struct mt_predictor {
 	uint64_t last[MT_FIELD_COUNT];
@@ -55,11 +55,11 @@ struct mt_again; /* where addresses were last, encoder.c */
 struct mt_encoder {
 	struct mt_buffer kinds, column[MT_FIELD_COUNT];
 	struct mt_buffer again_column; /* of MT_FIELD_addr */
-	struct mt_again *again;	       /* NULL: addresses are not looked for, as in checkpoints */
+	struct mt_again *again;        /* NULL: addresses are not looked for, as in checkpoints */
 	struct mt_predictor predictor;
-	uint32_t room;		   /* events that fit before a column has to grow */
+	uint32_t room;                 /* events that fit before a column has to grow */
 	uint8_t used[MT_KIND_MAX + 1]; /* kinds that occur */
-	struct mt_chunk_info info; /* events, seq and time are kept here; live and phases are the caller's */
+	struct mt_chunk_info info;     /* events, seq and time are kept here; live and phases are the caller's */
 };
 
 void mt_encoder_init(struct mt_encoder *encoder); /* before the first use */
@@ -86,19 +86,19 @@ void mt_encoder_payload(const struct mt_encoder *encoder, enum mt_chunk_kind kin
 
 struct mt_decoder {
 	enum mt_chunk_kind chunk;
-	struct mt_chunk_info info;		/* the SUMMARY; offset and size 0 */
+	struct mt_chunk_info info; /* the SUMMARY; offset and size 0 */
 	const uint8_t *kinds;
-	const uint8_t *column[MT_FIELD_COUNT];	/* next value; NULL: no event has the field */
-	const uint8_t *again;			/* AGAIN of MT_FIELD_addr, next value; NULL: there is none */
-	const uint8_t *addr_end;		/* of its COLUMN, with `again` */
-	uint32_t fields[MT_KIND_MAX + 1];	/* LAYOUT: the fields this program knows */
-	uint64_t largest[MT_FIELD_COUNT];	/* values above are corrupt: ids that are not defined */
+	const uint8_t *column[MT_FIELD_COUNT]; /* next value; NULL: no event has the field */
+	const uint8_t *again;                  /* AGAIN of MT_FIELD_addr, next value; NULL: there is none */
+	const uint8_t *addr_end;               /* of its COLUMN, with `again` */
+	uint32_t fields[MT_KIND_MAX + 1];      /* LAYOUT: the fields this program knows */
+	uint64_t largest[MT_FIELD_COUNT];      /* values above are corrupt: ids that are not defined */
 	struct mt_predictor predictor;
-	uint32_t done;				/* events decoded so far */
-	uint64_t seq;				/* the newest */
-	uint64_t first_time, last_time;		/* smallest and largest so far */
-	uint32_t addrs;				/* with `again`: so many so far, */
-	uint64_t addr[MT_AGAIN_MAX];		/* the newest by number modulo MT_AGAIN_MAX; not cleared */
+	uint32_t done;                  /* events decoded so far */
+	uint64_t seq;                   /* the newest */
+	uint64_t first_time, last_time; /* smallest and largest so far */
+	uint32_t addrs;                 /* with `again`: so many so far, */
+	uint64_t addr[MT_AGAIN_MAX];    /* the newest by number modulo MT_AGAIN_MAX; not cleared */
 };
 
 /*

@@ -212,19 +212,19 @@ struct batch {
  * Visits the values of one column in order: `at` is where the next one begins, `value` where it goes. Most columns
  * belong to all events of a batch; only in the others each event is asked. A macro, so that the loops stay tight.
  */
-#define EACH_VALUE(batch, value, body)                                                                    \
-	do {                                                                                              \
-		const uint32_t bit = 1u << (batch)->field, *fields = (batch)->decoder->fields;            \
-		uint64_t *value = (uint64_t *)(void *)(batch)->events + (batch)->field;                   \
-		const uint8_t *kind = (batch)->kinds, *end = kind + (batch)->count;                       \
-		if ((batch)->in_all & bit) {                                                              \
-			for (; kind < end; kind++, value += EVENT_WORDS)                                  \
-				body                                                                      \
-		} else {                                                                                  \
-			for (; kind < end; kind++, value += EVENT_WORDS)                                  \
-				if (fields[*kind] & bit)                                                  \
-					body                                                              \
-		}                                                                                         \
+#define EACH_VALUE(batch, value, body)                                                         \
+	do {                                                                                   \
+		const uint32_t bit = 1u << (batch)->field, *fields = (batch)->decoder->fields; \
+		uint64_t *value = (uint64_t *)(void *)(batch)->events + (batch)->field;        \
+		const uint8_t *kind = (batch)->kinds, *end = kind + (batch)->count;            \
+		if ((batch)->in_all & bit) {                                                   \
+			for (; kind < end; kind++, value += EVENT_WORDS)                       \
+				body                                                           \
+		} else {                                                                       \
+			for (; kind < end; kind++, value += EVENT_WORDS)                       \
+				if (fields[*kind] & bit)                                       \
+					body                                                   \
+		}                                                                              \
 	} while (0)
 
 #define EVENT_WORDS (sizeof(struct mt_event) / sizeof(uint64_t))

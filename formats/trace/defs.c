@@ -4,12 +4,12 @@
  * Each kind has a table (id -> definition) and, once somebody interns, an open-addressing hash index of ids beside it.
  * Definitions are compared by their key: the numbers that make two of them equal.
  */
+#include "defs.h"
 #include <stdlib.h>
 #include <string.h>
-#include "defs.h"
+#include "base/table.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "base/table.h"
 
 #define TEXT_BLOCK (64u << 10) /* bytes; longer texts get a block of their own */
 
@@ -20,8 +20,8 @@ struct text_block {
 
 struct store {
 	struct mt_table table;
-	uint32_t *slot; /* ids, 0: empty */
-	uint64_t slots; /* power of two, or 0 */
+	uint32_t *slot;   /* ids, 0: empty */
+	uint64_t slots;   /* power of two, or 0 */
 	uint32_t indexed; /* ids 1..indexed are in the slots */
 };
 
@@ -390,8 +390,10 @@ static uint32_t intern(struct mt_defs *defs, enum mt_def kind, const void *defin
 
 static uint32_t add_text(struct mt_defs *defs, const char *text, size_t size, uint32_t is_name)
 {
-	union mt_definition definition = { .string = { .text = text, .is_name = is_name,
-						       .size = size > MT_STRING_MAX ? MT_STRING_MAX : (uint32_t)size } };
+	union mt_definition definition = { .string = { .text = text,
+						       .is_name = is_name,
+						       .size = size > MT_STRING_MAX ? MT_STRING_MAX
+										    : (uint32_t)size } };
 
 	return intern(defs, MT_DEF_STRING, &definition);
 }

@@ -5,8 +5,8 @@
 #define FORMATS_DEFS_H
 
 #include "base/buffer.h"
-#include "memtrace/defs.h"
 #include "base/varint.h"
+#include "memtrace/defs.h"
 
 #define MT_DEF_END 7 /* kinds are 1..6 */
 

@@ -19,7 +19,7 @@
  */
 struct mt_again {
 	uint64_t number; /* of the next address, from 1; goes on from chunk to chunk */
-	uint64_t first;	 /* of this chunk */
+	uint64_t first;  /* of this chunk */
 	struct {
 		uint64_t addr, number;
 	} slot[AGAIN_SLOTS];

@@ -3,10 +3,10 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "base/varint.h"
 #include "chunk.h"
 #include "index.h"
 #include "memtrace/error.h"
-#include "base/varint.h"
 
 #define INDEX_MAGIC "MEMINDEX"
 #define MAGIC_SIZE 8u

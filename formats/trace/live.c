@@ -1,7 +1,7 @@
 /* live.c - checkpoints: the live set of a ledger as LIVE events. */
+#include "live.h"
 #include <stdlib.h>
 #include "codec.h"
-#include "live.h"
 #include "memtrace/error.h"
 
 struct live_list {

@@ -1,11 +1,11 @@
 /* process.c - the PROCESS chunk. */
+#include "process.h"
 #include <stdlib.h>
 #include <string.h>
 #include "chunk.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 #include "payload.h"
-#include "process.h"
 
 static void put_number(struct mt_buffer *payload, uint32_t section, uint64_t value)
 {
@@ -70,14 +70,14 @@ static char *take_copy(struct mt_cursor *in)
 }
 
 /* READ_<type>(member): members differ in width, so what does not come back as it was is beyond the limit. */
-#define READ_number(member)                                        \
-	number = mt_cursor_varint(in);                             \
-	process->member = (__typeof__(process->member))number;     \
-	if (!in->error && (uint64_t)process->member != number)     \
+#define READ_number(member)                                    \
+	number = mt_cursor_varint(in);                         \
+	process->member = (__typeof__(process->member))number; \
+	if (!in->error && (uint64_t)process->member != number) \
 		in->error = -MT_E_LIMIT;
-#define READ_signed(member)                                        \
-	number = mt_unzigzag(mt_cursor_varint(in));                \
-	process->member = (__typeof__(process->member))number;     \
+#define READ_signed(member)                                            \
+	number = mt_unzigzag(mt_cursor_varint(in));                    \
+	process->member = (__typeof__(process->member))number;         \
 	if (!in->error && (int64_t)process->member != (int64_t)number) \
 		in->error = -MT_E_LIMIT;
 #define READ_text(member) process->member = take_copy(in);
@@ -104,10 +104,10 @@ static int fill_texts(struct mt_process *process)
 
 #define FILL_number(member)
 #define FILL_signed(member)
-#define FILL_text(member)                          \
-	if (!process->member)                      \
-		process->member = calloc(1, 1);    \
-	if (!process->member)                      \
+#define FILL_text(member)                       \
+	if (!process->member)                   \
+		process->member = calloc(1, 1); \
+	if (!process->member)                   \
 		error = -MT_E_MEMORY;
 #define FILL_FIELD(member, section, type) FILL_##type(member)
 	MT_PROCESS_LIST(FILL_FIELD)

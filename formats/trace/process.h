@@ -3,26 +3,26 @@
 #define FORMATS_PROCESS_H
 
 #include "base/buffer.h"
-#include "memtrace/writer.h"
 #include "base/varint.h"
+#include "memtrace/writer.h"
 
 #define MT_PROCESS_HEAD 1 /* section: magic and version */
 
 /* The fields of struct mt_process. X(member, section number, type) */
-#define MT_PROCESS_LIST(X)             \
-	X(pid, 2, number)              \
-	X(ppid, 3, number)             \
-	X(rank, 4, signed)             \
-	X(depth, 5, number)            \
-	X(python_version, 6, number)   \
-	X(tool_version, 7, number)     \
-	X(start_monotonic, 8, number)  \
-	X(start_realtime, 9, number)   \
-	X(clock_error, 10, number)     \
-	X(host, 11, text)              \
-	X(boot_id, 12, text)           \
-	X(command, 13, text)           \
-	X(options, 14, text)           \
+#define MT_PROCESS_LIST(X)            \
+	X(pid, 2, number)             \
+	X(ppid, 3, number)            \
+	X(rank, 4, signed)            \
+	X(depth, 5, number)           \
+	X(python_version, 6, number)  \
+	X(tool_version, 7, number)    \
+	X(start_monotonic, 8, number) \
+	X(start_realtime, 9, number)  \
+	X(clock_error, 10, number)    \
+	X(host, 11, text)             \
+	X(boot_id, 12, text)          \
+	X(command, 13, text)          \
+	X(options, 14, text)          \
 	X(ring_path, 15, text)
 
 /* Texts beyond MT_STRING_MAX are cut. Out of memory shows in payload->error. */

@@ -175,8 +175,8 @@ static void mark_window(const struct keep_window *window, uint8_t *wanted, uint3
 		wanted[id] |= window->named[id];
 }
 
-void keep_mark_strings(const struct keep *keep, const struct keep_range *ranges, uint32_t count_ranges,
-		       uint8_t *wanted, uint32_t count)
+void keep_mark_strings(const struct keep *keep, const struct keep_range *ranges, uint32_t count_ranges, uint8_t *wanted,
+		       uint32_t count)
 {
 	const struct keep_range *newest = &ranges[count_ranges - 1];
 	uint32_t i;
@@ -298,7 +298,9 @@ static void window_close(struct keep *keep, struct keep_window *window)
 static void window_start(struct keep *keep, const struct mt_chunk_info *list, struct keep_window *window, uint32_t at)
 {
 	free(window->named);
-	*window = (struct keep_window){ .rank = keep->chunks.item[at].oom, .open = 1, .step = keep->chunks.item[at].oom_step };
+	*window = (struct keep_window){ .rank = keep->chunks.item[at].oom,
+					.open = 1,
+					.step = keep->chunks.item[at].oom_step };
 	window->first = keep->chunks.item[window_begin(keep, list, at)].number;
 	window->last = keep->number;
 }
@@ -310,7 +312,8 @@ static uint32_t index_of(const struct keep *keep, uint64_t number)
 	while (i-- > 1)
 		if (keep->chunks.item[i].number <= number)
 			break;
-	while (i > 1 && keep->chunks.item[i - 1].number == keep->chunks.item[i].number) /* a checkpoint and its events */
+	while (i > 1 &&
+	       keep->chunks.item[i - 1].number == keep->chunks.item[i].number) /* a checkpoint and its events */
 		i--;
 	return i;
 }

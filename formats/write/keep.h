@@ -27,23 +27,23 @@
 
 /* What was so at a checkpoint, to be said where everything before it is gone. */
 struct keep_state {
-	struct mt_event step;			   /* the newest STEP; kind 0: none */
-	struct mt_event source[MT_SOURCE_COUNT];   /* the newest of each; kind 0: none */
-	struct mt_event open[KEEP_OPEN_MAX];	   /* what opened the ranges, phases and windows that are open */
+	struct mt_event step;                    /* the newest STEP; kind 0: none */
+	struct mt_event source[MT_SOURCE_COUNT]; /* the newest of each; kind 0: none */
+	struct mt_event open[KEEP_OPEN_MAX];     /* what opened the ranges, phases and windows that are open */
 	uint32_t opens;
 };
 
 /* Beside an entry of the writer's chunk list. */
 struct keep_chunk {
-	uint64_t number;	      /* of chunks since the beginning: does not change when others go */
-	uint64_t cut;		      /* carry: events that it stands for */
+	uint64_t number;              /* of chunks since the beginning: does not change when others go */
+	uint64_t cut;                 /* carry: events that it stands for */
 	uint64_t lost[MT_LOSS_COUNT]; /* LOST of its events */
-	uint32_t events;	      /* without those of a carry */
-	uint32_t step;		      /* running at its end */
-	uint32_t oom_step;	      /* running at its newest out-of-memory error */
-	uint8_t oom;		      /* how bad that was: 0: there was none */
+	uint32_t events;              /* without those of a carry */
+	uint32_t step;                /* running at its end */
+	uint32_t oom_step;            /* running at its newest out-of-memory error */
+	uint8_t oom;                  /* how bad that was: 0: there was none */
 	uint8_t carry;
-	struct keep_state *state;     /* checkpoints: owned; NULL when memory was out, then nothing begins there */
+	struct keep_state *state; /* checkpoints: owned; NULL when memory was out, then nothing begins there */
 };
 
 struct keep_chunks {
@@ -52,25 +52,25 @@ struct keep_chunks {
 };
 
 struct keep_window {
-	uint8_t rank;	      /* enum keep_rank; 0: there is none */
-	uint8_t open;	      /* its step has not ended yet */
+	uint8_t rank; /* enum keep_rank; 0: there is none */
+	uint8_t open; /* its step has not ended yet */
 	uint32_t step;
 	uint64_t first, last; /* numbers of chunks */
-	uint8_t *named;	      /* by string id: it is named inside; NULL: as long as it is open */
+	uint8_t *named;       /* by string id: it is named inside; NULL: as long as it is open */
 	uint32_t strings;
 };
 
 struct keep {
-	uint64_t bytes;	    /* of file that are wanted */
-	uint64_t next_try;  /* no rotation before the file is so large */
-	uint64_t number;    /* of the chunk that is being filled */
-	int error;	    /* of the newest rotation */
-	struct keep_chunks chunks;     /* beside the writer's list */
-	struct keep_chunk now;	       /* of the chunk that is being filled */
-	struct keep_state state;       /* after the newest event */
-	struct keep_state *checkpoint; /* of a checkpoint that is not written yet */
+	uint64_t bytes;                          /* of file that are wanted */
+	uint64_t next_try;                       /* no rotation before the file is so large */
+	uint64_t number;                         /* of the chunk that is being filled */
+	int error;                               /* of the newest rotation */
+	struct keep_chunks chunks;               /* beside the writer's list */
+	struct keep_chunk now;                   /* of the chunk that is being filled */
+	struct keep_state state;                 /* after the newest event */
+	struct keep_state *checkpoint;           /* of a checkpoint that is not written yet */
 	struct keep_window window[KEEP_WINDOWS]; /* the first, the newest */
-	uint64_t *used;		       /* by string id: number + 1 of the newest chunk whose events name it */
+	uint64_t *used;                          /* by string id: number + 1 of the newest chunk whose events name it */
 	uint32_t used_room;
 };
 
@@ -112,8 +112,8 @@ uint32_t keep_plan(const struct keep *keep, const struct mt_chunk_info *list, ui
 		   struct keep_range ranges[KEEP_RANGES]);
 
 /* By string id, whether a chunk in one of the ranges names it, or something that is open. `count` ids from 0 on. */
-void keep_mark_strings(const struct keep *keep, const struct keep_range *ranges, uint32_t count_ranges,
-		       uint8_t *wanted, uint32_t count);
+void keep_mark_strings(const struct keep *keep, const struct keep_range *ranges, uint32_t count_ranges, uint8_t *wanted,
+		       uint32_t count);
 
 /* How many events go when the chunks between `previous` and `index` do. */
 uint64_t keep_gone(const struct keep *keep, uint32_t previous, uint32_t index);

@@ -154,7 +154,8 @@ uint32_t keep_carry(const struct keep *keep, const struct mt_chunk_info *list, u
 	add(events, &count, room, &state->step);
 	for (i = 0; i < MT_LOSS_COUNT; i++)
 		if (sum.lost[i])
-			add(events, &count, room, &(struct mt_event){ .kind = MT_LOST, .value = sum.lost[i], .flags = i });
+			add(events, &count, room,
+			    &(struct mt_event){ .kind = MT_LOST, .value = sum.lost[i], .flags = i });
 	for (i = 0; i < MT_SOURCE_COUNT; i++)
 		add(events, &count, room, &state->source[i]);
 	for (i = 0; i < state->opens; i++)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/copy.h"
-#include "trace/index.h"
 #include "memtrace/error.h"
+#include "trace/index.h"
 #include "writer_impl.h"
 
 struct rotation {
@@ -97,8 +97,8 @@ static int write_defs(struct rotation *rotation)
 	struct keep_chunk chunk = { .step = 1 };
 	int error = 0;
 
-	while (!error && mt_defs_encode(writer->defs, rotation->defs_done, rotation->wanted, rotation->strings,
-					&writer->payload))
+	while (!error &&
+	       mt_defs_encode(writer->defs, rotation->defs_done, rotation->wanted, rotation->strings, &writer->payload))
 		error = write_packed(rotation, &info, &chunk);
 	return error;
 }

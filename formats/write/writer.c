@@ -15,10 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/copy.h"
-#include "trace/index.h"
-#include "trace/live.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "trace/index.h"
+#include "trace/live.h"
 #include "trace/process.h"
 #include "writer_impl.h"
 
@@ -26,9 +26,9 @@
 #define DEFAULT_CHUNK_EVENTS 65536u
 #define DEFAULT_CHECKPOINT_EVENTS (1u << 20)
 #define KEEP_CHUNK_EVENTS_MIN 1024u
-#define KEEP_EVENT_BYTES 4u  /* that an event takes in a file, when it takes many */
-#define KEEP_CHUNKS 64u	     /* that a flight recorder's file shall have at least */
-#define KEEP_STRETCHES 16u   /* checkpoints that it shall have at least, */
+#define KEEP_EVENT_BYTES 4u     /* that an event takes in a file, when it takes many */
+#define KEEP_CHUNKS 64u         /* that a flight recorder's file shall have at least */
+#define KEEP_STRETCHES 16u      /* checkpoints that it shall have at least, */
 #define KEEP_CHECKPOINT_PART 4u /* unless they took more than a fourth of what the events take */
 
 /* The ledger says that bytes changed hands. */
@@ -286,7 +286,8 @@ static int check_event(const struct mt_writer *writer, const struct mt_event *ev
 {
 	uint32_t fields = mt_kind_fields(event->kind);
 
-	if (!fields || event->kind == MT_LIVE || event->kind == MT_CUT || event->seq <= writer->seq || !ids_defined(writer, event, fields))
+	if (!fields || event->kind == MT_LIVE || event->kind == MT_CUT || event->seq <= writer->seq ||
+	    !ids_defined(writer, event, fields))
 		return -MT_E_ARGUMENT;
 	return 0;
 }

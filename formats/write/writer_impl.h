@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 #include "base/buffer.h"
+#include "keep.h"
+#include "memtrace/ledger.h"
+#include "memtrace/writer.h"
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
 #include "trace/defs.h"
-#include "keep.h"
-#include "memtrace/ledger.h"
-#include "memtrace/writer.h"
 
 struct mt_writer {
 	int fd;
@@ -24,22 +24,22 @@ struct mt_writer {
 	uint32_t defs_done[MT_DEF_END]; /* in the file */
 
 	struct mt_encoder encoder; /* events that wait */
-	int error;		   /* of the newest attempt to write them */
-	uint64_t events;	   /* handed in, those of a reopened file included */
-	uint64_t seq, time;	   /* of the newest event */
+	int error;                 /* of the newest attempt to write them */
+	uint64_t events;           /* handed in, those of a reopened file included */
+	uint64_t seq, time;        /* of the newest event */
 
 	struct mt_ledger *ledger;
 	uint64_t held; /* bytes, all devices together */
 	int unsound;   /* it misses an event */
 
-	struct mt_buffer checkpoint;	      /* packed, before the events that wait; empty: none */
+	struct mt_buffer checkpoint;          /* packed, before the events that wait; empty: none */
 	struct mt_chunk_info checkpoint_info; /* what the index says of it */
-	uint64_t since_checkpoint;	      /* events */
-	int skipped;			      /* events were left out since the last one written */
-	int sealed;			      /* and these stand behind the events that wait, which are no more to become more */
+	uint64_t since_checkpoint;            /* events */
+	int skipped;                          /* events were left out since the last one written */
+	int sealed; /* and these stand behind the events that wait, which are no more to become more */
 
 	struct keep *keep; /* NULL: all is kept */
-	char *path;	   /* with `keep` */
+	char *path;        /* with `keep` */
 };
 
 /* All but the file and the definitions; `options` may be NULL. NULL: out of memory. */

@@ -27,7 +27,7 @@ struct mt_ahead_batch {
 	const struct mt_event *events;
 	const struct mt_label *labels; /* what the tracker says of each of them; NULL: there is no tracker */
 	size_t count;
-	int checkpoint;	 /* enum mt_batch */
+	int checkpoint;  /* enum mt_batch */
 	uint64_t offset; /* bytes of the file read by then */
 };
 

@@ -33,19 +33,19 @@ enum mt_def {
 };
 
 /* Limits of the format: a file that exceeds one is refused with -MT_E_LIMIT. */
-#define MT_STRING_MAX 65536u	 /* bytes of one string */
-#define MT_DEFS_MAX (1u << 26)	 /* definitions of one kind */
-#define MT_STACK_DEPTH_MAX 1024u /* frames in one stack */
-#define MT_BUILD_ID_MAX 32u	 /* bytes */
+#define MT_STRING_MAX 65536u           /* bytes of one string */
+#define MT_DEFS_MAX (1u << 26)         /* definitions of one kind */
+#define MT_STACK_DEPTH_MAX 1024u       /* frames in one stack */
+#define MT_BUILD_ID_MAX 32u            /* bytes */
 #define MT_TEXT_BYTES_MAX (512u << 20) /* all strings together */
-#define MT_DEFS_FEW_MAX (1u << 16) /* modules, threads, devices: of each */
+#define MT_DEFS_FEW_MAX (1u << 16)     /* modules, threads, devices: of each */
 
 struct mt_module {
-	uint32_t path;			/* string */
-	uint32_t build_id_size;		/* 0: has none */
+	uint32_t path;          /* string */
+	uint32_t build_id_size; /* 0: has none */
 	uint8_t build_id[MT_BUILD_ID_MAX];
-	uint64_t start, end;		/* where it was mapped in the process, bytes */
-	uint64_t bias;			/* address in the process minus address in the ELF file (dlpi_addr) */
+	uint64_t start, end; /* where it was mapped in the process, bytes */
+	uint64_t bias;       /* address in the process minus address in the ELF file (dlpi_addr) */
 };
 
 enum mt_frame_kind {
@@ -55,10 +55,10 @@ enum mt_frame_kind {
 };
 
 struct mt_frame {
-	uint32_t kind;	   /* enum mt_frame_kind */
+	uint32_t kind;     /* enum mt_frame_kind */
 	uint32_t function; /* string: qualified name where Python has one, else the plain name */
-	uint32_t file;	   /* string */
-	uint32_t line;	   /* 0: unknown */
+	uint32_t file;     /* string */
+	uint32_t line;     /* 0: unknown */
 	uint32_t module;   /* native: module id, 0: unknown */
 	uint64_t offset;   /* native: return address minus 1, minus the module's bias (an address of the ELF file) */
 };
@@ -69,7 +69,7 @@ struct mt_node {
 };
 
 enum mt_thread_flag {
-	MT_THREAD_MAIN = 1,	/* the process's first thread */
+	MT_THREAD_MAIN = 1,     /* the process's first thread */
 	MT_THREAD_AUTOGRAD = 2, /* entered through torch::autograd::Engine::thread_init, or named pt_autograd_N */
 };
 
@@ -82,10 +82,10 @@ struct mt_thread {
 enum mt_device_kind { MT_DEVICE_CPU = 0, MT_DEVICE_CUDA = 1 };
 
 struct mt_device {
-	uint32_t kind;	/* enum mt_device_kind */
+	uint32_t kind;  /* enum mt_device_kind */
 	uint32_t index; /* ordinal in the process */
-	uint32_t name;	/* string: "NVIDIA H100 80GB HBM3", "CPU"; 0: unknown */
-	uint32_t uuid;	/* string, as NVML prints it; 0: unknown */
+	uint32_t name;  /* string: "NVIDIA H100 80GB HBM3", "CPU"; 0: unknown */
+	uint32_t uuid;  /* string, as NVML prints it; 0: unknown */
 	uint64_t total; /* bytes, 0: unknown */
 };
 

@@ -15,10 +15,10 @@
 struct mt_fold;
 
 struct mt_fold_options {
-	uint32_t steps; /* stop after so many, 0: never */
-	uint32_t skip;	/* let so many pass first: their events are not written, their live set is */
+	uint32_t steps;        /* stop after so many, 0: never */
+	uint32_t skip;         /* let so many pass first: their events are not written, their live set is */
 	const char *step_mark; /* see mt_tracker_step_mark; NULL: auto */
-	uint64_t keep; /* flight recorder: bytes of trace to keep, the newest; 0: everything */
+	uint64_t keep;         /* flight recorder: bytes of trace to keep, the newest; 0: everything */
 	uint32_t patience_ms;  /* wait so long for a writer that holds a number back, 0: default 2000 */
 };
 
@@ -26,14 +26,15 @@ struct mt_fold_options {
 struct mt_fold_summary {
 	uint64_t events, steps, lost, bytes;
 	uint64_t peak_bytes, peak_time; /* largest "held" of one device (ledger.h) */
-	uint32_t peak_device;		/* device id, 0: none */
+	uint32_t peak_device;           /* device id, 0: none */
 	uint64_t ooms;
-	uint64_t cut;	/* of the events, let go (--keep) */
+	uint64_t cut;   /* of the events, let go (--keep) */
 	int keep_error; /* 0, or -MT_E_x: why the file is larger than it was to be (--keep) */
 };
 
 /* Maps the ring read-write. `options` NULL: as the ring's header says. *fold NULL on error: -MT_E_SYSTEM, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED. `rules` must outlive it. */
-int mt_fold_open(struct mt_fold **fold, const char *ring_path, const struct mt_rules *rules, const struct mt_fold_options *options);
+int mt_fold_open(struct mt_fold **fold, const char *ring_path, const struct mt_rules *rules,
+		 const struct mt_fold_options *options);
 
 /* The mapped header. Valid until mt_fold_close. */
 struct ring_header *mt_fold_header(struct mt_fold *fold);

@@ -30,29 +30,29 @@
 
 /* One live thing. Pointers to it are valid until the next mt_ledger_event. */
 struct mt_live {
-	uint64_t addr;	     /* address, or handle for VMM_CREATE */
+	uint64_t addr; /* address, or handle for VMM_CREATE */
 	uint64_t size;
-	uint64_t seq, time;  /* of its birth */
-	uint64_t tag;	     /* the caller's */
-	uint64_t handle;     /* VMM_CREATE: itself; VMM_MAP: of what; DRIVER_ALLOC: the context it goes with, 0: none */
-	uint64_t offset;     /* VMM_MAP: into the handle; VMM_CREATE: references; DRIVER_ALLOC, imported: how often it is
+	uint64_t seq, time; /* of its birth */
+	uint64_t tag;       /* the caller's */
+	uint64_t handle;    /* VMM_CREATE: itself; VMM_MAP: of what; DRIVER_ALLOC: the context it goes with, 0: none */
+	uint64_t offset;    /* VMM_MAP: into the handle; VMM_CREATE: references; DRIVER_ALLOC, imported: how often it is
 				open; tensor: bytes not held outside regions */
 	uint32_t stack, thread, device, entry;
-	uint32_t kind;	     /* TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE or VMM_MAP */
-	uint32_t flags;	     /* as in the event */
+	uint32_t kind;        /* TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE or VMM_MAP */
+	uint32_t flags;       /* as in the event */
 	uint32_t phase, step; /* at birth, the caller's */
-	int resident;	     /* tensor: all its bytes are held (by it) */
-	int tensors_seen;    /* driver memory: a tensor has been inside, so the residual is allocator slack */
+	int resident;         /* tensor: all its bytes are held (by it) */
+	int tensors_seen;     /* driver memory: a tensor has been inside, so the residual is allocator slack */
 };
 
 /* What one event did. */
 struct mt_ledger_change {
-	struct mt_live *born;	      /* NULL: nothing */
-	const struct mt_live *died;   /* copies of what died, valid until the next mt_ledger_event; NULL: nothing */
-	size_t died_count;	      /* several: an unmapped range, a context, memory that a missed free left behind */
-	int unknown;		      /* a free of something that was never seen */
-	int total_known;	      /* the event has the allocator's total: it was compared with ours */
-	int total_differs;	      /* the allocator's own total is not ours */
+	struct mt_live *born;       /* NULL: nothing */
+	const struct mt_live *died; /* copies of what died, valid until the next mt_ledger_event; NULL: nothing */
+	size_t died_count;          /* several: an unmapped range, a context, memory that a missed free left behind */
+	int unknown;                /* a free of something that was never seen */
+	int total_known;            /* the event has the allocator's total: it was compared with ours */
+	int total_differs;          /* the allocator's own total is not ours */
 };
 
 struct mt_ledger;
@@ -96,7 +96,8 @@ uint64_t mt_ledger_slack(const struct mt_ledger *ledger, uint32_t device);
 uint64_t mt_ledger_pinned(const struct mt_ledger *ledger);
 
 /* Calls `visit` for everything alive, in order of birth is not promised. A non-zero return stops and is handed on. */
-int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live), void *context);
+int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live),
+		   void *context);
 size_t mt_ledger_count(const struct mt_ledger *ledger);
 
 /* Recomputes every figure from what is alive. 1: all agree, 0: not. Slow; for tests and `memana verify`. */

@@ -26,34 +26,34 @@
 #include "memtrace/event.h"
 
 /* Flat names, in the order people read them. X(NAME, number, word, letter) - numbers are part of the file format. */
-#define MT_PHASE_LIST(X)                          \
-	X(OTHER, 0, "other", '.')                 \
-	X(INIT, 1, "init", 'i')                   \
-	X(ROLLOUT, 2, "rollout", 'r')             \
-	X(LOGPROB, 3, "logprob", 'l')             \
-	X(REF, 4, "ref", 'e')                     \
-	X(CRITIC, 5, "critic", 'c')               \
-	X(FORWARD, 6, "forward", 'f')             \
-	X(BACKWARD, 7, "backward", 'b')           \
-	X(OPTIMIZER, 8, "optimizer", 'o')         \
+#define MT_PHASE_LIST(X)                  \
+	X(OTHER, 0, "other", '.')         \
+	X(INIT, 1, "init", 'i')           \
+	X(ROLLOUT, 2, "rollout", 'r')     \
+	X(LOGPROB, 3, "logprob", 'l')     \
+	X(REF, 4, "ref", 'e')             \
+	X(CRITIC, 5, "critic", 'c')       \
+	X(FORWARD, 6, "forward", 'f')     \
+	X(BACKWARD, 7, "backward", 'b')   \
+	X(OPTIMIZER, 8, "optimizer", 'o') \
 	X(WEIGHT_UPDATE, 9, "weight-update", 'w')
 
 enum mt_phase {
 #define MT_PHASE_ENUM(name, number, word, letter) MT_PHASE_##name = (number),
 	MT_PHASE_LIST(MT_PHASE_ENUM)
 #undef MT_PHASE_ENUM
-	MT_PHASE_COUNT = 10,
+		MT_PHASE_COUNT = 10,
 };
 
 /* Roles. X(NAME, number, word, flat phase when no part is known) */
-#define MT_ROLE_LIST(X)                                    \
-	X(NONE, 0, "none", OTHER)                          \
-	X(INIT, 1, "init", INIT)                           \
-	X(ROLLOUT, 2, "rollout", ROLLOUT)                  \
-	X(LOGPROB, 3, "logprob", LOGPROB)                  \
-	X(REF, 4, "ref", REF)                              \
-	X(CRITIC, 5, "critic", CRITIC)                     \
-	X(TRAIN, 6, "train", OTHER)                        \
+#define MT_ROLE_LIST(X)                                     \
+	X(NONE, 0, "none", OTHER)                           \
+	X(INIT, 1, "init", INIT)                            \
+	X(ROLLOUT, 2, "rollout", ROLLOUT)                   \
+	X(LOGPROB, 3, "logprob", LOGPROB)                   \
+	X(REF, 4, "ref", REF)                               \
+	X(CRITIC, 5, "critic", CRITIC)                      \
+	X(TRAIN, 6, "train", OTHER)                         \
 	X(WEIGHT_UPDATE, 7, "weight-update", WEIGHT_UPDATE) \
 	X(OTHER, 8, "other", OTHER)
 
@@ -78,30 +78,30 @@ enum mt_part {
 };
 
 /* Categories: what the bytes are. X(NAME, number, word) */
-#define MT_CATEGORY_LIST(X)                              \
-	X(OTHER, 0, "other")                             \
-	X(WEIGHTS, 1, "weights")                         \
-	X(GRADIENTS, 2, "gradients")                     \
-	X(OPTIMIZER_STATE, 3, "optimizer state")         \
-	X(ACTIVATIONS, 4, "activations")                 \
-	X(RECOMPUTED, 5, "recomputed activations")       \
-	X(LOGITS, 6, "logits and log-probs")             \
-	X(KV_CACHE, 7, "kv cache")                       \
-	X(GRAPHS, 8, "cuda graphs")                      \
-	X(NCCL, 9, "nccl")                               \
-	X(WEIGHT_BUFFERS, 10, "weight-update buffers")   \
-	X(GATHER_BUFFERS, 11, "fsdp gather buffers")     \
-	X(SLACK, 12, "allocator slack")                  \
+#define MT_CATEGORY_LIST(X)                            \
+	X(OTHER, 0, "other")                           \
+	X(WEIGHTS, 1, "weights")                       \
+	X(GRADIENTS, 2, "gradients")                   \
+	X(OPTIMIZER_STATE, 3, "optimizer state")       \
+	X(ACTIVATIONS, 4, "activations")               \
+	X(RECOMPUTED, 5, "recomputed activations")     \
+	X(LOGITS, 6, "logits and log-probs")           \
+	X(KV_CACHE, 7, "kv cache")                     \
+	X(GRAPHS, 8, "cuda graphs")                    \
+	X(NCCL, 9, "nccl")                             \
+	X(WEIGHT_BUFFERS, 10, "weight-update buffers") \
+	X(GATHER_BUFFERS, 11, "fsdp gather buffers")   \
+	X(SLACK, 12, "allocator slack")                \
 	X(WORKSPACE, 13, "workspace")
 
 enum mt_category {
 #define MT_CATEGORY_ENUM(name, number, word) MT_CATEGORY_##name = (number),
 	MT_CATEGORY_LIST(MT_CATEGORY_ENUM)
 #undef MT_CATEGORY_ENUM
-	MT_CATEGORY_COUNT = 14,
+		MT_CATEGORY_COUNT = 14,
 };
 
-const char *mt_phase_name(uint32_t phase);	 /* "other" for unknown numbers */
+const char *mt_phase_name(uint32_t phase); /* "other" for unknown numbers */
 const char *mt_role_name(uint32_t role);
 const char *mt_category_name(uint32_t category);
 int mt_phase_parse(const char *word, size_t size); /* enum mt_phase, or -1; exact words of MT_PHASE_LIST */
@@ -123,16 +123,17 @@ enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role ro
  * Which rule says something of this frame: "verl.yaml:12", the first that says a role or part, else a category; "" where
  * none does. Returns `text`.
  */
-char *mt_rules_origin(const struct mt_rules *rules, const struct mt_defs *defs, uint32_t frame, char *text, size_t size);
+char *mt_rules_origin(const struct mt_rules *rules, const struct mt_defs *defs, uint32_t frame, char *text,
+		      size_t size);
 
 /* What the tracker says of one event. */
 struct mt_label {
-	uint8_t phase;	  /* enum mt_phase */
-	uint8_t role;	  /* enum mt_role */
-	uint8_t part;	  /* enum mt_part */
-	uint8_t category; /* enum mt_category: first opinion from rule or phase, without lifetime */
-	uint32_t rule_frame; /* the frame whose rule decided, 0: none */
-	uint32_t step;	  /* steps ended before this event, plus 1 */
+	uint8_t phase;        /* enum mt_phase */
+	uint8_t role;         /* enum mt_role */
+	uint8_t part;         /* enum mt_part */
+	uint8_t category;     /* enum mt_category: first opinion from rule or phase, without lifetime */
+	uint32_t rule_frame;  /* the frame whose rule decided, 0: none */
+	uint32_t step;        /* steps ended before this event, plus 1 */
 	uint32_t step_closed; /* 1: this event is the first of a new step; the step before it ended (see step_why) */
 };
 
@@ -182,7 +183,8 @@ int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern);
  * and reports them in step_closed, never later than at the event that begins the next step; 0 (analysis): it believes
  * the STEP events of the trace, which were made by this same code.
  */
-void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps, struct mt_label *label);
+void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps,
+		      struct mt_label *label);
 
 /*
  * No more events will come (recording). 1: with that the running step ends, too - its backward has run, and its

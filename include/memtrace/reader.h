@@ -28,7 +28,7 @@
 #define MT_CHUNK_DENSITY_EVENTS_MAX 2u
 
 enum mt_chunk_kind {
-	MT_CHUNK_PROCESS = 1,	 /* first in every trace */
+	MT_CHUNK_PROCESS = 1, /* first in every trace */
 	MT_CHUNK_DEFS = 2,
 	MT_CHUNK_EVENTS = 3,
 	MT_CHUNK_CHECKPOINT = 4, /* LIVE events: the whole live set between the event chunks around it */
@@ -38,35 +38,35 @@ enum mt_chunk_kind {
 
 /* What the index knows of one chunk; all 0 where it does not apply. */
 struct mt_chunk_info {
-	uint32_t kind;		      /* enum mt_chunk_kind, or unknown: skip */
+	uint32_t kind; /* enum mt_chunk_kind, or unknown: skip */
 	uint32_t events;
-	uint64_t offset, size;	      /* of the zstd frame in the file, bytes */
+	uint64_t offset, size; /* of the zstd frame in the file, bytes */
 	uint64_t first_seq, last_seq;
 	uint64_t first_time, last_time;
 	uint64_t live_start, live_max; /* bytes of all devices together: see ledger.h "held" */
-	uint32_t phases;	       /* bit per enum mt_phase that allocated in it, and MT_CHUNK_HAS_CENSUS */
-	uint32_t good;		       /* with `error`: so many of its events can be read */
-	int error;		       /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: nobody knows what it was */
+	uint32_t phases;               /* bit per enum mt_phase that allocated in it, and MT_CHUNK_HAS_CENSUS */
+	uint32_t good;                 /* with `error`: so many of its events can be read */
+	int error;                     /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: nobody knows what it was */
 };
 
 /* What mt_reader_next hands out. */
 enum mt_batch {
 	MT_BATCH_EVENTS = 0,
 	MT_BATCH_REPEAT = 1, /* a checkpoint that says what the events before it have said */
-	MT_BATCH_ANEW = 2,   /* a checkpoint that stands for events that are missing: forget what was alive, take this */
+	MT_BATCH_ANEW = 2, /* a checkpoint that stands for events that are missing: forget what was alive, take this */
 };
 
 /* One line of `memana verify`: what is wrong where. */
 struct mt_trace_state {
-	int complete;		   /* closed in order: index there, and it agrees with the chunks */
-	int error;		   /* 0, or -MT_E_x of the first damage. -MT_E_TRUNCATED: the file only ends too early */
-	uint64_t error_offset;	   /* bytes from the start of the file */
+	int complete;          /* closed in order: index there, and it agrees with the chunks */
+	int error;             /* 0, or -MT_E_x of the first damage. -MT_E_TRUNCATED: the file only ends too early */
+	uint64_t error_offset; /* bytes from the start of the file */
 	uint64_t file_bytes;
-	uint64_t events;	   /* in chunks that were read to their ends */
-	uint64_t lost;		   /* sum of LOST records, those that stand for damage included */
-	uint64_t missed;	   /* events known to be in the file that damage keeps from being used */
-	uint32_t chunks;	   /* damaged stretches included */
-	uint32_t damaged;	   /* of these: cannot be read, or not to their ends */
+	uint64_t events;  /* in chunks that were read to their ends */
+	uint64_t lost;    /* sum of LOST records, those that stand for damage included */
+	uint64_t missed;  /* events known to be in the file that damage keeps from being used */
+	uint32_t chunks;  /* damaged stretches included */
+	uint32_t damaged; /* of these: cannot be read, or not to their ends */
 };
 
 struct mt_reader;

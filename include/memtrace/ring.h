@@ -64,32 +64,32 @@ struct ring_header {
 	uint32_t depth;
 	uint32_t tool_version;
 	uint32_t python_version; /* may be filled in later, 0 until then */
-	uint64_t start_ticks;	 /* field 22 of /proc/PID/stat: tells a reused pid */
+	uint64_t start_ticks;    /* field 22 of /proc/PID/stat: tells a reused pid */
 	uint64_t start_monotonic, start_realtime, clock_error;
 	char host[64];
 	char boot_id[40];
 	char options[16384]; /* as memrec_options_encode() wrote it */
-	char output[4096];  /* pattern of -o, absolute */
-	char run_dir[4096]; /* of the launcher; "": started without one */
+	char output[4096];   /* pattern of -o, absolute */
+	char run_dir[4096];  /* of the launcher; "": started without one */
 	char command[4096];
 	uint32_t steps, skip; /* what to record, as in struct mt_fold_options: whoever folds this ring must know */
 	char step_mark[256];
-	uint64_t keep; /* bytes of trace, newest first; 0: everything */
+	uint64_t keep;              /* bytes of trace, newest first; 0: everything */
 	char visible_devices[1024]; /* CUDA_VISIBLE_DEVICES when the recording began; "": not set, or too long */
 
 	/* Shared state. */
-	_Atomic uint64_t next_seq __attribute__((aligned(64)));	    /* the next event gets this one; starts at 1 */
-	_Atomic uint64_t log_head __attribute__((aligned(64)));	    /* bytes handed out to producers */
-	_Atomic uint64_t log_ready;				    /* bytes that are really reserved */
-	_Atomic uint32_t log_growing;				    /* 1: somebody is extending log_ready */
-	_Atomic uint32_t cuda;					    /* agent -> collector: CUDA is in use here */
-	_Atomic uint32_t stop __attribute__((aligned(64)));	    /* collector -> agent: stop recording, for good */
-	_Atomic uint32_t ended;					    /* agent -> collector: enum mt_end + 1, no more events will come */
-	_Atomic uint32_t collector_pid;				    /* 0 until it runs, ~0u: it finished */
-	_Atomic uint32_t leaving;				    /* agent -> collector: the program has begun to exit in order */
-	_Atomic uint64_t lost[8];				    /* by enum mt_loss, since the start; DISK is the collector's */
-	_Atomic uint32_t source_state[16];			    /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
-	char source_why[16][256];				    /* written before source_state */
+	_Atomic uint64_t next_seq __attribute__((aligned(64))); /* the next event gets this one; starts at 1 */
+	_Atomic uint64_t log_head __attribute__((aligned(64))); /* bytes handed out to producers */
+	_Atomic uint64_t log_ready;                             /* bytes that are really reserved */
+	_Atomic uint32_t log_growing;                           /* 1: somebody is extending log_ready */
+	_Atomic uint32_t cuda;                                  /* agent -> collector: CUDA is in use here */
+	_Atomic uint32_t stop __attribute__((aligned(64)));     /* collector -> agent: stop recording, for good */
+	_Atomic uint32_t ended;            /* agent -> collector: enum mt_end + 1, no more events will come */
+	_Atomic uint32_t collector_pid;    /* 0 until it runs, ~0u: it finished */
+	_Atomic uint32_t leaving;          /* agent -> collector: the program has begun to exit in order */
+	_Atomic uint64_t lost[8];          /* by enum mt_loss, since the start; DISK is the collector's */
+	_Atomic uint32_t source_state[16]; /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
+	char source_why[16][256];          /* written before source_state */
 
 	struct ring_slot slot[RING_SLOTS];
 };
@@ -98,13 +98,13 @@ struct ring_header {
 enum ring_record_kind { RING_PAD = 0, RING_EVENT = 1 };
 
 struct ring_event {
-	uint32_t bytes; /* of the whole record, multiple of 8; PAD: up to the end of the slot */
-	uint16_t record; /* enum ring_record_kind */
-	uint8_t kind;	 /* enum mt_kind */
-	int8_t device_type;  /* enum mt_device_kind, -1: none */
+	uint32_t bytes;     /* of the whole record, multiple of 8; PAD: up to the end of the slot */
+	uint16_t record;    /* enum ring_record_kind */
+	uint8_t kind;       /* enum mt_kind */
+	int8_t device_type; /* enum mt_device_kind, -1: none */
 	uint64_t seq, time;
-	uint64_t stack;	    /* hash of a RING_LOG_STACK, 0: none */
-	uint32_t thread;    /* serial of a RING_LOG_THREAD */
+	uint64_t stack;       /* hash of a RING_LOG_STACK, 0: none */
+	uint32_t thread;      /* serial of a RING_LOG_THREAD */
 	int32_t device_index; /* -1: unknown */
 	uint64_t addr, size, total, reserved, handle, offset, value;
 	uint32_t entry, result, flags;
@@ -125,11 +125,11 @@ struct ring_log_stack {
 	struct ring_log log;
 	uint16_t python, native;
 	uint16_t python_elided; /* frames were left out before this index (0: none were) */
-	uint16_t native_cut;	/* 1: there were more native frames */
+	uint16_t native_cut;    /* 1: there were more native frames */
 };
 
 struct ring_python {
-	uint64_t code; /* key of a RING_LOG_CODE */
+	uint64_t code;  /* key of a RING_LOG_CODE */
 	uint32_t lasti; /* byte offset of the instruction in the code */
 	uint32_t reserved;
 };

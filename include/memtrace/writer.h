@@ -17,18 +17,18 @@
 /* Who was recorded: the first chunk of a trace. Strings are copied by mt_writer_open, owned by a reader. NULL: "". */
 struct mt_process {
 	uint32_t pid, ppid;
-	int32_t rank;		   /* RANK of the environment, -1: none */
-	uint32_t depth;		   /* --depth */
-	uint32_t python_version;   /* PY_VERSION_HEX, 0: no Python */
-	uint32_t tool_version;	   /* 0x00MMmmpp */
-	uint64_t start_monotonic;  /* ns; together with start_realtime the clock record: */
-	uint64_t start_realtime;   /* ns since 1970 at the instant start_monotonic */
-	uint64_t clock_error;	   /* ns: the two clocks were read at most this far apart */
+	int32_t rank;             /* RANK of the environment, -1: none */
+	uint32_t depth;           /* --depth */
+	uint32_t python_version;  /* PY_VERSION_HEX, 0: no Python */
+	uint32_t tool_version;    /* 0x00MMmmpp */
+	uint64_t start_monotonic; /* ns; together with start_realtime the clock record: */
+	uint64_t start_realtime;  /* ns since 1970 at the instant start_monotonic */
+	uint64_t clock_error;     /* ns: the two clocks were read at most this far apart */
 	const char *host;
-	const char *boot_id;	   /* joins clocks of processes on one machine */
-	const char *command;	   /* argv joined by blanks, at most MT_STRING_MAX */
-	const char *options;	   /* the recorder's option string */
-	const char *ring_path;	   /* the shared ring, as long as it may hold events that are not in the file */
+	const char *boot_id;   /* joins clocks of processes on one machine */
+	const char *command;   /* argv joined by blanks, at most MT_STRING_MAX */
+	const char *options;   /* the recorder's option string */
+	const char *ring_path; /* the shared ring, as long as it may hold events that are not in the file */
 };
 
 struct mt_writer;
@@ -46,15 +46,15 @@ struct mt_writer_watch {
 };
 
 struct mt_writer_options {
-	int level;		    /* zstd level, 0: default 3 */
-	uint32_t chunk_events;	    /* events per chunk, 0: default 65536 */
+	int level;                  /* zstd level, 0: default 3 */
+	uint32_t chunk_events;      /* events per chunk, 0: default 65536 */
 	uint32_t checkpoint_events; /* a checkpoint at least every so many events, 0: default 1 << 20 */
 	uint64_t keep; /* flight recorder: bytes of file that are wanted, the newest; 0: all. See mt_writer_trim */
 	const struct mt_writer_watch *watch; /* NULL: nobody; mt_writer_reopen only */
 };
 
-#define MT_KEEP_MIN (1u << 20)	/* smallest `keep` that makes sense */
-#define MT_KEEP_SUFFIX ".keep"	/* of the new file, as long as it is being made */
+#define MT_KEEP_MIN (1u << 20) /* smallest `keep` that makes sense */
+#define MT_KEEP_SUFFIX ".keep" /* of the new file, as long as it is being made */
 
 /*
  * Creates `path` (O_EXCL is the caller's business: an existing file is truncated) and writes the process chunk.

@@ -13,15 +13,15 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "run/filelock.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/writer.h"
 #include "output.h"
+#include "run/filelock.h"
 #include "run/rundir.h"
-#include "sampling.h"
 #include "run/say.h"
 #include "run/target.h"
+#include "sampling.h"
 
 /* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
 enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
@@ -37,11 +37,11 @@ struct collector {
 	struct mt_fold *fold;
 	struct ring_header *header; /* of the fold */
 	struct run_result result;
-	int created;	  /* the trace is there */
-	int trace_lock;	  /* descriptor: nobody takes the file away while it is written; -1 */
-	uint64_t unsafe_since; /* ms; since when events wait to be written, 0: none do */
+	int created;              /* the trace is there */
+	int trace_lock;           /* descriptor: nobody takes the file away while it is written; -1 */
+	uint64_t unsafe_since;    /* ms; since when events wait to be written, 0: none do */
 	struct sampling sampling; /* once the trace is there */
-	enum mt_end why;  /* how it ended */
+	enum mt_end why;          /* how it ended */
 };
 
 static int left_behind; /* a thread that hangs in the driver */
@@ -132,8 +132,8 @@ static const char *run_dir_of(const struct collector *c)
 
 static struct output_owner owner_of(const struct collector *c)
 {
-	return (struct output_owner){ run_dir_of(c), c->ring_path, c->header->host, c->header->pid, c->header->rank,
-				      c->header->boot_id };
+	return (struct output_owner){ run_dir_of(c),  c->ring_path,    c->header->host,
+				      c->header->pid, c->header->rank, c->header->boot_id };
 }
 
 /* The name of the trace, and its file, locked: the descriptor or an error. */
@@ -147,7 +147,8 @@ static int choose_name(struct collector *c, char *path, int *plain)
 	if (rundir_get_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
 		return filelock_open(path, O_CREAT | O_EXCL);
 	lock = output_claim(path, c->header->output, &owner, plain);
-	if (lock != -MT_E_SYSTEM || (errno != EACCES && errno != EPERM && errno != EROFS && errno != ENOENT && errno != ENOTDIR))
+	if (lock != -MT_E_SYSTEM ||
+	    (errno != EACCES && errno != EPERM && errno != EROFS && errno != ENOENT && errno != ENOTDIR))
 		return lock;
 	*plain = 0;
 	saved = errno;

@@ -15,9 +15,9 @@
 #define GPU_NAMES_MAX 64
 
 struct gpu_name {
-	char name[96];	/* "": not known */
+	char name[96]; /* "": not known */
 	char uuid[96];
-	uint64_t total; /* bytes */
+	uint64_t total;             /* bytes */
 	struct nvml_device *device; /* to ask NVML with; NULL: not known */
 };
 

@@ -15,16 +15,16 @@
 #include <sys/types.h>
 #include "gpu_names.h"
 
-#define GPU_PIDS_MAX 8	       /* nested pid namespaces that are looked at */
+#define GPU_PIDS_MAX 8         /* nested pid namespaces that are looked at */
 #define GPU_PROCESSES_MAX 256u /* of one GPU that are looked at */
 
 /* One GPU at one instant. */
 struct gpu_figures {
-	int read;	/* 0: not asked for, or why says why not */
+	int read; /* 0: not asked for, or why says why not */
 	int own_known;
-	uint64_t used, total, own;   /* bytes: of everybody, there are for programs, of the process */
-	uint64_t time, micros; /* CLOCK_MONOTONIC when the reading began, ns; how long it took, us */
-	const char *why;	     /* static; NULL: nothing is wrong */
+	uint64_t used, total, own; /* bytes: of everybody, there are for programs, of the process */
+	uint64_t time, micros;     /* CLOCK_MONOTONIC when the reading began, ns; how long it took, us */
+	const char *why;           /* static; NULL: nothing is wrong */
 };
 
 /* What one reading gave, by ordinal of the process. */
@@ -65,7 +65,7 @@ int gpu_sampler_stop(struct gpu_sampler *sampler, int ms);
 struct gpu_pids {
 	unsigned int pid[GPU_PIDS_MAX]; /* in each pid namespace that /proc knows of */
 	int count;
-	int outermost; /* /proc is that of the whole machine: its numbers are the driver's */
+	int outermost;                    /* /proc is that of the whole machine: its numbers are the driver's */
 	int (*is_here)(unsigned int pid); /* does /proc know such a process? */
 };
 

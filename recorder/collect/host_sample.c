@@ -16,9 +16,13 @@ static const struct names {
 	const char *use, *limit, *events;
 	const char *cache[3]; /* of memory.stat: what can be dropped, levels below included */
 } names[] = {
-	[1] = { "memory.usage_in_bytes", "memory.limit_in_bytes", "memory.oom_control",
+	[1] = { "memory.usage_in_bytes",
+		"memory.limit_in_bytes",
+		"memory.oom_control",
 		{ "total_inactive_file", "total_active_file", NULL } },
-	[2] = { "memory.current", "memory.max", "memory.events",
+	[2] = { "memory.current",
+		"memory.max",
+		"memory.events",
 		{ "inactive_file", "active_file", "slab_reclaimable" } },
 };
 
@@ -171,7 +175,8 @@ static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
 {
 	if (!sampler->version)
 		return 0;
-	return number_of(read_in(sampler, sampler->cgroup, strlen(sampler->cgroup), names[sampler->version].events, text),
+	return number_of(read_in(sampler, sampler->cgroup, strlen(sampler->cgroup), names[sampler->version].events,
+				 text),
 			 "oom_kill");
 }
 

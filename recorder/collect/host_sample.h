@@ -18,7 +18,7 @@ struct host_figures {
 	uint64_t cgroup;       /* of the level that has the least room left; without file cache, which can be dropped */
 	uint64_t cgroup_limit; /* of that level; 0: no level has a limit, and cgroup is the innermost one's */
 	uint64_t available;    /* of the machine, 0: unknown */
-	uint64_t killed;       /* processes of the cgroup that the kernel killed for want of memory since host_sampler_init */
+	uint64_t killed; /* processes of the cgroup that the kernel killed for want of memory since host_sampler_init */
 };
 
 /* Where the figures of a process are. */
@@ -27,7 +27,7 @@ struct host_sampler {
 	int version; /* of its memory cgroup: 2, 1, 0: none found */
 	char root[256];
 	char cgroup[HOST_PATH_MAX]; /* folder of the innermost level */
-	size_t mount;		    /* length of the part of it that is the mount point: where levels end */
+	size_t mount;               /* length of the part of it that is the mount point: where levels end */
 	uint64_t killed_before;
 };
 

@@ -11,9 +11,9 @@
 /* The first function that is needed and missing; NULL: all are there. */
 static const char *find_functions(struct nvml *nvml)
 {
-#define FIND(member, symbol, needed, parameters)                                         \
-	nvml->member = (__typeof__(nvml->member))dlsym(nvml->library, #symbol);          \
-	if ((needed) && !nvml->member)                                                   \
+#define FIND(member, symbol, needed, parameters)                                \
+	nvml->member = (__typeof__(nvml->member))dlsym(nvml->library, #symbol); \
+	if ((needed) && !nvml->member)                                          \
 		return #symbol;
 	NVML_LIST(FIND)
 #undef FIND

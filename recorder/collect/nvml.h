@@ -15,19 +15,19 @@
  * Functions: X(member, symbol, needed, parameters). Of the others each driver has some: the newer one is asked first.
  * Layouts are in cuda_abi.h.
  */
-#define NVML_LIST(X)                                                                                            \
-	X(init, nvmlInit_v2, 1, (void))                                                                         \
-	X(shutdown, nvmlShutdown, 1, (void))                                                                    \
-	X(count, nvmlDeviceGetCount_v2, 1, (unsigned int *count))                                               \
-	X(by_index, nvmlDeviceGetHandleByIndex_v2, 1, (unsigned int index, struct nvml_device **device))        \
-	X(name, nvmlDeviceGetName, 1, (struct nvml_device *, char *name, unsigned int size))                    \
-	X(uuid, nvmlDeviceGetUUID, 1, (struct nvml_device *, char *uuid, unsigned int size))                    \
-	X(memory, nvmlDeviceGetMemoryInfo, 1, (struct nvml_device *, struct nvml_memory *memory))               \
-	X(memory_v2, nvmlDeviceGetMemoryInfo_v2, 0, (struct nvml_device *, struct nvml_memory_v2 *memory))      \
-	X(processes_v3, nvmlDeviceGetComputeRunningProcesses_v3, 0,                                             \
-	  (struct nvml_device *, unsigned int *count, struct nvml_process *list))                               \
-	X(processes_v2, nvmlDeviceGetComputeRunningProcesses_v2, 0,                                             \
-	  (struct nvml_device *, unsigned int *count, struct nvml_process *list))                               \
+#define NVML_LIST(X)                                                                                        \
+	X(init, nvmlInit_v2, 1, (void))                                                                     \
+	X(shutdown, nvmlShutdown, 1, (void))                                                                \
+	X(count, nvmlDeviceGetCount_v2, 1, (unsigned int *count))                                           \
+	X(by_index, nvmlDeviceGetHandleByIndex_v2, 1, (unsigned int index, struct nvml_device **device))    \
+	X(name, nvmlDeviceGetName, 1, (struct nvml_device *, char *name, unsigned int size))                \
+	X(uuid, nvmlDeviceGetUUID, 1, (struct nvml_device *, char *uuid, unsigned int size))                \
+	X(memory, nvmlDeviceGetMemoryInfo, 1, (struct nvml_device *, struct nvml_memory * memory))          \
+	X(memory_v2, nvmlDeviceGetMemoryInfo_v2, 0, (struct nvml_device *, struct nvml_memory_v2 * memory)) \
+	X(processes_v3, nvmlDeviceGetComputeRunningProcesses_v3, 0,                                         \
+	  (struct nvml_device *, unsigned int *count, struct nvml_process *list))                           \
+	X(processes_v2, nvmlDeviceGetComputeRunningProcesses_v2, 0,                                         \
+	  (struct nvml_device *, unsigned int *count, struct nvml_process *list))                           \
 	X(mig_mode, nvmlDeviceGetMigMode, 0, (struct nvml_device *, unsigned int *now, unsigned int *pending))
 
 struct nvml {

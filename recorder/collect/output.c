@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "run/filelock.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
+#include "run/filelock.h"
 
 #define ATTEMPTS 1000u
 
@@ -281,10 +281,12 @@ static int is_own(const char *path, const struct output_owner *owner)
 	struct stat st;
 	int own;
 
-	if (*owner->run_dir || !owner->boot_id || stat(path, &st) || !S_ISREG(st.st_mode) || mt_reader_open(&reader, path))
+	if (*owner->run_dir || !owner->boot_id || stat(path, &st) || !S_ISREG(st.st_mode) ||
+	    mt_reader_open(&reader, path))
 		return 0;
 	process = mt_reader_process(reader);
-	own = process->pid == owner->pid && !strcmp(process->boot_id, owner->boot_id) && !strcmp(process->host, owner->host);
+	own = process->pid == owner->pid && !strcmp(process->boot_id, owner->boot_id) &&
+	      !strcmp(process->host, owner->host);
 	mt_reader_free(reader);
 	return own;
 }

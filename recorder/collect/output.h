@@ -19,7 +19,7 @@ struct output_owner {
 	const char *ring;    /* path of its ring: who asks again gets what it had */
 	const char *host;
 	uint32_t pid;
-	int32_t rank; /* -1: none */
+	int32_t rank;        /* -1: none */
 	const char *boot_id; /* of the machine as it runs; NULL: not known */
 };
 

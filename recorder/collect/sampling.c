@@ -9,11 +9,11 @@
 /* Between two looks, ms. */
 enum { AFTER_NOTABLE = 10, AFTER_PAUSE = 20, WITH_EVENTS = 100, WITHOUT = 1000 };
 
-#define COST_SHARE 100u	    /* looking takes at most this part of the time */
-#define NAMES_WAIT 2000	    /* ms; for NVML to come up, once */
-#define LAST_WAIT 100	    /* ms; for the last reading, and for the thread to end */
-#define SWEEP_MS 10000u	    /* between two looks at GPUs that nothing is known to be on */
-#define SILENT_AFTER 5000u  /* ms without an answer: NVML hangs */
+#define COST_SHARE 100u    /* looking takes at most this part of the time */
+#define NAMES_WAIT 2000    /* ms; for NVML to come up, once */
+#define LAST_WAIT 100      /* ms; for the last reading, and for the thread to end */
+#define SWEEP_MS 10000u    /* between two looks at GPUs that nothing is known to be on */
+#define SILENT_AFTER 5000u /* ms without an answer: NVML hangs */
 #define GPU_NOTICEABLE (2ull << 20)
 #define HOST_NOTICEABLE (16ull << 20)
 

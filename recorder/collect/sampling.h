@@ -17,24 +17,24 @@
 
 struct sampling {
 	struct mt_fold *fold;
-	struct ring_header *header;	/* of the fold */
+	struct ring_header *header; /* of the fold */
 	pid_t pid;
-	int started;			/* there is a thread for NVML, or there can be none */
-	struct gpu_sampler *gpu;	/* NULL: no thread */
-	int live;			/* the target was alive at the beginning */
-	int gpus;			/* that NVML knows of those the process sees */
-	int reported;			/* enum mt_source_state + 1 of the GPU's source, 0: not yet */
-	char why[256];			/* no GPUs: the reason */
+	int started;             /* there is a thread for NVML, or there can be none */
+	struct gpu_sampler *gpu; /* NULL: no thread */
+	int live;                /* the target was alive at the beginning */
+	int gpus;                /* that NVML knows of those the process sees */
+	int reported;            /* enum mt_source_state + 1 of the GPU's source, 0: not yet */
+	char why[256];           /* no GPUs: the reason */
 	struct host_sampler host;
 
-	uint64_t events;	/* folded */
-	uint64_t asked;		/* ms; when the newest reading was asked for */
+	uint64_t events;                /* folded */
+	uint64_t asked;                 /* ms; when the newest reading was asked for */
 	uint64_t asked_events, notable; /* `events` and mt_fold_notable as of then */
-	uint64_t swept;		/* ms; when all GPUs were asked for */
-	int waiting;		/* for the newest reading */
-	uint64_t micros;	/* it took */
-	int urgent;		/* what is being read is to be written */
-	int have_reading;	/* read, but events from before it may still be in the ring */
+	uint64_t swept;                 /* ms; when all GPUs were asked for */
+	int waiting;                    /* for the newest reading */
+	uint64_t micros;                /* it took */
+	int urgent;                     /* what is being read is to be written */
+	int have_reading;               /* read, but events from before it may still be in the ring */
 	struct gpu_reading reading;
 
 	/* As last written. */

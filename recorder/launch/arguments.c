@@ -8,38 +8,54 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "collect/output.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/writer.h"
-#include "collect/output.h"
 
 /* What an option does with its value. */
-enum action { SET_OUTPUT, SET_NUMBER, SET_SIZE, SET_STEP_MARK, SET_STACKS, SET_FLAG, SET_RING_DIR, SET_HELP, SET_VERSION };
+enum action {
+	SET_OUTPUT,
+	SET_NUMBER,
+	SET_SIZE,
+	SET_STEP_MARK,
+	SET_STACKS,
+	SET_FLAG,
+	SET_RING_DIR,
+	SET_HELP,
+	SET_VERSION
+};
 
 /*
  * Every option, in the order of the help: X(letter or 0, word, value's name or NULL, action, member or 0, help).
  * Numbers and flags are members of struct memrec_options.
  */
 #define MEMBER(name) offsetof(struct memrec_options, name)
-#define OPTION_LIST(X)                                                                                             \
-	X('o', "output", "FILE", SET_OUTPUT, 0, "the trace (default trace.zst); %p pid, %r rank, %h host, %% a %.\n" \
-	  "An older file is kept as FILE.old")                                                                    \
-	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)") \
-	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                     \
-	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0, "what one step is: an NVTX range or a Python function\n"   \
-	  "(default auto)")                                                                                       \
-	X(0, "depth", "N", SET_NUMBER, MEMBER(depth), "frames kept per stack (default 32; 0: none)")              \
-	X(0, "stacks", "LIST", SET_STACKS, 0, "python,native | python | native | none (default: Python, and native\n" \
-	  "frames where they are cheap or the only ones)")                                                        \
-	X(0, "keep", "SIZE", SET_SIZE, MEMBER(keep), "flight recorder: keep only the newest SIZE of trace (256MiB)")      \
-	X(0, "cpu", NULL, SET_FLAG, MEMBER(cpu), "record CPU tensors too (by itself where there is no GPU)")      \
-	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti), "leave CUPTI to another tool: no driver calls in the trace") \
-	X(0, "yield-cupti", NULL, SET_FLAG, MEMBER(yield_cupti), "give CUPTI to another tool of the program as long as it\n" \
-	  "wants it (torch.profiler): no driver calls in the trace meanwhile")                                    \
-	X(0, "no-census", NULL, SET_FLAG, MEMBER(no_census), "do not ask PyTorch what its weights, gradients and optimizer\n" \
-	  "states are")                                                                                            \
-	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                    \
-	X('h', "help", NULL, SET_HELP, 0, "this text")                                                            \
+#define OPTION_LIST(X)                                                                                               \
+	X('o', "output", "FILE", SET_OUTPUT, 0,                                                                      \
+	  "the trace (default trace.zst); %p pid, %r rank, %h host, %% a %.\n"                                       \
+	  "An older file is kept as FILE.old")                                                                       \
+	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)")     \
+	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                        \
+	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0,                                                               \
+	  "what one step is: an NVTX range or a Python function\n"                                                   \
+	  "(default auto)")                                                                                          \
+	X(0, "depth", "N", SET_NUMBER, MEMBER(depth), "frames kept per stack (default 32; 0: none)")                 \
+	X(0, "stacks", "LIST", SET_STACKS, 0,                                                                        \
+	  "python,native | python | native | none (default: Python, and native\n"                                    \
+	  "frames where they are cheap or the only ones)")                                                           \
+	X(0, "keep", "SIZE", SET_SIZE, MEMBER(keep), "flight recorder: keep only the newest SIZE of trace (256MiB)") \
+	X(0, "cpu", NULL, SET_FLAG, MEMBER(cpu), "record CPU tensors too (by itself where there is no GPU)")         \
+	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti),                                                           \
+	  "leave CUPTI to another tool: no driver calls in the trace")                                               \
+	X(0, "yield-cupti", NULL, SET_FLAG, MEMBER(yield_cupti),                                                     \
+	  "give CUPTI to another tool of the program as long as it\n"                                                \
+	  "wants it (torch.profiler): no driver calls in the trace meanwhile")                                       \
+	X(0, "no-census", NULL, SET_FLAG, MEMBER(no_census),                                                         \
+	  "do not ask PyTorch what its weights, gradients and optimizer\n"                                           \
+	  "states are")                                                                                              \
+	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                       \
+	X('h', "help", NULL, SET_HELP, 0, "this text")                                                               \
 	X(0, "version", NULL, SET_VERSION, 0, "the version")
 
 struct option_row {
@@ -57,11 +73,11 @@ static const struct option_row rows[] = {
 };
 
 /* --stacks. X(word, bits) */
-#define STACKS_LIST(X)                                                                               \
+#define STACKS_LIST(X)                                                                                \
 	X("python,native", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS) \
 	X("native,python", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS) \
-	X("python", MEMREC_STACKS_PYTHON)                                                            \
-	X("native", MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)                              \
+	X("python", MEMREC_STACKS_PYTHON)                                                             \
+	X("native", MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)                               \
 	X("none", 0)
 
 /* getopt's refusal; a letter among others in one word is named by itself. */
@@ -77,10 +93,10 @@ static int refuse(struct arguments_error *error, char **argv, const char *why)
 
 static int set_stacks(struct memrec_options *options, const char *list)
 {
-#define STACKS_WORD(word, bits)                \
-	if (!strcmp(list, word)) {             \
-		options->stacks = (bits);      \
-		return 0;                      \
+#define STACKS_WORD(word, bits)           \
+	if (!strcmp(list, word)) {        \
+		options->stacks = (bits); \
+		return 0;                 \
 	}
 	STACKS_LIST(STACKS_WORD)
 #undef STACKS_WORD
@@ -108,8 +124,8 @@ static int set_number(struct memrec_options *options, size_t member, const char 
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value < min || value > max) {
-		snprintf(error->why, sizeof(error->why), "must be a number from %" PRIu64 " to %" PRIu64 ", not \"%.100s\"",
-			 min, max, text);
+		snprintf(error->why, sizeof(error->why),
+			 "must be a number from %" PRIu64 " to %" PRIu64 ", not \"%.100s\"", min, max, text);
 		return -MT_E_ARGUMENT;
 	}
 	*(uint64_t *)((char *)options + member) = value;
@@ -150,8 +166,10 @@ static int set_size(struct memrec_options *options, size_t member, const char *t
 		return -MT_E_ARGUMENT;
 	}
 	if (bytes < MT_KEEP_MIN) {
-		snprintf(error->why, sizeof(error->why), "must be 1MiB or more, not \"%.100s\": what is alive and the names "
-			 "of stacks take some of it", text);
+		snprintf(error->why, sizeof(error->why),
+			 "must be 1MiB or more, not \"%.100s\": what is alive and the names "
+			 "of stacks take some of it",
+			 text);
 		return -MT_E_ARGUMENT;
 	}
 	*(uint64_t *)((char *)options + member) = bytes;
@@ -171,7 +189,8 @@ static int set_text(char *member, const char *text, struct arguments_error *erro
 static int set_output(struct memrec_options *options, const char *text, struct arguments_error *error)
 {
 	if (output_check(text)) {
-		snprintf(error->why, sizeof(error->why), "%%p, %%r, %%h and %%%% mean something, nothing else after a %%");
+		snprintf(error->why, sizeof(error->why),
+			 "%%p, %%r, %%h and %%%% mean something, nothing else after a %%");
 		return -MT_E_ARGUMENT;
 	}
 	return set_text(options->output, text, error);
@@ -216,7 +235,8 @@ static void make_getopt(struct option *words, char *letters)
 	*letters++ = '+';
 	*letters++ = ':';
 	for (i = 0; i < MT_ARRAY_SIZE(rows); i++) {
-		words[i] = (struct option){ rows[i].word, rows[i].value ? required_argument : no_argument, NULL, (int)(256 + i) };
+		words[i] = (struct option){ rows[i].word, rows[i].value ? required_argument : no_argument, NULL,
+					    (int)(256 + i) };
 		if (!rows[i].letter)
 			continue;
 		*letters++ = rows[i].letter;

@@ -9,15 +9,15 @@
 
 struct arguments {
 	struct memrec_options options; /* output: absolute */
-	const char *ring_dir;	       /* NULL: not given */
-	char **operands;	       /* what follows the options, NULL at the end; the command, or env's FRAMEWORK */
+	const char *ring_dir;          /* NULL: not given */
+	char **operands;               /* what follows the options, NULL at the end; the command, or env's FRAMEWORK */
 	int help, version;
 };
 
 /* Why a command line was refused, for a message. */
 struct arguments_error {
 	char what[256]; /* "--depth" */
-	char why[256];	/* "must be a number from 0 to 256" */
+	char why[256];  /* "must be a number from 0 to 256" */
 };
 
 /*

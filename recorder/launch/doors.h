@@ -8,9 +8,9 @@
 #include "shared/options.h"
 
 /* Doors: X(NAME, bit, variable, shared) - shared: several libraries fit in it. */
-#define DOOR_LIST(X)                                     \
-	X(PRELOAD, 1, "LD_PRELOAD", 1)                   \
-	X(CUDA, 2, "CUDA_INJECTION64_PATH", 0)           \
+#define DOOR_LIST(X)                           \
+	X(PRELOAD, 1, "LD_PRELOAD", 1)         \
+	X(CUDA, 2, "CUDA_INJECTION64_PATH", 0) \
 	X(NVTX, 4, "NVTX_INJECTION64_PATH", 0)
 
 enum door {

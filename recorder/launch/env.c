@@ -18,19 +18,18 @@
 #include "memtrace/error.h"
 #include "run/say.h"
 
-#define JSON_VARIABLES                                                                          \
+#define JSON_VARIABLES                                                                         \
 	"\"CUDA_INJECTION64_PATH\": \"@LIBRARY@\", \"NVTX_INJECTION64_PATH\": \"@LIBRARY@\", " \
 	"\"MEMREC_OPTIONS\": \"@OPTIONS@\""
 
-#define SHELL_VARIABLES                            \
+#define SHELL_VARIABLES                              \
 	"export CUDA_INJECTION64_PATH='@LIBRARY@'\n" \
 	"export NVTX_INJECTION64_PATH='@LIBRARY@'\n" \
 	"export MEMREC_OPTIONS='@OPTIONS@'\n"
 
-#define YAML_VARIABLES(indent)                              \
-	indent "CUDA_INJECTION64_PATH: \"@LIBRARY@\"\n"     \
-	indent "NVTX_INJECTION64_PATH: \"@LIBRARY@\"\n"     \
-	indent "MEMREC_OPTIONS: \"@OPTIONS@\"\n"
+#define YAML_VARIABLES(indent)                                                                                 \
+	indent "CUDA_INJECTION64_PATH: \"@LIBRARY@\"\n" indent "NVTX_INJECTION64_PATH: \"@LIBRARY@\"\n" indent \
+	       "MEMREC_OPTIONS: \"@OPTIONS@\"\n"
 
 #define VERL_PREFIX "+ray_kwargs.ray_init.runtime_env.env_vars."
 
@@ -40,59 +39,49 @@
 #define TRAINER_VARIABLES "--train-env-vars '{" JSON_VARIABLES "}'\n"
 
 /* X(name, text) */
-#define FRAMEWORK_LIST(X)                                                                                            \
-	X("torchrun",                                                                                                \
-	  "# Workers inherit torchrun's environment: put memrec in front of it, on every node.\n"                    \
-	  "# Each worker has RANK set and writes trace.rankN.zst.\n"                                                 \
-	  "@MEMREC@@GIVEN@ -- torchrun --nproc_per_node 8 train.py\n")                                               \
-	X("slurm",                                                                                                   \
-	  "# Put memrec between srun and the program, so that it runs on every node.\n"                              \
-	  "srun @MEMREC@@APART@ -- python train.py\n")                                                               \
-	X("ray",                                                                                                     \
-	  "# One of these three. Before `ray start`, on every node:\n" SHELL_VARIABLES                               \
-	  "# or where the program calls ray.init, for its own workers:\n"                                            \
-	  "ray.init(runtime_env={\"env_vars\": {" JSON_VARIABLES "}})\n"                                             \
-	  "# or when the job is submitted:\n" RAY_JOB("python train.py"))                                            \
-	X("verl",                                                                                                    \
-	  "# Add to the command line of verl.trainer.main_ppo; reaches the trainer, vLLM and SGLang:\n"              \
-	  "'" VERL_PREFIX "CUDA_INJECTION64_PATH=\"@LIBRARY@\"' \\\n"                                                \
-	  "'" VERL_PREFIX "NVTX_INJECTION64_PATH=\"@LIBRARY@\"' \\\n"                                                \
-	  "'" VERL_PREFIX "MEMREC_OPTIONS=\"@OPTIONS@\"'\n")                                                         \
-	X("areal",                                                                                                   \
-	  "# Add to the YAML of the experiment, to the scheduling_spec that is there, in the same way for rollout,\n" \
-	  "# critic and ref:\n"                                                                                      \
-	  "actor:\n"                                                                                                 \
-	  "  scheduling_spec:\n"                                                                                     \
-	  "    - env_vars:\n" YAML_VARIABLES("        "))                                                            \
-	X("relax",                                                                                                   \
-	  "# Add to configs/env.yaml; reaches trainer and rollout:\n"                                                \
-	  "env_vars:\n" YAML_VARIABLES("  ")                                                                         \
-	  "# or, for the trainer alone, to the command line:\n" TRAINER_VARIABLES)                                   \
-	X("slime",                                                                                                   \
-	  "# Where the job is submitted, beside the env_vars that are there; reaches trainer and SGLang:\n"          \
-	  RAY_JOB("python train.py")                                                                                 \
-	  "# or, for the trainer alone, to the command line of train.py:\n" TRAINER_VARIABLES)                       \
-	X("openrlhf",                                                                                                \
-	  "# Where the job is submitted, beside the working_dir that is there:\n"                                    \
-	  RAY_JOB("python -m openrlhf.cli.train_ppo_ray"))                                                           \
-	X("nemo-rl",                                                                                                 \
-	  "# Before the program starts: it hands its environment on to all its workers, on every node.\n"            \
-	  SHELL_VARIABLES)                                                                                           \
-	X("trl",                                                                                                     \
-	  "# Workers inherit accelerate's environment: put memrec in front of it, on every node.\n"                  \
-	  "@MEMREC@@GIVEN@ -- accelerate launch train.py\n"                                                          \
-	  "# and, where vLLM is a server of its own, in front of that:\n"                                            \
-	  "@MEMREC@@APART@ -- trl vllm-serve --model MODEL\n")
+#define FRAMEWORK_LIST(X)                                                                                                  \
+	X("torchrun", "# Workers inherit torchrun's environment: put memrec in front of it, on every node.\n"              \
+		      "# Each worker has RANK set and writes trace.rankN.zst.\n"                                           \
+		      "@MEMREC@@GIVEN@ -- torchrun --nproc_per_node 8 train.py\n")                                         \
+	X("slurm", "# Put memrec between srun and the program, so that it runs on every node.\n"                           \
+		   "srun @MEMREC@@APART@ -- python train.py\n")                                                            \
+	X("ray", "# One of these three. Before `ray start`, on every node:\n" SHELL_VARIABLES                              \
+		 "# or where the program calls ray.init, for its own workers:\n"                                           \
+		 "ray.init(runtime_env={\"env_vars\": {" JSON_VARIABLES "}})\n"                                            \
+		 "# or when the job is submitted:\n" RAY_JOB("python train.py"))                                           \
+	X("verl", "# Add to the command line of verl.trainer.main_ppo; reaches the trainer, vLLM and SGLang:\n"            \
+		  "'" VERL_PREFIX "CUDA_INJECTION64_PATH=\"@LIBRARY@\"' \\\n"                                              \
+		  "'" VERL_PREFIX "NVTX_INJECTION64_PATH=\"@LIBRARY@\"' \\\n"                                              \
+		  "'" VERL_PREFIX "MEMREC_OPTIONS=\"@OPTIONS@\"'\n")                                                       \
+	X("areal",                                                                                                         \
+	  "# Add to the YAML of the experiment, to the scheduling_spec that is there, in the same way for rollout,\n"      \
+	  "# critic and ref:\n"                                                                                            \
+	  "actor:\n"                                                                                                       \
+	  "  scheduling_spec:\n"                                                                                           \
+	  "    - env_vars:\n" YAML_VARIABLES("        "))                                                                  \
+	X("relax",                                                                                                         \
+	  "# Add to configs/env.yaml; reaches trainer and rollout:\n"                                                      \
+	  "env_vars:\n" YAML_VARIABLES("  ") "# or, for the trainer alone, to the command line:\n" TRAINER_VARIABLES)      \
+	X("slime",                                                                                                         \
+	  "# Where the job is submitted, beside the env_vars that are there; reaches trainer and SGLang:\n" RAY_JOB(       \
+		  "python train.py") "# or, for the trainer alone, to the command line of train.py:\n" TRAINER_VARIABLES)  \
+	X("openrlhf", "# Where the job is submitted, beside the working_dir that is there:\n" RAY_JOB(                     \
+			      "python -m openrlhf.cli.train_ppo_ray"))                                                     \
+	X("nemo-rl",                                                                                                       \
+	  "# Before the program starts: it hands its environment on to all its workers, on every node.\n" SHELL_VARIABLES) \
+	X("trl", "# Workers inherit accelerate's environment: put memrec in front of it, on every node.\n"                 \
+		 "@MEMREC@@GIVEN@ -- accelerate launch train.py\n"                                                         \
+		 "# and, where vLLM is a server of its own, in front of that:\n"                                           \
+		 "@MEMREC@@APART@ -- trl vllm-serve --model MODEL\n")
 
-static const char general[] =
-	"# Where you start the program yourself, memrec does it all:\n"
-	"@MEMREC@@GIVEN@ -- python train.py\n"
-	"# Where something else starts the processes, set this for them:\n" SHELL_VARIABLES
-	"# Exact text for a launcher (memrec env NAME):"
+static const char general[] = "# Where you start the program yourself, memrec does it all:\n"
+			      "@MEMREC@@GIVEN@ -- python train.py\n"
+			      "# Where something else starts the processes, set this for them:\n" SHELL_VARIABLES
+			      "# Exact text for a launcher (memrec env NAME):"
 #define LIST_NAME(name, text) " " name
 	FRAMEWORK_LIST(LIST_NAME)
 #undef LIST_NAME
-	"\n";
+		"\n";
 
 struct values {
 	char library[MEMREC_PATH_MAX], program[MEMREC_PATH_MAX];
@@ -104,8 +93,8 @@ static const char *find_text(const char *name)
 {
 	if (!name)
 		return general;
-#define FIND_TEXT(word, text)       \
-	if (!strcmp(name, word))    \
+#define FIND_TEXT(word, text)    \
+	if (!strcmp(name, word)) \
 		return text;
 	FRAMEWORK_LIST(FIND_TEXT)
 #undef FIND_TEXT
@@ -127,7 +116,7 @@ static void print_text(const char *text, const struct values *values)
 		const char *mark, *value;
 	} marks[] = {
 		{ "@LIBRARY@", values->library }, { "@MEMREC@", values->program },  { "@GIVEN@", values->given },
-		{ "@APART@", values->apart },	  { "@OPTIONS@", values->options },
+		{ "@APART@", values->apart },     { "@OPTIONS@", values->options },
 	};
 	size_t i;
 
@@ -250,7 +239,8 @@ int env_main(const struct arguments *arguments, char **given)
 #define NAME_IN_MESSAGE(name, unused) name " "
 		    FRAMEWORK_LIST(NAME_IN_MESSAGE)
 #undef NAME_IN_MESSAGE
-		    "are known)", arguments->operands[text ? 1 : 0]);
+			    "are known)",
+		    arguments->operands[text ? 1 : 0]);
 		return MEMREC_EXIT_USAGE;
 	}
 	status = find_paths(&values);

@@ -9,28 +9,28 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "run/filelock.h"
-#include "memtrace/error.h"
 #include "collect/output.h"
+#include "memtrace/error.h"
 #include "recover.h"
+#include "run/filelock.h"
 #include "run/say.h"
+#include "run/target.h"
 #include "strays.h"
 #include "summary.h"
-#include "run/target.h"
 
 enum {
-	LOOK_MS = 5,		/* between two looks at the folder */
+	LOOK_MS = 5,            /* between two looks at the folder */
 	NO_PROGRESS_MS = 30000, /* a collector that has done nothing for so long is not waited for */
-	GRACE_MS = 1000,	/* for processes that outlive the command: most are about to end as well */
-	UNSEEN_TOLD = 4,	/* processes that recorded nothing are named, of each kind */
+	GRACE_MS = 1000,        /* for processes that outlive the command: most are about to end as well */
+	UNSEEN_TOLD = 4,        /* processes that recorded nothing are named, of each kind */
 };
 
 /* A ring as it stands. */
 enum ring_state {
-	RING_YOUNG,	/* its agent is still setting it up, or never got to */
+	RING_YOUNG,     /* its agent is still setting it up, or never got to */
 	RING_RECORDING, /* its process runs */
-	RING_CLOSING,	/* its process has ended, the collector is at work */
-	RING_LEFT,	/* its process has ended, and no collector has it */
+	RING_CLOSING,   /* its process has ended, the collector is at work */
+	RING_LEFT,      /* its process has ended, and no collector has it */
 	RING_GONE,
 };
 
@@ -55,7 +55,9 @@ static enum ring_state look_at(const char *ring_path, struct ring_header *header
 	*locked = 0;
 	error = rundir_read_header(ring_path, header);
 	if (!error)
-		alive = target_runs((pid_t)header->pid, header->start_ticks); /* before the lock: between the two the collector may finish, not begin */
+		alive = target_runs(
+			(pid_t)header->pid,
+			header->start_ticks); /* before the lock: between the two the collector may finish, not begin */
 	lock = rundir_lock_ring(ring_path);
 	if (lock >= 0)
 		close(lock);
@@ -133,8 +135,8 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 	int error = result ? recover_ring(ring_path, result) : -MT_E_MEMORY;
 
 	if (error)
-		say("%s: the collector of process %u died, and its ring cannot be folded in: %s", ring_path, header->pid,
-		    say_why(error, errno));
+		say("%s: the collector of process %u died, and its ring cannot be folded in: %s", ring_path,
+		    header->pid, say_why(error, errno));
 	else if (result->trace[0])
 		say("the collector of process %u died; what it left is folded in", header->pid);
 	if (!error) {
@@ -166,8 +168,8 @@ static void say_running(const char *ring_path, const struct ring_header *header,
 	if (!locked) {
 		int begun = rundir_get_trace(ring_path, trace, sizeof(trace)) && !access(trace, F_OK);
 
-		say("process %u is still running, but its collector died (when it has ended: memrec recover %s)", header->pid,
-		    begun ? summary_path(trace) : ring_path);
+		say("process %u is still running, but its collector died (when it has ended: memrec recover %s)",
+		    header->pid, begun ? summary_path(trace) : ring_path);
 	} else if (rundir_get_trace(ring_path, trace, sizeof(trace))) {
 		say("process %u is still running and being recorded into %s", header->pid, summary_path(trace));
 		add_written(gathered, trace);

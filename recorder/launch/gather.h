@@ -13,7 +13,7 @@ struct gathered {
 	size_t running; /* traces that are still being written */
 	char **written; /* their paths, as far as they are known */
 	size_t written_count;
-	size_t failed;	/* processes of which a line has said why they were not recorded */
+	size_t failed; /* processes of which a line has said why they were not recorded */
 };
 
 /*

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "collect/output.h"
 #include "doors.h"
 #include "gather.h"
 #include "memtrace/error.h"
-#include "collect/output.h"
 #include "run/rundir.h"
 #include "run/say.h"
 #include "summary.h"
@@ -78,9 +78,9 @@ static void check_libunwind(const struct memrec_options *options)
 
 static void report_taken(unsigned taken)
 {
-#define REPORT_DOOR(name, bit, variable, shared)                                                               \
-	if (taken & (bit))                                                                                     \
-		say(variable ": %s (recording goes on without this way in)",                                    \
+#define REPORT_DOOR(name, bit, variable, shared)                             \
+	if (taken & (bit))                                                   \
+		say(variable ": %s (recording goes on without this way in)", \
 		    (shared) ? "the path of libmemrec.so has a blank or a colon" : "another tool has it: left to it");
 	DOOR_LIST(REPORT_DOOR)
 #undef REPORT_DOOR

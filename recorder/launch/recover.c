@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "collect/collect.h"
+#include "collect/output.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/reader.h"
-#include "collect/output.h"
 #include "run/say.h"
-#include "summary.h"
 #include "run/target.h"
+#include "summary.h"
 
 /* The rights a new file gets: those of the one it replaces, or what the user's mask leaves. */
 static mode_t mode_for(const char *path)
@@ -126,8 +126,8 @@ static int has_begun(const char *ring_path, char *trace_path)
 {
 	struct stat st;
 
-	return rundir_get_trace(ring_path, trace_path, MEMREC_PATH_MAX) && !stat(trace_path, &st) && S_ISREG(st.st_mode) &&
-	       st.st_size;
+	return rundir_get_trace(ring_path, trace_path, MEMREC_PATH_MAX) && !stat(trace_path, &st) &&
+	       S_ISREG(st.st_mode) && st.st_size;
 }
 
 static int recover_own(const char *ring_path, const struct ring_header *header, struct run_result *result)
@@ -191,10 +191,10 @@ static int is_unborn_ring(const char *path)
 
 /* What `memrec recover FILE` works on. */
 struct job {
-	const char *file;		/* as the user wrote it */
+	const char *file; /* as the user wrote it */
 	char ring_path[MEMREC_PATH_MAX];
 	char trace_path[MEMREC_PATH_MAX]; /* "": none was begun */
-	char out_path[MEMREC_PATH_MAX];	/* "": not chosen yet */
+	char out_path[MEMREC_PATH_MAX];   /* "": not chosen yet */
 	struct ring_header header;
 	struct run_result result;
 };
@@ -294,19 +294,21 @@ static int from_ring(struct job *job, const char *path)
 	snprintf(job->ring_path, sizeof(job->ring_path), "%s", path);
 	if (error)
 		return error;
-	if (!has_begun(path, job->trace_path) || read_trace(job->trace_path, &facts) || !belong_together(&facts, &job->header))
+	if (!has_begun(path, job->trace_path) || read_trace(job->trace_path, &facts) ||
+	    !belong_together(&facts, &job->header))
 		*job->trace_path = '\0';
 	if (*job->out_path)
 		return 0;
 	if (!stem)
 		stem = strlen(path);
-	if ((size_t)snprintf(job->out_path, sizeof(job->out_path), "%.*s.zst", (int)stem, path) >= sizeof(job->out_path))
+	if ((size_t)snprintf(job->out_path, sizeof(job->out_path), "%.*s.zst", (int)stem, path) >=
+	    sizeof(job->out_path))
 		return -MT_E_LIMIT;
 	return 0;
 }
 
-#define PATIENCE_MS 1000   /* for a process that does not look like ending, and for a collector */
-#define ENDING_MS 60000	   /* for one that does; its first thread may have ended alone, though */
+#define PATIENCE_MS 1000 /* for a process that does not look like ending, and for a collector */
+#define ENDING_MS 60000  /* for one that does; its first thread may have ended alone, though */
 #define LOOK_MS 50
 
 /*
@@ -421,7 +423,9 @@ static void print_help(void)
 /* The operand, or NULL and *status: all is said. */
 static const char *read_recover_arguments(int argc, char **argv, const char **output, int *status)
 {
-	static const struct option words[] = { { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	static const struct option words[] = { { "output", required_argument, NULL, 'o' },
+					       { "help", no_argument, NULL, 'h' },
+					       { NULL, 0, NULL, 0 } };
 	int letter;
 
 	opterr = 0;

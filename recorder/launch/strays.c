@@ -4,19 +4,19 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "run/filelock.h"
+#include "collect/output.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
-#include "collect/output.h"
+#include "run/filelock.h"
 
 #define ENVIRONMENT_MAX (1u << 20) /* bytes of one that are looked at */
 
@@ -128,7 +128,8 @@ static void look_in(const struct search *search, const char *folder)
 	DIR *dir = opendir(folder);
 
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path))
+		if (entry->d_name[0] != '.' &&
+		    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path))
 			look_at(search, path);
 	if (dir)
 		closedir(dir);
@@ -150,8 +151,8 @@ static void look_in_fallbacks(const struct search *search)
 		closedir(dir);
 }
 
-void strays_each(const char *pattern, const char *run_dir, time_t since, void (*visit)(void *context, const struct stray *stray),
-		 void *context)
+void strays_each(const char *pattern, const char *run_dir, time_t since,
+		 void (*visit)(void *context, const struct stray *stray), void *context)
 {
 	struct search search = { run_dir, since, visit, context };
 	char folder[MEMREC_PATH_MAX];
@@ -195,11 +196,13 @@ static int is_collector(const char *command, size_t size, const char *run_dir)
 {
 	const char *option = word(command, size, 1), *ring = word(command, size, 2), *run = word(command, size, 3);
 
-	return run && !strcmp(option, "--collect") && !strcmp(run, run_dir) && strncmp(ring, run_dir, strlen(run_dir)) != 0;
+	return run && !strcmp(option, "--collect") && !strcmp(run, run_dir) &&
+	       strncmp(ring, run_dir, strlen(run_dir)) != 0;
 }
 
 /* Calls `visit` with each process and what /proc/PID/FILE says. */
-static void each_process(const char *file, void (*visit)(void *context, long pid, const char *text, size_t size), void *context)
+static void each_process(const char *file, void (*visit)(void *context, long pid, const char *text, size_t size),
+			 void *context)
 {
 	char path[64], *text = malloc(ENVIRONMENT_MAX);
 	struct dirent *entry;

@@ -14,7 +14,7 @@
 /* One trace. */
 struct stray {
 	struct run_result result; /* filled in from the trace; pid is the one that it saw, maybe another namespace's */
-	int is_written;		  /* somebody is still writing it: `result` has its pid and its path alone */
+	int is_written;           /* somebody is still writing it: `result` has its pid and its path alone */
 };
 
 /*
@@ -22,8 +22,8 @@ struct stray {
  * names, unless its name depends on the process, and in those where collectors go when they cannot write there
  * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over.
  */
-void strays_each(const char *pattern, const char *run_dir, time_t since, void (*visit)(void *context, const struct stray *stray),
-		 void *context);
+void strays_each(const char *pattern, const char *run_dir, time_t since,
+		 void (*visit)(void *context, const struct stray *stray), void *context);
 
 /* How many collectors of the run are at work on rings that are not in its folder. */
 size_t strays_collectors(const char *run_dir);

@@ -63,7 +63,8 @@ static void print_gone(const struct run_result *result)
 	char lost[48];
 
 	say("%s: is not there any more: deleted while it was written, or in a file system that only process %" PRId64
-	    " sees (%s with it)", summary_path(result->trace), result->pid,
+	    " sees (%s with it)",
+	    summary_path(result->trace), result->pid,
 	    counted(lost, sizeof(lost), result->events + result->lost, "event LOST", "events LOST"));
 }
 
@@ -83,7 +84,8 @@ void summary_print(const struct run_result *result)
 		    counted(events, sizeof(events), result->events, "event", "events"), cut,
 		    counted(steps, sizeof(steps), result->steps, "step", "steps"),
 		    say_size(size, (uint64_t)result->bytes), say_size(peak, (uint64_t)result->peak_bytes),
-		    result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST") : "nothing lost",
+		    result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST")
+				 : "nothing lost",
 		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM");
 	if (result->error)
 		print_error(result, path);
@@ -110,7 +112,8 @@ void summary_print_next(const char *program, const struct run_result *results, s
 	size_t i, named = 0, used;
 
 	/* Where memrec was called by its path, memana is not in PATH either. */
-	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana top", slash ? (int)(slash + 1 - program) : 0, program);
+	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana top", slash ? (int)(slash + 1 - program) : 0,
+				program);
 	for (i = 0; i < count && named < NEXT_TRACES && used < sizeof(line); i++) {
 		if (!results[i].trace[0] || is_gone(&results[i]))
 			continue;

@@ -16,7 +16,7 @@
 #include "memtrace/error.h"
 #include "shared/shm.h"
 
-#define PREFIX "memrec." /* of the folder's own name; nothing else is ever removed */
+#define PREFIX "memrec."  /* of the folder's own name; nothing else is ever removed */
 #define NEW_SUFFIX ".new" /* a result being written */
 #define NAME_PREFIX "name."
 
@@ -79,8 +79,9 @@ int rundir_lock(const char *path)
 static int is_note(const char *name)
 {
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
-	return starts_with(name, NAME_PREFIX) || ends_with(name, MEMREC_DONE_SUFFIX) || ends_with(name, MEMREC_TRACE_SUFFIX) ||
-	       ends_with(name, NEW_SUFFIX) || ends_with(name, MEMREC_FAILED_SUFFIX) ||
+	return starts_with(name, NAME_PREFIX) || ends_with(name, MEMREC_DONE_SUFFIX) ||
+	       ends_with(name, MEMREC_TRACE_SUFFIX) || ends_with(name, NEW_SUFFIX) ||
+	       ends_with(name, MEMREC_FAILED_SUFFIX) ||
 	       ends_with(name, MEMREC_ELSEWHERE_SUFFIX) MEMREC_UNSEEN_LIST(OR_UNSEEN);
 #undef OR_UNSEEN
 }
@@ -344,8 +345,8 @@ static void read_result_line(const char *line, struct run_result *result)
 		return;
 	if (sscanf(line, "why.%u=", &source) == 1 && source < MT_SOURCE_COUNT)
 		snprintf(result->why[source], sizeof(result->why[source]), "%.*s", (int)strcspn(value, "\n"), value);
-#define READ_MEMBER(member, meaning)                 \
-	if (starts_with(line, #member "="))          \
+#define READ_MEMBER(member, meaning)        \
+	if (starts_with(line, #member "=")) \
 		result->member = strtoll(value, NULL, 10);
 	RUN_RESULT_LIST(READ_MEMBER)
 #undef READ_MEMBER

@@ -23,20 +23,20 @@
 #include "shared/options.h"
 
 /* What a collector tells the launcher. Numbers: X(member, meaning) - each is a line "member=value" of the file. */
-#define RUN_RESULT_LIST(X)                                                        \
-	X(pid, "of the process")                                                  \
-	X(rank, "its RANK, -1: none")                                             \
-	X(plain, "1: its trace has the name that one trace alone gets")           \
-	X(error, "0, or the -MT_E_x that kept events out of the trace")           \
-	X(system_error, "errno to it")                                            \
-	X(events, "recorded")                                                     \
-	X(steps, "ended")                                                         \
-	X(lost, "events")                                                        \
-	X(bytes, "of the trace")                                                  \
-	X(peak_bytes, "most that was held of one device")                         \
-	X(ooms, "allocations that failed for want of memory")                     \
-	X(cut, "of the events, let go (--keep)")                                  \
-	X(keep_error, "0, or the -MT_E_x that kept some from being let go")       \
+#define RUN_RESULT_LIST(X)                                                  \
+	X(pid, "of the process")                                            \
+	X(rank, "its RANK, -1: none")                                       \
+	X(plain, "1: its trace has the name that one trace alone gets")     \
+	X(error, "0, or the -MT_E_x that kept events out of the trace")     \
+	X(system_error, "errno to it")                                      \
+	X(events, "recorded")                                               \
+	X(steps, "ended")                                                   \
+	X(lost, "events")                                                   \
+	X(bytes, "of the trace")                                            \
+	X(peak_bytes, "most that was held of one device")                   \
+	X(ooms, "allocations that failed for want of memory")               \
+	X(cut, "of the events, let go (--keep)")                            \
+	X(keep_error, "0, or the -MT_E_x that kept some from being let go") \
 	X(noted, "bits (1 << enum mt_source) of sources that work, and have a `why` all the same")
 
 struct run_result {
@@ -44,7 +44,7 @@ struct run_result {
 	RUN_RESULT_LIST(RUN_RESULT_MEMBER)
 #undef RUN_RESULT_MEMBER
 	char why[MT_SOURCE_COUNT][256]; /* sources that failed: why; "": did not fail; see noted */
-	char trace[MEMREC_PATH_MAX];	/* "": no trace was made; kept as the link, not in the file */
+	char trace[MEMREC_PATH_MAX];    /* "": no trace was made; kept as the link, not in the file */
 };
 
 /* Takes over the figures of a summary. */

@@ -86,7 +86,8 @@ int target_alive(const struct target *target)
 
 	if (target->pidfd >= 0)
 		return poll(&poll_pid, 1, 0) <= 0;
-	return read_stat(target->pid, &line) && line.state != 'Z' && line.state != 'X' && line.start_ticks == target->start_ticks;
+	return read_stat(target->pid, &line) && line.state != 'Z' && line.state != 'X' &&
+	       line.start_ticks == target->start_ticks;
 }
 
 int target_is_ending(const struct target *target)

@@ -11,7 +11,7 @@ struct target {
 	pid_t pid;
 	uint64_t start_ticks; /* field 22 of /proc/PID/stat; another value is another process with the same number,
 				 0: not known */
-	int pidfd;	      /* -1: dead already, or the kernel has none (before 5.3) */
+	int pidfd;            /* -1: dead already, or the kernel has none (before 5.3) */
 };
 
 /* Never fails: a process that is gone is simply not alive. */

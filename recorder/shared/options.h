@@ -21,16 +21,16 @@
 #define MEMREC_DONE_SUFFIX ".done"
 
 /* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. What they point to: */
-#define MEMREC_FAILED_SUFFIX ".failed"	     /* why the process is not recorded (a sentence) */
+#define MEMREC_FAILED_SUFFIX ".failed"       /* why the process is not recorded (a sentence) */
 #define MEMREC_ELSEWHERE_SUFFIX ".elsewhere" /* its ring, which is not in run_dir */
 
 /*
  * Likewise, of a source that was not seen while nothing was recorded yet: why (a sentence). Told when nothing was recorded
  * in the end. X(source, suffix, what the process did)
  */
-#define MEMREC_UNSEEN_LIST(X)                                                                                        \
-	X(MT_SOURCE_CUPTI, ".unseen", "used CUDA and took no tensor memory; driver calls were not recorded")         \
-	X(MT_SOURCE_TENSORS_CUDA, ".torch", "ran PyTorch; its tensors on the GPU were not recorded")                 \
+#define MEMREC_UNSEEN_LIST(X)                                                                                \
+	X(MT_SOURCE_CUPTI, ".unseen", "used CUDA and took no tensor memory; driver calls were not recorded") \
+	X(MT_SOURCE_TENSORS_CUDA, ".torch", "ran PyTorch; its tensors on the GPU were not recorded")         \
 	X(MT_SOURCE_TENSORS_CPU, ".cpu", "ran PyTorch; its tensors on the CPU were not recorded")
 
 enum memrec_stacks { MEMREC_STACKS_PYTHON = 1, MEMREC_STACKS_NATIVE = 2, MEMREC_STACKS_NATIVE_ALWAYS = 4 };
@@ -40,25 +40,25 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
  * Numbers: X(member, key, default, smallest, largest). `stacks`: bits of enum memrec_stacks; by default Python
  * everywhere and native frames where they are cheap to have or the only ones (architecture, "Sources").
  */
-#define MEMREC_NUMBER_LIST(X)                                                                       \
-	X(depth, "depth", 32, 0, 256)                                                               \
-	X(stacks, "stacks", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE, 0, 7)                      \
-	X(steps, "steps", 0, 0, UINT32_MAX)                                                         \
-	X(skip, "skip", 0, 0, UINT32_MAX)                                                           \
-	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                        \
-	X(no_cupti, "no-cupti", 0, 0, 1)                                                            \
-	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */ \
-	X(no_census, "no-census", 0, 0, 1)                                                          \
+#define MEMREC_NUMBER_LIST(X)                                                                                  \
+	X(depth, "depth", 32, 0, 256)                                                                          \
+	X(stacks, "stacks", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE, 0, 7)                                 \
+	X(steps, "steps", 0, 0, UINT32_MAX)                                                                    \
+	X(skip, "skip", 0, 0, UINT32_MAX)                                                                      \
+	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                                   \
+	X(no_cupti, "no-cupti", 0, 0, 1)                                                                       \
+	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */    \
+	X(no_census, "no-census", 0, 0, 1)                                                                     \
 	X(census_ms, "census-ms", 20000, 0, 3600000) /* before models are looked at that no optimizer steps */ \
-	X(keep, "keep", 0, 0, UINT64_MAX)    /* bytes of trace, 0: everything */                    \
-	X(wait_ms, "wait-ms", 100, 0, 60000) /* how long a full ring may hold up one call */        \
+	X(keep, "keep", 0, 0, UINT64_MAX)            /* bytes of trace, 0: everything */                       \
+	X(wait_ms, "wait-ms", 100, 0, 60000)         /* how long a full ring may hold up one call */           \
 	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26) /* ring slot, a power of two */
 
 /* Texts: X(member, key) - char[MEMREC_PATH_MAX], "" when not given. */
-#define MEMREC_TEXT_LIST(X)                                                                         \
-	X(output, "output")	  /* absolute, with its %p %r %h */                                 \
-	X(step_mark, "step-mark")                                                                   \
-	X(run_dir, "run-dir")	  /* the launcher's folder for rings; "": agent picks a place */     \
+#define MEMREC_TEXT_LIST(X)                                                                      \
+	X(output, "output") /* absolute, with its %p %r %h */                                    \
+	X(step_mark, "step-mark")                                                                \
+	X(run_dir, "run-dir")     /* the launcher's folder for rings; "": agent picks a place */ \
 	X(collector, "collector") /* absolute path of the memrec program */
 
 struct memrec_options {

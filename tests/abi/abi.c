@@ -9,7 +9,7 @@
 #include "recorder/agent/hooks/nvtx_abi.h"
 
 #include <cuda.h>
-#include <cupti.h> /* and with it generated_cuda_meta.h, which may be read only once */
+#include <cupti.h>   /* and with it generated_cuda_meta.h, which may be read only once */
 #ifndef WITHOUT_NVTX /* some wheels have no NVTX headers */
 #include <nvtx3/nvToolsExt.h>
 #endif
@@ -31,7 +31,7 @@
 
 #define SAME(ours, theirs) _Static_assert((long long)(ours) == (long long)(theirs), #ours " is not " #theirs)
 #define SAME_SIZE(ours, theirs) SAME(sizeof(ours), sizeof(theirs))
-#define SAME_MEMBER(ours, our_member, theirs, their_member)             \
+#define SAME_MEMBER(ours, our_member, theirs, their_member)               \
 	SAME(offsetof(ours, our_member), offsetof(theirs, their_member)); \
 	SAME(sizeof(((ours *)0)->our_member), sizeof(((theirs *)0)->their_member))
 
@@ -281,19 +281,19 @@ SAME(CUDA_CHILD_MOVED, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
 #define SINCE_13040(check)
 #endif
 
-#define CHECK_ARGUMENT(type, name)                                    \
-	SAME(offsetof(ours, name), offsetof(theirs, name));           \
+#define CHECK_ARGUMENT(type, name)                          \
+	SAME(offsetof(ours, name), offsetof(theirs, name)); \
 	SAME(sizeof(((ours *)0)->name), sizeof(((theirs *)0)->name));
 #define NOTHING()
-#define CHECK_THE_ENTRY(entry, id)                             \
-	void check_##entry(void);                              \
-	void check_##entry(void)                               \
-	{                                                      \
-		typedef struct args_##entry ours;              \
-		typedef entry##_params theirs;                 \
-		SAME(id, CUPTI_DRIVER_TRACE_CBID_##entry);     \
-		SAME_SIZE(ours, theirs);                       \
-		CUDA_ARGS_##entry(CHECK_ARGUMENT, NOTHING)     \
+#define CHECK_THE_ENTRY(entry, id)                         \
+	void check_##entry(void);                          \
+	void check_##entry(void)                           \
+	{                                                  \
+		typedef struct args_##entry ours;          \
+		typedef entry##_params theirs;             \
+		SAME(id, CUPTI_DRIVER_TRACE_CBID_##entry); \
+		SAME_SIZE(ours, theirs);                   \
+		CUDA_ARGS_##entry(CHECK_ARGUMENT, NOTHING) \
 	}
 #define CHECK_ENTRY(entry, id, class, space, since) SINCE_##since(CHECK_THE_ENTRY(entry, id))
 
@@ -303,7 +303,7 @@ CUDA_ENTRY_LIST(CHECK_ENTRY)
  * What driver_entries.h promises of a class: its entries have what the decoder reads at the places of the entry that
  * the decoder is written for. LIKE_CLASS(entry) says that of one entry; classes of one entry have nothing to be like.
  */
-#define LIKE(entry, member, model, model_member) \
+#define LIKE(entry, member, model, model_member)                                                  \
 	SAME(offsetof(struct args_##entry, member), offsetof(struct args_##model, model_member)); \
 	SAME(sizeof(((struct args_##entry *)0)->member), sizeof(((struct args_##model *)0)->model_member));
 #define FIRST_IS_AN_ADDRESS(entry) \
@@ -319,8 +319,7 @@ CUDA_ENTRY_LIST(CHECK_ENTRY)
 #define LIKE_FREE_ASYNC(entry) LIKE(entry, hStream, cuMemFreeAsync, hStream)
 #define LIKE_OPEN(entry) FIRST_IS_AN_ADDRESS(entry)
 #define LIKE_POOL_GET(entry) LIKE(entry, dev, cuDeviceGetMemPool, dev)
-#define LIKE_POOL_AT(entry) \
-	LIKE(entry, location, cuMemGetMemPool, location) LIKE(entry, type, cuMemGetMemPool, type)
+#define LIKE_POOL_AT(entry) LIKE(entry, location, cuMemGetMemPool, location) LIKE(entry, type, cuMemGetMemPool, type)
 #define LIKE_GRAPH_NODE2(entry) LIKE(entry, nodeParams, cuGraphAddNode_v2, nodeParams)
 #define LIKE_GRAPH_EXEC(entry) LIKE(entry, hGraph, cuGraphInstantiateWithParams, hGraph)
 #define LIKE_GRAPH_USE(entry) LIKE(entry, hStream, cuGraphLaunch, hStream)

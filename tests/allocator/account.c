@@ -45,9 +45,10 @@ void account_write(const char *action, const struct device *device, uint64_t add
 	int bytes;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	bytes = snprintf(line, sizeof(line), "%s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			 " %d %ld %lld %s\n", action, device->index, addr, size, real, device->allocated, device->reserved,
-			 stream, syscall(SYS_gettid), (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000, current);
+	bytes = snprintf(line, sizeof(line),
+			 "%s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %ld %lld %s\n", action,
+			 device->index, addr, size, real, device->allocated, device->reserved, stream,
+			 syscall(SYS_gettid), (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000, current);
 	if (write(account_fd, line, (size_t)bytes) != bytes) {
 		perror("account");
 		abort();

@@ -199,7 +199,8 @@ static uint64_t alloc_cached(struct device *device, uint64_t bytes, int stream)
 uint64_t allocator_alloc(int index, uint64_t bytes, int stream)
 {
 	struct device *device = device_enter(index);
-	uint64_t addr = device_modes() & MODE_ASYNC ? alloc_async(device, bytes, stream) : alloc_cached(device, bytes, stream);
+	uint64_t addr = device_modes() & MODE_ASYNC ? alloc_async(device, bytes, stream)
+						    : alloc_cached(device, bytes, stream);
 
 	device_leave(device);
 	return addr;

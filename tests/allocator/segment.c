@@ -104,8 +104,8 @@ static uint64_t take_sleeper(struct pool *pool, uint64_t size)
 	if (!segment)
 		abort();
 	segment->size = size;
-	taken = pool->source == SOURCE_CUMEM ? take_cumem(segment, pool->device->index) :
-					       take_saver(segment, pool->device->index);
+	taken = pool->source == SOURCE_CUMEM ? take_cumem(segment, pool->device->index)
+					     : take_saver(segment, pool->device->index);
 	if (!taken) {
 		free(segment);
 		return 0;

@@ -37,9 +37,11 @@ static void print_event(const struct mt_defs *defs, const struct mt_event *event
 	print_device(defs, event->device);
 	printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, event->addr, event->size,
 	       event->total, event->reserved, event->handle, event->offset);
-	printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, event->entry, event->result, event->value, event->flags);
+	printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, event->entry, event->result, event->value,
+	       event->flags);
 	printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", mt_ledger_held(ledger, device),
-	       mt_ledger_tensors(ledger, device), mt_ledger_nonresident(ledger, device), mt_ledger_slack(ledger, device));
+	       mt_ledger_tensors(ledger, device), mt_ledger_nonresident(ledger, device),
+	       mt_ledger_slack(ledger, device));
 }
 
 /* 0, or an error. */

@@ -15,10 +15,10 @@
 
 #define PLACES 64
 #define DEPTH 12
-#define CALLS 16 /* of a place, before the next one's turn */
-#define UNIT 512u	    /* sizes are multiples of it, bytes */
+#define CALLS 16  /* of a place, before the next one's turn */
+#define UNIT 512u /* sizes are multiples of it, bytes */
 #define PAGE (2ull << 20)
-#define CLASSES 4096u	    /* blocks of so many pages are told apart */
+#define CLASSES 4096u /* blocks of so many pages are told apart */
 #define LIVE_MAX 65536u
 #define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
 #define ENTRY_cuMemFree_v2 245u
@@ -100,7 +100,9 @@ static void emit(struct stream *stream, struct mt_event *event)
 static void change(struct stream *stream, struct block *block)
 {
 	uint32_t stack = stream->place[stream->seq / CALLS % PLACES];
-	struct mt_event event = { .stack = stack, .kind = MT_DRIVER_FREE, .entry = ENTRY_cuMemFree_v2, .addr = block->addr };
+	struct mt_event event = {
+		.stack = stack, .kind = MT_DRIVER_FREE, .entry = ENTRY_cuMemFree_v2, .addr = block->addr
+	};
 
 	if (block->size) {
 		emit(stream, &event);
@@ -110,8 +112,13 @@ static void change(struct stream *stream, struct block *block)
 	}
 	block->size = (1 + random_below(stream->sizes)) * UNIT;
 	block->addr = take_addr(stream, block->size);
-	event = (struct mt_event){ .stack = stack, .kind = MT_DRIVER_ALLOC, .entry = ENTRY_cuMemAlloc_v2,
-				   .addr = block->addr, .size = block->size, .device = 1, .handle = 1 };
+	event = (struct mt_event){ .stack = stack,
+				   .kind = MT_DRIVER_ALLOC,
+				   .entry = ENTRY_cuMemAlloc_v2,
+				   .addr = block->addr,
+				   .size = block->size,
+				   .device = 1,
+				   .handle = 1 };
 	emit(stream, &event);
 }
 

@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "trace/chunk.h"
-#include "trace/codec.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 #include "memtrace/writer.h"
+#include "trace/chunk.h"
+#include "trace/codec.h"
 #include "trace/payload.h"
 
 #define LAYERS 40
@@ -77,7 +77,7 @@ struct stream {
 #define FIRST_ACTIVATION 4
 #define SEQUENCE_MAX (256u << 10)
 
-static const uint64_t sizes[SIZES] = { 512,	 2048,	   16384,    65536,    1 << 20,	 3 << 20,
+static const uint64_t sizes[SIZES] = { 512,     2048,     16384,    65536,    1 << 20,  3 << 20,
 				       4 << 20, 11 << 20, 16 << 20, 24 << 20, 44 << 20, 128 << 20 };
 
 static uint64_t bytes_of(const struct stream *stream, int size)
@@ -94,9 +94,16 @@ static void emit(struct stream *stream, uint32_t kind, uint64_t addr, int size, 
 	stream->time += 1500 + random_below(400) + (random_below(16) ? 0 : random_below(30000));
 	stream->total += kind == MT_TENSOR_ALLOC ? bytes_of(stream, size) : 0 - bytes_of(stream, size);
 	event = &stream->events[stream->count++];
-	*event = (struct mt_event){ .kind = kind, .seq = ++stream->seq << 6, .time = stream->time, .thread = thread,
-				    .stack = stack, .device = 1, .addr = addr, .size = bytes_of(stream, size),
-				    .total = stream->total, .reserved = stream->reserved };
+	*event = (struct mt_event){ .kind = kind,
+				    .seq = ++stream->seq << 6,
+				    .time = stream->time,
+				    .thread = thread,
+				    .stack = stack,
+				    .device = 1,
+				    .addr = addr,
+				    .size = bytes_of(stream, size),
+				    .total = stream->total,
+				    .reserved = stream->reserved };
 }
 
 static uint64_t allocate(struct stream *stream, int size, uint32_t stack, uint32_t thread)
@@ -134,8 +141,11 @@ static void end_step(struct stream *stream)
 	if (stream->count == stream->room || !stream->passes || ++stream->passed % stream->passes)
 		return;
 	stream->time += 1500;
-	stream->events[stream->count++] = (struct mt_event){ .kind = MT_STEP, .seq = ++stream->seq << 6, .thread = 1,
-							     .time = stream->time, .value = ++stream->step,
+	stream->events[stream->count++] = (struct mt_event){ .kind = MT_STEP,
+							     .seq = ++stream->seq << 6,
+							     .thread = 1,
+							     .time = stream->time,
+							     .value = ++stream->step,
 							     .name = stream->step_name };
 }
 

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "trace/defs.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
 #include "memtrace/writer.h"
+#include "trace/defs.h"
 
 #define BETWEEN 1000u /* ns from one time to the next */
 
@@ -24,8 +24,8 @@ struct repeat {
 	struct mt_ledger *ledger;
 	uint64_t wanted, events, seq;
 	uint64_t first_time, last_time; /* of the trace */
-	uint64_t later;			/* added to times, */
-	uint64_t steps, more_steps;	/* and steps */
+	uint64_t later;                 /* added to times, */
+	uint64_t steps, more_steps;     /* and steps */
 	uint64_t total[MT_LEDGER_DEVICES];
 	struct mt_live *alive;
 	size_t alive_count, alive_room;
@@ -95,8 +95,12 @@ static int by_end(const void *a, const void *b)
 
 static void free_one(struct repeat *repeat, const struct mt_live *live)
 {
-	struct mt_event event = { .kind = kind_of_end(live), .thread = live->thread, .stack = live->stack,
-				  .time = repeat->last_time + repeat->later, .addr = live->addr, .flags = live->flags };
+	struct mt_event event = { .kind = kind_of_end(live),
+				  .thread = live->thread,
+				  .stack = live->stack,
+				  .time = repeat->last_time + repeat->later,
+				  .addr = live->addr,
+				  .flags = live->flags };
 
 	if (event.kind == MT_TENSOR_FREE || event.kind == MT_VMM_UNMAP)
 		event.size = live->size;

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "screen/view/app.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "screen/view/app.h"
 
 #define PLACES 31
 #define TIMES_MAX 4096
@@ -151,8 +151,8 @@ static void bench_reading(struct model *model, struct feed **feed, struct source
 	printf("%-44s %9.1f ms\n", "the first 1% is on the screen", percent);
 	printf("%-44s %9.1f ms  %.1f M events/s of the tape\n", "all is read, summary and verdict included",
 	       now_ms() - start, (double)model->events / (now_ms() - start) / 1e3);
-	printf("%-44s %9.1f ms  worst %.1f ms, own %.1f ms\n", "a frame meanwhile, median", median(&frames), worst(&frames),
-	       worst_own(&frames));
+	printf("%-44s %9.1f ms  worst %.1f ms, own %.1f ms\n", "a frame meanwhile, median", median(&frames),
+	       worst(&frames), worst_own(&frames));
 	printf("%-44s %9.1f M, %u sites, %u devices, %u processes\n", "events of the tape", (double)model->events / 1e6,
 	       model->sites, model->devices, model->processes);
 	app_release(&app);
@@ -206,7 +206,8 @@ static void bench_parts(struct level *level, const struct series *series, const 
 			from = place(model, i) - level->span / 2;
 			begin(&level->parts[width]);
 			series_columns(series, model->tape, from, from + level->span, column, (uint32_t)widths[width]);
-			check("live set", liveset_at(&live, model, model_events_at(model, 0, place(model, i)), NULL, 0, LIVESET_SORT_BYTES));
+			check("live set", liveset_at(&live, model, model_events_at(model, 0, place(model, i)), NULL, 0,
+						     LIVESET_SORT_BYTES));
 			end(&level->parts[width]);
 			for (c = 0, events = 0; c < widths[width]; c++)
 				events += column[c].events;

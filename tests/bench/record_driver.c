@@ -23,11 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BURST 1024	   /* blocks, each allocated and freed */
+#define BURST 1024 /* blocks, each allocated and freed */
 #define PAUSE_NS 4000000
-#define CALL_SITES 64	   /* different stacks */
+#define CALL_SITES 64 /* different stacks */
 #define THREADS_MAX 16
-#define FIXED_FRAMES 6	   /* of a stack that are not step(): leaf, pass, run, main, and two of libc */
+#define FIXED_FRAMES 6 /* of a stack that are not step(): leaf, pass, run, main, and two of libc */
 
 struct device {
 	signed char type, index;
@@ -82,7 +82,8 @@ static __attribute__((noinline)) void leaf(struct load *load, enum what what, un
 #ifndef LIBRARY
 
 /* `path` picks one of two calls at each level: different stacks, of the same depth. */
-static __attribute__((noinline)) void step(struct load *load, enum what what, unsigned int i, int levels, unsigned int path)
+static __attribute__((noinline)) void step(struct load *load, enum what what, unsigned int i, int levels,
+					   unsigned int path)
 {
 	if (levels <= 0) {
 		leaf(load, what, i);

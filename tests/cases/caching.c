@@ -2,8 +2,8 @@
 #include "world.h"
 
 #define MIB (1ull << 20)
-#define SMALL (1 * MIB)		 /* up to here tensors come from the small pool */
-#define LARGE (10 * MIB)	 /* from here on a tensor gets a segment of its own size */
+#define SMALL (1 * MIB)  /* up to here tensors come from the small pool */
+#define LARGE (10 * MIB) /* from here on a tensor gets a segment of its own size */
 #define SMALL_SEGMENT (2 * MIB)
 #define LARGE_SEGMENT (20 * MIB)
 #define ENTRY_ALLOC 243u
@@ -88,9 +88,13 @@ static uint64_t new_segment(struct world *world, struct process *process, uint64
 	segment->size = size;
 	segment->addr = process_address(process, size);
 	process->reserved += size;
-	process_event(world, process, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .device = process->device,
-							 .stack = process->stack, .addr = segment->addr, .size = size,
-							 .entry = ENTRY_ALLOC });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+					 .device = process->device,
+					 .stack = process->stack,
+					 .addr = segment->addr,
+					 .size = size,
+					 .entry = ENTRY_ALLOC });
 	return segment->addr;
 }
 
@@ -103,8 +107,11 @@ void process_empty_cache(struct world *world, struct process *process)
 		segment = &process->segment[i];
 		if (!segment->size || next_tensor(process, segment, segment->addr))
 			continue;
-		process_event(world, process, (struct mt_event){ .kind = MT_DRIVER_FREE, .stack = process->stack,
-								 .addr = segment->addr, .entry = ENTRY_FREE });
+		process_event(world, process,
+			      (struct mt_event){ .kind = MT_DRIVER_FREE,
+						 .stack = process->stack,
+						 .addr = segment->addr,
+						 .entry = ENTRY_FREE });
 		process->reserved -= segment->size;
 		process_give_back(process, segment->size);
 		segment->size = 0;
@@ -113,13 +120,19 @@ void process_empty_cache(struct world *world, struct process *process)
 
 static void give_up(struct world *world, struct process *process, uint64_t size)
 {
-	process_event(world, process, (struct mt_event){ .kind = MT_DRIVER_NOTE, .stack = process->stack,
-							 .device = process->device,
-							 .value = process->gpu->total - process->gpu->used,
-							 .entry = ENTRY_GET_INFO });
-	process_event(world, process, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = process->device,
-							 .stack = process->stack, .size = size,
-							 .total = process->allocated, .reserved = process->reserved });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_DRIVER_NOTE,
+					 .stack = process->stack,
+					 .device = process->device,
+					 .value = process->gpu->total - process->gpu->used,
+					 .entry = ENTRY_GET_INFO });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_TENSOR_OOM,
+					 .device = process->device,
+					 .stack = process->stack,
+					 .size = size,
+					 .total = process->allocated,
+					 .reserved = process->reserved });
 }
 
 void process_alloc(struct world *world, struct process *process, const char *name, uint64_t size, int fails)
@@ -142,7 +155,12 @@ void process_alloc(struct world *world, struct process *process, const char *nam
 	thing->addr = addr;
 	thing->size = rounded;
 	process->allocated += rounded;
-	process_event(world, process, (struct mt_event){ .kind = MT_TENSOR_ALLOC, .device = process->device,
-							 .stack = process->stack, .addr = addr, .size = rounded,
-							 .total = process->allocated, .reserved = process->reserved });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_TENSOR_ALLOC,
+					 .device = process->device,
+					 .stack = process->stack,
+					 .addr = addr,
+					 .size = rounded,
+					 .total = process->allocated,
+					 .reserved = process->reserved });
 }

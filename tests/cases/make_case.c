@@ -22,7 +22,7 @@ struct script {
 	const char *folder;
 	struct world world;
 	struct process *process; /* whose lines are played */
-	int in_stack;		 /* indented lines are its frames */
+	int in_stack;            /* indented lines are its frames */
 };
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
@@ -207,8 +207,11 @@ static void do_sample(struct script *script, char **word)
 static void do_host(struct script *script, char **word)
 {
 	process_event(&script->world, current(script),
-		      (struct mt_event){ .kind = MT_HOST_SAMPLE, .size = number(word[0]), .value = number(word[1]),
-					 .offset = number(word[2]), .handle = number(word[3]),
+		      (struct mt_event){ .kind = MT_HOST_SAMPLE,
+					 .size = number(word[0]),
+					 .value = number(word[1]),
+					 .offset = number(word[2]),
+					 .handle = number(word[3]),
 					 .flags = word[4] ? number(word[4]) : 0 });
 }
 
@@ -236,13 +239,16 @@ static const struct {
 	size_t least, most; /* arguments */
 	void (*play)(struct script *script, char **word);
 } words[] = {
-	{ "gpu", 2, 2, do_gpu },	 { "others", 2, 2, do_others },	    { "process", 3, 4, do_process },
-	{ "of", 1, 1, do_of },		 { "stack", 1, 2, do_stack },	    { "at", 1, 1, do_at },
-	{ "thread", 1, 1, do_thread },	 { "alloc", 2, 3, do_alloc },	    { "free", 1, WORDS_MAX, do_free },
-	{ "driver", 2, 3, do_driver },	 { "pool", 2, 2, do_pool },	    { "sleep", 1, WORDS_MAX, do_sleep },
-	{ "wake", 1, 2, do_wake },	 { "empty-cache", 0, 0, do_empty_cache }, { "context", 1, 1, do_context },
-	{ "sample", 0, 0, do_sample },	 { "host", 4, 5, do_host },	    { "backward", 1, 1, do_backward },
-	{ "wait", 1, 1, do_wait },	 { "killed", 0, 0, do_killed },
+	{ "gpu", 2, 2, do_gpu },           { "others", 2, 2, do_others },
+	{ "process", 3, 4, do_process },   { "of", 1, 1, do_of },
+	{ "stack", 1, 2, do_stack },       { "at", 1, 1, do_at },
+	{ "thread", 1, 1, do_thread },     { "alloc", 2, 3, do_alloc },
+	{ "free", 1, WORDS_MAX, do_free }, { "driver", 2, 3, do_driver },
+	{ "pool", 2, 2, do_pool },         { "sleep", 1, WORDS_MAX, do_sleep },
+	{ "wake", 1, 2, do_wake },         { "empty-cache", 0, 0, do_empty_cache },
+	{ "context", 1, 1, do_context },   { "sample", 0, 0, do_sample },
+	{ "host", 4, 5, do_host },         { "backward", 1, 1, do_backward },
+	{ "wait", 1, 1, do_wait },         { "killed", 0, 0, do_killed },
 };
 
 /* ---- lines ----------------------------------------------------------------------------------------------------- */

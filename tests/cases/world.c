@@ -6,10 +6,10 @@
 #include <string.h>
 #include "memtrace/base.h"
 
-#define START 5000000000ull   /* CLOCK_MONOTONIC of every process's start, ns */
-#define CALL 1000u	      /* ns from one event to the next */
-#define QUIET 5000000u	      /* ns around a sample in which nothing moves */
-#define OUT_OF_MEMORY 2u      /* CUDA_ERROR_OUT_OF_MEMORY */
+#define START 5000000000ull /* CLOCK_MONOTONIC of every process's start, ns */
+#define CALL 1000u          /* ns from one event to the next */
+#define QUIET 5000000u      /* ns around a sample in which nothing moves */
+#define OUT_OF_MEMORY 2u    /* CUDA_ERROR_OUT_OF_MEMORY */
 
 /* CUPTI's callback ids. */
 #define ENTRY_PRIMARY_CONTEXT 386u
@@ -104,9 +104,18 @@ struct process *world_start(struct world *world, const char *folder, const char 
 			    struct gpu *gpu)
 {
 	struct mt_process about = {
-		.pid = pid, .ppid = 1, .rank = rank, .depth = 32, .python_version = 0x030c07f0, .tool_version = 0x000100,
-		.start_monotonic = START, .start_realtime = 1700000000000000000ull, .clock_error = 50, .host = "node",
-		.boot_id = "11111111-2222-3333-4444-555555555555", .command = name,
+		.pid = pid,
+		.ppid = 1,
+		.rank = rank,
+		.depth = 32,
+		.python_version = 0x030c07f0,
+		.tool_version = 0x000100,
+		.start_monotonic = START,
+		.start_realtime = 1700000000000000000ull,
+		.clock_error = 50,
+		.host = "node",
+		.boot_id = "11111111-2222-3333-4444-555555555555",
+		.command = name,
 	};
 	struct process *process = calloc(1, sizeof(*process));
 	char path[4096];
@@ -216,9 +225,13 @@ uint64_t process_address(struct process *process, uint64_t size)
 int process_take(struct world *world, struct process *process, uint64_t size, uint32_t entry)
 {
 	if (size > process->gpu->total - process->gpu->used) {
-		process_event(world, process, (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = process->device,
-								 .stack = process->stack, .size = size, .entry = entry,
-								 .result = OUT_OF_MEMORY });
+		process_event(world, process,
+			      (struct mt_event){ .kind = MT_DRIVER_FAIL,
+						 .device = process->device,
+						 .stack = process->stack,
+						 .size = size,
+						 .entry = entry,
+						 .result = OUT_OF_MEMORY });
 		return 0;
 	}
 	process->gpu->used += size;
@@ -241,8 +254,11 @@ void process_check(const struct process *process, const char *name, int failed, 
 
 void process_context(struct world *world, struct process *process, uint64_t size)
 {
-	process_event(world, process, (struct mt_event){ .kind = MT_DRIVER_NOTE, .stack = process->stack,
-							 .device = process->device, .entry = ENTRY_PRIMARY_CONTEXT });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_DRIVER_NOTE,
+					 .stack = process->stack,
+					 .device = process->device,
+					 .entry = ENTRY_PRIMARY_CONTEXT });
 	process->context += size;
 	process->gpu->used += size;
 }
@@ -258,9 +274,13 @@ void process_driver(struct world *world, struct process *process, const char *na
 	thing = process_name(process, name, THING_DRIVER);
 	thing->size = size;
 	thing->addr = process_address(process, size);
-	process_event(world, process, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .device = process->device,
-							 .stack = process->stack, .addr = thing->addr, .size = size,
-							 .entry = ENTRY_ALLOC });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+					 .device = process->device,
+					 .stack = process->stack,
+					 .addr = thing->addr,
+					 .size = size,
+					 .entry = ENTRY_ALLOC });
 }
 
 /* ---- memory that sleeps ---------------------------------------------------------------------------------------- */
@@ -277,11 +297,19 @@ void process_wake(struct world *world, struct process *process, const char *name
 	if (!taken)
 		return;
 	thing->handle = ++process->next_handle;
-	process_event(world, process, (struct mt_event){ .kind = MT_VMM_CREATE, .device = process->device,
-							 .stack = process->stack, .handle = thing->handle,
-							 .size = thing->size, .entry = ENTRY_VMM_CREATE });
-	process_event(world, process, (struct mt_event){ .kind = MT_VMM_MAP, .stack = process->stack, .addr = thing->addr,
-							 .size = thing->size, .handle = thing->handle });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_VMM_CREATE,
+					 .device = process->device,
+					 .stack = process->stack,
+					 .handle = thing->handle,
+					 .size = thing->size,
+					 .entry = ENTRY_VMM_CREATE });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_VMM_MAP,
+					 .stack = process->stack,
+					 .addr = thing->addr,
+					 .size = thing->size,
+					 .handle = thing->handle });
 }
 
 void process_pool(struct world *world, struct process *process, const char *name, uint64_t size)
@@ -292,9 +320,13 @@ void process_pool(struct world *world, struct process *process, const char *name
 	thing->addr = process_address(process, size);
 	process_event(world, process, (struct mt_event){ .kind = MT_VMM_RESERVE, .addr = thing->addr, .size = size });
 	process_wake(world, process, name, 0);
-	process_event(world, process, (struct mt_event){ .kind = MT_TENSOR_ALLOC, .device = process->device,
-							 .stack = process->stack, .addr = thing->addr, .size = size,
-							 .flags = MT_FLAG_NO_TOTAL });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_TENSOR_ALLOC,
+					 .device = process->device,
+					 .stack = process->stack,
+					 .addr = thing->addr,
+					 .size = size,
+					 .flags = MT_FLAG_NO_TOTAL });
 }
 
 void process_sleep(struct world *world, struct process *process, const char *name)
@@ -303,10 +335,11 @@ void process_sleep(struct world *world, struct process *process, const char *nam
 
 	if (thing->kind != THING_POOL || !thing->handle)
 		die("%s: %s is not awake", process->name, name);
-	process_event(world, process, (struct mt_event){ .kind = MT_VMM_UNMAP, .stack = process->stack,
-							 .addr = thing->addr, .size = thing->size });
-	process_event(world, process, (struct mt_event){ .kind = MT_VMM_RELEASE, .stack = process->stack,
-							 .handle = thing->handle });
+	process_event(world, process,
+		      (struct mt_event){
+			      .kind = MT_VMM_UNMAP, .stack = process->stack, .addr = thing->addr, .size = thing->size });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_VMM_RELEASE, .stack = process->stack, .handle = thing->handle });
 	thing->handle = 0;
 	process_give_back(process, thing->size);
 }
@@ -336,10 +369,13 @@ void process_free(struct world *world, struct process *process, const char *name
 void process_sample(struct world *world, struct process *process)
 {
 	world->time += QUIET;
-	process_event(world, process, (struct mt_event){ .kind = MT_GPU_SAMPLE, .device = process->device,
-							 .size = process->gpu->used,
-							 .offset = process->held + process->context,
-							 .value = process->gpu->total, .flags = 1 });
+	process_event(world, process,
+		      (struct mt_event){ .kind = MT_GPU_SAMPLE,
+					 .device = process->device,
+					 .size = process->gpu->used,
+					 .offset = process->held + process->context,
+					 .value = process->gpu->total,
+					 .flags = 1 });
 	world->time += QUIET;
 }
 

@@ -12,9 +12,9 @@
 #include "memtrace/phase.h"
 #include "memtrace/writer.h"
 
-#define WORLD_FEW 32	/* GPUs, processes */
+#define WORLD_FEW 32    /* GPUs, processes */
 #define WORLD_MANY 4096 /* stacks and things of a process */
-#define WORLD_NAME 64	/* bytes of a name with NUL */
+#define WORLD_NAME 64   /* bytes of a name with NUL */
 
 struct gpu {
 	char uuid[WORLD_NAME];
@@ -53,7 +53,7 @@ struct process {
 	struct segment segment[WORLD_MANY];
 	uint32_t stack_count, things, segments;
 	uint32_t step; /* that runs */
-	int end; /* enum mt_end */
+	int end;       /* enum mt_end */
 };
 
 struct world {
@@ -68,7 +68,7 @@ struct world {
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 void world_init(struct world *world);
-struct gpu *world_gpu(struct world *world, const char *uuid);	      /* made when it is new */
+struct gpu *world_gpu(struct world *world, const char *uuid);         /* made when it is new */
 struct process *world_process(struct world *world, const char *name); /* NULL: there is none */
 
 /* Begins the trace FOLDER/NAME.zst. rank -1: none. */

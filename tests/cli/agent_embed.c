@@ -36,14 +36,14 @@ struct method {
 enum { ONE_ARGUMENT = 0x0008 };
 
 /* Python's own, of the library that was loaded. */
-#define PYTHON_LIST(X)                                                                 \
-	X(Py_Initialize, void, (void))                                                 \
-	X(Py_FinalizeEx, int, (void))                                                  \
-	X(PyRun_SimpleStringFlags, int, (const char *, void *))                        \
-	X(PyCFunction_NewEx, void *, (const struct method *, void *, void *))          \
-	X(PyImport_AddModule, void *, (const char *))                                  \
-	X(PyObject_SetAttrString, int, (void *, const char *, void *))                 \
-	X(PyLong_FromLong, void *, (long))                                             \
+#define PYTHON_LIST(X)                                                        \
+	X(Py_Initialize, void, (void))                                        \
+	X(Py_FinalizeEx, int, (void))                                         \
+	X(PyRun_SimpleStringFlags, int, (const char *, void *))               \
+	X(PyCFunction_NewEx, void *, (const struct method *, void *, void *)) \
+	X(PyImport_AddModule, void *, (const char *))                         \
+	X(PyObject_SetAttrString, int, (void *, const char *, void *))        \
+	X(PyLong_FromLong, void *, (long))                                    \
 	X(PyLong_AsLong, long, (void *))
 
 static struct {
@@ -54,9 +54,9 @@ static struct {
 
 static int find(void *library)
 {
-#define FIND(name, type, arguments)                                    \
-	python.name = (type(*) arguments)dlsym(library, #name);        \
-	if (!python.name)                                              \
+#define FIND(name, type, arguments)                             \
+	python.name = (type(*) arguments)dlsym(library, #name); \
+	if (!python.name)                                       \
 		return 0;
 	PYTHON_LIST(FIND)
 #undef FIND

@@ -52,7 +52,7 @@ static void make_text(struct object *object, const char *text)
 {
 	put(object, 8, (uintptr_t)&PyUnicode_Type);
 	put(object, 16, strlen(text));
-	put(object, 24, UINT64_MAX);	       /* hash: not known */
+	put(object, 24, UINT64_MAX);               /* hash: not known */
 	put(object, 32, 1 << 2 | 1 << 5 | 1 << 6); /* one byte each, compact, ASCII */
 	memcpy((char *)object + 40, text, strlen(text));
 }

@@ -174,15 +174,15 @@ static void threads(char **arguments)
 static void unknown_code(char **arguments)
 {
 	static const unsigned char code[] = {
-		0x55,				  /* push %rbp */
-		0x68, 0x41, 0x41, 0x41, 0x41,	  /* push $0x41414141 */
-		0x48, 0x8d, 0x44, 0x24, 0x08,	  /* lea 8(%rsp), %rax */
-		0x50,				  /* push %rax */
-		0x48, 0x89, 0xe5,		  /* mov %rsp, %rbp */
-		0x48, 0x83, 0xec, 0x10,		  /* sub $16, %rsp */
-		0xff, 0xd7,			  /* call *%rdi */
-		0x48, 0x83, 0xc4, 0x20,		  /* add $32, %rsp */
-		0x5d, 0xc3			  /* pop %rbp; ret */
+		0x55,                         /* push %rbp */
+		0x68, 0x41, 0x41, 0x41, 0x41, /* push $0x41414141 */
+		0x48, 0x8d, 0x44, 0x24, 0x08, /* lea 8(%rsp), %rax */
+		0x50,                         /* push %rax */
+		0x48, 0x89, 0xe5,             /* mov %rsp, %rbp */
+		0x48, 0x83, 0xec, 0x10,       /* sub $16, %rsp */
+		0xff, 0xd7,                   /* call *%rdi */
+		0x48, 0x83, 0xc4, 0x20,       /* add $32, %rsp */
+		0x5d, 0xc3                    /* pop %rbp; ret */
 	};
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -237,8 +237,9 @@ static const struct {
 	const char *name;
 	void (*run)(char **arguments);
 } cases[] = {
-	{ "plain", plain },	    { "signals", signals },	  { "contexts", contexts },   { "threads", threads },
-	{ "unknown_code", unknown_code }, { "no_tables", no_tables }, { "libraries", libraries },
+	{ "plain", plain },         { "signals", signals },           { "contexts", contexts },
+	{ "threads", threads },     { "unknown_code", unknown_code }, { "no_tables", no_tables },
+	{ "libraries", libraries },
 };
 
 int main(int argc, char **argv)

@@ -119,8 +119,8 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } acts[] = {
-	{ "tensor", act_tensor }, { "free", act_free },	  { "oom", act_oom },   { "cpu", act_cpu },
-	{ "mark", act_mark },	  { "phase", act_phase }, { "init", act_init }, { "driver", act_driver },
+	{ "tensor", act_tensor }, { "free", act_free },   { "oom", act_oom },   { "cpu", act_cpu },
+	{ "mark", act_mark },     { "phase", act_phase }, { "init", act_init }, { "driver", act_driver },
 };
 
 static void (*find_act(const char *name))(void)
@@ -288,7 +288,10 @@ int main(int argc, char **argv)
 			sealed();
 			continue;
 		}
-		on = is(argv[i], "small") ? small : is(argv[i], "fiber") ? fiber : is(argv[i], "signal") ? in_signal : NULL;
+		on = is(argv[i], "small")    ? small
+		     : is(argv[i], "fiber")  ? fiber
+		     : is(argv[i], "signal") ? in_signal
+					     : NULL;
 		if (!on || i + 1 == argc) {
 			paint(argv[i]);
 			continue;

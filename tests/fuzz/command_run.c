@@ -4,8 +4,8 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include "report/command.h"
 #include "fuzz.h"
+#include "report/command.h"
 
 #define WORD_MAX 512
 #define STATUS_MAX 4

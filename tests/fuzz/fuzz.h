@@ -52,7 +52,7 @@ struct fuzz_random {
 
 uint64_t fuzz_next(struct fuzz_random *random);
 uint64_t fuzz_below(struct fuzz_random *random, uint64_t bound); /* bound 0: 0 */
-uint64_t fuzz_number(struct fuzz_random *random);		 /* small, large, round and extreme ones */
+uint64_t fuzz_number(struct fuzz_random *random);                /* small, large, round and extreme ones */
 
 /* Mutates so many bytes at `at`, which stay so many. */
 void fuzz_in_place(uint8_t *at, size_t size);

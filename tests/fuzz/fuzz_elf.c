@@ -4,8 +4,8 @@
  */
 #include <elf.h>
 #include <string.h>
-#include "fuzz.h"
 #include "base/symbol.h"
+#include "fuzz.h"
 
 #define LEVELS 8
 #define PLACES 24u /* addresses that are asked for, beside the beginnings of functions */

@@ -2,9 +2,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "fuzz.h"
-#include "trace_check.h"
 #include "memtrace/import.h"
 #include "memtrace/phase.h"
+#include "trace_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,9 +3,9 @@
  *
  *     version (1 byte: minor), first line (4), offset of the instruction (4), table
  */
+#include "base/varint.h"
 #include "fuzz.h"
 #include "ring/pyline.h"
-#include "base/varint.h"
 
 #define HEAD_BYTES 9u
 #define MINORS 16u /* Python 3.0 to 3.15 */

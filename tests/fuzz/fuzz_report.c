@@ -5,16 +5,11 @@
 #include "trace_mutate.h"
 
 static const char *const lines[][COMMAND_WORDS_MAX] = {
-	{ "info", COMMAND_FILE },
-	{ "verify", "--json", COMMAND_FILE },
-	{ "top", COMMAND_FILE },
-	{ "top", "--json", "--at", "oom", COMMAND_FILE },
-	{ "steps", COMMAND_FILE },
-	{ "phases", "--json", COMMAND_FILE },
-	{ "oom", COMMAND_FILE },
-	{ "frag", COMMAND_FILE },
-	{ "retained", COMMAND_FILE },
-	{ "sql", COMMAND_FILE, "SELECT * FROM allocation" },
+	{ "info", COMMAND_FILE },     { "verify", "--json", COMMAND_FILE },
+	{ "top", COMMAND_FILE },      { "top", "--json", "--at", "oom", COMMAND_FILE },
+	{ "steps", COMMAND_FILE },    { "phases", "--json", COMMAND_FILE },
+	{ "oom", COMMAND_FILE },      { "frag", COMMAND_FILE },
+	{ "retained", COMMAND_FILE }, { "sql", COMMAND_FILE, "SELECT * FROM allocation" },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

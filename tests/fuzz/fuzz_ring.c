@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/varint.h"
 #include "fuzz.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "ring_maker.h"
 #include "trace_check.h"
-#include "base/varint.h"
 
 #define SLOTS 4u
 #define SLOT_BYTES 4096u
@@ -185,7 +185,8 @@ static size_t join(uint8_t *data, size_t room, const uint8_t *parts[3], const si
 	return size;
 }
 
-static size_t mutate_piece(struct fuzz_random *random, uint8_t *data, size_t size, size_t room, const struct piece *piece)
+static size_t mutate_piece(struct fuzz_random *random, uint8_t *data, size_t size, size_t room,
+			   const struct piece *piece)
 {
 	uint8_t changed[PIECE_HEAD + 2048];
 	size_t bytes = piece->size < 1024 ? piece->size : 1024, before = (size_t)(piece->data - data);

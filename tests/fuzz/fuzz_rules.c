@@ -10,9 +10,15 @@
 #include "rules/rules.h"
 
 static const char *const texts[] = {
-	"", "step", "Adam.step", "FullyShardedDataParallel.forward", "torch::autograd::Engine::thread_main()",
-	"/opt/venv/lib/python3.11/site-packages/verl/workers/fsdp_workers.py", "libtorch_cuda.so",
-	"## Call CompiledFxGraph fxy3 ##", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
+	"",
+	"step",
+	"Adam.step",
+	"FullyShardedDataParallel.forward",
+	"torch::autograd::Engine::thread_main()",
+	"/opt/venv/lib/python3.11/site-packages/verl/workers/fsdp_workers.py",
+	"libtorch_cuda.so",
+	"## Call CompiledFxGraph fxy3 ##",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
 };
 
 static void match(const struct mt_rules *rules, const char *text)

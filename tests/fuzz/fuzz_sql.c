@@ -64,7 +64,8 @@ static void make_value(struct fuzz_random *random, const char *column, char *val
 		snprintf(value, size, "%s + %lld", column, (long long)(fuzz_number(random) >> 40) - (1 << 20));
 		break;
 	case 4:
-		snprintf(value, size, "%u.5e%u", (unsigned int)fuzz_below(random, 10), (unsigned int)fuzz_below(random, 330));
+		snprintf(value, size, "%u.5e%u", (unsigned int)fuzz_below(random, 10),
+			 (unsigned int)fuzz_below(random, 330));
 		break;
 	default:
 		snprintf(value, size, "%lld", (long long)fuzz_number(random));
@@ -76,7 +77,8 @@ static void make_change(struct fuzz_random *random, sqlite3 *db, const char *tab
 {
 	char column[64], value[128], question[SQL_MAX];
 
-	snprintf(question, sizeof(question), "SELECT name FROM pragma_table_info('%s') ORDER BY random() LIMIT 1", table);
+	snprintf(question, sizeof(question), "SELECT name FROM pragma_table_info('%s') ORDER BY random() LIMIT 1",
+		 table);
 	ask(db, question, column, sizeof(column));
 	make_value(random, column, value, sizeof(value));
 	switch (fuzz_below(random, 8)) {
@@ -87,7 +89,8 @@ static void make_change(struct fuzz_random *random, sqlite3 *db, const char *tab
 		snprintf(sql, size, "UPDATE OR IGNORE %s SET %s = %s", table, column, value);
 		break;
 	case 2:
-		snprintf(sql, size, "INSERT OR IGNORE INTO %s SELECT * FROM %s ORDER BY random() LIMIT 3", table, table);
+		snprintf(sql, size, "INSERT OR IGNORE INTO %s SELECT * FROM %s ORDER BY random() LIMIT 3", table,
+			 table);
 		break;
 	default:
 		snprintf(sql, size,

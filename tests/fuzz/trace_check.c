@@ -126,8 +126,14 @@ static void run_analysis(struct mt_reader *reader, const char *path)
 {
 	struct listener listener = { 0 };
 	const struct analysis_sink sink = {
-		.context = &listener, .moved = hear_moved, .counted = hear_counted, .gone = hear_gone,
-		.back = hear_back, .resident = hear_resident, .span = hear_span, .step = hear_step,
+		.context = &listener,
+		.moved = hear_moved,
+		.counted = hear_counted,
+		.gone = hear_gone,
+		.back = hear_back,
+		.resident = hear_resident,
+		.span = hear_span,
+		.step = hear_step,
 	};
 	struct analysis_input input = { path, reader };
 	struct analysis analysis = { 0 };

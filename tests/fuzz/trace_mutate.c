@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "trace/defs.h"
 #include "fuzz.h"
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
 #include "memtrace/reader.h"
+#include "trace/defs.h"
 
 #define EVENTS_MAX 1024u
 
@@ -216,7 +216,8 @@ static void write_events(struct story *story, struct mt_writer *writer)
 static size_t write_story(struct story *story, uint8_t *data, size_t room)
 {
 	const char *path = fuzz_path("story.zst");
-	struct mt_writer_options options = { .level = 1, .chunk_events = 8u << fuzz_below(&story->random, 8),
+	struct mt_writer_options options = { .level = 1,
+					     .chunk_events = 8u << fuzz_below(&story->random, 8),
 					     .checkpoint_events = 16u << fuzz_below(&story->random, 8) };
 	struct mt_writer *writer;
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "fuzz.h"
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
-#include "fuzz.h"
 #include "trace/index.h"
 #include "trace/payload.h"
 
@@ -26,7 +26,7 @@ struct parts {
 	struct fuzz_random random;
 	struct piece piece[CHUNKS_MAX + 1];
 	uint32_t count;
-	uint64_t head; /* bytes of the recognition frame */
+	uint64_t head;             /* bytes of the recognition frame */
 	struct mt_chunk_list list; /* as the file had it */
 };
 

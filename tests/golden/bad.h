@@ -19,11 +19,11 @@ struct bad {
 
 extern const struct bad __start_bad_files[], __stop_bad_files[];
 
-#define BAD(title, expected, delivered)                                                                       \
-	static void bad_##title(struct build *build);                                                         \
-	static const struct bad bad_file_##title __attribute__((used, section("bad_files"), aligned(8))) = {  \
-		#title, #expected, delivered, bad_##title                                                     \
-	};                                                                                                    \
+#define BAD(title, expected, delivered)                                                                   \
+	static void bad_##title(struct build *build);                                                     \
+	static const struct bad bad_file_##title                                                          \
+		__attribute__((used, section("bad_files"), aligned(8))) = { #title, #expected, delivered, \
+									    bad_##title };                \
 	static void bad_##title(struct build *build)
 
 static void flip_at(struct build *build, size_t from_end)
@@ -466,7 +466,8 @@ BAD(events_older_than_their_checkpoint, CORRUPT, 3)
 	mt_payload_section(&build->payload, MT_SECTION_SUMMARY, BYTES(0, 50, 50, 10, 20, 0, 0, 0));
 	mt_payload_section(&build->payload, MT_SECTION_KINDS, NULL, 0);
 	mt_payload_section(&build->payload, MT_SECTION_LAYOUT, NULL, 0);
-	build_chunk(build, (struct mt_chunk_info){ .first_seq = 50, .last_seq = 50, .first_time = 10, .last_time = 20 });
+	build_chunk(build,
+		    (struct mt_chunk_info){ .first_seq = 50, .last_seq = 50, .first_time = 10, .last_time = 20 });
 	build_marks(build, 5, NULL);
 }
 

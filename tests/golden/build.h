@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/error.h"
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
 #include "trace/index.h"
-#include "memtrace/error.h"
 #include "trace/payload.h"
 #include "trace/process.h"
 
@@ -110,7 +110,7 @@ static void build_marks(struct build *build, uint8_t seq, const struct build_sec
 	}
 	build_chunk(build,
 		    (struct mt_chunk_info){
-			    .events = 2, .first_seq = seq, .last_seq = seq + 1u, .first_time = 10, .last_time = 20});
+			    .events = 2, .first_seq = seq, .last_seq = seq + 1u, .first_time = 10, .last_time = 20 });
 }
 
 static void build_save(const struct build *build, const char *path)

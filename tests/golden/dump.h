@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 
@@ -104,10 +105,11 @@ static void dump_chunks(FILE *out, const struct mt_reader *reader)
 	const struct mt_chunk_info *chunk = mt_reader_chunks(reader, &count);
 
 	for (i = 0; i < count; i++, chunk++)
-		fprintf(out, "chunk %u kind %u events %u seq %" PRIu64 "..%" PRIu64 " time %" PRIu64 "..%" PRIu64
-			" live %" PRIu64 "..%" PRIu64 " phases %x\n", i, chunk->kind, chunk->events, chunk->first_seq,
-			chunk->last_seq, chunk->first_time, chunk->last_time, chunk->live_start, chunk->live_max,
-			chunk->phases);
+		fprintf(out,
+			"chunk %u kind %u events %u seq %" PRIu64 "..%" PRIu64 " time %" PRIu64 "..%" PRIu64
+			" live %" PRIu64 "..%" PRIu64 " phases %x\n",
+			i, chunk->kind, chunk->events, chunk->first_seq, chunk->last_seq, chunk->first_time,
+			chunk->last_time, chunk->live_start, chunk->live_max, chunk->phases);
 }
 
 /* 0, or the error of opening. */

@@ -48,10 +48,15 @@ static uint32_t string(struct mt_defs *defs, const char *text)
 
 static void define(struct mt_defs *defs)
 {
-	struct mt_module module = { .path = string(defs, "/usr/lib/libc10_cuda.so"), .build_id_size = 20,
-				    .start = 0x7f0012340000, .end = 0x7f0012380000, .bias = 0x7f0012340000 };
-	struct mt_frame python = { .kind = MT_FRAME_PYTHON, .function = string(defs, "Trainer.fit"),
-				   .file = string(defs, "train.py"), .line = 120 };
+	struct mt_module module = { .path = string(defs, "/usr/lib/libc10_cuda.so"),
+				    .build_id_size = 20,
+				    .start = 0x7f0012340000,
+				    .end = 0x7f0012380000,
+				    .bias = 0x7f0012340000 };
+	struct mt_frame python = { .kind = MT_FRAME_PYTHON,
+				   .function = string(defs, "Trainer.fit"),
+				   .file = string(defs, "train.py"),
+				   .line = 120 };
 	struct mt_frame native = { .kind = MT_FRAME_NATIVE, .offset = 0x1f3a7 };
 	struct mt_frame elided = { .kind = MT_FRAME_ELIDED };
 	struct mt_thread thread = { .tid = 4711, .flags = MT_THREAD_MAIN };
@@ -65,7 +70,8 @@ static void define(struct mt_defs *defs)
 	mt_defs_add_node(defs, node, mt_defs_add_frame(defs, &native));
 	thread.name = string(defs, "main \xc3\xa9 \"quoted\"");
 	mt_defs_add_thread(defs, &thread);
-	mt_defs_add_thread(defs, &(struct mt_thread){ .tid = 4720, .name = string(defs, "pt_autograd_0"),
+	mt_defs_add_thread(defs, &(struct mt_thread){ .tid = 4720,
+						      .name = string(defs, "pt_autograd_0"),
 						      .flags = MT_THREAD_AUTOGRAD });
 	device.name = string(defs, "NVIDIA H100 80GB HBM3");
 	device.uuid = string(defs, "GPU-5d5b1fe1-5d2b-4b43-8bd3-0e0c3a1f6a01");
@@ -92,13 +98,13 @@ static void write_all_kinds(struct mt_writer *writer, uint64_t rounds)
 			if (kinds[i] == MT_LIVE || kinds[i] == MT_CUT)
 				continue;
 			seq += 1 + i % 3;
-			event = (struct mt_event){.kind = kinds[i],
-						  .seq = seq,
-						  .time = 98765432110000 + 977 * seq - 50 * (i % 2),
-						  .thread = 1 + i % 2};
-#define FILL(name, number, encoding, meaning)                         \
-	if (fields & MT_F(name) && (number) > MT_FIELD_thread)        \
-		event.name = (uint64_t)(number) * 100 + i * 64 * round;
+			event = (struct mt_event){ .kind = kinds[i],
+						   .seq = seq,
+						   .time = 98765432110000 + 977 * seq - 50 * (i % 2),
+						   .thread = 1 + i % 2 };
+#define FILL(name, number, encoding, meaning)                  \
+	if (fields & MT_F(name) && (number) > MT_FIELD_thread) \
+		event.name = (uint64_t)(number)*100 + i * 64 * round;
 			MT_FIELD_LIST(FILL)
 #undef FILL
 			event.stack = fields & MT_F(stack) ? 1 + i % 3 : 0;
@@ -146,8 +152,12 @@ static void make_keep(const char *path)
 	check(path, mt_writer_open(&writer, path, &process, &options));
 	define(mt_writer_defs(writer));
 	for (i = 1; i < 4000; i++) {
-		event = (struct mt_event){ .kind = i % 3 ? MT_TENSOR_ALLOC : MT_TENSOR_FREE, .seq = 64 * i, .thread = 1,
-					   .time = 98765432110000 + 977 * i, .device = 1, .size = 512 * (1 + i % 7),
+		event = (struct mt_event){ .kind = i % 3 ? MT_TENSOR_ALLOC : MT_TENSOR_FREE,
+					   .seq = 64 * i,
+					   .thread = 1,
+					   .time = 98765432110000 + 977 * i,
+					   .device = 1,
+					   .size = 512 * (1 + i % 7),
 					   .addr = 0x7f2000000000 + i / 3 % 11 * 8192 };
 		event.addr += i % 3 == 2 ? 4096 : 0;
 		if (i % 100 == 0)
@@ -175,12 +185,27 @@ static void make_samples(const char *path)
 		{ .kind = MT_SOURCE, .flags = MT_SOURCE_GPU, .value = MT_SOURCE_ON },
 		{ .kind = MT_SOURCE, .flags = MT_SOURCE_HOST, .value = MT_SOURCE_ON },
 		{ .kind = MT_DRIVER_NOTE, .stack = 3, .device = 1, .handle = 0x55aa00001000, .entry = 386 },
-		{ .kind = MT_GPU_SAMPLE, .device = 1, .size = gib, .offset = gib / 2, .value = 80 * gib, .flags = took | known },
-		{ .kind = MT_DRIVER_ALLOC, .stack = 3, .device = 1, .addr = 0x7f2000000000, .size = 4 * gib, .entry = 243,
-		  .handle = 0x55aa00001000, .flags = MT_SPACE_GRAPH },
+		{ .kind = MT_GPU_SAMPLE,
+		  .device = 1,
+		  .size = gib,
+		  .offset = gib / 2,
+		  .value = 80 * gib,
+		  .flags = took | known },
+		{ .kind = MT_DRIVER_ALLOC,
+		  .stack = 3,
+		  .device = 1,
+		  .addr = 0x7f2000000000,
+		  .size = 4 * gib,
+		  .entry = 243,
+		  .handle = 0x55aa00001000,
+		  .flags = MT_SPACE_GRAPH },
 		/* Its reading began before the allocation. */
 		{ .kind = MT_GPU_SAMPLE, .time = 3500, .device = 1, .size = 5 * gib, .value = 80 * gib, .flags = took },
-		{ .kind = MT_DRIVER_ALLOC, .device = 1, .addr = 0x7f4000000000, .size = gib, .entry = 675,
+		{ .kind = MT_DRIVER_ALLOC,
+		  .device = 1,
+		  .addr = 0x7f4000000000,
+		  .size = gib,
+		  .entry = 675,
 		  .flags = MT_SPACE_MULTICAST },
 		{ .kind = MT_HOST_SAMPLE, .size = 3 * gib, .handle = 200 * gib, .offset = 16 * gib, .value = 15 * gib },
 		{ .kind = MT_DRIVER_NOTE, .entry = 242, .device = 1, .size = 80 * gib, .value = 75 * gib },
@@ -222,16 +247,35 @@ static void make_census(const char *path)
 	gone = string(defs, "bfloat16 4096x64 0 Linear AdamW#1 ds_tensor Qwen2ForCausalLM#1");
 	{
 		const struct mt_event events[] = {
-			{ .kind = MT_TENSOR_ALLOC, .stack = 1, .addr = base, .size = 16000 * 64 * 2, .total = 16000 * 64 * 2 },
-			{ .kind = MT_TENSOR_ALLOC, .stack = 3, .addr = base + (4 << 20), .size = 4 << 20,
+			{ .kind = MT_TENSOR_ALLOC,
+			  .stack = 1,
+			  .addr = base,
+			  .size = 16000 * 64 * 2,
+			  .total = 16000 * 64 * 2 },
+			{ .kind = MT_TENSOR_ALLOC,
+			  .stack = 3,
+			  .addr = base + (4 << 20),
+			  .size = 4 << 20,
 			  .total = (16000 * 64 * 2) + (4 << 20) },
 			{ .kind = MT_SOURCE, .flags = MT_SOURCE_CENSUS, .value = MT_SOURCE_ON },
 			{ .kind = MT_MARK, .name = embed },
-			{ .kind = MT_CENSUS, .addr = base, .size = 16000 * 64 * 2, .name = embed, .value = text,
+			{ .kind = MT_CENSUS,
+			  .addr = base,
+			  .size = 16000 * 64 * 2,
+			  .name = embed,
+			  .value = text,
 			  .flags = second | MT_CENSUS_WEIGHT },
-			{ .kind = MT_CENSUS, .addr = base, .size = 16000 * 64 * 2, .name = head, .value = text,
+			{ .kind = MT_CENSUS,
+			  .addr = base,
+			  .size = 16000 * 64 * 2,
+			  .name = head,
+			  .value = text,
 			  .flags = second | MT_CENSUS_TIED | MT_CENSUS_WEIGHT },
-			{ .kind = MT_CENSUS, .addr = base + (5 << 20), .size = 3 << 20, .name = embed, .value = text,
+			{ .kind = MT_CENSUS,
+			  .addr = base + (5 << 20),
+			  .size = 3 << 20,
+			  .name = embed,
+			  .value = text,
 			  .flags = second | MT_CENSUS_GRADIENT },
 			{ .kind = MT_CENSUS, .name = head, .value = gone, .flags = second | MT_CENSUS_WEIGHT },
 			{ .kind = MT_STEP, .value = 1, .name = 1 },
@@ -262,13 +306,21 @@ static void make_again(const char *path)
 	check(path, mt_writer_open(&writer, path, &process, &options));
 	define(mt_writer_defs(writer));
 	for (i = 0; i < 70; i++) {
-		event = (struct mt_event){ .kind = i % 3 == 2 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC, .seq = 64 * (i + 1),
-					   .time = 98765432110000 + 1000 * i, .thread = 1, .device = 1, .stack = 1 + i % 3,
-					   .addr = 0x7f2000000000 + i * 7 % 5 * 4096 + i % 2, .size = 4096,
+		event = (struct mt_event){ .kind = i % 3 == 2 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC,
+					   .seq = 64 * (i + 1),
+					   .time = 98765432110000 + 1000 * i,
+					   .thread = 1,
+					   .device = 1,
+					   .stack = 1 + i % 3,
+					   .addr = 0x7f2000000000 + i * 7 % 5 * 4096 + i % 2,
+					   .size = 4096,
 					   .flags = MT_FLAG_NO_TOTAL };
 		if (i == 33)
-			event = (struct mt_event){ .kind = MT_DRIVER_FREE, .seq = event.seq, .time = event.time,
-						   .thread = 1, .addr = UINT64_MAX };
+			event = (struct mt_event){ .kind = MT_DRIVER_FREE,
+						   .seq = event.seq,
+						   .time = event.time,
+						   .thread = 1,
+						   .addr = UINT64_MAX };
 		check("event", mt_writer_event(writer, &event, 1, 1));
 	}
 	check(path, mt_writer_close(writer, 1));
@@ -376,8 +428,8 @@ static void make_later(const char *path)
 	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_size, BYTES(100, 0x80, 1));
 	mt_payload_section(&build.payload, MT_SECTION_COLUMN + MT_FIELD_name, BYTES(1, 1, 0));
 	mt_payload_section(&build.payload, MT_SECTION_COLUMN + 56, BYTES(42));
-	build_chunk(&build, (struct mt_chunk_info){ .events = 3, .first_seq = 1, .last_seq = 9, .first_time = 10,
-						    .last_time = 30 });
+	build_chunk(&build, (struct mt_chunk_info){
+				    .events = 3, .first_seq = 1, .last_seq = 9, .first_time = 10, .last_time = 30 });
 	later_index(&build);
 	build_save(&build, path);
 	build_release(&build);
@@ -387,15 +439,9 @@ static const struct {
 	const char *name;
 	void (*make)(const char *path);
 } good_files[] = {
-	{ "v1-kinds", make_kinds },
-	{ "v1-crash", make_crash },
-	{ "v1-skip", make_skip },
-	{ "v1-later", make_later },
-	{ "v1-kinds-more", make_more_kinds },
-	{ "v1-keep", make_keep },
-	{ "v1-samples", make_samples },
-	{ "v1-census", make_census },
-	{ "v1-again", make_again },
+	{ "v1-kinds", make_kinds },     { "v1-crash", make_crash },           { "v1-skip", make_skip },
+	{ "v1-later", make_later },     { "v1-kinds-more", make_more_kinds }, { "v1-keep", make_keep },
+	{ "v1-samples", make_samples }, { "v1-census", make_census },         { "v1-again", make_again },
 };
 
 static void make_dump(const char *path, const char *text_path)

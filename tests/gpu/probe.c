@@ -62,8 +62,8 @@ static void on_resource(uint32_t id, const struct cupti_resource_data *data)
 	char device[32];
 
 	if (id == CUPTI_CONTEXT_CREATED || id == CUPTI_CONTEXT_ENDS)
-		say("RES pid %d context %s %p %s\n", (int)getpid(), id == CUPTI_CONTEXT_CREATED ? "created" : "ends", (void *)data->context,
-		    device_of(data->context, device));
+		say("RES pid %d context %s %p %s\n", (int)getpid(), id == CUPTI_CONTEXT_CREATED ? "created" : "ends",
+		    (void *)data->context, device_of(data->context, device));
 }
 
 /* Called all the time, and not about memory. */
@@ -80,9 +80,10 @@ static void on_call(const char *what, uint32_t id, const struct cupti_callback_d
 	if (is_boring(data->function))
 		return;
 	depth -= leaves;
-	say("%s %s pid %d tid %ld depth %d id %u %s result %d ctx %p uid %u corr %u %s\n", what, leaves ? "exit" : "enter",
-	    (int)getpid(), syscall(SYS_gettid), depth, id, data->function, leaves && data->result ? *(int *)data->result : -1,
-	    (void *)data->context, data->context_uid, data->correlation_id, device_of(data->context, device));
+	say("%s %s pid %d tid %ld depth %d id %u %s result %d ctx %p uid %u corr %u %s\n", what,
+	    leaves ? "exit" : "enter", (int)getpid(), syscall(SYS_gettid), depth, id, data->function,
+	    leaves && data->result ? *(int *)data->result : -1, (void *)data->context, data->context_uid,
+	    data->correlation_id, device_of(data->context, device));
 	depth += !leaves;
 }
 
@@ -121,7 +122,8 @@ static void *open_cupti(void)
 	const char *name = getenv("PROBE_CUPTI");
 	void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
 
-	say("pid %d tid %ld libcupti.so.13 was loaded before: %s\n", (int)getpid(), syscall(SYS_gettid), library ? "yes" : "no");
+	say("pid %d tid %ld libcupti.so.13 was loaded before: %s\n", (int)getpid(), syscall(SYS_gettid),
+	    library ? "yes" : "no");
 	if (!library)
 		library = dlopen(name ? name : "libcupti.so.13", RTLD_NOW);
 	if (!library)
@@ -131,7 +133,8 @@ static void *open_cupti(void)
 
 static void watch(void *library)
 {
-	static const int domains[] = { CUPTI_DOMAIN_DRIVER, CUPTI_DOMAIN_RUNTIME, CUPTI_DOMAIN_RESOURCE, CUPTI_DOMAIN_STATE };
+	static const int domains[] = { CUPTI_DOMAIN_DRIVER, CUPTI_DOMAIN_RUNTIME, CUPTI_DOMAIN_RESOURCE,
+				       CUPTI_DOMAIN_STATE };
 	cupti_subscribe *subscribe = (cupti_subscribe *)dlsym(library, "cuptiSubscribe");
 	cupti_get_version *get_version = (cupti_get_version *)dlsym(library, "cuptiGetVersion");
 	enable_domain *enable = (enable_domain *)dlsym(library, "cuptiEnableDomain");

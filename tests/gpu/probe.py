@@ -24,7 +24,7 @@ GIVEN = {"FREE": "driver-free", "RELEASE": "vmm-release", "MAP": "vmm-map", "UNM
 
 def read_entries():
     """{CUPTI's id: class} of driver_entries.h."""
-    with open(os.path.join(HERE, "..", "..", "recorder", "driver_entries.h")) as file:
+    with open(os.path.join(HERE, "..", "..", "recorder", "agent", "cuda", "driver_entries.h")) as file:
         rows = re.findall(r"^\tX\((\w+), (\d+), (\w+), (\w+), \d+\)", file.read(), re.M)
     return {int(number): kind for _, number, kind, _ in rows}
 

@@ -5,9 +5,9 @@
  * Ranges are rounded up to powers of two, one stack of free ranges for each: address space costs nothing, and the
  * newest freed range is the next one handed out, as drivers like to do.
  */
-#include "driver.h"
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "driver.h"
 
 #define SMALLEST 9 /* 512 bytes */
 #define CLASSES 48
@@ -40,7 +40,7 @@ static unsigned int class_of(uint64_t bytes)
 	unsigned int class = SMALLEST;
 
 	while (class < CLASSES && 1ull << class < bytes)
-		class++;
+		class ++;
 	return class;
 }
 

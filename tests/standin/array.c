@@ -2,8 +2,8 @@
  * array.c - arrays. Memory is what the elements need, of the formats that programs compute with; others are refused.
  * Sparse arrays and those to be mapped later take nothing.
  */
-#include "driver.h"
 #include <stdlib.h>
+#include "driver.h"
 
 struct cuda_array {
 	struct cuda_array *next; /* of all that are alive; a mipmapped array is one, too */

@@ -3,9 +3,9 @@
  * that is looked up a little more, as with lazy loading. NVML and cuMemGetInfo see it; the ledger, which is about what
  * programs ask for, does not.
  */
-#include "driver.h"
 #include <stdlib.h>
 #include <string.h>
+#include "driver.h"
 
 #define IMAGE_BYTES (2ull << 20)
 #define KERNEL_BYTES (64ull << 10)

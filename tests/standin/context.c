@@ -1,6 +1,6 @@
 /* context.c - contexts: primary, made by hand and green, the stack of current ones of each thread. */
-#include "driver.h"
 #include <stdlib.h>
+#include "driver.h"
 
 #define STACK_MAX 32
 

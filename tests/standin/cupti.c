@@ -1,7 +1,4 @@
 /* cupti.c - the stand-in's libcupti.so.13: subscriptions, written into the hub of the stand-in driver. */
-#include "config.h"
-#include "hub.h"
-#include "memtrace/base.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -9,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "config.h"
+#include "hub.h"
+#include "memtrace/base.h"
 
 #define VERSION_13_0 130000u /* one subscriber at a time */
 #define VERSION_13_3 130300u /* several, if all ask for it */

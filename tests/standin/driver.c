@@ -9,7 +9,7 @@
 static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static _Atomic int ready;
 static struct account *account[STANDIN_GPUS_MAX]; /* by physical GPU */
-static unsigned int visible[STANDIN_GPUS_MAX];	  /* ordinal -> physical GPU */
+static unsigned int visible[STANDIN_GPUS_MAX];    /* ordinal -> physical GPU */
 static int visible_count;
 
 /* CUDA_VISIBLE_DEVICES: ordinals up to the first that is none, in the order given. Not set: all. */
@@ -264,18 +264,18 @@ cuda_result do_cuMemGetInfo_v2(const struct args_cuMemGetInfo_v2 *args, struct e
 /* ---- Names ---- */
 
 /* X(value, name, text): what this driver ever returns. */
-#define ERROR_LIST(X)                                                                                \
-	X(CUDA_OK, "CUDA_SUCCESS", "no error")                                                       \
-	X(CUDA_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                        \
-	X(CUDA_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")                           \
-	X(CUDA_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error")                \
-	X(CUDA_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")              \
-	X(CUDA_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal")                \
-	X(CUDA_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")              \
-	X(CUDA_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")               \
-	X(CUDA_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found")                          \
+#define ERROR_LIST(X)                                                                                           \
+	X(CUDA_OK, "CUDA_SUCCESS", "no error")                                                                  \
+	X(CUDA_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                                   \
+	X(CUDA_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")                                      \
+	X(CUDA_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error")                           \
+	X(CUDA_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")                         \
+	X(CUDA_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal")                           \
+	X(CUDA_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")                         \
+	X(CUDA_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")                          \
+	X(CUDA_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found")                                     \
 	X(CUDA_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "memory is already registered") \
-	X(CUDA_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "memory was not registered") \
+	X(CUDA_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "memory was not registered")            \
 	X(CUDA_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported")
 
 DRIVER_CALL(cuGetErrorName(cuda_result error, const char **name))

@@ -16,19 +16,19 @@
 #define STANDIN_DRIVER_H
 
 #include "account.h"
-#include "config.h"
 #include "agent/cuda/driver_entries.h"
+#include "config.h"
 #include "memtrace/base.h"
 #include "memtrace/event.h"
 
 #define PAGE (2ull << 20) /* bytes, the granularity of physical memory */
-#define HOST (-1)	  /* a "device" that is the host */
+#define HOST (-1)         /* a "device" that is the host */
 
 struct cuda_context {
 	struct cuda_context *next; /* all that ever were, so that stale handles are told from wild ones */
 	cuda_device device;
 	struct cuda_context *owner; /* of its memory: the context itself, or the primary one of a green context */
-	uint32_t uid; /* from 1 */
+	uint32_t uid;               /* from 1 */
 	_Atomic int alive;
 };
 
@@ -42,7 +42,7 @@ struct effect {
 	cuda_device device; /* HOST: none */
 	enum mt_space space;
 	uint64_t address; /* or handle */
-	uint64_t size;	  /* asked for */
+	uint64_t size;    /* asked for */
 	int64_t bytes;
 };
 
@@ -58,11 +58,11 @@ void driver_unlock(void);
 void driver_fire_context(uint32_t id, struct cuda_context *context); /* CUPTI_CONTEXT_CREATED or _ENDS */
 
 /* driver.c */
-int driver_ready(void);				 /* without the lock; 0: cuInit was not called */
-int driver_has_gpu(void);			 /* without the lock; at any time */
+int driver_ready(void);                           /* without the lock; 0: cuInit was not called */
+int driver_has_gpu(void);                         /* without the lock; at any time */
 struct account *driver_account(unsigned int gpu); /* without the lock; NULL: no such GPU */
 int driver_device_valid(cuda_device device);
-struct cuda_context *driver_current(void);	 /* without the lock; NULL: none (alive) on this thread */
+struct cuda_context *driver_current(void);                 /* without the lock; NULL: none (alive) on this thread */
 uint32_t driver_context_uid(struct cuda_context *context); /* without the lock; 0: no such context, or gone */
 
 /* Takes or gives back bytes of a device; HOST is endless. 1: done, 0: full. */
@@ -78,10 +78,10 @@ struct cuda_context *context_new(cuda_device device); /* NULL: the device is ful
 void context_gone(struct cuda_context *context);
 
 /* An entry that does what another with the same arguments does. */
-#define DRIVER_SAME(name, other)                                                                 \
-	cuda_result do_##name(const struct args_##name *args, struct effect *effect)             \
-	{                                                                                        \
-		return do_##other((const struct args_##other *)(const void *)args, effect);      \
+#define DRIVER_SAME(name, other)                                                            \
+	cuda_result do_##name(const struct args_##name *args, struct effect *effect)        \
+	{                                                                                   \
+		return do_##other((const struct args_##other *)(const void *)args, effect); \
 	}
 
 /* The device of a location, HOST for host memory. 0: no such place. */

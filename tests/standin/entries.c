@@ -2,9 +2,9 @@
  * entries.c - the memory calls as programs see them, made from driver_entries.h: each fires the ENTER and EXIT
  * callbacks that are enabled for it, on the calling thread, with the layouts of the real CUPTI.
  */
+#include <time.h>
 #include "driver.h"
 #include "hub.h"
-#include <time.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -157,18 +157,18 @@ static cuda_result leave(struct call *call, const struct effect *effect)
 #define PARAMETER(type, name) type name
 #define VALUE(type, name) name
 
-#define ENTRY(entry, number, kind, where, since)                                                             \
-	DRIVER_CALL(entry(CUDA_ARGS_##entry(PARAMETER, COMMA)))                                              \
-	{                                                                                                    \
-		struct args_##entry packed = { CUDA_ARGS_##entry(VALUE, COMMA) };                            \
-		struct effect effect = { .device = HOST, .space = MT_SPACE_##where };                        \
+#define ENTRY(entry, number, kind, where, since)                                                                  \
+	DRIVER_CALL(entry(CUDA_ARGS_##entry(PARAMETER, COMMA)))                                                   \
+	{                                                                                                         \
+		struct args_##entry packed = { CUDA_ARGS_##entry(VALUE, COMMA) };                                 \
+		struct effect effect = { .device = HOST, .space = MT_SPACE_##where };                             \
 		struct call call = { .name = #entry, .args = &packed, .id = number, .class = CUDA_CLASS_##kind }; \
-                                                                                                             \
-		if (!driver_ready())                                                                         \
-			return CUDA_NOT_INITIALIZED;                                                         \
-		enter(&call);                                                                                \
-		call.result = must_fail(&call) ? CUDA_OUT_OF_MEMORY : do_##entry(&packed, &effect);            \
-		return leave(&call, &effect);                                                                \
+                                                                                                                  \
+		if (!driver_ready())                                                                              \
+			return CUDA_NOT_INITIALIZED;                                                              \
+		enter(&call);                                                                                     \
+		call.result = must_fail(&call) ? CUDA_OUT_OF_MEMORY : do_##entry(&packed, &effect);               \
+		return leave(&call, &effect);                                                                     \
 	}
 
 CUDA_ENTRY_LIST(ENTRY)

@@ -4,7 +4,7 @@
 
 struct cuda_node {
 	struct cuda_node *next; /* of the graph, in the order they were added */
-	int type;		/* CUDA_NODE_ALLOC, CUDA_NODE_FREE */
+	int type;               /* CUDA_NODE_ALLOC, CUDA_NODE_FREE */
 	cuda_device device;
 	cuda_address address;
 	uint64_t bytes;
@@ -15,7 +15,7 @@ struct cuda_graph {
 	struct cuda_graph *next; /* of all that are alive, or belong to an exec */
 	struct cuda_node *nodes;
 	struct cuda_node *again; /* the next one of a recapture */
-	int execs;		/* made of it; a graph with memory has one at most */
+	int execs;               /* made of it; a graph with memory has one at most */
 	int is_alive;
 };
 
@@ -375,8 +375,7 @@ cuda_result do_cuGraphInstantiateWithFlags(const struct args_cuGraphInstantiateW
 	return instantiate(args->phGraphExec, args->hGraph, args->flags, effect);
 }
 
-cuda_result do_cuGraphInstantiateWithParams(const struct args_cuGraphInstantiateWithParams *args,
-					    struct effect *effect)
+cuda_result do_cuGraphInstantiateWithParams(const struct args_cuGraphInstantiateWithParams *args, struct effect *effect)
 {
 	cuda_result result;
 
@@ -467,8 +466,7 @@ static uint64_t *attribute_of(cuda_device device, int attribute)
 	}
 }
 
-cuda_result do_cuDeviceGetGraphMemAttribute(const struct args_cuDeviceGetGraphMemAttribute *args,
-					    struct effect *effect)
+cuda_result do_cuDeviceGetGraphMemAttribute(const struct args_cuDeviceGetGraphMemAttribute *args, struct effect *effect)
 {
 	const uint64_t *member;
 
@@ -483,8 +481,7 @@ cuda_result do_cuDeviceGetGraphMemAttribute(const struct args_cuDeviceGetGraphMe
 }
 
 /* High marks may be set to 0, which means "start anew". */
-cuda_result do_cuDeviceSetGraphMemAttribute(const struct args_cuDeviceSetGraphMemAttribute *args,
-					    struct effect *effect)
+cuda_result do_cuDeviceSetGraphMemAttribute(const struct args_cuDeviceSetGraphMemAttribute *args, struct effect *effect)
 {
 	if (!driver_device_valid(args->device))
 		return CUDA_INVALID_DEVICE;

@@ -11,22 +11,22 @@
 
 #define HUB_SYMBOL "standin_hub"
 #define HUB_SUBSCRIBERS 4u
-#define HUB_IDS 877u /* CUPTI_DRIVER_TRACE_CBID_SIZE of 13.5 */
+#define HUB_IDS 877u     /* CUPTI_DRIVER_TRACE_CBID_SIZE of 13.5 */
 #define HUB_RESOURCES 3u /* contexts that are made and end */
-#define HUB_STATES 2u	 /* fatal errors */
+#define HUB_STATES 2u    /* fatal errors */
 
 /* A slot is never given back to the system: a callback may still run in it when it is unsubscribed. */
 struct cupti_subscriber {
 	_Atomic int active;
 	int v2, allow_multiple;
 	cupti_callback callback; /* of libcupti, which calls the tool's */
-	void *user;		 /* this slot */
+	void *user;              /* this slot */
 	cupti_callback tool_callback;
 	void *tool_user;
 	char name[CUPTI_OLD_NAME_BYTES];
-	_Atomic unsigned char enabled[HUB_IDS]; /* driver domain */
+	_Atomic unsigned char enabled[HUB_IDS];                           /* driver domain */
 	_Atomic unsigned char resource[HUB_RESOURCES], state[HUB_STATES]; /* nothing fires in the other domains */
-	_Atomic int inside; /* calls of `callback` that are under way */
+	_Atomic int inside;                                               /* calls of `callback` that are under way */
 };
 
 struct account;
@@ -35,9 +35,10 @@ struct standin_hub {
 	pthread_mutex_t lock; /* for subscribing, not for firing */
 	struct cupti_subscriber subscriber[HUB_SUBSCRIBERS];
 	int (*has_gpu)(void);
-	int (*context_device)(struct cuda_context *context); /* ordinal; NULL: of the thread's context; -1: no such context */
+	int (*context_device)(struct cuda_context
+				      *context); /* ordinal; NULL: of the thread's context; -1: no such context */
 	uint32_t (*context_uid)(struct cuda_context *context); /* 0: no such context */
-	struct account *(*account)(unsigned int gpu); /* of physical GPU `gpu` */
+	struct account *(*account)(unsigned int gpu);          /* of physical GPU `gpu` */
 };
 
 #endif

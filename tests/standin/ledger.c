@@ -6,12 +6,12 @@
  *
  * "gone" in place of an entry: physical memory that went as a consequence of the call in the next line.
  */
-#include "driver.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "driver.h"
 
 static int ledger_fd = -1;
 
@@ -47,9 +47,8 @@ void ledger_write(const char *what, cuda_result result, const struct effect *eff
 		return;
 	if (effect->device != HOST)
 		snprintf(device, sizeof(device), "%d", effect->device);
-	size = snprintf(line, sizeof(line), "%d %s %d %s %s 0x%" PRIx64 " %" PRIu64 " %+" PRId64 "\n",
-			(int)getpid(), what, result, device, space_word(effect->space), effect->address, effect->size,
-			effect->bytes);
+	size = snprintf(line, sizeof(line), "%d %s %d %s %s 0x%" PRIx64 " %" PRIu64 " %+" PRId64 "\n", (int)getpid(),
+			what, result, device, space_word(effect->space), effect->address, effect->size, effect->bytes);
 	if (write(ledger_fd, line, (size_t)size) != size) {
 		perror("stand-in GPU: STANDIN_LEDGER");
 		abort();

@@ -5,9 +5,9 @@
  * A live allocation is found by its first address, as the driver demands it back.
  */
 #include "memory.h"
-#include "graph.h"
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "graph.h"
 
 #define BUCKETS (1u << 16)
 #define ROW_ALIGNMENT 512u /* bytes between the rows of cuMemAllocPitch are a multiple of it */
@@ -149,9 +149,9 @@ static void end(struct allocation **link, struct effect *effect)
 }
 
 #define SPACE_BIT(space) (1u << (space))
-#define FREE_BY_ADDRESS                                            \
-	(SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC) |  \
-	 SPACE_BIT(MT_SPACE_MANAGED) | SPACE_BIT(MT_SPACE_IMPORTED))
+#define FREE_BY_ADDRESS                                                                         \
+	(SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC) | SPACE_BIT(MT_SPACE_MANAGED) | \
+	 SPACE_BIT(MT_SPACE_IMPORTED))
 
 /* Only memory of the spaces that the call is for: the rest is not its business. */
 static cuda_result release(cuda_address address, unsigned int spaces, cuda_result otherwise, struct effect *effect)
@@ -225,8 +225,9 @@ static int wish_here(struct allocation *wish, uint64_t bytes, enum mt_space spac
 
 	if (!context)
 		return 0;
-	*wish = (struct allocation){ .bytes = bytes, .space = space, .device = context->device,
-				     .context = context->owner };
+	*wish = (struct allocation){
+		.bytes = bytes, .space = space, .device = context->device, .context = context->owner
+	};
 	return 1;
 }
 

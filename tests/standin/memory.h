@@ -13,7 +13,7 @@ int pool_valid(const struct cuda_pool *pool);
 int pool_imported(const struct cuda_pool *pool); /* another process's: nothing can be allocated from it */
 cuda_device pool_device(const struct cuda_pool *pool);
 enum mt_space pool_space(const struct cuda_pool *pool);
-struct cuda_pool *pool_current(cuda_device device);	/* NULL: out of host memory */
+struct cuda_pool *pool_current(cuda_device device);    /* NULL: out of host memory */
 int pool_take(struct cuda_pool *pool, uint64_t bytes); /* 1: done, 0: device or pool is full */
 void pool_give(struct cuda_pool *pool, uint64_t bytes);
 

@@ -2,18 +2,18 @@
  * nvml.c - the stand-in's libnvidia-ml.so.1: names, UUIDs, memory and processes of the GPUs. It reads the account that
  * the driver writes: the files of STANDIN_STATE, else the driver of this process, if there is one.
  */
-#include "account.h"
-#include "config.h"
-#include "hub.h"
-#include "memtrace/base.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "account.h"
+#include "config.h"
+#include "hub.h"
+#include "memtrace/base.h"
 
-#define EXPORT_NVML(signature)    \
-	MT_EXPORT int signature;  \
+#define EXPORT_NVML(signature)   \
+	MT_EXPORT int signature; \
 	MT_EXPORT int signature
 
 struct nvml_device {

@@ -1,13 +1,13 @@
 /* pool.c - memory pools, see memory.h. */
-#include "memory.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "memory.h"
 
 struct cuda_pool {
 	struct cuda_pool *next; /* of all that ever were */
-	cuda_device device; /* HOST: host memory */
+	cuda_device device;     /* HOST: host memory */
 	enum mt_space space;
 	int alive, imported;
 	uint64_t limit, threshold; /* bytes */
@@ -15,9 +15,9 @@ struct cuda_pool {
 };
 
 static struct cuda_pool *all;
-static struct cuda_pool *first[STANDIN_GPUS_MAX]; /* the default pool of each device */
+static struct cuda_pool *first[STANDIN_GPUS_MAX];  /* the default pool of each device */
 static struct cuda_pool *chosen[STANDIN_GPUS_MAX]; /* by cuDeviceSetMemPool; NULL: the default one */
-static struct cuda_pool *host, *managed;	   /* the default ones elsewhere */
+static struct cuda_pool *host, *managed;           /* the default ones elsewhere */
 
 static struct cuda_pool *pool_new(cuda_device device, enum mt_space space, uint64_t limit)
 {

@@ -2,9 +2,9 @@
  * process.c - where managed memory shall be, checkpoints of processes, notifications: accepted where they make sense,
  * and nothing happens. Managed memory never moves here, and no process is really frozen.
  */
-#include "driver.h"
 #include <signal.h>
 #include <stdlib.h>
+#include "driver.h"
 
 /* ---- Recorded calls: managed memory ---- */
 

@@ -2,11 +2,11 @@
  * share.c - memory of other processes and APIs: IPC handles, pointers into shared pools, external memory. It counts
  * where it was taken; here it is an address.
  */
-#include "memory.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "memory.h"
 
 /* What goes from process to process in place of the memory. Fits into 64 bytes. */
 struct ticket {

@@ -3,14 +3,14 @@
  * allocate; synchronizing matters, because pools give memory back then. A stream may record what is done on it: then
  * allocations and frees become nodes of a graph, also those on streams that wait for an event of it.
  */
-#include "graph.h"
 #include <stdlib.h>
 #include <time.h>
+#include "graph.h"
 
 struct cuda_stream {
 	struct cuda_stream *next; /* of all but the default ones */
 	struct cuda_graph *graph; /* that is being recorded */
-	int is_origin;		  /* of the recording, which ends here */
+	int is_origin;            /* of the recording, which ends here */
 };
 
 struct cuda_event {
@@ -216,19 +216,19 @@ DRIVER_CALL(cuStreamSynchronize(struct cuda_stream *stream))
 }
 
 /* X(name, parameters) */
-#define WORK_LIST(X)                                                                                            \
-	X(cuMemsetD8_v2, (cuda_address to, unsigned char value, size_t count))                                  \
-	X(cuMemsetD32_v2, (cuda_address to, unsigned int value, size_t count))                                  \
-	X(cuMemsetD8Async, (cuda_address to, unsigned char value, size_t count, struct cuda_stream *stream))    \
-	X(cuMemsetD32Async, (cuda_address to, unsigned int value, size_t count, struct cuda_stream *stream))    \
-	X(cuMemcpy, (cuda_address to, cuda_address from, size_t bytes))                                         \
-	X(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, struct cuda_stream *stream))        \
-	X(cuMemcpyHtoD_v2, (cuda_address to, const void *from, size_t bytes))                                   \
-	X(cuMemcpyDtoH_v2, (void *to, cuda_address from, size_t bytes))                                         \
-	X(cuMemcpyDtoD_v2, (cuda_address to, cuda_address from, size_t bytes))                                  \
-	X(cuMemcpyHtoDAsync_v2, (cuda_address to, const void *from, size_t bytes, struct cuda_stream *stream))  \
-	X(cuMemcpyDtoHAsync_v2, (void *to, cuda_address from, size_t bytes, struct cuda_stream *stream))        \
-	X(cuMemcpyDtoDAsync_v2, (cuda_address to, cuda_address from, size_t bytes, struct cuda_stream *stream))
+#define WORK_LIST(X)                                                                                           \
+	X(cuMemsetD8_v2, (cuda_address to, unsigned char value, size_t count))                                 \
+	X(cuMemsetD32_v2, (cuda_address to, unsigned int value, size_t count))                                 \
+	X(cuMemsetD8Async, (cuda_address to, unsigned char value, size_t count, struct cuda_stream *stream))   \
+	X(cuMemsetD32Async, (cuda_address to, unsigned int value, size_t count, struct cuda_stream *stream))   \
+	X(cuMemcpy, (cuda_address to, cuda_address from, size_t bytes))                                        \
+	X(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, struct cuda_stream * stream))      \
+	X(cuMemcpyHtoD_v2, (cuda_address to, const void *from, size_t bytes))                                  \
+	X(cuMemcpyDtoH_v2, (void *to, cuda_address from, size_t bytes))                                        \
+	X(cuMemcpyDtoD_v2, (cuda_address to, cuda_address from, size_t bytes))                                 \
+	X(cuMemcpyHtoDAsync_v2, (cuda_address to, const void *from, size_t bytes, struct cuda_stream *stream)) \
+	X(cuMemcpyDtoHAsync_v2, (void *to, cuda_address from, size_t bytes, struct cuda_stream *stream))       \
+	X(cuMemcpyDtoDAsync_v2, (cuda_address to, cuda_address from, size_t bytes, struct cuda_stream * stream))
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define WORK(name, parameters)          \

@@ -8,12 +8,12 @@ struct handle {
 	struct handle *next;
 	uint64_t size;
 	cuda_device device;
-	enum mt_space space;		     /* IMPORTED: the bytes are another process's; MULTICAST: there are none */
-	uint32_t refs, mappings, bindings;   /* lives while there is one; bindings: to multicast objects */
+	enum mt_space space;               /* IMPORTED: the bytes are another process's; MULTICAST: there are none */
+	uint32_t refs, mappings, bindings; /* lives while there is one; bindings: to multicast objects */
 	struct cuda_memory_props props;
 };
 
-struct handle *handle_of(cuda_handle id); /* NULL: there is no such handle */
+struct handle *handle_of(cuda_handle id);                                          /* NULL: there is no such handle */
 struct handle *handle_new(uint64_t size, cuda_device device, enum mt_space space); /* NULL: out of host memory */
 void handle_describe(const struct handle *handle, struct effect *effect, int64_t bytes);
 

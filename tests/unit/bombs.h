@@ -8,12 +8,12 @@
 #define BOMBS_H
 
 #include <zstd.h>
+#include "memtrace/error.h"
+#include "test.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "memtrace/error.h"
 #include "trace/payload.h"
 #include "trace/process.h"
-#include "test.h"
 
 struct bomb {
 	struct mt_buffer out, payload;
@@ -32,11 +32,10 @@ struct bomb_kind {
 
 extern const struct bomb_kind __start_bomb_kinds[], __stop_bomb_kinds[];
 
-#define BOMB(title, most)                                                                                     \
-	static void bomb_make_##title(struct bomb *bomb);                                            \
-	static const struct bomb_kind bomb_kind_##title __attribute__((used, section("bomb_kinds"), aligned(8))) = { \
-		#title, most, bomb_make_##title                                                                    \
-	};                                                                                                    \
+#define BOMB(title, most)                                                                                       \
+	static void bomb_make_##title(struct bomb *bomb);                                                       \
+	static const struct bomb_kind bomb_kind_##title                                                         \
+		__attribute__((used, section("bomb_kinds"), aligned(8))) = { #title, most, bomb_make_##title }; \
 	static void bomb_make_##title(struct bomb *bomb)
 
 /* The payload, with so many events, as a chunk. */
@@ -49,7 +48,8 @@ static void bomb_chunk(struct bomb *bomb, uint32_t events)
 		return;
 	}
 	CHECK(!bomb->payload.error && !mt_buffer_reserve(&bomb->out, room));
-	got = ZSTD_compress2(bomb->context, bomb->out.data + bomb->out.size, room, bomb->payload.data, bomb->payload.size);
+	got = ZSTD_compress2(bomb->context, bomb->out.data + bomb->out.size, room, bomb->payload.data,
+			     bomb->payload.size);
 	CHECK(!ZSTD_isError(got));
 	bomb->out.size += got;
 }
@@ -77,7 +77,8 @@ static void bomb_repeat(struct mt_buffer *out, uint8_t byte, size_t count)
 #define BOMB_PAYLOAD (62u << 20) /* bytes: what any chunk may have, and room for filler */
 
 /* A section of DEFS: `count` definitions from `first` on, which `body` holds. */
-static void bomb_section(struct bomb *bomb, enum mt_def kind, uint64_t first, uint64_t count, const struct mt_buffer *body)
+static void bomb_section(struct bomb *bomb, enum mt_def kind, uint64_t first, uint64_t count,
+			 const struct mt_buffer *body)
 {
 	struct mt_buffer head = { 0 };
 

@@ -233,8 +233,14 @@ static inline int m_open_again(struct model *m, uint64_t addr, uint64_t size)
 
 static inline void m_driver_alloc(struct model *m, const struct mt_event *e, uint64_t tag)
 {
-	struct m_memory memory = { .alive = 1, .addr = e->addr, .size = e->size, .tag = tag, .opened = 1,
-				   .device = (uint32_t)e->device, .space = (uint32_t)e->flags, .context = e->handle };
+	struct m_memory memory = { .alive = 1,
+				   .addr = e->addr,
+				   .size = e->size,
+				   .tag = tag,
+				   .opened = 1,
+				   .device = (uint32_t)e->device,
+				   .space = (uint32_t)e->flags,
+				   .context = e->handle };
 	int i;
 
 	if (memory.space == MT_SPACE_IMPORTED && m_open_again(m, e->addr, e->size))
@@ -306,8 +312,14 @@ static inline void m_create(struct model *m, const struct mt_event *e, uint64_t 
 		m->memory[older].is_named = m->memory[older].refs = 0;
 		m_check_memory(m, older);
 	}
-	m->memory[m->memories++] = (struct m_memory){ .alive = 1, .is_vmm = 1, .is_named = 1, .refs = 1, .size = e->size,
-						      .handle = e->handle, .tag = tag, .device = (uint32_t)e->device,
+	m->memory[m->memories++] = (struct m_memory){ .alive = 1,
+						      .is_vmm = 1,
+						      .is_named = 1,
+						      .refs = 1,
+						      .size = e->size,
+						      .handle = e->handle,
+						      .tag = tag,
+						      .device = (uint32_t)e->device,
 						      .space = (uint32_t)e->flags };
 }
 
@@ -331,7 +343,8 @@ static inline void m_retain(struct model *m, const struct mt_event *e)
 	int i = -1, r, older;
 
 	for (r = 0; r < m->regions; r++)
-		if (m->region[r].alive && m->region[r].is_map && m->region[r].addr <= e->addr && e->addr < m->region[r].end)
+		if (m->region[r].alive && m->region[r].is_map && m->region[r].addr <= e->addr &&
+		    e->addr < m->region[r].end)
 			i = m->region[r].memory;
 	if (i < 0)
 		i = m_named(m, e->handle);
@@ -425,8 +438,11 @@ static inline void m_keep_one(struct model *m, const struct m_undo *undo)
 		if (memory->space == MT_SPACE_IMPORTED)
 			m_open_again(m, memory->addr, memory->size);
 	} else if (!memory->is_vmm && !m_taken(m, memory->addr, memory->addr + (m_ranged(memory) ? memory->size : 0))) {
-		struct mt_event e = { .addr = memory->addr, .size = memory->size, .device = memory->device,
-				      .flags = memory->space, .handle = memory->context };
+		struct mt_event e = { .addr = memory->addr,
+				      .size = memory->size,
+				      .device = memory->device,
+				      .flags = memory->space,
+				      .handle = memory->context };
 		int seen = memory->seen;
 
 		m_driver_alloc(m, &e, memory->tag);

@@ -209,8 +209,9 @@ static inline void ring_maker_thread(struct ring_maker *maker, uint32_t serial, 
 static inline void ring_maker_module(struct ring_maker *maker, uint64_t start, uint64_t end, uint64_t bias,
 				     const char *path)
 {
-	struct ring_log_module record = { .start = start, .end = end, .bias = bias,
-					  .path_bytes = (uint32_t)strlen(path) };
+	struct ring_log_module record = {
+		.start = start, .end = end, .bias = bias, .path_bytes = (uint32_t)strlen(path)
+	};
 	struct ring_piece pieces[] = { { &record, sizeof(record) }, { path, strlen(path) } };
 
 	ring_maker_log(maker, RING_LOG_MODULE, 0, pieces, 2);
@@ -224,8 +225,11 @@ static inline void ring_maker_code(struct ring_maker *maker, uint64_t key, uint3
 					.qualname_bytes = (uint16_t)strlen(qualname),
 					.file_bytes = (uint16_t)strlen(file),
 					.table_bytes = table_bytes };
-	struct ring_piece pieces[] = { { &record, sizeof(record) }, { name, strlen(name) },
-				       { qualname, strlen(qualname) }, { file, strlen(file) }, { table, table_bytes } };
+	struct ring_piece pieces[] = { { &record, sizeof(record) },
+				       { name, strlen(name) },
+				       { qualname, strlen(qualname) },
+				       { file, strlen(file) },
+				       { table, table_bytes } };
 
 	ring_maker_log(maker, RING_LOG_CODE, key, pieces, 5);
 }

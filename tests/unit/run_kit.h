@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "store/load.h"
 #include "database/schema.h"
 #include "source/source.h"
+#include "store/load.h"
 #include "store/store.h"
 #include "test.h"
 

@@ -21,7 +21,9 @@ static inline uint32_t make_frame(struct mt_defs *defs, const char *text)
 
 	if (*text == '!') {
 		module.path = make_string(defs, text + 1);
-		frame = (struct mt_frame){ .kind = MT_FRAME_NATIVE, .module = mt_defs_add_module(defs, &module), .offset = 1 };
+		frame = (struct mt_frame){ .kind = MT_FRAME_NATIVE,
+					   .module = mt_defs_add_module(defs, &module),
+					   .offset = 1 };
 		return mt_defs_add_frame(defs, &frame);
 	}
 	if (*text == '~') {

@@ -5,10 +5,10 @@
 #ifndef TESTS_STANDIN_H
 #define TESTS_STANDIN_H
 
-#include "test.h"
+#include <dlfcn.h>
 #include "agent/cuda/driver_entries.h"
 #include "memtrace/base.h"
-#include <dlfcn.h>
+#include "test.h"
 
 #define MIB (1ull << 20)
 
@@ -21,39 +21,39 @@ CUDA_ENTRY_LIST(DECLARE_ENTRY)
 struct cuda_event;
 
 /* X(name, parameters) */
-#define MORE_LIST(X)                                                                \
-	X(cuInit, (unsigned int))                                                   \
-	X(cuCtxSetCurrent, (struct cuda_context *))                                 \
-	X(cuCtxGetDevice, (cuda_device *))                                          \
-	X(cuCtxSynchronize, (void))                                                 \
-	X(cuGraphCreate, (struct cuda_graph **, unsigned int))                      \
+#define MORE_LIST(X)                                                                        \
+	X(cuInit, (unsigned int))                                                           \
+	X(cuCtxSetCurrent, (struct cuda_context *))                                         \
+	X(cuCtxGetDevice, (cuda_device *))                                                  \
+	X(cuCtxSynchronize, (void))                                                         \
+	X(cuGraphCreate, (struct cuda_graph **, unsigned int))                              \
 	X(cuLibraryGetKernel, (struct cuda_kernel **, struct cuda_library *, const char *)) \
-	X(cuStreamCreate, (struct cuda_stream **, unsigned int))                    \
-	X(cuStreamDestroy_v2, (struct cuda_stream *))                               \
-	X(cuStreamWaitEvent, (struct cuda_stream *, struct cuda_event *, unsigned int)) \
-	X(cuEventCreate, (struct cuda_event **, unsigned int))                      \
-	X(cuEventRecord, (struct cuda_event *, struct cuda_stream *))               \
-	X(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))       \
-	X(cuGetErrorName, (cuda_result, const char **))                             \
+	X(cuStreamCreate, (struct cuda_stream **, unsigned int))                            \
+	X(cuStreamDestroy_v2, (struct cuda_stream *))                                       \
+	X(cuStreamWaitEvent, (struct cuda_stream *, struct cuda_event *, unsigned int))     \
+	X(cuEventCreate, (struct cuda_event **, unsigned int))                              \
+	X(cuEventRecord, (struct cuda_event *, struct cuda_stream *))                       \
+	X(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))               \
+	X(cuGetErrorName, (cuda_result, const char **))                                     \
 	X(cuGetExportTable, (const void **, const struct cuda_uuid *))
 
-#define CUPTI_LIST(X)                                                                                       \
-	X(cuptiGetVersion, (uint32_t *))                                                                    \
-	X(cuptiSubscribe, (struct cupti_subscriber **, cupti_callback, void *))                             \
+#define CUPTI_LIST(X)                                                                                                \
+	X(cuptiGetVersion, (uint32_t *))                                                                             \
+	X(cuptiSubscribe, (struct cupti_subscriber **, cupti_callback, void *))                                      \
 	X(cuptiSubscribe_v2, (struct cupti_subscriber **, cupti_callback, void *, struct cupti_subscriber_params *)) \
-	X(cuptiUnsubscribe, (struct cupti_subscriber *))                                                    \
-	X(cuptiEnableCallback, (uint32_t, struct cupti_subscriber *, int, uint32_t))                        \
-	X(cuptiGetCallbackState, (uint32_t *, struct cupti_subscriber *, int, uint32_t))                    \
+	X(cuptiUnsubscribe, (struct cupti_subscriber *))                                                             \
+	X(cuptiEnableCallback, (uint32_t, struct cupti_subscriber *, int, uint32_t))                                 \
+	X(cuptiGetCallbackState, (uint32_t *, struct cupti_subscriber *, int, uint32_t))                             \
 	X(cuptiGetDeviceId, (struct cuda_context *, uint32_t *))
 
-#define NVML_LIST(X)                                                                                        \
-	X(nvmlInit_v2, (void))                                                                              \
-	X(nvmlDeviceGetHandleByIndex_v2, (unsigned int, struct nvml_device **))                             \
-	X(nvmlDeviceGetUUID, (struct nvml_device *, char *, unsigned int))                                  \
-	X(nvmlDeviceGetMemoryInfo, (struct nvml_device *, struct nvml_memory *))                            \
+#define NVML_LIST(X)                                                             \
+	X(nvmlInit_v2, (void))                                                   \
+	X(nvmlDeviceGetHandleByIndex_v2, (unsigned int, struct nvml_device **))  \
+	X(nvmlDeviceGetUUID, (struct nvml_device *, char *, unsigned int))       \
+	X(nvmlDeviceGetMemoryInfo, (struct nvml_device *, struct nvml_memory *)) \
 	X(nvmlDeviceGetComputeRunningProcesses_v3, (struct nvml_device *, unsigned int *, struct nvml_process *))
 
-#define DECLARE(name, parameters) static MT_UNUSED int (*name) parameters;
+#define DECLARE(name, parameters) static MT_UNUSED int(*name) parameters;
 MORE_LIST(DECLARE)
 CUPTI_LIST(DECLARE)
 NVML_LIST(DECLARE)

@@ -2,8 +2,8 @@
 #ifndef TAPE_KIT_H
 #define TAPE_KIT_H
 
-#include "timeline/tape.h"
 #include "test.h"
+#include "timeline/tape.h"
 #include "trace_kit.h"
 
 #define CELLS 64u

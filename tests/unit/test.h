@@ -23,46 +23,47 @@ struct test_case {
 #define TEST_SKIP_STATUS 77
 
 /* The section collects the cases; the linker makes its bounds. */
-#define TEST(title)                                                                                      \
-	static void test_##title(void);                                                                  \
-	static const struct test_case test_case_##title __attribute__((used, section("test_cases"), aligned(sizeof(void *)))) = \
-		{ #title, test_##title };                                                                \
+#define TEST(title)                                                                                               \
+	static void test_##title(void);                                                                           \
+	static const struct test_case test_case_##title                                                           \
+		__attribute__((used, section("test_cases"), aligned(sizeof(void *)))) = { #title, test_##title }; \
 	static void test_##title(void)
 
-#define CHECK(condition)                                                                                 \
-	do {                                                                                             \
-		if (!(condition)) {                                                                      \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition);                         \
-			fflush(stdout);                                                                  \
-			_exit(1);                                                                        \
-		}                                                                                        \
+#define CHECK(condition)                                                         \
+	do {                                                                     \
+		if (!(condition)) {                                              \
+			printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			fflush(stdout);                                          \
+			_exit(1);                                                \
+		}                                                                \
 	} while (0)
 
-#define CHECK_EQ(got, want)                                                                              \
-	do {                                                                                             \
-		long long got_ = (long long)(got), want_ = (long long)(want);                            \
-		if (got_ != want_) {                                                                     \
+#define CHECK_EQ(got, want)                                                                               \
+	do {                                                                                              \
+		long long got_ = (long long)(got), want_ = (long long)(want);                             \
+		if (got_ != want_) {                                                                      \
 			printf("# %s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #got, got_, want_); \
-			fflush(stdout);                                                                  \
-			_exit(1);                                                                        \
-		}                                                                                        \
+			fflush(stdout);                                                                   \
+			_exit(1);                                                                         \
+		}                                                                                         \
 	} while (0)
 
-#define CHECK_STR(got, want)                                                                             \
-	do {                                                                                             \
-		const char *got_ = (got), *want_ = (want);                                               \
-		if (!got_ || strcmp(got_, want_)) {                                                      \
-			printf("# %s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #got, got_ ? got_ : "(null)", want_); \
-			fflush(stdout);                                                                  \
-			_exit(1);                                                                        \
-		}                                                                                        \
+#define CHECK_STR(got, want)                                                                    \
+	do {                                                                                    \
+		const char *got_ = (got), *want_ = (want);                                      \
+		if (!got_ || strcmp(got_, want_)) {                                             \
+			printf("# %s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #got, \
+			       got_ ? got_ : "(null)", want_);                                  \
+			fflush(stdout);                                                         \
+			_exit(1);                                                               \
+		}                                                                               \
 	} while (0)
 
-#define SKIP(why)                                        \
-	do {                                             \
-		printf("# skipped: %s\n", why);          \
-		fflush(stdout);                          \
-		_exit(TEST_SKIP_STATUS);                 \
+#define SKIP(why)                               \
+	do {                                    \
+		printf("# skipped: %s\n", why); \
+		fflush(stdout);                 \
+		_exit(TEST_SKIP_STATUS);        \
 	} while (0)
 
 /* A fresh directory for the test's files; removed by the caller's caller (tests/run.sh gives TMPDIR). */
@@ -114,27 +115,27 @@ static inline int test_run_one(const struct test_case *test)
 
 #define TEST_MAIN() TEST_MAIN_NAMED(main)
 
-#define TEST_MAIN_NAMED(function)                                                                        \
-	int function(int argc, char **argv)                                                              \
-	{                                                                                                \
-		int failed = 0;                                                                          \
-		const struct test_case *test;                                                            \
-		for (test = __start_test_cases; test < __stop_test_cases; test++)                        \
-			if (argc < 2 || strstr(test->name, argv[1]))                                     \
-				failed += test_run_one(test);                                            \
-		return failed > 99 ? 99 : failed;                                                        \
+#define TEST_MAIN_NAMED(function)                                                 \
+	int function(int argc, char **argv)                                       \
+	{                                                                         \
+		int failed = 0;                                                   \
+		const struct test_case *test;                                     \
+		for (test = __start_test_cases; test < __stop_test_cases; test++) \
+			if (argc < 2 || strstr(test->name, argv[1]))              \
+				failed += test_run_one(test);                     \
+		return failed > 99 ? 99 : failed;                                 \
 	}
 
 /* The same; with "--write DIR" it only calls write(DIR): files for a test of commands. */
-#define TEST_MAIN_WRITE(write)                                                                           \
-	static int test_main(int argc, char **argv);                                                     \
-	int main(int argc, char **argv)                                                                  \
-	{                                                                                                \
-		if (argc != 3 || strcmp(argv[1], "--write"))                                             \
-			return test_main(argc, argv);                                                    \
-		write(argv[2]);                                                                          \
-		return 0;                                                                                \
-	}                                                                                                \
+#define TEST_MAIN_WRITE(write)                               \
+	static int test_main(int argc, char **argv);         \
+	int main(int argc, char **argv)                      \
+	{                                                    \
+		if (argc != 3 || strcmp(argv[1], "--write")) \
+			return test_main(argc, argv);        \
+		write(argv[2]);                              \
+		return 0;                                    \
+	}                                                    \
 	static TEST_MAIN_NAMED(test_main)
 
 #endif

@@ -3,9 +3,9 @@
  * The agent's files are compiled into the test; its library has no symbols to link with.
  */
 #include <pthread.h>
-#include "test.h"
 #include "agent/ring/ring.c"
 #include "agent/ring/seen.c"
+#include "test.h"
 
 #define THREADS 4
 

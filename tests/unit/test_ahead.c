@@ -5,12 +5,12 @@
 #include <malloc.h>
 #include <pty.h>
 #include <sys/stat.h>
+#include "base/progress.h"
+#include "memtrace/error.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "memtrace/error.h"
 #include "trace/payload.h"
 #include "trace/process.h"
-#include "base/progress.h"
 #include "trace_maker.h"
 
 #define TRACES 5
@@ -333,7 +333,8 @@ TEST(progress_is_one_line_that_goes_away)
 	progress_add(&progress, 1, 1000000, 2 + 2 * SECOND); /* too soon after */
 	progress_release(&progress);
 	fclose(file);
-	while ((got = read(ours, text + size, sizeof(text) - 1 - size)) > 0) /* a terminal hands out what has come by then */
+	while ((got = read(ours, text + size, sizeof(text) - 1 - size)) >
+	       0) /* a terminal hands out what has come by then */
 		size += (size_t)got;
 	CHECK_STR(text, "\rmemana: a.zst  42%  2.0 M events/s\033[K\r\033[K");
 }

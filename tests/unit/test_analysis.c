@@ -2,9 +2,9 @@
  * Random runs of two processes on one GPU, written as traces, against a model that keeps every byte in plain arrays and
  * looks at all of them after every event. The peak, its instant and every part of it must be the same to the byte.
  */
+#include "database/schema.h"
 #include "engine/analysis.h"
 #include "query/query.h"
-#include "database/schema.h"
 #include "source/source.h"
 #include "store/store.h"
 #include "test.h"
@@ -19,7 +19,7 @@
 #define STACKS 4
 #define PHASES 5
 #define REGION_BYTES (CELLS * CELL)
-#define ADDRESS(region, cell) (0x100000000ull + (uint64_t)(region) * 2 * REGION_BYTES + (uint64_t)(cell) * CELL)
+#define ADDRESS(region, cell) (0x100000000ull + (uint64_t)(region)*2 * REGION_BYTES + (uint64_t)(cell)*CELL)
 
 static const char *const words[PHASES] = { "rollout", "forward", "backward", "optimizer", "weight-update" };
 
@@ -335,8 +335,11 @@ TEST(random_runs_agree_with_the_model)
 
 static void vmm_create(struct maker *maker, uint64_t handle, uint64_t size)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_VMM_CREATE, .device = maker->device, .stack = maker->stack,
-					      .handle = handle, .size = size });
+	maker_event(maker, (struct mt_event){ .kind = MT_VMM_CREATE,
+					      .device = maker->device,
+					      .stack = maker->stack,
+					      .handle = handle,
+					      .size = size });
 }
 
 static void vmm_map(struct maker *maker, uint64_t addr, uint64_t handle, uint64_t size)
@@ -363,8 +366,10 @@ static uint64_t tensors_at_peak(char *path, uint64_t peak)
 	CHECK_EQ(db_create(&db, NULL, schema_sql), 0);
 	CHECK_EQ(store_summary(db, &analysis, 0), 0);
 	CHECK_EQ(ask(db, "SELECT bytes FROM peak", 0, "", 0), peak);
-	tensors = (uint64_t)ask(db, "SELECT ifnull(sum(bytes), 0) FROM peak_part JOIN site ON site = site.id "
-				    "WHERE memory = 'tensor'", 0, "", 0);
+	tensors = (uint64_t)ask(db,
+				"SELECT ifnull(sum(bytes), 0) FROM peak_part JOIN site ON site = site.id "
+				"WHERE memory = 'tensor'",
+				0, "", 0);
 	CHECK_EQ(ask(db, "SELECT slack_bytes FROM peak", 0, "", 0), peak - tensors);
 	db_close(db);
 	analysis_release(&analysis);

@@ -23,7 +23,11 @@ struct process {
 	struct maker maker;
 	uint32_t device[3]; /* the last two are used late, or never */
 	uint32_t place[PLACES];
-	struct { uint64_t size; uint32_t device; int driver; } block[BLOCKS];
+	struct {
+		uint64_t size;
+		uint32_t device;
+		int driver;
+	} block[BLOCKS];
 	uint64_t steps;
 };
 
@@ -50,7 +54,8 @@ static void open_process(struct process *process, const char *path, uint32_t num
 	maker_open(&process->maker, path, 100 + number, (int)number);
 	for (i = 0; i < 3; i++) {
 		snprintf(uuid[i], sizeof(uuid[i]), "GPU-%u-%u", share && i == 2 ? 0 : number + 1, i);
-		process->device[i] = maker_device(&process->maker, MT_DEVICE_CUDA, number * 3 + i, "GPU", uuid[i], 64 * MIB);
+		process->device[i] = maker_device(&process->maker, MT_DEVICE_CUDA, number * 3 + i, "GPU", uuid[i],
+						  64 * MIB);
 	}
 	make_places(process, number);
 }
@@ -96,14 +101,21 @@ static void make_event(struct process *process, uint32_t number, uint32_t done)
 	} else if (what < 7) {
 		maker_step(maker, ++process->steps);
 	} else if (what < 8) {
-		maker_event(maker, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = maker->device, .size = 77 * MIB });
+		maker_event(maker,
+			    (struct mt_event){ .kind = MT_TENSOR_OOM, .device = maker->device, .size = 77 * MIB });
 	} else if (what < 9) {
-		maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = maker->device, .size = MIB,
+		maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+						      .device = maker->device,
+						      .size = MIB,
 						      .result = CUDA_ERROR_OUT_OF_MEMORY });
 	} else if (what < 12) { /* written late or early: its time is not that of its neighbours */
 		maker->time += 20000;
-		maker_event(maker, (struct mt_event){ .kind = MT_GPU_SAMPLE, .device = maker->device, .size = 90 * MIB,
-						      .value = 1024 * MIB, .offset = 80 * MIB, .flags = 1 });
+		maker_event(maker, (struct mt_event){ .kind = MT_GPU_SAMPLE,
+						      .device = maker->device,
+						      .size = 90 * MIB,
+						      .value = 1024 * MIB,
+						      .offset = 80 * MIB,
+						      .flags = 1 });
 		maker->time -= below(2) ? 20000 : 0;
 	} else {
 		allocate_or_free(process, number, done);
@@ -215,7 +227,8 @@ static void same_devices(const struct analysis *a, const struct analysis *b)
 		CHECK_EQ(one->tensors_now, two->tensors_now);
 		CHECK_EQ(a->attribution.device[i].held, b->attribution.device[i].held);
 		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-			CHECK(!memcmp(&one->phase_peak[phase], &two->phase_peak[phase], sizeof(one->phase_peak[phase])));
+			CHECK(!memcmp(&one->phase_peak[phase], &two->phase_peak[phase],
+				      sizeof(one->phase_peak[phase])));
 		for (peak = 0; peak < one->users * ANALYSIS_PEAKS; peak++)
 			same_whole(&one->whole[peak], &two->whole[peak]);
 	}

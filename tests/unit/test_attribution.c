@@ -1,7 +1,7 @@
 /* Sites at the peak: the epoch bookkeeping against a model that copies everything at every peak. */
 #include "label/attribution.h"
-#include "memtrace/phase.h"
 #include "label/owner.h"
+#include "memtrace/phase.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -16,7 +16,10 @@ struct model {
 
 static struct site_key key_of(uint32_t i)
 {
-	return (struct site_key){ .process = i % 2, .device = i % DEVICES, .stack = i / 4, .phase = (uint8_t)(i % 5),
+	return (struct site_key){ .process = i % 2,
+				  .device = i % DEVICES,
+				  .stack = i / 4,
+				  .phase = (uint8_t)(i % 5),
 				  .category = (uint8_t)(i / 8) };
 }
 
@@ -172,8 +175,8 @@ static const char *owner_of(const char *const *modules, size_t count)
 	return name;
 }
 
-#define OWNER_OF(...)                                                                                                  \
-	owner_of((const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+#define OWNER_OF(...) \
+	owner_of((const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
 TEST(the_owner_is_the_library_that_called_the_driver)
 {
@@ -192,11 +195,12 @@ TEST(the_owner_is_the_library_that_called_the_driver)
 TEST(well_known_owners_have_one_name)
 {
 #define SITE "/venv/lib/python3.12/site-packages/"
-	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/cublas/lib/libcublasLt.so.12", "/x/libcublas.so.12"), "libcublas");
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/cublas/lib/libcublasLt.so.12", "/x/libcublas.so.12"),
+		  "libcublas");
 	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9"), "libcudnn");
 	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "vllm/cumem_allocator.abi3.so", "/x/libc10_cuda.so"), "vllm cumem");
-	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/x/libcudart.so.12",
-			   SITE "torch_memory_saver_hook_mode_preload.abi3.so", "/x/libc10_cuda.so"),
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/x/libcudart.so.12", SITE "torch_memory_saver_hook_mode_preload.abi3.so",
+			   "/x/libc10_cuda.so"),
 		  "torch_memory_saver");
 	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "nvidia/nvshmem/lib/libnvshmem_host.so.3", SITE "deep_ep_cpp.so"),
 		  "nvshmem");
@@ -204,7 +208,8 @@ TEST(well_known_owners_have_one_name)
 	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "triton/_C/libtriton.so"), "triton");
 	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/home/me/.triton/cache/abc/cuda_utils.cpython-312-x86_64-linux-gnu.so"),
 		  "triton");
-	CHECK_STR(OWNER_OF("/x/libcuda.so.1", "/home/me/.cache/flashinfer/0.2/90a/cached_ops/batch_decode/batch_decode.so"),
+	CHECK_STR(OWNER_OF("/x/libcuda.so.1",
+			   "/home/me/.cache/flashinfer/0.2/90a/cached_ops/batch_decode/batch_decode.so"),
 		  "flashinfer");
 	CHECK_STR(OWNER_OF("/x/libcuda.so.1", SITE "cupy/cuda/memory.cpython-312-x86_64-linux-gnu.so"), "cupy");
 	/* A folder's name makes no library of a program. */

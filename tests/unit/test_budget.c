@@ -58,13 +58,13 @@ static void read_whole(const char *path)
 }
 
 #define FIXED_KIB (16 << 10) /* whatever the file is */
-#define FIXED_SECONDS 5 /* of processor time */
+#define FIXED_SECONDS 5      /* of processor time */
 #ifdef __SANITIZE_ADDRESS__
 #define KIB_PER_KIB 2560 /* of file */
 #else
 #define KIB_PER_KIB 1280
 #endif
-#define SECONDS_PER_MIB 12   /* sanitizers and slow machines are thought of */
+#define SECONDS_PER_MIB 12 /* sanitizers and slow machines are thought of */
 
 /* What reading a file costs is in proportion to it. */
 static void check_cost(const struct bomb_kind *kind, const char *path, void (*read)(const char *path))
@@ -133,7 +133,8 @@ static void check_file(const char *path)
 		frame = ZSTD_findFrameCompressedSize(data + at, size - at);
 		CHECK(!ZSTD_isError(frame));
 		payload = ZSTD_getFrameContentSize(data + at, size - at);
-		CHECK(payload != ZSTD_CONTENTSIZE_UNKNOWN && payload / MT_CHUNK_DENSITY_MAX <= frame + MT_CHUNK_FRAME_BYTES);
+		CHECK(payload != ZSTD_CONTENTSIZE_UNKNOWN &&
+		      payload / MT_CHUNK_DENSITY_MAX <= frame + MT_CHUNK_FRAME_BYTES);
 	}
 	free(data);
 }
@@ -166,15 +167,21 @@ static struct mt_event marks(uint64_t number MT_UNUSED)
 
 static struct mt_event alloc_and_free(uint64_t number)
 {
-	return (struct mt_event){ .kind = number & 1 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC, .addr = 1 << 20, .size = 512,
-				  .total = number & 1 ? 0 : 512, .reserved = 1 << 21 };
+	return (struct mt_event){ .kind = number & 1 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC,
+				  .addr = 1 << 20,
+				  .size = 512,
+				  .total = number & 1 ? 0 : 512,
+				  .reserved = 1 << 21 };
 }
 
 /* All stay alive, and each is in the checkpoints that follow. */
 static struct mt_event alloc_only(uint64_t number)
 {
-	return (struct mt_event){ .kind = MT_TENSOR_ALLOC, .addr = (1 << 20) + 512 * number, .size = 512,
-				  .total = 512 * (number + 1), .reserved = 1ull << 40 };
+	return (struct mt_event){ .kind = MT_TENSOR_ALLOC,
+				  .addr = (1 << 20) + 512 * number,
+				  .size = 512,
+				  .total = 512 * (number + 1),
+				  .reserved = 1ull << 40 };
 }
 
 static struct mt_event ranges(uint64_t number)

@@ -1,10 +1,10 @@
 /* Sizes that tell of a vocabulary, words for moments, and the frame that a place is named after. */
 #include <stdlib.h>
 #include <string.h>
-#include "query/callstack.h"
+#include "engine/moment.h"
 #include "label/category_sizes.h"
 #include "memtrace/error.h"
-#include "engine/moment.h"
+#include "query/callstack.h"
 #include "test.h"
 
 /* Weights of a model: `times` of each size. */
@@ -105,14 +105,20 @@ TEST(words_for_moments)
 		uint32_t step;
 		int64_t time;
 	} good[] = {
-		{ "peak", MOMENT_PEAK, 0, 0 },		{ "oom", MOMENT_OOM, 0, 0 },
-		{ "step:3", MOMENT_STEP, 3, 0 },	{ "12.5s", MOMENT_TIME, 0, 12500000000 },
-		{ "300ms", MOMENT_TIME, 0, 300000000 }, { "7us", MOMENT_TIME, 0, 7000 },
-		{ "1500ns", MOMENT_TIME, 0, 1500 },	{ "2min", MOMENT_TIME, 0, 120000000000 },
+		{ "peak", MOMENT_PEAK, 0, 0 },
+		{ "oom", MOMENT_OOM, 0, 0 },
+		{ "step:3", MOMENT_STEP, 3, 0 },
+		{ "12.5s", MOMENT_TIME, 0, 12500000000 },
+		{ "300ms", MOMENT_TIME, 0, 300000000 },
+		{ "7us", MOMENT_TIME, 0, 7000 },
+		{ "1500ns", MOMENT_TIME, 0, 1500 },
+		{ "2min", MOMENT_TIME, 0, 120000000000 },
 		{ "0s", MOMENT_TIME, 0, 0 },
 	};
-	static const char *const bad[] = { "", "step", "step:", "step:0", "step:-1", "step:3x", "step:99999999999", "5", "s", "-1s",
-					   "infs", "nans", "0x10s", "1e3", "5 s", "5h", "99999999999999999999s", "ooms" };
+	static const char *const bad[] = {
+		"",     "step", "step:", "step:0", "step:-1", "step:3x", "step:99999999999",      "5",   "s", "-1s",
+		"infs", "nans", "0x10s", "1e3",    "5 s",     "5h",      "99999999999999999999s", "ooms"
+	};
 	struct moment moment;
 	size_t i;
 

@@ -205,12 +205,12 @@ TEST(encodings_are_those_of_the_spec)
 	payload = make_payload(&encoder, MT_CHUNK_EVENTS, &bytes);
 	check_bytes(find_column(payload, 2), "\1\1\2", 3);
 	check_bytes(find_column(payload, 3), "\1\xff\x83\2\2\xff\x83\2", 8); /* fields 0 to 8 and 15: 0x81ff */
-	check_bytes(find_column(payload, 32 + 0), "\0\0\7", 3);		      /* STEP */
-	check_bytes(find_column(payload, 32 + 1), "\xc8\1\1\0", 4);	      /* DELTA: +100, -1, 0 */
-	check_bytes(find_column(payload, 32 + 5), "\5\3\x0c", 3);	      /* ADDR: +1*64, -1*64, +3 */
-	check_bytes(find_column(payload, 32 + 6), "\x80\4\xac\2\x80\4", 6);   /* PLAIN */
-	check_bytes(find_column(payload, 32 + 7), "\0\0\2", 3);		      /* TOTAL: as predicted twice, then +1 */
-	check_bytes(find_column(payload, 32 + 8), "\0\x0a\1", 3);	      /* DELTA: 0, +5, -1 */
+	check_bytes(find_column(payload, 32 + 0), "\0\0\7", 3);              /* STEP */
+	check_bytes(find_column(payload, 32 + 1), "\xc8\1\1\0", 4);          /* DELTA: +100, -1, 0 */
+	check_bytes(find_column(payload, 32 + 5), "\5\3\x0c", 3);            /* ADDR: +1*64, -1*64, +3 */
+	check_bytes(find_column(payload, 32 + 6), "\x80\4\xac\2\x80\4", 6);  /* PLAIN */
+	check_bytes(find_column(payload, 32 + 7), "\0\0\2", 3);              /* TOTAL: as predicted twice, then +1 */
+	check_bytes(find_column(payload, 32 + 8), "\0\x0a\1", 3);            /* DELTA: 0, +5, -1 */
 	free(bytes);
 	mt_encoder_release(&encoder);
 }
@@ -366,7 +366,8 @@ static void come_and_go(uint32_t blocks, size_t count)
 		mt_encoder_clear(&encoder);
 		for (i = 0; i < count; i++) {
 			events[i] = (struct mt_event){ .kind = i / blocks % 2 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC,
-						       .seq = i + 1, .addr = 0x7f0000000000 + i % blocks * 4096 + i % 2,
+						       .seq = i + 1,
+						       .addr = 0x7f0000000000 + i % blocks * 4096 + i % 2,
 						       .size = 4096 };
 			CHECK_EQ(mt_encoder_add(&encoder, &events[i]), 0);
 		}

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include "trace/chunk.h"
 #include "memtrace/ledger.h"
+#include "trace/chunk.h"
 #include "trace_kit.h"
 
 static const struct mt_writer_options small = { .chunk_events = 12, .checkpoint_events = 40 };
@@ -111,7 +111,7 @@ TEST(cut_at_every_byte)
 /* What reading a damaged file gave. */
 struct sound {
 	size_t events, skipped; /* of the trace; skipped ones have others behind them */
-	uint64_t told;		/* that many are missing */
+	uint64_t told;          /* that many are missing */
 };
 
 /* The checkpoint is what the first `count` events of the trace leave alive. */

@@ -1,10 +1,10 @@
 /* test_driver_tables.c - what the agent learns by watching the driver: contexts, pools, graphs, sizes of arrays. */
 #include <pthread.h>
-#include "test.h"
 #include "agent/cuda/arrays.c"
 #include "agent/cuda/contexts.c"
 #include "agent/cuda/graphs.c"
 #include "agent/cuda/pools.c"
+#include "test.h"
 
 #define MIB (1ull << 20)
 #define CONTEXT(n) ((const void *)(uintptr_t)(0x1000 + (n)))
@@ -345,14 +345,14 @@ static uint64_t bytes_of(size_t width, size_t height, size_t depth, int format, 
 
 TEST(an_array_takes_what_its_elements_take)
 {
-	CHECK_EQ(bytes_of(1024, 0, 0, 0x20, 4, 0, 1), 16384);			 /* one row of float4 */
+	CHECK_EQ(bytes_of(1024, 0, 0, 0x20, 4, 0, 1), 16384); /* one row of float4 */
 	CHECK_EQ(bytes_of(640, 480, 0, 0x01, 4, 0, 1), 640 * 480 * 4);
 	CHECK_EQ(bytes_of(64, 64, 6, 0x10, 2, CUDA_ARRAY_CUBEMAP, 1), 64 * 64 * 6 * 4);
-	CHECK_EQ(bytes_of(8, 8, 8, 0x03, 1, 0, 2), (512 + 64) * 4);		 /* levels halve every side */
+	CHECK_EQ(bytes_of(8, 8, 8, 0x03, 1, 0, 2), (512 + 64) * 4);                  /* levels halve every side */
 	CHECK_EQ(bytes_of(8, 8, 3, 0x03, 1, CUDA_ARRAY_LAYERED, 2), (192 + 48) * 4); /* but the layers */
-	CHECK_EQ(bytes_of(4, 1, 1, 0x08, 1, 0, 100), 4 + 2 + 1);		 /* no more levels than there can be */
-	CHECK_EQ(bytes_of(10, 10, 0, 0x91, 4, 0, 1), 3 * 3 * 8);		 /* blocks, begun ones too */
-	CHECK_EQ(bytes_of(1920, 1080, 0, 0xb0, 3, 0, 1), 1920 * 1080 * 3 / 2);	 /* all planes of NV12 */
+	CHECK_EQ(bytes_of(4, 1, 1, 0x08, 1, 0, 100), 4 + 2 + 1);               /* no more levels than there can be */
+	CHECK_EQ(bytes_of(10, 10, 0, 0x91, 4, 0, 1), 3 * 3 * 8);               /* blocks, begun ones too */
+	CHECK_EQ(bytes_of(1920, 1080, 0, 0xb0, 3, 0, 1), 1920 * 1080 * 3 / 2); /* all planes of NV12 */
 	CHECK_EQ(bytes_of(16, 16, 0, 0xc5, 4, 0, 1), 16 * 16 * 8);
 }
 

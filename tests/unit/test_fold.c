@@ -1,7 +1,7 @@
 /* test_fold.c - what becomes of single events, stacks, steps and losses on the way from a ring to a trace. */
-#include "fold_kit.h"
 #include <signal.h>
 #include <sys/resource.h>
+#include "fold_kit.h"
 
 static struct kit kit;
 
@@ -203,7 +203,8 @@ static const char *stack_words(void)
 
 		snprintf(rest, sizeof(rest), "%s", words);
 		if (frame->kind == MT_FRAME_PYTHON)
-			snprintf(words, sizeof(words), "%s:%u %s", mt_defs_string(defs, frame->function), frame->line, rest);
+			snprintf(words, sizeof(words), "%s:%u %s", mt_defs_string(defs, frame->function), frame->line,
+				 rest);
 		else if (frame->kind == MT_FRAME_NATIVE)
 			snprintf(words, sizeof(words), "%s+%llx %s", module ? mt_defs_string(defs, module->path) : "?",
 				 (unsigned long long)frame->offset, rest);
@@ -658,15 +659,15 @@ TEST(the_last_step_counts)
 /* ---- going on, and failing ------------------------------------------------------------------------------------ */
 
 /* Runs the body in a process that dies without closing anything. */
-#define DIES(body)                                                \
-	do {                                                      \
-		pid_t pid_ = fork();                              \
-		int status_;                                      \
-		if (!pid_) {                                      \
-			body;                                     \
-			raise(SIGKILL);                           \
-		}                                                 \
-		CHECK(pid_ > 0 && waitpid(pid_, &status_, 0) == pid_); \
+#define DIES(body)                                                           \
+	do {                                                                 \
+		pid_t pid_ = fork();                                         \
+		int status_;                                                 \
+		if (!pid_) {                                                 \
+			body;                                                \
+			raise(SIGKILL);                                      \
+		}                                                            \
+		CHECK(pid_ > 0 && waitpid(pid_, &status_, 0) == pid_);       \
 		CHECK(WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL); \
 	} while (0)
 

@@ -15,7 +15,7 @@
 /* What the producers did, seen by the test whatever dies. */
 struct record {
 	_Atomic uint64_t published;
-	_Atomic uint32_t done;		      /* producers that are through */
+	_Atomic uint32_t done;                /* producers that are through */
 	_Atomic uint64_t content[EVENTS_MAX]; /* by number: thread and index, 0: not published */
 };
 

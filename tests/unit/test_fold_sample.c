@@ -1,10 +1,10 @@
 /* Samples that the collector hands in: their place among the events, their numbers, and when the collector looks. */
-#include "fold_kit.h"
 #include "collect/gpu_names.c"
 #include "collect/gpu_sample.c"
 #include "collect/host_sample.c"
 #include "collect/nvml.c"
 #include "collect/sampling.c"
+#include "fold_kit.h"
 
 #define SLOT_BYTES 65536u
 

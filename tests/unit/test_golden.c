@@ -1,7 +1,7 @@
 /* test_golden.c - every golden file is read as on the day it was made. */
 #include <dirent.h>
-#include "trace_kit.h"
 #include "../golden/dump.h"
+#include "trace_kit.h"
 
 static const char *golden(const char *folder, const char *name, const char *extension)
 {
@@ -48,8 +48,8 @@ static void check_dump(const char *name)
 	free(got);
 }
 
-static const char *const good_files[] = { "v1-kinds", "v1-crash", "v1-skip", "v1-later", "v1-kinds-more",
-					 "v1-keep", "v1-samples", "v1-census", "v1-again" };
+static const char *const good_files[] = { "v1-kinds", "v1-crash",   "v1-skip",   "v1-later", "v1-kinds-more",
+					  "v1-keep",  "v1-samples", "v1-census", "v1-again" };
 
 TEST(good_files)
 {

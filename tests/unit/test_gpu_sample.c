@@ -1,9 +1,9 @@
 /* How the collector asks NVML: whose bytes are the process's, and a driver that is slow, hangs, or refuses. */
+#include "../standin/account.h"
 #include "collect/gpu_names.c"
 #include "collect/gpu_sample.c"
 #include "collect/nvml.c"
 #include "test.h"
-#include "../standin/account.h"
 
 #define MIB (1ull << 20)
 #define LONG_MS 20000 /* longer than anything here takes */

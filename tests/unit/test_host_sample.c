@@ -1,12 +1,12 @@
 /* The host's side of a process, read from made-up /proc and cgroup trees, and from the real ones. */
-#include "collect/host_sample.c"
 #include <sys/stat.h>
+#include "collect/host_sample.c"
 #include "test.h"
 
 #define GIB (1ull << 30)
 #define V2_MOUNT "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-#define V1_MOUNTS                                                                   \
-	"30 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"       \
+#define V1_MOUNTS                                                                    \
+	"30 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"        \
 	"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n" \
 	"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
 

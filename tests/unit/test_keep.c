@@ -6,14 +6,14 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include "trace/defs.h"
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
+#include "trace/defs.h"
 #include "trace_kit.h"
 
 #define KEEP (96u << 10)
 #define STEP_EVENTS 400u /* in a step of the program that is played */
-#define SLOTS 300u	 /* tensors it has at most */
+#define SLOTS 300u       /* tensors it has at most */
 #define SEGMENT (1ull << 30)
 
 /* ---- a program --------------------------------------------------------------------------------------------------- */
@@ -107,7 +107,8 @@ static struct mt_event next_event(struct play *play, int oom)
 	if (what < 8)
 		return make_memory(play);
 	if (what == 8)
-		return (struct mt_event){ .kind = MT_LOST, .value = 1 + kit_below(&play->random, 3),
+		return (struct mt_event){ .kind = MT_LOST,
+					  .value = 1 + kit_below(&play->random, 3),
 					  .flags = kit_below(&play->random, 2) };
 	event = (struct mt_event){ .kind = MT_SOURCE, .flags = kit_below(&play->random, 3), .value = MT_SOURCE_ON };
 	if (what == 9)
@@ -159,7 +160,8 @@ static const struct mt_writer_options options = { .keep = KEEP, .chunk_events = 
 
 static void define(struct mt_defs *defs)
 {
-	mt_defs_add_thread(defs, &(struct mt_thread){ .tid = 7, .name = mt_defs_add_string(defs, "main", 4),
+	mt_defs_add_thread(defs, &(struct mt_thread){ .tid = 7,
+						      .name = mt_defs_add_string(defs, "main", 4),
 						      .flags = MT_THREAD_MAIN });
 	mt_defs_add_device(defs, &(struct mt_device){ .kind = MT_DEVICE_CUDA, .total = 80ull << 30 });
 }
@@ -184,8 +186,8 @@ static void release(struct play *play)
 
 struct found {
 	uint64_t events, cut, lost, steps; /* steps: number of the newest one that is told of */
-	size_t stretches, first;	   /* first: index of the first event that is there */
-	uint8_t *has;			   /* by index of the event */
+	size_t stretches, first;           /* first: index of the first event that is there */
+	uint8_t *has;                      /* by index of the event */
 };
 
 /* A reader's view, event by event. */
@@ -720,7 +722,7 @@ TEST(many_live_things_in_a_small_file)
 	chunks = mt_reader_chunks(reader, &count);
 	for (i = 0; i < count; i++)
 		checkpoints += chunks[i].kind == MT_CHUNK_CHECKPOINT ? chunks[i].size : 0;
-CHECK(checkpoints > KEEP / 2); /* or this test tests nothing */
+	CHECK(checkpoints > KEEP / 2); /* or this test tests nothing */
 	CHECK(rotations > 2 && rotations < 60);
 	CHECK(largest < 8 * KEEP);
 	mt_reader_free(reader);

@@ -1,9 +1,9 @@
 /*
  * test_ledger.c - the ledger by examples, and against the model over random streams of sense and nonsense.
  */
+#include "ledger_model.h"
 #include "memtrace/base.h"
 #include "memtrace/ledger.h"
-#include "ledger_model.h"
 #include "test.h"
 
 #define KIB 1024ull
@@ -488,13 +488,15 @@ static uint64_t below(uint64_t n)
 
 static struct mt_event random_event(void)
 {
-	static const uint32_t kinds[] = { MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_FREE, MT_TENSOR_FREE,
-					  MT_DRIVER_ALLOC, MT_DRIVER_ALLOC, MT_DRIVER_FREE, MT_DRIVER_KEEP, MT_VMM_CREATE,
-					  MT_VMM_CREATE, MT_VMM_RELEASE, MT_VMM_RETAIN, MT_VMM_MAP, MT_VMM_MAP, MT_VMM_MAP,
-					  MT_VMM_UNMAP, MT_VMM_UNMAP, MT_CONTEXT_GONE };
-	static const uint32_t spaces[] = { MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_ASYNC,
-					   MT_SPACE_MANAGED, MT_SPACE_PINNED, MT_SPACE_ARRAY, MT_SPACE_IMPORTED, MT_SPACE_HOST,
-					   MT_SPACE_IMPORTED, MT_SPACE_GRAPH, MT_SPACE_MULTICAST };
+	static const uint32_t kinds[] = { MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_FREE,
+					  MT_TENSOR_FREE,  MT_DRIVER_ALLOC, MT_DRIVER_ALLOC, MT_DRIVER_FREE,
+					  MT_DRIVER_KEEP,  MT_VMM_CREATE,   MT_VMM_CREATE,   MT_VMM_RELEASE,
+					  MT_VMM_RETAIN,   MT_VMM_MAP,      MT_VMM_MAP,      MT_VMM_MAP,
+					  MT_VMM_UNMAP,    MT_VMM_UNMAP,    MT_CONTEXT_GONE };
+	static const uint32_t spaces[] = { MT_SPACE_DEVICE,   MT_SPACE_DEVICE,  MT_SPACE_DEVICE,   MT_SPACE_DEVICE,
+					   MT_SPACE_ASYNC,    MT_SPACE_MANAGED, MT_SPACE_PINNED,   MT_SPACE_ARRAY,
+					   MT_SPACE_IMPORTED, MT_SPACE_HOST,    MT_SPACE_IMPORTED, MT_SPACE_GRAPH,
+					   MT_SPACE_MULTICAST };
 	struct mt_event e = { .kind = kinds[below(MT_ARRAY_SIZE(kinds))] };
 
 	e.device = below(8) ? 1 : below(3);
@@ -602,11 +604,11 @@ static void on_reside(void *context, const struct mt_live *tensor, uint64_t byte
 	*told = (struct told){ .addr = tensor->addr, .bytes = bytes, .times = told->times + 1 };
 }
 
-#define CHECK_TOLD(told, tensor, many, how_often)   \
-	do {                                        \
-		CHECK_EQ((told).addr, tensor);      \
-		CHECK_EQ((told).bytes, many);       \
-		CHECK_EQ((told).times, how_often);  \
+#define CHECK_TOLD(told, tensor, many, how_often)  \
+	do {                                       \
+		CHECK_EQ((told).addr, tensor);     \
+		CHECK_EQ((told).bytes, many);      \
+		CHECK_EQ((told).times, how_often); \
 	} while (0)
 
 TEST(a_watcher_is_told_when_pages_go_and_come)
@@ -630,7 +632,8 @@ TEST(a_watcher_is_told_when_pages_go_and_come)
 	FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = 0x10000000);
 	CHECK_EQ(told.times, 3); /* its death is no news of its pages */
 	mt_ledger_clear(ledger);
-	FEED(ledger, 2, LIVE, .value = MT_TENSOR_ALLOC, .device = 1, .addr = 0x10000000, .size = 3 * MIB, .offset = 3 * MIB);
+	FEED(ledger, 2, LIVE, .value = MT_TENSOR_ALLOC, .device = 1, .addr = 0x10000000, .size = 3 * MIB,
+	     .offset = 3 * MIB);
 	CHECK_TOLD(told, 0x10000000, 0, 4);
 	mt_ledger_free(ledger);
 }

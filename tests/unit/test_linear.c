@@ -7,8 +7,9 @@
 #include "trace_maker.h"
 
 #define FEW 300
-#define TIMES 4  /* as much more in the larger run */
-#define ROUGHLY 7 /* sorting takes a little more than in proportion; work that grows as the square would be 16 times as much */
+#define TIMES 4 /* as much more in the larger run */
+#define ROUGHLY \
+	7 /* sorting takes a little more than in proportion; work that grows as the square would be 16 times as much */
 
 /* `steps` of `batches` micro-batches, each of which keeps one of its two tensors for good. */
 static void write_passes(const char *path, uint64_t steps, uint64_t batches)
@@ -117,7 +118,8 @@ static void check_linear(const char *what, question *ask)
 	uint64_t batches = work_of(1, FEW, ask), more_batches = work_of(1, TIMES * FEW, ask);
 
 	printf("# %s: %d steps %llu, %d %llu; micro-batches %llu, %llu\n", what, FEW, (unsigned long long)steps,
-	       TIMES * FEW, (unsigned long long)more_steps, (unsigned long long)batches, (unsigned long long)more_batches);
+	       TIMES * FEW, (unsigned long long)more_steps, (unsigned long long)batches,
+	       (unsigned long long)more_batches);
 	CHECK(steps > 10 && batches > 10);
 	CHECK(more_steps < ROUGHLY * steps);
 	CHECK(more_batches < ROUGHLY * batches);

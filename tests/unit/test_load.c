@@ -1,10 +1,10 @@
 /* Single allocations in the database: what cannot be seen from sums. */
 #include "store/load.h"
 
-#include "store/load_rows.h"
-#include "memtrace/error.h"
 #include "database/schema.h"
+#include "memtrace/error.h"
 #include "source/source.h"
+#include "store/load_rows.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -66,8 +66,8 @@ static const char *rows(const struct loaded *loaded, const char *sql)
 
 /* ---- who freed it ---- */
 
-#define WHO                                                                                                    \
-	"SELECT allocation.bytes, frame.function FROM allocation LEFT JOIN node ON node.id = free_node "       \
+#define WHO                                                                                              \
+	"SELECT allocation.bytes, frame.function FROM allocation LEFT JOIN node ON node.id = free_node " \
 	"LEFT JOIN frame ON frame.id = node.frame ORDER BY allocation.bytes"
 
 static void end_with(struct maker *m, const char *function, struct mt_event event)
@@ -90,16 +90,22 @@ static void write_ends(const char *path, uint32_t pid)
 	maker_tensor_alloc(&m, HERE, 3);
 	maker_tensor_alloc(&m, HERE, 4); /* the free of the one before was missed */
 	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = 4 });
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .device = m.device, .stack = m.stack, .addr = HERE,
-					   .size = 5, .handle = CONTEXT });
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+					   .device = m.device,
+					   .stack = m.stack,
+					   .addr = HERE,
+					   .size = 5,
+					   .handle = CONTEXT });
 	end_with(&m, "leave", (struct mt_event){ .kind = MT_CONTEXT_GONE, .device = m.device, .handle = CONTEXT });
-	maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 6,
-					   .handle = HANDLE });
+	maker_event(&m,
+		    (struct mt_event){
+			    .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 6, .handle = HANDLE });
 	end_with(&m, "release", (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = HANDLE });
-	maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 7,
-					   .handle = HANDLE });
-	maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .stack = m.stack, .addr = THERE, .size = 7,
-					   .handle = HANDLE });
+	maker_event(&m,
+		    (struct mt_event){
+			    .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 7, .handle = HANDLE });
+	maker_event(&m, (struct mt_event){
+				.kind = MT_VMM_MAP, .stack = m.stack, .addr = THERE, .size = 7, .handle = HANDLE });
 	end_with(&m, "release", (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = HANDLE });
 	end_with(&m, "unmap", (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = THERE, .size = 7 });
 	maker_driver_alloc(&m, THERE, 8);
@@ -118,8 +124,9 @@ TEST(who_freed_it)
 	CHECK_STR(rows(&loaded, WHO), "1 give_back; 2 drop; 3 -; 4 -; 5 leave; 6 release; 7 unmap; 8 -; ");
 	CHECK_STR(rows(&loaded, "SELECT bytes FROM allocation WHERE free_seq IS NULL"), "8; ");
 	CHECK_EQ(load_names(loaded.db), 0);
-	CHECK_STR(rows(&loaded, "SELECT bytes, function, place FROM allocation JOIN callsite ON callsite.node = free_node "
-				"WHERE bytes < 3"),
+	CHECK_STR(rows(&loaded,
+		       "SELECT bytes, function, place FROM allocation JOIN callsite ON callsite.node = free_node "
+		       "WHERE bytes < 3"),
 		  "1 give_back train.py:1; 2 drop train.py:1; ");
 	CHECK_STR(rows(&loaded, "SELECT * FROM pragma_foreign_key_check"), "");
 	release(&loaded);
@@ -222,8 +229,11 @@ TEST(what_is_back_has_one_row)
 
 static void fill_row(struct load_host_sample *row, int64_t number)
 {
-	*row = (struct load_host_sample){ .process = 1, .time = number, .rss_bytes = DB_CELL_NULL,
-					  .cgroup_limit_bytes = INT64_MAX, .killed = INT64_MIN + 1 };
+	*row = (struct load_host_sample){ .process = 1,
+					  .time = number,
+					  .rss_bytes = DB_CELL_NULL,
+					  .cgroup_limit_bytes = INT64_MAX,
+					  .killed = INT64_MIN + 1 };
 }
 
 TEST(rows_keep_their_cells)
@@ -243,8 +253,7 @@ TEST(rows_keep_their_cells)
 	*span = (struct load_phase_span){ .id = DB_CELL_NULL, .process = 1, .phase = "" };
 	CHECK_EQ(load_rows_drain(&queue), 0);
 	load_rows_release(&queue);
-	CHECK_STR(rows(&loaded, "SELECT * FROM host_sample"),
-		  "1 5 - 0 0 9223372036854775807 0 -9223372036854775807; ");
+	CHECK_STR(rows(&loaded, "SELECT * FROM host_sample"), "1 5 - 0 0 9223372036854775807 0 -9223372036854775807; ");
 	CHECK_STR(rows(&loaded, "SELECT id, phase, step FROM phase_span"), "7 it's -1; 8  0; ");
 	db_close(loaded.db);
 }

@@ -2,14 +2,14 @@
  * What is alive at a moment has one meaning: traces at which several tellings of it would part. With "--write DIR" it
  * only writes them, for tests/cli/test_meaning.sh.
  */
-#include "screen/data/feed.h"
-#include "screen/data/liveset.h"
 #include <unistd.h>
-#include "store/load.h"
-#include "memtrace/error.h"
-#include "screen/data/recall.h"
 #include "database/schema.h"
 #include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "screen/data/feed.h"
+#include "screen/data/liveset.h"
+#include "screen/data/recall.h"
+#include "store/load.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -49,10 +49,15 @@ static void write_pieces(const char *folder)
 	begin(&m, folder, "pieces.zst", 100);
 	maker_phase(&m, "forward");
 	for (i = 0; i < 5; i++) {
-		maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.cuda, .stack = m.stack,
-						   .handle = 100 + i, .size = 20 * MIB });
-		maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = EXPANDABLE + i * 20 * MIB,
-						   .size = 20 * MIB, .handle = 100 + i });
+		maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE,
+						   .device = m.cuda,
+						   .stack = m.stack,
+						   .handle = 100 + i,
+						   .size = 20 * MIB });
+		maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP,
+						   .addr = EXPANDABLE + i * 20 * MIB,
+						   .size = 20 * MIB,
+						   .handle = 100 + i });
 	}
 	maker_tensor_alloc(&m, EXPANDABLE, 30 * MIB);
 	maker_tensor_alloc(&m, EXPANDABLE + 50 * MIB, 10 * MIB);
@@ -126,8 +131,10 @@ static int db_harm(const char *path, const char *sql)
 {
 	char command[1024];
 
-	snprintf(command, sizeof(command), "python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
-		 "c.execute(sys.argv[2]); c.commit()' %s \"%s\"", path, sql);
+	snprintf(command, sizeof(command),
+		 "python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+		 "c.execute(sys.argv[2]); c.commit()' %s \"%s\"",
+		 path, sql);
 	return system(command);
 }
 
@@ -162,7 +169,9 @@ static uint64_t tensors_at_peak(const struct model *model)
 	uint64_t bytes = 0;
 	uint32_t i;
 
-	CHECK_EQ(liveset_at(&live, model, model_events_at(model, 0, model->device[0].peak_time), NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, model, model_events_at(model, 0, model->device[0].peak_time), NULL, 0,
+			    LIVESET_SORT_BYTES),
+		 0);
 	for (i = 0; i < live.rows; i++)
 		bytes += model->site[live.row[i].site].driver ? 0 : live.row[i].bytes;
 	liveset_release(&live);
@@ -273,9 +282,13 @@ TEST(a_database_opens_as_its_traces_do)
 TEST(a_database_that_makes_no_sense_is_refused)
 {
 	static const char *const harm[] = {
-		"UPDATE timeline SET moves = substr(moves, 1, 7)", "UPDATE timeline SET moves = x'ffffffffffffffffffffffff'",
-		"UPDATE timeline SET events = 70000", "UPDATE timeline SET moves = x'0080808010020202', events = 1",
-		"UPDATE site SET device = 77", "UPDATE site SET process = 0", "UPDATE process SET id = 9",
+		"UPDATE timeline SET moves = substr(moves, 1, 7)",
+		"UPDATE timeline SET moves = x'ffffffffffffffffffffffff'",
+		"UPDATE timeline SET events = 70000",
+		"UPDATE timeline SET moves = x'0080808010020202', events = 1",
+		"UPDATE site SET device = 77",
+		"UPDATE site SET process = 0",
+		"UPDATE process SET id = 9",
 	};
 	const char *folder = test_dir();
 	char path[512], *paths[] = { path };

@@ -69,8 +69,11 @@ TEST(unknown_keys_are_ignored)
 TEST(nonsense_is_refused)
 {
 	static const char *const bad[] = {
-		"steps", "steps=", "steps=x", "steps=-1", "steps=4294967296", "steps=99999999999999999999", "steps=3x",
-		"depth=257", "slot-bytes=1048577", "slot-bytes=1024", "output=%", "output=%4", "output=%4g", "output=%00",
+		"steps",           "steps=",           "steps=x",
+		"steps=-1",        "steps=4294967296", "steps=99999999999999999999",
+		"steps=3x",        "depth=257",        "slot-bytes=1048577",
+		"slot-bytes=1024", "output=%",         "output=%4",
+		"output=%4g",      "output=%00",
 	};
 	struct memrec_options options;
 	size_t i;

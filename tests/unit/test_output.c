@@ -1,7 +1,7 @@
 /* Names of traces: who gets the plain one, who gets which other one, and what happens to older files. */
 #include <sys/stat.h>
-#include "run/filelock.c"
 #include "collect/output.c"
+#include "run/filelock.c"
 #include "test.h"
 
 static const char *name(const char *pattern, const char *run_dir, int32_t rank, unsigned attempt, int *plain)

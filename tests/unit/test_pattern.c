@@ -16,8 +16,8 @@ static struct pattern *compile(const char *text, int fold)
 	int error = pattern_new(&pattern, text, fold, &fault);
 
 	if (error)
-		printf("# %s: %s at %zu\n", text, error == -MT_E_RULES ? pattern_fault_words(fault.kind) : mt_strerror(error),
-		       fault.at);
+		printf("# %s: %s at %zu\n", text,
+		       error == -MT_E_RULES ? pattern_fault_words(fault.kind) : mt_strerror(error), fault.at);
 	CHECK_EQ(error, 0);
 	return pattern;
 }
@@ -36,27 +36,31 @@ static int matches(const char *text, int fold, const char *subject)
 TEST(what_patterns_mean)
 {
 	CHECK(matches("b", 0, "abc") && !matches("d", 0, "abc") && !matches("B", 0, "abc") && matches("B", 1, "abc"));
-	CHECK(matches("^a", 0, "abc") && !matches("^b", 0, "abc") && matches("c$", 0, "abc") && !matches("b$", 0, "abc"));
+	CHECK(matches("^a", 0, "abc") && !matches("^b", 0, "abc") && matches("c$", 0, "abc") &&
+	      !matches("b$", 0, "abc"));
 	CHECK(matches("^$", 0, "") && !matches("^$", 0, "a") && matches("$", 0, "a") && matches("a*", 0, "b"));
-	CHECK(matches("a.c", 0, "a\nc") && !matches("a.c", 0, "ac") && matches("a\\.c", 0, "a.c") && !matches("a\\.c", 0, "abc"));
+	CHECK(matches("a.c", 0, "a\nc") && !matches("a.c", 0, "ac") && matches("a\\.c", 0, "a.c") &&
+	      !matches("a\\.c", 0, "abc"));
 	CHECK(matches("^(ab|cd)+$", 0, "abcdab") && !matches("^(ab|cd)+$", 0, "abc"));
 	CHECK(matches("^a(|b)c$", 0, "ac") && matches("^a()c$", 0, "ac") && matches("x|", 0, "y"));
 	CHECK(matches("^\\w+\\W\\w\\s\\S$", 0, "a_9-b\tc") && !matches("^\\w$", 0, "-"));
 	CHECK(matches("^[^]a-c]$", 0, "d") && !matches("^[^]a-c]$", 0, "]") && matches("^[]-]$", 0, "-"));
-	CHECK(matches("^[[:digit:][:upper:]x]+$", 0, "7Ax") && matches("^[^[:space:]]$", 0, "\xff") && matches("[[:upper:]]", 1, "a"));
+	CHECK(matches("^[[:digit:][:upper:]x]+$", 0, "7Ax") && matches("^[^[:space:]]$", 0, "\xff") &&
+	      matches("[[:upper:]]", 1, "a"));
 	CHECK(!matches("[^A]", 1, "a") && matches("^[X-Z]$", 1, "y") && matches("[\\]", 0, "\\"));
 	CHECK(matches("a]b}", 0, "a]b}") && matches("\\(\\)\\[\\{\\|\\*\\+\\?\\^\\$\\\\\\/", 0, "()[{|*+?^$\\/"));
-	CHECK(matches("^(\xc3\xa9)?\xc3\xa9+$", 0, "\xc3\xa9\xc3\xa9\xc3\xa9") && !matches("^\xc3\xa9+$", 0, "\xc3\xa9\xa9"));
+	CHECK(matches("^(\xc3\xa9)?\xc3\xa9+$", 0, "\xc3\xa9\xc3\xa9\xc3\xa9") &&
+	      !matches("^\xc3\xa9+$", 0, "\xc3\xa9\xa9"));
 }
 
-#define CHECK_FAULT(text, want, where)                                                                           \
-	do {                                                                                                     \
-		struct pattern_fault fault_;                                                                     \
-		struct pattern *pattern_;                                                                        \
-		CHECK_EQ(pattern_new(&pattern_, text, 0, &fault_), -MT_E_RULES);                                 \
-		CHECK_STR(pattern_fault_words(fault_.kind), pattern_fault_words(PATTERN_FAULT_##want));          \
-		CHECK_EQ(fault_.at, where);                                                                      \
-		CHECK(!pattern_);                                                                                \
+#define CHECK_FAULT(text, want, where)                                                                  \
+	do {                                                                                            \
+		struct pattern_fault fault_;                                                            \
+		struct pattern *pattern_;                                                               \
+		CHECK_EQ(pattern_new(&pattern_, text, 0, &fault_), -MT_E_RULES);                        \
+		CHECK_STR(pattern_fault_words(fault_.kind), pattern_fault_words(PATTERN_FAULT_##want)); \
+		CHECK_EQ(fault_.at, where);                                                             \
+		CHECK(!pattern_);                                                                       \
 	} while (0)
 
 TEST(what_is_refused_is_said_with_its_place)
@@ -129,9 +133,10 @@ static void fill(char *text, const char *unit, const char *end)
 TEST(no_pattern_is_expensive)
 {
 	static const char *const of[][2] = {
-		{ "a+", "" }, { "+", "" }, { "(", ")*" }, { "(", "*)+" }, { "(", "|a)*" }, { "((", ")*|b?)+" }, { "(a|b)*", "" },
-		{ ".*", "" }, { "(.*)*", "" }, { "a?", "" }, { "[^a]", "" }, { "[!-~]?", "" }, { "|", "" }, { "()", "" }, { "(|)*", "" },
-		{ "^", "" }, { "$|", "" }, { "\\w*\\W*", "" }, { "(^|$)*", "" },
+		{ "a+", "" },        { "+", "" },      { "(", ")*" },      { "(", "*)+" },   { "(", "|a)*" },
+		{ "((", ")*|b?)+" }, { "(a|b)*", "" }, { ".*", "" },       { "(.*)*", "" },  { "a?", "" },
+		{ "[^a]", "" },      { "[!-~]?", "" }, { "|", "" },        { "()", "" },     { "(|)*", "" },
+		{ "^", "" },         { "$|", "" },     { "\\w*\\W*", "" }, { "(^|$)*", "" },
 	};
 	char text[PATTERN_MAX + 1], subject[4097];
 	struct pattern *pattern;
@@ -147,7 +152,8 @@ TEST(no_pattern_is_expensive)
 		pattern = compile(text, 0);
 		pattern_matches(pattern, subject);
 		took = seconds() - start;
-		printf("# %.12s..: %zu bytes take %zu, %.1f ms\n", text, strlen(text), pattern_bytes(pattern), took * 1e3);
+		printf("# %.12s..: %zu bytes take %zu, %.1f ms\n", text, strlen(text), pattern_bytes(pattern),
+		       took * 1e3);
 		CHECK(pattern_bytes(pattern) <= BYTES_FIXED + TIMES_MAX * strlen(text));
 		CHECK(took < 5);
 		pattern_free(pattern);

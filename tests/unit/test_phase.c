@@ -47,7 +47,10 @@ static void send(struct mt_event event)
 /* An allocation; "" is no stack. */
 static void alloc(uint32_t thread, const char *stack)
 {
-	send((struct mt_event){ .kind = MT_TENSOR_ALLOC, .thread = thread, .addr = 1, .size = 1,
+	send((struct mt_event){ .kind = MT_TENSOR_ALLOC,
+				.thread = thread,
+				.addr = 1,
+				.size = 1,
 				.stack = *stack ? make_stack(defs, stack) : 0 });
 }
 
@@ -71,9 +74,9 @@ static void event(uint32_t kind)
 	mark(kind, main_thread, NULL);
 }
 
-#define CHECK_PHASE(thread, stack, want)                   \
-	do {                                               \
-		alloc(thread, stack);                      \
+#define CHECK_PHASE(thread, stack, want)                     \
+	do {                                                 \
+		alloc(thread, stack);                        \
 		CHECK_STR(mt_phase_name(label.phase), want); \
 	} while (0)
 
@@ -150,7 +153,9 @@ TEST(pops_find_their_domain)
 	setup();
 	nccl = make_string(defs, "NCCL");
 	push("rollout");
-	send((struct mt_event){ .kind = MT_RANGE_PUSH, .thread = main_thread, .value = nccl,
+	send((struct mt_event){ .kind = MT_RANGE_PUSH,
+				.thread = main_thread,
+				.value = nccl,
 				.name = make_string(defs, "ncclAllReduce") });
 	mark(MT_PHASE_PUSH, main_thread, "ref");
 	CHECK_PHASE(main_thread, "", "ref");
@@ -336,7 +341,10 @@ TEST(backward_whose_end_is_missing)
 {
 	setup();
 	event(MT_BACKWARD_BEGIN);
-	CHECK_PHASE(main_thread, BACKWARD "my_hook /n.py\n" "forward /n.py\n", "backward");
+	CHECK_PHASE(main_thread,
+		    BACKWARD "my_hook /n.py\n"
+			     "forward /n.py\n",
+		    "backward");
 	CHECK_EQ(label.part, MT_PART_RECOMPUTE);
 	CHECK_PHASE(main_thread, "", "backward");
 	CHECK_PHASE(main_thread, "~\nforward /n.py\n", "backward"); /* the caller may be among those left out */

@@ -1,8 +1,8 @@
 /* test_pickle.c - pickles by hand: every opcode, shared values, damage at every byte, and what must be refused. */
 #include <limits.h>
+#include "import/pickle.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "import/pickle.h"
 #include "test.h"
 
 static const char path[] = "/dev/shm/test_pickle";
@@ -98,13 +98,16 @@ TEST(texts)
 	check_text(BYTES("\x80\4\x8d\3\0\0\0\0\0\0\0abc."), "abc");
 	check_text(BYTES("\x80\4\x8c\0."), "");
 	check_text(BYTES("\x80\2U\3abc."), "abc");
-	check_text(BYTES("\x80\4" "C\3abc."), "abc");
+	check_text(BYTES("\x80\4"
+			 "C\3abc."),
+		   "abc");
 }
 
 TEST(containers)
 {
 	/* [1, (2, 3), {"k": 4, "k": 5}, (), [6], (7, 8, 9, 10)] */
-	struct pickle *pickle = whole(BYTES("\x80\4](K\1K\2K\3\x86}(\x8c\1kK\4\x8c\1kK\5u)]K\6a(K\7K\x8K\x9K\xat" "e."));
+	struct pickle *pickle = whole(BYTES("\x80\4](K\1K\2K\3\x86}(\x8c\1kK\4\x8c\1kK\5u)]K\6a(K\7K\x8K\x9K\xat"
+					    "e."));
 	pickle_id root = pickle_root(pickle), pair = pickle_item(pickle, root, 1), dict = pickle_item(pickle, root, 2);
 
 	CHECK_EQ(pickle_type(pickle, root), PICKLE_LIST);
@@ -126,14 +129,16 @@ TEST(containers)
 /* What is in the file once is one value, also inside itself. */
 TEST(shared_values)
 {
-	struct pickle *pickle = whole(BYTES("\x80\4]\x94(}\x94h\1h\1h\0" "e."));
+	struct pickle *pickle = whole(BYTES("\x80\4]\x94(}\x94h\1h\1h\0"
+					    "e."));
 	pickle_id root = pickle_root(pickle);
 
 	CHECK_EQ(pickle_count(pickle, root), 4);
 	CHECK_EQ(pickle_item(pickle, root, 0), pickle_item(pickle, root, 2));
 	CHECK_EQ(pickle_item(pickle, root, 3), root);
 	pickle_free(pickle);
-	pickle = whole(BYTES("\x80\2]q\0(}r\1\0\0\0j\1\0\0\0h\1" "e."));
+	pickle = whole(BYTES("\x80\2]q\0(}r\1\0\0\0j\1\0\0\0h\1"
+			     "e."));
 	CHECK_EQ(pickle_item(pickle, pickle_root(pickle), 0), pickle_item(pickle, pickle_root(pickle), 2));
 	pickle_free(pickle);
 }
@@ -152,7 +157,8 @@ static int error_of(const void *data, size_t size, int *damage)
 
 TEST(code_is_refused)
 {
-	static const unsigned char refused[] = { 'c', 0x93, 'R', 'b', 'i', 'o', 0x81, 0x92, 0x82, 0x83, 0x84, 'P', 'Q', 0x97, 0x98 };
+	static const unsigned char refused[] = { 'c',  0x93, 'R',  'b', 'i', 'o',  0x81, 0x92,
+						 0x82, 0x83, 0x84, 'P', 'Q', 0x97, 0x98 };
 	unsigned char data[] = { 0x80, 4, '}', '(', 0x8c, 1, 'k', 0, 'u', '.' };
 	int damage;
 	size_t i;
@@ -181,11 +187,32 @@ TEST(nonsense)
 		const char *data;
 		size_t size;
 	} bad[] = {
-		{ BYTES("\x80\4.") }, { BYTES("\x80\4\x85.") }, { BYTES("\x80\4K\1\x87.") }, { BYTES("\x80\4t.") },
-		{ BYTES("\x80\4" "e.") }, { BYTES("\x80\4u.") }, { BYTES("\x80\4K\1K\2" "a.") }, { BYTES("\x80\4" "0.") },
-		{ BYTES("\x80\4" "1.") }, { BYTES("\x80\4h\0.") }, { BYTES("\x80\4\x94.") }, { BYTES("\x80\4" "Nr\xff\xff\xff\x7f.") },
-		{ BYTES("\x80\4}(K\1u.") }, { BYTES("\x80\4](K\1a.") }, { BYTES("\x80\4K\1(e.") }, { BYTES("\x80\4NN.") },
-		{ BYTES("\x80\4(N.") }, { BYTES("\x80\4\x8c\x10" "abc.") }, { BYTES("\x80\4\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "a.") },
+		{ BYTES("\x80\4.") },
+		{ BYTES("\x80\4\x85.") },
+		{ BYTES("\x80\4K\1\x87.") },
+		{ BYTES("\x80\4t.") },
+		{ BYTES("\x80\4"
+			"e.") },
+		{ BYTES("\x80\4u.") },
+		{ BYTES("\x80\4K\1K\2"
+			"a.") },
+		{ BYTES("\x80\4"
+			"0.") },
+		{ BYTES("\x80\4"
+			"1.") },
+		{ BYTES("\x80\4h\0.") },
+		{ BYTES("\x80\4\x94.") },
+		{ BYTES("\x80\4"
+			"Nr\xff\xff\xff\x7f.") },
+		{ BYTES("\x80\4}(K\1u.") },
+		{ BYTES("\x80\4](K\1a.") },
+		{ BYTES("\x80\4K\1(e.") },
+		{ BYTES("\x80\4NN.") },
+		{ BYTES("\x80\4(N.") },
+		{ BYTES("\x80\4\x8c\x10"
+			"abc.") },
+		{ BYTES("\x80\4\x8d\xff\xff\xff\xff\xff\xff\xff\xff"
+			"a.") },
 		{ BYTES("\x80\4\xff.") },
 	};
 	size_t i;
@@ -201,7 +228,8 @@ TEST(nonsense)
 }
 
 /* {"a": [{"x": 1}, {"x": 2}], "b": 3} */
-static const char sample[] = "\x80\4\x95\0\0\0\0\0\0\0\0}\x94(\x8c\1a\x94]\x94(}\x94\x8c\1x\x94K\1s}\x94h\4K\2se\x8c\1b\x94K\3u.";
+static const char sample[] =
+	"\x80\4\x95\0\0\0\0\0\0\0\0}\x94(\x8c\1a\x94]\x94(}\x94\x8c\1x\x94K\1s}\x94h\4K\2se\x8c\1b\x94K\3u.";
 
 TEST(a_torn_file_keeps_what_was_read)
 {

@@ -58,13 +58,14 @@ static uint32_t gpu_of(uint32_t device)
 
 static struct mt_event random_event(uint32_t process)
 {
-	static const uint32_t kinds[] = { MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_FREE, MT_DRIVER_ALLOC,
-					  MT_DRIVER_ALLOC, MT_DRIVER_FREE, MT_DRIVER_KEEP, MT_VMM_CREATE, MT_VMM_CREATE,
-					  MT_VMM_RELEASE, MT_VMM_RETAIN, MT_VMM_MAP, MT_VMM_MAP, MT_VMM_MAP, MT_VMM_UNMAP,
+	static const uint32_t kinds[] = { MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_ALLOC, MT_TENSOR_FREE,
+					  MT_DRIVER_ALLOC, MT_DRIVER_ALLOC, MT_DRIVER_FREE,  MT_DRIVER_KEEP,
+					  MT_VMM_CREATE,   MT_VMM_CREATE,   MT_VMM_RELEASE,  MT_VMM_RETAIN,
+					  MT_VMM_MAP,      MT_VMM_MAP,      MT_VMM_MAP,      MT_VMM_UNMAP,
 					  MT_CONTEXT_GONE };
-	static const uint32_t spaces[] = { MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_DEVICE, MT_SPACE_ASYNC, MT_SPACE_MANAGED,
-					   MT_SPACE_PINNED, MT_SPACE_ARRAY, MT_SPACE_IMPORTED, MT_SPACE_GRAPH,
-					   MT_SPACE_MULTICAST };
+	static const uint32_t spaces[] = { MT_SPACE_DEVICE,  MT_SPACE_DEVICE,   MT_SPACE_DEVICE, MT_SPACE_ASYNC,
+					   MT_SPACE_MANAGED, MT_SPACE_PINNED,   MT_SPACE_ARRAY,  MT_SPACE_IMPORTED,
+					   MT_SPACE_GRAPH,   MT_SPACE_MULTICAST };
 	struct mt_event event = { .kind = kinds[(size_t)random() % MT_ARRAY_SIZE(kinds)] };
 
 	event.device = random() % 5 ? 1 : second_gpu(process);

@@ -9,56 +9,55 @@
  * Prints every code object of a made-up module and of some of the standard library: "T first_line table", then
  * "L offset line" as the interpreter's C code has it; -1 stands for no line.
  */
-static const char script[] =
-	"import ctypes, sys, types, zlib\n"
-	"made_up = '''\n"
-	"def jumps(a,\n"
-	"          b=(1,\n"
-	"             2)):\n"
-	"    for i in range(10):\n"
-	"        c = [x\n"
-	"             for x in range(i)\n"
-	"             if x % 2]\n"
-	"        try:\n"
-	"            d = jumps(c,\n"
-	"                      b={\n"
-	"                        1: lambda: i,\n"
-	"                      })\n"
-	"        except (ValueError,\n"
-	"                TypeError) as e:\n"
-	"            continue\n"
-	"        finally:\n"
-	"            with a as f, b:\n"
-	"                yield (c +\n"
-	"                       d)\n"
-	"    while a:\n"
-	"''' + chr(10) * 140 + '''\n"
-	"        a = jumps(a,\n"
-	"''' + chr(10) * 700 + '''\n"
-	"                  a[1\n"
-	"                  :2])\n"
-	"    return a\n"
-	"class C:\n"
-	"    @property\n"
-	"    async def p(self): return [await y async for y in self]\n"
-	"'''\n"
-	"addr2line = ctypes.pythonapi.PyCode_Addr2Line\n"
-	"addr2line.argtypes = [ctypes.py_object, ctypes.c_int]\n"
-	"def show(code):\n"
-	"    table = code.co_linetable if hasattr(code, 'co_linetable') else code.co_lnotab\n"
-	"    print('T', code.co_firstlineno, table.hex() or '-')\n"
-	"    print('L', -1, code.co_firstlineno)\n"
-	"    for offset in range(0, len(code.co_code), 2):\n"
-	"        print('L', offset, addr2line(code, offset))\n"
-	"    for const in code.co_consts:\n"
-	"        if isinstance(const, types.CodeType):\n"
-	"            show(const)\n"
-	"print('V', sys.hexversion, zlib.crc32(types.__file__.encode()))\n"
-	"show(compile(made_up, 'made_up', 'exec'))\n"
-	"import argparse, contextlib, json.decoder, textwrap, dataclasses\n"
-	"for module in (argparse, contextlib, json.decoder, textwrap, dataclasses):\n"
-	"    with open(module.__file__, encoding='utf-8') as f:\n"
-	"        show(compile(f.read(), module.__file__, 'exec'))\n";
+static const char script[] = "import ctypes, sys, types, zlib\n"
+			     "made_up = '''\n"
+			     "def jumps(a,\n"
+			     "          b=(1,\n"
+			     "             2)):\n"
+			     "    for i in range(10):\n"
+			     "        c = [x\n"
+			     "             for x in range(i)\n"
+			     "             if x % 2]\n"
+			     "        try:\n"
+			     "            d = jumps(c,\n"
+			     "                      b={\n"
+			     "                        1: lambda: i,\n"
+			     "                      })\n"
+			     "        except (ValueError,\n"
+			     "                TypeError) as e:\n"
+			     "            continue\n"
+			     "        finally:\n"
+			     "            with a as f, b:\n"
+			     "                yield (c +\n"
+			     "                       d)\n"
+			     "    while a:\n"
+			     "''' + chr(10) * 140 + '''\n"
+			     "        a = jumps(a,\n"
+			     "''' + chr(10) * 700 + '''\n"
+			     "                  a[1\n"
+			     "                  :2])\n"
+			     "    return a\n"
+			     "class C:\n"
+			     "    @property\n"
+			     "    async def p(self): return [await y async for y in self]\n"
+			     "'''\n"
+			     "addr2line = ctypes.pythonapi.PyCode_Addr2Line\n"
+			     "addr2line.argtypes = [ctypes.py_object, ctypes.c_int]\n"
+			     "def show(code):\n"
+			     "    table = code.co_linetable if hasattr(code, 'co_linetable') else code.co_lnotab\n"
+			     "    print('T', code.co_firstlineno, table.hex() or '-')\n"
+			     "    print('L', -1, code.co_firstlineno)\n"
+			     "    for offset in range(0, len(code.co_code), 2):\n"
+			     "        print('L', offset, addr2line(code, offset))\n"
+			     "    for const in code.co_consts:\n"
+			     "        if isinstance(const, types.CodeType):\n"
+			     "            show(const)\n"
+			     "print('V', sys.hexversion, zlib.crc32(types.__file__.encode()))\n"
+			     "show(compile(made_up, 'made_up', 'exec'))\n"
+			     "import argparse, contextlib, json.decoder, textwrap, dataclasses\n"
+			     "for module in (argparse, contextlib, json.decoder, textwrap, dataclasses):\n"
+			     "    with open(module.__file__, encoding='utf-8') as f:\n"
+			     "        show(compile(f.read(), module.__file__, 'exec'))\n";
 
 #define LINE_MAX_BYTES (1 << 20)
 
@@ -180,7 +179,7 @@ static const char *write_script(void)
 
 TEST(agrees_with_every_interpreter)
 {
-	static const char *const names[] = { "python3",	   "/usr/bin/python3", "python3.9",  "python3.10",
+	static const char *const names[] = { "python3",    "/usr/bin/python3", "python3.9",  "python3.10",
 					     "python3.11", "python3.12",       "python3.13", "python3.14" };
 	const char *path = write_script(), *root = getenv("PYENV_ROOT"), *home = getenv("HOME");
 	const char *build = getenv("BUILD");
@@ -224,8 +223,20 @@ TEST(linetable_3_10)
 TEST(locations_3_11)
 {
 	/* short; one line; no column, line +33 (66: 2, then 1 group more); long, line -1; no line */
-	static const uint8_t table[] = { 0x80 | 0 << 3 | 1, 0x12, 0x80 | 11 << 3 | 0, 4, 9, 0x80 | 13 << 3 | 0, 64 | 2, 1,
-					 0x80 | 14 << 3 | 2, 3, 0, 1, 1, 0x80 | 15 << 3 | 0 };
+	static const uint8_t table[] = { 0x80 | 0 << 3 | 1,
+					 0x12,
+					 0x80 | 11 << 3 | 0,
+					 4,
+					 9,
+					 0x80 | 13 << 3 | 0,
+					 64 | 2,
+					 1,
+					 0x80 | 14 << 3 | 2,
+					 3,
+					 0,
+					 1,
+					 1,
+					 0x80 | 15 << 3 | 0 };
 
 	CHECK_EQ(mt_pyline(0x030b07f0, table, sizeof(table), 10, 0), 10);
 	CHECK_EQ(mt_pyline(0x030b07f0, table, sizeof(table), 10, 2), 10);

@@ -9,11 +9,11 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
-#include "report/places.h"
+#include "query/callstack.h"
 #include "report/oom/query_oom.h"
+#include "report/places.h"
 #include "ring_maker.h"
 #include "run_kit.h"
-#include "query/callstack.h"
 #include "trace_maker.h"
 
 /* ---- the traces ---- */
@@ -36,7 +36,9 @@ static void write_small(const char *path)
 	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 50);
 	step_frame = maker_python(&m, main_frame, "train_step", "/home/me/train.py", 30);
 	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE, .flags = MT_SOURCE_CUPTI, .value = MT_SOURCE_ON });
-	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE, .flags = MT_SOURCE_NVTX, .value = MT_SOURCE_FAILED,
+	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE,
+					   .flags = MT_SOURCE_NVTX,
+					   .value = MT_SOURCE_FAILED,
 					   .name = maker_string(&m, "no library") });
 
 	maker_phase(&m, "init");
@@ -69,10 +71,11 @@ static void write_small(const char *path)
 	m.stack = torch;
 	maker_event(&m,
 		    (struct mt_event){
-			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = 2000 * MIB, .result = 2});
+			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = 2000 * MIB, .result = 2 });
 	maker_event(&m, (struct mt_event){
-				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = MIB, .result = 1});
-	maker_event(&m, (struct mt_event){.kind = MT_TENSOR_OOM, .device = m.cuda, .stack = torch, .size = 1900 * MIB});
+				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = MIB, .result = 1 });
+	maker_event(&m,
+		    (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = torch, .size = 1900 * MIB });
 	maker_event(&m, (struct mt_event){ .kind = MT_LOST, .value = 3, .flags = MT_LOSS_RING_FULL });
 	maker_phase_end(&m);
 	maker_close(&m);
@@ -168,8 +171,8 @@ static void add_line(struct lines *lines, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	lines->size +=
-		(size_t)vsnprintf(lines->text + lines->size, sizeof(lines->text) - lines->size, format, arguments);
+	lines->size += (size_t)vsnprintf(lines->text + lines->size, sizeof(lines->text) - lines->size, format,
+					 arguments);
 	va_end(arguments);
 }
 
@@ -318,10 +321,10 @@ TEST(stacks_show_the_users_frame)
 
 	write_small(path);
 	run_open_one(&run, path, 0);
-	CHECK_EQ(callstack_load(
-			 &stack, run.db,
-			 ask(&run, "SELECT node FROM site JOIN peak_part ON site = site.id WHERE bytes = 46 << 20"),
-			 symbols),
+	CHECK_EQ(callstack_load(&stack, run.db,
+				ask(&run,
+				    "SELECT node FROM site JOIN peak_part ON site = site.id WHERE bytes = 46 << 20"),
+				symbols),
 		 0);
 	CHECK_EQ(stack.count, 4);
 	CHECK_STR(stack.frame[0].function, "linear");
@@ -431,7 +434,8 @@ static void check_replaced(uint32_t made, const char *want, int64_t nameless)
 	run_open_one(&run, path, 1);
 	CHECK_STR(parts(&run, 1, QUERY_BY_CATEGORY), want);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM allocation JOIN site ON site.id = site "
-			   "WHERE site.category <> allocation.category"), 0);
+			   "WHERE site.category <> allocation.category"),
+		 0);
 	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM allocation WHERE category = 'other'"), nameless);
 	run_close(&run);
 }
@@ -519,9 +523,15 @@ TEST(a_recording_that_skipped_a_step_knows_what_was_alive)
 TEST(sql_of_the_user_can_only_read)
 {
 	static const char *const bad[] = {
-		"INSERT INTO device VALUES (9, 9, '', '', '', 0)", "DELETE FROM process", "DROP TABLE process",
-		"ATTACH 'x.db' AS x", "PRAGMA writable_schema = 1", "CREATE TEMP TABLE t (x)", "VACUUM INTO 'x.db'",
-		"SELECT load_extension('x')", "BEGIN",
+		"INSERT INTO device VALUES (9, 9, '', '', '', 0)",
+		"DELETE FROM process",
+		"DROP TABLE process",
+		"ATTACH 'x.db' AS x",
+		"PRAGMA writable_schema = 1",
+		"CREATE TEMP TABLE t (x)",
+		"VACUUM INTO 'x.db'",
+		"SELECT load_extension('x')",
+		"BEGIN",
 	};
 	const char *path = run_path(test_dir(), "cpu.zst");
 	struct db_stmt *stmt;
@@ -535,22 +545,21 @@ TEST(sql_of_the_user_can_only_read)
 		CHECK(db_prepare(run.db, &stmt, bad[i]));
 	CHECK_EQ(db_prepare(run.db, &stmt, "SELECT 1; SELECT 2"), -MT_E_ARGUMENT);
 	CHECK_EQ(db_prepare(run.db, &stmt, ""), -MT_E_ARGUMENT);
-	CHECK_EQ(
-		ask(&run,
-		    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT max(i) FROM n"),
-		9);
+	CHECK_EQ(ask(&run,
+		     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT max(i) FROM n"),
+		 9);
 	run_close(&run);
 }
 
 static void put_driver_alloc(struct ring_maker *maker, uint32_t slot, uint64_t addr)
 {
-	struct ring_event event = {.kind = MT_DRIVER_ALLOC,
-				   .device_type = MT_DEVICE_CUDA,
-				   .device_index = 0,
-				   .thread = 1,
-				   .time = 2000 + addr,
-				   .addr = addr,
-				   .size = MIB};
+	struct ring_event event = { .kind = MT_DRIVER_ALLOC,
+				    .device_type = MT_DEVICE_CUDA,
+				    .device_index = 0,
+				    .thread = 1,
+				    .time = 2000 + addr,
+				    .addr = addr,
+				    .size = MIB };
 
 	ring_maker_event(maker, slot, event, NULL, NULL);
 }

@@ -2,14 +2,14 @@
  * What the reports phases, steps, oom and check stand on: moments, what was alive at them, steps per device, callsites,
  * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
  */
-#include "store/load.h"
+#include "database/schema.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/query_oom.h"
 #include "report/steps/query_phases.h"
 #include "report/steps/query_steps.h"
-#include "database/schema.h"
 #include "source/source.h"
+#include "store/load.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -109,7 +109,8 @@ static void write_rank(const char *path, int rank, uint64_t extra)
 static void refuse(struct maker *m, uint32_t kind, uint64_t size)
 {
 	struct mt_event event = {
-		.kind = kind, .device = m->device, .stack = frame(m, "compute_logits", 55), .size = size};
+		.kind = kind, .device = m->device, .stack = frame(m, "compute_logits", 55), .size = size
+	};
 
 	event.result = kind == MT_DRIVER_FAIL ? CUDA_ERROR_OUT_OF_MEMORY : 0;
 	maker_event(m, event);
@@ -140,7 +141,7 @@ static void write_neighbours(const char *trainer, const char *engine)
 /* Three segments of 300 MiB, half full each; 400 are asked for. The driver is asked twice before. */
 static void write_fragments(const char *path)
 {
-	static const uint64_t segments[] = {SEGMENT, SEGMENT_2, SEGMENT_3};
+	static const uint64_t segments[] = { SEGMENT, SEGMENT_2, SEGMENT_3 };
 	struct maker m;
 	int i;
 
@@ -219,15 +220,18 @@ static void write_retained(const char *path, uint64_t steps, uint64_t other, uin
 static void map_pool(struct maker *m, uint64_t handle)
 {
 	m->stack = frame(m, "engine", 40);
-	maker_event(m, (struct mt_event){
-			       .kind = MT_VMM_CREATE, .device = m->device, .stack = m->stack, .handle = handle, .size = 200 * MIB});
-	maker_event(m, (struct mt_event){.kind = MT_VMM_MAP, .addr = SEGMENT_3, .size = 200 * MIB, .handle = handle});
+	maker_event(m, (struct mt_event){ .kind = MT_VMM_CREATE,
+					  .device = m->device,
+					  .stack = m->stack,
+					  .handle = handle,
+					  .size = 200 * MIB });
+	maker_event(m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = SEGMENT_3, .size = 200 * MIB, .handle = handle });
 }
 
 static void unmap_pool(struct maker *m, uint64_t handle)
 {
-	maker_event(m, (struct mt_event){.kind = MT_VMM_UNMAP, .addr = SEGMENT_3, .size = 200 * MIB});
-	maker_event(m, (struct mt_event){.kind = MT_VMM_RELEASE, .handle = handle});
+	maker_event(m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = SEGMENT_3, .size = 200 * MIB });
+	maker_event(m, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = handle });
 }
 
 /* A tensor of 200 MiB in a pool that sleeps at the ends of steps 1 and 3, and is awake at that of step 2. */
@@ -319,7 +323,7 @@ struct run {
 
 static void run_open(struct run *run, const char *one, const char *two)
 {
-	char *paths[] = {(char *)one, (char *)two};
+	char *paths[] = { (char *)one, (char *)two };
 
 	memset(run, 0, sizeof(*run));
 	CHECK_EQ(source_open(&run->source, paths, two ? 2 : 1), 0);
@@ -455,11 +459,11 @@ TEST(growth_is_told_from_what_stays)
 		enum steps_state state;
 		int64_t slope, grown;
 	} cases[] = {
-		{5, 2 * MIB, STEPS_GROWING, 2 * MIB, 6 * MIB},
-		{3, 2 * MIB, STEPS_GROWING, 2 * MIB, 2 * MIB},
-		{5, 0, STEPS_STEADY, 0, 0},
-		{5, 512, STEPS_STEADY, 512, 3 * 512},
-		{2, 2 * MIB, STEPS_UNKNOWN, 0, 0},
+		{ 5, 2 * MIB, STEPS_GROWING, 2 * MIB, 6 * MIB },
+		{ 3, 2 * MIB, STEPS_GROWING, 2 * MIB, 2 * MIB },
+		{ 5, 0, STEPS_STEADY, 0, 0 },
+		{ 5, 512, STEPS_STEADY, 512, 3 * 512 },
+		{ 2, 2 * MIB, STEPS_UNKNOWN, 0, 0 },
 	};
 	const char *path = path_in(test_dir(), "run.zst");
 	struct steps steps;
@@ -591,13 +595,16 @@ TEST(a_pool_that_sleeps_has_stretches)
 	run_open(&run, path, NULL);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM resident"), 4);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM resident"), 400);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM resident JOIN allocation ON id = allocation WHERE since_seq = alloc_seq "
-			   "AND memory = 'tensor'"), 1);
+	CHECK_EQ(ask(&run,
+		     "SELECT count(*) FROM resident JOIN allocation ON id = allocation WHERE since_seq = alloc_seq "
+		     "AND memory = 'tensor'"),
+		 1);
 	CHECK_EQ(mib(&run, "SELECT sum(asleep_bytes) FROM in_use WHERE until_seq IS NULL"), 200);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:1:end' AND in_use"), 60);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:2:end' AND in_use"), 260);
 	CHECK_EQ(ask(&run, "SELECT sum(bytes) + (SELECT slack_bytes - bytes FROM peak) FROM live_at "
-			   "WHERE moment = 'peak' AND in_use"), 0);
+			   "WHERE moment = 'peak' AND in_use"),
+		 0);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 	run_close(&run);
 }

@@ -28,7 +28,8 @@ static size_t model_first(const struct model *model, uint64_t addr, uint64_t end
 	size_t i, found = MOST;
 
 	for (i = 0; i < model->count; i++)
-		if (model->addr[i] < end && model->end[i] > addr && (found == MOST || model->addr[i] < model->addr[found]))
+		if (model->addr[i] < end && model->end[i] > addr &&
+		    (found == MOST || model->addr[i] < model->addr[found]))
 			found = i;
 	return found;
 }

@@ -8,7 +8,9 @@
 
 #define RANKS 4
 
-static const struct { uint64_t forward, backward; } mib[RANKS] = { { 100, 40 }, { 100, 40 }, { 300, 40 }, { 90, 40 } };
+static const struct {
+	uint64_t forward, backward;
+} mib[RANKS] = { { 100, 40 }, { 100, 40 }, { 300, 40 }, { 90, 40 } };
 
 /* `odd`: the rank whose bytes come from another place, -1: none. */
 static void make_rank(const char *path, int rank, int odd)

@@ -169,7 +169,8 @@ static void write_side(const char *folder, const char *name, uint64_t loss, uint
 	run_open(&run, folder, name);
 	write_init(&run);
 	if (nccl) {
-		run.m.stack = maker_native(&run.m, maker_native(&run.m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
+		run.m.stack = maker_native(&run.m, maker_native(&run.m, 0, "/usr/bin/python3.11", 0x30),
+					   "/x/libnccl.so.2", 0x40);
 		maker_driver_alloc(&run.m, 0x90000000000ull, nccl);
 	}
 	for (step = 1; step <= 2; step++) {
@@ -233,7 +234,8 @@ static void write_frag(const char *folder)
 
 static void map(struct run *run, uint64_t handle, uint64_t addr, uint64_t size)
 {
-	maker_event(&run->m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = run->m.cuda, .handle = handle, .size = size });
+	maker_event(&run->m,
+		    (struct mt_event){ .kind = MT_VMM_CREATE, .device = run->m.cuda, .handle = handle, .size = size });
 	maker_event(&run->m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .size = size, .handle = handle });
 }
 

@@ -1,8 +1,8 @@
 /* test_ring.c - the view of a ring: order, wrapping, giving back, and what it does with nonsense. */
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "ring_maker.h"
 #include "ring/ring_read.h"
+#include "ring_maker.h"
 #include "test.h"
 
 #define SLOT_BYTES 4096u
@@ -187,13 +187,13 @@ static int open_error(void)
 TEST(refuses_what_is_no_ring)
 {
 	make(2);
-#define REFUSED(member, wrong, error)                              \
-	do {                                                       \
+#define REFUSED(member, wrong, error)                                          \
+	do {                                                                   \
 		__typeof__(maker.header->member) right = maker.header->member; \
-		maker.header->member = (wrong);                    \
-		CHECK_EQ(open_error(), -(error));                  \
-		maker.header->member = right;                      \
-		CHECK_EQ(open_error(), 0);                         \
+		maker.header->member = (wrong);                                \
+		CHECK_EQ(open_error(), -(error));                              \
+		maker.header->member = right;                                  \
+		CHECK_EQ(open_error(), 0);                                     \
 	} while (0)
 	REFUSED(magic[0], 'X', MT_E_MAGIC);
 	REFUSED(version, RING_VERSION + 1, MT_E_VERSION);
@@ -242,12 +242,12 @@ TEST(a_damaged_record_costs_itself_only)
 	make(2);
 	for (i = 1; i <= 12; i++)
 		put((uint32_t)(i & 1), i);
-	event_at(0, 1)->bytes = 12345;	      /* number 4 */
-	event_at(0, 2)->record = 7;	      /* number 6 */
-	event_at(0, 4)->seq = 1ull << 40;     /* number 10 */
-	event_at(1, 0)->kind = MT_STEP;	      /* number 1: not for agents */
-	event_at(1, 2)->name_bytes = 1025;    /* number 5 */
-	event_at(1, 4)->seq = 5;	      /* number 9: goes back */
+	event_at(0, 1)->bytes = 12345;     /* number 4 */
+	event_at(0, 2)->record = 7;        /* number 6 */
+	event_at(0, 4)->seq = 1ull << 40;  /* number 10 */
+	event_at(1, 0)->kind = MT_STEP;    /* number 1: not for agents */
+	event_at(1, 2)->name_bytes = 1025; /* number 5 */
+	event_at(1, 4)->seq = 5;           /* number 9: goes back */
 	view = open_view();
 	ring_view_refresh(view);
 	expect(view, 2);

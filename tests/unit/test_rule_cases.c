@@ -12,7 +12,7 @@
 struct rule_case {
 	size_t line;
 	char *file, *role, *part, *category; /* what is expected */
-	char *body;			     /* frames, or "mark ..." */
+	char *body;                          /* frames, or "mark ..." */
 };
 
 static char *text;
@@ -141,7 +141,8 @@ TEST(rules_say_what_is_expected)
 	for (i = 0; i < count; i++) {
 		if (mark_of(&cases[i])) {
 			match = rules_match_mark(rules, mark_of(&cases[i]));
-			label = (struct mt_label){ .role = match.value[RULE_SAYS_ROLE], .part = match.value[RULE_SAYS_PART],
+			label = (struct mt_label){ .role = match.value[RULE_SAYS_ROLE],
+						   .part = match.value[RULE_SAYS_PART],
 						   .category = match.value[RULE_SAYS_CATEGORY] };
 		} else {
 			label = label_of(cases[i].body);
@@ -210,7 +211,8 @@ static void note_mark(const struct rule_case *one)
 
 	for (in = rules->files; in; in = in->next, number++)
 		for (i = 0; i < in->rules; i++)
-			if (in->rule[i].pattern[RULE_MARK] && pattern_matches(in->rule[i].pattern[RULE_MARK], mark_of(one)))
+			if (in->rule[i].pattern[RULE_MARK] &&
+			    pattern_matches(in->rule[i].pattern[RULE_MARK], mark_of(one)))
 				note_rule(one, number, in, i, &match);
 }
 
@@ -282,7 +284,8 @@ TEST(framework_rules_name_their_files)
 	for (in = rules->files; in; in = in->next) {
 		for (i = 0; is_of_a_framework(in) && i < in->rules; i++) {
 			if (!in->rule[i].pattern[RULE_FILE] || !pattern_literal(in->rule[i].pattern[RULE_FILE]))
-				printf("# %s:%zu: no file, or none that is quickly looked for\n", in->name, in->rule[i].line);
+				printf("# %s:%zu: no file, or none that is quickly looked for\n", in->name,
+				       in->rule[i].line);
 			CHECK(in->rule[i].pattern[RULE_FILE] && pattern_literal(in->rule[i].pattern[RULE_FILE]));
 		}
 	}

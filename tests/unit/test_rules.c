@@ -51,40 +51,45 @@ static struct mt_label label_of(const char *stack)
 	return label;
 }
 
-#define CHECK_LABEL(stack, phase_, role_, part_, category_)                \
-	do {                                                               \
-		struct mt_label label_ = label_of(stack);                  \
-		CHECK_STR(mt_phase_name(label_.phase), phase_);            \
-		CHECK_STR(mt_role_name(label_.role), role_);               \
-		CHECK_EQ(label_.part, MT_PART_##part_);                    \
-		CHECK_STR(mt_category_name(label_.category), category_);   \
+#define CHECK_LABEL(stack, phase_, role_, part_, category_)              \
+	do {                                                             \
+		struct mt_label label_ = label_of(stack);                \
+		CHECK_STR(mt_phase_name(label_.phase), phase_);          \
+		CHECK_STR(mt_role_name(label_.role), role_);             \
+		CHECK_EQ(label_.part, MT_PART_##part_);                  \
+		CHECK_STR(mt_category_name(label_.category), category_); \
 	} while (0)
 
 /* Stacks as CPU training with PyTorch 1.13 and Python 3.11 shows them. */
 TEST(torch_1_13_training)
 {
 	setup();
-	CHECK_LABEL(MAIN "Net.__init__ /home/me/train.py\nLinear.__init__ " LIB "nn/modules/linear.py\n",
-		    "init", "init", NONE, "weights");
+	CHECK_LABEL(MAIN "Net.__init__ /home/me/train.py\nLinear.__init__ " LIB "nn/modules/linear.py\n", "init",
+		    "init", NONE, "weights");
 	CHECK_LABEL(MAIN "Net.__init__ /home/me/train.py\nLinear.__init__ " LIB "nn/modules/linear.py\n"
-		    "Linear.reset_parameters " LIB "nn/modules/linear.py\nuniform_ " LIB "nn/init.py\n",
+			 "Linear.reset_parameters " LIB "nn/modules/linear.py\nuniform_ " LIB "nn/init.py\n",
 		    "init", "init", NONE, "weights");
 	CHECK_LABEL(MAIN "Module.load_state_dict " LIB "nn/modules/module.py\n"
-		    "Module.load_state_dict.<locals>.load " LIB "nn/modules/module.py\n"
-		    "Module._load_from_state_dict " LIB "nn/modules/module.py\n", "init", "init", NONE, "weights");
-	CHECK_LABEL(MAIN CALL_113 "Net.forward /home/me/train.py\n" CALL_113 "Linear.forward " LIB "nn/modules/linear.py\n",
+			 "Module.load_state_dict.<locals>.load " LIB "nn/modules/module.py\n"
+			 "Module._load_from_state_dict " LIB "nn/modules/module.py\n",
+		    "init", "init", NONE, "weights");
+	CHECK_LABEL(MAIN CALL_113 "Net.forward /home/me/train.py\n" CALL_113 "Linear.forward " LIB
+				  "nn/modules/linear.py\n",
 		    "forward", "none", FORWARD, "activations");
-	CHECK_LABEL(MAIN CALL_113 "Net.forward /home/me/train.py\nrelu " LIB "nn/functional.py\n",
-		    "forward", "none", FORWARD, "activations");
+	CHECK_LABEL(MAIN CALL_113 "Net.forward /home/me/train.py\nrelu " LIB "nn/functional.py\n", "forward", "none",
+		    FORWARD, "activations");
 	CHECK_LABEL(MAIN "cross_entropy " LIB "nn/functional.py\n", "forward", "none", FORWARD, "logits and log-probs");
 	CHECK_LABEL(MAIN BACKWARD, "backward", "none", BACKWARD, "gradients");
-	CHECK_LABEL(MAIN BACKWARD "BackwardCFunction.apply " LIB "autograd/function.py\nSq.backward /home/me/train.py\n",
+	CHECK_LABEL(MAIN BACKWARD "BackwardCFunction.apply " LIB
+				  "autograd/function.py\nSq.backward /home/me/train.py\n",
 		    "backward", "none", BACKWARD, "gradients");
-	CHECK_LABEL(MAIN "clip_grad_norm_ " LIB "nn/utils/clip_grad.py\nnorm " LIB "functional.py\n",
-		    "optimizer", "none", OPTIMIZER, "workspace");
-	CHECK_LABEL(MAIN STEP_113 "_DecoratorContextManager.__call__.<locals>.decorate_context " LIB "autograd/grad_mode.py\n"
-		    "AdamW.step " LIB "optim/adamw.py\nadamw " LIB "optim/adamw.py\n"
-		    "_single_tensor_adamw " LIB "optim/adamw.py\n", "optimizer", "none", OPTIMIZER, "optimizer state");
+	CHECK_LABEL(MAIN "clip_grad_norm_ " LIB "nn/utils/clip_grad.py\nnorm " LIB "functional.py\n", "optimizer",
+		    "none", OPTIMIZER, "workspace");
+	CHECK_LABEL(MAIN STEP_113 "_DecoratorContextManager.__call__.<locals>.decorate_context " LIB
+				  "autograd/grad_mode.py\n"
+				  "AdamW.step " LIB "optim/adamw.py\nadamw " LIB "optim/adamw.py\n"
+				  "_single_tensor_adamw " LIB "optim/adamw.py\n",
+		    "optimizer", "none", OPTIMIZER, "optimizer state");
 	CHECK_LABEL(MAIN "_LRScheduler.step " LIB "optim/lr_scheduler.py\n", "other", "none", NONE, "other");
 	CHECK_LABEL(MAIN "Optimizer.zero_grad " LIB "optim/optimizer.py\n", "other", "none", NONE, "other");
 	teardown();
@@ -95,22 +100,25 @@ TEST(torch_2_training)
 {
 	setup();
 	CHECK_LABEL(MAIN CALL_2 "forward /home/me/transformer.py\n" CALL_2 "forward /home/me/transformer.py\n"
-		    "rearrange /v/einops/einops.py\nreshape /v/einops/_backends.py\n", "forward", "none", FORWARD, "activations");
-	CHECK_LABEL(MAIN "wrapper " LIB "optim/optimizer.py\nstep /home/me/optimizers.py\n",
-		    "optimizer", "none", OPTIMIZER, "optimizer state");
-	CHECK_LABEL(MAIN "cross_entropy_loss /home/me/training.py\n", "forward", "none", FORWARD, "logits and log-probs");
+				"rearrange /v/einops/einops.py\nreshape /v/einops/_backends.py\n",
+		    "forward", "none", FORWARD, "activations");
+	CHECK_LABEL(MAIN "wrapper " LIB "optim/optimizer.py\nstep /home/me/optimizers.py\n", "optimizer", "none",
+		    OPTIMIZER, "optimizer state");
+	CHECK_LABEL(MAIN "cross_entropy_loss /home/me/training.py\n", "forward", "none", FORWARD,
+		    "logits and log-probs");
 	CHECK_LABEL(MAIN "backward " LIB "_tensor.py\nbackward " LIB "autograd/__init__.py\n"
-		    "_make_grads " LIB "autograd/__init__.py\n",
+			 "_make_grads " LIB "autograd/__init__.py\n",
 		    "backward", "none", BACKWARD, "gradients");
 	CHECK_LABEL(MAIN "backward " LIB "_tensor.py\nbackward " LIB "autograd/__init__.py\n"
-		    "_engine_run_backward " LIB "autograd/graph.py\n", "backward", "none", BACKWARD, "gradients");
+			 "_engine_run_backward " LIB "autograd/graph.py\n",
+		    "backward", "none", BACKWARD, "gradients");
 	CHECK_LABEL(MAIN "empty_cache " LIB "cuda/memory.py\n", "other", "none", NONE, "other");
 	CHECK_LABEL(MAIN "Module._apply " LIB "nn/modules/module.py\n", "init", "init", NONE, "weights");
 	CHECK_LABEL(MAIN CALL_2 "forward /home/me/m.py\nfoo " LIB "distributed/fsdp/_fully_shard/_fsdp_param_group.py\n"
-		    "unshard " LIB "distributed/fsdp/_fully_shard/_fsdp_param_group.py\n",
+				"unshard " LIB "distributed/fsdp/_fully_shard/_fsdp_param_group.py\n",
 		    "forward", "none", FORWARD, "fsdp gather buffers");
-	CHECK_LABEL(MAIN CALL_2 "forward /home/me/m.py\nlogprobs_from_logits_v2 /home/me/f.py\n",
-		    "forward", "none", FORWARD, "logits and log-probs");
+	CHECK_LABEL(MAIN CALL_2 "forward /home/me/m.py\nlogprobs_from_logits_v2 /home/me/f.py\n", "forward", "none",
+		    FORWARD, "logits and log-probs");
 	teardown();
 }
 
@@ -128,22 +136,27 @@ TEST(checkpoint_recomputes)
 	setup();
 	/* The first time through is an ordinary forward. */
 	CHECK_LABEL(MAIN CALL_113 "Net.forward /home/me/train.py\ncheckpoint " LIB "utils/checkpoint.py\n"
-		    "CheckpointFunction.forward " LIB "utils/checkpoint.py\nNet.block /home/me/train.py\n"
-		    CALL_113 "Linear.forward " LIB "nn/modules/linear.py\n", "forward", "none", FORWARD, "activations");
+				  "CheckpointFunction.forward " LIB
+				  "utils/checkpoint.py\nNet.block /home/me/train.py\n" CALL_113 "Linear.forward " LIB
+				  "nn/modules/linear.py\n",
+		    "forward", "none", FORWARD, "activations");
 	CHECK_LABEL(MAIN BACKWARD "BackwardCFunction.apply " LIB "autograd/function.py\n"
-		    "CheckpointFunction.backward " LIB "utils/checkpoint.py\nNet.block /home/me/train.py\n"
-		    CALL_113 "Linear.forward " LIB "nn/modules/linear.py\n",
+				  "CheckpointFunction.backward " LIB
+				  "utils/checkpoint.py\nNet.block /home/me/train.py\n" CALL_113 "Linear.forward " LIB
+				  "nn/modules/linear.py\n",
 		    "backward", "none", RECOMPUTE, "recomputed activations");
 	/* The backward of the recomputed part is a backward again. */
 	CHECK_LABEL(MAIN BACKWARD "BackwardCFunction.apply " LIB "autograd/function.py\n"
-		    "CheckpointFunction.backward " LIB "utils/checkpoint.py\nbackward " LIB "autograd/__init__.py\n",
+				  "CheckpointFunction.backward " LIB "utils/checkpoint.py\nbackward " LIB
+				  "autograd/__init__.py\n",
 		    "backward", "none", BACKWARD, "gradients");
 	CHECK_LABEL(MAIN BACKWARD "_checkpoint_without_reentrant.<locals>.unpack " LIB "utils/checkpoint.py\n"
-		    "Net.block /home/me/train.py\nrelu " LIB "nn/functional.py\n",
+				  "Net.block /home/me/train.py\nrelu " LIB "nn/functional.py\n",
 		    "backward", "none", RECOMPUTE, "recomputed activations");
 	/* On an autograd thread the stack begins here. */
 	CHECK_LABEL("unpack_hook " LIB "utils/checkpoint.py\nrecompute_fn " LIB "utils/checkpoint.py\n" CALL_2
-		    "forward /home/me/m.py\n", "backward", "none", RECOMPUTE, "recomputed activations");
+		    "forward /home/me/m.py\n",
+		    "backward", "none", RECOMPUTE, "recomputed activations");
 	teardown();
 }
 
@@ -151,20 +164,21 @@ TEST(what_no_rule_knows_is_other)
 {
 	setup();
 	CHECK_LABEL(MAIN "_BaseDataLoaderIter.__next__ " LIB "utils/data/dataloader.py\n"
-		    "collate_tensor_fn " LIB "utils/data/_utils/collate.py\n", "other", "none", NONE, "other");
+			 "collate_tensor_fn " LIB "utils/data/_utils/collate.py\n",
+		    "other", "none", NONE, "other");
 	CHECK_LABEL("!/usr/lib/libc.so.6\n", "other", "none", NONE, "other");
 	CHECK_LABEL("!/opt/nccl/libnccl.so.2\n", "other", "none", NONE, "nccl");
 	teardown();
 }
 
-#define CHECK_MARK(name, role_, part_)                                     \
-	do {                                                               \
-		struct rule_match match_ = rules_match_mark(rules, name);  \
-		if (match_.value[RULE_SAYS_ROLE] != MT_ROLE_##role_ ||     \
-		    match_.value[RULE_SAYS_PART] != MT_PART_##part_)       \
-			printf("# mark %s\n", name);                       \
-		CHECK_EQ(match_.value[RULE_SAYS_ROLE], MT_ROLE_##role_);   \
-		CHECK_EQ(match_.value[RULE_SAYS_PART], MT_PART_##part_);   \
+#define CHECK_MARK(name, role_, part_)                                    \
+	do {                                                              \
+		struct rule_match match_ = rules_match_mark(rules, name); \
+		if (match_.value[RULE_SAYS_ROLE] != MT_ROLE_##role_ ||    \
+		    match_.value[RULE_SAYS_PART] != MT_PART_##part_)      \
+			printf("# mark %s\n", name);                      \
+		CHECK_EQ(match_.value[RULE_SAYS_ROLE], MT_ROLE_##role_);  \
+		CHECK_EQ(match_.value[RULE_SAYS_PART], MT_PART_##part_);  \
 	} while (0)
 
 TEST(names_of_marks)
@@ -212,10 +226,12 @@ TEST(names_of_marks)
 
 TEST(names_of_steps)
 {
-	static const char *const are[] = { "step", "step 3", "Step #12", "train_step", "training step 4", "iteration 7",
-					   "iter", "ProfilerStep#3", "global_step_10" };
-	static const char *const are_not[] = { "Optimizer.step#AdamW.step", "steps", "optimizer step", "stepwise",
-					       "mini_batch3", "step 3 of 7", "" };
+	static const char *const are[] = { "step",       "step 3",          "Step #12",
+					   "train_step", "training step 4", "iteration 7",
+					   "iter",       "ProfilerStep#3",  "global_step_10" };
+	static const char *const are_not[] = {
+		"Optimizer.step#AdamW.step", "steps", "optimizer step", "stepwise", "mini_batch3", "step 3 of 7", ""
+	};
 	size_t i;
 
 	setup();
@@ -283,10 +299,10 @@ TEST(own_rules_go_first)
 	CHECK_LABEL(MAIN "Trainer.my_rollout /a/loop.py\n", "rollout", "rollout", NONE, "kv cache");
 	CHECK_LABEL(MAIN "my_rollout /a/other.py\n", "other", "none", NONE, "other");
 	/* The outermost role stays, parts are said inside it, an inner role that insists wins. */
-	CHECK_LABEL(MAIN "my_rollout /a/loop.py\nLinear.__init__ " LIB "nn/modules/linear.py\n" CALL_2,
-		    "rollout", "rollout", FORWARD, "activations");
-	CHECK_LABEL(MAIN "my_rollout /a/loop.py\nsync /a/loop.py\n",
-		    "weight-update", "weight-update", NONE, "weight-update buffers");
+	CHECK_LABEL(MAIN "my_rollout /a/loop.py\nLinear.__init__ " LIB "nn/modules/linear.py\n" CALL_2, "rollout",
+		    "rollout", FORWARD, "activations");
+	CHECK_LABEL(MAIN "my_rollout /a/loop.py\nsync /a/loop.py\n", "weight-update", "weight-update", NONE,
+		    "weight-update buffers");
 	CHECK_LABEL(MAIN "relu " LIB "nn/functional.py\n", "forward", "none", FORWARD, "workspace");
 	CHECK_LABEL(MAIN "!/x/libmine.so\n", "other", "none", NONE, "kv cache");
 	teardown();
@@ -318,9 +334,11 @@ TEST(bad_files_are_refused_with_their_line)
 	CHECK_REFUSED("rules:\n  - function: x\n    roel: init\n", ":3: a rule has no key \"roel\"");
 	CHECK_REFUSED("rules:\n  - function: x\n    role: trian\n", ":3: unknown role \"trian\" (one of: none, init,");
 	CHECK_REFUSED("rules:\n  - function: x\n    category: kvcache\n", ":3: unknown category");
-	CHECK_REFUSED("rules:\n  - function: x\n    step: maybe\n", ":3: unknown step \"maybe\" (one of: false, true, opens, closes, clears, renews)");
+	CHECK_REFUSED("rules:\n  - function: x\n    step: maybe\n",
+		      ":3: unknown step \"maybe\" (one of: false, true, opens, closes, clears, renews)");
 	CHECK_REFUSED("rules:\n  - mark: x\n    step: opens\n", ":2: the step of a mark is true or false");
-	CHECK_REFUSED("rules:\n  - function: x\n    part: forward\n    over: train\n", ":2: outer, over and span are about a role");
+	CHECK_REFUSED("rules:\n  - function: x\n    part: forward\n    over: train\n",
+		      ":2: outer, over and span are about a role");
 	CHECK_REFUSED("rules:\n  - function: '('\n    role: init\n", ":2: function is not a regular expression");
 	CHECK_REFUSED("rules:\n  - function: 'a{1,9}'\n    role: init\n", ":2: counted repetition");
 	CHECK_REFUSED("rules:\n  - function: '[ab]{2}'\n    role: init\n", ":2: counted repetition");
@@ -336,7 +354,9 @@ TEST(bad_files_are_refused_with_their_line)
 	CHECK_REFUSED("rules: []\n---\nrules: []\n", ":2: the end of the file");
 	CHECK_REFUSED("rules:\n  - {function: x, role: init\n", ":");
 	CHECK_REFUSED("rules:\n\t- x\n", ":2: not YAML");
-	CHECK_REFUSED("\x7f" "ELF\x02\x01\x01\x00\x00\x00", ":1: not YAML");
+	CHECK_REFUSED("\x7f"
+		      "ELF\x02\x01\x01\x00\x00\x00",
+		      ":1: not YAML");
 	CHECK_REFUSED("\xff\xfe\x00\x01\x02", ":1: ");
 	teardown();
 }
@@ -376,7 +396,8 @@ TEST(bombs_are_refused)
 /* As many ways through a pattern as there may be take no more memory than one. */
 TEST(repetition_of_repetition_takes_no_memory)
 {
-	static const char nested[] = "rules:\n  - mark: '((((((((((((((((((((a*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)+'\n    role: init\n";
+	static const char nested[] =
+		"rules:\n  - mark: '((((((((((((((((((((a*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)*)+)+'\n    role: init\n";
 	char text[4096] = "rules:\n  - {function: '^a", message[512];
 	size_t size = strlen(text);
 
@@ -386,7 +407,8 @@ TEST(repetition_of_repetition_takes_no_memory)
 	test_limit_memory(256 << 20);
 	CHECK_EQ(load(text, strlen(text), message, sizeof(message)), 0);
 	CHECK_EQ(load(nested, strlen(nested), message, sizeof(message)), 0);
-	CHECK_EQ(rules_match_mark(rules, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").value[RULE_SAYS_ROLE], MT_ROLE_INIT);
+	CHECK_EQ(rules_match_mark(rules, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").value[RULE_SAYS_ROLE],
+		 MT_ROLE_INIT);
 	CHECK_LABEL(MAIN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa /x.py\n", "init", "init", NONE, "weights");
 	teardown();
 }

@@ -33,15 +33,24 @@ static void note(struct maker *m, uint64_t entry)
 /* In MiB; own 0: not known. */
 static void gpu(struct maker *m, uint64_t used, uint64_t own)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_GPU_SAMPLE, .device = m->cuda, .size = used * MIB, .offset = own * MIB,
-					  .value = 1024 * MIB, .flags = 20 << 8 | (own ? SAMPLED_OWN : 0) });
+	maker_event(m, (struct mt_event){ .kind = MT_GPU_SAMPLE,
+					  .device = m->cuda,
+					  .size = used * MIB,
+					  .offset = own * MIB,
+					  .value = 1024 * MIB,
+					  .flags = 20 << 8 | (own ? SAMPLED_OWN : 0) });
 }
 
 /* In GiB. */
-static void host(struct maker *m, uint64_t resident, uint64_t cgroup, uint64_t limit, uint64_t available, uint64_t killed)
+static void host(struct maker *m, uint64_t resident, uint64_t cgroup, uint64_t limit, uint64_t available,
+		 uint64_t killed)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_HOST_SAMPLE, .size = resident * GIB, .value = cgroup * GIB,
-					  .offset = limit * GIB, .handle = available * GIB, .flags = killed });
+	maker_event(m, (struct mt_event){ .kind = MT_HOST_SAMPLE,
+					  .size = resident * GIB,
+					  .value = cgroup * GIB,
+					  .offset = limit * GIB,
+					  .handle = available * GIB,
+					  .flags = killed });
 }
 
 static void finish(struct maker *m, enum mt_end why)
@@ -101,8 +110,11 @@ static void write_oom(const char *path)
 	maker_driver_alloc(&m, A, 300 * MIB);
 	at(&m, 10);
 	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = m.cuda, .size = 900 * MIB, .result = 2 });
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_NOTE, .device = m.cuda, .entry = MEM_GET_INFO,
-					   .size = 1000 * MIB, .value = 600 * MIB });
+	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_NOTE,
+					   .device = m.cuda,
+					   .entry = MEM_GET_INFO,
+					   .size = 1000 * MIB,
+					   .value = 600 * MIB });
 	at(&m, 2000);
 	maker_driver_alloc(&m, B, 100 * MIB);
 	at(&m, 2010);
@@ -125,7 +137,8 @@ static void write_gone(const char *path, uint64_t cgroup, uint64_t limit, uint64
 
 	maker_open(&m, path, 100, -1);
 	maker_driver_alloc(&m, A, 300 * MIB);
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .addr = B, .size = 2 * GIB, .flags = MT_SPACE_PINNED });
+	maker_event(&m,
+		    (struct mt_event){ .kind = MT_DRIVER_ALLOC, .addr = B, .size = 2 * GIB, .flags = MT_SPACE_PINNED });
 	at(&m, 10);
 	gpu(&m, 500, 400);
 	at(&m, 20);
@@ -174,14 +187,16 @@ TEST(what_nvml_counts_beside_the_peak)
 	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM peak"), "500");
 	/* Of the two samples after the peak the first was made while memory moved. */
 	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "70");
-	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(context_bytes) " || ' ' || " M(code_bytes) " || ' ' || "
-			    M(graph_bytes) " || ' ' || " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"),
+	CHECK_STR(ask(&run,
+		      "SELECT " M(recorded_bytes) " || ' ' || " M(context_bytes) " || ' ' || " M(code_bytes) " || ' ' || " M(
+			      graph_bytes) " || ' ' || " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"),
 		  "500 100 10 0 7");
-	CHECK_STR(ask(&run, "SELECT " M(process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes)
-			    " FROM whole WHERE peak = 'peak'"),
+	CHECK_STR(ask(&run, "SELECT " M(process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(
+				    used_bytes) " FROM whole WHERE peak = 'peak'"),
 		  "617 50 667");
-	CHECK_STR(ask(&run, "SELECT count(*) FROM whole WHERE process_bytes <> recorded_bytes + context_bytes + code_bytes + "
-			    "graph_bytes + pool_bytes + earlier_bytes + unexplained_bytes"),
+	CHECK_STR(ask(&run,
+		      "SELECT count(*) FROM whole WHERE process_bytes <> recorded_bytes + context_bytes + code_bytes + "
+		      "graph_bytes + pool_bytes + earlier_bytes + unexplained_bytes"),
 		  "0");
 	/* Each phase has its own. */
 	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'forward'"), "50");
@@ -273,8 +288,9 @@ TEST(two_processes_are_added_up_and_are_no_others)
 	finish(&a, MT_END_EXIT);
 	finish(&b, MT_END_EXIT);
 	run_open(&run, paths, 2, 1);
-	CHECK_STR(ask(&run, "SELECT processes || ': ' || " M(recorded_bytes) " || ' ' || " M(unexplained_bytes) " || ' ' || "
-			    M(process_bytes) " || ' ' || " M(others_bytes) " FROM whole WHERE peak = 'peak'"),
+	CHECK_STR(ask(&run,
+		      "SELECT processes || ': ' || " M(recorded_bytes) " || ' ' || " M(unexplained_bytes) " || ' ' || " M(
+			      process_bytes) " || ' ' || " M(others_bytes) " FROM whole WHERE peak = 'peak'"),
 		  "2: 300 30 330 70");
 	run_close(&run);
 }
@@ -329,9 +345,9 @@ static void check_turns(int asleep, int early, const char *want)
 	snprintf(second, sizeof(second), "%s/b.zst", folder);
 	write_turns(first, second, asleep, early);
 	run_open(&run, paths, 2, 1);
-	CHECK_STR(ask(&run, "SELECT processes || ' of ' || (processes + absent) || ': ' || " M(recorded_bytes) " || ' ' || "
-			    M(process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes)
-			    " FROM whole WHERE peak = 'peak'"),
+	CHECK_STR(ask(&run,
+		      "SELECT processes || ' of ' || (processes + absent) || ': ' || " M(recorded_bytes) " || ' ' || " M(
+			      process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes) " FROM whole WHERE peak = 'peak'"),
 		  want);
 	run_close(&run);
 }
@@ -355,7 +371,8 @@ TEST(imported_memory_stands_beside_the_peak)
 	struct maker m;
 
 	maker_open(&m, path, 100, -1);
-	maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .device = m.cuda, .handle = 7, .flags = MT_SPACE_IMPORTED });
+	maker_event(&m, (struct mt_event){
+				.kind = MT_VMM_CREATE, .device = m.cuda, .handle = 7, .flags = MT_SPACE_IMPORTED });
 	maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = B, .size = 64 * MIB, .handle = 7 });
 	maker_driver_alloc(&m, A, 100 * MIB);
 	maker_event(&m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = B, .size = 64 * MIB });
@@ -385,8 +402,8 @@ TEST(what_is_older_than_the_recording)
 	gpu(&m, 300, 210);
 	finish(&m, MT_END_EXIT);
 	run_open_one(&run, path, 1);
-	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(earlier_bytes) " || ' ' || " M(unexplained_bytes)
-			    " FROM whole WHERE peak = 'peak'"),
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(earlier_bytes) " || ' ' || " M(
+				    unexplained_bytes) " FROM whole WHERE peak = 'peak'"),
 		  "110 100 0");
 	run_close(&run);
 }

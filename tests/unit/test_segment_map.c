@@ -45,8 +45,11 @@ TEST(an_empty_segment_is_one_hole_and_can_go)
 /* Holes and tensors go across seams of mappings, but not of allocations. */
 TEST(mappings_one_after_the_other_are_one_segment)
 {
-	struct segment_piece piece[] = { { 1, 100, 100, 1, 1, 0 }, { 1, 200, 100, 1, 0, 0 }, { 1, 300, 100, 1, 0, 0 },
-					 { 1, 500, 100, 0, 1, 0 }, { 1, 600, 100, 0, 1, 0 } };
+	struct segment_piece piece[] = { { 1, 100, 100, 1, 1, 0 },
+					 { 1, 200, 100, 1, 0, 0 },
+					 { 1, 300, 100, 1, 0, 0 },
+					 { 1, 500, 100, 0, 1, 0 },
+					 { 1, 600, 100, 0, 1, 0 } };
 	struct segment_block block[] = { { 1, 150, 60, 1 }, { 1, 500, 10, 2 } };
 	struct segment_map map = map_of(piece, 5, block, 2);
 
@@ -86,10 +89,13 @@ TEST(tensors_without_memory_are_absent)
 
 TEST(what_overlaps_is_counted_once)
 {
-	struct segment_piece piece[] = { { 1, 100, 100, 0, 1, 0 }, { 1, 150, 100, 0, 1, 0 }, { 1, 160, 20, 0, 1, 0 },
+	struct segment_piece piece[] = { { 1, 100, 100, 0, 1, 0 },
+					 { 1, 150, 100, 0, 1, 0 },
+					 { 1, 160, 20, 0, 1, 0 },
 					 { 1, UINT64_MAX - 10, 100, 0, 1, 0 } };
-	struct segment_block block[] = { { 1, 100, 100, 1 }, { 1, 100, 100, 2 }, { 1, 120, 10, 3 },
-					 { 1, UINT64_MAX - 5, 100, 4 } };
+	struct segment_block block[] = {
+		{ 1, 100, 100, 1 }, { 1, 100, 100, 2 }, { 1, 120, 10, 3 }, { 1, UINT64_MAX - 5, 100, 4 }
+	};
 	struct segment_map map = map_of(piece, 4, block, 4);
 
 	CHECK_EQ(map.count, 3);

@@ -1,8 +1,8 @@
 /* test_spec.c - the tables of formats/trace/trace-v1.md are the lists in the code, row by row. */
 #include <ctype.h>
+#include "memtrace/phase.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "memtrace/phase.h"
 #include "trace/process.h"
 #include "trace_kit.h"
 
@@ -86,8 +86,8 @@ TEST(fields)
 	struct table *table = load_table("fields");
 	size_t row = 0;
 
-#define FIELD(name, number, encoding, meaning)                 \
-	CHECK_STR(table->cell[row][2], #encoding);             \
+#define FIELD(name, number, encoding, meaning)     \
+	CHECK_STR(table->cell[row][2], #encoding); \
 	want_row(table, &row, number, #name, meaning, 3);
 	MT_FIELD_LIST(FIELD)
 #undef FIELD
@@ -102,8 +102,8 @@ static uint32_t mask_of(char *names)
 
 	for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
 		before = mask;
-#define MASK(field, number, encoding, meaning)  \
-	if (!strcmp(name, #field))              \
+#define MASK(field, number, encoding, meaning) \
+	if (!strcmp(name, #field))             \
 		mask |= MT_F(field);
 		MT_FIELD_LIST(MASK)
 #undef MASK
@@ -117,9 +117,9 @@ TEST(kinds)
 	struct table *table = load_table("kinds");
 	size_t row = 0;
 
-#define KIND(name, number, fields, meaning)                                                 \
-	CHECK_EQ(mask_of(table->cell[row][2]), fields);                                     \
-	CHECK_EQ((fields) & MT_F_COMMON, MT_F_COMMON);                                      \
+#define KIND(name, number, fields, meaning)             \
+	CHECK_EQ(mask_of(table->cell[row][2]), fields); \
+	CHECK_EQ((fields)&MT_F_COMMON, MT_F_COMMON);    \
 	want_row(table, &row, number, mt_kind_name(number), meaning, 3);
 	MT_KIND_LIST(KIND)
 #undef KIND
@@ -177,11 +177,10 @@ TEST(spaces_losses_sources_ends_phases)
 	size_t row;
 
 #define ROW(name, number, word, ...) want_row(table, &row, number, word, NULL, 0);
-#define CHECK_LIST(title, list)        \
-	table = load_table(title);     \
-	row = 0;                       \
-	list(ROW)                      \
-	check_end(table, row);
+#define CHECK_LIST(title, list)    \
+	table = load_table(title); \
+	row = 0;                   \
+	list(ROW) check_end(table, row);
 	CHECK_LIST("spaces", MT_SPACE_LIST)
 	CHECK_LIST("losses", MT_LOSS_LIST)
 	CHECK_LIST("sources", MT_SOURCE_LIST)

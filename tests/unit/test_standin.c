@@ -240,14 +240,14 @@ TEST(wrong_use_of_virtual_memory_is_refused)
 	CHECK_EQ(cuMemAddressReserve(&a, 8 * MIB, 3, 0, 0), CUDA_INVALID_VALUE);
 	CHECK_EQ(cuMemAddressReserve(&a, 8 * MIB, 0, 0, 0), CUDA_OK);
 	CHECK_EQ(cuMemCreate(&handle, 4 * MIB, &on_gpu, 0), CUDA_OK);
-	CHECK_EQ(cuMemMap(a, 6 * MIB, 0, handle, 0), CUDA_INVALID_VALUE);	     /* longer than the handle */
+	CHECK_EQ(cuMemMap(a, 6 * MIB, 0, handle, 0), CUDA_INVALID_VALUE); /* longer than the handle */
 	CHECK_EQ(cuMemMap(a, 4 * MIB, 2 * MIB, handle, 0), CUDA_INVALID_VALUE);
 	CHECK_EQ(cuMemMap(a + 6 * MIB, 4 * MIB, 0, handle, 0), CUDA_INVALID_VALUE); /* behind the range */
 	CHECK_EQ(cuMemMap(a + MIB, 2 * MIB, 0, handle, 0), CUDA_INVALID_VALUE);
 	CHECK_EQ(cuMemMap(a, 4 * MIB, 0, handle + 1, 0), CUDA_INVALID_VALUE);
 	CHECK_EQ(cuMemMap(a, 4 * MIB, 0, handle, 0), CUDA_OK);
 	CHECK_EQ(cuMemMap(a + 2 * MIB, 4 * MIB, 0, handle, 0), CUDA_INVALID_VALUE); /* on another mapping */
-	CHECK_EQ(cuMemAddressFree(a, 8 * MIB), CUDA_INVALID_VALUE);		     /* still mapped */
+	CHECK_EQ(cuMemAddressFree(a, 8 * MIB), CUDA_INVALID_VALUE);                 /* still mapped */
 	CHECK_EQ(cuMemAddressFree(a, 4 * MIB), CUDA_INVALID_VALUE);
 	CHECK_EQ(cuMemUnmap(a, 4 * MIB), CUDA_OK);
 	CHECK_EQ(cuMemAddressFree(a, 8 * MIB), CUDA_OK);

@@ -117,7 +117,7 @@ TEST(streams_record_and_others_join)
 	CHECK_EQ(used(), 2 * MIB);
 	CHECK_EQ(cuStreamBeginRecaptureToGraph(stream, 0, graph, (void *)1, NULL), CUDA_OK);
 	CHECK_EQ(cuMemAllocAsync(&c, MIB, stream), CUDA_OK);
-	CHECK_EQ(c, a); /* the same node */
+	CHECK_EQ(c, a);                                                     /* the same node */
 	CHECK_EQ(cuMemAllocAsync(&c, 2 * MIB, stream), CUDA_INVALID_VALUE); /* it was 1 MiB */
 	CHECK_EQ(cuStreamEndCapture(stream, &same), CUDA_OK);
 	CHECK(same == graph);

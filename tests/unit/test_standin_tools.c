@@ -1,8 +1,8 @@
 /* test_standin_tools.c - what tools see of the stand-in GPU: CUPTI callbacks, NVML, the ledger. */
-#include "standin.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include "standin.h"
 
 /* ---- CUPTI ---- */
 

@@ -10,8 +10,9 @@
 #include "stack_maker.h"
 
 #define TORCH "/v/torch/"
-#define RAY "<module> /v/ray/_private/workers/default_worker.py\nmain_loop /v/ray/_private/worker.py\n" \
-	    "actor_method_executor /v/ray/_private/function_manager.py\n_resume_span /v/ray/util/tracing/tracing_helper.py\n"
+#define RAY                                                                                         \
+	"<module> /v/ray/_private/workers/default_worker.py\nmain_loop /v/ray/_private/worker.py\n" \
+	"actor_method_executor /v/ray/_private/function_manager.py\n_resume_span /v/ray/util/tracing/tracing_helper.py\n"
 #define MODEL "_call_impl " TORCH "nn/modules/module.py\nforward /v/transformers/models/qwen2/modeling_qwen2.py\n"
 #define BACKWARD "backward " TORCH "_tensor.py\nbackward " TORCH "autograd/__init__.py\n"
 #define ADAM "wrapper " TORCH "optim/optimizer.py\nstep " TORCH "optim/adamw.py\n"
@@ -92,7 +93,10 @@ static void send(struct mt_event event)
 /* One event of a function that `letter` stands for. */
 static void on(uint32_t at, char letter, const char *stack)
 {
-	send((struct mt_event){ .kind = MT_TENSOR_ALLOC, .thread = at, .addr = 1, .size = 1,
+	send((struct mt_event){ .kind = MT_TENSOR_ALLOC,
+				.thread = at,
+				.addr = 1,
+				.size = 1,
 				.stack = *stack ? make_stack(defs, stack) : 0 });
 	if (letter && (!used || line[used - 1] != letter))
 		line[used++] = letter;
@@ -128,7 +132,8 @@ static void micro_batch(char letter, const char *outer)
 	work(letter, below(outer, MODEL));
 	tell(MT_BACKWARD_BEGIN);
 	on(autograd, letter, "");
-	on(autograd, letter, "unpack_hook " TORCH "utils/checkpoint.py\nrecompute_fn " TORCH "utils/checkpoint.py\n" MODEL);
+	on(autograd, letter,
+	   "unpack_hook " TORCH "utils/checkpoint.py\nrecompute_fn " TORCH "utils/checkpoint.py\n" MODEL);
 	tell(MT_BACKWARD_END);
 	work(letter, outer);
 }
@@ -179,8 +184,10 @@ static void verl_sharding_manager(int steps)
 		work('l', below(FSDP "compute_log_prob" FSDP_WORKERS "_forward_micro_batch" DP_ACTOR, MODEL));
 		work('r', below(FSDP "compute_ref_log_prob" FSDP_WORKERS "compute_log_prob" DP_ACTOR, MODEL));
 		work('v', below(FSDP "compute_values" FSDP_WORKERS, MODEL));
-		train('c', FSDP "update_critic" FSDP_WORKERS "update_critic /v/verl/workers/critic/dp_critic.py\n", ADAM, 2, 2);
-		train('a', FSDP "update_actor" FSDP_WORKERS "update_policy" DP_ACTOR, "_optimizer_step" DP_ACTOR ADAM, 4, 2);
+		train('c', FSDP "update_critic" FSDP_WORKERS "update_critic /v/verl/workers/critic/dp_critic.py\n",
+		      ADAM, 2, 2);
+		train('a', FSDP "update_actor" FSDP_WORKERS "update_policy" DP_ACTOR, "_optimizer_step" DP_ACTOR ADAM,
+		      4, 2);
 		work('.', RAY);
 	}
 }
@@ -331,7 +338,8 @@ TEST(areal_actor)
 	setup(NULL);
 	work('i', AREAL "initialize" AREAL_ENGINE);
 	for (i = 0; i < 3; i++) {
-		work('l', below(AREAL "compute_logp" AREAL_ENGINE "compute_logp" PPO_ACTOR "forward_batch" AREAL_ENGINE, MODEL));
+		work('l', below(AREAL "compute_logp" AREAL_ENGINE "compute_logp" PPO_ACTOR "forward_batch" AREAL_ENGINE,
+				MODEL));
 		train('a', update, "optimizer_step" AREAL_ENGINE ADAM, 4, 2);
 		work('.', AREAL);
 		work('w', AREAL "update_weights" AREAL_ENGINE "_update_weights_from_distributed" AREAL_ENGINE);
@@ -416,7 +424,8 @@ TEST(slime_colocated)
 	for (i = 0; i < 3; i++) {
 		work('u', below(outer, "wake_up" SLIME_ACTOR));
 		work('t', actor);
-		work('l', below(actor, "compute_log_prob" SLIME_ACTOR "forward_only" SLIME_MODEL "forward_step" SCHEDULES));
+		work('l',
+		     below(actor, "compute_log_prob" SLIME_ACTOR "forward_only" SLIME_MODEL "forward_step" SCHEDULES));
 		CHECK_STR(mt_phase_name(label.phase), "logprob");
 		train('t', model, MEGATRON_OPTIMIZER, 4, 2);
 		work('s', below(outer, "sleep" SLIME_ACTOR));
@@ -447,8 +456,9 @@ TEST(relax_train_async_alone)
 /* ---- OpenRLHF, NeMo-RL ---- */
 
 #define OPENRLHF " /v/openrlhf/trainer/ray/ppo_actor.py\n"
-#define DEEPSPEED "optimizer_step /v/openrlhf/utils/deepspeed/deepspeed.py\nstep /v/deepspeed/runtime/engine.py\n" \
-		  "_take_model_step /v/deepspeed/runtime/engine.py\nstep /v/deepspeed/runtime/zero/stage3.py\n"
+#define DEEPSPEED                                                                                        \
+	"optimizer_step /v/openrlhf/utils/deepspeed/deepspeed.py\nstep /v/deepspeed/runtime/engine.py\n" \
+	"_take_model_step /v/deepspeed/runtime/engine.py\nstep /v/deepspeed/runtime/zero/stage3.py\n"
 
 TEST(openrlhf_policy)
 {
@@ -489,7 +499,8 @@ TEST(nemo_rl_policy)
 
 /* ---- TRL ---- */
 
-#define TRAINER "<module> /home/me/grpo.py\ntrain /v/transformers/trainer.py\n_inner_training_loop /v/transformers/trainer.py\n"
+#define TRAINER \
+	"<module> /home/me/grpo.py\ntrain /v/transformers/trainer.py\n_inner_training_loop /v/transformers/trainer.py\n"
 #define GRPO " /v/trl/trainer/grpo_trainer.py\n"
 
 /* A step is a global step, however many micro-batches it has, and however many steps a rollout serves. */
@@ -511,7 +522,8 @@ TEST(trl_grpo)
 				work('l', below(below(scored, "_get_per_token_logps_and_entropies" GRPO), MODEL));
 				CHECK_STR(mt_phase_name(label.phase), "logprob");
 			}
-			work('t', below(below(training, "_compute_loss" GRPO "_get_per_token_logps_and_entropies" GRPO), MODEL));
+			work('t', below(below(training, "_compute_loss" GRPO "_get_per_token_logps_and_entropies" GRPO),
+					MODEL));
 			CHECK_STR(mt_phase_name(label.phase), "forward");
 			micro_batch('t', training);
 		}
@@ -524,8 +536,9 @@ TEST(trl_grpo)
 
 /* ---- engines ---- */
 
-#define CORE "run_engine_core /v/vllm/v1/engine/core.py\nrun_busy_loop /v/vllm/v1/engine/core.py\n" \
-	     "collective_rpc /v/vllm/v1/executor/uniproc_executor.py\n"
+#define CORE                                                                                   \
+	"run_engine_core /v/vllm/v1/engine/core.py\nrun_busy_loop /v/vllm/v1/engine/core.py\n" \
+	"collective_rpc /v/vllm/v1/executor/uniproc_executor.py\n"
 #define GPU_WORKER " /v/vllm/v1/worker/gpu_worker.py\n"
 #define FROM_IPC "update_weights_from_ipc /v/verl/workers/rollout/vllm_rollout/utils.py\n"
 
@@ -580,7 +593,8 @@ TEST(sglang_engine)
 	int i;
 
 	setup(NULL);
-	work('i', "run_scheduler_process" SCHEDULER "__init__" SCHEDULER "init_memory_pool /v/sglang/srt/model_executor/model_runner.py\n");
+	work('i', "run_scheduler_process" SCHEDULER "__init__" SCHEDULER
+		  "init_memory_pool /v/sglang/srt/model_executor/model_runner.py\n");
 	work('g', LOOP "run_batch" SCHEDULER); /* the warm-up request */
 	work('s', LOOP "process_input_requests" SCHEDULER "release_memory_occupation" UPDATES);
 	for (i = 0; i < 3; i++) {

@@ -17,7 +17,9 @@ static volatile int sink;
 static inline __attribute__((always_inline)) void *probe_inner(void)
 {
 	void *here;
-	sink++; __asm__ volatile("lea 0(%%rip), %0" : "=r"(here)); sink++; /* PROBE_LINE */
+	sink++;
+	__asm__ volatile("lea 0(%%rip), %0" : "=r"(here));
+	sink++; /* PROBE_LINE */
 	return here;
 }
 
@@ -31,7 +33,7 @@ __attribute__((noinline)) static void *probe_outer(void)
 
 static void read_note(struct self *self, const char *note, size_t size)
 {
-	const ElfW(Nhdr) *header;
+	const ElfW(Nhdr) * header;
 	size_t used;
 
 	while (size >= sizeof(*header)) {

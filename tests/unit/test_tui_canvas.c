@@ -94,8 +94,7 @@ TEST(combining_characters_sit_on_the_one_before)
 	CHECK_STR(cell(&canvas, 0, 0)->text, "e\xcc\x81");
 	CHECK_STR(cell(&canvas, 1, 0)->text, "x");
 	/* As many as a cell has room for; at the beginning there is nothing to sit on. */
-	area_text(canvas_area(&canvas), 0, 1, STYLE_PLAIN,
-		  "\xcc\x81\xe6\xbc\xa2\xcc\x81\xcc\x82\xcc\x83\xcc\x84y");
+	area_text(canvas_area(&canvas), 0, 1, STYLE_PLAIN, "\xcc\x81\xe6\xbc\xa2\xcc\x81\xcc\x82\xcc\x83\xcc\x84y");
 	CHECK_STR(cell(&canvas, 0, 1)->text, "\xe6\xbc\xa2\xcc\x81\xcc\x82");
 	CHECK_STR(cell(&canvas, 2, 1)->text, "y");
 	/* Never a part of one. */
@@ -114,11 +113,26 @@ TEST(strange_text_is_harmless)
 	static const struct {
 		const char *from, *want;
 	} cases[] = {
-		{ "a\033[31mb", "a?[31mb\n" },	  { "a\nb\tc\x7f", "a?b?c?\n" },
-		{ "\xc2\x9b" "1m", "?1m\n" },	  { "\xff\xfe" "a", "??a\n" },
-		{ "a\xe2\x82", "a??\n" },	  { "\xed\xa0\x80", "???\n" },
-		{ "\xc0\xaf", "??\n" },		  { "a\xe2\x80\xae" "b", "a?b\n" },
-		{ "a\xe2\x80\x8b" "b", "a?b\n" }, { "\xef\xbb\xbf" "b", "?b\n" },
+		{ "a\033[31mb", "a?[31mb\n" },
+		{ "a\nb\tc\x7f", "a?b?c?\n" },
+		{ "\xc2\x9b"
+		  "1m",
+		  "?1m\n" },
+		{ "\xff\xfe"
+		  "a",
+		  "??a\n" },
+		{ "a\xe2\x82", "a??\n" },
+		{ "\xed\xa0\x80", "???\n" },
+		{ "\xc0\xaf", "??\n" },
+		{ "a\xe2\x80\xae"
+		  "b",
+		  "a?b\n" },
+		{ "a\xe2\x80\x8b"
+		  "b",
+		  "a?b\n" },
+		{ "\xef\xbb\xbf"
+		  "b",
+		  "?b\n" },
 		{ "\xf4\x90\x80\x80", "????\n" },
 	};
 	size_t i;
@@ -151,7 +165,10 @@ TEST(text_that_is_too_long_is_cut)
 	area_fit(all, 0, 3, 3, STYLE_PLAIN, "abcdefghi", 0);
 	area_fit(all, 0, 4, 7, STYLE_PLAIN, "漢漢漢漢", 0);
 	area_fit(all, 0, 5, 6, STYLE_PLAIN, "漢漢漢漢", 1);
-	area_fit(all, 0, 6, 6, STYLE_PLAIN, "abcde\xcc\x81" "fgh", 1); /* the accent goes with its letter */
+	area_fit(all, 0, 6, 6, STYLE_PLAIN,
+		 "abcde\xcc\x81"
+		 "fgh",
+		 1); /* the accent goes with its letter */
 	CHECK_TEXT(canvas, "abcdefgh\nabcde...\n...efghi\nabc\n漢漢...\n...漢\n...fgh\n");
 	canvas_release(&canvas);
 }
@@ -249,8 +266,12 @@ TEST(text_on_a_layer_can_be_read)
 static void add_site(struct model *model, uint32_t process, uint32_t device, uint32_t owner, int phase, int category,
 		     uint64_t most)
 {
-	struct model_site site = { .process = process, .device = device, .owner = owner, .phase = (uint8_t)phase,
-				   .category = (uint8_t)category, .most = most };
+	struct model_site site = { .process = process,
+				   .device = device,
+				   .owner = owner,
+				   .phase = (uint8_t)phase,
+				   .category = (uint8_t)category,
+				   .most = most };
 
 	CHECK_EQ(model_add_site(model, model->sites ? model->sites : 1, &site), 0);
 }

@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "canvas_kit.h"
-#include "screen/draw/chart.h"
 #include "memtrace/phase.h"
+#include "screen/draw/chart.h"
 
 #define GIB (1ull << 30)
 #define SEC 1000000000ll
@@ -38,7 +38,7 @@ static void check_cell(const struct canvas *canvas, int x, int y, const char *te
 TEST(columns_are_drawn_in_eighths)
 {
 	struct canvas canvas = canvas_of(6, 2, 256, 0);
-	struct series_column column[6] = { parts(0, 0, 0, 0), parts(1, 0, 0, 0), parts(7, 0, 0, 0),
+	struct series_column column[6] = { parts(0, 0, 0, 0), parts(1, 0, 0, 0),  parts(7, 0, 0, 0),
 					   parts(8, 0, 0, 0), parts(12, 0, 0, 0), parts(0, 0, 0, 99) };
 
 	draw(&canvas, column, 16);
@@ -240,8 +240,9 @@ TEST(marks_lie_over_the_area)
 	struct canvas canvas = canvas_of(40, 8, 256, 0), ascii = canvas_of(40, 8, 0, 1);
 	struct series_column column[40];
 	int oom[1] = { 35 }, i;
-	struct chart_marks marks = { .cursor = 10, .mark_a = 2, .mark_b = 4, .peak = 20, .oom = oom, .ooms = 1,
-				     .capacity = 6 * GIB };
+	struct chart_marks marks = {
+		.cursor = 10, .mark_a = 2, .mark_b = 4, .peak = 20, .oom = oom, .ooms = 1, .capacity = 6 * GIB
+	};
 
 	for (i = 0; i < 40; i++)
 		column[i] = parts((i == 20 ? 4 : 2) * GIB, 0, 0, 0);
@@ -419,8 +420,7 @@ TEST(times_have_as_many_digits_as_tell_them_apart)
 
 	CHECK_STR(times_of(0, 40 * SEC, 0, 40 * SEC), "|0 s      |10 s     |20 s     |30 s\n");
 	CHECK_STR(times_of(0, 2 * SEC, 0, 2 * SEC), "|0.0 s    |0.5 s    |1.0 s    |1.5 s\n");
-	CHECK_STR(times_of(0, 40 * SEC, 12 * SEC, 12 * SEC + SEC / 50),
-		  "|12.000 s |12.005 s |12.010 s |12.015 s\n");
+	CHECK_STR(times_of(0, 40 * SEC, 12 * SEC, 12 * SEC + SEC / 50), "|12.000 s |12.005 s |12.010 s |12.015 s\n");
 	CHECK_STR(times_of(0, 2000 * SEC, 0, 2000 * SEC), "|0:00     |8:20     |16:40    |25:00\n");
 	CHECK_STR(times_of(0, 8000 * SEC, 0, 8000 * SEC), "|0:00:00  |0:33:20  |1:06:40  |1:40:00\n");
 	scale_init(&scale, 0, 40 * SEC, 40);

@@ -1,8 +1,8 @@
 /* The clerk: names of sites, and answers with known numbers. */
 #include "screen/clerk/clerk.h"
 
-#include "query/callstack.h"
 #include "clerk_kit.h"
+#include "query/callstack.h"
 
 /* ---- names ---- */
 
@@ -182,7 +182,8 @@ TEST(retained_tells_what_grows)
 TEST(sql_gives_words_of_all_types)
 {
 	struct kit *kit = open_steps();
-	struct clerk_answer *answer = ask_sql(kit, "SELECT 7 AS n, 2.5 AS r, 'a' || char(10, 27) || 'b' AS t, NULL AS u, x'00ff' AS b");
+	struct clerk_answer *answer =
+		ask_sql(kit, "SELECT 7 AS n, 2.5 AS r, 'a' || char(10, 27) || 'b' AS t, NULL AS u, x'00ff' AS b");
 
 	CHECK_STR(answer->trouble, "");
 	CHECK_EQ(answer->rows, 1);
@@ -209,7 +210,8 @@ TEST(sql_gives_words_of_all_types)
 TEST(sql_is_cut_at_the_limit)
 {
 	struct kit *kit = open_steps();
-	struct clerk_answer *answer = ask_sql(kit, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n");
+	struct clerk_answer *answer =
+		ask_sql(kit, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n");
 
 	CHECK_EQ(answer->rows, CLERK_ROWS_MAX);
 	CHECK(answer->cut);
@@ -225,9 +227,20 @@ TEST(sql_is_cut_at_the_limit)
 TEST(sql_can_only_read)
 {
 	static const char *const refused[] = {
-		"DROP TABLE allocation", "DELETE FROM site", "INSERT INTO step VALUES (1, 1, 1, 1, 1, 1, '')", "VACUUM",
-		"UPDATE site SET phase = 'x'", "CREATE TEMP TABLE t (i)", "ATTACH 'x.db' AS x", "PRAGMA user_version = 7",
-		"SELECT load_extension('x')", "BEGIN", "SELECT 1; SELECT 2", "SELECT", "", "SELECT nothing FROM nowhere",
+		"DROP TABLE allocation",
+		"DELETE FROM site",
+		"INSERT INTO step VALUES (1, 1, 1, 1, 1, 1, '')",
+		"VACUUM",
+		"UPDATE site SET phase = 'x'",
+		"CREATE TEMP TABLE t (i)",
+		"ATTACH 'x.db' AS x",
+		"PRAGMA user_version = 7",
+		"SELECT load_extension('x')",
+		"BEGIN",
+		"SELECT 1; SELECT 2",
+		"SELECT",
+		"",
+		"SELECT nothing FROM nowhere",
 	};
 	struct kit *kit = open_steps();
 	struct clerk_question retained = { .kind = CLERK_RETAINED };

@@ -2,8 +2,8 @@
 #include "screen/clerk/clerk_impl.h"
 
 #include <sched.h>
-#include "report/asked.h"
 #include "clerk_kit.h"
+#include "report/asked.h"
 #include "store/load.h"
 
 /* ---- giving up ---- */

@@ -3,10 +3,10 @@
 #include <sys/resource.h>
 #include "memtrace/error.h"
 #include "screen/data/series.h"
-#include "timeline/tape.h"
 #include "tape_kit.h"
-#include "timeline/tape_split.h"
 #include "test.h"
+#include "timeline/tape.h"
+#include "timeline/tape_split.h"
 
 /* ---- the tape ---------------------------------------------------------------------------------------------------- */
 
@@ -189,7 +189,8 @@ TEST(a_split_tape_says_the_same_of_two_cells)
 	const struct tape_share share[] = { { .from = 7, .to = CELLS, .bytes = 900, .count = 2 },
 					    { .from = 20, .to = CELLS + 1, .bytes = 0, .count = 0 },
 					    { .from = 9, .to = CELLS + 2, .bytes = UINT64_MAX, .count = UINT64_MAX } };
-	uint64_t was[CELLS] = { 0 }, count[CELLS] = { 0 }, bytes[CELLS + 3] = { 0 }, counts[CELLS + 3] = { 0 }, i, k = 0;
+	uint64_t was[CELLS] = { 0 }, count[CELLS] = { 0 }, bytes[CELLS + 3] = { 0 }, counts[CELLS + 3] = { 0 }, i,
+		 k = 0;
 	struct tape *tape = tape_new(), *split;
 	struct kit_random random = { 11 };
 	const struct tape_event *event;
@@ -245,8 +246,8 @@ static void random_layers(struct kit_random *random, struct layers *layers)
 	layers->cells = kit_below(random, 2) ? CELLS : (uint32_t)kit_below(random, CELLS);
 	layers->rest = kit_below(random, 4) ? (uint8_t)kit_below(random, layers->count) : SERIES_HIDDEN;
 	for (cell = 0; cell < CELLS; cell++)
-		layers->of[cell] =
-			kit_below(random, 5) ? (uint8_t)kit_below(random, layers->count) : (uint8_t)SERIES_HIDDEN;
+		layers->of[cell] = kit_below(random, 5) ? (uint8_t)kit_below(random, layers->count)
+							: (uint8_t)SERIES_HIDDEN;
 }
 
 static uint8_t layer_of(const struct layers *layers, uint32_t cell)
@@ -345,7 +346,8 @@ TEST(columns_are_what_going_through_all_events_gives)
 		check_columns(series, tape, &told, events, &layers, 0, told.time + 1, 1);
 		for (k = 0; k < 6; k++) {
 			from = (int64_t)kit_below(&random, (uint64_t)told.time + 10) - 5;
-			to = from + 1 + (int64_t)kit_below(&random, kit_below(&random, 2) ? 300 : (uint64_t)told.time + 1);
+			to = from + 1 +
+			     (int64_t)kit_below(&random, kit_below(&random, 2) ? 300 : (uint64_t)told.time + 1);
 			check_columns(series, tape, &told, events, &layers, from, to,
 				      1 + (uint32_t)kit_below(&random, 40));
 		}
@@ -390,7 +392,8 @@ TEST(of_equal_moments_the_first_counts)
 
 	told.event = calloc(told.count, sizeof(*told.event));
 	for (i = 0; i < told.count; i++) {
-		told.event[i] = (struct tape_event){ .time = (int64_t)i * 10, .bytes = i % 3 ? (i % 3 == 1 ? -5 : 0) : 5,
+		told.event[i] = (struct tape_event){ .time = (int64_t)i * 10,
+						     .bytes = i % 3 ? (i % 3 == 1 ? -5 : 0) : 5,
 						     .cell = 2 };
 		told.event[i].count = told.event[i].bytes ? 0 : 1;
 		CHECK_EQ(tape_add(tape, told.event[i].time, 2, told.event[i].bytes, told.event[i].count), 0);
@@ -399,7 +402,8 @@ TEST(of_equal_moments_the_first_counts)
 	CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.count), 0);
 	CHECK_EQ(series_more(series, tape, told.count, UINT64_MAX), 0);
 	for (i = 0; i < 30; i++)
-		check_columns(series, tape, &told, told.count, &layers, (int64_t)i * 700 - 5, (int64_t)told.count * 10, 3);
+		check_columns(series, tape, &told, told.count, &layers, (int64_t)i * 700 - 5, (int64_t)told.count * 10,
+			      3);
 	free(told.event);
 	tape_free(tape);
 	series_free(series);

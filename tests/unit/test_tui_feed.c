@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include "screen/data/feed.h"
-#include "screen/data/liveset.h"
 #include "memtrace/error.h"
 #include "query/query.h"
+#include "screen/data/feed.h"
+#include "screen/data/liveset.h"
 #include "screen/data/series.h"
 #include "test.h"
 #include "trace_kit.h"
@@ -103,7 +103,8 @@ static void check_device(struct run *run, uint32_t number)
 	series_columns(series, model->tape, device->peak_time, device->peak_time + 1, &column, 1);
 	CHECK_EQ(column.max, device->peak);
 	CHECK_EQ(liveset_at(&live, model, model_events_at(model, number, device->peak_time), shown, model->sites * 2,
-			    LIVESET_SORT_BYTES), 0);
+			    LIVESET_SORT_BYTES),
+		 0);
 	CHECK_EQ(live.bytes, device->peak);
 	for (i = 0; i < live.rows; i++)
 		bytes[live.row[i].category] += live.row[i].bytes;
@@ -203,11 +204,14 @@ static void write_step(const char *path)
 	maker_step(&m, 1);
 	maker_phase(&m, "rollout");
 	/* The driver refuses, the allocator asks once more and gives up: one error. */
-	maker_event(&m, (struct mt_event){
-				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
-	maker_event(&m, (struct mt_event){
-				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
-	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = frame, .size = 900 * MIB });
+	maker_event(&m,
+		    (struct mt_event){
+			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
+	maker_event(&m,
+		    (struct mt_event){
+			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
+	maker_event(&m,
+		    (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = frame, .size = 900 * MIB });
 	m.device = m.cpu;
 	m.total = 0;
 	maker_tensor_alloc(&m, 9 * SEGMENT, MIB);
@@ -276,8 +280,14 @@ TEST(a_step_as_a_person_sees_it)
 static void open_with_checkpoints(struct maker *m, const char *path, uint32_t pid)
 {
 	const struct mt_writer_options options = { .chunk_events = 1000, .checkpoint_events = 3000 };
-	struct mt_process process = { .pid = pid, .ppid = 1, .rank = -1, .depth = 32, .start_monotonic = MAKER_START,
-				      .host = "node", .boot_id = "boot", .command = "train" };
+	struct mt_process process = { .pid = pid,
+				      .ppid = 1,
+				      .rank = -1,
+				      .depth = 32,
+				      .start_monotonic = MAKER_START,
+				      .host = "node",
+				      .boot_id = "boot",
+				      .command = "train" };
 	struct mt_thread thread = { .tid = pid, .flags = MT_THREAD_MAIN };
 
 	memset(m, 0, sizeof(*m));
@@ -454,8 +464,8 @@ TEST(a_site_of_weights_and_of_optimizer_state)
 	for (i = 1; i < model->sites; i++) {
 		if (model->site[i].stack)
 			continue;
-		CHECK_EQ(model->site[i].most, model->site[i].category == MT_CATEGORY_WEIGHTS ? WEIGHTS * MIB :
-											       2 * WEIGHTS * MIB);
+		CHECK_EQ(model->site[i].most,
+			 model->site[i].category == MT_CATEGORY_WEIGHTS ? WEIGHTS * MIB : 2 * WEIGHTS * MIB);
 		found++;
 	}
 	CHECK_EQ(found, 2);

@@ -134,7 +134,8 @@ TEST(the_flame_lists_what_is_below_the_chosen_frame)
 
 	kit_screen(kit, 80, 24, 256, 0);
 	kit_keys(kit, "t Down");
-	CHECK(kit_shows(kit, "\nBelow main\n   26.0 GiB   34%  generate (trainer.py:40)\n   14.0 GiB   18%  init_model"));
+	CHECK(kit_shows(kit,
+			"\nBelow main\n   26.0 GiB   34%  generate (trainer.py:40)\n   14.0 GiB   18%  init_model"));
 	kit_keys(kit, "G");
 	CHECK(kit_shows(kit, "\nattention was called from\n   21.0 GiB   27%  forward (trainer.py:40)\n"
 			     "   21.0 GiB   27%  main (train.py:210)\n\n"));
@@ -145,7 +146,8 @@ TEST(the_flame_lists_what_is_below_the_chosen_frame)
 	/* The last row of a list that is too long has the others. */
 	kit_resize(kit, 80, 13);
 	kit_keys(kit, "g Down");
-	CHECK(kit_shows(kit, "\nBelow main\n   26.0 GiB   34%  generate (trainer.py:40)\n   30.0 GiB   39%  3 smaller\n"));
+	CHECK(kit_shows(kit,
+			"\nBelow main\n   26.0 GiB   34%  generate (trainer.py:40)\n   30.0 GiB   39%  3 smaller\n"));
 	kit_close(kit);
 }
 

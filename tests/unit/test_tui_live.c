@@ -1,11 +1,11 @@
 /* What the timeline knows of a run: the live set at a moment, the model's texts and spans, and filters. */
-#include "screen/draw/filter.h"
-#include "screen/data/liveset.h"
 #include "memtrace/error.h"
-#include "timeline/model.h"
-#include "timeline/tape.h"
+#include "screen/data/liveset.h"
+#include "screen/draw/filter.h"
 #include "tape_kit.h"
 #include "test.h"
+#include "timeline/model.h"
+#include "timeline/tape.h"
 
 /* ---- the live set ------------------------------------------------------------------------------------------------ */
 
@@ -23,10 +23,13 @@ static void add_sites(struct model *model, struct kit_random *random)
 	CHECK_EQ(model_owner(model, "libnccl"), 1);
 	for (i = 1; i < CELLS / 2; i++) {
 		site = (struct model_site){
-			.process = (uint32_t)kit_below(random, 2), .device = (uint32_t)kit_below(random, 2),
-			.owner = (uint32_t)kit_below(random, 2), .stack = (uint32_t)kit_below(random, 4),
+			.process = (uint32_t)kit_below(random, 2),
+			.device = (uint32_t)kit_below(random, 2),
+			.owner = (uint32_t)kit_below(random, 2),
+			.stack = (uint32_t)kit_below(random, 4),
 			.phase = (uint8_t)(MT_PHASE_FORWARD + kit_below(random, 2)),
-			.category = (uint8_t)kit_below(random, 2), .all_slack = kit_below(random, 5) == 0,
+			.category = (uint8_t)kit_below(random, 2),
+			.all_slack = kit_below(random, 5) == 0,
 		};
 		site.function = functions[site.stack];
 		site.place = "here.py:1";
@@ -123,12 +126,16 @@ TEST(the_live_set_is_what_going_through_all_events_gives)
 			shown[i] = kit_below(&random, 3) != 0;
 		cells = round % 2 ? CELLS : (uint32_t)kit_below(&random, CELLS);
 		time = round == 0 ? -5 : round == 1 ? INT64_MAX : (int64_t)kit_below(&random, (uint64_t)told.time + 2);
-		CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, time), shown, cells, round % LIVESET_SORTS), 0);
+		CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, time), shown, cells,
+				    round % LIVESET_SORTS),
+			 0);
 		check_live(&live, &model, &told, time, shown, cells);
 		for (i = 1; i < live.rows; i++)
 			CHECK(is_before(&model, &live.row[i - 1], &live.row[i], round % LIVESET_SORTS));
 	}
-	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, told.event[TAPE_BLOCK].time), NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, told.event[TAPE_BLOCK].time), NULL, 0,
+			    LIVESET_SORT_BYTES),
+		 0);
 	check_live(&live, &model, &told, told.event[TAPE_BLOCK].time, NULL, 0);
 	free(told.event);
 	liveset_release(&live);
@@ -221,8 +228,10 @@ TEST(rows_of_all_sizes_are_in_order)
 	for (i = 1; i < 3000; i++) {
 		site.stack = i;
 		CHECK_EQ(model_add_site(&model, i, &site), 0);
-		CHECK_EQ(tape_add(model.tape, 1, TAPE_CELL(i, 0), (int64_t)(1 + (kit_below(&random, 1u << 30) << i % 30)),
-				  1 + (int32_t)kit_below(&random, 1u << 30)), 0);
+		CHECK_EQ(tape_add(model.tape, 1, TAPE_CELL(i, 0),
+				  (int64_t)(1 + (kit_below(&random, 1u << 30) << i % 30)),
+				  1 + (int32_t)kit_below(&random, 1u << 30)),
+			 0);
 	}
 	model.events = tape_settle(model.tape);
 	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, 1), NULL, 0, LIVESET_SORT_BYTES), 0);
@@ -250,7 +259,8 @@ TEST(the_live_set_at_the_end_of_a_full_block)
 	for (i = 0; i < TAPE_BLOCK; i++)
 		CHECK_EQ(tape_add(model.tape, (int64_t)i, TAPE_CELL(1, 0), 3, 1), 0);
 	model.events = tape_settle(model.tape);
-	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, INT64_MAX), NULL, 0, LIVESET_SORT_BYTES), 0);
+	CHECK_EQ(liveset_at(&live, &model, model_events_at(&model, UINT32_MAX, INT64_MAX), NULL, 0, LIVESET_SORT_BYTES),
+		 0);
 	CHECK_EQ(live.bytes, 3 * TAPE_BLOCK);
 	CHECK_EQ(live.count, TAPE_BLOCK);
 	liveset_release(&live);
@@ -290,8 +300,10 @@ TEST(texts_are_kept_once)
 TEST(the_span_at_a_time_is_that_of_the_process)
 {
 	static const struct model_span spans[] = {
-		{ .process = 0, .first = 10, .last = 20 }, { .process = 1, .first = 0, .last = 25 },
-		{ .process = 0, .first = 30, .last = 40 }, { .process = 1, .first = 26, .last = 90 },
+		{ .process = 0, .first = 10, .last = 20 },
+		{ .process = 1, .first = 0, .last = 25 },
+		{ .process = 0, .first = 30, .last = 40 },
+		{ .process = 1, .first = 26, .last = 90 },
 	};
 	struct model_process process = { 0 };
 	struct model model;
@@ -317,17 +329,30 @@ TEST(the_span_at_a_time_is_that_of_the_process)
 
 static void filter_model(struct model *model)
 {
-	static struct callstack_frame frame = { .function = "Attention.forward", .file = "/srv/model/attention.py",
+	static struct callstack_frame frame = { .function = "Attention.forward",
+						.file = "/srv/model/attention.py",
 						.module = "" };
 	static const struct callstack stack = { .frame = &frame, .count = 1, .room = 1 };
 	struct model_process process = { .rank = 3, .file = "run/trace.rank3.zst" };
 	struct model_site sites[] = {
-		{ .phase = MT_PHASE_FORWARD, .category = MT_CATEGORY_ACTIVATIONS, .most = 2ull << 30,
-		  .function = "mlp", .place = "mlp.py:3" },
-		{ .phase = MT_PHASE_OPTIMIZER, .category = MT_CATEGORY_OPTIMIZER_STATE, .most = 1 << 20,
-		  .function = "step", .place = "adam.py:9" },
-		{ .phase = MT_PHASE_BACKWARD, .category = MT_CATEGORY_OTHER, .most = 3 << 20, .owner = 1, .driver = 1,
-		  .function = "run", .place = "run.py:9", .callstack = &stack },
+		{ .phase = MT_PHASE_FORWARD,
+		  .category = MT_CATEGORY_ACTIVATIONS,
+		  .most = 2ull << 30,
+		  .function = "mlp",
+		  .place = "mlp.py:3" },
+		{ .phase = MT_PHASE_OPTIMIZER,
+		  .category = MT_CATEGORY_OPTIMIZER_STATE,
+		  .most = 1 << 20,
+		  .function = "step",
+		  .place = "adam.py:9" },
+		{ .phase = MT_PHASE_BACKWARD,
+		  .category = MT_CATEGORY_OTHER,
+		  .most = 3 << 20,
+		  .owner = 1,
+		  .driver = 1,
+		  .function = "run",
+		  .place = "run.py:9",
+		  .callstack = &stack },
 	};
 	uint32_t i;
 

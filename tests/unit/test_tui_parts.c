@@ -1,10 +1,10 @@
 /* The small parts of the screen: keys, lists, the scale of time, where things lie, the prompt. */
 #include <string.h>
 #include "screen/draw/layout.h"
+#include "screen/draw/scale.h"
 #include "screen/input/list.h"
 #include "screen/input/prompt.h"
 #include "screen/input/request.h"
-#include "screen/draw/scale.h"
 #include "test.h"
 
 static uint64_t seed = 1;
@@ -67,8 +67,8 @@ static void check_list(const struct list *list)
 
 TEST(the_chosen_row_stays_in_sight)
 {
-	static const enum request moves[] = { REQUEST_UP, REQUEST_DOWN, REQUEST_PAGE_UP, REQUEST_PAGE_DOWN, REQUEST_FIRST,
-					      REQUEST_LAST };
+	static const enum request moves[] = { REQUEST_UP,        REQUEST_DOWN,  REQUEST_PAGE_UP,
+					      REQUEST_PAGE_DOWN, REQUEST_FIRST, REQUEST_LAST };
 	struct list list = { 0 };
 	int i;
 
@@ -131,14 +131,30 @@ TEST(any_walk_stays_inside_the_run)
 	for (i = 0; i < 50000; i++) {
 		at = scale.first + (int64_t)any((uint64_t)(scale.last - scale.first) + 1000) - 500;
 		switch (any(9)) {
-		case 0: scale_zoom(&scale, scale.cursor, 1, 2); break;
-		case 1: scale_zoom(&scale, at, 2, 1); break;
-		case 2: scale_zoom(&scale, scale.cursor, 3, 7); break;
-		case 3: scale_go(&scale, at); break;
-		case 4: scale_move(&scale, (int)any(9) - 4); break;
-		case 5: scale_span(&scale, at, at + (int64_t)any(100000)); break;
-		case 6: scale_resize(&scale, (int)any(300)); break;
-		case 7: scale_extend(&scale, scale.first, scale.last + (int64_t)any(1000)); break;
+		case 0:
+			scale_zoom(&scale, scale.cursor, 1, 2);
+			break;
+		case 1:
+			scale_zoom(&scale, at, 2, 1);
+			break;
+		case 2:
+			scale_zoom(&scale, scale.cursor, 3, 7);
+			break;
+		case 3:
+			scale_go(&scale, at);
+			break;
+		case 4:
+			scale_move(&scale, (int)any(9) - 4);
+			break;
+		case 5:
+			scale_span(&scale, at, at + (int64_t)any(100000));
+			break;
+		case 6:
+			scale_resize(&scale, (int)any(300));
+			break;
+		case 7:
+			scale_extend(&scale, scale.first, scale.last + (int64_t)any(1000));
+			break;
 		default:
 			if (any(20) == 0)
 				scale_all(&scale);
@@ -284,7 +300,8 @@ TEST(parts_fill_the_screen_at_any_size)
 				check_part(&layout.table, width, &y);
 				check_part(&layout.status, width, &y);
 				CHECK_EQ(y, height);
-				CHECK(layout.chart.height >= 3 && layout.table.height >= 2 && layout.status.height == 1);
+				CHECK(layout.chart.height >= 3 && layout.table.height >= 2 &&
+				      layout.status.height == 1);
 				CHECK_EQ(layout.axis.height, layout.axis.width ? layout.chart.height : 0);
 				CHECK_EQ(layout.axis.width + layout.chart.width, width);
 				CHECK(!bands == !layout.band.height);

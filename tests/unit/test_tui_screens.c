@@ -262,16 +262,18 @@ static struct input random_input(const struct app *app)
 
 	if (what < 60) {
 		request = 1 + random_below(REQUEST_MOUSE - 1);
-		input.key = random_below(3) || !request_entries[request].other ? request_entries[request].key :
-										 request_entries[request].other;
+		input.key = random_below(3) || !request_entries[request].other ? request_entries[request].key
+									       : request_entries[request].other;
 	} else if (what < 75) {
 		input.key = random_below(4) ? ' ' + (int)random_below(95) : (int)random_below(KEY_FIRST + 20);
 	} else if (what < 95) {
-		input = (struct input){ .kind = INPUT_MOUSE, .button = random_below(MOUSE_WHEEL_DOWN + 1),
+		input = (struct input){ .kind = INPUT_MOUSE,
+					.button = random_below(MOUSE_WHEEL_DOWN + 1),
 					.x = (int)random_below((uint32_t)app->canvas.width),
 					.y = (int)random_below((uint32_t)app->canvas.height) };
 	} else {
-		input = (struct input){ .kind = INPUT_RESIZE, .x = 1 + (int)random_below(220),
+		input = (struct input){ .kind = INPUT_RESIZE,
+					.x = 1 + (int)random_below(220),
 					.y = 1 + (int)random_below(70) };
 	}
 	return input;

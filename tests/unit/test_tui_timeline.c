@@ -1,9 +1,9 @@
 /* The first screen: what it says of a run, and what keys and the mouse do there. Golden ones: test_tui_screens.c. */
 #include "test.h"
 
-#include "screen/view/app.h"
 #include "canvas_kit.h"
 #include "memtrace/phase.h"
+#include "screen/view/app.h"
 #include "screen/view/timeline.h"
 
 #define GIB (1ull << 30)
@@ -16,8 +16,12 @@ enum { WEIGHTS = 1, ACTIVATIONS, KV_CACHE };
 static void add_site(struct model *model, uint32_t number, uint32_t process, int phase, int category,
 		     const char *function, const char *place)
 {
-	struct model_site site = { .process = process, .phase = (uint8_t)phase, .category = (uint8_t)category,
-				   .function = function, .place = place, .most = GIB };
+	struct model_site site = { .process = process,
+				   .phase = (uint8_t)phase,
+				   .category = (uint8_t)category,
+				   .function = function,
+				   .place = place,
+				   .most = GIB };
 
 	CHECK_EQ(model_add_site(model, number, &site), 0);
 }
@@ -119,11 +123,11 @@ static int shows(const struct screen *screen, const char *words)
 	return strstr(text_of(screen), words) != NULL;
 }
 
-#define CHECK_SHOWS(screen, words)                          \
-	do {                                                \
-		if (!shows(screen, words))                  \
-			printf("%s", text_of(screen));      \
-		CHECK(shows(screen, words));                \
+#define CHECK_SHOWS(screen, words)                     \
+	do {                                           \
+		if (!shows(screen, words))             \
+			printf("%s", text_of(screen)); \
+		CHECK(shows(screen, words));           \
 	} while (0)
 
 /* The row of the screen whose text has the words in it. */
@@ -159,9 +163,10 @@ TEST(the_verdict_comes_first)
 
 	CHECK_EQ(row_with(screen, "Peak 60.0 GiB of 80.0 GiB."), 0);
 	CHECK_EQ(cell(&screen->app.canvas, 0, 0)->style, STYLE_BOLD);
-	screen->model.verdict = "Peak 60.0 GiB of 80.0 GiB, and some more words about it that do not fit into one "
-				"row at all, nor into two rows of a terminal that has as few columns as this one does, whatever "
-				"anybody may say of it: there is more than three rows hold.";
+	screen->model.verdict =
+		"Peak 60.0 GiB of 80.0 GiB, and some more words about it that do not fit into one "
+		"row at all, nor into two rows of a terminal that has as few columns as this one does, whatever "
+		"anybody may say of it: there is more than three rows hold.";
 	refresh(screen);
 	CHECK_SHOWS(screen, "do not fit into one\nrow at all");
 	CHECK_SHOWS(screen, "\ndoes, whatever anybody may say of it: there is more than three rows hold.\n");

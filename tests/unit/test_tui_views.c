@@ -1,8 +1,8 @@
 /* The views of a place, of the flame and of answers; the flame's tree and boxes against brute force. */
 #include "screen/draw/flame.h"
 
-#include "tui_kit.h"
 #include "trace_kit.h"
+#include "tui_kit.h"
 
 /* ---- random stacks ------------------------------------------------------------------------------------------------- */
 
@@ -11,8 +11,10 @@
 #define NAMES 5u
 
 static const struct callstack_frame names[NAMES] = {
-	{ .function = "a", .file = "x.py", .module = "", .line = 1 }, { .function = "a", .file = "x.py", .module = "", .line = 2 },
-	{ .function = "b", .file = "x.py", .module = "", .line = 1 }, { .function = "", .file = "", .module = "lib.so", .offset = 1 },
+	{ .function = "a", .file = "x.py", .module = "", .line = 1 },
+	{ .function = "a", .file = "x.py", .module = "", .line = 2 },
+	{ .function = "b", .file = "x.py", .module = "", .line = 1 },
+	{ .function = "", .file = "", .module = "lib.so", .offset = 1 },
 	{ .function = "", .file = "", .module = "lib.so", .offset = 2 },
 };
 
@@ -31,13 +33,17 @@ static void make_stacks(struct random_stack *stacks, struct kit_random *random)
 
 	memcpy(twins, names, sizeof(twins));
 	for (i = 0; i < STACKS; i++) {
-		stacks[i].stack = (struct flame_stack){ .frame = stacks[i].frame, .frames = kit_below(random, DEPTH + 1),
-							.bytes = 1 + kit_next(random) % (kit_below(random, 3) ? 50 : 1000000),
-							.count = 1 + kit_below(random, 3), .site = i + 1,
+		stacks[i].stack = (struct flame_stack){ .frame = stacks[i].frame,
+							.frames = kit_below(random, DEPTH + 1),
+							.bytes = 1 + kit_next(random) %
+									     (kit_below(random, 3) ? 50 : 1000000),
+							.count = 1 + kit_below(random, 3),
+							.site = i + 1,
 							.layer = (uint32_t)kit_below(random, SERIES_LAYERS_MAX) };
 		for (k = 0; k < stacks[i].stack.frames; k++) {
 			stacks[i].name[k] = (unsigned)kit_below(random, NAMES);
-			stacks[i].frame[k] = kit_below(random, 2) ? &names[stacks[i].name[k]] : &twins[stacks[i].name[k]];
+			stacks[i].frame[k] = kit_below(random, 2) ? &names[stacks[i].name[k]]
+								  : &twins[stacks[i].name[k]];
 		}
 	}
 }
@@ -65,7 +71,8 @@ static uint32_t node_of(const struct flame *flame, const struct random_stack *st
 
 	for (i = 0; i < depth; i++) {
 		for (child = flame->node[node].child; child; child = flame->node[child].next)
-			if (flame->node[child].frame == &names[stack->name[i]] || flame->node[child].frame == &twins[stack->name[i]])
+			if (flame->node[child].frame == &names[stack->name[i]] ||
+			    flame->node[child].frame == &twins[stack->name[i]])
 				break;
 		CHECK(child);
 		node = child;
@@ -148,7 +155,8 @@ static void check_below(const struct flame *flame, const struct flame_layout *la
 		sum += flame_bytes(flame, box->spot, &ignored);
 		children++;
 		if (!box->spot.rest) /* as wide as it is large, to a column */
-			CHECK((double)box->width <= (double)flame->node[box->spot.node].bytes / (double)all * parent->width + 1.001);
+			CHECK((double)box->width <=
+			      (double)flame->node[box->spot.node].bytes / (double)all * parent->width + 1.001);
 	}
 	CHECK(x <= parent->x + parent->width);
 	if (parent->spot.rest && above) {
@@ -532,8 +540,11 @@ TEST(all_sizes_are_drawn)
 /* Names of unknown origin: control characters, broken UTF-8, wide characters, and very long ones. */
 TEST(hostile_names_are_harmless)
 {
-	static const char *const functions[] = { "\033[2J\033]0;x\a", "\xff\xfe\xc3", "関数の名前がとても長い関数の名前",
-						 "\xe2\x80\xae" "abc", "" };
+	static const char *const functions[] = { "\033[2J\033]0;x\a", "\xff\xfe\xc3",
+						 "関数の名前がとても長い関数の名前",
+						 "\xe2\x80\xae"
+						 "abc",
+						 "" };
 	static char path[512], longest[3000];
 	struct maker m;
 	struct kit *kit;

@@ -83,8 +83,12 @@ TEST(a_limit_on_file_sizes_is_an_error_meanwhile)
 
 static void put(struct ring_maker *maker, uint32_t slot, uint64_t addr)
 {
-	struct ring_event event = { .kind = MT_DRIVER_ALLOC, .device_type = MT_DEVICE_CUDA, .thread = 1, .time = addr,
-				    .addr = addr, .size = 4096 };
+	struct ring_event event = { .kind = MT_DRIVER_ALLOC,
+				    .device_type = MT_DEVICE_CUDA,
+				    .thread = 1,
+				    .time = addr,
+				    .addr = addr,
+				    .size = 4096 };
 
 	ring_maker_event(maker, slot, event, NULL, NULL);
 }

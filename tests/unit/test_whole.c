@@ -1,8 +1,8 @@
 /* What NVML counts against the ledger: whose the remainder is, and which samples say something. */
-#include "device/driver_cause.h"
 #include "agent/cuda/driver_entries.h"
-#include "test.h"
+#include "device/driver_cause.h"
 #include "device/whole.h"
+#include "test.h"
 
 #define MIB (1ull << 20)
 #define MS 1000000
@@ -12,8 +12,12 @@ static struct whole whole;
 /* A sample at `ms` of a process that has `own` MiB, judged at once because a later one comes. */
 static int sample(int64_t ms, uint64_t own)
 {
-	struct whole_sample sample = { .time = ms * MS, .took = MS / 10, .used = 2 * own * MIB, .total = 1000 * MIB,
-				       .own = own * MIB, .own_known = 1 };
+	struct whole_sample sample = { .time = ms * MS,
+				       .took = MS / 10,
+				       .used = 2 * own * MIB,
+				       .total = 1000 * MIB,
+				       .own = own * MIB,
+				       .own_known = 1 };
 
 	return whole_sample(&whole, &sample);
 }
@@ -32,7 +36,8 @@ static void check_parts(const char *want)
 	CHECK_EQ(whole_finish(&whole), 1);
 	CHECK_EQ(whole.is_settled, 1);
 	for (i = 0; i < WHOLE_CAUSES; i++)
-		used += snprintf(got + used, sizeof(got) - (size_t)used, "%lld ", (long long)whole.parts.cause[i] / (long long)MIB);
+		used += snprintf(got + used, sizeof(got) - (size_t)used, "%lld ",
+				 (long long)whole.parts.cause[i] / (long long)MIB);
 	snprintf(got + used, sizeof(got) - (size_t)used, "%lld", (long long)whole.parts.unexplained / (long long)MIB);
 	CHECK_STR(got, want);
 }
@@ -210,7 +215,8 @@ TEST(parts_always_add_up)
 		if (random() % 2)
 			held(time, now = (uint64_t)random() % 500);
 		if (random() % 3 == 0)
-			whole_asked(&whole, (enum whole_cause)(random() % WHOLE_CAUSES), (int)(random() % 2), time * MS);
+			whole_asked(&whole, (enum whole_cause)(random() % WHOLE_CAUSES), (int)(random() % 2),
+				    time * MS);
 		time += 10;
 		own = (uint64_t)random() % 900;
 		sample(time, own);
@@ -240,10 +246,10 @@ static int takes_bytes(int class, const char *name)
 
 TEST(every_entry_that_takes_bytes_has_a_cause)
 {
-#define CHECK_ENTRY(name, id, class, space, since)                                 \
-	if (takes_bytes(CUDA_CLASS_##class, #name) && !driver_cause_of(id)) {      \
-		printf("# %s has no line in driver_cause.h\n", #name);             \
-		CHECK(driver_cause_of(id));                                        \
+#define CHECK_ENTRY(name, id, class, space, since)                            \
+	if (takes_bytes(CUDA_CLASS_##class, #name) && !driver_cause_of(id)) { \
+		printf("# %s has no line in driver_cause.h\n", #name);        \
+		CHECK(driver_cause_of(id));                                   \
 	}
 	CUDA_ENTRY_LIST(CHECK_ENTRY)
 #undef CHECK_ENTRY

@@ -65,7 +65,8 @@ TEST(what_a_terminal_would_act_on_is_not_shown)
 {
 	CHECK_STR(clean("red \033[31m\x7f\xc2\x9b", ""), "red ?[31m??");
 	CHECK_STR(clean("\xe2\x80\xaegnp.exe \xe2\x81\xa6 \xd8\x9c", ""), "?gnp.exe ? ?"); /* U+202E U+2066 U+061C */
-	CHECK_STR(clean("\xe2\x80\xa8 \xe2\x80\x8b \xef\xbb\xbf \xf3\xa0\x81\x81", ""), "? ? ? ?"); /* U+2028 U+200B U+FEFF U+E0041 */
+	CHECK_STR(clean("\xe2\x80\xa8 \xe2\x80\x8b \xef\xbb\xbf \xf3\xa0\x81\x81", ""),
+		  "? ? ? ?"); /* U+2028 U+200B U+FEFF U+E0041 */
 	CHECK_STR(clean("\xff\xc0\x80 \xed\xa0\x80", ""), "??? ???");
 	CHECK_STR(clean("a\tb\nc\r", "\n\t"), "a\tb\nc?");
 	CHECK_STR(clean("a\tb\nc", ""), "a?b?c");
@@ -114,7 +115,10 @@ TEST(words_are_wrapped)
 /* A database of others may say that a part is more than its whole, by any factor. */
 TEST(bars_end_at_their_width)
 {
-	static const struct { uint64_t part, whole; int width; } bars[] = {
+	static const struct {
+		uint64_t part, whole;
+		int width;
+	} bars[] = {
 		{ 0, 10, 0 }, { 5, 10, 10 }, { 10, 10, 20 }, { 11, 10, 20 }, { UINT64_MAX, 1, 20 },
 	};
 	char *written = NULL;

@@ -71,8 +71,10 @@ static inline uint32_t kit_string(struct kit_random *random, struct mt_defs *def
 
 static inline uint32_t kit_module(struct kit_random *random, struct mt_defs *defs)
 {
-	struct mt_module module = { .path = kit_id(random, defs, MT_DEF_STRING), .start = kit_number(random),
-				    .end = kit_number(random), .bias = kit_number(random) };
+	struct mt_module module = { .path = kit_id(random, defs, MT_DEF_STRING),
+				    .start = kit_number(random),
+				    .end = kit_number(random),
+				    .bias = kit_number(random) };
 	uint32_t i;
 
 	module.build_id_size = (uint32_t)kit_below(random, MT_BUILD_ID_MAX + 1);
@@ -95,7 +97,8 @@ static inline uint32_t kit_frame(struct kit_random *random, struct mt_defs *defs
 
 static inline uint32_t kit_thread(struct kit_random *random, struct mt_defs *defs)
 {
-	struct mt_thread thread = { .tid = (uint32_t)kit_number(random), .name = kit_id(random, defs, MT_DEF_STRING),
+	struct mt_thread thread = { .tid = (uint32_t)kit_number(random),
+				    .name = kit_id(random, defs, MT_DEF_STRING),
 				    .flags = (uint32_t)kit_below(random, 4) };
 
 	return mt_defs_add_thread(defs, &thread);
@@ -103,9 +106,11 @@ static inline uint32_t kit_thread(struct kit_random *random, struct mt_defs *def
 
 static inline uint32_t kit_device(struct kit_random *random, struct mt_defs *defs)
 {
-	struct mt_device device = { .kind = (uint32_t)kit_below(random, 2), .index = (uint32_t)kit_below(random, 40),
+	struct mt_device device = { .kind = (uint32_t)kit_below(random, 2),
+				    .index = (uint32_t)kit_below(random, 40),
 				    .name = kit_id(random, defs, MT_DEF_STRING),
-				    .uuid = kit_id(random, defs, MT_DEF_STRING), .total = kit_number(random) };
+				    .uuid = kit_id(random, defs, MT_DEF_STRING),
+				    .total = kit_number(random) };
 
 	return mt_defs_add_device(defs, &device);
 }
@@ -149,10 +154,10 @@ static inline void kit_same_defs(const struct mt_defs *a, const struct mt_defs *
 	for (kind = 1; kind <= MT_DEF_DEVICE; kind++)
 		CHECK_EQ(mt_defs_count(a, (enum mt_def)kind), mt_defs_count(b, (enum mt_def)kind));
 	kit_same_strings(a, b);
-#define KIT_SAME(name, type)                                                                         \
-	for (id = 1; mt_defs_##name(a, id); id++) {                                                  \
-		type x = *mt_defs_##name(a, id), y = *mt_defs_##name(b, id);                         \
-		CHECK(!memcmp(&x, &y, sizeof(x)));                                                   \
+#define KIT_SAME(name, type)                                                 \
+	for (id = 1; mt_defs_##name(a, id); id++) {                          \
+		type x = *mt_defs_##name(a, id), y = *mt_defs_##name(b, id); \
+		CHECK(!memcmp(&x, &y, sizeof(x)));                           \
 	}
 	KIT_SAME(module, struct mt_module)
 	KIT_SAME(node, struct mt_node)
@@ -191,7 +196,7 @@ static inline void kit_fill_event(struct kit_random *random, const struct mt_def
 {
 	uint32_t fields = mt_kind_fields(event->kind);
 
-#define KIT_FILL(name, number, encoding, meaning) \
+#define KIT_FILL(name, number, encoding, meaning)            \
 	if (fields & MT_F(name) && (number) != MT_FIELD_seq) \
 		event->name = kit_number(random);
 	MT_FIELD_LIST(KIT_FILL)

@@ -14,7 +14,7 @@
 struct maker {
 	struct mt_writer *writer;
 	struct mt_defs *defs;
-	uint64_t seq, time; /* of the newest event */
+	uint64_t seq, time;             /* of the newest event */
 	uint32_t thread, device, stack; /* of the events to come */
 	uint32_t cuda, cpu, main_thread;
 	uint64_t total; /* allocator's own, of `device` */
@@ -112,8 +112,11 @@ static inline void maker_phase_end(struct maker *maker)
 
 static inline void maker_driver_alloc(struct maker *maker, uint64_t addr, uint64_t size)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_ALLOC, .device = maker->device, .stack = maker->stack,
-					      .addr = addr, .size = size });
+	maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+					      .device = maker->device,
+					      .stack = maker->stack,
+					      .addr = addr,
+					      .size = size });
 }
 
 static inline void maker_driver_free(struct maker *maker, uint64_t addr)
@@ -124,21 +127,29 @@ static inline void maker_driver_free(struct maker *maker, uint64_t addr)
 static inline void maker_tensor_alloc(struct maker *maker, uint64_t addr, uint64_t size)
 {
 	maker->total += size;
-	maker_event(maker, (struct mt_event){ .kind = MT_TENSOR_ALLOC, .device = maker->device, .stack = maker->stack,
-					      .addr = addr, .size = size, .total = maker->total });
+	maker_event(maker, (struct mt_event){ .kind = MT_TENSOR_ALLOC,
+					      .device = maker->device,
+					      .stack = maker->stack,
+					      .addr = addr,
+					      .size = size,
+					      .total = maker->total });
 }
 
 static inline void maker_tensor_free(struct maker *maker, uint64_t addr, uint64_t size)
 {
 	maker->total -= size;
-	maker_event(maker, (struct mt_event){ .kind = MT_TENSOR_FREE, .device = maker->device, .stack = maker->stack,
-					      .addr = addr, .size = size, .total = maker->total });
+	maker_event(maker, (struct mt_event){ .kind = MT_TENSOR_FREE,
+					      .device = maker->device,
+					      .stack = maker->stack,
+					      .addr = addr,
+					      .size = size,
+					      .total = maker->total });
 }
 
 static inline void maker_step(struct maker *maker, uint64_t step)
 {
 	maker_event(maker,
-		    (struct mt_event){.kind = MT_STEP, .value = step, .name = maker_string(maker, "memrec_step")});
+		    (struct mt_event){ .kind = MT_STEP, .value = step, .name = maker_string(maker, "memrec_step") });
 }
 
 static inline void maker_close(struct maker *maker)

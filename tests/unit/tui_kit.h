@@ -12,9 +12,9 @@
 #define TUI_KIT_H
 
 #include <stdarg.h>
-#include "screen/view/app.h"
 #include "memtrace/error.h"
 #include "screen/input/request.h"
+#include "screen/view/app.h"
 #include "source/source.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -25,7 +25,7 @@
 /* ---- a run: three steps of RL training on one GPU, the fourth runs out of memory ------------------------------- */
 
 #define KIT_LAYERS 14
-#define KIT_ADDRESS(number) (0x7f0000000000ull + (uint64_t)(number) * 64 * GIB)
+#define KIT_ADDRESS(number) (0x7f0000000000ull + (uint64_t)(number)*64 * GIB)
 
 /* Numbers of addresses. Activations and gradients: one for each layer. */
 enum kit_object {
@@ -110,8 +110,8 @@ static inline void kit_run_forward(struct maker *maker, unsigned step)
 	maker_phase(maker, "forward");
 	for (layer = 0; layer < KIT_LAYERS; layer++) {
 		kit_wait(maker, 20);
-		maker->stack = layer % 2 ? kit_stack(maker, "forward", "attention", "model.py", 95) :
-					   kit_stack(maker, "forward", "mlp", "model.py", 112);
+		maker->stack = layer % 2 ? kit_stack(maker, "forward", "attention", "model.py", 95)
+					 : kit_stack(maker, "forward", "mlp", "model.py", 112);
 		kit_alloc(maker, KIT_ACTIVATIONS + layer, GIB + GIB / 2, step == 1);
 	}
 	maker->stack = kit_stack(maker, "forward", "keep_for_metrics", "metrics.py", 17);
@@ -177,8 +177,11 @@ static inline void kit_write_rl_run(const char *path)
 	maker_phase(&maker, "forward");
 	kit_wait(&maker, 20);
 	maker.stack = kit_stack(&maker, "forward", "mlp", "model.py", 112);
-	maker_event(&maker, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = maker.device, .stack = maker.stack,
-					       .size = 30 * GIB, .total = maker.total,
+	maker_event(&maker, (struct mt_event){ .kind = MT_TENSOR_OOM,
+					       .device = maker.device,
+					       .stack = maker.stack,
+					       .size = 30 * GIB,
+					       .total = maker.total,
 					       .reserved = maker.total + 21 * GIB });
 	maker_close(&maker);
 }

@@ -3,21 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/moment.h"
+#include "frag_report.h"
+#include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/asked.h"
 #include "report/command.h"
 #include "report/finding.h"
-#include "frag_report.h"
-#include "memtrace/error.h"
-#include "engine/moment.h"
 #include "report/report.h"
 
 #define ROWS_TEXT 8
 
 static const char options_help[] =
 	"      --at WHEN    peak (default), oom, step:N (the peak inside of it), step:N:end, or a time such as 12.5s\n"
-	"  -n N             show N places and segments (default 8; 0: all)\n"
-	COMMAND_RULES_HELP
+	"  -n N             show N places and segments (default 8; 0: all)\n" COMMAND_RULES_HELP
 	"      --json       for programs; bytes and nanoseconds\n";
 
 /* ---- arguments ---- */
@@ -37,8 +36,8 @@ static int take_at(struct answer_options *options, int option)
 	command->at = is_moment(optarg) ? optarg : NULL;
 	if (command->at || !moment_time(optarg, &command->time))
 		return 0;
-	return command_fail(EXIT_USAGE,
-			    "frag: --at %s: neither peak, oom, step:N, step:N:end nor a time such as 12.5s", optarg);
+	return command_fail(EXIT_USAGE, "frag: --at %s: neither peak, oom, step:N, step:N:end nor a time such as 12.5s",
+			    optarg);
 }
 
 static int parse(struct frag_command *command, int argc, char **argv)
@@ -64,8 +63,9 @@ static void find_phase(struct frag_instant *instant, struct db *db)
 {
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, &stmt, "SELECT phase, step FROM phase_span WHERE ?1 IN (process, " BY_TIME ") "
-				  "AND (first_time, first_seq) <= (?2, ?3) ORDER BY first_time DESC, id DESC LIMIT 1"))
+	if (db_prepare(db, &stmt,
+		       "SELECT phase, step FROM phase_span WHERE ?1 IN (process, " BY_TIME ") "
+		       "AND (first_time, first_seq) <= (?2, ?3) ORDER BY first_time DESC, id DESC LIMIT 1"))
 		return;
 	db_bind(stmt, 1, instant->when.process);
 	db_bind(stmt, 2, instant->when.time);
@@ -85,15 +85,17 @@ static int find_instant(struct frag_instant *instant, const struct frag_command 
 
 	*instant = (struct frag_instant){ .when = { command->time, ALIVE_BY_TIME, ALIVE_BY_TIME } };
 	if (command->at) {
-		found = db_prepare(db, &stmt, "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
-					      "ORDER BY time DESC, process LIMIT 1");
+		found = db_prepare(db, &stmt,
+				   "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
+				   "ORDER BY time DESC, process LIMIT 1");
 		if (found)
 			return found;
 		db_bind_text(stmt, 1, command->at);
 		db_bind(stmt, 2, device);
 		found = db_step(stmt);
 		if (found == 1)
-			instant->when = (struct alive_moment){ .process = db_int(stmt, 0), .seq = db_int(stmt, 1),
+			instant->when = (struct alive_moment){ .process = db_int(stmt, 0),
+							       .seq = db_int(stmt, 1),
 							       .time = db_int(stmt, 2) };
 		db_finish(stmt);
 	}
@@ -186,8 +188,8 @@ static int answer(const struct frag_command *command, struct asked *asked)
 	if (last < 0)
 		return finding_fail("frag", asked->name, asked->db, (int)last);
 	if (!command->at && command->time > last) {
-		snprintf(what, sizeof(what), "the recording is over by then (it ends at %s, %lldns)", text_time(end, last),
-			 (long long)last);
+		snprintf(what, sizeof(what), "the recording is over by then (it ends at %s, %lldns)",
+			 text_time(end, last), (long long)last);
 		return absent(asked, what);
 	}
 	text_init(&text, stdout);

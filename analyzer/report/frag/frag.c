@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/finding.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
+#include "report/finding.h"
 
 /* ---- loading ---- */
 
@@ -31,9 +31,12 @@ static int piece_row(struct frag_map *map, const struct db_stmt *row)
 	if (!pieces)
 		return -MT_E_MEMORY;
 	map->piece = pieces;
-	pieces[map->pieces++] = (struct segment_piece){ .process = db_int(row, 0), .address = (uint64_t)db_int(row, 1),
-							.bytes = (uint64_t)db_int(row, 2), .mapped = db_int(row, 3) != 0,
-							.tensors_seen = db_int(row, 4) != 0, .id = db_int(row, 5) };
+	pieces[map->pieces++] = (struct segment_piece){ .process = db_int(row, 0),
+							.address = (uint64_t)db_int(row, 1),
+							.bytes = (uint64_t)db_int(row, 2),
+							.mapped = db_int(row, 3) != 0,
+							.tensors_seen = db_int(row, 4) != 0,
+							.id = db_int(row, 5) };
 	return 0;
 }
 
@@ -50,10 +53,14 @@ static int block_row(struct frag_map *map, const struct db_stmt *row)
 	if (!tensors)
 		return -MT_E_MEMORY;
 	map->tensor = tensors;
-	tensors[map->blocks] = (struct frag_tensor){ .node = db_int(row, 3), .step = db_int(row, 5),
-						     .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase) };
-	blocks[map->blocks] = (struct segment_block){ .process = db_int(row, 0), .address = (uint64_t)db_int(row, 1),
-						      .bytes = (uint64_t)db_int(row, 2), .id = (int64_t)map->blocks };
+	tensors[map->blocks] = (struct frag_tensor){ .node = db_int(row, 3),
+						     .step = db_int(row, 5),
+						     .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER
+										      : (uint32_t)phase) };
+	blocks[map->blocks] = (struct segment_block){ .process = db_int(row, 0),
+						      .address = (uint64_t)db_int(row, 1),
+						      .bytes = (uint64_t)db_int(row, 2),
+						      .id = (int64_t)map->blocks };
 	map->blocks++;
 	return 0;
 }
@@ -79,11 +86,13 @@ static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64
 
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when)
 {
-	static const char pieces[] = "SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM piece WHERE device = ?1 "
-				     "AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
-	static const char blocks[] = "SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step FROM stretch "
-				     "WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
-				     "AND " ALIVE_AT("?2", "?3", "?4");
+	static const char pieces[] =
+		"SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM piece WHERE device = ?1 "
+		"AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
+	static const char blocks[] =
+		"SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step FROM stretch "
+		"WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
+		"AND " ALIVE_AT("?2", "?3", "?4");
 	int error;
 
 	memset(map, 0, sizeof(*map));
@@ -183,9 +192,14 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 		if (!segment->used || segment->used > segment->bytes / FRAG_PINNED)
 			continue;
 		tensor = &map->tensor[largest_block(map, segment)->id];
-		pin = (struct frag_pin){ .node = tensor->node, .spot = spot_of(stmt, tensor->node), .phase = tensor->phase,
-					 .first_step = tensor->step, .last_step = tensor->step, .bytes = segment->used,
-					 .idle = segment->bytes - segment->used, .segments = 1 };
+		pin = (struct frag_pin){ .node = tensor->node,
+					 .spot = spot_of(stmt, tensor->node),
+					 .phase = tensor->phase,
+					 .first_step = tensor->step,
+					 .last_step = tensor->step,
+					 .bytes = segment->used,
+					 .idle = segment->bytes - segment->used,
+					 .segments = 1 };
 		pins->segments++;
 		pins->idle += pin.idle;
 		pins->bytes += pin.bytes;

@@ -14,7 +14,7 @@
 
 struct frag_instant {
 	struct alive_moment when;
-	int64_t step;	/* 0: unknown */
+	int64_t step;   /* 0: unknown */
 	char phase[32]; /* "": unknown */
 };
 
@@ -39,7 +39,7 @@ struct frag_pin {
 	int64_t node, spot; /* of one tensor; see finding.h */
 	const char *phase;
 	int64_t first_step, last_step; /* of births */
-	uint64_t bytes;		       /* its tensors in those segments */
+	uint64_t bytes;                /* its tensors in those segments */
 	uint64_t idle, segments;       /* free bytes of those segments, and how many */
 };
 

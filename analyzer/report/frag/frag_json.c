@@ -1,8 +1,8 @@
 /* The report of memana frag for programs. */
 #include <stdlib.h>
-#include "report/stack_json.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
+#include "report/stack_json.h"
 
 static int json_pins(const struct frag_report *report)
 {

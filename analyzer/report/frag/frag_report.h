@@ -2,11 +2,11 @@
 #ifndef MEMANA_FRAG_REPORT_H
 #define MEMANA_FRAG_REPORT_H
 
-#include "frag.h"
 #include "base/json.h"
-#include "query/query.h"
 #include "base/sentence.h"
 #include "base/text.h"
+#include "frag.h"
+#include "query/query.h"
 
 /* What was asked for. */
 struct frag_command {

@@ -1,10 +1,10 @@
 /* The report of memana frag for people. */
 #include <stdio.h>
 #include <stdlib.h>
-#include "report/answer.h"
-#include "report/finding.h"
 #include "frag_report.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
+#include "report/finding.h"
 
 static int by_idle(const void *a, const void *b)
 {
@@ -34,8 +34,7 @@ static void print_facts(const struct frag_report *report)
 	char words[160], count[64], share[TEXT_SIZE_MAX];
 
 	answer_title(report->text, "The allocator");
-	finding_line(report->text, map->bytes,
-		     text_count(words, sizeof(words), map->count, "reserved segment"));
+	finding_line(report->text, map->bytes, text_count(words, sizeof(words), map->count, "reserved segment"));
 	snprintf(words, sizeof(words), "allocated (%s), %s", text_percent(share, map->used, map->bytes),
 		 text_count(count, sizeof(count), report->map.blocks, "tensor"));
 	finding_line(report->text, map->used, words);
@@ -79,8 +78,8 @@ static void print_pins(const struct frag_report *report)
 		pin = &report->pins.pin[i];
 		snprintf(words, sizeof(words), "%s: %s in %s, from %s, step %lld to %lld",
 			 finding_place(place, sizeof(place), report->db, pin->node), text_bytes(bytes, pin->bytes),
-			 text_count(count, sizeof(count), pin->segments, "segment"), pin->phase, (long long)pin->first_step,
-			 (long long)pin->last_step);
+			 text_count(count, sizeof(count), pin->segments, "segment"), pin->phase,
+			 (long long)pin->first_step, (long long)pin->last_step);
 		finding_line(report->text, pin->idle, words);
 	}
 }
@@ -95,8 +94,8 @@ static int print_segments(const struct frag_report *report)
 		return -MT_E_MEMORY;
 	if (report->map.map.count) {
 		answer_title(report->text, "Segments with most idle bytes");
-		text_print(report->text, "%12s %12s %12s %12s %9s  %s\n", "idle", "size", "used", "largest hole", "tensors",
-			   "address");
+		text_print(report->text, "%12s %12s %12s %12s %9s  %s\n", "idle", "size", "used", "largest hole",
+			   "tensors", "address");
 	}
 	for (i = 0; i < report->map.map.count && i < report->command->limit; i++) {
 		segment = sorted[i];

@@ -1,7 +1,7 @@
 /* What memana frag says first. */
 #include <string.h>
-#include "report/finding.h"
 #include "frag_report.h"
+#include "report/finding.h"
 
 #define IDLE_MATTERS 20 /* of reserved: one part in so many, or more, is worth acting on */
 
@@ -77,8 +77,10 @@ static void say_advice(struct sentence *sentence, const struct frag_report *repo
 	else if (is_one_hole(report))
 		return;
 	else if (report->sleeps)
-		sentence_say(sentence, " Expandable segments are not possible here: a pool that sleeps is in use (vLLM sleep "
-				       "mode, torch_memory_saver)%s.", worth ? "; empty the cache before it wakes up" : "");
+		sentence_say(sentence,
+			     " Expandable segments are not possible here: a pool that sleeps is in use (vLLM sleep "
+			     "mode, torch_memory_saver)%s.",
+			     worth ? "; empty the cache before it wakes up" : "");
 	else
 		sentence_say(sentence, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would join the holes%s.",
 			     pins_matter(report) ? " and let pinned segments shrink" : "");

@@ -1,12 +1,12 @@
 /* memana oom - the failed request: who asked, what was there, who had the rest, and what to do. */
 #include <stdio.h>
 #include <string.h>
-#include "report/answer.h"
-#include "query/callstack.h"
-#include "report/command.h"
 #include "memtrace/error.h"
 #include "oom_json.h"
 #include "oom_words.h"
+#include "query/callstack.h"
+#include "report/answer.h"
+#include "report/command.h"
 #include "report/top_host.h"
 
 #define LIST_SHOWN 8
@@ -27,7 +27,7 @@ static void print_frame(const struct text *text, const struct callstack_frame *f
 static int print_stack(const struct text *text, struct db *db, int64_t node)
 {
 	struct symbols *symbols = symbols_new();
-	struct callstack stack = {.count = 0};
+	struct callstack stack = { .count = 0 };
 	char count[64];
 	size_t i;
 	int error = symbols ? callstack_load(&stack, db, node, symbols) : -MT_E_MEMORY;
@@ -191,7 +191,7 @@ static int print_host(const struct text *text, struct db *db)
 
 static int print_it(const struct text *text, struct db *db, const struct oom *oom, const struct answer_options *options)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	int error;
 
 	oom_verdict(&sentence, oom, options->name);

@@ -1,13 +1,13 @@
 #include "oom_cause.h"
 
 #include <stdlib.h>
-#include "report/answer.h"
 #include "label/category_sizes.h"
-#include "report/finding.h"
-#include "report/frag/frag.h"
-#include "query/alive.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "query/alive.h"
+#include "report/answer.h"
+#include "report/finding.h"
+#include "report/frag/frag.h"
 #include "report/steps/retained.h"
 
 #define LARGE_PART 4 /* growth is the cause when it holds one part in so many */
@@ -18,7 +18,7 @@ struct holding {
 	const struct oom *oom;
 	const struct retained *retained;
 	const struct retained_growth *most; /* of the place that holds most */
-	uint64_t bytes;			    /* of all places */
+	uint64_t bytes;                     /* of all places */
 	uint64_t places;
 	int by_step;
 };
@@ -95,10 +95,10 @@ int oom_find_growth(struct oom *oom, struct db *db)
 	static const char sql[] =
 		"SELECT ifnull(spot, 0), sum(bytes) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
 		"WHERE process = ?1 AND device = ?2 AND " ALIVE_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 2 DESC, 1";
-	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq, oom->it->time};
-	const struct retained_question question = {.step = oom->it->step};
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time };
+	const struct retained_question question = { .step = oom->it->step };
 	struct retained retained;
-	struct holding holding = {.oom = oom, .retained = &retained};
+	struct holding holding = { .oom = oom, .retained = &retained };
 	int result = retained_load(&retained, db, &question);
 
 	if (!result && (retained.steps.count || retained.batches.count))
@@ -114,7 +114,7 @@ int oom_find_growth(struct oom *oom, struct db *db)
 int oom_find_holes(struct oom *oom, struct db *db)
 {
 	const struct oom_failure *it = oom->it;
-	const struct alive_moment when = {.time = it->time, .process = it->process, .seq = it->seq};
+	const struct alive_moment when = { .time = it->time, .process = it->process, .seq = it->seq };
 	struct frag_map map;
 	int error = frag_load(&map, db, it->device, it->process, &when);
 
@@ -169,9 +169,9 @@ int oom_find_logits(struct oom *oom, struct db *db)
 	static const char earlier_sql[] =
 		"SELECT DISTINCT bytes FROM allocation WHERE process = ?1 AND memory = 'tensor' AND step < ?2 "
 		"AND alloc_seq <= ?3 AND bytes % ?4 = 0 ORDER BY bytes DESC";
-	int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->seq};
+	int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
 	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
-	struct earlier earlier = {.sizes = sizes, .logits = &oom->logits};
+	struct earlier earlier = { .sizes = sizes, .logits = &oom->logits };
 	uint64_t figure[3];
 	int error;
 
@@ -179,7 +179,7 @@ int oom_find_logits(struct oom *oom, struct db *db)
 		return -MT_E_MEMORY;
 	error = answer_rows(db, sizes_sql, parameter, take_size, sizes);
 	if (!error && sizes_vocabulary(sizes, oom->it->requested, figure)) {
-		oom->logits = (struct oom_logits){.tokens = figure[0], .words = figure[1], .element = figure[2]};
+		oom->logits = (struct oom_logits){ .tokens = figure[0], .words = figure[1], .element = figure[2] };
 		parameter[1] = oom->it->step;
 		parameter[2] = oom->it->seq;
 		parameter[3] = (int64_t)figure[1];

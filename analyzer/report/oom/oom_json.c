@@ -1,8 +1,8 @@
 #include "oom_json.h"
 
-#include "query/callstack.h"
 #include "memtrace/error.h"
 #include "oom_words.h"
+#include "query/callstack.h"
 #include "query/query.h"
 #include "report/stack_json.h"
 
@@ -110,7 +110,7 @@ static void json_logits(struct doc *doc, const struct oom_logits *logits)
 
 static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 
 	oom_say_next(&sentence, oom, name);
 	doc_object(doc, "next");
@@ -185,7 +185,7 @@ static void json_failures(struct doc *doc, const struct oom *oom)
 
 int oom_json(struct doc *doc, struct db *db, const struct answer_options *options)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	struct oom oom;
 	int error = oom_load(&oom, db, options->number);
 

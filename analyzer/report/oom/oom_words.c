@@ -1,8 +1,8 @@
 #include "oom_words.h"
 
 #include <string.h>
-#include "report/answer.h"
 #include "memtrace/base.h"
+#include "report/answer.h"
 
 /* What makes each kind of memory smaller; the knob of a framework has another name in each. */
 static const char *const knobs[MT_CATEGORY_COUNT] = {
@@ -106,8 +106,10 @@ static void say_growth(struct sentence *sentence, const struct oom_growth *growt
 		     text_bytes(whole, growth->in_use));
 	answer_say_place(sentence, growth->function, growth->place);
 	if (growth->places > 1)
-		sentence_say(sentence, " and %s", text_count(others, sizeof(others), growth->places - 1, "other place"));
-	sentence_say(sentence, ", %s%s more with every %s: no knob fixes this, drop the reference; see memana retained ",
+		sentence_say(sentence, " and %s",
+			     text_count(others, sizeof(others), growth->places - 1, "other place"));
+	sentence_say(sentence,
+		     ", %s%s more with every %s: no knob fixes this, drop the reference; see memana retained ",
 		     growth->places > 1 ? "the first " : "", text_bytes(size, growth->each),
 		     growth->by_step ? "step" : "micro-batch");
 	sentence_say_clean(sentence, name);
@@ -175,7 +177,8 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			     "(torch.cuda.empty_cache, or its sleep), and the request fits.",
 			     size);
 		if (oom->asleep)
-			sentence_say(sentence, " If it cannot, let the engine that wakes up have a smaller part of the GPU.");
+			sentence_say(sentence,
+				     " If it cannot, let the engine that wakes up have a smaller part of the GPU.");
 		break;
 	case OOM_UNRECORDED:
 		sentence_say(sentence,

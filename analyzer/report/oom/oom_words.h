@@ -2,8 +2,8 @@
 #ifndef MEMANA_OOM_WORDS_H
 #define MEMANA_OOM_WORDS_H
 
-#include "query_oom.h"
 #include "base/sentence.h"
+#include "query_oom.h"
 
 /*
  * "Out of memory on GPU 0 (press D): 30.0 GiB asked for by f (x.py:1) of rank 3 in forward of step 4 at 8.2 s, 1.0 GiB free",

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "oom_cause.h"
+#include "report/answer.h"
 #include "report/steps/query_steps.h"
 
 const char *oom_rule_word(enum oom_rule rule)
@@ -63,11 +63,11 @@ static int take_holder(void *context, struct db_stmt *stmt)
 		return -MT_E_MEMORY;
 	oom->holder = holder;
 	holder = &oom->holder[oom->holders++];
-	*holder = (struct oom_holder){.process = db_int(stmt, 0),
-				      .pid = db_int(stmt, 1),
-				      .rank = int_or(stmt, 2, -1),
-				      .held = (uint64_t)db_int(stmt, 3),
-				      .slack = (uint64_t)db_int(stmt, 4)};
+	*holder = (struct oom_holder){ .process = db_int(stmt, 0),
+				       .pid = db_int(stmt, 1),
+				       .rank = int_or(stmt, 2, -1),
+				       .held = (uint64_t)db_int(stmt, 3),
+				       .slack = (uint64_t)db_int(stmt, 4) };
 	oom->slack += holder->slack;
 	if (holder->process == oom->it->process)
 		oom->own_slack = holder->slack;
@@ -120,16 +120,15 @@ static int take_survived(void *context, struct db_stmt *stmt)
 /* An allocator that gave back what it kept, and then got what it wanted. */
 static int find_survived(struct oom *oom, struct db *db)
 {
-	const int64_t parameter[ANSWER_PARAMETERS] = {oom->it->process, oom->it->device, oom->it->seq,
-						      (int64_t)oom->it->requested};
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested };
 
 	if (strcmp(oom->it->source, "driver"))
 		return 0;
-	return answer_rows(
-		db,
-		"SELECT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND device = ?2 AND alloc_seq > ?3 "
-		"AND bytes >= ?4 AND memory <> 'tensor')",
-		parameter, take_survived, oom);
+	return answer_rows(db,
+			   "SELECT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND device = ?2 AND alloc_seq > ?3 "
+			   "AND bytes >= ?4 AND memory <> 'tensor')",
+			   parameter, take_survived, oom);
 }
 
 static void add_up(struct oom *oom)
@@ -180,7 +179,8 @@ static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64
 
 	for (i = 0; i < steps.count && !error; i++) {
 		lane = &steps.lane[i];
-		if (lane->process != oom->it->process || lane->device != oom->it->device || lane->state != STEPS_GROWING)
+		if (lane->process != oom->it->process || lane->device != oom->it->device ||
+		    lane->state != STEPS_GROWING)
 			continue;
 		growing = 1;
 		*by = lane->row[lane->ended - 1].in_use - lane->row[1].in_use;
@@ -203,7 +203,7 @@ static int grows(struct oom *oom, struct db *db, uint64_t other)
 	if (growing <= 0)
 		return growing;
 	if (by <= other) {
-		oom->growth = (struct oom_growth){0};
+		oom->growth = (struct oom_growth){ 0 };
 		return 0;
 	}
 	oom->rule = OOM_RETAINED;
@@ -260,7 +260,7 @@ static int decide(struct oom *oom, struct db *db)
 
 int oom_load(struct oom *oom, struct db *db, int64_t id)
 {
-	int64_t parameter[ANSWER_PARAMETERS] = {0};
+	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
 	int error;
 
 	memset(oom, 0, sizeof(*oom));
@@ -320,7 +320,7 @@ size_t oom_sums(const struct oom *oom, enum oom_by by, struct oom_sum sum[OOM_SU
 		if (at == OOM_SUMS_MAX)
 			continue;
 		if (at == count)
-			sum[count++] = (struct oom_sum){.word = word_of(&oom->part[i], by)};
+			sum[count++] = (struct oom_sum){ .word = word_of(&oom->part[i], by) };
 		sum[at].bytes += oom->part[i].bytes;
 		sum[at].count += oom->part[i].count;
 	}

@@ -13,20 +13,20 @@
 #include "memtrace/phase.h"
 
 struct oom_failure {
-	int64_t id, process, device;	  /* ids */
-	int64_t pid, rank, number;	  /* rank -1: none; number of the device */
-	char kind[8], name[128];	  /* of the device */
-	uint64_t total;			  /* of the device, 0: unknown */
-	char source[8], phase[24];	  /* source: tensor, driver */
-	int64_t time, seq, step, node;	  /* node 0: no stack */
-	int64_t processes, steps;	  /* of the run: recorded; the most that ended in one of them */
+	int64_t id, process, device;   /* ids */
+	int64_t pid, rank, number;     /* rank -1: none; number of the device */
+	char kind[8], name[128];       /* of the device */
+	uint64_t total;                /* of the device, 0: unknown */
+	char source[8], phase[24];     /* source: tensor, driver */
+	int64_t time, seq, step, node; /* node 0: no stack */
+	int64_t processes, steps;      /* of the run: recorded; the most that ended in one of them */
 	uint64_t requested;
-	int64_t free;			  /* -1: unknown */
-	char free_by[8];		  /* driver, nvml, bound */
-	int64_t others;			  /* in use by others than the process, -1: unknown */
-	uint64_t refusals;		  /* of the driver before it */
-	int is_part;			  /* 1: it is such a refusal itself */
-	char function[256], place[256];	  /* callsite; "": unknown */
+	int64_t free;                   /* -1: unknown */
+	char free_by[8];                /* driver, nvml, bound */
+	int64_t others;                 /* in use by others than the process, -1: unknown */
+	uint64_t refusals;              /* of the driver before it */
+	int is_part;                    /* 1: it is such a refusal itself */
+	char function[256], place[256]; /* callsite; "": unknown */
 };
 
 struct oom_failures {
@@ -56,14 +56,14 @@ struct oom_part {
 };
 
 /* What follows. X(NAME, word) - the first that holds; but growth goes before a reason that has fewer bytes than it. */
-#define OOM_RULE_LIST(X)                                                                                \
-	X(TOO_LARGE, "too-large")	  /* more than the device has at all */                         \
-	X(NEIGHBOUR, "neighbour")	  /* another process keeps as much in reserve */                \
-	X(UNRECORDED, "unrecorded")	  /* contexts, or processes that were not recorded, do */  \
-	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */         \
-	X(RETAINED, "retained")		  /* the process grew, by steps or micro-batches */             \
-	X(LARGEST, "largest")		  /* there is just too much of something */                     \
-	X(UNKNOWN, "unknown")		  /* nothing in use was recorded */
+#define OOM_RULE_LIST(X)                                                                          \
+	X(TOO_LARGE, "too-large")         /* more than the device has at all */                   \
+	X(NEIGHBOUR, "neighbour")         /* another process keeps as much in reserve */          \
+	X(UNRECORDED, "unrecorded")       /* contexts, or processes that were not recorded, do */ \
+	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */   \
+	X(RETAINED, "retained")           /* the process grew, by steps or micro-batches */       \
+	X(LARGEST, "largest")             /* there is just too much of something */               \
+	X(UNKNOWN, "unknown")             /* nothing in use was recorded */
 
 enum oom_rule {
 #define OOM_RULE_ENUM(name, word) OOM_##name,
@@ -73,17 +73,17 @@ enum oom_rule {
 
 /* Places that keep more and more (retained.h), where they hold a large part of it. */
 struct oom_growth {
-	uint64_t bytes, in_use;		/* held by them, of what the process has in use; 0: no such places */
-	uint64_t each;			/* more with every step or micro-batch at the place that holds most */
+	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
+	uint64_t each;          /* more with every step or micro-batch at the place that holds most */
 	uint64_t places;
-	int by_step;			/* 0: by micro-batch */
+	int by_step;                    /* 0: by micro-batch */
 	char function[256], place[256]; /* that holds most */
 };
 
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
-	uint64_t earlier;		 /* most tokens of such a tensor in steps before, 0: there was none */
+	uint64_t earlier;                /* most tokens of such a tensor in steps before, 0: there was none */
 };
 
 struct oom {
@@ -93,20 +93,20 @@ struct oom {
 	size_t holders, holder_room;
 	struct oom_part *part; /* most first */
 	size_t parts, part_room;
-	uint64_t in_use;	/* sum of the parts */
-	uint64_t slack;		/* sum over the holders */
-	uint64_t asleep;	/* allocated beside it, but its pages were not there: nobody held them */
-	uint64_t unrecorded;	/* at least so much is held by contexts, or by processes that were not recorded */
-	uint64_t own_slack;	/* of the process that asked */
-	uint64_t hole;		/* its largest */
+	uint64_t in_use;        /* sum of the parts */
+	uint64_t slack;         /* sum over the holders */
+	uint64_t asleep;        /* allocated beside it, but its pages were not there: nobody held them */
+	uint64_t unrecorded;    /* at least so much is held by contexts, or by processes that were not recorded */
+	uint64_t own_slack;     /* of the process that asked */
+	uint64_t hole;          /* its largest */
 	uint64_t idle_segments; /* its segments, and mappings of segments, that nothing was in, bytes */
-	int survived;		/* by a refusal of the driver: the process got as much on the device later */
+	int survived;           /* by a refusal of the driver: the process got as much on the device later */
 	enum oom_rule rule;
 	int64_t rule_pid, rule_rank; /* NEIGHBOUR: who */
-	uint64_t rule_bytes;	     /* that the rule is about */
-	char rule_category[32];	     /* LARGEST */
+	uint64_t rule_bytes;         /* that the rule is about */
+	char rule_category[32];      /* LARGEST */
 	struct oom_growth growth;    /* RETAINED */
-	int expandable, sleeps;	     /* see frag_modes() */
+	int expandable, sleeps;      /* see frag_modes() */
 	struct oom_logits logits;    /* LARGEST, TOO_LARGE */
 };
 

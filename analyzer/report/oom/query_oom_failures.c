@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 
 #define SAME_FAILURE 1000000000 /* ns between a refusal and the end it leads to */
 
@@ -75,7 +75,7 @@ static int take_failure(void *context, struct db_stmt *stmt)
 /* What the driver knew of the newest refusal holds for the whole failure. */
 static void take_over(struct oom_failure *it, struct oom_failure *part)
 {
-	static const char *const trust[] = {"driver", "nvml"};
+	static const char *const trust[] = { "driver", "nvml" };
 	size_t i;
 
 	part->is_part = 1;

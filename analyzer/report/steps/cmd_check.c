@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/answer.h"
-#include "report/command.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "query_steps.h"
+#include "report/answer.h"
+#include "report/command.h"
 #include "report/report.h"
 
 static const char options_help[] =
@@ -22,9 +22,11 @@ static const char options_help[] =
 	"  What cannot be told from the recording does not hold.\n";
 
 static const struct option own_options[] = {
-	{"max-peak", required_argument, NULL, 'm'}, {"phase", required_argument, NULL, 'p'},
-	{"growth", required_argument, NULL, 'g'},   {"max-host", required_argument, NULL, 'H'},
-	{NULL, 0, NULL, 0},
+	{ "max-peak", required_argument, NULL, 'm' },
+	{ "phase", required_argument, NULL, 'p' },
+	{ "growth", required_argument, NULL, 'g' },
+	{ "max-host", required_argument, NULL, 'H' },
+	{ NULL, 0, NULL, 0 },
 };
 
 struct limits {
@@ -124,7 +126,7 @@ static int take_own(struct answer_options *options, int option)
 
 static int parse(struct limits *limits, int argc, char **argv)
 {
-	static const struct answer answer = {.own_options = own_options, .take_own = take_own};
+	static const struct answer answer = { .own_options = own_options, .take_own = take_own };
 	int status;
 
 	memset(limits, 0, sizeof(*limits));
@@ -249,11 +251,11 @@ static int check_phase(void *context, const struct query_device *row)
 
 static int check_peaks(struct check *check, struct db *db)
 {
-	struct phase_check phase = {.check = check, .db = db};
+	struct phase_check phase = { .check = check, .db = db };
 	size_t before = check->count;
 	struct finding *finding;
-	int error =
-		check->limits->phase ? query_devices(db, check_phase, &phase) : query_devices(db, check_peak, check);
+	int error = check->limits->phase ? query_devices(db, check_phase, &phase)
+					 : query_devices(db, check_peak, check);
 
 	if (error || check->count > before)
 		return error;
@@ -385,7 +387,7 @@ static void make_verdict(struct sentence *sentence, const struct check *check)
 
 static void print_text(const struct check *check)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	struct text text;
 	size_t i;
 
@@ -405,7 +407,7 @@ static void print_text(const struct check *check)
 
 static int print_json(const struct check *check)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	struct doc *doc = doc_new();
 	const struct finding *finding;
 	size_t i;
@@ -463,7 +465,7 @@ static int answer(struct check *check, struct db *db)
 int cmd_check(int argc, char **argv)
 {
 	struct limits limits;
-	struct check check = {.limits = &limits};
+	struct check check = { .limits = &limits };
 	struct asked asked;
 	int status = parse(&limits, argc, argv), closed;
 

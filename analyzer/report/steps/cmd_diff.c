@@ -3,19 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "diff.h"
+#include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/asked.h"
 #include "report/command.h"
-#include "diff.h"
 #include "report/finding.h"
-#include "memtrace/error.h"
 
 #define ROWS_TEXT 8
 #define TRACES_MAX 4096
 #define CELL 11
 
-static const char options_help[] =
-	COMMAND_RULES_HELP
+static const char options_help[] = COMMAND_RULES_HELP
 	"      --tolerance P  percent by which two figures may differ and count as equal\n"
 	"                   (default 1; less than 1 MiB never counts)\n"
 	"  -n N             show N rows of each table (default 8; 0: all)\n"
@@ -124,7 +123,8 @@ static void say_factor(struct sentence *sentence, const struct diff_row *row)
 }
 
 /* What of the peak changed most: the place; where there is none, what the bytes are. */
-static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak, uint64_t permille)
+static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak,
+		      uint64_t permille)
 {
 	int64_t sign = diff_change(peak);
 	const struct diff_row *site = most(diff, DIFF_SITE, peak->device, sign, permille);
@@ -151,8 +151,8 @@ static void say_difference(struct sentence *sentence, const struct diff *diff, u
 
 	row = row ? row : most(diff, DIFF_OWNER, -1, 0, permille);
 	change = diff_change(row);
-	sentence_say(sentence, "%s takes %s %s than A", "B", text_bytes(size, (uint64_t)(change < 0 ? -change : change)),
-		     change < 0 ? "less" : "more");
+	sentence_say(sentence, "%s takes %s %s than A", "B",
+		     text_bytes(size, (uint64_t)(change < 0 ? -change : change)), change < 0 ? "less" : "more");
 	sentence_say(sentence, peak ? " at the peak of %s, " : " in %s, ", row->label);
 	say_figures(sentence, row);
 	if (peak)
@@ -193,7 +193,8 @@ static struct sentence verdict(const struct diff *diff, const struct diff_comman
 		say_difference(&sentence, diff, command->permille);
 	} else {
 		snprintf(percent, sizeof(percent), "%.4g%%", (double)command->permille / 10);
-		sentence_say(&sentence, "A and B are equal within %s: peaks of devices, phases and steps, and owners.", percent);
+		sentence_say(&sentence, "A and B are equal within %s: peaks of devices, phases and steps, and owners.",
+			     percent);
 	}
 	say_more(&sentence, diff);
 	return sentence;

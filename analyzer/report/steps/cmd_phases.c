@@ -1,9 +1,9 @@
 /* memana phases - what each phase took, what the device held meanwhile, and what it left behind. */
 #include <stdio.h>
 #include <string.h>
+#include "query_phases.h"
 #include "report/answer.h"
 #include "report/command.h"
-#include "query_phases.h"
 
 #define PHASES_SHOWN 16 /* all there are */
 #define PLACES_SHOWN 3
@@ -93,7 +93,7 @@ static int say_largest(void *context, const struct phases_left *row)
 
 static int say_stays(struct sentence *sentence, const struct phases_device *device, struct db *db)
 {
-	struct largest largest = {.sentence = sentence};
+	struct largest largest = { .sentence = sentence };
 	char size[TEXT_SIZE_MAX];
 	int phase = most_left(device), error;
 
@@ -171,7 +171,7 @@ static void print_table(const struct text *text, const struct phases_device *dev
 static int print_left(void *context, const struct phases_left *row)
 {
 	const struct text *text = context;
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	char size[TEXT_SIZE_MAX];
 
 	text_print(text, "%12s  ", text_bytes(size, (uint64_t)row->bytes));
@@ -200,7 +200,7 @@ static int print_stays(const struct text *text, struct db *db, const struct phas
 static int print_device(const struct text *text, struct db *db, const struct phases_device *device,
 			const struct answer_options *options)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	struct order order;
 	int error;
 
@@ -273,7 +273,7 @@ static int json_row(struct doc *doc, struct db *db, const struct phases_device *
 static int json_device(struct doc *doc, struct db *db, const struct phases_device *device,
 		       const struct answer_options *options)
 {
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	struct order order;
 	int error = 0, i;
 

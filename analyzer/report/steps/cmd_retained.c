@@ -1,14 +1,14 @@
 /* memana retained - what outlives the phase, the micro-batch or the step that made it. */
 #include <stdio.h>
 #include <string.h>
+#include "memtrace/error.h"
+#include "memtrace/phase.h"
 #include "report/answer.h"
 #include "report/asked.h"
 #include "report/command.h"
 #include "report/finding.h"
-#include "report/stack_json.h"
-#include "memtrace/error.h"
-#include "memtrace/phase.h"
 #include "report/report.h"
+#include "report/stack_json.h"
 #include "retained.h"
 #include "retained_words.h"
 
@@ -122,7 +122,8 @@ static void print_crossings(const struct text *text, const struct retained *reta
 			sentence_say(&sentence, " in %s", crossing->to);
 		retained_say_device(&sentence, retained, crossing);
 		if (crossing->from != crossing->to)
-			sentence_say(&sentence, ", %s", text_count(count, sizeof(count), crossing->count, "allocation"));
+			sentence_say(&sentence, ", %s",
+				     text_count(count, sizeof(count), crossing->count, "allocation"));
 		finding_line(text, crossing->bytes, sentence.text);
 	}
 }
@@ -142,14 +143,14 @@ static void print_text(const struct text *text, const struct retained *retained,
 	}
 	print_crossings(text, retained, &retained->places, command->limit, "By place");
 	print_crossings(text, retained, &retained->phases, command->limit,
-			command->question.step ? "Alive where another phase begins in that step" :
-						 "Alive at the peak of another phase");
+			command->question.step ? "Alive where another phase begins in that step"
+					       : "Alive at the peak of another phase");
 }
 
 /* ---- JSON ---- */
 
-static int json_growth(struct doc *doc, const struct retained *retained, const struct retained_list *list,
-		       size_t limit, const char *key)
+static int json_growth(struct doc *doc, const struct retained *retained, const struct retained_list *list, size_t limit,
+		       const char *key)
 {
 	const struct retained_growth *growth;
 	size_t i;
@@ -179,8 +180,8 @@ static int json_growth(struct doc *doc, const struct retained *retained, const s
 	return error;
 }
 
-static int json_crossings(struct doc *doc, const struct retained *retained,
-			  const struct retained_crossings *list, size_t limit, const char *key)
+static int json_crossings(struct doc *doc, const struct retained *retained, const struct retained_crossings *list,
+			  size_t limit, const char *key)
 {
 	const struct retained_crossing *crossing;
 	size_t i;

@@ -1,9 +1,9 @@
 /* memana steps - the peak of each step, what it leaves, and whether the run grows. */
 #include <stdio.h>
 #include <string.h>
+#include "query_steps.h"
 #include "report/answer.h"
 #include "report/command.h"
-#include "query_steps.h"
 
 #define STEPS_SHOWN 20
 #define PLACES_SHOWN 5
@@ -13,7 +13,7 @@
 struct verdict {
 	struct sentence sentence;
 	const struct steps_lane *lane; /* the one it is about */
-	int several;		       /* there are others: say whose it is */
+	int several;                   /* there are others: say whose it is */
 };
 
 /* " of rank 3", where there are several processes */
@@ -49,8 +49,7 @@ static const struct steps_lane *worst_lane(const struct steps *steps)
 			continue;
 		if (!worst || lane->state > worst->state ||
 		    (lane->state == worst->state &&
-		     (lane->state == STEPS_GROWING ? lane->slope > worst->slope
-						   : peaks_higher(lane, worst))))
+		     (lane->state == STEPS_GROWING ? lane->slope > worst->slope : peaks_higher(lane, worst))))
 			worst = lane;
 	}
 	return worst;
@@ -119,7 +118,8 @@ static void say_steady(struct verdict *verdict)
 	else
 		sentence_say(&verdict->sentence,
 			     "%s%s ended, with %s in use: record three or more to see whether the run grows.",
-			     text_count(count, sizeof(count), lane->ended, "step"), whose, text_bytes(in_use, last->in_use));
+			     text_count(count, sizeof(count), lane->ended, "step"), whose,
+			     text_bytes(in_use, last->in_use));
 }
 
 /* What a pool that sleeps at the ends of steps has allocated: it will want that much again. */
@@ -277,7 +277,7 @@ static void print_lanes(const struct text *text, const struct steps *steps)
 static int print_growth(void *context, const struct steps_growth *row)
 {
 	const struct text *text = context;
-	struct sentence sentence = {.size = 0};
+	struct sentence sentence = { .size = 0 };
 	char change[TEXT_SIZE_MAX];
 
 	text_print(text, "%12s  ", answer_change(change, row->bytes));

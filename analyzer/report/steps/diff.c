@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "report/finding.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
+#include "report/finding.h"
 
-#define FLOOR (1u << 20)	 /* bytes that never make a difference */
-#define FACTOR_MIN (64u << 10)	 /* smaller places double by chance */
-#define PARTS(column)                                                                                              \
+#define FLOOR (1u << 20)       /* bytes that never make a difference */
+#define FACTOR_MIN (64u << 10) /* smaller places double by chance */
+#define PARTS(column)                                                                                             \
 	"SELECT number, part." #column ", part." #column ", sum(bytes), sum(count), NULL FROM peak_part AS part " \
 	"JOIN device ON device.id = part.device GROUP BY number, part." #column
 
@@ -17,20 +17,22 @@
 static const char *const questions[DIFF_COUNT] = {
 	[DIFF_DEVICE] = "SELECT number, kind, iif(kind = 'cpu', 'CPU', 'GPU ' || number), bytes, 1, NULL FROM peak "
 			"JOIN device ON device.id = device",
-	[DIFF_PHASE_PEAK] = "SELECT number, phase, phase, bytes, 1, NULL FROM phase_peak JOIN device ON device.id = device",
+	[DIFF_PHASE_PEAK] =
+		"SELECT number, phase, phase, bytes, 1, NULL FROM phase_peak JOIN device ON device.id = device",
 	[DIFF_STEP_PEAK] = "SELECT number, step, 'step ' || step, max(peak_bytes), 1, NULL FROM step_device "
 			   "JOIN device ON device.id = device GROUP BY number, step",
 	[DIFF_PHASE] = PARTS(phase),
 	[DIFF_CATEGORY] = PARTS(category),
 	[DIFF_OWNER] = PARTS(owner),
 	/* The part of a path after its last '/': what is left when everything up to it is taken away. */
-	[DIFF_SITE] = "WITH place AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
-		      "AS base FROM callsite) "
-		      "SELECT number, ifnull(function || char(31) || base, '') || char(31) || part.phase, "
-		      "ifnull(max(iif(function = '', place, function || ' (' || place || ')')), 'no stack was recorded'), "
-		      "sum(bytes), sum(count), part.phase FROM peak_part AS part JOIN site ON site.id = part.site "
-		      "JOIN device ON device.id = part.device LEFT JOIN place ON place.node = site.node "
-		      "GROUP BY number, 2, part.phase",
+	[DIFF_SITE] =
+		"WITH place AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
+		"AS base FROM callsite) "
+		"SELECT number, ifnull(function || char(31) || base, '') || char(31) || part.phase, "
+		"ifnull(max(iif(function = '', place, function || ' (' || place || ')')), 'no stack was recorded'), "
+		"sum(bytes), sum(count), part.phase FROM peak_part AS part JOIN site ON site.id = part.site "
+		"JOIN device ON device.id = part.device LEFT JOIN place ON place.node = site.node "
+		"GROUP BY number, 2, part.phase",
 };
 
 /* ---- loading ---- */
@@ -53,7 +55,8 @@ static int add_row(void *context, const struct db_stmt *stmt)
 {
 	struct loading *loading = context;
 	struct diff_table *table = loading->table;
-	struct diff_figure figure = { .in = 1, .count = (uint64_t)db_int(stmt, 4),
+	struct diff_figure figure = { .in = 1,
+				      .count = (uint64_t)db_int(stmt, 4),
 				      .bytes = (uint64_t)finding_int(stmt, 3, 0, FINDING_BYTES_MAX) };
 	struct diff_row *rows;
 	int phase = mt_phase_parse(db_text(stmt, 5), strlen(db_text(stmt, 5)));
@@ -66,7 +69,8 @@ static int add_row(void *context, const struct db_stmt *stmt)
 		table->row = rows;
 	}
 	rows = &table->row[table->count++];
-	*rows = (struct diff_row){ .device = db_int(stmt, 0), .key = strdup(db_text(stmt, 1)),
+	*rows = (struct diff_row){ .device = db_int(stmt, 0),
+				   .key = strdup(db_text(stmt, 1)),
 				   .label = strdup(db_text(stmt, 2)),
 				   .phase = phase < 0 ? NULL : mt_phase_name((uint32_t)phase) };
 	*(loading->second ? &rows->b : &rows->a) = figure;
@@ -163,12 +167,13 @@ static int count_row(void *context, const struct db_stmt *row)
 static int count_parts(struct db *db, uint64_t *steps, uint64_t *batches)
 {
 	uint64_t counts[2] = { 0 };
-	int error = finding_rows(db,
-				 "SELECT (SELECT max(steps) FROM process), (SELECT max(count) FROM (SELECT count(*) AS count FROM ("
-				 "SELECT process, step, phase, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) AS "
-				 "before FROM phase_span WHERE phase IN ('forward', 'backward')) "
-				 "WHERE phase = 'forward' AND before IS NOT 'forward' GROUP BY process, step))",
-				 count_row, counts);
+	int error = finding_rows(
+		db,
+		"SELECT (SELECT max(steps) FROM process), (SELECT max(count) FROM (SELECT count(*) AS count FROM ("
+		"SELECT process, step, phase, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) AS "
+		"before FROM phase_span WHERE phase IN ('forward', 'backward')) "
+		"WHERE phase = 'forward' AND before IS NOT 'forward' GROUP BY process, step))",
+		count_row, counts);
 
 	*steps = counts[0];
 	*batches = counts[1];
@@ -220,7 +225,8 @@ int diff_differs(const struct diff_row *row, uint64_t permille)
 /* Within a hundredth: allocators round sizes. */
 static int is_twice(uint64_t small, uint64_t large)
 {
-	return small >= FACTOR_MIN && large > small && (large - small > small ? large - 2 * small : 2 * small - large) <= small / 50;
+	return small >= FACTOR_MIN && large > small &&
+	       (large - small > small ? large - 2 * small : 2 * small - large) <= small / 50;
 }
 
 int diff_factor(const struct diff_row *row)

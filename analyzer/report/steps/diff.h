@@ -10,29 +10,29 @@
 #include "database/db.h"
 
 /* What is compared: X(NAME, key in JSON, title, decides). decides: a difference makes the answer "different". */
-#define DIFF_LIST(X)                                                                      \
-	X(DEVICE, "devices", "Peak of each device", 1)                                    \
-	X(PHASE_PEAK, "phase_peaks", "The most while each phase ran", 1)                  \
-	X(STEP_PEAK, "step_peaks", "Peak of each step that both have", 1)                 \
-	X(PHASE, "by_phase", "At the peak, by the phase that allocated it", 0)            \
-	X(CATEGORY, "by_category", "At the peak, by what it is", 0)                       \
-	X(OWNER, "by_owner", "At the peak, by who asked for it", 1)                       \
+#define DIFF_LIST(X)                                                           \
+	X(DEVICE, "devices", "Peak of each device", 1)                         \
+	X(PHASE_PEAK, "phase_peaks", "The most while each phase ran", 1)       \
+	X(STEP_PEAK, "step_peaks", "Peak of each step that both have", 1)      \
+	X(PHASE, "by_phase", "At the peak, by the phase that allocated it", 0) \
+	X(CATEGORY, "by_category", "At the peak, by what it is", 0)            \
+	X(OWNER, "by_owner", "At the peak, by who asked for it", 1)            \
 	X(SITE, "sites", "At the peak, by place", 0)
 
 enum diff_kind {
 #define DIFF_ENUM(name, key, title, decides) DIFF_##name,
 	DIFF_LIST(DIFF_ENUM)
 #undef DIFF_ENUM
-	DIFF_COUNT
+		DIFF_COUNT
 };
 
 struct diff_figure {
-	int in;		 /* 0: the run does not have it */
+	int in;                /* 0: the run does not have it */
 	uint64_t bytes, count; /* count: allocations */
 };
 
 struct diff_row {
-	int64_t device;	   /* number */
+	int64_t device;    /* number */
 	char *key, *label; /* label: what people call it, of the second run where it has it */
 	const char *phase; /* DIFF_SITE: static word; else NULL */
 	struct diff_figure a, b;

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 
 /* One stretch of a phase in one process. */
 struct run {
@@ -48,7 +48,7 @@ static struct left *find_left(const struct left_table *table, int64_t key, int64
 
 static int grow_left(struct left_table *table)
 {
-	struct left_table grown = {.room = table->room ? table->room * 2 : 256, .count = table->count};
+	struct left_table grown = { .room = table->room ? table->room * 2 : 256, .count = table->count };
 	size_t i;
 
 	grown.slot = calloc(grown.room, sizeof(*grown.slot));
@@ -56,8 +56,8 @@ static int grow_left(struct left_table *table)
 		return -MT_E_MEMORY;
 	for (i = 0; i < table->room; i++)
 		if (table->slot[i].bytes)
-			*find_left(&grown, table->slot[i].key, table->slot[i].process, table->slot[i].device) =
-				table->slot[i];
+			*find_left(&grown, table->slot[i].key, table->slot[i].process,
+				   table->slot[i].device) = table->slot[i];
 	free(table->slot);
 	*table = grown;
 	return 0;
@@ -73,7 +73,7 @@ static int add_left(struct left_table *table, int64_t key, int64_t process, int6
 		return -MT_E_MEMORY;
 	left = find_left(table, key, process, device);
 	if (!left->bytes) {
-		*left = (struct left){.key = key, .process = process, .device = device};
+		*left = (struct left){ .key = key, .process = process, .device = device };
 		table->count++;
 	}
 	left->bytes += bytes;
@@ -255,18 +255,18 @@ static int load(struct loading *loading, struct db *db)
 		const char *sql;
 		int (*row)(void *context, struct db_stmt *stmt);
 	} question[] = {
-		{"SELECT device.id, number, kind, name, total_bytes, (SELECT max(steps) FROM process WHERE id IN "
-		 "(SELECT site.process FROM site WHERE site.device = device.id)), phase FROM device "
-		 "JOIN peak ON peak.device = device.id WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
-		 take_device},
-		{"SELECT device, phase, bytes, time, step FROM phase_peak", take_peak},
-		{"SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
-		 "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
-		 take_runs},
-		{"SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run},
-		{"SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
-		 "alloc_seq, step FROM in_use",
-		 take_bytes},
+		{ "SELECT device.id, number, kind, name, total_bytes, (SELECT max(steps) FROM process WHERE id IN "
+		  "(SELECT site.process FROM site WHERE site.device = device.id)), phase FROM device "
+		  "JOIN peak ON peak.device = device.id WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
+		  take_device },
+		{ "SELECT device, phase, bytes, time, step FROM phase_peak", take_peak },
+		{ "SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
+		  "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
+		  take_runs },
+		{ "SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run },
+		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
+		  "alloc_seq, step FROM in_use",
+		  take_bytes },
 	};
 	size_t i;
 	int error = 0;
@@ -278,7 +278,7 @@ static int load(struct loading *loading, struct db *db)
 
 int phases_load(struct phases *phases, struct db *db)
 {
-	struct loading loading = {.phases = phases};
+	struct loading loading = { .phases = phases };
 	int error;
 
 	memset(phases, 0, sizeof(*phases));
@@ -317,8 +317,8 @@ static int give_left(void *context, struct db_stmt *stmt)
 
 int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context)
 {
-	struct asking asking = {.row = row, .context = context};
-	int64_t parameter[ANSWER_PARAMETERS] = {device, mt_phase_parse(phase, strlen(phase)), limit};
+	struct asking asking = { .row = row, .context = context };
+	int64_t parameter[ANSWER_PARAMETERS] = { device, mt_phase_parse(phase, strlen(phase)), limit };
 	char sql[512];
 
 	snprintf(sql, sizeof(sql),

@@ -20,22 +20,22 @@
 #include "memtrace/phase.h"
 
 struct phases_row {
-	uint64_t runs;	      /* of the processes that use the device */
-	int64_t time;	      /* of all runs, ns */
+	uint64_t runs;         /* of the processes that use the device */
+	int64_t time;          /* of all runs, ns */
 	uint64_t bytes, count; /* allocated on the device */
-	int ran_peak;	      /* the device has a peak for it: */
-	uint64_t peak;	      /* of the device while it ran */
+	int ran_peak;          /* the device has a peak for it: */
+	uint64_t peak;         /* of the device while it ran */
 	int64_t peak_time, peak_step;
 	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
-	uint64_t left_end;	      /* at the end of the recording, of all runs */
-	uint64_t asleep_end;	      /* beside it: allocated then, but its pages are not there */
+	uint64_t left_end;            /* at the end of the recording, of all runs */
+	uint64_t asleep_end;          /* beside it: allocated then, but its pages are not there */
 };
 
 struct phases_device {
 	int64_t id, number;
 	char kind[8], name[128];
 	uint64_t total; /* 0: unknown */
-	int64_t steps;	/* that ended, of the process with the most */
+	int64_t steps;  /* that ended, of the process with the most */
 	int peak_phase; /* in which the device had its peak; of phases that saw as much it is the first to name */
 	struct phases_row row[MT_PHASE_COUNT];
 };

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 
 #define LITTLE (64 << 10) /* bytes: less a step is no growth */
 
@@ -194,11 +194,12 @@ static void add_up(struct steps_lane *lane)
 			lane->row[i].asleep += lane->row[i - 1].asleep;
 		for (category = 0; category < MT_CATEGORY_COUNT; category++) {
 			if (i)
-				lane->row[i].category[category] =
-					sum(lane->row[i].category[category], lane->row[i - 1].category[category]);
+				lane->row[i].category[category] = sum(lane->row[i].category[category],
+								      lane->row[i - 1].category[category]);
 			lane->row[i].in_use += (uint64_t)lane->row[i].category[category];
 		}
-		lane->row[i].slack = lane->row[i].held > lane->row[i].in_use ? lane->row[i].held - lane->row[i].in_use : 0;
+		lane->row[i].slack = lane->row[i].held > lane->row[i].in_use ? lane->row[i].held - lane->row[i].in_use
+									     : 0;
 		if (i && i + 1 == lane->count && is_empty(&lane->row[i])) {
 			lane->count--;
 			break;
@@ -360,17 +361,19 @@ static int give_growth(void *context, struct db_stmt *stmt)
 }
 
 /* In use at the end of step ?5, the newest, minus in use at the end of ?4, the second: -1, 0 or 1. */
-#define CHANGE "((until_step IS NULL OR until_step > ?5) - (since_step <= ?4 AND (until_step IS NULL OR until_step > ?4)))"
+#define CHANGE \
+	"((until_step IS NULL OR until_step > ?5) - (since_step <= ?4 AND (until_step IS NULL OR until_step > ?4)))"
 
 int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, steps_growth_row *row, void *context)
 {
 	static const char sql[] =
 		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE ") FROM in_use "
-		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE " "
+		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE
+		" "
 		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "
 		"?3";
-	struct growing growing = {.row = row, .context = context};
-	int64_t parameter[ANSWER_PARAMETERS] = {lane->process, lane->device, limit};
+	struct growing growing = { .row = row, .context = context };
+	int64_t parameter[ANSWER_PARAMETERS] = { lane->process, lane->device, limit };
 
 	if (lane->ended < 3)
 		return 0;

@@ -21,11 +21,11 @@
 
 struct steps_row {
 	int64_t step;
-	int ended;          /* 0: the recording ended in it */
-	char closed_by[64]; /* "": nothing */
-	int64_t begin, end; /* ns */
-	uint64_t peak;      /* of the device, all processes */
-	uint64_t peak_tensors; /* of it, in tensors */
+	int ended;                       /* 0: the recording ended in it */
+	char closed_by[64];              /* "": nothing */
+	int64_t begin, end;              /* ns */
+	uint64_t peak;                   /* of the device, all processes */
+	uint64_t peak_tensors;           /* of it, in tensors */
 	int64_t peak_time, peak_process; /* id: after an event of which it stood */
 	char peak_phase[24];
 	uint64_t held, slack; /* by the process, at its end */

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/finding.h"
 #include "base/growth.h"
-#include "query/alive.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "query/alive.h"
+#include "report/finding.h"
 
 static const char *category_word(const char *word)
 {
@@ -30,17 +30,20 @@ static const char *phase_word(const char *word)
 
 static int make_kept(struct db *db)
 {
-	return db_execute(db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
-			  "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep "
-			  "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
+	return db_execute(
+		db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
+		    "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep "
+		    "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
 /* Where the micro-batches of each step begin. Two or three are too few to tell. */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[1024];
-	int error = db_execute(db, "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, number INTEGER, "
-			       "PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
+	int error =
+		db_execute(db,
+			   "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, number INTEGER, "
+			   "PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
 
 	if (error)
 		return error;
@@ -58,11 +61,13 @@ static int make_batches(struct db *db, int64_t step)
 /* The steps that have micro-batches: where the last of them begins, how many there are, and in how many steps. */
 static int make_batch_steps(struct db *db)
 {
-	int error = db_execute(db, "CREATE TEMP TABLE batch_step (process INTEGER, step INTEGER, last_seq INTEGER, batches "
+	int error = db_execute(db,
+			       "CREATE TEMP TABLE batch_step (process INTEGER, step INTEGER, last_seq INTEGER, batches "
 			       "INTEGER, of_steps INTEGER, PRIMARY KEY (process, step)) WITHOUT ROWID");
 
-	return error ? error : db_execute(db, "INSERT INTO temp.batch_step SELECT process, step, max(first_seq), count(*), "
-					  "count(*) OVER (PARTITION BY process) FROM temp.batch GROUP BY process, step");
+	return error ? error
+		     : db_execute(db, "INSERT INTO temp.batch_step SELECT process, step, max(first_seq), count(*), "
+				      "count(*) OVER (PARTITION BY process) FROM temp.batch GROUP BY process, step");
 }
 
 /*
@@ -72,14 +77,15 @@ static int make_batch_steps(struct db *db)
 static int make_batch_kept(struct db *db)
 {
 	return db_execute(
-		db, "CREATE TEMP TABLE batch_kept AS SELECT process, device, node, phase, category, step, number, batches, of_steps, "
-		    "sum(bytes) AS bytes FROM (SELECT allocation.process AS process, device, ifnull(node, 0) AS node, phase, "
-		    "category, allocation.step AS step, batches, of_steps, bytes, (SELECT number FROM temp.batch "
-		    "WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
-		    "ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use AS allocation CROSS JOIN temp.batch_step AS ends "
-		    "ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
-		    "AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes) "
-		    "WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
+		db,
+		"CREATE TEMP TABLE batch_kept AS SELECT process, device, node, phase, category, step, number, batches, of_steps, "
+		"sum(bytes) AS bytes FROM (SELECT allocation.process AS process, device, ifnull(node, 0) AS node, phase, "
+		"category, allocation.step AS step, batches, of_steps, bytes, (SELECT number FROM temp.batch "
+		"WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
+		"ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use AS allocation CROSS JOIN temp.batch_step AS ends "
+		"ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
+		"AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes) "
+		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
 /*
@@ -102,13 +108,15 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 			 "WHERE step = %lld) WHERE place = 1",
 			 (long long)question->step);
 	else
-		snprintf(instant, sizeof(instant), "SELECT device, phase, time, process AS at_process, seq FROM phase_peak");
+		snprintf(instant, sizeof(instant),
+			 "SELECT device, phase, time, process AS at_process, seq FROM phase_peak");
 	snprintf(sql, sizeof(sql),
 		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
 		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
 		 "count(*) AS count FROM in_use AS allocation CROSS JOIN instant ON instant.device = allocation.device "
-		 "AND " ALIVE_AT("instant.time", "at_process", "instant.seq") " AND instant.phase <> allocation.phase "
-		 "WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
+		 "AND " ALIVE_AT("instant.time", "at_process",
+				 "instant.seq") " AND instant.phase <> allocation.phase "
+						"WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
 		 instant, from, to);
 	return db_execute(db, sql);
 }
@@ -119,7 +127,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 struct growing {
 	struct retained_list *list;
 	struct retained_growth key; /* of what */
-	uint64_t *kept, *held;	    /* by part; held: differences */
+	uint64_t *kept, *held;      /* by part; held: differences */
 	uint32_t parts, room;
 	int64_t first_step;
 	uint64_t threshold;
@@ -172,7 +180,8 @@ static int judge(struct growing *growing)
 	if (!grows)
 		return 0;
 	i = growth.first + growth.parts;
-	if (growing->by_step && growing->kept[i] > growing->threshold) { /* the last step: a place that grows kept that, too */
+	if (growing->by_step &&
+	    growing->kept[i] > growing->threshold) { /* the last step: a place that grows kept that, too */
 		growth.bytes += growing->kept[i];
 		growth.parts += i + 1 == growing->parts;
 	}
@@ -213,9 +222,13 @@ static int same_key(const struct retained_growth *one, const struct retained_gro
 /* Columns 0..6 of both questions. */
 static struct retained_growth read_key(const struct db_stmt *row)
 {
-	return (struct retained_growth){ .device = db_int(row, 0), .process = db_int(row, 1), .pid = db_int(row, 2),
-					 .spot = db_int(row, 3), .phase = phase_word(db_text(row, 4)),
-					 .category = category_word(db_text(row, 5)), .node = db_int(row, 6) };
+	return (struct retained_growth){ .device = db_int(row, 0),
+					 .process = db_int(row, 1),
+					 .pid = db_int(row, 2),
+					 .spot = db_int(row, 3),
+					 .phase = phase_word(db_text(row, 4)),
+					 .category = category_word(db_text(row, 5)),
+					 .node = db_int(row, 6) };
 }
 
 /* Made in `step`, there from `since` until `gone`. Parts that are not the window's are cut off. */
@@ -296,18 +309,20 @@ static int by_bytes(const void *a, const void *b)
 static int find_growth(struct retained_list *list, struct db *db, int by_step)
 {
 	static const char steps[] =
-		"SELECT " KEY_COLUMNS ", kept.step, since, gone, sum(bytes), first, last, " THRESHOLD " FROM temp.kept AS kept "
+		"SELECT " KEY_COLUMNS ", kept.step, since, gone, sum(bytes), first, last, " THRESHOLD
+		" FROM temp.kept AS kept "
 		"LEFT JOIN temp.spot AS spot USING (node) "
 		"JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step GROUP BY process) AS span "
 		"ON span.process = kept.process JOIN process ON process.id = kept.process "
 		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, since, gone "
 		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, since, gone";
-	static const char batches[] =
-		"SELECT " KEY_COLUMNS ", kept.step, number, sum(bytes), batches, of_steps, " THRESHOLD " FROM temp.batch_kept AS kept "
-		"LEFT JOIN temp.spot AS spot USING (node) "
-		"JOIN process ON process.id = kept.process "
-		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
-		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
+	static const char batches[] = "SELECT " KEY_COLUMNS
+				      ", kept.step, number, sum(bytes), batches, of_steps, " THRESHOLD
+				      " FROM temp.batch_kept AS kept "
+				      "LEFT JOIN temp.spot AS spot USING (node) "
+				      "JOIN process ON process.id = kept.process "
+				      "GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
+				      "ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
 	struct growing growing = { .list = list, .by_step = by_step };
 	int error = finding_rows(db, by_step ? steps : batches, by_step ? step_row : batch_row, &growing);
 
@@ -339,18 +354,19 @@ static int stays_row(void *context, const struct db_stmt *row)
 static int find_stays(struct retained *retained, struct db *db)
 {
 	size_t i;
-	int error = finding_rows(db,
-				"SELECT category, sum(bytes) FILTER (WHERE step <= first), sum(bytes) FILTER (WHERE step > first), "
-				"sum(asleep) "
-				"FROM temp.kept AS kept JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step "
-				"GROUP BY process) AS span USING (process) WHERE since <= last AND (gone IS NULL OR gone > last) "
-				"GROUP BY category",
-				stays_row, retained);
+	int error = finding_rows(
+		db,
+		"SELECT category, sum(bytes) FILTER (WHERE step <= first), sum(bytes) FILTER (WHERE step > first), "
+		"sum(asleep) "
+		"FROM temp.kept AS kept JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step "
+		"GROUP BY process) AS span USING (process) WHERE since <= last AND (gone IS NULL OR gone > last) "
+		"GROUP BY category",
+		stays_row, retained);
 
 	for (i = 0; i < retained->steps.count; i++)
-		retained->later_bytes -= retained->steps.growth[i].bytes < retained->later_bytes ?
-						 retained->steps.growth[i].bytes :
-						 retained->later_bytes;
+		retained->later_bytes -= retained->steps.growth[i].bytes < retained->later_bytes
+						 ? retained->steps.growth[i].bytes
+						 : retained->later_bytes;
 	return error;
 }
 
@@ -367,10 +383,16 @@ static int crossing_row(void *context, const struct db_stmt *row)
 		list->crossing = more;
 	}
 	list->crossing[list->count++] = (struct retained_crossing){
-		.device = db_int(row, 0), .pid = db_int(row, 1), .from = phase_word(db_text(row, 2)),
-		.to = phase_word(db_text(row, 3)), .bytes = (uint64_t)db_int(row, 4), .count = (uint64_t)db_int(row, 5),
-		.category = db_type(row, 6) == DB_NULL ? NULL : category_word(db_text(row, 6)), .node = db_int(row, 7),
-		.spot = db_int(row, 8), .number = db_int(row, 9),
+		.device = db_int(row, 0),
+		.pid = db_int(row, 1),
+		.from = phase_word(db_text(row, 2)),
+		.to = phase_word(db_text(row, 3)),
+		.bytes = (uint64_t)db_int(row, 4),
+		.count = (uint64_t)db_int(row, 5),
+		.category = db_type(row, 6) == DB_NULL ? NULL : category_word(db_text(row, 6)),
+		.node = db_int(row, 7),
+		.spot = db_int(row, 8),
+		.number = db_int(row, 9),
 		.device_kind = strcmp(db_text(row, 10), "cpu") ? "cuda" : "cpu"
 	};
 	return 0;
@@ -379,20 +401,20 @@ static int crossing_row(void *context, const struct db_stmt *row)
 static int find_crossings(struct retained *retained, struct db *db, const struct retained_question *question)
 {
 	int error = finding_rows(db,
-				"SELECT device, 0, phase, alive, sum(bytes), sum(count), NULL, 0, 0, number, kind "
-				"FROM temp.crossing JOIN device ON device.id = device "
-				"GROUP BY device, phase, alive ORDER BY 5 DESC, 1, 3, 4",
-				crossing_row, &retained->phases);
+				 "SELECT device, 0, phase, alive, sum(bytes), sum(count), NULL, 0, 0, number, kind "
+				 "FROM temp.crossing JOIN device ON device.id = device "
+				 "GROUP BY device, phase, alive ORDER BY 5 DESC, 1, 3, 4",
+				 crossing_row, &retained->phases);
 
 	if (error || (!question->from && !question->to))
 		return error;
 	return finding_rows(db,
-			   "SELECT device, pid, crossing.phase, alive, sum(bytes), sum(count), category, min(crossing.node), "
-			   "spot, number, kind FROM temp.crossing AS crossing LEFT JOIN temp.spot AS spot USING (node) "
-			   "JOIN process ON process.id = process JOIN device ON device.id = crossing.device "
-			   "GROUP BY device, process, crossing.phase, alive, category, spot "
-			   "ORDER BY 5 DESC, device, process, crossing.phase, alive, category, spot",
-			   crossing_row, &retained->places);
+			    "SELECT device, pid, crossing.phase, alive, sum(bytes), sum(count), category, min(crossing.node), "
+			    "spot, number, kind FROM temp.crossing AS crossing LEFT JOIN temp.spot AS spot USING (node) "
+			    "JOIN process ON process.id = process JOIN device ON device.id = crossing.device "
+			    "GROUP BY device, process, crossing.phase, alive, category, spot "
+			    "ORDER BY 5 DESC, device, process, crossing.phase, alive, category, spot",
+			    crossing_row, &retained->places);
 }
 
 /* What a step makes for itself; what stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
@@ -472,10 +494,11 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	if (!error)
 		error = find_crossings(retained, db, question);
 	if (!error)
-		error = finding_rows(db,
-				    "SELECT (SELECT max(count) FROM (SELECT count(*) AS count FROM step GROUP BY process)), "
-				    "(SELECT max(batches) FROM temp.batch_step), (SELECT count(DISTINCT device) FROM phase_peak)",
-				    counts_row, retained);
+		error = finding_rows(
+			db,
+			"SELECT (SELECT max(count) FROM (SELECT count(*) AS count FROM step GROUP BY process)), "
+			"(SELECT max(batches) FROM temp.batch_step), (SELECT count(DISTINCT device) FROM phase_peak)",
+			counts_row, retained);
 	return error;
 }
 

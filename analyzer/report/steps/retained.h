@@ -17,19 +17,19 @@
 #include "database/db.h"
 #include "memtrace/phase.h"
 
-#define RETAINED_STEPS_ENOUGH 4 /* to tell growth: three that can be judged (GROWTH_PARTS), and the last */
+#define RETAINED_STEPS_ENOUGH 4       /* to tell growth: three that can be judged (GROWTH_PARTS), and the last */
 #define RETAINED_PARTS_MAX (1u << 20) /* steps of a run, the newest ones */
 
 /* A place that grows. */
 struct retained_growth {
 	int64_t device, process, pid, node; /* ids; one of its stacks, 0: none */
-	int64_t spot; /* see finding.h */
-	const char *phase, *category; /* static words */
-	uint64_t bytes;		      /* kept by the run of parts that was found: steps; by the worst step: micro-batches */
-	uint32_t parts, of;	      /* so many parts in a row, of so many; of the worst step */
-	uint32_t first;		      /* the first of them: a step, or a micro-batch from 1 */
-	uint32_t steps, steps_of;     /* micro-batches: it grew in so many steps, of so many */
-	int64_t step;		      /* micro-batches: the worst step */
+	int64_t spot;                       /* see finding.h */
+	const char *phase, *category;       /* static words */
+	uint64_t bytes;           /* kept by the run of parts that was found: steps; by the worst step: micro-batches */
+	uint32_t parts, of;       /* so many parts in a row, of so many; of the worst step */
+	uint32_t first;           /* the first of them: a step, or a micro-batch from 1 */
+	uint32_t steps, steps_of; /* micro-batches: it grew in so many steps, of so many */
+	int64_t step;             /* micro-batches: the worst step */
 };
 
 struct retained_list {
@@ -40,9 +40,9 @@ struct retained_list {
 /* What was alive in one phase and born in another. */
 struct retained_crossing {
 	int64_t device, pid, node;
-	int64_t number;		 /* of the device, as people count them */
-	const char *device_kind; /* "cuda", "cpu" */
-	int64_t spot; /* see finding.h */
+	int64_t number;                   /* of the device, as people count them */
+	const char *device_kind;          /* "cuda", "cpu" */
+	int64_t spot;                     /* see finding.h */
 	const char *from, *to, *category; /* category NULL: a sum over all places */
 	uint64_t bytes, count;
 };
@@ -54,21 +54,21 @@ struct retained_crossings {
 
 struct retained_question {
 	const char *from, *to; /* phases, NULL: any; words of MT_PHASE_LIST */
-	int64_t step;	       /* 0: all */
+	int64_t step;          /* 0: all */
 };
 
 struct retained {
 	struct db *db; /* that was asked */
 	struct retained_list steps, batches;
-	struct retained_crossings phases; /* sums by pair of phases */
-	struct retained_crossings places; /* by place, when the question names a phase */
+	struct retained_crossings phases;   /* sums by pair of phases */
+	struct retained_crossings places;   /* by place, when the question names a phase */
 	struct retained_crossings outlived; /* by place: made in a step, alive at the end of the last one, and of a kind
 					       that no later step needs; `to` is `from` */
-	uint64_t step_count, batch_count; /* steps that ended in one process; micro-batches of a step, the most */
-	uint64_t stays[MT_CATEGORY_COUNT]; /* alive at the end of the last step since its first, by category */
-	uint64_t stays_bytes, later_bytes; /* their sum; alive there and made later, but no growth */
-	uint64_t asleep_bytes; /* allocated there, too, but its pages are not there: in no other figure */
-	uint64_t devices;      /* on which a phase peaked */
+	uint64_t step_count, batch_count;   /* steps that ended in one process; micro-batches of a step, the most */
+	uint64_t stays[MT_CATEGORY_COUNT];  /* alive at the end of the last step since its first, by category */
+	uint64_t stays_bytes, later_bytes;  /* their sum; alive there and made later, but no growth */
+	uint64_t asleep_bytes;              /* allocated there, too, but its pages are not there: in no other figure */
+	uint64_t devices;                   /* on which a phase peaked */
 };
 
 /* Asks the database. 0 or -MT_E_x. Release in any case. */

@@ -1,10 +1,10 @@
 #include "retained_words.h"
 
 #include <stdio.h>
+#include "base/text.h"
+#include "memtrace/phase.h"
 #include "report/answer.h"
 #include "report/finding.h"
-#include "memtrace/phase.h"
-#include "base/text.h"
 
 static uint64_t sum_of(const struct retained_list *list)
 {
@@ -21,8 +21,7 @@ static void say_places(struct sentence *sentence, const struct retained *retaine
 {
 	char place[256], others[64];
 
-	sentence_say(sentence, "%s",
-		     finding_place(place, sizeof(place), retained->db, list->growth[0].node));
+	sentence_say(sentence, "%s", finding_place(place, sizeof(place), retained->db, list->growth[0].node));
 	if (list->count > 1)
 		sentence_say(sentence, " and %s", text_count(others, sizeof(others), list->count - 1, "other place"));
 }
@@ -35,8 +34,8 @@ static void say_batches(struct sentence *sentence, const struct retained *retain
 
 	say_places(sentence, retained, list);
 	sentence_say(sentence, " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld",
-		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->parts, growth->of - 1,
-		     (long long)growth->step);
+		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->parts,
+		     growth->of - 1, (long long)growth->step);
 	if (growth->steps_of > 1)
 		sentence_say(sentence, "; so in %u of %u steps", growth->steps, growth->steps_of);
 	sentence_say(sentence, "), %s when the last one begins", text_bytes(all, sum_of(list)));
@@ -65,7 +64,8 @@ static void say_stays(struct sentence *sentence, const struct retained *retained
 	/* "other" comes last; crumbs are left out. */
 	for (i = 1; i <= MT_CATEGORY_COUNT; i++)
 		if (retained->stays[i % MT_CATEGORY_COUNT] > retained->stays_bytes / 100)
-			sentence_say(sentence, "%s%s %s", parts++ ? ", " : " (", mt_category_name(i % MT_CATEGORY_COUNT),
+			sentence_say(sentence, "%s%s %s", parts++ ? ", " : " (",
+				     mt_category_name(i % MT_CATEGORY_COUNT),
 				     text_bytes(size, retained->stays[i % MT_CATEGORY_COUNT]));
 	sentence_say(sentence, parts ? ")" : "");
 }
@@ -76,7 +76,8 @@ static void say_asleep(struct sentence *sentence, const struct retained *retaine
 	char size[TEXT_SIZE_MAX];
 
 	if (retained->asleep_bytes)
-		sentence_say(sentence, " %s more is allocated, but asleep then.", text_bytes(size, retained->asleep_bytes));
+		sentence_say(sentence, " %s more is allocated, but asleep then.",
+			     text_bytes(size, retained->asleep_bytes));
 }
 
 /* "1 step ended, and 6.0 GiB that no later one needs outlived it, ..." */
@@ -90,11 +91,12 @@ static void say_outlived(struct sentence *sentence, const struct retained *retai
 
 	for (i = 0; i < list->count; i++)
 		bytes += list->crossing[i].bytes;
-	sentence_say(sentence, "%s ended, and %s that no later step should need outlived %s, %s of it %s from %s by %s. ",
+	sentence_say(sentence,
+		     "%s ended, and %s that no later step should need outlived %s, %s of it %s from %s by %s. ",
 		     text_count(steps, sizeof(steps), retained->step_count, "step"), text_bytes(size, bytes),
 		     retained->step_count == 1 ? "it" : "them",
-		     most->bytes == bytes ? "all" : text_bytes(part, most->bytes), answer_category(most->category), most->from,
-		     finding_place(place, sizeof(place), retained->db, most->node));
+		     most->bytes == bytes ? "all" : text_bytes(part, most->bytes), answer_category(most->category),
+		     most->from, finding_place(place, sizeof(place), retained->db, most->node));
 	sentence_say(sentence, "%s %s needed to tell whether that grows.",
 		     text_count(steps, sizeof(steps), RETAINED_STEPS_ENOUGH - retained->step_count, "more step"),
 		     retained->step_count + 1 == RETAINED_STEPS_ENOUGH ? "is" : "are");
@@ -126,7 +128,8 @@ static void say_nothing_grows(struct sentence *sentence, const struct retained *
 		     text_count(steps, sizeof(steps), retained->step_count, "step"));
 	say_stays(sentence, retained);
 	if (retained->later_bytes)
-		sentence_say(sentence, ", and %s that is replaced or came once", text_bytes(size, retained->later_bytes));
+		sentence_say(sentence, ", and %s that is replaced or came once",
+			     text_bytes(size, retained->later_bytes));
 	sentence_say(sentence, ".");
 }
 
@@ -140,7 +143,8 @@ void retained_say_device(struct sentence *sentence, const struct retained *retai
 }
 
 /* The pair of phases that has most, and the place that has most of it. */
-static void say_asked(struct sentence *sentence, const struct retained *retained, const struct retained_question *question)
+static void say_asked(struct sentence *sentence, const struct retained *retained,
+		      const struct retained_question *question)
 {
 	const struct retained_crossing *pair = retained->phases.crossing, *at = retained->places.crossing;
 	char size[TEXT_SIZE_MAX], place[256], when[64] = "";
@@ -178,8 +182,9 @@ struct sentence retained_verdict(const struct retained *retained, const struct r
 	if (steps)
 		say_steps(&sentence, retained);
 	if (batches || steps)
-		sentence_say(&sentence, ": no knob fixes this; drop the reference (keep a detached number instead of the "
-					"tensor, or delete it before the next round).");
+		sentence_say(&sentence,
+			     ": no knob fixes this; drop the reference (keep a detached number instead of the "
+			     "tensor, or delete it before the next round).");
 	else if (retained->step_count < RETAINED_STEPS_ENOUGH)
 		say_few_steps(&sentence, retained);
 	else

@@ -2,8 +2,8 @@
 #ifndef MEMANA_RETAINED_WORDS_H
 #define MEMANA_RETAINED_WORDS_H
 
-#include "retained.h"
 #include "base/sentence.h"
+#include "retained.h"
 
 /* `question`: what was asked with retained_load; the database is asked for the names of places. */
 struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question);

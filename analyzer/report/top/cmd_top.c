@@ -1,17 +1,17 @@
 /* memana top - what filled the device at its peak. */
 #include <stdio.h>
 #include <string.h>
+#include "base/text.h"
+#include "database/schema.h"
 #include "engine/analysis.h"
-#include "report/command.h"
-#include "store/load.h"
-#include "report/asked.h"
 #include "memtrace/error.h"
 #include "query/query.h"
+#include "report/asked.h"
+#include "report/command.h"
 #include "report/report.h"
-#include "database/schema.h"
 #include "source/source.h"
+#include "store/load.h"
 #include "store/store.h"
-#include "base/text.h"
 #include "top.h"
 #include "top_at.h"
 
@@ -22,8 +22,7 @@ static const char options_help[] =
 	"      --by WHAT    only one table: phase, category, owner, process, site or parameter\n"
 	"      --at WHEN    not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time\n"
 	"                   since the run began (12.5s, 300ms)\n"
-	"      --why        on what each category rests, and which frame and rule decided on the phase\n"
-	COMMAND_RULES_HELP
+	"      --why        on what each category rests, and which frame and rule decided on the phase\n" COMMAND_RULES_HELP
 	"      --device N   only this device (a number, or cpu)\n"
 	"  -n N             show N sites (default 8, in JSON 100; 0: all)\n"
 	"      --json       for programs; bytes and nanoseconds\n";
@@ -65,7 +64,8 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		command->options.by = parse_by(optarg);
 		if (command->options.by != TOP_BY_ALL)
 			return 0;
-		return command_fail(EXIT_USAGE, "top: --by %s: not one of phase, category, owner, process, site, parameter",
+		return command_fail(EXIT_USAGE,
+				    "top: --by %s: not one of phase, category, owner, process, site, parameter",
 				    optarg);
 	case 'd':
 		command->options.device_cpu = !strcmp(optarg, "cpu");
@@ -80,7 +80,8 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		return 0;
 	case 'a':
 		if (moment_parse(&command->options.moment, optarg))
-			return command_fail(EXIT_USAGE, "top: --at %s: not one of peak, oom, step:N, or a time (12.5s, 300ms)",
+			return command_fail(EXIT_USAGE,
+					    "top: --at %s: not one of peak, oom, step:N, or a time (12.5s, 300ms)",
 					    optarg);
 		return 0;
 	case 'w':

@@ -3,21 +3,21 @@
 #define MEMANA_TOP_H
 
 #include <stdint.h>
-#include "database/db.h"
-#include "engine/moment.h"
 #include "base/symbol.h"
 #include "base/text.h"
+#include "database/db.h"
+#include "engine/moment.h"
 
 enum top_by { TOP_BY_ALL = -1, TOP_BY_SITE = 100, TOP_BY_PARAMETER = 101 }; /* else an enum query_by: only that table */
 
 struct top_options {
-	int by;		/* enum top_by or enum query_by */
-	int64_t device; /* number, -1: all */
-	int device_cpu; /* --device cpu */
-	int64_t limit;	/* sites, parameters, -1: all */
-	const char *name; /* what the user named, for the next command to try: "trace.zst" */
-	int is_database;  /* it is one */
-	int why;	  /* show the evidence */
+	int by;               /* enum top_by or enum query_by */
+	int64_t device;       /* number, -1: all */
+	int device_cpu;       /* --device cpu */
+	int64_t limit;        /* sites, parameters, -1: all */
+	const char *name;     /* what the user named, for the next command to try: "trace.zst" */
+	int is_database;      /* it is one */
+	int why;              /* show the evidence */
 	struct moment moment; /* that the "peak" is of */
 };
 

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "memtrace/error.h"
 #include "query/alive.h"
 #include "report/answer.h"
 #include "report/frag/frag.h"
-#include "memtrace/error.h"
 #include "store/store.h"
 
 /* ---- when, on which device ---- */
@@ -116,20 +116,21 @@ static int make_parts(struct db *db)
 	if (!error)
 		error = db_prepare(db, &place.inside, "INSERT INTO temp.inside VALUES (?, ?)");
 	if (!error)
-		error = answer_rows(db, "SELECT device, at_time, at_process, at_seq FROM temp.at", NULL, note_inside, &place);
+		error = answer_rows(db, "SELECT device, at_time, at_process, at_seq FROM temp.at", NULL, note_inside,
+				    &place);
 	db_finish(place.inside);
 	return error ? error : db_execute(db, part_sql);
 }
 
 /* Memory of another process: in an allocation of its own, or mapped. */
-#define IMPORTED                                                                                                       \
-	"(SELECT ifnull(sum(bytes), 0) FROM (SELECT process, device, bytes, alloc_time AS since_time, alloc_seq AS "    \
-	"since_seq, free_time AS until_time, free_seq AS until_seq FROM allocation WHERE memory = 'imported' "          \
+#define IMPORTED                                                                                                         \
+	"(SELECT ifnull(sum(bytes), 0) FROM (SELECT process, device, bytes, alloc_time AS since_time, alloc_seq AS "     \
+	"since_seq, free_time AS until_time, free_seq AS until_seq FROM allocation WHERE memory = 'imported' "           \
 	"AND (process, address) NOT IN (SELECT process, handle FROM mapping) UNION ALL SELECT mapping.process, device, " \
-	"mapping.bytes, map_time, map_seq, unmap_time, unmap_seq FROM mapping JOIN (SELECT * FROM allocation WHERE "    \
-	"memory = 'imported') AS handle ON handle.process = mapping.process AND handle.address = handle "              \
-	"AND alloc_seq <= map_seq AND (free_seq IS NULL OR free_seq >= map_seq)) AS it "                                \
-	"WHERE it.device = at.device AND (since_time, it.process, since_seq) <= (at_time, at_process, at_seq) "         \
+	"mapping.bytes, map_time, map_seq, unmap_time, unmap_seq FROM mapping JOIN (SELECT * FROM allocation WHERE "     \
+	"memory = 'imported') AS handle ON handle.process = mapping.process AND handle.address = handle "                \
+	"AND alloc_seq <= map_seq AND (free_seq IS NULL OR free_seq >= map_seq)) AS it "                                 \
+	"WHERE it.device = at.device AND (since_time, it.process, since_seq) <= (at_time, at_process, at_seq) "          \
 	"AND (until_seq IS NULL OR (until_time, it.process, until_seq) > (at_time, at_process, at_seq)))"
 
 /* A device that has no such moment holds nothing then; of an out-of-memory error it is no part at all. */
@@ -173,8 +174,9 @@ static int add_process(void *context, struct db_stmt *row)
 		analysis->process = grown;
 		samples->room = room;
 	}
-	analysis->process[analysis->processes++] =
-		(struct analysis_process){ .first_time = db_int(row, 1), .last_time = db_int(row, 2), .events = (uint64_t)db_int(row, 0) };
+	analysis->process[analysis->processes++] = (struct analysis_process){ .first_time = db_int(row, 1),
+									      .last_time = db_int(row, 2),
+									      .events = (uint64_t)db_int(row, 0) };
 	return 0;
 }
 
@@ -191,8 +193,10 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 	db_bind(stmt, 3, time);
 	known = db_step(stmt);
 	if (known == 1) {
-		parts->sample = (struct whole_sample){ .time = db_int(stmt, 0), .used = (uint64_t)db_int(stmt, 1),
-						       .total = (uint64_t)db_int(stmt, 2), .own = (uint64_t)db_int(stmt, 3),
+		parts->sample = (struct whole_sample){ .time = db_int(stmt, 0),
+						       .used = (uint64_t)db_int(stmt, 1),
+						       .total = (uint64_t)db_int(stmt, 2),
+						       .own = (uint64_t)db_int(stmt, 3),
 						       .own_known = db_type(stmt, 3) != DB_NULL };
 		parts->held = (uint64_t)db_int(stmt, 4);
 		for (cause = 0; cause < WHOLE_CAUSES; cause++)
@@ -204,9 +208,9 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 	return known;
 }
 
-#define SAMPLE                                                                                                  \
-	"SELECT time, used_bytes, total_bytes, process_bytes, recorded_bytes, context_bytes, code_bytes, "      \
-	"graph_bytes, pool_bytes, earlier_bytes, unexplained_bytes, mixed FROM gpu_sample WHERE process = ?1 "  \
+#define SAMPLE                                                                                                 \
+	"SELECT time, used_bytes, total_bytes, process_bytes, recorded_bytes, context_bytes, code_bytes, "     \
+	"graph_bytes, pool_bytes, earlier_bytes, unexplained_bytes, mixed FROM gpu_sample WHERE process = ?1 " \
 	"AND device = ?2 AND recorded_bytes IS NOT NULL AND time "
 
 /* The samples of one process around the moment. */
@@ -216,8 +220,9 @@ static int add_user(struct samples *samples, uint32_t process, int64_t device, i
 	struct analysis_whole *whole = &into->whole[into->users * ANALYSIS_PEAKS];
 	int64_t id = (int64_t)samples->analysis.process[process].events;
 	int after = take_sample(samples, SAMPLE ">= ?3 ORDER BY time, rowid LIMIT 1", id, device, time, &whole->after);
-	int before = after < 0 ? 0 : take_sample(samples, SAMPLE "< ?3 ORDER BY time DESC, rowid DESC LIMIT 1", id, device,
-						 time, &whole->before);
+	int before = after < 0 ? 0
+			       : take_sample(samples, SAMPLE "< ?3 ORDER BY time DESC, rowid DESC LIMIT 1", id, device,
+					     time, &whole->before);
 
 	whole->peak_time = time;
 	whole->after_known = after == 1;
@@ -248,7 +253,8 @@ static int add_device(void *context, struct db_stmt *row)
 	if (!error)
 		error = store_whole_devices(samples->db, analysis);
 	if (!error)
-		error = run(samples->db, "UPDATE temp.whole SET device = -?1 WHERE device = ?2", db_int(row, 0), store_device_id(0));
+		error = run(samples->db, "UPDATE temp.whole SET device = -?1 WHERE device = ?2", db_int(row, 0),
+			    store_device_id(0));
 	free(device->user);
 	free(device->whole);
 	return error;
@@ -262,7 +268,8 @@ static int make_wholes(struct db *db)
 	samples.analysis.device = &samples.device;
 	samples.analysis.devices = 1;
 	if (!error)
-		error = answer_rows(db, "SELECT id, first_time, last_time FROM process ORDER BY id", NULL, add_process, &samples);
+		error = answer_rows(db, "SELECT id, first_time, last_time FROM process ORDER BY id", NULL, add_process,
+				    &samples);
 	if (!error)
 		error = answer_rows(db, "SELECT device, at_time, process FROM temp.at", NULL, add_device, &samples);
 	if (!error)

@@ -1,17 +1,17 @@
 /* The report of `memana top` for programs. The fields are a contract: more may come, none goes. */
 #include <stdio.h>
 #include <string.h>
-#include "query/callstack.h"
 #include "base/json.h"
 #include "memtrace/error.h"
-#include "report/places.h"
+#include "query/callstack.h"
 #include "query/query.h"
 #include "report/oom/query_oom.h"
+#include "report/places.h"
 #include "report/stack_json.h"
-#include "top.h"
-#include "top_ranks.h"
 #include "report/top_host.h"
+#include "top.h"
 #include "top_parameters.h"
+#include "top_ranks.h"
 
 #define FORMAT_VERSION 1
 
@@ -21,7 +21,7 @@ struct report {
 	struct symbols *symbols;
 	const struct top_options *options;
 	int64_t device; /* id of the one being written */
-	int devices;	/* written */
+	int devices;    /* written */
 };
 
 static int json_trace(void *context, const struct query_process *row)

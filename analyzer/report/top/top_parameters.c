@@ -1,9 +1,9 @@
 /* What PyTorch said of its parameters: `top --by parameter`, and "parameters" in JSON. */
+#include "top_parameters.h"
 #include <stdio.h>
 #include <string.h>
-#include "report/answer.h"
 #include "query/query_parameter.h"
-#include "top_parameters.h"
+#include "report/answer.h"
 
 #define NAME_COLUMNS 34
 
@@ -33,7 +33,8 @@ static void print_details(const struct text *text, const struct query_parameter 
 		sentence_say(&sentence, "%s of ", text_number(count, row->count));
 	sentence_say(&sentence, "%s ", text_fit(clean, sizeof(clean), *row->shape ? row->shape : "one number", 40, 0));
 	sentence_say(&sentence, "%s, ", text_fit(clean, sizeof(clean), row->dtype, 20, 0));
-	sentence_say(&sentence, "%s", text_fit(clean, sizeof(clean), *row->optimizer ? row->optimizer : "no optimizer", 40, 0));
+	sentence_say(&sentence, "%s",
+		     text_fit(clean, sizeof(clean), *row->optimizer ? row->optimizer : "no optimizer", 40, 0));
 	if (*row->model)
 		sentence_say(&sentence, ", %s", text_fit(clean, sizeof(clean), row->model, 40, 1));
 	if (row->processes > 1)
@@ -79,8 +80,9 @@ int top_parameters_text(const struct text *text, struct db *db, int64_t limit)
 		return error;
 	if (!table.rows) {
 		text_print(text, "\n");
-		text_wrap(text, 0, 0, "No census: PyTorch did not say what its parameters are. It is asked after the first two "
-				      "steps of an optimizer, and where there is none, after 20 s.");
+		text_wrap(text, 0, 0,
+			  "No census: PyTorch did not say what its parameters are. It is asked after the first two "
+			  "steps of an optimizer, and where there is none, after 20 s.");
 		return 0;
 	}
 	return query_parameters(db, limit, print_row, &table);

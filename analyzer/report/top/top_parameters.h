@@ -3,9 +3,9 @@
 #define MEMANA_TOP_PARAMETERS_H
 
 #include <stdint.h>
-#include "database/db.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "database/db.h"
 
 /* `limit`: parameters, -1: all. */
 int top_parameters_text(const struct text *text, struct db *db, int64_t limit);

@@ -1,7 +1,7 @@
 /* The places that held most of the peak, largest first. */
 #include <string.h>
-#include "report/answer.h"
 #include "query/callstack.h"
+#include "report/answer.h"
 #include "top_report.h"
 
 #define SITE_INDENT 19
@@ -80,7 +80,7 @@ static void print_place(const struct top_report *report, const struct place *pla
 		   text_percent(share, place->bytes, report->device->peak.bytes));
 	print_place_line(report, place->stack, place->user);
 	sentence_say(&sentence, "%s, allocated in %s, %s", place->category, place->phase,
-	    text_count(count, sizeof(count), place->count, "allocation"));
+		     text_count(count, sizeof(count), place->count, "allocation"));
 	if (report->processes > 1)
 		sentence_say(&sentence, ", pid %lld", (long long)place->pid);
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);

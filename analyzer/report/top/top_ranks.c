@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "query/callstack.h"
 #include "base/sentence.h"
+#include "query/callstack.h"
 
 /* ---- text ---- */
 

@@ -3,8 +3,8 @@
 #define MEMANA_TOP_RANKS_H
 
 #include "base/json.h"
-#include "report/ranks.h"
 #include "base/text.h"
+#include "report/ranks.h"
 
 /* With so many GPUs the report shows the details of the highest one only. */
 #define TOP_RANKS_MANY 3u

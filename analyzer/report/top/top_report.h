@@ -8,11 +8,11 @@
 #define MEMANA_TOP_REPORT_H
 
 #include <stdint.h>
-#include "report/places.h"
-#include "query/query.h"
 #include "base/sentence.h"
-#include "top.h"
+#include "query/query.h"
+#include "report/places.h"
 #include "report/top_host.h"
+#include "top.h"
 
 #define TOP_WORD_COLUMNS 24
 #define TOP_WHY_COLUMNS 140 /* of what others may have written */
@@ -22,14 +22,14 @@ struct top_report {
 	struct db *db;
 	struct symbols *symbols;
 	const struct top_options *options;
-	uint64_t steps;		      /* of all processes */
+	uint64_t steps; /* of all processes */
 	uint64_t events, lost, let_go;
-	int damaged;		      /* a trace ends in damage */
+	int damaged; /* a trace ends in damage */
 	int processes;
 	const struct query_device *device; /* the one being written */
-	int devices;		      /* written */
-	int64_t only;		      /* GPU (id) that stands for all, 0: none does */
-	struct places places;	      /* of the device, or the one before */
+	int devices;                       /* written */
+	int64_t only;                      /* GPU (id) that stands for all, 0: none does */
+	struct places places;              /* of the device, or the one before */
 	struct host_sum host;
 };
 

@@ -1,8 +1,8 @@
 /* What the recording has beside the peaks: out-of-memory errors, what it is made of and what is missing. */
 #include <string.h>
 #include "report/answer.h"
-#include "report/oom/query_oom.h"
 #include "report/oom/oom_words.h"
+#include "report/oom/query_oom.h"
 #include "top_report.h"
 
 #define OOMS_MAX 5
@@ -66,7 +66,8 @@ static int print_source(void *context, const struct query_source *row)
 
 	if (!strcmp(row->state, "on"))
 		return 0;
-	sentence_say(&sentence, "%s: %s", !strcmp(row->state, "partly") ? "Partly recorded" : "Not recorded", row->name);
+	sentence_say(&sentence, "%s: %s", !strcmp(row->state, "partly") ? "Partly recorded" : "Not recorded",
+		     row->name);
 	if (*row->why)
 		sentence_say(&sentence, " (%s)", text_fit(why, sizeof(why), row->why, SOURCE_WHY_MAX, 0));
 	if (report->processes > 1)
@@ -99,8 +100,9 @@ static int print_incomplete(void *context, const struct query_process *row)
 	if (row->complete)
 		return 0;
 	text_fit(file, sizeof(file), row->file, 40, 1);
-	sentence_say(&sentence, "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
-	    text_time(time, row->last_time));
+	sentence_say(&sentence,
+		     "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
+		     text_time(time, row->last_time));
 	text_style(report->text, TEXT_WARN);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
@@ -118,11 +120,11 @@ int top_print_recording(struct top_report *report)
 	sentence_say(&sentence, "Recorded: %s, ", text_count(events, sizeof(events), report->events, "event"));
 	if (report->processes > 1)
 		sentence_say(&sentence, "%s, ",
-		    text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
+			     text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
 	sentence_say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
-	    report->lost      ? text_count(lost, sizeof(lost), report->lost, "lost event")
-	    : report->damaged ? "and nobody knows what the damaged part held"
-			      : "nothing lost");
+		     report->lost      ? text_count(lost, sizeof(lost), report->lost, "lost event")
+		     : report->damaged ? "and nobody knows what the damaged part held"
+				       : "nothing lost");
 	if (report->let_go)
 		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
 			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));

@@ -71,7 +71,8 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 
 	if (report->steps)
 		snprintf(step, sizeof(step), ", step %lld", (long long)row->step);
-	if (row->bytes <= whole) /* of a device whose size is not known, `whole` may be what it held at another moment */
+	if (row->bytes <=
+	    whole) /* of a device whose size is not known, `whole` may be what it held at another moment */
 		text_percent(share, row->bytes, whole);
 	text_print(report->text, "  %-*s %10s  %5s  ", TOP_WORD_COLUMNS,
 		   text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0), text_bytes(size, row->bytes), share);

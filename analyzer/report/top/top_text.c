@@ -16,8 +16,9 @@ int top_wants(const struct top_options *options, const struct query_device *devi
 
 const char *top_moment_word(const struct top_options *options)
 {
-	static const char *const words[] = { [MOMENT_PEAK] = "peak", [MOMENT_STEP] = "step", [MOMENT_OOM] = "oom",
-					     [MOMENT_TIME] = "time" };
+	static const char *const words[] = {
+		[MOMENT_PEAK] = "peak", [MOMENT_STEP] = "step", [MOMENT_OOM] = "oom", [MOMENT_TIME] = "time"
+	};
 
 	return words[options->moment.kind];
 }

@@ -1,7 +1,7 @@
 /* What `memana top` says first: the peak in a sentence or three. */
 #include <string.h>
-#include "report/answer.h"
 #include "query/callstack.h"
+#include "report/answer.h"
 #include "report/peak_verdict.h"
 #include "top_report.h"
 
@@ -50,7 +50,7 @@ static void say_slack(struct sentence *sentence, const struct query_device *devi
 	if (device->peak.slack < device->peak.bytes / 10 || !device->peak.slack)
 		return;
 	sentence_say(sentence, " %s (%s) is slack: the allocator holds it, no tensor uses it.",
-	    text_bytes(size, device->peak.slack), text_percent(share, device->peak.slack, device->peak.bytes));
+		     text_bytes(size, device->peak.slack), text_percent(share, device->peak.slack, device->peak.bytes));
 }
 
 static void print_device_name(const struct top_report *report)
@@ -70,8 +70,10 @@ static void print_device_name(const struct top_report *report)
 /* "Peak " */
 static const char *moment_begins(const struct top_report *report)
 {
-	static const char *const words[] = { [MOMENT_PEAK] = "Peak ", [MOMENT_STEP] = "Peak of the step: ",
-					     [MOMENT_OOM] = "When memory ran out: ", [MOMENT_TIME] = "Then: " };
+	static const char *const words[] = { [MOMENT_PEAK] = "Peak ",
+					     [MOMENT_STEP] = "Peak of the step: ",
+					     [MOMENT_OOM] = "When memory ran out: ",
+					     [MOMENT_TIME] = "Then: " };
 
 	return words[report->options->moment.kind];
 }
@@ -83,7 +85,8 @@ static const char *verdict_begins(struct sentence *begins, const struct top_repo
 
 	if (!report->lost)
 		return moment_begins(report);
-	sentence_say(begins, "%s of %s are lost: the %s at least ", text_count(lost, sizeof(lost), report->lost, "event"),
+	sentence_say(begins, "%s of %s are lost: the %s at least ",
+		     text_count(lost, sizeof(lost), report->lost, "event"),
 		     text_number(events, report->events + report->lost),
 		     report->options->moment.kind == MOMENT_PEAK ? "peak is" : "device held");
 	return begins->text;
@@ -106,8 +109,9 @@ static int say_unseen(struct sentence *sentence, const struct top_report *report
 		return 0;
 	error = query_sources(report->db, note_unseen, &unseen);
 	if (unseen)
-		sentence_say(sentence, " Driver calls were not recorded, or not all (see below): memory beside tensors may "
-				       "be missing here.");
+		sentence_say(sentence,
+			     " Driver calls were not recorded, or not all (see below): memory beside tensors may "
+			     "be missing here.");
 	return error;
 }
 
@@ -115,8 +119,12 @@ int top_print_verdict(const struct top_report *report)
 {
 	struct sentence sentence = { 0 }, begins = { 0 };
 	const struct peak_verdict verdict = {
-		.begins = verdict_begins(&begins, report), .device = report->device, .has_steps = report->steps != 0,
-		.has_processes = report->processes > 1, .place_of = largest_place, .context = (void *)report,
+		.begins = verdict_begins(&begins, report),
+		.device = report->device,
+		.has_steps = report->steps != 0,
+		.has_processes = report->processes > 1,
+		.place_of = largest_place,
+		.context = (void *)report,
 	};
 	int error;
 

@@ -47,7 +47,10 @@ static void print_parts(const struct text *text, const struct query_whole *row)
 #define PRINT_PART(member, column, words) print_part(text, words, row->member);
 	QUERY_WHOLE_LIST(PRINT_PART)
 #undef PRINT_PART
-	print_line(text, row->absent ? "looked at together" : row->processes > 1 ? "these processes" : "this process",
+	print_line(text,
+		   row->absent          ? "looked at together"
+		   : row->processes > 1 ? "these processes"
+					: "this process",
 		   (int64_t)row->process);
 	text_print(text, "\n");
 	print_part(text, "other processes", (int64_t)row->others);
@@ -65,7 +68,8 @@ static void print_notes(const struct text *text, const struct query_whole *row)
 	char all[64];
 
 	if (row->absent)
-		sentence_say(&sentence, "Of %s %llu had a sample of that time; other processes are the rest of them, too. ",
+		sentence_say(&sentence,
+			     "Of %s %llu had a sample of that time; other processes are the rest of them, too. ",
 			     text_count(all, sizeof(all), row->processes + row->absent, "recorded process"),
 			     (unsigned long long)row->processes);
 	if (!row->known)

@@ -2,9 +2,9 @@
 #ifndef MEMANA_TOP_WHOLE_H
 #define MEMANA_TOP_WHOLE_H
 
+#include "base/text.h"
 #include "database/db.h"
 #include "query/query.h"
-#include "base/text.h"
 
 /* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */
 int top_whole(const struct text *text, struct db *db, const struct query_device *device);

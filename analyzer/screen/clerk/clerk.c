@@ -61,7 +61,8 @@ static int wait_for_model(struct clerk *clerk)
 	do {
 		model_lock(model);
 		state = model->state;
-		snprintf(why, sizeof(why), "the traces could not be read%s%s", *model->trouble ? ": " : "", model->trouble);
+		snprintf(why, sizeof(why), "the traces could not be read%s%s", *model->trouble ? ": " : "",
+			 model->trouble);
 		model_unlock(model);
 		if (state == MODEL_READING)
 			rest(clerk, LOOK_MS);
@@ -92,8 +93,10 @@ static void prepare(struct clerk *clerk)
 
 static int answer_into(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
 {
-	static clerk_answerer *const answerers[] = { [CLERK_LIFE] = clerk_answer_life, [CLERK_BETWEEN] = clerk_answer_between,
-						     [CLERK_RETAINED] = clerk_answer_retained, [CLERK_SQL] = clerk_answer_sql };
+	static clerk_answerer *const answerers[] = { [CLERK_LIFE] = clerk_answer_life,
+						     [CLERK_BETWEEN] = clerk_answer_between,
+						     [CLERK_RETAINED] = clerk_answer_retained,
+						     [CLERK_SQL] = clerk_answer_sql };
 	int error;
 
 	if (clerk->state == CLERK_FAILED) { /* it stays that */

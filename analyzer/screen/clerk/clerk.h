@@ -20,11 +20,11 @@
 #define CLERK_ROWS_MAX 10000u
 
 /* X(NAME) - what can be asked. */
-#define CLERK_QUESTION_LIST(X)                                                             \
-	X(LIFE)	    /* the allocations of `site`: when each was born and freed, and by whom */ \
+#define CLERK_QUESTION_LIST(X)                                                                 \
+	X(LIFE)     /* the allocations of `site`: when each was born and freed, and by whom */ \
 	X(BETWEEN)  /* what was born in (from, to] and is alive at `to`, place by place */     \
 	X(RETAINED) /* growth per step and micro-batch, crossings of phases (retained.h) */    \
-	X(SQL)	    /* `text`; columns called site, time and *_time say what a row is about */
+	X(SQL)      /* `text`; columns called site, time and *_time say what a row is about */
 
 enum clerk_question_kind {
 #define CLERK_QUESTION_ENUM(name) CLERK_##name,
@@ -34,7 +34,7 @@ enum clerk_question_kind {
 
 struct clerk_question {
 	enum clerk_question_kind kind;
-	uint32_t site;	  /* of the model */
+	uint32_t site;    /* of the model */
 	uint32_t device;  /* of the model; BETWEEN */
 	int64_t from, to; /* ns since the run began */
 	char text[CLERK_TEXT_MAX];
@@ -52,10 +52,10 @@ struct clerk_answer {
 	struct clerk_column *column;
 	uint32_t columns;
 	const char **text; /* rows * columns of them, never NULL */
-	uint32_t *site;	   /* of the model, by row; 0: the row is of no site */
-	int64_t *time;	   /* that a row is about, -1: none */
+	uint32_t *site;    /* of the model, by row; 0: the row is of no site */
+	int64_t *time;     /* that a row is about, -1: none */
 	uint32_t rows;
-	int cut;	     /* there are more than CLERK_ROWS_MAX */
+	int cut;             /* there are more than CLERK_ROWS_MAX */
 	const char *trouble; /* "": none; else why there is no answer */
 };
 

@@ -14,9 +14,9 @@ struct clerk_texts;
 
 struct clerk_table {
 	struct clerk_answer answer;
-	uint32_t room;	/* rows */
+	uint32_t room; /* rows */
 	struct clerk_texts *texts;
-	int failed;	/* out of memory somewhere below */
+	int failed; /* out of memory somewhere below */
 };
 
 /* NULL: out of memory. It is an answer: clerk_answer_free frees it. */
@@ -59,8 +59,8 @@ struct clerk {
 	size_t stacks;
 	struct db *db; /* of the whole run; the thread's own */
 	_Atomic int stop;
-	_Atomic uint32_t asked;	  /* number of the newest question */
-	_Atomic uint32_t working; /* of the one that is worked on */
+	_Atomic uint32_t asked;       /* number of the newest question */
+	_Atomic uint32_t working;     /* of the one that is worked on */
 	_Atomic uint64_t done, total; /* of what the state is about */
 
 	pthread_mutex_t lock; /* of what follows */

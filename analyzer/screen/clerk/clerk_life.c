@@ -1,11 +1,11 @@
 /* clerk_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
 #include <stdio.h>
 #include <string.h>
+#include "base/sentence.h"
+#include "base/text.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
 #include "memtrace/error.h"
-#include "base/sentence.h"
-#include "base/text.h"
 
 struct life {
 	uint64_t count, bytes, freed, kept_bytes, steps, largest;
@@ -15,8 +15,16 @@ struct life {
 };
 
 /* A place is of one phase: that need not be said in each row. Most telling first: a narrow screen cuts the others off. */
-enum life_column { LIFE_BORN, LIFE_STEP, LIFE_LIVED, LIFE_SIZE, LIFE_FREED_PHASE, LIFE_FREED_STEP, LIFE_FREED_BY,
-		   LIFE_FREED };
+enum life_column {
+	LIFE_BORN,
+	LIFE_STEP,
+	LIFE_LIVED,
+	LIFE_SIZE,
+	LIFE_FREED_PHASE,
+	LIFE_FREED_STEP,
+	LIFE_FREED_BY,
+	LIFE_FREED
+};
 
 static int life_row(void *context, struct db_stmt *row)
 {
@@ -97,7 +105,8 @@ static void say_deaths(struct sentence *sentence, const struct life *life)
 	if (life->longest <= life->shortest + life->shortest / 4)
 		sentence_say(sentence, "%s %s", who, text_time(one, life->average));
 	else
-		sentence_say(sentence, "%s from %s to %s", who, text_time(one, life->shortest), text_time(two, life->longest));
+		sentence_say(sentence, "%s from %s to %s", who, text_time(one, life->shortest),
+			     text_time(two, life->longest));
 	if (!life->freed_there)
 		sentence_say(sentence, "; nobody knows who freed %s", life->freed == 1 ? "it" : "them");
 	else if (life->freed_there == life->freed)
@@ -120,8 +129,8 @@ static void say_life(struct sentence *sentence, const struct life *life)
 	if (!life->freed)
 		sentence_say(sentence, life->count == 1 ? "never freed" : "none was ever freed");
 	else if (life->freed < life->count)
-		sentence_say(sentence, "%s of them (%s) never freed, ",
-			     text_number(kept, life->count - life->freed), text_bytes(size, life->kept_bytes));
+		sentence_say(sentence, "%s of them (%s) never freed, ", text_number(kept, life->count - life->freed),
+			     text_bytes(size, life->kept_bytes));
 	if (life->freed)
 		say_deaths(sentence, life);
 	sentence_say(sentence, ".");
@@ -132,8 +141,8 @@ int clerk_answer_life(struct clerk *clerk, const struct clerk_question *question
 	static const struct {
 		const char *title;
 		int numbers;
-	} columns[] = { { "born at", 1 }, { "step", 1 }, { "lived", 1 }, { "size", 1 }, { "freed in", 0 },
-			{ "step", 1 }, { "by", 0 }, { "freed at", 1 } };
+	} columns[] = { { "born at", 1 },  { "step", 1 }, { "lived", 1 }, { "size", 1 },
+			{ "freed in", 0 }, { "step", 1 }, { "by", 0 },    { "freed at", 1 } };
 	struct sentence sentence = { 0 };
 	struct life life = { 0 };
 	size_t i;

@@ -1,15 +1,15 @@
 /* clerk_lists.c - places in an order: what was made between two moments and lives, and what outlives what made it. */
 #include <stdio.h>
 #include <string.h>
-#include "report/answer.h"
+#include "base/text.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
-#include "report/finding.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
+#include "report/finding.h"
 #include "report/steps/retained.h"
 #include "report/steps/retained_words.h"
 #include "store/store.h"
-#include "base/text.h"
 
 /* ---- between two moments ---- */
 
@@ -60,9 +60,9 @@ static void say_between(struct sentence *sentence, const struct between *between
 		sentence_say(sentence, "Nothing that was allocated between %s and %s is alive then.", begin, end);
 		return;
 	}
-	sentence_say(sentence, "%s in %s, made between %s and %s, %s alive then: %s of it ", text_bytes(size, between->bytes),
-		     text_count(count, sizeof(count), between->count, "allocation"), begin, end,
-		     between->count == 1 ? "is" : "are",
+	sentence_say(sentence, "%s in %s, made between %s and %s, %s alive then: %s of it ",
+		     text_bytes(size, between->bytes), text_count(count, sizeof(count), between->count, "allocation"),
+		     begin, end, between->count == 1 ? "is" : "are",
 		     between->first == between->bytes ? "all" : text_bytes(first, between->first));
 	sentence_say(sentence, "%s, by %s.", between->category, between->place);
 }
@@ -96,14 +96,23 @@ int clerk_answer_between(struct clerk *clerk, const struct clerk_question *quest
 /* ---- retained ---- */
 
 /* Those that say most come first: a terminal of 80 columns has no room for all. */
-enum retained_column { RETAINED_BYTES, RETAINED_PLACE, RETAINED_WHAT, RETAINED_PHASE, RETAINED_EACH, RETAINED_CATEGORY,
-		       RETAINED_SEEN };
+enum retained_column {
+	RETAINED_BYTES,
+	RETAINED_PLACE,
+	RETAINED_WHAT,
+	RETAINED_PHASE,
+	RETAINED_EACH,
+	RETAINED_CATEGORY,
+	RETAINED_SEEN
+};
 
 /* One of the sites that have this stack. */
 static uint32_t site_of(struct clerk *clerk, const struct retained_growth *growth)
 {
-	const struct clerk_query_stack stack = { .device = growth->device, .process = growth->process,
-						 .node = growth->node, .phase = growth->phase,
+	const struct clerk_query_stack stack = { .device = growth->device,
+						 .process = growth->process,
+						 .node = growth->node,
+						 .phase = growth->phase,
 						 .category = growth->category };
 	int64_t site;
 
@@ -111,7 +120,8 @@ static uint32_t site_of(struct clerk *clerk, const struct retained_growth *growt
 	return clerk_site(clerk, site);
 }
 
-static void add_growth(struct clerk *clerk, struct clerk_table *table, const struct retained_list *list, const char *what)
+static void add_growth(struct clerk *clerk, struct clerk_table *table, const struct retained_list *list,
+		       const char *what)
 {
 	const struct retained_growth *growth;
 	char word[TEXT_SIZE_MAX], place[256];

@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "report/asked.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
-#include "store/load.h"
 #include "memtrace/error.h"
+#include "report/asked.h"
 #include "source/source.h"
+#include "store/load.h"
 #include "store/store.h"
 
 static int hear_of_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
@@ -75,9 +75,9 @@ static void say_why(struct clerk *clerk, int error, char *why, size_t why_size)
 		snprintf(why, why_size, "no space left for a temporary database (TMPDIR names a folder with more)");
 	else
 		snprintf(why, why_size, "a temporary database could not be made: %s",
-			 error == -MT_E_SYSTEM ? strerror(errno) :
-			 error == -MT_E_SQL    ? db_message(clerk->db) :
-						 mt_strerror(error));
+			 error == -MT_E_SYSTEM ? strerror(errno)
+			 : error == -MT_E_SQL  ? db_message(clerk->db)
+					       : mt_strerror(error));
 }
 
 int clerk_load(struct clerk *clerk, char *why, size_t why_size)

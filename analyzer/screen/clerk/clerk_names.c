@@ -4,13 +4,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "query/callstack.h"
 #include "clerk_impl.h"
 #include "clerk_query.h"
-#include "store/load.h"
 #include "memtrace/error.h"
-#include "store/store.h"
+#include "query/callstack.h"
 #include "screen/data/verdict.h"
+#include "store/load.h"
+#include "store/store.h"
 
 #define PUBLISH_SITES 256u /* in one go under the model's lock */
 

@@ -48,8 +48,8 @@ int clerk_query_sites(struct db *db, clerk_query_row *row, void *context)
 /* ---- of one place ---- */
 
 /* A place: sites that differ in nothing that the screen shows. */
-#define SITES_OF_PLACE                                                                                          \
-	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                     \
+#define SITES_OF_PLACE                                                                                                    \
+	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                               \
 	"AND twin.device = one.device AND twin.node IS one.node AND twin.memory = one.memory AND twin.phase = one.phase " \
 	"AND twin.category = one.category AND twin.owner = one.owner WHERE one.id = ?1)"
 
@@ -70,12 +70,11 @@ int clerk_query_life(struct db *db, int64_t site, int64_t limit, clerk_query_row
 
 int clerk_query_life_sums(struct db *db, int64_t site, clerk_query_row *row, void *context)
 {
-	static const char sql[] =
-		"SELECT count(*), ifnull(sum(bytes), 0), count(free_time), "
-		"ifnull(sum(bytes) FILTER (WHERE free_time IS NULL), 0), count(DISTINCT step), "
-		"ifnull(min(free_time - alloc_time), 0), ifnull(max(free_time - alloc_time), 0), "
-		"ifnull(avg(free_time - alloc_time), 0), ifnull(max(bytes), 0) "
-		"FROM allocation WHERE site IN " SITES_OF_PLACE;
+	static const char sql[] = "SELECT count(*), ifnull(sum(bytes), 0), count(free_time), "
+				  "ifnull(sum(bytes) FILTER (WHERE free_time IS NULL), 0), count(DISTINCT step), "
+				  "ifnull(min(free_time - alloc_time), 0), ifnull(max(free_time - alloc_time), 0), "
+				  "ifnull(avg(free_time - alloc_time), 0), ifnull(max(bytes), 0) "
+				  "FROM allocation WHERE site IN " SITES_OF_PLACE;
 	const int64_t value[ANSWER_PARAMETERS] = { site };
 
 	return answer_rows(db, sql, value, row, context);
@@ -113,8 +112,10 @@ int clerk_query_between(struct db *db, int64_t device, int64_t from, int64_t to,
 int clerk_query_site_of(struct db *db, const struct clerk_query_stack *stack, int64_t *site)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "SELECT id FROM site WHERE device = ?1 AND process = ?2 "
-			       "AND ifnull(node, 0) = ?3 AND phase = ?4 ORDER BY category = ?5 DESC, id LIMIT 1"), more;
+	int error = db_prepare(db, &stmt,
+			       "SELECT id FROM site WHERE device = ?1 AND process = ?2 "
+			       "AND ifnull(node, 0) = ?3 AND phase = ?4 ORDER BY category = ?5 DESC, id LIMIT 1"),
+	    more;
 
 	*site = 0;
 	if (error)

@@ -100,7 +100,8 @@ static void say_trouble(struct clerk *clerk, struct clerk_table *table, int erro
 	if (error == -MT_E_ARGUMENT)
 		snprintf(words, sizeof(words), "not one statement that gives rows (SELECT ...)");
 	else
-		snprintf(words, sizeof(words), "%.400s (the database is read-only; tables: SELECT sql FROM sqlite_schema)",
+		snprintf(words, sizeof(words),
+			 "%.400s (the database is read-only; tables: SELECT sql FROM sqlite_schema)",
 			 error == -MT_E_MEMORY ? mt_strerror(error) : db_message(clerk->db));
 	clerk_table_trouble(table, words);
 }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/columns.h"
-#include "memtrace/error.h"
 #include "base/text.h"
+#include "memtrace/error.h"
 
 #define TEXTS_BYTES 65536u /* of one block */
 

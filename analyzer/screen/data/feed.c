@@ -4,16 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 #include "database/db.h"
-#include "timeline/inflow.h"
+#include "database/schema.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/query.h"
-#include "report/oom/query_oom.h"
-#include "database/schema.h"
-#include "store/store.h"
-#include "base/text.h"
 #include "recall.h"
+#include "report/oom/query_oom.h"
+#include "store/store.h"
+#include "timeline/inflow.h"
 #include "verdict.h"
 
 struct feed {

@@ -3,8 +3,8 @@
 #define MEMANA_TUI_FEED_H
 
 #include <stdint.h>
-#include "timeline/model.h"
 #include "source/source.h"
+#include "timeline/model.h"
 
 struct feed;
 

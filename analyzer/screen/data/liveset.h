@@ -12,7 +12,7 @@
 #include "timeline/model.h"
 
 struct liveset_row {
-	uint32_t site;	  /* the one that holds most of it */
+	uint32_t site;    /* the one that holds most of it */
 	uint8_t category; /* of the cells, with "allocator slack" told apart */
 	uint64_t bytes, count;
 };
@@ -35,9 +35,9 @@ struct liveset {
 
 /* X(NAME, word) - orders of the table. */
 #define LIVESET_SORT_LIST(X)    \
-	X(BYTES, "size")     \
-	X(COUNT, "count")    \
-	X(PHASE, "phase")    \
+	X(BYTES, "size")        \
+	X(COUNT, "count")       \
+	X(PHASE, "phase")       \
 	X(CATEGORY, "category") \
 	X(PLACE, "place")
 
@@ -45,7 +45,7 @@ enum liveset_sort {
 #define LIVESET_SORT_ENUM(name, word) LIVESET_SORT_##name,
 	LIVESET_SORT_LIST(LIVESET_SORT_ENUM)
 #undef LIVESET_SORT_ENUM
-	LIVESET_SORTS
+		LIVESET_SORTS
 };
 
 extern const char *const liveset_sort_words[LIVESET_SORTS];
@@ -58,6 +58,6 @@ void liveset_release(struct liveset *live);
  * calls with one live set are of one model. 0; or -MT_E_MEMORY: it may have no rows then, or rows in no order.
  */
 int liveset_at(struct liveset *live, const struct model *model, uint64_t events, const uint8_t *shown, uint32_t cells,
-	    enum liveset_sort sort);
+	       enum liveset_sort sort);
 
 #endif

@@ -9,8 +9,8 @@ struct liveset_groups {
 	uint32_t cells, cell_room;
 	uint32_t *first; /* the group's first cell, by group */
 	uint32_t groups;
-	uint32_t *slot; /* hash table of groups, plus 1; 0: free */
-	uint32_t slots; /* a power of two */
+	uint32_t *slot;   /* hash table of groups, plus 1; 0: free */
+	uint32_t slots;   /* a power of two */
 	unsigned edition; /* of the model */
 };
 

@@ -23,8 +23,8 @@ struct order_place {
 
 struct liveset_order {
 	struct order_key *key, *spare;
-	struct liveset_row *row; /* spare */
-	uint32_t room;		 /* of all three */
+	struct liveset_row *row;   /* spare */
+	uint32_t room;             /* of all three */
 	struct order_place *place; /* by site */
 	uint32_t places;
 };
@@ -90,7 +90,8 @@ static int places_are_known(const struct liveset_order *order, const struct mode
 	if (order->places != model->sites)
 		return 0;
 	for (i = 1; i < model->sites; i++)
-		if (order->place[i].function != model->site[i].function || order->place[i].place != model->site[i].place)
+		if (order->place[i].function != model->site[i].function ||
+		    order->place[i].place != model->site[i].place)
 			return 0;
 	return 1;
 }
@@ -171,8 +172,8 @@ static uint64_t number_of(const struct liveset_order *order, const struct livese
 	}
 }
 
-static void sort_by(struct liveset_order *order, const struct liveset_row *row, uint32_t rows, const struct model *model,
-		    enum liveset_sort sort)
+static void sort_by(struct liveset_order *order, const struct liveset_row *row, uint32_t rows,
+		    const struct model *model, enum liveset_sort sort)
 {
 	uint32_t i;
 

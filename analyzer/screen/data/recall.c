@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "report/answer.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "report/oom/query_oom.h"
 #include "store/store.h"
 
@@ -32,7 +32,7 @@ static int64_t unfold(uint64_t value)
 
 struct reading {
 	struct model *model;
-	uint64_t *held; /* by site, and */
+	uint64_t *held;  /* by site, and */
 	uint32_t *moved; /* the sites of the change that is being read */
 	uint32_t moves, room;
 	int64_t time, block;
@@ -64,12 +64,14 @@ static int note_most(struct reading *reading, const struct tape_event *event)
 static int take_event(struct reading *reading, const uint64_t number[4])
 {
 	struct tape_event event = { .time = (int64_t)((uint64_t)reading->time + (uint64_t)unfold(number[0])),
-				    .bytes = unfold(number[2]), .more = number[1] & 1,
+				    .bytes = unfold(number[2]),
+				    .more = number[1] & 1,
 				    .count = (int32_t)unfold(number[3]) };
 	struct tape *tape = reading->model->tape;
 	int error;
 
-	if (number[1] >> 2 >= reading->model->sites || number[1] < 4 || (tape_count(tape) && event.time < reading->time))
+	if (number[1] >> 2 >= reading->model->sites || number[1] < 4 ||
+	    (tape_count(tape) && event.time < reading->time))
 		return -MT_E_CORRUPT;
 	event.cell = (uint32_t)(number[1] >> 1) & INT32_MAX;
 	reading->time = event.time;
@@ -100,8 +102,9 @@ static int take_block(void *context, struct db_stmt *row)
 static int read_tape(struct model *model, struct db *db)
 {
 	struct reading reading = { .model = model, .held = calloc((size_t)model->sites + 1, sizeof(*reading.held)) };
-	int error = reading.held ? answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
-					       &reading) : -MT_E_MEMORY;
+	int error = reading.held ? answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL,
+					       take_block, &reading)
+				 : -MT_E_MEMORY;
 
 	model->events = tape_settle(model->tape);
 	free(reading.held);
@@ -140,7 +143,8 @@ static int take_process(void *context, struct db_stmt *row)
 {
 	struct model *model = context;
 	int error = db_int(row, 0) == store_process_id(model->processes) ? 0 : -MT_E_CORRUPT;
-	struct model_process process = { .pid = db_int(row, 1), .file = word(model, row, 3, &error),
+	struct model_process process = { .pid = db_int(row, 1),
+					 .file = word(model, row, 3, &error),
 					 .rank = db_type(row, 2) == DB_NULL ? -1 : db_int(row, 2) };
 
 	if (!model->processes || db_int(row, 4) < model->first_time)
@@ -155,8 +159,10 @@ static int take_device(void *context, struct db_stmt *row)
 {
 	struct model *model = context;
 	struct model_device device = { .kind = strcmp(db_text(row, 1), "cpu") ? MT_DEVICE_CUDA : MT_DEVICE_CPU,
-				       .number = (uint32_t)db_int(row, 2), .total = (uint64_t)db_int(row, 4),
-				       .peak = (uint64_t)db_int(row, 5), .peak_time = db_int(row, 6),
+				       .number = (uint32_t)db_int(row, 2),
+				       .total = (uint64_t)db_int(row, 4),
+				       .peak = (uint64_t)db_int(row, 5),
+				       .peak_time = db_int(row, 6),
 				       .peak_changes = (uint64_t)db_int(row, 7) };
 
 	mt_copy_text(device.name, sizeof(device.name), db_text(row, 3));
@@ -168,11 +174,16 @@ static int take_site(void *context, struct db_stmt *row)
 	struct model *model = context;
 	int64_t process = db_int(row, 1) - 1, device = db_int(row, 2) - 1;
 	int error = 0;
-	struct model_site site = { .process = (uint32_t)process, .device = (uint32_t)device,
-				   .stack = (uint32_t)db_int(row, 3), .driver = !strcmp(db_text(row, 4), "driver"),
-				   .phase = phase_of(row, 5), .category = category_of(row, 6),
-				   .owner = model_owner(model, db_text(row, 7)), .all_slack = db_int(row, 8) != 0,
-				   .function = word(model, row, 9, &error), .place = word(model, row, 10, &error) };
+	struct model_site site = { .process = (uint32_t)process,
+				   .device = (uint32_t)device,
+				   .stack = (uint32_t)db_int(row, 3),
+				   .driver = !strcmp(db_text(row, 4), "driver"),
+				   .phase = phase_of(row, 5),
+				   .category = category_of(row, 6),
+				   .owner = model_owner(model, db_text(row, 7)),
+				   .all_slack = db_int(row, 8) != 0,
+				   .function = word(model, row, 9, &error),
+				   .place = word(model, row, 10, &error) };
 
 	if (process < 0 || process >= model->processes || device < 0 || device >= model->devices ||
 	    db_int(row, 0) != (model->sites ? model->sites : 1))
@@ -186,8 +197,10 @@ static int take_span(void *context, struct db_stmt *row)
 {
 	struct model *model = context;
 
-	return model_add_span(model, &(struct model_span){ .process = (uint32_t)(db_int(row, 0) - 1), .phase = phase_of(row, 1),
-							   .step = (uint32_t)db_int(row, 2), .first = db_int(row, 3),
+	return model_add_span(model, &(struct model_span){ .process = (uint32_t)(db_int(row, 0) - 1),
+							   .phase = phase_of(row, 1),
+							   .step = (uint32_t)db_int(row, 2),
+							   .first = db_int(row, 3),
 							   .last = db_int(row, 4) });
 }
 
@@ -196,7 +209,8 @@ static int take_step(void *context, struct db_stmt *row)
 	struct model *model = context;
 
 	return model_add_step(model, &(struct model_step){ .process = (uint32_t)(db_int(row, 0) - 1),
-							   .number = (uint32_t)db_int(row, 1), .time = db_int(row, 2) });
+							   .number = (uint32_t)db_int(row, 1),
+							   .time = db_int(row, 2) });
 }
 
 static int take_changes(void *context, struct db_stmt *row)
@@ -217,7 +231,9 @@ static int read_ooms(struct model *model, struct db *db)
 		it = &all.failure[i];
 		if (it->is_part)
 			continue;
-		oom = (struct model_oom){ .time = it->time, .requested = it->requested, .device = (uint32_t)(it->device - 1),
+		oom = (struct model_oom){ .time = it->time,
+					  .requested = it->requested,
+					  .device = (uint32_t)(it->device - 1),
 					  .process = (uint32_t)(it->process - 1),
 					  .phase = (uint8_t)mt_phase_parse(it->phase, strlen(it->phase)) };
 		oom.phase = oom.phase < MT_PHASE_COUNT ? oom.phase : MT_PHASE_OTHER;
@@ -239,9 +255,11 @@ int recall(struct model *model, struct db *db)
 		{ "SELECT id, pid, rank, file, first_time, last_time, lost FROM process ORDER BY id", take_process },
 		{ "SELECT id, kind, number, name, total_bytes, bytes, time, changes FROM device "
 		  "LEFT JOIN peak ON peak.device = id LEFT JOIN timeline_mark AS mark ON mark.device = id AND mark.oom IS NULL "
-		  "ORDER BY id", take_device },
+		  "ORDER BY id",
+		  take_device },
 		{ "SELECT id, process, device, ifnull(site.node, 0) & 4294967295, memory, phase, category, owner, tensors_inside, "
-		  "function, place FROM site LEFT JOIN callsite ON callsite.node = site.node ORDER BY id", take_site },
+		  "function, place FROM site LEFT JOIN callsite ON callsite.node = site.node ORDER BY id",
+		  take_site },
 		{ "SELECT process, phase, step, first_time, last_time FROM phase_span ORDER BY id", take_span },
 		{ "SELECT process, step, end_time FROM step ORDER BY rowid", take_step },
 	};

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-#define LEVELS 25      /* of nodes over the leaves of a full tape */
-#define UNKNOWN 254u   /* the layer of a cell that nobody has named yet */
+#define LEVELS 25    /* of nodes over the leaves of a full tape */
+#define UNKNOWN 254u /* the layer of a cell that nobody has named yet */
 #define NO_EVENT UINT64_MAX
 
 /* The sums after some events; none of them is a moment: max is 0 and min UINT64_MAX. */

@@ -51,9 +51,9 @@ uint64_t series_events(const struct series *series);
 
 struct series_column {
 	uint64_t max, min; /* largest and smallest sum in the column, bytes */
-	int64_t time;	   /* of the largest, the first if there are several; at least the column's beginning */
+	int64_t time;      /* of the largest, the first if there are several; at least the column's beginning */
 	uint64_t layer[SERIES_LAYERS_MAX]; /* then; they add up to max */
-	uint64_t events;   /* of the tape in the column, hidden ones, too */
+	uint64_t events;                   /* of the tape in the column, hidden ones, too */
 };
 
 /*

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "report/peak_verdict.h"
 #include "query/query.h"
+#include "report/peak_verdict.h"
 
 struct verdict {
 	struct sentence *sentence;
@@ -29,8 +29,8 @@ static int choose_device(void *context, const struct query_device *row)
 	if (is_gpu != verdict->is_gpu)
 		is_fuller = is_gpu;
 	else
-		is_fuller = fullness != verdict->fullness ? fullness > verdict->fullness :
-							    row->peak.bytes > verdict->bytes;
+		is_fuller = fullness != verdict->fullness ? fullness > verdict->fullness
+							  : row->peak.bytes > verdict->bytes;
 	if (!row->peak.bytes || (verdict->device && !is_fuller))
 		return 0;
 	verdict->device = row->id;
@@ -120,8 +120,11 @@ static int say(void *context, const struct query_device *row)
 {
 	const struct verdict *verdict = context;
 	const struct peak_verdict peak = {
-		.begins = verdict->model->lost ? "Peak at least " : "Peak ", .device = row,
-		.has_steps = verdict->model->steps != 0, .place_of = largest_place, .context = context,
+		.begins = verdict->model->lost ? "Peak at least " : "Peak ",
+		.device = row,
+		.has_steps = verdict->model->steps != 0,
+		.place_of = largest_place,
+		.context = context,
 	};
 
 	return row->id == verdict->device ? peak_verdict_say(verdict->sentence, verdict->db, &peak) : 0;

@@ -2,9 +2,9 @@
 #ifndef MEMANA_TUI_VERDICT_H
 #define MEMANA_TUI_VERDICT_H
 
+#include "base/sentence.h"
 #include "database/db.h"
 #include "timeline/model.h"
-#include "base/sentence.h"
 
 /*
  * From the summary database of the run, with the names that the model's sites have by now. "" where nothing was held.

@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "memtrace/error.h"
 #include "base/text.h"
+#include "memtrace/error.h"
 
 #define PRINT_MAX 1024 /* bytes that one area_print may make */
 

@@ -13,25 +13,25 @@
 #include "memtrace/base.h"
 
 /* X(NAME, letter) - the letter stands for the style in a dump. */
-#define STYLE_LIST(X)     \
-	X(PLAIN, '.')     \
-	X(BOLD, 'B')      \
-	X(DIM, 'd')       \
-	X(HEAD, 'H')      /* titles of panes and columns */ \
-	X(BAR, 'b')       /* the status line */             \
-	X(CHOSEN, 'C')    /* the row under the cursor */    \
-	X(GOOD, 'g')      \
-	X(WARN, 'w')      \
-	X(BAD, 'X')       /* OOM, damage, over capacity */  \
-	X(KEY, 'k')       /* a key to press */              \
-	X(MARK, 'm')      /* cursor, marks, peak */         \
-	X(LINE, 'l')      /* frames and axes */
+#define STYLE_LIST(X)                                    \
+	X(PLAIN, '.')                                    \
+	X(BOLD, 'B')                                     \
+	X(DIM, 'd')                                      \
+	X(HEAD, 'H')   /* titles of panes and columns */ \
+	X(BAR, 'b')    /* the status line */             \
+	X(CHOSEN, 'C') /* the row under the cursor */    \
+	X(GOOD, 'g')                                     \
+	X(WARN, 'w')                                     \
+	X(BAD, 'X')  /* OOM, damage, over capacity */    \
+	X(KEY, 'k')  /* a key to press */                \
+	X(MARK, 'm') /* cursor, marks, peak */           \
+	X(LINE, 'l') /* frames and axes */
 
 enum style {
 #define STYLE_ENUM(name, letter) STYLE_##name,
 	STYLE_LIST(STYLE_ENUM)
 #undef STYLE_ENUM
-	STYLE_COUNT
+		STYLE_COUNT
 };
 
 /* Layers of the chart follow the styles: foreground STYLE_COUNT + n is layer n; after them each once more, subdued. */
@@ -42,15 +42,15 @@ enum style {
 #define STYLE_NO_BACKGROUND 0
 
 struct canvas_cell {
-	char text[8];	/* one character in UTF-8; "": the right half of a wide one */
-	uint8_t style;	/* enum style, STYLE_LAYER(n) or STYLE_LAYER_SUBDUED(n) */
+	char text[8];   /* one character in UTF-8; "": the right half of a wide one */
+	uint8_t style;  /* enum style, STYLE_LAYER(n) or STYLE_LAYER_SUBDUED(n) */
 	uint8_t behind; /* a layer's style for the background, or STYLE_NO_BACKGROUND */
 };
 
 struct canvas {
 	int width, height;
-	int ascii;	/* only ASCII is drawn: other characters become '?' */
-	int colours;	/* 0: none: layers are told apart by letters; 8; 256 */
+	int ascii;                /* only ASCII is drawn: other characters become '?' */
+	int colours;              /* 0: none: layers are told apart by letters; 8; 256 */
 	struct canvas_cell *cell; /* height rows of width */
 	size_t room;
 };

@@ -8,11 +8,11 @@
 #define MEMANA_TUI_CHART_H
 
 #include <stdint.h>
+#include "base/text.h"
 #include "canvas.h"
 #include "palette.h"
 #include "scale.h"
 #include "screen/data/series.h"
-#include "base/text.h"
 
 /* What is drawn over the area. Columns of the scale; -1: not there. */
 struct chart_marks {

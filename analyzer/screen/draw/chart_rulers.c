@@ -74,7 +74,9 @@ void chart_axis(struct area area, uint64_t top, uint64_t capacity)
 static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick, int64_t longest)
 {
 	const char *word = longest < 1000000 ? "us" : longest < (int64_t)MT_NSEC_PER_SEC ? "ms" : "s";
-	int64_t whole = longest < 1000000 ? 1000 : longest < (int64_t)MT_NSEC_PER_SEC ? 1000000 : (int64_t)MT_NSEC_PER_SEC;
+	int64_t whole = longest < 1000000                    ? 1000
+			: longest < (int64_t)MT_NSEC_PER_SEC ? 1000000
+							     : (int64_t)MT_NSEC_PER_SEC;
 	int64_t unit = whole, seconds = time / (int64_t)MT_NSEC_PER_SEC;
 	int digits = 0;
 
@@ -323,8 +325,11 @@ static void put_strip_cell(struct area area, int x, int y, int most, int least, 
 	if (most <= 0)
 		return;
 	if (area.canvas->ascii)
-		area_put(area, x, y, least >= BRAILLE_DOTS / 2 ? "#" : most > BRAILLE_DOTS / 2 ? ":" : ".", style,
-			 STYLE_NO_BACKGROUND);
+		area_put(area, x, y,
+			 least >= BRAILLE_DOTS / 2 ? "#"
+			 : most > BRAILLE_DOTS / 2 ? ":"
+						   : ".",
+			 style, STYLE_NO_BACKGROUND);
 	else
 		put_braille(area, x, y, most, least, style);
 }

@@ -17,13 +17,13 @@ struct piece {
 	int from, to;
 	uint8_t layer;
 	uint8_t subdued; /* it is not there all the time */
-	uint8_t only;	 /* no other cell shows the layer */
+	uint8_t only;    /* no other cell shows the layer */
 };
 
 struct stack {
-	int parts; /* of a row */
+	int parts;                                                     /* of a row */
 	int from[SERIES_LAYERS_MAX], height[SERIES_LAYERS_MAX], total; /* parts from the bottom of the column */
-	int steady; /* parts that are there all the time */
+	int steady;                                                    /* parts that are there all the time */
 	uint32_t layers;
 };
 

@@ -9,7 +9,7 @@
 /* One word of the text. */
 struct word {
 	char text[FILTER_TEXT_MAX];
-	int not; /* it must not be true */
+	int not ;  /* it must not be true */
 	char sign; /* '<' or '>': a size; 0: a name or a piece of one */
 	uint64_t bytes;
 	int named; /* a phase, category or owner begins with it: it is no piece of a name */
@@ -57,10 +57,10 @@ static int next_word(const char **text, struct word *word)
 
 	memset(word, 0, sizeof(*word));
 	word->not = *at == '!';
-	at += word->not;
+	at += word->not ;
 	size = strcspn(at, " \t");
 	*text = at + size;
-	if (!size && !word->not)
+	if (!size && !word->not )
 		return 0;
 	memcpy(word->text, at, size); /* the whole text fits */
 	if (!size)
@@ -106,7 +106,8 @@ static const char *name_in_dimension(const char *word, enum palette_by *by)
 	int i;
 
 	for (i = 0; i < PALETTE_BY_COUNT; i++)
-		if (word[size] && size == strlen(palette_by_words[i]) && !strncasecmp(word, palette_by_words[i], size)) {
+		if (word[size] && size == strlen(palette_by_words[i]) &&
+		    !strncasecmp(word, palette_by_words[i], size)) {
 			*by = (enum palette_by)i;
 			return word + size + 1;
 		}
@@ -188,7 +189,7 @@ int filter_make(struct filter *filter, const struct model *model)
 	while (next_word(&at, &word) > 0) {
 		word.named = !word.sign && is_name(model, word.text);
 		for (cell = 2; cell < cells; cell++)
-			if (is_true(&word, model, cell) == word.not)
+			if (is_true(&word, model, cell) == word.not )
 				filter->shown[cell] = 0;
 	}
 	return 0;

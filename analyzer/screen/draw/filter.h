@@ -19,7 +19,7 @@
 
 struct filter {
 	char text[FILTER_TEXT_MAX]; /* as typed; "": everything */
-	uint8_t *shown;		    /* by cell */
+	uint8_t *shown;             /* by cell */
 	uint32_t cells, room;
 };
 

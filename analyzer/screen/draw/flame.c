@@ -26,7 +26,8 @@ static uint32_t hash_text(uint32_t hash, const char *text)
 
 static uint32_t hash_of(uint32_t parent, const struct callstack_frame *frame)
 {
-	uint32_t hash = hash_text(hash_text(2166136261u ^ parent * 2654435761u, frame->function), frame->file) ^ frame->line;
+	uint32_t hash = hash_text(hash_text(2166136261u ^ parent * 2654435761u, frame->function), frame->file) ^
+			frame->line;
 
 	return hash ^ hash >> 15;
 }
@@ -264,8 +265,8 @@ static void place(struct flame_layout *layout, uint32_t first, int x, int spare)
 }
 
 /* The first `wide` children of the box, from `child` on, as boxes. What is left of their columns; or -MT_E_MEMORY. */
-static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint32_t above, uint32_t child, uint32_t wide,
-		    uint64_t all)
+static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint32_t above, uint32_t child,
+		    uint32_t wide, uint64_t all)
 {
 	const struct flame_box parent = layout->box[above];
 	struct flame_box *box;

@@ -17,12 +17,12 @@
 #define FLAME_ROOT 1u
 
 struct flame_node {
-	uint32_t parent, child, next;	     /* 0: none; children are the largest first after flame_finish */
+	uint32_t parent, child, next;        /* 0: none; children are the largest first after flame_finish */
 	const struct callstack_frame *frame; /* NULL: the root */
-	uint64_t bytes, own;		     /* with what is below it; of stacks that end here */
-	uint64_t count;			     /* allocations, with what is below */
+	uint64_t bytes, own;                 /* with what is below it; of stacks that end here */
+	uint64_t count;                      /* allocations, with what is below */
 	uint64_t layer[SERIES_LAYERS_MAX];   /* bytes by layer */
-	uint32_t site;			     /* of the largest stack that ends here, 0: none does */
+	uint32_t site;                       /* of the largest stack that ends here, 0: none does */
 	uint64_t site_bytes;
 };
 

@@ -32,7 +32,7 @@ struct layout {
 
 /* Rows that parts have a use for. What it is must not change with the cursor: the chart would jump. */
 struct layout_wants {
-	int bands;	     /* processes that have phases */
+	int bands;           /* processes that have phases */
 	int verdict, legend; /* 0 is 1 */
 };
 

@@ -19,21 +19,21 @@ static const struct layer_colour {
 	int bright, subdued, of_8;
 } layer_colours[STYLE_LAYERS] = {
 	{ 246, 240, 7 }, /* the rest, other: grey */
-	{ 32, 24, 4 },	 /* init, weights: blue */
-	{ 36, 22, 2 },	 /* rollout, gradients: bluish green */
-	{ 117, 67, 6 },	 /* logprob, optimizer state: sky blue */
-	{ 137, 95, 3 },	 /* ref: brown */
-	{ 143, 58, 5 },	 /* critic: olive */
+	{ 32, 24, 4 },   /* init, weights: blue */
+	{ 36, 22, 2 },   /* rollout, gradients: bluish green */
+	{ 117, 67, 6 },  /* logprob, optimizer state: sky blue */
+	{ 137, 95, 3 },  /* ref: brown */
+	{ 143, 58, 5 },  /* critic: olive */
 	{ 214, 136, 3 }, /* forward: orange */
-	{ 166, 88, 1 },	 /* backward: vermillion */
-	{ 175, 96, 5 },	 /* optimizer: reddish purple */
+	{ 166, 88, 1 },  /* backward: vermillion */
+	{ 175, 96, 5 },  /* optimizer: reddish purple */
 	{ 227, 101, 6 }, /* weight-update: yellow */
-	{ 97, 54, 4 },	 /* violet */
-	{ 30, 23, 2 },	 /* teal */
-	{ 103, 60, 7 },	 /* slate: allocator slack */
+	{ 97, 54, 4 },   /* violet */
+	{ 30, 23, 2 },   /* teal */
+	{ 103, 60, 7 },  /* slate: allocator slack */
 	{ 153, 109, 1 }, /* pale blue */
 	{ 181, 132, 3 }, /* pale pink */
-	{ 108, 65, 2 },	 /* sage */
+	{ 108, 65, 2 },  /* sage */
 };
 
 /* The looks of the styles that are no layers; colours of 256 and of 8. */
@@ -41,18 +41,12 @@ static const struct style_look {
 	int foreground, background, of_8;
 	int bold, dim, reverse;
 } style_looks[STYLE_COUNT] = {
-	[STYLE_PLAIN] = { -1, -1, -1, 0, 0, 0 },
-	[STYLE_BOLD] = { -1, -1, -1, 1, 0, 0 },
-	[STYLE_DIM] = { 244, -1, -1, 0, 1, 0 },
-	[STYLE_HEAD] = { 37, -1, 6, 1, 0, 0 },
-	[STYLE_BAR] = { 252, 237, -1, 0, 0, 1 },
-	[STYLE_CHOSEN] = { 231, 24, -1, 0, 0, 1 },
-	[STYLE_GOOD] = { 36, -1, 2, 0, 0, 0 },
-	[STYLE_WARN] = { 172, -1, 3, 1, 0, 0 },
-	[STYLE_BAD] = { 196, -1, 1, 1, 0, 0 },
-	[STYLE_KEY] = { -1, -1, -1, 1, 0, 0 },
-	[STYLE_MARK] = { -1, -1, -1, 1, 0, 0 },
-	[STYLE_LINE] = { 242, -1, -1, 0, 1, 0 },
+	[STYLE_PLAIN] = { -1, -1, -1, 0, 0, 0 }, [STYLE_BOLD] = { -1, -1, -1, 1, 0, 0 },
+	[STYLE_DIM] = { 244, -1, -1, 0, 1, 0 },  [STYLE_HEAD] = { 37, -1, 6, 1, 0, 0 },
+	[STYLE_BAR] = { 252, 237, -1, 0, 0, 1 }, [STYLE_CHOSEN] = { 231, 24, -1, 0, 0, 1 },
+	[STYLE_GOOD] = { 36, -1, 2, 0, 0, 0 },   [STYLE_WARN] = { 172, -1, 3, 1, 0, 0 },
+	[STYLE_BAD] = { 196, -1, 1, 1, 0, 0 },   [STYLE_KEY] = { -1, -1, -1, 1, 0, 0 },
+	[STYLE_MARK] = { -1, -1, -1, 1, 0, 0 },  [STYLE_LINE] = { 242, -1, -1, 0, 1, 0 },
 };
 
 #define DARK_256 16
@@ -188,10 +182,10 @@ static int in_scope(const struct model *model, uint32_t cell, const struct palet
 static uint32_t key_of_cell(enum palette_by by, const struct model *model, uint32_t cell)
 {
 	const struct model_site *site = &model->site[TAPE_SITE(cell)];
-	uint32_t key = by == PALETTE_BY_PHASE	 ? site->phase :
-		       by == PALETTE_BY_CATEGORY ? model_category(model, cell) :
-		       by == PALETTE_BY_OWNER	 ? model_cell_owner(model, cell) :
-						   site->process;
+	uint32_t key = by == PALETTE_BY_PHASE      ? site->phase
+		       : by == PALETTE_BY_CATEGORY ? model_category(model, cell)
+		       : by == PALETTE_BY_OWNER    ? model_cell_owner(model, cell)
+						   : site->process;
 
 	return key < KEYS ? key : KEYS - 1;
 }
@@ -214,10 +208,10 @@ const char *palette_cell_name(char out[PALETTE_NAME_MAX], const struct model *mo
 	if (by == PALETTE_BY_PROCESS)
 		return palette_process_name(out, model, key);
 	mt_copy_text(out, PALETTE_NAME_MAX,
-		     by == PALETTE_BY_PHASE    ? mt_phase_name(key) :
-		     by == PALETTE_BY_CATEGORY ? mt_category_name(key) :
-		     key < model->owners       ? model->owner[key] :
-						 "unknown");
+		     by == PALETTE_BY_PHASE      ? mt_phase_name(key)
+		     : by == PALETTE_BY_CATEGORY ? mt_category_name(key)
+		     : key < model->owners       ? model->owner[key]
+						 : "unknown");
 	return out;
 }
 

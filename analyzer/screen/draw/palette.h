@@ -9,21 +9,21 @@
 
 #include <stdint.h>
 #include "canvas.h"
-#include "timeline/model.h"
 #include "screen/data/series.h"
+#include "timeline/model.h"
 
 /* X(NAME, word) - what colours can mean. */
-#define PALETTE_BY_LIST(X)          \
-	X(PHASE, "phase")           \
-	X(CATEGORY, "category")     \
-	X(OWNER, "owner")           \
+#define PALETTE_BY_LIST(X)      \
+	X(PHASE, "phase")       \
+	X(CATEGORY, "category") \
+	X(OWNER, "owner")       \
 	X(PROCESS, "process")
 
 enum palette_by {
 #define PALETTE_BY_ENUM(name, word) PALETTE_BY_##name,
 	PALETTE_BY_LIST(PALETTE_BY_ENUM)
 #undef PALETTE_BY_ENUM
-	PALETTE_BY_COUNT
+		PALETTE_BY_COUNT
 };
 
 #define PALETTE_NAME_MAX 48u /* bytes with NUL; longer names are cut */
@@ -53,17 +53,17 @@ struct palette {
 	enum palette_by by;
 	uint32_t layers;
 	char name[SERIES_LAYERS_MAX][PALETTE_NAME_MAX]; /* "": nobody has it */
-	char letter[SERIES_LAYERS_MAX];	  /* differs between layers */
+	char letter[SERIES_LAYERS_MAX];                 /* differs between layers */
 	uint8_t *layer_of; /* by cell; see series_begin. Cells of other devices and hidden ones: SERIES_HIDDEN */
 	uint32_t cells, cells_room;
 	uint8_t of_key[256]; /* private: layer of a phase, category, owner or process */
-	uint32_t used;	     /* private: layers that somebody has */
+	uint32_t used;       /* private: layers that somebody has */
 };
 
 /* What cells are counted: those of the device, of processes that are not hidden, and of `shown` (see filter.h). */
 struct palette_scope {
 	uint32_t device;
-	uint64_t hidden; /* bit n: process n; processes from 63 on share the last bit */
+	uint64_t hidden;      /* bit n: process n; processes from 63 on share the last bit */
 	const uint8_t *shown; /* by cell; NULL: all */
 	uint32_t shown_cells;
 };

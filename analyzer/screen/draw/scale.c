@@ -106,7 +106,9 @@ void scale_move(struct scale *scale, int columns)
 {
 	int64_t span = scale->to - scale->from, width = span / scale->columns ? span / scale->columns : 1;
 	int column = scale_column(scale, scale->cursor) + columns;
-	int64_t over = column < 0 ? column * width : column >= scale->columns ? (column + 1 - scale->columns) * width : 0;
+	int64_t over = column < 0                 ? column * width
+		       : column >= scale->columns ? (column + 1 - scale->columns) * width
+						  : 0;
 
 	if (over) {
 		scale->from += over;
@@ -175,8 +177,8 @@ int64_t scale_tick(const struct scale *scale, int room)
 /* 1, 2, 4, 8, 10, 16, 20, 32, 40, 64, 80, 100, 128 ... of a unit: what people read off an axis at once. */
 uint64_t scale_top(uint64_t most)
 {
-	static const unsigned round[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 100, 128, 160, 200,
-					  256, 320, 400, 512, 640, 800, 1024 };
+	static const unsigned round[] = { 1,  2,  3,  4,   5,   6,   8,   10,  12,  16,  20,  24,  32,  40,
+					  48, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 640, 800, 1024 };
 	uint64_t unit = 1;
 	unsigned i;
 

@@ -11,8 +11,8 @@
 struct scale {
 	int64_t first, last; /* of the run, ns; first < last */
 	int64_t from, to;    /* shown; from < to; inside first and last */
-	int64_t cursor;	     /* inside from and to */
-	int columns;	     /* at least 1 */
+	int64_t cursor;      /* inside from and to */
+	int columns;         /* at least 1 */
 };
 
 /* The whole run; the cursor at its beginning. A run of no length is shown as 1 us. */

@@ -86,6 +86,9 @@ void list_bar(const struct list *list, struct area area)
 		size = 1;
 	top = (height - size) * list->first / ((int64_t)list->rows - list->height);
 	for (y = 0; y < height; y++)
-		area_put(area, area.width - 1, y, y < top || y >= top + size ? " " : area.canvas->ascii ? "|" : "▐",
+		area_put(area, area.width - 1, y,
+			 y < top || y >= top + size ? " "
+			 : area.canvas->ascii       ? "|"
+						    : "▐",
 			 STYLE_LINE, STYLE_NO_BACKGROUND);
 }

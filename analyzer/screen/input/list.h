@@ -3,14 +3,14 @@
 #define MEMANA_TUI_LIST_H
 
 #include <stdint.h>
-#include "screen/draw/canvas.h"
 #include "request.h"
+#include "screen/draw/canvas.h"
 
 struct list {
 	uint32_t rows;
 	uint32_t chosen; /* below rows, 0 when there are none */
-	uint32_t first;	 /* the uppermost that is shown */
-	int height;	 /* rows that fit */
+	uint32_t first;  /* the uppermost that is shown */
+	int height;      /* rows that fit */
 };
 
 /* So many rows, so many of which fit; the chosen one stays chosen and in sight. */

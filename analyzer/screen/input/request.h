@@ -7,18 +7,18 @@
 #define MEMANA_TUI_REQUEST_H
 
 /* Keys beyond Unicode; ui.c makes them from what curses calls them. X(NAME, word) */
-#define KEY_LIST(X)          \
-	X(LEFT, "Left")      \
-	X(RIGHT, "Right")    \
-	X(UP, "Up")          \
-	X(DOWN, "Down")      \
-	X(PAGE_UP, "PgUp")   \
-	X(PAGE_DOWN, "PgDn") \
-	X(HOME, "Home")      \
-	X(END, "End")        \
-	X(ENTER, "Enter")    \
-	X(TAB, "Tab")        \
-	X(ESCAPE, "Esc")     \
+#define KEY_LIST(X)               \
+	X(LEFT, "Left")           \
+	X(RIGHT, "Right")         \
+	X(UP, "Up")               \
+	X(DOWN, "Down")           \
+	X(PAGE_UP, "PgUp")        \
+	X(PAGE_DOWN, "PgDn")      \
+	X(HOME, "Home")           \
+	X(END, "End")             \
+	X(ENTER, "Enter")         \
+	X(TAB, "Tab")             \
+	X(ESCAPE, "Esc")          \
 	X(BACKSPACE, "Backspace") \
 	X(DELETE, "Del")
 
@@ -32,59 +32,59 @@ enum key {
 #define K(name) KEY_CODE_##name
 
 /* Where a key is explained. X(NAME, title) */
-#define KEY_GROUP_LIST(X)                 \
-	X(MOVE, "Moving in time")         \
-	X(LOOK, "What is shown")          \
-	X(LIST, "Lists")                  \
-	X(ASK, "Questions")               \
+#define KEY_GROUP_LIST(X)         \
+	X(MOVE, "Moving in time") \
+	X(LOOK, "What is shown")  \
+	X(LIST, "Lists")          \
+	X(ASK, "Questions")       \
 	X(OTHER, "Leaving, and the rest")
 
 enum key_group {
 #define KEY_GROUP_ENUM(name, title) KEY_GROUP_##name,
 	KEY_GROUP_LIST(KEY_GROUP_ENUM)
 #undef KEY_GROUP_ENUM
-	KEY_GROUP_COUNT
+		KEY_GROUP_COUNT
 };
 
 /* X(NAME, group, first key, second key or 0, words of the help) */
-#define REQUEST_LIST(X)                                                                       \
-	X(LEFT, MOVE, 'h', K(LEFT), "one column back")                                        \
-	X(RIGHT, MOVE, 'l', K(RIGHT), "one column on")                                        \
-	X(PHASE_BACK, MOVE, '[', 0, "to the beginning of the phase, or the one before")       \
-	X(PHASE_ON, MOVE, ']', 0, "to the next phase")                                        \
-	X(STEP_BACK, MOVE, '{', 0, "to the beginning of the step, or the one before")         \
-	X(STEP_ON, MOVE, '}', 0, "to the next step")                                          \
-	X(PEAK, MOVE, 'p', 0, "to the peak")                                                  \
-	X(OOM, MOVE, 'o', 0, "to the out-of-memory error, then to the next one")              \
-	X(ZOOM_IN, MOVE, '+', '=', "zoom in around the cursor")                               \
-	X(ZOOM_OUT, MOVE, '-', '_', "zoom out")                                               \
-	X(ALL, MOVE, '0', 0, "the whole run")                                                 \
-	X(MARK, MOVE, 'm', 0, "set mark A, then mark B; a third time forgets them")           \
-	X(SPAN, MOVE, 'z', 0, "show just what lies between the marks")                        \
-	X(COLOUR, LOOK, 'c', 0, "colour by phase, category, owner, process")                  \
-	X(DEVICE, LOOK, 'D', 0, "the next device")                                            \
-	X(LAYER, LOOK, 'H', 0, "hide or show the process of the row")                         \
-	X(SORT, LOOK, 's', 0, "sort by size, count, phase, category, place")                  \
+#define REQUEST_LIST(X)                                                                         \
+	X(LEFT, MOVE, 'h', K(LEFT), "one column back")                                          \
+	X(RIGHT, MOVE, 'l', K(RIGHT), "one column on")                                          \
+	X(PHASE_BACK, MOVE, '[', 0, "to the beginning of the phase, or the one before")         \
+	X(PHASE_ON, MOVE, ']', 0, "to the next phase")                                          \
+	X(STEP_BACK, MOVE, '{', 0, "to the beginning of the step, or the one before")           \
+	X(STEP_ON, MOVE, '}', 0, "to the next step")                                            \
+	X(PEAK, MOVE, 'p', 0, "to the peak")                                                    \
+	X(OOM, MOVE, 'o', 0, "to the out-of-memory error, then to the next one")                \
+	X(ZOOM_IN, MOVE, '+', '=', "zoom in around the cursor")                                 \
+	X(ZOOM_OUT, MOVE, '-', '_', "zoom out")                                                 \
+	X(ALL, MOVE, '0', 0, "the whole run")                                                   \
+	X(MARK, MOVE, 'm', 0, "set mark A, then mark B; a third time forgets them")             \
+	X(SPAN, MOVE, 'z', 0, "show just what lies between the marks")                          \
+	X(COLOUR, LOOK, 'c', 0, "colour by phase, category, owner, process")                    \
+	X(DEVICE, LOOK, 'D', 0, "the next device")                                              \
+	X(LAYER, LOOK, 'H', 0, "hide or show the process of the row")                           \
+	X(SORT, LOOK, 's', 0, "sort by size, count, phase, category, place")                    \
 	X(FILTER, LOOK, 'f', 0, "filter: a phase, a category, a word, or a size such as >1GiB") \
-	X(SEARCH, LOOK, '/', 0, "search in functions and files")                              \
-	X(SEARCH_ON, LOOK, 'n', 0, "the next one found")                                      \
-	X(SEARCH_BACK, LOOK, 'N', 0, "the one before")                                        \
-	X(UP, LIST, 'k', K(UP), "one row up")                                                 \
-	X(DOWN, LIST, 'j', K(DOWN), "one row down")                                           \
-	X(PAGE_UP, LIST, 'b', K(PAGE_UP), "a page up")                                        \
-	X(PAGE_DOWN, LIST, ' ', K(PAGE_DOWN), "a page down")                                  \
-	X(FIRST, LIST, 'g', K(HOME), "to the first row")                                      \
-	X(LAST, LIST, 'G', K(END), "to the last row")                                         \
-	X(PANE, LIST, K(TAB), 0, "to the other pane")                                         \
-	X(ENTER, ASK, K(ENTER), 0, "into the row: its stack, its life, who freed it")         \
-	X(FLAME, ASK, 't', 0, "flame view of what is alive at the cursor")                    \
-	X(DIFF, ASK, 'd', 0, "what was allocated between the marks and is still alive")       \
-	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")              \
-	X(SQL, ASK, ':', 0, "ask the database (SELECT ...)")                                  \
-	X(WRITE, OTHER, 'w', 0, "write what is on the screen, as text, to a file")             \
-	X(HELP, OTHER, '?', 0, "this help")                                                   \
-	X(REDRAW, OTHER, 'L' - '@', 0, "draw the screen anew")                                \
-	X(BACK, OTHER, 'q', K(ESCAPE), "back, and out")                                       \
+	X(SEARCH, LOOK, '/', 0, "search in functions and files")                                \
+	X(SEARCH_ON, LOOK, 'n', 0, "the next one found")                                        \
+	X(SEARCH_BACK, LOOK, 'N', 0, "the one before")                                          \
+	X(UP, LIST, 'k', K(UP), "one row up")                                                   \
+	X(DOWN, LIST, 'j', K(DOWN), "one row down")                                             \
+	X(PAGE_UP, LIST, 'b', K(PAGE_UP), "a page up")                                          \
+	X(PAGE_DOWN, LIST, ' ', K(PAGE_DOWN), "a page down")                                    \
+	X(FIRST, LIST, 'g', K(HOME), "to the first row")                                        \
+	X(LAST, LIST, 'G', K(END), "to the last row")                                           \
+	X(PANE, LIST, K(TAB), 0, "to the other pane")                                           \
+	X(ENTER, ASK, K(ENTER), 0, "into the row: its stack, its life, who freed it")           \
+	X(FLAME, ASK, 't', 0, "flame view of what is alive at the cursor")                      \
+	X(DIFF, ASK, 'd', 0, "what was allocated between the marks and is still alive")         \
+	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")                \
+	X(SQL, ASK, ':', 0, "ask the database (SELECT ...)")                                    \
+	X(WRITE, OTHER, 'w', 0, "write what is on the screen, as text, to a file")              \
+	X(HELP, OTHER, '?', 0, "this help")                                                     \
+	X(REDRAW, OTHER, 'L' - '@', 0, "draw the screen anew")                                  \
+	X(BACK, OTHER, 'q', K(ESCAPE), "back, and out")                                         \
 	X(QUIT, OTHER, 'Q', 'C' - '@', "out at once")
 
 enum request {
@@ -92,7 +92,7 @@ enum request {
 #define REQUEST_ENUM(name, group, key, other, words) REQUEST_##name,
 	REQUEST_LIST(REQUEST_ENUM)
 #undef REQUEST_ENUM
-	REQUEST_MOUSE, /* see struct input */
+		REQUEST_MOUSE, /* see struct input */
 	REQUEST_COUNT
 };
 
@@ -103,8 +103,8 @@ enum mouse_button { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_
 
 struct input {
 	enum input_kind kind;
-	int key;	    /* a Unicode character or an enum key */
-	int x, y;	    /* mouse: the cell; resize: the new size */
+	int key;  /* a Unicode character or an enum key */
+	int x, y; /* mouse: the cell; resize: the new size */
 	enum mouse_button button;
 };
 

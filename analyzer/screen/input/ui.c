@@ -15,7 +15,9 @@
 #include "memtrace/error.h"
 #include "screen/draw/palette.h"
 #include "ui_signals.h"
-#include <term.h> /* last: its macros have names such as "columns" */
+
+/* Its names of capabilities are macros: after everything of ours. */
+#include <term.h>
 
 #define ESCAPE_MS 50   /* a lone Esc, or the beginning of what a key sends */
 #define DOUBLE_MS 400  /* between the clicks of a double click */
@@ -28,7 +30,7 @@
 #define MOUSE_ON "\033[?1000h\033[?1002h\033[?1006h"
 #define MOUSE_OFF "\033[?1006l\033[?1002l\033[?1000l"
 #define MOUSE_NUMBERS "\033[<" /* what events begin with */
-#define MOUSE_BYTES "\033[M"	/* the same, of terminals that do not know 1006 */
+#define MOUSE_BYTES "\033[M"   /* the same, of terminals that do not know 1006 */
 #define KEY_NUMBERS (KEY_MAX + 1)
 
 struct look {
@@ -77,8 +79,9 @@ static int check_terminal(char *why, size_t size)
 	if (setupterm(NULL, STDOUT_FILENO, &found) != OK) {
 		snprintf(why, size, "TERM=%.60s: %s (%s; " IN_WORDS ")", name,
 			 found < 0 ? "there is no terminfo database" : "terminfo does not know it",
-			 found < 0 || !strcmp(name, COMMON_TERM) ? "install ncurses-base, or set TERMINFO to where it lies"
-								 : "try TERM=" COMMON_TERM);
+			 found < 0 || !strcmp(name, COMMON_TERM)
+				 ? "install ncurses-base, or set TERMINFO to where it lies"
+				 : "try TERM=" COMMON_TERM);
 		return -MT_E_SYSTEM;
 	}
 	usable = cursor_address && clear_screen;
@@ -323,10 +326,18 @@ static int take_signals(struct input *input)
 static const struct {
 	int curses, key;
 } keys[] = {
-	{ KEY_LEFT, KEY_CODE_LEFT },   { KEY_RIGHT, KEY_CODE_RIGHT },	  { KEY_UP, KEY_CODE_UP },
-	{ KEY_DOWN, KEY_CODE_DOWN },   { KEY_PPAGE, KEY_CODE_PAGE_UP },	  { KEY_NPAGE, KEY_CODE_PAGE_DOWN },
-	{ KEY_HOME, KEY_CODE_HOME },   { KEY_END, KEY_CODE_END },	  { KEY_ENTER, KEY_CODE_ENTER },
-	{ KEY_BTAB, KEY_CODE_TAB },    { KEY_BACKSPACE, KEY_CODE_BACKSPACE }, { KEY_DC, KEY_CODE_DELETE },
+	{ KEY_LEFT, KEY_CODE_LEFT },
+	{ KEY_RIGHT, KEY_CODE_RIGHT },
+	{ KEY_UP, KEY_CODE_UP },
+	{ KEY_DOWN, KEY_CODE_DOWN },
+	{ KEY_PPAGE, KEY_CODE_PAGE_UP },
+	{ KEY_NPAGE, KEY_CODE_PAGE_DOWN },
+	{ KEY_HOME, KEY_CODE_HOME },
+	{ KEY_END, KEY_CODE_END },
+	{ KEY_ENTER, KEY_CODE_ENTER },
+	{ KEY_BTAB, KEY_CODE_TAB },
+	{ KEY_BACKSPACE, KEY_CODE_BACKSPACE },
+	{ KEY_DC, KEY_CODE_DELETE },
 };
 
 static int key_of_character(wint_t character)

@@ -6,8 +6,8 @@
 #ifndef MEMANA_TUI_UI_H
 #define MEMANA_TUI_UI_H
 
-#include "screen/draw/canvas.h"
 #include "request.h"
+#include "screen/draw/canvas.h"
 
 struct ui_size {
 	int width, height, colours, ascii;

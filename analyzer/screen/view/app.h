@@ -6,16 +6,16 @@
 #define MEMANA_TUI_APP_H
 
 #include <stdint.h>
-#include "screen/draw/canvas.h"
 #include "screen/clerk/clerk.h"
 #include "screen/data/feed.h"
-#include "screen/draw/filter.h"
 #include "screen/data/liveset.h"
-#include "timeline/model.h"
-#include "screen/draw/palette.h"
-#include "screen/input/prompt.h"
-#include "screen/draw/scale.h"
 #include "screen/data/series.h"
+#include "screen/draw/canvas.h"
+#include "screen/draw/filter.h"
+#include "screen/draw/palette.h"
+#include "screen/draw/scale.h"
+#include "screen/input/prompt.h"
+#include "timeline/model.h"
 #include "view.h"
 
 #define APP_NO_TIME INT64_MIN
@@ -39,14 +39,14 @@ struct app {
 	/* Worked out from it by app_tick. */
 	struct palette palette;
 	struct series *series;
-	const struct tape *tape;  /* that the series is of */
-	struct liveset live;      /* at the cursor */
-	int64_t live_time;	  /* that it was worked out for */
+	const struct tape *tape; /* that the series is of */
+	struct liveset live;     /* at the cursor */
+	int64_t live_time;       /* that it was worked out for */
 	uint64_t live_events;
 	uint64_t live_seen; /* events that the model had then */
-	unsigned edition; /* of the model, that all this is of */
-	uint32_t sites;	  /* the same */
-	int stale;	  /* palette, series and live are to be made anew */
+	unsigned edition;   /* of the model, that all this is of */
+	uint32_t sites;     /* the same */
+	int stale;          /* palette, series and live are to be made anew */
 
 	struct view *view; /* the uppermost */
 	struct prompt prompt;
@@ -58,10 +58,10 @@ struct app {
 	/* private */
 	uint8_t *shown; /* by cell: whether it is part of `live` */
 	uint32_t shown_room;
-	int64_t placed;	   /* where the cursor was put while the person has not moved it */
-	int begun;	   /* the scale is that of the run */
+	int64_t placed;    /* where the cursor was put while the person has not moved it */
+	int begun;         /* the scale is that of the run */
 	int device_chosen; /* by the person */
-	int named;	   /* the clerk has named the sites */
+	int named;         /* the clerk has named the sites */
 	void (*asked)(struct app *app, const char *text);
 	char file[APP_FILE_MAX]; /* to be written when the person agrees */
 };
@@ -105,7 +105,6 @@ void app_go(struct app *app, int64_t time);
 void app_stale(struct app *app);
 
 /* Asks for a line; `done` hears it, unless the person gives up. */
-void app_ask(struct app *app, const char *question, const char *text,
-	     void (*done)(struct app *app, const char *text));
+void app_ask(struct app *app, const char *question, const char *text, void (*done)(struct app *app, const char *text));
 
 #endif

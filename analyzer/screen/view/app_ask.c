@@ -160,12 +160,7 @@ static void ask_write(struct app *app)
 }
 
 app_request_fn *const app_questions[REQUEST_COUNT] = {
-	[REQUEST_SEARCH] = ask_search,
-	[REQUEST_FILTER] = ask_filter,
-	[REQUEST_SQL] = ask_sql,
-	[REQUEST_DIFF] = ask_between,
-	[REQUEST_RETAINED] = ask_retained,
-	[REQUEST_FLAME] = open_flame,
-	[REQUEST_HELP] = open_help,
-	[REQUEST_WRITE] = ask_write,
+	[REQUEST_SEARCH] = ask_search, [REQUEST_FILTER] = ask_filter,     [REQUEST_SQL] = ask_sql,
+	[REQUEST_DIFF] = ask_between,  [REQUEST_RETAINED] = ask_retained, [REQUEST_FLAME] = open_flame,
+	[REQUEST_HELP] = open_help,    [REQUEST_WRITE] = ask_write,
 };

@@ -1,8 +1,8 @@
 /* Requests that move in time, and those that choose what is shown: the same in all views. */
 #include <string.h>
 #include "app_parts.h"
-#include "memtrace/defs.h"
 #include "base/text.h"
+#include "memtrace/defs.h"
 
 void app_go(struct app *app, int64_t time)
 {
@@ -341,20 +341,10 @@ static void next_sort(struct app *app)
 }
 
 app_request_fn *const app_moves[REQUEST_COUNT] = {
-	[REQUEST_LEFT] = move_left,
-	[REQUEST_RIGHT] = move_right,
-	[REQUEST_ZOOM_IN] = zoom_in,
-	[REQUEST_ZOOM_OUT] = zoom_out,
-	[REQUEST_ALL] = show_all,
-	[REQUEST_PHASE_ON] = phase_on,
-	[REQUEST_PHASE_BACK] = phase_back,
-	[REQUEST_STEP_ON] = step_on,
-	[REQUEST_STEP_BACK] = step_back,
-	[REQUEST_PEAK] = go_to_peak,
-	[REQUEST_OOM] = go_to_oom,
-	[REQUEST_MARK] = set_mark,
-	[REQUEST_SPAN] = show_span,
-	[REQUEST_COLOUR] = next_colour,
-	[REQUEST_DEVICE] = next_device,
+	[REQUEST_LEFT] = move_left,        [REQUEST_RIGHT] = move_right,   [REQUEST_ZOOM_IN] = zoom_in,
+	[REQUEST_ZOOM_OUT] = zoom_out,     [REQUEST_ALL] = show_all,       [REQUEST_PHASE_ON] = phase_on,
+	[REQUEST_PHASE_BACK] = phase_back, [REQUEST_STEP_ON] = step_on,    [REQUEST_STEP_BACK] = step_back,
+	[REQUEST_PEAK] = go_to_peak,       [REQUEST_OOM] = go_to_oom,      [REQUEST_MARK] = set_mark,
+	[REQUEST_SPAN] = show_span,        [REQUEST_COLOUR] = next_colour, [REQUEST_DEVICE] = next_device,
 	[REQUEST_SORT] = next_sort,
 };

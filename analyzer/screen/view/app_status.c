@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "app_parts.h"
-#include "memtrace/defs.h"
 #include "base/text.h"
+#include "memtrace/defs.h"
 #include "screen/draw/layout.h"
 
 const char *app_device_name(const struct app *app, uint32_t device, char out[32])
@@ -25,7 +25,9 @@ void app_oom(const struct app *app, const struct model_oom *oom, struct oom_fail
 	const struct model_device *device = oom->device < model->devices ? &model->device[oom->device] : NULL;
 	uint32_t span = model_span_at(model, oom->process, oom->time);
 
-	*failure = (struct oom_failure){ .time = oom->time, .requested = oom->requested, .free = -1,
+	*failure = (struct oom_failure){ .time = oom->time,
+					 .requested = oom->requested,
+					 .free = -1,
 					 .number = device ? device->number : oom->device,
 					 .processes = process ? model->processes : 0 };
 	snprintf(failure->kind, sizeof(failure->kind), "%s", device && device->kind == MT_DEVICE_CPU ? "cpu" : "cuda");

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/clean.h"
 
-#define GAP 2	   /* columns between columns */
+#define GAP 2      /* columns between columns */
 #define SIDEWAYS 8 /* columns that LEFT and RIGHT move by */
 
 static int width_of(const struct clerk_answer *answer)
@@ -93,7 +93,8 @@ int64_t grid_row_at(const struct grid *grid, int y)
 
 const char *grid_waiting(char *out, size_t size, struct clerk *clerk)
 {
-	static const char *const words[] = { [CLERK_WAITING] = "the traces are being read", [CLERK_NAMING] = "names are looked up",
+	static const char *const words[] = { [CLERK_WAITING] = "the traces are being read",
+					     [CLERK_NAMING] = "names are looked up",
 					     [CLERK_LOADING] = "the traces are loaded into a database" };
 	const char *why;
 	int percent;
@@ -131,7 +132,8 @@ int grid_words(struct area area, int y, int rows, uint8_t style, const char *wor
 			area_fit(area, 0, y, area.width, style, words, 0);
 			return y + 1;
 		}
-		mt_copy_text(line, (size_t)(end - words) + 1 < sizeof(line) ? (size_t)(end - words) + 1 : sizeof(line), words);
+		mt_copy_text(line, (size_t)(end - words) + 1 < sizeof(line) ? (size_t)(end - words) + 1 : sizeof(line),
+			     words);
 		area_text(area, 0, y, style, line);
 		words = end + 1;
 	}

@@ -2,8 +2,8 @@
 #ifndef MEMANA_TUI_GRID_H
 #define MEMANA_TUI_GRID_H
 
-#include "screen/draw/canvas.h"
 #include "screen/clerk/clerk.h"
+#include "screen/draw/canvas.h"
 #include "screen/input/list.h"
 
 struct grid {
@@ -11,7 +11,7 @@ struct grid {
 	int left;  /* columns of the screen that are scrolled out at the left */
 	int width; /* of all its columns, as drawn last */
 	int room;  /* columns of the screen that there were for them */
-	int y;	   /* of the first row, in the area that it was drawn to last */
+	int y;     /* of the first row, in the area that it was drawn to last */
 };
 
 /* Titles, then rows; the chosen row is shown as such when `focus`. */

@@ -20,7 +20,7 @@ struct legend_entry {
 	char letter;
 	uint8_t layer;
 	uint64_t bytes;
-	int process; /* that is hidden; -1: it is a layer */
+	int process;     /* that is hidden; -1: it is a layer */
 	int x, y, width; /* where it was drawn, in the legend's area; width 0: it was not */
 };
 

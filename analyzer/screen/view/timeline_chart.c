@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app_parts.h"
+#include "base/sentence.h"
 #include "query/callstack.h"
 #include "screen/draw/chart.h"
-#include "base/sentence.h"
 #include "timeline.h"
 
 /* ---- which processes ---- */
@@ -275,8 +275,7 @@ static int make_columns(struct timeline *timeline, const struct app *app)
 		timeline->column = grown;
 		timeline->columns = columns;
 	}
-	series_columns(app->series, app->tape, app->scale.from, app->scale.to, timeline->column,
-		       (uint32_t)columns);
+	series_columns(app->series, app->tape, app->scale.from, app->scale.to, timeline->column, (uint32_t)columns);
 	return 1;
 }
 

@@ -1,8 +1,8 @@
 /* The legend: what each layer holds at the cursor, and which processes are hidden. */
 #include <stdlib.h>
 #include <string.h>
-#include "memtrace/phase.h"
 #include "base/text.h"
+#include "memtrace/phase.h"
 #include "timeline.h"
 
 /* ---- entries ---- */
@@ -150,7 +150,10 @@ static void draw_entry(struct area area, const struct legend_entry *entry, int c
 	entry_words(words, sizeof(words), entry);
 	area_put(area, entry->x, entry->y, letter, behind ? STYLE_PLAIN : STYLE_BOLD, behind);
 	area_fit(area, entry->x + CHIP + 1, entry->y, entry->width - CHIP - 1,
-		 chosen ? STYLE_CHOSEN : entry->process >= 0 ? STYLE_WARN : STYLE_PLAIN, words, 0);
+		 chosen                ? STYLE_CHOSEN
+		 : entry->process >= 0 ? STYLE_WARN
+				       : STYLE_PLAIN,
+		 words, 0);
 }
 
 void timeline_draw_legend(struct timeline *timeline, struct app *app, struct area area)

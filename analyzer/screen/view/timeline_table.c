@@ -1,8 +1,8 @@
 /* The table of what is alive at the cursor, place by place. */
 #include <string.h>
-#include "screen/draw/chart.h"
-#include "memtrace/phase.h"
 #include "base/sentence.h"
+#include "memtrace/phase.h"
+#include "screen/draw/chart.h"
 #include "timeline.h"
 
 /* ---- columns ---- */
@@ -19,8 +19,8 @@ struct table_columns {
 #define COUNT_COLUMNS 7
 #define PHASE_COLUMNS 13 /* weight-update */
 #define BAR_COLUMNS 10
-#define CATEGORY_COLUMNS 15 /* optimizer state */
-#define CATEGORY_COLUMNS_WIDE 22  /* recomputed activations */
+#define CATEGORY_COLUMNS 15      /* optimizer state */
+#define CATEGORY_COLUMNS_WIDE 22 /* recomputed activations */
 
 /*
  * The place is what somebody looks for: where there is little room, the count gives way to it unless it is what the rows
@@ -192,8 +192,8 @@ static void draw_row(const struct app *app, struct area area, const struct table
 	if (columns->has_phase)
 		area_fit(area, columns->phase, 0, PHASE_COLUMNS, style, mt_phase_name(site->phase), 0);
 	if (columns->category_width)
-		area_fit(area, columns->category, 0, columns->category_width, style,
-			 mt_category_name(row->category), 0);
+		area_fit(area, columns->category, 0, columns->category_width, style, mt_category_name(row->category),
+			 0);
 	if (columns->has_process)
 		palette_process_name(name, app->model, site->process);
 	draw_place(area, columns->place, columns->place_width, place_style, name, site);

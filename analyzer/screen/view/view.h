@@ -14,10 +14,10 @@ struct app;
 struct view;
 
 /* X(NAME) - every view; its operations are view_<name>_ops in view_<name>.c. */
-#define VIEW_LIST(X)                                                \
-	X(timeline) /* the first screen */                          \
-	X(site)	    /* one place: stack, life, who freed it */      \
-	X(flame)    /* the live set as an icicle of call stacks */  \
+#define VIEW_LIST(X)                                                  \
+	X(timeline) /* the first screen */                            \
+	X(site)     /* one place: stack, life, who freed it */        \
+	X(flame)    /* the live set as an icicle of call stacks */    \
 	X(answer)   /* a table from the clerk: diff, retained, SQL */ \
 	X(help)
 

@@ -3,17 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
-#include "memtrace/error.h"
-#include "grid.h"
 #include "base/text.h"
-
+#include "grid.h"
+#include "memtrace/error.h"
 
 struct view_answer {
 	struct view view;
 	char title[128];
 	struct clerk_question question;
 	struct clerk *clerk;
-	uint32_t number; /* of the question */
+	uint32_t number;             /* of the question */
 	struct clerk_answer *answer; /* NULL: not yet */
 	struct grid grid;
 	struct area at; /* of the table, drawn last */

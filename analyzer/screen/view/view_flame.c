@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
-#include "screen/draw/flame.h"
+#include "base/text.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
-#include "base/text.h"
+#include "screen/draw/flame.h"
 
 #define FRAMES_MAX 8192u /* of a stack; those further in are left out, which no recorded stack needs */
 #define ZOOMS_MAX 64u
@@ -20,11 +20,11 @@ struct view_flame {
 	struct view view;
 	struct flame flame;
 	struct flame_layout layout;
-	uint64_t made_of; /* what the flame shows; 0: nothing yet */
+	uint64_t made_of;                  /* what the flame shows; 0: nothing yet */
 	struct flame_spot zoom[ZOOMS_MAX]; /* zoom[0] is everything */
 	unsigned zooms;
 	struct flame_spot chosen;
-	int first;	/* the uppermost row that is shown, below the fixed one of the zoom */
+	int first;      /* the uppermost row that is shown, below the fixed one of the zoom */
 	struct area at; /* of the boxes, drawn last */
 	int failed;
 };
@@ -202,14 +202,16 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 		return;
 	}
 	*place = '\0';
-	if (node->frame && (*node->frame->file || *node->frame->module) && *node->frame->function && !node->frame->elided)
+	if (node->frame && (*node->frame->file || *node->frame->module) && *node->frame->function &&
+	    !node->frame->elided)
 		callstack_place(place, sizeof(place), node->frame);
 	text_count(count, sizeof(count), node->count, "allocation");
 	if (y + 1 < area.height) { /* there are two rows */
 		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
 		x = area_text(area, 0, y + 1, STYLE_DIM, *place ? place : "") + (*place ? 2 : 0);
 		if (node->own && node->child)
-			area_print(area, x, y + 1, STYLE_DIM, "%s, %s of it by itself", count, text_bytes(size, node->own));
+			area_print(area, x, y + 1, STYLE_DIM, "%s, %s of it by itself", count,
+				   text_bytes(size, node->own));
 		else
 			area_text(area, x, y + 1, STYLE_DIM, count);
 	} else if (*place) {
@@ -239,7 +241,8 @@ static void draw_list_row(const struct view_flame *self, struct area area, int y
 			 text_percent(share, bytes, self->flame.node[FLAME_ROOT].bytes));
 	function_of(function, sizeof(function), node->frame);
 	*place = '\0';
-	if (node->frame && *node->frame->function && (*node->frame->file || *node->frame->module) && !node->frame->elided)
+	if (node->frame && *node->frame->function && (*node->frame->file || *node->frame->module) &&
+	    !node->frame->elided)
 		callstack_place(place, sizeof(place), node->frame);
 	if (spot.rest)
 		snprintf(words, sizeof(words), "%u smaller", children);
@@ -389,7 +392,8 @@ static void draw_boxes(struct view_flame *self, const struct app *app)
 		int y = line_of(self, self->layout.box[i].depth);
 
 		if (y >= 0)
-			draw_box(self, app, area_part(self->at, 0, y, self->at.width, 1), &self->layout.box[i], i == chosen);
+			draw_box(self, app, area_part(self->at, 0, y, self->at.width, 1), &self->layout.box[i],
+				 i == chosen);
 	}
 	below = self->layout.depth - 1 - self->first - (self->at.height - 1);
 	if (below > 0)
@@ -414,8 +418,9 @@ static void draw_flame(struct view *view, struct app *app, struct area area)
 		return;
 	}
 	if (!self->layout.boxes) {
-		area_text(area, 0, 2, STYLE_DIM, *app->filter.text ? "Nothing that the filter lets through is alive here." :
-								     "Nothing is alive at the cursor.");
+		area_text(area, 0, 2, STYLE_DIM,
+			  *app->filter.text ? "Nothing that the filter lets through is alive here."
+					    : "Nothing is alive at the cursor.");
 		return;
 	}
 	scroll(self, self->at.height);

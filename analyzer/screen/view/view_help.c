@@ -59,12 +59,12 @@ static void draw_phases(struct page *page)
 }
 
 /* What a sign is drawn as, the same in ASCII, its style, and what it means. X(sign, ascii, style, words) */
-#define SIGN_LIST(X)                                                                   \
-	X("│", "|", MARK, "the cursor: the table says what was alive there")           \
-	X("┊", ":", MARK, "marks A and B")                                             \
-	X("▼", "v", MARK, "the peak of what is shown")                                 \
-	X("X", "X", BAD, "an out-of-memory error")                                     \
-	X("─", "-", LINE, "all the memory that the device has")                        \
+#define SIGN_LIST(X)                                                         \
+	X("│", "|", MARK, "the cursor: the table says what was alive there") \
+	X("┊", ":", MARK, "marks A and B")                                   \
+	X("▼", "v", MARK, "the peak of what is shown")                       \
+	X("X", "X", BAD, "an out-of-memory error")                           \
+	X("─", "-", LINE, "all the memory that the device has")              \
 	X("▏", "|", LINE, "a step begins, with its number")
 
 static void draw_signs(struct page *page)

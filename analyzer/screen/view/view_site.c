@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
+#include "base/sentence.h"
+#include "base/text.h"
+#include "grid.h"
+#include "memtrace/error.h"
 #include "report/answer.h"
 #include "screen/draw/chart.h"
-#include "memtrace/error.h"
-#include "base/sentence.h"
-#include "grid.h"
-#include "base/text.h"
 
 #define SERIES_BUDGET 2000000u /* events of the tape that one drawing takes in, a few ms */
 
@@ -22,7 +22,7 @@ struct view_site {
 	int place_chosen; /* the frame that the site is called by has been looked for */
 	struct grid life;
 	struct clerk *clerk;
-	uint32_t number; /* of the question */
+	uint32_t number;             /* of the question */
 	struct clerk_answer *answer; /* NULL: not yet */
 	/* The series of this place alone, and what it was made of. */
 	struct series *series;
@@ -110,8 +110,9 @@ static int mark_cells(struct view_site *self, const struct model *model)
 		self->cells_room = cells;
 	}
 	for (i = 0; i < cells; i++)
-		layer_of[i] = TAPE_SITE(i) && same_place(&model->site[TAPE_SITE(i)], &model->site[self->site]) ?
-				      0 : SERIES_HIDDEN;
+		layer_of[i] = TAPE_SITE(i) && same_place(&model->site[TAPE_SITE(i)], &model->site[self->site])
+				      ? 0
+				      : SERIES_HIDDEN;
 	self->cells = cells;
 	return 0;
 }
@@ -214,9 +215,10 @@ static void draw_head(const struct view_site *self, const struct app *app, struc
 	if (*site->function && *site->place)
 		snprintf(place, sizeof(place), "%s (%s)", site->function, site->place);
 	else
-		snprintf(place, sizeof(place), "%s", *site->function ? site->function :
-						     *site->place    ? site->place :
-								       "no stack was recorded");
+		snprintf(place, sizeof(place), "%s",
+			 *site->function ? site->function
+			 : *site->place  ? site->place
+					 : "no stack was recorded");
 	area_fit(area, 0, 0, area.width, STYLE_HEAD, place, 0);
 	draw_amounts(self, app, area, 1);
 	if (area.height > 2)
@@ -309,8 +311,10 @@ static void draw_stack(struct view_site *self, const struct app *app, struct are
 	self->frames = area_part(area, 0, 1, area.width, area.height - 1);
 	if (!stack || !stack->count) {
 		list_fit(&self->stack, 0, self->frames.height);
-		area_text(self->frames, 0, 0, STYLE_DIM, !site->stack || stack ? "no stack was recorded" :
-			  !self->clerk ? "not looked up" : "not looked up yet");
+		area_text(self->frames, 0, 0, STYLE_DIM,
+			  !site->stack || stack ? "no stack was recorded"
+			  : !self->clerk        ? "not looked up"
+						: "not looked up yet");
 		return;
 	}
 	list_fit(&self->stack, (uint32_t)stack->count, self->frames.height);
@@ -383,7 +387,8 @@ static void draw_site(struct view *view, struct app *app, struct area area)
 	y = layout.head;
 	if (!error) {
 		draw_head(self, app, area_part(area, 0, 0, area.width, layout.head));
-		error = draw_strip(self, app, area_part(area, 0, y, area.width, layout.strip + layout.times), layout.times);
+		error = draw_strip(self, app, area_part(area, 0, y, area.width, layout.strip + layout.times),
+				   layout.times);
 	}
 	if (error)
 		area_text(area, 0, y, STYLE_BAD, mt_strerror(error));
@@ -479,10 +484,11 @@ static int request_site(struct view *view, struct app *app, enum request request
 		return 1;
 	case REQUEST_LEFT:
 	case REQUEST_RIGHT: /* in time, which is the app's, unless the table does not fit */
-		return self->pane == PANE_LIFE && self->life.width > self->life.room && grid_request(&self->life, request);
+		return self->pane == PANE_LIFE && self->life.width > self->life.room &&
+		       grid_request(&self->life, request);
 	default:
-		return self->pane == PANE_STACK ? list_request(&self->stack, request) :
-						  grid_request(&self->life, request);
+		return self->pane == PANE_STACK ? list_request(&self->stack, request)
+						: grid_request(&self->life, request);
 	}
 }
 

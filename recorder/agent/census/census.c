@@ -8,15 +8,15 @@
 #include <time.h>
 #include "agent/life/agent.h"
 #include "agent/loaded/loaded.h"
-#include "memtrace/base.h"
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/python_layout.h"
 #include "agent/stacks/stack_python.h"
+#include "memtrace/base.h"
 
-#define LOOK_EVERY 32u		/* tensors */
+#define LOOK_EVERY 32u          /* tensors */
 #define PATIENCE_NS 5000000000u /* so long Python's main thread may take before the trace says that it does */
-#define REFRESH_S 60u		/* with --keep all is said again after so long: what was said may have been let go */
-#define MODELS_MAX 2		/* times that models are looked at where no optimizer steps, the second after six times as long */
+#define REFRESH_S 60u           /* with --keep all is said again after so long: what was said may have been let go */
+#define MODELS_MAX 2 /* times that models are looked at where no optimizer steps, the second after six times as long */
 
 /* Of Python.h. */
 enum { FILE_INPUT = 257, METH_VARARGS = 1, METH_NOARGS = 4, METH_O = 8 };
@@ -39,17 +39,17 @@ struct method {
 	X(Py_BuildValue, object *, (const char *format, ...))                                   \
 	X(Py_CompileString, object *, (const char *text, const char *file, int start))          \
 	X(Py_DecRef, void, (object *))                                                          \
-	X(PyArg_ParseTuple, int, (object *arguments, const char *format, ...))                  \
-	X(PyCFunction_NewEx, object *, (struct method *, object *self, object *module))         \
+	X(PyArg_ParseTuple, int, (object * arguments, const char *format, ...))                 \
+	X(PyCFunction_NewEx, object *, (struct method *, object * self, object * module))       \
 	X(PyDict_GetItemString, object *, (object *, const char *key))                          \
 	X(PyDict_New, object *, (void))                                                         \
 	X(PyDict_SetItemString, int, (object *, const char *key, object *value))                \
 	X(PyErr_Clear, void, (void))                                                            \
 	X(PyErr_ExceptionMatches, int, (object *))                                              \
-	X(PyEval_EvalCode, object *, (object *code, object *globals, object *locals))           \
+	X(PyEval_EvalCode, object *, (object * code, object * globals, object * locals))        \
 	X(PyEval_GetBuiltins, object *, (void))                                                 \
 	X(PyImport_GetModuleDict, object *, (void))                                             \
-	X(PyList_Append, int, (object *, object *item))                                         \
+	X(PyList_Append, int, (object *, object * item))                                        \
 	X(PyList_GetItem, object *, (object *, intptr_t))                                       \
 	X(PyList_New, object *, (intptr_t))                                                     \
 	X(PyList_Size, intptr_t, (object *))                                                    \
@@ -62,15 +62,15 @@ struct method {
 enum stage {
 	IDLE = 0, /* the interpreter is not asked, or has said that PyTorch is not there yet */
 	LOOKING,  /* a thread looks */
-	ASKED,	  /* Python's main thread will come by */
-	ON,	  /* the hook is registered */
-	OFF,	  /* for good */
+	ASKED,    /* Python's main thread will come by */
+	ON,       /* the hook is registered */
+	OFF,      /* for good */
 };
 
 static struct {
 	_Atomic uint32_t stage; /* enum stage */
 	_Atomic uint32_t tensors;
-	_Atomic uint64_t since; /* ns: when the stage began */
+	_Atomic uint64_t since;   /* ns: when the stage began */
 	_Atomic uint32_t stepped; /* an optimizer was seen */
 	_Atomic uint32_t models;  /* how often models were looked at */
 	struct {
@@ -112,7 +112,8 @@ static object *none(void)
 /* 1: `function` of the module sys, gettrace or getprofile, gives something else than None. */
 static int is_set(const char *function)
 {
-	object *get = census.python.PySys_GetObject(function), *is = get ? census.python.PyObject_CallFunctionObjArgs(get, NULL) : NULL;
+	object *get = census.python.PySys_GetObject(function),
+	       *is = get ? census.python.PyObject_CallFunctionObjArgs(get, NULL) : NULL;
 	object *nothing = none();
 	int set = is && is != nothing;
 
@@ -239,10 +240,8 @@ static object *find_objects(object *self MT_UNUSED, object *class)
 }
 
 static struct method methods[] = {
-	{ "enter", after_step, METH_O, NULL },
-	{ "tell", tell, METH_VARARGS, NULL },
-	{ "trouble", trouble, METH_O, NULL },
-	{ "life", get_life, METH_NOARGS, NULL },
+	{ "enter", after_step, METH_O, NULL },          { "tell", tell, METH_VARARGS, NULL },
+	{ "trouble", trouble, METH_O, NULL },           { "life", get_life, METH_NOARGS, NULL },
 	{ "find_objects", find_objects, METH_O, NULL },
 };
 
@@ -349,8 +348,8 @@ static int find_functions(void)
 {
 	int found = 1;
 
-#define PYTHON_FIND(name, result, arguments)                                       \
-	census.python.name = (result(*) arguments)loaded_find(#name);              \
+#define PYTHON_FIND(name, result, arguments)                          \
+	census.python.name = (result(*) arguments)loaded_find(#name); \
 	found = found && census.python.name;
 	PYTHON_LIST(PYTHON_FIND)
 #undef PYTHON_FIND
@@ -413,8 +412,10 @@ static void look_after(uint32_t stage, uint64_t since)
 	uint32_t models = atomic_load(&census.models);
 
 	if (stage == ASKED && since > PATIENCE_NS)
-		agent_source(MT_SOURCE_CENSUS, MT_SOURCE_OFF, "Python's main thread is busy elsewhere and has not come to it");
-	else if (stage == ON && models < MODELS_MAX && !atomic_load(&census.stepped) && since > (models ? 6 : 1) * after)
+		agent_source(MT_SOURCE_CENSUS, MT_SOURCE_OFF,
+			     "Python's main thread is busy elsewhere and has not come to it");
+	else if (stage == ON && models < MODELS_MAX && !atomic_load(&census.stepped) &&
+		 since > (models ? 6 : 1) * after)
 		own_stack_call(ask_for_models, NULL);
 }
 
@@ -423,7 +424,8 @@ void census_look(void)
 	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
 	int saved = errno;
 
-	if (stage == OFF || stage == LOOKING || atomic_fetch_add_explicit(&census.tensors, 1, memory_order_relaxed) % LOOK_EVERY)
+	if (stage == OFF || stage == LOOKING ||
+	    atomic_fetch_add_explicit(&census.tensors, 1, memory_order_relaxed) % LOOK_EVERY)
 		return;
 	if (!agent_is_recording())
 		return;

@@ -8,7 +8,7 @@ enum { NOT_ASKED = 0, NOT_KNOWN = -1 }; /* of `device` below; an entry half writ
 
 static struct {
 	_Atomic uintptr_t context; /* 0: free */
-	_Atomic int device;	   /* the ordinal plus 1 */
+	_Atomic int device;        /* the ordinal plus 1 */
 	_Atomic int kind;
 } contexts[CONTEXTS_MAX];
 
@@ -125,7 +125,7 @@ int contexts_made(const void *context)
 
 	if (device >= 0)
 		return contexts_add(context, device, CONTEXT_UNSEEN); /* of which CUPTI will tell the end, too */
-	contexts_remove(context); /* an older one at the same address */
+	contexts_remove(context);                                     /* an older one at the same address */
 	return 1;
 }
 

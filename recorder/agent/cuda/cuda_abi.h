@@ -23,8 +23,8 @@ struct cuda_context; /* CUcontext is a pointer to it; likewise the others */
 struct cuda_green;   /* CUgreenCtx */
 struct cuda_stream;
 struct cuda_pool;
-struct cuda_array;   /* CUarray */
-struct cuda_mipmap;  /* CUmipmappedArray */
+struct cuda_array;    /* CUarray */
+struct cuda_mipmap;   /* CUmipmappedArray */
 struct cuda_external; /* CUexternalMemory */
 struct cuda_graph;
 struct cuda_node; /* CUgraphNode */
@@ -69,8 +69,8 @@ struct cuda_location {
 	int id;
 };
 
-enum { CUDA_MEMORY_PINNED = 1, CUDA_MEMORY_MANAGED = 2 }; /* CUmemAllocationType */
-enum { CUDA_EXPORT_NONE = 0, CUDA_EXPORT_POSIX_FD = 1 }; /* CUmemAllocationHandleType */
+enum { CUDA_MEMORY_PINNED = 1, CUDA_MEMORY_MANAGED = 2 };                        /* CUmemAllocationType */
+enum { CUDA_EXPORT_NONE = 0, CUDA_EXPORT_POSIX_FD = 1 };                         /* CUmemAllocationHandleType */
 enum { CUDA_ACCESS_NONE = 0, CUDA_ACCESS_READ = 1, CUDA_ACCESS_READ_WRITE = 3 }; /* CUmemAccess_flags */
 enum { CUDA_GRANULARITY_MINIMUM = 0, CUDA_GRANULARITY_RECOMMENDED = 1 };
 
@@ -100,22 +100,22 @@ struct cuda_pool_props { /* CUmemPoolProps */
 };
 
 enum { /* CUmemPool_attribute; the value is a uint64_t, bytes */
-	CUDA_POOL_RELEASE_THRESHOLD = 4,
-	CUDA_POOL_RESERVED_NOW = 5,
-	CUDA_POOL_RESERVED_HIGH = 6,
-	CUDA_POOL_USED_NOW = 7,
-	CUDA_POOL_USED_HIGH = 8,
-	CUDA_POOL_MAX_SIZE = 13, /* since a toolkit between 13.1 and 13.5 */
+       CUDA_POOL_RELEASE_THRESHOLD = 4,
+       CUDA_POOL_RESERVED_NOW = 5,
+       CUDA_POOL_RESERVED_HIGH = 6,
+       CUDA_POOL_USED_NOW = 7,
+       CUDA_POOL_USED_HIGH = 8,
+       CUDA_POOL_MAX_SIZE = 13, /* since a toolkit between 13.1 and 13.5 */
 };
 
 enum { /* CUdevice_attribute */
-	CUDA_DEVICE_PROCESSORS = 16,
-	CUDA_DEVICE_UNIFIED_ADDRESSING = 41,
-	CUDA_DEVICE_MAJOR = 75,
-	CUDA_DEVICE_MINOR = 76,
-	CUDA_DEVICE_MANAGED = 83,
-	CUDA_DEVICE_VMM = 102,
-	CUDA_DEVICE_POOLS = 115,
+       CUDA_DEVICE_PROCESSORS = 16,
+       CUDA_DEVICE_UNIFIED_ADDRESSING = 41,
+       CUDA_DEVICE_MAJOR = 75,
+       CUDA_DEVICE_MINOR = 76,
+       CUDA_DEVICE_MANAGED = 83,
+       CUDA_DEVICE_VMM = 102,
+       CUDA_DEVICE_POOLS = 115,
 };
 
 struct cuda_uuid { /* CUuuid */
@@ -145,23 +145,23 @@ struct cuda_endpoint_props { /* CUlogicalEndpointProp, since 13.3 */
 
 /* ---- Driver: arrays ---- */
 
-struct cuda_array_desc { /* CUDA_ARRAY_DESCRIPTOR */
+struct cuda_array_desc {      /* CUDA_ARRAY_DESCRIPTOR */
 	size_t width, height; /* elements; height 0: one row */
 	int format;
 	unsigned int channels;
 };
 
-struct cuda_array3d_desc { /* CUDA_ARRAY3D_DESCRIPTOR */
+struct cuda_array3d_desc {           /* CUDA_ARRAY3D_DESCRIPTOR */
 	size_t width, height, depth; /* layered: depth is the number of layers; cubemap: 6 times that */
 	int format;
 	unsigned int channels, flags;
 };
 
 enum { /* CUDA_ARRAY3D_* */
-	CUDA_ARRAY_LAYERED = 0x01,
-	CUDA_ARRAY_CUBEMAP = 0x04,
-	CUDA_ARRAY_SPARSE = 0x40,
-	CUDA_ARRAY_DEFERRED = 0x80,
+       CUDA_ARRAY_LAYERED = 0x01,
+       CUDA_ARRAY_CUBEMAP = 0x04,
+       CUDA_ARRAY_SPARSE = 0x40,
+       CUDA_ARRAY_DEFERRED = 0x80,
 };
 
 /* ---- Driver: memory of other APIs ---- */
@@ -234,10 +234,10 @@ struct cuda_instantiate_params { /* CUDA_GRAPH_INSTANTIATE_PARAMS, since 12.0 */
 enum { CUDA_INSTANTIATE_AUTO_FREE = 1, CUDA_INSTANTIATE_UPLOAD = 2 }; /* CUgraphInstantiate_flags */
 
 enum { /* CUgraphMem_attribute; the value is a uint64_t, bytes */
-	CUDA_GRAPH_USED_NOW = 0,
-	CUDA_GRAPH_USED_HIGH = 1,
-	CUDA_GRAPH_RESERVED_NOW = 2,
-	CUDA_GRAPH_RESERVED_HIGH = 3,
+       CUDA_GRAPH_USED_NOW = 0,
+       CUDA_GRAPH_USED_HIGH = 1,
+       CUDA_GRAPH_RESERVED_NOW = 2,
+       CUDA_GRAPH_RESERVED_HIGH = 3,
 };
 
 #define CUDA_STREAM_PER_THREAD ((struct cuda_stream *)2) /* CU_STREAM_PER_THREAD: a stream of each thread */
@@ -276,14 +276,14 @@ enum {
 };
 
 enum { CUPTI_CONTEXT_CREATED = 1, CUPTI_CONTEXT_ENDS = 2 }; /* CUpti_CallbackIdResource; the second: about to go */
-enum { CUPTI_FATAL_ERROR = 1 };				    /* CUpti_CallbackIdState: CUPTI has ended by itself */
+enum { CUPTI_FATAL_ERROR = 1 };                             /* CUpti_CallbackIdState: CUPTI has ended by itself */
 
 /* CUpti_CallbackData: valid only inside the callback, except `function`, which is a constant. */
 struct cupti_callback_data {
 	int site; /* CUPTI_ENTER or CUPTI_EXIT */
 	const char *function;
 	const void *params; /* struct args_NAME of driver_entries.h */
-	void *result;	    /* cuda_result *, valid at CUPTI_EXIT only */
+	void *result;       /* cuda_result *, valid at CUPTI_EXIT only */
 	const char *symbol;
 	struct cuda_context *context; /* current on the thread; NULL: none, which is usual for VMM calls */
 	uint32_t context_uid;
@@ -304,7 +304,7 @@ struct cupti_state_data { /* CUpti_StateData */
 
 typedef void (*cupti_callback)(void *user, int domain, uint32_t id, const void *data);
 
-#define CUPTI_NAME_MAX 53u	/* bytes of our own name that are kept */
+#define CUPTI_NAME_MAX 53u       /* bytes of our own name that are kept */
 #define CUPTI_OLD_NAME_BYTES 64u /* bytes to offer for the holder's name */
 
 /*
@@ -341,18 +341,18 @@ typedef int cuda_injection(void); /* exported as InitializeInjection; 1: fine */
 struct nvml_device; /* nvmlDevice_t is a pointer to it */
 
 enum { /* nvmlReturn_t */
-	NVML_OK = 0,
-	NVML_UNINITIALIZED = 1,
-	NVML_INVALID_ARGUMENT = 2,
-	NVML_NOT_SUPPORTED = 3,
-	NVML_NO_PERMISSION = 4,
-	NVML_NOT_FOUND = 6,
-	NVML_SMALL_BUFFER = 7,
-	NVML_NO_DRIVER = 9,
-	NVML_NO_FUNCTION = 13,
-	NVML_GPU_LOST = 15,
-	NVML_MISMATCH = 18,
-	NVML_UNKNOWN = 999,
+       NVML_OK = 0,
+       NVML_UNINITIALIZED = 1,
+       NVML_INVALID_ARGUMENT = 2,
+       NVML_NOT_SUPPORTED = 3,
+       NVML_NO_PERMISSION = 4,
+       NVML_NOT_FOUND = 6,
+       NVML_SMALL_BUFFER = 7,
+       NVML_NO_DRIVER = 9,
+       NVML_NO_FUNCTION = 13,
+       NVML_GPU_LOST = 15,
+       NVML_MISMATCH = 18,
+       NVML_UNKNOWN = 999,
 };
 
 struct nvml_memory { /* nvmlMemory_t, bytes */

@@ -8,6 +8,8 @@
 
 #include "cuda_abi.h"
 
+/* Tables, which the formatter takes for expressions. */
+/* clang-format off */
 #define CUDA_ARGS_cuMemAlloc_v2(A, S) A(cuda_address *, dptr) S() A(size_t, bytesize)
 #define CUDA_ARGS_cuMemAllocPitch_v2(A, S)									\
 	A(cuda_address *, dptr) S() A(size_t *, pPitch) S() A(size_t, WidthInBytes) S() A(size_t, Height) S()	\
@@ -295,6 +297,8 @@
 	A(struct cuda_notification **, callback)
 #define CUDA_ARGS_cuDeviceUnregisterAsyncNotification(A, S)							\
 	A(cuda_device, device) S() A(struct cuda_notification *, callback)
+
+/* clang-format on */
 
 #define CUDA_ARGS_MEMBER(type, name) type name;
 #define CUDA_ARGS_NOTHING()

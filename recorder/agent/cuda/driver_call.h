@@ -15,11 +15,11 @@ enum cuda_entry {
 };
 
 struct driver_call {
-	uint32_t id;			    /* enum cuda_entry */
+	uint32_t id;                            /* enum cuda_entry */
 	const struct cupti_callback_data *data; /* params: struct args_NAME of the entry */
-	int entered;			    /* 1: at ENTER, 0: at EXIT */
-	cuda_result result;		    /* at EXIT */
-	struct ring_event event;	    /* all 0 but no device, and flags: the enum mt_space of the entry */
+	int entered;                            /* 1: at ENTER, 0: at EXIT */
+	cuda_result result;                     /* at EXIT */
+	struct ring_event event;                /* all 0 but no device, and flags: the enum mt_space of the entry */
 };
 
 /* What is done at ENTER and at EXIT of the entries of each class. */

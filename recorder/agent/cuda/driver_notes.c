@@ -17,7 +17,7 @@ static uint64_t pool_value(int attribute, const void *value)
 {
 	if (!value)
 		return 0;
-	return is_bytes(attribute) ? *(const uint64_t *)value : (uint64_t)*(const int *)value;
+	return is_bytes(attribute) ? *(const uint64_t *)value : (uint64_t) * (const int *)value;
 }
 
 static uint64_t sum(const size_t *sizes, size_t count)
@@ -49,16 +49,16 @@ void driver_call_note(struct driver_call *call)
 	int device = -1;
 
 	switch (call->id) {
-#define NOTE_CASE(entry, where, address, bytes, id, number)                \
-	case ENTRY_##entry: {                                              \
+#define NOTE_CASE(entry, where, address, bytes, id, number)                  \
+	case ENTRY_##entry: {                                                \
 		const struct args_##entry *a MT_UNUSED = call->data->params; \
-                                                                           \
-		device = (where);                                          \
-		event->addr = (address);                                   \
-		event->size = (bytes);                                     \
-		event->handle = (id);                                      \
-		event->value = (number);                                   \
-		break;                                                     \
+                                                                             \
+		device = (where);                                            \
+		event->addr = (address);                                     \
+		event->size = (bytes);                                       \
+		event->handle = (id);                                        \
+		event->value = (number);                                     \
+		break;                                                       \
 	}
 		CUDA_NOTE_LIST(NOTE_CASE)
 #undef NOTE_CASE

@@ -7,7 +7,7 @@
 
 /* Going through the nodes in the order they were added. */
 struct figures {
-	uint64_t first;	    /* address of the first allocation node */
+	uint64_t first;     /* address of the first allocation node */
 	uint64_t now, peak; /* bytes */
 	int device;
 	int is_unknown; /* a node had no room */
@@ -15,11 +15,11 @@ struct figures {
 
 /* A graph, an exec, or a stream that records. */
 struct row {
-	uintptr_t key;	  /* 0: free */
+	uintptr_t key;    /* 0: free */
 	uintptr_t graph;  /* exec: what it was made of, 0: gone */
 	uintptr_t thread; /* stream: which began it */
-	int is_taken;	  /* exec: its bytes are */
-	int is_again;	  /* stream: the nodes are in the graph already */
+	int is_taken;     /* exec: its bytes are */
+	int is_again;     /* stream: the nodes are in the graph already */
 	struct figures figures;
 };
 
@@ -32,7 +32,7 @@ struct node {
 static struct {
 	atomic_flag busy;
 	_Atomic uint32_t node_count, capture_count, waiting; /* waiting: execs whose bytes are not taken yet */
-	_Atomic int incomplete;				     /* 1: to be told, 2: was told */
+	_Atomic int incomplete;                              /* 1: to be told, 2: was told */
 	struct row graph[GRAPHS_MAX], exec[GRAPHS_MAX], capture[GRAPHS_STREAMS_MAX];
 	struct node node[GRAPHS_NODES_MAX];
 } graphs = { .busy = ATOMIC_FLAG_INIT };

@@ -17,7 +17,7 @@ struct cuda_exec;
 struct cuda_graph;
 struct cuda_stream;
 
-#define GRAPHS_MAX 256u	      /* graphs with such nodes, and execs of them */
+#define GRAPHS_MAX 256u        /* graphs with such nodes, and execs of them */
 #define GRAPHS_NODES_MAX 4096u /* addresses of allocation nodes */
 #define GRAPHS_STREAMS_MAX 64u /* that record at the same time */
 

@@ -5,7 +5,7 @@
 #include "locations.h"
 
 static struct {
-	_Atomic uintptr_t pool;	 /* 0: free */
+	_Atomic uintptr_t pool;  /* 0: free */
 	_Atomic uint32_t packed; /* see pack(); 0: half written */
 } pools[POOLS_MAX];
 

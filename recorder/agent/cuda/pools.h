@@ -13,7 +13,7 @@ struct cuda_location;
 
 struct pool_place {
 	enum mt_space space; /* ASYNC: on a device; PINNED: the host's; MANAGED; IMPORTED: another process counts it */
-	int device;	     /* ordinal, -1: not known, or none */
+	int device;          /* ordinal, -1: not known, or none */
 };
 
 /* What a location says of memory of the allocation type `type` (CUDA_MEMORY_*). */

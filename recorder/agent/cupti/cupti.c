@@ -11,22 +11,22 @@
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
-#include "agent/life/agent.h"
 #include "agent/cuda/cuda_abi.h"
-#include "cupti_find.h"
-#include "cupti_refusal.h"
 #include "agent/cuda/hook_cupti.h"
+#include "agent/life/agent.h"
 #include "agent/loaded/loaded.h"
-#include "memtrace/base.h"
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/stack_native.h"
+#include "cupti_find.h"
+#include "cupti_refusal.h"
+#include "memtrace/base.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
-#define SEVERAL_VERSION 130300u	    /* from here on several tools may subscribe, if all of them say so */
-#define WAIT_NS 50000000ull	    /* who leaves inside a callback may finalize next, in the same one */
+#define SEVERAL_VERSION 130300u     /* from here on several tools may subscribe, if all of them say so */
+#define WAIT_NS 50000000ull         /* who leaves inside a callback may finalize next, in the same one */
 #define CHANGE_STEP_NS 100000
-#define CHANGE_STEPS 10000 /* 1 s */
-#define UNSEEN_GROWTHS 3   /* in a row: that is no accident */
+#define CHANGE_STEPS 10000  /* 1 s */
+#define UNSEEN_GROWTHS 3    /* in a row: that is no accident */
 #define RESTART_VERSION 24u /* of CUPTI, 12.6 */
 #define TRIES_MAX 5
 #define SAID_SILENT 2
@@ -48,16 +48,16 @@ struct cupti {
 enum hold { NONE, OURS, CHANGING, GIVEN, DEAD };
 
 static _Atomic int hold;
-static struct cupti cupti; /* changed by whoever has made `hold` CHANGING */
-static void (*look_around)(void); /* see cupti_start */
+static struct cupti cupti;           /* changed by whoever has made `hold` CHANGING */
+static void (*look_around)(void);    /* see cupti_start */
 static _Atomic uintptr_t generation; /* of the subscription: callbacks of an older one are not ours any more */
 static const struct cupti_subscriber *_Atomic other; /* who subscribed last and has not left; NULL: not seen */
-static _Atomic int others; /* calls of other tools to subscribe or to finalize that are under way */
+static _Atomic int others;       /* calls of other tools to subscribe or to finalize that are under way */
 static _Atomic uint64_t left_at; /* when another tool left, CLOCK_MONOTONIC; 0: nothing waits for cupti_look */
-static _Atomic int interrupted; /* there were calls that were not shown to us */
-static _Atomic int finalized;	/* somebody has ended CUPTI since it began */
-static _Atomic int tries;	/* to come back that were in vain, in a row */
-static _Atomic int found_gpu;	/* see cupti_finds_gpu */
+static _Atomic int interrupted;  /* there were calls that were not shown to us */
+static _Atomic int finalized;    /* somebody has ended CUPTI since it began */
+static _Atomic int tries;        /* to come back that were in vain, in a row */
+static _Atomic int found_gpu;    /* see cupti_finds_gpu */
 
 static uint64_t now_ns(void)
 {
@@ -85,7 +85,8 @@ static int ask_device(const void *context)
 {
 	uint32_t device;
 
-	if (!cupti.get_device || cupti.get_device((struct cuda_context *)(uintptr_t)context, &device) || device > INT16_MAX)
+	if (!cupti.get_device || cupti.get_device((struct cuda_context *)(uintptr_t)context, &device) ||
+	    device > INT16_MAX)
 		return -1;
 	return (int)device;
 }
@@ -487,8 +488,9 @@ static void say_silent(void)
 	struct textbuf text;
 
 	textbuf_init(&text, why, sizeof(why));
-	textbuf_add(&text, "CUPTI took the subscription and shows no call, while PyTorch has memory of the driver: driver memory "
-			   "is not recorded; tried ");
+	textbuf_add(&text,
+		    "CUPTI took the subscription and shows no call, while PyTorch has memory of the driver: driver memory "
+		    "is not recorded; tried ");
 	textbuf_add(&text, cupti.path);
 	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
 }

@@ -13,17 +13,14 @@
 #include "shared/textbuf.h"
 
 #define DRIVER_UNIT 1000 /* cuDriverGetVersion says 1000 * major + 10 * minor */
-#define NEWEST 13	 /* major version that there is */
-#define OLDEST 11	 /* up to 11.8 each minor version had its own name */
+#define NEWEST 13        /* major version that there is */
+#define OLDEST 11        /* up to 11.8 each minor version had its own name */
 #define OLD_MINORS 9
 #define NAMES_MAX 32u
 #define NAME_BYTES 24u
 
 /* From the folder of libcudart: of wheels for CUDA 13 and before, and of toolkits (lib64, targets/x86_64-linux/lib). */
-static const char *const beside_runtime[] = { "",
-					      "/../../cuda_cupti/lib",
-					      "/../../cu13/lib",
-					      "/../extras/CUPTI/lib64",
+static const char *const beside_runtime[] = { "", "/../../cuda_cupti/lib", "/../../cu13/lib", "/../extras/CUPTI/lib64",
 					      "/../../../extras/CUPTI/lib64" };
 
 /* From a folder of Python packages, for CUDA 13 and before. */

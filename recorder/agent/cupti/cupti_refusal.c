@@ -8,18 +8,18 @@
  * X(error, words): what tells most comes first. An error that is not in the list comes before the last two, which
  * CUPTI gives for many reasons: without a GPU 12.2 answers with the first of them and 13.0 with the second.
  */
-#define REFUSAL_LIST(X)                                                                                           \
-	X(CUPTI_TAKEN, "another tool holds the subscription")                                                     \
-	X(CUPTI_LIMIT_REACHED, "another tool holds the subscription")                                             \
-	X(CUPTI_CONFIDENTIAL, "confidential computing does not allow it")                                         \
-	X(CUPTI_NO_PRIVILEGES, "the driver lets only privileged users profile")                                   \
-	X(CUPTI_VIRTUALIZED_NO_PRIVILEGES, "the virtual GPU's host does not allow it")                            \
-	X(CUPTI_VIRTUALIZED, "not supported on a virtual GPU")                                                    \
-	X(CUPTI_CMP, "not supported on this card")                                                                \
-	X(CUPTI_MIG, "not supported on a MIG instance")                                                           \
-	X(CUPTI_SLI, "not supported with SLI")                                                                    \
-	X(CUPTI_WSL, "not supported in WSL")                                                                      \
-	X(CUPTI_NOT_INITIALIZED, "it does not fit the driver's version, or there is no GPU")                      \
+#define REFUSAL_LIST(X)                                                                      \
+	X(CUPTI_TAKEN, "another tool holds the subscription")                                \
+	X(CUPTI_LIMIT_REACHED, "another tool holds the subscription")                        \
+	X(CUPTI_CONFIDENTIAL, "confidential computing does not allow it")                    \
+	X(CUPTI_NO_PRIVILEGES, "the driver lets only privileged users profile")              \
+	X(CUPTI_VIRTUALIZED_NO_PRIVILEGES, "the virtual GPU's host does not allow it")       \
+	X(CUPTI_VIRTUALIZED, "not supported on a virtual GPU")                               \
+	X(CUPTI_CMP, "not supported on this card")                                           \
+	X(CUPTI_MIG, "not supported on a MIG instance")                                      \
+	X(CUPTI_SLI, "not supported with SLI")                                               \
+	X(CUPTI_WSL, "not supported in WSL")                                                 \
+	X(CUPTI_NOT_INITIALIZED, "it does not fit the driver's version, or there is no GPU") \
 	X(CUPTI_UNKNOWN, "it does not fit the driver's version, or there is no GPU")
 
 #define UNFIT 2 /* so many of the list, at its end */

@@ -8,10 +8,10 @@
 
 /* How it went so far. All 0: no libcupti was found. */
 struct cupti_refusal {
-	int found;			   /* a libcupti that has what we need */
-	int error;			   /* CUPTI's; 0: it subscribed and enabled no callback */
+	int found;                         /* a libcupti that has what we need */
+	int error;                         /* CUPTI's; 0: it subscribed and enabled no callback */
 	char holder[CUPTI_OLD_NAME_BYTES]; /* of the subscription, where it is taken; "": not told */
-	char path[PATH_MAX];		   /* of that libcupti */
+	char path[PATH_MAX];               /* of that libcupti */
 };
 
 /* 1: another tool holds the subscription. */

@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "agent/life/agent.h"
 #include "agent/cupti/cupti.h"
-#include "agent/loaded/defaults.h"
 #include "agent/hooks/hooks.h"
+#include "agent/life/agent.h"
+#include "agent/loaded/defaults.h"
 #include "late.h"
 #include "memtrace/base.h"
 

@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include "agent/life/agent.h"
 #include "agent/hooks/hooks.h"
+#include "agent/life/agent.h"
 #include "agent/loaded/loaded.h"
-#include "memtrace/base.h"
 #include "agent/stacks/own_stack.h"
+#include "memtrace/base.h"
 
 #define LOOKS_MAX 1024 /* for objects that the loader is not done with, after a change */
 

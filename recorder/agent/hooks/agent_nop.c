@@ -3,11 +3,11 @@
  *
  * It is the hooks themselves, calls forwarded and all, on an agent that never listens; one object by design.
  */
+#include "agent/loaded/loaded.c"
 #include "hook_api.c"
 #include "hook_c10.c"
 #include "hook_seccomp.c"
 #include "hook_subscribe.c"
-#include "agent/loaded/loaded.c"
 #include "nvtx_abi.h"
 
 void agent_memory(struct ring_event *event MT_UNUSED, enum stack_wish wish MT_UNUSED)
@@ -86,7 +86,6 @@ int cupti_finds_gpu(void)
 {
 	return 0;
 }
-
 
 MT_EXPORT int InitializeInjection(void);
 MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);

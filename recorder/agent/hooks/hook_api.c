@@ -1,6 +1,6 @@
 /* hook_api.c - what include/memrec.h calls when the agent is loaded. */
-#include "agent/life/agent.h"
 #include "agent/cupti/cupti.h"
+#include "agent/life/agent.h"
 #include "memtrace/base.h"
 
 MT_EXPORT void memrec_agent_phase_push(const char *name);

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "agent/life/agent.h"
-#include "agent/cupti/cupti.h"
 #include "agent/census/agent_census.h"
-#include "hooks.h"
+#include "agent/cupti/cupti.h"
+#include "agent/life/agent.h"
 #include "agent/loaded/loaded.h"
+#include "hooks.h"
 #include "memtrace/base.h"
 
 /* c10::Device. `type`: CPU 0, CUDA 1 (ROCm too), others are none of our business. */
@@ -39,16 +39,16 @@ typedef void thread_init_function(void *engine, int device, const void *queue, b
  * Every name we stand in for, once: X(our function, its type, the name that PyTorch calls). The functions are exported
  * under these names at the end; here they have names that nobody else's library can be bound to.
  */
-#define C10_SYMBOL_LIST(X)                                                                                      \
-	X(hook_report_m, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")              \
-	X(hook_report_l, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")              \
-	X(hook_oom_lm, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                     \
-	X(hook_oom_l, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")                      \
-	X(hook_oom_m, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                      \
-	X(hook_enabled, enabled_function, "_ZN3c1022memoryProfilingEnabledEv")                                  \
-	X(hook_execute, execute_function,                                                                       \
-	  "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_")   \
-	X(hook_thread_init, thread_init_function,                                                               \
+#define C10_SYMBOL_LIST(X)                                                                                    \
+	X(hook_report_m, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")            \
+	X(hook_report_l, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")            \
+	X(hook_oom_lm, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                   \
+	X(hook_oom_l, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")                    \
+	X(hook_oom_m, oom_function, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                    \
+	X(hook_enabled, enabled_function, "_ZN3c1022memoryProfilingEnabledEv")                                \
+	X(hook_execute, execute_function,                                                                     \
+	  "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_") \
+	X(hook_thread_init, thread_init_function,                                                             \
 	  "_ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb")
 
 #define C10_DECLARE(function, type, name) static type function;
@@ -59,7 +59,7 @@ enum c10_symbol {
 #define C10_ENUM(function, type, name) C10_##function,
 	C10_SYMBOL_LIST(C10_ENUM)
 #undef C10_ENUM
-	C10_SYMBOLS
+		C10_SYMBOLS
 };
 
 static const char *const symbol_names[] = {
@@ -201,24 +201,24 @@ static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c
 	agent_memory(&event, STACK_TENSOR);
 }
 
-#define C10_REPORT(hook)                                                                                          \
-	void hook(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)         \
-	{                                                                                                         \
-		report_function *forward = (report_function *)real(C10_##hook);                                   \
-                                                                                                                  \
-		report(block, size, total, reserved, device);                                                     \
-		if (forward)                                                                                      \
-			forward(block, size, total, reserved, device);                                            \
+#define C10_REPORT(hook)                                                                                  \
+	void hook(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device) \
+	{                                                                                                 \
+		report_function *forward = (report_function *)real(C10_##hook);                           \
+                                                                                                          \
+		report(block, size, total, reserved, device);                                             \
+		if (forward)                                                                              \
+			forward(block, size, total, reserved, device);                                    \
 	}
 
-#define C10_OOM(hook)                                                                                             \
-	void hook(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device)                      \
-	{                                                                                                         \
-		oom_function *forward = (oom_function *)real(C10_##hook);                                         \
-                                                                                                                  \
-		report_oom(size, total, reserved, device);                                                        \
-		if (forward)                                                                                      \
-			forward(size, total, reserved, device);                                                   \
+#define C10_OOM(hook)                                                                        \
+	void hook(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device) \
+	{                                                                                    \
+		oom_function *forward = (oom_function *)real(C10_##hook);                    \
+                                                                                             \
+		report_oom(size, total, reserved, device);                                   \
+		if (forward)                                                                 \
+			forward(size, total, reserved, device);                              \
 	}
 
 C10_REPORT(hook_report_m)
@@ -257,8 +257,7 @@ __attribute__((used)) int hook_backward_unwound(int version MT_UNUSED, int actio
 }
 
 __attribute__((noinline)) void *hook_execute(void *result, void *engine, const void *roots, const void *inputs,
-					     bool keep_graph, bool create_graph, bool accumulate,
-					     const void *outputs)
+					     bool keep_graph, bool create_graph, bool accumulate, const void *outputs)
 {
 	execute_function *forward = (execute_function *)real(C10_hook_execute);
 

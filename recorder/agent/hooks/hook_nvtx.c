@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "agent/life/agent.h"
 #include "agent/cupti/cupti.h"
+#include "agent/life/agent.h"
 #include "hooks.h"
 #include "memtrace/base.h"
 #include "nvtx_abi.h"
@@ -67,8 +67,8 @@ static void *string_room(uint32_t bytes)
 	uint32_t at;
 
 	if (!atomic_load(&area)) {
-		mine = mmap(NULL, STRINGS_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		mine = mmap(NULL, STRINGS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			    -1, 0);
 		if (mine == MAP_FAILED)
 			return NULL;
 		if (!atomic_compare_exchange_strong(&area, &none, mine))
@@ -253,8 +253,7 @@ static const struct table_row core[] = {
 	NVTX_CORE_LIST(NVTX_ROW)
 };
 
-static const struct table_row core2[] = {
-	NVTX_CORE2_LIST(NVTX_ROW)
+static const struct table_row core2[] = { NVTX_CORE2_LIST(NVTX_ROW)
 #undef NVTX_ROW
 };
 

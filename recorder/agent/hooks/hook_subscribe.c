@@ -12,17 +12,17 @@
 #include <stddef.h>
 #include "agent/cuda/cuda_abi.h"
 #include "agent/cupti/cupti.h"
-#include "hooks.h"
 #include "agent/loaded/loaded.h"
+#include "hooks.h"
 #include "memtrace/base.h"
 
 typedef int cupti_finalize(void);
 
 /* Every name we stand in for, once: X(our function, its type, the name that tools call). */
-#define SUBSCRIBE_SYMBOL_LIST(X)                                        \
-	X(hook_subscribe, cupti_subscribe, "cuptiSubscribe")            \
-	X(hook_subscribe_v2, cupti_subscribe_v2, "cuptiSubscribe_v2")   \
-	X(hook_unsubscribe, cupti_unsubscribe, "cuptiUnsubscribe")      \
+#define SUBSCRIBE_SYMBOL_LIST(X)                                      \
+	X(hook_subscribe, cupti_subscribe, "cuptiSubscribe")          \
+	X(hook_subscribe_v2, cupti_subscribe_v2, "cuptiSubscribe_v2") \
+	X(hook_unsubscribe, cupti_unsubscribe, "cuptiUnsubscribe")    \
 	X(hook_finalize, cupti_finalize, "cuptiFinalize")
 
 #define SUBSCRIBE_DECLARE(function, type, name) static type function;

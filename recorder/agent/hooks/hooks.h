@@ -9,7 +9,7 @@
 #include "agent/loaded/loaded_patch.h"
 #include "nvtx_abi.h"
 
-const struct loaded_hook *hook_c10_table(size_t *count);	/* PyTorch: reports and backward passes */
+const struct loaded_hook *hook_c10_table(size_t *count);       /* PyTorch: reports and backward passes */
 const struct loaded_hook *hook_subscribe_table(size_t *count); /* CUPTI: who subscribes and leaves */
 const struct loaded_hook *hook_seccomp_table(size_t *count);   /* threads that may not make system calls any more */
 

@@ -10,35 +10,35 @@
 #include <stdint.h>
 #include <wchar.h>
 
-enum { NVTX_TABLE_CALLBACKS = 1 };		/* NvtxExportTableID */
+enum { NVTX_TABLE_CALLBACKS = 1 };                    /* NvtxExportTableID */
 enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 }; /* NvtxCallbackModule */
-enum { NVTX_NOT_TRACKED = -2 };			/* what push and pop return without a tool that counts levels */
+enum { NVTX_NOT_TRACKED = -2 };                       /* what push and pop return without a tool that counts levels */
 enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_WIDE = 2, NVTX_MESSAGE_REGISTERED = 3 };
 
 /* Functions of the core module: X(our function, index in the table). */
-#define NVTX_CORE_LIST(X)        \
-	X(nvtx_mark_ex, 1)       \
-	X(nvtx_mark_a, 2)        \
-	X(nvtx_mark_w, 3)        \
-	X(nvtx_start_ex, 4)      \
-	X(nvtx_start_a, 5)       \
-	X(nvtx_start_w, 6)       \
-	X(nvtx_end, 7)           \
-	X(nvtx_push_ex, 8)       \
-	X(nvtx_push_a, 9)        \
-	X(nvtx_push_w, 10)       \
+#define NVTX_CORE_LIST(X)   \
+	X(nvtx_mark_ex, 1)  \
+	X(nvtx_mark_a, 2)   \
+	X(nvtx_mark_w, 3)   \
+	X(nvtx_start_ex, 4) \
+	X(nvtx_start_a, 5)  \
+	X(nvtx_start_w, 6)  \
+	X(nvtx_end, 7)      \
+	X(nvtx_push_ex, 8)  \
+	X(nvtx_push_a, 9)   \
+	X(nvtx_push_w, 10)  \
 	X(nvtx_pop, 11)
 
 /* Functions of the core2 module (domains and registered strings). */
-#define NVTX_CORE2_LIST(X)              \
-	X(nvtx_domain_mark, 1)          \
-	X(nvtx_domain_start, 2)         \
-	X(nvtx_domain_end, 3)           \
-	X(nvtx_domain_push, 4)          \
-	X(nvtx_domain_pop, 5)           \
-	X(nvtx_register_a, 10)          \
-	X(nvtx_register_w, 11)          \
-	X(nvtx_domain_create_a, 12)     \
+#define NVTX_CORE2_LIST(X)          \
+	X(nvtx_domain_mark, 1)      \
+	X(nvtx_domain_start, 2)     \
+	X(nvtx_domain_end, 3)       \
+	X(nvtx_domain_push, 4)      \
+	X(nvtx_domain_pop, 5)       \
+	X(nvtx_register_a, 10)      \
+	X(nvtx_register_w, 11)      \
+	X(nvtx_domain_create_a, 12) \
 	X(nvtx_domain_create_w, 13)
 
 /* nvtxEventAttributes_t; `bytes` says how much of it the caller has. */

@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "agent/loaded/defaults.h"
-#include "agent/ring/early.h"
 #include "agent/loaded/loaded.h"
-#include "memtrace/base.h"
-#include "memtrace/error.h"
+#include "agent/ring/early.h"
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/stack_native.h"
 #include "agent/stacks/stack_python.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
 #include "shared/textbuf.h"
 
 #ifndef MADV_WIPEONFORK
@@ -31,7 +31,7 @@
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
 #define LOOK_NS 50000000
-#define REPLACED_MAX 3	/* collectors that were killed are replaced so many times */
+#define REPLACED_MAX 3  /* collectors that were killed are replaced so many times */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
 enum state { ASLEEP = 0, ARMED, STARTING, ON, OFF };
@@ -51,8 +51,8 @@ static struct life *life = &never;
 static struct {
 	_Atomic int has_options; /* set when the rest is ready */
 	struct memrec_options options;
-	_Atomic int cuda;	 /* cuInit has run */
-	_Atomic int started;	 /* a recording was started here, or in the process that forked this one */
+	_Atomic int cuda;         /* cuInit has run */
+	_Atomic int started;      /* a recording was started here, or in the process that forked this one */
 	_Atomic uint32_t threads; /* serials given out */
 	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
 	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
@@ -70,10 +70,10 @@ static struct {
 struct agent_thread {
 	uint64_t epoch; /* of the life that the rest belongs to */
 	uint32_t serial, tid;
-	uint8_t busy;	  /* inside the recorder */
-	uint8_t sealed;	  /* no system call may be made */
+	uint8_t busy;     /* inside the recorder */
+	uint8_t sealed;   /* no system call may be made */
 	uint8_t autograd; /* enum mt_thread_flag */
-	uint8_t logged;	  /* the log knows this thread */
+	uint8_t logged;   /* the log knows this thread */
 	struct ring_writer writer;
 };
 
@@ -286,8 +286,7 @@ static void find_unwinder(void)
 static int log_thread(uint32_t serial, uint32_t tid, uint32_t flags, const char *name)
 {
 	size_t name_bytes = strlen(name), bytes = sizeof(struct ring_log_thread) + name_bytes;
-	struct ring_log_thread *record =
-		(struct ring_log_thread *)ring_log_begin(&agent.ring, RING_LOG_THREAD, bytes);
+	struct ring_log_thread *record = (struct ring_log_thread *)ring_log_begin(&agent.ring, RING_LOG_THREAD, bytes);
 
 	if (!record)
 		return 0;

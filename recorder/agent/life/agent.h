@@ -12,10 +12,10 @@
 #define RECORDER_AGENT_H
 
 #include <stdint.h>
-#include "memtrace/event.h"
-#include "shared/options.h"
 #include "agent/ring/ring.h"
 #include "agent/stacks/stack.h"
+#include "memtrace/event.h"
+#include "shared/options.h"
 
 /*
  * A memory event: the first one of the process starts the recording. Fill in kind, device_type, device_index and the

@@ -30,7 +30,7 @@
 #define STACK_BYTES (64u << 10) /* of the helper, and again of its child */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS 50000 /* 10 s until a collector that does not detach is given up */
-#define SIGSET_BYTES 8	 /* of the kernel's sigset_t */
+#define SIGSET_BYTES 8   /* of the kernel's sigset_t */
 
 extern char **environ;
 

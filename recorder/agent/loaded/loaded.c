@@ -18,7 +18,7 @@ int loaded_is_ours(uint64_t address)
 	return address >= (uint64_t)(uintptr_t)__ehdr_start && address < (uint64_t)(uintptr_t)_end;
 }
 
-const ElfW(Dyn) *elf_dynamic(const struct dl_phdr_info *object)
+const ElfW(Dyn) * elf_dynamic(const struct dl_phdr_info *object)
 {
 	int i;
 
@@ -59,7 +59,7 @@ static uint32_t gnu_hash(const char *name)
 	return hash;
 }
 
-static int is_definition(const ElfW(Sym) *symbol)
+static int is_definition(const ElfW(Sym) * symbol)
 {
 	int type = ELF64_ST_TYPE(symbol->st_info);
 
@@ -70,7 +70,7 @@ static int is_definition(const ElfW(Sym) *symbol)
  * DT_GNU_HASH: bucket count, first symbol, bloom words, bloom shift; the bloom filter; the buckets (first symbol of
  * a chain); then one hash per symbol, whose lowest bit ends the chain.
  */
-static const ElfW(Sym) *find_name(const struct elf_symbols *tables, const char *name, int defined)
+static const ElfW(Sym) * find_name(const struct elf_symbols *tables, const char *name, int defined)
 {
 	uint32_t buckets = tables->hash[0], first = tables->hash[1], bloom_words = tables->hash[2];
 	uint32_t shift = tables->hash[3], hash = gnu_hash(name), index;
@@ -78,7 +78,7 @@ static const ElfW(Sym) *find_name(const struct elf_symbols *tables, const char *
 	const uint32_t *bucket = (const void *)(bloom + bloom_words);
 	const uint32_t *chain = bucket + buckets;
 	unsigned int bits = sizeof(*bloom) * 8;
-	const ElfW(Sym) *symbol;
+	const ElfW(Sym) * symbol;
 	ElfW(Addr) word;
 
 	if (!buckets || !bloom_words)
@@ -101,12 +101,12 @@ static const ElfW(Sym) *find_name(const struct elf_symbols *tables, const char *
 	}
 }
 
-const ElfW(Sym) *elf_look_up(const struct elf_symbols *tables, const char *name)
+const ElfW(Sym) * elf_look_up(const struct elf_symbols *tables, const char *name)
 {
 	return tables->hash ? find_name(tables, name, 1) : NULL;
 }
 
-const ElfW(Sym) *elf_symbol(const struct elf_symbols *tables, const char *name)
+const ElfW(Sym) * elf_symbol(const struct elf_symbols *tables, const char *name)
 {
 	return tables->hash ? find_name(tables, name, 0) : NULL;
 }
@@ -126,7 +126,7 @@ static int search_object(struct dl_phdr_info *object, size_t size MT_UNUSED, voi
 {
 	struct search *search = context;
 	struct elf_symbols tables;
-	const ElfW(Sym) *symbol;
+	const ElfW(Sym) * symbol;
 
 	if (!elf_symbols(object, &tables))
 		return 0;
@@ -193,15 +193,15 @@ int loaded_is_preloaded(void)
 struct caller {
 	uint64_t address; /* of an instruction */
 	const char *name, *string;
-	const ElfW(Dyn) *dynamic; /* NULL: not found */
-	void *own;		  /* its own definition */
+	const ElfW(Dyn) * dynamic; /* NULL: not found */
+	void *own;                 /* its own definition */
 };
 
 static int find_caller(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	struct caller *caller = context;
 	struct elf_symbols tables;
-	const ElfW(Sym) *symbol;
+	const ElfW(Sym) * symbol;
 	uint64_t start, end;
 
 	loaded_bounds(object, &start, &end);
@@ -249,7 +249,7 @@ void *loaded_target(const char *name, const void *caller_address, int *is_own)
 {
 	struct caller caller = { (uint64_t)(uintptr_t)caller_address, name, NULL, NULL, NULL };
 	struct search search = { name, NULL, NULL };
-	const ElfW(Dyn) *dynamic;
+	const ElfW(Dyn) * dynamic;
 
 	dl_iterate_phdr(find_caller, &caller);
 	*is_own = caller.own != NULL;

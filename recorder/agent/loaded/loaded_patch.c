@@ -17,10 +17,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "agent/ring/seen.h"
 #include "loaded.h"
 #include "loaded_elf.h"
 #include "memtrace/base.h"
-#include "agent/ring/seen.h"
 
 #define PAGE 4096u
 #define DONE_MAX 2048u /* objects remembered, a power of two */
@@ -29,7 +29,7 @@ enum outcome { BOUND_BEFORE, BOUND, NOT_OURS, NOT_YET };
 
 /* The lists of slots of one object. */
 struct slots {
-	const ElfW(Rela) *calls, *data; /* DT_JMPREL, DT_RELA without what has no name */
+	const ElfW(Rela) * calls, *data; /* DT_JMPREL, DT_RELA without what has no name */
 	size_t calls_count, data_count;
 };
 
@@ -62,7 +62,7 @@ static void find_slots(const struct dl_phdr_info *object, struct slots *slots)
 }
 
 /* A slot that holds the address of a named function and nothing else: of calls, of pointers, of tables of them. */
-static int is_slot(const ElfW(Rela) *rela)
+static int is_slot(const ElfW(Rela) * rela)
 {
 	switch (ELF64_R_TYPE(rela->r_info)) {
 	case R_X86_64_JUMP_SLOT:
@@ -114,7 +114,7 @@ struct patch {
 };
 
 static void patch_list(struct patch *patch, const struct dl_phdr_info *object, const struct elf_symbols *tables,
-		       const ElfW(Rela) *rela, size_t count)
+		       const ElfW(Rela) * rela, size_t count)
 {
 	size_t i;
 
@@ -224,7 +224,7 @@ static void add_match(struct rebind *rebind, uint32_t symbol, const struct loade
 static void find_matches(struct rebind *rebind, uint32_t unnamed)
 {
 	const struct elf_symbols *tables = &rebind->tables;
-	const ElfW(Sym) *named;
+	const ElfW(Sym) * named;
 	uint32_t i;
 	size_t j;
 
@@ -254,7 +254,7 @@ static int find_owner(struct dl_phdr_info *object, size_t size MT_UNUSED, void *
 {
 	struct owner *owner = context;
 	struct elf_symbols tables;
-	const ElfW(Sym) *symbol;
+	const ElfW(Sym) * symbol;
 	uint64_t start, end;
 
 	loaded_bounds(object, &start, &end);
@@ -271,7 +271,7 @@ static int find_owner(struct dl_phdr_info *object, size_t size MT_UNUSED, void *
 /* "7f12a000-7f12b000 rw-p ...": the permission of the line that holds `address`; the rest is passed over. */
 struct maps_line {
 	uint64_t start, end;
-	int field;     /* 0: start, 1: end, 2: permissions, 3: the rest */
+	int field; /* 0: start, 1: end, 2: permissions, 3: the rest */
 	int writable;
 };
 
@@ -346,7 +346,7 @@ static enum outcome bind_slot(const struct rebind *rebind, void **slot, const st
 }
 
 /* 1: every slot of the list that is one of ours is done. */
-static int bind_list(const struct rebind *rebind, const ElfW(Rela) *rela, size_t count)
+static int bind_list(const struct rebind *rebind, const ElfW(Rela) * rela, size_t count)
 {
 	enum outcome outcome;
 	size_t i, j;

@@ -22,14 +22,14 @@
 
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
-#define GROW_TRIES 2000	/* steps to wait for the thread that extends the log, which may be off the processor for long */
+#define GROW_TRIES 2000 /* steps to wait for the thread that extends the log, which may be off the processor for long */
 #define CLAIM_PATIENCE 1024u
 #define GROW_PATIENCE 1024u
 #define SHARED_SLOTS 64u /* the last ones */
 #define OWNED_SLOTS (RING_SLOTS - SHARED_SLOTS)
-#define SHARED_TRIES 200u	   /* before sleeping */
+#define SHARED_TRIES 200u /* before sleeping */
 #define LONGEST_STEP_NS 20000000ull
-#define WAITS_MAX 50	/* times wait_ns, as long as the collector gets on */
+#define WAITS_MAX 50    /* times wait_ns, as long as the collector gets on */
 #define SHARED_WAITS 20 /* times wait_ns without progress: so many threads, and one of them may hold up all others */
 
 static uint64_t round_up(uint64_t value, uint64_t to)
@@ -235,8 +235,8 @@ static int take_fresh(struct ring *ring, uint32_t i, uint32_t tid)
 
 	if (atomic_load(&ring->local[i].owner) || !atomic_compare_exchange_strong(&ring->local[i].owner, &nobody, tid))
 		return 0;
-	if (!ring->local[i].data && reserve_more(ring, slot_offset(ring->header, i), ring->header->slot_bytes,
-						 &ring->local[i].data)) {
+	if (!ring->local[i].data &&
+	    reserve_more(ring, slot_offset(ring->header, i), ring->header->slot_bytes, &ring->local[i].data)) {
 		atomic_store(&ring->local[i].owner, 0);
 		return -1;
 	}
@@ -463,8 +463,7 @@ static int append_own(struct ring *ring, struct ring_writer *writer, struct ring
 {
 	struct need need = need_of(ring, writer, event->bytes);
 
-	if (!has_room(ring, writer, need.pad + need.bytes) &&
-	    !wait_for_room(ring, writer, need.pad + need.bytes))
+	if (!has_room(ring, writer, need.pad + need.bytes) && !wait_for_room(ring, writer, need.pad + need.bytes))
 		return -MT_E_SPACE;
 	put(ring, writer, &need, event, text);
 	return 0;

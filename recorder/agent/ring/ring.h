@@ -15,14 +15,14 @@
 
 struct ring {
 	struct ring_header *header; /* NULL: no ring */
-	uint8_t *log;		    /* the whole log range; only what log_ready covers may be touched */
-	uint64_t wait_ns;	    /* how long a full slot may hold up one call */
-	void (*on_stuck)(void);	    /* called now and then while slots fill up and nobody empties them; may be NULL */
+	uint8_t *log;               /* the whole log range; only what log_ready covers may be touched */
+	uint64_t wait_ns;           /* how long a full slot may hold up one call */
+	void (*on_stuck)(void);     /* called now and then while slots fill up and nobody empties them; may be NULL */
 	_Atomic uint32_t patience;  /* log records to refuse before asking for space again */
 	char path[MEMREC_PATH_MAX];
 	struct {
-		uint8_t *data;		/* mapped; NULL: never used by this process */
-		_Atomic uint32_t owner; /* thread id, 0: nobody yet */
+		uint8_t *data;           /* mapped; NULL: never used by this process */
+		_Atomic uint32_t owner;  /* thread id, 0: nobody yet */
 		_Atomic uint32_t holder; /* of a shared slot: thread id of the one that writes just now, 0: nobody */
 	} local[RING_SLOTS];
 };
@@ -31,10 +31,10 @@ struct ring {
 struct ring_writer {
 	struct ring_slot *slot;
 	uint8_t *data;
-	uint64_t head;	  /* the slot's, which only this thread moves */
-	uint64_t tail;	  /* the slot's, as last read */
-	uint64_t gave_up; /* tail + 1 at which a wait was in vain; no second wait until it moves */
-	uint64_t noticed; /* head at which nobody was found to empty the slot */
+	uint64_t head;     /* the slot's, which only this thread moves */
+	uint64_t tail;     /* the slot's, as last read */
+	uint64_t gave_up;  /* tail + 1 at which a wait was in vain; no second wait until it moves */
+	uint64_t noticed;  /* head at which nobody was found to empty the slot */
 	uint32_t patience; /* calls to let pass before asking for a slot again */
 	uint32_t shared;   /* 0: the slot is this thread's alone; else its thread id: others write there, too */
 };

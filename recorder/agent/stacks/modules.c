@@ -24,7 +24,7 @@ struct scan {
 	struct ring *ring;
 	struct seen *seen;
 	uint64_t changes; /* of the loader's list, as of this scan */
-	int taken;	  /* 1: something lies where something else lay */
+	int taken;        /* 1: something lies where something else lay */
 	int error;
 };
 
@@ -134,8 +134,7 @@ static int take_place(struct modules *modules, uint64_t key, uint64_t start, uin
 /* Beyond MODULES_KNOWN only `seen` knows. */
 static int is_logged(const struct scan *scan, uint64_t key)
 {
-	return is_known(scan->modules, key) ||
-	       (scan->modules->count == MODULES_KNOWN && seen_has(scan->seen, key));
+	return is_known(scan->modules, key) || (scan->modules->count == MODULES_KNOWN && seen_has(scan->seen, key));
 }
 
 static int scan_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)

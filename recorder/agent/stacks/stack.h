@@ -5,9 +5,9 @@
 #define RECORDER_STACK_H
 
 #include <stdint.h>
-#include "modules.h"
 #include "agent/ring/ring.h"
 #include "agent/ring/seen.h"
+#include "modules.h"
 
 /* What an event wants. Driver calls are rare and often come from libraries: they always get native frames too. */
 enum stack_wish { STACK_NONE, STACK_TENSOR, STACK_DRIVER };
@@ -16,8 +16,8 @@ struct stacks {
 	struct ring *ring;
 	struct seen seen; /* stacks, codes and modules that are in the log */
 	struct modules modules;
-	uint32_t depth;	  /* frames of each language, 0: no stacks */
-	uint32_t kinds;	  /* enum memrec_stacks bits */
+	uint32_t depth;        /* frames of each language, 0: no stacks */
+	uint32_t kinds;        /* enum memrec_stacks bits */
 	_Atomic uint32_t full; /* 1: the log had no room for a stack */
 	_Atomic uint32_t news; /* 1: there may be news of Python (stacks_have_news) */
 };

@@ -18,7 +18,6 @@
 #include <unistd.h>
 #include "agent/loaded/loaded.h"
 #include "agent/loaded/loaded_patch.h"
-#include "agent/loaded/loaded_patch.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "readable.h"
@@ -27,7 +26,7 @@
 #define NO_PIPE (-1)
 #define OWN_FRAMES 16u /* at most so many of ours lie on top */
 
-#define REGISTER_IP 16	  /* UNW_X86_64_RIP */
+#define REGISTER_IP 16    /* UNW_X86_64_RIP */
 #define UNWIND_WORDS 512u /* more than libunwind's cursor (127) and context take */
 
 typedef int backtrace_function(void **buffer, int size);

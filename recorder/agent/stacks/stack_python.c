@@ -8,9 +8,9 @@
  */
 #include "stack_python.h"
 
+#include "agent/ring/seen.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
-#include "agent/ring/seen.h"
 #include "stack_hash.h"
 #include "stack_python_impl.h"
 

@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_PYTHON_MAX 256u  /* largest depth */
+#define STACK_PYTHON_MAX 256u    /* largest depth */
 #define STACK_PYTHON_WALK 16384u /* frames looked at */
 
 struct python_frame {
 	const uint8_t *code; /* PyCodeObject, checked; alive as long as the frame is */
-	uint64_t key;	     /* the same for the same code only, also when its address is used again */
-	uint32_t lasti;	     /* byte offset of the instruction */
+	uint64_t key;        /* the same for the same code only, also when its address is used again */
+	uint32_t lasti;      /* byte offset of the instruction */
 };
 
 struct python_stack {
@@ -28,8 +28,8 @@ struct python_stack {
 /* What a code object says; the texts are made by stack_python_text. */
 struct python_code {
 	const uint8_t *name, *qualname, *file; /* str objects; qualname may be NULL */
-	const uint8_t *table;		       /* the line table's bytes */
-	uint32_t table_bytes;		       /* 0: none, or too long */
+	const uint8_t *table;                  /* the line table's bytes */
+	uint32_t table_bytes;                  /* 0: none, or too long */
 	uint32_t first_line;
 };
 

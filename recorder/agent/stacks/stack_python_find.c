@@ -5,8 +5,8 @@
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 #include "readable.h"
-#include "stack_python_impl.h"
 #include "shared/textbuf.h"
+#include "stack_python_impl.h"
 
 #define VERSION(minor) (3u << 24 | (uint32_t)(minor) << 16)
 #define VERSION_MAJOR(hex) ((hex) >> 24)

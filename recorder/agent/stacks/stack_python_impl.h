@@ -8,9 +8,9 @@
 #include "python_layout.h"
 
 enum python_stage {
-	PYTHON_STAGE_NONE = 0,	  /* nobody has found one */
+	PYTHON_STAGE_NONE = 0,    /* nobody has found one */
 	PYTHON_STAGE_LOOKING = 1, /* a thread fills in the rest */
-	PYTHON_STAGE_FOUND = 2,	  /* the layout is known; no frame has been looked at yet */
+	PYTHON_STAGE_FOUND = 2,   /* the layout is known; no frame has been looked at yet */
 	PYTHON_STAGE_CHECKED = 3, /* the first frames look as the layout says */
 	PYTHON_STAGE_REFUSED = 4,
 };
@@ -18,10 +18,10 @@ enum python_stage {
 /* Everything but `stage` and `why` is constant from PYTHON_STAGE_FOUND on. */
 struct python {
 	_Atomic uint32_t stage; /* enum python_stage */
-	uint32_t version;	/* PY_VERSION_HEX */
+	uint32_t version;       /* PY_VERSION_HEX */
 	struct python_layout at;
 	const void *code_type, *text_type, *bytes_type; /* &PyCode_Type and so on */
-	const uint8_t *(*thread)(void);			/* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
+	const uint8_t *(*thread)(void);                 /* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
 	/* Up to 3.11 only, else NULL; they read a pointer each. */
 	const void *(*newest_interpreter)(void), *(*main_interpreter)(void);
 	const uint8_t *(*running_thread)(void);

@@ -1,9 +1,9 @@
 /* stack_python_text.c - the characters of str objects: as UTF-8, and as a hash. */
 #include "stack_python.h"
 
+#include "shared/textbuf.h"
 #include "stack_hash.h"
 #include "stack_python_impl.h"
-#include "shared/textbuf.h"
 
 #define PIECE 16u
 #define HASHED_MAX 4096u
