@@ -546,8 +546,16 @@ TEST(a_writer_does_not_go_on_after_damage)
 	const char *path = kit_path("damaged.zst");
 	struct mt_writer *writer = (void *)1;
 	uint64_t last;
+	uint32_t i, hit = 0;
 
-	data[chunks[count / 2].offset + chunks[count / 2].size - 1] ^= 1; /* the content checksum */
+	/* Events that no checkpoint stands for: the first after the last one. */
+	for (i = 0; i < count; i++)
+		if (chunks[i].kind == MT_CHUNK_CHECKPOINT)
+			hit = 0;
+		else if (chunks[i].kind == MT_CHUNK_EVENTS && !hit)
+			hit = i;
+	CHECK(hit && hit + 1 < count);
+	data[chunks[hit].offset + chunks[hit].size - 1] ^= 1; /* the content checksum */
 	kit_save(path, data, size);
 	CHECK_EQ(mt_writer_reopen(&writer, path, NULL, &last), -MT_E_CHECKSUM);
 	CHECK(!writer);

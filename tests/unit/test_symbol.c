@@ -17,9 +17,9 @@ static volatile int sink;
 static inline __attribute__((always_inline)) void *probe_inner(void)
 {
 	void *here;
-	sink++;
-	__asm__ volatile("lea 0(%%rip), %0" : "=r"(here));
-	sink++; /* PROBE_LINE */
+	/* clang-format off */
+	sink++; __asm__ volatile("lea 0(%%rip), %0" : "=r"(here)); sink++; /* PROBE_LINE */
+	/* clang-format on */
 	return here;
 }
 
