@@ -168,7 +168,7 @@ def a_key():
 
 def an_event_kind():
     after("formats/trace/trace-v1.md", r"^\| 59 \| cut \|", "| 60 | newcomer | seq time thread value | a number that a newcomer wanted |")
-    after("include/memtrace/event.h", r"^\tX\(CUT, 59", '\tX(NEWCOMER, 60, MT_F_COMMON | MT_F(value), "a number that a newcomer wanted") \\')
+    before("include/memtrace/event.h", r"^\tX\(END, 63", '\tX(NEWCOMER, 60, MT_F_COMMON | MT_F(value), "a number that a newcomer wanted") \\')
     # Before the end of every recording, from who adds the events that nobody sends.
     path = "formats/ring/scribe.c"
     text = open(os.path.join(TREE, path)).read()
