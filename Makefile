@@ -90,8 +90,8 @@ $(B)/libmemrec-nop.so: $(NOP_OBJ)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
 
-# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/launch/doors.h): the 64-bit one comes to
-# the agent, a 32-bit one to a library that does nothing. Where the compiler makes none there is no such name.
+# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/launch/inject.h): the 64-bit one
+# comes to the agent, a 32-bit one to a library that does nothing. Where the compiler makes none there is no such name.
 $(B)/each/.made:
 	@mkdir -p $(B)/each/lib64 $(B)/each/lib/x86_64-linux-gnu $(B)/each/lib/i386-linux-gnu $(B)/each/lib32
 	@ln -sf ../../libmemrec.so $(B)/each/lib64/libmemrec.so

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "import_impl.h"
 #include "memtrace/error.h"
-#include "ring/scribe.h"
+#include "ring/emitter.h"
 
 #define RANGES_MAX 256u          /* open at once */
 #define NO_TIME_STEP 1000u       /* ns between events of a snapshot without times */
@@ -17,7 +17,7 @@
 
 struct import {
 	const struct pickle *pickle;
-	struct mt_scribe *scribe;
+	struct mt_emitter *emitter;
 	struct import_stacks stacks;
 	struct mt_import_summary *summary;
 	uint32_t device[IMPORT_DEVICES]; /* definitions, 0: not used yet */
@@ -36,7 +36,7 @@ static uint32_t device_id(struct import *import, uint32_t index)
 	struct mt_device device = { .kind = MT_DEVICE_CUDA, .index = index };
 
 	if (!import->device[index])
-		import->device[index] = mt_defs_add_device(mt_scribe_defs(import->scribe), &device);
+		import->device[index] = mt_defs_add_device(mt_emitter_defs(import->emitter), &device);
 	return import->device[index];
 }
 
@@ -45,8 +45,8 @@ static int emit(struct import *import, struct mt_event *event)
 	event->time = import->time;
 	import->number++;
 	if (import->before)
-		return mt_scribe_before(import->scribe, import->number, event);
-	return mt_scribe_event(import->scribe, import->number, event);
+		return mt_emitter_before(import->emitter, import->number, event);
+	return mt_emitter_event(import->emitter, import->number, event);
 }
 
 /* An event about memory, with the stack that `frames` are. */
@@ -156,7 +156,7 @@ static int emit_range(struct import *import, enum mt_kind kind, pickle_id name)
 	const char *text = pickle_text(import->pickle, name, &size);
 
 	if (kind == MT_RANGE_PUSH)
-		event.name = mt_defs_add_string(mt_scribe_defs(import->scribe), text, size);
+		event.name = mt_defs_add_string(mt_emitter_defs(import->emitter), text, size);
 	return emit(import, &event);
 }
 
@@ -229,7 +229,7 @@ static int take_entry(struct import *import, const struct import_entry *entry)
 	case IMPORT_SEGMENT_UNMAP:
 		return emit_gone(import, MT_VMM_UNMAP, entry);
 	case IMPORT_SNAPSHOT:
-		mark.name = mt_defs_add_string(mt_scribe_defs(import->scribe), "snapshot", 8);
+		mark.name = mt_defs_add_string(mt_emitter_defs(import->emitter), "snapshot", 8);
 		return emit(import, &mark);
 	case IMPORT_OOM:
 		return emit_oom(import, entry);
@@ -302,18 +302,18 @@ static int create_trace(struct import *import, const char *snapshot_path, const 
 		.options = "PyTorch memory snapshot",
 	};
 
-	return mt_scribe_create(&import->scribe, trace_path, &process, rules, &everything);
+	return mt_emitter_create(&import->emitter, trace_path, &process, rules, &everything);
 }
 
 static int write_trace(struct import *import, const char *trace_path, const struct import_entries *entries,
 		       const struct import_start *start)
 {
-	int closed, error = import_stacks_init(&import->stacks, import->pickle, mt_scribe_defs(import->scribe));
+	int closed, error = import_stacks_init(&import->stacks, import->pickle, mt_emitter_defs(import->emitter));
 
 	if (!error)
 		error = write_events(import, entries, start);
 	import_stacks_release(&import->stacks);
-	closed = mt_scribe_close(import->scribe, MT_END_EXIT, &import->summary->trace);
+	closed = mt_emitter_close(import->emitter, MT_END_EXIT, &import->summary->trace);
 	if (!error)
 		error = closed;
 	if (error)

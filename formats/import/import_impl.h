@@ -3,7 +3,7 @@
  *
  *     pickle ──import_entries──> entries by time ──import_start──> what was alive before the first
  *                                       │                                   │
- *                                       └──────────────> import.c <─────────┘ ──scribe──> trace
+ *                                       └──────────────> import.c <─────────┘ ──emitter──> trace
  */
 #ifndef FORMATS_IMPORT_IMPL_H
 #define FORMATS_IMPORT_IMPL_H

@@ -1,5 +1,5 @@
-/* scribe.c - numbers, labels, counts and writes events; see scribe.h. */
-#include "scribe.h"
+/* emitter.c - numbers, labels, counts and writes events; see emitter.h. */
+#include "emitter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "memtrace/ledger.h"
 #include "trace/defs.h"
 
-#define OWN_NUMBERS (1u << MT_SCRIBE_SHIFT)
+#define OWN_NUMBERS (1u << MT_EMITTER_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
 #define SAMPLE_NUMBERS 40u           /* of these, samples take so many */
 #define HOST_PLACE 0                 /* of the host's sample among those of devices: 0 is no device's id */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
 
-struct mt_scribe {
+struct mt_emitter {
 	char *path;
 	struct mt_writer *writer; /* whose live set is the one ledger of the process */
 	struct mt_tracker *tracker;
@@ -35,424 +35,426 @@ struct mt_scribe {
 	struct mt_fold_summary summary;
 };
 
-static void scribe_free(struct mt_scribe *scribe)
+static void emitter_free(struct mt_emitter *emitter)
 {
-	mt_tracker_free(scribe->tracker);
-	free(scribe->path);
-	free(scribe);
+	mt_tracker_free(emitter->tracker);
+	free(emitter->path);
+	free(emitter);
 }
 
 /* Everything but the writer and the tracker. */
-static struct mt_scribe *scribe_new(const char *path, const struct mt_rules *rules,
-				    const struct mt_fold_options *options)
+static struct mt_emitter *emitter_new(const char *path, const struct mt_rules *rules,
+				      const struct mt_fold_options *options)
 {
-	struct mt_scribe *scribe = calloc(1, sizeof(*scribe));
+	struct mt_emitter *emitter = calloc(1, sizeof(*emitter));
 
-	if (!scribe)
+	if (!emitter)
 		return NULL;
-	scribe->path = strdup(path);
-	if (!scribe->path) {
-		scribe_free(scribe);
+	emitter->path = strdup(path);
+	if (!emitter->path) {
+		emitter_free(emitter);
 		return NULL;
 	}
-	scribe->rules = rules;
-	scribe->options = options;
-	scribe->steps = options->steps;
-	scribe->skip = options->skip;
-	scribe->recording = !scribe->skip;
-	scribe->step = 1;
-	return scribe;
+	emitter->rules = rules;
+	emitter->options = options;
+	emitter->steps = options->steps;
+	emitter->skip = options->skip;
+	emitter->recording = !emitter->skip;
+	emitter->step = 1;
+	return emitter;
 }
 
-/* `context`: the scribe. The trace begins, or what is in it is going to be read again: see mt_writer_watch. */
+/* `context`: the emitter. The trace begins, or what is in it is going to be read again: see mt_writer_watch. */
 static int begin(void *context, struct mt_writer *writer, const struct mt_process *process, const struct mt_defs *defs)
 {
-	struct mt_scribe *scribe = context;
+	struct mt_emitter *emitter = context;
 
-	scribe->writer = writer;
-	scribe->time = process->start_monotonic;
-	scribe->tracker = mt_tracker_new(scribe->rules, defs);
-	if (!scribe->tracker)
+	emitter->writer = writer;
+	emitter->time = process->start_monotonic;
+	emitter->tracker = mt_tracker_new(emitter->rules, defs);
+	if (!emitter->tracker)
 		return -MT_E_MEMORY;
-	return mt_tracker_step_mark(scribe->tracker, scribe->options->step_mark);
+	return mt_tracker_step_mark(emitter->tracker, emitter->options->step_mark);
 }
 
-int mt_scribe_create(struct mt_scribe **out, const char *path, const struct mt_process *process,
-		     const struct mt_rules *rules, const struct mt_fold_options *options)
+int mt_emitter_create(struct mt_emitter **out, const char *path, const struct mt_process *process,
+		      const struct mt_rules *rules, const struct mt_fold_options *options)
 {
-	struct mt_scribe *scribe = scribe_new(path, rules, options);
+	struct mt_emitter *emitter = emitter_new(path, rules, options);
 	int err;
 
 	*out = NULL;
-	if (!scribe)
+	if (!emitter)
 		return -MT_E_MEMORY;
-	err = mt_writer_open(&scribe->writer, path, process, &(struct mt_writer_options){ .keep = options->keep });
+	err = mt_writer_open(&emitter->writer, path, process, &(struct mt_writer_options){ .keep = options->keep });
 	if (!err)
-		err = begin(scribe, scribe->writer, process, mt_writer_defs(scribe->writer));
+		err = begin(emitter, emitter->writer, process, mt_writer_defs(emitter->writer));
 	if (err) {
-		mt_writer_close(scribe->writer, 0);
-		scribe_free(scribe);
+		mt_writer_close(emitter->writer, 0);
+		emitter_free(emitter);
 		return err;
 	}
-	*out = scribe;
+	*out = emitter;
 	return 0;
 }
 
-struct mt_defs *mt_scribe_defs(struct mt_scribe *scribe)
+struct mt_defs *mt_emitter_defs(struct mt_emitter *emitter)
 {
-	return mt_writer_defs(scribe->writer);
+	return mt_writer_defs(emitter->writer);
 }
 
-uint64_t mt_scribe_number(const struct mt_scribe *scribe)
+uint64_t mt_emitter_number(const struct mt_emitter *emitter)
 {
-	return scribe->seq >> MT_SCRIBE_SHIFT;
+	return emitter->seq >> MT_EMITTER_SHIFT;
 }
 
-int mt_scribe_done(const struct mt_scribe *scribe)
+int mt_emitter_done(const struct mt_emitter *emitter)
 {
-	return scribe->done;
+	return emitter->done;
 }
 
-uint64_t mt_scribe_pending(const struct mt_scribe *scribe)
+uint64_t mt_emitter_pending(const struct mt_emitter *emitter)
 {
-	return mt_writer_pending(scribe->writer);
+	return mt_writer_pending(emitter->writer);
 }
 
-int mt_scribe_flush(struct mt_scribe *scribe)
+int mt_emitter_flush(struct mt_emitter *emitter)
 {
-	int err = mt_writer_flush(scribe->writer);
+	int err = mt_writer_flush(emitter->writer);
 
-	mt_writer_trim(scribe->writer);
+	mt_writer_trim(emitter->writer);
 	return err;
 }
 
 /* ---- figures -------------------------------------------------------------------------------------------------- */
 
 /* A device's peak is reached when something is born on it. */
-static void note_peak(struct mt_scribe *scribe, const struct mt_event *event)
+static void note_peak(struct mt_emitter *emitter, const struct mt_event *event)
 {
 	uint64_t held;
 
 	if (event->kind != MT_TENSOR_ALLOC && event->kind != MT_DRIVER_ALLOC && event->kind != MT_VMM_CREATE)
 		return;
-	held = mt_writer_held(scribe->writer, (uint32_t)event->device);
-	if (held <= scribe->summary.peak_bytes)
+	held = mt_writer_held(emitter->writer, (uint32_t)event->device);
+	if (held <= emitter->summary.peak_bytes)
 		return;
-	scribe->summary.peak_bytes = held;
-	scribe->summary.peak_time = event->time;
-	scribe->summary.peak_device = (uint32_t)event->device;
+	emitter->summary.peak_bytes = held;
+	emitter->summary.peak_time = event->time;
+	emitter->summary.peak_device = (uint32_t)event->device;
 }
 
 /* Everything that is to be remembered of an event that is in the trace. */
-static void note(struct mt_scribe *scribe, const struct mt_event *event)
+static void note(struct mt_emitter *emitter, const struct mt_event *event)
 {
-	scribe->summary.events++;
-	note_peak(scribe, event);
+	emitter->summary.events++;
+	note_peak(emitter, event);
 	switch (event->kind) {
 	case MT_TENSOR_OOM:
-		scribe->summary.ooms++;
+		emitter->summary.ooms++;
 		break;
 	case MT_DRIVER_FAIL:
-		scribe->summary.ooms += event->result == CUDA_ERROR_OUT_OF_MEMORY;
+		emitter->summary.ooms += event->result == CUDA_ERROR_OUT_OF_MEMORY;
 		break;
 	case MT_STEP:
-		scribe->summary.steps = event->value > scribe->skip ? event->value - scribe->skip : 0;
-		scribe->step = (uint32_t)event->value + 1;
+		emitter->summary.steps = event->value > emitter->skip ? event->value - emitter->skip : 0;
+		emitter->step = (uint32_t)event->value + 1;
 		break;
 	case MT_CUT:
-		scribe->summary.events += event->value;
+		emitter->summary.events += event->value;
 		break;
 	case MT_LOST:
-		scribe->summary.lost += event->value;
+		emitter->summary.lost += event->value;
 		if (event->flags >= MT_LOSS_COUNT)
 			break;
-		scribe->lost[event->flags] += event->value;
-		if (scribe->missing[event->flags] < scribe->lost[event->flags])
-			scribe->missing[event->flags] = scribe->lost[event->flags];
+		emitter->lost[event->flags] += event->value;
+		if (emitter->missing[event->flags] < emitter->lost[event->flags])
+			emitter->missing[event->flags] = emitter->lost[event->flags];
 		break;
 	case MT_SOURCE:
 		if (event->flags < MT_SOURCE_COUNT)
-			scribe->source[event->flags] = (uint32_t)event->value + 1;
+			emitter->source[event->flags] = (uint32_t)event->value + 1;
 		if (event->flags < MT_SOURCE_COUNT)
-			scribe->source_why[event->flags] = event->name;
+			emitter->source_why[event->flags] = event->name;
 		break;
 	}
 }
 
-/* ---- the scribe's own events ---------------------------------------------------------------------------------- */
+/* ---- the emitter's own events ---------------------------------------------------------------------------------- */
 
-static uint64_t string_id(struct mt_scribe *scribe, const char *text)
+static uint64_t string_id(struct mt_emitter *emitter, const char *text)
 {
-	return *text ? mt_defs_add_name(mt_writer_defs(scribe->writer), text, strlen(text)) : 0;
+	return *text ? mt_defs_add_name(mt_writer_defs(emitter->writer), text, strlen(text)) : 0;
 }
 
-/* Is a number left for an event of the scribe's own? */
-static int has_number(const struct mt_scribe *scribe)
+/* Is a number left for an event of the emitter's own? */
+static int has_number(const struct mt_emitter *emitter)
 {
-	return (scribe->seq + 1) % OWN_NUMBERS < END_NUMBER && (scribe->seq + 1) % OWN_NUMBERS;
+	return (emitter->seq + 1) % OWN_NUMBERS < END_NUMBER && (emitter->seq + 1) % OWN_NUMBERS;
 }
 
 /* Into the trace. What the writer does not take is lost, and counted; the live set goes on with it all the same. */
-static int submit(struct mt_scribe *scribe, const struct mt_event *event, uint32_t phase, uint32_t step)
+static int submit(struct mt_emitter *emitter, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
-	int err = mt_writer_event(scribe->writer, event, phase, step), dropped;
+	int err = mt_writer_event(emitter->writer, event, phase, step), dropped;
 
 	if (err != -MT_E_LIMIT && err != -MT_E_MEMORY) {
-		note(scribe, event);
+		note(emitter, event);
 		return err;
 	}
-	scribe->missing[MT_LOSS_DISK]++;
-	dropped = mt_writer_drop(scribe->writer, event, phase, step);
+	emitter->missing[MT_LOSS_DISK]++;
+	dropped = mt_writer_drop(emitter->writer, event, phase, step);
 	return dropped ? dropped : err;
 }
 
-static int write_own(struct mt_scribe *scribe, struct mt_event *event)
+static int write_own(struct mt_emitter *emitter, struct mt_event *event)
 {
-	event->seq = ++scribe->seq;
-	event->time = scribe->time;
-	return submit(scribe, event, MT_PHASE_OTHER, scribe->step);
+	event->seq = ++emitter->seq;
+	event->time = emitter->time;
+	return submit(emitter, event, MT_PHASE_OTHER, emitter->step);
 }
 
-int mt_scribe_lost(struct mt_scribe *scribe, enum mt_loss reason, uint64_t count)
+int mt_emitter_lost(struct mt_emitter *emitter, enum mt_loss reason, uint64_t count)
 {
 	struct mt_event event = { .kind = MT_LOST, .flags = reason };
 
-	if (count > scribe->missing[reason])
-		scribe->missing[reason] = count;
-	if (!scribe->recording || scribe->done || !has_number(scribe))
+	if (count > emitter->missing[reason])
+		emitter->missing[reason] = count;
+	if (!emitter->recording || emitter->done || !has_number(emitter))
 		return 0;
-	event.value = scribe->missing[reason] - scribe->lost[reason];
-	return event.value ? write_own(scribe, &event) : 0;
+	event.value = emitter->missing[reason] - emitter->lost[reason];
+	return event.value ? write_own(emitter, &event) : 0;
 }
 
-uint64_t mt_scribe_lost_count(const struct mt_scribe *scribe, enum mt_loss reason)
+uint64_t mt_emitter_lost_count(const struct mt_emitter *emitter, enum mt_loss reason)
 {
-	return scribe->missing[reason];
+	return emitter->missing[reason];
 }
 
-int mt_scribe_gap(struct mt_scribe *scribe, uint64_t number, uint64_t lost, enum mt_loss reason)
+int mt_emitter_gap(struct mt_emitter *emitter, uint64_t number, uint64_t lost, enum mt_loss reason)
 {
-	if (scribe->done)
+	if (emitter->done)
 		return 0;
-	if (number > mt_scribe_number(scribe))
-		scribe->seq = number << MT_SCRIBE_SHIFT;
-	return mt_scribe_lost(scribe, reason, scribe->missing[reason] + lost);
+	if (number > mt_emitter_number(emitter))
+		emitter->seq = number << MT_EMITTER_SHIFT;
+	return mt_emitter_lost(emitter, reason, emitter->missing[reason] + lost);
 }
 
-int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t state, const char *why)
+int mt_emitter_source(struct mt_emitter *emitter, enum mt_source source, uint32_t state, const char *why)
 {
 	struct mt_event event = { .kind = MT_SOURCE, .flags = source, .value = state };
 
-	if (!scribe->recording || scribe->done || !has_number(scribe))
+	if (!emitter->recording || emitter->done || !has_number(emitter))
 		return 0;
-	event.name = string_id(scribe, why);
-	if (scribe->source[source] == state + 1 && scribe->source_why[source] == event.name)
+	event.name = string_id(emitter, why);
+	if (emitter->source[source] == state + 1 && emitter->source_why[source] == event.name)
 		return 0;
-	return write_own(scribe, &event);
+	return write_own(emitter, &event);
 }
 
 /* ---- samples -------------------------------------------------------------------------------------------------- */
 
-uint64_t mt_scribe_held(const struct mt_scribe *scribe, uint32_t device)
+uint64_t mt_emitter_held(const struct mt_emitter *emitter, uint32_t device)
 {
-	return mt_writer_held(scribe->writer, device);
+	return mt_writer_held(emitter->writer, device);
 }
 
 /* Is a number below `limit` left for a sample? */
-static int has_sample_number(const struct mt_scribe *scribe, uint64_t limit)
+static int has_sample_number(const struct mt_emitter *emitter, uint64_t limit)
 {
-	return has_number(scribe) && (scribe->seq + 1) % OWN_NUMBERS < limit;
+	return has_number(emitter) && (emitter->seq + 1) % OWN_NUMBERS < limit;
 }
 
-static int write_sample(struct mt_scribe *scribe, const struct mt_event *sample)
+static int write_sample(struct mt_emitter *emitter, const struct mt_event *sample)
 {
 	struct mt_event event = *sample;
 
-	event.seq = ++scribe->seq;
-	return submit(scribe, &event, MT_PHASE_OTHER, scribe->step);
+	event.seq = ++emitter->seq;
+	return submit(emitter, &event, MT_PHASE_OTHER, emitter->step);
 }
 
 /* Those that wait, as far as numbers below `limit` go. */
-static int write_waiting(struct mt_scribe *scribe, uint64_t limit)
+static int write_waiting(struct mt_emitter *emitter, uint64_t limit)
 {
 	uint32_t i;
 	int err = 0;
 
-	if (!scribe->samples_wait)
+	if (!emitter->samples_wait)
 		return 0;
-	scribe->samples_wait = 0;
+	emitter->samples_wait = 0;
 	for (i = 0; i < MT_LEDGER_DEVICES && !err; i++) {
-		if (!scribe->waiting[i].kind)
+		if (!emitter->waiting[i].kind)
 			continue;
-		if (has_sample_number(scribe, limit)) {
-			err = write_sample(scribe, &scribe->waiting[i]);
-			scribe->waiting[i].kind = 0;
+		if (has_sample_number(emitter, limit)) {
+			err = write_sample(emitter, &emitter->waiting[i]);
+			emitter->waiting[i].kind = 0;
 		} else {
-			scribe->samples_wait = 1;
+			emitter->samples_wait = 1;
 		}
 	}
 	return err;
 }
 
-int mt_scribe_sample(struct mt_scribe *scribe, const struct mt_event *sample)
+int mt_emitter_sample(struct mt_emitter *emitter, const struct mt_event *sample)
 {
 	uint64_t place = sample->kind == MT_GPU_SAMPLE ? sample->device : HOST_PLACE;
 
-	if (!scribe->recording || scribe->done || place >= MT_LEDGER_DEVICES)
+	if (!emitter->recording || emitter->done || place >= MT_LEDGER_DEVICES)
 		return 1;
-	if (has_sample_number(scribe, SAMPLE_NUMBERS))
-		return write_sample(scribe, sample);
-	scribe->waiting[place] = *sample;
-	scribe->samples_wait = 1;
+	if (has_sample_number(emitter, SAMPLE_NUMBERS))
+		return write_sample(emitter, sample);
+	emitter->waiting[place] = *sample;
+	emitter->samples_wait = 1;
 	return 0;
 }
 
-static int is_last(const struct mt_scribe *scribe, uint32_t number)
+static int is_last(const struct mt_emitter *emitter, uint32_t number)
 {
-	return scribe->steps && number >= scribe->skip && number - scribe->skip >= scribe->steps;
+	return emitter->steps && number >= emitter->skip && number - emitter->skip >= emitter->steps;
 }
 
 /* Step `number` has ended. Recording begins after the last step that is skipped and ends after the last asked for. */
-static int step_ended(struct mt_scribe *scribe, uint32_t number)
+static int step_ended(struct mt_emitter *emitter, uint32_t number)
 {
 	struct mt_event event = { .kind = MT_STEP, .value = number };
 	int err = 0;
 
-	scribe->step = number + 1;
-	if (number < scribe->skip)
+	emitter->step = number + 1;
+	if (number < emitter->skip)
 		return 0;
-	scribe->recording = 1;
-	if (has_number(scribe)) {
-		event.name = string_id(scribe, mt_tracker_step_why(scribe->tracker));
-		err = write_own(scribe, &event);
+	emitter->recording = 1;
+	if (has_number(emitter)) {
+		event.name = string_id(emitter, mt_tracker_step_why(emitter->tracker));
+		err = write_own(emitter, &event);
 	}
-	scribe->done = is_last(scribe, number);
+	emitter->done = is_last(emitter, number);
 	return err;
 }
 
 /* ---- events of the ring --------------------------------------------------------------------------------------- */
 
-int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *event)
+int mt_emitter_event(struct mt_emitter *emitter, uint64_t number, struct mt_event *event)
 {
 	struct mt_label label;
 	int err = 0, written;
 
-	event->seq = number << MT_SCRIBE_SHIFT;
-	mt_tracker_event(scribe->tracker, event, 1, &label);
+	event->seq = number << MT_EMITTER_SHIFT;
+	mt_tracker_event(emitter->tracker, event, 1, &label);
 	if (label.step_closed)
-		err = step_ended(scribe, label.step - 1);
-	if (scribe->done)
+		err = step_ended(emitter, label.step - 1);
+	if (emitter->done)
 		return err;
-	scribe->seq = event->seq;
-	scribe->time = event->time;
-	if (!scribe->recording)
-		return mt_writer_skip(scribe->writer, event, label.phase, label.step);
-	written = submit(scribe, event, label.phase, label.step);
+	emitter->seq = event->seq;
+	emitter->time = event->time;
+	if (!emitter->recording)
+		return mt_writer_skip(emitter->writer, event, label.phase, label.step);
+	written = submit(emitter, event, label.phase, label.step);
 	if (!err)
-		err = write_waiting(scribe, SAMPLE_NUMBERS);
-	mt_writer_trim(scribe->writer);
+		err = write_waiting(emitter, SAMPLE_NUMBERS);
+	mt_writer_trim(emitter->writer);
 	return written ? written : err;
 }
 
-int mt_scribe_before(struct mt_scribe *scribe, uint64_t number, struct mt_event *event)
+int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_event *event)
 {
 	struct mt_label label;
 
-	event->seq = scribe->seq = number << MT_SCRIBE_SHIFT;
-	mt_tracker_event(scribe->tracker, event, 0, &label);
-	return mt_writer_skip(scribe->writer, event, label.phase, label.step);
+	event->seq = emitter->seq = number << MT_EMITTER_SHIFT;
+	mt_tracker_event(emitter->tracker, event, 0, &label);
+	return mt_writer_skip(emitter->writer, event, label.phase, label.step);
 }
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
 
 /* What is alive after missing events tells of steps that have ended meanwhile. */
-static void catch_up(struct mt_scribe *scribe)
+static void catch_up(struct mt_emitter *emitter)
 {
-	struct mt_event step = { .kind = MT_STEP, .value = scribe->step - 1 };
+	struct mt_event step = { .kind = MT_STEP, .value = emitter->step - 1 };
 	struct mt_label label;
 
-	if (scribe->missed)
-		mt_tracker_event(scribe->tracker, &step, 0, &label);
-	scribe->missed = 0;
+	if (emitter->missed)
+		mt_tracker_event(emitter->tracker, &step, 0, &label);
+	emitter->missed = 0;
 }
 
 /* The ids in the file are those of the writer's definitions: it takes them over in the same order. */
 static void replay(void *context, const struct mt_event *event)
 {
-	struct mt_scribe *scribe = context;
+	struct mt_emitter *emitter = context;
 	struct mt_label label;
 
-	catch_up(scribe);
-	mt_tracker_event(scribe->tracker, event, 0, &label);
-	scribe->time = event->time;
-	scribe->recording = 1;
-	note(scribe, event);
-	if (event->kind == MT_END || (event->kind == MT_STEP && is_last(scribe, (uint32_t)event->value)))
-		scribe->done = 1;
+	catch_up(emitter);
+	mt_tracker_event(emitter->tracker, event, 0, &label);
+	emitter->time = event->time;
+	emitter->recording = 1;
+	note(emitter, event);
+	if (event->kind == MT_END || (event->kind == MT_STEP && is_last(emitter, (uint32_t)event->value)))
+		emitter->done = 1;
 }
 
 static void replay_anew(void *context, const struct mt_event *events, size_t count)
 {
-	struct mt_scribe *scribe = context;
+	struct mt_emitter *emitter = context;
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		if (events[i].step > scribe->step)
-			scribe->step = (uint32_t)events[i].step;
-	scribe->missed = 1;
+		if (events[i].step > emitter->step)
+			emitter->step = (uint32_t)events[i].step;
+	emitter->missed = 1;
 }
 
-int mt_scribe_resume(struct mt_scribe **out, const char *path, const struct mt_rules *rules,
-		     const struct mt_fold_options *options)
+int mt_emitter_resume(struct mt_emitter **out, const char *path, const struct mt_rules *rules,
+		      const struct mt_fold_options *options)
 {
-	struct mt_scribe *scribe = scribe_new(path, rules, options);
-	const struct mt_writer_watch watch = { .context = scribe, .begin = begin, .event = replay, .anew = replay_anew };
+	struct mt_emitter *emitter = emitter_new(path, rules, options);
+	const struct mt_writer_watch watch = {
+		.context = emitter, .begin = begin, .event = replay, .anew = replay_anew
+	};
 	int err;
 
 	*out = NULL;
-	if (!scribe)
+	if (!emitter)
 		return -MT_E_MEMORY;
-	err = mt_writer_reopen(&scribe->writer, path,
-			       &(struct mt_writer_options){ .keep = options->keep, .watch = &watch }, &scribe->seq);
+	err = mt_writer_reopen(&emitter->writer, path,
+			       &(struct mt_writer_options){ .keep = options->keep, .watch = &watch }, &emitter->seq);
 	if (err) {
-		scribe_free(scribe);
+		emitter_free(emitter);
 		return err;
 	}
-	catch_up(scribe);
-	*out = scribe;
+	catch_up(emitter);
+	*out = emitter;
 	return 0;
 }
 
 /* ---- the end -------------------------------------------------------------------------------------------------- */
 
 /* What the writer cannot write now it tries again when it is closed, and tells then. */
-static void write_end(struct mt_scribe *scribe, enum mt_end why)
+static void write_end(struct mt_emitter *emitter, enum mt_end why)
 {
 	struct mt_event event = { .kind = MT_END };
 
-	if (scribe->seq % OWN_NUMBERS == END_NUMBER)
+	if (emitter->seq % OWN_NUMBERS == END_NUMBER)
 		return; /* it has one */
-	if (!scribe->done && mt_tracker_finish(scribe->tracker))
-		step_ended(scribe, scribe->step);
-	if (!scribe->done)
-		write_waiting(scribe, END_NUMBER);
-	event.value = scribe->done ? MT_END_STEPS : why;
-	scribe->seq = (scribe->seq | END_NUMBER) - 1;
-	write_own(scribe, &event);
+	if (!emitter->done && mt_tracker_finish(emitter->tracker))
+		step_ended(emitter, emitter->step);
+	if (!emitter->done)
+		write_waiting(emitter, END_NUMBER);
+	event.value = emitter->done ? MT_END_STEPS : why;
+	emitter->seq = (emitter->seq | END_NUMBER) - 1;
+	write_own(emitter, &event);
 }
 
-int mt_scribe_close(struct mt_scribe *scribe, enum mt_end why, struct mt_fold_summary *summary)
+int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold_summary *summary)
 {
 	struct stat st;
 	int err;
 
-	write_end(scribe, why);
-	scribe->summary.keep_error = mt_writer_trim_error(scribe->writer);
-	scribe->summary.cut = mt_writer_cut(scribe->writer);
-	err = mt_writer_close(scribe->writer, 1);
-	scribe->summary.bytes = stat(scribe->path, &st) ? 0 : (uint64_t)st.st_size;
+	write_end(emitter, why);
+	emitter->summary.keep_error = mt_writer_trim_error(emitter->writer);
+	emitter->summary.cut = mt_writer_cut(emitter->writer);
+	err = mt_writer_close(emitter->writer, 1);
+	emitter->summary.bytes = stat(emitter->path, &st) ? 0 : (uint64_t)st.st_size;
 	if (summary)
-		*summary = scribe->summary;
-	scribe_free(scribe);
+		*summary = emitter->summary;
+	emitter_free(emitter);
 	return err;
 }

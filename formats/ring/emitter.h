@@ -1,89 +1,89 @@
 /*
- * scribe.h - the trace's side of folding: numbers and labels events, counts steps, adds the events that nobody sends
+ * emitter.h - the trace's side of folding: numbers and labels events, counts steps, adds the events that nobody sends
  * (STEP, LOST, SOURCE, samples, END), writes, and keeps the figures of the summary.
  *
  * Numbers. A trace's seq has to rise, and to say after a crash which ring events are in the file already. So ring
- * event n gets seq 64 * n, and what the scribe adds after it takes the numbers behind:
+ * event n gets seq 64 * n, and what the emitter adds after it takes the numbers behind:
  *
  *     seq   64*n        64*n + 1 ...  64*n + 62    64*n + 63    64*(n+1)
  *           ring n      STEP, LOST, SOURCE         END          ring n+1
  *                       and samples, up to + 40
  *
  * The report that ring numbers up to n were lost counts as ring event n: its seq is above 64 * n, and resuming does
- * not find them missing again. When the 62 are used up, the scribe's own events wait for the next ring event.
+ * not find them missing again. When the 62 are used up, the emitter's own events wait for the next ring event.
  */
-#ifndef FORMATS_SCRIBE_H
-#define FORMATS_SCRIBE_H
+#ifndef FORMATS_EMITTER_H
+#define FORMATS_EMITTER_H
 
 #include <stdint.h>
 #include "memtrace/fold.h"
 #include "memtrace/phase.h"
 #include "memtrace/writer.h"
 
-#define MT_SCRIBE_SHIFT 6 /* seq = number in the ring << MT_SCRIBE_SHIFT */
+#define MT_EMITTER_SHIFT 6 /* seq = number in the ring << MT_EMITTER_SHIFT */
 
-struct mt_scribe;
+struct mt_emitter;
 
 /*
  * A new trace, or the end of one that is there: its events are read again, so that steps, ranges, live set and figures
- * go on where they were. *scribe is NULL on error; errors of mt_writer_open, mt_writer_reopen, mt_reader_open. `rules`
+ * go on where they were. *emitter is NULL on error; errors of mt_writer_open, mt_writer_reopen, mt_reader_open. `rules`
  * must outlive it.
  */
-int mt_scribe_create(struct mt_scribe **scribe, const char *path, const struct mt_process *process,
-		     const struct mt_rules *rules, const struct mt_fold_options *options);
-int mt_scribe_resume(struct mt_scribe **scribe, const char *path, const struct mt_rules *rules,
-		     const struct mt_fold_options *options);
+int mt_emitter_create(struct mt_emitter **emitter, const char *path, const struct mt_process *process,
+		      const struct mt_rules *rules, const struct mt_fold_options *options);
+int mt_emitter_resume(struct mt_emitter **emitter, const char *path, const struct mt_rules *rules,
+		      const struct mt_fold_options *options);
 
-struct mt_defs *mt_scribe_defs(struct mt_scribe *scribe);
+struct mt_defs *mt_emitter_defs(struct mt_emitter *emitter);
 
 /* The newest number of the ring that is in the trace, reported lost or left out on purpose. */
-uint64_t mt_scribe_number(const struct mt_scribe *scribe);
+uint64_t mt_emitter_number(const struct mt_emitter *emitter);
 
 /* 1: the steps asked for are recorded, or the trace has its END: nothing more is written. */
-int mt_scribe_done(const struct mt_scribe *scribe);
+int mt_emitter_done(const struct mt_emitter *emitter);
 
 /*
  * Writes ring event `number` (above all before); sets its seq. 0, or what mt_writer_event returned: the writer has
- * the event all the same. When it is the first event after the last step asked for, it is left out (mt_scribe_done).
+ * the event all the same. When it is the first event after the last step asked for, it is left out (mt_emitter_done).
  */
-int mt_scribe_event(struct mt_scribe *scribe, uint64_t number, struct mt_event *event);
+int mt_emitter_event(struct mt_emitter *emitter, uint64_t number, struct mt_event *event);
 
 /*
  * Something that was alive when the recording began, as it was born: no event of the trace, but part of the live set it
- * begins with. Before the first mt_scribe_event.
+ * begins with. Before the first mt_emitter_event.
  */
-int mt_scribe_before(struct mt_scribe *scribe, uint64_t number, struct mt_event *event);
+int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_event *event);
 
 /* Ring numbers up to `number` will not come any more; `lost` of them have to be reported, for `reason`. */
-int mt_scribe_gap(struct mt_scribe *scribe, uint64_t number, uint64_t lost, enum mt_loss reason);
+int mt_emitter_gap(struct mt_emitter *emitter, uint64_t number, uint64_t lost, enum mt_loss reason);
 
 /*
  * So many records are lost for `reason` since the beginning (fewer than known: no news): writes what the trace does not
- * tell yet, as soon as it can. mt_scribe_lost_count: what is known.
+ * tell yet, as soon as it can. mt_emitter_lost_count: what is known.
  */
-int mt_scribe_lost(struct mt_scribe *scribe, enum mt_loss reason, uint64_t count);
-uint64_t mt_scribe_lost_count(const struct mt_scribe *scribe, enum mt_loss reason);
+int mt_emitter_lost(struct mt_emitter *emitter, enum mt_loss reason, uint64_t count);
+uint64_t mt_emitter_lost_count(const struct mt_emitter *emitter, enum mt_loss reason);
 
 /* A source's state; written when the trace says otherwise. */
-int mt_scribe_source(struct mt_scribe *scribe, enum mt_source source, uint32_t state, const char *why);
+int mt_emitter_source(struct mt_emitter *emitter, enum mt_source source, uint32_t state, const char *why);
 
 /*
  * A GPU_SAMPLE (`device` is an id) or HOST_SAMPLE with its own time, which may be a little before that of the newest
  * event. Samples leave numbers for events that must not be missing: when theirs are used up, the newest of each device
  * waits for the next ring event, and what it replaces is not written. 1: left out, the trace takes none now.
  */
-int mt_scribe_sample(struct mt_scribe *scribe, const struct mt_event *sample);
+int mt_emitter_sample(struct mt_emitter *emitter, const struct mt_event *sample);
 
 /* Bytes that the ledger holds on a device (id) now. */
-uint64_t mt_scribe_held(const struct mt_scribe *scribe, uint32_t device);
+uint64_t mt_emitter_held(const struct mt_emitter *emitter, uint32_t device);
 
 /* Everything handed in is in the file after 0. */
-int mt_scribe_flush(struct mt_scribe *scribe);
+int mt_emitter_flush(struct mt_emitter *emitter);
 
 /* Events that wait for the next flush. */
-uint64_t mt_scribe_pending(const struct mt_scribe *scribe);
+uint64_t mt_emitter_pending(const struct mt_emitter *emitter);
 
 /* Ends the trace in order and frees. `summary` may be NULL; filled in also on error. */
-int mt_scribe_close(struct mt_scribe *scribe, enum mt_end why, struct mt_fold_summary *summary);
+int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold_summary *summary);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * fold.c - turns a ring into a trace; see fold.h.
  *
- *     slots ──ring_read──> events by number ──intake──> ids ──scribe──> trace
+ *     slots ──ring_read──> events by number ──intake──> ids ──emitter──> trace
  *     log   ──────────────────────────────────┘
  *
  * Here are the decisions: how long to wait for a number or a definition that is missing, what counts as lost, and
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "emitter.h"
 #include "fold_impl.h"
 #include "intake.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "ring_read.h"
-#include "scribe.h"
 #include "trace/defs.h"
 
 #define PATIENCE_MS 2000u
@@ -34,8 +34,8 @@ struct fold_gpu {
 
 struct mt_fold {
 	struct ring_view *view;
-	struct mt_intake *intake; /* NULL until there is a trace, like scribe */
-	struct mt_scribe *scribe;
+	struct mt_intake *intake; /* NULL until there is a trace, like emitter */
+	struct mt_emitter *emitter;
 	const struct mt_rules *rules;
 	struct mt_fold_options options;
 	char *ring_path, *step_mark;
@@ -128,13 +128,13 @@ static int fold_begin(struct mt_fold *fold)
 {
 	uint32_t i;
 
-	fold->intake = mt_intake_new(fold->view, mt_scribe_defs(fold->scribe));
+	fold->intake = mt_intake_new(fold->view, mt_emitter_defs(fold->emitter));
 	if (!fold->intake) {
-		mt_scribe_close(fold->scribe, MT_END_SIGNAL, NULL);
-		fold->scribe = NULL;
+		mt_emitter_close(fold->emitter, MT_END_SIGNAL, NULL);
+		fold->emitter = NULL;
 		return -MT_E_MEMORY;
 	}
-	fold->disk_told = mt_scribe_lost_count(fold->scribe, MT_LOSS_DISK); /* of a trace that is gone on with */
+	fold->disk_told = mt_emitter_lost_count(fold->emitter, MT_LOSS_DISK); /* of a trace that is gone on with */
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		if (fold->gpu[i].known)
 			mt_intake_describe(fold->intake, i, fold->gpu[i].name, fold->gpu[i].uuid, fold->gpu[i].total);
@@ -162,9 +162,9 @@ int mt_fold_create(struct mt_fold *fold, const char *trace_path)
 	};
 	int err;
 
-	if (fold->scribe)
+	if (fold->emitter)
 		return -MT_E_ARGUMENT;
-	err = mt_scribe_create(&fold->scribe, trace_path, &process, fold->rules, &fold->options);
+	err = mt_emitter_create(&fold->emitter, trace_path, &process, fold->rules, &fold->options);
 	return err ? err : fold_begin(fold);
 }
 
@@ -172,9 +172,9 @@ int mt_fold_resume(struct mt_fold *fold, const char *trace_path)
 {
 	int err;
 
-	if (fold->scribe)
+	if (fold->emitter)
 		return -MT_E_ARGUMENT;
-	err = mt_scribe_resume(&fold->scribe, trace_path, fold->rules, &fold->options);
+	err = mt_emitter_resume(&fold->emitter, trace_path, fold->rules, &fold->options);
 	return err ? err : fold_begin(fold);
 }
 
@@ -228,7 +228,7 @@ static uint64_t now_ns(void)
 
 static uint64_t expected_number(const struct mt_fold *fold)
 {
-	return mt_scribe_number(fold->scribe) + 1;
+	return mt_emitter_number(fold->emitter) + 1;
 }
 
 /*
@@ -264,7 +264,7 @@ static void keep_error(struct mt_fold *fold, int err)
 
 static void lost_more(struct mt_fold *fold, enum mt_loss reason, uint64_t more)
 {
-	keep_error(fold, mt_scribe_lost(fold->scribe, reason, mt_scribe_lost_count(fold->scribe, reason) + more));
+	keep_error(fold, mt_emitter_lost(fold->emitter, reason, mt_emitter_lost_count(fold->emitter, reason) + more));
 }
 
 /* What the agent counts; the other reasons are the fold's own. */
@@ -296,7 +296,7 @@ static uint64_t agent_lost(const struct mt_fold *fold, enum mt_loss reason)
 static void blame_disk(struct mt_fold *fold)
 {
 	uint64_t full = agent_lost(fold, MT_LOSS_RING_FULL);
-	uint64_t known = mt_scribe_lost_count(fold->scribe, MT_LOSS_RING_FULL);
+	uint64_t known = mt_emitter_lost_count(fold->emitter, MT_LOSS_RING_FULL);
 
 	if (fold->was_stuck && full > known)
 		atomic_fetch_add(&fold->view->header->lost[MT_LOSS_DISK], full - known);
@@ -324,7 +324,7 @@ static void report_losses(struct mt_fold *fold)
 	report_disk(fold);
 	for (reason = 0; reason < MT_LOSS_COUNT; reason++)
 		if (counted_by_agent(reason))
-			keep_error(fold, mt_scribe_lost(fold->scribe, reason, agent_lost(fold, reason)));
+			keep_error(fold, mt_emitter_lost(fold->emitter, reason, agent_lost(fold, reason)));
 }
 
 static void report_sources(struct mt_fold *fold)
@@ -343,7 +343,7 @@ static void report_sources(struct mt_fold *fold)
 		if (atomic_load_explicit(&header->source_state[source], memory_order_relaxed) != state)
 			continue; /* it is being changed */
 		why[sizeof(why) - 1] = 0;
-		keep_error(fold, mt_scribe_source(fold->scribe, source, state - 1, why));
+		keep_error(fold, mt_emitter_source(fold->emitter, source, state - 1, why));
 	}
 }
 
@@ -357,7 +357,7 @@ static void skip_numbers(struct mt_fold *fold, uint64_t number, int final)
 	enum mt_loss reason = fold->view->rejected ? MT_LOSS_DAMAGED : final ? MT_LOSS_TORN : MT_LOSS_LATE;
 
 	fold->owed -= reported;
-	keep_error(fold, mt_scribe_gap(fold->scribe, number - 1, lost - reported, reason));
+	keep_error(fold, mt_emitter_gap(fold->emitter, number - 1, lost - reported, reason));
 }
 
 /*
@@ -406,7 +406,7 @@ static int fold_names(struct mt_fold *fold, const struct ring_event *from, struc
 
 static void fold_text(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event)
 {
-	struct mt_defs *defs = mt_scribe_defs(fold->scribe);
+	struct mt_defs *defs = mt_emitter_defs(fold->emitter);
 	char text[RING_TEXT_MAX];
 
 	ring_view_text(fold->view, text);
@@ -471,7 +471,7 @@ static uint64_t fold_merge(struct mt_fold *fold, int final)
 	struct mt_event event;
 	uint64_t taken = 0;
 
-	while (taken < RUN_EVENTS && !fold->error && !mt_scribe_done(fold->scribe) && (from = ring_view_peek(view))) {
+	while (taken < RUN_EVENTS && !fold->error && !mt_emitter_done(fold->emitter) && (from = ring_view_peek(view))) {
 		uint64_t expected = expected_number(fold), number = from->seq;
 
 		if (number > expected && !patience_over(fold, final))
@@ -481,7 +481,7 @@ static uint64_t fold_merge(struct mt_fold *fold, int final)
 		if (number >= expected) { /* else the trace has it, or it came after its turn and is counted */
 			if (!fold_convert(fold, from, &event, final))
 				break;
-			keep_error(fold, mt_scribe_event(fold->scribe, number, &event));
+			keep_error(fold, mt_emitter_event(fold->emitter, number, &event));
 			fold->notable += is_notable(&event);
 		}
 		ring_view_take(view);
@@ -503,7 +503,7 @@ int64_t mt_fold_held(const struct mt_fold *fold, uint32_t index)
 {
 	uint32_t id = fold->intake ? mt_intake_known_device(fold->intake, index) : 0;
 
-	return id ? (int64_t)mt_scribe_held(fold->scribe, id) : -1;
+	return id ? (int64_t)mt_emitter_held(fold->emitter, id) : -1;
 }
 
 int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample)
@@ -511,14 +511,14 @@ int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample)
 	struct mt_event event = *sample;
 	int err;
 
-	if (!fold->scribe)
+	if (!fold->emitter)
 		return -MT_E_ARGUMENT;
 	if (event.kind == MT_GPU_SAMPLE) {
 		event.device = device_of(fold, MT_DEVICE_CUDA, (int32_t)sample->device);
 		if (!event.device)
 			return 1;
 	}
-	err = mt_scribe_sample(fold->scribe, &event);
+	err = mt_emitter_sample(fold->emitter, &event);
 	if (err < 0)
 		keep_error(fold, err);
 	return err;
@@ -528,10 +528,10 @@ int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample)
 
 int mt_fold_flush(struct mt_fold *fold)
 {
-	if (!fold->scribe)
+	if (!fold->emitter)
 		return -MT_E_ARGUMENT;
 	fold->error = 0;
-	keep_error(fold, mt_scribe_flush(fold->scribe));
+	keep_error(fold, mt_emitter_flush(fold->emitter));
 	if (!fold->error)
 		ring_view_release(fold->view);
 	return fold->error;
@@ -544,7 +544,7 @@ static void give_back(struct mt_fold *fold)
 
 	if (fold->error || !view->unreturned)
 		return;
-	if (view->fullest > view->slot_bytes / 2 || !mt_scribe_pending(fold->scribe))
+	if (view->fullest > view->slot_bytes / 2 || !mt_emitter_pending(fold->emitter))
 		mt_fold_flush(fold);
 }
 
@@ -563,13 +563,13 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 	uint64_t taken;
 
 	*folded = 0;
-	if (!fold->scribe)
+	if (!fold->emitter)
 		return -MT_E_ARGUMENT;
 	if (fold->error && mt_fold_flush(fold)) {
 		blame_disk(fold);
 		return fold->error;
 	}
-	if (mt_scribe_done(fold->scribe))
+	if (mt_emitter_done(fold->emitter))
 		return fold_discard(fold);
 	report_sources(fold);
 	do {
@@ -578,14 +578,15 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 		report_losses(fold);
 		taken = fold_merge(fold, final);
 		*folded += taken;
-	} while ((taken || fold->look_again) && *folded < RUN_EVENTS && !fold->error && !mt_scribe_done(fold->scribe));
+	} while ((taken || fold->look_again) && *folded < RUN_EVENTS && !fold->error &&
+		 !mt_emitter_done(fold->emitter));
 	if (final && !taken && !fold->error)
 		skip_rest(fold);
 	report_losses(fold);
 	give_back(fold);
 	if (fold->error)
 		return fold->error;
-	return mt_scribe_done(fold->scribe) ? fold_discard(fold) : 0;
+	return mt_emitter_done(fold->emitter) ? fold_discard(fold) : 0;
 }
 
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary)
@@ -594,10 +595,10 @@ int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary 
 
 	if (summary)
 		*summary = (struct mt_fold_summary){ 0 };
-	if (fold->scribe) {
+	if (fold->emitter) {
 		report_sources(fold);
 		report_losses(fold);
-		err = mt_scribe_close(fold->scribe, why, summary);
+		err = mt_emitter_close(fold->emitter, why, summary);
 		if (!err)
 			ring_view_release(fold->view);
 	}

@@ -2,7 +2,7 @@
  * env.c - texts to paste, one per launcher.
  *
  * Why not everywhere `memrec -- COMMAND`: Ray's workers inherit the environment of `ray start`, not of the program
- * that asks for them, and frameworks overwrite LD_PRELOAD where they offload memory. The CUDA door survives both.
+ * that asks for them, and frameworks overwrite LD_PRELOAD where they offload memory. The driver's own way survives both.
  *
  * In the texts @LIBRARY@ and @MEMREC@ stand for the path of libmemrec.so and of this program, @GIVEN@ for the options as
  * they were typed, and @OPTIONS@ for the same in MEMREC_OPTIONS: without '=', ',' and blanks, at which some launchers
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "doors.h"
+#include "inject.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "run/say.h"
@@ -216,7 +216,7 @@ static int is_safe(const char *path)
 /* 0 or an exit status. */
 static int find_paths(struct values *values)
 {
-	if (doors_find_program(values->program) || doors_find_library(values->library, values->program)) {
+	if (inject_find_program(values->program) || inject_find_library(values->library, values->program)) {
 		say("libmemrec.so: not found beside memrec (build or install memrec as a whole)");
 		return MEMREC_EXIT_SYSTEM;
 	}

@@ -1,5 +1,5 @@
-/* doors.c - the environment of the command. */
-#include "doors.h"
+/* inject.c - the environment of the command. */
+#include "inject.h"
 
 #include <limits.h>
 #include <link.h>
@@ -13,7 +13,7 @@
 #define LIBRARY "libmemrec.so"
 #define LOADER_32 "/lib/ld-linux.so.2"
 
-int doors_find_program(char *path)
+int inject_find_program(char *path)
 {
 	ssize_t size = readlink("/proc/self/exe", path, MEMREC_PATH_MAX - 1);
 
@@ -23,7 +23,7 @@ int doors_find_program(char *path)
 	return 0;
 }
 
-int doors_find_library(char *path, const char *program)
+int inject_find_library(char *path, const char *program)
 {
 	static const char *const places[] = { "/" LIBRARY, "/../lib/memrec/" LIBRARY };
 	const char *slash = strrchr(program, '/');
@@ -52,7 +52,7 @@ static int note_word(struct dl_phdr_info *object, size_t size MT_UNUSED, void *c
 	return 0;
 }
 
-void doors_preload_name(char *name, const char *library)
+void inject_preload_name(char *name, const char *library)
 {
 	const char *slash = strrchr(library, '/');
 	int known = 0, size = slash ? (int)(slash - library) : 0;
@@ -108,7 +108,7 @@ static int is_taken(const char *variable, const char *library, int shared)
 	return old && *old && strcmp(old, "none") && strcmp(old, library);
 }
 
-int doors_open(const char *library, const struct memrec_options *options, unsigned *taken)
+int inject_set(const char *library, const struct memrec_options *options, unsigned *taken)
 {
 	char text[MEMREC_OPTIONS_MAX], preload[MEMREC_PATH_MAX];
 	int error = memrec_options_encode(options, text, sizeof(text));
@@ -118,8 +118,8 @@ int doors_open(const char *library, const struct memrec_options *options, unsign
 		return error;
 	if (setenv(MEMREC_OPTIONS_VARIABLE, text, 1))
 		return -MT_E_MEMORY;
-	doors_preload_name(preload, library);
-#define OPEN_DOOR(name, bit, variable, shared)                           \
+	inject_preload_name(preload, library);
+#define SET_INJECTION(name, bit, variable, shared)                       \
 	if (is_taken(variable, library, shared))                         \
 		*taken |= (bit);                                         \
 	else if (shared)                                                 \
@@ -128,7 +128,7 @@ int doors_open(const char *library, const struct memrec_options *options, unsign
 		error = setenv(variable, library, 1) ? -MT_E_MEMORY : 0; \
 	if (error)                                                       \
 		return error;
-	DOOR_LIST(OPEN_DOOR)
-#undef OPEN_DOOR
+	INJECT_LIST(SET_INJECTION)
+#undef SET_INJECTION
 	return 0;
 }

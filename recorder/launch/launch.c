@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "collect/output.h"
-#include "doors.h"
 #include "gather.h"
+#include "inject.h"
 #include "memtrace/error.h"
 #include "run/rundir.h"
 #include "run/say.h"
@@ -78,29 +78,29 @@ static void check_libunwind(const struct memrec_options *options)
 
 static void report_taken(unsigned taken)
 {
-#define REPORT_DOOR(name, bit, variable, shared)                             \
+#define REPORT_INJECTION(name, bit, variable, shared)                        \
 	if (taken & (bit))                                                   \
 		say(variable ": %s (recording goes on without this way in)", \
 		    (shared) ? "the path of libmemrec.so has a blank or a colon" : "another tool has it: left to it");
-	DOOR_LIST(REPORT_DOOR)
-#undef REPORT_DOOR
+	INJECT_LIST(REPORT_INJECTION)
+#undef REPORT_INJECTION
 }
 
 /* The environment of the command. 0 or an exit status. */
-static int open_doors(struct launch *launch)
+static int set_injection(struct launch *launch)
 {
 	struct memrec_options *options = &launch->arguments->options;
 	char library[MEMREC_PATH_MAX];
 	unsigned taken;
 	int error;
 
-	if (doors_find_program(options->collector))
+	if (inject_find_program(options->collector))
 		return system_error("/proc/self/exe", "memrec needs /proc");
-	if (doors_find_library(library, options->collector)) {
+	if (inject_find_library(library, options->collector)) {
 		say("%s: not found (build or install memrec as a whole)", library);
 		return MEMREC_EXIT_SYSTEM;
 	}
-	error = doors_open(library, options, &taken);
+	error = inject_set(library, options, &taken);
 	if (error) {
 		say("cannot set the command's environment: %s", say_why(error, errno));
 		return mt_exit_code(error);
@@ -281,7 +281,7 @@ int launch_main(const char *program, struct arguments *arguments)
 	status = open_run(&launch);
 	if (status)
 		return status;
-	status = open_doors(&launch);
+	status = set_injection(&launch);
 	if (!status)
 		status = run(&launch);
 	close_run(&launch);

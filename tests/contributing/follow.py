@@ -90,7 +90,7 @@ const struct loaded_hook *hook_host_table(size_t *count)
 }
 """)
     after("recorder/agent/hooks/hooks.h", r"^const struct loaded_hook", "const struct loaded_hook *hook_host_table(size_t *count);")
-    after("recorder/agent/doors/late.c", r"^\tadd_hooks\(hook_", "\tadd_hooks(hook_host_table);")
+    after("recorder/agent/injection/got_hooks.c", r"^\tadd_hooks\(hook_", "\tadd_hooks(hook_host_table);")
 
 
 def a_phase_rule():
@@ -170,13 +170,13 @@ def an_event_kind():
     after("formats/trace/trace-v1.md", r"^\| 59 \| cut \|", "| 60 | newcomer | seq time thread value | a number that a newcomer wanted |")
     before("include/memtrace/event.h", r"^\tX\(END, 63", '\tX(NEWCOMER, 60, MT_F_COMMON | MT_F(value), "a number that a newcomer wanted") \\')
     # Before the end of every recording, from who adds the events that nobody sends.
-    path = "formats/ring/scribe.c"
+    path = "formats/ring/emitter.c"
     text = open(os.path.join(TREE, path)).read()
     text = text.replace("\tstruct mt_event event = { .kind = MT_END };\n",
                         "\tstruct mt_event event = { .kind = MT_END }, mine = { .kind = MT_NEWCOMER, .value = 42 };\n")
-    text = text.replace("\tevent.value = scribe->done ? MT_END_STEPS : why;\n\tscribe->seq = (scribe->seq | END_NUMBER) - 1;\n",
-                        "\tevent.value = scribe->done ? MT_END_STEPS : why;\n\tscribe->seq = (scribe->seq | END_NUMBER) - 2;\n"
-                        "\twrite_own(scribe, &mine);\n")
+    text = text.replace("\tevent.value = emitter->done ? MT_END_STEPS : why;\n\tscribe->seq = (emitter->seq | END_NUMBER) - 1;\n",
+                        "\tevent.value = emitter->done ? MT_END_STEPS : why;\n\tscribe->seq = (emitter->seq | END_NUMBER) - 2;\n"
+                        "\twrite_own(emitter, &mine);\n")
     write(path, text)
 
 

@@ -3,8 +3,8 @@
  * The agent's files are compiled into the test; its library has no symbols to link with.
  */
 #include <pthread.h>
+#include "agent/ring/hash_set.c"
 #include "agent/ring/ring.c"
-#include "agent/ring/seen.c"
 #include "test.h"
 
 #define THREADS 4
@@ -318,17 +318,17 @@ TEST(a_disk_that_is_full_is_left_alone)
 	close_ring();
 }
 
-static struct seen seen;
+static struct hash_set known;
 
 static void *fill_seen(void *context)
 {
 	uint64_t i, from = (uint64_t)(uintptr_t)context;
 
 	for (i = 0; i < 50000; i++) {
-		uint64_t key = seen_finish(seen_mix(seen_start(SEEN_CODE), from + i));
+		uint64_t key = hash_finish(hash_mix(hash_start(HASH_CODE), from + i));
 
-		seen_add(&seen, key);
-		CHECK(seen_has(&seen, key));
+		hash_set_add(&known, key);
+		CHECK(hash_set_has(&known, key));
 	}
 	return NULL;
 }
@@ -338,36 +338,36 @@ TEST(seen_under_many_threads)
 	pthread_t thread[THREADS];
 	uint64_t i, filled = 0;
 
-	CHECK_EQ(seen_init(&seen), 0);
+	CHECK_EQ(hash_set_init(&known), 0);
 	for (i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_create(&thread[i], NULL, fill_seen, (void *)(uintptr_t)(i * 10000)), 0);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	for (i = 0; i < SEEN_ENTRIES; i++)
-		filled += seen.entry[i] != 0;
+	for (i = 0; i < HASH_SET_ENTRIES; i++)
+		filled += known.entry[i] != 0;
 	CHECK_EQ(filled, 80000); /* what several threads added is there once */
-	CHECK(!seen_has(&seen, seen_finish(seen_mix(seen_start(SEEN_MODULE), 1))));
-	seen_release(&seen);
+	CHECK(!hash_set_has(&known, hash_finish(hash_mix(hash_start(HASH_MODULE), 1))));
+	hash_set_release(&known);
 }
 
 TEST(a_full_set_forgets_nothing)
 {
 	uint64_t i, kept = 0;
 
-	CHECK_EQ(seen_init(&seen), 0);
-	for (i = 0; i < 2 * SEEN_ENTRIES; i++) {
-		uint64_t key = seen_finish(seen_mix(seen_start(SEEN_CODE), i));
+	CHECK_EQ(hash_set_init(&known), 0);
+	for (i = 0; i < 2 * HASH_SET_ENTRIES; i++) {
+		uint64_t key = hash_finish(hash_mix(hash_start(HASH_CODE), i));
 
-		uint64_t room = (uint64_t)seen_has_room(&seen, key);
+		uint64_t room = (uint64_t)hash_set_has_room(&known, key);
 
-		seen_add(&seen, key);
-		CHECK_EQ(seen_has(&seen, key), room);
+		hash_set_add(&known, key);
+		CHECK_EQ(hash_set_has(&known, key), room);
 		kept += room;
 	}
-	CHECK(kept > SEEN_ENTRIES * 9 / 10 && kept <= SEEN_ENTRIES);
+	CHECK(kept > HASH_SET_ENTRIES * 9 / 10 && kept <= HASH_SET_ENTRIES);
 	for (i = 0; i < 1000; i++)
-		CHECK(seen_has(&seen, seen_finish(seen_mix(seen_start(SEEN_CODE), i))));
-	seen_release(&seen);
+		CHECK(hash_set_has(&known, hash_finish(hash_mix(hash_start(HASH_CODE), i))));
+	hash_set_release(&known);
 }
 
 TEST_MAIN()

@@ -1,6 +1,6 @@
 /*
- * hooks.h - the functions of other libraries that we stand in for: as tables for late.c, where the loader has not seen to
- * it, and those of NVTX.
+ * hooks.h - the functions of other libraries that we stand in for: as tables for got_hooks.c, where the loader has not
+ * seen to it, and those of NVTX.
  */
 #ifndef RECORDER_HOOKS_H
 #define RECORDER_HOOKS_H

@@ -1,5 +1,5 @@
-/* late.c - see late.h. What is written is never taken back: we stay loaded, and forward every call. */
-#include "late.h"
+/* got_hooks.c - see got_hooks.h. What is written is never taken back: we stay loaded, and forward every call. */
+#include "got_hooks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,20 +23,20 @@ static struct {
 	unsigned int bound;
 	struct loaded_hook hooks[LOADED_HOOKS_MAX];
 	size_t count;
-} late;
+} got;
 
 static void add_hooks(const struct loaded_hook *(*get_table)(size_t *count))
 {
 	size_t count, i;
 	const struct loaded_hook *table = get_table(&count);
 
-	for (i = 0; i < count && late.count < LOADED_HOOKS_MAX; i++)
-		late.hooks[late.count++] = table[i];
+	for (i = 0; i < count && got.count < LOADED_HOOKS_MAX; i++)
+		got.hooks[got.count++] = table[i];
 }
 
 static void gather_hooks(void)
 {
-	if (late.count)
+	if (got.count)
 		return;
 	add_hooks(hook_c10_table);
 	add_hooks(hook_subscribe_table);
@@ -46,7 +46,7 @@ static void gather_hooks(void)
 /* PyTorch is there, and none of its calls could be had. */
 static void report_failure(void)
 {
-	if (!late.bound && loaded_find("_ZN3c1022memoryProfilingEnabledEv"))
+	if (!got.bound && loaded_find("_ZN3c1022memoryProfilingEnabledEv"))
 		agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_FAILED,
 			     "PyTorch was there before memrec, and its calls cannot be had: tensors are not recorded, driver "
 			     "memory is (start the program under memrec, or set LD_PRELOAD too)");
@@ -57,10 +57,10 @@ static int has_changed(void)
 {
 	struct loaded_stamp stamp = loaded_stamp();
 
-	if (stamp.adds != late.stamp.adds || stamp.subs != late.stamp.subs)
-		late.looks = LOOKS_MAX;
-	late.stamp = stamp;
-	return late.looks > 0;
+	if (stamp.adds != got.stamp.adds || stamp.subs != got.stamp.subs)
+		got.looks = LOOKS_MAX;
+	got.stamp = stamp;
+	return got.looks > 0;
 }
 
 /* On a stack of ours. Files are opened on the way: no thread of the program may be cancelled here. */
@@ -70,36 +70,36 @@ static void look(void *context MT_UNUSED)
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	loaded_rebind(late.hooks, late.count, &pass);
+	loaded_rebind(got.hooks, got.count, &pass);
 	pthread_setcancelstate(cancel, NULL);
-	late.looks = pass.later ? late.looks - 1 : 0;
-	late.bound += pass.bound;
+	got.looks = pass.later ? got.looks - 1 : 0;
+	got.bound += pass.bound;
 	report_failure();
 }
 
-void late_look(void)
+void got_hooks_look(void)
 {
 	int saved = errno, idle = 0;
 
-	if (!atomic_load_explicit(&late.active, memory_order_acquire) || !agent_is_listening() ||
-	    !atomic_compare_exchange_strong(&late.busy, &idle, 1))
+	if (!atomic_load_explicit(&got.active, memory_order_acquire) || !agent_is_listening() ||
+	    !atomic_compare_exchange_strong(&got.busy, &idle, 1))
 		return;
 	if (has_changed())
 		own_stack_call(look, NULL);
-	atomic_store(&late.busy, 0);
+	atomic_store(&got.busy, 0);
 	errno = saved;
 }
 
-void late_start(void)
+void got_hooks_start(void)
 {
 	int idle = 0;
 
 	if (!agent_options() || loaded_is_preloaded())
 		return;
-	if (atomic_compare_exchange_strong(&late.busy, &idle, 1)) {
+	if (atomic_compare_exchange_strong(&got.busy, &idle, 1)) {
 		gather_hooks();
-		atomic_store(&late.busy, 0);
-		atomic_store(&late.active, 1);
+		atomic_store(&got.busy, 0);
+		atomic_store(&got.active, 1);
 	}
-	late_look();
+	got_hooks_look();
 }

@@ -1,5 +1,5 @@
 /*
- * late.h - hooks without LD_PRELOAD.
+ * got_hooks.h - hooks without LD_PRELOAD: in the global offset tables (GOT) of what is loaded.
  *
  * Frameworks overwrite LD_PRELOAD, so often the driver or NVTX is the first to load us, and PyTorch is there already,
  * bound to its own functions. Then our hooks are written into the slots that its calls go through, and again for what
@@ -11,13 +11,13 @@
  * So driver callbacks are a safe place, and the right one: a library that was just loaded gets its first GPU memory
  * from the driver before it can report any of it. Nothing of all this happens when we were preloaded.
  */
-#ifndef RECORDER_LATE_H
-#define RECORDER_LATE_H
+#ifndef RECORDER_GOT_HOOKS_H
+#define RECORDER_GOT_HOOKS_H
 
-/* A door was opened (cuInit, the first NVTX call of a library): unless the loader has bound the names to us, do it. */
-void late_start(void);
+/* We were called by name (cuInit, the first NVTX call of a library): unless the loader has bound the names to us, do it. */
+void got_hooks_start(void);
 
 /* Whatever was loaded since. Cheap while nothing was; errno is kept. */
-void late_look(void);
+void got_hooks_look(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * door.c - where others call the agent by name: the driver inside cuInit (the main door), and NVTX at its first call in
- * each library of the program.
+ * injection.c - where others call the agent by name: the driver inside cuInit (the main way in), and NVTX at its first
+ * call in each library of the program.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,18 +9,18 @@
 #include "agent/hooks/hooks.h"
 #include "agent/life/agent.h"
 #include "agent/loaded/defaults.h"
-#include "late.h"
+#include "got_hooks.h"
 #include "memtrace/base.h"
 
 /*
  * The agent was called because environment variable `variable` names it. If that is all there is, no MEMREC_OPTIONS and
  * no LD_PRELOAD, it goes by its defaults, and hooks into what is loaded. Any number of times.
  */
-static void door_opened(const char *variable)
+static void injected(const char *variable)
 {
 	if (!agent_options() && !getenv(MEMREC_OPTIONS_VARIABLE) && defaults_name_us(variable))
 		agent_begin();
-	late_start();
+	got_hooks_start();
 }
 
 MT_EXPORT int InitializeInjection(void);
@@ -33,16 +33,16 @@ int InitializeInjection(void)
 	static _Atomic int started_in; /* pid */
 	int pid = (int)getpid();
 
-	door_opened("CUDA_INJECTION64_PATH");
+	injected("CUDA_INJECTION64_PATH");
 	agent_cuda_started();
 	if (agent_options() && atomic_exchange(&started_in, pid) != pid)
-		cupti_start(late_look);
+		cupti_start(got_hooks_look);
 	return 1;
 }
 
 static int open_nvtx(nvtx_get_table *get_table)
 {
-	door_opened("NVTX_INJECTION64_PATH");
+	injected("NVTX_INJECTION64_PATH");
 	return hook_nvtx(get_table);
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "agent/loaded/defaults.h"
 #include "agent/loaded/loaded.h"
-#include "agent/ring/early.h"
+#include "agent/ring/mark_buffer.h"
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/stack_native.h"
 #include "agent/stacks/stack_python.h"
@@ -26,7 +26,7 @@
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
 
-#define CUDA_DOOR "CUDA_INJECTION64_PATH"
+#define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
@@ -222,16 +222,16 @@ int agent_has_source(enum mt_source source)
 /* When the driver has called us, it is known already how CUPTI is doing. "none" is how CUDA tools write "nothing". */
 static void check_injection(void)
 {
-	const char *path = getenv(CUDA_DOOR);
+	const char *path = getenv(CUDA_INJECTION);
 	char why[256];
 	struct textbuf text;
 
 	if (agent_options()->no_cupti || agent_has_source(MT_SOURCE_CUPTI))
 		return;
-	if (!path || !*path || !strcmp(path, "none") || defaults_name_us(CUDA_DOOR))
+	if (!path || !*path || !strcmp(path, "none") || defaults_name_us(CUDA_INJECTION))
 		return;
 	textbuf_init(&text, why, sizeof(why));
-	textbuf_add(&text, "another tool has " CUDA_DOOR " (");
+	textbuf_add(&text, "another tool has " CUDA_INJECTION " (");
 	textbuf_add(&text, path);
 	textbuf_add(&text, "): driver memory is not recorded");
 	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
@@ -311,14 +311,14 @@ static void log_this_thread(struct agent_thread *me)
 	me->logged = (uint8_t)log_thread(me->serial, me->tid, me->autograd, name);
 }
 
-/* A thread that made an early mark; it may be gone. */
-static void log_early_thread(uint32_t serial, uint32_t tid)
+/* A thread that made a mark of the buffer; it may be gone. */
+static void log_mark_thread(uint32_t serial, uint32_t tid)
 {
-	uint64_t key = seen_finish(seen_mix(seen_start(SEEN_THREAD), serial));
+	uint64_t key = hash_finish(hash_mix(hash_start(HASH_THREAD), serial));
 	char path[64], name[17];
 	struct textbuf text;
 
-	if (seen_has(&agent.stacks.seen, key))
+	if (hash_set_has(&agent.stacks.known, key))
 		return;
 	textbuf_init(&text, path, sizeof(path));
 	textbuf_add(&text, "/proc/self/task/");
@@ -327,7 +327,7 @@ static void log_early_thread(uint32_t serial, uint32_t tid)
 	textbuf_read_file(path, name, sizeof(name));
 	name[strcspn(name, "\n")] = '\0';
 	if (log_thread(serial, tid, 0, name))
-		seen_add(&agent.stacks.seen, key);
+		hash_set_add(&agent.stacks.known, key);
 }
 
 static void append(struct agent_thread *me, struct ring_event *event, const struct ring_text *text)
@@ -372,10 +372,10 @@ static inline __attribute__((always_inline)) void hand_over(struct ring_event *e
 	append(me, event, text);
 }
 
-/* The tid of an early mark travels in a field that marks do not have. */
-static void take_early(void *context, struct ring_event *event, const struct ring_text *text)
+/* The tid of a mark of the buffer travels in a field that marks do not have. */
+static void take_buffered(void *context, struct ring_event *event, const struct ring_text *text)
 {
-	log_early_thread(event->thread, event->entry);
+	log_mark_thread(event->thread, event->entry);
 	event->entry = 0;
 	append(context, event, text);
 }
@@ -450,7 +450,7 @@ static void start_recording(void *context)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = prepare();
 	if (!error) {
-		early_replay(take_early, this_thread());
+		mark_buffer_replay(take_buffered, this_thread());
 		atomic_store(&life->state, ON);
 		publish_notes();
 		error = agent_spawn_collector(agent.options.collector, agent.ring.path, agent.options.run_dir);
@@ -554,25 +554,25 @@ static uint16_t text_bytes(const char *text, size_t max)
 static void hand_over_mark(struct ring_event *event, const struct ring_text *text)
 {
 	event->thread = this_thread()->serial;
-	if (!early_swallows(event, text))
+	if (!mark_buffer_swallows(event, text))
 		hand_over(event, text, STACK_NONE);
 }
 
-static void keep_early(struct ring_event *event, const struct ring_text *text)
+static void buffer_mark(struct ring_event *event, const struct ring_text *text)
 {
 	struct agent_thread *me = this_thread();
 
 	event->thread = me->serial;
 	event->entry = me->tid;
 	event->time = now_ns();
-	switch (early_add(event, text)) {
-	case EARLY_KEPT:
-	case EARLY_DROPPED:
+	switch (mark_buffer_add(event, text)) {
+	case MARK_BUFFER_KEPT:
+	case MARK_BUFFER_DROPPED:
 		return;
-	case EARLY_FULL:
+	case MARK_BUFFER_FULL:
 		count_lost(MT_LOSS_RING_FULL);
 		return;
-	case EARLY_CLOSED:
+	case MARK_BUFFER_CLOSED:
 		break;
 	}
 	event->entry = 0;
@@ -593,7 +593,7 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 	if (is_on())
 		hand_over_mark(&event, &text);
 	else if (state_now() != OFF)
-		keep_early(&event, &text);
+		buffer_mark(&event, &text);
 	leave(saved);
 }
 
@@ -636,7 +636,7 @@ uint64_t agent_life(void)
 
 static void arm(void)
 {
-	early_clear();
+	mark_buffer_clear();
 	atomic_store(&agent.threads, 0);
 	atomic_store(&life->epoch, now_ns());
 	atomic_store(&life->state, ARMED);

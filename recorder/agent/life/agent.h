@@ -59,7 +59,7 @@ int agent_has_source(enum mt_source source);
 /* The options; NULL: this process is not to be recorded. Constant once they are there. */
 const struct memrec_options *agent_options(void);
 
-/* Begins with the default options, where nobody has given any (door.c). Nothing if another copy of the agent is at it. */
+/* Begins with the default options, where nobody has given any. Nothing if another copy of the agent is at it. */
 void agent_begin(void);
 
 /* 1: events are taken (the recording runs, or the next memory event will start it). */

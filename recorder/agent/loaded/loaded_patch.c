@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "agent/ring/seen.h"
+#include "agent/ring/hash_set.h"
 #include "loaded.h"
 #include "loaded_elf.h"
 #include "memtrace/base.h"
@@ -177,11 +177,11 @@ static struct {
 static uint64_t key_of(const struct dl_phdr_info *object)
 {
 	const char *c = object->dlpi_name ? object->dlpi_name : "";
-	uint64_t key = seen_mix(seen_mix(seen_start(SEEN_MODULE), object->dlpi_addr), (uintptr_t)object->dlpi_phdr);
+	uint64_t key = hash_mix(hash_mix(hash_start(HASH_MODULE), object->dlpi_addr), (uintptr_t)object->dlpi_phdr);
 
 	for (; *c; c++)
-		key = seen_mix(key, (uint8_t)*c);
-	return seen_finish(key);
+		key = hash_mix(key, (uint8_t)*c);
+	return hash_finish(key);
 }
 
 /* Its place, or where it can be put; NULL: there is no room near it, and it is looked at every time. */

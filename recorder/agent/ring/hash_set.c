@@ -1,34 +1,34 @@
-/* seen.c - open addressing, at most SEEN_PROBES steps; entries are only ever filled. */
-#include "seen.h"
+/* hash_set.c - open addressing, at most HASH_SET_PROBES steps; entries are only ever filled. */
+#include "hash_set.h"
 
 #include <stddef.h>
 #include <sys/mman.h>
 #include "memtrace/error.h"
 
-#define SEEN_PROBES 64u
+#define HASH_SET_PROBES 64u
 
-int seen_init(struct seen *seen)
+int hash_set_init(struct hash_set *set)
 {
-	void *map = mmap(NULL, SEEN_ENTRIES * sizeof(*seen->entry), PROT_READ | PROT_WRITE,
+	void *map = mmap(NULL, HASH_SET_ENTRIES * sizeof(*set->entry), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	seen->entry = map == MAP_FAILED ? NULL : map;
-	return seen->entry ? 0 : -MT_E_MEMORY;
+	set->entry = map == MAP_FAILED ? NULL : map;
+	return set->entry ? 0 : -MT_E_MEMORY;
 }
 
-void seen_release(struct seen *seen)
+void hash_set_release(struct hash_set *set)
 {
-	if (seen->entry)
-		munmap(seen->entry, SEEN_ENTRIES * sizeof(*seen->entry));
-	seen->entry = NULL;
+	if (set->entry)
+		munmap(set->entry, HASH_SET_ENTRIES * sizeof(*set->entry));
+	set->entry = NULL;
 }
 
-int seen_has(const struct seen *seen, uint64_t key)
+int hash_set_has(const struct hash_set *set, uint64_t key)
 {
 	uint32_t i;
 
-	for (i = 0; i < SEEN_PROBES; i++) {
-		uint64_t entry = atomic_load_explicit(&seen->entry[(key + i) % SEEN_ENTRIES], memory_order_acquire);
+	for (i = 0; i < HASH_SET_PROBES; i++) {
+		uint64_t entry = atomic_load_explicit(&set->entry[(key + i) % HASH_SET_ENTRIES], memory_order_acquire);
 
 		if (entry == key)
 			return 1;
@@ -38,22 +38,22 @@ int seen_has(const struct seen *seen, uint64_t key)
 	return 0;
 }
 
-int seen_has_room(const struct seen *seen, uint64_t key)
+int hash_set_has_room(const struct hash_set *set, uint64_t key)
 {
 	uint32_t i;
 
-	for (i = 0; i < SEEN_PROBES; i++)
-		if (!atomic_load_explicit(&seen->entry[(key + i) % SEEN_ENTRIES], memory_order_relaxed))
+	for (i = 0; i < HASH_SET_PROBES; i++)
+		if (!atomic_load_explicit(&set->entry[(key + i) % HASH_SET_ENTRIES], memory_order_relaxed))
 			return 1;
 	return 0;
 }
 
-void seen_add(struct seen *seen, uint64_t key)
+void hash_set_add(struct hash_set *set, uint64_t key)
 {
 	uint32_t i;
 
-	for (i = 0; i < SEEN_PROBES; i++) {
-		_Atomic uint64_t *entry = &seen->entry[(key + i) % SEEN_ENTRIES];
+	for (i = 0; i < HASH_SET_PROBES; i++) {
+		_Atomic uint64_t *entry = &set->entry[(key + i) % HASH_SET_ENTRIES];
 		uint64_t old = 0;
 
 		if (atomic_compare_exchange_strong(entry, &old, key) || old == key)

@@ -1,5 +1,5 @@
 /*
- * early.c - an append-only buffer of ring_events with their texts; space is handed out by one atomic exchange.
+ * mark_buffer.c - an append-only buffer of ring_events with their texts; space is handed out by one atomic exchange.
  *
  *     | push a | mark | push b |        free        | pop b | pop a |
  *     0                         used    reserved: what is open can be closed
@@ -8,14 +8,14 @@
  * its end is swallowed, even after the recording has started, and the range never was. A nest is a stack of such
  * ranges: the phases of a thread, its ranges of one domain, or one range that is ended by its handle.
  */
-#include "early.h"
+#include "mark_buffer.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include "seen.h"
+#include "hash_set.h"
 
-#define EARLY_BYTES (16u << 10)
+#define MARK_BUFFER_BYTES (16u << 10)
 #define NESTS 128u
 #define PATIENCE 1000 /* times to give way to a thread that is just writing its mark */
 
@@ -40,8 +40,8 @@ static struct {
 	_Atomic(struct fill) fill;
 	_Atomic uint32_t owing; /* nests with refused ranges */
 	struct nest nest[NESTS];
-	_Alignas(8) uint8_t data[EARLY_BYTES];
-} early;
+	_Alignas(8) uint8_t data[MARK_BUFFER_BYTES];
+} buffer;
 
 static enum role role_of(uint32_t kind)
 {
@@ -63,16 +63,16 @@ static enum role role_of(uint32_t kind)
 static uint64_t key_of(const struct ring_event *event, const struct ring_text *text)
 {
 	int is_phase = event->kind == MT_PHASE_PUSH || event->kind == MT_PHASE_POP;
-	uint64_t key = seen_start(SEEN_NEST);
+	uint64_t key = hash_start(HASH_NEST);
 	uint32_t i;
 
 	if (event->kind == MT_RANGE_START || event->kind == MT_RANGE_END)
-		return seen_finish(seen_mix(seen_mix(key, MT_RANGE_START), event->handle));
-	key = seen_mix(key, is_phase ? MT_PHASE_PUSH : MT_RANGE_PUSH);
-	key = seen_mix(key, event->thread);
+		return hash_finish(hash_mix(hash_mix(key, MT_RANGE_START), event->handle));
+	key = hash_mix(key, is_phase ? MT_PHASE_PUSH : MT_RANGE_PUSH);
+	key = hash_mix(key, event->thread);
 	for (i = 0; i < text->domain_bytes; i++)
-		key = seen_mix(key, (uint8_t)text->domain[i]);
-	return seen_finish(key);
+		key = hash_mix(key, (uint8_t)text->domain[i]);
+	return hash_finish(key);
 }
 
 static struct nest *find_nest(uint64_t key)
@@ -80,8 +80,8 @@ static struct nest *find_nest(uint64_t key)
 	uint32_t i;
 
 	for (i = 0; i < NESTS; i++)
-		if (atomic_load_explicit(&early.nest[i].key, memory_order_acquire) == key)
-			return &early.nest[i];
+		if (atomic_load_explicit(&buffer.nest[i].key, memory_order_acquire) == key)
+			return &buffer.nest[i];
 	return NULL;
 }
 
@@ -94,8 +94,8 @@ static struct nest *find_or_take_nest(uint64_t key)
 
 	for (i = 0; i < NESTS && !nest; i++) {
 		nobody = 0;
-		if (atomic_compare_exchange_strong(&early.nest[i].key, &nobody, key))
-			nest = &early.nest[i];
+		if (atomic_compare_exchange_strong(&buffer.nest[i].key, &nobody, key))
+			nest = &buffer.nest[i];
 	}
 	return nest;
 }
@@ -109,13 +109,13 @@ static void leave_nest(struct nest *nest)
 static void refuse(struct nest *nest)
 {
 	if (!nest->refused++)
-		atomic_fetch_add(&early.owing, 1);
+		atomic_fetch_add(&buffer.owing, 1);
 }
 
 static void swallow(struct nest *nest)
 {
 	if (!--nest->refused)
-		atomic_fetch_sub(&early.owing, 1);
+		atomic_fetch_sub(&buffer.owing, 1);
 	leave_nest(nest);
 }
 
@@ -127,13 +127,13 @@ static uint32_t record_bytes(uint32_t texts)
 /* `bytes` of the record is written last; 0: not finished. */
 static _Atomic uint32_t *bytes_of(uint32_t at)
 {
-	return (_Atomic uint32_t *)(early.data + at);
+	return (_Atomic uint32_t *)(buffer.data + at);
 }
 
 static void put(uint32_t at, uint32_t bytes, const struct ring_event *event, const struct ring_text *text)
 {
 	struct ring_event copy = *event;
-	uint8_t *to = early.data + at;
+	uint8_t *to = buffer.data + at;
 
 	copy.bytes = 0;
 	copy.name_bytes = text->name_bytes;
@@ -145,66 +145,66 @@ static void put(uint32_t at, uint32_t bytes, const struct ring_event *event, con
 }
 
 /* Appends the mark if `reserve` bytes more fit, and reserves them; an end (`release`) has its room already. */
-static enum early_status take_room(const struct ring_event *event, const struct ring_text *text, uint32_t reserve,
-				   uint32_t release)
+static enum mark_buffer_status take_room(const struct ring_event *event, const struct ring_text *text, uint32_t reserve,
+					 uint32_t release)
 {
 	uint32_t bytes = record_bytes((uint32_t)text->name_bytes + text->domain_bytes);
-	struct fill fill = atomic_load(&early.fill), next;
+	struct fill fill = atomic_load(&buffer.fill), next;
 
 	do {
 		if (fill.closed)
-			return EARLY_CLOSED;
+			return MARK_BUFFER_CLOSED;
 		next = fill;
 		next.used += bytes;
 		next.reserved = fill.reserved + reserve - release;
-		if (next.used + next.reserved > EARLY_BYTES)
-			return EARLY_FULL;
-	} while (!atomic_compare_exchange_weak(&early.fill, &fill, next));
+		if (next.used + next.reserved > MARK_BUFFER_BYTES)
+			return MARK_BUFFER_FULL;
+	} while (!atomic_compare_exchange_weak(&buffer.fill, &fill, next));
 	put(fill.used, bytes, event, text);
-	return EARLY_KEPT;
+	return MARK_BUFFER_KEPT;
 }
 
-static enum early_status begin(const struct ring_event *event, const struct ring_text *text)
+static enum mark_buffer_status begin(const struct ring_event *event, const struct ring_text *text)
 {
 	struct nest *nest = find_or_take_nest(key_of(event, text));
-	enum early_status status = EARLY_FULL;
+	enum mark_buffer_status status = MARK_BUFFER_FULL;
 
 	if (!nest)
-		return atomic_load(&early.fill).closed ? EARLY_CLOSED : EARLY_DROPPED;
+		return atomic_load(&buffer.fill).closed ? MARK_BUFFER_CLOSED : MARK_BUFFER_DROPPED;
 	if (!nest->refused)
 		status = take_room(event, text, record_bytes(text->domain_bytes), 0);
-	else if (atomic_load(&early.fill).closed)
-		status = EARLY_CLOSED;
-	if (status == EARLY_KEPT)
+	else if (atomic_load(&buffer.fill).closed)
+		status = MARK_BUFFER_CLOSED;
+	if (status == MARK_BUFFER_KEPT)
 		nest->kept++;
-	else if (status == EARLY_FULL)
+	else if (status == MARK_BUFFER_FULL)
 		refuse(nest);
 	leave_nest(nest);
-	return status == EARLY_FULL ? EARLY_DROPPED : status;
+	return status == MARK_BUFFER_FULL ? MARK_BUFFER_DROPPED : status;
 }
 
-static enum early_status end(const struct ring_event *event, const struct ring_text *text)
+static enum mark_buffer_status end(const struct ring_event *event, const struct ring_text *text)
 {
 	struct nest *nest = find_nest(key_of(event, text));
-	enum early_status status;
+	enum mark_buffer_status status;
 
-	if (atomic_load(&early.fill).closed)
-		return EARLY_CLOSED;
+	if (atomic_load(&buffer.fill).closed)
+		return MARK_BUFFER_CLOSED;
 	if (!nest)
-		return EARLY_DROPPED;
+		return MARK_BUFFER_DROPPED;
 	if (nest->refused) {
 		swallow(nest);
-		return EARLY_DROPPED;
+		return MARK_BUFFER_DROPPED;
 	}
 	status = take_room(event, text, 0, record_bytes(text->domain_bytes));
-	if (status == EARLY_KEPT) {
+	if (status == MARK_BUFFER_KEPT) {
 		nest->kept--;
 		leave_nest(nest);
 	}
 	return status;
 }
 
-enum early_status early_add(const struct ring_event *event, const struct ring_text *text)
+enum mark_buffer_status mark_buffer_add(const struct ring_event *event, const struct ring_text *text)
 {
 	switch (role_of(event->kind)) {
 	case BEGINS:
@@ -216,12 +216,12 @@ enum early_status early_add(const struct ring_event *event, const struct ring_te
 	}
 }
 
-int early_swallows(const struct ring_event *event, const struct ring_text *text)
+int mark_buffer_swallows(const struct ring_event *event, const struct ring_text *text)
 {
 	enum role role = role_of(event->kind);
 	struct nest *nest;
 
-	if (!atomic_load_explicit(&early.owing, memory_order_relaxed) || role == ALONE)
+	if (!atomic_load_explicit(&buffer.owing, memory_order_relaxed) || role == ALONE)
 		return 0;
 	nest = find_nest(key_of(event, text));
 	if (!nest || !nest->refused)
@@ -256,16 +256,17 @@ static uint32_t finished_bytes(uint32_t at)
 /* How much was used. */
 static uint32_t close_buffer(void)
 {
-	struct fill fill = atomic_load(&early.fill), closed;
+	struct fill fill = atomic_load(&buffer.fill), closed;
 
 	do {
 		closed = fill;
 		closed.closed = 1;
-	} while (!atomic_compare_exchange_weak(&early.fill, &fill, closed));
+	} while (!atomic_compare_exchange_weak(&buffer.fill, &fill, closed));
 	return fill.used;
 }
 
-void early_replay(void (*take)(void *context, struct ring_event *event, const struct ring_text *text), void *context)
+void mark_buffer_replay(void (*take)(void *context, struct ring_event *event, const struct ring_text *text),
+			void *context)
 {
 	uint32_t used = close_buffer(), at = 0, bytes;
 	struct ring_event event;
@@ -275,17 +276,17 @@ void early_replay(void (*take)(void *context, struct ring_event *event, const st
 		bytes = finished_bytes(at);
 		if (!bytes)
 			return;
-		memcpy(&event, early.data + at, sizeof(event));
+		memcpy(&event, buffer.data + at, sizeof(event));
 		text.name_bytes = event.name_bytes;
 		text.domain_bytes = event.domain_bytes;
-		text.name = (const char *)early.data + at + sizeof(event);
+		text.name = (const char *)buffer.data + at + sizeof(event);
 		text.domain = text.name + event.name_bytes;
 		take(context, &event, &text);
 		at += bytes;
 	}
 }
 
-void early_clear(void)
+void mark_buffer_clear(void)
 {
-	memset(&early, 0, sizeof(early));
+	memset(&buffer, 0, sizeof(buffer));
 }

@@ -22,7 +22,7 @@
 struct scan {
 	struct modules *modules;
 	struct ring *ring;
-	struct seen *seen;
+	struct hash_set *known;
 	uint64_t changes; /* of the loader's list, as of this scan */
 	int taken;        /* 1: something lies where something else lay */
 	int error;
@@ -43,7 +43,7 @@ uint32_t modules_generation(const struct modules *modules)
 
 static int take_changes(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
-	*(uint64_t *)context = seen_finish(seen_mix(object->dlpi_adds, object->dlpi_subs));
+	*(uint64_t *)context = hash_finish(hash_mix(object->dlpi_adds, object->dlpi_subs));
 	return 1;
 }
 
@@ -88,15 +88,15 @@ static int log_module(struct ring *ring, const struct dl_phdr_info *object, uint
 static uint64_t key_of(const struct dl_phdr_info *object, uint64_t start, uint64_t end)
 {
 	const char *c = object->dlpi_name ? object->dlpi_name : "";
-	uint64_t key = seen_mix(seen_mix(seen_start(SEEN_MODULE), start), end);
+	uint64_t key = hash_mix(hash_mix(hash_start(HASH_MODULE), start), end);
 	uint32_t id_bytes, i;
 	const uint8_t *id = loaded_build_id(object, &id_bytes);
 
 	for (; *c; c++)
-		key = seen_mix(key, (uint8_t)*c);
+		key = hash_mix(key, (uint8_t)*c);
 	for (i = 0; i < id_bytes; i++)
-		key = seen_mix(key, id[i]);
-	return seen_finish(key);
+		key = hash_mix(key, id[i]);
+	return hash_finish(key);
 }
 
 static int is_known(const struct modules *modules, uint64_t key)
@@ -131,10 +131,11 @@ static int take_place(struct modules *modules, uint64_t key, uint64_t start, uin
 	return taken;
 }
 
-/* Beyond MODULES_KNOWN only `seen` knows. */
+/* Beyond MODULES_KNOWN only the set of hashes knows. */
 static int is_logged(const struct scan *scan, uint64_t key)
 {
-	return is_known(scan->modules, key) || (scan->modules->count == MODULES_KNOWN && seen_has(scan->seen, key));
+	return is_known(scan->modules, key) ||
+	       (scan->modules->count == MODULES_KNOWN && hash_set_has(scan->known, key));
 }
 
 static int scan_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
@@ -155,7 +156,7 @@ static int scan_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void 
 		stack_native_replaced(start, end);
 		scan->taken = 1;
 	}
-	seen_add(scan->seen, key);
+	hash_set_add(scan->known, key);
 	return 0;
 }
 
@@ -199,9 +200,9 @@ uint32_t modules_trust(struct modules *modules, const uint64_t *address, uint32_
 	return i < count ? i + 1 : count;
 }
 
-int modules_log(struct modules *modules, struct ring *ring, struct seen *seen)
+int modules_log(struct modules *modules, struct ring *ring, struct hash_set *known)
 {
-	struct scan scan = { modules, ring, seen, 0, 0, 0 };
+	struct scan scan = { modules, ring, known, 0, 0, 0 };
 
 	dl_iterate_phdr(take_changes, &scan.changes);
 	if (atomic_load_explicit(&modules->scanned, memory_order_acquire) == scan.changes)

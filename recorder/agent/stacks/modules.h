@@ -8,8 +8,8 @@
 #define RECORDER_MODULES_H
 
 #include <stdint.h>
+#include "agent/ring/hash_set.h"
 #include "agent/ring/ring.h"
-#include "agent/ring/seen.h"
 
 #define MODULES_KNOWN 2048u /* more than so many are in the log, too, but nobody notices who took their place */
 
@@ -34,7 +34,7 @@ void modules_init(struct modules *modules);
  * objects that hold the addresses on the calling thread's stack are then in the log. 1: the list had changed, 0: not;
  * -MT_E_SPACE: the log is full.
  */
-int modules_log(struct modules *modules, struct ring *ring, struct seen *seen);
+int modules_log(struct modules *modules, struct ring *ring, struct hash_set *known);
 
 /*
  * How many of a stack's return addresses can be believed, innermost first: up to the first one that lies in no object.

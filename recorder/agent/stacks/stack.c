@@ -27,12 +27,12 @@ int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32
 	atomic_store(&stacks->full, 0);
 	atomic_store(&stacks->news, 0);
 	modules_init(&stacks->modules);
-	return seen_init(&stacks->seen);
+	return hash_set_init(&stacks->known);
 }
 
 void stacks_release(struct stacks *stacks)
 {
-	seen_release(&stacks->seen);
+	hash_set_release(&stacks->known);
 }
 
 static uint64_t hash_python(uint64_t hash, const struct python_stack *python)
@@ -56,12 +56,12 @@ static uint64_t hash_native(uint64_t hash, const struct native_stack *native)
 
 static uint64_t hash_stack(const struct python_stack *python, const struct native_stack *native, uint32_t generation)
 {
-	uint64_t hash = seen_mix(seen_start(SEEN_STACK), (uint64_t)python->count << 32 | python->elided);
+	uint64_t hash = hash_mix(hash_start(HASH_STACK), (uint64_t)python->count << 32 | python->elided);
 
 	hash = hash_python(hash, python);
 	if (!native->count)
-		return seen_finish(hash);
-	return seen_finish(hash_native(seen_mix(hash, (uint64_t)generation << 32 | native->count), native));
+		return hash_finish(hash);
+	return hash_finish(hash_native(hash_mix(hash, (uint64_t)generation << 32 | native->count), native));
 }
 
 static int log_code(struct stacks *stacks, const struct python_frame *frame)
@@ -101,11 +101,11 @@ static int log_codes(struct stacks *stacks, const struct python_stack *python)
 	uint32_t i;
 
 	for (i = 0; i < python->count; i++) {
-		if (seen_has(&stacks->seen, python->frame[i].key))
+		if (hash_set_has(&stacks->known, python->frame[i].key))
 			continue;
 		if (log_code(stacks, &python->frame[i]))
 			return -MT_E_SPACE;
-		seen_add(&stacks->seen, python->frame[i].key);
+		hash_set_add(&stacks->known, python->frame[i].key);
 	}
 	return 0;
 }
@@ -158,7 +158,7 @@ static int wants_native(const struct stacks *stacks, enum stack_wish wish, const
 /* A process without Python may get one: looks again when something was loaded. -MT_E_SPACE: the log is full. */
 static int follow_loader(struct stacks *stacks)
 {
-	int changed = modules_log(&stacks->modules, stacks->ring, &stacks->seen);
+	int changed = modules_log(&stacks->modules, stacks->ring, &stacks->known);
 
 	if (changed > 0 && stack_python_state() == PYTHON_ABSENT)
 		atomic_store(&stacks->news, 1);
@@ -201,13 +201,13 @@ uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish)
 	if (!error && !python.count && !native.count)
 		return 0;
 	hash = hash_stack(&python, &native, generation);
-	if (!error && seen_has(&stacks->seen, hash))
+	if (!error && hash_set_has(&stacks->known, hash))
 		return hash;
-	if (error || !seen_has_room(&stacks->seen, hash) || log_stack(stacks, hash, &python, &native)) {
+	if (error || !hash_set_has_room(&stacks->known, hash) || log_stack(stacks, hash, &python, &native)) {
 		atomic_store(&stacks->full, 1);
 		return 0;
 	}
-	seen_add(&stacks->seen, hash);
+	hash_set_add(&stacks->known, hash);
 	return hash;
 }
 

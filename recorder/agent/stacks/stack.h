@@ -5,8 +5,8 @@
 #define RECORDER_STACK_H
 
 #include <stdint.h>
+#include "agent/ring/hash_set.h"
 #include "agent/ring/ring.h"
-#include "agent/ring/seen.h"
 #include "modules.h"
 
 /* What an event wants. Driver calls are rare and often come from libraries: they always get native frames too. */
@@ -14,7 +14,7 @@ enum stack_wish { STACK_NONE, STACK_TENSOR, STACK_DRIVER };
 
 struct stacks {
 	struct ring *ring;
-	struct seen seen; /* stacks, codes and modules that are in the log */
+	struct hash_set known; /* stacks, codes and modules that are in the log */
 	struct modules modules;
 	uint32_t depth;        /* frames of each language, 0: no stacks */
 	uint32_t kinds;        /* enum memrec_stacks bits */

@@ -8,7 +8,7 @@
  */
 #include "stack_python.h"
 
-#include "agent/ring/seen.h"
+#include "agent/ring/hash_set.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
 #include "stack_hash.h"
@@ -129,7 +129,7 @@ static uint64_t contents_key(uint64_t key, const uint8_t *code, struct keys *key
 			     python_text_hash(python_pointer(code, at->code_name)));
 	if (!python_is_plausible(table))
 		return key;
-	return seen_mix(key, python_bytes_hash(table + PYTHON_BYTES_DATA, python_word(table, PYTHON_OBJECT_SIZE)));
+	return hash_mix(key, python_bytes_hash(table + PYTHON_BYTES_DATA, python_word(table, PYTHON_OBJECT_SIZE)));
 }
 
 /*
@@ -142,10 +142,10 @@ static uint64_t key_of(const uint8_t *code, struct keys *keys)
 	const struct python_layout *at = &python_found.at;
 	uint32_t version = at->code_version == PYTHON_NONE ? 0 : (uint32_t)python_int(code, at->code_version);
 	uint64_t numbers = (uint64_t)version << 32 | (uint32_t)python_int(code, at->code_line);
-	uint64_t key = seen_start(SEEN_CODE) ^ (uintptr_t)code;
+	uint64_t key = hash_start(HASH_CODE) ^ (uintptr_t)code;
 
 	key = stack_hash_two(key, numbers, python_word(code, at->code_name));
-	return seen_finish(version ? key : contents_key(key, code, keys));
+	return hash_finish(version ? key : contents_key(key, code, keys));
 }
 
 static void keep(struct python_frame *frame, const struct step *step, struct keys *keys)
