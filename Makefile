@@ -229,6 +229,7 @@ bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui
 .PHONY: bench-record
 bench-record: programs
 	@tests/bench/record.sh $(B)
+	@tests/bench/loop.sh $(B)
 
 # The picture in the README: the timeline of the demo's trace, read from a real terminal (tmux).
 .PHONY: screenshot
