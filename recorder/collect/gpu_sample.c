@@ -133,6 +133,20 @@ int gpu_own_bytes(uint64_t *own, const struct nvml_process *list, unsigned int c
 	return 1;
 }
 
+const char *gpu_own_why(const struct nvml_process *list, unsigned int count, const struct gpu_pids *pids)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		if (is_ours(pids, list[i].pid) && list[i].used == NVML_NOT_AVAILABLE)
+			return "NVML does not tell the bytes of processes here";
+	if (!count && !pids->outermost)
+		return "NVML lists no process (a container hides them, or none has a context on the GPU yet)";
+	if (pids->outermost || all_are_here(list, count, pids))
+		return "NVML does not list the process (it has no context on the GPU yet, or is ending)";
+	return "NVML does not list the process (a container hides its number)";
+}
+
 /* ---- the thread ---- */
 
 static uint64_t now_ns(void)
@@ -171,7 +185,7 @@ static void read_gpu(struct gpu_sampler *s, int i, struct gpu_figures *gpu)
 	gpu->read = 1;
 	gpu->own_known = gpu_own_bytes(&gpu->own, s->list, count, &s->pids, gpu->used, s->question.held[i]);
 	if (!gpu->own_known && !gpu->why)
-		gpu->why = "NVML does not list the process (a container hides its number)";
+		gpu->why = gpu_own_why(s->list, count, &s->pids);
 }
 
 static void read_all(struct gpu_sampler *s)

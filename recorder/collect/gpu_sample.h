@@ -79,4 +79,7 @@ void gpu_pids_read(struct gpu_pids *pids, pid_t pid);
 int gpu_own_bytes(uint64_t *own, const struct nvml_process *list, unsigned int count, const struct gpu_pids *pids,
 		  uint64_t used, uint64_t held);
 
+/* Static words for what gpu_own_bytes could not tell. */
+const char *gpu_own_why(const struct nvml_process *list, unsigned int count, const struct gpu_pids *pids);
+
 #endif

@@ -65,6 +65,22 @@ TEST(bytes_that_the_driver_does_not_tell)
 	CHECK_EQ(gpu_own_bytes(&bytes, list, 1, &us, 450, 0), 0);
 }
 
+TEST(why_our_bytes_are_not_known)
+{
+	const struct gpu_pids outside = { .pid = { 30 }, .count = 1, .outermost = 1, .is_here = nobody_is_here };
+	const struct gpu_pids inside = { .pid = { 30 }, .count = 1, .is_here = nobody_is_here };
+	const struct gpu_pids alone = { .pid = { 30 }, .count = 1, .is_here = everybody_is_here };
+	const struct gpu_pids untold = { .pid = { 10 }, .count = 1, .outermost = 1, .is_here = everybody_is_here };
+	const struct nvml_process list[] = { { .pid = 20, .used = 300 }, { .pid = 10, .used = NVML_NOT_AVAILABLE } };
+
+	CHECK(strstr(gpu_own_why(list, 2, &outside), "no context"));
+	CHECK(strstr(gpu_own_why(list, 2, &inside), "container"));
+	CHECK(strstr(gpu_own_why(list, 2, &alone), "no context"));
+	CHECK(strstr(gpu_own_why(list, 0, &inside), "lists no process"));
+	CHECK(strstr(gpu_own_why(list, 0, &outside), "no context"));
+	CHECK(strstr(gpu_own_why(list, 2, &untold), "does not tell"));
+}
+
 TEST(our_numbers)
 {
 	struct gpu_pids pids;
