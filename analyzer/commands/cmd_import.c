@@ -7,7 +7,7 @@
 #include "memtrace/error.h"
 #include "memtrace/import.h"
 #include "report/command.h"
-#include "source/unfinished.h"
+#include "source/partial_file.h"
 
 static const char options_help[] =
 	"  -o, --output TRACE  the trace to write; an older one is replaced when all went well\n";
@@ -65,7 +65,7 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 	int error, status = 0;
 
 	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
-	unfinished_begin(path);
+	partial_file_begin(path);
 	error = mt_import_snapshot(snapshot, path, rules, &summary);
 	if (error)
 		status = fail(snapshot, error, &summary);
@@ -73,7 +73,7 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 		status = command_fail(mt_exit_code(-MT_E_SYSTEM), "import: %s: %s", output, strerror(errno));
 	if (status)
 		unlink(path);
-	unfinished_end();
+	partial_file_end();
 	if (status)
 		return status;
 	print_done(output, &summary);

@@ -8,8 +8,8 @@
 #include "memtrace/error.h"
 #include "report/command.h"
 #include "report/report.h"
+#include "source/partial_file.h"
 #include "source/source.h"
-#include "source/unfinished.h"
 #include "store/load.h"
 
 static const char options_help[] =
@@ -60,7 +60,7 @@ static int load_into(struct source *source, const char *output)
 
 	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
 	unlink(path);
-	unfinished_begin(path);
+	partial_file_begin(path);
 	error = load(source, path, &analysis);
 	if (!error && rename(path, output))
 		error = -MT_E_SYSTEM;
@@ -69,7 +69,7 @@ static int load_into(struct source *source, const char *output)
 				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
 		unlink(path);
 	}
-	unfinished_end();
+	partial_file_end();
 	if (!error) {
 		print_done(&analysis, output);
 		status = report_damage(&analysis, "loaded");

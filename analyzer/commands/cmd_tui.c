@@ -22,7 +22,7 @@ struct session {
 	struct source source;
 	struct model model;
 	struct feed *feed;
-	struct clerk *clerk;
+	struct worker *worker;
 	struct app app;
 	int model_begun, app_begun;
 };
@@ -83,11 +83,11 @@ static int begin(struct session *session, char *const *paths, uint32_t count, co
 	if (!error)
 		error = feed_new(&session->feed, &session->model, &session->source);
 	if (!error)
-		error = clerk_new(&session->clerk, &session->model, session->feed, paths, count);
+		error = worker_new(&session->worker, &session->model, session->feed, paths, count);
 	if (error)
 		return error;
 	session->app_begun = 1;
-	return app_init(&session->app, &session->model, session->clerk, size->width, size->height, size->colours,
+	return app_init(&session->app, &session->model, session->worker, size->width, size->height, size->colours,
 			size->ascii);
 }
 
@@ -95,7 +95,7 @@ static void end(struct session *session)
 {
 	if (session->app_begun)
 		app_release(&session->app);
-	clerk_free(session->clerk);
+	worker_free(session->worker);
 	feed_free(session->feed);
 	if (session->model_begun)
 		model_release(&session->model);

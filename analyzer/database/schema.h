@@ -3,7 +3,7 @@
 #define MEMANA_SCHEMA_H
 
 #define SCHEMA_APPLICATION_ID 0x6d656d61 /* "mema" */
-#define SCHEMA_VERSION 4                 /* a database of another version is made again */
+#define SCHEMA_VERSION 5                 /* a database of another version is made again */
 
 /* Ends in NUL. */
 extern const char schema_sql[];

@@ -143,7 +143,7 @@ CREATE TABLE phase_peak (
 -- What NVML (nvidia-smi) counted at a peak, or at the sample nearest to it: at or after it, if there is one. Where the
 -- processes' bytes are known they add up: process = recorded + context + code + graph + pool + earlier + unexplained.
 -- Processes are looked at one after the other; those whose samples are not of that time are absent, and their bytes others'.
-CREATE TABLE whole (
+CREATE TABLE gpu_total (
 	device INTEGER NOT NULL REFERENCES device,
 	peak TEXT NOT NULL,               -- peak, or the phase whose peak it is
 	time INTEGER NOT NULL,            -- of the sample
@@ -336,7 +336,7 @@ CREATE TABLE gpu_sample (
 	total_bytes INTEGER NOT NULL,     -- that the GPU has for programs
 	process_bytes INTEGER,            -- null: NVML does not tell
 	recorded_bytes INTEGER,           -- held by recorded calls; null, and all that follow: memory moved meanwhile
-	context_bytes INTEGER,            -- these as in whole; older where process_bytes is null
+	context_bytes INTEGER,            -- these as in gpu_total; older where process_bytes is null
 	code_bytes INTEGER,
 	graph_bytes INTEGER,
 	pool_bytes INTEGER,

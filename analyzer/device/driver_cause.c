@@ -9,7 +9,7 @@ static const struct {
 	uint32_t entry;
 	struct driver_cause cause;
 } causes[] = {
-#define CAUSE_ROW(id, call, name, change) { id, { WHOLE_##name, (change)&MORE, (change)&LESS } },
+#define CAUSE_ROW(id, call, name, change) { id, { GPU_TOTAL_##name, (change)&MORE, (change)&LESS } },
 	DRIVER_CAUSE_LIST(CAUSE_ROW)
 #undef CAUSE_ROW
 };

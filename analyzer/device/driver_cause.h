@@ -5,7 +5,7 @@
 #define MEMANA_DRIVER_CAUSE_H
 
 #include <stdint.h>
-#include "whole.h"
+#include "gpu_total.h"
 
 #define DRIVER_MEM_GET_INFO 242u /* cuMemGetInfo_v2: the note has free bytes in `value` */
 
@@ -54,9 +54,9 @@
 	X(607, cuMemPoolCreate, POOLS, MORE)                    \
 	X(608, cuMemPoolDestroy, POOLS, LESS)
 
-/* What a call did: an enum whole_cause and whether there may be more or fewer bytes. */
+/* What a call did: an enum gpu_total_cause and whether there may be more or fewer bytes. */
 struct driver_cause {
-	enum whole_cause cause;
+	enum gpu_total_cause cause;
 	int more, less;
 };
 

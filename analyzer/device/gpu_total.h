@@ -1,5 +1,5 @@
 /*
- * whole.h - one process on one GPU as NVML counts it, against what the ledger holds: what the difference is.
+ * gpu_total.h - one process on one GPU as NVML counts it, against what the ledger holds: what the difference is.
  *
  *     NVML   ┌────────────── 71.2 GiB ───────────────┐
  *     ledger ├──────────── 70.4 ──────────┐          │
@@ -13,86 +13,86 @@
  * returned, a free after it was entered. So a sample is settled when the ledger held the same from a little before it to
  * a little after; the others are left alone.
  */
-#ifndef MEMANA_WHOLE_H
-#define MEMANA_WHOLE_H
+#ifndef MEMANA_GPU_TOTAL_H
+#define MEMANA_GPU_TOTAL_H
 
 #include <stdint.h>
 
 /* X(NAME, word) - in order of who is believed first. */
-#define WHOLE_CAUSE_LIST(X)   \
-	X(CONTEXT, "context") \
-	X(CODE, "code")       \
-	X(GRAPHS, "graphs")   \
-	X(POOLS, "pools")     \
+#define GPU_TOTAL_CAUSE_LIST(X) \
+	X(CONTEXT, "context")   \
+	X(CODE, "code")         \
+	X(GRAPHS, "graphs")     \
+	X(POOLS, "pools")       \
 	X(EARLIER, "earlier") /* from before the recording began */
 
-enum whole_cause {
-#define WHOLE_CAUSE_ENUM(name, word) WHOLE_##name,
-	WHOLE_CAUSE_LIST(WHOLE_CAUSE_ENUM)
-#undef WHOLE_CAUSE_ENUM
-		WHOLE_CAUSES
+enum gpu_total_cause {
+#define GPU_TOTAL_CAUSE_ENUM(name, word) GPU_TOTAL_##name,
+	GPU_TOTAL_CAUSE_LIST(GPU_TOTAL_CAUSE_ENUM)
+#undef GPU_TOTAL_CAUSE_ENUM
+		GPU_TOTAL_CAUSES
 };
 
-const char *whole_cause_word(enum whole_cause cause);
+const char *gpu_total_cause_word(enum gpu_total_cause cause);
 
-#define WHOLE_CHANGES 1024u  /* newest changes of what is held that are remembered */
-#define WHOLE_MARGIN 1000000 /* ns before and after a reading in which nothing may move */
+#define GPU_TOTAL_CHANGES 1024u  /* newest changes of what is held that are remembered */
+#define GPU_TOTAL_MARGIN 1000000 /* ns before and after a reading in which nothing may move */
 
 /* One sample. Times are those of the run, ns. */
-struct whole_sample {
+struct gpu_total_sample {
 	int64_t time, took;        /* began; lasted */
 	uint64_t used, total, own; /* bytes: of everybody, there are, of the process */
 	int own_known;
 };
 
 /* A settled sample taken apart. Where own is known: own = held + sum of cause + unexplained; else these are older. */
-struct whole_parts {
-	struct whole_sample sample;
+struct gpu_total_parts {
+	struct gpu_total_sample sample;
 	uint64_t held; /* by the ledger, then */
-	int64_t cause[WHOLE_CAUSES];
+	int64_t cause[GPU_TOTAL_CAUSES];
 	int64_t unexplained; /* below 0: the ledger holds more than NVML counts (managed memory that is not there) */
-	uint8_t with[WHOLE_CAUSES]; /* bit per cause: bytes of it may be in this one, too */
+	uint8_t with[GPU_TOTAL_CAUSES]; /* bit per cause: bytes of it may be in this one, too */
 };
 
-struct whole {
-	struct whole_change {
+struct gpu_total {
+	struct gpu_total_change {
 		int64_t time;
 		uint64_t held;
-	} change[WHOLE_CHANGES];
+	} change[GPU_TOTAL_CHANGES];
 	uint64_t changes; /* ever */
-	struct whole_sample pending;
+	struct gpu_total_sample pending;
 	int is_pending;
-	struct whole_asked {
+	struct gpu_total_asked {
 		int is_asked;          /* since the newest settled sample */
 		int64_t first, newest; /* when */
-	} more[WHOLE_CAUSES], less[WHOLE_CAUSES];
-	struct whole_sample judged; /* the newest sample of which it is known: */
+	} more[GPU_TOTAL_CAUSES], less[GPU_TOTAL_CAUSES];
+	struct gpu_total_sample judged; /* the newest sample of which it is known: */
 	int is_settled;
-	uint64_t settled;          /* samples */
-	struct whole_parts parts;  /* of the newest of them */
-	struct whole_parts before; /* of the one before it, if there are two */
+	uint64_t settled;              /* samples */
+	struct gpu_total_parts parts;  /* of the newest of them */
+	struct gpu_total_parts before; /* of the one before it, if there are two */
 };
 
 /* What the process holds after a change at `time`. 1: the sample that was pending is judged. */
-int whole_held(struct whole *whole, int64_t time, uint64_t held);
+int gpu_total_held(struct gpu_total *gpu, int64_t time, uint64_t held);
 
-/* `with` as one number: bit WHOLE_CAUSES * cause + other. */
-int64_t whole_mixed(const struct whole_parts *parts);
-void whole_set_mixed(struct whole_parts *parts, int64_t mixed);
+/* `with` as one number: bit GPU_TOTAL_CAUSES * cause + other. */
+int64_t gpu_total_mixed(const struct gpu_total_parts *parts);
+void gpu_total_set_mixed(struct gpu_total_parts *parts, int64_t mixed);
 
-/* What it holds by what whole_held was told. */
-static inline uint64_t whole_holds(const struct whole *whole)
+/* What it holds by what gpu_total_held was told. */
+static inline uint64_t gpu_total_holds(const struct gpu_total *gpu)
 {
-	return whole->changes ? whole->change[(whole->changes - 1) % WHOLE_CHANGES].held : 0;
+	return gpu->changes ? gpu->change[(gpu->changes - 1) % GPU_TOTAL_CHANGES].held : 0;
 }
 
 /* The driver was asked for memory of this kind, or to give some back. */
-void whole_asked(struct whole *whole, enum whole_cause cause, int more, int64_t time);
+void gpu_total_asked(struct gpu_total *gpu, enum gpu_total_cause cause, int more, int64_t time);
 
 /* A sample, in any order relative to changes of about its time. 1: the one before is judged. */
-int whole_sample(struct whole *whole, const struct whole_sample *sample);
+int gpu_total_sample(struct gpu_total *gpu, const struct gpu_total_sample *sample);
 
 /* There will be no more changes. 1: the last sample is judged. */
-int whole_finish(struct whole *whole);
+int gpu_total_finish(struct gpu_total *gpu);
 
 #endif

@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "apart.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "merge.h"
+#include "sequential.h"
 #include "stream.h"
 
 /* ---- clocks ---- */
@@ -66,12 +66,12 @@ static int run_streams(struct analysis *analysis, struct stream *stream, struct 
 			open[ready++] = &stream[i];
 	}
 	if (error >= 0)
-		error = analysis->apart ? merge_by_turns(open, ready) : merge_by_time(open, ready);
+		error = analysis->sequential ? merge_by_turns(open, ready) : merge_by_time(open, ready);
 	analysis->attribution.turn = INT64_MAX;
 	for (i = 0; i < count && !error && !analysis->entangled; i++)
 		error = stream_finish(&stream[i]);
-	if (analysis->apart && !error && !analysis->entangled)
-		error = apart_number(analysis);
+	if (analysis->sequential && !error && !analysis->entangled)
+		error = sequential_number(analysis);
 	return error;
 }
 
@@ -176,7 +176,7 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 
 	if (error || !inputs)
 		return error;
-	analysis->apart = apart_possible(analysis, sink);
+	analysis->sequential = sequential_possible(analysis, sink);
 	error = run(analysis, input, rules, sink ? sink : &nobody);
 	if (!analysis->entangled)
 		return error;
@@ -193,7 +193,7 @@ void analysis_release(struct analysis *analysis)
 
 	for (i = 0; i < analysis->devices; i++) {
 		free(analysis->device[i].user);
-		free(analysis->device[i].whole);
+		free(analysis->device[i].gpu);
 		free(analysis->device[i].step_peak);
 	}
 	for (i = 0; i < analysis->processes; i++)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/progress.h"
-#include "device/whole.h"
+#include "device/gpu_total.h"
 #include "label/attribution.h"
 #include "label/category.h"
 #include "label/census.h"
@@ -66,11 +66,11 @@ struct analysis_step_device {
 };
 
 /* What NVML counted for one process around a peak. Each process is looked at when its collector comes to it. */
-struct analysis_whole {
+struct analysis_gpu_total {
 	int64_t peak_time; /* of the peak it belongs to; a peak of another time has replaced that */
 	int after_known, before_known;
-	struct whole_parts after;  /* the first settled sample at or after it */
-	struct whole_parts before; /* the last one before that; the peak is between them */
+	struct gpu_total_parts after;  /* the first settled sample at or after it */
+	struct gpu_total_parts before; /* the last one before that; the peak is between them */
 };
 
 /* Peaks of a device: the peak, then those of the phases. */
@@ -84,7 +84,7 @@ struct analysis_device {
 	const char *name, *uuid, *boot_id;
 	uint64_t total; /* bytes, 0: unknown */
 	int used;       /* something happened on it */
-	int64_t turn;   /* when it was made known: see apart.h */
+	int64_t turn;   /* when it was made known: see sequential.h */
 	uint32_t *user; /* the processes that use it */
 	uint32_t users;
 	uint64_t tensors_now; /* bytes that tensors fill */
@@ -96,9 +96,9 @@ struct analysis_device {
 		uint8_t phase, role;
 	} peak;
 	struct analysis_phase_peak phase_peak[MT_PHASE_COUNT];
-	int watched;                  /* 0: the next event is looked at in any case; */
-	struct analysis_level quiet;  /* until it is higher than that, no peak of a running phase or step grows */
-	struct analysis_whole *whole; /* ANALYSIS_PEAKS of them for each user */
+	int watched;                    /* 0: the next event is looked at in any case; */
+	struct analysis_level quiet;    /* until it is higher than that, no peak of a running phase or step grows */
+	struct analysis_gpu_total *gpu; /* ANALYSIS_PEAKS of them for each user */
 	struct analysis_step_peak *step_peak; /* of each user */
 	uint64_t imported_now;                /* bytes that are used here and counted by another process */
 	uint64_t imported;                    /* of them, at the peak */
@@ -121,7 +121,7 @@ struct analysis_oom {
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase, role;
-	int64_t turn; /* of the event: see apart.h */
+	int64_t turn; /* of the event: see sequential.h */
 };
 
 /* What a process held of the device when a request failed. */
@@ -209,8 +209,8 @@ struct analysis_sink {
 	int (*span)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 		    const struct mt_event *last);
 	/* A sample of a GPU; `parts` NULL: memory moved while it was made. */
-	int (*gpu_sample)(void *context, uint32_t process, uint32_t device, const struct whole_sample *sample,
-			  const struct whole_parts *parts);
+	int (*gpu_sample)(void *context, uint32_t process, uint32_t device, const struct gpu_total_sample *sample,
+			  const struct gpu_total_parts *parts);
 	/* A sample of the host; `pinned` bytes were page-locked by then. */
 	int (*host_sample)(void *context, uint32_t process, const struct mt_event *event, uint64_t pinned);
 	/* A step ended. It began with step_seq and step_time of the process. */
@@ -236,7 +236,7 @@ struct analysis {
 	struct attribution attribution;
 	struct categories categories;
 	const struct mt_rules *rules;
-	int apart;                /* processes are read one after the other, see apart.h, */
+	int sequential;           /* processes are read one after the other, see sequential.h, */
 	int entangled;            /* which came out to be wrong: all of this is void */
 	struct mt_ahead *ahead;   /* while the traces are read */
 	struct progress progress; /* the same */
@@ -263,7 +263,7 @@ static inline int64_t analysis_time(const struct analysis_process *process, uint
 	return (int64_t)(event_time - (uint64_t)process->origin);
 }
 
-/* When the device had peak 0 .. ANALYSIS_PEAKS - 1 of struct analysis_whole; INT64_MAX: it had none. */
+/* When the device had peak 0 .. ANALYSIS_PEAKS - 1 of struct analysis_gpu_total; INT64_MAX: it had none. */
 static inline int64_t analysis_peak_time(const struct analysis_device *device, uint32_t peak)
 {
 	if (!peak)

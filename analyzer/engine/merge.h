@@ -3,7 +3,7 @@
  *
  * By time, and at the same time in the order of the traces. Each switch from one process to another finds tracker,
  * ledger and tables of the other one gone from the processor's cache: with many traces that is most of the time spent.
- * Processes that have nothing to do with each other may as well be read in long turns (apart.h).
+ * Processes that have nothing to do with each other may as well be read in long turns (sequential.h).
  */
 #ifndef MEMANA_MERGE_H
 #define MEMANA_MERGE_H

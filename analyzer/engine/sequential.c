@@ -1,10 +1,10 @@
-#include "apart.h"
+#include "sequential.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
 
-int apart_possible(const struct analysis *analysis, const struct analysis_sink *sink)
+int sequential_possible(const struct analysis *analysis, const struct analysis_sink *sink)
 {
 	return analysis->processes > 1 && !sink;
 }
@@ -198,7 +198,7 @@ static int number_ooms(struct analysis *analysis)
 	return 0;
 }
 
-int apart_number(struct analysis *analysis)
+int sequential_number(struct analysis *analysis)
 {
 	int error = number_sites_and_devices(analysis);
 

@@ -52,7 +52,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	analysis->oom_count++;
 	analysis->device[device].used = 1;
 	if (analysis->ooms == ANALYSIS_OOMS_MAX) {
-		analysis->entangled |= analysis->apart; /* those that are kept are the first of all processes */
+		analysis->entangled |= analysis->sequential; /* those that are kept are the first of all processes */
 		return 0;
 	}
 	if (!analysis->oom && !(analysis->oom = calloc(ANALYSIS_OOMS_MAX, sizeof(*oom))))
@@ -223,7 +223,7 @@ int stream_ready(struct stream *stream)
 			return 0;
 		if (checkpoint == MT_BATCH_EVENTS)
 			return 1;
-		if (checkpoint == MT_BATCH_ANEW && (error = stream_anew(stream)))
+		if (checkpoint == MT_BATCH_ANEW && (error = stream_checkpoint(stream)))
 			return error;
 		stream->next = stream->count;
 	}
@@ -331,6 +331,6 @@ void stream_release(struct stream *stream)
 	free(stream->owner_of);
 	free(stream->import);
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
-		free(stream->whole[i]);
+		free(stream->gpu[i]);
 	memset(stream, 0, sizeof(*stream));
 }

@@ -1,7 +1,7 @@
 /*
  * stream.h - one process's events on their way through tracker, ledger and attribution. Private to analysis.c,
  * stream.c (events), stream_change.c (what they do to memory), stream_phase.c (what the process is doing), stream_peak.c
- * (how full devices get), stream_anew.c (where events are missing), stream_site.c (whose bytes they are about),
+ * (how full devices get), stream_checkpoint.c (where events are missing), stream_site.c (whose bytes they are about),
  * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device),
  * stream_resident.c (tensors whose pages come and go).
  */
@@ -59,8 +59,8 @@ struct stream {
 		int several;           /* threads have CPU tensors */
 	} unsettled;
 
-	struct whole *whole[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
-	struct stream_import *import;           /* handles to memory of other processes */
+	struct gpu_total *gpu[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
+	struct stream_import *import;             /* handles to memory of other processes */
 	uint32_t imports;
 	int resumed; /* the trace begins with what was alive: some of it is older than the recording */
 	uint32_t moved[MT_LEDGER_DEVICES]; /* device ids of which bytes changed hands in this event */
@@ -160,10 +160,10 @@ void stream_resident_watch(struct stream *stream);
 /* Before the ledger has `event`, in `step`: what it tells is of then. */
 void stream_resident_at(struct stream *stream, const struct mt_event *event, uint32_t step);
 
-/* ---- stream_anew.c: checkpoints that stand for missing events ---- */
+/* ---- stream_checkpoint.c: checkpoints that stand for missing events ---- */
 
 /* Takes the checkpoint that was read; what it does not have any more is gone. 0 or an error. */
-int stream_anew(struct stream *stream);
+int stream_checkpoint(struct stream *stream);
 
 /* ---- stream_sample.c: what NVML and the host say ---- */
 
@@ -191,7 +191,7 @@ void stream_sample_pool(struct stream *stream, const struct mt_live *live, const
 void stream_sample_oom(struct stream *stream, uint32_t id);
 
 /* Events are missing here: what grew meanwhile has no call that explains it. */
-void stream_sample_anew(struct stream *stream);
+void stream_sample_checkpoint(struct stream *stream);
 
 /* After the end. 0 or an error. */
 int stream_sample_finish(struct stream *stream);

@@ -1,5 +1,5 @@
 /*
- * stream_anew.c - a checkpoint that stands for events the trace does not have: the recording began late, events were
+ * stream_checkpoint.c - a checkpoint that stands for events the trace does not have: the recording began late, events were
  * let go (--keep), or are damaged. What was known to be alive before is either in it, or went in between.
  */
 #include "stream.h"
@@ -163,13 +163,13 @@ static int take_live(struct stream *stream, struct before *before)
 	return 0;
 }
 
-int stream_anew(struct stream *stream)
+int stream_checkpoint(struct stream *stream)
 {
 	struct before before = { 0 };
 	uint32_t step = stream_process(stream)->step;
 	int error = begin(stream, &before);
 
-	stream_sample_anew(stream);
+	stream_sample_checkpoint(stream);
 	stream->unsettled.count = 0; /* the books begin anew */
 	if (!error)
 		error = take_live(stream, &before);

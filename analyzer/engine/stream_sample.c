@@ -15,55 +15,55 @@ static int64_t time_of(const struct stream *stream, const struct mt_event *event
 /* ---- one GPU's count ---- */
 
 /* NULL: no GPU, or out of memory. */
-static struct whole *whole_of(struct stream *stream, uint32_t id)
+static struct gpu_total *gpu_total_of(struct stream *stream, uint32_t id)
 {
 	const struct mt_device *device;
 
-	if (stream->whole[id])
-		return stream->whole[id];
+	if (stream->gpu[id])
+		return stream->gpu[id];
 	device = mt_defs_device(stream_process(stream)->defs, id);
 	if (!device || device->kind != MT_DEVICE_CUDA)
 		return NULL;
-	stream->whole[id] = calloc(1, sizeof(*stream->whole[id]));
-	if (stream->whole[id] && stream->resumed)
-		whole_asked(stream->whole[id], WHOLE_EARLIER, 1, 0);
-	return stream->whole[id];
+	stream->gpu[id] = calloc(1, sizeof(*stream->gpu[id]));
+	if (stream->gpu[id] && stream->resumed)
+		gpu_total_asked(stream->gpu[id], GPU_TOTAL_EARLIER, 1, 0);
+	return stream->gpu[id];
 }
 
 /* Where the process stands among the users of the device. */
-static struct analysis_whole *wholes_of(const struct stream *stream, const struct analysis_device *device)
+static struct analysis_gpu_total *gpu_totals_of(const struct stream *stream, const struct analysis_device *device)
 {
 	uint32_t user = 0;
 
 	while (user < device->users && device->user[user] != stream->process)
 		user++;
-	return user < device->users ? &device->whole[user * ANALYSIS_PEAKS] : NULL;
+	return user < device->users ? &device->gpu[user * ANALYSIS_PEAKS] : NULL;
 }
 
 /* A newly settled sample: the first one after some peaks, perhaps. */
-static void show_peaks(struct analysis_device *device, struct analysis_whole *around, const struct whole *whole)
+static void show_peaks(struct analysis_device *device, struct analysis_gpu_total *around, const struct gpu_total *gpu)
 {
 	uint32_t peak;
 	int64_t time;
 
 	for (peak = 0; around && peak < ANALYSIS_PEAKS; peak++) {
 		time = analysis_peak_time(device, peak);
-		if (whole->parts.sample.time < time || (around[peak].after_known && around[peak].peak_time == time))
+		if (gpu->parts.sample.time < time || (around[peak].after_known && around[peak].peak_time == time))
 			continue;
-		around[peak] = (struct analysis_whole){ .peak_time = time,
-							.after_known = 1,
-							.after = whole->parts,
-							.before_known = whole->settled > 1,
-							.before = whole->before };
+		around[peak] = (struct analysis_gpu_total){ .peak_time = time,
+							    .after_known = 1,
+							    .after = gpu->parts,
+							    .before_known = gpu->settled > 1,
+							    .before = gpu->before };
 	}
 }
 
 /* Where no sample was made at or after a peak that the process has seen, there is only the last one before it. */
 static void show_peaks_before(struct stream *stream, uint32_t id)
 {
-	const struct whole *whole = stream->whole[id];
+	const struct gpu_total *gpu = stream->gpu[id];
 	const struct analysis_device *device = &stream->analysis->device[stream->device_of[id]];
-	struct analysis_whole *around = wholes_of(stream, device);
+	struct analysis_gpu_total *around = gpu_totals_of(stream, device);
 	uint32_t peak;
 	int64_t time;
 
@@ -71,8 +71,8 @@ static void show_peaks_before(struct stream *stream, uint32_t id)
 		time = analysis_peak_time(device, peak);
 		if (around[peak].after_known && around[peak].peak_time == time)
 			continue;
-		around[peak] = (struct analysis_whole){ .peak_time = time, .before = whole->parts };
-		around[peak].before_known = whole->settled && stream_process(stream)->last_time >= time;
+		around[peak] = (struct analysis_gpu_total){ .peak_time = time, .before = gpu->parts };
+		around[peak].before_known = gpu->settled && stream_process(stream)->last_time >= time;
 	}
 }
 
@@ -107,9 +107,9 @@ static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint
 }
 
 /* A settled sample after the error. */
-static void serve_waiting(struct stream *stream, uint32_t id, const struct whole_parts *parts)
+static void serve_waiting(struct stream *stream, uint32_t id, const struct gpu_total_parts *parts)
 {
-	const struct whole_sample *sample = &parts->sample;
+	const struct gpu_total_sample *sample = &parts->sample;
 	struct analysis_oom *oom;
 	uint32_t i, kept = 0;
 
@@ -142,7 +142,7 @@ void stream_sample_oom(struct stream *stream, uint32_t id)
 /* ---- samples ---- */
 
 /* The sample that was pending is judged. 0 or an error. */
-static int judged(struct stream *stream, uint32_t id, const struct whole *whole)
+static int judged(struct stream *stream, uint32_t id, const struct gpu_total *gpu)
 {
 	const struct analysis_sink *sink = stream->sink;
 	uint32_t number = stream_device(stream, id);
@@ -151,20 +151,20 @@ static int judged(struct stream *stream, uint32_t id, const struct whole *whole)
 	if (number == STREAM_NO_DEVICE)
 		return -MT_E_MEMORY;
 	device = &stream->analysis->device[number];
-	if (whole->is_settled) {
-		show_peaks(device, wholes_of(stream, device), whole);
-		serve_waiting(stream, id, &whole->parts);
+	if (gpu->is_settled) {
+		show_peaks(device, gpu_totals_of(stream, device), gpu);
+		serve_waiting(stream, id, &gpu->parts);
 	}
 	if (!sink->gpu_sample)
 		return 0;
-	return sink->gpu_sample(sink->context, stream->process, number, &whole->judged,
-				whole->is_settled ? &whole->parts : NULL);
+	return sink->gpu_sample(sink->context, stream->process, number, &gpu->judged,
+				gpu->is_settled ? &gpu->parts : NULL);
 }
 
 static int note_gpu(struct stream *stream, const struct mt_event *event)
 {
 	uint32_t id = event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0;
-	struct whole_sample sample = {
+	struct gpu_total_sample sample = {
 		.time = time_of(stream, event),
 		.took = event->flags >> 8 <= UINT32_MAX ? (int64_t)(event->flags >> 8) * 1000 : UINT32_MAX,
 		.used = event->size,
@@ -172,9 +172,9 @@ static int note_gpu(struct stream *stream, const struct mt_event *event)
 		.own = event->offset,
 		.own_known = event->flags & 1,
 	};
-	struct whole *whole = whole_of(stream, id);
+	struct gpu_total *gpu = gpu_total_of(stream, id);
 
-	return whole && whole_sample(whole, &sample) ? judged(stream, id, whole) : 0;
+	return gpu && gpu_total_sample(gpu, &sample) ? judged(stream, id, gpu) : 0;
 }
 
 static int note_host(struct stream *stream, const struct mt_event *event)
@@ -201,12 +201,12 @@ static int note_host(struct stream *stream, const struct mt_event *event)
 
 static void ask(struct stream *stream, uint32_t id, const struct driver_cause *cause, int64_t time)
 {
-	struct whole *whole = whole_of(stream, id);
+	struct gpu_total *gpu = gpu_total_of(stream, id);
 
-	if (whole && cause->more)
-		whole_asked(whole, cause->cause, 1, time);
-	if (whole && cause->less)
-		whole_asked(whole, cause->cause, 0, time);
+	if (gpu && cause->more)
+		gpu_total_asked(gpu, cause->cause, 1, time);
+	if (gpu && cause->less)
+		gpu_total_asked(gpu, cause->cause, 0, time);
 }
 
 /* A call that says of no device may be about any. */
@@ -219,7 +219,7 @@ static void ask_device(struct stream *stream, uint64_t device, const struct driv
 		return;
 	}
 	for (id = 1; id < MT_LEDGER_DEVICES; id++)
-		if (stream->whole[id])
+		if (stream->gpu[id])
 			ask(stream, id, cause, time);
 }
 
@@ -246,7 +246,7 @@ static void note_context_gone(struct stream *stream, const struct mt_event *even
 {
 	struct driver_cause cause = { .less = 1 };
 
-	for (cause.cause = 0; cause.cause < WHOLE_CAUSES; cause.cause++)
+	for (cause.cause = 0; cause.cause < GPU_TOTAL_CAUSES; cause.cause++)
 		ask_device(stream, event->device, &cause, time_of(stream, event));
 }
 
@@ -268,12 +268,12 @@ int stream_sample(struct stream *stream, const struct mt_event *event)
 
 void stream_sample_pool(struct stream *stream, const struct mt_live *live, const struct mt_event *event)
 {
-	struct driver_cause cause = { .cause = WHOLE_POOLS, .more = 1, .less = 1 };
+	struct driver_cause cause = { .cause = GPU_TOTAL_POOLS, .more = 1, .less = 1 };
 
 	if (live->kind != MT_DRIVER_ALLOC || (live->flags != MT_SPACE_ASYNC && live->flags != MT_SPACE_GRAPH))
 		return;
 	if (live->flags == MT_SPACE_GRAPH)
-		cause.cause = WHOLE_GRAPHS;
+		cause.cause = GPU_TOTAL_GRAPHS;
 	if (live->device)
 		ask(stream, live->device, &cause, time_of(stream, event));
 }
@@ -282,38 +282,38 @@ void stream_sample_pool(struct stream *stream, const struct mt_live *live, const
 
 int stream_sample_held(struct stream *stream, const struct mt_event *event)
 {
-	struct whole *whole;
+	struct gpu_total *gpu;
 	uint64_t held;
 	uint32_t id;
 	int error = 0;
 
 	while (stream->moved_count && !error) {
 		id = stream->moved[--stream->moved_count];
-		whole = stream->whole[id] ? stream->whole[id] : whole_of(stream, id);
-		if (!whole)
+		gpu = stream->gpu[id] ? stream->gpu[id] : gpu_total_of(stream, id);
+		if (!gpu)
 			continue;
 		held = mt_ledger_held(stream->ledger, id);
-		if (held != whole_holds(whole) && whole_held(whole, time_of(stream, event), held))
-			error = judged(stream, id, whole);
+		if (held != gpu_total_holds(gpu) && gpu_total_held(gpu, time_of(stream, event), held))
+			error = judged(stream, id, gpu);
 	}
 	return error;
 }
 
-void stream_sample_anew(struct stream *stream)
+void stream_sample_checkpoint(struct stream *stream)
 {
 	uint32_t id;
 
 	stream->resumed = 1;
 	for (id = 0; id < MT_LEDGER_DEVICES; id++)
-		if (stream->whole[id])
-			whole_asked(stream->whole[id], WHOLE_EARLIER, 1, stream->time);
+		if (stream->gpu[id])
+			gpu_total_asked(stream->gpu[id], GPU_TOTAL_EARLIER, 1, stream->time);
 }
 
 /* A GPU of which less than a twentieth was free by the newest sample, or is by what is known to be held. */
 static int is_full(const struct stream *stream, uint32_t id)
 {
 	const struct analysis_device *device = &stream->analysis->device[stream->device_of[id]];
-	const struct whole_sample *sample = &stream->whole[id]->judged;
+	const struct gpu_total_sample *sample = &stream->gpu[id]->judged;
 	uint64_t total = sample->total ? sample->total : device->total;
 	uint64_t used = sample->total ? sample->used : mt_ledger_held(stream->ledger, id);
 
@@ -326,10 +326,10 @@ int stream_sample_finish(struct stream *stream)
 	int error = 0;
 
 	for (id = 0; id < MT_LEDGER_DEVICES && !error; id++) {
-		if (!stream->whole[id])
+		if (!stream->gpu[id])
 			continue;
-		if (whole_finish(stream->whole[id]))
-			error = judged(stream, id, stream->whole[id]);
+		if (gpu_total_finish(stream->gpu[id]))
+			error = judged(stream, id, stream->gpu[id]);
 		if (stream->device_of[id] == STREAM_NO_DEVICE)
 			continue;
 		show_peaks_before(stream, id);

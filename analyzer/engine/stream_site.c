@@ -73,13 +73,13 @@ static int touch_device(struct stream *stream, uint32_t number)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
 	struct analysis_step_peak *peak;
-	struct analysis_whole *whole;
+	struct analysis_gpu_total *gpu;
 	uint32_t i, *user;
 
 	for (i = 0; i < stream->touched_count; i++)
 		if (stream->touched[i] == number)
 			return 0;
-	if (stream->analysis->apart && device->users) {
+	if (stream->analysis->sequential && device->users) {
 		stream->analysis->entangled = 1;
 		return -MT_E_MEMORY; /* nothing of what follows counts */
 	}
@@ -87,11 +87,11 @@ static int touch_device(struct stream *stream, uint32_t number)
 	if (!user)
 		return -MT_E_MEMORY;
 	device->user = user;
-	whole = realloc(device->whole, ((size_t)device->users + 1) * ANALYSIS_PEAKS * sizeof(*whole));
-	if (!whole)
+	gpu = realloc(device->gpu, ((size_t)device->users + 1) * ANALYSIS_PEAKS * sizeof(*gpu));
+	if (!gpu)
 		return -MT_E_MEMORY;
-	device->whole = whole;
-	memset(&whole[device->users * ANALYSIS_PEAKS], 0, ANALYSIS_PEAKS * sizeof(*whole));
+	device->gpu = gpu;
+	memset(&gpu[device->users * ANALYSIS_PEAKS], 0, ANALYSIS_PEAKS * sizeof(*gpu));
 	peak = realloc(device->step_peak, ((size_t)device->users + 1) * sizeof(*peak));
 	if (!peak)
 		return -MT_E_MEMORY;

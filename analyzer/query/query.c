@@ -286,10 +286,10 @@ int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context
 
 /* ---- what is counted beside the recorded calls ---- */
 
-static int give_whole(struct db_stmt *stmt, void *asker)
+static int give_gpu_total(struct db_stmt *stmt, void *asker)
 {
 	int column = 0;
-	struct query_whole row = { .peak = db_text(stmt, column++) };
+	struct query_gpu_total row = { .peak = db_text(stmt, column++) };
 
 	row.time = db_int(stmt, column++);
 	row.processes = (uint64_t)db_int(stmt, column++);
@@ -301,21 +301,21 @@ static int give_whole(struct db_stmt *stmt, void *asker)
 	row.process = (uint64_t)db_int(stmt, column++);
 	row.others = (uint64_t)db_int(stmt, column++);
 	row.mixed = db_text(stmt, column++);
-#define QUERY_WHOLE_READ(member, name, words) row.member = db_int(stmt, column++);
-	QUERY_WHOLE_LIST(QUERY_WHOLE_READ)
-#undef QUERY_WHOLE_READ
-	return ANSWER(query_whole_row, asker, &row);
+#define QUERY_GPU_TOTAL_READ(member, name, words) row.member = db_int(stmt, column++);
+	QUERY_GPU_TOTAL_LIST(QUERY_GPU_TOTAL_READ)
+#undef QUERY_GPU_TOTAL_READ
+	return ANSWER(query_gpu_total_row, asker, &row);
 }
 
-int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *context)
+int query_gpu_totals(struct db *db, int64_t device, query_gpu_total_row *row, void *context)
 {
-#define QUERY_WHOLE_COLUMN(member, name, words) ", " #name
+#define QUERY_GPU_TOTAL_COLUMN(member, name, words) ", " #name
 	return ask(db,
 		   "SELECT peak, time, processes, absent, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
-		   "mixed" QUERY_WHOLE_LIST(QUERY_WHOLE_COLUMN) " FROM whole WHERE device = ?1 "
-								"ORDER BY peak <> 'peak', time, peak",
-		   device, 0, give_whole, ASKER(row, context));
-#undef QUERY_WHOLE_COLUMN
+		   "mixed" QUERY_GPU_TOTAL_LIST(QUERY_GPU_TOTAL_COLUMN) " FROM gpu_total WHERE device = ?1 "
+									"ORDER BY peak <> 'peak', time, peak",
+		   device, 0, give_gpu_total, ASKER(row, context));
+#undef QUERY_GPU_TOTAL_COLUMN
 }
 
 static int give_host(struct db_stmt *stmt, void *asker)

@@ -35,7 +35,7 @@ struct query_device {
 };
 
 /* Parts of what NVML counts of the recorded processes. X(member, column, words) */
-#define QUERY_WHOLE_LIST(X)                                \
+#define QUERY_GPU_TOTAL_LIST(X)                            \
 	X(context, context_bytes, "context")               \
 	X(code, code_bytes, "code")                        \
 	X(graph, graph_bytes, "graphs")                    \
@@ -44,16 +44,16 @@ struct query_device {
 	X(unexplained, unexplained_bytes, "unexplained")
 
 /* What NVML counted at a peak. */
-struct query_whole {
+struct query_gpu_total {
 	const char *peak;           /* "peak", or the phase whose peak it is */
 	int64_t time;               /* of the sample */
 	uint64_t processes, absent; /* counted together; recorded, too, but not looked at then */
 	uint64_t used, total, recorded;
 	int known; /* the processes' bytes, and what follows */
 	uint64_t process, others;
-#define QUERY_WHOLE_MEMBER(member, column, words) int64_t member;
-	QUERY_WHOLE_LIST(QUERY_WHOLE_MEMBER)
-#undef QUERY_WHOLE_MEMBER
+#define QUERY_GPU_TOTAL_MEMBER(member, column, words) int64_t member;
+	QUERY_GPU_TOTAL_LIST(QUERY_GPU_TOTAL_MEMBER)
+#undef QUERY_GPU_TOTAL_MEMBER
 	const char *mixed; /* "context with code": some of the first may be the second */
 };
 
@@ -136,7 +136,7 @@ typedef int query_culprit_row(void *context, const struct query_culprit *row);
 typedef int query_frame_row(void *context, const struct query_frame *row);
 typedef int query_phase_peak_row(void *context, const struct query_phase_peak *row);
 typedef int query_loss_row(void *context, const struct query_loss *row);
-typedef int query_whole_row(void *context, const struct query_whole *row);
+typedef int query_gpu_total_row(void *context, const struct query_gpu_total *row);
 typedef int query_host_row(void *context, const struct query_host *row);
 typedef int query_source_row(void *context, const struct query_source *row);
 
@@ -161,7 +161,7 @@ int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context);
 
 /* What NVML counted at the peak of a device (id), then at those of the phases, by time. */
-int query_wholes(struct db *db, int64_t device, query_whole_row *row, void *context);
+int query_gpu_totals(struct db *db, int64_t device, query_gpu_total_row *row, void *context);
 
 /* Of each process that was looked at. */
 int query_hosts(struct db *db, query_host_row *row, void *context);

@@ -96,10 +96,10 @@ static int print_json(const struct answer *answer, struct db *db, const struct a
 	return error;
 }
 
-static int print(const struct answer *answer, struct asked *asked, const struct answer_options *options,
+static int print(const struct answer *answer, struct report_input *input, const struct answer_options *options,
 		 const char *command)
 {
-	struct db *db = asked->db;
+	struct db *db = input->db;
 	struct text text;
 	char absent[128];
 	int error;
@@ -111,8 +111,8 @@ static int print(const struct answer *answer, struct asked *asked, const struct 
 	if (error == -MT_E_ARGUMENT) {
 		snprintf(absent, sizeof(absent), "%s: there is no number %lld (without --number: the newest)", command,
 			 (long long)options->number);
-		asked->told = 1;
-		return report_absent(&asked->analysis, absent);
+		input->told = 1;
+		return report_absent(&input->analysis, absent);
 	}
 	return report_no_answer(command, db, error);
 }
@@ -120,7 +120,7 @@ static int print(const struct answer *answer, struct asked *asked, const struct 
 int answer_command(int argc, char **argv, const struct answer *answer)
 {
 	struct answer_options options;
-	struct asked asked;
+	struct report_input input;
 	int status = answer_parse(&options, answer, argc, argv, NULL), closed;
 
 	if (status)
@@ -129,12 +129,12 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 		return command_help(argv[0], answer->options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
-	status = asked_open(&asked, argv[0], argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, argv[0], argv + optind, (uint32_t)(argc - optind));
 	if (!status)
-		status = print(answer, &asked, &options, argv[0]);
+		status = print(answer, &input, &options, argv[0]);
 	else
-		asked.analysis.processes = 0; /* one line is enough */
-	closed = asked_close(&asked);
+		input.analysis.processes = 0; /* one line is enough */
+	closed = report_input_close(&input);
 	return status ? status : closed;
 }
 

@@ -1,17 +1,17 @@
 /*
  * answer.h - what the reports from a loaded run share: arguments, and the small parts of their output.
  *
- * A report is one struct; its functions print from a database that holds everything (asked.h).
+ * A report is one struct; its functions print from a database that holds everything (report_input.h).
  */
 #ifndef MEMANA_ANSWER_H
 #define MEMANA_ANSWER_H
 
 #include <getopt.h>
 #include <stdint.h>
-#include "asked.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include "base/text.h"
+#include "report_input.h"
 
 struct answer_options {
 	int json, help;

@@ -1,4 +1,4 @@
-#include "asked.h"
+#include "report_input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "report.h"
 #include "store/load.h"
 
-int asked_database(struct db **db)
+int report_database(struct db **db)
 {
 	const char *folder = getenv("TMPDIR");
 	char path[4096], dir[4000];
@@ -28,37 +28,37 @@ int asked_database(struct db **db)
 	return error;
 }
 
-static int load_traces(struct asked *asked)
+static int load_traces(struct report_input *input)
 {
-	struct source *source = &asked->source;
-	int error = asked_database(&asked->db);
+	struct source *source = &input->source;
+	int error = report_database(&input->db);
 
 	if (!error)
-		error = load_run(asked->db, &asked->analysis, source->input, source->inputs, source->rules);
+		error = load_run(input->db, &input->analysis, source->input, source->inputs, source->rules);
 	if (!error)
-		error = load_names(asked->db);
-	return error ? error : db_commit(asked->db);
+		error = load_names(input->db);
+	return error ? error : db_commit(input->db);
 }
 
-int asked_open(struct asked *asked, const char *command, char *const *paths, uint32_t count)
+int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count)
 {
 	const char *words;
 	int error;
 
-	memset(asked, 0, sizeof(*asked));
-	error = source_open(&asked->source, paths, count);
+	memset(input, 0, sizeof(*input));
+	error = source_open(&input->source, paths, count);
 	if (error)
-		return command_fail(mt_exit_code(error), "%s", asked->source.message);
-	asked->name = paths[0];
-	asked->db = asked->source.db;
-	if (asked->db)
+		return command_fail(mt_exit_code(error), "%s", input->source.message);
+	input->name = paths[0];
+	input->db = input->source.db;
+	if (input->db)
 		return 0;
-	error = load_traces(asked);
+	error = load_traces(input);
 	if (!error)
 		return 0;
-	asked->told = 1; /* one line is enough */
+	input->told = 1; /* one line is enough */
 	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
-	if (error == -MT_E_SYSTEM && !asked->db)
+	if (error == -MT_E_SYSTEM && !input->db)
 		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)",
 				    command, words);
 	if (error == -MT_E_SYSTEM || error == -MT_E_SPACE)
@@ -68,14 +68,14 @@ int asked_open(struct asked *asked, const char *command, char *const *paths, uin
 	return command_fail(mt_exit_code(error), "%s: %s: %s", command, paths[0], words);
 }
 
-int asked_close(struct asked *asked)
+int report_input_close(struct report_input *input)
 {
-	int status = asked->told ? 0 : report_damage(&asked->analysis, "in the answer");
+	int status = input->told ? 0 : report_damage(&input->analysis, "in the answer");
 
-	if (asked->db != asked->source.db)
-		db_close(asked->db);
-	analysis_release(&asked->analysis);
-	source_release(&asked->source);
-	memset(asked, 0, sizeof(*asked));
+	if (input->db != input->source.db)
+		db_close(input->db);
+	analysis_release(&input->analysis);
+	source_release(&input->source);
+	memset(input, 0, sizeof(*input));
 	return status;
 }

@@ -1,4 +1,4 @@
-#include "unfinished.h"
+#include "partial_file.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void remove_it(int signal)
 	raise(signal);
 }
 
-void unfinished_begin(const char *file)
+void partial_file_begin(const char *file)
 {
 	struct sigaction action = { .sa_handler = remove_it, .sa_flags = (int)SA_RESETHAND };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -35,7 +35,7 @@ void unfinished_begin(const char *file)
 	sigaction(SIGXFSZ, &ignore, &before_limit);
 }
 
-int unfinished_make(char *file)
+int partial_file_make(char *file)
 {
 	sigset_t all, mask;
 	int fd;
@@ -44,12 +44,12 @@ int unfinished_make(char *file)
 	sigprocmask(SIG_SETMASK, &all, &mask);
 	fd = mkstemp(file);
 	if (fd >= 0)
-		unfinished_begin(file);
+		partial_file_begin(file);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return fd;
 }
 
-void unfinished_end(void)
+void partial_file_end(void)
 {
 	size_t i;
 

@@ -1,13 +1,13 @@
 /*
- * unfinished.h - a file that is not whole yet: it goes when the program is told to stop (Ctrl-C, kill, hang-up). A limit
+ * partial_file.h - a file that is not whole yet: it goes when the program is told to stop (Ctrl-C, kill, hang-up). A limit
  * on the size of files (ulimit -f) is an error of a write meanwhile, like a full disk.
  */
-#ifndef MEMANA_UNFINISHED_H
-#define MEMANA_UNFINISHED_H
+#ifndef MEMANA_PARTIAL_FILE_H
+#define MEMANA_PARTIAL_FILE_H
 
 /* One at a time; a path of 4096 bytes or more is not watched. */
-void unfinished_begin(const char *path);
-int unfinished_make(char *path); /* mkstemp, and begin with what it made of `path` before a signal can come between */
-void unfinished_end(void);       /* it is whole, or was removed */
+void partial_file_begin(const char *path);
+int partial_file_make(char *path); /* mkstemp, and begin with what it made of `path` before a signal can come between */
+void partial_file_end(void);       /* it is whole, or was removed */
 
 #endif

@@ -11,7 +11,7 @@
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/ring.h"
-#include "unfinished.h"
+#include "partial_file.h"
 
 static int fail(struct source *source, const char *path, int error)
 {
@@ -61,7 +61,7 @@ static int temporary_file(char *path, size_t size)
 	int fd;
 
 	snprintf(path, size, "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
-	fd = unfinished_make(path);
+	fd = partial_file_make(path);
 	if (fd < 0)
 		return -MT_E_SYSTEM;
 	close(fd);
@@ -81,7 +81,7 @@ static void complete(struct source *source, struct mt_reader **reader, const cha
 		*reader = completed;
 	}
 	unlink(path);
-	unfinished_end();
+	partial_file_end();
 }
 
 /* ---- opening ---- */

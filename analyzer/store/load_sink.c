@@ -210,8 +210,8 @@ static int add_step_device(void *context, uint32_t process, uint32_t device, uin
 
 /* ---- samples ---- */
 
-static int add_gpu_sample(void *context, uint32_t process, uint32_t device, const struct whole_sample *sample,
-			  const struct whole_parts *parts)
+static int add_gpu_sample(void *context, uint32_t process, uint32_t device, const struct gpu_total_sample *sample,
+			  const struct gpu_total_parts *parts)
 {
 	struct load_sink *load = context;
 	int error;
@@ -226,13 +226,13 @@ static int add_gpu_sample(void *context, uint32_t process, uint32_t device, cons
 	row->total_bytes = capped(sample->total);
 	row->process_bytes = sample->own_known ? capped(sample->own) : DB_CELL_NULL;
 	row->recorded_bytes = parts ? capped(parts->held) : DB_CELL_NULL;
-	row->context_bytes = parts ? parts->cause[WHOLE_CONTEXT] : DB_CELL_NULL;
-	row->code_bytes = parts ? parts->cause[WHOLE_CODE] : DB_CELL_NULL;
-	row->graph_bytes = parts ? parts->cause[WHOLE_GRAPHS] : DB_CELL_NULL;
-	row->pool_bytes = parts ? parts->cause[WHOLE_POOLS] : DB_CELL_NULL;
-	row->earlier_bytes = parts ? parts->cause[WHOLE_EARLIER] : DB_CELL_NULL;
+	row->context_bytes = parts ? parts->cause[GPU_TOTAL_CONTEXT] : DB_CELL_NULL;
+	row->code_bytes = parts ? parts->cause[GPU_TOTAL_CODE] : DB_CELL_NULL;
+	row->graph_bytes = parts ? parts->cause[GPU_TOTAL_GRAPHS] : DB_CELL_NULL;
+	row->pool_bytes = parts ? parts->cause[GPU_TOTAL_POOLS] : DB_CELL_NULL;
+	row->earlier_bytes = parts ? parts->cause[GPU_TOTAL_EARLIER] : DB_CELL_NULL;
 	row->unexplained_bytes = parts ? parts->unexplained : DB_CELL_NULL;
-	row->mixed = parts ? whole_mixed(parts) : DB_CELL_NULL;
+	row->mixed = parts ? gpu_total_mixed(parts) : DB_CELL_NULL;
 	return 0;
 }
 

@@ -425,7 +425,7 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	if (!error)
 		error = store_phase_peaks(db, analysis);
 	if (!error)
-		error = store_whole(db, analysis);
+		error = store_samples(db, analysis);
 	if (!error)
 		error = store_ooms(db, analysis);
 	if (!error)

@@ -24,13 +24,13 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site);
 int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything);
 
 /*
- * What NVML counted at the peaks (store_whole.c): of processes their first_time and last_time are asked for, of devices
+ * What NVML counted at the peaks (store_samples.c): of processes their first_time and last_time are asked for, of devices
  * what is about users, wholes and peaks. 0 or an error of the database.
  */
-int store_whole_devices(struct db *db, const struct analysis *analysis);
+int store_gpu_totals(struct db *db, const struct analysis *analysis);
 
-/* What NVML and the host say (store_whole.c). 0 or an error of the database. */
-int store_whole(struct db *db, const struct analysis *analysis);
+/* What NVML and the host say (store_samples.c). 0 or an error of the database. */
+int store_samples(struct db *db, const struct analysis *analysis);
 
 /* What the framework said of its tensors (store_parameter.c). 0, -MT_E_MEMORY or an error of the database. */
 int store_parameters(struct db *db, const struct analysis *analysis);

@@ -18,11 +18,11 @@ struct sum {
 	int own_known;
 	int64_t time;
 	uint64_t used, total, held, own;
-	int64_t cause[WHOLE_CAUSES], unexplained;
-	uint8_t with[WHOLE_CAUSES];
+	int64_t cause[GPU_TOTAL_CAUSES], unexplained;
+	uint8_t with[GPU_TOTAL_CAUSES];
 };
 
-static void add(struct sum *sum, const struct whole_parts *parts)
+static void add(struct sum *sum, const struct gpu_total_parts *parts)
 {
 	int cause;
 
@@ -30,18 +30,18 @@ static void add(struct sum *sum, const struct whole_parts *parts)
 	sum->held += parts->held;
 	sum->own += parts->sample.own;
 	sum->unexplained += parts->unexplained;
-	for (cause = 0; cause < WHOLE_CAUSES; cause++) {
+	for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++) {
 		sum->cause[cause] += parts->cause[cause];
 		sum->with[cause] |= parts->with[cause];
 	}
 }
 
 /* The one to begin with. NULL: nobody looked. */
-static const struct whole_parts *nearest(const struct analysis_whole *whole, int64_t time)
+static const struct gpu_total_parts *nearest(const struct analysis_gpu_total *gpu, int64_t time)
 {
-	if (whole->peak_time != time)
+	if (gpu->peak_time != time)
 		return NULL;
-	return whole->after_known ? &whole->after : whole->before_known ? &whole->before : NULL;
+	return gpu->after_known ? &gpu->after : gpu->before_known ? &gpu->before : NULL;
 }
 
 static uint64_t distance(int64_t one, int64_t two)
@@ -50,7 +50,7 @@ static uint64_t distance(int64_t one, int64_t two)
 }
 
 /* Better after the peak than before it, and better soon. */
-static int is_nearer(const struct whole_parts *one, const struct whole_parts *two, int64_t time)
+static int is_nearer(const struct gpu_total_parts *one, const struct gpu_total_parts *two, int64_t time)
 {
 	int one_after = one->sample.time >= time, two_after = two->sample.time >= time;
 
@@ -60,14 +60,14 @@ static int is_nearer(const struct whole_parts *one, const struct whole_parts *tw
 }
 
 /* Of the process that made the peak, if that was looked at; else the nearest. Its user of the device in *of. */
-static const struct whole_parts *first_sample(const struct analysis_device *device, uint32_t peak, uint32_t *of)
+static const struct gpu_total_parts *first_sample(const struct analysis_device *device, uint32_t peak, uint32_t *of)
 {
-	const struct whole_parts *first = NULL, *parts;
+	const struct gpu_total_parts *first = NULL, *parts;
 	int64_t time = analysis_peak_time(device, peak);
 	uint32_t user;
 
 	for (user = 0; user < device->users; user++) {
-		parts = nearest(&device->whole[user * ANALYSIS_PEAKS + peak], time);
+		parts = nearest(&device->gpu[user * ANALYSIS_PEAKS + peak], time);
 		if (!parts ||
 		    (first && !is_nearer(parts, first, time) && (peak || device->user[user] != device->peak.process)))
 			continue;
@@ -79,7 +79,7 @@ static const struct whole_parts *first_sample(const struct analysis_device *devi
 	return first;
 }
 
-static int lies_with(const struct sum *sum, const struct whole_sample *sample, uint64_t held)
+static int lies_with(const struct sum *sum, const struct gpu_total_sample *sample, uint64_t held)
 {
 	uint64_t margin = sum->total / 100;
 
@@ -89,16 +89,16 @@ static int lies_with(const struct sum *sum, const struct whole_sample *sample, u
 }
 
 /* A sample of a process, made when the sum was. NULL: there is none. */
-static const struct whole_parts *sample_with(const struct sum *sum, const struct analysis_whole *whole, int64_t time)
+static const struct gpu_total_parts *sample_with(const struct sum *sum, const struct analysis_gpu_total *gpu,
+						 int64_t time)
 {
-	int after = whole->peak_time == time && whole->after_known &&
-		    lies_with(sum, &whole->after.sample, whole->after.held);
-	int before = whole->peak_time == time && whole->before_known &&
-		     lies_with(sum, &whole->before.sample, whole->before.held);
+	int after = gpu->peak_time == time && gpu->after_known && lies_with(sum, &gpu->after.sample, gpu->after.held);
+	int before = gpu->peak_time == time && gpu->before_known &&
+		     lies_with(sum, &gpu->before.sample, gpu->before.held);
 
 	if (after && before)
-		before = distance(whole->before.sample.time, sum->time) < distance(whole->after.sample.time, sum->time);
-	return before ? &whole->before : after ? &whole->after : NULL;
+		before = distance(gpu->before.sample.time, sum->time) < distance(gpu->after.sample.time, sum->time);
+	return before ? &gpu->before : after ? &gpu->after : NULL;
 }
 
 static void add_others(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device,
@@ -106,14 +106,14 @@ static void add_others(struct sum *sum, const struct analysis *analysis, const s
 {
 	int64_t time = analysis_peak_time(device, peak);
 	const struct analysis_process *process;
-	const struct whole_parts *parts;
+	const struct gpu_total_parts *parts;
 	uint32_t user;
 
 	for (user = 0; user < device->users; user++) {
 		process = &analysis->process[device->user[user]];
 		if (user == first || process->first_time > sum->time || process->last_time < sum->time)
 			continue;
-		parts = sample_with(sum, &device->whole[user * ANALYSIS_PEAKS + peak], time);
+		parts = sample_with(sum, &device->gpu[user * ANALYSIS_PEAKS + peak], time);
 		if (parts)
 			add(sum, parts);
 		else
@@ -124,7 +124,7 @@ static void add_others(struct sum *sum, const struct analysis *analysis, const s
 /* 1 when there are figures. */
 static int add_up(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device, uint32_t peak)
 {
-	const struct whole_parts *parts = NULL;
+	const struct gpu_total_parts *parts = NULL;
 	uint32_t first = 0;
 
 	memset(sum, 0, sizeof(*sum));
@@ -148,13 +148,14 @@ static void write_mixed(char *text, size_t size, const struct sum *sum)
 	size_t used = 0;
 
 	*text = '\0';
-	for (cause = 0; cause < WHOLE_CAUSES; cause++) {
-		for (other = 0, first = 1; sum->cause[cause] && other < WHOLE_CAUSES; other++) {
+	for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++) {
+		for (other = 0, first = 1; sum->cause[cause] && other < GPU_TOTAL_CAUSES; other++) {
 			if (!(sum->with[cause] >> other & 1) || used >= size)
 				continue;
 			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", first && used ? "; " : "",
-						 first ? whole_cause_word((enum whole_cause)cause) : "",
-						 first ? " with " : ", ", whole_cause_word((enum whole_cause)other));
+						 first ? gpu_total_cause_word((enum gpu_total_cause)cause) : "",
+						 first ? " with " : ", ",
+						 gpu_total_cause_word((enum gpu_total_cause)other));
 			first = 0;
 		}
 	}
@@ -167,19 +168,19 @@ static void bind_parts(struct db_stmt *stmt, const struct sum *sum)
 {
 	int column = PROCESS_COLUMN, cause;
 
-	for (; column < PROCESS_COLUMN + WHOLE_CAUSES + 3; column++)
+	for (; column < PROCESS_COLUMN + GPU_TOTAL_CAUSES + 3; column++)
 		db_bind_null(stmt, column);
 	if (!sum->own_known)
 		return;
 	column = PROCESS_COLUMN;
 	db_bind_unsigned(stmt, column++, sum->own);
-	for (cause = 0; cause < WHOLE_CAUSES; cause++)
+	for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++)
 		db_bind(stmt, column++, sum->cause[cause]);
 	db_bind(stmt, column++, sum->unexplained);
 	db_bind_unsigned(stmt, column++, sum->used > sum->own ? sum->used - sum->own : 0);
 }
 
-_Static_assert(WHOLE_CAUSES == 5, "the table `whole` has a column for each cause");
+_Static_assert(GPU_TOTAL_CAUSES == 5, "the table `gpu_total` has a column for each cause");
 
 static int store_sum(struct db_stmt *stmt, uint32_t device, uint32_t peak, const struct sum *sum)
 {
@@ -195,17 +196,17 @@ static int store_sum(struct db_stmt *stmt, uint32_t device, uint32_t peak, const
 	db_bind_unsigned(stmt, 7, sum->total);
 	db_bind_unsigned(stmt, 8, sum->held);
 	bind_parts(stmt, sum);
-	db_bind_text(stmt, PROCESS_COLUMN + WHOLE_CAUSES + 3, mixed);
+	db_bind_text(stmt, PROCESS_COLUMN + GPU_TOTAL_CAUSES + 3, mixed);
 	return db_run(stmt);
 }
 
-int store_whole_devices(struct db *db, const struct analysis *analysis)
+int store_gpu_totals(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *stmt;
 	struct sum sum;
 	uint32_t i, peak;
 	int error = db_prepare(db, &stmt,
-			       "INSERT INTO whole VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+			       "INSERT INTO gpu_total VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices && !error; i++)
 		for (peak = 0; peak < ANALYSIS_PEAKS && !error; peak++)
@@ -257,9 +258,9 @@ static int store_hosts(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-int store_whole(struct db *db, const struct analysis *analysis)
+int store_samples(struct db *db, const struct analysis *analysis)
 {
-	int error = store_whole_devices(db, analysis);
+	int error = store_gpu_totals(db, analysis);
 
 	return error ? error : store_hosts(db, analysis);
 }

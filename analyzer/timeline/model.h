@@ -2,7 +2,7 @@
  * model.h - what the screen knows of a run: places, devices, processes, phases, steps, errors, and the tape of bytes.
  *
  *     feed (thread): traces ── analysis ──> model ──> series, liveset (screen's thread)
- *     clerk (thread): SQLite, names of functions ──┘
+ *     worker (thread): SQLite, names of functions ──┘
  *
  * The feed fills it while the traces are read; the screen shows what is there. Whoever reads or changes a member holds
  * the lock (model_lock), for a short time: the feed for a batch of events, the screen for one frame. Strings live as
@@ -32,7 +32,7 @@ struct model_site {
 	uint8_t driver;                  /* 1: driver memory, 0: tensors */
 	uint8_t all_slack;               /* 1: tensors have been in its memory, so its plain bytes are slack, too */
 	uint64_t most;                   /* bytes, the most that it has held */
-	const char *function, *place;    /* "compute_loss", "loss.py:12"; "": unknown. Better ones may come (clerk.h) */
+	const char *function, *place; /* "compute_loss", "loss.py:12"; "": unknown. Better ones may come (worker.h) */
 	const struct callstack *callstack; /* NULL: not known yet */
 	const char *evidence,
 		*decided_by; /* why that category, and which frame decided on the phase; NULL: not known yet */

@@ -1,30 +1,30 @@
 /* What NVML counts against the ledger: whose the remainder is, and which samples say something. */
 #include "agent/cuda/driver_entries.h"
 #include "device/driver_cause.h"
-#include "device/whole.h"
+#include "device/gpu_total.h"
 #include "test.h"
 
 #define MIB (1ull << 20)
 #define MS 1000000
 
-static struct whole whole;
+static struct gpu_total gpu;
 
 /* A sample at `ms` of a process that has `own` MiB, judged at once because a later one comes. */
 static int sample(int64_t ms, uint64_t own)
 {
-	struct whole_sample sample = { .time = ms * MS,
-				       .took = MS / 10,
-				       .used = 2 * own * MIB,
-				       .total = 1000 * MIB,
-				       .own = own * MIB,
-				       .own_known = 1 };
+	struct gpu_total_sample sample = { .time = ms * MS,
+					   .took = MS / 10,
+					   .used = 2 * own * MIB,
+					   .total = 1000 * MIB,
+					   .own = own * MIB,
+					   .own_known = 1 };
 
-	return whole_sample(&whole, &sample);
+	return gpu_total_sample(&gpu, &sample);
 }
 
 static void held(int64_t ms, uint64_t mib)
 {
-	whole_held(&whole, ms * MS, mib * MIB);
+	gpu_total_held(&gpu, ms * MS, mib * MIB);
 }
 
 /* The newest sample is the last one: what it is made of. "context code graphs pools earlier unexplained" in MiB. */
@@ -33,12 +33,12 @@ static void check_parts(const char *want)
 	char got[128];
 	int i, used = 0;
 
-	CHECK_EQ(whole_finish(&whole), 1);
-	CHECK_EQ(whole.is_settled, 1);
-	for (i = 0; i < WHOLE_CAUSES; i++)
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 1);
+	for (i = 0; i < GPU_TOTAL_CAUSES; i++)
 		used += snprintf(got + used, sizeof(got) - (size_t)used, "%lld ",
-				 (long long)whole.parts.cause[i] / (long long)MIB);
-	snprintf(got + used, sizeof(got) - (size_t)used, "%lld", (long long)whole.parts.unexplained / (long long)MIB);
+				 (long long)gpu.parts.cause[i] / (long long)MIB);
+	snprintf(got + used, sizeof(got) - (size_t)used, "%lld", (long long)gpu.parts.unexplained / (long long)MIB);
 	CHECK_STR(got, want);
 }
 
@@ -46,14 +46,14 @@ static void check_parts(const char *want)
 
 TEST(growth_is_laid_to_what_was_asked_for)
 {
-	whole_asked(&whole, WHOLE_CONTEXT, 1, 1 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CONTEXT, 1, 1 * MS);
 	sample(10, 400);
 	check_parts("400 0 0 0 0 0");
 	held(20, 100);
-	whole_asked(&whole, WHOLE_CODE, 1, 25 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 25 * MS);
 	sample(30, 530);
 	check_parts("400 30 0 0 0 0");
-	whole_asked(&whole, WHOLE_GRAPHS, 1, 35 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_GRAPHS, 1, 35 * MS);
 	sample(40, 532);
 	check_parts("400 30 2 0 0 0");
 	sample(50, 535);
@@ -62,17 +62,17 @@ TEST(growth_is_laid_to_what_was_asked_for)
 
 TEST(what_was_asked_for_at_once_is_not_divided)
 {
-	whole_asked(&whole, WHOLE_CODE, 1, 1 * MS);
-	whole_asked(&whole, WHOLE_CONTEXT, 1, 2 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 1 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CONTEXT, 1, 2 * MS);
 	sample(10, 430);
 	check_parts("430 0 0 0 0 0");
-	CHECK_EQ(whole.parts.with[WHOLE_CONTEXT], 1u << WHOLE_CODE);
-	CHECK_EQ(whole.parts.with[WHOLE_CODE], 0);
+	CHECK_EQ(gpu.parts.with[GPU_TOTAL_CONTEXT], 1u << GPU_TOTAL_CODE);
+	CHECK_EQ(gpu.parts.with[GPU_TOTAL_CODE], 0);
 }
 
 TEST(a_call_speaks_for_one_interval)
 {
-	whole_asked(&whole, WHOLE_CODE, 1, 1 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 1 * MS);
 	sample(10, 30);
 	check_parts("0 30 0 0 0 0");
 	sample(20, 40);
@@ -81,11 +81,11 @@ TEST(a_call_speaks_for_one_interval)
 
 TEST(a_call_after_the_sample_has_no_part_in_it)
 {
-	whole_asked(&whole, WHOLE_CONTEXT, 1, 1 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CONTEXT, 1, 1 * MS);
 	sample(10, 400);
-	whole_asked(&whole, WHOLE_CODE, 1, 15 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 15 * MS);
 	check_parts("400 0 0 0 0 0");
-	CHECK_EQ(whole.parts.with[WHOLE_CONTEXT], 0);
+	CHECK_EQ(gpu.parts.with[GPU_TOTAL_CONTEXT], 0);
 	sample(20, 402);
 	check_parts("400 2 0 0 0 0");
 }
@@ -94,7 +94,7 @@ TEST(a_call_after_the_sample_has_no_part_in_it)
 TEST(a_call_after_the_sample_speaks_for_the_next)
 {
 	sample(10, 0);
-	whole_asked(&whole, WHOLE_CODE, 1, 12 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 12 * MS);
 	check_parts("0 0 0 0 0 0");
 	sample(20, 30);
 	check_parts("0 30 0 0 0 0");
@@ -102,15 +102,15 @@ TEST(a_call_after_the_sample_speaks_for_the_next)
 
 TEST(what_is_given_back_goes_where_it_came_from)
 {
-	whole_asked(&whole, WHOLE_CONTEXT, 1, 1 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CONTEXT, 1, 1 * MS);
 	sample(10, 400);
-	whole_finish(&whole);
-	whole_asked(&whole, WHOLE_CODE, 1, 15 * MS);
+	gpu_total_finish(&gpu);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 15 * MS);
 	sample(20, 500);
-	whole_finish(&whole);
+	gpu_total_finish(&gpu);
 	sample(30, 520);
 	check_parts("400 100 0 0 0 20");
-	whole_asked(&whole, WHOLE_CODE, 0, 35 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 0, 35 * MS);
 	sample(40, 440);
 	check_parts("400 20 0 0 0 20");
 	sample(50, 425); /* nobody asked */
@@ -123,9 +123,9 @@ TEST(pools_keep_what_was_freed)
 {
 	held(5, 100);
 	sample(10, 100);
-	whole_finish(&whole);
-	whole_asked(&whole, WHOLE_POOLS, 1, 15 * MS);
-	whole_asked(&whole, WHOLE_POOLS, 0, 15 * MS);
+	gpu_total_finish(&gpu);
+	gpu_total_asked(&gpu, GPU_TOTAL_POOLS, 1, 15 * MS);
+	gpu_total_asked(&gpu, GPU_TOTAL_POOLS, 0, 15 * MS);
 	held(15, 0);
 	sample(20, 100);
 	check_parts("0 0 0 100 0 0");
@@ -140,15 +140,15 @@ TEST(a_sample_while_memory_moves_says_nothing)
 {
 	held(10, 100);
 	sample(10, 100);
-	CHECK_EQ(whole_finish(&whole), 1);
-	CHECK_EQ(whole.is_settled, 0);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 0);
 	sample(30, 150);
 	held(31, 150);
-	CHECK_EQ(whole_finish(&whole), 1);
-	CHECK_EQ(whole.is_settled, 0);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 0);
 	sample(40, 150);
 	check_parts("0 0 0 0 0 0");
-	CHECK_EQ(whole.parts.held, 150 * MIB);
+	CHECK_EQ(gpu.parts.held, 150 * MIB);
 }
 
 /* Its time decides, not where it stands among the changes. */
@@ -158,48 +158,48 @@ TEST(a_sample_is_put_in_its_place)
 	held(30, 200);
 	sample(20, 100);
 	check_parts("0 0 0 0 0 0");
-	CHECK_EQ(whole.parts.held, 100 * MIB);
+	CHECK_EQ(gpu.parts.held, 100 * MIB);
 }
 
 TEST(a_slow_reading_is_as_long_as_it_took)
 {
-	struct whole_sample slow = { .time = 10 * MS, .took = 50 * MS, .own = MIB, .own_known = 1 };
+	struct gpu_total_sample slow = { .time = 10 * MS, .took = 50 * MS, .own = MIB, .own_known = 1 };
 
-	whole.is_settled = 1;
-	whole_sample(&whole, &slow);
-	CHECK_EQ(whole_held(&whole, 40 * MS, 1), 0);
-	CHECK_EQ(whole_held(&whole, 90 * MS, 2), 1);
-	CHECK_EQ(whole.is_settled, 0);
-	CHECK_EQ(whole.judged.took, 50 * MS);
+	gpu.is_settled = 1;
+	gpu_total_sample(&gpu, &slow);
+	CHECK_EQ(gpu_total_held(&gpu, 40 * MS, 1), 0);
+	CHECK_EQ(gpu_total_held(&gpu, 90 * MS, 2), 1);
+	CHECK_EQ(gpu.is_settled, 0);
+	CHECK_EQ(gpu.judged.took, 50 * MS);
 }
 
 TEST(changes_that_are_forgotten_are_not_guessed)
 {
 	uint32_t i;
 
-	for (i = 0; i < 2 * WHOLE_CHANGES; i++)
+	for (i = 0; i < 2 * GPU_TOTAL_CHANGES; i++)
 		held(100 + i, i);
 	sample(50, 0);
-	CHECK_EQ(whole_finish(&whole), 1);
-	CHECK_EQ(whole.is_settled, 0);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 0);
 }
 
 TEST(without_the_process_s_bytes_the_rest_is_not_taken_apart)
 {
-	struct whole_sample unknown = { .time = 20 * MS, .used = 500 * MIB, .total = 1000 * MIB };
+	struct gpu_total_sample unknown = { .time = 20 * MS, .used = 500 * MIB, .total = 1000 * MIB };
 
 	held(5, 100);
-	whole_sample(&whole, &unknown);
-	CHECK_EQ(whole_finish(&whole), 1);
-	CHECK_EQ(whole.is_settled, 1);
-	CHECK_EQ(whole.parts.sample.own_known, 0);
-	CHECK_EQ(whole.parts.held, 100 * MIB);
+	gpu_total_sample(&gpu, &unknown);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 1);
+	CHECK_EQ(gpu.parts.sample.own_known, 0);
+	CHECK_EQ(gpu.parts.held, 100 * MIB);
 	/* A count that leaves out what is surely there. */
 	unknown.time = 40 * MS;
 	unknown.used = 50 * MIB;
-	whole_sample(&whole, &unknown);
-	CHECK_EQ(whole_finish(&whole), 1);
-	CHECK_EQ(whole.is_settled, 0);
+	gpu_total_sample(&gpu, &unknown);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 0);
 }
 
 /* Whatever happens, the parts add up to what NVML says. */
@@ -215,20 +215,20 @@ TEST(parts_always_add_up)
 		if (random() % 2)
 			held(time, now = (uint64_t)random() % 500);
 		if (random() % 3 == 0)
-			whole_asked(&whole, (enum whole_cause)(random() % WHOLE_CAUSES), (int)(random() % 2),
-				    time * MS);
+			gpu_total_asked(&gpu, (enum gpu_total_cause)(random() % GPU_TOTAL_CAUSES), (int)(random() % 2),
+					time * MS);
 		time += 10;
 		own = (uint64_t)random() % 900;
 		sample(time, own);
-		CHECK_EQ(whole_finish(&whole), 1);
-		CHECK_EQ(whole.is_settled, 1);
-		sum = (int64_t)whole.parts.held + whole.parts.unexplained;
-		for (cause = 0; cause < WHOLE_CAUSES; cause++) {
-			CHECK(whole.parts.cause[cause] >= 0);
-			sum += whole.parts.cause[cause];
+		CHECK_EQ(gpu_total_finish(&gpu), 1);
+		CHECK_EQ(gpu.is_settled, 1);
+		sum = (int64_t)gpu.parts.held + gpu.parts.unexplained;
+		for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++) {
+			CHECK(gpu.parts.cause[cause] >= 0);
+			sum += gpu.parts.cause[cause];
 		}
 		CHECK_EQ(sum, own * MIB);
-		CHECK_EQ(whole.parts.held, now * MIB);
+		CHECK_EQ(gpu.parts.held, now * MIB);
 	}
 }
 

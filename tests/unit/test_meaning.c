@@ -7,8 +7,8 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "screen/data/feed.h"
+#include "screen/data/feed_database.h"
 #include "screen/data/liveset.h"
-#include "screen/data/recall.h"
 #include "store/load.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -304,7 +304,7 @@ TEST(a_database_that_makes_no_sense_is_refused)
 		CHECK_EQ(source_open(&screen.source, paths, 1), 0);
 		db = screen.source.db;
 		CHECK_EQ(model_init(&screen.model), 0);
-		CHECK_EQ(recall(&screen.model, db), -MT_E_CORRUPT);
+		CHECK_EQ(feed_database(&screen.model, db), -MT_E_CORRUPT);
 		model_release(&screen.model);
 		source_release(&screen.source);
 		CHECK_EQ(unlink(path), 0);

@@ -1,5 +1,5 @@
 /* Files that are not whole yet: told to stop, the program leaves none behind. */
-#include "source/unfinished.h"
+#include "source/partial_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -36,9 +36,9 @@ static int ends_by(const char *path, int signal, int whole)
 
 	if (!pid) {
 		make(path);
-		unfinished_begin(path);
+		partial_file_begin(path);
 		if (whole)
-			unfinished_end();
+			partial_file_end();
 		raise(signal);
 		_exit(0);
 	}

@@ -186,22 +186,22 @@ TEST(what_nvml_counts_beside_the_peak)
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM peak"), "500");
 	/* Of the two samples after the peak the first was made while memory moved. */
-	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "70");
+	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM gpu_total WHERE peak = 'peak'"), "70");
 	CHECK_STR(ask(&run,
 		      "SELECT " M(recorded_bytes) " || ' ' || " M(context_bytes) " || ' ' || " M(code_bytes) " || ' ' || " M(
-			      graph_bytes) " || ' ' || " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"),
+			      graph_bytes) " || ' ' || " M(unexplained_bytes) " FROM gpu_total WHERE peak = 'peak'"),
 		  "500 100 10 0 7");
 	CHECK_STR(ask(&run, "SELECT " M(process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(
-				    used_bytes) " FROM whole WHERE peak = 'peak'"),
+				    used_bytes) " FROM gpu_total WHERE peak = 'peak'"),
 		  "617 50 667");
 	CHECK_STR(ask(&run,
-		      "SELECT count(*) FROM whole WHERE process_bytes <> recorded_bytes + context_bytes + code_bytes + "
+		      "SELECT count(*) FROM gpu_total WHERE process_bytes <> recorded_bytes + context_bytes + code_bytes + "
 		      "graph_bytes + pool_bytes + earlier_bytes + unexplained_bytes"),
 		  "0");
 	/* Each phase has its own. */
-	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'forward'"), "50");
-	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM whole WHERE peak = 'forward'"), "300");
-	CHECK_STR(ask(&run, "SELECT mixed FROM whole WHERE peak = 'peak'"), "");
+	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM gpu_total WHERE peak = 'forward'"), "50");
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM gpu_total WHERE peak = 'forward'"), "300");
+	CHECK_STR(ask(&run, "SELECT mixed FROM gpu_total WHERE peak = 'peak'"), "");
 	run_close(&run);
 }
 
@@ -234,9 +234,10 @@ TEST(without_a_later_sample_the_last_one_before)
 	maker_driver_alloc(&m, B, 50 * MIB);
 	finish(&m, MT_END_EXIT);
 	run_open_one(&run, path, 1);
-	CHECK_STR(ask(&run, "SELECT whole.time - peak.time < 0 FROM whole, peak WHERE whole.peak = 'peak'"), "1");
-	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM whole WHERE peak = 'peak'"), "100");
-	CHECK_STR(ask(&run, "SELECT " M(unexplained_bytes) " FROM whole WHERE peak = 'peak'"), "100");
+	CHECK_STR(ask(&run, "SELECT gpu_total.time - peak.time < 0 FROM gpu_total, peak WHERE gpu_total.peak = 'peak'"),
+		  "1");
+	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM gpu_total WHERE peak = 'peak'"), "100");
+	CHECK_STR(ask(&run, "SELECT " M(unexplained_bytes) " FROM gpu_total WHERE peak = 'peak'"), "100");
 	run_close(&run);
 }
 
@@ -255,10 +256,10 @@ TEST(a_gpu_that_does_not_tell_whose_bytes_they_are)
 	gpu(&m, 50, 0); /* less than is surely there */
 	finish(&m, MT_END_EXIT);
 	run_open_one(&run, path, 1);
-	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM whole WHERE peak = 'peak'"), "20");
-	CHECK_STR(ask(&run, "SELECT process_bytes FROM whole WHERE peak = 'peak'"), "null");
-	CHECK_STR(ask(&run, "SELECT unexplained_bytes FROM whole WHERE peak = 'peak'"), "null");
-	CHECK_STR(ask(&run, "SELECT " M(used_bytes) " FROM whole WHERE peak = 'peak'"), "300");
+	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM gpu_total WHERE peak = 'peak'"), "20");
+	CHECK_STR(ask(&run, "SELECT process_bytes FROM gpu_total WHERE peak = 'peak'"), "null");
+	CHECK_STR(ask(&run, "SELECT unexplained_bytes FROM gpu_total WHERE peak = 'peak'"), "null");
+	CHECK_STR(ask(&run, "SELECT " M(used_bytes) " FROM gpu_total WHERE peak = 'peak'"), "300");
 	run_close(&run);
 }
 
@@ -290,7 +291,7 @@ TEST(two_processes_are_added_up_and_are_no_others)
 	run_open(&run, paths, 2, 1);
 	CHECK_STR(ask(&run,
 		      "SELECT processes || ': ' || " M(recorded_bytes) " || ' ' || " M(unexplained_bytes) " || ' ' || " M(
-			      process_bytes) " || ' ' || " M(others_bytes) " FROM whole WHERE peak = 'peak'"),
+			      process_bytes) " || ' ' || " M(others_bytes) " FROM gpu_total WHERE peak = 'peak'"),
 		  "2: 300 30 330 70");
 	run_close(&run);
 }
@@ -347,7 +348,7 @@ static void check_turns(int asleep, int early, const char *want)
 	run_open(&run, paths, 2, 1);
 	CHECK_STR(ask(&run,
 		      "SELECT processes || ' of ' || (processes + absent) || ': ' || " M(recorded_bytes) " || ' ' || " M(
-			      process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes) " FROM whole WHERE peak = 'peak'"),
+			      process_bytes) " || ' ' || " M(others_bytes) " || ' ' || " M(used_bytes) " FROM gpu_total WHERE peak = 'peak'"),
 		  want);
 	run_close(&run);
 }
@@ -403,7 +404,7 @@ TEST(what_is_older_than_the_recording)
 	finish(&m, MT_END_EXIT);
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " || ' ' || " M(earlier_bytes) " || ' ' || " M(
-				    unexplained_bytes) " FROM whole WHERE peak = 'peak'"),
+				    unexplained_bytes) " FROM gpu_total WHERE peak = 'peak'"),
 		  "110 100 0");
 	run_close(&run);
 }

@@ -1,5 +1,5 @@
 /* Processes that share no device are read one after the other: nobody must be able to tell from the figures. */
-#include "engine/apart.h"
+#include "engine/sequential.h"
 
 #include "engine/analysis.h"
 #include "memtrace/error.h"
@@ -197,7 +197,7 @@ static void same_sites(const struct analysis *a, const struct analysis *b)
 	}
 }
 
-static void same_whole(const struct analysis_whole *one, const struct analysis_whole *two)
+static void same_gpu_total(const struct analysis_gpu_total *one, const struct analysis_gpu_total *two)
 {
 	CHECK_EQ(one->peak_time, two->peak_time);
 	CHECK_EQ(one->after_known, two->after_known);
@@ -230,7 +230,7 @@ static void same_devices(const struct analysis *a, const struct analysis *b)
 			CHECK(!memcmp(&one->phase_peak[phase], &two->phase_peak[phase],
 				      sizeof(one->phase_peak[phase])));
 		for (peak = 0; peak < one->users * ANALYSIS_PEAKS; peak++)
-			same_whole(&one->whole[peak], &two->whole[peak]);
+			same_gpu_total(&one->gpu[peak], &two->gpu[peak]);
 	}
 }
 
@@ -277,21 +277,21 @@ static void same_owners(const struct analysis *a, const struct analysis *b)
 /* Returns whether the processes were read apart to the end. */
 static int same_both_ways(const struct mt_rules *rules)
 {
-	struct pass apart, by_time;
-	int was_apart;
+	struct pass sequential, by_time;
+	int was_sequential;
 
-	read_run(&apart, rules, 0);
+	read_run(&sequential, rules, 0);
 	read_run(&by_time, rules, 1);
-	CHECK(!by_time.analysis.apart);
-	was_apart = apart.analysis.apart;
-	same_sites(&apart.analysis, &by_time.analysis);
-	same_devices(&apart.analysis, &by_time.analysis);
-	same_owners(&apart.analysis, &by_time.analysis);
-	same_ooms(&apart.analysis, &by_time.analysis);
-	same_processes(&apart.analysis, &by_time.analysis);
-	release_pass(&apart);
+	CHECK(!by_time.analysis.sequential);
+	was_sequential = sequential.analysis.sequential;
+	same_sites(&sequential.analysis, &by_time.analysis);
+	same_devices(&sequential.analysis, &by_time.analysis);
+	same_owners(&sequential.analysis, &by_time.analysis);
+	same_ooms(&sequential.analysis, &by_time.analysis);
+	same_processes(&sequential.analysis, &by_time.analysis);
+	release_pass(&sequential);
 	release_pass(&by_time);
-	return was_apart;
+	return was_sequential;
 }
 
 static struct mt_rules *make_rules(void)
@@ -305,7 +305,7 @@ static struct mt_rules *make_rules(void)
 
 /* ---- tests ---- */
 
-TEST(apart_is_the_same_as_by_time)
+TEST(sequential_is_the_same_as_by_time)
 {
 	struct mt_rules *rules = make_rules();
 	long seed;

@@ -53,7 +53,7 @@ TEST(a_run_that_is_read_meanwhile)
 	while (app_tick(&app, 16))
 		;
 	CHECK(!app_is_waiting(&app));
-	kit->app.clerk = NULL; /* it has a better name for nothing here */
+	kit->app.worker = NULL; /* it has a better name for nothing here */
 	app_draw(&app);
 	file = open_memstream(&live, &size);
 	CHECK(file && !canvas_dump(&app.canvas, file) && !fclose(file));

@@ -3,8 +3,8 @@
  * ones anew. With "--write DIR" it only writes the trace that tests/cli/test_tui.sh looks at.
  */
 #include <ctype.h>
-#include "screen/clerk/clerk.h"
 #include "screen/draw/layout.h"
+#include "screen/worker/worker.h"
 #include "test.h"
 #include "tui_kit.h"
 

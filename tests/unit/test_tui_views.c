@@ -481,31 +481,32 @@ TEST(retained_and_difference_are_answers)
 /* Whoever asks while an answer is waited for takes it away; coming back asks again. */
 TEST(an_answer_that_was_replaced_is_asked_for_again)
 {
-	struct clerk_question question = { .kind = CLERK_SQL, .text = "SELECT 'the first' AS words" }, other = question;
+	struct worker_question question = { .kind = WORKER_SQL, .text = "SELECT 'the first' AS words" },
+			       other = question;
 	struct view_answer_argument argument = { "first", &question };
 	struct kit *kit = open_run(80, 24, 0, 1);
 
 	CHECK_EQ(app_open(&kit->app, &view_answer_ops, &argument), 0);
-	clerk_ask(kit->clerk, &other);
+	worker_ask(kit->worker, &other);
 	kit_draw(kit);
 	CHECK(kit_shows(kit, "the first"));
 	kit_close(kit);
 }
 
-TEST(without_a_clerk_views_say_so)
+TEST(without_a_worker_views_say_so)
 {
 	struct kit *kit = open_run(80, 24, 0, 1);
-	struct clerk *clerk = kit->clerk;
-	struct view_answer_argument argument = { "t", &(struct clerk_question){ .kind = CLERK_SQL } };
+	struct worker *worker = kit->worker;
+	struct view_answer_argument argument = { "t", &(struct worker_question){ .kind = WORKER_SQL } };
 
-	kit->app.clerk = NULL;
+	kit->app.worker = NULL;
 	kit_keys(kit, "Enter");
 	CHECK(kit_shows(kit, "there is no database to ask"));
 	kit_keys(kit, "q");
 	CHECK_EQ(app_open(&kit->app, &view_answer_ops, &argument), 0);
 	kit_draw(kit);
 	CHECK(kit_shows(kit, "there is no database to ask"));
-	kit->app.clerk = clerk;
+	kit->app.worker = worker;
 	kit_close(kit);
 }
 

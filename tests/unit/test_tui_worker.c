@@ -1,8 +1,8 @@
-/* The clerk: names of sites, and answers with known numbers. */
-#include "screen/clerk/clerk.h"
+/* The worker: names of sites, and answers with known numbers. */
+#include "screen/worker/worker.h"
 
-#include "clerk_kit.h"
 #include "query/callstack.h"
+#include "worker_kit.h"
 
 /* ---- names ---- */
 
@@ -20,8 +20,8 @@ TEST(sites_get_stacks_names_and_evidence)
 	for (i = 1; i < kit->model.sites; i++)
 		CHECK(kit->model.site[i].callstack);
 	kit_no_screen(kit);
-	clerk_free(kit->clerk);
-	kit->clerk = NULL;
+	worker_free(kit->worker);
+	kit->worker = NULL;
 	for (i = 1; i < kit->model.sites; i++)
 		CHECK(!kit->model.site[i].callstack); /* nothing points to what is gone */
 	kit_close(kit);
@@ -55,8 +55,8 @@ TEST(names_are_those_of_the_reports)
 TEST(life_tells_who_freed_it)
 {
 	struct kit *kit = open_steps();
-	struct clerk_question question = { .kind = CLERK_LIFE, .site = site_called(kit, "attention") };
-	struct clerk_answer *answer = ask(kit, &question);
+	struct worker_question question = { .kind = WORKER_LIFE, .site = site_called(kit, "attention") };
+	struct worker_answer *answer = ask(kit, &question);
 
 	CHECK_STR(answer->trouble, "");
 	CHECK_EQ(answer->rows, 2 * STEPS);
@@ -68,25 +68,25 @@ TEST(life_tells_who_freed_it)
 	CHECK_STR(cell(answer, 0, "step"), "5"); /* of one size: the newest first */
 	CHECK_STR(cell(answer, 2 * STEPS - 1, "step"), "1");
 	CHECK(answer->time[0] > answer->time[1] && answer->time[2 * STEPS - 1] > 0);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	kit_close(kit);
 }
 
 TEST(life_tells_what_was_never_freed)
 {
 	struct kit *kit = open_steps();
-	struct clerk_question question = { .kind = CLERK_LIFE, .site = site_called(kit, "keep") };
-	struct clerk_answer *answer = ask(kit, &question);
+	struct worker_question question = { .kind = WORKER_LIFE, .site = site_called(kit, "keep") };
+	struct worker_answer *answer = ask(kit, &question);
 
 	CHECK_STR(answer->verdict, "5 allocations, 1 in each of 5 steps, 1.0 MiB each, none was ever freed.");
 	CHECK_STR(cell(answer, 0, "lived"), "never freed");
 	CHECK_STR(cell(answer, 0, "by"), "");
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	question.site = 1000000;
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 0);
 	CHECK(has(answer->verdict, "no allocation"));
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	kit_close(kit);
 }
 
@@ -94,8 +94,8 @@ TEST(life_tells_what_was_never_freed)
 TEST(between_adds_up_what_is_new_and_alive)
 {
 	struct kit *kit = open_steps();
-	struct clerk_question question = { .kind = CLERK_BETWEEN, .from = -1, .to = INT64_MAX };
-	struct clerk_answer *answer = ask(kit, &question);
+	struct worker_question question = { .kind = WORKER_BETWEEN, .from = -1, .to = INT64_MAX };
+	struct worker_answer *answer = ask(kit, &question);
 	struct model_step *step = kit->model.step;
 
 	CHECK_EQ(answer->rows, 2); /* weights and what leaks, in the end */
@@ -104,27 +104,27 @@ TEST(between_adds_up_what_is_new_and_alive)
 	CHECK_STR(cell(answer, 0, "count"), "5");
 	CHECK_STR(cell(answer, 0, "place"), "keep (metrics.py:3)");
 	CHECK_EQ(answer->site[0], site_called(kit, "keep"));
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 
 	question.from = step[1].time; /* steps 3 and 4, to the end of 4 */
 	question.to = step[3].time;
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 1);
 	CHECK_STR(cell(answer, 0, "bytes"), "2.0 MiB");
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 
 	question.to = step[1].time + 4000; /* push, two activations, the leak */
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 2);
 	CHECK(has(answer->verdict, "7.0 MiB in 3 allocations"));
 	CHECK(has(answer->verdict, "6.0 MiB of it"));
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 
 	question.device = 1; /* nothing was ever there */
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 0);
 	CHECK(has(answer->verdict, "Nothing"));
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	kit_close(kit);
 }
 
@@ -132,27 +132,28 @@ TEST(between_adds_up_what_is_new_and_alive)
 TEST(between_takes_its_end_and_not_its_beginning)
 {
 	struct kit *kit = open_steps();
-	struct clerk_question question = { .kind = CLERK_BETWEEN };
-	struct clerk_answer *answer = ask_sql(kit, "SELECT alloc_time, free_time FROM allocation WHERE bytes = 3145728 "
-						   "ORDER BY alloc_time LIMIT 1");
+	struct worker_question question = { .kind = WORKER_BETWEEN };
+	struct worker_answer *answer = ask_sql(kit,
+					       "SELECT alloc_time, free_time FROM allocation WHERE bytes = 3145728 "
+					       "ORDER BY alloc_time LIMIT 1");
 	int64_t born = atoll(cell(answer, 0, "alloc_time")), freed = atoll(cell(answer, 0, "free_time"));
 
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	question.from = born - 1;
 	question.to = born;
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 1);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	question.from = born;
 	question.to = born + 1;
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 0);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	question.from = born - 1;
 	question.to = freed;
 	answer = ask(kit, &question);
 	CHECK_STR(cell(answer, 0, "count"), "1"); /* the other one, that is freed a us later */
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	kit_close(kit);
 }
 
@@ -160,8 +161,8 @@ TEST(between_takes_its_end_and_not_its_beginning)
 TEST(retained_tells_what_grows)
 {
 	struct kit *kit = open_steps();
-	struct clerk_question question = { .kind = CLERK_RETAINED };
-	struct clerk_answer *answer;
+	struct worker_question question = { .kind = WORKER_RETAINED };
+	struct worker_answer *answer;
 	int round;
 
 	for (round = 0; round < 2; round++) {
@@ -172,7 +173,7 @@ TEST(retained_tells_what_grows)
 		CHECK_STR(cell(answer, 0, "each"), "1.0 MiB");
 		CHECK_STR(cell(answer, 0, "place"), "keep (metrics.py:3)");
 		CHECK_EQ(answer->site[0], site_called(kit, "keep"));
-		clerk_answer_free(answer);
+		worker_answer_free(answer);
 	}
 	kit_close(kit);
 }
@@ -182,7 +183,7 @@ TEST(retained_tells_what_grows)
 TEST(sql_gives_words_of_all_types)
 {
 	struct kit *kit = open_steps();
-	struct clerk_answer *answer =
+	struct worker_answer *answer =
 		ask_sql(kit, "SELECT 7 AS n, 2.5 AS r, 'a' || char(10, 27) || 'b' AS t, NULL AS u, x'00ff' AS b");
 
 	CHECK_STR(answer->trouble, "");
@@ -194,33 +195,33 @@ TEST(sql_gives_words_of_all_types)
 	CHECK_STR(cell(answer, 0, "b"), "00ff");
 	CHECK(answer->column[0].numbers && !answer->column[2].numbers);
 	CHECK_EQ(answer->column[2].width, 4);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 
 	answer = ask_sql(kit, "SELECT site, alloc_time FROM allocation ORDER BY alloc_seq LIMIT 1");
 	CHECK_EQ(answer->site[0], site_called(kit, "load"));
 	CHECK_EQ(answer->time[0], 2000);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	answer = ask_sql(kit, "SELECT -5 AS site, 'x' AS time");
 	CHECK_EQ(answer->site[0], 0);
 	CHECK_EQ(answer->time[0], -1);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	kit_close(kit);
 }
 
 TEST(sql_is_cut_at_the_limit)
 {
 	struct kit *kit = open_steps();
-	struct clerk_answer *answer =
+	struct worker_answer *answer =
 		ask_sql(kit, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n");
 
-	CHECK_EQ(answer->rows, CLERK_ROWS_MAX);
+	CHECK_EQ(answer->rows, WORKER_ROWS_MAX);
 	CHECK(answer->cut);
-	CHECK_STR(cell(answer, CLERK_ROWS_MAX - 1, "i"), "10000");
-	clerk_answer_free(answer);
+	CHECK_STR(cell(answer, WORKER_ROWS_MAX - 1, "i"), "10000");
+	worker_answer_free(answer);
 	answer = ask_sql(kit, "SELECT 1 WHERE 0");
 	CHECK_EQ(answer->rows, 0);
 	CHECK(!answer->cut && answer->columns == 1);
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	kit_close(kit);
 }
 
@@ -243,8 +244,8 @@ TEST(sql_can_only_read)
 		"SELECT nothing FROM nowhere",
 	};
 	struct kit *kit = open_steps();
-	struct clerk_question retained = { .kind = CLERK_RETAINED };
-	struct clerk_answer *answer;
+	struct worker_question retained = { .kind = WORKER_RETAINED };
+	struct worker_answer *answer;
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(refused); i++) {
@@ -252,15 +253,15 @@ TEST(sql_can_only_read)
 		if (!*answer->trouble)
 			printf("# not refused: %s\n", refused[i]);
 		CHECK(*answer->trouble && !answer->rows);
-		clerk_answer_free(answer);
+		worker_answer_free(answer);
 	}
 	answer = ask_sql(kit, "SELECT (SELECT count(*) FROM allocation) AS a, (SELECT count(*) FROM step) AS s");
 	CHECK_STR(cell(answer, 0, "a"), "16");
 	CHECK_STR(cell(answer, 0, "s"), "5");
-	clerk_answer_free(answer);
-	answer = ask(kit, &retained); /* makes tables: that is not refused to the clerk itself */
+	worker_answer_free(answer);
+	answer = ask(kit, &retained); /* makes tables: that is not refused to the worker itself */
 	CHECK_STR(answer->trouble, "");
-	clerk_answer_free(answer);
+	worker_answer_free(answer);
 	CHECK_EQ(files_left(), 0);
 	kit_close(kit);
 }

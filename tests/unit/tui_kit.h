@@ -237,14 +237,14 @@ struct kit {
 	struct source source;
 	struct model model;
 	struct feed *feed;
-	struct clerk *clerk;
+	struct worker *worker;
 	struct app app;
 	int shown; /* the app is open */
 	char *path[KIT_TRACES_MAX];
 	uint32_t paths;
 };
 
-/* Reads the traces, a list of paths that ends with NULL. The clerk has named the sites and loaded its database. */
+/* Reads the traces, a list of paths that ends with NULL. The worker has named the sites and loaded its database. */
 static inline struct kit *kit_open(const char *path, ...)
 {
 	struct kit *kit = calloc(1, sizeof(*kit));
@@ -261,8 +261,8 @@ static inline struct kit *kit_open(const char *path, ...)
 	CHECK_EQ(model_init(&kit->model), 0);
 	CHECK_EQ(feed_new(&kit->feed, &kit->model, &kit->source), 0);
 	feed_wait(kit->feed);
-	CHECK_EQ(clerk_new(&kit->clerk, &kit->model, kit->feed, kit->path, kit->paths), 0);
-	clerk_wait(kit->clerk);
+	CHECK_EQ(worker_new(&kit->worker, &kit->model, kit->feed, kit->path, kit->paths), 0);
+	worker_wait(kit->worker);
 	return kit;
 }
 
@@ -278,7 +278,7 @@ static inline void kit_close(struct kit *kit)
 	uint32_t i;
 
 	kit_no_screen(kit);
-	clerk_free(kit->clerk);
+	worker_free(kit->worker);
 	feed_free(kit->feed);
 	model_release(&kit->model);
 	source_release(&kit->source);
@@ -311,7 +311,7 @@ static inline void kit_draw(struct kit *kit)
 		view = kit->app.view;
 		if (!view->ops->waits || !view->ops->waits(view))
 			break;
-		clerk_wait(kit->clerk);
+		worker_wait(kit->worker);
 	}
 	CHECK(rounds < 1000); /* what it waits for comes */
 }
@@ -321,7 +321,7 @@ static inline void kit_screen(struct kit *kit, int width, int height, int colour
 {
 	kit_no_screen(kit);
 	kit->shown = 1;
-	CHECK_EQ(app_init(&kit->app, &kit->model, kit->clerk, width, height, colours, ascii), 0);
+	CHECK_EQ(app_init(&kit->app, &kit->model, kit->worker, width, height, colours, ascii), 0);
 	kit_draw(kit);
 }
 

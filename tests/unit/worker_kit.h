@@ -1,12 +1,12 @@
-/* clerk_kit.h - for tests of the clerk: runs with known numbers, and asking. */
-#ifndef CLERK_KIT_H
-#define CLERK_KIT_H
+/* worker_kit.h - for tests of the worker: runs with known numbers, and asking. */
+#ifndef WORKER_KIT_H
+#define WORKER_KIT_H
 
 #include <dirent.h>
-#include "screen/clerk/clerk.h"
+#include "screen/worker/worker.h"
 #include "tui_kit.h"
 
-#define ANSWER_WITHIN 30 /* seconds; a clerk that hangs is a failure, not the end of the tests */
+#define ANSWER_WITHIN 30 /* seconds; a worker that hangs is a failure, not the end of the tests */
 
 /* ---- runs with known numbers --------------------------------------------------------------------------------------- */
 
@@ -109,28 +109,28 @@ static inline struct kit *open_steps(void)
 	return kit_open(path, NULL);
 }
 
-static inline struct clerk_answer *ask(struct kit *kit, const struct clerk_question *question)
+static inline struct worker_answer *ask(struct kit *kit, const struct worker_question *question)
 {
-	uint32_t number = clerk_ask(kit->clerk, question);
-	struct clerk_answer *answer;
+	uint32_t number = worker_ask(kit->worker, question);
+	struct worker_answer *answer;
 
 	CHECK(number);
-	clerk_wait(kit->clerk);
-	answer = clerk_answer(kit->clerk, number);
+	worker_wait(kit->worker);
+	answer = worker_answer(kit->worker, number);
 	CHECK(answer);
-	CHECK(!clerk_pending(kit->clerk, number) && !clerk_answer(kit->clerk, number)); /* it is handed out once */
+	CHECK(!worker_pending(kit->worker, number) && !worker_answer(kit->worker, number)); /* it is handed out once */
 	return answer;
 }
 
-static inline struct clerk_answer *ask_sql(struct kit *kit, const char *sql)
+static inline struct worker_answer *ask_sql(struct kit *kit, const char *sql)
 {
-	struct clerk_question question = { .kind = CLERK_SQL };
+	struct worker_question question = { .kind = WORKER_SQL };
 
 	mt_copy_text(question.text, sizeof(question.text), sql);
 	return ask(kit, &question);
 }
 
-static inline const char *cell(const struct clerk_answer *answer, uint32_t row, const char *column)
+static inline const char *cell(const struct worker_answer *answer, uint32_t row, const char *column)
 {
 	uint32_t i;
 

@@ -7,10 +7,10 @@
 #include "frag_report.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "report/asked.h"
 #include "report/command.h"
 #include "report/finding.h"
 #include "report/report.h"
+#include "report/report_input.h"
 
 #define ROWS_TEXT 8
 
@@ -168,29 +168,29 @@ static int64_t last_time(struct db *db)
 }
 
 /* The recording does not have the instant that was asked for: says so, and gives the exit code. */
-static int absent(struct asked *asked, const char *what)
+static int absent(struct report_input *input, const char *what)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "frag: %s: %s", asked->name, what);
-	asked->told = 1;
-	return report_absent(&asked->analysis, text);
+	snprintf(text, sizeof(text), "frag: %s: %s", input->name, what);
+	input->told = 1;
+	return report_absent(&input->analysis, text);
 }
 
-static int answer(const struct frag_command *command, struct asked *asked)
+static int answer(const struct frag_command *command, struct report_input *input)
 {
-	struct frag_report report = { .command = command, .db = asked->db };
+	struct frag_report report = { .command = command, .db = input->db };
 	struct text text;
 	char what[96], end[TEXT_SIZE_MAX];
-	int64_t last = last_time(asked->db);
+	int64_t last = last_time(input->db);
 	int error = -MT_E_MEMORY;
 
 	if (last < 0)
-		return finding_fail("frag", asked->name, asked->db, (int)last);
+		return finding_fail("frag", input->name, input->db, (int)last);
 	if (!command->at && command->time > last) {
 		snprintf(what, sizeof(what), "the recording is over by then (it ends at %s, %lldns)",
 			 text_time(end, last), (long long)last);
-		return absent(asked, what);
+		return absent(input, what);
 	}
 	text_init(&text, stdout);
 	report.text = &text;
@@ -200,15 +200,15 @@ static int answer(const struct frag_command *command, struct asked *asked)
 	doc_free(report.doc);
 	if (error == -MT_E_ARGUMENT) {
 		snprintf(what, sizeof(what), "no GPU memory at %.32s was recorded (see memana top)", command->at);
-		return absent(asked, what);
+		return absent(input, what);
 	}
-	return error ? finding_fail("frag", asked->name, asked->db, error) : 0;
+	return error ? finding_fail("frag", input->name, input->db, error) : 0;
 }
 
 int cmd_frag(int argc, char **argv)
 {
 	struct frag_command command;
-	struct asked asked;
+	struct report_input input;
 	int status = parse(&command, argc, argv), damage;
 
 	if (status)
@@ -217,9 +217,9 @@ int cmd_frag(int argc, char **argv)
 		return command_help("frag", options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "frag: no trace named (memana frag trace.zst)");
-	status = asked_open(&asked, "frag", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "frag", argv + optind, (uint32_t)(argc - optind));
 	if (!status)
-		status = answer(&command, &asked);
-	damage = asked_close(&asked);
+		status = answer(&command, &input);
+	damage = report_input_close(&input);
 	return status ? status : damage;
 }

@@ -466,19 +466,19 @@ int cmd_check(int argc, char **argv)
 {
 	struct limits limits;
 	struct check check = { .limits = &limits };
-	struct asked asked;
+	struct report_input input;
 	int status = parse(&limits, argc, argv), closed;
 
 	if (status)
 		return status;
 	if (limits.options.help)
 		return command_help("check", options_help);
-	status = asked_open(&asked, "check", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind));
 	if (!status)
-		status = answer(&check, asked.db);
+		status = answer(&check, input.db);
 	else
-		asked.analysis.processes = 0; /* one line is enough */
-	closed = asked_close(&asked);
+		input.analysis.processes = 0; /* one line is enough */
+	closed = report_input_close(&input);
 	free(check.finding);
 	return closed ? closed : status;
 }

@@ -6,9 +6,9 @@
 #include "diff.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "report/asked.h"
 #include "report/command.h"
 #include "report/finding.h"
+#include "report/report_input.h"
 
 #define ROWS_TEXT 8
 #define TRACES_MAX 4096
@@ -311,7 +311,7 @@ static int report(const struct diff_command *command, struct db *a, struct db *b
 }
 
 /* Opens "trace" or "trace,trace"; a file whose name has a comma is itself. 0 or the exit code. */
-static int open_side(struct asked *asked, char *word)
+static int open_side(struct report_input *input, char *word)
 {
 	char *path[TRACES_MAX] = { word };
 	uint32_t count = 1;
@@ -322,13 +322,13 @@ static int open_side(struct asked *asked, char *word)
 			*comma = '\0';
 			path[count++] = comma + 1;
 		}
-	return asked_open(asked, "diff", path, count);
+	return report_input_open(input, "diff", path, count);
 }
 
 int cmd_diff(int argc, char **argv)
 {
 	struct diff_command command;
-	struct asked a, b = { 0 };
+	struct report_input a, b = { 0 };
 	int status = parse(&command, argc, argv), answer, damage_a, damage_b;
 
 	if (status)
@@ -347,8 +347,8 @@ int cmd_diff(int argc, char **argv)
 		if (!status)
 			status = answer;
 	}
-	damage_a = asked_close(&a);
+	damage_a = report_input_close(&a);
 	b.told |= damage_a;
-	damage_b = asked_close(&b);
+	damage_b = report_input_close(&b);
 	return damage_a ? damage_a : damage_b ? damage_b : status;
 }

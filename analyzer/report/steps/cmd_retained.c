@@ -4,10 +4,10 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "report/answer.h"
-#include "report/asked.h"
 #include "report/command.h"
 #include "report/finding.h"
 #include "report/report.h"
+#include "report/report_input.h"
 #include "report/stack_json.h"
 #include "retained.h"
 #include "retained_words.h"
@@ -268,22 +268,22 @@ static int report(const struct retained_command *command, struct db *db)
 }
 
 /* Why there is no answer: in one line, without what else is wrong with the traces. */
-static int fail(const struct retained_command *command, struct asked *asked, int error)
+static int fail(const struct retained_command *command, struct report_input *input, int error)
 {
 	char absent[160];
 
-	asked->told = 1;
+	input->told = 1;
 	if (error != -MT_E_ARGUMENT)
-		return finding_fail("retained", asked->name, asked->db, error);
+		return finding_fail("retained", input->name, input->db, error);
 	snprintf(absent, sizeof(absent), "retained: --step %lld: the run has no such step (memana steps lists them)",
 		 (long long)command->question.step);
-	return report_absent(&asked->analysis, absent);
+	return report_absent(&input->analysis, absent);
 }
 
 int cmd_retained(int argc, char **argv)
 {
 	struct retained_command command;
-	struct asked asked;
+	struct report_input input;
 	int status = parse(&command, argc, argv), error, damage;
 
 	if (status)
@@ -292,11 +292,11 @@ int cmd_retained(int argc, char **argv)
 		return command_help("retained", options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "retained: no trace named (memana retained trace.zst)");
-	status = asked_open(&asked, "retained", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind));
 	if (!status) {
-		error = report(&command, asked.db);
-		status = error ? fail(&command, &asked, error) : 0;
+		error = report(&command, input.db);
+		status = error ? fail(&command, &input, error) : 0;
 	}
-	damage = asked_close(&asked);
+	damage = report_input_close(&input);
 	return status ? status : damage;
 }

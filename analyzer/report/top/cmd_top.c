@@ -6,9 +6,9 @@
 #include "engine/analysis.h"
 #include "memtrace/error.h"
 #include "query/query.h"
-#include "report/asked.h"
 #include "report/command.h"
 #include "report/report.h"
+#include "report/report_input.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "store/store.h"
@@ -165,7 +165,7 @@ static int extend(void *context, const struct query_process *row)
 }
 
 /* The exit code, after one line. */
-static int no_moment(struct asked *asked, const struct moment *moment, const struct extent *extent)
+static int no_moment(struct report_input *input, const struct moment *moment, const struct extent *extent)
 {
 	char text[TEXT_SIZE_MAX], count[64], absent[160];
 
@@ -177,25 +177,25 @@ static int no_moment(struct asked *asked, const struct moment *moment, const str
 	else
 		snprintf(absent, sizeof(absent), "top: --at: the recording is over by then (it ends at %s, %lldns)",
 			 text_time(text, extent->last), (long long)extent->last);
-	asked->told = 1;
-	return report_absent(&asked->analysis, absent);
+	input->told = 1;
+	return report_absent(&input->analysis, absent);
 }
 
 /*
  * Another moment than the peak is looked for in the lives of all allocations: traces are loaded for that. It takes longer
  * than to keep the sums of one moment on the way, but it is the same answer as a database's.
  */
-static int top_of_moment(const struct top_command *command, struct asked *asked, struct symbols *symbols)
+static int top_of_moment(const struct top_command *command, struct report_input *input, struct symbols *symbols)
 {
 	const struct moment *moment = &command->options.moment;
 	struct extent extent = { 0 };
-	int error = query_processes(asked->db, extend, &extent), there = 0;
+	int error = query_processes(input->db, extend, &extent), there = 0;
 
 	if (!error && (moment->kind != MOMENT_TIME || moment->time <= extent.last))
-		there = top_at(asked->db, moment);
+		there = top_at(input->db, moment);
 	if (error || there < 0)
-		return report_no_answer("top", asked->db, error ? error : there);
-	return there ? report(command, asked->db, symbols) : no_moment(asked, moment, &extent);
+		return report_no_answer("top", input->db, error ? error : there);
+	return there ? report(command, input->db, symbols) : no_moment(input, moment, &extent);
 }
 
 static int top_of_traces(const struct top_command *command, struct source *source, struct symbols *symbols)
@@ -215,13 +215,13 @@ static int top_of_traces(const struct top_command *command, struct source *sourc
 
 static int answer_moment(struct top_command *command, struct symbols *symbols, char *const *paths, uint32_t count)
 {
-	struct asked asked;
-	int status = asked_open(&asked, "top", paths, count), damage;
+	struct report_input input;
+	int status = report_input_open(&input, "top", paths, count), damage;
 
-	command->options.is_database = asked.source.db != NULL;
+	command->options.is_database = input.source.db != NULL;
 	if (!status)
-		status = top_of_moment(command, &asked, symbols);
-	damage = asked_close(&asked);
+		status = top_of_moment(command, &input, symbols);
+	damage = report_input_close(&input);
 	return status ? status : damage;
 }
 

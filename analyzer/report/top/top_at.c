@@ -154,7 +154,7 @@ static int make_peaks(struct db *db, const struct moment *moment)
 
 struct samples {
 	struct db *db;
-	struct analysis analysis; /* processes, and one device: what store_whole_devices asks for */
+	struct analysis analysis; /* processes, and one device: what store_gpu_totals asks for */
 	struct analysis_device device;
 	uint32_t room;
 	int error;
@@ -181,7 +181,7 @@ static int add_process(void *context, struct db_stmt *row)
 }
 
 static int take_sample(struct samples *samples, const char *sql, int64_t process, int64_t device, int64_t time,
-		       struct whole_parts *parts)
+		       struct gpu_total_parts *parts)
 {
 	struct db_stmt *stmt;
 	int error = db_prepare(samples->db, &stmt, sql), known, cause;
@@ -193,16 +193,16 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 	db_bind(stmt, 3, time);
 	known = db_step(stmt);
 	if (known == 1) {
-		parts->sample = (struct whole_sample){ .time = db_int(stmt, 0),
-						       .used = (uint64_t)db_int(stmt, 1),
-						       .total = (uint64_t)db_int(stmt, 2),
-						       .own = (uint64_t)db_int(stmt, 3),
-						       .own_known = db_type(stmt, 3) != DB_NULL };
+		parts->sample = (struct gpu_total_sample){ .time = db_int(stmt, 0),
+							   .used = (uint64_t)db_int(stmt, 1),
+							   .total = (uint64_t)db_int(stmt, 2),
+							   .own = (uint64_t)db_int(stmt, 3),
+							   .own_known = db_type(stmt, 3) != DB_NULL };
 		parts->held = (uint64_t)db_int(stmt, 4);
-		for (cause = 0; cause < WHOLE_CAUSES; cause++)
+		for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++)
 			parts->cause[cause] = db_int(stmt, 5 + cause);
-		parts->unexplained = db_int(stmt, 5 + WHOLE_CAUSES);
-		whole_set_mixed(parts, db_int(stmt, 6 + WHOLE_CAUSES));
+		parts->unexplained = db_int(stmt, 5 + GPU_TOTAL_CAUSES);
+		gpu_total_set_mixed(parts, db_int(stmt, 6 + GPU_TOTAL_CAUSES));
 	}
 	db_finish(stmt);
 	return known;
@@ -217,16 +217,16 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 static int add_user(struct samples *samples, uint32_t process, int64_t device, int64_t time)
 {
 	struct analysis_device *into = &samples->device;
-	struct analysis_whole *whole = &into->whole[into->users * ANALYSIS_PEAKS];
+	struct analysis_gpu_total *gpu = &into->gpu[into->users * ANALYSIS_PEAKS];
 	int64_t id = (int64_t)samples->analysis.process[process].events;
-	int after = take_sample(samples, SAMPLE ">= ?3 ORDER BY time, rowid LIMIT 1", id, device, time, &whole->after);
+	int after = take_sample(samples, SAMPLE ">= ?3 ORDER BY time, rowid LIMIT 1", id, device, time, &gpu->after);
 	int before = after < 0 ? 0
 			       : take_sample(samples, SAMPLE "< ?3 ORDER BY time DESC, rowid DESC LIMIT 1", id, device,
-					     time, &whole->before);
+					     time, &gpu->before);
 
-	whole->peak_time = time;
-	whole->after_known = after == 1;
-	whole->before_known = before == 1 && (after || samples->analysis.process[process].last_time >= time);
+	gpu->peak_time = time;
+	gpu->after_known = after == 1;
+	gpu->before_known = before == 1 && (after || samples->analysis.process[process].last_time >= time);
 	into->user[into->users++] = process;
 	return after < 0 ? after : before < 0 ? before : 0;
 }
@@ -242,8 +242,8 @@ static int add_device(void *context, struct db_stmt *row)
 
 	*device = (struct analysis_device){ .used = 1, .peak = { .time = db_int(row, 1) } };
 	device->user = calloc(analysis->processes, sizeof(*device->user));
-	device->whole = calloc((size_t)analysis->processes * ANALYSIS_PEAKS, sizeof(*device->whole));
-	if (!device->user || !device->whole)
+	device->gpu = calloc((size_t)analysis->processes * ANALYSIS_PEAKS, sizeof(*device->gpu));
+	if (!device->user || !device->gpu)
 		error = -MT_E_MEMORY;
 	for (i = 0; i < analysis->processes && !error; i++) {
 		if ((int64_t)analysis->process[i].events == db_int(row, 2))
@@ -251,19 +251,19 @@ static int add_device(void *context, struct db_stmt *row)
 		error = add_user(samples, i, db_int(row, 0), db_int(row, 1));
 	}
 	if (!error)
-		error = store_whole_devices(samples->db, analysis);
+		error = store_gpu_totals(samples->db, analysis);
 	if (!error)
-		error = run(samples->db, "UPDATE temp.whole SET device = -?1 WHERE device = ?2", db_int(row, 0),
+		error = run(samples->db, "UPDATE temp.gpu_total SET device = -?1 WHERE device = ?2", db_int(row, 0),
 			    store_device_id(0));
 	free(device->user);
-	free(device->whole);
+	free(device->gpu);
 	return error;
 }
 
-static int make_wholes(struct db *db)
+static int make_gpu_totals(struct db *db)
 {
 	struct samples samples = { .db = db };
-	int error = db_execute(db, "CREATE TEMP TABLE whole AS SELECT * FROM main.whole WHERE 0");
+	int error = db_execute(db, "CREATE TEMP TABLE gpu_total AS SELECT * FROM main.gpu_total WHERE 0");
 
 	samples.analysis.device = &samples.device;
 	samples.analysis.devices = 1;
@@ -273,9 +273,9 @@ static int make_wholes(struct db *db)
 	if (!error)
 		error = answer_rows(db, "SELECT device, at_time, process FROM temp.at", NULL, add_device, &samples);
 	if (!error)
-		error = db_execute(db, "UPDATE temp.whole SET device = -device");
+		error = db_execute(db, "UPDATE temp.gpu_total SET device = -device");
 	if (!error)
-		error = db_execute(db, "INSERT INTO temp.whole SELECT * FROM main.whole WHERE peak <> 'peak'");
+		error = db_execute(db, "INSERT INTO temp.gpu_total SELECT * FROM main.gpu_total WHERE peak <> 'peak'");
 	free(samples.analysis.process);
 	return error;
 }
@@ -299,6 +299,6 @@ int top_at(struct db *db, const struct moment *moment)
 	if (!error)
 		error = make_peaks(db, moment);
 	if (!error)
-		error = make_wholes(db);
+		error = make_gpu_totals(db);
 	return error ? error : 1;
 }

@@ -1,4 +1,4 @@
-#include "top_whole.h"
+#include "top_gpu_total.h"
 
 #include <string.h>
 #include "base/sentence.h"
@@ -29,7 +29,7 @@ static void print_part(const struct text *text, const char *word, int64_t bytes)
 	text_print(text, "\n");
 }
 
-static void print_title(const struct block *block, const struct query_whole *row)
+static void print_title(const struct block *block, const struct query_gpu_total *row)
 {
 	char time[TEXT_SIZE_MAX], age[TEXT_SIZE_MAX];
 	int64_t after = row->time - block->device->peak.time;
@@ -41,11 +41,11 @@ static void print_title(const struct block *block, const struct query_whole *row
 	text_style(block->text, TEXT_PLAIN);
 }
 
-static void print_parts(const struct text *text, const struct query_whole *row)
+static void print_parts(const struct text *text, const struct query_gpu_total *row)
 {
 	print_part(text, "recorded then", (int64_t)row->recorded);
 #define PRINT_PART(member, column, words) print_part(text, words, row->member);
-	QUERY_WHOLE_LIST(PRINT_PART)
+	QUERY_GPU_TOTAL_LIST(PRINT_PART)
 #undef PRINT_PART
 	print_line(text,
 		   row->absent          ? "looked at together"
@@ -56,13 +56,13 @@ static void print_parts(const struct text *text, const struct query_whole *row)
 	print_part(text, "other processes", (int64_t)row->others);
 }
 
-static void print_unknown(const struct text *text, const struct query_whole *row)
+static void print_unknown(const struct text *text, const struct query_gpu_total *row)
 {
 	print_part(text, "recorded then", (int64_t)row->recorded);
 	print_part(text, "everything else", (int64_t)(row->used - row->recorded));
 }
 
-static void print_notes(const struct text *text, const struct query_whole *row)
+static void print_notes(const struct text *text, const struct query_gpu_total *row)
 {
 	struct sentence sentence = { .size = 0 };
 	char all[64];
@@ -87,7 +87,7 @@ static void print_notes(const struct text *text, const struct query_whole *row)
 	text_style(text, TEXT_PLAIN);
 }
 
-static int print_block(void *context, const struct query_whole *row)
+static int print_block(void *context, const struct query_gpu_total *row)
 {
 	struct block *block = context;
 	char total[TEXT_SIZE_MAX];
@@ -105,7 +105,7 @@ static int print_block(void *context, const struct query_whole *row)
 	return 0;
 }
 
-int top_whole(const struct text *text, struct db *db, const struct query_device *device)
+int top_gpu_total(const struct text *text, struct db *db, const struct query_device *device)
 {
 	struct block block = { .text = text, .device = device };
 	char size[TEXT_SIZE_MAX];
@@ -113,5 +113,5 @@ int top_whole(const struct text *text, struct db *db, const struct query_device 
 	if (device->peak.imported)
 		text_print(text, "\n%s more is shared by another process, which counts it.\n",
 			   text_bytes(size, device->peak.imported));
-	return query_wholes(db, device->id, print_block, &block);
+	return query_gpu_totals(db, device->id, print_block, &block);
 }

@@ -115,9 +115,9 @@ static int json_sites(struct report *report)
 }
 
 /* What NVML counted at one peak; NULL: nobody looked. */
-static void json_whole(struct doc *doc, const struct query_whole *row)
+static void json_gpu_total(struct doc *doc, const struct query_gpu_total *row)
 {
-	static const struct query_whole none;
+	static const struct query_gpu_total none;
 	int known = row && row->known, sampled = row != NULL;
 
 	if (!row)
@@ -129,37 +129,37 @@ static void json_whole(struct doc *doc, const struct query_whole *row)
 	doc_int_or_null(doc, "recorded_bytes", (int64_t)row->recorded, sampled);
 	doc_int_or_null(doc, "process_bytes", (int64_t)row->process, known);
 #define JSON_PART(member, column, words) doc_int_or_null(doc, #column, row->member, known);
-	QUERY_WHOLE_LIST(JSON_PART)
+	QUERY_GPU_TOTAL_LIST(JSON_PART)
 #undef JSON_PART
 	doc_int_or_null(doc, "other_processes_bytes", (int64_t)row->others, known);
 	doc_string(doc, "mixed", sampled ? row->mixed : "");
 }
 
 /* Finds the figures of one peak. */
-struct whole_context {
+struct gpu_total_context {
 	struct doc *doc;
 	const char *peak;
 	int found;
 };
 
-static int json_whole_row(void *context, const struct query_whole *row)
+static int json_gpu_total_row(void *context, const struct query_gpu_total *row)
 {
-	struct whole_context *whole = context;
+	struct gpu_total_context *gpu = context;
 
-	if (strcmp(row->peak, whole->peak))
+	if (strcmp(row->peak, gpu->peak))
 		return 0;
-	whole->found = 1;
-	json_whole(whole->doc, row);
+	gpu->found = 1;
+	json_gpu_total(gpu->doc, row);
 	return 0;
 }
 
-static int json_whole_of(struct report *report, const char *peak)
+static int json_gpu_total_of(struct report *report, const char *peak)
 {
-	struct whole_context whole = { .doc = report->doc, .peak = peak };
-	int error = query_wholes(report->db, report->device, json_whole_row, &whole);
+	struct gpu_total_context gpu = { .doc = report->doc, .peak = peak };
+	int error = query_gpu_totals(report->db, report->device, json_gpu_total_row, &gpu);
 
-	if (!error && !whole.found)
-		json_whole(report->doc, NULL);
+	if (!error && !gpu.found)
+		json_gpu_total(report->doc, NULL);
 	return error;
 }
 
@@ -173,7 +173,7 @@ static int json_phase_peak(void *context, const struct query_phase_peak *row)
 	doc_int(doc, "bytes", (int64_t)row->bytes);
 	doc_int(doc, "time_ns", row->time);
 	doc_int(doc, "step", row->step);
-	error = json_whole_of(context, row->phase);
+	error = json_gpu_total_of(context, row->phase);
 	doc_end(doc);
 	return error;
 }
@@ -226,7 +226,7 @@ static int json_device(void *context, const struct query_device *row)
 	doc_int(doc, "slack_bytes", (int64_t)row->peak.slack);
 	doc_int(doc, "imported_bytes", (int64_t)row->peak.imported);
 	if (!error)
-		error = json_whole_of(report, "peak");
+		error = json_gpu_total_of(report, "peak");
 	doc_end(doc);
 	return error;
 }

@@ -2,10 +2,10 @@
 #include <string.h>
 #include "memtrace/error.h"
 #include "top.h"
+#include "top_gpu_total.h"
 #include "top_parameters.h"
 #include "top_ranks.h"
 #include "top_report.h"
-#include "top_whole.h"
 
 int top_wants(const struct top_options *options, const struct query_device *device)
 {
@@ -37,7 +37,7 @@ static int print_all_tables(struct top_report *report)
 		error = top_print_parts(report, QUERY_BY_PROCESS);
 	if (error)
 		return error;
-	error = top_whole(report->text, report->db, report->device);
+	error = top_gpu_total(report->text, report->db, report->device);
 	if (error)
 		return error;
 	top_print_places(report);

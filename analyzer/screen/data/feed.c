@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "database/db.h"
 #include "database/schema.h"
+#include "feed_database.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/query.h"
-#include "recall.h"
 #include "report/oom/query_oom.h"
 #include "store/store.h"
 #include "timeline/inflow.h"
@@ -157,7 +157,7 @@ static void *run_database(void *context)
 {
 	struct feed *feed = context;
 	struct sentence sentence = { 0 };
-	int error = recall(feed->model, feed->source->db);
+	int error = feed_database(feed->model, feed->source->db);
 
 	feed->db = feed->source->db;
 	if (!error)

@@ -1,4 +1,4 @@
-#include "recall.h"
+#include "feed_database.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -246,7 +246,7 @@ static int read_ooms(struct model *model, struct db *db)
 	return error;
 }
 
-int recall(struct model *model, struct db *db)
+int feed_database(struct model *model, struct db *db)
 {
 	static const struct {
 		const char *sql;

@@ -82,7 +82,7 @@ static int by_site(const void *a, const void *b)
 	return (one->site > two->site) - (one->site < two->site);
 }
 
-/* Names of sites change while the clerk looks them up. */
+/* Names of sites change while the worker looks them up. */
 static int places_are_known(const struct liveset_order *order, const struct model *model)
 {
 	uint32_t i;

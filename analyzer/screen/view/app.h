@@ -6,7 +6,6 @@
 #define MEMANA_TUI_APP_H
 
 #include <stdint.h>
-#include "screen/clerk/clerk.h"
 #include "screen/data/feed.h"
 #include "screen/data/liveset.h"
 #include "screen/data/series.h"
@@ -15,6 +14,7 @@
 #include "screen/draw/palette.h"
 #include "screen/draw/scale.h"
 #include "screen/input/prompt.h"
+#include "screen/worker/worker.h"
 #include "timeline/model.h"
 #include "view.h"
 
@@ -23,7 +23,7 @@
 
 struct app {
 	struct model *model;
-	struct clerk *clerk; /* NULL in some tests: what needs it says so */
+	struct worker *worker; /* NULL in some tests: what needs it says so */
 	struct canvas canvas;
 
 	/* What is looked at; views change it through the functions below. */
@@ -61,16 +61,17 @@ struct app {
 	int64_t placed;    /* where the cursor was put while the person has not moved it */
 	int begun;         /* the scale is that of the run */
 	int device_chosen; /* by the person */
-	int named;         /* the clerk has named the sites */
+	int named;         /* the worker has named the sites */
 	void (*asked)(struct app *app, const char *text);
 	char file[APP_FILE_MAX]; /* to be written when the person agrees */
 };
 
 /*
  * Opens the timeline. `width` x `height` cells; `colours` and `ascii` as in struct canvas. 0 or -MT_E_MEMORY. Release
- * in any case. Model and clerk are the caller's.
+ * in any case. Model and worker are the caller's.
  */
-int app_init(struct app *app, struct model *model, struct clerk *clerk, int width, int height, int colours, int ascii);
+int app_init(struct app *app, struct model *model, struct worker *worker, int width, int height, int colours,
+	     int ascii);
 void app_release(struct app *app);
 
 /* Takes what a person did. */
@@ -85,7 +86,7 @@ int app_tick(struct app *app, uint64_t budget);
 /* Draws everything to the canvas. */
 void app_draw(struct app *app);
 
-/* 1: something is going on that the screen follows (reading, the clerk, an answer): tick again within 50 ms or so. */
+/* 1: something is going on that the screen follows (reading, the worker, an answer): tick again within 50 ms or so. */
 int app_is_waiting(struct app *app);
 
 /* ---- for views ---- */

@@ -47,15 +47,15 @@ static void ask_filter(struct app *app)
 	app_ask(app, "filter: ", app->filter.text, filter_answered);
 }
 
-/* ---- questions to the clerk ---- */
+/* ---- questions to the worker ---- */
 
-static void ask_clerk(struct app *app, const char *title, const struct clerk_question *question)
+static void ask_worker(struct app *app, const char *title, const struct worker_question *question)
 {
 	struct view_answer_argument argument = { title, question };
 	const char *why = "there is none";
 	int percent;
 
-	if (!app->clerk || clerk_state(app->clerk, &percent, &why) == CLERK_FAILED)
+	if (!app->worker || worker_state(app->worker, &percent, &why) == WORKER_FAILED)
 		app_say_bad(app, "no database to ask: %s", why);
 	else
 		app_open(app, &view_answer_ops, &argument);
@@ -63,12 +63,12 @@ static void ask_clerk(struct app *app, const char *title, const struct clerk_que
 
 static void sql_answered(struct app *app, const char *text)
 {
-	struct clerk_question question = { .kind = CLERK_SQL, .device = app->device };
+	struct worker_question question = { .kind = WORKER_SQL, .device = app->device };
 
 	if (!text[strspn(text, " ;")])
 		return;
 	mt_copy_text(question.text, sizeof(question.text), text);
-	ask_clerk(app, text, &question);
+	ask_worker(app, text, &question);
 }
 
 static void ask_sql(struct app *app)
@@ -78,7 +78,7 @@ static void ask_sql(struct app *app)
 
 static void ask_between(struct app *app)
 {
-	struct clerk_question question = { .kind = CLERK_BETWEEN, .device = app->device };
+	struct worker_question question = { .kind = WORKER_BETWEEN, .device = app->device };
 	char title[128], from[TEXT_SIZE_MAX], to[TEXT_SIZE_MAX];
 	int64_t a = app->mark_a, b = app->mark_b;
 
@@ -91,14 +91,14 @@ static void ask_between(struct app *app)
 	text_time(from, question.from);
 	snprintf(title, sizeof(title), "Allocated between %s and %s, and alive at the end of it",
 		 question.from ? from : "the beginning", text_time(to, question.to));
-	ask_clerk(app, title, &question);
+	ask_worker(app, title, &question);
 }
 
 static void ask_retained(struct app *app)
 {
-	struct clerk_question question = { .kind = CLERK_RETAINED, .device = app->device };
+	struct worker_question question = { .kind = WORKER_RETAINED, .device = app->device };
 
-	ask_clerk(app, "What outlives the step or phase that made it", &question);
+	ask_worker(app, "What outlives the step or phase that made it", &question);
 }
 
 static void open_flame(struct app *app)

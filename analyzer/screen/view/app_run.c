@@ -19,11 +19,11 @@ static int resize(struct app *app, int width, int height)
 	return error;
 }
 
-int app_init(struct app *app, struct model *model, struct clerk *clerk, int width, int height, int colours, int ascii)
+int app_init(struct app *app, struct model *model, struct worker *worker, int width, int height, int colours, int ascii)
 {
 	memset(app, 0, sizeof(*app));
 	app->model = model;
-	app->clerk = clerk;
+	app->worker = worker;
 	app->canvas.colours = colours;
 	app->canvas.ascii = ascii;
 	app->mark_a = app->mark_b = app->live_time = APP_NO_TIME;
@@ -277,13 +277,13 @@ static int refresh_live(struct app *app)
 	return error;
 }
 
-/* Names come from the clerk's thread; what was filtered by them is another set when all are there. */
-static void follow_clerk(struct app *app)
+/* Names come from the worker's thread; what was filtered by them is another set when all are there. */
+static void follow_worker(struct app *app)
 {
 	const char *why;
 	int percent;
 
-	if (!app->clerk || app->named || clerk_state(app->clerk, &percent, &why) <= CLERK_NAMING)
+	if (!app->worker || app->named || worker_state(app->worker, &percent, &why) <= WORKER_NAMING)
 		return;
 	app->named = 1;
 	if (app->filter.text[0])
@@ -296,7 +296,7 @@ int app_tick(struct app *app, uint64_t budget)
 	uint64_t events, before = series_events(app->series);
 	int error = 0, more;
 
-	follow_clerk(app);
+	follow_worker(app);
 	model_lock(model);
 	follow_run(app);
 	if (app->stale || app->edition != model->edition)
@@ -316,13 +316,14 @@ int app_tick(struct app *app, uint64_t budget)
 
 int app_is_waiting(struct app *app)
 {
-	enum clerk_state state;
+	enum worker_state state;
 	const char *why;
 	int percent, waits;
 
 	model_lock(app->model);
 	waits = app->model->state == MODEL_READING;
 	model_unlock(app->model);
-	state = app->clerk ? clerk_state(app->clerk, &percent, &why) : CLERK_READY;
-	return waits || state < CLERK_READY || (app->view && app->view->ops->waits && app->view->ops->waits(app->view));
+	state = app->worker ? worker_state(app->worker, &percent, &why) : WORKER_READY;
+	return waits || state < WORKER_READY ||
+	       (app->view && app->view->ops->waits && app->view->ops->waits(app->view));
 }

@@ -45,25 +45,25 @@ static int state_words(const struct app *app, char *out, size_t size)
 {
 	static const char *const doing[] = { "", "naming functions", "loading the database" };
 	const struct model *model = app->model;
-	enum clerk_state state = CLERK_READY;
+	enum worker_state state = WORKER_READY;
 	char percent[TEXT_SIZE_MAX], lost[64];
 	const char *why = "";
 	int done = 0;
 
 	out[0] = '\0';
-	if (app->clerk)
-		state = clerk_state(app->clerk, &done, &why);
+	if (app->worker)
+		state = worker_state(app->worker, &done, &why);
 	if (model->trouble[0])
 		snprintf(out, size, "%s", model->trouble);
 	else if (model->state == MODEL_READING)
 		snprintf(out, size, "reading %s", text_percent(percent, model->bytes_read, model->bytes_total));
-	else if (state == CLERK_NAMING || state == CLERK_LOADING)
+	else if (state == WORKER_NAMING || state == WORKER_LOADING)
 		snprintf(out, size, "%s %d%%", doing[state], done);
-	else if (state == CLERK_FAILED)
+	else if (state == WORKER_FAILED)
 		snprintf(out, size, "no database: %s", why);
 	else if (model->lost)
 		snprintf(out, size, "%s lost", text_count(lost, sizeof(lost), model->lost, "event"));
-	return model->trouble[0] || state == CLERK_FAILED ? STYLE_BAD : STYLE_BAR;
+	return model->trouble[0] || state == WORKER_FAILED ? STYLE_BAD : STYLE_BAR;
 }
 
 static void what_is_shown(const struct app *app, char *out, size_t size)

@@ -7,7 +7,7 @@
 #define GAP 2      /* columns between columns */
 #define SIDEWAYS 8 /* columns that LEFT and RIGHT move by */
 
-static int width_of(const struct clerk_answer *answer)
+static int width_of(const struct worker_answer *answer)
 {
 	int width = 0;
 	uint32_t i;
@@ -18,7 +18,7 @@ static int width_of(const struct clerk_answer *answer)
 }
 
 /* A cell at x, which may lie outside to the left: then its end is shown. */
-static void draw_cell(struct area row, int x, const struct clerk_column *column, uint8_t style, const char *text)
+static void draw_cell(struct area row, int x, const struct worker_column *column, uint8_t style, const char *text)
 {
 	int width = columns_of(text), at = column->numbers ? x + column->width - width : x;
 	uint32_t code;
@@ -40,7 +40,7 @@ static void draw_cell(struct area row, int x, const struct clerk_column *column,
 	area_text(row, at, 0, style, text);
 }
 
-static void draw_row(const struct grid *grid, const struct clerk_answer *answer, struct area row, uint8_t style,
+static void draw_row(const struct grid *grid, const struct worker_answer *answer, struct area row, uint8_t style,
 		     const char *const *text)
 {
 	int x = -grid->left;
@@ -52,7 +52,7 @@ static void draw_row(const struct grid *grid, const struct clerk_answer *answer,
 	}
 }
 
-void grid_draw(struct grid *grid, const struct clerk_answer *answer, struct area area, int focus)
+void grid_draw(struct grid *grid, const struct worker_answer *answer, struct area area, int focus)
 {
 	int height = area.height > 1 ? area.height - 1 : 0, bar, y;
 	struct area row;
@@ -91,18 +91,18 @@ int64_t grid_row_at(const struct grid *grid, int y)
 	return list_row_at(&grid->list, y - grid->y);
 }
 
-const char *grid_waiting(char *out, size_t size, struct clerk *clerk)
+const char *grid_waiting(char *out, size_t size, struct worker *worker)
 {
-	static const char *const words[] = { [CLERK_WAITING] = "the traces are being read",
-					     [CLERK_NAMING] = "names are looked up",
-					     [CLERK_LOADING] = "the traces are loaded into a database" };
+	static const char *const words[] = { [WORKER_WAITING] = "the traces are being read",
+					     [WORKER_NAMING] = "names are looked up",
+					     [WORKER_LOADING] = "the traces are loaded into a database" };
 	const char *why;
 	int percent;
-	enum clerk_state state = clerk_state(clerk, &percent, &why);
+	enum worker_state state = worker_state(worker, &percent, &why);
 
-	if (state == CLERK_READY || state == CLERK_FAILED)
+	if (state == WORKER_READY || state == WORKER_FAILED)
 		snprintf(out, size, "asking the database ...");
-	else if (state == CLERK_WAITING)
+	else if (state == WORKER_WAITING)
 		snprintf(out, size, "waiting: %s", words[state]);
 	else
 		snprintf(out, size, "waiting: %s, %d%%", words[state], percent);

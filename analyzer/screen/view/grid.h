@@ -1,10 +1,10 @@
-/* grid.h - an answer of the clerk as a table that scrolls both ways; what view_answer and view_site share. */
+/* grid.h - an answer of the worker as a table that scrolls both ways; what view_answer and view_site share. */
 #ifndef MEMANA_TUI_GRID_H
 #define MEMANA_TUI_GRID_H
 
-#include "screen/clerk/clerk.h"
 #include "screen/draw/canvas.h"
 #include "screen/input/list.h"
+#include "screen/worker/worker.h"
 
 struct grid {
 	struct list list;
@@ -15,7 +15,7 @@ struct grid {
 };
 
 /* Titles, then rows; the chosen row is shown as such when `focus`. */
-void grid_draw(struct grid *grid, const struct clerk_answer *answer, struct area area, int focus);
+void grid_draw(struct grid *grid, const struct worker_answer *answer, struct area area, int focus);
 
 /* Moves between rows, and with LEFT and RIGHT sideways. 1: it was one of these. */
 int grid_request(struct grid *grid, enum request request);
@@ -23,8 +23,8 @@ int grid_request(struct grid *grid, enum request request);
 /* The row at line y of that area, -1: none. */
 int64_t grid_row_at(const struct grid *grid, int y);
 
-/* What the clerk does until an answer comes: "loading the traces into a database, 42%". Returns `out`. */
-const char *grid_waiting(char *out, size_t size, struct clerk *clerk);
+/* What the worker does until an answer comes: "loading the traces into a database, 42%". Returns `out`. */
+const char *grid_waiting(char *out, size_t size, struct worker *worker);
 
 /* Draws words from row `y` on, broken at blanks, in at most `rows` rows; the last one is cut. The row after them. */
 int grid_words(struct area area, int y, int rows, uint8_t style, const char *words);

@@ -1,4 +1,4 @@
-/* The table that the clerk answers with: what is new between two marks, what is retained, SQL. */
+/* The table that the worker answers with: what is new between two marks, what is retained, SQL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 struct view_answer {
 	struct view view;
 	char title[128];
-	struct clerk_question question;
-	struct clerk *clerk;
-	uint32_t number;             /* of the question */
-	struct clerk_answer *answer; /* NULL: not yet */
+	struct worker_question question;
+	struct worker *worker;
+	uint32_t number;              /* of the question */
+	struct worker_answer *answer; /* NULL: not yet */
 	struct grid grid;
 	struct area at; /* of the table, drawn last */
 };
@@ -25,25 +25,25 @@ static int open_answer(struct view *view, struct app *app, const void *argument)
 
 	mt_copy_text(self->title, sizeof(self->title), asked->title);
 	self->question = *asked->question;
-	self->clerk = app->clerk;
-	if (self->clerk)
-		self->number = clerk_ask(self->clerk, &self->question);
+	self->worker = app->worker;
+	if (self->worker)
+		self->number = worker_ask(self->worker, &self->question);
 	return 0;
 }
 
 /* Fetches the answer; asks again when another view has asked something else meanwhile. */
 static void fetch(struct view_answer *self)
 {
-	if (!self->clerk || self->answer)
+	if (!self->worker || self->answer)
 		return;
-	self->answer = clerk_answer(self->clerk, self->number);
-	if (!self->answer && !clerk_pending(self->clerk, self->number))
-		self->number = clerk_ask(self->clerk, &self->question);
+	self->answer = worker_answer(self->worker, self->number);
+	if (!self->answer && !worker_pending(self->worker, self->number))
+		self->number = worker_ask(self->worker, &self->question);
 }
 
 static void draw_head(const struct view_answer *self, struct area area)
 {
-	const struct clerk_answer *answer = self->answer;
+	const struct worker_answer *answer = self->answer;
 	char count[64];
 	int room = area.width;
 
@@ -65,12 +65,12 @@ static void draw_answer(struct view *view, struct app *app, struct area area)
 	fetch(self);
 	draw_head(self, area);
 	self->at = area_part(area, 0, area.height, 0, 0);
-	if (!self->clerk) {
+	if (!self->worker) {
 		area_text(area, 0, 2, STYLE_WARN, "there is no database to ask");
 		return;
 	}
 	if (!self->answer) {
-		grid_words(area, 2, 2, STYLE_DIM, grid_waiting(words, sizeof(words), self->clerk));
+		grid_words(area, 2, 2, STYLE_DIM, grid_waiting(words, sizeof(words), self->worker));
 		return;
 	}
 	if (*self->answer->trouble) {
@@ -140,12 +140,12 @@ static int answer_waits(struct view *view)
 {
 	const struct view_answer *self = (struct view_answer *)view;
 
-	return self->clerk && !self->answer;
+	return self->worker && !self->answer;
 }
 
 static void release_answer(struct view *view)
 {
-	clerk_answer_free(((struct view_answer *)view)->answer);
+	worker_answer_free(((struct view_answer *)view)->answer);
 }
 
 const struct view_ops view_answer_ops = {

@@ -21,9 +21,9 @@ struct view_site {
 	struct list stack;
 	int place_chosen; /* the frame that the site is called by has been looked for */
 	struct grid life;
-	struct clerk *clerk;
-	uint32_t number;             /* of the question */
-	struct clerk_answer *answer; /* NULL: not yet */
+	struct worker *worker;
+	uint32_t number;              /* of the question */
+	struct worker_answer *answer; /* NULL: not yet */
 	/* The series of this place alone, and what it was made of. */
 	struct series *series;
 	uint8_t *layer_of; /* by cell */
@@ -46,16 +46,16 @@ struct site_layout {
 static int open_site(struct view *view, struct app *app, const void *argument)
 {
 	struct view_site *self = (struct view_site *)view;
-	struct clerk_question question = { .kind = CLERK_LIFE };
+	struct worker_question question = { .kind = WORKER_LIFE };
 
 	self->site = ((const struct view_site_argument *)argument)->site;
-	self->clerk = app->clerk;
+	self->worker = app->worker;
 	self->series = series_new();
 	if (!self->series)
 		return -MT_E_MEMORY;
 	question.site = self->site;
-	if (self->clerk)
-		self->number = clerk_ask(self->clerk, &question);
+	if (self->worker)
+		self->number = worker_ask(self->worker, &question);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static void release_site(struct view *view)
 {
 	struct view_site *self = (struct view_site *)view;
 
-	clerk_answer_free(self->answer);
+	worker_answer_free(self->answer);
 	series_free(self->series);
 	free(self->layer_of);
 	free(self->column);
@@ -71,20 +71,20 @@ static void release_site(struct view *view)
 
 static void fetch(struct view_site *self)
 {
-	struct clerk_question question = { .kind = CLERK_LIFE, .site = self->site };
+	struct worker_question question = { .kind = WORKER_LIFE, .site = self->site };
 
-	if (!self->clerk || self->answer)
+	if (!self->worker || self->answer)
 		return;
-	self->answer = clerk_answer(self->clerk, self->number);
-	if (!self->answer && !clerk_pending(self->clerk, self->number))
-		self->number = clerk_ask(self->clerk, &question); /* another view has asked meanwhile */
+	self->answer = worker_answer(self->worker, self->number);
+	if (!self->answer && !worker_pending(self->worker, self->number))
+		self->number = worker_ask(self->worker, &question); /* another view has asked meanwhile */
 }
 
 static int site_waits(struct view *view)
 {
 	const struct view_site *self = (struct view_site *)view;
 
-	return self->growing || (self->clerk && !self->answer);
+	return self->growing || (self->worker && !self->answer);
 }
 
 /* ---- the series ---- */
@@ -313,7 +313,7 @@ static void draw_stack(struct view_site *self, const struct app *app, struct are
 		list_fit(&self->stack, 0, self->frames.height);
 		area_text(self->frames, 0, 0, STYLE_DIM,
 			  !site->stack || stack ? "no stack was recorded"
-			  : !self->clerk        ? "not looked up"
+			  : !self->worker       ? "not looked up"
 						: "not looked up yet");
 		return;
 	}
@@ -334,12 +334,12 @@ static void draw_life(struct view_site *self, struct area area)
 
 	draw_title(area, "Its life", self->pane == PANE_LIFE);
 	self->rows = area_part(area, 0, area.height, 0, 0);
-	if (!self->clerk) {
+	if (!self->worker) {
 		area_text(area, 0, 1, STYLE_DIM, "there is no database to ask");
 		return;
 	}
 	if (!self->answer) {
-		grid_words(area, 1, area.height - 1, STYLE_DIM, grid_waiting(words, sizeof(words), self->clerk));
+		grid_words(area, 1, area.height - 1, STYLE_DIM, grid_waiting(words, sizeof(words), self->worker));
 		return;
 	}
 	if (*self->answer->trouble) {

@@ -1,4 +1,4 @@
-#include "clerk_impl.h"
+#include "worker_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,33 +11,33 @@
 /* 1: the answer that is being worked on is not wanted any more. */
 static int gives_up(void *context)
 {
-	struct clerk *clerk = context;
+	struct worker *worker = context;
 
-	return clerk->stop || clerk->asked != clerk->working;
+	return worker->stop || worker->asked != worker->working;
 }
 
-static void set_state(struct clerk *clerk, enum clerk_state state)
+static void set_state(struct worker *worker, enum worker_state state)
 {
-	pthread_mutex_lock(&clerk->lock);
-	clerk->done = clerk->total = 0;
-	clerk->state = state;
-	pthread_cond_broadcast(&clerk->changed);
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_lock(&worker->lock);
+	worker->done = worker->total = 0;
+	worker->state = state;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
 }
 
-static void fail(struct clerk *clerk, const char *why)
+static void fail(struct worker *worker, const char *why)
 {
-	pthread_mutex_lock(&clerk->lock);
-	mt_copy_text(clerk->why, sizeof(clerk->why), why);
-	clerk->state = CLERK_FAILED;
-	pthread_cond_broadcast(&clerk->changed);
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_lock(&worker->lock);
+	mt_copy_text(worker->why, sizeof(worker->why), why);
+	worker->state = WORKER_FAILED;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 /* ---- until it is ready ---- */
 
-/* Until clerk_free, or so long. */
-static void rest(struct clerk *clerk, long ms)
+/* Until worker_free, or so long. */
+static void rest(struct worker *worker, long ms)
 {
 	struct timespec until;
 
@@ -45,17 +45,17 @@ static void rest(struct clerk *clerk, long ms)
 	until.tv_nsec += ms * 1000000;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&clerk->lock);
-	if (!clerk->stop)
-		pthread_cond_timedwait(&clerk->changed, &clerk->lock, &until);
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_lock(&worker->lock);
+	if (!worker->stop)
+		pthread_cond_timedwait(&worker->changed, &worker->lock, &until);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 /* 1: the traces have been read. */
-static int wait_for_model(struct clerk *clerk)
+static int wait_for_model(struct worker *worker)
 {
-	struct model *model = clerk->model;
-	char why[sizeof(clerk->why)];
+	struct model *model = worker->model;
+	char why[sizeof(worker->why)];
 	enum model_state state;
 
 	do {
@@ -65,105 +65,105 @@ static int wait_for_model(struct clerk *clerk)
 			 model->trouble);
 		model_unlock(model);
 		if (state == MODEL_READING)
-			rest(clerk, LOOK_MS);
-	} while (state == MODEL_READING && !clerk->stop);
+			rest(worker, LOOK_MS);
+	} while (state == MODEL_READING && !worker->stop);
 	if (state == MODEL_FAILED)
-		fail(clerk, why);
-	return state == MODEL_READ && !clerk->stop;
+		fail(worker, why);
+	return state == MODEL_READ && !worker->stop;
 }
 
-static void prepare(struct clerk *clerk)
+static void prepare(struct worker *worker)
 {
-	char why[sizeof(clerk->why)];
+	char why[sizeof(worker->why)];
 
-	if (!wait_for_model(clerk))
+	if (!wait_for_model(worker))
 		return;
-	set_state(clerk, CLERK_NAMING);
-	clerk_name_sites(clerk); /* what has no name is shown without one */
-	if (clerk->stop)
+	set_state(worker, WORKER_NAMING);
+	worker_name_sites(worker); /* what has no name is shown without one */
+	if (worker->stop)
 		return;
-	set_state(clerk, CLERK_LOADING);
-	if (clerk_load(clerk, why, sizeof(why)))
-		fail(clerk, why);
+	set_state(worker, WORKER_LOADING);
+	if (worker_load(worker, why, sizeof(why)))
+		fail(worker, why);
 	else
-		set_state(clerk, CLERK_READY);
+		set_state(worker, WORKER_READY);
 }
 
 /* ---- questions ---- */
 
-static int answer_into(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+static int answer_into(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
-	static clerk_answerer *const answerers[] = { [CLERK_LIFE] = clerk_answer_life,
-						     [CLERK_BETWEEN] = clerk_answer_between,
-						     [CLERK_RETAINED] = clerk_answer_retained,
-						     [CLERK_SQL] = clerk_answer_sql };
+	static worker_answerer *const answerers[] = { [WORKER_LIFE] = worker_answer_life,
+						      [WORKER_BETWEEN] = worker_answer_between,
+						      [WORKER_RETAINED] = worker_answer_retained,
+						      [WORKER_SQL] = worker_answer_sql };
 	int error;
 
-	if (clerk->state == CLERK_FAILED) { /* it stays that */
-		clerk_table_trouble(table, clerk->why);
+	if (worker->state == WORKER_FAILED) { /* it stays that */
+		worker_table_trouble(table, worker->why);
 		return 0;
 	}
-	db_watch(clerk->db, gives_up, clerk);
-	error = answerers[question->kind](clerk, question, table);
+	db_watch(worker->db, gives_up, worker);
+	error = answerers[question->kind](worker, question, table);
 	if (error)
-		clerk_table_trouble(table, error == -MT_E_SQL ? db_message(clerk->db) : mt_strerror(error));
-	return clerk_table_finish(table);
+		worker_table_trouble(table, error == -MT_E_SQL ? db_message(worker->db) : mt_strerror(error));
+	return worker_table_finish(table);
 }
 
 /* An answer that says only that there is no memory needs none of its own that grows. */
-static struct clerk_answer *work(struct clerk *clerk, const struct clerk_question *question)
+static struct worker_answer *work(struct worker *worker, const struct worker_question *question)
 {
-	struct clerk_table *table = clerk_table_new();
+	struct worker_table *table = worker_table_new();
 
 	if (!table)
 		return NULL;
-	if (answer_into(clerk, question, table))
+	if (answer_into(worker, question, table))
 		table->answer.trouble = mt_strerror(-MT_E_MEMORY);
 	return &table->answer;
 }
 
-/* Answers until clerk_free. */
-static void serve(struct clerk *clerk)
+/* Answers until worker_free. */
+static void serve(struct worker *worker)
 {
-	struct clerk_question question;
-	struct clerk_answer *answer;
+	struct worker_question question;
+	struct worker_answer *answer;
 
-	pthread_mutex_lock(&clerk->lock);
-	while (!clerk->stop) {
-		if (!clerk->waits) {
-			pthread_cond_wait(&clerk->changed, &clerk->lock);
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->stop) {
+		if (!worker->waits) {
+			pthread_cond_wait(&worker->changed, &worker->lock);
 			continue;
 		}
-		clerk->waits = 0;
-		clerk->working = clerk->asked;
-		question = clerk->question;
-		pthread_mutex_unlock(&clerk->lock);
-		answer = work(clerk, &question);
-		pthread_mutex_lock(&clerk->lock);
-		if (!gives_up(clerk)) {
-			clerk->answer = answer;
-			clerk->answered = clerk->working;
+		worker->waits = 0;
+		worker->working = worker->asked;
+		question = worker->question;
+		pthread_mutex_unlock(&worker->lock);
+		answer = work(worker, &question);
+		pthread_mutex_lock(&worker->lock);
+		if (!gives_up(worker)) {
+			worker->answer = answer;
+			worker->answered = worker->working;
 			answer = NULL;
 		}
-		clerk->working = 0;
-		clerk_answer_free(answer);
-		pthread_cond_broadcast(&clerk->changed);
+		worker->working = 0;
+		worker_answer_free(answer);
+		pthread_cond_broadcast(&worker->changed);
 	}
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 static void *run(void *context)
 {
-	struct clerk *clerk = context;
+	struct worker *worker = context;
 
-	prepare(clerk);
-	serve(clerk);
+	prepare(worker);
+	serve(worker);
 	return NULL;
 }
 
 /* ---- the screen's side ---- */
 
-static int init_waiting(struct clerk *clerk)
+static int init_waiting(struct worker *worker)
 {
 	pthread_condattr_t attributes;
 	int failed = pthread_condattr_init(&attributes);
@@ -171,16 +171,16 @@ static int init_waiting(struct clerk *clerk)
 	if (failed)
 		return -MT_E_MEMORY;
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	failed = pthread_cond_init(&clerk->changed, &attributes) || pthread_mutex_init(&clerk->lock, NULL);
+	failed = pthread_cond_init(&worker->changed, &attributes) || pthread_mutex_init(&worker->lock, NULL);
 	pthread_condattr_destroy(&attributes);
 	return failed ? -MT_E_MEMORY : 0;
 }
 
-int clerk_new(struct clerk **clerk, struct model *model, struct feed *feed, char *const *paths, uint32_t count)
+int worker_new(struct worker **worker, struct model *model, struct feed *feed, char *const *paths, uint32_t count)
 {
-	struct clerk *made = calloc(1, sizeof(*made));
+	struct worker *made = calloc(1, sizeof(*made));
 
-	*clerk = NULL;
+	*worker = NULL;
 	if (!made || init_waiting(made)) {
 		free(made);
 		return -MT_E_MEMORY;
@@ -195,102 +195,102 @@ int clerk_new(struct clerk **clerk, struct model *model, struct feed *feed, char
 		free(made);
 		return -MT_E_SYSTEM;
 	}
-	*clerk = made;
+	*worker = made;
 	return 0;
 }
 
-static void take_stacks(struct clerk *clerk)
+static void take_stacks(struct worker *worker)
 {
 	uint32_t i;
 	size_t n;
 
-	model_lock(clerk->model);
-	for (i = 1; i < clerk->model->sites; i++)
-		clerk->model->site[i].callstack = NULL;
-	model_unlock(clerk->model);
-	for (n = 0; n < clerk->stacks; n++)
-		callstack_release(&clerk->stack[n].callstack);
-	free(clerk->stack);
+	model_lock(worker->model);
+	for (i = 1; i < worker->model->sites; i++)
+		worker->model->site[i].callstack = NULL;
+	model_unlock(worker->model);
+	for (n = 0; n < worker->stacks; n++)
+		callstack_release(&worker->stack[n].callstack);
+	free(worker->stack);
 }
 
-void clerk_free(struct clerk *clerk)
+void worker_free(struct worker *worker)
 {
-	if (!clerk)
+	if (!worker)
 		return;
-	pthread_mutex_lock(&clerk->lock);
-	clerk->stop = 1;
-	pthread_cond_broadcast(&clerk->changed);
-	pthread_mutex_unlock(&clerk->lock);
-	pthread_join(clerk->thread, NULL);
-	take_stacks(clerk);
-	clerk_answer_free(clerk->answer);
-	db_close(clerk->db);
-	pthread_cond_destroy(&clerk->changed);
-	pthread_mutex_destroy(&clerk->lock);
-	free(clerk);
+	pthread_mutex_lock(&worker->lock);
+	worker->stop = 1;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
+	pthread_join(worker->thread, NULL);
+	take_stacks(worker);
+	worker_answer_free(worker->answer);
+	db_close(worker->db);
+	pthread_cond_destroy(&worker->changed);
+	pthread_mutex_destroy(&worker->lock);
+	free(worker);
 }
 
-enum clerk_state clerk_state(struct clerk *clerk, int *percent, const char **why)
+enum worker_state worker_state(struct worker *worker, int *percent, const char **why)
 {
-	enum clerk_state state;
+	enum worker_state state;
 	uint64_t done, total;
 
-	pthread_mutex_lock(&clerk->lock);
-	state = clerk->state;
-	done = clerk->done;
-	total = clerk->total;
-	*why = state == CLERK_FAILED ? clerk->why : "";
-	pthread_mutex_unlock(&clerk->lock);
-	*percent = state == CLERK_READY ? 100 : total ? (int)((double)done / (double)total * 100) : 0;
-	if (state != CLERK_READY && *percent > 99)
+	pthread_mutex_lock(&worker->lock);
+	state = worker->state;
+	done = worker->done;
+	total = worker->total;
+	*why = state == WORKER_FAILED ? worker->why : "";
+	pthread_mutex_unlock(&worker->lock);
+	*percent = state == WORKER_READY ? 100 : total ? (int)((double)done / (double)total * 100) : 0;
+	if (state != WORKER_READY && *percent > 99)
 		*percent = 99;
 	return state;
 }
 
-uint32_t clerk_ask(struct clerk *clerk, const struct clerk_question *question)
+uint32_t worker_ask(struct worker *worker, const struct worker_question *question)
 {
 	uint32_t number;
 
-	pthread_mutex_lock(&clerk->lock);
-	number = ++clerk->asked;
+	pthread_mutex_lock(&worker->lock);
+	number = ++worker->asked;
 	if (!number) /* 0 is no number */
-		number = ++clerk->asked;
-	clerk->question = *question;
-	clerk->waits = 1;
-	clerk_answer_free(clerk->answer);
-	clerk->answer = NULL;
-	pthread_cond_broadcast(&clerk->changed);
-	pthread_mutex_unlock(&clerk->lock);
+		number = ++worker->asked;
+	worker->question = *question;
+	worker->waits = 1;
+	worker_answer_free(worker->answer);
+	worker->answer = NULL;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
 	return number;
 }
 
-struct clerk_answer *clerk_answer(struct clerk *clerk, uint32_t number)
+struct worker_answer *worker_answer(struct worker *worker, uint32_t number)
 {
-	struct clerk_answer *answer = NULL;
+	struct worker_answer *answer = NULL;
 
-	pthread_mutex_lock(&clerk->lock);
-	if (clerk->answer && clerk->answered == number) {
-		answer = clerk->answer;
-		clerk->answer = NULL;
+	pthread_mutex_lock(&worker->lock);
+	if (worker->answer && worker->answered == number) {
+		answer = worker->answer;
+		worker->answer = NULL;
 	}
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_unlock(&worker->lock);
 	return answer;
 }
 
-int clerk_pending(struct clerk *clerk, uint32_t number)
+int worker_pending(struct worker *worker, uint32_t number)
 {
 	int pending;
 
-	pthread_mutex_lock(&clerk->lock);
-	pending = number == clerk->asked && (clerk->waits || clerk->working == number || clerk->answer);
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_lock(&worker->lock);
+	pending = number == worker->asked && (worker->waits || worker->working == number || worker->answer);
+	pthread_mutex_unlock(&worker->lock);
 	return pending;
 }
 
-void clerk_wait(struct clerk *clerk)
+void worker_wait(struct worker *worker)
 {
-	pthread_mutex_lock(&clerk->lock);
-	while ((clerk->state != CLERK_READY && clerk->state != CLERK_FAILED) || clerk->waits || clerk->working)
-		pthread_cond_wait(&clerk->changed, &clerk->lock);
-	pthread_mutex_unlock(&clerk->lock);
+	pthread_mutex_lock(&worker->lock);
+	while ((worker->state != WORKER_READY && worker->state != WORKER_FAILED) || worker->waits || worker->working)
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 }

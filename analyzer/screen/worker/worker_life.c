@@ -1,11 +1,11 @@
-/* clerk_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
+/* worker_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
 #include <stdio.h>
 #include <string.h>
 #include "base/sentence.h"
 #include "base/text.h"
-#include "clerk_impl.h"
-#include "clerk_query.h"
 #include "memtrace/error.h"
+#include "worker_impl.h"
+#include "worker_query.h"
 
 struct life {
 	uint64_t count, bytes, freed, kept_bytes, steps, largest;
@@ -28,28 +28,28 @@ enum life_column {
 
 static int life_row(void *context, struct db_stmt *row)
 {
-	struct clerk_table *table = context;
+	struct worker_table *table = context;
 	int64_t born = db_int(row, 0);
 	char word[TEXT_SIZE_MAX], place[256];
 
-	if (clerk_table_row(table, 0, born))
+	if (worker_table_row(table, 0, born))
 		return 0;
-	clerk_table_cell(table, LIFE_BORN, text_time(word, born));
-	clerk_table_cell(table, LIFE_SIZE, text_bytes(word, (uint64_t)db_int(row, 2)));
-	clerk_table_print(table, LIFE_STEP, "%lld", (long long)db_int(row, 3));
+	worker_table_cell(table, LIFE_BORN, text_time(word, born));
+	worker_table_cell(table, LIFE_SIZE, text_bytes(word, (uint64_t)db_int(row, 2)));
+	worker_table_print(table, LIFE_STEP, "%lld", (long long)db_int(row, 3));
 	if (db_type(row, 1) == DB_NULL) {
-		clerk_table_cell(table, LIFE_LIVED, "never freed");
+		worker_table_cell(table, LIFE_LIVED, "never freed");
 		return 0;
 	}
-	clerk_table_cell(table, LIFE_LIVED, text_time(word, db_int(row, 1) - born));
-	clerk_table_cell(table, LIFE_FREED, text_time(word, db_int(row, 1)));
-	clerk_table_cell(table, LIFE_FREED_PHASE, db_text(row, 4));
-	clerk_table_print(table, LIFE_FREED_STEP, "%lld", (long long)db_int(row, 5));
+	worker_table_cell(table, LIFE_LIVED, text_time(word, db_int(row, 1) - born));
+	worker_table_cell(table, LIFE_FREED, text_time(word, db_int(row, 1)));
+	worker_table_cell(table, LIFE_FREED_PHASE, db_text(row, 4));
+	worker_table_print(table, LIFE_FREED_STEP, "%lld", (long long)db_int(row, 5));
 	if (db_int(row, 8))
-		clerk_table_cell(table, LIFE_FREED_BY, "unknown");
+		worker_table_cell(table, LIFE_FREED_BY, "unknown");
 	else
-		clerk_table_cell(table, LIFE_FREED_BY,
-				 clerk_place(place, sizeof(place), db_text(row, 6), db_text(row, 7)));
+		worker_table_cell(table, LIFE_FREED_BY,
+				  worker_place(place, sizeof(place), db_text(row, 6), db_text(row, 7)));
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static int freed_by_row(void *context, struct db_stmt *row)
 {
 	struct life *life = context;
 
-	clerk_place(life->freed_by, sizeof(life->freed_by), db_text(row, 0), db_text(row, 1));
+	worker_place(life->freed_by, sizeof(life->freed_by), db_text(row, 0), db_text(row, 1));
 	life->freed_there = (uint64_t)db_int(row, 2);
 	life->freed_places = (uint64_t)db_int(row, 3);
 	return 0;
@@ -136,7 +136,7 @@ static void say_life(struct sentence *sentence, const struct life *life)
 	sentence_say(sentence, ".");
 }
 
-int clerk_answer_life(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+int worker_answer_life(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	static const struct {
 		const char *title;
@@ -149,15 +149,15 @@ int clerk_answer_life(struct clerk *clerk, const struct clerk_question *question
 	int error;
 
 	for (i = 0; i < MT_ARRAY_SIZE(columns); i++)
-		clerk_table_column(table, columns[i].title, columns[i].numbers);
-	error = clerk_query_life(clerk->db, question->site, CLERK_ROWS_MAX + 1, life_row, table);
+		worker_table_column(table, columns[i].title, columns[i].numbers);
+	error = worker_query_life(worker->db, question->site, WORKER_ROWS_MAX + 1, life_row, table);
 	if (!error)
-		error = clerk_query_life_sums(clerk->db, question->site, sums_row, &life);
+		error = worker_query_life_sums(worker->db, question->site, sums_row, &life);
 	if (!error)
-		error = clerk_query_freed_by(clerk->db, question->site, freed_by_row, &life);
+		error = worker_query_freed_by(worker->db, question->site, freed_by_row, &life);
 	if (error)
 		return error;
 	say_life(&sentence, &life);
-	clerk_table_verdict(table, sentence.text);
+	worker_table_verdict(table, sentence.text);
 	return 0;
 }

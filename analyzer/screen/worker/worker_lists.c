@@ -1,21 +1,21 @@
-/* clerk_lists.c - places in an order: what was made between two moments and lives, and what outlives what made it. */
+/* worker_lists.c - places in an order: what was made between two moments and lives, and what outlives what made it. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
-#include "clerk_impl.h"
-#include "clerk_query.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/steps/retained.h"
 #include "report/steps/retained_words.h"
 #include "store/store.h"
+#include "worker_impl.h"
+#include "worker_query.h"
 
 /* ---- between two moments ---- */
 
 struct between {
-	struct clerk *clerk;
-	struct clerk_table *table;
+	struct worker *worker;
+	struct worker_table *table;
 	uint64_t bytes, count, first; /* first: bytes of the first place */
 	char place[256], category[64];
 	int processes;
@@ -26,11 +26,11 @@ enum between_column { BETWEEN_BYTES, BETWEEN_COUNT, BETWEEN_PHASE, BETWEEN_CATEG
 static int between_row(void *context, struct db_stmt *row)
 {
 	struct between *between = context;
-	struct clerk_table *table = between->table;
+	struct worker_table *table = between->table;
 	uint64_t bytes = (uint64_t)db_int(row, 0), count = (uint64_t)db_int(row, 1);
 	char word[TEXT_SIZE_MAX], place[256];
 
-	clerk_place(place, sizeof(place), db_text(row, 4), db_text(row, 5));
+	worker_place(place, sizeof(place), db_text(row, 4), db_text(row, 5));
 	if (!between->count) {
 		between->first = bytes;
 		mt_copy_text(between->place, sizeof(between->place), place);
@@ -38,15 +38,15 @@ static int between_row(void *context, struct db_stmt *row)
 	}
 	between->bytes += bytes;
 	between->count += count;
-	if (clerk_table_row(table, clerk_site(between->clerk, db_int(row, 8)), -1))
+	if (worker_table_row(table, worker_site(between->worker, db_int(row, 8)), -1))
 		return 0;
-	clerk_table_cell(table, BETWEEN_BYTES, text_bytes(word, bytes));
-	clerk_table_cell(table, BETWEEN_COUNT, text_number(word, count));
-	clerk_table_cell(table, BETWEEN_PHASE, db_text(row, 2));
-	clerk_table_cell(table, BETWEEN_CATEGORY, db_text(row, 3));
-	clerk_table_cell(table, BETWEEN_PLACE, place);
+	worker_table_cell(table, BETWEEN_BYTES, text_bytes(word, bytes));
+	worker_table_cell(table, BETWEEN_COUNT, text_number(word, count));
+	worker_table_cell(table, BETWEEN_PHASE, db_text(row, 2));
+	worker_table_cell(table, BETWEEN_CATEGORY, db_text(row, 3));
+	worker_table_cell(table, BETWEEN_PLACE, place);
 	if (between->processes)
-		clerk_table_cell(table, BETWEEN_PROCESS, answer_process(word, db_int(row, 6), db_int(row, 7)));
+		worker_table_cell(table, BETWEEN_PROCESS, answer_process(word, db_int(row, 6), db_int(row, 7)));
 	return 0;
 }
 
@@ -67,29 +67,29 @@ static void say_between(struct sentence *sentence, const struct between *between
 	sentence_say(sentence, "%s, by %s.", between->category, between->place);
 }
 
-int clerk_answer_between(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+int worker_answer_between(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	int64_t from = question->from < question->to ? question->from : question->to;
 	int64_t to = question->from < question->to ? question->to : question->from;
-	struct between between = { .clerk = clerk, .table = table };
+	struct between between = { .worker = worker, .table = table };
 	struct sentence sentence = { 0 };
 	int error;
 
-	model_lock(clerk->model);
-	between.processes = clerk->model->processes > 1;
-	model_unlock(clerk->model);
-	clerk_table_column(table, "bytes", 1);
-	clerk_table_column(table, "count", 1);
-	clerk_table_column(table, "phase", 0);
-	clerk_table_column(table, "category", 0);
-	clerk_table_column(table, "place", 0);
+	model_lock(worker->model);
+	between.processes = worker->model->processes > 1;
+	model_unlock(worker->model);
+	worker_table_column(table, "bytes", 1);
+	worker_table_column(table, "count", 1);
+	worker_table_column(table, "phase", 0);
+	worker_table_column(table, "category", 0);
+	worker_table_column(table, "place", 0);
 	if (between.processes)
-		clerk_table_column(table, "process", 0);
-	error = clerk_query_between(clerk->db, store_device_id(question->device), from, to, between_row, &between);
+		worker_table_column(table, "process", 0);
+	error = worker_query_between(worker->db, store_device_id(question->device), from, to, between_row, &between);
 	if (error)
 		return error;
 	say_between(&sentence, &between, from, to);
-	clerk_table_verdict(table, sentence.text);
+	worker_table_verdict(table, sentence.text);
 	return 0;
 }
 
@@ -107,20 +107,20 @@ enum retained_column {
 };
 
 /* One of the sites that have this stack. */
-static uint32_t site_of(struct clerk *clerk, const struct retained_growth *growth)
+static uint32_t site_of(struct worker *worker, const struct retained_growth *growth)
 {
-	const struct clerk_query_stack stack = { .device = growth->device,
-						 .process = growth->process,
-						 .node = growth->node,
-						 .phase = growth->phase,
-						 .category = growth->category };
+	const struct worker_query_stack stack = { .device = growth->device,
+						  .process = growth->process,
+						  .node = growth->node,
+						  .phase = growth->phase,
+						  .category = growth->category };
 	int64_t site;
 
-	clerk_query_site_of(clerk->db, &stack, &site); /* where that fails, the row is of none */
-	return clerk_site(clerk, site);
+	worker_query_site_of(worker->db, &stack, &site); /* where that fails, the row is of none */
+	return worker_site(worker, site);
 }
 
-static void add_growth(struct clerk *clerk, struct clerk_table *table, const struct retained_list *list,
+static void add_growth(struct worker *worker, struct worker_table *table, const struct retained_list *list,
 		       const char *what)
 {
 	const struct retained_growth *growth;
@@ -129,24 +129,24 @@ static void add_growth(struct clerk *clerk, struct clerk_table *table, const str
 
 	for (i = 0; i < list->count; i++) {
 		growth = &list->growth[i];
-		if (clerk_table_row(table, site_of(clerk, growth), -1))
+		if (worker_table_row(table, site_of(worker, growth), -1))
 			return;
-		clerk_table_cell(table, RETAINED_BYTES, text_bytes(word, growth->bytes));
-		clerk_table_cell(table, RETAINED_WHAT, what);
-		clerk_table_cell(table, RETAINED_EACH, text_bytes(word, growth->bytes / growth->parts));
+		worker_table_cell(table, RETAINED_BYTES, text_bytes(word, growth->bytes));
+		worker_table_cell(table, RETAINED_WHAT, what);
+		worker_table_cell(table, RETAINED_EACH, text_bytes(word, growth->bytes / growth->parts));
 		if (growth->steps)
-			clerk_table_print(table, RETAINED_SEEN, "step %lld, in %u of %u", (long long)growth->step,
-					  growth->steps, growth->steps_of);
+			worker_table_print(table, RETAINED_SEEN, "step %lld, in %u of %u", (long long)growth->step,
+					   growth->steps, growth->steps_of);
 		else
-			clerk_table_print(table, RETAINED_SEEN, "steps %u to %u of %u", growth->first,
-					  growth->first + growth->parts - 1, growth->of);
-		clerk_table_cell(table, RETAINED_PHASE, growth->phase);
-		clerk_table_cell(table, RETAINED_CATEGORY, growth->category);
-		clerk_table_cell(table, RETAINED_PLACE, finding_place(place, sizeof(place), clerk->db, growth->node));
+			worker_table_print(table, RETAINED_SEEN, "steps %u to %u of %u", growth->first,
+					   growth->first + growth->parts - 1, growth->of);
+		worker_table_cell(table, RETAINED_PHASE, growth->phase);
+		worker_table_cell(table, RETAINED_CATEGORY, growth->category);
+		worker_table_cell(table, RETAINED_PLACE, finding_place(place, sizeof(place), worker->db, growth->node));
 	}
 }
 
-static void add_crossings(struct clerk_table *table, const struct retained *retained)
+static void add_crossings(struct worker_table *table, const struct retained *retained)
 {
 	const struct retained_crossings *list = &retained->phases;
 	const struct retained_crossing *crossing;
@@ -156,42 +156,43 @@ static void add_crossings(struct clerk_table *table, const struct retained *reta
 
 	for (i = 0; i < list->count; i++) {
 		crossing = &list->crossing[i];
-		if (clerk_table_row(table, 0, -1))
+		if (worker_table_row(table, 0, -1))
 			return;
-		clerk_table_cell(table, RETAINED_BYTES, text_bytes(word, crossing->bytes));
-		clerk_table_cell(table, RETAINED_PLACE, "all places");
+		worker_table_cell(table, RETAINED_BYTES, text_bytes(word, crossing->bytes));
+		worker_table_cell(table, RETAINED_PLACE, "all places");
 		what.size = 0;
 		sentence_say(&what, "alive at %s's peak", crossing->to);
 		retained_say_device(&what, retained, crossing);
-		clerk_table_cell(table, RETAINED_WHAT, what.text);
-		clerk_table_cell(table, RETAINED_SEEN, text_count(count, sizeof(count), crossing->count, "allocation"));
-		clerk_table_cell(table, RETAINED_PHASE, crossing->from);
+		worker_table_cell(table, RETAINED_WHAT, what.text);
+		worker_table_cell(table, RETAINED_SEEN,
+				  text_count(count, sizeof(count), crossing->count, "allocation"));
+		worker_table_cell(table, RETAINED_PHASE, crossing->from);
 	}
 }
 
-int clerk_answer_retained(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+int worker_answer_retained(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	static const struct retained_question all;
 	struct retained retained = { 0 };
 	struct sentence sentence;
-	int error = clerk_query_forget(clerk->db);
+	int error = worker_query_forget(worker->db);
 
 	(void)question;
-	clerk_table_column(table, "bytes", 1);
-	clerk_table_column(table, "place", 0);
-	clerk_table_column(table, "kept", 0);
-	clerk_table_column(table, "from", 0);
-	clerk_table_column(table, "each", 1);
-	clerk_table_column(table, "category", 0);
-	clerk_table_column(table, "seen in", 0);
+	worker_table_column(table, "bytes", 1);
+	worker_table_column(table, "place", 0);
+	worker_table_column(table, "kept", 0);
+	worker_table_column(table, "from", 0);
+	worker_table_column(table, "each", 1);
+	worker_table_column(table, "category", 0);
+	worker_table_column(table, "seen in", 0);
 	if (!error)
-		error = retained_load(&retained, clerk->db, &all);
+		error = retained_load(&retained, worker->db, &all);
 	if (!error) {
-		add_growth(clerk, table, &retained.batches, "by every micro-batch");
-		add_growth(clerk, table, &retained.steps, "by every step");
+		add_growth(worker, table, &retained.batches, "by every micro-batch");
+		add_growth(worker, table, &retained.steps, "by every step");
 		add_crossings(table, &retained);
 		sentence = retained_verdict(&retained, &all);
-		clerk_table_verdict(table, sentence.text);
+		worker_table_verdict(table, sentence.text);
 	}
 	retained_release(&retained);
 	return error;

@@ -1,4 +1,4 @@
-#include "clerk_query.h"
+#include "worker_query.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static int take_number(void *context, struct db_stmt *row)
 
 /* ---- the summary ---- */
 
-int clerk_query_has_callsites(struct db *db, int *has)
+int worker_query_has_callsites(struct db *db, int *has)
 {
 	int64_t exists = 0;
 	int error = answer_rows(db, "SELECT EXISTS (SELECT * FROM callsite)", NULL, take_number, &exists);
@@ -21,26 +21,26 @@ int clerk_query_has_callsites(struct db *db, int *has)
 	return error;
 }
 
-int clerk_query_callsites(struct db *db, clerk_query_row *row, void *context)
+int worker_query_callsites(struct db *db, worker_query_row *row, void *context)
 {
 	return answer_rows(db, "SELECT node, function, place FROM callsite", NULL, row, context);
 }
 
-int clerk_query_evidence(struct db *db, clerk_query_row *row, void *context)
+int worker_query_evidence(struct db *db, worker_query_row *row, void *context)
 {
 	return answer_rows(db, "SELECT id, evidence, decided_by FROM site", NULL, row, context);
 }
 
 /* ---- the whole run ---- */
 
-int clerk_query_prepare(struct db *db)
+int worker_query_prepare(struct db *db)
 {
 	int error = db_execute(db, "CREATE INDEX allocation_by_site ON allocation (site)");
 
 	return error ? error : db_execute(db, "CREATE INDEX span_by_seq ON phase_span (process, first_seq)");
 }
 
-int clerk_query_sites(struct db *db, clerk_query_row *row, void *context)
+int worker_query_sites(struct db *db, worker_query_row *row, void *context)
 {
 	return answer_rows(db, "SELECT id, process, device, node, phase FROM site", NULL, row, context);
 }
@@ -53,7 +53,7 @@ int clerk_query_sites(struct db *db, clerk_query_row *row, void *context)
 	"AND twin.device = one.device AND twin.node IS one.node AND twin.memory = one.memory AND twin.phase = one.phase " \
 	"AND twin.category = one.category AND twin.owner = one.owner WHERE one.id = ?1)"
 
-int clerk_query_life(struct db *db, int64_t site, int64_t limit, clerk_query_row *row, void *context)
+int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_row *row, void *context)
 {
 	static const char sql[] =
 		"SELECT alloc_time, free_time, bytes, step, "
@@ -68,7 +68,7 @@ int clerk_query_life(struct db *db, int64_t site, int64_t limit, clerk_query_row
 	return answer_rows(db, sql, value, row, context);
 }
 
-int clerk_query_life_sums(struct db *db, int64_t site, clerk_query_row *row, void *context)
+int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, void *context)
 {
 	static const char sql[] = "SELECT count(*), ifnull(sum(bytes), 0), count(free_time), "
 				  "ifnull(sum(bytes) FILTER (WHERE free_time IS NULL), 0), count(DISTINCT step), "
@@ -80,7 +80,7 @@ int clerk_query_life_sums(struct db *db, int64_t site, clerk_query_row *row, voi
 	return answer_rows(db, sql, value, row, context);
 }
 
-int clerk_query_freed_by(struct db *db, int64_t site, clerk_query_row *row, void *context)
+int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context)
 {
 	static const char sql[] =
 		"SELECT function, place, count(*), count(*) OVER () "
@@ -93,7 +93,7 @@ int clerk_query_freed_by(struct db *db, int64_t site, clerk_query_row *row, void
 
 /* ---- lists of places ---- */
 
-int clerk_query_between(struct db *db, int64_t device, int64_t from, int64_t to, clerk_query_row *row, void *context)
+int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context)
 {
 	static const char sql[] =
 		"SELECT sum(one.bytes), count(*), one.phase, one.category, ifnull(callsite.function, ''), "
@@ -109,7 +109,7 @@ int clerk_query_between(struct db *db, int64_t device, int64_t from, int64_t to,
 	return answer_rows(db, sql, value, row, context);
 }
 
-int clerk_query_site_of(struct db *db, const struct clerk_query_stack *stack, int64_t *site)
+int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site)
 {
 	struct db_stmt *stmt;
 	int error = db_prepare(db, &stmt,
@@ -140,7 +140,7 @@ static int add_name(void *context, struct db_stmt *row)
 	return 0;
 }
 
-int clerk_query_forget(struct db *db)
+int worker_query_forget(struct db *db)
 {
 	struct sentence names = { 0 };
 	char *rest = names.text, *name, sql[300];

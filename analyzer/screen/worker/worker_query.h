@@ -1,70 +1,70 @@
 /*
- * clerk_query.h - everything that the timeline asks a database, by name. Private to clerk*.c.
+ * worker_query.h - everything that the timeline asks a database, by name. Private to worker*.c.
  *
- * The views ask the clerk, the clerk asks here, and SQL is in clerk_query.c alone; what a person types is the exception
- * (clerk_sql.c).
+ * The views ask the worker, the worker asks here, and SQL is in worker_query.c alone; what a person types is the exception
+ * (worker_sql.c).
  *
  * `row` is called for each row, whose columns are listed; a result other than 0 ends the query and is handed on. All
  * return 0, that result, or -MT_E_x.
  */
-#ifndef MEMANA_TUI_CLERK_QUERY_H
-#define MEMANA_TUI_CLERK_QUERY_H
+#ifndef MEMANA_TUI_WORKER_QUERY_H
+#define MEMANA_TUI_WORKER_QUERY_H
 
 #include <stdint.h>
 #include "database/db.h"
 
-typedef int clerk_query_row(void *context, struct db_stmt *row);
+typedef int worker_query_row(void *context, struct db_stmt *row);
 
 /* ---- of the summary (store_summary) ---- */
 
 /* Whether load_callsites has been there. */
-int clerk_query_has_callsites(struct db *db, int *has);
+int worker_query_has_callsites(struct db *db, int *has);
 
 /* node, function, place: what the user calls the place of a stack. */
-int clerk_query_callsites(struct db *db, clerk_query_row *row, void *context);
+int worker_query_callsites(struct db *db, worker_query_row *row, void *context);
 
 /* id, evidence, decided_by: why the category of a site is what it is. */
-int clerk_query_evidence(struct db *db, clerk_query_row *row, void *context);
+int worker_query_evidence(struct db *db, worker_query_row *row, void *context);
 
 /* ---- of the whole run (load_run) ---- */
 
 /* What the queries below need to be fast. Once. */
-int clerk_query_prepare(struct db *db);
+int worker_query_prepare(struct db *db);
 
 /* id, process, device, node, phase: of every site. */
-int clerk_query_sites(struct db *db, clerk_query_row *row, void *context);
+int worker_query_sites(struct db *db, worker_query_row *row, void *context);
 
 /*
  * The allocations of the site's place, the `limit` largest, largest first: alloc_time, free_time, bytes, step; the phase
  * and step in which it was freed; function and place that freed it, and 1 where that is not known.
  */
-int clerk_query_life(struct db *db, int64_t site, int64_t limit, clerk_query_row *row, void *context);
+int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_row *row, void *context);
 
 /*
  * One row on all of them: count, bytes, how many were freed, bytes of those that were not, steps in which they were
  * born; shortest, longest and average life in ns; bytes of the largest.
  */
-int clerk_query_life_sums(struct db *db, int64_t site, clerk_query_row *row, void *context);
+int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, void *context);
 
 /* One row: function and place that freed most of them, how many it freed, and how many places freed any. */
-int clerk_query_freed_by(struct db *db, int64_t site, clerk_query_row *row, void *context);
+int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context);
 
 /*
  * Of a device, what was born in (from, to] and is in use at `to`, place by place, largest first: bytes, count, phase,
  * category, function, place, rank (-1: none), pid, and the site and bytes of the largest allocation.
  */
-int clerk_query_between(struct db *db, int64_t device, int64_t from, int64_t to, clerk_query_row *row, void *context);
+int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 
 /* What sites of one stack differ in. */
-struct clerk_query_stack {
+struct worker_query_stack {
 	int64_t device, process, node; /* of the database; node 0: none */
 	const char *phase, *category;  /* the category is what it should be: another one is better than none */
 };
 
 /* *site: the one of that stack, 0: there is none. */
-int clerk_query_site_of(struct db *db, const struct clerk_query_stack *stack, int64_t *site);
+int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site);
 
 /* Drops the temporary tables that retained_load made for the question before. */
-int clerk_query_forget(struct db *db);
+int worker_query_forget(struct db *db);
 
 #endif

@@ -1,8 +1,8 @@
-/* clerk_sql.c - what the user asks in SQL: read, and nothing else. */
+/* worker_sql.c - what the user asks in SQL: read, and nothing else. */
 #include <stdio.h>
 #include <string.h>
-#include "clerk_impl.h"
 #include "memtrace/error.h"
+#include "worker_impl.h"
 
 #define BLOB_BYTES 32u /* shown of a blob */
 
@@ -18,7 +18,7 @@ static int ends_in(const char *word, const char *end)
 	return size >= of && !strcmp(word + size - of, end);
 }
 
-static struct sql_columns name_columns(struct clerk_table *table, const struct db_stmt *stmt)
+static struct sql_columns name_columns(struct worker_table *table, const struct db_stmt *stmt)
 {
 	struct sql_columns columns = { -1, -1 };
 	const char *name;
@@ -26,7 +26,7 @@ static struct sql_columns name_columns(struct clerk_table *table, const struct d
 
 	for (i = 0; i < db_columns(stmt); i++) {
 		name = db_name(stmt, i);
-		clerk_table_column(table, name, 1);
+		worker_table_column(table, name, 1);
 		if (columns.site < 0 && !strcmp(name, "site"))
 			columns.site = i;
 		if (columns.time < 0 && (!strcmp(name, "time") || ends_in(name, "_time")))
@@ -35,7 +35,7 @@ static struct sql_columns name_columns(struct clerk_table *table, const struct d
 	return columns;
 }
 
-static void fill_blob(struct clerk_table *table, int column, const struct db_stmt *row)
+static void fill_blob(struct worker_table *table, int column, const struct db_stmt *row)
 {
 	char hex[2 * BLOB_BYTES + 4];
 	size_t size, i;
@@ -44,21 +44,21 @@ static void fill_blob(struct clerk_table *table, int column, const struct db_stm
 	for (i = 0; i < size && i < BLOB_BYTES; i++)
 		snprintf(hex + 2 * i, 3, "%02x", byte[i]);
 	hex[2 * i] = '\0';
-	clerk_table_print(table, (uint32_t)column, "%s%s", hex, size > BLOB_BYTES ? "..." : "");
+	worker_table_print(table, (uint32_t)column, "%s%s", hex, size > BLOB_BYTES ? "..." : "");
 }
 
-static void fill_cell(struct clerk_table *table, int column, const struct db_stmt *row)
+static void fill_cell(struct worker_table *table, int column, const struct db_stmt *row)
 {
 	switch (db_type(row, column)) {
 	case DB_INTEGER:
-		clerk_table_print(table, (uint32_t)column, "%lld", (long long)db_int(row, column));
+		worker_table_print(table, (uint32_t)column, "%lld", (long long)db_int(row, column));
 		break;
 	case DB_REAL:
-		clerk_table_print(table, (uint32_t)column, "%.15g", db_real(row, column));
+		worker_table_print(table, (uint32_t)column, "%.15g", db_real(row, column));
 		break;
 	case DB_TEXT:
 		table->answer.column[column].numbers = 0;
-		clerk_table_cell(table, (uint32_t)column, db_text(row, column));
+		worker_table_cell(table, (uint32_t)column, db_text(row, column));
 		break;
 	case DB_BLOB:
 		table->answer.column[column].numbers = 0;
@@ -75,7 +75,7 @@ static int is_int(const struct db_stmt *row, int column)
 }
 
 /* Rows up to the last that is shown. */
-static int take_rows(struct clerk *clerk, struct clerk_table *table, struct db_stmt *stmt)
+static int take_rows(struct worker *worker, struct worker_table *table, struct db_stmt *stmt)
 {
 	struct sql_columns columns = name_columns(table, stmt);
 	int64_t time;
@@ -83,9 +83,9 @@ static int take_rows(struct clerk *clerk, struct clerk_table *table, struct db_s
 	int i, more;
 
 	while (!table->failed && (more = db_step(stmt)) == 1) {
-		site = is_int(stmt, columns.site) ? clerk_site(clerk, db_int(stmt, columns.site)) : 0;
+		site = is_int(stmt, columns.site) ? worker_site(worker, db_int(stmt, columns.site)) : 0;
 		time = is_int(stmt, columns.time) ? db_int(stmt, columns.time) : -1;
-		if (clerk_table_row(table, site, time < 0 ? -1 : time))
+		if (worker_table_row(table, site, time < 0 ? -1 : time))
 			return 0;
 		for (i = 0; i < db_columns(stmt); i++)
 			fill_cell(table, i, stmt);
@@ -93,7 +93,7 @@ static int take_rows(struct clerk *clerk, struct clerk_table *table, struct db_s
 	return table->failed ? -MT_E_MEMORY : more;
 }
 
-static void say_trouble(struct clerk *clerk, struct clerk_table *table, int error)
+static void say_trouble(struct worker *worker, struct worker_table *table, int error)
 {
 	char words[512];
 
@@ -102,22 +102,22 @@ static void say_trouble(struct clerk *clerk, struct clerk_table *table, int erro
 	else
 		snprintf(words, sizeof(words),
 			 "%.400s (the database is read-only; tables: SELECT sql FROM sqlite_schema)",
-			 error == -MT_E_MEMORY ? mt_strerror(error) : db_message(clerk->db));
-	clerk_table_trouble(table, words);
+			 error == -MT_E_MEMORY ? mt_strerror(error) : db_message(worker->db));
+	worker_table_trouble(table, words);
 }
 
-int clerk_answer_sql(struct clerk *clerk, const struct clerk_question *question, struct clerk_table *table)
+int worker_answer_sql(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	struct db_stmt *stmt = NULL;
 	int error;
 
-	db_restrict(clerk->db);
-	error = db_prepare(clerk->db, &stmt, question->text);
+	db_restrict(worker->db);
+	error = db_prepare(worker->db, &stmt, question->text);
 	if (!error)
-		error = take_rows(clerk, table, stmt);
+		error = take_rows(worker, table, stmt);
 	if (error)
-		say_trouble(clerk, table, error);
+		say_trouble(worker, table, error);
 	db_finish(stmt);
-	db_unrestrict(clerk->db);
+	db_unrestrict(worker->db);
 	return 0;
 }

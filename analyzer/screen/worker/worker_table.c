@@ -1,4 +1,4 @@
-#include "clerk_impl.h"
+#include "worker_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,25 +11,25 @@
 #define TEXTS_BYTES 65536u /* of one block */
 
 /* Texts live in blocks that do not move, newest first. */
-struct clerk_texts {
-	struct clerk_texts *older;
+struct worker_texts {
+	struct worker_texts *older;
 	size_t size;
 	char bytes[TEXTS_BYTES];
 };
 
-struct clerk_table *clerk_table_new(void)
+struct worker_table *worker_table_new(void)
 {
-	struct clerk_table *table = calloc(1, sizeof(*table));
+	struct worker_table *table = calloc(1, sizeof(*table));
 
 	if (table)
 		table->answer.verdict = table->answer.trouble = "";
 	return table;
 }
 
-void clerk_answer_free(struct clerk_answer *answer)
+void worker_answer_free(struct worker_answer *answer)
 {
-	struct clerk_table *table = (struct clerk_table *)answer; /* its first member */
-	struct clerk_texts *texts, *older;
+	struct worker_table *table = (struct worker_table *)answer; /* its first member */
+	struct worker_texts *texts, *older;
 
 	if (!answer)
 		return;
@@ -45,10 +45,10 @@ void clerk_answer_free(struct clerk_answer *answer)
 }
 
 /* A copy that lives as long as the table; "" where there is no memory. */
-static const char *keep(struct clerk_table *table, const char *words)
+static const char *keep(struct worker_table *table, const char *words)
 {
 	size_t size = strlen(words) + 1;
-	struct clerk_texts *texts = table->texts;
+	struct worker_texts *texts = table->texts;
 
 	if (size == 1)
 		return "";
@@ -69,24 +69,24 @@ static const char *keep(struct clerk_table *table, const char *words)
 	return texts->bytes + texts->size - size;
 }
 
-void clerk_table_column(struct clerk_table *table, const char *title, int numbers)
+void worker_table_column(struct worker_table *table, const char *title, int numbers)
 {
-	struct clerk_answer *answer = &table->answer;
-	struct clerk_column *column = realloc(answer->column, (answer->columns + 1) * sizeof(*column));
-	char clean[CLERK_CELL_MAX * 4 + 4];
+	struct worker_answer *answer = &table->answer;
+	struct worker_column *column = realloc(answer->column, (answer->columns + 1) * sizeof(*column));
+	char clean[WORKER_CELL_MAX * 4 + 4];
 
 	if (!column) {
 		table->failed = 1;
 		return;
 	}
 	answer->column = column;
-	text_fit(clean, sizeof(clean), title, CLERK_CELL_MAX, 0);
-	column[answer->columns++] = (struct clerk_column){ .title = keep(table, clean), .numbers = numbers };
+	text_fit(clean, sizeof(clean), title, WORKER_CELL_MAX, 0);
+	column[answer->columns++] = (struct worker_column){ .title = keep(table, clean), .numbers = numbers };
 }
 
-static int grow(struct clerk_table *table)
+static int grow(struct worker_table *table)
 {
-	struct clerk_answer *answer = &table->answer;
+	struct worker_answer *answer = &table->answer;
 	uint32_t room = table->room ? 2 * table->room : 64;
 	const char **text = realloc(answer->text, (size_t)room * answer->columns * sizeof(*text));
 	uint32_t *site;
@@ -103,12 +103,12 @@ static int grow(struct clerk_table *table)
 	return 0;
 }
 
-int clerk_table_row(struct clerk_table *table, uint32_t site, int64_t time)
+int worker_table_row(struct worker_table *table, uint32_t site, int64_t time)
 {
-	struct clerk_answer *answer = &table->answer;
+	struct worker_answer *answer = &table->answer;
 	uint32_t column;
 
-	if (answer->rows == CLERK_ROWS_MAX) {
+	if (answer->rows == WORKER_ROWS_MAX) {
 		answer->cut = 1;
 		return 1;
 	}
@@ -123,18 +123,18 @@ int clerk_table_row(struct clerk_table *table, uint32_t site, int64_t time)
 	return 0;
 }
 
-void clerk_table_cell(struct clerk_table *table, uint32_t column, const char *words)
+void worker_table_cell(struct worker_table *table, uint32_t column, const char *words)
 {
-	struct clerk_answer *answer = &table->answer;
-	char clean[CLERK_CELL_MAX * 4 + 4];
+	struct worker_answer *answer = &table->answer;
+	char clean[WORKER_CELL_MAX * 4 + 4];
 
 	if (!answer->rows || column >= answer->columns)
 		return;
-	text_fit(clean, sizeof(clean), words, CLERK_CELL_MAX, 0);
+	text_fit(clean, sizeof(clean), words, WORKER_CELL_MAX, 0);
 	answer->text[(size_t)(answer->rows - 1) * answer->columns + column] = keep(table, clean);
 }
 
-void clerk_table_print(struct clerk_table *table, uint32_t column, const char *format, ...)
+void worker_table_print(struct worker_table *table, uint32_t column, const char *format, ...)
 {
 	char words[512];
 	va_list arguments;
@@ -142,22 +142,22 @@ void clerk_table_print(struct clerk_table *table, uint32_t column, const char *f
 	va_start(arguments, format);
 	vsnprintf(words, sizeof(words), format, arguments);
 	va_end(arguments);
-	clerk_table_cell(table, column, words);
+	worker_table_cell(table, column, words);
 }
 
-void clerk_table_verdict(struct clerk_table *table, const char *words)
+void worker_table_verdict(struct worker_table *table, const char *words)
 {
 	table->answer.verdict = keep(table, words);
 }
 
-void clerk_table_trouble(struct clerk_table *table, const char *words)
+void worker_table_trouble(struct worker_table *table, const char *words)
 {
 	table->answer.trouble = keep(table, words);
 }
 
-int clerk_table_finish(struct clerk_table *table)
+int worker_table_finish(struct worker_table *table)
 {
-	struct clerk_answer *answer = &table->answer;
+	struct worker_answer *answer = &table->answer;
 	uint32_t row, column;
 	int width;
 
@@ -174,22 +174,22 @@ int clerk_table_finish(struct clerk_table *table)
 
 /* ---- what all answers share ---- */
 
-int clerk_stops(void *context)
+int worker_stops(void *context)
 {
-	return ((struct clerk *)context)->stop;
+	return ((struct worker *)context)->stop;
 }
 
-uint32_t clerk_site(struct clerk *clerk, int64_t number)
+uint32_t worker_site(struct worker *worker, int64_t number)
 {
 	int known;
 
-	model_lock(clerk->model);
-	known = number > 0 && number < clerk->model->sites;
-	model_unlock(clerk->model);
+	model_lock(worker->model);
+	known = number > 0 && number < worker->model->sites;
+	model_unlock(worker->model);
 	return known ? (uint32_t)number : 0;
 }
 
-const char *clerk_place(char *out, size_t size, const char *function, const char *place)
+const char *worker_place(char *out, size_t size, const char *function, const char *place)
 {
 	if (*function && *place)
 		snprintf(out, size, "%s (%s)", function, place);
