@@ -1,20 +1,22 @@
 #include "query_parameter.h"
 
+#include <string.h>
+
 #define SUM(member, word) ", sum(CASE WHEN what = '" word "' AND NOT tied THEN bytes ELSE 0 END)"
 #define SUMS "sum(CASE WHEN tied THEN 0 ELSE bytes END)" QUERY_PARAMETER_LIST(SUM)
 
 static struct query_parameter read_row(struct db_stmt *stmt)
 {
 	int column = 0;
-	struct query_parameter row = {
-		.name = db_text(stmt, column++),
-		.model = db_text(stmt, column++),
-		.module = db_text(stmt, column++),
-		.optimizer = db_text(stmt, column++),
-		.dtype = db_text(stmt, column++),
-		.shape = db_text(stmt, column++),
-	};
+	struct query_parameter row;
 
+	memset(&row, 0, sizeof(row));
+	row.name = db_text(stmt, column++);
+	row.model = db_text(stmt, column++);
+	row.module = db_text(stmt, column++);
+	row.optimizer = db_text(stmt, column++);
+	row.dtype = db_text(stmt, column++);
+	row.shape = db_text(stmt, column++);
 	row.count = (uint64_t)db_int(stmt, column++);
 	row.processes = (uint64_t)db_int(stmt, column++);
 	row.bytes = (uint64_t)db_int(stmt, column++);
