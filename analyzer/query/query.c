@@ -275,12 +275,16 @@ static int give_frame(struct db_stmt *stmt, void *asker)
 
 int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context)
 {
-	/* Depth is limited for databases that somebody else made: parents could go in a circle. */
+	/*
+	 * Depth is limited for databases that somebody else made: parents could go in a circle. Frames come in the order in
+	 * which the recursion finds their nodes: to sort them would be to copy every name, of which there may be 1000.
+	 */
 	return ask(db,
 		   "WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL "
-		   "SELECT parent, depth + 1 FROM up JOIN node USING (id) WHERE parent IS NOT NULL AND depth < 1100) "
-		   "SELECT kind, function, file, line, path, build_id, offset FROM up JOIN node USING (id) "
-		   "JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module ORDER BY depth",
+		   "SELECT parent, depth + 1 FROM up JOIN node USING (id) WHERE parent IS NOT NULL AND depth < 1100 "
+		   "ORDER BY 2) "
+		   "SELECT kind, function, file, line, path, build_id, offset FROM up CROSS JOIN node USING (id) "
+		   "CROSS JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module",
 		   node, 0, give_frame, ASKER(row, context));
 }
 
