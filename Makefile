@@ -121,7 +121,7 @@ $(ANALYZER_OBJ): CPPFLAGS += -Ianalyzer
 
 # The rules are data; the program carries a copy (formats/rules/rules_data.c).
 $(B)/obj/formats/rules/rules_data.o: $(wildcard formats/rules/*.yaml)
-$(B)/obj/analyzer/database/schema_data.o: analyzer/database/schema.sql
+$(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
 $(B)/agent/recorder/agent/census/census_data.o: recorder/agent/census/census.py
 
 # A unit test sees the library and the analyzer without its main.

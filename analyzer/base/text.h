@@ -53,7 +53,7 @@ void text_style(const struct text *text, enum text_style style);
 /* Two blanks and `part` of `whole` as a bar of at most `width` columns; nothing where it would be empty. */
 void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
 
-/* printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
+/* Printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
 void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
 void text_say(const char *format, ...) MT_PRINTF(1, 2);
 
@@ -66,5 +66,31 @@ void text_wrap(const struct text *text, int indent, int column, const char *word
  * too long loses its beginning (`keep_end`, for paths) or its end, marked by "...". `out` has `size` bytes.
  */
 const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end);
+
+/* A sentence or two, put together piece by piece. */
+
+struct sentence {
+	char text[2048]; /* what does not fit is cut off */
+	size_t size;
+};
+
+void sentence_say(struct sentence *sentence, const char *format, ...) MT_PRINTF(2, 3);
+
+/* Words of unknown origin, made fit for a terminal and not longer than a line. */
+void sentence_say_clean(struct sentence *sentence, const char *words);
+
+/* How many columns of a terminal characters take, whatever the locale. */
+
+/* A character fit to be shown, and its columns: 0 for one that sits on the one before it. */
+struct columns_character {
+	char text[5];
+	int columns;
+};
+
+/* Takes the next character of `at`, which is not at its end; the bytes that it had. What is harmful becomes '?'. */
+size_t columns_next(struct columns_character *out, const char *at);
+
+/* Columns that the text takes. */
+int columns_of(const char *text);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/text.h"
-#include "database/schema.h"
+#include "database/db.h"
 #include "memtrace/error.h"
 #include "report/command.h"
 #include "report/report.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/json.h"
-#include "database/schema.h"
+#include "database/db.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "report/command.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "memtrace/error.h"
-#include "schema.h"
 
 struct db {
 	sqlite3 *handle;
@@ -575,3 +574,12 @@ void db_feed_free(struct db_feed *feed)
 	sqlite3_create_module(feed->db->handle, feed->name, NULL, NULL);
 	free(feed);
 }
+
+__asm__(".section .rodata\n"
+	".global schema_sql\n"
+	".type schema_sql, @object\n"
+	"schema_sql:\n"
+	".incbin \"analyzer/database/schema.sql\"\n"
+	".byte 0\n"
+	".size schema_sql, . - schema_sql\n"
+	".previous\n");

@@ -6,7 +6,6 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "merge.h"
-#include "sequential.h"
 #include "stream.h"
 
 /* ---- clocks ---- */

@@ -84,7 +84,7 @@ struct analysis_device {
 	const char *name, *uuid, *boot_id;
 	uint64_t total; /* bytes, 0: unknown */
 	int used;       /* something happened on it */
-	int64_t turn;   /* when it was made known: see sequential.h */
+	int64_t turn;   /* when it was made known: see merge.h */
 	uint32_t *user; /* the processes that use it */
 	uint32_t users;
 	uint64_t tensors_now; /* bytes that tensors fill */
@@ -121,7 +121,7 @@ struct analysis_oom {
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase, role;
-	int64_t turn; /* of the event: see sequential.h */
+	int64_t turn; /* of the event: see merge.h */
 };
 
 /* What a process held of the device when a request failed. */
@@ -236,7 +236,7 @@ struct analysis {
 	struct attribution attribution;
 	struct categories categories;
 	const struct mt_rules *rules;
-	int sequential;           /* processes are read one after the other, see sequential.h, */
+	int sequential;           /* processes are read one after the other, see merge.h, */
 	int entangled;            /* which came out to be wrong: all of this is void */
 	struct mt_ahead *ahead;   /* while the traces are read */
 	struct progress progress; /* the same */

@@ -1,4 +1,4 @@
-#include "sequential.h"
+#include "merge.h"
 
 #include <stdlib.h>
 #include <string.h>

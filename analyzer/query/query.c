@@ -350,3 +350,46 @@ int query_hosts(struct db *db, query_host_row *row, void *context)
 		   "JOIN process ON process.id = process ORDER BY process",
 		   0, 0, give_host, ASKER(row, context));
 }
+
+#define SUM(member, word) ", sum(CASE WHEN what = '" word "' AND NOT tied THEN bytes ELSE 0 END)"
+#define SUMS "sum(CASE WHEN tied THEN 0 ELSE bytes END)" QUERY_PARAMETER_LIST(SUM)
+
+static int give_parameter(struct db_stmt *stmt, void *asker)
+{
+	int column = 9;
+	struct query_parameter row = {
+		.name = db_text(stmt, 0),
+		.model = db_text(stmt, 1),
+		.module = db_text(stmt, 2),
+		.optimizer = db_text(stmt, 3),
+		.dtype = db_text(stmt, 4),
+		.shape = db_text(stmt, 5),
+		.count = (uint64_t)db_int(stmt, 6),
+		.processes = (uint64_t)db_int(stmt, 7),
+		.bytes = (uint64_t)db_int(stmt, 8),
+	};
+
+#define READ(member, word) row.member = (uint64_t)db_int(stmt, column++);
+	QUERY_PARAMETER_LIST(READ)
+#undef READ
+	return ANSWER(query_parameter_row, asker, &row);
+}
+
+int query_parameters(struct db *db, int64_t limit, query_parameter_row *row, void *context)
+{
+	return ask(db,
+		   "SELECT pattern, ifnull(model, ''), ifnull(max(module), ''), ifnull(optimizer, ''), "
+		   "ifnull(max(CASE WHEN what IN ('weights', 'buffers', 'master weights') THEN dtype END), ''), "
+		   "ifnull(max(CASE WHEN what IN ('weights', 'buffers', 'master weights') THEN shape END), ''), "
+		   "count(DISTINCT name), count(DISTINCT process), " SUMS " FROM parameter WHERE newest "
+		   "GROUP BY pattern, model, optimizer ORDER BY 9 DESC, 1, 2, 4 LIMIT ?1",
+		   limit, 0, give_parameter, ASKER(row, context));
+}
+
+int query_parameter_sum(struct db *db, query_parameter_row *row, void *context)
+{
+	return ask(db,
+		   "SELECT '', '', '', '', '', '', count(DISTINCT ifnull(model, '') || ' ' || name), count(DISTINCT process), " SUMS
+		   " FROM parameter WHERE newest HAVING count(*) > 0 AND ?1",
+		   1, 0, give_parameter, ASKER(row, context));
+}

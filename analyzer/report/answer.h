@@ -1,7 +1,7 @@
 /*
  * answer.h - what the reports from a loaded run share: arguments, and the small parts of their output.
  *
- * A report is one struct; its functions print from a database that holds everything (report_input.h).
+ * A report is one struct; its functions print from a database that holds everything (report.h).
  */
 #ifndef MEMANA_ANSWER_H
 #define MEMANA_ANSWER_H
@@ -9,9 +9,8 @@
 #include <getopt.h>
 #include <stdint.h>
 #include "base/json.h"
-#include "base/sentence.h"
 #include "base/text.h"
-#include "report_input.h"
+#include "report.h"
 
 struct answer_options {
 	int json, help;

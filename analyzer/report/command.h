@@ -7,7 +7,6 @@
 
 #include <getopt.h>
 #include <stddef.h>
-#include "cmd_list.h"
 #include "memtrace/base.h"
 #include "source/source.h"
 
@@ -20,11 +19,32 @@ struct command {
 
 typedef int command_function(int argc, char **argv); /* argv[0] is the command's name; the exit code */
 
+/*
+ * Every command of memana, once: dispatch, help and the checks of the manual page are made from it.
+ *
+ * X(name, arguments, summary) - the function is cmd_<name> in cmd_<name>.c. In order of use.
+ */
+#define COMMAND_LIST(X)                                                             \
+	X(top, "TRACE...|DB", "what filled the device at its peak")                 \
+	X(tui, "TRACE...|DB", "the timeline, in the terminal")                      \
+	X(phases, "TRACE...|DB", "what each phase took, and what it left behind")   \
+	X(steps, "TRACE...|DB", "peak of each step, and whether the run grows")     \
+	X(oom, "TRACE...|DB", "what the failed request met, and what to do")        \
+	X(check, "TRACE...|DB", "limits on peak and growth, for CI")                \
+	X(retained, "TRACE...|DB", "what outlives the step or phase that made it")  \
+	X(frag, "TRACE...|DB", "idle memory of the allocator, and what pins it")    \
+	X(diff, "A B", "what changed between two runs")                             \
+	X(info, "TRACE...", "what is in a trace, and what is not")                  \
+	X(verify, "TRACE...", "every chunk, our totals against the allocator's")    \
+	X(load, "TRACE... -o DB", "make a SQLite database of a run")                \
+	X(import, "SNAPSHOT -o TRACE", "make a trace of a PyTorch memory snapshot") \
+	X(sql, "TRACE|DB \"SELECT ...\"", "ask the database, read-only")
+
 #define COMMAND_FUNCTION(name, arguments, summary) command_function cmd_##name;
 COMMAND_LIST(COMMAND_FUNCTION)
 #undef COMMAND_FUNCTION
 
-extern const struct command commands[]; /* as in cmd_list.h */
+extern const struct command commands[]; /* as in COMMAND_LIST */
 extern const size_t command_count;
 
 const struct command *command_find(const char *name); /* NULL: there is none */
@@ -32,7 +52,7 @@ const struct command *command_find(const char *name); /* NULL: there is none */
 /* Prints "memana: ..." to stderr and returns `exit_code`. Control characters are shown as '?'. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
 
-/* command_fail for an option that getopt_long refused: `result` is what it returned ('?' or ':'). */
+/* Command_fail for an option that getopt_long refused: `result` is what it returned ('?' or ':'). */
 int command_bad_option(int argc, char **argv, int result);
 
 /* Prints "Usage: memana NAME ARGUMENTS", the summary and `options` to stdout. Returns 0. */

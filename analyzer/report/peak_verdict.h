@@ -3,7 +3,7 @@
 #define MEMANA_PEAK_VERDICT_H
 
 #include <stdint.h>
-#include "base/sentence.h"
+#include "base/text.h"
 #include "database/db.h"
 #include "query/query.h"
 

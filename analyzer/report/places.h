@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/json.h"
+#include "base/symbol.h"
 #include "database/db.h"
 #include "query/callstack.h"
 
@@ -42,5 +44,16 @@ void places_release(struct places *places);
 
 /* The frame of the callsite of `node`, whose stack this is; CALLSTACK_NO_FRAME: it is empty. 0 or -MT_E_x. */
 int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack);
+
+/* A call stack in JSON, the same in every report. */
+
+/*
+ * "stack" of the open object: frames, innermost first; "user" is true of the one in whose line the callsite is. `node` 0: an
+ * empty one. `symbols` NULL: native frames have the names that are in the database. 0 or -MT_E_x.
+ */
+int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);
+
+/* "function", "file", "line" and "stack" of the open object. 0 or -MT_E_x. */
+int stack_json_place(struct doc *doc, struct db *db, int64_t node);
 
 #endif

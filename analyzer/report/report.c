@@ -1,9 +1,15 @@
 #include "report.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "base/text.h"
 #include "command.h"
+#include "database/db.h"
 #include "memtrace/error.h"
+#include "store/load.h"
 
 int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, const struct analysis_process *process))
 {
@@ -71,4 +77,73 @@ int report_no_answer(const char *command, const struct db *db, int error)
 		return command_fail(mt_exit_code(error), "%s: %s", command, mt_strerror(error));
 	return command_fail(mt_exit_code(-MT_E_CORRUPT), "%s: %s (SQLite: %s)", command, mt_strerror(-MT_E_CORRUPT),
 			    db_message(db));
+}
+
+int report_database(struct db **db)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[4096], dir[4000];
+	int error;
+
+	*db = NULL;
+	snprintf(dir, sizeof(dir), "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
+	if (!mkdtemp(dir))
+		return -MT_E_SYSTEM;
+	snprintf(path, sizeof(path), "%s/run.db", dir);
+	error = db_create(db, path, schema_sql);
+	unlink(path);
+	rmdir(dir);
+	return error;
+}
+
+static int load_traces(struct report_input *input)
+{
+	struct source *source = &input->source;
+	int error = report_database(&input->db);
+
+	if (!error)
+		error = load_run(input->db, &input->analysis, source->input, source->inputs, source->rules);
+	if (!error)
+		error = load_names(input->db);
+	return error ? error : db_commit(input->db);
+}
+
+int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count)
+{
+	const char *words;
+	int error;
+
+	memset(input, 0, sizeof(*input));
+	error = source_open(&input->source, paths, count);
+	if (error)
+		return command_fail(mt_exit_code(error), "%s", input->source.message);
+	input->name = paths[0];
+	input->db = input->source.db;
+	if (input->db)
+		return 0;
+	error = load_traces(input);
+	if (!error)
+		return 0;
+	input->told = 1; /* one line is enough */
+	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
+	if (error == -MT_E_SYSTEM && !input->db)
+		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)",
+				    command, words);
+	if (error == -MT_E_SYSTEM || error == -MT_E_SPACE)
+		return command_fail(mt_exit_code(error),
+				    "%s: %s: %s (is there space left for a temporary database? see TMPDIR)", command,
+				    paths[0], words);
+	return command_fail(mt_exit_code(error), "%s: %s: %s", command, paths[0], words);
+}
+
+int report_input_close(struct report_input *input)
+{
+	int status = input->told ? 0 : report_damage(&input->analysis, "in the answer");
+
+	if (input->db != input->source.db)
+		db_close(input->db);
+	analysis_release(&input->analysis);
+	source_release(&input->source);
+	memset(input, 0, sizeof(*input));
+	return status;
 }

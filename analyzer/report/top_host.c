@@ -1,7 +1,7 @@
 #include "top_host.h"
 
 #include <string.h>
-#include "base/sentence.h"
+#include "base/text.h"
 
 /* ---- adding up ---- */
 

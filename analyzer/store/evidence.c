@@ -1,4 +1,4 @@
-#include "evidence.h"
+#include "store.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "load_category.h"
+#include "load_sink.h"
 
 #include <stdlib.h>
 #include <string.h>

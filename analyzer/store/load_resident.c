@@ -1,5 +1,5 @@
 /* When the memory of tensors was there, as rows. */
-#include "load_resident.h"
+#include "load_sink.h"
 
 /* One event may take away several pieces of a tensor: what is left after all of them counts. */
 static const char create_sql[] =

@@ -2,14 +2,96 @@
 #ifndef MEMANA_LOAD_SINK_H
 #define MEMANA_LOAD_SINK_H
 
+#include <stdint.h>
 #include "database/db.h"
 #include "engine/analysis.h"
 #include "load.h"
-#include "load_category.h"
-#include "load_freed.h"
-#include "load_resident.h"
 #include "load_rows.h"
-#include "load_timeline.h"
+#include "memtrace/ledger.h"
+#include "timeline/inflow.h"
+
+/*
+ * The categories of allocations.
+ *
+ * Rows are written when something dies, with what its site seems to be then; what it was is known at the end. Mostly the
+ * first few that died tell: only rows before the last change of mind are looked at again.
+ */
+
+struct load_category_site {
+	uint64_t until; /* rows up to this one may have another category than `category`, 0: none */
+	uint8_t category;
+	uint8_t written; /* rows of the site have been */
+};
+
+/* Zeroed: no site is known. */
+struct load_category {
+	struct load_category_site *site; /* by number */
+	uint32_t room;
+	uint64_t rows; /* of `allocation`: no id is above */
+};
+
+/*
+ * The enum mt_category for the row of something that died or is left at `site`; it will be the next row. -MT_E_MEMORY.
+ */
+int load_category_row(struct load_category *categories, const struct analysis *analysis, uint32_t site);
+
+/* Allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
+int load_category_settle(struct load_category *categories, struct db *db, const struct analysis *analysis);
+
+void load_category_release(struct load_category *categories);
+
+/* The stacks that freed something: the callsites are looked up of these, too. */
+
+struct load_freed {
+	struct load_freed_process *process;
+	uint32_t processes;
+};
+
+/* Notes that stack node `node` of `process` freed something. 0 or -MT_E_MEMORY; release in any case. */
+int load_freed_add(struct load_freed *freed, uint32_t process, uint32_t node);
+
+/* All of them as the table temp.freed (node). 0 or an error of the database. */
+int load_freed_store(const struct load_freed *freed, struct db *db);
+
+void load_freed_release(struct load_freed *freed);
+
+/*
+ * The table `resident`. Changes are written down as they come, in a temporary table; when every
+ * allocation has its row they become stretches.
+ */
+
+struct load_resident {
+	struct db *db;
+	struct db_stmt *change; /* NULL: there was none yet */
+};
+
+/* The tensor of the process (id) has `bytes` of its bytes from this event on. 0 or -MT_E_SQL. */
+int load_resident_add(struct load_resident *resident, int64_t process, const struct mt_live *tensor, uint64_t bytes,
+		      uint64_t seq, int64_t time, uint32_t step);
+
+/* After the last one: fills the table, if `fill`, and lets go what it needed. 0 or -MT_E_SQL. */
+int load_resident_finish(struct load_resident *resident, int fill);
+
+/*
+ * The table `timeline`: what the screen draws from, so that it opens a database as it opens traces. The
+ * same sink fills it as fills the screen (timeline/inflow.h), beside that of the rows.
+ */
+
+struct load_timeline {
+	struct model model;
+	struct inflow inflow;
+	struct analysis_sink sink; /* to be told of moves, counts, batches and what is reached */
+};
+
+/* 0 or -MT_E_MEMORY; release in any case. */
+int load_timeline_init(struct load_timeline *timeline, struct analysis *analysis);
+
+/* After the last event: fills the tables. 0 or -MT_E_x. */
+int load_timeline_store(struct load_timeline *timeline, struct db *db);
+
+void load_timeline_release(struct load_timeline *timeline);
+
+/* ---- the sink ---- */
 
 struct load_sink {
 	const struct analysis *analysis;

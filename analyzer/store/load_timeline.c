@@ -1,4 +1,4 @@
-#include "load_timeline.h"
+#include "load_sink.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"

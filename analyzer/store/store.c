@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "evidence.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"

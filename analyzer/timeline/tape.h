@@ -92,4 +92,23 @@ uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint
  */
 size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count);
 
+/*
+ * A tape on which bytes that were of one cell are of two.
+ *
+ * Some sites turn out at the end to have held two kinds of things (attribution_split). What is on a tape stays as it
+ * is, for others may be reading it: there is another one then.
+ */
+
+/* `from` keeps that much of what it holds at any moment, or all if it is less; the rest is of `to`. */
+struct tape_share {
+	uint32_t from, to; /* cells */
+	uint64_t bytes, count;
+};
+
+/*
+ * *split: all events of the tape, settled, with each `from` shared. No cell is in two shares. The caller's to free with
+ * tape_free. 0 or an error of tape_add; *split is NULL then.
+ */
+int tape_split(struct tape **split, const struct tape *tape, const struct tape_share *share, uint32_t shares);
+
 #endif

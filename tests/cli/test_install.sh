@@ -10,7 +10,7 @@ check "the installed memrec records" record
 
 commands() { # every command of the list has an entry in the manual
 	local word missing=0
-	for word in $(sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/cmd_list.h"); do
+	for word in $(sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/command.h"); do
 		grep -qE "^\.BI? \"?$word " "$SRC/docs/man/memana.1" || { echo "no entry for $word"; missing=1; }
 	done
 	return $missing

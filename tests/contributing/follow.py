@@ -103,7 +103,7 @@ newcomers_rollout /v/trl/newcomer.py
 
 
 def a_report():
-    after("analyzer/report/cmd_list.h", r"^\tX\(info,", '\tX(greet, "TRACE...", "says hello to a trace")  \\')
+    after("analyzer/report/command.h", r"^\tX\(info,", '\tX(greet, "TRACE...", "says hello to a trace")  \\')
     write("analyzer/commands/cmd_greet.c", """/* memana greet - what a newcomer adds. */
 #include <stdio.h>
 #include "report/command.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "database/schema.h"
+#include "database/db.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "store/store.h"

@@ -2,7 +2,7 @@
  * Random runs of two processes on one GPU, written as traces, against a model that keeps every byte in plain arrays and
  * looks at all of them after every event. The peak, its instant and every part of it must be the same to the byte.
  */
-#include "database/schema.h"
+#include "database/db.h"
 #include "engine/analysis.h"
 #include "query/query.h"
 #include "source/source.h"

@@ -1,7 +1,7 @@
 /* Single allocations in the database: what cannot be seen from sums. */
 #include "store/load.h"
 
-#include "database/schema.h"
+#include "database/db.h"
 #include "memtrace/error.h"
 #include "source/source.h"
 #include "store/load_rows.h"

@@ -3,11 +3,10 @@
  * only writes them, for tests/cli/test_meaning.sh.
  */
 #include <unistd.h>
-#include "database/schema.h"
+#include "database/db.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "screen/data/feed.h"
-#include "screen/data/feed_database.h"
 #include "screen/data/liveset.h"
 #include "store/load.h"
 #include "test.h"

@@ -2,7 +2,7 @@
  * What the reports phases, steps, oom and check stand on: moments, what was alive at them, steps per device, callsites,
  * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
  */
-#include "database/schema.h"
+#include "database/db.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/query_oom.h"

@@ -1,5 +1,5 @@
 /* Several GPUs side by side: who peaks highest, whether by the same place, and how even the phases are. */
-#include "report/top/top_ranks.h"
+#include "report/top/top.h"
 
 #include "engine/analysis.h"
 #include "memtrace/error.h"

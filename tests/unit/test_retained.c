@@ -2,8 +2,8 @@
  * What grows, what stays and what is replaced; and the addresses of segments. With "--write DIR" it only writes the
  * traces that tests/cli/test_retained.sh, test_diff.sh and test_frag.sh look at.
  */
-#include "base/growth.h"
 #include "memtrace/base.h"
+#include "report/steps/retained.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -1,5 +1,5 @@
 /* Processes that share no device are read one after the other: nobody must be able to tell from the figures. */
-#include "engine/sequential.h"
+#include "engine/merge.h"
 
 #include "engine/analysis.h"
 #include "memtrace/error.h"

@@ -6,7 +6,6 @@
 #include "tape_kit.h"
 #include "test.h"
 #include "timeline/tape.h"
-#include "timeline/tape_split.h"
 
 /* ---- the tape ---------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include "screen/worker/worker_impl.h"
 
 #include <sched.h>
-#include "report/report_input.h"
+#include "report/report.h"
 #include "store/load.h"
 #include "worker_kit.h"
 

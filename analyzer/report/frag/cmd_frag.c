@@ -10,7 +10,6 @@
 #include "report/command.h"
 #include "report/finding.h"
 #include "report/report.h"
-#include "report/report_input.h"
 
 #define ROWS_TEXT 8
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "frag_report.h"
 #include "memtrace/error.h"
-#include "report/stack_json.h"
+#include "report/places.h"
 
 static int json_pins(const struct frag_report *report)
 {

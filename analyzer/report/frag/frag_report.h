@@ -3,7 +3,6 @@
 #define MEMANA_FRAG_REPORT_H
 
 #include "base/json.h"
-#include "base/sentence.h"
 #include "base/text.h"
 #include "frag.h"
 #include "query/query.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
-#include "oom_json.h"
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "report/answer.h"

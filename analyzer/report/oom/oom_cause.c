@@ -1,4 +1,4 @@
-#include "oom_cause.h"
+#include "query_oom.h"
 
 #include <stdlib.h>
 #include "label/category_sizes.h"

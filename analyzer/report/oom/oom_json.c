@@ -1,10 +1,9 @@
-#include "oom_json.h"
 
 #include "memtrace/error.h"
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "query/query.h"
-#include "report/stack_json.h"
+#include "report/places.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)
 {

@@ -2,8 +2,9 @@
 #ifndef MEMANA_OOM_WORDS_H
 #define MEMANA_OOM_WORDS_H
 
-#include "base/sentence.h"
+#include "base/text.h"
 #include "query_oom.h"
+#include "report/answer.h"
 
 /*
  * "Out of memory on GPU 0 (press D): 30.0 GiB asked for by f (x.py:1) of rank 3 in forward of step 4 at 8.2 s, 1.0 GiB free",
@@ -20,5 +21,10 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
+
+/* The report of `memana oom` for programs. */
+
+/* As struct answer's json. */
+int oom_json(struct doc *doc, struct db *db, const struct answer_options *options);
 
 #endif

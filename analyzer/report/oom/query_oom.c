@@ -4,7 +4,6 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "oom_cause.h"
 #include "report/answer.h"
 #include "report/steps/query_steps.h"
 

@@ -8,7 +8,7 @@
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/finding.h"
-#include "report/report_input.h"
+#include "report/report.h"
 
 #define ROWS_TEXT 8
 #define TRACES_MAX 4096

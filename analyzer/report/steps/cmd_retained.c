@@ -6,11 +6,9 @@
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/finding.h"
+#include "report/places.h"
 #include "report/report.h"
-#include "report/report_input.h"
-#include "report/stack_json.h"
 #include "retained.h"
-#include "retained_words.h"
 
 #define PLACES_TEXT 8
 

@@ -1,7 +1,7 @@
 /*
  * retained.h - what outlives the part of the run that made it: a step, a micro-batch, a phase.
  *
- * Growth is judged place by place (finding.h) by the rule of growth.h. Parts are
+ * Growth is judged place by place (finding.h) by the rule of growth_find. Parts are
  *
  *   steps           as they ended. Kept: what a step made that is alive at the end of the last one.
  *   micro-batches   of one step: each begins with a forward that does not follow a forward. Kept: what a micro-batch
@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/text.h"
 #include "database/db.h"
 #include "memtrace/phase.h"
 
@@ -77,5 +78,43 @@ void retained_release(struct retained *retained);
 
 /* 1: a step that ended, or one that made something before the recording ended; 0: neither; or -MT_E_x. */
 int retained_has_step(struct db *db, int64_t step);
+
+/* The verdict of `memana retained` and of the timeline's list. */
+
+/* `question`: what was asked with retained_load; the database is asked for the names of places. */
+struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question);
+
+/* " on GPU 1", where there are several. */
+void retained_say_device(struct sentence *sentence, const struct retained *retained,
+			 const struct retained_crossing *crossing);
+
+/*
+ * Tells what grows from what stays and from what is replaced. Pure arithmetic, tested on its own.
+ *
+ * The life of a program is cut into parts (steps, or the micro-batches of one step). For each part two figures of one
+ * place are known: what it made there that is still alive at the end, and what it holds at the end of the part.
+ *
+ *                      made and kept        held
+ *   weights            8 0 0 0 0 0          8 8 8 8 8 8     stays
+ *   cache, replaced    0 0 0 0 0 3          3 3 3 3 3 3     the newest is always there
+ *   the last 3 steps   0 0 0 3 3 3          3 6 9 9 9 9     was kept, but as much went
+ *   retained           2 2 2 2 2 2          2 4 6 8 10 12   grows
+ *
+ * A place grows when it kept more than a threshold of at least GROWTH_PARTS parts in a row, the last part of all left
+ * out (what is alive at its end may still go), and holds at least half of that more than before those parts.
+ */
+
+#define GROWTH_PARTS 3
+
+struct growth {
+	uint32_t first, parts; /* the longest such run: its first part, from 0, and how many */
+	uint64_t bytes;        /* kept of them */
+};
+
+/*
+ * `kept` and `held` have `parts` figures, bytes. `held` NULL: what is held is not known, only what is kept counts.
+ * 1: it grows, and `growth` says since when and by how much; 0: it does not.
+ */
+int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth *growth);
 
 #endif

@@ -1,4 +1,4 @@
-#include "retained_words.h"
+#include "retained.h"
 
 #include <stdio.h>
 #include "base/text.h"

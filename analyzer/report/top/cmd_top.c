@@ -2,18 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
-#include "database/schema.h"
+#include "database/db.h"
 #include "engine/analysis.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/command.h"
 #include "report/report.h"
-#include "report/report_input.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "store/store.h"
 #include "top.h"
-#include "top_at.h"
 
 #define SITES_TEXT 8
 #define SITES_JSON 100

@@ -3,10 +3,13 @@
 #define MEMANA_TOP_H
 
 #include <stdint.h>
+#include "base/json.h"
 #include "base/symbol.h"
 #include "base/text.h"
 #include "database/db.h"
 #include "engine/moment.h"
+#include "query/query.h"
+#include "report/ranks.h"
 
 enum top_by { TOP_BY_ALL = -1, TOP_BY_SITE = 100, TOP_BY_PARAMETER = 101 }; /* else an enum query_by: only that table */
 
@@ -32,5 +35,32 @@ const char *top_moment_word(const struct top_options *options);
 
 /* Whether the report is about this device. */
 int top_wants(const struct top_options *options, const struct query_device *device);
+
+/*
+ * Another moment in the place of the peak: temporary tables peak, peak_part and gpu_total of a loaded run, which the
+ * questions of query.h find before those of the same names that the database has.
+ */
+
+/* Once for a database. 1; 0: the run does not have the moment; or -MT_E_x. */
+int top_at(struct db *db, const struct moment *moment);
+
+/* The part of `memana top` that goes beyond the recorded calls: what nvidia-smi shows, and why. */
+
+/* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */
+int top_gpu_total(const struct text *text, struct db *db, const struct query_device *device);
+
+/* What PyTorch said of its parameters, in `memana top`. 0 or -MT_E_x. */
+
+/* `limit`: parameters, -1: all. */
+int top_parameters_text(const struct text *text, struct db *db, int64_t limit);
+int top_parameters_json(struct doc *doc, struct db *db, int64_t limit);
+
+/* The part of `memana top` that compares GPUs; nothing where there is only one. */
+
+/* With so many GPUs the report shows the details of the highest one only. */
+#define TOP_RANKS_MANY 3u
+
+void top_ranks_text(const struct text *text, const struct ranks *ranks, const char *name);
+void top_ranks_json(struct doc *doc, const struct ranks *ranks);
 
 #endif

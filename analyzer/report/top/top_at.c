@@ -1,4 +1,4 @@
-#include "top_at.h"
+#include "top.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "top_gpu_total.h"
+#include "top.h"
 
 #include <string.h>
-#include "base/sentence.h"
+#include "base/text.h"
 
 #define WORD_COLUMNS 24
 

@@ -7,11 +7,8 @@
 #include "query/query.h"
 #include "report/oom/query_oom.h"
 #include "report/places.h"
-#include "report/stack_json.h"
 #include "report/top_host.h"
 #include "top.h"
-#include "top_parameters.h"
-#include "top_ranks.h"
 
 #define FORMAT_VERSION 1
 

@@ -1,9 +1,9 @@
 /* What PyTorch said of its parameters: `top --by parameter`, and "parameters" in JSON. */
-#include "top_parameters.h"
 #include <stdio.h>
 #include <string.h>
-#include "query/query_parameter.h"
+#include "query/query.h"
 #include "report/answer.h"
+#include "top.h"
 
 #define NAME_COLUMNS 34
 

@@ -1,8 +1,8 @@
-#include "top_ranks.h"
+#include "top.h"
 
 #include <stdio.h>
 #include <string.h>
-#include "base/sentence.h"
+#include "base/text.h"
 #include "query/callstack.h"
 
 /* ---- text ---- */

@@ -8,7 +8,7 @@
 #define MEMANA_TOP_REPORT_H
 
 #include <stdint.h>
-#include "base/sentence.h"
+#include "base/text.h"
 #include "query/query.h"
 #include "report/places.h"
 #include "report/top_host.h"

@@ -2,9 +2,6 @@
 #include <string.h>
 #include "memtrace/error.h"
 #include "top.h"
-#include "top_gpu_total.h"
-#include "top_parameters.h"
-#include "top_ranks.h"
 #include "top_report.h"
 
 int top_wants(const struct top_options *options, const struct query_device *device)

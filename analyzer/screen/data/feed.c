@@ -6,15 +6,12 @@
 #include <string.h>
 #include "base/text.h"
 #include "database/db.h"
-#include "database/schema.h"
-#include "feed_database.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/oom/query_oom.h"
 #include "store/store.h"
 #include "timeline/inflow.h"
-#include "verdict.h"
 
 struct feed {
 	struct model *model;

@@ -2,7 +2,10 @@
 #ifndef MEMANA_TUI_FEED_H
 #define MEMANA_TUI_FEED_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include "base/text.h"
+#include "database/db.h"
 #include "source/source.h"
 #include "timeline/model.h"
 
@@ -25,5 +28,23 @@ struct db *feed_summary(struct feed *feed);
 
 /* Sets model->stop, waits and frees. NULL is fine. */
 void feed_free(struct feed *feed);
+
+/* The one sentence above the timeline: what filled the device that was fullest. */
+
+/*
+ * From the summary database of the run, with the names that the model's sites have by now. "" where nothing was held.
+ * The lock is the caller's business. 0 or an error of the database.
+ */
+int verdict_say(struct sentence *sentence, struct db *db, const struct model *model);
+
+/*
+ * A model out of a database: what the feed finds in traces, memana load has kept. The tape lies in the table `timeline` in
+ * its blocks; the pyramid over it (series.h) is made anew, for it depends on what is shown in which colour and takes a tenth
+ * of a second for ten million moves.
+ *
+ * Fills the model but for state and verdict; takes the lock itself. 0; -MT_E_CORRUPT: the tables do not fit together; or
+ * -MT_E_x.
+ */
+int feed_database(struct model *model, struct db *db);
 
 #endif

@@ -1,4 +1,4 @@
-#include "feed_database.h"
+#include "feed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "verdict.h"
+#include "feed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "base/columns.h"
+#include "base/text.h"
 #include "memtrace/base.h"
 
 /* X(NAME, letter) - the letter stands for the style in a dump. */

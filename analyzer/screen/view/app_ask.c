@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "app_parts.h"
+#include "app.h"
 #include "base/text.h"
 
 /* ---- words to look for ---- */

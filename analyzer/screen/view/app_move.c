@@ -1,6 +1,6 @@
 /* Requests that move in time, and those that choose what is shown: the same in all views. */
 #include <string.h>
-#include "app_parts.h"
+#include "app.h"
 #include "base/text.h"
 #include "memtrace/defs.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "app_parts.h"
+#include "app.h"
 #include "base/text.h"
 #include "memtrace/defs.h"
 #include "memtrace/error.h"

@@ -1,7 +1,7 @@
 /* Drawing: the view, and the last row: what is shown on the left, news in the middle, keys on the right. */
 #include <stdio.h>
 #include <string.h>
-#include "app_parts.h"
+#include "app.h"
 #include "base/text.h"
 #include "memtrace/defs.h"
 #include "screen/draw/layout.h"

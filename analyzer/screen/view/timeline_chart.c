@@ -1,8 +1,8 @@
 /* The upper half of the first screen: the verdict, and the device over time. */
 #include <stdlib.h>
 #include <string.h>
-#include "app_parts.h"
-#include "base/sentence.h"
+#include "app.h"
+#include "base/text.h"
 #include "query/callstack.h"
 #include "screen/draw/chart.h"
 #include "timeline.h"

@@ -1,6 +1,6 @@
 /* The table of what is alive at the cursor, place by place. */
 #include <string.h>
-#include "base/sentence.h"
+#include "base/text.h"
 #include "memtrace/phase.h"
 #include "screen/draw/chart.h"
 #include "timeline.h"

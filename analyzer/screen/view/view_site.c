@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
-#include "base/sentence.h"
 #include "base/text.h"
 #include "grid.h"
 #include "memtrace/error.h"

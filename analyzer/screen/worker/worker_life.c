@@ -1,7 +1,6 @@
 /* worker_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
 #include <stdio.h>
 #include <string.h>
-#include "base/sentence.h"
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "worker_impl.h"

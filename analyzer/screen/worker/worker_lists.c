@@ -6,7 +6,6 @@
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/steps/retained.h"
-#include "report/steps/retained_words.h"
 #include "store/store.h"
 #include "worker_impl.h"
 #include "worker_query.h"

@@ -1,12 +1,12 @@
 /*
- * worker_load.c - the whole run in a temporary database, as the commands that answer from one have it (report_input.h), but
+ * worker_load.c - the whole run in a temporary database, as the commands that answer from one have it (report.h), but
  * silently, and given up as soon as the screen is closed.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
-#include "report/report_input.h"
+#include "report/report.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "store/store.h"

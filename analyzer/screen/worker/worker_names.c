@@ -6,7 +6,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 #include "query/callstack.h"
-#include "screen/data/verdict.h"
+#include "screen/data/feed.h"
 #include "store/load.h"
 #include "store/store.h"
 #include "worker_impl.h"
