@@ -122,7 +122,7 @@ $(ANALYZER_OBJ): CPPFLAGS += -Ianalyzer
 # The rules are data; the program carries a copy (formats/rules/rules_data.c).
 $(B)/obj/formats/rules/rules_data.o: $(wildcard formats/rules/*.yaml)
 $(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
-$(B)/agent/recorder/agent/census/census_data.o: recorder/agent/census/census.py
+$(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 
 # A unit test sees the library and the analyzer without its main.
 $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) tests/unit/test.h

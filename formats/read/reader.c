@@ -10,7 +10,6 @@
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
 #include "trace/defs.h"
-#include "trace/payload.h"
 #include "trace/process.h"
 
 /* Events handed out at a time: few enough to stay in a core's cache between decoding and use. */

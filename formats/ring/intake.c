@@ -8,7 +8,6 @@
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "module_map.h"
-#include "pyline.h"
 
 #define RECORD_MAX (1u << 20) /* bytes of a log record; a longer one is left out */
 #define CUDA_DEVICES MT_LEDGER_DEVICES

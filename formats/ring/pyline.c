@@ -1,5 +1,5 @@
-/* pyline.c - source lines of Python instructions; see pyline.h. */
-#include "pyline.h"
+/* pyline.c - source lines of Python instructions; see intake.h. */
+#include "intake.h"
 
 #define CODE_UNIT 2u /* bytes of one instruction */
 #define NO_LINE_3_10 (-128)

@@ -79,7 +79,28 @@ uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker);
 /* Forgets what was found and unpacked last. Memory for more than `keep` bytes, packed or unpacked, is given back. */
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);
 
-/* pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
+/* Pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
 int mt_read_at(int fd, void *data, size_t size, uint64_t offset);
+
+/*
+ * What is inside a chunk: a kind, then sections, each with its number and length (trace-v1.md, "Payload").
+ */
+
+/* Empties `payload` and begins a chunk of that kind. */
+void mt_payload_begin(struct mt_buffer *payload, uint32_t kind);
+
+/* Appends a section. `number` must be above that of the section before. */
+void mt_payload_section(struct mt_buffer *payload, uint32_t number, const void *data, size_t size);
+
+/* The kind, at the front of a payload. */
+uint32_t mt_payload_kind(struct mt_cursor *payload);
+
+struct mt_section {
+	uint32_t number; /* 0 before the first */
+	struct mt_cursor content;
+};
+
+/* Moves to the next section. 1: there is one, 0: the end, or -MT_E_CORRUPT, -MT_E_LIMIT. */
+int mt_section_next(struct mt_cursor *payload, struct mt_section *section);
 
 #endif

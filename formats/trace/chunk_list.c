@@ -10,10 +10,9 @@
 #include "chunk_list.h"
 #include <stdlib.h>
 #include <string.h>
+#include "chunk.h"
 #include "codec.h"
-#include "index.h"
 #include "memtrace/error.h"
-#include "payload.h"
 
 #define SEARCH_BYTES 16384u /* that are looked through at a time */
 #define MAGIC_SIZE 4u

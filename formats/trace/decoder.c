@@ -6,10 +6,10 @@
  * the n-th end (mt_varint_take stops at an end, or earlier).
  */
 #include <string.h>
+#include "chunk.h"
 #include "codec.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "payload.h"
 
 /* Columns are filled by field number: the struct must have them in that order. */
 #define FIELD_IN_PLACE(name, number, encoding, meaning) \

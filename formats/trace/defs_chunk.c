@@ -1,9 +1,9 @@
 /* defs_chunk.c - DEFS chunks: definitions as bytes and back (trace-v1.md, "DEFS"). */
 #include <string.h>
+#include "chunk.h"
 #include "defs.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
-#include "payload.h"
 
 /* Definitions of one chunk stop beyond this; the longest one on top stays far below MT_CHUNK_BYTES_MAX. */
 #define PAYLOAD_BYTES (8u << 20)

@@ -1,10 +1,10 @@
 /* encoder.c - events into columns. */
 #include <stdlib.h>
 #include <string.h>
+#include "chunk.h"
 #include "codec.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "payload.h"
 
 #define ROOM 1024u /* events to make room for at a time */
 

@@ -5,7 +5,7 @@
 #include <xxhash.h>
 #include "base/varint.h"
 #include "chunk.h"
-#include "index.h"
+#include "chunk_list.h"
 #include "memtrace/error.h"
 
 #define INDEX_MAGIC "MEMINDEX"

@@ -5,7 +5,6 @@
 #include "chunk.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
-#include "payload.h"
 
 static void put_number(struct mt_buffer *payload, uint32_t section, uint64_t value)
 {

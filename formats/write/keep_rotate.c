@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "base/copy.h"
 #include "memtrace/error.h"
-#include "trace/index.h"
+#include "trace/chunk_list.h"
 #include "writer_impl.h"
 
 struct rotation {

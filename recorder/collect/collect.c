@@ -17,7 +17,6 @@
 #include "memtrace/fold.h"
 #include "memtrace/writer.h"
 #include "output.h"
-#include "run/filelock.h"
 #include "run/rundir.h"
 #include "run/say.h"
 #include "run/target.h"

@@ -1,5 +1,5 @@
-/* gpu_names.c - see gpu_names.h. */
-#include "gpu_names.h"
+/* gpu_names.c - see gpu_sample.h. */
+#include "gpu_sample.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* host_sample.c - see host_sample.h. */
-#include "host_sample.h"
+/* host_sample.c - see sampling.h. */
+#include "sampling.h"
 
 #include <fcntl.h>
 #include <stdio.h>

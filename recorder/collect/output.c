@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
-#include "run/filelock.h"
+#include "run/rundir.h"
 
 #define ATTEMPTS 1000u
 

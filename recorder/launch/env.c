@@ -8,7 +8,7 @@
  * they were typed, and @OPTIONS@ for the same in MEMREC_OPTIONS: without '=', ',' and blanks, at which some launchers
  * split. @APART@ is an -o that tells the processes of all nodes apart.
  */
-#include "env.h"
+#include "launch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,13 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "collect/output.h"
+#include "launch.h"
 #include "memtrace/error.h"
-#include "recover.h"
-#include "run/filelock.h"
+#include "run/rundir.h"
 #include "run/say.h"
 #include "run/target.h"
-#include "strays.h"
-#include "summary.h"
 
 enum {
 	LOOK_MS = 5,            /* between two looks at the folder */

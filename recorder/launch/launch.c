@@ -18,7 +18,6 @@
 #include "memtrace/error.h"
 #include "run/rundir.h"
 #include "run/say.h"
-#include "summary.h"
 
 #define LIBUNWIND "libunwind.so.8"
 
@@ -110,7 +109,7 @@ static int set_injection(struct launch *launch)
 }
 
 /*
- * memrec below memrec: this one records what it starts, and tells the other so. Where both would use the same names,
+ * Memrec below memrec: this one records what it starts, and tells the other so. Where both would use the same names,
  * those of this one have the pid in them.
  */
 static void step_out(struct memrec_options *options)

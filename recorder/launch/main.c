@@ -5,10 +5,8 @@
 #include <string.h>
 #include "arguments.h"
 #include "collect/collect.h"
-#include "env.h"
 #include "launch.h"
 #include "memtrace/error.h"
-#include "recover.h"
 #include "run/say.h"
 
 /* 0: go on; else memrec ends with *status. */
@@ -38,7 +36,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, in
 	return 1;
 }
 
-/* memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK; a command has -- before it. */
+/* Memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK; a command has -- before it. */
 static int is_env(char **operands)
 {
 	return operands[0] && !strcmp(operands[0], "env") && strcmp(operands[-1], "--") != 0;

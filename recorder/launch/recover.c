@@ -1,5 +1,5 @@
 /* recover.c - left-over rings. */
-#include "recover.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include "memtrace/reader.h"
 #include "run/say.h"
 #include "run/target.h"
-#include "summary.h"
 
 /* The rights a new file gets: those of the one it replaces, or what the user's mask leaves. */
 static mode_t mode_for(const char *path)

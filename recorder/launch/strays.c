@@ -1,5 +1,5 @@
-/* strays.c - see strays.h. Files and environments are anybody's: nothing is believed but that a name stands in them. */
-#include "strays.h"
+/* strays.c - see gather.h. Files and environments are anybody's: nothing is believed but that a name stands in them. */
+#include "gather.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
-#include "run/filelock.h"
+#include "run/rundir.h"
 
 #define ENVIRONMENT_MAX (1u << 20) /* bytes of one that are looked at */
 

@@ -1,5 +1,5 @@
 /* summary.c - the last lines of a recording. */
-#include "summary.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -51,7 +51,7 @@ struct run_result {
 void run_result_summary(struct run_result *result, const struct mt_fold_summary *summary);
 
 /*
- * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory where that has room (shm.h), else in
+ * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory where that has room (shm_has_room), else in
  * `output_dir`. `path` gets its absolute name (MEMREC_PATH_MAX bytes). 0 or -MT_E_SYSTEM (errno).
  */
 int rundir_make(char *path, const char *ring_dir, const char *output_dir);
@@ -101,5 +101,15 @@ int rundir_is_spent(const struct run_result *result);
 
 /* Removes the result and, when the ring is gone, the link. */
 void rundir_forget_ring(const char *ring_path);
+
+/*
+ * Files that belong to whoever holds their flock: rings and traces.
+ */
+
+/*
+ * Opens (read and write, close-on-exec, no symbolic link; `flags` are added to that) and locks: a descriptor;
+ * -MT_E_BUSY: somebody has it; -MT_E_SYSTEM (errno; ENOENT also when the file lost its name meanwhile).
+ */
+int filelock_open(const char *path, int flags);
 
 #endif

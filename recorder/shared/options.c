@@ -5,7 +5,10 @@
  */
 #include "options.h"
 
+#include <stdint.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -240,4 +243,14 @@ int memrec_options_decode(struct memrec_options *options, const char *text)
 		if (decode_pair(options, key, value))
 			return -MT_E_ARGUMENT;
 	}
+}
+
+#define ROOM (1ull << 30)
+
+int shm_has_room(void)
+{
+	struct statfs fs;
+
+	return !access(SHM_DIR, W_OK | X_OK) && !statfs(SHM_DIR, &fs) &&
+	       (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= ROOM;
 }

@@ -78,4 +78,16 @@ int memrec_options_encode(const struct memrec_options *options, char *text, size
 /* Starts from the defaults; unknown keys are ignored (an older agent under a newer launcher). 0 or -MT_E_ARGUMENT. */
 int memrec_options_decode(struct memrec_options *options, const char *text);
 
+/*
+ * May rings lie in shared memory? Asked by the launcher, and by the agent where there is none.
+ */
+
+#define SHM_DIR "/dev/shm"
+
+/*
+ * 1 when SHM_DIR can be written to and has much room. Others live there too, NCCL and the workers of data loaders among
+ * them, and the 64 MiB that a container gets by default are theirs: rings must never be what fills them.
+ */
+int shm_has_room(void);
+
 #endif

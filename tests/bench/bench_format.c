@@ -20,7 +20,6 @@
 #include "memtrace/writer.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "trace/payload.h"
 
 #define LAYERS 40
 #define OPERATIONS 28 /* allocations of one layer in one direction */

@@ -90,7 +90,7 @@ const struct loaded_hook *hook_host_table(size_t *count)
 }
 """)
     after("recorder/agent/hooks/hooks.h", r"^const struct loaded_hook", "const struct loaded_hook *hook_host_table(size_t *count);")
-    after("recorder/agent/injection/got_hooks.c", r"^\tadd_hooks\(hook_", "\tadd_hooks(hook_host_table);")
+    after("recorder/agent/hooks/injection.c", r"^\tadd_hooks\(hook_", "\tadd_hooks(hook_host_table);")
 
 
 def a_phase_rule():

@@ -5,7 +5,7 @@
  */
 #include "base/varint.h"
 #include "fuzz.h"
-#include "ring/pyline.h"
+#include "ring/intake.h"
 
 #define HEAD_BYTES 9u
 #define MINORS 16u /* Python 3.0 to 3.15 */

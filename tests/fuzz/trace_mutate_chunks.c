@@ -9,8 +9,6 @@
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
-#include "trace/index.h"
-#include "trace/payload.h"
 
 #define CHUNKS_MAX 256u
 #define SECTIONS_MAX 64u

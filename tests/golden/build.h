@@ -12,8 +12,6 @@
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
-#include "trace/index.h"
-#include "trace/payload.h"
 #include "trace/process.h"
 
 struct build {

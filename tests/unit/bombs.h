@@ -12,7 +12,6 @@
 #include "test.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "trace/payload.h"
 #include "trace/process.h"
 
 struct bomb {

@@ -9,7 +9,6 @@
 #include "memtrace/error.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "trace/payload.h"
 #include "trace/process.h"
 #include "trace_maker.h"
 

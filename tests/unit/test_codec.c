@@ -1,7 +1,6 @@
 /* test_codec.c - events as columns: every encoding, every value, and what a reader makes of later versions. */
 #include "trace/chunk.h"
 #include "trace/codec.h"
-#include "trace/payload.h"
 #include "trace_kit.h"
 
 TEST(varints_come_back)

@@ -1,6 +1,6 @@
 /* test_defs.c - definitions: interning, limits, DEFS chunks. */
+#include "trace/chunk.h"
 #include "trace/defs.h"
-#include "trace/payload.h"
 #include "trace_kit.h"
 
 static uint32_t add(struct mt_defs *defs, const char *text)

@@ -1,7 +1,9 @@
 /* Names of traces: who gets the plain one, who gets which other one, and what happens to older files. */
 #include <sys/stat.h>
 #include "collect/output.c"
-#include "run/filelock.c"
+#include "run/rundir.c"
+#include "shared/options.c"
+#include "shared/textbuf.c"
 #include "test.h"
 
 static const char *name(const char *pattern, const char *run_dir, int32_t rank, unsigned attempt, int *plain)

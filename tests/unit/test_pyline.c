@@ -2,7 +2,7 @@
 #include <glob.h>
 #include <inttypes.h>
 #include "memtrace/base.h"
-#include "ring/pyline.h"
+#include "ring/intake.h"
 #include "test.h"
 
 /*

@@ -18,7 +18,7 @@
 /* PyTorch reported a tensor. Cheap; any thread, under any lock, with or without the GIL; errno is kept. */
 void census_look(void);
 
-/* Text of census.py (census_data.c). */
+/* Text of census.py. */
 extern const char census_code[] __attribute__((visibility("hidden")));
 
 #endif

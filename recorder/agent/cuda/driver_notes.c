@@ -3,8 +3,8 @@
 
 #include "contexts.h"
 #include "driver_call.h"
-#include "locations.h"
 #include "memtrace/base.h"
+#include "pools.h"
 
 /* Attributes of pools that are a uint64_t of bytes; the others are an int. */
 static int is_bytes(int attribute)

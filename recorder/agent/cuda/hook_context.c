@@ -1,7 +1,6 @@
 /* hook_context.c - contexts and pools: which there are, on which device, and what goes with a context. */
 #include "contexts.h"
 #include "driver_call.h"
-#include "locations.h"
 #include "pools.h"
 
 /* 1: the call has succeeded. */

@@ -2,7 +2,7 @@
 #include "contexts.h"
 #include "driver_call.h"
 #include "graphs.h"
-#include "locations.h"
+#include "pools.h"
 
 static int is_done(const struct driver_call *call)
 {

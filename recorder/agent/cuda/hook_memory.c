@@ -4,7 +4,6 @@
 #include "contexts.h"
 #include "driver_call.h"
 #include "graphs.h"
-#include "locations.h"
 #include "pools.h"
 
 /* ---- Memory of the current context ---- */

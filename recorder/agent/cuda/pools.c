@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 #include "cuda_abi.h"
-#include "locations.h"
 
 static struct {
 	_Atomic uintptr_t pool;  /* 0: free */

@@ -4,6 +4,7 @@
 #ifndef RECORDER_POOLS_H
 #define RECORDER_POOLS_H
 
+#include "cuda_abi.h"
 #include "memtrace/event.h"
 
 struct cuda_pool;
@@ -25,5 +26,26 @@ void pools_remove(const struct cuda_pool *pool);
 
 /* 0: the pool is not known, `*place` is as it was. */
 int pools_find(const struct cuda_pool *pool, struct pool_place *place);
+
+/* What a CUmemLocation says. */
+
+/* The ordinal, -1: it is no device's. */
+static inline int location_device(const struct cuda_location *location)
+{
+	switch (location->type) {
+	case CUDA_LOCATION_DEVICE:
+		return location->id;
+	case CUDA_LOCATION_LOCALITY:
+		return location->id & 0xff;
+	default:
+		return -1;
+	}
+}
+
+static inline int location_is_host(const struct cuda_location *location)
+{
+	return location->type == CUDA_LOCATION_HOST || location->type == CUDA_LOCATION_NUMA ||
+	       location->type == CUDA_LOCATION_NUMA_CURRENT;
+}
 
 #endif

@@ -18,7 +18,6 @@
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/stack_native.h"
 #include "cupti_find.h"
-#include "cupti_refusal.h"
 #include "memtrace/base.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */

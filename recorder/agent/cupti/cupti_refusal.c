@@ -1,5 +1,5 @@
-/* cupti_refusal.c - see cupti_refusal.h. */
-#include "cupti_refusal.h"
+/* cupti_refusal.c - see cupti_find.h. */
+#include "cupti_find.h"
 
 #include <string.h>
 #include "memtrace/base.h"

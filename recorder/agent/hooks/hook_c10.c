@@ -3,7 +3,7 @@
  *
  * PyTorch reports every block to its own profiler by calling exported functions of libc10 through the PLT. A library
  * loaded by LD_PRELOAD that exports the same names comes first: we look, and call the real one. Loaded later, we are
- * written into the slots of these calls (got_hooks.h). The reports come under the allocator's lock, so nothing here may wait
+ * written into the slots of these calls (injection.c). The reports come under the allocator's lock, so nothing here may wait
  * for anything that an allocating thread could hold.
  *
  * 1.10 to 1.13 and later versions mangle differently; the machine's view of the arguments is the same.

@@ -1,5 +1,5 @@
 /*
- * hooks.h - the functions of other libraries that we stand in for: as tables for got_hooks.c, where the loader has not
+ * hooks.h - the functions of other libraries that we stand in for: as tables for injection.c, where the loader has not
  * seen to it, and those of NVTX.
  */
 #ifndef RECORDER_HOOKS_H

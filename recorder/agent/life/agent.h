@@ -70,7 +70,7 @@ void agent_cuda_started(void);
 int agent_has_cuda(void);
 
 /*
- * Makes the ring where the options say, else in shared memory that has room (shm.h), else beside the output, and fills
+ * Makes the ring where the options say, else in shared memory that has room (shm_has_room), else beside the output, and fills
  * in its header; not published yet (place.c). 0, -MT_E_SPACE, -MT_E_SYSTEM.
  */
 int agent_place_ring(struct ring *ring, const struct memrec_options *options);

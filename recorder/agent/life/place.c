@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "memtrace/error.h"
-#include "shared/shm.h"
+#include "shared/options.h"
 #include "shared/textbuf.h"
 
 #define PROGRAMS_MAX 1000u /* one after the other in one process, by exec */

@@ -3,7 +3,7 @@
 
 #include <elf.h>
 #include <string.h>
-#include "loaded_elf.h"
+#include "loaded_patch.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
 

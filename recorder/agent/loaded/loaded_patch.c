@@ -19,7 +19,6 @@
 #include <unistd.h>
 #include "agent/ring/hash_set.h"
 #include "loaded.h"
-#include "loaded_elf.h"
 #include "memtrace/base.h"
 
 #define PAGE 4096u

@@ -2,10 +2,10 @@
 #include "stack.h"
 
 #include <string.h>
+#include "agent/ring/hash_set.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "shared/options.h"
-#include "stack_hash.h"
 #include "stack_native.h"
 #include "stack_python.h"
 
@@ -41,8 +41,8 @@ static uint64_t hash_python(uint64_t hash, const struct python_stack *python)
 	uint32_t i;
 
 	for (i = 0; i + 1 < python->count; i += 2)
-		hash = stack_hash_two(hash, frame[i].key + frame[i].lasti, frame[i + 1].key + frame[i + 1].lasti);
-	return i < python->count ? stack_hash_two(hash, frame[i].key, frame[i].lasti) : hash;
+		hash = hash_two(hash, frame[i].key + frame[i].lasti, frame[i + 1].key + frame[i + 1].lasti);
+	return i < python->count ? hash_two(hash, frame[i].key, frame[i].lasti) : hash;
 }
 
 static uint64_t hash_native(uint64_t hash, const struct native_stack *native)
@@ -50,8 +50,8 @@ static uint64_t hash_native(uint64_t hash, const struct native_stack *native)
 	uint32_t i;
 
 	for (i = 0; i + 1 < native->count; i += 2)
-		hash = stack_hash_two(hash, native->address[i], native->address[i + 1]);
-	return i < native->count ? stack_hash_two(hash, native->address[i], i) : hash;
+		hash = hash_two(hash, native->address[i], native->address[i + 1]);
+	return i < native->count ? hash_two(hash, native->address[i], i) : hash;
 }
 
 static uint64_t hash_stack(const struct python_stack *python, const struct native_stack *native, uint32_t generation)

@@ -11,7 +11,6 @@
 #include "agent/ring/hash_set.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
-#include "stack_hash.h"
 #include "stack_python_impl.h"
 
 #define KEYS_KEPT 16u
@@ -125,8 +124,8 @@ static uint64_t contents_key(uint64_t key, const uint8_t *code, struct keys *key
 	const struct python_layout *at = &python_found.at;
 	const uint8_t *table = python_pointer(code, at->code_table);
 
-	key = stack_hash_two(key, file_hash(keys, python_pointer(code, at->code_file)),
-			     python_text_hash(python_pointer(code, at->code_name)));
+	key = hash_two(key, file_hash(keys, python_pointer(code, at->code_file)),
+		       python_text_hash(python_pointer(code, at->code_name)));
 	if (!python_is_plausible(table))
 		return key;
 	return hash_mix(key, python_bytes_hash(table + PYTHON_BYTES_DATA, python_word(table, PYTHON_OBJECT_SIZE)));
@@ -144,7 +143,7 @@ static uint64_t key_of(const uint8_t *code, struct keys *keys)
 	uint64_t numbers = (uint64_t)version << 32 | (uint32_t)python_int(code, at->code_line);
 	uint64_t key = hash_start(HASH_CODE) ^ (uintptr_t)code;
 
-	key = stack_hash_two(key, numbers, python_word(code, at->code_name));
+	key = hash_two(key, numbers, python_word(code, at->code_name));
 	return hash_finish(version ? key : contents_key(key, code, keys));
 }
 

@@ -1,8 +1,8 @@
 /* stack_python_text.c - the characters of str objects: as UTF-8, and as a hash. */
 #include "stack_python.h"
 
+#include "agent/ring/hash_set.h"
 #include "shared/textbuf.h"
-#include "stack_hash.h"
 #include "stack_python_impl.h"
 
 #define PIECE 16u
@@ -75,15 +75,15 @@ static uint64_t hash_short(uint64_t hash, const uint8_t *at, uint64_t size)
 	uint32_t left, right;
 
 	if (size >= 8)
-		return stack_hash_two(hash, python_word(at, 0), python_word(at, (uint32_t)size - 8));
+		return hash_two(hash, python_word(at, 0), python_word(at, (uint32_t)size - 8));
 	if (size >= 4) {
 		left = (uint32_t)python_int(at, 0);
 		right = (uint32_t)python_int(at, (uint32_t)size - 4);
-		return stack_hash_two(hash, left, right);
+		return hash_two(hash, left, right);
 	}
 	if (!size)
 		return hash;
-	return stack_hash_two(hash, (uint64_t)at[0] << 16 | (uint64_t)at[size / 2] << 8 | at[size - 1], size);
+	return hash_two(hash, (uint64_t)at[0] << 16 | (uint64_t)at[size / 2] << 8 | at[size - 1], size);
 }
 
 /* Two hashes side by side: each step waits for the one before it. */
@@ -92,11 +92,11 @@ static uint64_t hash_bytes(uint64_t hash, const uint8_t *at, uint64_t size)
 	uint64_t other = ~hash;
 
 	for (; size > 2 * PIECE; at += 2 * PIECE, size -= 2 * PIECE) {
-		hash = stack_hash_two(hash, python_word(at, 0), python_word(at, 8));
-		other = stack_hash_two(other, python_word(at, 16), python_word(at, 24));
+		hash = hash_two(hash, python_word(at, 0), python_word(at, 8));
+		other = hash_two(other, python_word(at, 16), python_word(at, 24));
 	}
 	if (size > PIECE) {
-		hash = stack_hash_two(hash, python_word(at, 0), python_word(at, 8));
+		hash = hash_two(hash, python_word(at, 0), python_word(at, 8));
 		at += PIECE;
 		size -= PIECE;
 	}
