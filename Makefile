@@ -119,8 +119,8 @@ $(FORMATS_OBJ): CPPFLAGS += -Iformats
 $(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): CPPFLAGS += -Irecorder
 $(ANALYZER_OBJ): CPPFLAGS += -Ianalyzer
 
-# The rules are data; the program carries a copy (formats/rules/rules_data.c).
-$(B)/obj/formats/rules/rules_data.o: $(wildcard formats/rules/*.yaml)
+# The rules are data; the program carries a copy (formats/rules/rules.c).
+$(B)/obj/formats/rules/rules.o: $(wildcard formats/rules/*.yaml)
 $(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
 $(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 

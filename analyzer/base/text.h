@@ -53,7 +53,7 @@ void text_style(const struct text *text, enum text_style style);
 /* Two blanks and `part` of `whole` as a bar of at most `width` columns; nothing where it would be empty. */
 void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
 
-/* Printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
+/* printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
 void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
 void text_say(const char *format, ...) MT_PRINTF(1, 2);
 

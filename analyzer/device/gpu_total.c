@@ -1,6 +1,8 @@
 #include "gpu_total.h"
 
+#include <stddef.h>
 #include <string.h>
+#include "memtrace/base.h"
 
 const char *gpu_total_cause_word(enum gpu_total_cause cause)
 {
@@ -192,4 +194,25 @@ void gpu_total_set_mixed(struct gpu_total_parts *parts, int64_t mixed)
 
 	for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++)
 		parts->with[cause] = (uint8_t)(mixed >> GPU_TOTAL_CAUSES * cause & ((1 << GPU_TOTAL_CAUSES) - 1));
+}
+
+enum change { MORE = 1, LESS = 2, BOTH = 3 };
+
+static const struct {
+	uint32_t entry;
+	struct driver_cause cause;
+} causes[] = {
+#define CAUSE_ROW(id, call, name, change) { id, { GPU_TOTAL_##name, (change)&MORE, (change)&LESS } },
+	DRIVER_CAUSE_LIST(CAUSE_ROW)
+#undef CAUSE_ROW
+};
+
+const struct driver_cause *driver_cause_of(uint64_t entry)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(causes); i++)
+		if (causes[i].entry == entry)
+			return &causes[i].cause;
+	return NULL;
 }

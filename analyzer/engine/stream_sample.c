@@ -2,7 +2,7 @@
 #include "stream.h"
 
 #include <stdlib.h>
-#include "device/driver_cause.h"
+#include "device/gpu_total.h"
 #include "memtrace/error.h"
 
 #define TOLD_IS_NEW 1000000000 /* ns */

@@ -52,7 +52,7 @@ const struct command *command_find(const char *name); /* NULL: there is none */
 /* Prints "memana: ..." to stderr and returns `exit_code`. Control characters are shown as '?'. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
 
-/* Command_fail for an option that getopt_long refused: `result` is what it returned ('?' or ':'). */
+/* command_fail for an option that getopt_long refused: `result` is what it returned ('?' or ':'). */
 int command_bad_option(int argc, char **argv, int result);
 
 /* Prints "Usage: memana NAME ARGUMENTS", the summary and `options` to stdout. Returns 0. */

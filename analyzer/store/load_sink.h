@@ -35,7 +35,7 @@ struct load_category {
  */
 int load_category_row(struct load_category *categories, const struct analysis *analysis, uint32_t site);
 
-/* Allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
+/* allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
 int load_category_settle(struct load_category *categories, struct db *db, const struct analysis *analysis);
 
 void load_category_release(struct load_category *categories);

@@ -79,7 +79,7 @@ uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker);
 /* Forgets what was found and unpacked last. Memory for more than `keep` bytes, packed or unpacked, is given back. */
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);
 
-/* Pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
+/* pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
 int mt_read_at(int fd, void *data, size_t size, uint64_t offset);
 
 /*

@@ -1,5 +1,5 @@
 /* arguments.c - the command line. */
-#include "arguments.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <getopt.h>

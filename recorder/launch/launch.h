@@ -5,8 +5,38 @@
 #ifndef MEMREC_LAUNCH_H
 #define MEMREC_LAUNCH_H
 
-#include "arguments.h"
+#include <stdio.h>
 #include "run/rundir.h"
+#include "shared/options.h"
+
+/* ---- what was typed ---- */
+
+/*
+ * Memrec's command line. Only the launcher has it: the agent reads what comes out of it (options.h).
+ */
+
+struct arguments {
+	struct memrec_options options; /* output: absolute */
+	const char *ring_dir;          /* NULL: not given */
+	char **operands;               /* what follows the options, NULL at the end; the command, or env's FRAMEWORK */
+	int help, version;
+};
+
+/* Why a command line was refused, for a message. */
+struct arguments_error {
+	char what[256]; /* "--depth" */
+	char why[256];  /* "must be a number from 0 to 256" */
+};
+
+/*
+ * argv[0] is skipped. Defaults are those of options.h, then MEMREC_OPTIONS of the environment, then the options given.
+ * 0; -MT_E_ARGUMENT with *error filled in; -MT_E_SYSTEM: there is no working folder any more (errno).
+ */
+int arguments_parse(struct arguments *arguments, int argc, char **argv, struct arguments_error *error);
+
+void arguments_print_help(FILE *file);
+
+/* ---- the commands ---- */
 
 /* Runs the command and waits for it and its collectors. `program`: argv[0]. Returns memrec's exit status: the command's own, or the code of what kept it from starting. */
 int launch_main(const char *program, struct arguments *arguments);
@@ -16,7 +46,7 @@ int launch_main(const char *program, struct arguments *arguments);
  */
 
 /*
- * Operands[0] is the framework, NULL: the general text and the list. `given`: the options as typed, up to operands, for
+ * operands[0] is the framework, NULL: the general text and the list. `given`: the options as typed, up to operands, for
  * texts that have memrec in them. Prints to stdout; returns the exit status.
  */
 int env_main(const struct arguments *arguments, char **given);

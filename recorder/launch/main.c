@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include "arguments.h"
 #include "collect/collect.h"
 #include "launch.h"
 #include "memtrace/error.h"
@@ -36,7 +35,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, in
 	return 1;
 }
 
-/* Memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK; a command has -- before it. */
+/* memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK; a command has -- before it. */
 static int is_env(char **operands)
 {
 	return operands[0] && !strcmp(operands[0], "env") && strcmp(operands[-1], "--") != 0;

@@ -1,5 +1,4 @@
-/* command_run.c - calls commands of memana as its main does; see command_run.h. */
-#include "command_run.h"
+/* command_run.c - calls commands of memana as its main does; see fuzz.h. */
 
 #include <getopt.h>
 #include <stdio.h>

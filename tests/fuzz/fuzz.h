@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "memtrace/phase.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned int seed) __attribute__((weak));
@@ -56,5 +57,40 @@ uint64_t fuzz_number(struct fuzz_random *random);                /* small, large
 
 /* Mutates so many bytes at `at`, which stay so many. */
 void fuzz_in_place(uint8_t *at, size_t size);
+
+/* Calls commands of memana as its main does. */
+
+#define COMMAND_WORDS_MAX 6
+#define COMMAND_FILE "FILE" /* among the words: the input */
+
+/* The name of the command and its arguments. Exit statuses are those of the manual page. */
+void command_run(const char *const *words, const char *path);
+
+/* Reads a trace as every command does, and checks what must hold of whatever it says. */
+
+/* The built-in rules, made once. */
+const struct mt_rules *fuzz_rules(void);
+
+/* Reads the trace twice, event by event. The error it was refused with, or that it tells of; 0: it is sound. */
+int trace_read(const char *path);
+
+/* Runs the whole analysis over it, with a listener to everything. */
+void trace_analyse(const char *path);
+
+/*
+ * Makes traces of traces, past checksums and compression.
+ *
+ *     raw        bytes of the file, as they lie there
+ *     chunks     one is dropped, repeated, or changes places; the index is right, old, or gone
+ *     sections   one section of one payload; its length, the frame's checksum and the index fit again
+ *     events     fields, kinds and order of events; a writer makes a trace of them, so that nothing contradicts
+ */
+
+/* As LLVMFuzzerCustomMutator. */
+size_t trace_mutate(uint8_t *data, size_t size, size_t room, unsigned int seed);
+
+/* The two halves: 0, nothing could be made of it; else the size. */
+size_t trace_mutate_chunks(uint8_t *data, size_t size, size_t room, unsigned int seed);
+size_t trace_mutate_events(uint8_t *data, size_t size, size_t room, unsigned int seed);
 
 #endif

@@ -4,7 +4,6 @@
 #include "fuzz.h"
 #include "memtrace/import.h"
 #include "memtrace/phase.h"
-#include "trace_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

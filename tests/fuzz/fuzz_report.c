@@ -1,8 +1,6 @@
 /* fuzz_report.c - every report of memana about a trace: the loader, the questions, the words. Slow, so it stands alone. */
-#include "command_run.h"
 #include "fuzz.h"
 #include "memtrace/base.h"
-#include "trace_mutate.h"
 
 static const char *const lines[][COMMAND_WORDS_MAX] = {
 	{ "info", COMMAND_FILE },     { "verify", "--json", COMMAND_FILE },

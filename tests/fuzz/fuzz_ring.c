@@ -17,7 +17,6 @@
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "ring_maker.h"
-#include "trace_check.h"
 
 #define SLOTS 4u
 #define SLOT_BYTES 4096u

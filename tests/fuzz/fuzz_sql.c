@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include "command_run.h"
 #include "fuzz.h"
 #include "memtrace/base.h"
 

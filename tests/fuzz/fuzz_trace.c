@@ -1,7 +1,5 @@
 /* fuzz_trace.c - the trace reader, and the analysis of what it hands out. Inputs are traces as they lie on a disk. */
 #include "fuzz.h"
-#include "trace_check.h"
-#include "trace_mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,4 @@
-/* trace_check.c - reads a trace as every command does; see trace_check.h. */
-#include "trace_check.h"
+/* trace_check.c - reads a trace as every command does; see fuzz.h. */
 
 #include "engine/analysis.h"
 #include "fuzz.h"

@@ -1,5 +1,4 @@
-/* trace_mutate.c - mutates the events of a trace; see trace_mutate.h. */
-#include "trace_mutate.h"
+/* trace_mutate.c - mutates the events of a trace; see fuzz.h. */
 
 #include <stdlib.h>
 #include <string.h>

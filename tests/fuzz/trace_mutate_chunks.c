@@ -1,5 +1,4 @@
-/* trace_mutate_chunks.c - mutates whole chunks, and sections of them; see trace_mutate.h. */
-#include "trace_mutate.h"
+/* trace_mutate_chunks.c - mutates whole chunks, and sections of them; see fuzz.h. */
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* graph.c - graphs, of whose nodes only those that allocate and free matter here; see graph.h. */
-#include "graph.h"
+/* graph.c - graphs, of whose nodes only those that allocate and free matter here; see memory.h. */
 #include <stdlib.h>
+#include "memory.h"
 
 struct cuda_node {
 	struct cuda_node *next; /* of the graph, in the order they were added */

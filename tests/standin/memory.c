@@ -7,7 +7,6 @@
 #include "memory.h"
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "graph.h"
 
 #define BUCKETS (1u << 16)
 #define ROW_ALIGNMENT 512u /* bytes between the rows of cuMemAllocPitch are a multiple of it */

@@ -1,6 +1,6 @@
 /* multicast.c - handles through which many devices are written at once, and (13.3) endpoints: they have no bytes. */
 #include <stdlib.h>
-#include "vmm.h"
+#include "memory.h"
 
 #define BINDINGS_MAX 64
 #define ENDPOINTS_MAX 64

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <time.h>
-#include "graph.h"
+#include "memory.h"
 
 struct cuda_stream {
 	struct cuda_stream *next; /* of all but the default ones */

@@ -5,11 +5,11 @@
  *     mappings      [== handle 1 ==)[= handle 2 =)         cuMemMap, cuMemUnmap: whole mappings only
  *     handle    lives while it has a reference (cuMemCreate, Retain, Import) or a mapping
  */
-#include "vmm.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "memory.h"
 
 /* A part of the address space: a reserved range, or (with a handle) a mapping. */
 struct span {

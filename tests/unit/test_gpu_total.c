@@ -1,6 +1,5 @@
 /* What NVML counts against the ledger: whose the remainder is, and which samples say something. */
 #include "agent/cuda/driver_entries.h"
-#include "device/driver_cause.h"
 #include "device/gpu_total.h"
 #include "test.h"
 
@@ -248,7 +247,7 @@ TEST(every_entry_that_takes_bytes_has_a_cause)
 {
 #define CHECK_ENTRY(name, id, class, space, since)                            \
 	if (takes_bytes(CUDA_CLASS_##class, #name) && !driver_cause_of(id)) { \
-		printf("# %s has no line in driver_cause.h\n", #name);        \
+		printf("# %s has no line in gpu_total.h\n", #name);        \
 		CHECK(driver_cause_of(id));                                   \
 	}
 	CUDA_ENTRY_LIST(CHECK_ENTRY)

@@ -149,7 +149,7 @@ static object *call(const char *function, object *argument)
 	return none();
 }
 
-/* Enter(optimizer): after each of its steps. */
+/* enter(optimizer): after each of its steps. */
 static object *after_step(object *self MT_UNUSED, object *optimizer)
 {
 	atomic_store_explicit(&census.stepped, 1, memory_order_relaxed);
@@ -164,7 +164,7 @@ static int device_kind(const char *type)
 	return strcmp(type, "cuda") ? -1 : MT_DEVICE_CUDA;
 }
 
-/* Tell(flags, name, text, device, index, address, bytes): 1 when it was taken. */
+/* tell(flags, name, text, device, index, address, bytes): 1 when it was taken. */
 static object *tell(object *self MT_UNUSED, object *arguments)
 {
 	struct ring_event event = { .kind = MT_CENSUS };
@@ -182,7 +182,7 @@ static object *tell(object *self MT_UNUSED, object *arguments)
 	return census.python.Py_BuildValue("i", agent_tell(&event, name, text));
 }
 
-/* Trouble(text): something went wrong in census.py. */
+/* trouble(text): something went wrong in census.py. */
 static object *trouble(object *self MT_UNUSED, object *text)
 {
 	const char *words = census.python.PyUnicode_AsUTF8(text);
@@ -193,7 +193,7 @@ static object *trouble(object *self MT_UNUSED, object *text)
 	return none();
 }
 
-/* Life(): differs in a forked child. */
+/* life(): differs in a forked child. */
 static object *get_life(object *self MT_UNUSED, object *arguments MT_UNUSED)
 {
 	return census.python.Py_BuildValue("K", (unsigned long long)agent_life());
@@ -224,7 +224,7 @@ static object *select_objects(object *all, object *class)
 	return failed ? NULL : found;
 }
 
-/* Find_objects(class) */
+/* find_objects(class) */
 static object *find_objects(object *self MT_UNUSED, object *class)
 {
 	object *gc = census.python.PyDict_GetItemString(census.python.PyImport_GetModuleDict(), "gc"), *all, *found;

@@ -1,4 +1,4 @@
-#include "arrays.h"
+#include "driver_call.h"
 
 #include <stddef.h>
 #include "memtrace/base.h"

@@ -5,7 +5,9 @@
 #ifndef RECORDER_DRIVER_CALL_H
 #define RECORDER_DRIVER_CALL_H
 
+#include <stdint.h>
 #include "agent/life/agent.h"
+#include "cuda_abi.h"
 #include "driver_entries.h"
 
 enum cuda_entry {
@@ -50,5 +52,13 @@ void driver_call_note(struct driver_call *call);
 
 /* A table had no room: says so once, in the words of `why` (it begins "more than ..."). */
 void driver_call_full(const char *why);
+
+/* How many bytes an array takes, from what the program asks for. */
+
+/*
+ * Elements times their size, over `levels` mip levels (at least 1). The driver's own padding is not in it. 0: sparse
+ * arrays and those to be mapped later, which take no memory, and formats that are not known.
+ */
+uint64_t arrays_bytes(const struct cuda_array3d_desc *desc, unsigned int levels);
 
 #endif

@@ -1,6 +1,5 @@
 /* hook_memory.c - memory of every kind but that of graphs: handed out, mapped, opened, given back. */
 #include <string.h>
-#include "arrays.h"
 #include "contexts.h"
 #include "driver_call.h"
 #include "graphs.h"

@@ -16,7 +16,7 @@
 #include "agent/life/agent.h"
 #include "agent/loaded/loaded.h"
 #include "agent/stacks/own_stack.h"
-#include "agent/stacks/stack_native.h"
+#include "agent/stacks/stack.h"
 #include "cupti_find.h"
 #include "memtrace/base.h"
 

@@ -22,7 +22,6 @@
 #include <unistd.h>
 #include "agent/cupti/cupti.h"
 #include "agent/life/agent.h"
-#include "agent/loaded/defaults.h"
 #include "agent/loaded/loaded.h"
 #include "agent/stacks/own_stack.h"
 #include "hooks.h"

@@ -12,11 +12,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "agent/loaded/defaults.h"
 #include "agent/loaded/loaded.h"
 #include "agent/ring/mark_buffer.h"
 #include "agent/stacks/own_stack.h"
-#include "agent/stacks/stack_native.h"
+#include "agent/stacks/stack.h"
 #include "agent/stacks/stack_python.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"

@@ -99,4 +99,16 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 /* Field 22 of /proc/self/stat: tells processes with the same pid apart. 0: unreadable. */
 uint64_t agent_start_ticks(void);
 
+/* What the agent does when nobody has told it: one variable alone brought it in. */
+
+/*
+ * Fills in the texts that are empty and must not be: the output (trace.zst in the working folder, with the pid in its
+ * name when nobody is there to see that it is one alone) and the collector (memrec beside libmemrec.so, or in ../../bin
+ * of it; left empty when it is not there). Once, at the start.
+ */
+void memrec_defaults(struct memrec_options *options);
+
+/* 1: environment variable `variable` is the path of the file that we were loaded from, by whatever name. */
+int defaults_name_us(const char *variable);
+
 #endif

@@ -14,7 +14,7 @@
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "stack_native.h"
+#include "stack.h"
 
 #define WAIT_TRIES 100 /* 10 ms */
 #define WAIT_STEP_NS 100000

@@ -6,7 +6,6 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "shared/options.h"
-#include "stack_native.h"
 #include "stack_python.h"
 
 /* Longest texts of a code object, bytes; paths longer than that are cut. */

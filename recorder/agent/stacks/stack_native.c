@@ -8,7 +8,7 @@
  * The cache knows how to leave the function around an address, and never forgets. Where a library has come to lie in
  * the place of another that is wrong, so stacks with an address there are walked step by step, which looks again.
  */
-#include "stack_native.h"
+#include "stack.h"
 
 #include <dlfcn.h>
 #include <errno.h>
