@@ -177,7 +177,8 @@ CREATE TABLE host (
 	available_bytes INTEGER NOT NULL, -- of the machine
 	killed INTEGER NOT NULL,          -- processes of the cgroup that the kernel killed for want of memory
 	pressure TEXT,                    -- what was as good as used up: cgroup, machine; null: nothing
-	verdict TEXT                      -- why the process is gone: killed, cgroup, machine; null: not by the host's memory
+	verdict TEXT                      -- why the process is gone: killed, cgroup, machine, left (in order, while one of the
+					  -- two was used up); null: not by the host's memory
 );
 
 -- Out-of-memory errors.

@@ -1,5 +1,7 @@
 #include "host.h"
 
+#include <string.h>
+
 #define NEAR 20               /* within this part of the limit */
 #define LITTLE (512ull << 20) /* bytes left of a machine that count as none */
 #define JUST_NOW 5000000000   /* ns */
@@ -21,8 +23,11 @@ enum host_verdict host_pressure(const struct analysis_host *host)
 		return HOST_UNKNOWN;
 	if (host->cgroup_limit && host->cgroup >= host->cgroup_limit - host->cgroup_limit / NEAR)
 		return HOST_CGROUP;
+	if (!host->available)
+		return HOST_UNKNOWN;
 	/* Between two samples a process can take as much as a part of what it has. */
-	if (host->available && (host->available < LITTLE || host->available < host->resident / NEAR))
+	if (host->available < LITTLE || host->available < host->resident / NEAR ||
+	    host->available < host->cgroup / (NEAR - 1)) /* 5 of 100 left: 1 for every 19 */
 		return HOST_MACHINE;
 	return HOST_UNKNOWN;
 }
@@ -45,13 +50,31 @@ static int gpu_was_out(const struct analysis *analysis, uint32_t number)
 	return 0;
 }
 
+/* Whether its host was short when it went, by its own last sample or one that another process there took just then. */
+static int host_was_short(const struct analysis *analysis, const struct analysis_process *process)
+{
+	const struct analysis_process *other;
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes; i++) {
+		other = &analysis->process[i];
+		if (!strcmp(other->info->boot_id, process->info->boot_id) && host_pressure(&other->host) &&
+		    other->host.time <= process->last_time + JUST_NOW &&
+		    process->last_time - other->host.time < JUST_NOW)
+			return 1;
+	}
+	return 0;
+}
+
 enum host_verdict host_verdict(const struct analysis *analysis, uint32_t number)
 {
 	const struct analysis_process *process = &analysis->process[number];
 
-	if (left_in_order(process))
-		return HOST_UNKNOWN;
-	if (process->host.killed)
+	if (!left_in_order(process) && process->host.killed)
 		return HOST_KILLED;
-	return gpu_was_out(analysis, number) ? HOST_UNKNOWN : host_pressure(&process->host);
+	if (gpu_was_out(analysis, number))
+		return HOST_UNKNOWN;
+	if (left_in_order(process))
+		return host_was_short(analysis, process) ? HOST_LEFT : HOST_UNKNOWN;
+	return host_pressure(&process->host);
 }

@@ -11,7 +11,8 @@
 	X(UNKNOWN, "")        /* nothing: it left in order, or there was room, or nobody looked */ \
 	X(KILLED, "killed")   /* the kernel says that it killed for want of memory */              \
 	X(CGROUP, "cgroup")   /* it was gone while its cgroup was at its limit */                  \
-	X(MACHINE, "machine") /* it was gone while the machine had nothing left */
+	X(MACHINE, "machine") /* it was gone while the machine had nothing left */                 \
+	X(LEFT, "left")       /* it left in order while one of the two was as good as used up */
 
 enum host_verdict {
 #define HOST_VERDICT_ENUM(name, word) HOST_##name,
@@ -23,12 +24,16 @@ enum host_verdict {
 const char *host_verdict_word(enum host_verdict verdict);
 
 /*
- * Only of a process that did not leave in order. Without the kernel's word, only when its GPUs had room at the end (a
- * twentieth) and no request for GPU memory had just failed.
+ * Without the kernel's word, only when its GPUs had room at the end (a twentieth) and no request for GPU memory had just
+ * failed. A process that left in order may have been told to: Ray ends one worker, and the others follow it.
  */
 enum host_verdict host_verdict(const struct analysis *analysis, uint32_t process);
 
-/* Whether the host's memory is as good as used up by these figures: HOST_CGROUP, HOST_MACHINE, HOST_UNKNOWN: no. */
+/*
+ * Whether the host's memory is as good as used up by these figures: HOST_CGROUP, HOST_MACHINE, HOST_UNKNOWN: no. It is
+ * from 95 % on, where Ray ends workers. What the machine has is not recorded: at least what the cgroup uses, without what
+ * can be dropped, and what is available.
+ */
 enum host_verdict host_pressure(const struct analysis_host *host);
 
 #endif

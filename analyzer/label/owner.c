@@ -111,26 +111,31 @@ static int find_owner(const char *name, const char *path)
 	return -1;
 }
 
+int owner_of_path(char name[OWNER_NAME_MAX], const char *path)
+{
+	int owner;
+
+	short_name(name, path);
+	if (!*name || is_passer(name))
+		return 0;
+	owner = find_owner(name, path);
+	if (owner >= 0)
+		mt_copy_text(name, OWNER_NAME_MAX, owners[owner].owner);
+	return 1;
+}
+
 void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint32_t stack)
 {
 	const struct mt_node *node;
 	const struct mt_module *module;
 	const struct mt_frame *frame;
-	const char *path;
-	int owner;
 
 	for (node = mt_defs_node(defs, stack); node; node = mt_defs_node(defs, node->parent)) {
 		frame = mt_defs_frame(defs, node->frame);
 		if (!frame || frame->kind != MT_FRAME_NATIVE || !(module = mt_defs_module(defs, frame->module)))
 			continue;
-		path = mt_defs_string(defs, module->path);
-		short_name(name, path);
-		if (!*name || is_passer(name))
-			continue;
-		owner = find_owner(name, path);
-		if (owner >= 0)
-			mt_copy_text(name, OWNER_NAME_MAX, owners[owner].owner);
-		return;
+		if (owner_of_path(name, mt_defs_string(defs, module->path)))
+			return;
 	}
 	mt_copy_text(name, OWNER_NAME_MAX, "unknown");
 }

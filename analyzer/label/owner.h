@@ -19,6 +19,9 @@
  */
 void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint32_t stack);
 
+/* The owner that a module stands for, by its path. 0: none, it only hands on what somebody else asked for. */
+int owner_of_path(char name[OWNER_NAME_MAX], const char *path);
+
 /* Whether a module (by path) only hands on what somebody else asked for: the driver's libraries and the recorder. */
 int owner_passes_on(const char *path);
 

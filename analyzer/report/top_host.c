@@ -15,7 +15,7 @@ static uint64_t room(const struct query_host *host)
 /* The words of a row do not outlive it. */
 static const char *keep_word(const char *word)
 {
-	static const char *const words[] = { "killed", "cgroup", "machine" };
+	static const char *const words[] = { "killed", "cgroup", "machine", "left" };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
@@ -78,39 +78,83 @@ static void say_available(struct sentence *sentence, const struct query_host *ho
 		sentence_say(sentence, ", %s available", text_bytes(available, host->available));
 }
 
+/* Of what is in use, as far as the cgroup and the machine tell, how much is the processes' own: whose bytes they are. */
+static void say_share(struct sentence *sentence, const struct host_sum *sum)
+{
+	const struct query_host *all = &sum->all;
+	char own[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX];
+
+	if (!all->resident || all->resident > all->cgroup)
+		return;
+	sentence_say(sentence, " Of %s in use there, %s %s", text_bytes(whole, all->cgroup),
+		     sum->processes == 1 ? "this process has" : "the processes recorded here have",
+		     text_bytes(own, all->resident));
+	sentence_say(sentence,
+		     all->resident < all->cgroup / 2 ? ": most of it is somebody else's; see there first." : ".");
+}
+
+/* What was used up, as its figures say it; the row's own. */
+static const char *used_up(const struct query_host *row)
+{
+	return !strcmp(row->pressure, "cgroup") ? "its cgroup was full" : "the machine's memory was used up";
+}
+
+static void say_verdict(struct sentence *sentence, const struct query_host *row)
+{
+	if (!strcmp(row->verdict, "killed"))
+		sentence_say(sentence,
+			     "This was not a GPU out-of-memory: the kernel killed for want of host memory, and pid %lld is "
+			     "gone",
+			     (long long)row->pid);
+	else if (!strcmp(row->verdict, "left"))
+		sentence_say(sentence,
+			     "If this run did not end by itself, it was hardly a GPU out-of-memory: pid %lld left in order "
+			     "when %s, and the GPU had room; Ray ends workers from 95%% on, and others follow them",
+			     (long long)row->pid, used_up(row));
+	else
+		sentence_say(sentence,
+			     "This was hardly a GPU out-of-memory: pid %lld was gone without leaving in order when %s, and "
+			     "the GPU had room",
+			     (long long)row->pid, used_up(row));
+}
+
+struct verdicts {
+	const struct text *text;
+	const struct host_sum *sum;
+	uint64_t said; /* of how many processes */
+};
+
+/* Of those that left in order one stands for all. */
 static int print_verdict(void *context, const struct query_host *row)
 {
-	const struct text *text = context;
+	struct verdicts *verdicts = context;
 	struct sentence sentence = { .size = 0 };
 	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];
-	int is_certain = !strcmp(row->verdict, "killed");
 
-	if (!*row->verdict)
+	if (!*row->verdict || (!strcmp(row->verdict, "left") && verdicts->said))
 		return 0;
-	sentence_say(&sentence, "This was %s a GPU out-of-memory: ", is_certain ? "not" : "hardly");
-	if (is_certain)
-		sentence_say(&sentence, "the kernel killed for want of host memory, and pid %lld is gone",
-			     (long long)row->pid);
-	else
-		sentence_say(&sentence, "pid %lld was gone without leaving in order when %s, and the GPU had room",
-			     (long long)row->pid,
-			     !strcmp(row->verdict, "cgroup") ? "its cgroup was full"
-							     : "the machine's memory was used up");
+	say_verdict(&sentence, row);
 	sentence_say(&sentence, " (RSS %s, pinned %s, ", text_bytes(resident, row->resident),
 		     text_bytes(pinned, row->pinned));
 	say_cgroup(&sentence, row);
 	say_available(&sentence, row);
 	sentence_say(&sentence, ").");
-	text_style(text, TEXT_BAD);
-	text_wrap(text, 0, 0, sentence.text);
-	text_style(text, TEXT_PLAIN);
-	text_print(text, "\n");
+	if (!verdicts->said++)
+		say_share(&sentence, verdicts->sum);
+	text_style(verdicts->text, TEXT_BAD);
+	text_wrap(verdicts->text, 0, 0, sentence.text);
+	text_style(verdicts->text, TEXT_PLAIN);
+	text_print(verdicts->text, "\n");
 	return 0;
 }
 
 int top_host_verdicts(const struct text *text, struct db *db)
 {
-	return query_hosts(db, print_verdict, (void *)text);
+	struct host_sum sum;
+	struct verdicts verdicts = { .text = text, .sum = &sum };
+	int error = host_sum(&sum, db);
+
+	return error ? error : query_hosts(db, print_verdict, &verdicts);
 }
 
 void top_host_had_room(const struct text *text, const struct host_sum *sum)

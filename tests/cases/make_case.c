@@ -32,7 +32,8 @@ static double unit_of(const char *text, char **end)
 	static const struct {
 		const char *word;
 		double factor;
-	} units[] = { { "KiB", 1ull << 10 }, { "MiB", 1ull << 20 }, { "GiB", 1ull << 30 }, { "ms", 1e6 }, { "s", 1e9 } };
+	} units[] = { { "KiB", 1ull << 10 }, { "MiB", 1ull << 20 }, { "GiB", 1ull << 30 },
+		      { "GB", 1e9 },         { "ms", 1e6 },         { "s", 1e9 } };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(units); i++) {

@@ -2,58 +2,7 @@
 # in the end, with the bytes, the phase, the process and the line that matter.
 . "$SRC/tests/cli/lib.sh"
 
-# A case that says something untrue of itself makes no traces.
-play() {
-	mkdir "$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "$1"
-}
-
-# says TITLE WORDS COMMAND [OPTIONS]: the text of `memana COMMAND` on the case's traces has WORDS, however it is broken
-# into lines. `case` names the case.
-says() {
-	local title=$1 words=$2
-	shift 2
-	check "$case: $title" said "$words" "$@"
-}
-
-# Each answer is asked for once.
-answer_of() {
-	local form=$1 words=${*:2}
-	echo "$case/${words// /_}.$form"
-}
-
-said() {
-	local words=$1 text
-	shift
-	text=$(answer_of text "$@")
-	[ -e "$text" ] || "$memana" "$@" "$case"/*.zst >"$text" || return 1
-	tr -s ' \n' ' ' <"$text" | grep -qE -- "$words" || { echo "not said: $words"; cat "$text"; return 1; }
-}
-
-# tells TITLE EXPRESSION COMMAND [OPTIONS]: true of the document d of `memana COMMAND --json`; `gpu` is its first device.
-tells() {
-	local title=$1 expression=$2
-	shift 2
-	check "$case: $title" told "$expression" "$@"
-}
-
-told() {
-	local expression=$1 document
-	shift
-	document=$(answer_of json "$@")
-	[ -e "$document" ] || "$memana" "$@" --json "$case"/*.zst >"$document" || return 1
-	json "$document" "(lambda gpu: $expression)(d['devices'][0])"
-}
-
-begin() {
-	case=$1
-	check "$case: is true" play "$case"
-	check "$case: all reports add up" adds_up "$case"/*.zst
-}
-
-adds_up() { python3 "$SRC/tests/cli/adds_up.py" "$memana" "$@"; }
-
-# Parts of the peak as a dict.
-parts() { echo "{p['$1']: p['bytes'] for p in gpu['by_$1']}"; }
+. "$SRC/tests/cli/cases.sh"
 
 # ---- what grows and what is in pieces ----
 

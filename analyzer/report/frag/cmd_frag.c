@@ -105,6 +105,38 @@ static int find_instant(struct frag_instant *instant, const struct frag_command 
 
 /* ---- the command ---- */
 
+/* The process with most of it idle; 0: no memory at all. Segments are in the order of processes. */
+static int64_t idlest(const struct segment_map *map)
+{
+	uint64_t idle = 0, most = 0;
+	int64_t process = 0;
+	size_t i;
+
+	for (i = 0; i < map->count; i++) {
+		if (!i || map->segment[i].process != map->segment[i - 1].process)
+			idle = 0;
+		idle += map->segment[i].bytes - map->segment[i].used;
+		if (idle < most && process)
+			continue;
+		most = idle;
+		process = map->segment[i].process;
+	}
+	return process;
+}
+
+/* Expandable segments are a question of the process whose allocator it is, not of one that sleeps beside it. */
+static int find_modes(struct frag_report *report)
+{
+	int64_t process = idlest(&report->map.map);
+	struct frag_map own;
+	int error = frag_load(&own, report->db, report->device->id, process, &report->instant.when);
+
+	if (!error)
+		error = frag_modes(report->db, &own, report->device->id, process, &report->expandable, &report->sleeps);
+	frag_release(&own);
+	return error;
+}
+
 static int report_device(void *context, const struct query_device *device)
 {
 	struct frag_report *report = context;
@@ -120,7 +152,7 @@ static int report_device(void *context, const struct query_device *device)
 	if (!error)
 		error = frag_pins(&report->pins, report->db, &report->map);
 	if (!error)
-		error = frag_modes(report->db, &report->map, device->id, &report->expandable, &report->sleeps);
+		error = find_modes(report);
 	if (!error)
 		error = report->doc ? frag_json(report) : frag_text(report);
 	frag_release(&report->map);

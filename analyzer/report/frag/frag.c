@@ -219,20 +219,22 @@ static int note_mode(void *context, const struct db_stmt *row)
 	return 0;
 }
 
-int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int *expandable, int *sleeps)
+int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable, int *sleeps)
 {
 	int error, known = 0;
-	char sql[256];
+	char sql[320];
 	size_t i;
 
-	*expandable = *sleeps = 0;
+	*expandable = *sleeps = 0; /* of a pool beside it in another process it knows nothing */
 	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND owner IN ('vllm cumem', 'torch_memory_saver'))",
-		 (long long)device);
+		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND (process = %lld OR %lld = 0) "
+		 "AND owner IN ('vllm cumem', 'torch_memory_saver'))",
+		 (long long)device, (long long)process, (long long)process);
 	error = finding_rows(db, sql, note_mode, &known);
 	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM resident JOIN allocation ON allocation.id = allocation WHERE device = %lld)",
-		 (long long)device);
+		 "SELECT EXISTS (SELECT 1 FROM resident JOIN allocation ON allocation.id = allocation WHERE device = %lld "
+		 "AND (process = %lld OR %lld = 0))",
+		 (long long)device, (long long)process, (long long)process);
 	if (!error && !known)
 		error = finding_rows(db, sql, note_mode, &known);
 	*sleeps = known || map->map.absent != 0;

@@ -57,10 +57,11 @@ void frag_release(struct frag_map *map);
 int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map);
 
 /*
- * How the processes of a device take memory: `expandable` 1: segments are mapped, and no pool that sleeps does it;
- * `sleeps` 1: a pool lost memory under its tensors and may get it back (vLLM sleep mode, torch_memory_saver). 0 or
- * -MT_E_x.
+ * How a process takes memory of a device, 0: any of them: `expandable` 1: segments are mapped, and no pool that sleeps
+ * does it; `sleeps` 1: a pool lost memory under its tensors and may get it back (vLLM sleep mode, torch_memory_saver).
+ * `map` is of the same process or processes. 0 or -MT_E_x.
  */
-int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int *expandable, int *sleeps);
+int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable,
+	       int *sleeps);
 
 #endif

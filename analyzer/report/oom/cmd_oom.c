@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
+#include "oom_none.h"
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "report/answer.h"
@@ -209,6 +210,24 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 	return 0;
 }
 
+/* Nothing failed: how near it came, and the host, which may be why the run is looked at. */
+static int print_none(const struct text *text, struct db *db)
+{
+	struct sentence sentence = { .size = 0 };
+	struct oom_none none;
+	struct host_sum sum;
+	int error = oom_none_load(&none, db);
+
+	if (!error)
+		error = host_sum(&sum, db);
+	if (error)
+		return error;
+	oom_none_say(&sentence, &none);
+	answer_verdict(text, &sentence);
+	top_host_line(text, &sum);
+	return 0;
+}
+
 static int print_oom(const struct text *text, struct db *db, const struct answer_options *options)
 {
 	struct oom oom;
@@ -219,7 +238,7 @@ static int print_oom(const struct text *text, struct db *db, const struct answer
 	if (!error && oom.it)
 		error = print_it(text, db, &oom, options);
 	else if (!error)
-		text_print(text, "No request for GPU memory failed in this recording.\n");
+		error = print_none(text, db);
 	oom_release(&oom);
 	return error;
 }

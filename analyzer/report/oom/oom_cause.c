@@ -80,6 +80,8 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	error = finding_spot(&spot, db, holding->most->node);
 	if (error)
 		return error;
+	growth->pid = oom->it->pid;
+	growth->rank = oom->it->rank;
 	growth->bytes = holding->bytes;
 	growth->in_use = in_use;
 	growth->each = holding->most->bytes / holding->most->parts;
@@ -116,13 +118,19 @@ int oom_find_holes(struct oom *oom, struct db *db)
 	const struct oom_failure *it = oom->it;
 	const struct alive_moment when = { .time = it->time, .process = it->process, .seq = it->seq };
 	struct frag_map map;
-	int error = frag_load(&map, db, it->device, it->process, &when);
+	size_t i;
+	int error = 0;
 
-	oom->hole = map.map.largest_hole;
-	oom->idle_segments = map.map.free_pieces;
-	if (!error)
-		error = frag_modes(db, &map, it->device, &oom->expandable, &oom->sleeps);
-	frag_release(&map);
+	for (i = 0; i < oom->holders && !error; i++) {
+		error = frag_load(&map, db, it->device, oom->holder[i].process, &when);
+		oom->holder[i].idle = map.map.free_pieces;
+		if (!error && oom->holder[i].process == it->process) {
+			oom->hole = map.map.largest_hole;
+			oom->idle_segments = map.map.free_pieces;
+			error = frag_modes(db, &map, it->device, it->process, &oom->expandable, &oom->sleeps);
+		}
+		frag_release(&map);
+	}
 	return error;
 }
 

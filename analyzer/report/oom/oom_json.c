@@ -1,5 +1,6 @@
 
 #include "memtrace/error.h"
+#include "oom_none.h"
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "query/query.h"
@@ -53,6 +54,8 @@ static void json_holders(struct doc *doc, const struct oom *oom)
 		doc_int_or_null(doc, "rank", holder->rank, holder->rank >= 0);
 		doc_int(doc, "held_bytes", (int64_t)holder->held);
 		doc_int(doc, "slack_bytes", (int64_t)holder->slack);
+		doc_int(doc, "idle_segment_bytes", (int64_t)holder->idle);
+		doc_int(doc, "asleep_bytes", (int64_t)holder->asleep);
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -92,6 +95,8 @@ static void json_growth(struct doc *doc, const struct oom_growth *growth)
 	doc_int(doc, "places", (int64_t)growth->places);
 	doc_string(doc, "function", growth->function);
 	doc_string(doc, "place", growth->place);
+	doc_int(doc, "pid", growth->pid);
+	doc_bool(doc, "sleeps", growth->sleeps);
 	doc_end(doc);
 }
 
@@ -107,6 +112,20 @@ static void json_logits(struct doc *doc, const struct oom_logits *logits)
 	doc_end(doc);
 }
 
+static void json_place(struct doc *doc, const struct oom_part *part)
+{
+	if (!part)
+		return;
+	doc_object(doc, "place");
+	doc_int(doc, "pid", part->pid);
+	doc_string(doc, "category", part->category);
+	doc_string(doc, "function", part->function);
+	doc_string(doc, "place", part->place);
+	doc_int(doc, "bytes", (int64_t)part->bytes);
+	doc_int(doc, "count", (int64_t)part->count);
+	doc_end(doc);
+}
+
 static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 {
 	struct sentence sentence = { .size = 0 };
@@ -115,10 +134,13 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 	doc_object(doc, "next");
 	doc_string(doc, "rule", oom_rule_word(oom->rule));
 	doc_int(doc, "bytes", (int64_t)oom->rule_bytes);
-	doc_int_or_null(doc, "pid", oom->rule_pid, oom->rule == OOM_NEIGHBOUR);
+	doc_int_or_null(doc, "pid", oom->rule_pid, oom->rule_pid != 0);
 	doc_string(doc, "category", oom->rule_category);
+	json_place(doc, oom->place);
 	json_growth(doc, &oom->growth);
 	json_logits(doc, &oom->logits);
+	if (*oom->asked_by)
+		doc_string(doc, "asked_by", oom->asked_by);
 	doc_string(doc, "words", sentence.text);
 	doc_end(doc);
 }
@@ -182,6 +204,30 @@ static void json_failures(struct doc *doc, const struct oom *oom)
 	doc_end(doc);
 }
 
+static int json_none(struct doc *doc, struct db *db)
+{
+	struct sentence sentence = { .size = 0 };
+	struct oom_none none;
+	int error = oom_none_load(&none, db);
+
+	if (error)
+		return error;
+	oom_none_say(&sentence, &none);
+	doc_string(doc, "verdict", sentence.text);
+	doc_null(doc, "failure");
+	if (!none.device)
+		return 0;
+	doc_object(doc, "nearest");
+	doc_int(doc, "device", none.number);
+	doc_string(doc, "phase", none.phase);
+	doc_int(doc, "step", none.step);
+	doc_int(doc, "peak_bytes", (int64_t)none.peak);
+	doc_int_or_null(doc, "total_bytes", (int64_t)none.total, none.total != 0);
+	doc_int_or_null(doc, "used_bytes", (int64_t)none.used, none.used != 0);
+	doc_end(doc);
+	return 0;
+}
+
 int oom_json(struct doc *doc, struct db *db, const struct answer_options *options)
 {
 	struct sentence sentence = { .size = 0 };
@@ -193,8 +239,7 @@ int oom_json(struct doc *doc, struct db *db, const struct answer_options *option
 		doc_string(doc, "verdict", sentence.text);
 		error = json_it(doc, db, &oom, options);
 	} else if (!error) {
-		doc_null(doc, "verdict");
-		doc_null(doc, "failure");
+		error = json_none(doc, db);
 	}
 	json_failures(doc, &oom);
 	doc_array(doc, "host");

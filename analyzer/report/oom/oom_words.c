@@ -98,6 +98,38 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 		     logits->earlier && logits->earlier < logits->tokens ? " and of one sample" : "");
 }
 
+/* "rank 0 (pid 4100)", "pid 4200" */
+static void say_process(struct sentence *sentence, int64_t rank, int64_t pid)
+{
+	char who[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s", answer_process(who, rank, pid));
+	if (rank >= 0)
+		sentence_say(sentence, " (pid %lld)", (long long)pid);
+}
+
+/* Growth of somebody else: the process that asked can do nothing about it. */
+static void say_other_growth(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_growth *growth = &oom->growth;
+	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], rise[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "Process ");
+	say_process(sentence, growth->rank, growth->pid);
+	sentence_say(sentence,
+		     growth->sleeps ? " sleeps and holds %s more with every step" : " holds %s more with every step",
+		     text_bytes(rise, growth->each));
+	sentence_say(sentence, growth->sleeps ? ", %s by now" : ", %s by now that no pool lets sleep",
+		     text_bytes(whole, growth->in_use));
+	if (*growth->place) {
+		sentence_say(sentence, ", allocated by ");
+		answer_say_place(sentence, growth->function, growth->place);
+	}
+	sentence_say(sentence,
+		     ": the %s that it has grown by would have been enough; look there, no setting of %s helps.",
+		     text_bytes(size, growth->bytes), answer_process(whole, oom->it->rank, oom->it->pid));
+}
+
 static void say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name)
 {
 	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], others[64];
@@ -129,6 +161,68 @@ static void say_fragmentation(struct sentence *sentence, const struct oom *oom, 
 		sentence_say(sentence, oom->expandable ? "." : ", or try expandable segments.");
 }
 
+/* "27 x 2.0 GiB", "75.0 GiB in 2 pieces": what a place keeps. */
+static void say_pieces(struct sentence *sentence, const struct oom_part *part)
+{
+	char size[TEXT_SIZE_MAX], count[64];
+
+	if (part->alike && part->count > 1) {
+		sentence_say(sentence, "%llu x %s", (unsigned long long)part->count,
+			     text_bytes(size, part->bytes / part->count));
+		return;
+	}
+	sentence_say(sentence, "%s", text_bytes(size, part->bytes));
+	if (part->count > 1)
+		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->count, "piece"));
+}
+
+/* "45.6 GiB, 35 x 1.3 GiB, is kept by forward (x.py:82) of pid 4200. ": which line keeps most of it, and whose it is. */
+static void say_place(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_part *part = oom->place;
+	char size[TEXT_SIZE_MAX];
+
+	if (!part)
+		return;
+	if (part->alike && part->count > 1)
+		sentence_say(sentence, "%s, ", text_bytes(size, part->bytes));
+	say_pieces(sentence, part);
+	sentence_say(sentence, part->alike && part->count > 1 ? ", is kept by " : " is kept by ");
+	answer_say_place(sentence, part->function, part->place);
+	if (part->process != oom->it->process) {
+		sentence_say(sentence, " of ");
+		say_process(sentence, part->rank, part->pid);
+	}
+	sentence_say(sentence, ". ");
+}
+
+static int is_logits(const struct oom *oom)
+{
+	return oom->logits.tokens && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
+}
+
+/* What most bytes of the category are is a guess. Of logits as large as the request arithmetic says it. */
+static int is_guess(const struct oom *oom)
+{
+	uint64_t guessed = 0;
+	size_t i;
+
+	if (is_logits(oom))
+		return 0;
+	for (i = 0; i < oom->parts; i++)
+		if (!strcmp(oom->part[i].category, oom->rule_category))
+			guessed += oom->part[i].probable;
+	return guessed > oom->rule_bytes / 2;
+}
+
+/* The state that an optimizer makes in its first step stays. */
+static void say_first_step(struct sentence *sentence, const struct oom *oom)
+{
+	if (!strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) &&
+	    !strcmp(oom->it->phase, "optimizer") && oom->it->step <= 1)
+		sentence_say(sentence, " The optimizer makes it in its first step, and it stays: every step needs it.");
+}
+
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	const char *knob = knob_of(oom->rule_category);
@@ -136,26 +230,75 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	char size[TEXT_SIZE_MAX];
 
 	say_logits(sentence, oom);
-	if (oom->logits.tokens && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS))) {
-		sentence_say(sentence, "%s of what is in use is %s, %s.", share, oom->rule_category,
-			     text_bytes(size, oom->rule_bytes)); /* its knob was just named */
+	say_place(sentence, oom);
+	if (!knob) {
+		sentence_say(sentence,
+			     "%s of what is in use has no known purpose, %s: see whose it is with memana top --by site ",
+			     share, text_bytes(size, oom->rule_bytes));
+		sentence_say_clean(sentence, name);
+		sentence_say(sentence, ".");
 		return;
 	}
-	if (knob) {
-		sentence_say(sentence, "%s of what is in use is %s, %s: %s.", share, oom->rule_category,
-			     text_bytes(size, oom->rule_bytes), knob);
-		return;
-	}
+	sentence_say(sentence, "%s of what is in use is %s%s, %s", share, is_guess(oom) ? "probably " : "",
+		     oom->rule_category, text_bytes(size, oom->rule_bytes));
+	if (is_logits(oom))
+		sentence_say(sentence, "."); /* its knob was just named */
+	else
+		sentence_say(sentence, ": %s.", knob);
+	say_first_step(sentence, oom);
+}
+
+/* "NCCL", "a library" */
+static const char *library_words(const char *owner)
+{
+	static const char *const names[][2] = {
+		{ "libnccl", "NCCL" },   { "libcublas", "cuBLAS" },
+		{ "libcudnn", "cuDNN" }, { "vllm cumem", "vLLM's pool" },
+		{ "unknown", "" },       { "torch_memory_saver", "torch_memory_saver" }
+	};
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
+		if (!strcmp(owner, names[i][0]))
+			owner = names[i][1];
+	return *owner ? owner : "a library";
+}
+
+static void say_idle_cache(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
 	sentence_say(sentence,
-		     "%s of what is in use has no known purpose, %s: see whose it is with memana top --by site ", share,
+		     "It was %s that asked the driver, and PyTorch's allocator beside it keeps %s in empty segments, "
+		     "which it gives back for requests of its own only: call torch.cuda.empty_cache() before this, or "
+		     "let the allocator leave a margin.",
+		     library_words(oom->asked_by), text_bytes(size, oom->rule_bytes));
+}
+
+static void say_sleeper(struct sentence *sentence, const struct oom *oom)
+{
+	struct oom_sum sum[OOM_SUMS_MAX];
+	char size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "Process ");
+	say_process(sentence, oom->rule_rank, oom->rule_pid);
+	sentence_say(sentence, " sleeps, but %s of it stays on the GPU, in no pool that sleeps",
 		     text_bytes(size, oom->rule_bytes));
-	sentence_say_clean(sentence, name);
-	sentence_say(sentence, ".");
+	if (oom->place) {
+		sentence_say(sentence, ": %s, ", answer_category(oom->place->category));
+		say_pieces(sentence, oom->place);
+		sentence_say(sentence, " by ");
+		answer_say_place(sentence, oom->place->function, oom->place->place);
+	}
+	sentence_say(sentence, ". That would have been enough.");
+	if (oom_sums(oom, OOM_BY_CATEGORY, sum))
+		sentence_say(sentence, " Of all that is in use, %s has most, %s.", answer_category(sum[0].word),
+			     text_bytes(size, sum[0].bytes));
 }
 
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name)
 {
-	char size[TEXT_SIZE_MAX], who[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX];
 
 	text_bytes(size, oom->rule_bytes);
 	switch (oom->rule) {
@@ -168,10 +311,15 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			sentence_say(sentence, " ");
 		say_logits(sentence, oom);
 		break;
+	case OOM_IDLE_CACHE:
+		say_idle_cache(sentence, oom);
+		break;
+	case OOM_SLEEPER:
+		say_sleeper(sentence, oom);
+		break;
 	case OOM_NEIGHBOUR:
-		sentence_say(sentence, "Process %s", answer_process(who, oom->rule_rank, oom->rule_pid));
-		if (oom->rule_rank >= 0)
-			sentence_say(sentence, " (pid %lld)", (long long)oom->rule_pid);
+		sentence_say(sentence, "Process ");
+		say_process(sentence, oom->rule_rank, oom->rule_pid);
 		sentence_say(sentence,
 			     " keeps %s in reserve that no tensor uses: let it give that back before this "
 			     "(torch.cuda.empty_cache, or its sleep), and the request fits.",
@@ -190,6 +338,10 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		say_fragmentation(sentence, oom, name);
 		break;
 	case OOM_RETAINED:
+		if (oom->growth.other) {
+			say_other_growth(sentence, oom);
+			break;
+		}
 		if (oom->growth.bytes) {
 			say_growth(sentence, &oom->growth, name);
 			break;

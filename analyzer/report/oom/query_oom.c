@@ -4,8 +4,9 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "oom_decide.h"
+#include "oom_neighbour.h"
 #include "report/answer.h"
-#include "report/steps/query_steps.h"
 
 const char *oom_rule_word(enum oom_rule rule)
 {
@@ -73,13 +74,23 @@ static int take_holder(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
+static struct oom_holder *holder_of(struct oom *oom, int64_t process)
+{
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		if (oom->holder[i].process == process)
+			return &oom->holder[i];
+	return NULL;
+}
+
 static const char parts_sql[] =
-	"SELECT live.process, pid, rank, category, phase, owner, function, place, sum(bytes), count(*), "
-	"sum(asleep_bytes) "
-	"FROM live_at AS live JOIN process ON process.id = live.process "
+	"SELECT live.process, pid, rank, live.category, live.phase, live.owner, function, place, sum(bytes), count(*), "
+	"sum(asleep_bytes), sum(bytes) FILTER (WHERE site.known = 'probable'), min(bytes) = max(bytes) "
+	"FROM live_at AS live JOIN process ON process.id = live.process LEFT JOIN site ON site.id = live.site "
 	"WHERE moment = 'oom:' || ?1 AND in_use "
-	"GROUP BY live.process, category, phase, owner, function, live.file, place "
-	"ORDER BY 9 DESC, live.process, category, phase, place, function";
+	"GROUP BY live.process, live.category, live.phase, live.owner, function, live.file, place "
+	"ORDER BY 9 DESC, live.process, live.category, live.phase, place, function";
 
 static int take_part(void *context, struct db_stmt *stmt)
 {
@@ -87,6 +98,8 @@ static int take_part(void *context, struct db_stmt *stmt)
 	struct oom_part *part;
 
 	oom->asleep += (uint64_t)db_int(stmt, 10);
+	if (holder_of(oom, db_int(stmt, 0)))
+		holder_of(oom, db_int(stmt, 0))->asleep += (uint64_t)db_int(stmt, 10);
 	if (!db_int(stmt, 8))
 		return 0;
 	part = make_room(oom->part, oom->parts, &oom->part_room, sizeof(*part));
@@ -104,19 +117,19 @@ static int take_part(void *context, struct db_stmt *stmt)
 	mt_copy_text(part->place, sizeof(part->place), db_text(stmt, 7));
 	part->bytes = (uint64_t)db_int(stmt, 8);
 	part->count = (uint64_t)db_int(stmt, 9);
+	part->probable = (uint64_t)db_int(stmt, 11);
+	part->alike = db_int(stmt, 12) != 0;
 	oom->in_use += part->bytes;
 	return 0;
 }
 
-/* ---- what follows ---- */
-
+/* An allocator that gave back what it kept, and then got what it wanted. */
 static int take_survived(void *context, struct db_stmt *stmt)
 {
 	((struct oom *)context)->survived = db_int(stmt, 0) != 0;
 	return 0;
 }
 
-/* An allocator that gave back what it kept, and then got what it wanted. */
 static int find_survived(struct oom *oom, struct db *db)
 {
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
@@ -128,133 +141,6 @@ static int find_survived(struct oom *oom, struct db *db)
 			   "SELECT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND device = ?2 AND alloc_seq > ?3 "
 			   "AND bytes >= ?4 AND memory <> 'tensor')",
 			   parameter, take_survived, oom);
-}
-
-static void add_up(struct oom *oom)
-{
-	uint64_t known = 0;
-	size_t i;
-
-	for (i = 0; i < oom->holders; i++)
-		if (oom->holder[i].process != oom->it->process)
-			known += oom->holder[i].held;
-	if (oom->it->others > 0 && (uint64_t)oom->it->others > known)
-		oom->unrecorded = (uint64_t)oom->it->others - known;
-	/* What seemed to be free was not: the rest of it was somebody's. */
-	if (!strcmp(oom->it->free_by, "bound") && oom->it->free > 0 && (uint64_t)oom->it->free > oom->it->requested &&
-	    (uint64_t)oom->it->free - oom->it->requested > oom->unrecorded)
-		oom->unrecorded = (uint64_t)oom->it->free - oom->it->requested;
-}
-
-/* What is missing for the request. */
-static uint64_t missing(const struct oom_failure *it)
-{
-	return it->free > 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free : it->requested;
-}
-
-static int neighbour_has_it(struct oom *oom)
-{
-	const struct oom_holder *most = NULL;
-	size_t i;
-
-	for (i = 0; i < oom->holders; i++)
-		if (oom->holder[i].process != oom->it->process && (!most || oom->holder[i].slack > most->slack))
-			most = &oom->holder[i];
-	if (!most || most->slack < missing(oom->it))
-		return 0;
-	oom->rule_pid = most->pid;
-	oom->rule_rank = most->rank;
-	oom->rule_bytes = most->slack;
-	return 1;
-}
-
-/* What the process has grown by since its second step, as a whole. 1, 0 or an error. */
-static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64_t *slope)
-{
-	const struct steps_lane *lane;
-	struct steps steps;
-	size_t i;
-	int error = steps_load(&steps, db), growing = 0;
-
-	for (i = 0; i < steps.count && !error; i++) {
-		lane = &steps.lane[i];
-		if (lane->process != oom->it->process || lane->device != oom->it->device ||
-		    lane->state != STEPS_GROWING)
-			continue;
-		growing = 1;
-		*by = lane->row[lane->ended - 1].in_use - lane->row[1].in_use;
-		*slope = (uint64_t)lane->slope;
-	}
-	steps_release(&steps);
-	return error ? error : growing;
-}
-
-/* Places that grow, or at least the whole, by more than `other`, which is another reason. 1, 0 or an error. */
-static int grows(struct oom *oom, struct db *db, uint64_t other)
-{
-	uint64_t by = 0, each = 0;
-	int growing = oom_find_growth(oom, db);
-
-	if (growing > 0)
-		by = each = oom->growth.bytes;
-	else if (!growing)
-		growing = grows_as_a_whole(oom, db, &by, &each);
-	if (growing <= 0)
-		return growing;
-	if (by <= other) {
-		oom->growth = (struct oom_growth){ 0 };
-		return 0;
-	}
-	oom->rule = OOM_RETAINED;
-	oom->rule_bytes = each;
-	return 1;
-}
-
-static enum oom_rule largest(struct oom *oom)
-{
-	struct oom_sum sum[OOM_SUMS_MAX];
-
-	if (!oom_sums(oom, OOM_BY_CATEGORY, sum))
-		return OOM_UNKNOWN;
-	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), sum[0].word);
-	oom->rule_bytes = sum[0].bytes;
-	return OOM_LARGEST;
-}
-
-/* What the moment alone tells. 1: it tells something. */
-static int decide_by_moment(struct oom *oom)
-{
-	const struct oom_failure *it = oom->it;
-
-	oom->rule_bytes = it->requested;
-	if (it->total && it->requested > it->total) {
-		oom->rule = OOM_TOO_LARGE;
-	} else if (neighbour_has_it(oom)) {
-		oom->rule = OOM_NEIGHBOUR;
-	} else if (oom->unrecorded >= missing(it) && oom->unrecorded > it->total / 20) {
-		oom->rule = OOM_UNRECORDED;
-		oom->rule_bytes = oom->unrecorded;
-	} else if (oom->own_slack >= it->requested) {
-		oom->rule = OOM_FRAGMENTATION;
-		oom->rule_bytes = oom->own_slack;
-	} else {
-		return 0;
-	}
-	return 1;
-}
-
-/* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
-static int decide(struct oom *oom, struct db *db)
-{
-	int known = decide_by_moment(oom), growing = 0;
-
-	if (!known || oom->rule != OOM_TOO_LARGE)
-		growing = grows(oom, db, known ? oom->rule_bytes : 0);
-	if (growing)
-		return growing < 0 ? growing : 0;
-	if (!known)
-		oom->rule = largest(oom);
-	return oom->rule == OOM_LARGEST || oom->rule == OOM_TOO_LARGE ? oom_find_logits(oom, db) : 0;
 }
 
 int oom_load(struct oom *oom, struct db *db, int64_t id)
@@ -279,10 +165,9 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = oom_find_holes(oom, db);
 	if (!error)
 		error = find_survived(oom, db);
-	if (error)
-		return error;
-	add_up(oom);
-	return decide(oom, db);
+	if (!error)
+		error = oom_look_around(oom, db);
+	return error ? error : oom_decide(oom, db);
 }
 
 void oom_release(struct oom *oom)

@@ -46,6 +46,11 @@ void oom_failures_release(struct oom_failures *all);
 struct oom_holder {
 	int64_t process, pid, rank;
 	uint64_t held, slack; /* by recorded calls; slack: of them, reserved and in no tensor */
+	uint64_t idle; /* of the slack: segments, and mappings of segments, that nothing is in: it can give them back */
+	uint64_t asleep;  /* allocated beside it, but its pages are not there */
+	uint64_t staying; /* in use, and in no pool that sleeps: its sleep does not free it */
+	uint64_t grown,
+		each; /* of what stays: more than at the first of the steps that ended; with every step; 0: no growth */
 };
 
 /* Memory in use at that moment, of one process from one place. */
@@ -53,16 +58,23 @@ struct oom_part {
 	int64_t process, pid, rank;
 	char category[32], phase[24], owner[64], function[256], place[256];
 	uint64_t bytes, count;
+	uint64_t probable; /* of the bytes: what they are is a guess */
+	int alike;         /* 1: all allocations have the same size */
 };
 
-/* What follows. X(NAME, word) - the first that holds; but growth goes before a reason that has fewer bytes than it. */
-#define OOM_RULE_LIST(X)                                                                          \
-	X(TOO_LARGE, "too-large")         /* more than the device has at all */                   \
-	X(NEIGHBOUR, "neighbour")         /* another process keeps as much in reserve */          \
-	X(UNRECORDED, "unrecorded")       /* contexts, or processes that were not recorded, do */ \
-	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */   \
-	X(RETAINED, "retained")           /* the process grew, by steps or micro-batches */       \
-	X(LARGEST, "largest")             /* there is just too much of something */               \
+/*
+ * What follows, X(NAME, word): the first that holds. But growth goes before a reason that has fewer bytes than it. What
+ * somebody could give back counts where it would have been enough.
+ */
+#define OOM_RULE_LIST(X)                                                                              \
+	X(TOO_LARGE, "too-large")         /* more than the device has at all */                       \
+	X(IDLE_CACHE, "idle-cache")       /* a library asked, and PyTorch's cache beside it has it */ \
+	X(NEIGHBOUR, "neighbour")         /* another process keeps as much in empty segments */       \
+	X(UNRECORDED, "unrecorded")       /* contexts, or processes that were not recorded, do */     \
+	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */       \
+	X(RETAINED, "retained")           /* a process grew, by steps or micro-batches */             \
+	X(SLEEPER, "sleeper")             /* a process that sleeps has kept as much */                \
+	X(LARGEST, "largest")             /* there is just too much of something */                   \
 	X(UNKNOWN, "unknown")             /* nothing in use was recorded */
 
 enum oom_rule {
@@ -71,8 +83,10 @@ enum oom_rule {
 #undef OOM_RULE_ENUM
 };
 
-/* Places that keep more and more (retained.h), where they hold a large part of it. */
+/* Places that keep more and more (retained.h), where they hold a large part of it; or what stays of another process. */
 struct oom_growth {
+	int64_t pid, rank;      /* whose */
+	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
 	uint64_t each;          /* more with every step or micro-batch at the place that holds most */
 	uint64_t places;
@@ -99,15 +113,17 @@ struct oom {
 	uint64_t unrecorded;    /* at least so much is held by contexts, or by processes that were not recorded */
 	uint64_t own_slack;     /* of the process that asked */
 	uint64_t hole;          /* its largest */
-	uint64_t idle_segments; /* its segments, and mappings of segments, that nothing was in, bytes */
+	uint64_t idle_segments; /* as in its holder */
 	int survived;           /* by a refusal of the driver: the process got as much on the device later */
 	enum oom_rule rule;
-	int64_t rule_pid, rule_rank; /* NEIGHBOUR: who */
+	int64_t rule_pid, rule_rank; /* NEIGHBOUR, SLEEPER, RETAINED: who */
 	uint64_t rule_bytes;         /* that the rule is about */
-	char rule_category[32];      /* LARGEST */
-	struct oom_growth growth;    /* RETAINED */
-	int expandable, sleeps;      /* see frag_modes() */
-	struct oom_logits logits;    /* LARGEST, TOO_LARGE */
+	char rule_category[32];      /* LARGEST, SLEEPER: most of it */
+	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
+	const struct oom_part *place; /* LARGEST, SLEEPER: the place that keeps most of that; NULL: none has much of it */
+	struct oom_growth growth;     /* RETAINED */
+	int expandable, sleeps;       /* see frag_modes() */
+	struct oom_logits logits;     /* LARGEST, TOO_LARGE */
 };
 
 const char *oom_rule_word(enum oom_rule rule);
@@ -141,7 +157,7 @@ size_t oom_sums(const struct oom *oom, enum oom_by by, struct oom_sum sum[OOM_SU
  */
 int oom_find_growth(struct oom *oom, struct db *db);
 
-/* Fills oom->hole, idle_segments, expandable and sleeps. 0 or -MT_E_x. */
+/* Fills oom->hole, idle_segments, expandable and sleeps, and what is idle of every holder. 0 or -MT_E_x. */
 int oom_find_holes(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */

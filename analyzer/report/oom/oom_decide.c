@@ -1,0 +1,265 @@
+/* The rules of a failed request, tried against each other. */
+#include "oom_decide.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "oom_neighbour.h"
+#include "report/steps/query_steps.h"
+
+#define SHARE 20 /* of the device: less than one part in so many is no reason that others would stand back for */
+#define SLEEP_SHARE 10
+#define PLACE_SHARE 4 /* a place is worth naming from one part of a category in so many on */
+
+/* What is missing for the request. */
+static uint64_t missing(const struct oom_failure *it)
+{
+	return it->free > 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free : it->requested;
+}
+
+static int is_own(const struct oom *oom, const struct oom_holder *holder)
+{
+	return holder->process == oom->it->process;
+}
+
+static void find_unrecorded(struct oom *oom)
+{
+	uint64_t known = 0;
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		if (!is_own(oom, &oom->holder[i]))
+			known += oom->holder[i].held;
+	if (oom->it->others > 0 && (uint64_t)oom->it->others > known)
+		oom->unrecorded = (uint64_t)oom->it->others - known;
+	/* What seemed to be free was not: the rest of it was somebody's. */
+	if (!strcmp(oom->it->free_by, "bound") && oom->it->free > 0 && (uint64_t)oom->it->free > oom->it->requested &&
+	    (uint64_t)oom->it->free - oom->it->requested > oom->unrecorded)
+		oom->unrecorded = (uint64_t)oom->it->free - oom->it->requested;
+}
+
+static void blame(struct oom *oom, enum oom_rule rule, const struct oom_holder *holder, uint64_t bytes)
+{
+	oom->rule = rule;
+	oom->rule_pid = holder->pid;
+	oom->rule_rank = holder->rank;
+	oom->rule_bytes = bytes;
+}
+
+/* ---- what the moment alone tells ---- */
+
+/*
+ * PyTorch gives its empty segments back before it gives up. For a library that asks the driver itself it does not: nobody
+ * tells it.
+ */
+static int cache_starves_it(struct oom *oom)
+{
+	size_t i;
+
+	if (strcmp(oom->it->source, "driver") || oom->survived)
+		return 0;
+	for (i = 0; i < oom->holders; i++)
+		if (is_own(oom, &oom->holder[i]) && oom->holder[i].idle >= missing(oom->it)) {
+			blame(oom, OOM_IDLE_CACHE, &oom->holder[i], oom->holder[i].idle);
+			return 1;
+		}
+	return 0;
+}
+
+/* What it has in segments with something in them it cannot give back. */
+static int neighbour_has_it(struct oom *oom)
+{
+	const struct oom_holder *most = NULL;
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		if (!is_own(oom, &oom->holder[i]) && (!most || oom->holder[i].idle > most->idle))
+			most = &oom->holder[i];
+	if (!most || most->idle < missing(oom->it))
+		return 0;
+	blame(oom, OOM_NEIGHBOUR, most, most->idle);
+	return 1;
+}
+
+/* A hole that is large enough was not for this request: another pool's, or another stream's. */
+static int is_in_pieces(const struct oom *oom)
+{
+	const struct oom_failure *it = oom->it;
+	int from_driver = !strcmp(it->source, "driver");
+
+	if (oom->own_slack < missing(it) || (!from_driver && oom->hole >= it->requested))
+		return 0;
+	return oom->own_slack >= it->requested || oom->own_slack >= it->total / SHARE;
+}
+
+/* 1: it tells something. */
+static int decide_by_moment(struct oom *oom)
+{
+	const struct oom_failure *it = oom->it;
+
+	oom->rule_bytes = it->requested;
+	if (it->total && it->requested > it->total) {
+		oom->rule = OOM_TOO_LARGE;
+	} else if (cache_starves_it(oom) || neighbour_has_it(oom)) {
+		return 1;
+	} else if (oom->unrecorded >= missing(it) && oom->unrecorded > it->total / SHARE) {
+		oom->rule = OOM_UNRECORDED;
+		oom->rule_bytes = oom->unrecorded;
+	} else if (is_in_pieces(oom)) {
+		oom->rule = OOM_FRAGMENTATION;
+		oom->rule_bytes = oom->own_slack;
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
+/* ---- growth ---- */
+
+/* What the process has grown by since its second step, as a whole. 1, 0 or an error. */
+static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64_t *slope)
+{
+	const struct steps_lane *lane;
+	struct steps steps;
+	size_t i;
+	int error = steps_load(&steps, db), growing = 0;
+
+	for (i = 0; i < steps.count && !error; i++) {
+		lane = &steps.lane[i];
+		if (lane->process != oom->it->process || lane->device != oom->it->device ||
+		    lane->state != STEPS_GROWING)
+			continue;
+		growing = 1;
+		*by = lane->row[lane->ended - 1].in_use - lane->row[1].in_use;
+		*slope = (uint64_t)lane->slope;
+	}
+	steps_release(&steps);
+	return error ? error : growing;
+}
+
+/* The other process that has grown most; NULL: none has grown by what is missing. */
+static const struct oom_holder *growing_neighbour(const struct oom *oom)
+{
+	const struct oom_holder *most = NULL, *holder;
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		if (!is_own(oom, holder) && holder->grown >= missing(oom->it) && (!most || holder->grown > most->grown))
+			most = holder;
+	}
+	return most;
+}
+
+static int take_neighbour(struct oom *oom, struct db *db, const struct oom_holder *holder)
+{
+	blame(oom, OOM_RETAINED, holder, holder->grown);
+	oom->growth = (struct oom_growth){ .pid = holder->pid,
+					   .rank = holder->rank,
+					   .other = 1,
+					   .sleeps = holder->asleep != 0,
+					   .bytes = holder->grown,
+					   .in_use = holder->staying,
+					   .each = holder->each,
+					   .places = 1,
+					   .by_step = 1 };
+	return oom_find_grown_place(oom, db, holder);
+}
+
+/*
+ * Places that grow, or at least the whole, by more than `other`, which is another reason; of the process that asked, or of
+ * one beside it: one that sleeps should have nothing that grows. 1, 0 or an error.
+ */
+static int grows(struct oom *oom, struct db *db, uint64_t other)
+{
+	const struct oom_holder *neighbour = growing_neighbour(oom);
+	uint64_t by = 0, each = 0;
+	int growing = oom_find_growth(oom, db), error;
+
+	if (growing > 0)
+		by = each = oom->growth.bytes;
+	else if (!growing)
+		growing = grows_as_a_whole(oom, db, &by, &each);
+	if (growing < 0)
+		return growing;
+	if (neighbour && neighbour->grown > other && (neighbour->asleep || neighbour->grown > by)) {
+		error = take_neighbour(oom, db, neighbour);
+		return error ? error : 1;
+	}
+	if (!growing || by <= other) {
+		oom->growth = (struct oom_growth){ 0 };
+		return 0;
+	}
+	oom->rule = OOM_RETAINED;
+	oom->rule_pid = oom->it->pid;
+	oom->rule_rank = oom->it->rank;
+	oom->rule_bytes = each;
+	return 1;
+}
+
+/* ---- what there is most of ---- */
+
+/* The place that keeps most of a category, of one process or (0) of any, where that is a good part of `bytes`. */
+static const struct oom_part *place_of(const struct oom *oom, const char *category, int64_t process, uint64_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++) /* most first */
+		if (!strcmp(oom->part[i].category, category) && (!process || oom->part[i].process == process))
+			return *oom->part[i].place && oom->part[i].bytes >= bytes / PLACE_SHARE ? &oom->part[i] : NULL;
+	return NULL;
+}
+
+/* A process that sleeps, and what it keeps all the same would have been enough. */
+static int sleeper_has_it(struct oom *oom)
+{
+	const struct oom_holder *most = NULL, *holder;
+	uint64_t most_of_it = 0;
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		if (!is_own(oom, holder) && holder->asleep && (!most || holder->staying > most->staying))
+			most = holder;
+	}
+	if (!most || most->staying < missing(oom->it) || most->staying < oom->it->total / SLEEP_SHARE)
+		return 0;
+	blame(oom, OOM_SLEEPER, most, most->staying);
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == most->process && oom->part[i].bytes > most_of_it) {
+			most_of_it = oom->part[i].bytes;
+			oom->place = &oom->part[i];
+		}
+	return 1;
+}
+
+static void take_largest(struct oom *oom)
+{
+	struct oom_sum sum[OOM_SUMS_MAX];
+
+	if (!oom_sums(oom, OOM_BY_CATEGORY, sum)) {
+		oom->rule = OOM_UNKNOWN;
+		return;
+	}
+	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), sum[0].word);
+	oom->rule = OOM_LARGEST;
+	oom->rule_bytes = sum[0].bytes;
+	oom->place = place_of(oom, sum[0].word, 0, sum[0].bytes);
+}
+
+/* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
+int oom_decide(struct oom *oom, struct db *db)
+{
+	int known, growing = 0, error = 0;
+
+	find_unrecorded(oom);
+	known = decide_by_moment(oom);
+	if (!known || oom->rule != OOM_TOO_LARGE)
+		growing = grows(oom, db, known ? oom->rule_bytes : 0);
+	if (growing)
+		return growing < 0 ? growing : 0;
+	if (!known || oom->rule == OOM_TOO_LARGE)
+		error = oom_find_logits(oom, db);
+	if (!known && !error && (oom->logits.tokens || !sleeper_has_it(oom)))
+		take_largest(oom);
+	return error;
+}

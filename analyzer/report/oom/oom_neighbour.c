@@ -1,0 +1,202 @@
+/* Other processes on the device, and who asked. */
+#include "oom_neighbour.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "label/owner.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "query/alive.h"
+#include "query/callstack.h"
+#include "report/answer.h"
+
+#define LITTLE (16u << 20) /* bytes: less a step is no growth */
+
+/* ---- which library asked ---- */
+
+static int find_asker(struct oom *oom, struct db *db)
+{
+	struct callstack stack = { .count = 0 };
+	char owner[OWNER_NAME_MAX] = "";
+	size_t i;
+	int error;
+
+	if (strcmp(oom->it->source, "driver"))
+		return 0;
+	error = callstack_load(&stack, db, oom->it->node, NULL);
+	for (i = 0; i < stack.count && !*owner && !error; i++)
+		if (!stack.frame[i].native || !owner_of_path(owner, stack.frame[i].module))
+			*owner = '\0';
+	if (!error && strcmp(owner, OWNER_PYTORCH))
+		mt_copy_text(oom->asked_by, sizeof(oom->asked_by), owner);
+	callstack_release(&stack);
+	return error;
+}
+
+/* ---- what stays ---- */
+
+/* Places in the order of all events: ends of steps, and last the failure itself. */
+struct instant {
+	int64_t time, process, seq;
+	int64_t bytes; /* that come there; added up: that are there */
+};
+
+struct instants {
+	struct instant *at;
+	size_t count, room;
+};
+
+static int add_instant(struct instants *all, int64_t time, int64_t process, int64_t seq)
+{
+	size_t room = all->room ? all->room * 2 : 16;
+	struct instant *grown;
+
+	if (all->count == all->room) {
+		grown = realloc(all->at, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		all->at = grown;
+		all->room = room;
+	}
+	all->at[all->count++] = (struct instant){ .time = time, .process = process, .seq = seq };
+	return 0;
+}
+
+static int take_end(void *context, struct db_stmt *stmt)
+{
+	return add_instant(context, db_int(stmt, 0), db_int(stmt, 1), db_int(stmt, 2));
+}
+
+static int compare(const struct instant *one, const struct instant *two)
+{
+	if (one->time != two->time)
+		return one->time < two->time ? -1 : 1;
+	if (one->process != two->process)
+		return one->process < two->process ? -1 : 1;
+	return one->seq < two->seq ? -1 : one->seq > two->seq;
+}
+
+/* The first instant that is not before it; `count`: all are. */
+static size_t first_from(const struct instants *all, const struct instant *event)
+{
+	size_t low = 0, high = all->count, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (compare(&all->at[middle], event) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* An allocation: its bytes come at the first instant after its birth, and go at the first after its death. */
+static int take_life(void *context, struct db_stmt *stmt)
+{
+	struct instants *all = context;
+	struct instant birth = { .time = db_int(stmt, 1), .process = db_int(stmt, 0), .seq = db_int(stmt, 2) };
+	struct instant death = { .time = db_int(stmt, 3), .process = db_int(stmt, 0), .seq = db_int(stmt, 4) };
+	int64_t bytes = db_int(stmt, 5);
+	size_t from = first_from(all, &birth);
+	size_t to = db_type(stmt, 4) == DB_NULL ? all->count : first_from(all, &death);
+
+	if (from >= to)
+		return 0;
+	all->at[from].bytes = (int64_t)((uint64_t)all->at[from].bytes + (uint64_t)bytes);
+	if (to < all->count)
+		all->at[to].bytes = (int64_t)((uint64_t)all->at[to].bytes - (uint64_t)bytes);
+	return 0;
+}
+
+/* Rises from each instant to the next, from number `first` on, and has not gone back since the last step. */
+static int rises(const struct instants *all, size_t first)
+{
+	size_t i;
+
+	if (all->count < first + 3) /* two ends of steps, and the failure */
+		return 0;
+	for (i = first + 1; i + 1 < all->count; i++)
+		if (all->at[i].bytes < all->at[i - 1].bytes + LITTLE)
+			return 0;
+	return all->at[i].bytes >= all->at[i - 1].bytes;
+}
+
+static void judge(struct oom_holder *holder, const struct instants *all)
+{
+	size_t first = 0, last = all->count - 2, i;
+
+	for (i = 1; i < all->count; i++)
+		all->at[i].bytes = (int64_t)((uint64_t)all->at[i].bytes + (uint64_t)all->at[i - 1].bytes);
+	holder->staying = all->at[all->count - 1].bytes > 0 ? (uint64_t)all->at[all->count - 1].bytes : 0;
+	if (!rises(all, first)) /* the first step sets things up */
+		first++;
+	if (!rises(all, first))
+		return;
+	holder->grown = (uint64_t)(all->at[last].bytes - all->at[first].bytes);
+	holder->each = holder->grown / (last - first);
+}
+
+/* At the ends of the steps of `steps_of`. */
+static int look_at(const struct oom *oom, struct db *db, struct oom_holder *holder, int64_t steps_of)
+{
+	static const char ends_sql[] = "SELECT end_time, process, end_seq FROM step WHERE process = ?1 AND "
+				       "(end_time, process, end_seq) <= (?2, ?3, ?4) ORDER BY 1, 3";
+	/* Of a pool that sleeps nothing counts: it is there or not as the moment wants it. */
+	static const char lives_sql[] =
+		"SELECT process, since_time, since_seq, until_time, until_seq, bytes FROM in_use "
+		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident)";
+	const int64_t until[ANSWER_PARAMETERS] = { steps_of, oom->it->time, oom->it->process, oom->it->seq };
+	const int64_t whose[ANSWER_PARAMETERS] = { holder->process, oom->it->device };
+	struct instants all = { .count = 0 };
+	int error = answer_rows(db, ends_sql, until, take_end, &all);
+
+	if (!error)
+		error = add_instant(&all, oom->it->time, oom->it->process, oom->it->seq);
+	if (!error)
+		error = answer_rows(db, lives_sql, whose, take_life, &all);
+	if (!error)
+		judge(holder, &all);
+	free(all.at);
+	return error;
+}
+
+int oom_look_around(struct oom *oom, struct db *db)
+{
+	int error = find_asker(oom, db);
+	size_t i;
+
+	for (i = 0; i < oom->holders && !error; i++) {
+		if (oom->holder[i].process == oom->it->process)
+			continue;
+		error = look_at(oom, db, &oom->holder[i], oom->it->process);
+		if (!error && !oom->holder[i].grown)
+			error = look_at(oom, db, &oom->holder[i], oom->holder[i].process);
+	}
+	return error;
+}
+
+/* ---- where ---- */
+
+static int take_place(void *context, struct db_stmt *stmt)
+{
+	struct oom_growth *growth = context;
+
+	mt_copy_text(growth->function, sizeof(growth->function), db_text(stmt, 0));
+	mt_copy_text(growth->place, sizeof(growth->place), db_text(stmt, 1));
+	return 0;
+}
+
+/* Of what is there when it failed, that which came since the first step that ended in the run. */
+int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder)
+{
+	static const char sql[] = "SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
+				  "WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
+				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " ALIVE_AT(
+					  "?3", "?4",
+					  "?5") " GROUP BY function, file, place ORDER BY 3 DESC, 2 LIMIT 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,
+						       oom->it->process, oom->it->seq };
+
+	return answer_rows(db, sql, parameter, take_place, &oom->growth);
+}

@@ -1,0 +1,16 @@
+/*
+ * oom_neighbour.h - the other processes of the device: what stays of them when they sleep, and whether that grows; and
+ * which library asked. Part of query_oom.h.
+ */
+#ifndef MEMANA_OOM_NEIGHBOUR_H
+#define MEMANA_OOM_NEIGHBOUR_H
+
+#include "query_oom.h"
+
+/* Fills staying, grown and each of all holders, and asked_by. 0 or -MT_E_x. */
+int oom_look_around(struct oom *oom, struct db *db);
+
+/* Where `holder` has grown most: fills function and place of oom->growth. 0 or -MT_E_x. */
+int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder);
+
+#endif

@@ -1,0 +1,73 @@
+# What tests of tests/cases share: a case is played once, and each of its answers is asked for once.
+
+# A case that says something untrue of itself makes no traces.
+play() {
+	mkdir "$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "$1"
+}
+
+# says TITLE WORDS COMMAND [OPTIONS]: the text of `memana COMMAND` on the case's traces has WORDS, however it is broken
+# into lines. `case` names the case.
+says() {
+	local title=$1 words=$2
+	shift 2
+	check "$case: $title" said "$words" "$@"
+}
+
+# Each answer is asked for once.
+answer_of() {
+	local form=$1 words=${*:2}
+	echo "$case/${words// /_}.$form"
+}
+
+said() {
+	local words=$1 text
+	shift
+	text=$(answer_of text "$@")
+	[ -e "$text" ] || "$memana" "$@" "$case"/*.zst >"$text" || return 1
+	tr -s ' \n' ' ' <"$text" | grep -qE -- "$words" || { echo "not said: $words"; cat "$text"; return 1; }
+}
+
+# tells TITLE EXPRESSION COMMAND [OPTIONS]: true of the document d of `memana COMMAND --json`; `gpu` is its first device.
+tells() {
+	local title=$1 expression=$2
+	shift 2
+	check "$case: $title" told "$expression" "$@"
+}
+
+told() {
+	local expression=$1 document
+	shift
+	document=$(answer_of json "$@")
+	[ -e "$document" ] || "$memana" "$@" --json "$case"/*.zst >"$document" || return 1
+	json "$document" "(lambda gpu: $expression)(d['devices'][0])"
+}
+
+begin() {
+	case=$1
+	check "$case: is true" play "$case"
+	check "$case: all reports add up" adds_up "$case"/*.zst
+}
+
+adds_up() { python3 "$SRC/tests/cli/adds_up.py" "$memana" "$@"; }
+
+# Parts of the peak as a dict.
+parts() { echo "{p['$1']: p['bytes'] for p in gpu['by_$1']}"; }
+
+# never TITLE WORDS COMMAND [OPTIONS]: the opposite of says.
+never() {
+	local title=$1 words=$2
+	shift 2
+	check "$case: $title" not_said "$words" "$@"
+}
+
+not_said() { ! said "$@" >/dev/null || { cat "$(answer_of text "${@:2}")"; return 1; }; }
+
+# failure TITLE EXPRESSION: true of the failure f that `memana oom --json` tells, and of n, what follows from it.
+failure() {
+	check "$case: $1" told_of_failure "$2"
+}
+
+told_of_failure() {
+	"$memana" oom --json "$case"/*.zst >failure || return 1
+	json failure "(lambda f: (lambda n: $1)(f['next']))(d['failure'])"
+}
