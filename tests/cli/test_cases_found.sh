@@ -66,3 +66,33 @@ check "$case: for programs, too" told_of_none \
 begin verl-3453
 says "the machine, and somebody else" 'pid 5200 was gone without leaving in order when the machine.s memory was used up, .*Of 232.9 GiB in use there, this process has 8.4 GiB: most of it is somebody else.s' oom
 never "offloading would make it worse" 'offload' oom
+
+# ---- two runs ----
+
+# compares TITLE WORDS A B: `memana diff` of two cases that were played says so; tells_apart: its JSON, as d.
+differ() { "$memana" diff "${@:3}" "$1"/*.zst "$2"/*.zst >difference; [ $? = 1 ]; }
+compares() { check "$3 and $4: $1" compared "$2" "$3" "$4"; }
+compared() { differ "$2" "$3" && tr -s ' \n' ' ' <difference | grep -qE -- "$1" || { cat difference; return 1; }; }
+compares_not() { check "$3 and $4: $1" not_compared "$2" "$3" "$4"; }
+not_compared() { differ "$2" "$3" && ! { tr -s ' \n' ' ' <difference | grep -qE -- "$1"; } || { cat difference; return 1; }; }
+causes() { differ "$2" "$3" --json && json difference "[c['cause'] for c in d['causes']] == ['$1']"; }
+
+check "trl-6684-bf16: is true" play trl-6684-bf16
+compares "the data type" 'It is the data type, probably: weights, and what is as large .* twice the bytes in as many allocations \(bf16 -> fp32.\)' trl-6684-bf16 trl-6684
+compares "and back" 'half the bytes in as many allocations \(fp32 -> bf16.\)' trl-6684 trl-6684-bf16
+compares_not "no step that did not end" 'step 2' trl-6684-bf16 trl-6684
+check "the data type, for programs" causes dtype trl-6684-bf16 trl-6684
+
+check "trl-2806: is true" play trl-2806
+check "trl-2806-beta0: is true" play trl-2806-beta0
+compares "one more copy" 'B has one more copy of the weights: 14.0 GiB in as many allocations as they have, by deepcopy \(copy.py:162\) in init' trl-2806-beta0 trl-2806
+compares "or one fewer" 'A has one more copy of the weights' trl-2806 trl-2806-beta0
+compares_not "not the data type" 'bf16|data type' trl-2806-beta0 trl-2806
+check "one more copy, for programs" causes copy trl-2806-beta0 trl-2806
+
+# The micro-batches of verl-6698 with two thirds more tokens, and fewer of them so that both go well.
+shorter() { sed -e '/^alloc .*fails/,$d' -e 's/1\.\.11/1..4/' -e '/^done/q' -e "$2" "$SRC/tests/cases/verl-6698.case" >"$1.case" && mkdir "$1" && "$BUILD/cases/make_case" "$1.case" "$1"; }
+check "with few tokens" shorter few 's/alloc hidden 8GiB/alloc hidden 16384*512KiB/'
+check "with more" shorter more 's/alloc hidden 8GiB/alloc hidden 16384*512KiB/; s/16384/27307/'
+compares "the tokens" 'It is the tokens of a micro-batch, probably: weights are the same, .* 1.67 times the bytes in as many allocations' few more
+compares_not "not the data type" 'bf16|data type' few more

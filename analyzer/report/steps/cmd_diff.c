@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "diff.h"
+#include "diff_cause.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/command.h"
@@ -123,8 +124,8 @@ static void say_factor(struct sentence *sentence, const struct diff_row *row)
 }
 
 /* What of the peak changed most: the place; where there is none, what the bytes are. */
-static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak,
-		      uint64_t permille)
+static void say_largest(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak,
+			uint64_t permille)
 {
 	int64_t sign = diff_change(peak);
 	const struct diff_row *site = most(diff, DIFF_SITE, peak->device, sign, permille);
@@ -139,6 +140,38 @@ static void say_cause(struct sentence *sentence, const struct diff *diff, const 
 	sentence_say(sentence, ": ");
 	say_figures(sentence, site ? site : category);
 	say_factor(sentence, site ? site : category);
+}
+
+/* What the bytes of all places have in common. */
+static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak)
+{
+	struct diff_cause cause = diff_cause(diff, peak->device);
+	char size[TEXT_SIZE_MAX];
+
+	switch (cause.kind) {
+	case DIFF_CAUSE_DTYPE:
+		sentence_say(sentence,
+			     " It is the data type, probably: weights, and what is as large as they are, have %s the bytes in "
+			     "as many allocations (%s), %s of the difference.",
+			     cause.factor > 1 ? "twice" : "half", cause.factor > 1 ? "bf16 -> fp32?" : "fp32 -> bf16?",
+			     text_bytes(size, cause.bytes));
+		break;
+	case DIFF_CAUSE_TOKENS:
+		sentence_say(sentence,
+			     " It is the tokens of a micro-batch, probably: weights are the same, and what is made of tokens "
+			     "has %.3g times the bytes in as many allocations, %s of the difference.",
+			     cause.factor, text_bytes(size, cause.bytes));
+		break;
+	case DIFF_CAUSE_COPY:
+		sentence_say(sentence,
+			     " %s has one more copy of the weights: %s in as many allocations as they have, by ",
+			     diff_change(cause.row) > 0 ? "B" : "A", text_bytes(size, cause.bytes));
+		say_clean(sentence, cause.row->label);
+		sentence_say(sentence, " in %s.", cause.row->phase);
+		break;
+	case DIFF_CAUSE_UNKNOWN:
+		break;
+	}
 }
 
 static void say_difference(struct sentence *sentence, const struct diff *diff, uint64_t permille)
@@ -156,8 +189,10 @@ static void say_difference(struct sentence *sentence, const struct diff *diff, u
 	sentence_say(sentence, peak ? " at the peak of %s, " : " in %s, ", row->label);
 	say_figures(sentence, row);
 	if (peak)
-		say_cause(sentence, diff, peak, permille);
+		say_largest(sentence, diff, peak, permille);
 	sentence_say(sentence, ".");
+	if (peak)
+		say_cause(sentence, diff, peak);
 }
 
 /* New and vanished owners, and another shape of the step. */
@@ -255,6 +290,31 @@ static void json_row(struct doc *doc, const struct diff_row *row)
 	doc_end(doc);
 }
 
+/* Of each device on which one is known. */
+static void json_cause(struct doc *doc, const struct diff *diff)
+{
+	const struct diff_table *peaks = &diff->table[DIFF_DEVICE];
+	struct diff_cause cause;
+	size_t i;
+
+	doc_array(doc, "causes");
+	for (i = 0; i < peaks->count; i++) {
+		cause = diff_cause(diff, peaks->row[i].device);
+		if (cause.kind == DIFF_CAUSE_UNKNOWN)
+			continue;
+		doc_object(doc, NULL);
+		doc_int(doc, "device", peaks->row[i].device);
+		doc_string(doc, "cause", diff_cause_word(cause.kind));
+		if (cause.factor > 0)
+			doc_real(doc, "factor", cause.factor);
+		doc_int(doc, "bytes", (int64_t)cause.bytes);
+		if (cause.row)
+			doc_string(doc, "place", cause.row->label);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
 static int print_json(const struct diff *diff, const struct diff_command *command, const char *words, int differ)
 {
 	struct doc *doc = doc_new();
@@ -272,6 +332,7 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 	doc_int(doc, "b_steps", (int64_t)diff->b.steps);
 	doc_int(doc, "a_micro_batches", (int64_t)diff->a.batches);
 	doc_int(doc, "b_micro_batches", (int64_t)diff->b.batches);
+	json_cause(doc, diff);
 	for (kind = 0; kind < DIFF_COUNT; kind++) {
 		doc_array(doc, tables[kind].key);
 		for (i = 0; i < diff->table[kind].count && (int64_t)i < command->options.limit; i++)

@@ -19,27 +19,33 @@ static const char *const questions[DIFF_COUNT] = {
 			"JOIN device ON device.id = device",
 	[DIFF_PHASE_PEAK] =
 		"SELECT number, phase, phase, bytes, 1, NULL FROM phase_peak JOIN device ON device.id = device",
-	[DIFF_STEP_PEAK] = "SELECT number, step, 'step ' || step, max(peak_bytes), 1, NULL FROM step_device "
-			   "JOIN device ON device.id = device GROUP BY number, step",
+	/* Of a step that the recording ended in nobody knows the peak. */
+	[DIFF_STEP_PEAK] = "SELECT number, it.step, 'step ' || it.step, max(peak_bytes), 1, NULL FROM step_device AS it "
+			   "JOIN device ON device.id = device JOIN step USING (process, step) GROUP BY number, it.step",
 	[DIFF_PHASE] = PARTS(phase),
 	[DIFF_CATEGORY] = PARTS(category),
 	[DIFF_OWNER] = PARTS(owner),
-	/* The part of a path after its last '/': what is left when everything up to it is taken away. */
+	/*
+	 * The part of a path after its last '/': what is left when everything up to it is taken away. What the allocator
+	 * keeps idle is nobody's: it is no tensor of the line that happened to make it take a segment.
+	 */
 	[DIFF_SITE] =
 		"WITH place AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
 		"AS base FROM callsite) "
-		"SELECT number, ifnull(function || char(31) || base, '') || char(31) || part.phase, "
-		"ifnull(max(iif(function = '', place, function || ' (' || place || ')')), 'no stack was recorded'), "
-		"sum(bytes), sum(count), part.phase FROM peak_part AS part JOIN site ON site.id = part.site "
-		"JOIN device ON device.id = part.device LEFT JOIN place ON place.node = site.node "
-		"GROUP BY number, 2, part.phase",
+		"SELECT number, iif(part.category = 'allocator slack', char(30), ifnull(function || char(31) || base, '')) || "
+		"char(31) || iif(part.category = 'allocator slack', '', part.phase), iif(part.category = 'allocator slack', "
+		"'allocator slack', ifnull(max(iif(function = '', place, function || ' (' || place || ')')), "
+		"'no stack was recorded')), sum(bytes), sum(count), "
+		"iif(part.category = 'allocator slack', '', part.phase) FROM peak_part AS part JOIN site ON site.id = part.site "
+		"JOIN device ON device.id = part.device LEFT JOIN place ON place.node = site.node GROUP BY number, 2",
 };
 
 /* ---- loading ---- */
 
 struct loading {
 	struct diff_table *table;
-	int second; /* the second run */
+	int second;      /* the second run */
+	int allocations; /* as in struct diff_row */
 };
 
 static int by_key(const void *a, const void *b)
@@ -72,7 +78,9 @@ static int add_row(void *context, const struct db_stmt *stmt)
 	*rows = (struct diff_row){ .device = db_int(stmt, 0),
 				   .key = strdup(db_text(stmt, 1)),
 				   .label = strdup(db_text(stmt, 2)),
-				   .phase = phase < 0 ? NULL : mt_phase_name((uint32_t)phase) };
+				   .phase = phase < 0 ? NULL : mt_phase_name((uint32_t)phase),
+				   .allocations = loading->allocations &&
+						  strcmp(db_text(stmt, 2), mt_category_name(MT_CATEGORY_SLACK)) };
 	*(loading->second ? &rows->b : &rows->a) = figure;
 	return rows->key && rows->label ? 0 : -MT_E_MEMORY;
 }
@@ -138,7 +146,8 @@ static int by_change(const void *a, const void *b)
 
 static int load_table(struct diff *diff, enum diff_kind kind, struct db *a, struct db *b)
 {
-	struct loading loading = { .table = &diff->table[kind] };
+	struct loading loading = { .table = &diff->table[kind],
+				   .allocations = kind == DIFF_CATEGORY || kind == DIFF_SITE };
 	int error = finding_rows(a, questions[kind], add_row, &loading);
 
 	loading.second = 1;
@@ -231,7 +240,7 @@ static int is_twice(uint64_t small, uint64_t large)
 
 int diff_factor(const struct diff_row *row)
 {
-	if (row->a.count != row->b.count || !row->a.in || !row->b.in)
+	if (!row->allocations || row->a.count != row->b.count || !row->a.in || !row->b.in)
 		return 0;
 	return is_twice(row->a.bytes, row->b.bytes) ? 2 : is_twice(row->b.bytes, row->a.bytes) ? -2 : 0;
 }

@@ -13,7 +13,7 @@
 #define DIFF_LIST(X)                                                           \
 	X(DEVICE, "devices", "Peak of each device", 1)                         \
 	X(PHASE_PEAK, "phase_peaks", "The most while each phase ran", 1)       \
-	X(STEP_PEAK, "step_peaks", "Peak of each step that both have", 1)      \
+	X(STEP_PEAK, "step_peaks", "Peak of each step that ended in both", 1)  \
 	X(PHASE, "by_phase", "At the peak, by the phase that allocated it", 0) \
 	X(CATEGORY, "by_category", "At the peak, by what it is", 0)            \
 	X(OWNER, "by_owner", "At the peak, by who asked for it", 1)            \
@@ -34,7 +34,8 @@ struct diff_figure {
 struct diff_row {
 	int64_t device;    /* number */
 	char *key, *label; /* label: what people call it, of the second run where it has it */
-	const char *phase; /* DIFF_SITE: static word; else NULL */
+	const char *phase; /* DIFF_SITE: static word; else, and of slack, NULL */
+	int allocations;   /* 1: count is of allocations of one kind, so that the bytes of one say something */
 	struct diff_figure a, b;
 };
 
