@@ -137,6 +137,7 @@ CREATE TABLE phase_peak (
 	seq INTEGER NOT NULL,             -- of the event in its process
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
+	tensor_bytes INTEGER NOT NULL,    -- the most in tensors meanwhile, at whatever moment
 	PRIMARY KEY (device, phase)
 );
 

@@ -42,6 +42,7 @@ static inline int analysis_is_higher(struct analysis_level one, struct analysis_
 struct analysis_phase_peak {
 	int ran;
 	struct analysis_level level;
+	uint64_t tensors; /* the most bytes in tensors meanwhile, at whatever moment */
 	int64_t time;
 	uint64_t seq; /* of the event, in the process that it was of */
 	uint32_t process;

@@ -1,6 +1,17 @@
 /* How full devices were at most: in all, and while a phase ran. */
 #include "stream.h"
 
+/* What is held stays as it is for long; tensors in it come and go. */
+static void take_phase_tensors(struct stream *stream, uint32_t number)
+{
+	const struct analysis_process *process = &stream->analysis->process[stream->process];
+	struct analysis_device *device = &stream->analysis->device[number];
+	struct analysis_phase_peak *peak = &device->phase_peak[process->phase];
+
+	if (process->phase_known && device->tensors_now > peak->tensors)
+		peak->tensors = device->tensors_now;
+}
+
 /*
  * What changed is held against the phase of the process that changed it. The others may only be waiting, in whatever
  * phase they were last: theirs count when they do something themselves.
@@ -14,6 +25,7 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 	uint32_t i;
 
 	stream_step_held(stream, number);
+	take_phase_tensors(stream, number);
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->phase_peak[process->phase];
@@ -72,6 +84,7 @@ void stream_settle(struct stream *stream, const struct mt_event *event, const st
 
 	while ((device = attribution_next_dirty(attribution)) >= 0) {
 		stream->analysis->device[device].used = 1;
+		take_phase_tensors(stream, (uint32_t)device);
 		if (stream_is_higher(stream, (uint32_t)device))
 			stream_take_peak(stream, (uint32_t)device, event, label);
 		if (!stream->analysis->device[device].watched ||

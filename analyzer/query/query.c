@@ -160,6 +160,7 @@ static int give_phase_peak(struct db_stmt *stmt, void *asker)
 		.step = db_int(stmt, 3),
 		.process = db_int(stmt, 4),
 		.seq = db_int(stmt, 5),
+		.tensors = (uint64_t)db_int(stmt, 6),
 	};
 
 	return ANSWER(query_phase_peak_row, asker, &row);
@@ -168,11 +169,29 @@ static int give_phase_peak(struct db_stmt *stmt, void *asker)
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT phase, bytes, time, step, process, seq FROM phase_peak WHERE device = ?1 ORDER BY time, phase",
+		   "SELECT phase, bytes, time, step, process, seq, tensor_bytes FROM phase_peak WHERE device = ?1 ORDER BY time, phase",
 		   device, 0, give_phase_peak, ASKER(row, context));
 }
 
 /* ---- who held the peak ---- */
+
+int query_tensors(struct db *db, int64_t device, uint64_t *bytes)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt,
+			       "SELECT ifnull(sum(bytes), 0) FROM peak_part AS part JOIN site ON site.id = part.site "
+			       "WHERE part.device = ?1 AND memory = 'tensor' AND part.category <> 'allocator slack'");
+
+	*bytes = 0;
+	if (error)
+		return error;
+	db_bind(stmt, 1, device);
+	error = db_step(stmt);
+	if (error > 0)
+		*bytes = (uint64_t)db_int(stmt, 0);
+	db_finish(stmt);
+	return error < 0 ? error : 0;
+}
 
 const char *const query_by_words[QUERY_BY_COUNT] = {
 #define QUERY_BY_WORD(name, word, column) [QUERY_BY_##name] = word,

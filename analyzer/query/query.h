@@ -112,7 +112,7 @@ struct query_frame {
 
 struct query_phase_peak {
 	const char *phase;
-	uint64_t bytes;
+	uint64_t bytes, tensors; /* each the most of it; maybe not at the same moment */
 	int64_t time, step;
 	int64_t process, seq; /* after which event of whom */
 };
@@ -141,6 +141,9 @@ typedef int query_host_row(void *context, const struct query_host *row);
 typedef int query_source_row(void *context, const struct query_source *row);
 
 int query_processes(struct db *db, query_process_row *row, void *context);
+
+/* Bytes of the device's peak that are in tensors. */
+int query_tensors(struct db *db, int64_t device, uint64_t *bytes);
 
 /* Devices that were used, by number. */
 int query_devices(struct db *db, query_device_row *row, void *context);

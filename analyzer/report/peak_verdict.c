@@ -21,13 +21,31 @@ void peak_say_phase(struct sentence *sentence, const char *phase, int64_t step, 
 		sentence_say(sentence, " of step %lld", (long long)step);
 }
 
-/* "Peak 40.4 GiB of 80.0 GiB (51%) at 1.2 s, in forward of step 2." */
-static void say_moment(struct sentence *sentence, const struct peak_verdict *verdict)
+/* " held (37.1 GiB in tensors, 3.3 GiB slack)": the figures of max_memory_reserved and max_memory_allocated, and the rest. */
+static void say_held(struct sentence *sentence, const struct query_device *device, uint64_t tensors)
+{
+	char size[TEXT_SIZE_MAX], slack[TEXT_SIZE_MAX];
+	uint64_t known = tensors + device->peak.slack;
+
+	sentence_say(sentence, " held");
+	if (!known)
+		return;
+	sentence_say(sentence, " (%s in tensors, %s slack", text_bytes(size, tensors),
+		     text_bytes(slack, device->peak.slack));
+	if (device->peak.bytes > known)
+		sentence_say(sentence, ", %s other driver memory", text_bytes(size, device->peak.bytes - known));
+	sentence_say(sentence, ")");
+}
+
+/* "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." Of the CPU only tensors are known. */
+static void say_moment(struct sentence *sentence, const struct peak_verdict *verdict, uint64_t tensors)
 {
 	const struct query_device *device = verdict->device;
 	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, "%s%s", verdict->begins, text_bytes(size, device->peak.bytes));
+	if (verdict->has_parts && strcmp(device->kind, "cpu"))
+		say_held(sentence, device, tensors);
 	if (device->total)
 		sentence_say(sentence, " of %s (%s)", text_bytes(total, device->total),
 			     text_percent(share, device->peak.bytes, device->total));
@@ -75,7 +93,11 @@ static int say_culprit(void *context, const struct query_culprit *row)
 int peak_verdict_say(struct sentence *sentence, struct db *db, const struct peak_verdict *verdict)
 {
 	struct telling telling = { .sentence = sentence, .verdict = verdict };
+	uint64_t tensors;
+	int error = query_tensors(db, verdict->device->id, &tensors);
 
-	say_moment(sentence, verdict);
+	if (error)
+		return error;
+	say_moment(sentence, verdict, tensors);
 	return query_culprit(db, verdict->device->id, say_culprit, &telling);
 }

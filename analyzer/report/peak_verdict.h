@@ -22,13 +22,14 @@ struct peak_verdict {
 	const char *begins;                /* "Peak ": what the bytes are of */
 	const struct query_device *device; /* the "peak" is of whatever moment the database is of */
 	int has_steps, has_processes;      /* 1: the step, the process is named */
+	int has_parts;                     /* 1: of what is held, tensors and slack are told */
 	peak_place_of *place_of;
 	void *context; /* of place_of */
 };
 
 /*
- * "Peak 40.4 GiB of 80.0 GiB (51%) at 1.2 s, in forward of step 2. 64% of it is activations, allocated in forward, most
- * of it by ffn_forward (rl_step.c:95)." 0, or an error of the database or of place_of: then the sentence is not whole.
+ * "Peak 40.4 GiB held (37.1 GiB in tensors, 3.3 GiB slack) of 80.0 GiB (51%) at 1.2 s, in forward of step 2. 64% of it is
+ * activations, allocated in forward, most of it by ffn_forward (rl_step.c:95)." 0, or an error of the database or of place_of: then the sentence is not whole.
  */
 int peak_verdict_say(struct sentence *sentence, struct db *db, const struct peak_verdict *verdict);
 

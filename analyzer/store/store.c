@@ -255,7 +255,7 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 	const struct analysis_phase_peak *peak;
 	struct db_stmt *stmt;
 	uint32_t i, phase;
-	int error = db_prepare(db, &stmt, "INSERT INTO phase_peak VALUES (?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO phase_peak VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices; i++) {
 		for (phase = 0; phase < MT_PHASE_COUNT && !error; phase++) {
@@ -269,6 +269,7 @@ static int store_phase_peaks(struct db *db, const struct analysis *analysis)
 			db_bind_unsigned(stmt, 5, peak->seq);
 			db_bind(stmt, 6, store_process_id(peak->process));
 			db_bind(stmt, 7, peak->step);
+			db_bind_unsigned(stmt, 8, peak->tensors);
 			error = db_run(stmt);
 		}
 	}

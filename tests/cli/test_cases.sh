@@ -7,7 +7,7 @@
 # ---- what grows and what is in pieces ----
 
 begin verl-6698
-says "the phase and the line at the peak" 'Peak 78.8 GiB of 80.0 GiB .* in forward. 81% of it is .*allocated in forward, most of it by forward_step \(transformer_impl.py:1530\)' top
+says "the phase and the line at the peak" 'Peak 78.8 GiB held \(78.8 GiB in tensors, [^)]* slack\) of 80.0 GiB .* in forward. 81% of it is .*allocated in forward, most of it by forward_step \(transformer_impl.py:1530\)' top
 tells "the retained output, to the byte" \
 	"[(s['bytes'], s['count']) for s in gpu['sites'] if s['stack'][0]['line'] == 1530] == [(11 * 16384 * 151936 * 2, 11)]" top
 tells "the failed request" "d['oom'][-1]['requested_bytes'] == 16384 * 151936 * 2 and d['oom'][-1]['phase'] == 'forward'" top

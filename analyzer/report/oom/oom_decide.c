@@ -65,18 +65,27 @@ static int cache_starves_it(struct oom *oom)
 	return 0;
 }
 
-/* What it has in segments with something in them it cannot give back. */
+/* Of empty segments first; what it has in segments with something in them it cannot give back by itself. */
 static int neighbour_has_it(struct oom *oom)
 {
-	const struct oom_holder *most = NULL;
+	const struct oom_holder *idlest = NULL, *most = NULL, *holder;
 	size_t i;
 
-	for (i = 0; i < oom->holders; i++)
-		if (!is_own(oom, &oom->holder[i]) && (!most || oom->holder[i].idle > most->idle))
-			most = &oom->holder[i];
-	if (!most || most->idle < missing(oom->it))
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		if (is_own(oom, holder))
+			continue;
+		idlest = !idlest || holder->idle > idlest->idle ? holder : idlest;
+		most = !most || holder->slack > most->slack ? holder : most;
+	}
+	if (idlest && idlest->idle >= missing(oom->it)) {
+		blame(oom, OOM_NEIGHBOUR, idlest, idlest->idle);
+		return 1;
+	}
+	if (!most || most->slack < missing(oom->it))
 		return 0;
-	blame(oom, OOM_NEIGHBOUR, most, most->idle);
+	blame(oom, OOM_NEIGHBOUR, most, most->slack);
+	oom->pinned = 1;
 	return 1;
 }
 

@@ -321,9 +321,9 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		sentence_say(sentence, "Process ");
 		say_process(sentence, oom->rule_rank, oom->rule_pid);
 		sentence_say(sentence,
-			     " keeps %s in reserve that no tensor uses: let it give that back before this "
+			     " keeps %s in reserve that no tensor uses%s: let it give that back before this "
 			     "(torch.cuda.empty_cache, or its sleep), and the request fits.",
-			     size);
+			     size, oom->pinned ? ", but tensors pin its segments and have to go first" : "");
 		if (oom->asleep)
 			sentence_say(sentence,
 				     " If it cannot, let the engine that wakes up have a smaller part of the GPU.");

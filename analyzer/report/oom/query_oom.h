@@ -69,7 +69,7 @@ struct oom_part {
 #define OOM_RULE_LIST(X)                                                                              \
 	X(TOO_LARGE, "too-large")         /* more than the device has at all */                       \
 	X(IDLE_CACHE, "idle-cache")       /* a library asked, and PyTorch's cache beside it has it */ \
-	X(NEIGHBOUR, "neighbour")         /* another process keeps as much in empty segments */       \
+	X(NEIGHBOUR, "neighbour")         /* another process keeps as much in reserve */              \
 	X(UNRECORDED, "unrecorded")       /* contexts, or processes that were not recorded, do */     \
 	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */       \
 	X(RETAINED, "retained")           /* a process grew, by steps or micro-batches */             \
@@ -118,6 +118,7 @@ struct oom {
 	enum oom_rule rule;
 	int64_t rule_pid, rule_rank; /* NEIGHBOUR, SLEEPER, RETAINED: who */
 	uint64_t rule_bytes;         /* that the rule is about */
+	int pinned;                  /* NEIGHBOUR: 1: not in empty segments, tensors are in them */
 	char rule_category[32];      /* LARGEST, SLEEPER: most of it */
 	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
 	const struct oom_part *place; /* LARGEST, SLEEPER: the place that keeps most of that; NULL: none has much of it */

@@ -138,9 +138,12 @@ static void say_peak(struct verdict *verdict)
 	const struct steps_row *row = lane->highest;
 	char size[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], first[TEXT_SIZE_MAX], end[TEXT_SIZE_MAX], other[TEXT_SIZE_MAX];
 
-	sentence_say(&verdict->sentence, " The peak of %s, %s, is in step %lld%s, in %s.",
+	sentence_say(&verdict->sentence, " The peak of %s, %s, is in step %lld%s, in %s",
 		     answer_device(device, lane->number, lane->kind), text_bytes(size, row->peak), (long long)row->step,
 		     row->ended ? "" : ", which did not end", row->peak_phase);
+	if (row->peak_process != lane->process)
+		sentence_say(&verdict->sentence, " of pid %lld", (long long)row->peak_pid);
+	sentence_say(&verdict->sentence, ".");
 	if (lane->atypical)
 		sentence_say(&verdict->sentence,
 			     " Step %lld is not like the others (peak %s, %s at its end; step %lld: %s): "
@@ -349,6 +352,8 @@ static void json_row(struct doc *doc, const struct steps_lane *lane, const struc
 	doc_int(doc, "peak_bytes", (int64_t)row->peak);
 	doc_int(doc, "peak_ns", row->peak_time);
 	doc_string(doc, "peak_phase", row->peak_phase);
+	doc_int(doc, "peak_pid", row->peak_pid);
+	doc_string(doc, "own_phase", row->own_phase);
 	doc_int(doc, "held_bytes", (int64_t)row->held);
 	doc_int(doc, "slack_bytes", (int64_t)row->slack);
 	doc_int(doc, "in_use_bytes", (int64_t)row->in_use);

@@ -81,11 +81,13 @@ static int take_row(void *context, struct db_stmt *stmt)
 	mt_copy_text(row->closed_by, sizeof(row->closed_by), db_text(stmt, 11));
 	row->peak = (uint64_t)db_int(stmt, 12);
 	row->peak_time = db_int(stmt, 13);
-	mt_copy_text(row->peak_phase, sizeof(row->peak_phase), db_text(stmt, 14));
+	mt_copy_text(row->own_phase, sizeof(row->own_phase), db_text(stmt, 14));
 	row->held = (uint64_t)db_int(stmt, 15);
 	row->slack = (uint64_t)db_int(stmt, 16);
 	row->peak_tensors = (uint64_t)db_int(stmt, 18);
 	row->peak_process = db_int(stmt, 19);
+	row->peak_pid = db_int(stmt, 20);
+	mt_copy_text(row->peak_phase, sizeof(row->peak_phase), db_text(stmt, 21));
 	lane->ended += row->ended != 0;
 	return 0;
 }
@@ -95,7 +97,9 @@ static const char rows_sql[] =
 	"SELECT it.process, it.device, pid, rank, number, kind, device.name, total_bytes, it.step, "
 	"ifnull(begin_time, (SELECT ifnull(max(end_time), first_time) FROM step WHERE step.process = it.process)), "
 	"end_time, closed_by, peak_bytes, peak_time, peak_phase, held_bytes, slack_bytes, last_time, "
-	"peak_tensor_bytes, peak_process "
+	"peak_tensor_bytes, peak_process, (SELECT pid FROM process AS maker WHERE maker.id = peak_process), "
+	"CASE WHEN peak_process = it.process THEN peak_phase ELSE ifnull((SELECT phase FROM phase_span AS span "
+	"WHERE span.process = peak_process AND first_seq <= peak_seq ORDER BY first_seq DESC LIMIT 1), 'other') END "
 	"FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
 	"LEFT JOIN step ON step.process = it.process AND step.step = it.step "
 	"WHERE number IS NOT NULL AND EXISTS (SELECT 1 FROM peak WHERE peak.device = it.device AND bytes > 0) "

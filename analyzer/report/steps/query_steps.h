@@ -27,10 +27,12 @@ struct steps_row {
 	uint64_t peak;                   /* of the device, all processes */
 	uint64_t peak_tensors;           /* of it, in tensors */
 	int64_t peak_time, peak_process; /* id: after an event of which it stood */
-	char peak_phase[24];
-	uint64_t held, slack; /* by the process, at its end */
-	uint64_t in_use;      /* sum of the categories; with the slack, all that is held */
-	uint64_t asleep;      /* beside it: allocated, but its pages are not there */
+	int64_t peak_pid;                /* of that process */
+	char peak_phase[24];             /* in which that process was, as memana top says of the same peak */
+	char own_phase[24];              /* in which the lane's process was meanwhile */
+	uint64_t held, slack;            /* by the process, at its end */
+	uint64_t in_use;                 /* sum of the categories; with the slack, all that is held */
+	uint64_t asleep;                 /* beside it: allocated, but its pages are not there */
 	int64_t category[MT_CATEGORY_COUNT];
 };
 

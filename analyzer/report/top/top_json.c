@@ -168,6 +168,7 @@ static int json_phase_peak(void *context, const struct query_phase_peak *row)
 	doc_object(doc, NULL);
 	doc_string(doc, "phase", row->phase);
 	doc_int(doc, "bytes", (int64_t)row->bytes);
+	doc_int(doc, "tensor_bytes", (int64_t)row->tensors);
 	doc_int(doc, "time_ns", row->time);
 	doc_int(doc, "step", row->step);
 	error = json_gpu_total_of(context, row->phase);
@@ -206,10 +207,14 @@ static int json_device(void *context, const struct query_device *row)
 {
 	struct report *report = context;
 	struct doc *doc = report->doc;
+	uint64_t tensors;
 	int error;
 
 	if (!top_wants(report->options, row))
 		return 0;
+	error = query_tensors(report->db, row->id, &tensors);
+	if (error)
+		return error;
 	report->device = row->id;
 	report->devices++;
 	doc_object(doc, NULL);
@@ -220,6 +225,7 @@ static int json_device(void *context, const struct query_device *row)
 	doc_int_or_null(doc, "total_bytes", (int64_t)row->total, row->total != 0);
 	json_peak(doc, row);
 	error = json_tables(report);
+	doc_int(doc, "tensor_bytes", (int64_t)tensors);
 	doc_int(doc, "slack_bytes", (int64_t)row->peak.slack);
 	doc_int(doc, "imported_bytes", (int64_t)row->peak.imported);
 	if (!error)

@@ -68,6 +68,7 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 	struct top_report *report = context;
 	uint64_t whole = report->device->total ? report->device->total : report->device->peak.bytes;
 	char word[64], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX] = "", time[TEXT_SIZE_MAX], step[48] = "";
+	char tensors[TEXT_SIZE_MAX];
 
 	if (report->steps)
 		snprintf(step, sizeof(step), ", step %lld", (long long)row->step);
@@ -77,7 +78,10 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 	text_print(report->text, "  %-*s %10s  %5s  ", TOP_WORD_COLUMNS,
 		   text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0), text_bytes(size, row->bytes), share);
 	text_style(report->text, TEXT_DIM);
-	text_print(report->text, "at %s%s\n", text_time(time, row->time), step);
+	if (row->tensors && strcmp(report->device->kind, "cpu"))
+		text_print(report->text, "%s in tensors%s\n", text_bytes(tensors, row->tensors), step);
+	else
+		text_print(report->text, "at %s%s\n", text_time(time, row->time), step);
 	text_style(report->text, TEXT_PLAIN);
 	return 0;
 }

@@ -123,6 +123,7 @@ int top_print_verdict(const struct top_report *report)
 		.device = report->device,
 		.has_steps = report->steps != 0,
 		.has_processes = report->processes > 1,
+		.has_parts = 1,
 		.place_of = largest_place,
 		.context = (void *)report,
 	};
