@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "frame_kind.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -89,73 +90,16 @@ const char *callstack_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int is_user_python(const char *file)
-{
-	static const char *const foreign[] = { "/torch/", "/site-packages/", "/dist-packages/", "/lib/python" };
-	size_t i;
-
-	if (!*file || *file == '<')
-		return 0;
-	for (i = 0; i < MT_ARRAY_SIZE(foreign); i++)
-		if (strstr(file, foreign[i]))
-			return 0;
-	return 1;
-}
-
-/* Libraries are not the user's, nor is the interpreter, nor what the compiler puts around main. */
-static int is_user_native(const struct callstack_frame *frame)
-{
-	const char *name = callstack_base_name(frame->module);
-
-	if (!*name || (!*frame->file && !*frame->function) || !strcmp(frame->function, "_start"))
-		return 0;
-	if ((!strncmp(name, "lib", 3) && strstr(name, ".so")) || !strncmp(name, "python", 6) ||
-	    !strncmp(name, "ld-", 3))
-		return 0;
-	return (!*frame->file || is_user_python(frame->file)) && is_user_python(frame->module);
-}
-
 int callstack_is_user(const struct callstack_frame *frame)
 {
-	if (frame->elided)
-		return 0;
-	return frame->native ? is_user_native(frame) : is_user_python(frame->file);
+	return frame_kind(frame) == FRAME_USER;
 }
 
-/*
- * Native functions that hand on what somebody else asked for: every tensor comes through the allocator, the dispatcher
- * and the engine. By the beginning of their names.
- */
-static const char *const plumbing[] = {
-	"c10::",
-	"at::",
-	"void at::",
-	"void c10::",
-	"torch::unwind",
-	"torch::autograd::",
-	"torch::jit::",
-	"torch::dynamo::",
-	"std::",
-	"void std::",
-	"execute_native_thread_routine",
-	"pthread_",
-	"start_thread",
-	"clone",
-	"__",
-	"THPVariable_",
-	"THPEngine_",
-	"_Py",
-	"Py",
-};
-
-static int is_plumbing(const struct callstack_frame *frame)
+int callstack_is_library(const struct callstack_frame *frame)
 {
-	size_t i;
+	enum frame_kind kind = frame_kind(frame);
 
-	for (i = 0; i < MT_ARRAY_SIZE(plumbing); i++)
-		if (!strncmp(frame->function, plumbing[i], strlen(plumbing[i])))
-			return 1;
-	return !*frame->function || owner_passes_on(frame->module);
+	return kind == FRAME_LIBRARY || kind == FRAME_COMPILED;
 }
 
 /*
@@ -177,11 +121,27 @@ static const char *autograd_node(const struct callstack_frame *frame, size_t *si
 	return *size && strspn(name, NODE_LETTERS) >= *size ? name : NULL;
 }
 
+/* "at::_ops::isnan::call(at::Tensor const&)": the operation, its length in *size. NULL: none is called here. */
+static const char *operation(const struct callstack_frame *frame, size_t *size)
+{
+	static const char space[] = "at::_ops::";
+	const char *name = frame->function, *end;
+
+	if (!frame->native || strncmp(name, space, strlen(space)))
+		return NULL;
+	name += strlen(space);
+	end = strstr(name, "::call(");
+	*size = end ? (size_t)(end - name) : 0;
+	return *size && strspn(name, NODE_LETTERS) >= *size ? name : NULL;
+}
+
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame)
 {
 	size_t length;
 	const char *node = autograd_node(frame, &length);
 
+	if (!node)
+		node = operation(frame, &length);
 	if (node)
 		snprintf(out, size, "%.*s", length < 200 ? (int)length : 200, node);
 	else
@@ -189,41 +149,164 @@ const char *callstack_function(char *out, size_t size, const struct callstack_fr
 	return out;
 }
 
-size_t callstack_user_frame(const struct callstack *stack)
+/* ---- the frames that name a place ---- */
+
+static int is_node(const struct callstack_frame *frame)
 {
 	size_t length;
+
+	return autograd_node(frame, &length) != NULL;
+}
+
+static int is_named_python(const struct callstack_frame *frame)
+{
+	return !frame->native && !frame->elided && !frame_is_nameless(frame);
+}
+
+static int is_native_work(const struct callstack_frame *frame)
+{
+	return frame->native && !frame->elided && !frame_is_native_plumbing(frame);
+}
+
+/* A library that has no names, "libfoo.so+0x1234". */
+static int is_native_module(const struct callstack_frame *frame)
+{
+	return frame->native && *frame->module && !*frame->function && !frame_is_nameless_module(frame);
+}
+
+static int is_python(const struct callstack_frame *frame)
+{
+	return !frame->native && !frame->elided;
+}
+
+/* The innermost frame that is so. */
+static size_t innermost(const struct callstack *stack, int (*is_so)(const struct callstack_frame *frame))
+{
 	size_t i;
 
-	for (i = 0; i < stack->count; i++)
-		if (callstack_is_user(&stack->frame[i]))
+	for (i = 0; i < stack->count && !is_so(&stack->frame[i]); i++)
+		;
+	return i < stack->count ? i : CALLSTACK_NO_FRAME;
+}
+
+/* The operation that was called from outside of PyTorch's own. */
+static size_t outermost_operation(const struct callstack *stack)
+{
+	size_t i, length;
+
+	for (i = stack->count; i > 0; i--)
+		if (operation(&stack->frame[i - 1], &length))
+			return i - 1;
+	return CALLSTACK_NO_FRAME;
+}
+
+static int is_not_the_driver(const struct callstack_frame *frame)
+{
+	return !frame->elided && !owner_passes_on(frame->module);
+}
+
+size_t callstack_user_frame(const struct callstack *stack)
+{
+	static int (*const kinds[])(const struct callstack_frame *frame) = { callstack_is_user, callstack_is_library,
+									     is_node,           is_named_python,
+									     is_native_work,    is_native_module };
+	size_t at = CALLSTACK_NO_FRAME, i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds) && at == CALLSTACK_NO_FRAME; i++)
+		at = innermost(stack, kinds[i]);
+	if (at == CALLSTACK_NO_FRAME)
+		at = outermost_operation(stack);
+	if (at == CALLSTACK_NO_FRAME)
+		at = innermost(stack, is_python);
+	if (at == CALLSTACK_NO_FRAME)
+		at = innermost(stack, is_not_the_driver);
+	return at == CALLSTACK_NO_FRAME && stack->count ? 0 : at;
+}
+
+size_t callstack_inner_frame(const struct callstack *stack, size_t user)
+{
+	size_t i;
+
+	for (i = 0; i < user && i < stack->count; i++)
+		if (callstack_is_library(&stack->frame[i]) || is_node(&stack->frame[i]))
 			return i;
-	for (i = 0; i < stack->count; i++)
-		if (*stack->frame[i].file && !stack->frame[i].native)
-			return i;
-	for (i = 0; i < stack->count; i++)
-		if (autograd_node(&stack->frame[i], &length))
-			return i;
-	for (i = 0; i < stack->count; i++)
-		if (!stack->frame[i].elided && !is_plumbing(&stack->frame[i]))
-			return i;
-	for (i = 0; i < stack->count; i++)
-		if (!stack->frame[i].elided && !owner_passes_on(stack->frame[i].module))
-			return i;
-	return stack->count ? 0 : CALLSTACK_NO_FRAME;
+	return user;
+}
+
+/* Further out than `at`: whose code it is that was compiled. */
+static size_t compiled_from(const struct callstack *stack, size_t at)
+{
+	enum frame_kind kind;
+
+	while (++at < stack->count) {
+		kind = frame_kind(&stack->frame[at]);
+		if (kind == FRAME_USER || kind == FRAME_LIBRARY)
+			return at;
+	}
+	return CALLSTACK_NO_FRAME;
+}
+
+static int is_compiled(const struct callstack_frame *frame)
+{
+	return frame_kind(frame) == FRAME_COMPILED;
+}
+
+const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user)
+{
+	size_t inner = callstack_inner_frame(stack, user), from;
+
+	if (is_compiled(&stack->frame[inner])) {
+		from = compiled_from(stack, inner);
+		inner = from == CALLSTACK_NO_FRAME ? inner : from;
+	}
+	return callstack_function(out, size, &stack->frame[inner]);
+}
+
+/* Of what is inside of the user's line. */
+static void inner_place(char *out, size_t size, const struct callstack *stack, size_t inner, size_t user)
+{
+	const struct callstack_frame *frame = &stack->frame[inner];
+	char place[CALLSTACK_PLACE_MAX];
+	size_t from = compiled_from(stack, inner);
+
+	if (!is_compiled(frame))
+		callstack_place(out, size, frame);
+	else if (from == CALLSTACK_NO_FRAME || from == user)
+		snprintf(out, size, "compiled code:%u", frame->line);
+	else
+		snprintf(out, size, "compiled code:%u of %s", frame->line,
+			 callstack_place(place, sizeof(place), &stack->frame[from]));
+}
+
+const char *callstack_spot_place(char *out, size_t size, const struct callstack *stack, size_t user)
+{
+	size_t inner = callstack_inner_frame(stack, user);
+	char at[CALLSTACK_PLACE_MAX], place[CALLSTACK_PLACE_MAX];
+
+	inner_place(at, sizeof(at), stack, inner, user);
+	if (inner == user)
+		snprintf(out, size, "%s", at);
+	else
+		snprintf(out, size, "%s > %s", callstack_place(place, sizeof(place), &stack->frame[user]), at);
+	return out;
 }
 
 const char *callstack_place(char *out, size_t size, const struct callstack_frame *frame)
 {
+	char file[CALLSTACK_PLACE_MAX];
 	size_t length;
 
+	frame_file_name(file, sizeof(file), frame->file);
 	if (frame->elided)
 		snprintf(out, size, "...");
 	else if (!frame->line && autograd_node(frame, &length))
 		snprintf(out, size, "autograd");
+	else if (operation(frame, &length))
+		snprintf(out, size, "an operation of PyTorch");
 	else if (*frame->file && frame->line)
-		snprintf(out, size, "%s:%u", callstack_base_name(frame->file), frame->line);
+		snprintf(out, size, "%s:%u", file, frame->line);
 	else if (*frame->file)
-		snprintf(out, size, "%s", callstack_base_name(frame->file));
+		snprintf(out, size, "%s", file);
 	else if (*frame->module)
 		snprintf(out, size, "%s+0x%llx", callstack_base_name(frame->module), (unsigned long long)frame->offset);
 	else if (frame->native && *frame->function)

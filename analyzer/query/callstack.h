@@ -26,6 +26,7 @@ struct callstack {
 };
 
 #define CALLSTACK_NO_FRAME ((size_t)-1)
+#define CALLSTACK_PLACE_MAX 256 /* bytes of one place with NUL; longer ones are cut */
 
 /*
  * Loads the stack of `node` (0: empty) of the database; `symbols` NULL: with the names that are there. Release in any case.
@@ -35,13 +36,27 @@ int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct 
 void callstack_release(struct callstack *stack);
 
 /*
- * The innermost frame of the user's own code; else of Python; else the node of autograd that runs; else what is no
- * plumbing of PyTorch; else outside the driver; CALLSTACK_NO_FRAME: none at all.
+ * The frame that a person would look at first: the innermost of the user's own code; else of a library that tells things
+ * apart (frame_kind.h); else the node of autograd that runs; else of Python; else what is no plumbing of PyTorch; else the
+ * operation that was called; else outside the driver; CALLSTACK_NO_FRAME: none at all.
  */
 size_t callstack_user_frame(const struct callstack *stack);
 
+/* Inside of the user's frame, the innermost of a library that tells things apart, or a node of autograd; else `user`. */
+size_t callstack_inner_frame(const struct callstack *stack, size_t user);
+
+/*
+ * The place of both: "sft.py:19 > trl/kernels/chunked_logprob.py:413", and the function of the inner one. Code that was
+ * compiled goes by what it was made from: "model.py:30 > compiled code:213".
+ */
+const char *callstack_spot_place(char *out, size_t size, const struct callstack *stack, size_t user);
+const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user);
+
 /* Whether the frame is the user's own code: no library, no package, not the interpreter. */
 int callstack_is_user(const struct callstack_frame *frame);
+
+/* Whether it is of a library that tells things apart, or compiled code. */
+int callstack_is_library(const struct callstack_frame *frame);
 
 /* The part of a path after the last '/'. */
 const char *callstack_base_name(const char *path);
@@ -49,7 +64,7 @@ const char *callstack_base_name(const char *path);
 /* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
 
-/* "rl_step.c:211", "libfoo.so+0x1234", "autograd", "..." */
+/* Of the frame alone: "rl_step.c:211", "trl/trainer/utils.py:30", "cell 310587:21", "libfoo.so+0x1234", "autograd", "..." */
 const char *callstack_place(char *out, size_t size, const struct callstack_frame *frame);
 
 #endif

@@ -15,14 +15,15 @@ struct place_site {
 	size_t user;
 };
 
-/* Whether the frame is what the callsite says; of longer names the beginnings are compared. */
-static int is_callsite(const struct callstack_frame *frame, const struct finding_spot *spot)
+/* Whether the user's frame makes what the callsite says; of longer names the beginnings are compared. */
+static int is_callsite(const struct callstack *stack, size_t user, const struct finding_spot *spot)
 {
+	const struct callstack_frame *frame = &stack->frame[callstack_inner_frame(stack, user)];
 	char function[sizeof(spot->function)], place[sizeof(spot->place)];
 
 	return frame->line == spot->line && !strncmp(frame->file, spot->file, sizeof(spot->file) - 1) &&
-	       !strcmp(callstack_function(function, sizeof(function), frame), spot->function) &&
-	       !strcmp(callstack_place(place, sizeof(place), frame), spot->place);
+	       !strcmp(callstack_spot_function(function, sizeof(function), stack, user), spot->function) &&
+	       !strcmp(callstack_spot_place(place, sizeof(place), stack, user), spot->place);
 }
 
 int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack)
@@ -33,7 +34,7 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 
 	*user = callstack_user_frame(stack);
 	for (at = *user; !error && at < stack->count; at++)
-		if (is_callsite(&stack->frame[at], &spot)) {
+		if (is_callsite(stack, at, &spot)) {
 			*user = at;
 			break;
 		}
@@ -70,20 +71,21 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 	       (one->line || (one->offset == two->offset && !strcmp(one->module, two->module)));
 }
 
-static const struct callstack_frame *user_frame(const struct place_site *site)
+/* The user's line, and what inside of it tells things apart. */
+static int same_spot(const struct callstack *one, size_t one_user, const struct callstack *two, size_t two_user)
 {
-	return site->user == CALLSTACK_NO_FRAME ? NULL : &site->stack.frame[site->user];
+	return same_line(&one->frame[one_user], &two->frame[two_user]) &&
+	       same_line(&one->frame[callstack_inner_frame(one, one_user)],
+			 &two->frame[callstack_inner_frame(two, two_user)]);
 }
 
 static int same_place(const struct place *place, const struct place_site *site)
 {
-	const struct callstack_frame *frame = user_frame(site);
-
 	if (strcmp(place->phase, site->phase) || strcmp(place->category, site->category) || place->pid != site->pid)
 		return 0;
-	if (place->user == CALLSTACK_NO_FRAME || !frame)
-		return place->user == CALLSTACK_NO_FRAME && !frame;
-	return same_line(&place->stack->frame[place->user], frame);
+	if (place->user == CALLSTACK_NO_FRAME || site->user == CALLSTACK_NO_FRAME)
+		return place->user == site->user;
+	return same_spot(place->stack, place->user, &site->stack, site->user);
 }
 
 static void add_to_place(struct places *places, const struct place_site *site)
@@ -154,7 +156,7 @@ void places_release(struct places *places)
 	memset(places, 0, sizeof(*places));
 }
 
-static void json_frame(struct doc *doc, const struct callstack_frame *frame, int is_user)
+static void json_frame(struct doc *doc, const struct callstack_frame *frame, int is_user, int is_inner)
 {
 	doc_object(doc, NULL);
 	doc_string(doc, "function", frame->elided ? "..." : frame->function);
@@ -165,20 +167,23 @@ static void json_frame(struct doc *doc, const struct callstack_frame *frame, int
 		doc_int(doc, "offset", (int64_t)frame->offset);
 	if (is_user)
 		doc_bool(doc, "user", 1);
+	if (is_inner)
+		doc_bool(doc, "inner", 1);
 	doc_end(doc);
 }
 
 int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node)
 {
 	struct callstack stack;
-	size_t i, user = CALLSTACK_NO_FRAME;
+	size_t i, user = CALLSTACK_NO_FRAME, inner;
 	int error = callstack_load(&stack, db, node, symbols);
 
 	if (!error)
 		error = places_user_frame(&user, db, node, &stack);
+	inner = user == CALLSTACK_NO_FRAME ? user : callstack_inner_frame(&stack, user);
 	doc_array(doc, "stack");
 	for (i = 0; i < stack.count; i++)
-		json_frame(doc, &stack.frame[i], i == user);
+		json_frame(doc, &stack.frame[i], i == user, i == inner && inner != user);
 	doc_end(doc);
 	callstack_release(&stack);
 	return error;

@@ -1,5 +1,6 @@
 /*
- * places.h - the sites at a device's peak as a person sees them: one place per line of the user's own code.
+ * places.h - the sites at a device's peak as a person sees them: one place per line of the user's own code, and per
+ * line of a library inside of it.
  *
  *   gpu_memory.c:58  tensor_new        a wrapper: a helper that everybody allocates with
  *   rl_step.c:95     ffn_forward       the place

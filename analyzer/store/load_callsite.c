@@ -1,7 +1,8 @@
 /*
- * load_callsite.c - the line of the user's code behind every stack that allocated, freed, or was refused.
+ * load_callsite.c - the line of the user's code behind every stack that allocated, freed, or was refused, and what inside
+ * of it tells things apart (callstack_inner_frame).
  *
- * It is the innermost frame of the user's own code, unless that is a helper that everybody allocates with: a line that
+ * The line is the innermost frame of the user's own code, unless that is a helper that everybody allocates with: a line that
  * does so while the model is set up, while it works and in the optimizer says nothing of any of them. Then it is the
  * next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one kind of work here.
  */
@@ -41,14 +42,15 @@ static const char fill[] =
 	"INSERT INTO callsite SELECT node, function, file, line, place FROM chosen JOIN candidate USING (node, level) "
 	"ORDER BY node";
 
-static int add_candidate(struct db_stmt *insert, int64_t node, int level, const struct callstack_frame *frame)
+static int add_candidate(struct db_stmt *insert, int64_t node, int level, const struct callstack *stack, size_t user)
 {
+	const struct callstack_frame *frame = &stack->frame[callstack_inner_frame(stack, user)];
 	char place[512], function[512];
 
-	callstack_place(place, sizeof(place), frame);
+	callstack_spot_place(place, sizeof(place), stack, user);
 	db_bind(insert, 1, node);
 	db_bind(insert, 2, level);
-	db_bind_text(insert, 3, callstack_function(function, sizeof(function), frame));
+	db_bind_text(insert, 3, callstack_spot_function(function, sizeof(function), stack, user));
 	db_bind_text(insert, 4, frame->file);
 	db_bind(insert, 5, frame->line);
 	db_bind_text(insert, 6, place);
@@ -63,10 +65,10 @@ static int add_candidates(struct db_stmt *insert, int64_t node, const struct cal
 
 	if (at == CALLSTACK_NO_FRAME)
 		return 0;
-	error = add_candidate(insert, node, level++, &stack->frame[at]);
+	error = add_candidate(insert, node, level++, stack, at);
 	while (++at < stack->count && level < LEVELS && !error)
 		if (callstack_is_user(&stack->frame[at]))
-			error = add_candidate(insert, node, level++, &stack->frame[at]);
+			error = add_candidate(insert, node, level++, stack, at);
 	return error;
 }
 

@@ -546,7 +546,7 @@ int site_name(struct site_name *name, const struct mt_defs *defs, uint32_t node,
 	user = callstack_user_frame(scratch);
 	if (user == CALLSTACK_NO_FRAME)
 		return 0;
-	callstack_function(name->function, sizeof(name->function), &scratch->frame[user]);
-	callstack_place(name->place, sizeof(name->place), &scratch->frame[user]);
+	callstack_spot_function(name->function, sizeof(name->function), scratch, user);
+	callstack_spot_place(name->place, sizeof(name->place), scratch, user);
 	return 0;
 }

@@ -178,4 +178,122 @@ TEST(plumbing_is_nobodys_place)
 	CHECK_STR(callstack_place(text, sizeof(text), &frame[3]), "0x10");
 }
 
+static struct callstack_frame python(const char *function, const char *file, unsigned line)
+{
+	return (struct callstack_frame){ .function = function, .file = file, .module = "", .line = line };
+}
+
+/* The stack outermost last, the place and function that it should have. */
+static void check_spot(struct callstack_frame *frame, size_t count, const char *place, const char *function)
+{
+	struct callstack stack = { .frame = frame, .count = count };
+	size_t user = callstack_user_frame(&stack);
+	char text[512];
+
+	CHECK(user < count);
+	CHECK_STR(callstack_spot_place(text, sizeof(text), &stack, user), place);
+	CHECK_STR(callstack_spot_function(text, sizeof(text), &stack, user), function);
+}
+
+#define PACKAGES "/opt/venv/lib/python3.11/site-packages/"
+
+/* TRL's kernel under a script of one line, as the issue has it; nothing that autograd or modules put between counts. */
+TEST(a_library_under_the_users_line_tells_things_apart)
+{
+	struct callstack_frame frame[] = {
+		python("mm", PACKAGES "torch/functional.py", 377),
+		python("ChunkedLogProbFunction.backward", PACKAGES "trl/kernels/chunked_logprob.py", 413),
+		python("BackwardCFunction.apply", PACKAGES "torch/autograd/function.py", 307),
+		python("_engine_run_backward", PACKAGES "torch/autograd/graph.py", 823),
+		python("Tensor.backward", PACKAGES "torch/_tensor.py", 626),
+		python("Accelerator.backward", PACKAGES "accelerate/accelerator.py", 2740),
+		python("Trainer.train", PACKAGES "transformers/trainer.py", 2206),
+		python("<module>", "/home/me/sft.py", 19),
+		python("_run_code", "<frozen runpy>", 88),
+	};
+
+	check_spot(frame, 9, "sft.py:19 > trl/kernels/chunked_logprob.py:413", "ChunkedLogProbFunction.backward");
+	check_spot(frame + 2, 7, "sft.py:19 > accelerate/accelerator.py:2740", "Accelerator.backward");
+	check_spot(frame + 7, 2, "sft.py:19", "<module>");
+	check_spot(frame, 7, "trl/kernels/chunked_logprob.py:413", "ChunkedLogProbFunction.backward");
+}
+
+/* A snapshot of a fine-tuning in a notebook: the layer, not the hook and the module around it; and the cell. */
+TEST(wrappers_and_modules_are_plumbing)
+{
+	struct callstack_frame frame[] = {
+		python("silu", PACKAGES "torch/nn/functional.py", 2072),
+		python("forward", PACKAGES "torch/nn/modules/activation.py", 393),
+		python("_call_impl", PACKAGES "torch/nn/modules/module.py", 1527),
+		python("forward", PACKAGES "transformers/models/llama/modeling_llama.py", 216),
+		python("new_forward", PACKAGES "accelerate/hooks.py", 166),
+		python("inner", "/opt/venv/lib/python3.11/contextlib.py", 81),
+		python("<module>", "/tmp/ipykernel_17/3105878423.py", 21),
+	};
+
+	check_spot(frame, 7, "cell 3105878423:21 > transformers/.../modeling_llama.py:216", "forward");
+	check_spot(frame + 4, 3, "cell 3105878423:21", "<module>");
+	frame[6].file = "<ipython-input-12-0a1b2c3d>";
+	check_spot(frame + 4, 3, "In [12]:21", "<module>");
+	frame[6].file = "<stdin>";
+	check_spot(frame + 4, 3, "<stdin>:21", "<module>");
+	/* Without anything else the layer is better than nothing. */
+	check_spot(frame, 3, "torch/nn/functional.py:2072", "silu");
+}
+
+/* What the optimizer keeps and what it works with are two places, also under the user's own loop. */
+TEST(an_optimizers_lines_are_places)
+{
+	struct callstack_frame frame[] = {
+		python("Adam._init_group", PACKAGES "torch/optim/adam.py", 111),
+		python("Adam.step", PACKAGES "torch/optim/adam.py", 166),
+		python("Optimizer.profile_hook_step.<locals>.wrapper", PACKAGES "torch/optim/optimizer.py", 385),
+		python("main", "/home/me/torch/train.py", 66),
+	};
+
+	check_spot(frame, 4, "train.py:66 > torch/optim/adam.py:111", "Adam._init_group");
+	check_spot(frame + 2, 2, "train.py:66", "main");
+	frame[0].file = "/opt/pytorch/torch/optim/adam.py";
+	check_spot(frame, 4, "train.py:66 > torch/optim/adam.py:111", "Adam._init_group");
+}
+
+#define HASH "cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrs"
+
+TEST(compiled_code_goes_by_what_it_was_made_from)
+{
+	struct callstack_frame frame[] = {
+		python("call", "/tmp/torchinductor_me/ab/" HASH ".py", 213),
+		python("CompiledFxGraph.__call__", PACKAGES "torch/_inductor/output_code.py", 460),
+		python("_TorchDynamoContext.__call__.<locals>._fn", PACKAGES "torch/_dynamo/eval_frame.py", 663),
+		python("LlamaMLP.forward", PACKAGES "transformers/models/llama/modeling_llama.py", 176),
+		python("main", "/home/me/train.py", 30),
+	};
+
+	check_spot(frame, 5, "train.py:30 > compiled code:213 of transformers/.../modeling_llama.py:176",
+		   "LlamaMLP.forward");
+	frame[3] = python("Block.forward", "/home/me/model.py", 12);
+	check_spot(frame, 5, "model.py:12 > compiled code:213", "Block.forward");
+	frame[0].file = "/scratch/cache/ab/" HASH ".py"; /* TORCHINDUCTOR_CACHE_DIR */
+	check_spot(frame, 5, "model.py:12 > compiled code:213", "Block.forward");
+	frame[0].file = "/scratch/cache/ab/sorted.py";
+	check_spot(frame, 5, "sorted.py:213", "call");
+}
+
+/* Anomaly detection in a snapshot: the engine itself calls an operation, and no node of the backward does. */
+TEST(an_operation_is_better_than_the_allocator)
+{
+	struct callstack_frame frame[] = {
+		native("c10::cuda::CUDACachingAllocator::Native::malloc(void**)", "/x/libc10_cuda.so"),
+		native("at::_ops::ne_Tensor::call(at::Tensor const&, at::Tensor const&)", "/x/libtorch_cpu.so"),
+		native("at::native::isnan(at::Tensor const&)", "/x/libtorch_cpu.so"),
+		native("at::_ops::isnan::call(at::Tensor const&)", "/x/libtorch_cpu.so"),
+		native("torch::autograd::Engine::thread_main(int)", "/x/libtorch_cpu.so"),
+		native("__clone3", "/usr/lib/libc.so.6"),
+	};
+
+	check_spot(frame, 6, "an operation of PyTorch", "isnan");
+	frame[4] = native("void torch::autograd::validate_outputs_impl<Edge>(int)", "/x/libtorch_cpu.so");
+	check_spot(frame, 6, "an operation of PyTorch", "isnan");
+}
+
 TEST_MAIN()

@@ -345,7 +345,7 @@ TEST(stacks_show_the_users_frame)
  * A helper that everybody allocates with is no place; lines of one place are added up. A line of the model is none, though
  * it allocates in forward and for log-probs.
  */
-static void write_helper(const char *path)
+static void write_helper(const char *path, const char *library)
 {
 	static const char *const phases[] = { "init", "forward", "forward", "logprob" };
 	struct maker m;
@@ -355,8 +355,8 @@ static void write_helper(const char *path)
 	for (i = 0; i < MT_ARRAY_SIZE(phases); i++) {
 		caller = maker_python(&m, 0, phases[i], "/home/me/train.py", 100 + i);
 		caller = maker_python(&m, caller, i ? "model" : "main", "/home/me/train.py", i ? 20 : 10);
-		m.stack = maker_python(&m, maker_python(&m, caller, "new", "/home/me/memory.py", 5), "empty",
-				       "/x/site-packages/lib.py", i);
+		m.stack = maker_python(&m, maker_python(&m, caller, "new", "/home/me/memory.py", 5), "empty", library,
+				       i);
 		maker_phase(&m, phases[i]);
 		maker_driver_alloc(&m, SEGMENT + i * 2 * MIB, MIB);
 		maker_phase_end(&m);
@@ -372,7 +372,7 @@ TEST(a_place_is_the_line_that_tells_something)
 	struct run run;
 	char words[64];
 
-	write_helper(path);
+	write_helper(path, "/x/site-packages/torch/functional.py");
 	run_open_one(&run, path, 0);
 	CHECK_EQ(places_load(&places, run.db, 1, symbols), 0);
 	CHECK_EQ(places.count, 3);
@@ -387,6 +387,24 @@ TEST(a_place_is_the_line_that_tells_something)
 	CHECK_STR(callstack_place(words, sizeof(words), &places.place[2].stack->frame[places.place[2].user]),
 		  "train.py:20");
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place IN ('train.py:10', 'train.py:20')"), 4);
+	places_release(&places);
+	symbols_free(symbols);
+	run_close(&run);
+}
+
+/* PyTorch is on every stack, but another library's lines tell apart what one line of the user's called for. */
+TEST(lines_of_a_library_are_places_of_their_own)
+{
+	const char *path = run_path(test_dir(), "library.zst");
+	struct symbols *symbols = symbols_new();
+	struct places places;
+	struct run run;
+
+	write_helper(path, "/x/site-packages/engine/pool.py");
+	run_open_one(&run, path, 0);
+	CHECK_EQ(places_load(&places, run.db, 1, symbols), 0);
+	CHECK_EQ(places.count, 4);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place = 'memory.py:5 > engine/pool.py:2'"), 1);
 	places_release(&places);
 	symbols_free(symbols);
 	run_close(&run);

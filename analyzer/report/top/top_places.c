@@ -7,24 +7,30 @@
 #define SITE_INDENT 19
 #define CALLERS_MAX 3
 
-/* The next frame outwards from `at` that belongs to the user, and is another place than the one before. */
-static size_t next_caller(const struct callstack *stack, size_t at)
+static int says_something(const struct callstack_frame *frame)
+{
+	return callstack_is_user(frame) || callstack_is_library(frame);
+}
+
+/* The next frame outwards from `at` that is the user's or a library's, but not `user`, and is another than the one before. */
+static size_t next_caller(const struct callstack *stack, size_t at, size_t user)
 {
 	const struct callstack_frame *last = &stack->frame[at];
 
 	for (at++; at < stack->count; at++)
-		if (callstack_is_user(&stack->frame[at]) &&
+		if (at != user && says_something(&stack->frame[at]) &&
 		    (strcmp(stack->frame[at].function, last->function) || stack->frame[at].line != last->line))
 			return at;
 	return CALLSTACK_NO_FRAME;
 }
 
-static void print_callers(const struct top_report *report, const struct callstack *stack, size_t at)
+static void print_callers(const struct top_report *report, const struct callstack *stack, size_t user)
 {
 	struct sentence sentence = { 0 };
+	size_t at = callstack_inner_frame(stack, user);
 	int i;
 
-	for (i = 0; i < CALLERS_MAX && (at = next_caller(stack, at)) != CALLSTACK_NO_FRAME; i++) {
+	for (i = 0; i < CALLERS_MAX && (at = next_caller(stack, at, user)) != CALLSTACK_NO_FRAME; i++) {
 		sentence_say(&sentence, i ? ", " : "called from ");
 		top_say_frame(&sentence, &stack->frame[at]);
 	}
@@ -35,6 +41,7 @@ static void print_callers(const struct top_report *report, const struct callstac
 	text_style(report->text, TEXT_PLAIN);
 }
 
+/* The function stands beside its place, or below where both are too long. */
 static void print_place_line(const struct top_report *report, const struct callstack *stack, size_t user)
 {
 	char place[512], clean[256], name[512], function[256];
@@ -44,14 +51,18 @@ static void print_place_line(const struct top_report *report, const struct calls
 		text_print(report->text, "no stack was recorded\n");
 		return;
 	}
-	callstack_place(place, sizeof(place), &stack->frame[user]);
-	text_fit(clean, sizeof(clean), place, room / 2, 1);
-	callstack_function(name, sizeof(name), &stack->frame[user]);
-	text_fit(function, sizeof(function), name, room - room / 2 - 2, 0);
+	callstack_spot_place(place, sizeof(place), stack, user);
+	text_fit(clean, sizeof(clean), place, room, 1);
+	callstack_spot_function(name, sizeof(name), stack, user);
+	text_fit(function, sizeof(function), name, room, 0);
 	text_style(report->text, TEXT_BOLD);
 	text_print(report->text, "%s", clean);
 	text_style(report->text, TEXT_PLAIN);
-	text_print(report->text, "%s%s\n", *function ? "  " : "", function);
+	if (*function && strlen(clean) + 2 + strlen(function) > room)
+		text_print(report->text, "\n%*s", SITE_INDENT, "");
+	else if (*function)
+		text_print(report->text, "  ");
+	text_print(report->text, "%s\n", function);
 }
 
 static void print_why_line(const struct top_report *report, const char *what, const char *why)

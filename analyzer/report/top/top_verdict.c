@@ -24,7 +24,6 @@ void top_say_frame(struct sentence *sentence, const struct callstack_frame *fram
 static int largest_place(void *context, const struct query_culprit *row, struct peak_place *largest)
 {
 	const struct top_report *report = context;
-	const struct callstack_frame *frame;
 	const struct place *place;
 	size_t i;
 
@@ -35,9 +34,8 @@ static int largest_place(void *context, const struct query_culprit *row, struct 
 		largest->bytes = place->bytes;
 		if (place->user == CALLSTACK_NO_FRAME)
 			return 0;
-		frame = &place->stack->frame[place->user];
-		callstack_function(largest->function, sizeof(largest->function), frame);
-		callstack_place(largest->place, sizeof(largest->place), frame);
+		callstack_spot_function(largest->function, sizeof(largest->function), place->stack, place->user);
+		callstack_spot_place(largest->place, sizeof(largest->place), place->stack, place->user);
 		return 0;
 	}
 	return 0;

@@ -1,0 +1,280 @@
+#include "frame_kind.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include "label/owner.h"
+#include "memtrace/base.h"
+
+/*
+ * Python code that is not the user's, by a part of its path and the name of the function (NULL: any); the first line that
+ * fits counts. What none fits is a library's and tells things apart. PyTorch is plumbing but for what of it decides by
+ * itself what to allocate: optimizers, collectives, buckets.
+ */
+#define PYTHON_LIST(X)                                                      \
+	/* wrappers around anything, of whatever library */                 \
+	X(PLUMBING, "", "wrapper")                                          \
+	X(PLUMBING, "", "wrapped")                                          \
+	X(PLUMBING, "", "wrapped_fn")                                       \
+	X(PLUMBING, "", "wrapped_func")                                     \
+	X(PLUMBING, "", "inner")                                            \
+	X(PLUMBING, "", "_fn")                                              \
+	X(PLUMBING, "", "new_forward")                                      \
+	X(PLUMBING, "", "decorate_context")                                 \
+	X(PLUMBING, "", "decorate_autocast")                                \
+	X(PLUMBING, "", "decorate_fwd")                                     \
+	X(PLUMBING, "", "decorate_bwd")                                     \
+	X(PLUMBING, "", "__torch_function__")                               \
+	X(PLUMBING, "", "__torch_dispatch__")                               \
+	X(PLUMBING, "", "_call_impl")                                       \
+	X(PLUMBING, "", "_wrapped_call_impl")                               \
+	/* compiled by PyTorch or Triton */                                 \
+	X(COMPILED, "/torchinductor_", NULL)                                \
+	X(COMPILED, "/.triton/", NULL)                                      \
+	X(COMPILED, "/triton/cache/", NULL)                                 \
+	X(COMPILED, "/torch_compile_cache/", NULL)                          \
+	X(COMPILED, "<eval_with_key>", NULL)                                \
+	/* PyTorch */                                                       \
+	X(PLUMBING, "/torch/optim/optimizer.py", NULL)                      \
+	X(PLUMBING, "/torch/optim/lr_scheduler.py", NULL)                   \
+	X(PLUMBING, "/torch/optim/swa_utils.py", NULL)                      \
+	X(LIBRARY, "/torch/optim/", NULL)                                   \
+	X(LIBRARY, "/torch/nn/utils/clip_grad.py", NULL)                    \
+	X(LIBRARY, "/torch/nn/parallel/distributed.py", "_ddp_init_helper") \
+	X(LIBRARY, "/torch/amp/grad_scaler.py", NULL)                       \
+	X(LIBRARY, "/torch/cuda/amp/grad_scaler.py", NULL)                  \
+	X(LIBRARY, "/torch/utils/data/", NULL)                              \
+	X(PLUMBING, "/torch/distributed/c10d_logger.py", NULL)              \
+	X(PLUMBING, "/torch/distributed/tensor/", NULL)                     \
+	X(PLUMBING, "/torch/distributed/algorithms/", NULL)                 \
+	X(LIBRARY, "/torch/distributed/", NULL)                             \
+	X(PLUMBING, "/site-packages/torch/", NULL)                          \
+	X(PLUMBING, "/dist-packages/torch/", NULL)                          \
+	X(PLUMBING, "/torch/nn/", NULL)                                     \
+	X(PLUMBING, "/torch/autograd/", NULL)                               \
+	X(PLUMBING, "/torch/utils/", NULL)                                  \
+	X(PLUMBING, "/torch/_", NULL)                                       \
+	X(PLUMBING, "/torch/cuda/", NULL)                                   \
+	X(PLUMBING, "/torch/fx/", NULL)                                     \
+	X(PLUMBING, "/torch/amp/", NULL)                                    \
+	X(PLUMBING, "/torch/jit/", NULL)                                    \
+	X(PLUMBING, "/torch/functional.py", NULL)                           \
+	X(PLUMBING, "/torch/overrides.py", NULL)                            \
+	X(PLUMBING, "/torch/serialization.py", NULL)                        \
+	X(PLUMBING, "/torch/storage.py", NULL)                              \
+	/* what hands on calls around layers and operations */              \
+	X(PLUMBING, "/accelerate/hooks.py", NULL)                           \
+	X(PLUMBING, "/accelerate/utils/operations.py", "forward")           \
+	X(PLUMBING, "/accelerate/utils/operations.py", "__call__")          \
+	X(PLUMBING, "/accelerate/utils/operations.py", "recursively_apply") \
+	X(PLUMBING, "/accelerate/utils/operations.py", "honor_type")        \
+	X(PLUMBING, "/transformers/utils/generic.py", NULL)                 \
+	X(PLUMBING, "/deepspeed/utils/nvtx.py", NULL)                       \
+	X(PLUMBING, "/site-packages/einops/", NULL)                         \
+	X(PLUMBING, "/dist-packages/einops/", NULL)                         \
+	X(PLUMBING, "/site-packages/jaxtyping/", NULL)                      \
+	X(PLUMBING, "/site-packages/beartype/", NULL)                       \
+	X(PLUMBING, "/site-packages/typeguard/", NULL)                      \
+	X(PLUMBING, "/site-packages/decorator.py", NULL)                    \
+	X(PLUMBING, "/site-packages/wrapt/", NULL)                          \
+	X(LIBRARY, "/site-packages/", NULL)                                 \
+	X(LIBRARY, "/dist-packages/", NULL)
+
+static const struct {
+	enum frame_kind kind;
+	const char *path, *function;
+} python[] = {
+#define PYTHON_ROW(kind, path, function) { FRAME_##kind, path, function },
+	PYTHON_LIST(PYTHON_ROW)
+#undef PYTHON_ROW
+};
+
+/* Native functions by the beginning of their names. */
+static const char *const native[] = {
+	"c10::",
+	"at::",
+	"void at::",
+	"void c10::",
+	"torch::unwind",
+	"torch::autograd::",
+	"void torch::autograd::",
+	"torch::jit::",
+	"torch::dynamo::",
+	"torch::CapturedTraceback",
+	"torch::cuda::",
+	"std::",
+	"void std::",
+	"execute_native_thread_routine",
+	"pthread_",
+	"start_thread",
+	"clone",
+	"__",
+	"THPVariable_",
+	"THPEngine_",
+	"THPFunction_",
+	"_Py",
+	"Py",
+};
+
+/* Native modules that name nothing: of the C library and of the interpreter. By the beginning of the file's name. */
+static const char *const modules[] = { "libc.so",  "libc-",     "libpthread",  "libm.so",     "libdl",      "libstdc++",
+				       "libgcc_s", "ld-linux",  "libpython",   "python",      "libc10",     "libtorch",
+				       "libgomp",  "libmemrec", "libjemalloc", "libtcmalloc", "libmimalloc" };
+
+static int begins_with_any(const char *text, const char *const *list, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strncmp(text, list[i], strlen(list[i])))
+			return 1;
+	return 0;
+}
+
+int frame_is_nameless_module(const struct callstack_frame *frame)
+{
+	return begins_with_any(callstack_base_name(frame->module), modules, MT_ARRAY_SIZE(modules)) ||
+	       owner_passes_on(frame->module);
+}
+
+int frame_is_native_plumbing(const struct callstack_frame *frame)
+{
+	return !*frame->function || begins_with_any(frame->function, native, MT_ARRAY_SIZE(native)) ||
+	       frame_is_nameless_module(frame);
+}
+
+/* ---- Python ---- */
+
+/* Of a qualified name the last part, "main.<locals>.wrapper". */
+static const char *last_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot ? dot + 1 : function;
+}
+
+static int is_line_of(const char *path, const char *function, const char *file, const char *name)
+{
+	return strstr(file, path) && (!function || !strcmp(name, function));
+}
+
+/* PyTorch names what it compiles after 51 digits to the base 32: "cab...xyz.py". */
+static int is_hash(const char *file)
+{
+	const char *base = callstack_base_name(file);
+	size_t digits = strspn(base, "abcdefghijklmnopqrstuvwxyz234567");
+
+	return digits == 52 && !strcmp(base + digits, ".py");
+}
+
+/* "/usr/lib/python3.11/contextlib.py", and nothing below its site-packages. */
+static int is_standard(const char *file)
+{
+	const char *lib = strstr(file, "/lib/python");
+
+	if (!lib)
+		lib = strstr(file, "/lib64/python");
+	return lib && isdigit((unsigned char)lib[strcspn(lib, "n") + 1]) && !strstr(file, "-packages/");
+}
+
+/* What somebody typed: a notebook's cell, the standard input, python -c. */
+static int is_typed(const char *file, const char *name)
+{
+	return !strncmp(file, "<ipython-input-", 15) || !strcmp(file, "<stdin>") || !strcmp(file, "<console>") ||
+	       (!strcmp(file, "<string>") && !strcmp(name, "<module>"));
+}
+
+static enum frame_kind kind_of_python(const char *file, const char *function)
+{
+	int is_foreign = strstr(file, "-packages/") != NULL || strstr(file, "/torch/") != NULL;
+	const char *name = last_name(function);
+	size_t i;
+
+	if (!*file || is_standard(file))
+		return FRAME_PLUMBING;
+	if (is_hash(file))
+		return FRAME_COMPILED;
+	for (i = 0; i < MT_ARRAY_SIZE(python); i++)
+		if ((is_foreign || python[i].kind == FRAME_COMPILED) &&
+		    is_line_of(python[i].path, python[i].function, file, name))
+			return python[i].kind;
+	return *file != '<' || is_typed(file, name) ? FRAME_USER : FRAME_PLUMBING;
+}
+
+/* Libraries are not the user's, nor is the interpreter, nor what the compiler puts around main. */
+static enum frame_kind kind_of_native(const struct callstack_frame *frame)
+{
+	const char *name = callstack_base_name(frame->module);
+	enum frame_kind module = kind_of_python(frame->module, "");
+
+	if (module == FRAME_COMPILED)
+		return FRAME_COMPILED;
+	if (!*name || (!*frame->file && !*frame->function) || !strcmp(frame->function, "_start"))
+		return FRAME_PLUMBING;
+	if ((!strncmp(name, "lib", 3) && strstr(name, ".so")) || !strncmp(name, "python", 6) ||
+	    !strncmp(name, "ld-", 3))
+		return FRAME_PLUMBING;
+	if (module != FRAME_USER || (*frame->file && kind_of_python(frame->file, "") != FRAME_USER))
+		return FRAME_PLUMBING;
+	return FRAME_USER;
+}
+
+enum frame_kind frame_kind(const struct callstack_frame *frame)
+{
+	if (frame->elided)
+		return FRAME_PLUMBING;
+	return frame->native ? kind_of_native(frame) : kind_of_python(frame->file, frame->function);
+}
+
+int frame_is_nameless(const struct callstack_frame *frame)
+{
+	return !*frame->file || *frame->file == '<' || is_standard(frame->file) ||
+	       strstr(frame->file, "/torch/autograd/") != NULL || strstr(frame->file, "/torch/utils/") != NULL ||
+	       strstr(frame->file, "/torch/_") != NULL;
+}
+
+/* ---- names of files ---- */
+
+/* Where the path of a library begins that a person knows: behind the packages' folder, or with "torch/". NULL: nowhere. */
+static const char *package_of(const char *file)
+{
+	const char *packages, *next;
+
+	if (kind_of_python(file, "") == FRAME_USER)
+		return NULL;
+	packages = strstr(file, "-packages/");
+	while (packages && (next = strstr(packages + 1, "-packages/")))
+		packages = next;
+	if (packages)
+		return packages + strlen("-packages/");
+	packages = strstr(file, "/torch/");
+	return packages ? packages + 1 : NULL;
+}
+
+/* "transformers/models/llama/modeling_llama.py" is as well known by its ends. */
+static void print_package(char *out, size_t size, const char *path)
+{
+	const char *first = strchr(path, '/'), *base = callstack_base_name(path);
+	const char *second = first ? strchr(first + 1, '/') : NULL;
+
+	if (second && strchr(second + 1, '/'))
+		snprintf(out, size, "%.*s/.../%s", (int)(first - path), path, base);
+	else
+		snprintf(out, size, "%s", path);
+}
+
+char *frame_file_name(char *out, size_t size, const char *file)
+{
+	const char *package = package_of(file), *base = callstack_base_name(file);
+	int digits = (int)strspn(base, "0123456789");
+
+	if (package)
+		print_package(out, size, package);
+	else if (!strncmp(file, "<ipython-input-", 15) && isdigit((unsigned char)file[15]))
+		snprintf(out, size, "In [%.*s]", (int)strspn(file + 15, "0123456789"), file + 15);
+	else if (strstr(file, "/ipykernel_") && digits && !strcmp(base + digits, ".py"))
+		snprintf(out, size, "cell %.*s", digits, base);
+	else
+		snprintf(out, size, "%s", base);
+	return out;
+}
