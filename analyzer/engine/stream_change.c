@@ -127,6 +127,15 @@ static void note_pinned(struct stream *stream)
 		host->most_pinned = pinned;
 }
 
+static void note_birth(struct stream *stream, uint32_t site, uint64_t size, uint32_t step)
+{
+	struct category_site *facts = &stream->analysis->categories.site[site];
+
+	category_born(facts, size, step);
+	if (facts->is_loss)
+		category_loss(&stream->analysis->categories, stream->process, size);
+}
+
 int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site)
 {
 	struct mt_ledger_change change;
@@ -150,7 +159,7 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 	if (kind == MT_DRIVER_ALLOC)
 		note_pinned(stream);
 	if (is_new && change.born)
-		category_born(&stream->analysis->categories.site[site], change.born->size, label->step);
+		note_birth(stream, site, change.born->size, label->step);
 	error = note_change(stream, event, &change, label);
 	return error || !stream->moved_count ? error : stream_sample_held(stream, event);
 }

@@ -175,6 +175,7 @@ static void note_opinion(const struct stream *stream, struct category_site *fact
 	facts->by_owner = by_owner != 0;
 	facts->by_rule = label->category != MT_CATEGORY_OTHER &&
 			 label->category != mt_rules_category(stream->rules, label->role, label->part);
+	facts->is_loss = facts->by_rule && label->category == MT_CATEGORY_LOGITS;
 }
 
 /* What the framework said goes before everything; sizes tell of what it has not named. */
@@ -193,7 +194,7 @@ static void tell_apart(const struct stream *stream, const struct mt_event *event
 	if (census->words[0] && (key->phase == MT_PHASE_INIT || key->phase == MT_PHASE_OPTIMIZER))
 		return; /* of the sizes of weights, which say nothing of tokens */
 	key->size = category_size(categories, stream->process, key->driver, event->size, key->phase, key->stack);
-	if (!key->driver && key->phase != MT_PHASE_INIT &&
+	if (!key->driver && key->phase != MT_PHASE_INIT && (census->words[0] || !key->size) &&
 	    category_is_logits(categories, census, stream->process, event->size))
 		key->size = SIZES_LOGITS;
 }

@@ -56,10 +56,14 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process,
 		       uint64_t size)
 {
+	const struct category_sizes *sizes = process < categories->processes ? categories->sizes[process * 2] : NULL;
 	uint64_t figure[3];
 
-	return census->words[0] && process < categories->processes && categories->sizes[process * 2] &&
-	       census_logits(census, categories->sizes[process * 2], size, figure);
+	if (!sizes)
+		return 0;
+	if (census->words[0])
+		return census_logits(census, sizes, size, figure);
+	return sizes->loss_least && size >= sizes->loss_least / 2 && sizes_is_of_loss(sizes, size);
 }
 
 struct category_site *category_site(struct categories *categories, uint32_t number)
@@ -91,6 +95,14 @@ void category_born(struct category_site *site, uint64_t size, uint32_t step)
 		site->largest = size;
 	if (size < site->smallest)
 		site->smallest = size;
+}
+
+void category_loss(struct categories *categories, uint32_t process, uint64_t size)
+{
+	struct category_sizes *sizes = sizes_of(categories, process, 0);
+
+	if (sizes)
+		sizes_note_loss(sizes, size);
 }
 
 void category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
@@ -144,8 +156,11 @@ struct judge {
 	const struct category_told *told; /* of its process */
 	struct category_site *facts;
 	const struct category_sizes *sizes; /* NULL: none */
+	uint64_t most;                      /* births at one site of its process */
 	uint8_t opinion;
 };
+
+#define LAYERS_MIN 8u /* times as often as the head's, once in a forward, something of the layers is born */
 
 static void say(const struct judge *judge, uint8_t category, enum evidence why)
 {
@@ -158,6 +173,12 @@ static void say_of(const struct judge *judge, uint8_t category, enum evidence wh
 	say(judge, category, why);
 	judge->facts->figure[0] = count;
 	judge->facts->figure[1] = judge->facts->born;
+}
+
+/* It has the size of one of the weights. */
+static int is_sized(const struct site *site)
+{
+	return site->key.size && site->key.size < SIZES_LOGITS;
 }
 
 /* With a census it is arithmetic. */
@@ -181,6 +202,14 @@ static int is_of_a_layer(const struct judge *judge)
 	return 0;
 }
 
+/* As the loss shows; of a process whose loss no rule names, by the weights, and only what comes once in a forward. */
+static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
+{
+	if (judge->sizes->losses)
+		return sizes_of_loss(judge->sizes, bytes, judge->facts->born, figure);
+	return judge->facts->born * LAYERS_MIN <= judge->most && sizes_vocabulary(judge->sizes, bytes, figure);
+}
+
 /*
  * The rest of what such a line allocates is a number or two, a loss perhaps. What has the size of a weight is none: the
  * gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
@@ -190,18 +219,24 @@ static int is_logits(const struct judge *judge)
 	struct category_site *facts = judge->facts;
 	uint64_t figure[3];
 
-	if (judge->site->key.size || !judge->sizes || judge->told->census->words[0] ||
-	    !is_vocabulary(judge, facts->largest, facts->figure))
+	if (is_sized(judge->site) || !judge->sizes || judge->told->census->words[0] ||
+	    !is_size_of_logits(judge, facts->largest, facts->figure))
 		return 0; /* with a census, what has the size is a site of its own */
-	return facts->smallest <= facts->largest / 1000 || is_vocabulary(judge, facts->smallest, figure);
+	return facts->smallest <= facts->largest / 1000 || is_size_of_logits(judge, facts->smallest, figure);
+}
+
+static void say_logits(const struct judge *judge)
+{
+	say(judge, MT_CATEGORY_LOGITS, judge->facts->figure[1] ? EVIDENCE_VOCABULARY : EVIDENCE_LOSS);
 }
 
 /* For a rule's logits. */
 static int has_figures(const struct judge *judge)
 {
-	if (judge->site->key.size == SIZES_LOGITS)
+	if (judge->site->key.size == SIZES_LOGITS && judge->told->census->words[0])
 		return is_vocabulary(judge, judge->facts->largest, judge->facts->figure);
-	return is_logits(judge);
+	return !is_sized(judge->site) && judge->sizes && !judge->told->census->words[0] &&
+	       sizes_vocabulary(judge->sizes, judge->facts->largest, judge->facts->figure);
 }
 
 static void judge_weights(const struct judge *judge)
@@ -222,10 +257,10 @@ static void judge_gradients(const struct judge *judge)
 	uint64_t kept = facts->born - facts->home;
 
 	if (is_logits(judge))
-		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_VOCABULARY);
+		say_logits(judge);
 	else if (!kept)
 		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
-	else if (judge->site->key.size)
+	else if (is_sized(judge->site))
 		say_of(judge, MT_CATEGORY_GRADIENTS, EVIDENCE_SIZED_GRADIENT, kept);
 	else if (facts->old * 2 > facts->born)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_RETAINED, facts->old);
@@ -248,7 +283,7 @@ static void judge_state(const struct judge *judge)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_ANEW, kept);
 	else
 		say_of(judge, MT_CATEGORY_OPTIMIZER_STATE,
-		       judge->site->key.size ? EVIDENCE_SIZED_STATE : EVIDENCE_STATE, kept);
+		       is_sized(judge->site) ? EVIDENCE_SIZED_STATE : EVIDENCE_STATE, kept);
 }
 
 static void judge_activations(const struct judge *judge)
@@ -256,7 +291,7 @@ static void judge_activations(const struct judge *judge)
 	const struct category_site *facts = judge->facts;
 
 	if (is_logits(judge))
-		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_VOCABULARY);
+		say_logits(judge);
 	else if (facts->old * 2 > facts->born)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_RETAINED, facts->old);
 	else if (facts->in_backward * 2 >= facts->born)
@@ -290,6 +325,15 @@ static void judge_by_life(const struct judge *judge)
 	}
 }
 
+/* The backward of a loss that has the head in it makes the head's gradient, too, and that stays. */
+static int is_gradient_of_loss(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	return judge->opinion == MT_CATEGORY_LOGITS && judge->site->key.phase == MT_PHASE_BACKWARD &&
+	       facts->home * 2 < facts->born && facts->after;
+}
+
 static void judge_site(const struct judge *judge)
 {
 	if (judge->site->key.size == SIZES_KNOWN)
@@ -298,9 +342,11 @@ static void judge_site(const struct judge *judge)
 		say_of(judge, judge->opinion, EVIDENCE_AS_CENSUS, judge->facts->born);
 	else if (judge->facts->by_owner)
 		say(judge, judge->opinion, EVIDENCE_OWNER);
-	else if (judge->site->key.size == SIZES_LOGITS && !judge->facts->by_rule && !is_of_a_layer(judge) &&
-		 is_vocabulary(judge, judge->facts->largest, judge->facts->figure))
+	else if (judge->site->key.size == SIZES_LOGITS && judge->told->census->words[0] && !judge->facts->by_rule &&
+		 !is_of_a_layer(judge) && is_vocabulary(judge, judge->facts->largest, judge->facts->figure))
 		say(judge, MT_CATEGORY_LOGITS, EVIDENCE_CENSUS_VOCABULARY);
+	else if (judge->facts->by_rule && is_gradient_of_loss(judge))
+		say_of(judge, MT_CATEGORY_GRADIENTS, EVIDENCE_GRADIENT, judge->facts->born - judge->facts->home);
 	else if (judge->facts->by_rule)
 		say(judge, judge->opinion,
 		    judge->opinion == MT_CATEGORY_LOGITS && has_figures(judge) ? EVIDENCE_RULE_VOCABULARY
@@ -324,7 +370,7 @@ struct tally {
 static int is_nameless(const struct judge *judge)
 {
 	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER &&
-	       judge->facts->why == EVIDENCE_NONE && judge->site->key.size &&
+	       judge->facts->why == EVIDENCE_NONE && is_sized(judge->site) &&
 	       (judge->site->key.phase == MT_PHASE_INIT || judge->site->key.phase == MT_PHASE_OTHER);
 }
 
@@ -427,12 +473,30 @@ static struct tally *tally_of(struct tally *tally, const struct site_key *key)
 	return &tally[(key->process * 2 + key->driver) * SIZES_KEYS + key->size];
 }
 
+/* By process: the most births at a site of something computed. NULL: out of memory. */
+static uint64_t *most_births(const struct categories *categories, const struct attribution *attribution, uint32_t sites,
+			     uint32_t processes)
+{
+	uint64_t *most = calloc((size_t)processes + 1, sizeof(*most));
+	const struct site_key *key;
+	uint32_t i;
+
+	for (i = 1; i < sites && most; i++) {
+		key = &attribution->site[i].key;
+		if (key->phase != MT_PHASE_INIT && key->phase != MT_PHASE_OPTIMIZER &&
+		    categories->site[i].born > most[key->process])
+			most[key->process] = categories->site[i].born;
+	}
+	return most;
+}
+
 void categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
 		       uint32_t processes)
 {
 	uint32_t sites = attribution->sites < categories->room ? attribution->sites : categories->room;
 	struct tally *tally = calloc(((size_t)processes * 2 + 1) * SIZES_KEYS, sizeof(*tally));
 	const struct tally *size;
+	uint64_t *most = most_births(categories, attribution, sites, processes);
 	struct judge judge;
 	uint32_t i;
 
@@ -441,6 +505,7 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		judge.facts->category = judge.opinion;
 		if (!judge.facts->born)
 			continue;
+		judge.most = most ? most[judge.site->key.process] : 0;
 		judge_site(&judge);
 		if (tally)
 			count_site(tally_of(tally, &judge.site->key), &judge);
@@ -456,6 +521,7 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 			judge_bare(&judge, size);
 	}
 	free(tally);
+	free(most);
 }
 
 uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution,

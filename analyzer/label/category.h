@@ -12,7 +12,8 @@
  *
  * What goes in the phase in which it came is workspace. Sizes tell more. Those of what is there before anything is
  * computed, the weights', are numbered, and the number is part of the site's key: what a line allocates in the size of
- * a weight is another site than the rest. A size of tokens x vocabulary is that of logits.
+ * a weight is another site than the rest. Logits are what the loss is made of: of the size that a function of the loss
+ * allocates, or where no rule names one, of tokens x vocabulary, once where there are dozens of the layers.
  *
  * It cannot tell apart what one line allocates in one phase in one size for several purposes: then most of it decides.
  * Nor what a trace that ends early would have shown: then the opinion stays. What nothing speaks for is "other".
@@ -46,6 +47,7 @@
 	X(FOR_BACKWARD)      /* born in forward, freed in backward */                           \
 	X(PASSING)           /* born and freed in forward */                                    \
 	X(VOCABULARY)        /* tokens x vocabulary x bytes of an element */                    \
+	X(LOSS)              /* as many elements as the loss made of them */                    \
 	X(CENSUS_VOCABULARY) /* and the census says how many words there are */                 \
 	X(RETAINED)          /* a step's, alive two step ends later */                          \
 	X(ANEW)              /* made by the optimizer anew in each step */                      \
@@ -73,6 +75,7 @@ struct category_site {
 	uint32_t first_step, last_step; /* of births */
 	uint32_t rule_frame;            /* mt_label, of the first birth */
 	uint8_t by_rule, by_owner;      /* who had the first opinion, if not just the phase */
+	uint8_t is_loss;                /* a rule says that its function is of the loss or the head */
 	uint8_t category;               /* enum mt_category, once settled */
 	uint8_t why;                    /* enum evidence */
 	uint64_t figure[3];             /* that the evidence is about */
@@ -108,6 +111,7 @@ struct category_site *category_site(struct categories *categories, uint32_t numb
  * free had failed; it was alive at the end, in `step`.
  */
 void category_born(struct category_site *site, uint64_t size, uint32_t step);
+void category_loss(struct categories *categories, uint32_t process, uint64_t size); /* at a site that is_loss */
 void category_back(struct categories *categories, const struct mt_live *live);
 void category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
 		   const struct mt_label *label);

@@ -7,6 +7,9 @@
 #define TOKENS_MIN 16u
 #define SQUARE_ROW_MIN 1024u /* bytes */
 #define BLOCK 512u           /* bytes: PyTorch gives out multiples of them on a GPU */
+#define LOSS_MIN (1u << 16)  /* bytes of logits that matter */
+#define LOSS_RANGE 16u       /* the largest of the loss is logits; masks and rows of them are far smaller */
+#define LOGITS_MAX 2u        /* at one place, for each of the loss */
 #define WIDTHS_MIN 3u        /* weights of a size that has to do with the width of the model */
 
 /* What a row of the embedding is made of. */
@@ -198,5 +201,75 @@ int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_
 	for (i = 1; i <= sizes->numbers; i++)
 		if (sizes->weights[i] && sizes->weights[i] <= 2 && fits_table(sizes, bytes, sizes->size[i], figure))
 			return 1;
+	return 0;
+}
+
+/* ---- by the loss ---- */
+
+void sizes_note_loss(struct category_sizes *sizes, uint64_t size)
+{
+	uint32_t i, smallest = 0;
+
+	for (i = 0; i < sizes->losses && sizes->loss[i].size != size; i++)
+		if (sizes->loss[i].size < sizes->loss[smallest].size)
+			smallest = i;
+	if (i == sizes->losses) {
+		if (size < LOSS_MIN || (i == SIZES_LOSSES && size < sizes->loss[smallest].size))
+			return;
+		if (i == SIZES_LOSSES)
+			i = smallest;
+		else
+			sizes->losses++;
+		sizes->loss[i].size = size;
+		sizes->loss[i].count = 0;
+		if (size / LOSS_RANGE > sizes->loss_least)
+			sizes->loss_least = size / LOSS_RANGE;
+	}
+	sizes->loss[i].count++;
+}
+
+static uint64_t common(uint64_t a, uint64_t b)
+{
+	uint64_t rest;
+
+	for (; b; b = rest) {
+		rest = a % b;
+		a = b;
+	}
+	return a;
+}
+
+/* As many elements, of 4 bytes or of 2; or those of some tokens more, of as many words. */
+static int is_as_large(uint64_t bytes, uint64_t loss)
+{
+	if (bytes == loss || bytes == loss * 2 || bytes * 2 == loss)
+		return 1;
+	return bytes > loss && bytes - loss <= loss / 8 && common(bytes, loss) >= VOCABULARY_MIN * 4;
+}
+
+int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < sizes->losses; i++)
+		if (sizes->loss[i].size >= sizes->loss_least && is_as_large(bytes, sizes->loss[i].size))
+			return 1;
+	return 0;
+}
+
+int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3])
+{
+	uint32_t i;
+
+	for (i = 0; i < sizes->losses; i++) {
+		if (sizes->loss[i].size < sizes->loss_least || born > sizes->loss[i].count * LOGITS_MAX ||
+		    !is_as_large(bytes, sizes->loss[i].size))
+			continue;
+		if (sizes_vocabulary(sizes, bytes, figure))
+			return 1;
+		figure[0] = sizes->loss[i].size;
+		figure[1] = figure[2] = 0;
+		return 1;
+	}
 	return 0;
 }

@@ -11,11 +11,13 @@
 
 #define SIZES_SLOTS 4096u  /* a power of two; three quarters are used */
 #define SIZES_NUMBERS 253u /* numbers are 1 .. 252 */
-#define SIZES_LOGITS 253u  /* in place of a number: tokens x the vocabulary that the census tells, */
+#define SIZES_LOGITS 253u  /* in place of a number: tokens x the vocabulary that the census tells, or as the loss's, */
 #define SIZES_ALIKE 254u   /* the framework said what it is of what is alike, */
 #define SIZES_KNOWN 255u   /* or of this itself */
 #define SIZES_KEYS 256u    /* all of them, and 0 */
 #define SIZES_SMALLEST 64u /* bytes; smaller ones are nothing special */
+
+#define SIZES_LOSSES 16u
 
 struct category_sizes {
 	struct {
@@ -27,6 +29,11 @@ struct category_sizes {
 	int closed;                      /* something has been computed */
 	uint64_t size[SIZES_NUMBERS];    /* by number */
 	uint64_t weights[SIZES_NUMBERS]; /* how many of the size were alive when it closed */
+	struct {
+		uint64_t size, count;
+	} loss[SIZES_LOSSES]; /* what functions of the loss allocated, that rules name: the largest sizes */
+	uint32_t losses;
+	uint64_t loss_least; /* smaller ones are no logits; 0: there is no loss */
 };
 
 /* Remembers `size`; its number, 0: none. */
@@ -51,6 +58,20 @@ int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_
  */
 int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width,
 		 uint64_t figure[3]);
+
+/* A function of the loss, or of the head, that a rule names allocated as much. */
+void sizes_note_loss(struct category_sizes *sizes, uint64_t size);
+
+/* Whether it could be the logits of one of these, by its size alone. */
+int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes);
+
+/*
+ * Are `born` allocations of `bytes` the logits that went into the loss? They have as many elements as what the loss made
+ * of them, or are those of nearly as many tokens (without the last of each sequence), and are no more than a few for each
+ * loss: a layer's are dozens. figure[3] as of sizes_vocabulary; figure[1] 0: how many words is not known, figure[0] is how
+ * much the loss allocated.
+ */
+int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3]);
 
 /* Is it as many rows of `rows` elements as there are vectors of `width` such elements in another tensor? */
 int sizes_of_layer(const struct category_sizes *sizes, uint64_t bytes, uint64_t rows, uint64_t width);

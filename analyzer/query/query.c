@@ -207,6 +207,8 @@ static int give_part(struct db_stmt *stmt, void *asker)
 		.count = (uint64_t)db_int(stmt, 2),
 		.pid = db_int(stmt, 3),
 		.rank = int_or(stmt, 4, -1),
+		.known = (uint64_t)db_int(stmt, 5),
+		.rule = (uint64_t)db_int(stmt, 6),
 	};
 
 	return ANSWER(query_part_row, asker, &row);
@@ -215,17 +217,23 @@ static int give_part(struct db_stmt *stmt, void *asker)
 int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row *row, void *context)
 {
 	static const char *const sql[QUERY_BY_COUNT] = {
-#define QUERY_BY_SQL(name, word, column)                                                             \
-	[QUERY_BY_##name] = "SELECT " #column ", sum(bytes), sum(count), NULL, NULL FROM peak_part " \
+#define QUERY_BY_SQL(name, word, column)                                                                   \
+	[QUERY_BY_##name] = "SELECT " #column ", sum(bytes), sum(count), NULL, NULL, 0, 0 FROM peak_part " \
 			    "WHERE device = ?1 GROUP BY 1 ORDER BY 2 DESC, 1",
 		QUERY_BY_LIST(QUERY_BY_SQL)
 #undef QUERY_BY_SQL
 	};
 	static const char by_process[] =
-		"SELECT ifnull('rank ' || rank || ', ', '') || 'pid ' || pid, sum(bytes), sum(count), pid, rank "
+		"SELECT ifnull('rank ' || rank || ', ', '') || 'pid ' || pid, sum(bytes), sum(count), pid, rank, 0, 0 "
 		"FROM peak_part JOIN process ON process.id = process WHERE device = ?1 GROUP BY process ORDER BY 2 "
 		"DESC, process";
+	static const char by_category[] =
+		"SELECT part.category, sum(bytes), sum(count), NULL, NULL, sum(iif(known = 'census', bytes, 0)), "
+		"sum(iif(known = 'rule', bytes, 0)) FROM peak_part AS part JOIN site ON site.id = part.site "
+		"WHERE part.device = ?1 GROUP BY 1 ORDER BY 2 DESC, 1";
 
+	if (by == QUERY_BY_CATEGORY)
+		return ask(db, by_category, device, 0, give_part, ASKER(row, context));
 	return ask(db, by == QUERY_BY_PROCESS ? by_process : sql[by], device, 0, give_part, ASKER(row, context));
 }
 

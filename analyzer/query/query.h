@@ -84,7 +84,8 @@ extern const char *const query_by_words[QUERY_BY_COUNT];
 struct query_part {
 	const char *word; /* phase, category, owner, or "rank 0, pid 123" */
 	uint64_t bytes, count;
-	int64_t pid, rank; /* by process only; rank -1: none */
+	int64_t pid, rank;    /* by process only; rank -1: none */
+	uint64_t known, rule; /* by category only: bytes of `bytes` of which the framework said so, a rule says so */
 };
 
 struct query_site {

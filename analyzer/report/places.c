@@ -8,7 +8,7 @@
 #include "query/query.h"
 
 struct place_site {
-	char *phase, *category, *evidence, *decided_by;
+	char *phase, *category, *evidence, *decided_by, *known;
 	uint64_t bytes, count;
 	int64_t pid;
 	struct callstack stack;
@@ -57,10 +57,11 @@ static int load_site(void *context, const struct query_site *row)
 	site->category = strdup(row->category);
 	site->evidence = strdup(row->evidence);
 	site->decided_by = strdup(row->decided_by);
+	site->known = strdup(row->known);
 	site->bytes = row->bytes;
 	site->count = row->count;
 	site->pid = row->pid;
-	if (!site->phase || !site->category || !site->evidence || !site->decided_by)
+	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known)
 		return -MT_E_MEMORY;
 	return error ? error : places_user_frame(&site->user, loading->db, row->node, &site->stack);
 }
@@ -88,6 +89,11 @@ static int same_place(const struct place *place, const struct place_site *site)
 	return same_spot(place->stack, place->user, &site->stack, site->user);
 }
 
+static int strength(const char *known)
+{
+	return !strcmp(known, "census") ? 2 : !strcmp(known, "rule");
+}
+
 static void add_to_place(struct places *places, const struct place_site *site)
 {
 	struct place *place;
@@ -102,10 +108,13 @@ static void add_to_place(struct places *places, const struct place_site *site)
 					 .pid = site->pid,
 					 .evidence = site->evidence,
 					 .decided_by = site->decided_by,
+					 .known = site->known,
 					 .stack = &site->stack,
 					 .user = site->user };
 		places->count++;
 	}
+	if (strength(site->known) < strength(place->known))
+		place->known = site->known;
 	place->bytes += site->bytes;
 	place->count += site->count;
 }
@@ -150,6 +159,7 @@ void places_release(struct places *places)
 		free(places->site[i].category);
 		free(places->site[i].evidence);
 		free(places->site[i].decided_by);
+		free(places->site[i].known);
 	}
 	free(places->site);
 	free(places->place);

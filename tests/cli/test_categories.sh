@@ -66,6 +66,18 @@ if [ -r "$snapshot" ]; then
 	named() { "$memana" top --json real.zst | grep -q '"user": true'; "$memana" top --by site -n 0 real.zst >sites; ! grep -qE '  (c10|at|torch::unwind)::|0x0' sites; }
 	check "snapshot: no place is named after the allocator" named
 
+	# A fine-tuning in a notebook, of quantized weights: 32,000 words, of which no size tells; the loss is of 999 of 1,000 tokens.
+	"$memana" import "${snapshot%/*}/torch2.1-no-timestamps.pickle" -o cell.zst >/dev/null
+	"$memana" load cell.zst -o cell.db >/dev/null
+	sums cell.db >cell
+	check "snapshot: logits are those of the loss, and their gradients" test "$(of cell 'logits and log-probs')" = $((2 * 1000 * 32000 * 4 + 999 * 32000 * 4 + 4))
+	layers() { test "$("$memana" sql cell.db "SELECT count(*) FROM allocation JOIN callsite USING (node) WHERE category LIKE 'logits%' AND
+		place NOT IN ('autograd', 'cell 3105878423:21 > transformers/.../modeling_llama.py:1183', 'cell 3105878423:21 > transformers/.../modeling_llama.py:1197',
+		'cell 3105878423:21 > transformers/.../modeling_llama.py:1193')")" = 0; }
+	check "snapshot: no layer's output is" layers
+	check "snapshot: dequantized weights are workspace, by a rule" test "$("$memana" sql cell.db "SELECT DISTINCT category || known FROM site
+		JOIN callsite USING (node) WHERE function = 'dequantize_4bit'")" = workspacerule
+
 	# Another one, whose optimizer makes its state anew in each step and frees the old.
 	"$memana" import "${snapshot%/*}/torch2.11-medium512-training.pickle" -o anew.zst >/dev/null
 	"$memana" load anew.zst -o anew.db >/dev/null

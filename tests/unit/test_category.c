@@ -63,6 +63,40 @@ TEST(tensors_of_half_the_weights_elements_count)
 	free(sizes);
 }
 
+/* The loss of 999 of 1,000 tokens (a sequence's last has no next), of 32,000 words; layers have sizes as large dozens of times. */
+TEST(logits_have_the_size_of_what_the_loss_makes)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t loss = 999ull * 32000 * 4, figure[3];
+
+	CHECK(!sizes_of_loss(sizes, loss, 1, figure));
+	sizes_note_loss(sizes, 4);
+	CHECK_EQ(sizes->losses, 0);
+	sizes_note_loss(sizes, loss);
+	sizes_note_loss(sizes, 999 * 128); /* a mask of the loss is none */
+	CHECK(sizes_of_loss(sizes, loss, 1, figure) && figure[0] == loss && !figure[1]);
+	CHECK(sizes_of_loss(sizes, loss / 2, 1, figure));
+	CHECK(sizes_of_loss(sizes, 1000ull * 32000 * 4, 2, figure));
+	CHECK(!sizes_of_loss(sizes, 1000ull * 32000 * 4, 3, figure));
+	CHECK(!sizes_of_loss(sizes, 1000ull * 5632 * 4, 1, figure));
+	CHECK(!sizes_of_loss(sizes, loss + 512, 1, figure));
+	CHECK(!sizes_of_loss(sizes, 999 * 128, 1, figure));
+	free(sizes);
+}
+
+TEST(the_largest_of_many_losses_are_kept)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t i, figure[3];
+
+	for (i = 1; i <= 4 * SIZES_LOSSES; i++)
+		sizes_note_loss(sizes, (100 + i) << 20);
+	CHECK_EQ(sizes->losses, SIZES_LOSSES);
+	CHECK(sizes_of_loss(sizes, (100ull + 4 * SIZES_LOSSES) << 20, 1, figure));
+	CHECK(!sizes_is_of_loss(sizes, 101 << 20));
+	free(sizes);
+}
+
 TEST(sizes_have_numbers_until_something_is_computed)
 {
 	struct category_sizes *sizes = calloc(1, sizeof(*sizes));

@@ -64,6 +64,10 @@ static int json_part(void *context, const struct query_part *row)
 	}
 	doc_int(part->doc, "bytes", (int64_t)row->bytes);
 	doc_int(part->doc, "count", (int64_t)row->count);
+	if (part->by == QUERY_BY_CATEGORY) {
+		doc_int(part->doc, "known_bytes", (int64_t)row->known);
+		doc_int(part->doc, "rule_bytes", (int64_t)row->rule);
+	}
 	doc_end(part->doc);
 	return 0;
 }

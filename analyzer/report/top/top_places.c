@@ -1,5 +1,6 @@
 /* The places that held most of the peak, largest first. */
 #include <string.h>
+#include "memtrace/phase.h"
 #include "query/callstack.h"
 #include "report/answer.h"
 #include "top_report.h"
@@ -82,6 +83,20 @@ static void print_why(const struct top_report *report, const struct place *place
 		print_why_line(report, "phase by: ", place->decided_by);
 }
 
+/* "weights (known)", "kv cache (by a rule)", "probably activations"; what is no more than other or slack is just that. */
+static void say_category(struct sentence *sentence, const struct place *place)
+{
+	int is_plain = !strcmp(place->category, mt_category_name(MT_CATEGORY_OTHER)) ||
+		       !strcmp(place->category, mt_category_name(MT_CATEGORY_SLACK));
+	int is_rule = !strcmp(place->known, "rule"), is_known = !strcmp(place->known, "census");
+
+	sentence_say(sentence, "%s%s%s", is_plain || is_known || is_rule ? "" : "probably ", place->category,
+		     is_plain   ? ""
+		     : is_known ? " (known)"
+		     : is_rule  ? " (by a rule)"
+				: "");
+}
+
 static void print_place(const struct top_report *report, const struct place *place)
 {
 	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64];
@@ -90,7 +105,8 @@ static void print_place(const struct top_report *report, const struct place *pla
 	text_print(report->text, "%10s  %5s  ", text_bytes(size, place->bytes),
 		   text_percent(share, place->bytes, report->device->peak.bytes));
 	print_place_line(report, place->stack, place->user);
-	sentence_say(&sentence, "%s, allocated in %s, %s", place->category, place->phase,
+	say_category(&sentence, place);
+	sentence_say(&sentence, ", allocated in %s, %s", place->phase,
 		     text_count(count, sizeof(count), place->count, "allocation"));
 	if (report->processes > 1)
 		sentence_say(&sentence, ", pid %lld", (long long)place->pid);

@@ -1,24 +1,32 @@
 /* The peak of a device cut into parts, and the most it held in each phase. */
 #include <stdio.h>
 #include <string.h>
+#include "memtrace/phase.h"
 #include "report/answer.h"
 #include "top_report.h"
 
 #define BAR_COLUMNS 32
+#define TRUST_COLUMNS 12
 
-/* "  forward                  25.7 GiB   42%  #############" */
-static void print_share(const struct top_report *report, const char *word, uint64_t bytes, uint64_t whole)
+/* "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar */
+static void print_share(const struct top_report *report, const char *word, const char *trust, uint64_t bytes,
+			uint64_t whole)
 {
 	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
 
 	text_print(report->text, "  %-*s %10s  %5s", TOP_WORD_COLUMNS,
 		   text_fit(clean, sizeof(clean), word, TOP_WORD_COLUMNS, 0), text_bytes(size, bytes),
 		   text_percent(share, bytes, whole));
-	text_bar(report->text, bytes, whole, BAR_COLUMNS);
+	if (trust) {
+		text_style(report->text, TEXT_DIM);
+		text_print(report->text, "  %-*s", TRUST_COLUMNS, trust);
+		text_style(report->text, TEXT_PLAIN);
+	}
+	text_bar(report->text, bytes, whole, trust ? BAR_COLUMNS - TRUST_COLUMNS - 2 : BAR_COLUMNS);
 	text_print(report->text, "\n");
 }
 
-/* Of the largest place of the category; the word may be that of a phase or an owner, too. */
+/* Of the largest place of the category. */
 static void print_category_why(const struct top_report *report, const char *category)
 {
 	struct sentence sentence = { 0 };
@@ -37,11 +45,39 @@ static void print_category_why(const struct top_report *report, const char *cate
 	}
 }
 
+/* On whose word bytes have their category: "known", "by a rule", "probable", "62% known". Slack is counted, not judged. */
+static const char *trust_of(char *out, size_t size, const struct query_part *row)
+{
+	char share[TEXT_SIZE_MAX];
+
+	if (!strcmp(row->word, mt_category_name(MT_CATEGORY_OTHER)))
+		snprintf(out, size, "not known");
+	else if (!strcmp(row->word, mt_category_name(MT_CATEGORY_SLACK)) || row->known == row->bytes)
+		snprintf(out, size, "known");
+	else if (row->known + row->rule == row->bytes)
+		snprintf(out, size, "by a rule");
+	else if (row->known + row->rule < row->bytes / 2)
+		snprintf(out, size, "probable");
+	else
+		snprintf(out, size, "%s %s", text_percent(share, row->known + row->rule, row->bytes),
+			 row->known >= row->rule ? "known" : "by rule");
+	return out;
+}
+
 static int print_part(void *context, const struct query_part *row)
 {
 	const struct top_report *report = context;
 
-	print_share(report, row->word, row->bytes, report->device->peak.bytes);
+	print_share(report, row->word, NULL, row->bytes, report->device->peak.bytes);
+	return 0;
+}
+
+static int print_category(void *context, const struct query_part *row)
+{
+	const struct top_report *report = context;
+	char trust[64];
+
+	print_share(report, row->word, trust_of(trust, sizeof(trust), row), row->bytes, report->device->peak.bytes);
 	if (report->options->why)
 		print_category_why(report, row->word);
 	return 0;
@@ -60,7 +96,8 @@ int top_print_parts(struct top_report *report, enum query_by by)
 		answer_title(report->text, "At the peak, by the phase that allocated it");
 	else
 		answer_title(report->text, titles[by]);
-	return query_parts(report->db, report->device->id, by, print_part, report);
+	return query_parts(report->db, report->device->id, by, by == QUERY_BY_CATEGORY ? print_category : print_part,
+			   report);
 }
 
 static int print_phase_peak(void *context, const struct query_phase_peak *row)
