@@ -278,7 +278,8 @@ CREATE TABLE allocation (
 	step INTEGER NOT NULL,            -- in which it was allocated
 	free_step INTEGER,
 	free_node INTEGER REFERENCES node, -- who freed it; null: never freed, its free was missed, or no stack was recorded
-	tensors_inside INTEGER NOT NULL   -- 1: driver memory that the framework's allocator cuts into tensors
+	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator cuts into tensors
+	at_home INTEGER NOT NULL          -- 1: freed in the phase and step in which it was allocated
 );
 
 -- What the framework's caching allocator took from the driver.

@@ -35,6 +35,20 @@ int stream_gone(struct stream *stream, const struct mt_live *live, const struct 
 	return sink->gone ? sink->gone(sink->context, stream->process, live, event, step) : 0;
 }
 
+/* It died where it was born: was it there at the peak of its device? */
+static void note_passing(struct stream *stream, const struct mt_live *live)
+{
+	struct analysis *analysis = stream->analysis;
+	uint32_t number = analysis->attribution.site[live->tag].key.device;
+	const struct analysis_device *device = &analysis->device[number];
+	int is_own = device->peak.process == stream->process;
+
+	if (is_own ? live->seq <= device->peak.seq
+		   : analysis_time(stream_process(stream), live->time) <= device->peak.time)
+		category_passed(&analysis->categories.site[live->tag], analysis->attribution.device[number].epoch,
+				live->size);
+}
+
 /* Counts what was born and what died, and tells the sink. */
 static int note_change(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change,
 		       const struct mt_label *label)
@@ -57,10 +71,12 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 			error = note_driver(stream, &change->died[i], event, -1);
 		if (stream_holds_bytes(&change->died[i])) {
 			stream_count(stream, &change->died[i], -1);
-			category_died(&stream->analysis->categories, stream->process, &change->died[i], label);
+			if (category_died(&stream->analysis->categories, stream->process, &change->died[i], label))
+				note_passing(stream, &change->died[i]);
 		}
 		if (!error)
 			error = stream_gone(stream, &change->died[i], event, label->step);
+		stream->analysis->categories.home = 0;
 	}
 	return error;
 }

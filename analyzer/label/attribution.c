@@ -210,9 +210,9 @@ void attribution_split(struct attribution *attribution, uint32_t site, uint32_t 
 	struct site *from = attribution_touch(attribution, site), *to = attribution_touch(attribution, twin);
 
 	from->saved.count -= count;
-	from->saved.plain -= count * bytes;
+	from->saved.plain -= bytes;
 	to->saved.count += count;
-	to->saved.plain += count * bytes;
+	to->saved.plain += bytes;
 }
 
 struct site_bytes attribution_at_peak(const struct attribution *attribution, uint32_t number)

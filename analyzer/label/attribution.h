@@ -121,8 +121,8 @@ void attribution_peak(struct attribution *attribution, uint32_t device);
 int attribution_reorder(struct attribution *attribution, const uint32_t *site, const uint32_t *device);
 
 /*
- * At the end: `count` allocations of `bytes` each that `site` held at the peak were those of `twin`, a new one on the
- * same device.
+ * At the end: `count` allocations, of `bytes` together, that `site` held at the peak were those of `twin`, a new one on
+ * the same device.
  */
 void attribution_split(struct attribution *attribution, uint32_t site, uint32_t twin, uint64_t count, uint64_t bytes);
 

@@ -105,18 +105,20 @@ void category_loss(struct categories *categories, uint32_t process, uint64_t siz
 		sizes_note_loss(sizes, size);
 }
 
-void category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
-		   const struct mt_label *label)
+int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
+		  const struct mt_label *label)
 {
+	int is_home = label->phase == live->phase && label->step == live->step;
 	struct category_sizes *sizes;
 	struct category_site *site;
 	uint8_t number;
 
 	if (!live->tag || live->tag >= categories->room)
-		return;
+		return 0;
+	categories->home = is_home;
 	site = &categories->site[live->tag];
 	site->died++;
-	site->home += label->phase == live->phase && label->step == live->step;
+	site->home += (uint64_t)is_home;
 	site->in_backward += label->phase == MT_PHASE_BACKWARD && live->phase != MT_PHASE_BACKWARD;
 	site->in_optimizer += label->phase == MT_PHASE_OPTIMIZER && live->phase != MT_PHASE_OPTIMIZER;
 	site->old += label->step >= live->step + 2;
@@ -124,6 +126,16 @@ void category_died(struct categories *categories, uint32_t process, const struct
 	number = sizes && !sizes->closed ? sizes_find(sizes, live->size) : 0;
 	if (number && sizes->weights[number])
 		sizes->weights[number]--;
+	return is_home;
+}
+
+void category_passed(struct category_site *site, uint64_t epoch, uint64_t size)
+{
+	if (site->passing.epoch != epoch)
+		site->passing.bytes = site->passing.count = 0;
+	site->passing.epoch = epoch;
+	site->passing.bytes += size;
+	site->passing.count++;
 }
 
 /* How it seemed to have died is not known any more; that it did not, is what counts. */
@@ -438,7 +450,7 @@ static void split(struct categories *categories, struct attribution *attribution
 	state = twin == sites ? category_site(categories, twin) : NULL;
 	if (!state)
 		return;
-	attribution_split(attribution, number, twin, at_peak.count - left, bytes);
+	attribution_split(attribution, number, twin, at_peak.count - left, (at_peak.count - left) * bytes);
 	facts = &categories->site[number];
 	*state = (struct category_site){ .born = facts->died,
 					 .died = facts->died,
@@ -452,6 +464,79 @@ static void split(struct categories *categories, struct attribution *attribution
 	facts->figure[0] = tally->gradients;
 	facts->figure[1] = tally->left;
 	facts->twin = twin;
+	facts->share = left * bytes;
+	facts->share_count = left;
+}
+
+/* Some of it goes where it came, and some does not: in forward, if backward is what it waits for. */
+static int is_twofold(const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	if (judge->site->key.driver || judge->site->key.size >= SIZES_LOGITS || facts->by_rule || facts->by_owner ||
+	    !facts->home || facts->home >= facts->born)
+		return 0;
+	switch (judge->opinion) {
+	case MT_CATEGORY_WEIGHTS:
+	case MT_CATEGORY_OPTIMIZER_STATE:
+		return 1;
+	case MT_CATEGORY_GRADIENTS:
+		return facts->after && !is_logits(judge);
+	case MT_CATEGORY_ACTIVATIONS:
+	case MT_CATEGORY_RECOMPUTED:
+		return facts->in_backward && !is_logits(judge);
+	default:
+		return 0;
+	}
+}
+
+/* Of what stood in the peak, those that died at home since; never more than the site held. */
+static void share_peak(struct attribution *attribution, uint32_t number, uint32_t twin, struct category_site *facts)
+{
+	struct site_bytes held = attribution_at_peak(attribution, number);
+	uint64_t epoch = attribution->device[attribution->site[number].key.device].epoch;
+	uint64_t bytes = facts->passing.epoch == epoch ? facts->passing.bytes : 0;
+	uint64_t count = facts->passing.epoch == epoch ? facts->passing.count : 0;
+
+	if (held.slack || !epoch)
+		bytes = count = 0;
+	bytes = bytes < held.plain ? bytes : held.plain;
+	count = count < held.count ? count : held.count;
+	attribution_split(attribution, number, twin, count, bytes);
+	facts->share = held.plain - bytes;
+	facts->share_count = held.count - count;
+}
+
+/* Those that died at home become a site of their own, of workspace. The rest is judged as if they had never been. */
+static void split_home(struct categories *categories, struct attribution *attribution, uint32_t number)
+{
+	struct category_site *facts, *passing;
+	struct site_key key = attribution->site[number].key;
+	uint32_t sites = attribution->sites, twin;
+
+	key.category = MT_CATEGORY_WORKSPACE;
+	twin = attribution_site(attribution, &key);
+	passing = twin == sites ? category_site(categories, twin) : NULL;
+	if (!passing)
+		return;
+	facts = &categories->site[number];
+	attribution->site[twin].owner = attribution->site[number].owner;
+	attribution->site[twin].turn = attribution->site[number].turn;
+	share_peak(attribution, number, twin, facts);
+	*passing = (struct category_site){ .born = facts->home,
+					   .died = facts->home,
+					   .home = facts->home,
+					   .largest = facts->largest,
+					   .smallest = facts->smallest,
+					   .rule_frame = facts->rule_frame,
+					   .category = MT_CATEGORY_WORKSPACE,
+					   .why = EVIDENCE_TEMPORARY,
+					   .figure = { facts->home, facts->born } };
+	facts->born -= facts->home;
+	facts->died -= facts->home;
+	facts->home = 0;
+	facts->twin = twin;
+	facts->twin_home = 1;
 }
 
 static struct judge judge_of(const struct categories *categories, const struct attribution *attribution,
@@ -506,6 +591,11 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		if (!judge.facts->born)
 			continue;
 		judge.most = most ? most[judge.site->key.process] : 0;
+		if (is_twofold(&judge)) {
+			split_home(categories, attribution, i);
+			judge = judge_of(categories, attribution, told, i);
+			judge.most = most ? most[judge.site->key.process] : 0;
+		}
 		judge_site(&judge);
 		if (tally)
 			count_site(tally_of(tally, &judge.site->key), &judge);

@@ -15,7 +15,11 @@
  * a weight is another site than the rest. Logits are what the loss is made of: of the size that a function of the loss
  * allocates, or where no rule names one, of tokens x vocabulary, once where there are dozens of the layers.
  *
- * It cannot tell apart what one line allocates in one phase in one size for several purposes: then most of it decides.
+ * What one line allocates in one phase may be for several purposes: some of it is gone in the phase in which it came, and
+ * the rest lives on, until backward, beyond it, for good. Then it is two sites in the end, by how each allocation lived
+ * (`twin`); of the peak's bytes it is known, too, for deaths are held against the peak that stands.
+ *
+ * It cannot tell apart what lives alike.
  * Nor what a trace that ends early would have shown: then the opinion stays. What nothing speaks for is "other".
  */
 #ifndef MEMANA_CATEGORY_H
@@ -80,6 +84,11 @@ struct category_site {
 	uint8_t why;                    /* enum evidence */
 	uint64_t figure[3];             /* that the evidence is about */
 	uint32_t twin;                  /* the site of those of its allocations that died, 0: this one */
+	uint8_t twin_home;              /* 1: no, of those only that died at home */
+	uint64_t share, share_count;    /* of a site with a twin: bytes and allocations that it has at most at a time */
+	struct {
+		uint64_t epoch, bytes, count; /* of struct attribution_device */
+	} passing;                            /* of what stood in the device's peak: died at home later */
 };
 
 struct category_sizes;
@@ -89,6 +98,7 @@ struct census;
 struct categories {
 	struct category_site *site; /* by the number of the site */
 	uint32_t room;
+	int home;                      /* what is dying does so in the phase and step in which it was born */
 	struct category_sizes **sizes; /* two of each process: of tensors, of driver memory */
 	uint32_t processes;
 };
@@ -113,9 +123,12 @@ struct category_site *category_site(struct categories *categories, uint32_t numb
 void category_born(struct category_site *site, uint64_t size, uint32_t step);
 void category_loss(struct categories *categories, uint32_t process, uint64_t size); /* at a site that is_loss */
 void category_back(struct categories *categories, const struct mt_live *live);
-void category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
-		   const struct mt_label *label);
+int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
+		  const struct mt_label *label); /* 1: at home, in the phase and step in which it was born */
 void category_kept(struct category_site *site, const struct mt_live *live, uint32_t step);
+
+/* Something of `size` bytes died at home that had been there at the device's peak, with that epoch. */
+void category_passed(struct category_site *site, uint64_t epoch, uint64_t size);
 
 /* A stretch of `phase` is over in the process: what it allocated and is still there has outlived it. */
 void category_phase_over(struct categories *categories, const struct attribution *attribution, uint32_t process,

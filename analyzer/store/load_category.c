@@ -78,7 +78,7 @@ static int store_changed(const struct load_category *categories, struct db *db, 
 	struct db_stmt *stmt;
 	uint64_t last;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO changed VALUES (?, ?, NULL)");
+	int error = db_prepare(db, &stmt, "INSERT INTO changed VALUES (?, ?, NULL, 0)");
 
 	for (i = 1; i < attribution->sites && !error; i++) {
 		last = last_wrong(categories, analysis, i);
@@ -110,33 +110,37 @@ static int update(struct db *db, uint64_t until)
 	return error;
 }
 
-/* Those that died of a site that was split are of its twin (category_site.twin). */
+/* Those that died, or died at home, of a site that was split are of its twin (category_site.twin). */
 static int move_to_twins(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *stmt;
 	uint32_t i, count = 0;
-	int error = db_prepare(db, &stmt, "UPDATE changed SET twin = ? WHERE site = ?");
+	int error = db_prepare(db, &stmt, "UPDATE changed SET twin = ?, home = ? WHERE site = ?");
 
 	for (i = 1; i < analysis->attribution.sites && i < analysis->categories.room && !error; i++) {
 		if (!analysis->categories.site[i].twin)
 			continue;
 		db_bind(stmt, 1, analysis->categories.site[i].twin);
-		db_bind(stmt, 2, i);
+		db_bind(stmt, 2, analysis->categories.site[i].twin_home);
+		db_bind(stmt, 3, i);
 		error = db_run(stmt);
 		count++;
 	}
 	db_finish(stmt);
 	if (error || !count)
 		return error;
-	return db_execute(db, "UPDATE allocation SET (site, category) = (SELECT twin, site.category FROM changed "
-			      "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
-			      "WHERE free_seq IS NOT NULL AND site IN (SELECT site FROM changed WHERE twin)");
+	return db_execute(db,
+			  "UPDATE allocation SET (site, category) = (SELECT twin, site.category FROM changed "
+			  "JOIN site ON site.id = twin WHERE changed.site = allocation.site) "
+			  "WHERE free_seq IS NOT NULL AND NOT tensors_inside AND (site IN (SELECT site FROM changed "
+			  "WHERE twin AND NOT home) OR (at_home AND site IN (SELECT site FROM changed WHERE twin)))");
 }
 
 int load_category_settle(struct load_category *categories, struct db *db, const struct analysis *analysis)
 {
 	uint64_t until = 0;
-	int error = db_execute(db, "CREATE TEMP TABLE changed (site INTEGER PRIMARY KEY, category TEXT, twin INTEGER)");
+	int error = db_execute(
+		db, "CREATE TEMP TABLE changed (site INTEGER PRIMARY KEY, category TEXT, twin INTEGER, home INTEGER)");
 
 	if (!error)
 		error = store_changed(categories, db, analysis, &until);

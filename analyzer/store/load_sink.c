@@ -74,6 +74,7 @@ static int fill_death(struct load_allocation *row, struct load_sink *load, uint3
 	row->free_time = event ? analysis_time(owner_of(load, process), event->time) : DB_CELL_NULL;
 	row->free_step = event ? step : DB_CELL_NULL;
 	row->free_node = or_null(store_id(process, stack));
+	row->at_home = event && load->analysis->categories.home;
 	return stack ? load_freed_add(&load->freed, process, stack) : 0;
 }
 

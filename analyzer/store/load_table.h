@@ -25,7 +25,7 @@
 	X(INTEGER, id) X(INTEGER, process) X(INTEGER, device) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes) \
 	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(INTEGER, free_seq) X(INTEGER, free_time) X(INTEGER, site)    \
 	X(INTEGER, node) X(INTEGER, thread) X(TEXT, phase) X(TEXT, category) X(INTEGER, step) X(INTEGER, free_step) \
-	X(INTEGER, free_node) X(INTEGER, tensors_inside)
+	X(INTEGER, free_node) X(INTEGER, tensors_inside) X(INTEGER, at_home)
 
 #define LOAD_COLUMNS_mapping(X)                                                                                   \
 	X(INTEGER, id) X(INTEGER, process) X(INTEGER, address) X(INTEGER, bytes) X(INTEGER, handle)               \

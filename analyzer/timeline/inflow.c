@@ -180,18 +180,17 @@ static int ended_step(void *context, uint32_t process, const struct mt_event *ev
 
 /* ---- what turned out at the end ---------------------------------------------------------------------------------- */
 
-/* Of a site whose allocations are of two sites: it keeps those that are alive at the end. 1: it is one. */
+/* Of a site whose allocations are of two sites: it keeps those that live on, as many as at the peak. 1: it is one. */
 static int share_of(const struct analysis *analysis, uint32_t number, struct tape_share *share)
 {
 	const struct category_site *facts = &analysis->categories.site[number];
-	uint64_t count = facts->born - facts->died;
 
 	if (!facts->twin)
 		return 0;
 	*share = (struct tape_share){ .from = TAPE_CELL(number, 0),
 				      .to = TAPE_CELL(facts->twin, 0),
-				      .bytes = count * facts->largest,
-				      .count = count };
+				      .bytes = facts->share,
+				      .count = facts->share_count };
 	return 1;
 }
 

@@ -342,6 +342,71 @@ TEST(stacks_show_the_users_frame)
 }
 
 /*
+ * One line allocates what backward needs and what is gone at once; in backward, gradients and what they are made with. At
+ * the peak, in the second step's forward, all of it is there: two sites each, and the gradients of the step before.
+ */
+static void write_twofold(const char *path)
+{
+	struct maker m;
+	uint64_t step;
+	uint32_t forward, main;
+
+	maker_open(&m, path, 100, -1);
+	m.device = m.cpu;
+	main = maker_python(&m, 0, "main", "/home/me/train.py", 30);
+	forward = maker_python(&m, main, "forward", "/home/me/model.py", 20);
+	for (step = 1; step <= 2; step++) {
+		m.stack = forward;
+		maker_phase(&m, "forward");
+		maker_tensor_alloc(&m, 20 * MIB, 5 * MIB);
+		maker_tensor_alloc(&m, 30 * MIB, 3 * MIB);
+		maker_tensor_alloc(&m, 40 * MIB, step * MIB);
+		maker_tensor_free(&m, 30 * MIB, 3 * MIB);
+		maker_tensor_free(&m, 40 * MIB, step * MIB);
+		maker_phase_end(&m);
+		m.stack = main;
+		maker_phase(&m, "backward");
+		if (step == 1)
+			maker_tensor_alloc(&m, 50 * MIB, MIB / 2);
+		maker_tensor_alloc(&m, 60 * MIB, MIB / 4);
+		maker_tensor_free(&m, 60 * MIB, MIB / 4);
+		maker_tensor_free(&m, 20 * MIB, 5 * MIB);
+		maker_phase_end(&m);
+		maker_phase(&m, "optimizer");
+		maker_tensor_alloc(&m, 70 * MIB, MIB / 8);
+		maker_tensor_free(&m, 70 * MIB, MIB / 8);
+		maker_phase_end(&m);
+	}
+	maker_close(&m);
+}
+
+TEST(what_is_gone_at_once_is_told_from_what_lives_on)
+{
+	const char *path = run_path(test_dir(), "twofold.zst");
+	const char *want = "activations 5/1; workspace 5/2; gradients 0/1; ";
+	int loaded;
+	struct run run;
+
+	write_twofold(path);
+	for (loaded = 0; loaded <= 1; loaded++) {
+		run_open_one(&run, path, loaded);
+		CHECK_STR(parts(&run, 1, QUERY_BY_CATEGORY), want);
+		CHECK_EQ(ask(&run, "SELECT bytes FROM peak_part WHERE category = 'gradients'"), MIB / 2);
+		run_close(&run);
+	}
+	run_open_one(&run, path, 1);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM allocation WHERE category = 'activations'"), 10 * MIB);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM allocation WHERE category = 'gradients'"), MIB / 2);
+	CHECK_EQ(ask(&run, "SELECT sum(bytes) FROM allocation WHERE category = 'workspace' AND phase = 'forward'"),
+		 9 * MIB);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM allocation JOIN site ON site.id = site "
+			   "WHERE site.category <> allocation.category"),
+		 0);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	run_close(&run);
+}
+
+/*
  * A helper that everybody allocates with is no place; lines of one place are added up. A line of the model is none, though
  * it allocates in forward and for log-probs.
  */

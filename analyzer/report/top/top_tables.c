@@ -8,21 +8,29 @@
 #define BAR_COLUMNS 32
 #define TRUST_COLUMNS 12
 
+/* Whether the bar is long enough to be seen: nothing is aligned before one that is not. */
+static int has_bar(uint64_t bytes, uint64_t whole, int columns)
+{
+	return bytes >= whole / (uint64_t)(columns * 2);
+}
+
 /* "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar */
 static void print_share(const struct top_report *report, const char *word, const char *trust, uint64_t bytes,
 			uint64_t whole)
 {
 	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+	int columns = BAR_COLUMNS;
 
 	text_print(report->text, "  %-*s %10s  %5s", TOP_WORD_COLUMNS,
 		   text_fit(clean, sizeof(clean), word, TOP_WORD_COLUMNS, 0), text_bytes(size, bytes),
 		   text_percent(share, bytes, whole));
 	if (trust) {
+		columns -= TRUST_COLUMNS + 2;
 		text_style(report->text, TEXT_DIM);
-		text_print(report->text, "  %-*s", TRUST_COLUMNS, trust);
+		text_print(report->text, "  %-*s", has_bar(bytes, whole, columns) ? TRUST_COLUMNS : 0, trust);
 		text_style(report->text, TEXT_PLAIN);
 	}
-	text_bar(report->text, bytes, whole, trust ? BAR_COLUMNS - TRUST_COLUMNS - 2 : BAR_COLUMNS);
+	text_bar(report->text, bytes, whole, columns);
 	text_print(report->text, "\n");
 }
 
