@@ -232,8 +232,10 @@ CREATE TABLE parameter (
 	bytes INTEGER NOT NULL,           -- its own
 	tied INTEGER NOT NULL,            -- 1: this memory was told of by another name in the same census
 	block_seq INTEGER,                -- allocation.alloc_seq of the block it lies in; null: not recorded
-	block_bytes INTEGER
+	block_bytes INTEGER,
+	site INTEGER REFERENCES site      -- of that allocation; null: not recorded
 );
+CREATE INDEX parameter_site ON parameter (site);
 
 -- Events that could not be recorded.
 CREATE TABLE loss (

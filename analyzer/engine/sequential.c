@@ -109,11 +109,28 @@ static int reorder_devices(struct analysis *analysis, const uint32_t *number)
 	return 0;
 }
 
+/* `site`: by the new number, the old one. */
+static int reorder_censuses(struct analysis *analysis, const uint32_t *site)
+{
+	uint32_t *number = make_room(analysis->attribution.sites, sizeof(*number)), i;
+
+	if (!number)
+		return -MT_E_MEMORY;
+	for (i = 1; i < analysis->attribution.sites; i++)
+		number[site[i]] = i;
+	for (i = 0; i < analysis->processes; i++)
+		census_reorder(&analysis->process[i].census, number);
+	free(number);
+	return 0;
+}
+
 static int number_sites_and_devices(struct analysis *analysis)
 {
 	uint32_t *site = order_sites(&analysis->attribution), *device = number_devices(analysis);
 	int error = site && device ? 0 : -MT_E_MEMORY;
 
+	if (!error)
+		error = reorder_censuses(analysis, site);
 	if (!error)
 		error = reorder_facts(&analysis->categories, site, analysis->attribution.sites);
 	if (!error)

@@ -224,6 +224,8 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 	site = attribution_site(&analysis->attribution, &key);
 	if (!site)
 		return 0;
+	if (key.size == SIZES_KNOWN)
+		census_found(&stream_process(stream)->census, event->seq, site);
 	analysis->attribution.site[site].owner = owner ? owner->number - 1 : 0;
 	facts = category_site(&analysis->categories, site);
 	if (!facts)

@@ -17,6 +17,7 @@ struct census_block {
 	uint64_t key;
 	uint64_t named[MT_CENSUS_COUNT]; /* bytes */
 	uint64_t bytes;
+	uint32_t site;    /* of the birth, once it was met; 0: it was not */
 	uint8_t category; /* 0: it could not be told */
 };
 
@@ -563,4 +564,28 @@ uint8_t census_category(const struct census *census, const struct mt_event *even
 	if (*how == CENSUS_SILENT)
 		*how = CENSUS_ALIKE;
 	return block->category;
+}
+
+void census_found(struct census *census, uint64_t seq, uint32_t site)
+{
+	struct census_block *block = census->known_slots && seq ? slot_of(census->known, census->known_slots, seq)
+								: NULL;
+
+	if (block && block->key)
+		block->site = site;
+}
+
+uint32_t census_site(const struct census *census, uint64_t seq)
+{
+	const struct census_block *block = find(census->known, census->known_slots, seq);
+
+	return block ? block->site : 0;
+}
+
+void census_reorder(struct census *census, const uint32_t *number)
+{
+	uint32_t i;
+
+	for (i = 0; i < census->known_slots; i++)
+		census->known[i].site = number[census->known[i].site];
 }

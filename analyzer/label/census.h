@@ -78,6 +78,14 @@ void census_release(struct census *census);
 /* An enum mt_category for what `event` brings to life; *how says whether there is one. */
 uint8_t census_category(const struct census *census, const struct mt_event *event, enum census_certainty *how);
 
+/*
+ * What was born with that seq, which a census names, is of that site; which site that is, 0: not known. Sites get new
+ * numbers: `number`, by the old ones.
+ */
+void census_found(struct census *census, uint64_t seq, uint32_t site);
+uint32_t census_site(const struct census *census, uint64_t seq);
+void census_reorder(struct census *census, const uint32_t *number);
+
 /* Takes a description apart. 1, or 0: it is none, and all words are "-". */
 int census_parse(struct census_text *words, const char *text);
 

@@ -251,6 +251,7 @@ static int give_site(struct db_stmt *stmt, void *asker)
 		.evidence = db_text(stmt, 8),
 		.decided_by = db_text(stmt, 9),
 		.known = db_text(stmt, 10),
+		.parameter = db_text(stmt, 11),
 	};
 
 	return ANSWER(query_site_row, asker, &row);
@@ -260,7 +261,9 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 {
 	return ask(db,
 		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
-		   "decided_by, known FROM peak_part AS part "
+		   "decided_by, known, ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM "
+		   "(SELECT pattern, max(bytes), count(DISTINCT pattern) AS names FROM parameter "
+		   "WHERE parameter.site = part.site AND newest)), '') FROM peak_part AS part "
 		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
 		   "WHERE part.device = ?1 ORDER BY bytes DESC, site LIMIT ?2",
 		   device, limit, give_site, ASKER(row, context));

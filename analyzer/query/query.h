@@ -92,7 +92,8 @@ struct query_site {
 	int64_t id, node, pid; /* node 0: no stack */
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
-	const char *known;                 /* on whose word: census, rule, probable */
+	const char *parameter; /* names that the framework has for it: "layers.*.weight and 3 more"; "": none */
+	const char *known;     /* on whose word: census, rule, probable */
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 };
 

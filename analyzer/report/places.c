@@ -8,7 +8,7 @@
 #include "query/query.h"
 
 struct place_site {
-	char *phase, *category, *evidence, *decided_by, *known;
+	char *phase, *category, *evidence, *decided_by, *known, *parameter;
 	uint64_t bytes, count;
 	int64_t pid;
 	struct callstack stack;
@@ -58,10 +58,11 @@ static int load_site(void *context, const struct query_site *row)
 	site->evidence = strdup(row->evidence);
 	site->decided_by = strdup(row->decided_by);
 	site->known = strdup(row->known);
+	site->parameter = strdup(row->parameter);
 	site->bytes = row->bytes;
 	site->count = row->count;
 	site->pid = row->pid;
-	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known)
+	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known || !site->parameter)
 		return -MT_E_MEMORY;
 	return error ? error : places_user_frame(&site->user, loading->db, row->node, &site->stack);
 }
@@ -109,6 +110,7 @@ static void add_to_place(struct places *places, const struct place_site *site)
 					 .evidence = site->evidence,
 					 .decided_by = site->decided_by,
 					 .known = site->known,
+					 .parameter = site->parameter,
 					 .stack = &site->stack,
 					 .user = site->user };
 		places->count++;
@@ -160,6 +162,7 @@ void places_release(struct places *places)
 		free(places->site[i].evidence);
 		free(places->site[i].decided_by);
 		free(places->site[i].known);
+		free(places->site[i].parameter);
 	}
 	free(places->site);
 	free(places->place);

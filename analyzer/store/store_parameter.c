@@ -118,6 +118,7 @@ static int store_row(struct db_stmt *stmt, const struct analysis_process *proces
 		db_bind_unsigned(stmt, 21, row->block_bytes);
 	else
 		db_bind_null(stmt, 21);
+	store_bind_id(stmt, 22, census_site(&process->census, row->block));
 	return db_run(stmt);
 }
 
@@ -140,7 +141,7 @@ int store_parameters(struct db *db, const struct analysis *analysis)
 	uint32_t i;
 	int error = db_prepare(db, &stmt,
 			       "INSERT INTO parameter VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-			       "?, ?, ?, ?, ?)");
+			       "?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->processes && !error; i++)
 		if (analysis->process[i].census.rows)

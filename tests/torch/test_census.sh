@@ -37,6 +37,21 @@ known() {
 	"$memana" top --json with.zst >top.json && json top.json 'all(s["known"] == "census" for s in d["devices"][0]["sites"] if s["category"] in ("weights", "optimizer state") and s["bytes"] > 10000)'
 }
 check "what it says is what top says" known
+# What lives and sizes tell without it is what the census says.
+compared() {
+	local what bytes differs=0
+	for what in with without; do "$memana" load "$what.zst" -o "$what.db" >/dev/null; done
+	for what in weights gradients 'optimizer state'; do
+		for bytes in with without; do
+			"$memana" sql "$bytes.db" "SELECT sum(bytes) FROM allocation WHERE category = '$what' AND memory = 'tensor'" >"$bytes.sum"
+		done
+		printf '%-16s census %12s, without %12s\n' "$what" "$(cat with.sum)" "$(cat without.sum)"
+		awk -v a="$(cat with.sum)" -v b="$(cat without.sum)" 'BEGIN { exit !(a > 0 && b >= a * 0.99 && b <= a * 1.01) }' || differs=1
+	done
+	rm -f with.db without.db
+	return $differs
+}
+check "without it lives and sizes tell the same, within 1 %" compared
 asked() { "$memana" info without.zst | grep -qE 'census +off.*--no-census' && [ "$("$memana" sql without.zst "SELECT count(*) FROM parameter")" = 0 ]; }
 check "--no-census: none" asked
 

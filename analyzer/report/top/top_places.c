@@ -99,12 +99,15 @@ static void say_category(struct sentence *sentence, const struct place *place)
 
 static void print_place(const struct top_report *report, const struct place *place)
 {
-	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64];
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64], name[256];
 	struct sentence sentence = { 0 };
 
 	text_print(report->text, "%10s  %5s  ", text_bytes(size, place->bytes),
 		   text_percent(share, place->bytes, report->device->peak.bytes));
 	print_place_line(report, place->stack, place->user);
+	if (*place->parameter)
+		sentence_say(&sentence,
+			     "%s: ", text_fit(name, sizeof(name), place->parameter, TEXT_COLUMNS - SITE_INDENT - 2, 1));
 	say_category(&sentence, place);
 	sentence_say(&sentence, ", allocated in %s, %s", place->phase,
 		     text_count(count, sizeof(count), place->count, "allocation"));
