@@ -247,7 +247,7 @@ TEST(every_entry_that_takes_bytes_has_a_cause)
 {
 #define CHECK_ENTRY(name, id, class, space, since)                            \
 	if (takes_bytes(CUDA_CLASS_##class, #name) && !driver_cause_of(id)) { \
-		printf("# %s has no line in gpu_total.h\n", #name);        \
+		printf("# %s has no line in gpu_total.h\n", #name);           \
 		CHECK(driver_cause_of(id));                                   \
 	}
 	CUDA_ENTRY_LIST(CHECK_ENTRY)
