@@ -172,7 +172,8 @@ struct judge {
 	uint8_t opinion;
 };
 
-#define LAYERS_MIN 8u /* times as often as the head's, once in a forward, something of the layers is born */
+#define LAYERS_MIN 4u /* times as often as the head's, once in a forward, something of the layers is born */
+#define FEW 2u        /* births, of a recording that is over at once */
 
 static void say(const struct judge *judge, uint8_t category, enum evidence why)
 {
@@ -219,7 +220,8 @@ static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t
 {
 	if (judge->sizes->losses)
 		return sizes_of_loss(judge->sizes, bytes, judge->facts->born, figure);
-	return judge->facts->born * LAYERS_MIN <= judge->most && sizes_vocabulary(judge->sizes, bytes, figure);
+	return (judge->facts->born <= FEW || judge->facts->born * LAYERS_MIN <= judge->most) &&
+	       sizes_vocabulary(judge->sizes, bytes, figure);
 }
 
 /*
@@ -473,8 +475,8 @@ static int is_twofold(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
 
-	if (judge->site->key.driver || judge->site->key.size >= SIZES_LOGITS || facts->by_rule || facts->by_owner ||
-	    !facts->home || facts->home >= facts->born)
+	if (judge->site->key.driver || judge->site->key.size == SIZES_LOGITS || judge->site->key.size == SIZES_KNOWN ||
+	    facts->by_rule || facts->by_owner || !facts->home || facts->home >= facts->born)
 		return 0;
 	switch (judge->opinion) {
 	case MT_CATEGORY_WEIGHTS:

@@ -257,15 +257,29 @@ int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes)
 	return 0;
 }
 
+/* The words that the loss's size has, of tokens that there are, too. */
+static int is_of_its_words(const struct category_sizes *sizes, uint64_t loss, uint64_t words)
+{
+	uint64_t figure[3];
+
+	return sizes_vocabulary(sizes, loss, figure) && figure[1] == words;
+}
+
 int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3])
 {
-	uint32_t i;
+	int has_words = sizes_vocabulary(sizes, bytes, figure);
+	uint32_t i, losses = 0;
 
-	for (i = 0; i < sizes->losses; i++) {
-		if (sizes->loss[i].size < sizes->loss_least || born > sizes->loss[i].count * LOGITS_MAX ||
-		    !is_as_large(bytes, sizes->loss[i].size))
+	for (i = 0; i < sizes->losses; i++)
+		losses += (uint32_t)sizes->loss[i].count;
+	for (i = 0; i < sizes->losses && born <= losses * LOGITS_MAX; i++) {
+		if (sizes->loss[i].size < sizes->loss_least)
 			continue;
-		if (sizes_vocabulary(sizes, bytes, figure))
+		if (has_words && is_of_its_words(sizes, sizes->loss[i].size, figure[1]))
+			return 1;
+		if (born > sizes->loss[i].count * LOGITS_MAX || !is_as_large(bytes, sizes->loss[i].size))
+			continue;
+		if (has_words)
 			return 1;
 		figure[0] = sizes->loss[i].size;
 		figure[1] = figure[2] = 0;

@@ -35,7 +35,7 @@ static void print_share(const struct top_report *report, const char *word, const
 }
 
 /* Of the largest place of the category. */
-static void print_category_why(const struct top_report *report, const char *category)
+static void print_category_why(const struct top_report *report, const char *category, const char *trust)
 {
 	struct sentence sentence = { 0 };
 	char clean[512];
@@ -45,7 +45,7 @@ static void print_category_why(const struct top_report *report, const char *cate
 		if (strcmp(report->places.place[i].category, category) || !*report->places.place[i].evidence)
 			continue;
 		text_fit(clean, sizeof(clean), report->places.place[i].evidence, TOP_WHY_COLUMNS, 0);
-		sentence_say(&sentence, "largest: %s", clean);
+		sentence_say(&sentence, "largest: %s (all of it: %s)", clean, trust);
 		text_style(report->text, TEXT_DIM);
 		text_wrap(report->text, 4, 0, sentence.text);
 		text_style(report->text, TEXT_PLAIN);
@@ -85,9 +85,10 @@ static int print_category(void *context, const struct query_part *row)
 	const struct top_report *report = context;
 	char trust[64];
 
-	print_share(report, row->word, trust_of(trust, sizeof(trust), row), row->bytes, report->device->peak.bytes);
+	trust_of(trust, sizeof(trust), row);
+	print_share(report, row->word, report->options->why ? NULL : trust, row->bytes, report->device->peak.bytes);
 	if (report->options->why)
-		print_category_why(report, row->word);
+		print_category_why(report, row->word, trust);
 	return 0;
 }
 
