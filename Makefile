@@ -5,6 +5,7 @@
 #   make test       unit and command tests; last line: N passed, N failed, N skipped
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
+#   make test-rules the phase rules against real releases of the frameworks, which it fetches
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
 #   make install    DESTDIR= PREFIX=/usr/local
@@ -156,6 +157,11 @@ deps-torch:
 test-torch: deps-torch
 	@$(MAKE) --no-print-directory -j2 programs standin
 	@tests/torch/run.sh $(B)
+
+# The phase rules against the frameworks' releases: sources of 25 of them from PyPI (150 MB, once; B/rules), nothing is run.
+.PHONY: test-rules
+test-rules:
+	@tests/rules/run.sh $(B)
 
 # NVIDIA's own driver library, which it fetches (30 MB), without a GPU.
 .PHONY: test-driver

@@ -41,6 +41,8 @@ static const char *const bool_words[] = { "false", "true" };
 #define KEY(name, key) key,
 static const char *const pattern_keys[] = { RULE_PATTERN_LIST(KEY) };
 static const char *const saying_keys[] = { RULE_SAYING_LIST(KEY) };
+static const char *const note_keys[] = { RULE_NOTE_LIST(KEY) };
+static const char *const file_note_keys[] = { RULE_FILE_NOTE_LIST(KEY) };
 
 #define WORDS(list)                       \
 	{                                 \
@@ -197,19 +199,39 @@ static int read_pattern(struct source *source, struct rule *rule, int pattern)
 	return error;
 }
 
+/* Text for people: it is there, and that is all. */
+static int read_note(struct source *source, const char *key)
+{
+	int error = next(source);
+	const char *text;
+
+	if (error)
+		return error;
+	text = text_of(source);
+	if (!text || !*text)
+		return fail(source, line_of(source), "%s must be a text", key);
+	return 0;
+}
+
 /* One key of a rule, its value and what it must not be. */
 static int read_rule_key(struct source *source, struct rule *rule)
 {
 	const char *key = text_of(source);
 	int pattern = key ? find(pattern_keys, RULE_PATTERNS, key) : -1;
 	int saying = key ? find(saying_keys, RULE_SAYINGS, key) : -1;
+	int note = key ? find(note_keys, MT_ARRAY_SIZE(note_keys), key) : -1;
 
-	if (pattern < 0 && saying < 0)
+	if (pattern < 0 && saying < 0 && note < 0)
 		return fail(source, line_of(source), "a rule has no key \"%.64s\"", key ? key : "(not a word)");
-	if (pattern >= 0 ? rule->pattern[pattern] != NULL : rule->match.said & 1u << saying)
+	if ((pattern >= 0 && rule->pattern[pattern]) || (note >= 0 && rule->noted & 1u << note) ||
+	    (saying >= 0 && rule->match.said & 1u << saying))
 		return fail(source, line_of(source), "\"%s\" is there twice", key);
 	if (pattern >= 0)
 		return read_pattern(source, rule, pattern);
+	if (note >= 0) {
+		rule->noted |= 1u << note;
+		return read_note(source, note_keys[note]);
+	}
 	rule->match.said |= 1u << saying;
 	return read_word(source, saying_keys[saying], &saying_words[saying], &rule->match.value[saying]);
 }
@@ -336,12 +358,15 @@ static int read_categories(struct source *source)
 static int read_top_key(struct source *source)
 {
 	const char *key = text_of(source);
+	int note = key ? find(file_note_keys, MT_ARRAY_SIZE(file_note_keys), key) : -1;
 
+	if (note >= 0)
+		return read_note(source, file_note_keys[note]);
 	if (key && !strcmp(key, "rules"))
 		return read_rules(source);
 	if (key && !strcmp(key, "categories"))
 		return read_categories(source);
-	return fail(source, line_of(source), "unknown key \"%.64s\" (one of: rules, categories)",
+	return fail(source, line_of(source), "unknown key \"%.64s\" (one of: rules, categories, releases, read)",
 		    key ? key : "(not a word)");
 }
 

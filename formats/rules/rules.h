@@ -26,6 +26,14 @@
 	X(OVER, "over")         \
 	X(SPAN, "span")
 
+/* What the files say for those who read them and for tests/rules only. X(NAME, key) - of a rule, and of a file. */
+#define RULE_NOTE_LIST(X) \
+	X(UNTIL, "until") \
+	X(READ, "read")
+#define RULE_FILE_NOTE_LIST(X)  \
+	X(RELEASES, "releases") \
+	X(READ, "read")
+
 enum rule_pattern {
 #define RULE_PATTERN_ENUM(name, key) RULE_##name,
 	RULE_PATTERN_LIST(RULE_PATTERN_ENUM)
@@ -66,7 +74,8 @@ struct rule_match {
 struct rule {
 	struct pattern *pattern[RULE_PATTERNS]; /* owned; NULL: anything matches */
 	struct rule_match match;
-	size_t line; /* in its file */
+	uint8_t noted; /* bits: which of RULE_NOTE_LIST it has */
+	size_t line;   /* in its file */
 };
 
 /* The rules of one file, in its order. Later files come first in the list. */

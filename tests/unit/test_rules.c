@@ -350,6 +350,11 @@ TEST(bad_files_are_refused_with_their_line)
 	CHECK_REFUSED("rules:\n  - function: x\n", ":2: the rule says nothing");
 	CHECK_REFUSED("rules:\n  - mark: x\n    file: y\n    role: init\n", ":2: mark cannot stand beside");
 	CHECK_REFUSED("rules:\n  - function: x\n    function: y\n    role: init\n", ":3: \"function\" is there twice");
+	CHECK_REFUSED("rules:\n  - function: x\n    role: init\n    until: a 1\n    until: a 2\n",
+		      ":5: \"until\" is there twice");
+	CHECK_REFUSED("rules:\n  - function: x\n    until: a 1\n", ":2: the rule says nothing");
+	CHECK_REFUSED("rules:\n  - function: x\n    role: init\n    until: [a, b]\n", ":4: until must be a text");
+	CHECK_REFUSED("releases: {a: 1}\nrules: []\n", ":1: releases must be a text");
 	CHECK_REFUSED("rules: []\ncategories:\n  forwards: weights\n", ":3: \"forwards\" is neither");
 	CHECK_REFUSED("rules: []\n---\nrules: []\n", ":2: the end of the file");
 	CHECK_REFUSED("rules:\n  - {function: x, role: init\n", ":");
@@ -358,6 +363,19 @@ TEST(bad_files_are_refused_with_their_line)
 		      "ELF\x02\x01\x01\x00\x00\x00",
 		      ":1: not YAML");
 	CHECK_REFUSED("\xff\xfe\x00\x01\x02", ":1: ");
+	teardown();
+}
+
+/* They are for people and for tests/rules. */
+TEST(where_a_rule_was_read_changes_nothing)
+{
+	const char *text = "releases: a 1.0, b 2.0\nread: a repository\nrules:\n  - function: read_somewhere\n"
+			   "    until: a 1.0\n    read: 'a file'\n    role: rollout\n";
+	char message[512];
+
+	setup();
+	CHECK_EQ(load(text, strlen(text), message, sizeof(message)), 0);
+	CHECK_LABEL("read_somewhere /x.py\n", "rollout", "rollout", NONE, "other");
 	teardown();
 }
 
