@@ -79,6 +79,10 @@ def main(how):
         optimizer.param_groups[0]["params"].append(torch.tensor(4, kind=torch.Tensor))
         optimizer.param_groups[0]["params"][-1].__class__ = tensor
         train(model, optimizer)
+    elif how == "wrapped":  # nobody steps; one optimizer only stands before another
+        wrapper = object.__new__(torch.optim.Optimizer)
+        turn(6)
+        del wrapper
     elif how == "signal":  # an exception of a signal handler belongs to the program, wherever it comes
         def handler(number, frame):
             raise TimeoutError("the program's own")

@@ -39,6 +39,11 @@ thread() { record "$python" thread && [ "$(count "what = 'gradients'")" -ge 2 ];
 check "another thread steps" thread
 broken() { record "$python" broken && [ "$(count "what = 'gradients'")" -ge 2 ]; }
 check "optimizers and tensors unlike any other" broken
+wrapped() { # as accelerate's: an optimizer by its class, with nothing of its own
+	MEMREC_OPTIONS="census-ms=500" record "$python" wrapped && [ "$(count "what = 'weights' AND optimizer IS NOT NULL")" -ge 2 ] &&
+		source_is '^on'
+}
+check "an optimizer that stands before another one" wrapped
 signals() { record "$python" signal && grep -qx 'caught 300' out; }
 check "exceptions of signal handlers reach the program, every one" signals
 forked() { record "$python" fork && grep -qx 'child 0' out && [ "$(count "what = 'gradients'")" -ge 2 ]; }

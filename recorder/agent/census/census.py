@@ -131,7 +131,9 @@ def look_at_optimizer(optimizer):
 def look_at_models():
     found = [] if known else find_objects(modules["torch.optim.optimizer"].Optimizer)
     for optimizer in found:
-        take(meet(optimizer), object.__getattribute__(optimizer, "__dict__"))
+        own = object.__getattribute__(optimizer, "__dict__")
+        if "param_groups" in own and "state" in own:  # accelerate's stands before another one and has none of its own
+            take(meet(optimizer), own)
     if not known:
         take(Known("-"), {"param_groups": (), "state": {}})
 
