@@ -8,6 +8,7 @@
 #include "memtrace/import.h"
 #include "report/command.h"
 #include "source/partial_file.h"
+#include "source/snapshot.h"
 
 static const char options_help[] =
 	"  -o, --output TRACE  the trace to write; an older one is replaced when all went well\n";
@@ -17,30 +18,12 @@ static const struct option long_options[] = {
 	COMMAND_OPTIONS,
 };
 
-static const char *reason(int error)
-{
-	switch (error) {
-	case -MT_E_SYSTEM:
-		return strerror(errno);
-	case -MT_E_MAGIC:
-		return "not a pickle (torch.cuda.memory._dump_snapshot writes one)";
-	case -MT_E_VERSION:
-		return "a pickle protocol this program does not know";
-	case -MT_E_CORRUPT:
-		return "a pickle, but not a PyTorch memory snapshot";
-	default:
-		return mt_strerror(error);
-	}
-}
-
 static int fail(const char *snapshot, int error, const struct mt_import_summary *summary)
 {
-	if (error == -MT_E_REFUSED)
-		return command_fail(mt_exit_code(error),
-				    "import: %s: holds code (a class or function) at byte %llu, which a snapshot never does: "
-				    "refused",
-				    snapshot, (unsigned long long)summary->damage_offset);
-	return command_fail(mt_exit_code(error), "import: %s: %s", snapshot, reason(error));
+	char why[256];
+
+	return command_fail(mt_exit_code(error), "import: %s: %s", snapshot,
+			    snapshot_why(why, sizeof(why), error, summary));
 }
 
 static void print_done(const char *output, const struct mt_import_summary *summary)

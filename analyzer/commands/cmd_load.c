@@ -82,7 +82,7 @@ int cmd_load(int argc, char **argv)
 {
 	const char *output = NULL;
 	struct source source;
-	int option, error, status = 0;
+	int option, status = 0;
 
 	while (!status && (option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
 		if (option == 'h')
@@ -103,8 +103,8 @@ int cmd_load(int argc, char **argv)
 	status = command_output("load", output, argv + optind, argc - optind);
 	if (status)
 		return status;
-	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
-	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : load_into(&source, output);
-	source_release(&source);
-	return status;
+	status = command_open(&source, argv + optind, (uint32_t)(argc - optind), 0);
+	if (!status)
+		status = load_into(&source, output);
+	return command_close(&source, status);
 }

@@ -185,7 +185,7 @@ static int answer_from_traces(struct source *source, const char *sql, const stru
 int cmd_sql(int argc, char **argv)
 {
 	struct source source;
-	int option, error, status = 0, json = 0;
+	int option, status = 0, json = 0;
 	struct look look = { .terminal = isatty(STDOUT_FILENO) };
 
 	look.header = look.terminal;
@@ -204,13 +204,10 @@ int cmd_sql(int argc, char **argv)
 	if (argc - optind < 2)
 		return command_fail(EXIT_USAGE, "sql: a database or trace and a statement are needed "
 						"(memana sql run.db \"SELECT * FROM peak\")");
-	error = source_open(&source, argv + optind, (uint32_t)(argc - optind - 1));
-	if (error)
-		status = command_fail(mt_exit_code(error), "%s", source.message);
-	else if (source.db)
+	status = command_open(&source, argv + optind, (uint32_t)(argc - optind - 1), 1);
+	if (!status && source.db)
 		status = answer(source.db, argv[argc - 1], &look, json);
-	else
+	else if (!status)
 		status = answer_from_traces(&source, argv[argc - 1], &look, json);
-	source_release(&source);
-	return status;
+	return command_close(&source, status);
 }

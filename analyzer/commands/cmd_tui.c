@@ -133,7 +133,7 @@ static int show(struct session *session, char *const *paths, uint32_t count)
 int cmd_tui(int argc, char **argv)
 {
 	static struct session session; /* large */
-	int option, error, status = 0;
+	int option, damage, status = 0;
 
 	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (option == 'h')
@@ -144,11 +144,10 @@ int cmd_tui(int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "tui: no trace named (memana tui trace.zst)");
-	error = source_open(&session.source, argv + optind, (uint32_t)(argc - optind));
-	if (error)
-		status = command_fail(mt_exit_code(error), "%s", session.source.message);
-	else
+	status = command_open(&session.source, argv + optind, (uint32_t)(argc - optind), 1);
+	if (!status)
 		status = show(&session, argv + optind, (uint32_t)(argc - optind));
+	damage = session.source.damage;
 	end(&session);
-	return status;
+	return status ? status : mt_exit_code(damage);
 }

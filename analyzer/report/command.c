@@ -93,11 +93,32 @@ int command_output(const char *command, const char *output, char *const *input, 
 	return 0;
 }
 
+int command_open(struct source *source, char *const *paths, uint32_t count, int databases)
+{
+	int error = databases ? source_open(source, paths, count) : source_open_traces(source, paths, count);
+
+	if (error)
+		return command_fail(mt_exit_code(error), "%s", source->message);
+	if (*source->skipped)
+		command_fail(0, "%s", source->skipped);
+	if (*source->damaged)
+		command_fail(0, "%s", source->damaged);
+	return 0;
+}
+
+int command_close(struct source *source, int status)
+{
+	int damage = source->damage;
+
+	source_release(source);
+	return status ? status : mt_exit_code(damage);
+}
+
 int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json))
 {
 	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' }, COMMAND_OPTIONS };
 	struct source source;
-	int option, error, status, json = 0;
+	int option, status, json = 0;
 
 	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (option == 'h')
@@ -108,8 +129,8 @@ int command_traces(int argc, char **argv, int (*answer)(const struct source *sou
 	}
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
-	error = source_open_traces(&source, argv + optind, (uint32_t)(argc - optind));
-	status = error ? command_fail(mt_exit_code(error), "%s", source.message) : answer(&source, json);
-	source_release(&source);
-	return status;
+	status = command_open(&source, argv + optind, (uint32_t)(argc - optind), 0);
+	if (!status)
+		status = answer(&source, json);
+	return command_close(&source, status);
 }

@@ -65,6 +65,15 @@ int command_help(const char *name, const char *options);
 int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
 
 /*
+ * source_open for a command, with what there is to say of it: 0, or after printing why not the exit code. `databases` 0:
+ * source_open_traces. command_close in any case.
+ */
+int command_open(struct source *source, char *const *paths, uint32_t count, int databases);
+
+/* Releases it. What the command ends with: `status`, or where that is 0 the exit code for a source that is damaged. */
+int command_close(struct source *source, int status);
+
+/*
  * May a new file take the name `output`? Not that of a folder, a device or a pipe, nor of one of the `count` inputs,
  * which would be gone. 0, or after printing why not the exit code.
  */

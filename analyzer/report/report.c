@@ -111,12 +111,12 @@ static int load_traces(struct report_input *input)
 int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count)
 {
 	const char *words;
-	int error;
+	int error, status;
 
 	memset(input, 0, sizeof(*input));
-	error = source_open(&input->source, paths, count);
-	if (error)
-		return command_fail(mt_exit_code(error), "%s", input->source.message);
+	status = command_open(&input->source, paths, count, 1);
+	if (status)
+		return status;
 	input->name = paths[0];
 	input->db = input->source.db;
 	if (input->db)
@@ -143,7 +143,7 @@ int report_input_close(struct report_input *input)
 	if (input->db != input->source.db)
 		db_close(input->db);
 	analysis_release(&input->analysis);
-	source_release(&input->source);
+	status = command_close(&input->source, status);
 	memset(input, 0, sizeof(*input));
 	return status;
 }

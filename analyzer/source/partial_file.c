@@ -1,10 +1,12 @@
 #include "partial_file.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "memtrace/base.h"
+#include "memtrace/error.h"
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -47,6 +49,19 @@ int partial_file_make(char *file)
 		partial_file_begin(file);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return fd;
+}
+
+int partial_file_temporary(char *file, size_t size)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	snprintf(file, size, "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
+	fd = partial_file_make(file);
+	if (fd < 0)
+		return -MT_E_SYSTEM;
+	close(fd);
+	return 0;
 }
 
 void partial_file_end(void)

@@ -5,9 +5,13 @@
 #ifndef MEMANA_PARTIAL_FILE_H
 #define MEMANA_PARTIAL_FILE_H
 
+#include <stddef.h>
+
 /* One at a time; a path of 4096 bytes or more is not watched. */
 void partial_file_begin(const char *path);
 int partial_file_make(char *path); /* mkstemp, and begin with what it made of `path` before a signal can come between */
-void partial_file_end(void);       /* it is whole, or was removed */
+int partial_file_temporary(char *path,
+			   size_t size); /* a new, empty one in TMPDIR: 0 or -MT_E_SYSTEM; remove it, then end */
+void partial_file_end(void);             /* it is whole, or was removed */
 
 #endif

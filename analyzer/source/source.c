@@ -12,6 +12,7 @@
 #include "memtrace/fold.h"
 #include "memtrace/ring.h"
 #include "partial_file.h"
+#include "snapshot.h"
 
 static int fail(struct source *source, const char *path, int error)
 {
@@ -54,27 +55,13 @@ static int lock_ring(const struct mt_process *process)
 	return -1;
 }
 
-/* An empty file that only we know, unfinished; `path` has room for 4096 bytes. */
-static int temporary_file(char *path, size_t size)
-{
-	const char *folder = getenv("TMPDIR");
-	int fd;
-
-	snprintf(path, size, "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
-	fd = partial_file_make(path);
-	if (fd < 0)
-		return -MT_E_SYSTEM;
-	close(fd);
-	return 0;
-}
-
 /* Replaces the reader of `trace` by one that has the ring's events too. What cannot be folded in stays out. */
 static void complete(struct source *source, struct mt_reader **reader, const char *trace, const char *ring)
 {
 	char path[4096];
 	struct mt_reader *completed;
 
-	if (temporary_file(path, sizeof(path)))
+	if (partial_file_temporary(path, sizeof(path)))
 		return;
 	if (!mt_fold_recover(trace, ring, source->rules, path, NULL) && !mt_reader_open(&completed, path)) {
 		mt_reader_free(*reader);
@@ -96,7 +83,17 @@ static int open_reader(struct mt_reader **reader, const char *path)
 	return mt_reader_open(reader, path);
 }
 
-/* The same process twice, perhaps under two names, would be counted twice. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * The same process twice, perhaps under two names, would be counted twice. A snapshot does not say whose it is: its file's
+ * name, which is the command of its trace, stands for the process.
+ */
 static int is_open_already(const struct source *source, const struct mt_process *process)
 {
 	const struct mt_process *other;
@@ -105,17 +102,63 @@ static int is_open_already(const struct source *source, const struct mt_process 
 	for (i = 0; i < source->inputs; i++) {
 		other = mt_reader_process(source->input[i].reader);
 		if (other->pid == process->pid && other->start_monotonic == process->start_monotonic &&
-		    !strcmp(other->boot_id, process->boot_id))
+		    !strcmp(other->boot_id, process->boot_id) &&
+		    (process->pid || !strcmp(base_name(other->command), base_name(process->command))))
 			return 1;
 	}
 	return 0;
 }
 
+/* Takes the reader over. */
+static int add_input(struct source *source, const char *path, struct mt_reader *reader)
+{
+	struct analysis_input *larger;
+
+	if (is_open_already(source, mt_reader_process(reader))) {
+		snprintf(source->message, sizeof(source->message), "%.400s: this process was named already", path);
+		mt_reader_free(reader);
+		return -MT_E_ARGUMENT;
+	}
+	larger = realloc(source->input, ((size_t)source->inputs + 1) * sizeof(*larger));
+	if (!larger) {
+		mt_reader_free(reader);
+		return fail(source, path, -MT_E_MEMORY);
+	}
+	source->input = larger;
+	source->input[source->inputs++] = (struct analysis_input){ .file = path, .reader = reader };
+	return 0;
+}
+
+static int open_snapshot(struct source *source, const char *path)
+{
+	struct mt_import_summary summary;
+	struct mt_reader *reader;
+	char why[256];
+	int error = snapshot_open(&reader, path, source->rules, &summary);
+
+	if (error) {
+		snprintf(source->message, sizeof(source->message), "%.400s: %.100s", path,
+			 snapshot_why(why, sizeof(why), error, &summary));
+		return error;
+	}
+	error = add_input(source, path, reader);
+	if (!error && summary.damage && !source->damage) {
+		source->damage = summary.damage;
+		snprintf(source->damaged, sizeof(source->damaged),
+			 "%.400s: %s at byte %llu (everything before is in the answer)", path,
+			 mt_strerror(summary.damage), (unsigned long long)summary.damage_offset);
+	}
+	return error;
+}
+
 static int open_trace(struct source *source, const char *path)
 {
 	struct mt_reader *reader;
-	int error = open_reader(&reader, path), ring;
+	int error, ring;
 
+	if (snapshot_is_pickle(path))
+		return open_snapshot(source, path);
+	error = open_reader(&reader, path);
 	if (error && db_is_database(path))
 		snprintf(source->message, sizeof(source->message), "%.400s: a database, not a trace (name the trace)",
 			 path);
@@ -123,20 +166,85 @@ static int open_trace(struct source *source, const char *path)
 		fail(source, path, error);
 	if (error)
 		return error;
-	if (is_open_already(source, mt_reader_process(reader))) {
-		snprintf(source->message, sizeof(source->message), "%.400s: this process was named already", path);
-		mt_reader_free(reader);
-		return -MT_E_ARGUMENT;
-	}
 	ring = lock_ring(mt_reader_process(reader));
 	if (ring >= 0) {
 		complete(source, &reader, path, mt_reader_process(reader)->ring_path);
 		close(ring);
 	}
-	source->input[source->inputs].file = path;
-	source->input[source->inputs++].reader = reader;
-	return 0;
+	return add_input(source, path, reader);
 }
+
+/* ---- folders ---- */
+
+/* What is no trace, and what says nothing new, may well lie beside traces. What is one and damaged is worth an error. */
+static int may_be_left_out(const char *path, int error)
+{
+	struct stat status;
+
+	if (error == -MT_E_MAGIC || error == -MT_E_ARGUMENT)
+		return 1;
+	if (snapshot_is_pickle(path))
+		return error == -MT_E_REFUSED || error == -MT_E_CORRUPT || error == -MT_E_VERSION;
+	return !stat(path, &status) && !status.st_size;
+}
+
+#define SKIPPED_NAMED 3u
+
+static void say_skipped(struct source *source, const char *folder, const char *const *name, uint32_t count)
+{
+	char *text = source->skipped;
+	size_t size = sizeof(source->skipped);
+	uint32_t i;
+	int at;
+
+	if (!count)
+		return;
+	at = snprintf(text, size, "%.200s: left out, as no trace or one of the same process again: ", folder);
+	for (i = 0; i < count && i < SKIPPED_NAMED; i++)
+		at += snprintf(text + at, size - (size_t)at, "%s%.60s", i ? ", " : "", name[i]);
+	if (count > SKIPPED_NAMED)
+		snprintf(text + at, size - (size_t)at, " and %u more", count - SKIPPED_NAMED);
+}
+
+static int open_files(struct source *source, const char *path, const struct folder *folder)
+{
+	const char *skipped[SKIPPED_NAMED];
+	uint32_t i, left_out = 0;
+	int error = 0;
+
+	for (i = 0; i < folder->count && !error; i++) {
+		error = open_trace(source, folder->path[i]);
+		if (!error || !may_be_left_out(folder->path[i], error))
+			continue;
+		error = 0;
+		if (left_out++ < SKIPPED_NAMED)
+			skipped[left_out - 1] = base_name(folder->path[i]);
+	}
+	if (error)
+		return error;
+	say_skipped(source, path, skipped, left_out);
+	if (left_out < folder->count)
+		return 0;
+	snprintf(source->message, sizeof(source->message),
+		 left_out ? "%.300s: no trace is in this folder (other files: %u)"
+			  : "%.300s: an empty folder (memrec -o FOLDER/trace.zst -- COMMAND records into one)",
+		 path, left_out);
+	return -MT_E_ARGUMENT;
+}
+
+static int open_folder(struct source *source, const char *path)
+{
+	struct folder *larger = realloc(source->folder, ((size_t)source->folders + 1) * sizeof(*larger));
+	int error;
+
+	if (!larger)
+		return fail(source, path, -MT_E_MEMORY);
+	source->folder = larger;
+	error = folder_list(&larger[source->folders++], path);
+	return error ? fail(source, path, error) : open_files(source, path, &larger[source->folders - 1]);
+}
+
+/* ---- databases ---- */
 
 static int open_database(struct source *source, const char *path)
 {
@@ -184,12 +292,9 @@ int source_open_traces(struct source *source, char *const *paths, uint32_t count
 	int error;
 
 	memset(source, 0, sizeof(*source));
-	source->input = calloc((size_t)count + 1, sizeof(*source->input));
-	if (!source->input)
-		return fail(source, paths[0], -MT_E_MEMORY);
 	error = load_rules(source);
 	for (i = 0; i < count && !error; i++)
-		error = open_trace(source, paths[i]);
+		error = folder_is(paths[i]) ? open_folder(source, paths[i]) : open_trace(source, paths[i]);
 	return error;
 }
 
@@ -222,6 +327,9 @@ void source_release(struct source *source)
 	for (i = 0; i < source->inputs; i++)
 		mt_reader_free(source->input[i].reader);
 	free(source->input);
+	for (i = 0; i < source->folders; i++)
+		folder_release(&source->folder[i]);
+	free(source->folder);
 	mt_rules_free(source->rules);
 	db_close(source->db);
 	memset(source, 0, sizeof(*source));

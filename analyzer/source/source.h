@@ -1,5 +1,6 @@
 /*
- * source.h - what the user named on the command line: traces of one run, or one database made from them.
+ * source.h - what the user named on the command line: traces of one run (also PyTorch's snapshots, and folders with some
+ * of both), or one database made from them.
  */
 #ifndef MEMANA_SOURCE_H
 #define MEMANA_SOURCE_H
@@ -7,6 +8,7 @@
 #include <stdint.h>
 #include "database/db.h"
 #include "engine/analysis.h"
+#include "folder.h"
 #include "memtrace/phase.h"
 
 struct source {
@@ -14,7 +16,12 @@ struct source {
 	struct analysis_input *input; /* the traces, in the order given */
 	uint32_t inputs;
 	struct mt_rules *rules;
+	struct folder *folder; /* those that were named: the files of their inputs are theirs */
+	uint32_t folders;
 	char message[512]; /* after an error: "FILE: why", or what is wrong with the rules */
+	char skipped[512]; /* "FOLDER: NAME, NAME and 3 more are no traces: left out"; "": nothing was */
+	char damaged[512]; /* "FILE: why": a snapshot that was read up to there only; "": none */
+	int damage;        /* the error of that */
 };
 
 #define SOURCE_RULES_MAX 16u
@@ -24,8 +31,9 @@ int source_rules(const char *path);
 
 /*
  * Opens `paths`: one database, or traces. A trace whose recorder left events in a ring on this machine is completed
- * in a temporary file, so nothing is missing; the originals stay as they are. 0, or an error with `message`.
- * Release in any case.
+ * in a temporary file, so nothing is missing; a PyTorch snapshot is imported into one; the originals stay as they are. Of
+ * a folder all traces are opened, by name; one without any is -MT_E_ARGUMENT. 0, or an error with `message`. Release in
+ * any case.
  */
 int source_open(struct source *source, char *const *paths, uint32_t count);
 

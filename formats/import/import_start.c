@@ -10,12 +10,15 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
+#define PIECES_MAX \
+	(1ull << 24)    /* mapped and unmapped in a whole history: 32 TiB; a damaged file may ask for any number */
 #define DEVICE_SHIFT 58 /* addresses are below */
 
 struct finder {
 	struct import_start *start;
 	const struct pickle *pickle;
 	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing, plus 1, by device and address */
+	uint64_t pieces;                          /* that were walked over */
 	uintptr_t spare; /* a thing that is gone, plus 1; its size leads to the next, 0: none */
 };
 
@@ -97,8 +100,9 @@ static int each_piece(struct finder *finder, const struct import_thing *range, i
 	int error = 0;
 
 	/* No GPU has so many: the size is nonsense. */
-	if (range->size / IMPORT_PIECE > 1u << 20)
+	if (range->size / IMPORT_PIECE > 1u << 20 || finder->pieces > PIECES_MAX)
 		return -MT_E_LIMIT;
+	finder->pieces += range->size / IMPORT_PIECE + 1;
 	for (; piece.addr < end && !error; piece.addr = next) {
 		next = import_piece_end(piece.addr, end);
 		piece.size = next - piece.addr;

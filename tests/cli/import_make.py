@@ -107,6 +107,11 @@ def segments_only():
     return history()["segments"]
 
 
+def bomb():
+    """A few hundred bytes that ask for 10^8 pieces of mapped memory."""
+    return {"segments": [], "device_traces": [[event("segment_map", 0x7f0000000000, 1 << 40, 10)] * 200]}
+
+
 class Evil:
     def __reduce__(self):
         return (print, ("this must never be printed",))

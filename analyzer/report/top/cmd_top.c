@@ -226,18 +226,15 @@ static int answer_moment(struct top_command *command, struct symbols *symbols, c
 static int answer(struct top_command *command, struct symbols *symbols, char *const *paths, uint32_t count)
 {
 	struct source source;
-	int error, status;
+	int status;
 
 	if (command->options.moment.kind != MOMENT_PEAK)
 		return answer_moment(command, symbols, paths, count);
-	error = source_open(&source, paths, count);
+	status = command_open(&source, paths, count, 1);
 	command->options.is_database = source.db != NULL;
-	if (error)
-		status = command_fail(mt_exit_code(error), "%s", source.message);
-	else
+	if (!status)
 		status = source.db ? report(command, source.db, symbols) : top_of_traces(command, &source, symbols);
-	source_release(&source);
-	return status;
+	return command_close(&source, status);
 }
 
 int cmd_top(int argc, char **argv)
