@@ -74,7 +74,7 @@ int cmd_import(int argc, char **argv)
 	char message[256];
 	int option, error, status;
 
-	while ((option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+	while ((option = command_getopt(argc, argv, ":o:h", long_options)) != -1) {
 		if (option == 'h')
 			return command_help("import", options_help);
 		if (option != 'o')

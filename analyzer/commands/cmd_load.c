@@ -84,7 +84,7 @@ int cmd_load(int argc, char **argv)
 	struct source source;
 	int option, status = 0;
 
-	while (!status && (option = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, ":o:h", long_options)) != -1) {
 		if (option == 'h')
 			return command_help("load", options_help);
 		if (option == COMMAND_RULES)

@@ -1,4 +1,5 @@
 /* memana sql - asks the database of a run, or of a trace loaded for the moment. Nothing can be changed. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,11 @@
 #include "source/source.h"
 #include "store/load.h"
 
-static const char options_help[] = "      --header     print the names of the columns first (default: on a terminal)\n"
-				   "      --json       an array of objects\n"
-				   "Tables: memana sql DB \"SELECT sql FROM sqlite_schema\"\n";
+static const char options_help[] =
+	"      --header     print the names of the columns first (default: on a terminal)\n"
+	"      --json       an array of objects\n"
+	"Instead of a statement: .tables, the tables and views; .schema [TABLE], their columns and\n"
+	"what these mean\n";
 
 static const struct option long_options[] = {
 	{ "header", no_argument, NULL, 'H' },
@@ -138,9 +141,134 @@ static int json_rows(struct db_stmt *stmt)
 	return more;
 }
 
+/* ---- what there is to ask ---- */
+
+#define RELATIONS "FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+
+/* Instead of a statement. X(word, statement, the same of one table) */
+#define DOT_LIST(X)                                                          \
+	X(".tables", "SELECT name " RELATIONS "ORDER BY name", NULL)         \
+	X(".schema", "SELECT sql || ';' AS sql " RELATIONS "ORDER BY rowid", \
+	  "SELECT sql || ';' AS sql " RELATIONS "AND name = ?1 COLLATE NOCASE")
+
+struct dot {
+	const char *word, *all, *one;
+};
+
+static const struct dot dots[] = {
+#define DOT_ENTRY(word, all, one) { word, all, one },
+	DOT_LIST(DOT_ENTRY)
+#undef DOT_ENTRY
+};
+
+/* Names of a list in one line, and the one that may have been meant. */
+struct names {
+	struct mt_nearest nearest;
+	char *best; /* a copy */
+	char line[1400];
+	size_t size;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+	const char *before = names->nearest.best;
+	int length = snprintf(names->line + names->size, sizeof(names->line) - names->size, "%s%s",
+			      names->size ? ", " : "", name);
+
+	if (length > 0 && (size_t)length < sizeof(names->line) - names->size)
+		names->size += (size_t)length;
+	names->line[names->size] = '\0';
+	mt_nearest_try(&names->nearest, name);
+	if (names->nearest.best == before)
+		return;
+	free(names->best);
+	names->best = strdup(name);
+	names->nearest.best = names->best;
+}
+
+/* All rows of a statement with one column of names. */
+static void add_names(struct names *names, struct db *db, const char *sql, const char *parameter)
+{
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, &stmt, sql))
+		return;
+	if (parameter)
+		db_bind_text(stmt, 1, parameter);
+	while (db_step(stmt) == 1)
+		add_name(names, db_text(stmt, 0));
+	db_finish(stmt);
+}
+
+static int fail_with_names(const struct names *names, const char *what, const char *list)
+{
+	char words[MT_NEAREST_WORDS];
+
+	return command_fail(EXIT_USAGE, "sql: %s%s; %s%s", what, mt_nearest_words(words, &names->nearest), list,
+			    names->line);
+}
+
+static int no_table(struct db *db, const char *what, const char *table)
+{
+	struct names names = { .nearest.word = table };
+	int status;
+
+	add_names(&names, db, dots[0].all, NULL);
+	status = fail_with_names(&names, what, "there are: ");
+	free(names.best);
+	return status;
+}
+
+/* Is `table` a word of the statement? */
+static int is_asked(const char *sql, const char *table)
+{
+	size_t size = strlen(table);
+	const char *at;
+
+	for (at = sql; (at = strcasestr(at, table)) != NULL; at++)
+		if ((at == sql || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+		    !(isalnum((unsigned char)at[size]) || at[size] == '_'))
+			return 1;
+	return 0;
+}
+
+/* The columns of the tables that the statement names. */
+static int no_column(struct db *db, const char *what, const char *column, const char *sql)
+{
+	const char *dot = strrchr(column, '.');
+	struct names names = { .nearest.word = dot ? dot + 1 : column };
+	struct db_stmt *stmt;
+	int status;
+
+	if (!db_prepare(db, &stmt, dots[0].all)) {
+		while (db_step(stmt) == 1)
+			if (is_asked(sql, db_text(stmt, 0)))
+				add_names(&names, db, "SELECT name FROM pragma_table_info(?1)", db_text(stmt, 0));
+		db_finish(stmt);
+	}
+	status = fail_with_names(&names, what, names.size ? "there are: " : "see .schema");
+	free(names.best);
+	return status;
+}
+
 /* ---- the command ---- */
 
-static int answer(struct db *db, const char *sql, const struct look *look, int json)
+static int refuse(struct db *db, const char *sql, int error)
+{
+	static const char table[] = "no such table: ", column[] = "no such column: ";
+	char what[256];
+
+	db_unrestrict(db); /* from here on the questions are ours */
+	snprintf(what, sizeof(what), "%s", error == -MT_E_MEMORY ? mt_strerror(error) : db_message(db));
+	if (error == -MT_E_SQL && !strncmp(what, table, sizeof(table) - 1))
+		return no_table(db, what, what + sizeof(table) - 1);
+	if (error == -MT_E_SQL && !strncmp(what, column, sizeof(column) - 1))
+		return no_column(db, what, what + sizeof(column) - 1, sql);
+	return command_fail(mt_exit_code(error), "sql: %s (the database is read-only; tables: memana sql DB .tables)",
+			    what);
+}
+
+static int answer(struct db *db, const char *sql, const char *parameter, const struct look *look, int json)
 {
 	struct db_stmt *stmt;
 	int error;
@@ -148,14 +276,57 @@ static int answer(struct db *db, const char *sql, const struct look *look, int j
 	db_restrict(db);
 	error = db_prepare(db, &stmt, sql);
 	if (error == -MT_E_ARGUMENT)
-		return command_fail(EXIT_USAGE, "sql: not one statement that gives rows (SELECT ...)");
+		return command_fail(EXIT_USAGE, "sql: not one statement that gives rows (SELECT ...; or .tables)");
+	if (!error && parameter)
+		db_bind_text(stmt, 1, parameter);
 	if (!error)
 		error = json ? json_rows(stmt) : print_rows(stmt, look);
 	db_finish(stmt);
-	if (!error)
-		return 0;
-	return command_fail(mt_exit_code(error), "sql: %s (the database is read-only; tables: memana sql --help)",
-			    error == -MT_E_MEMORY ? mt_strerror(error) : db_message(db));
+	return error ? refuse(db, sql, error) : 0;
+}
+
+static int has_rows(struct db *db, const char *sql, const char *parameter)
+{
+	struct db_stmt *stmt;
+	int there = 1;
+
+	if (db_prepare(db, &stmt, sql))
+		return 1;
+	db_bind_text(stmt, 1, parameter);
+	there = db_step(stmt) == 1;
+	db_finish(stmt);
+	return there;
+}
+
+/* ".schema step" */
+static int answer_dot(struct db *db, const char *line, const struct look *look, int json)
+{
+	size_t size = strcspn(line, " \t\n;"), i;
+	struct mt_nearest nearest = { 0 };
+	struct look plain = { .terminal = look->terminal };
+	char word[64], name[128], what[192];
+
+	snprintf(word, sizeof(word), "%.*s", (int)(size < sizeof(word) ? size : sizeof(word) - 1), line);
+	line += size + strspn(line + size, " \t\n;\"'");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, " \t\n;\"'"), line);
+	nearest.word = word;
+	for (i = 0; i < MT_ARRAY_SIZE(dots); i++) {
+		mt_nearest_try(&nearest, dots[i].word);
+		if (strcmp(word, dots[i].word) != 0)
+			continue;
+		if (!*name || !dots[i].one)
+			return answer(db, dots[i].all, NULL, &plain, json);
+		if (has_rows(db, dots[i].one, name))
+			return answer(db, dots[i].one, name, &plain, json);
+		snprintf(what, sizeof(what), "%s: there is no such table", name);
+		return no_table(db, what, name);
+	}
+	return command_bad_word(&nearest, "sql: %s: neither .tables nor .schema [TABLE] nor a statement", word);
+}
+
+static int answer_any(struct db *db, const char *sql, const struct look *look, int json)
+{
+	return *sql == '.' ? answer_dot(db, sql, look, json) : answer(db, sql, NULL, look, json);
 }
 
 /* A trace is loaded into memory for the one question. */
@@ -165,7 +336,7 @@ static int answer_from_traces(struct source *source, const char *sql, const stru
 	struct db *db = NULL;
 	int error = db_create(&db, NULL, schema_sql), status;
 
-	if (!error)
+	if (!error && *sql != '.') /* the tables are the same for all runs */
 		error = load_run(db, &analysis, source->input, source->inputs, source->rules);
 	if (!error)
 		error = load_names(db);
@@ -174,7 +345,7 @@ static int answer_from_traces(struct source *source, const char *sql, const stru
 	if (error)
 		status = command_fail(mt_exit_code(error), "sql: %s: %s", source->input[0].file, mt_strerror(error));
 	else
-		status = answer(db, sql, look, json);
+		status = answer_any(db, sql, look, json);
 	if (!status)
 		status = report_damage(&analysis, "in the answer");
 	db_close(db);
@@ -189,7 +360,7 @@ int cmd_sql(int argc, char **argv)
 	struct look look = { .terminal = isatty(STDOUT_FILENO) };
 
 	look.header = look.terminal;
-	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
 		if (option == 'h')
 			return command_help("sql", options_help);
 		if (option == COMMAND_RULES)
@@ -203,10 +374,10 @@ int cmd_sql(int argc, char **argv)
 		return status;
 	if (argc - optind < 2)
 		return command_fail(EXIT_USAGE, "sql: a database or trace and a statement are needed "
-						"(memana sql run.db \"SELECT * FROM peak\")");
+						"(memana sql run.db \"SELECT * FROM peak\"; tables: .tables)");
 	status = command_open(&source, argv + optind, (uint32_t)(argc - optind - 1), 1);
 	if (!status && source.db)
-		status = answer(source.db, argv[argc - 1], &look, json);
+		status = answer_any(source.db, argv[argc - 1], &look, json);
 	else if (!status)
 		status = answer_from_traces(&source, argv[argc - 1], &look, json);
 	return command_close(&source, status);

@@ -135,7 +135,7 @@ int cmd_tui(int argc, char **argv)
 	static struct session session; /* large */
 	int option, damage, status = 0;
 
-	while (!status && (option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
 		if (option == 'h')
 			return command_help("tui", options_help);
 		status = option == COMMAND_RULES ? command_rules(optarg) : command_bad_option(argc, argv, option);

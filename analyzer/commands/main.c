@@ -46,6 +46,24 @@ static int wants_screen(int argc, char **argv)
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal && strcmp(terminal, "dumb");
 }
 
+/* A word that is nothing: a command with a letter wrong, or a file that is not there. */
+static int unknown(const char *word)
+{
+	struct mt_nearest nearest = { .word = word };
+	size_t i;
+
+	if (*word == '-')
+		return command_fail(EXIT_USAGE, "%s: there is no such option (see memana --help)", word);
+	if (strchr(word, '/') || strchr(word, '.'))
+		return command_fail(mt_exit_code(-MT_E_SYSTEM), "%s: %s", word, strerror(ENOENT));
+	for (i = 0; i < command_count; i++)
+		mt_nearest_try(&nearest, commands[i].name);
+	if (nearest.best)
+		return command_fail(EXIT_USAGE, "%s: neither a command nor a file (did you mean memana %s?)", word,
+				    nearest.best);
+	return command_fail(EXIT_USAGE, "%s: neither a command nor a file (see memana --help)", word);
+}
+
 static int run(int argc, char **argv)
 {
 	static char top[] = "top", tui[] = "tui";
@@ -72,9 +90,7 @@ static int run(int argc, char **argv)
 		argv[0] = top;
 		return cmd_top(argc, argv);
 	}
-	if (*argv[1] == '-')
-		return command_fail(EXIT_USAGE, "%s: there is no such option (see memana --help)", argv[1]);
-	return command_fail(EXIT_USAGE, "%s: neither a command nor a file (see memana --help)", argv[1]);
+	return unknown(argv[1]);
 }
 
 int main(int argc, char **argv)

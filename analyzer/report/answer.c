@@ -69,7 +69,7 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 		all[count] = answer->own_options[count];
 	memcpy(&all[count], common, sizeof(common));
 	*options = (struct answer_options){ .own = own };
-	while (!status && (option = getopt_long(argc, argv, answer->limit ? ":n:h" : ":h", all, NULL)) != -1)
+	while (!status && (option = command_getopt(argc, argv, answer->limit ? ":n:h" : ":h", all)) != -1)
 		status = parse_option(options, answer, argc, argv, option);
 	if (!options->limit)
 		options->limit = options->json ? INT64_MAX : answer->limit;

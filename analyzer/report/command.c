@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
 
 const struct command commands[] = {
 #define COMMAND_ENTRY(name, arguments, summary) { #name, arguments, summary },
@@ -31,14 +32,66 @@ int command_fail(int exit_code, const char *format, ...)
 	return exit_code;
 }
 
+static const struct option *proposed; /* of the command that reads its options now */
+
+int command_getopt(int argc, char **argv, const char *letters, const struct option *options)
+{
+	proposed = options;
+	return getopt_long(argc, argv, letters, options, NULL);
+}
+
+/* The name in "--name=value", near to which there may be one. */
+static void find_option(struct mt_nearest *nearest, char name[MT_NEAREST_MAX + 2], const char *argument)
+{
+	const struct option *option;
+
+	snprintf(name, MT_NEAREST_MAX + 2, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+	nearest->word = name;
+	for (option = proposed; option && option->name; option++)
+		mt_nearest_try(nearest, option->name);
+}
+
 int command_bad_option(int argc, char **argv, int result)
 {
-	const char *what = result == ':' ? "needs a value" : "there is no such option";
+	const char *what = result == ':' ? "needs a value" : "there is no such option", *argument = argv[optind - 1];
+	struct mt_nearest nearest = { 0 };
+	char name[MT_NEAREST_MAX + 2];
 
 	/* getopt names a short option in optopt; a long one is the argument it has just passed. */
-	if (result == '?' && optopt && optind <= argc && strncmp(argv[optind - 1], "--", 2))
+	if (result == '?' && optopt && optind <= argc && strncmp(argument, "--", 2))
 		return command_fail(EXIT_USAGE, "%s: -%c: %s (see memana %s --help)", argv[0], optopt, what, argv[0]);
-	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argv[optind - 1], what, argv[0]);
+	if (result == '?' && optopt && strchr(argument, '='))
+		what = "takes no value";
+	else if (result == '?' && !strncmp(argument, "--", 2))
+		find_option(&nearest, name, argument);
+	if (nearest.best)
+		return command_fail(EXIT_USAGE, "%s: %s: %s (did you mean --%s? See memana %s --help)", argv[0],
+				    argument, what, nearest.best, argv[0]);
+	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argument, what, argv[0]);
+}
+
+int command_bad_word(const struct mt_nearest *nearest, const char *format, ...)
+{
+	char message[1024], words[MT_NEAREST_WORDS];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	return command_fail(EXIT_USAGE, "%s%s", message, mt_nearest_words(words, nearest));
+}
+
+int command_bad_phase(const char *command, const char *option, const char *word)
+{
+	struct mt_nearest nearest = { .word = word };
+
+#define TRY_PHASE(name, number, phase, letter) mt_nearest_try(&nearest, phase);
+	MT_PHASE_LIST(TRY_PHASE)
+#undef TRY_PHASE
+#define SAY_PHASE(name, number, phase, letter) " " phase
+	return command_bad_word(&nearest, "%s: --%s %s: there is no such phase; all are" MT_PHASE_LIST(SAY_PHASE),
+				command, option, word);
+#undef SAY_PHASE
 }
 
 const struct command *command_find(const char *name)
@@ -120,7 +173,7 @@ int command_traces(int argc, char **argv, int (*answer)(const struct source *sou
 	struct source source;
 	int option, status, json = 0;
 
-	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+	while ((option = command_getopt(argc, argv, ":h", long_options)) != -1) {
 		if (option == 'h')
 			return command_help(argv[0], "      --json       for programs; bytes and nanoseconds\n");
 		if (option != 'j')

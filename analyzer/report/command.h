@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stddef.h>
 #include "memtrace/base.h"
+#include "memtrace/nearest.h"
 #include "source/source.h"
 
 #define EXIT_NO 1    /* the answer is "no" */
@@ -52,7 +53,10 @@ const struct command *command_find(const char *name); /* NULL: there is none */
 /* Prints "memana: ..." to stderr and returns `exit_code`. Control characters are shown as '?'. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
 
-/* command_fail for an option that getopt_long refused: `result` is what it returned ('?' or ':'). */
+/* getopt_long; `options` are what command_bad_option may propose, until the next call. */
+int command_getopt(int argc, char **argv, const char *letters, const struct option *options);
+
+/* command_fail for an option that command_getopt refused: `result` is what it returned ('?' or ':'). */
 int command_bad_option(int argc, char **argv, int result);
 
 /* Prints "Usage: memana NAME ARGUMENTS", the summary and `options` to stdout. Returns 0. */
@@ -81,6 +85,15 @@ int command_output(const char *command, const char *output, char *const *input, 
 
 /* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
+
+/*
+ * command_fail for a word that is none of a list: "top: --by colour: not one of phase, ... (did you mean ...?)" is what
+ * the format gives, and then the word that is near. EXIT_USAGE.
+ */
+int command_bad_word(const struct mt_nearest *nearest, const char *format, ...) MT_PRINTF(2, 3);
+
+/* The same for a phase: "retained: --from WORD: no such phase". */
+int command_bad_phase(const char *command, const char *option, const char *word);
 
 /* The option of those that read traces, and what it does: 0, or after printing why not the exit code. */
 #define COMMAND_RULES 256

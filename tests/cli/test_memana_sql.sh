@@ -21,6 +21,22 @@ check "two traces are one run" bash -c '[ "$("$0" sql rank0.zst rank1.zst "SELEC
 "$memana" load small.zst -o again.db >/dev/null
 check "the same trace makes the same file" cmp run.db again.db
 
+# What there is to ask, and what was meant.
+check ".tables" bash -c '"$0" sql run.db .tables | grep -qx peak_part' "$memana"
+check ".tables of a trace" bash -c 'cmp <("$0" sql small.zst .tables) <("$0" sql run.db .tables)' "$memana"
+check ".schema has all of them" test "$(ask .schema | grep -c '^CREATE ')" = "$(ask .tables | wc -l)"
+check ".schema TABLE" is "$(ask "SELECT sql || ';' FROM sqlite_schema WHERE name = 'step'")" ".schema step"
+check ".schema TABLE, as others write it" is "$(ask ".schema step")" ".schema STEP;"
+check ".tables --json" bash -c '"$0" sql run.db --json .tables | python3 -c "import json, sys; assert dict(name=\"peak\") in json.load(sys.stdin)"' "$memana"
+meant() { status 2 "$memana" sql run.db "$1" && one_line err "$2" && [ ! -s out ]; }
+check "a table with a letter wrong" meant "SELECT * FROM alocation" 'no such table: alocation \(did you mean allocation\?\); there are: allocation, callsite, .*, whole$'
+check "a column" meant "SELECT byts FROM segment" 'no such column: byts \(did you mean bytes\?\); there are: id, process, .*step$'
+check "a column of a table with another name" meant "SELECT s.begintime FROM step s" 'did you mean begin_time\?\); there are: process, step, '
+check "a column of no table" meant "SELECT foo" 'no such column: foo; see .schema'
+check ".schema of a table that is not there" meant ".schema stpe" 'stpe: there is no such table \(did you mean step\?\); there are: '
+check "another word with a dot" meant ".tabels" 'did you mean .tables\?'
+check "names are cleaned" meant "$(printf 'SELECT * FROM \"a\033[31m\"')" 'no such table: a\?\[31m; there are: '
+
 sha256sum run.db >before
 refused() { status 2 "$memana" sql run.db "$1" && one_line err '^memana: sql: ' && [ ! -s out ]; }
 for statement in "INSERT INTO process SELECT * FROM process" "UPDATE peak SET bytes = 0" "DELETE FROM peak" "DROP TABLE peak" \

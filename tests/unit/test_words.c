@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
+#include "memtrace/nearest.h"
 #include "test.h"
 
 static char out[TEXT_SIZE_MAX];
@@ -132,6 +133,36 @@ TEST(bars_end_at_their_width)
 		CHECK_EQ(strspn(written + strspn(written, " "), "#"), bars[i].width);
 		free(written);
 	}
+}
+
+static const char *nearest(const char *word, const char *a, const char *b, const char *c)
+{
+	struct mt_nearest it = { .word = word };
+
+	mt_nearest_try(&it, a);
+	mt_nearest_try(&it, b);
+	mt_nearest_try(&it, c);
+	return it.best ? it.best : "";
+}
+
+TEST(nearest)
+{
+	char words[MT_NEAREST_WORDS], longest[200];
+	struct mt_nearest it = { .word = "tpo" };
+
+	CHECK_STR(nearest("tpo", "oom", "top", "tui"), "top");
+	CHECK_STR(nearest("FORWARD", "backward", "forward", "other"), "forward");
+	CHECK_STR(nearest("retaind", "frag", "retained", "diff"), "retained");
+	CHECK_STR(nearest("alloc", "site", "allocation", "oom"), "allocation");
+	CHECK_STR(nearest("x", "top", "tui", "y"), "");
+	CHECK_STR(nearest("frobnicate", "top", "frag", "info"), "");
+	CHECK_STR(nearest("", "top", "frag", "info"), "");
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	CHECK_STR(nearest(longest, longest, "top", longest), "");
+	CHECK_STR(mt_nearest_words(words, &it), "");
+	mt_nearest_try(&it, "top");
+	CHECK_STR(mt_nearest_words(words, &it), " (did you mean top?)");
 }
 
 TEST_MAIN()

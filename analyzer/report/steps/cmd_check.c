@@ -119,8 +119,7 @@ static int take_own(struct answer_options *options, int option)
 		limits->phase = optarg;
 		if (mt_phase_parse(optarg, strlen(optarg)) >= 0)
 			return 0;
-		return command_fail(EXIT_USAGE, "check: --phase %s: there is no such phase (forward, rollout, ...)",
-				    optarg);
+		return command_bad_phase("check", "phase", optarg);
 	}
 }
 

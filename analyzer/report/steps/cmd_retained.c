@@ -30,7 +30,7 @@ static int parse_phase(const char *option, const char *word, const char **phase)
 	int number = mt_phase_parse(word, strlen(word));
 
 	if (number < 0)
-		return command_fail(EXIT_USAGE, "retained: --%s %s: no such phase (see memana phases)", option, word);
+		return command_bad_phase("retained", option, word);
 	*phase = mt_phase_name((uint32_t)number);
 	return 0;
 }

@@ -40,6 +40,19 @@ struct top_command {
 	int json, help;
 };
 
+static int bad_by(const char *word)
+{
+	struct mt_nearest nearest = { .word = word };
+	int i;
+
+	for (i = 0; i < QUERY_BY_COUNT; i++)
+		mt_nearest_try(&nearest, query_by_words[i]);
+	mt_nearest_try(&nearest, "site");
+	mt_nearest_try(&nearest, "parameter");
+	return command_bad_word(&nearest, "top: --by %s: not one of phase, category, owner, process, site, parameter",
+				word);
+}
+
 static int parse_by(const char *word)
 {
 	int i;
@@ -62,9 +75,7 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		command->options.by = parse_by(optarg);
 		if (command->options.by != TOP_BY_ALL)
 			return 0;
-		return command_fail(EXIT_USAGE,
-				    "top: --by %s: not one of phase, category, owner, process, site, parameter",
-				    optarg);
+		return bad_by(optarg);
 	case 'd':
 		command->options.device_cpu = !strcmp(optarg, "cpu");
 		if (!command->options.device_cpu && command_number(optarg, 0, 1 << 20, &number))
@@ -103,7 +114,7 @@ static int parse(struct top_command *command, int argc, char **argv)
 	int option, status = 0;
 
 	*command = (struct top_command){ .options = { .by = TOP_BY_ALL, .device = -1, .limit = 0 } };
-	while (!status && (option = getopt_long(argc, argv, ":n:h", long_options, NULL)) != -1)
+	while (!status && (option = command_getopt(argc, argv, ":n:h", long_options)) != -1)
 		status = parse_option(command, argc, argv, option);
 	if (!command->options.limit)
 		command->options.limit = command->json                        ? SITES_JSON

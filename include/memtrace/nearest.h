@@ -1,0 +1,26 @@
+/* nearest.h - "did you mean ...": which word of a list somebody wanted to type. */
+#ifndef MEMTRACE_NEAREST_H
+#define MEMTRACE_NEAREST_H
+
+#include <stddef.h>
+
+#define MT_NEAREST_MAX 64 /* bytes of a word; a longer one is near to nothing */
+
+/* Begin with { .word = ... }; `best` is NULL as long as nothing is near. Keeps the pointers. */
+struct mt_nearest {
+	const char *word, *best;
+	size_t distance; /* of best */
+};
+
+/*
+ * Near is what becomes the word by few changes (a letter more, less, another, two that changed places; upper and lower case
+ * are the same), one for every three letters, or what it is the beginning of. Of equals the first one tried is the best.
+ */
+void mt_nearest_try(struct mt_nearest *nearest, const char *candidate);
+
+#define MT_NEAREST_WORDS 128 /* bytes that mt_nearest_words needs */
+
+/* " (did you mean top?)", or "" where nothing is near. Into `out`, which is returned. */
+const char *mt_nearest_words(char out[MT_NEAREST_WORDS], const struct mt_nearest *nearest);
+
+#endif
