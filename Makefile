@@ -249,12 +249,13 @@ test-gpu:
 	@tests/gpu/run.sh $(B)
 
 install: programs
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/memrec
 	install -m 755 $(B)/memrec $(B)/memana $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/libmemrec.so $(B)/libmemrec-nop.so $(DESTDIR)$(PREFIX)/lib/memrec
 	cp -r $(B)/each $(DESTDIR)$(PREFIX)/lib/memrec
 	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/schema/memana.schema.json $(DESTDIR)$(PREFIX)/share/memrec
 
 include tests/standin/standin.mk samples/samples.mk
 include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk tests/fuzz/fuzz.mk

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+#include "text.h"
 
 #define DEPTH_MAX 16
 
@@ -81,6 +82,16 @@ void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known)
 		doc_null(doc, key);
 }
 
+void doc_time(struct doc *doc, const char *key, int64_t ns)
+{
+	doc_int_or_null(doc, key, ns, text_known.times);
+}
+
+void doc_pid(struct doc *doc, const char *key, int64_t pid)
+{
+	doc_int_or_null(doc, key, pid, pid != 0);
+}
+
 void doc_real(struct doc *doc, const char *key, double value)
 {
 	put(doc, key, json_real(value));
@@ -110,6 +121,74 @@ void doc_string(struct doc *doc, const char *key, const char *text)
 	}
 	put(doc, key, clean ? json_stringn(clean, size) : NULL);
 	free(clean);
+}
+
+static void add_missing(struct doc *doc, json_t *object, const char *key, json_t *value)
+{
+	if (json_object_get(object, key))
+		json_decref(value);
+	else if (json_object_set_new(object, key, value))
+		doc->failed = 1;
+}
+
+static void shape_device(struct doc *doc, json_t *object, const struct doc_device *device)
+{
+	add_missing(doc, object, "id", json_integer(device->id));
+	add_missing(doc, object, "kind", json_string(device->kind));
+	add_missing(doc, object, "name", json_string(device->name));
+	add_missing(doc, object, "uuid", json_string(device->uuid));
+	add_missing(doc, object, "total_bytes", device->total ? json_integer((int64_t)device->total) : json_null());
+	add_missing(doc, object, "verdict", json_null());
+}
+
+static const struct doc_device *device_of(const json_t *object, const struct doc_device *device, size_t count)
+{
+	const json_t *id = json_object_get(object, "id");
+	size_t i;
+
+	if (!id)
+		id = json_object_get(object, "device");
+	for (i = 0; i < count; i++)
+		if (json_is_integer(id) && json_integer_value(id) == device[i].id)
+			return &device[i];
+	return NULL;
+}
+
+/* No text is null: there is one way to say nothing. */
+static json_t *verdict_of(json_t *object)
+{
+	json_t *verdict = json_object_get(object, "verdict");
+
+	if (verdict && json_is_string(verdict) && !*json_string_value(verdict))
+		json_object_set_new(object, "verdict", json_null());
+	verdict = json_object_get(object, "verdict");
+	return json_is_string(verdict) ? verdict : NULL;
+}
+
+void doc_shape(struct doc *doc, const struct doc_device *device, size_t count)
+{
+	json_t *devices = json_object_get(doc->root, "devices"), *verdict = NULL, *object;
+	const struct doc_device *it;
+	size_t i;
+
+	if (!devices) {
+		devices = json_array();
+		for (i = 0; i < count; i++)
+			json_array_append_new(devices, json_pack("{s:I}", "id", (json_int_t)device[i].id));
+		add_missing(doc, doc->root, "devices", devices);
+	}
+	json_array_foreach(devices, i, object)
+	{
+		it = device_of(object, device, count);
+		if (it)
+			shape_device(doc, object, it);
+		if (!verdict)
+			verdict = verdict_of(object);
+		else
+			verdict_of(object);
+	}
+	verdict_of(doc->root);
+	add_missing(doc, doc->root, "verdict", verdict ? json_incref(verdict) : json_null());
 }
 
 /* A document with \uXXXX for what is harmful, which stands inside strings only: to who reads JSON it is the same. */

@@ -26,10 +26,26 @@ void doc_end(struct doc *doc);
 
 void doc_int(struct doc *doc, const char *key, int64_t value);
 void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known);
+void doc_time(struct doc *doc, const char *key, int64_t ns); /* null where times are not known (text.h) */
+void doc_pid(struct doc *doc, const char *key, int64_t pid); /* null for 0: PyTorch's snapshots have none */
 void doc_real(struct doc *doc, const char *key, double value);
 void doc_bool(struct doc *doc, const char *key, int value);
 void doc_null(struct doc *doc, const char *key);
 void doc_string(struct doc *doc, const char *key, const char *text); /* bytes that are not UTF-8 become '?' */
+
+/* What every answer says of a device. */
+struct doc_device {
+	int64_t id; /* its number for people */
+	const char *kind, *name, *uuid;
+	uint64_t total; /* bytes, 0: unknown */
+};
+
+/*
+ * Gives the whole document the shape that all answers share (docs/schema): `verdict`, a text or null, and `devices`, each
+ * with id, kind, name, uuid, total_bytes and verdict. What is there stays. A document without a verdict takes the first one
+ * of its devices.
+ */
+void doc_shape(struct doc *doc, const struct doc_device *device, size_t count);
 
 /* Prints the whole document and a newline. 0, -MT_E_MEMORY or -MT_E_SYSTEM. */
 int doc_print(const struct doc *doc, FILE *file);

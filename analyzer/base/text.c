@@ -39,11 +39,15 @@ const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes)
 	return out;
 }
 
+struct text_known text_known = { .times = 1, .history = 1 };
+
 const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns)
 {
 	double seconds = (double)ns / 1e9, size = seconds < 0 ? -seconds : seconds;
 
-	if (size >= 3600)
+	if (!text_known.times)
+		snprintf(out, TEXT_SIZE_MAX, "-");
+	else if (size >= 3600)
 		snprintf(out, TEXT_SIZE_MAX, "%.2f h", seconds / 3600);
 	else if (size >= 600)
 		snprintf(out, TEXT_SIZE_MAX, "%.1f min", seconds / 60);
@@ -53,6 +57,16 @@ const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns)
 		snprintf(out, TEXT_SIZE_MAX, "%.1f ms", seconds * 1e3);
 	else
 		snprintf(out, TEXT_SIZE_MAX, "%.1f us", seconds * 1e6);
+	return out;
+}
+
+const char *text_at(char out[TEXT_SIZE_MAX], int64_t ns)
+{
+	char time[TEXT_SIZE_MAX];
+
+	*out = '\0';
+	if (text_known.times)
+		snprintf(out, TEXT_SIZE_MAX, " at %.*s", TEXT_SIZE_MAX - 5, text_time(time, ns));
 	return out;
 }
 

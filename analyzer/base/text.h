@@ -38,9 +38,25 @@ struct text {
 
 void text_init(struct text *text, FILE *file);
 
+/*
+ * What the run at hand does not say. Traces of memrec say everything; of PyTorch's snapshots some have no times, some not
+ * even a history. What is not known is left out of text and null in JSON, never a 0. One answer for the whole program:
+ * whoever opens what was named sets it (command_open), before anything is printed.
+ */
+struct text_known {
+	int snapshot; /* 1: some of it is a PyTorch snapshot, none of memrec's */
+	int cut;      /* 1: of a snapshot's history the oldest events are gone */
+	int times;    /* 0: times only order events */
+	int history;  /* 0: only what was there at the end: neither phases nor steps */
+};
+
+extern struct text_known text_known; /* everything, until somebody says otherwise */
+
 /* "61.3 GiB", "512 B"; "12.4 s", "3.2 ms"; "42%", "0.3%"; "1,234,567". Into `out`, which is returned. */
 const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes);
 const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns);
+/* " at 12.4 s", for sentences; "" where times are not known. text_time is "-" then. */
+const char *text_at(char out[TEXT_SIZE_MAX], int64_t ns);
 const char *text_percent(char out[TEXT_SIZE_MAX], uint64_t part, uint64_t whole);
 const char *text_number(char out[TEXT_SIZE_MAX], uint64_t number);
 

@@ -34,7 +34,9 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 	text_count(before, sizeof(before), summary->alive_before, "block");
 	text_count(steps, sizeof(steps), summary->trace.steps, "step");
 	text_say("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps, output);
-	if (!summary->has_times && summary->allocations)
+	if (summary->snapshot & MT_SNAPSHOT_NO_HISTORY)
+		text_say("the snapshot has no history: it tells what was there, not when or by whom\n");
+	else if (summary->snapshot & MT_SNAPSHOT_NO_TIMES)
 		text_say("the snapshot has no times (PyTorch before 2.2): events are 1 us apart\n");
 	if (summary->unknown)
 		text_say("%s of unknown kinds left out\n",

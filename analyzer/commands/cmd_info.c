@@ -53,10 +53,35 @@ static void print_start(const struct mt_process *info)
 		print_line("started", words);
 }
 
+/* What a snapshot is, and what cannot be told from it. */
+static void print_snapshot(const struct mt_process *info)
+{
+	char words[64];
+
+	print_line("made of", "a memory snapshot of PyTorch");
+	print_line("snapshot", info->command);
+	print_line("process", "not known: a snapshot does not say");
+	print_line("history", info->snapshot & MT_SNAPSHOT_NO_HISTORY ? "none: this is what was there when it was taken"
+			      : info->snapshot & MT_SNAPSHOT_CUT      ? "cut at its beginning (max_entries)"
+								      : "as far as it was recorded");
+	if (info->snapshot & MT_SNAPSHOT_NO_TIMES && !(info->snapshot & MT_SNAPSHOT_NO_HISTORY))
+		print_line("times", "not known (PyTorch before 2.2): events have an order only");
+	if (info->rank >= 0) {
+		snprintf(words, sizeof(words), "%d, from the file's name", info->rank);
+		print_line("rank", words);
+	}
+}
+
 static void print_process(const struct mt_process *info)
 {
 	char words[128], tool[16], python[16];
 
+	if (info->snapshot) {
+		print_snapshot(info);
+		if (info->start_realtime)
+			print_start(info);
+		return;
+	}
 	print_line("command", info->command);
 	if (info->rank >= 0)
 		snprintf(words, sizeof(words), "%u, rank %d, on %.60s", info->pid, info->rank, info->host);
@@ -84,14 +109,19 @@ static void print_size(const struct analysis_process *process)
 {
 	char words[160], size[TEXT_SIZE_MAX], events[64], chunks[64], steps[64], time[TEXT_SIZE_MAX];
 
-	snprintf(words, sizeof(words), "%s in %s, %s", text_time(time, process->last_time - process->first_time),
-		 text_count(steps, sizeof(steps), process->steps, "step"),
-		 text_count(events, sizeof(events), process->events, "event"));
+	text_count(events, sizeof(events), process->events, "event");
+	text_count(steps, sizeof(steps), process->steps, "step");
+	if (process->info->snapshot & MT_SNAPSHOT_NO_TIMES)
+		snprintf(words, sizeof(words), "%s, %s", steps, events);
+	else
+		snprintf(words, sizeof(words), "%s in %s, %s",
+			 text_time(time, process->last_time - process->first_time), steps, events);
 	print_line("recorded", words);
 	snprintf(words, sizeof(words), "%s in %s, %.2f bytes per event", text_bytes(size, process->state->file_bytes),
 		 text_count(chunks, sizeof(chunks), process->state->chunks, "chunk"), bytes_per_event(process));
 	print_line("file", words);
-	print_line("ended", ended(process));
+	if (!process->info->snapshot)
+		print_line("ended", ended(process));
 	print_line("complete", completeness(process->state));
 	if (process->cut) {
 		snprintf(words, sizeof(words), "%s on purpose (--keep): peaks are those of what is kept",
@@ -154,7 +184,8 @@ static void print_trace(const struct analysis_process *process)
 	print_process(process->info);
 	print_size(process);
 	print_losses(process);
-	print_sources(process);
+	if (!process->info->snapshot)
+		print_sources(process);
 	print_kinds(process);
 }
 
@@ -185,7 +216,7 @@ static void json_sources(struct doc *doc, const struct analysis_process *process
 		doc_string(doc, "name", mt_source_name(i));
 		doc_string(doc, "state", mt_source_state_word(source->state));
 		doc_string(doc, "why", source->why);
-		doc_int(doc, "time_ns", source->time);
+		doc_time(doc, "time_ns", source->time);
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -202,8 +233,8 @@ static void json_losses(struct doc *doc, const struct analysis_process *process)
 		doc_object(doc, NULL);
 		doc_string(doc, "reason", mt_loss_name(i));
 		doc_int(doc, "events", (int64_t)process->loss[i].count);
-		doc_int(doc, "first_time_ns", process->loss[i].first_time);
-		doc_int(doc, "last_time_ns", process->loss[i].last_time);
+		doc_time(doc, "first_time_ns", process->loss[i].first_time);
+		doc_time(doc, "last_time_ns", process->loss[i].last_time);
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -213,8 +244,8 @@ static void json_process(struct doc *doc, const struct mt_process *info)
 {
 	char words[16];
 
-	doc_int(doc, "pid", info->pid);
-	doc_int(doc, "ppid", info->ppid);
+	doc_pid(doc, "pid", info->pid);
+	doc_pid(doc, "ppid", info->ppid);
 	if (info->rank >= 0)
 		doc_int(doc, "rank", info->rank);
 	else
@@ -226,17 +257,24 @@ static void json_process(struct doc *doc, const struct mt_process *info)
 	doc_string(doc, "tool_version", words);
 	python_words(words, info->python_version);
 	doc_string(doc, "python_version", info->python_version ? words : "");
-	doc_int(doc, "start_realtime_ns", (int64_t)info->start_realtime);
-	doc_int(doc, "clock_error_ns", (int64_t)info->clock_error);
+	doc_int_or_null(doc, "start_realtime_ns", (int64_t)info->start_realtime, info->start_realtime != 0);
+	doc_int_or_null(doc, "clock_error_ns", (int64_t)info->clock_error, !info->snapshot);
+	doc_string(doc, "recorded_by", info->snapshot ? "pytorch" : "memrec");
+	doc_bool(doc, "has_history", !(info->snapshot & MT_SNAPSHOT_NO_HISTORY));
+	doc_bool(doc, "has_times", !(info->snapshot & MT_SNAPSHOT_NO_TIMES));
+	doc_bool(doc, "history_cut", (info->snapshot & MT_SNAPSHOT_CUT) != 0);
 }
 
 static void json_trace(struct doc *doc, const struct analysis_process *process)
 {
+	int known;
+
 	doc_object(doc, NULL);
 	doc_string(doc, "file", process->file);
 	json_process(doc, process->info);
-	doc_int(doc, "first_time_ns", process->first_time);
-	doc_int(doc, "last_time_ns", process->last_time);
+	known = !(process->info->snapshot & MT_SNAPSHOT_NO_TIMES);
+	doc_int_or_null(doc, "first_time_ns", process->first_time, known);
+	doc_int_or_null(doc, "last_time_ns", process->last_time, known);
 	doc_int(doc, "steps", process->steps);
 	doc_int(doc, "events", (int64_t)process->events);
 	doc_int(doc, "lost", (int64_t)process->state->lost);
@@ -244,7 +282,10 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_int(doc, "file_bytes", (int64_t)process->state->file_bytes);
 	doc_real(doc, "bytes_per_event", bytes_per_event(process));
 	doc_bool(doc, "complete", process->state->complete);
-	doc_string(doc, "ended", ended(process));
+	if (process->info->snapshot)
+		doc_null(doc, "ended");
+	else
+		doc_string(doc, "ended", ended(process));
 	doc_string(doc, "damage", report_damage_words(process->state));
 	doc_bool(doc, "torn", report_is_torn(process->state));
 	doc_int(doc, "let_go", (int64_t)process->cut);

@@ -10,8 +10,8 @@
 CREATE TABLE process (
 	id INTEGER PRIMARY KEY,           -- from 1, in the order of the command line
 	file TEXT NOT NULL,
-	pid INTEGER NOT NULL,
-	ppid INTEGER NOT NULL,
+	pid INTEGER,                      -- null: a PyTorch snapshot does not say
+	ppid INTEGER,
 	rank INTEGER,                     -- of a distributed run; null: none
 	host TEXT NOT NULL,
 	boot_id TEXT NOT NULL,            -- processes of one boot share their clock
@@ -19,7 +19,7 @@ CREATE TABLE process (
 	options TEXT NOT NULL,            -- of the recorder
 	python_version TEXT,              -- null: no Python
 	tool_version TEXT NOT NULL,       -- of the recorder
-	start_realtime INTEGER NOT NULL,  -- ns since 1970
+	start_realtime INTEGER,           -- ns since 1970; null: unknown
 	clock_error INTEGER NOT NULL,     -- ns, how well start_realtime is known
 	origin INTEGER NOT NULL,          -- CLOCK_MONOTONIC of the process at time 0, ns
 	first_time INTEGER NOT NULL,
@@ -34,7 +34,11 @@ CREATE TABLE process (
 	ended TEXT,                       -- why the recording ended; null: the trace does not say
 	damage TEXT,                      -- what is wrong with the file; null: nothing
 	damage_offset INTEGER,            -- where, bytes
-	let_go INTEGER NOT NULL           -- events that were let go on purpose (--keep): no figure here knows of them
+	let_go INTEGER NOT NULL,          -- events that were let go on purpose (--keep): no figure here knows of them
+	recorded_by TEXT NOT NULL,        -- memrec, or pytorch: the trace was made of a memory snapshot
+	has_history INTEGER NOT NULL,     -- 0: a snapshot that tells only what was there when it was taken
+	has_times INTEGER NOT NULL,       -- 0: times here only order the events
+	history_cut INTEGER NOT NULL      -- 1: a snapshot whose oldest events are gone (max_entries)
 );
 
 -- One physical device, shared by all processes that use it.
@@ -113,7 +117,10 @@ CREATE TABLE peak (
 	step INTEGER NOT NULL,
 	phase TEXT NOT NULL,
 	role TEXT NOT NULL,
-	imported_bytes INTEGER NOT NULL   -- beside it: used here, held and counted by another process
+	imported_bytes INTEGER NOT NULL,  -- beside it: used here, held and counted by another process
+	requested_bytes INTEGER,          -- that tensors had asked for; null: sizes of tensors here are those of their blocks
+	block_bytes INTEGER,              -- that the caching allocator's blocks for them had (torch.cuda.memory_allocated)
+	block_bytes_exact INTEGER         -- 0: at least that
 );
 
 -- Who held the peak. A partition: the bytes of a device add up to peak.bytes, by any of the columns.

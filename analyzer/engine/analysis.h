@@ -101,8 +101,13 @@ struct analysis_device {
 	struct analysis_level quiet;    /* until it is higher than that, no peak of a running phase or step grows */
 	struct analysis_gpu_total *gpu; /* ANALYSIS_PEAKS of them for each user */
 	struct analysis_step_peak *step_peak; /* of each user */
-	uint64_t imported_now;                /* bytes that are used here and counted by another process */
-	uint64_t imported;                    /* of them, at the peak */
+	struct analysis_blocks {
+		uint64_t bytes; /* of the caching allocator's blocks, where sizes of tensors are those asked for */
+		uint8_t known;  /* 0: sizes are those of blocks */
+		uint8_t least;  /* they are at least that large */
+	} blocks_now, blocks;   /* now, at the peak */
+	uint64_t imported_now;  /* bytes that are used here and counted by another process */
+	uint64_t imported;      /* of them, at the peak */
 };
 
 /* Who says what was free. */

@@ -134,6 +134,24 @@ static uint32_t kind_of_birth(const struct mt_event *event)
 	return kind == MT_TENSOR_ALLOC || kind == MT_DRIVER_ALLOC || kind == MT_VMM_CREATE ? (uint32_t)kind : 0;
 }
 
+/* A snapshot's sizes are those asked for, beside the sum of the blocks. What was there before says it one by one. */
+static void note_blocks(struct stream *stream, const struct mt_event *event)
+{
+	uint32_t number;
+	struct analysis_blocks *blocks;
+
+	if (!(event->flags & MT_FLAG_REQUESTED) || (event->kind != MT_TENSOR_ALLOC && event->kind != MT_TENSOR_FREE &&
+						    (event->kind != MT_LIVE || event->value != MT_TENSOR_ALLOC)))
+		return;
+	number = stream_device(stream, event->device <= UINT32_MAX ? (uint32_t)event->device : 0);
+	if (number == STREAM_NO_DEVICE)
+		return;
+	blocks = &stream->analysis->device[number].blocks_now;
+	blocks->bytes = event->kind == MT_LIVE ? blocks->bytes + event->handle : event->total;
+	blocks->least = (blocks->least && event->kind == MT_LIVE) || event->flags & MT_FLAG_AT_LEAST;
+	blocks->known = 1;
+}
+
 static void note_pinned(struct stream *stream)
 {
 	struct analysis_host *host = &stream_process(stream)->host;
@@ -172,6 +190,7 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 	if (stream->analysis->attribution.failed)
 		return -MT_E_MEMORY;
 	note_totals(stream, event, &change);
+	note_blocks(stream, event);
 	if (kind == MT_DRIVER_ALLOC)
 		note_pinned(stream);
 	if (is_new && change.born)

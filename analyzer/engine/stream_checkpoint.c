@@ -32,7 +32,7 @@ static struct mt_label label_at_birth(struct stream *stream, const struct mt_eve
 	struct mt_label label = stream->label[stream->next];
 	uint8_t phase = event->phase < MT_PHASE_COUNT ? (uint8_t)event->phase : MT_PHASE_OTHER;
 
-	if (label.phase != phase)
+	if (label.phase != phase && !(phase == MT_PHASE_BEFORE && label.phase == MT_PHASE_INIT))
 		label.category = (uint8_t)category_of(stream->rules, phase);
 	label.phase = phase;
 	label.step = event->step <= UINT32_MAX ? (uint32_t)event->step : 0;

@@ -51,6 +51,7 @@ void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_ev
 
 	attribution_peak(&stream->analysis->attribution, number);
 	device->imported = device->imported_now;
+	device->blocks = device->blocks_now;
 	device->peak.bytes = stream->analysis->attribution.device[number].peak;
 	device->peak.tensors = device->tensors_now;
 	device->peak.seq = event->seq;

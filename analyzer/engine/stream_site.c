@@ -191,10 +191,10 @@ static void tell_apart(const struct stream *stream, const struct mt_event *event
 		key->size = how == CENSUS_KNOWN ? SIZES_KNOWN : SIZES_ALIKE;
 		return;
 	}
-	if (census->words[0] && (key->phase == MT_PHASE_INIT || key->phase == MT_PHASE_OPTIMIZER))
+	if (census->words[0] && (mt_phase_is_early(key->phase) || key->phase == MT_PHASE_OPTIMIZER))
 		return; /* of the sizes of weights, which say nothing of tokens */
 	key->size = category_size(categories, stream->process, key->driver, event->size, key->phase, key->stack);
-	if (!key->driver && key->phase != MT_PHASE_INIT && (census->words[0] || !key->size) &&
+	if (!key->driver && !mt_phase_is_early(key->phase) && (census->words[0] || !key->size) &&
 	    category_is_logits(categories, census, stream->process, event->size))
 		key->size = SIZES_LOGITS;
 }

@@ -45,7 +45,7 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 
 	if (!sizes)
 		return 0;
-	if (phase != MT_PHASE_INIT && (phase != MT_PHASE_OTHER || stack))
+	if (!mt_phase_is_early(phase) && (phase != MT_PHASE_OTHER || stack))
 		sizes->closed = 1;
 	number = sizes_number(sizes, size);
 	if (!sizes->closed && number)
@@ -385,7 +385,7 @@ static int is_nameless(const struct judge *judge)
 {
 	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER &&
 	       judge->facts->why == EVIDENCE_NONE && is_sized(judge->site) &&
-	       (judge->site->key.phase == MT_PHASE_INIT || judge->site->key.phase == MT_PHASE_OTHER);
+	       (mt_phase_is_early(judge->site->key.phase) || judge->site->key.phase == MT_PHASE_OTHER);
 }
 
 /* What may be weights: never freed. */

@@ -136,6 +136,9 @@ static int give_device(struct db_stmt *stmt, void *asker)
 			.role = db_text(stmt, 11),
 			.pid = db_int(stmt, 12),
 			.imported = (uint64_t)db_int(stmt, 13),
+			.requested = int_or(stmt, 14, -1),
+			.blocks = int_or(stmt, 15, -1),
+			.blocks_exact = db_int(stmt, 16) != 0,
 		},
 	};
 
@@ -146,7 +149,7 @@ int query_devices(struct db *db, query_device_row *row, void *context)
 {
 	return ask(db,
 		   "SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
-		   "pid, imported_bytes FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
+		   "pid, imported_bytes, requested_bytes, block_bytes, block_bytes_exact FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
 		   "ORDER BY number",
 		   0, 0, give_device, ASKER(row, context));
 }
@@ -224,7 +227,8 @@ int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row 
 #undef QUERY_BY_SQL
 	};
 	static const char by_process[] =
-		"SELECT ifnull('rank ' || rank || ', ', '') || 'pid ' || pid, sum(bytes), sum(count), pid, rank, 0, 0 "
+		"SELECT iif(pid IS NULL, ifnull('rank ' || rank, file), ifnull('rank ' || rank || ', ', '') || 'pid ' || "
+		"pid), sum(bytes), sum(count), pid, rank, 0, 0 "
 		"FROM peak_part JOIN process ON process.id = process WHERE device = ?1 GROUP BY process ORDER BY 2 "
 		"DESC, process";
 	static const char by_category[] =

@@ -31,6 +31,9 @@ struct query_device {
 		int64_t time, step, pid;
 		const char *phase, *role;
 		uint64_t imported; /* beside it: counted by another process */
+		int64_t requested; /* bytes that tensors had asked for; -1: not known, or the same as those of their blocks */
+		int64_t blocks;   /* and those of the blocks, -1 then */
+		int blocks_exact; /* 0: at least those */
 	} peak;
 };
 

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
 #include "report.h"
 
 /* ---- arguments ---- */
@@ -91,6 +92,8 @@ static int print_json(const struct answer *answer, struct db *db, const struct a
 		doc_end(doc);
 	}
 	if (!error)
+		error = report_shape(doc, db);
+	if (!error)
 		error = doc_print(doc, stdout);
 	doc_free(doc);
 	return error;
@@ -140,6 +143,11 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 
 /* ---- parts of reports ---- */
 
+const char answer_no_history[] =
+	"This PyTorch snapshot has no history: it says what was allocated when it was taken, not when, by whom, or in "
+	"which phase or step. memana top and memana frag tell what it has; for the rest, call "
+	"torch.cuda.memory._record_memory_history() before the model is built.";
+
 void answer_title(const struct text *text, const char *title)
 {
 	text_print(text, "\n");
@@ -166,7 +174,11 @@ const char *answer_device(char out[TEXT_SIZE_MAX], int64_t number, const char *k
 
 const char *answer_process(char out[TEXT_SIZE_MAX], int64_t rank, int64_t pid)
 {
-	snprintf(out, TEXT_SIZE_MAX, "%s %lld", rank >= 0 ? "rank" : "pid", (long long)(rank >= 0 ? rank : pid));
+	if (rank < 0 && !pid)
+		snprintf(out, TEXT_SIZE_MAX, "the process");
+	else
+		snprintf(out, TEXT_SIZE_MAX, "%s %lld", rank >= 0 ? "rank" : "pid",
+			 (long long)(rank >= 0 ? rank : pid));
 	return out;
 }
 
@@ -180,6 +192,21 @@ void answer_say_place(struct sentence *sentence, const char *function, const cha
 	} else {
 		sentence_say_clean(sentence, *place ? place : "code without a recorded stack");
 	}
+}
+
+const char *answer_phase(const char *phase)
+{
+	return strcmp(phase, mt_phase_name(MT_PHASE_BEFORE)) ? phase : "before the recording";
+}
+
+const char *answer_model(char out[128], const char *name)
+{
+	char clean[124];
+
+	*out = '\0';
+	if (strcmp(name, "GPU"))
+		snprintf(out, 128, "  %s", text_fit(clean, sizeof(clean), name, 60, 0));
+	return out;
 }
 
 const char *answer_category(const char *category)

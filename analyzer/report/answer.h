@@ -40,6 +40,9 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 /* The whole of a command without options of its own: reads the arguments, opens, answers, closes. The exit code. */
 int answer_command(int argc, char **argv, const struct answer *answer);
 
+/* What there is to say of a snapshot without history to who asks for times, phases or steps, and what to do. */
+extern const char answer_no_history[];
+
 /* A heading, after an empty line. */
 void answer_title(const struct text *text, const char *title);
 
@@ -49,11 +52,17 @@ void answer_verdict(const struct text *text, const struct sentence *sentence);
 /* "GPU 0", "the CPU" */
 const char *answer_device(char out[TEXT_SIZE_MAX], int64_t number, const char *kind);
 
-/* "rank 3", or "pid 123" where there is no rank (-1). */
+/* "rank 3", or "pid 123" where there is no rank (-1), or "the process" where there is no pid (0), either. */
 const char *answer_process(char out[TEXT_SIZE_MAX], int64_t rank, int64_t pid);
 
 /* "f (train.py:12)", or the place alone where the function is not known; a place is never empty. */
 void answer_say_place(struct sentence *sentence, const char *function, const char *place);
+
+/* The phase after "from" and in tables: "forward", "before the recording". */
+const char *answer_phase(const char *phase);
+
+/* "  NVIDIA H100", after "GPU 0"; "" where nobody said which GPU it is. */
+const char *answer_model(char out[128], const char *name);
 
 /* "activations", or that nobody knows what it is. */
 const char *answer_category(const char *category);

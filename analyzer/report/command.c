@@ -152,6 +152,7 @@ int command_open(struct source *source, char *const *paths, uint32_t count, int 
 
 	if (error)
 		return command_fail(mt_exit_code(error), "%s", source->message);
+	source_know(source);
 	if (*source->skipped)
 		command_fail(0, "%s", source->skipped);
 	if (*source->damaged)

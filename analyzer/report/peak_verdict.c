@@ -15,6 +15,8 @@ void peak_say_phase(struct sentence *sentence, const char *phase, int64_t step, 
 {
 	if (!strcmp(phase, mt_phase_name(MT_PHASE_OTHER)))
 		sentence_say(sentence, "outside any known phase");
+	else if (!strcmp(phase, mt_phase_name(MT_PHASE_BEFORE)))
+		sentence_say(sentence, "before the recording");
 	else
 		sentence_say(sentence, "in %s", phase);
 	if (has_steps)
@@ -49,9 +51,13 @@ static void say_moment(struct sentence *sentence, const struct peak_verdict *ver
 	if (device->total)
 		sentence_say(sentence, " of %s (%s)", text_bytes(total, device->total),
 			     text_percent(share, device->peak.bytes, device->total));
-	sentence_say(sentence, " at %s, ", text_time(time, device->peak.time));
+	if (!text_known.history) {
+		sentence_say(sentence, " when the snapshot was taken.");
+		return;
+	}
+	sentence_say(sentence, "%s, ", text_at(time, device->peak.time));
 	peak_say_phase(sentence, device->peak.phase, device->peak.step, verdict->has_steps);
-	if (verdict->has_processes)
+	if (verdict->has_processes && device->peak.pid)
 		sentence_say(sentence, " (pid %lld)", (long long)device->peak.pid);
 	sentence_say(sentence, ".");
 }
@@ -80,11 +86,13 @@ static int say_culprit(void *context, const struct query_culprit *row)
 	int is_other = !strcmp(row->category, mt_category_name(MT_CATEGORY_OTHER));
 	char share[TEXT_SIZE_MAX];
 
-	sentence_say(telling->sentence, " %s of it is %s, %s ",
+	sentence_say(telling->sentence, " %s of it is %s",
 		     row->bytes == peak ? "All" : text_percent(share, row->bytes, peak),
-		     is_other ? "memory of no known purpose" : row->category,
-		     is_slack ? "taken from the driver" : "allocated");
-	peak_say_phase(telling->sentence, row->phase, 0, 0);
+		     is_other ? "memory of no known purpose" : row->category);
+	if (text_known.history) {
+		sentence_say(telling->sentence, ", %s ", is_slack ? "taken from the driver" : "allocated");
+		peak_say_phase(telling->sentence, row->phase, 0, 0);
+	}
 	error = say_largest_place(telling, row);
 	sentence_say(telling->sentence, ".");
 	return error;

@@ -9,7 +9,59 @@
 #include "command.h"
 #include "database/db.h"
 #include "memtrace/error.h"
+#include "query/query.h"
 #include "store/load.h"
+#include "store/store.h"
+
+#define REPORT_DEVICES_MAX 1024u /* of a run; beyond them nothing is filled in */
+
+/* Rows live as long as their question: what is kept of them is copied. */
+struct devices {
+	struct doc_device device[REPORT_DEVICES_MAX];
+	char text[REPORT_DEVICES_MAX][3][128];
+	size_t count;
+};
+
+static int add_device(void *context, const struct query_device *row)
+{
+	struct devices *devices = context;
+	char(*text)[128] = devices->text[devices->count];
+
+	if (devices->count == REPORT_DEVICES_MAX)
+		return 0;
+	snprintf(text[0], sizeof(text[0]), "%s", row->kind);
+	snprintf(text[1], sizeof(text[1]), "%s", row->name);
+	snprintf(text[2], sizeof(text[2]), "%s", row->uuid);
+	devices->device[devices->count++] = (struct doc_device){
+		.id = row->number, .kind = text[0], .name = text[1], .uuid = text[2], .total = row->total
+	};
+	return 0;
+}
+
+int report_shape(struct doc *doc, struct db *db)
+{
+	struct devices *devices = calloc(1, sizeof(*devices));
+	int error = devices ? query_devices(db, add_device, devices) : -MT_E_MEMORY;
+
+	if (!error)
+		doc_shape(doc, devices->device, devices->count);
+	free(devices);
+	return error;
+}
+
+/* The same of traces that were not made into a database: their devices have the same numbers. */
+static int shape(struct doc *doc, const struct analysis *analysis)
+{
+	struct db *db = NULL;
+	int error = db_create(&db, NULL, schema_sql);
+
+	if (!error)
+		error = store_summary(db, analysis, 0);
+	if (!error)
+		error = report_shape(doc, db);
+	db_close(db);
+	return error;
+}
 
 int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, const struct analysis_process *process))
 {
@@ -25,7 +77,9 @@ int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, 
 			trace(doc, &analysis->process[i]);
 		doc_end(doc);
 		doc_end(doc);
-		error = doc_print(doc, stdout);
+		error = shape(doc, analysis);
+		if (!error)
+			error = doc_print(doc, stdout);
 	}
 	doc_free(doc);
 	return error;

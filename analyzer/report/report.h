@@ -12,6 +12,9 @@
 int report_json(const struct analysis *analysis,
 		void (*trace)(struct doc *doc, const struct analysis_process *process));
 
+/* doc_shape with the devices of the run. 0 or -MT_E_x. */
+int report_shape(struct doc *doc, struct db *db);
+
 /* 1: the trace only ends in the middle of a chunk, as a crash leaves it. */
 int report_is_torn(const struct mt_trace_state *state);
 

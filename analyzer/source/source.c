@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/text.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/ring.h"
@@ -318,6 +319,40 @@ int source_open(struct source *source, char *const *paths, uint32_t count)
 	snprintf(source->message, sizeof(source->message), "%.400s: a database stands alone (name one, or only traces)",
 		 paths[i]);
 	return -MT_E_ARGUMENT;
+}
+
+static void know_database(struct db *db)
+{
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, &stmt,
+		       "SELECT ifnull(min(has_times), 1), ifnull(max(has_history), 1), ifnull(max(history_cut), 0), "
+		       "ifnull(max(recorded_by = 'pytorch'), 0) FROM process"))
+		return;
+	if (db_step(stmt) == 1) {
+		text_known.times = db_int(stmt, 0) != 0;
+		text_known.history = db_int(stmt, 1) != 0;
+		text_known.cut = db_int(stmt, 2) != 0;
+		text_known.snapshot = db_int(stmt, 3) != 0;
+	}
+	db_finish(stmt);
+}
+
+void source_know(const struct source *source)
+{
+	uint32_t i, snapshot;
+
+	text_known = (struct text_known){ .times = 1, .history = !source->inputs };
+	if (source->db)
+		know_database(source->db);
+	for (i = 0; i < source->inputs; i++) {
+		snapshot = mt_reader_process(source->input[i].reader)->snapshot;
+		text_known.times &= !(snapshot & MT_SNAPSHOT_NO_TIMES);
+		text_known.history |= !(snapshot &
+					MT_SNAPSHOT_NO_HISTORY); /* of any: then the others have one that is empty */
+		text_known.cut |= (snapshot & MT_SNAPSHOT_CUT) != 0;
+		text_known.snapshot |= snapshot != 0;
+	}
 }
 
 void source_release(struct source *source)

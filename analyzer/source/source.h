@@ -40,6 +40,9 @@ int source_open(struct source *source, char *const *paths, uint32_t count);
 /* Like source_open, but a database is -MT_E_MAGIC. */
 int source_open_traces(struct source *source, char *const *paths, uint32_t count);
 
+/* Sets text_known to what all of it says. */
+void source_know(const struct source *source);
+
 void source_release(struct source *source);
 
 #endif

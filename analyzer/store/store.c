@@ -27,6 +27,14 @@ static uint64_t lost_events(const struct analysis_process *process)
 	return sum;
 }
 
+static void bind_or_null(struct db_stmt *stmt, int parameter, int64_t value, int known)
+{
+	if (known)
+		db_bind(stmt, parameter, value);
+	else
+		db_bind_null(stmt, parameter);
+}
+
 static int store_process(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
 {
 	const struct mt_process *info = process->info;
@@ -37,8 +45,8 @@ static int store_process(struct db_stmt *stmt, const struct analysis_process *pr
 		 info->tool_version & 0xff);
 	db_bind(stmt, 1, store_process_id(number));
 	db_bind_text(stmt, 2, process->file);
-	db_bind(stmt, 3, info->pid);
-	db_bind(stmt, 4, info->ppid);
+	bind_or_null(stmt, 3, info->pid, info->pid != 0);
+	bind_or_null(stmt, 4, info->ppid, info->pid != 0);
 	if (info->rank >= 0)
 		db_bind(stmt, 5, info->rank);
 	else
@@ -49,7 +57,7 @@ static int store_process(struct db_stmt *stmt, const struct analysis_process *pr
 	db_bind_text(stmt, 9, info->options);
 	db_bind_text(stmt, 10, python_version(info->python_version, python));
 	db_bind_text(stmt, 11, tool);
-	db_bind(stmt, 12, (int64_t)info->start_realtime);
+	bind_or_null(stmt, 12, (int64_t)info->start_realtime, info->start_realtime != 0);
 	db_bind(stmt, 13, (int64_t)info->clock_error);
 	db_bind(stmt, 14, process->origin);
 	db_bind(stmt, 15, process->first_time);
@@ -68,6 +76,10 @@ static int store_process(struct db_stmt *stmt, const struct analysis_process *pr
 	else
 		db_bind_null(stmt, 26);
 	db_bind_unsigned(stmt, 27, process->cut);
+	db_bind_text(stmt, 28, info->snapshot ? "pytorch" : "memrec");
+	db_bind(stmt, 29, !(info->snapshot & MT_SNAPSHOT_NO_HISTORY));
+	db_bind(stmt, 30, !(info->snapshot & MT_SNAPSHOT_NO_TIMES));
+	db_bind(stmt, 31, (info->snapshot & MT_SNAPSHOT_CUT) != 0);
 	return db_run(stmt);
 }
 
@@ -228,7 +240,7 @@ static int store_peaks(struct db *db, const struct analysis *analysis)
 	const struct analysis_device *device;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices && !error; i++) {
 		device = &analysis->device[i];
@@ -244,6 +256,9 @@ static int store_peaks(struct db *db, const struct analysis *analysis)
 		db_bind_text(stmt, 8, mt_phase_name(device->peak.phase));
 		db_bind_text(stmt, 9, mt_role_name(device->peak.role));
 		db_bind_unsigned(stmt, 10, device->imported);
+		bind_or_null(stmt, 11, (int64_t)device->peak.tensors, device->blocks.known);
+		bind_or_null(stmt, 12, (int64_t)device->blocks.bytes, device->blocks.known);
+		bind_or_null(stmt, 13, !device->blocks.least, device->blocks.known);
 		error = db_run(stmt);
 	}
 	db_finish(stmt);
@@ -410,7 +425,7 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 
 	error = for_each_process(db, analysis,
 				 "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-				 "?, ?, ?, ?, ?, ?)",
+				 "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				 store_process);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/addrmap.h"
 #include "import_impl.h"
 #include "memtrace/error.h"
 #include "ring/emitter.h"
 
+#define BLOCK_MIN 512u           /* bytes: PyTorch's blocks are a multiple of it */
 #define RANGES_MAX 256u          /* open at once */
 #define NO_TIME_STEP 1000u       /* ns between events of a snapshot without times */
 #define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
@@ -23,7 +25,12 @@ struct import {
 	uint32_t device[IMPORT_DEVICES]; /* definitions, 0: not used yet */
 	uint64_t number;                 /* of the newest event */
 	uint64_t time;
-	uint64_t handles;            /* given to pieces of expandable segments */
+	uint64_t handles;         /* given to pieces of expandable segments */
+	struct import_device {    /* of PyTorch's allocator */
+		uint64_t bytes;   /* of its blocks in use */
+		uint64_t rounded; /* how many of these are only known to be at least so large */
+	} blocks[IMPORT_DEVICES];
+	struct addrmap block;        /* those in use: bytes * 2, plus 1 for the latter, by device and address */
 	int before;                  /* what is handed over now was there before the snapshot began */
 	pickle_id range[RANGES_MAX]; /* names of those open */
 	uint32_t ranges;
@@ -62,14 +69,60 @@ static struct mt_event about(struct import *import, enum mt_kind kind, uint32_t 
 	return event;
 }
 
-/* Snapshots do not say what the allocator's totals were. */
+static uint64_t block_key(uint32_t device, uint64_t addr)
+{
+	return (uint64_t)device << 58 ^ addr;
+}
+
+static void give_back(struct import *import, uint32_t device, uint64_t addr)
+{
+	uintptr_t known = (uintptr_t)addrmap_remove(&import->block, block_key(device, addr));
+
+	import->blocks[device].bytes -= known / 2;
+	import->blocks[device].rounded -= known & 1;
+}
+
+/*
+ * PyTorch rounds up to 512 bytes, or more (roundup_power2_divisions), and leaves a rest that is not worth splitting off
+ * in the block: where the snapshot does not have the block itself, the rounded size is the least that it can be.
+ */
+static int take_block(struct import *import, const struct import_thing *block)
+{
+	uint64_t rounded = block->size > UINT64_MAX / 4 ? block->size
+							: (block->size + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN;
+	uint64_t bytes = block->block ? block->block : rounded;
+
+	if (bytes > UINT64_MAX / 4)
+		return -MT_E_LIMIT;
+	if (addrmap_reserve(&import->block))
+		return -MT_E_MEMORY;
+	give_back(import, block->device, block->addr); /* its free is not in the snapshot */
+	addrmap_put(&import->block, block_key(block->device, block->addr),
+		    (void *)(uintptr_t)(bytes * 2 + !block->block));
+	import->blocks[block->device].bytes += bytes;
+	import->blocks[block->device].rounded += !block->block;
+	return 0;
+}
+
+static void set_blocks(const struct import *import, struct mt_event *event, uint32_t device)
+{
+	event->total = import->blocks[device].bytes;
+	event->flags = MT_FLAG_NO_TOTAL | MT_FLAG_REQUESTED | (import->blocks[device].rounded ? MT_FLAG_AT_LEAST : 0u);
+}
+
 static int emit_block(struct import *import, const struct import_thing *block)
 {
 	struct mt_event event = about(import, MT_TENSOR_ALLOC, block->device, block->frames);
+	uint64_t bytes = import->blocks[block->device].bytes;
+	int error = take_block(import, block);
 
+	if (error)
+		return error;
 	event.addr = block->addr;
 	event.size = block->size;
-	event.flags = MT_FLAG_NO_TOTAL;
+	set_blocks(import, &event, block->device);
+	if (import->before)
+		event.handle = import->blocks[block->device].bytes - bytes;
 	return emit(import, &event);
 }
 
@@ -130,6 +183,10 @@ static int emit_gone(struct import *import, enum mt_kind kind, const struct impo
 		event.device = 0;
 	if (kind == MT_DRIVER_FREE)
 		event.entry = ENTRY_cuMemFree_v2;
+	if (kind == MT_TENSOR_FREE) {
+		give_back(import, entry->device, entry->addr);
+		set_blocks(import, &event, entry->device);
+	}
 	return emit(import, &event);
 }
 
@@ -209,7 +266,12 @@ static int take_thing(struct import *import, const struct import_thing *thing)
 static int take_entry(struct import *import, const struct import_entry *entry)
 {
 	struct import_thing thing = {
-		.addr = entry->addr, .size = entry->size, .frames = entry->frames, .device = entry->device
+		.addr = entry->addr,
+		.size = entry->size,
+		.block = entry->block,
+		.frames = entry->frames,
+		.device = entry->device,
+		.kind = IMPORT_BLOCK,
 	};
 	struct mt_event mark = { .kind = MT_MARK, .thread = import->stacks.main };
 
@@ -289,6 +351,13 @@ static uint64_t first_time(const struct import_entries *entries)
 	return 0;
 }
 
+static uint32_t kind_of_snapshot(const struct import_entries *entries, const struct import_start *start)
+{
+	if (!entries->count)
+		return MT_SNAPSHOT | MT_SNAPSHOT_NO_HISTORY | MT_SNAPSHOT_NO_TIMES;
+	return MT_SNAPSHOT | (entries->has_times ? 0 : MT_SNAPSHOT_NO_TIMES) | (start->cut ? MT_SNAPSHOT_CUT : 0);
+}
+
 static int create_trace(struct import *import, const char *snapshot_path, const char *trace_path,
 			const struct mt_rules *rules)
 {
@@ -300,6 +369,7 @@ static int create_trace(struct import *import, const char *snapshot_path, const 
 		.start_realtime = import->time,
 		.command = snapshot_path,
 		.options = "PyTorch memory snapshot",
+		.snapshot = import->summary->snapshot,
 	};
 
 	return mt_emitter_create(&import->emitter, trace_path, &process, rules, &everything);
@@ -340,7 +410,7 @@ int mt_import_snapshot(const char *snapshot_path, const char *trace_path, const 
 		error = import_start_find(&start, pickle, &entries);
 	if (!error) {
 		summary->unknown = entries.unknown;
-		summary->has_times = entries.has_times;
+		summary->snapshot = kind_of_snapshot(&entries, &start);
 		import->pickle = pickle;
 		import->summary = summary;
 		import->time = first_time(&entries);
@@ -351,6 +421,7 @@ int mt_import_snapshot(const char *snapshot_path, const char *trace_path, const 
 	import_start_release(&start);
 	import_entries_release(&entries);
 	pickle_free(pickle);
+	addrmap_release(&import->block);
 	free(import);
 	return error;
 }

@@ -38,6 +38,7 @@ enum import_action {
 struct import_entry {
 	uint64_t addr, size; /* of an oom: bytes that were free, asked for */
 	uint64_t time;       /* ns since 1970; 0: the snapshot has no times */
+	uint64_t block;      /* of an alloc that is there to the end: bytes of its block; 0: not known */
 	uint32_t order;      /* in the file */
 	pickle_id frames, name;
 	uint8_t action; /* enum import_action */
@@ -60,6 +61,7 @@ enum import_thing_kind { IMPORT_SEGMENT, IMPORT_PIECE_OF_SEGMENT, IMPORT_BLOCK, 
 /* Something alive before the first entry. */
 struct import_thing {
 	uint64_t addr, size;
+	uint64_t block;   /* of a block: its bytes, of which `size` were asked for; 0: not known */
 	pickle_id frames; /* of its allocation; 0: unknown */
 	uint8_t device, kind;
 	uint8_t gone; /* it is not: it came later */
@@ -68,10 +70,11 @@ struct import_thing {
 struct import_start {
 	struct import_thing *thing; /* segments, pieces, blocks; each by device and address */
 	size_t count, room;
+	int cut; /* something is there whose allocation was recorded, and the history does not have it (any more) */
 };
 
-/* 0 or -MT_E_MEMORY. Release it in any case. */
-int import_start_find(struct import_start *start, const struct pickle *pickle, const struct import_entries *entries);
+/* Fills in `block` of the entries, too. 0, -MT_E_MEMORY, -MT_E_LIMIT. Release it in any case. */
+int import_start_find(struct import_start *start, const struct pickle *pickle, struct import_entries *entries);
 void import_start_release(struct import_start *start);
 
 /* The end of the piece at `addr`, or `end` if that comes first. */

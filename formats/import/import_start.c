@@ -84,12 +84,15 @@ static int appear(struct finder *finder, const struct import_thing *thing)
 	return 0;
 }
 
-static void vanish(struct finder *finder, const struct import_thing *thing)
+/* Bytes of the block that it was, 0: not known. */
+static uint64_t vanish(struct finder *finder, const struct import_thing *thing)
 {
 	uintptr_t number = (uintptr_t)addrmap_remove(&finder->there[thing->kind], key_of(thing->device, thing->addr));
+	uint64_t block = number ? finder->start->thing[number - 1].block : 0;
 
 	if (number)
 		set_gone(finder, number);
+	return block;
 }
 
 /* Calls for every piece of the range. `there`: the pieces were there before. */
@@ -152,6 +155,7 @@ static int add_blocks(struct finder *finder, pickle_id segment, struct import_th
 		block.size = bytes_of(pickle, from, "requested_size");
 		if (!block.size || block.size > size)
 			block.size = size;
+		block.block = size;
 		block.frames = frames_of(pickle, from);
 		if (pickle_is(pickle, state, "active_allocated") || pickle_is(pickle, state, "active_pending_free") ||
 		    pickle_is(pickle, state, "active_awaiting_free"))
@@ -200,14 +204,14 @@ static int add_segments(struct finder *finder)
 
 /* ---- and back ---- */
 
-static int undo(struct finder *finder, const struct import_entry *entry)
+static int undo(struct finder *finder, struct import_entry *entry)
 {
 	struct import_thing thing = { .addr = entry->addr, .size = entry->size, .device = entry->device };
 
 	switch (entry->action) {
 	case IMPORT_ALLOC:
 		thing.kind = IMPORT_BLOCK;
-		vanish(finder, &thing);
+		entry->block = vanish(finder, &thing);
 		return 0;
 	case IMPORT_FREE_COMPLETED:
 		thing.kind = IMPORT_BLOCK;
@@ -243,15 +247,18 @@ static void keep_those_there(struct import_start *start)
 {
 	size_t i, kept = 0;
 
-	for (i = 0; i < start->count; i++)
-		if (!start->thing[i].gone)
-			start->thing[kept++] = start->thing[i];
+	for (i = 0; i < start->count; i++) {
+		if (start->thing[i].gone)
+			continue;
+		start->cut |= start->thing[i].frames != 0;
+		start->thing[kept++] = start->thing[i];
+	}
 	start->count = kept;
 	if (kept)
 		qsort(start->thing, kept, sizeof(*start->thing), by_place);
 }
 
-int import_start_find(struct import_start *start, const struct pickle *pickle, const struct import_entries *entries)
+int import_start_find(struct import_start *start, const struct pickle *pickle, struct import_entries *entries)
 {
 	struct finder finder = { .start = start, .pickle = pickle };
 	size_t i;

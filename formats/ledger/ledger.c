@@ -215,7 +215,7 @@ static int has_total(const struct mt_event *event, const struct mt_ledger_change
 	if (event->kind == MT_TENSOR_FREE && change->died_count)
 		return !(change->died[change->died_count - 1].flags & MT_FLAG_NO_TOTAL);
 	if (event->kind == MT_TENSOR_FREE)
-		return event->total != 0;
+		return event->total != 0 && !(event->flags & MT_FLAG_NO_TOTAL);
 	return event->kind == MT_TENSOR_ALLOC && !(event->flags & MT_FLAG_NO_TOTAL);
 }
 

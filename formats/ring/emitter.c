@@ -360,6 +360,8 @@ int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_eve
 
 	event->seq = emitter->seq = number << MT_EMITTER_SHIFT;
 	mt_tracker_event(emitter->tracker, event, 0, &label);
+	if (!label.rule_frame && (label.phase == MT_PHASE_INIT || label.phase == MT_PHASE_OTHER))
+		label.phase = MT_PHASE_BEFORE;
 	return mt_writer_skip(emitter->writer, event, label.phase, label.step);
 }
 

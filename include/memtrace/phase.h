@@ -26,23 +26,24 @@
 #include "memtrace/event.h"
 
 /* Flat names, in the order people read them. X(NAME, number, word, letter) - numbers are part of the file format. */
-#define MT_PHASE_LIST(X)                  \
-	X(OTHER, 0, "other", '.')         \
-	X(INIT, 1, "init", 'i')           \
-	X(ROLLOUT, 2, "rollout", 'r')     \
-	X(LOGPROB, 3, "logprob", 'l')     \
-	X(REF, 4, "ref", 'e')             \
-	X(CRITIC, 5, "critic", 'c')       \
-	X(FORWARD, 6, "forward", 'f')     \
-	X(BACKWARD, 7, "backward", 'b')   \
-	X(OPTIMIZER, 8, "optimizer", 'o') \
-	X(WEIGHT_UPDATE, 9, "weight-update", 'w')
+#define MT_PHASE_LIST(X)                          \
+	X(OTHER, 0, "other", '.')                 \
+	X(INIT, 1, "init", 'i')                   \
+	X(ROLLOUT, 2, "rollout", 'r')             \
+	X(LOGPROB, 3, "logprob", 'l')             \
+	X(REF, 4, "ref", 'e')                     \
+	X(CRITIC, 5, "critic", 'c')               \
+	X(FORWARD, 6, "forward", 'f')             \
+	X(BACKWARD, 7, "backward", 'b')           \
+	X(OPTIMIZER, 8, "optimizer", 'o')         \
+	X(WEIGHT_UPDATE, 9, "weight-update", 'w') \
+	X(BEFORE, 10, "before", 'p') /* it was there when the recording began: nobody knows the phase */
 
 enum mt_phase {
 #define MT_PHASE_ENUM(name, number, word, letter) MT_PHASE_##name = (number),
 	MT_PHASE_LIST(MT_PHASE_ENUM)
 #undef MT_PHASE_ENUM
-		MT_PHASE_COUNT = 10,
+		MT_PHASE_COUNT = 11,
 };
 
 /* Roles. X(NAME, number, word, flat phase when no part is known) */
@@ -100,6 +101,12 @@ enum mt_category {
 #undef MT_CATEGORY_ENUM
 		MT_CATEGORY_COUNT = 14,
 };
+
+/* Nothing had run yet, or nobody knows what had: where weights come from. */
+static inline int mt_phase_is_early(uint32_t phase)
+{
+	return phase == MT_PHASE_INIT || phase == MT_PHASE_BEFORE;
+}
 
 const char *mt_phase_name(uint32_t phase); /* "other" for unknown numbers */
 const char *mt_role_name(uint32_t role);

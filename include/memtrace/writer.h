@@ -15,6 +15,14 @@
 #include "memtrace/event.h"
 
 /* Who was recorded: the first chunk of a trace. Strings are copied by mt_writer_open, owned by a reader. NULL: "". */
+/* What a trace was made of that is a PyTorch memory snapshot. Its pid, host and boot_id are not known. */
+enum mt_snapshot {
+	MT_SNAPSHOT = 1,
+	MT_SNAPSHOT_NO_HISTORY = 2, /* only what was there when it was taken */
+	MT_SNAPSHOT_NO_TIMES = 4,   /* the times of its events only order them */
+	MT_SNAPSHOT_CUT = 8,        /* events at the beginning of its history are gone (max_entries) */
+};
+
 struct mt_process {
 	uint32_t pid, ppid;
 	int32_t rank;             /* RANK of the environment, -1: none */
@@ -29,6 +37,7 @@ struct mt_process {
 	const char *command;   /* argv joined by blanks, at most MT_STRING_MAX */
 	const char *options;   /* the recorder's option string */
 	const char *ring_path; /* the shared ring, as long as it may hold events that are not in the file */
+	uint32_t snapshot;     /* enum mt_snapshot; 0: memrec recorded it */
 };
 
 struct mt_writer;

@@ -1,6 +1,7 @@
 """answers.py FILE: memana's JSON without what differs from run to run: times, numbers of processes, paths, the host."""
 import json
 import os
+import re
 import sys
 
 VARIES = {"pid", "peak_pid", "file", "command", "events", "host", "sources", "traces", "uuid"}
@@ -12,6 +13,10 @@ def place(frame):
     return f"{frame['function']} {os.path.basename(frame['file'] or '')}:{frame['line']}"
 
 
+def timeless(verdict):
+    return re.sub(r" at [0-9.]+ (us|ms|s|min|h)\b", " at TIME", verdict)
+
+
 def steady(value):
     if isinstance(value, list):
         return [steady(one) for one in value]
@@ -21,6 +26,8 @@ def steady(value):
     for key, one in value.items():
         if key == "stack":
             kept[key] = [place(frame) for frame in one if "standin" not in (frame["file"] or "")][:4]
+        elif key == "verdict" and one:
+            kept[key] = timeless(one)
         elif key not in VARIES | SAMPLED and not key.endswith("_ns"):
             kept[key] = steady(one)
     return kept

@@ -102,6 +102,27 @@ def old():
                           "segment_type": "large", "blocks": [block, kept]}], "device_traces": [trace]}
 
 
+def cut():
+    """max_entries was reached: of what is there, the allocations of a weight and of an activation are no longer told."""
+    base = 0x7f0000000000
+    load = [frame("load", "loader.py", 3)]
+    made = segment(base, 20 * MIB, [(4 * MIB, 4 * MIB, "active_allocated"), (2 * MIB, 2 * MIB, "active_allocated"),
+                                    (MIB, MIB, "active_allocated"), (13 * MIB, 0, "inactive")])
+    made["blocks"][0]["frames"], made["blocks"][1]["frames"], made["blocks"][2]["frames"] = load, FORWARD, FORWARD
+    return {"segments": [made], "device_traces": [[event("alloc", base + 6 * MIB, MIB, 1000)]]}
+
+
+def rounded():
+    """Asked for 1000 bytes and 3 MiB, in blocks of 1024 bytes and 4 MiB; 100 and 700 bytes that are freed at the end."""
+    base = 0x7f0000000000
+    trace = [event("alloc", base + 4 * MIB, 3 * MIB, 1000), event("alloc", base + 8 * MIB, 100, 2000),
+             event("alloc", base + 9 * MIB, 700, 3000), event("free_completed", base + 8 * MIB, 100, 4000),
+             event("free_completed", base + 9 * MIB, 700, 5000)]
+    blocks = [(1024, 1000, "active_allocated"), (4 * MIB - 1024, 0, "inactive"), (4 * MIB, 3 * MIB, "active_allocated"),
+              (12 * MIB, 0, "inactive")]
+    return {"segments": [segment(base, 20 * MIB, blocks)], "device_traces": [trace]}
+
+
 def segments_only():
     """What torch.cuda.memory_snapshot() returns."""
     return history()["segments"]

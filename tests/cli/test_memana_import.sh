@@ -14,7 +14,7 @@ phases='{p["phase"]: p["bytes"] >> 20 for p in d["devices"][0]["by_phase"]}'
 check "phases from its stacks" top history "sum($phases.values()) == 20"
 check "what was alive before, what came and went" ask history \
 	"SELECT group_concat(printf('%d%s%d', bytes >> 20, phase, free_time IS NULL), ' ') FROM (SELECT * FROM allocation WHERE memory = 'tensor' ORDER BY alloc_seq)" \
-	"4init1 8forward0 2backward0 1optimizer1"
+	"4before1 8forward0 2backward0 1optimizer1"
 check "nothing was freed that is not known" ask history "SELECT unknown_frees FROM process" 0
 check "times are those of the snapshot" ask history \
 	"SELECT group_concat(alloc_time / 1000, ' ') FROM (SELECT * FROM allocation WHERE memory = 'tensor' ORDER BY alloc_seq)" "0 0 1000 3000"
@@ -50,6 +50,35 @@ check "a list of segments alone" import segments_only
 check "is what is alive" top segments_only 'd["devices"] == [] or d["devices"][0]["peak"]["bytes"] in (0, 20 << 20)'
 mkdir ranks && make ranks/snap_rank_3.pickle history
 check "the rank is in the name" bash -c '"$0" import ranks/snap_rank_3.pickle -o r.zst && [ "$("$0" sql r.zst "SELECT rank FROM process")" = 3 ]' "$memana"
+
+# What a snapshot does not say is not invented: neither in words nor, in the database, as a number.
+words() { tr -s ' \n' ' ' <out; }
+tells() { status 0 "$memana" "$1" "$2.pickle" && words | grep -qE -- "$3" || { cat out; return 1; }; }
+silent() { status 0 "$memana" "$1" "$2.pickle" && ! words | grep -qE -- "$3" || { cat out; return 1; }; }
+for command in top phases steps retained oom; do
+	check "no history: $command says so, and what to do" tells $command segments_only 'has no history: .* _record_memory_history|has no history: .*_record_memory_history'
+	check "no history: $command invents nothing" silent $command segments_only 'pid 0|1970| at [0-9.]+ (us|ms|s)[, ]|step [01]|in init'
+done
+check "no history: frag looks at the segments" tells frag segments_only 'idle in the snapshot.*Segments with most idle'
+check "no history: no step in frag" silent frag segments_only 'step [01]|each phase'
+check "no history: info" tells info segments_only 'history none: this is what was there'
+check "no history: no 1970, no pid in info" silent info segments_only 'pid 0|1970'
+check "no times: top" silent top old ' at [0-9.]+ (us|ms|s)|pid 0'
+check "no times: phases" silent phases old '[0-9.]+ (us|ms|s) '
+check "the database has null" ask segments_only "SELECT pid IS NULL, start_realtime IS NULL, has_history, has_times, recorded_by FROM process" "$(printf '1\t1\t0\t0\tpytorch')"
+check "one owner is no table" silent top history 'By who asked'
+check "what was there before the recording, and what to do" tells top history '10.0 MiB at the peak existed before the recording: call torch.cuda.memory._record_memory_history\(\) before the model'
+make cut.pickle cut
+check "a history that was cut" tells top cut 'existed before the recording: the snapshot.s history was cut at its beginning \(raise max_entries'
+check "its stack tells the phase where it can" bash -c '[ "$("$0" sql cut.pickle "SELECT group_concat(phase) FROM (SELECT phase FROM allocation WHERE memory = '"'tensor'"' ORDER BY address)")" = "before,forward,forward" ]' "$memana"
+
+# What was asked for, and the allocator's blocks: exact where the snapshot has them, else at least what PyTorch rounds to.
+make rounded.pickle rounded
+asked() { "$memana" top --json rounded.pickle >r.json && json r.json "$1"; }
+check "requested bytes and blocks" asked '[d["devices"][0][k] for k in ("requested_bytes", "block_bytes", "block_bytes_exact")] == [1000 + 3 * 1048576 + 100 + 700, 1024 + 4 * 1048576 + 512 + 1024, False]'
+check "and in words" bash -c '"$0" top rounded.pickle | tr -s " \n" " " | grep -q "those asked for, 3.0 MiB in all; in PyTorch.s blocks, as torch.cuda.memory_allocated counts, at least 4.0 MiB"' "$memana"
+check "exact without a history" bash -c '"$0" top --json segments_only.pickle >s.json' "$memana"
+check "is what the segments say" json s.json 'd["devices"][0]["block_bytes"] == 5 << 20 and d["devices"][0]["block_bytes_exact"]'
 
 # Hostile files.
 refused() { status "$1" "$memana" import "$2" -o bad.zst && one_line err "$3" && [ ! -e bad.zst ]; }

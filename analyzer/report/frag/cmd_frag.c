@@ -179,7 +179,11 @@ static int print_report(struct frag_report *report)
 	if (!error && !report->devices && report->command->at && strcmp(report->command->at, "peak"))
 		return -MT_E_ARGUMENT;
 	if (!error && !report->devices && !report->doc)
-		text_print(report->text, "No GPU memory was recorded.\n");
+		text_wrap(report->text, 0, 0,
+			  "No GPU was used in this recording, so there is no allocator to look at: CPU tensors come from "
+			  "malloc. memana top tells what filled the CPU.");
+	if (!error && report->doc)
+		error = report_shape(report->doc, report->db);
 	return error || !report->doc ? error : doc_print(report->doc, stdout);
 }
 

@@ -18,8 +18,8 @@ static int json_pins(const struct frag_report *report)
 		doc_int(report->doc, "tensor_bytes", (int64_t)pin->bytes);
 		doc_int(report->doc, "segments", (int64_t)pin->segments);
 		doc_string(report->doc, "phase", pin->phase);
-		doc_int(report->doc, "first_step", pin->first_step);
-		doc_int(report->doc, "last_step", pin->last_step);
+		doc_int_or_null(report->doc, "first_step", pin->first_step, text_known.history);
+		doc_int_or_null(report->doc, "last_step", pin->last_step, text_known.history);
 		error = stack_json_place(report->doc, report->db, pin->node);
 		doc_end(report->doc);
 	}
@@ -61,7 +61,7 @@ static int json_phase(void *context, const struct query_phase_peak *row)
 	if (!error) {
 		doc_object(report->doc, NULL);
 		doc_string(report->doc, "phase", row->phase);
-		doc_int(report->doc, "time_ns", row->time);
+		doc_time(report->doc, "time_ns", row->time);
 		doc_int(report->doc, "reserved_bytes", (int64_t)map.map.bytes);
 		doc_int(report->doc, "allocated_bytes", (int64_t)map.map.used);
 		doc_int(report->doc, "largest_hole_bytes", (int64_t)map.map.largest_hole);
@@ -82,9 +82,12 @@ int frag_json(struct frag_report *report)
 	doc_object(doc, NULL);
 	doc_int(doc, "id", report->device->number);
 	doc_string(doc, "verdict", sentence.text);
-	doc_int(doc, "time_ns", report->instant.when.time);
-	doc_string(doc, "phase", report->instant.phase);
-	doc_int(doc, "step", report->instant.step);
+	doc_time(doc, "time_ns", report->instant.when.time);
+	if (text_known.history && *report->instant.phase)
+		doc_string(doc, "phase", report->instant.phase);
+	else
+		doc_null(doc, "phase");
+	doc_int_or_null(doc, "step", report->instant.step, text_known.history && report->instant.step);
 	doc_int(doc, "reserved_bytes", (int64_t)map->bytes);
 	doc_int(doc, "allocated_bytes", (int64_t)map->used);
 	doc_int(doc, "idle_bytes", (int64_t)(map->bytes - map->used));

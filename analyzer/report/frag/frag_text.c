@@ -71,15 +71,20 @@ static void print_pins(const struct frag_report *report)
 	const struct frag_pin *pin;
 	char words[512], place[256], bytes[TEXT_SIZE_MAX], count[64];
 	size_t i;
+	int at;
 
 	if (report->pins.count)
 		answer_title(report->text, "Idle in pinned segments, by the place whose tensors pin them");
 	for (i = 0; i < report->pins.count && i < report->command->limit; i++) {
 		pin = &report->pins.pin[i];
-		snprintf(words, sizeof(words), "%s: %s in %s, from %s, step %lld to %lld",
-			 finding_place(place, sizeof(place), report->db, pin->node), text_bytes(bytes, pin->bytes),
-			 text_count(count, sizeof(count), pin->segments, "segment"), pin->phase,
-			 (long long)pin->first_step, (long long)pin->last_step);
+		at = snprintf(words, sizeof(words), "%s: %s in %s",
+			      finding_place(place, sizeof(place), report->db, pin->node), text_bytes(bytes, pin->bytes),
+			      text_count(count, sizeof(count), pin->segments, "segment"));
+		if (text_known.history)
+			at += snprintf(words + at, sizeof(words) - (size_t)at, ", from %s", answer_phase(pin->phase));
+		if (text_known.history && strcmp(pin->phase, mt_phase_name(MT_PHASE_BEFORE)))
+			snprintf(words + at, sizeof(words) - (size_t)at, ", step %lld to %lld",
+				 (long long)pin->first_step, (long long)pin->last_step);
 		finding_line(report->text, pin->idle, words);
 	}
 }
@@ -116,14 +121,14 @@ int frag_text(struct frag_report *report)
 
 	text_print(report->text, report->devices++ ? "\n" : "");
 	text_style(report->text, TEXT_HEAD);
-	text_print(report->text, "GPU %lld  %s\n", (long long)report->device->number,
-		   text_fit(name, sizeof(name), report->device->name, 60, 0));
+	text_print(report->text, "GPU %lld%s\n", (long long)report->device->number,
+		   answer_model(name, report->device->name));
 	text_style(report->text, TEXT_PLAIN);
 	answer_verdict(report->text, &sentence);
 	print_facts(report);
 	print_pins(report);
 	error = print_segments(report);
-	if (error)
+	if (error || !text_known.history)
 		return error;
 	answer_title(report->text, "Reserved when the device was fullest in each phase");
 	return query_phase_peaks(report->db, report->device->id, print_phase, report);

@@ -13,16 +13,18 @@ static void say_when(struct sentence *sentence, const struct frag_report *report
 	char time[TEXT_SIZE_MAX];
 
 	if (!at)
-		sentence_say(sentence, "at %s", text_time(time, report->instant.when.time));
+		sentence_say(sentence, "%s", text_known.times ? text_at(time, report->instant.when.time) + 1 : "then");
 	else if (!strncmp(at, "oom", 3))
 		sentence_say(sentence, "when memory ran out");
 	else if (step)
 		sentence_say(sentence, "at the %s of step %.*s", step[length] ? "end" : "peak", length, step);
 	else
-		sentence_say(sentence, "at the %s", at);
-	if (at && !(step && step[length]) && *report->instant.phase)
-		sentence_say(sentence, " (%s, %s of step %lld)", text_time(time, report->instant.when.time),
-			     report->instant.phase, (long long)report->instant.step);
+		sentence_say(sentence, text_known.history ? "at the %s" : "in the snapshot", at);
+	if (!at || (step && step[length]) || !*report->instant.phase || !text_known.history)
+		return;
+	sentence_say(sentence, " (%s%s%s of step %lld)",
+		     text_known.times ? text_time(time, report->instant.when.time) : "", text_known.times ? ", " : "",
+		     report->instant.phase, (long long)report->instant.step);
 }
 
 /* The few small tensors of any program pin a small segment or two. */

@@ -10,10 +10,10 @@ static void json_failure(struct doc *doc, const struct oom_failure *failure)
 {
 	doc_int(doc, "number", failure->id);
 	doc_string(doc, "source", failure->source);
-	doc_int(doc, "time_ns", failure->time);
+	doc_time(doc, "time_ns", failure->time);
 	doc_int(doc, "step", failure->step);
 	doc_string(doc, "phase", failure->phase);
-	doc_int(doc, "pid", failure->pid);
+	doc_pid(doc, "pid", failure->pid);
 	doc_int_or_null(doc, "rank", failure->rank, failure->rank >= 0);
 	doc_int(doc, "device", failure->number);
 	doc_int(doc, "requested_bytes", (int64_t)failure->requested);
@@ -50,7 +50,7 @@ static void json_holders(struct doc *doc, const struct oom *oom)
 	for (i = 0; i < oom->holders; i++) {
 		holder = &oom->holder[i];
 		doc_object(doc, NULL);
-		doc_int(doc, "pid", holder->pid);
+		doc_pid(doc, "pid", holder->pid);
 		doc_int_or_null(doc, "rank", holder->rank, holder->rank >= 0);
 		doc_int(doc, "held_bytes", (int64_t)holder->held);
 		doc_int(doc, "slack_bytes", (int64_t)holder->slack);
@@ -70,7 +70,7 @@ static void json_parts(struct doc *doc, const struct oom *oom, int64_t limit)
 	for (i = 0; i < oom->parts && (int64_t)i < limit; i++) {
 		part = &oom->part[i];
 		doc_object(doc, NULL);
-		doc_int(doc, "pid", part->pid);
+		doc_pid(doc, "pid", part->pid);
 		doc_string(doc, "category", part->category);
 		doc_string(doc, "phase", part->phase);
 		doc_string(doc, "owner", part->owner);
@@ -95,7 +95,7 @@ static void json_growth(struct doc *doc, const struct oom_growth *growth)
 	doc_int(doc, "places", (int64_t)growth->places);
 	doc_string(doc, "function", growth->function);
 	doc_string(doc, "place", growth->place);
-	doc_int(doc, "pid", growth->pid);
+	doc_pid(doc, "pid", growth->pid);
 	doc_bool(doc, "sleeps", growth->sleeps);
 	doc_end(doc);
 }
@@ -117,7 +117,7 @@ static void json_place(struct doc *doc, const struct oom_part *part)
 	if (!part)
 		return;
 	doc_object(doc, "place");
-	doc_int(doc, "pid", part->pid);
+	doc_pid(doc, "pid", part->pid);
 	doc_string(doc, "category", part->category);
 	doc_string(doc, "function", part->function);
 	doc_string(doc, "place", part->place);
@@ -177,7 +177,7 @@ static int json_host(void *context, const struct query_host *row)
 	struct doc *doc = context;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "pid", row->pid);
+	doc_pid(doc, "pid", row->pid);
 	doc_int(doc, "rss_bytes", (int64_t)row->resident);
 	doc_int(doc, "cgroup_bytes", (int64_t)row->cgroup);
 	doc_int_or_null(doc, "cgroup_limit_bytes", (int64_t)row->cgroup_limit, row->cgroup_limit != 0);
@@ -219,8 +219,11 @@ static int json_none(struct doc *doc, struct db *db)
 		return 0;
 	doc_object(doc, "nearest");
 	doc_int(doc, "device", none.number);
-	doc_string(doc, "phase", none.phase);
-	doc_int(doc, "step", none.step);
+	if (text_known.history)
+		doc_string(doc, "phase", none.phase);
+	else
+		doc_null(doc, "phase");
+	doc_int_or_null(doc, "step", none.step, text_known.history);
 	doc_int(doc, "peak_bytes", (int64_t)none.peak);
 	doc_int_or_null(doc, "total_bytes", (int64_t)none.total, none.total != 0);
 	doc_int_or_null(doc, "used_bytes", (int64_t)none.used, none.used != 0);

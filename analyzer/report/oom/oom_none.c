@@ -53,9 +53,16 @@ void oom_none_say(struct sentence *sentence, const struct oom_none *none)
 	char name[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
 	uint64_t most = fullest(none);
 
+	if (!text_known.history) {
+		sentence_say(sentence, "%s", answer_no_history);
+		return;
+	}
 	sentence_say(sentence, "No request for GPU memory failed in this recording");
 	if (!none->device || !strcmp(none->kind, "cpu")) {
-		sentence_say(sentence, none->device ? ": it has tensors of the CPU only." : ".");
+		sentence_say(sentence, none->device
+					       ? ": it has tensors of the CPU only. memana top tells what filled it; "
+						 "memana check --max-host SIZE holds a limit on the host's memory."
+					       : ".");
 		return;
 	}
 	sentence_say(sentence, is_near(none) ? ". The nearest miss: " : ", and none came near: ");

@@ -69,7 +69,7 @@ void oom_say_failure(struct sentence *sentence, const char *what, const struct o
 		sentence_say(sentence, " outside any known phase");
 	if (it->steps)
 		sentence_say(sentence, " of step %lld", (long long)it->step);
-	sentence_say(sentence, " at %s", text_time(time, it->time));
+	sentence_say(sentence, "%s", text_at(time, it->time));
 	if (it->free >= 0)
 		sentence_say(sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
 			     text_bytes(size, (uint64_t)it->free));

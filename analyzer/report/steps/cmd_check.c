@@ -404,7 +404,7 @@ static void print_text(const struct check *check)
 	}
 }
 
-static int print_json(const struct check *check)
+static int print_json(const struct check *check, struct db *db)
 {
 	struct sentence sentence = { .size = 0 };
 	struct doc *doc = doc_new();
@@ -434,7 +434,9 @@ static int print_json(const struct check *check)
 	}
 	doc_end(doc);
 	doc_end(doc);
-	error = doc_print(doc, stdout);
+	error = report_shape(doc, db);
+	if (!error)
+		error = doc_print(doc, stdout);
 	doc_free(doc);
 	return error;
 }
@@ -453,7 +455,7 @@ static int answer(struct check *check, struct db *db)
 	if (!error && check->limits->has_host)
 		error = check_hosts(check, db);
 	if (!error && check->limits->options.json)
-		error = print_json(check);
+		error = print_json(check, db);
 	else if (!error)
 		print_text(check);
 	if (error)

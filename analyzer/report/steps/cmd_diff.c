@@ -315,7 +315,8 @@ static void json_cause(struct doc *doc, const struct diff *diff)
 	doc_end(doc);
 }
 
-static int print_json(const struct diff *diff, const struct diff_command *command, const char *words, int differ)
+static int print_json(const struct diff *diff, const struct diff_command *command, const char *words, int differ,
+		      struct db *a, struct db *b)
 {
 	struct doc *doc = doc_new();
 	size_t i;
@@ -340,7 +341,11 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 		doc_end(doc);
 	}
 	doc_end(doc);
-	error = doc_print(doc, stdout);
+	error = report_shape(doc, b);
+	if (!error)
+		error = report_shape(doc, a); /* devices that only the first run has */
+	if (!error)
+		error = doc_print(doc, stdout);
 	doc_free(doc);
 	return error;
 }
@@ -361,7 +366,7 @@ static int report(const struct diff_command *command, struct db *a, struct db *b
 		text_init(&text, stdout);
 	}
 	if (!error && command->options.json) {
-		error = print_json(&diff, command, sentence.text, differ);
+		error = print_json(&diff, command, sentence.text, differ, a, b);
 	} else if (!error) {
 		answer_verdict(&text, &sentence);
 		for (kind = 0; kind < DIFF_COUNT; kind++)

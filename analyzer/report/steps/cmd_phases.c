@@ -102,7 +102,8 @@ static int say_stays(struct sentence *sentence, const struct phases_device *devi
 		return 0;
 	}
 	largest.all = device->row[phase].left_end;
-	sentence_say(sentence, " Most of what stays to the end is from %s: %s", mt_phase_name((uint32_t)phase),
+	sentence_say(sentence, " Most of what stays to the end is from %s: %s",
+		     phase == MT_PHASE_BEFORE ? "before the recording" : mt_phase_name((uint32_t)phase),
 		     text_bytes(size, largest.all));
 	error = phases_left(db, device->id, mt_phase_name((uint32_t)phase), 1, say_largest, &largest);
 	sentence_say(sentence, ".");
@@ -128,6 +129,10 @@ static int make_verdict(struct sentence *sentence, const struct phases_device *d
 	int error;
 
 	sentence->size = 0;
+	if (!text_known.history) {
+		sentence_say(sentence, "%s", answer_no_history);
+		return 0;
+	}
 	say_peak(sentence, device, order);
 	if (sentence->text[0] >= 'a' && sentence->text[0] <= 'z')
 		sentence->text[0] = (char)(sentence->text[0] - 'a' + 'A');
@@ -149,7 +154,7 @@ static void print_row(const struct text *text, const struct phases_row *row, con
 		end[TEXT_SIZE_MAX];
 
 	text_print(text, "  %-13s%5llu%9s%11s%10s%10s%10s%10s\n", phase, (unsigned long long)row->runs,
-		   text_time(time, row->time), or_dash(bytes, row->bytes), or_dash(peak, row->peak),
+		   row->runs ? text_time(time, row->time) : "-", or_dash(bytes, row->bytes), or_dash(peak, row->peak),
 		   or_dash(run, row->left_run), or_dash(step, row->left_step), or_dash(end, row->left_end));
 }
 
@@ -189,7 +194,8 @@ static int print_stays(const struct text *text, struct db *db, const struct phas
 	for (phase = 0; phase < MT_PHASE_COUNT && !error; phase++) {
 		if (!device->row[phase].left_end)
 			continue;
-		snprintf(title, sizeof(title), "Left at the end, from %s", mt_phase_name((uint32_t)phase));
+		snprintf(title, sizeof(title), "Left at the end, from %s",
+			 phase == MT_PHASE_BEFORE ? "before the recording" : mt_phase_name((uint32_t)phase));
 		answer_title(text, title);
 		error = phases_left(db, device->id, mt_phase_name((uint32_t)phase), PLACES_SHOWN, print_left,
 				    (void *)text);
@@ -209,6 +215,8 @@ static int print_device(const struct text *text, struct db *db, const struct pha
 		return 0;
 	error = make_verdict(&sentence, device, &order, db);
 	answer_verdict(text, &sentence);
+	if (!text_known.history)
+		return error;
 	print_table(text, device, &order, options);
 	return error ? error : print_stays(text, db, device);
 }
@@ -253,11 +261,11 @@ static int json_row(struct doc *doc, struct db *db, const struct phases_device *
 	doc_object(doc, NULL);
 	doc_string(doc, "phase", mt_phase_name((uint32_t)phase));
 	doc_int(doc, "runs", (int64_t)row->runs);
-	doc_int(doc, "time_ns", row->time);
+	doc_time(doc, "time_ns", row->time);
 	doc_int(doc, "allocated_bytes", (int64_t)row->bytes);
 	doc_int(doc, "allocations", (int64_t)row->count);
 	doc_int_or_null(doc, "peak_bytes", (int64_t)row->peak, row->ran_peak);
-	doc_int_or_null(doc, "peak_ns", row->peak_time, row->ran_peak);
+	doc_int_or_null(doc, "peak_ns", row->peak_time, row->ran_peak && text_known.times);
 	doc_int_or_null(doc, "peak_step", row->peak_step, row->ran_peak);
 	doc_int(doc, "left_after_run_bytes", (int64_t)row->left_run);
 	doc_int(doc, "left_after_step_bytes", (int64_t)row->left_step);

@@ -80,7 +80,7 @@ static void print_growth(const struct text *text, const struct retained *retaine
 {
 	const struct retained_growth *growth;
 	struct sentence sentence;
-	char place[256], each[TEXT_SIZE_MAX];
+	char place[256], each[TEXT_SIZE_MAX], process[TEXT_SIZE_MAX];
 	size_t i;
 
 	if (!list->count)
@@ -89,10 +89,10 @@ static void print_growth(const struct text *text, const struct retained *retaine
 	for (i = 0; i < list->count && i < limit; i++) {
 		growth = &list->growth[i];
 		sentence.size = 0;
-		sentence_say(&sentence, "%s: %s each, %s from %s, pid %lld",
+		sentence_say(&sentence, "%s: %s each, %s from %s, %s",
 			     finding_place(place, sizeof(place), retained->db, growth->node),
-			     text_bytes(each, growth->bytes / growth->parts), growth->category, growth->phase,
-			     (long long)growth->pid);
+			     text_bytes(each, growth->bytes / growth->parts), growth->category,
+			     answer_phase(growth->phase), answer_process(process, -1, growth->pid));
 		finding_line(text, growth->bytes, sentence.text);
 	}
 }
@@ -115,7 +115,7 @@ static void print_crossings(const struct text *text, const struct retained *reta
 			sentence_say(&sentence, "%s: %s, ",
 				     finding_place(place, sizeof(place), retained->db, crossing->node),
 				     crossing->category);
-		sentence_say(&sentence, "from %s", crossing->from);
+		sentence_say(&sentence, "from %s", answer_phase(crossing->from));
 		if (crossing->from != crossing->to)
 			sentence_say(&sentence, " in %s", crossing->to);
 		retained_say_device(&sentence, retained, crossing);
@@ -168,7 +168,7 @@ static int json_growth(struct doc *doc, const struct retained *retained, const s
 			doc_int(doc, "steps", growth->steps);
 			doc_int(doc, "steps_of", growth->steps_of);
 		}
-		doc_int(doc, "pid", growth->pid);
+		doc_pid(doc, "pid", growth->pid);
 		doc_string(doc, "phase", growth->phase);
 		doc_string(doc, "category", growth->category);
 		error = stack_json_place(doc, retained->db, growth->node);
@@ -195,7 +195,7 @@ static int json_crossings(struct doc *doc, const struct retained *retained, cons
 		doc_int(doc, "bytes", (int64_t)crossing->bytes);
 		doc_int(doc, "count", (int64_t)crossing->count);
 		if (crossing->category) {
-			doc_int(doc, "pid", crossing->pid);
+			doc_pid(doc, "pid", crossing->pid);
 			doc_string(doc, "category", crossing->category);
 			error = stack_json_place(doc, retained->db, crossing->node);
 		}
@@ -237,6 +237,8 @@ static int print_json(const struct retained *retained, const struct retained_com
 	if (!error)
 		error = json_crossings(doc, retained, &retained->places, command->limit, "places");
 	doc_end(doc);
+	if (!error)
+		error = report_shape(doc, retained->db);
 	if (!error)
 		error = doc_print(doc, stdout);
 	doc_free(doc);

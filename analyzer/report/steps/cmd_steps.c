@@ -194,9 +194,13 @@ static int make_verdict(struct verdict *verdict, const struct steps *steps, stru
 	verdict->lane = worst_lane(steps);
 	verdict->several = steps->count > 1;
 	if (!verdict->lane) {
-		sentence_say(&verdict->sentence,
-			     "No step ended in this recording. What a step is, memrec --step-mark says; "
-			     "memana info tells what was recorded.");
+		sentence_say(&verdict->sentence, "%s",
+			     !text_known.history ? answer_no_history
+			     : text_known.snapshot
+				     ? "No step ended in this snapshot: its history has no optimizer that ran and was "
+				       "left. memana phases and memana retained look inside the one step it has."
+				     : "No step ended in this recording. What a step is, memrec --step-mark says; "
+				       "memana info tells what was recorded.");
 		return 0;
 	}
 	if (verdict->lane->state == STEPS_GROWING)
@@ -347,12 +351,12 @@ static void json_row(struct doc *doc, const struct steps_lane *lane, const struc
 	doc_int(doc, "step", row->step);
 	doc_bool(doc, "ended", row->ended);
 	doc_string(doc, "closed_by", row->closed_by);
-	doc_int(doc, "begin_ns", row->begin);
-	doc_int(doc, "end_ns", row->end);
+	doc_time(doc, "begin_ns", row->begin);
+	doc_time(doc, "end_ns", row->end);
 	doc_int(doc, "peak_bytes", (int64_t)row->peak);
-	doc_int(doc, "peak_ns", row->peak_time);
+	doc_time(doc, "peak_ns", row->peak_time);
 	doc_string(doc, "peak_phase", row->peak_phase);
-	doc_int(doc, "peak_pid", row->peak_pid);
+	doc_pid(doc, "peak_pid", row->peak_pid);
 	doc_string(doc, "own_phase", row->own_phase);
 	doc_int(doc, "held_bytes", (int64_t)row->held);
 	doc_int(doc, "slack_bytes", (int64_t)row->slack);
@@ -386,7 +390,7 @@ static int json_lane(struct doc *doc, struct db *db, const struct steps_lane *la
 	int error;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "pid", lane->pid);
+	doc_pid(doc, "pid", lane->pid);
 	doc_int_or_null(doc, "rank", lane->rank, lane->rank >= 0);
 	doc_int(doc, "device", lane->number);
 	doc_string(doc, "kind", lane->kind);

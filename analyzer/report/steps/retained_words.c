@@ -171,6 +171,10 @@ struct sentence retained_verdict(const struct retained *retained, const struct r
 	struct sentence sentence = { 0 };
 	int batches = retained->batches.count != 0, steps = retained->steps.count != 0;
 
+	if (!text_known.history) {
+		sentence_say(&sentence, "%s", answer_no_history);
+		return sentence;
+	}
 	if (question->from || question->to) {
 		say_asked(&sentence, retained, question);
 		return sentence;

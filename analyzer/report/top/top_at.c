@@ -144,7 +144,8 @@ static int make_peaks(struct db *db, const struct moment *moment)
 		 "WHERE part.device = was.device AND category = 'allocator slack') AS slack_bytes, ifnull(at_time, 0) AS time, "
 		 "ifnull(at_seq, 0) AS seq, ifnull(at.process, (SELECT min(id) FROM process)) AS process, "
 		 "ifnull(at.step, %d) AS step, ifnull(at.phase, 'other') AS phase, ifnull(at.role, 'none') AS role, "
-		 "CASE WHEN at_time IS NULL THEN 0 ELSE " IMPORTED " END AS imported_bytes "
+		 "CASE WHEN at_time IS NULL THEN 0 ELSE " IMPORTED " END AS imported_bytes, "
+		 "NULL AS requested_bytes, NULL AS block_bytes, NULL AS block_bytes_exact "
 		 "FROM main.peak AS was %sJOIN temp.at AS at ON at.device = was.device",
 		 moment->kind == MOMENT_TIME, moment->kind == MOMENT_OOM ? "" : "LEFT ");
 	return db_execute(db, sql);

@@ -2,11 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
+#include "base/text.h"
 #include "memtrace/error.h"
 #include "query/callstack.h"
 #include "query/query.h"
 #include "report/oom/query_oom.h"
+#include "report/peak_verdict.h"
 #include "report/places.h"
+#include "report/report.h"
 #include "report/top_host.h"
 #include "top.h"
 
@@ -27,7 +30,7 @@ static int json_trace(void *context, const struct query_process *row)
 
 	doc_object(doc, NULL);
 	doc_string(doc, "file", row->file);
-	doc_int(doc, "pid", row->pid);
+	doc_pid(doc, "pid", row->pid);
 	if (row->rank >= 0)
 		doc_int(doc, "rank", row->rank);
 	else
@@ -56,7 +59,7 @@ static int json_part(void *context, const struct query_part *row)
 
 	doc_object(part->doc, NULL);
 	if (part->by == QUERY_BY_PROCESS) {
-		doc_int(part->doc, "pid", row->pid);
+		doc_pid(part->doc, "pid", row->pid);
 		if (row->rank >= 0)
 			doc_int(part->doc, "rank", row->rank);
 	} else {
@@ -96,7 +99,7 @@ static int json_site(void *context, const struct query_site *row)
 	doc_string(report->doc, "phase", row->phase);
 	doc_string(report->doc, "category", row->category);
 	doc_string(report->doc, "owner", row->owner);
-	doc_int(report->doc, "pid", row->pid);
+	doc_pid(report->doc, "pid", row->pid);
 	doc_string(report->doc, "why", row->evidence);
 	doc_string(report->doc, "decided_by", row->decided_by);
 	doc_string(report->doc, "known", row->known);
@@ -173,7 +176,7 @@ static int json_phase_peak(void *context, const struct query_phase_peak *row)
 	doc_string(doc, "phase", row->phase);
 	doc_int(doc, "bytes", (int64_t)row->bytes);
 	doc_int(doc, "tensor_bytes", (int64_t)row->tensors);
-	doc_int(doc, "time_ns", row->time);
+	doc_time(doc, "time_ns", row->time);
 	doc_int(doc, "step", row->step);
 	error = json_gpu_total_of(context, row->phase);
 	doc_end(doc);
@@ -184,11 +187,16 @@ static void json_peak(struct doc *doc, const struct query_device *row)
 {
 	doc_object(doc, "peak");
 	doc_int(doc, "bytes", (int64_t)row->peak.bytes);
-	doc_int(doc, "time_ns", row->peak.time);
-	doc_int(doc, "step", row->peak.step);
-	doc_string(doc, "phase", row->peak.phase);
-	doc_string(doc, "role", row->peak.role);
-	doc_int(doc, "pid", row->peak.pid);
+	doc_time(doc, "time_ns", row->peak.time);
+	doc_int_or_null(doc, "step", row->peak.step, text_known.history);
+	if (text_known.history && *row->peak.phase) {
+		doc_string(doc, "phase", row->peak.phase);
+		doc_string(doc, "role", row->peak.role);
+	} else {
+		doc_null(doc, "phase");
+		doc_null(doc, "role");
+	}
+	doc_pid(doc, "pid", row->peak.pid);
 	doc_end(doc);
 }
 
@@ -204,6 +212,24 @@ static int json_tables(struct report *report)
 	if (!error)
 		error = query_phase_peaks(report->db, report->device, json_phase_peak, report);
 	doc_end(report->doc);
+	return error;
+}
+
+static int no_place(void *context, const struct query_culprit *row, struct peak_place *largest)
+{
+	(void)context, (void)row, (void)largest;
+	return 0;
+}
+
+static int json_verdict(struct report *report, const struct query_device *row)
+{
+	const struct peak_verdict verdict = {
+		.begins = "Peak ", .device = row, .has_parts = 1, .has_steps = row->peak.step > 0, .place_of = no_place
+	};
+	struct sentence sentence = { 0 };
+	int error = peak_verdict_say(&sentence, report->db, &verdict);
+
+	doc_string(report->doc, "verdict", sentence.text);
 	return error;
 }
 
@@ -228,10 +254,18 @@ static int json_device(void *context, const struct query_device *row)
 	doc_string(doc, "uuid", row->uuid);
 	doc_int_or_null(doc, "total_bytes", (int64_t)row->total, row->total != 0);
 	json_peak(doc, row);
-	error = json_tables(report);
+	error = json_verdict(report, row);
+	if (!error)
+		error = json_tables(report);
 	doc_int(doc, "tensor_bytes", (int64_t)tensors);
 	doc_int(doc, "slack_bytes", (int64_t)row->peak.slack);
 	doc_int(doc, "imported_bytes", (int64_t)row->peak.imported);
+	doc_int_or_null(doc, "requested_bytes", row->peak.requested, row->peak.requested >= 0);
+	doc_int_or_null(doc, "block_bytes", row->peak.blocks, row->peak.blocks >= 0);
+	if (row->peak.blocks >= 0)
+		doc_bool(doc, "block_bytes_exact", row->peak.blocks_exact);
+	else
+		doc_null(doc, "block_bytes_exact");
 	if (!error)
 		error = json_gpu_total_of(report, "peak");
 	doc_end(doc);
@@ -244,7 +278,7 @@ static int json_oom(struct report *report, const struct oom_failure *it)
 	int error;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "time_ns", it->time);
+	doc_time(doc, "time_ns", it->time);
 	doc_int(doc, "device", it->number);
 	doc_int(doc, "requested_bytes", (int64_t)it->requested);
 	doc_int_or_null(doc, "free_bytes", it->free, it->free >= 0);
@@ -252,7 +286,7 @@ static int json_oom(struct report *report, const struct oom_failure *it)
 	doc_int_or_null(doc, "others_bytes", it->others, it->others >= 0);
 	doc_string(doc, "phase", it->phase);
 	doc_int(doc, "step", it->step);
-	doc_int(doc, "pid", it->pid);
+	doc_pid(doc, "pid", it->pid);
 	doc_string(doc, "source", it->source);
 	doc_int(doc, "refusals", (int64_t)it->refusals);
 	error = stack_json(report->doc, report->db, report->symbols, it->node);
@@ -296,7 +330,7 @@ static int json_host(void *context, const struct query_host *row)
 	struct doc *doc = ((struct report *)context)->doc;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "pid", row->pid);
+	doc_pid(doc, "pid", row->pid);
 	json_host_figures(doc, row);
 	doc_end(doc);
 	return 0;
@@ -323,7 +357,7 @@ static int json_source(void *context, const struct query_source *row)
 	struct doc *doc = ((struct report *)context)->doc;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "pid", row->pid);
+	doc_pid(doc, "pid", row->pid);
 	doc_string(doc, "name", row->name);
 	doc_string(doc, "state", row->state);
 	doc_string(doc, "why", row->why);
@@ -336,7 +370,7 @@ static int json_loss(void *context, const struct query_loss *row)
 	struct doc *doc = ((struct report *)context)->doc;
 
 	doc_object(doc, NULL);
-	doc_int(doc, "pid", row->pid);
+	doc_pid(doc, "pid", row->pid);
 	doc_string(doc, "reason", row->reason);
 	doc_int(doc, "events", (int64_t)row->events);
 	doc_end(doc);
@@ -396,6 +430,8 @@ int top_json(FILE *file, struct db *db, struct symbols *symbols, const struct to
 
 	if (!error && !report.devices && (options->device >= 0 || options->device_cpu))
 		error = -MT_E_ARGUMENT;
+	if (!error)
+		error = report_shape(report.doc, db);
 	if (!error)
 		error = doc_print(report.doc, file);
 	doc_free(report.doc);

@@ -3,6 +3,7 @@
 #include "memtrace/phase.h"
 #include "query/callstack.h"
 #include "report/answer.h"
+#include "report/peak_verdict.h"
 #include "top_report.h"
 
 #define SITE_INDENT 19
@@ -109,9 +110,12 @@ static void print_place(const struct top_report *report, const struct place *pla
 		sentence_say(&sentence,
 			     "%s: ", text_fit(name, sizeof(name), place->parameter, TEXT_COLUMNS - SITE_INDENT - 2, 1));
 	say_category(&sentence, place);
-	sentence_say(&sentence, ", allocated in %s, %s", place->phase,
-		     text_count(count, sizeof(count), place->count, "allocation"));
-	if (report->processes > 1)
+	if (text_known.history) {
+		sentence_say(&sentence, ", allocated ");
+		peak_say_phase(&sentence, place->phase, 0, 0);
+	}
+	sentence_say(&sentence, ", %s", text_count(count, sizeof(count), place->count, "allocation"));
+	if (report->processes > 1 && place->pid)
 		sentence_say(&sentence, ", pid %lld", (long long)place->pid);
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
 	if (report->options->why)

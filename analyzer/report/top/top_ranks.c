@@ -128,7 +128,7 @@ static void json_rank(struct doc *doc, const struct rank *rank)
 	doc_object(doc, NULL);
 	doc_int_or_null(doc, "rank", rank->rank, rank->rank >= 0);
 	doc_int(doc, "device", rank->number);
-	doc_int(doc, "pid", rank->pid);
+	doc_pid(doc, "pid", rank->pid);
 	doc_int(doc, "bytes", (int64_t)rank->bytes);
 	doc_string(doc, "phase", rank->phase);
 	doc_int(doc, "step", rank->step);

@@ -44,6 +44,7 @@ int top_print_verdict(const struct top_report *report);
 
 /* The peak cut into parts; what was held in each phase. */
 int top_print_parts(struct top_report *report, enum query_by by);
+int top_has_owners(const struct top_report *report); /* more than one: only then the table says something */
 int top_print_phase_peaks(struct top_report *report);
 
 /* The places that held most of the peak. */
@@ -56,6 +57,8 @@ int top_print_ooms(const struct top_report *report);
 int top_print_recording(struct top_report *report);
 
 /* The command to try next. */
+void top_print_blocks(const struct top_report *report); /* where tensors have the sizes that were asked for */
+int top_print_before(const struct top_report *report);
 void top_print_next(const struct top_report *report);
 
 #endif

@@ -117,6 +117,8 @@ int top_print_recording(struct top_report *report)
 
 	text_print(report->text, "\n");
 	top_host_line(report->text, &report->host);
+	if (!text_known.history)
+		return 0;
 	sentence_say(&sentence, "Recorded: %s, ", text_count(events, sizeof(events), report->events, "event"));
 	if (report->processes > 1)
 		sentence_say(&sentence, "%s, ",
@@ -135,6 +137,56 @@ int top_print_recording(struct top_report *report)
 	if (!error)
 		error = query_sources(report->db, print_source, report);
 	return error;
+}
+
+void top_print_blocks(const struct top_report *report)
+{
+	const struct query_device *device = report->device;
+	struct sentence sentence = { 0 };
+	char requested[TEXT_SIZE_MAX], blocks[TEXT_SIZE_MAX];
+
+	if (device->peak.blocks < 0)
+		return;
+	sentence_say(&sentence,
+		     "Sizes of tensors are those asked for, %s in all; in PyTorch's blocks, as "
+		     "torch.cuda.memory_allocated counts, %s%s.",
+		     text_bytes(requested, (uint64_t)device->peak.requested),
+		     device->peak.blocks_exact ? "" : "at least ", text_bytes(blocks, (uint64_t)device->peak.blocks));
+	text_wrap(report->text, 0, 0, sentence.text);
+}
+
+static int add_before(void *context, struct db_stmt *stmt)
+{
+	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+/* What was there when the recording began has no phase and often no stack: what to do so that it has, the next time. */
+int top_print_before(const struct top_report *report)
+{
+	struct sentence sentence = { 0 };
+	uint64_t bytes = 0;
+	char size[TEXT_SIZE_MAX];
+	int error = answer_rows(report->db, "SELECT ifnull(sum(bytes), 0) FROM peak_part WHERE phase = 'before'", NULL,
+				add_before, &bytes);
+
+	if (error || (!bytes && text_known.history))
+		return error;
+	if (!text_known.history)
+		sentence_say(&sentence, "%s", answer_no_history);
+	else
+		sentence_say(&sentence, "%s at the peak existed before the recording: ", text_bytes(size, bytes));
+	if (text_known.history && text_known.cut)
+		sentence_say(&sentence, "the snapshot's history was cut at its beginning (raise max_entries of "
+					"torch.cuda.memory._record_memory_history, or call it later).");
+	else if (text_known.history && text_known.snapshot)
+		sentence_say(&sentence, "call torch.cuda.memory._record_memory_history() before the model is built.");
+	else if (text_known.history)
+		sentence_say(&sentence, "start memrec earlier.");
+	text_style(report->text, TEXT_WARN);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+	return 0;
 }
 
 void top_print_next(const struct top_report *report)

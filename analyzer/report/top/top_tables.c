@@ -76,7 +76,7 @@ static int print_part(void *context, const struct query_part *row)
 {
 	const struct top_report *report = context;
 
-	print_share(report, row->word, NULL, row->bytes, report->device->peak.bytes);
+	print_share(report, answer_phase(row->word), NULL, row->bytes, report->device->peak.bytes);
 	return 0;
 }
 
@@ -114,22 +114,38 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 	struct top_report *report = context;
 	uint64_t whole = report->device->total ? report->device->total : report->device->peak.bytes;
 	char word[64], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX] = "", time[TEXT_SIZE_MAX], step[48] = "";
-	char tensors[TEXT_SIZE_MAX];
+	char tensors[TEXT_SIZE_MAX], what[64];
 
+	if (row->tensors && strcmp(report->device->kind, "cpu"))
+		snprintf(what, sizeof(what), "%s in tensors", text_bytes(tensors, row->tensors));
+	else
+		snprintf(what, sizeof(what), "%s", text_known.times ? text_at(time, row->time) + 1 : "");
 	if (report->steps)
-		snprintf(step, sizeof(step), ", step %lld", (long long)row->step);
+		snprintf(step, sizeof(step), "step %lld", (long long)row->step);
 	if (row->bytes <=
 	    whole) /* of a device whose size is not known, `whole` may be what it held at another moment */
 		text_percent(share, row->bytes, whole);
-	text_print(report->text, "  %-*s %10s  %5s  ", TOP_WORD_COLUMNS,
-		   text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0), text_bytes(size, row->bytes), share);
+	text_print(report->text, "  %-*s %10s  %5s%s", TOP_WORD_COLUMNS,
+		   text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0), text_bytes(size, row->bytes), share,
+		   what[0] || *step ? "  " : "");
 	text_style(report->text, TEXT_DIM);
-	if (row->tensors && strcmp(report->device->kind, "cpu"))
-		text_print(report->text, "%s in tensors%s\n", text_bytes(tensors, row->tensors), step);
-	else
-		text_print(report->text, "at %s%s\n", text_time(time, row->time), step);
+	text_print(report->text, "%s%s%s\n", what, *what && *step ? ", " : "", step);
 	text_style(report->text, TEXT_PLAIN);
 	return 0;
+}
+
+static int count_part(void *context, const struct query_part *row)
+{
+	(void)row;
+	++*(int *)context;
+	return 0;
+}
+
+int top_has_owners(const struct top_report *report)
+{
+	int owners = 0;
+
+	return !query_parts(report->db, report->device->id, QUERY_BY_OWNER, count_part, &owners) && owners > 1;
 }
 
 int top_print_phase_peaks(struct top_report *report)

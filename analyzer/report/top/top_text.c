@@ -24,11 +24,11 @@ const char *top_moment_word(const struct top_options *options)
 
 static int print_all_tables(struct top_report *report)
 {
-	int error = top_print_parts(report, QUERY_BY_PHASE);
+	int error = text_known.history ? top_print_parts(report, QUERY_BY_PHASE) : 0;
 
 	if (!error)
 		error = top_print_parts(report, QUERY_BY_CATEGORY);
-	if (!error)
+	if (!error && top_has_owners(report))
 		error = top_print_parts(report, QUERY_BY_OWNER);
 	if (!error && report->processes > 1)
 		error = top_print_parts(report, QUERY_BY_PROCESS);
@@ -38,7 +38,7 @@ static int print_all_tables(struct top_report *report)
 	if (error)
 		return error;
 	top_print_places(report);
-	return top_print_phase_peaks(report);
+	return text_known.history ? top_print_phase_peaks(report) : 0;
 }
 
 static int print_device(void *context, const struct query_device *row)
@@ -59,6 +59,7 @@ static int print_device(void *context, const struct query_device *row)
 		error = top_print_verdict(report);
 	if (error)
 		return error;
+	top_print_blocks(report);
 	if (report->options->by == TOP_BY_ALL)
 		return print_all_tables(report);
 	if (report->options->by == TOP_BY_PARAMETER)
@@ -142,6 +143,8 @@ static int print_report(struct top_report *report)
 	if (!report->devices)
 		text_print(report->text, "No memory of a device was recorded.\n");
 	error = top_print_recording(report);
+	if (!error)
+		error = top_print_before(report);
 	if (!error && report->devices)
 		top_print_next(report);
 	return error;

@@ -57,11 +57,10 @@ static void print_device_name(const struct top_report *report)
 	char name[128];
 
 	text_style(report->text, TEXT_HEAD);
-	text_fit(name, sizeof(name), device->name, 60, 0);
 	if (!strcmp(device->kind, "cpu"))
 		text_print(report->text, "CPU tensors\n");
 	else
-		text_print(report->text, "GPU %lld  %s\n", (long long)device->number, name);
+		text_print(report->text, "GPU %lld%s\n", (long long)device->number, answer_model(name, device->name));
 	text_style(report->text, TEXT_PLAIN);
 }
 

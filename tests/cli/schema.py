@@ -1,0 +1,44 @@
+"""schema.py SCHEMA COMMAND FILE... - is each document what the schema says of the command, and nothing else?
+
+A document may have more than the schema of its readers knows; here, what is printed has to be written down: objects are
+closed, wherever the schema names their fields.
+"""
+import json
+import sys
+
+import jsonschema
+
+
+def close(part, inside_all_of=False):
+    """Fields that the schema does not name are errors; parts of an allOf only know their own."""
+    if isinstance(part, list):
+        return [close(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {key: {name: close(one) for name, one in value.items()} if key == "properties" else close(value)
+              for key, value in part.items()}
+    if "properties" in part and not inside_all_of and "additionalProperties" not in part:
+        closed["unevaluatedProperties"] = False
+    return closed
+
+
+def checked(schema, command):
+    definitions = {name: close(part, name == "device") for name, part in schema["$defs"].items()}
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
+
+
+def main(path, command, *files):
+    schema = json.load(open(path))
+    validator = checked(schema, command)
+    wrong = 0
+    for name in files:
+        for error in list(validator.iter_errors(json.load(open(name))))[:3]:
+            where = "/".join(map(str, error.absolute_path))
+            print(f"{name}: {where}: {error.message[:300]}")
+            wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,40 @@
+# schema_kit.sh - for test_schema*.sh, after lib.sh: documents of all commands, held against the schema.
+schema=$SRC/docs/schema/memana.schema.json
+python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import jsonschema' 2>/dev/null && echo "$p" && break; done)
+[ -n "$python" ] || skip "no jsonschema (python3-jsonschema)"
+
+# print COMMAND NAME ARGUMENTS...: COMMAND.NAME.json, if there is an answer; 3 is a damaged trace's, with one all the same.
+print() {
+	local command=$1 name=$2 code=0
+	shift 2
+	"$memana" "$command" --json "$@" >"$command.$name.json" 2>err || code=$?
+	case $code in
+	0 | 1 | 3) [ -s "$command.$name.json" ] || rm "$command.$name.json" ;;
+	*)
+		cat err
+		rm "$command.$name.json"
+		return 1
+		;;
+	esac
+}
+
+reports="top oom phases steps retained frag check info verify"
+all() {
+	local name=$1 command
+	shift
+	for command in $reports; do
+		[ "$command" = check ] || { print "$command" "$name" "$@" || return 1; }
+	done
+	print check "$name" --max-peak 1MiB --growth 1% --max-host 1GiB "$@" && print diff "$name" "$1" "$first"
+}
+
+
+valid() { "$python" "$SRC/tests/cli/schema.py" "$schema" "$1" "$1".*.json; }
+
+# all_valid COMMAND...: what was printed.
+all_valid() {
+	local command
+	for command in "$@"; do
+		check "$command: $(ls "$command".*.json | wc -l) documents are as the schema says" valid "$command"
+	done
+}

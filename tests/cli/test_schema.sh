@@ -1,0 +1,65 @@
+# Every document that memana prints with --json is what docs/schema/memana.schema.json says, and nothing else: golden
+# traces, those of the tests, snapshots. The cases: test_schema_cases.sh.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/schema_kit.sh"
+
+mkdir traces && cd traces
+"$BUILD/tests/unit/test_query" --write . && "$BUILD/tests/unit/test_retained" --write . || echo "not ok the traces"
+for kind in history devices expandable cached old segments_only terminal; do
+	python3 "$SRC/tests/cli/import_make.py" $kind.pickle $kind
+done
+cd ..
+first=$PWD/traces/small.zst
+for trace in "$SRC"/tests/golden/v1-*.zst traces/*; do
+	check "$(basename "$trace"): answers" all "$(basename "$trace")" "$trace"
+done
+LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" -o rl_step.zst -- "$BUILD/samples/rl_step" --steps 2 >log 2>&1
+check "rl_step: answers" all rl_step rl_step.zst
+check "several snapshots: answers" all several traces/history.pickle traces/devices.pickle
+real=$SRC/../shared/data/snapshots
+for trace in "$real"/*.pickle; do
+	[ -e "$trace" ] && check "$(basename "$trace"): answers" all "$(basename "$trace")" "$trace"
+done
+print sql rows "$first" "SELECT * FROM process" && print sql tables "$first" .tables
+
+all_valid $reports diff sql
+check "each command with --json has a definition" bash -c \
+	'for c in $("$0" --help | sed -n "s/^  \([a-z]*\)  *[A-Z].*/\1/p"); do
+		"$0" $c --help | grep -q -- --json || continue
+		grep -q "^  \"$c\": {" "$1" || { echo $c; exit 1; }
+	done' "$memana" "$schema"
+
+# The check itself: a field that nobody wrote down, one that is missing, and a wrong type are found.
+broken() { "$python" -c 'import json, sys; d = json.load(open(sys.argv[1])); exec(sys.argv[2]); json.dump(d, open("broken.json", "w"))' "top.small.zst.json" "$1" && ! "$python" "$SRC/tests/cli/schema.py" "$schema" top broken.json; }
+check "found: a new field of a device" broken 'd["devices"][0]["colour"] = 1'
+check "found: a new field of a frame" broken 'd["devices"][0]["sites"][0]["stack"][0]["colour"] = 1'
+check "found: a missing verdict" broken 'del d["verdict"]'
+check "found: a device without a name" broken 'del d["devices"][0]["name"]'
+check "found: a text for bytes" broken 'd["devices"][0]["peak"]["bytes"] = "1"'
+
+# What is not known is null: no process 0, no time 0, no step.
+none() { json "$1.segments_only.pickle.json" "$2"; }
+check "no history: no time, step, phase, process" none top \
+	'all(d["devices"][0]["peak"][k] is None for k in ("time_ns", "step", "phase", "role", "pid")) and d["traces"][0]["pid"] is None and d["devices"][0]["phase_peaks"] == []'
+check "no history: no start" none info \
+	'all(d["traces"][0][k] is None for k in ("pid", "start_realtime_ns", "first_time_ns")) and not d["traces"][0]["has_history"] and d["traces"][0]["recorded_by"] == "pytorch"'
+check "no history: frag" none frag 'all(d["devices"][0][k] is None for k in ("time_ns", "step", "phase"))'
+for command in phases steps retained; do
+	check "no history: $command says what it is" none $command '"has no history" in d["verdict"]'
+done
+check "no times" json top.old.pickle.json 'd["devices"][0]["peak"]["time_ns"] is None and d["devices"][0]["peak"]["phase"] == "forward"'
+nulls() { "$python" -c '
+import json, sys
+def walk(value, key=""):
+    if isinstance(value, dict):
+        for k, one in value.items():
+            assert not (k in ("pid", "ppid") and one == 0), sys.argv[1]
+            assert not (k.endswith("_ns") and one is not None and "old" in sys.argv[1]), (sys.argv[1], k)
+            walk(one)
+    elif isinstance(value, list):
+        for one in value:
+            walk(one)
+for name in sys.argv[1:]:
+    walk(json.load(open(name)))' "$@"; }
+check "nowhere a process 0" nulls *.pickle.json
+check "nowhere a time where there are none" nulls *.old.pickle.json
