@@ -11,6 +11,7 @@
 #include "collect/output.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/nearest.h"
 #include "memtrace/writer.h"
 
 /* What an option does with its value. */
@@ -89,6 +90,25 @@ static int refuse(struct arguments_error *error, char **argv, const char *why)
 		snprintf(error->what, sizeof(error->what), "%s", argv[optind - 1]);
 	snprintf(error->why, sizeof(error->why), "%s", why);
 	return -MT_E_ARGUMENT;
+}
+
+/* An option that is none, and the one that may have been meant. */
+static int refuse_unknown(struct arguments_error *error, char **argv)
+{
+	const char *argument = argv[optind - 1];
+	struct mt_nearest nearest = { 0 };
+	char word[MT_NEAREST_MAX + 2] = "", why[96];
+	size_t i;
+
+	if (!strncmp(argument, "--", 2))
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+	nearest.word = word;
+	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
+		mt_nearest_try(&nearest, rows[i].word);
+	if (!nearest.best)
+		return refuse(error, argv, "no such option (see memrec --help)");
+	snprintf(why, sizeof(why), "no such option (did you mean --%s? See memrec --help)", nearest.best);
+	return refuse(error, argv, why);
 }
 
 static int set_stacks(struct memrec_options *options, const char *list)
@@ -305,7 +325,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct a
 		if (got == ':')
 			return refuse(error, argv, "needs a value");
 		if (!row)
-			return refuse(error, argv, "no such option (see memrec --help)");
+			return refuse_unknown(error, argv);
 		snprintf(error->what, sizeof(error->what), "--%s", row->word);
 		if (apply(arguments, row, optarg, error))
 			return -MT_E_ARGUMENT;

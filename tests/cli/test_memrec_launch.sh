@@ -6,6 +6,7 @@
 refused() { status "$1" "$memrec" "${@:3}" && one_line err "$2" && [ ! -s out ]; }
 check "no command is a usage error" refused 2 '^memrec: no command given \('
 check "an unknown option is named" refused 2 '^memrec: --nope: no such option' --nope -- true
+check "an option with two letters changed over" refused 2 '--stpes=3: no such option \(did you mean --steps\?' --stpes=3 -- true
 check "a letter is named by itself" refused 2 '^memrec: -x: no such option' -x -- true
 check "a missing value is told from an unknown option" refused 2 '^memrec: --depth: needs a value' --depth
 check "numbers are checked" refused 2 '^memrec: --depth: must be a number from 0 to 256, not "999"' --depth 999 -- true
