@@ -89,8 +89,8 @@ int command_bad_phase(const char *command, const char *option, const char *word)
 	MT_PHASE_LIST(TRY_PHASE)
 #undef TRY_PHASE
 #define SAY_PHASE(name, number, phase, letter) " " phase
-	return command_bad_word(&nearest, "%s: --%s %s: there is no such phase; all are" MT_PHASE_LIST(SAY_PHASE),
-				command, option, word);
+	return command_bad_word(&nearest, "%s: --%s %s: no such phase; all are" MT_PHASE_LIST(SAY_PHASE), command,
+				option, word);
 #undef SAY_PHASE
 }
 

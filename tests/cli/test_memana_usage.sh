@@ -17,7 +17,7 @@ check "an option with a letter wrong" refused 2 '--jsn: there is no such option 
 check "one with a value" refused 2 '--max-pek=1GiB: there is no such option \(did you mean --max-peak\?' check --max-pek=1GiB small.zst
 check "an option of another command" refused 2 '--header: there is no such option \(see' top --header small.zst
 check "a value where none belongs" refused 2 '--json=1: takes no value' top --json=1 small.zst
-check "a phase" refused 2 '--from foward: there is no such phase; all are other init .* before \(did you mean forward\?\)' retained --from foward small.zst
+check "a phase" refused 2 '--from foward: no such phase; all are other init .* before \(did you mean forward\?\)' retained --from foward small.zst
 check "a phase of check" refused 2 'did you mean rollout\?' check --max-peak 1GiB --phase rolout small.zst
 check "a table" refused 2 'did you mean category\?' top --by categorie small.zst
 check "unknown option" refused 2 '--frobnicate: there is no such option' --frobnicate
