@@ -6,6 +6,7 @@
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
+#   make test-frameworks TRL, the Trainer, DDP, FSDP2 and others, held against their own account (8 GB, an hour)
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
 #   make install    DESTDIR= PREFIX=/usr/local
@@ -162,6 +163,12 @@ test-torch: deps-torch
 .PHONY: test-rules
 test-rules:
 	@tests/rules/run.sh $(B)
+
+# Real frameworks in an environment of their own (8 GB, made once), each recorded and held against its own account.
+.PHONY: test-frameworks
+test-frameworks: deps-torch
+	@$(MAKE) --no-print-directory -j2 programs
+	@tests/frameworks/run.sh $(B) $(CASES)
 
 # NVIDIA's own driver library, which it fetches (30 MB), without a GPU.
 .PHONY: test-driver

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""check.py BUILD [CASE...] - records each program of cases.txt and holds what memana says against the program's own account
+(account.py). Prints a table row for each process as it is done, last "N passed, N failed, N skipped".
+
+    phases      of the bytes allocated while it trained and before, how many memana has in the program's phase: >= 98 %
+    categories  bytes after the last step of the optimizer, against the sums over parameters, gradients and states: 1 %
+    steps       equal
+    tracker     how far MemTracker's figures are from the program's sums, where it was asked: the second opinion
+"""
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from bisect import bisect_right
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.abspath(sys.argv[1])
+PYTHON = os.environ.get("PYTHON") or os.path.join(BUILD, "frameworks-venv/bin/python")
+OPTIONS = os.environ.get("MEMREC_FLAGS", "").split()  # more words for memrec: --depth 128
+PATIENCE = int(os.environ.get("TEST_TIMEOUT", 900))  # s, for a program
+PHASES_LEAST, CATEGORY_OFF = 98.0, 1.0  # per cent
+WHAT = ("weights", "gradients", "optimizer state")
+TRACKED = {"weights": ("Parameter", "Buffer"), "gradients": ("Gradient",), "optimizer state": ("Optstate",)}
+FOREIGN = "pt_gloo_runloop"  # gloo's own threads: no caller of theirs is on their stacks, so their phase is other, by design
+counts = {"ok": 0, "not ok": 0, "skip": 0}
+
+
+def cases(names):
+    with open(os.path.join(HERE, "cases.txt")) as file:
+        rows = [[column.strip() for column in line.split("|")] for line in file if line.strip() and not line.startswith("#")]
+    return [row for row in rows if not names or row[1] in names]
+
+
+def run(words, folder, **more):
+    """(status, output); a program that takes too long is ended with all it started."""
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", **more)
+    with open(os.path.join(folder, "said.txt"), "w+") as out:
+        child = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        try:
+            child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        out.seek(0)
+        return child.returncode, out.read()
+
+
+def program(file, case, ranks, folder):
+    words = [PYTHON, os.path.join(HERE, file), case, folder]
+    if ranks == "-":
+        return words
+    return [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", ranks] + words[1:]
+
+
+def loaded(trace):
+    database = trace + ".db"
+    subprocess.run([BUILD + "/memana", "load", trace, "-o", database], check=True, capture_output=True)
+    return sqlite3.connect("file:%s?mode=ro" % database, uri=True)
+
+
+def timeline(spans, ended):
+    """([time], [phase]): which phase begins when. Inner spans beat outer ones; between them is "other"."""
+    begun = sorted(spans, key=lambda span: (span[1], -span[2]))
+    moves, stack = [], []
+    for phase, begin, end in begun + [("other", ended, ended)]:
+        while stack and stack[-1][1] <= begin:
+            done = stack.pop()
+            moves.append((done[1], stack[-1][0] if stack else "other"))
+        moves.append((begin, phase))
+        stack.append((phase, end))
+    return [time for time, _ in moves], [phase for _, phase in moves]
+
+
+def phases_right(database, account):
+    """Per cent of the bytes, the differences, {(the program's, memana's): bytes}, all bytes, and those of FOREIGN threads."""
+    times, phases = timeline([tuple(span) for span in account["spans"]], account["ended"])
+    first, last = min(span[1] for span in account["spans"]), max(span[2] for span in account["spans"])
+    total, foreign, wrong = 0, 0, {}
+    rows = database.execute("SELECT origin + alloc_time, bytes, allocation.phase, thread.name FROM allocation JOIN process ON"
+                            " process.id = allocation.process LEFT JOIN thread ON thread.id = thread WHERE memory = 'tensor'")
+    for time, count, said, thread in rows:
+        if not first <= time <= last:
+            continue
+        if thread == FOREIGN:
+            foreign += count
+            continue
+        at = bisect_right(times, time) - 1
+        total += count
+        if phases[at] != said:
+            wrong[phases[at], said] = wrong.get((phases[at], said), 0) + count
+    return 100.0 * (total - sum(wrong.values())) / max(total, 1), wrong, total, foreign
+
+
+def categories_of(database):
+    """{category: bytes} of tensors when the last step ended."""
+    rows = database.execute("SELECT category, sum(bytes) FROM live_at WHERE memory = 'tensor'"
+                            " AND moment = (SELECT 'step:' || max(step) || ':end' FROM step) GROUP BY 1")
+    return dict(rows.fetchall())
+
+
+def off(said, true):
+    return 100.0 * (said - true) / true if true else (0.0 if not said else 100.0)
+
+
+def categories_off(said, sums):
+    return {what: off(said.get(what, 0) + (said.get("master weights", 0) if what == "optimizer state" else 0), sums.get(what, 0))
+            for what in WHAT}
+
+
+def tracker_off(account):
+    if not account or not account["sums"] or "tracker" not in account["sums"][-1]:
+        return None
+    last = account["sums"][-1]
+    return [off(sum(last["tracker"].get(kind, 0) for kind in TRACKED[what]), last.get(what, 0)) for what in WHAT]
+
+
+def count(verdict, words):
+    counts[verdict] += 1
+    print(words, flush=True)
+
+
+def compare(case, words, trace, account, tracked):
+    database = loaded(trace)
+    right, wrong, total, foreign = phases_right(database, account)
+    said, sums = categories_of(database), account["sums"][-1]
+    differences = categories_off(said, sums)
+    steps = database.execute("SELECT steps FROM process").fetchone()[0]
+    database.close()
+    faults = ["phases"] * (right < PHASES_LEAST) + [w for w in WHAT if abs(differences[w]) > CATEGORY_OFF] + ["steps"] * (steps != account["steps"])
+    second = tracker_off(tracked)
+    count("not ok" if faults else "ok", "| %s | %s | %.2f%s | %s | %d of %d | %s | %s |" % (
+        case, words, right, " (and %.1f %% on gloo's threads)" % (100.0 * foreign / (total + foreign)) if foreign else "", ", ".join("%+.2f" % differences[what] for what in WHAT), steps, account["steps"],
+        ", ".join("%+.2f" % value for value in second) if second else "-", "differs: " + ", ".join(faults) if faults else "agrees"))
+    if faults:
+        for (true, told), count_ in sorted(wrong.items(), key=lambda item: -item[1])[:4]:
+            print("#   %.2f %%: %s in the program, %s in memana" % (100.0 * count_ / total, true, told))
+        print("#   the program: %s; memana: %s" % ({w: sums.get(w, 0) for w in WHAT}, said), flush=True)
+
+
+def try_case(file, case, words, ranks, tracker, folder):
+    account = os.path.join(folder, "account.%r.json")
+    status, output = run([BUILD + "/memrec", "--cpu", *OPTIONS, "-o", "trace.zst", "--"] + program(file, case, ranks, folder), folder, ACCOUNT=account)
+    lacks = [line for line in output.splitlines() if line.startswith("lacks ")]
+    if lacks:
+        return count("skip", "skip %s: %s" % (case, lacks[0]))
+    traces = sorted(name for name in os.listdir(folder) if name.endswith(".zst"))
+    accounts = {}
+    for name in os.listdir(folder):
+        if name.startswith("account."):
+            with open(os.path.join(folder, name)) as opened:
+                said = json.load(opened)
+            accounts[said["pid"]] = said
+    if status or not accounts:
+        count("not ok", "| %s | %s | | | | | did not run: exit status %s |" % (case, words, status))
+        return print("\n".join("#   " + line[:200] for line in output.splitlines()[-12:]))
+    tracked = None
+    if tracker:
+        path = os.path.join(folder, "tracked.%r.json")
+        run(program(file, case, ranks, folder), folder, ACCOUNT=path, ACCOUNT_TRACKER="1")
+        if os.path.exists(path.replace("%r", "0")):
+            with open(path.replace("%r", "0")) as opened:
+                tracked = json.load(opened)
+    matched = 0
+    for trace in traces:
+        with_pid = loaded(os.path.join(folder, trace)).execute("SELECT pid, rank FROM process").fetchone()
+        if with_pid[0] in accounts:
+            matched += 1
+            rank = "" if ranks == "-" else ", rank %s" % with_pid[1]
+            compare(case, words + rank, os.path.join(folder, trace), accounts[with_pid[0]], tracked if not with_pid[1] else None)
+    if matched != len(accounts):
+        count("not ok", "| %s | %s | | | | | %d processes, %d with a trace |" % (case, words, len(accounts), matched))
+
+
+def main():
+    print("| case | what | phases, %% | %s, %% off | steps | MemTracker, %% off | verdict |\n|---|---|---|---|---|---|---|" % ", ".join(WHAT))
+    for file, case, words, ranks, tracker in cases(sys.argv[2:]):
+        folder = tempfile.mkdtemp(prefix="memrec-frameworks.")
+        try:
+            try_case(file, case, words, ranks, tracker == "tracker", folder)
+        finally:
+            if os.environ.get("KEEP"):
+                shutil.copytree(folder, os.path.join(os.environ["KEEP"], case), dirs_exist_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+    print("%d passed, %d failed, %d skipped" % (counts["ok"], counts["not ok"], counts["skip"]))
+    sys.exit(bool(counts["not ok"]))
+
+
+main()
