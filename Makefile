@@ -7,6 +7,7 @@
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
 #   make test-frameworks TRL, the Trainer, DDP, FSDP2 and others, held against their own account (8 GB, an hour)
+#   make test-knobs every row of memana knobs against real releases of the frameworks, which it fetches
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
 #   make install    DESTDIR= PREFIX=/usr/local
@@ -123,6 +124,7 @@ $(ANALYZER_OBJ): CPPFLAGS += -Ianalyzer
 
 # The rules are data; the program carries a copy (formats/rules/rules.c).
 $(B)/obj/formats/rules/rules.o: $(wildcard formats/rules/*.yaml)
+$(B)/obj/formats/knobs/knobs.o: $(wildcard formats/knobs/*.yaml)
 $(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
 $(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 
@@ -169,6 +171,10 @@ test-rules:
 test-frameworks: deps-torch
 	@$(MAKE) --no-print-directory -j2 programs
 	@tests/frameworks/run.sh $(B) $(CASES)
+# The knobs against the frameworks' releases: sources of 33 of them from PyPI (once; B/knobs), nothing is run.
+.PHONY: test-knobs
+test-knobs:
+	@tests/knobs/run.sh $(B)
 
 # NVIDIA's own driver library, which it fetches (30 MB), without a GPU.
 .PHONY: test-driver
