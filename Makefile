@@ -171,7 +171,8 @@ test-rules:
 test-frameworks: deps-torch
 	@$(MAKE) --no-print-directory -j2 programs
 	@tests/frameworks/run.sh $(B) $(CASES)
-# The knobs against the frameworks' releases: sources of 33 of them from PyPI (once; B/knobs), nothing is run.
+
+# The knobs against the frameworks' releases: sources of 29 of them from PyPI (once; B/knobs), nothing is run.
 .PHONY: test-knobs
 test-knobs:
 	@tests/knobs/run.sh $(B)

@@ -73,7 +73,7 @@ while read -r header allowed; do
 done <<'FENCES'
 zstd.h formats/trace/chunk.c
 xxhash.h formats/trace/index.c
-yaml.h formats/rules/rules.c
+yaml.h formats/rules/rules.c|formats/base/yaml_cursor.c
 sqlite3.h analyzer/database/db.c
 jansson.h analyzer/base/json.c
 elfutils/ analyzer/base/symbol.c

@@ -51,7 +51,7 @@ check "--help" help --help
 check "--version" status 0 "$memana" --version
 nothing() { status 2 "$memana" && grep -q '^Usage: memana' err && [ ! -s out ]; }
 check "no arguments: help on stderr" nothing
-"$memana" --help | sed -n 's/^  \([a-z]*\)  *[A-Z].*/\1/p' >commands
+"$memana" --help | sed -n 's/^  \([a-z]*\)  *[[A-Z].*/\1/p' >commands
 check "help fits into 80 columns" bash -c '! "$0" --help | grep -E ".{81}"' "$memana"
 check "every command is listed" test "$(wc -l <commands)" = "$(grep -c "^	X(" "$SRC/analyzer/report/command.h")"
 while read -r command; do

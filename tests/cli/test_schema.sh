@@ -22,10 +22,11 @@ for trace in "$real"/*.pickle; do
 	[ -e "$trace" ] && check "$(basename "$trace"): answers" all "$(basename "$trace")" "$trace"
 done
 print sql rows first.db "SELECT * FROM process" && print sql tables first.db .tables
+print knobs all && print knobs two trl vllm
 
-all_valid $reports diff sql
+all_valid $reports diff sql knobs
 check "each command with --json has a definition" bash -c \
-	'for c in $("$0" --help | sed -n "s/^  \([a-z]*\)  *[A-Z].*/\1/p"); do
+	'for c in $("$0" --help | sed -n "s/^  \([a-z]*\)  *[[A-Z].*/\1/p"); do
 		"$0" $c --help | grep -q -- --json || continue
 		grep -q "^  \"$c\": {" "$1" || { echo $c; exit 1; }
 	done' "$memana" "$schema"

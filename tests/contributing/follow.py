@@ -102,6 +102,20 @@ newcomers_rollout /v/trl/newcomer.py
 """)
 
 
+def a_knob():
+    after("formats/knobs/trl.yaml", r"^knobs:", """  - key: GRPOConfig.newcomer
+    what: what a newcomer adds
+    source: trl/trainer/grpo_config.py GRPOConfig.newcomer
+    process: [trainer]
+    phase: [forward]
+    category: [activations]
+    saves: lower
+    unit: tokens
+    method: tokens
+    cost: free
+""")
+
+
 def a_report():
     after("analyzer/report/command.h", r"^\tX\(info,", '\tX(greet, "TRACE...", "says hello to a trace")  \\')
     write("analyzer/commands/cmd_greet.c", """/* memana greet - what a newcomer adds. */
@@ -197,8 +211,8 @@ def allowed(section):
     return found
 
 
-STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook), ("a phase rule", a_phase_rule), ("a report", a_report),
-         ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind)]
+STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook), ("a phase rule", a_phase_rule), ("a knob", a_knob),
+         ("a report", a_report), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind)]
 
 
 def follow():
@@ -245,6 +259,7 @@ def try_all():
     check("a hook: it stands in", "4711" in asked.stdout, asked.stdout + asked.stderr)
     rules = run("build/tests/unit/test_rule_cases", env=dict(os.environ, SRC=TREE))
     check("a phase rule: its case passes", rules.returncode == 0, rules.stdout + rules.stderr)
+    check("a knob: it is listed", "GRPOConfig.newcomer" in run("build/memana", "knobs", "trl").stdout)
     hello = run("build/memana", "greet", "newcomer.zst")
     check("a report: it answers", hello.stdout == "hello to 1 trace\n", hello.stdout + hello.stderr)
     check("a report: help lists it", "greet" in run("build/memana", "--help").stdout)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check.py CACHE [--snapshots FOLDER] [FRAMEWORK...] - holds every row of formats/knobs against real releases: is the key there,
 as spelled, in each release from `since` on, and in none from `gone` on, and is the default the one that the row says? Sources
-are read, never run (registry.py, finder.py). Prints a line for each key and stretch of releases with one answer, "ok" and
+are read, never run (tests/rules/registry.py, finder.py). Prints a line for each key and stretch of releases with one answer, "ok" and
 "not ok"; last "N passed, N failed, N skipped".
 
 Releases that no registry has (VERSION@COMMIT) are skipped, unless FOLDER has the repository as OWNER+NAME/repo.
@@ -15,9 +15,11 @@ import sys
 import yaml
 
 import finder
-import registry
 
 SRC = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+sys.path.append(os.path.join(SRC, "tests/rules"))
+import registry  # noqa: E402  shared with make test-rules
+
 KNOBS = os.path.join(SRC, "formats/knobs")
 
 

@@ -1,5 +1,5 @@
-"""registry.py - the Python sources of a package's release, read from where pip gets packages, without running or installing
-anything. Wheels are read in ranges: of PyTorch's 500 MB only what its Python files take. They are kept
+"""registry.py - the sources of a package's release, read from where pip gets packages, without running or installing
+anything. Wheels are read in ranges: of PyTorch's 500 MB only what is wanted. They are kept
 in a cache, a zip for each release.
 """
 import ast
@@ -77,7 +77,8 @@ def get(session, link, headers=(), method="GET"):
 
 
 def wanted(path):
-    return path.endswith(".py") and not {"tests", "test", "testing", "examples"} & set(path.split("/"))
+    """Python, configurations, and the header in which PyTorch parses the settings of its allocator."""
+    return path.endswith((".py", ".yaml", ".yml", "AllocatorConfig.h")) and not {"tests", "test", "testing", "examples"} & set(path.split("/"))
 
 
 def wheel_files(file):

@@ -1,0 +1,221 @@
+/* knobs.c - the knobs of all frameworks: what is kept of them, and asking. Reading a file is in knobs_read.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "knobs_impl.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+/* The files that the program carries. X(symbol, file name in formats/knobs) */
+#define KNOBS_BUILTIN_LIST(X)                      \
+	X(knobs_verl, "verl.yaml")                 \
+	X(knobs_areal, "areal.yaml")               \
+	X(knobs_relax, "relax.yaml")               \
+	X(knobs_slime, "slime.yaml")               \
+	X(knobs_openrlhf, "openrlhf.yaml")         \
+	X(knobs_nemo_rl, "nemo-rl.yaml")           \
+	X(knobs_trl, "trl.yaml")                   \
+	X(knobs_transformers, "transformers.yaml") \
+	X(knobs_deepspeed, "deepspeed.yaml")       \
+	X(knobs_megatron, "megatron.yaml")         \
+	X(knobs_vllm, "vllm.yaml")                 \
+	X(knobs_sglang, "sglang.yaml")             \
+	X(knobs_pytorch, "pytorch.yaml")
+
+struct knobs_builtin {
+	const char *name;
+	const char *text, *end;
+};
+
+/* They are in the program as they are. Paths are relative to the source root, where make runs. */
+#define EMBED(symbol, file)                                                \
+	__asm__(".pushsection .rodata\n" #symbol ":\n"                     \
+		"\t.incbin \"formats/knobs/" file "\"\n" #symbol "_end:\n" \
+		"\t.byte 0\n"                                              \
+		"\t.popsection\n");                                        \
+	extern const char symbol[] __attribute__((visibility("hidden")));  \
+	extern const char symbol##_end[] __attribute__((visibility("hidden")));
+
+KNOBS_BUILTIN_LIST(EMBED)
+
+static const struct knobs_builtin *knobs_builtin(size_t *count)
+{
+#define ENTRY(symbol, file) { file, symbol, symbol##_end },
+	static const struct knobs_builtin all[] = { KNOBS_BUILTIN_LIST(ENTRY) };
+#undef ENTRY
+
+	*count = MT_ARRAY_SIZE(all);
+	return all;
+}
+
+#define WORD(name, word) word,
+const char *const knob_process_words[] = { MT_KNOB_PROCESS_LIST(WORD) };
+const char *const knob_saves_words[] = { MT_KNOB_SAVES_LIST(WORD) };
+const char *const knob_method_words[] = { MT_KNOB_METHOD_LIST(WORD) };
+const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
+const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
+const char *const knob_constraint_keys[] = { MT_KNOB_CONSTRAINT_LIST(WORD) };
+
+const char *mt_knob_process_word(enum mt_knob_process process)
+{
+	return knob_process_words[process];
+}
+
+const char *mt_knob_saves_word(enum mt_knob_saves saves)
+{
+	return knob_saves_words[saves];
+}
+
+const char *mt_knob_method_word(enum mt_knob_method method)
+{
+	return knob_method_words[method];
+}
+
+const char *mt_knob_cost_words(enum mt_knob_cost cost)
+{
+	return knob_cost_word[cost];
+}
+
+const char *mt_knob_fact_words(enum mt_knob_fact fact)
+{
+	return knob_fact_word[fact];
+}
+
+const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind)
+{
+	return knob_constraint_keys[kind];
+}
+
+const char *mt_knob_category_words(uint32_t category)
+{
+	return category == MT_KNOB_HOST ? "host" : mt_category_name(category);
+}
+
+const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size)
+{
+	struct knobs_text *kept = malloc(sizeof(*kept) + size + 1);
+
+	if (!kept)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->text[size] = '\0';
+	kept->next = knobs->texts;
+	knobs->texts = kept;
+	return kept->text;
+}
+
+int mt_knobs_add(struct mt_knobs *knobs, const char *name, const char *text, size_t size, char *message,
+		 size_t message_size)
+{
+	struct mt_knob_file *larger = realloc(knobs->file, (knobs->files + 1) * sizeof(*larger)), *file;
+	int error;
+
+	if (larger)
+		knobs->file = larger;
+	file = larger ? &larger[knobs->files] : NULL;
+	if (file) {
+		memset(file, 0, sizeof(*file));
+		file->name = knobs_keep(knobs, name, strlen(name));
+	}
+	if (!file || !file->name) {
+		snprintf(message, message_size, "%s: %s", name, mt_strerror(MT_E_MEMORY));
+		return -MT_E_MEMORY;
+	}
+	error = knob_file_read(knobs, file, text, size, message, message_size);
+	if (!error && mt_knobs_find(knobs, file->framework)) {
+		snprintf(message, message_size, "%s:1: another file is about %s already", name, file->framework);
+		error = -MT_E_RULES;
+	}
+	if (error)
+		free(file->knob);
+	else
+		knobs->files++;
+	return error;
+}
+
+static int unknown_framework(const struct mt_knob_file *file, size_t line, const char *framework, char *message,
+			     size_t message_size)
+{
+	snprintf(message, message_size, "%s:%zu: no file is about %s", file->name, line, framework);
+	return -MT_E_RULES;
+}
+
+int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_size)
+{
+	const struct mt_knob_file *file;
+	uint32_t i, k;
+
+	for (i = 0; i < knobs->files; i++) {
+		file = &knobs->file[i];
+		for (k = 0; k < file->below; k++)
+			if (!mt_knobs_find(knobs, file->builds_on[k]))
+				return unknown_framework(file, 1, file->builds_on[k], message, message_size);
+		for (k = 0; k < file->knobs; k++)
+			if (file->knob[k].passes && !mt_knobs_find(knobs, file->knob[k].passes))
+				return unknown_framework(file, file->knob[k].line, file->knob[k].passes, message,
+							 message_size);
+	}
+	return 0;
+}
+
+int mt_knobs_new(struct mt_knobs **out, char *message, size_t message_size)
+{
+	struct mt_knobs *knobs = calloc(1, sizeof(*knobs));
+	const struct knobs_builtin *builtin;
+	size_t count, i;
+	int error = 0;
+
+	*out = NULL;
+	if (!knobs) {
+		snprintf(message, message_size, "%s", mt_strerror(MT_E_MEMORY));
+		return -MT_E_MEMORY;
+	}
+	builtin = knobs_builtin(&count);
+	for (i = 0; i < count && !error; i++)
+		error = mt_knobs_add(knobs, builtin[i].name, builtin[i].text,
+				     (size_t)(builtin[i].end - builtin[i].text), message, message_size);
+	if (!error)
+		error = mt_knobs_check(knobs, message, message_size);
+	if (error)
+		mt_knobs_free(knobs);
+	else
+		*out = knobs;
+	return error;
+}
+
+void mt_knobs_free(struct mt_knobs *knobs)
+{
+	struct knobs_text *text, *following;
+	uint32_t i;
+
+	if (!knobs)
+		return;
+	for (i = 0; i < knobs->files; i++)
+		free(knobs->file[i].knob);
+	for (text = knobs->texts; text; text = following) {
+		following = text->next;
+		free(text);
+	}
+	free(knobs->file);
+	free(knobs);
+}
+
+const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const char *framework)
+{
+	uint32_t i;
+
+	for (i = 0; i < knobs->files; i++)
+		if (!strcmp(knobs->file[i].framework, framework))
+			return &knobs->file[i];
+	return NULL;
+}
+
+const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release)
+{
+	const char *value = NULL;
+	uint32_t i;
+
+	for (i = 0; i < name->defaults && name->by_release[i].since <= release; i++)
+		value = name->by_release[i].value;
+	return value;
+}

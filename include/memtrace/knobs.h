@@ -1,0 +1,218 @@
+/*
+ * knobs.h - the settings of the frameworks that move memory: what formats/knobs/<framework>.yaml say, checked.
+ *
+ * formats/knobs/README.md says what a row can say and mean. All texts are ASCII or UTF-8 of at most YAML_TEXT_MAX bytes,
+ * belong to the struct mt_knobs and live as long; it never changes once it is made.
+ */
+#ifndef MEMTRACE_KNOBS_H
+#define MEMTRACE_KNOBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "memtrace/phase.h"
+
+/* Whose memory it is. X(NAME, word) */
+#define MT_KNOB_PROCESS_LIST(X)   \
+	X(TRAINER, "trainer")     \
+	X(REFERENCE, "reference") \
+	X(CRITIC, "critic")       \
+	X(REWARD, "reward")       \
+	X(ENGINE, "engine")       \
+	X(LOADER, "loader")
+
+/* Which way it saves. X(NAME, word) */
+#define MT_KNOB_SAVES_LIST(X) \
+	X(NONE, "none")       \
+	X(LOWER, "lower")     \
+	X(HIGHER, "higher")   \
+	X(ON, "on")           \
+	X(OFF, "off")         \
+	X(CHOOSE, "choose")
+
+/* How the saving is computed from a trace. X(NAME, word) */
+#define MT_KNOB_METHOD_LIST(X) \
+	X(NONE, "none")        \
+	X(TOKENS, "tokens")    \
+	X(LOGITS, "logits")    \
+	X(DIVIDED, "divided")  \
+	X(REMOVED, "removed")  \
+	X(BUCKET, "bucket")    \
+	X(SHARE, "share")      \
+	X(ALLOCATOR, "allocator")
+
+/* What it costs, the cheapest first. X(NAME, words) */
+#define MT_KNOB_COST_LIST(X)      \
+	X(FREE, "free")           \
+	X(SOME_TIME, "some time") \
+	X(MUCH_TIME, "much time") \
+	X(RESULTS, "changes results")
+
+/* What of the model or run a constraint is about. X(NAME, words) */
+#define MT_KNOB_FACT_LIST(X)                  \
+	X(LONGEST_SAMPLE, "longest sample")   \
+	X(LARGEST_WEIGHT, "largest weight")   \
+	X(ATTENTION_HEADS, "attention heads") \
+	X(LAYERS, "layers")                   \
+	X(EXPERTS, "experts")                 \
+	X(MINI_BATCH, "mini-batch")           \
+	X(GPUS, "gpus")
+
+/* What a constraint asks for; WORDS: nothing that a program can check. X(NAME, key) */
+#define MT_KNOB_CONSTRAINT_LIST(X) \
+	X(WORDS, "says")           \
+	X(NEEDS, "needs")          \
+	X(EXCLUDES, "excludes")    \
+	X(AT_LEAST, "at-least")    \
+	X(DIVIDES, "divides")
+
+enum mt_knob_process {
+#define MT_KNOB_PROCESS_ENUM(name, word) MT_KNOB_PROCESS_##name,
+	MT_KNOB_PROCESS_LIST(MT_KNOB_PROCESS_ENUM)
+#undef MT_KNOB_PROCESS_ENUM
+		MT_KNOB_PROCESSES
+};
+
+enum mt_knob_saves {
+#define MT_KNOB_SAVES_ENUM(name, word) MT_KNOB_SAVES_##name,
+	MT_KNOB_SAVES_LIST(MT_KNOB_SAVES_ENUM)
+#undef MT_KNOB_SAVES_ENUM
+		MT_KNOB_SAVES_WORDS
+};
+
+enum mt_knob_method {
+#define MT_KNOB_METHOD_ENUM(name, word) MT_KNOB_METHOD_##name,
+	MT_KNOB_METHOD_LIST(MT_KNOB_METHOD_ENUM)
+#undef MT_KNOB_METHOD_ENUM
+		MT_KNOB_METHODS
+};
+
+enum mt_knob_cost {
+#define MT_KNOB_COST_ENUM(name, word) MT_KNOB_COST_##name,
+	MT_KNOB_COST_LIST(MT_KNOB_COST_ENUM)
+#undef MT_KNOB_COST_ENUM
+		MT_KNOB_COSTS
+};
+
+enum mt_knob_fact {
+#define MT_KNOB_FACT_ENUM(name, word) MT_KNOB_FACT_##name,
+	MT_KNOB_FACT_LIST(MT_KNOB_FACT_ENUM)
+#undef MT_KNOB_FACT_ENUM
+		MT_KNOB_FACTS
+};
+
+enum mt_knob_constraint_kind {
+#define MT_KNOB_CONSTRAINT_ENUM(name, word) MT_KNOB_CONSTRAINT_##name,
+	MT_KNOB_CONSTRAINT_LIST(MT_KNOB_CONSTRAINT_ENUM)
+#undef MT_KNOB_CONSTRAINT_ENUM
+		MT_KNOB_CONSTRAINTS
+};
+/* A bit for each category, and one more for the host's memory, which no category of a GPU is. */
+#define MT_KNOB_HOST MT_CATEGORY_COUNT
+
+/* Limits of a file. */
+#define MT_KNOB_RELEASES_MAX 32u
+#define MT_KNOB_FRAMEWORKS_MAX 16u /* that one builds on */
+#define MT_KNOB_OLDER_MAX 4u
+#define MT_KNOB_DEFAULTS_MAX 6u
+#define MT_KNOB_CONSTRAINTS_MAX 6u
+#define MT_KNOB_VALUES_MAX 4u
+
+struct mt_knob_release {
+	const char *version;
+	const char *commit; /* of the repository that it was read in; NULL: the package of this version */
+};
+
+/* A default from a release on. */
+struct mt_knob_default {
+	uint32_t since; /* index of the release */
+	const char *value;
+};
+
+/* A key as spelled, and where it holds: in releases [since, gone). */
+struct mt_knob_name {
+	const char *key;
+	const char *source; /* as README.md has it */
+	uint32_t since, gone;
+	uint32_t defaults;                                       /* 0: it has none of its own */
+	struct mt_knob_default by_release[MT_KNOB_DEFAULTS_MAX]; /* in order */
+};
+
+struct mt_knob_constraint {
+	const char *says;
+	enum mt_knob_constraint_kind kind;
+	enum mt_knob_fact fact; /* AT_LEAST, DIVIDES */
+	const char *key;        /* NEEDS, EXCLUDES: of this file */
+	const char *times;      /* AT_LEAST: the value counts so many times; a key of this file, or NULL */
+	const char *value[MT_KNOB_VALUES_MAX]; /* NEEDS, EXCLUDES: one of these; "N..": N or more */
+	uint32_t values;
+};
+
+struct mt_knob {
+	struct mt_knob_name name; /* today's */
+	struct mt_knob_name older[MT_KNOB_OLDER_MAX];
+	uint32_t olders;
+	const char *what, *unit;
+	const char *passes;          /* the framework whose key it hands on; NULL: none */
+	const char *instead;         /* what replaced a key that is gone; NULL: it is not */
+	const char *effect, *not_so; /* NULL: nothing is said */
+	uint32_t processes;          /* bits 1 << enum mt_knob_process */
+	uint32_t phases;             /* .. enum mt_phase */
+	uint32_t categories;         /* .. enum mt_category and MT_KNOB_HOST */
+	enum mt_knob_saves saves;
+	enum mt_knob_method method;
+	enum mt_knob_cost cost;
+	uint32_t copies; /* of a bucket that are alive at once */
+	struct mt_knob_constraint constraint[MT_KNOB_CONSTRAINTS_MAX];
+	uint32_t constraints;
+	size_t line; /* in its file */
+};
+
+struct mt_knob_file {
+	const char *name; /* of the file */
+	const char *framework;
+	const char *package;                                  /* on PyPI; NULL: on none */
+	const char *repository;                               /* OWNER/NAME on GitHub; NULL: not needed */
+	struct mt_knob_release release[MT_KNOB_RELEASES_MAX]; /* oldest first */
+	uint32_t releases;
+	const char *builds_on[MT_KNOB_FRAMEWORKS_MAX]; /* whose knobs hold, too */
+	uint32_t below;
+	struct mt_knob *knob;
+	uint32_t knobs;
+};
+
+struct mt_knobs {
+	struct mt_knob_file *file; /* in the order of KNOBS_BUILTIN_LIST in formats/knobs/knobs.c */
+	uint32_t files;
+	struct knobs_text *texts; /* all of them, for freeing */
+};
+
+/*
+ * Reads the files that the program carries. 0; -MT_E_RULES or -MT_E_MEMORY, with "FILE:LINE: words" in the message.
+ * *knobs is the caller's, NULL on error.
+ */
+int mt_knobs_new(struct mt_knobs **knobs, char *message, size_t message_size);
+void mt_knobs_free(struct mt_knobs *knobs); /* NULL is fine */
+
+/* Adds the file `text`, which counts as a whole or not at all. Errors as of mt_knobs_new. `text` may go afterwards. */
+int mt_knobs_add(struct mt_knobs *knobs, const char *name, const char *text, size_t size, char *message,
+		 size_t message_size);
+
+/* Is every framework there that another one names? Errors as of mt_knobs_new. */
+int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_size);
+
+/* NULL: no file is about it. */
+const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const char *framework);
+
+/* What holds in a release of the file when nothing is set; NULL: nothing of its own. */
+const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release);
+
+/* Static storage. */
+const char *mt_knob_process_word(enum mt_knob_process process);
+const char *mt_knob_saves_word(enum mt_knob_saves saves);
+const char *mt_knob_method_word(enum mt_knob_method method);
+const char *mt_knob_cost_words(enum mt_knob_cost cost);
+const char *mt_knob_fact_words(enum mt_knob_fact fact);
+const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind);
+const char *mt_knob_category_words(uint32_t category); /* MT_KNOB_HOST, too */
+
+#endif

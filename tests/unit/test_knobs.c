@@ -1,0 +1,209 @@
+/* test_knobs.c - the built-in knobs, what a row says, and how bad knob files are refused. */
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/knobs.h"
+#include "test.h"
+
+#define HEAD "framework: f\npackage: p\nreleases: [1.0, 1.1, 2.0]\nknobs:\n"
+#define ROW(key)                                                                                              \
+	"  - key: " key "\n    what: w\n    source: a.py --k\n    process: [trainer]\n    phase: [forward]\n" \
+	"    category: [weights]\n    saves: lower\n    unit: u\n    method: tokens\n    cost: free\n"
+
+static char message[512];
+
+/* The error of a file that is alone. */
+static int add(struct mt_knobs *knobs, const char *text, size_t size)
+{
+	memset(knobs, 0, sizeof(*knobs));
+	message[0] = '\0';
+	return mt_knobs_add(knobs, "x.yaml", text, size, message, sizeof(message));
+}
+
+static void drop(struct mt_knobs *knobs)
+{
+	struct mt_knobs *whole = malloc(sizeof(*whole));
+
+	CHECK(whole != NULL);
+	*whole = *knobs;
+	mt_knobs_free(whole);
+}
+
+static void check_refused(const char *text, const char *words)
+{
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), -MT_E_RULES);
+	CHECK_STR(message, words);
+	CHECK_EQ(knobs.files, 0);
+	drop(&knobs);
+}
+
+TEST(built_in_files_are_good)
+{
+	static const char *const frameworks[] = { "verl",    "areal",  "relax",        "slime",     "openrlhf",
+						  "nemo-rl", "trl",    "transformers", "deepspeed", "megatron",
+						  "vllm",    "sglang", "pytorch" };
+	struct mt_knobs *knobs;
+	size_t i;
+
+	CHECK_EQ(mt_knobs_new(&knobs, message, sizeof(message)), 0);
+	CHECK_EQ(knobs->files, MT_ARRAY_SIZE(frameworks));
+	for (i = 0; i < MT_ARRAY_SIZE(frameworks); i++) {
+		CHECK(mt_knobs_find(knobs, frameworks[i]) != NULL);
+		CHECK(mt_knobs_find(knobs, frameworks[i])->knobs > 0);
+	}
+	CHECK(!mt_knobs_find(knobs, "ver"));
+	mt_knobs_free(knobs);
+}
+
+/* What the guides say wrong, and the data must not: an offload that does not help the update. */
+TEST(offload_of_verl_is_not_about_the_update)
+{
+	const struct mt_knob_file *verl;
+	const struct mt_knob *knob;
+	struct mt_knobs *knobs;
+	uint32_t i, seen = 0, update = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD | 1u << MT_PHASE_OPTIMIZER;
+
+	CHECK_EQ(mt_knobs_new(&knobs, message, sizeof(message)), 0);
+	verl = mt_knobs_find(knobs, "verl");
+	for (i = 0; i < verl->knobs; i++) {
+		knob = &verl->knob[i];
+		if (strcmp(knob->name.key, "actor_rollout_ref.actor.fsdp_config.optimizer_offload"))
+			continue;
+		seen++;
+		CHECK_EQ(knob->phases & update, 0);
+		CHECK(knob->not_so != NULL);
+		CHECK_EQ(knob->categories, 1u << MT_CATEGORY_OPTIMIZER_STATE);
+	}
+	CHECK_EQ(seen, 1);
+	mt_knobs_free(knobs);
+}
+
+TEST(a_row_says_what_is_in_it)
+{
+	static const char text[] = HEAD
+		ROW("k") "    since: 1.1\n    default: { 1.1: 5, 2.0: '' }\n"
+			 "    older:\n      - key: o\n        gone: 1.1\n        default: null\n"
+			 "    constraint:\n      - says: s\n        at-least: longest sample\n        times: o\n"
+			 "      - says: t\n        needs: k\n        value: [a, b]\n";
+	const struct mt_knob *knob;
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(mt_knobs_check(&knobs, message, sizeof(message)), 0);
+	CHECK_EQ(knobs.files, 1);
+	CHECK_EQ(knobs.file->knobs, 1);
+	knob = knobs.file->knob;
+	CHECK_EQ(knob->name.since, 1);
+	CHECK_EQ(knob->name.gone, 3);
+	CHECK(!mt_knob_default_in(&knob->name, 0));
+	CHECK_STR(mt_knob_default_in(&knob->name, 1), "5");
+	CHECK_STR(mt_knob_default_in(&knob->name, 2), "");
+	CHECK_EQ(knob->olders, 1);
+	CHECK_EQ(knob->older[0].gone, 1);
+	CHECK_STR(mt_knob_default_in(&knob->older[0], 0), "null");
+	CHECK_EQ(knob->constraints, 2);
+	CHECK_EQ(knob->constraint[0].kind, MT_KNOB_CONSTRAINT_AT_LEAST);
+	CHECK_EQ(knob->constraint[0].fact, MT_KNOB_FACT_LONGEST_SAMPLE);
+	CHECK_STR(knob->constraint[0].times, "o");
+	CHECK_EQ(knob->constraint[1].values, 2);
+	CHECK_STR(knob->constraint[1].value[1], "b");
+	CHECK_EQ(knob->line, 5);
+	drop(&knobs);
+}
+
+TEST(unknown_things_are_named_with_their_line)
+{
+	check_refused(HEAD ROW("k") "    colour: red\n", "x.yaml:15: a knob has no field \"colour\"");
+	check_refused(HEAD "  - key: k\n    method: magic\n",
+		      "x.yaml:6: unknown method \"magic\" (one of: none, tokens, logits, divided, removed, bucket, share, "
+		      "allocator)");
+	check_refused(HEAD ROW("k") "    since: 1.5\n", "x.yaml:15: \"1.5\" is none of the releases of the file");
+	check_refused(HEAD ROW("k") "    cost: free\n", "x.yaml:15: \"cost\" is there twice");
+	check_refused(HEAD ROW("k") ROW("k"), "x.yaml:15: k is there twice");
+	check_refused("framework: f\nfoo: 1\n", "x.yaml:2: the file has no field \"foo\"");
+	check_refused(HEAD ROW("k") "    constraint:\n      - says: s\n        needs: other\n        value: [1]\n",
+		      "x.yaml:5: no knob of the file is other");
+}
+
+TEST(missing_things_are_named)
+{
+	check_refused(HEAD "  - key: k\n", "x.yaml:5: a knob has no \"what\"");
+	check_refused(HEAD
+		      "  - key: k\n    what: w\n    process: [trainer]\n    phase: [forward]\n    category: [host]\n"
+		      "    saves: on\n    unit: u\n    method: none\n    cost: free\n",
+		      "x.yaml:5: a knob has no \"source\"");
+	check_refused(HEAD ROW("k") "    gone: 2.0\n", "x.yaml:5: k is gone: say what replaced it, with \"instead\"");
+	check_refused(HEAD ROW("k") "    instead: nothing\n", "x.yaml:5: \"instead\" is for a key that is gone");
+	check_refused(HEAD ROW("k") "    gone: 1.0\n    instead: i\n", "x.yaml:5: k is gone before it is there");
+	check_refused("framework: f\nknobs: [{key: k}]\n", "x.yaml:2: \"releases\" stand before \"knobs\"");
+	check_refused("framework: f\nreleases: [1]\nknobs: []\n",
+		      "x.yaml:1: release 1 is of a \"package\" that is not given");
+	check_refused("framework: f\npackage: p\nreleases: [1@ab]\nknobs: []\n",
+		      "x.yaml:3: releases are versions, or VERSION@COMMIT with all 40 digits");
+}
+
+TEST(frameworks_that_are_not_there_are_named)
+{
+	static const char text[] = "framework: f\npackage: p\nreleases: [1]\nbuilds-on: [g]\nknobs: []\n";
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(mt_knobs_check(&knobs, message, sizeof(message)), -MT_E_RULES);
+	CHECK_STR(message, "x.yaml:1: no file is about g");
+	CHECK_EQ(mt_knobs_add(&knobs, "y.yaml", text, strlen(text), message, sizeof(message)), -MT_E_RULES);
+	CHECK_STR(message, "y.yaml:1: another file is about f already");
+	CHECK_EQ(knobs.files, 1);
+	drop(&knobs);
+}
+
+TEST(limits_hold)
+{
+	static char text[1 << 20];
+	size_t i, used;
+
+	used = (size_t)snprintf(text, sizeof(text), "framework: f\npackage: p\nreleases: [");
+	for (i = 0; i < MT_KNOB_RELEASES_MAX + 1; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%zu, ", i);
+	snprintf(text + used, sizeof(text) - used, "]\nknobs: []\n");
+	check_refused(text, "x.yaml:3: more than 32 of releases");
+
+	used = (size_t)snprintf(text, sizeof(text), HEAD ROW("k") "    constraint:\n");
+	for (i = 0; i < MT_KNOB_CONSTRAINTS_MAX + 1; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "      - says: s\n");
+	check_refused(text, "x.yaml:22: more than 6 of constraint");
+
+	used = (size_t)snprintf(text, sizeof(text), "framework: ");
+	memset(text + used, 'a', 3000);
+	text[used + 3000] = '\0';
+	check_refused(text, "x.yaml:1: a text longer than 2048 bytes");
+	check_refused("framework: &a f\npackage: *a\n", "x.yaml:2: aliases are not allowed here");
+	check_refused("", "x.yaml:1: the file is empty");
+	check_refused("- a\n", "x.yaml:1: a mapping is expected here");
+}
+
+/* A file that ends anywhere, and one with any byte changed, is an error or a file, never a crash. */
+TEST(hostile_files_do_no_harm)
+{
+	static const char text[] = HEAD ROW("k") "    default: { 1.0: 5 }\n    older:\n      - {key: o, gone: 1.1}\n"
+						 "    constraint: [{says: s, needs: k, value: [1]}]\n";
+	static const char bytes[] = { '\0', '\n', '[', '{', ':', '*', '\xff', ' ' };
+	char changed[sizeof(text)];
+	struct mt_knobs knobs;
+	size_t i, b;
+
+	for (i = 0; i < sizeof(text); i++) {
+		if (add(&knobs, text, i))
+			CHECK(*message);
+		drop(&knobs);
+		for (b = 0; b < sizeof(bytes); b++) {
+			memcpy(changed, text, sizeof(text));
+			changed[i] = bytes[b];
+			if (add(&knobs, changed, sizeof(text) - 1))
+				CHECK(*message);
+			drop(&knobs);
+		}
+	}
+}
+
+TEST_MAIN()
