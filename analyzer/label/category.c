@@ -121,6 +121,7 @@ int category_died(struct categories *categories, uint32_t process, const struct 
 	site->home += (uint64_t)is_home;
 	site->in_backward += label->phase == MT_PHASE_BACKWARD && live->phase != MT_PHASE_BACKWARD;
 	site->in_optimizer += label->phase == MT_PHASE_OPTIMIZER && live->phase != MT_PHASE_OPTIMIZER;
+	site->later += label->step > live->step;
 	site->old += label->step >= live->step + 2;
 	sizes = sizes_of(categories, process, live->kind != MT_TENSOR_ALLOC);
 	number = sizes && !sizes->closed ? sizes_find(sizes, live->size) : 0;
@@ -339,13 +340,13 @@ static void judge_by_life(const struct judge *judge)
 	}
 }
 
-/* The backward of a loss that has the head in it makes the head's gradient, too, and that stays. */
+/* The backward of a loss that has the head in it makes the head's gradient, too, which waits for the optimizer. */
 static int is_gradient_of_loss(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
 
 	return judge->opinion == MT_CATEGORY_LOGITS && judge->site->key.phase == MT_PHASE_BACKWARD &&
-	       facts->home * 2 < facts->born && facts->after;
+	       (facts->later + facts->in_optimizer) * 2 > facts->born;
 }
 
 static void judge_site(const struct judge *judge)

@@ -73,6 +73,7 @@ struct category_site {
 	uint64_t home;                  /* died in the phase and step in which they were born */
 	uint64_t in_backward;           /* died in a backward that they were not born in */
 	uint64_t in_optimizer;          /* died in an optimizer */
+	uint64_t later;                 /* died in a later step */
 	uint64_t old;                   /* lived on over the ends of two steps */
 	uint64_t after;                 /* the most that were alive when a stretch of their phase was over */
 	uint64_t largest, smallest;     /* bytes */

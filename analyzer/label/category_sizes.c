@@ -257,11 +257,13 @@ int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes)
 	return 0;
 }
 
-/* The words that the loss's size has, of tokens that there are, too. */
-static int is_of_its_words(const struct category_sizes *sizes, uint64_t loss, uint64_t words)
+/* The words that the loss's size has: of tokens that there are, too, or of a part of these logits, of which it is made. */
+static int is_of_its_words(const struct category_sizes *sizes, uint64_t bytes, uint64_t loss, uint64_t words)
 {
 	uint64_t figure[3];
 
+	if (bytes >= loss / 2 && loss % (words * 2) == 0)
+		return 1;
 	return sizes_vocabulary(sizes, loss, figure) && figure[1] == words;
 }
 
@@ -275,7 +277,7 @@ int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t b
 	for (i = 0; i < sizes->losses && born <= losses * LOGITS_MAX; i++) {
 		if (sizes->loss[i].size < sizes->loss_least)
 			continue;
-		if (has_words && is_of_its_words(sizes, sizes->loss[i].size, figure[1]))
+		if (has_words && is_of_its_words(sizes, bytes, sizes->loss[i].size, figure[1]))
 			return 1;
 		if (born > sizes->loss[i].count * LOGITS_MAX || !is_as_large(bytes, sizes->loss[i].size))
 			continue;

@@ -113,7 +113,7 @@ tells "the fifth step" "gpu['peak']['step'] == 5 and d['traces'][0]['steps'] == 
 says "not like the steps before" '^Steady: .* The peak of GPU 0, 66.9 GiB, is in step 5, which did not end, in backward' steps
 says "oom: one long micro-batch" 'The request is 36,000 tokens x 151,936 words x 4 bytes, .*\(in the steps before: at most 8,192 tokens\)' oom
 says "the rule's word for it, and the tokens" 'why: a rule says so of a function on its stack; 36,000 tokens x 151,936 words x 4 bytes' top --why
-says "hardly a third is not most" 'The largest part of what is in use is logits and log-probs, 20.4 GiB\.' oom
+says "the logits and their gradient are most of it" 'Most of what is in use is (probably )?logits and log-probs, 40.8 GiB\.' oom
 tells "one long micro-batch" "d['oom'][-1]['requested_bytes'] == 36000 * 151936 * 4" top
 
 # ---- neither activations nor settings ----
