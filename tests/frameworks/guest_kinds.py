@@ -30,6 +30,7 @@ def zero_redundancy():
 
     dist.init_process_group("gloo")
     torch.manual_seed(0)
+    account.copies["gradients"] = 2  # in the parameters' own, and in the buckets that are reduced
     model = torch.nn.parallel.DistributedDataParallel(GPT())
     account.models.append(model)
     optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=1e-4)
