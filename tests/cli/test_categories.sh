@@ -85,7 +85,7 @@ if [ -r "$snapshot" ]; then
 	weights=$((2 * 40960000 + 72 * 16777216 + 96 * 4194304 + 49 * 4096))
 	check "snapshot: weights, and the optimizer state that was replaced" \
 		test "$(of anew weights) $(of anew 'optimizer state')" = "$weights $((2 * weights))"
-	rows() { "$memana" sql anew.db "SELECT sum(bytes), count(*) FROM allocation WHERE category = '$1' AND phase = 'init' AND node IS NULL"; }
+	rows() { "$memana" sql anew.db "SELECT sum(bytes), count(*) FROM allocation WHERE category = '$1' AND phase = 'before' AND node IS NULL"; }
 	check "snapshot: the allocations say the same" test "$(rows weights; rows 'optimizer state')" = "$(printf '%s\n' "$weights	219" "$((2 * weights))	438")"
 	check "snapshot: and why" test "$("$memana" sql anew.db "SELECT evidence FROM site JOIN peak_part ON site.id = site
 		WHERE site.category = 'optimizer state' ORDER BY bytes DESC LIMIT 1")" = \
