@@ -189,3 +189,13 @@ void top_host_line(const struct text *text, const struct host_sum *sum)
 			     text_count(count, sizeof(count), sum->all.killed, "process"));
 	text_wrap(text, 0, 0, sentence.text);
 }
+
+void top_host_json(struct doc *doc, const struct query_host *row)
+{
+	doc_int(doc, "cgroup_bytes", (int64_t)row->cgroup);
+	doc_int_or_null(doc, "cgroup_limit_bytes", (int64_t)row->cgroup_limit, row->cgroup_limit != 0);
+	doc_int_or_null(doc, "available_bytes", (int64_t)row->available, row->available != 0);
+	doc_int(doc, "killed", (int64_t)row->killed);
+	doc_string(doc, "pressure", row->pressure);
+	doc_string(doc, "verdict", row->verdict);
+}

@@ -3,6 +3,7 @@
 #define MEMANA_TOP_HOST_H
 
 #include <stdint.h>
+#include "base/json.h"
 #include "base/text.h"
 #include "database/db.h"
 #include "query/query.h"
@@ -24,5 +25,8 @@ void top_host_had_room(const struct text *text, const struct host_sum *sum);
 
 /* "Host: RSS 12.3 GiB, ..." */
 void top_host_line(const struct text *text, const struct host_sum *sum);
+
+/* Cgroup, machine and verdict as members of the open object, the same in every report. */
+void top_host_json(struct doc *doc, const struct query_host *row);
 
 #endif

@@ -29,27 +29,39 @@ int mt_write_all(int fd, const void *data, uint64_t size)
 	return 0;
 }
 
-static int copy_by_hand(int from, off_t offset, int to, uint64_t size)
+int mt_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
-	char block[COPY_BYTES];
+	uint8_t *at = data;
 	ssize_t got;
-	int error;
 
 	while (size) {
-		got = pread(from, block, size < sizeof(block) ? size : sizeof(block), offset);
+		got = pread(fd, at, size, (off_t)offset);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			return -MT_E_SYSTEM;
 		if (!got)
 			return -MT_E_TRUNCATED;
-		error = mt_write_all(to, block, (uint64_t)got);
-		if (error)
-			return error;
-		offset += got;
-		size -= (uint64_t)got;
+		at += got;
+		size -= (size_t)got;
+		offset += (uint64_t)got;
 	}
 	return 0;
+}
+
+static int copy_by_hand(int from, uint64_t offset, int to, uint64_t size)
+{
+	char block[COPY_BYTES];
+	size_t part;
+	int error = 0;
+
+	for (; size && !error; offset += part, size -= part) {
+		part = size < sizeof(block) ? (size_t)size : sizeof(block);
+		error = mt_read_at(from, block, part, offset);
+		if (!error)
+			error = mt_write_all(to, block, part);
+	}
+	return error;
 }
 
 int mt_copy_bytes(int from, uint64_t offset, int to, uint64_t size)
@@ -59,5 +71,5 @@ int mt_copy_bytes(int from, uint64_t offset, int to, uint64_t size)
 
 	while (size && (copied = copy_file_range(from, &at, to, NULL, size, 0)) > 0)
 		size -= (uint64_t)copied;
-	return copy_by_hand(from, at, to, size);
+	return copy_by_hand(from, (uint64_t)at, to, size);
 }

@@ -1,7 +1,8 @@
-/* copy.h - bytes from one file into another. */
+/* copy.h - all of so many bytes: out of a file, into one, from one into another. */
 #ifndef FORMATS_COPY_H
 #define FORMATS_COPY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -15,5 +16,8 @@ int mt_write_error(void);
 
 /* Writes all of it where `fd` stands. 0 or mt_write_error(). */
 int mt_write_all(int fd, const void *data, uint64_t size);
+
+/* pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
+int mt_read_at(int fd, void *data, size_t size, uint64_t offset);
 
 #endif

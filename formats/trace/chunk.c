@@ -21,26 +21,6 @@
 #define FRAME_DESCRIPTOR_DICTIONARY 0x03
 #define READ_BYTES (64u << 10) /* at a time, at least */
 
-int mt_read_at(int fd, void *data, size_t size, uint64_t offset)
-{
-	uint8_t *at = data;
-	ssize_t got;
-
-	while (size) {
-		got = pread(fd, at, size, (off_t)offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -MT_E_SYSTEM;
-		if (!got)
-			return -MT_E_TRUNCATED;
-		at += got;
-		size -= (size_t)got;
-		offset += (uint64_t)got;
-	}
-	return 0;
-}
-
 void mt_recognition_put(struct mt_buffer *out)
 {
 	mt_buffer_put_u32(out, MT_SKIPPABLE_RECOGNITION);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/buffer.h"
+#include "base/copy.h"
 #include "base/varint.h"
 
 #define MT_TRACE_VERSION 1u
@@ -78,9 +79,6 @@ uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker);
 
 /* Forgets what was found and unpacked last. Memory for more than `keep` bytes, packed or unpacked, is given back. */
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);
-
-/* pread until all is there. 0, -MT_E_TRUNCATED (the file ends before), -MT_E_SYSTEM. */
-int mt_read_at(int fd, void *data, size_t size, uint64_t offset);
 
 /*
  * What is inside a chunk: a kind, then sections, each with its number and length (trace-v1.md, "Payload").

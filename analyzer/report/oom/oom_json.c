@@ -1,10 +1,10 @@
-
 #include "memtrace/error.h"
 #include "oom_none.h"
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "query/query.h"
 #include "report/places.h"
+#include "report/top_host.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)
 {
@@ -179,12 +179,7 @@ static int json_host(void *context, const struct query_host *row)
 	doc_object(doc, NULL);
 	doc_pid(doc, "pid", row->pid);
 	doc_int(doc, "rss_bytes", (int64_t)row->resident);
-	doc_int(doc, "cgroup_bytes", (int64_t)row->cgroup);
-	doc_int_or_null(doc, "cgroup_limit_bytes", (int64_t)row->cgroup_limit, row->cgroup_limit != 0);
-	doc_int_or_null(doc, "available_bytes", (int64_t)row->available, row->available != 0);
-	doc_int(doc, "killed", (int64_t)row->killed);
-	doc_string(doc, "pressure", row->pressure);
-	doc_string(doc, "verdict", row->verdict);
+	top_host_json(doc, row);
 	doc_end(doc);
 	return 0;
 }

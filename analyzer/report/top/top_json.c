@@ -317,12 +317,7 @@ static void json_host_figures(struct doc *doc, const struct query_host *row)
 	doc_int(doc, "pinned_bytes", (int64_t)row->pinned);
 	doc_int(doc, "most_rss_bytes", (int64_t)row->most_resident);
 	doc_int(doc, "most_pinned_bytes", (int64_t)row->most_pinned);
-	doc_int(doc, "cgroup_bytes", (int64_t)row->cgroup);
-	doc_int_or_null(doc, "cgroup_limit_bytes", (int64_t)row->cgroup_limit, row->cgroup_limit != 0);
-	doc_int_or_null(doc, "available_bytes", (int64_t)row->available, row->available != 0);
-	doc_int(doc, "killed", (int64_t)row->killed);
-	doc_string(doc, "pressure", row->pressure);
-	doc_string(doc, "verdict", row->verdict);
+	top_host_json(doc, row);
 }
 
 static int json_host(void *context, const struct query_host *row)
