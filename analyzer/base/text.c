@@ -237,6 +237,13 @@ const char *text_fit(char *out, size_t size, const char *from, size_t columns, i
 	return out;
 }
 
+const char *text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 void sentence_say(struct sentence *sentence, const char *format, ...)
 {
 	size_t room = sizeof(sentence->text) - sentence->size;

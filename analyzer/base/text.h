@@ -83,6 +83,9 @@ void text_wrap(const struct text *text, int indent, int column, const char *word
  */
 const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end);
 
+/* The part of a path after the last '/'. */
+const char *text_base_name(const char *path);
+
 /* A sentence or two, put together piece by piece. */
 
 struct sentence {

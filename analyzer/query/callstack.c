@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 #include "frame_kind.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
@@ -81,13 +82,6 @@ void callstack_release(struct callstack *stack)
 		free(stack->frame[i].texts);
 	free(stack->frame);
 	memset(stack, 0, sizeof(*stack));
-}
-
-const char *callstack_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 int callstack_is_user(const struct callstack_frame *frame)
@@ -308,7 +302,7 @@ const char *callstack_place(char *out, size_t size, const struct callstack_frame
 	else if (*frame->file)
 		snprintf(out, size, "%s", file);
 	else if (*frame->module)
-		snprintf(out, size, "%s+0x%llx", callstack_base_name(frame->module), (unsigned long long)frame->offset);
+		snprintf(out, size, "%s+0x%llx", text_base_name(frame->module), (unsigned long long)frame->offset);
 	else if (frame->native && *frame->function)
 		snprintf(out, size, "native code");
 	else if (frame->native)

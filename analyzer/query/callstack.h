@@ -58,9 +58,6 @@ int callstack_is_user(const struct callstack_frame *frame);
 /* Whether it is of a library that tells things apart, or compiled code. */
 int callstack_is_library(const struct callstack_frame *frame);
 
-/* The part of a path after the last '/'. */
-const char *callstack_base_name(const char *path);
-
 /* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
 

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 
@@ -133,7 +134,7 @@ static int begins_with_any(const char *text, const char *const *list, size_t cou
 
 int frame_is_nameless_module(const struct callstack_frame *frame)
 {
-	return begins_with_any(callstack_base_name(frame->module), modules, MT_ARRAY_SIZE(modules)) ||
+	return begins_with_any(text_base_name(frame->module), modules, MT_ARRAY_SIZE(modules)) ||
 	       owner_passes_on(frame->module);
 }
 
@@ -161,7 +162,7 @@ static int is_line_of(const char *path, const char *function, const char *file, 
 /* PyTorch names what it compiles after 51 digits to the base 32: "cab...xyz.py". */
 static int is_hash(const char *file)
 {
-	const char *base = callstack_base_name(file);
+	const char *base = text_base_name(file);
 	size_t digits = strspn(base, "abcdefghijklmnopqrstuvwxyz234567");
 
 	return digits == 52 && !strcmp(base + digits, ".py");
@@ -204,7 +205,7 @@ static enum frame_kind kind_of_python(const char *file, const char *function)
 /* Libraries are not the user's, nor is the interpreter, nor what the compiler puts around main. */
 static enum frame_kind kind_of_native(const struct callstack_frame *frame)
 {
-	const char *name = callstack_base_name(frame->module);
+	const char *name = text_base_name(frame->module);
 	enum frame_kind module = kind_of_python(frame->module, "");
 
 	if (module == FRAME_COMPILED)
@@ -254,7 +255,7 @@ static const char *package_of(const char *file)
 /* "transformers/models/llama/modeling_llama.py" is as well known by its ends. */
 static void print_package(char *out, size_t size, const char *path)
 {
-	const char *first = strchr(path, '/'), *base = callstack_base_name(path);
+	const char *first = strchr(path, '/'), *base = text_base_name(path);
 	const char *second = first ? strchr(first + 1, '/') : NULL;
 
 	if (second && strchr(second + 1, '/'))
@@ -265,7 +266,7 @@ static void print_package(char *out, size_t size, const char *path)
 
 char *frame_file_name(char *out, size_t size, const char *file)
 {
-	const char *package = package_of(file), *base = callstack_base_name(file);
+	const char *package = package_of(file), *base = text_base_name(file);
 	int digits = (int)strspn(base, "0123456789");
 
 	if (package)

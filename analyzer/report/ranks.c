@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "places.h"
@@ -87,7 +88,7 @@ static int load_place(struct rank *rank, struct db *db, struct symbols *symbols)
 
 static int same_place(const struct rank *a, const struct rank *b)
 {
-	return !strcmp(a->function, b->function) && !strcmp(callstack_base_name(a->file), callstack_base_name(b->file));
+	return !strcmp(a->function, b->function) && !strcmp(text_base_name(a->file), text_base_name(b->file));
 }
 
 static void find_usual(struct ranks *ranks)

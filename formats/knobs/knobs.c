@@ -48,14 +48,6 @@ static const struct knobs_builtin *knobs_builtin(size_t *count)
 	return all;
 }
 
-#define WORD(name, word) word,
-const char *const knob_process_words[] = { MT_KNOB_PROCESS_LIST(WORD) };
-const char *const knob_saves_words[] = { MT_KNOB_SAVES_LIST(WORD) };
-const char *const knob_method_words[] = { MT_KNOB_METHOD_LIST(WORD) };
-const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
-const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
-const char *const knob_constraint_keys[] = { MT_KNOB_CONSTRAINT_LIST(WORD) };
-
 const char *mt_knob_process_word(enum mt_knob_process process)
 {
 	return knob_process_words[process];
@@ -89,19 +81,6 @@ const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind)
 const char *mt_knob_category_words(uint32_t category)
 {
 	return category == MT_KNOB_HOST ? "host" : mt_category_name(category);
-}
-
-const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size)
-{
-	struct knobs_text *kept = malloc(sizeof(*kept) + size + 1);
-
-	if (!kept)
-		return NULL;
-	memcpy(kept->text, text, size);
-	kept->text[size] = '\0';
-	kept->next = knobs->texts;
-	knobs->texts = kept;
-	return kept->text;
 }
 
 int mt_knobs_add(struct mt_knobs *knobs, const char *name, const char *text, size_t size, char *message,

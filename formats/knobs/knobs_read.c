@@ -10,6 +10,28 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
+#define WORD(name, word) word,
+const char *const knob_process_words[] = { MT_KNOB_PROCESS_LIST(WORD) };
+const char *const knob_saves_words[] = { MT_KNOB_SAVES_LIST(WORD) };
+const char *const knob_method_words[] = { MT_KNOB_METHOD_LIST(WORD) };
+const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
+const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
+const char *const knob_constraint_keys[] = { MT_KNOB_CONSTRAINT_LIST(WORD) };
+#undef WORD
+
+const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size)
+{
+	struct knobs_text *kept = malloc(sizeof(*kept) + size + 1);
+
+	if (!kept)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->text[size] = '\0';
+	kept->next = knobs->texts;
+	knobs->texts = kept;
+	return kept->text;
+}
+
 #define KNOBS_MAX 1024u /* per file */
 
 struct source {

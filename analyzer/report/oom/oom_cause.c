@@ -196,3 +196,37 @@ int oom_find_logits(struct oom *oom, struct db *db)
 	free(sizes);
 	return error;
 }
+
+/* ---- sums ---- */
+
+static const char *word_of(const struct oom_part *part, enum oom_by by)
+{
+	return by == OOM_BY_CATEGORY ? part->category : by == OOM_BY_PHASE ? part->phase : part->owner;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct oom_sum *one = a, *two = b;
+
+	if (one->bytes != two->bytes)
+		return one->bytes < two->bytes ? 1 : -1;
+	return strcmp(one->word, two->word);
+}
+
+size_t oom_sums(const struct oom *oom, enum oom_by by, struct oom_sum sum[OOM_SUMS_MAX])
+{
+	size_t count = 0, i, at;
+
+	for (i = 0; i < oom->parts; i++) {
+		for (at = 0; at < count && strcmp(sum[at].word, word_of(&oom->part[i], by)); at++)
+			;
+		if (at == OOM_SUMS_MAX)
+			continue;
+		if (at == count)
+			sum[count++] = (struct oom_sum){ .word = word_of(&oom->part[i], by) };
+		sum[at].bytes += oom->part[i].bytes;
+		sum[at].count += oom->part[i].count;
+	}
+	qsort(sum, count, sizeof(*sum), by_bytes);
+	return count;
+}

@@ -14,7 +14,7 @@ static void say_place(struct sentence *sentence, const struct rank *rank)
 	if (!*rank->file)
 		return;
 	sentence_say(sentence, " (");
-	sentence_say_clean(sentence, callstack_base_name(rank->file));
+	sentence_say_clean(sentence, text_base_name(rank->file));
 	sentence_say(sentence, ")");
 }
 

@@ -126,7 +126,7 @@ static void draw_reading(struct area area, const struct model *model)
 	char percent[TEXT_SIZE_MAX], events[TEXT_SIZE_MAX], traces[64];
 
 	if (model->processes == 1)
-		mt_copy_text(traces, sizeof(traces), callstack_base_name(model->process[0].file));
+		mt_copy_text(traces, sizeof(traces), text_base_name(model->process[0].file));
 	else if (model->processes)
 		text_count(traces, sizeof(traces), model->processes, "trace");
 	else
