@@ -10,6 +10,7 @@
 #   make test-knobs every row of memana knobs against real releases of the frameworks, which it fetches
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
+#   make tidy       cppcheck and clang-tidy over all sources (a minute)
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
 
@@ -212,6 +213,13 @@ test-contributing: deps-test
 
 lint:
 	@tools/lint.sh
+
+# What cppcheck and clang-tidy find in all sources: a minute on two cores, so it is not in lint.
+.PHONY: tidy deps-tidy
+deps-tidy:
+	@tools/deps.sh build tidy
+tidy: deps-tidy
+	@tools/tidy.sh
 
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(B)/tests/bench/%)

@@ -159,7 +159,7 @@ static json_t *verdict_of(json_t *object)
 {
 	json_t *verdict = json_object_get(object, "verdict");
 
-	if (verdict && json_is_string(verdict) && !*json_string_value(verdict))
+	if (json_is_string(verdict) && !*json_string_value(verdict))
 		json_object_set_new(object, "verdict", json_null());
 	verdict = json_object_get(object, "verdict");
 	return json_is_string(verdict) ? verdict : NULL;

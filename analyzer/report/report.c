@@ -25,10 +25,11 @@ struct devices {
 static int add_device(void *context, const struct query_device *row)
 {
 	struct devices *devices = context;
-	char(*text)[128] = devices->text[devices->count];
+	char(*text)[128];
 
 	if (devices->count == REPORT_DEVICES_MAX)
 		return 0;
+	text = devices->text[devices->count];
 	snprintf(text[0], sizeof(text[0]), "%s", row->kind);
 	snprintf(text[1], sizeof(text[1]), "%s", row->name);
 	snprintf(text[2], sizeof(text[2]), "%s", row->uuid);

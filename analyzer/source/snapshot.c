@@ -14,7 +14,7 @@
 
 int snapshot_is_pickle(const char *path)
 {
-	unsigned char begin[2];
+	unsigned char begin[2] = { 0 };
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t got = -1;

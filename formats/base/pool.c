@@ -29,10 +29,11 @@ static int pool_grow(struct pool *pool)
 {
 	size_t header = 16, count = (POOL_SLAB_BYTES - header) / pool->item_bytes;
 	struct pool_item *slab = malloc(header + count * pool->item_bytes);
-	char *items = (char *)slab + header;
+	char *items;
 
 	if (!slab)
 		return -MT_E_MEMORY;
+	items = (char *)slab + header;
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	while (count)

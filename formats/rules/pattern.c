@@ -297,11 +297,11 @@ static void read_element(struct parser *parser, struct set *set, int inside)
 
 static void set_fold(struct set *set)
 {
-	unsigned char upper;
+	int upper;
 
 	for (upper = 'A'; upper <= 'Z'; upper++)
-		if (set_has(set, upper))
-			set_add(set, fold_byte(upper));
+		if (set_has(set, (unsigned char)upper))
+			set_add(set, fold_byte((unsigned char)upper));
 }
 
 /* From "[" to "]". A backslash in it is one. */

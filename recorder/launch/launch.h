@@ -1,6 +1,6 @@
 /*
- * launch.h - what memrec does: runs a command with the agent in it and says what came of it, prints what to set where somebody
- * else starts the processes, makes traces of what is left over.
+ * launch.h - what memrec does: runs a command with the agent in it and says what came of it, prints what to set where
+ * somebody else starts the processes, makes traces of what is left over.
  */
 #ifndef MEMREC_LAUNCH_H
 #define MEMREC_LAUNCH_H
@@ -9,11 +9,7 @@
 #include "run/rundir.h"
 #include "shared/options.h"
 
-/* ---- what was typed ---- */
-
-/*
- * Memrec's command line. Only the launcher has it: the agent reads what comes out of it (options.h).
- */
+/* ---- arguments.c: the command line. Only the launcher has it: the agent reads what comes out of it (options.h) ---- */
 
 struct arguments {
 	struct memrec_options options; /* output: absolute */
@@ -38,15 +34,14 @@ void arguments_print_help(FILE *file);
 
 /* ---- the commands ---- */
 
-/* Runs the command and waits for it and its collectors. `program`: argv[0]. Returns memrec's exit status: the command's own, or the code of what kept it from starting. */
+/*
+ * Runs the command and waits for it and its collectors. `program`: argv[0]. Returns memrec's exit status: the command's own,
+ * or the code of what kept it from starting.
+ */
 int launch_main(const char *program, struct arguments *arguments);
 
 /*
- * `memrec env [FRAMEWORK]`: what to set where a launcher, not memrec, starts the processes.
- */
-
-/*
- * operands[0] is the framework, NULL: the general text and the list. `given`: the options as typed, up to operands, for
+ * `memrec env [FRAMEWORK]`: what to set where a launcher, not memrec, starts the processes. operands[0] is the framework, NULL: the general text and the list. `given`: the options as typed, up to operands, for
  * texts that have memrec in them. Prints to stdout; returns the exit status.
  */
 int env_main(const struct arguments *arguments, char **given);

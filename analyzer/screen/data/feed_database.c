@@ -131,11 +131,11 @@ static uint8_t phase_of(const struct db_stmt *row, int column)
 
 static uint8_t category_of(const struct db_stmt *row, int column)
 {
-	uint8_t i;
+	uint32_t i;
 
 	for (i = 0; i < MT_CATEGORY_COUNT; i++)
 		if (!strcmp(db_text(row, column), mt_category_name(i)))
-			return i;
+			return (uint8_t)i;
 	return MT_CATEGORY_OTHER;
 }
 

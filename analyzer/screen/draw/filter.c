@@ -9,8 +9,8 @@
 /* One word of the text. */
 struct word {
 	char text[FILTER_TEXT_MAX];
-	int not ;  /* it must not be true */
-	char sign; /* '<' or '>': a size; 0: a name or a piece of one */
+	int negated; /* it must not be true */
+	char sign;   /* '<' or '>': a size; 0: a name or a piece of one */
 	uint64_t bytes;
 	int named; /* a phase, category or owner begins with it: it is no piece of a name */
 };
@@ -56,11 +56,11 @@ static int next_word(const char **text, struct word *word)
 	size_t size;
 
 	memset(word, 0, sizeof(*word));
-	word->not = *at == '!';
-	at += word->not ;
+	word->negated = *at == '!';
+	at += word->negated;
 	size = strcspn(at, " \t");
 	*text = at + size;
-	if (!size && !word->not )
+	if (!size && !word->negated)
 		return 0;
 	memcpy(word->text, at, size); /* the whole text fits */
 	if (!size)
@@ -189,7 +189,7 @@ int filter_make(struct filter *filter, const struct model *model)
 	while (next_word(&at, &word) > 0) {
 		word.named = !word.sign && is_name(model, word.text);
 		for (cell = 2; cell < cells; cell++)
-			if (is_true(&word, model, cell) == word.not )
+			if (is_true(&word, model, cell) == word.negated)
 				filter->shown[cell] = 0;
 	}
 	return 0;

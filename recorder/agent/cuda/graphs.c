@@ -81,16 +81,17 @@ static struct row *row_get(struct row *rows, uint32_t count, uintptr_t key)
 	struct row *row = row_find(rows, count, key);
 	uint32_t i;
 
-	for (i = 0; !row && key && i < count; i++) {
+	if (row)
+		return row;
+	for (i = 0; key && i < count; i++) {
 		if (rows[i].key)
 			continue;
-		row = &rows[i];
-		*row = (struct row){ .key = key };
-		row->figures.device = -1;
+		rows[i] = (struct row){ .key = key };
+		rows[i].figures.device = -1;
+		return &rows[i];
 	}
-	if (!row)
-		note_incomplete();
-	return row;
+	note_incomplete();
+	return NULL;
 }
 
 static struct row *graph_find(const struct cuda_graph *graph)

@@ -32,8 +32,6 @@
 #define WAIT_STEPS 50000 /* 10 s until a collector that does not detach is given up */
 #define SIGSET_BYTES 8   /* of the kernel's sigset_t */
 
-extern char **environ;
-
 /* What the two processes that share our memory need. */
 struct spawn {
 	const char *program;

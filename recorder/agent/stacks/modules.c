@@ -69,10 +69,11 @@ static int log_module(struct ring *ring, const struct dl_phdr_info *object, uint
 	size_t bytes = sizeof(struct ring_log_module) + id_bytes + path_bytes;
 	struct ring_log *log = ring_log_begin(ring, RING_LOG_MODULE, bytes);
 	struct ring_log_module *module = (struct ring_log_module *)log;
-	uint8_t *texts = (uint8_t *)(module + 1);
+	uint8_t *texts;
 
 	if (!log)
 		return -MT_E_SPACE;
+	texts = (uint8_t *)(module + 1);
 	module->start = start;
 	module->end = end;
 	module->bias = object->dlpi_addr;

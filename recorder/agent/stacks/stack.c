@@ -115,11 +115,12 @@ static int log_frames(struct stacks *stacks, uint64_t hash, const struct python_
 	size_t bytes = sizeof(struct ring_log_stack) + python->count * sizeof(struct ring_python) +
 		       native->count * sizeof(uint64_t);
 	struct ring_log_stack *record = (struct ring_log_stack *)ring_log_begin(stacks->ring, RING_LOG_STACK, bytes);
-	struct ring_python *frame = (struct ring_python *)(record + 1);
+	struct ring_python *frame;
 	uint32_t i;
 
 	if (!record)
 		return -MT_E_SPACE;
+	frame = (struct ring_python *)(record + 1);
 	record->log.key = hash;
 	record->python = (uint16_t)python->count;
 	record->native = (uint16_t)native->count;
