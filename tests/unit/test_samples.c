@@ -447,8 +447,9 @@ TEST(whether_it_was_the_host)
 	CHECK_STR(verdict(31, 0, 100, 0, MT_END_KILLED), "null");
 	CHECK_STR(verdict(20, 32, 1, 0, MT_END_KILLED), "machine");
 	CHECK_STR(verdict(20, 32, 2, 0, MT_END_KILLED), "null");
-	/* It left by itself: somebody else of the cgroup was killed. */
-	CHECK_STR(verdict(32, 32, 0, 1, MT_END_EXIT), "null");
+	/* It left by itself while its cgroup was full and somebody else of it was killed: told to, maybe. */
+	CHECK_STR(verdict(32, 32, 0, 1, MT_END_EXIT), "left");
+	CHECK_STR(verdict(20, 32, 100, 1, MT_END_EXIT), "null");
 }
 
 TEST(a_full_gpu_is_not_the_host)
