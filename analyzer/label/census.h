@@ -1,5 +1,5 @@
 /*
- * census.h - what the framework said of its memory: the census events of a trace (formats/trace-v1.md, "Census").
+ * census.h - what the framework said of its memory: the census events of a trace (formats/trace/trace-v1.md, "Census").
  *
  * A category is wanted when something is born, and the census tells of it later. So it is read first, up to the last chunk
  * that has any of it, which is early in most traces; those without are not touched:
