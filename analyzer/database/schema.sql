@@ -103,7 +103,9 @@ CREATE TABLE site (
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator takes, in a tensor or not yet
 	evidence TEXT NOT NULL,           -- why that category; empty: nothing speaks for any
 	decided_by TEXT NOT NULL,         -- the frame that decided on the phase, and its rule; empty: no frame did
-	known TEXT NOT NULL               -- on whose word: census (the framework said so), rule, probable
+	known TEXT NOT NULL,              -- on whose word: census (the framework said so), rule, probable
+	words INTEGER,                    -- of the vocabulary, where its allocations are tokens x words x element bytes; null: not
+	element INTEGER                   -- known, and the next one, too
 );
 
 -- The most that a device held. For a GPU: memory taken from the driver; for the CPU: tensors.

@@ -98,6 +98,20 @@ char *evidence_text(char *text, size_t size, const struct analysis *analysis, ui
 	return text;
 }
 
+int64_t evidence_vocabulary(const struct analysis *analysis, uint32_t number, int64_t *element)
+{
+	const struct category_site *facts;
+
+	*element = 0;
+	if (number >= analysis->categories.room)
+		return 0;
+	facts = &analysis->categories.site[number];
+	if (sentences[facts->why].figures != F1_F2_F3)
+		return 0;
+	*element = (int64_t)facts->figure[2];
+	return (int64_t)facts->figure[1];
+}
+
 const char *evidence_known(const struct analysis *analysis, uint32_t number)
 {
 	if (number >= analysis->categories.room)

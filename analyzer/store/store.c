@@ -360,6 +360,7 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 {
 	const struct site *site = &analysis->attribution.site[number];
 	char evidence[EVIDENCE_TEXT_MAX], decided_by[EVIDENCE_TEXT_MAX];
+	int64_t element;
 
 	db_bind(stmt, 1, number);
 	db_bind(stmt, 2, store_process_id(site->key.process));
@@ -373,6 +374,8 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	db_bind_text(stmt, 10, evidence_text(evidence, sizeof(evidence), analysis, number));
 	db_bind_text(stmt, 11, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
 	db_bind_text(stmt, 12, evidence_known(analysis, number));
+	store_bind_id(stmt, 13, evidence_vocabulary(analysis, number, &element));
+	store_bind_id(stmt, 14, element);
 	return db_run(stmt);
 }
 
@@ -404,7 +407,7 @@ static int store_sites(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *sites, *parts = NULL;
 	uint32_t i;
-	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");

@@ -46,6 +46,12 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 /* On whose word the category rests: "census", "rule", "probable". Static storage. */
 const char *evidence_known(const struct analysis *analysis, uint32_t number);
 
+/*
+ * How many words the vocabulary has of which the site's allocations are logits, and bytes of an element; 0, both: it has
+ * none, or nobody knows.
+ */
+int64_t evidence_vocabulary(const struct analysis *analysis, uint32_t number, int64_t *element);
+
 /* One sentence without a full stop on why the site has its category; "" where there is nothing to say. Returns `text`. */
 char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number);
 

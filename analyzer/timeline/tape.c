@@ -370,6 +370,49 @@ size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t co
 	return (size_t)(at - out);
 }
 
+/* NULL: there is no number. */
+static const unsigned char *get(const unsigned char *at, const unsigned char *end, uint64_t *value)
+{
+	unsigned shift = 0;
+
+	for (*value = 0; at && at < end && shift < 64; shift += 7) {
+		*value |= (uint64_t)(*at & 127) << shift;
+		if (!(*at++ & 128))
+			return at;
+	}
+	return NULL;
+}
+
+static int64_t unfold(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
+}
+
+int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size)
+{
+	const unsigned char *end = bytes + size;
+	uint64_t number[4];
+	int64_t time = 0;
+	uint32_t i;
+	int k;
+
+	for (i = 0; i < count; i++) {
+		for (k = 0; k < 4; k++)
+			bytes = get(bytes, end, &number[k]);
+		if (!bytes)
+			return -MT_E_CORRUPT;
+		event[i] = (struct tape_event){ .time = (int64_t)((uint64_t)time + (uint64_t)unfold(number[0])),
+						.cell = (uint32_t)(number[1] >> 1) & INT32_MAX,
+						.more = number[1] & 1,
+						.bytes = unfold(number[2]),
+						.count = (int32_t)unfold(number[3]) };
+		if (number[1] >> 32 || (i && event[i].time < time))
+			return -MT_E_CORRUPT;
+		time = event[i].time;
+	}
+	return 0;
+}
+
 /* What a cell has held so far, both parts together; share NULL: it is not shared. */
 struct held {
 	const struct tape_share *share;

@@ -93,6 +93,12 @@ uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint
 size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count);
 
 /*
+ * The reverse: the `count` (at most TAPE_BLOCK) events of a block, from bytes of unknown origin. 0, or -MT_E_CORRUPT: the
+ * bytes end too early, or time goes back. What cells there are only the caller knows.
+ */
+int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size);
+
+/*
  * A tape on which bytes that were of one cell are of two.
  *
  * Some sites turn out at the end to have held two kinds of things (attribution_split). What is on a tape stays as it

@@ -63,6 +63,16 @@ const char *mt_knob_method_word(enum mt_knob_method method)
 	return knob_method_words[method];
 }
 
+const char *mt_knob_of_word(enum mt_knob_of of)
+{
+	return knob_of_words[of];
+}
+
+const char *mt_knob_leaves_words(enum mt_knob_leaves leaves)
+{
+	return knob_leaves_words[leaves];
+}
+
 const char *mt_knob_cost_words(enum mt_knob_cost cost)
 {
 	return knob_cost_word[cost];

@@ -21,6 +21,8 @@ int knob_file_read(struct mt_knobs *knobs, struct mt_knob_file *file, const char
 extern const char *const knob_process_words[MT_KNOB_PROCESSES];
 extern const char *const knob_saves_words[MT_KNOB_SAVES_WORDS];
 extern const char *const knob_method_words[MT_KNOB_METHODS];
+extern const char *const knob_of_words[MT_KNOB_OFS];
+extern const char *const knob_leaves_words[MT_KNOB_LEAVES_WORDS];
 extern const char *const knob_cost_word[MT_KNOB_COSTS];
 extern const char *const knob_fact_word[MT_KNOB_FACTS];
 extern const char *const knob_constraint_keys[MT_KNOB_CONSTRAINTS];

@@ -14,6 +14,8 @@
 const char *const knob_process_words[] = { MT_KNOB_PROCESS_LIST(WORD) };
 const char *const knob_saves_words[] = { MT_KNOB_SAVES_LIST(WORD) };
 const char *const knob_method_words[] = { MT_KNOB_METHOD_LIST(WORD) };
+const char *const knob_of_words[] = { MT_KNOB_OF_LIST(WORD) };
+const char *const knob_leaves_words[] = { MT_KNOB_LEAVES_LIST(WORD) };
 const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
 const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
 const char *const knob_constraint_keys[] = { MT_KNOB_CONSTRAINT_LIST(WORD) };
@@ -245,6 +247,53 @@ static int read_copies(struct source *source, const struct field *field)
 	return 0;
 }
 
+static int add_frame(struct source *source, const struct field *field)
+{
+	const char *text = yaml_cursor_text(source->yaml);
+
+	if (!text || !*text)
+		return fail_here(source, "%s must be a list of texts", field->key);
+	return keep(source, text, &source->knob->frame[source->knob->frames++]);
+}
+
+static int read_frames(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_frame, field);
+}
+
+static int add_weight(struct source *source, const struct field *field)
+{
+	struct mt_knob *knob = source->knob;
+	const char *text = yaml_cursor_text(source->yaml);
+	int error;
+
+	if (!text)
+		return fail_here(source, "%s must be a mapping of values to numbers", field->key);
+	if (knob->weighs == MT_KNOB_WEIGHS_MAX)
+		return fail_here(source, "too many of %s", field->key);
+	error = keep(source, text, &knob->weigh[knob->weighs].value);
+	if (!error)
+		error = yaml_cursor_read(source->yaml, field->key, &text);
+	if (error)
+		return error;
+	if (strspn(text, "0123456789") != strlen(text) || !*text || strlen(text) > 2 ||
+	    strtoul(text, NULL, 10) > MT_KNOB_WEIGHT_MAX)
+		return fail_here(source, "the numbers of %s are 0 to 64", field->key);
+	knob->weigh[knob->weighs++].weight = (uint32_t)strtoul(text, NULL, 10);
+	return 0;
+}
+
+static int read_weighs(struct source *source, const struct field *field)
+{
+	int error = yaml_cursor_next(source->yaml);
+
+	if (!error && yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
+		return fail_here(source, "%s must be a mapping of values to numbers", field->key);
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
+		error = add_weight(source, field);
+	return error;
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
 #define NAME_FIELDS                                                                              \
@@ -400,6 +449,10 @@ static const struct field knob_fields[] = {
 	{ "unit", read_knob_text, 1, AT(unit), NULL, 0 },
 	{ "method", read_word, 1, AT(method), FEW(knob_method_words, MT_KNOB_METHODS) },
 	{ "copies", read_copies, 0, 0, NULL, 0 },
+	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
+	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
+	{ "frames", read_frames, 0, 0, NULL, 0 },
+	{ "weighs", read_weighs, 0, 0, NULL, 0 },
 	{ "cost", read_word, 1, AT(cost), FEW(knob_cost_word, MT_KNOB_COSTS) },
 	{ "effect", read_knob_text, 0, AT(effect), NULL, 0 },
 	{ "constraint", read_constraints, 0, 0, NULL, 0 },

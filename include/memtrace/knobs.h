@@ -40,6 +40,21 @@
 	X(SHARE, "share")      \
 	X(ALLOCATOR, "allocator")
 
+/* What a number of tokens or samples is of. X(NAME, word) */
+#define MT_KNOB_OF_LIST(X)             \
+	X(MICRO_BATCH, "micro-batch")  \
+	X(SAMPLE, "sample")            \
+	X(ANSWER, "answer")            \
+	X(PROMPT, "prompt")
+
+/* What is left of the bytes that go. X(NAME, words) */
+#define MT_KNOB_LEAVES_LIST(X)                       \
+	X(NOTHING, "nothing")                        \
+	X(BOUNDARIES, "boundaries and a layer")      \
+	X(LAYER, "a layer")                          \
+	X(ADAPTERS, "adapters")                      \
+	X(PIECE, "a piece")
+
 /* What it costs, the cheapest first. X(NAME, words) */
 #define MT_KNOB_COST_LIST(X)      \
 	X(FREE, "free")           \
@@ -86,6 +101,20 @@ enum mt_knob_method {
 		MT_KNOB_METHODS
 };
 
+enum mt_knob_of {
+#define MT_KNOB_OF_ENUM(name, word) MT_KNOB_OF_##name,
+	MT_KNOB_OF_LIST(MT_KNOB_OF_ENUM)
+#undef MT_KNOB_OF_ENUM
+		MT_KNOB_OFS
+};
+
+enum mt_knob_leaves {
+#define MT_KNOB_LEAVES_ENUM(name, words) MT_KNOB_LEAVES_##name,
+	MT_KNOB_LEAVES_LIST(MT_KNOB_LEAVES_ENUM)
+#undef MT_KNOB_LEAVES_ENUM
+		MT_KNOB_LEAVES_WORDS
+};
+
 enum mt_knob_cost {
 #define MT_KNOB_COST_ENUM(name, word) MT_KNOB_COST_##name,
 	MT_KNOB_COST_LIST(MT_KNOB_COST_ENUM)
@@ -116,6 +145,9 @@ enum mt_knob_constraint_kind {
 #define MT_KNOB_DEFAULTS_MAX 6u
 #define MT_KNOB_CONSTRAINTS_MAX 6u
 #define MT_KNOB_VALUES_MAX 4u
+#define MT_KNOB_FRAMES_MAX 8u
+#define MT_KNOB_WEIGHS_MAX 32u
+#define MT_KNOB_WEIGHT_MAX 64u
 
 struct mt_knob_release {
 	const char *version;
@@ -162,6 +194,15 @@ struct mt_knob {
 	enum mt_knob_method method;
 	enum mt_knob_cost cost;
 	uint32_t copies; /* of a bucket that are alive at once */
+	enum mt_knob_of of;         /* TOKENS */
+	enum mt_knob_leaves leaves; /* REMOVED, LOGITS */
+	const char *frame[MT_KNOB_FRAMES_MAX]; /* only bytes whose stacks have a function with one of these words in it */
+	uint32_t frames;                       /* 0: all of the category */
+	struct {
+		const char *value;
+		uint32_t weight;
+	} weigh[MT_KNOB_WEIGHS_MAX]; /* DIVIDED: the bytes are as these numbers */
+	uint32_t weighs;
 	struct mt_knob_constraint constraint[MT_KNOB_CONSTRAINTS_MAX];
 	uint32_t constraints;
 	size_t line; /* in its file */
@@ -210,6 +251,8 @@ const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release
 const char *mt_knob_process_word(enum mt_knob_process process);
 const char *mt_knob_saves_word(enum mt_knob_saves saves);
 const char *mt_knob_method_word(enum mt_knob_method method);
+const char *mt_knob_of_word(enum mt_knob_of of);
+const char *mt_knob_leaves_words(enum mt_knob_leaves leaves);
 const char *mt_knob_cost_words(enum mt_knob_cost cost);
 const char *mt_knob_fact_words(enum mt_knob_fact fact);
 const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind);

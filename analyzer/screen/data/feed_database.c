@@ -8,26 +8,6 @@
 #include "report/oom/query_oom.h"
 #include "store/store.h"
 
-/* ---- numbers as tape_pack makes them ---------------------------------------------------------------------------- */
-
-/* NULL: there is no number. */
-static const unsigned char *get(const unsigned char *at, const unsigned char *end, uint64_t *value)
-{
-	unsigned shift = 0;
-
-	for (*value = 0; at && at < end && shift < 64; shift += 7) {
-		*value |= (uint64_t)(*at & 127) << shift;
-		if (!(*at++ & 128))
-			return at;
-	}
-	return NULL;
-}
-
-static int64_t unfold(uint64_t value)
-{
-	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
-}
-
 /* ---- the tape ----------------------------------------------------------------------------------------------------- */
 
 struct reading {
@@ -35,7 +15,8 @@ struct reading {
 	uint64_t *held;  /* by site, and */
 	uint32_t *moved; /* the sites of the change that is being read */
 	uint32_t moves, room;
-	int64_t time, block;
+	int64_t time;
+	struct tape_event *event; /* of the block that is being read */
 };
 
 /* As inflow does it: what its sites hold when a change is over, they have held. */
@@ -61,52 +42,45 @@ static int note_most(struct reading *reading, const struct tape_event *event)
 	return 0;
 }
 
-static int take_event(struct reading *reading, const uint64_t number[4])
+static int take_event(struct reading *reading, const struct tape_event *event)
 {
-	struct tape_event event = { .time = (int64_t)((uint64_t)reading->time + (uint64_t)unfold(number[0])),
-				    .bytes = unfold(number[2]),
-				    .more = number[1] & 1,
-				    .count = (int32_t)unfold(number[3]) };
 	struct tape *tape = reading->model->tape;
+	uint32_t site = TAPE_SITE(event->cell);
 	int error;
 
-	if (number[1] >> 2 >= reading->model->sites || number[1] < 4 ||
-	    (tape_count(tape) && event.time < reading->time))
+	if (!site || site >= reading->model->sites || (tape_count(tape) && event->time < reading->time))
 		return -MT_E_CORRUPT;
-	event.cell = (uint32_t)(number[1] >> 1) & INT32_MAX;
-	reading->time = event.time;
-	error = note_most(reading, &event);
-	return error ? error : tape_add_event(tape, &event);
+	reading->time = event->time;
+	error = note_most(reading, event);
+	return error ? error : tape_add_event(tape, event);
 }
 
 static int take_block(void *context, struct db_stmt *row)
 {
 	struct reading *reading = context;
 	size_t size;
-	const unsigned char *at = db_blob(row, 1, &size), *end = at + size;
-	int64_t count = db_int(row, 0), before = reading->time, i;
-	uint64_t number[4];
-	int k, error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT : 0;
+	const unsigned char *bytes = db_blob(row, 1, &size);
+	int64_t count = db_int(row, 0), i;
+	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT :
+						      tape_unpack(reading->event, (uint32_t)count, bytes, size);
 
-	reading->time = 0;
-	for (i = 0; i < count && !error; i++) {
-		for (k = 0; k < 4 && at; k++)
-			at = get(at, end, &number[k]);
-		error = at ? take_event(reading, number) : -MT_E_CORRUPT;
-		if (!error && !i && reading->block++ && reading->time < before)
-			error = -MT_E_CORRUPT;
-	}
+	for (i = 0; i < count && !error; i++)
+		error = take_event(reading, &reading->event[i]);
 	return error;
 }
 
 static int read_tape(struct model *model, struct db *db)
 {
-	struct reading reading = { .model = model, .held = calloc((size_t)model->sites + 1, sizeof(*reading.held)) };
-	int error = reading.held ? answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL,
-					       take_block, &reading)
-				 : -MT_E_MEMORY;
+	struct reading reading = { .model = model,
+				   .held = calloc((size_t)model->sites + 1, sizeof(*reading.held)),
+				   .event = malloc(TAPE_BLOCK * sizeof(*reading.event)) };
+	int error = -MT_E_MEMORY;
+
+	if (reading.held && reading.event)
+		error = answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block, &reading);
 
 	model->events = tape_settle(model->tape);
+	free(reading.event);
 	free(reading.held);
 	free(reading.moved);
 	return error;

@@ -1,0 +1,102 @@
+/*
+ * advise_replay.h - the recorded stream with other sizes: what the peaks would have been.
+ *
+ * The database has every move of bytes of the run (table timeline), by site. A scenario says for each site how much of its
+ * bytes stays; one sweep over the moves sums up many scenarios at once, phase by phase:
+ *
+ *     moves       +a +b      +c -b        -a -c
+ *     phase       forward    backward     optimizer
+ *     as it was   a, a+b     a+b+c, a+c   ..         the most of each phase is its peak
+ *     scenario    the same with a * keep[a][phase], and so on
+ *
+ * So a peak that moves to another moment, or to another phase, is found where it is then. Bytes are those in use (in_use of
+ * schema.sql): tensors, and memory of the driver that is not cut into tensors; not the allocator's slack.
+ */
+#ifndef MEMANA_ADVISE_REPLAY_H
+#define MEMANA_ADVISE_REPLAY_H
+
+#include <stdint.h>
+#include "database/db.h"
+#include "memtrace/phase.h"
+#include "report/oom/query_oom.h"
+
+#define REPLAY_SCENARIOS_MAX 16u /* in one sweep */
+
+/* What bytes of the device belong to. */
+struct replay_site {
+	int64_t id, process, node; /* ids; node 0: no stack; id 0: the place of the failed request, where it has no site */
+	uint8_t phase, category;   /* enum mt_phase, enum mt_category; the phase it is born in */
+	uint8_t known;             /* 1: the framework, or a rule, says what it is; 0: probably */
+	uint8_t driver, ignored;   /* driver memory; slack, which does not count here */
+	char owner[32];
+	uint64_t words, element; /* of logits: the vocabulary, bytes of a number; 0: unknown */
+	/* of the moves: bytes of one allocation, how many of them */
+	uint64_t largest, smallest, births;
+	/* at the peak of each phase */
+	uint64_t held[MT_PHASE_COUNT];
+	uint32_t count[MT_PHASE_COUNT];
+};
+
+struct replay_process {
+	int64_t id, pid, rank;
+	struct replay_span *span; /* by time */
+	size_t spans, room;
+};
+
+struct replay_peak {
+	uint64_t bytes; /* 0: the device did nothing in this phase */
+	int64_t time;
+	uint64_t change; /* private: which of the changes of the run */
+};
+
+/* A device of the run. */
+struct replay {
+	struct db *db; /* the caller's */
+	int64_t device;
+	struct replay_site *site; /* by id, but for the last one, that of the request */
+	uint32_t sites, room;
+	uint32_t *index; /* private: of the site with an id; UINT32_MAX: of another device */
+	uint32_t ids;
+	struct replay_process *process;
+	size_t processes;
+	struct replay_peak peak[MT_PHASE_COUNT]; /* as it was */
+	/* The request that failed, as if it had been given; bytes 0: there is none. */
+	struct {
+		uint64_t bytes, changes; /* changes: it came after so many of those at that time */
+		int64_t time;
+		uint32_t site; /* index */
+		uint8_t phase;
+		uint64_t all; /* in use with it, as it was */
+	} request;
+};
+
+/* What a scenario does to a site. */
+struct replay_effect {
+	uint64_t cap;               /* of one allocation, bytes; UINT64_MAX: none */
+	float keep[MT_PHASE_COUNT]; /* how much of it is there in each phase, 0 .. */
+	uint8_t used;               /* 0: nothing happens to it, whatever the rest says */
+};
+
+/* Out: peaks of each scenario. */
+struct replay_result {
+	uint64_t peak[MT_PHASE_COUNT];
+	uint64_t most;  /* of them */
+	uint64_t asked; /* in use with the request, where there is one */
+	uint8_t phase;  /* of the most */
+};
+
+/*
+ * Reads sites, spans and peaks of `device` (id). `failed`: the request to be given, NULL: none; `category`: what it is
+ * (enum mt_category) where its stack has no site. 0 or -MT_E_x. Release in any case.
+ */
+int replay_init(struct replay *replay, struct db *db, int64_t device, const struct oom_failure *failed,
+		uint8_t category);
+void replay_release(struct replay *replay);
+
+/*
+ * One sweep: effect[scenario * replay->sites + site]; `count` scenarios, at most REPLAY_SCENARIOS_MAX. 0 or -MT_E_x.
+ */
+int replay_sweep(const struct replay *replay, const struct replay_effect *effect, uint32_t count,
+		 struct replay_result *result);
+
+#endif

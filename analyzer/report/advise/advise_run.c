@@ -1,0 +1,369 @@
+#include "advise_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/knobs.h"
+#include "query/query.h"
+#include "report/answer.h"
+
+#define ROLE(name) (1u << MT_KNOB_PROCESS_##name)
+#define PHASE(name) (1u << MT_PHASE_##name)
+#define TRAINERS (ROLE(TRAINER) | ROLE(REFERENCE) | ROLE(CRITIC) | ROLE(REWARD))
+
+/* ---- the device ------------------------------------------------------------------------------------------------------ */
+
+/* The one where the request failed, else the one that came nearest to its limit. */
+static int take_device(void *context, const struct query_device *row)
+{
+	struct advise_run *run = context;
+	int nearer = row->total && run->total ? (double)row->peak.bytes / (double)row->total >
+							  (double)run->peak / (double)run->total
+						: row->peak.bytes > run->peak;
+
+	if (!row->peak.bytes || (run->failed ? row->id != run->oom.it->device : run->device && !nearer))
+		return 0;
+	run->device = row->id;
+	run->number = row->number;
+	run->total = row->total;
+	run->peak = row->peak.bytes;
+	run->slack = row->peak.slack;
+	run->step = row->peak.step;
+	mt_copy_text(run->kind, sizeof(run->kind), row->kind);
+	mt_copy_text(run->name, sizeof(run->name), row->name);
+	mt_copy_text(run->phase, sizeof(run->phase), row->peak.phase);
+	return 0;
+}
+
+/* What may be in use when the request is there: what was, what was free, and what the allocator could have given back. */
+static void find_limit(struct advise_run *run)
+{
+	const struct oom_failure *it = run->oom.it;
+	uint64_t before = run->replay.request.all - run->replay.request.bytes;
+
+	if (it->free >= 0)
+		run->limit = before + ((uint64_t)it->free < it->requested ? (uint64_t)it->free : 0);
+	else if (run->total)
+		run->limit = run->total - (run->oom.unrecorded < run->total ? run->oom.unrecorded : 0);
+}
+
+static int load_oom(struct advise_run *run)
+{
+	int error = oom_load(&run->oom, run->db, 0);
+
+	run->failed = !error && run->oom.it && !run->oom.survived;
+	return error;
+}
+
+/* What a request is whose stack has allocated nothing: the phase's most usual, as everywhere. */
+static uint8_t request_category(const struct advise_run *run)
+{
+	static const uint8_t usual[MT_PHASE_COUNT] = {
+		[MT_PHASE_INIT] = MT_CATEGORY_WEIGHTS,
+		[MT_PHASE_LOGPROB] = MT_CATEGORY_ACTIVATIONS,
+		[MT_PHASE_REF] = MT_CATEGORY_ACTIVATIONS,
+		[MT_PHASE_CRITIC] = MT_CATEGORY_ACTIVATIONS,
+		[MT_PHASE_FORWARD] = MT_CATEGORY_ACTIVATIONS,
+		[MT_PHASE_BACKWARD] = MT_CATEGORY_WORKSPACE,
+		[MT_PHASE_OPTIMIZER] = MT_CATEGORY_OPTIMIZER_STATE,
+		[MT_PHASE_WEIGHT_UPDATE] = MT_CATEGORY_WEIGHT_BUFFERS,
+	};
+	int phase;
+
+	if (!run->failed)
+		return MT_CATEGORY_OTHER;
+	if (run->oom.logits.tokens)
+		return MT_CATEGORY_LOGITS;
+	if (strstr(run->oom.asked_by, "nccl"))
+		return MT_CATEGORY_NCCL;
+	phase = mt_phase_parse(run->oom.it->phase, strlen(run->oom.it->phase));
+	return phase < 0 || !strcmp(run->oom.it->source, "driver") ? MT_CATEGORY_OTHER : usual[phase];
+}
+
+/* ---- the model ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t element_of(const char *dtype)
+{
+	static const struct {
+		const char *word;
+		uint64_t bytes;
+	} types[] = { { "64", 8 }, { "32", 4 }, { "16", 2 }, { "8", 1 } };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(types); i++)
+		if (strstr(dtype, types[i].word))
+			return types[i].bytes;
+	return 0;
+}
+
+static void note_size(struct advise_model *model, uint64_t elements)
+{
+	uint32_t i = model->sizes;
+
+	if (model->sizes == RUN_SIZES_MAX)
+		return;
+	while (i && model->size[i - 1] >= elements)
+		i--;
+	if (i < model->sizes && model->size[i] == elements)
+		return;
+	memmove(&model->size[i + 1], &model->size[i], (model->sizes - i) * sizeof(*model->size));
+	model->size[i] = elements;
+	model->sizes++;
+}
+
+/* "151936x896": the rows are words where it is the one weight with by far the most of them. */
+static void note_shape(struct advise_model *model, const char *shape, uint64_t elements)
+{
+	char *rest;
+	uint64_t rows = strtoull(shape, &rest, 10), columns = *rest == 'x' ? strtoull(rest + 1, &rest, 10) : 0;
+
+	if (!columns || *rest || rows * columns != elements || rows <= model->words)
+		return;
+	model->words = rows;
+	model->width = columns;
+}
+
+static int take_weight(void *context, struct db_stmt *row)
+{
+	struct advise_model *model = context;
+	uint64_t element = element_of(db_text(row, 0)), bytes = (uint64_t)db_int(row, 1), elements, whole;
+	const char *shape = db_text(row, 2);
+	char *rest;
+
+	if (!element || !bytes)
+		return 0;
+	elements = bytes / element;
+	note_size(model, elements);
+	model->elements += elements;
+	model->trained += db_int(row, 3) ? elements : 0;
+	model->largest = bytes > model->largest ? bytes : model->largest;
+	for (whole = *shape ? 1 : 0, rest = (char *)shape; *rest; rest += *rest == 'x')
+		if (whole > UINT64_MAX >> 32 || !(whole *= strtoull(rest, &rest, 10)) || (*rest && *rest != 'x'))
+			break;
+	note_shape(model, shape, whole);
+	return 0;
+}
+
+static int take_sum(void *context, struct db_stmt *row)
+{
+	static const char *const words[4] = { "weights", "gradients", "optimizer state", "master weights" };
+	struct advise_model *model = context;
+	uint64_t *sum[4] = { &model->weights, &model->gradients, &model->state, &model->master };
+	uint64_t bytes = (uint64_t)db_int(row, 2), element = element_of(db_text(row, 1));
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
+		if (!strcmp(db_text(row, 0), words[i])) {
+			*sum[i] += bytes;
+			model->wide[i] += element >= 4 ? bytes : 0;
+			if (!i && bytes > model->weights / 2)
+				model->element = element;
+		}
+	return 0;
+}
+
+static int take_layers(void *context, struct db_stmt *row)
+{
+	((struct advise_model *)context)->layers = (uint64_t)db_int(row, 0);
+	return 0;
+}
+
+/* Of one process that trains: the others have the same, or another shard of it. */
+static int load_model(struct advise_run *run)
+{
+	static const char weights[] = "SELECT ifnull(dtype, ''), bytes, ifnull(shape, ''), optimizer IS NOT NULL FROM "
+				      "parameter WHERE newest AND what = 'weights' AND NOT tied AND process = "
+				      "(SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY sum(bytes) DESC "
+				      "LIMIT 1)";
+	static const char sums[] = "SELECT what, ifnull(dtype, ''), sum(bytes) FROM parameter WHERE newest AND NOT tied AND "
+				   "process = (SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY "
+				   "sum(bytes) DESC LIMIT 1) GROUP BY 1, 2 ORDER BY 3";
+	static const char layers[] = "SELECT count(DISTINCT name) FROM parameter WHERE newest AND what = 'weights' AND "
+				     "pattern LIKE '%.*.%' GROUP BY process, model, pattern ORDER BY 1 LIMIT 1";
+	int error = answer_rows(run->db, weights, NULL, take_weight, &run->model);
+
+	if (!error)
+		error = answer_rows(run->db, sums, NULL, take_sum, &run->model);
+	return error ? error : answer_rows(run->db, layers, NULL, take_layers, &run->model);
+}
+
+int advise_is_weight(const struct advise_model *model, uint64_t bytes)
+{
+	uint64_t element, elements;
+	uint32_t low, high, middle;
+
+	for (element = 2; element <= 4; element += 2) {
+		if (bytes % element)
+			continue;
+		elements = bytes / element;
+		for (low = 0, high = model->sizes; low < high;) {
+			middle = (low + high) / 2;
+			if (model->size[middle] < elements)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < model->sizes && model->size[low] == elements)
+			return 1;
+	}
+	return 0;
+}
+
+/* ---- who does what --------------------------------------------------------------------------------------------------- */
+
+/* Memory that only an engine has. */
+static int is_engines(const struct replay_site *site)
+{
+	return site->category == MT_CATEGORY_KV_CACHE || site->category == MT_CATEGORY_GRAPHS ||
+	       strstr(site->owner, "vllm") || strstr(site->owner, "sglang");
+}
+
+static int take_phase(void *context, struct db_stmt *row)
+{
+	struct advise_run *run = context;
+	int phase = mt_phase_parse(db_text(row, 1), strlen(db_text(row, 1)));
+	size_t i;
+
+	for (i = 0; i < run->replay.processes && phase >= 0; i++)
+		if (run->replay.process[i].id == db_int(row, 0) &&
+		    (1u << phase & (PHASE(BACKWARD) | PHASE(OPTIMIZER))))
+			run->role[i].roles = TRAINERS;
+	return 0;
+}
+
+static int load_roles(struct advise_run *run)
+{
+	struct replay *replay = &run->replay;
+	uint32_t site;
+	size_t i;
+	int error;
+
+	run->role = calloc(replay->processes + 1, sizeof(*run->role));
+	if (!run->role)
+		return -MT_E_MEMORY;
+	error = answer_rows(run->db, "SELECT DISTINCT process, phase FROM phase_span", NULL, take_phase, run);
+	for (i = 0; i < replay->processes; i++) {
+		run->role[i].process = replay->process[i].id;
+		run->gpus += run->role[i].roles != 0;
+		for (site = 0; site < replay->sites && !run->role[i].roles; site++)
+			if (replay->site[site].process == run->role[i].process && is_engines(&replay->site[site]))
+				run->role[i].roles = ROLE(ENGINE);
+		if (!run->role[i].roles) /* it computes log-probs or values, or has not come to its first backward */
+			run->role[i].roles = TRAINERS;
+	}
+	return error;
+}
+
+uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site)
+{
+	size_t i;
+
+	if (is_engines(site))
+		return ROLE(ENGINE);
+	for (i = 0; i < run->replay.processes; i++)
+		if (run->role[i].process == site->process)
+			return run->role[i].roles;
+	return TRAINERS;
+}
+
+/* ---- the micro-batches ----------------------------------------------------------------------------------------------- */
+
+uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t words = site->words, element = site->element;
+
+	if (site->category != MT_CATEGORY_LOGITS)
+		return 0;
+	if (!words && run->oom.logits.words) {
+		words = run->oom.logits.words;
+		element = site->largest % (words * 4) ? 2 : 4;
+	}
+	return words && element && !(site->largest % (words * element)) ? site->largest / (words * element) : 0;
+}
+
+static void find_tokens(struct advise_run *run)
+{
+	const struct replay_site *site, *largest = NULL;
+	uint64_t rows;
+	uint32_t i;
+
+	run->tokens = run->failed ? run->oom.logits.tokens : 0;
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		rows = advise_rows(run, site);
+		if (rows > run->tokens || (rows && rows == run->tokens && !largest)) {
+			run->tokens = rows;
+			largest = site;
+		}
+	}
+	run->tokens_least = largest ? (uint64_t)((double)run->tokens * (double)largest->smallest /
+						   (double)largest->largest)
+				      : run->tokens;
+}
+
+uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++)
+		if (categories & 1u << run->replay.site[i].category)
+			bytes += run->replay.site[i].held[phase];
+	return bytes;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+
+static int take_run(void *context, struct db_stmt *row)
+{
+	struct advise_run *run = context;
+
+	run->steps = db_int(row, 0);
+	run->snapshot = (int)db_int(row, 1);
+	run->history = (int)db_int(row, 2);
+	run->stacks = (int)db_int(row, 3);
+	return 0;
+}
+
+int advise_run_load(struct advise_run *run, struct db *db)
+{
+	int error;
+
+	*run = (struct advise_run){ .db = db };
+	error = load_oom(run);
+	if (!error)
+		error = query_devices(db, take_device, run);
+	if (!error && !run->device)
+		error = -MT_E_MAGIC;
+	if (!error)
+		error = load_model(run);
+	if (!error)
+		error = answer_rows(db,
+				    "SELECT ifnull(max(steps), 0), ifnull(max(recorded_by = 'pytorch'), 0), "
+				    "ifnull(max(has_history), 0), (SELECT count(*) FROM site WHERE node IS NOT NULL) > 0 "
+				    "FROM process",
+				    NULL, take_run, run);
+	if (!error)
+		error = replay_init(&run->replay, db, run->device, run->failed ? run->oom.it : NULL,
+				    request_category(run));
+	if (!error)
+		error = load_roles(run);
+	if (error)
+		return error;
+	if (run->failed) {
+		mt_copy_text(run->phase, sizeof(run->phase), run->oom.it->phase);
+		run->step = run->oom.it->step;
+		find_limit(run);
+	}
+	find_tokens(run);
+	return 0;
+}
+
+void advise_run_release(struct advise_run *run)
+{
+	oom_release(&run->oom);
+	replay_release(&run->replay);
+	free(run->role);
+	*run = (struct advise_run){ 0 };
+}

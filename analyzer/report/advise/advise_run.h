@@ -1,0 +1,68 @@
+/*
+ * advise_run.h - what a run tells of the things that settings move: the device that ran full or came nearest to it, the
+ * model, the micro-batches, and which process does what.
+ */
+#ifndef MEMANA_ADVISE_RUN_H
+#define MEMANA_ADVISE_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "advise_replay.h"
+#include "report/oom/query_oom.h"
+
+#define RUN_SIZES_MAX 1024u /* different numbers of elements of weights that are remembered */
+
+/* By PyTorch's census; 0: it did not tell. */
+struct advise_model {
+	uint64_t words, width, layers;          /* of the vocabulary; of a token's vector; of the model */
+	uint64_t element;                       /* bytes of a number of most weights */
+	uint64_t elements, trained;             /* numbers in all weights, and in those that an optimizer has */
+	uint64_t weights, gradients, state, master; /* bytes */
+	uint64_t wide[4];                       /* of each of these: in numbers of 32 bits or more */
+	uint64_t largest;                       /* bytes of the largest weight */
+	uint64_t size[RUN_SIZES_MAX];         /* numbers of elements of weights, ascending */
+	uint32_t sizes;
+};
+
+/* What a process does, as bits 1 << enum mt_knob_process. */
+struct advise_role {
+	int64_t process; /* id */
+	uint32_t roles;
+};
+
+struct advise_run {
+	struct db *db;
+	struct oom oom; /* of the newest failed request; oom.it NULL: none */
+	int failed;     /* 1: it was not survived, and the rest is about its device */
+	int64_t device, number, step;
+	char kind[8], name[128], phase[24]; /* of the device; of its peak, or of the request */
+	uint64_t total;                     /* of the device, 0: unknown */
+	uint64_t peak, slack;               /* held at the peak, of it idle in the allocator */
+	uint64_t limit;                     /* so much may be in use that the request fits; 0: unknown, or none failed */
+	struct advise_model model;
+	struct replay replay;
+	struct advise_role *role; /* of replay.process */
+	uint64_t gpus;            /* processes that train */
+	uint64_t tokens;          /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
+	uint64_t tokens_least;    /* and of the smallest of the same place */
+	int64_t steps;            /* of the run, that ended */
+	int snapshot, history, stacks; /* made of a PyTorch snapshot; knows phases; has stacks */
+};
+
+/* 0, -MT_E_MAGIC: nothing was held on any device, or -MT_E_x. Release in any case. */
+int advise_run_load(struct advise_run *run, struct db *db);
+void advise_run_release(struct advise_run *run);
+
+/* Whether a number of as many bytes is a weight's, by the census: in numbers of 2 or 4 bytes. */
+int advise_is_weight(const struct advise_model *model, uint64_t bytes);
+
+/* Bits 1 << enum mt_knob_process of who has the bytes of a site. */
+uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site);
+
+/* Rows of the site's largest allocation as logits; 0: they are none, or nobody knows. */
+uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site);
+
+/* In use in a phase at its peak, of the categories 1 << enum mt_category. */
+uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);
+
+#endif
