@@ -2,6 +2,8 @@
 #include "command.h"
 
 #include <errno.h>
+#include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,31 @@ int command_bad_option(int argc, char **argv, int result)
 		return command_fail(EXIT_USAGE, "%s: %s: %s (did you mean --%s? See memana %s --help)", argv[0],
 				    argument, what, nearest.best, argv[0]);
 	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argument, what, argv[0]);
+}
+
+int command_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	double value = strtod(text, &end);
+	const char *unit;
+	int shift = 0;
+
+	if (end == text || !(value >= 0))
+		return -MT_E_ARGUMENT;
+	end += strspn(end, " ");
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit && *unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end += end[1] == 'i' ? 2 : 1;
+	}
+	if (*end == 'B')
+		end++;
+	value = ldexp(value, shift);
+	if (*end || value > 9e18)
+		return -MT_E_ARGUMENT;
+	*bytes = (uint64_t)value;
+	return 0;
 }
 
 int command_bad_word(const struct mt_nearest *nearest, const char *format, ...)

@@ -7,6 +7,7 @@
 
 #include <getopt.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "memtrace/base.h"
 #include "memtrace/nearest.h"
 #include "source/source.h"
@@ -31,6 +32,7 @@ typedef int command_function(int argc, char **argv); /* argv[0] is the command's
 	X(phases, "TRACE...|DB", "what each phase took, and what it left behind")   \
 	X(steps, "TRACE...|DB", "peak of each step, and whether the run grows")     \
 	X(oom, "TRACE...|DB", "what the failed request met, and what to do")        \
+	X(advise, "TRACE...|DB", "which setting to change, and what it saves")      \
 	X(check, "TRACE...|DB", "limits on peak and growth, for CI")                \
 	X(retained, "TRACE...|DB", "what outlives the step or phase that made it")  \
 	X(frag, "TRACE...|DB", "idle memory of the allocator, and what pins it")    \
@@ -86,6 +88,9 @@ int command_output(const char *command, const char *output, char *const *input, 
 
 /* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
+
+/* "70GiB", "512 MiB", "1.5G", "1000000": units are powers of 1024. 0, or -MT_E_ARGUMENT. */
+int command_size(const char *text, uint64_t *bytes);
 
 /*
  * command_fail for a word that is none of a list: "top: --by colour: not one of phase, ... (did you mean ...?)" is what

@@ -38,6 +38,7 @@
 	X(REMOVED, "removed")  \
 	X(BUCKET, "bucket")    \
 	X(SHARE, "share")      \
+	X(KEPT, "kept")        \
 	X(ALLOCATOR, "allocator")
 
 /* What a number of tokens or samples is of. X(NAME, word) */

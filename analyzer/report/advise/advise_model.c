@@ -41,6 +41,7 @@ static void as_it_was(struct replay_effect *effect, uint32_t sites)
 
 int advise_scenario_init(struct advise_scenario *scenario, const struct advise_run *run)
 {
+	*scenario = (struct advise_scenario){ 0 };
 	scenario->lean = malloc(2 * ((size_t)run->replay.sites + 1) * sizeof(*scenario->lean));
 	if (!scenario->lean)
 		return -MT_E_MEMORY;
@@ -148,15 +149,15 @@ static int keep_all(struct turn *turn, double one, double other)
 	return 0;
 }
 
-/* The most that is held of what is meant in one of the knob's phases. Bytes. */
-static double held_most(const struct turn *turn)
+/* The most that is held of what is meant at the peak of one of these phases. Bytes. */
+static double held_most(const struct turn *turn, uint32_t phases)
 {
 	const struct replay *replay = &turn->run->replay;
 	double sum, most = 0;
 	uint32_t i, phase;
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		if (!(turn->knob->phases & 1u << phase))
+		if (!(phases & 1u << phase))
 			continue;
 		for (sum = 0, i = 0; i < replay->sites; i++)
 			sum += is_meant(turn, &replay->site[i]) > 0 ? (double)replay->site[i].held[phase] : 0;
@@ -384,7 +385,7 @@ static int turn_share_of(struct turn *turn)
 	if (!strcmp(turn->knob->unit, "share"))
 		part = turn->knob->saves == MT_KNOB_SAVES_LOWER ? -part : part;
 	else if (!strcmp(turn->knob->unit, "GiB") || !strcmp(turn->knob->unit, "bytes"))
-		part = (held = held_most(turn)) > 0 ? part / held : 0;
+		part = (held = held_most(turn, turn->knob->phases)) > 0 ? part / held : 0;
 	else
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	return keep_all(turn, 1 - part, 1 - part);
@@ -616,7 +617,7 @@ static int turn_divided(struct turn *turn)
 
 static int turn_bucket(struct turn *turn)
 {
-	double held = held_most(turn), copies = turn->knob->copies ? turn->knob->copies : 1, less;
+	double held = held_most(turn, turn->knob->phases), copies = turn->knob->copies ? turn->knob->copies : 1, less;
 
 	if (!turn->is_number || direction(turn))
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
@@ -635,7 +636,7 @@ static int turn_bucket(struct turn *turn)
 
 static int turn_share(struct turn *turn)
 {
-	double held = held_most(turn), less;
+	double held = held_most(turn, turn->knob->phases), less;
 
 	if (!turn->is_number || !turn->run->total)
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
@@ -645,6 +646,29 @@ static int turn_share(struct turn *turn)
 		return silent(turn, ADVISE_SILENT_NO_BYTES);
 	less = (turn->now - turn->to) * (double)turn->run->total / held;
 	return keep_all(turn, 1 - less, 1 - 0.9 * less);
+}
+
+/*
+ * Gradients that wait for the next micro-batch are there while it runs; those of a single one come one by one while its
+ * activations go.
+ */
+static int turn_kept(struct turn *turn)
+{
+	double held = held_most(turn, ALL_PHASES);
+	uint32_t phase;
+	int waits = turn->to > 1, waited = turn->now > 1, error;
+
+	if (!turn->is_number || turn->now < 0)
+		return silent(turn, ADVISE_SILENT_NO_VALUE);
+	if (waits == waited)
+		return silent(turn, ADVISE_SILENT_NO_METHOD);
+	error = keep_all(turn, 0, waits ? 0 : 1);
+	for (phase = 0; phase < MT_PHASE_COUNT && waits && turn->effects; phase++)
+		if (turn->knob->phases & 1u << phase) {
+			turn->scenario->lean_extra.bytes[phase] += held;
+			turn->scenario->heavy_extra.bytes[phase] += held;
+		}
+	return error;
 }
 
 /* ---- a change ---------------------------------------------------------------------------------------------------------- */
@@ -680,6 +704,8 @@ static int model_turn(struct turn *turn)
 		return turn_bucket(turn);
 	case MT_KNOB_METHOD_SHARE:
 		return turn_share(turn);
+	case MT_KNOB_METHOD_KEPT:
+		return turn_kept(turn);
 	case MT_KNOB_METHOD_ALLOCATOR:
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	default:

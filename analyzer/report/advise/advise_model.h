@@ -19,6 +19,7 @@ struct advise_turn {
 
 struct advise_scenario {
 	struct replay_effect *lean, *heavy; /* each of run->replay.sites */
+	struct replay_extra lean_extra, heavy_extra;
 };
 
 /* As it was. 0 or -MT_E_MEMORY. Release in any case. */

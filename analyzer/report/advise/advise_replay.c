@@ -434,7 +434,8 @@ void replay_release(struct replay *replay)
 
 struct scenarios {
 	const struct replay *replay;
-	const struct replay_effect *effect;
+	const struct replay_effect *const *effect;
+	const struct replay_extra *const *extra;
 	struct replay_result *result;
 	uint32_t count;
 	double all;                                          /* without any effect, */
@@ -445,11 +446,12 @@ static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_
 {
 	struct scenarios *all = sweep->context;
 	double bytes = (double)event->bytes, allocations = event->count < 0 ? -event->count : event->count, kept;
-	const struct replay_effect *effect = &all->effect[site];
+	const struct replay_effect *effect;
 	uint32_t i, phase;
 
 	all->all += bytes;
-	for (i = 0; i < all->count; i++, effect += all->replay->sites) {
+	for (i = 0; i < all->count; i++) {
+		effect = &all->effect[i][site];
 		if (!effect->used)
 			continue;
 		kept = bytes;
@@ -470,7 +472,7 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 	uint32_t i;
 
 	for (i = 0; i < all->count; i++) {
-		now = all->all - all->less[i][phase];
+		now = all->all - all->less[i][phase] + all->extra[i]->bytes[phase];
 		bytes = now > 0 ? (uint64_t)(now + 0.5) : 0;
 		if (sweep->asked == 1)
 			all->result[i].asked = bytes;
@@ -479,8 +481,8 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 	}
 }
 
-int replay_sweep(const struct replay *replay, const struct replay_effect *effect, uint32_t count,
-		 struct replay_result *result)
+int replay_sweep(const struct replay *replay, const struct replay_effect *const *effect,
+		 const struct replay_extra *const *extra, uint32_t count, struct replay_result *result)
 {
 	static const struct sweep_eye eye = { scenario_move, scenario_settled };
 	struct scenarios *all;
@@ -493,7 +495,7 @@ int replay_sweep(const struct replay *replay, const struct replay_effect *effect
 	all = calloc(1, sizeof(*all));
 	if (!all)
 		return -MT_E_MEMORY;
-	*all = (struct scenarios){ .replay = replay, .effect = effect, .result = result, .count = count };
+	*all = (struct scenarios){ .replay = replay, .effect = effect, .extra = extra, .result = result, .count = count };
 	memset(result, 0, count * sizeof(*result));
 	error = run(replay, &eye, all);
 	for (i = 0; i < count; i++)

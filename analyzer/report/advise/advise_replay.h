@@ -77,6 +77,11 @@ struct replay_effect {
 	uint8_t used;               /* 0: nothing happens to it, whatever the rest says */
 };
 
+/* Beside the sites: bytes that are there in each phase, below 0: that are not. */
+struct replay_extra {
+	double bytes[MT_PHASE_COUNT];
+};
+
 /* Out: peaks of each scenario. */
 struct replay_result {
 	uint64_t peak[MT_PHASE_COUNT];
@@ -93,10 +98,8 @@ int replay_init(struct replay *replay, struct db *db, int64_t device, const stru
 		uint8_t category);
 void replay_release(struct replay *replay);
 
-/*
- * One sweep: effect[scenario * replay->sites + site]; `count` scenarios, at most REPLAY_SCENARIOS_MAX. 0 or -MT_E_x.
- */
-int replay_sweep(const struct replay *replay, const struct replay_effect *effect, uint32_t count,
-		 struct replay_result *result);
+/* One sweep over `count` scenarios, at most REPLAY_SCENARIOS_MAX: effect[scenario][site], extra[scenario]. 0 or -MT_E_x. */
+int replay_sweep(const struct replay *replay, const struct replay_effect *const *effect,
+		 const struct replay_extra *const *extra, uint32_t count, struct replay_result *result);
 
 #endif

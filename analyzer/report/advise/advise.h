@@ -1,0 +1,146 @@
+/*
+ * advise.h - the whole answer of `memana advise`: settings that would have helped, with bytes; those that would not, and why;
+ * and when no setting does.
+ *
+ *     run (advise_run.h)          what happened
+ *     config (advise_config.h)    what is set
+ *     model (advise_model.h)      what a change does to each site
+ *     replay (advise_replay.h)    what the peaks would have been
+ *     choose, refuse              what to say
+ */
+#ifndef MEMANA_ADVISE_H
+#define MEMANA_ADVISE_H
+
+#include "advise_config.h"
+#include "advise_model.h"
+#include "advise_run.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "report/answer.h"
+
+#define ADVISE_EVIDENCE_MAX 512
+#define ADVISE_TURNS_MAX 32   /* changes of --set */
+#define ADVISE_TOGETHER_MAX 6 /* settings that are proposed together */
+
+struct advise_range {
+	uint64_t low, high;
+};
+
+/* What would have been. Bytes in use: tensors, and memory of the driver that is not the allocator's. */
+struct advise_outcome {
+	struct advise_range phase[MT_PHASE_COUNT]; /* peaks; 0: the device did nothing in it */
+	struct advise_range peak;                  /* the highest */
+	struct advise_range asked;                 /* with the request that failed; 0: none did */
+	uint8_t in;                                /* enum mt_phase of the peak */
+};
+
+/* A setting that would have helped. */
+struct advise_row {
+	const struct mt_knob *knob;
+	struct advise_value now;
+	char to[ADVISE_VALUE_MAX];
+	struct advise_range saved; /* of the peak, or of what was in use with the request */
+	struct advise_outcome outcome;
+	uint8_t category; /* enum mt_category: what most of it is */
+	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
+	int probable;     /* what most of those bytes are is a guess */
+	char evidence[ADVISE_EVIDENCE_MAX];
+};
+
+/* One that people would try, and why it would not have helped. */
+struct advise_idle {
+	const struct mt_knob *knob;
+	char why[ADVISE_WORDS_MAX];
+};
+
+/* Why no setting is the answer. X(NAME, word) */
+#define ADVISE_REASON_LIST(X)                                                                            \
+	X(RETENTION, "retention")             /* something is kept that nobody needs */                  \
+	X(NEIGHBOUR, "neighbour")             /* another process has it */                               \
+	X(IDLE_CACHE, "idle-cache")           /* the allocator keeps what a library needs */             \
+	X(FRAGMENTATION, "fragmentation")     /* there is enough, in pieces */                           \
+	X(UNRECORDED, "unrecorded")           /* nobody recorded who has it */                           \
+	X(HOST, "host")                       /* it was not the GPU */                                   \
+	X(IGNORED, "setting-ignored")         /* it is set, and the bytes are there all the same */      \
+	X(EVIDENCE, "too-little-evidence")    /* the recording does not tell */
+
+enum advise_reason {
+#define ADVISE_REASON_ENUM(name, word) ADVISE_REASON_##name,
+	ADVISE_REASON_LIST(ADVISE_REASON_ENUM)
+#undef ADVISE_REASON_ENUM
+};
+
+const char *advise_reason_word(enum advise_reason reason);
+
+struct advise_refusal {
+	enum advise_reason reason;
+	int whole; /* 1: settings of memory do not help, whatever they save */
+	char evidence[1024], instead[ADVISE_EVIDENCE_MAX];
+};
+
+struct advice {
+	struct advise_run run;
+	struct advise_config *config;
+	struct mt_knobs *knobs;
+	struct advise_facts facts; /* for constraints */
+	uint64_t base;             /* in use at the peak, or with the request that failed */
+	uint64_t needed;           /* so much must go that it fits; 0: it fits, or nobody knows */
+	uint64_t limit;            /* --fit, or what there was; 0: none */
+	int fit;                   /* --fit was given */
+	struct advise_row *row;    /* most worth trying first */
+	size_t rows, row_room;
+	struct advise_idle *idle;
+	size_t idles, idle_room;
+	struct advise_refusal *refusal;
+	size_t refusals, refusal_room;
+	struct advise_turn turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
+	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
+	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
+	size_t turns;
+	int asked, predicted, together_fits; /* asked: they are those of --set; predicted: outcome is of them */
+	struct advise_outcome outcome;
+	struct sentence verdict;
+};
+
+/* What the user gave. */
+struct advise_request {
+	const char *framework, *file; /* NULL: auto; none */
+	const char **now, **set;
+	size_t nows, sets;
+	uint64_t fit;     /* bytes, 0: not given */
+	const char *name; /* of the trace, for commands to try */
+};
+
+/*
+ * The answer. 0; -MT_E_ARGUMENT or -MT_E_RULES: what was given is wrong, and advice->config->message says what; -MT_E_MAGIC:
+ * nothing was held on a device; or -MT_E_x. Free in any case.
+ */
+int advise(struct advice *advice, struct db *db, const struct advise_request *request);
+void advise_release(struct advice *advice);
+
+/* A change, on top of those that are made in any case, and what comes of it. */
+struct advise_trial {
+	struct advise_turn turn; /* knob NULL: nothing beside those */
+	int works;               /* 1: it does something; 0: `silence` says why not */
+	enum advise_silence silence;
+	struct advise_outcome outcome; /* also where it does nothing */
+};
+
+/* Of each trial by itself. A value that a knob cannot have does nothing. 0 or -MT_E_x. */
+int advise_try(struct advice *advice, const struct advise_turn *made, size_t makes, struct advise_trial *trial,
+	       size_t trials);
+
+/* Fills rows and idles, and where one row is not enough turn and outcome (advise_choose.c). 0 or -MT_E_x. */
+int advise_choose(struct advice *advice);
+
+/* Fills refusals (advise_refuse.c). 0 or -MT_E_x. */
+int advise_refuse(struct advice *advice, const char *name);
+
+/* Slack that stands beside what is in use in an outcome: none at best, as much as there was at worst. */
+struct advise_range advise_held_range(const struct advice *advice, struct advise_range in_use);
+
+/* The page, and the same for programs. 0 or -MT_E_x. */
+int advise_text(const struct text *text, const struct advice *advice, int64_t limit);
+int advise_json(struct doc *doc, const struct advice *advice, int64_t limit);
+
+#endif

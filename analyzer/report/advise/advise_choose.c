@@ -1,0 +1,508 @@
+/* Which settings to try: a new value for each that moves bytes of the peak, tried, and put in order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "advise.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define WORTH 200.0       /* less than one part in so many is no reason to relaunch */
+#define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
+#define SHARE_STEP 0.05
+#define RANK_USUAL 16.0
+
+struct choice {
+	struct advise_turn turn;
+	struct advise_value now;
+	char to[ADVISE_VALUE_MAX], pretend[ADVISE_VALUE_MAX]; /* pretend: a value now, of one that is not known */
+	int taken;
+};
+
+struct choices {
+	struct advice *advice;
+	struct choice *choice;
+	struct advise_trial *trial;
+	size_t count, room;
+};
+
+/* ---- a new value ------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct choice *choice, double number)
+{
+	return advise_value_text(choice->to, choice->turn.knob, number);
+}
+
+/* Half of it, but not below the floor. 0: it is there. */
+static const char *lower_tokens(const struct choices *choices, struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	double tokens = (double)advise_tokens_in(&choices->advice->run, knob->phases), floor, to;
+
+	if (knob->of == MT_KNOB_OF_MICRO_BATCH && tokens > 0 && (now <= 0 || tokens < now))
+		now = tokens;
+	if (now <= 0)
+		return NULL;
+	floor = advise_floor(choices->advice->config, knob, ADVISE_AS_IS, &choices->advice->facts);
+	to = now / 2 > floor ? now / 2 : floor;
+	to = to >= 512 ? (double)((uint64_t)to / 256 * 256) : (double)(uint64_t)to;
+	return to >= 1 && to < now ? text_of(choice, to) : NULL;
+}
+
+/* As much less of the GPU as is missing, in steps; where nobody says what it is now, what the cache has. */
+static const char *lower_share(const struct choices *choices, struct choice *choice, double now)
+{
+	const struct advice *advice = choices->advice;
+	double total = (double)advice->run.total, less, held = 0;
+	uint32_t phase;
+
+	if (total <= 0)
+		return NULL;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if ((double)advise_held(&advice->run, choice->turn.knob->categories, (uint8_t)phase) > held)
+			held = (double)advise_held(&advice->run, choice->turn.knob->categories, (uint8_t)phase);
+	if (now <= 0) {
+		now = (double)(int)(held / total / SHARE_STEP + 0.5) * SHARE_STEP;
+		if (now <= 0)
+			return NULL;
+		choice->turn.now = advise_value_text(choice->pretend, choice->turn.knob, now);
+	}
+	less = (double)advice->needed / total;
+	less = (double)(int)(less / SHARE_STEP + 0.999) * SHARE_STEP;
+	less = less > 0 ? less : 2 * SHARE_STEP;
+	return now - less >= SHARE_STEP ? text_of(choice, now - less) : NULL;
+}
+
+/* What there is less of: half. Where nobody says how many, half of whatever it is. */
+static const char *lower(const struct choices *choices, struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+
+	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
+		return text_of(choice, now > 0 ? (double)(uint64_t)((now + 1) / 2) : PIECE_ROWS);
+	if (!strcmp(knob->unit, "tokens"))
+		return lower_tokens(choices, choice, now);
+	if (!strcmp(knob->unit, "share"))
+		return lower_share(choices, choice, now);
+	if (now == 1 || now == 0)
+		return NULL;
+	if (now > 1)
+		return text_of(choice, !strcmp(knob->unit, "bytes") || !strcmp(knob->unit, "MiB") ?
+					       now / 2 :
+					       (double)(uint64_t)(now / 2));
+	if (strcmp(knob->unit, "samples"))
+		return NULL;
+	choice->turn.now = "2";
+	return text_of(choice, 1);
+}
+
+static const char *higher(struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+
+	if (!strcmp(knob->unit, "share"))
+		return text_of(choice, 1);
+	if (!strcmp(knob->unit, "stage"))
+		return now >= 3 ? NULL : text_of(choice, now < 0 ? 3 : now + 1);
+	if (strcmp(knob->unit, "parts"))
+		return NULL;
+	return text_of(choice, now > 0 ? 2 * now : 2);
+}
+
+/* The next lighter one of a type; what turns a word on. */
+static const char *choose(struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	double weight = -1;
+	uint32_t i;
+
+	if (!strcmp(knob->unit, "rank"))
+		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
+	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
+		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);
+	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && strstr(knob->name.key, "granularity"))
+		return choice->now.text && !strcmp(choice->now.text, "full") ? NULL : "full";
+	for (i = 0; i < knob->weighs; i++)
+		if (choice->now.text && !strcmp(knob->weigh[i].value, choice->now.text))
+			weight = knob->weigh[i].weight;
+	for (i = 0; i < knob->weighs && weight > 0; i++)
+		if (knob->weigh[i].weight < weight && knob->weigh[i].weight)
+			return knob->weigh[i].value;
+	return NULL;
+}
+
+/* NULL: there is none to try. */
+static const char *propose(const struct choices *choices, struct choice *choice)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	double now = -1;
+
+	if (choice->now.text && advise_value_number(knob, choice->now.text, &now))
+		now = -1;
+	switch (knob->saves) {
+	case MT_KNOB_SAVES_ON:
+		return now == 1 ? NULL : text_of(choice, 1);
+	case MT_KNOB_SAVES_OFF:
+		return now == 0 ? NULL : text_of(choice, 0);
+	case MT_KNOB_SAVES_LOWER:
+		return lower(choices, choice, now);
+	case MT_KNOB_SAVES_HIGHER:
+		return higher(choice, now);
+	case MT_KNOB_SAVES_CHOOSE:
+		return choose(choice, now);
+	default:
+		return NULL;
+	}
+}
+
+/* ---- candidates --------------------------------------------------------------------------------------------------------- */
+
+static uint8_t phase_in_question(const struct advice *advice)
+{
+	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase));
+
+	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
+}
+
+/* What most of the bytes are that the knob speaks of; and how many. */
+static uint64_t main_category(const struct advice *advice, const struct mt_knob *knob, uint8_t phase, uint8_t *category)
+{
+	uint64_t bytes, most = 0;
+	uint8_t i;
+
+	*category = MT_CATEGORY_OTHER;
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		bytes = knob->categories & 1u << i ? advise_held(&advice->run, 1u << i, phase) : 0;
+		if (bytes > most) {
+			most = bytes;
+			*category = i;
+		}
+	}
+	return most;
+}
+
+static int add_idle(struct advice *advice, const struct mt_knob *knob, const char *why)
+{
+	size_t room = advice->idle_room ? advice->idle_room * 2 : 16;
+	struct advise_idle *grown;
+
+	if (advice->idles == advice->idle_room) {
+		grown = realloc(advice->idle, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		advice->idle = grown;
+		advice->idle_room = room;
+	}
+	grown = &advice->idle[advice->idles++];
+	grown->knob = knob;
+	mt_copy_text(grown->why, sizeof(grown->why), why);
+	return 0;
+}
+
+/* Settings that people try for what fills the device here, and that would do nothing: they are told. */
+static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why)
+{
+	uint8_t phase = phase_in_question(advice), category;
+	int concerned = knob->phases & 1u << phase &&
+			main_category(advice, knob, phase, &category) > advice->base / 20;
+
+	return *why && (concerned || (knob->not_so && why == knob->not_so)) ? add_idle(advice, knob, why) : 0;
+}
+
+static int add_choice(struct choices *choices, const struct choice *choice)
+{
+	size_t room = choices->room ? choices->room * 2 : 64;
+	struct choice *grown;
+
+	if (choices->count == choices->room) {
+		grown = realloc(choices->choice, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		choices->choice = grown;
+		choices->room = room;
+	}
+	choices->choice[choices->count++] = *choice;
+	return 0;
+}
+
+static int consider(struct choices *choices, const struct mt_knob *knob)
+{
+	struct advice *advice = choices->advice;
+	struct choice choice = { .turn = { .knob = knob } };
+	enum advise_standing standing;
+	char why[ADVISE_WORDS_MAX] = "";
+	const char *to;
+
+	if (knob->instead || advise_config_through(advice->config, knob))
+		return 0;
+	standing = advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why);
+	if (standing == ADVISE_STANDING_ABSENT)
+		return 0;
+	if (standing != ADVISE_STANDING_OPEN)
+		return note_idle(advice, knob, why);
+	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE ||
+	    knob->method == MT_KNOB_METHOD_ALLOCATOR)
+		return 0;
+	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+	choice.turn.now = choice.now.text;
+	to = propose(choices, &choice);
+	if (!to)
+		return 0;
+	if (to != choice.to)
+		mt_copy_text(choice.to, sizeof(choice.to), to);
+	return add_choice(choices, &choice);
+}
+
+static int collect(struct choices *choices)
+{
+	const struct advise_config *config = choices->advice->config;
+	uint32_t part, i;
+	int error = 0;
+
+	for (part = 0; part < config->parts && !error; part++)
+		for (i = 0; i < config->part[part].file->knobs && !error; i++)
+			error = consider(choices, &config->part[part].file->knob[i]);
+	for (i = 0; i < choices->count; i++) /* they have found their place */
+		if (choices->choice[i].turn.now && *choices->choice[i].pretend &&
+		    choices->choice[i].turn.now != choices->choice[i].now.text)
+			choices->choice[i].turn.now = choices->choice[i].pretend;
+	for (i = 0; i < choices->count; i++)
+		choices->choice[i].turn.to = choices->choice[i].to;
+	return error;
+}
+
+/* ---- what they save ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t less(uint64_t base, uint64_t now)
+{
+	return now < base ? base - now : 0;
+}
+
+static struct advise_range saved_of(const struct advice *advice, const struct advise_outcome *outcome)
+{
+	const struct advise_range *range = advice->run.failed ? &outcome->asked : &outcome->peak;
+
+	return (struct advise_range){ less(advice->base, range->high), less(advice->base, range->low) };
+}
+
+static int fits(const struct advice *advice, const struct advise_outcome *outcome)
+{
+	uint64_t most = advice->run.failed ? outcome->asked.high : outcome->peak.high;
+
+	return advice->limit && most <= advice->limit && (!advice->fit || outcome->peak.high <= advice->limit);
+}
+
+/* Cheap bytes first: what costs time, or changes results, has to save more. */
+static double worth(const struct mt_knob *knob, struct advise_range saved)
+{
+	static const double price[MT_KNOB_COSTS] = { 1, 0.8, 0.4, 0.15 };
+
+	return price[knob->cost] * ((double)saved.low + (double)saved.high) / 2;
+}
+
+/* ---- the evidence ------------------------------------------------------------------------------------------------------- */
+
+static const struct replay_site *largest_site(const struct advice *advice, uint8_t category, uint8_t phase)
+{
+	const struct replay_site *site, *most = NULL;
+	uint32_t i;
+
+	for (i = 0; i < advice->run.replay.sites; i++) {
+		site = &advice->run.replay.site[i];
+		if (site->category == category && (!most || site->held[phase] > most->held[phase]))
+			most = site;
+	}
+	return most && most->held[phase] ? most : NULL;
+}
+
+static int is_probable(const struct advice *advice, uint8_t category, uint8_t phase)
+{
+	uint64_t all = 0, guessed = 0;
+	uint32_t i;
+
+	for (i = 0; i < advice->run.replay.sites; i++) {
+		if (advice->run.replay.site[i].category != category)
+			continue;
+		all += advice->run.replay.site[i].held[phase];
+		guessed += advice->run.replay.site[i].known ? 0 : advice->run.replay.site[i].held[phase];
+	}
+	return guessed > all / 2;
+}
+
+/* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
+static void say_evidence(const struct advice *advice, struct advise_row *row, uint8_t phase)
+{
+	const struct replay_site *site = largest_site(advice, row->category, phase);
+	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
+	uint64_t tokens = site ? advise_rows(&advice->run, site) : 0;
+	size_t used;
+
+	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s of %s%s at the %s",
+				text_bytes(size, advise_held(&advice->run, 1u << row->category, phase)),
+				row->probable ? "probably " : "", mt_category_name(row->category),
+				advice->run.failed ? "failed request" : "peak");
+	if (tokens && site->words)
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; the largest are %s tokens x %s words x %llu bytes", text_number(number, tokens),
+					 text_number(words, site->words), (unsigned long long)site->element);
+	else if (site && site->count[phase] > 1 && used < sizeof(row->evidence))
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; the largest place has %s of them in %u pieces",
+					 text_bytes(size, site->held[phase]), site->count[phase]);
+	tokens = advise_tokens_in(&advice->run, row->knob->phases);
+	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
+		snprintf(row->evidence + used, sizeof(row->evidence) - used, "; %s tokens in the largest micro-batch",
+			 text_number(number, tokens));
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------------- */
+
+static struct advise_row *add_row(struct advice *advice)
+{
+	size_t room = advice->row_room ? advice->row_room * 2 : 16;
+	struct advise_row *grown;
+
+	if (advice->rows == advice->row_room) {
+		grown = realloc(advice->row, room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		advice->row = grown;
+		advice->row_room = room;
+	}
+	grown = &advice->row[advice->rows++];
+	memset(grown, 0, sizeof(*grown));
+	return grown;
+}
+
+static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
+{
+	struct advise_range saved = saved_of(advice, &trial->outcome);
+	uint8_t phase = phase_in_question(advice);
+	struct advise_row *row;
+
+	if ((double)saved.high < (double)advice->base / WORTH)
+		return note_idle(advice, choice->turn.knob,
+				 choice->turn.knob->not_so ? choice->turn.knob->not_so :
+							     "moves next to nothing of what was there");
+	row = add_row(advice);
+	if (!row)
+		return -MT_E_MEMORY;
+	row->knob = choice->turn.knob;
+	row->now = choice->now;
+	mt_copy_text(row->to, sizeof(row->to), choice->to);
+	row->saved = saved;
+	row->outcome = trial->outcome;
+	row->fits = fits(advice, &trial->outcome);
+	main_category(advice, row->knob, phase, &row->category);
+	row->probable = is_probable(advice, row->category, phase);
+	say_evidence(advice, row, phase);
+	return 0;
+}
+
+static int by_worth(const void *a, const void *b)
+{
+	const struct advise_row *x = a, *y = b;
+	double one = worth(x->knob, x->saved), other = worth(y->knob, y->saved);
+
+	if (x->fits != y->fits && x->knob->cost != MT_KNOB_COST_RESULTS && y->knob->cost != MT_KNOB_COST_RESULTS)
+		return y->fits - x->fits;
+	return one < other ? 1 : one > other ? -1 : strcmp(x->knob->name.key, y->knob->name.key);
+}
+
+/* ---- several ------------------------------------------------------------------------------------------------------------ */
+
+/* The one that helps most on top of what is chosen; -1: none helps. */
+static int best_of(const struct choices *choices)
+{
+	const struct advice *advice = choices->advice;
+	double value, most = 0;
+	int best = -1, best_fits = 0, it_fits;
+	uint64_t base = advice->turns ? (advice->run.failed ? advice->outcome.asked.high : advice->outcome.peak.high)
+				      : advice->base;
+	struct advise_range saved;
+	size_t i;
+
+	for (i = 0; i < choices->count; i++) {
+		if (choices->choice[i].taken || !choices->trial[i].works)
+			continue;
+		saved = (struct advise_range){
+			less(base, advice->run.failed ? choices->trial[i].outcome.asked.high
+						      : choices->trial[i].outcome.peak.high),
+			0
+		};
+		it_fits = fits(advice, &choices->trial[i].outcome);
+		value = worth(choices->choice[i].turn.knob, saved);
+		if ((double)saved.low < (double)advice->base / WORTH || it_fits < best_fits)
+			continue;
+		if (it_fits > best_fits || value > most) {
+			best = (int)i;
+			most = value;
+			best_fits = it_fits;
+		}
+	}
+	return best;
+}
+
+/* Step by step the one that helps most, until it fits. */
+static int combine(struct choices *choices)
+{
+	struct advice *advice = choices->advice;
+	int best, error = 0;
+	size_t i;
+
+	while (advice->turns < ADVISE_TOGETHER_MAX && !advice->together_fits) {
+		if (advice->turns) {
+			for (i = 0; i < choices->count; i++)
+				choices->trial[i] = (struct advise_trial){ .turn = choices->choice[i].turn };
+			error = advise_try(advice, advice->turn, advice->turns, choices->trial, choices->count);
+		}
+		best = error ? -1 : best_of(choices);
+		if (best < 0)
+			break;
+		choices->choice[best].taken = 1;
+		advice->turn[advice->turns] = choices->choice[best].turn;
+		mt_copy_text(advice->turn_to[advice->turns], ADVISE_VALUE_MAX, choices->choice[best].to);
+		advice->turn[advice->turns].to = advice->turn_to[advice->turns];
+		advice->turn[advice->turns].now = choices->choice[best].now.text;
+		advice->turns++;
+		advice->outcome = choices->trial[best].outcome;
+		advice->together_fits = fits(advice, &advice->outcome);
+		advice->predicted = 1;
+	}
+	return error;
+}
+
+static int is_refused(const struct advice *advice)
+{
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].whole)
+			return 1;
+	return 0;
+}
+
+int advise_choose(struct advice *advice)
+{
+	struct choices choices = { .advice = advice };
+	size_t i;
+	int error = is_refused(advice) ? 0 : collect(&choices);
+
+	if (!error && choices.count) {
+		choices.trial = calloc(choices.count, sizeof(*choices.trial));
+		error = choices.trial ? 0 : -MT_E_MEMORY;
+	}
+	for (i = 0; i < choices.count && !error; i++)
+		choices.trial[i].turn = choices.choice[i].turn;
+	if (!error && choices.count)
+		error = advise_try(advice, NULL, 0, choices.trial, choices.count);
+	for (i = 0; i < choices.count && !error; i++)
+		if (choices.trial[i].works)
+			error = take_row(advice, &choices.choice[i], &choices.trial[i]);
+	if (!error && advice->rows)
+		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
+	if (!error && choices.count && !advice->turns && advice->needed)
+		error = combine(&choices);
+	free(choices.choice);
+	free(choices.trial);
+	return error;
+}

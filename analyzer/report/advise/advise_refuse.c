@@ -1,0 +1,219 @@
+/* When no setting is the answer, with the proof, and what to do instead. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "advise.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "report/oom/oom_words.h"
+#include "report/steps/query_steps.h"
+#include "report/top_host.h"
+
+#define UNKNOWN_SHARE 2  /* more than one part in so many of no known purpose: too little is known */
+#define IGNORED_SHARE 10 /* of the peak, from which on what a setting should have removed is worth a word */
+
+/* NULL: out of memory. */
+static struct advise_refusal *refuse(struct advice *advice, enum advise_reason reason, int whole)
+{
+	size_t room = advice->refusal_room ? advice->refusal_room * 2 : 4;
+	struct advise_refusal *grown;
+
+	if (advice->refusals == advice->refusal_room) {
+		grown = realloc(advice->refusal, room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		advice->refusal = grown;
+		advice->refusal_room = room;
+	}
+	grown = &advice->refusal[advice->refusals++];
+	*grown = (struct advise_refusal){ .reason = reason, .whole = whole };
+	return grown;
+}
+
+static int say(struct advice *advice, enum advise_reason reason, int whole, const char *evidence, const char *instead)
+{
+	struct advise_refusal *refusal = refuse(advice, reason, whole);
+
+	if (!refusal)
+		return -MT_E_MEMORY;
+	mt_copy_text(refusal->evidence, sizeof(refusal->evidence), evidence);
+	mt_copy_text(refusal->instead, sizeof(refusal->instead), instead);
+	return 0;
+}
+
+/* ---- a request that failed ------------------------------------------------------------------------------------------------ */
+
+static const struct {
+	enum advise_reason reason;
+	int refuses, whole;
+	const char *instead;
+} by_rule[] = {
+	[OOM_TOO_LARGE] = { 0, 0, 0, "" },
+	[OOM_IDLE_CACHE] = { ADVISE_REASON_IDLE_CACHE, 1, 1,
+			     "call torch.cuda.empty_cache() before that call (or make the communicator at the start, before the "
+			     "allocator has filled the GPU), or let the allocator keep away from the rest: "
+			     "torch.cuda.set_per_process_memory_fraction" },
+	[OOM_NEIGHBOUR] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
+			    "let the other process give back what it does not use before this one asks: its sleep or offload, or "
+			    "torch.cuda.empty_cache() there" },
+	[OOM_UNRECORDED] = { ADVISE_REASON_UNRECORDED, 1, 0,
+			     "see nvidia-smi for who it is, and record that process, too: memrec in front of what starts it" },
+	[OOM_FRAGMENTATION] = { ADVISE_REASON_FRAGMENTATION, 1, 0,
+				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or free what pins the segments: memana frag" },
+	[OOM_RETAINED] = { ADVISE_REASON_RETENTION, 1, 1,
+			   "drop the reference that keeps it (detach, .item(), clear the list), or take a version in which that is "
+			   "mended; memana retained shows each place" },
+	[OOM_SLEEPER] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
+			  "what it keeps lies in no pool that sleeps: leave it out there (graphs, communicators, buffers), or end "
+			  "that process for the while" },
+	[OOM_LARGEST] = { 0, 0, 0, "" },
+	[OOM_UNKNOWN] = { ADVISE_REASON_EVIDENCE, 1, 1, "record from the start of the process, with its allocator: memana info" },
+};
+
+static int refuse_by_rule(struct advice *advice, const char *name)
+{
+	const struct oom *oom = &advice->run.oom;
+	struct sentence why = { .size = 0 };
+	const char *instead = by_rule[oom->rule].instead;
+
+	if (!advice->run.failed || !by_rule[oom->rule].refuses)
+		return 0;
+	oom_say_next(&why, oom, name);
+	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
+		instead = "free what pins the segments, or make requests of fewer different sizes: memana frag";
+	return say(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
+}
+
+/* ---- the host -------------------------------------------------------------------------------------------------------------- */
+
+struct host_words {
+	struct advice *advice;
+	int told;
+};
+
+static int take_host(void *context, const struct query_host *row)
+{
+	struct host_words *words = context;
+	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+
+	if (!*row->verdict || words->told)
+		return 0;
+	words->told = 1;
+	snprintf(text, sizeof(text),
+		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why", (long long)row->pid,
+		 row->verdict, text_bytes(size, row->most_resident));
+	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
+		   "give the job more host memory, or keep less there: workers of data loaders, offloaded states, pinned buffers "
+		   "(memana top shows whose it is)");
+}
+
+/* ---- growth, without a failure yet ------------------------------------------------------------------------------------------ */
+
+static int refuse_growth(struct advice *advice)
+{
+	const struct steps_lane *lane;
+	struct steps steps;
+	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+	size_t i;
+	int error = steps_load(&steps, advice->run.db);
+
+	for (i = 0; i < steps.count && !error && !advice->run.failed; i++) {
+		lane = &steps.lane[i];
+		if (lane->device != advice->run.device || lane->state != STEPS_GROWING || lane->ended < 4)
+			continue;
+		snprintf(text, sizeof(text), "each step ends with %s more than the one before",
+			 text_bytes(size, lane->slope > 0 ? (uint64_t)lane->slope : 0));
+		error = say(advice, ADVISE_REASON_RETENTION, 0, text,
+			    "find what keeps it, memana retained, before any setting: it only delays the end");
+		break;
+	}
+	steps_release(&steps);
+	return error;
+}
+
+/* ---- a setting that is on, and does nothing -------------------------------------------------------------------------------- */
+
+static int is_set_by_user(const struct advise_value *value)
+{
+	return value->origin >= ADVISE_COMMAND && value->text;
+}
+
+/* Fused or chunked logits that are there as a whole. */
+static int refuse_ignored(struct advice *advice, const struct mt_knob *knob, uint8_t phase)
+{
+	struct advise_value now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+	uint64_t logits = advise_held(&advice->run, 1u << MT_CATEGORY_LOGITS, phase), rows;
+	char why[ADVISE_WORDS_MAX], text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX], count[TEXT_SIZE_MAX];
+	double number = 0;
+
+	if (knob->method != MT_KNOB_METHOD_LOGITS || knob->frames || !is_set_by_user(&now) ||
+	    !(knob->phases & 1u << phase) || logits < advice->base / IGNORED_SHARE)
+		return 0;
+	if (advise_value_number(knob, now.text, &number))
+		return 0;
+	rows = advise_tokens_in(&advice->run, 1u << phase);
+	if (knob->leaves == MT_KNOB_LEAVES_PIECE ? number <= 0 || (double)rows <= 8 * number :
+						   advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts,
+									  why) != ADVISE_STANDING_ALREADY)
+		return 0;
+	snprintf(text, sizeof(text), "%s is %s (%s), but %s of logits%s%s%s are in use all the same", knob->name.key, now.text,
+		 now.where, text_bytes(size, logits), rows ? " of " : "", rows ? text_number(count, rows) : "",
+		 rows ? " tokens" : "");
+	return say(advice, ADVISE_REASON_IGNORED, 0, text,
+		   "see whether this loss or kernel reads the setting in your version: another loss, or a later version, may");
+}
+
+static int refuse_all_ignored(struct advice *advice)
+{
+	const struct advise_config *config = advice->config;
+	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase)), error = 0;
+	uint32_t part, i;
+
+	for (part = 0; part < config->parts && !error && phase >= 0; part++)
+		for (i = 0; i < config->part[part].file->knobs && !error; i++)
+			error = refuse_ignored(advice, &config->part[part].file->knob[i], (uint8_t)phase);
+	return error;
+}
+
+/* ---- too little evidence ---------------------------------------------------------------------------------------------------- */
+
+static int refuse_evidence(struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+	uint64_t unknown = 0, all = 0;
+	uint32_t i, phase;
+
+	if (!run->history)
+		return say(advice, ADVISE_REASON_EVIDENCE, 1,
+			   "this snapshot has no history: which phase allocated what, and when, is not in it",
+			   "call torch.cuda.memory._record_memory_history() before the model is built, or run it under memrec");
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		if (run->replay.peak[phase].bytes != advice->base)
+			continue;
+		for (i = 0; i < run->replay.sites; i++) {
+			all += run->replay.site[i].held[phase];
+			unknown += run->replay.site[i].category == MT_CATEGORY_OTHER ? run->replay.site[i].held[phase] : 0;
+		}
+		break;
+	}
+	if (unknown <= all / UNKNOWN_SHARE)
+		return 0;
+	return say(advice, ADVISE_REASON_EVIDENCE, 0,
+		   run->stacks ? "most of what is in use has no known purpose" :
+				 "no stacks were recorded: most of what is in use has no known purpose",
+		   run->stacks ? "see whose it is: memana top --by site" : "record with stacks: memrec --stacks python,native");
+}
+
+int advise_refuse(struct advice *advice, const char *name)
+{
+	struct host_words words = { .advice = advice };
+	int error = refuse_by_rule(advice, name);
+
+	if (!error)
+		error = query_hosts(advice->run.db, take_host, &words);
+	if (!error && advice->run.steps > 3)
+		error = refuse_growth(advice);
+	if (!error)
+		error = refuse_all_ignored(advice);
+	return error ? error : refuse_evidence(advice);
+}

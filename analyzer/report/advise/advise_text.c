@@ -1,0 +1,207 @@
+/* The page of memana advise. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "advise.h"
+#include "memtrace/error.h"
+
+#define IDLES_SHOWN 6
+#define INDENT 5
+
+/* "8.2 to 9.3 GiB", "9.3 GiB" where both say the same. */
+static const char *range_words(char out[2 * TEXT_SIZE_MAX], struct advise_range range)
+{
+	char low[TEXT_SIZE_MAX], high[TEXT_SIZE_MAX], *unit, *same;
+
+	text_bytes(low, range.low);
+	text_bytes(high, range.high);
+	if (!strcmp(low, high)) {
+		snprintf(out, 2 * TEXT_SIZE_MAX, "%s", high);
+		return out;
+	}
+	unit = strchr(low, ' ');
+	same = strchr(high, ' ');
+	if (unit && same && !strcmp(unit, same))
+		*unit = '\0';
+	snprintf(out, 2 * TEXT_SIZE_MAX, "%.20s to %.20s", range.low ? low : "0", high);
+	return out;
+}
+
+static void print_wrapped(const struct text *text, int indent, const char *format, ...) MT_PRINTF(3, 4);
+static void print_wrapped(const struct text *text, int indent, const char *format, ...)
+{
+	struct sentence sentence = { .size = 0 };
+	char words[1024];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(words, sizeof(words), format, list);
+	va_end(list);
+	sentence_say(&sentence, "%s", words);
+	text_print(text, "%*s", indent, "");
+	text_wrap(text, indent, indent, sentence.text);
+}
+
+/* ---- settings ---- */
+
+static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number)
+{
+	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
+	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
+	char saved[2 * TEXT_SIZE_MAX], then[2 * TEXT_SIZE_MAX];
+	struct advise_range left = advice->run.failed ? row->outcome.asked : row->outcome.peak;
+
+	text_print(text, "%3zu. ", number);
+	text_style(text, TEXT_BOLD);
+	text_print(text, "%s", row->knob->name.key);
+	text_style(text, TEXT_PLAIN);
+	for (i = 1; i < names && i < 2; i++)
+		text_print(text, " (before: %s)", name[i]->key);
+	text_print(text, "\n");
+	print_wrapped(text, INDENT, "%s -> %s: saves %s%s, then %s in %s; costs %s%s", row->now.text ? row->now.text : "?",
+		      row->to, row->probable ? "probably " : "", range_words(saved, row->saved), range_words(then, left),
+		      mt_phase_name(row->outcome.in),
+		      row->knob->cost == MT_KNOB_COST_FREE ? "nothing" : mt_knob_cost_words(row->knob->cost),
+		      row->fits ? "; it fits then" : "");
+	text_style(text, TEXT_DIM);
+	print_wrapped(text, INDENT, "%s", row->evidence);
+	text_style(text, TEXT_PLAIN);
+	if (row->knob->not_so)
+		print_wrapped(text, INDENT, "But %s", row->knob->not_so);
+}
+
+static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)
+{
+	const struct advise_part *part = &advice->config->part[0];
+	char title[160];
+	size_t i;
+
+	if (!advice->rows)
+		return;
+	snprintf(title, sizeof(title), "Settings of %s%s%s that would have helped", part->file->framework,
+		 *part->version ? " " : "", part->version);
+	answer_title(text, title);
+	for (i = 0; i < advice->rows && (int64_t)i < limit; i++)
+		print_row(text, advice, &advice->row[i], i + 1);
+	if (i < advice->rows)
+		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - i);
+}
+
+static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
+{
+	int64_t most = limit > IDLES_SHOWN && limit < INT64_MAX ? IDLES_SHOWN : limit;
+	size_t i;
+
+	if (!advice->idles)
+		return;
+	answer_title(text, "Settings that would not have helped");
+	for (i = 0; i < advice->idles && (int64_t)i < most; i++)
+		print_wrapped(text, 2, "%s: %s", advice->idle[i].knob->name.key, advice->idle[i].why);
+	if (i < advice->idles)
+		text_print(text, "  %zu more (-n 0 shows all)\n", advice->idles - i);
+}
+
+/* ---- what if, and what to paste ---- */
+
+static void print_turn(const struct text *text, const struct advice *advice, size_t i)
+{
+	const struct advise_turn *turn = &advice->turn[i];
+	const char *silence = advise_silence_words(advice->silence[i]);
+
+	print_wrapped(text, 2, "%s: %s -> %s%s%s", turn->knob->name.key, turn->now ? turn->now : "?", turn->to,
+		      *silence ? "; predicts no change: " : "", silence);
+}
+
+static void print_outcome(const struct text *text, const struct advice *advice)
+{
+	char was[TEXT_SIZE_MAX], range[2 * TEXT_SIZE_MAX];
+	uint32_t phase;
+
+	text_print(text, "\n  %-15s %12s   %s\n", "in use", "was", "would be");
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		if (!advice->run.replay.peak[phase].bytes)
+			continue;
+		text_print(text, "  %-15s %12s   %s\n", mt_phase_name(phase),
+			   text_bytes(was, advice->run.replay.peak[phase].bytes),
+			   range_words(range, advice->outcome.phase[phase]));
+	}
+	if (advice->run.slack)
+		print_wrapped(text, 2,
+			      "The allocator kept %s beside it at the peak; how much it would keep is not in these figures.",
+			      text_bytes(was, advice->run.slack));
+	if (advice->limit)
+		text_print(text, "  %s\n", advice->together_fits ? "It fits then." : "That does not make it fit for certain.");
+}
+
+static int print_paste(const struct text *text, const struct advice *advice)
+{
+	struct advise_change change[ADVISE_TURNS_MAX];
+	size_t i, changes = advice->turns;
+	char *paste, *line, *rest;
+
+	for (i = 0; i < advice->turns; i++)
+		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
+	if (!changes && advice->rows)
+		change[changes++] = (struct advise_change){ advice->row[0].knob, advice->row[0].to };
+	if (!changes)
+		return 0;
+	paste = advise_paste(advice->config, change, changes);
+	if (!paste)
+		return -MT_E_MEMORY;
+	answer_title(text, advice->turns > 1 ? "To paste" : "To paste, the first of them");
+	for (line = strtok_r(paste, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		text_print(text, "  %s\n", line);
+	free(paste);
+	return 0;
+}
+
+static void print_turns(const struct text *text, const struct advice *advice, int asked)
+{
+	size_t i;
+
+	if (!advice->predicted)
+		return;
+	answer_title(text, asked		   ? "With these changes" :
+			   advice->together_fits ? "What fits" :
+						   "The most that settings would have done together");
+	for (i = 0; i < advice->turns; i++)
+		print_turn(text, advice, i);
+	print_outcome(text, advice);
+}
+
+/* ---- the page ---- */
+
+static void print_refusals(const struct text *text, const struct advice *advice)
+{
+	const struct advise_refusal *refusal;
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++) {
+		refusal = &advice->refusal[i];
+		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
+		print_wrapped(text, 2, "%s", refusal->evidence);
+		print_wrapped(text, 2, "Instead: %s.", refusal->instead);
+	}
+}
+
+int advise_text(const struct text *text, const struct advice *advice, int64_t limit)
+{
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	uint32_t i;
+
+	answer_verdict(text, &advice->verdict);
+	for (i = 0; i < advice->config->warnings; i++) {
+		text_style(text, TEXT_WARN);
+		print_wrapped(text, 0, "Warning: %s", advice->config->warning[i]);
+		text_style(text, TEXT_PLAIN);
+	}
+	if (advice->needed)
+		text_print(text, "To fit, %s of the %s that would have been in use must go.\n",
+			   text_bytes(size, advice->needed), text_bytes(all, advice->base));
+	print_refusals(text, advice);
+	print_turns(text, advice, advice->asked);
+	print_rows(text, advice, limit);
+	print_idles(text, advice, limit);
+	return print_paste(text, advice);
+}

@@ -1,0 +1,151 @@
+/* memana advise - which setting would have helped, by how many bytes, and when none does. */
+#include <stdio.h>
+#include "advise.h"
+#include "memtrace/error.h"
+#include "report/command.h"
+#include "report/report.h"
+
+#define ROWS_SHOWN 8
+#define GIVEN_MAX 64 /* of --now, and of --set */
+
+enum { OPTION_FRAMEWORK = 300, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT };
+
+static const struct option own_options[] = {
+	{ "framework", required_argument, NULL, OPTION_FRAMEWORK },
+	{ "config", required_argument, NULL, OPTION_CONFIG },
+	{ "now", required_argument, NULL, OPTION_NOW },
+	{ "set", required_argument, NULL, OPTION_SET },
+	{ "fit", required_argument, NULL, OPTION_FIT },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct asked {
+	struct advise_request request;
+	const char *now[GIVEN_MAX], *set[GIVEN_MAX];
+};
+
+static int take_given(const char **given, size_t *count, const char *option)
+{
+	if (*count == GIVEN_MAX)
+		return command_fail(EXIT_USAGE, "advise: %s: more than %d of them", option, GIVEN_MAX);
+	given[(*count)++] = optarg;
+	return 0;
+}
+
+static int take_fit(struct advise_request *request)
+{
+	if (command_size(optarg, &request->fit) || !request->fit)
+		return command_fail(EXIT_USAGE, "advise: --fit %s: not a size (--fit 80GiB)", optarg);
+	return 0;
+}
+
+static int take_own(struct answer_options *options, int option)
+{
+	struct asked *asked = options->own;
+
+	switch (option) {
+	case OPTION_FRAMEWORK:
+		asked->request.framework = optarg;
+		return 0;
+	case OPTION_CONFIG:
+		asked->request.file = optarg;
+		return 0;
+	case OPTION_NOW:
+		return take_given(asked->now, &asked->request.nows, "--now");
+	case OPTION_SET:
+		return take_given(asked->set, &asked->request.sets, "--set");
+	default:
+		return take_fit(&asked->request);
+	}
+}
+
+static const struct answer answer = {
+	.options_help = "      --framework NAME  whose settings: one of memana knobs (default: auto, what the trace shows)\n"
+			"      --config FILE     the configuration of the run, YAML or JSON\n"
+			"      --now KEY=VALUE   what a setting is now; goes before the configuration and the command line\n"
+			"      --set KEY=VALUE   what if: the peaks that this would give (may be given again)\n"
+			"      --fit SIZE        the cheapest settings that stay below SIZE\n"
+			"  -n N                  show N settings (default 8; 0: all)\n" COMMAND_RULES_HELP
+			"      --json            for programs; bytes and nanoseconds\n",
+	.limit = ROWS_SHOWN,
+	.own_options = own_options,
+	.take_own = take_own,
+};
+
+/* ---- the answer ---- */
+
+/* JSON is read by programs: the warnings are in it. On paper they stand below the verdict. */
+static int print_json(struct db *db, const struct advice *advice, int64_t limit)
+{
+	struct doc *doc = doc_new();
+	int error = -MT_E_MEMORY;
+
+	if (doc) {
+		doc_object(doc, NULL);
+		doc_int(doc, "version", 1);
+		error = advise_json(doc, advice, limit);
+		doc_end(doc);
+	}
+	if (!error)
+		error = report_shape(doc, db);
+	if (!error)
+		error = doc_print(doc, stdout);
+	doc_free(doc);
+	return error;
+}
+
+/* What was given is wrong, or there is nothing to say, or the database is not what it seems to be. */
+static int fail(const struct advice *advice, struct db *db, int error)
+{
+	const char *message = advice->config ? advice->config->message : "";
+
+	if (error == -MT_E_MAGIC)
+		return command_fail(EXIT_NO, "advise: nothing was held on any device: there is nothing to advise on");
+	if (*message && error == -MT_E_ARGUMENT)
+		return command_fail(EXIT_USAGE, "advise: %s", message);
+	if (*message && (error == -MT_E_RULES || error == -MT_E_SYSTEM))
+		return command_fail(mt_exit_code(error), "advise: %s", message);
+	return report_no_answer("advise", db, error);
+}
+
+static int answer_db(struct db *db, const struct answer_options *options, struct asked *asked)
+{
+	struct advice advice;
+	struct text text;
+	int error, status = 0;
+
+	asked->request.now = asked->now;
+	asked->request.set = asked->set;
+	asked->request.name = options->name;
+	error = advise(&advice, db, &asked->request);
+	text_init(&text, stdout);
+	if (!error)
+		error = options->json ? print_json(db, &advice, options->limit) :
+					advise_text(&text, &advice, options->limit);
+	if (error)
+		status = fail(&advice, db, error);
+	advise_release(&advice);
+	return status;
+}
+
+int cmd_advise(int argc, char **argv)
+{
+	struct asked asked = { .request = { .fit = 0 } };
+	struct answer_options options;
+	struct report_input input;
+	int status = answer_parse(&options, &answer, argc, argv, &asked), closed;
+
+	if (status)
+		return status;
+	if (options.help)
+		return command_help("advise", answer.options_help);
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "advise: no trace named (memana advise trace.zst)");
+	status = report_input_open(&input, "advise", argv + optind, (uint32_t)(argc - optind));
+	if (!status)
+		status = answer_db(input.db, &options, &asked);
+	else
+		input.analysis.processes = 0; /* one line is enough */
+	closed = report_input_close(&input);
+	return status ? status : closed;
+}
