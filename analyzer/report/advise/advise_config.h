@@ -1,0 +1,216 @@
+/*
+ * advise_config.h - what is set in the run at hand, and what is to be set, as rows of formats/knobs (memtrace/knobs.h).
+ *
+ *   advise_config_new, advise_config_framework     whose knobs hold
+ *   advise_config_command, _file, _now, _set       what is said of them; in any order, after the framework
+ *   advise_config_value, _standing, ..., paste     asking
+ *
+ * Whom to trust when two say something: --now before the configuration before the command line before the default; of one
+ * kind the last. Files and command lines may come from anybody: sizes are limited, and every text in here is fit for a
+ * terminal (memtrace/clean.h). Errors: -MT_E_ARGUMENT (what was given is wrong), -MT_E_RULES (the configuration cannot be
+ * read), -MT_E_SYSTEM, -MT_E_MEMORY, -MT_E_SQL, with one line in config->message for all of them.
+ */
+#ifndef MEMANA_ADVISE_CONFIG_H
+#define MEMANA_ADVISE_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "database/db.h"
+#include "memtrace/knobs.h"
+
+#define ADVISE_FILE_MAX (4u << 20)    /* bytes of a configuration */
+#define ADVISE_SETTINGS_MAX 65536u    /* keys of one, and of all command lines */
+#define ADVISE_COMMAND_MAX (1u << 20) /* bytes of a command line that are read */
+#define ADVISE_WORDS_MAX 512          /* bytes of a sentence, with NUL */
+#define ADVISE_PARTS_MAX (MT_KNOB_FRAMEWORKS_MAX + 1)
+
+/* Who says so, the least trusted first. X(NAME) */
+#define ADVISE_ORIGIN_LIST(X) \
+	X(NOBODY)             \
+	X(DEFAULT)            \
+	X(COMMAND)            \
+	X(CONFIG)             \
+	X(NOW)                \
+	X(SET)
+
+enum advise_origin {
+#define ADVISE_ORIGIN_ENUM(name) ADVISE_##name,
+	ADVISE_ORIGIN_LIST(ADVISE_ORIGIN_ENUM)
+#undef ADVISE_ORIGIN_ENUM
+};
+
+/* As the run is, or as it would be with all of --set. */
+enum advise_when { ADVISE_AS_IS, ADVISE_WITH_SET };
+
+/* A framework whose knobs hold in the run. */
+struct advise_part {
+	const struct mt_knob_file *file;
+	int seen;         /* 1: the trace shows it, or --framework says so; 0: only because another one builds on it */
+	char version[32]; /* "": the trace does not tell */
+	uint32_t release; /* of the file: whose keys and defaults count; the newest where the version is not known */
+	char class_[32];  /* of rows "GRPOConfig.max_length": whose rows count; "": all */
+	uint32_t frames;  /* places in its code that call stacks go through */
+};
+
+/* Something that is said of a key. */
+struct advise_setting {
+	const char *key, *value; /* as written; value NULL: nobody can know it from here (an interpolation, an alias) */
+	const char *where;       /* "config.yaml:12", "the command line", "--now", "--set" */
+	enum advise_origin origin;
+	const struct mt_knob *knob;      /* what it is about; NULL: none of ours */
+	const struct mt_knob_name *name; /* which of its names that is */
+	int counts;                      /* 0: this version of the framework does not read the key */
+};
+
+struct advise_text; /* what the texts lie in */
+
+struct advise_config {
+	const struct mt_knobs *knobs;
+	struct advise_part
+		part[ADVISE_PARTS_MAX]; /* the main one first, then those that it builds on, then others seen */
+	uint32_t parts;
+	char evidence[ADVISE_WORDS_MAX]; /* why that framework: a sentence */
+	struct advise_setting *setting;
+	uint32_t settings, settings_room;
+	const char **warning; /* for the caller to print, each a line without "memana: " */
+	uint32_t warnings, warnings_room;
+	int elsewhere; /* 1: the configuration takes values from other files, so that defaults may not hold */
+	struct advise_text *texts;
+	char message[ADVISE_WORDS_MAX]; /* of the newest error */
+};
+
+/* `knobs` outlive it. 0 or -MT_E_MEMORY. */
+int advise_config_new(struct advise_config **config, const struct mt_knobs *knobs);
+void advise_config_free(struct advise_config *config); /* NULL is fine */
+
+/*
+ * Whose knobs hold. `wanted`: a framework of formats/knobs, or "auto" or NULL for the one that the database shows, pytorch where
+ * it shows none. -MT_E_ARGUMENT: there is no such framework.
+ */
+int advise_config_framework(struct advise_config *config, struct db *db, const char *wanted);
+
+/* What the command lines of all processes say; and of one that is given. */
+int advise_config_command(struct advise_config *config, struct db *db);
+int advise_config_command_line(struct advise_config *config, const char *command);
+
+/* What a YAML or JSON file says. -MT_E_RULES: it is none, or beyond the limits. */
+int advise_config_file(struct advise_config *config, const char *path);
+int advise_config_yaml(struct advise_config *config, const char *name, const char *text, size_t size);
+
+/*
+ * "KEY=VALUE" of --now and --set. -MT_E_ARGUMENT: no "=", a value that the knob cannot have, or a key that several knobs
+ * end in. A key that is no knob is 0 and a warning.
+ */
+int advise_config_now(struct advise_config *config, const char *text);
+int advise_config_set(struct advise_config *config, const char *text);
+
+/*
+ * Which knob is it? `key` is any of its names, an end of one ("use_dynamic_bsz") or one before which something stands
+ * ("args.max_length"), with - for _ or not. Of several the one of the main framework, then the trainer's own. NULL: none, or
+ * several that are alike, whose number is in *several then (else 0 or 1).
+ */
+const struct mt_knob *advise_config_find(const struct advise_config *config, const char *key,
+					 const struct mt_knob_name **name, uint32_t *several);
+
+/* The framework of a knob. NULL: it is none of these. */
+const struct advise_part *advise_config_part(const struct advise_config *config, const struct mt_knob *knob);
+
+/* The names under which this knob can be set in the version at hand: 1, or several where that is not known. */
+uint32_t advise_config_names(const struct advise_config *config, const struct mt_knob *knob,
+			     const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1]);
+
+/*
+ * The knob of the main framework that sets this one, of an engine or of what is below: verl's ...rollout.enforce_eager for
+ * vLLM's enforce_eager. NULL: none does, or it is the main framework's.
+ */
+const struct mt_knob *advise_config_through(const struct advise_config *config, const struct mt_knob *knob);
+
+/* A value. Text and where live as long as the configuration. */
+struct advise_value {
+	const char *text;          /* NULL: not known, or there is none */
+	const char *where;         /* "config.yaml:12"; "default of verl 0.9.1"; "" where the origin is ADVISE_NOBODY */
+	enum advise_origin origin; /* ADVISE_NOBODY: nothing says so, and there is no default */
+};
+
+struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob,
+					enum advise_when when);
+
+/* ---- values ---- */
+
+/*
+ * The number in a value of the knob's unit: switches are 0 and 1, sizes are bytes ("1GiB"; a bare number counts in the unit),
+ * shares 0 to 1 ("40%" is one). 0; 1: it is no number (null, a word); -MT_E_ARGUMENT: the knob cannot have it.
+ */
+int advise_value_number(const struct mt_knob *knob, const char *text, double *number);
+
+#define ADVISE_VALUE_MAX 64
+
+/* The number as a value of the knob: "true", "1024" (of MiB, for 1 GiB), "0.45". Into `out`, which is returned. */
+const char *advise_value_text(char out[ADVISE_VALUE_MAX], const struct mt_knob *knob, double number);
+
+/* ---- constraints ---- */
+
+/* What is known of the model and the run: 0 is not known. largest weight: bytes. */
+struct advise_facts {
+	uint64_t fact[MT_KNOB_FACTS];
+};
+
+/* X(NAME) */
+#define ADVISE_HOLDS_LIST(X) \
+	X(UNKNOWN)           \
+	X(YES)               \
+	X(NO)
+
+enum advise_holds {
+#define ADVISE_HOLDS_ENUM(name) ADVISE_HOLDS_##name,
+	ADVISE_HOLDS_LIST(ADVISE_HOLDS_ENUM)
+#undef ADVISE_HOLDS_ENUM
+};
+
+/*
+ * Does `constraint`, one of `knob`, hold when the knob has `value`? NULL: that is not known. In `words` why: "is not read with
+ * use_dynamic_bsz: true (config.yaml:12)", "4,096 is less than the longest sample, 7,168"; what it says where it is not known.
+ */
+enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
+					  const struct mt_knob_constraint *constraint, const char *value,
+					  enum advise_when when, const struct advise_facts *facts,
+					  char words[ADVISE_WORDS_MAX]);
+
+/* The least value that at-least constraints leave, in the knob's unit as advise_value_number has it; 0: none is known. */
+double advise_floor(struct advise_config *config, const struct mt_knob *knob, enum advise_when when,
+		    const struct advise_facts *facts);
+
+/* Whether turning a knob is worth a thought, as things are. X(NAME) */
+#define ADVISE_STANDING_LIST(X)                                                              \
+	X(OPEN)      /* it is */                                                             \
+	X(ALREADY)   /* it stands where it saves already: "already on" */                    \
+	X(FLOOR)     /* no lower value is possible: "at its floor: ..." */                   \
+	X(NO_EFFECT) /* another setting keeps it from counting: "has no effect here: ..." */ \
+	X(ABSENT)    /* this version, or this trainer, does not have it */
+
+enum advise_standing {
+#define ADVISE_STANDING_ENUM(name) ADVISE_STANDING_##name,
+	ADVISE_STANDING_LIST(ADVISE_STANDING_ENUM)
+#undef ADVISE_STANDING_ENUM
+};
+
+/* `words` says why it is not OPEN ("" where it is), as the end of a sentence whose beginning is the key. */
+enum advise_standing advise_config_standing(struct advise_config *config, const struct mt_knob *knob,
+					    enum advise_when when, const struct advise_facts *facts,
+					    char words[ADVISE_WORDS_MAX]);
+
+/* ---- what to paste ---- */
+
+struct advise_change {
+	const struct mt_knob *knob;
+	const char *value;
+};
+
+/*
+ * The text that makes the changes, as the main framework wants it (`written` in formats/knobs): Hydra overrides, flags or
+ * assignments, a line each; YAML, JSON and arguments of one function put together; the allocator's words with those that are
+ * set already. Lines end in "\n", the last one, too. The caller's, for free(); NULL: out of memory.
+ */
+char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes);
+
+#endif
