@@ -15,6 +15,7 @@ struct yaml_cursor {
 	yaml_parser_t yaml;
 	yaml_event_t event; /* the current one */
 	enum yaml_node node;
+	int allow; /* aliases, and texts of any length */
 };
 
 int yaml_cursor_fail(struct yaml_cursor *cursor, size_t line, const char *format, ...)
@@ -59,7 +60,7 @@ int yaml_cursor_next(struct yaml_cursor *cursor)
 		return error;
 	switch (cursor->event.type) {
 	case YAML_SCALAR_EVENT:
-		if (cursor->event.data.scalar.length > YAML_TEXT_MAX)
+		if (!cursor->allow && cursor->event.data.scalar.length > YAML_TEXT_MAX)
 			return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "a text longer than %u bytes",
 						YAML_TEXT_MAX);
 		cursor->node = YAML_NODE_TEXT;
@@ -71,6 +72,9 @@ int yaml_cursor_next(struct yaml_cursor *cursor)
 		cursor->node = YAML_NODE_MAP;
 		return 0;
 	case YAML_ALIAS_EVENT:
+		cursor->node = YAML_NODE_TEXT;
+		if (cursor->allow)
+			return 0;
 		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "aliases are not allowed here");
 	default:
 		cursor->node = YAML_NODE_END;
@@ -125,6 +129,11 @@ int yaml_cursor_new(struct yaml_cursor **out, const char *name, const char *text
 	return error;
 }
 
+void yaml_cursor_allow(struct yaml_cursor *cursor)
+{
+	cursor->allow = 1;
+}
+
 void yaml_cursor_free(struct yaml_cursor *cursor)
 {
 	if (!cursor)
@@ -159,7 +168,8 @@ const char *yaml_cursor_text(const struct yaml_cursor *cursor)
 {
 	const char *text = (const char *)cursor->event.data.scalar.value;
 
-	if (cursor->event.type != YAML_SCALAR_EVENT || strlen(text) != cursor->event.data.scalar.length)
+	if (cursor->event.type != YAML_SCALAR_EVENT || cursor->event.data.scalar.length > YAML_TEXT_MAX ||
+	    strlen(text) != cursor->event.data.scalar.length)
 		return NULL;
 	return text;
 }

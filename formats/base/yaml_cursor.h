@@ -28,6 +28,8 @@ struct yaml_cursor;
  */
 int yaml_cursor_new(struct yaml_cursor **cursor, const char *name, const char *text, size_t size, char *message,
 		    size_t message_size);
+/* From here on an alias, and a text that is too long, is a text that yaml_cursor_text does not tell. */
+void yaml_cursor_allow(struct yaml_cursor *cursor);
 void yaml_cursor_free(struct yaml_cursor *cursor); /* NULL is fine */
 
 int yaml_cursor_next(struct yaml_cursor *cursor);

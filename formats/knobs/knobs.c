@@ -83,6 +83,29 @@ const char *mt_knob_fact_words(enum mt_knob_fact fact)
 	return knob_fact_word[fact];
 }
 
+const char *mt_knob_written_word(enum mt_knob_written written)
+{
+	return knob_written_words[written];
+}
+
+enum mt_knob_kind mt_knob_unit_kind(enum mt_knob_unit unit)
+{
+#define KIND(name, word, kind, one) MT_KNOB_KIND_##kind,
+	static const enum mt_knob_kind kinds[] = { MT_KNOB_UNIT_LIST(KIND) };
+#undef KIND
+
+	return kinds[unit];
+}
+
+double mt_knob_unit_one(enum mt_knob_unit unit)
+{
+#define ONE(name, word, kind, one) one,
+	static const double ones[] = { MT_KNOB_UNIT_LIST(ONE) };
+#undef ONE
+
+	return ones[unit];
+}
+
 const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind)
 {
 	return knob_constraint_keys[kind];
@@ -139,6 +162,9 @@ int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_s
 		for (k = 0; k < file->below; k++)
 			if (!mt_knobs_find(knobs, file->builds_on[k]))
 				return unknown_framework(file, 1, file->builds_on[k], message, message_size);
+		for (k = 0; k < file->hands; k++)
+			if (!mt_knobs_find(knobs, file->hand[k].framework))
+				return unknown_framework(file, 1, file->hand[k].framework, message, message_size);
 		for (k = 0; k < file->knobs; k++)
 			if (file->knob[k].passes && !mt_knobs_find(knobs, file->knob[k].passes))
 				return unknown_framework(file, file->knob[k].line, file->knob[k].passes, message,

@@ -25,6 +25,8 @@ extern const char *const knob_of_words[MT_KNOB_OFS];
 extern const char *const knob_leaves_words[MT_KNOB_LEAVES_WORDS];
 extern const char *const knob_cost_word[MT_KNOB_COSTS];
 extern const char *const knob_fact_word[MT_KNOB_FACTS];
+extern const char *const knob_written_words[MT_KNOB_WRITTENS];
+extern const char *const knob_unit_words[MT_KNOB_UNITS];
 extern const char *const knob_constraint_keys[MT_KNOB_CONSTRAINTS];
 
 #endif

@@ -18,7 +18,12 @@ const char *const knob_of_words[] = { MT_KNOB_OF_LIST(WORD) };
 const char *const knob_leaves_words[] = { MT_KNOB_LEAVES_LIST(WORD) };
 const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
 const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
+const char *const knob_written_words[] = { MT_KNOB_WRITTEN_LIST(WORD) };
 const char *const knob_constraint_keys[] = { MT_KNOB_CONSTRAINT_LIST(WORD) };
+#undef WORD
+
+#define WORD(name, word, kind, one) word,
+const char *const knob_unit_words[] = { MT_KNOB_UNIT_LIST(WORD) };
 #undef WORD
 
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size)
@@ -156,6 +161,24 @@ static int read_word(struct source *source, const struct field *field)
 	return error;
 }
 
+static int read_unit(struct source *source, const struct field *field)
+{
+	int error = read_word(source, field);
+
+	source->knob->unit = knob_unit_words[source->knob->measure];
+	return error;
+}
+
+static int read_file_word(struct source *source, const struct field *field)
+{
+	size_t number;
+	int error = yaml_cursor_read_word(source->yaml, field->key, field->word, field->words, &number);
+
+	if (!error)
+		*(uint32_t *)((char *)source->file + field->at) = (uint32_t)number;
+	return error;
+}
+
 static int add_bit(struct source *source, const struct field *field)
 {
 	size_t number;
@@ -247,18 +270,18 @@ static int read_copies(struct source *source, const struct field *field)
 	return 0;
 }
 
-static int add_frame(struct source *source, const struct field *field)
+static int add_within(struct source *source, const struct field *field)
 {
 	const char *text = yaml_cursor_text(source->yaml);
 
 	if (!text || !*text)
 		return fail_here(source, "%s must be a list of texts", field->key);
-	return keep(source, text, &source->knob->frame[source->knob->frames++]);
+	return keep(source, text, &source->knob->within[source->knob->withins++]);
 }
 
-static int read_frames(struct source *source, const struct field *field)
+static int read_within(struct source *source, const struct field *field)
 {
-	return read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_frame, field);
+	return read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_within, field);
 }
 
 static int add_weight(struct source *source, const struct field *field)
@@ -446,12 +469,13 @@ static const struct field knob_fields[] = {
 	{ "phase", read_words, 1, AT(phases), LIST(phase_words) },
 	{ "category", read_words, 1, AT(categories), LIST(category_words) },
 	{ "saves", read_word, 1, AT(saves), FEW(knob_saves_words, MT_KNOB_SAVES_WORDS) },
-	{ "unit", read_knob_text, 1, AT(unit), NULL, 0 },
+	{ "unit", read_unit, 1, AT(measure), FEW(knob_unit_words, MT_KNOB_UNITS) },
+	{ "written", read_word, 0, AT(written), FEW(knob_written_words, MT_KNOB_WRITTENS) },
 	{ "method", read_word, 1, AT(method), FEW(knob_method_words, MT_KNOB_METHODS) },
 	{ "copies", read_copies, 0, 0, NULL, 0 },
 	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
 	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
-	{ "frames", read_frames, 0, 0, NULL, 0 },
+	{ "within", read_within, 0, 0, NULL, 0 },
 	{ "weighs", read_weighs, 0, 0, NULL, 0 },
 	{ "cost", read_word, 1, AT(cost), FEW(knob_cost_word, MT_KNOB_COSTS) },
 	{ "effect", read_knob_text, 0, AT(effect), NULL, 0 },
@@ -499,6 +523,7 @@ static int add_knob(struct source *source)
 	source->name = &source->knob->name;
 	source->name->gone = file->releases;
 	source->knob->line = yaml_cursor_line(source->yaml);
+	source->knob->written = MT_KNOB_WRITTENS; /* until the whole file is read */
 	return 0;
 }
 
@@ -565,12 +590,83 @@ static int read_builds_on(struct source *source, const struct field *field)
 	return read_list(source, field->key, MT_KNOB_FRAMEWORKS_MAX, add_below, field);
 }
 
+/* A text of a list, one more into an array of the file. */
+static int add_file_text(struct source *source, const struct field *field, const char **array, uint32_t *count)
+{
+	const char *text = yaml_cursor_text(source->yaml);
+
+	if (!text || !*text)
+		return fail_here(source, "%s is a list of texts", field->key);
+	return keep(source, text, &array[(*count)++]);
+}
+
+static int add_frame(struct source *source, const struct field *field)
+{
+	return add_file_text(source, field, source->file->frame, &source->file->frames);
+}
+
+static int read_frames(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_frame, field);
+}
+
+static int add_variable(struct source *source, const struct field *field)
+{
+	return add_file_text(source, field, source->file->variable, &source->file->variables);
+}
+
+static int read_variables(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_VARIABLES_MAX, add_variable, field);
+}
+
+static int add_other(struct source *source, const struct field *field)
+{
+	return add_file_text(source, field, source->file->other, &source->file->others);
+}
+
+static int read_others(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_OTHERS_MAX, add_other, field);
+}
+
+static int add_hand(struct source *source, const struct field *field)
+{
+	struct mt_knob_file *file = source->file;
+	const char *text = yaml_cursor_text(source->yaml);
+	int error;
+
+	if (!text)
+		return fail_here(source, "%s is a mapping of frameworks to texts", field->key);
+	if (file->hands == MT_KNOB_HANDS_MAX)
+		return fail_here(source, "too many of %s", field->key);
+	error = keep(source, text, &file->hand[file->hands].framework);
+	return error ? error : read_kept(source, field->key, &file->hand[file->hands++].before);
+}
+
+static int read_hands(struct source *source, const struct field *field)
+{
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
+
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
+		error = add_hand(source, field);
+	return error;
+}
+
+#define FILE_AT(member) offsetof(struct mt_knob_file, member)
+
 static const struct field file_fields[] = {
 	{ "framework", read_file_text, 1, offsetof(struct mt_knob_file, framework), NULL, 0 },
 	{ "package", read_file_text, 0, offsetof(struct mt_knob_file, package), NULL, 0 },
 	{ "repository", read_file_text, 0, offsetof(struct mt_knob_file, repository), NULL, 0 },
 	{ "releases", read_releases, 1, 0, NULL, 0 },
 	{ "builds-on", read_builds_on, 0, 0, NULL, 0 },
+	{ "written", read_file_word, 1, FILE_AT(written), FEW(knob_written_words, MT_KNOB_WRITTENS) },
+	{ "class", read_file_text, 0, FILE_AT(class_), NULL, 0 },
+	{ "frames", read_frames, 0, 0, NULL, 0 },
+	{ "variables", read_variables, 0, 0, NULL, 0 },
+	{ "hands-on", read_hands, 0, 0, NULL, 0 },
+	{ "others", read_others, 0, 0, NULL, 0 },
 	{ "knobs", read_knobs, 1, 0, NULL, 0 },
 };
 
@@ -605,6 +701,19 @@ static int check_references(struct source *source, const struct mt_knob *knob)
 	return 0;
 }
 
+/* What the file says of all rows, where they say nothing. */
+static int check_written(struct source *source, struct mt_knob *knob)
+{
+	if (knob->written == MT_KNOB_WRITTENS)
+		knob->written = source->file->written;
+	if (knob->written == MT_KNOB_WRITTEN_ENVIRONMENT && !source->file->variables)
+		return yaml_cursor_fail(source->yaml, knob->line, "no \"variables\" of the environment are given");
+	if (knob->written == MT_KNOB_WRITTEN_ARGUMENT && !source->file->class_ && !strpbrk(knob->name.key, ".("))
+		return yaml_cursor_fail(source->yaml, knob->line,
+					"%s is an argument of nothing, and no \"class\" is given", knob->name.key);
+	return 0;
+}
+
 static int check_file(struct source *source)
 {
 	struct mt_knob_file *file = source->file;
@@ -622,6 +731,8 @@ static int check_file(struct source *source)
 				return yaml_cursor_fail(source->yaml, file->knob[i].line, "%s is there twice",
 							file->knob[i].name.key);
 		error = check_references(source, &file->knob[i]);
+		if (!error)
+			error = check_written(source, &file->knob[i]);
 	}
 	return error;
 }

@@ -63,6 +63,45 @@
 	X(MUCH_TIME, "much time") \
 	X(RESULTS, "changes results")
 
+/* How a value is written down. X(NAME, word) */
+#define MT_KNOB_WRITTEN_LIST(X)                           \
+	X(HYDRA, "hydra")             /* a.b=1 */         \
+	X(YAML, "yaml")               /* a path in it */  \
+	X(FLAG, "flag")               /* --a-b 1 */       \
+	X(ARGUMENT, "argument")       /* function(a=1) */ \
+	X(ENVIRONMENT, "environment") /* VARIABLE=a:1 */  \
+	X(JSON, "json")               /* a path in it */
+
+/* What a value may be. SIZE: bytes. X(NAME) */
+#define MT_KNOB_KIND_LIST(X) \
+	X(SWITCH)            \
+	X(COUNT)             \
+	X(SIZE)              \
+	X(SHARE)             \
+	X(NUMBER)            \
+	X(WORD)
+
+/* What a value counts. X(NAME, word, kind, what one is, in bytes where it is a size) */
+#define MT_KNOB_UNIT_LIST(X)                      \
+	X(SWITCH, "switch", SWITCH, 1)            \
+	X(TOKENS, "tokens", COUNT, 1)             \
+	X(SAMPLES, "samples", COUNT, 1)           \
+	X(SEQUENCES, "sequences", COUNT, 1)       \
+	X(PARTS, "parts", COUNT, 1)               \
+	X(LAYERS, "layers", COUNT, 1)             \
+	X(ELEMENTS, "elements", COUNT, 1)         \
+	X(STEPS, "steps", COUNT, 1)               \
+	X(PROCESSES, "processes", COUNT, 1)       \
+	X(RANK, "rank", COUNT, 1)                 \
+	X(STAGE, "stage", COUNT, 1)               \
+	X(LEVEL, "level", COUNT, 1)               \
+	X(BYTES, "bytes", SIZE, 1)                \
+	X(MIB, "MiB", SIZE, 1024.0 * 1024)        \
+	X(GIB, "GiB", SIZE, 1024.0 * 1024 * 1024) \
+	X(SHARE, "share", SHARE, 1)               \
+	X(NUMBER, "number", NUMBER, 1)            \
+	X(WORD, "word", WORD, 1)
+
 /* What of the model or run a constraint is about. X(NAME, words) */
 #define MT_KNOB_FACT_LIST(X)                  \
 	X(LONGEST_SAMPLE, "longest sample")   \
@@ -123,6 +162,26 @@ enum mt_knob_cost {
 		MT_KNOB_COSTS
 };
 
+enum mt_knob_written {
+#define MT_KNOB_WRITTEN_ENUM(name, word) MT_KNOB_WRITTEN_##name,
+	MT_KNOB_WRITTEN_LIST(MT_KNOB_WRITTEN_ENUM)
+#undef MT_KNOB_WRITTEN_ENUM
+		MT_KNOB_WRITTENS
+};
+
+enum mt_knob_kind {
+#define MT_KNOB_KIND_ENUM(name) MT_KNOB_KIND_##name,
+	MT_KNOB_KIND_LIST(MT_KNOB_KIND_ENUM)
+#undef MT_KNOB_KIND_ENUM
+};
+
+enum mt_knob_unit {
+#define MT_KNOB_UNIT_ENUM(name, word, kind, one) MT_KNOB_UNIT_##name,
+	MT_KNOB_UNIT_LIST(MT_KNOB_UNIT_ENUM)
+#undef MT_KNOB_UNIT_ENUM
+		MT_KNOB_UNITS
+};
+
 enum mt_knob_fact {
 #define MT_KNOB_FACT_ENUM(name, word) MT_KNOB_FACT_##name,
 	MT_KNOB_FACT_LIST(MT_KNOB_FACT_ENUM)
@@ -146,9 +205,13 @@ enum mt_knob_constraint_kind {
 #define MT_KNOB_DEFAULTS_MAX 6u
 #define MT_KNOB_CONSTRAINTS_MAX 6u
 #define MT_KNOB_VALUES_MAX 4u
-#define MT_KNOB_FRAMES_MAX 8u
+#define MT_KNOB_WITHIN_MAX 8u
 #define MT_KNOB_WEIGHS_MAX 32u
 #define MT_KNOB_WEIGHT_MAX 64u
+#define MT_KNOB_FRAMES_MAX 16u
+#define MT_KNOB_VARIABLES_MAX 4u
+#define MT_KNOB_HANDS_MAX 8u
+#define MT_KNOB_OTHERS_MAX 64u
 
 struct mt_knob_release {
 	const char *version;
@@ -184,7 +247,10 @@ struct mt_knob {
 	struct mt_knob_name name; /* today's */
 	struct mt_knob_name older[MT_KNOB_OLDER_MAX];
 	uint32_t olders;
-	const char *what, *unit;
+	const char *what;
+	const char *unit; /* the word of `measure` */
+	enum mt_knob_unit measure;
+	enum mt_knob_written written;
 	const char *passes;          /* the framework whose key it hands on; NULL: none */
 	const char *instead;         /* what replaced a key that is gone; NULL: it is not */
 	const char *effect, *not_so; /* NULL: nothing is said */
@@ -197,8 +263,8 @@ struct mt_knob {
 	uint32_t copies; /* of a bucket that are alive at once */
 	enum mt_knob_of of;         /* TOKENS */
 	enum mt_knob_leaves leaves; /* REMOVED, LOGITS */
-	const char *frame[MT_KNOB_FRAMES_MAX]; /* only bytes whose stacks have a function with one of these words in it */
-	uint32_t frames;                       /* 0: all of the category */
+	const char *within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
+	uint32_t withins;                       /* 0: all of the category */
 	struct {
 		const char *value;
 		uint32_t weight;
@@ -207,6 +273,11 @@ struct mt_knob {
 	struct mt_knob_constraint constraint[MT_KNOB_CONSTRAINTS_MAX];
 	uint32_t constraints;
 	size_t line; /* in its file */
+};
+
+/* Keys of another framework that can be set through this one: as `before` and the key. */
+struct mt_knob_hand {
+	const char *framework, *before;
 };
 
 struct mt_knob_file {
@@ -218,6 +289,16 @@ struct mt_knob_file {
 	uint32_t releases;
 	const char *builds_on[MT_KNOB_FRAMEWORKS_MAX]; /* whose knobs hold, too */
 	uint32_t below;
+	enum mt_knob_written written;          /* what a row says goes before */
+	const char *class_;                    /* of arguments whose key has no class or function; NULL: none */
+	const char *frame[MT_KNOB_FRAMES_MAX]; /* paths of its code: "verl/trainer" */
+	uint32_t frames;
+	const char *variable[MT_KNOB_VARIABLES_MAX]; /* of the environment, the first holds in all releases */
+	uint32_t variables;
+	struct mt_knob_hand hand[MT_KNOB_HANDS_MAX];
+	uint32_t hands;
+	const char *other[MT_KNOB_OTHERS_MAX]; /* ends of keys that look like a knob's and are something else */
+	uint32_t others;
 	struct mt_knob *knob;
 	uint32_t knobs;
 };
@@ -256,6 +337,9 @@ const char *mt_knob_of_word(enum mt_knob_of of);
 const char *mt_knob_leaves_words(enum mt_knob_leaves leaves);
 const char *mt_knob_cost_words(enum mt_knob_cost cost);
 const char *mt_knob_fact_words(enum mt_knob_fact fact);
+const char *mt_knob_written_word(enum mt_knob_written written);
+enum mt_knob_kind mt_knob_unit_kind(enum mt_knob_unit unit);
+double mt_knob_unit_one(enum mt_knob_unit unit); /* what one is, in bytes where it is a size */
 const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind);
 const char *mt_knob_category_words(uint32_t category); /* MT_KNOB_HOST, too */
 

@@ -4,10 +4,10 @@
 #include "memtrace/knobs.h"
 #include "test.h"
 
-#define HEAD "framework: f\npackage: p\nreleases: [1.0, 1.1, 2.0]\nknobs:\n"
+#define HEAD "framework: f\nwritten: flag\npackage: p\nreleases: [1.0, 1.1, 2.0]\nknobs:\n"
 #define ROW(key)                                                                                              \
 	"  - key: " key "\n    what: w\n    source: a.py --k\n    process: [trainer]\n    phase: [forward]\n" \
-	"    category: [weights]\n    saves: lower\n    unit: u\n    method: tokens\n    cost: free\n"
+	"    category: [weights]\n    saves: lower\n    unit: tokens\n    method: tokens\n    cost: free\n"
 
 static char message[512];
 
@@ -108,36 +108,36 @@ TEST(a_row_says_what_is_in_it)
 	CHECK_STR(knob->constraint[0].times, "o");
 	CHECK_EQ(knob->constraint[1].values, 2);
 	CHECK_STR(knob->constraint[1].value[1], "b");
-	CHECK_EQ(knob->line, 5);
+	CHECK_EQ(knob->line, 6);
 	drop(&knobs);
 }
 
 TEST(unknown_things_are_named_with_their_line)
 {
-	check_refused(HEAD ROW("k") "    colour: red\n", "x.yaml:15: a knob has no field \"colour\"");
+	check_refused(HEAD ROW("k") "    colour: red\n", "x.yaml:16: a knob has no field \"colour\"");
 	check_refused(HEAD "  - key: k\n    method: magic\n",
-		      "x.yaml:6: unknown method \"magic\" (one of: none, tokens, logits, divided, removed, bucket, share, "
+		      "x.yaml:7: unknown method \"magic\" (one of: none, tokens, logits, divided, removed, bucket, share, "
 		      "allocator)");
-	check_refused(HEAD ROW("k") "    since: 1.5\n", "x.yaml:15: \"1.5\" is none of the releases of the file");
-	check_refused(HEAD ROW("k") "    cost: free\n", "x.yaml:15: \"cost\" is there twice");
-	check_refused(HEAD ROW("k") ROW("k"), "x.yaml:15: k is there twice");
+	check_refused(HEAD ROW("k") "    since: 1.5\n", "x.yaml:16: \"1.5\" is none of the releases of the file");
+	check_refused(HEAD ROW("k") "    cost: free\n", "x.yaml:16: \"cost\" is there twice");
+	check_refused(HEAD ROW("k") ROW("k"), "x.yaml:16: k is there twice");
 	check_refused("framework: f\nfoo: 1\n", "x.yaml:2: the file has no field \"foo\"");
 	check_refused(HEAD ROW("k") "    constraint:\n      - says: s\n        needs: other\n        value: [1]\n",
-		      "x.yaml:5: no knob of the file is other");
+		      "x.yaml:6: no knob of the file is other");
 }
 
 TEST(missing_things_are_named)
 {
-	check_refused(HEAD "  - key: k\n", "x.yaml:5: a knob has no \"what\"");
+	check_refused(HEAD "  - key: k\n", "x.yaml:6: a knob has no \"what\"");
 	check_refused(HEAD
 		      "  - key: k\n    what: w\n    process: [trainer]\n    phase: [forward]\n    category: [host]\n"
-		      "    saves: on\n    unit: u\n    method: none\n    cost: free\n",
-		      "x.yaml:5: a knob has no \"source\"");
-	check_refused(HEAD ROW("k") "    gone: 2.0\n", "x.yaml:5: k is gone: say what replaced it, with \"instead\"");
-	check_refused(HEAD ROW("k") "    instead: nothing\n", "x.yaml:5: \"instead\" is for a key that is gone");
-	check_refused(HEAD ROW("k") "    gone: 1.0\n    instead: i\n", "x.yaml:5: k is gone before it is there");
+		      "    saves: on\n    unit: tokens\n    method: none\n    cost: free\n",
+		      "x.yaml:6: a knob has no \"source\"");
+	check_refused(HEAD ROW("k") "    gone: 2.0\n", "x.yaml:6: k is gone: say what replaced it, with \"instead\"");
+	check_refused(HEAD ROW("k") "    instead: nothing\n", "x.yaml:6: \"instead\" is for a key that is gone");
+	check_refused(HEAD ROW("k") "    gone: 1.0\n    instead: i\n", "x.yaml:6: k is gone before it is there");
 	check_refused("framework: f\nknobs: [{key: k}]\n", "x.yaml:2: \"releases\" stand before \"knobs\"");
-	check_refused("framework: f\nreleases: [1]\nknobs: []\n",
+	check_refused("framework: f\nwritten: flag\nreleases: [1]\nknobs: []\n",
 		      "x.yaml:1: release 1 is of a \"package\" that is not given");
 	check_refused("framework: f\npackage: p\nreleases: [1@ab]\nknobs: []\n",
 		      "x.yaml:3: releases are versions, or VERSION@COMMIT with all 40 digits");
@@ -145,7 +145,7 @@ TEST(missing_things_are_named)
 
 TEST(frameworks_that_are_not_there_are_named)
 {
-	static const char text[] = "framework: f\npackage: p\nreleases: [1]\nbuilds-on: [g]\nknobs: []\n";
+	static const char text[] = "framework: f\npackage: p\nwritten: flag\nreleases: [1]\nbuilds-on: [g]\nknobs: []\n";
 	struct mt_knobs knobs;
 
 	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
@@ -154,6 +154,47 @@ TEST(frameworks_that_are_not_there_are_named)
 	CHECK_EQ(mt_knobs_add(&knobs, "y.yaml", text, strlen(text), message, sizeof(message)), -MT_E_RULES);
 	CHECK_STR(message, "y.yaml:1: another file is about f already");
 	CHECK_EQ(knobs.files, 1);
+	drop(&knobs);
+}
+
+#define FILE_HEAD "framework: f\npackage: p\nreleases: [1]\nwritten: argument\n"
+
+TEST(how_values_are_written_is_said_by_the_file_or_the_row)
+{
+	static const char text[] = FILE_HEAD
+		"class: C\nframes: [a/b, c.py]\nvariables: [V]\nhands-on: { f: x.y. }\nothers: [kk]\nknobs:\n" ROW("k")
+			ROW("e") "    written: environment\n";
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(mt_knobs_check(&knobs, message, sizeof(message)), 0);
+	CHECK_EQ(knobs.file->knob[0].written, MT_KNOB_WRITTEN_ARGUMENT);
+	CHECK_EQ(knobs.file->knob[1].written, MT_KNOB_WRITTEN_ENVIRONMENT);
+	CHECK_EQ(knobs.file->knob[0].measure, MT_KNOB_UNIT_TOKENS);
+	CHECK_STR(knobs.file->knob[0].unit, "tokens");
+	CHECK_EQ(knobs.file->frames, 2);
+	CHECK_STR(knobs.file->frame[1], "c.py");
+	CHECK_STR(knobs.file->hand[0].before, "x.y.");
+	CHECK_STR(knobs.file->variable[0], "V");
+	CHECK_STR(knobs.file->other[0], "kk");
+	drop(&knobs);
+	check_refused(FILE_HEAD "knobs:\n" ROW("k"),
+		      "x.yaml:6: k is an argument of nothing, and no \"class\" is given");
+	check_refused(FILE_HEAD "knobs:\n" ROW("a.k") "    written: environment\n",
+		      "x.yaml:6: no \"variables\" of the environment are given");
+	check_refused(FILE_HEAD "knobs:\n" ROW("a.k") "    written: by hand\n",
+		      "x.yaml:16: unknown written \"by hand\" (one of: hydra, yaml, flag, argument, environment, json)");
+	check_refused("framework: f\npackage: p\nreleases: [1]\nknobs: []\n", "x.yaml:1: the file has no \"written\"");
+}
+
+TEST(a_hand_is_of_a_framework_that_is_there)
+{
+	static const char text[] = FILE_HEAD "class: C\nhands-on: { g: x. }\nknobs: []\n";
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(mt_knobs_check(&knobs, message, sizeof(message)), -MT_E_RULES);
+	CHECK_STR(message, "x.yaml:1: no file is about g");
 	drop(&knobs);
 }
 
@@ -171,7 +212,7 @@ TEST(limits_hold)
 	used = (size_t)snprintf(text, sizeof(text), HEAD ROW("k") "    constraint:\n");
 	for (i = 0; i < MT_KNOB_CONSTRAINTS_MAX + 1; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "      - says: s\n");
-	check_refused(text, "x.yaml:22: more than 6 of constraint");
+	check_refused(text, "x.yaml:23: more than 6 of constraint");
 
 	used = (size_t)snprintf(text, sizeof(text), "framework: ");
 	memset(text + used, 'a', 3000);

@@ -63,7 +63,6 @@ struct advise_setting {
 };
 
 struct advise_text; /* what the texts lie in */
-struct advise_key;  /* the names of the knobs, for finding */
 
 struct advise_config {
 	const struct mt_knobs *knobs;
@@ -77,9 +76,6 @@ struct advise_config {
 	uint32_t warnings, warnings_room;
 	int elsewhere; /* 1: the configuration takes values from other files, so that defaults may not hold */
 	struct advise_text *texts;
-	struct advise_key *key;
-	uint32_t keys, keys_room;
-	uint32_t looked_at; /* keys that were compared with all others */
 	char message[ADVISE_WORDS_MAX]; /* of the newest error */
 };
 
@@ -173,7 +169,7 @@ enum advise_holds {
 
 /*
  * Does `constraint`, one of `knob`, hold when the knob has `value`? NULL: that is not known. In `words` why: "is not read with
- * dynamic batches, and use_dynamic_bsz is true (config.yaml:12)", "4,096 is less than the longest sample, 7,168"; what it says where it is not known.
+ * use_dynamic_bsz: true (config.yaml:12)", "4,096 is less than the longest sample, 7,168"; what it says where it is not known.
  */
 enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
 					  const struct mt_knob_constraint *constraint, const char *value,

@@ -146,7 +146,7 @@ static int refuse_ignored(struct advice *advice, const struct mt_knob *knob, uin
 	char why[ADVISE_WORDS_MAX], text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX], count[TEXT_SIZE_MAX];
 	double number = 0;
 
-	if (knob->method != MT_KNOB_METHOD_LOGITS || knob->frames || !is_set_by_user(&now) ||
+	if (knob->method != MT_KNOB_METHOD_LOGITS || knob->withins || !is_set_by_user(&now) ||
 	    !(knob->phases & 1u << phase) || logits < advice->base / IGNORED_SHARE)
 		return 0;
 	if (advise_value_number(knob, now.text, &number))
