@@ -79,17 +79,17 @@ static const char *lower(const struct choices *choices, struct choice *choice, d
 
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
 		return text_of(choice, now > 0 ? (double)(uint64_t)((now + 1) / 2) : PIECE_ROWS);
-	if (knob->unit == MT_KNOB_UNIT_TOKENS)
+	if (knob->measure == MT_KNOB_UNIT_TOKENS)
 		return lower_tokens(choices, choice, now);
-	if (knob->unit == MT_KNOB_UNIT_SHARE)
+	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return lower_share(choices, choice, now);
 	if (now == 1 || now == 0)
 		return NULL;
 	if (now > 1)
-		return text_of(choice, knob->unit == MT_KNOB_UNIT_BYTES || knob->unit == MT_KNOB_UNIT_MIB ?
+		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ?
 					       now / 2 :
 					       (double)(uint64_t)(now / 2));
-	if (knob->unit != MT_KNOB_UNIT_SAMPLES)
+	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
 		return NULL;
 	choice->turn.now = "2";
 	return text_of(choice, 1);
@@ -99,11 +99,11 @@ static const char *higher(struct choice *choice, double now)
 {
 	const struct mt_knob *knob = choice->turn.knob;
 
-	if (knob->unit == MT_KNOB_UNIT_SHARE)
+	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return text_of(choice, 1);
-	if (knob->unit == MT_KNOB_UNIT_STAGE)
+	if (knob->measure == MT_KNOB_UNIT_STAGE)
 		return now >= 3 ? NULL : text_of(choice, now < 0 ? 3 : now + 1);
-	if (knob->unit != MT_KNOB_UNIT_PARTS)
+	if (knob->measure != MT_KNOB_UNIT_PARTS)
 		return NULL;
 	return text_of(choice, now > 0 ? 2 * now : 2);
 }
@@ -115,7 +115,7 @@ static const char *choose(struct choice *choice, double now)
 	double weight = -1;
 	uint32_t i;
 
-	if (knob->unit == MT_KNOB_UNIT_RANK)
+	if (knob->measure == MT_KNOB_UNIT_RANK)
 		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
 		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);

@@ -200,7 +200,7 @@ double advise_samples(const struct advise_run *run, struct advise_config *config
 	for (part = 0; file && part < config->parts; part++)
 		for (file = config->part[part].file, i = 0; i < file->knobs; i++) {
 			other = &file->knob[i];
-			if (other->method != MT_KNOB_METHOD_TOKENS || other->unit != MT_KNOB_UNIT_SAMPLES ||
+			if (other->method != MT_KNOB_METHOD_TOKENS || other->measure != MT_KNOB_UNIT_SAMPLES ||
 			    !(other->phases & knob->phases) || !(other->categories & CATEGORY(ACTIVATIONS)))
 				continue;
 			value = advise_config_value(config, other, ADVISE_AS_IS);
@@ -298,11 +298,11 @@ static int turn_tokens(struct turn *turn)
 {
 	double ratio;
 
-	if (turn->knob->unit == MT_KNOB_UNIT_SWITCH || !turn->is_number)
+	if (turn->knob->measure == MT_KNOB_UNIT_SWITCH || !turn->is_number)
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	if (turn->knob->of != MT_KNOB_OF_MICRO_BATCH)
 		return turn_length(turn);
-	if (turn->knob->unit == MT_KNOB_UNIT_TOKENS)
+	if (turn->knob->measure == MT_KNOB_UNIT_TOKENS)
 		return turn_budget(turn);
 	if (turn->now <= 0 || turn->to <= 0)
 		return silent(turn, ADVISE_SILENT_NO_VALUE);
@@ -382,9 +382,9 @@ static int turn_share_of(struct turn *turn)
 {
 	double part = turn->to - (turn->now > 0 ? turn->now : 0), held;
 
-	if (turn->knob->unit == MT_KNOB_UNIT_SHARE)
+	if (turn->knob->measure == MT_KNOB_UNIT_SHARE)
 		part = turn->knob->saves == MT_KNOB_SAVES_LOWER ? -part : part;
-	else if (turn->knob->unit == MT_KNOB_UNIT_GIB || turn->knob->unit == MT_KNOB_UNIT_BYTES)
+	else if (turn->knob->measure == MT_KNOB_UNIT_GIB || turn->knob->measure == MT_KNOB_UNIT_BYTES)
 		part = (held = held_most(turn, turn->knob->phases)) > 0 ? part / held : 0;
 	else
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
@@ -556,7 +556,7 @@ static double weight_seen(const struct turn *turn)
 static int turn_types(struct turn *turn)
 {
 	double now = turn->now_text ? weight_of(turn->knob, turn->now_text) : -1, to = weight_of(turn->knob, turn->to_text);
-	int is_switch = turn->knob->unit == MT_KNOB_UNIT_SWITCH;
+	int is_switch = turn->knob->measure == MT_KNOB_UNIT_SWITCH;
 
 	if (now < 0 && !is_switch)
 		now = weight_seen(turn);
@@ -598,13 +598,13 @@ static int turn_divided(struct turn *turn)
 
 	if (turn->knob->weighs)
 		return turn_types(turn);
-	if (turn->knob->unit == MT_KNOB_UNIT_STAGE && turn->is_number)
+	if (turn->knob->measure == MT_KNOB_UNIT_STAGE && turn->is_number)
 		return turn_stage(turn);
 	if (direction(turn) > 0)
 		return gpus > 1 ? keep_all(turn, 1 / gpus, 1 / gpus) : silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	if (direction(turn) < 0)
 		return silent(turn, ADVISE_SILENT_NOT_RECORDED);
-	if (!turn->is_number || turn->to <= 0 || turn->now == 0 || turn->knob->unit == MT_KNOB_UNIT_WORD)
+	if (!turn->is_number || turn->to <= 0 || turn->now == 0 || turn->knob->measure == MT_KNOB_UNIT_WORD)
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	ratio = (turn->now > 0 ? turn->now : 1) / turn->to;
 	if (turn->knob->saves == MT_KNOB_SAVES_LOWER)
@@ -626,7 +626,7 @@ static int turn_bucket(struct turn *turn)
 	if (held <= 0)
 		return silent(turn, ADVISE_SILENT_NO_BYTES);
 	less = (turn->now - turn->to) / held;
-	if (turn->knob->unit == MT_KNOB_UNIT_ELEMENTS)
+	if (turn->knob->measure == MT_KNOB_UNIT_ELEMENTS)
 		less *= turn->run->model.element ? (double)turn->run->model.element : 2;
 	/* A bucket that was not full does not become smaller by what was never in it. */
 	if (less * copies > 1 - turn->to / turn->now)
@@ -684,7 +684,7 @@ static int take_values(struct turn *turn)
 	if (now)
 		turn->now = -1;
 	/* A switch that nobody has set is off. */
-	if (now && turn->knob->unit == MT_KNOB_UNIT_SWITCH)
+	if (now && turn->knob->measure == MT_KNOB_UNIT_SWITCH)
 		turn->now = 0;
 	return 0;
 }
