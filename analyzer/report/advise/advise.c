@@ -1,5 +1,6 @@
 #include "advise.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -19,15 +20,36 @@ const char *advise_reason_word(enum advise_reason reason)
 
 /* ---- trying ----------------------------------------------------------------------------------------------------------- */
 
-static void take_result(struct advise_outcome *outcome, const struct replay_result *lean,
+/*
+ * No run is like another: sizes are rounded, threads come in another order. So far off is what is counted exactly, and what
+ * changes may be off by a part of the change, too.
+ */
+#define LOOSE_OF_ALL 0.002
+#define LOOSE_OF_CHANGE 0.03
+
+static struct advise_range loosened(uint64_t was, uint64_t lean, uint64_t heavy)
+{
+	double change[2] = { fabs((double)was - (double)lean), fabs((double)was - (double)heavy) };
+	double less = (double)lean - LOOSE_OF_CHANGE * change[0] - LOOSE_OF_ALL * (double)lean;
+	double more = (double)heavy + LOOSE_OF_CHANGE * change[1] + LOOSE_OF_ALL * (double)heavy;
+
+	if (lean == was && heavy == was)
+		return (struct advise_range){ was, was };
+	return (struct advise_range){ less > 0 ? (uint64_t)less : 0, (uint64_t)more };
+}
+
+static void take_result(const struct replay *replay, struct advise_outcome *outcome, const struct replay_result *lean,
 			const struct replay_result *heavy)
 {
+	uint64_t most = 0;
 	uint32_t phase;
 
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-		outcome->phase[phase] = (struct advise_range){ lean->peak[phase], heavy->peak[phase] };
-	outcome->peak = (struct advise_range){ lean->most, heavy->most };
-	outcome->asked = (struct advise_range){ lean->asked, heavy->asked };
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
+		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase]);
+	}
+	outcome->peak = loosened(most, lean->most, heavy->most);
+	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked);
 	outcome->in = heavy->phase;
 }
 
@@ -72,7 +94,7 @@ static int try_few(struct advice *advice, const struct advise_turn *made, size_t
 	if (!error)
 		error = replay_sweep(&advice->run.replay, effect, extra, 2 * (uint32_t)trials, result);
 	for (i = 0; i < trials && !error; i++)
-		take_result(&trial[i].outcome, &result[2 * i], &result[2 * i + 1]);
+		take_result(&advice->run.replay, &trial[i].outcome, &result[2 * i], &result[2 * i + 1]);
 	for (i = 0; i < trials; i++)
 		advise_scenario_release(&scenario[i]);
 	return error;

@@ -19,6 +19,11 @@
 #define BOUNDARY_MOST 8.0
 #define LAYERS_USUAL 24.0 /* where nobody tells */
 
+/* A bucket is closed by the weight that fills it: how full it is, and by how much it is too full. */
+#define BUCKET_LEAST 0.5
+#define BUCKET_MOST 1.6
+#define BUCKET_OFTEN 1.5 /* times in a step, of as many as are there at once */
+
 const char *advise_silence_words(enum advise_silence silence)
 {
 #define ADVISE_SILENCE_WORDS(name, words) words,
@@ -66,6 +71,7 @@ struct turn {
 	const char *now_text, *to_text;
 	double now, to;       /* numbers; now < 0: not known */
 	int is_number;        /* 0: words */
+	int sure;             /* the samples of a micro-batch are not just the default */
 	int effects;          /* sites to which something happened */
 	enum advise_silence silence;
 };
@@ -94,13 +100,45 @@ static int has_frame(const struct advise_run *run, const struct mt_knob *knob, c
 	return site->node ? answer_rows(run->db, sql, node, takes_frame, (void *)(uintptr_t)knob) : 0;
 }
 
+/*
+ * Phases that the row speaks of. What is neither forward nor optimizer and lies between them - a loss, an iteration's
+ * bookkeeping - is "other" in the recording: rows that speak of both, or of the forward pass, speak of it.
+ */
+static uint32_t phases_of(const struct mt_knob *knob)
+{
+	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0);
+}
+
+/* What waits for the backward pass was made by a forward pass that has one, whatever the stack was too deep to tell. */
+static uint32_t born_in(const struct replay_site *site)
+{
+	return 1u << site->phase | (site->held[MT_PHASE_BACKWARD] ? 1u << MT_PHASE_FORWARD : 0);
+}
+
+/* Weights that are not the trained model's. */
+static int is_of_reference(const struct mt_knob *knob)
+{
+	return knob->method == MT_KNOB_METHOD_REMOVED && knob->processes & ROLE(REFERENCE) &&
+	       !(knob->categories & ~CATEGORY(WEIGHTS));
+}
+
+/* What an engine has set aside, where nothing tells that it is its cache. */
+static int is_set_aside(const struct replay_site *site)
+{
+	return site->phase == MT_PHASE_ROLLOUT && site->category == MT_CATEGORY_OTHER;
+}
+
 /* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
 static int is_meant(const struct turn *turn, const struct replay_site *site)
 {
 	const struct mt_knob *knob = turn->knob;
 	uint32_t categories = knob->categories;
 
-	if (site->ignored || !(advise_roles_of(turn->run, site) & knob->processes))
+	if (site->ignored)
+		return 0;
+	if (knob->method == MT_KNOB_METHOD_SHARE && is_set_aside(site))
+		return 1;
+	if (!(advise_roles_of(turn->run, site) & knob->processes))
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_TOKENS && categories & PASSING)
 		categories |= CATEGORY(RECOMPUTED) | CATEGORY(WORKSPACE) | CATEGORY(OTHER);
@@ -108,7 +146,9 @@ static int is_meant(const struct turn *turn, const struct replay_site *site)
 		categories |= CATEGORY(RECOMPUTED);
 	if (!(categories & 1u << site->category))
 		return 0;
-	if (PASSING & 1u << site->category && !(knob->phases & 1u << site->phase))
+	if (PASSING & 1u << site->category && !(phases_of(knob) & born_in(site)))
+		return 0;
+	if (is_of_reference(knob) && (1u << site->category == CATEGORY(WEIGHTS)) && !turn->run->model.untrained)
 		return 0;
 	return has_frame(turn->run, knob, site);
 }
@@ -123,7 +163,7 @@ static void keep(struct turn *turn, uint32_t site, double one, double other)
 	if (lean == 1 && heavy == 1)
 		return;
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		if (!passing && !(turn->knob->phases & 1u << phase))
+		if (!passing && !(phases_of(turn->knob) & 1u << phase))
 			continue;
 		at[0]->keep[phase] *= (float)(lean > 0 ? lean : 0);
 		at[1]->keep[phase] *= (float)(heavy > 0 ? heavy : 0);
@@ -188,27 +228,36 @@ uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases)
 	return most;
 }
 
-double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob)
+/* 1: the row says how many samples a micro-batch has in the phases of `knob`. */
+static int tells_samples(const struct mt_knob *row, const struct mt_knob *knob)
 {
-	const struct mt_knob_file *file = config->parts ? config->part[0].file : NULL;
-	const struct mt_knob *other;
+	return row->method == MT_KNOB_METHOD_TOKENS && row->measure == MT_KNOB_UNIT_SAMPLES && !row->withins &&
+	       row->phases & knob->phases && row->categories & CATEGORY(ACTIVATIONS);
+}
+
+double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob, int *sure)
+{
+	const struct mt_knob_file *file;
 	struct advise_value value;
-	double number;
+	double number, found = 0;
+	uint64_t tokens = advise_tokens_in(run, phases_of(knob));
 	uint32_t i, part;
 
-	(void)run;
-	for (part = 0; file && part < config->parts; part++)
+	*sure = 0;
+	for (part = 0; part < config->parts; part++)
 		for (file = config->part[part].file, i = 0; i < file->knobs; i++) {
-			other = &file->knob[i];
-			if (other->method != MT_KNOB_METHOD_TOKENS || other->measure != MT_KNOB_UNIT_SAMPLES ||
-			    !(other->phases & knob->phases) || !(other->categories & CATEGORY(ACTIVATIONS)))
+			if (!tells_samples(&file->knob[i], knob))
 				continue;
-			value = advise_config_value(config, other, ADVISE_AS_IS);
-			if (value.origin > ADVISE_DEFAULT && value.text &&
-			    !advise_value_number(other, value.text, &number) && number >= 1)
+			value = advise_config_value(config, &file->knob[i], ADVISE_AS_IS);
+			if (!value.text || advise_value_number(&file->knob[i], value.text, &number) || number < 1)
+				continue;
+			*sure = value.origin > ADVISE_DEFAULT;
+			if (*sure)
 				return number;
+			if (!found && tokens && !(tokens % (uint64_t)number))
+				found = number;
 		}
-	return 0;
+	return found;
 }
 
 /* Some micro-batches are smaller than others. */
@@ -257,7 +306,7 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 /* A budget counts by the largest micro-batch; how full they are is the packing's. */
 static int turn_budget(struct turn *turn)
 {
-	double tokens = (double)advise_tokens_in(turn->run, turn->knob->phases), least = turn->to, ratio;
+	double tokens = (double)advise_tokens_in(turn->run, phases_of(turn->knob)), least = turn->to, ratio;
 
 	if (tokens > 0 && (turn->now < 0 || turn->to < turn->now))
 		ratio = least < tokens ? least / tokens : 1;
@@ -268,29 +317,43 @@ static int turn_budget(struct turn *turn)
 	if (ratio == 1)
 		return silent(turn, ADVISE_SILENT_SAME);
 	if (ratio > 1)
-		return keep_tokens(turn, 1, ratio, 1, ratio);
+		return keep_tokens(turn, 1 + 0.8 * (ratio - 1), ratio, 1 + 0.8 * (ratio - 1), ratio);
 	return keep_tokens(turn, 0.85 * ratio, ratio * 1.1 < 1 ? ratio * 1.1 : 1, 0.85 * ratio,
 			   ratio * 1.1 < 1 ? ratio * 1.1 : 1);
 }
 
-/* A sample is a prompt and an answer; both shrink only as far as they are that long. */
+/*
+ * A sample is a prompt and an answer. Where it is known how many samples a micro-batch has, its tokens tell how long they
+ * are; else a prompt is taken for as long as an answer at most. Logits may be those of the answers alone.
+ */
+static int turn_part(struct turn *turn, double length)
+{
+	double ratio = turn->to / turn->now, half = (1 + ratio) / 2, whole = half;
+	int is_answer = turn->knob->of == MT_KNOB_OF_ANSWER;
+
+	if (length > turn->now * 1.02)
+		whole = (length - turn->now + turn->to) / length;
+	if (length > turn->now * 1.02 && turn->sure)
+		return keep_tokens(turn, whole, whole, whole, whole);
+	if (length > 0 && length <= turn->now * 1.02)
+		return keep_tokens(turn, ratio, half, is_answer ? ratio : 1, is_answer ? ratio : 1);
+	return keep_tokens(turn, half, whole, is_answer ? half : 1, whole);
+}
+
+/* Samples are cut, or made longer, only as far as they are that long. */
 static int turn_length(struct turn *turn)
 {
-	double samples = advise_samples(turn->run, turn->config, turn->knob), ratio, half, loose;
-	double tokens = (double)advise_tokens_in(turn->run, turn->knob->phases), length;
+	double samples = advise_samples(turn->run, turn->config, turn->knob, &turn->sure), ratio, loose;
+	double length = samples > 0 ? (double)advise_tokens_in(turn->run, phases_of(turn->knob)) / samples : 0;
 
 	if (turn->now <= 0)
 		return silent(turn, ADVISE_SILENT_NO_VALUE);
+	if (turn->knob->of != MT_KNOB_OF_SAMPLE)
+		return turn_part(turn, length);
 	ratio = turn->to / turn->now;
-	half = (1 + ratio) / 2;
-	if (turn->knob->of == MT_KNOB_OF_PROMPT)
-		return keep_tokens(turn, ratio, half, ratio, 1);
-	length = samples > 0 ? tokens / samples : 0;
-	if (length > 0 && length < turn->now * 0.98 && turn->knob->of == MT_KNOB_OF_SAMPLE)
+	if (turn->sure && length > 0 && length < turn->now * 0.98)
 		ratio = turn->to < length ? turn->to / length : 1;
-	loose = varies(turn->run) && ratio < 1 ? half : ratio;
-	if (turn->knob->of == MT_KNOB_OF_ANSWER)
-		return keep_tokens(turn, ratio, half, ratio, loose);
+	loose = varies(turn->run) && ratio < 1 ? (1 + ratio) / 2 : ratio;
 	return keep_tokens(turn, ratio, loose, ratio, loose);
 }
 
@@ -340,12 +403,12 @@ static uint64_t held_anywhere(const struct replay_site *site)
 	return most;
 }
 
-/* Of what the layers keep: one layer's, and a vector a token and layer. Memory outside of the layers stays. */
+/* Of what the layers keep: a vector a token and layer, and one layer's at a time. Memory outside of the layers stays. */
 static int keep_boundaries(struct turn *turn)
 {
 	const struct advise_run *run = turn->run;
 	double layers = layers_of(run), inside = 0, vectors, least, most;
-	uint64_t tokens = advise_tokens_in(run, turn->knob->phases);
+	uint64_t tokens = advise_tokens_in(run, phases_of(turn->knob));
 	uint32_t i;
 	int meant = 0;
 
@@ -355,10 +418,11 @@ static int keep_boundaries(struct turn *turn)
 	if (inside <= 0)
 		return silent(turn, ADVISE_SILENT_NO_BYTES);
 	vectors = (double)tokens * (double)run->model.width * layers;
-	least = vectors > 0 ? vectors * 2 / inside : 1 / BOUNDARY_LEAST;
+	least = vectors > 0 ? vectors * (double)(run->model.element ? run->model.element : 2) / inside : 1 / BOUNDARY_LEAST;
 	most = vectors > 0 ? vectors * 4 / inside : 1 / BOUNDARY_MOST;
-	least = 1 / layers + (least < 0.5 ? least : 0.5);
-	most = 1.5 / layers + (most < 0.8 ? most : 0.8);
+	/* While the logits are there, no layer is computed again yet. */
+	least = least < 0.5 ? least : 0.5;
+	most = 1 / layers + (most < 0.8 ? most : 0.8);
 	for (i = 0; i < run->replay.sites && meant >= 0; i++) {
 		meant = is_meant(turn, &run->replay.site[i]);
 		if (meant > 0 && alive(&run->replay.site[i]) >= layers / 2)
@@ -440,10 +504,25 @@ static int keep_everything(struct turn *turn)
 	return 0;
 }
 
+/* The reference's weights, or whatever no optimizer has beside the model that one has. */
+static int keep_trained(struct turn *turn)
+{
+	double left = 1 - (double)turn->run->model.untrained / (double)turn->run->model.weights;
+
+	return keep_all(turn, left, left);
+}
+
 static int turn_removed(struct turn *turn)
 {
 	double layers = layers_of(turn->run);
 	int way = direction(turn);
+
+	if (is_of_reference(turn->knob) && way >= 0) {
+		if (!turn->run->model.untrained)
+			return silent(turn, ADVISE_SILENT_NO_BYTES);
+		if (way || (turn->is_number && turn->to == 0))
+			return keep_trained(turn);
+	}
 
 	if (way < 0 && turn->knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
 		return keep_everything(turn);
@@ -480,7 +559,9 @@ static int keep_pieces(struct turn *turn)
 	if (turn->to <= 0)
 		return silent(turn, ADVISE_SILENT_NOT_RECORDED);
 	if (turn->knob->of == MT_KNOB_OF_SAMPLE)
-		samples = advise_samples(turn->run, turn->config, turn->knob);
+		samples = advise_samples(turn->run, turn->config, turn->knob, &turn->sure);
+	if (turn->knob->of == MT_KNOB_OF_SAMPLE && !turn->sure)
+		samples = 0;
 	for (i = 0; i < replay->sites; i++) {
 		meant = is_meant(turn, &replay->site[i]);
 		rows = meant > 0 ? (double)advise_rows(turn->run, &replay->site[i]) : 0;
@@ -553,10 +634,23 @@ static double weight_seen(const struct turn *turn)
 	return -1;
 }
 
+/* Another optimizer works with other temporaries. */
+static int keep_types(struct turn *turn, double left)
+{
+	const struct replay *replay = &turn->run->replay;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites && turn->knob->categories & CATEGORY(OPTIMIZER_STATE); i++)
+		if (replay->site[i].category == MT_CATEGORY_WORKSPACE && replay->site[i].phase == MT_PHASE_OPTIMIZER)
+			keep(turn, i, left < 1 ? 0 : 1, left < 1 ? 0.5 : 1 / left);
+	return keep_all(turn, left, left);
+}
+
 static int turn_types(struct turn *turn)
 {
 	double now = turn->now_text ? weight_of(turn->knob, turn->now_text) : -1, to = weight_of(turn->knob, turn->to_text);
 	int is_switch = turn->knob->measure == MT_KNOB_UNIT_SWITCH;
+	uint32_t phase;
 
 	if (now < 0 && !is_switch)
 		now = weight_seen(turn);
@@ -568,8 +662,13 @@ static int turn_types(struct turn *turn)
 		return silent(turn, ADVISE_SILENT_SAME);
 	if (now == 0)
 		return silent(turn, ADVISE_SILENT_NOT_RECORDED);
-	/* A switch of types leaves some in the old one. */
-	return is_switch ? keep_all(turn, to / now, (1 + to / now) / 2) : keep_all(turn, to / now, to / now);
+	if (!is_switch)
+		return keep_types(turn, to / now);
+	/* A switch of types leaves some in the old one, and copies of the weights come in the new one. */
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (phases_of(turn->knob) & 1u << phase)
+			turn->scenario->heavy_extra.bytes[phase] += (double)turn->run->model.weights * to / now;
+	return keep_all(turn, to / now, (1 + to / now) / 2);
 }
 
 /* ZeRO: 1 divides states, 2 gradients, too, 3 weights, too. */
@@ -615,23 +714,39 @@ static int turn_divided(struct turn *turn)
 
 /* ---- pieces and shares ------------------------------------------------------------------------------------------------ */
 
+/* A bucket comes and goes, more than once in a step, and is about as large as it may be. */
+static int is_bucket(const struct turn *turn, const struct replay_site *site, double bytes)
+{
+	double steps = turn->run->steps > 0 ? (double)turn->run->steps : 1, each = (double)site->births / steps;
+
+	return each > BUCKET_OFTEN * alive(site) && (double)site->largest >= bytes * BUCKET_LEAST &&
+	       (double)site->largest <= bytes * BUCKET_MOST;
+}
+
 static int turn_bucket(struct turn *turn)
 {
-	double held = held_most(turn, turn->knob->phases), copies = turn->knob->copies ? turn->knob->copies : 1, less;
+	const struct replay *replay = &turn->run->replay;
+	double scale = 1, more, kept;
+	uint32_t i;
+	int meant;
 
 	if (!turn->is_number || direction(turn))
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
-	if (turn->now < 0)
+	if (turn->now <= 0)
 		return silent(turn, ADVISE_SILENT_NO_VALUE);
-	if (held <= 0)
-		return silent(turn, ADVISE_SILENT_NO_BYTES);
-	less = (turn->now - turn->to) / held;
 	if (turn->knob->measure == MT_KNOB_UNIT_ELEMENTS)
-		less *= turn->run->model.element ? (double)turn->run->model.element : 2;
-	/* A bucket that was not full does not become smaller by what was never in it. */
-	if (less * copies > 1 - turn->to / turn->now)
-		return keep_all(turn, turn->to / turn->now, turn->to / turn->now);
-	return keep_all(turn, 1 - less * copies, 1 - less);
+		scale = turn->run->model.element ? (double)turn->run->model.element : 2;
+	more = (turn->to - turn->now) * scale;
+	for (i = 0; i < replay->sites; i++) {
+		meant = is_meant(turn, &replay->site[i]);
+		if (meant < 0)
+			return meant;
+		if (!meant || !is_bucket(turn, &replay->site[i], turn->now * scale))
+			continue;
+		kept = ((double)replay->site[i].largest + more) / (double)replay->site[i].largest;
+		keep(turn, i, kept, kept);
+	}
+	return 0;
 }
 
 static int turn_share(struct turn *turn)

@@ -51,8 +51,8 @@ const char *advise_silence_words(enum advise_silence silence);
 int advise_model_turn(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
 		      const struct advise_turn *turn, enum advise_silence *silence);
 
-/* Of how many samples a micro-batch is in the knob's phases, as its settings say; 0: not known. */
-double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob);
+/* Of how many samples a micro-batch is in the knob's phases, as its settings say; 0: not known. *sure 0: by a default only. */
+double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob, int *sure);
 
 /* Rows of the largest logits in phases (bits 1 << enum mt_phase); 0: not known. */
 uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases);

@@ -163,6 +163,12 @@ static int take_sum(void *context, struct db_stmt *row)
 	return 0;
 }
 
+static int take_untrained(void *context, struct db_stmt *row)
+{
+	((struct advise_model *)context)->untrained = (uint64_t)db_int(row, 0);
+	return 0;
+}
+
 static int take_layers(void *context, struct db_stmt *row)
 {
 	((struct advise_model *)context)->layers = (uint64_t)db_int(row, 0);
@@ -181,10 +187,16 @@ static int load_model(struct advise_run *run)
 				   "sum(bytes) DESC LIMIT 1) GROUP BY 1, 2 ORDER BY 3";
 	static const char layers[] = "SELECT count(DISTINCT name) FROM parameter WHERE newest AND what = 'weights' AND "
 				     "pattern LIKE '%.*.%' GROUP BY process, model, pattern ORDER BY 1 LIMIT 1";
+	static const char untrained[] =
+		"SELECT ifnull(sum(bytes), 0) FROM parameter AS it WHERE newest AND what = 'weights' AND NOT tied AND model NOT IN "
+		"(SELECT model FROM parameter WHERE newest AND process = it.process AND optimizer IS NOT NULL AND model IS NOT NULL) "
+		"AND process IN (SELECT process FROM parameter WHERE newest AND optimizer IS NOT NULL)";
 	int error = answer_rows(run->db, weights, NULL, take_weight, &run->model);
 
 	if (!error)
 		error = answer_rows(run->db, sums, NULL, take_sum, &run->model);
+	if (!error)
+		error = answer_rows(run->db, untrained, NULL, take_untrained, &run->model);
 	return error ? error : answer_rows(run->db, layers, NULL, take_layers, &run->model);
 }
 

@@ -19,6 +19,7 @@ struct advise_model {
 	uint64_t elements, trained;             /* numbers in all weights, and in those that an optimizer has */
 	uint64_t weights, gradients, state, master; /* bytes */
 	uint64_t wide[4];                       /* of each of these: in numbers of 32 bits or more */
+	uint64_t untrained; /* bytes of the weights of models of which no optimizer has any: a reference's, a reward's */
 	uint64_t largest;                       /* bytes of the largest weight */
 	uint64_t size[RUN_SIZES_MAX];         /* numbers of elements of weights, ascending */
 	uint32_t sizes;

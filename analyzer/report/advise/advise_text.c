@@ -45,6 +45,14 @@ static void print_wrapped(const struct text *text, int indent, const char *forma
 
 /* ---- settings ---- */
 
+static const char *cost_words(enum mt_knob_cost cost)
+{
+	static const char *const words[MT_KNOB_COSTS] = { "costs nothing", "costs some time", "costs much time",
+							  "changes results" };
+
+	return words[cost];
+}
+
 static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number)
 {
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
@@ -59,10 +67,10 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	for (i = 1; i < names && i < 2; i++)
 		text_print(text, " (before: %s)", name[i]->key);
 	text_print(text, "\n");
-	print_wrapped(text, INDENT, "%s -> %s: saves %s%s, then %s in %s; costs %s%s", row->now.text ? row->now.text : "?",
+	print_wrapped(text, INDENT, "%s -> %s: saves %s%s, then %s in %s; %s%s", row->now.text ? row->now.text : "?",
 		      row->to, row->probable ? "probably " : "", range_words(saved, row->saved), range_words(then, left),
 		      mt_phase_name(row->outcome.in),
-		      row->knob->cost == MT_KNOB_COST_FREE ? "nothing" : mt_knob_cost_words(row->knob->cost),
+		      cost_words(row->knob->cost),
 		      row->fits ? "; it fits then" : "");
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
