@@ -46,6 +46,7 @@
 	X(MICRO_BATCH, "micro-batch")  \
 	X(SAMPLE, "sample")            \
 	X(ANSWER, "answer")            \
+	X(PADDING, "padding")          \
 	X(PROMPT, "prompt")
 
 /* What is left of the bytes that go. X(NAME, words) */
@@ -61,6 +62,7 @@
 	X(FREE, "free")           \
 	X(SOME_TIME, "some time") \
 	X(MUCH_TIME, "much time") \
+	X(GPUS, "more GPUs")      \
 	X(RESULTS, "changes results")
 
 /* How a value is written down. X(NAME, word) */

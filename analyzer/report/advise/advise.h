@@ -43,8 +43,10 @@ struct advise_row {
 	struct advise_outcome outcome;
 	uint8_t category; /* enum mt_category: what most of it is */
 	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
+	int aims;         /* 1: it is about the bytes that were too many, and not about everything */
 	int probable;     /* what most of those bytes are is a guess */
 	char evidence[ADVISE_EVIDENCE_MAX];
+	char only[ADVISE_WORDS_MAX]; /* by defaults alone it would not count: why; "": it does */
 };
 
 /* One that people would try, and why it would not have helped. */
@@ -87,6 +89,7 @@ struct advice {
 	uint64_t needed;           /* so much must go that it fits; 0: it fits, or nobody knows */
 	uint64_t limit;            /* --fit, or what there was; 0: none */
 	int fit;                   /* --fit was given */
+	int blind;                 /* nobody has told how the run was configured: values are defaults, at best */
 	struct advise_row *row;    /* most worth trying first */
 	size_t rows, row_room;
 	struct advise_idle *idle;

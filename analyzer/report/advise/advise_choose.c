@@ -10,12 +10,14 @@
 #define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
 #define SHARE_STEP 0.05
 #define RANK_USUAL 16.0
+#define AIM 2.0           /* what is about the very bytes that were too many counts so many times */
 
 struct choice {
 	struct advise_turn turn;
 	struct advise_value now;
 	char to[ADVISE_VALUE_MAX], pretend[ADVISE_VALUE_MAX]; /* pretend: a value now, of one that is not known */
 	int taken;
+	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */
 };
 
 struct choices {
@@ -32,12 +34,29 @@ static const char *text_of(struct choice *choice, double number)
 	return advise_value_text(choice->to, choice->turn.knob, number);
 }
 
-/* Half of it, but not below the floor. 0: it is there. */
+static int is_outlier(const struct advice *advice)
+{
+	const struct oom_logits *logits = &advice->run.oom.logits;
+
+	return advice->run.failed && logits->earlier && logits->tokens > 2 * logits->earlier;
+}
+
+/* Half of it, but not below the floor. NULL: it is there. */
 static const char *lower_tokens(const struct choices *choices, struct choice *choice, double now)
 {
 	const struct mt_knob *knob = choice->turn.knob;
 	double tokens = (double)advise_tokens_in(&choices->advice->run, knob->phases), floor, to;
 
+	if (knob->of == MT_KNOB_OF_PADDING)
+		return NULL;
+	/* How long samples are nobody leaves at its default. */
+	if (knob->of != MT_KNOB_OF_MICRO_BATCH && choice->now.origin <= ADVISE_DEFAULT)
+		now = -1;
+	/* One that is far above all before it is one long sample, whatever the budget. */
+	if (knob->of != MT_KNOB_OF_MICRO_BATCH && now <= 0 && is_outlier(choices->advice)) {
+		choice->turn.now = advise_value_text(choice->pretend, knob, tokens);
+		return text_of(choice, (double)choices->advice->run.oom.logits.earlier);
+	}
 	if (knob->of == MT_KNOB_OF_MICRO_BATCH && tokens > 0 && (now <= 0 || tokens < now))
 		now = tokens;
 	if (now <= 0)
@@ -95,9 +114,17 @@ static const char *lower(const struct choices *choices, struct choice *choice, d
 	return text_of(choice, 1);
 }
 
-static const char *higher(struct choice *choice, double now)
+static const char *higher(const struct choices *choices, struct choice *choice, double now)
 {
 	const struct mt_knob *knob = choice->turn.knob;
+	uint32_t i;
+
+	for (i = 0; i < knob->constraints; i++) /* of a model without experts nobody shares the experts */
+		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
+		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !choices->advice->facts.fact[MT_KNOB_FACT_EXPERTS])
+			return NULL;
+	if (choice->now.text && now < 1 && knob->measure == MT_KNOB_UNIT_PARTS) /* -1, 0: as many as there are */
+		return NULL;
 
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return text_of(choice, 1);
@@ -113,7 +140,8 @@ static const char *choose(struct choice *choice, double now)
 {
 	const struct mt_knob *knob = choice->turn.knob;
 	double weight = -1;
-	uint32_t i;
+	/* One byte a number does for a cache, and for states in blocks; not for weights. */
+	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1, i;
 
 	if (knob->measure == MT_KNOB_UNIT_RANK)
 		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
@@ -121,11 +149,17 @@ static const char *choose(struct choice *choice, double now)
 		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);
 	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && strstr(knob->name.key, "granularity"))
 		return choice->now.text && !strcmp(choice->now.text, "full") ? NULL : "full";
+	/* What nobody says of an optimizer is what most take, which the rows name first. */
+	if (!choice->now.text && knob->weighs && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
+		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
+		choice->turn.now = choice->pretend;
+		weight = knob->weigh[0].weight;
+	}
 	for (i = 0; i < knob->weighs; i++)
 		if (choice->now.text && !strcmp(knob->weigh[i].value, choice->now.text))
 			weight = knob->weigh[i].weight;
 	for (i = 0; i < knob->weighs && weight > 0; i++)
-		if (knob->weigh[i].weight < weight && knob->weigh[i].weight)
+		if (knob->weigh[i].weight < weight && knob->weigh[i].weight >= least)
 			return knob->weigh[i].value;
 	return NULL;
 }
@@ -146,7 +180,7 @@ static const char *propose(const struct choices *choices, struct choice *choice)
 	case MT_KNOB_SAVES_LOWER:
 		return lower(choices, choice, now);
 	case MT_KNOB_SAVES_HIGHER:
-		return higher(choice, now);
+		return higher(choices, choice, now);
 	case MT_KNOB_SAVES_CHOOSE:
 		return choose(choice, now);
 	default:
@@ -224,6 +258,88 @@ static int add_choice(struct choices *choices, const struct choice *choice)
 	return 0;
 }
 
+/*
+ * Settings of what nothing was seen of do nothing. An engine is set by the framework that starts it, where one does: its own
+ * settings are for who starts it himself.
+ */
+static int is_there(const struct advice *advice, uint32_t part)
+{
+	/* They run in the process of whatever builds on them. */
+	static const char *const below_all[] = { "pytorch", "transformers" };
+	const struct advise_part *it = &advice->config->part[part];
+	uint32_t i, own = 0;
+
+	if (!part)
+		return 1;
+	for (i = 0; i < MT_ARRAY_SIZE(below_all); i++)
+		if (!strcmp(it->file->framework, below_all[i]))
+			return 1;
+	for (i = 0; i < it->file->knobs; i++)
+		own += (it->file->knob[i].processes & ~(1u << MT_KNOB_PROCESS_ENGINE)) != 0;
+	return own && it->seen;
+}
+
+/* Only with a backend of which nothing was seen. */
+static int needs_unseen(const struct advice *advice, const struct mt_knob *knob)
+{
+	const struct advise_config *config = advice->config;
+	const struct mt_knob_constraint *constraint;
+	uint32_t i, k, part;
+
+	for (i = 0; i < knob->constraints; i++) {
+		constraint = &knob->constraint[i];
+		for (k = 0; constraint->kind == MT_KNOB_CONSTRAINT_NEEDS && constraint->values == 1 && k < constraint->values; k++)
+			for (part = 1; part < config->parts; part++)
+				if (!config->part[part].seen &&
+				    !strcmp(constraint->value[k], config->part[part].file->framework))
+					return 1;
+	}
+	return 0;
+}
+
+/* A setting of a class or function of PyTorch's that the recording shows nothing of. */
+static int takes_file(void *context, struct db_stmt *row)
+{
+	(void)row;
+	*(int *)context = 1;
+	return 0;
+}
+
+/* Rows of one trainer's configuration, GRPOConfig.beta, hold where that trainer was seen: grpo_trainer.py. */
+static int is_class_used(const struct advice *advice, const struct mt_knob *knob)
+{
+	const char *key = knob->name.key, *end = strstr(key, "Config.");
+	const struct advise_part *part = advise_config_part(advice->config, knob);
+	char sql[256];
+	int used = 0;
+
+	if (!end || strcspn(key, ".(") != (size_t)(end - key) + 6 || !part || *part->class_)
+		return 1;
+	if (end - key > 32 || strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") < (size_t)(end - key))
+		return 0;
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE lower(file) LIKE '%%' || lower('%.*s') || '_trainer%%' LIMIT 1",
+		 (int)(end - key), key);
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
+}
+
+static int is_used(const struct advice *advice, const struct mt_knob *knob)
+{
+	const char *source = knob->name.source, *end = strchr(source, ' ');
+	char sql[640], folder[256];
+	int used = 0;
+
+	if (!strchr(knob->name.key, '(') || !end || strncmp(source, "torch/", 6))
+		return 1;
+	while (end > source && *end != '/')
+		end--;
+	if ((size_t)(end - source) >= sizeof(folder) || memchr(source, '\'', (size_t)(end - source)))
+		return 0;
+	memcpy(folder, source, (size_t)(end - source));
+	folder[end - source] = '\0';
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE file LIKE '%%/%s/%%' OR file LIKE '%s/%%' LIMIT 1", folder, folder);
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
@@ -232,12 +348,16 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	char why[ADVISE_WORDS_MAX] = "";
 	const char *to;
 
-	if (knob->instead || advise_config_through(advice->config, knob))
+	if (knob->instead || advise_config_through(advice->config, knob) || !is_used(advice, knob) ||
+	    !is_class_used(advice, knob))
 		return 0;
 	standing = advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why);
 	if (standing == ADVISE_STANDING_ABSENT)
 		return 0;
-	if (standing != ADVISE_STANDING_OPEN)
+	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */
+	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && !needs_unseen(advice, knob))
+		mt_copy_text(choice.only, sizeof(choice.only), why);
+	else if (standing != ADVISE_STANDING_OPEN)
 		return note_idle(advice, knob, why);
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE ||
 	    knob->method == MT_KNOB_METHOD_ALLOCATOR)
@@ -259,7 +379,7 @@ static int collect(struct choices *choices)
 	int error = 0;
 
 	for (part = 0; part < config->parts && !error; part++)
-		for (i = 0; i < config->part[part].file->knobs && !error; i++)
+		for (i = 0; i < config->part[part].file->knobs && !error && is_there(choices->advice, part); i++)
 			error = consider(choices, &config->part[part].file->knob[i]);
 	for (i = 0; i < choices->count; i++) /* they have found their place */
 		if (choices->choice[i].turn.now && *choices->choice[i].pretend &&
@@ -294,7 +414,7 @@ static int fits(const struct advice *advice, const struct advise_outcome *outcom
 /* Cheap bytes first: what costs time, or changes results, has to save more. */
 static double worth(const struct mt_knob *knob, struct advise_range saved)
 {
-	static const double price[MT_KNOB_COSTS] = { 1, 0.8, 0.4, 0.15 };
+	static const double price[MT_KNOB_COSTS] = { 1, 0.8, 0.4, 0.2, 0.15 };
 
 	return price[knob->cost] * ((double)saved.low + (double)saved.high) / 2;
 }
@@ -373,6 +493,26 @@ static struct advise_row *add_row(struct advice *advice)
 	return grown;
 }
 
+/* The category of what failed, or of most at the peak, in its phase; rows that divide everything are about nothing. */
+static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uint8_t phase)
+{
+	const struct replay *replay = &advice->run.replay;
+	uint64_t held, most = 0;
+	uint8_t i, category = MT_CATEGORY_OTHER;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		held = advise_held(&advice->run, 1u << i, phase);
+		if (held > most) {
+			most = held;
+			category = i;
+		}
+	}
+	if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
+		category = replay->site[replay->request.site].category;
+	return knob->categories & 1u << category && knob->phases & 1u << phase && !(knob->categories & 1u << MT_CATEGORY_WEIGHTS &&
+		   knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
+}
+
 static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
 {
 	struct advise_range saved = saved_of(advice, &trial->outcome);
@@ -392,19 +532,31 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome);
+	row->aims = is_aimed(advice, row->knob, phase) && !*choice->only;
 	main_category(advice, row->knob, phase, &row->category);
 	row->probable = is_probable(advice, row->category, phase);
+	mt_copy_text(row->only, sizeof(row->only), choice->only);
 	say_evidence(advice, row, phase);
 	return 0;
+}
+
+/* 1: the row is about what failed, and not about everything. */
+static int aims(const struct advise_row *row)
+{
+	return row->aims;
 }
 
 static int by_worth(const void *a, const void *b)
 {
 	const struct advise_row *x = a, *y = b;
-	double one = worth(x->knob, x->saved), other = worth(y->knob, y->saved);
+	double one = worth(x->knob, x->saved) * (aims(x) ? AIM : 1), other = worth(y->knob, y->saved) * (aims(y) ? AIM : 1);
 
-	if (x->fits != y->fits && x->knob->cost != MT_KNOB_COST_RESULTS && y->knob->cost != MT_KNOB_COST_RESULTS)
+	if (x->fits != y->fits)
 		return y->fits - x->fits;
+	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */
+		return x->knob->cost < y->knob->cost ? -1 : 1;
+	if (x->fits && aims(x) != aims(y))
+		return aims(y) - aims(x);
 	return one < other ? 1 : one > other ? -1 : strcmp(x->knob->name.key, y->knob->name.key);
 }
 
@@ -500,7 +652,7 @@ int advise_choose(struct advice *advice)
 			error = take_row(advice, &choices.choice[i], &choices.trial[i]);
 	if (!error && advice->rows)
 		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
-	if (!error && choices.count && !advice->turns && advice->needed)
+	if (!error && choices.count && !advice->turns && advice->needed && (advice->fit || !advice->rows || !advice->row->fits))
 		error = combine(&choices);
 	free(choices.choice);
 	free(choices.trial);

@@ -85,6 +85,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	doc_string(doc, "cost", mt_knob_cost_words(row->knob->cost));
 	json_text(doc, "effect", row->knob->effect);
 	json_text(doc, "not_so", row->knob->not_so);
+	json_text(doc, "only_if", row->only);
 	doc_string(doc, "evidence", row->evidence);
 	doc_string(doc, "method", mt_knob_method_word(row->knob->method));
 	error = json_paste(doc, advice, "paste", &change, 1);
@@ -166,6 +167,7 @@ int advise_json(struct doc *doc, const struct advice *advice, int64_t limit)
 	doc_end(doc);
 	doc_int_or_null(doc, "limit_bytes", (int64_t)advice->limit, advice->limit != 0);
 	doc_int(doc, "needed_bytes", (int64_t)advice->needed);
+	doc_bool(doc, "configuration_known", !advice->blind);
 	doc_array(doc, "knobs");
 	for (i = 0; i < advice->rows && (int64_t)i < limit && !error; i++)
 		error = json_row(doc, advice, &advice->row[i]);

@@ -106,6 +106,10 @@ static int has_frame(const struct advise_run *run, const struct mt_knob *knob, c
  */
 static uint32_t phases_of(const struct mt_knob *knob)
 {
+	/* A smaller cache is smaller wherever it is awake. */
+	if (knob->method == MT_KNOB_METHOD_SHARE || (!(knob->categories & ~CATEGORY(KV_CACHE)) &&
+						     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)))
+		return ALL_PHASES;
 	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0);
 }
 
@@ -147,6 +151,8 @@ static int is_meant(const struct turn *turn, const struct replay_site *site)
 	if (!(categories & 1u << site->category))
 		return 0;
 	if (PASSING & 1u << site->category && !(phases_of(knob) & born_in(site)))
+		return 0;
+	if (!(knob->processes & ~ROLE(CRITIC)) && !(turn->run->phases & 1u << MT_PHASE_CRITIC))
 		return 0;
 	if (is_of_reference(knob) && (1u << site->category == CATEGORY(WEIGHTS)) && !turn->run->model.untrained)
 		return 0;
@@ -357,12 +363,25 @@ static int turn_length(struct turn *turn)
 	return keep_tokens(turn, ratio, loose, ratio, loose);
 }
 
+/* Between none and all of what is filled up. */
+static int turn_padding(struct turn *turn)
+{
+	double tokens = (double)advise_tokens_in(turn->run, phases_of(turn->knob)), ratio;
+
+	if (tokens <= 0 || turn->now < 0)
+		return silent(turn, ADVISE_SILENT_NO_VALUE);
+	ratio = 1 + (turn->to - turn->now) / tokens;
+	return keep_tokens(turn, ratio, 1, ratio, 1);
+}
+
 static int turn_tokens(struct turn *turn)
 {
 	double ratio;
 
 	if (turn->knob->measure == MT_KNOB_UNIT_SWITCH || !turn->is_number)
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	if (turn->knob->of == MT_KNOB_OF_PADDING)
+		return turn_padding(turn);
 	if (turn->knob->of != MT_KNOB_OF_MICRO_BATCH)
 		return turn_length(turn);
 	if (turn->knob->measure == MT_KNOB_UNIT_TOKENS)
@@ -538,11 +557,13 @@ static int turn_removed(struct turn *turn)
 	case MT_KNOB_LEAVES_BOUNDARIES:
 		return strcmp(turn->to_text, "selective") ? keep_boundaries(turn) : keep_all(turn, 0.5, 1);
 	case MT_KNOB_LEAVES_LAYER:
-		return keep_all(turn, 1 / layers, 3 / layers < 1 ? 3 / layers : 1);
+		/* How much of them is of a kind that goes to the host differs from one implementation to the next. */
+		return keep_all(turn, 1 / layers, turn->knob->categories & CATEGORY(ACTIVATIONS) ? 0.6 : 3 / layers);
 	case MT_KNOB_LEAVES_ADAPTERS:
 		return keep_all(turn, adapters_of(turn, 0), adapters_of(turn, 1));
 	default:
-		return keep_all(turn, 0, 0);
+		/* Which of the weights are a critic's nobody can see. */
+		return keep_all(turn, 0, turn->knob->processes & ~ROLE(CRITIC) ? 0 : 1);
 	}
 }
 
@@ -751,7 +772,7 @@ static int turn_bucket(struct turn *turn)
 
 static int turn_share(struct turn *turn)
 {
-	double held = held_most(turn, turn->knob->phases), less;
+	double held = held_most(turn, ALL_PHASES), less;
 
 	if (!turn->is_number || !turn->run->total)
 		return silent(turn, ADVISE_SILENT_NO_ESTIMATE);

@@ -138,29 +138,43 @@ static int is_set_by_user(const struct advise_value *value)
 	return value->origin >= ADVISE_COMMAND && value->text;
 }
 
-/* Fused or chunked logits that are there as a whole. */
+/* Bytes in the phase that the setting should have removed: whole logits, a cache that should sleep. */
+static uint64_t left_by(const struct advice *advice, const struct mt_knob *knob, uint8_t phase)
+{
+	uint32_t engine = 1u << MT_CATEGORY_KV_CACHE;
+
+	if (!(knob->phases & 1u << phase) || knob->withins)
+		return 0;
+	if (knob->method == MT_KNOB_METHOD_LOGITS)
+		return knob->categories & 1u << MT_CATEGORY_LOGITS ?
+			       advise_held(&advice->run, 1u << MT_CATEGORY_LOGITS, phase) :
+			       0;
+	return knob->method == MT_KNOB_METHOD_REMOVED && knob->saves == MT_KNOB_SAVES_ON && knob->categories & engine ? advise_held(&advice->run, engine, phase) : 0;
+}
+
 static int refuse_ignored(struct advice *advice, const struct mt_knob *knob, uint8_t phase)
 {
 	struct advise_value now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
-	uint64_t logits = advise_held(&advice->run, 1u << MT_CATEGORY_LOGITS, phase), rows;
+	uint64_t left = left_by(advice, knob, phase), rows;
 	char why[ADVISE_WORDS_MAX], text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX], count[TEXT_SIZE_MAX];
+	int is_cache = knob->method == MT_KNOB_METHOD_REMOVED;
 	double number = 0;
 
-	if (knob->method != MT_KNOB_METHOD_LOGITS || knob->withins || !is_set_by_user(&now) ||
-	    !(knob->phases & 1u << phase) || logits < advice->base / IGNORED_SHARE)
+	if (left < advice->base / IGNORED_SHARE || !left || !now.text || (!is_cache && !is_set_by_user(&now)) ||
+	    advise_value_number(knob, now.text, &number))
 		return 0;
-	if (advise_value_number(knob, now.text, &number))
-		return 0;
-	rows = advise_tokens_in(&advice->run, 1u << phase);
+	rows = is_cache ? 0 : advise_tokens_in(&advice->run, 1u << phase);
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE ? number <= 0 || (double)rows <= 8 * number :
 						   advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts,
 									  why) != ADVISE_STANDING_ALREADY)
 		return 0;
-	snprintf(text, sizeof(text), "%s is %s (%s), but %s of logits%s%s%s are in use all the same", knob->name.key, now.text,
-		 now.where, text_bytes(size, logits), rows ? " of " : "", rows ? text_number(count, rows) : "",
-		 rows ? " tokens" : "");
+	snprintf(text, sizeof(text), "%s is %s (%s), but %s of %s%s%s%s are in use in %s all the same", knob->name.key, now.text,
+		 now.where, text_bytes(size, left), is_cache ? "kv cache" : "logits", rows ? " of " : "",
+		 rows ? text_number(count, rows) : "", rows ? " tokens" : "", mt_phase_name(phase));
 	return say(advice, ADVISE_REASON_IGNORED, 0, text,
-		   "see whether this loss or kernel reads the setting in your version: another loss, or a later version, may");
+		   is_cache ? "see why the engine does not sleep here: whether it is told to, and by whom" :
+			      "see whether this loss or kernel reads the setting in your version: another loss, or a later "
+			      "version, may");
 }
 
 static int refuse_all_ignored(struct advice *advice)

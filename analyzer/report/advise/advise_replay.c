@@ -375,7 +375,7 @@ static int place_request(struct replay *replay, const struct oom_failure *failed
 	for (i = 0; i < replay->sites && failed->node; i++) {
 		site = &replay->site[i];
 		if (site->process == failed->process && site->node == failed->node && !site->ignored &&
-		    site->phase == replay->request.phase && site->driver == !strcmp(failed->source, "driver")) {
+		    (site->category == category || category != MT_CATEGORY_LOGITS) && site->phase == replay->request.phase && site->driver == !strcmp(failed->source, "driver")) {
 			replay->request.site = i;
 			return 0;
 		}

@@ -237,6 +237,7 @@ static int take_phase(void *context, struct db_stmt *row)
 	int phase = mt_phase_parse(db_text(row, 1), strlen(db_text(row, 1)));
 	size_t i;
 
+	run->phases |= phase < 0 ? 0 : 1u << phase;
 	for (i = 0; i < run->replay.processes && phase >= 0; i++)
 		if (run->replay.process[i].id == db_int(row, 0) &&
 		    (1u << phase & (PHASE(BACKWARD) | PHASE(OPTIMIZER))))

@@ -43,6 +43,7 @@ struct advise_run {
 	struct advise_model model;
 	struct replay replay;
 	struct advise_role *role; /* of replay.process */
+	uint32_t phases;          /* that ran, bits 1 << enum mt_phase */
 	uint64_t gpus;            /* processes that train */
 	uint64_t tokens;          /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
 	uint64_t tokens_least;    /* and of the smallest of the same place */

@@ -48,7 +48,7 @@ static void print_wrapped(const struct text *text, int indent, const char *forma
 static const char *cost_words(enum mt_knob_cost cost)
 {
 	static const char *const words[MT_KNOB_COSTS] = { "costs nothing", "costs some time", "costs much time",
-							  "changes results" };
+							  "needs more GPUs", "changes results" };
 
 	return words[cost];
 }
@@ -75,6 +75,8 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);
+	if (*row->only)
+		print_wrapped(text, INDENT, "If it counts: by the defaults it %s", row->only);
 	if (row->knob->not_so)
 		print_wrapped(text, INDENT, "But %s", row->knob->not_so);
 }
@@ -168,7 +170,7 @@ static void print_turns(const struct text *text, const struct advice *advice, in
 {
 	size_t i;
 
-	if (!advice->predicted)
+	if (!advice->predicted || (!asked && !advice->fit && advice->turns < 2))
 		return;
 	answer_title(text, asked		   ? "With these changes" :
 			   advice->together_fits ? "What fits" :
@@ -208,6 +210,10 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		text_print(text, "To fit, %s of the %s that would have been in use must go.\n",
 			   text_bytes(size, advice->needed), text_bytes(all, advice->base));
 	print_refusals(text, advice);
+	if (advice->blind && advice->rows)
+		print_wrapped(text, 0,
+			      "How the run was configured is not in the recording: what settings are now is taken from defaults. Say it "
+			      "with --config FILE or --now KEY=VALUE.");
 	print_turns(text, advice, advice->asked);
 	print_rows(text, advice, limit);
 	print_idles(text, advice, limit);
