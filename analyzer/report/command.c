@@ -1,8 +1,8 @@
 /* What the commands share: their table, messages, and how options are read. */
 #include "command.h"
 
-#include <errno.h>
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,31 +72,6 @@ int command_bad_option(int argc, char **argv, int result)
 	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argument, what, argv[0]);
 }
 
-int command_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "KMGTP";
-	char *end;
-	double value = strtod(text, &end);
-	const char *unit;
-	int shift = 0;
-
-	if (end == text || !(value >= 0))
-		return -MT_E_ARGUMENT;
-	end += strspn(end, " ");
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (unit && *unit) {
-		shift = 10 * (int)(unit - units + 1);
-		end += end[1] == 'i' ? 2 : 1;
-	}
-	if (*end == 'B')
-		end++;
-	value = ldexp(value, shift);
-	if (*end || value > 9e18)
-		return -MT_E_ARGUMENT;
-	*bytes = (uint64_t)value;
-	return 0;
-}
-
 int command_bad_word(const struct mt_nearest *nearest, const char *format, ...)
 {
 	char message[1024], words[MT_NEAREST_WORDS];
@@ -147,6 +122,31 @@ int command_number(const char *text, long min, long max, long *number)
 	errno = 0;
 	*number = strtol(text, &end, 10);
 	return errno || end == text || *end || *number < min || *number > max ? -MT_E_ARGUMENT : 0;
+}
+
+int command_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	double value = strtod(text, &end);
+	const char *unit;
+	int shift = 0;
+
+	if (end == text || !(value >= 0))
+		return -MT_E_ARGUMENT;
+	end += strspn(end, " ");
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit && *unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end += end[1] == 'i' ? 2 : 1;
+	}
+	if (*end == 'B')
+		end++;
+	value = ldexp(value, shift);
+	if (*end || value > 9e18)
+		return -MT_E_ARGUMENT;
+	*bytes = (uint64_t)value;
+	return 0;
 }
 
 int command_rules(const char *path)

@@ -1,5 +1,5 @@
 /* yaml_cursor.c - libyaml's events as four kinds of node, with a line and words for all that is wrong. */
-#include "yaml_cursor.h"
+#include "memtrace/yaml_cursor.h"
 
 #include <stdarg.h>
 #include <stdio.h>

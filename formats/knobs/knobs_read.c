@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/yaml_cursor.h"
 #include "knobs_impl.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/yaml_cursor.h"
 
 #define WORD(name, word) word,
 const char *const knob_process_words[] = { MT_KNOB_PROCESS_LIST(WORD) };

@@ -49,7 +49,8 @@ struct advise_part {
 	char version[32]; /* "": the trace does not tell */
 	uint32_t release; /* of the file: whose keys and defaults count; the newest where the version is not known */
 	char class_[32];  /* of rows "GRPOConfig.max_length": whose rows count; "": all */
-	uint32_t frames;  /* places in its code that call stacks go through */
+	const char *by_default; /* "default of verl 0.9.1"; NULL: nobody has asked yet */
+	uint32_t frames;        /* places in its code that call stacks go through */
 };
 
 /* Something that is said of a key. */
@@ -63,6 +64,7 @@ struct advise_setting {
 };
 
 struct advise_text; /* what the texts lie in */
+struct advise_key;  /* the names of the knobs, for finding */
 
 struct advise_config {
 	const struct mt_knobs *knobs;
@@ -74,8 +76,12 @@ struct advise_config {
 	uint32_t settings, settings_room;
 	const char **warning; /* for the caller to print, each a line without "memana: " */
 	uint32_t warnings, warnings_room;
+	const char *variable, *variable_words; /* of the environment, as set for the allocator; NULL: none is */
 	int elsewhere; /* 1: the configuration takes values from other files, so that defaults may not hold */
 	struct advise_text *texts;
+	struct advise_key *key;
+	uint32_t keys, keys_room;
+	uint32_t looked_at;             /* keys that were compared with all others */
 	char message[ADVISE_WORDS_MAX]; /* of the newest error */
 };
 
@@ -169,7 +175,7 @@ enum advise_holds {
 
 /*
  * Does `constraint`, one of `knob`, hold when the knob has `value`? NULL: that is not known. In `words` why: "is not read with
- * use_dynamic_bsz: true (config.yaml:12)", "4,096 is less than the longest sample, 7,168"; what it says where it is not known.
+ * dynamic batches, and use_dynamic_bsz is true (config.yaml:12)", "4,096 is less than the longest sample, 7,168"; what it says where it is not known.
  */
 enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
 					  const struct mt_knob_constraint *constraint, const char *value,

@@ -5,8 +5,8 @@
  * Functions return 0 or -MT_E_RULES, with "NAME:LINE: words" in the message that was given at the beginning; or
  * -MT_E_MEMORY, with a message, too.
  */
-#ifndef FORMATS_YAML_CURSOR_H
-#define FORMATS_YAML_CURSOR_H
+#ifndef MEMTRACE_YAML_CURSOR_H
+#define MEMTRACE_YAML_CURSOR_H
 
 #include <stddef.h>
 #include "memtrace/base.h"
