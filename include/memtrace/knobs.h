@@ -42,19 +42,19 @@
 	X(ALLOCATOR, "allocator")
 
 /* What a number of tokens or samples is of. X(NAME, word) */
-#define MT_KNOB_OF_LIST(X)             \
-	X(MICRO_BATCH, "micro-batch")  \
-	X(SAMPLE, "sample")            \
-	X(ANSWER, "answer")            \
-	X(PADDING, "padding")          \
+#define MT_KNOB_OF_LIST(X)            \
+	X(MICRO_BATCH, "micro-batch") \
+	X(SAMPLE, "sample")           \
+	X(ANSWER, "answer")           \
+	X(PADDING, "padding")         \
 	X(PROMPT, "prompt")
 
 /* What is left of the bytes that go. X(NAME, words) */
-#define MT_KNOB_LEAVES_LIST(X)                       \
-	X(NOTHING, "nothing")                        \
-	X(BOUNDARIES, "boundaries and a layer")      \
-	X(LAYER, "a layer")                          \
-	X(ADAPTERS, "adapters")                      \
+#define MT_KNOB_LEAVES_LIST(X)                  \
+	X(NOTHING, "nothing")                   \
+	X(BOUNDARIES, "boundaries and a layer") \
+	X(LAYER, "a layer")                     \
+	X(ADAPTERS, "adapters")                 \
 	X(PIECE, "a piece")
 
 /* What it costs, the cheapest first. X(NAME, words) */
@@ -262,11 +262,12 @@ struct mt_knob {
 	enum mt_knob_saves saves;
 	enum mt_knob_method method;
 	enum mt_knob_cost cost;
-	uint32_t copies; /* of a bucket that are alive at once */
+	uint32_t copies;            /* of a bucket that are alive at once */
 	enum mt_knob_of of;         /* TOKENS */
 	enum mt_knob_leaves leaves; /* REMOVED, LOGITS */
-	const char *within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
-	uint32_t withins;                       /* 0: all of the category */
+	const char
+		*within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
+	uint32_t withins;                    /* 0: all of the category */
 	struct {
 		const char *value;
 		uint32_t weight;

@@ -140,7 +140,8 @@ static int configure(struct advice *advice, const struct advise_request *request
 	for (i = 0; i < request->sets && !error; i++)
 		error = advise_config_set(config, request->set[i]);
 	for (i = 0, advice->blind = 1; config && i < config->settings; i++)
-		if (config->setting[i].knob && config->setting[i].origin > ADVISE_DEFAULT && config->setting[i].origin < ADVISE_SET)
+		if (config->setting[i].knob && config->setting[i].origin > ADVISE_DEFAULT &&
+		    config->setting[i].origin < ADVISE_SET)
 			advice->blind = 0;
 	return error;
 }
@@ -217,7 +218,8 @@ static void say_peak(struct advice *advice)
 	sentence_say(verdict, "Peak %s held", text_bytes(size, run->peak));
 	if (run->total)
 		sentence_say(verdict, " of %s", text_bytes(total, run->total));
-	sentence_say(verdict, " on %s, in %s.", answer_device(device, run->number, run->kind), answer_phase(run->phase));
+	sentence_say(verdict, " on %s, in %s.", answer_device(device, run->number, run->kind),
+		     answer_phase(run->phase));
 	for (i = 0; i < MT_CATEGORY_COUNT && phase >= 0; i++) {
 		held = advise_held(run, 1u << i, (uint8_t)phase);
 		if (held > most) {
@@ -251,9 +253,9 @@ static void conclude(struct advice *advice)
 		     row->probable ? "probably " : "", text_bytes(size[0], row->saved.low));
 	if (row->saved.low != row->saved.high)
 		sentence_say(&advice->verdict, " to %s", text_bytes(size[1], row->saved.high));
-	sentence_say(&advice->verdict, row->fits ? ", and it fits." :
-				       advice->needed ? "; alone that is not certain to be enough." :
-							".");
+	sentence_say(&advice->verdict, row->fits        ? ", and it fits."
+				       : advice->needed ? "; alone that is not certain to be enough."
+							: ".");
 }
 
 static void say_verdict(struct advice *advice, const char *name)

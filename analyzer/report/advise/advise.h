@@ -56,15 +56,15 @@ struct advise_idle {
 };
 
 /* Why no setting is the answer. X(NAME, word) */
-#define ADVISE_REASON_LIST(X)                                                                            \
-	X(RETENTION, "retention")             /* something is kept that nobody needs */                  \
-	X(NEIGHBOUR, "neighbour")             /* another process has it */                               \
-	X(IDLE_CACHE, "idle-cache")           /* the allocator keeps what a library needs */             \
-	X(FRAGMENTATION, "fragmentation")     /* there is enough, in pieces */                           \
-	X(UNRECORDED, "unrecorded")           /* nobody recorded who has it */                           \
-	X(HOST, "host")                       /* it was not the GPU */                                   \
-	X(IGNORED, "setting-ignored")         /* it is set, and the bytes are there all the same */      \
-	X(EVIDENCE, "too-little-evidence")    /* the recording does not tell */
+#define ADVISE_REASON_LIST(X)                                                                    \
+	X(RETENTION, "retention")          /* something is kept that nobody needs */             \
+	X(NEIGHBOUR, "neighbour")          /* another process has it */                          \
+	X(IDLE_CACHE, "idle-cache")        /* the allocator keeps what a library needs */        \
+	X(FRAGMENTATION, "fragmentation")  /* there is enough, in pieces */                      \
+	X(UNRECORDED, "unrecorded")        /* nobody recorded who has it */                      \
+	X(HOST, "host")                    /* it was not the GPU */                              \
+	X(IGNORED, "setting-ignored")      /* it is set, and the bytes are there all the same */ \
+	X(EVIDENCE, "too-little-evidence") /* the recording does not tell */
 
 enum advise_reason {
 #define ADVISE_REASON_ENUM(name, word) ADVISE_REASON_##name,
@@ -96,7 +96,8 @@ struct advice {
 	size_t idles, idle_room;
 	struct advise_refusal *refusal;
 	size_t refusals, refusal_room;
-	struct advise_turn turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
+	struct advise_turn
+		turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
 	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
 	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
 	size_t turns;

@@ -10,7 +10,7 @@
 #define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
 #define SHARE_STEP 0.05
 #define RANK_USUAL 16.0
-#define AIM 2.0           /* what is about the very bytes that were too many counts so many times */
+#define AIM 2.0 /* what is about the very bytes that were too many counts so many times */
 
 struct choice {
 	struct advise_turn turn;
@@ -105,9 +105,9 @@ static const char *lower(const struct choices *choices, struct choice *choice, d
 	if (now == 1 || now == 0)
 		return NULL;
 	if (now > 1)
-		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ?
-					       now / 2 :
-					       (double)(uint64_t)(now / 2));
+		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB
+					       ? now / 2
+					       : (double)(uint64_t)(now / 2));
 	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
 		return NULL;
 	choice->turn.now = "2";
@@ -121,7 +121,8 @@ static const char *higher(const struct choices *choices, struct choice *choice, 
 
 	for (i = 0; i < knob->constraints; i++) /* of a model without experts nobody shares the experts */
 		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
-		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !choices->advice->facts.fact[MT_KNOB_FACT_EXPERTS])
+		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS &&
+		    !choices->advice->facts.fact[MT_KNOB_FACT_EXPERTS])
 			return NULL;
 	if (choice->now.text && now < 1 && knob->measure == MT_KNOB_UNIT_PARTS) /* -1, 0: as many as there are */
 		return NULL;
@@ -141,7 +142,8 @@ static const char *choose(struct choice *choice, double now)
 	const struct mt_knob *knob = choice->turn.knob;
 	double weight = -1;
 	/* One byte a number does for a cache, and for states in blocks; not for weights. */
-	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1, i;
+	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1,
+		 i;
 
 	if (knob->measure == MT_KNOB_UNIT_RANK)
 		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
@@ -236,8 +238,7 @@ static int add_idle(struct advice *advice, const struct mt_knob *knob, const cha
 static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why)
 {
 	uint8_t phase = phase_in_question(advice), category;
-	int concerned = knob->phases & 1u << phase &&
-			main_category(advice, knob, phase, &category) > advice->base / 20;
+	int concerned = knob->phases & 1u << phase && main_category(advice, knob, phase, &category) > advice->base / 20;
 
 	return *why && (concerned || (knob->not_so && why == knob->not_so)) ? add_idle(advice, knob, why) : 0;
 }
@@ -288,7 +289,9 @@ static int needs_unseen(const struct advice *advice, const struct mt_knob *knob)
 
 	for (i = 0; i < knob->constraints; i++) {
 		constraint = &knob->constraint[i];
-		for (k = 0; constraint->kind == MT_KNOB_CONSTRAINT_NEEDS && constraint->values == 1 && k < constraint->values; k++)
+		for (k = 0;
+		     constraint->kind == MT_KNOB_CONSTRAINT_NEEDS && constraint->values == 1 && k < constraint->values;
+		     k++)
 			for (part = 1; part < config->parts; part++)
 				if (!config->part[part].seen &&
 				    !strcmp(constraint->value[k], config->part[part].file->framework))
@@ -317,7 +320,8 @@ static int is_class_used(const struct advice *advice, const struct mt_knob *knob
 		return 1;
 	if (end - key > 32 || strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") < (size_t)(end - key))
 		return 0;
-	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE lower(file) LIKE '%%' || lower('%.*s') || '_trainer%%' LIMIT 1",
+	snprintf(sql, sizeof(sql),
+		 "SELECT 1 FROM frame WHERE lower(file) LIKE '%%' || lower('%.*s') || '_trainer%%' LIMIT 1",
 		 (int)(end - key), key);
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
@@ -336,7 +340,8 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 		return 0;
 	memcpy(folder, source, (size_t)(end - source));
 	folder[end - source] = '\0';
-	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE file LIKE '%%/%s/%%' OR file LIKE '%s/%%' LIMIT 1", folder, folder);
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE file LIKE '%%/%s/%%' OR file LIKE '%s/%%' LIMIT 1",
+		 folder, folder);
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
@@ -462,8 +467,9 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, ui
 				advice->run.failed ? "failed request" : "peak");
 	if (tokens && site->words)
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; the largest are %s tokens x %s words x %llu bytes", text_number(number, tokens),
-					 text_number(words, site->words), (unsigned long long)site->element);
+					 "; the largest are %s tokens x %s words x %llu bytes",
+					 text_number(number, tokens), text_number(words, site->words),
+					 (unsigned long long)site->element);
 	else if (site && site->count[phase] > 1 && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; the largest place has %s of them in %u pieces",
@@ -509,8 +515,8 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 	}
 	if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
 		category = replay->site[replay->request.site].category;
-	return knob->categories & 1u << category && knob->phases & 1u << phase && !(knob->categories & 1u << MT_CATEGORY_WEIGHTS &&
-		   knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
+	return knob->categories & 1u << category && knob->phases & 1u << phase &&
+	       !(knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
 }
 
 static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
@@ -521,8 +527,8 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 
 	if ((double)saved.high < (double)advice->base / WORTH)
 		return note_idle(advice, choice->turn.knob,
-				 choice->turn.knob->not_so ? choice->turn.knob->not_so :
-							     "moves next to nothing of what was there");
+				 choice->turn.knob->not_so ? choice->turn.knob->not_so
+							   : "moves next to nothing of what was there");
 	row = add_row(advice);
 	if (!row)
 		return -MT_E_MEMORY;
@@ -549,7 +555,8 @@ static int aims(const struct advise_row *row)
 static int by_worth(const void *a, const void *b)
 {
 	const struct advise_row *x = a, *y = b;
-	double one = worth(x->knob, x->saved) * (aims(x) ? AIM : 1), other = worth(y->knob, y->saved) * (aims(y) ? AIM : 1);
+	double one = worth(x->knob, x->saved) * (aims(x) ? AIM : 1),
+	       other = worth(y->knob, y->saved) * (aims(y) ? AIM : 1);
 
 	if (x->fits != y->fits)
 		return y->fits - x->fits;
@@ -576,11 +583,9 @@ static int best_of(const struct choices *choices)
 	for (i = 0; i < choices->count; i++) {
 		if (choices->choice[i].taken || !choices->trial[i].works)
 			continue;
-		saved = (struct advise_range){
-			less(base, advice->run.failed ? choices->trial[i].outcome.asked.high
-						      : choices->trial[i].outcome.peak.high),
-			0
-		};
+		saved = (struct advise_range){ less(base, advice->run.failed ? choices->trial[i].outcome.asked.high
+									     : choices->trial[i].outcome.peak.high),
+					       0 };
 		it_fits = fits(advice, &choices->trial[i].outcome);
 		value = worth(choices->choice[i].turn.knob, saved);
 		if ((double)saved.low < (double)advice->base / WORTH || it_fits < best_fits)
@@ -652,7 +657,8 @@ int advise_choose(struct advice *advice)
 			error = take_row(advice, &choices.choice[i], &choices.trial[i]);
 	if (!error && advice->rows)
 		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
-	if (!error && choices.count && !advice->turns && advice->needed && (advice->fit || !advice->rows || !advice->row->fits))
+	if (!error && choices.count && !advice->turns && advice->needed &&
+	    (advice->fit || !advice->rows || !advice->row->fits))
 		error = combine(&choices);
 	free(choices.choice);
 	free(choices.trial);

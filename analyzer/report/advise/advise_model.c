@@ -11,7 +11,7 @@
 #define ALL_PHASES ((1u << MT_PHASE_COUNT) - 1)
 
 /* What a micro-batch makes and lets go. The rest stays from one to the next. */
-#define PASSING                                                                                        \
+#define PASSING \
 	(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS) | CATEGORY(WORKSPACE) | CATEGORY(OTHER))
 
 /* Boundaries of the layers, of all that is kept for the backward pass: between one part in so many. */
@@ -22,6 +22,9 @@
 /* A bucket is closed by the weight that fills it: how full it is, and by how much it is too full. */
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
+#define FLOOR_USUAL 0.4  /* of a micro-batch: its longest sample may be as long */
+#define CAP_LEAST 0.125  /* of logits: what is smaller is something else */
+#define KEPT_MOST 1.25   /* of gradients that wait: what is added to them is there beside them */
 #define BUCKET_OFTEN 1.5 /* times in a step, of as many as are there at once */
 
 const char *advise_silence_words(enum advise_silence silence)
@@ -69,10 +72,10 @@ struct turn {
 	struct advise_config *config;
 	const struct mt_knob *knob;
 	const char *now_text, *to_text;
-	double now, to;       /* numbers; now < 0: not known */
-	int is_number;        /* 0: words */
-	int sure;             /* the samples of a micro-batch are not just the default */
-	int effects;          /* sites to which something happened */
+	double now, to; /* numbers; now < 0: not known */
+	int is_number;  /* 0: words */
+	int sure;       /* the samples of a micro-batch are not just the default */
+	int effects;    /* sites to which something happened */
 	enum advise_silence silence;
 };
 
@@ -87,12 +90,15 @@ static int takes_frame(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Whether the site's stack has one of the functions that the row names. 1, 0 or an error. */
+/* Whether the inner frames of the site's stack are one of the functions that the row names. 1, 0 or an error. */
 static int has_frame(const struct advise_run *run, const struct mt_knob *knob, const struct replay_site *site)
 {
-	static const char sql[] = "WITH RECURSIVE up(id) AS (SELECT ?1 UNION ALL SELECT parent FROM node JOIN up USING (id) "
-				  "WHERE parent IS NOT NULL) SELECT function FROM up JOIN node USING (id) JOIN frame ON "
-				  "frame.id = node.frame WHERE function IS NOT NULL";
+	/* Of the outer ones much else is made. */
+	static const char sql[] =
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + (kind = 'python') FROM up JOIN node "
+		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < 3) "
+		"SELECT function FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function IS NOT NULL AND depth < 3";
 	const int64_t node[ANSWER_PARAMETERS] = { site->node };
 
 	if (!knob->withins)
@@ -107,10 +113,13 @@ static int has_frame(const struct advise_run *run, const struct mt_knob *knob, c
 static uint32_t phases_of(const struct mt_knob *knob)
 {
 	/* A smaller cache is smaller wherever it is awake. */
-	if (knob->method == MT_KNOB_METHOD_SHARE || (!(knob->categories & ~CATEGORY(KV_CACHE)) &&
-						     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)))
+	if (knob->method == MT_KNOB_METHOD_SHARE ||
+	    (!(knob->categories & ~CATEGORY(KV_CACHE)) &&
+	     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)))
 		return ALL_PHASES;
-	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0);
+	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0) |
+	       (knob->method == MT_KNOB_METHOD_DIVIDED && knob->categories & CATEGORY(WEIGHTS) ? 1u << MT_PHASE_INIT
+											       : 0);
 }
 
 /* What waits for the backward pass was made by a forward pass that has one, whatever the stack was too deep to tell. */
@@ -148,7 +157,9 @@ static int is_meant(const struct turn *turn, const struct replay_site *site)
 		categories |= CATEGORY(RECOMPUTED) | CATEGORY(WORKSPACE) | CATEGORY(OTHER);
 	if (categories & CATEGORY(ACTIVATIONS) && knob->method == MT_KNOB_METHOD_DIVIDED)
 		categories |= CATEGORY(RECOMPUTED);
-	if (!(categories & 1u << site->category))
+	if (!(categories & 1u << site->category) &&
+	    !(knob->method == MT_KNOB_METHOD_LOGITS && categories & CATEGORY(LOGITS) &&
+	      advise_is_logits(turn->run, site)))
 		return 0;
 	if (PASSING & 1u << site->category && !(phases_of(knob) & born_in(site)))
 		return 0;
@@ -275,7 +286,8 @@ static int varies(const struct advise_run *run)
 /* The sizes of attention's scores go with the square of a sample's length. */
 static int is_square(const struct turn *turn, const struct replay_site *site)
 {
-	static const struct mt_knob scores = { .within = { "eager_attention", "softmax", "attn_weights" }, .withins = 3 };
+	static const struct mt_knob scores = { .within = { "eager_attention", "softmax", "attn_weights" },
+					       .withins = 3 };
 
 	return site->category != MT_CATEGORY_LOGITS && has_frame(turn->run, &scores, site) > 0;
 }
@@ -309,10 +321,36 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 	return 0;
 }
 
+/*
+ * A smaller budget makes more micro-batches of the same step. Where a step had one, its gradients came while its activations
+ * went; now those of the first are there while the next ones run.
+ */
+static void wait_for_more(struct turn *turn)
+{
+	const struct advise_run *run = turn->run;
+	uint32_t training = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD, phase;
+	double gradients = 0, held;
+
+	if (!(turn->knob->phases & training))
+		return;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		held = (double)advise_held(run, CATEGORY(GRADIENTS), (uint8_t)phase);
+		gradients = held > gradients ? held : gradients;
+	}
+	if ((double)advise_held(run, CATEGORY(GRADIENTS), MT_PHASE_FORWARD) > gradients / 2)
+		return;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (training & 1u << phase) {
+			held = (double)advise_held(run, CATEGORY(GRADIENTS), (uint8_t)phase);
+			turn->scenario->lean_extra.bytes[phase] += gradients - held;
+			turn->scenario->heavy_extra.bytes[phase] += gradients - held;
+		}
+}
+
 /* A budget counts by the largest micro-batch; how full they are is the packing's. */
 static int turn_budget(struct turn *turn)
 {
-	double tokens = (double)advise_tokens_in(turn->run, phases_of(turn->knob)), least = turn->to, ratio;
+	double tokens = (double)advise_tokens_in(turn->run, phases_of(turn->knob)), least = turn->to, ratio, loose;
 
 	if (tokens > 0 && (turn->now < 0 || turn->to < turn->now))
 		ratio = least < tokens ? least / tokens : 1;
@@ -324,8 +362,11 @@ static int turn_budget(struct turn *turn)
 		return silent(turn, ADVISE_SILENT_SAME);
 	if (ratio > 1)
 		return keep_tokens(turn, 1 + 0.8 * (ratio - 1), ratio, 1 + 0.8 * (ratio - 1), ratio);
-	return keep_tokens(turn, 0.85 * ratio, ratio * 1.1 < 1 ? ratio * 1.1 : 1, 0.85 * ratio,
-			   ratio * 1.1 < 1 ? ratio * 1.1 : 1);
+	/* A sample that is longer is a micro-batch of its own; how long they are is not known. */
+	loose = ratio * 1.1;
+	loose = loose < FLOOR_USUAL ? FLOOR_USUAL : loose < 1 ? loose : 1;
+	wait_for_more(turn);
+	return keep_tokens(turn, 0.85 * ratio, loose, 0.85 * ratio, loose);
 }
 
 /*
@@ -389,9 +430,11 @@ static int turn_tokens(struct turn *turn)
 	if (turn->now <= 0 || turn->to <= 0)
 		return silent(turn, ADVISE_SILENT_NO_VALUE);
 	ratio = turn->knob->saves == MT_KNOB_SAVES_HIGHER ? turn->now / turn->to : turn->to / turn->now;
-	/* Of fewer samples the longest may be the same. */
+	/* Of fewer samples the longest may be the same; among more there may be a longer one. */
 	if (varies(turn->run) && ratio < 1)
 		return keep_tokens(turn, 0.8 * ratio, ratio, 0.8 * ratio, ratio);
+	if (varies(turn->run))
+		return keep_tokens(turn, ratio, 1.1 * ratio, ratio, 1.1 * ratio);
 	return keep_tokens(turn, ratio, ratio, ratio, ratio);
 }
 
@@ -437,7 +480,8 @@ static int keep_boundaries(struct turn *turn)
 	if (inside <= 0)
 		return silent(turn, ADVISE_SILENT_NO_BYTES);
 	vectors = (double)tokens * (double)run->model.width * layers;
-	least = vectors > 0 ? vectors * (double)(run->model.element ? run->model.element : 2) / inside : 1 / BOUNDARY_LEAST;
+	least = vectors > 0 ? vectors * (double)(run->model.element ? run->model.element : 2) / inside
+			    : 1 / BOUNDARY_LEAST;
 	most = vectors > 0 ? vectors * 4 / inside : 1 / BOUNDARY_MOST;
 	/* While the logits are there, no layer is computed again yet. */
 	least = least < 0.5 ? least : 0.5;
@@ -454,7 +498,8 @@ static int keep_boundaries(struct turn *turn)
 static double adapters_of(const struct turn *turn, int all)
 {
 	const struct advise_model *model = &turn->run->model;
-	double rank = turn->is_number && turn->to > 1 ? turn->to : 16, matrices = all ? 7 : 2, width = (double)model->width;
+	double rank = turn->is_number && turn->to > 1 ? turn->to : 16, matrices = all ? 7 : 2,
+	       width = (double)model->width;
 
 	if (!model->elements)
 		return all ? 0.05 : 0.002;
@@ -507,8 +552,10 @@ static int keep_everything(struct turn *turn)
 	int meant;
 
 	for (i = 0; i < replay->sites; i++) {
-		kept += replay->site[i].category == MT_CATEGORY_ACTIVATIONS ? (double)held_anywhere(&replay->site[i]) : 0;
-		again += replay->site[i].category == MT_CATEGORY_RECOMPUTED ? (double)held_anywhere(&replay->site[i]) : 0;
+		kept += replay->site[i].category == MT_CATEGORY_ACTIVATIONS ? (double)held_anywhere(&replay->site[i])
+									    : 0;
+		again += replay->site[i].category == MT_CATEGORY_RECOMPUTED ? (double)held_anywhere(&replay->site[i])
+									    : 0;
 	}
 	if (kept <= 0 || again <= 0)
 		return silent(turn, ADVISE_SILENT_NOT_RECORDED);
@@ -517,7 +564,8 @@ static int keep_everything(struct turn *turn)
 		meant = is_meant(turn, &replay->site[i]);
 		if (meant < 0)
 			return meant;
-		if (meant && replay->site[i].category == MT_CATEGORY_ACTIVATIONS && alive(&replay->site[i]) >= layers_of(turn->run) / 2)
+		if (meant && replay->site[i].category == MT_CATEGORY_ACTIVATIONS &&
+		    alive(&replay->site[i]) >= layers_of(turn->run) / 2)
 			keep(turn, i, more * 0.7, more * 1.2);
 	}
 	return 0;
@@ -569,11 +617,46 @@ static int turn_removed(struct turn *turn)
 
 /* ---- logits ----------------------------------------------------------------------------------------------------------- */
 
+/*
+ * A line that allocates much else, too, as all of a backward pass does: of its allocations those as large as logits. Smaller
+ * ones stay as they are.
+ */
+static void cap_logits(struct turn *turn, uint32_t number, double least, double most)
+{
+	const struct replay_site *site = &turn->run->replay.site[number];
+	struct replay_effect *at[2] = { &turn->scenario->lean[number], &turn->scenario->heavy[number] };
+	double part[2] = { least, most };
+	uint64_t cap;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		cap = (uint64_t)((double)site->largest * (part[i] > CAP_LEAST ? part[i] : CAP_LEAST));
+		at[i]->cap = cap < at[i]->cap ? cap : at[i]->cap;
+		at[i]->used = 1;
+	}
+	turn->effects++;
+}
+
+static void keep_logits(struct turn *turn, uint32_t site, double least, double most)
+{
+	if (turn->run->replay.site[site].category == MT_CATEGORY_LOGITS)
+		keep(turn, site, least, most);
+	else
+		cap_logits(turn, site, least, most);
+}
+
+static double rows_of(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t rows = advise_rows(run, site);
+
+	return (double)(rows ? rows : advise_is_logits(run, site) ? run->tokens : 0);
+}
+
 /* Rows that are there at once, of those that were. */
 static int keep_pieces(struct turn *turn)
 {
 	const struct replay *replay = &turn->run->replay;
-	double samples = 1, least, rows;
+	double samples = 1, least, most, rows;
 	uint32_t i;
 	int meant;
 
@@ -585,14 +668,16 @@ static int keep_pieces(struct turn *turn)
 		samples = 0;
 	for (i = 0; i < replay->sites; i++) {
 		meant = is_meant(turn, &replay->site[i]);
-		rows = meant > 0 ? (double)advise_rows(turn->run, &replay->site[i]) : 0;
+		rows = meant > 0 ? rows_of(turn->run, &replay->site[i]) : 0;
 		if (meant < 0)
 			return meant;
 		if (rows <= 0)
 			continue;
 		least = turn->to * (samples > 0 ? samples : 1) / rows;
 		least = least < 1 ? least : 1;
-		keep(turn, i, least, samples > 0 ? least : least * 8 < 1 ? least * 8 : 1);
+		/* A piece is worked on in several tensors; of samples of unknown number there may be more. */
+		most = samples > 0 || turn->knob->of != MT_KNOB_OF_SAMPLE ? 2 * least : 8 * least;
+		keep_logits(turn, i, least, most < 1 ? most : 1);
 	}
 	return 0;
 }
@@ -600,7 +685,7 @@ static int keep_pieces(struct turn *turn)
 static int turn_logits(struct turn *turn)
 {
 	const struct replay *replay = &turn->run->replay;
-	double most = turn->knob->withins ? 0.5 : 0.2;
+	double most = turn->knob->withins ? 0.5 : 0.25;
 	uint32_t i;
 	int meant, way = direction(turn);
 
@@ -618,8 +703,8 @@ static int turn_logits(struct turn *turn)
 			continue;
 		if (!way)
 			keep(turn, i, turn->to / turn->now, turn->to / turn->now);
-		else if (replay->site[i].category == MT_CATEGORY_LOGITS)
-			keep(turn, i, 0, most);
+		else if (advise_is_logits(turn->run, &replay->site[i]))
+			keep_logits(turn, i, 0, most);
 		else /* kernels that keep less than PyTorch's: how much, nobody can see here */
 			keep(turn, i, 0.7, 1);
 	}
@@ -655,6 +740,27 @@ static double weight_seen(const struct turn *turn)
 	return -1;
 }
 
+#define COMPUTED (CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))
+
+/* The logits are of the weights' type: nothing converts in between, so what is computed follows the weights. */
+static int computes_in_weights(const struct advise_run *run)
+{
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++)
+		if (run->replay.site[i].category == MT_CATEGORY_LOGITS && advise_element(run, &run->replay.site[i]))
+			return advise_element(run, &run->replay.site[i]) == run->model.element;
+	return 0;
+}
+
+/* Losses often go on in 32 bits. Phases: wherever it is. */
+static void keep_computed(struct turn *turn, uint32_t site, double left)
+{
+	int logits = turn->run->replay.site[site].category == MT_CATEGORY_LOGITS;
+
+	keep(turn, site, left, logits ? 1 : left);
+}
+
 /* Another optimizer works with other temporaries. */
 static int keep_types(struct turn *turn, double left)
 {
@@ -663,13 +769,19 @@ static int keep_types(struct turn *turn, double left)
 
 	for (i = 0; i < replay->sites && turn->knob->categories & CATEGORY(OPTIMIZER_STATE); i++)
 		if (replay->site[i].category == MT_CATEGORY_WORKSPACE && replay->site[i].phase == MT_PHASE_OPTIMIZER)
-			keep(turn, i, left < 1 ? 0 : 1, left < 1 ? 0.5 : 1 / left);
+			keep(turn, i, left < 1 ? 0 : 1, left < 1 ? 1 : 1 / left);
+	if (turn->knob->categories & CATEGORY(WEIGHTS) && computes_in_weights(turn->run))
+		for (i = 0; i < replay->sites; i++)
+			if (COMPUTED & 1u << replay->site[i].category &&
+			    !(turn->knob->categories & 1u << replay->site[i].category))
+				keep_computed(turn, i, left);
 	return keep_all(turn, left, left);
 }
 
 static int turn_types(struct turn *turn)
 {
-	double now = turn->now_text ? weight_of(turn->knob, turn->now_text) : -1, to = weight_of(turn->knob, turn->to_text);
+	double now = turn->now_text ? weight_of(turn->knob, turn->now_text) : -1,
+	       to = weight_of(turn->knob, turn->to_text);
 	int is_switch = turn->knob->measure == MT_KNOB_UNIT_SWITCH;
 	uint32_t phase;
 
@@ -802,7 +914,7 @@ static int turn_kept(struct turn *turn)
 	for (phase = 0; phase < MT_PHASE_COUNT && waits && turn->effects; phase++)
 		if (turn->knob->phases & 1u << phase) {
 			turn->scenario->lean_extra.bytes[phase] += held;
-			turn->scenario->heavy_extra.bytes[phase] += held;
+			turn->scenario->heavy_extra.bytes[phase] += held * KEPT_MOST;
 		}
 	return error;
 }

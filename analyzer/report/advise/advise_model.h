@@ -27,13 +27,13 @@ int advise_scenario_init(struct advise_scenario *scenario, const struct advise_r
 void advise_scenario_release(struct advise_scenario *scenario);
 
 /* Why a change does nothing that can be told. X(NAME, words) */
-#define ADVISE_SILENCE_LIST(X)                                                                                   \
-	X(NONE, "")                                                                                              \
-	X(NO_BYTES, "nothing that it moves was there")                                                           \
-	X(NO_METHOD, "it moves no memory of the GPU by itself")                                                  \
-	X(NO_VALUE, "its value now is not known: say it with --now")                                             \
-	X(SAME, "it stands there already")                                                                       \
-	X(NO_ESTIMATE, "what it moves can be told from no recording")                                            \
+#define ADVISE_SILENCE_LIST(X)                                        \
+	X(NONE, "")                                                   \
+	X(NO_BYTES, "nothing that it moves was there")                \
+	X(NO_METHOD, "it moves no memory of the GPU by itself")       \
+	X(NO_VALUE, "its value now is not known: say it with --now")  \
+	X(SAME, "it stands there already")                            \
+	X(NO_ESTIMATE, "what it moves can be told from no recording") \
 	X(NOT_RECORDED, "what it would add is not in the recording")
 
 enum advise_silence {
@@ -52,7 +52,8 @@ int advise_model_turn(struct advise_scenario *scenario, const struct advise_run 
 		      const struct advise_turn *turn, enum advise_silence *silence);
 
 /* Of how many samples a micro-batch is in the knob's phases, as its settings say; 0: not known. *sure 0: by a default only. */
-double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob, int *sure);
+double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob,
+		      int *sure);
 
 /* Rows of the largest logits in phases (bits 1 << enum mt_phase); 0: not known. */
 uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases);

@@ -67,7 +67,8 @@ static const struct {
 			  "what it keeps lies in no pool that sleeps: leave it out there (graphs, communicators, buffers), or end "
 			  "that process for the while" },
 	[OOM_LARGEST] = { 0, 0, 0, "" },
-	[OOM_UNKNOWN] = { ADVISE_REASON_EVIDENCE, 1, 1, "record from the start of the process, with its allocator: memana info" },
+	[OOM_UNKNOWN] = { ADVISE_REASON_EVIDENCE, 1, 1,
+			  "record from the start of the process, with its allocator: memana info" },
 };
 
 static int refuse_by_rule(struct advice *advice, const char *name)
@@ -100,8 +101,8 @@ static int take_host(void *context, const struct query_host *row)
 		return 0;
 	words->told = 1;
 	snprintf(text, sizeof(text),
-		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why", (long long)row->pid,
-		 row->verdict, text_bytes(size, row->most_resident));
+		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why",
+		 (long long)row->pid, row->verdict, text_bytes(size, row->most_resident));
 	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
 		   "give the job more host memory, or keep less there: workers of data loaders, offloaded states, pinned buffers "
 		   "(memana top shows whose it is)");
@@ -146,10 +147,12 @@ static uint64_t left_by(const struct advice *advice, const struct mt_knob *knob,
 	if (!(knob->phases & 1u << phase) || knob->withins)
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_LOGITS)
-		return knob->categories & 1u << MT_CATEGORY_LOGITS ?
-			       advise_held(&advice->run, 1u << MT_CATEGORY_LOGITS, phase) :
-			       0;
-	return knob->method == MT_KNOB_METHOD_REMOVED && knob->saves == MT_KNOB_SAVES_ON && knob->categories & engine ? advise_held(&advice->run, engine, phase) : 0;
+		return knob->categories & 1u << MT_CATEGORY_LOGITS
+			       ? advise_held(&advice->run, 1u << MT_CATEGORY_LOGITS, phase)
+			       : 0;
+	return knob->method == MT_KNOB_METHOD_REMOVED && knob->saves == MT_KNOB_SAVES_ON && knob->categories & engine
+		       ? advise_held(&advice->run, engine, phase)
+		       : 0;
 }
 
 static int refuse_ignored(struct advice *advice, const struct mt_knob *knob, uint8_t phase)
@@ -164,17 +167,19 @@ static int refuse_ignored(struct advice *advice, const struct mt_knob *knob, uin
 	    advise_value_number(knob, now.text, &number))
 		return 0;
 	rows = is_cache ? 0 : advise_tokens_in(&advice->run, 1u << phase);
-	if (knob->leaves == MT_KNOB_LEAVES_PIECE ? number <= 0 || (double)rows <= 8 * number :
-						   advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts,
-									  why) != ADVISE_STANDING_ALREADY)
+	if (knob->leaves == MT_KNOB_LEAVES_PIECE
+		    ? number <= 0 || (double)rows <= 8 * number
+		    : advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why) !=
+			      ADVISE_STANDING_ALREADY)
 		return 0;
-	snprintf(text, sizeof(text), "%s is %s (%s), but %s of %s%s%s%s are in use in %s all the same", knob->name.key, now.text,
-		 now.where, text_bytes(size, left), is_cache ? "kv cache" : "logits", rows ? " of " : "",
+	snprintf(text, sizeof(text), "%s is %s (%s), but %s of %s%s%s%s are in use in %s all the same", knob->name.key,
+		 now.text, now.where, text_bytes(size, left), is_cache ? "kv cache" : "logits", rows ? " of " : "",
 		 rows ? text_number(count, rows) : "", rows ? " tokens" : "", mt_phase_name(phase));
 	return say(advice, ADVISE_REASON_IGNORED, 0, text,
-		   is_cache ? "see why the engine does not sleep here: whether it is told to, and by whom" :
-			      "see whether this loss or kernel reads the setting in your version: another loss, or a later "
-			      "version, may");
+		   is_cache
+			   ? "see why the engine does not sleep here: whether it is told to, and by whom"
+			   : "see whether this loss or kernel reads the setting in your version: another loss, or a later "
+			     "version, may");
 }
 
 static int refuse_all_ignored(struct advice *advice)
@@ -206,16 +211,18 @@ static int refuse_evidence(struct advice *advice)
 			continue;
 		for (i = 0; i < run->replay.sites; i++) {
 			all += run->replay.site[i].held[phase];
-			unknown += run->replay.site[i].category == MT_CATEGORY_OTHER ? run->replay.site[i].held[phase] : 0;
+			unknown += run->replay.site[i].category == MT_CATEGORY_OTHER ? run->replay.site[i].held[phase]
+										     : 0;
 		}
 		break;
 	}
 	if (unknown <= all / UNKNOWN_SHARE)
 		return 0;
 	return say(advice, ADVISE_REASON_EVIDENCE, 0,
-		   run->stacks ? "most of what is in use has no known purpose" :
-				 "no stacks were recorded: most of what is in use has no known purpose",
-		   run->stacks ? "see whose it is: memana top --by site" : "record with stacks: memrec --stacks python,native");
+		   run->stacks ? "most of what is in use has no known purpose"
+			       : "no stacks were recorded: most of what is in use has no known purpose",
+		   run->stacks ? "see whose it is: memana top --by site"
+			       : "record with stacks: memrec --stacks python,native");
 }
 
 int advise_refuse(struct advice *advice, const char *name)

@@ -95,10 +95,9 @@ static int take_process(void *context, struct db_stmt *row)
 	if (!grown)
 		return -MT_E_MEMORY;
 	replay->process = grown;
-	replay->process[replay->processes++] =
-		(struct replay_process){ .id = db_int(row, 0),
-					 .pid = db_int(row, 1),
-					 .rank = db_type(row, 2) == DB_NULL ? -1 : db_int(row, 2) };
+	replay->process[replay->processes++] = (struct replay_process){
+		.id = db_int(row, 0), .pid = db_int(row, 1), .rank = db_type(row, 2) == DB_NULL ? -1 : db_int(row, 2)
+	};
 	return 0;
 }
 
@@ -128,8 +127,8 @@ static int take_span(void *context, struct db_stmt *row)
 		process->span = grown;
 		process->room = room;
 	}
-	process->span[process->spans++] =
-		(struct replay_span){ .first = db_int(row, 2), .phase = phase_of(db_text(row, 1)) };
+	process->span[process->spans++] = (struct replay_span){ .first = db_int(row, 2),
+								.phase = phase_of(db_text(row, 1)) };
 	return 0;
 }
 
@@ -252,8 +251,8 @@ static int take_block(void *context, struct db_stmt *row)
 	size_t size;
 	const unsigned char *bytes = db_blob(row, 1, &size);
 	int64_t count = db_int(row, 0), i;
-	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT :
-						      tape_unpack(sweep->event, (uint32_t)count, bytes, size);
+	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
+						    : tape_unpack(sweep->event, (uint32_t)count, bytes, size);
 
 	for (i = 0; i < count && !error; i++)
 		take_event(sweep, &sweep->event[i]);
@@ -314,7 +313,8 @@ static void survey_settled(struct sweep *sweep, uint8_t phase)
 	if (sweep->asked == 1)
 		survey->replay->request.all = survey->all;
 	if (survey->all > peak->bytes)
-		*peak = (struct replay_peak){ survey->all, sweep->time, sweep->asked == 1 ? UINT64_MAX : sweep->change };
+		*peak = (struct replay_peak){ survey->all, sweep->time,
+					      sweep->asked == 1 ? UINT64_MAX : sweep->change };
 }
 
 static void count_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)
@@ -375,7 +375,8 @@ static int place_request(struct replay *replay, const struct oom_failure *failed
 	for (i = 0; i < replay->sites && failed->node; i++) {
 		site = &replay->site[i];
 		if (site->process == failed->process && site->node == failed->node && !site->ignored &&
-		    (site->category == category || category != MT_CATEGORY_LOGITS) && site->phase == replay->request.phase && site->driver == !strcmp(failed->source, "driver")) {
+		    (site->category == category || category != MT_CATEGORY_LOGITS) &&
+		    site->phase == replay->request.phase && site->driver == !strcmp(failed->source, "driver")) {
 			replay->request.site = i;
 			return 0;
 		}
@@ -438,8 +439,8 @@ struct scenarios {
 	const struct replay_extra *const *extra;
 	struct replay_result *result;
 	uint32_t count;
-	double all;                                          /* without any effect, */
-	double less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT];   /* and how much less it is with them; below 0: more */
+	double all;                                        /* without any effect, */
+	double less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT]; /* and how much less it is with them; below 0: more */
 };
 
 static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_event *event)
@@ -495,7 +496,9 @@ int replay_sweep(const struct replay *replay, const struct replay_effect *const 
 	all = calloc(1, sizeof(*all));
 	if (!all)
 		return -MT_E_MEMORY;
-	*all = (struct scenarios){ .replay = replay, .effect = effect, .extra = extra, .result = result, .count = count };
+	*all = (struct scenarios){
+		.replay = replay, .effect = effect, .extra = extra, .result = result, .count = count
+	};
 	memset(result, 0, count * sizeof(*result));
 	error = run(replay, &eye, all);
 	for (i = 0; i < count; i++)

@@ -10,6 +10,7 @@
 
 #define ROLE(name) (1u << MT_KNOB_PROCESS_##name)
 #define PHASE(name) (1u << MT_PHASE_##name)
+#define LIKE_LOGITS 2 /* as many rows, or half, or twice as many */
 #define TRAINERS (ROLE(TRAINER) | ROLE(REFERENCE) | ROLE(CRITIC) | ROLE(REWARD))
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
@@ -18,9 +19,9 @@
 static int take_device(void *context, const struct query_device *row)
 {
 	struct advise_run *run = context;
-	int nearer = row->total && run->total ? (double)row->peak.bytes / (double)row->total >
-							  (double)run->peak / (double)run->total
-						: row->peak.bytes > run->peak;
+	int nearer = row->total && run->total
+			     ? (double)row->peak.bytes / (double)row->total > (double)run->peak / (double)run->total
+			     : row->peak.bytes > run->peak;
 
 	if (!row->peak.bytes || (run->failed ? row->id != run->oom.it->device : run->device && !nearer))
 		return 0;
@@ -178,13 +179,15 @@ static int take_layers(void *context, struct db_stmt *row)
 /* Of one process that trains: the others have the same, or another shard of it. */
 static int load_model(struct advise_run *run)
 {
-	static const char weights[] = "SELECT ifnull(dtype, ''), bytes, ifnull(shape, ''), optimizer IS NOT NULL FROM "
-				      "parameter WHERE newest AND what = 'weights' AND NOT tied AND process = "
-				      "(SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY sum(bytes) DESC "
-				      "LIMIT 1)";
-	static const char sums[] = "SELECT what, ifnull(dtype, ''), sum(bytes) FROM parameter WHERE newest AND NOT tied AND "
-				   "process = (SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY "
-				   "sum(bytes) DESC LIMIT 1) GROUP BY 1, 2 ORDER BY 3";
+	static const char weights[] =
+		"SELECT ifnull(dtype, ''), bytes, ifnull(shape, ''), optimizer IS NOT NULL FROM "
+		"parameter WHERE newest AND what = 'weights' AND NOT tied AND process = "
+		"(SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY sum(bytes) DESC "
+		"LIMIT 1)";
+	static const char sums[] =
+		"SELECT what, ifnull(dtype, ''), sum(bytes) FROM parameter WHERE newest AND NOT tied AND "
+		"process = (SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY "
+		"sum(bytes) DESC LIMIT 1) GROUP BY 1, 2 ORDER BY 3";
 	static const char layers[] = "SELECT count(DISTINCT name) FROM parameter WHERE newest AND what = 'weights' AND "
 				     "pattern LIKE '%.*.%' GROUP BY process, model, pattern ORDER BY 1 LIMIT 1";
 	static const char untrained[] =
@@ -239,8 +242,7 @@ static int take_phase(void *context, struct db_stmt *row)
 
 	run->phases |= phase < 0 ? 0 : 1u << phase;
 	for (i = 0; i < run->replay.processes && phase >= 0; i++)
-		if (run->replay.process[i].id == db_int(row, 0) &&
-		    (1u << phase & (PHASE(BACKWARD) | PHASE(OPTIMIZER))))
+		if (run->replay.process[i].id == db_int(row, 0) && (1u << phase & (PHASE(BACKWARD) | PHASE(OPTIMIZER))))
 			run->role[i].roles = TRAINERS;
 	return 0;
 }
@@ -282,17 +284,41 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 
 /* ---- the micro-batches ----------------------------------------------------------------------------------------------- */
 
+/* Of logits whose site does not say it: the census knows the vocabulary, or the request that failed. */
+static uint64_t words_of(const struct advise_run *run, const struct replay_site *site)
+{
+	if (site->words)
+		return site->words;
+	return run->model.words ? run->model.words : run->oom.logits.words;
+}
+
+uint64_t advise_element(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t words = words_of(run, site);
+
+	if (site->element || !words)
+		return site->element;
+	return site->largest % (words * 4) ? site->largest % (words * 2) ? 0 : 2 : 4;
+}
+
 uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site)
 {
-	uint64_t words = site->words, element = site->element;
+	uint64_t row = words_of(run, site) * advise_element(run, site);
 
-	if (site->category != MT_CATEGORY_LOGITS)
+	return site->category == MT_CATEGORY_LOGITS && row && !(site->largest % row) ? site->largest / row : 0;
+}
+
+int advise_is_logits(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t row = words_of(run, site) * advise_element(run, site), rows;
+	uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_WORKSPACE | 1u << MT_CATEGORY_OTHER;
+
+	if (site->category == MT_CATEGORY_LOGITS)
+		return 1;
+	if (!(passing & 1u << site->category) || !run->tokens || !row || site->largest % row)
 		return 0;
-	if (!words && run->oom.logits.words) {
-		words = run->oom.logits.words;
-		element = site->largest % (words * 4) ? 2 : 4;
-	}
-	return words && element && !(site->largest % (words * element)) ? site->largest / (words * element) : 0;
+	rows = site->largest / row;
+	return rows >= run->tokens / LIKE_LOGITS && rows <= run->tokens * LIKE_LOGITS;
 }
 
 static void find_tokens(struct advise_run *run)
@@ -311,8 +337,8 @@ static void find_tokens(struct advise_run *run)
 		}
 	}
 	run->tokens_least = largest ? (uint64_t)((double)run->tokens * (double)largest->smallest /
-						   (double)largest->largest)
-				      : run->tokens;
+						 (double)largest->largest)
+				    : run->tokens;
 }
 
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase)

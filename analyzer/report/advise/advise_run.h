@@ -14,14 +14,14 @@
 
 /* By PyTorch's census; 0: it did not tell. */
 struct advise_model {
-	uint64_t words, width, layers;          /* of the vocabulary; of a token's vector; of the model */
-	uint64_t element;                       /* bytes of a number of most weights */
-	uint64_t elements, trained;             /* numbers in all weights, and in those that an optimizer has */
+	uint64_t words, width, layers;              /* of the vocabulary; of a token's vector; of the model */
+	uint64_t element;                           /* bytes of a number of most weights */
+	uint64_t elements, trained;                 /* numbers in all weights, and in those that an optimizer has */
 	uint64_t weights, gradients, state, master; /* bytes */
-	uint64_t wide[4];                       /* of each of these: in numbers of 32 bits or more */
+	uint64_t wide[4];                           /* of each of these: in numbers of 32 bits or more */
 	uint64_t untrained; /* bytes of the weights of models of which no optimizer has any: a reference's, a reward's */
-	uint64_t largest;                       /* bytes of the largest weight */
-	uint64_t size[RUN_SIZES_MAX];         /* numbers of elements of weights, ascending */
+	uint64_t largest;   /* bytes of the largest weight */
+	uint64_t size[RUN_SIZES_MAX]; /* numbers of elements of weights, ascending */
 	uint32_t sizes;
 };
 
@@ -39,15 +39,15 @@ struct advise_run {
 	char kind[8], name[128], phase[24]; /* of the device; of its peak, or of the request */
 	uint64_t total;                     /* of the device, 0: unknown */
 	uint64_t peak, slack;               /* held at the peak, of it idle in the allocator */
-	uint64_t limit;                     /* so much may be in use that the request fits; 0: unknown, or none failed */
+	uint64_t limit; /* so much may be in use that the request fits; 0: unknown, or none failed */
 	struct advise_model model;
 	struct replay replay;
-	struct advise_role *role; /* of replay.process */
-	uint32_t phases;          /* that ran, bits 1 << enum mt_phase */
-	uint64_t gpus;            /* processes that train */
-	uint64_t tokens;          /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
-	uint64_t tokens_least;    /* and of the smallest of the same place */
-	int64_t steps;            /* of the run, that ended */
+	struct advise_role *role;      /* of replay.process */
+	uint32_t phases;               /* that ran, bits 1 << enum mt_phase */
+	uint64_t gpus;                 /* processes that train */
+	uint64_t tokens;               /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
+	uint64_t tokens_least;         /* and of the smallest of the same place */
+	int64_t steps;                 /* of the run, that ended */
 	int snapshot, history, stacks; /* made of a PyTorch snapshot; knows phases; has stacks */
 };
 
@@ -63,6 +63,12 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 
 /* Rows of the site's largest allocation as logits; 0: they are none, or nobody knows. */
 uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site);
+
+/* Bytes of a number of them; 0: unknown. */
+uint64_t advise_element(const struct advise_run *run, const struct replay_site *site);
+
+/* Logits, or what is as large as they are and not the layers': a place may have been judged before the census came. */
+int advise_is_logits(const struct advise_run *run, const struct replay_site *site);
 
 /* In use in a phase at its peak, of the categories 1 << enum mt_category. */
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);

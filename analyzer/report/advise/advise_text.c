@@ -68,9 +68,8 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 		text_print(text, " (before: %s)", name[i]->key);
 	text_print(text, "\n");
 	print_wrapped(text, INDENT, "%s -> %s: saves %s%s, then %s in %s; %s%s", row->now.text ? row->now.text : "?",
-		      row->to, row->probable ? "probably " : "", range_words(saved, row->saved), range_words(then, left),
-		      mt_phase_name(row->outcome.in),
-		      cost_words(row->knob->cost),
+		      row->to, row->probable ? "probably " : "", range_words(saved, row->saved),
+		      range_words(then, left), mt_phase_name(row->outcome.in), cost_words(row->knob->cost),
 		      row->fits ? "; it fits then" : "");
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
@@ -141,7 +140,8 @@ static void print_outcome(const struct text *text, const struct advice *advice)
 			      "The allocator kept %s beside it at the peak; how much it would keep is not in these figures.",
 			      text_bytes(was, advice->run.slack));
 	if (advice->limit)
-		text_print(text, "  %s\n", advice->together_fits ? "It fits then." : "That does not make it fit for certain.");
+		text_print(text, "  %s\n",
+			   advice->together_fits ? "It fits then." : "That does not make it fit for certain.");
 }
 
 static int print_paste(const struct text *text, const struct advice *advice)
@@ -172,9 +172,9 @@ static void print_turns(const struct text *text, const struct advice *advice, in
 
 	if (!advice->predicted || (!asked && !advice->fit && advice->turns < 2))
 		return;
-	answer_title(text, asked		   ? "With these changes" :
-			   advice->together_fits ? "What fits" :
-						   "The most that settings would have done together");
+	answer_title(text, asked                   ? "With these changes"
+			   : advice->together_fits ? "What fits"
+						   : "The most that settings would have done together");
 	for (i = 0; i < advice->turns; i++)
 		print_turn(text, advice, i);
 	print_outcome(text, advice);

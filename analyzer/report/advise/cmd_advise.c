@@ -60,13 +60,14 @@ static int take_own(struct answer_options *options, int option)
 }
 
 static const struct answer answer = {
-	.options_help = "      --framework NAME  whose settings: one of memana knobs (default: auto, what the trace shows)\n"
-			"      --config FILE     the configuration of the run, YAML or JSON\n"
-			"      --now KEY=VALUE   what a setting is now; goes before the configuration and the command line\n"
-			"      --set KEY=VALUE   what if: the peaks that this would give (may be given again)\n"
-			"      --fit SIZE        the cheapest settings that stay below SIZE\n"
-			"  -n N                  show N settings (default 8; 0: all)\n" COMMAND_RULES_HELP
-			"      --json            for programs; bytes and nanoseconds\n",
+	.options_help =
+		"      --framework NAME  whose settings: one of memana knobs (default: auto, what the trace shows)\n"
+		"      --config FILE     the configuration of the run, YAML or JSON\n"
+		"      --now KEY=VALUE   what a setting is now; goes before the configuration and the command line\n"
+		"      --set KEY=VALUE   what if: the peaks that this would give (may be given again)\n"
+		"      --fit SIZE        the cheapest settings that stay below SIZE\n"
+		"  -n N                  show N settings (default 8; 0: all)\n" COMMAND_RULES_HELP
+		"      --json            for programs; bytes and nanoseconds\n",
 	.limit = ROWS_SHOWN,
 	.own_options = own_options,
 	.take_own = take_own,
@@ -120,8 +121,8 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 	error = advise(&advice, db, &asked->request);
 	text_init(&text, stdout);
 	if (!error)
-		error = options->json ? print_json(db, &advice, options->limit) :
-					advise_text(&text, &advice, options->limit);
+		error = options->json ? print_json(db, &advice, options->limit)
+				      : advise_text(&text, &advice, options->limit);
 	if (error)
 		status = fail(&advice, db, error);
 	advise_release(&advice);

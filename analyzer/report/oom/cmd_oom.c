@@ -207,6 +207,8 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 	print_sums(text, oom, OOM_BY_OWNER, "By who asked for it");
 	print_places(text, oom, options);
 	print_failures(text, oom, options);
+	if (!oom->survived)
+		text_print(text, "\nNext: memana advise %s\n", options->name);
 	return 0;
 }
 

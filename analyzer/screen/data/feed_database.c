@@ -61,8 +61,8 @@ static int take_block(void *context, struct db_stmt *row)
 	size_t size;
 	const unsigned char *bytes = db_blob(row, 1, &size);
 	int64_t count = db_int(row, 0), i;
-	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT :
-						      tape_unpack(reading->event, (uint32_t)count, bytes, size);
+	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
+						    : tape_unpack(reading->event, (uint32_t)count, bytes, size);
 
 	for (i = 0; i < count && !error; i++)
 		error = take_event(reading, &reading->event[i]);
@@ -77,7 +77,8 @@ static int read_tape(struct model *model, struct db *db)
 	int error = -MT_E_MEMORY;
 
 	if (reading.held && reading.event)
-		error = answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block, &reading);
+		error = answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
+				    &reading);
 
 	model->events = tape_settle(model->tape);
 	free(reading.event);
