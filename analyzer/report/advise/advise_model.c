@@ -676,7 +676,7 @@ static int keep_pieces(struct turn *turn)
 		least = turn->to * (samples > 0 ? samples : 1) / rows;
 		least = least < 1 ? least : 1;
 		/* A piece is worked on in several tensors; of samples of unknown number there may be more. */
-		most = samples > 0 || turn->knob->of != MT_KNOB_OF_SAMPLE ? 2 * least : 8 * least;
+		most = turn->knob->of != MT_KNOB_OF_SAMPLE ? 2 * least : samples > 0 ? least : 8 * least;
 		keep_logits(turn, i, least, most < 1 ? most : 1);
 	}
 	return 0;
