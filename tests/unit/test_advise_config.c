@@ -449,6 +449,18 @@ TEST(an_engines_key_is_set_by_the_key_that_the_framework_has_for_it)
 	end_run();
 }
 
+TEST(of_several_the_trainers_own_is_meant_and_that_is_said)
+{
+	begin("areal");
+	CHECK_EQ(advise_config_set(config, "max_tokens_per_mb=4096"), 0);
+	CHECK_STR(config->setting[0].knob->name.key, "actor.mb_spec.max_tokens_per_mb");
+	check_warning("--set: max_tokens_per_mb: taken for actor.mb_spec.max_tokens_per_mb (2 more end so: say more of the key "
+		      "for them)");
+	CHECK_EQ(advise_config_set(config, "ref.mb_spec.max_tokens_per_mb=4096"), 0);
+	CHECK_EQ(config->warnings, 1);
+	end_run();
+}
+
 TEST(everyday_words_mean_something_else)
 {
 	begin("areal");
