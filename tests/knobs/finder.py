@@ -197,7 +197,7 @@ class Finder:
             if default is not None:
                 return Found(path, node.lineno, *constant(default))
             action = action.value if isinstance(action, ast.Constant) else None
-            value = {"store_true": False, "store_false": True}.get(action)
+            value = {"store_true": False, "store_false": False}.get(action)  # not given
             return Found(path, node.lineno, value, str(value))
         return None
 

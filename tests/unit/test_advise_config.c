@@ -441,6 +441,37 @@ TEST(keys_come_in_many_spellings)
 	end_run();
 }
 
+TEST(an_engines_key_is_set_by_the_key_that_the_framework_has_for_it)
+{
+	begin("trl");
+	CHECK_EQ(advise_config_set(config, "gpu_memory_utilization=0.2"), 0);
+	CHECK_STR(config->setting[0].knob->name.key, "GRPOConfig.vllm_gpu_memory_utilization");
+	end_run();
+}
+
+TEST(of_several_the_trainers_own_is_meant_and_that_is_said)
+{
+	begin("areal");
+	CHECK_EQ(advise_config_set(config, "max_tokens_per_mb=4096"), 0);
+	CHECK_STR(config->setting[0].knob->name.key, "actor.mb_spec.max_tokens_per_mb");
+	check_warning("--set: max_tokens_per_mb: taken for actor.mb_spec.max_tokens_per_mb (2 more end so: say more of the key "
+		      "for them)");
+	CHECK_EQ(advise_config_set(config, "ref.mb_spec.max_tokens_per_mb=4096"), 0);
+	CHECK_EQ(config->warnings, 1);
+	end_run();
+}
+
+TEST(everyday_words_mean_something_else)
+{
+	begin("areal");
+	read_yaml("type: sgd\nscheduler: {type: slurm}\n");
+	check_now("actor.optimizer.type", "adam", "default of areal 2026-08-22, the newest read");
+	CHECK_EQ(config->warnings, 0);
+	CHECK_EQ(advise_config_now(config, "type=sgd"), 0);
+	check_now("actor.optimizer.type", "sgd", "--now");
+	end_run();
+}
+
 TEST(what_is_said_by_hand_goes_before_files_and_those_before_the_command)
 {
 	begin("verl");

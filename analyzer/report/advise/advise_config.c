@@ -242,7 +242,11 @@ int advise_say(struct advise_config *config, const char *key, const char *value,
 		if (error)
 			return error;
 	}
-	return add(config, match.knob, match.name, key, value, where, origin);
+	error = add(config, match.knob, match.name, key, value, where, origin);
+	if (error || !match.others || !by_hand(origin))
+		return error;
+	return advise_warn(config, "%s: %.128s: taken for %s (%u more end so: say more of the key for them)", where,
+			   key, match.name->key, match.others);
 }
 
 static int say_pair(struct advise_config *config, const char *text, const char *where, enum advise_origin origin)

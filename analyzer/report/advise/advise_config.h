@@ -112,7 +112,7 @@ int advise_config_set(struct advise_config *config, const char *text);
 
 /*
  * Which knob is it? `key` is any of its names, an end of one ("use_dynamic_bsz") or one before which something stands
- * ("args.max_length"), with - for _ or not. Of several the one of the main framework, then the trainer's own. NULL: none, or
+ * ("args.max_length"), with - for _ or not. Of several the one of the main framework, then that of the trainer alone. NULL: none, or
  * several that are alike, whose number is in *several then (else 0 or 1).
  */
 const struct mt_knob *advise_config_find(const struct advise_config *config, const char *key,

@@ -48,6 +48,7 @@ int advise_say(struct advise_config *config, const char *key, const char *value,
 struct advise_match {
 	const struct mt_knob *knob; /* NULL: none, or several */
 	const struct mt_knob_name *name;
+	uint32_t others;  /* of other processes that end so, where this one is the trainer's own */
 	uint32_t several; /* how many are alike; else 0 or 1 */
 	int is_weak; /* 1: a short everyday word, such as "type", that may well mean something else in a configuration */
 };

@@ -176,7 +176,7 @@ static void take(struct found *found, const struct advise_key *key, enum level l
 		found->knobs++;
 	if (!found->key)
 		found->key = key;
-	if (!(key->knob->processes & 1u << MT_KNOB_PROCESS_TRAINER))
+	if (key->knob->processes != 1u << MT_KNOB_PROCESS_TRAINER)
 		return;
 	if (!found->trainers || key->knob != found->trainers->knob)
 		found->trainers_knobs++;
@@ -216,6 +216,7 @@ struct advise_match advise_match(const struct advise_config *config, const char 
 		for (i = 0; i < config->parts && !found.key; i++)
 			found = find_in(config, i, text, size, least);
 	if (found.knobs > 1 && found.trainers_knobs == 1) {
+		match.others = found.knobs - 1;
 		found.key = found.trainers;
 		found.knobs = 1;
 	}
