@@ -1,4 +1,4 @@
-# What can be varied in rl_step, on the stand-in.
+# make test-advice, on the stand-in: what can be varied in rl_step, and the script that holds predictions against measured peaks.
 . "$SRC/tests/cli/lib.sh"
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
 
@@ -33,3 +33,42 @@ check "its floor is the longest" bash -c 'peaks() { sed -nE "s/.*peak ([0-9]+) b
 	test "$(peaks floor)" = "$(peaks longest)"' "$memrec" "$BUILD"
 check "nonsense is refused" bash -c '! "$0" --tokens none 2>/dev/null' "$BUILD/samples/rl_step"
 
+# --- the script, with a memana that foretells what it is told to
+unset STANDIN_MEM
+export MEMANA=$PWD/prophet PYTHON=python3 QUICK=1 ADVICE_KEPT=$PWD/kept
+cat >prophet <<-PROPHET
+	#!/bin/sh
+	[ "\$1" = advise ] || exec "$memana" "\$@"
+	echo "\$@" >>asked
+	cat prophecy
+PROPHET
+chmod +x prophet
+foretell() { # LOW HIGH
+	echo '{"predicted":{"peak_bytes":{"low":'"$1"',"high":'"$2"'},"by_phase":[{"phase":"backward","bytes":{"low":'"$1"',"high":'"$2"'}}]}}' >prophecy
+}
+table() { python3 "$SRC/tests/advice/check.py" "$BUILD" step-budget >table 2>&1; }
+
+: >prophecy
+check "without a prediction it goes on" table
+check "with a row" grep -q '^| step-budget .* | - | - | - |' table
+peak=$(sed -nE 's/.*peak ([0-9]+) bytes.*/\1/p' kept/*tokens=8192*/said.txt)
+check "and it is skipped, by name" bash -c 'grep -q "no prediction" table && tail -n 1 table | grep -qx "0 passed, 0 failed, 1 skipped"'
+check "memana sees the first run" bash -c 'grep -q -- "tokens=4096.*/trace.zst --framework areal --json --now .*=4096 --set .*=8192$" asked'
+touch -d 2001-01-01 kept/*/trace.zst
+foretell $((peak - 1000)) $((peak + 1000))
+check "a good prediction" table
+check "is inside, with its phase" grep -q '| +0.0 | yes | 1 of 1 |' table
+check "nothing was recorded again" test -z "$(find kept -name trace.zst -newermt 2002-01-01)"
+foretell $((peak * 2)) $((peak * 2))
+check "a bad one fails" status 1 table
+check "by its error" grep -q '| +100.0 | no | 0 of 1 |' table
+foretell 1000 $((peak * 4))
+check "a range that holds everything fails by its middle" status 1 table
+check "though it is inside" grep -q '| +100.0 | yes | 1 of 1 |' table
+foretell 1000 2000
+check "what was to fall" status 1 table
+check "and rose is said" grep -q ', 1 that were to fall and rose,' table
+echo '{"predicted":null}' >prophecy
+check "nothing foretold is a row of its own" table
+check "with its reason" grep -q 'no prediction: it says nothing of this peak' table
+check "a case that is not there" status 1 python3 "$SRC/tests/advice/check.py" "$BUILD" step-budgets
