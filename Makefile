@@ -7,6 +7,7 @@
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
 #   make test-frameworks TRL, the Trainer, DDP, FSDP2 and others, held against their own account (8 GB, an hour)
+#   make test-advice what memana advise predicts of real runs, against the same runs as they were changed (an hour)
 #   make test-knobs every row of memana knobs against real releases of the frameworks, which it fetches
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
@@ -172,6 +173,12 @@ test-rules:
 test-frameworks: deps-torch
 	@$(MAKE) --no-print-directory -j2 programs
 	@tests/frameworks/run.sh $(B) $(CASES)
+
+# Predictions against measured peaks, in the same environment. Recordings are kept in B/advice: with them it takes seconds.
+.PHONY: test-advice
+test-advice: deps-torch
+	@$(MAKE) --no-print-directory -j2 programs standin samples
+	@CHECK=advice/check.py tests/frameworks/run.sh $(B) $(CASES)
 
 # The knobs against the frameworks' releases: sources of 29 of them from PyPI (once; B/knobs), nothing is run.
 .PHONY: test-knobs

@@ -11,14 +11,33 @@ enum { DECODING_STEPS = 64 };                 /* of the thousands there would be
 static struct pages weight[PARAMETERS];
 static struct pages kv_cache[LAYERS];
 
-void engine_start(void)
+/* Bytes of a layer's part of the cache, before they are scaled as everything is. */
+static double layer_cache_bytes(double share)
 {
+	size_t free_bytes, total;
+	double weights = 0;
+	int i;
+
+	if (!(share > 0))
+		return 2.0 * KEY_VALUE * CACHE_TOKENS * BF16;
+	for (i = 0; i < PARAMETERS; i++)
+		weights += (double)weight[i].bytes;
+	cuda_check(cu.MemGetInfo(&free_bytes, &total), "cuMemGetInfo");
+	if (share * (double)total <= weights)
+		return 0;
+	return (share * (double)total - weights) / gpu_scale / LAYERS;
+}
+
+void engine_start(double share)
+{
+	double cache;
 	int i;
 
 	for (i = 0; i < PARAMETERS; i++)
 		weight[i] = pages_reserve(parameter_elements(i), BF16);
+	cache = layer_cache_bytes(share);
 	for (i = 0; i < LAYERS; i++)
-		kv_cache[i] = pages_reserve(2ull * KEY_VALUE * CACHE_TOKENS, BF16);
+		kv_cache[i] = pages_reserve((uint64_t)cache, 1);
 	engine_wake_weights();
 }
 

@@ -2,7 +2,7 @@
  * rl_step.c - the memory of RL training, without the mathematics: what one GPU of eight holds and gives back while a
  * 7B model (the dimensions of Qwen2.5-7B) goes through the five phases of a step.
  *
- *     rl_step [--scale F] [--steps N] [--quiet]
+ *     rl_step [--scale F] [--steps N] [--tokens N] [--bucket MIB] [--engine F] [--quiet]
  *
  *     rollout        the inference engine wakes its KV cache, generates, and sleeps
  *     log-probs      the old policy's opinion of what was generated: logits of the whole vocabulary
@@ -25,12 +25,16 @@
 
 enum { GPUS = 8 };        /* share the optimizer state */
 #define NEEDED_BYTES 76e9 /* at scale 1, with what the driver takes for itself */
+#define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* Sequences are packed into micro-batches of different lengths; the longest decides how much memory a step takes. */
-static const uint64_t micro_batch_tokens[] = { 2048, 4096, 5120, 3072 };
+/* Lengths of the sequences of a step, in the order in which they are packed into micro-batches. */
+static const uint64_t sequence_tokens[] = { 2048, 4096, 3072, 2048, 3072 };
 
-enum { MICRO_BATCHES = sizeof(micro_batch_tokens) / sizeof(micro_batch_tokens[0]) };
+enum { SEQUENCES = sizeof(sequence_tokens) / sizeof(sequence_tokens[0]) };
+
+static uint64_t token_budget = 5120; /* of a micro-batch, unless one sequence is longer */
+static uint64_t bucket_bytes = GIB;  /* of weights that go to the engine at once, and what completes the last of them */
 
 static void phase_begin(const char *name)
 {
@@ -212,6 +216,20 @@ static void backward(struct micro_batch *m)
 	phase_end();
 }
 
+/* Lengths differ; the longest decides how much memory a step takes. Returns how many there are. */
+static int pack(uint64_t *micro_batch)
+{
+	int i, count = 0;
+
+	for (i = 0; i < SEQUENCES; i++) {
+		if (count && micro_batch[count - 1] + sequence_tokens[i] <= token_budget)
+			micro_batch[count - 1] += sequence_tokens[i];
+		else
+			micro_batch[count++] = sequence_tokens[i];
+	}
+	return count;
+}
+
 static void train_micro_batch(uint64_t tokens)
 {
 	struct micro_batch m = { .tokens = tokens };
@@ -268,7 +286,7 @@ static void weight_update(void)
 	engine_wake_weights();
 	for (i = 0; i < PARAMETERS; i++) {
 		bytes += parameter_elements(i) * BF16;
-		if (bytes < GIB && i < PARAMETERS - 1)
+		if (bytes < bucket_bytes && i < PARAMETERS - 1)
 			continue;
 		bucket = buffer_new(bytes);
 		buffer_free(&bucket);
@@ -291,20 +309,23 @@ static void load_kernels(void)
 	cuda_check(cu.ModuleGetFunction(&step, module, "step"), "cuModuleGetFunction");
 }
 
-static void init(void)
+/* `share`: of the GPU's memory for the engine, 0: see engine_start. */
+static void init(double share)
 {
 	phase_begin("init");
 	load_weights();
 	cuda_wait();
 	load_kernels();
 	cuda_wait();
-	engine_start();
+	engine_start(share);
 	phase_end();
 }
 
 static void train_step(int step)
 {
-	struct tensor old_log_probs[MICRO_BATCHES];
+	struct tensor old_log_probs[SEQUENCES];
+	uint64_t micro_batch[SEQUENCES];
+	int count = pack(micro_batch);
 	char name[32];
 	int i;
 
@@ -312,13 +333,13 @@ static void train_step(int step)
 	snprintf(name, sizeof(name), "step %d", step);
 	nvtx_push(name);
 	rollout();
-	for (i = 0; i < MICRO_BATCHES; i++)
-		old_log_probs[i] = log_probs(micro_batch_tokens[i]);
-	for (i = 0; i < MICRO_BATCHES; i++)
-		train_micro_batch(micro_batch_tokens[i]);
+	for (i = 0; i < count; i++)
+		old_log_probs[i] = log_probs(micro_batch[i]);
+	for (i = 0; i < count; i++)
+		train_micro_batch(micro_batch[i]);
 	optimizer();
 	weight_update();
-	for (i = 0; i < MICRO_BATCHES; i++)
+	for (i = 0; i < count; i++)
 		tensor_free(&old_log_probs[i]);
 	nvtx_pop();
 }
@@ -331,20 +352,26 @@ static double number(const char *text)
 
 	if (value > 0 && value < 1e6 && !*end)
 		return value;
-	fprintf(stderr, "usage: rl_step [--scale F] [--steps N] [--quiet]\n");
+	fprintf(stderr, "usage: rl_step [--scale F] [--steps N] [--tokens N] [--bucket MIB] [--engine F] [--quiet]\n");
 	exit(2);
 }
 
 int main(int argc, char **argv)
 {
 	int steps = 3, quiet = 0, i;
-	double scale = 0;
+	double scale = 0, share = 0, bucket = 0;
 
 	for (i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--scale"))
 			scale = number(argv[++i]);
 		else if (!strcmp(argv[i], "--steps"))
 			steps = (int)number(argv[++i]);
+		else if (!strcmp(argv[i], "--tokens"))
+			token_budget = (uint64_t)number(argv[++i]);
+		else if (!strcmp(argv[i], "--bucket"))
+			bucket = number(argv[++i]) * MIB;
+		else if (!strcmp(argv[i], "--engine"))
+			share = number(argv[++i]);
 		else if (!strcmp(argv[i], "--quiet"))
 			quiet = 1;
 		else
@@ -353,7 +380,9 @@ int main(int argc, char **argv)
 	setlinebuf(stdout);
 	cuda_driver_load();
 	gpu_scale = scale ? scale : gpu_scale_to_fit(NEEDED_BYTES);
-	init();
+	if (bucket > 0)
+		bucket_bytes = (uint64_t)(bucket / gpu_scale); /* is scaled when it is taken */
+	init(share);
 	for (i = 1; i <= steps; i++) {
 		train_step(i);
 		if (!quiet)

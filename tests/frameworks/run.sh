@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD [CASE...] - real frameworks, recorded and held against their own account (check.py), with what PyPI has of them
 # today in the virtual environment BUILD/frameworks-venv. It is made once; to have it made anew, remove it. Ends with
-# "N passed, N failed, N skipped".
+# "N passed, N failed, N skipped". CHECK=FILE: that script of tests instead, in the same environment.
 set -u
 SRC=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$1" && pwd) || exit 2
@@ -61,4 +61,4 @@ def said(name):
     except PackageNotFoundError:
         return "no " + name
 print(", ".join(map(said, sys.argv[1:])) + ", Python " + sys.version.split()[0])' "${wanted[@]}" "${beside[@]}"
-exec "$PYTHON" "$SRC/tests/frameworks/check.py" "$build" "$@"
+exec "$PYTHON" "$SRC/tests/${CHECK:-frameworks/check.py}" "$build" "$@"
