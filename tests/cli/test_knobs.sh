@@ -31,7 +31,7 @@ assert bucket["older"][0]["gone"] == bucket["since"] == "0.7.1", bucket
 assert bucket["defaults"] == [{"since": "0.4.1", "value": "2048"}] and bucket["copies"] == 2, bucket
 budget = by_key["areal", "actor.mb_spec.max_tokens_per_mb"]
 assert budget["constraint"][0]["at-least"] == "longest sample" and budget["method"] == "tokens", budget
-assert all(row["cost"] in ("free", "some time", "much time", "changes results") for row in rows)
+assert all(row["cost"] in ("free", "some time", "much time", "more GPUs", "changes results") for row in rows)
 sys.exit(len(rows) < 400)
 PY
 check "the JSON has it all" python3 check.py

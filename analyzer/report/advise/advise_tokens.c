@@ -1,0 +1,313 @@
+/* What fewer tokens, samples or rows of logits do. */
+#include "advise_turn.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+
+#define FLOOR_USUAL 0.4 /* of a micro-batch: its longest sample may be as long */
+#define CAP_LEAST 0.125 /* of logits: what is smaller is something else */
+
+/* ---- tokens ---------------------------------------------------------------------------------------------------------- */
+
+uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases)
+{
+	uint64_t most = 0, rows;
+	uint32_t i;
+
+	if (run->failed && run->oom.logits.tokens && phases & 1u << run->replay.request.phase)
+		most = run->oom.logits.tokens;
+	for (i = 0; i < run->replay.sites; i++) {
+		rows = phases & 1u << run->replay.site[i].phase ? advise_rows(run, &run->replay.site[i]) : 0;
+		most = rows > most ? rows : most;
+	}
+	return most;
+}
+
+/* 1: the row says how many samples a micro-batch has in the phases of `knob`. */
+static int tells_samples(const struct mt_knob *row, const struct mt_knob *knob)
+{
+	return row->method == MT_KNOB_METHOD_TOKENS && row->measure == MT_KNOB_UNIT_SAMPLES && !row->withins &&
+	       row->phases & knob->phases && row->categories & CATEGORY(ACTIVATIONS);
+}
+
+double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob, int *sure)
+{
+	const struct mt_knob_file *file;
+	struct advise_value value;
+	double number, found = 0;
+	uint64_t tokens = advise_tokens_in(run, turn_phases(knob));
+	uint32_t i, part;
+
+	*sure = 0;
+	for (part = 0; part < config->parts; part++)
+		for (file = config->part[part].file, i = 0; i < file->knobs; i++) {
+			if (!tells_samples(&file->knob[i], knob))
+				continue;
+			value = advise_config_value(config, &file->knob[i], ADVISE_AS_IS);
+			if (!value.text || advise_value_number(&file->knob[i], value.text, &number) || number < 1)
+				continue;
+			*sure = value.origin > ADVISE_DEFAULT;
+			if (*sure)
+				return number;
+			if (!found && tokens && !(tokens % (uint64_t)number))
+				found = number;
+		}
+	return found;
+}
+
+/* Some micro-batches are smaller than others. */
+static int varies(const struct advise_run *run)
+{
+	return run->tokens_least && run->tokens_least < run->tokens;
+}
+
+/* The sizes of attention's scores go with the square of a sample's length. */
+static int is_square(const struct turn *turn, const struct replay_site *site)
+{
+	static const struct mt_knob scores = { .within = { "eager_attention", "softmax", "attn_weights" },
+					       .withins = 3 };
+
+	return site->category != MT_CATEGORY_LOGITS && turn_has_frame(turn->run, &scores, site) > 0;
+}
+
+/* Of what passes, and of a cache that grows with the answer; the size of a weight does not change with the tokens. */
+static int keep_tokens(struct turn *turn, double one, double other, double logits_one, double logits_other)
+{
+	const struct replay *replay = &turn->run->replay;
+	const struct replay_site *site;
+	int by_sample = turn->knob->of != MT_KNOB_OF_MICRO_BATCH, meant;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++) {
+		site = &replay->site[i];
+		meant = turn_means(turn, site);
+		if (meant < 0)
+			return meant;
+		if (!meant || (!(PASSING & 1u << site->category) && site->births < 4 * turn->run->model.layers + 16))
+			continue;
+		if (site->largest == site->smallest && advise_is_weight(&turn->run->model, site->largest)) {
+			if (site->category == MT_CATEGORY_ACTIVATIONS)
+				turn_keep(turn, i, one, 1);
+		} else if (site->category == MT_CATEGORY_LOGITS) {
+			turn_keep(turn, i, logits_one, logits_other);
+		} else if (by_sample && is_square(turn, site)) {
+			turn_keep(turn, i, one * one, other);
+		} else {
+			turn_keep(turn, i, one, other);
+		}
+	}
+	return 0;
+}
+
+/*
+ * A smaller budget makes more micro-batches of the same step. Where a step had one, its gradients came while its activations
+ * went; now those of the first are there while the next ones run.
+ */
+static void wait_for_more(struct turn *turn)
+{
+	const struct advise_run *run = turn->run;
+	uint32_t training = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD, phase;
+	double gradients = 0, held;
+
+	if (!(turn->knob->phases & training))
+		return;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		held = (double)advise_held(run, CATEGORY(GRADIENTS), (uint8_t)phase);
+		gradients = held > gradients ? held : gradients;
+	}
+	if ((double)advise_held(run, CATEGORY(GRADIENTS), MT_PHASE_FORWARD) > gradients / 2)
+		return;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (training & 1u << phase) {
+			held = (double)advise_held(run, CATEGORY(GRADIENTS), (uint8_t)phase);
+			turn->scenario->lean_extra.bytes[phase] += gradients - held;
+			turn->scenario->heavy_extra.bytes[phase] += gradients - held;
+		}
+}
+
+/* A budget counts by the largest micro-batch; how full they are is the packing's. */
+static int turn_budget(struct turn *turn)
+{
+	double tokens = (double)advise_tokens_in(turn->run, turn_phases(turn->knob)), least = turn->to, ratio, loose;
+
+	if (tokens > 0 && (turn->now < 0 || turn->to < turn->now))
+		ratio = least < tokens ? least / tokens : 1;
+	else if (turn->now > 0)
+		ratio = turn->to / turn->now;
+	else
+		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
+	if (ratio == 1)
+		return turn_silent(turn, ADVISE_SILENT_SAME);
+	if (ratio > 1)
+		return keep_tokens(turn, 1 + 0.8 * (ratio - 1), ratio, 1 + 0.8 * (ratio - 1), ratio);
+	/* A sample that is longer is a micro-batch of its own; how long they are is not known. */
+	loose = ratio * 1.1;
+	loose = loose < FLOOR_USUAL ? FLOOR_USUAL : loose < 1 ? loose : 1;
+	wait_for_more(turn);
+	return keep_tokens(turn, 0.85 * ratio, loose, 0.85 * ratio, loose);
+}
+
+/*
+ * A sample is a prompt and an answer. Where it is known how many samples a micro-batch has, its tokens tell how long they
+ * are; else a prompt is taken for as long as an answer at most. Logits may be those of the answers alone.
+ */
+static int turn_part(struct turn *turn, double length)
+{
+	double ratio = turn->to / turn->now, half = (1 + ratio) / 2, whole = half;
+	int is_answer = turn->knob->of == MT_KNOB_OF_ANSWER;
+
+	if (length > turn->now * 1.02)
+		whole = (length - turn->now + turn->to) / length;
+	if (length > turn->now * 1.02 && turn->sure)
+		return keep_tokens(turn, whole, whole, whole, whole);
+	if (length > 0 && length <= turn->now * 1.02)
+		return keep_tokens(turn, ratio, half, is_answer ? ratio : 1, is_answer ? ratio : 1);
+	return keep_tokens(turn, half, whole, is_answer ? half : 1, whole);
+}
+
+/* Samples are cut, or made longer, only as far as they are that long. */
+static int turn_length(struct turn *turn)
+{
+	double samples = advise_samples(turn->run, turn->config, turn->knob, &turn->sure), ratio, loose;
+	double length = samples > 0 ? (double)advise_tokens_in(turn->run, turn_phases(turn->knob)) / samples : 0;
+
+	if (turn->now <= 0)
+		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
+	if (turn->knob->of != MT_KNOB_OF_SAMPLE)
+		return turn_part(turn, length);
+	ratio = turn->to / turn->now;
+	if (turn->sure && length > 0 && length < turn->now * 0.98)
+		ratio = turn->to < length ? turn->to / length : 1;
+	loose = varies(turn->run) && ratio < 1 ? (1 + ratio) / 2 : ratio;
+	return keep_tokens(turn, ratio, loose, ratio, loose);
+}
+
+/* Between none and all of what is filled up. */
+static int turn_padding(struct turn *turn)
+{
+	double tokens = (double)advise_tokens_in(turn->run, turn_phases(turn->knob)), ratio;
+
+	if (tokens <= 0 || turn->now < 0)
+		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
+	ratio = 1 + (turn->to - turn->now) / tokens;
+	return keep_tokens(turn, ratio, 1, ratio, 1);
+}
+
+int turn_tokens(struct turn *turn)
+{
+	double ratio;
+
+	if (turn->knob->measure == MT_KNOB_UNIT_SWITCH || !turn->is_number)
+		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	if (turn->knob->of == MT_KNOB_OF_PADDING)
+		return turn_padding(turn);
+	if (turn->knob->of != MT_KNOB_OF_MICRO_BATCH)
+		return turn_length(turn);
+	if (turn->knob->measure == MT_KNOB_UNIT_TOKENS)
+		return turn_budget(turn);
+	if (turn->now <= 0 || turn->to <= 0)
+		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
+	ratio = turn->knob->saves == MT_KNOB_SAVES_HIGHER ? turn->now / turn->to : turn->to / turn->now;
+	/* Of fewer samples the longest may be the same; among more there may be a longer one. */
+	if (varies(turn->run) && ratio < 1)
+		return keep_tokens(turn, 0.8 * ratio, ratio, 0.8 * ratio, ratio);
+	if (varies(turn->run))
+		return keep_tokens(turn, ratio, 1.1 * ratio, ratio, 1.1 * ratio);
+	return keep_tokens(turn, ratio, ratio, ratio, ratio);
+}
+
+/* ---- logits ----------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A line that allocates much else, too, as all of a backward pass does: of its allocations those as large as logits. Smaller
+ * ones stay as they are.
+ */
+static void cap_logits(struct turn *turn, uint32_t number, double least, double most)
+{
+	const struct replay_site *site = &turn->run->replay.site[number];
+	struct replay_effect *at[2] = { &turn->scenario->lean[number], &turn->scenario->heavy[number] };
+	double part[2] = { least, most };
+	uint64_t cap;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		cap = (uint64_t)((double)site->largest * (part[i] > CAP_LEAST ? part[i] : CAP_LEAST));
+		at[i]->cap = cap < at[i]->cap ? cap : at[i]->cap;
+		at[i]->used = 1;
+	}
+	turn->effects++;
+}
+
+static void keep_logits(struct turn *turn, uint32_t site, double least, double most)
+{
+	if (turn->run->replay.site[site].category == MT_CATEGORY_LOGITS)
+		turn_keep(turn, site, least, most);
+	else
+		cap_logits(turn, site, least, most);
+}
+
+static double rows_of(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t rows = advise_rows(run, site);
+
+	return (double)(rows ? rows : advise_is_logits(run, site) ? run->tokens : 0);
+}
+
+/* Rows that are there at once, of those that were. */
+static int keep_pieces(struct turn *turn)
+{
+	const struct replay *replay = &turn->run->replay;
+	double samples = 1, least, most, rows;
+	uint32_t i;
+	int meant;
+
+	if (turn->to <= 0)
+		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
+	if (turn->knob->of == MT_KNOB_OF_SAMPLE)
+		samples = advise_samples(turn->run, turn->config, turn->knob, &turn->sure);
+	if (turn->knob->of == MT_KNOB_OF_SAMPLE && !turn->sure)
+		samples = 0;
+	for (i = 0; i < replay->sites; i++) {
+		meant = turn_means(turn, &replay->site[i]);
+		rows = meant > 0 ? rows_of(turn->run, &replay->site[i]) : 0;
+		if (meant < 0)
+			return meant;
+		if (rows <= 0)
+			continue;
+		least = turn->to * (samples > 0 ? samples : 1) / rows;
+		least = least < 1 ? least : 1;
+		/* A piece is worked on in several tensors; of samples of unknown number there may be more. */
+		most = turn->knob->of != MT_KNOB_OF_SAMPLE ? 2 * least : samples > 0 ? least : 8 * least;
+		keep_logits(turn, i, least, most < 1 ? most : 1);
+	}
+	return 0;
+}
+
+int turn_logits(struct turn *turn)
+{
+	const struct replay *replay = &turn->run->replay;
+	double most = turn->knob->withins ? 0.5 : 0.25;
+	uint32_t i;
+	int meant, way = turn_direction(turn);
+
+	if (turn->knob->leaves == MT_KNOB_LEAVES_PIECE)
+		return turn->is_number ? keep_pieces(turn) : turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
+	if (way < 0)
+		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
+	if (!way && (turn->now <= 0 || turn->to <= 0 || turn->knob->saves != MT_KNOB_SAVES_LOWER))
+		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	for (i = 0; i < replay->sites; i++) {
+		meant = turn_means(turn, &replay->site[i]);
+		if (meant < 0)
+			return meant;
+		if (!meant)
+			continue;
+		if (!way)
+			turn_keep(turn, i, turn->to / turn->now, turn->to / turn->now);
+		else if (advise_is_logits(turn->run, &replay->site[i]))
+			keep_logits(turn, i, 0, most);
+		else /* kernels that keep less than PyTorch's: how much, nobody can see here */
+			turn_keep(turn, i, 0.7, 1);
+	}
+	return 0;
+}
