@@ -1,6 +1,4 @@
 /* memana check - limits on peak, growth and host memory, for CI: one line per rule, and the exit status. */
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,39 +58,13 @@ struct check {
 
 /* ---- arguments ---- */
 
-/* "70GiB", "512 MiB", "1.5G", "1000000": units are powers of 1024. 0 or -MT_E_ARGUMENT. */
-static int parse_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "KMGTP";
-	char *end;
-	double value = strtod(text, &end);
-	const char *unit;
-	int shift = 0;
-
-	if (end == text || !(value >= 0))
-		return -MT_E_ARGUMENT;
-	end += strspn(end, " ");
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (unit && *unit) {
-		shift = 10 * (int)(unit - units + 1);
-		end += end[1] == 'i' ? 2 : 1;
-	}
-	if (*end == 'B')
-		end++;
-	value = ldexp(value, shift);
-	if (*end || value > 9e18)
-		return -MT_E_ARGUMENT;
-	*bytes = (uint64_t)value;
-	return 0;
-}
-
 static int parse_growth(const char *text, struct limits *limits)
 {
 	char *end;
 
 	limits->percent = strtod(text, &end);
 	limits->growth_is_percent = end != text && !strcmp(end, "%") && limits->percent >= 0 && limits->percent <= 1e6;
-	return limits->growth_is_percent ? 0 : parse_size(text, &limits->growth);
+	return limits->growth_is_percent ? 0 : text_parse_size(text, &limits->growth);
 }
 
 static int take_own(struct answer_options *options, int option)
@@ -102,12 +74,12 @@ static int take_own(struct answer_options *options, int option)
 	switch (option) {
 	case 'm':
 		limits->has_peak = 1;
-		if (!parse_size(optarg, &limits->peak))
+		if (!text_parse_size(optarg, &limits->peak))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --max-peak %s: not a size (70GiB, 512MiB, bytes)", optarg);
 	case 'H':
 		limits->has_host = 1;
-		if (!parse_size(optarg, &limits->host))
+		if (!text_parse_size(optarg, &limits->host))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --max-host %s: not a size (70GiB, 512MiB, bytes)", optarg);
 	case 'g':
