@@ -8,6 +8,7 @@
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
 #   make test-frameworks TRL, the Trainer, DDP, FSDP2 and others, held against their own account (8 GB, an hour)
 #   make test-advice what memana advise predicts of real runs, against the same runs as they were changed (an hour)
+#   make allocator-table the model of PyTorch's allocator against real recordings: SNAPSHOTS=folder of memory snapshots
 #   make test-knobs every row of memana knobs against real releases of the frameworks, which it fetches
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
@@ -184,6 +185,11 @@ test-advice: deps-torch
 .PHONY: test-knobs
 test-knobs:
 	@tests/knobs/run.sh $(B)
+
+# The table of docs/allocator-model.md: real memory snapshots of PyTorch, which are not in this repository.
+.PHONY: allocator-table
+allocator-table: programs
+	@python3 tests/allocator/model_table.py $(B)/memana "$(or $(SNAPSHOTS),../shared/data/snapshots)"
 
 # NVIDIA's own driver library, which it fetches (30 MB), without a GPU.
 .PHONY: test-driver

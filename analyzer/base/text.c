@@ -1,6 +1,8 @@
 #include "text.h"
 
+#include <ctype.h>
 #include <langinfo.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
+#include "memtrace/error.h"
 
 void text_init(struct text *text, FILE *file)
 {
@@ -338,4 +341,29 @@ int columns_of(const char *text)
 		columns += character.columns;
 	}
 	return columns;
+}
+
+int text_parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	double value = strtod(text, &end);
+	const char *unit;
+	int shift = 0;
+
+	if (end == text || !(value >= 0))
+		return -MT_E_ARGUMENT;
+	end += strspn(end, " ");
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit && *unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end += end[1] == 'i' ? 2 : 1;
+	}
+	if (*end == 'B')
+		end++;
+	value = ldexp(value, shift);
+	if (*end || value > 9e18)
+		return -MT_E_ARGUMENT;
+	*bytes = (uint64_t)value;
+	return 0;
 }

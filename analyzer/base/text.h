@@ -63,6 +63,9 @@ const char *text_number(char out[TEXT_SIZE_MAX], uint64_t number);
 /* "1 event", "2 events", "2,000 events". */
 const char *text_count(char *out, size_t size, uint64_t count, const char *noun);
 
+/* "70GiB", "512 MiB", "1.5G", "1000000": units are powers of 1024. 0 or -MT_E_ARGUMENT. */
+int text_parse_size(const char *text, uint64_t *bytes);
+
 /* Switches the style; nothing without colour. End with TEXT_PLAIN. */
 void text_style(const struct text *text, enum text_style style);
 

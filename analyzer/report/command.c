@@ -1,9 +1,7 @@
 /* What the commands share: their table, messages, and how options are read. */
 #include "command.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,31 +120,6 @@ int command_number(const char *text, long min, long max, long *number)
 	errno = 0;
 	*number = strtol(text, &end, 10);
 	return errno || end == text || *end || *number < min || *number > max ? -MT_E_ARGUMENT : 0;
-}
-
-int command_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "KMGTP";
-	char *end;
-	double value = strtod(text, &end);
-	const char *unit;
-	int shift = 0;
-
-	if (end == text || !(value >= 0))
-		return -MT_E_ARGUMENT;
-	end += strspn(end, " ");
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (unit && *unit) {
-		shift = 10 * (int)(unit - units + 1);
-		end += end[1] == 'i' ? 2 : 1;
-	}
-	if (*end == 'B')
-		end++;
-	value = ldexp(value, shift);
-	if (*end || value > 9e18)
-		return -MT_E_ARGUMENT;
-	*bytes = (uint64_t)value;
-	return 0;
 }
 
 int command_rules(const char *path)

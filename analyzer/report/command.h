@@ -89,9 +89,6 @@ int command_output(const char *command, const char *output, char *const *input, 
 /* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
 
-/* "70GiB", "512 MiB", "1.5G", "1000000": units are powers of 1024. 0, or -MT_E_ARGUMENT. */
-int command_size(const char *text, uint64_t *bytes);
-
 /*
  * command_fail for a word that is none of a list: "top: --by colour: not one of phase, ... (did you mean ...?)" is what
  * the format gives, and then the word that is near. EXIT_USAGE.

@@ -68,6 +68,11 @@ def expandable(allocator):
     return model, edges
 
 
+def edges(allocator):
+    """The same without expandable segments."""
+    return expandable(allocator)
+
+
 def pools(allocator):
     """A graph that is captured into a pool of its own, another pool that is used by hand, and what stays of them."""
     model = Model(allocator)

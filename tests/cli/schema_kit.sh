@@ -32,6 +32,7 @@ all() {
 	for command in oom phases steps retained frag; do
 		print "$command" "$name" "$name.db" || return 1
 	done
+	print frag "replay.$name" --replay "" --replay expandable_segments:True --limit 30MiB "$name.db" || return 1
 	print check "$name" --max-peak 1MiB --growth 1% --max-host 1GiB "$name.db" &&
 		print diff "$name" "$name.db" "$first"
 }

@@ -68,7 +68,7 @@ static int read_size(const struct mt_knob *knob, const char *text, double *numbe
 		*number *= mt_knob_unit_one(knob->measure);
 		return 0;
 	}
-	if (command_size(text, &bytes))
+	if (text_parse_size(text, &bytes))
 		return -MT_E_ARGUMENT;
 	*number = (double)bytes;
 	return 0;

@@ -34,7 +34,7 @@ static int take_given(const char **given, size_t *count, const char *option)
 
 static int take_fit(struct advise_request *request)
 {
-	if (command_size(optarg, &request->fit) || !request->fit)
+	if (text_parse_size(optarg, &request->fit) || !request->fit)
 		return command_fail(EXIT_USAGE, "advise: --fit %s: not a size (--fit 80GiB)", optarg);
 	return 0;
 }

@@ -15,7 +15,12 @@
 
 static const char options_help[] =
 	"      --at WHEN    peak (default), oom, step:N (the peak inside of it), step:N:end, or a time such as 12.5s\n"
-	"  -n N             show N places and segments (default 8; 0: all)\n" COMMAND_RULES_HELP
+	"  -n N             show N places and segments (default 8; 0: all)\n"
+	"      --replay CONF  what would have been reserved with these settings, as PYTORCH_ALLOC_CONF spells\n"
+	"                   them (expandable_segments:True); several times: several settings\n"
+	"      --limit SIZE   with --replay: of the GPU, for the process (70GiB)\n"
+	"      --empty-after PHASE  with --replay: torch.cuda.empty_cache() at the end of each stretch of it\n"
+	"      --recorded CONF  with --replay: the settings of the recording, where they were not the defaults\n" COMMAND_RULES_HELP
 	"      --json       for programs; bytes and nanoseconds\n";
 
 /* ---- arguments ---- */
@@ -26,12 +31,8 @@ static int is_moment(const char *word)
 	       !strncmp(word, "oom:", 4);
 }
 
-/* --at is the only one. */
-static int take_at(struct answer_options *options, int option)
+static int take_at(struct frag_command *command)
 {
-	struct frag_command *command = options->own;
-
-	(void)option;
 	command->at = is_moment(optarg) ? optarg : NULL;
 	if (command->at || !moment_time(optarg, &command->time))
 		return 0;
@@ -39,11 +40,51 @@ static int take_at(struct answer_options *options, int option)
 			    optarg);
 }
 
+static int take_replay(struct frag_replay_ask *ask)
+{
+	if (ask->count == FRAG_REPLAYS)
+		return command_fail(EXIT_USAGE, "frag: --replay more than %d times", FRAG_REPLAYS);
+	ask->conf[ask->count++] = optarg;
+	return 0;
+}
+
+static int take_limit(struct frag_replay_ask *ask)
+{
+	if (!text_parse_size(optarg, &ask->limit) && ask->limit)
+		return 0;
+	return command_fail(EXIT_USAGE, "frag: --limit %s: not a size such as 70GiB", optarg);
+}
+
+static int take_own(struct answer_options *options, int option)
+{
+	struct frag_command *command = options->own;
+
+	switch (option) {
+	case 'a':
+		return take_at(command);
+	case 'p':
+		return take_replay(&command->replay);
+	case 'l':
+		return take_limit(&command->replay);
+	case 'e':
+		command->replay.empty_after = optarg;
+		return 0;
+	default:
+		command->replay.recorded = optarg;
+		return 0;
+	}
+}
+
 static int parse(struct frag_command *command, int argc, char **argv)
 {
-	static const struct option own[] = { { "at", required_argument, NULL, 'a' }, { NULL, 0, NULL, 0 } };
-	const struct answer answer = { .limit = ROWS_TEXT, .own_options = own, .take_own = take_at };
+	static const struct option own[] = {
+		{ "at", required_argument, NULL, 'a' },       { "replay", required_argument, NULL, 'p' },
+		{ "limit", required_argument, NULL, 'l' },    { "empty-after", required_argument, NULL, 'e' },
+		{ "recorded", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 }
+	};
+	const struct answer answer = { .limit = ROWS_TEXT, .own_options = own, .take_own = take_own };
 	struct answer_options options;
+	char why[200];
 	int status;
 
 	*command = (struct frag_command){ .at = "peak" };
@@ -51,7 +92,9 @@ static int parse(struct frag_command *command, int argc, char **argv)
 	command->limit = (size_t)options.limit;
 	command->json = options.json;
 	command->help = options.help;
-	return status;
+	if (status || options.help || !frag_replay_check(&command->replay, why, sizeof(why)))
+		return status;
+	return command_fail(EXIT_USAGE, "frag: %s", why);
 }
 
 /* ---- the instant ---- */

@@ -105,6 +105,8 @@ int frag_json(struct frag_report *report)
 	if (!error)
 		error = query_phase_peaks(report->db, report->device->id, json_phase, report);
 	doc_end(doc);
+	if (!error && report->command->replay.count)
+		error = frag_replay_json(&report->command->replay, doc, report->db, report->device);
 	doc_end(doc);
 	return error;
 }

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "frag.h"
+#include "frag_replay.h"
 #include "query/query.h"
 
 /* What was asked for. */
@@ -13,6 +14,7 @@ struct frag_command {
 	int64_t time;
 	size_t limit;
 	int json, help;
+	struct frag_replay_ask replay;
 };
 
 /* What the report says of one device. */

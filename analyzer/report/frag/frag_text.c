@@ -126,6 +126,11 @@ int frag_text(struct frag_report *report)
 	text_style(report->text, TEXT_PLAIN);
 	answer_verdict(report->text, &sentence);
 	print_facts(report);
+	error = report->command->replay.count
+			? frag_replay_text(&report->command->replay, report->text, report->db, report->device)
+			: 0;
+	if (error)
+		return error;
 	print_pins(report);
 	error = print_segments(report);
 	if (error || !text_known.history)

@@ -1,6 +1,4 @@
 /* memana check - limits on peak, growth and host memory, for CI: one line per rule, and the exit status. */
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +64,7 @@ static int parse_growth(const char *text, struct limits *limits)
 
 	limits->percent = strtod(text, &end);
 	limits->growth_is_percent = end != text && !strcmp(end, "%") && limits->percent >= 0 && limits->percent <= 1e6;
-	return limits->growth_is_percent ? 0 : command_size(text, &limits->growth);
+	return limits->growth_is_percent ? 0 : text_parse_size(text, &limits->growth);
 }
 
 static int take_own(struct answer_options *options, int option)
@@ -76,12 +74,12 @@ static int take_own(struct answer_options *options, int option)
 	switch (option) {
 	case 'm':
 		limits->has_peak = 1;
-		if (!command_size(optarg, &limits->peak))
+		if (!text_parse_size(optarg, &limits->peak))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --max-peak %s: not a size (70GiB, 512MiB, bytes)", optarg);
 	case 'H':
 		limits->has_host = 1;
-		if (!command_size(optarg, &limits->host))
+		if (!text_parse_size(optarg, &limits->host))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --max-host %s: not a size (70GiB, 512MiB, bytes)", optarg);
 	case 'g':

@@ -1,0 +1,170 @@
+#include "alloc_impl.h"
+
+#include <stdlib.h>
+
+#define ADDR_FIRST (1ull << 40) /* of segments without an address of their own */
+#define SEGMENT_ALIGN (2 * ALLOC_MIB)
+
+/* ---- blocks ---- */
+
+static struct alloc_tree *tree_of(const struct alloc_block *block)
+{
+	return block->mapped ? &block->pool->free : &block->pool->unmapped;
+}
+
+void alloc_block_insert(struct alloc_model *model, struct alloc_block *block)
+{
+	block->born = model->searches;
+	block->node.key = block->mapped ? block->bytes : 0;
+	alloc_tree_add(tree_of(block), &block->node);
+}
+
+void alloc_block_remove(struct alloc_block *block)
+{
+	alloc_tree_remove(tree_of(block), &block->node);
+}
+
+static struct alloc_block *block_new(struct alloc_pool *pool, uint64_t addr, uint64_t bytes)
+{
+	struct alloc_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	block->node.addr = addr;
+	block->bytes = bytes;
+	block->pool = pool;
+	block->mapped = 1;
+	return block;
+}
+
+struct alloc_block *alloc_block_split(struct alloc_block *block, uint64_t bytes)
+{
+	struct alloc_block *rest = block_new(block->pool, block->node.addr + bytes, block->bytes - bytes);
+
+	if (!rest)
+		return NULL;
+	rest->segment = block->segment;
+	rest->mapped = block->mapped;
+	rest->prev = block;
+	rest->next = block->next;
+	if (rest->next)
+		rest->next->prev = rest;
+	block->next = rest;
+	block->bytes = bytes;
+	return rest;
+}
+
+static void block_gone(struct alloc_model *model, struct alloc_block *block)
+{
+	if (model->newest == block)
+		model->newest = NULL;
+	free(block);
+}
+
+/* The left one stays: the first block of a segment is its first as long as it is there. */
+static struct alloc_block *absorb(struct alloc_model *model, struct alloc_block *left, struct alloc_block *right)
+{
+	left->bytes += right->bytes;
+	left->next = right->next;
+	if (left->next)
+		left->next->prev = left;
+	block_gone(model, right);
+	return left;
+}
+
+static int joins(const struct alloc_block *block, const struct alloc_block *neighbour)
+{
+	return neighbour && !neighbour->allocated && neighbour->mapped == block->mapped;
+}
+
+struct alloc_block *alloc_block_join(struct alloc_model *model, struct alloc_block *block)
+{
+	if (joins(block, block->next)) {
+		alloc_block_remove(block->next);
+		block = absorb(model, block, block->next);
+	}
+	if (!joins(block, block->prev))
+		return block;
+	alloc_block_remove(block->prev);
+	return absorb(model, block->prev, block);
+}
+
+/* What the block could grow to. */
+static uint64_t bytes_with_room(const struct alloc_block *block)
+{
+	return block->bytes + (block->next && !block->next->mapped ? block->next->bytes : 0);
+}
+
+/*
+ * At the growing end of an expandable segment what counts is the size that the block could grow to, so larger ones that
+ * are hemmed in come first.
+ */
+static struct alloc_block *best_of_expandable(const struct alloc_pool *pool, struct alloc_block *block)
+{
+	struct alloc_node *node;
+
+	while ((node = alloc_tree_next(&pool->free, &block->node)) &&
+	       bytes_with_room(alloc_block_of(node)) < bytes_with_room(block))
+		block = alloc_block_of(node);
+	return block;
+}
+
+struct alloc_block *alloc_block_best(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes)
+{
+	const struct alloc_config *config = &model->config;
+	struct alloc_node *node = alloc_tree_from(&pool->free, bytes, 0);
+	struct alloc_block *block;
+
+	model->searches += !pool->is_small;
+	if (!node)
+		return NULL;
+	block = alloc_block_of(node);
+	if (block->segment->page)
+		block = best_of_expandable(pool, block);
+	if (bytes < config->max_split && block->bytes >= config->max_split)
+		return NULL;
+	if (bytes >= config->max_split && block->bytes - bytes >= config->max_rounding)
+		return NULL;
+	alloc_block_remove(block);
+	return block;
+}
+
+/* ---- segments ---- */
+
+struct alloc_block *alloc_segment_new(struct alloc_model *model, struct alloc_pool *pool, uint64_t addr, uint64_t bytes,
+				      uint64_t page)
+{
+	struct alloc_segment *segment = calloc(1, sizeof(*segment));
+	struct alloc_block *block = NULL;
+
+	if (!model->next_addr)
+		model->next_addr = ADDR_FIRST;
+	if (!addr)
+		addr = model->next_addr;
+	if (segment)
+		block = block_new(pool, addr, bytes);
+	if (!block) {
+		free(segment);
+		return NULL;
+	}
+	*segment = (struct alloc_segment){ .place = { .addr = addr }, .bytes = bytes, .page = page, .first = block };
+	alloc_tree_add(&model->segment, &segment->place);
+	block->segment = segment;
+	if (addr + bytes > model->next_addr)
+		model->next_addr = (addr + bytes + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
+	return block;
+}
+
+void alloc_segment_drop(struct alloc_model *model, struct alloc_block *block)
+{
+	alloc_tree_remove(&model->segment, &block->segment->place);
+	free(block->segment);
+	block_gone(model, block);
+}
+
+struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t addr)
+{
+	struct alloc_segment *segment = (struct alloc_segment *)alloc_tree_upto(&model->segment, 0, addr);
+
+	return segment && addr - segment->place.addr < segment->bytes ? segment : NULL;
+}

@@ -1,0 +1,376 @@
+#include "alloc_impl.h"
+
+#include <stdlib.h>
+#include "memtrace/error.h"
+
+#define BYTES_MAX (1ull << 50) /* no device has so many: a request for more is out of memory */
+
+struct alloc_model *alloc_model_new(const struct alloc_config *config)
+{
+	struct alloc_model *model = calloc(1, sizeof(*model));
+
+	if (!model)
+		return NULL;
+	model->config = *config;
+	return model;
+}
+
+static void drop_all(struct alloc_model *model, struct alloc_segment *segment)
+{
+	struct alloc_block *block, *next;
+
+	for (block = segment->first; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	alloc_tree_remove(&model->segment, &segment->place);
+	free(segment);
+}
+
+void alloc_model_free(struct alloc_model *model)
+{
+	struct alloc_segment *segment;
+	uint32_t i;
+
+	if (!model)
+		return;
+	for (i = 0; i < model->pools; i++) {
+		free(model->pool[0][i]);
+		free(model->pool[1][i]);
+	}
+	while ((segment = (struct alloc_segment *)model->segment.root))
+		drop_all(model, segment);
+	free(model);
+}
+
+const struct alloc_state *alloc_model_state(const struct alloc_model *model)
+{
+	return &model->state;
+}
+
+void alloc_model_beside(struct alloc_model *model, uint64_t bytes)
+{
+	model->beside = bytes;
+}
+
+struct alloc_pool *alloc_pool_at(struct alloc_model *model, uint32_t number, int is_small)
+{
+	struct alloc_pool **pool;
+
+	if (number >= ALLOC_MODEL_POOLS)
+		return NULL;
+	pool = &model->pool[!!is_small][number];
+	if (!*pool) {
+		*pool = calloc(1, sizeof(**pool));
+		if (!*pool)
+			return NULL;
+		(*pool)->is_small = !!is_small;
+		if (model->pools <= number)
+			model->pools = number + 1;
+	}
+	return *pool;
+}
+
+void alloc_model_keep(struct alloc_model *model, uint32_t number, int kept)
+{
+	int is_small;
+
+	for (is_small = 0; is_small < 2 && number < ALLOC_MODEL_POOLS; is_small++)
+		if (model->pool[is_small][number])
+			model->pool[is_small][number]->kept = kept;
+}
+
+/* ---- the driver ---- */
+
+int alloc_model_has_room(const struct alloc_model *model, uint64_t bytes)
+{
+	uint64_t limit = model->config.limit;
+
+	return bytes <= BYTES_MAX && (!limit || model->state.reserved + model->beside + bytes <= limit);
+}
+
+static uint64_t segment_bytes(const struct alloc_config *config, uint64_t bytes)
+{
+	if (bytes <= ALLOC_SMALL_MAX)
+		return ALLOC_SMALL_SEGMENT;
+	if (bytes < ALLOC_LARGE_MIN)
+		return config->large_segment;
+	return (bytes + ALLOC_LARGE_ROUND - 1) / ALLOC_LARGE_ROUND * ALLOC_LARGE_ROUND;
+}
+
+/* New memory with room for so many bytes. 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY. */
+static int obtain(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes, struct alloc_block **block)
+{
+	uint64_t segment = segment_bytes(&model->config, bytes);
+
+	if (bytes > BYTES_MAX || model->state.reserved + segment > alloc_config_allowed(&model->config))
+		return ALLOC_MODEL_REFUSED;
+	if (model->config.expandable)
+		return alloc_expand(model, pool, bytes, block);
+	if (!alloc_model_has_room(model, segment))
+		return ALLOC_MODEL_REFUSED;
+	*block = alloc_segment_new(model, pool, 0, segment, 0);
+	if (!*block)
+		return -MT_E_MEMORY;
+	model->state.reserved += segment;
+	return 0;
+}
+
+/* A free block that is a whole segment goes back. */
+static void release(struct alloc_model *model, struct alloc_block *block)
+{
+	alloc_block_remove(block);
+	model->state.reserved -= block->bytes;
+	alloc_segment_drop(model, block);
+}
+
+/* ---- what goes back ---- */
+
+static int is_whole(const struct alloc_block *block)
+{
+	return !block->segment->page && !alloc_block_is_split(block);
+}
+
+static int release_pool(struct alloc_model *model, struct alloc_pool *pool)
+{
+	struct alloc_node *node = alloc_tree_from(&pool->free, 0, 0), *next;
+
+	for (; node; node = next) {
+		next = alloc_tree_next(&pool->free, node);
+		if (is_whole(alloc_block_of(node)))
+			release(model, alloc_block_of(node));
+	}
+	return alloc_expand_release(model, pool);
+}
+
+int alloc_model_empty_cache(struct alloc_model *model)
+{
+	struct alloc_pool *pool;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < 2 * model->pools && !error; i++) {
+		pool = model->pool[i % 2][i / 2];
+		if (pool && !pool->kept)
+			error = release_pool(model, pool);
+	}
+	return error;
+}
+
+/* max_split_size_mb: blocks that are never split go, largest first, until there is as much as is asked for. */
+static int release_oversize(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes)
+{
+	uint64_t least = model->config.max_split, key = bytes > least ? bytes : least, released = 0;
+	struct alloc_node *node = alloc_tree_from(&pool->free, key, 0);
+
+	if (least == UINT64_MAX)
+		return 0;
+	if (!node)
+		node = alloc_tree_upto(&pool->free, UINT64_MAX, UINT64_MAX);
+	while (node && released < key && node->key >= least && is_whole(alloc_block_of(node))) {
+		released += node->key;
+		release(model, alloc_block_of(node));
+		node = alloc_tree_upto(&pool->free, UINT64_MAX, UINT64_MAX);
+	}
+	return released >= key;
+}
+
+/* Whole segments of large pools: how many, and how long they have been free, in searches. */
+struct age {
+	uint64_t total, count;
+};
+
+/* Of each: collects its age, or gives it back if it is as old as `oldest` (not below 0); bytes given back. */
+static uint64_t walk_ages(struct alloc_model *model, struct age *age, double oldest)
+{
+	struct alloc_node *node, *next;
+	uint64_t bytes = 0, old;
+	uint32_t i;
+
+	for (i = 0; i < model->pools; i++) {
+		node = model->pool[0][i] && !model->pool[0][i]->kept ? alloc_tree_from(&model->pool[0][i]->free, 0, 0)
+								     : NULL;
+		for (; node; node = next) {
+			next = alloc_tree_next(&model->pool[0][i]->free, node);
+			old = model->searches - alloc_block_of(node)->born;
+			if (!is_whole(alloc_block_of(node)) || (oldest >= 0 && (double)old < oldest))
+				continue;
+			age->total += oldest < 0 ? old : -old;
+			age->count += oldest < 0 ? 1 : -(uint64_t)1;
+			if (oldest < 0)
+				continue;
+			bytes += node->key;
+			release(model, alloc_block_of(node));
+		}
+	}
+	return bytes;
+}
+
+/* garbage_collection_threshold: of what is cached, the segments that were free for longer than the average go. */
+static void collect_garbage(struct alloc_model *model)
+{
+	const struct alloc_config *config = &model->config;
+	uint64_t allowed = alloc_config_allowed(config), threshold, freed = 0, more = 1;
+	struct age age = { 0 };
+
+	if (!config->gc_threshold || allowed == UINT64_MAX)
+		return;
+	threshold = (uint64_t)(config->gc_threshold * (double)allowed);
+	if (model->state.reserved <= threshold)
+		return;
+	threshold = model->state.reserved - threshold;
+	walk_ages(model, &age, -1);
+	while (freed < threshold && more && age.count) {
+		more = walk_ages(model, &age, (double)age.total / (double)age.count);
+		freed += more;
+	}
+}
+
+/* ---- requests ---- */
+
+/* NULL: no block has the id. */
+static struct alloc_block *named(const struct alloc_model *model, uint64_t id)
+{
+	struct alloc_node *node = alloc_tree_from(&model->block, id, 0);
+
+	if (!node || node->key != id)
+		return NULL;
+	return (struct alloc_block *)((char *)node - offsetof(struct alloc_block, name));
+}
+
+static int is_worth_splitting(const struct alloc_model *model, const struct alloc_block *block, uint64_t bytes)
+{
+	uint64_t rest = block->bytes - bytes;
+
+	if (block->pool->is_small || model->config.expandable)
+		return rest >= ALLOC_BLOCK_BYTES;
+	return bytes < model->config.max_split && rest > ALLOC_SMALL_MAX;
+}
+
+/* 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY. */
+static int find(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes, struct alloc_block **block)
+{
+	int error;
+
+	*block = alloc_block_best(model, pool, bytes);
+	if (*block)
+		return 0;
+	collect_garbage(model);
+	error = obtain(model, pool, bytes, block);
+	if (error == ALLOC_MODEL_REFUSED && release_oversize(model, pool, bytes))
+		error = obtain(model, pool, bytes, block);
+	if (error != ALLOC_MODEL_REFUSED)
+		return error;
+	model->state.retries++;
+	error = alloc_model_empty_cache(model);
+	return error ? error : obtain(model, pool, bytes, block);
+}
+
+static int hand_out(struct alloc_model *model, struct alloc_block *block, uint64_t id, uint64_t bytes)
+{
+	struct alloc_block *rest;
+
+	if (is_worth_splitting(model, block, bytes)) {
+		rest = alloc_block_split(block, bytes);
+		if (!rest)
+			return -MT_E_MEMORY;
+		alloc_block_insert(model, rest);
+	}
+	block->allocated = 1;
+	model->state.allocated += block->bytes;
+	block->name.key = id;
+	alloc_tree_add(&model->block, &block->name);
+	return 0;
+}
+
+int alloc_model_take(struct alloc_model *model, uint64_t id, uint64_t bytes, uint32_t number)
+{
+	uint64_t rounded = bytes > BYTES_MAX ? bytes : alloc_config_round(&model->config, bytes);
+	struct alloc_pool *pool = alloc_pool_at(model, number, rounded <= ALLOC_SMALL_MAX);
+	struct alloc_block *block;
+	int error;
+
+	if (!pool)
+		return number >= ALLOC_MODEL_POOLS ? -MT_E_ARGUMENT : -MT_E_MEMORY;
+	model->state.requests++;
+	alloc_model_give(model, id);
+	error = find(model, pool, rounded, &block);
+	model->state.failed += error == ALLOC_MODEL_REFUSED;
+	return error ? error : hand_out(model, block, id, rounded);
+}
+
+void alloc_model_give(struct alloc_model *model, uint64_t id)
+{
+	struct alloc_block *block = named(model, id);
+
+	if (!block)
+		return;
+	alloc_tree_remove(&model->block, &block->name);
+	block->allocated = 0;
+	model->state.allocated -= block->bytes;
+	alloc_block_insert(model, alloc_block_join(model, block));
+}
+
+/* ---- a beginning ---- */
+
+int alloc_model_begin_segment(struct alloc_model *model, uint64_t addr, uint64_t bytes, uint32_t number, int is_small)
+{
+	struct alloc_pool *pool = alloc_pool_at(model, number, is_small);
+	struct alloc_segment *below = (struct alloc_segment *)alloc_tree_upto(&model->segment, 0, addr + bytes - 1);
+	struct alloc_block *block;
+
+	if (!bytes || bytes > BYTES_MAX || addr > UINT64_MAX / 2 || number >= ALLOC_MODEL_POOLS)
+		return 0;
+	if (!pool)
+		return -MT_E_MEMORY;
+	if (model->config.expandable)
+		return alloc_expand_begin(model, pool, addr, bytes);
+	if (below && below->place.addr + below->bytes > addr)
+		return 0;
+	block = alloc_segment_new(model, pool, addr, bytes, 0);
+	if (!block)
+		return -MT_E_MEMORY;
+	model->state.reserved += bytes;
+	alloc_block_insert(model, block);
+	return 0;
+}
+
+/* The free block that has the address; by rising address it is near the newest. */
+static struct alloc_block *free_at(struct alloc_model *model, uint64_t addr)
+{
+	struct alloc_segment *segment = alloc_segment_at(model, addr);
+	struct alloc_block *block = segment ? segment->first : NULL;
+
+	if (model->newest && model->newest->segment == segment && model->newest->node.addr <= addr)
+		block = model->newest;
+	while (block && addr - block->node.addr >= block->bytes)
+		block = block->next;
+	return block && block->mapped && !block->allocated ? block : NULL;
+}
+
+/* What PyTorch would not have split off belongs to the block. */
+static uint64_t bytes_there(const struct alloc_model *model, const struct alloc_block *block, uint64_t bytes)
+{
+	bytes = alloc_config_round(&model->config, bytes);
+	return bytes > block->bytes ? block->bytes : bytes;
+}
+
+int alloc_model_begin_block(struct alloc_model *model, uint64_t id, uint64_t addr, uint64_t bytes)
+{
+	struct alloc_block *block = bytes > BYTES_MAX ? NULL : free_at(model, addr), *rest;
+	int error;
+
+	if (!block || named(model, id))
+		return 1;
+	alloc_block_remove(block);
+	if (addr > block->node.addr) {
+		rest = alloc_block_split(block, addr - block->node.addr);
+		if (!rest)
+			return -MT_E_MEMORY;
+		alloc_block_insert(model, block);
+		block = rest;
+	}
+	error = hand_out(model, block, id, bytes_there(model, block, bytes));
+	model->newest = block;
+	return error;
+}

@@ -1,0 +1,33 @@
+/*
+ * frag_replay.h - memana frag --replay: what the processes of a device would have reserved under other settings of
+ * PyTorch's caching allocator, by the model of analyzer/allocator, and how far that model is off as recorded.
+ */
+#ifndef MEMANA_FRAG_REPLAY_H
+#define MEMANA_FRAG_REPLAY_H
+
+#include "allocator/alloc_replay.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "query/query.h"
+
+#define FRAG_REPLAYS 16
+
+/* What was asked for. Texts are those of the command line. */
+struct frag_replay_ask {
+	const char *conf[FRAG_REPLAYS];
+	size_t count;
+	const char *recorded;    /* the settings of the recording; NULL: PyTorch's defaults */
+	const char *empty_after; /* a phase; NULL: none */
+	uint64_t limit;          /* bytes; 0: none */
+};
+
+/* Whether the settings and the phase can be understood: 0, or -MT_E_ARGUMENT with one line in `why`. */
+int frag_replay_check(const struct frag_replay_ask *ask, char *why, size_t size);
+
+/* Of all processes that have segments on the device. 0 or -MT_E_x. */
+int frag_replay_text(const struct frag_replay_ask *ask, const struct text *text, struct db *db,
+		     const struct query_device *device);
+int frag_replay_json(const struct frag_replay_ask *ask, struct doc *doc, struct db *db,
+		     const struct query_device *device);
+
+#endif
