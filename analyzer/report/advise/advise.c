@@ -113,9 +113,24 @@ int advise_try(struct advice *advice, const struct advise_turn *made, size_t mak
 	return error;
 }
 
+int advise_as_it_was(struct advice *advice, struct advise_outcome *outcome)
+{
+	struct advise_trial trial = { .works = 0 };
+	int error = advise_try(advice, NULL, 0, &trial, 1);
+
+	*outcome = trial.outcome;
+	return error;
+}
+
 struct advise_range advise_held_range(const struct advice *advice, struct advise_range in_use)
 {
-	return (struct advise_range){ in_use.low, in_use.high + advice->run.slack };
+	uint64_t slack = advice->run.slack;
+	const struct advise_reserved *reserved = &advice->reserved;
+
+	if (reserved->known && reserved->modelled < reserved->recorded)
+		slack -= reserved->recorded - reserved->modelled < slack ? reserved->recorded - reserved->modelled
+									 : slack;
+	return (struct advise_range){ in_use.low, in_use.high + slack };
 }
 
 /* ---- what is asked ---------------------------------------------------------------------------------------------------- */
@@ -198,6 +213,11 @@ static int predict(struct advice *advice)
 		error = advise_try(advice, advice->turn, k, &trial, 1);
 		advice->silence[k] = trial.silence;
 	}
+	if (!error)
+		error = advise_allocator(advice, advice->turn, advice->turns, &advice->reserved);
+	for (k = 0; k < advice->turns && advice->reserved.known; k++)
+		if (advice->turn[k].knob->method == MT_KNOB_METHOD_ALLOCATOR)
+			advice->silence[k] = ADVISE_SILENT_NONE;
 	advice->outcome = trial.outcome;
 	advice->together_fits = advice->limit && trial.outcome.peak.high <= advice->limit &&
 				trial.outcome.asked.high <= advice->limit;

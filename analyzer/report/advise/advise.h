@@ -80,6 +80,14 @@ struct advise_refusal {
 	char evidence[1024], instead[ADVISE_EVIDENCE_MAX];
 };
 
+/* What the allocator of the process that keeps most idle would have reserved. Bytes at its peak. */
+struct advise_reserved {
+	int known; /* 0: it is no GPU's, nothing idle is worth a word, or the model does not fit the recording */
+	int64_t process;
+	uint64_t idle, recorded, modelled;
+	double off; /* the model on the recording itself: |modelled - recorded| / recorded */
+};
+
 struct advice {
 	struct advise_run run;
 	struct advise_config *config;
@@ -103,6 +111,7 @@ struct advice {
 	size_t turns;
 	int asked, predicted, together_fits; /* asked: they are those of --set; predicted: outcome is of them */
 	struct advise_outcome outcome;
+	struct advise_reserved reserved; /* with these turns */
 	struct sentence verdict;
 };
 
@@ -134,11 +143,22 @@ struct advise_trial {
 int advise_try(struct advice *advice, const struct advise_turn *made, size_t makes, struct advise_trial *trial,
 	       size_t trials);
 
+/* The outcome of no change. */
+int advise_as_it_was(struct advice *advice, struct advise_outcome *outcome);
+
 /* Fills rows and idles, and where one row is not enough turn and outcome (advise_choose.c). 0 or -MT_E_x. */
 int advise_choose(struct advice *advice);
 
 /* Fills refusals (advise_refuse.c). 0 or -MT_E_x. */
 int advise_refuse(struct advice *advice, const char *name);
+
+/* With the allocator's settings among these turns (advise_allocator.c). 0 or -MT_E_x. */
+int advise_allocator(struct advice *advice, const struct advise_turn *turn, size_t turns,
+		     struct advise_reserved *reserved);
+
+/* Fills a row for a setting of the allocator, but for `outcome`. 1: it saves something; 0, or -MT_E_x. */
+int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, struct advise_value now,
+			 struct advise_row *row);
 
 /* Slack that stands beside what is in use in an outcome: none at best, as much as there was at worst. */
 struct advise_range advise_held_range(const struct advice *advice, struct advise_range in_use);

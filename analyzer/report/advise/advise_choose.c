@@ -190,6 +190,23 @@ static const char *propose(const struct choices *choices, struct choice *choice)
 	}
 }
 
+static struct advise_row *add_row(struct advice *advice)
+{
+	size_t room = advice->row_room ? advice->row_room * 2 : 16;
+	struct advise_row *grown;
+
+	if (advice->rows == advice->row_room) {
+		grown = realloc(advice->row, room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		advice->row = grown;
+		advice->row_room = room;
+	}
+	grown = &advice->row[advice->rows++];
+	memset(grown, 0, sizeof(*grown));
+	return grown;
+}
+
 /* ---- candidates --------------------------------------------------------------------------------------------------------- */
 
 static uint8_t phase_in_question(const struct advice *advice)
@@ -345,6 +362,20 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
+static int consider_allocator(struct advice *advice, const struct mt_knob *knob, struct advise_value now)
+{
+	struct advise_row it = { .knob = NULL }, *row;
+	int found = advise_allocator_row(advice, knob, now, &it);
+
+	if (found <= 0 || (double)it.saved.high < (double)advice->base / WORTH)
+		return found < 0 ? found : 0;
+	row = add_row(advice);
+	if (!row)
+		return -MT_E_MEMORY;
+	*row = it;
+	return advise_as_it_was(advice, &row->outcome);
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
@@ -364,10 +395,11 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		mt_copy_text(choice.only, sizeof(choice.only), why);
 	else if (standing != ADVISE_STANDING_OPEN)
 		return note_idle(advice, knob, why);
-	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE ||
-	    knob->method == MT_KNOB_METHOD_ALLOCATOR)
+	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE)
 		return 0;
 	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+	if (knob->method == MT_KNOB_METHOD_ALLOCATOR)
+		return consider_allocator(advice, knob, choice.now);
 	choice.turn.now = choice.now.text;
 	to = propose(choices, &choice);
 	if (!to)
@@ -481,23 +513,6 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, ui
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
-
-static struct advise_row *add_row(struct advice *advice)
-{
-	size_t room = advice->row_room ? advice->row_room * 2 : 16;
-	struct advise_row *grown;
-
-	if (advice->rows == advice->row_room) {
-		grown = realloc(advice->row, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		advice->row = grown;
-		advice->row_room = room;
-	}
-	grown = &advice->row[advice->rows++];
-	memset(grown, 0, sizeof(*grown));
-	return grown;
-}
 
 /* The category of what failed, or of most at the peak, in its phase; rows that divide everything are about nothing. */
 static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uint8_t phase)

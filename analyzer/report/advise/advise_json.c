@@ -104,6 +104,13 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 
 	doc_object(doc, "predicted");
 	json_outcome(doc, advice, &advice->outcome);
+	if (advice->reserved.known) {
+		doc_object(doc, "reserved");
+		doc_int(doc, "recorded_bytes", (int64_t)advice->reserved.recorded);
+		doc_int(doc, "bytes", (int64_t)advice->reserved.modelled);
+		doc_real(doc, "off", advice->reserved.off);
+		doc_end(doc);
+	}
 	doc_bool(doc, "fits", advice->together_fits);
 	doc_array(doc, "settings");
 	for (i = 0; i < advice->turns; i++) {

@@ -135,7 +135,13 @@ static void print_outcome(const struct text *text, const struct advice *advice)
 			   text_bytes(was, advice->run.replay.peak[phase].bytes),
 			   range_words(range, advice->outcome.phase[phase]));
 	}
-	if (advice->run.slack)
+	if (advice->reserved.known)
+		print_wrapped(
+			text, 2,
+			"Reserved by the allocator, at its peak: %s was, %s would be (a model, %.1f %% off on the recording).",
+			text_bytes(was, advice->reserved.recorded), text_bytes(range, advice->reserved.modelled),
+			100 * advice->reserved.off);
+	else if (advice->run.slack)
 		print_wrapped(text, 2,
 			      "The allocator kept %s beside it at the peak; how much it would keep is not in these figures.",
 			      text_bytes(was, advice->run.slack));

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 #include "advise_config_impl.h"
+#include "base/text.h"
 #include "memtrace/error.h"
-#include "report/command.h"
 
 static int is_one_of(const char *text, const char *const *word, size_t count)
 {
