@@ -6,7 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/knobs.h"
-#include "report/advise/advise_config.h"
+#include "report/settings/advise_config.h"
 #include "test.h"
 
 static struct mt_knobs *knobs;

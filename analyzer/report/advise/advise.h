@@ -11,12 +11,12 @@
 #ifndef MEMANA_ADVISE_H
 #define MEMANA_ADVISE_H
 
-#include "advise_config.h"
 #include "advise_model.h"
 #include "advise_run.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "report/answer.h"
+#include "report/settings/advise_config.h"
 
 #define ADVISE_EVIDENCE_MAX 512
 #define ADVISE_TURNS_MAX 32   /* changes of --set */

@@ -8,8 +8,8 @@
 #ifndef MEMANA_ADVISE_MODEL_H
 #define MEMANA_ADVISE_MODEL_H
 
-#include "advise_config.h"
 #include "advise_run.h"
+#include "report/settings/advise_config.h"
 
 /* A change of one knob: from text to text, as in its configuration. now NULL: not known. */
 struct advise_turn {
