@@ -168,3 +168,10 @@ struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t
 
 	return segment && addr - segment->place.addr < segment->bytes ? segment : NULL;
 }
+
+int alloc_model_has_room(const struct alloc_model *model, uint64_t bytes)
+{
+	uint64_t limit = model->config.limit;
+
+	return bytes <= ALLOC_BYTES_MAX && (!limit || model->state.reserved + model->beside + bytes <= limit);
+}

@@ -12,6 +12,8 @@
 #include "alloc_model.h"
 #include "alloc_tree.h"
 
+#define ALLOC_BYTES_MAX (1ull << 50) /* no device has so many: a request for more is out of memory */
+
 #define ALLOC_MIB (1ull << 20)
 #define ALLOC_BLOCK_BYTES 512u
 #define ALLOC_SMALL_MAX (1 * ALLOC_MIB)     /* requests up to this are small */

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-#define BYTES_MAX (1ull << 50) /* no device has so many: a request for more is out of memory */
-
 struct alloc_model *alloc_model_new(const struct alloc_config *config)
 {
 	struct alloc_model *model = calloc(1, sizeof(*model));
@@ -82,13 +80,6 @@ void alloc_model_keep(struct alloc_model *model, uint32_t number, int kept)
 
 /* ---- the driver ---- */
 
-int alloc_model_has_room(const struct alloc_model *model, uint64_t bytes)
-{
-	uint64_t limit = model->config.limit;
-
-	return bytes <= BYTES_MAX && (!limit || model->state.reserved + model->beside + bytes <= limit);
-}
-
 static uint64_t segment_bytes(const struct alloc_config *config, uint64_t bytes)
 {
 	if (bytes <= ALLOC_SMALL_MAX)
@@ -103,7 +94,7 @@ static int obtain(struct alloc_model *model, struct alloc_pool *pool, uint64_t b
 {
 	uint64_t segment = segment_bytes(&model->config, bytes);
 
-	if (bytes > BYTES_MAX || model->state.reserved + segment > alloc_config_allowed(&model->config))
+	if (bytes > ALLOC_BYTES_MAX || model->state.reserved + segment > alloc_config_allowed(&model->config))
 		return ALLOC_MODEL_REFUSED;
 	if (model->config.expandable)
 		return alloc_expand(model, pool, bytes, block);
@@ -285,7 +276,7 @@ static int hand_out(struct alloc_model *model, struct alloc_block *block, uint64
 
 int alloc_model_take(struct alloc_model *model, uint64_t id, uint64_t bytes, uint32_t number)
 {
-	uint64_t rounded = bytes > BYTES_MAX ? bytes : alloc_config_round(&model->config, bytes);
+	uint64_t rounded = bytes > ALLOC_BYTES_MAX ? bytes : alloc_config_round(&model->config, bytes);
 	struct alloc_pool *pool = alloc_pool_at(model, number, rounded <= ALLOC_SMALL_MAX);
 	struct alloc_block *block;
 	int error;
@@ -319,7 +310,7 @@ int alloc_model_begin_segment(struct alloc_model *model, uint64_t addr, uint64_t
 	struct alloc_segment *below = (struct alloc_segment *)alloc_tree_upto(&model->segment, 0, addr + bytes - 1);
 	struct alloc_block *block;
 
-	if (!bytes || bytes > BYTES_MAX || addr > UINT64_MAX / 2 || number >= ALLOC_MODEL_POOLS)
+	if (!bytes || bytes > ALLOC_BYTES_MAX || addr > UINT64_MAX / 2 || number >= ALLOC_MODEL_POOLS)
 		return 0;
 	if (!pool)
 		return -MT_E_MEMORY;
@@ -357,7 +348,7 @@ static uint64_t bytes_there(const struct alloc_model *model, const struct alloc_
 
 int alloc_model_begin_block(struct alloc_model *model, uint64_t id, uint64_t addr, uint64_t bytes)
 {
-	struct alloc_block *block = bytes > BYTES_MAX ? NULL : free_at(model, addr), *rest;
+	struct alloc_block *block = bytes > ALLOC_BYTES_MAX ? NULL : free_at(model, addr), *rest;
 	int error;
 
 	if (!block || named(model, id))

@@ -1,0 +1,194 @@
+#include "advise_turn.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "report/answer.h"
+
+#define LAYERS_USUAL 24.0 /* where nobody tells */
+
+static int takes_frame(void *context, struct db_stmt *row)
+{
+	const struct mt_knob *knob = context;
+	uint32_t i;
+
+	for (i = 0; i < knob->withins; i++)
+		if (strstr(db_text(row, 0), knob->within[i]))
+			return 1;
+	return 0;
+}
+
+/* Whether the inner frames of the site's stack are one of the functions that the row names. 1, 0 or an error. */
+int turn_has_frame(const struct advise_run *run, const struct mt_knob *knob, const struct replay_site *site)
+{
+	/* Of the outer ones much else is made. */
+	static const char sql[] =
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + (kind = 'python') FROM up JOIN node "
+		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < 3) "
+		"SELECT function FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function IS NOT NULL AND depth < 3";
+	const int64_t node[ANSWER_PARAMETERS] = { site->node };
+
+	if (!knob->withins)
+		return 1;
+	return site->node ? answer_rows(run->db, sql, node, takes_frame, (void *)(uintptr_t)knob) : 0;
+}
+
+/*
+ * Phases that the row speaks of. What is neither forward nor optimizer and lies between them - a loss, an iteration's
+ * bookkeeping - is "other" in the recording: rows that speak of both, or of the forward pass, speak of it.
+ */
+uint32_t turn_phases(const struct mt_knob *knob)
+{
+	/* A smaller cache is smaller wherever it is awake. */
+	if (knob->method == MT_KNOB_METHOD_SHARE ||
+	    (!(knob->categories & ~CATEGORY(KV_CACHE)) &&
+	     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)))
+		return ALL_PHASES;
+	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0) |
+	       (knob->method == MT_KNOB_METHOD_DIVIDED && knob->categories & CATEGORY(WEIGHTS) ? 1u << MT_PHASE_INIT
+											       : 0);
+}
+
+/* What waits for the backward pass was made by a forward pass that has one, whatever the stack was too deep to tell. */
+static uint32_t born_in(const struct replay_site *site)
+{
+	return 1u << site->phase | (site->held[MT_PHASE_BACKWARD] ? 1u << MT_PHASE_FORWARD : 0);
+}
+
+/* Weights that are not the trained model's. */
+int turn_is_of_reference(const struct mt_knob *knob)
+{
+	return knob->method == MT_KNOB_METHOD_REMOVED && knob->processes & ROLE(REFERENCE) &&
+	       !(knob->categories & ~CATEGORY(WEIGHTS));
+}
+
+/* What an engine has set aside, where nothing tells that it is its cache. */
+static int is_set_aside(const struct replay_site *site)
+{
+	return site->phase == MT_PHASE_ROLLOUT && site->category == MT_CATEGORY_OTHER;
+}
+
+/* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
+int turn_means(const struct turn *turn, const struct replay_site *site)
+{
+	const struct mt_knob *knob = turn->knob;
+	uint32_t categories = knob->categories;
+
+	if (site->ignored)
+		return 0;
+	if (knob->method == MT_KNOB_METHOD_SHARE && is_set_aside(site))
+		return 1;
+	if (!(advise_roles_of(turn->run, site) & knob->processes))
+		return 0;
+	if (knob->method == MT_KNOB_METHOD_TOKENS && categories & PASSING)
+		categories |= CATEGORY(RECOMPUTED) | CATEGORY(WORKSPACE) | CATEGORY(OTHER);
+	if (categories & CATEGORY(ACTIVATIONS) && knob->method == MT_KNOB_METHOD_DIVIDED)
+		categories |= CATEGORY(RECOMPUTED);
+	if (!(categories & 1u << site->category) &&
+	    !(knob->method == MT_KNOB_METHOD_LOGITS && categories & CATEGORY(LOGITS) &&
+	      advise_is_logits(turn->run, site)))
+		return 0;
+	if (PASSING & 1u << site->category && !(turn_phases(knob) & born_in(site)))
+		return 0;
+	if (!(knob->processes & ~ROLE(CRITIC)) && !(turn->run->phases & 1u << MT_PHASE_CRITIC))
+		return 0;
+	if (turn_is_of_reference(knob) && (1u << site->category == CATEGORY(WEIGHTS)) && !turn->run->model.untrained)
+		return 0;
+	return turn_has_frame(turn->run, knob, site);
+}
+
+/* Two numbers of how much stays, in either order. */
+void turn_keep(struct turn *turn, uint32_t site, double one, double other)
+{
+	uint32_t passing = PASSING & 1u << turn->run->replay.site[site].category, phase;
+	double lean = one < other ? one : other, heavy = one < other ? other : one;
+	struct replay_effect *at[2] = { &turn->scenario->lean[site], &turn->scenario->heavy[site] };
+
+	if (lean == 1 && heavy == 1)
+		return;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		if (!passing && !(turn_phases(turn->knob) & 1u << phase))
+			continue;
+		at[0]->keep[phase] *= (float)(lean > 0 ? lean : 0);
+		at[1]->keep[phase] *= (float)(heavy > 0 ? heavy : 0);
+	}
+	at[0]->used = at[1]->used = 1;
+	turn->effects++;
+}
+
+/* The same for all that is meant. 0 or an error. */
+int turn_keep_all(struct turn *turn, double one, double other)
+{
+	const struct replay *replay = &turn->run->replay;
+	uint32_t i;
+	int meant;
+
+	for (i = 0; i < replay->sites; i++) {
+		meant = turn_means(turn, &replay->site[i]);
+		if (meant < 0)
+			return meant;
+		if (meant)
+			turn_keep(turn, i, one, other);
+	}
+	return 0;
+}
+
+/* The most that is held of what is meant at the peak of one of these phases. Bytes. */
+double turn_held_most(const struct turn *turn, uint32_t phases)
+{
+	const struct replay *replay = &turn->run->replay;
+	double sum, most = 0;
+	uint32_t i, phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		if (!(phases & 1u << phase))
+			continue;
+		for (sum = 0, i = 0; i < replay->sites; i++)
+			sum += turn_means(turn, &replay->site[i]) > 0 ? (double)replay->site[i].held[phase] : 0;
+		most = sum > most ? sum : most;
+	}
+	return most;
+}
+
+int turn_silent(struct turn *turn, enum advise_silence silence)
+{
+	turn->silence = silence;
+	return 0;
+}
+
+/* How many of a site's allocations live at once, where its phase has most. */
+uint32_t turn_alive(const struct replay_site *site)
+{
+	uint32_t phase, most = 0;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		most = site->count[phase] > most ? site->count[phase] : most;
+	return most;
+}
+
+double turn_layers(const struct advise_run *run)
+{
+	return run->model.layers > 1 ? (double)run->model.layers : LAYERS_USUAL;
+}
+
+uint64_t turn_held_anywhere(const struct replay_site *site)
+{
+	uint64_t most = 0;
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		most = site->held[phase] > most ? site->held[phase] : most;
+	return most;
+}
+
+/* 1: the new value is the one that saves, -1: the old one was, 0: neither, or it is no switch. */
+int turn_direction(const struct turn *turn)
+{
+	int saves_on = turn->knob->saves == MT_KNOB_SAVES_ON;
+
+	if (turn->knob->saves != MT_KNOB_SAVES_ON && turn->knob->saves != MT_KNOB_SAVES_OFF)
+		return 0;
+	if (!turn->is_number || turn->now == turn->to)
+		return 0;
+	return (turn->to != 0) == saves_on ? 1 : -1;
+}

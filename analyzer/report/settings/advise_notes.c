@@ -1,0 +1,79 @@
+/* Texts, warnings and the message of an error, kept as long as the configuration; whose a knob is. */
+#include "advise_config_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/clean.h"
+#include "memtrace/error.h"
+
+const char *advise_keep(struct advise_config *config, const char *text, size_t size)
+{
+	struct advise_text *kept = malloc(sizeof(*kept) + size + 1);
+
+	if (!kept)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->text[size] = '\0';
+	mt_clean(kept->text, "");
+	kept->next = config->texts;
+	config->texts = kept;
+	return kept->text;
+}
+
+int advise_no_memory(struct advise_config *config)
+{
+	snprintf(config->message, sizeof(config->message), "%s", mt_strerror(MT_E_MEMORY));
+	return -MT_E_MEMORY;
+}
+
+int advise_fail(struct advise_config *config, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(config->message, sizeof(config->message), format, args);
+	va_end(args);
+	mt_clean(config->message, "");
+	return -MT_E_ARGUMENT;
+}
+
+int advise_warn(struct advise_config *config, const char *format, ...)
+{
+	char words[ADVISE_WORDS_MAX];
+	const char **larger;
+	va_list args;
+	uint32_t i;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	mt_clean(words, "");
+	if (config->warnings == ADVISE_WARNINGS_MAX)
+		return 0;
+	for (i = 0; i < config->warnings; i++)
+		if (!strcmp(config->warning[i], words))
+			return 0;
+	if (!config->warning) {
+		larger = malloc(ADVISE_WARNINGS_MAX * sizeof(*larger));
+		if (!larger)
+			return advise_no_memory(config);
+		config->warning = larger;
+	}
+	config->warning[config->warnings] = advise_keep(config, words, strlen(words));
+	return config->warning[config->warnings] ? (config->warnings++, 0) : advise_no_memory(config);
+}
+
+const struct advise_part *advise_config_part(const struct advise_config *config, const struct mt_knob *knob)
+{
+	const struct mt_knob_file *file;
+	uint32_t i;
+
+	for (i = 0; i < config->parts; i++) {
+		file = config->part[i].file;
+		if (knob >= file->knob && knob < file->knob + file->knobs)
+			return &config->part[i];
+	}
+	return NULL;
+}
