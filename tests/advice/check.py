@@ -155,6 +155,10 @@ class Run:
         path = os.path.join(self.folder, what.lower() + ".json")
         if not os.path.exists(path):
             run(self.words, self.folder, what.lower() + ".txt", **{what: path + ".new"})
+            for left in ("model", "out"):  # of a program: much, and nobody reads it
+                shutil.rmtree(os.path.join(self.folder, left), ignore_errors=True)
+            if os.path.exists(self.folder + "/profile.json"):
+                os.remove(self.folder + "/profile.json")
             if os.path.exists(path + ".new"):
                 os.rename(path + ".new", path)
             else:
