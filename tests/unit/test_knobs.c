@@ -116,7 +116,7 @@ TEST(unknown_things_are_named_with_their_line)
 {
 	check_refused(HEAD ROW("k") "    colour: red\n", "x.yaml:16: a knob has no field \"colour\"");
 	check_refused(HEAD "  - key: k\n    method: magic\n",
-		      "x.yaml:7: unknown method \"magic\" (one of: none, tokens, logits, divided, removed, bucket, share, "
+		      "x.yaml:7: unknown method \"magic\" (one of: none, tokens, logits, divided, removed, bucket, share, kept, "
 		      "allocator)");
 	check_refused(HEAD ROW("k") "    since: 1.5\n", "x.yaml:16: \"1.5\" is none of the releases of the file");
 	check_refused(HEAD ROW("k") "    cost: free\n", "x.yaml:16: \"cost\" is there twice");

@@ -208,7 +208,7 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 	print_places(text, oom, options);
 	print_failures(text, oom, options);
 	if (!oom->survived)
-		text_print(text, "\nNext: memana advise %s\n", options->name);
+		text_print(text, "\nNext: memana advise, for the settings that would have helped\n");
 	return 0;
 }
 
