@@ -109,31 +109,56 @@ static int predict(struct advice *advice)
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------------ */
 
+/* What there is most of in a phase, bytes. */
+static uint64_t most_of(const struct advise_run *run, int phase, uint8_t *category)
+{
+	uint64_t held, most = 0;
+	uint8_t i;
+
+	*category = MT_CATEGORY_OTHER;
+	for (i = 0; i < MT_CATEGORY_COUNT && phase >= 0; i++) {
+		held = advise_held(run, 1u << i, (uint8_t)phase);
+		if (held > most) {
+			most = held;
+			*category = i;
+		}
+	}
+	return most;
+}
+
 static void say_peak(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 	struct sentence *verdict = &advice->verdict;
 	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX];
-	int phase = mt_phase_parse(run->phase, strlen(run->phase));
-	uint64_t held, most = 0;
-	uint8_t i, category = MT_CATEGORY_OTHER;
+	uint8_t category;
+	uint64_t most = most_of(run, mt_phase_parse(run->phase, strlen(run->phase)), &category);
 
 	sentence_say(verdict, "Peak %s held", text_bytes(size, run->peak));
 	if (run->total)
 		sentence_say(verdict, " of %s", text_bytes(total, run->total));
 	sentence_say(verdict, " on %s, in %s.", answer_device(device, run->number, run->kind),
 		     answer_phase(run->phase));
-	for (i = 0; i < MT_CATEGORY_COUNT && phase >= 0; i++) {
-		held = advise_held(run, 1u << i, (uint8_t)phase);
-		if (held > most) {
-			most = held;
-			category = i;
-		}
-	}
 	if (most)
 		sentence_say(verdict, " The largest part of it is %s, %s.",
 			     category == MT_CATEGORY_OTHER ? "of no known purpose" : mt_category_name(category),
 			     text_bytes(size, most));
+}
+
+/* No row: what can be said without a setting's name. After a failed request that has been said. */
+static void say_remedy(struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+	const char *framework = advice->config->parts ? advice->config->part[0].file->framework : "no framework";
+	const char *remedy;
+	uint8_t category;
+
+	most_of(run, mt_phase_parse(run->phase, strlen(run->phase)), &category);
+	remedy = run->failed ? NULL : oom_remedy(mt_category_name(category));
+	if (remedy)
+		sentence_say(&advice->verdict, " To make less of it: %s.", remedy);
+	sentence_say(&advice->verdict, " Of the settings of %s that are known here none moves it%s", framework,
+		     strcmp(framework, "pytorch") ? "." : ": if this is another framework's run, say --framework.");
 }
 
 /* After what happened: what follows from it. */
@@ -149,7 +174,7 @@ static void conclude(struct advice *advice)
 			return;
 		}
 	if (!advice->rows) {
-		sentence_say(&advice->verdict, " No setting that is known here moves what filled it.");
+		say_remedy(advice);
 		return;
 	}
 	sentence_say(&advice->verdict, " Try %s = %s first: it saves %s%s", row->knob->name.key, row->to,

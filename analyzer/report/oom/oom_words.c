@@ -20,7 +20,7 @@ static const char *const knobs[MT_CATEGORY_COUNT] = {
 	[MT_CATEGORY_WORKSPACE] = "limit the workspace of the library that takes it",
 };
 
-static const char *knob_of(const char *category)
+const char *oom_remedy(const char *category)
 {
 	size_t i;
 
@@ -225,7 +225,7 @@ static void say_first_step(struct sentence *sentence, const struct oom *oom)
 
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
-	const char *knob = knob_of(oom->rule_category);
+	const char *knob = oom_remedy(oom->rule_category);
 	const char *share = oom->rule_bytes > oom->in_use / 2 ? "Most" : "The largest part";
 	char size[TEXT_SIZE_MAX];
 

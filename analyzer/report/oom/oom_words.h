@@ -19,6 +19,9 @@ void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *n
 /* The second sentence alone. */
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name);
 
+/* What makes less of a category: "recompute activations, ..."; NULL: nobody knows. Static storage. */
+const char *oom_remedy(const char *category);
+
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
 
