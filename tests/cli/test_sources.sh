@@ -19,7 +19,7 @@ same() {
 for name in history.pickle short.pkl by_content; do
 	check "top $name" same "$name" top
 done
-for command in phases steps oom retained frag verify; do
+for command in phases steps oom advise retained frag verify; do
 	check "$command of a snapshot" same history.pickle "$command"
 	check "$command --json of a snapshot" same history.pickle "$command" --json
 done
@@ -74,7 +74,7 @@ files() { "$memana" info --json runs 2>err >info.json && json info.json "[t['fil
 check "its traces, in the order of their numbers" files '["runs/snap_rank1.pickle", "runs/snap_rank2.pickle", "runs/snap_rank10.pickle"]'
 check "what is none is left out with a word" one_line err '^memana: runs: left out, as .*: model.pkl, notes.txt, run.db and 1 more$'
 all() { "$memana" "$@" --json runs >one 2>err && "$memana" "$@" --json runs/snap_rank1.pickle runs/snap_rank2.pickle runs/snap_rank10.pickle >two 2>err && cmp one two; }
-for command in top oom phases steps frag retained; do
+for command in top oom advise phases steps frag retained; do
 	check "$command FOLDER is about all of them" all $command
 done
 check "load FOLDER" status 0 "$memana" load runs -o all.db
