@@ -284,6 +284,20 @@ static int read_within(struct source *source, const struct field *field)
 	return read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_within, field);
 }
 
+static int add_proof(struct source *source, const struct field *field)
+{
+	const char *text = yaml_cursor_text(source->yaml);
+
+	if (!text || !*text)
+		return fail_here(source, "%s must be a list of texts", field->key);
+	return keep(source, text, &source->knob->proof[source->knob->proofs++]);
+}
+
+static int read_proof(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_proof, field);
+}
+
 static int add_weight(struct source *source, const struct field *field)
 {
 	struct mt_knob *knob = source->knob;
@@ -476,6 +490,7 @@ static const struct field knob_fields[] = {
 	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
 	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
 	{ "within", read_within, 0, 0, NULL, 0 },
+	{ "proof", read_proof, 0, 0, NULL, 0 },
 	{ "weighs", read_weighs, 0, 0, NULL, 0 },
 	{ "cost", read_word, 1, AT(cost), FEW(knob_cost_word, MT_KNOB_COSTS) },
 	{ "effect", read_knob_text, 0, AT(effect), NULL, 0 },

@@ -268,6 +268,8 @@ struct mt_knob {
 	const char
 		*within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
 	uint32_t withins;                    /* 0: all of the category */
+	const char *proof[MT_KNOB_WITHIN_MAX]; /* functions that run only where it is on */
+	uint32_t proofs;
 	struct {
 		const char *value;
 		uint32_t weight;

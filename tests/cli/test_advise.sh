@@ -45,8 +45,24 @@ tells "a cache that should sleep, and does not" \
 	"any(r['reason'] == 'setting-ignored' and 'free_cache_engine' in r['evidence'] for r in d['refusals'])" advise
 tells "a smaller part for the engine saves where it is awake" "$(proposed rollout.gpu_memory_utilization "r['saved_bytes']['low'] > 3 * $GiB and r['fits']")" advise
 tells "what fits costs little before what costs more" \
-	"(lambda c: c == sorted(c))([['free', 'some time', 'much time', 'more GPUs', 'changes results'].index(r['cost']) for r in d['knobs'] if r['fits']])" advise
+	"(lambda c: c == sorted(c))([['free', 'some time', 'much time', 'more GPUs', 'changes results'].index(r['cost']) for r in d['knobs'] if r['fits'] and not r['only_if']])" advise
 never "an engine that is not there" 'mem_fraction_static' advise
+
+play_quietly verl-2448
+tells "pieces that are all kept: smaller ones are only more of them" \
+	"any(r['reason'] == 'setting-ignored' and 'pieces' in r['evidence'] for r in d['refusals']) and not any('chunk' in r['key'] or 'entropy_checkpointing' in r['key'] for r in d['knobs'])" advise
+tells "a function on the stack proves that it is on" \
+	"any(i['key'].endswith('entropy_from_logits_with_chunking') and 'recorded stacks' in i['why'] for i in d['idle'])" advise
+says "the first thing comes before settings, also in the first sentence" 'Before any setting: let each piece go' advise
+
+play_quietly trl-6684
+never "the gradients are no activations: no smaller batch" 'per_device_train_batch_size' advise
+
+play_quietly nccl-lazy
+says "a run with room has nothing to change" 'Nothing failed, and 42.0 GiB was never held' advise
+
+play_quietly verl-3453
+says "a process that did not fill the host" 'that is not what filled the host' advise
 
 play_quietly open-rl-99
 tells "activations: recompute them" "$(proposed gradient_checkpointing "r['fits'] and r['category'] == 'activations'")" advise

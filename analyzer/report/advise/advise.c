@@ -161,29 +161,49 @@ static void say_remedy(struct advice *advice)
 		     strcmp(framework, "pytorch") ? "." : ": if this is another framework's run, say --framework.");
 }
 
-/* After what happened: what follows from it. */
-static void conclude(struct advice *advice)
+/* The setting that comes first, as the end of a sentence. */
+static void say_first_row(struct advice *advice, const char *begins)
 {
 	char size[2][TEXT_SIZE_MAX];
 	const struct advise_row *row = advice->row;
-	size_t i;
 
-	for (i = 0; i < advice->refusals; i++)
-		if (advice->refusal[i].whole) {
-			sentence_say(&advice->verdict, " No setting fixes this.");
-			return;
-		}
-	if (!advice->rows) {
-		say_remedy(advice);
-		return;
-	}
-	sentence_say(&advice->verdict, " Try %s = %s first: it saves %s%s", row->knob->name.key, row->to,
+	sentence_say(&advice->verdict, " %s %s = %s: it saves %s%s", begins, row->knob->name.key, row->to,
 		     row->probable ? "probably " : "", text_bytes(size[0], row->saved.low));
 	if (row->saved.low != row->saved.high)
 		sentence_say(&advice->verdict, " to %s", text_bytes(size[1], row->saved.high));
 	sentence_say(&advice->verdict, row->fits        ? ", and it fits."
 				       : advice->needed ? "; alone that is not certain to be enough."
 							: ".");
+}
+
+/* Nothing failed, and a good part of the device was never held: nothing has to change. */
+static int is_healthy(const struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+
+	return !run->failed && !advice->fit && run->total && run->peak < run->total / 10 * 9;
+}
+
+/* After what happened: what follows from it. What goes before any setting goes before it here, too. */
+static void conclude(struct advice *advice)
+{
+	char size[TEXT_SIZE_MAX];
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].whole) {
+			sentence_say(&advice->verdict, " No setting fixes this: %s.", advice->refusal[i].instead);
+			return;
+		}
+	if (advice->refusals)
+		sentence_say(&advice->verdict, " Before any setting: %s.", advice->refusal[0].instead);
+	else if (is_healthy(advice))
+		sentence_say(&advice->verdict, " Nothing failed, and %s was never held: nothing has to change.",
+			     text_bytes(size, advice->run.total - advice->run.peak));
+	else if (!advice->rows)
+		say_remedy(advice);
+	else
+		say_first_row(advice, "Try");
 }
 
 static void say_verdict(struct advice *advice, const char *name)

@@ -43,6 +43,7 @@ struct advise_row {
 	struct advise_outcome outcome;
 	uint8_t category; /* enum mt_category: what most of it is */
 	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
+	int sample;       /* 1: one sample was too long, and it is about its length */
 	int aims;         /* 1: it is about the bytes that were too many, and not about everything */
 	int probable;     /* what most of those bytes are is a guess */
 	char evidence[ADVISE_EVIDENCE_MAX];
@@ -97,6 +98,7 @@ struct advice {
 	uint64_t needed;           /* so much must go that it fits; 0: it fits, or nobody knows */
 	uint64_t limit;            /* --fit, or what there was; 0: none */
 	int fit;                   /* --fit was given */
+	int pieces_kept;           /* pieces of logits that should go one by one are all there */
 	int blind;                 /* nobody has told how the run was configured: values are defaults, at best */
 	struct advise_row *row;    /* most worth trying first */
 	size_t rows, row_room;

@@ -50,14 +50,18 @@ static const char *lower_tokens(const struct choices *choices, struct choice *ch
 	if (knob->of == MT_KNOB_OF_PADDING)
 		return NULL;
 	/* How long samples are nobody leaves at its default. */
-	if (knob->of != MT_KNOB_OF_MICRO_BATCH && choice->now.origin <= ADVISE_DEFAULT)
+	if (knob->of != MT_KNOB_OF_MICRO_BATCH && choice->now.origin <= ADVISE_DEFAULT) {
+		choice->turn.now = choice->now.text = NULL;
 		now = -1;
+	}
 	/* One that is far above all before it is one long sample, whatever the budget. */
 	if (knob->of != MT_KNOB_OF_MICRO_BATCH && now <= 0 && is_outlier(choices->advice)) {
 		choice->turn.now = advise_value_text(choice->pretend, knob, tokens);
 		return text_of(choice, (double)choices->advice->run.oom.logits.earlier);
 	}
-	if (knob->of == MT_KNOB_OF_MICRO_BATCH && tokens > 0 && (now <= 0 || tokens < now))
+	if (knob->of == MT_KNOB_OF_MICRO_BATCH && choice->now.origin <= ADVISE_DEFAULT && tokens > now)
+		choice->turn.now = choice->now.text = NULL; /* the recording says that it is another */
+	if (knob->of == MT_KNOB_OF_MICRO_BATCH && tokens > 0 && (now <= 0 || tokens < now || !choice->now.text))
 		now = tokens;
 	if (now <= 0)
 		return NULL;
@@ -292,9 +296,27 @@ static int is_there(const struct advice *advice, uint32_t part)
 	for (i = 0; i < MT_ARRAY_SIZE(below_all); i++)
 		if (!strcmp(it->file->framework, below_all[i]))
 			return 1;
+	/* Where the main framework is not set by flags, nobody can give it another one's. */
+	if (it->file->written == MT_KNOB_WRITTEN_FLAG && advice->config->part[0].file->written != MT_KNOB_WRITTEN_FLAG)
+		return 0;
 	for (i = 0; i < it->file->knobs; i++)
 		own += (it->file->knob[i].processes & ~(1u << MT_KNOB_PROCESS_ENGINE)) != 0;
 	return own && it->seen;
+}
+
+/* Counts with a backend only, which the recorded stacks show, whatever the defaults say. */
+static int is_seen_backend(const struct advice *advice, const struct mt_knob *knob)
+{
+	const struct advise_config *config = advice->config;
+	uint32_t i, part;
+
+	for (i = 0; i < knob->constraints; i++)
+		for (part = 1; knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS && part < config->parts; part++)
+			if (config->part[part].seen &&
+			    (strstr(knob->constraint[i].key, config->part[part].file->framework) ||
+			     !strcmp(knob->constraint[i].value[0], config->part[part].file->framework)))
+				return 1;
+	return 0;
 }
 
 /* Only with a backend of which nothing was seen. */
@@ -362,6 +384,26 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
+/* Functions that run only where it is on are on recorded stacks. */
+static int is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
+{
+	char sql[256];
+	int seen = 0;
+	uint32_t i;
+
+	for (i = 0; i < knob->proofs; i++) {
+		if (strpbrk(knob->proof[i], "'\"") ||
+		    (size_t)snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE function = '%s' LIMIT 1",
+				     knob->proof[i]) >= sizeof(sql))
+			continue;
+		if (!answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen) {
+			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
+			return 1;
+		}
+	}
+	return 0;
+}
+
 static int consider_allocator(struct advice *advice, const struct mt_knob *knob, struct advise_value now)
 {
 	struct advise_row it = { .knob = NULL }, *row;
@@ -388,10 +430,16 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	    !is_class_used(advice, knob))
 		return 0;
 	standing = advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why);
-	if (standing == ADVISE_STANDING_ABSENT)
+	if (standing == ADVISE_STANDING_ABSENT || needs_unseen(advice, knob))
 		return 0;
+	if (is_proved(advice, knob, why))
+		return note_idle(advice, knob, why);
+	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
+		return note_idle(advice, knob, "its pieces are all kept at once: see above");
 	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */
-	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && !needs_unseen(advice, knob))
+	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && is_seen_backend(advice, knob))
+		standing = ADVISE_STANDING_OPEN;
+	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
 		mt_copy_text(choice.only, sizeof(choice.only), why);
 	else if (standing != ADVISE_STANDING_OPEN)
 		return note_idle(advice, knob, why);
@@ -508,8 +556,13 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, ui
 					 text_bytes(size, site->held[phase]), site->count[phase]);
 	tokens = advise_tokens_in(&advice->run, row->knob->phases);
 	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
-		snprintf(row->evidence + used, sizeof(row->evidence) - used, "; %s tokens in the largest micro-batch",
-			 text_number(number, tokens));
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; %s tokens in the largest micro-batch", text_number(number, tokens));
+	if (row->knob->method == MT_KNOB_METHOD_TOKENS && is_outlier(advice) && used < sizeof(row->evidence))
+		snprintf(row->evidence + used, sizeof(row->evidence) - used,
+			 row->sample ? ", %s at most before it: probably one sample"
+				     : ", %s at most before it: if that is one sample, this does nothing",
+			 text_number(number, advice->run.oom.logits.earlier));
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
@@ -556,6 +609,8 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->aims = is_aimed(advice, row->knob, phase) && !*choice->only;
 	main_category(advice, row->knob, phase, &row->category);
 	row->probable = is_probable(advice, row->category, phase);
+	row->sample = is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
+		      row->knob->of != MT_KNOB_OF_MICRO_BATCH && row->knob->of != MT_KNOB_OF_PADDING;
 	mt_copy_text(row->only, sizeof(row->only), choice->only);
 	say_evidence(advice, row, phase);
 	return 0;
@@ -573,8 +628,12 @@ static int by_worth(const void *a, const void *b)
 	double one = worth(x->knob, x->saved) * (aims(x) ? AIM : 1),
 	       other = worth(y->knob, y->saved) * (aims(y) ? AIM : 1);
 
+	if (!*x->only != !*y->only) /* what may not count comes last */
+		return *x->only ? 1 : -1;
 	if (x->fits != y->fits)
 		return y->fits - x->fits;
+	if (x->sample != y->sample) /* one sample was too long: it is what has to be shorter */
+		return y->sample - x->sample;
 	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */
 		return x->knob->cost < y->knob->cost ? -1 : 1;
 	if (x->fits && aims(x) != aims(y))

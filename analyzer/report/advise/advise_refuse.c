@@ -3,13 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "advise.h"
+#include "advise_turn.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"
 #include "report/steps/query_steps.h"
 #include "report/top_host.h"
 
-#define UNKNOWN_SHARE 2  /* more than one part in so many of no known purpose: too little is known */
+#define UNKNOWN_SHARE 2 /* more than one part in so many of no known purpose: too little is known */
+#define OWN_SHARE 4     /* of the host: a process with less than one part in so many did not fill it */
+#define PIECES_MANY 4
 #define IGNORED_SHARE 10 /* of the peak, from which on what a setting should have removed is worth a word */
 
 /* NULL: out of memory. */
@@ -64,8 +67,8 @@ static const struct {
 			   "drop the reference that keeps it (detach, .item(), clear the list), or take a version in which that is "
 			   "mended; memana retained shows each place" },
 	[OOM_SLEEPER] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
-			  "what it keeps lies in no pool that sleeps: leave it out there (graphs, communicators, buffers), or end "
-			  "that process for the while" },
+			  "it lies in no pool that sleeps: weights of an engine should, see its version and its loader; of graphs, "
+			  "communicators and buffers have fewer; or end that process for the while" },
 	[OOM_LARGEST] = { 0, 0, 0, "" },
 	[OOM_UNKNOWN] = { ADVISE_REASON_EVIDENCE, 1, 1,
 			  "record from the start of the process, with its allocator: memana info" },
@@ -80,6 +83,9 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (!advice->run.failed || !by_rule[oom->rule].refuses)
 		return 0;
 	oom_say_next(&why, oom, name);
+	if (oom->rule == OOM_RETAINED && oom->growth.other)
+		instead = "mend it there: where that is an engine, another version of it, or keep it from loading its weights anew "
+			  "beside its pool";
 	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
 		instead = "free what pins the segments, or make requests of fewer different sizes: memana frag";
 	return say(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
@@ -96,16 +102,26 @@ static int take_host(void *context, const struct query_host *row)
 {
 	struct host_words *words = context;
 	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+	uint64_t all;
 
 	if (!*row->verdict || words->told)
 		return 0;
 	words->told = 1;
 	snprintf(text, sizeof(text),
 		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why",
-		 (long long)row->pid, row->verdict, text_bytes(size, row->most_resident));
+		 (long long)row->pid,
+		 strcmp(row->verdict, "left") ? row->verdict : "it left while the machine was full",
+		 text_bytes(size, row->most_resident));
+	all = !strcmp(row->pressure, "cgroup") || !strcmp(row->verdict, "cgroup")
+		      ? (row->cgroup_limit ? row->cgroup_limit : row->cgroup)
+		      : row->cgroup + row->available;
+	if (row->most_resident < all / OWN_SHARE)
+		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
+			   "that is not what filled the host: look at the other processes there, and at when they grew (memana top "
+			   "tells those that were recorded); offloading more would make it worse");
 	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
-		   "give the job more host memory, or keep less there: workers of data loaders, offloaded states, pinned buffers "
-		   "(memana top shows whose it is)");
+		   "give the job more host memory, or keep less there: states that are offloaded to it, checkpoints that are "
+		   "gathered on it, workers of data loaders, pinned buffers (memana top shows whose it is)");
 }
 
 /* ---- growth, without a failure yet ------------------------------------------------------------------------------------------ */
@@ -194,6 +210,39 @@ static int refuse_all_ignored(struct advice *advice)
 	return error;
 }
 
+/* ---- pieces that should go one by one --------------------------------------------------------------------------------------- */
+
+/* A function that works piece by piece has many of them alive: a smaller piece makes more of them. */
+static int refuse_pieces(struct advice *advice)
+{
+	static const struct mt_knob piecewise = { .within = { "chunk", "piece", "tile" }, .withins = 3 };
+	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase)), found;
+	const struct replay_site *site;
+	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+	uint32_t i;
+
+	for (i = 0; i < advice->run.replay.sites && phase >= 0; i++) {
+		site = &advice->run.replay.site[i];
+		if (site->category != MT_CATEGORY_LOGITS || site->largest != site->smallest ||
+		    site->count[phase] < PIECES_MANY || site->held[phase] < advice->base / IGNORED_SHARE)
+			continue;
+		found = turn_has_frame(&advice->run, &piecewise, site);
+		if (found < 0)
+			return found;
+		if (!found)
+			continue;
+		advice->pieces_kept = 1;
+		snprintf(text, sizeof(text),
+			 "%u pieces of %s, which a loop makes one after the other, are alive at once: something around the loop keeps "
+			 "them, and smaller pieces are only more of them",
+			 site->count[phase], text_bytes(size, site->largest));
+		return say(advice, ADVISE_REASON_IGNORED, 0, text,
+			   "let each piece go before the next: without a checkpoint around the whole loop (inside of it instead), "
+			   "without keeping what autograd needs of each, or with a fused kernel");
+	}
+	return 0;
+}
+
 /* ---- too little evidence ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_evidence(struct advice *advice)
@@ -236,5 +285,7 @@ int advise_refuse(struct advice *advice, const char *name)
 		error = refuse_growth(advice);
 	if (!error)
 		error = refuse_all_ignored(advice);
+	if (!error)
+		error = refuse_pieces(advice);
 	return error ? error : refuse_evidence(advice);
 }

@@ -142,6 +142,8 @@ int turn_removed(struct turn *turn)
 		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
 	if (!way && turn->knob->leaves == MT_KNOB_LEAVES_NOTHING)
 		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	if (turn->knob->measure == MT_KNOB_UNIT_SHARE)
+		return turn_share_of(turn);
 	switch (turn->knob->leaves) {
 	case MT_KNOB_LEAVES_BOUNDARIES:
 		return strcmp(turn->to_text, "selective") ? keep_boundaries(turn) : turn_keep_all(turn, 0.5, 1);

@@ -58,7 +58,6 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
 	char saved[2 * TEXT_SIZE_MAX], then[2 * TEXT_SIZE_MAX];
-	struct advise_range left = advice->run.failed ? row->outcome.asked : row->outcome.peak;
 
 	text_print(text, "%3zu. ", number);
 	text_style(text, TEXT_BOLD);
@@ -67,10 +66,10 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	for (i = 1; i < names && i < 2; i++)
 		text_print(text, " (before: %s)", name[i]->key);
 	text_print(text, "\n");
-	print_wrapped(text, INDENT, "%s -> %s: saves %s%s, then %s in %s; %s%s", row->now.text ? row->now.text : "?",
-		      row->to, row->probable ? "probably " : "", range_words(saved, row->saved),
-		      range_words(then, left), mt_phase_name(row->outcome.in), cost_words(row->knob->cost),
-		      row->fits ? "; it fits then" : "");
+	print_wrapped(text, INDENT, "%s -> %s: saves %s%s; the highest is then %s, in %s; %s%s",
+		      row->now.text ? row->now.text : "?", row->to, row->probable ? "probably " : "",
+		      range_words(saved, row->saved), range_words(then, row->outcome.peak),
+		      mt_phase_name(row->outcome.in), cost_words(row->knob->cost), row->fits ? "; it fits then" : "");
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);
@@ -88,8 +87,11 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 
 	if (!advice->rows)
 		return;
-	snprintf(title, sizeof(title), "Settings of %s%s%s that would have helped", part->file->framework,
-		 *part->version ? " " : "", part->version);
+	snprintf(title, sizeof(title), "Settings of %s%s%s that would %s", part->file->framework,
+		 *part->version ? " " : "", part->version,
+		 !advice->run.failed ? "make the peak lower"
+		 : advice->refusals  ? "have put it off"
+				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)i < limit; i++)
 		print_row(text, advice, &advice->row[i], i + 1);
@@ -158,7 +160,7 @@ static int print_paste(const struct text *text, const struct advice *advice)
 
 	for (i = 0; i < advice->turns; i++)
 		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
-	if (!changes && advice->rows)
+	if (!changes && advice->rows && !advice->refusals && advice->run.failed)
 		change[changes++] = (struct advise_change){ advice->row[0].knob, advice->row[0].to };
 	if (!changes)
 		return 0;
@@ -201,6 +203,18 @@ static void print_refusals(const struct text *text, const struct advice *advice)
 	}
 }
 
+/* What is missing is somebody's to give back, not to be saved. */
+static int refused_by_bytes(const struct advice *advice)
+{
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].whole || advice->refusal[i].reason == ADVISE_REASON_FRAGMENTATION ||
+		    advice->refusal[i].reason == ADVISE_REASON_NEIGHBOUR)
+			return 1;
+	return 0;
+}
+
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
@@ -212,7 +226,7 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		print_wrapped(text, 0, "Warning: %s", advice->config->warning[i]);
 		text_style(text, TEXT_PLAIN);
 	}
-	if (advice->needed)
+	if (advice->needed && !refused_by_bytes(advice))
 		text_print(text, "To fit, %s of the %s that would have been in use must go.\n",
 			   text_bytes(size, advice->needed), text_bytes(all, advice->base));
 	print_refusals(text, advice);

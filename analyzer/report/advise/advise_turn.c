@@ -69,6 +69,12 @@ static int is_set_aside(const struct replay_site *site)
 }
 
 /* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
+/* What is there while the optimizer works is no micro-batch's, whatever it was taken for. */
+static int outlives_backward(const struct replay_site *site)
+{
+	return site->phase != MT_PHASE_OPTIMIZER && site->held[MT_PHASE_OPTIMIZER] > turn_held_anywhere(site) / 2;
+}
+
 int turn_means(const struct turn *turn, const struct replay_site *site)
 {
 	const struct mt_knob *knob = turn->knob;
@@ -79,6 +85,10 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 	if (knob->method == MT_KNOB_METHOD_SHARE && is_set_aside(site))
 		return 1;
 	if (!(advise_roles_of(turn->run, site) & knob->processes))
+		return 0;
+	if (PASSING & 1u << site->category &&
+	    (outlives_backward(site) ||
+	     (site->driver && knob->method == MT_KNOB_METHOD_TOKENS && site->category == MT_CATEGORY_OTHER)))
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_TOKENS && categories & PASSING)
 		categories |= CATEGORY(RECOMPUTED) | CATEGORY(WORKSPACE) | CATEGORY(OTHER);
