@@ -199,7 +199,7 @@ def an_event_kind():
 def allowed(section):
     """The files that it names under "### section", as regular expressions."""
     text = open(os.path.join(SRC, "CONTRIBUTING.md")).read()
-    part = re.search(r"^### %s\n(.*?)(?=^##|\Z)" % section, text, re.S | re.M).group(1)
+    part = re.search(r"^### %s(?:[,:][^\n]*)?\n(.*?)(?=^##|\Z)" % section, text, re.S | re.M).group(1)
     names = re.findall(r"`([\w./-]+)`", part)
     found = [re.escape(name) + r"(/[^/]*)?" for name in names if "/" in name or "." in name]
     # "A `cmd_NAME.c` ...: in `folder`": the new file.
