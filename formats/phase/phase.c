@@ -166,6 +166,12 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 		tracker->begun = 1;
 }
 
+/* Its role is that of an inner frame; the thread's, which may be among those that are missing, goes before it. */
+static int gives_way(const struct stack_state *state, const struct role_span *span)
+{
+	return state->inner && role_is_of_the_loop(span->role) && span->role != state->over;
+}
+
 /*
  * What the stack of an event says. Deep stacks lack frames in their middle: then the role function is that of the
  * thread's newest stack that could tell; `mended` is room for that. A checkpoint's events are from long ago, and tell
@@ -179,7 +185,7 @@ static const struct stack_state *stack_of(struct mt_tracker *tracker, const stru
 
 	if (event->kind == MT_LIVE || !state->python)
 		return state;
-	if (state->cut && !role_is_of_the_loop(state->span.role)) {
+	if (state->cut && (!role_is_of_the_loop(state->span.role) || gives_way(state, &thread->span))) {
 		if (!role_is_of_the_loop(thread->span.role))
 			return state;
 		*mended = *state;

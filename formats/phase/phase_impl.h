@@ -32,6 +32,8 @@ struct stack_state {
 	uint8_t step;        /* enum rule_step of the outermost frame that has one */
 	uint8_t python, cut; /* has Python frames; lacks some that were left out */
 	uint8_t backward;    /* a backward or a recomputation is among the frames */
+	uint8_t inner; /* the role is that of a frame inside of what was left out, and stands only if there is none */
+	uint8_t over;  /* .. or this one outside of it */
 	uint32_t part_frame; /* who said `part`, 0: nobody */
 	struct role_span span;
 };

@@ -93,6 +93,15 @@ static void add_step(struct stack_state *state, const struct rule_match *match, 
 		state->step = step;
 }
 
+/* A role that would give way to one further outside, where frames are missing: who knows whether one is among those. */
+static void add_inner(struct stack_state *state, const struct rule_match *match)
+{
+	if (match->value[RULE_SAYS_ROLE] == MT_ROLE_NONE || state->span.role != MT_ROLE_NONE || !state->cut)
+		return;
+	state->inner = match->value[RULE_SAYS_OUTER] != 0;
+	state->over = match->value[RULE_SAYS_OVER];
+}
+
 static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uint32_t id)
 {
 	const struct mt_frame *frame = mt_defs_frame(tracker->defs, id);
@@ -102,6 +111,7 @@ static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uin
 		return;
 	state->python |= frame->kind == MT_FRAME_PYTHON;
 	state->cut |= frame->kind == MT_FRAME_ELIDED;
+	add_inner(state, &match);
 	add_role(&state->span, &match, frame, id);
 	add_part(state, &match, id);
 	add_step(state, &match, id);

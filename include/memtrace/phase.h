@@ -15,7 +15,7 @@
  * done again: its part is recompute.
  *
  * Stacks that are too deep lack frames in their middle. Where a role function may be among those, it is the one of the
- * thread's newest stack that could tell.
+ * thread's newest stack that could tell; it goes before the role of a frame further inside, as it would if it were there.
  */
 #ifndef MEMTRACE_PHASE_H
 #define MEMTRACE_PHASE_H

@@ -782,4 +782,27 @@ TEST(deep_stacks)
 	teardown();
 }
 
+/* TRL asks for log-probs in the loss, too: there training_step, which may be among the frames that are missing, goes before. */
+TEST(roles_outside_of_what_was_left_out)
+{
+	static const char
+		training[] = "training_step /v/trl/trainer/grpo_trainer.py\n",
+		generation[] = "_generate_and_score_completions /v/trl/trainer/grpo_trainer.py\n",
+		logps[] = "_get_per_token_logps_and_entropies /v/trl/trainer/grpo_trainer.py\nforward /v/m.py\n";
+	char stack[512];
+
+	setup();
+	snprintf(stack, sizeof(stack), "main /s.py\n~\n%s", logps);
+	CHECK_PHASE(main_thread, stack, "logprob"); /* nothing has told of more */
+	snprintf(stack, sizeof(stack), "main /s.py\n%s%s", training, generation);
+	CHECK_PHASE(main_thread, stack, "rollout");
+	snprintf(stack, sizeof(stack), "main /s.py\n~\n%s", logps);
+	CHECK_PHASE(main_thread, stack, "logprob"); /* inside of the generation they are that */
+	snprintf(stack, sizeof(stack), "main /s.py\n%sforward /v/m.py\n", training);
+	CHECK_PHASE(main_thread, stack, "forward");
+	snprintf(stack, sizeof(stack), "main /s.py\n~\n%s", logps);
+	CHECK_PHASE(main_thread, stack, "forward");
+	teardown();
+}
+
 TEST_MAIN()
