@@ -82,6 +82,12 @@ static int is_turned_on(const struct turn *turn)
 	return 1;
 }
 
+/* Where the bytes go to, if that is no GPU. */
+static int is_elsewhere(const char *text)
+{
+	return !strcmp(text, "cpu") || !strcmp(text, "nvme");
+}
+
 /* What was computed again of one layer is what every layer would keep. */
 static int keep_everything(struct turn *turn)
 {
@@ -140,7 +146,9 @@ int turn_removed(struct turn *turn)
 		return turn_share_of(turn);
 	if (!way && !is_turned_on(turn))
 		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
-	if (!way && turn->knob->leaves == MT_KNOB_LEAVES_NOTHING)
+	if (!way && turn->knob->leaves == MT_KNOB_LEAVES_NOTHING && turn->now_text && is_elsewhere(turn->now_text))
+		return turn_silent(turn, ADVISE_SILENT_SAME);
+	if (!way && turn->knob->leaves == MT_KNOB_LEAVES_NOTHING && !is_elsewhere(turn->to_text))
 		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	if (turn->knob->measure == MT_KNOB_UNIT_SHARE)
 		return turn_share_of(turn);
@@ -164,8 +172,11 @@ int turn_removed(struct turn *turn)
 /* The number that the row gives a value; -1: none. */
 static double weight_of(const struct mt_knob *knob, const char *value)
 {
+	double number;
 	uint32_t i;
 
+	if (knob->measure == MT_KNOB_UNIT_SWITCH && !advise_value_number(knob, value, &number))
+		value = number > 0 ? "true" : "false"; /* and not True, or 1 */
 	if (!strncmp(value, "torch.", 6))
 		value += 6;
 	for (i = 0; i < knob->weighs; i++)
@@ -209,6 +220,12 @@ static void keep_computed(struct turn *turn, uint32_t site, double left)
 	turn_keep(turn, site, left, logits ? 1 : left);
 }
 
+/* An engine's weights are of another type than those of the process that trains, and a reference's may be, too. */
+static int is_of_whom(const struct turn *turn, const struct replay_site *site)
+{
+	return (advise_roles_of(turn->run, site) & turn->knob->processes) != 0;
+}
+
 /* Another optimizer works with other temporaries. */
 static int keep_types(struct turn *turn, double left)
 {
@@ -216,11 +233,12 @@ static int keep_types(struct turn *turn, double left)
 	uint32_t i;
 
 	for (i = 0; i < replay->sites && turn->knob->categories & CATEGORY(OPTIMIZER_STATE); i++)
-		if (replay->site[i].category == MT_CATEGORY_WORKSPACE && replay->site[i].phase == MT_PHASE_OPTIMIZER)
+		if (replay->site[i].category == MT_CATEGORY_WORKSPACE && replay->site[i].phase == MT_PHASE_OPTIMIZER &&
+		    is_of_whom(turn, &replay->site[i]))
 			turn_keep(turn, i, left < 1 ? 0 : 1, left < 1 ? 1 : 1 / left);
 	if (turn->knob->categories & CATEGORY(WEIGHTS) && computes_in_weights(turn->run))
 		for (i = 0; i < replay->sites; i++)
-			if (COMPUTED & 1u << replay->site[i].category &&
+			if (COMPUTED & 1u << replay->site[i].category && is_of_whom(turn, &replay->site[i]) &&
 			    !(turn->knob->categories & 1u << replay->site[i].category))
 				keep_computed(turn, i, left);
 	return turn_keep_all(turn, left, left);
@@ -232,6 +250,7 @@ static int turn_types(struct turn *turn)
 	       to = weight_of(turn->knob, turn->to_text);
 	int is_switch = turn->knob->measure == MT_KNOB_UNIT_SWITCH;
 	uint32_t phase;
+	int error;
 
 	if (now < 0 && !is_switch)
 		now = weight_seen(turn);
@@ -246,10 +265,11 @@ static int turn_types(struct turn *turn)
 	if (!is_switch)
 		return keep_types(turn, to / now);
 	/* A switch of types leaves some in the old one, and copies of the weights come in the new one. */
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+	error = turn_keep_all(turn, to / now, (1 + to / now) / 2);
+	for (phase = 0; phase < MT_PHASE_COUNT && turn->effects; phase++)
 		if (turn_phases(turn->knob) & 1u << phase)
 			turn->scenario->heavy_extra.bytes[phase] += (double)turn->run->model.weights * to / now;
-	return turn_keep_all(turn, to / now, (1 + to / now) / 2);
+	return error;
 }
 
 /* ZeRO: 1 divides states, 2 gradients, too, 3 weights, too. */
@@ -285,7 +305,8 @@ int turn_divided(struct turn *turn)
 				: turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	if (turn_direction(turn) < 0)
 		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
-	if (!turn->is_number || turn->to <= 0 || turn->now == 0 || turn->knob->measure == MT_KNOB_UNIT_WORD)
+	/* Parts of which one chooses the number are copies beside the whole: none of them is in the recording. */
+	if (!turn->is_number || turn->to <= 0 || turn->now == 0 || turn->knob->saves == MT_KNOB_SAVES_CHOOSE)
 		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	ratio = (turn->now > 0 ? turn->now : 1) / turn->to;
 	if (turn->knob->saves == MT_KNOB_SAVES_LOWER)
@@ -305,6 +326,17 @@ static int is_bucket(const struct turn *turn, const struct replay_site *site, do
 	       (double)site->largest <= bytes * BUCKET_MOST;
 }
 
+/* A cache is what its size says in all, in as many pieces as there are layers. */
+static int keep_cache(struct turn *turn)
+{
+	double held = turn_held_most(turn, ALL_PHASES), left;
+
+	if (held <= 0)
+		return turn_silent(turn, ADVISE_SILENT_NO_BYTES);
+	left = 1 - (turn->now - turn->to) / held;
+	return turn_keep_all(turn, left, left);
+}
+
 int turn_bucket(struct turn *turn)
 {
 	const struct replay *replay = &turn->run->replay;
@@ -316,6 +348,8 @@ int turn_bucket(struct turn *turn)
 		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	if (turn->now <= 0)
 		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
+	if (turn->knob->categories == CATEGORY(KV_CACHE))
+		return keep_cache(turn);
 	if (turn->knob->measure == MT_KNOB_UNIT_ELEMENTS)
 		scale = turn->run->model.element ? (double)turn->run->model.element : 2;
 	more = (turn->to - turn->now) * scale;

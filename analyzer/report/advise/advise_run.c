@@ -227,11 +227,16 @@ int advise_is_weight(const struct advise_model *model, uint64_t bytes)
 
 /* ---- who does what --------------------------------------------------------------------------------------------------- */
 
-/* Memory that only an engine has. */
+static int is_of_engines_code(const struct replay_site *site)
+{
+	return strstr(site->owner, "vllm") || strstr(site->owner, "sglang");
+}
+
+/* Memory that engines have. */
 static int is_engines(const struct replay_site *site)
 {
 	return site->category == MT_CATEGORY_KV_CACHE || site->category == MT_CATEGORY_GRAPHS ||
-	       strstr(site->owner, "vllm") || strstr(site->owner, "sglang");
+	       is_of_engines_code(site);
 }
 
 static int take_phase(void *context, struct db_stmt *row)
@@ -272,14 +277,16 @@ static int load_roles(struct advise_run *run)
 
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site)
 {
+	uint32_t roles = TRAINERS;
 	size_t i;
 
-	if (is_engines(site))
-		return ROLE(ENGINE);
 	for (i = 0; i < run->replay.processes; i++)
 		if (run->role[i].process == site->process)
-			return run->role[i].roles;
-	return TRAINERS;
+			roles = run->role[i].roles;
+	if (!is_engines(site))
+		return roles;
+	/* A trainer that generates without an engine has a cache of its own. */
+	return ROLE(ENGINE) | (site->category == MT_CATEGORY_KV_CACHE && !is_of_engines_code(site) ? roles : 0);
 }
 
 /* ---- the micro-batches ----------------------------------------------------------------------------------------------- */

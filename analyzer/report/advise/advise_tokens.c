@@ -70,6 +70,12 @@ static int is_square(const struct turn *turn, const struct replay_site *site)
 	return site->category != MT_CATEGORY_LOGITS && turn_has_frame(turn->run, &scores, site) > 0;
 }
 
+/* A cache that is made anew for each token is as long as the answer; one of one size is set aside, whatever comes. */
+static int is_growing(const struct advise_run *run, const struct replay_site *site)
+{
+	return site->births >= 4 * run->model.layers + 16 && site->largest > site->smallest;
+}
+
 /* Of what passes, and of a cache that grows with the answer; the size of a weight does not change with the tokens. */
 static int keep_tokens(struct turn *turn, double one, double other, double logits_one, double logits_other)
 {
@@ -83,7 +89,7 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 		meant = turn_means(turn, site);
 		if (meant < 0)
 			return meant;
-		if (!meant || (!(PASSING & 1u << site->category) && site->births < 4 * turn->run->model.layers + 16))
+		if (!meant || (!(PASSING & 1u << site->category) && !is_growing(turn->run, site)))
 			continue;
 		if (site->largest == site->smallest && advise_is_weight(&turn->run->model, site->largest)) {
 			if (site->category == MT_CATEGORY_ACTIVATIONS)
@@ -129,6 +135,7 @@ static void wait_for_more(struct turn *turn)
 static int turn_budget(struct turn *turn)
 {
 	double tokens = (double)advise_tokens_in(turn->run, turn_phases(turn->knob)), least = turn->to, ratio, loose;
+	int error;
 
 	if (tokens > 0 && (turn->now < 0 || turn->to < turn->now))
 		ratio = least < tokens ? least / tokens : 1;
@@ -143,8 +150,10 @@ static int turn_budget(struct turn *turn)
 	/* A sample that is longer is a micro-batch of its own; how long they are is not known. */
 	loose = ratio * 1.1;
 	loose = loose < FLOOR_USUAL ? FLOOR_USUAL : loose < 1 ? loose : 1;
-	wait_for_more(turn);
-	return keep_tokens(turn, 0.85 * ratio, loose, 0.85 * ratio, loose);
+	error = keep_tokens(turn, 0.85 * ratio, loose, 0.85 * ratio, loose);
+	if (!error && turn->effects)
+		wait_for_more(turn);
+	return error;
 }
 
 /*

@@ -1,0 +1,182 @@
+/*
+ * advise_sites.h - a run with places of every process, category and phase, and of every stack that a row of formats/knobs can
+ * tell apart, for tests of what settings do to them.
+ */
+#ifndef ADVISE_SITES_H
+#define ADVISE_SITES_H
+
+#include "advise_kit.h"
+#include "report/advise/advise_model.h"
+
+#define MIB (1ull << 20)
+#define BUCKET (256 * MIB)
+#define WORDS 151936ull
+#define ROWS 8192ull /* of logits */
+#define LAYERS 28u
+#define STEPS 16u
+#define GPUS 8u
+#define SITES_MAX 32768u
+#define STACKS_MAX (MT_KNOB_WITHIN_MAX + 3)
+
+#define CATEGORY(name) (1u << MT_CATEGORY_##name)
+#define PHASE(name) (1u << MT_PHASE_##name)
+#define ROLE(name) (1u << MT_KNOB_PROCESS_##name)
+#define ALL_PHASES ((1u << MT_PHASE_COUNT) - 1)
+#define PASSING \
+	(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS) | CATEGORY(WORKSPACE) | CATEGORY(OTHER))
+
+/* How a place allocates. X(NAME) */
+#define SHAPE_LIST(X)                                                       \
+	X(STANDING)   /* one for each layer, once in a step */              \
+	X(COMING)     /* a bucket's size, made again and again in a step */ \
+	X(VOCABULARY) /* as large as logits, and not known to be some */
+
+enum shape {
+#define SHAPE_ENUM(name) SHAPE_##name,
+	SHAPE_LIST(SHAPE_ENUM)
+#undef SHAPE_ENUM
+		SHAPES
+};
+
+/* Stacks: none; a plain one; one with each word of the row among the inner frames; with all of them far outside. */
+enum { STACK_NONE, STACK_PLAIN, STACK_FAR, STACK_WORD };
+
+struct place {
+	uint32_t roles;
+	enum shape shape;
+	int stack;
+};
+
+static struct replay_site site_at[SITES_MAX];
+static struct place place_at[SITES_MAX];
+static struct replay_process process_at[MT_KNOB_PROCESSES];
+static struct advise_role role_at[MT_KNOB_PROCESSES];
+static int64_t node_of[STACKS_MAX], nodes;
+
+static inline int64_t add_node(int64_t parent, const char *function)
+{
+	char sql[512], above[32] = "NULL";
+
+	if (parent)
+		snprintf(above, sizeof(above), "%lld", (long long)parent);
+	nodes++;
+	snprintf(sql, sizeof(sql), "INSERT INTO frame VALUES (%lld, 'python', '%s', 'x.py', 1, NULL, NULL)",
+		 (long long)nodes, function);
+	run_sql(sql);
+	snprintf(sql, sizeof(sql), "INSERT INTO node VALUES (%lld, %s, %lld)", (long long)nodes, above,
+		 (long long)nodes);
+	run_sql(sql);
+	return nodes;
+}
+
+/* Returns how many stacks there are. */
+static inline int make_stacks(const struct mt_knob *knob)
+{
+	char function[128];
+	int64_t node = 0;
+	uint32_t i;
+
+	node_of[STACK_NONE] = 0;
+	node_of[STACK_PLAIN] = add_node(add_node(0, "train"), "apply");
+	for (i = 0; i < knob->withins; i++) {
+		snprintf(function, sizeof(function), "_do_%s_now", knob->within[i]);
+		node_of[STACK_WORD + i] = add_node(node_of[STACK_PLAIN], function);
+		node = add_node(node, function);
+	}
+	for (i = 0; i < 4; i++)
+		node = add_node(node, "apply");
+	node_of[STACK_FAR] = node;
+	return (int)(STACK_WORD + knob->withins);
+}
+
+static inline void hold(struct replay_site *site, uint32_t phases)
+{
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (phases & 1u << phase) {
+			site->count[phase] = site->largest == BUCKET ? LAYERS : 1;
+			site->held[phase] = site->largest * site->count[phase];
+		}
+}
+
+/* What passes is there in its phase, and until the backward pass where it waits for that; gradients not in a forward pass. */
+static inline uint32_t held_in(uint32_t category, uint32_t phase)
+{
+	if (PASSING & 1u << category)
+		return 1u << phase | (phase == MT_PHASE_FORWARD ? PHASE(BACKWARD) : 0);
+	return category == MT_CATEGORY_GRADIENTS ? ALL_PHASES & ~PHASE(FORWARD) : ALL_PHASES;
+}
+
+static inline void add_place(struct replay *replay, uint32_t process, uint32_t category, uint32_t phase,
+			     enum shape shape, int stack)
+{
+	struct replay_site *site = &site_at[replay->sites];
+	int is_logits = category == MT_CATEGORY_LOGITS;
+
+	CHECK(replay->sites < SITES_MAX);
+	*site = (struct replay_site){ .id = replay->sites + 1,
+				      .process = process + 1,
+				      .node = node_of[stack],
+				      .phase = (uint8_t)phase,
+				      .category = (uint8_t)category,
+				      .known = 1,
+				      .ignored = category == MT_CATEGORY_SLACK,
+				      .words = is_logits ? WORDS : 0,
+				      .element = is_logits ? 2 : 0 };
+	site->largest = site->smallest = is_logits || shape == SHAPE_VOCABULARY ? WORDS * ROWS * 2 : BUCKET;
+	hold(site, held_in(category, phase));
+	site->births = LAYERS * STEPS * (shape == SHAPE_STANDING ? 1 : 4);
+	if (category == MT_CATEGORY_KV_CACHE && shape == SHAPE_COMING)
+		site->smallest = BUCKET / LAYERS;
+	place_at[replay->sites++] = (struct place){ 1u << process, shape, stack };
+}
+
+/* Places of all kinds, in a process of each role. */
+static inline void make_sites(struct replay *replay, int stacks)
+{
+	uint32_t process, category, phase, shape;
+	int stack;
+
+	for (process = 0; process < MT_KNOB_PROCESSES; process++)
+		for (category = 0; category < MT_CATEGORY_COUNT; category++)
+			for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+				for (shape = 0; shape < SHAPES; shape++)
+					for (stack = 0; stack < stacks; stack++)
+						if (shape != SHAPE_VOCABULARY || CATEGORY(LOGITS) != 1u << category)
+							add_place(replay, process, category, phase, shape, stack);
+}
+
+static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
+{
+	uint32_t i;
+
+	*run = (struct advise_run){ .db = db,
+				    .device = 1,
+				    .total = 80ull << 30,
+				    .model = { .words = WORDS, .width = 3584, .layers = LAYERS, .element = 2 },
+				    .phases = ALL_PHASES,
+				    .gpus = GPUS,
+				    .tokens = ROWS,
+				    .tokens_least = ROWS,
+				    .steps = STEPS,
+				    .history = 1,
+				    .stacks = 1 };
+	run->model.elements = 7ull << 30;
+	run->model.trained = run->model.elements / 2;
+	run->model.weights = run->model.elements * 2;
+	run->model.untrained = run->model.weights / 2;
+	run->model.gradients = run->model.trained * 2;
+	run->model.state = run->model.wide[2] = run->model.trained * 8;
+	for (i = 0; i < MT_KNOB_PROCESSES; i++) {
+		process_at[i] = (struct replay_process){ .id = i + 1, .pid = i + 1, .rank = i };
+		role_at[i] = (struct advise_role){ .process = i + 1, .roles = 1u << i };
+	}
+	run->role = role_at;
+	run->replay = (struct replay){
+		.db = db, .device = 1, .site = site_at, .process = process_at, .processes = MT_KNOB_PROCESSES
+	};
+	make_sites(&run->replay, make_stacks(knob));
+}
+
+#endif
