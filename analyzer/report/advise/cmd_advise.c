@@ -1,6 +1,7 @@
 /* memana advise - which setting would have helped, by how many bytes, and when none does. */
 #include <stdio.h>
 #include "advise.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/command.h"
 #include "report/report.h"
@@ -75,8 +76,29 @@ static const struct answer answer = {
 
 /* ---- the answer ---- */
 
+static const char nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
+
+/* All fields that an answer has, with nothing in them. */
+static void json_nothing(struct doc *doc)
+{
+	static const char *const lists[] = { "knobs", "refusals", "idle", "warnings" };
+	size_t i;
+
+	doc_string(doc, "framework", "");
+	doc_string(doc, "verdict", nothing_held);
+	doc_object(doc, "peak");
+	doc_int(doc, "bytes", 0);
+	doc_null(doc, "phase");
+	doc_end(doc);
+	doc_int(doc, "needed_bytes", 0);
+	for (i = 0; i < MT_ARRAY_SIZE(lists); i++) {
+		doc_array(doc, lists[i]);
+		doc_end(doc);
+	}
+}
+
 /* JSON is read by programs: the warnings are in it. On paper they stand below the verdict. */
-static int print_json(struct db *db, const struct advice *advice, int64_t limit)
+static int print_json(struct db *db, const struct advice *advice, int64_t limit, int nothing)
 {
 	struct doc *doc = doc_new();
 	int error = -MT_E_MEMORY;
@@ -84,7 +106,11 @@ static int print_json(struct db *db, const struct advice *advice, int64_t limit)
 	if (doc) {
 		doc_object(doc, NULL);
 		doc_int(doc, "version", 1);
-		error = advise_json(doc, advice, limit);
+		error = 0;
+		if (nothing)
+			json_nothing(doc);
+		else
+			error = advise_json(doc, advice, limit);
 		doc_end(doc);
 	}
 	if (!error)
@@ -100,8 +126,6 @@ static int fail(const struct advice *advice, struct db *db, int error)
 {
 	const char *message = advice->config ? advice->config->message : "";
 
-	if (error == -MT_E_MAGIC)
-		return command_fail(EXIT_NO, "advise: nothing was held on any device: there is nothing to advise on");
 	if (*message && error == -MT_E_ARGUMENT)
 		return command_fail(EXIT_USAGE, "advise: %s", message);
 	if (*message && (error == -MT_E_RULES || error == -MT_E_SYSTEM))
@@ -113,16 +137,20 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 {
 	struct advice advice;
 	struct text text;
-	int error, status = 0;
+	int error, nothing, status = 0;
 
 	asked->request.now = asked->now;
 	asked->request.set = asked->set;
 	asked->request.name = options->name;
 	error = advise(&advice, db, &asked->request);
 	text_init(&text, stdout);
-	if (!error)
-		error = options->json ? print_json(db, &advice, options->limit)
-				      : advise_text(&text, &advice, options->limit);
+	nothing = error == -MT_E_MAGIC;
+	if (options->json && (!error || nothing))
+		error = print_json(db, &advice, options->limit, nothing);
+	else if (!error)
+		error = advise_text(&text, &advice, options->limit);
+	else if (nothing)
+		error = (text_wrap(&text, 0, 0, nothing_held), 0);
 	if (error)
 		status = fail(&advice, db, error);
 	advise_release(&advice);
