@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check.py BUILD [CASE...] - holds what memana advise predicts against what was measured. For each row of cases.txt a program is
 recorded as it is set now and as it shall be set; memana advise sees the first recording alone and says what the peak of the
-second will be. Prints a table row for each case as it is done; last how many were inside their range, the median error, and
-"N passed, N failed, N skipped".
+second will be. Prints a table row for each case as it is done; last how many were inside their range and the median error, of
+the rows that predictions were developed against, of those that were held out, and of all; and "N passed, N failed, N skipped".
 
     peak        of the tensors on the CPU, or of the stand-in GPU: memana top of a run's own trace
     predicted   memana advise of the first trace: a range; the error is that of its middle
@@ -32,6 +32,7 @@ MEMANA = os.environ.get("MEMANA") or BUILD + "/memana"
 PYTHON = os.environ.get("PYTHON") or os.path.join(BUILD, "frameworks-venv/bin/python")
 KEPT = os.environ.get("ADVICE_KEPT") or os.path.join(BUILD, "advice")
 PATIENCE = int(os.environ.get("TEST_TIMEOUT", 300))  # s, for a program
+HELD_OUT = "held out"  # the mark of a row that nobody looked at while predictions were developed
 OWN_OFF = 0.1  # per cent
 LEAST_INSIDE, MEDIAN_MOST = 90, 5  # per cent: of the rows inside their range; of the median error
 RECORDER = ("include/memtrace", "recorder", "formats/ring", "formats/write", "formats/trace", "formats/phase", "formats/rules")
@@ -61,7 +62,10 @@ class Case:
     """A row of cases.txt."""
 
     def __init__(self, columns):
-        name, words, changes, self.framework, keys = columns
+        name, words, changes, self.framework, keys, *marks = columns
+        if marks not in ([], [HELD_OUT]):
+            sys.exit("tests/advice/cases.txt: %s: behind the keys stands nothing or '%s'" % (name, HELD_OUT))
+        self.held_out = bool(marks)
         self.name, _, self.phase = name.partition(" ")
         self.program, *self.settings = words.split()
         self.changes = [re.fullmatch(r"(.+?)=(.+?)>(.+)", change).groups() for change in changes.split()]
@@ -201,11 +205,29 @@ def off(said, true):
     return 100.0 * (said - true) / true
 
 
+class Group:
+    """What was judged of rows that belong together."""
+
+    def __init__(self, name):
+        self.name = name
+        self.errors = []  # of the middles of the ranges, per cent without sign
+        self.inside = 0
+
+    def judge(self, error, inside):
+        self.errors.append(abs(error))
+        self.inside += inside
+
+    def end(self):
+        if self.errors:
+            print("%s: %d rows, %d inside their range, median error %.1f %%" % (
+                self.name, len(self.errors), self.inside, statistics.median(self.errors)))
+
+
 class Table:
     def __init__(self):
-        self.errors = []  # of the middles of the ranges, per cent without sign
+        self.groups = [Group("developed against"), Group(HELD_OUT)]
         self.tracker_errors = []
-        self.inside = self.worse = self.phases = self.phases_inside = 0
+        self.worse = self.phases = self.phases_inside = 0
         self.passed = self.failed = self.skipped = self.contested = 0
 
     def begin(self):
@@ -216,12 +238,11 @@ class Table:
         self.skipped += 1
         print("skip %s: %s" % (case.name, why), flush=True)
 
-    def judge(self, before, after, span):
+    def judge(self, case, before, after, span):
         """(error, whether inside) of a row with a prediction."""
         middle = (span[0] + span[1]) / 2.0
         error, inside = off(middle, after), span[0] <= after <= span[1]
-        self.errors.append(abs(error))
-        self.inside += inside
+        self.groups[case.held_out].judge(error, inside)
         self.worse += middle < before < after
         self.passed += inside
         self.failed += not inside
@@ -241,7 +262,7 @@ class Table:
         span = range_of(prediction, case.phase) if prediction else None
         shown = ["-", "-", "-", "-"]
         if span:
-            error, inside = self.judge(before[0], after[0], span)
+            error, inside = self.judge(case, before[0], after[0], span)
             shown = ["%.1f to %.1f" % (span[0] / MIB, span[1] / MIB), "%+.1f" % error, "yes" if inside else "no",
                      self.judge_phases(prediction, after[2])]
         else:
@@ -258,12 +279,15 @@ class Table:
 
     def end(self):
         """Whether something is not as it has to be."""
-        rows, missed = len(self.errors), self.contested > 0
+        errors, inside = sum((group.errors for group in self.groups), []), sum(group.inside for group in self.groups)
+        rows, missed = len(errors), self.contested > 0
+        for group in self.groups:
+            group.end()
         if rows:
-            share, median = 100.0 * self.inside / rows, statistics.median(self.errors)
+            share, median = 100.0 * inside / rows, statistics.median(errors)
             missed |= share < LEAST_INSIDE or median > MEDIAN_MOST or self.worse > 0
             print("%d rows with a prediction: %d inside their range (%.0f %%, at least %d), median error %.1f %% (at most %d), %d that"
-                  " were to fall and rose, %d of %d phases inside" % (rows, self.inside, share, LEAST_INSIDE, median, MEDIAN_MOST,
+                  " were to fall and rose, %d of %d phases inside" % (rows, inside, share, LEAST_INSIDE, median, MEDIAN_MOST,
                                                                       self.worse, self.phases_inside, self.phases))
         if self.tracker_errors:
             print("MemTracker: %d rows, median error %.1f %%" % (len(self.tracker_errors), statistics.median(self.tracker_errors)))

@@ -59,6 +59,10 @@ foretell $((peak - 1000)) $((peak + 1000))
 check "a good prediction" table
 check "is inside, with its phase" grep -q '| +0.0 | yes | 1 of 1 |' table
 check "nothing was recorded again" test -z "$(find kept -name trace.zst -newermt 2002-01-01)"
+check "counted where it was developed against" bash -c \
+	'grep -qx "developed against: 1 rows, 1 inside their range, median error 0.0 %" table && ! grep -q "^held out:" table'
+python3 "$SRC/tests/advice/check.py" "$BUILD" step-budget held-step-engine >both 2>&1
+check "a row held out is counted apart" bash -c 'grep -q "^developed against: 1 rows, 1 inside" both && grep -q "^held out: 1 rows, 0 inside" both'
 foretell $((peak * 2)) $((peak * 2))
 check "a bad one fails" status 1 table
 check "by its error" grep -q '| +100.0 | no | 0 of 1 |' table
