@@ -196,7 +196,7 @@ def predicted(case, trace):
 
 def range_of(prediction, phase):
     """(low, high) of the peak, or of one phase's; None where nothing is said of it."""
-    said = prediction.get("peak_bytes") if not phase else next(
+    said = (prediction or {}).get("peak_bytes") if not phase else next(
         (p["bytes"] for p in prediction.get("by_phase") or [] if p["phase"] == phase), None)
     return (said["low"], said["high"]) if said else None
 

@@ -77,6 +77,10 @@ tells "together they save more than alone" "d['predicted']['fits'] and len(d['pr
 tells "a size to fit: the settings, and it fits" "d['predicted']['fits'] and d['predicted']['peak_bytes']['low'] <= 40 * $GiB" advise --fit 40GiB
 tells "a size that nothing reaches" "not d['predicted']['fits']" advise --fit 1GiB
 
+tells "what a setting would add is not in the recording: no range" \
+	"d['predicted'] is None and 'not in the recording' in d['not_predicted'][0]['why']" advise \
+	--now actor.fsdp.offload_params=true --set actor.fsdp.offload_params=false
+
 # Wrong.
 trace=open-rl-99/*.zst
 check "a key that is none: a warning" bash -c '"$0" advise $1 --now actor.mb_spec.max_token_per_mb=4096 | tr -s " \n" " " | grep -q "Warning: .*max_token_per_mb.*max_tokens_per_mb"' "$memana" "$trace"

@@ -101,6 +101,10 @@ static int predict(struct advice *advice)
 	for (k = 0; k < advice->turns && advice->reserved.known; k++)
 		if (advice->turn[k].knob->method == MT_KNOB_METHOD_ALLOCATOR)
 			advice->silence[k] = ADVISE_SILENT_NONE;
+	for (k = 0; k < advice->turns; k++)
+		if (advice->silence[k] == ADVISE_SILENT_NO_ESTIMATE ||
+		    advice->silence[k] == ADVISE_SILENT_NOT_RECORDED || advice->silence[k] == ADVISE_SILENT_NO_VALUE)
+			advice->unforetold = 1;
 	advice->outcome = trial.outcome;
 	advice->together_fits = advice->limit && trial.outcome.peak.high <= advice->limit &&
 				trial.outcome.asked.high <= advice->limit;

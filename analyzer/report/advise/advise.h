@@ -111,6 +111,7 @@ struct advice {
 	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
 	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
 	size_t turns;
+	int unforetold; /* --set: what one of the changes adds or moves is not in the recording: the outcome is not to be said */
 	int asked, predicted, together_fits; /* asked: they are those of --set; predicted: outcome is of them */
 	struct advise_outcome outcome;
 	struct advise_reserved reserved; /* with these turns */

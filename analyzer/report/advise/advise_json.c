@@ -128,6 +128,24 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 	return error;
 }
 
+/* No range would be true: the changes, and why. */
+static void json_unforetold(struct doc *doc, const struct advice *advice)
+{
+	size_t i;
+
+	doc_null(doc, "predicted");
+	doc_array(doc, "not_predicted");
+	for (i = 0; i < advice->turns; i++) {
+		if (!advice->silence[i])
+			continue;
+		doc_object(doc, NULL);
+		doc_string(doc, "key", advice->turn[i].knob->name.key);
+		doc_string(doc, "why", advise_silence_words(advice->silence[i]));
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
 static void json_refusals(struct doc *doc, const struct advice *advice)
 {
 	size_t i;
@@ -180,7 +198,9 @@ int advise_json(struct doc *doc, const struct advice *advice, int64_t limit)
 		error = json_row(doc, advice, &advice->row[i]);
 	doc_end(doc);
 	json_refusals(doc, advice);
-	if (advice->predicted && !error)
+	if (advice->unforetold && !error)
+		json_unforetold(doc, advice);
+	else if (advice->predicted && !error)
 		error = json_predicted(doc, advice);
 	return error;
 }

@@ -11,8 +11,9 @@
 /* A bucket is closed by the weight that fills it: how full it is, and by how much it is too full. */
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
-#define BUCKET_OFTEN 1.5 /* times in a step, of as many as are there at once */
-#define KEPT_MOST 1.25   /* of gradients that wait: what is added to them is there beside them */
+#define BUCKET_OFTEN 1.5   /* times in a step, of as many as are there at once */
+#define ADAPTERS_MOST 1.25 /* of more of them: as many numbers a token as their rank are activations */
+#define KEPT_MOST 1.25     /* of gradients that wait: what is added to them is there beside them */
 
 /* ---- what goes -------------------------------------------------------------------------------------------------------- */
 
@@ -126,6 +127,19 @@ static int keep_trained(struct turn *turn)
 	return turn_keep_all(turn, left, left);
 }
 
+/* What is trained are adapters already: they, their gradients, which are as large, and their states go with the rank. */
+static int keep_adapters(struct turn *turn, double ratio)
+{
+	double more = (double)turn->run->model.gradients * (ratio - 1);
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		turn->scenario->lean_extra.bytes[phase] += more;
+		turn->scenario->heavy_extra.bytes[phase] += more * ADAPTERS_MOST;
+	}
+	return turn_keep_all(turn, ratio, ratio);
+}
+
 int turn_removed(struct turn *turn)
 {
 	double layers = turn_layers(turn->run);
@@ -160,6 +174,8 @@ int turn_removed(struct turn *turn)
 		return turn_keep_all(turn, 1 / layers,
 				     turn->knob->categories & CATEGORY(ACTIVATIONS) ? 0.6 : 3 / layers);
 	case MT_KNOB_LEAVES_ADAPTERS:
+		if (turn->is_number && turn->now > 0)
+			return keep_adapters(turn, turn->to / turn->now);
 		return turn_keep_all(turn, adapters_of(turn, 0), adapters_of(turn, 1));
 	default:
 		/* Which of the weights are a critic's nobody can see. */

@@ -121,7 +121,7 @@ static void print_turn(const struct text *text, const struct advice *advice, siz
 	const char *silence = advise_silence_words(advice->silence[i]);
 
 	print_wrapped(text, 2, "%s: %s -> %s%s%s", turn->knob->name.key, turn->now ? turn->now : "?", turn->to,
-		      *silence ? "; predicts no change: " : "", silence);
+		      *silence ? ": " : "", silence);
 }
 
 static void print_outcome(const struct text *text, const struct advice *advice)
@@ -185,7 +185,10 @@ static void print_turns(const struct text *text, const struct advice *advice, in
 						   : "The most that settings would have done together");
 	for (i = 0; i < advice->turns; i++)
 		print_turn(text, advice, i);
-	print_outcome(text, advice);
+	if (advice->unforetold)
+		print_wrapped(text, 2, "So what the peak would be cannot be said.");
+	else
+		print_outcome(text, advice);
 }
 
 /* ---- the page ---- */

@@ -131,6 +131,17 @@ static void wait_for_more(struct turn *turn)
 		}
 }
 
+/* The reverse: with fewer micro-batches the largest may be the first of its step, whose gradients nothing waits beside. */
+static void wait_no_more(struct turn *turn)
+{
+	uint32_t training = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD, phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (training & 1u << phase & turn->knob->phases)
+			turn->scenario->lean_extra.bytes[phase] -= (double)advise_held(turn->run, CATEGORY(GRADIENTS),
+										       (uint8_t)phase);
+}
+
 /* A budget counts by the largest micro-batch; how full they are is the packing's. */
 static int turn_budget(struct turn *turn)
 {
@@ -139,14 +150,18 @@ static int turn_budget(struct turn *turn)
 
 	if (tokens > 0 && (turn->now < 0 || turn->to < turn->now))
 		ratio = least < tokens ? least / tokens : 1;
-	else if (turn->now > 0)
-		ratio = turn->to / turn->now;
+	else if (turn->now > 0) /* one that is larger than the budget was one sample, or was packed so */
+		ratio = turn->to / (tokens > turn->now ? tokens : turn->now);
 	else
 		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
 	if (ratio == 1)
 		return turn_silent(turn, ADVISE_SILENT_SAME);
-	if (ratio > 1)
-		return keep_tokens(turn, 1 + 0.8 * (ratio - 1), ratio, 1 + 0.8 * (ratio - 1), ratio);
+	if (ratio > 1) {
+		error = keep_tokens(turn, 1 + 0.8 * (ratio - 1), ratio, 1 + 0.8 * (ratio - 1), ratio);
+		if (!error && turn->effects)
+			wait_no_more(turn);
+		return error;
+	}
 	/* A sample that is longer is a micro-batch of its own; how long they are is not known. */
 	loose = ratio * 1.1;
 	loose = loose < FLOOR_USUAL ? FLOOR_USUAL : loose < 1 ? loose : 1;
