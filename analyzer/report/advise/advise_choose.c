@@ -41,6 +41,15 @@ static int is_outlier(const struct advice *advice)
 	return advice->run.failed && logits->earlier && logits->tokens > 2 * logits->earlier;
 }
 
+/* The next multiple of `step` that is not above. */
+static double floor_to(double number, uint64_t step)
+{
+	uint64_t whole = (uint64_t)number;
+
+	whole -= whole % step;
+	return (double)whole;
+}
+
 /* Half of it, but not below the floor. NULL: it is there. */
 static const char *lower_tokens(const struct choices *choices, struct choice *choice, double now)
 {
@@ -67,7 +76,7 @@ static const char *lower_tokens(const struct choices *choices, struct choice *ch
 		return NULL;
 	floor = advise_floor(choices->advice->config, knob, ADVISE_AS_IS, &choices->advice->facts);
 	to = now / 2 > floor ? now / 2 : floor;
-	to = to >= 512 ? (double)((uint64_t)to / 256 * 256) : (double)(uint64_t)to;
+	to = to >= 512 ? floor_to(to, 256) : floor_to(to, 1);
 	return to >= 1 && to < now ? text_of(choice, to) : NULL;
 }
 

@@ -89,7 +89,7 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 		meant = turn_means(turn, site);
 		if (meant < 0)
 			return meant;
-		if (!meant || (!(PASSING & 1u << site->category) && !is_growing(turn->run, site)))
+		if (!meant || (!(TURN_PASSING & 1u << site->category) && !is_growing(turn->run, site)))
 			continue;
 		if (site->largest == site->smallest && advise_is_weight(&turn->run->model, site->largest)) {
 			if (site->category == MT_CATEGORY_ACTIVATIONS)

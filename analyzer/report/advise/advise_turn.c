@@ -86,11 +86,11 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 		return 1;
 	if (!(advise_roles_of(turn->run, site) & knob->processes))
 		return 0;
-	if (PASSING & 1u << site->category &&
+	if (TURN_PASSING & 1u << site->category &&
 	    (outlives_backward(site) ||
 	     (site->driver && knob->method == MT_KNOB_METHOD_TOKENS && site->category == MT_CATEGORY_OTHER)))
 		return 0;
-	if (knob->method == MT_KNOB_METHOD_TOKENS && categories & PASSING)
+	if (knob->method == MT_KNOB_METHOD_TOKENS && categories & TURN_PASSING)
 		categories |= CATEGORY(RECOMPUTED) | CATEGORY(WORKSPACE) | CATEGORY(OTHER);
 	if (categories & CATEGORY(ACTIVATIONS) && knob->method == MT_KNOB_METHOD_DIVIDED)
 		categories |= CATEGORY(RECOMPUTED);
@@ -98,7 +98,7 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 	    !(knob->method == MT_KNOB_METHOD_LOGITS && categories & CATEGORY(LOGITS) &&
 	      advise_is_logits(turn->run, site)))
 		return 0;
-	if (PASSING & 1u << site->category && !(turn_phases(knob) & born_in(site)))
+	if (TURN_PASSING & 1u << site->category && !(turn_phases(knob) & born_in(site)))
 		return 0;
 	if (!(knob->processes & ~ROLE(CRITIC)) && !(turn->run->phases & 1u << MT_PHASE_CRITIC))
 		return 0;
@@ -110,7 +110,7 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 /* Two numbers of how much stays, in either order. */
 void turn_keep(struct turn *turn, uint32_t site, double one, double other)
 {
-	uint32_t passing = PASSING & 1u << turn->run->replay.site[site].category, phase;
+	uint32_t passing = TURN_PASSING & 1u << turn->run->replay.site[site].category, phase;
 	double lean = one < other ? one : other, heavy = one < other ? other : one;
 	struct replay_effect *at[2] = { &turn->scenario->lean[site], &turn->scenario->heavy[site] };
 

@@ -12,7 +12,7 @@
 #define ALL_PHASES ((1u << MT_PHASE_COUNT) - 1)
 
 /* What a micro-batch makes and lets go. The rest stays from one to the next. */
-#define PASSING \
+#define TURN_PASSING \
 	(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS) | CATEGORY(WORKSPACE) | CATEGORY(OTHER))
 
 struct turn {

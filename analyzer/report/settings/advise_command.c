@@ -214,11 +214,12 @@ int advise_config_command_line(struct advise_config *config, const char *command
 {
 	size_t size = strnlen(command, ADVISE_COMMAND_MAX);
 	char *copy = malloc(size + 1), *word;
-	struct words words = { config, copy, copy + size, 0 };
+	struct words words;
 	int error = 0;
 
 	if (!copy)
 		return advise_no_memory(config);
+	words = (struct words){ config, copy, copy + size, 0 };
 	memcpy(copy, command, size);
 	copy[size] = '\0';
 	while (!error && (word = take(&words)))

@@ -1,4 +1,5 @@
 /* advise_constraint.c - what keeps a knob from counting, and how far it can be turned. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,8 +159,7 @@ double advise_floor(struct advise_config *config, const struct mt_knob *knob, en
 			continue;
 		times = times_of(config, part, constraint, when);
 		if (times >= 1)
-			least = larger(least, (double)((facts->fact[constraint->fact] + (uint64_t)times - 1) /
-						       (uint64_t)times));
+			least = larger(least, ceil((double)facts->fact[constraint->fact] / floor(times)));
 	}
 	return least;
 }
