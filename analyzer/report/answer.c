@@ -80,7 +80,7 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 
 /* ---- the answer ---- */
 
-static int print_json(const struct answer *answer, struct db *db, const struct answer_options *options)
+int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), void *context)
 {
 	struct doc *doc = doc_new();
 	int error = -MT_E_MEMORY;
@@ -88,7 +88,7 @@ static int print_json(const struct answer *answer, struct db *db, const struct a
 	if (doc) {
 		doc_object(doc, NULL);
 		doc_int(doc, "version", 1);
-		error = answer->json(doc, db, options);
+		error = fill(doc, context);
 		doc_end(doc);
 	}
 	if (!error)
@@ -97,6 +97,24 @@ static int print_json(const struct answer *answer, struct db *db, const struct a
 		error = doc_print(doc, stdout);
 	doc_free(doc);
 	return error;
+}
+
+struct asked_json {
+	const struct answer *answer;
+	struct db *db;
+	const struct answer_options *options;
+};
+
+static int fill_json(struct doc *doc, void *context)
+{
+	const struct asked_json *asked = context;
+
+	return asked->answer->json(doc, asked->db, asked->options);
+}
+
+static int print_json(const struct answer *answer, struct db *db, const struct answer_options *options)
+{
+	return answer_document(db, fill_json, &(struct asked_json){ answer, db, options });
 }
 
 static int print(const struct answer *answer, struct report_input *input, const struct answer_options *options,

@@ -40,6 +40,9 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 /* The whole of a command without options of its own: reads the arguments, opens, answers, closes. The exit code. */
 int answer_command(int argc, char **argv, const struct answer *answer);
 
+/* The document of an answer: its version, what `fill` adds, the shape of all. Printed to stdout. 0 or -MT_E_x. */
+int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), void *context);
+
 /* What there is to say of a snapshot without history to who asks for times, phases or steps, and what to do. */
 extern const char answer_no_history[];
 

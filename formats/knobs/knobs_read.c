@@ -270,13 +270,19 @@ static int read_copies(struct source *source, const struct field *field)
 	return 0;
 }
 
-static int add_within(struct source *source, const struct field *field)
+/* A text of a list, one more into an array of whoever it is of. */
+static int add_text(struct source *source, const struct field *field, const char **array, uint32_t *count)
 {
 	const char *text = yaml_cursor_text(source->yaml);
 
 	if (!text || !*text)
-		return fail_here(source, "%s must be a list of texts", field->key);
-	return keep(source, text, &source->knob->within[source->knob->withins++]);
+		return fail_here(source, "%s is a list of texts", field->key);
+	return keep(source, text, &array[(*count)++]);
+}
+
+static int add_within(struct source *source, const struct field *field)
+{
+	return add_text(source, field, source->knob->within, &source->knob->withins);
 }
 
 static int read_within(struct source *source, const struct field *field)
@@ -286,11 +292,7 @@ static int read_within(struct source *source, const struct field *field)
 
 static int add_proof(struct source *source, const struct field *field)
 {
-	const char *text = yaml_cursor_text(source->yaml);
-
-	if (!text || !*text)
-		return fail_here(source, "%s must be a list of texts", field->key);
-	return keep(source, text, &source->knob->proof[source->knob->proofs++]);
+	return add_text(source, field, source->knob->proof, &source->knob->proofs);
 }
 
 static int read_proof(struct source *source, const struct field *field)
@@ -605,19 +607,9 @@ static int read_builds_on(struct source *source, const struct field *field)
 	return read_list(source, field->key, MT_KNOB_FRAMEWORKS_MAX, add_below, field);
 }
 
-/* A text of a list, one more into an array of the file. */
-static int add_file_text(struct source *source, const struct field *field, const char **array, uint32_t *count)
-{
-	const char *text = yaml_cursor_text(source->yaml);
-
-	if (!text || !*text)
-		return fail_here(source, "%s is a list of texts", field->key);
-	return keep(source, text, &array[(*count)++]);
-}
-
 static int add_frame(struct source *source, const struct field *field)
 {
-	return add_file_text(source, field, source->file->frame, &source->file->frames);
+	return add_text(source, field, source->file->frame, &source->file->frames);
 }
 
 static int read_frames(struct source *source, const struct field *field)
@@ -627,7 +619,7 @@ static int read_frames(struct source *source, const struct field *field)
 
 static int add_variable(struct source *source, const struct field *field)
 {
-	return add_file_text(source, field, source->file->variable, &source->file->variables);
+	return add_text(source, field, source->file->variable, &source->file->variables);
 }
 
 static int read_variables(struct source *source, const struct field *field)
@@ -637,7 +629,7 @@ static int read_variables(struct source *source, const struct field *field)
 
 static int add_other(struct source *source, const struct field *field)
 {
-	return add_file_text(source, field, source->file->other, &source->file->others);
+	return add_text(source, field, source->file->other, &source->file->others);
 }
 
 static int read_others(struct source *source, const struct field *field)

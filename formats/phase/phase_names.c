@@ -27,6 +27,16 @@ const char *mt_category_name(uint32_t category)
 	return categories[category < MT_ARRAY_SIZE(categories) ? category : MT_CATEGORY_OTHER];
 }
 
+enum mt_category mt_category_parse(const char *word)
+{
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (!strcmp(word, mt_category_name(i)))
+			return (enum mt_category)i;
+	return MT_CATEGORY_OTHER;
+}
+
 int mt_phase_parse(const char *word, size_t size)
 {
 	size_t i;

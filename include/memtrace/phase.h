@@ -111,7 +111,8 @@ static inline int mt_phase_is_early(uint32_t phase)
 const char *mt_phase_name(uint32_t phase); /* "other" for unknown numbers */
 const char *mt_role_name(uint32_t role);
 const char *mt_category_name(uint32_t category);
-int mt_phase_parse(const char *word, size_t size); /* enum mt_phase, or -1; exact words of MT_PHASE_LIST */
+enum mt_category mt_category_parse(const char *word); /* MT_CATEGORY_OTHER for unknown words */
+int mt_phase_parse(const char *word, size_t size);    /* enum mt_phase, or -1; exact words of MT_PHASE_LIST */
 
 /*
  * Rules: YAML, described in formats/rules/README.md. mt_rules_new takes the built-in files; mt_rules_load adds a

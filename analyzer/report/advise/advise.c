@@ -175,7 +175,7 @@ static void say_first_row(struct advice *advice, const char *begins)
 		     row->probable ? "probably " : "", text_bytes(size[0], row->saved.low));
 	if (row->saved.low != row->saved.high)
 		sentence_say(&advice->verdict, " to %s", text_bytes(size[1], row->saved.high));
-	sentence_say(&advice->verdict, row->fits        ? ", and it fits."
+	sentence_say(&advice->verdict, row->fits        ? row->probable ? ", and probably it fits." : ", and it fits."
 				       : advice->needed ? "; alone that is not certain to be enough."
 							: ".");
 }

@@ -333,22 +333,21 @@ static int needs_unseen(const struct advice *advice, const struct mt_knob *knob)
 {
 	const struct advise_config *config = advice->config;
 	const struct mt_knob_constraint *constraint;
-	uint32_t i, k, part;
+	uint32_t i, part;
 
 	for (i = 0; i < knob->constraints; i++) {
 		constraint = &knob->constraint[i];
-		for (k = 0;
-		     constraint->kind == MT_KNOB_CONSTRAINT_NEEDS && constraint->values == 1 && k < constraint->values;
-		     k++)
-			for (part = 1; part < config->parts; part++)
-				if (!config->part[part].seen &&
-				    !strcmp(constraint->value[k], config->part[part].file->framework))
-					return 1;
+		if (constraint->kind != MT_KNOB_CONSTRAINT_NEEDS || constraint->values != 1)
+			continue;
+		for (part = 1; part < config->parts; part++)
+			if (!config->part[part].seen &&
+			    !strcmp(constraint->value[0], config->part[part].file->framework))
+				return 1;
 	}
 	return 0;
 }
 
-/* A setting of a class or function of PyTorch's that the recording shows nothing of. */
+/* A row: there is one. */
 static int takes_file(void *context, struct db_stmt *row)
 {
 	(void)row;
@@ -374,6 +373,7 @@ static int is_class_used(const struct advice *advice, const struct mt_knob *knob
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
+/* A setting of a class or function of PyTorch's counts where the recording shows something of its folder. */
 static int is_used(const struct advice *advice, const struct mt_knob *knob)
 {
 	const char *source = knob->name.source, *end = strchr(source, ' ');

@@ -141,7 +141,7 @@ static int refuse_growth(struct advice *advice)
 		snprintf(text, sizeof(text), "each step ends with %s more than the one before",
 			 text_bytes(size, lane->slope > 0 ? (uint64_t)lane->slope : 0));
 		error = say(advice, ADVISE_REASON_RETENTION, 0, text,
-			    "find what keeps it, memana retained, before any setting: it only delays the end");
+			    "find what keeps it, with memana retained: a setting only delays the end");
 		break;
 	}
 	steps_release(&steps);

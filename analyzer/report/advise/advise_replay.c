@@ -23,16 +23,6 @@ static uint8_t phase_of(const char *word)
 	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 }
 
-static uint8_t category_of(const char *word)
-{
-	uint8_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (!strcmp(word, mt_category_name(i)))
-			return i;
-	return MT_CATEGORY_OTHER;
-}
-
 /* NULL: out of memory. */
 static struct replay_site *add_site(struct replay *replay)
 {
@@ -68,7 +58,7 @@ static int take_site(void *context, struct db_stmt *row)
 	site->node = db_int(row, 2);
 	site->driver = !strcmp(db_text(row, 3), "driver");
 	site->phase = phase_of(db_text(row, 4));
-	site->category = category_of(db_text(row, 5));
+	site->category = (uint8_t)mt_category_parse(db_text(row, 5));
 	mt_copy_text(site->owner, sizeof(site->owner), db_text(row, 6));
 	site->ignored = db_int(row, 7) != 0;
 	site->known = strcmp(db_text(row, 8), "probable") != 0;

@@ -69,7 +69,10 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	print_wrapped(text, INDENT, "%s -> %s: saves %s%s; the highest is then %s, in %s; %s%s",
 		      row->now.text ? row->now.text : "?", row->to, row->probable ? "probably " : "",
 		      range_words(saved, row->saved), range_words(then, row->outcome.peak),
-		      mt_phase_name(row->outcome.in), cost_words(row->knob->cost), row->fits ? "; it fits then" : "");
+		      mt_phase_name(row->outcome.in), cost_words(row->knob->cost),
+		      !row->fits      ? ""
+		      : row->probable ? "; probably it fits then"
+				      : "; it fits then");
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);

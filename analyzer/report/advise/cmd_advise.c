@@ -98,27 +98,19 @@ static void json_nothing(struct doc *doc)
 }
 
 /* JSON is read by programs: the warnings are in it. On paper they stand below the verdict. */
-static int print_json(struct db *db, const struct advice *advice, int64_t limit, int nothing)
-{
-	struct doc *doc = doc_new();
-	int error = -MT_E_MEMORY;
+struct answered {
+	const struct advice *advice; /* NULL: nothing was held */
+	int64_t limit;
+};
 
-	if (doc) {
-		doc_object(doc, NULL);
-		doc_int(doc, "version", 1);
-		error = 0;
-		if (nothing)
-			json_nothing(doc);
-		else
-			error = advise_json(doc, advice, limit);
-		doc_end(doc);
-	}
-	if (!error)
-		error = report_shape(doc, db);
-	if (!error)
-		error = doc_print(doc, stdout);
-	doc_free(doc);
-	return error;
+static int fill_json(struct doc *doc, void *context)
+{
+	const struct answered *it = context;
+
+	if (it->advice)
+		return advise_json(doc, it->advice, it->limit);
+	json_nothing(doc);
+	return 0;
 }
 
 /* What was given is wrong, or there is nothing to say, or the database is not what it seems to be. */
@@ -146,7 +138,7 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 	text_init(&text, stdout);
 	nothing = error == -MT_E_MAGIC;
 	if (options->json && (!error || nothing))
-		error = print_json(db, &advice, options->limit, nothing);
+		error = answer_document(db, fill_json, &(struct answered){ nothing ? NULL : &advice, options->limit });
 	else if (!error)
 		error = advise_text(&text, &advice, options->limit);
 	else if (nothing)

@@ -104,16 +104,6 @@ static uint8_t phase_of(const struct db_stmt *row, int column)
 	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 }
 
-static uint8_t category_of(const struct db_stmt *row, int column)
-{
-	uint32_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (!strcmp(db_text(row, column), mt_category_name(i)))
-			return (uint8_t)i;
-	return MT_CATEGORY_OTHER;
-}
-
 static int take_process(void *context, struct db_stmt *row)
 {
 	struct model *model = context;
@@ -154,7 +144,7 @@ static int take_site(void *context, struct db_stmt *row)
 				   .stack = (uint32_t)db_int(row, 3),
 				   .driver = !strcmp(db_text(row, 4), "driver"),
 				   .phase = phase_of(row, 5),
-				   .category = category_of(row, 6),
+				   .category = (uint8_t)mt_category_parse(db_text(row, 6)),
 				   .owner = model_owner(model, db_text(row, 7)),
 				   .all_slack = db_int(row, 8) != 0,
 				   .function = word(model, row, 9, &error),
