@@ -38,6 +38,9 @@ static int parse_option(struct answer_options *options, const struct answer *ans
 		return take_limit(options, argv[0]);
 	case 'N':
 		return answer->has_number ? take_number(options, argv[0]) : command_bad_option(argc, argv, '?');
+	case 'b':
+		options->brief = 1;
+		return answer->has_brief ? 0 : command_bad_option(argc, argv, '?');
 	case 'j':
 		options->json = 1;
 		return 0;
@@ -57,6 +60,7 @@ static int parse_option(struct answer_options *options, const struct answer *ans
 int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own)
 {
 	static const struct option common[] = {
+		{ "brief", no_argument, NULL, 'b' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "number", required_argument, NULL, 'N' },
 		COMMAND_RULES_OPTION,

@@ -14,6 +14,7 @@
 
 struct answer_options {
 	int json, help;
+	int brief;        /* --brief: the verdict alone, as memrec's last words have it; JSON has everything all the same */
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
 	const char *name; /* what the user named, for the next command to try: "trace.zst" */
@@ -25,6 +26,7 @@ struct answer {
 	const char *options_help;
 	int64_t limit;  /* of lists in text; in JSON everything, unless -n is given; 0: there are no lists, nor -n */
 	int has_number; /* takes --number */
+	int has_brief;  /* takes --brief */
 	const struct option *own_options; /* at most ANSWER_OWN_MAX beside those of all, then zeros; NULL: none */
 	/* One of them, by its `val`, with `optarg`: into options->own. 0, or after printing why not the exit code. */
 	int (*take_own)(struct answer_options *options, int option);

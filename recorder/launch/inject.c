@@ -132,3 +132,11 @@ int inject_set(const char *library, const struct memrec_options *options, unsign
 #undef SET_INJECTION
 	return 0;
 }
+
+void inject_clear(void)
+{
+	unsetenv(MEMREC_OPTIONS_VARIABLE);
+#define CLEAR_INJECTION(name, bit, variable, shared) unsetenv(variable);
+	INJECT_LIST(CLEAR_INJECTION)
+#undef CLEAR_INJECTION
+}

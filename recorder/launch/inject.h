@@ -43,4 +43,7 @@ void inject_preload_name(char *name, const char *library);
  */
 int inject_set(const char *library, const struct memrec_options *options, unsigned *taken);
 
+/* Takes them out again, for a child that is not to be recorded. What LD_PRELOAD was before goes with it. */
+void inject_clear(void);
+
 #endif

@@ -220,20 +220,23 @@ static int wait_for_command(const struct launch *launch, pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void report(const struct launch *launch, const struct gathered *gathered)
+static void report(const struct launch *launch, const struct gathered *gathered, int status)
 {
+	const char *command = last_words_command(gathered->results, gathered->count, status);
 	size_t i;
 
 	for (i = 0; i < gathered->count; i++)
 		summary_print(&gathered->results[i]);
+	if (strcmp(command, "top"))
+		last_words_print(command, gathered->results, gathered->count, &launch->before);
 	if (gather_traces(gathered))
-		summary_print_next(launch->program, gathered->results, gathered->count);
+		summary_print_next(launch->program, command, gathered->results, gathered->count);
 	else if (!gathered->failed)
 		say("nothing was recorded: memrec saw no process take GPU or tensor memory (no trace was written; where a "
 		    "launcher changes the environment, memrec env says what to set)");
 }
 
-static void collect_results(struct launch *launch)
+static void collect_results(struct launch *launch, int status)
 {
 	struct gathered gathered;
 	sigset_t stop = launch->signals;
@@ -243,7 +246,7 @@ static void collect_results(struct launch *launch)
 	sigdelset(&stop, SIGUSR2);
 	gather(&gathered, launch->run_dir, launch->arguments->options.output, launch->began, &stop);
 	gather_rename(&gathered, launch->arguments->options.output, launch->run_dir);
-	report(launch, &gathered);
+	report(launch, &gathered, status);
 	gather_release(&gathered);
 }
 
@@ -264,7 +267,7 @@ static int run(struct launch *launch)
 	if (pid < 0)
 		return cannot_start(launch->arguments->operands[0], -pid);
 	status = wait_for_command(launch, pid);
-	collect_results(launch);
+	collect_results(launch, status);
 	return status;
 }
 

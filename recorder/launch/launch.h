@@ -5,6 +5,7 @@
 #ifndef MEMREC_LAUNCH_H
 #define MEMREC_LAUNCH_H
 
+#include <signal.h>
 #include <stdio.h>
 #include "run/rundir.h"
 #include "shared/options.h"
@@ -73,7 +74,19 @@ void summary_print(const struct run_result *result);
 /* Says of sources that failed without a trace why they did. */
 void summary_print_failures(const struct run_result *result);
 
-/* The command to try next; `program` is how memrec was called (argv[0]). Nothing when there is no trace. */
-void summary_print_next(const char *program, const struct run_result *results, size_t count);
+/* The command of memana to try next; `program` is how memrec was called (argv[0]). Nothing when there is no trace. */
+void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count);
+
+/* ---- last_words.c: what memana says of it, where memory was what ended it ---- */
+
+/* The command of memana that fits the end of the run: "advise" after an out-of-memory error, "oom" when the program was
+ * killed (`status`), else "top". */
+const char *last_words_command(const struct run_result *results, size_t count, int status);
+
+/*
+ * Prints the verdict of that command to stderr, if memana lies beside memrec and knows it in good time. `before`: the
+ * signals that were blocked when memrec was started.
+ */
+void last_words_print(const char *command, const struct run_result *results, size_t count, const sigset_t *before);
 
 #endif

@@ -105,15 +105,15 @@ void summary_print_failures(const struct run_result *result)
 			    mt_source_name((uint32_t)i), result->why[i]);
 }
 
-void summary_print_next(const char *program, const struct run_result *results, size_t count)
+void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count)
 {
 	const char *slash = strrchr(program, '/');
 	char line[8192];
 	size_t i, named = 0, used;
 
 	/* Where memrec was called by its path, memana is not in PATH either. */
-	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana top", slash ? (int)(slash + 1 - program) : 0,
-				program);
+	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana %s", slash ? (int)(slash + 1 - program) : 0,
+				program, command);
 	for (i = 0; i < count && named < NEXT_TRACES && used < sizeof(line); i++) {
 		if (!results[i].trace[0] || is_gone(&results[i]))
 			continue;

@@ -112,7 +112,9 @@ def check(ring):
     assert ring.sources["python-stacks"][0] == 1, ring.sources
     assert not any(ring.lost), ring.lost
     events = {event.addr: event for event in ring.events}
-    assert len(events) == len(expected) == len(ring.events), (len(events), len(expected), len(ring.events))
+    extra = [(hex(event.addr), event.seq, event.kind) for event in ring.events
+             if event.addr not in expected or event is not events[event.addr]]
+    assert len(events) == len(expected) == len(ring.events), (len(events), len(expected), len(ring.events), extra)
     differ = list(filter(None, (compare(ring, events[address], *want) for address, want in expected.items())))
     print("\n".join(differ) or "%d stacks are the same" % len(expected))
     sys.exit(bool(differ))

@@ -67,9 +67,11 @@ static const struct answer answer = {
 		"      --now KEY=VALUE   what a setting is now; goes before the configuration and the command line\n"
 		"      --set KEY=VALUE   what if: the peaks that this would give (may be given again)\n"
 		"      --fit SIZE        the cheapest settings that stay below SIZE\n"
+		"      --brief           the verdict alone: what happened, and what to try first\n"
 		"  -n N                  show N settings (default 8; 0: all)\n" COMMAND_RULES_HELP
 		"      --json            for programs; bytes and nanoseconds\n",
 	.limit = ROWS_SHOWN,
+	.has_brief = 1,
 	.own_options = own_options,
 	.take_own = take_own,
 };
@@ -139,6 +141,8 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 	nothing = error == -MT_E_MAGIC;
 	if (options->json && (!error || nothing))
 		error = answer_document(db, fill_json, &(struct answered){ nothing ? NULL : &advice, options->limit });
+	else if (!error && options->brief)
+		answer_verdict(&text, &advice.verdict);
 	else if (!error)
 		error = advise_text(&text, &advice, options->limit);
 	else if (nothing)

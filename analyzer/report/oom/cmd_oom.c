@@ -196,6 +196,8 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 
 	oom_verdict(&sentence, oom, options->name);
 	answer_verdict(text, &sentence);
+	if (options->brief)
+		return 0;
 	error = print_host(text, db);
 	if (!error)
 		error = print_stack(text, db, oom->it->node);
@@ -213,7 +215,7 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 }
 
 /* Nothing failed: how near it came, and the host, which may be why the run is looked at. */
-static int print_none(const struct text *text, struct db *db)
+static int print_none(const struct text *text, struct db *db, const struct answer_options *options)
 {
 	struct sentence sentence = { .size = 0 };
 	struct oom_none none;
@@ -226,7 +228,8 @@ static int print_none(const struct text *text, struct db *db)
 		return error;
 	oom_none_say(&sentence, &none);
 	answer_verdict(text, &sentence);
-	top_host_line(text, &sum);
+	if (!options->brief)
+		top_host_line(text, &sum);
 	return 0;
 }
 
@@ -240,7 +243,7 @@ static int print_oom(const struct text *text, struct db *db, const struct answer
 	if (!error && oom.it)
 		error = print_it(text, db, &oom, options);
 	else if (!error)
-		error = print_none(text, db);
+		error = print_none(text, db, options);
 	oom_release(&oom);
 	return error;
 }
@@ -249,10 +252,12 @@ int cmd_oom(int argc, char **argv)
 {
 	static const struct answer answer = {
 		.options_help = "      --number N   the failed request number N of the list (default: the newest)\n"
+				"      --brief      the verdict alone\n"
 				"  -n N             show N places and requests (default 8; 0: all)\n"
 				"      --json       for programs; bytes and nanoseconds\n",
 		.limit = LIST_SHOWN,
 		.has_number = 1,
+		.has_brief = 1,
 		.text = print_oom,
 		.json = oom_json,
 	};

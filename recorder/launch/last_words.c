@@ -1,0 +1,120 @@
+/*
+ * last_words.c - what memana says of a run that ran out of memory, among memrec's last lines: nobody has to know a second
+ * program to get the first answer.
+ *
+ *     trace.zst: 8123 events, 3 steps, ..., 1 OOM            summary.c
+ *     Out of memory on GPU 0: 2.0 GiB asked for by ...       memana advise --brief, by a pipe
+ *     next: memana advise trace.zst                          summary.c
+ *
+ * memana is another program with a time of its own: what it does not know after ANSWER_SECONDS is left to whoever asks
+ * again. It never changes memrec's status, and where it is not beside memrec nothing is said.
+ */
+#include "launch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "inject.h"
+#include "memtrace/base.h"
+#include "run/say.h"
+
+#define ANSWER_SECONDS 30
+#define TRACES_MAX 64 /* of one machine's ranks; of more, the first */
+#define WORDS 4       /* memana COMMAND --brief -- */
+
+enum { KILLED = 128 + SIGKILL };
+
+const char *last_words_command(const struct run_result *results, size_t count, int status)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (results[i].ooms)
+			return "advise";
+	return status == KILLED ? "oom" : "top";
+}
+
+/* memana beside the memrec that runs, or "" */
+static void find_memana(char *path)
+{
+	char *slash;
+
+	if (inject_find_program(path))
+		path[0] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || slash + sizeof("/memana") > path + MEMREC_PATH_MAX) {
+		path[0] = '\0';
+		return;
+	}
+	strcpy(slash, "/memana");
+	if (access(path, X_OK))
+		path[0] = '\0';
+}
+
+/* In the child. It must not be recorded, is stopped by signals as it likes, and has only the pipe to speak into. */
+static void become_memana(const char *const *words, int pipe_end, const sigset_t *before)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(pipe_end, STDOUT_FILENO) < 0 ||
+	    dup2(nothing, STDERR_FILENO) < 0)
+		_exit(MEMREC_EXIT_SYSTEM);
+	inject_clear();
+	alarm(ANSWER_SECONDS);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	execv(words[0], (char *const *)words);
+	_exit(MEMREC_EXIT_SYSTEM);
+}
+
+/* Hands on what is said, a line at a time, as memrec's own. */
+static void hand_on(FILE *said)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t size;
+
+	while ((size = getline(&line, &room, said)) > 0) {
+		line[size - 1] = line[size - 1] == '\n' ? '\0' : line[size - 1];
+		say("%s", line);
+	}
+	free(line);
+}
+
+static void ask(const char *const *words, const sigset_t *before)
+{
+	FILE *said;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	pid = fork();
+	if (pid == 0)
+		become_memana(words, ends[1], before);
+	close(ends[1]);
+	said = fdopen(ends[0], "r");
+	if (said && pid > 0)
+		hand_on(said);
+	if (said)
+		fclose(said);
+	else
+		close(ends[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+void last_words_print(const char *command, const struct run_result *results, size_t count, const sigset_t *before)
+{
+	char memana[MEMREC_PATH_MAX];
+	const char *words[WORDS + TRACES_MAX + 1] = { memana, command, "--brief", "--" };
+	size_t i, used = WORDS;
+
+	find_memana(memana);
+	for (i = 0; i < count && used < WORDS + TRACES_MAX; i++)
+		if (results[i].trace[0] && !access(results[i].trace, R_OK))
+			words[used++] = summary_path(results[i].trace);
+	if (memana[0] && used > WORDS)
+		ask(words, before);
+}
