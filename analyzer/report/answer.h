@@ -14,7 +14,7 @@
 
 struct answer_options {
 	int json, help;
-	int brief;        /* --brief: the verdict alone, as memrec's last words have it; JSON has everything all the same */
+	int brief; /* --brief: the verdict alone, as memrec's last words have it; JSON has everything all the same */
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
 	const char *name; /* what the user named, for the next command to try: "trace.zst" */

@@ -48,7 +48,7 @@ static void find_memana(char *path)
 		path[0] = '\0';
 		return;
 	}
-	strcpy(slash, "/memana");
+	memcpy(slash, "/memana", sizeof("/memana"));
 	if (access(path, X_OK))
 		path[0] = '\0';
 }
