@@ -116,6 +116,7 @@ TEST(golden_two_processes)
 		{ "process", "c c c", NULL },
 		{ "oom", "o", NULL },
 		{ "zoom", "o + + +", NULL },
+		{ "advice", "a", NULL },
 	};
 	struct kit *kit;
 	size_t i;

@@ -178,6 +178,23 @@ TEST(retained_tells_what_grows)
 	kit_close(kit);
 }
 
+/* What keeps more with every step is no setting's, and so is said first. */
+TEST(advice_is_what_memana_advise_says)
+{
+	struct kit *kit = open_steps();
+	struct worker_question question = { .kind = WORKER_ADVICE };
+	struct worker_answer *answer;
+	int round;
+
+	for (round = 0; round < 2; round++) {
+		answer = ask(kit, &question);
+		CHECK_STR(answer->trouble, "");
+		CHECK(has(answer->verdict, "find what keeps it, with memana retained"));
+		worker_answer_free(answer);
+	}
+	kit_close(kit);
+}
+
 /* ---- SQL ---- */
 
 TEST(sql_gives_words_of_all_types)

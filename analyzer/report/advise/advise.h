@@ -166,6 +166,16 @@ int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, stru
 /* Slack that stands beside what is in use in an outcome: none at best, as much as there was at worst. */
 struct advise_range advise_held_range(const struct advice *advice, struct advise_range in_use);
 
+/* The answer where advise() says -MT_E_MAGIC. */
+extern const char advise_nothing_held[];
+
+/* "8.2 to 9.3 GiB", "9.3 GiB" where both say the same. */
+#define ADVISE_RANGE_MAX (2 * TEXT_SIZE_MAX)
+const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range);
+
+/* "costs nothing" */
+const char *advise_cost_words(enum mt_knob_cost cost);
+
 /* The page, and the same for programs. 0 or -MT_E_x. */
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit);
 int advise_json(struct doc *doc, const struct advice *advice, int64_t limit);

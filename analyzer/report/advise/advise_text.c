@@ -9,22 +9,23 @@
 #define IDLES_SHOWN 6
 #define INDENT 5
 
-/* "8.2 to 9.3 GiB", "9.3 GiB" where both say the same. */
-static const char *range_words(char out[2 * TEXT_SIZE_MAX], struct advise_range range)
+const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
+
+const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range)
 {
 	char low[TEXT_SIZE_MAX], high[TEXT_SIZE_MAX], *unit, *same;
 
 	text_bytes(low, range.low);
 	text_bytes(high, range.high);
 	if (!strcmp(low, high)) {
-		snprintf(out, 2 * TEXT_SIZE_MAX, "%s", high);
+		snprintf(out, ADVISE_RANGE_MAX, "%s", high);
 		return out;
 	}
 	unit = strchr(low, ' ');
 	same = strchr(high, ' ');
 	if (unit && same && !strcmp(unit, same))
 		*unit = '\0';
-	snprintf(out, 2 * TEXT_SIZE_MAX, "%.20s to %.20s", range.low ? low : "0", high);
+	snprintf(out, ADVISE_RANGE_MAX, "%.20s to %.20s", range.low ? low : "0", high);
 	return out;
 }
 
@@ -45,7 +46,7 @@ static void print_wrapped(const struct text *text, int indent, const char *forma
 
 /* ---- settings ---- */
 
-static const char *cost_words(enum mt_knob_cost cost)
+const char *advise_cost_words(enum mt_knob_cost cost)
 {
 	static const char *const words[MT_KNOB_COSTS] = { "costs nothing", "costs some time", "costs much time",
 							  "needs more GPUs", "changes results" };
@@ -57,7 +58,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 {
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
-	char saved[2 * TEXT_SIZE_MAX], then[2 * TEXT_SIZE_MAX];
+	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX];
 
 	text_print(text, "%3zu. ", number);
 	text_style(text, TEXT_BOLD);
@@ -68,8 +69,8 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	text_print(text, "\n");
 	print_wrapped(text, INDENT, "%s -> %s: saves %s%s; the highest is then %s, in %s; %s%s",
 		      row->now.text ? row->now.text : "?", row->to, row->probable ? "probably " : "",
-		      range_words(saved, row->saved), range_words(then, row->outcome.peak),
-		      mt_phase_name(row->outcome.in), cost_words(row->knob->cost),
+		      advise_range_words(saved, row->saved), advise_range_words(then, row->outcome.peak),
+		      mt_phase_name(row->outcome.in), advise_cost_words(row->knob->cost),
 		      !row->fits      ? ""
 		      : row->probable ? "; probably it fits then"
 				      : "; it fits then");
@@ -129,7 +130,7 @@ static void print_turn(const struct text *text, const struct advice *advice, siz
 
 static void print_outcome(const struct text *text, const struct advice *advice)
 {
-	char was[TEXT_SIZE_MAX], range[2 * TEXT_SIZE_MAX];
+	char was[TEXT_SIZE_MAX], range[ADVISE_RANGE_MAX];
 	uint32_t phase;
 
 	text_print(text, "\n  %-15s %12s   %s\n", "in use", "was", "would be");
@@ -138,7 +139,7 @@ static void print_outcome(const struct text *text, const struct advice *advice)
 			continue;
 		text_print(text, "  %-15s %12s   %s\n", mt_phase_name(phase),
 			   text_bytes(was, advice->run.replay.peak[phase].bytes),
-			   range_words(range, advice->outcome.phase[phase]));
+			   advise_range_words(range, advice->outcome.phase[phase]));
 	}
 	if (advice->reserved.known)
 		print_wrapped(

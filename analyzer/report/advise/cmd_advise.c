@@ -78,8 +78,6 @@ static const struct answer answer = {
 
 /* ---- the answer ---- */
 
-static const char nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
-
 /* All fields that an answer has, with nothing in them. */
 static void json_nothing(struct doc *doc)
 {
@@ -87,7 +85,7 @@ static void json_nothing(struct doc *doc)
 	size_t i;
 
 	doc_string(doc, "framework", "");
-	doc_string(doc, "verdict", nothing_held);
+	doc_string(doc, "verdict", advise_nothing_held);
 	doc_object(doc, "peak");
 	doc_int(doc, "bytes", 0);
 	doc_null(doc, "phase");
@@ -146,7 +144,7 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 	else if (!error)
 		error = advise_text(&text, &advice, options->limit);
 	else if (nothing)
-		error = (text_wrap(&text, 0, 0, nothing_held), 0);
+		error = (text_wrap(&text, 0, 0, advise_nothing_held), 0);
 	if (error)
 		status = fail(&advice, db, error);
 	advise_release(&advice);

@@ -80,6 +80,7 @@ enum key_group {
 	X(FLAME, ASK, 't', 0, "flame view of what is alive at the cursor")                      \
 	X(DIFF, ASK, 'd', 0, "what was allocated between the marks and is still alive")         \
 	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")                \
+	X(ADVICE, ASK, 'a', 0, "which setting would have helped")                               \
 	X(SQL, ASK, ':', 0, "ask the database (SELECT ...)")                                    \
 	X(WRITE, OTHER, 'w', 0, "write what is on the screen, as text, to a file")              \
 	X(HELP, OTHER, '?', 0, "this help")                                                     \

@@ -101,6 +101,13 @@ static void ask_retained(struct app *app)
 	ask_worker(app, "What outlives the step or phase that made it", &question);
 }
 
+static void ask_advice(struct app *app)
+{
+	struct worker_question question = { .kind = WORKER_ADVICE, .device = app->device };
+
+	ask_worker(app, "Which setting would have helped", &question);
+}
+
 static void open_flame(struct app *app)
 {
 	app_open(app, &view_flame_ops, NULL);
@@ -161,6 +168,6 @@ static void ask_write(struct app *app)
 
 app_request_fn *const app_questions[REQUEST_COUNT] = {
 	[REQUEST_SEARCH] = ask_search, [REQUEST_FILTER] = ask_filter,     [REQUEST_SQL] = ask_sql,
-	[REQUEST_DIFF] = ask_between,  [REQUEST_RETAINED] = ask_retained, [REQUEST_FLAME] = open_flame,
-	[REQUEST_HELP] = open_help,    [REQUEST_WRITE] = ask_write,
+	[REQUEST_DIFF] = ask_between,  [REQUEST_RETAINED] = ask_retained, [REQUEST_ADVICE] = ask_advice,
+	[REQUEST_FLAME] = open_flame,  [REQUEST_HELP] = open_help,        [REQUEST_WRITE] = ask_write,
 };

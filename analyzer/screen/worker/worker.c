@@ -96,6 +96,7 @@ static int answer_into(struct worker *worker, const struct worker_question *ques
 	static worker_answerer *const answerers[] = { [WORKER_LIFE] = worker_answer_life,
 						      [WORKER_BETWEEN] = worker_answer_between,
 						      [WORKER_RETAINED] = worker_answer_retained,
+						      [WORKER_ADVICE] = worker_answer_advice,
 						      [WORKER_SQL] = worker_answer_sql };
 	int error;
 

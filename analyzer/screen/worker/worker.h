@@ -24,6 +24,7 @@
 	X(LIFE)     /* the allocations of `site`: when each was born and freed, and by whom */ \
 	X(BETWEEN)  /* what was born in (from, to] and is alive at `to`, place by place */     \
 	X(RETAINED) /* growth per step and micro-batch, crossings of phases (retained.h) */    \
+	X(ADVICE)   /* the settings that would have helped (advise.h) */                       \
 	X(SQL)      /* `text`; columns called site, time and *_time say what a row is about */
 
 enum worker_question_kind {

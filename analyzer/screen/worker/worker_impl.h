@@ -79,9 +79,10 @@ int worker_name_sites(struct worker *worker);
 /* Loads the run into worker->db (worker_load.c). 0 or -MT_E_x with the reason in `why`. */
 int worker_load(struct worker *worker, char *why, size_t why_size);
 
-/* Fill `table` (worker_life.c, worker_lists.c, worker_sql.c). 0 or -MT_E_x. */
+/* Fill `table` (worker_life.c, worker_lists.c, worker_advice.c, worker_sql.c). 0 or -MT_E_x. */
 typedef int worker_answerer(struct worker *worker, const struct worker_question *question, struct worker_table *table);
-worker_answerer worker_answer_life, worker_answer_between, worker_answer_retained, worker_answer_sql;
+worker_answerer worker_answer_life, worker_answer_between, worker_answer_retained, worker_answer_advice,
+	worker_answer_sql;
 
 /* Of all answers (worker_table.c): the site of the model with the number that the database gives it; 0: the model has none. */
 uint32_t worker_site(struct worker *worker, int64_t number);
