@@ -7,6 +7,7 @@ refused: this version is not known to the agent; it must say so, record no stack
 """
 import dis
 import gc
+import itertools
 import json
 import os
 import subprocess
@@ -20,6 +21,7 @@ import agent_ring
 DEPTH, WALK = 32, 16384
 NAME_MAX, FILE_MAX = 1023, 4095 # bytes
 expected = {}
+addresses = itertools.count(0x1000, 0x100) # no two threads get the same one
 
 
 def describe(frame):
@@ -46,7 +48,7 @@ def note():
         frames.append(frame)
         frame = frame.f_back
     frames, elided = kept(frames)
-    address = 0x1000 + 0x100 * len(expected)
+    address = next(addresses)
     expected[address] = [describe(frame) for frame in frames], elided
     return address
 

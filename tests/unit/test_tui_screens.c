@@ -112,11 +112,8 @@ TEST(golden_help)
 TEST(golden_two_processes)
 {
 	static const struct scene two[] = {
-		{ "timeline", "", NULL },
-		{ "process", "c c c", NULL },
-		{ "oom", "o", NULL },
-		{ "zoom", "o + + +", NULL },
-		{ "advice", "a", NULL },
+		{ "timeline", "", NULL },    { "process", "c c c", NULL }, { "oom", "o", NULL },
+		{ "zoom", "o + + +", NULL }, { "advice", "a", NULL },
 	};
 	struct kit *kit;
 	size_t i;
