@@ -165,7 +165,8 @@ static void make_series(struct series *series, const struct model *model, enum p
 	const struct palette_scope scope = { .device = 0 };
 
 	check("palette", palette_make(palette, model, by, &scope));
-	check("series", series_begin(series, palette->layer_of, palette->cells, PALETTE_REST, palette->layers));
+	check("series",
+	      series_begin(series, palette->layer_of, palette->cells, PALETTE_REST, PALETTE_SLACK, palette->layers));
 	check("series", series_more(series, model->tape, model->events, UINT64_MAX));
 }
 

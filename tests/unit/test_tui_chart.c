@@ -10,7 +10,7 @@
 
 /* ---- chart ---- */
 
-static const struct chart_marks no_marks = { -1, -1, -1, -1, NULL, 0, 0 };
+static const struct chart_marks no_marks = { -1, -1, -1, -1, -1, NULL, 0, 0 };
 
 /* Layers 0 to 3: the rest and a, b, c. */
 static const struct palette letters = { .layers = 4, .letter = { '.', 'a', 'b', 'c' } };
@@ -18,7 +18,10 @@ static const struct palette letters = { .layers = 4, .letter = { '.', 'a', 'b', 
 /* A column of a, b, c and the rest, none of which varies. */
 static struct series_column parts(uint64_t a, uint64_t b, uint64_t c, uint64_t rest)
 {
-	struct series_column column = { .max = a + b + c + rest, .min = a + b + c + rest, .layer = { rest, a, b, c } };
+	uint64_t sum = a + b + c + rest;
+	struct series_column column = {
+		.max = sum, .min = sum, .used_max = sum, .used_min = sum, .layer = { rest, a, b, c }
+	};
 
 	return column;
 }
@@ -150,7 +153,8 @@ TEST(columns_are_as_high_as_the_scale_says)
 		most = 1u << random_number(&state, 13);
 		column = parts(random_number(&state, (uint32_t)most), random_number(&state, (uint32_t)most),
 			       random_number(&state, (uint32_t)most), random_number(&state, (uint32_t)most));
-		column.min = column.max ? random_number(&state, (uint32_t)column.max + 1) : 0;
+		column.used_max = column.max;
+		column.min = column.used_min = column.max ? random_number(&state, (uint32_t)column.max + 1) : 0;
 		canvas_clear(&canvas);
 		draw(&canvas, &column, 4096);
 		height = 0;
@@ -181,8 +185,8 @@ TEST(what_varies_in_a_column_is_subdued)
 	struct canvas canvas = canvas_of(2, 4, 256, 0), eight = canvas_of(2, 4, 8, 0), none = canvas_of(2, 4, 0, 0);
 	struct series_column column[2] = { parts(32, 0, 0, 0), parts(16, 16, 0, 0) };
 
-	column[0].min = 12;
-	column[1].min = 0;
+	column[0].min = column[0].used_min = 12;
+	column[1].min = column[1].used_min = 0;
 	draw(&canvas, column, 32);
 	check_cell(&canvas, 0, 0, "█", STYLE_LAYER_SUBDUED(1), STYLE_LAYER_SUBDUED(1));
 	check_cell(&canvas, 0, 2, "▄", STYLE_LAYER(1), STYLE_LAYER_SUBDUED(1));
@@ -197,6 +201,34 @@ TEST(what_varies_in_a_column_is_subdued)
 	check_cell(&none, 0, 3, "a", STYLE_LAYER(1), STYLE_NO_BACKGROUND);
 	canvas_release(&none);
 	canvas_release(&eight);
+	canvas_release(&canvas);
+}
+
+/* What is in use is one hill, under the slack: the rest, too, and it is as high as it was at most. */
+TEST(slack_lies_on_top)
+{
+	struct canvas canvas = canvas_of(2, 8, 256, 0);
+	struct palette palette = { .layers = PALETTE_SLACK + 1 };
+	struct series_column column[2] = { parts(16, 0, 0, 8), parts(8, 0, 0, 0) };
+	struct chart_marks marks = no_marks;
+
+	memset(palette.letter, 'a', sizeof(palette.letter));
+	column[0].max = column[0].min = 64;
+	column[0].layer[PALETTE_SLACK] = 40;
+	column[1].max = 64;
+	column[1].min = 32;
+	column[1].used_min = 4;
+	column[1].layer[PALETTE_SLACK] = 56;
+	marks.used_peak = 0;
+	chart_draw(canvas_area(&canvas), column, &palette, 64, &marks);
+	check_cell(&canvas, 0, 0, "█", STYLE_LAYER(PALETTE_SLACK), STYLE_LAYER(PALETTE_SLACK));
+	check_cell(&canvas, 0, 4, "▼", STYLE_MARK, STYLE_LAYER(PALETTE_SLACK));
+	check_cell(&canvas, 0, 5, "█", STYLE_LAYER(PALETTE_REST), STYLE_LAYER(PALETTE_REST));
+	check_cell(&canvas, 0, 6, "█", STYLE_LAYER(1), STYLE_LAYER(1));
+	/* Each varies for itself: half of the hill is there all the time, and half of what is held. */
+	check_cell(&canvas, 1, 7, "▄", STYLE_LAYER(1), STYLE_LAYER_SUBDUED(1));
+	check_cell(&canvas, 1, 4, "█", STYLE_LAYER(PALETTE_SLACK), STYLE_LAYER(PALETTE_SLACK));
+	check_cell(&canvas, 1, 3, "█", STYLE_LAYER_SUBDUED(PALETTE_SLACK), STYLE_LAYER_SUBDUED(PALETTE_SLACK));
 	canvas_release(&canvas);
 }
 
@@ -229,7 +261,7 @@ TEST(a_wide_layer_has_its_letter)
 	CHECK_TEXT(canvas, "██\n██\n█████\n██a██\n");
 	check_cell(&canvas, 2, 3, "a", STYLE_PLAIN, STYLE_LAYER(1));
 	for (i = 0; i < 5; i++)
-		column[i].min = 0;
+		column[i].min = column[i].used_min = 0;
 	draw(&canvas, column, 32);
 	check_cell(&canvas, 2, 3, "a", STYLE_PLAIN, STYLE_LAYER_SUBDUED(1));
 	canvas_release(&canvas);
@@ -240,9 +272,14 @@ TEST(marks_lie_over_the_area)
 	struct canvas canvas = canvas_of(40, 8, 256, 0), ascii = canvas_of(40, 8, 0, 1);
 	struct series_column column[40];
 	int oom[1] = { 35 }, i;
-	struct chart_marks marks = {
-		.cursor = 10, .mark_a = 2, .mark_b = 4, .peak = 20, .oom = oom, .ooms = 1, .capacity = 6 * GIB
-	};
+	struct chart_marks marks = { .cursor = 10,
+				     .mark_a = 2,
+				     .mark_b = 4,
+				     .peak = 20,
+				     .used_peak = -1,
+				     .oom = oom,
+				     .ooms = 1,
+				     .capacity = 6 * GIB };
 
 	for (i = 0; i < 40; i++)
 		column[i] = parts((i == 20 ? 4 : 2) * GIB, 0, 0, 0);
@@ -316,7 +353,7 @@ TEST(errors_have_one_word)
 {
 	struct canvas free_space = canvas_of(70, 8, 256, 0), full = canvas_of(70, 8, 256, 0);
 	int oom[3] = { 60, 62, 69 }, i;
-	struct chart_marks marks = { -1, -1, -1, -1, oom, 3, 16 };
+	struct chart_marks marks = { -1, -1, -1, -1, -1, oom, 3, 16 };
 	struct series_column column[70] = { 0 };
 	const char *text;
 
@@ -336,7 +373,7 @@ TEST(errors_have_one_word)
 TEST(words_are_not_drawn_over_words)
 {
 	struct canvas canvas = canvas_of(70, 4, 256, 0);
-	struct chart_marks marks = { -1, -1, -1, 0, NULL, 0, 32 };
+	struct chart_marks marks = { -1, -1, -1, 0, -1, NULL, 0, 32 };
 	struct series_column column[70];
 	const char *text;
 	int i;
@@ -358,7 +395,7 @@ TEST(charts_of_no_size_draw_nothing)
 	struct canvas canvas = canvas_of(3, 3, 256, 0);
 	struct area all = canvas_area(&canvas), none = area_part(all, 1, 1, 0, 0);
 	struct series_column column[3] = { parts(1, 0, 0, 0), parts(0, 0, 0, 0), parts(2, 0, 0, 0) };
-	struct chart_marks marks = { 7, -5, 99, 3, NULL, 0, GIB };
+	struct chart_marks marks = { 7, -5, 99, 3, -1, NULL, 0, GIB };
 	struct palette empty = { 0 };
 	struct model model;
 	struct scale scale;
@@ -393,6 +430,11 @@ TEST(the_axis_has_round_numbers)
 	chart_axis(canvas_area(&canvas), 80 * GIB, 0);
 	CHECK_TEXT(canvas, "  80 GiB┤\n        │\n  60 GiB┤\n        │\n  40 GiB┤\n        │\n"
 			   "  20 GiB┤\n        │\n       0┤\n");
+	/* Steps are even, or there are fewer. */
+	canvas_clear(&canvas);
+	chart_axis(area_part(canvas_area(&canvas), 0, 0, 9, 8), 16 * GIB, 0);
+	CHECK_TEXT(canvas,
+		   "  16 GiB┤\n        │\n        │\n        │\n        │\n        │\n        │\n       0┤\n\n");
 	chart_axis(canvas_area(&ascii), 3 * GIB, 0);
 	CHECK_TEXT(ascii, "   3 GiB+\n        |\n 1.5 GiB+\n        |\n       0+\n");
 	canvas_release(&ascii);
@@ -462,10 +504,14 @@ TEST(the_band_shows_what_takes_most_of_a_column)
 	chart_band(area_part(canvas_area(&canvas), 0, 0, 10, 1), &model, 0, &scale, 1);
 	chart_band(area_part(canvas_area(&canvas), 0, 1, 10, 1), &model, 1, &scale, 1);
 	chart_band(area_part(canvas_area(&canvas), 0, 2, 10, 1), &model, 0, &scale, 0);
-	CHECK_TEXT(canvas, "iiibbb ..o\nrrrrrrrrrr\ni──b── ..o\n");
-	CHECK_STYLES(canvas, ".11.77.00.\n.222222222\n.ll.ll.ll.\n");
+	CHECK_TEXT(canvas, "iiibbb .oo\nrollout\ni──b── .o─\n");
+	CHECK_STYLES(canvas, ".11.77.0.8\n.......222\n.ll.ll.l.l\n");
 	check_cell(&canvas, 0, 0, "i", STYLE_PLAIN, STYLE_LAYER(MT_PHASE_INIT));
 	check_cell(&canvas, 1, 0, "i", STYLE_LAYER(MT_PHASE_INIT), STYLE_LAYER(MT_PHASE_INIT));
+	/* The moment of the cursor goes before what takes most of its column. */
+	scale_go(&scale, 33 * SEC);
+	chart_band(area_part(canvas_area(&canvas), 0, 0, 10, 1), &model, 0, &scale, 0);
+	CHECK_TEXT(canvas, "i──fb─ .o─\nrollout\ni──b── .o─\n");
 	/* Closer, the forward is seen. */
 	scale_span(&scale, 28 * SEC, 38 * SEC);
 	chart_band(canvas_area(&ascii), &model, 0, &scale, 1);
@@ -518,7 +564,7 @@ TEST(a_strip_is_braille_or_ascii)
 	struct canvas canvas = canvas_of(4, 2, 256, 0), ascii = canvas_of(4, 2, 256, 1);
 	struct series_column column[4] = { parts(8, 0, 0, 0), parts(4, 0, 0, 0), parts(0, 0, 0, 0), parts(8, 0, 0, 0) };
 
-	column[3].min = 1;
+	column[3].min = column[3].used_min = 1;
 	chart_strip(canvas_area(&canvas), column, STYLE_LAYER(2));
 	CHECK_TEXT(canvas, "⣿  ⡇\n⣿⣿ ⣇\n");
 	CHECK_STYLES(canvas, "2..2\n22.2\n");

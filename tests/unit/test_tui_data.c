@@ -234,7 +234,7 @@ TEST(a_split_tape_says_the_same_of_two_cells)
 struct layers {
 	uint8_t of[CELLS];
 	uint32_t cells, count;
-	uint8_t rest;
+	uint8_t rest, slack;
 };
 
 static void random_layers(struct kit_random *random, struct layers *layers)
@@ -244,6 +244,7 @@ static void random_layers(struct kit_random *random, struct layers *layers)
 	layers->count = 1 + (uint32_t)kit_below(random, SERIES_LAYERS_MAX);
 	layers->cells = kit_below(random, 2) ? CELLS : (uint32_t)kit_below(random, CELLS);
 	layers->rest = kit_below(random, 4) ? (uint8_t)kit_below(random, layers->count) : SERIES_HIDDEN;
+	layers->slack = kit_below(random, 3) ? (uint8_t)kit_below(random, layers->count) : SERIES_HIDDEN;
 	for (cell = 0; cell < CELLS; cell++)
 		layers->of[cell] = kit_below(random, 5) ? (uint8_t)kit_below(random, layers->count)
 							: (uint8_t)SERIES_HIDDEN;
@@ -254,43 +255,56 @@ static uint8_t layer_of(const struct layers *layers, uint32_t cell)
 	return cell < layers->cells ? layers->of[cell] : layers->rest;
 }
 
-static void count_moment(struct series_column *column, const uint64_t layer[SERIES_LAYERS_MAX], int64_t time)
+static void count_moment(struct series_column *column, uint64_t *tie, const struct layers *layers,
+			 const uint64_t layer[SERIES_LAYERS_MAX], int64_t time)
 {
-	uint64_t sum = 0;
+	uint64_t held = 0, used;
 	size_t i;
 
 	for (i = 0; i < SERIES_LAYERS_MAX; i++)
-		sum += layer[i];
-	if (column->time == INT64_MIN || sum > column->max) {
-		column->max = sum;
+		held += layer[i];
+	used = held - (layers->slack < layers->count ? layer[layers->slack] : 0);
+	if (column->time == INT64_MIN || held > column->max || (held == column->max && used > *tie)) {
+		column->max = held;
+		*tie = used;
 		column->time = time;
+	}
+	if (column->used_time == INT64_MIN || used > column->used_max) {
+		column->used_max = used;
+		column->used_time = time;
 		memcpy(column->layer, layer, sizeof(column->layer));
 	}
-	if (sum < column->min)
-		column->min = sum;
+	if (held < column->min)
+		column->min = held;
+	if (used < column->used_min)
+		column->used_min = used;
 }
 
 /* The column that shows [from, to), by going through all events from the first. */
 static struct series_column column_slowly(const struct told *told, uint64_t events, const struct layers *layers,
 					  int64_t from, int64_t to)
 {
-	struct series_column column = { .min = UINT64_MAX, .time = INT64_MIN };
-	uint64_t layer[SERIES_LAYERS_MAX] = { 0 }, i;
+	struct series_column column = {
+		.min = UINT64_MAX, .used_min = UINT64_MAX, .time = INT64_MIN, .used_time = INT64_MIN
+	};
+	uint64_t layer[SERIES_LAYERS_MAX] = { 0 }, tie = 0, i;
 	const struct tape_event *event;
 
 	for (i = 0; i < events && told->event[i].time < from; i++)
 		if (layer_of(layers, told->event[i].cell) != SERIES_HIDDEN)
 			layer[layer_of(layers, told->event[i].cell)] += (uint64_t)told->event[i].bytes;
 	if (i == events || told->event[i].time > from)
-		count_moment(&column, layer, from);
+		count_moment(&column, &tie, layers, layer, from);
 	for (; i < events && told->event[i].time < to; i++) {
 		event = &told->event[i];
 		if (layer_of(layers, event->cell) != SERIES_HIDDEN)
 			layer[layer_of(layers, event->cell)] += (uint64_t)event->bytes;
 		if (!event->more)
-			count_moment(&column, layer, event->time);
+			count_moment(&column, &tie, layers, layer, event->time);
 		column.events++;
 	}
+	if (layers->slack < layers->count)
+		column.layer[layers->slack] = column.max - column.used_max;
 	return column;
 }
 
@@ -309,6 +323,9 @@ static void check_columns(const struct series *series, const struct tape *tape, 
 		CHECK_EQ(column[i].max, slow.max);
 		CHECK_EQ(column[i].min, slow.min);
 		CHECK_EQ(column[i].time, slow.time);
+		CHECK_EQ(column[i].used_max, slow.used_max);
+		CHECK_EQ(column[i].used_min, slow.used_min);
+		CHECK_EQ(column[i].used_time, slow.used_time);
 		CHECK_EQ(column[i].events, slow.events);
 		CHECK(!memcmp(column[i].layer, slow.layer, sizeof(slow.layer)));
 	}
@@ -337,7 +354,7 @@ TEST(columns_are_what_going_through_all_events_gives)
 		tape = tape_new();
 		tell(&random, &told, tape, 1 + kit_below(&random, 8 * SERIES_LEAF));
 		random_layers(&random, &layers);
-		CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.count), 0);
+		CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.slack, layers.count), 0);
 		events = whole(&told, kit_below(&random, 2) ? told.count : kit_below(&random, told.count + 1));
 		CHECK_EQ(series_more(series, tape, events, UINT64_MAX), 0);
 		CHECK_EQ(series_events(series), events);
@@ -368,7 +385,7 @@ TEST(columns_over_block_borders)
 
 	tell(&random, &told, tape, TAPE_BLOCK + 3 * SERIES_LEAF / 2);
 	random_layers(&random, &layers);
-	CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.count), 0);
+	CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.slack, layers.count), 0);
 	CHECK_EQ(series_more(series, tape, told.count, UINT64_MAX), 0);
 	time = told.event[TAPE_BLOCK].time;
 	check_columns(series, tape, &told, told.count, &layers, 0, told.time + 1, 9);
@@ -383,7 +400,7 @@ TEST(columns_over_block_borders)
 /* One byte comes and goes: everywhere the same largest sum, and the first of them counts. */
 TEST(of_equal_moments_the_first_counts)
 {
-	static const struct layers layers = { .cells = CELLS, .count = 1 };
+	static const struct layers layers = { .cells = CELLS, .slack = SERIES_HIDDEN, .count = 1 };
 	struct series *series = series_new();
 	struct tape *tape = tape_new();
 	struct told told = { .count = 20 * SERIES_LEAF };
@@ -398,7 +415,7 @@ TEST(of_equal_moments_the_first_counts)
 		CHECK_EQ(tape_add(tape, told.event[i].time, 2, told.event[i].bytes, told.event[i].count), 0);
 	}
 	CHECK_EQ(tape_settle(tape), told.count);
-	CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.count), 0);
+	CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.slack, layers.count), 0);
 	CHECK_EQ(series_more(series, tape, told.count, UINT64_MAX), 0);
 	for (i = 0; i < 30; i++)
 		check_columns(series, tape, &told, told.count, &layers, (int64_t)i * 700 - 5, (int64_t)told.count * 10,
@@ -422,10 +439,10 @@ TEST(taking_events_in_bit_by_bit_gives_the_same)
 
 	tell(&random, &told, tape, 30000);
 	random_layers(&random, &layers);
-	CHECK_EQ(series_begin(once, layers.of, CELLS, layers.rest, layers.count), 0);
+	CHECK_EQ(series_begin(once, layers.of, CELLS, layers.rest, layers.slack, layers.count), 0);
 	CHECK_EQ(series_more(once, tape, told.count, UINT64_MAX), 0);
 	/* Cells become known as late as they can. */
-	CHECK_EQ(series_begin(bits, NULL, 0, layers.rest, layers.count), 0);
+	CHECK_EQ(series_begin(bits, NULL, 0, layers.rest, layers.slack, layers.count), 0);
 	CHECK_EQ(series_extend(bits, layers.of, 10), 0);
 	CHECK_EQ(series_extend(bits, layers.of, CELLS), 0);
 	while (more) {
@@ -457,7 +474,7 @@ TEST(a_cell_that_was_counted_as_rest_stays_there)
 	CHECK_EQ(tape_add(tape, 2, 3, 10, 1), 0);
 	CHECK_EQ(tape_add(tape, 3, 2, -100, -1), 0);
 	CHECK_EQ(tape_settle(tape), 3);
-	CHECK_EQ(series_begin(series, NULL, 0, 2, 3), 0);
+	CHECK_EQ(series_begin(series, NULL, 0, 2, SERIES_HIDDEN, 3), 0);
 	CHECK_EQ(series_more(series, tape, 1, UINT64_MAX), 0);
 	CHECK_EQ(series_extend(series, late, 4), 0); /* cell 2 is of the rest by now */
 	CHECK_EQ(series_more(series, tape, 3, UINT64_MAX), 0);
@@ -487,7 +504,7 @@ TEST(the_peak_is_the_largest_moment)
 		tape = tape_new();
 		tell(&random, &told, tape, 1 + kit_below(&random, 5000));
 		random_layers(&random, &layers);
-		CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.count), 0);
+		CHECK_EQ(series_begin(series, layers.of, layers.cells, layers.rest, layers.slack, layers.count), 0);
 		while (series_more(series, tape, told.count, 1 + kit_below(&random, 1000)) > 0)
 			;
 		slow = column_slowly(&told, told.count, &layers, -1, INT64_MAX);
@@ -514,7 +531,7 @@ TEST(bytes_that_change_hands_are_no_dip_and_no_peak)
 	CHECK_EQ(tape_add(tape, 9, 2, 900, 0), 0);
 	CHECK_EQ(tape_add_part(tape, 9, 3, -900, -1), 0);
 	CHECK_EQ(tape_settle(tape), 5);
-	CHECK_EQ(series_begin(series, layer, 4, 0, 2), 0);
+	CHECK_EQ(series_begin(series, layer, 4, 0, SERIES_HIDDEN, 2), 0);
 	CHECK_EQ(series_more(series, tape, 5, UINT64_MAX), 0);
 	series_columns(series, tape, 2, 20, &column, 1);
 	CHECK_EQ(column.min, 1000);
@@ -562,9 +579,9 @@ TEST(a_series_goes_on_when_there_is_memory_again)
 		SKIP("a sanitizer needs memory of its own");
 	tell(&random, &told, tape, 6 * TAPE_BLOCK);
 	random_layers(&random, &layers);
-	CHECK_EQ(series_begin(whole, layers.of, CELLS, 0, SERIES_LAYERS_MAX), 0);
+	CHECK_EQ(series_begin(whole, layers.of, CELLS, 0, SERIES_HIDDEN, SERIES_LAYERS_MAX), 0);
 	CHECK_EQ(series_more(whole, tape, told.count, UINT64_MAX), 0);
-	CHECK_EQ(series_begin(series, layers.of, CELLS, 0, SERIES_LAYERS_MAX), 0);
+	CHECK_EQ(series_begin(series, layers.of, CELLS, 0, SERIES_HIDDEN, SERIES_LAYERS_MAX), 0);
 	CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
 	for (more = 1; more;) {
 		end_memory();
@@ -596,7 +613,7 @@ TEST(a_series_of_nothing_is_nothing)
 	struct series_column column[3];
 	int64_t time;
 
-	CHECK_EQ(series_begin(series, NULL, 0, 0, 1), 0);
+	CHECK_EQ(series_begin(series, NULL, 0, 0, SERIES_HIDDEN, 1), 0);
 	CHECK_EQ(series_more(series, tape, 0, 100), 0);
 	memset(column, 0xff, sizeof(column));
 	series_columns(series, tape, 0, 1000, column, 3);

@@ -67,7 +67,7 @@ static struct series *series_of(const struct model *model, const uint8_t *shown)
 	CHECK(series && layer);
 	for (cell = 0; cell < model->sites * 2; cell++)
 		layer[cell] = shown[cell] ? 0 : SERIES_HIDDEN;
-	CHECK_EQ(series_begin(series, layer, model->sites * 2, SERIES_HIDDEN, 1), 0);
+	CHECK_EQ(series_begin(series, layer, model->sites * 2, SERIES_HIDDEN, SERIES_HIDDEN, 1), 0);
 	CHECK_EQ(series_more(series, model->tape, model->events, UINT64_MAX), 0);
 	free(layer);
 	return series;

@@ -70,6 +70,14 @@ TEST(a_run_that_is_read_meanwhile)
 
 /* ---- moving in time -------------------------------------------------------------------------------------------- */
 
+static int64_t first_phase_after(struct kit *kit, int64_t time)
+{
+	uint32_t span = model_span_at(&kit->model, 0, time + 1);
+
+	CHECK(span < kit->model.spans && kit->model.span[span].phase != MT_PHASE_OTHER);
+	return kit->model.span[span].first;
+}
+
 TEST(steps_and_phases)
 {
 	struct kit *kit = kit_open(kit_rl_run(), NULL);
@@ -85,26 +93,78 @@ TEST(steps_and_phases)
 	CHECK_EQ(app->scale.cursor, app->scale.first);
 	CHECK(kit_shows(kit, "beginning of the run"));
 	kit_keys(kit, "}");
-	CHECK_EQ(app->scale.cursor, step[0].time);
+	CHECK_EQ(app->scale.cursor, first_phase_after(kit, step[0].time));
 	CHECK(kit_shows(kit, "step 2 begins, at"));
 	kit_keys(kit, "} }");
-	CHECK_EQ(app->scale.cursor, step[2].time);
+	CHECK_EQ(app->scale.cursor, first_phase_after(kit, step[2].time));
 	kit_keys(kit, "}");
-	CHECK_EQ(app->scale.cursor, step[2].time);
+	CHECK_EQ(app->scale.cursor, first_phase_after(kit, step[2].time));
 	CHECK(kit_shows(kit, "no step begins after this"));
 	kit_keys(kit, "{");
-	CHECK_EQ(app->scale.cursor, step[1].time);
+	CHECK_EQ(app->scale.cursor, first_phase_after(kit, step[1].time));
+	CHECK(kit_shows(kit, "step 3, rollout: "));
 	kit_keys(kit, "]");
 	span = model_span_at(&kit->model, 0, app->scale.cursor);
-	CHECK_EQ(kit->model.span[span].phase, MT_PHASE_ROLLOUT);
+	CHECK_EQ(kit->model.span[span].phase, MT_PHASE_LOGPROB);
 	CHECK_EQ(kit->model.span[span].first, app->scale.cursor);
-	CHECK(kit_shows(kit, "rollout of step 3, from"));
-	kit_keys(kit, "] ]");
+	CHECK(kit_shows(kit, "logprob of step 3, from"));
+	kit_keys(kit, "]");
 	CHECK(kit_shows(kit, "forward of step 3, from"));
 	kit_keys(kit, "Right [");
 	CHECK(kit_shows(kit, "forward of step 3, from"));
 	kit_keys(kit, "[");
 	CHECK(kit_shows(kit, "logprob of step 3, from"));
+	kit_close(kit);
+}
+
+/* Three phases that share a column, and moments of no phase: each phase is reached, and said by the row under the chart. */
+TEST(short_phases_are_found)
+{
+	struct maker maker;
+	struct kit *kit;
+	int i;
+
+	kit_go_apart();
+	maker_open_on(&maker, "short.zst", 4711, 0, 80 * GIB);
+	maker.total = 0;
+	maker.device = maker.cuda;
+	for (i = 1; i <= 2; i++) {
+		maker_phase(&maker, "forward");
+		kit_alloc(&maker, KIT_WEIGHTS + (unsigned)i, GIB, 1);
+		kit_wait(&maker, 900);
+		kit_alloc(&maker, KIT_WEIGHTS + (unsigned)i + 20, GIB, 1);
+		maker_phase_end(&maker);
+		kit_wait(&maker, 1);
+		maker_phase(&maker, "backward");
+		kit_alloc(&maker, KIT_GRADIENTS + (unsigned)i, GIB, 1);
+		kit_wait(&maker, 2);
+		kit_alloc(&maker, KIT_GRADIENTS + (unsigned)i + 20, GIB, 1);
+		maker_phase_end(&maker);
+		maker_phase(&maker, "optimizer");
+		kit_alloc(&maker, KIT_STATE + 10 + (unsigned)i, GIB, 1);
+		kit_wait(&maker, 800);
+		kit_alloc(&maker, KIT_STATE + 10 + (unsigned)i + 20, GIB, 1);
+		maker_phase_end(&maker);
+		maker_step(&maker, (uint32_t)i);
+		kit_wait(&maker, 300);
+		maker.stack = 0;
+		kit_alloc(&maker, KIT_KEPT + (unsigned)i, GIB, 1);
+		kit_wait(&maker, 300);
+	}
+	maker_close(&maker);
+	kit = kit_open("short.zst", NULL);
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "0 { { ] ]");
+	CHECK(kit_shows(kit, "backward of step 1, from"));
+	CHECK(kit_shows(kit, "step 1, backward: "));
+	CHECK(kit_shows(kit, "boptimizer"));
+	kit_keys(kit, "]");
+	CHECK(kit_shows(kit, "optimizer of step 1, from"));
+	kit_keys(kit, "[ }");
+	CHECK(kit_shows(kit, "step 2 begins, at 2.3 s"));
+	CHECK(kit_shows(kit, "step 2, forward: "));
+	kit_keys(kit, "}");
+	CHECK(kit_shows(kit, "no step begins after this"));
 	kit_close(kit);
 }
 
@@ -123,6 +183,58 @@ TEST(peak_and_errors)
 	CHECK(kit_shows(kit, "peak: 77.0 GiB at 7.2 s"));
 	kit_keys(kit, "D o");
 	CHECK(kit_shows(kit, "none here, but on GPU 0: press D"));
+	kit_close(kit);
+}
+
+/* 60 GiB are held when 15 of them are in use; 40 are held, and all in use, at the end. */
+static void write_two_peaks(const char *path)
+{
+	struct maker maker;
+
+	maker_open_on(&maker, path, 4711, 0, 80 * GIB);
+	maker.total = 0;
+	maker.device = maker.cuda;
+	maker_phase(&maker, "init");
+	maker_driver_alloc(&maker, KIT_ADDRESS(KIT_KV), 40 * GIB);
+	maker_tensor_alloc(&maker, KIT_ADDRESS(KIT_KV), 10 * GIB);
+	kit_wait(&maker, 500);
+	maker_driver_alloc(&maker, KIT_ADDRESS(KIT_LOGITS), 20 * GIB);
+	maker_tensor_alloc(&maker, KIT_ADDRESS(KIT_LOGITS), 5 * GIB);
+	kit_wait(&maker, 100);
+	kit_free(&maker, KIT_LOGITS, 5 * GIB, 1);
+	maker_phase_end(&maker);
+	maker_phase(&maker, "forward");
+	kit_wait(&maker, 300);
+	maker_tensor_alloc(&maker, KIT_ADDRESS(KIT_KV) + 10 * GIB, 30 * GIB);
+	kit_wait(&maker, 100);
+	maker_tensor_free(&maker, KIT_ADDRESS(KIT_KV) + 10 * GIB, 30 * GIB);
+	kit_wait(&maker, 100);
+	maker_phase_end(&maker);
+	maker_close(&maker);
+}
+
+TEST(what_is_held_and_what_is_in_use_have_a_peak_each)
+{
+	struct kit *kit;
+	int64_t held;
+
+	kit_go_apart();
+	write_two_peaks("two.zst");
+	kit = kit_open("two.zst", NULL);
+	kit_screen(kit, 120, 40, 256, 0);
+	CHECK(kit_shows(kit, "▼ peak 60.0 GiB"));
+	CHECK(kit_shows(kit, "most in use 40.0 GiB ▼"));
+	CHECK(kit_shows(kit, "~ slack 45.0 GiB"));
+	kit_keys(kit, "p");
+	CHECK(kit_shows(kit, "peak: 60.0 GiB at"));
+	held = kit->app.scale.cursor;
+	CHECK_EQ(held, kit->model.device[kit->app.device].peak_time);
+	kit_keys(kit, "p");
+	CHECK(kit_shows(kit, "most in use: 40.0 GiB at"));
+	CHECK(kit->app.scale.cursor > held);
+	CHECK_EQ(kit->app.live.bytes, 40 * GIB);
+	kit_keys(kit, "p");
+	CHECK_EQ(kit->app.scale.cursor, held);
 	kit_close(kit);
 }
 

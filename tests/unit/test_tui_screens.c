@@ -130,6 +130,27 @@ TEST(golden_two_processes)
 	CHECK(same);
 }
 
+/* A snapshot of a real training step: what PyTorch itself said, at the sizes that people have. */
+TEST(golden_snapshot)
+{
+	static const struct scene real[] = {
+		{ "timeline", "", NULL },
+		{ "category", "c", NULL },
+	};
+	struct kit *kit = kit_open(kit_snapshot("torch2.11-medium512-training"), NULL);
+	size_t i, k;
+	int same = 1;
+
+	for (i = 0; i < 3; i++)
+		for (k = 0; k < MT_ARRAY_SIZE(real); k++) {
+			kit_screen(kit, sizes[i].width, sizes[i].height, 256, 0);
+			go_to_scene(kit, &real[k]);
+			same &= is_golden(kit, "snapshot", &real[k], "", canvas_dump);
+		}
+	kit_close(kit);
+	CHECK(same);
+}
+
 /* ---- what holds at any size ------------------------------------------------------------------------------------ */
 
 /* A row is as wide as the screen: each cell holds one column, or a wide character and its right half. */

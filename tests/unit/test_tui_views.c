@@ -350,7 +350,7 @@ TEST(the_flame_is_walked_and_zoomed)
 	kit_keys(kit, "t");
 	CHECK(kit_shows(kit, "77.0 GiB  100%  all"));
 	CHECK(kit_shows(kit, "|main rrr"));
-	CHECK(kit_shows(kit, "|allocator slack ff")); /* a subtree of its own */
+	CHECK(kit_shows(kit, "|allocator slack ~~")); /* a subtree of its own */
 	kit_keys(kit, "Down Right");
 	CHECK(kit_shows(kit, "21.0 GiB  27%  allocator slack"));
 	kit_keys(kit, "Left Down Right");

@@ -231,6 +231,19 @@ static inline void kit_play_case(const char *name)
 	CHECK_EQ(system(command), 0);
 }
 
+/* A snapshot of ../shared/data/snapshots, in a folder of the test's own; skips the test where it is not there. */
+static inline const char *kit_snapshot(const char *name)
+{
+	static char path[1024];
+
+	kit_go_apart();
+	snprintf(path, sizeof(path), "%s/../shared/data/snapshots/%s.pickle", kit_tree(), name);
+	if (access(path, R_OK))
+		SKIP("the snapshots are not there (../shared/data/snapshots)");
+	CHECK(!symlink(path, "snapshot.pickle"));
+	return "snapshot.pickle";
+}
+
 /* ---- everything that works for the screen ---------------------------------------------------------------------- */
 
 struct kit {

@@ -8,16 +8,23 @@
 #define UNKNOWN 254u /* the layer of a cell that nobody has named yet */
 #define NO_EVENT UINT64_MAX
 
-/* The sums after some events; none of them is a moment: max is 0 and min UINT64_MAX. */
+/* A sum at its largest: of those with as much of `tie` the first. */
+struct top {
+	uint64_t sum, tie;
+	uint64_t event; /* after which it was, NO_EVENT: after none of them */
+};
+
+/* The sums after some events; none of them is a moment: no event, 0, and UINT64_MAX as the least. */
 struct node {
-	uint64_t max, min;
-	uint64_t event; /* after which the sum was largest, the first if there are several */
+	struct top held; /* tie: what was in use */
+	struct top used; /* tie: 0 */
+	uint64_t least_held, least_used;
 };
 
 /* What is in the layers before an event. */
 struct moment {
 	uint64_t event;
-	uint64_t sum, layer[SERIES_LAYERS_MAX];
+	uint64_t sum, layer[SERIES_LAYERS_MAX]; /* the sum is of what is held */
 };
 
 struct level {
@@ -29,17 +36,20 @@ struct series {
 	uint8_t *layer_of; /* by cell */
 	uint32_t cells, cell_room;
 	uint32_t layers;
-	uint8_t rest;
+	uint8_t rest, slack;
 	struct level level[LEVELS];
 	uint64_t *begin; /* of each leaf that was begun: `layers` sums */
 	uint64_t begin_room;
 	struct moment now; /* after all events that are in */
 	struct node leaf;  /* that is not full yet */
-	uint64_t peak;
-	int64_t peak_time;
+	struct top peak, used_peak;
+	int64_t peak_time, used_peak_time;
 };
 
-static const struct node empty_node = { .max = 0, .min = UINT64_MAX, .event = NO_EVENT };
+static const struct top no_top = { .event = NO_EVENT };
+static const struct node empty_node = {
+	.held = { .event = NO_EVENT }, .used = { .event = NO_EVENT }, .least_held = UINT64_MAX, .least_used = UINT64_MAX
+};
 
 struct series *series_new(void)
 {
@@ -81,7 +91,8 @@ static int grow_cells(struct series *series, uint32_t cells)
 	return 0;
 }
 
-int series_begin(struct series *series, const uint8_t *layer_of, uint32_t cells, uint8_t rest, uint32_t layers)
+int series_begin(struct series *series, const uint8_t *layer_of, uint32_t cells, uint8_t rest, uint8_t slack,
+		 uint32_t layers)
 {
 	int i;
 
@@ -89,10 +100,11 @@ int series_begin(struct series *series, const uint8_t *layer_of, uint32_t cells,
 		series->level[i].count = 0;
 	memset(&series->now, 0, sizeof(series->now));
 	series->leaf = empty_node;
-	series->peak = 0;
-	series->peak_time = 0;
+	series->peak = series->used_peak = no_top;
+	series->peak_time = series->used_peak_time = 0;
 	series->cells = 0;
 	series->rest = rest;
+	series->slack = slack < layers ? slack : SERIES_HIDDEN;
 	series->layers = layers;
 	return series_extend(series, layer_of, cells);
 }
@@ -121,25 +133,38 @@ static int name_cell(struct series *series, uint32_t cell)
 
 /* ---- the pyramid ---- */
 
-/* Keeps the larger maximum, and of equal ones the first. */
-static void add_node(struct node *sum, const struct node *more)
+static inline int is_higher(const struct top *one, const struct top *two)
 {
-	if (more->max > sum->max || (more->max == sum->max && more->event < sum->event)) {
-		sum->max = more->max;
-		sum->event = more->event;
-	}
-	if (more->min < sum->min)
-		sum->min = more->min;
+	if (one->sum != two->sum)
+		return one->sum > two->sum;
+	return one->tie != two->tie ? one->tie > two->tie : one->event < two->event;
 }
 
-static void add_sum(struct node *node, uint64_t sum, uint64_t event)
+static inline void add_node(struct node *sum, const struct node *more)
 {
-	if (sum > node->max || node->event == NO_EVENT) {
-		node->max = sum;
-		node->event = event;
-	}
-	if (sum < node->min)
-		node->min = sum;
+	if (is_higher(&more->held, &sum->held))
+		sum->held = more->held;
+	if (is_higher(&more->used, &sum->used))
+		sum->used = more->used;
+	if (more->least_held < sum->least_held)
+		sum->least_held = more->least_held;
+	if (more->least_used < sum->least_used)
+		sum->least_used = more->least_used;
+}
+
+/* What was after `event`. */
+static struct node node_of(const struct series *series, const struct moment *now, uint64_t event)
+{
+	uint64_t used = now->sum - (series->slack != SERIES_HIDDEN ? now->layer[series->slack] : 0);
+
+	return (struct node){ { now->sum, used, event }, { used, 0, event }, now->sum, used };
+}
+
+static inline void add_moment(const struct series *series, struct node *sum, const struct moment *now)
+{
+	struct node node = node_of(series, now, now->event - 1);
+
+	add_node(sum, &node);
 }
 
 /* Room for one node more. */
@@ -243,6 +268,16 @@ static void seek(const struct series *series, const struct tape *tape, struct mo
 
 /* ---- taking events in ---- */
 
+/* `event`: the first of those that are taken in, which has that number; what came before it is known already. */
+static void follow_peak(struct top *peak, int64_t *time, const struct top *leaf, const struct tape_event *event,
+			uint64_t number)
+{
+	if (!leaf->sum || leaf->event < number || !is_higher(leaf, peak))
+		return;
+	*peak = *leaf;
+	*time = event[leaf->event - number].time;
+}
+
 /* Events of one leaf. 0 or -MT_E_MEMORY: then that event and what follows are not in. */
 static int take(struct series *series, const struct tape_event *event, uint32_t count)
 {
@@ -258,12 +293,10 @@ static int take(struct series *series, const struct tape_event *event, uint32_t 
 			break;
 		apply(series, &now, &event[i]);
 		if (!event[i].more)
-			add_sum(&leaf, now.sum, now.event - 1);
+			add_moment(series, &leaf, &now);
 	}
-	if (leaf.max > series->peak) {
-		series->peak = leaf.max;
-		series->peak_time = event[leaf.event - series->now.event].time;
-	}
+	follow_peak(&series->peak, &series->peak_time, &leaf.held, event, series->now.event);
+	follow_peak(&series->used_peak, &series->used_peak_time, &leaf.used, event, series->now.event);
 	series->now = now;
 	series->leaf = leaf;
 	return error;
@@ -300,7 +333,18 @@ uint64_t series_events(const struct series *series)
 uint64_t series_peak(const struct series *series, int64_t *time)
 {
 	*time = series->peak_time;
-	return series->peak;
+	return series->peak.sum;
+}
+
+uint64_t series_used_peak(const struct series *series, int64_t *time)
+{
+	*time = series->used_peak_time;
+	return series->used_peak.sum;
+}
+
+int series_peaks_differ(const struct series *series)
+{
+	return series->used_peak.sum > series->peak.tie;
 }
 
 /* ---- columns ---- */
@@ -336,7 +380,7 @@ static void walk(const struct series *series, const struct tape *tape, struct mo
 		event = tape_at(tape, moment->event, &run);
 		apply(series, moment, event);
 		if (!event->more)
-			add_sum(sum, moment->sum, moment->event - 1);
+			add_moment(series, sum, moment);
 	}
 }
 
@@ -344,27 +388,30 @@ static void walk(const struct series *series, const struct tape *tape, struct mo
 static void make_column(const struct series *series, const struct tape *tape, struct moment *moment, uint64_t last,
 			int64_t time, struct series_column *column)
 {
-	struct moment largest = *moment;
-	struct node sum = empty_node;
+	struct moment fullest = *moment;
+	struct node sum = empty_node, before;
 	uint64_t first = moment->event;
 	uint32_t run;
 
 	column->events = last - first;
-	column->time = time;
 	walk(series, tape, moment, last, &sum);
-	if (first == last || sum.event == NO_EVENT || tape_at(tape, first, &run)->time > time) {
-		if (largest.sum < sum.min)
-			sum.min = largest.sum;
-		if (largest.sum >= sum.max)
-			sum.event = NO_EVENT;
+	if (first == last || sum.held.event == NO_EVENT || tape_at(tape, first, &run)->time > time) {
+		before = node_of(series, &fullest, 0); /* of equal ones it is the first */
+		add_node(&sum, &before);
+		sum.held.event = is_higher(&sum.held, &before.held) ? sum.held.event : NO_EVENT;
+		sum.used.event = is_higher(&sum.used, &before.used) ? sum.used.event : NO_EVENT;
 	}
-	if (sum.event != NO_EVENT) {
-		column->time = tape_at(tape, sum.event, &run)->time;
-		seek(series, tape, &largest, sum.event + 1);
-	}
-	column->max = largest.sum;
-	column->min = sum.min;
-	memcpy(column->layer, largest.layer, sizeof(column->layer));
+	column->time = sum.held.event == NO_EVENT ? time : tape_at(tape, sum.held.event, &run)->time;
+	column->used_time = sum.used.event == NO_EVENT ? time : tape_at(tape, sum.used.event, &run)->time;
+	if (sum.used.event != NO_EVENT)
+		seek(series, tape, &fullest, sum.used.event + 1);
+	column->max = sum.held.sum;
+	column->min = sum.least_held;
+	column->used_max = sum.used.sum;
+	column->used_min = sum.least_used;
+	memcpy(column->layer, fullest.layer, sizeof(column->layer));
+	if (series->slack != SERIES_HIDDEN)
+		column->layer[series->slack] = column->max - column->used_max;
 }
 
 void series_columns(const struct series *series, const struct tape *tape, int64_t from, int64_t to,

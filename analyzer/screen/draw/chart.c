@@ -38,12 +38,16 @@ static uint8_t piece_style(const struct piece *piece)
 /* Both colours of a full cell are the layer's: no gap shows between rows, whatever the font. */
 static void put_full(const struct chart *chart, int x, int y, const struct piece *piece)
 {
-	int shade = piece->subdued && chart->area.canvas->colours < 256;
+	int is_slack = piece->layer == PALETTE_SLACK;
+	int shade = (piece->subdued || is_slack) && chart->area.canvas->colours < 256; /* 8 colours have one grey */
 
 	if (piece->layer == STACK_NOTHING)
 		return;
-	area_put(chart->area, x, y, shade ? "▒" : "█", piece_style(piece),
-		 shade ? STYLE_NO_BACKGROUND : piece_style(piece));
+	area_put(chart->area, x, y,
+		 !shade     ? "█"
+		 : is_slack ? "░"
+			    : "▒",
+		 piece_style(piece), shade ? STYLE_NO_BACKGROUND : piece_style(piece));
 }
 
 static void put_blocks(const struct chart *chart, int x, int y, const struct piece *piece, int count)
@@ -136,7 +140,7 @@ static void draw_letters(const struct chart *chart, const struct series_column *
 		row = first + (end - first - 1) / 2;
 		letter[0] = chart->palette->letter[layer];
 		area_put(area, x, area.height - 1 - row, letter, STYLE_PLAIN,
-			 row * stack.parts < stack.steady ? STYLE_LAYER(layer) : STYLE_LAYER_SUBDUED(layer));
+			 stack_is_steady(&stack, layer, row) ? STYLE_LAYER(layer) : STYLE_LAYER_SUBDUED(layer));
 	}
 }
 
@@ -174,6 +178,37 @@ static int row_is_free(struct area area, int x, int y, int width)
 		if (!cell_is_free(chart_cell(area, x + i, y)))
 			return 0;
 	return 1;
+}
+
+static int is_slack(uint8_t style)
+{
+	return style == STYLE_LAYER(PALETTE_SLACK) || style == STYLE_LAYER_SUBDUED(PALETTE_SLACK);
+}
+
+/* Nothing but slack is there: words may hide it. */
+static int row_is_slack(struct area area, int x, int y, int width)
+{
+	const struct canvas_cell *cell;
+	int i;
+
+	for (i = 0; i < width; i++) {
+		cell = chart_cell(area, x + i, y);
+		if (!cell || !is_slack(cell->style) || (!is_slack(cell->behind) && cell->behind != STYLE_NO_BACKGROUND))
+			return 0;
+	}
+	return 1;
+}
+
+/* Words of ASCII over what is there, in its colour. */
+static void draw_over(const struct chart *chart, int x, int y, const char *words)
+{
+	char letter[2] = "";
+
+	for (; *words; words++, x++) {
+		letter[0] = *words;
+		area_put(chart->area, x, y, letter, STYLE_BOLD,
+			 chart->letters ? STYLE_NO_BACKGROUND : STYLE_LAYER(PALETTE_SLACK));
+	}
 }
 
 #define LABEL_FAR 4 /* columns that words may be away from what they name */
@@ -264,24 +299,43 @@ static void draw_span_mark(const struct chart *chart, int x, const char *letter)
 		area_put(chart->area, x, 0, letter, STYLE_MARK, cell->behind);
 }
 
-static void draw_peak(const struct chart *chart, const struct series_column *column, int x)
+/* Beside column x in the slack, to the right if there is room. */
+static void draw_slack_label(const struct chart *chart, int x, int y, const char *words)
+{
+	int width = columns_of(words);
+
+	if (row_is_slack(chart->area, x + 1, y, width + 2))
+		draw_over(chart, x + 2, y, words);
+	else if (row_is_slack(chart->area, x - width - 2, y, width + 2))
+		draw_over(chart, x - width - 1, y, words);
+}
+
+/* A sign over `bytes` of column x, and what they are. */
+static void draw_peak(const struct chart *chart, int x, const char *name, uint64_t peak)
 {
 	struct area area = chart->area;
-	int height, y;
 	char bytes[TEXT_SIZE_MAX], words[64];
 	struct canvas_cell *cell;
+	int height, y;
 
-	if (x < 0 || x >= area.width)
-		return;
-	height = scale_height(column[x].max, chart->top, area.height, chart->parts);
+	height = scale_height(peak, chart->top, area.height, chart->parts);
 	y = area.height - 1 - (height + chart->parts - 1) / chart->parts;
 	y = y < 0 ? 0 : y;
 	cell = chart_cell(area, x, y);
 	if (!cell)
 		return;
 	area_put(area, x, y, area.canvas->ascii ? "v" : "▼", STYLE_MARK, colour_of_cell(chart, cell));
-	snprintf(words, sizeof(words), "peak %s", text_bytes(bytes, column[x].max));
-	draw_label(area, x, y, STYLE_BOLD, words);
+	snprintf(words, sizeof(words), "%s %s", name, text_bytes(bytes, peak));
+	if (!draw_label(area, x, y, STYLE_BOLD, words))
+		draw_slack_label(chart, x, y, words);
+}
+
+static void draw_peaks(const struct chart *chart, const struct series_column *column, const struct chart_marks *marks)
+{
+	if (marks->peak >= 0 && marks->peak < chart->area.width)
+		draw_peak(chart, marks->peak, "peak", column[marks->peak].max);
+	if (marks->used_peak >= 0 && marks->used_peak < chart->area.width)
+		draw_peak(chart, marks->used_peak, "most in use", column[marks->used_peak].used_max);
 }
 
 #define OOM_WORDS "OOM "
@@ -328,7 +382,7 @@ static void draw_marks(const struct chart *chart, const struct series_column *co
 	draw_span_mark(chart, marks->mark_b, "B");
 	if (marks->cursor >= 0 && marks->cursor < chart->area.width)
 		draw_line(chart, marks->cursor, chart->area.canvas->ascii ? "|" : "│");
-	draw_peak(chart, column, marks->peak);
+	draw_peaks(chart, column, marks);
 	draw_ooms(chart, marks->oom, marks->ooms);
 	if (has_capacity(chart, marks))
 		draw_capacity_words(chart, marks);

@@ -16,15 +16,17 @@
 
 /* What is drawn over the area. Columns of the scale; -1: not there. */
 struct chart_marks {
-	int cursor, mark_a, mark_b, peak;
-	const int *oom; /* columns of out-of-memory errors */
+	int cursor, mark_a, mark_b;
+	int peak, used_peak; /* of what is held; of what is in use, where that is another moment */
+	const int *oom;      /* columns of out-of-memory errors */
 	uint32_t ooms;
 	uint64_t capacity; /* bytes of the device, 0: unknown; a line where it is inside the chart */
 };
 
 /*
  * `column`: as many as area.width. `top`: bytes at the upper edge. Where max and min of a column differ, what lies
- * between them is subdued. The parts are drawn bottom up in the order of the layers, the rest on top.
+ * between them is subdued. The parts are drawn bottom up in the order of the layers, then the rest, and slack on top: what
+ * lies under it is as high as what was in use at most, and with it the column is as high as what was held at most.
  *
  * A column is as high as scale_height says. Its layers share that so that each that has more than half an eighth has
  * one, if there are enough. A cell shows two layers: of several, those that no other cell of the column shows.
@@ -42,10 +44,13 @@ void chart_times(struct area area, const struct scale *scale);
 const char *chart_time_text(char out[TEXT_SIZE_MAX], int64_t time, const struct scale *scale);
 
 /*
- * A band of phases of one process: each column has the phase that takes most of its time; the letter stands where it
- * begins. `coloured` 1: in the colour of the phase's layer, 0: a plain line. Under the model's lock.
+ * A band of phases of one process: each column has the phase that takes most of its time, which what nobody knows (other)
+ * is only where nothing else is; the column of the cursor has that of its moment. The name stands where it begins, or its
+ * letter where that has no room. `coloured` 1: in the colour of the phase's layer, 0: a plain line. Under the model's lock.
+ * Which phases it shows: bit n stands for phase n.
  */
-void chart_band(struct area area, const struct model *model, uint32_t process, const struct scale *scale, int coloured);
+uint32_t chart_band(struct area area, const struct model *model, uint32_t process, const struct scale *scale,
+		    int coloured);
 
 /* A row with the beginnings of steps: "|3        |4   ". */
 void chart_steps(struct area area, const struct model *model, uint32_t process, const struct scale *scale);

@@ -4,14 +4,16 @@
 
 /* ---- bytes ---- */
 
-/* Parts of `top` that are multiples of `unit` and have two rows each: as many as can be, 0: less than three. */
+/* Parts of `top` that are multiples of `unit` and have as many rows each, two or more: as many as can be, 0: less than 3. */
 static unsigned round_parts(uint64_t top, uint64_t unit, int rows)
 {
-	static const unsigned parts[] = { 16, 10, 8, 5, 4, 3 };
+	static const unsigned parts[] = { 16, 12, 10, 8, 6, 5, 4, 3 };
+	int steps = rows - 1;
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(parts); i++)
-		if ((int)parts[i] * 2 <= rows && top % parts[i] == 0 && top / parts[i] % unit == 0)
+		if (steps % (int)parts[i] == 0 && steps / (int)parts[i] >= 2 && top % parts[i] == 0 &&
+		    top / parts[i] % unit == 0)
 			return parts[i];
 	return 0;
 }
@@ -27,7 +29,7 @@ static uint64_t bytes_tick(uint64_t top, int rows)
 	parts = round_parts(top, unit, rows);
 	if (!parts && unit > 1)
 		parts = round_parts(top, unit / 2, rows);
-	return parts ? top / parts : rows >= 5 && top % 2 == 0 ? top / 2 : top;
+	return parts ? top / parts : rows >= 5 && rows % 2 && top % 2 == 0 ? top / 2 : top;
 }
 
 /* "80 GiB", "12.5 GiB" */
@@ -176,40 +178,79 @@ static int band_phase(struct band *band, int64_t from, int64_t to)
 			taken[span->phase] += last - first;
 	}
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-		if (taken[phase] > most) {
+		if (taken[phase] > most && phase != MT_PHASE_OTHER) {
 			most = taken[phase];
 			best = phase;
 		}
-	return best;
+	return best < 0 && taken[MT_PHASE_OTHER] ? MT_PHASE_OTHER : best;
 }
 
-/* In colour the letter goes on, in the colour of its background, for who reads the screen as text. */
-static void put_phase(struct area area, int x, uint8_t phase, int begins, int coloured)
+/* The phase of a moment; -1: none. */
+static int phase_at(const struct model *model, uint32_t process, int64_t time)
+{
+	uint32_t span = model_span_at(model, process, time);
+
+	return span < model->spans && model->span[span].first <= time && model->span[span].phase < MT_PHASE_COUNT
+		       ? model->span[span].phase
+		       : -1;
+}
+
+/* A cell of a phase that says `text`. `faint`: for who reads the screen as text; in colour it is not to be seen. */
+static void put_phase(struct area area, int x, uint8_t phase, const char *text, int faint, int coloured)
+{
+	if (coloured)
+		area_put(area, x, 0, text, faint ? STYLE_LAYER(phase) : STYLE_PLAIN, STYLE_LAYER(phase));
+	else
+		area_put(area, x, 0, text, faint ? STYLE_LINE : STYLE_PLAIN, STYLE_NO_BACKGROUND);
+}
+
+/* The columns [x, end), which are all of one phase: its name, or its letter where it has no room. */
+static void put_run(struct area area, int x, int end, uint8_t phase, int coloured)
 {
 	char letter[2] = { palette_phase_letter(phase), '\0' };
+	const char *name = mt_phase_name(phase), *on = coloured ? letter : area.canvas->ascii ? "-" : "─";
+	int begin = x, named = phase != MT_PHASE_OTHER && end - x > columns_of(name);
 
-	if (coloured)
-		area_put(area, x, 0, letter, begins && phase != MT_PHASE_OTHER ? STYLE_PLAIN : STYLE_LAYER(phase),
-			 STYLE_LAYER(phase));
-	else if (begins || phase == MT_PHASE_OTHER)
-		area_put(area, x, 0, letter, phase == MT_PHASE_OTHER ? STYLE_LINE : STYLE_PLAIN, STYLE_NO_BACKGROUND);
-	else
-		area_put(area, x, 0, area.canvas->ascii ? "-" : "─", STYLE_LINE, STYLE_NO_BACKGROUND);
+	if (phase == MT_PHASE_OTHER)
+		on = letter;
+	else if (named && coloured)
+		on = " ";
+	for (; x < end; x++) {
+		if (named && *name)
+			letter[0] = *name++;
+		else if (x > begin || phase == MT_PHASE_OTHER) {
+			put_phase(area, x, phase, on, 1, coloured);
+			continue;
+		}
+		put_phase(area, x, phase, letter, 0, coloured);
+	}
 }
 
-void chart_band(struct area area, const struct model *model, uint32_t process, const struct scale *scale, int coloured)
+uint32_t chart_band(struct area area, const struct model *model, uint32_t process, const struct scale *scale,
+		    int coloured)
 {
 	struct band band = { model, process < model->processes ? &model->process[process] : NULL, 0 };
-	int x, phase, before = -1;
+	int x, phase, before = -1, from = 0, cursor = scale_column(scale, scale->cursor);
+	uint32_t seen = 0;
 
 	if (!area.height || !band.process)
-		return;
-	for (x = 0; x < area.width; x++) {
-		phase = band_phase(&band, scale_time(scale, x), scale_time(scale, x + 1));
-		if (phase >= 0)
-			put_phase(area, x, (uint8_t)phase, phase != before, coloured && area.canvas->colours >= 8);
+		return 0;
+	for (x = 0; x <= area.width; x++) {
+		if (x == area.width)
+			phase = -1;
+		else if (x == cursor)
+			phase = phase_at(model, process, scale->cursor);
+		else
+			phase = band_phase(&band, scale_time(scale, x), scale_time(scale, x + 1));
+		if (phase == before)
+			continue;
+		if (before >= 0)
+			put_run(area, from, x, (uint8_t)before, coloured && area.canvas->colours >= 8);
+		seen |= phase >= 0 ? 1u << phase : 0;
 		before = phase;
+		from = x;
 	}
+	return seen;
 }
 
 /* ---- steps ---- */

@@ -2,10 +2,18 @@
 
 #include "scale.h"
 
-/* Bottom up: 1, 2 .. layers - 1, and the rest on top. */
+/* Bottom up: what is in use, 1, 2 .. layers - 1 and the rest, and slack on top. */
 static uint32_t layer_at(const struct stack *stack, uint32_t place)
 {
-	return place + 1 < stack->layers ? place + 1 : PALETTE_REST;
+	uint32_t layer = place + 1;
+
+	if (stack->layers <= PALETTE_SLACK)
+		return layer < stack->layers ? layer : PALETTE_REST;
+	if (layer == stack->layers)
+		return PALETTE_SLACK;
+	if (layer >= PALETTE_SLACK)
+		layer++;
+	return layer < stack->layers ? layer : PALETTE_REST;
 }
 
 /* The layer that has least (or, of those that would still be seen, most) more than its due. */
@@ -66,7 +74,9 @@ void stack_make(struct stack *stack, const struct series_column *column, uint32_
 	stack->parts = parts;
 	stack->layers = layers < SERIES_LAYERS_MAX ? layers : SERIES_LAYERS_MAX;
 	stack->total = scale_height(column->max, top, rows, parts);
-	stack->steady = column->min < column->max ? scale_height(column->min, top, rows, parts) : stack->total;
+	stack->steady = column->used_min < column->used_max ? scale_height(column->used_min, top, rows, parts)
+							    : stack->total;
+	stack->steady_slack = column->min < column->max ? scale_height(column->min, top, rows, parts) : stack->total;
 	stack_share(stack, column, top, rows);
 	for (place = 0; place < stack->layers; place++) {
 		layer = layer_at(stack, place);
@@ -98,10 +108,22 @@ static int smaller(int a, int b)
 	return a < b ? a : b;
 }
 
-/* The pieces of the cell of parts [bottom, end); their bounds are relative to it. `steady`: as in stack. */
-static int cell_pieces(const struct stack *stack, int bottom, int steady, struct piece *piece)
+static int steady_of(const struct stack *stack, uint32_t layer)
 {
-	int end = bottom + stack->parts, from, to, count = 0;
+	return layer == PALETTE_SLACK ? stack->steady_slack : stack->steady;
+}
+
+int stack_is_steady(const struct stack *stack, uint32_t layer, int row)
+{
+	int middle = row * stack->parts + stack->parts / 2, steady = steady_of(stack, layer);
+
+	return steady > middle || steady >= stack->total;
+}
+
+/* The pieces of the cell of row `row`; their bounds are relative to it. `split` as in stack_cell. */
+static int cell_pieces(const struct stack *stack, int row, int split, struct piece *piece)
+{
+	int bottom = row * stack->parts, end = bottom + stack->parts, from, to, steady, count = 0;
 	uint32_t place, layer;
 
 	for (place = 0; place < stack->layers; place++) {
@@ -110,6 +132,7 @@ static int cell_pieces(const struct stack *stack, int bottom, int steady, struct
 		to = smaller(stack->from[layer] + stack->height[layer], end);
 		if (from >= to)
 			continue;
+		steady = split ? steady_of(stack, layer) : stack_is_steady(stack, layer, row) ? end : 0;
 		count = add_piece(piece, count, from - bottom, smaller(to, steady) - bottom, (uint8_t)layer, 0);
 		count = add_piece(piece, count, larger(from, steady) - bottom, to - bottom, (uint8_t)layer, 1);
 		piece[count - 1].only = to - from == stack->height[layer];
@@ -164,16 +187,14 @@ static int reduce_pieces(struct piece *piece, int count)
 
 int stack_cell(const struct stack *stack, int row, int may_split, struct piece piece[STACK_PIECES_MAX])
 {
-	int bottom = row * stack->parts, middle = bottom + stack->parts / 2, count, is_steady;
+	int count;
 
 	if (may_split) {
-		count = cell_pieces(stack, bottom, stack->steady, piece);
+		count = cell_pieces(stack, row, 1, piece);
 		if (count <= 2)
 			return count;
 	}
-	/* All of the cell is steady, or none. */
-	is_steady = stack->steady > middle || stack->steady >= stack->total;
-	count = cell_pieces(stack, bottom, is_steady ? INT32_MAX : 0, piece);
+	count = cell_pieces(stack, row, 0, piece); /* all of a layer in the cell is steady, or none */
 	return reduce_pieces(piece, count);
 }
 

@@ -23,11 +23,12 @@ struct piece {
 struct stack {
 	int parts;                                                     /* of a row */
 	int from[SERIES_LAYERS_MAX], height[SERIES_LAYERS_MAX], total; /* parts from the bottom of the column */
-	int steady;                                                    /* parts that are there all the time */
+	int steady;                                                    /* parts that are in use all the time, */
+	int steady_slack;                                              /* and that are held: slack up to there */
 	uint32_t layers;
 };
 
-/* Shares scale_height's parts among the layers of the column: bottom up 1, 2 .. layers - 1 and the rest. */
+/* Shares scale_height's parts among the layers of the column: bottom up 1, 2 .. layers - 1, the rest, and slack. */
 void stack_make(struct stack *stack, const struct series_column *column, uint32_t layers, uint64_t top, int rows,
 		int parts);
 
@@ -39,6 +40,9 @@ int stack_cell(const struct stack *stack, int row, int may_split, struct piece p
 
 /* The index of the piece that most deserves to be seen; not `but`. -1: all are empty. */
 int stack_most_deserving(const struct piece *piece, int count, int but);
+
+/* Whether the layer is there all the time in row `row` from below. */
+int stack_is_steady(const struct stack *stack, uint32_t layer, int row);
 
 /* The rows from below that a layer fills wholly: [*first, return value). */
 int stack_full_rows(const struct stack *stack, uint32_t layer, int *first);

@@ -18,10 +18,16 @@ struct rows {
 	int verdict, chart, band, steps, times, legend, table, status;
 };
 
+/* Labels of the axis are evenly spaced where the chart has a multiple of four rows and one: what is more than that. */
+static int spare_rows(int chart)
+{
+	return chart > 8 ? (chart - 1) % 4 : !(chart % 2);
+}
+
 static struct rows share_rows(int height, struct layout_wants wants)
 {
 	struct rows rows = { .verdict = 1, .chart = CHART_LEAST, .band = wants.bands > 0, .table = 2, .status = 1 };
-	int left = height - rows.verdict - rows.chart - rows.band - rows.table - rows.status;
+	int left = height - rows.verdict - rows.chart - rows.band - rows.table - rows.status, spare;
 
 	/* What each further row is spent on, while enough are left. */
 	left -= rows.legend = left > 0;
@@ -35,6 +41,9 @@ static struct rows share_rows(int height, struct layout_wants wants)
 		rows.band++;
 	rows.table += left * 2 / 5;
 	rows.chart += left - left * 2 / 5;
+	spare = spare_rows(rows.chart);
+	rows.chart -= spare;
+	rows.table += spare;
 	return rows;
 }
 

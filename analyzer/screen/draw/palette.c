@@ -18,7 +18,7 @@ const char *const palette_by_words[PALETTE_BY_COUNT] = {
 static const struct layer_colour {
 	int bright, subdued, of_8;
 } layer_colours[STYLE_LAYERS] = {
-	{ 246, 240, 7 }, /* the rest, other: grey */
+	{ 246, 242, 7 }, /* the rest, other: grey */
 	{ 32, 24, 4 },   /* init, weights: blue */
 	{ 36, 22, 2 },   /* rollout, gradients: bluish green */
 	{ 117, 67, 6 },  /* logprob, optimizer state: sky blue */
@@ -30,7 +30,7 @@ static const struct layer_colour {
 	{ 227, 101, 6 }, /* weight-update: yellow */
 	{ 97, 54, 4 },   /* violet */
 	{ 30, 23, 2 },   /* teal */
-	{ 103, 60, 7 },  /* slate: allocator slack */
+	{ 239, 236, 7 }, /* allocator slack: dark grey */
 	{ 153, 109, 1 }, /* pale blue */
 	{ 181, 132, 3 }, /* pale pink */
 	{ 108, 65, 2 },  /* sage */
@@ -61,6 +61,11 @@ static int is_layer(uint8_t style)
 static int is_subdued(uint8_t style)
 {
 	return style >= STYLE_COUNT + STYLE_LAYERS;
+}
+
+static int is_dark(uint8_t style)
+{
+	return is_subdued(style) || style == STYLE_LAYER(PALETTE_SLACK);
 }
 
 static int layer_colour(uint8_t style, int colours)
@@ -103,7 +108,7 @@ struct palette_look palette_look(uint8_t style, uint8_t behind, int colours)
 	look.background = layer_colour(behind, colours);
 	look.reverse = look.dim = 0;
 	if (!is_layer(style)) {
-		look.foreground = colours < 256 ? DARK_8 : is_subdued(behind) ? LIGHT_256 : DARK_256;
+		look.foreground = colours < 256 ? DARK_8 : is_dark(behind) ? LIGHT_256 : DARK_256;
 		look.bold = colours >= 256 && look.bold; /* bold black is grey on terminals of 8 colours */
 	}
 	return look;
@@ -215,9 +220,10 @@ const char *palette_cell_name(char out[PALETTE_NAME_MAX], const struct model *mo
 	return out;
 }
 
+/* The next layer, which is not that of slack. */
 static uint8_t add_layer(struct palette *palette, const char *name)
 {
-	uint32_t layer = palette->used;
+	uint32_t layer = palette->used == PALETTE_SLACK ? ++palette->used : palette->used;
 
 	mt_copy_text(palette->name[layer], PALETTE_NAME_MAX, name);
 	palette->letter[layer] = choose_letter(palette, name);
@@ -225,12 +231,17 @@ static uint8_t add_layer(struct palette *palette, const char *name)
 	return (uint8_t)layer;
 }
 
+static int has_room(const struct palette *palette)
+{
+	return palette->used + (palette->used == PALETTE_SLACK) < palette->layers;
+}
+
 /* Gives the key of the cell a layer of its own, if there is one left. */
 static void place_key(struct palette *palette, const struct model *model, uint32_t key, uint32_t cell)
 {
 	char name[PALETTE_NAME_MAX];
 
-	if (!palette->of_key[key] && palette->used < palette->layers && key < KEYS - 1)
+	if (!palette->of_key[key] && has_room(palette) && key < KEYS - 1)
 		palette->of_key[key] = add_layer(palette, palette_cell_name(name, model, palette->by, cell));
 }
 
@@ -240,6 +251,8 @@ static void begin_fixed(struct palette *palette)
 	uint32_t key, keys = palette->by == PALETTE_BY_PHASE ? MT_PHASE_COUNT : MT_CATEGORY_COUNT;
 
 	for (key = 1; key < keys; key++) {
+		if (palette->by == PALETTE_BY_CATEGORY && key == PALETTE_SLACK)
+			continue;
 		if (palette->by == PALETTE_BY_PHASE) {
 			palette->of_key[key] = add_layer(palette, mt_phase_name(key));
 			palette->letter[key] = palette_phase_letter((uint8_t)key);
@@ -247,7 +260,7 @@ static void begin_fixed(struct palette *palette)
 			palette->of_key[key] = add_layer(palette, mt_category_name(key));
 		}
 	}
-	palette->layers = keys;
+	palette->layers = keys > PALETTE_SLACK ? keys : PALETTE_SLACK + 1;
 }
 
 static int is_fixed(const struct palette *palette)
@@ -269,13 +282,13 @@ static void begin_by_weight(struct palette *palette, const struct model *model, 
 	palette->layers = SERIES_LAYERS_MAX;
 	for (site = 1; site < model->sites; site++) {
 		cell = TAPE_CELL(site, 0);
-		if (!in_scope(model, cell, scope))
+		if (!in_scope(model, cell, scope) || model_category(model, cell) == MT_CATEGORY_SLACK)
 			continue;
 		key = key_of_cell(palette->by, model, cell);
 		weight[key].bytes += model->site[site].most + 1;
 		weight[key].cell = cell;
 	}
-	while (palette->used < palette->layers) {
+	while (has_room(palette)) {
 		heaviest = 0;
 		for (key = 1; key < KEYS; key++)
 			if (weight[key].bytes > weight[heaviest].bytes)
@@ -315,6 +328,10 @@ int palette_extend(struct palette *palette, const struct model *model, const str
 		palette->layer_of[cell] = SERIES_HIDDEN;
 		if (!in_scope(model, cell, scope))
 			continue;
+		if (model_category(model, cell) == MT_CATEGORY_SLACK) {
+			palette->layer_of[cell] = PALETTE_SLACK;
+			continue;
+		}
 		key = key_of_cell(palette->by, model, cell);
 		if (!is_fixed(palette))
 			place_key(palette, model, key, cell);
@@ -336,6 +353,8 @@ int palette_make(struct palette *palette, const struct model *model, enum palett
 	memset(palette->letter, 0, sizeof(palette->letter));
 	snprintf(palette->name[PALETTE_REST], PALETTE_NAME_MAX, "%s", is_fixed(palette) ? "other" : "all others");
 	palette->letter[PALETTE_REST] = palette_phase_letter(MT_PHASE_OTHER);
+	mt_copy_text(palette->name[PALETTE_SLACK], PALETTE_NAME_MAX, "slack");
+	palette->letter[PALETTE_SLACK] = PALETTE_SLACK_LETTER;
 	if (is_fixed(palette))
 		begin_fixed(palette);
 	else

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include "canvas.h"
+#include "memtrace/phase.h"
 #include "screen/data/series.h"
 #include "timeline/model.h"
 
@@ -45,8 +46,15 @@ struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
 #define PALETTE_REST 0
 
 /*
+ * What the caching allocator holds and no tensor uses: the same layer in every dimension, grey, and above all others. It
+ * belongs to whoever needs it next: to colour it like what took the segment would tell of a phase that is long over.
+ */
+#define PALETTE_SLACK MT_CATEGORY_SLACK
+#define PALETTE_SLACK_LETTER '~'
+
+/*
  * The layers of a dimension. Phases and categories have the layer of their number, so that they look the same in every
- * run. Owners and processes get theirs by what they have held most, so many as there are; layers that nobody has yet
+ * run; owners and processes get theirs by what they have held most, so many as there are; layers that nobody has yet
  * are there for those that palette_extend meets.
  */
 struct palette {

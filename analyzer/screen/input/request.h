@@ -54,7 +54,7 @@ enum key_group {
 	X(PHASE_ON, MOVE, ']', 0, "to the next phase")                                          \
 	X(STEP_BACK, MOVE, '{', 0, "to the beginning of the step, or the one before")           \
 	X(STEP_ON, MOVE, '}', 0, "to the next step")                                            \
-	X(PEAK, MOVE, 'p', 0, "to the peak")                                                    \
+	X(PEAK, MOVE, 'p', 0, "to the peak; then to where most was in use")                     \
 	X(OOM, MOVE, 'o', 0, "to the out-of-memory error, then to the next one")                \
 	X(ZOOM_IN, MOVE, '+', '=', "zoom in around the cursor")                                 \
 	X(ZOOM_OUT, MOVE, '-', '_', "zoom out")                                                 \

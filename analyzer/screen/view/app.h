@@ -103,6 +103,12 @@ void app_say_bad(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
 /* The person moves the cursor to `time`: from now on it does not follow the peak. */
 void app_go(struct app *app, int64_t time);
 
+/* The most that was held of what is shown, bytes, and when; of the whole device that is the moment of the verdict. */
+uint64_t app_peak(const struct app *app, int64_t *time);
+
+/* The most that was in use of it, bytes; 0: that is the moment of app_peak. Both under the model's lock. */
+uint64_t app_used_peak(const struct app *app, int64_t *time);
+
 /* Colours, device, hidden processes or filter have changed. A new cursor needs no call: the live set follows it. */
 void app_stale(struct app *app);
 

@@ -75,22 +75,29 @@ static uint32_t process_at_cursor(const struct app *app)
 	return first;
 }
 
-/* The first stretch of the process that begins after the cursor, or the last one that began before; `spans`: none. */
+/* Whether the screen would be another one there: another column, or another name of the moment. */
+static int is_elsewhere(const struct app *app, const struct model_span *span, const struct model_span *here)
+{
+	return !here || span->phase != here->phase || span->step != here->step ||
+	       scale_column(&app->scale, span->first) != scale_column(&app->scale, app->scale.cursor);
+}
+
+/* The first stretch of a phase of the process that begins after the cursor, or the last one that began before; `spans`:
+ * none. Not what nobody knows a phase of, and not one that looks the same. */
 static uint32_t span_beside(const struct app *app, uint32_t process, int on)
 {
 	const struct model *model = app->model;
 	int64_t cursor = app->scale.cursor;
 	uint32_t at = model_span_at(model, process, cursor), i;
+	const struct model_span *span,
+		*here = at < model->spans && model->span[at].first <= cursor ? &model->span[at] : NULL;
 
-	if (on) {
-		for (i = at; i < model->spans; i++)
-			if (model->span[i].process == process && model->span[i].first > cursor)
-				return i;
-		return model->spans;
-	}
-	for (i = at < model->spans ? at + 1 : at; i-- > 0;)
-		if (model->span[i].process == process && model->span[i].first < cursor)
+	for (i = on || at == model->spans ? at : at + 1; on ? i < model->spans : i-- > 0; i += on != 0) {
+		span = &model->span[i];
+		if (span->process == process && span->phase != MT_PHASE_OTHER &&
+		    (on ? span->first > cursor : span->first < cursor) && is_elsewhere(app, span, here))
 			return i;
+	}
 	return model->spans;
 }
 
@@ -103,7 +110,7 @@ static void move_phase(struct app *app, int on)
 	model_lock(model);
 	span = span_beside(app, process_at_cursor(app), on);
 	if (span == model->spans) {
-		app_say(app, on ? "no phase begins after this" : "no phase began before this");
+		app_say(app, on ? "no other phase begins after this" : "no other phase began before this");
 	} else {
 		app_go(app, model->span[span].first);
 		app_say(app, "%s of step %u, from %s on", mt_phase_name(model->span[span].phase),
@@ -122,18 +129,45 @@ static void phase_back(struct app *app)
 	move_phase(app, 0);
 }
 
-/* The step before the next one, or before this one: where it ended they begin. NULL: there is none. */
-static const struct model_step *step_beside(const struct app *app, uint32_t process, int on)
+/* Where one sees that a step began at `time`: there, or at its first phase where there is none yet. APP_NO_TIME: nothing
+ * came after the step before. */
+static int64_t step_begin(const struct model *model, uint32_t process, int64_t time, int64_t end)
+{
+	uint32_t i = model_span_at(model, process, time);
+	const struct model_span *span;
+
+	if (process >= model->processes)
+		return APP_NO_TIME;
+	for (; i < model->spans && model->span[i].first < end; i++) {
+		span = &model->span[i];
+		if (span->process == process && span->phase != MT_PHASE_OTHER && span->last > time)
+			return span->first > time ? span->first : time;
+	}
+	return model->process[process].spans ? APP_NO_TIME : time;
+}
+
+/* The step that begins next, or began last before the cursor: it comes after this one. NULL: there is none. *begin: where. */
+static const struct model_step *step_beside(const struct app *app, uint32_t process, int on, int64_t *begin)
 {
 	const struct model *model = app->model;
-	const struct model_step *found = NULL;
+	const struct model_step *found = NULL, *before = NULL, *step;
+	int64_t time;
 	uint32_t i;
 
-	for (i = 0; i < model->steps && !(found && on); i++) {
-		const struct model_step *step = &model->step[i];
-
-		if (step->process == process && (on ? step->time > app->scale.cursor : step->time < app->scale.cursor))
-			found = step;
+	for (i = 0; i <= model->steps; i++) {
+		step = i < model->steps ? &model->step[i] : NULL;
+		if (step && step->process != process)
+			continue;
+		if (before) {
+			time = step_begin(model, process, before->time, step ? step->time : INT64_MAX);
+			if (time != APP_NO_TIME && (on ? time > app->scale.cursor : time < app->scale.cursor)) {
+				found = before;
+				*begin = time;
+			}
+			if (on ? found != NULL : before->time >= app->scale.cursor)
+				break;
+		}
+		before = step;
 	}
 	return found;
 }
@@ -143,12 +177,13 @@ static void move_step(struct app *app, int on)
 	struct model *model = app->model;
 	const struct model_step *before;
 	char time[TEXT_SIZE_MAX];
+	int64_t begin = 0;
 
 	model_lock(model);
-	before = step_beside(app, process_at_cursor(app), on);
+	before = step_beside(app, process_at_cursor(app), on, &begin);
 	if (before) {
-		app_go(app, before->time);
-		app_say(app, "step %u begins, at %s", before->number + 1, text_time(time, before->time));
+		app_go(app, begin);
+		app_say(app, "step %u begins, at %s", before->number + 1, text_time(time, begin));
 	} else if (!on && app->scale.cursor > app->scale.first) {
 		app_go(app, app->scale.first);
 		app_say(app, "the beginning of the run");
@@ -170,61 +205,49 @@ static void step_back(struct app *app)
 
 /* ---- peak and errors ---- */
 
-/* The next change of what is shown, from event *index on, which goes on to the one after it: whether all that happened
- * in it is that memory of the allocator became tensors, and when that was. */
-static int only_fills(const struct app *app, uint64_t *index, int64_t *time)
-{
-	const struct palette *palette = &app->palette;
-	const struct tape_event *event;
-	int64_t bytes = 0, slack = 0;
-	int more = 1;
-	uint32_t run;
-
-	for (; more && *index < app->model->events; ++*index) {
-		event = tape_at(app->tape, *index, &run);
-		more = event->more;
-		*time = event->time;
-		if (event->cell >= palette->cells || palette->layer_of[event->cell] == SERIES_HIDDEN)
-			continue;
-		bytes += event->bytes;
-		if (model_category(app->model, event->cell) == MT_CATEGORY_SLACK)
-			slack += event->bytes;
-	}
-	return slack < 0 && !bytes && !more;
-}
-
-/* Memory from the driver becomes tensors a little later: the moment of the peak at which it is known what fills it. */
-static int64_t filled_time(const struct app *app, int64_t when)
-{
-	uint64_t index = tape_find(app->tape, app->model->events, when);
-	int64_t time = when;
-
-	while (only_fills(app, &index, &time))
-		when = time;
-	return when;
-}
-
-/* Of what is shown: the device's own peak only where nothing is hidden. */
-static void go_to_peak(struct app *app)
+uint64_t app_peak(const struct app *app, int64_t *time)
 {
 	const struct model *model = app->model;
+	uint64_t peak = series_peak(app->series, time);
+
+	if (peak && app->device < model->devices && model->device[app->device].peak == peak)
+		*time = model->device[app->device].peak_time;
+	return peak;
+}
+
+uint64_t app_used_peak(const struct app *app, int64_t *time)
+{
+	uint64_t peak = series_used_peak(app->series, time);
+
+	return series_peaks_differ(app->series) ? peak : 0;
+}
+
+/* To where most was held; who is there goes on to where most was in use. */
+static void go_to_peak(struct app *app)
+{
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
-	int64_t when = 0;
-	uint64_t peak;
+	int64_t when, used_when;
+	uint64_t peak, used;
+	int is_there;
 
 	model_lock(app->model);
-	peak = series_peak(app->series, &when);
-	if (app->device < model->devices && model->device[app->device].peak == peak)
-		when = model->device[app->device].peak_time;
-	else if (peak && app->tape)
-		when = filled_time(app, when);
+	peak = app_peak(app, &when);
+	used = app_used_peak(app, &used_when);
 	model_unlock(app->model);
 	if (!peak) {
 		app_say(app, "nothing was allocated here");
 		return;
 	}
+	is_there = app->scale.cursor == when && app->placed == APP_NO_TIME;
+	if (used && is_there) {
+		app_go(app, used_when);
+		app_say(app, "most in use: %s at %s (p: the most held)", text_bytes(size, used),
+			text_time(time, used_when));
+		return;
+	}
 	app_go(app, when);
-	app_say(app, "peak: %s at %s", text_bytes(size, peak), text_time(time, when));
+	app_say(app, "peak: %s at %s%s", text_bytes(size, peak), text_time(time, when),
+		used ? " (p: the most in use)" : "");
 }
 
 /* The first error on the device that is later than the cursor, then the first of all. */

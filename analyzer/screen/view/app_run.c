@@ -228,7 +228,7 @@ static int begin_anew(struct app *app)
 	if (!error) {
 		app->tape = app->model->tape;
 		error = series_begin(app->series, app->palette.layer_of, app->palette.cells, PALETTE_REST,
-				     app->palette.layers);
+				     PALETTE_SLACK, app->palette.layers);
 	}
 	if (!error)
 		error = make_shown(app);

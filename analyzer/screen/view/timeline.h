@@ -14,7 +14,7 @@
 #define TIMELINE_OOMS_MAX 64u /* columns with errors that are drawn */
 #define LEGEND_MAX (SERIES_LAYERS_MAX + 64u)
 
-/* A layer that holds something at the cursor, or a process that is hidden. */
+/* A layer that is drawn or holds something at the cursor, or a process that is hidden. */
 struct legend_entry {
 	char name[PALETTE_NAME_MAX];
 	char letter;
@@ -28,11 +28,13 @@ struct timeline {
 	struct view view;
 	struct layout layout; /* as it was drawn */
 	struct series_column *column;
-	int columns; /* room */
+	int columns;    /* room */
+	uint32_t drawn; /* bit n: layer n is somewhere in the chart, or in a band of its colour */
 	struct list table, legend;
 	struct legend_entry entry[LEGEND_MAX];
 	int legend_has_focus;
-	int dragging; /* the mouse was pressed in the chart at `pressed` */
+	int legend_follows; /* the layer, plus 1, that is to be chosen where it lies now; 0: none */
+	int dragging;       /* the mouse was pressed in the chart at `pressed` */
 	int64_t pressed;
 };
 

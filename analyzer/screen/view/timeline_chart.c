@@ -279,13 +279,25 @@ static int make_columns(struct timeline *timeline, const struct app *app)
 	return 1;
 }
 
+/* As `drawn` of struct timeline. */
+static uint32_t layers_of(const struct series_column *column, int columns)
+{
+	uint32_t drawn = 0, layer;
+	int x;
+
+	for (x = 0; x < columns; x++)
+		for (layer = 0; layer < SERIES_LAYERS_MAX; layer++)
+			drawn |= (uint32_t)(column[x].layer[layer] != 0) << layer;
+	return drawn;
+}
+
 static void draw_area(struct timeline *timeline, struct app *app, struct area area, struct area axis)
 {
 	const struct model *model = app->model;
 	int oom[TIMELINE_OOMS_MAX];
-	int64_t peak_time = 0;
-	uint64_t peak = series_peak(app->series, &peak_time), capacity, top;
-	struct chart_marks marks = { .oom = oom };
+	int64_t peak_time, used_time;
+	uint64_t peak = app_peak(app, &peak_time), capacity, top;
+	struct chart_marks marks = { .oom = oom, .used_peak = -1 };
 
 	capacity = app->device < model->devices ? model->device[app->device].total : 0;
 	top = chart_top(peak, capacity);
@@ -293,11 +305,16 @@ static void draw_area(struct timeline *timeline, struct app *app, struct area ar
 	marks.mark_a = column_of(&app->scale, app->mark_a);
 	marks.mark_b = column_of(&app->scale, app->mark_b);
 	marks.peak = peak ? column_of(&app->scale, peak_time) : -1;
+	if (app_used_peak(app, &used_time))
+		marks.used_peak = column_of(&app->scale, used_time);
 	marks.ooms = oom_columns(app, oom);
 	marks.capacity = capacity;
 	chart_axis(axis, top, capacity);
-	if (make_columns(timeline, app))
-		chart_draw(area, timeline->column, &app->palette, top, &marks);
+	timeline->drawn = 0;
+	if (!make_columns(timeline, app))
+		return;
+	timeline->drawn = layers_of(timeline->column, area.width);
+	chart_draw(area, timeline->column, &app->palette, top, &marks);
 }
 
 /* ---- the rows under it ---- */
@@ -316,6 +333,8 @@ static void draw_bands(struct timeline *timeline, struct app *app, struct area a
 	uint32_t process, chosen = timeline_process(timeline, app);
 	uint64_t mine = timeline_processes(app) & ~app->hidden;
 	int y = 0, seen = 0, several = timeline_bands(app) > 1;
+	int coloured = app->by == PALETTE_BY_PHASE; /* a colour means one thing on a screen */
+	uint32_t phases;
 	char name[PALETTE_NAME_MAX];
 
 	for (process = 0; process < app->model->processes && y < part->height; process++) {
@@ -325,8 +344,9 @@ static void draw_bands(struct timeline *timeline, struct app *app, struct area a
 		if (y == part->height - 1 && !seen && app->model->process[chosen].spans)
 			process = chosen;
 		draw_gutter(area, part, y, several ? palette_process_name(name, app->model, process) : "phase");
-		chart_band(area_part(area, part->x, part->y + y, part->width, 1), app->model, process, &app->scale,
-			   app->by == PALETTE_BY_PHASE); /* a colour means one thing on a screen */
+		phases = chart_band(area_part(area, part->x, part->y + y, part->width, 1), app->model, process,
+				    &app->scale, coloured);
+		timeline->drawn |= coloured ? phases : 0;
 		y++;
 	}
 }

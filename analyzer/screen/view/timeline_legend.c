@@ -1,4 +1,4 @@
-/* The legend: what each layer holds at the cursor, and which processes are hidden. */
+/* The legend: what each layer on the screen holds at the cursor, and which processes are hidden. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
@@ -14,7 +14,7 @@ static uint8_t layer_of_row(const struct app *app, const struct liveset_row *row
 	return cell < app->palette.cells ? app->palette.layer_of[cell] : PALETTE_REST;
 }
 
-/* Layers that hold something, biggest first; of the same size in their order. */
+/* Layers that hold something, biggest first, then those that are only drawn; of the same size in their order. */
 static int compare_entries(const void *left, const void *right)
 {
 	const struct legend_entry *a = left, *b = right;
@@ -36,7 +36,7 @@ static uint32_t add_layers(struct timeline *timeline, const struct app *app)
 			bytes[layer] += app->live.row[i].bytes;
 	}
 	for (i = 0; i < palette->layers; i++) {
-		if (!bytes[i])
+		if (!bytes[i] && !(timeline->drawn & 1u << i))
 			continue;
 		entry = &timeline->entry[count++];
 		*entry = (struct legend_entry){
@@ -73,7 +73,8 @@ static int entry_words(char *out, size_t size, const struct legend_entry *entry)
 	if (entry->process >= 0)
 		snprintf(out, size, "%s is hidden", entry->name);
 	else
-		snprintf(out, size, "%s %s", entry->name, text_bytes(bytes, entry->bytes));
+		snprintf(out, size, "%s%s%s", entry->name, entry->bytes ? " " : "",
+			 entry->bytes ? text_bytes(bytes, entry->bytes) : "");
 	return columns_of(out);
 }
 
@@ -91,7 +92,7 @@ static int rest_words(char *out, size_t size, const struct timeline *timeline, u
 		bytes += entry[i].bytes;
 		left++;
 	}
-	snprintf(out, size, left ? "+%u more %s" : "", left, text_bytes(text, bytes));
+	snprintf(out, size, left ? "+%u more%s%s" : "", left, bytes ? " " : "", bytes ? text_bytes(text, bytes) : "");
 	return columns_of(out);
 }
 
@@ -166,6 +167,10 @@ void timeline_draw_legend(struct timeline *timeline, struct app *app, struct are
 	if (!area.height || !area.width)
 		return;
 	list_fit(list, count, list->height);
+	for (i = 0; i < layers && timeline->legend_follows; i++)
+		if (timeline->entry[i].layer + 1 == timeline->legend_follows)
+			list_choose(list, i);
+	timeline->legend_follows = 0;
 	fit = place_entries(timeline, area, list->first, count, &rest);
 	while (list->first < list->chosen && list->chosen >= list->first + fit)
 		fit = place_entries(timeline, area, ++list->first, count, &rest);
@@ -174,7 +179,7 @@ void timeline_draw_legend(struct timeline *timeline, struct app *app, struct are
 		draw_entry(area, &timeline->entry[i], timeline->legend_has_focus && i == list->chosen);
 	if (rest_words(words, sizeof(words), timeline, list->first, list->first + fit) > area.width - rest)
 		snprintf(words, sizeof(words), "+%u", count - fit);
-	area_text(area, rest, area.height - 1, STYLE_DIM, layers ? words : "nothing is alive here");
+	area_text(area, rest, area.height - 1, STYLE_DIM, app->live.bytes ? words : "nothing is alive here");
 }
 
 /* ---- what is done with it ---- */
@@ -192,10 +197,24 @@ int timeline_legend_at(const struct timeline *timeline, int x, int y)
 	return -1;
 }
 
+/* The filter that shows one layer, which is not the slack in what it took. */
+static void filter_of_entry(char *out, size_t size, const struct legend_entry *entry, enum palette_by by)
+{
+	int is_slack = entry->layer == PALETTE_SLACK;
+	char name[PALETTE_NAME_MAX], *at;
+
+	mt_copy_text(name, sizeof(name), is_slack ? mt_category_name(MT_CATEGORY_SLACK) : entry->name);
+	for (at = name; *at; at++)
+		if (*at == ' ')
+			*at = '-';
+	snprintf(out, size, "%s=%s%s", palette_by_words[is_slack ? PALETTE_BY_CATEGORY : by], name,
+		 is_slack || by == PALETTE_BY_CATEGORY ? "" : " !allocator-slack");
+}
+
 void timeline_legend_enter(struct timeline *timeline, struct app *app, uint32_t index)
 {
 	const struct legend_entry *entry = &timeline->entry[index];
-	char words[PALETTE_NAME_MAX + 16], *at;
+	char words[FILTER_TEXT_MAX];
 
 	if (index >= timeline->legend.rows || index >= LEGEND_MAX)
 		return;
@@ -205,10 +224,8 @@ void timeline_legend_enter(struct timeline *timeline, struct app *app, uint32_t 
 		app_stale(app);
 		return;
 	}
-	snprintf(words, sizeof(words), "%s=%s", palette_by_words[app->by], entry->name);
-	for (at = words; *at; at++)
-		if (*at == ' ')
-			*at = '-';
+	filter_of_entry(words, sizeof(words), entry, app->by);
+	timeline->legend_follows = entry->layer + 1; /* what is shown is another list */
 	if (!strcmp(app->filter.text, words)) {
 		filter_set(&app->filter, "");
 		app_say(app, "everything is shown again");

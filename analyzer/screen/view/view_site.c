@@ -124,7 +124,8 @@ static int follow(struct view_site *self, const struct model *model)
 	if (!self->begun || self->edition != model->edition) {
 		error = mark_cells(self, model);
 		if (!error)
-			error = series_begin(self->series, self->layer_of, self->cells, SERIES_HIDDEN, 1);
+			error = series_begin(self->series, self->layer_of, self->cells, SERIES_HIDDEN, SERIES_HIDDEN,
+					     1);
 		self->begun = !error;
 		self->edition = model->edition;
 	} else if (self->cells != TAPE_CELL(model->sites, 0)) {
