@@ -168,6 +168,12 @@ static int is_native_module(const struct callstack_frame *frame)
 	return frame->native && *frame->module && !*frame->function && !frame_is_nameless_module(frame);
 }
 
+int callstack_is_plumbing(const struct callstack_frame *frame)
+{
+	return !frame->elided && frame_kind(frame) == FRAME_PLUMBING && !is_node(frame) && !is_native_work(frame) &&
+	       !is_native_module(frame);
+}
+
 static int is_python(const struct callstack_frame *frame)
 {
 	return !frame->native && !frame->elided;

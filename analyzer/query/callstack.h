@@ -58,6 +58,13 @@ int callstack_is_user(const struct callstack_frame *frame);
 /* Whether it is of a library that tells things apart, or compiled code. */
 int callstack_is_library(const struct callstack_frame *frame);
 
+/*
+ * Whether it is on the stacks of many places and tells none apart: interpreter, C library, allocator, driver, autograd's and
+ * the modules' machinery. Not the user's code, a library's (Python or a native one with a name), a node of autograd, and what
+ * says that frames are missing.
+ */
+int callstack_is_plumbing(const struct callstack_frame *frame);
+
 /* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
 

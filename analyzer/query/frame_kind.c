@@ -106,6 +106,7 @@ static const char *const native[] = {
 	"std::",
 	"void std::",
 	"execute_native_thread_routine",
+	"_start",
 	"pthread_",
 	"start_thread",
 	"clone",

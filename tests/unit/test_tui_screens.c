@@ -136,6 +136,7 @@ TEST(golden_snapshot)
 	static const struct scene real[] = {
 		{ "timeline", "", NULL },
 		{ "category", "c", NULL },
+		{ "flame", "t", NULL },
 	};
 	struct kit *kit = kit_open(kit_snapshot("torch2.11-medium512-training"), NULL);
 	size_t i, k;

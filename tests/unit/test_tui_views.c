@@ -1,5 +1,6 @@
 /* The views of a place, of the flame and of answers; the flame's tree and boxes against brute force. */
 #include "screen/draw/flame.h"
+#include "screen/view/flame_stack.h"
 
 #include "trace_kit.h"
 #include "tui_kit.h"
@@ -370,6 +371,124 @@ TEST(the_flame_is_walked_and_zoomed)
 	CHECK(kit_shows(kit, "|init_model iii"));
 	kit_keys(kit, "q q");
 	CHECK(!strcmp(kit->app.view->ops->name, "timeline"));
+	kit_close(kit);
+}
+
+/* Frames of an interpreter, of a framework's modules, of a library that has a name, of the allocator: outermost last. */
+static const struct callstack_frame mixed[] = {
+	{ .function = "c10::cuda::malloc", .file = "", .module = "/opt/torch/lib/libc10_cuda.so", .native = 1 },
+	{ .function = "at::empty", .file = "", .module = "/opt/torch/lib/libtorch_cpu.so", .native = 1 },
+	{ .function = "flash_attn_fwd", .file = "", .module = "/opt/libflash.so", .native = 1 },
+	{ .function = "_PyEval_EvalFrameDefault", .file = "", .module = "/usr/bin/python3.11", .native = 1 },
+	{ .function = "Attention.forward", .file = "/home/me/model.py", .module = "", .line = 12 },
+	{ .function = "_call_impl", .file = "/opt/site-packages/torch/nn/modules/module.py", .module = "", .line = 9 },
+	{ .function = "", .file = "", .module = "", .elided = 1 },
+	{ .function = "main", .file = "/home/me/train.py", .module = "", .line = 3 },
+	{ .function = "__libc_start_call_main", .file = "", .module = "/lib/libc.so.6", .native = 1 },
+	{ .function = "_start", .file = "", .module = "/usr/bin/python3.11", .native = 1 },
+};
+
+/* The functions of the rows, with blanks between them. */
+static const char *rows_of(const struct callstack_frame *frames, size_t count, int slack, int all)
+{
+	static char words[512];
+	static const struct callstack_frame *row[FLAME_STACK_MAX];
+	struct callstack stack = { .frame = (struct callstack_frame *)frames, .count = count };
+	struct model_site site = { .stack = 1, .callstack = &stack };
+	size_t rows = flame_stack(row, &site, slack, all), i, at = 0;
+
+	words[0] = '\0';
+	for (i = 0; i < rows; i++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s", i ? " " : "",
+				       row[i]->elided ? "..." : row[i]->function);
+	return words;
+}
+
+TEST(plumbing_is_one_row)
+{
+	size_t count = MT_ARRAY_SIZE(mixed);
+
+	CHECK_STR(rows_of(mixed, count, 0, 0), "main ... Attention.forward flash_attn_fwd plumbing");
+	CHECK_STR(rows_of(mixed + 4, count - 4, 1, 0), "allocator slack main ... Attention.forward");
+	CHECK_STR(rows_of(mixed + 4, count - 4, 0, 1),
+		  "_start __libc_start_call_main main ... _call_impl Attention.forward");
+	/* Where there is nothing else, what names the place stays. */
+	CHECK_STR(rows_of(mixed + 5, 1, 0, 0), "_call_impl");
+	CHECK_STR(rows_of(NULL, 0, 0, 0), "no stack was recorded");
+}
+
+/* A run whose stacks go through a framework's modules. */
+static struct kit *open_with_plumbing(void)
+{
+	static const char torch[] = "/opt/site-packages/torch/nn/modules/module.py";
+	struct maker m;
+	uint32_t main, forward;
+	struct kit *kit;
+
+	kit_go_apart();
+	maker_open(&m, "plumbing.zst", 100, -1);
+	maker_phase(&m, "forward");
+	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	forward = maker_python(&m, maker_python(&m, main, "_call_impl", torch, 100), "forward", "/home/me/model.py",
+			       12);
+	m.stack = maker_python(&m, forward, "_call_impl", torch, 100);
+	maker_driver_alloc(&m, 0x100000000, 24 * MIB);
+	m.stack = maker_python(&m, main, "load", "/home/me/load.py", 5);
+	maker_driver_alloc(&m, 0x200000000, 8 * MIB);
+	maker_close(&m);
+	kit = kit_open("plumbing.zst", NULL);
+	kit_screen(kit, 100, 24, 0, 1);
+	kit_keys(kit, "t");
+	return kit;
+}
+
+TEST(plumbing_opens_and_closes)
+{
+	struct kit *kit = open_with_plumbing();
+
+	CHECK(kit_shows(kit, "|forward f"));
+	CHECK(kit_shows(kit, "|plumbing"));
+	CHECK_EQ(count_words(kit, "_call_impl"), 0);
+	kit_keys(kit, "Down Down Down");
+	CHECK(kit_shows(kit, "24.0 MiB  75%  plumbing"));
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "every frame is shown"));
+	CHECK_EQ(count_words(kit, "|_call_impl"), 2);
+	kit_keys(kit, "q");
+	CHECK_EQ(count_words(kit, "_call_impl"), 0);
+	CHECK(!strcmp(kit->app.view->ops->name, "flame"));
+	kit_keys(kit, "q");
+	CHECK(!strcmp(kit->app.view->ops->name, "timeline"));
+	kit_close(kit);
+}
+
+TEST(the_flame_is_searched)
+{
+	struct kit *kit = open_with_plumbing();
+
+	kit_keys(kit, "/");
+	kit_type(kit, "home/me");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "no frame that is shown has \"home/me\" in it (plumbing is folded)"));
+	kit_keys(kit, "/");
+	kit_type(kit, "LO");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "\"LO\": 1 of 1"));
+	kit_keys(kit, "Left");
+	CHECK(kit_shows(kit, "24.0 MiB  75%  forward"));
+	kit_keys(kit, "n");
+	CHECK(kit_shows(kit, "8.0 MiB  25%  load"));
+	kit_keys(kit, "/");
+	kit_type(kit, "mo");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "24.0 MiB  75%  forward")); /* model.py */
+	kit_keys(kit, "/");
+	kit_type(kit, ".py");
+	kit_keys(kit, "Enter N N");
+	CHECK(kit_shows(kit, "\".py\": 1 of 3"));
+	kit_keys(kit, "N");
+	CHECK(kit_shows(kit, "\".py\": 3 of 3"));
+	CHECK(kit_shows(kit, "8.0 MiB  25%  load"));
 	kit_close(kit);
 }
 

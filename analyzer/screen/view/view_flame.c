@@ -4,17 +4,12 @@
 #include <string.h>
 #include "app.h"
 #include "base/text.h"
+#include "flame_stack.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "screen/draw/flame.h"
 
-#define FRAMES_MAX 8192u /* of a stack; those further in are left out, which no recorded stack needs */
 #define ZOOMS_MAX 64u
-
-/* What stands for frames where there are none. Strings as in struct callstack_frame. */
-static const struct callstack_frame no_stack = { .function = "no stack was recorded", .file = "", .module = "" };
-static const struct callstack_frame no_names = { .function = "not named yet", .file = "", .module = "" };
-static const struct callstack_frame slack = { .function = "allocator slack", .file = "", .module = "" };
 
 struct view_flame {
 	struct view view;
@@ -27,6 +22,7 @@ struct view_flame {
 	int first;      /* the uppermost row that is shown, below the fixed one of the zoom */
 	struct area at; /* of the boxes, drawn last */
 	int failed;
+	int all; /* plumbing has rows of its own */
 };
 
 /* ---- the tree ---- */
@@ -46,10 +42,10 @@ static uint32_t layer_of(const struct app *app, const struct liveset_row *row)
 }
 
 /* Changes whenever the flame has to be made anew. */
-static uint64_t signature(const struct app *app)
+static uint64_t signature(const struct app *app, int all)
 {
 	const struct liveset_row *row;
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash = mix(0xcbf29ce484222325ull, (uint64_t)all);
 	uint32_t i;
 
 	for (i = 0; i < app->live.rows; i++) {
@@ -61,26 +57,9 @@ static uint64_t signature(const struct app *app)
 	return hash | 1;
 }
 
-/* The frames of a row, outermost first, after what they are under. */
-static size_t frames_of(const struct model_site *site, int is_slack, const struct callstack_frame **frame)
+static int fill(struct flame *flame, const struct app *app, int all)
 {
-	size_t frames = 0, i;
-
-	if (is_slack)
-		frame[frames++] = &slack;
-	if (!site->stack || (site->callstack && !site->callstack->count))
-		frame[frames++] = &no_stack;
-	else if (!site->callstack)
-		frame[frames++] = &no_names;
-	else
-		for (i = site->callstack->count; i-- > 0 && frames < FRAMES_MAX;)
-			frame[frames++] = &site->callstack->frame[i];
-	return frames;
-}
-
-static int fill(struct flame *flame, const struct app *app)
-{
-	const struct callstack_frame **frame = calloc(FRAMES_MAX + 2, sizeof(*frame));
+	const struct callstack_frame **frame = calloc(FLAME_STACK_MAX, sizeof(*frame));
 	struct flame_stack stack = { 0 };
 	const struct liveset_row *row;
 	uint32_t i;
@@ -89,7 +68,8 @@ static int fill(struct flame *flame, const struct app *app)
 	for (i = 0; i < app->live.rows && !error; i++) {
 		row = &app->live.row[i];
 		stack.frame = frame;
-		stack.frames = frames_of(&app->model->site[row->site], row->category == MT_CATEGORY_SLACK, frame);
+		stack.frames = flame_stack(frame, &app->model->site[row->site], row->category == MT_CATEGORY_SLACK,
+					   all);
 		stack.bytes = row->bytes;
 		stack.count = row->count;
 		stack.layer = layer_of(app, row);
@@ -132,7 +112,7 @@ static struct flame_spot spot_in(const struct flame *flame, const struct flame *
 	const struct flame_node *node = &old->node[spot.node];
 	uint32_t named = 0;
 
-	if (node->frame == &no_names && !spot.rest)
+	if (node->frame == &flame_no_names && !spot.rest)
 		named = node_of_site(flame, node->site, depth_of(old, spot.node));
 	return named ? (struct flame_spot){ named, 0 } : flame_same_spot(flame, old, spot);
 }
@@ -140,14 +120,14 @@ static struct flame_spot spot_in(const struct flame *flame, const struct flame *
 /* The flame of what is alive now; what was zoomed into and chosen stays so, where it still is. */
 static int make(struct view_flame *self, const struct app *app)
 {
-	uint64_t made_of = signature(app);
+	uint64_t made_of = signature(app, self->all);
 	struct flame flame = { 0 };
 	unsigned i;
 	int error;
 
 	if (made_of == self->made_of)
 		return 0;
-	error = fill(&flame, app);
+	error = fill(&flame, app, self->all);
 	if (error) {
 		flame_release(&flame);
 		return error;
@@ -270,7 +250,7 @@ static void draw_list(const struct view_flame *self, struct area area, struct fl
 		below++;
 	if (!at) {
 		snprintf(title, sizeof(title), "%s was called from", function);
-		for (at = node[spot.node].parent; at > FLAME_ROOT && node[at].frame != &slack && y < area.height;
+		for (at = node[spot.node].parent; at > FLAME_ROOT && node[at].frame != &flame_slack && y < area.height;
 		     at = node[at].parent)
 			draw_list_row(self, area, y++, (struct flame_spot){ at, 0 });
 	} else {
@@ -305,6 +285,89 @@ static void draw_title(const struct app *app, struct area area)
 		area_print_right(area, area.width, 0, *app->filter.text ? STYLE_WARN : STYLE_DIM, "%s", aside);
 	else if (room > 8)
 		area_fit(area, area.width - room, 0, room, *app->filter.text ? STYLE_WARN : STYLE_DIM, aside, 0);
+}
+
+/* ---- words that are looked for ---- */
+
+/* Whether the frame has the words in its function or its place. */
+static int is_hit(const struct app *app, const struct flame_node *node)
+{
+	char function[512], place[512] = "";
+
+	if (!app->search[0] || !node->frame)
+		return 0;
+	function_of(function, sizeof(function), node->frame);
+	callstack_place(place, sizeof(place), node->frame);
+	return strcasestr(function, app->search) || strcasestr(place, app->search);
+}
+
+/* Whether the node is of what is zoomed into. */
+static int is_below(const struct flame *flame, uint32_t node, uint32_t top)
+{
+	while (node != top && node > FLAME_ROOT)
+		node = flame->node[node].parent;
+	return node == top;
+}
+
+/* The frame that comes after the other: from above, then the larger, so that the way through all of them is the same. */
+static int comes_after(const struct flame *flame, uint32_t one, uint32_t two)
+{
+	int a = depth_of(flame, one), b = depth_of(flame, two);
+
+	if (a != b)
+		return a > b;
+	if (flame->node[one].bytes != flame->node[two].bytes)
+		return flame->node[one].bytes < flame->node[two].bytes;
+	return one > two;
+}
+
+/* What a search found: all hits below the zoom, how many come before the next one, and that one (0: none). */
+struct hits {
+	uint32_t count, before, next;
+};
+
+/* The hit after `chosen` or before it, round and round. */
+static struct hits find_hits(const struct view_flame *self, const struct app *app, int on)
+{
+	const struct flame *flame = &self->flame;
+	uint32_t node, edge = 0, next = 0, now = self->chosen.node;
+	struct hits hits = { 0 };
+
+	for (node = FLAME_ROOT + 1; node < flame->nodes; node++) {
+		if (!is_hit(app, &flame->node[node]) || !is_below(flame, node, self->zoom[self->zooms].node))
+			continue;
+		hits.count++;
+		if (!edge || comes_after(flame, edge, node) == on)
+			edge = node;
+		if (node != now && comes_after(flame, node, now) == on &&
+		    (!next || comes_after(flame, next, node) == on))
+			next = node;
+	}
+	hits.next = next ? next : edge;
+	for (node = FLAME_ROOT + 1; node < flame->nodes && hits.next; node++)
+		hits.before += is_hit(app, &flame->node[node]) && is_below(flame, node, self->zoom[self->zooms].node) &&
+			       comes_after(flame, hits.next, node);
+	return hits;
+}
+
+/* Chooses the next hit; where it is too small to have a box, what is above it is zoomed into. */
+static void search(struct view_flame *self, struct app *app, int on)
+{
+	struct hits hits;
+
+	model_lock(app->model);
+	hits = find_hits(self, app, on);
+	model_unlock(app->model);
+	if (!hits.next) {
+		app_say(app, "no frame that is shown has \"%s\" in it%s", app->search,
+			self->all ? "" : " (plumbing is folded)");
+		return;
+	}
+	self->chosen = (struct flame_spot){ hits.next, 0 };
+	if (self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot.node != hits.next &&
+	    self->zooms + 1 < ZOOMS_MAX)
+		self->zoom[++self->zooms] = (struct flame_spot){ self->flame.node[hits.next].parent, 0 };
+	app_say(app, "\"%s\": %u of %u", app->search, hits.before + 1, hits.count);
 }
 
 /* ---- boxes ---- */
@@ -346,10 +409,14 @@ static void draw_box(const struct view_flame *self, const struct app *app, struc
 		style = is_chosen ? STYLE_CHOSEN : STYLE_DIM;
 	} else {
 		function_of(label, sizeof(label), node->frame);
-		if (!canvas->colours && layer < app->palette.layers)
+		if (!canvas->colours && node->frame != &flame_plumbing && layer < app->palette.layers)
 			fill_with[0] = app->palette.letter[layer];
-		if (canvas->colours && !is_chosen)
+		if (node->frame == &flame_plumbing)
+			style = is_chosen ? STYLE_CHOSEN : STYLE_DIM;
+		else if (canvas->colours && !is_chosen)
 			behind = STYLE_LAYER(layer);
+		if (is_hit(app, node))
+			style = is_chosen ? STYLE_CHOSEN : STYLE_WARN, behind = STYLE_NO_BACKGROUND;
 	}
 	area_put(row, x++, 0, canvas->ascii || !canvas->colours ? "|" : "▏", style, behind);
 	if (box->width >= 4)
@@ -463,6 +530,11 @@ static void zoom_in(struct view_flame *self, struct app *app)
 {
 	const struct flame_spot *now = &self->zoom[self->zooms];
 
+	if (self->flame.node[self->chosen.node].frame == &flame_plumbing) {
+		self->all = 1;
+		app_say(app, "every frame is shown (q folds the plumbing again)");
+		return;
+	}
 	if (self->chosen.node == now->node && self->chosen.rest == now->rest)
 		app_say(app, "this fills the screen already (q zooms out)");
 	else if (self->zooms + 1 == ZOOMS_MAX)
@@ -474,6 +546,10 @@ static void zoom_in(struct view_flame *self, struct app *app)
 
 static int zoom_out(struct view_flame *self)
 {
+	if (!self->zooms && self->all) {
+		self->all = 0;
+		return 1;
+	}
 	if (!self->zooms)
 		return 0;
 	self->chosen = self->zoom[self->zooms--];
@@ -535,6 +611,10 @@ static int request_flame(struct view *view, struct app *app, enum request reques
 	case REQUEST_ENTER:
 		zoom_in(self, app);
 		return 1;
+	case REQUEST_SEARCH_ON:
+	case REQUEST_SEARCH_BACK:
+		search(self, app, request == REQUEST_SEARCH_ON);
+		return 1;
 	case REQUEST_UP:
 		choose(self, self->layout.box[at].above);
 		return 1;
@@ -569,6 +649,6 @@ const struct view_ops view_flame_ops = {
 	.size = sizeof(struct view_flame),
 	.draw = draw_flame,
 	.request = request_flame,
-	.hint = "q back  Enter zoom in  arrows move  c colour",
+	.hint = "q back  Enter zoom in  / search  arrows move  c colour",
 	.release = release_flame,
 };

@@ -46,19 +46,26 @@ static int enter_row(struct timeline *timeline, struct app *app)
 /* The next row, round and round, whose place has the words in it. */
 static int search(struct timeline *timeline, struct app *app, int on)
 {
-	uint32_t rows = app->live.rows, at = timeline->table.chosen, i;
+	uint32_t rows = app->live.rows, at = timeline->table.chosen, found = rows, hits = 0, before = 0, i;
 
 	model_lock(app->model);
-	for (i = 0; i < rows; i++) {
+	for (i = 0; i < rows && found == rows; i++) {
 		at = on ? (at + 1) % rows : (at + rows - 1) % rows;
 		if (filter_site_has(app->model, app->live.row[at].site, app->search))
-			break;
+			found = at;
 	}
+	for (i = 0; i < rows; i++)
+		if (filter_site_has(app->model, app->live.row[i].site, app->search)) {
+			hits++;
+			before += i < found;
+		}
 	model_unlock(app->model);
-	if (i == rows)
+	if (found == rows) {
 		app_say(app, "nothing that is alive here has \"%s\" in its stack", app->search);
-	else
-		list_choose(&timeline->table, at);
+	} else {
+		list_choose(&timeline->table, found);
+		app_say(app, "\"%s\": %u of %u", app->search, before + 1, hits);
+	}
 	return 1;
 }
 
