@@ -278,6 +278,17 @@ uint8_t model_category(const struct model *model, uint32_t cell)
 	return is_slack(model, cell) ? MT_CATEGORY_SLACK : model->site[TAPE_SITE(cell)].category;
 }
 
+int model_same_line(const struct model *model, uint32_t one, uint32_t two)
+{
+	const struct model_site *a = &model->site[one], *b = &model->site[two];
+
+	if (a->process != b->process || a->device != b->device)
+		return 0;
+	if (!*a->function && !*a->place)
+		return a->stack == b->stack;
+	return a->function == b->function && a->place == b->place; /* texts of the model: the same are one */
+}
+
 uint32_t model_cell_owner(const struct model *model, uint32_t cell)
 {
 	return is_slack(model, cell) ? 0 : model->site[TAPE_SITE(cell)].owner;

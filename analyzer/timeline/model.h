@@ -146,6 +146,12 @@ const char *model_text(struct model *model, const char *text);
 /* What the bytes of a cell (tape.h) are: "allocator slack" for slack, whatever their site. */
 uint8_t model_category(const struct model *model, uint32_t cell);
 
+/*
+ * Whether a person calls both sites the same: one process, device and line of the code (by its name; without one, one
+ * stack), as the places of memana top. Phase and category may differ: they are the parts of a place.
+ */
+int model_same_line(const struct model *model, uint32_t one, uint32_t two);
+
 /* Whose the bytes of a cell are: an index of `owner`. */
 uint32_t model_cell_owner(const struct model *model, uint32_t cell);
 

@@ -238,6 +238,37 @@ TEST(what_is_held_and_what_is_in_use_have_a_peak_each)
 	kit_close(kit);
 }
 
+/* As many rows, bytes and allocations as memana top has places: two callers of one line are one. */
+TEST(a_line_is_one_row_and_opens_into_its_parts)
+{
+	struct maker m;
+	struct kit *kit;
+	uint32_t main;
+	int i;
+
+	kit_go_apart();
+	maker_open(&m, "line.zst", 100, -1);
+	m.device = m.cuda;
+	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	for (i = 0; i < 4; i++) {
+		maker_phase(&m, i == 3 ? "backward" : "forward");
+		m.stack = maker_python(&m, main, "block", "/home/me/train.py", 20 + (uint32_t)i);
+		m.stack = maker_python(&m, m.stack, "norm", "/home/me/model.py", 39);
+		maker_driver_alloc(&m, 0x100000000ull * (1 + (uint64_t)i), 2 * MIB);
+		maker_phase_end(&m);
+	}
+	maker_close(&m);
+	kit = kit_open("line.zst", NULL);
+	kit_screen(kit, 120, 40, 256, 0);
+	CHECK_EQ(kit->app.live.rows, 2);
+	CHECK(kit_shows(kit, "f   6.0 MiB   75%"));
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "6.0 MiB in 3 allocations at"));
+	CHECK(kit_shows(kit, "this line holds, too: 2.0 MiB"));
+	CHECK(kit_shows(kit, "3 allocations, 2.0 MiB each"));
+	kit_close(kit);
+}
+
 /* Below the boxes, which have no room for it: what is below the chosen frame, or above one that called nothing. */
 TEST(the_flame_lists_what_is_below_the_chosen_frame)
 {

@@ -45,6 +45,11 @@ static struct tape_held *held_of(struct liveset *live, uint32_t cell)
 	return &live->held[live->helds - 1];
 }
 
+const struct tape_held *liveset_cell(const struct liveset *live, uint32_t cell)
+{
+	return cell < live->cells && live->slot[cell] ? &live->held[live->slot[cell] - 1] : NULL;
+}
+
 /* No cell has an entry after it; there is room for so many cells. */
 static int clear(struct liveset *live, uint32_t cells)
 {

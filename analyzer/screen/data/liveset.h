@@ -1,8 +1,8 @@
 /*
  * liveset.h - what is alive at a moment, place by place; and what was born between two moments and lives.
  *
- * Under the model's lock. A row joins sites of one process and device that look alike: the same stack, phase, category
- * and owner.
+ * Under the model's lock. A row is a place as in memana top: sites of one line of the code (model_same_line) in the same
+ * phase and of the same category.
  */
 #ifndef MEMANA_TUI_LIVESET_H
 #define MEMANA_TUI_LIVESET_H
@@ -20,11 +20,11 @@ struct liveset_row {
 struct liveset {
 	struct liveset_row *row; /* sorted */
 	uint32_t rows, room;
-	uint64_t bytes, count; /* of all rows */
-	/* private: what the cells hold, and where a cell's entry is, plus 1 */
-	struct tape_held *held;
-	uint32_t helds, held_room;
-	uint32_t *slot, slot_room;
+	uint64_t bytes, count;  /* of all rows */
+	struct tape_held *held; /* what the cells hold, also those that are not shown, in no order */
+	uint32_t helds;
+	/* private: where a cell's entry is, plus 1 */
+	uint32_t *slot, slot_room, held_room;
 	uint32_t cells; /* of the model */
 	/* private: how much the site of a row holds of it; which row a group of cells is, plus 1 (room of both: `room`) */
 	uint64_t *most;
@@ -59,5 +59,8 @@ void liveset_release(struct liveset *live);
  */
 int liveset_at(struct liveset *live, const struct model *model, uint64_t events, const uint8_t *shown, uint32_t cells,
 	       enum liveset_sort sort);
+
+/* What a cell holds; NULL: it held nothing since the tape's block began. */
+const struct tape_held *liveset_cell(const struct liveset *live, uint32_t cell);
 
 #endif

@@ -35,9 +35,8 @@ static int are_alike(const struct model *model, uint32_t a, uint32_t b)
 {
 	const struct model_site *one = &model->site[TAPE_SITE(a)], *two = &model->site[TAPE_SITE(b)];
 
-	return one->stack == two->stack && one->process == two->process && one->device == two->device &&
-	       one->phase == two->phase && model_category(model, a) == model_category(model, b) &&
-	       model_cell_owner(model, a) == model_cell_owner(model, b);
+	return model_same_line(model, TAPE_SITE(a), TAPE_SITE(b)) && one->phase == two->phase &&
+	       model_category(model, a) == model_category(model, b);
 }
 
 static uint32_t mix(uint32_t hash, uint32_t number)
@@ -45,12 +44,23 @@ static uint32_t mix(uint32_t hash, uint32_t number)
 	return (hash ^ number) * 2654435761u;
 }
 
+/* Texts of the model are the same where their addresses are. */
+static uint32_t hash_of_text(const char *text)
+{
+	uint64_t address = (uint64_t)(uintptr_t)text;
+
+	return (uint32_t)(address >> 4 ^ address >> 32);
+}
+
 static uint32_t hash_of(const struct model *model, uint32_t cell)
 {
 	const struct model_site *site = &model->site[TAPE_SITE(cell)];
-	uint32_t hash = mix(mix(mix(2166136261u, site->stack), site->process), site->device);
+	int named = *site->function || *site->place;
+	uint32_t hash = mix(mix(2166136261u, site->process), site->device);
 
-	hash = mix(mix(mix(hash, site->phase), model_category(model, cell)), model_cell_owner(model, cell));
+	hash = mix(mix(hash, site->phase), model_category(model, cell));
+	hash = mix(hash, named ? hash_of_text(site->function) : site->stack);
+	hash = mix(hash, named ? hash_of_text(site->place) : 0);
 	return hash ^ hash >> 15;
 }
 

@@ -32,50 +32,59 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ull;
 }
 
-static uint32_t layer_of(const struct app *app, const struct liveset_row *row)
+/* What is alive, cell by cell: a row of the table may have several stacks. */
+static int is_shown(const struct app *app, const struct tape_held *held)
 {
-	uint32_t cell = TAPE_CELL(row->site, row->category == MT_CATEGORY_SLACK);
-
-	if (cell >= app->palette.cells || app->palette.layer_of[cell] == SERIES_HIDDEN)
-		return 0;
-	return app->palette.layer_of[cell];
+	return held->bytes && held->cell < app->palette.cells && app->palette.layer_of[held->cell] != SERIES_HIDDEN;
 }
 
 /* Changes whenever the flame has to be made anew. */
 static uint64_t signature(const struct app *app, int all)
 {
-	const struct liveset_row *row;
 	uint64_t hash = mix(0xcbf29ce484222325ull, (uint64_t)all);
+	const struct tape_held *held;
 	uint32_t i;
 
-	for (i = 0; i < app->live.rows; i++) {
-		row = &app->live.row[i];
-		hash = mix(mix(mix(hash, row->site), row->bytes), row->category);
-		hash = mix(mix(hash, row->count), layer_of(app, row));
-		hash = mix(hash, (uint64_t)(uintptr_t)app->model->site[row->site].callstack);
+	for (i = 0; i < app->live.helds; i++) {
+		held = &app->live.held[i];
+		if (!is_shown(app, held))
+			continue;
+		hash = mix(mix(mix(hash, held->cell), held->bytes), held->count);
+		hash = mix(hash, app->palette.layer_of[held->cell]);
+		hash = mix(hash, (uint64_t)(uintptr_t)app->model->site[TAPE_SITE(held->cell)].callstack);
 	}
 	return hash | 1;
+}
+
+/* Of a segment that is all slack the bytes are of one cell of its site, and the count is of the other. */
+static uint64_t count_beside(const struct app *app, uint32_t cell)
+{
+	const struct tape_held *beside = liveset_cell(&app->live, cell ^ 1);
+
+	return beside && !beside->bytes && model_category(app->model, cell) == model_category(app->model, cell ^ 1)
+		       ? beside->count
+		       : 0;
 }
 
 static int fill(struct flame *flame, const struct app *app, int all)
 {
 	const struct callstack_frame **frame = calloc(FLAME_STACK_MAX, sizeof(*frame));
-	struct flame_stack stack = { 0 };
-	const struct liveset_row *row;
+	struct flame_stack stack = { .frame = frame };
+	const struct tape_held *held;
+	int is_slack, error = frame ? flame_begin(flame) : -MT_E_MEMORY;
 	uint32_t i;
-	int error = frame ? flame_begin(flame) : -MT_E_MEMORY;
 
-	for (i = 0; i < app->live.rows && !error; i++) {
-		row = &app->live.row[i];
-		stack.frame = frame;
-		stack.frames = flame_stack(frame, &app->model->site[row->site], row->category == MT_CATEGORY_SLACK,
-					   all);
-		stack.bytes = row->bytes;
-		stack.count = row->count;
-		stack.layer = layer_of(app, row);
-		stack.site = row->site;
-		if (row->bytes)
-			error = flame_add(flame, &stack);
+	for (i = 0; i < app->live.helds && !error; i++) {
+		held = &app->live.held[i];
+		if (!is_shown(app, held))
+			continue;
+		stack.site = TAPE_SITE(held->cell);
+		is_slack = model_category(app->model, held->cell) == MT_CATEGORY_SLACK;
+		stack.frames = flame_stack(frame, &app->model->site[stack.site], is_slack, all);
+		stack.bytes = held->bytes;
+		stack.count = held->count + count_beside(app, held->cell);
+		stack.layer = app->palette.layer_of[held->cell];
+		error = flame_add(flame, &stack);
 	}
 	if (!error)
 		flame_finish(flame);

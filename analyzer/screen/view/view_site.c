@@ -88,12 +88,13 @@ static int site_waits(struct view *view)
 
 /* ---- the series ---- */
 
-/* Sites that differ in nothing that the screen shows are one place. */
-static int same_place(const struct model_site *one, const struct model_site *two)
+/* Sites that are one row of the first screen. */
+static int same_place(const struct model *model, uint32_t one, uint32_t two)
 {
-	return one->process == two->process && one->device == two->device && one->stack == two->stack &&
-	       one->phase == two->phase && one->category == two->category && one->owner == two->owner &&
-	       one->driver == two->driver;
+	const struct model_site *a = &model->site[one], *b = &model->site[two];
+
+	return model_same_line(model, one, two) && a->phase == b->phase && a->category == b->category &&
+	       a->driver == b->driver;
 }
 
 static int mark_cells(struct view_site *self, const struct model *model)
@@ -109,9 +110,7 @@ static int mark_cells(struct view_site *self, const struct model *model)
 		self->cells_room = cells;
 	}
 	for (i = 0; i < cells; i++)
-		layer_of[i] = TAPE_SITE(i) && same_place(&model->site[TAPE_SITE(i)], &model->site[self->site])
-				      ? 0
-				      : SERIES_HIDDEN;
+		layer_of[i] = TAPE_SITE(i) && same_place(model, TAPE_SITE(i), self->site) ? 0 : SERIES_HIDDEN;
 	self->cells = cells;
 	return 0;
 }
@@ -145,12 +144,11 @@ static int follow(struct view_site *self, const struct model *model)
 /* Allocations of the place that are alive at the cursor, as the first screen counts them; -1: it does not show them. */
 static int64_t count_now(const struct view_site *self, const struct app *app)
 {
-	const struct model_site *site = app->model->site;
 	int64_t count = -1;
 	uint32_t i;
 
 	for (i = 0; i < app->live.rows; i++)
-		if (same_place(&site[app->live.row[i].site], &site[self->site]))
+		if (same_place(app->model, app->live.row[i].site, self->site))
 			count = (count < 0 ? 0 : count) + (int64_t)app->live.row[i].count;
 	return count;
 }
@@ -207,6 +205,28 @@ static void draw_words(const struct view_site *self, const struct app *app, stru
 	area_fit(area, 0, y + 1, area.width, STYLE_DIM, words, 0);
 }
 
+/* What else the line holds at the cursor: "backward gradients 3.0 GiB". Where there is nothing: no row. */
+static void draw_parts(const struct view_site *self, const struct app *app, struct area area, int y)
+{
+	const struct model *model = app->model;
+	const struct liveset_row *row;
+	struct sentence sentence = { 0 };
+	char bytes[TEXT_SIZE_MAX];
+	uint32_t i;
+
+	for (i = 0; i < app->live.rows; i++) {
+		row = &app->live.row[i];
+		if (!model_same_line(model, row->site, self->site) ||
+		    (same_place(model, row->site, self->site) && row->category == model->site[self->site].category))
+			continue;
+		sentence_say(&sentence, "%s %s %s in %s",
+			     *sentence.text ? "," : "this line holds, too:", text_bytes(bytes, row->bytes),
+			     answer_category(mt_category_name(row->category)),
+			     mt_phase_name(model->site[row->site].phase));
+	}
+	area_fit(area, 0, y, area.width, STYLE_PLAIN, sentence.text, 0);
+}
+
 static void draw_head(const struct view_site *self, const struct app *app, struct area area)
 {
 	const struct model_site *site = &app->model->site[self->site];
@@ -223,6 +243,8 @@ static void draw_head(const struct view_site *self, const struct app *app, struc
 	draw_amounts(self, app, area, 1);
 	if (area.height > 2)
 		draw_words(self, app, area, 2);
+	if (area.height > 4)
+		draw_parts(self, app, area, 4);
 }
 
 /* ---- strip, stack and life ---- */
@@ -357,7 +379,7 @@ static void draw_life(struct view_site *self, struct area area)
 /* Where there is little room, the pane that is worked in has most of it. */
 static struct site_layout layout_of(int height, uint32_t frames, enum site_pane pane)
 {
-	struct site_layout layout = { .head = height >= 14 ? 4 : height >= 11 ? 3 : 2 };
+	struct site_layout layout = { .head = height >= 20 ? 5 : height >= 14 ? 4 : height >= 11 ? 3 : 2 };
 	int left, wanted = (int)(frames < 1000 ? frames : 1000) + 1;
 
 	layout.strip = height >= 20 ? height / 7 : height >= 14 ? 2 : 1;

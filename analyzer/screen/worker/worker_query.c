@@ -47,11 +47,13 @@ int worker_query_sites(struct db *db, worker_query_row *row, void *context)
 
 /* ---- of one place ---- */
 
-/* A place: sites that differ in nothing that the screen shows. */
-#define SITES_OF_PLACE                                                                                                    \
-	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                               \
-	"AND twin.device = one.device AND twin.node IS one.node AND twin.memory = one.memory AND twin.phase = one.phase " \
-	"AND twin.category = one.category AND twin.owner = one.owner WHERE one.id = ?1)"
+/* A place: the sites that are one row of the screen (model_same_line). */
+#define SITES_OF_PLACE                                                                                                                           \
+	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                                                      \
+	"AND twin.device = one.device AND twin.phase = one.phase AND twin.category = one.category "                                              \
+	"AND twin.memory = one.memory LEFT JOIN callsite AS here ON here.node = one.node LEFT JOIN callsite AS there ON there.node = twin.node " \
+	"WHERE one.id = ?1 AND (twin.node IS one.node OR "                                                                                       \
+	"(there.function = here.function AND there.place = here.place)))"
 
 int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_row *row, void *context)
 {
