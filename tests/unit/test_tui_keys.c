@@ -238,6 +238,51 @@ TEST(what_is_held_and_what_is_in_use_have_a_peak_each)
 	kit_close(kit);
 }
 
+TEST(escape_takes_the_filter_back)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	uint64_t all;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	all = kit->app.live.bytes;
+	kit_keys(kit, "f");
+	kit_type(kit, "rollout");
+	kit_keys(kit, "Enter");
+	CHECK(kit->app.live.bytes < all);
+	kit_keys(kit, "f");
+	CHECK(kit->app.prompt.open);
+	CHECK_STR(kit->app.prompt.text, "");
+	kit_keys(kit, "Esc Esc");
+	CHECK(kit_shows(kit, "everything is shown again"));
+	CHECK_EQ(kit->app.live.bytes, all);
+	CHECK_STR(kit->app.filter.text, "");
+	kit_close(kit);
+}
+
+/* What has no use is not offered, and how to leave is the last thing that goes. */
+TEST(the_bar_says_how_to_leave)
+{
+	struct kit *kit;
+	int width;
+
+	kit_go_apart();
+	write_two_peaks("two.zst"); /* without an error */
+	kit = kit_open("two.zst", NULL);
+	for (width = 40; width <= 200; width += 7) {
+		kit_screen(kit, width, 24, 256, 0);
+		CHECK(kit_shows(kit, "  q quit\n") || kit_shows(kit, " q quit\n"));
+		kit_keys(kit, "t");
+		CHECK(kit_shows(kit, "q back\n"));
+	}
+	kit_screen(kit, 200, 24, 256, 0);
+	CHECK(kit_shows(kit, "? help  Enter stack  t flame  r retained  c colour  q quit\n"));
+	kit_close(kit);
+	kit = kit_open(kit_rl_run(), NULL);
+	kit_screen(kit, 200, 24, 256, 0);
+	CHECK(kit_shows(kit, "o OOM"));
+	kit_close(kit);
+}
+
 /* As many rows, bytes and allocations as memana top has places: two callers of one line are one. */
 TEST(a_line_is_one_row_and_opens_into_its_parts)
 {

@@ -38,13 +38,13 @@ static void filter_answered(struct app *app, const char *text)
 	else if (!text[0])
 		app_say(app, "everything is shown");
 	else
-		app_say(app, "filter: %s (an empty one shows everything)", text);
+		app_say(app, "filter: %s (Esc shows everything)", text);
 	app_stale(app);
 }
 
 static void ask_filter(struct app *app)
 {
-	app_ask(app, "filter: ", app->filter.text, filter_answered);
+	app_ask(app, "filter: ", "", filter_answered);
 }
 
 /* ---- questions to the worker ---- */

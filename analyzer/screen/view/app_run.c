@@ -62,13 +62,20 @@ static void answer_prompt(struct app *app, int key)
 	app->asked(app, text);
 }
 
-/* Esc takes back what was begun, but does not leave the program unasked. */
+/* Esc takes back what was begun, a filter too, but does not leave the program unasked. */
 static void go_back(struct app *app, const struct input *input)
 {
-	if (!app->view->below && input->kind == INPUT_KEY && input->key == KEY_CODE_ESCAPE)
+	int is_escape = input->kind == INPUT_KEY && input->key == KEY_CODE_ESCAPE;
+
+	if (!app->view->below && is_escape && app->filter.text[0]) {
+		filter_set(&app->filter, "");
+		app_stale(app);
+		app_say(app, "everything is shown again");
+	} else if (!app->view->below && is_escape) {
 		app_say(app, "q leaves");
-	else
+	} else {
 		app_close(app);
+	}
 }
 
 static void take_request(struct app *app, enum request request, const struct input *input)

@@ -77,18 +77,41 @@ static void what_is_shown(const struct app *app, char *out, size_t size)
 		 app->filter.text[0] ? ", only " : "", app->filter.text);
 }
 
-/* Draws the hint, without its last pieces (two blanks lie between them) if it is too long, before the right edge. */
-static void draw_hint(struct area row, int room, const char *hint)
+/* Takes the piece at `at` out of a hint, with the blanks before it, or behind it where it is the first. */
+static void drop_piece(char *hint, char *at)
+{
+	char *end = strstr(at, "  ");
+
+	if (end)
+		memmove(at, end + 2, strlen(end + 2) + 1);
+	else
+		*(at - hint >= 2 ? at - 2 : at) = '\0';
+}
+
+/* The last piece but one, or the only one. */
+static char *expendable(char *hint)
+{
+	char *last = hint, *before = hint, *next;
+
+	while ((next = strstr(last, "  "))) {
+		before = last;
+		last = next + 2;
+	}
+	return before;
+}
+
+/* Draws the hint before the right edge, two blanks between its pieces. Where it is too long, how to leave goes last. */
+static void draw_hint(struct area row, int room, const char *hint, int has_errors)
 {
 	char text[160];
-	char *end;
+	char *error;
 
 	mt_copy_text(text, sizeof(text), hint);
-	while (columns_of(text) > room && text[0]) {
-		for (end = text + strlen(text); end > text && strncmp(end, "  ", 2); end--)
-			;
-		*end = '\0';
-	}
+	error = strstr(text, "o OOM");
+	if (error && !has_errors)
+		drop_piece(text, error);
+	while (columns_of(text) > room && text[0])
+		drop_piece(text, expendable(text));
 	area_print_right(row, row.width, 0, STYLE_BAR, "%s", text);
 }
 
@@ -115,7 +138,8 @@ static void draw_status(struct app *app, struct area row)
 	left = left > 0 ? left + 3 : 1;
 	area_fit(row, left, 0, row.width - left - 1, (uint8_t)style, news, 0);
 	left += middle + (middle ? 2 : 0);
-	draw_hint(area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left, app->view->ops->hint);
+	draw_hint(area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left, app->view->ops->hint,
+		  app->model->ooms != 0);
 }
 
 void app_draw(struct app *app)

@@ -154,7 +154,7 @@ const struct view_ops view_answer_ops = {
 	.open = open_answer,
 	.draw = draw_answer,
 	.request = request_answer,
-	.hint = "q back  Enter the place  Left Right sideways",
+	.hint = "Enter the place  Left Right sideways  q back",
 	.release = release_answer,
 	.waits = answer_waits,
 };

@@ -658,6 +658,6 @@ const struct view_ops view_flame_ops = {
 	.size = sizeof(struct view_flame),
 	.draw = draw_flame,
 	.request = request_flame,
-	.hint = "q back  Enter zoom in  / search  arrows move  c colour",
+	.hint = "Enter zoom in  / search  arrows move  c colour  q back",
 	.release = release_flame,
 };

@@ -196,5 +196,5 @@ const struct view_ops view_help_ops = {
 	.size = sizeof(struct view_help),
 	.draw = draw,
 	.request = request,
-	.hint = "q back  Down more",
+	.hint = "Down more  q back",
 };

@@ -520,7 +520,7 @@ const struct view_ops view_site_ops = {
 	.open = open_site,
 	.draw = draw_site,
 	.request = request_site,
-	.hint = "q back  Tab stack, life  Enter go there",
+	.hint = "Tab stack, life  Enter go there  q back",
 	.release = release_site,
 	.waits = site_waits,
 };
