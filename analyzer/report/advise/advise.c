@@ -180,8 +180,7 @@ static void say_first_row(struct advice *advice, const char *begins)
 							: ".");
 }
 
-/* Nothing failed, and a good part of the device was never held: nothing has to change. */
-static int is_healthy(const struct advice *advice)
+int advise_is_healthy(const struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 
@@ -191,7 +190,7 @@ static int is_healthy(const struct advice *advice)
 /* After what happened: what follows from it. What goes before any setting goes before it here, too. */
 static void conclude(struct advice *advice)
 {
-	char size[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
 	size_t i;
 
 	for (i = 0; i < advice->refusals; i++)
@@ -201,13 +200,19 @@ static void conclude(struct advice *advice)
 		}
 	if (advice->refusals)
 		sentence_say(&advice->verdict, " Before any setting: %s.", advice->refusal[0].instead);
-	else if (is_healthy(advice))
-		sentence_say(&advice->verdict, " Nothing failed, and %s was never held: nothing has to change.",
-			     text_bytes(size, advice->run.total - advice->run.peak));
+	if (advice->refusals && advice->refusal[0].reason == ADVISE_REASON_LEFT && advice->rows && advice->row->aims)
+		say_first_row(advice, "Then try");
+	else if (advice->refusals)
+		return;
+	else if (advise_is_healthy(advice))
+		sentence_say(&advice->verdict,
+			     " Nothing failed, and %s was never held: the highest is %s of the device, and nothing has to change.",
+			     text_bytes(size, advice->run.total - advice->run.peak),
+			     text_percent(share, advice->run.peak, advice->run.total));
 	else if (!advice->rows)
 		say_remedy(advice);
 	else
-		say_first_row(advice, "Try");
+		say_first_row(advice, *advice->row->only ? "If it counts here, try" : "Try");
 }
 
 static void say_verdict(struct advice *advice, const char *name)
