@@ -15,7 +15,7 @@ advises_not() { check "$case: $1" told_document "not any(w in k['key'] for k in 
 begin transformers-23386
 says "the state dict" '19.6 GiB in 180 pieces is kept by param_hook .*19.6 GiB of what is in use is state dicts: .*be of shards, or be made on the host and of rank 0 alone' oom
 never "more than the allocator's pieces" '[Ee]xpandable|not in one piece|micro-batch' oom
-proposes "on the host" 'FullStateDictConfig(offload_to_cpu)'
+proposes "on the host" 'FullStateDictConfig.offload_to_cpu'
 failure "whose, and how much" "(n['rule'], n['category'], n['bytes'] >> 30) == ('largest', 'state dicts', 19)"
 
 begin transformers-7232
@@ -26,7 +26,7 @@ proposes "to the host as it goes" eval_accumulation_steps
 begin accelerate-2531
 says "whole gradients" '62.5 GiB, 23 x 2.7 GiB, is kept by backward .*gradients, 62.5 GiB: they are as large as the layers that are gathered, .*sync_each_batch' oom
 never "no leak, no activations" 'drop the reference|recompute|workspace' oom
-says "before any setting" 'Before any setting: they are as large as the layers' advise
+never "once, and no smaller batch" 'Before any setting|Try ' advise
 
 # ---- what the request was for ----
 
@@ -97,6 +97,10 @@ advises_not "and the other one" "['megatron_cfg']"
 begin trl-6684
 check "$case: the type in which it was loaded, if it was that" told_document \
 	"[(k['proposed'], k['only_if'] is not None) for k in d['knobs'] if k['key'] == 'from_pretrained(dtype)'] == [('bfloat16', True)]"
+begin trl-2806
+says "a second copy of the weights" 'The largest part of it is weights, 28.0 GiB, 14.0 GiB of it copied from a model that is there, too \(a reference' advise
+begin trl-2806-beta0
+never "one copy is none" 'copied from' advise
 begin nccl-lazy
 says "nothing failed: in brief" 'Nothing failed, and 42.0 GiB was never held: the highest is 48% of the device, and nothing has to change' advise
 never "nothing to paste" 'To paste|would not have helped|at the peak' advise

@@ -135,6 +135,9 @@ struct advise_request {
 int advise(struct advice *advice, struct db *db, const struct advise_request *request);
 void advise_release(struct advice *advice);
 
+/* What need not be there goes before settings, but the first of them is about the same bytes. */
+int advise_settings_too(const struct advice *advice);
+
 /* Nothing failed, and a good part of the device was never held: nothing has to change. */
 int advise_is_healthy(const struct advice *advice);
 

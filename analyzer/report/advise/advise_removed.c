@@ -146,9 +146,11 @@ int turn_removed(struct turn *turn)
 	double layers = turn_layers(turn->run);
 	int way = turn_direction(turn);
 
-	if (turn->knob->measure == MT_KNOB_UNIT_STEPS) /* what is kept of all goes after so many */
-		return turn->now < 0 && turn->to >= 1 ? turn_keep_all(turn, 0, STEPS_MOST)
-						      : turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	if (turn->knob->measure == MT_KNOB_UNIT_STEPS && turn->to < 1)
+		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	if (turn->knob->measure == MT_KNOB_UNIT_STEPS) /* what is kept of so many, or of all */
+		return turn->now >= 1 ? turn_keep_all(turn, turn->to / turn->now, turn->to / turn->now)
+				      : turn_keep_all(turn, 0, STEPS_MOST);
 	if (turn_is_of_reference(turn->knob) && way >= 0) {
 		if (!turn->run->model.untrained)
 			return turn_silent(turn, ADVISE_SILENT_NO_BYTES);

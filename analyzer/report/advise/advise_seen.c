@@ -80,7 +80,8 @@ static int is_class_used(const struct advice *advice, const struct mt_knob *knob
 	char sql[256];
 	int used = 0;
 
-	if (!end || strcspn(key, ".(") != (size_t)(end - key) + 6 || !part || *part->class_)
+	if (!end || !strncmp(knob->name.source, "torch/", 6) || strcspn(key, ".(") != (size_t)(end - key) + 6 ||
+	    !part || *part->class_)
 		return 1;
 	if (end - key > 32 || strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") < (size_t)(end - key))
 		return 0;
@@ -97,7 +98,7 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 	char sql[640], folder[256];
 	int used = 0;
 
-	if (!strchr(knob->name.key, '(') || !end || strncmp(source, "torch/", 6))
+	if (!strpbrk(knob->name.key, "(.") || !end || strncmp(source, "torch/", 6))
 		return 1;
 	while (end > source && *end != '/')
 		end--;

@@ -183,7 +183,7 @@ static int print_paste(const struct text *text, const struct advice *advice)
 
 	for (i = 0; i < advice->turns; i++)
 		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
-	if (!changes && advice->rows && !advice->refusals && advice->run.failed)
+	if (!changes && advice->rows && (!advice->refusals || advise_settings_too(advice)) && advice->run.failed)
 		change[changes++] = (struct advise_change){ advice->row[0].knob, advice->row[0].to };
 	if (!changes)
 		return 0;
@@ -220,11 +220,16 @@ static void print_refusals(const struct text *text, const struct advice *advice)
 {
 	const struct advise_refusal *refusal;
 	size_t i;
+	int told;
 
 	for (i = 0; i < advice->refusals; i++) {
 		refusal = &advice->refusal[i];
+		told = strstr(advice->verdict.text, refusal->evidence) != NULL;
+		if (told && strstr(advice->verdict.text, refusal->instead))
+			continue; /* the verdict says all of it */
 		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
-		print_wrapped(text, 2, "%s", refusal->evidence);
+		if (!told)
+			print_wrapped(text, 2, "%s", refusal->evidence);
 		print_wrapped(text, 2, "Instead: %s.", refusal->instead);
 	}
 }
