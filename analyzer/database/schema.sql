@@ -206,7 +206,8 @@ CREATE TABLE oom (
 	phase TEXT NOT NULL,
 	step INTEGER NOT NULL,
 	node INTEGER REFERENCES node,
-	role TEXT NOT NULL
+	role TEXT NOT NULL,
+	category TEXT NOT NULL            -- of the request, by a rule of its stack or by its phase: how it would have lived nobody knows
 );
 
 -- Who held the device when a request failed, by recorded calls.

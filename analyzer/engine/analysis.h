@@ -127,7 +127,8 @@ struct analysis_oom {
 	uint32_t process, device, stack, step;
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase, role;
-	int64_t turn; /* of the event: see merge.h */
+	uint8_t category; /* what rule or phase would call it */
+	int64_t turn;     /* of the event: see merge.h */
 };
 
 /* What a process held of the device when a request failed. */

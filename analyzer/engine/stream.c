@@ -72,6 +72,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	oom->kind = event->kind;
 	oom->phase = label->phase;
 	oom->role = label->role;
+	oom->category = label->category;
 	if (stream->sink->reached)
 		stream->sink->reached(stream->sink->context, device, 1);
 	stream_sample_oom(stream, event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0);

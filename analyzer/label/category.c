@@ -175,6 +175,7 @@ struct judge {
 
 #define LAYERS_MIN 4u /* times as often as the head's, once in a forward, something of the layers is born */
 #define FEW 2u        /* births, of a recording that is over at once */
+#define HEAP 4u       /* alive at once, none gone: no workspace */
 
 static void say(const struct judge *judge, uint8_t category, enum evidence why)
 {
@@ -266,6 +267,12 @@ static void judge_weights(const struct judge *judge)
 		say(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_OPINION);
 }
 
+/* Several, all of which are there: a workspace goes before the next one comes. Of whole layers, where weights are shards. */
+static int is_heap(const struct category_site *facts)
+{
+	return facts->born >= HEAP && !facts->died && facts->smallest * 2 > facts->largest;
+}
+
 static void judge_gradients(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
@@ -281,7 +288,7 @@ static void judge_gradients(const struct judge *judge)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_RETAINED, facts->old);
 	else if (facts->home * 2 > facts->born)
 		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
-	else if (!facts->after && judge->sizes && judge->sizes->numbers)
+	else if (!facts->after && judge->sizes && judge->sizes->numbers && !is_heap(facts))
 		say(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_NOT_A_WEIGHT);
 	else
 		say_of(judge, MT_CATEGORY_GRADIENTS, EVIDENCE_GRADIENT, kept);

@@ -515,7 +515,7 @@ static int check_knob(struct source *source)
 					knob->name.key);
 	if (!is_gone && knob->instead)
 		return yaml_cursor_fail(source->yaml, knob->line, "\"instead\" is for a key that is gone");
-	if (knob->copies && knob->method != MT_KNOB_METHOD_BUCKET)
+	if (knob->copies && knob->method != MT_KNOB_METHOD_BUCKET && knob->method != MT_KNOB_METHOD_DIVIDED)
 		return yaml_cursor_fail(source->yaml, knob->line, "copies are those of a bucket");
 	return 0;
 }

@@ -93,13 +93,15 @@ enum mt_part {
 	X(WEIGHT_BUFFERS, 10, "weight-update buffers") \
 	X(GATHER_BUFFERS, 11, "fsdp gather buffers")   \
 	X(SLACK, 12, "allocator slack")                \
-	X(WORKSPACE, 13, "workspace")
+	X(WORKSPACE, 13, "workspace")                  \
+	X(EVALUATION, 14, "evaluation outputs")        \
+	X(STATE_DICT, 15, "state dicts")
 
 enum mt_category {
 #define MT_CATEGORY_ENUM(name, number, word) MT_CATEGORY_##name = (number),
 	MT_CATEGORY_LIST(MT_CATEGORY_ENUM)
 #undef MT_CATEGORY_ENUM
-		MT_CATEGORY_COUNT = 14,
+		MT_CATEGORY_COUNT = 16,
 };
 
 /* Nothing had run yet, or nobody knows what had: where weights come from. */

@@ -7,6 +7,8 @@
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"
 
+#define COPIED_SHARE 4 /* of the weights: from one part in so many on, copies of models are worth a word */
+
 const char *advise_reason_word(enum advise_reason reason)
 {
 #define ADVISE_REASON_WORD(name, word) word,
@@ -130,6 +132,40 @@ static uint64_t most_of(const struct advise_run *run, int phase, uint8_t *catego
 	return most;
 }
 
+static int take_copied(void *context, struct db_stmt *stmt)
+{
+	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+/* Weights at the peak that were copied from a model that is there: a reference, or an average. */
+static uint64_t copied_weights(const struct advise_run *run)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(site, node) AS (SELECT site.id, site.node FROM site JOIN peak_part ON peak_part.site = site.id "
+		"WHERE peak_part.device = ?1 AND peak_part.category = 'weights' "
+		"UNION SELECT up.site, node.parent FROM up JOIN node ON node.id = up.node WHERE node.parent IS NOT NULL) "
+		"SELECT ifnull(sum(bytes), 0) FROM peak_part WHERE device = ?1 AND site IN (SELECT up.site FROM up "
+		"JOIN node ON node.id = up.node JOIN frame ON frame.id = node.frame "
+		"WHERE frame.function IN ('deepcopy', 'create_reference_model'))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { run->device };
+	uint64_t bytes = 0;
+
+	return answer_rows(run->db, sql, parameter, take_copied, &bytes) ? 0 : bytes;
+}
+
+static void say_copies(struct advice *advice, uint64_t weights)
+{
+	uint64_t copied = copied_weights(&advice->run);
+	char size[TEXT_SIZE_MAX];
+
+	if (copied >= weights / COPIED_SHARE && copied)
+		sentence_say(&advice->verdict,
+			     ", %s of it copied from a model that is there, too (a reference, perhaps: one with a KL "
+			     "coefficient of 0 nobody needs)",
+			     text_bytes(size, copied));
+}
+
 static void say_peak(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
@@ -143,10 +179,14 @@ static void say_peak(struct advice *advice)
 		sentence_say(verdict, " of %s", text_bytes(total, run->total));
 	sentence_say(verdict, " on %s, in %s.", answer_device(device, run->number, run->kind),
 		     answer_phase(run->phase));
-	if (most)
-		sentence_say(verdict, " The largest part of it is %s, %s.",
-			     category == MT_CATEGORY_OTHER ? "of no known purpose" : mt_category_name(category),
-			     text_bytes(size, most));
+	if (!most)
+		return;
+	sentence_say(verdict, " The largest part of it is %s, %s",
+		     category == MT_CATEGORY_OTHER ? "of no known purpose" : mt_category_name(category),
+		     text_bytes(size, most));
+	if (category == MT_CATEGORY_WEIGHTS)
+		say_copies(advice, most);
+	sentence_say(verdict, ".");
 }
 
 /* No row: what can be said without a setting's name. After a failed request that has been said. */
@@ -180,18 +220,22 @@ static void say_first_row(struct advice *advice, const char *begins)
 							: ".");
 }
 
-/* Nothing failed, and a good part of the device was never held: nothing has to change. */
-static int is_healthy(const struct advice *advice)
+int advise_is_healthy(const struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 
 	return !run->failed && !advice->fit && run->total && run->peak < run->total / 10 * 9;
 }
 
+int advise_settings_too(const struct advice *advice)
+{
+	return advice->refusals && advice->refusal[0].reason == ADVISE_REASON_LEFT && advice->rows && advice->row->aims;
+}
+
 /* After what happened: what follows from it. What goes before any setting goes before it here, too. */
 static void conclude(struct advice *advice)
 {
-	char size[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
 	size_t i;
 
 	for (i = 0; i < advice->refusals; i++)
@@ -199,15 +243,21 @@ static void conclude(struct advice *advice)
 			sentence_say(&advice->verdict, " No setting fixes this: %s.", advice->refusal[i].instead);
 			return;
 		}
-	if (advice->refusals)
+	if (advice->refusals && !strstr(advice->verdict.text, advice->refusal[0].instead))
 		sentence_say(&advice->verdict, " Before any setting: %s.", advice->refusal[0].instead);
-	else if (is_healthy(advice))
-		sentence_say(&advice->verdict, " Nothing failed, and %s was never held: nothing has to change.",
-			     text_bytes(size, advice->run.total - advice->run.peak));
+	if (advise_settings_too(advice))
+		say_first_row(advice, "Try");
+	else if (advice->refusals)
+		return;
+	else if (advise_is_healthy(advice))
+		sentence_say(&advice->verdict,
+			     " Nothing failed, and %s was never held: the highest is %s of the device, and nothing has to change.",
+			     text_bytes(size, advice->run.total - advice->run.peak),
+			     text_percent(share, advice->run.peak, advice->run.total));
 	else if (!advice->rows)
 		say_remedy(advice);
 	else
-		say_first_row(advice, "Try");
+		say_first_row(advice, *advice->row->only ? "If it counts here, try" : "Try");
 }
 
 static void say_verdict(struct advice *advice, const char *name)

@@ -64,6 +64,7 @@ struct advise_idle {
 	X(FRAGMENTATION, "fragmentation")  /* there is enough, in pieces */                      \
 	X(UNRECORDED, "unrecorded")        /* nobody recorded who has it */                      \
 	X(HOST, "host")                    /* it was not the GPU */                              \
+	X(LEFT, "left-over")               /* it need not be there, or not all at once */        \
 	X(IGNORED, "setting-ignored")      /* it is set, and the bytes are there all the same */ \
 	X(EVIDENCE, "too-little-evidence") /* the recording does not tell */
 
@@ -133,6 +134,27 @@ struct advise_request {
  */
 int advise(struct advice *advice, struct db *db, const struct advise_request *request);
 void advise_release(struct advice *advice);
+
+/* What need not be there goes before settings, but the first of them is about the same bytes. */
+int advise_settings_too(const struct advice *advice);
+
+/* Nothing failed, and a good part of the device was never held: nothing has to change. */
+int advise_is_healthy(const struct advice *advice);
+
+/*
+ * What the recorded stacks say (advise_seen.c). Whether settings of that part of the configuration do anything: it, or what it
+ * is below of, was seen.
+ */
+int advise_is_there(const struct advice *advice, uint32_t part);
+
+/* Whether what the setting is about runs here: its class, its module of PyTorch, its model, the backend it needs. */
+int advise_is_meant(const struct advice *advice, const struct mt_knob *knob);
+
+/* Functions or files that run only where it is on are on recorded stacks; `why` says which. */
+int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX]);
+
+/* The backend that it needs: 1: the stacks show it, -1: they show another one that excludes it, 0: neither. */
+int advise_backend(const struct advice *advice, const struct mt_knob *knob);
 
 /* A change, on top of those that are made in any case, and what comes of it. */
 struct advise_trial {

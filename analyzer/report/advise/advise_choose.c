@@ -9,6 +9,7 @@
 #define WORTH 200.0       /* less than one part in so many is no reason to relaunch */
 #define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
 #define SHARE_STEP 0.05
+#define GIB (1024.0 * 1024 * 1024)
 #define RANK_USUAL 16.0
 #define AIM 2.0 /* what is about the very bytes that were too many counts so many times */
 
@@ -28,6 +29,13 @@ struct choices {
 };
 
 /* ---- a new value ------------------------------------------------------------------------------------------------------- */
+
+static uint8_t phase_in_question(const struct advice *advice)
+{
+	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase));
+
+	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
+}
 
 static const char *text_of(struct choice *choice, double number)
 {
@@ -104,6 +112,23 @@ static const char *lower_share(const struct choices *choices, struct choice *cho
 	return now - less >= SHARE_STEP ? text_of(choice, now - less) : NULL;
 }
 
+/* The most that is there of what it speaks of, in whole GiB; less than two are not worth it. Bytes; -1: so it is. */
+static double most_held(const struct advice *advice, const struct mt_knob *knob, struct choice *choice)
+{
+	double held = 0;
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (knob->phases & 1u << phase &&
+		    (double)advise_held(&advice->run, knob->categories, (uint8_t)phase) > held)
+			held = (double)advise_held(&advice->run, knob->categories, (uint8_t)phase);
+	held = (double)(uint64_t)(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
+	if (held < 2 * GIB)
+		return -1;
+	choice->turn.now = advise_value_text(choice->pretend, knob, held);
+	return held;
+}
+
 /* What there is less of: half. Where nobody says how many, half of whatever it is. */
 static const char *lower(const struct choices *choices, struct choice *choice, double now)
 {
@@ -115,10 +140,13 @@ static const char *lower(const struct choices *choices, struct choice *choice, d
 		return lower_tokens(choices, choice, now);
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return lower_share(choices, choice, now);
+	if (knob->measure == MT_KNOB_UNIT_GIB && now <= 0) /* as much as is there of it */
+		now = most_held(choices->advice, knob, choice);
 	if (now == 1 || now == 0)
 		return NULL;
 	if (now > 1)
-		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB
+		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ||
+						       knob->measure == MT_KNOB_UNIT_GIB
 					       ? now / 2
 					       : (double)(uint64_t)(now / 2));
 	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
@@ -149,8 +177,31 @@ static const char *higher(const struct choices *choices, struct choice *choice, 
 	return text_of(choice, now > 0 ? 2 * now : 2);
 }
 
+/* What failed, or what is the largest part of the peak, is of the knob. */
+static int is_named(const struct advice *advice, const struct mt_knob *knob)
+{
+	uint8_t phase = phase_in_question(advice), category = MT_CATEGORY_OTHER, i;
+	uint64_t most = 0;
+
+	if (advice->run.failed)
+		return (knob->categories & 1u << mt_category_parse(advice->run.oom.rule_category)) != 0;
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (advise_held(&advice->run, 1u << i, phase) > most) {
+			most = advise_held(&advice->run, 1u << i, phase);
+			category = i;
+		}
+	return (knob->categories & 1u << category) != 0;
+}
+
+static int is_type_of_model(const struct mt_knob *knob)
+{
+	uint32_t all = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+
+	return knob->weighs && knob->measure == MT_KNOB_UNIT_WORD && (knob->categories & all) == all;
+}
+
 /* The next lighter one of a type; what turns a word on. */
-static const char *choose(struct choice *choice, double now)
+static const char *choose(const struct choices *choices, struct choice *choice, double now)
 {
 	const struct mt_knob *knob = choice->turn.knob;
 	double weight = -1;
@@ -160,6 +211,8 @@ static const char *choose(struct choice *choice, double now)
 
 	if (knob->measure == MT_KNOB_UNIT_RANK)
 		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
+	if (knob->measure == MT_KNOB_UNIT_STEPS)
+		return now > 0 ? NULL : text_of(choice, 1);
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
 		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);
 	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && strstr(knob->name.key, "granularity"))
@@ -169,6 +222,20 @@ static const char *choose(struct choice *choice, double now)
 		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
 		choice->turn.now = choice->pretend;
 		weight = knob->weigh[0].weight;
+	}
+	/* A type that nobody tells is the widest, if the census says so; else that is what has to be so for it to count. */
+	if (!choice->now.text && is_type_of_model(knob)) {
+		if ((choices->advice->run.model.element && choices->advice->run.model.element < 4) ||
+		    !is_named(choices->advice, knob))
+			return NULL;
+		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
+		choice->turn.now = choice->pretend;
+		weight = knob->weigh[0].weight;
+		if (!choices->advice->run.model.element)
+			snprintf(choice->only, sizeof(choice->only),
+				 "only where the model is %.32s now, which the recording "
+				 "does not tell: next(model.parameters()).dtype",
+				 knob->weigh[0].value);
 	}
 	for (i = 0; i < knob->weighs; i++)
 		if (choice->now.text && !strcmp(knob->weigh[i].value, choice->now.text))
@@ -197,7 +264,7 @@ static const char *propose(const struct choices *choices, struct choice *choice)
 	case MT_KNOB_SAVES_HIGHER:
 		return higher(choices, choice, now);
 	case MT_KNOB_SAVES_CHOOSE:
-		return choose(choice, now);
+		return choose(choices, choice, now);
 	default:
 		return NULL;
 	}
@@ -221,13 +288,6 @@ static struct advise_row *add_row(struct advice *advice)
 }
 
 /* ---- candidates --------------------------------------------------------------------------------------------------------- */
-
-static uint8_t phase_in_question(const struct advice *advice)
-{
-	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase));
-
-	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
-}
 
 /* What most of the bytes are that the knob speaks of; and how many. */
 static uint64_t main_category(const struct advice *advice, const struct mt_knob *knob, uint8_t phase, uint8_t *category)
@@ -289,130 +349,6 @@ static int add_choice(struct choices *choices, const struct choice *choice)
 	return 0;
 }
 
-/*
- * Settings of what nothing was seen of do nothing. An engine is set by the framework that starts it, where one does: its own
- * settings are for who starts it himself.
- */
-static int is_there(const struct advice *advice, uint32_t part)
-{
-	/* They run in the process of whatever builds on them. */
-	static const char *const below_all[] = { "pytorch", "transformers" };
-	const struct advise_part *it = &advice->config->part[part];
-	uint32_t i, own = 0;
-
-	if (!part)
-		return 1;
-	for (i = 0; i < MT_ARRAY_SIZE(below_all); i++)
-		if (!strcmp(it->file->framework, below_all[i]))
-			return 1;
-	/* Where the main framework is not set by flags, nobody can give it another one's. */
-	if (it->file->written == MT_KNOB_WRITTEN_FLAG && advice->config->part[0].file->written != MT_KNOB_WRITTEN_FLAG)
-		return 0;
-	for (i = 0; i < it->file->knobs; i++)
-		own += (it->file->knob[i].processes & ~(1u << MT_KNOB_PROCESS_ENGINE)) != 0;
-	return own && it->seen;
-}
-
-/* Counts with a backend only, which the recorded stacks show, whatever the defaults say. */
-static int is_seen_backend(const struct advice *advice, const struct mt_knob *knob)
-{
-	const struct advise_config *config = advice->config;
-	uint32_t i, part;
-
-	for (i = 0; i < knob->constraints; i++)
-		for (part = 1; knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS && part < config->parts; part++)
-			if (config->part[part].seen &&
-			    (strstr(knob->constraint[i].key, config->part[part].file->framework) ||
-			     !strcmp(knob->constraint[i].value[0], config->part[part].file->framework)))
-				return 1;
-	return 0;
-}
-
-/* Only with a backend of which nothing was seen. */
-static int needs_unseen(const struct advice *advice, const struct mt_knob *knob)
-{
-	const struct advise_config *config = advice->config;
-	const struct mt_knob_constraint *constraint;
-	uint32_t i, part;
-
-	for (i = 0; i < knob->constraints; i++) {
-		constraint = &knob->constraint[i];
-		if (constraint->kind != MT_KNOB_CONSTRAINT_NEEDS || constraint->values != 1)
-			continue;
-		for (part = 1; part < config->parts; part++)
-			if (!config->part[part].seen &&
-			    !strcmp(constraint->value[0], config->part[part].file->framework))
-				return 1;
-	}
-	return 0;
-}
-
-/* A row: there is one. */
-static int takes_file(void *context, struct db_stmt *row)
-{
-	(void)row;
-	*(int *)context = 1;
-	return 0;
-}
-
-/* Rows of one trainer's configuration, GRPOConfig.beta, hold where that trainer was seen: grpo_trainer.py. */
-static int is_class_used(const struct advice *advice, const struct mt_knob *knob)
-{
-	const char *key = knob->name.key, *end = strstr(key, "Config.");
-	const struct advise_part *part = advise_config_part(advice->config, knob);
-	char sql[256];
-	int used = 0;
-
-	if (!end || strcspn(key, ".(") != (size_t)(end - key) + 6 || !part || *part->class_)
-		return 1;
-	if (end - key > 32 || strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") < (size_t)(end - key))
-		return 0;
-	snprintf(sql, sizeof(sql),
-		 "SELECT 1 FROM frame WHERE lower(file) LIKE '%%' || lower('%.*s') || '_trainer%%' LIMIT 1",
-		 (int)(end - key), key);
-	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
-}
-
-/* A setting of a class or function of PyTorch's counts where the recording shows something of its folder. */
-static int is_used(const struct advice *advice, const struct mt_knob *knob)
-{
-	const char *source = knob->name.source, *end = strchr(source, ' ');
-	char sql[640], folder[256];
-	int used = 0;
-
-	if (!strchr(knob->name.key, '(') || !end || strncmp(source, "torch/", 6))
-		return 1;
-	while (end > source && *end != '/')
-		end--;
-	if ((size_t)(end - source) >= sizeof(folder) || memchr(source, '\'', (size_t)(end - source)))
-		return 0;
-	memcpy(folder, source, (size_t)(end - source));
-	folder[end - source] = '\0';
-	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE file LIKE '%%/%s/%%' OR file LIKE '%s/%%' LIMIT 1",
-		 folder, folder);
-	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
-}
-
-/* Functions that run only where it is on are on recorded stacks. */
-static int is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
-{
-	char sql[256];
-	int seen = 0;
-	uint32_t i;
-
-	for (i = 0; i < knob->proofs; i++) {
-		if (strpbrk(knob->proof[i], "'\"") ||
-		    (size_t)snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE function = '%s' LIMIT 1",
-				     knob->proof[i]) >= sizeof(sql))
-			continue;
-		if (!answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen) {
-			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
-			return 1;
-		}
-	}
-	return 0;
-}
-
 static int consider_allocator(struct advice *advice, const struct mt_knob *knob, struct advise_value now)
 {
 	struct advise_row it = { .knob = NULL }, *row;
@@ -434,22 +370,23 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	enum advise_standing standing;
 	char why[ADVISE_WORDS_MAX] = "";
 	const char *to;
+	int backend;
 
-	if (knob->instead || advise_config_through(advice->config, knob) || !is_used(advice, knob) ||
-	    !is_class_used(advice, knob))
+	if (knob->instead || advise_config_through(advice->config, knob) || !advise_is_meant(advice, knob))
 		return 0;
 	standing = advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why);
-	if (standing == ADVISE_STANDING_ABSENT || needs_unseen(advice, knob))
+	backend = advise_backend(advice, knob);
+	if (standing == ADVISE_STANDING_ABSENT || (advice->blind && backend < 0))
 		return 0;
-	if (is_proved(advice, knob, why))
+	if (advise_is_proved(advice, knob, why))
 		return note_idle(advice, knob, why);
 	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
 		return note_idle(advice, knob, "its pieces are all kept at once: see above");
 	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */
-	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && is_seen_backend(advice, knob))
+	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && backend > 0)
 		standing = ADVISE_STANDING_OPEN;
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
-		mt_copy_text(choice.only, sizeof(choice.only), why);
+		snprintf(choice.only, sizeof(choice.only), "by the defaults it %.*s", ADVISE_WORDS_MAX - 20, why);
 	else if (standing != ADVISE_STANDING_OPEN)
 		return note_idle(advice, knob, why);
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE)
@@ -473,7 +410,7 @@ static int collect(struct choices *choices)
 	int error = 0;
 
 	for (part = 0; part < config->parts && !error; part++)
-		for (i = 0; i < config->part[part].file->knobs && !error && is_there(choices->advice, part); i++)
+		for (i = 0; i < config->part[part].file->knobs && !error && advise_is_there(choices->advice, part); i++)
 			error = consider(choices, &config->part[part].file->knob[i]);
 	for (i = 0; i < choices->count; i++) /* they have found their place */
 		if (choices->choice[i].turn.now && *choices->choice[i].pretend &&
@@ -590,7 +527,9 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 			category = i;
 		}
 	}
-	if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
+	if (advice->run.failed && advice->run.oom.rule == OOM_LARGEST && *advice->run.oom.rule_category)
+		category = (uint8_t)mt_category_parse(advice->run.oom.rule_category); /* that the first sentence names */
+	else if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
 		category = replay->site[replay->request.site].category;
 	return knob->categories & 1u << category && knob->phases & 1u << phase &&
 	       !(knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
@@ -643,10 +582,10 @@ static int by_worth(const void *a, const void *b)
 		return y->fits - x->fits;
 	if (x->sample != y->sample) /* one sample was too long: it is what has to be shorter */
 		return y->sample - x->sample;
+	if (x->fits && aims(x) != aims(y)) /* what failed is what has to be less */
+		return aims(y) - aims(x);
 	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */
 		return x->knob->cost < y->knob->cost ? -1 : 1;
-	if (x->fits && aims(x) != aims(y))
-		return aims(y) - aims(x);
 	return one < other ? 1 : one > other ? -1 : strcmp(x->knob->name.key, y->knob->name.key);
 }
 

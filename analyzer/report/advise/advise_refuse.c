@@ -44,6 +44,39 @@ static int say(struct advice *advice, enum advise_reason reason, int whole, cons
 	return 0;
 }
 
+/* ---- pieces that should go one by one --------------------------------------------------------------------------------------- */
+
+/* A function that works piece by piece has many of them alive: a smaller piece makes more of them. */
+static int refuse_pieces(struct advice *advice)
+{
+	static const struct mt_knob piecewise = { .within = { "chunk", "piece", "tile" }, .withins = 3 };
+	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase)), found;
+	const struct replay_site *site;
+	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+	uint32_t i;
+
+	for (i = 0; i < advice->run.replay.sites && phase >= 0; i++) {
+		site = &advice->run.replay.site[i];
+		if (site->category != MT_CATEGORY_LOGITS || site->largest != site->smallest ||
+		    site->count[phase] < PIECES_MANY || site->held[phase] < advice->base / IGNORED_SHARE)
+			continue;
+		found = turn_has_frame(&advice->run, &piecewise, site);
+		if (found < 0)
+			return found;
+		if (!found)
+			continue;
+		advice->pieces_kept = 1;
+		snprintf(text, sizeof(text),
+			 "%u pieces of %s, which a loop makes one after the other, are alive at once: something around the loop keeps "
+			 "them, and smaller pieces are only more of them",
+			 site->count[phase], text_bytes(size, site->largest));
+		return say(advice, ADVISE_REASON_IGNORED, 0, text,
+			   "let each piece go before the next: without a checkpoint around the whole loop (inside of it instead), "
+			   "without keeping what autograd needs of each, or with a fused kernel");
+	}
+	return 0;
+}
+
 /* ---- a request that failed ------------------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -69,6 +102,9 @@ static const struct {
 	[OOM_SLEEPER] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
 			  "it lies in no pool that sleeps: weights of an engine should, see its version and its loader; of graphs, "
 			  "communicators and buffers have fewer; or end that process for the while" },
+	[OOM_RANKS] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
+			"let each rank use a device of its own: torch.cuda.set_device before anything is made, and map_location where "
+			"torch.load would put things where they were saved" },
 	[OOM_LARGEST] = { 0, 0, 0, "" },
 	[OOM_UNKNOWN] = { ADVISE_REASON_EVIDENCE, 1, 1,
 			  "record from the start of the process, with its allocator: memana info" },
@@ -78,8 +114,13 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 {
 	const struct oom *oom = &advice->run.oom;
 	struct sentence why = { .size = 0 };
-	const char *instead = by_rule[oom->rule].instead;
+	const char *instead = by_rule[oom->rule].instead, *special = oom_special_remedy(oom);
 
+	if (advice->run.failed && special && !advice->pieces_kept) {
+		oom_say_next(&why, oom, name);
+		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
+		return say(advice, ADVISE_REASON_LEFT, 0, why.text, special);
+	}
 	if (!advice->run.failed || !by_rule[oom->rule].refuses)
 		return 0;
 	oom_say_next(&why, oom, name);
@@ -210,39 +251,6 @@ static int refuse_all_ignored(struct advice *advice)
 	return error;
 }
 
-/* ---- pieces that should go one by one --------------------------------------------------------------------------------------- */
-
-/* A function that works piece by piece has many of them alive: a smaller piece makes more of them. */
-static int refuse_pieces(struct advice *advice)
-{
-	static const struct mt_knob piecewise = { .within = { "chunk", "piece", "tile" }, .withins = 3 };
-	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase)), found;
-	const struct replay_site *site;
-	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
-	uint32_t i;
-
-	for (i = 0; i < advice->run.replay.sites && phase >= 0; i++) {
-		site = &advice->run.replay.site[i];
-		if (site->category != MT_CATEGORY_LOGITS || site->largest != site->smallest ||
-		    site->count[phase] < PIECES_MANY || site->held[phase] < advice->base / IGNORED_SHARE)
-			continue;
-		found = turn_has_frame(&advice->run, &piecewise, site);
-		if (found < 0)
-			return found;
-		if (!found)
-			continue;
-		advice->pieces_kept = 1;
-		snprintf(text, sizeof(text),
-			 "%u pieces of %s, which a loop makes one after the other, are alive at once: something around the loop keeps "
-			 "them, and smaller pieces are only more of them",
-			 site->count[phase], text_bytes(size, site->largest));
-		return say(advice, ADVISE_REASON_IGNORED, 0, text,
-			   "let each piece go before the next: without a checkpoint around the whole loop (inside of it instead), "
-			   "without keeping what autograd needs of each, or with a fused kernel");
-	}
-	return 0;
-}
-
 /* ---- too little evidence ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_evidence(struct advice *advice)
@@ -277,15 +285,15 @@ static int refuse_evidence(struct advice *advice)
 int advise_refuse(struct advice *advice, const char *name)
 {
 	struct host_words words = { .advice = advice };
-	int error = refuse_by_rule(advice, name);
+	int error = refuse_pieces(advice);
 
+	if (!error)
+		error = refuse_by_rule(advice, name);
 	if (!error)
 		error = query_hosts(advice->run.db, take_host, &words);
 	if (!error && advice->run.steps > 3)
 		error = refuse_growth(advice);
 	if (!error)
 		error = refuse_all_ignored(advice);
-	if (!error)
-		error = refuse_pieces(advice);
 	return error ? error : refuse_evidence(advice);
 }

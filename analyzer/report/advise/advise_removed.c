@@ -13,6 +13,7 @@
 #define BUCKET_MOST 1.6
 #define BUCKET_OFTEN 1.5   /* times in a step, of as many as are there at once */
 #define ADAPTERS_MOST 1.25 /* of more of them: as many numbers a token as their rank are activations */
+#define STEPS_MOST 0.2     /* of all batches: the newest, and what is made of it */
 #define KEPT_MOST 1.25     /* of gradients that wait: what is added to them is there beside them */
 
 /* ---- what goes -------------------------------------------------------------------------------------------------------- */
@@ -145,6 +146,11 @@ int turn_removed(struct turn *turn)
 	double layers = turn_layers(turn->run);
 	int way = turn_direction(turn);
 
+	if (turn->knob->measure == MT_KNOB_UNIT_STEPS && turn->to < 1)
+		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+	if (turn->knob->measure == MT_KNOB_UNIT_STEPS) /* what is kept of so many, or of all */
+		return turn->now >= 1 ? turn_keep_all(turn, turn->to / turn->now, turn->to / turn->now)
+				      : turn_keep_all(turn, 0, STEPS_MOST);
 	if (turn_is_of_reference(turn->knob) && way >= 0) {
 		if (!turn->run->model.untrained)
 			return turn_silent(turn, ADVISE_SILENT_NO_BYTES);

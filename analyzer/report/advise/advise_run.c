@@ -78,6 +78,8 @@ static uint8_t request_category(const struct advise_run *run)
 		return MT_CATEGORY_LOGITS;
 	if (strstr(run->oom.asked_by, "nccl"))
 		return MT_CATEGORY_NCCL;
+	if (*run->oom.wakes || run->oom.asked_for)
+		return (uint8_t)mt_category_parse(*run->oom.wakes ? run->oom.wakes : run->oom.rule_category);
 	phase = mt_phase_parse(run->oom.it->phase, strlen(run->oom.it->phase));
 	return phase < 0 || !strcmp(run->oom.it->source, "driver") ? MT_CATEGORY_OTHER : usual[phase];
 }

@@ -8,6 +8,7 @@
 
 #define IDLES_SHOWN 6
 #define INDENT 5
+#define BRIEF_SHOWN 3
 
 const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
 
@@ -78,7 +79,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);
 	if (*row->only)
-		print_wrapped(text, INDENT, "If it counts: by the defaults it %s", row->only);
+		print_wrapped(text, INDENT, "If it counts: %s", row->only);
 	if (row->knob->not_so)
 		print_wrapped(text, INDENT, "But %s", row->knob->not_so);
 }
@@ -101,6 +102,24 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 		print_row(text, advice, &advice->row[i], i + 1);
 	if (i < advice->rows)
 		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - i);
+}
+
+/* Nothing has to change: a line each, for who wants to make something larger. */
+static void print_brief(const struct text *text, const struct advice *advice)
+{
+	char saved[ADVISE_RANGE_MAX];
+	const struct advise_row *row;
+	size_t i;
+
+	for (i = 0; i < advice->rows && i < BRIEF_SHOWN; i++) {
+		row = &advice->row[i];
+		if (!i)
+			answer_title(text,
+				     "Should something larger have to fit (-n 0 shows all, --fit SIZE looks for enough)");
+		print_wrapped(text, 2, "%s -> %s: saves %s%s; %s", row->knob->name.key, row->to,
+			      row->probable ? "probably " : "", advise_range_words(saved, row->saved),
+			      advise_cost_words(row->knob->cost));
+	}
 }
 
 static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
@@ -164,7 +183,7 @@ static int print_paste(const struct text *text, const struct advice *advice)
 
 	for (i = 0; i < advice->turns; i++)
 		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
-	if (!changes && advice->rows && !advice->refusals && advice->run.failed)
+	if (!changes && advice->rows && (!advice->refusals || advise_settings_too(advice)) && advice->run.failed)
 		change[changes++] = (struct advise_change){ advice->row[0].knob, advice->row[0].to };
 	if (!changes)
 		return 0;
@@ -201,11 +220,16 @@ static void print_refusals(const struct text *text, const struct advice *advice)
 {
 	const struct advise_refusal *refusal;
 	size_t i;
+	int told;
 
 	for (i = 0; i < advice->refusals; i++) {
 		refusal = &advice->refusal[i];
+		told = strstr(advice->verdict.text, refusal->evidence) != NULL;
+		if (told && strstr(advice->verdict.text, refusal->instead))
+			continue; /* the verdict says all of it */
 		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
-		print_wrapped(text, 2, "%s", refusal->evidence);
+		if (!told)
+			print_wrapped(text, 2, "%s", refusal->evidence);
 		print_wrapped(text, 2, "Instead: %s.", refusal->instead);
 	}
 }
@@ -237,6 +261,10 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		text_print(text, "To fit, %s of the %s that would have been in use must go.\n",
 			   text_bytes(size, advice->needed), text_bytes(all, advice->base));
 	print_refusals(text, advice);
+	if (advise_is_healthy(advice) && !advice->predicted && !advice->refusals && limit < INT64_MAX) {
+		print_brief(text, advice);
+		return 0;
+	}
 	if (advice->blind && advice->rows)
 		print_wrapped(text, 0,
 			      "How the run was configured is not in the recording: what settings are now is taken from defaults. Say it "

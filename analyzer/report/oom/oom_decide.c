@@ -8,6 +8,7 @@
 
 #define SHARE 20 /* of the device: less than one part in so many is no reason that others would stand back for */
 #define SLEEP_SHARE 10
+#define RANKS_MANY 2  /* beside the one that asked: one may be an engine's, which belongs there */
 #define PLACE_SHARE 4 /* a place is worth naming from one part of a category in so many on */
 
 /* What is missing for the request. */
@@ -241,6 +242,108 @@ static int sleeper_has_it(struct oom *oom)
 	return 1;
 }
 
+/* Other ranks that are on the device, too, and all for the same reason: what they have would have been enough. */
+static int ranks_have_it(struct oom *oom)
+{
+	const struct oom_part *most, *first = NULL;
+	uint64_t bytes = 0, ranks = 0;
+	size_t i, j;
+
+	for (i = 0; i < oom->holders; i++) {
+		if (is_own(oom, &oom->holder[i]))
+			continue;
+		if (oom->holder[i].rank < 0 || oom->it->rank < 0 || oom->holder[i].rank == oom->it->rank)
+			return 0;
+		for (j = 0, most = NULL; j < oom->parts && !most; j++) /* most first */
+			most = oom->part[j].process == oom->holder[i].process ? &oom->part[j] : NULL;
+		if (!most || (first && strcmp(first->function, most->function)))
+			return 0;
+		first = first ? first : most;
+		bytes += oom->holder[i].staying;
+		ranks++;
+	}
+	if (ranks < RANKS_MANY || bytes < missing(oom->it))
+		return 0;
+	blame(oom, OOM_RANKS, &oom->holder[0], bytes);
+	oom->place = first;
+	return 1;
+}
+
+/* Of the process that asked; of a phase that is told not. */
+static uint64_t own_bytes(const struct oom *oom, const char *category, int but)
+{
+	const char *phase = but < 0 ? "" : mt_phase_name((uint32_t)but);
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == oom->it->process && !strcmp(oom->part[i].category, category) &&
+		    strcmp(oom->part[i].phase, phase))
+			bytes += oom->part[i].bytes;
+	return bytes;
+}
+
+static void take_category(struct oom *oom, const char *category, uint64_t bytes, int64_t process)
+{
+	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), category);
+	oom->rule = OOM_LARGEST;
+	oom->rule_bytes = bytes;
+	oom->place = place_of(oom, category, process, bytes);
+}
+
+/* Copies and outputs that no step needs (those for the engine are needed), more of them than any `other` reason has, and enough. */
+static int is_left_over(struct oom *oom, uint64_t other)
+{
+	static const enum mt_category kinds[] = { MT_CATEGORY_EVALUATION, MT_CATEGORY_STATE_DICT };
+	uint64_t bytes;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+		bytes = own_bytes(oom, mt_category_name(kinds[i]), MT_PHASE_WEIGHT_UPDATE);
+		if (bytes <= other || bytes < missing(oom->it))
+			continue;
+		take_category(oom, mt_category_name(kinds[i]), bytes, oom->it->process);
+		oom->left_over = 1;
+		return 1;
+	}
+	return 0;
+}
+
+/* What comes and goes, or comes late, and has settings of its own: weights and activations are always there. */
+static int is_of_the_moment(const char *category)
+{
+	static const enum mt_category kinds[] = { MT_CATEGORY_OPTIMIZER_STATE, MT_CATEGORY_LOGITS,
+						  MT_CATEGORY_KV_CACHE,        MT_CATEGORY_GRAPHS,
+						  MT_CATEGORY_WEIGHT_BUFFERS,  MT_CATEGORY_GATHER_BUFFERS };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++)
+		if (!strcmp(category, mt_category_name(kinds[i])))
+			return 1;
+	return 0;
+}
+
+/*
+ * The request itself says more than what there is most of, where that is the same process's and was there before: who
+ * captures graphs beside his weights has too little room for graphs.
+ */
+static int take_request(struct oom *oom, const struct oom_sum *largest)
+{
+	const char *category = oom->logits.tokens ? mt_category_name(MT_CATEGORY_LOGITS)
+			       : *oom->wakes      ? oom->wakes
+						  : oom->it->category;
+	uint64_t own = own_bytes(oom, category, -1);
+
+	if (!is_of_the_moment(category) || !strcmp(category, largest->word) ||
+	    own + oom->it->requested < 2 * missing(oom->it) || own_bytes(oom, largest->word, -1) < largest->bytes / 2)
+		return 0;
+	take_category(oom, category, own, oom->it->process);
+	if (!own) /* the first of it: what is in its way */
+		oom->place = place_of(oom, largest->word, oom->it->process, largest->bytes);
+	oom->asked_for = 1;
+	return 1;
+}
+
 static void take_largest(struct oom *oom)
 {
 	struct oom_sum sum[OOM_SUMS_MAX];
@@ -249,10 +352,8 @@ static void take_largest(struct oom *oom)
 		oom->rule = OOM_UNKNOWN;
 		return;
 	}
-	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), sum[0].word);
-	oom->rule = OOM_LARGEST;
-	oom->rule_bytes = sum[0].bytes;
-	oom->place = place_of(oom, sum[0].word, 0, sum[0].bytes);
+	if (!take_request(oom, &sum[0]))
+		take_category(oom, sum[0].word, sum[0].bytes, 0);
 }
 
 /* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
@@ -262,13 +363,15 @@ int oom_decide(struct oom *oom, struct db *db)
 
 	find_unrecorded(oom);
 	known = decide_by_moment(oom);
+	if ((!known || oom->rule == OOM_FRAGMENTATION) && is_left_over(oom, known ? oom->rule_bytes : 0))
+		return 0;
 	if (!known || oom->rule != OOM_TOO_LARGE)
 		growing = grows(oom, db, known ? oom->rule_bytes : 0);
 	if (growing)
 		return growing < 0 ? growing : 0;
 	if (!known || oom->rule == OOM_TOO_LARGE)
 		error = oom_find_logits(oom, db);
-	if (!known && !error && (oom->logits.tokens || !sleeper_has_it(oom)))
+	if (!known && !error && (oom->logits.tokens || (!sleeper_has_it(oom) && !ranks_have_it(oom))))
 		take_largest(oom);
-	return error;
+	return error ? error : oom_find_pieces(oom, db);
 }

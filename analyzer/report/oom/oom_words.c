@@ -4,20 +4,30 @@
 #include "memtrace/base.h"
 #include "report/answer.h"
 
+#define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
+
 /* What makes each kind of memory smaller; the knob of a framework has another name in each. */
 static const char *const knobs[MT_CATEGORY_COUNT] = {
 	[MT_CATEGORY_WEIGHTS] = "shard the weights over more GPUs, or offload them while they are not used",
-	[MT_CATEGORY_GRADIENTS] = "shard the gradients over more GPUs",
+	[MT_CATEGORY_GRADIENTS] = "shard the gradients over more GPUs, or reduce them in smaller buckets",
 	[MT_CATEGORY_OPTIMIZER_STATE] = "shard or offload the optimizer state",
 	[MT_CATEGORY_ACTIVATIONS] = "recompute activations, or put fewer tokens into a micro-batch",
 	[MT_CATEGORY_RECOMPUTED] = "put fewer tokens into a micro-batch",
 	[MT_CATEGORY_LOGITS] = "compute log-probs in chunks or fused, so that tokens x vocabulary is never whole",
 	[MT_CATEGORY_KV_CACHE] = "give the engine a smaller part of the GPU, or let it sleep while the trainer works",
-	[MT_CATEGORY_GRAPHS] = "capture fewer batch sizes, or run without CUDA graphs",
+	[MT_CATEGORY_GRAPHS] =
+		"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part of the GPU "
+		"for the engine's cache",
 	[MT_CATEGORY_NCCL] = "use fewer communicators, or smaller NCCL buffers",
 	[MT_CATEGORY_WEIGHT_BUFFERS] = "send the weights in smaller buckets",
 	[MT_CATEGORY_GATHER_BUFFERS] = "gather fewer or smaller modules at once",
-	[MT_CATEGORY_WORKSPACE] = "limit the workspace of the library that takes it",
+	[MT_CATEGORY_WORKSPACE] =
+		"make the buffers of what takes it smaller: its buckets, or the workspace of the library",
+	[MT_CATEGORY_EVALUATION] = "the evaluation keeps them of all its batches: take them to the host as it goes "
+				   "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)",
+	[MT_CATEGORY_STATE_DICT] =
+		"no step needs them: let the state dict be of shards, or be made on the host and of rank 0 "
+		"alone (offload_to_cpu, rank0_only)",
 };
 
 const char *oom_remedy(const char *category)
@@ -223,24 +233,131 @@ static void say_first_step(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " The optimizer makes it in its first step, and it stays: every step needs it.");
 }
 
+/* Of the place's size, from whatever place of that category in the process: how many are there at once. */
+static uint64_t pieces_at_once(const struct oom *oom)
+{
+	const struct oom_part *place = oom->place, *part;
+	uint64_t pieces = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts && place && place->alike; i++) {
+		part = &oom->part[i];
+		if (part->process == place->process && !strcmp(part->category, place->category) && part->alike &&
+		    part->bytes / part->count == place->bytes / place->count)
+			pieces += part->count;
+	}
+	return pieces;
+}
+
+/* Gradients as large as what is gathered: of whole layers, where each GPU should keep its shard. */
+static int are_whole(const struct oom *oom)
+{
+	const struct oom_part *place = oom->place, *part;
+	size_t i;
+
+	for (i = 0; i < oom->parts && place && place->alike && place->count > 1; i++) {
+		part = &oom->part[i];
+		if (part->process == place->process &&
+		    !strcmp(part->category, mt_category_name(MT_CATEGORY_GATHER_BUFFERS)) &&
+		    part->bytes / part->count == place->bytes / place->count)
+			return 1;
+	}
+	return 0;
+}
+
+const char *oom_special_remedy(const struct oom *oom)
+{
+	const char *category = oom->rule_category;
+
+	if (oom->rule != OOM_LARGEST)
+		return NULL;
+	if (*oom->wakes && oom->asked_for)
+		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
+	/* Copies for the engine, which are needed, but not all at once. */
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
+	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))
+		return oom_remedy(mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS));
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_LOGITS)) && pieces_at_once(oom) > PIECES_MANY)
+		return "they come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
+		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
+		       "for nothing)";
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) && are_whole(oom))
+		return "they are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
+		       "that is so until the last micro-batch; reduce after each (accelerate's sync_each_batch), or accumulate "
+		       "fewer";
+	return oom->left_over ? oom_remedy(category) : NULL;
+}
+
+static const char *remedy_here(const struct oom *oom)
+{
+	const char *special = oom_special_remedy(oom);
+
+	return special ? special : oom_remedy(oom->rule_category);
+}
+
+/* Where the largest piece of the place is far above all that it had in earlier steps. */
+static void say_larger(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
+
+	if (!oom->piece_before || oom->piece < oom->piece_before * 2 || oom->logits.tokens)
+		return;
+	sentence_say(sentence,
+		     "In the steps before nothing there was larger than %s, now it is %s: a micro-batch, or one sample of it, is "
+		     "longer than all before; cap that. ",
+		     text_bytes(before, oom->piece_before), text_bytes(size, oom->piece));
+}
+
+/* Not what there is most of, but what was asked for. */
+static void say_asked_for(struct sentence *sentence, const struct oom *oom)
+{
+	struct oom_sum sum[OOM_SUMS_MAX];
+	char size[TEXT_SIZE_MAX];
+
+	if (!is_logits(oom)) {
+		sentence_say(sentence, "The request %s %s, ", *oom->wakes ? "wakes up" : "is for", oom->rule_category);
+		if (oom->rule_bytes)
+			sentence_say(sentence, "with %s of it in use", text_bytes(size, oom->rule_bytes));
+		else
+			sentence_say(sentence, *oom->wakes ? "which slept" : "the first of it");
+		sentence_say(sentence, ": %s.", remedy_here(oom));
+		say_first_step(sentence, oom);
+	} else if (oom->rule_bytes) {
+		sentence_say(sentence, "%s of what is in use is logits and log-probs.",
+			     text_bytes(size, oom->rule_bytes));
+	}
+	if (oom_sums(oom, OOM_BY_CATEGORY, sum))
+		sentence_say(sentence, " Of all that is in use, %s has most, %s.", answer_category(sum[0].word),
+			     text_bytes(size, sum[0].bytes));
+}
+
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
-	const char *knob = oom_remedy(oom->rule_category);
-	const char *share = oom->rule_bytes > oom->in_use / 2 ? "Most" : "The largest part";
+	const char *knob = remedy_here(oom);
 	char size[TEXT_SIZE_MAX];
 
 	say_logits(sentence, oom);
 	say_place(sentence, oom);
+	say_larger(sentence, oom);
+	if (oom->asked_for) {
+		say_asked_for(sentence, oom);
+		return;
+	}
+	text_bytes(size, oom->rule_bytes);
+	if (oom->left_over)
+		sentence_say(sentence, "%s of what is in use", size);
+	else
+		sentence_say(sentence, "%s of what is in use",
+			     oom->rule_bytes > oom->in_use / 2 ? "Most" : "The largest part");
 	if (!knob) {
-		sentence_say(sentence,
-			     "%s of what is in use has no known purpose, %s: see whose it is with memana top --by site ",
-			     share, text_bytes(size, oom->rule_bytes));
+		sentence_say(sentence, " has no known purpose, %s: see whose it is with memana top --by site ", size);
 		sentence_say_clean(sentence, name);
 		sentence_say(sentence, ".");
 		return;
 	}
-	sentence_say(sentence, "%s of what is in use is %s%s, %s", share, is_guess(oom) ? "probably " : "",
-		     oom->rule_category, text_bytes(size, oom->rule_bytes));
+	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", oom->rule_category);
+	if (!oom->left_over)
+		sentence_say(sentence, ", %s", size);
 	if (is_logits(oom))
 		sentence_say(sentence, "."); /* its knob was just named */
 	else
@@ -296,6 +413,22 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 			     text_bytes(size, sum[0].bytes));
 }
 
+static void say_ranks(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX], ranks[64];
+
+	sentence_say(sentence, "Beside %s, %s are on this device with %s, ",
+		     oom->it->rank < 0 ? "the process that asked" : "the rank that asked",
+		     text_count(ranks, sizeof(ranks), oom->holders - 1, "other rank"),
+		     text_bytes(size, oom->rule_bytes));
+	say_pieces(sentence, oom->place);
+	sentence_say(sentence, " of rank %lld by ", (long long)oom->place->rank);
+	answer_say_place(sentence, oom->place->function, oom->place->place);
+	sentence_say(sentence,
+		     ". That would have been enough: let each rank use a device of its own (torch.cuda.set_device before anything is "
+		     "made, map_location where torch.load would put things where they were saved).");
+}
+
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX];
@@ -316,6 +449,9 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		break;
 	case OOM_SLEEPER:
 		say_sleeper(sentence, oom);
+		break;
+	case OOM_RANKS:
+		say_ranks(sentence, oom);
 		break;
 	case OOM_NEIGHBOUR:
 		sentence_say(sentence, "Process ");

@@ -22,6 +22,12 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 /* What makes less of a category: "recompute activations, ..."; NULL: nobody knows. Static storage. */
 const char *oom_remedy(const char *category);
 
+/*
+ * What helps in the place of the usual remedy, where what is in use shows that it would not: of pieces that are all kept, of
+ * gradients that are whole, of copies that no step needs, of what wakes up. NULL: nothing shows that. Static storage.
+ */
+const char *oom_special_remedy(const struct oom *oom);
+
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
 

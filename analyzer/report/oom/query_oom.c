@@ -86,11 +86,19 @@ static struct oom_holder *holder_of(struct oom *oom, int64_t process)
 
 static const char parts_sql[] =
 	"SELECT live.process, pid, rank, live.category, live.phase, live.owner, function, place, sum(bytes), count(*), "
-	"sum(asleep_bytes), sum(bytes) FILTER (WHERE site.known = 'probable'), min(bytes) = max(bytes) "
+	"sum(asleep_bytes), sum(bytes) FILTER (WHERE site.known = 'probable'), min(bytes) = max(bytes), min(live.node) "
 	"FROM live_at AS live JOIN process ON process.id = live.process LEFT JOIN site ON site.id = live.site "
 	"WHERE moment = 'oom:' || ?1 AND in_use "
 	"GROUP BY live.process, live.category, live.phase, live.owner, function, live.file, place "
 	"ORDER BY 9 DESC, live.process, live.category, live.phase, place, function";
+
+/* The driver is asked for the pages of what was asleep until now. */
+static void note_waking(struct oom *oom, const struct db_stmt *stmt)
+{
+	if (!strcmp(oom->it->source, "driver") && db_int(stmt, 0) == oom->it->process && oom->it->requested &&
+	    db_int(stmt, 10) > 0 && (uint64_t)db_int(stmt, 10) % oom->it->requested == 0)
+		mt_copy_text(oom->wakes, sizeof(oom->wakes), db_text(stmt, 3));
+}
 
 static int take_part(void *context, struct db_stmt *stmt)
 {
@@ -100,6 +108,7 @@ static int take_part(void *context, struct db_stmt *stmt)
 	oom->asleep += (uint64_t)db_int(stmt, 10);
 	if (holder_of(oom, db_int(stmt, 0)))
 		holder_of(oom, db_int(stmt, 0))->asleep += (uint64_t)db_int(stmt, 10);
+	note_waking(oom, stmt);
 	if (!db_int(stmt, 8))
 		return 0;
 	part = make_room(oom->part, oom->parts, &oom->part_room, sizeof(*part));
@@ -119,6 +128,7 @@ static int take_part(void *context, struct db_stmt *stmt)
 	part->count = (uint64_t)db_int(stmt, 9);
 	part->probable = (uint64_t)db_int(stmt, 11);
 	part->alike = db_int(stmt, 12) != 0;
+	part->node = db_int(stmt, 13);
 	oom->in_use += part->bytes;
 	return 0;
 }

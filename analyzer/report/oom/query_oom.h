@@ -26,6 +26,7 @@ struct oom_failure {
 	int64_t others;                 /* in use by others than the process, -1: unknown */
 	uint64_t refusals;              /* of the driver before it */
 	int is_part;                    /* 1: it is such a refusal itself */
+	char category[32];              /* of the request, by rule or phase */
 	char function[256], place[256]; /* callsite; "": unknown */
 };
 
@@ -60,6 +61,7 @@ struct oom_part {
 	uint64_t bytes, count;
 	uint64_t probable; /* of the bytes: what they are is a guess */
 	int alike;         /* 1: all allocations have the same size */
+	int64_t node;      /* a stack of that place, 0: none */
 };
 
 /*
@@ -74,6 +76,7 @@ struct oom_part {
 	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */       \
 	X(RETAINED, "retained")           /* a process grew, by steps or micro-batches */             \
 	X(SLEEPER, "sleeper")             /* a process that sleeps has kept as much */                \
+	X(RANKS, "ranks")                 /* other ranks are on this device, too, with as much */     \
 	X(LARGEST, "largest")             /* there is just too much of something */                   \
 	X(UNKNOWN, "unknown")             /* nothing in use was recorded */
 
@@ -120,8 +123,13 @@ struct oom {
 	uint64_t rule_bytes;         /* that the rule is about */
 	int pinned;                  /* NEIGHBOUR: 1: not in empty segments, tensors are in them */
 	char rule_category[32];      /* LARGEST, SLEEPER: most of it */
-	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
-	const struct oom_part *place; /* LARGEST, SLEEPER: the place that keeps most of that; NULL: none has much of it */
+	int asked_for;               /* LARGEST: not of what there is most, but what the request was for */
+	char wakes[32];    /* category of what sleeps in the process that asked, and has the size of the request */
+	int left_over;     /* LARGEST: not of what there is most, but what no step needs */
+	char asked_by[64]; /* the library that asked the driver; "": PyTorch, or unknown */
+	const struct oom_part
+		*place; /* LARGEST, SLEEPER, RANKS: the place that keeps most of that; NULL: none has much of it */
+	uint64_t piece, piece_before; /* largest allocation of that place in this step, and in all before; 0: unknown */
 	struct oom_growth growth;     /* RETAINED */
 	int expandable, sleeps;       /* see frag_modes() */
 	struct oom_logits logits;     /* LARGEST, TOO_LARGE */
@@ -160,6 +168,9 @@ int oom_find_growth(struct oom *oom, struct db *db);
 
 /* Fills oom->hole, idle_segments, expandable and sleeps, and what is idle of every holder. 0 or -MT_E_x. */
 int oom_find_holes(struct oom *oom, struct db *db);
+
+/* Fills oom->piece and piece_before of oom->place. 0 or -MT_E_x. */
+int oom_find_pieces(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
 int oom_find_logits(struct oom *oom, struct db *db);

@@ -35,7 +35,7 @@ static int64_t int_or_unknown(const struct db_stmt *stmt, int column)
 static const char failures_sql[] =
 	"SELECT oom.id, process, device, pid, rank, number, kind, device.name, total_bytes, source, phase, time, seq, "
 	"step, oom.node, requested_bytes, free_bytes, free_by, others_bytes, function, place, "
-	"(SELECT count(*) FROM process), (SELECT max(steps) FROM process) FROM oom "
+	"(SELECT count(*) FROM process), (SELECT max(steps) FROM process), oom.category FROM oom "
 	"JOIN process ON process.id = process JOIN device ON device.id = device "
 	"LEFT JOIN callsite ON callsite.node = oom.node ORDER BY oom.id";
 
@@ -69,6 +69,7 @@ static int take_failure(void *context, struct db_stmt *stmt)
 	mt_copy_text(it->place, sizeof(it->place), db_text(stmt, 20));
 	it->processes = db_int(stmt, 21);
 	it->steps = db_int(stmt, 22);
+	mt_copy_text(it->category, sizeof(it->category), db_text(stmt, 23));
 	return 0;
 }
 

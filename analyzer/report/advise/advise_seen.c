@@ -1,0 +1,221 @@
+/* What the recorded stacks say of a setting: whether what it is about runs here at all, and whether it is on. */
+#include <stdio.h>
+#include <string.h>
+#include "advise.h"
+#include "memtrace/base.h"
+
+#define NEEDS_DEPTH 3 /* of settings that need settings */
+
+/*
+ * Settings of what nothing was seen of do nothing. An engine is set by the framework that starts it, where one does: its own
+ * settings are for who starts it himself.
+ */
+int advise_is_there(const struct advice *advice, uint32_t part)
+{
+	/* They run in the process of whatever builds on them. */
+	static const char *const below_all[] = { "pytorch", "transformers" };
+	const struct advise_part *it = &advice->config->part[part];
+	uint32_t i, own = 0;
+
+	if (!part)
+		return 1;
+	for (i = 0; i < MT_ARRAY_SIZE(below_all); i++)
+		if (!strcmp(it->file->framework, below_all[i]))
+			return 1;
+	/* Where the main framework is not set by flags, nobody can give it another one's. */
+	if (it->file->written == MT_KNOB_WRITTEN_FLAG && advice->config->part[0].file->written != MT_KNOB_WRITTEN_FLAG)
+		return 0;
+	for (i = 0; i < it->file->knobs; i++)
+		own += (it->file->knob[i].processes & ~(1u << MT_KNOB_PROCESS_ENGINE)) != 0;
+	return own && it->seen;
+}
+
+/* Counts with a backend only, which the recorded stacks show, whatever the defaults say. */
+static int is_seen_backend(const struct advice *advice, const struct mt_knob *knob)
+{
+	const struct advise_config *config = advice->config;
+	uint32_t i, part;
+
+	for (i = 0; i < knob->constraints; i++)
+		for (part = 1; knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS && part < config->parts; part++)
+			if (config->part[part].seen &&
+			    (strstr(knob->constraint[i].key, config->part[part].file->framework) ||
+			     !strcmp(knob->constraint[i].value[0], config->part[part].file->framework)))
+				return 1;
+	return 0;
+}
+
+/* Only with a backend of which nothing was seen. */
+static int needs_unseen(const struct advice *advice, const struct mt_knob *knob)
+{
+	const struct advise_config *config = advice->config;
+	const struct mt_knob_constraint *constraint;
+	uint32_t i, part;
+
+	for (i = 0; i < knob->constraints; i++) {
+		constraint = &knob->constraint[i];
+		if (constraint->kind != MT_KNOB_CONSTRAINT_NEEDS || constraint->values != 1)
+			continue;
+		for (part = 1; part < config->parts; part++)
+			if (!config->part[part].seen &&
+			    !strcmp(constraint->value[0], config->part[part].file->framework))
+				return 1;
+	}
+	return 0;
+}
+
+/* A row: there is one. */
+static int takes_file(void *context, struct db_stmt *row)
+{
+	(void)row;
+	*(int *)context = 1;
+	return 0;
+}
+
+/* Rows of one trainer's configuration, GRPOConfig.beta, hold where that trainer was seen: grpo_trainer.py. */
+static int is_class_used(const struct advice *advice, const struct mt_knob *knob)
+{
+	const char *key = knob->name.key, *end = strstr(key, "Config.");
+	const struct advise_part *part = advise_config_part(advice->config, knob);
+	char sql[256];
+	int used = 0;
+
+	if (!end || !strncmp(knob->name.source, "torch/", 6) || strcspn(key, ".(") != (size_t)(end - key) + 6 ||
+	    !part || *part->class_)
+		return 1;
+	if (end - key > 32 || strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") < (size_t)(end - key))
+		return 0;
+	snprintf(sql, sizeof(sql),
+		 "SELECT 1 FROM frame WHERE lower(file) LIKE '%%' || lower('%.*s') || '_trainer%%' LIMIT 1",
+		 (int)(end - key), key);
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
+}
+
+/* A setting of a class or function of PyTorch's counts where the recording shows something of its folder. */
+static int is_used(const struct advice *advice, const struct mt_knob *knob)
+{
+	const char *source = knob->name.source, *end = strchr(source, ' ');
+	char sql[640], folder[256];
+	int used = 0;
+
+	if (!strpbrk(knob->name.key, "(.") || !end || strncmp(source, "torch/", 6))
+		return 1;
+	while (end > source && *end != '/')
+		end--;
+	if ((size_t)(end - source) >= sizeof(folder) || memchr(source, '\'', (size_t)(end - source)))
+		return 0;
+	memcpy(folder, source, (size_t)(end - source));
+	folder[end - source] = '\0';
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE file LIKE '%%/%s/%%' OR file LIKE '%s/%%' LIMIT 1",
+		 folder, folder);
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
+}
+
+/* Functions that run only where it is on are on recorded stacks. */
+int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
+{
+	char sql[256];
+	int seen = 0;
+	uint32_t i;
+
+	for (i = 0; i < knob->proofs; i++) {
+		if (strpbrk(knob->proof[i], "'\"") ||
+		    (size_t)snprintf(sql, sizeof(sql),
+				     "SELECT 1 FROM frame WHERE function = '%s' OR file LIKE '%%/%s' LIMIT 1",
+				     knob->proof[i], knob->proof[i]) >= sizeof(sql))
+			continue;
+		if (!answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen) {
+			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* What is of the critic, the reference or a reward model alone counts where one was seen. */
+static int is_model_there(const struct advice *advice, const struct mt_knob *knob)
+{
+	static const struct {
+		uint32_t process;
+		const char *sql;
+	} models[] = {
+		{ MT_KNOB_PROCESS_REFERENCE, "SELECT 1 FROM site WHERE phase = 'ref' LIMIT 1" },
+		{ MT_KNOB_PROCESS_CRITIC, "SELECT 1 FROM site WHERE phase = 'critic' LIMIT 1" },
+		{ MT_KNOB_PROCESS_REWARD,
+		  "SELECT 1 FROM frame WHERE function LIKE '%reward%' OR file LIKE '%reward%' LIMIT 1" },
+	};
+	int seen = 0;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(models); i++)
+		if (knob->processes == 1u << models[i].process)
+			return !answer_rows(advice->run.db, models[i].sql, NULL, takes_file, &seen) && seen;
+	return 1;
+}
+
+static const struct mt_knob *knob_of(const struct advise_part *part, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < part->file->knobs; i++)
+		if (!strcmp(part->file->knob[i].name.key, key))
+			return &part->file->knob[i];
+	return NULL;
+}
+
+/* The next row that it has such a constraint about, from `at` on; NULL: none. */
+static const struct mt_knob *related(const struct advise_part *part, const struct mt_knob *knob,
+				     enum mt_knob_constraint_kind kind, uint32_t *at)
+{
+	const struct mt_knob *other = NULL;
+
+	while (!other && *at < knob->constraints) {
+		if (knob->constraint[*at].kind == kind)
+			other = knob_of(part, knob->constraint[*at].key);
+		(*at)++;
+	}
+	return other;
+}
+
+/* The recorded stacks prove the switch: 1; or one with which it cannot be on: -1; 0: neither. */
+static int stacks_say_of(const struct advice *advice, const struct advise_part *part, const struct mt_knob *knob)
+{
+	const struct mt_knob *rival;
+	char why[ADVISE_WORDS_MAX];
+	uint32_t at = 0;
+
+	if (advise_is_proved(advice, knob, why))
+		return 1;
+	while (knob->proofs && (rival = related(part, knob, MT_KNOB_CONSTRAINT_EXCLUDES, &at)))
+		if (advise_is_proved(advice, rival, why))
+			return -1;
+	return 0;
+}
+
+/* The same of what it needs, and of what that needs. */
+static int stacks_say(const struct advice *advice, const struct mt_knob *knob, int depth)
+{
+	const struct advise_part *part = advise_config_part(advice->config, knob);
+	const struct mt_knob *needed;
+	uint32_t at = 0;
+	int say = 0;
+
+	while (part && !say && depth && (needed = related(part, knob, MT_KNOB_CONSTRAINT_NEEDS, &at))) {
+		say = stacks_say_of(advice, part, needed);
+		say = say ? say : stacks_say(advice, needed, depth - 1);
+	}
+	return say;
+}
+
+int advise_backend(const struct advice *advice, const struct mt_knob *knob)
+{
+	int say = stacks_say(advice, knob, NEEDS_DEPTH);
+
+	return say ? say : is_seen_backend(advice, knob);
+}
+
+int advise_is_meant(const struct advice *advice, const struct mt_knob *knob)
+{
+	return is_used(advice, knob) && is_class_used(advice, knob) && is_model_there(advice, knob) &&
+	       !needs_unseen(advice, knob);
+}
