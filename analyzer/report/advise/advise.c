@@ -6,6 +6,8 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"
+#include "report/peak_verdict.h"
+#include "report/top_host.h"
 
 const char *advise_reason_word(enum advise_reason reason)
 {
@@ -141,8 +143,9 @@ static void say_peak(struct advice *advice)
 	sentence_say(verdict, "Peak %s held", text_bytes(size, run->peak));
 	if (run->total)
 		sentence_say(verdict, " of %s", text_bytes(total, run->total));
-	sentence_say(verdict, " on %s, in %s.", answer_device(device, run->number, run->kind),
-		     answer_phase(run->phase));
+	sentence_say(verdict, " on %s, ", answer_device(device, run->number, run->kind));
+	peak_say_phase(verdict, run->phase, 0, 0);
+	sentence_say(verdict, ".");
 	if (most)
 		sentence_say(verdict, " The largest part of it is %s, %s.",
 			     category == MT_CATEGORY_OTHER ? "of no known purpose" : mt_category_name(category),
@@ -210,16 +213,22 @@ static void conclude(struct advice *advice)
 		say_first_row(advice, "Try");
 }
 
-static void say_verdict(struct advice *advice, const char *name)
+/* What the host ended begins with the host: how high the GPU was has nothing to do with it. */
+static int say_verdict(struct advice *advice, const char *name)
 {
+	int error = 0;
+
 	if (advice->run.failed) {
 		oom_verdict(&advice->verdict, &advice->run.oom, name);
 		if (advice->verdict.size && advice->verdict.text[advice->verdict.size - 1] != '.')
 			sentence_say(&advice->verdict, ".");
 	} else {
-		say_peak(advice);
+		error = top_host_say(&advice->verdict, advice->run.db);
+		if (!advice->verdict.size)
+			say_peak(advice);
 	}
 	conclude(advice);
+	return error;
 }
 
 int advise(struct advice *advice, struct db *db, const struct advise_request *request)
@@ -240,7 +249,7 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	if (!error)
 		error = advise_choose(advice);
 	if (!error)
-		say_verdict(advice, request->name);
+		error = say_verdict(advice, request->name);
 	return error;
 }
 

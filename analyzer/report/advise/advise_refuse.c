@@ -80,9 +80,12 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	struct sentence why = { .size = 0 };
 	const char *instead = by_rule[oom->rule].instead;
 
-	if (!advice->run.failed || !by_rule[oom->rule].refuses)
+	if (!advice->run.failed || (!by_rule[oom->rule].refuses && !oom->spare))
 		return 0;
 	oom_say_next(&why, oom, name);
+	if (oom->spare)
+		return say(advice, ADVISE_REASON_RETENTION, 0, why.text,
+			   "see what still refers to it after its setting up is over, and free it there");
 	if (oom->rule == OOM_RETAINED && oom->growth.other)
 		instead = "mend it there: where that is an engine, another version of it, or keep it from loading its weights anew "
 			  "beside its pool";

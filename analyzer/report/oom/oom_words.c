@@ -148,12 +148,34 @@ static void say_growth(struct sentence *sentence, const struct oom_growth *growt
 	sentence_say(sentence, ".");
 }
 
+/* "16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by f (x.py:1), called from g (y.py:2), from
+ * forward of step 1: free these, or do not keep them; " */
+static void say_pins(struct sentence *sentence, const struct oom_pins *pins)
+{
+	char idle[TEXT_SIZE_MAX], bytes[TEXT_SIZE_MAX], count[64];
+
+	sentence_say(sentence, "%s with %s idle %s pinned by %s of tensors, most by ",
+		     text_count(count, sizeof(count), pins->segments, "segment"), text_bytes(idle, pins->idle),
+		     pins->segments == 1 ? "is" : "are", text_bytes(bytes, pins->bytes));
+	answer_say_place(sentence, pins->function, pins->place);
+	if (*pins->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, pins->caller, pins->caller_place);
+	}
+	if (pins->first_step && pins->first_step == pins->last_step)
+		sentence_say(sentence, ", in %s of step %lld", answer_phase(pins->phase), (long long)pins->first_step);
+	sentence_say(sentence, ": free these, or do not keep them; ");
+}
+
 static void say_fragmentation(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	char size[TEXT_SIZE_MAX];
 
-	sentence_say(sentence, "The allocator has %s in reserve, but not in one piece: see memana frag ",
-		     text_bytes(size, oom->rule_bytes));
+	sentence_say(sentence,
+		     "The allocator has %s in reserve, but not in one piece: ", text_bytes(size, oom->rule_bytes));
+	if (oom->pins.segments)
+		say_pins(sentence, &oom->pins);
+	sentence_say(sentence, "see memana frag ");
 	sentence_say_clean(sentence, name);
 	if (oom->sleeps)
 		sentence_say(sentence, ". Expandable segments are not possible here: a pool that sleeps is in use.");
@@ -176,24 +198,54 @@ static void say_pieces(struct sentence *sentence, const struct oom_part *part)
 		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->count, "piece"));
 }
 
+/* "alloc (x.py:82), called from setup_reference (y.py:10)" */
+static void say_place_and_maker(struct sentence *sentence, const struct oom_part *part)
+{
+	answer_say_place(sentence, part->function, part->place);
+	if (*part->by) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, part->by, part->by_place);
+	}
+}
+
 /* "45.6 GiB, 35 x 1.3 GiB, is kept by forward (x.py:82) of pid 4200. ": which line keeps most of it, and whose it is. */
 static void say_place(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_part *part = oom->place;
-	char size[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX], count[64];
 
 	if (!part)
 		return;
-	if (part->alike && part->count > 1)
+	if (part->whole > part->bytes)
+		sentence_say(sentence, "%s in %s, %s of it %s", text_bytes(size, part->whole),
+			     text_count(count, sizeof(count), part->whole_count, "piece"),
+			     text_bytes(most, part->bytes), part->category);
+	else if (part->alike && part->count > 1)
 		sentence_say(sentence, "%s, ", text_bytes(size, part->bytes));
-	say_pieces(sentence, part);
-	sentence_say(sentence, part->alike && part->count > 1 ? ", is kept by " : " is kept by ");
-	answer_say_place(sentence, part->function, part->place);
+	if (part->whole <= part->bytes)
+		say_pieces(sentence, part);
+	sentence_say(sentence,
+		     part->whole > part->bytes || (part->alike && part->count > 1) ? ", is kept by " : " is kept by ");
+	say_place_and_maker(sentence, part);
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
 		say_process(sentence, part->rank, part->pid);
 	}
 	sentence_say(sentence, ". ");
+}
+
+/* "14.0 GiB of the 28.0 GiB of weights were made by create_reference_model (x.py:640), as many as by from_pretrained. " */
+static void say_copy(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_copy *copy = &oom->copy;
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+
+	if (!copy->alike || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)))
+		return;
+	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
+		     text_bytes(all, copy->all));
+	answer_say_place(sentence, copy->function, copy->place);
+	sentence_say(sentence, ", as many and as large as those of %s: a second copy. ", copy->first);
 }
 
 static int is_logits(const struct oom *oom)
@@ -231,6 +283,15 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 
 	say_logits(sentence, oom);
 	say_place(sentence, oom);
+	say_copy(sentence, oom);
+	if (oom->spare) {
+		sentence_say(sentence,
+			     "It was there before %s was asked for, by another part of the setting up: if nothing needs "
+			     "it any more (a reference that was copied, a model that was only loaded), free it first; that "
+			     "would have been enough.",
+			     text_bytes(size, oom->it->requested));
+		return;
+	}
 	if (!knob) {
 		sentence_say(sentence,
 			     "%s of what is in use has no known purpose, %s: see whose it is with memana top --by site ",
@@ -288,7 +349,7 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ": %s, ", answer_category(oom->place->category));
 		say_pieces(sentence, oom->place);
 		sentence_say(sentence, " by ");
-		answer_say_place(sentence, oom->place->function, oom->place->place);
+		say_place_and_maker(sentence, oom->place);
 	}
 	sentence_say(sentence, ". That would have been enough.");
 	if (oom_sums(oom, OOM_BY_CATEGORY, sum))

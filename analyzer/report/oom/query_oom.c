@@ -167,7 +167,11 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = find_survived(oom, db);
 	if (!error)
 		error = oom_look_around(oom, db);
-	return error ? error : oom_decide(oom, db);
+	if (!error)
+		error = oom_decide(oom, db);
+	if (!error && oom->rule == OOM_FRAGMENTATION)
+		error = oom_find_pins(oom, db);
+	return error ? error : oom_find_makers(oom, db);
 }
 
 void oom_release(struct oom *oom)

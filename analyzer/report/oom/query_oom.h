@@ -58,8 +58,10 @@ struct oom_part {
 	int64_t process, pid, rank;
 	char category[32], phase[24], owner[64], function[256], place[256];
 	uint64_t bytes, count;
-	uint64_t probable; /* of the bytes: what they are is a guess */
-	int alike;         /* 1: all allocations have the same size */
+	uint64_t probable;           /* of the bytes: what they are is a guess */
+	int alike;                   /* 1: all allocations have the same size */
+	char by[256], by_place[256]; /* who had it made (makers.h); "": the callsite says it all */
+	uint64_t whole, whole_count; /* of all parts of that place and process, whatever they are */
 };
 
 /*
@@ -94,6 +96,22 @@ struct oom_growth {
 	char function[256], place[256]; /* that holds most */
 };
 
+/* FRAGMENTATION: what pins segments (frag_pins), of the place that pins most. */
+struct oom_pins {
+	uint64_t segments, idle, bytes;                                 /* 0: nothing pins much of what is idle */
+	char function[256], place[256], caller[256], caller_place[256]; /* "": unknown */
+	char phase[24];
+	int64_t first_step, last_step; /* in which its tensors came */
+};
+
+/* Weights that were made by several, and the one that is not the first: 0 bytes: there is no such. */
+struct oom_copy {
+	uint64_t bytes, all;
+	int alike;                      /* 1: as much in as many pieces as the first: a copy */
+	char function[256], place[256]; /* who made it */
+	char first[256];                /* and the first */
+};
+
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
@@ -123,8 +141,11 @@ struct oom {
 	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
 	const struct oom_part *place; /* LARGEST, SLEEPER: the place that keeps most of that; NULL: none has much of it */
 	struct oom_growth growth;     /* RETAINED */
-	int expandable, sleeps;       /* see frag_modes() */
-	struct oom_logits logits;     /* LARGEST, TOO_LARGE */
+	struct oom_pins pins;         /* FRAGMENTATION */
+	struct oom_copy copy;         /* of the process whose `place` it is, or that asked */
+	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
+	int expandable, sleeps;   /* see frag_modes() */
+	struct oom_logits logits; /* LARGEST, TOO_LARGE */
 };
 
 const char *oom_rule_word(enum oom_rule rule);
@@ -160,6 +181,12 @@ int oom_find_growth(struct oom *oom, struct db *db);
 
 /* Fills oom->hole, idle_segments, expandable and sleeps, and what is idle of every holder. 0 or -MT_E_x. */
 int oom_find_holes(struct oom *oom, struct db *db);
+
+/* Fills oom->pins. After oom_find_growth(), whose tables it needs. 0 or -MT_E_x. */
+int oom_find_pins(struct oom *oom, struct db *db);
+
+/* Fills by and whole of the parts, copy and spare. 0 or -MT_E_x. */
+int oom_find_makers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
 int oom_find_logits(struct oom *oom, struct db *db);
