@@ -25,6 +25,24 @@ says "who gathers" 'is kept by all_gather \(distributed_c10d.py:3500\), called f
 begin verl-2820
 says "what says it all alone has nobody behind it" 'is kept by initialize_kv_cache \(gpu_model_runner.py:2570\) of pid 4200' oom
 
+# ---- what they are ----
+
+begin slime-1767
+says "logits in two bytes, of which four could not be had" '30.7 GiB forward \(layers.py:1050\): logits and log-probs' oom
+says "why" '216,760 tokens x 75,968 words x 2 bytes, like the request that failed' top --why
+says "what there is most of" 'Most of what is in use is logits and log-probs, 30.7 GiB\.' oom
+
+case=nemo-rl-3697
+failure "gradients, and their weights in half as much" "{c['category']: c['bytes'] >> 30 for c in f['by_category']} == {'gradients': 50, 'weights': 32}"
+says "why" 'half as large as another buffer of gradients' top --why
+
+case=nemo-rl-1159
+says "what the engine wakes up" '18.5 GiB free, to wake up kv cache\. ' oom
+says "and in what a setting moves" '40.0 GiB of probably kv cache at the failed request' advise -n 0
+
+begin skyrl-1365
+never "a tensor does not wake up" 'to wake up' oom
+
 # ---- the host ----
 
 begin verl-1335

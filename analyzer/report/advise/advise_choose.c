@@ -543,6 +543,13 @@ static int is_probable(const struct advice *advice, uint8_t category, uint8_t ph
 }
 
 /* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
+/* What has no known purpose by its stack, but woke up: what had slept. */
+static const char *category_words(const struct advice *advice, const struct advise_row *row)
+{
+	return row->category == MT_CATEGORY_OTHER && *advice->run.oom.waking ? advice->run.oom.waking
+									     : mt_category_name(row->category);
+}
+
 static void say_evidence(const struct advice *advice, struct advise_row *row, uint8_t phase)
 {
 	const struct replay_site *site = largest_site(advice, row->category, phase);
@@ -552,7 +559,7 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, ui
 
 	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s of %s%s at the %s",
 				text_bytes(size, advise_held(&advice->run, 1u << row->category, phase)),
-				row->probable ? "probably " : "", mt_category_name(row->category),
+				row->probable ? "probably " : "", category_words(advice, row),
 				advice->run.failed ? "failed request" : "peak");
 	if (tokens && site->words)
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,

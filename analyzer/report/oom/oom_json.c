@@ -173,6 +173,8 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 	doc_object(doc, "next");
 	doc_string(doc, "rule", oom_rule_word(oom->rule));
 	doc_int(doc, "bytes", (int64_t)oom->rule_bytes);
+	if (*oom->waking)
+		doc_string(doc, "waking", oom->waking);
 	doc_int_or_null(doc, "pid", oom->rule_pid, oom->rule_pid != 0);
 	doc_string(doc, "category", oom->rule_category);
 	json_place(doc, oom->place);

@@ -426,6 +426,8 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	oom_say_failure(sentence, oom->survived ? "A request was refused" : "Out of memory", oom->it, "");
+	if (*oom->waking)
+		sentence_say(sentence, ", to wake up %s", answer_category(oom->waking));
 	sentence_say(sentence, oom->survived ? "; it got as much later. " : ". ");
 	oom_say_next(sentence, oom, name);
 }

@@ -92,11 +92,24 @@ static const char parts_sql[] =
 	"GROUP BY live.process, live.category, live.phase, live.owner, function, live.file, place "
 	"ORDER BY 9 DESC, live.process, live.category, live.phase, place, function";
 
+/* A pool that wakes up asks the driver; what it is for was known before it slept. */
+static void note_asleep(struct oom *oom, struct db_stmt *stmt, uint64_t *most)
+{
+	uint64_t asleep = (uint64_t)db_int(stmt, 10);
+
+	if (db_int(stmt, 0) != oom->it->process || asleep < oom->it->requested || (*most && asleep >= *most) ||
+	    strcmp(oom->it->source, "driver"))
+		return;
+	*most = asleep; /* what fits best */
+	mt_copy_text(oom->waking, sizeof(oom->waking), db_text(stmt, 3));
+}
+
 static int take_part(void *context, struct db_stmt *stmt)
 {
 	struct oom *oom = context;
 	struct oom_part *part;
 
+	note_asleep(oom, stmt, &oom->waking_bytes);
 	oom->asleep += (uint64_t)db_int(stmt, 10);
 	if (holder_of(oom, db_int(stmt, 0)))
 		holder_of(oom, db_int(stmt, 0))->asleep += (uint64_t)db_int(stmt, 10);
