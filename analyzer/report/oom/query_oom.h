@@ -141,10 +141,10 @@ struct oom {
 	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
 	const struct oom_part *place; /* LARGEST, SLEEPER: the place that keeps most of that; NULL: none has much of it */
 	struct oom_growth growth;     /* RETAINED */
-	char waking[32];              /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
+	char waking[32]; /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
 	uint64_t waking_bytes;
-	struct oom_pins pins;         /* FRAGMENTATION */
-	struct oom_copy copy;         /* of the process whose `place` it is, or that asked */
+	struct oom_pins pins; /* FRAGMENTATION */
+	struct oom_copy copy; /* of the process whose `place` it is, or that asked */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
 	int expandable, sleeps;   /* see frag_modes() */
 	struct oom_logits logits; /* LARGEST, TOO_LARGE */
