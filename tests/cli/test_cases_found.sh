@@ -13,7 +13,7 @@ failure "to the byte" "(n['rule'], n['asked_by'], f['idle_segment_bytes'] >> 20)
 # ---- others on the GPU ----
 
 begin nemo-rl-2619
-says "the sleeping engine grows" 'Process pid 4711 sleeps and holds 8.0 GiB more with every step, 20.1 GiB by now, allocated by process_weights_after_loading .*would have been enough' oom
+says "the sleeping engine grows" 'Process pid 4711 sleeps and holds 8.0 GiB more with every step, 20.1 GiB by now, 16.0 GiB of it allocated by process_weights_after_loading .*would have been enough' oom
 never "no knob of the trainer" 'fewer tokens|recompute|empty_cache|[Ee]xpandable' oom
 failure "whose, and by how much" "(n['rule'], n['pid'], n['growth']['sleeps'], n['growth']['bytes_each'] >> 30) == ('retained', 4711, True, 8)"
 

@@ -6,6 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"
+#include "report/peak_points.h"
 #include "report/peak_verdict.h"
 #include "report/top_host.h"
 
@@ -183,12 +184,19 @@ static void say_first_row(struct advice *advice, const char *begins)
 							: ".");
 }
 
+/* With everybody's memory, where somebody counted it. */
+static uint64_t fullest(const struct advise_run *run)
+{
+	return run->used > run->peak ? run->used : run->peak;
+}
+
 /* Nothing failed, and a good part of the device was never held: nothing has to change. */
-static int is_healthy(const struct advice *advice)
+int advise_is_healthy(const struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 
-	return !run->failed && !advice->fit && run->total && run->peak < run->total / 10 * 9;
+	return !run->failed && !advice->fit && !advice->refusals && run->total && run->peak < run->total / 10 * 9 &&
+	       fullest(run) < run->total / 20 * 19;
 }
 
 /* After what happened: what follows from it. What goes before any setting goes before it here, too. */
@@ -204,9 +212,10 @@ static void conclude(struct advice *advice)
 		}
 	if (advice->refusals)
 		sentence_say(&advice->verdict, " Before any setting: %s.", advice->refusal[0].instead);
-	else if (is_healthy(advice))
-		sentence_say(&advice->verdict, " Nothing failed, and %s was never held: nothing has to change.",
-			     text_bytes(size, advice->run.total - advice->run.peak));
+	else if (advise_is_healthy(advice))
+		sentence_say(&advice->verdict, " Nothing failed, and %s was never %s: nothing has to change.",
+			     text_bytes(size, advice->run.total - fullest(&advice->run)),
+			     advice->run.used > advice->run.peak ? "in use by anybody" : "held");
 	else if (!advice->rows)
 		say_remedy(advice);
 	else
@@ -214,21 +223,25 @@ static void conclude(struct advice *advice)
 }
 
 /* What the host ended begins with the host: how high the GPU was has nothing to do with it. */
-static int say_verdict(struct advice *advice, const char *name)
+static int say_verdict(struct advice *advice)
 {
 	int error = 0;
 
 	if (advice->run.failed) {
-		oom_verdict(&advice->verdict, &advice->run.oom, name);
+		oom_say_briefly(&advice->verdict, &advice->run.oom);
 		if (advice->verdict.size && advice->verdict.text[advice->verdict.size - 1] != '.')
 			sentence_say(&advice->verdict, ".");
 	} else {
 		error = top_host_say(&advice->verdict, advice->run.db);
-		if (!advice->verdict.size)
+		if (!error && !advice->verdict.size) {
 			say_peak(advice);
+			if (advice->run.history && strcmp(advice->run.kind, "cpu") != 0)
+				error = peak_points_say(&advice->verdict, advice->run.db, advice->run.device);
+		}
 	}
-	conclude(advice);
-	return error;
+	if (error >= 0)
+		conclude(advice);
+	return error < 0 ? error : 0;
 }
 
 int advise(struct advice *advice, struct db *db, const struct advise_request *request)
@@ -249,7 +262,7 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	if (!error)
 		error = advise_choose(advice);
 	if (!error)
-		error = say_verdict(advice, request->name);
+		error = say_verdict(advice);
 	return error;
 }
 

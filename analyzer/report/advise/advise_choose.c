@@ -619,6 +619,10 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->knob = choice->turn.knob;
 	row->now = choice->now;
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
+	/* What is loose in the figures saves no more than is there. */
+	if (saved.high > advise_held(&advice->run, choice->turn.knob->categories, phase) &&
+	    saved.low <= advise_held(&advice->run, choice->turn.knob->categories, phase))
+		saved.high = advise_held(&advice->run, choice->turn.knob->categories, phase);
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome);

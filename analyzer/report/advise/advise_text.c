@@ -5,8 +5,9 @@
 #include <string.h>
 #include "advise.h"
 #include "memtrace/error.h"
+#include "report/peak_points.h"
 
-#define IDLES_SHOWN 6
+#define IDLES_SHOWN 2
 #define INDENT 5
 
 const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
@@ -87,7 +88,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 {
 	const struct advise_part *part = &advice->config->part[0];
 	char title[160];
-	size_t i;
+	size_t shown = 0, i;
 
 	if (!advice->rows)
 		return;
@@ -97,15 +98,17 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 		 : advice->refusals  ? "have put it off"
 				     : "have helped");
 	answer_title(text, title);
-	for (i = 0; i < advice->rows && (int64_t)i < limit; i++)
-		print_row(text, advice, &advice->row[i], i + 1);
-	if (i < advice->rows)
-		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - i);
+	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
+		if (!*advice->row[i].only || limit == INT64_MAX)
+			print_row(text, advice, &advice->row[i], ++shown);
+	if (shown < advice->rows)
+		text_print(text, "     %zu more, or of no effect by the defaults (-n 0 shows all)\n",
+			   advice->rows - shown);
 }
 
 static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
 {
-	int64_t most = limit > IDLES_SHOWN && limit < INT64_MAX ? IDLES_SHOWN : limit;
+	int64_t most = limit < INT64_MAX ? IDLES_SHOWN : limit;
 	size_t i;
 
 	if (!advice->idles)
@@ -197,16 +200,30 @@ static void print_turns(const struct text *text, const struct advice *advice, in
 
 /* ---- the page ---- */
 
+/* The one of which the verdict says what to do: the first for which no setting helps, else the first. */
+static size_t said_refusal(const struct advice *advice)
+{
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].whole)
+			return i;
+	return 0;
+}
+
 static void print_refusals(const struct text *text, const struct advice *advice)
 {
 	const struct advise_refusal *refusal;
-	size_t i;
+	size_t said = said_refusal(advice), i;
 
 	for (i = 0; i < advice->refusals; i++) {
 		refusal = &advice->refusal[i];
+		if (i == said && (refusal->told || refusal->reason == ADVISE_REASON_HOST))
+			continue;
 		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
-		print_wrapped(text, 2, "%s", refusal->evidence);
-		print_wrapped(text, 2, "Instead: %s.", refusal->instead);
+		print_wrapped(text, 2, "%s%s", refusal->evidence, i == said ? "." : "");
+		if (i != said)
+			print_wrapped(text, 2, "Instead: %s.", refusal->instead);
 	}
 }
 
@@ -222,10 +239,30 @@ static int refused_by_bytes(const struct advice *advice)
 	return 0;
 }
 
+/* Nobody needs a setting: that they are there is enough, unless all of them are asked for. */
+static int is_over(const struct advice *advice, int64_t limit)
+{
+	return advise_is_healthy(advice) && !advice->asked && limit < INT64_MAX;
+}
+
+/* What is there instead: who had the peak. */
+static int print_over(const struct text *text, const struct advice *advice)
+{
+	char count[64];
+	int error = advice->run.history ? peak_table_print(text, advice->run.db, advice->run.device) : 0;
+
+	if (advice->rows)
+		text_print(text, "\n%s would make the peak lower all the same: -n 0 shows %s\n",
+			   text_count(count, sizeof(count), advice->rows, "setting"),
+			   advice->rows == 1 ? "it" : "them");
+	return error;
+}
+
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
 	uint32_t i;
+	int error;
 
 	answer_verdict(text, &advice->verdict);
 	for (i = 0; i < advice->config->warnings; i++) {
@@ -234,9 +271,14 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		text_style(text, TEXT_PLAIN);
 	}
 	if (advice->needed && !refused_by_bytes(advice))
-		text_print(text, "To fit, %s of the %s that would have been in use must go.\n",
-			   text_bytes(size, advice->needed), text_bytes(all, advice->base));
+		print_wrapped(text, 0, "To fit, %s of the %s that would have been in use%s must go.",
+			      text_bytes(size, advice->needed), text_bytes(all, advice->base),
+			      advice->run.failed ? ", the request with it," : "");
 	print_refusals(text, advice);
+	if (is_over(advice, limit)) {
+		error = print_over(text, advice);
+		return error ? error : print_paste(text, advice);
+	}
 	if (advice->blind && advice->rows)
 		print_wrapped(text, 0,
 			      "How the run was configured is not in the recording: what settings are now is taken from defaults. Say it "

@@ -3,6 +3,7 @@
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "query/query.h"
+#include "report/peak_points.h"
 #include "report/places.h"
 #include "report/top_host.h"
 
@@ -251,6 +252,9 @@ static int json_none(struct doc *doc, struct db *db)
 	if (error)
 		return error;
 	oom_none_say(&sentence, &none);
+	error = oom_none_has_peak(&none) ? peak_points_say(&sentence, db, none.device) : 0;
+	if (error < 0)
+		return error;
 	doc_string(doc, "verdict", sentence.text);
 	doc_null(doc, "failure");
 	if (!none.device)

@@ -73,6 +73,10 @@ void oom_say_failure(struct sentence *sentence, const char *what, const struct o
 	if (it->free >= 0)
 		sentence_say(sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
 			     text_bytes(size, (uint64_t)it->free));
+	if (it->free >= 0 && (uint64_t)it->free >= it->requested)
+		sentence_say(sentence, strcmp(it->free_by, "bound")
+					       ? " around that time, but not to be had then, or not in one piece"
+					       : " by what was recorded, and less in truth: others had some of it");
 }
 
 /* "102,738 tokens" */
@@ -122,7 +126,9 @@ static void say_other_growth(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, growth->sleeps ? ", %s by now" : ", %s by now that no pool lets sleep",
 		     text_bytes(whole, growth->in_use));
 	if (*growth->place) {
-		sentence_say(sentence, ", allocated by ");
+		if (growth->there < growth->in_use)
+			sentence_say(sentence, ", %s of it", text_bytes(size, growth->there));
+		sentence_say(sentence, growth->there < growth->in_use ? " allocated by " : ", allocated by ");
 		answer_say_place(sentence, growth->function, growth->place);
 	}
 	sentence_say(sentence,
@@ -209,29 +215,35 @@ static void say_place_and_maker(struct sentence *sentence, const struct oom_part
 }
 
 /* "45.6 GiB, 35 x 1.3 GiB, is kept by forward (x.py:82) of pid 4200. ": which line keeps most of it, and whose it is. */
-static void say_place(struct sentence *sentence, const struct oom *oom)
+static void say_place_words(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_part *part = oom->place;
-	char size[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX], count[64];
+	int alike = part && part->alike && part->count > 1 && part->whole == part->bytes;
+	char size[TEXT_SIZE_MAX], count[64];
 
 	if (!part)
 		return;
-	if (part->whole > part->bytes)
-		sentence_say(sentence, "%s in %s, %s of it %s", text_bytes(size, part->whole),
-			     text_count(count, sizeof(count), part->whole_count, "piece"),
-			     text_bytes(most, part->bytes), part->category);
-	else if (part->alike && part->count > 1)
-		sentence_say(sentence, "%s, ", text_bytes(size, part->bytes));
-	if (part->whole <= part->bytes)
-		say_pieces(sentence, part);
-	sentence_say(sentence,
-		     part->whole > part->bytes || (part->alike && part->count > 1) ? ", is kept by " : " is kept by ");
+	sentence_say(sentence, "%s", text_bytes(size, part->whole));
+	if (alike)
+		sentence_say(sentence, ", %llu x %s,", (unsigned long long)part->count,
+			     text_bytes(size, part->bytes / part->count));
+	else if (part->whole_count > 1)
+		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->whole_count, "piece"));
+	sentence_say(sentence, " is kept by ");
 	say_place_and_maker(sentence, part);
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
 		say_process(sentence, part->rank, part->pid);
 	}
-	sentence_say(sentence, ". ");
+	if (part->whole > part->bytes)
+		sentence_say(sentence, ", %s of it %s", text_bytes(size, part->bytes), answer_category(part->category));
+}
+
+static void say_place(struct sentence *sentence, const struct oom *oom)
+{
+	say_place_words(sentence, oom);
+	if (oom->place)
+		sentence_say(sentence, ". ");
 }
 
 /* "14.0 GiB of the 28.0 GiB of weights were made by create_reference_model (x.py:640), as many as by from_pretrained. " */
@@ -245,7 +257,8 @@ static void say_copy(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
 		     text_bytes(all, copy->all));
 	answer_say_place(sentence, copy->function, copy->place);
-	sentence_say(sentence, ", as many and as large as those of %s: a second copy. ", copy->first);
+	sentence_say(sentence, ", as many and as large as those of %s: a second copy, see that something uses it. ",
+		     copy->first);
 }
 
 static int is_logits(const struct oom *oom)
@@ -423,11 +436,123 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 	}
 }
 
-void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)
+/* ---- in two sentences ---- */
+
+static void say_most(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX], count[64];
+
+	if (oom->logits.tokens) {
+		sentence_say(sentence, "It is as large as the logits of %s", tokens_words(count, oom->logits.tokens));
+		if (oom->logits.earlier && oom->logits.earlier < oom->logits.tokens)
+			sentence_say(sentence, " (in the steps before: at most %s)",
+				     tokens_words(count, oom->logits.earlier));
+		sentence_say(sentence, oom->place || *oom->rule_category ? ", and " : ".");
+	}
+	if (oom->place) {
+		say_place_words(sentence, oom);
+		if (oom->place->whole == oom->place->bytes)
+			sentence_say(sentence, ": %s%s", is_guess(oom) ? "probably " : "",
+				     answer_category(oom->place->category));
+		sentence_say(sentence, ".");
+	} else if (*oom->rule_category) {
+		sentence_say(sentence, "most of what is in use is %s%s, %s.", is_guess(oom) ? "probably " : "",
+			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
+	}
+}
+
+static void say_kept(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_growth *growth = &oom->growth;
+	char size[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
+
+	if (growth->other) {
+		sentence_say(sentence, "Process ");
+		say_process(sentence, growth->rank, growth->pid);
+		sentence_say(sentence, "%s holds %s more with every step", growth->sleeps ? " sleeps and" : "",
+			     text_bytes(each, growth->each));
+	} else {
+		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
+			     text_bytes(each, growth->each), growth->by_step ? "step" : "micro-batch");
+	}
+	if (*growth->place) {
+		sentence_say(sentence, ", by ");
+		answer_say_place(sentence, growth->function, growth->place);
+	}
+	sentence_say(sentence, ".");
+}
+
+static void say_cause(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	text_bytes(size, oom->rule_bytes);
+	switch (oom->rule) {
+	case OOM_TOO_LARGE:
+		sentence_say(sentence, "That is more than there is. ");
+		say_most(sentence, oom);
+		return;
+	case OOM_IDLE_CACHE:
+		sentence_say(sentence, "It was %s that asked the driver, and %s lie idle in PyTorch's cache beside it.",
+			     library_words(oom->asked_by), size);
+		return;
+	case OOM_NEIGHBOUR:
+		sentence_say(sentence, "Process ");
+		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		sentence_say(sentence, " keeps %s in reserve that no tensor uses.", size);
+		return;
+	case OOM_UNRECORDED:
+		sentence_say(sentence, "At least %s of the GPU is not in any recorded call.", size);
+		return;
+	case OOM_FRAGMENTATION:
+		sentence_say(sentence, "%s lie idle, but not in one piece", size);
+		if (oom->pins.segments) {
+			sentence_say(sentence, ": pinned by %s of tensors, most by ",
+				     text_bytes(size, oom->pins.bytes));
+			answer_say_place(sentence, oom->pins.function, oom->pins.place);
+		}
+		sentence_say(sentence, ".");
+		return;
+	case OOM_RETAINED:
+		if (oom->growth.bytes)
+			say_kept(sentence, oom);
+		else
+			sentence_say(sentence, "The process ends each step with %s more than the one before.", size);
+		return;
+	case OOM_SLEEPER:
+		sentence_say(sentence, "Process ");
+		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		sentence_say(sentence, " sleeps, but keeps %s", size);
+		if (oom->place) {
+			sentence_say(sentence, ": %s by ", answer_category(oom->place->category));
+			say_place_and_maker(sentence, oom->place);
+		}
+		sentence_say(sentence, ".");
+		return;
+	case OOM_LARGEST:
+		say_most(sentence, oom);
+		return;
+	case OOM_UNKNOWN:
+		sentence_say(sentence, "Nothing in use on the device was recorded.");
+	}
+}
+
+static void say_what(struct sentence *sentence, const struct oom *oom)
 {
 	oom_say_failure(sentence, oom->survived ? "A request was refused" : "Out of memory", oom->it, "");
 	if (*oom->waking)
 		sentence_say(sentence, ", to wake up %s", answer_category(oom->waking));
 	sentence_say(sentence, oom->survived ? "; it got as much later. " : ". ");
+}
+
+void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
+{
+	say_what(sentence, oom);
+	say_cause(sentence, oom);
+}
+
+void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)
+{
+	say_what(sentence, oom);
 	oom_say_next(sentence, oom, name);
 }

@@ -90,6 +90,7 @@ struct oom_growth {
 	int64_t pid, rank;      /* whose */
 	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
+	uint64_t there;         /* by the place that holds most, of a process that did not ask */
 	uint64_t each;          /* more with every step or micro-batch at the place that holds most */
 	uint64_t places;
 	int by_step;                    /* 0: by micro-batch */
