@@ -59,6 +59,8 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 		return -MT_E_MEMORY;
 	held = analysis->attribution.device[device].held;
 	oom = &analysis->oom[analysis->ooms++];
+	if (event->kind == MT_TENSOR_OOM)
+		category_refused(&analysis->categories, stream->process, event->size);
 	oom->time = stream->time;
 	oom->turn = stream->turn;
 	oom->seq = event->seq;

@@ -105,6 +105,14 @@ void category_loss(struct categories *categories, uint32_t process, uint64_t siz
 		sizes_note_loss(sizes, size);
 }
 
+void category_refused(struct categories *categories, uint32_t process, uint64_t size)
+{
+	struct category_sizes *sizes = sizes_of(categories, process, 0);
+
+	if (sizes)
+		sizes->refused = size;
+}
+
 int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
 		  const struct mt_label *label)
 {
@@ -217,11 +225,22 @@ static int is_of_a_layer(const struct judge *judge)
 	return 0;
 }
 
+/*
+ * Logits in two bytes, of which the same in four could not be had: that is asked for once, and of nothing in the layers. Or
+ * as many bytes as that.
+ */
+static int is_refused(const struct judge *judge, uint64_t bytes)
+{
+	return judge->sizes->refused && (bytes == judge->sizes->refused || bytes * 2 == judge->sizes->refused);
+}
+
 /* As the loss shows; of a process whose loss no rule names, by the weights, and only what comes once in a forward. */
 static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
 {
 	if (judge->sizes->losses)
 		return sizes_of_loss(judge->sizes, bytes, judge->facts->born, figure);
+	if (is_refused(judge, judge->facts->largest))
+		return sizes_vocabulary(judge->sizes, bytes, figure);
 	return (judge->facts->born <= FEW || judge->facts->born * LAYERS_MIN <= judge->most) &&
 	       sizes_vocabulary(judge->sizes, bytes, figure);
 }
@@ -243,7 +262,10 @@ static int is_logits(const struct judge *judge)
 
 static void say_logits(const struct judge *judge)
 {
-	say(judge, MT_CATEGORY_LOGITS, judge->facts->figure[1] ? EVIDENCE_VOCABULARY : EVIDENCE_LOSS);
+	say(judge, MT_CATEGORY_LOGITS,
+	    !judge->facts->figure[1]                   ? EVIDENCE_LOSS
+	    : is_refused(judge, judge->facts->largest) ? EVIDENCE_REFUSED
+						       : EVIDENCE_VOCABULARY);
 }
 
 /* For a rule's logits. */
@@ -394,6 +416,31 @@ static int is_nameless(const struct judge *judge)
 	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER &&
 	       judge->facts->why == EVIDENCE_NONE && is_sized(judge->site) &&
 	       (mt_phase_is_early(judge->site->key.phase) || judge->site->key.phase == MT_PHASE_OTHER);
+}
+
+/*
+ * Of the buffers of weights and gradients that are made in init, all of them gradients by a rule: one half as large as
+ * another has the weights, in two bytes where their gradients have four.
+ */
+static void judge_half(const struct categories *categories, const struct attribution *attribution,
+		       const struct judge *judge, uint32_t sites)
+{
+	const struct category_site *facts = judge->facts, *other;
+	uint32_t i;
+
+	if (facts->category != MT_CATEGORY_GRADIENTS || facts->why != EVIDENCE_RULE ||
+	    facts->smallest != facts->largest || judge->site->key.phase != MT_PHASE_INIT || judge->site->key.driver)
+		return;
+	for (i = 1; i < sites; i++) {
+		other = &categories->site[i];
+		if (attribution->site[i].key.process != judge->site->key.process || !other->born ||
+		    attribution->site[i].key.phase != MT_PHASE_INIT || other->category != MT_CATEGORY_GRADIENTS ||
+		    other->why != EVIDENCE_RULE || other->born != facts->born || other->smallest != other->largest ||
+		    other->largest != facts->largest * 2)
+			continue;
+		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_HALF, other->largest);
+		return;
+	}
 }
 
 /* What may be weights: never freed. */
@@ -614,6 +661,7 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		judge = judge_of(categories, attribution, told, i);
 		if (!judge.facts->born)
 			continue;
+		judge_half(categories, attribution, &judge, sites);
 		size = tally_of(tally, &judge.site->key);
 		if (is_mixed(&judge) && size->left == size->gradients && size->taken == size->state)
 			split(categories, attribution, i, size);

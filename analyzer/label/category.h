@@ -33,31 +33,33 @@
 #include "memtrace/phase.h"
 
 /* Why a site has its category. X(NAME) - the words are in evidence.c. */
-#define EVIDENCE_LIST(X)                                                                        \
-	X(NONE)                                                                                 \
-	X(CENSUS)            /* the framework said so */                                        \
-	X(AS_CENSUS)         /* it said so of what the same stack allocated in the same size */ \
-	X(RULE)              /* a rule names what its function allocates */                     \
-	X(RULE_VOCABULARY)   /* and it has the size of logits */                                \
-	X(OWNER)             /* the library that asked takes memory for one purpose */          \
-	X(OPINION)           /* the phase, and nothing that speaks against it */                \
-	X(STAYS)             /* born in init and kept */                                        \
-	X(SIZED_GRADIENT)    /* of the size of weights, and kept beyond the backward */         \
-	X(GRADIENT)          /* kept beyond the backward */                                     \
-	X(STATE)             /* born in one step's optimizer, and kept */                       \
-	X(SIZED_STATE)       /* and of the size of weights */                                   \
-	X(TEMPORARY)         /* born and freed in one stretch of the phase */                   \
-	X(NOT_A_WEIGHT)      /* born in backward, of no weight's size, trace ends */            \
-	X(FOR_BACKWARD)      /* born in forward, freed in backward */                           \
-	X(PASSING)           /* born and freed in forward */                                    \
-	X(VOCABULARY)        /* tokens x vocabulary x bytes of an element */                    \
-	X(LOSS)              /* as many elements as the loss made of them */                    \
-	X(CENSUS_VOCABULARY) /* and the census says how many words there are */                 \
-	X(RETAINED)          /* a step's, alive two step ends later */                          \
-	X(ANEW)              /* made by the optimizer anew in each step */                      \
-	X(AS_GRADIENTS)      /* alive before, as many of the size as there are gradients */     \
-	X(AS_STATE)          /* alive before, half as many as optimizer state */                \
-	X(SEVERAL)           /* alive before, several times as many as gradients */             \
+#define EVIDENCE_LIST(X)                                                                                   \
+	X(NONE)                                                                                            \
+	X(CENSUS)            /* the framework said so */                                                   \
+	X(AS_CENSUS)         /* it said so of what the same stack allocated in the same size */            \
+	X(RULE)              /* a rule names what its function allocates */                                \
+	X(RULE_VOCABULARY)   /* and it has the size of logits */                                           \
+	X(OWNER)             /* the library that asked takes memory for one purpose */                     \
+	X(OPINION)           /* the phase, and nothing that speaks against it */                           \
+	X(STAYS)             /* born in init and kept */                                                   \
+	X(SIZED_GRADIENT)    /* of the size of weights, and kept beyond the backward */                    \
+	X(GRADIENT)          /* kept beyond the backward */                                                \
+	X(STATE)             /* born in one step's optimizer, and kept */                                  \
+	X(SIZED_STATE)       /* and of the size of weights */                                              \
+	X(TEMPORARY)         /* born and freed in one stretch of the phase */                              \
+	X(NOT_A_WEIGHT)      /* born in backward, of no weight's size, trace ends */                       \
+	X(FOR_BACKWARD)      /* born in forward, freed in backward */                                      \
+	X(PASSING)           /* born and freed in forward */                                               \
+	X(REFUSED)           /* the same, and it was to be had in another element when memory ran out */   \
+	X(HALF)              /* half as large as the gradients of the same function, which a rule names */ \
+	X(VOCABULARY)        /* tokens x vocabulary x bytes of an element */                               \
+	X(LOSS)              /* as many elements as the loss made of them */                               \
+	X(CENSUS_VOCABULARY) /* and the census says how many words there are */                            \
+	X(RETAINED)          /* a step's, alive two step ends later */                                     \
+	X(ANEW)              /* made by the optimizer anew in each step */                                 \
+	X(AS_GRADIENTS)      /* alive before, as many of the size as there are gradients */                \
+	X(AS_STATE)          /* alive before, half as many as optimizer state */                           \
+	X(SEVERAL)           /* alive before, several times as many as gradients */                        \
 	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */
 
 enum evidence {
@@ -113,6 +115,9 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 /* Whether such a size is tokens x vocabulary by what the census tells of the process. */
 int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process,
 		       uint64_t size);
+
+/* A tensor of the size could not be had. */
+void category_refused(struct categories *categories, uint32_t process, uint64_t size);
 
 /* The facts of site `number`, made when it is new. NULL: out of memory. Moves `site`. */
 struct category_site *category_site(struct categories *categories, uint32_t number);

@@ -33,6 +33,7 @@ struct category_sizes {
 		uint64_t size, count;
 	} loss[SIZES_LOSSES]; /* what functions of the loss allocated, that rules name: the largest sizes */
 	uint32_t losses;
+	uint64_t refused;    /* the newest tensor that could not be had; 0: none */
 	uint64_t loss_least; /* smaller ones are no logits; 0: there is no loss */
 };
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "base/text.h"
+#include "host_seen.h"
 
 /* ---- adding up ---- */
 
@@ -78,6 +79,12 @@ static void say_available(struct sentence *sentence, const struct query_host *ho
 		sentence_say(sentence, ", %s available", text_bytes(available, host->available));
 }
 
+/* Most of what is in use is the processes' own, as far as anybody knows. */
+static int is_theirs(const struct host_sum *sum)
+{
+	return sum->all.resident && sum->all.resident <= sum->all.cgroup && sum->all.resident >= sum->all.cgroup / 2;
+}
+
 /* Of what is in use, as far as the cgroup and the machine tell, how much is the processes' own: whose bytes they are. */
 static void say_share(struct sentence *sentence, const struct host_sum *sum)
 {
@@ -89,8 +96,7 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 	sentence_say(sentence, " Of %s in use there, %s %s", text_bytes(whole, all->cgroup),
 		     sum->processes == 1 ? "this process has" : "the processes recorded here have",
 		     text_bytes(own, all->resident));
-	sentence_say(sentence,
-		     all->resident < all->cgroup / 2 ? ": most of it is somebody else's; see there first." : ".");
+	sentence_say(sentence, !is_theirs(sum) ? ": most of it is somebody else's; see there first." : ".");
 }
 
 /* What was used up, as its figures say it; the row's own. */
@@ -120,41 +126,75 @@ static void say_verdict(struct sentence *sentence, const struct query_host *row)
 
 struct verdicts {
 	const struct text *text;
+	struct db *db;
 	const struct host_sum *sum;
-	uint64_t said; /* of how many processes */
+	struct sentence *sentence; /* where it is not to be printed */
+	uint64_t said;             /* of how many processes */
 };
+
+/* The whole verdict on one process; `is_first`: with whose bytes there are. */
+static void say_row(struct sentence *sentence, const struct query_host *row, const struct host_sum *sum, int is_first)
+{
+	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];
+
+	say_verdict(sentence, row);
+	sentence_say(sentence, " (RSS %s, pinned %s, ", text_bytes(resident, row->resident),
+		     text_bytes(pinned, row->pinned));
+	say_cgroup(sentence, row);
+	say_available(sentence, row);
+	sentence_say(sentence, ").");
+	if (is_first)
+		say_share(sentence, sum);
+}
 
 /* Of those that left in order one stands for all. */
 static int print_verdict(void *context, const struct query_host *row)
 {
 	struct verdicts *verdicts = context;
 	struct sentence sentence = { .size = 0 };
-	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];
+	int error = 0;
 
 	if (!*row->verdict || (!strcmp(row->verdict, "left") && verdicts->said))
 		return 0;
-	say_verdict(&sentence, row);
-	sentence_say(&sentence, " (RSS %s, pinned %s, ", text_bytes(resident, row->resident),
-		     text_bytes(pinned, row->pinned));
-	say_cgroup(&sentence, row);
-	say_available(&sentence, row);
-	sentence_say(&sentence, ").");
-	if (!verdicts->said++)
-		say_share(&sentence, verdicts->sum);
+	say_row(&sentence, row, verdicts->sum, !verdicts->said);
+	if (!verdicts->said++ && is_theirs(verdicts->sum))
+		error = host_seen_say(&sentence, verdicts->db);
 	text_style(verdicts->text, TEXT_BAD);
 	text_wrap(verdicts->text, 0, 0, sentence.text);
 	text_style(verdicts->text, TEXT_PLAIN);
 	text_print(verdicts->text, "\n");
-	return 0;
+	return error;
 }
 
 int top_host_verdicts(const struct text *text, struct db *db)
 {
 	struct host_sum sum;
-	struct verdicts verdicts = { .text = text, .sum = &sum };
+	struct verdicts verdicts = { .text = text, .db = db, .sum = &sum };
 	int error = host_sum(&sum, db);
 
 	return error ? error : query_hosts(db, print_verdict, &verdicts);
+}
+
+static int say_first(void *context, const struct query_host *row)
+{
+	struct verdicts *verdicts = context;
+
+	if (*row->verdict && !verdicts->said++)
+		say_row(verdicts->sentence, row, verdicts->sum, 1);
+	return 0;
+}
+
+int top_host_say(struct sentence *sentence, struct db *db)
+{
+	struct host_sum sum;
+	struct verdicts verdicts = { .db = db, .sum = &sum, .sentence = sentence };
+	int error = host_sum(&sum, db);
+
+	if (!error)
+		error = query_hosts(db, say_first, &verdicts);
+	if (!error && verdicts.said && is_theirs(&sum))
+		error = host_seen_say(sentence, db);
+	return error;
 }
 
 void top_host_had_room(const struct text *text, const struct host_sum *sum)

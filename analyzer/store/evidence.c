@@ -21,6 +21,8 @@
 	X(FOR_BACKWARD, F1_F2_PHASE, "%s of %s allocated in %s were freed in backward")                            \
 	X(PASSING, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                               \
 	X(VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes")                                                 \
+	X(REFUSED, F1_F2_F3, "%s tokens x %s words x %s bytes, like the request that failed")                      \
+	X(HALF, F1, "half as large as another buffer of gradients (%s bytes): their weights, in two bytes")        \
 	X(LOSS, F1, "as many elements as the loss makes of its logits (%s bytes)")                                 \
 	X(CENSUS_VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes; the words are those of PyTorch's census") \
 	X(RETAINED, F1_F2_PHASE, "%s of %s allocated in %s were still alive two steps later")                      \

@@ -33,7 +33,7 @@ says "the same in words" '16 segments with 57.9 GiB idle are pinned by 6.1 GiB o
 says "why not expandable segments" 'Expandable segments are not possible here: a pool that sleeps is in use' frag
 says "what the cache would give back, and who has to let go" 'empty_cache\(\) would give back nothing: free the tensors that pin the segments first, or do not keep them: those of MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
 says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 3 more steps are needed' retained
-says "in reserve, but in pieces" '3.8 GiB asked for by .*, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
+says "in reserve, but in pieces" '3.8 GiB asked for by .*, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: 16 segments .*; see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
 says "the dispatcher's tensors are left" '6.0 GiB MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' phases
 says "the whole word" '114.0 GiB weight-update +56.0 GiB' steps
 says "the step that did not end" 'The peak of GPU 0, 136.8 GiB, is in step 2, which did not end, in backward' steps

@@ -13,7 +13,7 @@ failure "to the byte" "(n['rule'], n['asked_by'], f['idle_segment_bytes'] >> 20)
 # ---- others on the GPU ----
 
 begin nemo-rl-2619
-says "the sleeping engine grows" 'Process pid 4711 sleeps and holds 8.0 GiB more with every step, 20.1 GiB by now, allocated by process_weights_after_loading .*would have been enough' oom
+says "the sleeping engine grows" 'Process pid 4711 sleeps and holds 8.0 GiB more with every step, 20.1 GiB by now, 16.0 GiB of it allocated by process_weights_after_loading .*would have been enough' oom
 never "no knob of the trainer" 'fewer tokens|recompute|empty_cache|[Ee]xpandable' oom
 failure "whose, and by how much" "(n['rule'], n['pid'], n['growth']['sleeps'], n['growth']['bytes_each'] >> 30) == ('retained', 4711, True, 8)"
 
@@ -23,7 +23,7 @@ says "and what there is most of" 'activations has most, 54.0 GiB' oom
 never "it does not grow" 'more with every|empty_cache|[Ee]xpandable' oom
 
 begin nemo-rl-1159
-says "the trainer's optimizer is awake" '33.0 GiB, 2 x 16.5 GiB, is kept by step \(adamw.py:243\) of rank 0 \(pid 5100\)\. .*optimizer state, 33.0 GiB: shard or offload' oom
+says "the trainer's optimizer is awake" '33.0 GiB, 2 x 16.5 GiB, is kept by step \(adamw.py:243\), called from train .* of rank 0 \(pid 5100\)\. .*optimizer state, 33.0 GiB: shard or offload' oom
 never "the cache would not have been enough" 'empty_cache|keeps 1' oom
 
 begin nemo-rl-630

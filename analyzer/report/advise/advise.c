@@ -6,8 +6,9 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"
-
-#define COPIED_SHARE 4 /* of the weights: from one part in so many on, copies of models are worth a word */
+#include "report/peak_points.h"
+#include "report/peak_verdict.h"
+#include "report/top_host.h"
 
 const char *advise_reason_word(enum advise_reason reason)
 {
@@ -132,40 +133,6 @@ static uint64_t most_of(const struct advise_run *run, int phase, uint8_t *catego
 	return most;
 }
 
-static int take_copied(void *context, struct db_stmt *stmt)
-{
-	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
-	return 0;
-}
-
-/* Weights at the peak that were copied from a model that is there: a reference, or an average. */
-static uint64_t copied_weights(const struct advise_run *run)
-{
-	static const char sql[] =
-		"WITH RECURSIVE up(site, node) AS (SELECT site.id, site.node FROM site JOIN peak_part ON peak_part.site = site.id "
-		"WHERE peak_part.device = ?1 AND peak_part.category = 'weights' "
-		"UNION SELECT up.site, node.parent FROM up JOIN node ON node.id = up.node WHERE node.parent IS NOT NULL) "
-		"SELECT ifnull(sum(bytes), 0) FROM peak_part WHERE device = ?1 AND site IN (SELECT up.site FROM up "
-		"JOIN node ON node.id = up.node JOIN frame ON frame.id = node.frame "
-		"WHERE frame.function IN ('deepcopy', 'create_reference_model'))";
-	const int64_t parameter[ANSWER_PARAMETERS] = { run->device };
-	uint64_t bytes = 0;
-
-	return answer_rows(run->db, sql, parameter, take_copied, &bytes) ? 0 : bytes;
-}
-
-static void say_copies(struct advice *advice, uint64_t weights)
-{
-	uint64_t copied = copied_weights(&advice->run);
-	char size[TEXT_SIZE_MAX];
-
-	if (copied >= weights / COPIED_SHARE && copied)
-		sentence_say(&advice->verdict,
-			     ", %s of it copied from a model that is there, too (a reference, perhaps: one with a KL "
-			     "coefficient of 0 nobody needs)",
-			     text_bytes(size, copied));
-}
-
 static void say_peak(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
@@ -177,16 +144,13 @@ static void say_peak(struct advice *advice)
 	sentence_say(verdict, "Peak %s held", text_bytes(size, run->peak));
 	if (run->total)
 		sentence_say(verdict, " of %s", text_bytes(total, run->total));
-	sentence_say(verdict, " on %s, in %s.", answer_device(device, run->number, run->kind),
-		     answer_phase(run->phase));
-	if (!most)
-		return;
-	sentence_say(verdict, " The largest part of it is %s, %s",
-		     category == MT_CATEGORY_OTHER ? "of no known purpose" : mt_category_name(category),
-		     text_bytes(size, most));
-	if (category == MT_CATEGORY_WEIGHTS)
-		say_copies(advice, most);
+	sentence_say(verdict, " on %s, ", answer_device(device, run->number, run->kind));
+	peak_say_phase(verdict, run->phase, 0, 0);
 	sentence_say(verdict, ".");
+	if (most)
+		sentence_say(verdict, " The largest part of it is %s, %s.",
+			     category == MT_CATEGORY_OTHER ? "of no known purpose" : mt_category_name(category),
+			     text_bytes(size, most));
 }
 
 /* No row: what can be said without a setting's name. After a failed request that has been said. */
@@ -220,11 +184,19 @@ static void say_first_row(struct advice *advice, const char *begins)
 							: ".");
 }
 
+/* With everybody's memory, where somebody counted it. */
+static uint64_t fullest(const struct advise_run *run)
+{
+	return run->used > run->peak ? run->used : run->peak;
+}
+
+/* Nothing failed, and a good part of the device was never held: nothing has to change. */
 int advise_is_healthy(const struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 
-	return !run->failed && !advice->fit && run->total && run->peak < run->total / 10 * 9;
+	return !run->failed && !advice->fit && !advice->refusals && run->total && run->peak < run->total / 10 * 9 &&
+	       fullest(run) < run->total / 20 * 19;
 }
 
 int advise_settings_too(const struct advice *advice)
@@ -251,25 +223,36 @@ static void conclude(struct advice *advice)
 		return;
 	else if (advise_is_healthy(advice))
 		sentence_say(&advice->verdict,
-			     " Nothing failed, and %s was never held: the highest is %s of the device, and nothing has to change.",
-			     text_bytes(size, advice->run.total - advice->run.peak),
-			     text_percent(share, advice->run.peak, advice->run.total));
+			     " Nothing failed, and %s was never %s: the highest is %s of the device, and nothing has to change.",
+			     text_bytes(size, advice->run.total - fullest(&advice->run)),
+			     advice->run.used > advice->run.peak ? "in use by anybody" : "held",
+			     text_percent(share, fullest(&advice->run), advice->run.total));
 	else if (!advice->rows)
 		say_remedy(advice);
 	else
 		say_first_row(advice, *advice->row->only ? "If it counts here, try" : "Try");
 }
 
-static void say_verdict(struct advice *advice, const char *name)
+/* What the host ended begins with the host: how high the GPU was has nothing to do with it. */
+static int say_verdict(struct advice *advice)
 {
+	int error = 0;
+
 	if (advice->run.failed) {
-		oom_verdict(&advice->verdict, &advice->run.oom, name);
+		oom_say_briefly(&advice->verdict, &advice->run.oom);
 		if (advice->verdict.size && advice->verdict.text[advice->verdict.size - 1] != '.')
 			sentence_say(&advice->verdict, ".");
 	} else {
-		say_peak(advice);
+		error = top_host_say(&advice->verdict, advice->run.db);
+		if (!error && !advice->verdict.size) {
+			say_peak(advice);
+			if (advice->run.history && strcmp(advice->run.kind, "cpu") != 0)
+				error = peak_points_say(&advice->verdict, advice->run.db, advice->run.device);
+		}
 	}
-	conclude(advice);
+	if (error >= 0)
+		conclude(advice);
+	return error < 0 ? error : 0;
 }
 
 int advise(struct advice *advice, struct db *db, const struct advise_request *request)
@@ -290,7 +273,7 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	if (!error)
 		error = advise_choose(advice);
 	if (!error)
-		say_verdict(advice, request->name);
+		error = say_verdict(advice);
 	return error;
 }
 

@@ -79,6 +79,7 @@ const char *advise_reason_word(enum advise_reason reason);
 struct advise_refusal {
 	enum advise_reason reason;
 	int whole; /* 1: settings of memory do not help, whatever they save */
+	int told; /* 1: the evidence is what follows from the failed request: memana oom says it, the verdict in short */
 	char evidence[1024], instead[ADVISE_EVIDENCE_MAX];
 };
 
@@ -197,6 +198,9 @@ const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range r
 
 /* "costs nothing" */
 const char *advise_cost_words(enum mt_knob_cost cost);
+
+/* Nothing failed, nothing else is wrong, and a good part of the device was never in use: nothing has to change. */
+int advise_is_healthy(const struct advice *advice);
 
 /* The page, and the same for programs. 0 or -MT_E_x. */
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit);

@@ -480,6 +480,13 @@ static int is_probable(const struct advice *advice, uint8_t category, uint8_t ph
 }
 
 /* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
+/* What has no known purpose by its stack, but woke up: what had slept. */
+static const char *category_words(const struct advice *advice, const struct advise_row *row)
+{
+	return row->category == MT_CATEGORY_OTHER && *advice->run.oom.waking ? advice->run.oom.waking
+									     : mt_category_name(row->category);
+}
+
 static void say_evidence(const struct advice *advice, struct advise_row *row, uint8_t phase)
 {
 	const struct replay_site *site = largest_site(advice, row->category, phase);
@@ -489,7 +496,7 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, ui
 
 	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s of %s%s at the %s",
 				text_bytes(size, advise_held(&advice->run, 1u << row->category, phase)),
-				row->probable ? "probably " : "", mt_category_name(row->category),
+				row->probable ? "probably " : "", category_words(advice, row),
 				advice->run.failed ? "failed request" : "peak");
 	if (tokens && site->words)
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
@@ -551,6 +558,10 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->knob = choice->turn.knob;
 	row->now = choice->now;
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
+	/* What is loose in the figures saves no more than is there. */
+	if (saved.high > advise_held(&advice->run, choice->turn.knob->categories, phase) &&
+	    saved.low <= advise_held(&advice->run, choice->turn.knob->categories, phase))
+		saved.high = advise_held(&advice->run, choice->turn.knob->categories, phase);
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome);

@@ -44,6 +44,17 @@ static int say(struct advice *advice, enum advise_reason reason, int whole, cons
 	return 0;
 }
 
+/* What memana oom says, too. */
+static int say_told(struct advice *advice, enum advise_reason reason, int whole, const char *evidence,
+		    const char *instead)
+{
+	int error = say(advice, reason, whole, evidence, instead);
+
+	if (!error)
+		advice->refusal[advice->refusals - 1].told = 1;
+	return error;
+}
+
 /* ---- pieces that should go one by one --------------------------------------------------------------------------------------- */
 
 /* A function that works piece by piece has many of them alive: a smaller piece makes more of them. */
@@ -119,17 +130,20 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (advice->run.failed && special && !advice->pieces_kept) {
 		oom_say_next(&why, oom, name);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
-		return say(advice, ADVISE_REASON_LEFT, 0, why.text, special);
+		return say_told(advice, ADVISE_REASON_LEFT, 0, why.text, special);
 	}
-	if (!advice->run.failed || !by_rule[oom->rule].refuses)
+	if (!advice->run.failed || (!by_rule[oom->rule].refuses && !oom->spare))
 		return 0;
 	oom_say_next(&why, oom, name);
+	if (oom->spare)
+		return say_told(advice, ADVISE_REASON_RETENTION, 0, why.text,
+				"see what still refers to it after its setting up is over, and free it there");
 	if (oom->rule == OOM_RETAINED && oom->growth.other)
 		instead = "mend it there: where that is an engine, another version of it, or keep it from loading its weights anew "
 			  "beside its pool";
 	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
 		instead = "free what pins the segments, or make requests of fewer different sizes: memana frag";
-	return say(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
+	return say_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
 }
 
 /* ---- the host -------------------------------------------------------------------------------------------------------------- */

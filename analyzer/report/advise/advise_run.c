@@ -37,6 +37,20 @@ static int take_device(void *context, const struct query_device *row)
 	return 0;
 }
 
+static int take_used(void *context, struct db_stmt *stmt)
+{
+	((struct advise_run *)context)->used = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+static int load_used(struct advise_run *run)
+{
+	const int64_t parameter[ANSWER_PARAMETERS] = { run->device };
+
+	return answer_rows(run->db, "SELECT ifnull(max(used_bytes), 0) FROM gpu_sample WHERE device = ?1", parameter,
+			   take_used, run);
+}
+
 /* What may be in use when the request is there: what was, what was free, and what the allocator could have given back. */
 static void find_limit(struct advise_run *run)
 {
@@ -78,8 +92,9 @@ static uint8_t request_category(const struct advise_run *run)
 		return MT_CATEGORY_LOGITS;
 	if (strstr(run->oom.asked_by, "nccl"))
 		return MT_CATEGORY_NCCL;
-	if (*run->oom.wakes || run->oom.asked_for)
-		return (uint8_t)mt_category_parse(*run->oom.wakes ? run->oom.wakes : run->oom.rule_category);
+	if (*oom_wakes(&run->oom) || run->oom.asked_for)
+		return (uint8_t)mt_category_parse(*oom_wakes(&run->oom) ? oom_wakes(&run->oom)
+									: run->oom.rule_category);
 	phase = mt_phase_parse(run->oom.it->phase, strlen(run->oom.it->phase));
 	return phase < 0 || !strcmp(run->oom.it->source, "driver") ? MT_CATEGORY_OTHER : usual[phase];
 }
@@ -384,6 +399,8 @@ int advise_run_load(struct advise_run *run, struct db *db)
 		error = query_devices(db, take_device, run);
 	if (!error && !run->device)
 		error = -MT_E_MAGIC;
+	if (!error)
+		error = load_used(run);
 	if (!error)
 		error = load_model(run);
 	if (!error)

@@ -38,6 +38,7 @@ struct advise_run {
 	int64_t device, number, step;
 	char kind[8], name[128], phase[24]; /* of the device; of its peak, or of the request */
 	uint64_t total;                     /* of the device, 0: unknown */
+	uint64_t used;                      /* the most that nvidia-smi's count was, of everybody; 0: nobody looked */
 	uint64_t peak, slack;               /* held at the peak, of it idle in the allocator */
 	uint64_t limit; /* so much may be in use that the request fits; 0: unknown, or none failed */
 	struct advise_model model;

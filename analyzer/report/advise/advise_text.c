@@ -5,10 +5,10 @@
 #include <string.h>
 #include "advise.h"
 #include "memtrace/error.h"
+#include "report/peak_points.h"
 
-#define IDLES_SHOWN 6
+#define IDLES_SHOWN 2
 #define INDENT 5
-#define BRIEF_SHOWN 3
 
 const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
 
@@ -88,7 +88,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 {
 	const struct advise_part *part = &advice->config->part[0];
 	char title[160];
-	size_t i;
+	size_t shown = 0, i;
 
 	if (!advice->rows)
 		return;
@@ -98,33 +98,17 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 		 : advice->refusals  ? "have put it off"
 				     : "have helped");
 	answer_title(text, title);
-	for (i = 0; i < advice->rows && (int64_t)i < limit; i++)
-		print_row(text, advice, &advice->row[i], i + 1);
-	if (i < advice->rows)
-		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - i);
-}
-
-/* Nothing has to change: a line each, for who wants to make something larger. */
-static void print_brief(const struct text *text, const struct advice *advice)
-{
-	char saved[ADVISE_RANGE_MAX];
-	const struct advise_row *row;
-	size_t i;
-
-	for (i = 0; i < advice->rows && i < BRIEF_SHOWN; i++) {
-		row = &advice->row[i];
-		if (!i)
-			answer_title(text,
-				     "Should something larger have to fit (-n 0 shows all, --fit SIZE looks for enough)");
-		print_wrapped(text, 2, "%s -> %s: saves %s%s; %s", row->knob->name.key, row->to,
-			      row->probable ? "probably " : "", advise_range_words(saved, row->saved),
-			      advise_cost_words(row->knob->cost));
-	}
+	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
+		if (!*advice->row[i].only || limit == INT64_MAX)
+			print_row(text, advice, &advice->row[i], ++shown);
+	if (shown < advice->rows)
+		text_print(text, "     %zu more, or of no effect by the defaults (-n 0 shows all)\n",
+			   advice->rows - shown);
 }
 
 static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
 {
-	int64_t most = limit > IDLES_SHOWN && limit < INT64_MAX ? IDLES_SHOWN : limit;
+	int64_t most = limit < INT64_MAX ? IDLES_SHOWN : limit;
 	size_t i;
 
 	if (!advice->idles)
@@ -216,21 +200,30 @@ static void print_turns(const struct text *text, const struct advice *advice, in
 
 /* ---- the page ---- */
 
+/* The one of which the verdict says what to do: the first for which no setting helps, else the first. */
+static size_t said_refusal(const struct advice *advice)
+{
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].whole)
+			return i;
+	return 0;
+}
+
 static void print_refusals(const struct text *text, const struct advice *advice)
 {
 	const struct advise_refusal *refusal;
-	size_t i;
-	int told;
+	size_t said = said_refusal(advice), i;
 
 	for (i = 0; i < advice->refusals; i++) {
 		refusal = &advice->refusal[i];
-		told = strstr(advice->verdict.text, refusal->evidence) != NULL;
-		if (told && strstr(advice->verdict.text, refusal->instead))
-			continue; /* the verdict says all of it */
+		if (i == said && (refusal->told || refusal->reason == ADVISE_REASON_HOST))
+			continue;
 		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
-		if (!told)
-			print_wrapped(text, 2, "%s", refusal->evidence);
-		print_wrapped(text, 2, "Instead: %s.", refusal->instead);
+		print_wrapped(text, 2, "%s%s", refusal->evidence, i == said ? "." : "");
+		if (i != said)
+			print_wrapped(text, 2, "Instead: %s.", refusal->instead);
 	}
 }
 
@@ -246,10 +239,30 @@ static int refused_by_bytes(const struct advice *advice)
 	return 0;
 }
 
+/* Nobody needs a setting: that they are there is enough, unless all of them are asked for. */
+static int is_over(const struct advice *advice, int64_t limit)
+{
+	return advise_is_healthy(advice) && !advice->asked && limit < INT64_MAX;
+}
+
+/* What is there instead: who had the peak. */
+static int print_over(const struct text *text, const struct advice *advice)
+{
+	char count[64];
+	int error = advice->run.history ? peak_table_print(text, advice->run.db, advice->run.device) : 0;
+
+	if (advice->rows)
+		text_print(text, "\n%s would make the peak lower all the same: -n 0 shows %s\n",
+			   text_count(count, sizeof(count), advice->rows, "setting"),
+			   advice->rows == 1 ? "it" : "them");
+	return error;
+}
+
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
 	uint32_t i;
+	int error;
 
 	answer_verdict(text, &advice->verdict);
 	for (i = 0; i < advice->config->warnings; i++) {
@@ -258,12 +271,13 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		text_style(text, TEXT_PLAIN);
 	}
 	if (advice->needed && !refused_by_bytes(advice))
-		text_print(text, "To fit, %s of the %s that would have been in use must go.\n",
-			   text_bytes(size, advice->needed), text_bytes(all, advice->base));
+		print_wrapped(text, 0, "To fit, %s of the %s that would have been in use%s must go.",
+			      text_bytes(size, advice->needed), text_bytes(all, advice->base),
+			      advice->run.failed ? ", the request with it," : "");
 	print_refusals(text, advice);
-	if (advise_is_healthy(advice) && !advice->predicted && !advice->refusals && limit < INT64_MAX) {
-		print_brief(text, advice);
-		return 0;
+	if (is_over(advice, limit)) {
+		error = print_over(text, advice);
+		return error ? error : print_paste(text, advice);
 	}
 	if (advice->blind && advice->rows)
 		print_wrapped(text, 0,

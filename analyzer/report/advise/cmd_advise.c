@@ -6,7 +6,7 @@
 #include "report/command.h"
 #include "report/report.h"
 
-#define ROWS_SHOWN 8
+#define ROWS_SHOWN 3
 #define GIVEN_MAX 64 /* of --now, and of --set */
 
 enum { OPTION_FRAMEWORK = 300, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT };
@@ -68,7 +68,7 @@ static const struct answer answer = {
 		"      --set KEY=VALUE   what if: the peaks that this would give (may be given again)\n"
 		"      --fit SIZE        the cheapest settings that stay below SIZE\n"
 		"      --brief           the verdict alone: what happened, and what to try first\n"
-		"  -n N                  show N settings (default 8; 0: all)\n" COMMAND_RULES_HELP
+		"  -n N                  show N settings (default 3; 0: all, and those that would not have helped)\n" COMMAND_RULES_HELP
 		"      --json            for programs; bytes and nanoseconds\n",
 	.limit = ROWS_SHOWN,
 	.has_brief = 1,

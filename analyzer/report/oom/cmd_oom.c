@@ -7,10 +7,11 @@
 #include "query/callstack.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/peak_points.h"
 #include "report/top_host.h"
 
-#define LIST_SHOWN 8
-#define FRAMES_SHOWN 12
+#define LIST_SHOWN 5
+#define FRAMES_SHOWN 8
 #define WORD_COLUMNS 26
 
 /* ---- the request ---- */
@@ -117,8 +118,8 @@ static void print_sums(const struct text *text, const struct oom *oom, enum oom_
 	size_t count = oom_sums(oom, by, sum), i;
 	uint64_t whole = oom->in_use + oom->slack;
 
-	if (!count && !oom->slack)
-		return;
+	if ((!count && !oom->slack) || (by == OOM_BY_OWNER && count < 2))
+		return; /* one owner of all is no news */
 	answer_title(text, title);
 	for (i = 0; i < count; i++)
 		print_sum(text, sum[i].word, sum[i].bytes, whole);
@@ -220,17 +221,21 @@ static int print_none(const struct text *text, struct db *db, const struct answe
 	struct sentence sentence = { .size = 0 };
 	struct oom_none none;
 	struct host_sum sum;
-	int error = oom_none_load(&none, db);
+	int error = oom_none_load(&none, db), has_peak;
 
 	if (!error)
 		error = host_sum(&sum, db);
 	if (error)
 		return error;
 	oom_none_say(&sentence, &none);
+	has_peak = oom_none_has_peak(&none) && !*sum.all.verdict;
+	if (has_peak)
+		error = peak_points_say(&sentence, db, none.device);
 	answer_verdict(text, &sentence);
-	if (!options->brief)
-		top_host_line(text, &sum);
-	return 0;
+	if (options->brief || error < 0)
+		return error < 0 ? error : 0;
+	top_host_line(text, &sum);
+	return has_peak ? peak_table_print(text, db, none.device) : 0;
 }
 
 static int print_oom(const struct text *text, struct db *db, const struct answer_options *options)
@@ -253,7 +258,7 @@ int cmd_oom(int argc, char **argv)
 	static const struct answer answer = {
 		.options_help = "      --number N   the failed request number N of the list (default: the newest)\n"
 				"      --brief      the verdict alone\n"
-				"  -n N             show N places and requests (default 8; 0: all)\n"
+				"  -n N             show N places and requests (default 5; 0: all)\n"
 				"      --json       for programs; bytes and nanoseconds\n",
 		.limit = LIST_SHOWN,
 		.has_number = 1,

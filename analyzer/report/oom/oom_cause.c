@@ -1,6 +1,7 @@
 #include "query_oom.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "label/category_sizes.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -8,6 +9,7 @@
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
+#include "report/makers.h"
 #include "report/steps/retained.h"
 
 #define LARGE_PART 4 /* growth is the cause when it holds one part in so many */
@@ -131,6 +133,109 @@ int oom_find_holes(struct oom *oom, struct db *db)
 		}
 		frag_release(&map);
 	}
+	return error;
+}
+
+/* Of the process that asked, where it matters: small tensors of any program pin a segment or two. */
+int oom_find_pins(struct oom *oom, struct db *db)
+{
+	const struct oom_failure *it = oom->it;
+	const struct alive_moment when = { .time = it->time, .process = it->process, .seq = it->seq };
+	struct frag_pins pins = { .count = 0 };
+	struct oom_pins *out = &oom->pins;
+	const struct frag_pin *pin;
+	struct finding_spot spot = { .line = 0 };
+	struct frag_map map;
+	int error = frag_load(&map, db, it->device, it->process, &when);
+
+	if (!error)
+		error = frag_pins(&pins, db, &map);
+	if (!error && pins.count && pins.idle >= oom->own_slack / LARGE_PART) {
+		pin = &pins.pin[0];
+		*out = (struct oom_pins){ .segments = pins.segments,
+					  .idle = pins.idle,
+					  .bytes = pins.bytes,
+					  .first_step = pin->first_step,
+					  .last_step = pin->last_step };
+		mt_copy_text(out->phase, sizeof(out->phase), pin->phase);
+		error = finding_spot(&spot, db, pin->node);
+		mt_copy_text(out->function, sizeof(out->function), spot.function);
+		mt_copy_text(out->place, sizeof(out->place), spot.place);
+		if (!error)
+			error = maker_caller(db, pin->node, out->caller, out->caller_place);
+	}
+	free(pins.pin);
+	frag_release(&map);
+	return error;
+}
+
+/* ---- who had it made ---- */
+
+static int is_same_place(const struct oom_part *one, const struct oom_part *two)
+{
+	return one->process == two->process && !strcmp(one->function, two->function) && !strcmp(one->place, two->place);
+}
+
+static void take_maker(struct oom *oom, struct oom_part *part, const struct makers *makers)
+{
+	const struct maker *maker = makers_at(makers, part->process, part->function, part->place);
+	size_t i;
+
+	if (maker) {
+		mt_copy_text(part->by, sizeof(part->by), maker->by);
+		mt_copy_text(part->by_place, sizeof(part->by_place), maker->by_place);
+	}
+	for (i = 0; i < oom->parts; i++)
+		if (is_same_place(part, &oom->part[i])) {
+			part->whole += oom->part[i].bytes;
+			part->whole_count += oom->part[i].count;
+		}
+}
+
+static void take_copy(struct oom *oom, const struct makers *makers)
+{
+	struct maker_copy copy;
+
+	if (!makers_second_weights(makers, oom->place ? oom->place->process : oom->it->process, &copy))
+		return;
+	oom->copy = (struct oom_copy){ .bytes = copy.bytes, .all = copy.all, .alike = copy.alike };
+	mt_copy_text(oom->copy.function, sizeof(oom->copy.function), maker_function(copy.maker));
+	mt_copy_text(oom->copy.place, sizeof(oom->copy.place), maker_place(copy.maker));
+	mt_copy_text(oom->copy.first, sizeof(oom->copy.first), maker_function(copy.first));
+}
+
+/* Two that are set up one after the other: the one that is there already need not be. */
+static int find_spare(struct oom *oom, struct db *db, const struct makers *makers)
+{
+	const struct oom_part *part = oom->place;
+	const struct maker *maker = part ? makers_at(makers, part->process, part->function, part->place) : NULL;
+	const char *init = mt_phase_name(MT_PHASE_INIT);
+	struct callstack stack;
+	int error;
+
+	if (!maker || !maker->branch || oom->rule != OOM_LARGEST || strcmp(oom->it->phase, init) ||
+	    strcmp(part->phase, init) || !oom->it->node)
+		return 0;
+	error = callstack_load(&stack, db, oom->it->node, NULL);
+	oom->spare = !error && part->process == oom->it->process && !maker_is_on(maker, &stack) && oom->it->free >= 0 &&
+		     part->whole + (uint64_t)oom->it->free >= oom->it->requested;
+	callstack_release(&stack);
+	return error;
+}
+
+int oom_find_makers(struct oom *oom, struct db *db)
+{
+	struct makers makers;
+	size_t i;
+	int error = makers_load(&makers, db, oom->it->device, oom->it->id);
+
+	for (i = 0; i < oom->parts && !error; i++)
+		take_maker(oom, &oom->part[i], &makers);
+	if (!error)
+		take_copy(oom, &makers);
+	if (!error)
+		error = find_spare(oom, db, &makers);
+	makers_release(&makers);
 	return error;
 }
 

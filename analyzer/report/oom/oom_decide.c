@@ -330,7 +330,7 @@ static int is_of_the_moment(const char *category)
 static int take_request(struct oom *oom, const struct oom_sum *largest)
 {
 	const char *category = oom->logits.tokens ? mt_category_name(MT_CATEGORY_LOGITS)
-			       : *oom->wakes      ? oom->wakes
+			       : *oom_wakes(oom)  ? oom_wakes(oom)
 						  : oom->it->category;
 	uint64_t own = own_bytes(oom, category, -1);
 

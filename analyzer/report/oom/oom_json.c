@@ -3,6 +3,7 @@
 #include "oom_words.h"
 #include "query/callstack.h"
 #include "query/query.h"
+#include "report/peak_points.h"
 #include "report/places.h"
 #include "report/top_host.h"
 
@@ -112,6 +113,17 @@ static void json_logits(struct doc *doc, const struct oom_logits *logits)
 	doc_end(doc);
 }
 
+/* Who had it made; nothing where the place says it all. */
+static void json_called_from(struct doc *doc, const char *function, const char *place)
+{
+	if (!*place)
+		return;
+	doc_object(doc, "called_from");
+	doc_string(doc, "function", function);
+	doc_string(doc, "place", place);
+	doc_end(doc);
+}
+
 static void json_place(struct doc *doc, const struct oom_part *part)
 {
 	if (!part)
@@ -121,8 +133,36 @@ static void json_place(struct doc *doc, const struct oom_part *part)
 	doc_string(doc, "category", part->category);
 	doc_string(doc, "function", part->function);
 	doc_string(doc, "place", part->place);
+	json_called_from(doc, part->by, part->by_place);
 	doc_int(doc, "bytes", (int64_t)part->bytes);
 	doc_int(doc, "count", (int64_t)part->count);
+	doc_end(doc);
+}
+
+static void json_pins(struct doc *doc, const struct oom_pins *pins)
+{
+	if (!pins->segments)
+		return;
+	doc_object(doc, "pins");
+	doc_int(doc, "segments", (int64_t)pins->segments);
+	doc_int(doc, "idle_bytes", (int64_t)pins->idle);
+	doc_int(doc, "bytes", (int64_t)pins->bytes);
+	doc_string(doc, "function", pins->function);
+	doc_string(doc, "place", pins->place);
+	json_called_from(doc, pins->caller, pins->caller_place);
+	doc_end(doc);
+}
+
+/* Weights that were made twice. */
+static void json_copy(struct doc *doc, const struct oom_copy *copy)
+{
+	if (!copy->alike)
+		return;
+	doc_object(doc, "copy");
+	doc_int(doc, "bytes", (int64_t)copy->bytes);
+	doc_int(doc, "of_bytes", (int64_t)copy->all);
+	doc_string(doc, "function", copy->function);
+	doc_string(doc, "place", copy->place);
 	doc_end(doc);
 }
 
@@ -134,9 +174,13 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 	doc_object(doc, "next");
 	doc_string(doc, "rule", oom_rule_word(oom->rule));
 	doc_int(doc, "bytes", (int64_t)oom->rule_bytes);
+	if (*oom->waking)
+		doc_string(doc, "waking", oom->waking);
 	doc_int_or_null(doc, "pid", oom->rule_pid, oom->rule_pid != 0);
 	doc_string(doc, "category", oom->rule_category);
 	json_place(doc, oom->place);
+	json_pins(doc, &oom->pins);
+	json_copy(doc, &oom->copy);
 	json_growth(doc, &oom->growth);
 	json_logits(doc, &oom->logits);
 	if (*oom->asked_by)
@@ -208,6 +252,9 @@ static int json_none(struct doc *doc, struct db *db)
 	if (error)
 		return error;
 	oom_none_say(&sentence, &none);
+	error = oom_none_has_peak(&none) ? peak_points_say(&sentence, db, none.device) : 0;
+	if (error < 0)
+		return error;
 	doc_string(doc, "verdict", sentence.text);
 	doc_null(doc, "failure");
 	if (!none.device)

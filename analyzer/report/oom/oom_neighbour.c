@@ -182,6 +182,7 @@ static int take_place(void *context, struct db_stmt *stmt)
 {
 	struct oom_growth *growth = context;
 
+	growth->there = (uint64_t)db_int(stmt, 2);
 	mt_copy_text(growth->function, sizeof(growth->function), db_text(stmt, 0));
 	mt_copy_text(growth->place, sizeof(growth->place), db_text(stmt, 1));
 	return 0;

@@ -48,6 +48,11 @@ static int is_near(const struct oom_none *none)
 	return none->total && fullest(none) >= none->total - none->total / NEAR;
 }
 
+int oom_none_has_peak(const struct oom_none *none)
+{
+	return text_known.history && none->device && strcmp(none->kind, "cpu") != 0;
+}
+
 void oom_none_say(struct sentence *sentence, const struct oom_none *none)
 {
 	char name[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];

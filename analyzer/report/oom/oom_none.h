@@ -17,6 +17,9 @@ struct oom_none {
 /* 0 or -MT_E_x. */
 int oom_none_load(struct oom_none *none, struct db *db);
 
+/* 1: it is a GPU's peak, of which the lives tell more (peak_points.h). */
+int oom_none_has_peak(const struct oom_none *none);
+
 /* "No request for GPU memory failed in this recording: GPU 0 was fullest, ..." */
 void oom_none_say(struct sentence *sentence, const struct oom_none *none);
 

@@ -83,6 +83,10 @@ void oom_say_failure(struct sentence *sentence, const char *what, const struct o
 	if (it->free >= 0)
 		sentence_say(sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
 			     text_bytes(size, (uint64_t)it->free));
+	if (it->free >= 0 && (uint64_t)it->free >= it->requested)
+		sentence_say(sentence, strcmp(it->free_by, "bound")
+					       ? " around that time, but not to be had then, or not in one piece"
+					       : " by what was recorded, and less in truth: others had some of it");
 }
 
 /* "102,738 tokens" */
@@ -132,7 +136,9 @@ static void say_other_growth(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, growth->sleeps ? ", %s by now" : ", %s by now that no pool lets sleep",
 		     text_bytes(whole, growth->in_use));
 	if (*growth->place) {
-		sentence_say(sentence, ", allocated by ");
+		if (growth->there < growth->in_use)
+			sentence_say(sentence, ", %s of it", text_bytes(size, growth->there));
+		sentence_say(sentence, growth->there < growth->in_use ? " allocated by " : ", allocated by ");
 		answer_say_place(sentence, growth->function, growth->place);
 	}
 	sentence_say(sentence,
@@ -158,12 +164,34 @@ static void say_growth(struct sentence *sentence, const struct oom_growth *growt
 	sentence_say(sentence, ".");
 }
 
+/* "16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by f (x.py:1), called from g (y.py:2), from
+ * forward of step 1: free these, or do not keep them; " */
+static void say_pins(struct sentence *sentence, const struct oom_pins *pins)
+{
+	char idle[TEXT_SIZE_MAX], bytes[TEXT_SIZE_MAX], count[64];
+
+	sentence_say(sentence, "%s with %s idle %s pinned by %s of tensors, most by ",
+		     text_count(count, sizeof(count), pins->segments, "segment"), text_bytes(idle, pins->idle),
+		     pins->segments == 1 ? "is" : "are", text_bytes(bytes, pins->bytes));
+	answer_say_place(sentence, pins->function, pins->place);
+	if (*pins->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, pins->caller, pins->caller_place);
+	}
+	if (pins->first_step && pins->first_step == pins->last_step)
+		sentence_say(sentence, ", in %s of step %lld", answer_phase(pins->phase), (long long)pins->first_step);
+	sentence_say(sentence, ": free these, or do not keep them; ");
+}
+
 static void say_fragmentation(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	char size[TEXT_SIZE_MAX];
 
-	sentence_say(sentence, "The allocator has %s in reserve, but not in one piece: see memana frag ",
-		     text_bytes(size, oom->rule_bytes));
+	sentence_say(sentence,
+		     "The allocator has %s in reserve, but not in one piece: ", text_bytes(size, oom->rule_bytes));
+	if (oom->pins.segments)
+		say_pins(sentence, &oom->pins);
+	sentence_say(sentence, "see memana frag ");
 	sentence_say_clean(sentence, name);
 	if (oom->sleeps)
 		sentence_say(sentence, ". Expandable segments are not possible here: a pool that sleeps is in use.");
@@ -186,24 +214,61 @@ static void say_pieces(struct sentence *sentence, const struct oom_part *part)
 		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->count, "piece"));
 }
 
+/* "alloc (x.py:82), called from setup_reference (y.py:10)" */
+static void say_place_and_maker(struct sentence *sentence, const struct oom_part *part)
+{
+	answer_say_place(sentence, part->function, part->place);
+	if (*part->by) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, part->by, part->by_place);
+	}
+}
+
 /* "45.6 GiB, 35 x 1.3 GiB, is kept by forward (x.py:82) of pid 4200. ": which line keeps most of it, and whose it is. */
-static void say_place(struct sentence *sentence, const struct oom *oom)
+static void say_place_words(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_part *part = oom->place;
-	char size[TEXT_SIZE_MAX];
+	int alike = part && part->alike && part->count > 1 && part->whole == part->bytes;
+	char size[TEXT_SIZE_MAX], count[64];
 
 	if (!part)
 		return;
-	if (part->alike && part->count > 1)
-		sentence_say(sentence, "%s, ", text_bytes(size, part->bytes));
-	say_pieces(sentence, part);
-	sentence_say(sentence, part->alike && part->count > 1 ? ", is kept by " : " is kept by ");
-	answer_say_place(sentence, part->function, part->place);
+	sentence_say(sentence, "%s", text_bytes(size, part->whole));
+	if (alike)
+		sentence_say(sentence, ", %llu x %s,", (unsigned long long)part->count,
+			     text_bytes(size, part->bytes / part->count));
+	else if (part->whole_count > 1)
+		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->whole_count, "piece"));
+	sentence_say(sentence, " is kept by ");
+	say_place_and_maker(sentence, part);
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
 		say_process(sentence, part->rank, part->pid);
 	}
-	sentence_say(sentence, ". ");
+	if (part->whole > part->bytes)
+		sentence_say(sentence, ", %s of it %s", text_bytes(size, part->bytes), answer_category(part->category));
+}
+
+static void say_place(struct sentence *sentence, const struct oom *oom)
+{
+	say_place_words(sentence, oom);
+	if (oom->place)
+		sentence_say(sentence, ". ");
+}
+
+/* "14.0 GiB of the 28.0 GiB of weights were made by create_reference_model (x.py:640), as many as by from_pretrained. " */
+static void say_copy(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_copy *copy = &oom->copy;
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+
+	if (!copy->alike || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)))
+		return;
+	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
+		     text_bytes(all, copy->all));
+	answer_say_place(sentence, copy->function, copy->place);
+	sentence_say(sentence, ", as many and as large as those of %s: a second copy, see that something uses it. ",
+		     copy->first);
 }
 
 static int is_logits(const struct oom *oom)
@@ -271,7 +336,7 @@ const char *oom_special_remedy(const struct oom *oom)
 
 	if (oom->rule != OOM_LARGEST)
 		return NULL;
-	if (*oom->wakes && oom->asked_for)
+	if (*oom_wakes(oom) && oom->asked_for)
 		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
 	/* Copies for the engine, which are needed, but not all at once. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
@@ -308,20 +373,25 @@ static void say_larger(struct sentence *sentence, const struct oom *oom)
 		     text_bytes(before, oom->piece_before), text_bytes(size, oom->piece));
 }
 
-/* Not what there is most of, but what was asked for. */
-static void say_asked_for(struct sentence *sentence, const struct oom *oom)
+/* Not what there is most of, but what was asked for. `briefly`: without what to do. */
+static void say_asked_for(struct sentence *sentence, const struct oom *oom, int briefly)
 {
 	struct oom_sum sum[OOM_SUMS_MAX];
 	char size[TEXT_SIZE_MAX];
 
 	if (!is_logits(oom)) {
-		sentence_say(sentence, "The request %s %s, ", *oom->wakes ? "wakes up" : "is for", oom->rule_category);
+		sentence_say(sentence, "The request %s %s, ", *oom_wakes(oom) ? "wakes up" : "is for",
+			     oom->rule_category);
 		if (oom->rule_bytes)
 			sentence_say(sentence, "with %s of it in use", text_bytes(size, oom->rule_bytes));
 		else
-			sentence_say(sentence, *oom->wakes ? "which slept" : "the first of it");
-		sentence_say(sentence, ": %s.", remedy_here(oom));
-		say_first_step(sentence, oom);
+			sentence_say(sentence, *oom_wakes(oom) ? "which slept" : "the first of it");
+		if (briefly)
+			sentence_say(sentence, ".");
+		else
+			sentence_say(sentence, ": %s.", remedy_here(oom));
+		if (!briefly)
+			say_first_step(sentence, oom);
 	} else if (oom->rule_bytes) {
 		sentence_say(sentence, "%s of what is in use is logits and log-probs.",
 			     text_bytes(size, oom->rule_bytes));
@@ -338,9 +408,18 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 
 	say_logits(sentence, oom);
 	say_place(sentence, oom);
+	say_copy(sentence, oom);
+	if (oom->spare) {
+		sentence_say(sentence,
+			     "It was there before %s was asked for, by another part of the setting up: if nothing needs "
+			     "it any more (a reference that was copied, a model that was only loaded), free it first; that "
+			     "would have been enough.",
+			     text_bytes(size, oom->it->requested));
+		return;
+	}
 	say_larger(sentence, oom);
 	if (oom->asked_for) {
-		say_asked_for(sentence, oom);
+		say_asked_for(sentence, oom, 0);
 		return;
 	}
 	text_bytes(size, oom->rule_bytes);
@@ -405,7 +484,7 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ": %s, ", answer_category(oom->place->category));
 		say_pieces(sentence, oom->place);
 		sentence_say(sentence, " by ");
-		answer_say_place(sentence, oom->place->function, oom->place->place);
+		say_place_and_maker(sentence, oom->place);
 	}
 	sentence_say(sentence, ". That would have been enough.");
 	if (oom_sums(oom, OOM_BY_CATEGORY, sum))
@@ -498,9 +577,129 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 	}
 }
 
-void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)
+/* ---- in two sentences ---- */
+
+static void say_most(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX], count[64];
+
+	if (oom->logits.tokens) {
+		sentence_say(sentence, "It is as large as the logits of %s", tokens_words(count, oom->logits.tokens));
+		if (oom->logits.earlier && oom->logits.earlier < oom->logits.tokens)
+			sentence_say(sentence, " (in the steps before: at most %s)",
+				     tokens_words(count, oom->logits.earlier));
+		sentence_say(sentence, oom->place || *oom->rule_category ? ", and " : ".");
+	}
+	if (oom->place) {
+		say_place_words(sentence, oom);
+		if (oom->place->whole == oom->place->bytes)
+			sentence_say(sentence, ": %s%s", is_guess(oom) ? "probably " : "",
+				     answer_category(oom->place->category));
+		sentence_say(sentence, ".");
+	} else if (*oom->rule_category) {
+		sentence_say(sentence, "most of what is in use is %s%s, %s.", is_guess(oom) ? "probably " : "",
+			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
+	}
+}
+
+static void say_kept(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_growth *growth = &oom->growth;
+	char size[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
+
+	if (growth->other) {
+		sentence_say(sentence, "Process ");
+		say_process(sentence, growth->rank, growth->pid);
+		sentence_say(sentence, "%s holds %s more with every step", growth->sleeps ? " sleeps and" : "",
+			     text_bytes(each, growth->each));
+	} else {
+		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
+			     text_bytes(each, growth->each), growth->by_step ? "step" : "micro-batch");
+	}
+	if (*growth->place) {
+		sentence_say(sentence, ", by ");
+		answer_say_place(sentence, growth->function, growth->place);
+	}
+	sentence_say(sentence, ".");
+}
+
+static void say_cause(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	text_bytes(size, oom->rule_bytes);
+	switch (oom->rule) {
+	case OOM_TOO_LARGE:
+		sentence_say(sentence, "That is more than there is. ");
+		say_most(sentence, oom);
+		return;
+	case OOM_IDLE_CACHE:
+		sentence_say(sentence, "It was %s that asked the driver, and %s lie idle in PyTorch's cache beside it.",
+			     library_words(oom->asked_by), size);
+		return;
+	case OOM_NEIGHBOUR:
+		sentence_say(sentence, "Process ");
+		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		sentence_say(sentence, " keeps %s in reserve that no tensor uses.", size);
+		return;
+	case OOM_UNRECORDED:
+		sentence_say(sentence, "At least %s of the GPU is not in any recorded call.", size);
+		return;
+	case OOM_FRAGMENTATION:
+		sentence_say(sentence, "%s lie idle, but not in one piece", size);
+		if (oom->pins.segments) {
+			sentence_say(sentence, ": pinned by %s of tensors, most by ",
+				     text_bytes(size, oom->pins.bytes));
+			answer_say_place(sentence, oom->pins.function, oom->pins.place);
+		}
+		sentence_say(sentence, ".");
+		return;
+	case OOM_RETAINED:
+		if (oom->growth.bytes)
+			say_kept(sentence, oom);
+		else
+			sentence_say(sentence, "The process ends each step with %s more than the one before.", size);
+		return;
+	case OOM_SLEEPER:
+		sentence_say(sentence, "Process ");
+		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		sentence_say(sentence, " sleeps, but keeps %s", size);
+		if (oom->place) {
+			sentence_say(sentence, ": %s by ", answer_category(oom->place->category));
+			say_place_and_maker(sentence, oom->place);
+		}
+		sentence_say(sentence, ".");
+		return;
+	case OOM_RANKS:
+		say_ranks(sentence, oom);
+		return;
+	case OOM_LARGEST:
+		if (oom->asked_for && !oom->logits.tokens)
+			say_asked_for(sentence, oom, 1);
+		else
+			say_most(sentence, oom);
+		return;
+	case OOM_UNKNOWN:
+		sentence_say(sentence, "Nothing in use on the device was recorded.");
+	}
+}
+
+static void say_what(struct sentence *sentence, const struct oom *oom)
 {
 	oom_say_failure(sentence, oom->survived ? "A request was refused" : "Out of memory", oom->it, "");
+	if (*oom->waking && !(oom->asked_for && *oom_wakes(oom))) /* which is said with its cure */
+		sentence_say(sentence, ", to wake up %s", answer_category(oom->waking));
 	sentence_say(sentence, oom->survived ? "; it got as much later. " : ". ");
+}
+
+void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
+{
+	say_what(sentence, oom);
+	say_cause(sentence, oom);
+}
+
+void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)
+{
+	say_what(sentence, oom);
 	oom_say_next(sentence, oom, name);
 }

@@ -16,7 +16,12 @@ void oom_say_failure(struct sentence *sentence, const char *what, const struct o
 /* What failed, and in one more sentence what to do. `name`: what the user named. */
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name);
 
-/* The second sentence alone. */
+/*
+ * The same in two sentences, for who says what to do by himself: what failed, and why. The page of memana oom has the rest.
+ */
+void oom_say_briefly(struct sentence *sentence, const struct oom *oom);
+
+/* What is to be done, and why, alone. */
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name);
 
 /* What makes less of a category: "recompute activations, ..."; NULL: nobody knows. Static storage. */

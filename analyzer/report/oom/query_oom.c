@@ -8,6 +8,11 @@
 #include "oom_neighbour.h"
 #include "report/answer.h"
 
+const char *oom_wakes(const struct oom *oom)
+{
+	return *oom->waking && oom->it->requested && oom->waking_bytes % oom->it->requested == 0 ? oom->waking : "";
+}
+
 const char *oom_rule_word(enum oom_rule rule)
 {
 	static const char *const words[] = {
@@ -92,12 +97,19 @@ static const char parts_sql[] =
 	"GROUP BY live.process, live.category, live.phase, live.owner, function, live.file, place "
 	"ORDER BY 9 DESC, live.process, live.category, live.phase, place, function";
 
-/* The driver is asked for the pages of what was asleep until now. */
-static void note_waking(struct oom *oom, const struct db_stmt *stmt)
+/* A pool that wakes up asks the driver; what it is for was known before it slept. What is whole requests fits best. */
+static void note_asleep(struct oom *oom, const struct db_stmt *stmt)
 {
-	if (!strcmp(oom->it->source, "driver") && db_int(stmt, 0) == oom->it->process && oom->it->requested &&
-	    db_int(stmt, 10) > 0 && (uint64_t)db_int(stmt, 10) % oom->it->requested == 0)
-		mt_copy_text(oom->wakes, sizeof(oom->wakes), db_text(stmt, 3));
+	uint64_t asleep = (uint64_t)db_int(stmt, 10), asked = oom->it->requested, *most = &oom->waking_bytes;
+
+	if (db_int(stmt, 0) != oom->it->process || !asked || asleep < asked || strcmp(oom->it->source, "driver"))
+		return;
+	if (*most && (*most % asked == 0) > (asleep % asked == 0))
+		return;
+	if (*most && (*most % asked == 0) == (asleep % asked == 0) && asleep >= *most)
+		return;
+	*most = asleep;
+	mt_copy_text(oom->waking, sizeof(oom->waking), db_text(stmt, 3));
 }
 
 static int take_part(void *context, struct db_stmt *stmt)
@@ -108,7 +120,7 @@ static int take_part(void *context, struct db_stmt *stmt)
 	oom->asleep += (uint64_t)db_int(stmt, 10);
 	if (holder_of(oom, db_int(stmt, 0)))
 		holder_of(oom, db_int(stmt, 0))->asleep += (uint64_t)db_int(stmt, 10);
-	note_waking(oom, stmt);
+	note_asleep(oom, stmt);
 	if (!db_int(stmt, 8))
 		return 0;
 	part = make_room(oom->part, oom->parts, &oom->part_room, sizeof(*part));
@@ -177,7 +189,11 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = find_survived(oom, db);
 	if (!error)
 		error = oom_look_around(oom, db);
-	return error ? error : oom_decide(oom, db);
+	if (!error)
+		error = oom_decide(oom, db);
+	if (!error && oom->rule == OOM_FRAGMENTATION)
+		error = oom_find_pins(oom, db);
+	return error ? error : oom_find_makers(oom, db);
 }
 
 void oom_release(struct oom *oom)

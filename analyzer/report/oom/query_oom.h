@@ -59,9 +59,11 @@ struct oom_part {
 	int64_t process, pid, rank;
 	char category[32], phase[24], owner[64], function[256], place[256];
 	uint64_t bytes, count;
-	uint64_t probable; /* of the bytes: what they are is a guess */
-	int alike;         /* 1: all allocations have the same size */
-	int64_t node;      /* a stack of that place, 0: none */
+	uint64_t probable;           /* of the bytes: what they are is a guess */
+	int alike;                   /* 1: all allocations have the same size */
+	char by[256], by_place[256]; /* who had it made (makers.h); "": the callsite says it all */
+	uint64_t whole, whole_count; /* of all parts of that place and process, whatever they are */
+	int64_t node;                /* a stack of that place, 0: none */
 };
 
 /*
@@ -91,10 +93,27 @@ struct oom_growth {
 	int64_t pid, rank;      /* whose */
 	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
+	uint64_t there;         /* by the place that holds most, of a process that did not ask */
 	uint64_t each;          /* more with every step or micro-batch at the place that holds most */
 	uint64_t places;
 	int by_step;                    /* 0: by micro-batch */
 	char function[256], place[256]; /* that holds most */
+};
+
+/* FRAGMENTATION: what pins segments (frag_pins), of the place that pins most. */
+struct oom_pins {
+	uint64_t segments, idle, bytes;                                 /* 0: nothing pins much of what is idle */
+	char function[256], place[256], caller[256], caller_place[256]; /* "": unknown */
+	char phase[24];
+	int64_t first_step, last_step; /* in which its tensors came */
+};
+
+/* Weights that were made by several, and the one that is not the first: 0 bytes: there is no such. */
+struct oom_copy {
+	uint64_t bytes, all;
+	int alike;                      /* 1: as much in as many pieces as the first: a copy */
+	char function[256], place[256]; /* who made it */
+	char first[256];                /* and the first */
 };
 
 /* The request as tokens x words of the vocabulary x bytes of an element. */
@@ -124,18 +143,25 @@ struct oom {
 	int pinned;                  /* NEIGHBOUR: 1: not in empty segments, tensors are in them */
 	char rule_category[32];      /* LARGEST, SLEEPER: most of it */
 	int asked_for;               /* LARGEST: not of what there is most, but what the request was for */
-	char wakes[32];    /* category of what sleeps in the process that asked, and has the size of the request */
-	int left_over;     /* LARGEST: not of what there is most, but what no step needs */
-	char asked_by[64]; /* the library that asked the driver; "": PyTorch, or unknown */
+	int left_over;               /* LARGEST: not of what there is most, but what no step needs */
+	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
 	const struct oom_part
 		*place; /* LARGEST, SLEEPER, RANKS: the place that keeps most of that; NULL: none has much of it */
 	uint64_t piece, piece_before; /* largest allocation of that place in this step, and in all before; 0: unknown */
 	struct oom_growth growth;     /* RETAINED */
-	int expandable, sleeps;       /* see frag_modes() */
-	struct oom_logits logits;     /* LARGEST, TOO_LARGE */
+	char waking[32]; /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
+	uint64_t waking_bytes; /* of it; whole requests: it is what was asked for, see oom_wakes() */
+	struct oom_pins pins;  /* FRAGMENTATION */
+	struct oom_copy copy;  /* of the process whose `place` it is, or that asked */
+	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
+	int expandable, sleeps;   /* see frag_modes() */
+	struct oom_logits logits; /* LARGEST, TOO_LARGE */
 };
 
 const char *oom_rule_word(enum oom_rule rule);
+
+/* The category of what slept and was asked for, for certain: it is so many requests. "": none is. */
+const char *oom_wakes(const struct oom *oom);
 
 /* `id`: of the failure (as in oom.failure), 0: the newest. 0, -MT_E_ARGUMENT: no such failure, or -MT_E_x. Release in
  * any case. */
@@ -171,6 +197,11 @@ int oom_find_holes(struct oom *oom, struct db *db);
 
 /* Fills oom->piece and piece_before of oom->place. 0 or -MT_E_x. */
 int oom_find_pieces(struct oom *oom, struct db *db);
+/* Fills oom->pins. After oom_find_growth(), whose tables it needs. 0 or -MT_E_x. */
+int oom_find_pins(struct oom *oom, struct db *db);
+
+/* Fills by and whole of the parts, copy and spare. 0 or -MT_E_x. */
+int oom_find_makers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
 int oom_find_logits(struct oom *oom, struct db *db);

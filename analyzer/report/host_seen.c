@@ -1,0 +1,95 @@
+#include "host_seen.h"
+
+#include <string.h>
+#include "answer.h"
+#include "memtrace/base.h"
+#include "memtrace/phase.h"
+
+#define SEEN_MAX 3
+#define SEEN_SHARE 8 /* of what the recorded processes have: less than one part in so many is not worth a word */
+
+struct seen {
+	int64_t process, pid, rank;
+	uint64_t first, last, all; /* RSS, bytes: of the first sample, of the last one, of all processes */
+	char function[256], place[256], phase[24];
+};
+
+struct seens {
+	struct seen seen[SEEN_MAX];
+	size_t count;
+};
+
+static const char processes_sql[] =
+	"SELECT process, pid, ifnull(rank, -1), ifnull((SELECT rss_bytes FROM host_sample WHERE host_sample.process = "
+	"host.process AND rss_bytes IS NOT NULL ORDER BY time LIMIT 1), 0), rss_bytes, sum(rss_bytes) OVER () FROM host "
+	"JOIN process ON process.id = process ORDER BY rss_bytes DESC, process LIMIT ?1";
+
+static int take_process(void *context, struct db_stmt *stmt)
+{
+	struct seens *seens = context;
+	struct seen *seen = &seens->seen[seens->count];
+
+	*seen = (struct seen){ .process = db_int(stmt, 0),
+			       .pid = db_int(stmt, 1),
+			       .rank = db_int(stmt, 2),
+			       .first = (uint64_t)db_int(stmt, 3),
+			       .last = (uint64_t)db_int(stmt, 4),
+			       .all = (uint64_t)db_int(stmt, 5) };
+	seens->count += seen->last && seen->last >= seen->all / SEEN_SHARE;
+	return 0;
+}
+
+/* Where the last allocation was: what the process does between two of them, nobody sees. */
+static const char place_sql[] = "SELECT ifnull(function, ''), ifnull(place, ''), phase FROM allocation "
+				"LEFT JOIN callsite USING (node) WHERE process = ?1 ORDER BY alloc_seq DESC LIMIT 1";
+
+static int take_place(void *context, struct db_stmt *stmt)
+{
+	struct seen *seen = context;
+
+	mt_copy_text(seen->function, sizeof(seen->function), db_text(stmt, 0));
+	mt_copy_text(seen->place, sizeof(seen->place), db_text(stmt, 1));
+	mt_copy_text(seen->phase, sizeof(seen->phase), db_text(stmt, 2));
+	return 0;
+}
+
+static void say(struct sentence *sentence, const struct seen *seen)
+{
+	char who[TEXT_SIZE_MAX], first[TEXT_SIZE_MAX], last[TEXT_SIZE_MAX];
+	int has_phase = strcmp(seen->phase, mt_phase_name(MT_PHASE_OTHER)) != 0;
+
+	sentence_say(sentence, "%s", answer_process(who, seen->rank, seen->pid));
+	if (seen->rank >= 0)
+		sentence_say(sentence, " (pid %lld)", (long long)seen->pid);
+	sentence_say(sentence, " in ");
+	if (*seen->place)
+		answer_say_place(sentence, seen->function, seen->place);
+	if (has_phase || !*seen->place)
+		sentence_say(sentence, "%s%s", *seen->place ? ", in " : "", answer_phase(seen->phase));
+	text_bytes(last, seen->last);
+	if (seen->first && seen->first < seen->last - seen->last / 4)
+		sentence_say(sentence, ", its RSS from %s up to %s", text_bytes(first, seen->first), last);
+	else
+		sentence_say(sentence, ", RSS %s", last);
+}
+
+int host_seen_say(struct sentence *sentence, struct db *db)
+{
+	const int64_t most[ANSWER_PARAMETERS] = { SEEN_MAX };
+	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
+	struct seens seens = { .count = 0 };
+	int error = answer_rows(db, processes_sql, most, take_process, &seens), said = 0;
+	size_t i;
+
+	for (i = 0; i < seens.count && !error; i++) {
+		parameter[0] = seens.seen[i].process;
+		error = answer_rows(db, place_sql, parameter, take_place, &seens.seen[i]);
+		if (error || !*seens.seen[i].phase)
+			continue;
+		sentence_say(sentence, said++ ? "; " : " Last seen: ");
+		say(sentence, &seens.seen[i]);
+	}
+	if (said)
+		sentence_say(sentence, ".");
+	return error;
+}
