@@ -74,7 +74,7 @@ static size_t frames_of(const struct model_site *site, int is_slack, const struc
 		frame[frames++] = &no_names;
 	else
 		for (i = site->callstack->count; i-- > 0 && frames < FRAMES_MAX;)
-			frame[frames++] = &site->callstack->frame[i];
+			frame[frames++] = site->callstack->frame[i];
 	return frames;
 }
 
