@@ -445,14 +445,26 @@ CREATE TABLE timeline_mark (
 	changes INTEGER NOT NULL
 );
 
--- Where in the user's own code a stack allocates or frees: not in a library, nor in a helper that everybody calls.
-CREATE TABLE callsite (
-	node INTEGER PRIMARY KEY REFERENCES node,
+-- Lines of the user's own code, each once: names can be long, and many stacks have the same ones.
+CREATE TABLE callsite_line (
+	id INTEGER PRIMARY KEY,
 	function TEXT NOT NULL,           -- "": unknown
 	file TEXT NOT NULL,               -- "": unknown
 	line INTEGER NOT NULL,            -- 0: unknown
 	place TEXT NOT NULL               -- file name and line, or module and offset
 );
+
+CREATE TABLE callsite_node (
+	node INTEGER PRIMARY KEY REFERENCES node,
+	at INTEGER NOT NULL REFERENCES callsite_line
+);
+
+-- Where in the user's own code a stack allocates or frees: not in a library, nor in a helper that everybody calls.
+CREATE VIEW callsite AS
+	SELECT node, (SELECT function FROM callsite_line WHERE id = at) AS function,
+		(SELECT file FROM callsite_line WHERE id = at) AS file, (SELECT line FROM callsite_line WHERE id = at) AS line,
+		(SELECT place FROM callsite_line WHERE id = at) AS place
+	FROM callsite_node;
 
 -- Lives of allocations in stretches: bytes of them are there from since_ on, until before until_ (null: to the end), and
 -- asleep_bytes are not. One stretch, but for the tensors of `resident`. in_use: see the view of that name.

@@ -8,92 +8,46 @@
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "query.h"
+#include "stack_tree.h"
 
-#define INLINED_MAX 8
 #define NODE_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:"
 
-struct loading {
-	struct callstack *stack;
-	struct symbols *symbols;
-};
-
-static int add_frame(struct callstack *stack, const struct query_frame *row, const struct symbol *symbol)
+int callstack_append(struct callstack *stack, const struct callstack_frame *frame)
 {
-	size_t function = strlen(symbol->function) + 1, file = strlen(symbol->file) + 1,
-	       module = strlen(row->module) + 1;
 	size_t room = stack->room ? stack->room * 2 : 32;
-	struct callstack_frame *frame;
+	const struct callstack_frame **larger;
 
 	if (stack->count == stack->room) {
-		frame = realloc(stack->frame, room * sizeof(*frame));
-		if (!frame)
+		larger = realloc(stack->frame, room * sizeof(*larger));
+		if (!larger)
 			return -MT_E_MEMORY;
-		stack->frame = frame;
+		stack->frame = larger;
 		stack->room = room;
 	}
-	frame = &stack->frame[stack->count];
-	memset(frame, 0, sizeof(*frame));
-	frame->texts = malloc(function + file + module);
-	if (!frame->texts)
-		return -MT_E_MEMORY;
-	stack->count++;
-	frame->function = memcpy(frame->texts, symbol->function, function);
-	frame->file = memcpy(frame->texts + function, symbol->file, file);
-	frame->module = memcpy(frame->texts + function + file, row->module, module);
-	frame->line = symbol->line;
-	frame->offset = row->offset;
-	frame->native = !strcmp(row->kind, "native");
-	frame->elided = !strcmp(row->kind, "elided");
+	stack->frame[stack->count++] = frame;
 	return 0;
-}
-
-static int load_frame(void *context, const struct query_frame *row)
-{
-	struct loading *loading = context;
-	struct symbol recorded = { .function = row->function, .file = row->file, .line = row->line };
-	struct symbol found[INLINED_MAX];
-	size_t count = 0, i;
-	int error = 0;
-
-	if (loading->symbols && !strcmp(row->kind, "native") && *row->module)
-		count = symbols_find(loading->symbols, row->module, row->build_id, row->build_id_size, row->offset,
-				     found, INLINED_MAX);
-	if (!count)
-		return add_frame(loading->stack, row, &recorded);
-	for (i = 0; i < count && !error; i++)
-		error = add_frame(loading->stack, row, &found[i]);
-	return error;
 }
 
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols)
 {
-	struct loading loading = { .stack = stack, .symbols = symbols };
+	int error;
 
 	memset(stack, 0, sizeof(*stack));
-	return node ? query_stack(db, node, load_frame, &loading) : 0;
+	if (!node)
+		return 0;
+	stack->tree = stack_tree_new(db, symbols);
+	if (!stack->tree)
+		return -MT_E_MEMORY;
+	error = stack_tree_load(stack->tree, node, stack);
+	stack_tree_close(stack->tree);
+	return error;
 }
 
 void callstack_release(struct callstack *stack)
 {
-	size_t i;
-
-	for (i = 0; i < stack->count; i++)
-		free(stack->frame[i].texts);
+	stack_tree_free(stack->tree);
 	free(stack->frame);
 	memset(stack, 0, sizeof(*stack));
-}
-
-int callstack_is_user(const struct callstack_frame *frame)
-{
-	return frame_kind(frame) == FRAME_USER;
-}
-
-int callstack_is_library(const struct callstack_frame *frame)
-{
-	enum frame_kind kind = frame_kind(frame);
-
-	return kind == FRAME_LIBRARY || kind == FRAME_COMPILED;
 }
 
 /*
@@ -139,17 +93,41 @@ const char *callstack_function(char *out, size_t size, const struct callstack_fr
 	if (node)
 		snprintf(out, size, "%.*s", length < 200 ? (int)length : 200, node);
 	else
-		snprintf(out, size, "%s", frame->function);
+		snprintf(out, size, "%.*s", (int)size - 1, frame->function);
 	return out;
 }
 
 /* ---- the frames that name a place ---- */
+
+static int is_user(const struct callstack_frame *frame)
+{
+	return frame_kind(frame) == FRAME_USER;
+}
+
+static int is_library(const struct callstack_frame *frame)
+{
+	enum frame_kind kind = frame_kind(frame);
+
+	return kind == FRAME_LIBRARY || kind == FRAME_COMPILED;
+}
+
+static int is_compiled(const struct callstack_frame *frame)
+{
+	return frame_kind(frame) == FRAME_COMPILED;
+}
 
 static int is_node(const struct callstack_frame *frame)
 {
 	size_t length;
 
 	return autograd_node(frame, &length) != NULL;
+}
+
+static int is_operation(const struct callstack_frame *frame)
+{
+	size_t length;
+
+	return operation(frame, &length) != NULL;
 }
 
 static int is_named_python(const struct callstack_frame *frame)
@@ -179,12 +157,69 @@ static int is_python(const struct callstack_frame *frame)
 	return !frame->native && !frame->elided;
 }
 
+static int is_not_the_driver(const struct callstack_frame *frame)
+{
+	return !frame->elided && !owner_passes_on(frame->module);
+}
+
+/* What a frame may be; those that follow from each other, too. X(NAME, function) */
+#define TRAIT_LIST(X)                      \
+	X(USER, is_user)                   \
+	X(LIBRARY, is_library)             \
+	X(COMPILED, is_compiled)           \
+	X(NODE, is_node)                   \
+	X(OPERATION, is_operation)         \
+	X(NAMED_PYTHON, is_named_python)   \
+	X(NATIVE_WORK, is_native_work)     \
+	X(NATIVE_MODULE, is_native_module) \
+	X(PYTHON, is_python)               \
+	X(NOT_THE_DRIVER, is_not_the_driver)
+
+enum trait {
+#define TRAIT_ENUM(name, function) TRAIT_##name,
+	TRAIT_LIST(TRAIT_ENUM)
+#undef TRAIT_ENUM
+		TRAITS
+};
+
+static int (*const is_so[TRAITS])(const struct callstack_frame *frame) = {
+#define TRAIT_FUNCTION(name, function) function,
+	TRAIT_LIST(TRAIT_FUNCTION)
+#undef TRAIT_FUNCTION
+};
+
+#define LEARNED (1u << TRAITS)
+
+void callstack_learn(struct callstack_frame *frame)
+{
+	unsigned trait, learned = LEARNED;
+
+	for (trait = 0; trait < TRAITS; trait++)
+		learned |= is_so[trait](frame) ? 1u << trait : 0;
+	frame->learned = learned;
+}
+
+static int has(const struct callstack_frame *frame, enum trait trait)
+{
+	return frame->learned ? (frame->learned & 1u << trait) != 0 : is_so[trait](frame);
+}
+
+int callstack_is_user(const struct callstack_frame *frame)
+{
+	return has(frame, TRAIT_USER);
+}
+
+int callstack_is_library(const struct callstack_frame *frame)
+{
+	return has(frame, TRAIT_LIBRARY);
+}
+
 /* The innermost frame that is so. */
-static size_t innermost(const struct callstack *stack, int (*is_so)(const struct callstack_frame *frame))
+static size_t innermost(const struct callstack *stack, enum trait trait)
 {
 	size_t i;
 
-	for (i = 0; i < stack->count && !is_so(&stack->frame[i]); i++)
+	for (i = 0; i < stack->count && !has(stack->frame[i], trait); i++)
 		;
 	return i < stack->count ? i : CALLSTACK_NO_FRAME;
 }
@@ -192,34 +227,28 @@ static size_t innermost(const struct callstack *stack, int (*is_so)(const struct
 /* The operation that was called from outside of PyTorch's own. */
 static size_t outermost_operation(const struct callstack *stack)
 {
-	size_t i, length;
+	size_t i;
 
 	for (i = stack->count; i > 0; i--)
-		if (operation(&stack->frame[i - 1], &length))
+		if (has(stack->frame[i - 1], TRAIT_OPERATION))
 			return i - 1;
 	return CALLSTACK_NO_FRAME;
 }
 
-static int is_not_the_driver(const struct callstack_frame *frame)
-{
-	return !frame->elided && !owner_passes_on(frame->module);
-}
-
 size_t callstack_user_frame(const struct callstack *stack)
 {
-	static int (*const kinds[])(const struct callstack_frame *frame) = { callstack_is_user, callstack_is_library,
-									     is_node,           is_named_python,
-									     is_native_work,    is_native_module };
+	static const enum trait traits[] = { TRAIT_USER,         TRAIT_LIBRARY,     TRAIT_NODE,
+					     TRAIT_NAMED_PYTHON, TRAIT_NATIVE_WORK, TRAIT_NATIVE_MODULE };
 	size_t at = CALLSTACK_NO_FRAME, i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(kinds) && at == CALLSTACK_NO_FRAME; i++)
-		at = innermost(stack, kinds[i]);
+	for (i = 0; i < MT_ARRAY_SIZE(traits) && at == CALLSTACK_NO_FRAME; i++)
+		at = innermost(stack, traits[i]);
 	if (at == CALLSTACK_NO_FRAME)
 		at = outermost_operation(stack);
 	if (at == CALLSTACK_NO_FRAME)
-		at = innermost(stack, is_python);
+		at = innermost(stack, TRAIT_PYTHON);
 	if (at == CALLSTACK_NO_FRAME)
-		at = innermost(stack, is_not_the_driver);
+		at = innermost(stack, TRAIT_NOT_THE_DRIVER);
 	return at == CALLSTACK_NO_FRAME && stack->count ? 0 : at;
 }
 
@@ -228,7 +257,7 @@ size_t callstack_inner_frame(const struct callstack *stack, size_t user)
 	size_t i;
 
 	for (i = 0; i < user && i < stack->count; i++)
-		if (callstack_is_library(&stack->frame[i]) || is_node(&stack->frame[i]))
+		if (has(stack->frame[i], TRAIT_LIBRARY) || has(stack->frame[i], TRAIT_NODE))
 			return i;
 	return user;
 }
@@ -236,58 +265,60 @@ size_t callstack_inner_frame(const struct callstack *stack, size_t user)
 /* Further out than `at`: whose code it is that was compiled. */
 static size_t compiled_from(const struct callstack *stack, size_t at)
 {
-	enum frame_kind kind;
+	const struct callstack_frame *frame;
 
 	while (++at < stack->count) {
-		kind = frame_kind(&stack->frame[at]);
-		if (kind == FRAME_USER || kind == FRAME_LIBRARY)
+		frame = stack->frame[at];
+		if (has(frame, TRAIT_USER) || (has(frame, TRAIT_LIBRARY) && !has(frame, TRAIT_COMPILED)))
 			return at;
 	}
 	return CALLSTACK_NO_FRAME;
 }
 
-static int is_compiled(const struct callstack_frame *frame)
+struct callstack_spot callstack_spot(const struct callstack *stack, size_t user)
 {
-	return frame_kind(frame) == FRAME_COMPILED;
+	size_t inner = callstack_inner_frame(stack, user), from = CALLSTACK_NO_FRAME;
+	struct callstack_spot spot = { .user = stack->frame[user], .inner = stack->frame[inner] };
+
+	if (has(spot.inner, TRAIT_COMPILED))
+		from = compiled_from(stack, inner);
+	spot.from = from == CALLSTACK_NO_FRAME ? NULL : stack->frame[from];
+	spot.in_user = from == user;
+	return spot;
 }
 
 const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user)
 {
-	size_t inner = callstack_inner_frame(stack, user), from;
+	struct callstack_spot spot = callstack_spot(stack, user);
 
-	if (is_compiled(&stack->frame[inner])) {
-		from = compiled_from(stack, inner);
-		inner = from == CALLSTACK_NO_FRAME ? inner : from;
-	}
-	return callstack_function(out, size, &stack->frame[inner]);
+	return callstack_function(out, size, spot.from ? spot.from : spot.inner);
 }
 
 /* Of what is inside of the user's line. */
-static void inner_place(char *out, size_t size, const struct callstack *stack, size_t inner, size_t user)
+static void inner_place(char *out, size_t size, const struct callstack_spot *spot)
 {
-	const struct callstack_frame *frame = &stack->frame[inner];
 	char place[CALLSTACK_PLACE_MAX];
-	size_t from = compiled_from(stack, inner);
 
-	if (!is_compiled(frame))
-		callstack_place(out, size, frame);
-	else if (from == CALLSTACK_NO_FRAME || from == user)
-		snprintf(out, size, "compiled code:%u", frame->line);
+	if (!has(spot->inner, TRAIT_COMPILED))
+		callstack_place(out, size, spot->inner);
+	else if (!spot->from || spot->in_user)
+		snprintf(out, size, "compiled code:%u", spot->inner->line);
 	else
-		snprintf(out, size, "compiled code:%u of %s", frame->line,
-			 callstack_place(place, sizeof(place), &stack->frame[from]));
+		snprintf(out, size, "compiled code:%u of %s", spot->inner->line,
+			 callstack_place(place, sizeof(place), spot->from));
 }
 
 const char *callstack_spot_place(char *out, size_t size, const struct callstack *stack, size_t user)
 {
 	size_t inner = callstack_inner_frame(stack, user);
+	struct callstack_spot spot = callstack_spot(stack, user);
 	char at[CALLSTACK_PLACE_MAX], place[CALLSTACK_PLACE_MAX];
 
-	inner_place(at, sizeof(at), stack, inner, user);
+	inner_place(at, sizeof(at), &spot);
 	if (inner == user)
 		snprintf(out, size, "%s", at);
 	else
-		snprintf(out, size, "%s > %s", callstack_place(place, sizeof(place), &stack->frame[user]), at);
+		snprintf(out, size, "%s > %s", callstack_place(place, sizeof(place), spot.user), at);
 	return out;
 }
 

@@ -10,19 +10,20 @@
 #include "base/symbol.h"
 #include "database/db.h"
 
-/* Strings are never NULL; "" and 0: unknown. Owned by the stack. */
+/* Strings are never NULL; "" and 0: unknown. Whoever made the frame owns them. */
 struct callstack_frame {
 	const char *function, *file, *module;
 	unsigned line;
 	uint64_t offset; /* in the module; native frames only */
 	int native;
-	int elided;  /* frames were left out here */
-	char *texts; /* what the strings point into */
+	int elided;       /* frames were left out here */
+	unsigned learned; /* by callstack_learn; 0: nothing */
 };
 
 struct callstack {
-	struct callstack_frame *frame; /* innermost first */
+	const struct callstack_frame **frame; /* innermost first; several stacks have the same ones */
 	size_t count, room;
+	struct stack_tree *tree; /* that is the stack's own; NULL: its frames are somebody else's */
 };
 
 #define CALLSTACK_NO_FRAME ((size_t)-1)
@@ -30,10 +31,16 @@ struct callstack {
 
 /*
  * Loads the stack of `node` (0: empty) of the database; `symbols` NULL: with the names that are there. Release in any case.
- * 0 or -MT_E_x.
+ * 0 or -MT_E_x. Who wants many stacks: stack_tree.h.
  */
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols);
 void callstack_release(struct callstack *stack);
+
+/* One more frame, which stays its owner's. 0 or -MT_E_MEMORY. */
+int callstack_append(struct callstack *stack, const struct callstack_frame *frame);
+
+/* Keeps in the frame what the questions below ask its names for: names are long, and asked for often. */
+void callstack_learn(struct callstack_frame *frame);
 
 /*
  * The frame that a person would look at first: the innermost of the user's own code; else of a library that tells things
@@ -51,6 +58,18 @@ size_t callstack_inner_frame(const struct callstack *stack, size_t user);
  */
 const char *callstack_spot_place(char *out, size_t size, const struct callstack *stack, size_t user);
 const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user);
+
+/*
+ * What both of these rest on: of the same three frames and `in_user` the words are the same.
+ */
+struct callstack_spot {
+	const struct callstack_frame *user, *inner;
+	const struct callstack_frame
+		*from; /* whose code `inner` was compiled from; NULL: that is not known, or it was not */
+	int in_user;   /* 1: from is the user's frame */
+};
+
+struct callstack_spot callstack_spot(const struct callstack *stack, size_t user);
 
 /* Whether the frame is the user's own code: no library, no package, not the interpreter. */
 int callstack_is_user(const struct callstack_frame *frame);

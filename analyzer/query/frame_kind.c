@@ -262,7 +262,7 @@ static void print_package(char *out, size_t size, const char *path)
 	if (second && strchr(second + 1, '/'))
 		snprintf(out, size, "%.*s/.../%s", (int)(first - path), path, base);
 	else
-		snprintf(out, size, "%s", path);
+		snprintf(out, size, "%.*s", (int)size - 1, path);
 }
 
 char *frame_file_name(char *out, size_t size, const char *file)
@@ -277,6 +277,6 @@ char *frame_file_name(char *out, size_t size, const char *file)
 	else if (strstr(file, "/ipykernel_") && digits && !strcmp(base + digits, ".py"))
 		snprintf(out, size, "cell %.*s", digits, base);
 	else
-		snprintf(out, size, "%s", base);
+		snprintf(out, size, "%.*s", (int)size - 1, base);
 	return out;
 }

@@ -292,36 +292,6 @@ int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *c
 		   device, 0, give_culprit, ASKER(row, context));
 }
 
-static int give_frame(struct db_stmt *stmt, void *asker)
-{
-	struct query_frame row = {
-		.kind = db_text(stmt, 0),
-		.function = db_text(stmt, 1),
-		.file = db_text(stmt, 2),
-		.line = (unsigned)db_int(stmt, 3),
-		.module = db_text(stmt, 4),
-		.offset = (uint64_t)db_int(stmt, 6),
-	};
-
-	row.build_id = db_blob(stmt, 5, &row.build_id_size);
-	return ANSWER(query_frame_row, asker, &row);
-}
-
-int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context)
-{
-	/*
-	 * Depth is limited for databases that somebody else made: parents could go in a circle. Frames come in the order in
-	 * which the recursion finds their nodes: to sort them would be to copy every name, of which there may be 1000.
-	 */
-	return ask(db,
-		   "WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL "
-		   "SELECT parent, depth + 1 FROM up JOIN node USING (id) WHERE parent IS NOT NULL AND depth < 1100 "
-		   "ORDER BY 2) "
-		   "SELECT kind, function, file, line, path, build_id, offset FROM up CROSS JOIN node USING (id) "
-		   "CROSS JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module",
-		   node, 0, give_frame, ASKER(row, context));
-}
-
 /* ---- what is counted beside the recorded calls ---- */
 
 static int give_gpu_total(struct db_stmt *stmt, void *asker)

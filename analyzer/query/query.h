@@ -106,15 +106,6 @@ struct query_culprit {
 	uint64_t bytes; /* of that category from that phase */
 };
 
-struct query_frame {
-	const char *kind, *function, *file; /* "": unknown */
-	unsigned line;
-	const char *module; /* path, "": none */
-	const void *build_id;
-	size_t build_id_size;
-	uint64_t offset; /* in the module */
-};
-
 struct query_phase_peak {
 	const char *phase;
 	uint64_t bytes, tensors; /* each the most of it; maybe not at the same moment */
@@ -138,7 +129,6 @@ typedef int query_device_row(void *context, const struct query_device *row);
 typedef int query_part_row(void *context, const struct query_part *row);
 typedef int query_site_row(void *context, const struct query_site *row);
 typedef int query_culprit_row(void *context, const struct query_culprit *row);
-typedef int query_frame_row(void *context, const struct query_frame *row);
 typedef int query_phase_peak_row(void *context, const struct query_phase_peak *row);
 typedef int query_loss_row(void *context, const struct query_loss *row);
 typedef int query_gpu_total_row(void *context, const struct query_gpu_total *row);
@@ -161,9 +151,6 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 
 /* One row; none when nothing was held. */
 int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context);
-
-/* The frames of a stack, innermost first. */
-int query_stack(struct db *db, int64_t node, query_frame_row *row, void *context);
 
 /* In order of time. */
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context);

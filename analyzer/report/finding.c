@@ -29,9 +29,8 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 
 int finding_spots(struct db *db)
 {
-	return db_execute(db,
-			  "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY function, file, line, place) "
-			  "AS spot FROM callsite");
+	return db_execute(db, "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY at) AS spot "
+			      "FROM callsite_node");
 }
 
 int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)
@@ -46,7 +45,7 @@ int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)
 	more = db_step(stmt);
 	if (more == 1) {
 		snprintf(spot->function, sizeof(spot->function), "%s", db_text(stmt, 0));
-		snprintf(spot->file, sizeof(spot->file), "%s", db_text(stmt, 1));
+		snprintf(spot->file, sizeof(spot->file), "%.*s", (int)sizeof(spot->file) - 1, db_text(stmt, 1));
 		spot->line = db_int(stmt, 2);
 		snprintf(spot->place, sizeof(spot->place), "%s", db_text(stmt, 3));
 	}

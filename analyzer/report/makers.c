@@ -89,7 +89,7 @@ static size_t callsite_of(const struct maker *maker)
 	size_t i;
 
 	for (i = 0; i < maker->stack.count; i++)
-		if (!strcmp(callstack_function(function, sizeof(function), &maker->stack.frame[i]), maker->function))
+		if (!strcmp(callstack_function(function, sizeof(function), maker->stack.frame[i]), maker->function))
 			return i;
 	return maker->stack.count ? 0 : CALLSTACK_NO_FRAME;
 }
@@ -102,9 +102,9 @@ static void find_path(struct maker *maker)
 	size_t i, inner = callsite_of(maker);
 
 	for (i = maker->stack.count; i-- > 0 && inner != CALLSTACK_NO_FRAME;) {
-		if (maker->stack.frame[i].elided)
+		if (maker->stack.frame[i]->elided)
 			return;
-		if (i >= inner && tells_something(&maker->stack.frame[i]) && maker->depth < MAKERS_DEPTH)
+		if (i >= inner && tells_something(maker->stack.frame[i]) && maker->depth < MAKERS_DEPTH)
 			maker->path[maker->depth++] = i;
 	}
 }
@@ -112,7 +112,7 @@ static void find_path(struct maker *maker)
 /* The frame number `depth` from outside that tells something; NULL: the stack has no more down to its callsite. */
 static const struct callstack_frame *at_depth(const struct maker *maker, size_t depth)
 {
-	return depth < maker->depth ? &maker->stack.frame[maker->path[depth]] : NULL;
+	return depth < maker->depth ? maker->stack.frame[maker->path[depth]] : NULL;
 }
 
 static int is_of(const struct maker *maker, uint32_t category)
@@ -167,7 +167,7 @@ static void find_branch(const struct makers *makers, struct maker *maker)
 		here = bytes_along(makers, maker, depth);
 		if (here >= least && above - here >= least && here < above) {
 			maker->branch = 1;
-			if (at_depth(maker, depth) != &maker->stack.frame[callsite_of(maker)])
+			if (at_depth(maker, depth) != maker->stack.frame[callsite_of(maker)])
 				name_it(maker, at_depth(maker, depth));
 			return;
 		}
@@ -189,7 +189,7 @@ static void find_caller(struct maker *maker)
 	if (i == CALLSTACK_NO_FRAME || !is_generic(maker->function) || strchr(maker->place, '>'))
 		return;
 	for (i++; i < maker->stack.count; i++) {
-		frame = &maker->stack.frame[i];
+		frame = maker->stack.frame[i];
 		if (!tells_something(frame) || is_generic(frame->function))
 			continue;
 		name_it(maker, frame);
@@ -333,7 +333,7 @@ int maker_is_on(const struct maker *maker, const struct callstack *stack)
 	size_t i;
 
 	for (i = 0; i < stack->count; i++)
-		if (!strcmp(callstack_function(function, sizeof(function), &stack->frame[i]), maker_function(maker)))
+		if (!strcmp(callstack_function(function, sizeof(function), stack->frame[i]), maker_function(maker)))
 			return 1;
 	return 0;
 }
@@ -349,8 +349,8 @@ int maker_caller(struct db *db, int64_t node, char function[256], char place[256
 	if (!error)
 		error = places_user_frame(&at, db, node, &stack);
 	for (i = at; !error && at != CALLSTACK_NO_FRAME && ++i < stack.count && !*place;) {
-		frame = &stack.frame[i];
-		if (!tells_something(frame) || !strcmp(frame->file, stack.frame[at].file))
+		frame = stack.frame[i];
+		if (!tells_something(frame) || !strcmp(frame->file, stack.frame[at]->file))
 			continue;
 		callstack_function(function, 256, frame);
 		callstack_place(place, 256, frame);

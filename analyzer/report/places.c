@@ -6,6 +6,7 @@
 #include "memtrace/error.h"
 #include "query/callstack.h"
 #include "query/query.h"
+#include "query/stack_tree.h"
 
 struct place_site {
 	char *phase, *category, *evidence, *decided_by, *known, *parameter;
@@ -18,7 +19,7 @@ struct place_site {
 /* Whether the user's frame makes what the callsite says; of longer names the beginnings are compared. */
 static int is_callsite(const struct callstack *stack, size_t user, const struct finding_spot *spot)
 {
-	const struct callstack_frame *frame = &stack->frame[callstack_inner_frame(stack, user)];
+	const struct callstack_frame *frame = stack->frame[callstack_inner_frame(stack, user)];
 	char function[sizeof(spot->function)], place[sizeof(spot->place)];
 
 	return frame->line == spot->line && !strncmp(frame->file, spot->file, sizeof(spot->file) - 1) &&
@@ -44,14 +45,13 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 struct loading {
 	struct places *places;
 	struct db *db;
-	struct symbols *symbols;
 };
 
 static int load_site(void *context, const struct query_site *row)
 {
 	struct loading *loading = context;
 	struct place_site *site = &loading->places->site[loading->places->sites++];
-	int error = callstack_load(&site->stack, loading->db, row->node, loading->symbols);
+	int error = stack_tree_load(loading->places->tree, row->node, &site->stack);
 
 	site->phase = strdup(row->phase);
 	site->category = strdup(row->category);
@@ -76,9 +76,9 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 /* The user's line, and what inside of it tells things apart. */
 static int same_spot(const struct callstack *one, size_t one_user, const struct callstack *two, size_t two_user)
 {
-	return same_line(&one->frame[one_user], &two->frame[two_user]) &&
-	       same_line(&one->frame[callstack_inner_frame(one, one_user)],
-			 &two->frame[callstack_inner_frame(two, two_user)]);
+	return same_line(one->frame[one_user], two->frame[two_user]) &&
+	       same_line(one->frame[callstack_inner_frame(one, one_user)],
+			 two->frame[callstack_inner_frame(two, two_user)]);
 }
 
 static int same_place(const struct place *place, const struct place_site *site)
@@ -133,16 +133,18 @@ static int by_bytes(const void *a, const void *b)
 
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols)
 {
-	struct loading loading = { .places = places, .db = db, .symbols = symbols };
+	struct loading loading = { .places = places, .db = db };
 	size_t i;
 	int error;
 
 	memset(places, 0, sizeof(*places));
 	places->site = calloc(PLACES_SITES_MAX, sizeof(*places->site));
 	places->place = calloc(PLACES_SITES_MAX, sizeof(*places->place));
-	if (!places->site || !places->place)
+	places->tree = stack_tree_new(db, symbols);
+	if (!places->site || !places->place || !places->tree)
 		return -MT_E_MEMORY;
 	error = query_sites(db, device, PLACES_SITES_MAX, load_site, &loading);
+	stack_tree_close(places->tree);
 	if (error)
 		return error;
 	for (i = 0; i < places->sites; i++)
@@ -166,6 +168,7 @@ void places_release(struct places *places)
 	}
 	free(places->site);
 	free(places->place);
+	stack_tree_free(places->tree);
 	memset(places, 0, sizeof(*places));
 }
 
@@ -196,7 +199,7 @@ int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t 
 	inner = user == CALLSTACK_NO_FRAME ? user : callstack_inner_frame(&stack, user);
 	doc_array(doc, "stack");
 	for (i = 0; i < stack.count; i++)
-		json_frame(doc, &stack.frame[i], i == user, i == inner && inner != user);
+		json_frame(doc, stack.frame[i], i == user, i == inner && inner != user);
 	doc_end(doc);
 	callstack_release(&stack);
 	return error;

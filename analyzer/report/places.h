@@ -33,12 +33,14 @@ struct place {
 };
 
 struct place_site;
+struct stack_tree;
 
 struct places {
 	struct place *place; /* largest first */
 	size_t count;
 	struct place_site *site; /* owns the stacks and words */
 	size_t sites;
+	struct stack_tree *tree; /* has their frames */
 };
 
 /* The table `callsite` is filled. 0 or -MT_E_x. Release in any case. */

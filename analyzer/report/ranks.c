@@ -77,7 +77,7 @@ static int load_place(struct rank *rank, struct db *db, struct symbols *symbols)
 	if (place)
 		rank->site_bytes = place->bytes;
 	if (place && place->user != CALLSTACK_NO_FRAME) {
-		frame = &place->stack->frame[place->user];
+		frame = place->stack->frame[place->user];
 		mt_copy_text(rank->function, sizeof(rank->function), frame->function);
 		mt_copy_text(rank->file, sizeof(rank->file), *frame->file ? frame->file : frame->module);
 		rank->line = frame->line;

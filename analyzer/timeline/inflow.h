@@ -9,23 +9,8 @@
 
 #include <stdint.h>
 #include "engine/analysis.h"
-#include "memtrace/defs.h"
 #include "model.h"
-#include "query/callstack.h"
-
-/* What a person calls a place, from the definitions of a trace: before any symbol is looked up. */
-
-#define SITE_NAME_MAX 256u
-
-struct site_name {
-	char function[SITE_NAME_MAX], place[SITE_NAME_MAX]; /* "": unknown */
-};
-
-/*
- * Of the frame of stack `node` that a person would call his own. `scratch`: zeroed at first, to be used again; free its
- * `frame` at the end. 0 or -MT_E_MEMORY.
- */
-int site_name(struct site_name *name, const struct mt_defs *defs, uint32_t node, struct callstack *scratch);
+#include "site_name.h"
 
 /* What a site holds, and the most it has held, bytes; all processes of a device together. */
 struct inflow_site {
@@ -52,7 +37,7 @@ struct inflow {
 	struct site_name *name; /* of the new sites */
 	uint32_t name_room;
 	uint64_t bytes; /* read */
-	struct callstack scratch;
+	struct site_names names;
 
 	uint64_t published;   /* events */
 	int64_t publish_time; /* CLOCK_MONOTONIC, ns */

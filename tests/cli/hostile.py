@@ -1,6 +1,6 @@
 """hostile.py MEMANA TRACE WHAT: every command of memana on files that are broken on purpose.
 
-WHAT is traces, databases or rules. Each command must end in time and without a signal: with exit status 3 and one line
+WHAT is traces, databases, rules or configurations. Each command must end in time and without a signal: with exit status 3 and one line
 on stderr, or with an answer about what stands before the damage.
 """
 import os
@@ -220,5 +220,46 @@ def rules():
     try_all("rules cut off", [(f"at {cut}", rule[:cut]) for cut in (9, 20, 40)])
 
 
-{"traces": traces, "databases": databases, "rules": rules}[WHAT]()
+# ---- configurations ------------------------------------------------------------------------------------------------
+
+
+def nested(begin, end, levels=12):
+    """Billions of things by aliases of aliases."""
+    lines = [b"a0: &a0 " + begin + b"x: 1" + end if begin == b"{" else b"a0: &a0 [x]"]
+    for level in range(1, levels):
+        inner = b", ".join([b"*a%d" % (level - 1)] * 9)
+        lines.append(b"a%d: &a%d %s%s%s" % (level, level, begin, b"<<: [" + inner + b"]" if begin == b"{" else inner, end))
+    return b"\n".join(lines)
+
+
+def configure(name, content, codes):
+    with open("config", "wb") as file:
+        for piece in content if isinstance(content, (list, tuple)) else [content]:
+            file.write(piece)
+    run = subprocess.run([MEMANA, "advise", "--framework", "verl", "--config", "config", TRACE], capture_output=True,
+                         timeout=SECONDS)
+    text, errors = run.stdout.decode(), run.stderr.decode()
+    harmful = [sign for sign in text + errors if (sign < " " and sign != "\n") or "\x7f" <= sign < "\xa0" or sign == "\u202e"]
+    lines = len(errors.splitlines())
+    good = run.returncode in codes and lines == (run.returncode == 3) and not harmful
+    if not good:
+        print(f"# {name}: exit status {run.returncode}, {lines} lines, {harmful[:3]}\n# {errors[-300:]}")
+    print(f"{'ok' if good else 'not ok'} a configuration: {name}")
+
+
+def configurations():
+    for name, content, *codes in (
+            ("of 100 MB", [b"a: b\n" * (1 << 20)] * 20, 3), ("empty", b"", 3), ("lists in lists", b"[" * 200000, 3),
+            ("mappings in mappings", b"a: " + b"{a: " * 100000, 3), ("too many keys", b"".join(b"k%d: 1\n" % i for i in range(70000)), 3),
+            ("a NUL byte", b"a: b\0c\n", 3), ("no UTF-8", b"a: \xff\xfe\n", 3), ("a key of 3 MB", b"x" * 3000000 + b": 1", 3),
+            ("a value of 3 MB", b"a: " + b"x" * 3000000, 0), ("aliases of aliases", nested(b"[", b"]"), 0),
+            ("merges of merges", nested(b"{", b"}"), 0), ("pointers to themselves", b"a: ${a}\nb: ${..b}\nc: ${oc.select:c,${c}}\n", 0),
+            ("a chain of pointers", b"".join(b"k%d: ${k%d}\n" % (i, i + 1) for i in range(60000)), 0),
+            ("escapes of terminals", b'ppo_max_token_len_per_gpu: "\\e[31m\\x9b"\n"ppo_max_token_len_per_gp\\e]0;x\\a": 1\n'
+             b'"ppo_max_token_len_per_gpu\\u202e": "\\u202e"\n', 0, 3),
+            ("60,000 keys that nearly are some", b"".join(b"ppo_max_token_len_per_gp%d: 1\n" % i for i in range(60000)), 0)):
+        configure(name, content, codes)
+
+
+{"traces": traces, "databases": databases, "rules": rules, "configurations": configurations}[WHAT]()
 try_memory()

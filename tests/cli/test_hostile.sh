@@ -1,8 +1,8 @@
-# Whatever a trace, a database or a file of rules holds, memana answers, or ends with exit status 3 and one line.
+# Whatever a trace, a database, a file of rules or a configuration holds, memana answers, or ends with exit status 3 and one line.
 # Pickles: test_memana_import.sh. Every byte of a trace: tests/unit/test_damage.c, tests/golden/bad.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query" --write .
 
-for what in traces databases rules; do
+for what in traces databases rules configurations; do
 	python3 "$SRC/tests/cli/hostile.py" "$memana" small.zst $what || echo "not ok $what: hostile.py itself failed"
 done

@@ -51,18 +51,33 @@ def report():
     copy("report", tree("tests/golden/v1-*.zst"))
 
 
+def database(target, trace, name):
+    """With the smallest pages: a mutation shall hit something."""
+    path = os.path.join(OUT, target, name)
+    subprocess.run([os.path.join(BUILD, "memana"), "load", trace, "-o", path], check=False, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    if not os.path.exists(path):
+        return
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA page_size = 512")
+        connection.execute("VACUUM")
+
+
 def sql():
-    """Databases of small traces, with the smallest pages: a mutation shall hit something."""
     for path in tree("tests/golden/v1-*.zst"):
-        name = os.path.basename(path).replace(".zst", ".db")
-        database = os.path.join(OUT, "sql", name)
-        subprocess.run([os.path.join(BUILD, "memana"), "load", path, "-o", database], check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if not os.path.exists(database):
-            continue
-        with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as connection:
-            connection.execute("PRAGMA page_size = 512")
-            connection.execute("VACUUM")
+        database("sql", path, os.path.basename(path).replace(".zst", ".db"))
+
+
+def advice():
+    """The databases of `sql`, and of runs that there is something to say about."""
+    copy("advice", sorted(glob.glob(os.path.join(OUT, "sql", "*.db"))))
+    for case in ("two-ranks", "trl-6684", "verl-6912"):
+        folder = os.path.join(OUT, "advice", case)
+        os.mkdir(folder)
+        subprocess.run([os.path.join(BUILD, "cases/make_case"), os.path.join(SOURCE, f"tests/cases/{case}.case"), folder],
+                       check=True, stdout=subprocess.DEVNULL)
+        database("advice", folder, f"{case}.db")
+        shutil.rmtree(folder)
 
 
 def pickle():
@@ -78,6 +93,36 @@ def rules():
     copy("rules", tree("formats/rules/*.yaml"))
     save("rules", "patterns", b"rules:\n  - function: '^(a|[b-d]+)*x?\\.{1,3}$'\n    role: rollout\n    step: ends\n"
                               b"  - mark: 'F[^ ]o'\n    part: forward\ncategories:\n  forward: logits\n\0Foo.step")
+
+
+def straight():
+    copy("straight", sorted(glob.glob(os.path.join(OUT, "pickle", "*"))))
+
+
+def knobs():
+    copy("knobs", tree("formats/knobs/*.yaml"))
+    save("knobs", "smallest", b"framework: a\nreleases:\n  - {version: '1', date: 2024-01-01}\nwritten: flag\nknobs:\n"
+                              b"  - key: --a\n    source: a.py:1\n    what: a\n    unit: bytes\n")
+
+
+# What settings look like, by framework: the parts of fuzz_config.c.
+SETTINGS = (
+    (b"verl", b"use_dynamic_bsz=True", b"actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096",
+     b"python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.n=5 ++actor_rollout_ref.model.use_liger=True",
+     b"expandable_segments:True,max_split_size_mb:128",
+     b"defaults:\n  - ppo_trainer\n  - _self_\nactor_rollout_ref:\n  actor: &a\n    ppo_max_token_len_per_gpu: 16384\n"
+     b"    use_dynamic_bsz: ${.other}\n    other: yes\n  ref: *a\n  rollout: {gpu_memory_utilization: 0.6, n: [1, 2]}\n"),
+    (b"trl", b"GRPOConfig.max_completion_length=1024", b"per_device_train_batch_size=1",
+     b"python grpo.py --gradient_checkpointing true --bf16", b"roundup_power2_divisions:[256:1,512:2,>:8]",
+     b'{"per_device_train_batch_size": 8, "optim": "adamw_torch", "args": {"max_length": null}}'),
+    (b"auto", b"--recompute-granularity=full", b"--micro-batch-size=1", b"train.py --micro-batch-size 4 --bf16",
+     b"garbage_collection_threshold:0.6,backend:native", b"a: |\n  x\n  y\n? [b]\n: c\nd: !!int '1'\n"),
+)
+
+
+def config():
+    for parts in SETTINGS:
+        save("config", parts[0].decode(), b"\0".join(parts))
 
 
 def elf():
@@ -150,7 +195,7 @@ def ring():
     save("ring", "slot", everything + piece(3, struct.pack("<BH", 0, 104) + bytes(24)))
 
 
-TARGETS = (trace, report, ring, pickle, rules, sql, elf, pyline)
+TARGETS = (trace, report, ring, pickle, straight, rules, knobs, config, sql, advice, elf, pyline)
 
 for target in TARGETS:
     os.makedirs(os.path.join(OUT, target.__name__), exist_ok=True)

@@ -60,11 +60,16 @@ void fuzz_in_place(uint8_t *at, size_t size);
 
 /* Calls commands of memana as its main does. */
 
-#define COMMAND_WORDS_MAX 6
+#define COMMAND_WORDS_MAX 10
 #define COMMAND_FILE "FILE" /* among the words: the input */
 
 /* The name of the command and its arguments. Exit statuses are those of the manual page. */
 void command_run(const char *const *words, const char *path);
+
+/*
+ * Makes databases of databases: changes values, rows and tables by SQL, or bytes of one page. As LLVMFuzzerCustomMutator.
+ */
+size_t db_mutate(uint8_t *data, size_t size, size_t room, unsigned int seed);
 
 /* Reads a trace as every command does, and checks what must hold of whatever it says. */
 

@@ -6,7 +6,7 @@
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/tests/fuzz/%)
-FUZZ_SHARED := $(addprefix $(B)/obj/tests/fuzz/,fuzz.o command_run.o trace_check.o trace_mutate.o trace_mutate_chunks.o)
+FUZZ_SHARED := $(addprefix $(B)/obj/tests/fuzz/,fuzz.o command_run.o trace_check.o trace_mutate.o trace_mutate_chunks.o db_mutate.o)
 FUZZ_ENGINE ?= $(B)/obj/tests/fuzz/replay.o
 FUZZ_INCLUDE := -Itests/fuzz -Itests/unit -Iformats -Ianalyzer
 

@@ -3,11 +3,20 @@
 #include "memtrace/base.h"
 
 static const char *const lines[][COMMAND_WORDS_MAX] = {
-	{ "info", COMMAND_FILE },     { "verify", "--json", COMMAND_FILE },
-	{ "top", COMMAND_FILE },      { "top", "--json", "--at", "oom", COMMAND_FILE },
-	{ "steps", COMMAND_FILE },    { "phases", "--json", COMMAND_FILE },
-	{ "oom", COMMAND_FILE },      { "frag", COMMAND_FILE },
-	{ "retained", COMMAND_FILE }, { "sql", COMMAND_FILE, "SELECT * FROM allocation" },
+	{ "info", COMMAND_FILE },
+	{ "verify", "--json", COMMAND_FILE },
+	{ "top", COMMAND_FILE },
+	{ "top", "--json", "--at", "oom", COMMAND_FILE },
+	{ "steps", COMMAND_FILE },
+	{ "phases", "--json", COMMAND_FILE },
+	{ "oom", COMMAND_FILE },
+	{ "frag", COMMAND_FILE },
+	{ "retained", COMMAND_FILE },
+	{ "sql", COMMAND_FILE, "SELECT * FROM allocation" },
+	{ "advise", COMMAND_FILE },
+	{ "top", "--by", "parameter", COMMAND_FILE },
+	{ "sql", COMMAND_FILE, "SELECT * FROM parameter" },
+	{ "frag", "--replay", "expandable_segments:True", COMMAND_FILE },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

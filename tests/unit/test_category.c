@@ -166,6 +166,17 @@ TEST(words_for_moments)
 		CHECK_EQ(moment_parse(&moment, bad[i]), -MT_E_ARGUMENT);
 }
 
+/* The stack of these frames; release it. */
+static struct callstack stack_of(const struct callstack_frame *frame, size_t count)
+{
+	struct callstack stack = { .count = 0 };
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		CHECK_EQ(callstack_append(&stack, &frame[i]), 0);
+	return stack;
+}
+
 static struct callstack_frame native(const char *function, const char *module)
 {
 	return (struct callstack_frame){ .function = function, .file = "", .module = module, .native = 1 };
@@ -181,7 +192,7 @@ TEST(a_backward_is_named_by_its_node)
 		native("torch::autograd::Node::operator()(std::vector<at::Tensor>&&)", ""),
 		native("torch::autograd::Engine::thread_main(int)", ""),
 	};
-	struct callstack stack = { .frame = frame, .count = 6 };
+	struct callstack stack = stack_of(frame, 6);
 	char text[256];
 
 	CHECK_EQ(callstack_user_frame(&stack), 3);
@@ -190,6 +201,7 @@ TEST(a_backward_is_named_by_its_node)
 	frame[3] = native("torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)", "");
 	CHECK_EQ(callstack_user_frame(&stack), 3);
 	CHECK_STR(callstack_function(text, sizeof(text), &frame[3]), "AccumulateGrad");
+	callstack_release(&stack);
 }
 
 TEST(plumbing_is_nobodys_place)
@@ -200,7 +212,7 @@ TEST(plumbing_is_nobodys_place)
 		native("flash::launch(Params&)", "/x/libflash.so"),
 		native("execute_native_thread_routine", ""),
 	};
-	struct callstack stack = { .frame = frame, .count = 4 };
+	struct callstack stack = stack_of(frame, 4);
 	char text[256];
 
 	CHECK_EQ(callstack_user_frame(&stack), 2);
@@ -210,6 +222,7 @@ TEST(plumbing_is_nobodys_place)
 	frame[3].function = "";
 	frame[3].offset = 0x10;
 	CHECK_STR(callstack_place(text, sizeof(text), &frame[3]), "0x10");
+	callstack_release(&stack);
 }
 
 static struct callstack_frame python(const char *function, const char *file, unsigned line)
@@ -220,13 +233,22 @@ static struct callstack_frame python(const char *function, const char *file, uns
 /* The stack outermost last, the place and function that it should have. */
 static void check_spot(struct callstack_frame *frame, size_t count, const char *place, const char *function)
 {
-	struct callstack stack = { .frame = frame, .count = count };
-	size_t user = callstack_user_frame(&stack);
+	struct callstack stack = stack_of(frame, count);
+	size_t user = callstack_user_frame(&stack), i;
 	char text[512];
 
 	CHECK(user < count);
 	CHECK_STR(callstack_spot_place(text, sizeof(text), &stack, user), place);
+	for (i = 0; i < count; i++) /* what is learned of a frame is what is seen of it */
+		callstack_learn(&frame[i]);
+	CHECK_EQ(callstack_user_frame(&stack), user);
+
+	CHECK(user < count);
+	CHECK_STR(callstack_spot_place(text, sizeof(text), &stack, user), place);
 	CHECK_STR(callstack_spot_function(text, sizeof(text), &stack, user), function);
+	callstack_release(&stack);
+	for (i = 0; i < count; i++)
+		frame[i].learned = 0;
 }
 
 #define PACKAGES "/opt/venv/lib/python3.11/site-packages/"

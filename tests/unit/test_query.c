@@ -327,15 +327,15 @@ TEST(stacks_show_the_users_frame)
 				symbols),
 		 0);
 	CHECK_EQ(stack.count, 4);
-	CHECK_STR(stack.frame[0].function, "linear");
+	CHECK_STR(stack.frame[0]->function, "linear");
 	CHECK_EQ(callstack_user_frame(&stack), 1);
-	CHECK_STR(callstack_place(place, sizeof(place), &stack.frame[1]), "model.py:20");
+	CHECK_STR(callstack_place(place, sizeof(place), stack.frame[1]), "model.py:20");
 	callstack_release(&stack);
 	/* Files that are not there have no names: module and offset instead. */
 	CHECK_EQ(callstack_load(&stack, run.db, ask(&run, "SELECT node FROM site WHERE owner = 'libnccl'"), symbols),
 		 0);
 	CHECK_EQ(stack.count, 2);
-	CHECK_STR(callstack_place(place, sizeof(place), &stack.frame[0]), "libnccl.so.2+0x40");
+	CHECK_STR(callstack_place(place, sizeof(place), stack.frame[0]), "libnccl.so.2+0x40");
 	callstack_release(&stack);
 	symbols_free(symbols);
 	run_close(&run);
@@ -444,12 +444,12 @@ TEST(a_place_is_the_line_that_tells_something)
 	CHECK_EQ(places.place[0].bytes, 2 * MIB);
 	CHECK_EQ(places.place[0].count, 2);
 	CHECK_STR(places.place[0].phase, "forward");
-	CHECK_STR(callstack_place(words, sizeof(words), &places.place[0].stack->frame[places.place[0].user]),
+	CHECK_STR(callstack_place(words, sizeof(words), places.place[0].stack->frame[places.place[0].user]),
 		  "train.py:20");
-	CHECK_STR(callstack_place(words, sizeof(words), &places.place[1].stack->frame[places.place[1].user]),
+	CHECK_STR(callstack_place(words, sizeof(words), places.place[1].stack->frame[places.place[1].user]),
 		  "train.py:10");
 	CHECK_STR(places.place[2].phase, "logprob");
-	CHECK_STR(callstack_place(words, sizeof(words), &places.place[2].stack->frame[places.place[2].user]),
+	CHECK_STR(callstack_place(words, sizeof(words), places.place[2].stack->frame[places.place[2].user]),
 		  "train.py:20");
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place IN ('train.py:10', 'train.py:20')"), 4);
 	places_release(&places);

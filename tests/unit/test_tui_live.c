@@ -358,7 +358,8 @@ static void filter_model(struct model *model)
 	static struct callstack_frame frame = { .function = "Attention.forward",
 						.file = "/srv/model/attention.py",
 						.module = "" };
-	static const struct callstack stack = { .frame = &frame, .count = 1, .room = 1 };
+	static const struct callstack_frame *frames[] = { &frame };
+	static const struct callstack stack = { .frame = frames, .count = 1, .room = 1 };
 	struct model_process process = { .rank = 3, .file = "run/trace.rank3.zst" };
 	struct model_site sites[] = {
 		{ .phase = MT_PHASE_FORWARD,

@@ -14,8 +14,8 @@ TEST(sites_get_stacks_names_and_evidence)
 
 	CHECK_STR(site->place, "model.py:20");
 	CHECK(site->callstack && site->callstack->count == 2);
-	CHECK_STR(site->callstack->frame[0].function, "attention");
-	CHECK_STR(site->callstack->frame[1].function, "main");
+	CHECK_STR(site->callstack->frame[0]->function, "attention");
+	CHECK_STR(site->callstack->frame[1]->function, "main");
 	CHECK(site->evidence && *site->evidence);
 	for (i = 1; i < kit->model.sites; i++)
 		CHECK(kit->model.site[i].callstack);

@@ -37,7 +37,7 @@ static int print_stack(const struct text *text, struct db *db, int64_t node)
 	if (!error && !stack.count)
 		text_print(text, "  no stack was recorded\n");
 	for (i = 0; i < stack.count && i < FRAMES_SHOWN; i++)
-		print_frame(text, &stack.frame[i]);
+		print_frame(text, stack.frame[i]);
 	if (i < stack.count)
 		text_print(text, "  %s more\n", text_count(count, sizeof(count), stack.count - i, "frame"));
 	callstack_release(&stack);

@@ -25,7 +25,7 @@ static int find_asker(struct oom *oom, struct db *db)
 		return 0;
 	error = callstack_load(&stack, db, oom->it->node, NULL);
 	for (i = 0; i < stack.count && !*owner && !error; i++)
-		if (!stack.frame[i].native || !owner_of_path(owner, stack.frame[i].module))
+		if (!stack.frame[i]->native || !owner_of_path(owner, stack.frame[i]->module))
 			*owner = '\0';
 	if (!error && strcmp(owner, OWNER_PYTORCH))
 		mt_copy_text(oom->asked_by, sizeof(oom->asked_by), owner);

@@ -17,11 +17,11 @@ static int says_something(const struct callstack_frame *frame)
 /* The next frame outwards from `at` that is the user's or a library's, but not `user`, and is another than the one before. */
 static size_t next_caller(const struct callstack *stack, size_t at, size_t user)
 {
-	const struct callstack_frame *last = &stack->frame[at];
+	const struct callstack_frame *last = stack->frame[at];
 
 	for (at++; at < stack->count; at++)
-		if (at != user && says_something(&stack->frame[at]) &&
-		    (strcmp(stack->frame[at].function, last->function) || stack->frame[at].line != last->line))
+		if (at != user && says_something(stack->frame[at]) &&
+		    (strcmp(stack->frame[at]->function, last->function) || stack->frame[at]->line != last->line))
 			return at;
 	return CALLSTACK_NO_FRAME;
 }
@@ -34,7 +34,7 @@ static void print_callers(const struct top_report *report, const struct callstac
 
 	for (i = 0; i < CALLERS_MAX && (at = next_caller(stack, at, user)) != CALLSTACK_NO_FRAME; i++) {
 		sentence_say(&sentence, i ? ", " : "called from ");
-		top_say_frame(&sentence, &stack->frame[at]);
+		top_say_frame(&sentence, stack->frame[at]);
 	}
 	if (!i)
 		return;

@@ -140,7 +140,7 @@ int filter_site_has(const struct model *model, uint32_t site, const char *words)
 	if (strcasestr(place->function, words) || strcasestr(place->place, words))
 		return 1;
 	for (i = 0; stack && i < stack->count; i++)
-		if (strcasestr(stack->frame[i].function, words) || strcasestr(stack->frame[i].file, words))
+		if (strcasestr(stack->frame[i]->function, words) || strcasestr(stack->frame[i]->file, words))
 			return 1;
 	return 0;
 }

@@ -11,7 +11,7 @@ static size_t all_frames(const struct callstack_frame **frame, const struct call
 	size_t frames = 0, i;
 
 	for (i = stack->count; i-- > 0 && frames < FLAME_FRAMES_MAX;)
-		frame[frames++] = &stack->frame[i];
+		frame[frames++] = stack->frame[i];
 	return frames;
 }
 
@@ -22,9 +22,9 @@ static size_t folded_frames(const struct callstack_frame **frame, const struct c
 	int folded = 0;
 
 	for (i = stack->count; i-- > 0 && frames < FLAME_FRAMES_MAX;) {
-		folded = i != user && callstack_is_plumbing(&stack->frame[i]);
+		folded = i != user && callstack_is_plumbing(stack->frame[i]);
 		if (!folded)
-			frame[frames++] = &stack->frame[i];
+			frame[frames++] = stack->frame[i];
 	}
 	if (folded)
 		frame[frames++] = &flame_plumbing;

@@ -290,8 +290,8 @@ static void choose_place(struct view_site *self, const struct model_site *site)
 	size_t i;
 
 	for (i = 0; i < site->callstack->count; i++) {
-		callstack_function(function, sizeof(function), &site->callstack->frame[i]);
-		callstack_place(place, sizeof(place), &site->callstack->frame[i]);
+		callstack_function(function, sizeof(function), site->callstack->frame[i]);
+		callstack_place(place, sizeof(place), site->callstack->frame[i]);
 		if (!strcmp(function, site->function) && !strcmp(place, site->place)) {
 			list_choose(&self->stack, (uint32_t)i);
 			break;
@@ -344,7 +344,7 @@ static void draw_stack(struct view_site *self, const struct app *app, struct are
 		choose_place(self, site);
 	bar = stack->count > (size_t)self->frames.height;
 	for (y = 0; y < self->frames.height && (number = list_row_at(&self->stack, y)) >= 0; y++)
-		draw_frame(area_part(self->frames, 0, y, self->frames.width - bar, 1), &stack->frame[number],
+		draw_frame(area_part(self->frames, 0, y, self->frames.width - bar, 1), stack->frame[number],
 			   self->pane == PANE_STACK && (uint32_t)number == self->stack.chosen);
 	list_bar(&self->stack, self->frames);
 }
@@ -440,7 +440,7 @@ static void tell_frame(const struct view_site *self, struct app *app)
 	model_lock(app->model);
 	stack = app->model->site[self->site].callstack;
 	if (stack && self->stack.chosen < stack->count) {
-		frame = &stack->frame[self->stack.chosen];
+		frame = stack->frame[self->stack.chosen];
 		if (*frame->file)
 			app_say(app, "%.200s:%u", frame->file, frame->line);
 		else

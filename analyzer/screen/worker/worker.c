@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "memtrace/error.h"
+#include "query/stack_tree.h"
 
 #define LOOK_MS 20 /* how often the model is asked whether it is read */
 
@@ -212,6 +213,7 @@ static void take_stacks(struct worker *worker)
 	for (n = 0; n < worker->stacks; n++)
 		callstack_release(&worker->stack[n].callstack);
 	free(worker->stack);
+	stack_tree_free(worker->tree);
 }
 
 void worker_free(struct worker *worker)

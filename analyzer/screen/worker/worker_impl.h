@@ -57,7 +57,8 @@ struct worker {
 	pthread_t thread;
 	struct worker_stack *stack; /* by node; the model points into it */
 	size_t stacks;
-	struct db *db; /* of the whole run; the thread's own */
+	struct stack_tree *tree; /* has their frames */
+	struct db *db;           /* of the whole run; the thread's own */
 	_Atomic int stop;
 	_Atomic uint32_t asked;       /* number of the newest question */
 	_Atomic uint32_t working;     /* of the one that is worked on */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 #include "query/callstack.h"
+#include "query/stack_tree.h"
 #include "screen/data/feed.h"
 #include "store/load.h"
 #include "store/store.h"
@@ -103,7 +104,7 @@ static int load_stack(struct worker_naming *naming, struct worker_stack *stack)
 {
 	char function[512] = "", place[512] = "";
 	size_t user;
-	int error = callstack_load(&stack->callstack, naming->db, stack->node, naming->symbols);
+	int error = stack_tree_load(naming->worker->tree, stack->node, &stack->callstack);
 
 	if (error)
 		return error;
@@ -221,6 +222,10 @@ int worker_name_sites(struct worker *worker)
 	int error = naming.symbols ? collect(&naming) : -MT_E_MEMORY;
 
 	if (!error && naming.db) {
+		worker->tree = stack_tree_new(naming.db, naming.symbols);
+		error = worker->tree ? 0 : -MT_E_MEMORY;
+	}
+	if (!error && naming.db) {
 		db_watch(naming.db, worker_stops, worker);
 		error = name_by_stack(&naming);
 		if (!error && !worker->stop)
@@ -230,6 +235,7 @@ int worker_name_sites(struct worker *worker)
 		if (!error && !worker->stop)
 			error = say_verdict(&naming);
 		db_watch(naming.db, NULL, NULL);
+		stack_tree_close(worker->tree);
 	}
 	free(naming.named);
 	symbols_free(naming.symbols);

@@ -1,0 +1,267 @@
+#include "stack_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/tuple.h"
+#include "memtrace/error.h"
+
+#define INLINED_MAX 8  /* functions at one address */
+#define DEPTH_MAX 1101 /* of databases that somebody else made: parents could go in a circle */
+
+/* What is at one place in the code. */
+struct tree_frame {
+	size_t count; /* 0: there is no such frame */
+	struct callstack_frame at[];
+};
+
+#define NO_NODE UINT32_MAX /* as a number: it has no parent */
+#define NOT_READ (UINT32_MAX - 1)
+
+struct tree_node {
+	int64_t parent_id;
+	uint32_t parent; /* its number, NO_NODE, or NOT_READ */
+	uint32_t frame;
+};
+
+struct stack_tree {
+	struct db_stmt *find_node, *find_frame; /* NULL: not asked for yet, or closed */
+	struct db *db;                          /* NULL: closed */
+	struct symbols *symbols;
+	struct tuple_table node_numbers, frame_numbers; /* by id */
+	struct tree_node *node;
+	struct tree_frame **frame;
+	uint32_t nodes, frames, node_room, frame_room;
+};
+
+/* Room for one more of `size` bytes in the array. 0 or -MT_E_MEMORY. */
+static int make_room(void **array, uint32_t count, uint32_t *room, size_t size)
+{
+	uint32_t more = *room ? *room * 2 : 256;
+	void *larger;
+
+	if (count < *room)
+		return 0;
+	larger = more < NOT_READ ? realloc(*array, more * size) : NULL;
+	if (!larger)
+		return -MT_E_MEMORY;
+	*array = larger;
+	*room = more;
+	return 0;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static size_t names_size(const struct symbol *symbol)
+{
+	return strlen(symbol->function) + strlen(symbol->file) + 2;
+}
+
+static char *put(char **names, const char *name)
+{
+	char *copy = *names;
+	size_t size = strlen(name) + 1;
+
+	*names += size;
+	return memcpy(copy, name, size);
+}
+
+/* One frame for each of these functions: they were inlined into each other. NULL: out of memory. */
+static struct tree_frame *make_frame(const struct db_stmt *row, const struct symbol *symbol, size_t count)
+{
+	const char *kind = db_text(row, 0), *module = db_text(row, 4);
+	size_t size = sizeof(struct tree_frame) + count * sizeof(struct callstack_frame) + strlen(module) + 1, i;
+	struct tree_frame *frame;
+	char *names;
+
+	for (i = 0; i < count; i++)
+		size += names_size(&symbol[i]);
+	frame = calloc(1, size);
+	if (!frame)
+		return NULL;
+	names = (char *)&frame->at[count];
+	module = put(&names, module);
+	for (i = 0; i < count; i++) {
+		frame->at[i].function = put(&names, symbol[i].function);
+		frame->at[i].file = put(&names, symbol[i].file);
+		frame->at[i].module = module;
+		frame->at[i].line = symbol[i].line;
+		frame->at[i].offset = (uint64_t)db_int(row, 6);
+		frame->at[i].native = !strcmp(kind, "native");
+		frame->at[i].elided = !strcmp(kind, "elided");
+		callstack_learn(&frame->at[i]);
+	}
+	frame->count = count;
+	return frame;
+}
+
+/* The functions at the address of a native frame, innermost first, or what was recorded of it. */
+static struct tree_frame *read_frame(const struct db_stmt *row, struct symbols *symbols)
+{
+	struct symbol found[INLINED_MAX];
+	const char *module = db_text(row, 4);
+	const void *build_id;
+	size_t count = 0, size;
+
+	build_id = db_blob(row, 5, &size);
+	if (symbols && !strcmp(db_text(row, 0), "native") && *module)
+		count = symbols_find(symbols, module, build_id, size, (uint64_t)db_int(row, 6), found, INLINED_MAX);
+	if (!count)
+		found[count++] = (struct symbol){ .function = db_text(row, 1),
+						  .file = db_text(row, 2),
+						  .line = (unsigned)db_int(row, 3) };
+	return make_frame(row, found, count);
+}
+
+/* Asks for the row of an id by `sql`, whose statement is kept: 1, it is there; 0, it is not; or -MT_E_x. */
+static int find_row(struct stack_tree *tree, struct db_stmt **stmt, const char *sql, int64_t id)
+{
+	int error = 0;
+
+	if (!tree->db)
+		return -MT_E_ARGUMENT;
+	if (!*stmt)
+		error = db_prepare(tree->db, stmt, sql);
+	if (error)
+		return error;
+	db_bind(*stmt, 1, id);
+	return db_step(*stmt);
+}
+
+static int load_frame(struct stack_tree *tree, int64_t id)
+{
+	void *array = tree->frame;
+	struct tree_frame *frame = NULL;
+	int more, error = make_room(&array, tree->frames, &tree->frame_room, sizeof(struct tree_frame *));
+
+	tree->frame = array;
+	if (error)
+		return error;
+	more = find_row(tree, &tree->find_frame,
+			"SELECT kind, function, file, line, path, build_id, offset FROM frame "
+			"LEFT JOIN module ON module.id = module WHERE frame.id = ?",
+			id);
+	if (more >= 0)
+		frame = more ? read_frame(tree->find_frame, tree->symbols) : calloc(1, sizeof(*frame));
+	if (tree->find_frame)
+		db_rewind(tree->find_frame);
+	if (!frame)
+		return more < 0 ? more : -MT_E_MEMORY;
+	tree->frame[tree->frames++] = frame;
+	return tuple_add(&tree->frame_numbers, &(struct tuple){ { (uint64_t)id } }, tree->frames - 1);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+/* The number of a row by its id, read where it is not there yet. 0 or -MT_E_x. */
+static int find(struct stack_tree *tree, const struct tuple_table *numbers, int64_t id,
+		int (*load)(struct stack_tree *tree, int64_t id), uint32_t *number)
+{
+	const struct tuple key = { { (uint64_t)id } };
+	int error = 0;
+
+	*number = tuple_find(numbers, &key);
+	if (*number == TUPLE_NONE) {
+		error = load(tree, id);
+		*number = tuple_find(numbers, &key);
+	}
+	return error;
+}
+
+static int load_node(struct stack_tree *tree, int64_t id)
+{
+	struct tree_node node = { .parent = NO_NODE };
+	void *array = tree->node;
+	int64_t frame = 0;
+	int more, error = make_room(&array, tree->nodes, &tree->node_room, sizeof(*tree->node));
+
+	tree->node = array;
+	if (error)
+		return error;
+	more = find_row(tree, &tree->find_node, "SELECT parent, frame FROM node WHERE id = ?", id);
+	if (more == 1) {
+		node.parent_id = db_int(tree->find_node, 0);
+		node.parent = node.parent_id ? NOT_READ : NO_NODE;
+		frame = db_int(tree->find_node, 1);
+	}
+	if (tree->find_node)
+		db_rewind(tree->find_node);
+	if (more < 0)
+		return more;
+	error = find(tree, &tree->frame_numbers, frame, load_frame, &node.frame);
+	if (error)
+		return error;
+	tree->node[tree->nodes++] = node;
+	return tuple_add(&tree->node_numbers, &(struct tuple){ { (uint64_t)id } }, tree->nodes - 1);
+}
+
+static int find_parent(struct stack_tree *tree, uint32_t number)
+{
+	uint32_t parent;
+	int error = find(tree, &tree->node_numbers, tree->node[number].parent_id, load_node, &parent);
+
+	if (!error)
+		tree->node[number].parent = parent;
+	return error;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------------------------ */
+
+static int append(struct callstack *stack, const struct tree_frame *frame)
+{
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < frame->count && !error; i++)
+		error = callstack_append(stack, &frame->at[i]);
+	return error;
+}
+
+int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *stack)
+{
+	uint32_t number = NO_NODE;
+	int error = node ? find(tree, &tree->node_numbers, node, load_node, &number) : 0, depth;
+
+	stack->count = 0;
+	for (depth = 0; !error && number != NO_NODE && depth < DEPTH_MAX; depth++) {
+		error = append(stack, tree->frame[tree->node[number].frame]);
+		if (!error && tree->node[number].parent == NOT_READ)
+			error = find_parent(tree, number);
+		number = tree->node[number].parent;
+	}
+	return error;
+}
+
+struct stack_tree *stack_tree_new(struct db *db, struct symbols *symbols)
+{
+	struct stack_tree *tree = calloc(1, sizeof(*tree));
+
+	if (tree) {
+		tree->db = db;
+		tree->symbols = symbols;
+	}
+	return tree;
+}
+
+void stack_tree_close(struct stack_tree *tree)
+{
+	db_finish(tree->find_node);
+	db_finish(tree->find_frame);
+	tree->find_node = tree->find_frame = NULL;
+	tree->db = NULL;
+}
+
+void stack_tree_free(struct stack_tree *tree)
+{
+	uint32_t i;
+
+	if (!tree)
+		return;
+	stack_tree_close(tree);
+	for (i = 0; i < tree->frames; i++)
+		free(tree->frame[i]);
+	free(tree->frame);
+	free(tree->node);
+	tuple_release(&tree->node_numbers);
+	tuple_release(&tree->frame_numbers);
+	free(tree);
+}
