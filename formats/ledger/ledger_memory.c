@@ -148,7 +148,7 @@ static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uin
 	const struct region *region;
 	uint64_t at = addr;
 
-	for (*regions = 0; (region = region_in(ledger, at, end)); ++*regions)
+	for (*regions = 0; at < end && (region = rangemap_seek(&ledger->regions, at, end)); ++*regions)
 		at = region->end;
 	if (ledger_died_reserve(ledger, 2 + 2 * *regions) || pool_reserve(&ledger->memory_pool, 1) ||
 	    pool_reserve(&ledger->region_pool, 1) || rangemap_reserve(&ledger->regions) ||
@@ -193,13 +193,14 @@ static void drop_older(struct mt_ledger *ledger, const struct mt_live *live, siz
 }
 
 /* Driver memory by the address it was handed out at; NULL: there is none. */
-static struct memory *allocated_at(const struct mt_ledger *ledger, uint64_t addr)
+static struct memory *allocated_at(struct mt_ledger *ledger, uint64_t addr)
 {
 	struct memory *object = addrmap_find(&ledger->objects, addr);
-	struct region *region = region_in(ledger, addr, ledger_end(addr, 1));
+	struct region *region;
 
-	if (object)
+	if (object || ledger_is_nowhere(addr))
 		return object;
+	region = rangemap_seek(&ledger->regions, addr, addr + 1);
 	return region && region->addr == addr && !region->live.kind ? region->memory : NULL;
 }
 
