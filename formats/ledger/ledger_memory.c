@@ -111,6 +111,17 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 	return region;
 }
 
+/* It may be kept for each 2 MiB that it has addresses in. */
+static void forget_recent(struct mt_ledger *ledger, const struct region *region)
+{
+	uint64_t at = region->addr >> LEDGER_RECENT_SHIFT, last = (region->end - 1) >> LEDGER_RECENT_SHIFT;
+	uint32_t i;
+
+	for (i = 0; i < LEDGER_RECENT && at <= last; i++, at++)
+		if (ledger->recent[at % LEDGER_RECENT] == region)
+			ledger->recent[at % LEDGER_RECENT] = NULL;
+}
+
 static void region_drop(struct mt_ledger *ledger, struct region *region)
 {
 	struct memory *memory = region->memory;
@@ -128,7 +139,7 @@ static void region_drop(struct mt_ledger *ledger, struct region *region)
 	if (region->next)
 		region->next->prev = region->prev;
 	rangemap_remove(&ledger->regions, region->addr);
-	ledger->last = NULL;
+	forget_recent(ledger, region);
 	pool_give(&ledger->region_pool, region);
 	if (memory) /* an allocation goes with its addresses, whatever is left of its count */
 		recount(ledger, memory, is_map ? memory->references : 0, memory->mappings - 1);
