@@ -203,7 +203,11 @@ int stream_sample_finish(struct stream *stream);
 /* ---- stream_step.c ---- */
 
 /* How full the device (of the run) is. */
-struct analysis_level stream_level(const struct stream *stream, uint32_t number);
+static inline struct analysis_level stream_level(const struct stream *stream, uint32_t number)
+{
+	return (struct analysis_level){ .bytes = stream->analysis->attribution.device[number].held,
+					.tensors = stream->analysis->device[number].tensors_now };
+}
 
 /*
  * The device (of the run) may have changed, or the phase of a process that uses it. Sets `watched` and `quiet` of the
