@@ -12,20 +12,6 @@ struct waiting {
 	struct stream *stream;
 };
 
-/* Takes events of `stream` while they are not later than `until`. 1: more to come, 0: the end, or an error. */
-static int take_until(struct stream *stream, int64_t until)
-{
-	int ready = 1, error;
-
-	while (ready > 0 && stream_next_time(stream) <= until) {
-		error = stream_take(stream);
-		if (error)
-			return error;
-		ready = stream_ready(stream);
-	}
-	return ready;
-}
-
 /* Whether `one` has its turn before `two`. */
 static int goes_first(const struct waiting *one, const struct waiting *two)
 {
@@ -65,7 +51,7 @@ static int merge(struct waiting *heap, uint32_t count)
 	int ready;
 
 	while (count) {
-		ready = take_until(heap[0].stream, turn_of_first(heap, count));
+		ready = stream_take(heap[0].stream, turn_of_first(heap, count), UINT32_MAX);
 		if (ready < 0)
 			return ready;
 		if (ready)
@@ -104,20 +90,6 @@ int merge_by_time(struct stream **open, uint32_t count)
 #define TURN_FIRST 512u
 #define TURN_LONGEST (256u << 10)
 
-/* 1: more to come, 0: the end, or an error. */
-static int take_events(struct stream *stream, uint32_t count)
-{
-	int ready = 1, error;
-
-	for (; ready > 0 && count && !stream->analysis->entangled; count--) {
-		error = stream_take(stream);
-		if (error)
-			return error;
-		ready = stream_ready(stream);
-	}
-	return ready;
-}
-
 int merge_by_turns(struct stream **open, uint32_t count)
 {
 	uint32_t turn, i, left;
@@ -125,7 +97,7 @@ int merge_by_turns(struct stream **open, uint32_t count)
 
 	for (turn = TURN_FIRST; count; turn = turn < TURN_LONGEST ? turn * 2 : turn) {
 		for (i = left = 0; i < count; i++) {
-			ready = take_events(open[i], turn);
+			ready = stream_take(open[i], INT64_MAX, turn);
 			if (ready < 0 || open[i]->analysis->entangled)
 				return ready;
 			if (ready)

@@ -233,7 +233,7 @@ int stream_ready(struct stream *stream)
 	return 1;
 }
 
-int stream_take(struct stream *stream)
+static int take_next(struct stream *stream)
 {
 	int64_t time = stream_next_time(stream);
 
@@ -242,6 +242,19 @@ int stream_take(struct stream *stream)
 	stream->analysis->attribution.turn = stream->turn;
 	stream->next++;
 	return take(stream, &stream->event[stream->next - 1], &stream->label[stream->next - 1]);
+}
+
+int stream_take(struct stream *stream, int64_t until, uint32_t most)
+{
+	int ready = 1, error;
+
+	for (; ready > 0 && most && !stream->analysis->entangled && stream_next_time(stream) <= until; most--) {
+		error = take_next(stream);
+		if (error)
+			return error;
+		ready = stream->next < stream->count ? 1 : stream_ready(stream);
+	}
+	return ready;
 }
 
 /* ---- the end ---- */

@@ -60,6 +60,7 @@ struct stream {
 	} unsettled;
 
 	struct gpu_total *gpu[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
+	uint8_t no_gpu[MT_LEDGER_DEVICES];        /* the same: it is known, and none */
 	struct stream_import *import;             /* handles to memory of other processes */
 	uint32_t imports;
 	int resumed; /* the trace begins with what was alive: some of it is older than the recording */
@@ -95,8 +96,11 @@ void stream_release(struct stream *stream);
 /* Makes sure that there is a next event: 1; the end: 0; or an error. */
 int stream_ready(struct stream *stream);
 
-/* Takes the next event, which stream_ready has promised. 0 or an error. */
-int stream_take(struct stream *stream);
+/*
+ * Takes events, of which stream_ready has promised the first, while they are not later than `until`, at most `most`, and
+ * none once the analysis is entangled. 1: there are more; 0: the end; or an error.
+ */
+int stream_take(struct stream *stream, int64_t until, uint32_t most);
 
 /* When the next event counts; the time of a process never goes back. */
 static inline int64_t stream_next_time(const struct stream *stream)
@@ -199,7 +203,11 @@ int stream_sample_finish(struct stream *stream);
 /* ---- stream_step.c ---- */
 
 /* How full the device (of the run) is. */
-struct analysis_level stream_level(const struct stream *stream, uint32_t number);
+static inline struct analysis_level stream_level(const struct stream *stream, uint32_t number)
+{
+	return (struct analysis_level){ .bytes = stream->analysis->attribution.device[number].held,
+					.tensors = stream->analysis->device[number].tensors_now };
+}
 
 /*
  * The device (of the run) may have changed, or the phase of a process that uses it. Sets `watched` and `quiet` of the

@@ -2,7 +2,7 @@
 #include "stream.h"
 
 /* What is held stays as it is for long; tensors in it come and go. */
-static void take_phase_tensors(struct stream *stream, uint32_t number)
+static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 {
 	const struct analysis_process *process = &stream->analysis->process[stream->process];
 	struct analysis_device *device = &stream->analysis->device[number];
@@ -81,15 +81,16 @@ int stream_is_higher(const struct stream *stream, uint32_t number)
 void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
 	struct attribution *attribution = &stream->analysis->attribution;
-	int device;
+	struct analysis_device *device;
+	int number;
 
-	while ((device = attribution_next_dirty(attribution)) >= 0) {
-		stream->analysis->device[device].used = 1;
-		take_phase_tensors(stream, (uint32_t)device);
-		if (stream_is_higher(stream, (uint32_t)device))
-			stream_take_peak(stream, (uint32_t)device, event, label);
-		if (!stream->analysis->device[device].watched ||
-		    analysis_is_higher(stream_level(stream, (uint32_t)device), stream->analysis->device[device].quiet))
-			stream_phase_peaks(stream, (uint32_t)device);
+	while ((number = attribution_next_dirty(attribution)) >= 0) {
+		device = &stream->analysis->device[number];
+		device->used = 1;
+		take_phase_tensors(stream, (uint32_t)number);
+		if (stream_is_higher(stream, (uint32_t)number))
+			stream_take_peak(stream, (uint32_t)number, event, label);
+		if (!device->watched || analysis_is_higher(stream_level(stream, (uint32_t)number), device->quiet))
+			stream_phase_peaks(stream, (uint32_t)number);
 	}
 }

@@ -19,10 +19,11 @@ static struct gpu_total *gpu_total_of(struct stream *stream, uint32_t id)
 {
 	const struct mt_device *device;
 
-	if (stream->gpu[id])
+	if (stream->gpu[id] || stream->no_gpu[id])
 		return stream->gpu[id];
 	device = mt_defs_device(stream_process(stream)->defs, id);
-	if (!device || device->kind != MT_DEVICE_CUDA)
+	stream->no_gpu[id] = device && device->kind != MT_DEVICE_CUDA;
+	if (!device || stream->no_gpu[id])
 		return NULL;
 	stream->gpu[id] = calloc(1, sizeof(*stream->gpu[id]));
 	if (stream->gpu[id] && stream->resumed)
@@ -289,7 +290,7 @@ int stream_sample_held(struct stream *stream, const struct mt_event *event)
 
 	while (stream->moved_count && !error) {
 		id = stream->moved[--stream->moved_count];
-		gpu = stream->gpu[id] ? stream->gpu[id] : gpu_total_of(stream, id);
+		gpu = stream->no_gpu[id] ? NULL : gpu_total_of(stream, id);
 		if (!gpu)
 			continue;
 		held = mt_ledger_held(stream->ledger, id);

@@ -10,12 +10,6 @@
 
 /* ---- peaks ---- */
 
-struct analysis_level stream_level(const struct stream *stream, uint32_t number)
-{
-	return (struct analysis_level){ .bytes = stream->analysis->attribution.device[number].held,
-					.tensors = stream->analysis->device[number].tensors_now };
-}
-
 static void take_level(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
 {
 	peak->level = stream_level(stream, number);

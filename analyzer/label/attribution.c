@@ -48,32 +48,45 @@ int attribution_device(struct attribution *attribution)
 	return (int)attribution->devices++;
 }
 
-_Static_assert(sizeof(struct site_key) == 16, "hash_key and same_key know all fields");
+_Static_assert(sizeof(struct site_key) == 16, "words_of knows all fields");
 
-/* Keys have just been written, field by field: reading them as whole words would wait for that. */
-static inline uint64_t hash_key(const struct site_key *key)
+struct key_words {
+	uint64_t where, what;
+};
+
+/*
+ * A key in two words. Put together from the fields: those of a new key have just been written, one by one, and a load of
+ * a whole word would wait for that.
+ */
+static inline struct key_words words_of(const struct site_key *key)
 {
-	uint64_t where = key->process | (uint64_t)key->device << 32;
-	uint64_t what = key->stack | (uint64_t)key->phase << 32 | (uint64_t)key->category << 40 |
-			(uint64_t)key->driver << 48 | (uint64_t)key->size << 56;
-	uint64_t hash = (where ^ what * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+	return (struct key_words){ .where = key->process | (uint64_t)key->device << 32,
+				   .what = key->stack | (uint64_t)key->phase << 32 | (uint64_t)key->category << 40 |
+					   (uint64_t)key->driver << 48 | (uint64_t)key->size << 56 };
+}
+
+static inline uint64_t hash_words(const struct key_words *words)
+{
+	uint64_t hash = (words->where ^ words->what * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
 
 	return hash ^ hash >> 32;
 }
 
-static inline int same_key(const struct site_key *a, const struct site_key *b)
+static inline int has_words(const struct site *site, const struct key_words *words)
 {
-	return a->stack == b->stack && a->process == b->process && a->device == b->device && a->phase == b->phase &&
-	       a->category == b->category && a->driver == b->driver && a->size == b->size;
+	struct key_words own = words_of(&site->key);
+
+	return own.where == words->where && own.what == words->what;
 }
 
 /* The slot that holds the key, or the free one where it belongs. */
 static uint32_t *find_slot(const struct attribution *attribution, const struct site_key *key)
 {
+	struct key_words words = words_of(key);
 	uint32_t mask = attribution->slots - 1;
-	uint32_t at = (uint32_t)hash_key(key) & mask;
+	uint32_t at = (uint32_t)hash_words(&words) & mask;
 
-	while (attribution->slot[at] && !same_key(&attribution->site[attribution->slot[at]].key, key))
+	while (attribution->slot[at] && !has_words(&attribution->site[attribution->slot[at]], &words))
 		at = (at + 1) & mask;
 	return &attribution->slot[at];
 }

@@ -17,8 +17,7 @@ void categories_release(struct categories *categories)
 	memset(categories, 0, sizeof(*categories));
 }
 
-/* NULL: out of memory; sizes are then just not told apart. */
-static struct category_sizes *sizes_of(struct categories *categories, uint32_t process, int driver)
+static struct category_sizes *make_sizes(struct categories *categories, uint32_t process, int driver)
 {
 	struct category_sizes **grown, **sizes;
 
@@ -32,9 +31,18 @@ static struct category_sizes *sizes_of(struct categories *categories, uint32_t p
 		categories->processes = process + 1;
 	}
 	sizes = &categories->sizes[process * 2 + (driver != 0)];
-	if (!*sizes)
-		*sizes = calloc(1, sizeof(**sizes));
+	*sizes = calloc(1, sizeof(**sizes));
 	return *sizes;
+}
+
+/* NULL: out of memory; sizes are then just not told apart. */
+static inline struct category_sizes *sizes_of(struct categories *categories, uint32_t process, int driver)
+{
+	struct category_sizes *sizes = NULL;
+
+	if (process < categories->processes)
+		sizes = categories->sizes[process * 2 + (driver != 0)];
+	return sizes ? sizes : make_sizes(categories, process, driver);
 }
 
 uint8_t category_size(struct categories *categories, uint32_t process, int driver, uint64_t size, uint8_t phase,

@@ -20,7 +20,7 @@ struct width {
 
 static uint32_t first_slot(uint64_t size)
 {
-	return (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 52) & (SIZES_SLOTS - 1);
+	return (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 48) & (SIZES_SLOTS - 1);
 }
 
 /* The slot of `size`, or the free one where it belongs. */
@@ -38,7 +38,7 @@ uint8_t sizes_number(struct category_sizes *sizes, uint64_t size)
 	uint32_t at = slot_of(sizes, size);
 
 	if (!sizes->slot[at].size) {
-		if (!size || sizes->used >= SIZES_SLOTS / 4 * 3)
+		if (!size || sizes->used >= SIZES_MOST)
 			return 0;
 		sizes->used++;
 		sizes->slot[at].size = size;

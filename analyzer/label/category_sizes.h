@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-#define SIZES_SLOTS 4096u  /* a power of two; three quarters are used */
+#define SIZES_SLOTS 8192u  /* a power of two; */
+#define SIZES_MOST 3072u   /* so many are used: a look for one of all the others ends soon */
 #define SIZES_NUMBERS 253u /* numbers are 1 .. 252 */
 #define SIZES_LOGITS 253u  /* in place of a number: tokens x the vocabulary that the census tells, or as the loss's, */
 #define SIZES_ALIKE 254u   /* the framework said what it is of what is alike, */

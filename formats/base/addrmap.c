@@ -12,8 +12,7 @@ static size_t home(const struct addrmap *map, uint64_t key)
 	return (key ^ key >> 32) & (map->capacity - 1);
 }
 
-/* The slot of `key`, or the empty slot where it belongs. */
-static struct addrmap_slot *probe(const struct addrmap *map, uint64_t key)
+struct addrmap_slot *addrmap_probe(const struct addrmap *map, uint64_t key)
 {
 	size_t i = home(map, key);
 
@@ -28,32 +27,25 @@ void addrmap_release(struct addrmap *map)
 	*map = (struct addrmap){ 0 };
 }
 
-int addrmap_reserve(struct addrmap *map)
+int addrmap_grow(struct addrmap *map)
 {
 	struct addrmap larger = { .capacity = map->capacity ? map->capacity * 2 : ADDRMAP_FIRST, .used = map->used };
 	size_t i;
 
-	if (map->used + 1 <= map->capacity / 8 * 5)
-		return 0;
 	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
 	if (!larger.slots)
 		return -MT_E_MEMORY;
 	for (i = 0; i < map->capacity; i++)
 		if (map->slots[i].value)
-			*probe(&larger, map->slots[i].key) = map->slots[i];
+			*addrmap_probe(&larger, map->slots[i].key) = map->slots[i];
 	free(map->slots);
 	*map = larger;
 	return 0;
 }
 
-void *addrmap_find(const struct addrmap *map, uint64_t key)
-{
-	return map->used ? probe(map, key)->value : NULL;
-}
-
 void *addrmap_put(struct addrmap *map, uint64_t key, void *value)
 {
-	struct addrmap_slot *slot = probe(map, key);
+	struct addrmap_slot *slot = addrmap_probe(map, key);
 	void *replaced = slot->value;
 
 	map->used += !replaced;
@@ -69,7 +61,7 @@ void *addrmap_remove(struct addrmap *map, uint64_t key)
 
 	if (!map->used)
 		return NULL;
-	hole = (size_t)(probe(map, key) - map->slots);
+	hole = (size_t)(addrmap_probe(map, key) - map->slots);
 	value = map->slots[hole].value;
 	if (!value)
 		return NULL;

@@ -21,11 +21,23 @@ struct addrmap {
 
 void addrmap_release(struct addrmap *map);
 
+/* A larger table. 0 or -MT_E_MEMORY. */
+int addrmap_grow(struct addrmap *map);
+
 /* After 0 the next addrmap_put succeeds. -MT_E_MEMORY. */
-int addrmap_reserve(struct addrmap *map);
+static inline int addrmap_reserve(struct addrmap *map)
+{
+	return map->used + 1 <= map->capacity / 8 * 5 ? 0 : addrmap_grow(map);
+}
+
+/* The slot of `key`, or the empty one where it belongs. There is a table. */
+struct addrmap_slot *addrmap_probe(const struct addrmap *map, uint64_t key);
 
 /* NULL: not there. */
-void *addrmap_find(const struct addrmap *map, uint64_t key);
+static inline void *addrmap_find(const struct addrmap *map, uint64_t key)
+{
+	return map->used ? addrmap_probe(map, key)->value : NULL;
+}
 
 /* Needs room that addrmap_reserve made. Returns the value that `value` (not NULL) replaced, or NULL. */
 void *addrmap_put(struct addrmap *map, uint64_t key, void *value);

@@ -5,10 +5,6 @@
 
 #define POOL_SLAB_BYTES (64u << 10)
 
-struct pool_item {
-	struct pool_item *next;
-};
-
 void pool_init(struct pool *pool, size_t item_bytes)
 {
 	*pool = (struct pool){ .item_bytes = (item_bytes + 15) & ~(size_t)15 };
@@ -25,7 +21,7 @@ void pool_release(struct pool *pool)
 	pool_init(pool, pool->item_bytes);
 }
 
-static int pool_grow(struct pool *pool)
+static int add_slab(struct pool *pool)
 {
 	size_t header = 16, count = (POOL_SLAB_BYTES - header) / pool->item_bytes;
 	struct pool_item *slab = malloc(header + count * pool->item_bytes);
@@ -41,28 +37,10 @@ static int pool_grow(struct pool *pool)
 	return 0;
 }
 
-int pool_reserve(struct pool *pool, size_t count)
+int pool_grow(struct pool *pool, size_t count)
 {
 	while (pool->available < count)
-		if (pool_grow(pool))
+		if (add_slab(pool))
 			return -MT_E_MEMORY;
 	return 0;
-}
-
-void *pool_take(struct pool *pool)
-{
-	struct pool_item *item = pool->items;
-
-	pool->items = item->next;
-	pool->available--;
-	return item;
-}
-
-void pool_give(struct pool *pool, void *item)
-{
-	struct pool_item *head = item;
-
-	head->next = pool->items;
-	pool->items = head;
-	pool->available++;
 }

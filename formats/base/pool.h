@@ -8,7 +8,9 @@
 
 #include <stddef.h>
 
-struct pool_item;
+struct pool_item {
+	struct pool_item *next;
+};
 
 struct pool {
 	size_t item_bytes;
@@ -21,11 +23,32 @@ struct pool {
 void pool_init(struct pool *pool, size_t item_bytes);
 void pool_release(struct pool *pool);
 
+/* Makes items until there are `count`. 0 or -MT_E_MEMORY. */
+int pool_grow(struct pool *pool, size_t count);
+
 /* After 0 the next `count` pool_take calls succeed. -MT_E_MEMORY. */
-int pool_reserve(struct pool *pool, size_t count);
+static inline int pool_reserve(struct pool *pool, size_t count)
+{
+	return pool->available >= count ? 0 : pool_grow(pool, count);
+}
 
 /* Needs room that pool_reserve made. */
-void *pool_take(struct pool *pool);
-void pool_give(struct pool *pool, void *item);
+static inline void *pool_take(struct pool *pool)
+{
+	struct pool_item *item = pool->items;
+
+	pool->items = item->next;
+	pool->available--;
+	return item;
+}
+
+static inline void pool_give(struct pool *pool, void *item)
+{
+	struct pool_item *head = item;
+
+	head->next = pool->items;
+	pool->items = head;
+	pool->available++;
+}
 
 #endif

@@ -97,15 +97,13 @@ void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int sl
 		ledger->move(ledger->context, device, tag, slack, (int64_t)bytes);
 }
 
-int ledger_died_reserve(struct mt_ledger *ledger, size_t count)
+int ledger_died_grow(struct mt_ledger *ledger, size_t count)
 {
 	size_t max = ledger->died_max ? ledger->died_max : 16;
 	struct mt_live *larger;
 
 	while (max < count)
 		max *= 2;
-	if (max == ledger->died_max)
-		return 0;
 	larger = realloc(ledger->died, max * sizeof(*larger));
 	if (!larger)
 		return -MT_E_MEMORY;

@@ -33,6 +33,13 @@ static inline int ledger_is_nowhere(uint64_t addr)
 /* So many frees can still be undone by a DRIVER_KEEP. A failed call reports at once, per thread: dozens are plenty. */
 #define LEDGER_UNDO 64u
 
+/*
+ * Tensors come and go in the same few segments, in turn. Segments of a caching allocator are 2 MiB and more: the region
+ * of an address is looked for first where the newest one of its 2 MiB is kept.
+ */
+#define LEDGER_RECENT 64u
+#define LEDGER_RECENT_SHIFT 21
+
 struct region;
 struct tensor;
 
@@ -104,7 +111,7 @@ struct mt_ledger {
 	struct addrmap handles;  /* VMM memory by handle */
 	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and what has no size */
 	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */
-	struct region *last;     /* newest hit in `regions` */
+	struct region *recent[LEDGER_RECENT]; /* of `regions`, by 2 MiB of addresses modulo LEDGER_RECENT; or NULL */
 	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
 	struct mt_live *died; /* of the newest event */
 	size_t died_count, died_max;
@@ -123,14 +130,32 @@ struct birth {
 /* ledger.c */
 void ledger_fill(struct mt_live *live, const struct birth *birth);
 void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int slack, uint64_t bytes);
-int ledger_died_reserve(struct mt_ledger *ledger, size_t count);
+int ledger_died_grow(struct mt_ledger *ledger, size_t count);
+
+/* Room for `count` that die of one event. 0 or -MT_E_MEMORY. */
+static inline int ledger_died_reserve(struct mt_ledger *ledger, size_t count)
+{
+	return count <= ledger->died_max ? 0 : ledger_died_grow(ledger, count);
+}
+
 void ledger_died(struct mt_ledger *ledger, const struct mt_live *live);
 uint64_t ledger_end(uint64_t addr, uint64_t size);
 
 /* ledger_tensor.c */
 int ledger_tensor_alloc(struct mt_ledger *ledger, const struct birth *birth, uint32_t device, struct mt_live **born);
 int ledger_tensor_free(struct mt_ledger *ledger, uint32_t device, uint64_t addr); /* 1: unknown */
-void ledger_index_loose(struct mt_ledger *ledger, uint32_t device);
+void ledger_index_tensors(struct mt_ledger *ledger, uint32_t device);
+
+/*
+ * Tensors are put in order by address only once their device has regions: CPU tensors and runs without driver events
+ * never pay for it.
+ */
+static inline void ledger_index_loose(struct mt_ledger *ledger, uint32_t device)
+{
+	if (!ledger->device[device].indexed)
+		ledger_index_tensors(ledger, device);
+}
+
 int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end);
 void ledger_attract(struct mt_ledger *ledger, struct region *region); /* loose tensors enter a new region */
 void ledger_expel(struct mt_ledger *ledger, struct region *region);   /* its tensors are left without it */

@@ -111,6 +111,17 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 	return region;
 }
 
+/* It may be kept for each 2 MiB that it has addresses in. */
+static void forget_recent(struct mt_ledger *ledger, const struct region *region)
+{
+	uint64_t at = region->addr >> LEDGER_RECENT_SHIFT, last = (region->end - 1) >> LEDGER_RECENT_SHIFT;
+	uint32_t i;
+
+	for (i = 0; i < LEDGER_RECENT && at <= last; i++, at++)
+		if (ledger->recent[at % LEDGER_RECENT] == region)
+			ledger->recent[at % LEDGER_RECENT] = NULL;
+}
+
 static void region_drop(struct mt_ledger *ledger, struct region *region)
 {
 	struct memory *memory = region->memory;
@@ -128,7 +139,7 @@ static void region_drop(struct mt_ledger *ledger, struct region *region)
 	if (region->next)
 		region->next->prev = region->prev;
 	rangemap_remove(&ledger->regions, region->addr);
-	ledger->last = NULL;
+	forget_recent(ledger, region);
 	pool_give(&ledger->region_pool, region);
 	if (memory) /* an allocation goes with its addresses, whatever is left of its count */
 		recount(ledger, memory, is_map ? memory->references : 0, memory->mappings - 1);
@@ -148,7 +159,7 @@ static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uin
 	const struct region *region;
 	uint64_t at = addr;
 
-	for (*regions = 0; (region = region_in(ledger, at, end)); ++*regions)
+	for (*regions = 0; at < end && (region = rangemap_seek(&ledger->regions, at, end)); ++*regions)
 		at = region->end;
 	if (ledger_died_reserve(ledger, 2 + 2 * *regions) || pool_reserve(&ledger->memory_pool, 1) ||
 	    pool_reserve(&ledger->region_pool, 1) || rangemap_reserve(&ledger->regions) ||
@@ -193,13 +204,14 @@ static void drop_older(struct mt_ledger *ledger, const struct mt_live *live, siz
 }
 
 /* Driver memory by the address it was handed out at; NULL: there is none. */
-static struct memory *allocated_at(const struct mt_ledger *ledger, uint64_t addr)
+static struct memory *allocated_at(struct mt_ledger *ledger, uint64_t addr)
 {
 	struct memory *object = addrmap_find(&ledger->objects, addr);
-	struct region *region = region_in(ledger, addr, ledger_end(addr, 1));
+	struct region *region;
 
-	if (object)
+	if (object || ledger_is_nowhere(addr))
 		return object;
+	region = rangemap_seek(&ledger->regions, addr, addr + 1);
 	return region && region->addr == addr && !region->live.kind ? region->memory : NULL;
 }
 

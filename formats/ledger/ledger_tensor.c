@@ -2,18 +2,18 @@
 
 #include "memtrace/error.h"
 
-/* The lowest region in [addr, end). Tensors come in runs within one region: try the newest first. */
+/* The lowest region in [addr, end). */
 static struct region *first_region(struct mt_ledger *ledger, uint64_t addr, uint64_t end)
 {
-	struct region *region = ledger->last;
+	struct region **recent = &ledger->recent[(addr >> LEDGER_RECENT_SHIFT) % LEDGER_RECENT], *region = *recent;
 
 	if (region && region->addr <= addr && addr < region->end)
 		return region;
-	if (addr >= end)
+	if (addr >= end || !ledger->regions.count)
 		return NULL;
 	region = rangemap_first(&ledger->regions, addr, end);
-	if (region)
-		ledger->last = region;
+	if (region && region->addr <= addr)
+		*recent = region;
 	return region;
 }
 
@@ -260,18 +260,12 @@ int ledger_tensor_free(struct mt_ledger *ledger, uint32_t device, uint64_t addr)
 	return 0;
 }
 
-/*
- * Tensors are put in order by address only once their device has regions: CPU tensors and runs without driver events
- * never pay for it.
- */
-void ledger_index_loose(struct mt_ledger *ledger, uint32_t device)
+void ledger_index_tensors(struct mt_ledger *ledger, uint32_t device)
 {
 	struct ledger_device *figures = &ledger->device[device];
 	struct tensor *tensor;
 	size_t cursor = 0;
 
-	if (figures->indexed)
-		return;
 	figures->indexed = 1;
 	while ((tensor = addrmap_next(&figures->map, &cursor)))
 		settle(ledger, tensor);
@@ -305,6 +299,8 @@ int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t ad
 {
 	struct search search;
 
+	if (!ledger->device[device].loose.root)
+		return 0;
 	find_loose(ledger, device, addr, end, &search);
 	return pool_reserve(&ledger->piece_pool, search.count);
 }
@@ -314,7 +310,8 @@ void ledger_attract(struct mt_ledger *ledger, struct region *region)
 	struct search search;
 	struct tensor *tensor;
 
-	if (!region->memory || !ledger_memory_on_device(region->memory))
+	if (!region->memory || !ledger_memory_on_device(region->memory) ||
+	    !ledger->device[region->memory->live.device].loose.root)
 		return;
 	find_loose(ledger, region->memory->live.device, region->addr, region->end, &search);
 	for (tensor = search.found; tensor; tensor = tensor->found) {

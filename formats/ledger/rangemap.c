@@ -3,12 +3,14 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-#define WIDTH 32u
-#define HEIGHT_MAX 20u /* a node splits into halves: more than 16 levels would take 2^64 ranges */
+#define WIDTH 64u
+#define HEIGHT_MAX 20u     /* a node splits into halves: more than 16 levels would take 2^64 ranges */
+#define NOWHERE UINT64_MAX /* no range begins there, for its end lies behind it */
 
 struct rangemap_node {
 	uint32_t count;
-	uint64_t addr[WIDTH]; /* ascending; of an inner node's first child 0, for what comes may lie below all others */
+	/* Ascending, NOWHERE behind them; of an inner node's first child 0, for what comes may lie below all others. */
+	uint64_t addr[WIDTH];
 	union {
 		struct rangemap_node *child[WIDTH];
 		struct {
@@ -37,18 +39,25 @@ int rangemap_reserve(struct rangemap *map)
 	return pool_reserve(&map->pool, (size_t)map->height + 1);
 }
 
-/* How many of the node's addresses are not above `addr`. Halves without a branch: which one it is cannot be guessed. */
+/*
+ * How many of the node's addresses are not above `addr`. Halves without a branch, which could not be guessed, and always
+ * as many times: compilers leave no loop.
+ */
 static inline uint32_t rank(const struct rangemap_node *node, uint64_t addr)
 {
-	uint32_t low = 0, left = node->count, half;
+	const uint64_t *low = node->addr;
 
-	while (left > 1) {
-		half = left / 2;
-		low += half & (0u - (uint32_t)(node->addr[low + half - 1] <= addr));
-		left -= half;
-	}
-	return low + (left && node->addr[low] <= addr);
+#define HALVE(half) low += low[(half)-1] <= addr ? (half) : 0
+	HALVE(32);
+	HALVE(16);
+	HALVE(8);
+	HALVE(4);
+	HALVE(2);
+	HALVE(1);
+#undef HALVE
+	return (uint32_t)(low - node->addr) + (*low <= addr);
 }
+_Static_assert(WIDTH == 64, "rank halves so many");
 
 /* Which child of an inner node `addr` belongs to. */
 static inline uint32_t child_of(const struct rangemap_node *node, uint64_t addr)
@@ -70,23 +79,43 @@ static struct rangemap_node *leaf_of(const struct rangemap *map, uint64_t addr)
 
 /* ---- looking ---- */
 
-void *rangemap_first(const struct rangemap *map, uint64_t addr, uint64_t end)
+/* The lowest range that overlaps [addr, end); `i`: the rank of `addr` in its leaf. */
+static void *overlapping(const struct rangemap_node *leaf, uint32_t i, uint64_t addr, uint64_t end)
 {
-	const struct rangemap_node *leaf, *before;
-	uint32_t i;
+	const struct rangemap_node *before = i ? leaf
+					       : leaf->leaf.prev; /* has the range that begins at `addr` or below */
+	uint32_t last = (i ? i : before ? before->count : 0) - 1;
 
-	if (!map->root)
-		return NULL;
-	leaf = leaf_of(map, addr);
-	i = rank(leaf, addr);
-	before = i ? leaf : leaf->leaf.prev; /* the range that begins at `addr` or below it */
-	if (before && before->leaf.end[(i ? i : before->count) - 1] > addr)
-		return before->leaf.value[(i ? i : before->count) - 1];
+	if (before && before->leaf.end[last] > addr)
+		return before->leaf.value[last];
 	if (i == leaf->count) {
 		leaf = leaf->leaf.next;
 		i = 0;
 	}
 	return leaf && leaf->addr[i] < end ? leaf->leaf.value[i] : NULL;
+}
+
+void *rangemap_first(const struct rangemap *map, uint64_t addr, uint64_t end)
+{
+	const struct rangemap_node *leaf = map->root ? leaf_of(map, addr) : NULL;
+
+	return leaf ? overlapping(leaf, rank(leaf, addr), addr, end) : NULL;
+}
+
+void *rangemap_seek(struct rangemap *map, uint64_t addr, uint64_t end)
+{
+	if (!map->root)
+		return NULL;
+	map->newest.addr = addr;
+	map->newest.leaf = leaf_of(map, addr);
+	map->newest.rank = rank(map->newest.leaf, addr);
+	return overlapping(map->newest.leaf, map->newest.rank, addr, end);
+}
+
+/* Whether the newest rangemap_seek was for `addr`: its leaf and rank hold until the map changes. */
+static int was_sought(const struct rangemap *map, uint64_t addr)
+{
+	return map->newest.leaf && map->newest.addr == addr;
 }
 
 /* ---- putting in ---- */
@@ -96,6 +125,7 @@ static struct rangemap_node *new_node(struct rangemap *map)
 	struct rangemap_node *node = pool_take(&map->pool);
 
 	node->count = 0;
+	memset(node->addr, 0xff, sizeof(node->addr)); /* NOWHERE */
 	node->leaf.prev = node->leaf.next = NULL;
 	return node;
 }
@@ -133,6 +163,7 @@ static void split(struct rangemap *map, struct rangemap_node *parent, uint32_t a
 	right->count = WIDTH - half;
 	left->count = half;
 	memcpy(right->addr, left->addr + half, right->count * sizeof(right->addr[0]));
+	memset(left->addr + half, 0xff, right->count * sizeof(left->addr[0])); /* NOWHERE */
 	if (is_leaf) {
 		memcpy(right->leaf.value, left->leaf.value + half, right->count * sizeof(right->leaf.value[0]));
 		memcpy(right->leaf.end, left->leaf.end + half, right->count * sizeof(right->leaf.end[0]));
@@ -159,8 +190,8 @@ static void grow(struct rangemap *map)
 	map->height++;
 }
 
-/* Full nodes are split on the way down, so that there is room in the one above. */
-void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *value)
+/* The leaf where `addr` belongs, with room. Full nodes are split on the way down: there is room in the one above. */
+static struct rangemap_node *leaf_with_room(struct rangemap *map, uint64_t addr)
 {
 	struct rangemap_node *node;
 	uint32_t level, i;
@@ -176,15 +207,27 @@ void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *va
 		}
 		node = node->child[i];
 	}
-	i = rank(node, addr);
-	shift(node->addr, i, node->count, sizeof(node->addr[0]));
-	shift(node->leaf.value, i, node->count, sizeof(node->leaf.value[0]));
-	shift(node->leaf.end, i, node->count, sizeof(node->leaf.end[0]));
-	node->addr[i] = addr;
-	node->leaf.end[i] = end;
-	node->leaf.value[i] = value;
-	node->count++;
+	return node;
+}
+
+void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *value)
+{
+	struct rangemap_node *leaf = map->newest.leaf;
+	uint32_t i = map->newest.rank;
+
+	if (!was_sought(map, addr) || leaf->count == WIDTH) {
+		leaf = leaf_with_room(map, addr);
+		i = rank(leaf, addr);
+	}
+	shift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
+	shift(leaf->leaf.value, i, leaf->count, sizeof(leaf->leaf.value[0]));
+	shift(leaf->leaf.end, i, leaf->count, sizeof(leaf->leaf.end[0]));
+	leaf->addr[i] = addr;
+	leaf->leaf.end[i] = end;
+	leaf->leaf.value[i] = value;
+	leaf->count++;
 	map->count++;
+	map->newest.leaf = NULL;
 }
 
 /* ---- taking out ---- */
@@ -207,6 +250,7 @@ static void remove_child(struct rangemap_node *node, uint32_t at)
 {
 	node->count--;
 	unshift(node->addr, at, node->count, sizeof(node->addr[0]));
+	node->addr[node->count] = NOWHERE;
 	unshift(node->child, at, node->count, sizeof(node->child[0]));
 	node->addr[0] = 0;
 }
@@ -247,12 +291,31 @@ static void drop_empty(struct rangemap *map, struct rangemap_node *leaf, struct 
 	shrink(map);
 }
 
+/* Number `i` of the leaf goes. Its value. */
+static void *take_out(struct rangemap *map, struct rangemap_node *leaf, uint32_t i)
+{
+	void *value = leaf->leaf.value[i];
+
+	leaf->count--;
+	map->count--;
+	unshift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
+	leaf->addr[leaf->count] = NOWHERE;
+	unshift(leaf->leaf.value, i, leaf->count, sizeof(leaf->leaf.value[0]));
+	unshift(leaf->leaf.end, i, leaf->count, sizeof(leaf->leaf.end[0]));
+	map->newest.leaf = NULL;
+	return value;
+}
+
 void *rangemap_remove(struct rangemap *map, uint64_t addr)
 {
-	struct rangemap_node *path[HEIGHT_MAX], *node = map->root;
+	struct rangemap_node *path[HEIGHT_MAX], *node = map->newest.leaf;
 	uint32_t place[HEIGHT_MAX], level, i;
 	void *value;
 
+	i = map->newest.rank;
+	if (was_sought(map, addr) && node->count > 1 && i && node->addr[i - 1] == addr)
+		return take_out(map, node, i - 1);
+	node = map->root;
 	if (!node)
 		return NULL;
 	for (level = 0; level + 1 < map->height; level++) {
@@ -263,13 +326,7 @@ void *rangemap_remove(struct rangemap *map, uint64_t addr)
 	i = rank(node, addr);
 	if (!i || node->addr[i - 1] != addr)
 		return NULL;
-	i--;
-	value = node->leaf.value[i];
-	node->count--;
-	map->count--;
-	unshift(node->addr, i, node->count, sizeof(node->addr[0]));
-	unshift(node->leaf.value, i, node->count, sizeof(node->leaf.value[0]));
-	unshift(node->leaf.end, i, node->count, sizeof(node->leaf.end[0]));
+	value = take_out(map, node, i - 1);
 	if (!node->count)
 		drop_empty(map, node, path, place);
 	return value;

@@ -23,6 +23,11 @@ struct rangemap {
 	struct rangemap_node *root; /* NULL: empty */
 	uint32_t height;            /* nodes on the way to a leaf, with it */
 	size_t count;               /* ranges */
+	struct {
+		uint64_t addr;
+		struct rangemap_node *leaf; /* NULL: the map has changed since */
+		uint32_t rank;
+	} newest; /* where rangemap_seek went */
 	struct pool pool;
 };
 
@@ -40,5 +45,8 @@ void *rangemap_remove(struct rangemap *map, uint64_t addr);
 
 /* The value of the lowest range that overlaps [addr, end), addr < end; or NULL. */
 void *rangemap_first(const struct rangemap *map, uint64_t addr, uint64_t end);
+
+/* The same, by somebody who may put in or take out at `addr` next: that does not look for the place again. */
+void *rangemap_seek(struct rangemap *map, uint64_t addr, uint64_t end);
 
 #endif

@@ -196,4 +196,11 @@ void roles_forget(struct track_roles *roles);                /* a step has ended
 const char *roles_finished(const struct track_roles *roles); /* words, NULL: the end of the program ends no step */
 int roles_pending(const struct track_roles *roles);          /* something that ends a step has begun */
 
+/* No role function is at work here, nor waited for: roles_end and roles_note would find nothing. */
+static inline int roles_are_idle(const struct track_roles *roles, const struct stack_state *stack)
+{
+	return !roles->trainers && !roles->update_thread && !roles->sleep_thread && stack->span.role == MT_ROLE_NONE &&
+	       stack->step == RULE_STEP_NOTHING;
+}
+
 #endif

@@ -203,6 +203,8 @@ static int follow_roles(struct mt_tracker *tracker, const struct mt_event *event
 	} else if (!tracker_is_memory(event->kind)) {
 		return 0;
 	}
+	if (roles_are_idle(&steps->roles, stack))
+		return 0;
 	why = roles_end(&steps->roles, id, stack);
 	if (why) {
 		steps->source = STEP_BY_ROLES;

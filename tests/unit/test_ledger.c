@@ -179,6 +179,33 @@ TEST(region_that_is_gone_takes_nothing)
 	mt_ledger_free(ledger);
 }
 
+/* Its first and its last bytes lie in two stretches of 2 MiB, of which the newest regions are remembered. */
+TEST(region_that_is_gone_is_not_remembered)
+{
+	struct mt_ledger *ledger = fresh();
+	const uint64_t addr = 0x7fff00100000, second = addr + 5 * MIB / 4;
+
+	FEED(ledger, 1, DRIVER_ALLOC, .device = 1, .addr = addr, .size = 3 * MIB / 2);
+	FEED(ledger, 2, TENSOR_ALLOC, .device = 1, .addr = addr, .size = KIB, .total = KIB);
+	FEED(ledger, 3, TENSOR_ALLOC, .device = 1, .addr = second, .size = KIB, .total = 2 * KIB);
+	CHECK_EQ(moved[1][1], 3 * MIB / 2 - 2 * KIB);
+	FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = addr, .size = KIB, .total = KIB);
+	FEED(ledger, 0, TENSOR_FREE, .device = 1, .addr = second, .size = KIB, .total = 0);
+	FEED(ledger, 0, DRIVER_FREE, .addr = addr);
+	FEED(ledger, 4, TENSOR_ALLOC, .device = 1, .addr = addr, .size = KIB, .total = KIB);
+	FEED(ledger, 5, TENSOR_ALLOC, .device = 1, .addr = second, .size = KIB, .total = 2 * KIB);
+	CHECK_EQ(mt_ledger_held(ledger, 1), 2 * KIB);
+	CHECK_EQ(moved[4][0] + moved[5][0], 2 * KIB);
+	/* A tensor that begins below the next region is no hit for what begins there later. */
+	FEED(ledger, 6, DRIVER_ALLOC, .device = 1, .addr = addr + 4 * MIB, .size = MIB);
+	FEED(ledger, 7, TENSOR_ALLOC, .device = 1, .addr = addr + 3 * MIB, .size = 3 * MIB / 2,
+	     .total = 2 * KIB + 3 * MIB / 2);
+	FEED(ledger, 0, DRIVER_FREE, .addr = addr + 4 * MIB);
+	FEED(ledger, 8, TENSOR_ALLOC, .device = 1, .addr = addr + 4 * MIB + 3 * MIB / 4, .size = KIB,
+	     .total = 3 * KIB + 3 * MIB / 2);
+	mt_ledger_free(ledger);
+}
+
 TEST(imported_and_host_memory_hold_nothing_on_the_device)
 {
 	struct mt_ledger *ledger = fresh();

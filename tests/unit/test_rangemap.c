@@ -41,10 +41,21 @@ static void look(const struct rangemap *map, const struct model *model, uint64_t
 	CHECK(rangemap_first(map, addr, end) == (found < MOST ? value_of(model->addr[found]) : NULL));
 }
 
+/* Perhaps at the place where something changes next, perhaps at another, perhaps not at all. */
+static void seek(struct rangemap *map, const struct model *model, uint64_t addr)
+{
+	uint64_t at = random_below(3) ? addr : addr + random_below(5);
+	size_t found = model_first(model, at, at + 2);
+
+	if (random_below(3))
+		CHECK(rangemap_seek(map, at, at + 2) == (found < MOST ? value_of(model->addr[found]) : NULL));
+}
+
 static void put(struct rangemap *map, struct model *model, uint64_t addr, uint64_t end)
 {
 	if (model->count == MOST || model_first(model, addr, end) < MOST)
 		return;
+	seek(map, model, addr);
 	CHECK_EQ(rangemap_reserve(map), 0);
 	rangemap_insert(map, addr, end, value_of(addr));
 	model->addr[model->count] = addr;
@@ -54,6 +65,7 @@ static void put(struct rangemap *map, struct model *model, uint64_t addr, uint64
 
 static void take(struct rangemap *map, struct model *model, size_t i)
 {
+	seek(map, model, model->addr[i]);
 	CHECK(rangemap_remove(map, model->addr[i]) == value_of(model->addr[i]));
 	CHECK(rangemap_remove(map, model->addr[i]) == NULL);
 	model->addr[i] = model->addr[--model->count];
