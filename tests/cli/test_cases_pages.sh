@@ -54,7 +54,7 @@ never "one model is no copy" 'copy|were made by' oom
 
 begin graphs-awake
 says "what stays of who sleeps" 'Meanwhile pid 4200 sleeps, with 45.0 GiB given back, and keeps 5.0 GiB: cuda graphs\.' oom
-says "what is left of what everybody had" '8.0 GiB was never in use by anybody: nothing has to change' advise
+says "what is left of what everybody had" '8.0 GiB was never in use by anybody: the highest is 90% of the device, and nothing has to change' advise
 says "by process" 'By process rank 0, pid 4100 66.0 GiB 93%' advise
 never "no list of what nobody needs" 'saves|no effect here|would not have helped' advise
 says "but where it is" '8 settings would make the peak lower all the same: -n 0 shows them' advise

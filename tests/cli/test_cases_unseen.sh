@@ -26,7 +26,8 @@ proposes "to the host as it goes" eval_accumulation_steps
 begin accelerate-2531
 says "whole gradients" '62.5 GiB, 23 x 2.7 GiB, is kept by backward .*gradients, 62.5 GiB: they are as large as the layers that are gathered, .*sync_each_batch' oom
 never "no leak, no activations" 'drop the reference|recompute|workspace' oom
-never "once, and no smaller batch" 'Before any setting|Try ' advise
+says "before any setting" 'Before any setting: they are as large as the layers that are gathered' advise
+never "once, and no smaller batch" 'as large as the layers.*as large as the layers|Try ' advise
 
 # ---- what the request was for ----
 
@@ -98,9 +99,9 @@ begin trl-6684
 check "$case: the type in which it was loaded, if it was that" told_document \
 	"[(k['proposed'], k['only_if'] is not None) for k in d['knobs'] if k['key'] == 'from_pretrained(dtype)'] == [('bfloat16', True)]"
 begin trl-2806
-says "a second copy of the weights" 'The largest part of it is weights, 28.0 GiB, 14.0 GiB of it copied from a model that is there, too \(a reference' advise
+says "a second copy of the weights" 'The largest part of it is weights, 28.0 GiB\. 14.0 GiB of the 28.0 GiB of weights were made by create_reference_model' advise
 begin trl-2806-beta0
-never "one copy is none" 'copied from' advise
+never "one copy is none" 'were made by|a second copy' advise
 begin nccl-lazy
 says "nothing failed: in brief" 'Nothing failed, and 42.0 GiB was never held: the highest is 48% of the device, and nothing has to change' advise
 never "nothing to paste" 'To paste|would not have helped|at the peak' advise

@@ -393,10 +393,14 @@ static const char *rows_of(const struct callstack_frame *frames, size_t count, i
 {
 	static char words[512];
 	static const struct callstack_frame *row[FLAME_STACK_MAX];
-	struct callstack stack = { .frame = (struct callstack_frame *)frames, .count = count };
+	const struct callstack_frame *frame[MT_ARRAY_SIZE(mixed)];
+	struct callstack stack = { .frame = frame, .count = count };
 	struct model_site site = { .stack = 1, .callstack = &stack };
-	size_t rows = flame_stack(row, &site, slack, all), i, at = 0;
+	size_t rows, i, at = 0;
 
+	for (i = 0; i < count; i++)
+		frame[i] = &frames[i];
+	rows = flame_stack(row, &site, slack, all);
 	words[0] = '\0';
 	for (i = 0; i < rows; i++)
 		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s", i ? " " : "",
