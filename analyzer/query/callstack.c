@@ -8,7 +8,6 @@
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "stack_tree.h"
 
 #define NODE_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:"
 
@@ -26,28 +25,6 @@ int callstack_append(struct callstack *stack, const struct callstack_frame *fram
 	}
 	stack->frame[stack->count++] = frame;
 	return 0;
-}
-
-int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols)
-{
-	int error;
-
-	memset(stack, 0, sizeof(*stack));
-	if (!node)
-		return 0;
-	stack->tree = stack_tree_new(db, symbols);
-	if (!stack->tree)
-		return -MT_E_MEMORY;
-	error = stack_tree_load(stack->tree, node, stack);
-	stack_tree_close(stack->tree);
-	return error;
-}
-
-void callstack_release(struct callstack *stack)
-{
-	stack_tree_free(stack->tree);
-	free(stack->frame);
-	memset(stack, 0, sizeof(*stack));
 }
 
 /*

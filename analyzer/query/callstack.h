@@ -31,7 +31,7 @@ struct callstack {
 
 /*
  * Loads the stack of `node` (0: empty) of the database; `symbols` NULL: with the names that are there. Release in any case.
- * 0 or -MT_E_x. Who wants many stacks: stack_tree.h.
+ * 0 or -MT_E_x. Both are in stack_tree.c; who wants many stacks takes a tree of his own.
  */
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols);
 void callstack_release(struct callstack *stack);

@@ -265,3 +265,27 @@ void stack_tree_free(struct stack_tree *tree)
 	tuple_release(&tree->frame_numbers);
 	free(tree);
 }
+
+/* ---- one stack, with a tree of its own ---- */
+
+int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols)
+{
+	int error;
+
+	memset(stack, 0, sizeof(*stack));
+	if (!node)
+		return 0;
+	stack->tree = stack_tree_new(db, symbols);
+	if (!stack->tree)
+		return -MT_E_MEMORY;
+	error = stack_tree_load(stack->tree, node, stack);
+	stack_tree_close(stack->tree);
+	return error;
+}
+
+void callstack_release(struct callstack *stack)
+{
+	stack_tree_free(stack->tree);
+	free(stack->frame);
+	memset(stack, 0, sizeof(*stack));
+}

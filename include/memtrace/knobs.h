@@ -72,7 +72,8 @@
 	X(FLAG, "flag")               /* --a-b 1 */       \
 	X(ARGUMENT, "argument")       /* function(a=1) */ \
 	X(ENVIRONMENT, "environment") /* VARIABLE=a:1 */  \
-	X(JSON, "json")               /* a path in it */
+	X(JSON, "json")               /* a path in it */  \
+	X(CODE, "code")               /* in the program */
 
 /* What a value may be. SIZE: bytes. X(NAME) */
 #define MT_KNOB_KIND_LIST(X) \

@@ -29,6 +29,19 @@ never "no leak, no activations" 'drop the reference|recompute|workspace' oom
 says "before any setting" 'Before any setting: they are as large as the layers that are gathered' advise
 never "once, and no smaller batch" 'as large as the layers.*as large as the layers|Try ' advise
 
+begin nanogpt-236
+says "what was loaded is there still" 'kept by _cuda_deserialize \(serialization.py:152\)\. 3.2 GiB of what is in use is state dicts: what was loaded is still there: let go of it .*map_location' oom
+never "no fragments, no shards" '[Ee]xpandable|shard|fewer tokens' oom
+says "before any setting" 'Before any setting: what was loaded is still there' advise
+
+# ---- a loop of one's own ----
+
+begin speechbrain-1850
+says "activations" '17.0 GiB in 97 pieces is kept by forward \(attention.py:893\)\. Most of what is in use is probably activations, 22.9 GiB: recompute' oom
+says "with what PyTorch has for it" 'Try torch.utils.checkpoint.checkpoint around each layer, .*: it saves probably 18.6 GiB' advise
+says "in the program" 'To paste, the first of them # in the program: torch.utils.checkpoint.checkpoint around each layer' advise
+never "nothing that has no class here" 'FullyShardedDataParallel|AdamW' advise
+
 # ---- what the request was for ----
 
 begin verl-302

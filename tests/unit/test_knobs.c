@@ -182,8 +182,9 @@ TEST(how_values_are_written_is_said_by_the_file_or_the_row)
 		      "x.yaml:6: k is an argument of nothing, and no \"class\" is given");
 	check_refused(FILE_HEAD "knobs:\n" ROW("a.k") "    written: environment\n",
 		      "x.yaml:6: no \"variables\" of the environment are given");
-	check_refused(FILE_HEAD "knobs:\n" ROW("a.k") "    written: by hand\n",
-		      "x.yaml:16: unknown written \"by hand\" (one of: hydra, yaml, flag, argument, environment, json)");
+	check_refused(
+		FILE_HEAD "knobs:\n" ROW("a.k") "    written: by hand\n",
+		"x.yaml:16: unknown written \"by hand\" (one of: hydra, yaml, flag, argument, environment, json, code)");
 	check_refused("framework: f\npackage: p\nreleases: [1]\nknobs: []\n", "x.yaml:1: the file has no \"written\"");
 }
 

@@ -175,8 +175,12 @@ static void say_first_row(struct advice *advice, const char *begins)
 	char size[2][TEXT_SIZE_MAX];
 	const struct advise_row *row = advice->row;
 
-	sentence_say(&advice->verdict, " %s %s = %s: it saves %s%s", begins, row->knob->name.key, row->to,
-		     row->probable ? "probably " : "", text_bytes(size[0], row->saved.low));
+	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
+		sentence_say(&advice->verdict, " %s %s", begins, row->knob->what);
+	else
+		sentence_say(&advice->verdict, " %s %s = %s", begins, row->knob->name.key, row->to);
+	sentence_say(&advice->verdict, ": it saves %s%s", row->probable ? "probably " : "",
+		     text_bytes(size[0], row->saved.low));
 	if (row->saved.low != row->saved.high)
 		sentence_say(&advice->verdict, " to %s", text_bytes(size[1], row->saved.high));
 	sentence_say(&advice->verdict, row->fits        ? row->probable ? ", and probably it fits." : ", and it fits."

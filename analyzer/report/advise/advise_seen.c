@@ -1,4 +1,5 @@
 /* What the recorded stacks say of a setting: whether what it is about runs here at all, and whether it is on. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "advise.h"
@@ -91,14 +92,24 @@ static int is_class_used(const struct advice *advice, const struct mt_knob *knob
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
-/* A setting of a class or function of PyTorch's counts where the recording shows something of its folder. */
+/* Without a framework the loop is the user's, who can put one of PyTorch's functions around what is there. */
+static int can_be_added(const struct advice *advice, const struct mt_knob *knob)
+{
+	return advice->config->parts && advise_config_part(advice->config, knob) == &advice->config->part[0] &&
+	       strchr(knob->name.key, '(') && islower((unsigned char)*knob->name.key);
+}
+
+/*
+ * A setting of a class or function of PyTorch's counts where the recording shows something of its folder, or where it can be
+ * added.
+ */
 static int is_used(const struct advice *advice, const struct mt_knob *knob)
 {
 	const char *source = knob->name.source, *end = strchr(source, ' ');
 	char sql[640], folder[256];
 	int used = 0;
 
-	if (!strpbrk(knob->name.key, "(.") || !end || strncmp(source, "torch/", 6))
+	if (!strpbrk(knob->name.key, "(.") || !end || strncmp(source, "torch/", 6) || can_be_added(advice, knob))
 		return 1;
 	while (end > source && *end != '/')
 		end--;

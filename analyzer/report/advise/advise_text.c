@@ -59,7 +59,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 {
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
-	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX];
+	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX];
 
 	text_print(text, "%3zu. ", number);
 	text_style(text, TEXT_BOLD);
@@ -68,10 +68,14 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	for (i = 1; i < names && i < 2; i++)
 		text_print(text, " (before: %s)", name[i]->key);
 	text_print(text, "\n");
-	print_wrapped(text, INDENT, "%s -> %s: saves %s%s; the highest is then %s, in %s; %s%s",
-		      row->now.text ? row->now.text : "?", row->to, row->probable ? "probably " : "",
-		      advise_range_words(saved, row->saved), advise_range_words(then, row->outcome.peak),
-		      mt_phase_name(row->outcome.in), advise_cost_words(row->knob->cost),
+	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
+		snprintf(change, sizeof(change), "%s", row->knob->what);
+	else
+		snprintf(change, sizeof(change), "%s -> %s", row->now.text ? row->now.text : "?", row->to);
+	print_wrapped(text, INDENT, "%s: saves %s%s; the highest is then %s, in %s; %s%s", change,
+		      row->probable ? "probably " : "", advise_range_words(saved, row->saved),
+		      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in),
+		      advise_cost_words(row->knob->cost),
 		      !row->fits      ? ""
 		      : row->probable ? "; probably it fits then"
 				      : "; it fits then");
@@ -82,6 +86,12 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 		print_wrapped(text, INDENT, "If it counts: %s", row->only);
 	if (row->knob->not_so)
 		print_wrapped(text, INDENT, "But %s", row->knob->not_so);
+}
+
+/* What by the defaults has no effect, and not what has one if only the recording told what is set. */
+static int is_idle_by_default(const struct advise_row *row)
+{
+	return *row->only && row->now.text;
 }
 
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)
@@ -99,7 +109,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
-		if (!*advice->row[i].only || limit == INT64_MAX)
+		if (!is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
 			print_row(text, advice, &advice->row[i], ++shown);
 	if (shown < advice->rows)
 		text_print(text, "     %zu more, or of no effect by the defaults (-n 0 shows all)\n",
@@ -159,13 +169,19 @@ static void print_outcome(const struct text *text, const struct advice *advice)
 			   advice->together_fits ? "It fits then." : "That does not make it fit for certain.");
 }
 
+/* Changes that stand on the page as a table of their own; a single one of our own choice is a row. */
+static int shows_turns(const struct advice *advice)
+{
+	return advice->predicted && (advice->asked || advice->fit || advice->turns > 1);
+}
+
 static int print_paste(const struct text *text, const struct advice *advice)
 {
 	struct advise_change change[ADVISE_TURNS_MAX];
-	size_t i, changes = advice->turns;
+	size_t i, changes = shows_turns(advice) ? advice->turns : 0;
 	char *paste, *line, *rest;
 
-	for (i = 0; i < advice->turns; i++)
+	for (i = 0; i < changes; i++)
 		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
 	if (!changes && advice->rows && (!advice->refusals || advise_settings_too(advice)) && advice->run.failed)
 		change[changes++] = (struct advise_change){ advice->row[0].knob, advice->row[0].to };
@@ -185,7 +201,7 @@ static void print_turns(const struct text *text, const struct advice *advice, in
 {
 	size_t i;
 
-	if (!advice->predicted || (!asked && !advice->fit && advice->turns < 2))
+	if (!shows_turns(advice))
 		return;
 	answer_title(text, asked                   ? "With these changes"
 			   : advice->together_fits ? "What fits"

@@ -49,10 +49,15 @@ uint32_t turn_phases(const struct mt_knob *knob)
 											       : 0);
 }
 
-/* What waits for the backward pass was made by a forward pass that has one, whatever the stack was too deep to tell. */
+/*
+ * What waits for the backward pass was made by a forward pass that has one, whatever the stack was too deep to tell; but not
+ * what was there before the first.
+ */
 static uint32_t born_in(const struct replay_site *site)
 {
-	return 1u << site->phase | (site->held[MT_PHASE_BACKWARD] ? 1u << MT_PHASE_FORWARD : 0);
+	int waits = site->held[MT_PHASE_BACKWARD] && !mt_phase_is_early(site->phase);
+
+	return 1u << site->phase | (waits ? 1u << MT_PHASE_FORWARD : 0);
 }
 
 /* Weights that are not the trained model's. */

@@ -291,6 +291,17 @@ static void take_category(struct oom *oom, const char *category, uint64_t bytes,
 	oom->place = place_of(oom, category, process, bytes);
 }
 
+#define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
+
+/* What was loaded in init can be the model that is used: it is where there are hardly any other weights. */
+static int is_model_itself(const struct oom *oom, uint64_t bytes)
+{
+	const char *loaded = mt_category_name(MT_CATEGORY_STATE_DICT);
+
+	return own_bytes(oom, loaded, MT_PHASE_INIT) < bytes / 2 &&
+	       own_bytes(oom, mt_category_name(MT_CATEGORY_WEIGHTS), -1) < bytes / LOADED_SHARE;
+}
+
 /* Copies and outputs that no step needs (those for the engine are needed), more of them than any `other` reason has, and enough. */
 static int is_left_over(struct oom *oom, uint64_t other)
 {
@@ -301,6 +312,8 @@ static int is_left_over(struct oom *oom, uint64_t other)
 	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
 		bytes = own_bytes(oom, mt_category_name(kinds[i]), MT_PHASE_WEIGHT_UPDATE);
 		if (bytes <= other || bytes < missing(oom->it))
+			continue;
+		if (kinds[i] == MT_CATEGORY_STATE_DICT && is_model_itself(oom, bytes))
 			continue;
 		take_category(oom, mt_category_name(kinds[i]), bytes, oom->it->process);
 		oom->left_over = 1;
@@ -359,11 +372,12 @@ static void take_largest(struct oom *oom)
 /* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
 int oom_decide(struct oom *oom, struct db *db)
 {
-	int known, growing = 0, error = 0;
+	int known, ranks, growing = 0, error = 0;
 
 	find_unrecorded(oom);
 	known = decide_by_moment(oom);
-	if ((!known || oom->rule == OOM_FRAGMENTATION) && is_left_over(oom, known ? oom->rule_bytes : 0))
+	ranks = !known && ranks_have_it(oom);
+	if ((!known || oom->rule == OOM_FRAGMENTATION) && is_left_over(oom, known || ranks ? oom->rule_bytes : 0))
 		return 0;
 	if (!known || oom->rule != OOM_TOO_LARGE)
 		growing = grows(oom, db, known ? oom->rule_bytes : 0);

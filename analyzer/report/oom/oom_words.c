@@ -338,6 +338,11 @@ const char *oom_special_remedy(const struct oom *oom)
 		return NULL;
 	if (*oom_wakes(oom) && oom->asked_for)
 		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
+	/* Loaded, taken over, and still there. */
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
+	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)))
+		return "what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or "
+		       "load it to the host (map_location=\"cpu\")";
 	/* Copies for the engine, which are needed, but not all at once. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))

@@ -8,11 +8,6 @@
 #include "oom_neighbour.h"
 #include "report/answer.h"
 
-const char *oom_wakes(const struct oom *oom)
-{
-	return *oom->waking && oom->it->requested && oom->waking_bytes % oom->it->requested == 0 ? oom->waking : "";
-}
-
 const char *oom_rule_word(enum oom_rule rule)
 {
 	static const char *const words[] = {

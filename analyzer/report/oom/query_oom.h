@@ -161,7 +161,10 @@ struct oom {
 const char *oom_rule_word(enum oom_rule rule);
 
 /* The category of what slept and was asked for, for certain: it is so many requests. "": none is. */
-const char *oom_wakes(const struct oom *oom);
+static inline const char *oom_wakes(const struct oom *oom)
+{
+	return *oom->waking && oom->it->requested && oom->waking_bytes % oom->it->requested == 0 ? oom->waking : "";
+}
 
 /* `id`: of the failure (as in oom.failure), 0: the newest. 0, -MT_E_ARGUMENT: no such failure, or -MT_E_x. Release in
  * any case. */

@@ -427,6 +427,9 @@ static int put_line(const struct advise_config *config, FILE *out, struct line *
 	case MT_KNOB_WRITTEN_ENVIRONMENT:
 		put_variable(config, out, line, lines);
 		break;
+	case MT_KNOB_WRITTEN_CODE:
+		fprintf(out, "# in the program: %s\n", line[i].knob->what);
+		break;
 	case MT_KNOB_WRITTEN_YAML:
 	case MT_KNOB_WRITTEN_JSON:
 	case MT_KNOB_WRITTENS:

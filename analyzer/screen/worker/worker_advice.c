@@ -28,7 +28,10 @@ static void add_setting(struct worker_table *table, const struct advise_row *row
 
 	worker_table_print(table, ADVICE_SAVES, "%s%s", row->probable ? "~" : "",
 			   advise_range_words(range, row->saved));
-	worker_table_print(table, ADVICE_SETTING, "%s = %s", row->knob->name.key, row->to);
+	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
+		worker_table_cell(table, ADVICE_SETTING, row->knob->what);
+	else
+		worker_table_print(table, ADVICE_SETTING, "%s = %s", row->knob->name.key, row->to);
 	worker_table_cell(table, ADVICE_NOW, row->now.text ? row->now.text : "?");
 	worker_table_cell(table, ADVICE_THEN, advise_range_words(range, row->outcome.peak));
 	worker_table_cell(table, ADVICE_WHERE, answer_phase(mt_phase_name(row->outcome.in)));
