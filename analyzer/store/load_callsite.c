@@ -45,10 +45,12 @@ static const char step_out[] =
 	"AND EXISTS (SELECT 1 FROM candidate JOIN helper USING (at) "
 	"WHERE candidate.node = chosen.node AND candidate.level = chosen.level)";
 
+static const char fill_lines[] = "INSERT INTO callsite_line SELECT id, function, file, line, place FROM callsite_place "
+				 "WHERE id IN (SELECT at FROM callsite_node) ORDER BY id";
+
 static const char *const fill[] = {
 	"INSERT INTO callsite_node SELECT node, at FROM chosen JOIN candidate USING (node, level) ORDER BY node",
-	"INSERT INTO callsite_line SELECT id, function, file, line, place FROM callsite_place "
-	"WHERE id IN (SELECT at FROM callsite_node) ORDER BY id",
+	fill_lines,
 	"DROP TABLE chosen",
 	"DROP TABLE candidate",
 	"DROP TABLE callsite_place",

@@ -6,6 +6,12 @@
 
 #define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
 
+static const char evaluation_knob[] = "the evaluation keeps them of all its batches: take them to the host as it goes "
+				      "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
+static const char state_dict_knob[] =
+	"no step needs them: let the state dict be of shards, or be made on the host and of rank 0 "
+	"alone (offload_to_cpu, rank0_only)";
+
 /* What makes each kind of memory smaller; the knob of a framework has another name in each. */
 static const char *const knobs[MT_CATEGORY_COUNT] = {
 	[MT_CATEGORY_WEIGHTS] = "shard the weights over more GPUs, or offload them while they are not used",
@@ -16,18 +22,14 @@ static const char *const knobs[MT_CATEGORY_COUNT] = {
 	[MT_CATEGORY_LOGITS] = "compute log-probs in chunks or fused, so that tokens x vocabulary is never whole",
 	[MT_CATEGORY_KV_CACHE] = "give the engine a smaller part of the GPU, or let it sleep while the trainer works",
 	[MT_CATEGORY_GRAPHS] =
-		"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part of the GPU "
-		"for the engine's cache",
+		"capture fewer batch sizes, run without CUDA graphs, or leave them room: an engine's cache that is smaller",
 	[MT_CATEGORY_NCCL] = "use fewer communicators, or smaller NCCL buffers",
 	[MT_CATEGORY_WEIGHT_BUFFERS] = "send the weights in smaller buckets",
 	[MT_CATEGORY_GATHER_BUFFERS] = "gather fewer or smaller modules at once",
 	[MT_CATEGORY_WORKSPACE] =
 		"make the buffers of what takes it smaller: its buckets, or the workspace of the library",
-	[MT_CATEGORY_EVALUATION] = "the evaluation keeps them of all its batches: take them to the host as it goes "
-				   "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)",
-	[MT_CATEGORY_STATE_DICT] =
-		"no step needs them: let the state dict be of shards, or be made on the host and of rank 0 "
-		"alone (offload_to_cpu, rank0_only)",
+	[MT_CATEGORY_EVALUATION] = evaluation_knob,
+	[MT_CATEGORY_STATE_DICT] = state_dict_knob,
 };
 
 const char *oom_remedy(const char *category)
