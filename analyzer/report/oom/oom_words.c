@@ -6,6 +6,9 @@
 
 #define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
 
+static const char graphs_knob[] =
+	"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part "
+	"of the GPU for the engine's cache";
 static const char evaluation_knob[] = "the evaluation keeps them of all its batches: take them to the host as it goes "
 				      "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
 static const char state_dict_knob[] =
@@ -21,8 +24,7 @@ static const char *const knobs[MT_CATEGORY_COUNT] = {
 	[MT_CATEGORY_RECOMPUTED] = "put fewer tokens into a micro-batch",
 	[MT_CATEGORY_LOGITS] = "compute log-probs in chunks or fused, so that tokens x vocabulary is never whole",
 	[MT_CATEGORY_KV_CACHE] = "give the engine a smaller part of the GPU, or let it sleep while the trainer works",
-	[MT_CATEGORY_GRAPHS] =
-		"capture fewer batch sizes, run without CUDA graphs, or leave them room: an engine's cache that is smaller",
+	[MT_CATEGORY_GRAPHS] = graphs_knob,
 	[MT_CATEGORY_NCCL] = "use fewer communicators, or smaller NCCL buffers",
 	[MT_CATEGORY_WEIGHT_BUFFERS] = "send the weights in smaller buckets",
 	[MT_CATEGORY_GATHER_BUFFERS] = "gather fewer or smaller modules at once",
