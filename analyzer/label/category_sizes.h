@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define SIZES_SLOTS 8192u  /* a power of two; */
+#define SIZES_SLOTS 8192u  /* a power of two */
 #define SIZES_MOST 3072u   /* so many are used: a look for one of all the others ends soon */
 #define SIZES_NUMBERS 253u /* numbers are 1 .. 252 */
 #define SIZES_LOGITS 253u  /* in place of a number: tokens x the vocabulary that the census tells, or as the loss's, */

@@ -479,7 +479,6 @@ static int is_probable(const struct advice *advice, uint8_t category, uint8_t ph
 	return guessed > all / 2;
 }
 
-/* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
 /* What has no known purpose by its stack, but woke up: what had slept. */
 static const char *category_words(const struct advice *advice, const struct advise_row *row)
 {
@@ -487,6 +486,7 @@ static const char *category_words(const struct advice *advice, const struct advi
 									     : mt_category_name(row->category);
 }
 
+/* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
 static void say_evidence(const struct advice *advice, struct advise_row *row, uint8_t phase)
 {
 	const struct replay_site *site = largest_site(advice, row->category, phase);

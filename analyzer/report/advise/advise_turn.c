@@ -73,13 +73,13 @@ static int is_set_aside(const struct replay_site *site)
 	return site->phase == MT_PHASE_ROLLOUT && site->category == MT_CATEGORY_OTHER;
 }
 
-/* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
 /* What is there while the optimizer works is no micro-batch's, whatever it was taken for. */
 static int outlives_backward(const struct replay_site *site)
 {
 	return site->phase != MT_PHASE_OPTIMIZER && site->held[MT_PHASE_OPTIMIZER] > turn_held_anywhere(site) / 2;
 }
 
+/* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
 int turn_means(const struct turn *turn, const struct replay_site *site)
 {
 	const struct mt_knob *knob = turn->knob;

@@ -8,8 +8,9 @@
 
 #define SHARE 20 /* of the device: less than one part in so many is no reason that others would stand back for */
 #define SLEEP_SHARE 10
-#define RANKS_MANY 2  /* beside the one that asked: one may be an engine's, which belongs there */
-#define PLACE_SHARE 4 /* a place is worth naming from one part of a category in so many on */
+#define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
+#define RANKS_MANY 2   /* beside the one that asked: one may be an engine's, which belongs there */
+#define PLACE_SHARE 4  /* a place is worth naming from one part of a category in so many on */
 
 /* What is missing for the request. */
 static uint64_t missing(const struct oom_failure *it)
@@ -290,8 +291,6 @@ static void take_category(struct oom *oom, const char *category, uint64_t bytes,
 	oom->rule_bytes = bytes;
 	oom->place = place_of(oom, category, process, bytes);
 }
-
-#define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
 
 /* What was loaded in init can be the model that is used: it is where there are hardly any other weights. */
 static int is_model_itself(const struct oom *oom, uint64_t bytes)
