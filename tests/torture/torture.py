@@ -537,6 +537,7 @@ ROWS = [
     ("2,000 threads at once", whole(["at-once", 2000], 50)),
     ("threads with the smallest stack", whole(["small", 200], 200)),
     ("signals of 1 kHz that allocate", whole(["signals", 1000], 200000)),
+    ("signals in the loader's lock", whole(["loader"], 5000)),
     ("library unloaded while on stacks", whole(["unload", LIBRARY], 20000)),
     ("fork and exec", whole(["spawn", "fork"], 4000, runs=3)),
     ("vfork and exec", whole(["spawn", "vfork"], 4000, runs=3)),

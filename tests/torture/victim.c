@@ -11,6 +11,7 @@
  *                               at-once N       N threads at once, CALLS each        in-turn N    one after the other
  *                               small N         N threads at once with the smallest stack there is
  *                               signals HZ      a handler reports tensors meanwhile, HZ times a second
+ *                               loader          a handler reports tensors whenever the loader's lock is taken
  *                               unload LIBRARY  by way of a library that is loaded and unloaded
  *                               spawn WAY       with a child, which is this program again (COUNTER.1), in the middle; or
  *                                               a copy of itself: fork, vfork, clone (raw), posix_spawn, copy
@@ -20,6 +21,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -204,6 +206,48 @@ static void signals(long hertz)
 	setitimer(ITIMER_REAL, &never, NULL);
 }
 
+/* ---- a signal while the loader's lock is being given back ---- */
+
+typedef int see_object(struct dl_phdr_info *object, size_t size, void *data);
+
+static int in_loader, loader_counts;
+
+/*
+ * Everybody's, the recorder's too. The lock is recursive; but a signal that comes between its last two instructions finds a
+ * lock with no owner that is not free, and a handler that takes it again waits for ever. To take it again is therefore wrong.
+ */
+int dl_iterate_phdr(see_object *see, void *data)
+{
+	static int (*next)(see_object *see, void *data);
+	int result;
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+	if (!loader_counts)
+		return next(see, data);
+	if (in_loader++)
+		atomic_fetch_add(&sum, 1);
+	result = next(see, data);
+	if (in_loader == 1)
+		on_alarm(0);
+	in_loader--;
+	return result;
+}
+
+static void loader(void)
+{
+	struct work work = new_work(0);
+	long i;
+
+	on_alarm(0); /* the first call looks for PyTorch's own function, to hand it on: that must not wait */
+	loader_counts = 1;
+	for (i = 0; i < calls; i++) {
+		one_call(&work);
+		on_alarm(0);
+	}
+	loader_counts = 0;
+}
+
 /* ---- a library that comes and goes ---- */
 
 static void unload(const char *library)
@@ -349,6 +393,8 @@ int main(int argc, char **argv, char **envp)
 		threads(number, (size_t)PTHREAD_STACK_MIN, 1);
 	else if (!strcmp(how, "signals"))
 		signals(number);
+	else if (!strcmp(how, "loader"))
+		loader();
 	else if (!strcmp(how, "unload"))
 		unload(what);
 	else if (!strcmp(how, "spawn"))

@@ -402,7 +402,7 @@ static void start_asking(void)
 
 	if (agent_options()->no_census)
 		give_up(MT_SOURCE_OFF, "not asked for (--no-census)");
-	else if (atomic_compare_exchange_strong(&census.stage, &idle, LOOKING) && !own_stack_call(ask, NULL))
+	else if (atomic_compare_exchange_strong(&census.stage, &idle, LOOKING) && !agent_work(ask, NULL))
 		set_stage(IDLE);
 }
 
@@ -416,7 +416,7 @@ static void look_after(uint32_t stage, uint64_t since)
 			     "Python's main thread is busy elsewhere and has not come to it");
 	else if (stage == ON && models < MODELS_MAX && !atomic_load(&census.stepped) &&
 		 since > (models ? 6 : 1) * after)
-		own_stack_call(ask_for_models, NULL);
+		agent_work(ask_for_models, NULL);
 }
 
 void census_look(void)

@@ -310,7 +310,7 @@ static int is_inside_callback(void)
 {
 	int inside = 1;
 
-	own_stack_call(look_for_callback, &inside);
+	agent_work(look_for_callback, &inside);
 	return inside;
 }
 

@@ -492,6 +492,16 @@ static int start_or_wait(void)
 
 /* ---- What hooks call ---- */
 
+/* errno, for leave(). */
+static int set_busy(void)
+{
+	int saved = errno;
+
+	thread.busy = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	return saved;
+}
+
 /* 1: go on, and call leave(). */
 static int enter(int *saved)
 {
@@ -503,9 +513,7 @@ static int enter(int *saved)
 		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
 		return 0;
 	}
-	*saved = errno;
-	thread.busy = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	*saved = set_busy();
 	return 1;
 }
 
@@ -619,6 +627,18 @@ int agent_tell(struct ring_event *event, const char *name, const char *second)
 	hand_over(event, &text, STACK_NONE);
 	leave(saved);
 	return 1;
+}
+
+int agent_work(void (*work)(void *context), void *context)
+{
+	int saved, done;
+
+	if (thread.busy || thread.sealed)
+		return 0;
+	saved = set_busy();
+	done = own_stack_call(work, context);
+	leave(saved);
+	return done;
 }
 
 int agent_is_recording(void)

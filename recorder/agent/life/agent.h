@@ -35,6 +35,13 @@ void agent_follow(enum mt_kind kind);
  */
 int agent_tell(struct ring_event *event, const char *name, const char *second);
 
+/*
+ * Does `work` on a stack of ours, as a part of the recorder: what a signal handler allocates meanwhile on this thread is lost,
+ * and counted. It may have stopped `work` inside the loader, with the loader's lock half given back. 0: not done, because
+ * this thread is in the recorder already, must be left alone, or no stack is free. `work` hands over no events.
+ */
+int agent_work(void (*work)(void *context), void *context);
+
 /* 1: the recording runs, and this thread may take part. */
 int agent_is_recording(void);
 
