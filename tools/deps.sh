@@ -5,8 +5,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cc=${CC:-cc}
 
-has_header()  { echo "#include <$1>" | "$cc" -E -x c - >/dev/null 2>&1; }
-has_library() { echo 'int main(void) { return 0; }' | "$cc" -x c - -o /dev/null "-l$1" >/dev/null 2>&1; }
+has_header()  { echo "#include <$1>" | $cc -E -x c - >/dev/null 2>&1; }
+has_library() { echo 'int main(void) { return 0; }' | $cc -x c - -o /dev/null "-l$1" >/dev/null 2>&1; }
 has_command() { command -v "$1" >/dev/null 2>&1; }
 has_fuzzer()  { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | "$1" -fsanitize=fuzzer -x c - -o /dev/null >/dev/null 2>&1; }
 has_python() {
@@ -33,7 +33,7 @@ apt() {
 	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@"
 }
 
-has_command "$cc" || { echo "deps: no C compiler: '$cc' is not on PATH (install gcc, or set CC)" >&2; exit 4; }
+has_command "${cc%% *}" || { echo "deps: no C compiler: '$cc' is not on PATH (install gcc, or set CC)" >&2; exit 4; }
 packages=$(missing "$@" | sort -u)
 [ -n "$packages" ] || exit 0
 
