@@ -141,7 +141,7 @@ static uint32_t deciding_frame(const struct mt_label *label, const struct stack_
 	return label->part == stack->part ? stack->part_frame : 0;
 }
 
-static void label_event(struct mt_tracker *tracker, uint32_t id, const struct stack_state *stack,
+static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, const struct stack_state *stack,
 			const struct mark_state *marks, struct mt_label *label)
 {
 	struct track_thread *thread = &tracker->thread[id];
@@ -155,6 +155,8 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 	alone = !(label->role | label->part | label->category);
 	if (!label->role)
 		label_inherited(label, tracker, thread, !stack->python, alone);
+	if (!autograd && tracker_is_loss(tracker, thread, node, stack, label))
+		label->part = MT_PART_FORWARD;
 	guessed = !(label->role | label->part) && !tracker->begun;
 	if (guessed)
 		label->role = MT_ROLE_INIT;
@@ -164,6 +166,8 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, const struct st
 		label->category = tracker->category[label->role][label->part];
 	if (label->part || (label->role && label->role != MT_ROLE_INIT))
 		tracker->begun = 1;
+	if (label->part)
+		tracker_loss_note(tracker, thread, stack, label);
 }
 
 /* Its role is that of an inner frame; the thread's, which may be among those that are missing, goes before it. */
@@ -222,7 +226,7 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
 		tracker_window_lost(tracker, thread);
 	if (tracker->ranges || tracker->thread[thread].marks)
 		marks = tracker_marks(tracker, thread);
-	label_event(tracker, thread, stack, &marks, label);
+	label_event(tracker, thread, event->stack, stack, &marks, label);
 	if (tracker_is_memory(event->kind))
 		tracker->thread[thread].last_role = label->role;
 	tracker->steps.stacks_seen |= stack->part != MT_PART_NONE;

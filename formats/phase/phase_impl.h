@@ -4,7 +4,7 @@
  *     event ──stack──> phase_stack.c   what the frames say, memoised per node
  *       │────thread──> phase_marks.c   what open ranges, phases and backward passes say, per thread and for the process
  *       │                   │
- *       └──────────────> phase.c       puts both together into a label
+ *       └──────────────> phase.c       puts both together into a label; phase_loss.c: between a forward and its backward
  *                           └────────> phase_steps.c   counts steps by labels and marks
  *                                           └────────> phase_roles.c   and by the roles of RL frameworks
  */
@@ -35,6 +35,7 @@ struct stack_state {
 	uint8_t inner; /* the role is that of a frame inside of what was left out, and stands only if there is none */
 	uint8_t over;  /* .. or this one outside of it */
 	uint32_t part_frame; /* who said `part`, 0: nobody */
+	uint32_t caller; /* node around the outermost frame that said a part, 0: none did, or there is no such node */
 	struct role_span span;
 };
 
@@ -62,7 +63,9 @@ struct track_thread {
 	uint8_t last_role;     /* of its newest memory event */
 	uint8_t window_role;   /* of the code that started the backward */
 	struct role_span span; /* of its newest event whose stack could tell */
-	uint32_t windows;      /* nested backward windows that are open */
+	uint32_t forward; /* node that called its newest forward, which no backward or optimizer has followed; 0: none */
+	uint64_t loop;    /* the function that calls forward and backward, as function_at() numbers it; 0: not known */
+	uint32_t windows; /* nested backward windows that are open */
 	uint64_t window_serial;
 	struct mark *mark; /* innermost last */
 	uint32_t marks, marks_max, marks_over;
@@ -174,6 +177,15 @@ void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event
 void tracker_window_lost(struct mt_tracker *tracker, uint32_t thread); /* it is over, though nobody said so */
 struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread); /* the thread's own */
 struct mark_state tracker_process_marks(const struct mt_tracker *tracker);          /* for whoever has none */
+
+/*
+ * phase_loss.c. Takes note of an event that was labelled; and is one with this label, of which nobody said what part it is,
+ * between a forward and its backward?
+ */
+void tracker_loss_note(struct mt_tracker *tracker, struct track_thread *thread, const struct stack_state *stack,
+		       const struct mt_label *label);
+int tracker_is_loss(const struct mt_tracker *tracker, const struct track_thread *thread, uint64_t node,
+		    const struct stack_state *stack, const struct mt_label *label);
 
 /* phase_steps.c: 1 where the event is the first of a new step; `follow` 0: never, but all is remembered */
 int tracker_step_due(struct mt_tracker *tracker, int follow);

@@ -200,6 +200,7 @@ static void window(struct mt_tracker *tracker, uint32_t id, int begins)
 
 	if (!begins) {
 		thread->windows -= thread->windows > 0;
+		thread->forward = 0;
 		if (!thread->windows && tracker->window_thread == id + 1)
 			tracker->window_thread = newest_window(tracker);
 		return;

@@ -140,6 +140,8 @@ const struct stack_state *tracker_climb(struct mt_tracker *tracker, uint64_t nod
 		at = path[--depth];
 		def = mt_defs_node(tracker->defs, at);
 		add_frame(tracker, &state, def->frame);
+		if (state.part != MT_PART_NONE && !state.caller)
+			state.caller = def->parent < at ? def->parent : 0;
 		state.known = 1;
 		tracker->node[at] = state;
 	}

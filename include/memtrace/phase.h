@@ -14,6 +14,10 @@
  * missing, the next forward or optimizer that no backward called ends it. A forward that runs inside a backward is
  * done again: its part is recompute.
  *
+ * Loss. What a program computes of a model's output, before a backward or an optimizer follows on that thread, is forward:
+ * in the function that called the model, in those it calls, and where the function is known that calls forward and
+ * backward, in all of that (formats/phase/phase_loss.c). What is said of it by frames or marks goes before.
+ *
  * Stacks that are too deep lack frames in their middle. Where a role function may be among those, it is the one of the
  * thread's newest stack that could tell; it goes before the role of a frame further inside, as it would if it were there.
  */

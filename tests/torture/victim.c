@@ -218,7 +218,7 @@ static int in_loader, loader_counts;
  */
 int dl_iterate_phdr(see_object *see, void *data)
 {
-	static int (*next)(see_object *see, void *data);
+	static int (*next)(see_object * see, void *data);
 	int result;
 
 	if (!next)

@@ -90,10 +90,51 @@ TEST(init_before_anything_else_then_other)
 	CHECK_EQ(label.category, MT_CATEGORY_WEIGHTS);
 	CHECK_PHASE(main_thread, MAIN, "init");
 	CHECK_PHASE(main_thread, FORWARD, "forward");
-	CHECK_PHASE(main_thread, MAIN, "other");
+	CHECK_PHASE(main_thread, "run /home/me/run.py\n", "other");
 	CHECK_PHASE(main_thread, "", "other");
 	CHECK_EQ(label.rule_frame, 0);
 	CHECK_PHASE(main_thread, MAIN "__init__ " LIB "nn/modules/linear.py\n", "init");
+	teardown();
+}
+
+#define STEP MAIN "train_step /home/me/loop.py\n"
+#define LOGPS "logps /home/me/loop.py\n"
+#define MODEL "_call_impl " LIB "nn/modules/module.py\nforward /home/me/net.py\n"
+#define STEP_BACKWARD STEP "backward " LIB "_tensor.py\n"
+
+/* In the function that calls the model, and in what that calls; not in its callers, as long as nobody knows their part. */
+TEST(loss_is_forward)
+{
+	setup();
+	CHECK_PHASE(main_thread, STEP, "init");
+	CHECK_PHASE(main_thread, STEP LOGPS MODEL, "forward");
+	CHECK_PHASE(main_thread, STEP LOGPS, "forward");
+	CHECK_EQ(label.category, MT_CATEGORY_ACTIVATIONS);
+	CHECK_PHASE(main_thread, STEP LOGPS "gather /home/me/ops.py\n", "forward");
+	CHECK_PHASE(main_thread, STEP "ratio /home/me/loop.py\n", "other");
+	CHECK_PHASE(other_thread, STEP LOGPS, "other");
+	CHECK_PHASE(main_thread, STEP LOGPS "load " LIB "serialization.py\n", "other");
+	CHECK_PHASE(main_thread, STEP_BACKWARD, "backward");
+	CHECK_PHASE(main_thread, STEP LOGPS, "other");
+	teardown();
+}
+
+/* From the first backward on it is known which function calls both. */
+TEST(loss_where_the_loop_is_known)
+{
+	setup();
+	CHECK_PHASE(main_thread, STEP LOGPS MODEL, "forward");
+	CHECK_PHASE(main_thread, STEP_BACKWARD, "backward");
+	CHECK_PHASE(main_thread, STEP "ratio /home/me/loop.py\n", "other");
+	CHECK_PHASE(main_thread, STEP LOGPS MODEL, "forward");
+	CHECK_PHASE(main_thread, STEP "ratio /home/me/loop.py\n", "forward");
+	CHECK_PHASE(main_thread, MAIN "rewards /home/me/loop.py\n", "other");
+	event(MT_BACKWARD_BEGIN);
+	event(MT_BACKWARD_END);
+	CHECK_PHASE(main_thread, STEP "ratio /home/me/loop.py\n", "other");
+	CHECK_PHASE(main_thread, STEP LOGPS MODEL, "forward");
+	CHECK_PHASE(main_thread, STEP "wrapper " LIB "optim/optimizer.py\nstep " LIB "optim/adamw.py\n", "optimizer");
+	CHECK_PHASE(main_thread, STEP LOGPS, "other");
 	teardown();
 }
 
