@@ -89,7 +89,7 @@ TEST(torch_1_13_training)
 				  "autograd/grad_mode.py\n"
 				  "AdamW.step " LIB "optim/adamw.py\nadamw " LIB "optim/adamw.py\n"
 				  "_single_tensor_adamw " LIB "optim/adamw.py\n",
-		    "optimizer", "none", OPTIMIZER, "optimizer state");
+		    "optimizer", "none", OPTIMIZER, "workspace");
 	CHECK_LABEL(MAIN "_LRScheduler.step " LIB "optim/lr_scheduler.py\n", "other", "none", NONE, "other");
 	CHECK_LABEL(MAIN "Optimizer.zero_grad " LIB "optim/optimizer.py\n", "other", "none", NONE, "other");
 	teardown();
