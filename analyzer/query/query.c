@@ -351,7 +351,7 @@ int query_hosts(struct db *db, query_host_row *row, void *context)
 	return ask(db,
 		   "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
 		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict FROM host "
-		   "JOIN process ON process.id = process ORDER BY process",
+		   "JOIN process ON process.id = process ORDER BY verdict IS 'left', process",
 		   0, 0, give_host, ASKER(row, context));
 }
 

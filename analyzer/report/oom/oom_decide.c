@@ -4,9 +4,11 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_neighbour.h"
+#include "oom_signs.h"
 #include "report/steps/query_steps.h"
 
-#define SHARE 20 /* of the device: less than one part in so many is no reason that others would stand back for */
+#define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */
+#define PIECES_SHARE 32 /* what an allocator has in pieces of itself: sizes are rounded, segments not full */
 #define SLEEP_SHARE 10
 #define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
 #define RANKS_MANY 2   /* beside the one that asked: one may be an engine's, which belongs there */
@@ -91,7 +93,10 @@ static int neighbour_has_it(struct oom *oom)
 	return 1;
 }
 
-/* A hole that is large enough was not for this request: another pool's, or another stream's. */
+/*
+ * A hole that is large enough was not for this request: another pool's, or another stream's. What every allocator has in
+ * pieces would perhaps have done for this request, and not for the next.
+ */
 static int is_in_pieces(const struct oom *oom)
 {
 	const struct oom_failure *it = oom->it;
@@ -99,7 +104,8 @@ static int is_in_pieces(const struct oom *oom)
 
 	if (oom->own_slack < missing(it) || (!from_driver && oom->hole >= it->requested))
 		return 0;
-	return oom->own_slack >= it->requested || oom->own_slack >= it->total / SHARE;
+	return oom->own_slack >= it->total / SHARE ||
+	       (oom->own_slack >= it->requested && (from_driver || oom->own_slack >= it->total / PIECES_SHARE));
 }
 
 /* 1: it tells something. */
@@ -321,12 +327,42 @@ static int is_left_over(struct oom *oom, uint64_t other)
 	return 0;
 }
 
+/*
+ * While another process's backward is to come, and this one wakes up or rolls out: its gradients, which the next training makes
+ * anew. 1, 0 or an error.
+ */
+static int gradients_wait(struct oom *oom, struct db *db)
+{
+	const char *category = mt_category_name(MT_CATEGORY_GRADIENTS);
+	const struct oom_holder *holder;
+	uint64_t bytes;
+	size_t i, j;
+	int at_work;
+
+	if (!*oom->waking && strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
+		return 0;
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		for (j = 0, bytes = 0; j < oom->parts && !is_own(oom, holder); j++)
+			if (oom->part[j].process == holder->process && !strcmp(oom->part[j].category, category))
+				bytes += oom->part[j].bytes;
+		at_work = bytes >= missing(oom->it) ? oom_is_at_work(oom, db, holder->process) : 1;
+		if (at_work)
+			continue;
+		take_category(oom, category, bytes, holder->process);
+		oom->left_over = 1;
+		return 1;
+	}
+	return 0;
+}
+
 /* What comes and goes, or comes late, and has settings of its own: weights and activations are always there. */
 static int is_of_the_moment(const char *category)
 {
 	static const enum mt_category kinds[] = { MT_CATEGORY_OPTIMIZER_STATE, MT_CATEGORY_LOGITS,
 						  MT_CATEGORY_KV_CACHE,        MT_CATEGORY_GRAPHS,
-						  MT_CATEGORY_WEIGHT_BUFFERS,  MT_CATEGORY_GATHER_BUFFERS };
+						  MT_CATEGORY_WEIGHT_BUFFERS,  MT_CATEGORY_GATHER_BUFFERS,
+						  MT_CATEGORY_WORKSPACE };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++)
@@ -346,6 +382,8 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
 						  : oom->it->category;
 	uint64_t own = own_bytes(oom, category, -1);
 
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_WORKSPACE)) && own < oom->it->total / SHARE)
+		return 0; /* a little of it is everywhere */
 	if (!is_of_the_moment(category) || !strcmp(category, largest->word) ||
 	    own + oom->it->requested < 2 * missing(oom->it) || own_bytes(oom, largest->word, -1) < largest->bytes / 2)
 		return 0;
@@ -356,6 +394,19 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
 	return 1;
 }
 
+/* What is asked for then has the size of what goes through the model. */
+static int is_computed(const char *phase)
+{
+	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
+						MT_PHASE_CRITIC };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
+		if (!strcmp(phase, mt_phase_name(phases[i])))
+			return 1;
+	return 0;
+}
+
 static void take_largest(struct oom *oom)
 {
 	struct oom_sum sum[OOM_SUMS_MAX];
@@ -364,14 +415,17 @@ static void take_largest(struct oom *oom)
 		oom->rule = OOM_UNKNOWN;
 		return;
 	}
-	if (!take_request(oom, &sum[0]))
-		take_category(oom, sum[0].word, sum[0].bytes, 0);
+	if (take_request(oom, &sum[0]))
+		return;
+	take_category(oom, sum[0].word, sum[0].bytes, 0);
+	oom->alone = !oom->logits.tokens && is_computed(oom->it->phase) && !strcmp(oom->it->source, "tensor") &&
+		     oom->it->requested > sum[0].bytes && oom->it->requested > missing(oom->it);
 }
 
 /* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
 int oom_decide(struct oom *oom, struct db *db)
 {
-	int known, ranks, growing = 0, error = 0;
+	int known, ranks, growing = 0, waiting = 0, error = 0;
 
 	find_unrecorded(oom);
 	known = decide_by_moment(oom);
@@ -382,6 +436,10 @@ int oom_decide(struct oom *oom, struct db *db)
 		growing = grows(oom, db, known ? oom->rule_bytes : 0);
 	if (growing)
 		return growing < 0 ? growing : 0;
+	if (!known)
+		waiting = gradients_wait(oom, db);
+	if (waiting)
+		return waiting < 0 ? waiting : 0;
 	if (!known || oom->rule == OOM_TOO_LARGE)
 		error = oom_find_logits(oom, db);
 	if (!known && !error && (oom->logits.tokens || (!sleeper_has_it(oom) && !ranks_have_it(oom))))

@@ -4,46 +4,6 @@
 #include "memtrace/base.h"
 #include "report/answer.h"
 
-#define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
-
-static const char graphs_knob[] =
-	"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part "
-	"of the GPU for the engine's cache";
-static const char evaluation_knob[] = "the evaluation keeps them of all its batches: take them to the host as it goes "
-				      "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
-static const char state_dict_knob[] =
-	"no step needs them: let the state dict be of shards, or be made on the host and of rank 0 "
-	"alone (offload_to_cpu, rank0_only)";
-
-/* What makes each kind of memory smaller; the knob of a framework has another name in each. */
-static const char *const knobs[MT_CATEGORY_COUNT] = {
-	[MT_CATEGORY_WEIGHTS] = "shard the weights over more GPUs, or offload them while they are not used",
-	[MT_CATEGORY_GRADIENTS] = "shard the gradients over more GPUs, or reduce them in smaller buckets",
-	[MT_CATEGORY_OPTIMIZER_STATE] = "shard or offload the optimizer state",
-	[MT_CATEGORY_ACTIVATIONS] = "recompute activations, or put fewer tokens into a micro-batch",
-	[MT_CATEGORY_RECOMPUTED] = "put fewer tokens into a micro-batch",
-	[MT_CATEGORY_LOGITS] = "compute log-probs in chunks or fused, so that tokens x vocabulary is never whole",
-	[MT_CATEGORY_KV_CACHE] = "give the engine a smaller part of the GPU, or let it sleep while the trainer works",
-	[MT_CATEGORY_GRAPHS] = graphs_knob,
-	[MT_CATEGORY_NCCL] = "use fewer communicators, or smaller NCCL buffers",
-	[MT_CATEGORY_WEIGHT_BUFFERS] = "send the weights in smaller buckets",
-	[MT_CATEGORY_GATHER_BUFFERS] = "gather fewer or smaller modules at once",
-	[MT_CATEGORY_WORKSPACE] =
-		"make the buffers of what takes it smaller: its buckets, or the workspace of the library",
-	[MT_CATEGORY_EVALUATION] = evaluation_knob,
-	[MT_CATEGORY_STATE_DICT] = state_dict_knob,
-};
-
-const char *oom_remedy(const char *category)
-{
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(knobs); i++)
-		if (knobs[i] && !strcmp(category, mt_category_name((uint32_t)i)))
-			return knobs[i];
-	return NULL;
-}
-
 const char *oom_free_words(const struct oom_failure *failure)
 {
 	if (failure->free < 0)
@@ -302,64 +262,14 @@ static void say_first_step(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " The optimizer makes it in its first step, and it stays: every step needs it.");
 }
 
-/* Of the place's size, from whatever place of that category in the process: how many are there at once. */
-static uint64_t pieces_at_once(const struct oom *oom)
+/* A checkpoint's, in a run that goes on. */
+static void say_loaded_early(struct sentence *sentence, const struct oom *oom)
 {
-	const struct oom_part *place = oom->place, *part;
-	uint64_t pieces = 0;
-	size_t i;
-
-	for (i = 0; i < oom->parts && place && place->alike; i++) {
-		part = &oom->part[i];
-		if (part->process == place->process && !strcmp(part->category, place->category) && part->alike &&
-		    part->bytes / part->count == place->bytes / place->count)
-			pieces += part->count;
-	}
-	return pieces;
-}
-
-/* Gradients as large as what is gathered: of whole layers, where each GPU should keep its shard. */
-static int are_whole(const struct oom *oom)
-{
-	const struct oom_part *place = oom->place, *part;
-	size_t i;
-
-	for (i = 0; i < oom->parts && place && place->alike && place->count > 1; i++) {
-		part = &oom->part[i];
-		if (part->process == place->process &&
-		    !strcmp(part->category, mt_category_name(MT_CATEGORY_GATHER_BUFFERS)) &&
-		    part->bytes / part->count == place->bytes / place->count)
-			return 1;
-	}
-	return 0;
-}
-
-const char *oom_special_remedy(const struct oom *oom)
-{
-	const char *category = oom->rule_category;
-
-	if (oom->rule != OOM_LARGEST)
-		return NULL;
-	if (*oom_wakes(oom) && oom->asked_for)
-		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
-	/* Loaded, taken over, and still there. */
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
-	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)))
-		return "what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or "
-		       "load it to the host (map_location=\"cpu\")";
-	/* Copies for the engine, which are needed, but not all at once. */
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
-	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))
-		return oom_remedy(mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS));
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_LOGITS)) && pieces_at_once(oom) > PIECES_MANY)
-		return "they come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
-		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
-		       "for nothing)";
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) && are_whole(oom))
-		return "they are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
-		       "that is so until the last micro-batch; reduce after each (accelerate's sync_each_batch), or accumulate "
-		       "fewer";
-	return oom->left_over ? oom_remedy(category) : NULL;
+	if (oom->loaded_early)
+		sentence_say(
+			sentence,
+			" It was loaded before any step of the optimizer, which a run that begins anew has none of until then: load it "
+			"to the host, or see whether what it was loaded from (a state dict) keeps it beside the optimizer.");
 }
 
 static const char *remedy_here(const struct oom *oom)
@@ -410,14 +320,56 @@ static void say_asked_for(struct sentence *sentence, const struct oom *oom, int 
 			     text_bytes(size, sum[0].bytes));
 }
 
+/* "The request alone, 48.0 GiB, is more than there is in use of anything: ..." */
+static void say_alone(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	if (oom->alone)
+		sentence_say(sentence,
+			     "This one request is larger than all that is in use of any kind, %s: make it smaller (fewer tokens in a "
+			     "micro-batch or sample, or what it is for in chunks), or do without. ",
+			     text_bytes(size, oom->it->requested));
+}
+
+/* Where they are a good part of the request. */
+static void say_stale(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	if (oom->stale && oom->stale >= oom->it->requested / 4)
+		sentence_say(sentence,
+			     "%s of the logits is of a micro-batch whose backward is over: something keeps it, such as a variable of "
+			     "the loop; drop it before the next forward (del logits). ",
+			     text_bytes(size, oom->stale));
+}
+
+/* "The request is twice as large as what f (x.py:1) made, 1.7 GiB: ..." */
+static void say_wider(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "The request is twice as large as weights that are there, %s by ",
+		     text_bytes(size, oom->wider_bytes));
+	answer_say_place(sentence, oom->wider_function, oom->wider_place);
+	sentence_say(sentence,
+		     ": probably the same in elements of twice the bytes (float32 for 16 bits). Leave them in theirs, or change them "
+		     "on the host.");
+}
+
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	const char *knob = remedy_here(oom);
 	char size[TEXT_SIZE_MAX];
 
 	say_logits(sentence, oom);
+	say_alone(sentence, oom);
 	say_place(sentence, oom);
 	say_copy(sentence, oom);
+	if (oom->wider) {
+		say_wider(sentence, oom);
+		return;
+	}
 	if (oom->spare) {
 		sentence_say(sentence,
 			     "It was there before %s was asked for, by another part of the setting up: if nothing needs "
@@ -426,9 +378,15 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 			     text_bytes(size, oom->it->requested));
 		return;
 	}
+	say_stale(sentence, oom);
 	say_larger(sentence, oom);
 	if (oom->asked_for) {
 		say_asked_for(sentence, oom, 0);
+		return;
+	}
+	if (oom->alone) {
+		sentence_say(sentence, "Of all that is in use, %s%s has most, %s.", is_guess(oom) ? "probably " : "",
+			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
 		return;
 	}
 	text_bytes(size, oom->rule_bytes);
@@ -451,6 +409,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	else
 		sentence_say(sentence, ": %s.", knob);
 	say_first_step(sentence, oom);
+	say_loaded_early(sentence, oom);
 }
 
 /* "NCCL", "a library" */
@@ -554,8 +513,9 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		break;
 	case OOM_UNRECORDED:
 		sentence_say(sentence,
-			     "At least %s of the GPU is not in any recorded call: contexts, or processes that were not "
-			     "recorded. See nvidia-smi, and record those too.",
+			     "At least %s of the GPU is not in any recorded call: contexts (of every rank that did not choose its "
+			     "device first), or processes that were not recorded, such as one left over from an earlier run. See "
+			     "nvidia-smi: end what nobody needs, or record it too.",
 			     size);
 		break;
 	case OOM_FRAGMENTATION:

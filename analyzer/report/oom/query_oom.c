@@ -6,6 +6,7 @@
 #include "memtrace/error.h"
 #include "oom_decide.h"
 #include "oom_neighbour.h"
+#include "oom_signs.h"
 #include "report/answer.h"
 
 const char *oom_rule_word(enum oom_rule rule)
@@ -188,6 +189,8 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = oom_decide(oom, db);
 	if (!error && oom->rule == OOM_FRAGMENTATION)
 		error = oom_find_pins(oom, db);
+	if (!error)
+		error = oom_find_signs(oom, db);
 	return error ? error : oom_find_makers(oom, db);
 }
 

@@ -143,8 +143,15 @@ struct oom {
 	int pinned;                  /* NEIGHBOUR: 1: not in empty segments, tensors are in them */
 	char rule_category[32];      /* LARGEST, SLEEPER: most of it */
 	int asked_for;               /* LARGEST: not of what there is most, but what the request was for */
-	int left_over;               /* LARGEST: not of what there is most, but what no step needs */
-	char asked_by[64];           /* the library that asked the driver; "": PyTorch, or unknown */
+	int left_over;               /* LARGEST: not of what there is most, but what no step needs; or not now */
+	int alone;                   /* LARGEST: the request is larger than all that is in use of any kind */
+	const char *by_frame; /* LARGEST: what helps, by who made it or asked; NULL: nobody knows. Static storage */
+	int unneeded;         /* LARGEST: no backward ran on what was there of it before */
+	uint64_t stale;       /* LARGEST: logits from before a backward that is over */
+	int loaded_early;     /* LARGEST: it was loaded, and its optimizer has not run yet */
+	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
+	char wider_function[256], wider_place[256]; /* who made them */
+	char asked_by[64];                          /* the library that asked the driver; "": PyTorch, or unknown */
 	const struct oom_part
 		*place; /* LARGEST, SLEEPER, RANKS: the place that keeps most of that; NULL: none has much of it */
 	uint64_t piece, piece_before; /* largest allocation of that place in this step, and in all before; 0: unknown */

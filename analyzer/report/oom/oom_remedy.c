@@ -1,0 +1,178 @@
+/* What makes less of what fills a device: of each kind of memory, and where what is in use shows that something else helps. */
+#include <string.h>
+#include "memtrace/base.h"
+#include "oom_signs.h"
+#include "oom_words.h"
+
+#define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
+
+static const char graphs_knob[] =
+	"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part "
+	"of the GPU for the engine's cache";
+static const char graphs_alone_knob[] = "capture fewer sizes, or run without CUDA graphs";
+static const char evaluation_knob[] = "the evaluation keeps them of all its batches: take them to the host as it goes "
+				      "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
+static const char state_dict_knob[] =
+	"no step needs them: let the state dict be of shards, or be made on the host and of rank 0 "
+	"alone (offload_to_cpu, rank0_only)";
+
+/* What makes each kind of memory smaller; the knob of a framework has another name in each. */
+static const char *const knobs[MT_CATEGORY_COUNT] = {
+	[MT_CATEGORY_WEIGHTS] = "shard the weights over more GPUs, or offload them while they are not used",
+	[MT_CATEGORY_GRADIENTS] = "shard the gradients over more GPUs, or reduce them in smaller buckets",
+	[MT_CATEGORY_OPTIMIZER_STATE] = "shard or offload the optimizer state",
+	[MT_CATEGORY_ACTIVATIONS] = "recompute activations, or put fewer tokens into a micro-batch",
+	[MT_CATEGORY_RECOMPUTED] = "put fewer tokens into a micro-batch",
+	[MT_CATEGORY_LOGITS] = "compute log-probs in chunks or fused, so that tokens x vocabulary is never whole",
+	[MT_CATEGORY_KV_CACHE] = "give the engine a smaller part of the GPU, or let it sleep while the trainer works",
+	[MT_CATEGORY_GRAPHS] = graphs_knob,
+	[MT_CATEGORY_NCCL] = "use fewer communicators, or smaller NCCL buffers",
+	[MT_CATEGORY_WEIGHT_BUFFERS] = "send the weights in smaller buckets",
+	[MT_CATEGORY_GATHER_BUFFERS] = "gather fewer or smaller modules at once",
+	[MT_CATEGORY_WORKSPACE] =
+		"make the buffers of what takes it smaller: its buckets, or the workspace of the library",
+	[MT_CATEGORY_EVALUATION] = evaluation_knob,
+	[MT_CATEGORY_STATE_DICT] = state_dict_knob,
+};
+
+const char *oom_remedy(const char *category)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(knobs); i++)
+		if (knobs[i] && !strcmp(category, mt_category_name((uint32_t)i)))
+			return knobs[i];
+	return NULL;
+}
+
+/* ---- by who made it ---- */
+
+static const char foreach_knob[] =
+	"the optimizer makes it of all parameters at once, as its foreach implementation does: with foreach=False it goes "
+	"through them one by one, and fused=True, where the optimizer has it, needs none";
+static const char clip_knob[] =
+	"the clipping keeps what it makes of each gradient until it has the norm of all: take the norms of each rank's own "
+	"shards and add those up, so that no gradient is made whole or copied, or clip fewer at a time";
+static const char gather_knob[] =
+	"the evaluation brings the outputs of all ranks together for the metrics: evaluate smaller batches "
+	"(per_device_eval_batch_size), or make less of each before (preprocess_logits_for_metrics)";
+static const char compiled_knob[] =
+	"torch.compile records a graph for each size of its inputs, and all of them stay: pad the inputs to a few lengths, or "
+	"compile without CUDA graphs (another mode than reduce-overhead and max-autotune)";
+
+/* A frame of such a function in such a file (parts of the names) is on the stack of what is of the category. */
+static const struct {
+	const char *file, *function;
+	enum mt_category category;
+	const char *remedy;
+} by_frame[] = {
+	{ "torch/optim/", "_multi_tensor_", MT_CATEGORY_WORKSPACE, foreach_knob },
+	{ "", "clip_grad", MT_CATEGORY_WORKSPACE, clip_knob },
+	{ "", "grad_norm", MT_CATEGORY_WORKSPACE, clip_knob },
+	{ "accelerate/accelerator.py", "gather_for_metrics", MT_CATEGORY_EVALUATION, gather_knob },
+	{ "transformers/", "_nested_gather", MT_CATEGORY_EVALUATION, gather_knob },
+	{ "transformers/", "distributed_concat", MT_CATEGORY_EVALUATION, gather_knob },
+	{ "torch/_inductor/cudagraph_trees.py", "", MT_CATEGORY_GRAPHS, compiled_knob },
+};
+
+const char *oom_remedy_of_frame(const char *category, const char *file, const char *function)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(by_frame); i++)
+		if (!strcmp(category, mt_category_name(by_frame[i].category)) && strstr(file, by_frame[i].file) &&
+		    strstr(function, by_frame[i].function))
+			return by_frame[i].remedy;
+	return NULL;
+}
+
+/* ---- by what is in use ---- */
+
+/* Of the place's size, from whatever place of that category in the process: how many are there at once. */
+static uint64_t pieces_at_once(const struct oom *oom)
+{
+	const struct oom_part *place = oom->place, *part;
+	uint64_t pieces = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts && place && place->alike; i++) {
+		part = &oom->part[i];
+		if (part->process == place->process && !strcmp(part->category, place->category) && part->alike &&
+		    part->bytes / part->count == place->bytes / place->count)
+			pieces += part->count;
+	}
+	return pieces;
+}
+
+/* Gradients as large as what is gathered: of whole layers, where each GPU should keep its shard. */
+static int are_whole(const struct oom *oom)
+{
+	const struct oom_part *place = oom->place, *part;
+	size_t i;
+
+	for (i = 0; i < oom->parts && place && place->alike && place->count > 1; i++) {
+		part = &oom->part[i];
+		if (part->process == place->process &&
+		    !strcmp(part->category, mt_category_name(MT_CATEGORY_GATHER_BUFFERS)) &&
+		    part->bytes / part->count == place->bytes / place->count)
+			return 1;
+	}
+	return 0;
+}
+
+static int has_category(const struct oom *oom, enum mt_category category)
+{
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (!strcmp(oom->part[i].category, mt_category_name(category)))
+			return 1;
+	return 0;
+}
+
+static const char unneeded_knob[] =
+	"no backward ran on what these lines kept before, so probably nobody needs it: run that forward within "
+	"torch.no_grad() (an evaluation, log-probs), or drop what collects it";
+static const char zero_knob[] =
+	"they stay after their step, while others use the GPU, and no step needs them until the next "
+	"backward: let go of them before this (optimizer.zero_grad(set_to_none=True)), or offload them";
+static const char buffers_knob[] = "their buffers stay while others use the GPU, and no step needs them until the next "
+				   "backward: offload them before this";
+
+const char *oom_special_remedy(const struct oom *oom)
+{
+	const char *category = oom->rule_category;
+
+	if (oom->rule != OOM_LARGEST)
+		return NULL;
+	if (oom->by_frame)
+		return oom->by_frame;
+	if (oom->unneeded)
+		return unneeded_knob;
+	if (*oom_wakes(oom) && oom->asked_for)
+		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
+	/* Loaded, taken over, and still there. */
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
+	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)))
+		return "what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or "
+		       "load it to the host (map_location=\"cpu\")";
+	/* Copies for the engine, which are needed, but not all at once. */
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
+	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))
+		return oom_remedy(mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS));
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_LOGITS)) && pieces_at_once(oom) > PIECES_MANY)
+		return "they come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
+		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
+		       "for nothing)";
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) && are_whole(oom))
+		return "they are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
+		       "that is so until the last micro-batch; reduce after each (accelerate's sync_each_batch), or accumulate "
+		       "fewer";
+	/* Of another process, which waits. */
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) && oom->left_over)
+		return oom->place && !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)) ? buffers_knob
+											      : zero_knob;
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRAPHS)) && !has_category(oom, MT_CATEGORY_KV_CACHE))
+		return graphs_alone_knob;
+	return oom->left_over ? oom_remedy(category) : NULL;
+}

@@ -1,0 +1,193 @@
+#include "oom_signs.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "query/callstack.h"
+#include "report/answer.h"
+
+#define PILE 8         /* pieces of one stack: more than a function works with at once */
+#define FREED_SHARE 16 /* one part in so many that went in a backward: it is needed there */
+#define WIDER_LEAST (64u << 20)
+
+/* ---- who made it ---- */
+
+static int look_at_stack(struct oom *oom, struct db *db, int64_t node, const char *category)
+{
+	struct callstack stack = { .count = 0 };
+	size_t i;
+	int error = callstack_load(&stack, db, node, NULL);
+
+	for (i = 0; i < stack.count && !error && !oom->by_frame; i++)
+		oom->by_frame = oom_remedy_of_frame(category, stack.frame[i]->file, stack.frame[i]->function);
+	callstack_release(&stack);
+	return error;
+}
+
+static int find_frame(struct oom *oom, struct db *db)
+{
+	const struct oom_part *place = oom->place;
+	int error = 0;
+
+	if (oom->asked_for && oom->it->node && !strcmp(oom->it->category, oom->rule_category))
+		error = look_at_stack(oom, db, oom->it->node, oom->rule_category);
+	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))
+		error = look_at_stack(oom, db, place->node, oom->rule_category);
+	return error;
+}
+
+/* ---- whether a backward comes for it ---- */
+
+struct stock {
+	uint64_t bytes;  /* there now */
+	uint64_t before; /* the most of it that was there at once and has gone since */
+	uint64_t freed, in_backward;
+	uint64_t pile; /* most pieces of one stack */
+};
+
+static int take_stock(void *context, struct db_stmt *stmt)
+{
+	struct stock *stock = context;
+
+	*stock = (struct stock){ .bytes = (uint64_t)db_int(stmt, 0),
+				 .before = (uint64_t)db_int(stmt, 1),
+				 .freed = (uint64_t)db_int(stmt, 2),
+				 .in_backward = (uint64_t)db_int(stmt, 3),
+				 .pile = (uint64_t)db_int(stmt, 4) };
+	return 0;
+}
+
+/*
+ * Activations pile up, have piled up before from the same stacks, and have gone without a backward, though the process has
+ * had some.
+ */
+static int find_unneeded(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH there AS MATERIALIZED (SELECT node, sum(bytes) AS bytes, count(*) AS pieces FROM live_at "
+		"WHERE moment = 'oom:' || ?1 AND in_use AND process = ?2 AND category = 'activations' AND node IS NOT NULL "
+		"AND phase IN ('forward', 'logprob', 'ref', 'critic') GROUP BY node), "
+		"gone AS MATERIALIZED (SELECT alloc_seq, free_seq, allocation.bytes FROM allocation JOIN there USING (node) "
+		"WHERE process = ?2 AND memory = 'tensor' AND free_seq < ?3), "
+		"moves AS (SELECT alloc_seq AS seq, bytes FROM gone UNION ALL SELECT free_seq, -bytes FROM gone) "
+		"SELECT (SELECT sum(bytes) FROM there), (SELECT max(sum) FROM (SELECT sum(bytes) OVER (ORDER BY seq) AS sum "
+		"FROM moves)), (SELECT sum(bytes) FROM gone), (SELECT sum(bytes) FROM gone WHERE EXISTS (SELECT 1 FROM "
+		"phase_span WHERE process = ?2 AND phase = 'backward' AND free_seq BETWEEN first_seq AND last_seq)), "
+		"(SELECT max(pieces) FROM there) "
+		"WHERE EXISTS (SELECT 1 FROM phase_span WHERE process = ?2 AND phase = 'backward' AND first_seq < ?3)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->id, oom->it->process, oom->it->seq };
+	struct stock stock = { 0 };
+	int error;
+
+	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) || !oom->place ||
+	    oom->place->process != oom->it->process)
+		return 0;
+	error = answer_rows(db, sql, parameter, take_stock, &stock);
+	oom->unneeded = !error && stock.pile >= PILE && stock.before && stock.before >= stock.bytes / 2 &&
+			stock.bytes >= oom->rule_bytes / 2 && stock.in_backward <= stock.freed / FREED_SHARE;
+	return error;
+}
+
+/* ---- a wider copy ---- */
+
+static int take_wider(void *context, struct db_stmt *stmt)
+{
+	struct oom *oom = context;
+
+	oom->wider = (uint64_t)db_int(stmt, 0);
+	oom->wider_bytes = (uint64_t)db_int(stmt, 1);
+	mt_copy_text(oom->wider_function, sizeof(oom->wider_function), db_text(stmt, 2));
+	mt_copy_text(oom->wider_place, sizeof(oom->wider_place), db_text(stmt, 3));
+	return 0;
+}
+
+/* In init, and but for the rounding of blocks, a request twice as large as weights that somebody else made: the same in elements of twice the bytes. Where there is one
+ * as large, too, it is rather a copy of that. */
+static int find_wider(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT count(*), max(bytes), min(site.function), min(site.place) FROM in_use JOIN oom ON oom.id = ?4 "
+		"JOIN callsite AS site ON site.node = in_use.node LEFT JOIN callsite AS asker ON asker.node = oom.node "
+		"WHERE in_use.process = ?1 AND in_use.device = ?2 AND since_seq <= ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND in_use.category = 'weights' "
+		"AND site.place IS NOT asker.place AND abs(bytes * 2 - requested_bytes) < 1024 AND NOT EXISTS (SELECT 1 FROM in_use AS same "
+		"JOIN callsite AS copied ON copied.node = same.node WHERE same.process = ?1 AND same.device = ?2 AND same.since_seq <= ?3 "
+		"AND (same.until_seq IS NULL OR same.until_seq > ?3) AND same.category = 'weights' AND same.memory = 'tensor' "
+		"AND abs(same.bytes - requested_bytes) < 1024 AND copied.place IS NOT asker.place) HAVING count(*)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->id };
+
+	if (strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) || strcmp(oom->it->source, "tensor") ||
+	    oom->it->requested < WIDER_LEAST)
+		return 0;
+	return answer_rows(db, sql, parameter, take_wider, oom);
+}
+
+/* ---- the rest ---- */
+
+static int take_flag(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+/* Optimizer state that was there before any optimizer ran: a checkpoint's. */
+static int find_loaded(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase = 'optimizer' "
+		"AND first_seq < ?2)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
+	const char *init = mt_phase_name(MT_PHASE_INIT);
+
+	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) || !oom->place ||
+	    oom->place->process != oom->it->process || strcmp(oom->place->phase, init) || !strcmp(oom->it->phase, init))
+		return 0;
+	return answer_rows(db, sql, parameter, take_flag, &oom->loaded_early);
+}
+
+static int take_bytes(void *context, struct db_stmt *stmt)
+{
+	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+/* Logits of a micro-batch whose backward is over. */
+static int find_stale(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL "
+		"OR until_seq > ?3) AND category = 'logits and log-probs' AND phase = 'forward' AND EXISTS (SELECT 1 FROM "
+		"phase_span AS span WHERE span.process = ?1 AND span.phase = 'backward' AND first_seq > since_seq "
+		"AND last_seq < ?3)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
+
+	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS)) ||
+	    strcmp(oom->it->phase, mt_phase_name(MT_PHASE_FORWARD)))
+		return 0;
+	return answer_rows(db, sql, parameter, take_bytes, &oom->stale);
+}
+
+int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process)
+{
+	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND "
+				  "last_time >= ?2 AND phase IN ('forward', 'backward', 'optimizer'))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->time };
+	int at_work = 0, error = answer_rows(db, sql, parameter, take_flag, &at_work);
+
+	return error ? error : at_work;
+}
+
+int oom_find_signs(struct oom *oom, struct db *db)
+{
+	int error;
+
+	if (oom->rule != OOM_LARGEST)
+		return 0;
+	error = find_frame(oom, db);
+	if (!error)
+		error = find_unneeded(oom, db);
+	if (!error)
+		error = find_loaded(oom, db);
+	if (!error)
+		error = find_stale(oom, db);
+	return error ? error : find_wider(oom, db);
+}

@@ -1,0 +1,19 @@
+/*
+ * oom_signs.h - what the database tells of a failed request beside who holds what: whose work is on the stack, whether a
+ * backward comes for what is kept, whether the request is a wider copy. Part of query_oom.h.
+ */
+#ifndef MEMANA_OOM_SIGNS_H
+#define MEMANA_OOM_SIGNS_H
+
+#include "query_oom.h"
+
+/* Fills by_frame, unneeded, loaded_early, stale and wider of `oom`, which was decided on. 0 or -MT_E_x. */
+int oom_find_signs(struct oom *oom, struct db *db);
+
+/* Whether the process has anything that a backward or forward is at work on at that moment. 1, 0 or -MT_E_x. */
+int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process);
+
+/* What makes less of the category where a frame of that file and function is on its stack; NULL: nobody knows. Static storage. */
+const char *oom_remedy_of_frame(const char *category, const char *file, const char *function);
+
+#endif
