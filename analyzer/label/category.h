@@ -60,7 +60,8 @@
 	X(AS_GRADIENTS)      /* alive before, as many of the size as there are gradients */                \
 	X(AS_STATE)          /* alive before, half as many as optimizer state */                           \
 	X(SEVERAL)           /* alive before, several times as many as gradients */                        \
-	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */
+	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */                 \
+	X(LOADED)            /* loaded in init, and no other weights have the size */
 
 enum evidence {
 #define EVIDENCE_ENUM(name) EVIDENCE_##name,

@@ -88,3 +88,9 @@ never "it is possible here" 'not possible|shard|fewer tokens' oom
 begin transformers-25107
 says "the host, by whom, and who was killed" 'hardly a GPU out-of-memory: pid 4105 was gone .*the processes recorded here have 1\.1 TiB\. Last seen: rank 0 \(pid 4100\) in from_pretrained .* from 18\.6 GiB up to 147\.1 GiB' oom
 never "nobody else's" "somebody else's|If this run did not end by itself" oom
+
+# ---- no thread's ----
+
+begin loaded-model
+tells "what was loaded is the model itself" "$(parts category)['weights'] == 24 * (192 << 20) and 'state dicts' not in $(parts category)" top
+says "probably so, and why" 'loaded in init \(24 of this size\), and no other weights have the size: the model.s own' top --why

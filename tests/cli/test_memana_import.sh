@@ -20,6 +20,8 @@ check "times are those of the snapshot" ask history \
 	"SELECT group_concat(alloc_time / 1000, ' ') FROM (SELECT * FROM allocation WHERE memory = 'tensor' ORDER BY alloc_seq)" "0 0 1000 3000"
 check "the unwinder is no place" ask history "SELECT count(*) FROM frame WHERE function LIKE 'torch::unwind%'" 0
 check "verify" status 0 "$memana" verify history.zst
+unknown_size() { "$memana" oom history.zst | tr -s ' \n' ' ' | grep -q 'how large the GPU is, and so how near one came, is not in it\. GPU 0 had its peak'; }
+check "how near it came is not claimed" unknown_size
 
 make expandable.pickle expandable
 check "expandable segments" import expandable

@@ -70,7 +70,9 @@ void oom_none_say(struct sentence *sentence, const struct oom_none *none)
 					       : ".");
 		return;
 	}
-	sentence_say(sentence, is_near(none) ? ". The nearest miss: " : ", and none came near: ");
+	sentence_say(sentence, is_near(none) ? ". The nearest miss: "
+			       : none->total ? ", and none came near: "
+					     : "; how large the GPU is, and so how near one came, is not in it. ");
 	sentence_say(sentence, "%s had its peak at %s", answer_device(name, none->number, none->kind),
 		     text_bytes(size, none->peak));
 	if (none->total)

@@ -1,0 +1,45 @@
+/*
+ * category_impl.h - a site before the judge: what category.c, which judges by how it lived, and category_settle.c, which holds
+ * sites against each other, share.
+ */
+#ifndef MEMANA_CATEGORY_IMPL_H
+#define MEMANA_CATEGORY_IMPL_H
+
+#include "category.h"
+#include "category_sizes.h"
+
+struct judge {
+	const struct site *site;
+	const struct category_told *told; /* of its process */
+	struct category_site *facts;
+	const struct category_sizes *sizes; /* NULL: none */
+	uint64_t most;                      /* births at one site of its process */
+	uint8_t opinion;
+};
+
+static inline void say(const struct judge *judge, uint8_t category, enum evidence why)
+{
+	judge->facts->category = category;
+	judge->facts->why = (uint8_t)why;
+}
+
+static inline void say_of(const struct judge *judge, uint8_t category, enum evidence why, uint64_t count)
+{
+	say(judge, category, why);
+	judge->facts->figure[0] = count;
+	judge->facts->figure[1] = judge->facts->born;
+}
+
+/* It has the size of one of the weights. */
+static inline int is_sized(const struct site *site)
+{
+	return site->key.size && site->key.size < SIZES_LOGITS;
+}
+
+/* Whether what it allocates are logits by their sizes; fills the figures of its facts. */
+int category_has_logits(const struct judge *judge);
+
+/* Says what it is, by the site alone. */
+void category_judge(const struct judge *judge);
+
+#endif
