@@ -94,3 +94,15 @@ never "nobody else's" "somebody else's|If this run did not end by itself" oom
 begin loaded-model
 tells "what was loaded is the model itself" "$(parts category)['weights'] == 24 * (192 << 20) and 'state dicts' not in $(parts category)" top
 says "probably so, and why" 'loaded in init \(24 of this size\), and no other weights have the size: the model.s own' top --why
+
+begin own-generate
+says "the model's own cache" 'Most of what is in use is kv cache, 21\.9 GiB: the model.s own generate\(\) has it for all sequences at once' oom
+never "no engine is there" 'smaller part of the GPU|while the trainer works' oom
+
+begin logprobs-long
+says "no backward follows" 'probably activations, 60\.0 GiB: no backward follows there, .*fewer tokens into a micro-batch of the log-probs' oom
+never "nothing to recompute, and nothing kept for a backward" 'recompute activations|no_grad' oom
+
+begin gradient-buffers
+says "buffers that stay while the engine wakes" '28\.0 GiB of what is in use is gradients: their buffers stay while others use the GPU, .*offload them before this' oom
+never "zero_grad is no help" 'zero_grad|shard' oom

@@ -59,6 +59,9 @@ static const char gather_knob[] =
 static const char compiled_knob[] =
 	"torch.compile records a graph for each size of its inputs, and all of them stay: pad the inputs to a few lengths, or "
 	"compile without CUDA graphs (another mode than reduce-overhead and max-autotune)";
+static const char generate_knob[] =
+	"the model's own generate() has it for all sequences at once: generate fewer or shorter ones at a time, or let an engine "
+	"do it";
 
 /* A frame of such a function in such a file (parts of the names) is on the stack of what is of the category. */
 static const struct {
@@ -73,6 +76,7 @@ static const struct {
 	{ "transformers/", "_nested_gather", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "transformers/", "distributed_concat", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "torch/_inductor/cudagraph_trees.py", "", MT_CATEGORY_GRAPHS, compiled_knob },
+	{ "transformers/cache_utils.py", "", MT_CATEGORY_KV_CACHE, generate_knob },
 };
 
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function)
@@ -130,9 +134,18 @@ static int has_category(const struct oom *oom, enum mt_category category)
 	return 0;
 }
 
+/* Of phases that have no backward at all. */
+static int is_without_backward(const struct oom_part *place)
+{
+	return place && (!strcmp(place->phase, mt_phase_name(MT_PHASE_LOGPROB)) ||
+			 !strcmp(place->phase, mt_phase_name(MT_PHASE_REF)));
+}
+
 static const char unneeded_knob[] =
 	"no backward ran on what these lines kept before, so probably nobody needs it: run that forward within "
 	"torch.no_grad() (an evaluation, log-probs), or drop what collects it";
+static const char logprobs_knob[] =
+	"no backward follows there, so to recompute them changes nothing: put fewer tokens into a micro-batch of the log-probs";
 static const char zero_knob[] =
 	"they stay after their step, while others use the GPU, and no step needs them until the next "
 	"backward: let go of them before this (optimizer.zero_grad(set_to_none=True)), or offload them";
@@ -149,6 +162,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return oom->by_frame;
 	if (oom->unneeded)
 		return unneeded_knob;
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) && is_without_backward(oom->place))
+		return logprobs_knob;
 	if (*oom_wakes(oom) && oom->asked_for)
 		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
 	/* Loaded, taken over, and still there. */
