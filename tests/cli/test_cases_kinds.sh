@@ -52,6 +52,8 @@ never "no engine is there" 'engine|shard|recompute' oom
 begin axolotl-2621
 says "wider elements" '3\.4 GiB asked for by prepare_model_for_kbit_training .*twice as large as weights that are there, 1\.7 GiB by from_pretrained .*probably the same in elements of twice the bytes \(float32 for 16 bits\)' oom
 never "the model is needed" 'free it first|shard|fewer tokens' oom
+says "briefly, too" 'The request is twice as large as weights of from_pretrained: probably the same in wider elements' advise
+never "nor is anything to be freed" 'still refers to it' advise
 
 begin ezpz-173
 says "all of the model is one unit" '8\.0 GiB asked for by _reduce_grad .* 8\.0 GiB is kept by _alloc_padded_unsharded_flat_param .*fsdp gather buffers, 8\.0 GiB: gather fewer or smaller modules' oom
@@ -70,6 +72,7 @@ never "it is no logits" 'log-probs in chunks|words x|shard|recompute' oom
 begin pytorch-123070
 says "a mask" '29\.1 GiB asked for by _canonical_mask \(functional\.py:5115\) .*This one request is larger than all that is in use of any kind' oom
 never "nothing to shard" 'shard|recompute|[Ee]xpandable' oom
+says "briefly, too" 'The request is larger than all that is in use of any kind\.' advise
 
 # ---- others ----
 

@@ -213,7 +213,7 @@ static int find_spare(struct oom *oom, struct db *db, const struct makers *maker
 	struct callstack stack;
 	int error;
 
-	if (!maker || !maker->branch || oom->rule != OOM_LARGEST || strcmp(oom->it->phase, init) ||
+	if (!maker || !maker->branch || oom->rule != OOM_LARGEST || oom->wider || strcmp(oom->it->phase, init) ||
 	    strcmp(part->phase, init) || !oom->it->node)
 		return 0;
 	error = callstack_load(&stack, db, oom->it->node, NULL);

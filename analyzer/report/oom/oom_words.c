@@ -552,6 +552,13 @@ static void say_most(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX], count[64];
 
+	if (oom->alone)
+		sentence_say(sentence, "The request is larger than all that is in use of any kind. ");
+	if (oom->wider) {
+		sentence_say(sentence, "The request is twice as large as weights of ");
+		sentence_say_clean(sentence, oom->wider_function);
+		sentence_say(sentence, ": probably the same in wider elements. ");
+	}
 	if (oom->logits.tokens) {
 		sentence_say(sentence, "It is as large as the logits of %s", tokens_words(count, oom->logits.tokens));
 		if (oom->logits.earlier && oom->logits.earlier < oom->logits.tokens)
