@@ -58,7 +58,8 @@ static int run_streams(struct analysis *analysis, struct stream *stream, struct 
 	int error = 0;
 
 	analysis->attribution.turn = INT64_MIN;
-
+	if (stream->sink->idle)
+		return merge_following(stream, count);
 	for (i = 0; i < count && error >= 0; i++) {
 		error = stream_ready(&stream[i]);
 		if (error > 0)
@@ -134,7 +135,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	progress_release(&analysis->progress);
 	mt_ahead_free(analysis->ahead);
 	analysis->ahead = NULL;
-	if (!error)
+	if (!error && !sink->idle)
 		error = settle(analysis);
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);

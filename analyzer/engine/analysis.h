@@ -198,6 +198,16 @@ struct analysis_sink {
 	void (*counted)(void *context, uint32_t site, int change, int64_t time);
 	/* What has been told so far is the peak of the device, until another one is; `oom`: a request on it has failed. */
 	void (*reached)(void *context, uint32_t device, int oom);
+	/*
+	 * The traces are still being written, and all there is of them has been taken in (analysis_run does not end with
+	 * their ends then): 1 after a while, to look for more; 0: that is over, to look once more and end. NULL: the
+	 * traces are whole. The ends of what is alive, of steps and phases are not told, nor what bytes were: read the
+	 * traces again when they are whole.
+	 */
+	int (*idle)(void *context);
+	/* Before `idle`: the stretch of one phase that a process is in, so far. */
+	int (*span_now)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+			const struct mt_event *last);
 	int quiet; /* 1: there is no progress line */
 	/* Before a batch of a process's events, so many, out of so many bytes of its file.
 	 * Its result is 0 or below. */
@@ -257,7 +267,7 @@ struct analysis_input {
 
 /*
  * Reads the traces to their ends. `rules` and the readers are needed as long as `analysis`; `sink` may be NULL.
- * 0; -MT_E_MEMORY; or what the sink returned. Damage in a trace is no error: see state.
+ * 0; -MT_E_MEMORY; what the sink returned; or, where they are followed (idle), an error of mt_reader_more. Damage in a trace is no error: see state.
  */
 int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		 const struct mt_rules *rules, const struct analysis_sink *sink);

@@ -18,6 +18,13 @@ int merge_by_time(struct stream **open, uint32_t count);
 int merge_by_turns(struct stream **open, uint32_t count);
 
 /*
+ * The same of traces that are still being written: takes what there is, lets the sink wait, and goes on (sink->idle). A
+ * process of which nothing is there for the moment holds the others back only until its collector would have written
+ * what it did (follow.c). 0: it is over; or an error.
+ */
+int merge_following(struct stream *stream, uint32_t count);
+
+/*
  * Processes that share no device may be read one after the other instead of event by event: what each of them holds
  * when does not depend on the others. Then they are read in long turns, and what is numbered in the order
  * in which it appears - sites, devices, owners, out-of-memory errors - gets the numbers afterwards that it would have had.

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/text.h"
+#include "live.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
-#include "memtrace/ring.h"
 #include "partial_file.h"
 #include "snapshot.h"
 
@@ -24,35 +24,17 @@ static int fail(struct source *source, const char *path, int error)
 
 /* ---- left-over rings ---- */
 
-/* Whether `fd` is the ring of this recording and not of a later process that got its name. */
-static int is_ring_of(int fd, const struct mt_process *process)
-{
-	struct ring_header *header = malloc(sizeof(*header));
-	struct stat status;
-	int same = 0;
-
-	if (header && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > (off_t)sizeof(*header) &&
-	    pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header))
-		same = !memcmp(header->magic, RING_MAGIC, sizeof(header->magic)) && header->pid == process->pid &&
-		       header->start_monotonic == process->start_monotonic &&
-		       !strncmp(header->boot_id, process->boot_id, sizeof(header->boot_id));
-	free(header);
-	return same;
-}
-
 /* Opens and locks the ring against collectors; -1: there is none, or one works on it. */
 static int lock_ring(const struct mt_process *process)
 {
-	int fd;
+	struct ring_header *header = malloc(sizeof(*header));
+	int fd = header ? live_open_ring(process, header) : -1;
 
-	if (!*process->ring_path)
-		return -1;
-	fd = open(process->ring_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return -1;
-	if (is_ring_of(fd, process) && !flock(fd, LOCK_SH | LOCK_NB))
+	free(header);
+	if (fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB))
 		return fd;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return -1;
 }
 
@@ -167,6 +149,10 @@ static int open_trace(struct source *source, const char *path)
 		fail(source, path, error);
 	if (error)
 		return error;
+	if (source->follow && live_is_written(path, mt_reader_process(reader), source->follow == SOURCE_PATIENTLY)) {
+		source->written++;
+		return add_input(source, path, reader);
+	}
 	ring = lock_ring(mt_reader_process(reader));
 	if (ring >= 0) {
 		complete(source, &reader, path, mt_reader_process(reader)->ring_path);
@@ -287,19 +273,25 @@ static int load_rules(struct source *source)
 	return error;
 }
 
-int source_open_traces(struct source *source, char *const *paths, uint32_t count)
+static int open_traces(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
 {
 	uint32_t i;
 	int error;
 
 	memset(source, 0, sizeof(*source));
+	source->follow = follow;
 	error = load_rules(source);
 	for (i = 0; i < count && !error; i++)
 		error = folder_is(paths[i]) ? open_folder(source, paths[i]) : open_trace(source, paths[i]);
 	return error;
 }
 
-int source_open(struct source *source, char *const *paths, uint32_t count)
+int source_open_traces(struct source *source, char *const *paths, uint32_t count)
+{
+	return open_traces(source, paths, count, SOURCE_WHOLE);
+}
+
+static int open_any(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
 {
 	uint32_t i;
 
@@ -307,7 +299,7 @@ int source_open(struct source *source, char *const *paths, uint32_t count)
 		if (db_is_database(paths[i]))
 			break;
 	if (i == count)
-		return source_open_traces(source, paths, count);
+		return open_traces(source, paths, count, follow);
 	memset(source, 0, sizeof(*source));
 	if (more_rules.count) {
 		snprintf(source->message, sizeof(source->message),
@@ -319,6 +311,27 @@ int source_open(struct source *source, char *const *paths, uint32_t count)
 	snprintf(source->message, sizeof(source->message), "%.400s: a database stands alone (name one, or only traces)",
 		 paths[i]);
 	return -MT_E_ARGUMENT;
+}
+
+int source_open(struct source *source, char *const *paths, uint32_t count)
+{
+	return open_any(source, paths, count, SOURCE_WHOLE);
+}
+
+int source_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
+{
+	return open_any(source, paths, count, follow);
+}
+
+int source_is_written(const struct source *source)
+{
+	uint32_t i;
+
+	for (i = 0; i < source->inputs; i++)
+		if (live_is_written(source->input[i].file, mt_reader_process(source->input[i].reader),
+				    source->follow == SOURCE_PATIENTLY))
+			return 1;
+	return 0;
 }
 
 static void know_database(struct db *db)

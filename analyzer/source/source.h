@@ -11,6 +11,13 @@
 #include "folder.h"
 #include "memtrace/phase.h"
 
+/* What is done with traces that are still being written. */
+enum source_follow {
+	SOURCE_WHOLE,     /* they are read as if they were whole */
+	SOURCE_AS_SEEN,   /* followed, where somebody is seen to write them */
+	SOURCE_PATIENTLY, /* the same, and where a file of unknown origin has changed lately (live_is_written) */
+};
+
 struct source {
 	struct db *db;                /* a database was named; else NULL */
 	struct analysis_input *input; /* the traces, in the order given */
@@ -18,10 +25,12 @@ struct source {
 	struct mt_rules *rules;
 	struct folder *folder; /* those that were named: the files of their inputs are theirs */
 	uint32_t folders;
-	char message[512]; /* after an error: "FILE: why", or what is wrong with the rules */
-	char skipped[512]; /* "FOLDER: NAME, NAME and 3 more are no traces: left out"; "": nothing was */
-	char damaged[512]; /* "FILE: why": a snapshot that was read up to there only; "": none */
-	int damage;        /* the error of that */
+	char message[512];         /* after an error: "FILE: why", or what is wrong with the rules */
+	char skipped[512];         /* "FOLDER: NAME, NAME and 3 more are no traces: left out"; "": nothing was */
+	char damaged[512];         /* "FILE: why": a snapshot that was read up to there only; "": none */
+	int damage;                /* the error of that */
+	enum source_follow follow; /* traces that are still being written are opened as they are; */
+	uint32_t written;          /* so many were */
 };
 
 #define SOURCE_RULES_MAX 16u
@@ -39,6 +48,15 @@ int source_open(struct source *source, char *const *paths, uint32_t count);
 
 /* Like source_open, but a database is -MT_E_MAGIC. */
 int source_open_traces(struct source *source, char *const *paths, uint32_t count);
+
+/*
+ * Like source_open, for who follows recordings: a trace that is still being written (live.h) is opened as it is, its ring
+ * not touched, and counted in `written`.
+ */
+int source_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow);
+
+/* 1: one of its traces is being written now. */
+int source_is_written(const struct source *source);
 
 /* Sets text_known to what all of it says. */
 void source_know(const struct source *source);

@@ -178,6 +178,109 @@ static int ended_step(void *context, uint32_t process, const struct mt_event *ev
 	return 0;
 }
 
+/* ---- what goes on now, while the traces are being written --------------------------------------------------------- */
+
+#define MARK_AFTER 3000000000 /* ns of the run: who grows is told over one to two of them */
+
+/* Where a process is in the same stretch as before, that one has become longer (model_add_span). */
+static int running_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+			const struct mt_event *last)
+{
+	return ended_span(context, process, phase, step, first, last);
+}
+
+static void mark_growth(struct inflow *inflow)
+{
+	uint32_t i;
+
+	if (inflow->time - inflow->marked < MARK_AFTER)
+		return;
+	for (i = 0; i < inflow->sites; i++) {
+		inflow->site[i].older = inflow->site[i].before;
+		inflow->site[i].before = inflow->site[i].held;
+	}
+	inflow->marked_before = inflow->marked;
+	inflow->marked = inflow->time;
+}
+
+/* Segments grow with the tensors in them: those are named, not the allocator. */
+static void publish_growth(struct inflow *inflow)
+{
+	const struct attribution *attribution = &inflow->analysis->attribution;
+	uint32_t sites = attribution->sites < inflow->sites ? attribution->sites : inflow->sites, i;
+	struct model *model = inflow->model;
+	struct model_device *device;
+	uint64_t growth;
+
+	for (i = 0; i < model->devices; i++) {
+		model->device[i].now.growing = 0;
+		model->device[i].now.growth = 0;
+		model->device[i].now.since = inflow->marked_before;
+	}
+	for (i = 1; i < sites; i++) {
+		if (attribution->site[i].tensors_seen || inflow->site[i].held <= inflow->site[i].older ||
+		    attribution->site[i].key.device >= model->devices)
+			continue;
+		device = &model->device[attribution->site[i].key.device];
+		growth = inflow->site[i].held - inflow->site[i].older;
+		if (growth <= device->now.growth)
+			continue;
+		device->now.growing = i;
+		device->now.growth = growth;
+	}
+}
+
+/* Bytes that the machine has left, as its collectors saw it. */
+static uint64_t available_on(const struct analysis *analysis, const struct analysis_device *device)
+{
+	uint64_t available = 0;
+	int64_t time = 0;
+	uint32_t i;
+
+	for (i = 0; i < device->users && device->kind == MT_DEVICE_CPU; i++) {
+		const struct analysis_host *host = &analysis->process[device->user[i]].host;
+
+		if (!host->samples || host->time < time)
+			continue;
+		time = host->time;
+		available = host->available;
+	}
+	return available;
+}
+
+static void publish_now(struct inflow *inflow)
+{
+	const struct analysis *analysis = inflow->analysis;
+	const struct analysis_process *process;
+	struct model *model = inflow->model;
+	uint32_t i;
+
+	for (i = 0; i < model->devices; i++) {
+		model->device[i].now.held = analysis->attribution.device[i].held;
+		model->device[i].now.tensors = analysis->device[i].tensors_now;
+		model->device[i].now.available = available_on(analysis, &analysis->device[i]);
+	}
+	for (i = 0; i < analysis->processes && i < model->processes; i++) {
+		process = &analysis->process[i];
+		model->process[i].now.known = process->phase_known;
+		model->process[i].now.phase = process->phase;
+		model->process[i].now.step = process->step;
+	}
+	mark_growth(inflow);
+	publish_growth(inflow);
+}
+
+static int idle(void *context)
+{
+	struct inflow *inflow = context;
+
+	if (inflow_publish(inflow, 0))
+		return inflow->error;
+	if (inflow->stopped)
+		return -MT_E_BUSY;
+	return inflow->wait(inflow->wait_context);
+}
+
 /* ---- what turned out at the end ---------------------------------------------------------------------------------- */
 
 /* Of a site whose allocations are of two sites: it keeps those that live on, as many as at the peak. 1: it is one. */
@@ -442,6 +545,8 @@ int inflow_publish(struct inflow *inflow, int end)
 		renew_sites(inflow, end, now);
 		publish_events(inflow);
 		publish_totals(inflow);
+		if (inflow->wait)
+			publish_now(inflow);
 	}
 	inflow->stopped |= model->stop;
 	model_unlock(model);
@@ -483,6 +588,8 @@ struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, str
 		.span = ended_span,
 		.step = ended_step,
 		.reached = reached,
+		.idle = inflow->wait ? idle : NULL,
+		.span_now = running_span,
 		.quiet = 1,
 	};
 }

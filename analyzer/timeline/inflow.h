@@ -15,6 +15,7 @@
 /* What a site holds, and the most it has held, bytes; all processes of a device together. */
 struct inflow_site {
 	uint64_t held, most;
+	uint64_t before, older; /* held at the last two marks, while the run is followed */
 };
 
 struct inflow {
@@ -47,9 +48,14 @@ struct inflow {
 	int no_disk;          /* 1: it was the tape's file, */
 	int disk_errno;       /* for this reason */
 	int stopped;          /* model->stop was set */
+
+	/* Of traces that are still being written: 1 after a while, 0: it is over. NULL: they are whole. */
+	int (*wait)(void *context);
+	void *wait_context;
+	int64_t marked, marked_before; /* ns since the run began: the last two marks */
 };
 
-/* The sink that fills `inflow`; `analysis` is going to be run with it. */
+/* The sink that fills `inflow`; `analysis` is going to be run with it. `wait` may have been set before. */
 struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, struct analysis *analysis);
 
 /* Makes everything so far known. `end`: nothing more comes, and sites are what they are. The error, if there was one. */

@@ -220,10 +220,28 @@ int model_add_process(struct model *model, const struct model_process *process)
 	return 0;
 }
 
+/* The newest stretch of the process, if that is what `span` goes on with; NULL: it is another one. */
+static struct model_span *goes_on(const struct model *model, const struct model_process *process,
+				  const struct model_span *span)
+{
+	struct model_span *newest;
+
+	if (!process || !process->spans)
+		return NULL;
+	newest = &model->span[process->span[process->spans - 1]];
+	return newest->first == span->first && newest->phase == span->phase && newest->step == span->step ? newest
+													  : NULL;
+}
+
 int model_add_span(struct model *model, const struct model_span *span)
 {
 	struct model_process *process = span->process < model->processes ? &model->process[span->process] : NULL;
+	struct model_span *newest = goes_on(model, process, span);
 
+	if (newest) {
+		newest->last = span->last > newest->last ? span->last : newest->last;
+		return 0;
+	}
 	if (make_room(&model->span, &model->span_room, model->spans, sizeof(*span)))
 		return -MT_E_MEMORY;
 	if (process && make_room(&process->span, &process->span_room, process->spans, sizeof(*process->span)))

@@ -23,6 +23,14 @@ enum model_state {
 	MODEL_FAILED,  /* the rest could not be read: see `trouble` */
 };
 
+/* Whether the traces are still being written. */
+enum model_follow {
+	MODEL_WHOLE,    /* no: they are read to their ends */
+	MODEL_FOLLOWS,  /* yes; the state stays MODEL_READING, and what is marked "now" is there */
+	MODEL_OVER,     /* they were, and that is over: all of this is right so far, and may be read again as a whole */
+	MODEL_REPLACED, /* the same: another file has taken the place of one of them */
+};
+
 /* A place that bytes come from; its number is that of the attribution. */
 struct model_site {
 	uint32_t process, device, owner; /* indexes */
@@ -45,13 +53,25 @@ struct model_device {
 	uint64_t total; /* bytes, 0: unknown */
 	uint64_t peak;  /* bytes, so far */
 	int64_t peak_time;
-	uint64_t peak_changes; /* of the changes at that time so many count (model_events_at); 0: all */
+	struct {
+		uint64_t held, tensors; /* bytes */
+		uint64_t available;     /* of the machine, of a CPU; 0: unknown */
+		uint32_t growing;       /* the site that has taken most since `since`, more than it gave; 0: none */
+		uint64_t growth;        /* bytes */
+		int64_t since;          /* ns since the run began */
+	} now;                          /* while it is followed */
+	uint64_t peak_changes;          /* of the changes at that time so many count (model_events_at); 0: all */
 };
 
 struct model_process {
 	int64_t pid, rank; /* rank -1: none */
 	const char *file;
 	uint32_t sites;
+	struct {
+		int known;
+		uint8_t phase;
+		uint32_t step;
+	} now; /* while it is followed */
 	/* private: indexes of its spans, zeroed when it is added */
 	uint32_t *span;
 	uint32_t spans, span_room;
@@ -109,6 +129,7 @@ struct model {
 	uint32_t owners, owner_room;
 
 	enum model_state state;
+	enum model_follow follow;
 	uint64_t bytes_read, bytes_total; /* of the files */
 	uint64_t lost;                    /* events that are not in the traces */
 	const char *verdict;              /* one sentence; "": not yet */
@@ -133,6 +154,7 @@ void model_replace_tape(struct model *model, struct tape *tape);
 int model_add_site(struct model *model, uint32_t number, const struct model_site *site); /* numbers may have gaps */
 int model_add_device(struct model *model, const struct model_device *device);
 int model_add_process(struct model *model, const struct model_process *process);
+/* A stretch that begins as the newest one of its process is that one, further on. */
 int model_add_span(struct model *model, const struct model_span *span);
 int model_add_step(struct model *model, const struct model_step *step);
 int model_add_oom(struct model *model, const struct model_oom *oom);

@@ -586,6 +586,26 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 	return error;
 }
 
+int mt_reader_more(struct mt_reader *reader)
+{
+	const struct mt_chunk_info *last = &reader->list.info[reader->list.count - 1];
+	uint32_t before = reader->list.count;
+	struct stat st;
+	int error;
+
+	if (fstat(reader->source.fd, &st))
+		return -MT_E_SYSTEM;
+	if (!st.st_nlink || (uint64_t)st.st_size < last->offset + last->size)
+		return -MT_E_BUSY;
+	if ((uint64_t)st.st_size == reader->source.file_bytes)
+		return 0;
+	reader->source.file_bytes = reader->state.file_bytes = (uint64_t)st.st_size;
+	mt_unpacker_grow(reader->source.unpacker, reader->source.file_bytes);
+	error = mt_chunk_list_more(&reader->list, &reader->source);
+	take_over_state(reader);
+	return error ? error : reader->list.count > before;
+}
+
 int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room)
 {
 	struct mt_event *array = reader->events;

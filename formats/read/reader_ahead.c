@@ -205,6 +205,44 @@ int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch 
 	return lane->used ? slot->error : 0;
 }
 
+/* Of a lane whose end the user has seen: with the lock, which is given up meanwhile. As mt_reader_more. */
+static int more_of(struct mt_ahead *ahead, struct lane *lane)
+{
+	int more;
+
+	let_go(ahead, lane);
+	lane->busy = 1;
+	pthread_mutex_unlock(&ahead->lock);
+	more = mt_reader_more(lane->reader);
+	pthread_mutex_lock(&ahead->lock);
+	lane->busy = 0;
+	if (more > 0)
+		lane->ended = lane->waits = 0;
+	return more;
+}
+
+/* The user holds the batch of 0 events that says the end, or has let go of it. */
+static int is_at_end(const struct lane *lane)
+{
+	return lane->ended && !lane->busy &&
+	       (!lane->filled || (lane->used && lane->filled == 1 && !lane->slot[lane->first].batch.count));
+}
+
+int mt_ahead_more(struct mt_ahead *ahead)
+{
+	int more, any = 0;
+	uint32_t i;
+
+	pthread_mutex_lock(&ahead->lock);
+	for (i = 0; i < ahead->lanes && any >= 0; i++) {
+		more = is_at_end(&ahead->lane[i]) ? more_of(ahead, &ahead->lane[i]) : 0;
+		any = more < 0 ? more : any | more;
+	}
+	pthread_cond_broadcast(&ahead->work);
+	pthread_mutex_unlock(&ahead->lock);
+	return any;
+}
+
 /* The user's thread takes one processor. */
 static uint32_t spare_processors(void)
 {

@@ -202,6 +202,15 @@ void mt_unpacker_free(struct mt_unpacker *unpacker)
 	free(unpacker);
 }
 
+void mt_unpacker_grow(struct mt_unpacker *unpacker, uint64_t file_bytes)
+{
+	unpacker->file_bytes = file_bytes;
+	unpacker->frame_bytes = 0;
+	mt_buffer_clear(&unpacker->packed); /* a torn end may have been written anew */
+	unpacker->packed_at = 0;
+	unpacker->begin = 0;
+}
+
 uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker)
 {
 	return unpacker->work;

@@ -233,6 +233,50 @@ int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source 
 	return more < 0 ? more : 0;
 }
 
+/* The chunks that are known lie where the index says. */
+static int agrees(const struct mt_chunk_list *list, const struct mt_chunk_info *chunks, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < list->count && i < count; i++)
+		if (list->info[i].offset != chunks[i].offset || list->info[i].size != chunks[i].size)
+			return 0;
+	return i == list->count;
+}
+
+/* What is wrong with the listed chunks, without the torn end that was there before. */
+static void blame_listed(struct mt_chunk_list *list)
+{
+	uint32_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (list->info[i].error)
+			mt_chunk_list_damage(list, list->info[i].error, list->info[i].offset);
+}
+
+int mt_chunk_list_more(struct mt_chunk_list *list, const struct mt_chunk_source *source)
+{
+	const struct mt_chunk_info *last = &list->info[list->count - 1];
+	uint64_t end = last->offset + last->size, offset;
+	struct mt_chunk_info *chunks;
+	uint32_t count, i;
+	int error = mt_index_read(source->fd, source->file_bytes, list->info[0].offset, &chunks, &count, &offset);
+
+	if (is_fatal(error))
+		return error;
+	if (!error && agrees(list, chunks, count)) {
+		for (i = list->count; i < count && !error; i++)
+			error = mt_chunk_list_add(list, &chunks[i]);
+		list->indexed = 1;
+		list->error = list->end_error = 0;
+	} else {
+		error = mt_chunk_list_scan(list, source, end);
+	}
+	free(chunks);
+	blame_listed(list);
+	return error;
+}
+
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first)
 {
 	uint64_t offset;

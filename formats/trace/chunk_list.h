@@ -42,6 +42,13 @@ int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source 
  */
 int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset);
 
+/*
+ * The file has grown: adds what has come behind the chunks that are listed, one at least. Only that is looked at, so that
+ * following a recording costs what it writes. By the index, where the file ends in one that says the same of them.
+ * 0, -MT_E_MEMORY, -MT_E_SYSTEM.
+ */
+int mt_chunk_list_more(struct mt_chunk_list *list, const struct mt_chunk_source *source);
+
 /* Notes damage at `offset`: the first in the file counts. */
 void mt_chunk_list_damage(struct mt_chunk_list *list, int error, uint64_t offset);
 

@@ -45,4 +45,10 @@ void mt_ahead_free(struct mt_ahead *ahead); /* NULL is fine */
  */
 int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch *batch);
 
+/*
+ * mt_reader_more for all readers of which mt_ahead_next has said the end; no batch of theirs is in use. 1: some of them
+ * go on; 0; or the first error.
+ */
+int mt_ahead_more(struct mt_ahead *ahead);
+
 #endif

@@ -98,6 +98,14 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
  */
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint);
 
+/*
+ * For a trace that is still being written, at its end (mt_reader_next gave 0 events): looks at what has come since.
+ * Nothing is written or locked; a last chunk that is not all there yet is left for the next time. 1: there is more to
+ * read; 0: nothing new; -MT_E_BUSY: it is another file by now (--keep and memrec recover put a new one in its place), to
+ * be opened again; -MT_E_MEMORY, -MT_E_SYSTEM.
+ */
+int mt_reader_more(struct mt_reader *reader);
+
 /* Starts again with the first event. Definitions stay. */
 void mt_reader_rewind(struct mt_reader *reader);
 

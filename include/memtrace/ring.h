@@ -29,6 +29,14 @@
 #include "memtrace/defs.h"
 #include "memtrace/event.h"
 
+/*
+ * Where the rings of a run lie: RING_SHM_DIR/memrec.XXXXXX/PID.ring, or that folder in another one. Beside each is a link
+ * to the trace that it goes into, there as long as the recording runs.
+ */
+#define RING_SHM_DIR "/dev/shm"
+#define RING_RUN_PREFIX "memrec."
+#define RING_TRACE_SUFFIX ".trace"
+
 #define RING_MAGIC "MRING\0\0\1"
 #define RING_VERSION 2u
 #define RING_SLOTS 256u

@@ -15,7 +15,6 @@
 #include "memtrace/error.h"
 #include "shared/options.h"
 
-#define PREFIX "memrec."  /* of the folder's own name; nothing else is ever removed */
 #define NEW_SUFFIX ".new" /* a result being written */
 #define NAME_PREFIX "name."
 
@@ -46,7 +45,7 @@ static int make_in(char *path, const char *dir)
 {
 	char absolute[PATH_MAX]; /* and without links: the collector compares */
 
-	if (!realpath(dir, absolute) || join(path, absolute, "/", PREFIX "XXXXXX"))
+	if (!realpath(dir, absolute) || join(path, absolute, "/", RING_RUN_PREFIX "XXXXXX"))
 		return -MT_E_SYSTEM;
 	return mkdtemp(path) ? 0 : -MT_E_SYSTEM;
 }
@@ -55,7 +54,7 @@ int rundir_make(char *path, const char *ring_dir, const char *output_dir)
 {
 	if (ring_dir)
 		return make_in(path, ring_dir);
-	if (shm_has_room() && !make_in(path, SHM_DIR))
+	if (shm_has_room() && !make_in(path, RING_SHM_DIR))
 		return 0;
 	return make_in(path, output_dir);
 }
@@ -79,7 +78,7 @@ static int is_note(const char *name)
 {
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
 	return starts_with(name, NAME_PREFIX) || ends_with(name, MEMREC_DONE_SUFFIX) ||
-	       ends_with(name, MEMREC_TRACE_SUFFIX) || ends_with(name, NEW_SUFFIX) ||
+	       ends_with(name, RING_TRACE_SUFFIX) || ends_with(name, NEW_SUFFIX) ||
 	       ends_with(name, MEMREC_FAILED_SUFFIX) ||
 	       ends_with(name, MEMREC_ELSEWHERE_SUFFIX) MEMREC_UNSEEN_LIST(OR_UNSEEN);
 #undef OR_UNSEEN
@@ -105,7 +104,7 @@ void rundir_clean(const char *path)
 	int lock;
 	DIR *dir;
 
-	if (!base || !starts_with(base + 1, PREFIX))
+	if (!base || !starts_with(base + 1, RING_RUN_PREFIX))
 		return;
 	lock = rundir_lock(path);
 	if (lock < 0)
@@ -257,7 +256,7 @@ int rundir_set_trace(const char *ring_path, const char *trace_path)
 {
 	char link[PATH_MAX];
 
-	if (join(link, ring_path, MEMREC_TRACE_SUFFIX, ""))
+	if (join(link, ring_path, RING_TRACE_SUFFIX, ""))
 		return -MT_E_SYSTEM;
 	unlink(link);
 	return trace_path && symlink(trace_path, link) ? -MT_E_SYSTEM : 0;
@@ -268,7 +267,7 @@ int rundir_get_trace(const char *ring_path, char *trace_path, size_t size)
 	char link[PATH_MAX];
 	ssize_t n = -1;
 
-	if (!join(link, ring_path, MEMREC_TRACE_SUFFIX, ""))
+	if (!join(link, ring_path, RING_TRACE_SUFFIX, ""))
 		n = readlink(link, trace_path, size - 1);
 	trace_path[n > 0 ? n : 0] = '\0';
 	return n > 0;
@@ -392,7 +391,7 @@ void rundir_forget_ring(const char *ring_path)
 
 	if (!join(path, ring_path, MEMREC_DONE_SUFFIX, ""))
 		unlink(path);
-	if (access(ring_path, F_OK) && !join(path, ring_path, MEMREC_TRACE_SUFFIX, ""))
+	if (access(ring_path, F_OK) && !join(path, ring_path, RING_TRACE_SUFFIX, ""))
 		unlink(path);
 }
 

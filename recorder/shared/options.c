@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/ring.h"
 
 struct number_row {
 	const char *key;
@@ -251,6 +252,6 @@ int shm_has_room(void)
 {
 	struct statfs fs;
 
-	return !access(SHM_DIR, W_OK | X_OK) && !statfs(SHM_DIR, &fs) &&
+	return !access(RING_SHM_DIR, W_OK | X_OK) && !statfs(RING_SHM_DIR, &fs) &&
 	       (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= ROOM;
 }

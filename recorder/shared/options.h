@@ -17,7 +17,6 @@
 #define MEMREC_PATH_MAX 4096u
 
 /* Beside a ring, and left when it is gone (rundir.h): such a name is not to be used again. */
-#define MEMREC_TRACE_SUFFIX ".trace"
 #define MEMREC_DONE_SUFFIX ".done"
 
 /* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. What they point to: */
@@ -82,10 +81,8 @@ int memrec_options_decode(struct memrec_options *options, const char *text);
  * May rings lie in shared memory? Asked by the launcher, and by the agent where there is none.
  */
 
-#define SHM_DIR "/dev/shm"
-
 /*
- * 1 when SHM_DIR can be written to and has much room. Others live there too, NCCL and the workers of data loaders among
+ * 1 when RING_SHM_DIR can be written to and has much room. Others live there too, NCCL and the workers of data loaders among
  * them, and the 64 MiB that a container gets by default are theirs: rings must never be what fills them.
  */
 int shm_has_room(void);

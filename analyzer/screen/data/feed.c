@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include "base/progress.h"
 #include "base/text.h"
 #include "database/db.h"
 #include "memtrace/base.h"
@@ -18,7 +20,8 @@ struct feed {
 	struct source *source;
 	struct analysis analysis;
 	struct inflow inflow;
-	struct db *db; /* the summary */
+	struct db *db;     /* the summary */
+	int64_t looked_at; /* ns: when the recordings were last asked whether they run */
 	pthread_t thread;
 	int running; /* the thread has to be waited for */
 };
@@ -163,6 +166,62 @@ static void *run_database(void *context)
 	return NULL;
 }
 
+/* ---- traces that are being written ---- */
+
+#define FOLLOW_MS 40      /* between two looks at the files */
+#define RUNS_NS 300000000 /* between two looks at the processes */
+
+/*
+ * A file is looked at some 25 times a second, by its size alone: the collector writes twice a second, and what it writes
+ * is read while it lies in the page cache.
+ */
+static int wait_for_more(void *context)
+{
+	struct feed *feed = context;
+	const struct timespec pause = { .tv_nsec = FOLLOW_MS * 1000000 };
+	int64_t now = progress_now();
+
+	if (now - feed->looked_at >= RUNS_NS) {
+		feed->looked_at = now;
+		if (!source_is_written(feed->source))
+			return 0;
+	}
+	nanosleep(&pause, NULL);
+	return 1;
+}
+
+/* The recording has ended, or is in another file now: what is known stays as it is. */
+static void finish_following(struct feed *feed, int error)
+{
+	struct model *model = feed->model;
+
+	model_lock(model);
+	if (error && (error != -MT_E_BUSY || feed->inflow.stopped)) {
+		say_failure(feed, error);
+		model->state = MODEL_FAILED;
+	}
+	model->follow = error == -MT_E_BUSY ? MODEL_REPLACED : MODEL_OVER;
+	model_unlock(model);
+}
+
+static void *follow(void *context)
+{
+	struct feed *feed = context;
+	const struct source *source = feed->source;
+	struct analysis_sink sink;
+	int error, published;
+
+	feed->inflow.wait = wait_for_more;
+	feed->inflow.wait_context = feed;
+	sink = inflow_sink(&feed->inflow, feed->model, &feed->analysis);
+	error = analysis_run(&feed->analysis, source->input, source->inputs, source->rules, &sink);
+	published = inflow_publish(&feed->inflow, 0);
+	finish_following(feed, error ? error : published);
+	inflow_release(&feed->inflow);
+	analysis_release(&feed->analysis);
+	return NULL;
+}
+
 static void *run(void *context)
 {
 	struct feed *feed = context;
@@ -195,7 +254,11 @@ static int start(struct feed *feed)
 	for (i = 0; i < MT_ARRAY_SIZE(crash); i++)
 		sigdelset(&all, crash[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&feed->thread, NULL, feed->source->db ? run_database : run, feed);
+	error = pthread_create(&feed->thread, NULL,
+			       feed->source->db        ? run_database
+			       : feed->source->written ? follow
+						       : run,
+			       feed);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	feed->running = !error;
 	return error ? -MT_E_SYSTEM : 0;
@@ -212,6 +275,7 @@ int feed_new(struct feed **feed, struct model *model, struct source *source)
 	(*feed)->source = source;
 	model_lock(model);
 	error = add_processes(model, source);
+	model->follow = source->written ? MODEL_FOLLOWS : MODEL_WHOLE;
 	model_unlock(model);
 	if (!error)
 		error = start(*feed);

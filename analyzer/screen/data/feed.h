@@ -15,6 +15,9 @@ struct feed;
  * Reads the traces of `source`, or its database, to their end, or until model->stop, and makes known what it finds.
  * At the end the state is MODEL_READ or MODEL_FAILED, and with MODEL_READ sites have their final categories, devices
  * their peaks, and there is a verdict. `source` is the feed's to use until feed_free.
+ *
+ * Traces that are still being written (source->written) are followed until their recording ends, and the model with them:
+ * see model->follow. The state stays MODEL_READING then: there is no summary, for what only the end tells is not known.
  * feed_new starts the thread; -MT_E_SYSTEM: none can be had.
  */
 int feed_new(struct feed **feed, struct model *model, struct source *source);

@@ -93,7 +93,7 @@ static int create_in(struct ring *ring, const char *dir, const struct memrec_opt
 		textbuf_add(&text, ".ring");
 		if (text.cut)
 			return -MT_E_SYSTEM;
-		if (is_there(path, MEMREC_DONE_SUFFIX) || is_there(path, MEMREC_TRACE_SUFFIX)) {
+		if (is_there(path, MEMREC_DONE_SUFFIX) || is_there(path, RING_TRACE_SUFFIX)) {
 			ring_end_replaced(path, (uint32_t)getpid(), agent_start_ticks());
 			continue;
 		}
@@ -126,7 +126,7 @@ int agent_place_ring(struct ring *ring, const struct memrec_options *options)
 	if (*options->run_dir)
 		error = create_in(ring, options->run_dir, options);
 	if (error && shm_has_room())
-		error = create_in_own(ring, SHM_DIR, sizeof(SHM_DIR) - 1, options);
+		error = create_in_own(ring, RING_SHM_DIR, sizeof(RING_SHM_DIR) - 1, options);
 	if (error && slash)
 		error = create_in_own(ring, options->output, (size_t)(slash - options->output), options);
 	if (error)
