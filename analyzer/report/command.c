@@ -146,10 +146,9 @@ int command_output(const char *command, const char *output, char *const *input, 
 	return 0;
 }
 
-int command_open(struct source *source, char *const *paths, uint32_t count, int databases)
+/* What there is to say of a source that was opened, or was not. */
+static int tell_opened(const struct source *source, int error)
 {
-	int error = databases ? source_open(source, paths, count) : source_open_traces(source, paths, count);
-
 	if (error)
 		return command_fail(mt_exit_code(error), "%s", source->message);
 	source_know(source);
@@ -158,6 +157,17 @@ int command_open(struct source *source, char *const *paths, uint32_t count, int 
 	if (*source->damaged)
 		command_fail(0, "%s", source->damaged);
 	return 0;
+}
+
+int command_open(struct source *source, char *const *paths, uint32_t count, int databases)
+{
+	return tell_opened(source,
+			   databases ? source_open(source, paths, count) : source_open_traces(source, paths, count));
+}
+
+int command_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
+{
+	return tell_opened(source, source_open_live(source, paths, count, follow));
 }
 
 int command_close(struct source *source, int status)

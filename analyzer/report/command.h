@@ -29,6 +29,8 @@ typedef int command_function(int argc, char **argv); /* argv[0] is the command's
 #define COMMAND_LIST(X)                                                             \
 	X(top, "TRACE...|DB", "what filled the device at its peak")                 \
 	X(tui, "TRACE...|DB", "the timeline, in the terminal")                      \
+	X(live, "[TRACE...]", "the timeline of recordings that still run")          \
+	X(wait, "TRACE...", "for scripts: until out of memory, or a step")          \
 	X(phases, "TRACE...|DB", "what each phase took, and what it left behind")   \
 	X(steps, "TRACE...|DB", "peak of each step, and whether the run grows")     \
 	X(oom, "TRACE...|DB", "what the failed request met, and what to do")        \
@@ -76,6 +78,9 @@ int command_traces(int argc, char **argv, int (*answer)(const struct source *sou
  * source_open_traces. command_close in any case.
  */
 int command_open(struct source *source, char *const *paths, uint32_t count, int databases);
+
+/* The same with source_open_live. */
+int command_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow);
 
 /* Releases it. What the command ends with: `status`, or where that is 0 the exit code for a source that is damaged. */
 int command_close(struct source *source, int status);

@@ -58,6 +58,7 @@ enum key_group {
 	X(OOM, MOVE, 'o', 0, "to the out-of-memory error, then to the next one")                \
 	X(ZOOM_IN, MOVE, '+', '=', "zoom in around the cursor")                                 \
 	X(ZOOM_OUT, MOVE, '-', '_', "zoom out")                                                 \
+	X(FOLLOW, MOVE, 'F', 0, "follow a recording that runs; again: hold still")              \
 	X(ALL, MOVE, '0', 0, "the whole run")                                                   \
 	X(MARK, MOVE, 'm', 0, "set mark A, then mark B; a third time forgets them")             \
 	X(SPAN, MOVE, 'z', 0, "show just what lies between the marks")                          \

@@ -61,6 +61,7 @@ struct app {
 	uint32_t shown_room;
 	int64_t placed;    /* where the cursor was put while the person has not moved it */
 	int begun;         /* the scale is that of the run */
+	int held;          /* the run goes on, but the screen does not follow it */
 	int device_chosen; /* by the person */
 	int named;         /* the worker has named the sites */
 	void (*asked)(struct app *app, const char *text);
@@ -74,6 +75,12 @@ struct app {
 int app_init(struct app *app, struct model *model, struct worker *worker, int width, int height, int colours,
 	     int ascii);
 void app_release(struct app *app);
+
+/*
+ * From now on it shows another model, of the same run: what was chosen, marked and zoomed into stays, as times and words
+ * do. Only while no other view is on top of the first one, for those know sites by their number.
+ */
+void app_change(struct app *app, struct model *model, struct worker *worker);
 
 /* Takes what a person did. */
 void app_input(struct app *app, const struct input *input);

@@ -39,6 +39,28 @@ static void show_all(struct app *app)
 	scale_all(&app->scale);
 }
 
+/* To the newest moment and on with it, or no further. */
+static void follow(struct app *app)
+{
+	enum model_follow follows;
+	char time[TEXT_SIZE_MAX];
+
+	model_lock(app->model);
+	follows = app->model->follow;
+	model_unlock(app->model);
+	if (follows != MODEL_FOLLOWS) {
+		app_say(app, "the recording has ended: there is nothing to follow");
+	} else if (app->held || app->placed != app->scale.cursor) {
+		app->held = 0;
+		app->placed = app->scale.cursor;
+		app_say(app, "following the recording (F holds still)");
+	} else {
+		app->held = 1;
+		app_say(app, "held at %s: the recording goes on (F follows it again)",
+			text_time(time, app->scale.cursor));
+	}
+}
+
 /* ---- phases and steps ---- */
 
 static int is_on_device(const struct model *model, uint32_t process, uint32_t device)
@@ -364,10 +386,10 @@ static void next_sort(struct app *app)
 }
 
 app_request_fn *const app_moves[REQUEST_COUNT] = {
-	[REQUEST_LEFT] = move_left,        [REQUEST_RIGHT] = move_right,   [REQUEST_ZOOM_IN] = zoom_in,
-	[REQUEST_ZOOM_OUT] = zoom_out,     [REQUEST_ALL] = show_all,       [REQUEST_PHASE_ON] = phase_on,
-	[REQUEST_PHASE_BACK] = phase_back, [REQUEST_STEP_ON] = step_on,    [REQUEST_STEP_BACK] = step_back,
-	[REQUEST_PEAK] = go_to_peak,       [REQUEST_OOM] = go_to_oom,      [REQUEST_MARK] = set_mark,
-	[REQUEST_SPAN] = show_span,        [REQUEST_COLOUR] = next_colour, [REQUEST_DEVICE] = next_device,
-	[REQUEST_SORT] = next_sort,
+	[REQUEST_LEFT] = move_left,      [REQUEST_RIGHT] = move_right,      [REQUEST_ZOOM_IN] = zoom_in,
+	[REQUEST_ZOOM_OUT] = zoom_out,   [REQUEST_ALL] = show_all,          [REQUEST_FOLLOW] = follow,
+	[REQUEST_PHASE_ON] = phase_on,   [REQUEST_PHASE_BACK] = phase_back, [REQUEST_STEP_ON] = step_on,
+	[REQUEST_STEP_BACK] = step_back, [REQUEST_PEAK] = go_to_peak,       [REQUEST_OOM] = go_to_oom,
+	[REQUEST_MARK] = set_mark,       [REQUEST_SPAN] = show_span,        [REQUEST_COLOUR] = next_colour,
+	[REQUEST_DEVICE] = next_device,  [REQUEST_SORT] = next_sort,
 };

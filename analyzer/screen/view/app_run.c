@@ -50,6 +50,15 @@ void app_release(struct app *app)
 	memset(app, 0, sizeof(*app));
 }
 
+void app_change(struct app *app, struct model *model, struct worker *worker)
+{
+	app->model = model;
+	app->worker = worker;
+	app->named = app->held = 0;
+	app->live_time = APP_NO_TIME;
+	app_stale(app);
+}
+
 /* ---- input ---- */
 
 static void answer_prompt(struct app *app, int key)
@@ -182,16 +191,34 @@ static void follow_scale(struct app *app)
 	}
 }
 
-/* The cursor stays at the run's peak until the person moves it. */
+/* What is shown moves along with the newest moment, as it does on paper that comes out of a recorder. */
+static void go_to_newest(struct scale *scale, int64_t time)
+{
+	int64_t span = scale->to - scale->from;
+
+	if (time >= scale->to)
+		scale_span(scale, time + 1 - span, time + 1);
+	scale_go(scale, time);
+}
+
+/*
+ * The cursor stays at the run's peak until the person moves it; while the recording runs, at its newest moment. Held, the
+ * screen stays as it is.
+ */
 static void follow_run(struct app *app)
 {
 	const struct model *model = app->model;
 
-	follow_scale(app);
+	if (!app->held || !app->begun)
+		follow_scale(app);
 	choose_device(app);
-	if (app->scale.cursor != app->placed || app->device >= model->devices || !model->device[app->device].peak)
+	if (app->held || app->scale.cursor != app->placed || app->device >= model->devices ||
+	    !model->device[app->device].peak)
 		return;
-	scale_go(&app->scale, model->device[app->device].peak_time);
+	if (model->follow == MODEL_WHOLE)
+		scale_go(&app->scale, model->device[app->device].peak_time);
+	else
+		go_to_newest(&app->scale, model->last_time);
 	app->changed |= app->scale.cursor != app->placed;
 	app->placed = app->scale.cursor;
 }

@@ -40,6 +40,14 @@ void app_oom(const struct app *app, const struct model_oom *oom, struct oom_fail
 	}
 }
 
+/* Of a recording that runs, or did until now. */
+static const char *follow_word(const struct app *app)
+{
+	if (app->model->follow != MODEL_FOLLOWS)
+		return "ended";
+	return app->held ? "held" : "live";
+}
+
 /* "reading 42%", "loading the database 7%", what is wrong with the traces; "": nothing to say. */
 static int state_words(const struct app *app, char *out, size_t size)
 {
@@ -55,6 +63,10 @@ static int state_words(const struct app *app, char *out, size_t size)
 		state = worker_state(app->worker, &done, &why);
 	if (model->trouble[0])
 		snprintf(out, size, "%s", model->trouble);
+	else if (model->follow != MODEL_WHOLE && state == WORKER_LOADING)
+		snprintf(out, size, "%s, loading the database %d%%", follow_word(app), done);
+	else if (model->follow != MODEL_WHOLE && model->state == MODEL_READING)
+		snprintf(out, size, "%s", follow_word(app));
 	else if (model->state == MODEL_READING)
 		snprintf(out, size, "reading %s", text_percent(percent, model->bytes_read, model->bytes_total));
 	else if (state == WORKER_NAMING || state == WORKER_LOADING)

@@ -85,4 +85,7 @@ void timeline_draw_table(struct timeline *timeline, struct app *app, struct area
 /* Rows above the list in an area of so many: title and heads of columns. */
 int timeline_table_heads(int height);
 
+/* What goes on now, of a recording that runs. Under the model's lock. */
+void timeline_say_now(struct sentence *sentence, const struct app *app);
+
 #endif

@@ -193,14 +193,29 @@ static void oom_words(char *out, size_t size, const struct app *app)
 	mt_copy_text(out, size, words.text);
 }
 
+/* The sentences on top: what goes on while the recording runs, else the verdict. `now` has room for the first. */
+static const char *head_words(struct sentence *now, const struct app *app)
+{
+	if (app->model->follow == MODEL_WHOLE)
+		return app->model->verdict;
+	timeline_say_now(now, app);
+	return now->text;
+}
+
+static int is_being_read(const struct model *model)
+{
+	return model->state == MODEL_READING && (model->follow == MODEL_WHOLE || !model->events);
+}
+
 int timeline_verdict_rows(const struct app *app, int width)
 {
 	const struct model *model = app->model;
+	struct sentence now = { 0 };
 	char oom[160];
 	int rows;
 
 	oom_words(oom, sizeof(oom), app);
-	rows = model->state == MODEL_READING ? 1 : rows_of(model->verdict, width);
+	rows = is_being_read(model) ? 1 : rows_of(head_words(&now, app), width);
 	rows += *oom != '\0';
 	rows += *model->trouble || model->lost;
 	return rows < 2 ? 2 : rows;
@@ -211,6 +226,7 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 	const struct model *model = app->model;
 	uint8_t style = *model->trouble ? STYLE_BAD : STYLE_WARN;
 	char all[384], brief[80], oom[160];
+	struct sentence now = { 0 };
 	int used = 1, rows, width;
 
 	if (!area.height)
@@ -219,10 +235,10 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 	trouble_words(all, sizeof(all), brief, sizeof(brief), model);
 	rows = area.height - (*oom && area.height > 1);
 	width = timeline_verdict_rows(app, area.width) > area.height ? columns_of(brief) : 0;
-	if (model->state == MODEL_READING)
+	if (is_being_read(model))
 		draw_reading(area, model);
 	else
-		used = draw_wrapped(area_part(area, 0, 0, area.width, rows), STYLE_BOLD, model->verdict,
+		used = draw_wrapped(area_part(area, 0, 0, area.width, rows), STYLE_BOLD, head_words(&now, app),
 				    width ? width + 2 : 0);
 	if (width)
 		area_text(area, area.width - width, used - 1, style, brief);

@@ -17,7 +17,7 @@ static int gives_up(void *context)
 	return worker->stop || worker->asked != worker->working;
 }
 
-static void set_state(struct worker *worker, enum worker_state state)
+void worker_set_state(struct worker *worker, enum worker_state state)
 {
 	pthread_mutex_lock(&worker->lock);
 	worker->done = worker->total = 0;
@@ -79,18 +79,30 @@ static void prepare(struct worker *worker)
 
 	if (!wait_for_model(worker))
 		return;
-	set_state(worker, WORKER_NAMING);
+	worker_set_state(worker, WORKER_NAMING);
 	worker_name_sites(worker); /* what has no name is shown without one */
 	if (worker->stop)
 		return;
-	set_state(worker, WORKER_LOADING);
+	worker_set_state(worker, WORKER_LOADING);
 	if (worker_load(worker, why, sizeof(why)))
 		fail(worker, why);
 	else
-		set_state(worker, WORKER_READY);
+		worker_set_state(worker, WORKER_READY);
 }
 
 /* ---- questions ---- */
+
+/* Of a recording that runs: what the answer knows of it. */
+static void say_until(struct worker *worker, struct worker_table *table)
+{
+	char until[128], words[2048];
+
+	worker_until_words(worker, until, sizeof(until));
+	snprintf(words, sizeof(words), "%s%s%s", table->answer.verdict, *table->answer.verdict && *until ? " " : "",
+		 until);
+	if (*until)
+		worker_table_verdict(table, words);
+}
 
 static int answer_into(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
@@ -105,10 +117,16 @@ static int answer_into(struct worker *worker, const struct worker_question *ques
 		worker_table_trouble(table, worker->why);
 		return 0;
 	}
+	if (!worker->db) { /* of a recording that runs, there is nothing in it yet */
+		worker_table_trouble(table, worker->why);
+		return worker_table_finish(table);
+	}
 	db_watch(worker->db, gives_up, worker);
 	error = answerers[question->kind](worker, question, table);
 	if (error)
 		worker_table_trouble(table, error == -MT_E_SQL ? db_message(worker->db) : mt_strerror(error));
+	else
+		say_until(worker, table);
 	return worker_table_finish(table);
 }
 
@@ -124,32 +142,54 @@ static struct worker_answer *work(struct worker *worker, const struct worker_que
 	return &table->answer;
 }
 
-/* Answers until worker_free. */
-static void serve(struct worker *worker)
+/* Answers the question that waits; with the lock, which is given up meanwhile. */
+static void serve_one(struct worker *worker)
 {
 	struct worker_question question;
 	struct worker_answer *answer;
 
+	worker->waits = 0;
+	worker->working = worker->asked;
+	question = worker->question;
+	pthread_mutex_unlock(&worker->lock);
+	answer = work(worker, &question);
+	pthread_mutex_lock(&worker->lock);
+	if (!gives_up(worker)) {
+		worker->answer = answer;
+		worker->answered = worker->working;
+		answer = NULL;
+	}
+	worker->working = 0;
+	worker_answer_free(answer);
+	pthread_cond_broadcast(&worker->changed);
+}
+
+/* While the recording runs: keeps up with it, and answers. */
+static void serve_following(struct worker *worker)
+{
+	int whole = 0, asked = 0;
+
+	while (!whole && !worker->stop) {
+		whole = worker_keep_up(worker, asked);
+		if (!asked)
+			rest(worker, LOOK_MS);
+		pthread_mutex_lock(&worker->lock);
+		if (asked && worker->waits)
+			serve_one(worker);
+		asked = worker->waits;
+		pthread_mutex_unlock(&worker->lock);
+	}
+}
+
+/* Answers until worker_free. */
+static void serve(struct worker *worker)
+{
 	pthread_mutex_lock(&worker->lock);
 	while (!worker->stop) {
-		if (!worker->waits) {
+		if (worker->waits)
+			serve_one(worker);
+		else
 			pthread_cond_wait(&worker->changed, &worker->lock);
-			continue;
-		}
-		worker->waits = 0;
-		worker->working = worker->asked;
-		question = worker->question;
-		pthread_mutex_unlock(&worker->lock);
-		answer = work(worker, &question);
-		pthread_mutex_lock(&worker->lock);
-		if (!gives_up(worker)) {
-			worker->answer = answer;
-			worker->answered = worker->working;
-			answer = NULL;
-		}
-		worker->working = 0;
-		worker_answer_free(answer);
-		pthread_cond_broadcast(&worker->changed);
 	}
 	pthread_mutex_unlock(&worker->lock);
 }
@@ -158,7 +198,10 @@ static void *run(void *context)
 {
 	struct worker *worker = context;
 
-	prepare(worker);
+	if (worker_keep_up(worker, 0))
+		prepare(worker);
+	else
+		serve_following(worker);
 	serve(worker);
 	return NULL;
 }
@@ -203,6 +246,7 @@ int worker_new(struct worker **worker, struct model *model, struct feed *feed, c
 
 static void take_stacks(struct worker *worker)
 {
+	struct worker_stacks *stacks;
 	uint32_t i;
 	size_t n;
 
@@ -210,10 +254,14 @@ static void take_stacks(struct worker *worker)
 	for (i = 1; i < worker->model->sites; i++)
 		worker->model->site[i].callstack = NULL;
 	model_unlock(worker->model);
-	for (n = 0; n < worker->stacks; n++)
-		callstack_release(&worker->stack[n].callstack);
-	free(worker->stack);
-	stack_tree_free(worker->tree);
+	while ((stacks = worker->stacks)) {
+		worker->stacks = stacks->more;
+		for (n = 0; n < stacks->count; n++)
+			callstack_release(&stacks->stack[n].callstack);
+		free(stacks->stack);
+		stack_tree_free(stacks->tree);
+		free(stacks);
+	}
 }
 
 void worker_free(struct worker *worker)

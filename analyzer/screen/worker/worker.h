@@ -7,6 +7,11 @@
  *
  *   WAITING -> NAMING -> LOADING -> READY      questions are answered when READY, and with why not when FAILED
  *        \__________\__________\-> FAILED
+ *
+ * While the traces are still being written (model->follow) it loads what is recorded by then, and names the sites from that:
+ * once at the beginning, then for a question, and for sites that are new, so that loading takes a tenth of its time at
+ * most and never more than one processor. Answers say up to when they know. WAITING -> LOADING -> READY then, and back to
+ * LOADING for a question.
  */
 #ifndef MEMANA_TUI_WORKER_H
 #define MEMANA_TUI_WORKER_H

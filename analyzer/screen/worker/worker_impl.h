@@ -49,16 +49,28 @@ struct worker_stack {
 	int loaded;
 };
 
+/* Those that were met in one go. They stay where they are: the model points at them, and the screen may, too. */
+struct worker_stacks {
+	struct worker_stack *stack; /* by node */
+	size_t count;
+	struct stack_tree *tree;    /* has their frames */
+	struct worker_stacks *more; /* met before */
+};
+
 struct worker {
 	struct model *model;
 	struct feed *feed;
 	char *const *paths;
 	uint32_t count;
+	enum source_follow follow; /* how they are opened: beside a recording that runs its ring is left alone */
 	pthread_t thread;
-	struct worker_stack *stack; /* by node; the model points into it */
-	size_t stacks;
-	struct stack_tree *tree; /* has their frames */
-	struct db *db;           /* of the whole run; the thread's own */
+	struct worker_stacks *stacks; /* the newest; NULL: none yet */
+	struct db *db;                /* of the whole run, or of what was recorded by then; the thread's own */
+	struct {
+		int64_t at, cost; /* ns: when it was loaded last, and how long that took; 0: never */
+		int64_t until;    /* of the run: what is in it */
+		uint32_t sites;   /* that the model had */
+	} loaded;                 /* while the recording runs */
 	_Atomic int stop;
 	_Atomic uint32_t asked;       /* number of the newest question */
 	_Atomic uint32_t working;     /* of the one that is worked on */
@@ -74,8 +86,23 @@ struct worker {
 	uint32_t answered;
 };
 
-/* Gives sites their stacks, names and evidence (worker_names.c). 0, or -MT_E_x: then some have none. */
+/*
+ * Gives sites their stacks, names and evidence, from the summary or, where there is none, from worker->db (worker_names.c).
+ * 0, or -MT_E_x: then some have none.
+ */
 int worker_name_sites(struct worker *worker);
+
+/*
+ * While the recording runs (worker_follow.c), called again and again without the lock: loads what is recorded by now, where
+ * that is due. 1: the traces are whole; 0.
+ */
+int worker_keep_up(struct worker *worker, int asked);
+
+/* What an answer is to say of the time it is about; "": the run is whole. */
+void worker_until_words(struct worker *worker, char *out, size_t size);
+
+/* With `done` and `total` at 0; wakes who waits for it. */
+void worker_set_state(struct worker *worker, enum worker_state state);
 
 /* Loads the run into worker->db (worker_load.c). 0 or -MT_E_x with the reason in `why`. */
 int worker_load(struct worker *worker, char *why, size_t why_size);

@@ -85,7 +85,7 @@ int worker_load(struct worker *worker, char *why, size_t why_size)
 	struct source source;
 	uint64_t total = 0;
 	uint32_t i;
-	int error = source_open(&source, worker->paths, worker->count);
+	int error = source_open_live(&source, worker->paths, worker->count, worker->follow);
 
 	if (error) {
 		snprintf(why, why_size, "%s", source.message);

@@ -48,40 +48,61 @@ static int by_node(const void *a, const void *b)
 
 static struct worker_stack *find_stack(const struct worker *worker, int64_t node)
 {
-	struct worker_stack key = { .node = node };
+	struct worker_stack key = { .node = node }, *found = NULL;
+	const struct worker_stacks *stacks;
 
-	return worker->stacks ? bsearch(&key, worker->stack, worker->stacks, sizeof(key), by_node) : NULL;
+	for (stacks = worker->stacks; stacks && !found; stacks = stacks->more)
+		found = stacks->count ? bsearch(&key, stacks->stack, stacks->count, sizeof(key), by_node) : NULL;
+	return found;
 }
 
-/* Sites and stacks that there are; they are final when the traces have been read. */
-static int collect(struct worker_naming *naming)
+/* Sites that there are. */
+static int collect_sites(struct worker_naming *naming)
 {
-	struct worker *worker = naming->worker;
-	struct model *model = worker->model;
-	const struct model_site *site;
+	struct model *model = naming->worker->model;
 	uint32_t i;
-	size_t from, to = 0;
 
 	model_lock(model);
 	naming->named = calloc((size_t)model->sites + 1, sizeof(*naming->named));
-	worker->stack = calloc((size_t)model->sites + 1, sizeof(*worker->stack));
-	for (i = 1; i < model->sites && naming->named && worker->stack; i++) {
-		site = &model->site[i];
-		naming->named[naming->count].site = i;
-		naming->named[naming->count].most = site->most;
-		naming->named[naming->count].node = store_id(site->process, site->stack);
-		worker->stack[naming->count].node = naming->named[naming->count].node;
-		naming->count++;
-	}
+	for (i = 1; i < model->sites && naming->named; i++)
+		naming->named[naming->count++] = (struct worker_named){
+			.site = i,
+			.most = model->site[i].most,
+			.node = store_id(model->site[i].process, model->site[i].stack),
+		};
 	model_unlock(model);
-	if (!naming->named || !worker->stack)
+	if (!naming->named)
 		return -MT_E_MEMORY;
 	qsort(naming->named, naming->count, sizeof(*naming->named), by_most);
-	qsort(worker->stack, naming->count, sizeof(*worker->stack), by_node);
-	for (from = 0; from < naming->count; from++)
-		if (worker->stack[from].node && (!to || worker->stack[from].node != worker->stack[to - 1].node))
-			worker->stack[to++].node = worker->stack[from].node;
-	worker->stacks = to;
+	return 0;
+}
+
+/* Their stacks, but for those met before. They are final when the traces have been read. */
+static int collect(struct worker_naming *naming)
+{
+	struct worker *worker = naming->worker;
+	struct worker_stacks *stacks = calloc(1, sizeof(*stacks));
+	struct worker_stack *stack;
+	size_t from, to = 0;
+	int error = stacks ? collect_sites(naming) : -MT_E_MEMORY;
+
+	if (error) {
+		free(stacks);
+		return error;
+	}
+	stack = stacks->stack = calloc((size_t)naming->count + 1, sizeof(*stack));
+	for (from = 0; stack && from < naming->count; from++)
+		if (naming->named[from].node && !find_stack(worker, naming->named[from].node))
+			stack[stacks->count++].node = naming->named[from].node;
+	stacks->more = worker->stacks;
+	worker->stacks = stacks;
+	if (!stack)
+		return -MT_E_MEMORY;
+	qsort(stack, stacks->count, sizeof(*stack), by_node);
+	for (from = 0; from < stacks->count; from++)
+		if (!to || stack[from].node != stack[to - 1].node)
+			stack[to++].node = stack[from].node;
+	stacks->count = to;
 	return 0;
 }
 
@@ -104,7 +125,7 @@ static int load_stack(struct worker_naming *naming, struct worker_stack *stack)
 {
 	char function[512] = "", place[512] = "";
 	size_t user;
-	int error = stack_tree_load(naming->worker->tree, stack->node, &stack->callstack);
+	int error = stack_tree_load(naming->worker->stacks->tree, stack->node, &stack->callstack);
 
 	if (error)
 		return error;
@@ -216,27 +237,43 @@ static int say_verdict(struct worker_naming *naming)
 	return 0;
 }
 
+/* 1: while the traces are being written there is no summary, and no verdict. */
+static int is_followed(const struct worker_naming *naming)
+{
+	return naming->db == naming->worker->db;
+}
+
+static int name_all(struct worker_naming *naming)
+{
+	struct worker *worker = naming->worker;
+	int error;
+
+	worker->stacks->tree = stack_tree_new(naming->db, naming->symbols);
+	if (!worker->stacks->tree)
+		return -MT_E_MEMORY;
+	db_watch(naming->db, worker_stops, worker);
+	error = name_by_stack(naming);
+	if (!error && !worker->stop)
+		error = worker_query_evidence(naming->db, evidence_row, worker);
+	if (!error && !worker->stop)
+		error = name_by_callsite(naming);
+	if (!error && !worker->stop && !is_followed(naming))
+		error = say_verdict(naming);
+	db_watch(naming->db, NULL, NULL);
+	stack_tree_close(worker->stacks->tree);
+	return error;
+}
+
 int worker_name_sites(struct worker *worker)
 {
-	struct worker_naming naming = { .worker = worker, .db = feed_summary(worker->feed), .symbols = symbols_new() };
+	struct db *summary = feed_summary(worker->feed);
+	struct worker_naming naming = { .worker = worker,
+					.db = summary ? summary : worker->db,
+					.symbols = symbols_new() };
 	int error = naming.symbols ? collect(&naming) : -MT_E_MEMORY;
 
-	if (!error && naming.db) {
-		worker->tree = stack_tree_new(naming.db, naming.symbols);
-		error = worker->tree ? 0 : -MT_E_MEMORY;
-	}
-	if (!error && naming.db) {
-		db_watch(naming.db, worker_stops, worker);
-		error = name_by_stack(&naming);
-		if (!error && !worker->stop)
-			error = worker_query_evidence(naming.db, evidence_row, worker);
-		if (!error && !worker->stop)
-			error = name_by_callsite(&naming);
-		if (!error && !worker->stop)
-			error = say_verdict(&naming);
-		db_watch(naming.db, NULL, NULL);
-		stack_tree_close(worker->tree);
-	}
+	if (!error && naming.db)
+		error = name_all(&naming);
 	free(naming.named);
 	symbols_free(naming.symbols);
 	model_lock(worker->model);

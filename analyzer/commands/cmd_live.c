@@ -1,0 +1,89 @@
+/* memana live - the timeline of recordings that are still running: those that were named, or all of this machine. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "memtrace/error.h"
+#include "report/command.h"
+#include "show.h"
+#include "source/folder.h"
+#include "source/live.h"
+
+#define LOOK_MS 100 /* for a trace that is not there yet */
+
+static const char options_help[] = COMMAND_RULES_HELP
+	"  Without TRACE: all recordings of yours that run on this machine. A TRACE, or a\n"
+	"  that is not there yet is waited for.\n";
+
+static const struct option long_options[] = { COMMAND_RULES_OPTION, COMMAND_OPTIONS };
+
+/* 1: a recording may be about to begin it: it is not there, empty, or a folder without a trace. */
+static int may_come(const char *path)
+{
+	struct folder folder;
+	struct stat status;
+	int may;
+
+	if (stat(path, &status))
+		return errno == ENOENT;
+	if (!folder_is(path))
+		return S_ISREG(status.st_mode) && !status.st_size;
+	may = !folder_list(&folder, path) && !folder.count;
+	folder_release(&folder);
+	return may;
+}
+
+static int wait_for(const char *path)
+{
+	int said = 0;
+
+	while (may_come(path)) {
+		if (!said++)
+			command_fail(0, "live: waiting for %s (Ctrl-C ends that)", path);
+		poll(NULL, 0, LOOK_MS);
+	}
+	return 0;
+}
+
+static int show(char *const *paths, uint32_t count)
+{
+	struct source source;
+	int status = command_open_live(&source, paths, count, SOURCE_PATIENTLY);
+
+	return status ? command_close(&source, status) : show_run("live", &source, paths, count);
+}
+
+static int show_all(void)
+{
+	struct live_traces traces;
+	int status, error = live_find(&traces, NULL, 0);
+
+	if (error)
+		status = command_fail(mt_exit_code(error), "live: %s", mt_strerror(error));
+	else if (!traces.count)
+		status = command_fail(EXIT_NO, "live: no recording of yours runs on this machine (memrec -- COMMAND "
+					       "starts one; name a trace to wait for it)");
+	else
+		status = show(traces.path, traces.count);
+	live_release(&traces);
+	return status;
+}
+
+int cmd_live(int argc, char **argv)
+{
+	int option, i, status = 0;
+
+	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
+		if (option == 'h')
+			return command_help("live", options_help);
+		status = option == COMMAND_RULES ? command_rules(optarg) : command_bad_option(argc, argv, option);
+	}
+	if (status)
+		return status;
+	if (optind == argc)
+		return show_all();
+	for (i = optind; i < argc; i++)
+		wait_for(argv[i]);
+	return show(argv + optind, (uint32_t)(argc - optind));
+}

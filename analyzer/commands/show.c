@@ -1,0 +1,283 @@
+/*
+ * show.c - the loop between a run and the terminal.
+ *
+ * A session reads a run and works for the screen. There is one, but for a moment beside a recording that runs: what is
+ * known of that when it ends was found without knowing the end, so another session reads it as a whole, and takes over as
+ * soon as it has done so and the person looks at the timeline.
+ */
+#include "show.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "memtrace/error.h"
+#include "report/command.h"
+#include "screen/input/ui.h"
+#include "screen/view/app.h"
+#include "source/folder.h"
+
+#define BUDGET (1u << 20) /* events between two looks at the keyboard */
+#define FRAME_MS 50       /* between frames while something is going on */
+#define PARTS_MS 200      /* between frames of a chart that is being made */
+#define IDLE_MS 250
+#define AGAIN_MS 1000      /* between two looks whether the traces are others by now */
+#define FOLLOW_NICENESS 10 /* beside a recording that runs: that goes first */
+
+/* Who works for the screen. */
+struct session {
+	struct source source;
+	struct model model;
+	struct feed *feed;
+	struct worker *worker;
+	int model_begun;
+};
+
+struct show {
+	char *const *paths;
+	uint32_t count;
+	struct session *session, *next; /* next: reads the run anew; NULL: nobody does */
+	struct app app;
+	int app_begun;
+	int64_t looked_at;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- sessions ---- */
+
+/* Takes the source over, also on error. */
+static int session_begin(struct session *session, const struct source *source, char *const *paths, uint32_t count)
+{
+	int error;
+
+	session->source = *source;
+	error = model_init(&session->model);
+	session->model_begun = 1;
+	if (!error)
+		error = feed_new(&session->feed, &session->model, &session->source);
+	if (!error)
+		error = worker_new(&session->worker, &session->model, session->feed, paths, count);
+	return error;
+}
+
+static void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	worker_free(session->worker);
+	feed_free(session->feed);
+	if (session->model_begun)
+		model_release(&session->model);
+	source_release(&session->source);
+	free(session);
+}
+
+/* Files in the folders that were named. */
+static uint32_t files_in(char *const *paths, uint32_t count)
+{
+	struct folder folder;
+	uint32_t files = 0, i;
+
+	for (i = 0; i < count; i++) {
+		if (!folder_is(paths[i]))
+			continue;
+		if (!folder_list(&folder, paths[i]))
+			files += folder.count;
+		folder_release(&folder);
+	}
+	return files;
+}
+
+static uint32_t files_read(const struct source *source)
+{
+	uint32_t files = 0, i;
+
+	for (i = 0; i < source->folders; i++)
+		files += source->folder[i].count;
+	return files;
+}
+
+/* 1: what the session knows is not all that there is. */
+static int is_out_of_date(struct session *session, char *const *paths, uint32_t count)
+{
+	enum model_follow follow;
+
+	model_lock(&session->model);
+	follow = session->model.follow;
+	model_unlock(&session->model);
+	if (follow != MODEL_FOLLOWS)
+		return follow != MODEL_WHOLE;
+	return session->source.folders && files_in(paths, count) != files_read(&session->source);
+}
+
+/* A file that is just being replaced cannot be opened: then the next time. */
+static void begin_next(struct show *show)
+{
+	struct session *next = calloc(1, sizeof(*next));
+	struct source source;
+
+	if (!next)
+		return;
+	if (source_open_live(&source, show->paths, show->count, show->session->source.follow)) {
+		source_release(&source);
+		free(next);
+		return;
+	}
+	source_know(&source);
+	if (session_begin(next, &source, show->paths, show->count)) {
+		session_free(next);
+		return;
+	}
+	show->next = next;
+}
+
+/* A recording that goes on in another file is shown at once, a whole one when all of it is known. */
+static int is_ready(struct session *session)
+{
+	int ready;
+
+	model_lock(&session->model);
+	ready = session->model.state != MODEL_READING ||
+		(session->model.follow == MODEL_FOLLOWS && session->model.events);
+	model_unlock(&session->model);
+	return ready;
+}
+
+static void keep_up(struct show *show)
+{
+	int64_t now = now_ms();
+
+	if (!show->session->source.written)
+		return;
+	if (show->next && !show->app.view->below && is_ready(show->next)) {
+		app_change(&show->app, &show->next->model, show->next->worker);
+		session_free(show->session);
+		show->session = show->next;
+		show->next = NULL;
+	}
+	if (show->next || now - show->looked_at < AGAIN_MS)
+		return;
+	show->looked_at = now;
+	if (is_out_of_date(show->session, show->paths, show->count))
+		begin_next(show);
+}
+
+/* ---- the loop ---- */
+
+/* Takes what has come, waiting at most `timeout` ms for the first of it. 1: something came. */
+static int take_input(struct app *app, int timeout)
+{
+	struct input input = ui_read(timeout);
+	int any = input.kind != INPUT_NONE;
+
+	while (input.kind != INPUT_NONE && !app->quit) {
+		if (input.kind == INPUT_KEY && request_of_key(input.key) == REQUEST_REDRAW)
+			ui_forget();
+		app_input(app, &input);
+		input = ui_read(0);
+	}
+	return any;
+}
+
+/*
+ * Draws what changed: at once what a person did, and what goes on by itself not more often than eyes can see. A chart
+ * that is made anew is not shown half made, unless that takes long.
+ */
+static void loop(struct show *show)
+{
+	struct app *app = &show->app;
+	int64_t drawn = 0, since;
+	int more, waits, waited = 0, typed = 0;
+
+	while (!app->quit) {
+		keep_up(show);
+		more = app_tick(app, BUDGET);
+		waits = app_is_waiting(app);
+		app->changed |= waited && !waits;
+		since = now_ms() - drawn;
+		if (app->changed ? !more || since >= (typed ? FRAME_MS : PARTS_MS) : waits && since >= FRAME_MS) {
+			app_draw(app);
+			ui_show(&app->canvas);
+			drawn = now_ms();
+			typed = 0;
+		}
+		waited = waits;
+		typed |= take_input(app, more ? 0 : waits ? FRAME_MS : IDLE_MS);
+	}
+}
+
+static int begin(struct show *show, const struct source *source, const struct ui_size *size)
+{
+	int error = session_begin(show->session, source, show->paths, show->count);
+
+	if (error)
+		return error;
+	show->app_begun = 1;
+	return app_init(&show->app, &show->session->model, show->session->worker, size->width, size->height,
+			size->colours, size->ascii);
+}
+
+static void end(struct show *show)
+{
+	if (show->app_begun)
+		app_release(&show->app);
+	session_free(show->next);
+	session_free(show->session);
+}
+
+/* What is wrong with the traces is said once more where it stays; the exit code for it. */
+static int report_trouble(const struct model *model)
+{
+	int error = model->error ? model->error : -MT_E_CORRUPT;
+
+	return model->trouble[0] ? command_fail(mt_exit_code(error), "%s", model->trouble) : 0;
+}
+
+static int run(const char *command, struct show *show, struct source *source)
+{
+	struct ui_size size;
+	char why[256];
+	int error, number, status;
+
+	if (ui_open(&size, why, sizeof(why))) {
+		source_release(source);
+		return command_fail(mt_exit_code(MT_E_SYSTEM), "%s: %s", command, why);
+	}
+	error = begin(show, source, &size);
+	if (!error)
+		loop(show);
+	number = ui_signal();
+	ui_close();
+	if (error)
+		status = command_fail(mt_exit_code(error), "%s: %s", command, mt_strerror(error));
+	else
+		status = report_trouble(&show->session->model);
+	return number ? 128 + number : status;
+}
+
+int show_run(const char *command, struct source *source, char *const *paths, uint32_t count)
+{
+	static struct show show; /* large */
+	int status, damage = source->damage;
+
+	memset(&show, 0, sizeof(show));
+	show.paths = paths;
+	show.count = count;
+	show.session = calloc(1, sizeof(*show.session));
+	if (!show.session) {
+		source_release(source);
+		return command_fail(mt_exit_code(MT_E_MEMORY), "%s: %s", command, mt_strerror(-MT_E_MEMORY));
+	}
+	if (source->written)
+		(void)!nice(FOLLOW_NICENESS);
+	status = run(command, &show, source);
+	end(&show);
+	return status ? status : mt_exit_code(damage);
+}

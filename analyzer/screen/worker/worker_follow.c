@@ -1,0 +1,110 @@
+/*
+ * worker_follow.c - the worker beside a recording that runs.
+ *
+ * The chart follows the recording event by event. The database cannot: what an allocation was, who freed it, what a step
+ * kept shows only later. So it is made anew of all that is recorded by then, which takes the longer the longer the run is,
+ * and therefore the more seldom: LOAD_SHARE of the time at most. For a question it is made anew where it is older than that.
+ */
+#include <stdio.h>
+#include "base/progress.h"
+#include "base/text.h"
+#include "memtrace/error.h"
+#include "worker_impl.h"
+
+#define LOAD_AFTER 1000000000      /* ns, at least, between two loads */
+#define LOAD_SHARE 10              /* one part of so many of the time, for sites that are new */
+#define LOAD_SHARE_ASKED 2         /* the same, for a question */
+#define NOT_SAME_AFTER 10000000000 /* ns: no sooner is everything read again because the traces are not the same */
+
+/* What the model knows of the run now. */
+struct seen {
+	enum model_follow follow;
+	int64_t until;
+	uint32_t sites;
+	uint64_t events;
+};
+
+static struct seen look(struct worker *worker)
+{
+	struct model *model = worker->model;
+	struct seen seen;
+
+	model_lock(model);
+	seen = (struct seen){ model->follow, model->last_time, model->sites, model->events };
+	model_unlock(model);
+	return seen;
+}
+
+/* A question is answered with what is there if that is young, or all there is. */
+static int is_due(const struct worker *worker, const struct seen *seen, int asked)
+{
+	int64_t age = progress_now() - worker->loaded.at;
+	int64_t wait = worker->loaded.cost * (asked ? LOAD_SHARE_ASKED : LOAD_SHARE);
+
+	if (!seen->events || (worker->db && seen->until == worker->loaded.until))
+		return 0;
+	if (worker->loaded.at && age < (wait > LOAD_AFTER ? wait : LOAD_AFTER))
+		return 0;
+	return asked || !worker->db || seen->sites != worker->loaded.sites;
+}
+
+/* The file was replaced, or events came later than they should have: the numbers of sites are not those of the model. */
+static void note_not_same(struct worker *worker)
+{
+	struct model *model = worker->model;
+
+	if (worker->loaded.at && progress_now() - worker->loaded.at < NOT_SAME_AFTER)
+		return;
+	model_lock(model);
+	model->follow = MODEL_REPLACED;
+	model_unlock(model);
+}
+
+static void load(struct worker *worker, const struct seen *seen, int asked)
+{
+	int64_t began = progress_now();
+	struct db *before = worker->db;
+	char why[sizeof(worker->why)] = "";
+	int error;
+
+	if (asked || !before)
+		worker_set_state(worker, WORKER_LOADING);
+	worker->db = NULL;
+	worker->follow = SOURCE_AS_SEEN;
+	error = worker_load(worker, why, sizeof(why));
+	if (error == -MT_E_CORRUPT)
+		note_not_same(worker);
+	if (error) { /* the next one may be better */
+		db_close(worker->db);
+		worker->db = before;
+		mt_copy_text(worker->why, sizeof(worker->why), why);
+	} else {
+		db_close(before);
+		worker_name_sites(worker);
+		worker->loaded.until = seen->until;
+		worker->loaded.sites = seen->sites;
+	}
+	worker->loaded.at = progress_now();
+	worker->loaded.cost = worker->loaded.at - began;
+	worker_set_state(worker, WORKER_READY);
+}
+
+int worker_keep_up(struct worker *worker, int asked)
+{
+	struct seen seen = look(worker);
+
+	if (seen.follow == MODEL_WHOLE)
+		return 1;
+	if (is_due(worker, &seen, asked))
+		load(worker, &seen, asked);
+	return 0;
+}
+
+void worker_until_words(struct worker *worker, char *out, size_t size)
+{
+	char time[TEXT_SIZE_MAX];
+
+	*out = '\0';
+	if (look(worker).follow == MODEL_FOLLOWS)
+		snprintf(out, size, "(Recorded by %s; the recording goes on.)", text_time(time, worker->loaded.until));
+}
