@@ -13,7 +13,7 @@
 
 #define LOAD_AFTER 1000000000      /* ns, at least, between two loads */
 #define LOAD_SHARE 10              /* one part of so many of the time, for sites that are new */
-#define LOAD_SHARE_ASKED 2         /* the same, for a question */
+#define LOAD_SHARE_ASKED 1         /* the same, for a question */
 #define NOT_SAME_AFTER 10000000000 /* ns: no sooner is everything read again because the traces are not the same */
 
 /* What the model knows of the run now. */
