@@ -26,6 +26,8 @@
 
 /* Who works for the screen. */
 struct session {
+	char **path; /* that are there; the strings are the caller's */
+	uint32_t count;
 	struct source source;
 	struct model model;
 	struct feed *feed;
@@ -52,8 +54,26 @@ static int64_t now_ms(void)
 
 /* ---- sessions ---- */
 
+/* A trace may be gone by the time its recording has ended: the others are shown all the same. NULL: out of memory. */
+static struct session *session_new(char *const *paths, uint32_t count)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	uint32_t i;
+
+	if (!session)
+		return NULL;
+	session->path = calloc((size_t)count + 1, sizeof(*session->path));
+	for (i = 0; session->path && i < count; i++)
+		if (!access(paths[i], F_OK))
+			session->path[session->count++] = paths[i];
+	if (session->path)
+		return session;
+	free(session);
+	return NULL;
+}
+
 /* Takes the source over, also on error. */
-static int session_begin(struct session *session, const struct source *source, char *const *paths, uint32_t count)
+static int session_begin(struct session *session, const struct source *source)
 {
 	int error;
 
@@ -63,7 +83,7 @@ static int session_begin(struct session *session, const struct source *source, c
 	if (!error)
 		error = feed_new(&session->feed, &session->model, &session->source);
 	if (!error)
-		error = worker_new(&session->worker, &session->model, session->feed, paths, count);
+		error = worker_new(&session->worker, &session->model, session->feed, session->path, session->count);
 	return error;
 }
 
@@ -76,6 +96,7 @@ static void session_free(struct session *session)
 	if (session->model_begun)
 		model_release(&session->model);
 	source_release(&session->source);
+	free(session->path);
 	free(session);
 }
 
@@ -120,18 +141,18 @@ static int is_out_of_date(struct session *session, char *const *paths, uint32_t 
 /* A file that is just being replaced cannot be opened: then the next time. */
 static void begin_next(struct show *show)
 {
-	struct session *next = calloc(1, sizeof(*next));
-	struct source source;
+	struct session *next = session_new(show->paths, show->count);
+	struct source source = { 0 };
 
 	if (!next)
 		return;
-	if (source_open_live(&source, show->paths, show->count, show->session->source.follow)) {
+	if (!next->count || source_open_live(&source, next->path, next->count, show->session->source.follow)) {
 		source_release(&source);
-		free(next);
+		session_free(next);
 		return;
 	}
 	source_know(&source);
-	if (session_begin(next, &source, show->paths, show->count)) {
+	if (session_begin(next, &source)) {
 		session_free(next);
 		return;
 	}
@@ -215,7 +236,7 @@ static void loop(struct show *show)
 
 static int begin(struct show *show, const struct source *source, const struct ui_size *size)
 {
-	int error = session_begin(show->session, source, show->paths, show->count);
+	int error = session_begin(show->session, source);
 
 	if (error)
 		return error;
@@ -270,7 +291,7 @@ int show_run(const char *command, struct source *source, char *const *paths, uin
 	memset(&show, 0, sizeof(show));
 	show.paths = paths;
 	show.count = count;
-	show.session = calloc(1, sizeof(*show.session));
+	show.session = session_new(paths, count);
 	if (!show.session) {
 		source_release(source);
 		return command_fail(mt_exit_code(MT_E_MEMORY), "%s: %s", command, mt_strerror(-MT_E_MEMORY));

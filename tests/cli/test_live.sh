@@ -64,12 +64,12 @@ check "a question" sees '^SQL:'
 keys -l 'SELECT count(*) AS allocations_so_far FROM allocation'
 keys Enter
 check "and its answer" sees 'allocations_so_far'
-keys q '{'
-check "back in time by a step" sees '^Alive at '
-stands() { pane | grep -o '^Alive at [^:]*'; }
+keys q p
+check "back in time, to the peak so far" sees 'peak: .* at '
+stands() { pane | sed -n 's/^Alive at [^0-9]*\([0-9.]* [a-z]*\).*/\1/p'; } # its time; what else is said of it may change
 alive=$(stands)
 check "the head goes on meanwhile" goes_on
-check "and the cursor stays" eval '[ "$(stands)" = "$alive" ]'
+check "and the cursor stays" eval 'now=$(stands); echo "$alive, then $now"; [ -n "$alive" ] && [ "$now" = "$alive" ]'
 keys F
 check "F: at the newest moment again" sees 'following the recording'
 
@@ -119,16 +119,28 @@ check "memrec ends" until_true is_gone "$(cat pid)"
 check "no ring is left" eval '[ -z "$(ls -d memrec.* 2>/dev/null)" ]'
 
 # ---- all of this machine; the end while somebody looks at something else ----
-begin 40 here.zst
+begin 150 here.zst
 check "recordings of the working folder are found" "$memana" wait here.zst --until step:1 --timeout 60
 start "$memana" live
-check "without a name" sees '^Recording: .* of step'
+check "without a name: whatever runs" sees '^Recording: .* of step'
+keys Q
+check "and out" ended 0
+start "$memana" live here.zst gone.zst
+cp here.zst gone.zst.new
+check "the second one is waited for" until_true grep -q 'waiting for gone.zst' err
+mv gone.zst.new gone.zst
+check "the same process twice is refused" ended 2
+rm gone.zst
+start "$memana" live here.zst t.zst
+check "beside a trace that is whole" sees '^Recording: .* of step'
 keys '?'
 check "help" sees 'follow a recording that runs'
+rm t.zst
+kill "$(recorded_program)"
 check "the recording ends meanwhile" until_true is_gone "$(cat pid)"
 check "help stays" sees 'follow a recording that runs'
 keys q
-check "then the whole trace" sees '^Peak .* in step|^Peak .* of 80.0 GiB'
+check "then the whole trace, and the other one is gone" sees '^Peak .* of 80.0 GiB'
 keys q
 check "q: exit status 0" ended 0
 
