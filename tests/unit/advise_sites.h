@@ -53,15 +53,15 @@ static struct replay_process process_at[MT_KNOB_PROCESSES];
 static struct advise_role role_at[MT_KNOB_PROCESSES];
 static int64_t node_of[STACKS_MAX], nodes;
 
-static inline int64_t add_node(int64_t parent, const char *function)
+static inline int64_t add_node_of(int64_t parent, const char *function, const char *file)
 {
 	char sql[512], above[32] = "NULL";
 
 	if (parent)
 		snprintf(above, sizeof(above), "%lld", (long long)parent);
 	nodes++;
-	snprintf(sql, sizeof(sql), "INSERT INTO frame VALUES (%lld, 'python', '%s', 'x.py', 1, NULL, NULL)",
-		 (long long)nodes, function);
+	snprintf(sql, sizeof(sql), "INSERT INTO frame VALUES (%lld, 'python', '%s', '%s', 1, NULL, NULL)",
+		 (long long)nodes, function, file);
 	run_sql(sql);
 	snprintf(sql, sizeof(sql), "INSERT INTO node VALUES (%lld, %s, %lld)", (long long)nodes, above,
 		 (long long)nodes);
@@ -69,19 +69,32 @@ static inline int64_t add_node(int64_t parent, const char *function)
 	return nodes;
 }
 
+static inline int64_t add_node(int64_t parent, const char *function)
+{
+	return add_node_of(parent, function, "x.py");
+}
+
+/* A function, or a file, of the row. */
+static inline int64_t add_word(int64_t parent, const char *word)
+{
+	char name[128];
+	int is_file = strstr(word, ".py") != NULL;
+
+	snprintf(name, sizeof(name), is_file ? "some/%s" : "_do_%s_now", word);
+	return is_file ? add_node_of(parent, "backward", name) : add_node(parent, name);
+}
+
 /* Returns how many stacks there are. */
 static inline int make_stacks(const struct mt_knob *knob)
 {
-	char function[128];
 	int64_t node = 0;
 	uint32_t i;
 
 	node_of[STACK_NONE] = 0;
 	node_of[STACK_PLAIN] = add_node(add_node(0, "train"), "apply");
 	for (i = 0; i < knob->withins; i++) {
-		snprintf(function, sizeof(function), "_do_%s_now", knob->within[i]);
-		node_of[STACK_WORD + i] = add_node(node_of[STACK_PLAIN], function);
-		node = add_node(node, function);
+		node_of[STACK_WORD + i] = add_word(node_of[STACK_PLAIN], knob->within[i]);
+		node = add_word(node, knob->within[i]);
 	}
 	for (i = 0; i < 4; i++)
 		node = add_node(node, "apply");

@@ -116,15 +116,15 @@ static int predict(struct advice *advice)
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------------ */
 
-/* What there is most of in a phase, bytes. */
-static uint64_t most_of(const struct advise_run *run, int phase, uint8_t *category)
+/* What there is most of at the moment in question, bytes. */
+static uint64_t most_of(const struct advise_run *run, uint8_t *category)
 {
 	uint64_t held, most = 0;
 	uint8_t i;
 
 	*category = MT_CATEGORY_OTHER;
-	for (i = 0; i < MT_CATEGORY_COUNT && phase >= 0; i++) {
-		held = advise_held(run, 1u << i, (uint8_t)phase);
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		held = advise_held_then(run, 1u << i);
 		if (held > most) {
 			most = held;
 			*category = i;
@@ -139,7 +139,7 @@ static void say_peak(struct advice *advice)
 	struct sentence *verdict = &advice->verdict;
 	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX];
 	uint8_t category;
-	uint64_t most = most_of(run, mt_phase_parse(run->phase, strlen(run->phase)), &category);
+	uint64_t most = most_of(run, &category);
 
 	sentence_say(verdict, "Peak %s held", text_bytes(size, run->peak));
 	if (run->total)
@@ -161,7 +161,7 @@ static void say_remedy(struct advice *advice)
 	const char *remedy;
 	uint8_t category;
 
-	most_of(run, mt_phase_parse(run->phase, strlen(run->phase)), &category);
+	most_of(run, &category);
 	remedy = run->failed ? NULL : oom_remedy(mt_category_name(category));
 	if (remedy)
 		sentence_say(&advice->verdict, " To make less of it: %s.", remedy);

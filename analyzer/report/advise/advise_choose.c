@@ -180,14 +180,14 @@ static const char *higher(const struct choices *choices, struct choice *choice, 
 /* What failed, or what is the largest part of the peak, is of the knob. */
 static int is_named(const struct advice *advice, const struct mt_knob *knob)
 {
-	uint8_t phase = phase_in_question(advice), category = MT_CATEGORY_OTHER, i;
+	uint8_t category = MT_CATEGORY_OTHER, i;
 	uint64_t most = 0;
 
 	if (advice->run.failed)
 		return (knob->categories & 1u << mt_category_parse(advice->run.oom.rule_category)) != 0;
 	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (advise_held(&advice->run, 1u << i, phase) > most) {
-			most = advise_held(&advice->run, 1u << i, phase);
+		if (advise_held_then(&advice->run, 1u << i) > most) {
+			most = advise_held_then(&advice->run, 1u << i);
 			category = i;
 		}
 	return (knob->categories & 1u << category) != 0;
@@ -290,14 +290,14 @@ static struct advise_row *add_row(struct advice *advice)
 /* ---- candidates --------------------------------------------------------------------------------------------------------- */
 
 /* What most of the bytes are that the knob speaks of; and how many. */
-static uint64_t main_category(const struct advice *advice, const struct mt_knob *knob, uint8_t phase, uint8_t *category)
+static uint64_t main_category(const struct advice *advice, const struct mt_knob *knob, uint8_t *category)
 {
 	uint64_t bytes, most = 0;
 	uint8_t i;
 
 	*category = MT_CATEGORY_OTHER;
 	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		bytes = knob->categories & 1u << i ? advise_held(&advice->run, 1u << i, phase) : 0;
+		bytes = knob->categories & 1u << i ? advise_held_then(&advice->run, 1u << i) : 0;
 		if (bytes > most) {
 			most = bytes;
 			*category = i;
@@ -328,7 +328,7 @@ static int add_idle(struct advice *advice, const struct mt_knob *knob, const cha
 static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why)
 {
 	uint8_t phase = phase_in_question(advice), category;
-	int concerned = knob->phases & 1u << phase && main_category(advice, knob, phase, &category) > advice->base / 20;
+	int concerned = knob->phases & 1u << phase && main_category(advice, knob, &category) > advice->base / 20;
 
 	return *why && (concerned || (knob->not_so && why == knob->not_so)) ? add_idle(advice, knob, why) : 0;
 }
@@ -452,20 +452,20 @@ static double worth(const struct mt_knob *knob, struct advise_range saved)
 
 /* ---- the evidence ------------------------------------------------------------------------------------------------------- */
 
-static const struct replay_site *largest_site(const struct advice *advice, uint8_t category, uint8_t phase)
+static const struct replay_site *largest_site(const struct advice *advice, uint8_t category)
 {
 	const struct replay_site *site, *most = NULL;
 	uint32_t i;
 
 	for (i = 0; i < advice->run.replay.sites; i++) {
 		site = &advice->run.replay.site[i];
-		if (site->category == category && (!most || site->held[phase] > most->held[phase]))
+		if (site->category == category && (!most || site->then > most->then))
 			most = site;
 	}
-	return most && most->held[phase] ? most : NULL;
+	return most && most->then ? most : NULL;
 }
 
-static int is_probable(const struct advice *advice, uint8_t category, uint8_t phase)
+static int is_probable(const struct advice *advice, uint8_t category)
 {
 	uint64_t all = 0, guessed = 0;
 	uint32_t i;
@@ -473,8 +473,8 @@ static int is_probable(const struct advice *advice, uint8_t category, uint8_t ph
 	for (i = 0; i < advice->run.replay.sites; i++) {
 		if (advice->run.replay.site[i].category != category)
 			continue;
-		all += advice->run.replay.site[i].held[phase];
-		guessed += advice->run.replay.site[i].known ? 0 : advice->run.replay.site[i].held[phase];
+		all += advice->run.replay.site[i].then;
+		guessed += advice->run.replay.site[i].known ? 0 : advice->run.replay.site[i].then;
 	}
 	return guessed > all / 2;
 }
@@ -487,15 +487,15 @@ static const char *category_words(const struct advice *advice, const struct advi
 }
 
 /* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
-static void say_evidence(const struct advice *advice, struct advise_row *row, uint8_t phase)
+static void say_evidence(const struct advice *advice, struct advise_row *row)
 {
-	const struct replay_site *site = largest_site(advice, row->category, phase);
+	const struct replay_site *site = largest_site(advice, row->category);
 	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
 	uint64_t tokens = site ? advise_rows(&advice->run, site) : 0;
 	size_t used;
 
 	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s of %s%s at the %s",
-				text_bytes(size, advise_held(&advice->run, 1u << row->category, phase)),
+				text_bytes(size, advise_held_then(&advice->run, 1u << row->category)),
 				row->probable ? "probably " : "", category_words(advice, row),
 				advice->run.failed ? "failed request" : "peak");
 	if (tokens && site->words)
@@ -503,10 +503,10 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, ui
 					 "; the largest are %s tokens x %s words x %llu bytes",
 					 text_number(number, tokens), text_number(words, site->words),
 					 (unsigned long long)site->element);
-	else if (site && site->count[phase] > 1 && used < sizeof(row->evidence))
+	else if (site && site->then_count > 1 && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; the largest place has %s of them in %u pieces",
-					 text_bytes(size, site->held[phase]), site->count[phase]);
+					 text_bytes(size, site->then), site->then_count);
 	tokens = advise_tokens_in(&advice->run, row->knob->phases);
 	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
@@ -528,7 +528,7 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 	uint8_t i, category = MT_CATEGORY_OTHER;
 
 	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		held = advise_held(&advice->run, 1u << i, phase);
+		held = advise_held_then(&advice->run, 1u << i);
 		if (held > most) {
 			most = held;
 			category = i;
@@ -545,6 +545,7 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
 {
 	struct advise_range saved = saved_of(advice, &trial->outcome);
+	uint64_t there = advise_held_then(&advice->run, choice->turn.knob->categories);
 	uint8_t phase = phase_in_question(advice);
 	struct advise_row *row;
 
@@ -559,19 +560,18 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->now = choice->now;
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
 	/* What is loose in the figures saves no more than is there. */
-	if (saved.high > advise_held(&advice->run, choice->turn.knob->categories, phase) &&
-	    saved.low <= advise_held(&advice->run, choice->turn.knob->categories, phase))
-		saved.high = advise_held(&advice->run, choice->turn.knob->categories, phase);
+	if (saved.high > there && saved.low <= there)
+		saved.high = there;
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome);
 	row->aims = is_aimed(advice, row->knob, phase) && !*choice->only;
-	main_category(advice, row->knob, phase, &row->category);
-	row->probable = is_probable(advice, row->category, phase);
+	main_category(advice, row->knob, &row->category);
+	row->probable = is_probable(advice, row->category);
 	row->sample = is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
 		      row->knob->of != MT_KNOB_OF_MICRO_BATCH && row->knob->of != MT_KNOB_OF_PADDING;
 	mt_copy_text(row->only, sizeof(row->only), choice->only);
-	say_evidence(advice, row, phase);
+	say_evidence(advice, row);
 	return 0;
 }
 

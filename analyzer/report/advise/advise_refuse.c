@@ -61,15 +61,15 @@ static int say_told(struct advice *advice, enum advise_reason reason, int whole,
 static int refuse_pieces(struct advice *advice)
 {
 	static const struct mt_knob piecewise = { .within = { "chunk", "piece", "tile" }, .withins = 3 };
-	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase)), found;
 	const struct replay_site *site;
 	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
 	uint32_t i;
+	int found;
 
-	for (i = 0; i < advice->run.replay.sites && phase >= 0; i++) {
+	for (i = 0; i < advice->run.replay.sites; i++) {
 		site = &advice->run.replay.site[i];
 		if (site->category != MT_CATEGORY_LOGITS || site->largest != site->smallest ||
-		    site->count[phase] < PIECES_MANY || site->held[phase] < advice->base / IGNORED_SHARE)
+		    site->then_count < PIECES_MANY || site->then < advice->base / IGNORED_SHARE)
 			continue;
 		found = turn_has_frame(&advice->run, &piecewise, site);
 		if (found < 0)
@@ -80,7 +80,7 @@ static int refuse_pieces(struct advice *advice)
 		snprintf(text, sizeof(text),
 			 "%u pieces of %s, which a loop makes one after the other, are alive at once: something around the loop keeps "
 			 "them, and smaller pieces are only more of them",
-			 site->count[phase], text_bytes(size, site->largest));
+			 site->then_count, text_bytes(size, site->largest));
 		return say(advice, ADVISE_REASON_IGNORED, 0, text,
 			   "let each piece go before the next: without a checkpoint around the whole loop (inside of it instead), "
 			   "without keeping what autograd needs of each, or with a fused kernel");
@@ -219,10 +219,10 @@ static uint64_t left_by(const struct advice *advice, const struct mt_knob *knob,
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_LOGITS)
 		return knob->categories & 1u << MT_CATEGORY_LOGITS
-			       ? advise_held(&advice->run, 1u << MT_CATEGORY_LOGITS, phase)
+			       ? advise_held_then(&advice->run, 1u << MT_CATEGORY_LOGITS)
 			       : 0;
 	return knob->method == MT_KNOB_METHOD_REMOVED && knob->saves == MT_KNOB_SAVES_ON && knob->categories & engine
-		       ? advise_held(&advice->run, engine, phase)
+		       ? advise_held_then(&advice->run, engine)
 		       : 0;
 }
 
@@ -271,21 +271,15 @@ static int refuse_evidence(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 	uint64_t unknown = 0, all = 0;
-	uint32_t i, phase;
+	uint32_t i;
 
 	if (!run->history)
 		return say(advice, ADVISE_REASON_EVIDENCE, 1,
 			   "this snapshot has no history: which phase allocated what, and when, is not in it",
 			   "call torch.cuda.memory._record_memory_history() before the model is built, or run it under memrec");
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		if (run->replay.peak[phase].bytes != advice->base)
-			continue;
-		for (i = 0; i < run->replay.sites; i++) {
-			all += run->replay.site[i].held[phase];
-			unknown += run->replay.site[i].category == MT_CATEGORY_OTHER ? run->replay.site[i].held[phase]
-										     : 0;
-		}
-		break;
+	for (i = 0; i < run->replay.sites; i++) {
+		all += run->replay.site[i].then;
+		unknown += run->replay.site[i].category == MT_CATEGORY_OTHER ? run->replay.site[i].then : 0;
 	}
 	if (unknown <= all / UNKNOWN_SHARE)
 		return 0;

@@ -362,7 +362,7 @@ static int keep_cache(struct turn *turn)
 int turn_bucket(struct turn *turn)
 {
 	const struct replay *replay = &turn->run->replay;
-	double scale = 1, more, kept;
+	double scale = 1, more, kept, least;
 	uint32_t i;
 	int meant;
 
@@ -379,10 +379,16 @@ int turn_bucket(struct turn *turn)
 		meant = turn_means(turn, &replay->site[i]);
 		if (meant < 0)
 			return meant;
-		if (!meant || !is_bucket(turn, &replay->site[i], turn->now * scale))
+		if (!meant || (!turn->knob->withins && !is_bucket(turn, &replay->site[i], turn->now * scale)))
 			continue;
 		kept = ((double)replay->site[i].largest + more) / (double)replay->site[i].largest;
-		turn_keep(turn, i, kept, kept);
+		if (!turn->knob->withins) {
+			turn_keep(turn, i, kept, kept);
+			continue;
+		}
+		/* The stack says that it is one, not by how much it is larger than the value says: as many times, or not at all. */
+		least = turn->to * scale / (double)replay->site[i].largest;
+		turn_keep(turn, i, turn->to / turn->now, least < 1 && turn->to < turn->now ? least : kept);
 	}
 	return 0;
 }

@@ -320,14 +320,30 @@ static void count_settled(struct sweep *sweep, uint8_t phase)
 	struct survey *survey = sweep->context;
 	struct replay *replay = survey->replay;
 	uint64_t change = sweep->asked == 1 ? UINT64_MAX : sweep->change;
+	int then = sweep->asked == 1 || (!replay->request.bytes && change == replay->highest);
 	uint32_t i;
 
+	for (i = 0; i < replay->sites && then; i++) {
+		replay->site[i].then = survey->held[i];
+		replay->site[i].then_count = survey->count[i];
+	}
 	if (!replay->peak[phase].bytes || replay->peak[phase].change != change)
 		return;
 	for (i = 0; i < replay->sites; i++) {
 		replay->site[i].held[phase] = survey->held[i];
 		replay->site[i].count[phase] = survey->count[i];
 	}
+}
+
+/* Which change has the highest of the peaks. */
+static uint64_t highest(const struct replay *replay)
+{
+	const struct replay_peak *most = &replay->peak[0];
+	uint32_t phase;
+
+	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
+		most = replay->peak[phase].bytes > most->bytes ? &replay->peak[phase] : most;
+	return most->change;
 }
 
 static int survey(struct replay *replay)
@@ -339,6 +355,7 @@ static int survey(struct replay *replay)
 	int error = survey.held && survey.count ? run(replay, &first, &survey) : -MT_E_MEMORY;
 
 	if (!error) {
+		replay->highest = highest(replay);
 		memset(survey.held, 0, replay->sites * sizeof(*survey.held));
 		memset(survey.count, 0, replay->sites * sizeof(*survey.count));
 		error = run(replay, &second, &survey);

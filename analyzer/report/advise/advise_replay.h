@@ -36,6 +36,9 @@ struct replay_site {
 	/* at the peak of each phase */
 	uint64_t held[MT_PHASE_COUNT];
 	uint32_t count[MT_PHASE_COUNT];
+	/* at the moment in question: with the request that failed, as if it had been given, or at the device's peak */
+	uint64_t then;
+	uint32_t then_count;
 };
 
 struct replay_process {
@@ -61,6 +64,7 @@ struct replay {
 	struct replay_process *process;
 	size_t processes;
 	struct replay_peak peak[MT_PHASE_COUNT]; /* as it was */
+	uint64_t highest;                        /* private: the change that has the highest of them */
 	/* The request that failed, as if it had been given; bytes 0: there is none. */
 	struct {
 		uint64_t bytes, changes; /* changes: it came after so many of those at that time */

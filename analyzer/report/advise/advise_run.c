@@ -376,6 +376,17 @@ uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t 
 	return bytes;
 }
 
+uint64_t advise_held_then(const struct advise_run *run, uint32_t categories)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++)
+		if (categories & 1u << run->replay.site[i].category)
+			bytes += run->replay.site[i].then;
+	return bytes;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
 
 static int take_run(void *context, struct db_stmt *row)

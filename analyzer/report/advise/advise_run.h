@@ -74,4 +74,7 @@ int advise_is_logits(const struct advise_run *run, const struct replay_site *sit
 /* In use in a phase at its peak, of the categories 1 << enum mt_category. */
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);
 
+/* The same at the moment in question (struct replay_site): figures of the page are of that moment, as memana oom's are. */
+uint64_t advise_held_then(const struct advise_run *run, uint32_t categories);
+
 #endif

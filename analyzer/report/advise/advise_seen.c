@@ -99,9 +99,23 @@ static int can_be_added(const struct advice *advice, const struct mt_knob *knob)
 	       strchr(knob->name.key, '(') && islower((unsigned char)*knob->name.key);
 }
 
+/* "activation_checkpointing.x" of deepspeed/runtime/activation_checkpointing/config.py: a module's own settings. */
+static int is_of_module(const struct mt_knob *knob)
+{
+	const char *source = knob->name.source;
+	size_t size = strcspn(knob->name.key, "."), i;
+
+	if (!knob->name.key[size] || size < 3)
+		return 0;
+	for (i = 0; source[i]; i++)
+		if (source[i] == '/' && !strncmp(source + i + 1, knob->name.key, size) && source[i + 1 + size] == '/')
+			return 1;
+	return 0;
+}
+
 /*
  * A setting of a class or function of PyTorch's counts where the recording shows something of its folder, or where it can be
- * added.
+ * added; one of a module that has a folder, too.
  */
 static int is_used(const struct advice *advice, const struct mt_knob *knob)
 {
@@ -109,7 +123,8 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 	char sql[640], folder[256];
 	int used = 0;
 
-	if (!strpbrk(knob->name.key, "(.") || !end || strncmp(source, "torch/", 6) || can_be_added(advice, knob))
+	if (!strpbrk(knob->name.key, "(.") || !end || can_be_added(advice, knob) ||
+	    (strncmp(source, "torch/", 6) && !is_of_module(knob)))
 		return 1;
 	while (end > source && *end != '/')
 		end--;

@@ -4,8 +4,9 @@
 #include <string.h>
 #include "memtrace/base.h"
 
-#define FLOOR_USUAL 0.4 /* of a micro-batch: its longest sample may be as long */
-#define CAP_LEAST 0.125 /* of logits: what is smaller is something else */
+#define FLOOR_USUAL 0.4  /* of a micro-batch: its longest sample may be as long */
+#define BIRTHS_TELLING 3 /* so often a size must come again to be told from those of the micro-batches */
+#define CAP_LEAST 0.125  /* of logits: what is smaller is something else */
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
 
@@ -70,6 +71,62 @@ static int is_square(const struct turn *turn, const struct replay_site *site)
 	return site->category != MT_CATEGORY_LOGITS && turn_has_frame(turn->run, &scores, site) > 0;
 }
 
+/* Sizes differ by more than their rounding. */
+static int differs(const struct replay_site *site)
+{
+	return (double)site->largest > 1.02 * (double)site->smallest;
+}
+
+#define COMPUTED (CATEGORY(ACTIVATIONS) | CATEGORY(LOGITS))
+
+/* Micro-batches are not alike: most of what they compute comes in other sizes each time. */
+static int batches_differ(const struct advise_run *run)
+{
+	uint64_t all = 0, differing = 0;
+	const struct replay_site *site;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		if (!(COMPUTED & 1u << site->category) || site->ignored || mt_phase_is_early(site->phase))
+			continue;
+		all += turn_held_anywhere(site);
+		differing += differs(site) ? turn_held_anywhere(site) : 0;
+	}
+	return all && differing > all / 2;
+}
+
+/* As large as what a micro-batch computes, as the gradient of an activation is; or a small number of times as large. */
+static int is_shaped_as_computed(const struct advise_run *run, const struct replay_site *site)
+{
+	const struct replay_site *other;
+	uint64_t times;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		other = &run->replay.site[i];
+		if (!(COMPUTED & 1u << other->category) || other == site || !other->largest)
+			continue;
+		for (times = 1; times <= 4; times++)
+			if (site->largest == other->largest * times || other->largest == site->largest * times)
+				return 1;
+	}
+	return 0;
+}
+
+/*
+ * Whether bytes follow the micro-batch: 1: they do, 0: they do not - a bucket, the workspace of a library, which has one size
+ * in all micro-batches, however these differ -, -1: nobody can tell.
+ */
+static int follows(const struct turn *turn, const struct replay_site *site)
+{
+	if (!(TURN_BESIDE & 1u << site->category) || differs(site))
+		return 1;
+	if (turn->batches_differ && site->births >= BIRTHS_TELLING)
+		return 0;
+	return is_shaped_as_computed(turn->run, site) ? 1 : -1;
+}
+
 /* A cache that is made anew for each token is as long as the answer; one of one size is set aside, whatever comes. */
 static int is_growing(const struct advise_run *run, const struct replay_site *site)
 {
@@ -81,9 +138,10 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 {
 	const struct replay *replay = &turn->run->replay;
 	const struct replay_site *site;
-	int by_sample = turn->knob->of != MT_KNOB_OF_MICRO_BATCH, meant;
+	int by_sample = turn->knob->of != MT_KNOB_OF_MICRO_BATCH, meant, moves;
 	uint32_t i;
 
+	turn->batches_differ = batches_differ(turn->run);
 	for (i = 0; i < replay->sites; i++) {
 		site = &replay->site[i];
 		meant = turn_means(turn, site);
@@ -91,11 +149,16 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 			return meant;
 		if (!meant || (!(TURN_PASSING & 1u << site->category) && !is_growing(turn->run, site)))
 			continue;
+		moves = TURN_PASSING & 1u << site->category ? follows(turn, site) : 1;
+		if (!moves)
+			continue;
 		if (site->largest == site->smallest && advise_is_weight(&turn->run->model, site->largest)) {
 			if (site->category == MT_CATEGORY_ACTIVATIONS)
 				turn_keep(turn, i, one, 1);
 		} else if (site->category == MT_CATEGORY_LOGITS) {
 			turn_keep(turn, i, logits_one, logits_other);
+		} else if (moves < 0) {
+			turn_keep(turn, i, one < 1 ? one : 1, one < 1 ? 1 : other);
 		} else if (by_sample && is_square(turn, site)) {
 			turn_keep(turn, i, one * one, other);
 		} else {

@@ -6,13 +6,23 @@
 
 #define LAYERS_USUAL 24.0 /* where nobody tells */
 
+static int is_file(const char *word)
+{
+	size_t size = strlen(word);
+
+	return size > 3 && !strcmp(word + size - 3, ".py");
+}
+
+/* A function anywhere among the inner frames; a file that allocates itself. */
 static int takes_frame(void *context, struct db_stmt *row)
 {
 	const struct mt_knob *knob = context;
+	const char *file = db_text(row, 1), *slash = strrchr(file, '/');
 	uint32_t i;
 
 	for (i = 0; i < knob->withins; i++)
-		if (strstr(db_text(row, 0), knob->within[i]))
+		if (is_file(knob->within[i]) ? !db_int(row, 2) && !strcmp(slash ? slash + 1 : file, knob->within[i])
+					     : strstr(db_text(row, 0), knob->within[i]) != NULL)
 			return 1;
 	return 0;
 }
@@ -24,7 +34,7 @@ int turn_has_frame(const struct advise_run *run, const struct mt_knob *knob, con
 	static const char sql[] =
 		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + (kind = 'python') FROM up JOIN node "
 		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < 3) "
-		"SELECT function FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"SELECT function, ifnull(file, ''), depth FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
 		"WHERE function IS NOT NULL AND depth < 3";
 	const int64_t node[ANSWER_PARAMETERS] = { site->node };
 

@@ -15,16 +15,20 @@
 #define TURN_PASSING \
 	(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS) | CATEGORY(WORKSPACE) | CATEGORY(OTHER))
 
+/* What passes, and of which nothing says that it is a micro-batch's. */
+#define TURN_BESIDE (CATEGORY(WORKSPACE) | CATEGORY(OTHER))
+
 struct turn {
 	struct advise_scenario *scenario;
 	const struct advise_run *run;
 	struct advise_config *config;
 	const struct mt_knob *knob;
 	const char *now_text, *to_text;
-	double now, to; /* numbers; now < 0: not known */
-	int is_number;  /* 0: words */
-	int sure;       /* the samples of a micro-batch are not just the default */
-	int effects;    /* sites to which something happened */
+	double now, to;     /* numbers; now < 0: not known */
+	int is_number;      /* 0: words */
+	int batches_differ; /* the micro-batches of the run are not alike */
+	int sure;           /* the samples of a micro-batch are not just the default */
+	int effects;        /* sites to which something happened */
 	enum advise_silence silence;
 };
 
