@@ -20,7 +20,7 @@ says "and what to paste" 'policy: logprob_chunk_size: 1024' advise
 tells "a value that nobody told is not made up" "not d['configuration_known']" advise
 
 play_quietly slime-1951
-check "$case: one sample was too long" told "$(proposed rollout-max-context-len "r['proposed'] == '9216' and r['fits'] and r['cost'] == 'changes results'")" advise
+check "$case: one sample was too long" told "$(proposed rollout-max-context-len "102738 > int(r['proposed']) > 9216 and r['fits'] and r['cost'] == 'changes results'")" advise
 tells "chunks leave the logits of the forward pass" "$(proposed log-probs-chunk-size "'forward pass stay whole' in r['not_so']")" advise
 
 play_quietly verl-6698

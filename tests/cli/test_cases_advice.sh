@@ -28,3 +28,30 @@ row per_device_train_batch_size "r['saved_bytes']['high'] < 5 * $GiB" "buckets o
 row per_device_train_batch_size "r['saved_bytes']['high'] - r['saved_bytes']['low'] >= 2**30" "a request of which nobody can tell makes a range"
 row zero_optimization.reduce_bucket_size "r['saved_bytes']['low'] >= 3.9 * $GiB and r['saved_bytes']['high'] < 8.4 * $GiB" "how many times its value it is nobody says: a range"
 advises "settings of a checkpointing that is not on the stacks are for nobody" "not any('activation_checkpointing' in k['key'] for k in d['knobs'])"
+
+# ---- the recording goes before a default ----
+
+begin trl-3128
+row vllm_gpu_memory_utilization "r['now'] == '0.64' and r['now_from'] == 'the recording' and float(r['proposed']) < 0.64 and r['fits']" \
+	"36 GiB of cache and 14 of weights are no 0.3 of 79"
+row vllm_tensor_parallel_size "r['saved_bytes']['high'] < 40 * $GiB" "divides the engine's weights, and not the trainer's beside them"
+says "who says what it is now" '0.64 \(by the recording\) -> 0.59' advise
+begin sglang-10597
+row mem_fraction_static "(r['now'], r['proposed']) == ('0.83', '0.78')" "weights and cache of the engine together"
+begin open-rl-99
+says "nothing says what it is: a default is one, if nothing is set" 'false \(default, if not set\) -> true' advise
+says "also where it is why something has no effect" 'already off \(default of .*, if it is not set\)' advise -n 0
+check "$case: what is said is no default" bash -c '"$1" advise "$2"/*.zst --now actor.mb_spec.n_mbs=4 | tr -s " \n" " " | grep -qF "n_mbs 4 (--now) -> 8"' - "$memana" "$case"
+
+# ---- caps ----
+
+begin slime-1767
+proposes "what is too long is capped, at what fits" --rollout-max-context-len
+row rollout-max-context-len "216760 > int(r['proposed']) > 100000 and r['fits']" "as long as fits, and not as long as those before"
+advises "logits of the forward pass are not the loss's to compute again" "not any(k['key'] == '--recompute-loss-function' for k in d['knobs'])"
+begin slime-1951
+proposes "what costs nothing goes before a cap" --log-probs-chunk-size
+row rollout-max-context-len "102738 > int(r['proposed']) > 9216 and r['fits'] and r['cost'] == 'changes results'" "as long as fits"
+never "what cuts answers is not pasted first" 'To paste.*rollout-max' advise
+begin easyr1-9
+proposes "fused kernels cost nothing" actor_rollout_ref.model.use_fused_kernels

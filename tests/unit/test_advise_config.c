@@ -465,7 +465,7 @@ TEST(everyday_words_mean_something_else)
 {
 	begin("areal");
 	read_yaml("type: sgd\nscheduler: {type: slurm}\n");
-	check_now("actor.optimizer.type", "adam", "default of areal 2026-08-22, the newest read");
+	check_now("actor.optimizer.type", "adam", "default of areal 2026-08-22, the newest read, if it is not set");
 	CHECK_EQ(config->warnings, 0);
 	CHECK_EQ(advise_config_now(config, "type=sgd"), 0);
 	check_now("actor.optimizer.type", "sgd", "--now");

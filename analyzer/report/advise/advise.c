@@ -40,10 +40,8 @@ static int configure(struct advice *advice, const struct advise_request *request
 		error = advise_config_now(config, request->now[i]);
 	for (i = 0; i < request->sets && !error; i++)
 		error = advise_config_set(config, request->set[i]);
-	for (i = 0, advice->blind = 1; config && i < config->settings; i++)
-		if (config->setting[i].knob && config->setting[i].origin > ADVISE_DEFAULT &&
-		    config->setting[i].origin < ADVISE_SET)
-			advice->blind = 0;
+	if (config)
+		advice->blind = advise_config_is_blind(config);
 	return error;
 }
 

@@ -38,6 +38,7 @@ struct advise_outcome {
 struct advise_row {
 	const struct mt_knob *knob;
 	struct advise_value now;
+	char now_words[192]; /* "0.3 (default, if not set)" */
 	char to[ADVISE_VALUE_MAX];
 	struct advise_range saved; /* of the peak, or of what was in use with the request */
 	struct advise_outcome outcome;
@@ -138,6 +139,9 @@ void advise_release(struct advice *advice);
 
 /* What need not be there goes before settings, but the first of them is about the same bytes. */
 int advise_settings_too(const struct advice *advice);
+
+/* The micro-batch that failed has far more tokens than all before it: one long sample, or many at once. */
+int advise_is_outlier(const struct advice *advice);
 
 /* Nothing failed, and a good part of the device was never held: nothing has to change. */
 int advise_is_healthy(const struct advice *advice);

@@ -3,23 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "advise.h"
+#include "advise_choice.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define WORTH 200.0       /* less than one part in so many is no reason to relaunch */
-#define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
-#define SHARE_STEP 0.05
-#define GIB (1024.0 * 1024 * 1024)
-#define RANK_USUAL 16.0
-#define AIM 2.0 /* what is about the very bytes that were too many counts so many times */
-
-struct choice {
-	struct advise_turn turn;
-	struct advise_value now;
-	char to[ADVISE_VALUE_MAX], pretend[ADVISE_VALUE_MAX]; /* pretend: a value now, of one that is not known */
-	int taken;
-	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */
-};
+#define WORTH 200.0 /* less than one part in so many is no reason to relaunch */
+#define AIM 2.0     /* what is about the very bytes that were too many counts so many times */
 
 struct choices {
 	struct advice *advice;
@@ -28,8 +17,6 @@ struct choices {
 	size_t count, room;
 };
 
-/* ---- a new value ------------------------------------------------------------------------------------------------------- */
-
 static uint8_t phase_in_question(const struct advice *advice)
 {
 	int phase = mt_phase_parse(advice->run.phase, strlen(advice->run.phase));
@@ -37,237 +24,11 @@ static uint8_t phase_in_question(const struct advice *advice)
 	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 }
 
-static const char *text_of(struct choice *choice, double number)
-{
-	return advise_value_text(choice->to, choice->turn.knob, number);
-}
-
-static int is_outlier(const struct advice *advice)
+int advise_is_outlier(const struct advice *advice)
 {
 	const struct oom_logits *logits = &advice->run.oom.logits;
 
 	return advice->run.failed && logits->earlier && logits->tokens > 2 * logits->earlier;
-}
-
-/* The next multiple of `step` that is not above. */
-static double floor_to(double number, uint64_t step)
-{
-	uint64_t whole = (uint64_t)number;
-
-	whole -= whole % step;
-	return (double)whole;
-}
-
-/* Half of it, but not below the floor. NULL: it is there. */
-static const char *lower_tokens(const struct choices *choices, struct choice *choice, double now)
-{
-	const struct mt_knob *knob = choice->turn.knob;
-	double tokens = (double)advise_tokens_in(&choices->advice->run, knob->phases), floor, to;
-
-	if (knob->of == MT_KNOB_OF_PADDING)
-		return NULL;
-	/* How long samples are nobody leaves at its default. */
-	if (knob->of != MT_KNOB_OF_MICRO_BATCH && choice->now.origin <= ADVISE_DEFAULT) {
-		choice->turn.now = choice->now.text = NULL;
-		now = -1;
-	}
-	/* One that is far above all before it is one long sample, whatever the budget. */
-	if (knob->of != MT_KNOB_OF_MICRO_BATCH && now <= 0 && is_outlier(choices->advice)) {
-		choice->turn.now = advise_value_text(choice->pretend, knob, tokens);
-		return text_of(choice, (double)choices->advice->run.oom.logits.earlier);
-	}
-	if (knob->of == MT_KNOB_OF_MICRO_BATCH && choice->now.origin <= ADVISE_DEFAULT && tokens > now)
-		choice->turn.now = choice->now.text = NULL; /* the recording says that it is another */
-	if (knob->of == MT_KNOB_OF_MICRO_BATCH && tokens > 0 && (now <= 0 || tokens < now || !choice->now.text))
-		now = tokens;
-	if (now <= 0)
-		return NULL;
-	floor = advise_floor(choices->advice->config, knob, ADVISE_AS_IS, &choices->advice->facts);
-	to = now / 2 > floor ? now / 2 : floor;
-	to = to >= 512 ? floor_to(to, 256) : floor_to(to, 1);
-	return to >= 1 && to < now ? text_of(choice, to) : NULL;
-}
-
-/* As much less of the GPU as is missing, in steps; where nobody says what it is now, what the cache has. */
-static const char *lower_share(const struct choices *choices, struct choice *choice, double now)
-{
-	const struct advice *advice = choices->advice;
-	double total = (double)advice->run.total, less, held = 0;
-	uint32_t phase;
-
-	if (total <= 0)
-		return NULL;
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-		if ((double)advise_held(&advice->run, choice->turn.knob->categories, (uint8_t)phase) > held)
-			held = (double)advise_held(&advice->run, choice->turn.knob->categories, (uint8_t)phase);
-	if (now <= 0) {
-		now = (double)(int)(held / total / SHARE_STEP + 0.5) * SHARE_STEP;
-		if (now <= 0)
-			return NULL;
-		choice->turn.now = advise_value_text(choice->pretend, choice->turn.knob, now);
-	}
-	less = (double)advice->needed / total;
-	less = (double)(int)(less / SHARE_STEP + 0.999) * SHARE_STEP;
-	less = less > 0 ? less : 2 * SHARE_STEP;
-	return now - less >= SHARE_STEP ? text_of(choice, now - less) : NULL;
-}
-
-/* The most that is there of what it speaks of, in whole GiB; less than two are not worth it. Bytes; -1: so it is. */
-static double most_held(const struct advice *advice, const struct mt_knob *knob, struct choice *choice)
-{
-	double held = 0;
-	uint32_t phase;
-
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-		if (knob->phases & 1u << phase &&
-		    (double)advise_held(&advice->run, knob->categories, (uint8_t)phase) > held)
-			held = (double)advise_held(&advice->run, knob->categories, (uint8_t)phase);
-	held = (double)(uint64_t)(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
-	if (held < 2 * GIB)
-		return -1;
-	choice->turn.now = advise_value_text(choice->pretend, knob, held);
-	return held;
-}
-
-/* What there is less of: half. Where nobody says how many, half of whatever it is. */
-static const char *lower(const struct choices *choices, struct choice *choice, double now)
-{
-	const struct mt_knob *knob = choice->turn.knob;
-
-	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
-		return text_of(choice, now > 0 ? (double)(uint64_t)((now + 1) / 2) : PIECE_ROWS);
-	if (knob->measure == MT_KNOB_UNIT_TOKENS)
-		return lower_tokens(choices, choice, now);
-	if (knob->measure == MT_KNOB_UNIT_SHARE)
-		return lower_share(choices, choice, now);
-	if (knob->measure == MT_KNOB_UNIT_GIB && now <= 0) /* as much as is there of it */
-		now = most_held(choices->advice, knob, choice);
-	if (now == 1 || now == 0)
-		return NULL;
-	if (now > 1)
-		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ||
-						       knob->measure == MT_KNOB_UNIT_GIB
-					       ? now / 2
-					       : (double)(uint64_t)(now / 2));
-	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
-		return NULL;
-	choice->turn.now = "2";
-	return text_of(choice, 1);
-}
-
-static const char *higher(const struct choices *choices, struct choice *choice, double now)
-{
-	const struct mt_knob *knob = choice->turn.knob;
-	uint32_t i;
-
-	for (i = 0; i < knob->constraints; i++) /* of a model without experts nobody shares the experts */
-		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
-		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS &&
-		    !choices->advice->facts.fact[MT_KNOB_FACT_EXPERTS])
-			return NULL;
-	if (choice->now.text && now < 1 && knob->measure == MT_KNOB_UNIT_PARTS) /* -1, 0: as many as there are */
-		return NULL;
-
-	if (knob->measure == MT_KNOB_UNIT_SHARE)
-		return text_of(choice, 1);
-	if (knob->measure == MT_KNOB_UNIT_STAGE)
-		return now >= 3 ? NULL : text_of(choice, now < 0 ? 3 : now + 1);
-	if (knob->measure != MT_KNOB_UNIT_PARTS)
-		return NULL;
-	return text_of(choice, now > 0 ? 2 * now : 2);
-}
-
-/* What failed, or what is the largest part of the peak, is of the knob. */
-static int is_named(const struct advice *advice, const struct mt_knob *knob)
-{
-	uint8_t category = MT_CATEGORY_OTHER, i;
-	uint64_t most = 0;
-
-	if (advice->run.failed)
-		return (knob->categories & 1u << mt_category_parse(advice->run.oom.rule_category)) != 0;
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (advise_held_then(&advice->run, 1u << i) > most) {
-			most = advise_held_then(&advice->run, 1u << i);
-			category = i;
-		}
-	return (knob->categories & 1u << category) != 0;
-}
-
-static int is_type_of_model(const struct mt_knob *knob)
-{
-	uint32_t all = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
-
-	return knob->weighs && knob->measure == MT_KNOB_UNIT_WORD && (knob->categories & all) == all;
-}
-
-/* The next lighter one of a type; what turns a word on. */
-static const char *choose(const struct choices *choices, struct choice *choice, double now)
-{
-	const struct mt_knob *knob = choice->turn.knob;
-	double weight = -1;
-	/* One byte a number does for a cache, and for states in blocks; not for weights. */
-	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1,
-		 i;
-
-	if (knob->measure == MT_KNOB_UNIT_RANK)
-		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
-	if (knob->measure == MT_KNOB_UNIT_STEPS)
-		return now > 0 ? NULL : text_of(choice, 1);
-	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
-		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);
-	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && strstr(knob->name.key, "granularity"))
-		return choice->now.text && !strcmp(choice->now.text, "full") ? NULL : "full";
-	/* What nobody says of an optimizer is what most take, which the rows name first. */
-	if (!choice->now.text && knob->weighs && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
-		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
-		choice->turn.now = choice->pretend;
-		weight = knob->weigh[0].weight;
-	}
-	/* A type that nobody tells is the widest, if the census says so; else that is what has to be so for it to count. */
-	if (!choice->now.text && is_type_of_model(knob)) {
-		if ((choices->advice->run.model.element && choices->advice->run.model.element < 4) ||
-		    !is_named(choices->advice, knob))
-			return NULL;
-		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
-		choice->turn.now = choice->pretend;
-		weight = knob->weigh[0].weight;
-		if (!choices->advice->run.model.element)
-			snprintf(choice->only, sizeof(choice->only),
-				 "only where the model is %.32s now, which the recording "
-				 "does not tell: next(model.parameters()).dtype",
-				 knob->weigh[0].value);
-	}
-	for (i = 0; i < knob->weighs; i++)
-		if (choice->now.text && !strcmp(knob->weigh[i].value, choice->now.text))
-			weight = knob->weigh[i].weight;
-	for (i = 0; i < knob->weighs && weight > 0; i++)
-		if (knob->weigh[i].weight < weight && knob->weigh[i].weight >= least)
-			return knob->weigh[i].value;
-	return NULL;
-}
-
-/* NULL: there is none to try. */
-static const char *propose(const struct choices *choices, struct choice *choice)
-{
-	const struct mt_knob *knob = choice->turn.knob;
-	double now = -1;
-
-	if (choice->now.text && advise_value_number(knob, choice->now.text, &now))
-		now = -1;
-	switch (knob->saves) {
-	case MT_KNOB_SAVES_ON:
-		return now == 1 ? NULL : text_of(choice, 1);
-	case MT_KNOB_SAVES_OFF:
-		return now == 0 ? NULL : text_of(choice, 0);
-	case MT_KNOB_SAVES_LOWER:
-		return lower(choices, choice, now);
-	case MT_KNOB_SAVES_HIGHER:
-		return higher(choices, choice, now);
-	case MT_KNOB_SAVES_CHOOSE:
-		return choose(choices, choice, now);
-	default:
-		return NULL;
-	}
 }
 
 static struct advise_row *add_row(struct advice *advice)
@@ -395,12 +156,23 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	if (knob->method == MT_KNOB_METHOD_ALLOCATOR)
 		return consider_allocator(advice, knob, choice.now);
 	choice.turn.now = choice.now.text;
-	to = propose(choices, &choice);
+	to = choice_propose(advice, &choice);
 	if (!to)
 		return 0;
 	if (to != choice.to)
 		mt_copy_text(choice.to, sizeof(choice.to), to);
 	return add_choice(choices, &choice);
+}
+
+/* The texts in it, once it stays where it is. */
+static void settle(struct choice *choice)
+{
+	choice->turn.to = choice->to;
+	if (!*choice->pretend)
+		return;
+	choice->turn.now = choice->pretend;
+	if (choice->now.origin == ADVISE_SHOWN)
+		choice->now.text = choice->pretend;
 }
 
 static int collect(struct choices *choices)
@@ -413,11 +185,7 @@ static int collect(struct choices *choices)
 		for (i = 0; i < config->part[part].file->knobs && !error && advise_is_there(choices->advice, part); i++)
 			error = consider(choices, &config->part[part].file->knob[i]);
 	for (i = 0; i < choices->count; i++) /* they have found their place */
-		if (choices->choice[i].turn.now && *choices->choice[i].pretend &&
-		    choices->choice[i].turn.now != choices->choice[i].now.text)
-			choices->choice[i].turn.now = choices->choice[i].pretend;
-	for (i = 0; i < choices->count; i++)
-		choices->choice[i].turn.to = choices->choice[i].to;
+		settle(&choices->choice[i]);
 	return error;
 }
 
@@ -511,7 +279,7 @@ static void say_evidence(const struct advice *advice, struct advise_row *row)
 	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; %s tokens in the largest micro-batch", text_number(number, tokens));
-	if (row->knob->method == MT_KNOB_METHOD_TOKENS && is_outlier(advice) && used < sizeof(row->evidence))
+	if (row->knob->method == MT_KNOB_METHOD_TOKENS && advise_is_outlier(advice) && used < sizeof(row->evidence))
 		snprintf(row->evidence + used, sizeof(row->evidence) - used,
 			 row->sample ? ", %s at most before it: probably one sample"
 				     : ", %s at most before it: if that is one sample, this does nothing",
@@ -558,6 +326,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 		return -MT_E_MEMORY;
 	row->knob = choice->turn.knob;
 	row->now = choice->now;
+	choice_now_words(choice, advice->blind, row->now_words);
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
 	/* What is loose in the figures saves no more than is there. */
 	if (saved.high > there && saved.low <= there)
@@ -568,7 +337,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->aims = is_aimed(advice, row->knob, phase) && !*choice->only;
 	main_category(advice, row->knob, &row->category);
 	row->probable = is_probable(advice, row->category);
-	row->sample = is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
+	row->sample = advise_is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
 		      row->knob->of != MT_KNOB_OF_MICRO_BATCH && row->knob->of != MT_KNOB_OF_PADDING;
 	mt_copy_text(row->only, sizeof(row->only), choice->only);
 	say_evidence(advice, row);
@@ -591,8 +360,8 @@ static int by_worth(const void *a, const void *b)
 		return *x->only ? 1 : -1;
 	if (x->fits != y->fits)
 		return y->fits - x->fits;
-	if (x->sample != y->sample) /* one sample was too long: it is what has to be shorter */
-		return y->sample - x->sample;
+	if (x->fits && x->sample && y->sample) /* the one that cuts least */
+		return strtod(x->to, NULL) > strtod(y->to, NULL) ? -1 : 1;
 	if (x->fits && aims(x) != aims(y)) /* what failed is what has to be less */
 		return aims(y) - aims(x);
 	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */

@@ -246,7 +246,30 @@ int advise_is_weight(const struct advise_model *model, uint64_t bytes)
 
 static int is_of_engines_code(const struct replay_site *site)
 {
-	return strstr(site->owner, "vllm") || strstr(site->owner, "sglang");
+	return site->engine || strstr(site->owner, "vllm") || strstr(site->owner, "sglang");
+}
+
+static int take_engine(void *context, struct db_stmt *row)
+{
+	struct advise_run *run = context;
+	int64_t id = db_int(row, 0);
+	uint32_t at = id > 0 && id < run->replay.ids ? run->replay.index[id] : UINT32_MAX;
+
+	if (at != UINT32_MAX)
+		run->replay.site[at].engine = 1;
+	return 0;
+}
+
+/* Weights that an engine has loaded are the engine's, also inside of the process that trains. */
+static int find_engines(struct advise_run *run)
+{
+	static const char sql[] =
+		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WHERE file LIKE 'vllm/%' OR file LIKE '%/vllm/%' OR file LIKE 'sglang/%' OR file LIKE '%/sglang/%' "
+		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'weights'";
+
+	return answer_rows(run->db, sql, NULL, take_engine, run);
 }
 
 /* Memory that engines have. */
@@ -269,6 +292,20 @@ static int take_phase(void *context, struct db_stmt *row)
 	return 0;
 }
 
+/* Weights of its own beside those that an engine has loaded: the engine runs inside of a trainer. */
+static int hosts_an_engine(const struct replay *replay, int64_t process)
+{
+	uint32_t i, own = 0, engines = 0;
+
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].process == process && replay->site[i].category == MT_CATEGORY_WEIGHTS &&
+		    !replay->site[i].ignored) {
+			own += !is_of_engines_code(&replay->site[i]);
+			engines += replay->site[i].engine;
+		}
+	return own && engines;
+}
+
 static int load_roles(struct advise_run *run)
 {
 	struct replay *replay = &run->replay;
@@ -280,12 +317,15 @@ static int load_roles(struct advise_run *run)
 	if (!run->role)
 		return -MT_E_MEMORY;
 	error = answer_rows(run->db, "SELECT DISTINCT process, phase FROM phase_span", NULL, take_phase, run);
+	if (!error)
+		error = find_engines(run);
 	for (i = 0; i < replay->processes; i++) {
 		run->role[i].process = replay->process[i].id;
 		run->gpus += run->role[i].roles != 0;
 		for (site = 0; site < replay->sites && !run->role[i].roles; site++)
 			if (replay->site[site].process == run->role[i].process && is_engines(&replay->site[site]))
-				run->role[i].roles = ROLE(ENGINE);
+				run->role[i].roles = hosts_an_engine(replay, run->role[i].process) ? TRAINERS
+												   : ROLE(ENGINE);
 		if (!run->role[i].roles) /* it computes log-probs or values, or has not come to its first backward */
 			run->role[i].roles = TRAINERS;
 	}
@@ -363,6 +403,16 @@ static void find_tokens(struct advise_run *run)
 	run->tokens_least = largest ? (uint64_t)((double)run->tokens * (double)largest->smallest /
 						 (double)largest->largest)
 				    : run->tokens;
+}
+
+uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++)
+		bytes += is_engines(&run->replay.site[i]) ? run->replay.site[i].held[phase] : 0;
+	return bytes;
 }
 
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase)

@@ -71,6 +71,9 @@ uint64_t advise_element(const struct advise_run *run, const struct replay_site *
 /* Logits, or what is as large as they are and not the layers': a place may have been judged before the census came. */
 int advise_is_logits(const struct advise_run *run, const struct replay_site *site);
 
+/* In use in a phase at its peak, of what engines have. */
+uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase);
+
 /* In use in a phase at its peak, of the categories 1 << enum mt_category. */
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);
 

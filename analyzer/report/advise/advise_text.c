@@ -71,7 +71,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		snprintf(change, sizeof(change), "%s", row->knob->what);
 	else
-		snprintf(change, sizeof(change), "%s -> %s", row->now.text ? row->now.text : "?", row->to);
+		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
 	print_wrapped(text, INDENT, "%s: saves %s%s; the highest is then %s, in %s; %s%s", change,
 		      row->probable ? "probably " : "", advise_range_words(saved, row->saved),
 		      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in),

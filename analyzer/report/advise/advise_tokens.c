@@ -256,13 +256,19 @@ static int turn_part(struct turn *turn, double length)
 static int turn_length(struct turn *turn)
 {
 	double samples = advise_samples(turn->run, turn->config, turn->knob, &turn->sure), ratio, loose;
+	int is_one = turn->run->failed && turn->run->oom.logits.tokens == (uint64_t)(turn->now > 0 ? turn->now : 0);
 	double length = samples > 0 ? (double)advise_tokens_in(turn->run, turn_phases(turn->knob)) / samples : 0;
 
 	if (turn->now <= 0)
 		return turn_silent(turn, ADVISE_SILENT_NO_VALUE);
+	ratio = turn->to / turn->now;
+	loose = (1 + ratio) / 2;
+	if (is_one && turn->knob->of == MT_KNOB_OF_SAMPLE) /* the micro-batch that failed is the sample */
+		return keep_tokens(turn, ratio, ratio, ratio, ratio);
+	if (is_one && turn->knob->of == MT_KNOB_OF_ANSWER) /* how much of it is its prompt nobody knows */
+		return keep_tokens(turn, ratio, loose, ratio, loose);
 	if (turn->knob->of != MT_KNOB_OF_SAMPLE)
 		return turn_part(turn, length);
-	ratio = turn->to / turn->now;
 	if (turn->sure && length > 0 && length < turn->now * 0.98)
 		ratio = turn->to < length ? turn->to / length : 1;
 	loose = varies(turn->run) && ratio < 1 ? (1 + ratio) / 2 : ratio;

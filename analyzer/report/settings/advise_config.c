@@ -267,15 +267,27 @@ const char *advise_default(const struct advise_config *config, const struct mt_k
 	return value;
 }
 
-/* "default of verl 0.9.1"; made once. */
+int advise_config_is_blind(const struct advise_config *config)
+{
+	uint32_t i;
+
+	for (i = 0; i < config->settings; i++)
+		if (config->setting[i].knob && config->setting[i].origin > ADVISE_SHOWN &&
+		    config->setting[i].origin < ADVISE_SET)
+			return 0;
+	return 1;
+}
+
+/* "default of verl 0.9.1"; made once, after all that is said has been. */
 static const char *default_words(struct advise_config *config, const struct advise_part *of)
 {
 	struct advise_part *part = &config->part[of - config->part];
 	char words[256];
 
 	if (!part->by_default) {
-		snprintf(words, sizeof(words), "default of %s %s%s%s", part->file->framework,
+		snprintf(words, sizeof(words), "default of %s %s%s%s%s", part->file->framework,
 			 part->file->release[part->release].version, *part->version ? "" : ", the newest read",
+			 advise_config_is_blind(config) ? ", if it is not set" : "",
 			 config->elsewhere && part == config->part
 				 ? ", if no file that the configuration names says otherwise"
 				 : "");

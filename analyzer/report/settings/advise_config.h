@@ -25,12 +25,13 @@
 #define ADVISE_PARTS_MAX (MT_KNOB_FRAMEWORKS_MAX + 1)
 
 /* Who says so, the least trusted first. X(NAME) */
-#define ADVISE_ORIGIN_LIST(X) \
-	X(NOBODY)             \
-	X(DEFAULT)            \
-	X(COMMAND)            \
-	X(CONFIG)             \
-	X(NOW)                \
+#define ADVISE_ORIGIN_LIST(X)                                \
+	X(NOBODY)                                            \
+	X(DEFAULT)                                           \
+	X(SHOWN) /* by the recording, of what nobody says */ \
+	X(COMMAND)                                           \
+	X(CONFIG)                                            \
+	X(NOW)                                               \
 	X(SET)
 
 enum advise_origin {
@@ -131,10 +132,14 @@ uint32_t advise_config_names(const struct advise_config *config, const struct mt
  */
 const struct mt_knob *advise_config_through(const struct advise_config *config, const struct mt_knob *knob);
 
+/* 1: nobody has told how the run was configured: values are defaults, which hold where nothing else was set. */
+int advise_config_is_blind(const struct advise_config *config);
+
 /* A value. Text and where live as long as the configuration. */
 struct advise_value {
-	const char *text;          /* NULL: not known, or there is none */
-	const char *where;         /* "config.yaml:12"; "default of verl 0.9.1"; "" where the origin is ADVISE_NOBODY */
+	const char *text; /* NULL: not known, or there is none */
+	const char *
+		where; /* "config.yaml:12"; "default of verl 0.9.1, if it is not set"; "" where the origin is ADVISE_NOBODY */
 	enum advise_origin origin; /* ADVISE_NOBODY: nothing says so, and there is no default */
 };
 
@@ -148,6 +153,9 @@ struct advise_value advise_config_value(struct advise_config *config, const stru
  * shares 0 to 1 ("40%" is one). 0; 1: it is no number (null, a word); -MT_E_ARGUMENT: the knob cannot have it.
  */
 int advise_value_number(const struct mt_knob *knob, const char *text, double *number);
+
+/* null, None, ~ and nothing at all. */
+int advise_is_null(const char *text);
 
 #define ADVISE_VALUE_MAX 64
 

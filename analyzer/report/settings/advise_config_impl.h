@@ -74,7 +74,4 @@ static inline int advise_name_in(const struct mt_knob_name *name, uint32_t relea
 	return name->since <= release && release < name->gone;
 }
 
-/* null, None, ~ and nothing at all. */
-int advise_is_null(const char *text);
-
 #endif

@@ -1,0 +1,320 @@
+/* What to propose for a setting, from what it is now, as far as anybody or the recording says. */
+#include "advise_choice.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "memtrace/base.h"
+
+#define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
+#define SHARE_STEP 0.05
+#define GIB (1024.0 * 1024 * 1024)
+#define RANK_USUAL 16.0
+#define CAP_MARGIN 1.05 /* of what is missing: lengths are not exact */
+
+static const char *text_of(struct choice *choice, double number)
+{
+	return advise_value_text(choice->to, choice->turn.knob, number);
+}
+
+/* What the recording shows goes before a default. */
+static void choice_show(struct choice *choice, const char *value)
+{
+	choice->now = (struct advise_value){ value, "the recording", ADVISE_SHOWN };
+	choice->turn.now = value;
+	choice->shown = 1;
+}
+
+/* The next multiple of `step` that is not above. */
+static double floor_to(double number, uint64_t step)
+{
+	uint64_t whole = (uint64_t)number;
+
+	whole -= whole % step;
+	return (double)whole;
+}
+
+/* Half of it, but not below the floor. NULL: it is there. */
+static const char *lower_than(const struct advice *advice, struct choice *choice, double now)
+{
+	double floor = advise_floor(advice->config, choice->turn.knob, ADVISE_AS_IS, &advice->facts), to;
+
+	to = now / 2 > floor ? now / 2 : floor;
+	to = to >= 512 ? floor_to(to, 256) : floor_to(to, 1);
+	return to >= 1 && to < now ? text_of(choice, to) : NULL;
+}
+
+/*
+ * What the longest sample may be at most that the request fits, if those before it are to stay whole: `tokens` are one sample of
+ * which `least` would be as long as the longest before. By the saving of the shortest, which goes with the tokens.
+ */
+static double longest_that_fits(struct advice *advice, struct choice *choice, double tokens, double least)
+{
+	struct advise_trial trial = { .turn = { choice->turn.knob, choice->turn.now, text_of(choice, least) } };
+	double saved, to;
+
+	if (!advice->needed || advise_try(advice, NULL, 0, &trial, 1) || trial.outcome.asked.high >= advice->base)
+		return least;
+	saved = (double)(advice->base - trial.outcome.asked.high);
+	to = floor_to(tokens - (tokens - least) * CAP_MARGIN * (double)advice->needed / saved, 256);
+	return to > least ? to : least;
+}
+
+/* How long samples are nobody leaves at its default. One that is far above all before it is one long sample, whatever the budget. */
+static const char *lower_length(struct advice *advice, struct choice *choice, double now)
+{
+	double tokens = (double)advise_tokens_in(&advice->run, choice->turn.knob->phases);
+
+	if (choice->now.origin <= ADVISE_DEFAULT) {
+		choice->now = (struct advise_value){ .where = "" };
+		choice->turn.now = NULL;
+		now = -1;
+	}
+	if (now <= 0 && advise_is_outlier(advice)) {
+		choice->turn.now = advise_value_text(choice->pretend, choice->turn.knob, tokens);
+		choice->shown = 1;
+		return text_of(choice,
+			       longest_that_fits(advice, choice, tokens, (double)advice->run.oom.logits.earlier));
+	}
+	return now > 0 ? lower_than(advice, choice, now) : NULL;
+}
+
+/* A budget, where nobody has told it, is what the largest micro-batch has, if that is more: not what it is by default. */
+static const char *lower_budget(struct advice *advice, struct choice *choice, double now)
+{
+	double tokens = (double)advise_tokens_in(&advice->run, choice->turn.knob->phases);
+
+	if (tokens > 0 && choice->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now))
+		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, tokens));
+	if (advise_is_outlier(advice))
+		snprintf(choice->only, sizeof(choice->only),
+			 "only where those %llu tokens are several samples: a single one is a micro-batch of its own, however long",
+			 (unsigned long long)advice->run.oom.logits.tokens);
+	if (tokens > 0 && (now <= 0 || tokens < now || choice->shown))
+		now = tokens;
+	return now > 0 ? lower_than(advice, choice, now) : NULL;
+}
+
+static const char *lower_tokens(struct advice *advice, struct choice *choice, double now)
+{
+	switch (choice->turn.knob->of) {
+	case MT_KNOB_OF_PADDING:
+		return NULL;
+	case MT_KNOB_OF_MICRO_BATCH:
+		return lower_budget(advice, choice, now);
+	default:
+		return lower_length(advice, choice, now);
+	}
+}
+
+/* The share of the GPU that the engine has by the recording, at least: what its memory is at its most. */
+static double share_shown(const struct advice *advice)
+{
+	uint64_t most = 0, held;
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		held = advise_held_by_engine(&advice->run, (uint8_t)phase);
+		most = held > most ? held : most;
+	}
+	return advice->run.total ? (double)most / (double)advice->run.total : 0;
+}
+
+/*
+ * As much less of the GPU as is missing, in steps. Where nobody says what it is now, what the engine has; and where it has more
+ * than it may by default, it is not at its default.
+ */
+static const char *lower_share(struct advice *advice, struct choice *choice, double now)
+{
+	double total = (double)advice->run.total, less, shown = share_shown(advice);
+
+	if (total <= 0)
+		return NULL;
+	if (choice->now.origin <= ADVISE_DEFAULT && (now <= 0 ? shown > 0 : shown > now + SHARE_STEP / 2)) {
+		now = (double)(int)(shown * 100 + 0.5) / 100;
+		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, now));
+	}
+	if (now <= 0)
+		return NULL;
+	less = (double)advice->needed / total;
+	less = (double)(int)(less / SHARE_STEP + 0.999) * SHARE_STEP;
+	less = less > 0 ? less : 2 * SHARE_STEP;
+	return now - less >= SHARE_STEP ? text_of(choice, (double)(int)((now - less) * 100 + 0.5) / 100) : NULL;
+}
+
+/* The most that is there of what it speaks of, in whole GiB; less than two are not worth it. Bytes; -1: so it is. */
+static double most_held(const struct advice *advice, const struct mt_knob *knob, struct choice *choice)
+{
+	double held = 0;
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (knob->phases & 1u << phase &&
+		    (double)advise_held(&advice->run, knob->categories, (uint8_t)phase) > held)
+			held = (double)advise_held(&advice->run, knob->categories, (uint8_t)phase);
+	held = (double)(uint64_t)(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
+	if (held < 2 * GIB)
+		return -1;
+	choice_show(choice, advise_value_text(choice->pretend, knob, held));
+	return held;
+}
+
+/* What there is less of: half. Where nobody says how many, half of whatever it is. */
+static const char *lower(struct advice *advice, struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+
+	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
+		return text_of(choice, now > 0 ? (double)(uint64_t)((now + 1) / 2) : PIECE_ROWS);
+	if (knob->measure == MT_KNOB_UNIT_TOKENS)
+		return lower_tokens(advice, choice, now);
+	if (knob->measure == MT_KNOB_UNIT_SHARE)
+		return lower_share(advice, choice, now);
+	if (knob->measure == MT_KNOB_UNIT_GIB && now <= 0) /* as much as is there of it */
+		now = most_held(advice, knob, choice);
+	if (now == 1 || now == 0)
+		return NULL;
+	if (now > 1)
+		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ||
+						       knob->measure == MT_KNOB_UNIT_GIB
+					       ? now / 2
+					       : (double)(uint64_t)(now / 2));
+	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
+		return NULL;
+	choice->turn.now = advise_value_text(choice->pretend, knob, 2);
+	return text_of(choice, 1);
+}
+
+static const char *higher(struct advice *advice, struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	uint32_t i;
+
+	for (i = 0; i < knob->constraints; i++) /* of a model without experts nobody shares the experts */
+		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
+		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !advice->facts.fact[MT_KNOB_FACT_EXPERTS])
+			return NULL;
+	if (choice->now.text && now < 1 && knob->measure == MT_KNOB_UNIT_PARTS) /* -1, 0: as many as there are */
+		return NULL;
+
+	if (knob->measure == MT_KNOB_UNIT_SHARE)
+		return text_of(choice, 1);
+	if (knob->measure == MT_KNOB_UNIT_STAGE)
+		return now >= 3 ? NULL : text_of(choice, now < 0 ? 3 : now + 1);
+	if (knob->measure != MT_KNOB_UNIT_PARTS)
+		return NULL;
+	return text_of(choice, now > 0 ? 2 * now : 2);
+}
+
+/* What failed, or what is the largest part of the peak, is of the knob. */
+static int is_named(const struct advice *advice, const struct mt_knob *knob)
+{
+	uint8_t category = MT_CATEGORY_OTHER, i;
+	uint64_t most = 0;
+
+	if (advice->run.failed)
+		return (knob->categories & 1u << mt_category_parse(advice->run.oom.rule_category)) != 0;
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (advise_held_then(&advice->run, 1u << i) > most) {
+			most = advise_held_then(&advice->run, 1u << i);
+			category = i;
+		}
+	return (knob->categories & 1u << category) != 0;
+}
+
+static int is_type_of_model(const struct mt_knob *knob)
+{
+	uint32_t all = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+
+	return knob->weighs && knob->measure == MT_KNOB_UNIT_WORD && (knob->categories & all) == all;
+}
+
+/* The next lighter one of a type; what turns a word on. */
+static const char *choose(struct advice *advice, struct choice *choice, double now)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	double weight = -1;
+	/* One byte a number does for a cache, and for states in blocks; not for weights. */
+	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1,
+		 i;
+
+	if (knob->measure == MT_KNOB_UNIT_RANK)
+		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
+	if (knob->measure == MT_KNOB_UNIT_STEPS)
+		return now > 0 ? NULL : text_of(choice, 1);
+	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
+		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);
+	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && strstr(knob->name.key, "granularity"))
+		return choice->now.text && !strcmp(choice->now.text, "full") ? NULL : "full";
+	/* What nobody says of an optimizer is what most take, which the rows name first. */
+	if (!choice->now.text && knob->weighs && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
+		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
+		choice->turn.now = choice->pretend;
+		weight = knob->weigh[0].weight;
+	}
+	/* A type that nobody tells is the widest, if the census says so; else that is what has to be so for it to count. */
+	if (!choice->now.text && is_type_of_model(knob)) {
+		if ((advice->run.model.element && advice->run.model.element < 4) || !is_named(advice, knob))
+			return NULL;
+		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
+		choice->turn.now = choice->pretend;
+		weight = knob->weigh[0].weight;
+		if (!advice->run.model.element)
+			snprintf(choice->only, sizeof(choice->only),
+				 "only where the model is %.32s now, which the recording "
+				 "does not tell: next(model.parameters()).dtype",
+				 knob->weigh[0].value);
+	}
+	for (i = 0; i < knob->weighs; i++)
+		if (choice->now.text && !strcmp(knob->weigh[i].value, choice->now.text))
+			weight = knob->weigh[i].weight;
+	for (i = 0; i < knob->weighs && weight > 0; i++)
+		if (knob->weigh[i].weight < weight && knob->weigh[i].weight >= least)
+			return knob->weigh[i].value;
+	return NULL;
+}
+
+const char *choice_propose(struct advice *advice, struct choice *choice)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	double now = -1;
+
+	if (choice->now.text && advise_value_number(knob, choice->now.text, &now))
+		now = -1;
+	switch (knob->saves) {
+	case MT_KNOB_SAVES_ON:
+		return now == 1 ? NULL : text_of(choice, 1);
+	case MT_KNOB_SAVES_OFF:
+		return now == 0 ? NULL : text_of(choice, 0);
+	case MT_KNOB_SAVES_LOWER:
+		return lower(advice, choice, now);
+	case MT_KNOB_SAVES_HIGHER:
+		return higher(advice, choice, now);
+	case MT_KNOB_SAVES_CHOOSE:
+		return choose(advice, choice, now);
+	default:
+		return NULL;
+	}
+}
+
+/* "0.3 (default, if not set)": who says so, or that nobody does. */
+const char *choice_now_words(const struct choice *choice, int blind, char out[CHOICE_WORDS_MAX])
+{
+	const char *value = choice->turn.now ? choice->turn.now : choice->now.text, *end;
+	int size;
+
+	if (!value)
+		return mt_copy_text(out, CHOICE_WORDS_MAX, "not known"), out;
+	end = strstr(value, ".0");
+	size = end && !end[2] ? (int)(end - value) : (int)strlen(value);
+	if (advise_is_null(value))
+		snprintf(out, CHOICE_WORDS_MAX, "not set");
+	else if (choice->shown)
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s (by the recording)", size, value);
+	else if (value == choice->pretend)
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s (assumed)", size, value);
+	else if (choice->now.origin == ADVISE_DEFAULT)
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s (default%s)", size, value, blind ? ", if not set" : "");
+	else
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s (%.80s)", size, value, choice->now.where);
+	return out;
+}

@@ -1,0 +1,27 @@
+/* advise_choice.h - what is proposed for one setting: a new value, and what it is now. Part of advise.h, for advise_choose.c. */
+#ifndef MEMANA_ADVISE_CHOICE_H
+#define MEMANA_ADVISE_CHOICE_H
+
+#include "advise.h"
+
+#define CHOICE_WORDS_MAX 192
+
+struct choice {
+	struct advise_turn turn;                              /* turn.now and .to may be the texts below */
+	struct advise_value now;                              /* as the configuration, or the recording, has it */
+	char to[ADVISE_VALUE_MAX], pretend[ADVISE_VALUE_MAX]; /* pretend: a value now, of one that nobody tells */
+	int shown;                                            /* pretend is what the recording shows, not assumed */
+	int taken;
+	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */
+};
+
+/*
+ * A value that saves, of choice->turn.knob; choice->now is its value, as the configuration has it, and is what the recording
+ * shows afterwards where that refutes a default. NULL: there is none to try. The text is in the choice, or static.
+ */
+const char *choice_propose(struct advice *advice, struct choice *choice);
+
+/* "0.3 (default, if not set)". blind: nobody has told how the run was configured. Into `out`, which is returned. */
+const char *choice_now_words(const struct choice *choice, int blind, char out[CHOICE_WORDS_MAX]);
+
+#endif
