@@ -59,7 +59,7 @@ play_quietly trl-6684
 never "the gradients are no activations: no smaller batch" 'per_device_train_batch_size' advise
 
 play_quietly nccl-lazy
-says "a run with room has nothing to change" 'Nothing failed, and 42.0 GiB was never held' advise
+says "a run with room has nothing to change" 'nothing failed, and 42.0 GiB was never held' advise
 
 play_quietly verl-3453
 says "a process that did not fill the host" 'that is not what filled the host' advise

@@ -18,7 +18,7 @@ GiB="2**30"
 
 begin nemo-rl-2319
 advises "a category has as many bytes in the evidence as in the table of memana oom" \
-	"not any('58.5 GiB' in k['evidence'] for k in d['knobs']) and any('30.0 GiB of probably weights at the failed request' in k['evidence'] for k in d['knobs'])"
+	"not any('58.5 GiB' in k['evidence'] for k in d['knobs']) and any('30.0 GiB at the failed request, probably weights' in k['evidence'] for k in d['knobs'])"
 
 # ---- what follows the micro-batch ----
 
@@ -55,3 +55,31 @@ row rollout-max-context-len "102738 > int(r['proposed']) > 9216 and r['fits'] an
 never "what cuts answers is not pasted first" 'To paste.*rollout-max' advise
 begin easyr1-9
 proposes "fused kernels cost nothing" actor_rollout_ref.model.use_fused_kernels
+
+# ---- the first sentence: what to change, how much it saves, whether that is enough, how sure ----
+
+case=deepspeed-467
+says "all of it" '^Try zero_optimization.reduce_bucket_size = 250000000, now 500000000 \(default, if not set\): it saves probably 4\.[0-9] to 7\.[0-9] GiB\. 283\.4 MiB of the 23\.3 GiB needed is missing, so that is probably enough\. Out of memory' advise
+begin trl-6684
+says "what has to be so for it, and what to try else" '^If the model is float32 now \(the recording does not tell: print next\(model.parameters\(\)\).dtype\), try from_pretrained\(dtype\) = bfloat16.* Else try optim = adamw_8bit' advise
+begin verl-6912
+says "what can come back, of what is missing" '^Before any setting: .* Up to 36.0 GiB can come back so, and 10.0 GiB is missing: enough\.' advise
+says "what is not enough" 'saves probably 7.7 to 8.0 GiB' advise
+begin trl-3133
+says "no setting does it: who does" '^Gather fewer or smaller modules at once\. None of the settings of trl .*: _move_model_to_vllm \(grpo_trainer.py:612\) of trl makes it so' advise
+
+# ---- one order of causes for oom and advise ----
+
+begin verl-2820
+says "the engine that is awake, before the request's own size" '33.0 GiB is kept by initialize_kv_cache .*kv cache, 33.0 GiB: the engine is awake while the trainer works: .*The request itself is as large as the logits of 18,000 tokens' oom
+says "the same in advise" '^Before any setting: the engine is awake while the trainer works' advise
+advises "as a neighbour's, with the setting that says otherwise" "[r['reason'] for r in d['refusals']] == ['neighbour', 'setting-ignored']"
+begin nemo-rl-1159
+says "states of who does not train now" 'optimizer state, 33.0 GiB: the trainer does not train while the engine generates: let it take its states to the host' oom
+says "the same in advise" '^Before any setting: the trainer does not train while the engine generates' advise
+never "and nothing that is on the host for good is pasted" 'To paste' advise
+never "no word that they go anyway, while they are there" 'states go anyway' advise -n 0
+begin qwen-vl-finetune-88
+says "the sample that is larger than all before, with what would have fitted" '^Before any setting: look at this sample, and cap the pixels of a picture or video \(max_pixels of the processor\): it is 16 times as large as any before, and 15.[0-9] times as large would have fitted\. Or try gradient_checkpointing' advise
+begin transformers-3730
+never "things that are at their usual size are no outlier" 'look at this sample' advise

@@ -38,7 +38,7 @@ says "why" 'half as large as another buffer of gradients' top --why
 
 case=nemo-rl-1159
 says "what the engine wakes up" '18.5 GiB free, to wake up kv cache\. ' oom
-says "and in what a setting moves" '40.0 GiB of probably kv cache at the failed request' advise -n 0
+says "and in what a setting moves" '40.0 GiB at the failed request, probably kv cache' advise -n 0
 
 begin skyrl-1365
 never "a tensor does not wake up" 'to wake up' oom
@@ -47,18 +47,19 @@ never "a tensor does not wake up" 'to wake up' oom
 
 begin trl-2806
 says "a second copy, and who made it" '14.0 GiB of the 28.0 GiB of weights were made by create_reference_model \(modeling_base.py:640\), as many and as large as those of from_pretrained: a second copy' oom
-says "in advise, too" '14.0 GiB of the 28.0 GiB of weights were made by create_reference_model .* nothing has to change' advise
+says "in advise, too" '^It runs as it is: nothing failed, .* out of the ordinary, and could be less, is below\. Peak .*14.0 GiB of the 28.0 GiB of weights were made by create_reference_model' advise
+never "one verdict: a finding, or nothing to change" 'othing has to change' advise
 says "who had it" 'Who had the peak, by what it is weights 28.0 GiB 56%' oom
 begin trl-2806-beta0
 never "one model is no copy" 'copy|were made by' oom
 
 begin graphs-awake
 says "what stays of who sleeps" 'Meanwhile pid 4200 sleeps, with 45.0 GiB given back, and keeps 5.0 GiB: cuda graphs\.' oom
-says "what is left of what everybody had" '8.0 GiB was never in use by anybody: the highest is 90% of the device, and nothing has to change' advise
+says "what is left of what everybody had" '^It runs as it is: nothing failed, and 8.0 GiB was never in use by anybody, so the highest is 90% of the device' advise
 says "by process" 'By process rank 0, pid 4100 66.0 GiB 93%' advise
 never "no list of what nobody needs" 'saves|no effect here|would not have helped' advise
 says "but where it is" '8 settings would make the peak lower all the same: -n 0 shows them' advise
-says "and there it is" 'ppo_max_token_len_per_gpu .* no effect here' advise -n 0
+says "and there it is" 'ppo_max_token_len_per_gpu .* It counts only if this was changed: ' advise -n 0
 
 begin nccl-lazy
 says "NCCL, and where it took it" '3.0 GiB of it are NCCL.s, which takes them from the driver where it is first used: 2.0 GiB in backward, 1.0 GiB in logprob\.' oom
@@ -79,18 +80,19 @@ short() { [ "$("$memana" "$2" "$case"/*.zst | wc -l)" -le "$1" ] || { "$memana" 
 case=nemo-rl-2319
 check "$case: one screen" short 40 advise
 never "advise leaves what oom says to oom" 'Expandable segments are not possible' advise
-says "in two sentences, and what to do" '57.9 GiB lie idle, but not in one piece: pinned by 6.1 GiB of tensors, most by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. Before any setting: free what pins' advise
+says "in two sentences, and what to do" '57.9 GiB lie idle, but not in one piece: pinned by 6.1 GiB of tensors, most by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\.' advise
+says "what to do first" '^Before any setting: free what pins' advise
 
 begin verl-6698
 check "$case: one screen" short 10 advise
-says "once" '^Out of memory .* 686.0 MiB free\. 51.0 GiB is kept, 4.6 GiB more with every micro-batch, by forward_step \(transformer_impl.py:1530\)\. No setting fixes this: drop the reference' advise
+says "once" '^No setting fixes this: drop the reference .* Out of memory .* 686.0 MiB free\. 51.0 GiB is kept, 4.6 GiB more with every micro-batch, by forward_step \(transformer_impl.py:1530\)\.' advise
 never "no path to nowhere" 'zst' advise
 
 begin slime-1086
 says "free, and not free" '448.0 MiB asked for .*, at most 816.0 MiB free by what was recorded, and less in truth: others had some of it\.' oom
 
 begin open-rl-99
-says "what is counted" '443.2 MiB of the 79.9 GiB that would have been in use, the request with it, must go' advise
+says "what is counted" '443.2 MiB of the 79.9 GiB needed is missing, so that is probably enough' advise
 never "no more is saved than there is" 'saves probably 58.4 to 72.7' advise
 check "$case: one screen" short 40 advise
 
@@ -98,14 +100,14 @@ check "$case: one screen" short 40 advise
 
 begin verl-1335
 says "what they did last, and how they grew" 'Last seen: rank 0 \(pid 2122\) in save_checkpoint \(fsdp_checkpoint_manager.py:150\), its RSS from 37.3 GiB up to 242.4 GiB; rank 1 \(pid 2347\) in save_checkpoint .* up to 177.9 GiB\.' oom
-says "advise begins with the host" '^If this run did not end by itself, it was hardly a GPU out-of-memory' advise
+says "advise begins with the host" '^The host is short of memory, not the GPU: .* If this run did not end by itself, it was hardly a GPU out-of-memory' advise
 never "and not with the GPU" 'Peak 40.0 GiB' advise
 
 begin host-oom
 says "the offload was last" 'Last seen: rank 0 \(pid 4100\) in offload_fsdp_optimizer \(fsdp_utils.py:253\), its RSS from 60.0 GiB up to 87.9 GiB\.' oom
-says "advise begins with the host" '^This was hardly a GPU out-of-memory: pid 4100 was gone' advise
+says "advise begins with the host" '^The host is short of memory, not the GPU: .*This was hardly a GPU out-of-memory: pid 4100 was gone' advise
 never "no phase that is none" ' in other' advise
 
 begin verl-3453
 never "not who had nothing to do with it" 'Last seen' oom
-says "advise begins with the host" '^This was hardly a GPU out-of-memory: pid 5200 was gone' advise
+says "advise begins with the host" '^The host is short of memory, not the GPU: .*This was hardly a GPU out-of-memory: pid 5200 was gone' advise

@@ -19,14 +19,14 @@ proposes "on the host" 'FullStateDictConfig.offload_to_cpu'
 failure "whose, and how much" "(n['rule'], n['category'], n['bytes'] >> 30) == ('largest', 'state dicts', 19)"
 
 begin transformers-7232
-says "what the evaluation keeps" '6.9 GiB is kept by torch_pad_and_concatenate .*evaluation outputs: the evaluation keeps them of all its batches: .*eval_accumulation_steps' oom
+says "what the evaluation keeps" '6.9 GiB is kept by torch_pad_and_concatenate .*evaluation outputs: the evaluation keeps the outputs of all its batches: .*eval_accumulation_steps' oom
 never "the training is not at fault" 'micro-batch|offload the optimizer|[Ee]xpandable|of what is in use has no known' oom
 proposes "to the host as it goes" eval_accumulation_steps
 
 begin accelerate-2531
-says "whole gradients" '62.5 GiB, 23 x 2.7 GiB, is kept by backward .*gradients, 62.5 GiB: they are as large as the layers that are gathered, .*sync_each_batch' oom
+says "whole gradients" '62.5 GiB, 23 x 2.7 GiB, is kept by backward .*gradients, 62.5 GiB: the gradients are as large as the layers that are gathered, .*sync_each_batch' oom
 never "no leak, no activations" 'drop the reference|recompute|workspace' oom
-says "before any setting" 'Before any setting: they are as large as the layers that are gathered' advise
+says "before any setting" 'Before any setting: the gradients are as large as the layers that are gathered' advise
 never "once, and no smaller batch" 'as large as the layers.*as large as the layers|Try ' advise
 
 begin nanogpt-236
@@ -75,13 +75,13 @@ says "all layers gathered at once" '59.1 GiB, 35 x 1.7 GiB, is kept by _allgathe
 says "no setting of it" 'none moves it' advise
 
 begin deepspeed-467
-says "two buckets" '8.4 GiB, 2 x 4.2 GiB, is kept by backward \(stage_1_and_2.py:2066\).*make the buffers of what takes it smaller: its buckets' oom
+says "two buckets" '8.4 GiB, 2 x 4.2 GiB, is kept by backward \(stage_1_and_2.py:2066\).*make the buffers there smaller: its buckets' oom
 never "gradients are sharded" 'shard the gradients' oom
 
 # ---- tokens ----
 
 begin slime-1523
-says "pieces that are all there at once" '5 x 1.2 GiB, is kept by _VocabParallelEntropy.forward .*logits and log-probs, with 15.0 GiB of it in use: they come in pieces, but all pieces are there at once, .*fewer tokens .*an entropy that counts for nothing' oom
+says "pieces that are all there at once" '5 x 1.2 GiB, is kept by _VocabParallelEntropy.forward .*logits and log-probs, with 15.0 GiB of it in use: the logits come in pieces, but all pieces are there at once, .*fewer tokens .*an entropy that counts for nothing' oom
 never "weights are not why, chunks do not help" 'shard the weights|compute log-probs in chunks' oom
 advises_not "chunks are on" "['log-probs-chunk-size']"
 
@@ -116,6 +116,6 @@ says "a second copy of the weights" 'The largest part of it is weights, 28.0 GiB
 begin trl-2806-beta0
 never "one copy is none" 'were made by|a second copy' advise
 begin nccl-lazy
-says "nothing failed: in brief" 'Nothing failed, and 42.0 GiB was never held: the highest is 48% of the device, and nothing has to change' advise
+says "nothing failed: in brief" 'othing failed, and 42.0 GiB was never held, so the highest is 48% of the device' advise
 never "nothing to paste" 'To paste|would not have helped|at the peak' advise
 says "all of it when asked" 'Settings of .* that would make the peak lower' advise -n 0

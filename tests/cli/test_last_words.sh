@@ -28,7 +28,7 @@ after_an_error() {
 }
 check "after an out-of-memory error: the verdict, and memana advise next" after_an_error
 as_memana() {
-	"$memana" advise --brief t.zst >brief && [ "$(sed -n '/^memrec: Out of/,/^memrec: next/p' err | sed '$d; s/^memrec: //')" = "$(cat brief)" ]
+	"$memana" advise --brief t.zst >brief && [ "$(sed -n "/^memrec: $(head -n 1 brief | cut -c 1-20)/,/^memrec: next/p" err | sed '$d; s/^memrec: //')" = "$(cat brief)" ]
 }
 check "it is what memana advise --brief says" as_memana
 first_words() {

@@ -7,6 +7,7 @@
  *     model (advise_model.h)      what a change does to each site
  *     replay (advise_replay.h)    what the peaks would have been
  *     choose, refuse              what to say
+ *     answer                      the first sentences
  */
 #ifndef MEMANA_ADVISE_H
 #define MEMANA_ADVISE_H
@@ -45,6 +46,8 @@ struct advise_row {
 	uint8_t category; /* enum mt_category: what most of it is */
 	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
 	int sample;       /* 1: one sample was too long, and it is about its length */
+	int asks;         /* one look tells whether what it needs is so */
+	int aims_if;      /* the same of one that may not count */
 	int aims;         /* 1: it is about the bytes that were too many, and not about everything */
 	int probable;     /* what most of those bytes are is a guess */
 	char evidence[ADVISE_EVIDENCE_MAX];
@@ -58,15 +61,16 @@ struct advise_idle {
 };
 
 /* Why no setting is the answer. X(NAME, word) */
-#define ADVISE_REASON_LIST(X)                                                                    \
-	X(RETENTION, "retention")          /* something is kept that nobody needs */             \
-	X(NEIGHBOUR, "neighbour")          /* another process has it */                          \
-	X(IDLE_CACHE, "idle-cache")        /* the allocator keeps what a library needs */        \
-	X(FRAGMENTATION, "fragmentation")  /* there is enough, in pieces */                      \
-	X(UNRECORDED, "unrecorded")        /* nobody recorded who has it */                      \
-	X(HOST, "host")                    /* it was not the GPU */                              \
-	X(LEFT, "left-over")               /* it need not be there, or not all at once */        \
-	X(IGNORED, "setting-ignored")      /* it is set, and the bytes are there all the same */ \
+#define ADVISE_REASON_LIST(X)                                                                                  \
+	X(RETENTION, "retention")          /* something is kept that nobody needs */                           \
+	X(NEIGHBOUR, "neighbour")          /* another process has it */                                        \
+	X(IDLE_CACHE, "idle-cache")        /* the allocator keeps what a library needs */                      \
+	X(FRAGMENTATION, "fragmentation")  /* there is enough, in pieces */                                    \
+	X(UNRECORDED, "unrecorded")        /* nobody recorded who has it */                                    \
+	X(HOST, "host")                    /* it was not the GPU */                                            \
+	X(OUTLIER, "outlier")              /* one micro-batch, or one sample, is far larger than all before */ \
+	X(LEFT, "left-over")               /* it need not be there, or not all at once */                      \
+	X(IGNORED, "setting-ignored")      /* it is set, and the bytes are there all the same */               \
 	X(EVIDENCE, "too-little-evidence") /* the recording does not tell */
 
 enum advise_reason {
@@ -102,8 +106,12 @@ struct advice {
 	uint64_t limit;            /* --fit, or what there was; 0: none */
 	int fit;                   /* --fit was given */
 	int pieces_kept;           /* pieces of logits that should go one by one are all there */
-	int blind;                 /* nobody has told how the run was configured: values are defaults, at best */
-	struct advise_row *row;    /* most worth trying first */
+	int points;                /* something at the peak is out of the ordinary, and the verdict says it */
+	struct advise_doer {       /* of the main framework, innermost on the stack that asked; "": nobody is */
+		char function[128], place[128];
+	} doer;
+	int blind;              /* nobody has told how the run was configured: values are defaults, at best */
+	struct advise_row *row; /* most worth trying first */
 	size_t rows, row_room;
 	struct advise_idle *idle;
 	size_t idles, idle_room;
@@ -118,7 +126,8 @@ struct advice {
 	int asked, predicted, together_fits; /* asked: they are those of --set; predicted: outcome is of them */
 	struct advise_outcome outcome;
 	struct advise_reserved reserved; /* with these turns */
-	struct sentence verdict;
+	struct sentence answer;  /* what to change, how much that saves, whether it is enough, and how sure that is */
+	struct sentence verdict; /* what happened */
 };
 
 /* What the user gave. */
@@ -136,6 +145,12 @@ struct advise_request {
  */
 int advise(struct advice *advice, struct db *db, const struct advise_request *request);
 void advise_release(struct advice *advice);
+
+/* Fills answer and verdict; all else is there. 0 or -MT_E_x. In advise_answer.c, as are the two below. */
+int advise_answer(struct advice *advice);
+
+/* "enough", "probably enough", "perhaps enough", "not enough alone": of what is missing; "": nothing is, or nobody knows. */
+const char *advise_enough_words(const struct advice *advice, const struct advise_row *row);
 
 /* What need not be there goes before settings, but the first of them is about the same bytes. */
 int advise_settings_too(const struct advice *advice);
@@ -207,6 +222,7 @@ const char *advise_cost_words(enum mt_knob_cost cost);
 int advise_is_healthy(const struct advice *advice);
 
 /* The page, and the same for programs. 0 or -MT_E_x. */
+void advise_brief(const struct text *text, const struct advice *advice); /* answer and verdict alone */
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit);
 int advise_json(struct doc *doc, const struct advice *advice, int64_t limit);
 

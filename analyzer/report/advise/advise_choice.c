@@ -81,14 +81,15 @@ static const char *lower_length(struct advice *advice, struct choice *choice, do
 /* A budget, where nobody has told it, is what the largest micro-batch has, if that is more: not what it is by default. */
 static const char *lower_budget(struct advice *advice, struct choice *choice, double now)
 {
+	char count[TEXT_SIZE_MAX];
 	double tokens = (double)advise_tokens_in(&advice->run, choice->turn.knob->phases);
 
 	if (tokens > 0 && choice->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now))
 		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, tokens));
 	if (advise_is_outlier(advice))
 		snprintf(choice->only, sizeof(choice->only),
-			 "only where those %llu tokens are several samples: a single one is a micro-batch of its own, however long",
-			 (unsigned long long)advice->run.oom.logits.tokens);
+			 "those %s tokens are several samples: a single one is a micro-batch of its own, however long",
+			 text_number(count, advice->run.oom.logits.tokens));
 	if (tokens > 0 && (now <= 0 || tokens < now || choice->shown))
 		now = tokens;
 	return now > 0 ? lower_than(advice, choice, now) : NULL;
@@ -258,10 +259,10 @@ static const char *choose(struct advice *advice, struct choice *choice, double n
 		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
 		choice->turn.now = choice->pretend;
 		weight = knob->weigh[0].weight;
-		if (!advice->run.model.element)
+		choice->asks = !advice->run.model.element;
+		if (choice->asks)
 			snprintf(choice->only, sizeof(choice->only),
-				 "only where the model is %.32s now, which the recording "
-				 "does not tell: next(model.parameters()).dtype",
+				 "the model is %.32s now (the recording does not tell: print next(model.parameters()).dtype)",
 				 knob->weigh[0].value);
 	}
 	for (i = 0; i < knob->weighs; i++)

@@ -11,6 +11,7 @@ struct choice {
 	struct advise_value now;                              /* as the configuration, or the recording, has it */
 	char to[ADVISE_VALUE_MAX], pretend[ADVISE_VALUE_MAX]; /* pretend: a value now, of one that nobody tells */
 	int shown;                                            /* pretend is what the recording shows, not assumed */
+	int asks;                                             /* whether what it needs is so, one look tells */
 	int taken;
 	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */
 };

@@ -124,6 +124,15 @@ static int consider_allocator(struct advice *advice, const struct mt_knob *knob,
 	return advise_as_it_was(advice, &row->outcome);
 }
 
+/* What keeps it from counting is another setting's default: why, as what has to be otherwise. */
+static void say_condition(char only[ADVISE_WORDS_MAX], const char *why)
+{
+	static const char begins[] = "has no effect here: ";
+
+	why += strncmp(why, begins, sizeof(begins) - 1) ? 0 : sizeof(begins) - 1;
+	snprintf(only, ADVISE_WORDS_MAX, "this was changed: %.*s", ADVISE_WORDS_MAX - 24, why);
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
@@ -147,7 +156,7 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && backend > 0)
 		standing = ADVISE_STANDING_OPEN;
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
-		snprintf(choice.only, sizeof(choice.only), "by the defaults it %.*s", ADVISE_WORDS_MAX - 20, why);
+		say_condition(choice.only, why);
 	else if (standing != ADVISE_STANDING_OPEN)
 		return note_idle(advice, knob, why);
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE)
@@ -254,7 +263,7 @@ static const char *category_words(const struct advice *advice, const struct advi
 									     : mt_category_name(row->category);
 }
 
-/* "37.2 GiB of activations in use, most at once 28 x 1.3 GiB; 16,384 tokens in the largest micro-batch" */
+/* "37.2 GiB at the peak, probably activations; the largest place has 36.4 GiB in 28 pieces; 16,384 tokens in the largest micro-batch" */
 static void say_evidence(const struct advice *advice, struct advise_row *row)
 {
 	const struct replay_site *site = largest_site(advice, row->category);
@@ -262,10 +271,10 @@ static void say_evidence(const struct advice *advice, struct advise_row *row)
 	uint64_t tokens = site ? advise_rows(&advice->run, site) : 0;
 	size_t used;
 
-	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s of %s%s at the %s",
+	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s at the %s, %s%s",
 				text_bytes(size, advise_held_then(&advice->run, 1u << row->category)),
-				row->probable ? "probably " : "", category_words(advice, row),
-				advice->run.failed ? "failed request" : "peak");
+				advice->run.failed ? "failed request" : "peak", row->probable ? "probably " : "",
+				category_words(advice, row));
 	if (tokens && site->words)
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; the largest are %s tokens x %s words x %llu bytes",
@@ -273,8 +282,8 @@ static void say_evidence(const struct advice *advice, struct advise_row *row)
 					 (unsigned long long)site->element);
 	else if (site && site->then_count > 1 && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; the largest place has %s of them in %u pieces",
-					 text_bytes(size, site->then), site->then_count);
+					 "; the largest place has %s in %u pieces", text_bytes(size, site->then),
+					 site->then_count);
 	tokens = advise_tokens_in(&advice->run, row->knob->phases);
 	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
@@ -306,7 +315,8 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 		category = (uint8_t)mt_category_parse(advice->run.oom.rule_category); /* that the first sentence names */
 	else if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
 		category = replay->site[replay->request.site].category;
-	return knob->categories & 1u << category && knob->phases & 1u << phase &&
+	return knob->categories & 1u << category &&
+	       (knob->phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&
 	       !(knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
 }
 
@@ -334,7 +344,9 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome);
-	row->aims = is_aimed(advice, row->knob, phase) && !*choice->only;
+	row->asks = choice->asks;
+	row->aims_if = is_aimed(advice, row->knob, phase);
+	row->aims = row->aims_if && !*choice->only;
 	main_category(advice, row->knob, &row->category);
 	row->probable = is_probable(advice, row->category);
 	row->sample = advise_is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&

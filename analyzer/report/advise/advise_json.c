@@ -183,6 +183,7 @@ int advise_json(struct doc *doc, const struct advice *advice, int64_t limit)
 	doc_string(doc, "framework", config->parts ? config->part[0].file->framework : "");
 	json_text(doc, "framework_version", config->parts ? config->part[0].version : NULL);
 	json_text(doc, "framework_evidence", config->evidence);
+	doc_string(doc, "answer", advice->answer.text);
 	doc_string(doc, "verdict", advice->verdict.text);
 	doc_object(doc, "peak");
 	doc_int(doc, "bytes", (int64_t)advice->run.peak);

@@ -1,4 +1,5 @@
 /* When no setting is the answer, with the proof, and what to do instead. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "advise_turn.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "report/oom/oom_words.h"
 #include "report/steps/query_steps.h"
 #include "report/top_host.h"
@@ -130,7 +132,8 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (advice->run.failed && special && !advice->pieces_kept) {
 		oom_say_next(&why, oom, name);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
-		return say_told(advice, ADVISE_REASON_LEFT, 0, why.text, special);
+		return say_told(advice, oom_is_others(oom) ? ADVISE_REASON_NEIGHBOUR : ADVISE_REASON_LEFT, 0, why.text,
+				special);
 	}
 	if (!advice->run.failed || (!by_rule[oom->rule].refuses && !oom->spare))
 		return 0;
@@ -144,6 +147,68 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
 		instead = "free what pins the segments, or make requests of fewer different sizes: memana frag";
 	return say_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
+}
+
+/* ---- one that is larger than all before ---------------------------------------------------------------------------------- */
+
+/* A row: there is one. */
+static int takes_row(void *context, struct db_stmt *row)
+{
+	(void)row;
+	*(int *)context = 1;
+	return 0;
+}
+
+/* The place is below a part of the model that sees pictures. */
+static int is_of_pictures(const struct advice *advice)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function LIKE '%vision%' OR function LIKE '%visual%' LIMIT 1";
+	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.place->node };
+	int seen = 0;
+
+	return node[0] && !answer_rows(advice->run.db, sql, node, takes_row, &seen) && seen;
+}
+
+/* How many times as large as all before the place's largest may be, that the request fits; 0: as things are, it does not. */
+static double times_that_fit(const struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	double there = (double)oom->place->bytes, kept = there - (double)advice->needed;
+
+	if (advice->needed && advice->run.replay.site[advice->run.replay.request.site].node == oom->place->node) {
+		there += (double)oom->it->requested;
+		kept += (double)oom->it->requested;
+	}
+	return kept > 0 ? kept / there * (double)oom->piece / (double)oom->piece_before : 0;
+}
+
+static int refuse_outlier(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	int pictures;
+	double times, fit;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], now[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
+
+	if (!advice->run.failed || oom->rule != OOM_LARGEST || !oom_is_larger(oom))
+		return 0;
+	pictures = is_of_pictures(advice);
+	times = (double)oom->piece / (double)oom->piece_before;
+	fit = times_that_fit(advice);
+	snprintf(text, sizeof(text),
+		 "in the steps before nothing that %s allocated was larger than %s, now it is %s, %.0f times as much: one "
+		 "micro-batch, or one sample of it, is that much larger",
+		 *oom->place->function ? oom->place->function : oom->place->place,
+		 text_bytes(before, oom->piece_before), text_bytes(now, oom->piece), times);
+	snprintf(instead, sizeof(instead), "look at this sample, and cap %s: it is %.0f times as large as any before",
+		 pictures ? "the pixels of a picture or video (max_pixels of the processor)" : "the length of samples",
+		 times);
+	if (fit > 1 && fit < times)
+		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
+			 ", and %.3g times as large would have fitted", floor(10 * fit) / 10);
+	return say(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
 }
 
 /* ---- the host -------------------------------------------------------------------------------------------------------------- */
@@ -270,6 +335,8 @@ static int refuse_all_ignored(struct advice *advice)
 static int refuse_evidence(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
+	const struct oom_part *place = run->failed ? run->oom.place : NULL;
+	char whose[ADVISE_EVIDENCE_MAX] = "see whose it is: memana top --by site", size[TEXT_SIZE_MAX];
 	uint64_t unknown = 0, all = 0;
 	uint32_t i;
 
@@ -283,11 +350,13 @@ static int refuse_evidence(struct advice *advice)
 	}
 	if (unknown <= all / UNKNOWN_SHARE)
 		return 0;
+	if (place && *place->place)
+		snprintf(whose, sizeof(whose), "look at what %.200s (%.200s) keeps, %s of no known purpose",
+			 place->function, place->place, text_bytes(size, place->whole));
 	return say(advice, ADVISE_REASON_EVIDENCE, 0,
 		   run->stacks ? "most of what is in use has no known purpose"
 			       : "no stacks were recorded: most of what is in use has no known purpose",
-		   run->stacks ? "see whose it is: memana top --by site"
-			       : "record with stacks: memrec --stacks python,native");
+		   run->stacks ? whose : "record with stacks: memrec --stacks python,native");
 }
 
 int advise_refuse(struct advice *advice, const char *name)
@@ -297,6 +366,8 @@ int advise_refuse(struct advice *advice, const char *name)
 
 	if (!error)
 		error = refuse_by_rule(advice, name);
+	if (!error && !advice->refusals)
+		error = refuse_outlier(advice);
 	if (!error)
 		error = query_hosts(advice->run.db, take_host, &words);
 	if (!error && advice->run.steps > 3)

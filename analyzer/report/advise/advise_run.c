@@ -426,6 +426,22 @@ uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t 
 	return bytes;
 }
 
+const char *advise_largest_category(const struct advise_run *run)
+{
+	uint64_t held, most = 0;
+	const char *word = "";
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		held = advise_held_then(run, 1u << i);
+		if (held > most) {
+			most = held;
+			word = mt_category_name(i);
+		}
+	}
+	return word;
+}
+
 uint64_t advise_held_then(const struct advise_run *run, uint32_t categories)
 {
 	uint64_t bytes = 0;

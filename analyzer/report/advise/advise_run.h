@@ -77,6 +77,9 @@ uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase);
 /* In use in a phase at its peak, of the categories 1 << enum mt_category. */
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);
 
+/* What there is most of then, as a category's word; "": nothing is. Static storage. */
+const char *advise_largest_category(const struct advise_run *run);
+
 /* The same at the moment in question (struct replay_site): figures of the page are of that moment, as memana oom's are. */
 uint64_t advise_held_then(const struct advise_run *run, uint32_t categories);
 

@@ -60,6 +60,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
 	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX];
+	const char *enough = advise_enough_words(advice, row);
 
 	text_print(text, "%3zu. ", number);
 	text_style(text, TEXT_BOLD);
@@ -72,20 +73,19 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 		snprintf(change, sizeof(change), "%s", row->knob->what);
 	else
 		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
-	print_wrapped(text, INDENT, "%s: saves %s%s; the highest is then %s, in %s; %s%s", change,
-		      row->probable ? "probably " : "", advise_range_words(saved, row->saved),
-		      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in),
-		      advise_cost_words(row->knob->cost),
-		      !row->fits      ? ""
-		      : row->probable ? "; probably it fits then"
-				      : "; it fits then");
+	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
+		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough,
+		      advise_cost_words(row->knob->cost));
+	if (!advice->needed || row->fits)
+		print_wrapped(text, INDENT, "then the highest is %s, in %s",
+			      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in));
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);
 	if (*row->only)
-		print_wrapped(text, INDENT, "If it counts: %s", row->only);
+		print_wrapped(text, INDENT, "It counts only if %s", row->only);
 	if (row->knob->not_so)
-		print_wrapped(text, INDENT, "But %s", row->knob->not_so);
+		print_wrapped(text, INDENT, "Note: %s", row->knob->not_so);
 }
 
 /* What by the defaults has no effect, and not what has one if only the recording told what is set. */
@@ -105,14 +105,15 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 	snprintf(title, sizeof(title), "Settings of %s%s%s that would %s", part->file->framework,
 		 *part->version ? " " : "", part->version,
 		 !advice->run.failed ? "make the peak lower"
-		 : advice->refusals  ? "have put it off"
+		 : advice->refusals  ? "help, too"
 				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
 		if (!is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
 			print_row(text, advice, &advice->row[i], ++shown);
 	if (shown < advice->rows)
-		text_print(text, "     %zu more, or of no effect by the defaults (-n 0 shows all)\n",
+		text_print(text,
+			   "     %zu more, some of which count only if another setting is changed (-n 0 shows all)\n",
 			   advice->rows - shown);
 }
 
@@ -274,22 +275,28 @@ static int print_over(const struct text *text, const struct advice *advice)
 	return error;
 }
 
+void advise_brief(const struct text *text, const struct advice *advice)
+{
+	answer_verdict(text, &advice->answer);
+	text_wrap(text, 0, 0, advice->verdict.text);
+}
+
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit)
 {
-	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], limit_words[TEXT_SIZE_MAX];
 	uint32_t i;
 	int error;
 
-	answer_verdict(text, &advice->verdict);
+	advise_brief(text, advice);
 	for (i = 0; i < advice->config->warnings; i++) {
 		text_style(text, TEXT_WARN);
 		print_wrapped(text, 0, "Warning: %s", advice->config->warning[i]);
 		text_style(text, TEXT_PLAIN);
 	}
-	if (advice->needed && !refused_by_bytes(advice))
-		print_wrapped(text, 0, "To fit, %s of the %s that would have been in use%s must go.",
+	if (advice->needed && !refused_by_bytes(advice) && !strstr(advice->answer.text, " needed "))
+		print_wrapped(text, 0, "%s is missing: %s would have been in use%s, and %s can be.",
 			      text_bytes(size, advice->needed), text_bytes(all, advice->base),
-			      advice->run.failed ? ", the request with it," : "");
+			      advice->run.failed ? " with the request" : "", text_bytes(limit_words, advice->limit));
 	print_refusals(text, advice);
 	if (is_over(advice, limit)) {
 		error = print_over(text, advice);
@@ -297,8 +304,8 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 	}
 	if (advice->blind && advice->rows)
 		print_wrapped(text, 0,
-			      "How the run was configured is not in the recording: what settings are now is taken from defaults. Say it "
-			      "with --config FILE or --now KEY=VALUE.");
+			      "The recording does not tell how the run was configured: say it with --config FILE or --now KEY=VALUE. Else "
+			      "defaults are taken.");
 	print_turns(text, advice, advice->asked);
 	print_rows(text, advice, limit);
 	print_idles(text, advice, limit);

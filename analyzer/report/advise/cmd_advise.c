@@ -85,6 +85,7 @@ static void json_nothing(struct doc *doc)
 	size_t i;
 
 	doc_string(doc, "framework", "");
+	doc_string(doc, "answer", "");
 	doc_string(doc, "verdict", advise_nothing_held);
 	doc_object(doc, "peak");
 	doc_int(doc, "bytes", 0);
@@ -140,7 +141,7 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 	if (options->json && (!error || nothing))
 		error = answer_document(db, fill_json, &(struct answered){ nothing ? NULL : &advice, options->limit });
 	else if (!error && options->brief)
-		answer_verdict(&text, &advice.verdict);
+		advise_brief(&text, &advice);
 	else if (!error)
 		error = advise_text(&text, &advice, options->limit);
 	else if (nothing)

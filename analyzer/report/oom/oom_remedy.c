@@ -10,10 +10,11 @@ static const char graphs_knob[] =
 	"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part "
 	"of the GPU for the engine's cache";
 static const char graphs_alone_knob[] = "capture fewer sizes, or run without CUDA graphs";
-static const char evaluation_knob[] = "the evaluation keeps them of all its batches: take them to the host as it goes "
-				      "(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
+static const char evaluation_knob[] =
+	"the evaluation keeps the outputs of all its batches: take them to the host as it goes "
+	"(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
 static const char state_dict_knob[] =
-	"no step needs them: let the state dict be of shards, or be made on the host and of rank 0 "
+	"no step needs these copies: let the state dict be of shards, or be made on the host and of rank 0 "
 	"alone (offload_to_cpu, rank0_only)";
 
 /* What makes each kind of memory smaller; the knob of a framework has another name in each. */
@@ -30,7 +31,7 @@ static const char *const knobs[MT_CATEGORY_COUNT] = {
 	[MT_CATEGORY_WEIGHT_BUFFERS] = "send the weights in smaller buckets",
 	[MT_CATEGORY_GATHER_BUFFERS] = "gather fewer or smaller modules at once",
 	[MT_CATEGORY_WORKSPACE] =
-		"make the buffers of what takes it smaller: its buckets, or the workspace of the library",
+		"make the buffers there smaller: its buckets (DeepSpeed: reduce_bucket_size), or the library's workspace",
 	[MT_CATEGORY_EVALUATION] = evaluation_knob,
 	[MT_CATEGORY_STATE_DICT] = state_dict_knob,
 };
@@ -141,6 +142,33 @@ static int is_without_backward(const struct oom_part *place)
 			 !strcmp(place->phase, mt_phase_name(MT_PHASE_REF)));
 }
 
+int oom_is_others(const struct oom *oom)
+{
+	return oom->place && oom->place->process != oom->it->process;
+}
+
+const char *oom_out_of_turn(const struct oom *oom)
+{
+	static const enum mt_phase trains[] = { MT_PHASE_LOGPROB, MT_PHASE_REF,      MT_PHASE_CRITIC,
+						MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };
+	static const enum mt_category states[] = { MT_CATEGORY_OPTIMIZER_STATE, MT_CATEGORY_GRADIENTS };
+	size_t i;
+
+	if (oom->rule != OOM_LARGEST || oom->left_over || !oom_is_others(oom))
+		return NULL;
+	for (i = 0; i < MT_ARRAY_SIZE(trains); i++)
+		if (!strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)) &&
+		    !strcmp(oom->it->phase, mt_phase_name(trains[i])))
+			return "the engine is awake while the trainer works: see whether it is told to sleep, and by whom; else give it "
+			       "a smaller part of the GPU";
+	for (i = 0; i < MT_ARRAY_SIZE(states); i++)
+		if (!strcmp(oom->rule_category, mt_category_name(states[i])) &&
+		    !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
+			return "the trainer does not train while the engine generates: let it take its states to the host before that; where "
+			       "that is configured, see why they stayed (another version, or a validation in between)";
+	return NULL;
+}
+
 static const char unneeded_knob[] =
 	"no backward ran on what these lines kept before, so probably nobody needs it: run that forward within "
 	"torch.no_grad() (an evaluation, log-probs), or drop what collects it";
@@ -158,6 +186,8 @@ const char *oom_special_remedy(const struct oom *oom)
 
 	if (oom->rule != OOM_LARGEST)
 		return NULL;
+	if (oom_out_of_turn(oom))
+		return oom_out_of_turn(oom);
 	if (oom->by_frame)
 		return oom->by_frame;
 	if (oom->unneeded)
@@ -176,11 +206,11 @@ const char *oom_special_remedy(const struct oom *oom)
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))
 		return oom_remedy(mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS));
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_LOGITS)) && pieces_at_once(oom) > PIECES_MANY)
-		return "they come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
+		return "the logits come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
 		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
 		       "for nothing)";
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) && are_whole(oom))
-		return "they are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
+		return "the gradients are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
 		       "that is so until the last micro-batch; reduce after each (accelerate's sync_each_batch), or accumulate "
 		       "fewer";
 	/* Of another process, which waits. */

@@ -279,12 +279,16 @@ static const char *remedy_here(const struct oom *oom)
 	return special ? special : oom_remedy(oom->rule_category);
 }
 
-/* Where the largest piece of the place is far above all that it had in earlier steps. */
+int oom_is_larger(const struct oom *oom)
+{
+	return oom->piece_before && oom->piece >= oom->piece_before * 2 && !oom->logits.tokens;
+}
+
 static void say_larger(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
 
-	if (!oom->piece_before || oom->piece < oom->piece_before * 2 || oom->logits.tokens)
+	if (!oom_is_larger(oom))
 		return;
 	sentence_say(sentence,
 		     "In the steps before nothing there was larger than %s, now it is %s: a micro-batch, or one sample of it, is "
@@ -360,9 +364,10 @@ static void say_wider(struct sentence *sentence, const struct oom *oom)
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	const char *knob = remedy_here(oom);
-	char size[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], count[64];
 
-	say_logits(sentence, oom);
+	if (!oom_out_of_turn(oom)) /* who keeps what is not his turn goes before the request */
+		say_logits(sentence, oom);
 	say_alone(sentence, oom);
 	say_place(sentence, oom);
 	say_copy(sentence, oom);
@@ -410,6 +415,10 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, ": %s.", knob);
 	say_first_step(sentence, oom);
 	say_loaded_early(sentence, oom);
+	if (oom_out_of_turn(oom) && oom->logits.tokens)
+		sentence_say(sentence,
+			     " The request itself is as large as the logits of %s: in chunks or fused it would be less.",
+			     tokens_words(count, oom->logits.tokens));
 }
 
 /* "NCCL", "a library" */
@@ -548,6 +557,16 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 
 /* ---- in two sentences ---- */
 
+/* "It is as large as the logits of 18,000 tokens (in the steps before: at most 9,216 tokens)", and no end of the sentence. */
+static void say_tokens(struct sentence *sentence, const struct oom *oom)
+{
+	char count[64];
+
+	sentence_say(sentence, "It is as large as the logits of %s", tokens_words(count, oom->logits.tokens));
+	if (oom->logits.earlier && oom->logits.earlier < oom->logits.tokens)
+		sentence_say(sentence, " (in the steps before: at most %s)", tokens_words(count, oom->logits.earlier));
+}
+
 static void say_most(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX], count[64];
@@ -559,11 +578,8 @@ static void say_most(struct sentence *sentence, const struct oom *oom)
 		sentence_say_clean(sentence, oom->wider_function);
 		sentence_say(sentence, ": probably the same in wider elements. ");
 	}
-	if (oom->logits.tokens) {
-		sentence_say(sentence, "It is as large as the logits of %s", tokens_words(count, oom->logits.tokens));
-		if (oom->logits.earlier && oom->logits.earlier < oom->logits.tokens)
-			sentence_say(sentence, " (in the steps before: at most %s)",
-				     tokens_words(count, oom->logits.earlier));
+	if (oom->logits.tokens && !oom_out_of_turn(oom)) {
+		say_tokens(sentence, oom);
 		sentence_say(sentence, oom->place || *oom->rule_category ? ", and " : ".");
 	}
 	if (oom->place) {
@@ -576,6 +592,9 @@ static void say_most(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, "most of what is in use is %s%s, %s.", is_guess(oom) ? "probably " : "",
 			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
 	}
+	if (oom->logits.tokens && oom_out_of_turn(oom))
+		sentence_say(sentence, " The request is as large as the logits of %s.",
+			     tokens_words(count, oom->logits.tokens));
 }
 
 static void say_kept(struct sentence *sentence, const struct oom *oom)

@@ -32,7 +32,7 @@ static void add_setting(struct worker_table *table, const struct advise_row *row
 		worker_table_cell(table, ADVICE_SETTING, row->knob->what);
 	else
 		worker_table_print(table, ADVICE_SETTING, "%s = %s", row->knob->name.key, row->to);
-	worker_table_cell(table, ADVICE_NOW, row->now.text ? row->now.text : "?");
+	worker_table_cell(table, ADVICE_NOW, row->now_words);
 	worker_table_cell(table, ADVICE_THEN, advise_range_words(range, row->outcome.peak));
 	worker_table_cell(table, ADVICE_WHERE, answer_phase(mt_phase_name(row->outcome.in)));
 	worker_table_cell(table, ADVICE_FITS, !row->fits ? "" : row->probable ? "probably" : "yes");
@@ -43,6 +43,7 @@ static void add_setting(struct worker_table *table, const struct advise_row *row
 int worker_answer_advice(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	static const struct advise_request request = { .name = "TRACE" };
+	struct sentence verdict = { .size = 0 };
 	struct advice advice;
 	size_t i;
 	int error = worker_query_forget(worker->db);
@@ -55,7 +56,8 @@ int worker_answer_advice(struct worker *worker, const struct worker_question *qu
 		return error;
 	error = advise(&advice, worker->db, &request);
 	if (!error) {
-		worker_table_verdict(table, advice.verdict.text);
+		sentence_say(&verdict, "%s %s", advice.answer.text, advice.verdict.text);
+		worker_table_verdict(table, verdict.text);
 		for (i = 0; i < advice.rows && !worker_table_row(table, 0, -1); i++)
 			add_setting(table, &advice.row[i]);
 	} else if (error == -MT_E_MAGIC) {

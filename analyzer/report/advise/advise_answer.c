@@ -1,0 +1,243 @@
+/* The first sentences of memana advise: what to change, how much that saves, whether it is enough, how sure; and what happened. */
+#include <string.h>
+#include "advise.h"
+#include "memtrace/base.h"
+#include "report/oom/oom_words.h"
+#include "report/peak_points.h"
+#include "report/peak_verdict.h"
+#include "report/top_host.h"
+
+/* ---- enough? ---------------------------------------------------------------------------------------------------------- */
+
+const char *advise_enough_words(const struct advice *advice, const struct advise_row *row)
+{
+	if (!advice->needed)
+		return "";
+	if (row->fits)
+		return row->probable ? "probably enough" : "enough";
+	return row->saved.high >= advice->needed ? "perhaps enough" : "not enough alone";
+}
+
+/* What the request lacked, of what the device had free; 0: nobody knows. */
+static uint64_t missing_of_request(const struct advise_run *run)
+{
+	const struct oom_failure *it = run->oom.it;
+
+	return run->failed && it->free >= 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free
+										  : 0;
+}
+
+/* ---- what to change ----------------------------------------------------------------------------------------------------- */
+
+/* "x = 2, now 4 (default): it saves 2.0 to 3.0 GiB. 1.5 GiB of the 80.0 GiB needed is missing, so that is enough." */
+static void say_row(struct sentence *answer, const struct advice *advice, const struct advise_row *row)
+{
+	const char *enough = advise_enough_words(advice, row);
+	char range[ADVISE_RANGE_MAX], size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+
+	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
+		sentence_say(answer, "%s", row->knob->what);
+	else
+		sentence_say(answer, "%s = %s, now %s", row->knob->name.key, row->to, row->now_words);
+	sentence_say(answer, ": it saves %s%s%s.", row->probable ? "probably " : "",
+		     advise_range_words(range, row->saved), advice->run.failed ? "" : " of the peak");
+	if (*enough)
+		sentence_say(answer, " %s of the %s needed %s, so that is %s.", text_bytes(size, advice->needed),
+			     text_bytes(all, advice->base), advice->fit ? "must go" : "is missing", enough);
+}
+
+/* One that saves more, but counts only where something is so that one look can tell. NULL: there is none. */
+static const struct advise_row *conditional(const struct advice *advice)
+{
+	const struct advise_row *first = advice->row;
+	size_t i;
+
+	for (i = 1; i < advice->rows && !*first->only; i++)
+		if (advice->row[i].asks && advice->row[i].fits >= first->fits && advice->row[i].aims_if &&
+		    advice->row[i].saved.low > first->saved.low)
+			return &advice->row[i];
+	return NULL;
+}
+
+/* "Try", "Or try", "If the model is float32 now, try": begins is "" or what the sentence begins with. */
+static void say_try(struct sentence *answer, const char *begins, const char *only)
+{
+	if (*begins)
+		sentence_say(answer,
+			     *only                  ? "%s, if %s, try "
+			     : strcmp(begins, "Or") ? "%s, try "
+						    : "%s try ",
+			     begins, only);
+	else if (*only)
+		sentence_say(answer, "If %s, try ", only);
+	else
+		sentence_say(answer, "Try ");
+}
+
+static void say_rows(struct advice *advice, const char *begins)
+{
+	const struct advise_row *other = conditional(advice), *first = advice->row;
+	struct sentence *answer = &advice->answer;
+
+	if (other) {
+		say_try(answer, begins, other->only);
+		say_row(answer, advice, other);
+		sentence_say(answer, " Else try ");
+	} else {
+		say_try(answer, begins, first->only);
+	}
+	say_row(answer, advice, first);
+	if (!first->fits && advice->turns > 1 && !advice->asked && advice->together_fits)
+		sentence_say(answer, " With the others of \"What fits\" it is.");
+}
+
+/* What can be given back, where that is known, of what is missing. */
+static void say_given_back(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	enum advise_reason reason = advice->refusal[0].reason;
+	uint64_t missing = missing_of_request(&advice->run);
+	char back[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
+
+	if (!missing || !advice->refusal[0].told || oom->rule_bytes < missing ||
+	    (reason != ADVISE_REASON_NEIGHBOUR && reason != ADVISE_REASON_IDLE_CACHE && !oom->left_over))
+		return;
+	sentence_say(&advice->answer, " Up to %s can come back so, and %s is missing: enough.",
+		     text_bytes(back, oom->rule_bytes), text_bytes(size, missing));
+}
+
+/* No row: what can be said without a setting's name, and who does it. */
+static void say_remedy(struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+	const char *framework = advice->config->parts ? advice->config->part[0].file->framework : "no framework";
+	const char *remedy = oom_remedy(run->failed ? run->oom.rule_category : advise_largest_category(run));
+
+	if (remedy)
+		sentence_say(&advice->answer, "%s%s. ", (char[2]){ (char)(remedy[0] - 'a' + 'A'), '\0' }, remedy + 1);
+	sentence_say(&advice->answer, "None of the settings of %s that are known here does that", framework);
+	if (*advice->doer.function)
+		sentence_say(&advice->answer,
+			     ": %s (%s) of %s makes it so, see whether another version does it piece by piece",
+			     advice->doer.function, advice->doer.place, framework);
+	sentence_say(&advice->answer,
+		     strcmp(framework, "pytorch") ? "." : "; if this is another framework's run, say --framework.");
+}
+
+/* With everybody's memory, where somebody counted it. */
+static uint64_t fullest(const struct advise_run *run)
+{
+	return run->used > run->peak ? run->used : run->peak;
+}
+
+int advise_is_healthy(const struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+
+	return !run->failed && !advice->fit && !advice->refusals && run->total && run->peak < run->total / 10 * 9 &&
+	       fullest(run) < run->total / 20 * 19;
+}
+
+int advise_settings_too(const struct advice *advice)
+{
+	return advice->refusals && advice->rows && advice->row->aims &&
+	       (advice->refusal[0].reason == ADVISE_REASON_LEFT || advice->refusal[0].reason == ADVISE_REASON_OUTLIER);
+}
+
+static void say_healthy(struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+
+	sentence_say(&advice->answer, "%s: nothing failed, and %s was never %s, so the highest is %s of the device.%s",
+		     advice->points ? "It runs as it is" : "Nothing has to change",
+		     text_bytes(size, run->total - fullest(run)), run->used > run->peak ? "in use by anybody" : "held",
+		     text_percent(share, fullest(run), run->total),
+		     advice->points ? " What is out of the ordinary, and could be less, is below." : "");
+}
+
+/* What to do. What goes before any setting goes before it here, too. */
+static void say_answer(struct advice *advice)
+{
+	struct sentence *answer = &advice->answer;
+	size_t i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].whole) {
+			sentence_say(answer, "%s: %s.",
+				     advice->refusal[i].reason == ADVISE_REASON_HOST
+					     ? "The host is short of memory, not the GPU"
+					     : "No setting fixes this",
+				     advice->refusal[i].instead);
+			if (!i)
+				say_given_back(advice);
+			return;
+		}
+	if (advice->refusals) {
+		sentence_say(answer, "Before any setting: %s.", advice->refusal[0].instead);
+		say_given_back(advice);
+		if (advise_settings_too(advice))
+			sentence_say(answer, " ");
+	}
+	if (advice->refusals && !advise_settings_too(advice))
+		return;
+	if (advice->refusals)
+		say_rows(advice, "Or");
+	else if (advise_is_healthy(advice))
+		say_healthy(advice);
+	else if (!advice->rows)
+		say_remedy(advice);
+	else
+		say_rows(advice, advice->run.failed || advice->fit ? "" : "To make the peak lower");
+}
+
+/* ---- what happened ------------------------------------------------------------------------------------------------------ */
+
+static void say_peak(struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+	struct sentence *verdict = &advice->verdict;
+	char size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX];
+	const char *category = advise_largest_category(run);
+
+	sentence_say(verdict, "Peak %s held", text_bytes(size, run->peak));
+	if (run->total)
+		sentence_say(verdict, " of %s", text_bytes(total, run->total));
+	sentence_say(verdict, " on %s, ", answer_device(device, run->number, run->kind));
+	peak_say_phase(verdict, run->phase, 0, 0);
+	sentence_say(verdict, ".");
+	if (*category)
+		sentence_say(verdict, " The largest part of it is %s, %s.",
+			     mt_category_parse(category) == MT_CATEGORY_OTHER ? "of no known purpose" : category,
+			     text_bytes(size, advise_held_then(run, 1u << mt_category_parse(category))));
+}
+
+/* What the host ended begins with the host: how high the GPU was has nothing to do with it. */
+static int say_verdict(struct advice *advice)
+{
+	int points = 0, error = 0;
+
+	if (advice->run.failed) {
+		oom_say_briefly(&advice->verdict, &advice->run.oom);
+		if (advice->verdict.size && advice->verdict.text[advice->verdict.size - 1] != '.')
+			sentence_say(&advice->verdict, ".");
+		return 0;
+	}
+	error = top_host_say(&advice->verdict, advice->run.db);
+	if (error < 0 || advice->verdict.size)
+		return error < 0 ? error : 0;
+	say_peak(advice);
+	if (advice->run.history && strcmp(advice->run.kind, "cpu") != 0)
+		points = peak_points_say(&advice->verdict, advice->run.db, advice->run.device);
+	advice->points = points > 0;
+	return points < 0 ? points : 0;
+}
+
+int advise_answer(struct advice *advice)
+{
+	int error = say_verdict(advice);
+
+	if (!error)
+		say_answer(advice);
+	return error;
+}
