@@ -16,6 +16,7 @@
 	X(knobs_nemo_rl, "nemo-rl.yaml")           \
 	X(knobs_trl, "trl.yaml")                   \
 	X(knobs_transformers, "transformers.yaml") \
+	X(knobs_accelerate, "accelerate.yaml")     \
 	X(knobs_deepspeed, "deepspeed.yaml")       \
 	X(knobs_megatron, "megatron.yaml")         \
 	X(knobs_vllm, "vllm.yaml")                 \

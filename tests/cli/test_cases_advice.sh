@@ -83,3 +83,22 @@ begin qwen-vl-finetune-88
 says "the sample that is larger than all before, with what would have fitted" '^Before any setting: look at this sample, and cap the pixels of a picture or video \(max_pixels of the processor\): it is 16 times as large as any before, and 15.[0-9] times as large would have fitted\. Or try gradient_checkpointing' advise
 begin transformers-3730
 never "things that are at their usual size are no outlier" 'look at this sample' advise
+
+# ---- rows of what only the recording tells ----
+
+begin accelerate-2531
+proposes "gradients that wait whole are reduced sooner" GradientAccumulationPlugin.sync_each_batch
+row sync_each_batch "r['saved_bytes']['low'] > 30 * $GiB and r['fits'] and 'sync_each_batch=True' in r['paste']" "shards stay beside it"
+never "no default that the gradients refute" 'gradient_accumulation_steps: at its floor' advise -n 0
+case=deepspeed-467
+advises "without whole gradients it is for nobody" "not any('sync_each_batch' in k['key'] for k in d['knobs'])"
+begin nemo-rl-2871
+row sequence_packing.train_mb_tokens "r['fits'] and r['only_if'] is None" "packing is on, by the stacks: its budget counts"
+advises "and what packing does not read, or does not go with, is for nobody" \
+	"not any(w in k['key'] for k in d['knobs'] for w in ['train_micro_batch_size', 'use_fused_linear_logprobs'])"
+begin two-ranks
+says "what is not evenly dealt, with the settings that deal" '^Before any setting: deal the tokens out evenly: trainer.balance_batch, actor_rollout_ref.actor.use_dynamic_bsz\. GPU 0 has 40.0 GiB less at its peak; half of that could go from here' advise
+begin host-oom
+says "what keeps it on the host, and what room the GPU has" '^The host is short of memory, not the GPU: turn actor_rollout_ref.actor.fsdp_config.optimizer_offload off, as 64.0 GiB of the GPU was never held' advise
+begin verl-3453
+never "a process that had little to do with it turns nothing off" 'offload off' advise

@@ -38,7 +38,7 @@ says "before any setting" 'Before any setting: what was loaded is still there' a
 
 begin speechbrain-1850
 says "activations" '17.0 GiB in 97 pieces is kept by forward \(attention.py:893\)\. Most of what is in use is probably activations, 22.9 GiB: recompute' oom
-says "with what PyTorch has for it" 'Try torch.utils.checkpoint.checkpoint around each layer, .*: it saves probably 18.6 GiB' advise
+says "with what PyTorch has for it" 'Try torch.utils.checkpoint.checkpoint around each layer, .*: it saves probably 18.6 to 23.1 GiB' advise
 says "in the program" 'To paste, the first of them # in the program: torch.utils.checkpoint.checkpoint around each layer' advise
 never "nothing that has no class here" 'FullyShardedDataParallel|AdamW' advise
 
@@ -72,7 +72,7 @@ proposes "a smaller share" gpu_memory_utilization
 
 begin trl-3133
 says "all layers gathered at once" '59.1 GiB, 35 x 1.7 GiB, is kept by _allgather_params_coalesced .*fsdp gather buffers, 59.1 GiB: gather fewer or smaller modules at once' oom
-says "no setting of it" 'none moves it' advise
+says "no setting of it" 'None of the settings of trl' advise
 
 begin deepspeed-467
 says "two buckets" '8.4 GiB, 2 x 4.2 GiB, is kept by backward \(stage_1_and_2.py:2066\).*make the buffers there smaller: its buckets' oom

@@ -33,6 +33,7 @@ static const struct {
 	enum reason reason;
 } untold[] = {
 	{ "verl", "actor_rollout_ref.actor.use_dynamic_bsz", BECAUSE_FILLING },
+	{ "verl", "trainer.balance_batch", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.actor.entropy_coeff", BECAUSE_RESULT },
 	{ "verl", "actor_rollout_ref.actor.megatron.dynamic_context_parallel", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.model.fused_kernel_options.impl_backend", BECAUSE_KERNEL },

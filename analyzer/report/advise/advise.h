@@ -69,6 +69,7 @@ struct advise_idle {
 	X(UNRECORDED, "unrecorded")        /* nobody recorded who has it */                                    \
 	X(HOST, "host")                    /* it was not the GPU */                                            \
 	X(OUTLIER, "outlier")              /* one micro-batch, or one sample, is far larger than all before */ \
+	X(UNEVEN, "uneven")                /* another GPU has far less of the same */                          \
 	X(LEFT, "left-over")               /* it need not be there, or not all at once */                      \
 	X(IGNORED, "setting-ignored")      /* it is set, and the bytes are there all the same */               \
 	X(EVIDENCE, "too-little-evidence") /* the recording does not tell */

@@ -141,7 +141,8 @@ int advise_is_healthy(const struct advice *advice)
 int advise_settings_too(const struct advice *advice)
 {
 	return advice->refusals && advice->rows && advice->row->aims &&
-	       (advice->refusal[0].reason == ADVISE_REASON_LEFT || advice->refusal[0].reason == ADVISE_REASON_OUTLIER);
+	       (advice->refusal[0].reason == ADVISE_REASON_LEFT || advice->refusal[0].reason == ADVISE_REASON_OUTLIER ||
+		advice->refusal[0].reason == ADVISE_REASON_UNEVEN);
 }
 
 static void say_healthy(struct advice *advice)

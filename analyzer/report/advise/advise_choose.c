@@ -6,6 +6,7 @@
 #include "advise_choice.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/oom/oom_words.h"
 
 #define WORTH 200.0 /* less than one part in so many is no reason to relaunch */
 #define AIM 2.0     /* what is about the very bytes that were too many counts so many times */
@@ -91,6 +92,9 @@ static int note_idle(struct advice *advice, const struct mt_knob *knob, const ch
 	uint8_t phase = phase_in_question(advice), category;
 	int concerned = knob->phases & 1u << phase && main_category(advice, knob, &category) > advice->base / 20;
 
+	/* Whole gradients wait for a next micro-batch, whatever is so by default. */
+	if (knob->method == MT_KNOB_METHOD_KEPT && advice->run.failed && oom_has_whole_gradients(&advice->run.oom))
+		return 0;
 	return *why && (concerned || (knob->not_so && why == knob->not_so)) ? add_idle(advice, knob, why) : 0;
 }
 

@@ -14,6 +14,7 @@
 
 #define UNKNOWN_SHARE 2 /* more than one part in so many of no known purpose: too little is known */
 #define OWN_SHARE 4     /* of the host: a process with less than one part in so many did not fill it */
+#define FAR 3           /* a GPU that has more than another by one part in so many */
 #define PIECES_MANY 4
 #define IGNORED_SHARE 10 /* of the peak, from which on what a setting should have removed is worth a word */
 
@@ -211,6 +212,71 @@ static int refuse_outlier(struct advice *advice)
 	return say(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
 }
 
+/* ---- ranks that are not alike -------------------------------------------------------------------------------------------- */
+
+/* Names of the settings that deal samples out by their tokens, of the main framework; "": it has none. */
+static void balancing_settings(const struct advice *advice, char *out, size_t size)
+{
+	const struct advise_config *config = advice->config;
+	const struct mt_knob *knob;
+	size_t used = 0;
+	uint32_t i, names = 0;
+
+	*out = '\0';
+	for (i = 0; config->parts && i < config->part[0].file->knobs && names < 2; i++) {
+		knob = &config->part[0].file->knob[i];
+		if (knob->measure != MT_KNOB_UNIT_SWITCH || knob->saves != MT_KNOB_SAVES_ON || knob->instead ||
+		    knob->method != MT_KNOB_METHOD_TOKENS || !(knob->phases & 1u << MT_PHASE_FORWARD) ||
+		    !(strstr(knob->name.key, "balance") || strstr(knob->name.key, "use_dynamic") ||
+		      strstr(knob->name.key, "use-dynamic")))
+			continue;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", names++ ? ", " : ": ", knob->name.key);
+	}
+}
+
+struct others {
+	uint64_t least;
+	int64_t number;
+};
+
+static int take_other(void *context, struct db_stmt *row)
+{
+	*(struct others *)context = (struct others){ (uint64_t)db_int(row, 0), db_int(row, 1) };
+	return 0;
+}
+
+/* Of what a micro-batch makes: what is there whatever the samples are no dealing moves. */
+static int refuse_uneven(struct advice *advice)
+{
+	static const char sql[] =
+		"SELECT peak.bytes, other.number FROM device AS other JOIN peak ON peak.device = other.id JOIN device AS one "
+		"ON one.id = ?1 AND other.kind = one.kind AND other.id <> one.id AND one.kind <> 'cpu' "
+		"WHERE EXISTS (SELECT 1 FROM site JOIN phase_span USING (process) WHERE site.device = other.id "
+		"AND phase_span.phase IN ('forward', 'backward')) ORDER BY 1, 2 LIMIT 1";
+	const int64_t device[ANSWER_PARAMETERS] = { advice->run.device };
+	const struct advise_run *run = &advice->run;
+	uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_LOGITS | 1u << MT_CATEGORY_RECOMPUTED |
+			   1u << MT_CATEGORY_WORKSPACE;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], names[256], size[2][TEXT_SIZE_MAX];
+	struct others others = { UINT64_MAX, 0 };
+	uint64_t more;
+	int error = answer_rows(run->db, sql, device, take_other, &others);
+
+	more = others.least < run->peak ? run->peak - others.least : 0;
+	if (error || (!run->failed && run->peak < run->total / 10 * 9) || more < run->peak / FAR ||
+	    advise_held_then(run, passing) < more)
+		return error;
+	balancing_settings(advice, names, sizeof(names));
+	snprintf(text, sizeof(text), "GPU %lld had %s at most, %s less than this one", (long long)others.number,
+		 text_bytes(size[0], others.least), text_bytes(size[1], more));
+	snprintf(instead, sizeof(instead),
+		 "deal the tokens out evenly%s. GPU %lld has %s less at its peak; half of that could go from here",
+		 names, (long long)others.number, text_bytes(size[1], more));
+	/* Where nothing failed the verdict has it. */
+	return run->failed ? say(advice, ADVISE_REASON_UNEVEN, 0, text, instead)
+			   : say_told(advice, ADVISE_REASON_UNEVEN, 0, text, instead);
+}
+
 /* ---- the host -------------------------------------------------------------------------------------------------------------- */
 
 struct host_words {
@@ -218,10 +284,44 @@ struct host_words {
 	int told;
 };
 
+static int is_set_by_user(const struct advise_value *value)
+{
+	return value->origin >= ADVISE_COMMAND && value->text;
+}
+
+/* A setting keeps bytes on the host that the GPU may have room for. */
+static int offloads_here(const struct advice *advice, char *instead, size_t room)
+{
+	const struct advise_config *config = advice->config;
+	uint64_t free = advice->run.total > advice->run.peak ? advice->run.total - advice->run.peak : 0;
+	char why[ADVISE_WORDS_MAX], size[TEXT_SIZE_MAX];
+	const struct mt_knob *knob;
+	struct advise_value value;
+	double number;
+	uint32_t i;
+
+	for (i = 0; free > advice->run.total / 2 && config->parts && i < config->part[0].file->knobs; i++) {
+		knob = &config->part[0].file->knob[i];
+		value = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+		if (knob->method != MT_KNOB_METHOD_REMOVED || knob->measure != MT_KNOB_UNIT_SWITCH ||
+		    knob->saves != MT_KNOB_SAVES_ON || !strstr(knob->name.key, "offload"))
+			continue;
+		if (!advise_is_proved(advice, knob, why) &&
+		    (!is_set_by_user(&value) || advise_value_number(knob, value.text, &number) || number < 1))
+			continue;
+		snprintf(instead, room,
+			 "turn %s off, as %s of the GPU was never held, or give the job more host memory; see "
+			 "also checkpoints, workers of data loaders and pinned buffers (memana top shows whose it is)",
+			 knob->name.key, text_bytes(size, free));
+		return 1;
+	}
+	return 0;
+}
+
 static int take_host(void *context, const struct query_host *row)
 {
 	struct host_words *words = context;
-	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
 	uint64_t all;
 
 	if (!*row->verdict || words->told)
@@ -239,6 +339,8 @@ static int take_host(void *context, const struct query_host *row)
 		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
 			   "that is not what filled the host: look at the other processes there, and at when they grew (memana top "
 			   "tells those that were recorded); offloading more would make it worse");
+	if (offloads_here(words->advice, instead, sizeof(instead)))
+		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
 	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
 		   "give the job more host memory, or keep less there: states that are offloaded to it, checkpoints that are "
 		   "gathered on it, workers of data loaders, pinned buffers (memana top shows whose it is)");
@@ -269,11 +371,6 @@ static int refuse_growth(struct advice *advice)
 }
 
 /* ---- a setting that is on, and does nothing -------------------------------------------------------------------------------- */
-
-static int is_set_by_user(const struct advise_value *value)
-{
-	return value->origin >= ADVISE_COMMAND && value->text;
-}
 
 /* Bytes in the phase that the setting should have removed: whole logits, a cache that should sleep. */
 static uint64_t left_by(const struct advice *advice, const struct mt_knob *knob, uint8_t phase)
@@ -368,6 +465,8 @@ int advise_refuse(struct advice *advice, const char *name)
 		error = refuse_by_rule(advice, name);
 	if (!error && !advice->refusals)
 		error = refuse_outlier(advice);
+	if (!error && !advice->refusals)
+		error = refuse_uneven(advice);
 	if (!error)
 		error = query_hosts(advice->run.db, take_host, &words);
 	if (!error && advice->run.steps > 3)

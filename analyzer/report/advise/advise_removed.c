@@ -177,6 +177,8 @@ int turn_removed(struct turn *turn)
 		return strcmp(turn->to_text, "selective") ? keep_boundaries(turn) : turn_keep_all(turn, 0.5, 1);
 	case MT_KNOB_LEAVES_LAYER:
 		/* How much of them is of a kind that goes to the host differs from one implementation to the next. */
+		if (turn->knob->categories == CATEGORY(GRADIENTS)) /* shards stay beside it, of two GPUs the half */
+			return turn_keep_all(turn, 1 / layers, 0.5);
 		return turn_keep_all(turn, 1 / layers,
 				     turn->knob->categories & CATEGORY(ACTIVATIONS) ? 0.6 : 3 / layers);
 	case MT_KNOB_LEAVES_ADAPTERS:

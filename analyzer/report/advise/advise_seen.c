@@ -4,6 +4,7 @@
 #include <string.h>
 #include "advise.h"
 #include "memtrace/base.h"
+#include "report/oom/oom_words.h"
 
 #define NEEDS_DEPTH 3 /* of settings that need settings */
 
@@ -233,15 +234,36 @@ static int stacks_say(const struct advice *advice, const struct mt_knob *knob, i
 	return say;
 }
 
+/* The recorded stacks prove a switch beside which it is not read. */
+static int is_excluded(const struct advice *advice, const struct mt_knob *knob)
+{
+	const struct advise_part *part = advise_config_part(advice->config, knob);
+	char why[ADVISE_WORDS_MAX];
+	const struct mt_knob *rival;
+	uint32_t at = 0;
+
+	while (part && !knob->proofs && (rival = related(part, knob, MT_KNOB_CONSTRAINT_EXCLUDES, &at)))
+		if (!strcmp(knob->constraint[at - 1].value[0], "true") && advise_is_proved(advice, rival, why))
+			return 1;
+	return 0;
+}
+
 int advise_backend(const struct advice *advice, const struct mt_knob *knob)
 {
-	int say = stacks_say(advice, knob, NEEDS_DEPTH);
+	int say = is_excluded(advice, knob) ? -1 : stacks_say(advice, knob, NEEDS_DEPTH);
 
 	return say ? say : is_seen_backend(advice, knob);
+}
+
+/* What would shard gradients sooner counts where whole ones wait, as large as the layers that are gathered. */
+static int is_waited_for(const struct advice *advice, const struct mt_knob *knob)
+{
+	return knob->categories != 1u << MT_CATEGORY_GRADIENTS || knob->leaves != MT_KNOB_LEAVES_LAYER ||
+	       (advice->run.failed && oom_has_whole_gradients(&advice->run.oom));
 }
 
 int advise_is_meant(const struct advice *advice, const struct mt_knob *knob)
 {
 	return is_used(advice, knob) && is_class_used(advice, knob) && is_model_there(advice, knob) &&
-	       !needs_unseen(advice, knob);
+	       !needs_unseen(advice, knob) && is_waited_for(advice, knob);
 }

@@ -180,6 +180,12 @@ static const char zero_knob[] =
 static const char buffers_knob[] = "their buffers stay while others use the GPU, and no step needs them until the next "
 				   "backward: offload them before this";
 
+int oom_has_whole_gradients(const struct oom *oom)
+{
+	return oom->rule == OOM_LARGEST && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_GRADIENTS)) &&
+	       are_whole(oom);
+}
+
 const char *oom_special_remedy(const struct oom *oom)
 {
 	const char *category = oom->rule_category;
@@ -209,7 +215,7 @@ const char *oom_special_remedy(const struct oom *oom)
 		return "the logits come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
 		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
 		       "for nothing)";
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) && are_whole(oom))
+	if (oom_has_whole_gradients(oom))
 		return "the gradients are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
 		       "that is so until the last micro-batch; reduce after each (accelerate's sync_each_batch), or accumulate "
 		       "fewer";

@@ -45,6 +45,9 @@ int oom_is_others(const struct oom *oom);
 /* The largest piece of the place is far above all that it had in earlier steps; of other bytes than logits, which say tokens. */
 int oom_is_larger(const struct oom *oom);
 
+/* It is about gradients, and they are as large as the layers that are gathered: nothing has sharded them yet. */
+int oom_has_whole_gradients(const struct oom *oom);
+
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
 
