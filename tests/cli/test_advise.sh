@@ -62,7 +62,7 @@ play_quietly nccl-lazy
 says "a run with room has nothing to change" 'nothing failed, and 42.0 GiB was never held' advise
 
 play_quietly verl-3453
-says "a process that did not fill the host" 'that is not what filled the host' advise
+says "a process that did not fill the host" 'this one is not what filled the host' advise
 
 play_quietly open-rl-99
 tells "activations: recompute them" "$(proposed gradient_checkpointing "r['fits'] and r['category'] == 'activations'")" advise

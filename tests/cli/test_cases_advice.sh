@@ -102,3 +102,8 @@ begin host-oom
 says "what keeps it on the host, and what room the GPU has" '^The host is short of memory, not the GPU: turn actor_rollout_ref.actor.fsdp_config.optimizer_offload off, as 64.0 GiB of the GPU was never held' advise
 begin verl-3453
 never "a process that had little to do with it turns nothing off" 'offload off' advise
+begin skyrl-1365
+says "weights outside of the pool: the engine's version" '^Before any setting: take another version of the engine that sleeps, .* Up to 14.0 GiB can come back so, and 1000.0 MiB is missing: enough' advise
+case=sglang-10597
+says "an engine alone was recorded: who sends, and by which setting of each" '^Before any setting: let whoever sends the weights send fewer at once \(.*weight_chunked_mem_mb of areal.*--update-weight-buffer-size of slime' advise
+never "not first what was only in the way" 'To paste' advise

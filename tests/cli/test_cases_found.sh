@@ -23,7 +23,7 @@ says "and what there is most of" 'activations has most, 54.0 GiB' oom
 never "it does not grow" 'more with every|empty_cache|[Ee]xpandable' oom
 
 begin nemo-rl-1159
-says "the trainer's optimizer is awake" '33.0 GiB, 2 x 16.5 GiB, is kept by step \(adamw.py:243\), called from train .* of rank 0 \(pid 5100\)\. .*optimizer state, 33.0 GiB: shard or offload' oom
+says "the trainer's optimizer is awake" '33.0 GiB, 2 x 16.5 GiB, is kept by step \(adamw.py:243\), called from train .* of rank 0 \(pid 5100\)\. .*optimizer state, 33.0 GiB: the trainer does not train while the engine generates: let it take its states to the host' oom
 never "the cache would not have been enough" 'empty_cache|keeps 1' oom
 
 begin nemo-rl-630

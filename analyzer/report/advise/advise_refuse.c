@@ -114,8 +114,8 @@ static const struct {
 			   "drop the reference that keeps it (detach, .item(), clear the list), or take a version in which that is "
 			   "mended; memana retained shows each place" },
 	[OOM_SLEEPER] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
-			  "it lies in no pool that sleeps: weights of an engine should, see its version and its loader; of graphs, "
-			  "communicators and buffers have fewer; or end that process for the while" },
+			  "let the process that sleeps keep less outside of the pool that sleeps with it: fewer graphs, "
+			  "communicators or buffers, or end it meanwhile" },
 	[OOM_RANKS] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
 			"let each rank use a device of its own: torch.cuda.set_device before anything is made, and map_location where "
 			"torch.load would put things where they were saved" },
@@ -143,8 +143,12 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		return say_told(advice, ADVISE_REASON_RETENTION, 0, why.text,
 				"see what still refers to it after its setting up is over, and free it there");
 	if (oom->rule == OOM_RETAINED && oom->growth.other)
-		instead = "mend it there: where that is an engine, another version of it, or keep it from loading its weights anew "
-			  "beside its pool";
+		instead = "take another version of the engine that grows, or stop what loads its weights anew outside of the "
+			  "pool that sleeps";
+	if (oom->rule == OOM_SLEEPER && oom->place &&
+	    !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_WEIGHTS)))
+		instead = "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "
+			  "that sleeps; or end that process meanwhile";
 	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
 		instead = "free what pins the segments, or make requests of fewer different sizes: memana frag";
 	return say_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
@@ -210,6 +214,49 @@ static int refuse_outlier(struct advice *advice)
 		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
 			 ", and %.3g times as large would have fitted", floor(10 * fit) / 10);
 	return say(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
+}
+
+/* ---- what another program sends -------------------------------------------------------------------------------------------- */
+
+/* Settings of those that send weights to engines, one of each framework; how many bytes of names fit. */
+static void sending_settings(const struct advice *advice, char *out, size_t size)
+{
+	const struct mt_knob_file *file;
+	const struct mt_knob *knob;
+	size_t used = 0;
+	uint32_t i, k;
+
+	*out = '\0';
+	for (i = 0; i < advice->knobs->files; i++)
+		for (file = &advice->knobs->file[i], k = 0; k < file->knobs; k++) {
+			knob = &file->knob[k];
+			if (knob->method != MT_KNOB_METHOD_BUCKET || knob->saves != MT_KNOB_SAVES_LOWER ||
+			    knob->categories != 1u << MT_CATEGORY_WEIGHT_BUFFERS || knob->instead ||
+			    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) ||
+			    used + strlen(knob->name.key) + 32 > size)
+				continue;
+			used += (size_t)snprintf(out + used, size - used, "%s%s of %s", used ? ", " : "",
+						 knob->name.key, file->framework);
+			break;
+		}
+}
+
+/* An engine alone was recorded, and received more at once than it had room for: how much, its sender says. */
+static int refuse_messages(struct advice *advice)
+{
+	const struct advise_config *config = advice->config;
+	const char *engine = config->parts ? config->part[0].file->framework : "";
+	char instead[ADVISE_EVIDENCE_MAX], names[320];
+	struct sentence why = { .size = 0 };
+
+	if (!advice->run.failed || advice->run.oom.rule != OOM_LARGEST ||
+	    strcmp(advice->run.oom.rule_category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)) ||
+	    (strcmp(engine, "vllm") && strcmp(engine, "sglang")))
+		return 0;
+	sending_settings(advice, names, sizeof(names));
+	snprintf(instead, sizeof(instead), "let whoever sends the weights send fewer at once (%s)", names);
+	oom_say_next(&why, &advice->run.oom, "");
+	return say_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
 }
 
 /* ---- ranks that are not alike -------------------------------------------------------------------------------------------- */
@@ -337,8 +384,8 @@ static int take_host(void *context, const struct query_host *row)
 		      : row->cgroup + row->available;
 	if (row->most_resident < all / OWN_SHARE)
 		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
-			   "that is not what filled the host: look at the other processes there, and at when they grew (memana top "
-			   "tells those that were recorded); offloading more would make it worse");
+			   "look at the other processes of the host, and at when they grew (memana top tells those that were "
+			   "recorded): this one is not what filled the host, and offloading more would make it worse");
 	if (offloads_here(words->advice, instead, sizeof(instead)))
 		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
 	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
@@ -463,6 +510,8 @@ int advise_refuse(struct advice *advice, const char *name)
 
 	if (!error)
 		error = refuse_by_rule(advice, name);
+	if (!error && !advice->refusals)
+		error = refuse_messages(advice);
 	if (!error && !advice->refusals)
 		error = refuse_outlier(advice);
 	if (!error && !advice->refusals)
