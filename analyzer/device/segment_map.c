@@ -66,34 +66,57 @@ static void add_piece(struct segment_map *map, const struct segment_piece *piece
 
 /* ---- tensors in segments ---- */
 
-static void note_hole(struct segment *segment, uint64_t from, uint64_t to)
+struct segment_walk segment_walk_begin(const struct segment *segment, const struct segment_block *block)
 {
-	if (to > from && to - from > segment->largest_hole)
-		segment->largest_hole = to - from;
+	const struct segment_block *first = segment->blocks ? block + segment->first_block : NULL;
+
+	return (struct segment_walk){ .at = segment->address,
+				      .end = end_of(segment->address, segment->bytes),
+				      .block = first,
+				      .last = first ? first + segment->blocks : NULL };
+}
+
+int segment_walk_next(struct segment_walk *walk, struct segment_part *part)
+{
+	const struct segment_block *block = walk->block;
+	uint64_t to = 0;
+
+	for (; block != walk->last; block++) { /* what earlier ones cover is theirs */
+		to = end_of(block->address, block->bytes);
+		to = to > walk->end ? walk->end : to;
+		if (to > walk->at)
+			break;
+	}
+	walk->block = block;
+	if (walk->at >= walk->end)
+		return 0;
+	part->from = walk->at;
+	part->block = block != walk->last && block->address <= walk->at ? block : NULL;
+	part->to = part->block ? to : block != walk->last ? block->address : walk->end;
+	walk->at = part->to;
+	walk->block += part->block != NULL;
+	return 1;
 }
 
 /* The blocks that lie in one segment; `next` is the first that may. */
 static void fill(struct segment *segment, const struct segment_block *block, size_t blocks, size_t *next)
 {
-	uint64_t end = end_of(segment->address, segment->bytes), at = segment->address, from, to;
+	uint64_t end = end_of(segment->address, segment->bytes);
+	struct segment_walk walk;
+	struct segment_part part;
 	size_t i;
 
 	while (*next < blocks && compare(block[*next].process, end_of(block[*next].address, block[*next].bytes),
 					 segment->process, segment->address + 1) < 0)
 		++*next;
 	segment->first_block = *next;
-	for (i = *next; i < blocks && compare(block[i].process, block[i].address, segment->process, end) < 0; i++) {
-		from = block[i].address < at ? at : block[i].address;
-		to = end_of(block[i].address, block[i].bytes);
-		to = to > end ? end : to;
+	for (i = *next; i < blocks && compare(block[i].process, block[i].address, segment->process, end) < 0; i++)
 		segment->blocks++;
-		if (to <= from)
-			continue;
-		note_hole(segment, at, from);
-		segment->used += to - from;
-		at = to;
-	}
-	note_hole(segment, at, end);
+	for (walk = segment_walk_begin(segment, block); segment_walk_next(&walk, &part);)
+		if (part.block)
+			segment->used += part.to - part.from;
+		else if (part.to - part.from > segment->largest_hole)
+			segment->largest_hole = part.to - part.from;
 }
 
 /* Bytes of tensors in each piece: one walk over both sorted arrays. */

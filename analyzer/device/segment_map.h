@@ -56,4 +56,22 @@ int segment_map_build(struct segment_map *map, struct segment_piece *piece, size
 		      size_t blocks);
 void segment_map_release(struct segment_map *map);
 
+/* A stretch of a segment: of one tensor, or a hole. What of a tensor another one overlaps is the first one's. */
+struct segment_part {
+	uint64_t from, to;                 /* addresses */
+	const struct segment_block *block; /* NULL: a hole */
+};
+
+/* Goes through a segment, by address; the one meaning of a hole. */
+struct segment_walk {
+	uint64_t at, end; /* private */
+	const struct segment_block *block, *last;
+};
+
+/* `block`: the sorted array that the map was built of. */
+struct segment_walk segment_walk_begin(const struct segment *segment, const struct segment_block *block);
+
+/* 1: *part is the next stretch, never an empty one; 0: that was all. */
+int segment_walk_next(struct segment_walk *walk, struct segment_part *part);
+
 #endif

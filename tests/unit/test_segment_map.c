@@ -28,6 +28,34 @@ TEST(holes_are_before_between_and_behind_tensors)
 	segment_map_release(&map);
 }
 
+TEST(a_walk_sees_every_byte_once)
+{
+	struct segment_piece piece[] = { { 1, 1000, 100, 0, 1, 0 } };
+	struct segment_block block[] = {
+		{ 1, 990, 15, 1 }, { 1, 1010, 20, 2 }, { 1, 1020, 20, 3 }, { 1, 1022, 2, 4 }, { 1, 1090, 50, 5 }
+	};
+	static const struct {
+		uint64_t from, to;
+		int64_t id;
+	} wanted[] = { { 1000, 1005, 1 }, { 1005, 1010, 0 }, { 1010, 1030, 2 },
+		       { 1030, 1040, 3 }, { 1040, 1090, 0 }, { 1090, 1100, 5 } };
+	struct segment_map map = map_of(piece, 1, block, 5);
+	struct segment_walk walk = segment_walk_begin(&map.segment[0], block);
+	struct segment_part part;
+	size_t i;
+
+	for (i = 0; segment_walk_next(&walk, &part); i++) {
+		CHECK(i < MT_ARRAY_SIZE(wanted));
+		CHECK_EQ(part.from, wanted[i].from);
+		CHECK_EQ(part.to, wanted[i].to);
+		CHECK_EQ(part.block ? part.block->id : 0, wanted[i].id);
+	}
+	CHECK_EQ(i, MT_ARRAY_SIZE(wanted));
+	CHECK_EQ(map.used, 45);
+	CHECK_EQ(map.largest_hole, 50);
+	segment_map_release(&map);
+}
+
 TEST(an_empty_segment_is_one_hole_and_can_go)
 {
 	struct segment_piece piece[] = { { 1, 2000, 50, 0, 1, 0 }, { 1, 1000, 100, 0, 1, 0 } };

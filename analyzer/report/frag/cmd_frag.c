@@ -97,110 +97,25 @@ static int parse(struct frag_command *command, int argc, char **argv)
 	return command_fail(EXIT_USAGE, "frag: %s", why);
 }
 
-/* ---- the instant ---- */
-
-#define BY_TIME "9223372036854775807" /* ALIVE_BY_TIME */
-
-static void find_phase(struct frag_instant *instant, struct db *db)
-{
-	struct db_stmt *stmt;
-
-	if (db_prepare(db, &stmt,
-		       "SELECT phase, step FROM phase_span WHERE ?1 IN (process, " BY_TIME ") "
-		       "AND (first_time, first_seq) <= (?2, ?3) ORDER BY first_time DESC, id DESC LIMIT 1"))
-		return;
-	db_bind(stmt, 1, instant->when.process);
-	db_bind(stmt, 2, instant->when.time);
-	db_bind(stmt, 3, instant->when.seq);
-	if (db_step(stmt) == 1) {
-		snprintf(instant->phase, sizeof(instant->phase), "%s", db_text(stmt, 0));
-		instant->step = db_int(stmt, 1);
-	}
-	db_finish(stmt);
-}
-
-/* 1: found, 0: there is no such moment on the device, or an error. */
-static int find_instant(struct frag_instant *instant, const struct frag_command *command, struct db *db, int64_t device)
-{
-	struct db_stmt *stmt;
-	int found = 1;
-
-	*instant = (struct frag_instant){ .when = { command->time, ALIVE_BY_TIME, ALIVE_BY_TIME } };
-	if (command->at) {
-		found = db_prepare(db, &stmt,
-				   "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
-				   "ORDER BY time DESC, process LIMIT 1");
-		if (found)
-			return found;
-		db_bind_text(stmt, 1, command->at);
-		db_bind(stmt, 2, device);
-		found = db_step(stmt);
-		if (found == 1)
-			instant->when = (struct alive_moment){ .process = db_int(stmt, 0),
-							       .seq = db_int(stmt, 1),
-							       .time = db_int(stmt, 2) };
-		db_finish(stmt);
-	}
-	if (found == 1)
-		find_phase(instant, db);
-	return found;
-}
-
 /* ---- the command ---- */
-
-/* The process with most of it idle; 0: no memory at all. Segments are in the order of processes. */
-static int64_t idlest(const struct segment_map *map)
-{
-	uint64_t idle = 0, most = 0;
-	int64_t process = 0;
-	size_t i;
-
-	for (i = 0; i < map->count; i++) {
-		if (!i || map->segment[i].process != map->segment[i - 1].process)
-			idle = 0;
-		idle += map->segment[i].bytes - map->segment[i].used;
-		if (idle < most && process)
-			continue;
-		most = idle;
-		process = map->segment[i].process;
-	}
-	return process;
-}
-
-/* Expandable segments are a question of the process whose allocator it is, not of one that sleeps beside it. */
-static int find_modes(struct frag_report *report)
-{
-	int64_t process = idlest(&report->map.map);
-	struct frag_map own;
-	int error = frag_load(&own, report->db, report->device->id, process, &report->instant.when);
-
-	if (!error)
-		error = frag_modes(report->db, &own, report->device->id, process, &report->expandable, &report->sleeps);
-	frag_release(&own);
-	return error;
-}
 
 static int report_device(void *context, const struct query_device *device)
 {
 	struct frag_report *report = context;
+	const struct frag_command *command = report->command;
+	struct frag_instant instant;
 	int found, error;
 
 	if (strcmp(device->kind, "cuda"))
 		return 0;
-	found = find_instant(&report->instant, report->command, report->db, device->id);
+	found = frag_instant(&instant, report->db, device->id, command->at, command->time);
 	if (found != 1)
 		return found;
 	report->device = device;
-	error = frag_load(&report->map, report->db, device->id, 0, &report->instant.when);
-	if (!error)
-		error = frag_pins(&report->pins, report->db, &report->map);
-	if (!error)
-		error = find_modes(report);
+	error = frag_state_load(&report->state, report->db, device->id, &instant);
 	if (!error)
 		error = report->doc ? frag_json(report) : frag_text(report);
-	frag_release(&report->map);
-	free(report->pins.pin);
-	memset(&report->pins, 0, sizeof(report->pins));
+	frag_state_release(&report->state);
 	return error;
 }
 

@@ -55,6 +55,8 @@ static int block_row(struct frag_map *map, const struct db_stmt *row)
 	map->tensor = tensors;
 	tensors[map->blocks] = (struct frag_tensor){ .node = db_int(row, 3),
 						     .step = db_int(row, 5),
+						     .site = db_int(row, 6),
+						     .time = db_int(row, 7),
 						     .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER
 										      : (uint32_t)phase) };
 	blocks[map->blocks] = (struct segment_block){ .process = db_int(row, 0),
@@ -90,7 +92,8 @@ int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t proce
 		"SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM piece WHERE device = ?1 "
 		"AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
 	static const char blocks[] =
-		"SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step FROM stretch "
+		"SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step, ifnull(site, 0), "
+		"alloc_time FROM stretch "
 		"WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
 		"AND " ALIVE_AT("?2", "?3", "?4");
 	int error;
@@ -115,16 +118,20 @@ void frag_release(struct frag_map *map)
 
 /* ---- what pins ---- */
 
-/* The tensor with most bytes in the segment. */
-static const struct segment_block *largest_block(const struct frag_map *map, const struct segment *segment)
+int frag_is_pinned(const struct segment *segment)
 {
-	const struct segment_block *block = &map->block[segment->first_block], *largest = block;
+	return segment->used && segment->used <= segment->bytes / FRAG_PINNED;
+}
+
+const struct frag_tensor *frag_holder(const struct frag_map *map, const struct segment *segment)
+{
+	const struct segment_block *block = map->block, *largest = NULL;
 	size_t i;
 
-	for (i = 1; i < segment->blocks; i++)
-		if (block[i].bytes > largest->bytes)
+	for (i = segment->first_block; i < segment->first_block + segment->blocks; i++)
+		if (!largest || block[i].bytes > largest->bytes)
 			largest = &block[i];
-	return largest;
+	return largest ? &map->tensor[largest->id] : NULL;
 }
 
 static int64_t spot_of(struct db_stmt *stmt, int64_t node)
@@ -189,9 +196,9 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 		return error;
 	for (i = 0; i < map->map.count && !error; i++) {
 		segment = &map->map.segment[i];
-		if (!segment->used || segment->used > segment->bytes / FRAG_PINNED)
+		tensor = frag_is_pinned(segment) ? frag_holder(map, segment) : NULL;
+		if (!tensor)
 			continue;
-		tensor = &map->tensor[largest_block(map, segment)->id];
 		pin = (struct frag_pin){ .node = tensor->node,
 					 .spot = spot_of(stmt, tensor->node),
 					 .phase = tensor->phase,

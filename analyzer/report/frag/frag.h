@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/text.h"
 #include "database/db.h"
 #include "device/segment_map.h"
 #include "query/alive.h"
@@ -13,6 +14,7 @@
 #define FRAG_PINNED 8 /* a segment of which at most one part in so many is used, but not nothing, is pinned */
 
 struct frag_instant {
+	char at[32]; /* "peak", "oom:2", "step:3:end"; "": only a time is known */
 	struct alive_moment when;
 	int64_t step;   /* 0: unknown */
 	char phase[32]; /* "": unknown */
@@ -20,8 +22,9 @@ struct frag_instant {
 
 /* A tensor: what block.id numbers. */
 struct frag_tensor {
-	int64_t node, step; /* of its birth; node 0: no stack */
-	const char *phase;  /* static word */
+	int64_t node, step, time; /* of its birth; node 0: no stack */
+	int64_t site;             /* 0: none */
+	const char *phase;        /* static word */
 };
 
 struct frag_map {
@@ -48,6 +51,40 @@ struct frag_pins {
 	size_t count, room;
 	uint64_t segments, idle, bytes; /* of all */
 };
+
+/* All that there is to know of a device at an instant. */
+struct frag_state {
+	struct frag_instant instant;
+	struct frag_map map;
+	struct frag_pins pins;
+	int expandable, sleeps; /* of the process with most of it idle; see frag_modes */
+};
+
+/* The instant of a name of the table moment; NULL: after all events that are not later than `time`. 1, 0: the device has
+ * no such moment, or -MT_E_x. */
+int frag_instant(struct frag_instant *instant, struct db *db, int64_t device, const char *at, int64_t time);
+
+/* The same, of what a cursor at `time` means: the device's peak, or an error, where it is one's time. */
+int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t device, int64_t time);
+
+/* finding_spots() has made its table. 0 or -MT_E_x; release in any case. */
+int frag_state_load(struct frag_state *state, struct db *db, int64_t device, const struct frag_instant *instant);
+void frag_state_release(struct frag_state *state);
+
+/* What to know and what to do. */
+struct sentence frag_verdict(const struct frag_state *state, struct db *db);
+
+/* Segments by idle bytes; NULL: out of memory. Free it. */
+const struct segment **frag_sort(const struct segment_map *map);
+
+/* Whether few tensors keep a segment from going back; and the one with most bytes in it, NULL: it is empty. */
+int frag_is_pinned(const struct segment *segment);
+const struct frag_tensor *frag_holder(const struct frag_map *map, const struct segment *segment);
+
+static inline uint64_t frag_idle(const struct frag_map *map)
+{
+	return map->map.bytes - map->map.used;
+}
 
 /* What one process has on the device, 0: all of them. 0 or -MT_E_x. Release in any case. */
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when);

@@ -11,8 +11,8 @@ static int json_pins(const struct frag_report *report)
 	int error = 0;
 
 	doc_array(report->doc, "pinned");
-	for (i = 0; i < report->pins.count && i < report->command->limit && !error; i++) {
-		pin = &report->pins.pin[i];
+	for (i = 0; i < report->state.pins.count && i < report->command->limit && !error; i++) {
+		pin = &report->state.pins.pin[i];
 		doc_object(report->doc, NULL);
 		doc_int(report->doc, "idle_bytes", (int64_t)pin->idle);
 		doc_int(report->doc, "tensor_bytes", (int64_t)pin->bytes);
@@ -29,13 +29,13 @@ static int json_pins(const struct frag_report *report)
 
 static int json_segments(const struct frag_report *report)
 {
-	const struct segment **sorted = frag_sort(&report->map.map), *segment;
+	const struct segment **sorted = frag_sort(&report->state.map.map), *segment;
 	size_t i;
 
 	if (!sorted)
 		return -MT_E_MEMORY;
 	doc_array(report->doc, "segments");
-	for (i = 0; i < report->map.map.count && i < report->command->limit; i++) {
+	for (i = 0; i < report->state.map.map.count && i < report->command->limit; i++) {
 		segment = sorted[i];
 		doc_object(report->doc, NULL);
 		doc_int(report->doc, "address", (int64_t)segment->address);
@@ -73,8 +73,8 @@ static int json_phase(void *context, const struct query_phase_peak *row)
 
 int frag_json(struct frag_report *report)
 {
-	const struct segment_map *map = &report->map.map;
-	struct sentence sentence = frag_verdict(report);
+	const struct segment_map *map = &report->state.map.map;
+	struct sentence sentence = frag_verdict(&report->state, report->db);
 	struct doc *doc = report->doc;
 	int error;
 
@@ -82,22 +82,22 @@ int frag_json(struct frag_report *report)
 	doc_object(doc, NULL);
 	doc_int(doc, "id", report->device->number);
 	doc_string(doc, "verdict", sentence.text);
-	doc_time(doc, "time_ns", report->instant.when.time);
-	if (text_known.history && *report->instant.phase)
-		doc_string(doc, "phase", report->instant.phase);
+	doc_time(doc, "time_ns", report->state.instant.when.time);
+	if (text_known.history && *report->state.instant.phase)
+		doc_string(doc, "phase", report->state.instant.phase);
 	else
 		doc_null(doc, "phase");
-	doc_int_or_null(doc, "step", report->instant.step, text_known.history && report->instant.step);
+	doc_int_or_null(doc, "step", report->state.instant.step, text_known.history && report->state.instant.step);
 	doc_int(doc, "reserved_bytes", (int64_t)map->bytes);
 	doc_int(doc, "allocated_bytes", (int64_t)map->used);
 	doc_int(doc, "idle_bytes", (int64_t)(map->bytes - map->used));
 	doc_int(doc, "largest_hole_bytes", (int64_t)map->largest_hole);
 	doc_int(doc, "empty_cache_bytes", (int64_t)map->free_pieces);
 	doc_int(doc, "not_resident_bytes", (int64_t)map->absent);
-	doc_bool(doc, "expandable_segments", report->expandable);
-	doc_bool(doc, "sleeping_pool", report->sleeps);
-	doc_int(doc, "pinned_segments", (int64_t)report->pins.segments);
-	doc_int(doc, "pinned_idle_bytes", (int64_t)report->pins.idle);
+	doc_bool(doc, "expandable_segments", report->state.expandable);
+	doc_bool(doc, "sleeping_pool", report->state.sleeps);
+	doc_int(doc, "pinned_segments", (int64_t)report->state.pins.segments);
+	doc_int(doc, "pinned_idle_bytes", (int64_t)report->state.pins.idle);
 	error = json_pins(report);
 	if (!error)
 		error = json_segments(report);

@@ -1,4 +1,4 @@
-/* frag_report.h - the report of memana frag about one device: its verdict, its text, its JSON. */
+/* frag_report.h - the report of memana frag about one device: its text, its JSON. */
 #ifndef MEMANA_FRAG_REPORT_H
 #define MEMANA_FRAG_REPORT_H
 
@@ -24,26 +24,12 @@ struct frag_report {
 	const struct text *text; /* one of these */
 	struct doc *doc;
 	const struct query_device *device;
-	struct frag_instant instant;
-	struct frag_map map;
-	struct frag_pins pins;
-	int expandable, sleeps;
+	struct frag_state state;
 	int devices; /* that had the instant */
 };
-
-/* What to know and what to do. */
-struct sentence frag_verdict(const struct frag_report *report);
 
 /* One device. 0 or -MT_E_x. */
 int frag_text(struct frag_report *report);
 int frag_json(struct frag_report *report);
-
-static inline uint64_t frag_idle(const struct frag_map *map)
-{
-	return map->map.bytes - map->map.used;
-}
-
-/* Segments by idle bytes; NULL: out of memory. Free it. */
-const struct segment **frag_sort(const struct segment_map *map);
 
 #endif

@@ -6,44 +6,22 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-static int by_idle(const void *a, const void *b)
-{
-	const struct segment *one = *(const struct segment *const *)a, *two = *(const struct segment *const *)b;
-	uint64_t idle_one = one->bytes - one->used, idle_two = two->bytes - two->used;
-
-	if (idle_one != idle_two)
-		return idle_one < idle_two ? 1 : -1;
-	return one < two ? -1 : one > two;
-}
-
-const struct segment **frag_sort(const struct segment_map *map)
-{
-	const struct segment **sorted = calloc(map->count + 1, sizeof(*sorted));
-	size_t i;
-
-	for (i = 0; i < map->count && sorted; i++)
-		sorted[i] = &map->segment[i];
-	if (sorted)
-		qsort(sorted, map->count, sizeof(*sorted), by_idle);
-	return sorted;
-}
-
 static void print_facts(const struct frag_report *report)
 {
-	const struct segment_map *map = &report->map.map;
+	const struct segment_map *map = &report->state.map.map;
 	char words[160], count[64], share[TEXT_SIZE_MAX];
 
 	answer_title(report->text, "The allocator");
 	finding_line(report->text, map->bytes, text_count(words, sizeof(words), map->count, "reserved segment"));
 	snprintf(words, sizeof(words), "allocated (%s), %s", text_percent(share, map->used, map->bytes),
-		 text_count(count, sizeof(count), report->map.blocks, "tensor"));
+		 text_count(count, sizeof(count), report->state.map.blocks, "tensor"));
 	finding_line(report->text, map->used, words);
 	finding_line(report->text, map->bytes - map->used, "idle");
 	finding_line(report->text, map->largest_hole, "largest hole");
 	finding_line(report->text, map->free_pieces, "would go back with torch.cuda.empty_cache()");
 	if (map->absent)
 		finding_line(report->text, map->absent, "in tensors without memory: a pool that sleeps");
-	if (report->expandable)
+	if (report->state.expandable)
 		text_print(report->text, "              expandable segments are on\n");
 }
 
@@ -73,10 +51,10 @@ static void print_pins(const struct frag_report *report)
 	size_t i;
 	int at;
 
-	if (report->pins.count)
+	if (report->state.pins.count)
 		answer_title(report->text, "Idle in pinned segments, by the place whose tensors pin them");
-	for (i = 0; i < report->pins.count && i < report->command->limit; i++) {
-		pin = &report->pins.pin[i];
+	for (i = 0; i < report->state.pins.count && i < report->command->limit; i++) {
+		pin = &report->state.pins.pin[i];
 		at = snprintf(words, sizeof(words), "%s: %s in %s",
 			      finding_place(place, sizeof(place), report->db, pin->node), text_bytes(bytes, pin->bytes),
 			      text_count(count, sizeof(count), pin->segments, "segment"));
@@ -91,18 +69,18 @@ static void print_pins(const struct frag_report *report)
 
 static int print_segments(const struct frag_report *report)
 {
-	const struct segment **sorted = frag_sort(&report->map.map), *segment;
+	const struct segment **sorted = frag_sort(&report->state.map.map), *segment;
 	char size[TEXT_SIZE_MAX], used[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], hole[TEXT_SIZE_MAX];
 	size_t i;
 
 	if (!sorted)
 		return -MT_E_MEMORY;
-	if (report->map.map.count) {
+	if (report->state.map.map.count) {
 		answer_title(report->text, "Segments with most idle bytes");
 		text_print(report->text, "%12s %12s %12s %12s %9s  %s\n", "idle", "size", "used", "largest hole",
 			   "tensors", "address");
 	}
-	for (i = 0; i < report->map.map.count && i < report->command->limit; i++) {
+	for (i = 0; i < report->state.map.map.count && i < report->command->limit; i++) {
 		segment = sorted[i];
 		text_print(report->text, "%12s %12s %12s %12s %9zu  0x%llx\n",
 			   text_bytes(idle, segment->bytes - segment->used), text_bytes(size, segment->bytes),
@@ -115,7 +93,7 @@ static int print_segments(const struct frag_report *report)
 
 int frag_text(struct frag_report *report)
 {
-	struct sentence sentence = frag_verdict(report);
+	struct sentence sentence = frag_verdict(&report->state, report->db);
 	char name[128];
 	int error;
 

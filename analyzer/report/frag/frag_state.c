@@ -1,0 +1,153 @@
+/* What memana frag knows of a device at an instant, also for the screen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "frag.h"
+#include "memtrace/error.h"
+
+/* ---- the instant ---- */
+
+#define BY_TIME "9223372036854775807" /* ALIVE_BY_TIME */
+
+static void find_phase(struct frag_instant *instant, struct db *db)
+{
+	struct db_stmt *stmt;
+
+	if (db_prepare(db, &stmt,
+		       "SELECT phase, step FROM phase_span WHERE ?1 IN (process, " BY_TIME ") "
+		       "AND (first_time, first_seq) <= (?2, ?3) ORDER BY first_time DESC, id DESC LIMIT 1"))
+		return;
+	db_bind(stmt, 1, instant->when.process);
+	db_bind(stmt, 2, instant->when.time);
+	db_bind(stmt, 3, instant->when.seq);
+	if (db_step(stmt) == 1) {
+		snprintf(instant->phase, sizeof(instant->phase), "%s", db_text(stmt, 0));
+		instant->step = db_int(stmt, 1);
+	}
+	db_finish(stmt);
+}
+
+int frag_instant(struct frag_instant *instant, struct db *db, int64_t device, const char *at, int64_t time)
+{
+	struct db_stmt *stmt;
+	int found = 1;
+
+	*instant = (struct frag_instant){ .when = { time, ALIVE_BY_TIME, ALIVE_BY_TIME } };
+	if (at) {
+		snprintf(instant->at, sizeof(instant->at), "%s", at);
+		found = db_prepare(db, &stmt,
+				   "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
+				   "ORDER BY time DESC, process LIMIT 1");
+		if (found)
+			return found;
+		db_bind_text(stmt, 1, at);
+		db_bind(stmt, 2, device);
+		found = db_step(stmt);
+		if (found == 1)
+			instant->when = (struct alive_moment){ .process = db_int(stmt, 0),
+							       .seq = db_int(stmt, 1),
+							       .time = db_int(stmt, 2) };
+		db_finish(stmt);
+	}
+	if (found == 1)
+		find_phase(instant, db);
+	return found;
+}
+
+int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t device, int64_t time)
+{
+	char name[sizeof(instant->at)] = "";
+	struct db_stmt *stmt;
+	int found = db_prepare(db, &stmt,
+			       "SELECT name FROM moment WHERE device = ? AND time = ? AND (name = 'peak' OR name LIKE "
+			       "'oom:%') ORDER BY name DESC LIMIT 1");
+
+	if (found)
+		return found;
+	db_bind(stmt, 1, device);
+	db_bind(stmt, 2, time);
+	found = db_step(stmt);
+	if (found == 1)
+		snprintf(name, sizeof(name), "%s", db_text(stmt, 0));
+	db_finish(stmt);
+	return found < 0 ? found : frag_instant(instant, db, device, found ? name : NULL, time);
+}
+
+/* ---- the device then ---- */
+
+/* The process with most of it idle; 0: no memory at all. Segments are in the order of processes. */
+static int64_t idlest(const struct segment_map *map)
+{
+	uint64_t idle = 0, most = 0;
+	int64_t process = 0;
+	size_t i;
+
+	for (i = 0; i < map->count; i++) {
+		if (!i || map->segment[i].process != map->segment[i - 1].process)
+			idle = 0;
+		idle += map->segment[i].bytes - map->segment[i].used;
+		if (idle < most && process)
+			continue;
+		most = idle;
+		process = map->segment[i].process;
+	}
+	return process;
+}
+
+/* Expandable segments are a question of the process whose allocator it is, not of one that sleeps beside it. */
+static int find_modes(struct frag_state *state, struct db *db, int64_t device)
+{
+	int64_t process = idlest(&state->map.map);
+	struct frag_map own;
+	int error = frag_load(&own, db, device, process, &state->instant.when);
+
+	if (!error)
+		error = frag_modes(db, &own, device, process, &state->expandable, &state->sleeps);
+	frag_release(&own);
+	return error;
+}
+
+int frag_state_load(struct frag_state *state, struct db *db, int64_t device, const struct frag_instant *instant)
+{
+	int error;
+
+	memset(state, 0, sizeof(*state));
+	state->instant = *instant;
+	error = frag_load(&state->map, db, device, 0, &instant->when);
+	if (!error)
+		error = frag_pins(&state->pins, db, &state->map);
+	if (!error)
+		error = find_modes(state, db, device);
+	return error;
+}
+
+void frag_state_release(struct frag_state *state)
+{
+	frag_release(&state->map);
+	free(state->pins.pin);
+	memset(state, 0, sizeof(*state));
+}
+
+/* ---- its segments ---- */
+
+static int by_idle(const void *a, const void *b)
+{
+	const struct segment *one = *(const struct segment *const *)a, *two = *(const struct segment *const *)b;
+	uint64_t idle_one = one->bytes - one->used, idle_two = two->bytes - two->used;
+
+	if (idle_one != idle_two)
+		return idle_one < idle_two ? 1 : -1;
+	return one < two ? -1 : one > two;
+}
+
+const struct segment **frag_sort(const struct segment_map *map)
+{
+	const struct segment **sorted = calloc(map->count + 1, sizeof(*sorted));
+	size_t i;
+
+	for (i = 0; i < map->count && sorted; i++)
+		sorted[i] = &map->segment[i];
+	if (sorted)
+		qsort(sorted, map->count, sizeof(*sorted), by_idle);
+	return sorted;
+}
