@@ -23,6 +23,7 @@ static const struct scene scenes[] = {
 	{ "retained", "r", NULL },
 	{ "sql", ":", "SELECT phase, step, (last_time - first_time) / 1000000 AS ms FROM phase_span" },
 	{ "help", "?", NULL },
+	{ "map", "M Down Down", NULL },
 };
 
 static const struct {
@@ -105,7 +106,12 @@ TEST(golden_sql)
 TEST(golden_help)
 {
 	check_scene(&scenes[6]);
-	CHECK_EQ(MT_ARRAY_SIZE(scenes), 7); /* each has its test */
+}
+
+TEST(golden_map)
+{
+	check_scene(&scenes[7]);
+	CHECK_EQ(MT_ARRAY_SIZE(scenes), 8); /* each has its test */
 }
 
 /* A trainer and an engine on one GPU; the engine cannot wake up. */
@@ -113,7 +119,7 @@ TEST(golden_two_processes)
 {
 	static const struct scene two[] = {
 		{ "timeline", "", NULL },    { "process", "c c c", NULL }, { "oom", "o", NULL },
-		{ "zoom", "o + + +", NULL }, { "advice", "a", NULL },
+		{ "zoom", "o + + +", NULL }, { "advice", "a", NULL },      { "map", "M", NULL },
 	};
 	struct kit *kit;
 	size_t i;
@@ -137,6 +143,7 @@ TEST(golden_snapshot)
 		{ "timeline", "", NULL },
 		{ "category", "c", NULL },
 		{ "flame", "t", NULL },
+		{ "map", "M", NULL },
 	};
 	struct kit *kit = kit_open(kit_snapshot("torch2.11-medium512-training"), NULL);
 	size_t i, k;

@@ -639,7 +639,8 @@ TEST(all_sizes_are_drawn)
 	static const struct {
 		int width, height;
 	} sizes[] = { { 200, 60 }, { 120, 40 }, { 80, 24 }, { 60, 16 }, { 50, 12 }, { 41, 11 }, { 40, 10 }, { 20, 5 } };
-	static const char *const views[] = { "Enter", "Enter Tab", "t", "t Down Down Enter", "r", "m { { m d" };
+	static const char *const views[] = { "Enter", "Enter Tab", "t", "t Down Down Enter",
+					     "r",     "m { { m d", "M", "M Enter" };
 	struct kit *kit = kit_open(kit_rl_run(), NULL);
 	char *text, *at;
 	size_t i, k;

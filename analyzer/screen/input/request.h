@@ -79,6 +79,7 @@ enum key_group {
 	X(PANE, LIST, K(TAB), 0, "to the other pane")                                           \
 	X(ENTER, ASK, K(ENTER), 0, "into the row: its stack, its life, who freed it")           \
 	X(FLAME, ASK, 't', 0, "flame view of what is alive at the cursor")                      \
+	X(MAP, ASK, 'M', 0, "map of the segments at the cursor: what lives in them, holes")     \
 	X(DIFF, ASK, 'd', 0, "what was allocated between the marks and is still alive")         \
 	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")                \
 	X(ADVICE, ASK, 'a', 0, "which setting would have helped")                               \

@@ -113,6 +113,11 @@ static void open_flame(struct app *app)
 	app_open(app, &view_flame_ops, NULL);
 }
 
+static void open_map(struct app *app)
+{
+	app_open(app, &view_map_ops, NULL);
+}
+
 static void open_help(struct app *app)
 {
 	app_open(app, &view_help_ops, NULL);
@@ -169,5 +174,6 @@ static void ask_write(struct app *app)
 app_request_fn *const app_questions[REQUEST_COUNT] = {
 	[REQUEST_SEARCH] = ask_search, [REQUEST_FILTER] = ask_filter,     [REQUEST_SQL] = ask_sql,
 	[REQUEST_DIFF] = ask_between,  [REQUEST_RETAINED] = ask_retained, [REQUEST_ADVICE] = ask_advice,
-	[REQUEST_FLAME] = open_flame,  [REQUEST_HELP] = open_help,        [REQUEST_WRITE] = ask_write,
+	[REQUEST_MAP] = open_map,      [REQUEST_FLAME] = open_flame,      [REQUEST_HELP] = open_help,
+	[REQUEST_WRITE] = ask_write,
 };

@@ -14,11 +14,12 @@ struct app;
 struct view;
 
 /* X(NAME) - every view; its operations are view_<name>_ops in view_<name>.c. */
-#define VIEW_LIST(X)                                                   \
-	X(timeline) /* the first screen */                             \
-	X(site)     /* one place: stack, life, who freed it */         \
-	X(flame)    /* the live set as an icicle of call stacks */     \
-	X(answer)   /* a table from the worker: diff, retained, SQL */ \
+#define VIEW_LIST(X)                                                         \
+	X(timeline) /* the first screen */                                   \
+	X(site)     /* one place: stack, life, who freed it */               \
+	X(flame)    /* the live set as an icicle of call stacks */           \
+	X(map)      /* the segments at the cursor, and what lives in them */ \
+	X(answer)   /* a table from the worker: diff, retained, SQL */       \
 	X(help)
 
 struct view_ops {

@@ -106,11 +106,12 @@ static void say_until(struct worker *worker, struct worker_table *table)
 
 static int answer_into(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
-	static worker_answerer *const answerers[] = { [WORKER_LIFE] = worker_answer_life,
-						      [WORKER_BETWEEN] = worker_answer_between,
-						      [WORKER_RETAINED] = worker_answer_retained,
-						      [WORKER_ADVICE] = worker_answer_advice,
-						      [WORKER_SQL] = worker_answer_sql };
+	static worker_answerer *const answerers[] = {
+		[WORKER_LIFE] = worker_answer_life,         [WORKER_BETWEEN] = worker_answer_between,
+		[WORKER_RETAINED] = worker_answer_retained, [WORKER_ADVICE] = worker_answer_advice,
+		[WORKER_MAP] = worker_answer_map,           [WORKER_SEGMENT] = worker_answer_segment,
+		[WORKER_BESIDE] = worker_answer_beside,     [WORKER_SQL] = worker_answer_sql
+	};
 	int error;
 
 	if (worker->state == WORKER_FAILED) { /* it stays that */

@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "report/frag/frag.h"
 #include "screen/data/feed.h"
 #include "timeline/model.h"
 
@@ -30,6 +31,9 @@
 	X(BETWEEN)  /* what was born in (from, to] and is alive at `to`, place by place */     \
 	X(RETAINED) /* growth per step and micro-batch, crossings of phases (retained.h) */    \
 	X(ADVICE)   /* the settings that would have helped (advise.h) */                       \
+	X(MAP)      /* the segments of `device` at `to`: an answer with a map, and no rows */  \
+	X(SEGMENT)  /* what lives at `to` in that of them that begins at `address` */          \
+	X(BESIDE)   /* the driver's memory in use at `to` that is in none of them */           \
 	X(SQL)      /* `text`; columns called site, time and *_time say what a row is about */
 
 enum worker_question_kind {
@@ -41,8 +45,10 @@ enum worker_question_kind {
 struct worker_question {
 	enum worker_question_kind kind;
 	uint32_t site;    /* of the model */
-	uint32_t device;  /* of the model; BETWEEN */
+	uint32_t device;  /* of the model; BETWEEN, MAP, SEGMENT, BESIDE */
 	int64_t from, to; /* ns since the run began */
+	int64_t process;  /* of the database; with `address` */
+	uint64_t address;
 	char text[WORKER_TEXT_MAX];
 };
 
@@ -61,8 +67,16 @@ struct worker_answer {
 	uint32_t *site;    /* of the model, by row; 0: the row is of no site */
 	int64_t *time;     /* that a row is about, -1: none */
 	uint32_t rows;
-	int cut;             /* there are more than WORKER_ROWS_MAX */
-	const char *trouble; /* "": none; else why there is no answer */
+	int cut;                /* there are more than WORKER_ROWS_MAX */
+	struct worker_map *map; /* what MAP asks for; else NULL */
+	const char *trouble;    /* "": none; else why there is no answer */
+};
+
+/* The segments of a device, as memana frag has them. The sites of its tensors are those of the model, 0: none. */
+struct worker_map {
+	struct frag_state state;
+	const struct segment **sorted; /* state.map.map.count of them, most idle first */
+	uint64_t beside, besides;      /* bytes and number of allocations of the driver that BESIDE has */
 };
 
 enum worker_state {

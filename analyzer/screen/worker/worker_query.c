@@ -111,6 +111,17 @@ int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to
 	return answer_rows(db, sql, value, row, context);
 }
 
+int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
+			void *context)
+{
+	static const char sql[] = "SELECT bytes, alloc_time, phase, step, ifnull(site, 0), ifnull(node, 0), memory "
+				  "FROM in_use WHERE device = ?1 AND memory <> 'tensor' AND bytes > 0 "
+				  "AND " ALIVE_AT("?2", "?3", "?4") " ORDER BY bytes DESC, alloc_time, id";
+	const int64_t value[ANSWER_PARAMETERS] = { device, when->time, when->process, when->seq };
+
+	return answer_rows(db, sql, value, row, context);
+}
+
 int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site)
 {
 	struct db_stmt *stmt;

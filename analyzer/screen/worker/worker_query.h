@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 #include "database/db.h"
+#include "query/alive.h"
 
 typedef int worker_query_row(void *context, struct db_stmt *row);
 
@@ -55,6 +56,13 @@ int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, vo
  */
 int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 
+/*
+ * Of a device, what the driver gave and is in use for something else than tensors at a moment, largest first: bytes,
+ * alloc_time, phase, step, site, node, memory ("device", "async-pool").
+ */
+int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
+			void *context);
+
 /* What sites of one stack differ in. */
 struct worker_query_stack {
 	int64_t device, process, node; /* of the database; node 0: none */
@@ -64,7 +72,7 @@ struct worker_query_stack {
 /* *site: the one of that stack, 0: there is none. */
 int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site);
 
-/* Drops the temporary tables that retained_load made for the question before. */
+/* Drops the temporary tables that the question before made. */
 int worker_query_forget(struct db *db);
 
 #endif

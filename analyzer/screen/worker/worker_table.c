@@ -40,6 +40,7 @@ void worker_answer_free(struct worker_answer *answer)
 	free(answer->text);
 	free(answer->site);
 	free(answer->time);
+	worker_map_free(answer->map);
 	free(table);
 }
 
