@@ -18,6 +18,36 @@ program() { child_of_pane 'memana tui'; }
 
 check "the shell is there" sees 'ready>'
 
+# ---- five questions ----
+# The table of docs/screen.md: question, keys, words. Lines of the screen are joined, as a sentence may go over several.
+words() { pane | tr -s ' \n' '  '; }
+says() { words | grep -qF -- "$1"; }
+question() {
+	local key word
+	local -a pressed words
+	mapfile -t pressed < <(grep -oE '`[^`]+`' <<<"$2" | tr -d '`')
+	mapfile -t words < <(grep -oE '`[^`]+`' <<<"$3" | tr -d '`')
+	[ ${#pressed[@]} -le 4 ] && [ ${#words[@]} -gt 0 ] || { echo "keys: ${#pressed[@]}, words: ${#words[@]}"; return 1; }
+	start "$memana" tui rl.zst
+	sees 'Peak 77.0 GiB' && sees_no 'loading|naming|reading' || return 1
+	for key in "${pressed[@]}"; do keys -- "$key"; done
+	for word in "${words[@]}"; do
+		until_true says "$word" || { echo "not on the screen: $word"; pane; keys Q; return 1; }
+	done
+	keys Q
+	ended 0
+}
+tm resize-window -x 120 -y 40
+asked=0
+while IFS='|' read -r _ what pressed then _; do
+	[[ $what == *'?'* ]] || continue
+	what=${what# }
+	check "${what% }" question "$what" "$pressed" "$then"
+	asked=$((asked + 1))
+done <"$SRC/docs/screen.md"
+check "five questions were asked" test "$asked" = 5
+tm resize-window -x 80 -y 24
+
 # ---- a session ----
 start "$memana" tui rl.zst
 check "it opens with the verdict" sees '^Peak 77.0 GiB of 80.0 GiB .96%. at 7.2 s'

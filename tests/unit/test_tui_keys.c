@@ -3,6 +3,95 @@
 #include "test.h"
 #include "tui_kit.h"
 
+/* ---- moments by name, and two steps ----------------------------------------------------------------------------- */
+
+static void ask_for(struct kit *kit, const char *key, const char *text)
+{
+	kit_keys(kit, key);
+	kit_type(kit, text);
+	kit_keys(kit, "Enter");
+}
+
+static int64_t first_of(const struct kit *kit, const char *phase, uint32_t step)
+{
+	uint32_t i;
+
+	for (i = 0; i < kit->model.spans; i++)
+		if (!strcmp(mt_phase_name(kit->model.span[i].phase), phase) && kit->model.span[i].step == step)
+			return kit->model.span[i].first;
+	CHECK(0);
+	return 0;
+}
+
+TEST(moments_are_found_by_name)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "r2", "rollout 2 of 4, in step 2: " },
+		{ "rollout 3", "rollout 3 of 4, in step 3: " },
+		{ "ROLL", "rollout 1 of 4, in step 1: " },
+		{ "f4", "forward 4 of 4, in step 4: " },
+		{ "r9", "there is no rollout 9: it ran 4 times" },
+		{ "r0", "r0: no time (12.5s), step (3) or phase with its number (r2, rollout 2)" },
+		{ "critic", "no critic was recorded here" },
+		{ "3", "step 3: rollout, from " },
+		{ "step:2", "step 2: rollout, from " },
+		{ "77", "no step 77 was recorded here" },
+		{ "99999999999999999999", "99999999999999999999: no time" },
+		{ "1.5s", "1.5 s" },
+		{ "500s", "8.2 s" },
+		{ "peak", "peak: 77.0 GiB" },
+		{ "oom", "out of memory: 30.0 GiB" },
+		{ "nonsense", "nonsense: no time" },
+		{ "r2x", "r2x: no time" },
+	};
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	size_t i;
+
+	kit_screen(kit, 120, 40, 256, 0);
+	for (i = 0; i < MT_ARRAY_SIZE(cases); i++) {
+		ask_for(kit, "@", cases[i].text);
+		CHECK(kit_shows(kit, cases[i].says));
+	}
+	ask_for(kit, "@", "r2");
+	CHECK(kit->app.scale.cursor >= first_of(kit, "rollout", 2) &&
+	      kit->app.scale.cursor < first_of(kit, "logprob", 2));
+	CHECK_EQ(kit->app.live.bytes, 73 * GIB); /* where most was held in it */
+	CHECK(kit->app.scale.from < first_of(kit, "rollout", 2) && kit->app.scale.to > first_of(kit, "logprob", 2));
+	ask_for(kit, "@", "");
+	ask_for(kit, "@", "3");
+	CHECK_EQ(kit->app.scale.cursor, first_of(kit, "rollout", 3));
+	kit_close(kit);
+}
+
+TEST(two_steps_are_compared)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 120, 40, 256, 0);
+	ask_for(kit, "2", "");
+	CHECK(kit_shows(kit, "What grew from the end of step 1 (2.9 s) to that of step 3 (7.1 s)"));
+	CHECK(kit_shows(kit, "+4.0 GiB  keep_for_metrics (metrics.py:17)  forward    4.0 GiB    0 B  4.0 GiB      2"));
+	kit_keys(kit, "q");
+	ask_for(kit, "2", "2");
+	CHECK(kit_shows(kit, "What grew from the end of step 1 (2.9 s) to that of step 2 (5.0 s)"));
+	kit_keys(kit, "q");
+	ask_for(kit, "2", "3 - 2");
+	CHECK(kit_shows(kit, "What grew from the end of step 2 (5.0 s) to that of step 3 (7.1 s)"));
+	CHECK(kit_shows(kit, "+2.0 GiB"));
+	kit_keys(kit, "q");
+	ask_for(kit, "2", "4");
+	CHECK(kit_shows(kit, "step 4 did not end in this recording"));
+	ask_for(kit, "2", "1");
+	CHECK(kit_shows(kit, "needs two steps that ended"));
+	ask_for(kit, "2", "1 2 3");
+	CHECK(kit_shows(kit, "a step, or two: 3, or 2 5"));
+	ask_for(kit, "2", "x");
+	CHECK(kit_shows(kit, "a step, or two: 3, or 2 5"));
+	kit_close(kit);
+}
+
 /* ---- the first screen ------------------------------------------------------------------------------------------ */
 
 TEST(the_fullest_device_is_first_and_the_cursor_at_its_peak)

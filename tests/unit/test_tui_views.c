@@ -593,8 +593,13 @@ TEST(retained_and_difference_are_answers)
 	kit_keys(kit, "r");
 	CHECK(kit_shows(kit, "3 steps ended"));
 	CHECK(kit_shows(kit, "alive at rollout's peak"));
+	kit_keys(kit, "Enter"); /* to that peak */
+	CHECK(kit_shows(kit, "the cursor is at "));
+	kit_keys(kit, "p");
 	kit_keys(kit, "q m { { m d");
-	CHECK(kit_shows(kit, "28.0 GiB in 2 allocations, made between 5.0 s and 7.2 s"));
+	CHECK(kit_shows(kit, "28.0 GiB at 5.0 s, 56.0 GiB at 7.2 s (+28.0 GiB)"));
+	CHECK(kit_shows(kit, "made meanwhile"));
+	CHECK(kit_shows(kit, "52.0 GiB  26.0 GiB")); /* two rollouts, one is over */
 	CHECK(kit_shows(kit, "keep_for_metrics (metrics.py:17)"));
 	kit_keys(kit, "j Enter");
 	CHECK(kit_shows(kit, "2.0 GiB each"));

@@ -100,7 +100,8 @@ TEST(between_adds_up_what_is_new_and_alive)
 
 	CHECK_EQ(answer->rows, 2); /* weights and what leaks, in the end */
 	CHECK(has(answer->verdict, "9.0 MiB in 6 allocations"));
-	CHECK_STR(cell(answer, 0, "bytes"), "5.0 MiB");
+	CHECK_STR(cell(answer, 0, "kept"), "5.0 MiB");
+	CHECK_STR(cell(answer, 0, "grown by"), "+5.0 MiB");
 	CHECK_STR(cell(answer, 0, "count"), "5");
 	CHECK_STR(cell(answer, 0, "place"), "keep (metrics.py:3)");
 	CHECK_EQ(answer->site[0], site_called(kit, "keep"));
@@ -110,14 +111,14 @@ TEST(between_adds_up_what_is_new_and_alive)
 	question.to = step[3].time;
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 1);
-	CHECK_STR(cell(answer, 0, "bytes"), "2.0 MiB");
+	CHECK_STR(cell(answer, 0, "kept"), "2.0 MiB");
 	worker_answer_free(answer);
 
 	question.to = step[1].time + 4000; /* push, two activations, the leak */
 	answer = ask(kit, &question);
 	CHECK_EQ(answer->rows, 2);
 	CHECK(has(answer->verdict, "7.0 MiB in 3 allocations"));
-	CHECK(has(answer->verdict, "6.0 MiB of it"));
+	CHECK(has(answer->verdict, "attention (model.py:20): 6.0 MiB, "));
 	worker_answer_free(answer);
 
 	question.device = 1; /* nothing was ever there */

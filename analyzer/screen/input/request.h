@@ -56,6 +56,7 @@ enum key_group {
 	X(STEP_ON, MOVE, '}', 0, "to the next step")                                            \
 	X(PEAK, MOVE, 'p', 0, "to the peak; then to where most was in use")                     \
 	X(OOM, MOVE, 'o', 0, "to the out-of-memory error, then to the next one")                \
+	X(GOTO, MOVE, '@', 0, "to a moment: 12.5s, 3 (the step), r2 (the second rollout)")      \
 	X(ZOOM_IN, MOVE, '+', '=', "zoom in around the cursor")                                 \
 	X(ZOOM_OUT, MOVE, '-', '_', "zoom out")                                                 \
 	X(FOLLOW, MOVE, 'F', 0, "follow a recording that runs; again: hold still")              \
@@ -80,7 +81,8 @@ enum key_group {
 	X(ENTER, ASK, K(ENTER), 0, "into the row: its stack, its life, who freed it")           \
 	X(FLAME, ASK, 't', 0, "flame view of what is alive at the cursor")                      \
 	X(MAP, ASK, 'M', 0, "map of the segments at the cursor: what lives in them, holes")     \
-	X(DIFF, ASK, 'd', 0, "what was allocated between the marks and is still alive")         \
+	X(DIFF, ASK, 'd', 0, "what grew between the marks: allocated, freed, kept")             \
+	X(STEPS, ASK, '2', 0, "what grew between two steps: 3 (since the first), or 2 5")       \
 	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")                \
 	X(ADVICE, ASK, 'a', 0, "which setting would have helped")                               \
 	X(SQL, ASK, ':', 0, "ask the database (SELECT ...)")                                    \

@@ -116,14 +116,20 @@ uint64_t app_peak(const struct app *app, int64_t *time);
 /* The most that was in use of it, bytes; 0: that is the moment of app_peak. Both under the model's lock. */
 uint64_t app_used_peak(const struct app *app, int64_t *time);
 
+/*
+ * The process whose phases and steps are meant: the first one on the device that is in a phase of its own at the cursor,
+ * else the first one on the device. Under the model's lock.
+ */
+uint32_t app_process(const struct app *app);
+
 /* Colours, device, hidden processes or filter have changed. A new cursor needs no call: the live set follows it. */
 void app_stale(struct app *app);
 
 /* Asks for a line; `done` hears it, unless the person gives up. */
 void app_ask(struct app *app, const char *question, const char *text, void (*done)(struct app *app, const char *text));
 
-/* What the files of the app share: app_move.c (time), app_ask.c (questions), app_status.c (drawing),
- * app_run.c (input, ticks). */
+/* What the files of the app share: app_move.c (time), app_ask.c (questions), app_goto.c (moments by name), app_status.c
+ * (drawing), app_run.c (input, ticks). */
 
 /* A request of the app itself. */
 typedef void app_request_fn(struct app *app);
@@ -131,6 +137,12 @@ typedef void app_request_fn(struct app *app);
 /* [request], NULL: not of this file. */
 extern app_request_fn *const app_moves[REQUEST_COUNT];
 extern app_request_fn *const app_questions[REQUEST_COUNT];
+
+/* Ask for a moment to go to (@), and for two steps to compare (2). */
+app_request_fn app_ask_moment, app_ask_steps;
+
+/* Shows the answer to a question of the worker, or says why there is none. */
+void app_ask_worker(struct app *app, const char *title, const struct worker_question *question);
 
 /* "GPU 0", "CPU"; "no device" while none is known. Under the model's lock. */
 const char *app_device_name(const struct app *app, uint32_t device, char out[32]);

@@ -49,7 +49,7 @@ static void ask_filter(struct app *app)
 
 /* ---- questions to the worker ---- */
 
-static void ask_worker(struct app *app, const char *title, const struct worker_question *question)
+void app_ask_worker(struct app *app, const char *title, const struct worker_question *question)
 {
 	struct view_answer_argument argument = { title, question };
 	const char *why = "there is none";
@@ -68,7 +68,7 @@ static void sql_answered(struct app *app, const char *text)
 	if (!text[strspn(text, " ;")])
 		return;
 	mt_copy_text(question.text, sizeof(question.text), text);
-	ask_worker(app, text, &question);
+	app_ask_worker(app, text, &question);
 }
 
 static void ask_sql(struct app *app)
@@ -83,29 +83,29 @@ static void ask_between(struct app *app)
 	int64_t a = app->mark_a, b = app->mark_b;
 
 	if (a == APP_NO_TIME || b == APP_NO_TIME || a == b) {
-		app_say(app, "needs two marks: press m at two moments, or drag");
+		app_say(app, "needs two marks: press m at two moments, or drag (2 compares steps)");
 		return;
 	}
 	question.from = a < b ? a : b;
 	question.to = a < b ? b : a;
 	text_time(from, question.from);
-	snprintf(title, sizeof(title), "Allocated between %s and %s, and alive at the end of it",
-		 question.from ? from : "the beginning", text_time(to, question.to));
-	ask_worker(app, title, &question);
+	snprintf(title, sizeof(title), "What grew between %s and %s", question.from ? from : "the beginning",
+		 text_time(to, question.to));
+	app_ask_worker(app, title, &question);
 }
 
 static void ask_retained(struct app *app)
 {
 	struct worker_question question = { .kind = WORKER_RETAINED, .device = app->device };
 
-	ask_worker(app, "What outlives the step or phase that made it", &question);
+	app_ask_worker(app, "What outlives the step or phase that made it", &question);
 }
 
 static void ask_advice(struct app *app)
 {
 	struct worker_question question = { .kind = WORKER_ADVICE, .device = app->device };
 
-	ask_worker(app, "Which setting would have helped", &question);
+	app_ask_worker(app, "Which setting would have helped", &question);
 }
 
 static void open_flame(struct app *app)
@@ -174,6 +174,6 @@ static void ask_write(struct app *app)
 app_request_fn *const app_questions[REQUEST_COUNT] = {
 	[REQUEST_SEARCH] = ask_search, [REQUEST_FILTER] = ask_filter,     [REQUEST_SQL] = ask_sql,
 	[REQUEST_DIFF] = ask_between,  [REQUEST_RETAINED] = ask_retained, [REQUEST_ADVICE] = ask_advice,
-	[REQUEST_MAP] = open_map,      [REQUEST_FLAME] = open_flame,      [REQUEST_HELP] = open_help,
-	[REQUEST_WRITE] = ask_write,
+	[REQUEST_MAP] = open_map,      [REQUEST_GOTO] = app_ask_moment,   [REQUEST_STEPS] = app_ask_steps,
+	[REQUEST_FLAME] = open_flame,  [REQUEST_HELP] = open_help,        [REQUEST_WRITE] = ask_write,
 };

@@ -73,11 +73,7 @@ static int is_on_device(const struct model *model, uint32_t process, uint32_t de
 	return 0;
 }
 
-/*
- * The process whose phases and steps are meant: the first one on the device that is in a phase of its own at the
- * cursor, else the first one on the device.
- */
-static uint32_t process_at_cursor(const struct app *app)
+uint32_t app_process(const struct app *app)
 {
 	const struct model *model = app->model;
 	uint32_t process, span, first = 0;
@@ -130,7 +126,7 @@ static void move_phase(struct app *app, int on)
 	uint32_t span;
 
 	model_lock(model);
-	span = span_beside(app, process_at_cursor(app), on);
+	span = span_beside(app, app_process(app), on);
 	if (span == model->spans) {
 		app_say(app, on ? "no other phase begins after this" : "no other phase began before this");
 	} else {
@@ -202,7 +198,7 @@ static void move_step(struct app *app, int on)
 	int64_t begin = 0;
 
 	model_lock(model);
-	before = step_beside(app, process_at_cursor(app), on, &begin);
+	before = step_beside(app, app_process(app), on, &begin);
 	if (before) {
 		app_go(app, begin);
 		app_say(app, "step %u begins, at %s", before->number + 1, text_time(time, begin));

@@ -2,42 +2,80 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "memtrace/clean.h"
 
 #define GAP 2      /* columns between columns */
 #define SIDEWAYS 8 /* columns that LEFT and RIGHT move by */
 
-static int width_of(const struct worker_answer *answer)
+/* Columns of the screen that a column takes. */
+static int grid_column(const struct grid *grid, const struct worker_answer *answer, uint32_t column)
 {
-	int width = 0;
-	uint32_t i;
+	return column < GRID_COLUMNS ? grid->column[column] : answer->column[column].width;
+}
 
-	for (i = 0; i < answer->columns; i++)
-		width += answer->column[i].width + (i ? GAP : 0);
+#define WORDS_LEAST 32  /* columns that words are cut to where there is no room for all */
+#define WORDS_FEWEST 10 /* and that are better than none, in the last column that is in sight */
+
+static int least_of(const struct worker_column *column)
+{
+	return column->numbers || column->whole || column->width < WORDS_LEAST ? column->width : WORDS_LEAST;
+}
+
+/*
+ * Gives columns their widths, and returns the sum. Where not all fit, words lose their ends before columns lose their
+ * places: as many of the first ones as can be are in sight, with as much of their words as there is room for.
+ */
+static int fit_widths(struct grid *grid, const struct worker_answer *answer, int room)
+{
+	uint32_t i, fit = 0;
+	int width = 0, more;
+
+	for (i = 0; i < answer->columns && i < GRID_COLUMNS; i++) {
+		more = least_of(&answer->column[i]) + (i ? GAP : 0);
+		grid->column[i] = answer->column[i].width;
+		if (fit == i && width + more <= room) {
+			width += more;
+			fit++;
+		}
+	}
+	for (i = 0; i < fit; i++) {
+		more = answer->column[i].width - least_of(&answer->column[i]);
+		more = more > room - width ? room - width : more;
+		grid->column[i] = least_of(&answer->column[i]) + more;
+		width += more;
+	}
+	more = room - width - GAP;
+	if (fit < answer->columns && fit < GRID_COLUMNS && !answer->column[fit].numbers && !answer->column[fit].whole &&
+	    more >= WORDS_FEWEST)
+		grid->column[fit] = more < grid->column[fit] ? more : grid->column[fit];
+	for (width = 0, i = 0; i < answer->columns; i++)
+		width += grid_column(grid, answer, i) + (i ? GAP : 0);
 	return width;
 }
 
 /* A cell at x, which may lie outside to the left: then its end is shown. */
-static void draw_cell(struct area row, int x, const struct worker_column *column, uint8_t style, const char *text)
+static void draw_cell(struct area row, int x, int room, const struct worker_column *column, uint8_t style,
+		      const char *words)
 {
-	int width = columns_of(text), at = column->numbers ? x + column->width - width : x;
+	char text[WORKER_TEXT_MAX];
+	int width, at;
 	uint32_t code;
 
-	if (at >= row.width || at + width <= 0)
-		return;
-	if (at >= 0) {
-		area_text(row, at, 0, style, text);
-		return;
-	}
-	while (*text && at < 0) { /* characters that are scrolled out */
-		size_t size = mt_utf8(text, strlen(text), &code);
+	text_fit(text, sizeof(text), words, (size_t)room, 0);
+	width = columns_of(text);
+	at = column->numbers ? x + room - width : x;
+	if (at >= row.width || at + width <= 0 || (column->numbers && at + width > row.width))
+		return;                         /* the beginning of a number would be another one */
+	for (words = text; *words && at < 0;) { /* characters that are scrolled out */
+		size_t size = mt_utf8(words, strlen(words), &code);
 		char one[8] = "";
 
-		memcpy(one, text, size ? size : 1);
+		memcpy(one, words, size ? size : 1);
 		at += columns_of(one);
-		text += size ? size : 1;
+		words += size ? size : 1;
 	}
-	area_text(row, at, 0, style, text);
+	area_text(row, at, 0, style, words);
 }
 
 static void draw_row(const struct grid *grid, const struct worker_answer *answer, struct area row, uint8_t style,
@@ -47,8 +85,9 @@ static void draw_row(const struct grid *grid, const struct worker_answer *answer
 	uint32_t i;
 
 	for (i = 0; i < answer->columns; i++) {
-		draw_cell(row, x, &answer->column[i], style, text ? text[i] : answer->column[i].title);
-		x += answer->column[i].width + GAP;
+		draw_cell(row, x, grid_column(grid, answer, i), &answer->column[i], style,
+			  text ? text[i] : answer->column[i].title);
+		x += grid_column(grid, answer, i) + GAP;
 	}
 }
 
@@ -61,8 +100,8 @@ void grid_draw(struct grid *grid, const struct worker_answer *answer, struct are
 	list_fit(&grid->list, answer->rows, height);
 	bar = (int64_t)answer->rows > height;
 	grid->y = 1;
-	grid->width = width_of(answer);
 	grid->room = area.width - bar;
+	grid->width = fit_widths(grid, answer, grid->room);
 	if (grid->left > grid->width - grid->room)
 		grid->left = grid->width > grid->room ? grid->width - grid->room : 0;
 	draw_row(grid, answer, area_part(area, 0, 0, grid->room, 1), STYLE_HEAD, NULL);

@@ -6,12 +6,15 @@
 #include "screen/input/list.h"
 #include "screen/worker/worker.h"
 
+#define GRID_COLUMNS 32 /* that may be narrower than their words; those behind them never are */
+
 struct grid {
 	struct list list;
-	int left;  /* columns of the screen that are scrolled out at the left */
-	int width; /* of all its columns, as drawn last */
-	int room;  /* columns of the screen that there were for them */
-	int y;     /* of the first row, in the area that it was drawn to last */
+	int column[GRID_COLUMNS]; /* their widths, as drawn last */
+	int left;                 /* columns of the screen that are scrolled out at the left */
+	int width;                /* of all its columns, as drawn last */
+	int room;                 /* columns of the screen that there were for them */
+	int y;                    /* of the first row, in the area that it was drawn to last */
 };
 
 /* Titles, then rows; the chosen row is shown as such when `focus`. */

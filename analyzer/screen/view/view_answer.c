@@ -98,7 +98,7 @@ static void enter(struct view_answer *self, struct app *app)
 		app_open(app, &view_site_ops, &argument);
 	} else if (self->answer->time[row] >= 0) {
 		app_go(app, self->answer->time[row]);
-		app_say(app, "the cursor is at %s now", text_time(time, app->scale.cursor));
+		app_say(app, "the cursor is at %s now (q: what was alive there)", text_time(time, app->scale.cursor));
 	} else {
 		app_say(app, "this row is of no single place");
 	}

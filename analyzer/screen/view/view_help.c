@@ -6,6 +6,8 @@
 #include "view.h"
 
 #define KEYS_WIDTH 14
+#define COLUMN_WIDTH 84 /* of the terminal, at least */
+#define COLUMN_GAP 2
 
 struct view_help {
 	struct view view;
@@ -16,12 +18,16 @@ struct view_help {
 struct page {
 	struct area area;
 	int first, row; /* the uppermost row in sight, and the next one */
+	int columns;    /* of so many rows as the area has, one after the other */
 };
 
 static struct area next_row(struct page *page)
 {
-	int y = page->row++ - page->first;
+	int y = page->row++ - page->first, width = page->area.width / page->columns;
 
+	if (page->columns > 1 && page->area.height)
+		return area_part(page->area, y / page->area.height * width, y % page->area.height, width - COLUMN_GAP,
+				 1);
 	return area_part(page->area, 0, y, page->area.width, y >= 0);
 }
 
@@ -67,17 +73,18 @@ static void draw_phases(struct page *page)
 	X("─", "-", LINE, "all the memory that the device has")              \
 	X("▏", "|", LINE, "a step begins, with its number")
 
+static const struct {
+	const char *sign, *ascii;
+	enum style style;
+	const char *words;
+} signs[] = {
+#define SIGN_ENTRY(sign, ascii, style, words) { sign, ascii, STYLE_##style, words },
+	SIGN_LIST(SIGN_ENTRY)
+#undef SIGN_ENTRY
+};
+
 static void draw_signs(struct page *page)
 {
-	static const struct {
-		const char *sign, *ascii;
-		enum style style;
-		const char *words;
-	} signs[] = {
-#define SIGN_ENTRY(sign, ascii, style, words) { sign, ascii, STYLE_##style, words },
-		SIGN_LIST(SIGN_ENTRY)
-#undef SIGN_ENTRY
-	};
 	struct area row;
 	size_t i;
 
@@ -91,7 +98,7 @@ static void draw_signs(struct page *page)
 /* Broken at blanks where the row is too short. */
 static void draw_words(struct page *page, const char *words)
 {
-	int room = page->area.width - 2;
+	int room = page->area.width / page->columns - 2 - COLUMN_GAP;
 	char line[256];
 	size_t end, next;
 
@@ -107,9 +114,14 @@ static void draw_words(struct page *page, const char *words)
 	}
 }
 
-static void title(struct page *page, const char *words)
+/* A part begins with its title, in the next column where this one has no room for the `rows` of it. */
+static void title(struct page *page, const char *words, int rows)
 {
-	if (page->row)
+	int height = page->area.height, left = height ? height - page->row % height : 0;
+
+	if (page->columns > 1 && rows < height && rows + 2 > left)
+		page->row += left;
+	else if (page->row && (page->columns == 1 || left < height))
 		next_row(page);
 	area_text(next_row(page), 0, 0, STYLE_HEAD, words);
 }
@@ -123,29 +135,58 @@ static void scroll(struct view_help *help, int rows)
 		help->first = 0;
 }
 
+static int keys_of(enum key_group group)
+{
+	int i, count = 0;
+
+	for (i = REQUEST_NONE + 1; i < REQUEST_MOUSE; i++)
+		count += request_entries[i].group == group;
+	return count;
+}
+
+static void draw_page(struct page *page)
+{
+	int group;
+
+	for (group = 0; group < KEY_GROUP_COUNT; group++) {
+		title(page, key_group_titles[group], keys_of((enum key_group)group));
+		draw_keys(page, (enum key_group)group);
+	}
+	title(page, "Phases, by letter and colour", MT_PHASE_COUNT);
+	draw_phases(page);
+	title(page, "Letters and colours of other things", 3);
+	draw_words(page, "The chart is coloured by phase, or by what c has chosen; the legend says what a letter is.");
+	draw_words(page, "The letter before a row of the table is that of the colour that it is a part of.");
+	draw_words(page, "Paler: was there at the most, but not all the time of the column.");
+	title(page, "Signs in the chart", MT_ARRAY_SIZE(signs));
+	draw_signs(page);
+}
+
+/* Draws all of it in so many columns, from the first row in sight on. 1: that has room for all. */
+static int draw_columns(struct view_help *help, struct area area, int columns)
+{
+	struct page page = { .area = area, .columns = columns };
+
+	help->height = area.height * columns;
+	scroll(help, columns > 1 ? -help->first : 0); /* the window may have grown */
+	page.first = help->first;
+	draw_page(&page);
+	help->rows = page.row;
+	return help->rows <= help->height;
+}
+
+/* One column that scrolls, where several have no room for all of it. */
 static void draw(struct view *view, struct app *app, struct area area)
 {
 	struct view_help *help = (struct view_help *)view;
-	struct page page;
-	int group;
+	int columns = area.width / COLUMN_WIDTH, first = help->first;
 
 	(void)app;
-	help->height = area.height;
-	scroll(help, 0); /* the window may have grown */
-	page = (struct page){ area, help->first, 0 };
-	for (group = 0; group < KEY_GROUP_COUNT; group++) {
-		title(&page, key_group_titles[group]);
-		draw_keys(&page, (enum key_group)group);
-	}
-	title(&page, "Phases, by letter and colour");
-	draw_phases(&page);
-	title(&page, "Letters and colours of other things");
-	draw_words(&page, "The chart is coloured by phase, or by what c has chosen; the legend says what a letter is.");
-	draw_words(&page, "The letter before a row of the table is that of the colour that it is a part of.");
-	draw_words(&page, "Paler: was there at the most, but not all the time of the column.");
-	title(&page, "Signs in the chart");
-	draw_signs(&page);
-	help->rows = page.row;
+	if (columns > 1 && draw_columns(help, area, columns))
+		return;
+	area_fill(area, " ", STYLE_PLAIN);
+	help->first = first;
+	draw_columns(help, area, 1);
 }
 
 static int mouse(struct view_help *help, const struct input *input)

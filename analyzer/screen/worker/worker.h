@@ -55,6 +55,7 @@ struct worker_question {
 struct worker_column {
 	const char *title;
 	int numbers; /* 1: right-aligned */
+	int whole;   /* 1: words that say nothing when they are cut */
 	int width;   /* columns that its widest text takes */
 };
 

@@ -6,14 +6,14 @@
 #include "worker_query.h"
 
 /* Those that say most come first: a terminal of 80 columns has no room for all. */
-#define ADVICE_COLUMN_LIST(X) \
-	X(SAVES, "saves", 1)  \
-	X(SETTING, "with", 0) \
-	X(NOW, "is now", 0)   \
-	X(THEN, "then", 1)    \
-	X(WHERE, "in", 0)     \
-	X(FITS, "fits", 0)    \
-	X(COSTS, "costs", 0)  \
+#define ADVICE_COLUMN_LIST(X)            \
+	X(SAVES, "saves", 1)             \
+	X(SETTING, "with", WORKER_WHOLE) \
+	X(NOW, "is now", 0)              \
+	X(THEN, "then", 1)               \
+	X(WHERE, "in", 0)                \
+	X(FITS, "fits", 0)               \
+	X(COSTS, "costs", 0)             \
 	X(WHY, "because of", 0)
 
 enum advice_column {

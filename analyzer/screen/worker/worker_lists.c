@@ -15,37 +15,81 @@
 struct between {
 	struct worker *worker;
 	struct worker_table *table;
-	uint64_t bytes, count, first; /* first: bytes of the first place */
+	uint64_t bytes, count; /* kept */
+	int64_t before, after; /* in use */
+	int64_t most;          /* what the first place grew by */
 	char place[256], category[64];
 	int processes;
 };
 
-enum between_column { BETWEEN_BYTES, BETWEEN_COUNT, BETWEEN_PHASE, BETWEEN_CATEGORY, BETWEEN_PLACE, BETWEEN_PROCESS };
+/* Those that say most come first: a terminal of 80 columns has no room for all. */
+#define BETWEEN_COLUMN_LIST(X)     \
+	X(GROWN, "grown by", 1)    \
+	X(PLACE, "place", 0)       \
+	X(PHASE, "phase", 0)       \
+	X(MADE, "allocated", 1)    \
+	X(FREED, "freed", 1)       \
+	X(BYTES, "kept", 1)        \
+	X(COUNT, "count", 1)       \
+	X(CATEGORY, "category", 0) \
+	X(PROCESS, "process", 0)
+
+enum between_column {
+#define BETWEEN_COLUMN_ENUM(name, title, numbers) BETWEEN_##name,
+	BETWEEN_COLUMN_LIST(BETWEEN_COLUMN_ENUM)
+#undef BETWEEN_COLUMN_ENUM
+};
+
+static void between_columns(struct worker_table *table, int processes)
+{
+#define BETWEEN_COLUMN_ADD(name, title, numbers)            \
+	if (BETWEEN_##name != BETWEEN_PROCESS || processes) \
+		worker_table_column(table, title, numbers);
+	BETWEEN_COLUMN_LIST(BETWEEN_COLUMN_ADD)
+#undef BETWEEN_COLUMN_ADD
+}
 
 static int between_row(void *context, struct db_stmt *row)
 {
 	struct between *between = context;
 	struct worker_table *table = between->table;
-	uint64_t bytes = (uint64_t)db_int(row, 0), count = (uint64_t)db_int(row, 1);
+	int64_t grown = db_int(row, 0), made = db_int(row, 1), freed = made - grown;
+	uint64_t kept = (uint64_t)db_int(row, 2), count = (uint64_t)db_int(row, 3);
 	char word[TEXT_SIZE_MAX], place[256];
 
-	worker_place(place, sizeof(place), db_text(row, 4), db_text(row, 5));
-	if (!between->count) {
-		between->first = bytes;
-		mt_copy_text(between->place, sizeof(between->place), place);
-		mt_copy_text(between->category, sizeof(between->category), answer_category(db_text(row, 3)));
+	if (freed < 0) { /* a pool woke up: what came back was not born */
+		made = grown;
+		freed = 0;
 	}
-	between->bytes += bytes;
+	worker_place(place, sizeof(place), db_text(row, 6), db_text(row, 7));
+	if (!table->answer.rows) {
+		between->most = grown;
+		mt_copy_text(between->place, sizeof(between->place), place);
+		mt_copy_text(between->category, sizeof(between->category), answer_category(db_text(row, 5)));
+	}
+	between->bytes += kept;
 	between->count += count;
-	if (worker_table_row(table, worker_site(between->worker, db_int(row, 8)), -1))
+	if (worker_table_row(table, worker_site(between->worker, db_int(row, 10)), -1))
 		return 0;
-	worker_table_cell(table, BETWEEN_BYTES, text_bytes(word, bytes));
+	worker_table_cell(table, BETWEEN_GROWN, answer_change(word, grown));
+	worker_table_cell(table, BETWEEN_MADE, text_bytes(word, (uint64_t)made));
+	worker_table_cell(table, BETWEEN_FREED, text_bytes(word, (uint64_t)freed));
+	worker_table_cell(table, BETWEEN_BYTES, text_bytes(word, kept));
 	worker_table_cell(table, BETWEEN_COUNT, text_number(word, count));
-	worker_table_cell(table, BETWEEN_PHASE, db_text(row, 2));
-	worker_table_cell(table, BETWEEN_CATEGORY, db_text(row, 3));
+	worker_table_cell(table, BETWEEN_PHASE, db_text(row, 4));
+	worker_table_cell(table, BETWEEN_CATEGORY, db_text(row, 5));
 	worker_table_cell(table, BETWEEN_PLACE, place);
 	if (between->processes)
-		worker_table_cell(table, BETWEEN_PROCESS, answer_process(word, db_int(row, 6), db_int(row, 7)));
+		worker_table_cell(table, BETWEEN_PROCESS, answer_process(word, db_int(row, 8), db_int(row, 9)));
+	return 0;
+}
+
+static int in_use_row(void *context, struct db_stmt *row)
+{
+	struct between *between = context;
+
+	between->before = db_int(row, 0);
+	between->after = db_int(row, 1);
 	return 0;
 }
 
@@ -55,21 +99,25 @@ static void say_between(struct sentence *sentence, const struct between *between
 
 	text_time(begin, from);
 	text_time(end, to);
-	if (!between->count) {
-		sentence_say(sentence, "Nothing that was allocated between %s and %s is alive then.", begin, end);
-		return;
-	}
-	sentence_say(sentence, "%s in %s, made between %s and %s, %s alive then: %s of it ",
-		     text_bytes(size, between->bytes), text_count(count, sizeof(count), between->count, "allocation"),
-		     begin, end, between->count == 1 ? "is" : "are",
-		     between->first == between->bytes ? "all" : text_bytes(first, between->first));
-	sentence_say(sentence, "%s, by %s.", between->category, between->place);
+	sentence_say(sentence, "In use: %s at %s, %s at %s (%s). ", text_bytes(size, (uint64_t)between->before), begin,
+		     text_bytes(first, (uint64_t)between->after), end,
+		     answer_change(count, between->after - between->before));
+	if (between->most > 0)
+		sentence_say(sentence, "Most was added by %s: %s, %s. ", between->place,
+			     text_bytes(size, (uint64_t)between->most), between->category);
+	if (!between->count)
+		sentence_say(sentence, "Nothing that was allocated meanwhile is alive then.");
+	else
+		sentence_say(sentence, "%s in %s, made meanwhile, %s alive then.", text_bytes(size, between->bytes),
+			     text_count(count, sizeof(count), between->count, "allocation"),
+			     between->count == 1 ? "is" : "are");
 }
 
 int worker_answer_between(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	int64_t from = question->from < question->to ? question->from : question->to;
 	int64_t to = question->from < question->to ? question->to : question->from;
+	int64_t device = store_device_id(question->device);
 	struct between between = { .worker = worker, .table = table };
 	struct sentence sentence = { 0 };
 	int error;
@@ -77,14 +125,10 @@ int worker_answer_between(struct worker *worker, const struct worker_question *q
 	model_lock(worker->model);
 	between.processes = worker->model->processes > 1;
 	model_unlock(worker->model);
-	worker_table_column(table, "bytes", 1);
-	worker_table_column(table, "count", 1);
-	worker_table_column(table, "phase", 0);
-	worker_table_column(table, "category", 0);
-	worker_table_column(table, "place", 0);
-	if (between.processes)
-		worker_table_column(table, "process", 0);
-	error = worker_query_between(worker->db, store_device_id(question->device), from, to, between_row, &between);
+	between_columns(table, between.processes);
+	error = worker_query_between(worker->db, device, from, to, between_row, &between);
+	if (!error)
+		error = worker_query_in_use(worker->db, device, from, to, in_use_row, &between);
 	if (error)
 		return error;
 	say_between(&sentence, &between, from, to);
@@ -145,7 +189,17 @@ static void add_growth(struct worker *worker, struct worker_table *table, const 
 	}
 }
 
-static void add_crossings(struct worker_table *table, const struct retained *retained)
+/* When the phase had its peak on the device; -1: nobody knows. */
+static int64_t peak_of(struct worker *worker, const struct retained_crossing *crossing)
+{
+	char name[64];
+	int64_t time;
+
+	snprintf(name, sizeof(name), "phase:%s", crossing->to);
+	return worker_query_moment(worker->db, crossing->device, name, &time) ? -1 : time;
+}
+
+static void add_crossings(struct worker *worker, struct worker_table *table, const struct retained *retained)
 {
 	const struct retained_crossings *list = &retained->phases;
 	const struct retained_crossing *crossing;
@@ -155,7 +209,7 @@ static void add_crossings(struct worker_table *table, const struct retained *ret
 
 	for (i = 0; i < list->count; i++) {
 		crossing = &list->crossing[i];
-		if (worker_table_row(table, 0, -1))
+		if (worker_table_row(table, 0, peak_of(worker, crossing)))
 			return;
 		worker_table_cell(table, RETAINED_BYTES, text_bytes(word, crossing->bytes));
 		worker_table_cell(table, RETAINED_PLACE, "all places");
@@ -189,7 +243,7 @@ int worker_answer_retained(struct worker *worker, const struct worker_question *
 	if (!error) {
 		add_growth(worker, table, &retained.batches, "by every micro-batch");
 		add_growth(worker, table, &retained.steps, "by every step");
-		add_crossings(table, &retained);
+		add_crossings(worker, table, &retained);
 		sentence = retained_verdict(&retained, &all);
 		worker_table_verdict(table, sentence.text);
 	}

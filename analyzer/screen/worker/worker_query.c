@@ -95,17 +95,37 @@ int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, vo
 
 /* ---- lists of places ---- */
 
+#define IN_USE_AT(time) "(one.since_time <= " time " AND (one.until_time IS NULL OR one.until_time > " time "))"
+#define BORN "(one.alloc_time > ?2 AND one.alloc_time <= ?3)"
+#define KEPT "(" BORN " AND " IN_USE_AT("?3") ")"
+
 int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context)
 {
-	static const char sql[] =
-		"SELECT sum(one.bytes), count(*), one.phase, one.category, ifnull(callsite.function, ''), "
-		"ifnull(callsite.place, ''), ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
-		"FROM in_use AS one JOIN process ON process.id = one.process "
-		"LEFT JOIN callsite ON callsite.node = one.node "
-		"WHERE one.device = ?1 AND one.alloc_time > ?2 AND one.alloc_time <= ?3 AND one.since_time <= ?3 "
-		"AND (one.until_time IS NULL OR one.until_time > ?3) AND one.bytes > 0 "
-		"GROUP BY one.process, one.phase, one.category, callsite.function, callsite.file, callsite.line, "
-		"callsite.place ORDER BY 1 DESC, 2 DESC, one.phase, one.category, 6, one.process";
+	static const char sql[] = "SELECT sum(one.bytes * (" IN_USE_AT("?3") " - " IN_USE_AT(
+		"?2") ")) AS grown, "
+		      "sum(one.bytes * (" BORN " AND one.since_seq = one.alloc_seq)), sum(one.bytes * " KEPT
+		      ") AS kept, "
+		      "sum(" KEPT "), one.phase, one.category, ifnull(callsite.function, ''), "
+		      "ifnull(callsite.place, ''), ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
+		      "FROM in_use AS one JOIN process ON process.id = one.process "
+		      "LEFT JOIN callsite ON callsite.node = one.node "
+		      "WHERE one.device = ?1 AND one.since_time <= ?3 AND (one.until_time IS NULL OR one.until_time > ?2) "
+		      "AND one.bytes > 0 AND NOT (" IN_USE_AT("?2") " AND " IN_USE_AT(
+			      "?3") ") "
+				    "GROUP BY one.process, one.phase, one.category, callsite.function, callsite.file, callsite.line, "
+				    "callsite.place HAVING grown <> 0 OR kept > 0 "
+				    "ORDER BY grown DESC, kept DESC, one.phase, one.category, 8, one.process";
+	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
+
+	return answer_rows(db, sql, value, row, context);
+}
+
+int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context)
+{
+	static const char sql[] = "SELECT ifnull(sum(one.bytes * " IN_USE_AT(
+		"?2") "), 0), "
+		      "ifnull(sum(one.bytes * " IN_USE_AT("?3") "), 0) FROM in_use AS one "
+								"WHERE one.device = ?1";
 	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
 
 	return answer_rows(db, sql, value, row, context);
@@ -120,6 +140,24 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 	const int64_t value[ANSWER_PARAMETERS] = { device, when->time, when->process, when->seq };
 
 	return answer_rows(db, sql, value, row, context);
+}
+
+int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, "SELECT max(time) FROM moment WHERE device = ? AND name = ? HAVING count(*)"),
+	    more;
+
+	*time = -1;
+	if (error)
+		return error;
+	db_bind(stmt, 1, device);
+	db_bind_text(stmt, 2, name);
+	more = db_step(stmt);
+	if (more > 0)
+		*time = db_int(stmt, 0);
+	db_finish(stmt);
+	return more < 0 ? more : 0;
 }
 
 int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site)

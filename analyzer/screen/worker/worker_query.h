@@ -51,10 +51,13 @@ int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, v
 int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context);
 
 /*
- * Of a device, what was born in (from, to] and is in use at `to`, place by place, largest first: bytes, count, phase,
- * category, function, place, rank (-1: none), pid, and the site and bytes of the largest allocation.
+ * Of a device, what changed in (from, to], place by place, what grew most first: bytes that are more in use at `to` than
+ * at `from` (negative: fewer), bytes that were born meanwhile; bytes and number of these that are in use at `to`; phase,
+ * category, function, place, rank (-1: none), pid, and the site and bytes of the largest allocation. What was born and
+ * is gone is of no row. worker_query_in_use: one row, the bytes in use at `from` and at `to`.
  */
 int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
+int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 
 /*
  * Of a device, what the driver gave and is in use for something else than tensors at a moment, largest first: bytes,
@@ -62,6 +65,9 @@ int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to
  */
 int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
 			void *context);
+
+/* *time: of the newest moment of that name on the device (of the database); -1: it has none. */
+int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time);
 
 /* What sites of one stack differ in. */
 struct worker_query_stack {
