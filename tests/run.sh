@@ -8,6 +8,7 @@ BUILD=$(cd "$1" && pwd) || exit 2
 shift
 export SRC BUILD LC_ALL=C.UTF-8 TZ=UTC
 export PYTHONDONTWRITEBYTECODE=1 # the tree stays as it is
+unset COLUMNS                    # reports have 80
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/memrec-test.XXXXXX")
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT

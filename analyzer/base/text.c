@@ -8,10 +8,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+
+#define COLUMNS_LEAST 60
+#define COLUMNS_MOST 200
+
+static int columns_here(FILE *file)
+{
+	const char *said = getenv("COLUMNS");
+	long columns = said ? strtol(said, NULL, 10) : 0;
+	struct winsize size;
+
+	if (columns <= 0 && isatty(fileno(file)) && !ioctl(fileno(file), TIOCGWINSZ, &size))
+		columns = size.ws_col;
+	if (columns <= 0)
+		return TEXT_COLUMNS;
+	return columns < COLUMNS_LEAST ? COLUMNS_LEAST : columns > COLUMNS_MOST ? COLUMNS_MOST : (int)columns;
+}
+
+int text_columns(const struct text *text)
+{
+	return text->columns ? text->columns : TEXT_COLUMNS;
+}
 
 void text_init(struct text *text, FILE *file)
 {
@@ -21,6 +43,7 @@ void text_init(struct text *text, FILE *file)
 	text->file = file;
 	text->colour = is_terminal && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb");
 	text->blocks = is_terminal && !strcmp(nl_langinfo(CODESET), "UTF-8");
+	text->columns = columns_here(file);
 }
 
 /* ---- numbers ---- */
@@ -198,7 +221,7 @@ void text_wrap(const struct text *text, int indent, int column, const char *word
 	while (*words) {
 		size = strcspn(words, " ");
 		length = (int)count_columns(words, size);
-		if (at > indent && at + 1 + length > TEXT_COLUMNS) {
+		if (at > indent && at + 1 + length > text_columns(text)) {
 			fputc('\n', text->file);
 			at = 0;
 		}

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include "memtrace/base.h"
 
-#define TEXT_COLUMNS 80
+#define TEXT_COLUMNS 80  /* of a line, where nobody says more or less */
 #define TEXT_SIZE_MAX 32 /* bytes that any of the small formats needs, with NUL */
 
 /* X(NAME, SGR codes) - what parts of a report mean; how that looks is decided here. */
@@ -32,10 +32,12 @@ enum text_style {
 /* Where text goes and what it may use. */
 struct text {
 	FILE *file;
-	int colour; /* a terminal, and NO_COLOR is not set */
-	int blocks; /* a terminal that shows UTF-8 block characters */
+	int colour;  /* a terminal, and NO_COLOR is not set */
+	int blocks;  /* a terminal that shows UTF-8 block characters */
+	int columns; /* of a line; 0: TEXT_COLUMNS */
 };
 
+/* A line has the columns that COLUMNS says, else those of the terminal, between 60 and 200; elsewhere TEXT_COLUMNS. */
 void text_init(struct text *text, FILE *file);
 
 /*
@@ -76,7 +78,10 @@ void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
 void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
 void text_say(const char *format, ...) MT_PRINTF(1, 2);
 
-/* Prints `words` broken at blanks to lines of at most 80 columns, each after `indent` blanks; the first begins at
+/* The columns of a line. */
+int text_columns(const struct text *text);
+
+/* Prints `words` broken at blanks to lines of at most text_columns(), each after `indent` blanks; the first begins at
  * `column`. */
 void text_wrap(const struct text *text, int indent, int column, const char *words);
 

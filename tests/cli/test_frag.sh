@@ -51,6 +51,10 @@ check "mappings are in the database" bash -c '[ "$("$0" sql asleep.db "SELECT co
 check "foreign keys hold" python3 -c 'import sqlite3; assert not list(sqlite3.connect("asleep.db").execute("PRAGMA foreign_key_check"))'
 narrow() { for t in holes expandable asleep; do "$memana" frag "$t.zst"; done | awk 'length > 80 { print; bad = 1 } END { exit bad }'; }
 check "80 columns" narrow
+wide() { COLUMNS=$1 "$memana" frag holes.zst | awk '{ gsub(/\033\[[0-9;]*m/, "") } length($0) > most { most = length($0) } END { print most }'; }
+check "as wide as COLUMNS says" bash -c '[ "$1" -gt 90 ] && [ "$1" -le 120 ]' - "$(wide 120)"
+check "but not wider than 200" bash -c '[ "$1" -gt 150 ] && [ "$1" -le 200 ]' - "$(wide 100000)"
+check "and what is no width is 80" bash -c '[ "$1" -gt 60 ] && [ "$1" -le 80 ]' - "$(wide x)"
 
 check "no such moment" status 2 "$memana" frag --at oom holes.zst
 check "in one line" one_line err 'frag: holes.zst: no GPU memory at oom was recorded'

@@ -291,4 +291,31 @@ TEST(without_a_database_it_says_so)
 	kit_close(kit);
 }
 
+/* One place took both segments, by two ways; in the one there is a hole, the other is full of a tensor. */
+TEST(the_flame_says_what_the_list_counts_more)
+{
+	struct maker m;
+	struct kit *kit;
+	uint32_t line;
+
+	kit_go_apart();
+	maker_open_on(&m, "full.zst", 100, -1, GIB);
+	maker_phase(&m, "forward");
+	line = stack_of(&m, "layer", 22);
+	m.stack = maker_python(&m, line, "grow", "/home/me/train.py", 30);
+	maker_driver_alloc(&m, SEGMENT_A, 20 * MIB);
+	maker_tensor_alloc(&m, SEGMENT_A, 20 * MIB);
+	m.stack = maker_python(&m, stack_of(&m, "other", 50), "grow", "/home/me/train.py", 30);
+	maker_driver_alloc(&m, SEGMENT_B, 20 * MIB);
+	maker_tensor_alloc(&m, SEGMENT_B, 8 * MIB);
+	maker_phase_end(&m);
+	maker_close(&m);
+	kit = kit_open("full.zst", NULL);
+	kit_screen(kit, 120, 40, 256, 0);
+	CHECK(kit_shows(kit, "40.0 MiB of 1.0 GiB, 4 allocations"));
+	kit_keys(kit, "t");
+	CHECK(kit_shows(kit, "3 allocations (1 more in the list: segments that tensors fill)"));
+	kit_close(kit);
+}
+
 TEST_MAIN()

@@ -582,6 +582,11 @@ TEST(answers_scroll_and_lead_on)
 	kit_type(kit, "DROP TABLE site");
 	kit_keys(kit, "Enter");
 	CHECK(kit_shows(kit, "read-only"));
+	kit_keys(kit, "q :");
+	kit_type(kit, "SELECT * FROM allocations");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "no such table: allocations"));
+	CHECK(kit_shows(kit, " phase_span"));
 	kit_keys(kit, "Enter Left Right j");
 	kit_close(kit);
 }

@@ -47,7 +47,7 @@ static void print_callers(const struct top_report *report, const struct callstac
 static void print_place_line(const struct top_report *report, const struct callstack *stack, size_t user)
 {
 	char place[512], clean[256], name[512], function[256];
-	size_t room = TEXT_COLUMNS - SITE_INDENT;
+	size_t room = (size_t)text_columns(report->text) - SITE_INDENT;
 
 	if (user == CALLSTACK_NO_FRAME) {
 		text_print(report->text, "no stack was recorded\n");

@@ -16,6 +16,7 @@ struct view_flame {
 	struct flame flame;
 	struct flame_layout layout;
 	uint64_t made_of;                  /* what the flame shows; 0: nothing yet */
+	uint64_t without;                  /* allocations that the list counts, and that hold no byte */
 	struct flame_spot zoom[ZOOMS_MAX]; /* zoom[0] is everything */
 	unsigned zooms;
 	struct flame_spot chosen;
@@ -151,6 +152,8 @@ static int make(struct view_flame *self, const struct app *app)
 	flame_release(&self->flame);
 	self->flame = flame;
 	self->made_of = made_of;
+	self->without = app->live.count > flame.node[FLAME_ROOT].count ? app->live.count - flame.node[FLAME_ROOT].count
+								       : 0;
 	return 0;
 }
 
@@ -169,11 +172,21 @@ static const char *function_of(char *out, size_t size, const struct callstack_fr
 	return out;
 }
 
+/* Why the list counts more: what holds no byte has no width. */
+static void say_without(char *out, size_t size, uint64_t without)
+{
+	size_t used = strlen(out);
+	char number[TEXT_SIZE_MAX];
+
+	snprintf(out + used, size - used, " (%s more in the list: segments that tensors fill)",
+		 text_number(number, without));
+}
+
 /* The line below: which frame it is, and how much. */
 static void draw_words(const struct view_flame *self, struct area area, int y, struct flame_spot spot)
 {
 	const struct flame_node *node = &self->flame.node[spot.node];
-	char function[512], place[512], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], of[TEXT_SIZE_MAX], count[64];
+	char function[512], place[512], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], of[TEXT_SIZE_MAX], count[160];
 	uint32_t children, ignored;
 	uint64_t bytes = flame_bytes(&self->flame, spot, &children);
 	uint64_t zoomed = flame_bytes(&self->flame, self->zoom[self->zooms], &ignored);
@@ -195,6 +208,8 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 	    !node->frame->elided)
 		callstack_place(place, sizeof(place), node->frame);
 	text_count(count, sizeof(count), node->count, "allocation");
+	if (self->without && spot.node == FLAME_ROOT)
+		say_without(count, sizeof(count), self->without);
 	if (y + 1 < area.height) { /* there are two rows */
 		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
 		x = area_text(area, 0, y + 1, STYLE_DIM, *place ? place : "") + (*place ? 2 : 0);

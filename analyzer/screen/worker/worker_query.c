@@ -142,6 +142,14 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 	return answer_rows(db, sql, value, row, context);
 }
 
+int worker_query_tables(struct db *db, worker_query_row *row, void *context)
+{
+	return answer_rows(db,
+			   "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE "
+			   "'sqlite_%' ORDER BY name",
+			   NULL, row, context);
+}
+
 int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time)
 {
 	struct db_stmt *stmt;

@@ -66,6 +66,9 @@ int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to,
 int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
 			void *context);
 
+/* name: of every table and view. */
+int worker_query_tables(struct db *db, worker_query_row *row, void *context);
+
 /* *time: of the newest moment of that name on the device (of the database); -1: it has none. */
 int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time);
 

@@ -1,8 +1,10 @@
 /* worker_sql.c - what the user asks in SQL: read, and nothing else. */
 #include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "memtrace/error.h"
 #include "worker_impl.h"
+#include "worker_query.h"
 
 #define BLOB_BYTES 32u /* shown of a blob */
 
@@ -93,17 +95,29 @@ static int take_rows(struct worker *worker, struct worker_table *table, struct d
 	return table->failed ? -MT_E_MEMORY : more;
 }
 
+static int add_table(void *context, struct db_stmt *row)
+{
+	struct sentence *words = context;
+
+	sentence_say(words, " %s", db_text(row, 0));
+	return 0;
+}
+
+/* Why there is no answer, and what could be asked for. */
 static void say_trouble(struct worker *worker, struct worker_table *table, int error)
 {
-	char words[512];
+	struct sentence words = { 0 };
 
-	if (error == -MT_E_ARGUMENT)
-		snprintf(words, sizeof(words), "not one statement that gives rows (SELECT ...)");
-	else
-		snprintf(words, sizeof(words),
-			 "%.400s (the database is read-only; tables: SELECT sql FROM sqlite_schema)",
-			 error == -MT_E_MEMORY ? mt_strerror(error) : db_message(worker->db));
-	worker_table_trouble(table, words);
+	if (error == -MT_E_ARGUMENT) {
+		worker_table_trouble(table, "not one statement that gives rows (SELECT ...)");
+		return;
+	}
+	sentence_say(&words, "%.400s (the database is read-only; columns of a table: SELECT sql FROM sqlite_schema)",
+		     error == -MT_E_MEMORY ? mt_strerror(error) : db_message(worker->db));
+	db_unrestrict(worker->db); /* from here on the question is ours */
+	sentence_say(&words, ". There are:");
+	worker_query_tables(worker->db, add_table, &words); /* where that fails, none are named */
+	worker_table_trouble(table, words.text);
 }
 
 int worker_answer_sql(struct worker *worker, const struct worker_question *question, struct worker_table *table)
