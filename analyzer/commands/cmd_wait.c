@@ -1,8 +1,8 @@
 /*
  * memana wait - for scripts: reads along with a recording until something has happened in it.
  *
- * Exit status: 0 it came; 1 the recording ended without it; WAIT_TIMEOUT the time was over. A trace that is not there yet is
- * waited for, too.
+ * Exit status: 0 it came; 1 the recording ended without it, or the time was over (`end` of the JSON tells which). A trace
+ * that is not there yet is waited for, too.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,6 @@
 #include "report/command.h"
 #include "source/live.h"
 
-#define WAIT_TIMEOUT 124 /* as of timeout(1) */
 #define LOOK_MS 50
 #define CUDA_ERROR_OUT_OF_MEMORY 2
 
@@ -27,7 +26,7 @@ static const char options_help[] =
 	"      --timeout S  wait S seconds at most (default: as long as it takes)\n"
 	"      --json       for programs; bytes and nanoseconds\n"
 	"  Of several traces, until one of them has it. Exit status: 0 it came, 1 the recording\n"
-	"  ended without it, 124 the time was over.\n";
+	"  ended without it, or the time was over.\n";
 
 enum { OPTION_UNTIL = 300, OPTION_TIMEOUT, OPTION_JSON };
 
@@ -208,7 +207,7 @@ static int print_json(const struct wish *wish, const struct outcome *outcome, co
 
 static int print(const struct wish *wish, const struct outcome *outcome)
 {
-	static const int status[] = { 0, 0, EXIT_NO, WAIT_TIMEOUT };
+	static const int status[] = { 0, 0, EXIT_NO, EXIT_NO };
 	struct sentence verdict = { 0 };
 	char path[1024];
 	int error = 0;
