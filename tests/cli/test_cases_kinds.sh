@@ -10,11 +10,11 @@ says "a metric keeps its graph" '23\.9 GiB of the 41\.3 GiB .* is kept by cross_
 never "no chunks, no fewer tokens" 'in chunks|fewer tokens|[Ee]xpandable' oom
 
 begin semseg-60
-says "no backward comes" '14\.8 GiB, 72 x 210\.0 MiB, is kept by forward .*probably activations, 14\.8 GiB: no backward ran on what these lines kept before, .*torch\.no_grad\(\) \(an evaluation' oom
+says "no backward comes" '14\.8 GiB, 72 x 210\.0 MiB, is kept by forward .*probably activations, 14\.8 GiB: no backward ran on what the same lines kept before, .*torch\.no_grad\(\) \(an evaluation' oom
 never "nothing to recompute" 'recompute|optimizer|[Ee]xpandable' oom
 
 begin nemo-rl-1147
-says "gradients of the last step, while the engine wakes" '36 x 440\.0 MiB, is kept by backward .* of rank 0 \(pid 5100\)\. 15\.5 GiB of what is in use is probably gradients: they stay after their step, .*zero_grad\(set_to_none=True\)' oom
+says "gradients of the last step, while the engine wakes" '36 x 440\.0 MiB, is kept by backward .* of rank 0 \(pid 5100\)\. 15\.5 GiB of what is in use is probably gradients: the gradients stay after their step, .*zero_grad\(set_to_none=True\)' oom
 never "nothing to shard" 'shard|smaller buckets|fewer tokens' oom
 failure "whose, and how much" "(n['rule'], n['category'], n['place']['pid'], n['bytes']) == ('largest', 'gradients', 5100, 36 * (440 << 20))"
 
@@ -23,7 +23,7 @@ says "what was loaded is there twice" '9\.8 GiB of what is in use is state dicts
 never "no shards" 'shard|fewer tokens|[Ee]xpandable' oom
 
 begin prime-rl-2154
-says "loaded before the optimizer ran" '31\.6 GiB, 72 x 450\.0 MiB, is kept by .*called from load \(ckpt\.py:210\)\. .* optimizer state, .*It was loaded before any step of the optimizer, which a run that begins anew has none of' oom
+says "loaded before the optimizer ran" '31\.6 GiB, 72 x 450\.0 MiB, is kept by .*called from load \(ckpt\.py:210\)\. .* optimizer state, .*load the optimizer state to the host .* it was there before any step of the optimizer' oom
 never "the activations are not why" 'fewer tokens|recompute' oom
 
 begin torchtune-1046
@@ -37,7 +37,7 @@ says "gradients made whole for their norm" '69\.1 GiB, 118 x 600\.0 MiB, is kept
 never "a little in pieces is not why" 'in reserve|[Ee]xpandable|fewer tokens|recompute|state' oom
 
 begin torchtune-389
-says "what foreach makes" '12\.3 GiB in 33 pieces is kept by _multi_tensor_adamw .*The request is for workspace, with 12\.3 GiB of it in use: the optimizer makes it of all parameters at once, .*foreach=False' oom
+says "what foreach makes" '12\.3 GiB in 33 pieces is kept by _multi_tensor_adamw .*The request is for workspace, with 12\.3 GiB of it in use: the optimizer takes this workspace for all parameters at once, .*foreach=False' oom
 tells "and the state is what _init_group made" "$(parts category)['optimizer state'] == 2 * (2 * (32000 * 4096 * 2) + 32 * (386 << 20))" top
 never "not the micro-batch" 'fewer tokens|recompute|shard' oom
 
@@ -99,7 +99,7 @@ tells "what was loaded is the model itself" "$(parts category)['weights'] == 24 
 says "probably so, and why" 'loaded in init \(24 of this size\), and no other weights have the size: the model.s own' top --why
 
 begin own-generate
-says "the model's own cache" 'Most of what is in use is kv cache, 21\.9 GiB: the model.s own generate\(\) has it for all sequences at once' oom
+says "the model's own cache" 'Most of what is in use is kv cache, 21\.9 GiB: the model.s own generate\(\) has the cache of all sequences at once' oom
 never "no engine is there" 'smaller part of the GPU|while the trainer works' oom
 
 begin logprobs-long
@@ -107,5 +107,5 @@ says "no backward follows" 'probably activations, 60\.0 GiB: no backward follows
 never "nothing to recompute, and nothing kept for a backward" 'recompute activations|no_grad' oom
 
 begin gradient-buffers
-says "buffers that stay while the engine wakes" '28\.0 GiB of what is in use is gradients: their buffers stay while others use the GPU, .*offload them before this' oom
+says "buffers that stay while the engine wakes" '28\.0 GiB of what is in use is gradients: the gradients. buffers stay while others use the GPU, .*offload them before this' oom
 never "zero_grad is no help" 'zero_grad|shard' oom

@@ -38,8 +38,9 @@ struct advise_outcome {
 /* A setting that would have helped. */
 struct advise_row {
 	const struct mt_knob *knob;
-	struct advise_value now;
-	char now_words[192]; /* "0.3 (default, if not set)" */
+	char now[ADVISE_VALUE_MAX]; /* "": not known, or there is none */
+	const char *now_from;       /* as advise_value has it */
+	char now_words[192];        /* "0.3 (default, if not set)" */
 	char to[ADVISE_VALUE_MAX];
 	struct advise_range saved; /* of the peak, or of what was in use with the request */
 	struct advise_outcome outcome;
@@ -120,7 +121,7 @@ struct advice {
 	size_t refusals, refusal_room;
 	struct advise_turn
 		turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
-	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
+	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX], turn_now[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
 	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
 	size_t turns;
 	int unforetold; /* --set: what one of the changes adds or moves is not in the recording: the outcome is not to be said */

@@ -130,7 +130,8 @@ int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, stru
 	if (error || !reserved.known || reserved.modelled >= reserved.recorded)
 		return error;
 	row->knob = knob;
-	row->now = now;
+	mt_copy_text(row->now, sizeof(row->now), now.text ? now.text : "");
+	row->now_from = now.where;
 	mt_copy_text(row->to, sizeof(row->to), "true");
 	say_row(advice, row, &reserved);
 	return 1;

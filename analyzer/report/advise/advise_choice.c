@@ -120,6 +120,17 @@ static double share_shown(const struct advice *advice)
 	return advice->run.total ? (double)most / (double)advice->run.total : 0;
 }
 
+/* The model generates by itself, with a cache of its own. */
+static int generates_itself(const struct replay *replay)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].own_cache)
+			return 1;
+	return 0;
+}
+
 /*
  * As much less of the GPU as is missing, in steps. Where nobody says what it is now, what the engine has; and where it has more
  * than it may by default, it is not at its default.
@@ -128,7 +139,7 @@ static const char *lower_share(struct advice *advice, struct choice *choice, dou
 {
 	double total = (double)advice->run.total, less, shown = share_shown(advice);
 
-	if (total <= 0)
+	if (total <= 0 || (shown <= 0 && generates_itself(&advice->run.replay)))
 		return NULL;
 	if (choice->now.origin <= ADVISE_DEFAULT && (now <= 0 ? shown > 0 : shown > now + SHARE_STEP / 2)) {
 		now = (double)(int)(shown * 100 + 0.5) / 100;

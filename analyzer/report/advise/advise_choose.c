@@ -156,6 +156,9 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		return note_idle(advice, knob, why);
 	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
 		return note_idle(advice, knob, "its pieces are all kept at once: see above");
+	if (advice->run.failed && advice->run.oom.unneeded && knob->method == MT_KNOB_METHOD_REMOVED &&
+	    knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
+		return note_idle(advice, knob, "no backward comes that would compute anything again: see above");
 	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && backend > 0)
 		standing = ADVISE_STANDING_OPEN;
@@ -331,6 +334,9 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	uint8_t phase = phase_in_question(advice);
 	struct advise_row *row;
 
+	/* What is loose in the figures saves no more than is there. */
+	if (saved.high > there && saved.low <= there)
+		saved.high = there;
 	if ((double)saved.high < (double)advice->base / WORTH)
 		return note_idle(advice, choice->turn.knob,
 				 choice->turn.knob->not_so ? choice->turn.knob->not_so
@@ -339,12 +345,10 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	if (!row)
 		return -MT_E_MEMORY;
 	row->knob = choice->turn.knob;
-	row->now = choice->now;
+	mt_copy_text(row->now, sizeof(row->now), choice->now.text ? choice->now.text : "");
+	row->now_from = choice->now.where;
 	choice_now_words(choice, advice->blind, row->now_words);
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
-	/* What is loose in the figures saves no more than is there. */
-	if (saved.high > there && saved.low <= there)
-		saved.high = there;
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome);
@@ -437,7 +441,10 @@ static int combine(struct choices *choices)
 		advice->turn[advice->turns] = choices->choice[best].turn;
 		mt_copy_text(advice->turn_to[advice->turns], ADVISE_VALUE_MAX, choices->choice[best].to);
 		advice->turn[advice->turns].to = advice->turn_to[advice->turns];
-		advice->turn[advice->turns].now = choices->choice[best].now.text;
+		mt_copy_text(advice->turn_now[advice->turns], ADVISE_VALUE_MAX,
+			     choices->choice[best].now.text ? choices->choice[best].now.text : "");
+		advice->turn[advice->turns].now = choices->choice[best].now.text ? advice->turn_now[advice->turns]
+										 : NULL;
 		advice->turns++;
 		advice->outcome = choices->trial[best].outcome;
 		advice->together_fits = fits(advice, &advice->outcome);

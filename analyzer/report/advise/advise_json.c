@@ -74,8 +74,8 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	json_names(doc, advice, row->knob);
 	json_text(doc, "framework", part ? part->file->framework : NULL);
 	doc_string(doc, "what", row->knob->what);
-	json_text(doc, "now", row->now.text);
-	json_text(doc, "now_from", row->now.where);
+	json_text(doc, "now", row->now);
+	json_text(doc, "now_from", row->now_from);
 	doc_string(doc, "proposed", row->to);
 	json_range(doc, "saved_bytes", row->saved);
 	doc_bool(doc, "fits", row->fits);

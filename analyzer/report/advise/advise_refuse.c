@@ -107,7 +107,9 @@ static const struct {
 			    "let the other process give back what it does not use before this one asks: its sleep or offload, or "
 			    "torch.cuda.empty_cache() there" },
 	[OOM_UNRECORDED] = { ADVISE_REASON_UNRECORDED, 1, 0,
-			     "see nvidia-smi for who it is, and record that process, too: memrec in front of what starts it" },
+			     "see in nvidia-smi whose the memory is: end that process if it is left from an earlier run; if it is one of each other "
+			     "rank, give each rank its own GPU before anything else (torch.cuda.set_device); else record that process, too: "
+			     "memrec in front of what starts it" },
 	[OOM_FRAGMENTATION] = { ADVISE_REASON_FRAGMENTATION, 1, 0,
 				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or free what pins the segments: memana frag" },
 	[OOM_RETAINED] = { ADVISE_REASON_RETENTION, 1, 1,
@@ -133,8 +135,11 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (advice->run.failed && special && !advice->pieces_kept) {
 		oom_say_next(&why, oom, name);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
-		return say_told(advice, oom_is_others(oom) ? ADVISE_REASON_NEIGHBOUR : ADVISE_REASON_LEFT, 0, why.text,
-				special);
+		return say_told(advice,
+				oom->alone || oom->wider ? ADVISE_REASON_OUTLIER
+				: oom_is_others(oom)     ? ADVISE_REASON_NEIGHBOUR
+							 : ADVISE_REASON_LEFT,
+				0, why.text, special);
 	}
 	if (!advice->run.failed || (!by_rule[oom->rule].refuses && !oom->spare))
 		return 0;
@@ -329,7 +334,18 @@ static int refuse_uneven(struct advice *advice)
 struct host_words {
 	struct advice *advice;
 	int told;
+	uint64_t recorded; /* what all recorded processes had resident at most */
+	uint32_t processes;
 };
+
+static int add_host(void *context, const struct query_host *row)
+{
+	struct host_words *words = context;
+
+	words->recorded += row->most_resident;
+	words->processes++;
+	return 0;
+}
 
 static int is_set_by_user(const struct advise_value *value)
 {
@@ -382,6 +398,14 @@ static int take_host(void *context, const struct query_host *row)
 	all = !strcmp(row->pressure, "cgroup") || !strcmp(row->verdict, "cgroup")
 		      ? (row->cgroup_limit ? row->cgroup_limit : row->cgroup)
 		      : row->cgroup + row->available;
+	if (row->most_resident < all / OWN_SHARE && words->recorded > all / 2) {
+		snprintf(instead, sizeof(instead),
+			 "the %u processes recorded here have %s together, so let each have less: a model or dataset that every rank "
+			 "loads whole (let rank 0 alone load it, the others on the meta device: fsdp_cpu_ram_efficient_loading, "
+			 "low_cpu_mem_usage), workers of data loaders, states that are offloaded; or start fewer ranks a node",
+			 words->processes, text_bytes(size, words->recorded));
+		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
+	}
 	if (row->most_resident < all / OWN_SHARE)
 		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
 			   "look at the other processes of the host, and at when they grew (memana top tells those that were "
@@ -492,9 +516,14 @@ static int refuse_evidence(struct advice *advice)
 		all += run->replay.site[i].then;
 		unknown += run->replay.site[i].category == MT_CATEGORY_OTHER ? run->replay.site[i].then : 0;
 	}
+	/* What was asked for is not in use: of that, nobody needs to know. */
+	if (run->failed && run->replay.site[run->replay.request.site].category == MT_CATEGORY_OTHER) {
+		all -= run->oom.it->requested < unknown ? run->oom.it->requested : unknown;
+		unknown -= run->oom.it->requested < unknown ? run->oom.it->requested : unknown;
+	}
 	if (unknown <= all / UNKNOWN_SHARE)
 		return 0;
-	if (place && *place->place)
+	if (place && *place->place && mt_category_parse(place->category) == MT_CATEGORY_OTHER)
 		snprintf(whose, sizeof(whose), "look at what %.200s (%.200s) keeps, %s of no known purpose",
 			 place->function, place->place, text_bytes(size, place->whole));
 	return say(advice, ADVISE_REASON_EVIDENCE, 0,
@@ -516,6 +545,8 @@ int advise_refuse(struct advice *advice, const char *name)
 		error = refuse_outlier(advice);
 	if (!error && !advice->refusals)
 		error = refuse_uneven(advice);
+	if (!error)
+		error = query_hosts(advice->run.db, add_host, &words);
 	if (!error)
 		error = query_hosts(advice->run.db, take_host, &words);
 	if (!error && advice->run.steps > 3)

@@ -29,6 +29,7 @@ struct replay_site {
 	uint8_t phase, category; /* enum mt_phase, enum mt_category; the phase it is born in */
 	uint8_t known;           /* 1: the framework, or a rule, says what it is; 0: probably */
 	uint8_t engine;          /* 1: the stack goes through an engine's code (advise_run.c) */
+	uint8_t own_cache;       /* 1: a cache that the model itself keeps while it generates (advise_run.c) */
 	uint8_t driver, ignored; /* driver memory; slack, which does not count here */
 	char owner[32];
 	uint64_t words, element; /* of logits: the vocabulary, bytes of a number; 0: unknown */

@@ -272,10 +272,33 @@ static int find_engines(struct advise_run *run)
 	return answer_rows(run->db, sql, NULL, take_engine, run);
 }
 
+static int take_own_cache(void *context, struct db_stmt *row)
+{
+	struct advise_run *run = context;
+	int64_t id = db_int(row, 0);
+	uint32_t at = id > 0 && id < run->replay.ids ? run->replay.index[id] : UINT32_MAX;
+
+	if (at != UINT32_MAX)
+		run->replay.site[at].own_cache = 1;
+	return 0;
+}
+
+/* What the model itself keeps while it generates has no engine's settings. */
+static int find_own_caches(struct advise_run *run)
+{
+	static const char sql[] =
+		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WHERE file LIKE '%transformers/cache_utils.py' "
+		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'kv cache'";
+
+	return answer_rows(run->db, sql, NULL, take_own_cache, run);
+}
+
 /* Memory that engines have. */
 static int is_engines(const struct replay_site *site)
 {
-	return site->category == MT_CATEGORY_KV_CACHE || site->category == MT_CATEGORY_GRAPHS ||
+	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || site->category == MT_CATEGORY_GRAPHS ||
 	       is_of_engines_code(site);
 }
 
@@ -319,6 +342,8 @@ static int load_roles(struct advise_run *run)
 	error = answer_rows(run->db, "SELECT DISTINCT process, phase FROM phase_span", NULL, take_phase, run);
 	if (!error)
 		error = find_engines(run);
+	if (!error)
+		error = find_own_caches(run);
 	for (i = 0; i < replay->processes; i++) {
 		run->role[i].process = replay->process[i].id;
 		run->gpus += run->role[i].roles != 0;

@@ -91,7 +91,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 /* What by the defaults has no effect, and not what has one if only the recording told what is set. */
 static int is_idle_by_default(const struct advise_row *row)
 {
-	return *row->only && row->now.text;
+	return *row->only && *row->now;
 }
 
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)

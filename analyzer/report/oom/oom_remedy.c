@@ -49,8 +49,8 @@ const char *oom_remedy(const char *category)
 /* ---- by who made it ---- */
 
 static const char foreach_knob[] =
-	"the optimizer makes it of all parameters at once, as its foreach implementation does: with foreach=False it goes "
-	"through them one by one, and fused=True, where the optimizer has it, needs none";
+	"the optimizer takes this workspace for all parameters at once, as its foreach implementation does: with foreach=False it "
+	"goes through them one by one, and fused=True, where the optimizer has it, needs none";
 static const char clip_knob[] =
 	"the clipping keeps what it makes of each gradient until it has the norm of all: take the norms of each rank's own "
 	"shards and add those up, so that no gradient is made whole or copied, or clip fewer at a time";
@@ -61,7 +61,7 @@ static const char compiled_knob[] =
 	"torch.compile records a graph for each size of its inputs, and all of them stay: pad the inputs to a few lengths, or "
 	"compile without CUDA graphs (another mode than reduce-overhead and max-autotune)";
 static const char generate_knob[] =
-	"the model's own generate() has it for all sequences at once: generate fewer or shorter ones at a time, or let an engine "
+	"the model's own generate() has the cache of all sequences at once: generate fewer or shorter ones at a time, or let an engine "
 	"do it";
 
 /* A frame of such a function in such a file (parts of the names) is on the stack of what is of the category. */
@@ -170,21 +170,32 @@ const char *oom_out_of_turn(const struct oom *oom)
 }
 
 static const char unneeded_knob[] =
-	"no backward ran on what these lines kept before, so probably nobody needs it: run that forward within "
+	"no backward ran on what the same lines kept before, so probably nobody needs it: run that forward within "
 	"torch.no_grad() (an evaluation, log-probs), or drop what collects it";
 static const char logprobs_knob[] =
 	"no backward follows there, so to recompute them changes nothing: put fewer tokens into a micro-batch of the log-probs";
 static const char zero_knob[] =
-	"they stay after their step, while others use the GPU, and no step needs them until the next "
+	"the gradients stay after their step, while others use the GPU, and no step needs them until the next "
 	"backward: let go of them before this (optimizer.zero_grad(set_to_none=True)), or offload them";
-static const char buffers_knob[] = "their buffers stay while others use the GPU, and no step needs them until the next "
-				   "backward: offload them before this";
+static const char buffers_knob[] =
+	"the gradients' buffers stay while others use the GPU, and no step needs them until the next "
+	"backward: offload them before this";
 
 int oom_has_whole_gradients(const struct oom *oom)
 {
 	return oom->rule == OOM_LARGEST && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_GRADIENTS)) &&
 	       are_whole(oom);
 }
+
+static const char alone_knob[] =
+	"make this one request smaller (fewer tokens in a micro-batch or sample, or what it is for in chunks), or do without it";
+static const char stale_knob[] =
+	"let go of the logits of the micro-batch whose backward is over (del logits, del outputs) before the next forward; then "
+	"compute log-probs in chunks or fused, or cap the tokens of a micro-batch";
+static const char wider_knob[] = "leave these weights in the elements that they have, or change them on the host";
+static const char loaded_knob[] =
+	"load the optimizer state to the host (map_location=\"cpu\"), or see whether what it was loaded from (a state dict) keeps it beside the "
+	"optimizer: it was there before any step of the optimizer, and a run that begins anew has none until then";
 
 const char *oom_special_remedy(const struct oom *oom)
 {
@@ -194,6 +205,14 @@ const char *oom_special_remedy(const struct oom *oom)
 		return NULL;
 	if (oom_out_of_turn(oom))
 		return oom_out_of_turn(oom);
+	if (oom->wider)
+		return wider_knob;
+	if (oom->alone)
+		return alone_knob;
+	if (oom->loaded_early)
+		return loaded_knob;
+	if (oom->stale && oom->stale >= oom->it->requested / 4)
+		return stale_knob;
 	if (oom->by_frame)
 		return oom->by_frame;
 	if (oom->unneeded)

@@ -262,16 +262,6 @@ static void say_first_step(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " The optimizer makes it in its first step, and it stays: every step needs it.");
 }
 
-/* A checkpoint's, in a run that goes on. */
-static void say_loaded_early(struct sentence *sentence, const struct oom *oom)
-{
-	if (oom->loaded_early)
-		sentence_say(
-			sentence,
-			" It was loaded before any step of the optimizer, which a run that begins anew has none of until then: load it "
-			"to the host, or see whether what it was loaded from (a state dict) keeps it beside the optimizer.");
-}
-
 static const char *remedy_here(const struct oom *oom)
 {
 	const char *special = oom_special_remedy(oom);
@@ -414,7 +404,6 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	else
 		sentence_say(sentence, ": %s.", knob);
 	say_first_step(sentence, oom);
-	say_loaded_early(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
 		sentence_say(sentence,
 			     " The request itself is as large as the logits of %s: in chunks or fused it would be less.",
