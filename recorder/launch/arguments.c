@@ -23,6 +23,7 @@ enum action {
 	SET_STACKS,
 	SET_FLAG,
 	SET_RING_DIR,
+	SET_LIVE,
 	SET_HELP,
 	SET_VERSION
 };
@@ -55,6 +56,7 @@ enum action {
 	X(0, "no-census", NULL, SET_FLAG, MEMBER(no_census),                                                         \
 	  "do not ask PyTorch what its weights, gradients and optimizer\n"                                           \
 	  "states are")                                                                                              \
+	X(0, "live", NULL, SET_LIVE, 0, "show the timeline while recording; what COMMAND prints goes to FILE.log")   \
 	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                       \
 	X('h', "help", NULL, SET_HELP, 0, "this text")                                                               \
 	X(0, "version", NULL, SET_VERSION, 0, "the version")
@@ -236,6 +238,9 @@ static int apply(struct arguments *arguments, const struct option_row *row, cons
 		return 0;
 	case SET_RING_DIR:
 		arguments->ring_dir = value;
+		return 0;
+	case SET_LIVE:
+		arguments->live = 1;
 		return 0;
 	case SET_HELP:
 		arguments->help = 1;

@@ -23,6 +23,22 @@ int inject_find_program(char *path)
 	return 0;
 }
 
+void inject_find_memana(char *path)
+{
+	char *slash;
+
+	if (inject_find_program(path))
+		path[0] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || slash + sizeof("/memana") > path + MEMREC_PATH_MAX) {
+		path[0] = '\0';
+		return;
+	}
+	memcpy(slash, "/memana", sizeof("/memana"));
+	if (access(path, X_OK))
+		path[0] = '\0';
+}
+
 int inject_find_library(char *path, const char *program)
 {
 	static const char *const places[] = { "/" LIBRARY, "/../lib/memrec/" LIBRARY };

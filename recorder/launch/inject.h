@@ -22,6 +22,9 @@ enum injection {
 /* The path of this program: MEMREC_PATH_MAX bytes. 0 or -MT_E_SYSTEM. */
 int inject_find_program(char *path);
 
+/* memana beside this program, or "": MEMREC_PATH_MAX bytes. */
+void inject_find_memana(char *path);
+
 /*
  * libmemrec.so: beside the program (build folder) or in ../lib/memrec (installed); MEMREC_PATH_MAX bytes.
  * 0; -MT_E_MISSING: `path` is where it was looked for last.

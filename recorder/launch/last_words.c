@@ -36,23 +36,6 @@ const char *last_words_command(const struct run_result *results, size_t count, i
 	return status == KILLED ? "oom" : "top";
 }
 
-/* memana beside the memrec that runs, or "" */
-static void find_memana(char *path)
-{
-	char *slash;
-
-	if (inject_find_program(path))
-		path[0] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash || slash + sizeof("/memana") > path + MEMREC_PATH_MAX) {
-		path[0] = '\0';
-		return;
-	}
-	memcpy(slash, "/memana", sizeof("/memana"));
-	if (access(path, X_OK))
-		path[0] = '\0';
-}
-
 /* In the child. It must not be recorded, is stopped by signals as it likes, and has only the pipe to speak into. */
 static void become_memana(const char *const *words, int pipe_end, const sigset_t *before)
 {
@@ -111,7 +94,7 @@ void last_words_print(const char *command, const struct run_result *results, siz
 	const char *words[WORDS + TRACES_MAX + 1] = { memana, command, "--brief", "--" };
 	size_t i, used = WORDS;
 
-	find_memana(memana);
+	inject_find_memana(memana);
 	for (i = 0; i < count && used < WORDS + TRACES_MAX; i++)
 		if (results[i].trace[0] && !access(results[i].trace, R_OK))
 			words[used++] = summary_path(results[i].trace);

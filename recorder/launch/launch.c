@@ -18,6 +18,7 @@
 #include "memtrace/error.h"
 #include "run/rundir.h"
 #include "run/say.h"
+#include "screen.h"
 
 #define LIBUNWIND "libunwind.so.8"
 
@@ -31,6 +32,7 @@ struct launch {
 	int run_lock;
 	sigset_t signals, before; /* handled here; blocked when memrec was started */
 	struct sigaction child_before;
+	struct screen screen;
 };
 
 static int system_error(const char *what, const char *advice)
@@ -170,6 +172,7 @@ static void become(const struct launch *launch, int pipe_end)
 
 	sigaction(SIGCHLD, &launch->child_before, NULL);
 	sigprocmask(SIG_SETMASK, &launch->before, NULL);
+	screen_redirect(&launch->screen);
 	execvp(command[0], command);
 	error = errno;
 	while (write(pipe_end, &error, sizeof(error)) < 0 && errno == EINTR)
@@ -209,14 +212,25 @@ static pid_t start(const struct launch *launch)
  * Waits and hands on signals. Those from the kernel (Ctrl-C and its kin, the terminal going away) went to the whole
  * process group, the command included: they must not come twice.
  */
-static int wait_for_command(const struct launch *launch, pid_t pid)
+static void hand_on(struct launch *launch, pid_t pid, const siginfo_t *info)
+{
+	if (info->si_signo == SIGCHLD)
+		return;
+	launch->screen.asked_to_end |= info->si_signo != SIGUSR1 && info->si_signo != SIGUSR2;
+	if (info->si_code != SI_KERNEL)
+		kill(pid, info->si_signo);
+}
+
+static int wait_for_command(struct launch *launch, pid_t pid)
 {
 	siginfo_t info;
 	int status = 0;
 
-	while (waitpid(pid, &status, WNOHANG) == 0)
-		if (sigwaitinfo(&launch->signals, &info) > 0 && info.si_signo != SIGCHLD && info.si_code != SI_KERNEL)
-			kill(pid, info.si_signo);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (sigtimedwait(&launch->signals, &info, screen_pause(&launch->screen)) > 0)
+			hand_on(launch, pid, &info);
+		screen_tick(&launch->screen, &launch->before);
+	}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -246,6 +260,8 @@ static void collect_results(struct launch *launch, int status)
 	sigdelset(&stop, SIGUSR2);
 	gather(&gathered, launch->run_dir, launch->arguments->options.output, launch->began, &stop);
 	gather_rename(&gathered, launch->arguments->options.output, launch->run_dir);
+	screen_finish(&launch->screen, &gathered, status, &launch->signals, &launch->before);
+	screen_say_log(&launch->screen);
 	report(launch, &gathered, status);
 	gather_release(&gathered);
 }
@@ -262,12 +278,18 @@ static int run(struct launch *launch)
 	int status;
 
 	take_signals(launch);
+	if (launch->arguments->live)
+		screen_prepare(&launch->screen, launch->arguments->operands[0], launch->run_dir,
+			       launch->arguments->options.output);
 	launch->began = time(NULL);
 	pid = start(launch);
-	if (pid < 0)
+	if (pid < 0) {
+		screen_cancel(&launch->screen);
 		return cannot_start(launch->arguments->operands[0], -pid);
+	}
 	status = wait_for_command(launch, pid);
 	collect_results(launch, status);
+	screen_release(&launch->screen);
 	return status;
 }
 
@@ -278,6 +300,7 @@ int launch_main(const char *program, struct arguments *arguments)
 
 	if (status)
 		return status;
+	screen_init(&launch.screen);
 	check_libunwind(&arguments->options);
 	step_out(&arguments->options);
 	status = open_run(&launch);

@@ -84,6 +84,22 @@ static int is_note(const char *name)
 #undef OR_UNSEEN
 }
 
+/* It holds links alone, and nobody needs them any more. */
+static void remove_screen(const char *path)
+{
+	char folder[PATH_MAX], file[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+
+	if (join(folder, path, "/", RUNDIR_SCREEN) || !(dir = opendir(folder)))
+		return;
+	while ((entry = readdir(dir)))
+		if (!join(file, folder, "/", entry->d_name))
+			unlink(file);
+	closedir(dir);
+	rmdir(folder);
+}
+
 static void sweep(const char *path, DIR *dir)
 {
 	char file[PATH_MAX];
@@ -96,6 +112,8 @@ static void sweep(const char *path, DIR *dir)
 	while (!rings && (entry = readdir(dir)))
 		if (is_note(entry->d_name) && !join(file, path, "/", entry->d_name))
 			unlink(file);
+	if (!rings)
+		remove_screen(path);
 }
 
 void rundir_clean(const char *path)

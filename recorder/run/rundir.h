@@ -8,6 +8,7 @@
  *   ├── 4712.failed            link that says why the agent of that process could not begin (place.c)
  *   ├── 4713.unseen            link that says why driver calls are not seen in that process; .cpu, .torch: why tensors
  *   ├── 4714.elsewhere ──>     its ring, for which there was no room here; its result comes here all the same
+ *   ├── .screen/               links to the traces, for memana (launch/screen.h)
  *   └── name.9f1c22a0b1e4d377  link: the name with that hash is the trace of that ring (output.c)
  *
  * A ring goes away when all it holds is in a trace. Whoever is last (launcher or collector) removes the folder.
@@ -38,6 +39,8 @@
 	X(cut, "of the events, let go (--keep)")                            \
 	X(keep_error, "0, or the -MT_E_x that kept some from being let go") \
 	X(noted, "bits (1 << enum mt_source) of sources that work, and have a `why` all the same")
+
+#define RUNDIR_SCREEN ".screen"
 
 struct run_result {
 #define RUN_RESULT_MEMBER(member, meaning) int64_t member;

@@ -32,6 +32,7 @@
 #define MOUSE_NUMBERS "\033[<" /* what events begin with */
 #define MOUSE_BYTES "\033[M"   /* the same, of terminals that do not know 1006 */
 #define KEY_NUMBERS (KEY_MAX + 1)
+#define INTERRUPT 3 /* Ctrl-C, where it is no signal */
 
 struct look {
 	int known;
@@ -125,7 +126,11 @@ static int count_colours(void)
 
 static void set_modes(void)
 {
-	cbreak();
+	/* Where keys are no signals when we start (memrec --live) they stay none, and Ctrl-C is a key that leaves. */
+	if (ui.settings.c_lflag & ISIG)
+		cbreak();
+	else
+		raw();
 	noecho();
 	nonl();
 	curs_set(0);
@@ -442,6 +447,10 @@ static int read_input(struct input *input)
 			return 1;
 		if (result == KEY_CODE_YES && character == KEY_MOUSE && read_mouse_bytes(input))
 			return 1;
+		if (result == OK && character == INTERRUPT && !(ui.settings.c_lflag & ISIG)) {
+			input->kind = INPUT_QUIT;
+			return 1;
+		}
 		input->key = result == OK ? key_of_character(character) : 0;
 		for (i = 0; result == KEY_CODE_YES && i < MT_ARRAY_SIZE(keys); i++)
 			if ((int)character == keys[i].curses)

@@ -57,6 +57,10 @@ void app_change(struct app *app, struct model *model, struct worker *worker)
 	app->named = app->held = 0;
 	app->live_time = APP_NO_TIME;
 	app_stale(app);
+	model_lock(model);
+	if (model->follow == MODEL_WHOLE)
+		app_say(app, "the recording has ended: this is all of it (q leaves)");
+	model_unlock(model);
 }
 
 /* ---- input ---- */
