@@ -28,6 +28,8 @@ ARGUMENTS = {
     "export": ["FILE", "--to", "csv", "-o", "OUT"],
     "advise": ["FILE", "--framework", "auto"],
     "tui": None,
+    "live": None,  # they wait for what is not there yet: test_live.sh, test_wait.sh
+    "wait": None,
 }
 
 

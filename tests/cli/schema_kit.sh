@@ -46,3 +46,18 @@ all_valid() {
 		check "$command: $(ls "$command".*.json | wc -l) documents are as the schema says" valid "$command"
 	done
 }
+
+# cases_valid PATTERN: every report of the cases whose names match.
+cases_valid() {
+	local file case
+	first=
+	for file in "$SRC"/tests/cases/$1.case; do
+		case=$(basename "$file" .case)
+		mkdir "$case" && "$BUILD/cases/make_case" "$file" "$case"
+		[ -n "$first" ] || first=$case.db
+		check "$case: answers" all "$case" "$case"
+		[ -e "top.$case.json" ] && json "top.$case.json" 'd["oom"]' >/dev/null &&
+			check "$case: when memory ran out" print top "oom-$case" --at oom "$case.db"
+	done
+	all_valid $reports diff
+}

@@ -21,7 +21,7 @@ tells "a value that nobody told is not made up" "not d['configuration_known']" a
 
 play_quietly slime-1951
 check "$case: one sample was too long" told "$(proposed rollout-max-context-len "102738 > int(r['proposed']) > 9216 and r['fits'] and r['cost'] == 'changes results'")" advise
-tells "chunks leave the logits of the forward pass" "$(proposed log-probs-chunk-size "'forward pass stay whole' in r['not_so']")" advise
+tells "chunks do nothing where a backward follows: all of them stay" "not any(k['key'] == '--log-probs-chunk-size' for k in d['knobs'])" advise
 
 play_quietly verl-6698
 check "$case: retention: no setting" told "$(refused retention)" advise

@@ -50,9 +50,8 @@ proposes "what is too long is capped, at what fits" --rollout-max-context-len
 row rollout-max-context-len "216760 > int(r['proposed']) > 100000 and r['fits']" "as long as fits, and not as long as those before"
 advises "logits of the forward pass are not the loss's to compute again" "not any(k['key'] == '--recompute-loss-function' for k in d['knobs'])"
 begin slime-1951
-proposes "what costs nothing goes before a cap" --log-probs-chunk-size
 row rollout-max-context-len "102738 > int(r['proposed']) > 9216 and r['fits'] and r['cost'] == 'changes results'" "as long as fits"
-never "what cuts answers is not pasted first" 'To paste.*rollout-max' advise
+advises "chunks of what a backward needs are all kept" "not any(k['key'] == '--log-probs-chunk-size' for k in d['knobs'])"
 begin easyr1-9
 proposes "fused kernels cost nothing" actor_rollout_ref.model.use_fused_kernels
 

@@ -42,7 +42,7 @@ TEST(built_in_files_are_good)
 {
 	static const char *const frameworks[] = { "verl",    "areal",  "relax",        "slime",     "openrlhf",
 						  "nemo-rl", "trl",    "transformers", "deepspeed", "megatron",
-						  "vllm",    "sglang", "pytorch" };
+						  "vllm",    "sglang", "pytorch",      "accelerate" };
 	struct mt_knobs *knobs;
 	size_t i;
 

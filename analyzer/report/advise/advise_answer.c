@@ -7,6 +7,24 @@
 #include "report/peak_verdict.h"
 #include "report/top_host.h"
 
+const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range)
+{
+	char low[TEXT_SIZE_MAX], high[TEXT_SIZE_MAX], *unit, *same;
+
+	text_bytes(low, range.low);
+	text_bytes(high, range.high);
+	if (!strcmp(low, high)) {
+		snprintf(out, ADVISE_RANGE_MAX, "%s", high);
+		return out;
+	}
+	unit = strchr(low, ' ');
+	same = strchr(high, ' ');
+	if (unit && same && !strcmp(unit, same))
+		*unit = '\0';
+	snprintf(out, ADVISE_RANGE_MAX, "%.20s to %.20s", range.low ? low : "0", high);
+	return out;
+}
+
 /* ---- enough? ---------------------------------------------------------------------------------------------------------- */
 
 const char *advise_enough_words(const struct advice *advice, const struct advise_row *row)

@@ -330,3 +330,10 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 		snprintf(out, CHOICE_WORDS_MAX, "%.*s (%.80s)", size, value, choice->now.where);
 	return out;
 }
+
+int advise_is_outlier(const struct advice *advice)
+{
+	const struct oom_logits *logits = &advice->run.oom.logits;
+
+	return advice->run.failed && logits->earlier && logits->tokens > 2 * logits->earlier;
+}

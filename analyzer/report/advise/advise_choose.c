@@ -25,13 +25,6 @@ static uint8_t phase_in_question(const struct advice *advice)
 	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 }
 
-int advise_is_outlier(const struct advice *advice)
-{
-	const struct oom_logits *logits = &advice->run.oom.logits;
-
-	return advice->run.failed && logits->earlier && logits->tokens > 2 * logits->earlier;
-}
-
 static struct advise_row *add_row(struct advice *advice)
 {
 	size_t room = advice->row_room ? advice->row_room * 2 : 16;

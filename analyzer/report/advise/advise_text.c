@@ -12,24 +12,6 @@
 
 const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
 
-const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range)
-{
-	char low[TEXT_SIZE_MAX], high[TEXT_SIZE_MAX], *unit, *same;
-
-	text_bytes(low, range.low);
-	text_bytes(high, range.high);
-	if (!strcmp(low, high)) {
-		snprintf(out, ADVISE_RANGE_MAX, "%s", high);
-		return out;
-	}
-	unit = strchr(low, ' ');
-	same = strchr(high, ' ');
-	if (unit && same && !strcmp(unit, same))
-		*unit = '\0';
-	snprintf(out, ADVISE_RANGE_MAX, "%.20s to %.20s", range.low ? low : "0", high);
-	return out;
-}
-
 static void print_wrapped(const struct text *text, int indent, const char *format, ...) MT_PRINTF(3, 4);
 static void print_wrapped(const struct text *text, int indent, const char *format, ...)
 {

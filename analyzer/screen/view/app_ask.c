@@ -49,18 +49,6 @@ static void ask_filter(struct app *app)
 
 /* ---- questions to the worker ---- */
 
-void app_ask_worker(struct app *app, const char *title, const struct worker_question *question)
-{
-	struct view_answer_argument argument = { title, question };
-	const char *why = "there is none";
-	int percent;
-
-	if (!app->worker || worker_state(app->worker, &percent, &why) == WORKER_FAILED)
-		app_say_bad(app, "no database to ask: %s", why);
-	else
-		app_open(app, &view_answer_ops, &argument);
-}
-
 static void sql_answered(struct app *app, const char *text)
 {
 	struct worker_question question = { .kind = WORKER_SQL, .device = app->device };

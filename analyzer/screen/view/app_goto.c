@@ -8,6 +8,18 @@
 #include "base/text.h"
 #include "engine/moment.h"
 
+void app_ask_worker(struct app *app, const char *title, const struct worker_question *question)
+{
+	struct view_answer_argument argument = { title, question };
+	const char *why = "there is none";
+	int percent;
+
+	if (!app->worker || worker_state(app->worker, &percent, &why) == WORKER_FAILED)
+		app_say_bad(app, "no database to ask: %s", why);
+	else
+		app_open(app, &view_answer_ops, &argument);
+}
+
 /* ---- runs of a phase ---- */
 
 /* Stretches of a phase with nothing but unnamed ones between them, in one step of a process. */

@@ -9,18 +9,6 @@
 
 /* ---- which processes ---- */
 
-uint64_t timeline_processes(const struct app *app)
-{
-	const struct model *model = app->model;
-	uint64_t processes = 0;
-	uint32_t site;
-
-	for (site = 1; site < model->sites; site++)
-		if (model->site[site].device == app->device)
-			processes |= palette_process_bit(model->site[site].process);
-	return processes;
-}
-
 const struct liveset_row *timeline_chosen(const struct timeline *timeline, const struct app *app)
 {
 	uint32_t chosen = timeline->table.chosen;

@@ -5,6 +5,18 @@
 #include "memtrace/phase.h"
 #include "timeline.h"
 
+uint64_t timeline_processes(const struct app *app)
+{
+	const struct model *model = app->model;
+	uint64_t processes = 0;
+	uint32_t site;
+
+	for (site = 1; site < model->sites; site++)
+		if (model->site[site].device == app->device)
+			processes |= palette_process_bit(model->site[site].process);
+	return processes;
+}
+
 /* ---- entries ---- */
 
 static uint8_t layer_of_row(const struct app *app, const struct liveset_row *row)

@@ -17,15 +17,6 @@ static int gives_up(void *context)
 	return worker->stop || worker->asked != worker->working;
 }
 
-void worker_set_state(struct worker *worker, enum worker_state state)
-{
-	pthread_mutex_lock(&worker->lock);
-	worker->done = worker->total = 0;
-	worker->state = state;
-	pthread_cond_broadcast(&worker->changed);
-	pthread_mutex_unlock(&worker->lock);
-}
-
 static void fail(struct worker *worker, const char *why)
 {
 	pthread_mutex_lock(&worker->lock);

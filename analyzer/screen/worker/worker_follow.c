@@ -16,6 +16,15 @@
 #define LOAD_SHARE_ASKED 1         /* the same, for a question */
 #define NOT_SAME_AFTER 10000000000 /* ns: no sooner is everything read again because the traces are not the same */
 
+void worker_set_state(struct worker *worker, enum worker_state state)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->done = worker->total = 0;
+	worker->state = state;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
+}
+
 /* What the model knows of the run now. */
 struct seen {
 	enum model_follow follow;

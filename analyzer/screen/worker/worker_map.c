@@ -32,15 +32,6 @@ static int load_state(struct frag_state *state, struct worker *worker, const str
 
 /* ---- the map ---- */
 
-void worker_map_free(struct worker_map *map)
-{
-	if (!map)
-		return;
-	frag_state_release(&map->state);
-	free(map->sorted);
-	free(map);
-}
-
 /* The model's numbers of sites; what it does not have is of none. */
 static void find_sites(struct worker *worker, struct frag_map *map)
 {

@@ -9,6 +9,15 @@
 
 #define TEXTS_BYTES 65536u /* of one block */
 
+void worker_map_free(struct worker_map *map)
+{
+	if (!map)
+		return;
+	frag_state_release(&map->state);
+	free(map->sorted);
+	free(map);
+}
+
 /* Texts live in blocks that do not move, newest first. */
 struct worker_texts {
 	struct worker_texts *older;
