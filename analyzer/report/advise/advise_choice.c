@@ -1,6 +1,7 @@
 /* What to propose for a setting, from what it is now, as far as anybody or the recording says. */
 #include "advise_choice.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -142,15 +143,15 @@ static const char *lower_share(struct advice *advice, struct choice *choice, dou
 	if (total <= 0 || (shown <= 0 && generates_itself(&advice->run.replay)))
 		return NULL;
 	if (choice->now.origin <= ADVISE_DEFAULT && (now <= 0 ? shown > 0 : shown > now + SHARE_STEP / 2)) {
-		now = (double)(int)(shown * 100 + 0.5) / 100;
+		now = floor(shown * 100 + 0.5) / 100;
 		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, now));
 	}
 	if (now <= 0)
 		return NULL;
 	less = (double)advice->needed / total;
-	less = (double)(int)(less / SHARE_STEP + 0.999) * SHARE_STEP;
+	less = floor(less / SHARE_STEP + 0.999) * SHARE_STEP;
 	less = less > 0 ? less : 2 * SHARE_STEP;
-	return now - less >= SHARE_STEP ? text_of(choice, (double)(int)((now - less) * 100 + 0.5) / 100) : NULL;
+	return now - less >= SHARE_STEP ? text_of(choice, floor((now - less) * 100 + 0.5) / 100) : NULL;
 }
 
 /* The most that is there of what it speaks of, in whole GiB; less than two are not worth it. Bytes; -1: so it is. */
@@ -163,7 +164,7 @@ static double most_held(const struct advice *advice, const struct mt_knob *knob,
 		if (knob->phases & 1u << phase &&
 		    (double)advise_held(&advice->run, knob->categories, (uint8_t)phase) > held)
 			held = (double)advise_held(&advice->run, knob->categories, (uint8_t)phase);
-	held = (double)(uint64_t)(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
+	held = floor(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
 	if (held < 2 * GIB)
 		return -1;
 	choice_show(choice, advise_value_text(choice->pretend, knob, held));
@@ -176,7 +177,7 @@ static const char *lower(struct advice *advice, struct choice *choice, double no
 	const struct mt_knob *knob = choice->turn.knob;
 
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
-		return text_of(choice, now > 0 ? (double)(uint64_t)((now + 1) / 2) : PIECE_ROWS);
+		return text_of(choice, now > 0 ? floor((now + 1) / 2) : PIECE_ROWS);
 	if (knob->measure == MT_KNOB_UNIT_TOKENS)
 		return lower_tokens(advice, choice, now);
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
@@ -189,7 +190,7 @@ static const char *lower(struct advice *advice, struct choice *choice, double no
 		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ||
 						       knob->measure == MT_KNOB_UNIT_GIB
 					       ? now / 2
-					       : (double)(uint64_t)(now / 2));
+					       : floor(now / 2));
 	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
 		return NULL;
 	choice->turn.now = advise_value_text(choice->pretend, knob, 2);

@@ -481,7 +481,7 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 
 	for (i = 0; i < all->count; i++) {
 		now = all->all - all->less[i][phase] + all->extra[i]->bytes[phase];
-		bytes = now > 0 ? (uint64_t)(now + 0.5) : 0;
+		bytes = now <= 0 ? 0 : now < (double)INT64_MAX ? (uint64_t)(now + 0.5) : (uint64_t)INT64_MAX;
 		if (sweep->asked == 1)
 			all->result[i].asked = bytes;
 		if (bytes > all->result[i].peak[phase])

@@ -425,7 +425,8 @@ static void find_tokens(struct advise_run *run)
 			largest = site;
 		}
 	}
-	run->tokens_least = largest ? (uint64_t)((double)run->tokens * (double)largest->smallest /
+	run->tokens_least = largest && largest->smallest < largest->largest
+				    ? (uint64_t)((double)run->tokens * (double)largest->smallest /
 						 (double)largest->largest)
 				    : run->tokens;
 }

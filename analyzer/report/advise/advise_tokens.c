@@ -1,6 +1,7 @@
 /* What fewer tokens, samples or rows of logits do. */
 #include "advise_turn.h"
 
+#include <math.h>
 #include <string.h>
 #include "memtrace/base.h"
 
@@ -256,7 +257,7 @@ static int turn_part(struct turn *turn, double length)
 static int turn_length(struct turn *turn)
 {
 	double samples = advise_samples(turn->run, turn->config, turn->knob, &turn->sure), ratio, loose;
-	int is_one = turn->run->failed && turn->run->oom.logits.tokens == (uint64_t)(turn->now > 0 ? turn->now : 0);
+	int is_one = turn->run->failed && (double)turn->run->oom.logits.tokens == floor(turn->now > 0 ? turn->now : 0);
 	double length = samples > 0 ? (double)advise_tokens_in(turn->run, turn_phases(turn->knob)) / samples : 0;
 
 	if (turn->now <= 0)
