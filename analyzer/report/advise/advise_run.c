@@ -249,50 +249,45 @@ static int is_of_engines_code(const struct replay_site *site)
 	return site->engine || strstr(site->owner, "vllm") || strstr(site->owner, "sglang");
 }
 
-static int take_engine(void *context, struct db_stmt *row)
-{
-	struct advise_run *run = context;
-	int64_t id = db_int(row, 0);
-	uint32_t at = id > 0 && id < run->replay.ids ? run->replay.index[id] : UINT32_MAX;
+struct marking {
+	struct advise_run *run;
+	int own; /* own_cache is to be set, else engine */
+};
 
-	if (at != UINT32_MAX)
-		run->replay.site[at].engine = 1;
+static int take_marked(void *context, struct db_stmt *row)
+{
+	struct marking *marking = context;
+	struct replay *replay = &marking->run->replay;
+	int64_t id = db_int(row, 0);
+	uint32_t at = id > 0 && id < replay->ids ? replay->index[id] : UINT32_MAX;
+
+	if (at != UINT32_MAX && marking->own)
+		replay->site[at].own_cache = 1;
+	else if (at != UINT32_MAX)
+		replay->site[at].engine = 1;
 	return 0;
 }
 
-/* Weights that an engine has loaded are the engine's, also inside of the process that trains. */
-static int find_engines(struct advise_run *run)
+/*
+ * By the files on their stacks: weights that an engine has loaded are the engine's, also inside of the process that trains; and
+ * what the model itself keeps while it generates has no engine's settings.
+ */
+static int find_makers(struct advise_run *run)
 {
-	static const char sql[] =
+	static const char engines[] =
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
 		"WHERE file LIKE 'vllm/%' OR file LIKE '%/vllm/%' OR file LIKE 'sglang/%' OR file LIKE '%/sglang/%' "
 		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
 		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'weights'";
-
-	return answer_rows(run->db, sql, NULL, take_engine, run);
-}
-
-static int take_own_cache(void *context, struct db_stmt *row)
-{
-	struct advise_run *run = context;
-	int64_t id = db_int(row, 0);
-	uint32_t at = id > 0 && id < run->replay.ids ? run->replay.index[id] : UINT32_MAX;
-
-	if (at != UINT32_MAX)
-		run->replay.site[at].own_cache = 1;
-	return 0;
-}
-
-/* What the model itself keeps while it generates has no engine's settings. */
-static int find_own_caches(struct advise_run *run)
-{
-	static const char sql[] =
+	static const char caches[] =
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
 		"WHERE file LIKE '%transformers/cache_utils.py' "
 		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
 		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'kv cache'";
+	struct marking engine = { run, 0 }, cache = { run, 1 };
+	int error = answer_rows(run->db, engines, NULL, take_marked, &engine);
 
-	return answer_rows(run->db, sql, NULL, take_own_cache, run);
+	return error ? error : answer_rows(run->db, caches, NULL, take_marked, &cache);
 }
 
 /* Memory that engines have. */
@@ -341,9 +336,7 @@ static int load_roles(struct advise_run *run)
 		return -MT_E_MEMORY;
 	error = answer_rows(run->db, "SELECT DISTINCT process, phase FROM phase_span", NULL, take_phase, run);
 	if (!error)
-		error = find_engines(run);
-	if (!error)
-		error = find_own_caches(run);
+		error = find_makers(run);
 	for (i = 0; i < replay->processes; i++) {
 		run->role[i].process = replay->process[i].id;
 		run->gpus += run->role[i].roles != 0;
