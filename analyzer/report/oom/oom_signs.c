@@ -100,8 +100,10 @@ static int take_wider(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* In init, and but for the rounding of blocks, a request twice as large as weights that somebody else made: the same in elements of twice the bytes. Where there is one
- * as large, too, it is rather a copy of that. */
+/*
+ * In init, and but for the rounding of blocks, a request twice as large as weights that somebody else made: the same in elements
+ * of twice the bytes. Where there is one as large, too, it is rather a copy of that.
+ */
 static int find_wider(struct oom *oom, struct db *db)
 {
 	static const char sql[] =

@@ -23,6 +23,17 @@ void agent_follow(enum mt_kind kind MT_UNUSED)
 {
 }
 
+int agent_work(void (*work)(void *context), void *context)
+{
+	work(context);
+	return 1;
+}
+
+int agent_is_inside(void)
+{
+	return 0;
+}
+
 void census_look(void)
 {
 }

@@ -68,19 +68,37 @@ static const char *const symbol_names[] = {
 #undef C10_NAME
 };
 
+static struct {
+	_Atomic int looked;
+	void *_Atomic function;
+} originals[C10_SYMBOLS];
+
+static void look_up(void *context)
+{
+	const enum c10_symbol *symbol = context;
+
+	atomic_store(&originals[*symbol].function, loaded_find(symbol_names[*symbol]));
+	atomic_store_explicit(&originals[*symbol].looked, 1, memory_order_release);
+}
+
 /* The real one, looked up at the first call and never again: PyTorch is there when it calls us. NULL: none. */
 static void *real(enum c10_symbol symbol)
 {
-	static struct {
-		_Atomic int looked;
-		void *_Atomic function;
-	} found[C10_SYMBOLS];
+	if (!atomic_load_explicit(&originals[symbol].looked, memory_order_acquire) && !agent_work(look_up, &symbol))
+		look_up(&symbol);
+	return atomic_load_explicit(&originals[symbol].function, memory_order_relaxed);
+}
 
-	if (!atomic_load_explicit(&found[symbol].looked, memory_order_acquire)) {
-		atomic_store(&found[symbol].function, loaded_find(symbol_names[symbol]));
-		atomic_store_explicit(&found[symbol].looked, 1, memory_order_release);
-	}
-	return atomic_load_explicit(&found[symbol].function, memory_order_relaxed);
+/*
+ * The same of what a signal handler may call. One that has stopped the recorder, perhaps with the loader's lock half given
+ * back, cannot look it up: NULL, and the program's own profiler misses this one report, where the other choice is to wait for
+ * ever.
+ */
+static void *real_report(enum c10_symbol symbol)
+{
+	if (!atomic_load_explicit(&originals[symbol].looked, memory_order_acquire) && agent_is_inside())
+		return NULL;
+	return real(symbol);
 }
 
 /* ---- CPU tensors: asked for, or there is nothing else in this process ---- */
@@ -204,7 +222,7 @@ static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c
 #define C10_REPORT(hook)                                                                                  \
 	void hook(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device) \
 	{                                                                                                 \
-		report_function *forward = (report_function *)real(C10_##hook);                           \
+		report_function *forward = (report_function *)real_report(C10_##hook);                    \
                                                                                                           \
 		report(block, size, total, reserved, device);                                             \
 		if (forward)                                                                              \
@@ -214,7 +232,7 @@ static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c
 #define C10_OOM(hook)                                                                        \
 	void hook(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device) \
 	{                                                                                    \
-		oom_function *forward = (oom_function *)real(C10_##hook);                    \
+		oom_function *forward = (oom_function *)real_report(C10_##hook);             \
                                                                                              \
 		report_oom(size, total, reserved, device);                                   \
 		if (forward)                                                                 \

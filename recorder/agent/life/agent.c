@@ -641,6 +641,11 @@ int agent_work(void (*work)(void *context), void *context)
 	return done;
 }
 
+int agent_is_inside(void)
+{
+	return thread.busy;
+}
+
 int agent_is_recording(void)
 {
 	return !thread.sealed && is_on();

@@ -42,6 +42,9 @@ int agent_tell(struct ring_event *event, const char *name, const char *second);
  */
 int agent_work(void (*work)(void *context), void *context);
 
+/* 1: the caller has interrupted the recorder on this thread: it is a signal handler's. */
+int agent_is_inside(void);
+
 /* 1: the recording runs, and this thread may take part. */
 int agent_is_recording(void);
 
