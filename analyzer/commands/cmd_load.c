@@ -28,7 +28,7 @@ static int load(struct source *source, const char *path, struct analysis *analys
 
 	if (error)
 		return error;
-	error = load_run(db, analysis, source->input, source->inputs, source->rules);
+	error = load_run(db, analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE);
 	if (!error)
 		error = load_names(db);
 	if (!error)

@@ -337,7 +337,7 @@ static int answer_from_traces(struct source *source, const char *sql, const stru
 	int error = db_create(&db, NULL, schema_sql), status;
 
 	if (!error && *sql != '.') /* the tables are the same for all runs */
-		error = load_run(db, &analysis, source->input, source->inputs, source->rules);
+		error = load_run(db, &analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE);
 	if (!error)
 		error = load_names(db);
 	if (!error)

@@ -270,11 +270,11 @@ CREATE TABLE source (
 
 -- From here on: filled by `memana load` only.
 
--- One allocation from birth to death. Driver memory that tensors live in is a row of its own: add up one kind at a time.
-CREATE TABLE allocation (
+-- One allocation from birth to death. What all allocations of a site have in common is in `site`: ask the view `allocation`.
+CREATE TABLE life (
 	id INTEGER PRIMARY KEY,           -- in order of death, then what is alive at the end in order of birth
 	process INTEGER NOT NULL REFERENCES process,
-	device INTEGER NOT NULL REFERENCES device,
+	site INTEGER NOT NULL REFERENCES site,
 	memory TEXT NOT NULL,             -- tensor; driver memory: device, async-pool, managed, pinned, array, imported, host
 	address INTEGER NOT NULL,         -- or the handle of physical memory that has no address
 	bytes INTEGER NOT NULL,
@@ -282,17 +282,23 @@ CREATE TABLE allocation (
 	alloc_time INTEGER NOT NULL,
 	free_seq INTEGER,                 -- null: never freed
 	free_time INTEGER,
-	site INTEGER REFERENCES site,
-	node INTEGER REFERENCES node,
 	thread INTEGER REFERENCES thread,
-	phase TEXT NOT NULL,              -- in which it was allocated
-	category TEXT NOT NULL,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	free_step INTEGER,
 	free_node INTEGER REFERENCES node, -- who freed it; null: never freed, its free was missed, or no stack was recorded
-	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator cuts into tensors
+	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator has cut into tensors
 	at_home INTEGER NOT NULL          -- 1: freed in the phase and step in which it was allocated
 );
+
+-- The same with what its site says. Driver memory that tensors live in is a row of its own: add up one kind at a time.
+-- caching: the framework's allocator asked for it, to cut it into tensors, whether it has or not.
+-- (A left join, which SQLite leaves out where nothing of the site is asked for; the sign keeps it from being the outer one.)
+CREATE VIEW allocation AS
+	SELECT life.id AS id, life.process AS process, site.device AS device, life.memory AS memory, address, bytes,
+		alloc_seq, alloc_time, free_seq, free_time, life.site AS site, site.node AS node, thread, site.phase AS phase,
+		CASE WHEN life.tensors_inside THEN 'allocator slack' ELSE site.category END AS category,
+		step, free_step, free_node, life.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching
+	FROM life LEFT JOIN site ON site.id = +life.site;
 
 -- What the framework's caching allocator took from the driver.
 CREATE VIEW segment AS
@@ -331,7 +337,7 @@ CREATE VIEW piece AS
 -- give the pages away; a tensor's life has rows for its stretches then, one after the other. One without rows had all of
 -- its bytes all of its life.
 CREATE TABLE resident (
-	allocation INTEGER NOT NULL REFERENCES allocation,
+	allocation INTEGER NOT NULL REFERENCES life,
 	since_seq INTEGER NOT NULL,
 	since_time INTEGER NOT NULL,
 	since_step INTEGER NOT NULL,
@@ -479,8 +485,7 @@ CREATE VIEW stretch AS
 		CASE WHEN resident.allocation IS NULL THEN free_step ELSE until_step END AS until_step,
 		alloc_seq, alloc_time, free_seq, free_time, site, node, thread, phase, category, step, free_step, free_node,
 		tensors_inside,
-		memory = 'tensor' OR (NOT tensors_inside AND memory NOT IN ('pinned', 'host', 'imported', 'multicast')
-			AND coalesce(site, 0) NOT IN (SELECT id FROM site WHERE site.tensors_inside)) AS in_use
+		memory = 'tensor' OR (NOT caching AND memory NOT IN ('pinned', 'host', 'imported', 'multicast')) AS in_use
 	FROM allocation LEFT JOIN resident ON resident.allocation = allocation.id;
 
 -- Memory of a device that is in use for something: what the caching allocator cuts into tensors counts as these tensors.

@@ -151,13 +151,6 @@ struct category_told {
 void categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
 		       uint32_t processes);
 
-/*
- * Before the last event: what a site seems to be by what was seen of it up to now. Not all that categories_settle knows,
- * which holds sites against each other, and dearer than a look at the site. `told`: of its process.
- */
-uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution,
-			const struct category_told *told, uint32_t number);
-
 /* The category of a site; that of its key where nothing was seen of it. */
 uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number);
 

@@ -303,24 +303,6 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 	free(most);
 }
 
-uint8_t category_so_far(const struct categories *categories, const struct attribution *attribution,
-			const struct category_told *told, uint32_t number)
-{
-	const struct site *site = &attribution->site[number];
-	struct judge judge = { .site = site, .told = told, .opinion = site->key.category };
-	struct category_site facts;
-
-	if (number >= categories->room || !categories->site[number].born)
-		return site->key.category;
-	facts = categories->site[number]; /* the verdict is for now, the facts are not to be touched */
-	judge.facts = &facts;
-	if (site->key.process < categories->processes)
-		judge.sizes = categories->sizes[site->key.process * 2 + site->key.driver];
-	facts.category = judge.opinion;
-	category_judge(&judge);
-	return facts.category;
-}
-
 uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number)
 {
 	if (number >= categories->room || !categories->site[number].born)

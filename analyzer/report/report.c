@@ -151,19 +151,20 @@ int report_database(struct db **db)
 	return error;
 }
 
-static int load_traces(struct report_input *input)
+static int load_traces(struct report_input *input, enum load_parts parts)
 {
 	struct source *source = &input->source;
 	int error = report_database(&input->db);
 
 	if (!error)
-		error = load_run(input->db, &input->analysis, source->input, source->inputs, source->rules);
+		error = load_run(input->db, &input->analysis, source->input, source->inputs, source->rules, parts);
 	if (!error)
 		error = load_names(input->db);
 	return error ? error : db_commit(input->db);
 }
 
-int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count)
+int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,
+		      enum load_parts parts)
 {
 	const char *words;
 	int error, status;
@@ -176,7 +177,7 @@ int report_input_open(struct report_input *input, const char *command, char *con
 	input->db = input->source.db;
 	if (input->db)
 		return 0;
-	error = load_traces(input);
+	error = load_traces(input, parts);
 	if (!error)
 		return 0;
 	input->told = 1; /* one line is enough */

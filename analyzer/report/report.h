@@ -7,6 +7,7 @@
 #include "database/db.h"
 #include "engine/analysis.h"
 #include "source/source.h"
+#include "store/load.h"
 
 /* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace. 0 or an error. */
 int report_json(const struct analysis *analysis,
@@ -55,10 +56,11 @@ struct report_input {
 };
 
 /*
- * Opens one database or the traces of one run. 0, or after printing why not ("memana: COMMAND: ...") the exit code.
- * Close in any case.
+ * Opens one database or the traces of one run, of which it loads these parts. 0, or after printing why not
+ * ("memana: COMMAND: ...") the exit code. Close in any case.
  */
-int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count);
+int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,
+		      enum load_parts parts);
 
 /*
  * What the command ends with when it has answered: 0, or 3 after one line about damage in a trace (unless told already).

@@ -69,18 +69,12 @@ static int load_moments(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-	     const struct mt_rules *rules)
-{
-	return load_run_watched(db, analysis, input, inputs, rules, NULL);
-}
-
-int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		     const struct mt_rules *rules, const struct load_watch *watch)
+static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
 {
 	struct load_sink load;
 	struct analysis_sink sink;
-	int error = load_sink_init(&load, &sink, db, analysis, watch);
+	int error = load_sink_init(&load, &sink, db, analysis, parts, watch);
 
 	memset(analysis, 0, sizeof(*analysis));
 	if (!error)
@@ -89,16 +83,28 @@ int load_run_watched(struct db *db, struct analysis *analysis, const struct anal
 		error = load_sink_finish(&load);
 	if (!error)
 		error = store_summary(db, analysis, 1);
-	if (!error)
+	if (!error && parts == LOAD_TIMELINE)
 		error = load_timeline_store(&load.timeline, db);
 	if (!error)
 		error = load_freed_store(&load.freed, db);
 	if (!error)
 		error = load_resident_finish(&load.resident, 1);
 	if (!error)
-		error = load_category_settle(&load.categories, db, analysis);
+		error = load_twins(db, analysis);
 	load_sink_release(&load);
 	return error ? error : load_moments(db, analysis);
+}
+
+int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+	     const struct mt_rules *rules, enum load_parts parts)
+{
+	return run(db, analysis, input, inputs, rules, parts, NULL);
+}
+
+int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		     const struct mt_rules *rules, const struct load_watch *watch)
+{
+	return run(db, analysis, input, inputs, rules, LOAD_TIMELINE, watch);
 }
 
 /* The innermost function at the address of the frame in the row of `frames`. */

@@ -6,15 +6,21 @@
 #include "database/db.h"
 #include "engine/analysis.h"
 
+/* What the database is for. */
+enum load_parts {
+	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
+	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep; a third more time */
+};
+
 /*
- * Runs the analysis and fills all tables of a new database; the transaction stays open. `analysis` is the caller's to
+ * Runs the analysis and fills the tables of a new database; the transaction stays open. `analysis` is the caller's to
  * release, also after an error. 0; -MT_E_MEMORY; or an error of the database.
  */
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-	     const struct mt_rules *rules);
+	     const struct mt_rules *rules, enum load_parts parts);
 
 /*
- * The same for who shows how far it is and may give up: `batch` hears of every batch of events before it is taken (as in
+ * The same, all parts, for who shows how far it is and may give up: `batch` hears of every batch of events before it is taken (as in
  * struct analysis_sink), and its result other than 0 ends the load with it. There is no progress line then.
  */
 struct load_watch {

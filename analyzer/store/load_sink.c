@@ -44,29 +44,24 @@ static uint32_t free_stack(const struct analysis_process *process, const struct 
 	}
 }
 
-static void fill_birth(struct load_allocation *row, const struct load_sink *load, uint32_t process,
+static void fill_birth(struct load_life *row, const struct load_sink *load, uint32_t process,
 		       const struct mt_live *live)
 {
-	const struct site *site = &load->analysis->attribution.site[live->tag];
-
 	row->id = DB_CELL_NULL; /* the next one */
 	row->process = store_process_id(process);
-	row->device = store_device_id(site->key.device);
+	row->site = (int64_t)live->tag;
 	row->memory = memory_word(live);
 	row->address = (int64_t)live->addr;
 	row->bytes = capped(live->size);
 	row->alloc_seq = capped(live->seq);
 	row->alloc_time = analysis_time(owner_of(load, process), live->time);
-	row->site = or_null((int64_t)live->tag);
-	row->node = or_null(store_id(process, site->key.stack));
 	row->thread = or_null(store_id(process, live->thread));
-	row->phase = mt_phase_name(live->phase);
 	row->step = live->step;
 	row->tensors_inside = live->tensors_seen != 0;
 }
 
-static int fill_death(struct load_allocation *row, struct load_sink *load, uint32_t process,
-		      const struct mt_event *event, uint32_t step)
+static int fill_death(struct load_life *row, struct load_sink *load, uint32_t process, const struct mt_event *event,
+		      uint32_t step)
 {
 	uint32_t stack = event ? free_stack(owner_of(load, process), event) : 0;
 
@@ -78,19 +73,15 @@ static int fill_death(struct load_allocation *row, struct load_sink *load, uint3
 	return stack ? load_freed_add(&load->freed, process, stack) : 0;
 }
 
-static int add_allocation(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
-			  uint32_t step)
+static int add_life(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		    uint32_t step)
 {
 	struct load_sink *load = context;
-	int error, category;
-	struct load_allocation *row = load_rows_new(&load->rows, LOAD_allocation, &error);
+	int error;
+	struct load_life *row = load_rows_new(&load->rows, LOAD_life, &error);
 
 	if (!row)
 		return error;
-	category = load_category_row(&load->categories, load->analysis, (uint32_t)live->tag);
-	if (category < 0)
-		return category;
-	row->category = mt_category_name(live->tensors_seen ? MT_CATEGORY_SLACK : (uint32_t)category);
 	fill_birth(row, load, process, live);
 	return fill_death(row, load, process, event, step);
 }
@@ -283,24 +274,30 @@ static int tell_batch(void *context, uint32_t process, uint64_t events, uint64_t
 {
 	struct load_sink *load = context;
 	const struct load_watch *watch = load->watch;
-	int error = load->timeline.sink.batch(load->timeline.sink.context, process, events, bytes);
+	const struct analysis_sink *timeline = &load->timeline.sink;
+	int error = timeline->batch ? timeline->batch(timeline->context, process, events, bytes) : 0;
 
 	return error || !watch ? error : watch->batch(watch->context, process, events, bytes);
 }
 
-int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
-		   const struct load_watch *watch)
+static int tell_timeline(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis)
 {
-	int error;
+	sink->moved = tell_move;
+	sink->counted = tell_count;
+	sink->reached = tell_reached;
+	return load_timeline_init(&load->timeline, analysis);
+}
+
+int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
+		   enum load_parts parts, const struct load_watch *watch)
+{
+	int error = 0;
 
 	*sink = (struct analysis_sink){
 		.context = load,
 		.quiet = watch != NULL,
-		.moved = tell_move,
-		.counted = tell_count,
-		.reached = tell_reached,
 		.batch = tell_batch,
-		.gone = add_allocation,
+		.gone = add_life,
 		.back = forget_death,
 		.unmapped = add_mapping,
 		.resident = add_residence,
@@ -314,11 +311,12 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->analysis = analysis;
 	load->watch = watch;
 	load->resident.db = db;
-	error = load_timeline_init(&load->timeline, analysis);
+	if (parts == LOAD_TIMELINE)
+		error = tell_timeline(load, sink, analysis);
 	if (!error)
 		error = load_rows_init(&load->rows, db);
 	if (!error)
-		error = db_prepare(db, &load->forget, "DELETE FROM allocation WHERE process = ? AND alloc_seq = ?");
+		error = db_prepare(db, &load->forget, "DELETE FROM life WHERE process = ? AND alloc_seq = ?");
 	return error;
 }
 
@@ -330,7 +328,6 @@ int load_sink_finish(struct load_sink *load)
 void load_sink_release(struct load_sink *load)
 {
 	load_rows_release(&load->rows);
-	load_category_release(&load->categories);
 	load_timeline_release(&load->timeline);
 	load_freed_release(&load->freed);
 	load_resident_finish(&load->resident, 0);

@@ -11,34 +11,10 @@
 #include "timeline/inflow.h"
 
 /*
- * The categories of allocations.
- *
- * Rows are written when something dies, with what its site seems to be then; what it was is known at the end. Mostly the
- * first few that died tell: only rows before the last change of mind are looked at again.
+ * Allocations of a site that held two kinds of things (category_site.twin) are of the one or of the other, which is known at
+ * the end: their rows are moved. 0 or an error of the database.
  */
-
-struct load_category_site {
-	uint64_t until; /* rows up to this one may have another category than `category`, 0: none */
-	uint8_t category;
-	uint8_t written; /* rows of the site have been */
-};
-
-/* Zeroed: no site is known. */
-struct load_category {
-	struct load_category_site *site; /* by number */
-	uint32_t room;
-	uint64_t rows; /* of `allocation`: no id is above */
-};
-
-/*
- * The enum mt_category for the row of something that died or is left at `site`; it will be the next row. -MT_E_MEMORY.
- */
-int load_category_row(struct load_category *categories, const struct analysis *analysis, uint32_t site);
-
-/* allocation.category, now that it is known; the table `site` is filled. 0 or an error of the database. */
-int load_category_settle(struct load_category *categories, struct db *db, const struct analysis *analysis);
-
-void load_category_release(struct load_category *categories);
+int load_twins(struct db *db, const struct analysis *analysis);
 
 /* The stacks that freed something: the callsites are looked up of these, too. */
 
@@ -96,17 +72,16 @@ void load_timeline_release(struct load_timeline *timeline);
 struct load_sink {
 	const struct analysis *analysis;
 	const struct load_watch *watch; /* NULL: nobody watches */
-	struct load_category categories;
 	struct load_freed freed;
 	struct load_rows rows; /* drained before anything else touches the database */
 	struct load_resident resident;
-	struct load_timeline timeline;
+	struct load_timeline timeline; /* unused where it was not asked for */
 	struct db_stmt *forget;
 };
 
 /* 0, -MT_E_MEMORY or an error of the database; release in any case. `sink`: the calls, with `load` as their context. */
 int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
-		   const struct load_watch *watch);
+		   enum load_parts parts, const struct load_watch *watch);
 
 /* After the last event: all rows are in the database when this returns, but those of `freed` and `resident`. */
 int load_sink_finish(struct load_sink *load);

@@ -9,7 +9,7 @@
 
 /* X(table): name in the schema, struct load_<table>, enum LOAD_<table>, columns LOAD_COLUMNS_<table> */
 #define LOAD_TABLES(X) \
-	X(allocation)  \
+	X(life)        \
 	X(mapping)     \
 	X(phase_span)  \
 	X(step)        \
@@ -21,11 +21,11 @@
 /* clang-format off */
 
 /* X(type, column); INTEGER: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
-#define LOAD_COLUMNS_allocation(X)                                                                                  \
-	X(INTEGER, id) X(INTEGER, process) X(INTEGER, device) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes) \
-	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(INTEGER, free_seq) X(INTEGER, free_time) X(INTEGER, site)    \
-	X(INTEGER, node) X(INTEGER, thread) X(TEXT, phase) X(TEXT, category) X(INTEGER, step) X(INTEGER, free_step) \
-	X(INTEGER, free_node) X(INTEGER, tensors_inside) X(INTEGER, at_home)
+#define LOAD_COLUMNS_life(X)                                                                                        \
+	X(INTEGER, id) X(INTEGER, process) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
+	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(INTEGER, free_seq) X(INTEGER, free_time) X(INTEGER, thread)  \
+	X(INTEGER, step) X(INTEGER, free_step) X(INTEGER, free_node) X(INTEGER, tensors_inside)      \
+	X(INTEGER, at_home)
 
 #define LOAD_COLUMNS_mapping(X)                                                                                   \
 	X(INTEGER, id) X(INTEGER, process) X(INTEGER, address) X(INTEGER, bytes) X(INTEGER, handle)               \

@@ -184,7 +184,7 @@ def databases():
         statements = [f"UPDATE OR IGNORE {table} SET {column} = {number}" for table, names in tables
                       for column in names if column not in ("parent", "frame")]
         try_all(f"{number} everywhere", [("numbers", changed(*statements))], must_refuse=False)
-    try_all("a sum that is too large", [("bytes", changed(f"UPDATE allocation SET bytes = {2**63 - 1}"))],
+    try_all("a sum that is too large", [("bytes", changed(f"UPDATE life SET bytes = {2**63 - 1}"))],
             must_refuse=False)
     try_all("a part that is too small", [("part", changed("UPDATE peak SET bytes = -1",
                                                           f"UPDATE peak_part SET bytes = {-2**63}"))],

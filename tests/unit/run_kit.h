@@ -37,7 +37,8 @@ static inline void run_open(struct run *run, char *const *paths, uint32_t count,
 	CHECK_EQ(run->source.inputs, count);
 	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
 	if (everything) {
-		CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, count, run->source.rules), 0);
+		CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, count, run->source.rules, LOAD_TIMELINE),
+			 0);
 		return;
 	}
 	CHECK_EQ(analysis_run(&run->analysis, run->source.input, count, run->source.rules, NULL), 0);

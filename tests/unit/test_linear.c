@@ -102,7 +102,7 @@ static uint64_t work_of(uint64_t steps, uint64_t batches, question *ask)
 	CHECK_EQ(db_create(&run.db, NULL, schema_sql), 0);
 	if (!ask)
 		db_watch(run.db, count, &work);
-	CHECK_EQ(load_run(run.db, &run.analysis, run.source.input, 1, run.source.rules), 0);
+	CHECK_EQ(load_run(run.db, &run.analysis, run.source.input, 1, run.source.rules, LOAD_LIVES), 0);
 	CHECK_EQ(load_names(run.db), 0);
 	if (ask) {
 		db_watch(run.db, count, &work);

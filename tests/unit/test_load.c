@@ -24,7 +24,9 @@ static void load(struct loaded *loaded, char *const *paths, uint32_t count)
 	memset(loaded, 0, sizeof(*loaded));
 	CHECK_EQ(source_open(&loaded->source, paths, count), 0);
 	CHECK_EQ(db_create(&loaded->db, NULL, schema_sql), 0);
-	CHECK_EQ(load_run(loaded->db, &loaded->analysis, loaded->source.input, count, loaded->source.rules), 0);
+	CHECK_EQ(load_run(loaded->db, &loaded->analysis, loaded->source.input, count, loaded->source.rules,
+			  LOAD_TIMELINE),
+		 0);
 }
 
 static void release(struct loaded *loaded)

@@ -253,7 +253,7 @@ static void same_of_database(const char *folder, const char *first, const char *
 	screen_open(&traces, paths, count);
 	CHECK_EQ(source_open_traces(&database.source, paths, count), 0);
 	CHECK_EQ(db_create(&db, path[2], schema_sql), 0);
-	CHECK_EQ(load_run(db, &analysis, database.source.input, count, database.source.rules), 0);
+	CHECK_EQ(load_run(db, &analysis, database.source.input, count, database.source.rules, LOAD_TIMELINE), 0);
 	CHECK_EQ(load_names(db), 0);
 	CHECK_EQ(db_commit(db), 0);
 	db_close(db);

@@ -328,7 +328,9 @@ static void run_open(struct run *run, const char *one, const char *two)
 	memset(run, 0, sizeof(*run));
 	CHECK_EQ(source_open(&run->source, paths, two ? 2 : 1), 0);
 	CHECK_EQ(db_create(&run->db, NULL, schema_sql), 0);
-	CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, run->source.inputs, run->source.rules), 0);
+	CHECK_EQ(load_run(run->db, &run->analysis, run->source.input, run->source.inputs, run->source.rules,
+			  LOAD_TIMELINE),
+		 0);
 	CHECK_EQ(load_names(run->db), 0);
 }
 

@@ -165,7 +165,7 @@ int cmd_advise(int argc, char **argv)
 		return command_help("advise", answer.options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "advise: no trace named (memana advise trace.zst)");
-	status = report_input_open(&input, "advise", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "advise", argv + optind, (uint32_t)(argc - optind), LOAD_TIMELINE);
 	if (!status)
 		status = answer_db(input.db, &options, &asked);
 	else

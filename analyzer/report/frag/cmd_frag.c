@@ -210,7 +210,7 @@ int cmd_frag(int argc, char **argv)
 		return command_help("frag", options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "frag: no trace named (memana frag trace.zst)");
-	status = report_input_open(&input, "frag", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "frag", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
 	if (!status)
 		status = answer(&command, &input);
 	damage = report_input_close(&input);

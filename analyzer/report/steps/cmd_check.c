@@ -446,7 +446,7 @@ int cmd_check(int argc, char **argv)
 		return status;
 	if (limits.options.help)
 		return command_help("check", options_help);
-	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
 	if (!status)
 		status = answer(&check, input.db);
 	else

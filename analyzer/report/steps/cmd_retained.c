@@ -292,7 +292,7 @@ int cmd_retained(int argc, char **argv)
 		return command_help("retained", options_help);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "retained: no trace named (memana retained trace.zst)");
-	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind));
+	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
 	if (!status) {
 		error = report(&command, input.db);
 		status = error ? fail(&command, &input, error) : 0;

@@ -225,7 +225,7 @@ static int top_of_traces(const struct top_command *command, struct source *sourc
 static int answer_moment(struct top_command *command, struct symbols *symbols, char *const *paths, uint32_t count)
 {
 	struct report_input input;
-	int status = report_input_open(&input, "top", paths, count), damage;
+	int status = report_input_open(&input, "top", paths, count, LOAD_LIVES), damage;
 
 	command->options.is_database = input.source.db != NULL;
 	if (!status)

@@ -35,7 +35,7 @@ int worker_query_evidence(struct db *db, worker_query_row *row, void *context)
 
 int worker_query_prepare(struct db *db)
 {
-	int error = db_execute(db, "CREATE INDEX allocation_by_site ON allocation (site)");
+	int error = db_execute(db, "CREATE INDEX life_by_site ON life (site)");
 
 	return error ? error : db_execute(db, "CREATE INDEX span_by_seq ON phase_span (process, first_seq)");
 }

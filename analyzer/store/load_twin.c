@@ -1,0 +1,41 @@
+#include "load_sink.h"
+
+#include "store.h"
+
+/* Those that died, or died at home, of a site that was split are of its twin. */
+static const char move_sql[] =
+	"UPDATE life SET site = (SELECT twin FROM twin WHERE twin.site = life.site) WHERE free_seq IS NOT NULL "
+	"AND NOT tensors_inside AND (site IN (SELECT site FROM twin WHERE NOT home) OR (at_home AND site IN (SELECT site FROM twin)))";
+
+/* *count: of them. */
+static int store_twins(struct db *db, const struct analysis *analysis, uint32_t *count)
+{
+	const struct category_site *site = analysis->categories.site;
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_prepare(db, &stmt, "INSERT INTO twin VALUES (?, ?, ?)");
+
+	for (i = 1; i < analysis->attribution.sites && i < analysis->categories.room && !error; i++) {
+		if (!site[i].twin)
+			continue;
+		db_bind(stmt, 1, i);
+		db_bind(stmt, 2, site[i].twin);
+		db_bind(stmt, 3, site[i].twin_home);
+		error = db_run(stmt);
+		++*count;
+	}
+	db_finish(stmt);
+	return error;
+}
+
+int load_twins(struct db *db, const struct analysis *analysis)
+{
+	uint32_t count = 0;
+	int error = db_execute(db, "CREATE TEMP TABLE twin (site INTEGER PRIMARY KEY, twin INTEGER, home INTEGER)");
+
+	if (!error)
+		error = store_twins(db, analysis, &count);
+	if (!error && count)
+		error = db_execute(db, move_sql);
+	return error ? error : db_execute(db, "DROP TABLE twin");
+}
