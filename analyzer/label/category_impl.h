@@ -14,6 +14,7 @@ struct judge {
 	struct category_site *facts;
 	const struct category_sizes *sizes; /* NULL: none */
 	uint64_t most;                      /* births at one site of its process */
+	uint64_t at_peak;                   /* allocations of the site that were there then */
 	uint8_t opinion;
 };
 

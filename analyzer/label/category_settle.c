@@ -8,6 +8,7 @@
  */
 struct tally {
 	uint64_t gradients, state, bare;
+	uint64_t named; /* weights that something else than their number tells */
 	uint64_t left, taken;
 	uint64_t loaded, weights; /* kept: state dicts of init, weights, */
 	uint64_t restored;        /* and optimizer state that was made in init */
@@ -46,10 +47,15 @@ static void judge_half(const struct categories *categories, const struct attribu
 	}
 }
 
-/* What may be weights: never freed. */
-static int is_bare(const struct judge *judge)
+/*
+ * How many of the site were there while the program worked: those that are never freed, or, for a program that ends in order
+ * frees all, those of the peak.
+ */
+static uint64_t staying(const struct judge *judge)
 {
-	return is_nameless(judge) && judge->facts->died * 2 < judge->facts->born;
+	uint64_t left = judge->facts->born - judge->facts->died;
+
+	return mt_phase_is_early(judge->site->key.phase) && judge->at_peak > left ? judge->at_peak : left;
 }
 
 /* What may be weights and optimizer state: an optimizer that makes new state frees the old, and never a weight. */
@@ -57,8 +63,17 @@ static int is_mixed(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
 
-	return is_nameless(judge) && !is_bare(judge) && !judge->site->key.driver && facts->died < facts->born &&
-	       facts->in_optimizer == facts->died;
+	return is_nameless(judge) && !judge->site->key.driver && facts->died < facts->born &&
+	       facts->died * 2 >= facts->born && facts->in_optimizer == facts->died;
+}
+
+/* What may be weights. What is made in init may have been made in several turns: torch.randn(n, n) * 0.02. */
+static int is_bare(const struct judge *judge)
+{
+	if (!is_nameless(judge) || is_mixed(judge))
+		return 0;
+	return mt_phase_is_early(judge->site->key.phase) ? staying(judge) > 0
+							 : judge->facts->died * 2 < judge->facts->born;
 }
 
 /* By a rule for what loads files; whether a model uses it as it is, or takes it over, no rule can know. */
@@ -93,7 +108,9 @@ static void count_site(struct tally *tally, const struct judge *judge)
 
 	count_loaded(tally, judge);
 	if (is_bare(judge))
-		tally->bare += facts->born - facts->died;
+		tally->bare += staying(judge);
+	else if (facts->category == MT_CATEGORY_WEIGHTS)
+		tally->named += staying(judge);
 	if (is_mixed(judge)) {
 		tally->left += facts->born - facts->died;
 		tally->taken += facts->died;
@@ -109,15 +126,16 @@ static void judge_bare(const struct judge *judge, const struct tally *tally)
 {
 	if (!is_bare(judge))
 		return;
-	if (tally->gradients && tally->bare == tally->gradients)
+	if (tally->gradients && (tally->bare == tally->gradients || tally->bare + tally->named == tally->gradients))
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_AS_GRADIENTS, tally->gradients);
 	else if (tally->state && tally->bare * 2 == tally->state)
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_AS_STATE, tally->state);
-	else if (tally->gradients && tally->bare % tally->gradients == 0 && tally->bare / tally->gradients <= 4)
+	else if (tally->gradients && !tally->named && tally->bare % tally->gradients == 0 &&
+		 tally->bare / tally->gradients <= 4)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_SEVERAL, tally->gradients);
 	else
 		return;
-	judge->facts->figure[1] = tally->bare;
+	judge->facts->figure[1] = tally->bare + (tally->bare < tally->gradients ? tally->named : 0);
 }
 
 /* The ones that were taken become a site of their own. All have one size, so that it is known how many were there. */
@@ -233,6 +251,7 @@ static struct judge judge_of(const struct categories *categories, const struct a
 	struct judge judge = { .site = site,
 			       .told = &told[site->key.process],
 			       .facts = &categories->site[number],
+			       .at_peak = attribution_at_peak(attribution, number).count,
 			       .opinion = site->key.category };
 
 	if (site->key.process < categories->processes)

@@ -103,14 +103,17 @@ static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 	return rows * rows * element == bytes ? rows * element : 0;
 }
 
-/* `table`: of the embedding or the head. */
+/*
+ * `table`: of the embedding or the head, which has more rows than a row has elements (of 4 bytes, where that is not known). A
+ * square one is a layer's: actor and critic have two, with a bias each, and what such a layer makes is as large as logits.
+ */
 static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,
 		      uint64_t element, uint64_t figure[3])
 {
 	struct width width = { .row = row, .element = element };
 
 	return row >= SIZES_SMALLEST && table % row == 0 && table / row >= VOCABULARY_MIN &&
-	       fits(sizes, bytes, table / row, &width, figure);
+	       table / row > row / (element ? element : 4) && fits(sizes, bytes, table / row, &width, figure);
 }
 
 /*

@@ -48,6 +48,23 @@ TEST(logits_are_tokens_times_vocabulary)
 	free(sizes);
 }
 
+/* Actor and critic of 128, 1024, 1024: what a layer makes of 2,048 rows is none of a vocabulary of 1,024. */
+TEST(a_square_weight_is_no_vocabulary)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t figure[3];
+
+	CHECK(sizes != NULL);
+	add_weights(sizes, 128 * 1024 * 4, 2);
+	add_weights(sizes, 1024 * 1024 * 4, 2);
+	add_weights(sizes, 1024 * 4, 4);
+	sizes->closed = 1;
+	sizes_number(sizes, 2048 * 128 * 4);
+	sizes_number(sizes, 2048 * 1024 * 4);
+	CHECK(!sizes_vocabulary(sizes, 2048ull * 1024 * 4, figure));
+	free(sizes);
+}
+
 TEST(tensors_of_half_the_weights_elements_count)
 {
 	struct category_sizes *sizes = small_model(4);
