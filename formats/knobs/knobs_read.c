@@ -290,6 +290,26 @@ static int read_within(struct source *source, const struct field *field)
 	return read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_within, field);
 }
 
+static int add_outside(struct source *source, const struct field *field)
+{
+	return add_text(source, field, source->knob->outside, &source->knob->outsides);
+}
+
+static int read_outside(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_outside, field);
+}
+
+static int add_seen(struct source *source, const struct field *field)
+{
+	return add_text(source, field, source->knob->seen, &source->knob->seens);
+}
+
+static int read_seen(struct source *source, const struct field *field)
+{
+	return read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_seen, field);
+}
+
 static int add_proof(struct source *source, const struct field *field)
 {
 	return add_text(source, field, source->knob->proof, &source->knob->proofs);
@@ -492,7 +512,10 @@ static const struct field knob_fields[] = {
 	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
 	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
 	{ "within", read_within, 0, 0, NULL, 0 },
+	{ "outside", read_outside, 0, 0, NULL, 0 },
 	{ "proof", read_proof, 0, 0, NULL, 0 },
+	{ "seen", read_seen, 0, 0, NULL, 0 },
+	{ "turned-on", read_knob_text, 0, AT(turned_on), NULL, 0 },
 	{ "weighs", read_weighs, 0, 0, NULL, 0 },
 	{ "cost", read_word, 1, AT(cost), FEW(knob_cost_word, MT_KNOB_COSTS) },
 	{ "effect", read_knob_text, 0, AT(effect), NULL, 0 },
@@ -660,6 +683,41 @@ static int read_hands(struct source *source, const struct field *field)
 	return error;
 }
 
+static int add_model_seen(struct source *source, const struct field *field)
+{
+	struct mt_knob_model *model = &source->file->model[source->file->models];
+
+	return add_text(source, field, model->seen, &model->seens);
+}
+
+/* "critic: [update_critic, dp_critic.py]", each process once. */
+static int add_model(struct source *source, const struct field *field)
+{
+	struct mt_knob_file *file = source->file;
+	size_t number;
+	uint32_t i;
+	int error = yaml_cursor_word(source->yaml, field->key, knob_process_words, MT_KNOB_PROCESSES, &number);
+
+	if (error)
+		return error;
+	for (i = 0; i < file->models; i++)
+		if (file->model[i].process == (enum mt_knob_process)number)
+			return fail_here(source, "%s is there twice", knob_process_words[number]);
+	file->model[file->models].process = (enum mt_knob_process)number;
+	error = read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_model_seen, field);
+	file->models += !error;
+	return error;
+}
+
+static int read_models(struct source *source, const struct field *field)
+{
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
+
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
+		error = add_model(source, field);
+	return error;
+}
+
 #define FILE_AT(member) offsetof(struct mt_knob_file, member)
 
 static const struct field file_fields[] = {
@@ -674,6 +732,7 @@ static const struct field file_fields[] = {
 	{ "variables", read_variables, 0, 0, NULL, 0 },
 	{ "hands-on", read_hands, 0, 0, NULL, 0 },
 	{ "others", read_others, 0, 0, NULL, 0 },
+	{ "models", read_models, 0, 0, NULL, 0 },
 	{ "knobs", read_knobs, 1, 0, NULL, 0 },
 };
 

@@ -269,8 +269,14 @@ struct mt_knob {
 	const char
 		*within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
 	uint32_t withins;                    /* 0: all of the category */
-	const char *proof[MT_KNOB_WITHIN_MAX]; /* functions that run only where it is on */
+	const char
+		*outside[MT_KNOB_WITHIN_MAX]; /* bytes whose stacks have a function with one of these do not go by it */
+	uint32_t outsides;
+	const char *proof[MT_KNOB_WITHIN_MAX]; /* functions, files or folders that run only where it is on */
 	uint32_t proofs;
+	const char *seen[MT_KNOB_WITHIN_MAX]; /* the same: it can be set only where one of these runs */
+	uint32_t seens;                       /* 0: anywhere */
+	const char *turned_on; /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
 	struct {
 		const char *value;
 		uint32_t weight;
@@ -279,6 +285,13 @@ struct mt_knob {
 	struct mt_knob_constraint constraint[MT_KNOB_CONSTRAINTS_MAX];
 	uint32_t constraints;
 	size_t line; /* in its file */
+};
+
+/* Functions, files or folders that run for one of several models: bytes of their stacks are that model's. */
+struct mt_knob_model {
+	enum mt_knob_process process;
+	const char *seen[MT_KNOB_WITHIN_MAX];
+	uint32_t seens;
 };
 
 /* Keys of another framework that can be set through this one: as `before` and the key. */
@@ -303,6 +316,8 @@ struct mt_knob_file {
 	uint32_t variables;
 	struct mt_knob_hand hand[MT_KNOB_HANDS_MAX];
 	uint32_t hands;
+	struct mt_knob_model model[MT_KNOB_PROCESSES]; /* of which it has rows of their own */
+	uint32_t models;
 	const char *other[MT_KNOB_OTHERS_MAX]; /* ends of keys that look like a knob's and are something else */
 	uint32_t others;
 	struct mt_knob *knob;

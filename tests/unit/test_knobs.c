@@ -188,6 +188,38 @@ TEST(how_values_are_written_is_said_by_the_file_or_the_row)
 	check_refused("framework: f\npackage: p\nreleases: [1]\nknobs: []\n", "x.yaml:1: the file has no \"written\"");
 }
 
+TEST(what_stacks_tell_is_said_by_file_and_row)
+{
+	static const char text[] = FILE_HEAD
+		"class: C\nmodels: { critic: [update_critic, dp.py], reward: [score] }\nknobs:\n" ROW(
+			"k") "    outside: [gather]\n    proof: [a.py, b/, f > g]\n    seen: [h]\n    turned-on: w\n";
+	const struct mt_knob *knob;
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(knobs.file->models, 2);
+	CHECK_EQ(knobs.file->model[0].process, MT_KNOB_PROCESS_CRITIC);
+	CHECK_EQ(knobs.file->model[0].seens, 2);
+	CHECK_STR(knobs.file->model[0].seen[1], "dp.py");
+	CHECK_EQ(knobs.file->model[1].process, MT_KNOB_PROCESS_REWARD);
+	knob = knobs.file->knob;
+	CHECK_EQ(knob->outsides, 1);
+	CHECK_STR(knob->outside[0], "gather");
+	CHECK_EQ(knob->proofs, 3);
+	CHECK_STR(knob->proof[2], "f > g");
+	CHECK_EQ(knob->seens, 1);
+	CHECK_STR(knob->turned_on, "w");
+	drop(&knobs);
+	check_refused(FILE_HEAD "class: C\nmodels: { critic: [a], critic: [b] }\nknobs: []\n",
+		      "x.yaml:6: critic is there twice");
+	check_refused(FILE_HEAD "class: C\nmodels: { boss: [a] }\nknobs: []\n",
+		      "x.yaml:6: unknown models \"boss\" (one of: trainer, reference, critic, reward, engine, loader)");
+	check_refused(FILE_HEAD "class: C\nmodels: [a]\nknobs: []\n", "x.yaml:6: a mapping is expected here");
+	check_refused(FILE_HEAD "class: C\nmodels: { critic: [a, b, c, d, e, f, g, h, i] }\nknobs: []\n",
+		      "x.yaml:6: more than 8 of models");
+	check_refused(FILE_HEAD "class: C\nmodels: { critic: x }\nknobs: []\n", "x.yaml:6: a list is expected here");
+}
+
 TEST(a_hand_is_of_a_framework_that_is_there)
 {
 	static const char text[] = FILE_HEAD "class: C\nhands-on: { g: x. }\nknobs: []\n";
