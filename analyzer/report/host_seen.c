@@ -73,6 +73,33 @@ static void say(struct sentence *sentence, const struct seen *seen)
 		sentence_say(sentence, ", RSS %s", last);
 }
 
+int host_grew(struct host_growth *growth, struct db *db)
+{
+	const int64_t most[ANSWER_PARAMETERS] = { SEEN_MAX };
+	struct seens seens = { .count = 0 };
+	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
+	struct seen *seen = NULL;
+	int error = answer_rows(db, processes_sql, most, take_process, &seens);
+	size_t i;
+
+	*growth = (struct host_growth){ .rank = -1 };
+	for (i = 0; i < seens.count && !error; i++)
+		if (seens.seen[i].first && seens.seen[i].last > seens.seen[i].first &&
+		    (!seen || seens.seen[i].last - seens.seen[i].first > seen->last - seen->first))
+			seen = &seens.seen[i];
+	if (error || !seen)
+		return error;
+	parameter[0] = seen->process;
+	error = answer_rows(db, place_sql, parameter, take_place, seen);
+	growth->pid = seen->pid;
+	growth->rank = seen->rank;
+	growth->first = seen->first;
+	growth->last = seen->last;
+	mt_copy_text(growth->function, sizeof(growth->function), seen->function);
+	mt_copy_text(growth->place, sizeof(growth->place), seen->place);
+	return error;
+}
+
 int host_seen_say(struct sentence *sentence, struct db *db)
 {
 	const int64_t most[ANSWER_PARAMETERS] = { SEEN_MAX };

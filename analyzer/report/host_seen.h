@@ -12,4 +12,14 @@
  */
 int host_seen_say(struct sentence *sentence, struct db *db);
 
+/* Of the recorded processes the one whose RSS rose most, and where it allocated last. */
+struct host_growth {
+	int64_t pid, rank;              /* rank -1: none */
+	uint64_t first, last;           /* RSS, bytes: at first, at last */
+	char function[256], place[256]; /* "": not known */
+};
+
+/* Nothing rose, or nothing tells where: place is "". 0 or -MT_E_x. */
+int host_grew(struct host_growth *growth, struct db *db);
+
 #endif

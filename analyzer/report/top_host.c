@@ -114,13 +114,13 @@ static void say_verdict(struct sentence *sentence, const struct query_host *row)
 			     (long long)row->pid);
 	else if (!strcmp(row->verdict, "left"))
 		sentence_say(sentence,
-			     "If this run did not end by itself, it was hardly a GPU out-of-memory: pid %lld left in order "
-			     "when %s, and the GPU had room; Ray ends workers from 95%% on, and others follow them",
+			     "If this run did not end by itself, it was hardly a GPU out-of-memory: pid %lld exited "
+			     "normally when %s, and the GPU had room; Ray ends workers from 95%% on, and others follow them",
 			     (long long)row->pid, used_up(row));
 	else
 		sentence_say(sentence,
-			     "This was hardly a GPU out-of-memory: pid %lld was gone without leaving in order when %s, and "
-			     "the GPU had room",
+			     "This was hardly a GPU out-of-memory: pid %lld was gone without a normal exit, killed or "
+			     "crashed, when %s, and the GPU had room",
 			     (long long)row->pid, used_up(row));
 }
 
@@ -147,7 +147,7 @@ static void say_row(struct sentence *sentence, const struct query_host *row, con
 		say_share(sentence, sum);
 }
 
-/* Of those that left in order one stands for all. */
+/* Of those that exited normally one stands for all. */
 static int print_verdict(void *context, const struct query_host *row)
 {
 	struct verdicts *verdicts = context;

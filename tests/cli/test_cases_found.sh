@@ -56,7 +56,7 @@ never "not the logits" 'log-probs|[Ee]xpandable' oom
 # ---- the host ----
 
 begin verl-1335
-says "Ray and the machine's memory" 'hardly a GPU out-of-memory: pid 2122 left in order when the machine.s memory was used up, .*Ray ends workers from 95%' oom
+says "Ray and the machine's memory" 'hardly a GPU out-of-memory: pid 2122 exited normally when the machine.s memory was used up, .*Ray ends workers from 95%' oom
 says "whose bytes" 'Of 448.9 GiB in use there, the processes recorded here have 420.3 GiB\.' oom
 says "how near the GPUs came" 'No request for GPU memory failed in this recording, and none came near: GPU 0 had its peak at 40.0 GiB of 80.0 GiB \(50%\), in critic' oom
 told_of_none() { "$memana" oom --json "$case"/*.zst >none && json none "$1"; }
@@ -64,7 +64,7 @@ check "$case: for programs, too" told_of_none \
 	"([h['verdict'] for h in d['host']], d['failure'], d['nearest']['peak_bytes']) == (['left', 'left'], None, 40 << 30)"
 
 begin verl-3453
-says "the machine, and somebody else" 'pid 5200 was gone without leaving in order when the machine.s memory was used up, .*Of 232.9 GiB in use there, this process has 8.4 GiB: most of it is somebody else.s' oom
+says "the machine, and somebody else" 'pid 5200 was gone without a normal exit, killed or crashed, when the machine.s memory was used up, .*Of 232.9 GiB in use there, this process has 8.4 GiB: most of it is somebody else.s' oom
 never "offloading would make it worse" 'offload' oom
 
 # ---- two runs ----
