@@ -19,6 +19,7 @@ struct points {
 	struct sentence *sentence;
 	struct db *db;
 	uint64_t said;
+	uint8_t stays; /* enum mt_category */
 };
 
 /* ---- a process that sleeps ---- */
@@ -39,6 +40,8 @@ static int say_what_stays(void *context, struct db_stmt *stmt)
 	struct points *points = context;
 	char size[TEXT_SIZE_MAX];
 
+	if (!points->said)
+		points->stays = (uint8_t)mt_category_parse(db_text(stmt, 0));
 	sentence_say(points->sentence, points->said++ ? ", " : ": ");
 	if ((uint64_t)db_int(stmt, 1) < (uint64_t)db_int(stmt, 2))
 		sentence_say(points->sentence, "%s of ", text_bytes(size, (uint64_t)db_int(stmt, 1)));
@@ -166,10 +169,10 @@ static int find_nccl(struct points *points, int64_t device)
 	return error;
 }
 
-int peak_points_say(struct sentence *sentence, struct db *db, int64_t device)
+int peak_points_say(struct sentence *sentence, struct db *db, int64_t device, uint8_t *stays)
 {
 	const int64_t parameter[ANSWER_PARAMETERS] = { device };
-	struct points points = { .sentence = sentence, .db = db };
+	struct points points = { .sentence = sentence, .db = db, .stays = MT_CATEGORY_COUNT };
 	int error = find_sleeper(&points, device);
 
 	if (!error)
@@ -178,6 +181,8 @@ int peak_points_say(struct sentence *sentence, struct db *db, int64_t device)
 		error = answer_rows(db, others_sql, parameter, say_other, &points);
 	if (!error && points.said < POINTS_MAX)
 		error = find_nccl(&points, device);
+	if (stays)
+		*stays = points.stays;
 	return error ? error : points.said != 0;
 }
 

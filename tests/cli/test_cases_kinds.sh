@@ -53,7 +53,7 @@ begin axolotl-2621
 says "wider elements" '3\.4 GiB asked for by prepare_model_for_kbit_training .*twice as large as weights that are there, 1\.7 GiB by from_pretrained .*probably the same in elements of twice the bytes \(float32 for 16 bits\)' oom
 never "the model is needed" 'free it first|shard|fewer tokens' oom
 says "briefly, too" 'The request is twice as large as weights of from_pretrained: probably the same in wider elements' advise
-never "nor is anything to be freed" 'still refers to it' advise
+never "nor is anything to be freed" 'something still holds it' advise
 
 begin ezpz-173
 says "all of the model is one unit" '8\.0 GiB asked for by _reduce_grad .* 8\.0 GiB is kept by _alloc_padded_unsharded_flat_param .*fsdp gather buffers, 8\.0 GiB: gather fewer or smaller modules' oom

@@ -8,7 +8,7 @@
 begin nemo-rl-3697
 says "the reference's buffers, not just a buffer's function" '75.0 GiB in 2 pieces is kept by allocate_param_and_grad_buffer \(param_and_grad_buffer.py:700\), called from setup_reference_model_state \(setup.py:1012\), 50.0 GiB of it gradients\. It was there before 12.9 GiB was asked for, .* free it first; that would have been enough' oom
 never "no model is too large" 'shard' oom
-says "and no setting first" 'Before any setting: .*free it there' advise
+says "and no setting first" '^Before any setting: free it when its setting up is over: something still holds it' advise
 never "nor to paste" 'To paste' advise
 failure "for programs" "n['place']['called_from'] == {'function': 'setup_reference_model_state', 'place': 'setup.py:1012'}"
 
@@ -57,8 +57,9 @@ begin graphs-awake
 says "what stays of who sleeps" 'Meanwhile pid 4200 sleeps, with 45.0 GiB given back, and keeps 5.0 GiB: cuda graphs\.' oom
 says "what is left of what everybody had" '^It runs as it is: nothing failed, and 8.0 GiB was never in use by anybody, so the highest is 90% of the device' advise
 says "by process" 'By process rank 0, pid 4100 66.0 GiB 93%' advise
-never "no list of what nobody needs" 'saves|no effect here|would not have helped' advise
-says "but where it is" '8 settings would make the peak lower all the same: -n 0 shows them' advise
+says "the one setting about what stays, and what people believe of it" 'What would be less of what stays 1. actor_rollout_ref.rollout.enforce_eager false \(default, if not set\) -> true: saves 4\.[0-9] to 5\.0 GiB.*Note: graphs do not go when the engine sleeps' advise
+never "no list of what nobody needs" ' 2\. |no effect here|would not have helped' advise
+says "but where it is" '8 more settings would make the peak lower all the same: -n 0 shows them' advise
 says "and there it is" 'ppo_max_token_len_per_gpu .* It counts only if this was changed: ' advise -n 0
 
 begin nccl-lazy

@@ -175,6 +175,9 @@ static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
 				    .steps = STEPS,
 				    .history = 1,
 				    .stacks = 1 };
+	/* A type of what is computed counts where that is of the wide one. */
+	if (knob->weighs && !(knob->categories & ~(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))))
+		run->model.element = 4;
 	run->model.elements = 7ull << 30;
 	run->model.trained = run->model.elements / 2;
 	run->model.weights = run->model.elements * 2;

@@ -66,6 +66,7 @@ static const struct {
 	{ "openrlhf", "--train.dynamic_batch_enable", BECAUSE_FILLING },
 	{ "nemo-rl", "policy.dynamic_batching.enabled", BECAUSE_FILLING },
 	{ "nemo-rl", "policy.sequence_packing.enabled", BECAUSE_FILLING },
+	{ "nemo-rl", "teacher.dynamic_batching.enabled", BECAUSE_FILLING },
 	{ "trl", "GRPOConfig.top_entropy_quantile", BECAUSE_RESULT },
 	{ "trl", "SFTConfig.packing", BECAUSE_FILLING },
 	{ "trl", "SFTConfig.padding_free", BECAUSE_FILLING },
@@ -157,6 +158,8 @@ static struct values of_choice(const struct mt_knob *knob)
 		return of_weights(knob);
 	switch (knob->measure) {
 	case MT_KNOB_UNIT_WORD:
+		if (knob->turned_on)
+			return (struct values){ "null", knob->turned_on };
 		if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
 			return (struct values){ "none", "full" };
 		return (struct values){ "none", strstr(knob->name.key, ".device") ? "cpu" : "another" };
@@ -207,7 +210,8 @@ static uint32_t phases_of(const struct mt_knob *knob)
 {
 	if (knob->method == MT_KNOB_METHOD_SHARE ||
 	    (knob->categories == CATEGORY(KV_CACHE) &&
-	     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)))
+	     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)) ||
+	    knob->categories == CATEGORY(GRAPHS)) /* which stay, once they are captured */
 		return ALL_PHASES;
 	return knob->phases | (knob->phases & PHASE(FORWARD) ? PHASE(OTHER) : 0) |
 	       (knob->method == MT_KNOB_METHOD_DIVIDED && knob->categories & CATEGORY(WEIGHTS) ? PHASE(INIT) : 0);
@@ -275,8 +279,9 @@ static enum verdict verdict_of(const struct mt_knob *knob, uint32_t at)
 		return MUST_CHANGE;
 	if (!(roles_of(at) & knob->processes) || !is_within(knob, at))
 		return NOT_MEANT;
-	/* What is set aside once for all answers does not follow their length. */
-	if (knob->method == MT_KNOB_METHOD_TOKENS && !(PASSING & category) && place_at[at].shape != SHAPE_COMING)
+	/* What is set aside once for all answers does not follow their length; what an evaluation keeps does. */
+	if (knob->method == MT_KNOB_METHOD_TOKENS && !((PASSING | CATEGORY(EVALUATION)) & category) &&
+	    place_at[at].shape != SHAPE_COMING)
 		return NOT_MEANT;
 	if (knob->categories & category && is_in_phase(knob, at))
 		return is_vague(knob, at) ? MAY_CHANGE : MUST_CHANGE;

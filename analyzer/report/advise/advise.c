@@ -145,14 +145,17 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 {
 	int error;
 
-	*advice = (struct advice){ .base = 0 };
+	*advice = (struct advice){ .asleep = MT_CATEGORY_COUNT };
 	error = advise_run_load(&advice->run, db);
 	if (!error)
 		error = configure(advice, request);
 	if (error)
 		return error;
 	find_facts(advice);
-	error = find_doer(advice);
+	if (advice->config->parts)
+		error = advise_find_models(&advice->run, advice->config->part[0].file);
+	if (!error)
+		error = find_doer(advice);
 	if (error)
 		return error;
 	find_need(advice, request);

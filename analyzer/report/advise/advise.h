@@ -5,6 +5,7 @@
  *     run (advise_run.h)          what happened
  *     config (advise_config.h)    what is set
  *     model (advise_model.h)      what a change does to each site
+ *     later (advise_later.h)      what the step takes after the request that failed
  *     replay (advise_replay.h)    what the peaks would have been
  *     choose, refuse              what to say
  *     answer                      the first sentences
@@ -109,7 +110,8 @@ struct advice {
 	int fit;                   /* --fit was given */
 	int pieces_kept;           /* pieces of logits that should go one by one are all there */
 	int points;                /* something at the peak is out of the ordinary, and the verdict says it */
-	struct advise_doer {       /* of the main framework, innermost on the stack that asked; "": nobody is */
+	uint8_t asleep;      /* enum mt_category of what a process that sleeps keeps; MT_CATEGORY_COUNT: nobody does */
+	struct advise_doer { /* of the main framework, innermost on the stack that asked; "": nobody is */
 		char function[128], place[128];
 	} doer;
 	int blind;              /* nobody has told how the run was configured: values are defaults, at best */
@@ -177,6 +179,9 @@ int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, ch
 
 /* The backend that it needs: 1: the stacks show it, -1: they show another one that excludes it, 0: neither. */
 int advise_backend(const struct advice *advice, const struct mt_knob *knob);
+
+/* States have stacks, and no Adam's is among them: it is an optimizer of which nobody knows what it could be instead. */
+int advise_is_own_optimizer(const struct advice *advice);
 
 /* A change, on top of those that are made in any case, and what comes of it. */
 struct advise_trial {

@@ -132,6 +132,7 @@ int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, stru
 	row->knob = knob;
 	mt_copy_text(row->now, sizeof(row->now), now.text ? now.text : "");
 	row->now_from = now.where;
+	snprintf(row->now_words, sizeof(row->now_words), "%.60s", now.text ? now.text : "not known");
 	mt_copy_text(row->to, sizeof(row->to), "true");
 	say_row(advice, row, &reserved);
 	return 1;

@@ -64,6 +64,33 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 			     text_bytes(all, advice->base), advice->fit ? "must go" : "is missing", enough);
 }
 
+/* How far "enough" goes: for the one request, or for all that its step takes after it. */
+static void say_later(struct sentence *answer, const struct advice *advice)
+{
+	const struct replay *replay = &advice->run.replay;
+	char size[TEXT_SIZE_MAX];
+
+	if (!advice->needed || !advice->run.failed)
+		return;
+	switch (replay->later.from) {
+	case REPLAY_LATER_STEPS:
+		if (replay->later.bytes)
+			sentence_say(answer,
+				     " That counts %s more, which the step takes after it, as earlier ones did.",
+				     text_bytes(size, replay->later.bytes));
+		return;
+	case REPLAY_LATER_LAYERS:
+		sentence_say(answer, " That counts the %u more like it that come next: %u of %u were there.",
+			     replay->later.count, replay->later.of - replay->later.count - 1, replay->later.of);
+		return;
+	case REPLAY_LATER_NOTHING:
+		sentence_say(answer, " Earlier steps took nothing more after it.");
+		return;
+	case REPLAY_LATER_UNKNOWN:
+		sentence_say(answer, " What comes after this request is not counted.");
+	}
+}
+
 /* One that saves more, but counts only where something is so that one look can tell. NULL: there is none. */
 static const struct advise_row *conditional(const struct advice *advice)
 {
@@ -105,6 +132,8 @@ static void say_rows(struct advice *advice, const char *begins)
 		say_try(answer, begins, first->only);
 	}
 	say_row(answer, advice, first);
+	if (first->fits)
+		say_later(answer, advice);
 	if (!first->fits && advice->turns > 1 && !advice->asked && advice->together_fits)
 		sentence_say(answer, " With the others of \"What fits\" it is.");
 }
@@ -247,7 +276,7 @@ static int say_verdict(struct advice *advice)
 		return error < 0 ? error : 0;
 	say_peak(advice);
 	if (advice->run.history && strcmp(advice->run.kind, "cpu") != 0)
-		points = peak_points_say(&advice->verdict, advice->run.db, advice->run.device);
+		points = peak_points_say(&advice->verdict, advice->run.db, advice->run.device, &advice->asleep);
 	advice->points = points > 0;
 	return points < 0 ? points : 0;
 }

@@ -8,6 +8,7 @@
 
 #define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
 #define SHARE_STEP 0.05
+#define SHARE_SURE 0.85 /* of a share that goes: an engine has other memory in it, too */
 #define GIB (1024.0 * 1024 * 1024)
 #define RANK_USUAL 16.0
 #define CAP_MARGIN 1.05 /* of what is missing: lengths are not exact */
@@ -148,7 +149,7 @@ static const char *lower_share(struct advice *advice, struct choice *choice, dou
 	}
 	if (now <= 0)
 		return NULL;
-	less = (double)advice->needed / total;
+	less = (double)advice->needed / (total * SHARE_SURE);
 	less = floor(less / SHARE_STEP + 0.999) * SHARE_STEP;
 	less = less > 0 ? less : 2 * SHARE_STEP;
 	return now - less >= SHARE_STEP ? text_of(choice, floor((now - less) * 100 + 0.5) / 100) : NULL;
@@ -250,6 +251,8 @@ static const char *choose(struct advice *advice, struct choice *choice, double n
 	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1,
 		 i;
 
+	if (knob->turned_on)
+		return choice->now.text && !advise_is_null(choice->now.text) ? NULL : knob->turned_on;
 	if (knob->measure == MT_KNOB_UNIT_RANK)
 		return now > 0 ? NULL : text_of(choice, RANK_USUAL);
 	if (knob->measure == MT_KNOB_UNIT_STEPS)
@@ -258,7 +261,10 @@ static const char *choose(struct advice *advice, struct choice *choice, double n
 		return now > 0 ? NULL : text_of(choice, PIECE_ROWS);
 	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && strstr(knob->name.key, "granularity"))
 		return choice->now.text && !strcmp(choice->now.text, "full") ? NULL : "full";
-	/* What nobody says of an optimizer is what most take, which the rows name first. */
+	/* What nobody says of an optimizer is what most take, which the rows name first; but not where the stacks show another one. */
+	if (!choice->now.text && knob->weighs && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE &&
+	    advise_is_own_optimizer(advice))
+		return NULL;
 	if (!choice->now.text && knob->weighs && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
 		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
 		choice->turn.now = choice->pretend;

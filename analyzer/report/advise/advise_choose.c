@@ -9,7 +9,8 @@
 #include "report/oom/oom_words.h"
 
 #define WORTH 200.0 /* less than one part in so many is no reason to relaunch */
-#define AIM 2.0     /* what is about the very bytes that were too many counts so many times */
+#define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
+#define AIM 2.0 /* what is about the very bytes that were too many counts so many times */
 
 struct choices {
 	struct advice *advice;
@@ -284,6 +285,11 @@ static void say_evidence(const struct advice *advice, struct advise_row *row)
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; the largest place has %s in %u pieces", text_bytes(size, site->then),
 					 site->then_count);
+	if (row->knob->weighs && TYPED & 1u << row->category && used < sizeof(row->evidence))
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; of that, only floats of 32 bits become smaller%s",
+					 advice->run.model.element ? ""
+								   : ", and the recording does not tell which are");
 	tokens = advise_tokens_in(&advice->run, row->knob->phases);
 	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,

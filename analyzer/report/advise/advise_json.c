@@ -174,6 +174,20 @@ static void json_refusals(struct doc *doc, const struct advice *advice)
 	doc_end(doc);
 }
 
+/* What its step takes after the request that failed. */
+static void json_later(struct doc *doc, const struct replay *replay)
+{
+#define LATER_WORD(name, word) word,
+	static const char *const words[] = { REPLAY_LATER_LIST(LATER_WORD) };
+#undef LATER_WORD
+
+	doc_object(doc, "later");
+	doc_string(doc, "from", words[replay->later.from]);
+	doc_int(doc, "bytes", (int64_t)replay->later.bytes);
+	doc_int(doc, "count", replay->later.count);
+	doc_end(doc);
+}
+
 int advise_json(struct doc *doc, const struct advice *advice, int64_t limit)
 {
 	const struct advise_config *config = advice->config;
@@ -193,6 +207,8 @@ int advise_json(struct doc *doc, const struct advice *advice, int64_t limit)
 	doc_end(doc);
 	doc_int_or_null(doc, "limit_bytes", (int64_t)advice->limit, advice->limit != 0);
 	doc_int(doc, "needed_bytes", (int64_t)advice->needed);
+	if (advice->run.failed)
+		json_later(doc, &advice->run.replay);
 	doc_bool(doc, "configuration_known", !advice->blind);
 	doc_array(doc, "knobs");
 	for (i = 0; i < advice->rows && (int64_t)i < limit && !error; i++)

@@ -8,6 +8,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
+#include "report/host_seen.h"
 #include "report/oom/oom_words.h"
 #include "report/steps/query_steps.h"
 #include "report/top_host.h"
@@ -85,8 +86,8 @@ static int refuse_pieces(struct advice *advice)
 			 "them, and smaller pieces are only more of them",
 			 site->then_count, text_bytes(size, site->largest));
 		return say(advice, ADVISE_REASON_IGNORED, 0, text,
-			   "let each piece go before the next: without a checkpoint around the whole loop (inside of it instead), "
-			   "without keeping what autograd needs of each, or with a fused kernel");
+			   "let each piece go before the next one is made: put the checkpoint inside of the loop and not around it, "
+			   "keep no graph of what the loss does not use, or take a fused kernel");
 	}
 	return 0;
 }
@@ -107,11 +108,11 @@ static const struct {
 			    "let the other process give back what it does not use before this one asks: its sleep or offload, or "
 			    "torch.cuda.empty_cache() there" },
 	[OOM_UNRECORDED] = { ADVISE_REASON_UNRECORDED, 1, 0,
-			     "see in nvidia-smi whose the memory is: end that process if it is left from an earlier run; if it is one of each other "
-			     "rank, give each rank its own GPU before anything else (torch.cuda.set_device); else record that process, too: "
-			     "memrec in front of what starts it" },
+			     "see in nvidia-smi whose the memory is: end that process if it is left from an earlier run; if every other rank has "
+			     "some of this GPU, give each rank its own before anything else (torch.cuda.set_device); else record that process, "
+			     "too: memrec in front of what starts it" },
 	[OOM_FRAGMENTATION] = { ADVISE_REASON_FRAGMENTATION, 1, 0,
-				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or free what pins the segments: memana frag" },
+				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or free what pins the segments (memana frag lists it)" },
 	[OOM_RETAINED] = { ADVISE_REASON_RETENTION, 1, 1,
 			   "drop the reference that keeps it (detach, .item(), clear the list), or take a version in which that is "
 			   "mended; memana retained shows each place" },
@@ -146,16 +147,18 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	oom_say_next(&why, oom, name);
 	if (oom->spare)
 		return say_told(advice, ADVISE_REASON_RETENTION, 0, why.text,
-				"see what still refers to it after its setting up is over, and free it there");
+				"free it when its setting up is over: something still holds it - a variable, an object, a closure - "
+				"and as long as that lives, this memory stays (del it, or set it to None)");
 	if (oom->rule == OOM_RETAINED && oom->growth.other)
-		instead = "take another version of the engine that grows, or stop what loads its weights anew outside of the "
-			  "pool that sleeps";
+		instead = "find what makes the engine load its weights again at each step, outside of the pool that sleeps, or take "
+			  "another version of the engine";
 	if (oom->rule == OOM_SLEEPER && oom->place &&
 	    !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_WEIGHTS)))
 		instead = "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "
 			  "that sleeps; or end that process meanwhile";
 	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
-		instead = "free what pins the segments, or make requests of fewer different sizes: memana frag";
+		instead =
+			"free what pins the segments (memana frag lists it), or make requests of fewer different sizes";
 	return say_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
 }
 
@@ -266,24 +269,43 @@ static int refuse_messages(struct advice *advice)
 
 /* ---- ranks that are not alike -------------------------------------------------------------------------------------------- */
 
-/* Names of the settings that deal samples out by their tokens, of the main framework; "": it has none. */
+/* It deals samples out by their tokens. */
+static int is_balancing(const struct mt_knob *knob)
+{
+	return knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON && !knob->instead &&
+	       knob->method == MT_KNOB_METHOD_TOKENS && knob->phases & 1u << MT_PHASE_FORWARD &&
+	       (strstr(knob->name.key, "balance") || strstr(knob->name.key, "use_dynamic") ||
+		strstr(knob->name.key, "use-dynamic"));
+}
+
+/* Names of such settings of the main framework that can be turned on, and of one that is on: ": a, b; c is on by default, ...". */
 static void balancing_settings(const struct advice *advice, char *out, size_t size)
 {
-	const struct advise_config *config = advice->config;
+	struct advise_config *config = advice->config;
 	const struct mt_knob *knob;
+	char why[ADVISE_WORDS_MAX], on[192] = "";
+	enum advise_standing standing;
+	struct advise_value value;
 	size_t used = 0;
 	uint32_t i, names = 0;
 
 	*out = '\0';
 	for (i = 0; config->parts && i < config->part[0].file->knobs && names < 2; i++) {
 		knob = &config->part[0].file->knob[i];
-		if (knob->measure != MT_KNOB_UNIT_SWITCH || knob->saves != MT_KNOB_SAVES_ON || knob->instead ||
-		    knob->method != MT_KNOB_METHOD_TOKENS || !(knob->phases & 1u << MT_PHASE_FORWARD) ||
-		    !(strstr(knob->name.key, "balance") || strstr(knob->name.key, "use_dynamic") ||
-		      strstr(knob->name.key, "use-dynamic")))
+		if (!is_balancing(knob))
 			continue;
-		used += (size_t)snprintf(out + used, size - used, "%s%s", names++ ? ", " : ": ", knob->name.key);
+		standing = advise_config_standing(config, knob, ADVISE_AS_IS, &advice->facts, why);
+		value = advise_config_value(config, knob, ADVISE_AS_IS);
+		if (standing == ADVISE_STANDING_ALREADY && value.origin == ADVISE_DEFAULT)
+			snprintf(on, sizeof(on), "; %.96s is on by default, see that nothing turns it off",
+				 knob->name.key);
+		else if (standing == ADVISE_STANDING_ALREADY || advise_is_proved(advice, knob, why))
+			snprintf(on, sizeof(on), "; %.96s is on and does not reach this", knob->name.key);
+		else if (standing == ADVISE_STANDING_OPEN)
+			used += (size_t)snprintf(out + used, size - used, "%s%.96s", names++ ? ", " : ": ",
+						 knob->name.key);
 	}
+	snprintf(out + used, size - used, "%s", on);
 }
 
 struct others {
@@ -309,7 +331,7 @@ static int refuse_uneven(struct advice *advice)
 	const struct advise_run *run = &advice->run;
 	uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_LOGITS | 1u << MT_CATEGORY_RECOMPUTED |
 			   1u << MT_CATEGORY_WORKSPACE;
-	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], names[256], size[2][TEXT_SIZE_MAX];
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], names[400], size[2][TEXT_SIZE_MAX];
 	struct others others = { UINT64_MAX, 0 };
 	uint64_t more;
 	int error = answer_rows(run->db, sql, device, take_other, &others);
@@ -381,6 +403,46 @@ static int offloads_here(const struct advice *advice, char *instead, size_t room
 	return 0;
 }
 
+/* What keeps less on the host, by a part of the name of what ran while it filled up. */
+static const struct {
+	const char *word, *remedy;
+} host_remedy[] = {
+	{ "checkpoint",
+	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host "
+	  "(sharded state dicts, or rank 0 alone), or save less of it" },
+	{ "state_dict",
+	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
+	{ "offload", "offload less to the host, or give the job more host memory" },
+	{ "from_pretrained",
+	  "let rank 0 alone load the weights, the others on the meta device (fsdp_cpu_ram_efficient_loading, "
+	  "low_cpu_mem_usage), or start fewer ranks a node" },
+	{ "load",
+	  "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host" },
+	{ "pin", "pin less memory: fewer or smaller buffers, pin_memory=False" },
+	{ "collate", "fewer workers of data loaders, or a smaller prefetch_factor" },
+};
+
+/* Where it grew, and what helps there. 1: that is known. */
+static int grew_here(struct advice *advice, char *instead, size_t room)
+{
+	struct host_growth growth;
+	char size[2][TEXT_SIZE_MAX];
+	const char *remedy = "keep less there: see what it collects on the host";
+	size_t i;
+
+	if (host_grew(&growth, advice->run.db) || !*growth.place ||
+	    growth.last - growth.first < growth.last / OWN_SHARE)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++)
+		if (strstr(growth.function, host_remedy[i].word)) {
+			remedy = host_remedy[i].remedy;
+			break;
+		}
+	snprintf(instead, room, "%s. When it was last seen, in %.120s (%.120s), it had grown from %s to %s", remedy,
+		 growth.function, growth.place, text_bytes(size[0], growth.first), text_bytes(size[1], growth.last));
+	return 1;
+}
+
 static int take_host(void *context, const struct query_host *row)
 {
 	struct host_words *words = context;
@@ -411,6 +473,8 @@ static int take_host(void *context, const struct query_host *row)
 			   "look at the other processes of the host, and at when they grew (memana top tells those that were "
 			   "recorded): this one is not what filled the host, and offloading more would make it worse");
 	if (offloads_here(words->advice, instead, sizeof(instead)))
+		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
+	if (grew_here(words->advice, instead, sizeof(instead)))
 		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
 	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
 		   "give the job more host memory, or keep less there: states that are offloaded to it, checkpoints that are "

@@ -268,6 +268,11 @@ static int keep_types(struct turn *turn, double left)
 	return turn_keep_all(turn, left, left);
 }
 
+static int is_of_computed(const struct mt_knob *knob)
+{
+	return !(knob->categories & ~COMPUTED);
+}
+
 static int turn_types(struct turn *turn)
 {
 	double now = turn->now_text ? weight_of(turn->knob, turn->now_text) : -1,
@@ -288,8 +293,12 @@ static int turn_types(struct turn *turn)
 		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
 	if (!is_switch)
 		return keep_types(turn, to / now);
+	/* What is computed goes by the weights' type: of two bytes there is nothing to halve; where nobody tells, all or nothing. */
+	if (is_of_computed(turn->knob) && turn->run->model.element == 2 && to >= 2)
+		return turn_silent(turn, ADVISE_SILENT_SAME);
 	/* A switch of types leaves some in the old one, and copies of the weights come in the new one. */
-	error = turn_keep_all(turn, to / now, (1 + to / now) / 2);
+	error = turn_keep_all(turn, to / now,
+			      is_of_computed(turn->knob) && !turn->run->model.element ? 1 : (1 + to / now) / 2);
 	for (phase = 0; phase < MT_PHASE_COUNT && turn->effects; phase++)
 		if (turn_phases(turn->knob) & 1u << phase)
 			turn->scenario->heavy_extra.bytes[phase] += (double)turn->run->model.weights * to / now;

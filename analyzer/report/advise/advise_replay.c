@@ -166,8 +166,14 @@ struct sweep {
 	struct tape_event *event; /* of a block */
 	size_t *span;             /* by process: the one that it is in */
 	uint32_t mover;           /* site of the newest move of the change */
-	int moved, asked;         /* the change has moves that count; the request was given */
-	uint64_t change;          /* so far */
+	int moved;                /* the change has moves that count */
+	enum {
+		ASKED_NOT,
+		ASKED_ALONE,
+		ASKED_LATER,
+		ASKED_DONE
+	} asked;         /* the request was given, with what comes later */
+	uint64_t change; /* so far */
 	int64_t time;
 	uint64_t changes_now; /* of them, at `time` */
 };
@@ -185,7 +191,20 @@ static uint8_t phase_now(struct sweep *sweep, int64_t process, int64_t time)
 	return it->span[*at].phase;
 }
 
-/* The request comes, is looked at, and goes again. */
+/* What comes later in its step, or goes again: sign 1 or -1. */
+static void move_later(struct sweep *sweep, double sign)
+{
+	const struct replay *replay = sweep->replay;
+	struct tape_event change = { .time = replay->request.time };
+	uint32_t i;
+
+	for (i = 0; i < replay->later.changes; i++) {
+		change.bytes = (int64_t)(sign * replay->later.change[i].bytes);
+		sweep->eye->move(sweep, replay->later.change[i].site, &change);
+	}
+}
+
+/* The request comes, is looked at, then with all that comes later, and goes again. */
 static void ask(struct sweep *sweep)
 {
 	const struct replay *replay = sweep->replay;
@@ -193,12 +212,18 @@ static void ask(struct sweep *sweep)
 				      .bytes = (int64_t)replay->request.bytes,
 				      .count = 1 };
 
-	sweep->asked = 1;
+	sweep->asked = ASKED_ALONE;
 	sweep->eye->move(sweep, replay->request.site, &request);
 	sweep->eye->settled(sweep, replay->request.phase);
+	if (replay->later.changes) {
+		sweep->asked = ASKED_LATER;
+		move_later(sweep, 1);
+		sweep->eye->settled(sweep, replay->later.phase);
+		move_later(sweep, -1);
+	}
 	request.bytes = -request.bytes;
 	request.count = -1;
-	sweep->asked = 2;
+	sweep->asked = ASKED_DONE;
 	sweep->eye->move(sweep, replay->request.site, &request);
 }
 
@@ -300,11 +325,16 @@ static void survey_settled(struct sweep *sweep, uint8_t phase)
 	struct survey *survey = sweep->context;
 	struct replay_peak *peak = &survey->replay->peak[phase];
 
-	if (sweep->asked == 1)
-		survey->replay->request.all = survey->all;
+	if (sweep->asked == ASKED_ALONE)
+		survey->replay->request.alone = survey->replay->request.all = survey->all;
+	if (sweep->asked == ASKED_LATER) {
+		if (survey->all > survey->replay->request.all)
+			survey->replay->request.all = survey->all;
+		return;
+	}
 	if (survey->all > peak->bytes)
 		*peak = (struct replay_peak){ survey->all, sweep->time,
-					      sweep->asked == 1 ? UINT64_MAX : sweep->change };
+					      sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change };
 }
 
 static void count_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)
@@ -319,9 +349,12 @@ static void count_settled(struct sweep *sweep, uint8_t phase)
 {
 	struct survey *survey = sweep->context;
 	struct replay *replay = survey->replay;
-	uint64_t change = sweep->asked == 1 ? UINT64_MAX : sweep->change;
-	int then = sweep->asked == 1 || (!replay->request.bytes && change == replay->highest);
+	uint64_t change = sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change;
+	int then = sweep->asked == ASKED_ALONE || (!replay->request.bytes && change == replay->highest);
 	uint32_t i;
+
+	if (sweep->asked == ASKED_LATER)
+		return;
 
 	for (i = 0; i < replay->sites && then; i++) {
 		replay->site[i].then = survey->held[i];
@@ -346,7 +379,7 @@ static uint64_t highest(const struct replay *replay)
 	return most->change;
 }
 
-static int survey(struct replay *replay)
+int replay_survey(struct replay *replay)
 {
 	static const struct sweep_eye first = { survey_move, survey_settled }, second = { count_move, count_settled };
 	struct survey survey = { .replay = replay,
@@ -423,7 +456,23 @@ int replay_init(struct replay *replay, struct db *db, int64_t device, const stru
 	error = load_rows(replay);
 	if (!error && failed)
 		error = take_request(replay, failed, category);
-	return error ? error : survey(replay);
+	return error;
+}
+
+int replay_add_later(struct replay *replay, uint32_t site, double bytes)
+{
+	uint32_t room = replay->later.changes_room ? replay->later.changes_room * 2 : 16;
+	struct replay_later *grown;
+
+	if (replay->later.changes == replay->later.changes_room) {
+		grown = realloc(replay->later.change, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		replay->later.change = grown;
+		replay->later.changes_room = room;
+	}
+	replay->later.change[replay->later.changes++] = (struct replay_later){ site, bytes };
+	return 0;
 }
 
 void replay_release(struct replay *replay)
@@ -435,6 +484,7 @@ void replay_release(struct replay *replay)
 	free(replay->process);
 	free(replay->site);
 	free(replay->index);
+	free(replay->later.change);
 	*replay = (struct replay){ 0 };
 }
 
@@ -482,9 +532,9 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 	for (i = 0; i < all->count; i++) {
 		now = all->all - all->less[i][phase] + all->extra[i]->bytes[phase];
 		bytes = now <= 0 ? 0 : now < (double)INT64_MAX ? (uint64_t)(now + 0.5) : (uint64_t)INT64_MAX;
-		if (sweep->asked == 1)
+		if (sweep->asked && sweep->asked != ASKED_DONE && bytes > all->result[i].asked)
 			all->result[i].asked = bytes;
-		if (bytes > all->result[i].peak[phase])
+		if (sweep->asked != ASKED_LATER && bytes > all->result[i].peak[phase])
 			all->result[i].peak[phase] = bytes;
 	}
 }

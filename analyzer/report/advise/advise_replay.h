@@ -30,6 +30,7 @@ struct replay_site {
 	uint8_t known;           /* 1: the framework, or a rule, says what it is; 0: probably */
 	uint8_t engine;          /* 1: the stack goes through an engine's code (advise_run.c) */
 	uint8_t own_cache;       /* 1: a cache that the model itself keeps while it generates (advise_run.c) */
+	uint32_t roles; /* bits 1 << enum mt_knob_process of whose model it is; 0: nothing tells (advise_whose.c) */
 	uint8_t driver, ignored; /* driver memory; slack, which does not count here */
 	char owner[32];
 	uint64_t words, element; /* of logits: the vocabulary, bytes of a number; 0: unknown */
@@ -55,6 +56,25 @@ struct replay_peak {
 	uint64_t change; /* private: which of the changes of the run */
 };
 
+/* How it is known what a step takes after the request that failed (advise_later.c). X(NAME, word) */
+#define REPLAY_LATER_LIST(X)                                            \
+	X(UNKNOWN, "unknown")     /* no earlier step came past it */    \
+	X(NOTHING, "nothing")     /* earlier steps took nothing more */ \
+	X(STEPS, "earlier-steps") /* as they did */                     \
+	X(LAYERS, "layers")       /* it is one of a series, of which each layer has its own */
+
+enum replay_later_from {
+#define REPLAY_LATER_ENUM(name, word) REPLAY_LATER_##name,
+	REPLAY_LATER_LIST(REPLAY_LATER_ENUM)
+#undef REPLAY_LATER_ENUM
+};
+
+/* What a site has more by then, or less. */
+struct replay_later {
+	uint32_t site; /* index */
+	double bytes;
+};
+
 /* A device of the run. */
 struct replay {
 	struct db *db; /* the caller's */
@@ -73,8 +93,18 @@ struct replay {
 		int64_t time;
 		uint32_t site; /* index */
 		uint8_t phase;
-		uint64_t all; /* in use with it, as it was */
+		uint64_t alone; /* in use with it, as it was */
+		uint64_t all;   /* and with what the step takes after it, if that is more */
 	} request;
+	/* What the step takes after the request: advise_later.c fills it, where anything tells. */
+	struct {
+		enum replay_later_from from;
+		struct replay_later *change;
+		uint32_t changes, changes_room;
+		uint8_t phase;      /* enum mt_phase by then */
+		uint64_t bytes;     /* more than with the request alone */
+		uint32_t count, of; /* LAYERS: so many more like it, of so many */
+	} later;
 };
 
 /* What a scenario does to a site. */
@@ -98,12 +128,18 @@ struct replay_result {
 };
 
 /*
- * Reads sites, spans and peaks of `device` (id). `failed`: the request to be given, NULL: none; `category`: what it is
- * (enum mt_category) where its stack has no site. 0 or -MT_E_x. Release in any case.
+ * Reads sites and spans of `device` (id). `failed`: the request to be given, NULL: none; `category`: what it is (enum mt_category)
+ * where its stack has no site. 0 or -MT_E_x. Release in any case.
  */
 int replay_init(struct replay *replay, struct db *db, int64_t device, const struct oom_failure *failed,
 		uint8_t category);
 void replay_release(struct replay *replay);
+
+/* Finds the peaks, and what was there at each. After the request's `later` is filled, if it is. 0 or -MT_E_x. */
+int replay_survey(struct replay *replay);
+
+/* Another change of `later`, of which nothing is below 0 bytes in all. 0 or -MT_E_MEMORY. */
+int replay_add_later(struct replay *replay, uint32_t site, double bytes);
 
 /* One sweep over `count` scenarios, at most REPLAY_SCENARIOS_MAX: effect[scenario][site], extra[scenario]. 0 or -MT_E_x. */
 int replay_sweep(const struct replay *replay, const struct replay_effect *const *effect,

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "advise_later.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/knobs.h"
@@ -55,7 +56,7 @@ static int load_used(struct advise_run *run)
 static void find_limit(struct advise_run *run)
 {
 	const struct oom_failure *it = run->oom.it;
-	uint64_t before = run->replay.request.all - run->replay.request.bytes;
+	uint64_t before = run->replay.request.alone - run->replay.request.bytes;
 
 	if (it->free >= 0)
 		run->limit = before + ((uint64_t)it->free < it->requested ? (uint64_t)it->free : 0);
@@ -358,6 +359,8 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 	for (i = 0; i < run->replay.processes; i++)
 		if (run->role[i].process == site->process)
 			roles = run->role[i].roles;
+	if (site->roles)
+		roles = site->roles;
 	if (!is_engines(site))
 		return roles;
 	/* A trainer that generates without an engine has a cache of its own. */
@@ -424,14 +427,28 @@ static void find_tokens(struct advise_run *run)
 				    : run->tokens;
 }
 
-uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase)
+double advise_later_of(const struct advise_run *run, uint32_t site)
 {
-	uint64_t bytes = 0;
+	double bytes = 0;
 	uint32_t i;
 
-	for (i = 0; i < run->replay.sites; i++)
-		bytes += is_engines(&run->replay.site[i]) ? run->replay.site[i].held[phase] : 0;
+	for (i = 0; i < run->replay.later.changes; i++)
+		bytes += run->replay.later.change[i].site == site ? run->replay.later.change[i].bytes : 0;
 	return bytes;
+}
+
+uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase)
+{
+	double bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		if (!is_engines(&run->replay.site[i]))
+			continue;
+		bytes += (double)run->replay.site[i].held[phase];
+		bytes += run->replay.later.changes && run->replay.later.phase == phase ? advise_later_of(run, i) : 0;
+	}
+	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase)
@@ -508,6 +525,10 @@ int advise_run_load(struct advise_run *run, struct db *db)
 	if (!error)
 		error = replay_init(&run->replay, db, run->device, run->failed ? run->oom.it : NULL,
 				    request_category(run));
+	if (!error && run->failed)
+		error = later_find(&run->replay, run->oom.it, run->model.layers);
+	if (!error)
+		error = replay_survey(&run->replay);
 	if (!error)
 		error = load_roles(run);
 	if (error)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "advise_replay.h"
+#include "memtrace/knobs.h"
 #include "report/oom/query_oom.h"
 
 #define RUN_SIZES_MAX 1024u /* different numbers of elements of weights that are remembered */
@@ -62,6 +63,21 @@ int advise_is_weight(const struct advise_model *model, uint64_t bytes);
 /* Bits 1 << enum mt_knob_process of who has the bytes of a site. */
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site);
 
+/*
+ * Whose models bytes are (struct mt_knob_file's models), into replay.site[].roles: by their stacks, or by what their process
+ * does. 0 or -MT_E_x. In advise_whose.c, as are the two below.
+ */
+int advise_find_models(struct advise_run *run, const struct mt_knob_file *file);
+
+/* One of these was found. */
+int advise_has_model(const struct advise_run *run, enum mt_knob_process process);
+
+/*
+ * A condition of SQL on a row of `frame`: it is of this function (of any class, where the word names none), of the file "x.py", or
+ * of a file below "x/". 0: the word cannot be asked for, or is too long.
+ */
+int advise_frame_condition(char *sql, size_t size, const char *word);
+
 /* Rows of the site's largest allocation as logits; 0: they are none, or nobody knows. */
 uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site);
 
@@ -76,6 +92,9 @@ uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase);
 
 /* In use in a phase at its peak, of the categories 1 << enum mt_category. */
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);
+
+/* More of the site by what the step takes after the request that failed; below 0: less. Bytes. */
+double advise_later_of(const struct advise_run *run, uint32_t site);
 
 /* What there is most of then, as a category's word; "": nothing is. Static storage. */
 const char *advise_largest_category(const struct advise_run *run);

@@ -7,6 +7,7 @@
 #include "report/oom/oom_words.h"
 
 #define NEEDS_DEPTH 3 /* of settings that need settings */
+#define ONE_UNIT 4ull /* gathered so often in a step at most, all weights are one unit of FSDP */
 
 /*
  * Settings of what nothing was seen of do nothing. An engine is set by the framework that starts it, where one does: its own
@@ -138,32 +139,64 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
-/* Functions that run only where it is on are on recorded stacks. */
-int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
+/* "update_actor > load_weights": the second is below the first. */
+static int is_below(const struct advice *advice, const char *word, const char *arrow)
 {
-	char sql[256];
+	char outer[128], above[640], below[640], sql[2048];
 	int seen = 0;
+
+	snprintf(outer, sizeof(outer), "%.*s", (int)(arrow - word), word);
+	if (!advise_frame_condition(above, sizeof(above), outer) ||
+	    !advise_frame_condition(below, sizeof(below), arrow + 3))
+		return 0;
+	snprintf(sql, sizeof(sql),
+		 "WITH RECURSIVE up(id) AS (SELECT parent FROM node JOIN frame ON frame.id = node.frame WHERE %s AND "
+		 "parent IS NOT NULL UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		 "SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE %s LIMIT 1",
+		 below, above);
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen;
+}
+
+static int is_seen(const struct advice *advice, const char *word)
+{
+	const char *arrow = strstr(word, " > ");
+	char sql[1024], condition[896];
+	int seen = 0;
+
+	if (arrow)
+		return is_below(advice, word, arrow);
+	if (!advise_frame_condition(condition, sizeof(condition), word))
+		return 0;
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM frame WHERE %s LIMIT 1", condition);
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen;
+}
+
+/* The first of the words that is on a recorded stack; NULL: none is. */
+static const char *first_seen(const struct advice *advice, const char *const *word, uint32_t words)
+{
 	uint32_t i;
 
-	for (i = 0; i < knob->proofs; i++) {
-		if (strpbrk(knob->proof[i], "'\"") ||
-		    (size_t)snprintf(sql, sizeof(sql),
-				     "SELECT 1 FROM frame WHERE function = '%s' OR file LIKE '%%/%s' LIMIT 1",
-				     knob->proof[i], knob->proof[i]) >= sizeof(sql))
-			continue;
-		if (!answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen) {
-			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
-			return 1;
-		}
-	}
-	return 0;
+	for (i = 0; i < words; i++)
+		if (is_seen(advice, word[i]))
+			return word[i];
+	return NULL;
+}
+
+/* Functions, files or folders that run only where it is on are on recorded stacks. */
+int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
+{
+	const char *proof = first_seen(advice, knob->proof, knob->proofs);
+
+	if (proof)
+		snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", proof);
+	return proof != NULL;
 }
 
 /* What is of the critic, the reference or a reward model alone counts where one was seen. */
 static int is_model_there(const struct advice *advice, const struct mt_knob *knob)
 {
 	static const struct {
-		uint32_t process;
+		enum mt_knob_process process;
 		const char *sql;
 	} models[] = {
 		{ MT_KNOB_PROCESS_REFERENCE, "SELECT 1 FROM site WHERE phase = 'ref' LIMIT 1" },
@@ -175,7 +208,9 @@ static int is_model_there(const struct advice *advice, const struct mt_knob *kno
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(models); i++)
-		if (knob->processes == 1u << models[i].process)
+		if (knob->processes == 1u << models[i].process && advise_has_model(&advice->run, models[i].process))
+			return 1;
+		else if (knob->processes == 1u << models[i].process)
 			return !answer_rows(advice->run.db, models[i].sql, NULL, takes_file, &seen) && seen;
 	return 1;
 }
@@ -255,6 +290,16 @@ int advise_backend(const struct advice *advice, const struct mt_knob *knob)
 	return say ? say : is_seen_backend(advice, knob);
 }
 
+int advise_is_own_optimizer(const struct advice *advice)
+{
+	static const char sql[] =
+		"SELECT 1 FROM site WHERE category = 'optimizer state' AND node IS NOT NULL AND NOT EXISTS "
+		"(SELECT 1 FROM frame WHERE file LIKE '%adam%' OR function LIKE '%adam%') LIMIT 1";
+	int seen = 0;
+
+	return !answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen;
+}
+
 /* What would shard gradients sooner counts where whole ones wait, as large as the layers that are gathered. */
 static int is_waited_for(const struct advice *advice, const struct mt_knob *knob)
 {
@@ -262,8 +307,48 @@ static int is_waited_for(const struct advice *advice, const struct mt_knob *knob
 	       (advice->run.failed && oom_has_whole_gradients(&advice->run.oom));
 }
 
+/* Weights, and what else was made before the first step: nothing tells all of them. */
+static uint64_t made_first(const struct advise_run *run)
+{
+	const struct replay_site *site;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		bytes += !site->ignored && (site->category == MT_CATEGORY_WEIGHTS || site->phase == MT_PHASE_INIT)
+				 ? site->then
+				 : 0;
+	}
+	return bytes;
+}
+
+/* All weights are gathered at once: pieces larger than all that is there of them otherwise, a few in a step. */
+static int gathers_all(const struct advise_run *run)
+{
+	uint64_t weights = made_first(run), steps = (uint64_t)(run->steps > 0 ? run->steps : 0) + 1;
+	const struct replay_site *site;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		if (site->category == MT_CATEGORY_GATHER_BUFFERS && weights && site->largest >= weights &&
+		    site->births <= ONE_UNIT * steps)
+			return 1;
+	}
+	return 0;
+}
+
+/* What cuts a model into units counts where it is one. */
+static int is_whole(const struct advice *advice, const struct mt_knob *knob)
+{
+	return !(knob->turned_on && knob->categories & 1u << MT_CATEGORY_GATHER_BUFFERS) || gathers_all(&advice->run);
+}
+
 int advise_is_meant(const struct advice *advice, const struct mt_knob *knob)
 {
+	if (knob->seens && !first_seen(advice, knob->seen, knob->seens))
+		return 0;
 	return is_used(advice, knob) && is_class_used(advice, knob) && is_model_there(advice, knob) &&
-	       !needs_unseen(advice, knob) && is_waited_for(advice, knob);
+	       !needs_unseen(advice, knob) && is_waited_for(advice, knob) && is_whole(advice, knob);
 }

@@ -59,13 +59,15 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough,
 		      advise_cost_words(row->knob->cost));
 	if (!advice->needed || row->fits)
-		print_wrapped(text, INDENT, "then the highest is %s, in %s",
-			      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in));
+		print_wrapped(text, INDENT, "then the peak is %s, in %s", advise_range_words(then, row->outcome.peak),
+			      mt_phase_name(row->outcome.in));
 	text_style(text, TEXT_DIM);
 	print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);
 	if (*row->only)
 		print_wrapped(text, INDENT, "It counts only if %s", row->only);
+	if (row->knob->turned_on && row->knob->effect)
+		print_wrapped(text, INDENT, "%s", row->knob->effect);
 	if (row->knob->not_so)
 		print_wrapped(text, INDENT, "Note: %s", row->knob->not_so);
 }
@@ -94,9 +96,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 		if (!is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
 			print_row(text, advice, &advice->row[i], ++shown);
 	if (shown < advice->rows)
-		text_print(text,
-			   "     %zu more, some of which count only if another setting is changed (-n 0 shows all)\n",
-			   advice->rows - shown);
+		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - shown);
 }
 
 static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
@@ -244,16 +244,34 @@ static int is_over(const struct advice *advice, int64_t limit)
 	return advise_is_healthy(advice) && !advice->asked && limit < INT64_MAX;
 }
 
+/* The first row about what is out of the ordinary: an engine's memory while a trainer has its peak. NULL: none is. */
+static const struct advise_row *pointed_at(const struct advice *advice)
+{
+	size_t i;
+
+	for (i = 0; i < advice->rows && advice->points; i++)
+		if (advice->row[i].knob->processes == 1u << MT_KNOB_PROCESS_ENGINE &&
+		    !is_idle_by_default(&advice->row[i]) && advice->row[i].category == advice->asleep)
+			return &advice->row[i];
+	return NULL;
+}
+
 /* What is there instead: who had the peak. */
 static int print_over(const struct text *text, const struct advice *advice)
 {
 	char count[64];
+	const struct advise_row *row = pointed_at(advice);
 	int error = advice->run.history ? peak_table_print(text, advice->run.db, advice->run.device) : 0;
 
-	if (advice->rows)
+	if (row) {
+		answer_title(text, "What would be less of what stays");
+		print_row(text, advice, row, 1);
+	}
+	if (advice->rows > (row != NULL))
 		text_print(text, "\n%s would make the peak lower all the same: -n 0 shows %s\n",
-			   text_count(count, sizeof(count), advice->rows, "setting"),
-			   advice->rows == 1 ? "it" : "them");
+			   text_count(count, sizeof(count), advice->rows - (row != NULL),
+				      row ? "more setting" : "setting"),
+			   advice->rows - (row != NULL) == 1 ? "it" : "them");
 	return error;
 }
 
@@ -276,18 +294,20 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		text_style(text, TEXT_PLAIN);
 	}
 	if (advice->needed && !refused_by_bytes(advice) && !strstr(advice->answer.text, " needed "))
-		print_wrapped(text, 0, "%s is missing: %s would have been in use%s, and %s can be.",
+		print_wrapped(text, 0, "%s is missing: %s would have been in use%s%s, and %s can be.",
 			      text_bytes(size, advice->needed), text_bytes(all, advice->base),
-			      advice->run.failed ? " with the request" : "", text_bytes(limit_words, advice->limit));
+			      advice->run.failed ? " with the request" : "",
+			      advice->run.replay.later.bytes ? " and what comes after it" : "",
+			      text_bytes(limit_words, advice->limit));
 	print_refusals(text, advice);
 	if (is_over(advice, limit)) {
 		error = print_over(text, advice);
 		return error ? error : print_paste(text, advice);
 	}
 	if (advice->blind && advice->rows)
-		print_wrapped(text, 0,
-			      "The recording does not tell how the run was configured: say it with --config FILE or --now KEY=VALUE. Else "
-			      "defaults are taken.");
+		print_wrapped(
+			text, 0,
+			"What is set now is not in the recording, so defaults are assumed: say it with --config FILE or --now KEY=VALUE.");
 	print_turns(text, advice, advice->asked);
 	print_rows(text, advice, limit);
 	print_idles(text, advice, limit);

@@ -134,6 +134,9 @@ static int is_growing(const struct advise_run *run, const struct replay_site *si
 	return site->births >= 4 * run->model.layers + 16 && site->largest > site->smallest;
 }
 
+/* What passes, and what is gathered or kept of it. */
+#define FOLLOWING (TURN_PASSING | CATEGORY(EVALUATION))
+
 /* Of what passes, and of a cache that grows with the answer; the size of a weight does not change with the tokens. */
 static int keep_tokens(struct turn *turn, double one, double other, double logits_one, double logits_other)
 {
@@ -148,7 +151,7 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 		meant = turn_means(turn, site);
 		if (meant < 0)
 			return meant;
-		if (!meant || (!(TURN_PASSING & 1u << site->category) && !is_growing(turn->run, site)))
+		if (!meant || (!(FOLLOWING & 1u << site->category) && !is_growing(turn->run, site)))
 			continue;
 		moves = TURN_PASSING & 1u << site->category ? follows(turn, site) : 1;
 		if (!moves)

@@ -13,22 +13,27 @@ static int is_file(const char *word)
 	return size > 3 && !strcmp(word + size - 3, ".py");
 }
 
+struct frames {
+	const char *const *word;
+	uint32_t words;
+};
+
 /* A function anywhere among the inner frames; a file that allocates itself. */
 static int takes_frame(void *context, struct db_stmt *row)
 {
-	const struct mt_knob *knob = context;
+	const struct frames *frames = context;
 	const char *file = db_text(row, 1), *slash = strrchr(file, '/');
 	uint32_t i;
 
-	for (i = 0; i < knob->withins; i++)
-		if (is_file(knob->within[i]) ? !db_int(row, 2) && !strcmp(slash ? slash + 1 : file, knob->within[i])
-					     : strstr(db_text(row, 0), knob->within[i]) != NULL)
+	for (i = 0; i < frames->words; i++)
+		if (is_file(frames->word[i]) ? !db_int(row, 2) && !strcmp(slash ? slash + 1 : file, frames->word[i])
+					     : strstr(db_text(row, 0), frames->word[i]) != NULL)
 			return 1;
 	return 0;
 }
 
-/* Whether the inner frames of the site's stack are one of the functions that the row names. 1, 0 or an error. */
-int turn_has_frame(const struct advise_run *run, const struct mt_knob *knob, const struct replay_site *site)
+/* Whether one of the words is among the inner frames of the site's stack. 1, 0 or an error. */
+static int has_frame(const struct advise_run *run, const struct replay_site *site, struct frames frames)
 {
 	/* Of the outer ones much else is made. */
 	static const char sql[] =
@@ -38,9 +43,24 @@ int turn_has_frame(const struct advise_run *run, const struct mt_knob *knob, con
 		"WHERE function IS NOT NULL AND depth < 3";
 	const int64_t node[ANSWER_PARAMETERS] = { site->node };
 
-	if (!knob->withins)
-		return 1;
-	return site->node ? answer_rows(run->db, sql, node, takes_frame, (void *)(uintptr_t)knob) : 0;
+	return site->node ? answer_rows(run->db, sql, node, takes_frame, &frames) : 0;
+}
+
+int turn_has_frame(const struct advise_run *run, const struct mt_knob *knob, const struct replay_site *site)
+{
+	return knob->withins ? has_frame(run, site, (struct frames){ knob->within, knob->withins }) : 1;
+}
+
+/* What the row says that it does not reach, and whole numbers, which no type of floats makes smaller. */
+static int is_beyond(const struct advise_run *run, const struct mt_knob *knob, const struct replay_site *site)
+{
+	static const char *const whole[] = { "one_hot",  "arange",  "argsort",      "nonzero",
+					     "bincount", "randint", "searchsorted", "multinomial" };
+	int beyond = knob->outsides ? has_frame(run, site, (struct frames){ knob->outside, knob->outsides }) : 0;
+
+	if (!beyond && knob->weighs && TURN_PASSING & 1u << site->category)
+		beyond = has_frame(run, site, (struct frames){ whole, MT_ARRAY_SIZE(whole) });
+	return beyond;
 }
 
 /*
@@ -53,6 +73,9 @@ uint32_t turn_phases(const struct mt_knob *knob)
 	if (knob->method == MT_KNOB_METHOD_SHARE ||
 	    (!(knob->categories & ~CATEGORY(KV_CACHE)) &&
 	     (knob->method == MT_KNOB_METHOD_BUCKET || knob->method == MT_KNOB_METHOD_DIVIDED)))
+		return ALL_PHASES;
+	/* A graph that is captured stays, asleep or not. */
+	if (!(knob->categories & ~CATEGORY(GRAPHS)))
 		return ALL_PHASES;
 	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0) |
 	       (knob->method == MT_KNOB_METHOD_DIVIDED && knob->categories & CATEGORY(WEIGHTS) ? 1u << MT_PHASE_INIT
@@ -94,6 +117,7 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 {
 	const struct mt_knob *knob = turn->knob;
 	uint32_t categories = knob->categories;
+	int beyond;
 
 	if (site->ignored)
 		return 0;
@@ -119,7 +143,8 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 		return 0;
 	if (turn_is_of_reference(knob) && (1u << site->category == CATEGORY(WEIGHTS)) && !turn->run->model.untrained)
 		return 0;
-	return turn_has_frame(turn->run, knob, site);
+	beyond = is_beyond(turn->run, knob, site);
+	return beyond ? beyond < 0 ? beyond : 0 : turn_has_frame(turn->run, knob, site);
 }
 
 /* Two numbers of how much stays, in either order. */
@@ -169,7 +194,11 @@ double turn_held_most(const struct turn *turn, uint32_t phases)
 		if (!(phases & 1u << phase))
 			continue;
 		for (sum = 0, i = 0; i < replay->sites; i++)
-			sum += turn_means(turn, &replay->site[i]) > 0 ? (double)replay->site[i].held[phase] : 0;
+			if (turn_means(turn, &replay->site[i]) > 0)
+				sum += (double)replay->site[i].held[phase] +
+				       (replay->later.changes && replay->later.phase == phase
+						? advise_later_of(turn->run, i)
+						: 0);
 		most = sum > most ? sum : most;
 	}
 	return most;

@@ -230,7 +230,7 @@ static int print_none(const struct text *text, struct db *db, const struct answe
 	oom_none_say(&sentence, &none);
 	has_peak = oom_none_has_peak(&none) && !*sum.all.verdict;
 	if (has_peak)
-		error = peak_points_say(&sentence, db, none.device);
+		error = peak_points_say(&sentence, db, none.device, NULL);
 	answer_verdict(text, &sentence);
 	if (options->brief || error < 0)
 		return error < 0 ? error : 0;

@@ -252,7 +252,7 @@ static int json_none(struct doc *doc, struct db *db)
 	if (error)
 		return error;
 	oom_none_say(&sentence, &none);
-	error = oom_none_has_peak(&none) ? peak_points_say(&sentence, db, none.device) : 0;
+	error = oom_none_has_peak(&none) ? peak_points_say(&sentence, db, none.device, NULL) : 0;
 	if (error < 0)
 		return error;
 	doc_string(doc, "verdict", sentence.text);

@@ -164,8 +164,8 @@ const char *oom_out_of_turn(const struct oom *oom)
 	for (i = 0; i < MT_ARRAY_SIZE(states); i++)
 		if (!strcmp(oom->rule_category, mt_category_name(states[i])) &&
 		    !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
-			return "the trainer does not train while the engine generates: let it take its states to the host before that; where "
-			       "that is configured, see why they stayed (another version, or a validation in between)";
+			return "the trainer does not train while the engine generates: let it take its states to the host before that; if "
+			       "that is configured, see why they stayed (a validation in between, or a fault of this version)";
 	return NULL;
 }
 
@@ -192,7 +192,8 @@ static const char alone_knob[] =
 static const char stale_knob[] =
 	"let go of the logits of the micro-batch whose backward is over (del logits, del outputs) before the next forward; then "
 	"compute log-probs in chunks or fused, or cap the tokens of a micro-batch";
-static const char wider_knob[] = "leave these weights in the elements that they have, or change them on the host";
+static const char wider_knob[] =
+	"keep these weights in the type that they have (do not convert them to float32), or convert them on the host";
 static const char loaded_knob[] =
 	"load the optimizer state to the host (map_location=\"cpu\"), or see whether what it was loaded from (a state dict) keeps it beside the "
 	"optimizer: it was there before any step of the optimizer, and a run that begins anew has none until then";

@@ -1,0 +1,361 @@
+#include "advise_later.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "report/answer.h"
+
+#define STEPS_LOOKED_AT 2 /* the newest that ended */
+#define SERIES_LEAST 3    /* alike, before the request: fewer are no series */
+#define LAYERS_LEAST 4
+
+struct search {
+	struct replay *replay;
+	const struct oom_failure *failed;
+	uint64_t before; /* requests of the same place in the step, before the one that failed */
+	uint64_t taken;  /* by them and by it, bytes */
+	uint64_t own;    /* of the step, in use with it */
+	int64_t step[STEPS_LOOKED_AT];
+	uint32_t steps;
+	/* The same place in an earlier step. */
+	int64_t seq;
+	uint64_t bytes; /* taken by the place up to there; 0: it did not come so far */
+	/* What came after it there. */
+	uint32_t phases; /* bits: so long it goes on */
+	int came_back, over;
+	int64_t sum, most, at; /* bytes; seq of the most */
+	uint8_t phase, phase_at;
+	double whole; /* of that step in use then, at the sizes of the one that failed */
+};
+
+static uint8_t phase_of(const char *word)
+{
+	int phase = mt_phase_parse(word, strlen(word));
+
+	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
+}
+
+static int ask(struct search *search, const char *sql, int64_t third, int64_t fourth, int64_t fifth,
+	       int (*take)(void *context, struct db_stmt *row))
+{
+	const int64_t parameter[ANSWER_PARAMETERS] = { search->failed->process, search->failed->device, third, fourth,
+						       fifth };
+
+	return answer_rows(search->replay->db, sql, parameter, take, search);
+}
+
+#define OWN "process = ?1 AND device = ?2 AND memory = 'tensor'"
+
+/* ---- as in an earlier step -------------------------------------------------------------------------------------------- */
+
+static int take_before(void *context, struct db_stmt *row)
+{
+	struct search *search = context;
+
+	search->before = (uint64_t)db_int(row, 0);
+	search->taken = (uint64_t)db_int(row, 1) + search->failed->requested;
+	search->own = (uint64_t)db_int(row, 2) + search->failed->requested;
+	return 0;
+}
+
+static int take_step(void *context, struct db_stmt *row)
+{
+	struct search *search = context;
+
+	search->step[search->steps++] = db_int(row, 0);
+	return 0;
+}
+
+static int take_place(void *context, struct db_stmt *row)
+{
+	struct search *search = context;
+
+	search->seq = db_int(row, 0);
+	search->bytes = (uint64_t)db_int(row, 1);
+	return 0;
+}
+
+/* The same place of the step, as late in it. */
+static int find_place(struct search *search, int64_t step)
+{
+	static const char sql[] =
+		"SELECT alloc_seq, taken FROM (SELECT alloc_seq, sum(bytes) OVER (ORDER BY alloc_seq) AS taken FROM allocation "
+		"WHERE " OWN " AND node = ?3 AND step = ?4) ORDER BY alloc_seq LIMIT 1 OFFSET ?5";
+
+	search->bytes = 0;
+	return ask(search, sql, search->failed->node, step, (int64_t)search->before, take_place);
+}
+
+/* A phase goes on until another one comes; a forward pass with its backward, until the next one begins. */
+static int is_over(struct search *search, uint8_t phase)
+{
+	uint32_t trains = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD | 1u << MT_PHASE_OTHER;
+
+	if (trains & search->phases && search->phases != 1u << MT_PHASE_OTHER) {
+		if (phase == MT_PHASE_BACKWARD)
+			search->came_back = 1;
+		return !(trains & 1u << phase) || (search->came_back && phase == MT_PHASE_FORWARD);
+	}
+	return !(search->phases & 1u << phase);
+}
+
+static int take_change(void *context, struct db_stmt *row)
+{
+	struct search *search = context;
+	int64_t bytes = db_int(row, 1);
+
+	if (search->over)
+		return 0;
+	if (bytes > 0) {
+		search->phase = phase_of(db_text(row, 2));
+		search->over = is_over(search, search->phase);
+	}
+	if (search->over)
+		return 0;
+	search->sum += bytes;
+	if (search->sum > search->most) {
+		search->most = search->sum;
+		search->at = db_int(row, 0);
+		search->phase_at = search->phase;
+	}
+	return 0;
+}
+
+static int find_most(struct search *search, int64_t step)
+{
+	static const char sql[] =
+		"SELECT alloc_seq, bytes, phase FROM allocation WHERE " OWN
+		" AND step = ?4 AND alloc_seq > ?3 UNION ALL SELECT free_seq, -bytes, phase FROM allocation "
+		"WHERE " OWN " AND free_step = ?4 AND free_seq > ?3 ORDER BY 1";
+
+	search->phases = 1u << search->replay->request.phase;
+	search->came_back = search->replay->request.phase == MT_PHASE_BACKWARD;
+	search->over = 0;
+	search->sum = search->most = 0;
+	return ask(search, sql, search->seq, step, 0, take_change);
+}
+
+/* What a micro-batch makes is as much larger as the request is; the rest is not. */
+static double scale_of(const struct search *search, const struct replay_site *site)
+{
+	const uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED |
+				 1u << MT_CATEGORY_LOGITS | 1u << MT_CATEGORY_WORKSPACE | 1u << MT_CATEGORY_OTHER;
+
+	return passing & 1u << site->category &&
+			       passing & 1u << search->replay->site[search->replay->request.site].category
+		       ? (double)search->taken / (double)search->bytes
+		       : 1;
+}
+
+static int take_whole(void *context, struct db_stmt *row)
+{
+	struct search *search = context;
+	struct replay *replay = search->replay;
+	int64_t id = db_int(row, 0);
+	uint32_t at = id > 0 && id < replay->ids ? replay->index[id] : UINT32_MAX;
+
+	if (at != UINT32_MAX && !replay->site[at].ignored)
+		search->whole += (double)db_int(row, 1) * scale_of(search, &replay->site[at]);
+	return 0;
+}
+
+static int take_later(void *context, struct db_stmt *row)
+{
+	struct search *search = context;
+	struct replay *replay = search->replay;
+	int64_t id = db_int(row, 0), bytes = db_int(row, 1);
+	uint32_t at = id > 0 && id < replay->ids ? replay->index[id] : UINT32_MAX;
+
+	if (at == UINT32_MAX || replay->site[at].ignored || !bytes)
+		return 0;
+	return replay_add_later(replay, at, (double)bytes * scale_of(search, &replay->site[at]));
+}
+
+/* As in the step, as far as its most. */
+static int take_over(struct search *search, int64_t step)
+{
+	static const char sql[] =
+		"SELECT site, sum(bytes) FROM (SELECT site, bytes FROM allocation WHERE " OWN
+		" AND step = ?4 AND alloc_seq > ?3 AND alloc_seq <= ?5 UNION ALL SELECT site, -bytes FROM "
+		"allocation WHERE " OWN
+		" AND free_step = ?4 AND free_seq > ?3 AND free_seq <= ?5) WHERE site IS NOT NULL GROUP BY 1";
+
+	static const char whole[] =
+		"SELECT site, sum(bytes) FROM allocation WHERE " OWN
+		" AND step = ?4 AND alloc_seq <= ?5 AND (free_seq IS NULL OR free_seq > ?5) AND ?3 AND "
+		"site IS NOT NULL GROUP BY 1";
+	struct replay *replay = search->replay;
+	double more = 0, room;
+	uint32_t i;
+	int error = ask(search, sql, search->seq, step, search->at, take_later);
+
+	/* Not more in all than the step had, at these sizes: what was asked for before may have come in another order. */
+	search->whole = 0;
+	if (!error)
+		error = ask(search, whole, 1, step, search->at, take_whole);
+	for (i = 0; i < replay->later.changes; i++)
+		more += replay->later.change[i].bytes;
+	room = search->whole - (double)search->own;
+	for (i = 0; i < replay->later.changes && more > room; i++)
+		replay->later.change[i].bytes *= room > 0 ? room / more : 0;
+	replay->later.from = more > 0 && room > 0 ? REPLAY_LATER_STEPS : REPLAY_LATER_NOTHING;
+	replay->later.phase = search->phase_at;
+	replay->later.changes = replay->later.from == REPLAY_LATER_STEPS ? replay->later.changes : 0;
+	return error;
+}
+
+static int by_steps(struct search *search)
+{
+	static const char count[] =
+		"SELECT count(*) FILTER (WHERE node = ?3), ifnull(sum(bytes) FILTER (WHERE node = ?3), 0), "
+		"ifnull(sum(bytes) FILTER (WHERE free_seq IS NULL OR free_seq > ?5), 0) FROM allocation WHERE " OWN
+		" AND step = ?4 AND alloc_seq < ?5";
+	static const char steps[] =
+		"SELECT step FROM step WHERE process = ?1 AND end_seq <= ?5 ORDER BY step DESC LIMIT ?3";
+	uint32_t i;
+	int64_t best = 0, best_seq = 0, best_at = 0, best_most = 0;
+	uint64_t best_bytes = 0;
+	uint8_t best_phase = 0;
+	int error = ask(search, count, search->failed->node, search->failed->step, search->failed->seq, take_before);
+
+	if (!error)
+		error = ask(search, steps, STEPS_LOOKED_AT, 0, search->failed->seq, take_step);
+	for (i = 0; i < search->steps && !error; i++) {
+		error = find_place(search, search->step[i]);
+		if (error || !search->bytes)
+			continue;
+		if (search->replay->later.from == REPLAY_LATER_UNKNOWN)
+			search->replay->later.from = REPLAY_LATER_NOTHING;
+		error = find_most(search, search->step[i]);
+		if (!error && search->most > best_most) {
+			best = search->step[i];
+			best_seq = search->seq;
+			best_at = search->at;
+			best_most = search->most;
+			best_bytes = search->bytes;
+			best_phase = search->phase_at;
+		}
+	}
+	if (error || !best_most)
+		return error;
+	search->seq = best_seq;
+	search->at = best_at;
+	search->bytes = best_bytes;
+	search->phase_at = best_phase;
+	return take_over(search, best);
+}
+
+/* ---- one of a series -------------------------------------------------------------------------------------------------- */
+
+struct series {
+	struct search *search;
+	uint64_t layers;
+	uint64_t alike; /* there, of the place and as large as the request */
+	uint32_t of;    /* so many there will be */
+};
+
+static int take_size(void *context, struct db_stmt *row)
+{
+	struct series *series = context;
+	uint64_t one = series->layers, other = (uint64_t)db_int(row, 0), rest;
+
+	while (other) {
+		rest = one % other;
+		one = other;
+		other = rest;
+	}
+	series->layers = one;
+	return 0;
+}
+
+/* Of weights there are as many of a size as there are layers, or a small number of times as many: what all have in common. */
+static int find_layers(struct series *series)
+{
+	static const char sql[] =
+		"SELECT count(*) AS n FROM allocation WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND "
+		"category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND abs(bytes - ?4) > 512 "
+		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
+	const struct oom_failure *failed = series->search->failed;
+	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq,
+						       (int64_t)failed->requested, LAYERS_LEAST };
+
+	return series->layers >= LAYERS_LEAST
+		       ? 0
+		       : answer_rows(series->search->replay->db, sql, parameter, take_size, series);
+}
+
+static int take_alike(void *context, struct db_stmt *row)
+{
+	((struct series *)context)->alike = (uint64_t)db_int(row, 0);
+	return 0;
+}
+
+/* Places of the same phase and step that have as many pieces, one more or fewer: they go on as the request's does. */
+static int take_beside(void *context, struct db_stmt *row)
+{
+	struct series *series = context;
+	struct replay *replay = series->search->replay;
+	int64_t id = db_int(row, 0);
+	uint64_t count = (uint64_t)db_int(row, 1), each = count ? (uint64_t)db_int(row, 2) / count : 0;
+	uint32_t at = id > 0 && id < replay->ids ? replay->index[id] : UINT32_MAX;
+
+	if (at == UINT32_MAX || at == replay->request.site || count >= series->of)
+		return 0;
+	return replay_add_later(replay, at, (double)each * (double)(series->of - count));
+}
+
+/* There is one for each layer; logits come in pieces of other numbers. */
+static int is_by_layers(const struct replay *replay)
+{
+	const uint32_t kinds = 1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_ACTIVATIONS |
+			       1u << MT_CATEGORY_GRADIENTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+
+	return (kinds & 1u << replay->site[replay->request.site].category) != 0;
+}
+
+static int by_layers(struct search *search, uint64_t layers)
+{
+	static const char alike[] = "SELECT count(*) FROM allocation WHERE " OWN
+				    " AND node = ?3 AND alloc_seq < ?4 AND (free_seq IS NULL OR free_seq > ?4) AND "
+				    "abs(bytes - ?5) <= 512";
+	static const char beside[] =
+		"SELECT site, count(*) AS n, sum(bytes) FROM allocation WHERE " OWN
+		" AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND step = ?4 AND site IS NOT NULL AND "
+		"phase = (SELECT phase FROM oom WHERE process = ?1 AND seq = ?3) GROUP BY site HAVING abs(n - ?5) <= 1";
+	const struct oom_failure *failed = search->failed;
+	struct series series = { search, layers, 0, 0 };
+	struct replay *replay = search->replay;
+	const int64_t same[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->node, failed->seq,
+						  (int64_t)failed->requested };
+	int64_t others[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq, failed->step };
+	int error = answer_rows(replay->db, alike, same, take_alike, &series);
+
+	if (!error && series.alike >= SERIES_LEAST)
+		error = find_layers(&series);
+	if (error || series.alike < SERIES_LEAST || series.layers < LAYERS_LEAST)
+		return error;
+	series.of = (uint32_t)series.layers;
+	if (series.alike + 1 >= series.of)
+		return 0;
+	replay->later.from = REPLAY_LATER_LAYERS;
+	replay->later.phase = replay->request.phase;
+	replay->later.of = series.of;
+	replay->later.count = (uint32_t)(series.of - series.alike - 1);
+	others[4] = (int64_t)series.alike;
+	error = replay_add_later(replay, replay->request.site, (double)failed->requested * replay->later.count);
+	return error ? error : answer_rows(replay->db, beside, others, take_beside, &series);
+}
+
+int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t layers)
+{
+	struct search search = { .replay = replay, .failed = failed };
+	double bytes = 0;
+	uint32_t i;
+	int error = failed->node ? by_steps(&search) : 0;
+
+	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN && is_by_layers(replay))
+		error = by_layers(&search, layers);
+	for (i = 0; i < replay->later.changes; i++)
+		bytes += replay->later.change[i].bytes;
+	replay->later.bytes = bytes > 0 ? (uint64_t)bytes : 0;
+	return error;
+}
