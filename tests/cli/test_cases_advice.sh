@@ -167,3 +167,13 @@ own_optimizer() {
 case=own
 check "own: is true" own_optimizer
 advises "an optimizer of one's own has no arguments of AdamW's" "not any(k['key'].startswith('AdamW(') for k in d['knobs'] + d['idle'])"
+
+# The same model under the other FSDP, whose function takes no policy.
+other_fsdp() {
+	mkdir fsdp2 && sed 's,_alloc_padded_unsharded_flat_param .*,alloc_all_gather_outputs torch/distributed/fsdp/_fully_shard/_fsdp_param.py:400,
+		s,torch/distributed/fsdp/_\?[a-z]*_[a-z_]*\.py,torch/distributed/fsdp/_fully_shard/_fsdp_state.py,' \
+		"$SRC/tests/cases/ezpz-173.case" >fsdp2.case && "$BUILD/cases/make_case" fsdp2.case fsdp2
+}
+case=fsdp2
+check "fsdp2: is true" other_fsdp
+proposes "what makes units there" 'fully_shard(module)'

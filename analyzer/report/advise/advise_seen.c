@@ -342,7 +342,8 @@ static int gathers_all(const struct advise_run *run)
 /* What cuts a model into units counts where it is one. */
 static int is_whole(const struct advice *advice, const struct mt_knob *knob)
 {
-	return !(knob->turned_on && knob->categories & 1u << MT_CATEGORY_GATHER_BUFFERS) || gathers_all(&advice->run);
+	return knob->leaves != MT_KNOB_LEAVES_LAYER || !(knob->categories & 1u << MT_CATEGORY_GATHER_BUFFERS) ||
+	       gathers_all(&advice->run);
 }
 
 int advise_is_meant(const struct advice *advice, const struct mt_knob *knob)
