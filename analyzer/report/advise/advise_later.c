@@ -356,6 +356,6 @@ int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t
 		error = by_layers(&search, layers);
 	for (i = 0; i < replay->later.changes; i++)
 		bytes += replay->later.change[i].bytes;
-	replay->later.bytes = bytes > 0 ? (uint64_t)bytes : 0;
+	replay->later.bytes = bytes > 0 && bytes < (double)INT64_MAX ? (uint64_t)bytes : 0;
 	return error;
 }

@@ -8,6 +8,7 @@
 #include "timeline/tape.h"
 
 #define SITES_MAX (1u << 24)
+#define LATER_MOST 1e15 /* bytes of a change: no device has a thousandth of it, and sums of them stay whole numbers */
 
 struct replay_span {
 	int64_t first;
@@ -471,6 +472,7 @@ int replay_add_later(struct replay *replay, uint32_t site, double bytes)
 		replay->later.change = grown;
 		replay->later.changes_room = room;
 	}
+	bytes = bytes > LATER_MOST ? LATER_MOST : bytes < -LATER_MOST ? -LATER_MOST : bytes;
 	replay->later.change[replay->later.changes++] = (struct replay_later){ site, bytes };
 	return 0;
 }

@@ -138,7 +138,7 @@ void replay_release(struct replay *replay);
 /* Finds the peaks, and what was there at each. After the request's `later` is filled, if it is. 0 or -MT_E_x. */
 int replay_survey(struct replay *replay);
 
-/* Another change of `later`, of which nothing is below 0 bytes in all. 0 or -MT_E_MEMORY. */
+/* Another change of `later`, cut to what a device could have. 0 or -MT_E_MEMORY. */
 int replay_add_later(struct replay *replay, uint32_t site, double bytes);
 
 /* One sweep over `count` scenarios, at most REPLAY_SCENARIOS_MAX: effect[scenario][site], extra[scenario]. 0 or -MT_E_x. */
