@@ -12,6 +12,10 @@ struct tally {
 	uint64_t left, taken;
 	uint64_t loaded, weights; /* kept: state dicts of init, weights, */
 	uint64_t restored;        /* and optimizer state that was made in init */
+	struct moved {
+		uint64_t kept, gone;
+	} of_weights, of_state; /* that were made, and went, such as to the host */
+	uint64_t nameless;      /* there, of no known purpose */
 };
 
 /* There before anything was computed, and nobody saw it being made. */
@@ -102,11 +106,49 @@ static void judge_loaded(const struct judge *judge, const struct tally *tally)
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LOADED, tally->loaded);
 }
 
+static void count_moved(struct tally *tally, const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+	struct moved *moved = facts->category == MT_CATEGORY_WEIGHTS	       ? &tally->of_weights
+			      : facts->category == MT_CATEGORY_OPTIMIZER_STATE ? &tally->of_state
+									       : NULL;
+
+	if (is_nameless(judge))
+		tally->nameless += facts->born - facts->died;
+	if (moved && !judge->site->key.driver) {
+		moved->kept += facts->born - facts->died;
+		moved->gone += facts->died;
+	}
+}
+
+static int came_back(const struct tally *tally, const struct moved *moved)
+{
+	return moved->gone && !moved->kept && tally->nameless == moved->gone;
+}
+
+/*
+ * NeMo-RL takes a model or its optimizer to the host and back, by functions that move anything: what comes back is in as many
+ * pieces of the size as went for good.
+ */
+static int judge_back(const struct judge *judge, const struct tally *tally)
+{
+	int weights = came_back(tally, &tally->of_weights), state = came_back(tally, &tally->of_state);
+
+	if (!is_nameless(judge) || judge->site->key.driver || judge->facts->born == judge->facts->died ||
+	    weights == state)
+		return 0;
+	say_of(judge, weights ? MT_CATEGORY_WEIGHTS : MT_CATEGORY_OPTIMIZER_STATE, EVIDENCE_BACK,
+	       weights ? tally->of_weights.gone : tally->of_state.gone);
+	judge->facts->figure[1] = tally->nameless;
+	return 1;
+}
+
 static void count_site(struct tally *tally, const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
 
 	count_loaded(tally, judge);
+	count_moved(tally, judge);
 	if (is_bare(judge))
 		tally->bare += staying(judge);
 	else if (facts->category == MT_CATEGORY_WEIGHTS)
@@ -313,6 +355,8 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		judge_half(categories, attribution, &judge, sites);
 		size = tally_of(tally, &judge.site->key);
 		judge_loaded(&judge, size);
+		if (judge_back(&judge, size))
+			continue;
 		if (is_mixed(&judge) && size->left == size->gradients && size->taken == size->state)
 			split(categories, attribution, i, size);
 		else

@@ -32,6 +32,7 @@
 	  "there from the start: %s of this size, half as many as there are in the optimizer state (%s)")             \
 	X(SEVERAL, F2_F1,                                                                                             \
 	  "there from the start: %s of this size and %s gradients: weights and optimizer state, not told apart")      \
+	X(BACK, F2_F1, "%s of this size, which came back: as many as had been made before and went (%s)")             \
 	X(REPLACED, F1, "there from the start: %s of this size were freed by the optimizer, which made as many anew") \
 	X(LOADED, F1, "loaded in init (%s of this size), and no other weights have the size: the model's own")
 

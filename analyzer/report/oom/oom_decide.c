@@ -5,6 +5,7 @@
 #include "memtrace/base.h"
 #include "oom_neighbour.h"
 #include "oom_signs.h"
+#include "oom_turn.h"
 #include "report/steps/query_steps.h"
 
 #define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */
@@ -327,33 +328,18 @@ static int is_left_over(struct oom *oom, uint64_t other)
 	return 0;
 }
 
-/*
- * While another process's backward is to come, and this one wakes up or rolls out: its gradients, which the next training makes
- * anew. 1, 0 or an error.
- */
-static int gradients_wait(struct oom *oom, struct db *db)
+/* What another process keeps until its next training. 1, 0 or an error. */
+static int states_wait(struct oom *oom, struct db *db)
 {
-	const char *category = mt_category_name(MT_CATEGORY_GRADIENTS);
-	const struct oom_holder *holder;
-	uint64_t bytes;
-	size_t i, j;
-	int at_work;
+	struct oom_waiting waiting;
+	int waits = oom_find_waiting(oom, db, &waiting);
 
-	if (!*oom->waking && strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
-		return 0;
-	for (i = 0; i < oom->holders; i++) {
-		holder = &oom->holder[i];
-		for (j = 0, bytes = 0; j < oom->parts && !is_own(oom, holder); j++)
-			if (oom->part[j].process == holder->process && !strcmp(oom->part[j].category, category))
-				bytes += oom->part[j].bytes;
-		at_work = bytes >= missing(oom->it) ? oom_is_at_work(oom, db, holder->process) : 1;
-		if (at_work)
-			continue;
-		take_category(oom, category, bytes, holder->process);
-		oom->left_over = 1;
-		return 1;
-	}
-	return 0;
+	if (waits <= 0)
+		return waits;
+	take_category(oom, waiting.category, waiting.bytes, waiting.process);
+	oom->waits = 1;
+	oom->left_over = !strcmp(waiting.category, mt_category_name(MT_CATEGORY_GRADIENTS)); /* the next backward makes them anew */
+	return 1;
 }
 
 /* What comes and goes, or comes late, and has settings of its own: weights and activations are always there. */
@@ -407,19 +393,23 @@ static int is_computed(const char *phase)
 	return 0;
 }
 
-static void take_largest(struct oom *oom)
+static int take_largest(struct oom *oom, struct db *db)
 {
 	struct oom_sum sum[OOM_SUMS_MAX];
+	int awake;
 
 	if (!oom_sums(oom, OOM_BY_CATEGORY, sum)) {
 		oom->rule = OOM_UNKNOWN;
-		return;
+		return 0;
 	}
-	if (take_request(oom, &sum[0]))
-		return;
+	awake = oom_is_awake(oom, db, &sum[0]);
+	if (awake < 0 || (!awake && take_request(oom, &sum[0])))
+		return awake;
+	oom->own_engine = awake;
 	take_category(oom, sum[0].word, sum[0].bytes, 0);
 	oom->alone = !oom->logits.tokens && is_computed(oom->it->phase) && !strcmp(oom->it->source, "tensor") &&
 		     oom->it->requested > sum[0].bytes && oom->it->requested > missing(oom->it);
+	return 0;
 }
 
 /* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
@@ -436,13 +426,13 @@ int oom_decide(struct oom *oom, struct db *db)
 		growing = grows(oom, db, known ? oom->rule_bytes : 0);
 	if (growing)
 		return growing < 0 ? growing : 0;
-	if (!known)
-		waiting = gradients_wait(oom, db);
-	if (waiting)
-		return waiting < 0 ? waiting : 0;
 	if (!known || oom->rule == OOM_TOO_LARGE)
 		error = oom_find_logits(oom, db);
+	if (!known && !error)
+		waiting = states_wait(oom, db);
+	if (waiting)
+		return waiting < 0 ? waiting : 0;
 	if (!known && !error && (oom->logits.tokens || (!sleeper_has_it(oom) && !ranks_have_it(oom))))
-		take_largest(oom);
+		error = take_largest(oom, db);
 	return error ? error : oom_find_pieces(oom, db);
 }

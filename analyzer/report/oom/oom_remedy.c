@@ -2,6 +2,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_signs.h"
+#include "oom_turn.h"
 #include "oom_words.h"
 
 #define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
@@ -140,33 +141,6 @@ static int is_without_backward(const struct oom_part *place)
 {
 	return place && (!strcmp(place->phase, mt_phase_name(MT_PHASE_LOGPROB)) ||
 			 !strcmp(place->phase, mt_phase_name(MT_PHASE_REF)));
-}
-
-int oom_is_others(const struct oom *oom)
-{
-	return oom->place && oom->place->process != oom->it->process;
-}
-
-const char *oom_out_of_turn(const struct oom *oom)
-{
-	static const enum mt_phase trains[] = { MT_PHASE_LOGPROB, MT_PHASE_REF,      MT_PHASE_CRITIC,
-						MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };
-	static const enum mt_category states[] = { MT_CATEGORY_OPTIMIZER_STATE, MT_CATEGORY_GRADIENTS };
-	size_t i;
-
-	if (oom->rule != OOM_LARGEST || oom->left_over || !oom_is_others(oom))
-		return NULL;
-	for (i = 0; i < MT_ARRAY_SIZE(trains); i++)
-		if (!strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)) &&
-		    !strcmp(oom->it->phase, mt_phase_name(trains[i])))
-			return "the engine is awake while the trainer works: see whether it is told to sleep, and by whom; else give it "
-			       "a smaller part of the GPU";
-	for (i = 0; i < MT_ARRAY_SIZE(states); i++)
-		if (!strcmp(oom->rule_category, mt_category_name(states[i])) &&
-		    !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
-			return "the trainer does not train while the engine generates: let it take its states to the host before that; if "
-			       "that is configured, see why they stayed (a validation in between, or a fault of this version)";
-	return NULL;
 }
 
 static const char unneeded_knob[] =

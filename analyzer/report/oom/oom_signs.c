@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "memtrace/base.h"
+#include "oom_turn.h"
 #include "query/callstack.h"
 #include "report/answer.h"
 
@@ -168,6 +169,28 @@ static int find_stale(struct oom *oom, struct db *db)
 	return answer_rows(db, sql, parameter, take_bytes, &oom->stale);
 }
 
+/* Whether the other process is a trainer, or an engine that has weights of its own. */
+static int find_trainer(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND phase IN ('backward', 'optimizer'))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->process : 0, oom->it->time };
+
+	uint64_t own = 0;
+	size_t i;
+	int error = 0;
+
+	if (!oom_is_others(oom) || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)))
+		return 0;
+	error = answer_rows(db, sql, parameter, take_flag, &oom->place_trains);
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == oom->place->process && !strcmp(oom->part[i].category, oom->rule_category))
+			own += oom->part[i].bytes;
+	if (oom_out_of_turn(oom)) /* the others' are not in the way */
+		oom->rule_bytes = own;
+	return error;
+}
+
 int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process)
 {
 	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND "
@@ -189,6 +212,8 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_unneeded(oom, db);
 	if (!error)
 		error = find_loaded(oom, db);
+	if (!error)
+		error = find_trainer(oom, db);
 	if (!error)
 		error = find_stale(oom, db);
 	return error ? error : find_wider(oom, db);

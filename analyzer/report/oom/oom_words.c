@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "memtrace/base.h"
+#include "oom_turn.h"
 #include "report/answer.h"
 
 const char *oom_free_words(const struct oom_failure *failure)
@@ -385,7 +386,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	text_bytes(size, oom->rule_bytes);
-	if (oom->left_over)
+	if (oom->left_over || oom->waits)
 		sentence_say(sentence, "%s of what is in use", size);
 	else
 		sentence_say(sentence, "%s of what is in use",
@@ -397,7 +398,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", oom->rule_category);
-	if (!oom->left_over)
+	if (!oom->left_over && !oom->waits)
 		sentence_say(sentence, ", %s", size);
 	if (is_logits(oom))
 		sentence_say(sentence, "."); /* its knob was just named */

@@ -33,15 +33,6 @@ const char *oom_remedy(const char *category);
  */
 const char *oom_special_remedy(const struct oom *oom);
 
-/*
- * Who has most has no turn now: an engine's cache while the trainer computes, a trainer's states while the engine generates.
- * What to do; static. NULL: it is not so, or what was left is known better (left_over).
- */
-const char *oom_out_of_turn(const struct oom *oom);
-
-/* The place that keeps most is another process's than the one that asked. */
-int oom_is_others(const struct oom *oom);
-
 /* The largest piece of the place is far above all that it had in earlier steps; of other bytes than logits, which say tokens. */
 int oom_is_larger(const struct oom *oom);
 

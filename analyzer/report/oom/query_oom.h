@@ -148,6 +148,9 @@ struct oom {
 	const char *by_frame; /* LARGEST: what helps, by who made it or asked; NULL: nobody knows. Static storage */
 	int unneeded;         /* LARGEST: no backward ran on what was there of it before */
 	uint64_t stale;       /* LARGEST: logits from before a backward that is over */
+	int waits;            /* LARGEST: not of what there is most, but what another process keeps for its next training */
+	int own_engine;       /* LARGEST: an engine of the process that asked is awake while that trains */
+	int place_trains;     /* LARGEST: whose `place` it is has trained before */
 	int loaded_early;     /* LARGEST: it was loaded, and its optimizer has not run yet */
 	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
 	char wider_function[256], wider_place[256]; /* who made them */
@@ -171,6 +174,12 @@ const char *oom_rule_word(enum oom_rule rule);
 static inline const char *oom_wakes(const struct oom *oom)
 {
 	return *oom->waking && oom->it->requested && oom->waking_bytes % oom->it->requested == 0 ? oom->waking : "";
+}
+
+/* The place that keeps most is another process's than the one that asked. */
+static inline int oom_is_others(const struct oom *oom)
+{
+	return oom->place && oom->place->process != oom->it->process;
 }
 
 /* `id`: of the failure (as in oom.failure), 0: the newest. 0, -MT_E_ARGUMENT: no such failure, or -MT_E_x. Release in

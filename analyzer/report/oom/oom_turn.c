@@ -1,0 +1,167 @@
+#include "oom_turn.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "oom_signs.h"
+#include "report/answer.h"
+
+static int is_in(const char *phase, const enum mt_phase *phases, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(phase, mt_phase_name(phases[i])))
+			return 1;
+	return 0;
+}
+
+/* The process works for the training: what an engine keeps then is in its way. */
+static int is_trainers(const char *phase)
+{
+	static const enum mt_phase trains[] = { MT_PHASE_LOGPROB, MT_PHASE_REF,      MT_PHASE_CRITIC,
+						MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };
+
+	return is_in(phase, trains, MT_ARRAY_SIZE(trains));
+}
+
+/* A model computes what another one is trained with. */
+static int is_inference(const char *phase)
+{
+	static const enum mt_phase computes[] = { MT_PHASE_LOGPROB, MT_PHASE_REF };
+
+	return is_in(phase, computes, MT_ARRAY_SIZE(computes));
+}
+
+static int is_rollout(const struct oom *oom)
+{
+	return *oom->waking || !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT));
+}
+
+/* ---- who waits ---- */
+
+static uint64_t missing(const struct oom_failure *it)
+{
+	return it->free > 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free : it->requested;
+}
+
+static uint64_t bytes_of(const struct oom *oom, int64_t process, const char *category)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == process && !strcmp(oom->part[i].category, category))
+			bytes += oom->part[i].bytes;
+	return bytes;
+}
+
+/* A sample far longer than all before is why, whoever has how much. */
+static int is_outlier(const struct oom *oom)
+{
+	return oom->logits.tokens && oom->logits.earlier && oom->logits.earlier < oom->logits.tokens;
+}
+
+/*
+ * NeMo-RL brought a student's optimizer back for a training that was not next, and its teacher had no room for the logits
+ * of a micro-batch that had fitted in the step before. While an engine generates, states go by what there is most of.
+ */
+int oom_find_waiting(const struct oom *oom, struct db *db, struct oom_waiting *waiting)
+{
+	static const enum mt_category kinds[] = { MT_CATEGORY_GRADIENTS, MT_CATEGORY_OPTIMIZER_STATE };
+	const struct oom_holder *holder;
+	size_t i, j, count = is_rollout(oom) ? 1 : 2;
+	int at_work;
+
+	if (!is_rollout(oom) && (!is_inference(oom->it->phase) || is_outlier(oom)))
+		return 0;
+	*waiting = (struct oom_waiting){ .bytes = 0 };
+	for (i = 0; i < oom->holders; i++) {
+		holder = &oom->holder[i];
+		if (holder->process == oom->it->process)
+			continue;
+		for (j = 0; j < count; j++) {
+			const char *category = mt_category_name(kinds[j]);
+			uint64_t bytes = bytes_of(oom, holder->process, category);
+
+			if (bytes < missing(oom->it) || bytes <= waiting->bytes)
+				continue;
+			at_work = oom_is_at_work(oom, db, holder->process);
+			if (at_work < 0)
+				return at_work;
+			if (!at_work)
+				*waiting = (struct oom_waiting){ category, holder->process, bytes };
+		}
+	}
+	return waiting->bytes != 0;
+}
+
+/* ---- what has most, and no turn ---- */
+
+static int take_bytes(void *context, struct db_stmt *stmt)
+{
+	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *largest)
+{
+	/* Tensors in such a pool are PyTorch's; who took their memory from the driver is on the stack of that. */
+	static const char sql[] =
+		"SELECT sum(bytes) FROM allocation AS taken WHERE process = ?1 AND device = ?2 AND memory = 'device' "
+		"AND alloc_seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3) AND EXISTS (WITH RECURSIVE up(id) AS (SELECT taken.node "
+		"UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
+		"JOIN frame ON frame.id = node.frame JOIN module ON module.id = frame.module WHERE path LIKE '%cumem_allocator%' OR "
+		"path LIKE '%torch_memory_saver%')";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
+	const char *category = mt_category_name(MT_CATEGORY_KV_CACHE);
+	uint64_t own = bytes_of(oom, oom->it->process, category), pooled = 0;
+	int resumes = !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) &&
+		      !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE));
+	int error;
+
+	if (strcmp(largest->word, category) || strcmp(oom->it->source, "tensor") || own < missing(oom->it) ||
+	    own <= largest->bytes / 2 || (!resumes && !is_trainers(oom->it->phase)))
+		return 0;
+	error = answer_rows(db, sql, parameter, take_bytes, &pooled);
+	return error ? error : pooled >= own;
+}
+
+/* unsloth resumed beside an engine of its own that nobody had told to sleep: a run that begins anew generates first. */
+static const char own_engine[] =
+	"the engine in this process is awake while the trainer works: let it sleep before this (a run that resumes, too), or give "
+	"it a smaller part of the GPU";
+static const char engine[] =
+	"the engine is awake while the trainer works: see whether it is told to sleep, and by whom; else give it a smaller part of "
+	"the GPU";
+static const char states[] =
+	"the trainer does not train while the engine generates: let it take its states to the host before that; where that is "
+	"configured, see why they stayed (another version, or a validation in between)";
+static const char states_of_other[] =
+	"whose states these are does not train now: let it take them to the host before another model computes its log-probs; where "
+	"that is configured, see why they stayed or came back (another version, or a step that went without)";
+static const char weights[] =
+	"the trainer does not train while the engine generates: let it take its weights to the host before that; where that is "
+	"configured, see why they stayed or came back (another version)";
+
+const char *oom_out_of_turn(const struct oom *oom)
+{
+	const char *category = oom->rule_category;
+	int is_states = !strcmp(category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) ||
+			!strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS));
+
+	if (oom->rule != OOM_LARGEST || oom->left_over)
+		return NULL;
+	if (oom->own_engine)
+		return own_engine;
+	if (!oom_is_others(oom))
+		return NULL;
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_KV_CACHE)) && is_trainers(oom->it->phase))
+		return engine;
+	if (is_states && !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
+		return states;
+	if (is_states && is_inference(oom->it->phase))
+		return states_of_other;
+	if (oom->place_trains && !strcmp(category, mt_category_name(MT_CATEGORY_WEIGHTS)) && is_rollout(oom))
+		return weights;
+	return NULL;
+}

@@ -1,0 +1,35 @@
+/*
+ * oom_turn.h - whose turn it is on a device that several share, and who keeps there what he does not need until his next
+ * turn. Part of query_oom.h.
+ */
+#ifndef MEMANA_OOM_TURN_H
+#define MEMANA_OOM_TURN_H
+
+#include "query_oom.h"
+
+/* Of one process: what it keeps of a category. */
+struct oom_waiting {
+	const char *category; /* static storage */
+	int64_t process;
+	uint64_t bytes;
+};
+
+/*
+ * Gradients or optimizer state of a process that does not train, of which there is as much as is missing, while another one
+ * generates or computes log-probs: 1, and fills `waiting`. 0: there is no such process, or -MT_E_x.
+ */
+int oom_find_waiting(const struct oom *oom, struct db *db, struct oom_waiting *waiting);
+
+/*
+ * The cache of an engine in the process that asked, from a pool that can sleep, and there is most of it, while that process
+ * trains, or takes up its training again. 1, 0 or -MT_E_x.
+ */
+int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *largest);
+
+/*
+ * Who has most has no turn now: an engine's cache while the trainer computes, a trainer's states while the engine generates.
+ * What to do; static. NULL: it is not so, or what was left is known better (left_over).
+ */
+const char *oom_out_of_turn(const struct oom *oom);
+
+#endif
