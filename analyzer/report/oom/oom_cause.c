@@ -213,6 +213,9 @@ static int find_spare(struct oom *oom, struct db *db, const struct makers *maker
 	struct callstack stack;
 	int error;
 
+	/* What is sent to other ranks from there is needed. */
+	if (oom->whole && !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)))
+		return 0;
 	if (!maker || !maker->branch || oom->rule != OOM_LARGEST || oom->wider || strcmp(oom->it->phase, init) ||
 	    strcmp(part->phase, init) || !oom->it->node)
 		return 0;
@@ -328,6 +331,19 @@ int oom_find_pieces(struct oom *oom, struct db *db)
 }
 
 /* ---- sums ---- */
+
+uint64_t oom_bytes_of(const struct oom *oom, int64_t process, const char *category, int but)
+{
+	const char *phase = but < 0 ? "" : mt_phase_name((uint32_t)but);
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == process && !strcmp(oom->part[i].category, category) &&
+		    strcmp(oom->part[i].phase, phase))
+			bytes += oom->part[i].bytes;
+	return bytes;
+}
 
 static const char *word_of(const struct oom_part *part, enum oom_by by)
 {

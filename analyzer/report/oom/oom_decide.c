@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "memtrace/base.h"
+#include "oom_left.h"
 #include "oom_neighbour.h"
 #include "oom_signs.h"
 #include "oom_turn.h"
@@ -11,15 +12,8 @@
 #define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */
 #define PIECES_SHARE 32 /* what an allocator has in pieces of itself: sizes are rounded, segments not full */
 #define SLEEP_SHARE 10
-#define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
 #define RANKS_MANY 2   /* beside the one that asked: one may be an engine's, which belongs there */
 #define PLACE_SHARE 4  /* a place is worth naming from one part of a category in so many on */
-
-/* What is missing for the request. */
-static uint64_t missing(const struct oom_failure *it)
-{
-	return it->free > 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free : it->requested;
-}
 
 static int is_own(const struct oom *oom, const struct oom_holder *holder)
 {
@@ -63,7 +57,7 @@ static int cache_starves_it(struct oom *oom)
 	if (strcmp(oom->it->source, "driver") || oom->survived)
 		return 0;
 	for (i = 0; i < oom->holders; i++)
-		if (is_own(oom, &oom->holder[i]) && oom->holder[i].idle >= missing(oom->it)) {
+		if (is_own(oom, &oom->holder[i]) && oom->holder[i].idle >= oom_missing(oom->it)) {
 			blame(oom, OOM_IDLE_CACHE, &oom->holder[i], oom->holder[i].idle);
 			return 1;
 		}
@@ -83,11 +77,11 @@ static int neighbour_has_it(struct oom *oom)
 		idlest = !idlest || holder->idle > idlest->idle ? holder : idlest;
 		most = !most || holder->slack > most->slack ? holder : most;
 	}
-	if (idlest && idlest->idle >= missing(oom->it)) {
+	if (idlest && idlest->idle >= oom_missing(oom->it)) {
 		blame(oom, OOM_NEIGHBOUR, idlest, idlest->idle);
 		return 1;
 	}
-	if (!most || most->slack < missing(oom->it))
+	if (!most || most->slack < oom_missing(oom->it))
 		return 0;
 	blame(oom, OOM_NEIGHBOUR, most, most->slack);
 	oom->pinned = 1;
@@ -103,7 +97,7 @@ static int is_in_pieces(const struct oom *oom)
 	const struct oom_failure *it = oom->it;
 	int from_driver = !strcmp(it->source, "driver");
 
-	if (oom->own_slack < missing(it) || (!from_driver && oom->hole >= it->requested))
+	if (oom->own_slack < oom_missing(it) || (!from_driver && oom->hole >= it->requested))
 		return 0;
 	return oom->own_slack >= it->total / SHARE ||
 	       (oom->own_slack >= it->requested && (from_driver || oom->own_slack >= it->total / PIECES_SHARE));
@@ -119,7 +113,7 @@ static int decide_by_moment(struct oom *oom)
 		oom->rule = OOM_TOO_LARGE;
 	} else if (cache_starves_it(oom) || neighbour_has_it(oom)) {
 		return 1;
-	} else if (oom->unrecorded >= missing(it) && oom->unrecorded > it->total / SHARE) {
+	} else if (oom->unrecorded >= oom_missing(it) && oom->unrecorded > it->total / SHARE) {
 		oom->rule = OOM_UNRECORDED;
 		oom->rule_bytes = oom->unrecorded;
 	} else if (is_in_pieces(oom)) {
@@ -162,7 +156,7 @@ static const struct oom_holder *growing_neighbour(const struct oom *oom)
 
 	for (i = 0; i < oom->holders; i++) {
 		holder = &oom->holder[i];
-		if (!is_own(oom, holder) && holder->grown >= missing(oom->it) && (!most || holder->grown > most->grown))
+		if (!is_own(oom, holder) && holder->grown >= oom_missing(oom->it) && (!most || holder->grown > most->grown))
 			most = holder;
 	}
 	return most;
@@ -239,7 +233,7 @@ static int sleeper_has_it(struct oom *oom)
 		if (!is_own(oom, holder) && holder->asleep && (!most || holder->staying > most->staying))
 			most = holder;
 	}
-	if (!most || most->staying < missing(oom->it) || most->staying < oom->it->total / SLEEP_SHARE)
+	if (!most || most->staying < oom_missing(oom->it) || most->staying < oom->it->total / SLEEP_SHARE)
 		return 0;
 	blame(oom, OOM_SLEEPER, most, most->staying);
 	for (i = 0; i < oom->parts; i++)
@@ -270,25 +264,16 @@ static int ranks_have_it(struct oom *oom)
 		bytes += oom->holder[i].staying;
 		ranks++;
 	}
-	if (ranks < RANKS_MANY || bytes < missing(oom->it))
+	if (ranks < RANKS_MANY || bytes < oom_missing(oom->it))
 		return 0;
 	blame(oom, OOM_RANKS, &oom->holder[0], bytes);
 	oom->place = first;
 	return 1;
 }
 
-/* Of the process that asked; of a phase that is told not. */
-static uint64_t own_bytes(const struct oom *oom, const char *category, int but)
+static uint64_t own_bytes(const struct oom *oom, const char *category)
 {
-	const char *phase = but < 0 ? "" : mt_phase_name((uint32_t)but);
-	uint64_t bytes = 0;
-	size_t i;
-
-	for (i = 0; i < oom->parts; i++)
-		if (oom->part[i].process == oom->it->process && !strcmp(oom->part[i].category, category) &&
-		    strcmp(oom->part[i].phase, phase))
-			bytes += oom->part[i].bytes;
-	return bytes;
+	return oom_bytes_of(oom, oom->it->process, category, -1);
 }
 
 static void take_category(struct oom *oom, const char *category, uint64_t bytes, int64_t process)
@@ -299,33 +284,19 @@ static void take_category(struct oom *oom, const char *category, uint64_t bytes,
 	oom->place = place_of(oom, category, process, bytes);
 }
 
-/* What was loaded in init can be the model that is used: it is where there are hardly any other weights. */
-static int is_model_itself(const struct oom *oom, uint64_t bytes)
+/* What no step needs, more of it than any `other` reason has, and enough. 1, 0 or an error. */
+static int is_left_over(struct oom *oom, struct db *db, uint64_t other)
 {
-	const char *loaded = mt_category_name(MT_CATEGORY_STATE_DICT);
+	struct oom_left left;
+	int found = oom_find_left(oom, db, other, &left);
 
-	return own_bytes(oom, loaded, MT_PHASE_INIT) < bytes / 2 &&
-	       own_bytes(oom, mt_category_name(MT_CATEGORY_WEIGHTS), -1) < bytes / LOADED_SHARE;
-}
-
-/* Copies and outputs that no step needs (those for the engine are needed), more of them than any `other` reason has, and enough. */
-static int is_left_over(struct oom *oom, uint64_t other)
-{
-	static const enum mt_category kinds[] = { MT_CATEGORY_EVALUATION, MT_CATEGORY_STATE_DICT };
-	uint64_t bytes;
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
-		bytes = own_bytes(oom, mt_category_name(kinds[i]), MT_PHASE_WEIGHT_UPDATE);
-		if (bytes <= other || bytes < missing(oom->it))
-			continue;
-		if (kinds[i] == MT_CATEGORY_STATE_DICT && is_model_itself(oom, bytes))
-			continue;
-		take_category(oom, mt_category_name(kinds[i]), bytes, oom->it->process);
-		oom->left_over = 1;
-		return 1;
-	}
-	return 0;
+	if (found <= 0)
+		return found;
+	take_category(oom, left.category, left.bytes, oom->it->process);
+	if (left.place)
+		oom->place = left.place;
+	oom->left_over = 1;
+	return 1;
 }
 
 /* What another process keeps until its next training. 1, 0 or an error. */
@@ -358,6 +329,31 @@ static int is_of_the_moment(const char *category)
 }
 
 /*
+ * NCCL makes its channels where a communicator is first used, cuBLAS its handle in a new thread: an engine that has taken all that
+ * was free when it began has no 512 MiB for that.
+ */
+static int starves(const struct oom *oom)
+{
+	const char *category = oom->it->category;
+
+	return !strcmp(oom->it->source, "driver") && *oom->asked_by && !*oom->waking &&
+	       (!strcmp(category, mt_category_name(MT_CATEGORY_NCCL)) ||
+		!strcmp(category, mt_category_name(MT_CATEGORY_WORKSPACE))) &&
+	       oom->it->requested < oom->it->total / SHARE;
+}
+
+static void take_starved(struct oom *oom, const struct oom_sum *largest)
+{
+	const char *cache = mt_category_name(MT_CATEGORY_KV_CACHE);
+	uint64_t cached = own_bytes(oom, cache);
+
+	take_category(oom, oom->it->category, own_bytes(oom, oom->it->category), oom->it->process);
+	oom->place = cached >= oom_missing(oom->it) ? place_of(oom, cache, oom->it->process, cached)
+						     : place_of(oom, largest->word, 0, largest->bytes);
+	oom->asked_for = oom->starved = 1;
+}
+
+/*
  * The request itself says more than what there is most of, where that is the same process's and was there before: who
  * captures graphs beside his weights has too little room for graphs.
  */
@@ -366,12 +362,12 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
 	const char *category = oom->logits.tokens ? mt_category_name(MT_CATEGORY_LOGITS)
 			       : *oom_wakes(oom)  ? oom_wakes(oom)
 						  : oom->it->category;
-	uint64_t own = own_bytes(oom, category, -1);
+	uint64_t own = own_bytes(oom, category);
 
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_WORKSPACE)) && own < oom->it->total / SHARE)
 		return 0; /* a little of it is everywhere */
 	if (!is_of_the_moment(category) || !strcmp(category, largest->word) ||
-	    own + oom->it->requested < 2 * missing(oom->it) || own_bytes(oom, largest->word, -1) < largest->bytes / 2)
+	    own + oom->it->requested < 2 * oom_missing(oom->it) || own_bytes(oom, largest->word) < largest->bytes / 2)
 		return 0;
 	take_category(oom, category, own, oom->it->process);
 	if (!own) /* the first of it: what is in its way */
@@ -380,11 +376,14 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
 	return 1;
 }
 
-/* What is asked for then has the size of what goes through the model. */
+/*
+ * What is asked for then has the size of what goes through the model; or, outside of all phases, of what somebody gathers: eole
+ * pickled the state dicts of all ranks, and wanted their bytes at once.
+ */
 static int is_computed(const char *phase)
 {
 	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
-						MT_PHASE_CRITIC };
+						MT_PHASE_CRITIC,  MT_PHASE_OTHER };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
@@ -403,25 +402,31 @@ static int take_largest(struct oom *oom, struct db *db)
 		return 0;
 	}
 	awake = oom_is_awake(oom, db, &sum[0]);
+	if (awake >= 0 && starves(oom)) {
+		take_starved(oom, &sum[0]);
+		return 0;
+	}
 	if (awake < 0 || (!awake && take_request(oom, &sum[0])))
 		return awake;
 	oom->own_engine = awake;
 	take_category(oom, sum[0].word, sum[0].bytes, 0);
 	oom->alone = !oom->logits.tokens && is_computed(oom->it->phase) && !strcmp(oom->it->source, "tensor") &&
-		     oom->it->requested > sum[0].bytes && oom->it->requested > missing(oom->it);
+		     oom->it->requested > sum[0].bytes && oom->it->requested > oom_missing(oom->it);
 	return 0;
 }
 
 /* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
 int oom_decide(struct oom *oom, struct db *db)
 {
-	int known, ranks, growing = 0, waiting = 0, error = 0;
+	int known, ranks, left = 0, growing = 0, waiting = 0, error = 0;
 
 	find_unrecorded(oom);
 	known = decide_by_moment(oom);
 	ranks = !known && ranks_have_it(oom);
-	if ((!known || oom->rule == OOM_FRAGMENTATION) && is_left_over(oom, known || ranks ? oom->rule_bytes : 0))
-		return 0;
+	if (!known || oom->rule == OOM_FRAGMENTATION)
+		left = is_left_over(oom, db, known || ranks ? oom->rule_bytes : 0);
+	if (left)
+		return left < 0 ? left : 0;
 	if (!known || oom->rule != OOM_TOO_LARGE)
 		growing = grows(oom, db, known ? oom->rule_bytes : 0);
 	if (growing)

@@ -61,6 +61,12 @@ static const char gather_knob[] =
 static const char compiled_knob[] =
 	"torch.compile records a graph for each size of its inputs, and all of them stay: pad the inputs to a few lengths, or "
 	"compile without CUDA graphs (another mode than reduce-overhead and max-autotune)";
+static const char evaluate_knob[] =
+	"it is the evaluation that asks: evaluate smaller batches (per_device_eval_batch_size, 8 where nobody sets it, whatever the "
+	"training's is), or without what it need not have (prediction_loss_only, chunks of the logits)";
+static const char objects_knob[] =
+	"objects are pickled with the tensors in them, and the bytes of all ranks come to this GPU at once: gather tensors one by one, or "
+	"take them to the host before, and gather the objects over a gloo group";
 static const char generate_knob[] =
 	"the model's own generate() has the cache of all sequences at once: generate fewer or shorter ones at a time, or let an engine "
 	"do it";
@@ -79,6 +85,11 @@ static const struct {
 	{ "transformers/", "distributed_concat", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "torch/_inductor/cudagraph_trees.py", "", MT_CATEGORY_GRAPHS, compiled_knob },
 	{ "transformers/cache_utils.py", "", MT_CATEGORY_KV_CACHE, generate_knob },
+	{ "transformers/", "prediction_step", MT_CATEGORY_LOGITS, evaluate_knob },
+	{ "transformers/", "prediction_step", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
+	{ "", "evaluation", MT_CATEGORY_LOGITS, evaluate_knob },
+	{ "", "evaluation", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
+	{ "torch/distributed/", "_object", MT_CATEGORY_OTHER, objects_knob },
 };
 
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function)
@@ -166,6 +177,24 @@ static const char alone_knob[] =
 static const char stale_knob[] =
 	"let go of the logits of the micro-batch whose backward is over (del logits, del outputs) before the next forward; then "
 	"compute log-probs in chunks or fused, or cap the tokens of a micro-batch";
+static const char attempt_knob[] =
+	"let go of what the attempt that failed before this one has made: its loss, or the exception with its traceback, holds it still "
+	"(del loss, and leave the except block before the next forward)";
+static const char twice_knob[] =
+	"the same gradients are there in half the bytes, too: reduce them in the type of the weights (reduce_dtype of FSDP's mixed "
+	"precision), or take a version that lets go of the wider ones when they have been cast";
+static const char whole_knob[] =
+	"the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host (or on the meta device), "
+	"shard it there, and let each GPU get its shards; where it stays whole, over more GPUs or in fewer bytes";
+static const char inputs_knob[] =
+	"what comes before the first forward of a step and stays for all of it is probably the inputs of a whole batch (pictures, "
+	"masks): leave those on the host, and take them to the GPU one micro-batch at a time";
+static const char starved_engine_knob[] =
+	"a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part of "
+	"the GPU";
+static const char starved_knob[] =
+	"a library asks the driver itself, where it is first used, and finds what PyTorch's allocator has left: use it once before the "
+	"rest is made, or leave it room (torch.cuda.set_per_process_memory_fraction)";
 static const char wider_knob[] =
 	"keep these weights in the type that they have (do not convert them to float32), or convert them on the host";
 static const char loaded_knob[] =
@@ -180,10 +209,22 @@ const char *oom_special_remedy(const struct oom *oom)
 		return NULL;
 	if (oom_out_of_turn(oom))
 		return oom_out_of_turn(oom);
+	if (oom->attempt)
+		return attempt_knob;
+	if (oom->twice)
+		return twice_knob;
 	if (oom->wider)
 		return wider_knob;
+	if (oom->whole && !oom->spare)
+		return whole_knob;
+	if (oom->inputs)
+		return inputs_knob;
+	if (oom->starved)
+		return oom->place && !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_KV_CACHE))
+			       ? starved_engine_knob
+			       : starved_knob;
 	if (oom->alone)
-		return alone_knob;
+		return oom->by_frame ? oom->by_frame : alone_knob;
 	if (oom->loaded_early)
 		return loaded_knob;
 	if (oom->stale && oom->stale >= oom->it->requested / 4)

@@ -8,6 +8,8 @@
 
 #define PILE 8         /* pieces of one stack: more than a function works with at once */
 #define FREED_SHARE 16 /* one part in so many that went in a backward: it is needed there */
+#define WHOLE_REST 4   /* one part in so many may be something else */
+#define INPUTS 16      /* more than the batch's few tensors */
 #define WIDER_LEAST (64u << 20)
 
 /* ---- who made it ---- */
@@ -29,8 +31,9 @@ static int find_frame(struct oom *oom, struct db *db)
 	const struct oom_part *place = oom->place;
 	int error = 0;
 
-	if (oom->asked_for && oom->it->node && !strcmp(oom->it->category, oom->rule_category))
-		error = look_at_stack(oom, db, oom->it->node, oom->rule_category);
+	if (oom->it->node && (oom->alone || (oom->asked_for && (oom->logits.tokens ||
+								!strcmp(oom->it->category, oom->rule_category)))))
+		error = look_at_stack(oom, db, oom->it->node, oom->alone ? oom->it->category : oom->rule_category);
 	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))
 		error = look_at_stack(oom, db, place->node, oom->rule_category);
 	return error;
@@ -119,18 +122,70 @@ static int find_wider(struct oom *oom, struct db *db)
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->id };
 
 	if (strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) || strcmp(oom->it->source, "tensor") ||
-	    oom->it->requested < WIDER_LEAST)
+	    !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)) || oom->it->requested < WIDER_LEAST)
 		return 0;
 	return answer_rows(db, sql, parameter, take_wider, oom);
 }
 
-/* ---- the rest ---- */
+/* ---- before the forward ---- */
 
 static int take_flag(void *context, struct db_stmt *stmt)
 {
 	*(int *)context = db_int(stmt, 0) != 0;
 	return 0;
 }
+
+/*
+ * AReaL made a model of 61 GiB on each GPU before FSDP cut it; SkyRL one of 15 GiB on the GPU that sends it to the others. An
+ * engine, which loads its shards, is none of these.
+ */
+static int find_whole(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq < ?2 AND phase IN ('forward', "
+		"'backward', 'optimizer', 'rollout', 'logprob', 'ref', 'critic')) AND NOT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?3 UNION "
+		"SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
+		"JOIN frame ON frame.id = node.frame WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%')";
+	const struct oom_part *place = oom->place;
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, place ? place->node : 0 };
+	uint64_t own = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		own += oom->part[i].process == oom->it->process ? oom->part[i].bytes : 0;
+	if (!place || oom_is_others(oom) || strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) ||
+	    strcmp(place->phase, mt_phase_name(MT_PHASE_INIT)) || strcmp(oom->it->source, "tensor") ||
+	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)) || oom->rule_bytes < own - own / WHOLE_REST)
+		return 0;
+	return answer_rows(db, sql, parameter, take_flag, &oom->whole);
+}
+
+/*
+ * EasyR1 took the pictures of a whole batch to the GPU before the first of its micro-batches: many pieces from one place, which
+ * came in this step, after the last optimizer and before the first forward of it.
+ */
+static int find_inputs(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT count(*) >= ?5 AND min(since_seq) > (SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 "
+		"AND phase = 'optimizer' AND last_seq < ?3) AND max(since_seq) < (SELECT min(first_seq) FROM phase_span "
+		"WHERE process = ?1 AND phase IN ('forward', 'logprob', 'ref', 'critic') AND first_seq < ?3 AND first_seq > (SELECT "
+		"ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3)) "
+		"FROM in_use JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place "
+		"AND place.function = callsite.function WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor'";
+	const struct oom_part *place = oom->place;
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       place ? place->node : 0, INPUTS };
+
+	if (!place || !place->node || oom_is_others(oom) ||
+	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OTHER)) ||
+	    strcmp(place->phase, mt_phase_name(MT_PHASE_OTHER)))
+		return 0;
+	return answer_rows(db, sql, parameter, take_flag, &oom->inputs);
+}
+
+/* ---- the rest ---- */
 
 /* Optimizer state that was there before any optimizer ran: a checkpoint's. */
 static int find_loaded(struct oom *oom, struct db *db)
@@ -176,18 +231,13 @@ static int find_trainer(struct oom *oom, struct db *db)
 		"SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND phase IN ('backward', 'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->process : 0, oom->it->time };
 
-	uint64_t own = 0;
-	size_t i;
-	int error = 0;
+	int error;
 
 	if (!oom_is_others(oom) || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)))
 		return 0;
 	error = answer_rows(db, sql, parameter, take_flag, &oom->place_trains);
-	for (i = 0; i < oom->parts; i++)
-		if (oom->part[i].process == oom->place->process && !strcmp(oom->part[i].category, oom->rule_category))
-			own += oom->part[i].bytes;
 	if (oom_out_of_turn(oom)) /* the others' are not in the way */
-		oom->rule_bytes = own;
+		oom->rule_bytes = oom_bytes_of(oom, oom->place->process, oom->rule_category, -1);
 	return error;
 }
 
@@ -214,6 +264,10 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_loaded(oom, db);
 	if (!error)
 		error = find_trainer(oom, db);
+	if (!error)
+		error = find_whole(oom, db);
+	if (!error)
+		error = find_inputs(oom, db);
 	if (!error)
 		error = find_stale(oom, db);
 	return error ? error : find_wider(oom, db);

@@ -39,22 +39,6 @@ static int is_rollout(const struct oom *oom)
 
 /* ---- who waits ---- */
 
-static uint64_t missing(const struct oom_failure *it)
-{
-	return it->free > 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free : it->requested;
-}
-
-static uint64_t bytes_of(const struct oom *oom, int64_t process, const char *category)
-{
-	uint64_t bytes = 0;
-	size_t i;
-
-	for (i = 0; i < oom->parts; i++)
-		if (oom->part[i].process == process && !strcmp(oom->part[i].category, category))
-			bytes += oom->part[i].bytes;
-	return bytes;
-}
-
 /* A sample far longer than all before is why, whoever has how much. */
 static int is_outlier(const struct oom *oom)
 {
@@ -81,9 +65,9 @@ int oom_find_waiting(const struct oom *oom, struct db *db, struct oom_waiting *w
 			continue;
 		for (j = 0; j < count; j++) {
 			const char *category = mt_category_name(kinds[j]);
-			uint64_t bytes = bytes_of(oom, holder->process, category);
+			uint64_t bytes = oom_bytes_of(oom, holder->process, category, -1);
 
-			if (bytes < missing(oom->it) || bytes <= waiting->bytes)
+			if (bytes < oom_missing(oom->it) || bytes <= waiting->bytes)
 				continue;
 			at_work = oom_is_at_work(oom, db, holder->process);
 			if (at_work < 0)
@@ -114,12 +98,12 @@ int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *lar
 		"path LIKE '%torch_memory_saver%')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
 	const char *category = mt_category_name(MT_CATEGORY_KV_CACHE);
-	uint64_t own = bytes_of(oom, oom->it->process, category), pooled = 0;
+	uint64_t own = oom_bytes_of(oom, oom->it->process, category, -1), pooled = 0;
 	int resumes = !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) &&
 		      !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE));
 	int error;
 
-	if (strcmp(largest->word, category) || strcmp(oom->it->source, "tensor") || own < missing(oom->it) ||
+	if (strcmp(largest->word, category) || strcmp(oom->it->source, "tensor") || own < oom_missing(oom->it) ||
 	    own <= largest->bytes / 2 || (!resumes && !is_trainers(oom->it->phase)))
 		return 0;
 	error = answer_rows(db, sql, parameter, take_bytes, &pooled);
@@ -137,8 +121,8 @@ static const char states[] =
 	"the trainer does not train while the engine generates: let it take its states to the host before that; where that is "
 	"configured, see why they stayed (another version, or a validation in between)";
 static const char states_of_other[] =
-	"whose states these are does not train now: let it take them to the host before another model computes its log-probs; where "
-	"that is configured, see why they stayed or came back (another version, or a step that went without)";
+	"the trainer does not train while another model computes: let it take its states to the host before that; where that is "
+	"configured, see why they stayed or came back (another version, or a step that went without)";
 static const char weights[] =
 	"the trainer does not train while the engine generates: let it take its weights to the host before that; where that is "
 	"configured, see why they stayed or came back (another version)";

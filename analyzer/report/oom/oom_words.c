@@ -60,6 +60,11 @@ static const char *tokens_words(char out[64], uint64_t tokens)
 	return text_count(out, 64, tokens, "token");
 }
 
+static int is_logits(const struct oom *oom)
+{
+	return oom->logits.tokens && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
+}
+
 /* Nothing, unless the request is a whole number of rows of logits. */
 static void say_logits(struct sentence *sentence, const struct oom *oom)
 {
@@ -73,8 +78,11 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 		     (unsigned long long)logits->element);
 	if (logits->earlier && logits->earlier < logits->tokens)
 		sentence_say(sentence, " (in the steps before: at most %s)", tokens_words(count, logits->earlier));
-	sentence_say(sentence, ": compute log-probs in chunks or fused, or cap the tokens of a micro-batch%s. ",
-		     logits->earlier && logits->earlier < logits->tokens ? " and of one sample" : "");
+	if (oom->by_frame && is_logits(oom))
+		sentence_say(sentence, ": %s. ", oom->by_frame);
+	else
+		sentence_say(sentence, ": compute log-probs in chunks or fused, or cap the tokens of a micro-batch%s. ",
+			     logits->earlier && logits->earlier < logits->tokens ? " and of one sample" : "");
 }
 
 /* "rank 0 (pid 4100)", "pid 4200" */
@@ -236,18 +244,13 @@ static void say_copy(struct sentence *sentence, const struct oom *oom)
 		     copy->first);
 }
 
-static int is_logits(const struct oom *oom)
-{
-	return oom->logits.tokens && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
-}
-
 /* What most bytes of the category are is a guess. Of logits as large as the request arithmetic says it. */
 static int is_guess(const struct oom *oom)
 {
 	uint64_t guessed = 0;
 	size_t i;
 
-	if (is_logits(oom))
+	if (is_logits(oom) || !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OTHER)))
 		return 0;
 	for (i = 0; i < oom->parts; i++)
 		if (!strcmp(oom->part[i].category, oom->rule_category))
@@ -321,10 +324,11 @@ static void say_alone(struct sentence *sentence, const struct oom *oom)
 	char size[TEXT_SIZE_MAX];
 
 	if (oom->alone)
-		sentence_say(sentence,
-			     "This one request is larger than all that is in use of any kind, %s: make it smaller (fewer tokens in a "
-			     "micro-batch or sample, or what it is for in chunks), or do without. ",
-			     text_bytes(size, oom->it->requested));
+		sentence_say(sentence, "This one request is larger than all that is in use of any kind, %s: %s. ",
+			     text_bytes(size, oom->it->requested),
+			     oom->by_frame ? oom->by_frame
+					   : "make it smaller (fewer tokens in a micro-batch or sample, or what it is for in "
+					     "chunks), or do without");
 }
 
 /* Where they are a good part of the request. */
@@ -397,7 +401,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, ".");
 		return;
 	}
-	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", oom->rule_category);
+	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", answer_category(oom->rule_category));
 	if (!oom->left_over && !oom->waits)
 		sentence_say(sentence, ", %s", size);
 	if (is_logits(oom))

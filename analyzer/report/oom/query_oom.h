@@ -147,10 +147,15 @@ struct oom {
 	int alone;                   /* LARGEST: the request is larger than all that is in use of any kind */
 	const char *by_frame; /* LARGEST: what helps, by who made it or asked; NULL: nobody knows. Static storage */
 	int unneeded;         /* LARGEST: no backward ran on what was there of it before */
+	const struct oom_failure *attempt; /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
+	const struct oom_part *twice;      /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */
 	uint64_t stale;       /* LARGEST: logits from before a backward that is over */
 	int waits;            /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;       /* LARGEST: an engine of the process that asked is awake while that trains */
 	int place_trains;     /* LARGEST: whose `place` it is has trained before */
+	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
+	int whole;   /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
+	int inputs;  /* LARGEST: many pieces of no known purpose that were there before the forward */
 	int loaded_early;     /* LARGEST: it was loaded, and its optimizer has not run yet */
 	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
 	char wider_function[256], wider_place[256]; /* who made them */
@@ -176,6 +181,12 @@ static inline const char *oom_wakes(const struct oom *oom)
 	return *oom->waking && oom->it->requested && oom->waking_bytes % oom->it->requested == 0 ? oom->waking : "";
 }
 
+/* What is missing for the request. */
+static inline uint64_t oom_missing(const struct oom_failure *it)
+{
+	return it->free > 0 && (uint64_t)it->free < it->requested ? it->requested - (uint64_t)it->free : it->requested;
+}
+
 /* The place that keeps most is another process's than the one that asked. */
 static inline int oom_is_others(const struct oom *oom)
 {
@@ -194,6 +205,9 @@ struct oom_sum {
 };
 
 enum oom_by { OOM_BY_CATEGORY, OOM_BY_PHASE, OOM_BY_OWNER };
+
+/* In use by the process, of a category; `but`: an enum mt_phase in which it was not allocated, -1: whichever. */
+uint64_t oom_bytes_of(const struct oom *oom, int64_t process, const char *category, int but);
 
 #define OOM_SUMS_MAX 64
 

@@ -1,0 +1,157 @@
+#include "oom_left.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/phase.h"
+#include "report/answer.h"
+
+#define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
+#define LAYERS_MIN 4   /* so many pieces at least: of a model, and no two buffers that happen to be so */
+#define NEAR 16        /* one part in so many more or less is the same */
+
+static uint64_t own_bytes(const struct oom *oom, enum mt_category category, int but)
+{
+	return oom_bytes_of(oom, oom->it->process, mt_category_name(category), but);
+}
+
+static int is_near(uint64_t one, uint64_t other)
+{
+	uint64_t between = one > other ? one - other : other - one;
+
+	return between <= other / NEAR;
+}
+
+/* ---- copies and outputs ---- */
+
+/* What was loaded in init can be the model that is used: it is where there are hardly any other weights. */
+static int is_model_itself(const struct oom *oom, uint64_t bytes)
+{
+	return own_bytes(oom, MT_CATEGORY_STATE_DICT, MT_PHASE_INIT) < bytes / 2 &&
+	       own_bytes(oom, MT_CATEGORY_WEIGHTS, -1) < bytes / LOADED_SHARE;
+}
+
+/* Those for the engine are needed. */
+static int find_copies(const struct oom *oom, uint64_t least, struct oom_left *left)
+{
+	static const enum mt_category kinds[] = { MT_CATEGORY_EVALUATION, MT_CATEGORY_STATE_DICT };
+	uint64_t bytes;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+		bytes = own_bytes(oom, kinds[i], MT_PHASE_WEIGHT_UPDATE);
+		if (bytes < least || (kinds[i] == MT_CATEGORY_STATE_DICT && is_model_itself(oom, bytes)))
+			continue;
+		*left = (struct oom_left){ .category = mt_category_name(kinds[i]), .bytes = bytes };
+		return 1;
+	}
+	return 0;
+}
+
+/* ---- an attempt that failed before ---- */
+
+/* The newest failure of the process before this one. */
+static const struct oom_failure *failed_before(const struct oom *oom)
+{
+	const struct oom_failure *it = oom->it, *other, *newest = NULL;
+	size_t i;
+
+	for (i = 0; i < oom->all.count; i++) {
+		other = &oom->all.failure[i];
+		if (other->process == it->process && other->device == it->device && !other->is_part && other->seq < it->seq &&
+		    !strcmp(other->source, "tensor") && (!newest || other->seq > newest->seq))
+			newest = other;
+	}
+	return newest;
+}
+
+struct remains {
+	uint64_t bytes, most;
+	char category[32];
+};
+
+static int take_remains(void *context, struct db_stmt *stmt)
+{
+	struct remains *remains = context;
+	uint64_t bytes = (uint64_t)db_int(stmt, 0);
+
+	remains->bytes += bytes;
+	if (bytes <= remains->most)
+		return 0;
+	remains->most = bytes;
+	mt_copy_text(remains->category, sizeof(remains->category), db_text(stmt, 1));
+	return 0;
+}
+
+/*
+ * A loop that catches the error of a long micro-batch and goes on: a backward that broke off has not freed its graph, and the
+ * loss, or the exception with all frames of its traceback, holds it while the next forward makes its own. Of what was made
+ * since the optimizer before, where another forward has begun since.
+ */
+static int find_attempt(struct oom *oom, struct db *db, uint64_t least, struct oom_left *left)
+{
+	static const char sql[] =
+		"SELECT sum(bytes), category FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?4) AND memory = 'tensor' AND phase IN ('forward', 'backward', 'logprob', "
+		"'ref', 'critic') AND category IN ('activations', 'recomputed activations', 'logits and log-probs', 'workspace') "
+		"AND since_seq > (SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' "
+		"AND last_seq < ?3) AND EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase IN ('forward', 'logprob', "
+		"'ref', 'critic') AND first_seq > ?3 AND first_seq <= ?4) GROUP BY category";
+	const struct oom_failure *before = failed_before(oom);
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, before ? before->seq : 0,
+						       oom->it->seq };
+	struct remains remains = { .bytes = 0 };
+	int error = before ? answer_rows(db, sql, parameter, take_remains, &remains) : 0, category;
+
+	category = mt_category_parse(remains.category);
+	if (error || !remains.bytes || remains.bytes < least || category < 0)
+		return error;
+	*left = (struct oom_left){ .category = mt_category_name((uint32_t)category), .bytes = remains.bytes };
+	oom->attempt = before;
+	return 1;
+}
+
+/* ---- the same twice ---- */
+
+static int is_gradients(const struct oom *oom, const struct oom_part *part)
+{
+	return part->process == oom->it->process &&
+	       !strcmp(part->category, mt_category_name(MT_CATEGORY_GRADIENTS)) && part->count >= LAYERS_MIN;
+}
+
+/*
+ * FSDP2 over a mesh of two dimensions reduced gradients in four bytes, cast each to the two of its weight, and kept what it had
+ * cast from until the next backward. The narrower are as large as all weights: else one place's could be of layers that
+ * are just larger.
+ */
+static int find_twice(struct oom *oom, uint64_t least, struct oom_left *left)
+{
+	uint64_t weights = own_bytes(oom, MT_CATEGORY_WEIGHTS, -1);
+	const struct oom_part *wide, *narrow;
+	size_t i, j;
+
+	for (i = 0; i < oom->parts; i++) {
+		wide = &oom->part[i];
+		for (j = 0; j < oom->parts && is_gradients(oom, wide) && wide->bytes >= least; j++) {
+			narrow = &oom->part[j];
+			if (!is_gradients(oom, narrow) || wide->count != narrow->count ||
+			    !is_near(wide->bytes, narrow->bytes * 2) || !is_near(narrow->bytes, weights))
+				continue;
+			*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_GRADIENTS),
+						   .bytes = wide->bytes,
+						   .place = wide };
+			oom->twice = narrow;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left)
+{
+	uint64_t least = oom_missing(oom->it) > other ? oom_missing(oom->it) : other + 1;
+	int found = find_attempt(oom, db, least, left);
+
+	if (found)
+		return found;
+	return find_copies(oom, least, left) || find_twice(oom, least, left);
+}
