@@ -127,11 +127,33 @@ static const struct {
 			  "record from the start of the process, with its allocator: memana info" },
 };
 
+/* The switch of the main framework that is about nothing but how weights are loaded; "": it has none. */
+static const char *loading_setting(const struct advice *advice)
+{
+	const struct advise_config *config = advice->config;
+	const struct mt_knob *knob;
+	uint32_t i;
+
+	for (i = 0; config->parts && i < config->part[0].file->knobs; i++) {
+		knob = &config->part[0].file->knob[i];
+		if (knob->phases == 1u << MT_PHASE_INIT && knob->categories == 1u << MT_CATEGORY_WEIGHTS &&
+		    knob->saves == MT_KNOB_SAVES_ON && !knob->instead)
+			return knob->name.key;
+	}
+	return "";
+}
+
 static int refuse_by_rule(struct advice *advice, const char *name)
 {
 	const struct oom *oom = &advice->run.oom;
 	struct sentence why = { .size = 0 };
+	char loading[ADVISE_EVIDENCE_MAX];
 	const char *instead = by_rule[oom->rule].instead, *special = oom_special_remedy(oom);
+
+	if (special && oom->whole && *loading_setting(advice)) {
+		snprintf(loading, sizeof(loading), "turn %s on: %s", loading_setting(advice), special);
+		special = loading;
+	}
 
 	if (advice->run.failed && special && !advice->pieces_kept) {
 		oom_say_next(&why, oom, name);
