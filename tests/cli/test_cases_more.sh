@@ -1,0 +1,126 @@
+# Eighteen more out-of-memory threads (tests/cases), written down with the words that a right answer must have before memana was
+# asked; the verdict, and what is proposed first. Where a rule tells a kind by a sign, the same story without the sign is told
+# as before: a rule that speaks of everything speaks of nothing.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/cases.sh"
+
+# without TITLE EXPRESSION NAME: the case, its lines edited by sed, as a case NAME.
+edited() { sed -e "$1" "$SRC/tests/cases/$case.case" >"$2.case" && mkdir "$2" && "$BUILD/cases/make_case" "$2.case" "$2"; }
+without() {
+	check "$case, $1: is true" edited "$2" "$3"
+	case=$3
+}
+
+# The setting that comes first.
+told_document() { "$memana" advise --json "$case"/*.zst >"$case/advise.json" && json "$case/advise.json" "$1"; }
+proposes() { check "$case: $1" told_document "[k['key'] for k in d['knobs']][:1] == ['$1']"; }
+
+# ---- whose turn it is ----
+
+begin nemo-rl-2772
+says "states of who does not train now, before the request's own size" '23\.4 GiB, 72 x 333\.0 MiB, is kept by move_optimizer_to_device \(base_policy_worker\.py:210\) of rank 0 \(pid 5100\)\. 23\.4 GiB of what is in use is optimizer state: the trainer does not train while another model computes: let it take its states to the host .* The request itself is as large as the logits of 16,384 tokens' oom
+never "nothing to shard first" 'shard|[Ee]xpandable|The largest part|Most of' oom
+says "the same in advise" '^Before any setting: the trainer does not train while another model computes: .*Up to 23\.4 GiB can come back so, and 3\.9 GiB is missing: enough' advise
+without "of a student that trains meanwhile" '/fails$/{s/^/of student\nat forward\nalloc busy 512\nof teacher\nat cast\n/;s/$/\nof student\nat forward\nalloc busy2 512\nof teacher/}' at-work
+never "who is at work needs what he has" 'does not train while' oom
+
+begin nemo-rl-2775
+says "weights that came back before the engine wakes" '28\.0 GiB, 28 x 1\.0 GiB, is kept by move_model .* of rank 0 \(pid 5100\)\. .*probably weights, 28\.0 GiB: the trainer does not train while the engine generates: let it take its weights to the host' oom
+says "how it is known" '28 of this size, which came back: as many as had been made before and went \(28\)' top --at oom --why
+never "nothing to shard, and it is known what they are" 'shard|no known purpose|[Ee]xpandable' oom
+says "the same in advise" '^Before any setting: the trainer does not train while the engine generates: .*Up to 28\.0 GiB can come back so' advise
+
+begin unsloth-3302
+says "an engine that nobody told to sleep" '13\.2 GiB is kept by initialize_kv_cache .*kv cache, 13\.2 GiB: the engine in this process is awake while the trainer works: let it sleep before this \(a run that resumes, too\)' oom
+never "not the optimizer" 'shard or offload|fewer tokens|[Ee]xpandable' oom
+says "and its part" '^Before any setting: the engine in this process is awake .* Or try gpu_memory_utilization' advise
+without "in no pool that can sleep" '/cumem_allocator/d' no-pool
+never "nobody can put that to sleep" 'in this process is awake' oom
+
+begin verl-632
+says "the pool that wakes up starves beside the cache" 'It was vLLM.s pool that asked the driver, and PyTorch.s allocator beside it keeps 19\.7 GiB in empty segments, .*call torch\.cuda\.empty_cache\(\) before this' oom
+says "the same in advise" '^No setting fixes this: call torch\.cuda\.empty_cache\(\) before that call' advise
+never "no fragments, no smaller part" '[Ee]xpandable|smaller part|fewer tokens' oom
+
+# ---- setting up ----
+
+begin areal-845
+says "whole before it is sharded" '59\.1 GiB in 383 pieces is kept by _load_pretrained_model .*probably weights, 59\.1 GiB: the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host' oom
+never "no more GPUs first" 'shard the weights over|fewer tokens|[Ee]xpandable' oom
+says "by its name" '^Before any setting: turn actor\.fsdp\.memory_efficient_load on: the model is whole' advise
+never "no other type first" '^Try|Or try' advise
+
+begin skyrl-1419
+says "whole on the one that sends it" '15\.0 GiB in 66 pieces is kept by _apply \(module\.py:928\), called from to .*the model is whole on this GPU while it is loaded, .*load it on the host' oom
+never "what is sent is needed" 'free it first|wider|fewer tokens|[Ee]xpandable' oom
+says "the same in advise" '^Before any setting: the model is whole on this GPU' advise
+
+begin lerobot-4009
+says "other ranks, by another loader" '3 other ranks are on this device with 58\.0 GiB, 36 x 560\.0 MiB of rank 0 by load_file .*let each rank use a device of its own' oom
+says "the same in advise" '^Before any setting: let each rank use a device of its own: torch\.cuda\.set_device' advise
+never "nothing to shard" 'shard the|fewer tokens|[Ee]xpandable' oom
+
+# ---- what nobody needs ----
+
+begin pytorch-82218
+says "what the attempt before has left" '12\.5 GiB of what is in use is probably activations: let go of what the attempt that failed before this one has made: its loss, or the exception with its traceback' oom
+never "no pieces, no recomputation" 'not in one piece|recompute|[Ee]xpandable' oom
+says "the same in advise" '^Before any setting: let go of what the attempt that failed before .*Up to 12\.5 GiB can come back so' advise
+without "the first failure alone" '/^wait/,$d' first-failure
+never "there was no attempt before" 'attempt' oom
+
+begin pytorch-179443
+says "twice, in two widths" '31\.9 GiB, 80 x 408\.2 MiB, is kept by foreach_reduce .*31\.9 GiB of what is in use is probably gradients: the same gradients are there in half the bytes, too: .*reduce_dtype' oom
+never "not the state that comes now" 'shard or offload|zero_grad|fewer tokens|[Ee]xpandable' oom
+says "the same in advise" '^Before any setting: the same gradients are there in half the bytes' advise
+without "as large as no weights" 's/alloc layer{layer} 214000000/alloc layer{layer} 107000000/; s/^context.*/context 9184MiB/' no-weights-so-large
+never "layers that are just larger" 'in half the bytes' oom
+
+begin easyr1-454
+says "inputs of a whole batch" '30\.0 GiB, 320 x 96\.0 MiB, is kept by _process_multi_modal_inputs .*is of no known purpose, 30\.0 GiB: what comes before the first forward of a step and stays for all of it is probably the inputs of a whole batch .*one micro-batch at a time' oom
+never "nothing to compute again" 'recompute|probably of no|[Ee]xpandable|drop the reference' oom
+says "the same in advise" '^Before any setting: what comes before the first forward' advise
+
+begin sglang-4446
+says "what was sent is never let go of" '63\.0 GiB of the 77\.6 GiB .* is kept by full_tensor .*more with every step: no knob fixes this' oom
+says "the same in advise" '^No setting fixes this: drop the reference' advise
+never "no buckets" 'smaller buckets|fewer tokens|[Ee]xpandable' oom
+
+begin fairscale-937
+says "states of all ranks" '23\.5 GiB, 215 x 112\.0 MiB, is kept by _cuda_deserialize .*state dicts: no step needs these copies: .*be made on the host and of rank 0 alone' oom
+says "the same in advise" '^Before any setting: no step needs these copies' advise
+never "not the optimizer" 'shard or offload|fewer tokens|[Ee]xpandable' oom
+
+# ---- one request ----
+
+begin vllm-25597
+says "NCCL finds what the engine has left" '512\.0 MiB asked for by batch_isend_irecv .* 53\.0 GiB, 61 x 890\.0 MiB, is kept by _allocate_kv_cache_tensors .*The request is for nccl, the first of it: a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part' oom
+never "nothing to shard, no cache to empty" 'shard|empty_cache|[Ee]xpandable' oom
+says "and how much smaller" '^Before any setting: a library asks the driver itself, .* Or try gpu_memory_utilization = 0\.92, now 0\.97 \(by the recording\)' advise
+proposes gpu_memory_utilization
+
+begin eole-327
+says "objects of all ranks at once" '48\.9 GiB asked for by all_gather_object .*This one request is larger than all that is in use of any kind, 48\.9 GiB: objects are pickled with the tensors in them, .*over a gloo group' oom
+never "not the optimizer" 'shard or offload|micro-batch|[Ee]xpandable' oom
+says "the same in advise" '^Before any setting: objects are pickled with the tensors in them' advise
+
+begin unsloth-5168
+says "the evaluation's batch" 'The request is 28,000 tokens x 262,144 words x 2 bytes, .*it is the evaluation that asks: evaluate smaller batches \(per_device_eval_batch_size, 8 where nobody sets it' oom
+never "not the training's" 'cap the tokens|shard|[Ee]xpandable' oom
+says "the same in advise" '^Before any setting: it is the evaluation that asks: .*per_device_eval_batch_size' advise
+
+begin trl-4013
+says "the entropy of one sample" '18\.5 GiB asked for by entropy_from_logits .*The request is 65,536 tokens x 151,936 words x 2 bytes, .*in chunks or fused' oom
+never "no weights" 'shard|[Ee]xpandable|recompute' oom
+
+begin posttrainarena-29
+says "pieces, of lengths" 'has 11\.0 GiB in reserve, but not in one piece: .*or try expandable segments' oom
+says "the same in advise" '^Before any setting: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True' advise
+never "nothing to shard" 'shard|in chunks' oom
+
+# ---- the host ----
+
+begin easyr1-50
+says "the ranks that were recorded, and what they did last" 'Of 439\.8 GiB in use there, the processes recorded here have 191\.9 GiB, the rest is somebody else.s: of ranks that were not recorded, perhaps\. Last seen: rank 0 \(pid 15034\) in save_checkpoint .* from 18\.6 GiB up to 48\.0 GiB' oom
+says "the host first" '^The host is short of memory, not the GPU: the 4 processes recorded here have 191\.9 GiB together' advise
+never "not somebody else first" 'most of it is somebody else' oom
