@@ -60,7 +60,7 @@
 	X(AS_GRADIENTS)      /* alive before, as many of the size as there are gradients */                \
 	X(AS_STATE)          /* alive before, half as many as optimizer state */                           \
 	X(SEVERAL)           /* alive before, several times as many as gradients */                        \
-	X(BACK)              /* as many as there were weights, or states, of the size, which all went */  \
+	X(BACK)              /* as many as there were weights, or states, of the size, which all went */   \
 	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */                 \
 	X(LOADED)            /* loaded in init, and no other weights have the size */
 

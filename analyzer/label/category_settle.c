@@ -109,7 +109,7 @@ static void judge_loaded(const struct judge *judge, const struct tally *tally)
 static void count_moved(struct tally *tally, const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
-	struct moved *moved = facts->category == MT_CATEGORY_WEIGHTS	       ? &tally->of_weights
+	struct moved *moved = facts->category == MT_CATEGORY_WEIGHTS           ? &tally->of_weights
 			      : facts->category == MT_CATEGORY_OPTIMIZER_STATE ? &tally->of_state
 									       : NULL;
 

@@ -79,11 +79,13 @@ static void say_available(struct sentence *sentence, const struct query_host *ho
 		sentence_say(sentence, ", %s available", text_bytes(available, host->available));
 }
 
-#define OWN_SHARE 4 /* processes that have one part in so many of it are worth a look: other ranks were perhaps not recorded */
+#define OWN_SHARE \
+	4 /* processes that have one part in so many of it are worth a look: other ranks were perhaps not recorded */
 
 static int have_part(const struct host_sum *sum, uint64_t share)
 {
-	return sum->all.resident && sum->all.resident <= sum->all.cgroup && sum->all.resident >= sum->all.cgroup / share;
+	return sum->all.resident && sum->all.resident <= sum->all.cgroup &&
+	       sum->all.resident >= sum->all.cgroup / share;
 }
 
 /* A good part of what is in use is the processes' own, as far as anybody knows. */
@@ -103,9 +105,10 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 	sentence_say(sentence, " Of %s in use there, %s %s", text_bytes(whole, all->cgroup),
 		     sum->processes == 1 ? "this process has" : "the processes recorded here have",
 		     text_bytes(own, all->resident));
-	sentence_say(sentence, !is_theirs(sum)	   ? ": most of it is somebody else's; see there first."
-			       : have_part(sum, 2) ? "."
-						   : ", the rest is somebody else's: of ranks that were not recorded, perhaps.");
+	sentence_say(sentence, !is_theirs(sum) ? ": most of it is somebody else's; see there first."
+			       : have_part(sum, 2)
+				       ? "."
+				       : ", the rest is somebody else's: of ranks that were not recorded, perhaps.");
 }
 
 /* What was used up, as its figures say it; the row's own. */

@@ -318,10 +318,10 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 		}
 	}
 	if (advice->run.failed && advice->run.oom.rule == OOM_LARGEST && *advice->run.oom.rule_category)
-		category = (uint8_t)mt_category_parse(
-			advice->run.oom.starved && advice->run.oom.place /* of whose share it lacks */
-				? advice->run.oom.place->category
-				: advice->run.oom.rule_category); /* that the first sentence names */
+		category = (uint8_t)
+			mt_category_parse(advice->run.oom.starved && advice->run.oom.place /* of whose share it lacks */
+						  ? advice->run.oom.place->category
+						  : advice->run.oom.rule_category); /* that the first sentence names */
 	else if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
 		category = replay->site[replay->request.site].category;
 	return knob->categories & 1u << category &&

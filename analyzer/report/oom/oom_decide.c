@@ -12,8 +12,8 @@
 #define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */
 #define PIECES_SHARE 32 /* what an allocator has in pieces of itself: sizes are rounded, segments not full */
 #define SLEEP_SHARE 10
-#define RANKS_MANY 2   /* beside the one that asked: one may be an engine's, which belongs there */
-#define PLACE_SHARE 4  /* a place is worth naming from one part of a category in so many on */
+#define RANKS_MANY 2  /* beside the one that asked: one may be an engine's, which belongs there */
+#define PLACE_SHARE 4 /* a place is worth naming from one part of a category in so many on */
 
 static int is_own(const struct oom *oom, const struct oom_holder *holder)
 {
@@ -156,7 +156,8 @@ static const struct oom_holder *growing_neighbour(const struct oom *oom)
 
 	for (i = 0; i < oom->holders; i++) {
 		holder = &oom->holder[i];
-		if (!is_own(oom, holder) && holder->grown >= oom_missing(oom->it) && (!most || holder->grown > most->grown))
+		if (!is_own(oom, holder) && holder->grown >= oom_missing(oom->it) &&
+		    (!most || holder->grown > most->grown))
 			most = holder;
 	}
 	return most;
@@ -309,7 +310,8 @@ static int states_wait(struct oom *oom, struct db *db)
 		return waits;
 	take_category(oom, waiting.category, waiting.bytes, waiting.process);
 	oom->waits = 1;
-	oom->left_over = !strcmp(waiting.category, mt_category_name(MT_CATEGORY_GRADIENTS)); /* the next backward makes them anew */
+	oom->left_over = !strcmp(waiting.category,
+				 mt_category_name(MT_CATEGORY_GRADIENTS)); /* the next backward makes them anew */
 	return 1;
 }
 
@@ -349,7 +351,7 @@ static void take_starved(struct oom *oom, const struct oom_sum *largest)
 
 	take_category(oom, oom->it->category, own_bytes(oom, oom->it->category), oom->it->process);
 	oom->place = cached >= oom_missing(oom->it) ? place_of(oom, cache, oom->it->process, cached)
-						     : place_of(oom, largest->word, 0, largest->bytes);
+						    : place_of(oom, largest->word, 0, largest->bytes);
 	oom->asked_for = oom->starved = 1;
 }
 
@@ -382,8 +384,8 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
  */
 static int is_computed(const char *phase)
 {
-	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
-						MT_PHASE_CRITIC,  MT_PHASE_OTHER };
+	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB,
+						MT_PHASE_REF,     MT_PHASE_CRITIC,   MT_PHASE_OTHER };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)

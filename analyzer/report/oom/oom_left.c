@@ -57,8 +57,8 @@ static const struct oom_failure *failed_before(const struct oom *oom)
 
 	for (i = 0; i < oom->all.count; i++) {
 		other = &oom->all.failure[i];
-		if (other->process == it->process && other->device == it->device && !other->is_part && other->seq < it->seq &&
-		    !strcmp(other->source, "tensor") && (!newest || other->seq > newest->seq))
+		if (other->process == it->process && other->device == it->device && !other->is_part &&
+		    other->seq < it->seq && !strcmp(other->source, "tensor") && (!newest || other->seq > newest->seq))
 			newest = other;
 	}
 	return newest;
@@ -114,8 +114,8 @@ static int find_attempt(struct oom *oom, struct db *db, uint64_t least, struct o
 
 static int is_gradients(const struct oom *oom, const struct oom_part *part)
 {
-	return part->process == oom->it->process &&
-	       !strcmp(part->category, mt_category_name(MT_CATEGORY_GRADIENTS)) && part->count >= LAYERS_MIN;
+	return part->process == oom->it->process && !strcmp(part->category, mt_category_name(MT_CATEGORY_GRADIENTS)) &&
+	       part->count >= LAYERS_MIN;
 }
 
 /*

@@ -201,3 +201,21 @@ int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder
 
 	return answer_rows(db, sql, parameter, take_place, &oom->growth);
 }
+
+/* ---- whether it works ---- */
+
+static int take_flag(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process)
+{
+	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND "
+				  "last_time >= ?2 AND phase IN ('forward', 'backward', 'optimizer'))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->time };
+	int at_work = 0, error = answer_rows(db, sql, parameter, take_flag, &at_work);
+
+	return error ? error : at_work;
+}

@@ -13,4 +13,7 @@ int oom_look_around(struct oom *oom, struct db *db);
 /* Where `holder` has grown most: fills function and place of oom->growth. 0 or -MT_E_x. */
 int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder);
 
+/* Whether the process has anything that a backward or forward is at work on at that moment. 1, 0 or -MT_E_x. */
+int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process);
+
 #endif

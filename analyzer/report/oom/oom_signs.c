@@ -31,8 +31,8 @@ static int find_frame(struct oom *oom, struct db *db)
 	const struct oom_part *place = oom->place;
 	int error = 0;
 
-	if (oom->it->node && (oom->alone || (oom->asked_for && (oom->logits.tokens ||
-								!strcmp(oom->it->category, oom->rule_category)))))
+	if (oom->it->node &&
+	    (oom->alone || (oom->asked_for && (oom->logits.tokens || !strcmp(oom->it->category, oom->rule_category)))))
 		error = look_at_stack(oom, db, oom->it->node, oom->alone ? oom->it->category : oom->rule_category);
 	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))
 		error = look_at_stack(oom, db, place->node, oom->rule_category);
@@ -155,7 +155,8 @@ static int find_whole(struct oom *oom, struct db *db)
 		own += oom->part[i].process == oom->it->process ? oom->part[i].bytes : 0;
 	if (!place || oom_is_others(oom) || strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) ||
 	    strcmp(place->phase, mt_phase_name(MT_PHASE_INIT)) || strcmp(oom->it->source, "tensor") ||
-	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)) || oom->rule_bytes < own - own / WHOLE_REST)
+	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)) ||
+	    oom->rule_bytes < own - own / WHOLE_REST)
 		return 0;
 	return answer_rows(db, sql, parameter, take_flag, &oom->whole);
 }
@@ -239,16 +240,6 @@ static int find_trainer(struct oom *oom, struct db *db)
 	if (oom_out_of_turn(oom)) /* the others' are not in the way */
 		oom->rule_bytes = oom_bytes_of(oom, oom->place->process, oom->rule_category, -1);
 	return error;
-}
-
-int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process)
-{
-	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND "
-				  "last_time >= ?2 AND phase IN ('forward', 'backward', 'optimizer'))";
-	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->time };
-	int at_work = 0, error = answer_rows(db, sql, parameter, take_flag, &at_work);
-
-	return error ? error : at_work;
 }
 
 int oom_find_signs(struct oom *oom, struct db *db)

@@ -7,11 +7,8 @@
 
 #include "query_oom.h"
 
-/* Fills by_frame, unneeded, loaded_early, stale and wider of `oom`, which was decided on. 0 or -MT_E_x. */
+/* Fills by_frame, unneeded, loaded_early, place_trains, whole, inputs, stale and wider of `oom`, which was decided on. 0 or -MT_E_x. */
 int oom_find_signs(struct oom *oom, struct db *db);
-
-/* Whether the process has anything that a backward or forward is at work on at that moment. 1, 0 or -MT_E_x. */
-int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process);
 
 /* What makes less of the category where a frame of that file and function is on its stack; NULL: nobody knows. Static storage. */
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 #include "memtrace/base.h"
-#include "oom_signs.h"
+#include "oom_neighbour.h"
 #include "report/answer.h"
 
 static int is_in(const char *phase, const enum mt_phase *phases, size_t count)

@@ -326,9 +326,10 @@ static void say_alone(struct sentence *sentence, const struct oom *oom)
 	if (oom->alone)
 		sentence_say(sentence, "This one request is larger than all that is in use of any kind, %s: %s. ",
 			     text_bytes(size, oom->it->requested),
-			     oom->by_frame ? oom->by_frame
-					   : "make it smaller (fewer tokens in a micro-batch or sample, or what it is for in "
-					     "chunks), or do without");
+			     oom->by_frame
+				     ? oom->by_frame
+				     : "make it smaller (fewer tokens in a micro-batch or sample, or what it is for in "
+				       "chunks), or do without");
 }
 
 /* Where they are a good part of the request. */

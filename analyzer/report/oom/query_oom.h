@@ -147,16 +147,17 @@ struct oom {
 	int alone;                   /* LARGEST: the request is larger than all that is in use of any kind */
 	const char *by_frame; /* LARGEST: what helps, by who made it or asked; NULL: nobody knows. Static storage */
 	int unneeded;         /* LARGEST: no backward ran on what was there of it before */
-	const struct oom_failure *attempt; /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
-	const struct oom_part *twice;      /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */
-	uint64_t stale;       /* LARGEST: logits from before a backward that is over */
-	int waits;            /* LARGEST: not of what there is most, but what another process keeps for its next training */
-	int own_engine;       /* LARGEST: an engine of the process that asked is awake while that trains */
-	int place_trains;     /* LARGEST: whose `place` it is has trained before */
+	const struct oom_failure
+		*attempt;             /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
+	const struct oom_part *twice; /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */
+	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
+	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
+	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
+	int place_trains; /* LARGEST: whose `place` it is has trained before */
 	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
-	int whole;   /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
-	int inputs;  /* LARGEST: many pieces of no known purpose that were there before the forward */
-	int loaded_early;     /* LARGEST: it was loaded, and its optimizer has not run yet */
+	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
+	int inputs;                  /* LARGEST: many pieces of no known purpose that were there before the forward */
+	int loaded_early;            /* LARGEST: it was loaded, and its optimizer has not run yet */
 	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
 	char wider_function[256], wider_place[256]; /* who made them */
 	char asked_by[64];                          /* the library that asked the driver; "": PyTorch, or unknown */
