@@ -1,4 +1,4 @@
-# Eighteen more out-of-memory threads (tests/cases), written down with the words that a right answer must have before memana was
+# Twenty-six more out-of-memory threads (tests/cases), written down with the words that a right answer must have before memana was
 # asked; the verdict, and what is proposed first. Where a rule tells a kind by a sign, the same story without the sign is told
 # as before: a rule that speaks of everything speaks of nothing.
 . "$SRC/tests/cli/lib.sh"
@@ -124,3 +124,39 @@ begin easyr1-50
 says "the ranks that were recorded, and what they did last" 'Of 439\.8 GiB in use there, the processes recorded here have 191\.9 GiB, the rest is somebody else.s: of ranks that were not recorded, perhaps\. Last seen: rank 0 \(pid 15034\) in save_checkpoint .* from 18\.6 GiB up to 48\.0 GiB' oom
 says "the host first" '^The host is short of memory, not the GPU: the 4 processes recorded here have 191\.9 GiB together' advise
 never "not somebody else first" 'most of it is somebody else' oom
+
+# ---- eight more, which were played when the rules above were there ----
+
+begin verl-3861
+says "weights that came back before the first rollout" '15\.3 GiB, 28 x 560\.0 MiB, is kept by load_fsdp_model_to_gpu .* of rank 0 .*weights, 15\.3 GiB: the trainer does not train while the engine generates: let it take its weights to the host' oom
+says "the same in advise" '^Before any setting: the trainer does not train while the engine generates' advise
+never "nothing to shard" 'shard|[Ee]xpandable|empty_cache' oom
+
+begin transformers-24067
+says "states of the attempt before" '11\.2 GiB of what is in use is probably optimizer state: let go of what the attempt that failed before this one has made: its optimizer, and the model that was prepared for it' oom
+says "the same in advise" '^Before any setting: let go of what the attempt that failed before' advise
+never "not the size of it" 'shard or offload|fewer tokens|[Ee]xpandable' oom
+without "and with nobody's before" '/^at forward$/{N;/logits 4GiB fails/d}' no-attempt
+never "there was no attempt" 'attempt' oom
+
+begin megatron-4940
+says "who asks for still more, and has nearly as much as any" '14\.7 GiB, 7 x 2\.1 GiB, is kept by reduce_scatter_with_fp32_accumulation .*the buffers of all buckets are there at once, beside the gradients. own, so smaller ones do not help' oom
+says "the same in advise" '^Before any setting: the buffers of all buckets are there at once' advise
+never "no smaller buckets" 'in smaller buckets|[Ee]xpandable|drop the reference' oom
+
+begin ms-swift-7986
+says "all layers gathered at once" '54\.0 GiB, 57 x 970\.0 MiB, is kept by _allgather_params_coalesced .*fsdp gather buffers, 54\.0 GiB: gather fewer or smaller modules at once' oom
+never "nothing to shard" 'shard the|fewer tokens|[Ee]xpandable' oom
+
+begin nemo-rl-3495
+says "the logits of all tokens" 'The request is 24,576 tokens x 151,936 words x 4 bytes' oom
+proposes policy.sequence_packing.train_mb_tokens
+
+begin skypilot-10269
+says "the logits of a long sample, and who has most" 'The request is 27,136 tokens x 37,984 words x 4 bytes, .*optimizer state has most, 35\.8 GiB' oom
+never "no fragments" '[Ee]xpandable|drop the reference' oom
+
+begin slime-1845
+says "the host, and what they did" 'the processes recorded here have 222\.6 GiB, the rest is somebody else.s: .*Last seen: rank 1 \(pid 6101\) in save_checkpoint' oom
+says "the host first" '^The host is short of memory, not the GPU: the 2 processes recorded here have 222\.6 GiB together' advise
+

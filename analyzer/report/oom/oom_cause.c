@@ -332,6 +332,16 @@ int oom_find_pieces(struct oom *oom, struct db *db)
 
 /* ---- sums ---- */
 
+uint64_t oom_asleep(const struct oom *oom, int64_t process)
+{
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		if (oom->holder[i].process == process)
+			return oom->holder[i].asleep;
+	return 0;
+}
+
 uint64_t oom_bytes_of(const struct oom *oom, int64_t process, const char *category, int but)
 {
 	const char *phase = but < 0 ? "" : mt_phase_name((uint32_t)but);

@@ -13,6 +13,7 @@
 #define PIECES_SHARE 32 /* what an allocator has in pieces of itself: sizes are rounded, segments not full */
 #define SLEEP_SHARE 10
 #define RANKS_MANY 2  /* beside the one that asked: one may be an engine's, which belongs there */
+#define NEARLY 8      /* one part in so many less is nearly as much */
 #define PLACE_SHARE 4 /* a place is worth naming from one part of a category in so many on */
 
 static int is_own(const struct oom *oom, const struct oom_holder *holder)
@@ -211,15 +212,35 @@ static int grows(struct oom *oom, struct db *db, uint64_t other)
 
 /* ---- what there is most of ---- */
 
-/* The place that keeps most of a category, of one process or (0) of any, where that is a good part of `bytes`. */
+/* It asked for still more of the same; of pieces, as what is one will not come twice. */
+static int asks_for_more(const struct oom *oom, const struct oom_part *part)
+{
+	return part->process == oom->it->process && part->count > 1 && !strcmp(part->function, oom->it->function) &&
+	       !strcmp(part->place, oom->it->place);
+}
+
+/*
+ * The place that keeps most of a category, of one process or (0) of any, where that is a good part of `bytes`; or the one that
+ * asked, where it keeps nearly as much.
+ */
 static const struct oom_part *place_of(const struct oom *oom, const char *category, int64_t process, uint64_t bytes)
 {
+	const struct oom_part *part, *most = NULL;
 	size_t i;
 
-	for (i = 0; i < oom->parts; i++) /* most first */
-		if (!strcmp(oom->part[i].category, category) && (!process || oom->part[i].process == process))
-			return *oom->part[i].place && oom->part[i].bytes >= bytes / PLACE_SHARE ? &oom->part[i] : NULL;
-	return NULL;
+	for (i = 0; i < oom->parts; i++) { /* most first */
+		part = &oom->part[i];
+		if (strcmp(part->category, category) || (process && part->process != process))
+			continue;
+		if (!most && (!*part->place || part->bytes < bytes / PLACE_SHARE))
+			return NULL;
+		most = most ? most : part;
+		if (part->bytes < most->bytes - most->bytes / NEARLY)
+			break;
+		if (asks_for_more(oom, part))
+			return part;
+	}
+	return most;
 }
 
 /* A process that sleeps, and what it keeps all the same would have been enough. */

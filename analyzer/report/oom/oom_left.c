@@ -96,12 +96,22 @@ static int find_attempt(struct oom *oom, struct db *db, uint64_t least, struct o
 		"AND since_seq > (SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' "
 		"AND last_seq < ?3) AND EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase IN ('forward', 'logprob', "
 		"'ref', 'critic') AND first_seq > ?3 AND first_seq <= ?4) GROUP BY category";
+	/* transformers' search for a batch size kept what the attempt before had prepared: states are made once, unless so. */
+	static const char states_sql[] =
+		"SELECT sum(bytes), category FROM in_use AS old WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?4) AND memory = 'tensor' AND category = 'optimizer state' AND EXISTS (SELECT 1 FROM "
+		"allocation AS new WHERE new.process = ?1 AND new.node = old.node AND new.bytes = old.bytes AND memory = 'tensor' "
+		"AND alloc_seq > ?3 AND alloc_seq < ?4 AND (free_seq IS NULL OR free_seq > ?4)) GROUP BY category";
 	const struct oom_failure *before = failed_before(oom);
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, before ? before->seq : 0,
 						       oom->it->seq };
 	struct remains remains = { .bytes = 0 };
 	int error = before ? answer_rows(db, sql, parameter, take_remains, &remains) : 0, category;
 
+	if (before && !error && (!remains.bytes || remains.bytes < least)) {
+		remains = (struct remains){ .bytes = 0 };
+		error = answer_rows(db, states_sql, parameter, take_remains, &remains);
+	}
 	category = mt_category_parse(remains.category);
 	if (error || !remains.bytes || remains.bytes < least || category < 0)
 		return error;

@@ -137,6 +137,27 @@ static int are_whole(const struct oom *oom)
 	return 0;
 }
 
+/*
+ * Megatron reduced its buckets in a wider type, and waited for all of them at the end of the step: buffers of the backward, beside
+ * the gradients that are there from the start.
+ */
+static int reduces_all_at_once(const struct oom *oom)
+{
+	const char *gradients = mt_category_name(MT_CATEGORY_GRADIENTS), *init = mt_phase_name(MT_PHASE_INIT);
+	const struct oom_part *place = oom->place;
+	uint64_t own = 0;
+	size_t i;
+
+	if (!place || strcmp(oom->rule_category, gradients) || strcmp(place->category, gradients) ||
+	    strcmp(place->phase, mt_phase_name(MT_PHASE_BACKWARD)) || place->count <= PIECES_MANY)
+		return 0;
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == place->process && !strcmp(oom->part[i].category, gradients) &&
+		    !strcmp(oom->part[i].phase, init))
+			own += oom->part[i].bytes;
+	return own >= place->bytes / 2;
+}
+
 static int has_category(const struct oom *oom, enum mt_category category)
 {
 	size_t i;
@@ -180,6 +201,9 @@ static const char stale_knob[] =
 static const char attempt_knob[] =
 	"let go of what the attempt that failed before this one has made: its loss, or the exception with its traceback, holds it still "
 	"(del loss, and leave the except block before the next forward)";
+static const char attempt_states_knob[] =
+	"let go of what the attempt that failed before this one has made: its optimizer, and the model that was prepared for it, are "
+	"there still (accelerator.free_memory(), or del optimizer, before the next attempt)";
 static const char twice_knob[] =
 	"the same gradients are there in half the bytes, too: reduce them in the type of the weights (reduce_dtype of FSDP's mixed "
 	"precision), or take a version that lets go of the wider ones when they have been cast";
@@ -195,6 +219,9 @@ static const char starved_engine_knob[] =
 static const char starved_knob[] =
 	"a library asks the driver itself, where it is first used, and finds what PyTorch's allocator has left: use it once before the "
 	"rest is made, or leave it room (torch.cuda.set_per_process_memory_fraction)";
+static const char buckets_knob[] =
+	"the buffers of all buckets are there at once, beside the gradients' own, so smaller ones do not help: let each bucket be waited "
+	"for before the next (another version), or reduce without overlapping it with the backward";
 static const char wider_knob[] =
 	"keep these weights in the type that they have (do not convert them to float32), or convert them on the host";
 static const char loaded_knob[] =
@@ -210,7 +237,8 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (oom_out_of_turn(oom))
 		return oom_out_of_turn(oom);
 	if (oom->attempt)
-		return attempt_knob;
+		return !strcmp(category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) ? attempt_states_knob
+										       : attempt_knob;
 	if (oom->twice)
 		return twice_knob;
 	if (oom->wider)
@@ -250,6 +278,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return "the logits come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
 		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
 		       "for nothing)";
+	if (reduces_all_at_once(oom))
+		return buckets_knob;
 	if (oom_has_whole_gradients(oom))
 		return "the gradients are as large as the layers that are gathered, so nothing has been reduced and sharded: within no_sync() "
 		       "that is so until the last micro-batch; reduce after each (accelerate's sync_each_batch), or accumulate "

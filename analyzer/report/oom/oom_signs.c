@@ -237,6 +237,10 @@ static int find_trainer(struct oom *oom, struct db *db)
 	if (!oom_is_others(oom) || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)))
 		return 0;
 	error = answer_rows(db, sql, parameter, take_flag, &oom->place_trains);
+	/* verl brought its actor back before the first rollout, when nothing had been trained yet. */
+	if (!error && !oom_bytes_of(oom, oom->place->process, mt_category_name(MT_CATEGORY_KV_CACHE), -1) &&
+	    !oom_asleep(oom, oom->place->process))
+		oom->place_trains = 1;
 	if (oom_out_of_turn(oom)) /* the others' are not in the way */
 		oom->rule_bytes = oom_bytes_of(oom, oom->place->process, oom->rule_category, -1);
 	return error;

@@ -153,7 +153,7 @@ struct oom {
 	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
-	int place_trains; /* LARGEST: whose `place` it is has trained before */
+	int place_trains; /* LARGEST: whose `place` it is trains, and has no engine */
 	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int inputs;                  /* LARGEST: many pieces of no known purpose that were there before the forward */
@@ -209,6 +209,9 @@ enum oom_by { OOM_BY_CATEGORY, OOM_BY_PHASE, OOM_BY_OWNER };
 
 /* In use by the process, of a category; `but`: an enum mt_phase in which it was not allocated, -1: whichever. */
 uint64_t oom_bytes_of(const struct oom *oom, int64_t process, const char *category, int but);
+
+/* Of the process, allocated, but its pages are not there. */
+uint64_t oom_asleep(const struct oom *oom, int64_t process);
 
 #define OOM_SUMS_MAX 64
 
