@@ -160,3 +160,8 @@ begin slime-1845
 says "the host, and what they did" 'the processes recorded here have 222\.6 GiB, the rest is somebody else.s: .*Last seen: rank 1 \(pid 6101\) in save_checkpoint' oom
 says "the host first" '^The host is short of memory, not the GPU: the 2 processes recorded here have 222\.6 GiB together' advise
 
+
+begin sglang-13940
+says "who else is there, and what helps meanwhile: that it grows nobody can tell without steps" 'pid 203407 17\.0 GiB' oom
+proposes mem_fraction_static
+never "nothing to shard" 'shard|micro-batch' oom

@@ -482,7 +482,8 @@ static int take_host(void *context, const struct query_host *row)
 	all = !strcmp(row->pressure, "cgroup") || !strcmp(row->verdict, "cgroup")
 		      ? (row->cgroup_limit ? row->cgroup_limit : row->cgroup)
 		      : row->cgroup + row->available;
-	if (row->most_resident < all / OWN_SHARE && words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2)) {
+	if (row->most_resident < all / OWN_SHARE &&
+	    words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2)) {
 		snprintf(instead, sizeof(instead),
 			 "the %u processes recorded here have %s together, so let each have less: a model or dataset that every rank "
 			 "loads whole (let rank 0 alone load it, the others on the meta device: fsdp_cpu_ram_efficient_loading, "

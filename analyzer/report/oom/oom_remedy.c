@@ -238,7 +238,7 @@ const char *oom_special_remedy(const struct oom *oom)
 		return oom_out_of_turn(oom);
 	if (oom->attempt)
 		return !strcmp(category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) ? attempt_states_knob
-										       : attempt_knob;
+											: attempt_knob;
 	if (oom->twice)
 		return twice_knob;
 	if (oom->wider)
