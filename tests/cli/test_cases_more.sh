@@ -50,6 +50,9 @@ never "no more GPUs first" 'shard the weights over|fewer tokens|[Ee]xpandable' o
 says "by its name" '^Before any setting: turn actor\.fsdp\.memory_efficient_load on: the model is whole' advise
 never "no other type first" '^Try|Or try' advise
 
+without "of Megatron, which makes shards" 's#areal/engine/fsdp_engine.py#megatron/training/training.py#' shards-at-once
+never "nothing is whole there" 'whole on this GPU' oom
+
 begin skyrl-1419
 says "whole on the one that sends it" '15\.0 GiB in 66 pieces is kept by _apply \(module\.py:928\), called from to .*the model is whole on this GPU while it is loaded, .*load it on the host' oom
 never "what is sent is needed" 'free it first|wider|fewer tokens|[Ee]xpandable' oom
@@ -81,6 +84,9 @@ says "inputs of a whole batch" '30\.0 GiB, 320 x 96\.0 MiB, is kept by _process_
 never "nothing to compute again" 'recompute|probably of no|[Ee]xpandable|drop the reference' oom
 says "the same in advise" '^Before any setting: what comes before the first forward' advise
 
+without "in the size of a weight" 's/^\(.alloc layer{layer}\) 250MiB/\1 96MiB/; s/^context.*/context 5336MiB/' as-weights
+never "what is as large as weights may be moved ones" 'inputs of a whole batch' oom
+
 begin sglang-4446
 says "what was sent is never let go of" '63\.0 GiB of the 77\.6 GiB .* is kept by full_tensor .*more with every step: no knob fixes this' oom
 says "the same in advise" '^No setting fixes this: drop the reference' advise
@@ -103,6 +109,9 @@ begin eole-327
 says "objects of all ranks at once" '48\.9 GiB asked for by all_gather_object .*This one request is larger than all that is in use of any kind, 48\.9 GiB: objects are pickled with the tensors in them, .*over a gloo group' oom
 never "not the optimizer" 'shard or offload|micro-batch|[Ee]xpandable' oom
 says "the same in advise" '^Before any setting: objects are pickled with the tensors in them' advise
+
+without "beside an engine" 's/^gpu GPU-1 79.2GiB/gpu GPU-1 139.2GiB/; s/^context 1GiB/process engine 4200 GPU-1\nstack kv\n\tinitialize_kv_cache vllm\/v1\/worker\/gpu_model_runner.py:2570\ncontext 500MiB\nat kv\nalloc kv1 29GiB\nalloc kv2 29GiB\nof trainer\ncontext 1536MiB/' beside-an-engine
+never "a large request beside somebody who has as much" 'larger than all that is in use' oom
 
 begin unsloth-5168
 says "the evaluation's batch" 'The request is 28,000 tokens x 262,144 words x 2 bytes, .*it is the evaluation that asks: evaluate smaller batches \(per_device_eval_batch_size, 8 where nobody sets it' oom

@@ -399,20 +399,32 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
 	return 1;
 }
 
-/*
- * What is asked for then has the size of what goes through the model; or, outside of all phases, of what somebody gathers: eole
- * pickled the state dicts of all ranks, and wanted their bytes at once.
- */
+/* What is asked for then has the size of what goes through the model. */
 static int is_computed(const char *phase)
 {
-	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB,
-						MT_PHASE_REF,     MT_PHASE_CRITIC,   MT_PHASE_OTHER };
+	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
+						MT_PHASE_CRITIC };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
 		if (!strcmp(phase, mt_phase_name(phases[i])))
 			return 1;
 	return 0;
+}
+
+/*
+ * Outside of all phases it may be of what somebody gathers: eole pickled the state dicts of all ranks, and wanted their bytes at
+ * once. But a model that comes back beside an engine is as large as it is.
+ */
+static int is_gathered(const struct oom *oom)
+{
+	const char *other = mt_category_name(MT_CATEGORY_OTHER);
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		if (!is_own(oom, &oom->holder[i]) && oom->holder[i].held >= oom_missing(oom->it))
+			return 0;
+	return !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_OTHER)) && !strcmp(oom->it->category, other);
 }
 
 static int take_largest(struct oom *oom, struct db *db)
@@ -425,7 +437,7 @@ static int take_largest(struct oom *oom, struct db *db)
 		return 0;
 	}
 	awake = oom_is_awake(oom, db, &sum[0]);
-	if (awake >= 0 && starves(oom)) {
+	if (awake >= 0 && starves(oom) && own_bytes(oom, sum[0].word) >= sum[0].bytes / 2) {
 		take_starved(oom, &sum[0]);
 		return 0;
 	}
@@ -433,8 +445,9 @@ static int take_largest(struct oom *oom, struct db *db)
 		return awake;
 	oom->own_engine = awake;
 	take_category(oom, sum[0].word, sum[0].bytes, 0);
-	oom->alone = !oom->logits.tokens && is_computed(oom->it->phase) && !strcmp(oom->it->source, "tensor") &&
-		     oom->it->requested > sum[0].bytes && oom->it->requested > oom_missing(oom->it);
+	oom->alone = !oom->logits.tokens && (is_computed(oom->it->phase) || is_gathered(oom)) &&
+		     !strcmp(oom->it->source, "tensor") && oom->it->requested > sum[0].bytes &&
+		     oom->it->requested > oom_missing(oom->it);
 	return 0;
 }
 

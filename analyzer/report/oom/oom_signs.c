@@ -137,7 +137,7 @@ static int take_flag(void *context, struct db_stmt *stmt)
 
 /*
  * AReaL made a model of 61 GiB on each GPU before FSDP cut it; SkyRL one of 15 GiB on the GPU that sends it to the others. An
- * engine, which loads its shards, is none of these.
+ * engine, Megatron and ZeRO-3, which make shards from the start, are none of these.
  */
 static int find_whole(struct oom *oom, struct db *db)
 {
@@ -145,7 +145,8 @@ static int find_whole(struct oom *oom, struct db *db)
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq < ?2 AND phase IN ('forward', "
 		"'backward', 'optimizer', 'rollout', 'logprob', 'ref', 'critic')) AND NOT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?3 UNION "
 		"SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
-		"JOIN frame ON frame.id = node.frame WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%')";
+		"JOIN frame ON frame.id = node.frame WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%' OR file LIKE '%megatron/%' OR "
+		"file LIKE '%deepspeed/%')";
 	const struct oom_part *place = oom->place;
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, place ? place->node : 0 };
 	uint64_t own = 0;
@@ -163,7 +164,7 @@ static int find_whole(struct oom *oom, struct db *db)
 
 /*
  * EasyR1 took the pictures of a whole batch to the GPU before the first of its micro-batches: many pieces from one place, which
- * came in this step, after the last optimizer and before the first forward of it.
+ * came in this step, after the last optimizer and before the first forward of it, in sizes that no weight and no state has.
  */
 static int find_inputs(struct oom *oom, struct db *db)
 {
@@ -174,7 +175,8 @@ static int find_inputs(struct oom *oom, struct db *db)
 		"ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3)) "
 		"FROM in_use JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place "
 		"AND place.function = callsite.function WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
-		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor'";
+		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND bytes NOT IN (SELECT bytes FROM allocation "
+		"WHERE process = ?1 AND alloc_seq <= ?3 AND category IN ('weights', 'gradients', 'optimizer state'))";
 	const struct oom_part *place = oom->place;
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
 						       place ? place->node : 0, INPUTS };
