@@ -1,4 +1,4 @@
-# Twenty-six more out-of-memory threads (tests/cases), written down with the words that a right answer must have before memana was
+# Twenty-seven more out-of-memory threads (tests/cases), written down with the words that a right answer must have before memana was
 # asked; the verdict, and what is proposed first. Where a rule tells a kind by a sign, the same story without the sign is told
 # as before: a rule that speaks of everything speaks of nothing.
 . "$SRC/tests/cli/lib.sh"
@@ -106,9 +106,9 @@ says "and how much smaller" '^Before any setting: a library asks the driver itse
 proposes gpu_memory_utilization
 
 begin eole-327
-says "objects of all ranks at once" '48\.9 GiB asked for by all_gather_object .*This one request is larger than all that is in use of any kind, 48\.9 GiB: objects are pickled with the tensors in them, .*over a gloo group' oom
+says "objects of all ranks at once" '48\.9 GiB asked for by all_gather_object .*This one request is larger than all that is in use of any kind, 48\.9 GiB: objects are pickled, with the tensors in them, .*over a gloo group' oom
 never "not the optimizer" 'shard or offload|micro-batch|[Ee]xpandable' oom
-says "the same in advise" '^Before any setting: objects are pickled with the tensors in them' advise
+says "the same in advise" '^Before any setting: objects are pickled, with the tensors in them' advise
 
 without "beside an engine" 's/^gpu GPU-1 79.2GiB/gpu GPU-1 139.2GiB/; s/^context 1GiB/process engine 4200 GPU-1\nstack kv\n\tinitialize_kv_cache vllm\/v1\/worker\/gpu_model_runner.py:2570\ncontext 500MiB\nat kv\nalloc kv1 29GiB\nalloc kv2 29GiB\nof trainer\ncontext 1536MiB/' beside-an-engine
 never "a large request beside somebody who has as much" 'larger than all that is in use' oom
@@ -174,3 +174,8 @@ begin sglang-13940
 says "who else is there, and what helps meanwhile: that it grows nobody can tell without steps" 'pid 203407 17\.0 GiB' oom
 proposes mem_fraction_static
 never "nothing to shard" 'shard|micro-batch' oom
+
+begin torchtitan-31
+says "what asked, and not who has most" '1\.9 GiB asked for by gather_object .*As for the request, objects are pickled, .*gather objects over a gloo group.*Of all that is in use, probably optimizer state has most' oom
+says "the same in advise" '^Before any setting: objects are pickled' advise
+never "not the optimizer" 'shard or offload|fewer tokens|[Ee]xpandable' oom

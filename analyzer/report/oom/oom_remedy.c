@@ -65,8 +65,8 @@ static const char evaluate_knob[] =
 	"it is the evaluation that asks: evaluate smaller batches (per_device_eval_batch_size, 8 where nobody sets it, whatever the "
 	"training's is), or without what it need not have (prediction_loss_only, chunks of the logits)";
 static const char objects_knob[] =
-	"objects are pickled with the tensors in them, and the bytes of all ranks come to this GPU at once: gather tensors one by one, or "
-	"take them to the host before, and gather the objects over a gloo group";
+	"objects are pickled, with the tensors in them, and over NCCL the bytes of all ranks come to this GPU at once: gather objects over "
+	"a gloo group, and tensors one by one or on the host";
 static const char generate_knob[] =
 	"the model's own generate() has the cache of all sequences at once: generate fewer or shorter ones at a time, or let an engine "
 	"do it";
@@ -251,8 +251,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return oom->place && !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_KV_CACHE))
 			       ? starved_engine_knob
 			       : starved_knob;
-	if (oom->alone)
-		return oom->by_frame ? oom->by_frame : alone_knob;
+	if (oom->alone || oom->by_asker)
+		return oom->by_asker ? oom->by_frame : alone_knob;
 	if (oom->loaded_early)
 		return loaded_knob;
 	if (oom->stale && oom->stale >= oom->it->requested / 4)

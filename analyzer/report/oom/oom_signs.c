@@ -29,9 +29,14 @@ static int look_at_stack(struct oom *oom, struct db *db, int64_t node, const cha
 static int find_frame(struct oom *oom, struct db *db)
 {
 	const struct oom_part *place = oom->place;
+	const char *other = mt_category_name(MT_CATEGORY_OTHER);
 	int error = 0;
 
-	if (oom->it->node &&
+	if (oom->it->node && !oom->asked_for && !oom->left_over && !strcmp(oom->it->category, other)) {
+		error = look_at_stack(oom, db, oom->it->node, other);
+		oom->by_asker = oom->by_frame != NULL;
+	}
+	if (!error && !oom->by_frame && oom->it->node &&
 	    (oom->alone || (oom->asked_for && (oom->logits.tokens || !strcmp(oom->it->category, oom->rule_category)))))
 		error = look_at_stack(oom, db, oom->it->node, oom->alone ? oom->it->category : oom->rule_category);
 	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))

@@ -324,12 +324,13 @@ static void say_alone(struct sentence *sentence, const struct oom *oom)
 	char size[TEXT_SIZE_MAX];
 
 	if (oom->alone)
-		sentence_say(sentence, "This one request is larger than all that is in use of any kind, %s: %s. ",
-			     text_bytes(size, oom->it->requested),
-			     oom->by_frame
-				     ? oom->by_frame
-				     : "make it smaller (fewer tokens in a micro-batch or sample, or what it is for in "
-				       "chunks), or do without");
+		sentence_say(sentence, "This one request is larger than all that is in use of any kind, %s: ",
+			     text_bytes(size, oom->it->requested));
+	if (oom->by_asker)
+		sentence_say(sentence, "%s%s. ", oom->alone ? "" : "As for the request, ", oom->by_frame);
+	else if (oom->alone)
+		sentence_say(sentence, "make it smaller (fewer tokens in a micro-batch or sample, or what it is for in "
+				       "chunks), or do without. ");
 }
 
 /* Where they are a good part of the request. */
@@ -385,7 +386,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		say_asked_for(sentence, oom, 0);
 		return;
 	}
-	if (oom->alone) {
+	if (oom->alone || oom->by_asker) {
 		sentence_say(sentence, "Of all that is in use, %s%s has most, %s.", is_guess(oom) ? "probably " : "",
 			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
 		return;

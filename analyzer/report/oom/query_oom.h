@@ -154,6 +154,7 @@ struct oom {
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
 	int place_trains; /* LARGEST: whose `place` it is trains, and has no engine */
+	int by_asker; /* LARGEST: by_frame is of who asked, for something of no category, and not about what there is most of */
 	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int inputs;                  /* LARGEST: many pieces of no known purpose that were there before the forward */
