@@ -98,9 +98,9 @@ static int find_attempt(struct oom *oom, struct db *db, uint64_t least, struct o
 		"'ref', 'critic') AND first_seq > ?3 AND first_seq <= ?4) GROUP BY category";
 	/* transformers' search for a batch size kept what the attempt before had prepared: states are made once, unless so. */
 	static const char states_sql[] =
-		"SELECT sum(bytes), category FROM in_use AS old WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
-		"AND (until_seq IS NULL OR until_seq > ?4) AND memory = 'tensor' AND category = 'optimizer state' AND EXISTS (SELECT 1 FROM "
-		"allocation AS new WHERE new.process = ?1 AND new.node = old.node AND new.bytes = old.bytes AND memory = 'tensor' "
+		"SELECT sum(bytes), category FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?4) AND memory = 'tensor' AND category = 'optimizer state' AND (node, bytes) IN "
+		"(SELECT node, bytes FROM allocation WHERE process = ?1 AND memory = 'tensor' AND category = 'optimizer state' "
 		"AND alloc_seq > ?3 AND alloc_seq < ?4 AND (free_seq IS NULL OR free_seq > ?4)) GROUP BY category";
 	const struct oom_failure *before = failed_before(oom);
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, before ? before->seq : 0,
