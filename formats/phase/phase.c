@@ -176,6 +176,24 @@ static int gives_way(const struct stack_state *state, const struct role_span *sp
 	return state->inner && role_is_of_the_loop(span->role) && span->role != state->over;
 }
 
+/* Its role is that of a frame outside of what was left out; the thread's took over from the same one not long ago. */
+static int is_taken_over(const struct stack_state *state, const struct role_span *span)
+{
+	return state->outer && role_is_of_the_loop(span->role) && span->around == state->span.role &&
+	       span->role != state->span.role;
+}
+
+/* The stack as it would be with the frames that the thread's newest whole one had. */
+static const struct stack_state *mend(struct stack_state *mended, const struct stack_state *state,
+				      const struct role_span *span)
+{
+	*mended = *state;
+	mended->span = *span;
+	if (state->claim && state->claim_over == span->role)
+		mended->span.role = state->claim;
+	return mended;
+}
+
 /*
  * What the stack of an event says. Deep stacks lack frames in their middle: then the role function is that of the
  * thread's newest stack that could tell; `mended` is room for that. A checkpoint's events are from long ago, and tell
@@ -189,13 +207,10 @@ static const struct stack_state *stack_of(struct mt_tracker *tracker, const stru
 
 	if (event->kind == MT_LIVE || !state->python)
 		return state;
-	if (state->cut && (!role_is_of_the_loop(state->span.role) || gives_way(state, &thread->span))) {
-		if (!role_is_of_the_loop(thread->span.role))
-			return state;
-		*mended = *state;
-		mended->span = thread->span;
-		return mended;
-	}
+	if (state->cut && is_taken_over(state, &thread->span))
+		return mend(mended, state, &thread->span);
+	if (state->cut && (!role_is_of_the_loop(state->span.role) || gives_way(state, &thread->span)))
+		return role_is_of_the_loop(thread->span.role) ? mend(mended, state, &thread->span) : state;
 	thread->span = state->span;
 	if (state->span.outermost != MT_ROLE_NONE && !thread->is_autograd)
 		tracker->span_thread = id + 1;

@@ -21,6 +21,7 @@ struct role_span {
 	uint8_t role;      /* of the outermost frame that says one, or of an inner one that insists */
 	uint8_t loop;      /* the same of those frames that have a say in steps (`span` of the rules) */
 	uint8_t outermost; /* of the outermost of them that is part of the RL loop, MT_ROLE_NONE: there is none */
+	uint8_t around;    /* of the outermost frame that says any: others may have taken over from it */
 	uint32_t frame;    /* that said `role`, 0: none */
 	uint64_t function; /* of `outermost`: equal numbers are equal functions, 0: none */
 };
@@ -34,7 +35,9 @@ struct stack_state {
 	uint8_t backward;    /* a backward or a recomputation is among the frames */
 	uint8_t inner; /* the role is that of a frame inside of what was left out, and stands only if there is none */
 	uint8_t over;  /* .. or this one outside of it */
-	uint32_t part_frame; /* who said `part`, 0: nobody */
+	uint8_t outer; /* the role is that of a frame outside of what was left out: who would take over may be missing */
+	uint8_t claim, claim_over; /* of a frame inside of it, that would take over from another role only */
+	uint32_t part_frame;       /* who said `part`, 0: nobody */
 	uint32_t caller; /* node around the outermost frame that said a part, 0: none did, or there is no such node */
 	struct role_span span;
 };

@@ -52,6 +52,8 @@ static void add_role(struct role_span *span, const struct rule_match *match, con
 		return;
 	if (span->role != MT_ROLE_NONE && span->role != match->value[RULE_SAYS_OVER] && match->value[RULE_SAYS_OUTER])
 		return;
+	if (span->around == MT_ROLE_NONE)
+		span->around = role;
 	span->role = role;
 	span->frame = id;
 	if (!match->value[RULE_SAYS_SPAN])
@@ -102,17 +104,32 @@ static void add_inner(struct stack_state *state, const struct rule_match *match)
 	state->over = match->value[RULE_SAYS_OVER];
 }
 
+/* A role that is said outside of where frames are missing: they may have said more. */
+static void add_outer(struct stack_state *state, const struct rule_match *match, uint8_t before)
+{
+	if (state->span.role != before)
+		state->outer = 0;
+	else if (state->outer && !state->claim && match->value[RULE_SAYS_ROLE] != MT_ROLE_NONE) {
+		state->claim = match->value[RULE_SAYS_ROLE];
+		state->claim_over = match->value[RULE_SAYS_OVER];
+	}
+}
+
 static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uint32_t id)
 {
 	const struct mt_frame *frame = mt_defs_frame(tracker->defs, id);
 	struct rule_match match = frame_says(tracker, id);
+	uint8_t before = state->span.role;
 
 	if (!frame)
 		return;
 	state->python |= frame->kind == MT_FRAME_PYTHON;
 	state->cut |= frame->kind == MT_FRAME_ELIDED;
+	if (frame->kind == MT_FRAME_ELIDED)
+		state->outer = before != MT_ROLE_NONE;
 	add_inner(state, &match);
 	add_role(&state->span, &match, frame, id);
+	add_outer(state, &match, before);
 	add_part(state, &match, id);
 	add_step(state, &match, id);
 }

@@ -846,4 +846,32 @@ TEST(roles_outside_of_what_was_left_out)
 	teardown();
 }
 
+/* Its generation runs the model many frames below training_step, which is among the outermost that are always kept. */
+TEST(roles_that_take_over_in_what_was_left_out)
+{
+	static const char training[] = "training_step /v/transformers/trainer.py\n",
+			  generation[] = "_generate_and_score_completions /v/trl/trainer/grpo_trainer.py\n",
+			  logps[] = "_get_per_token_logps_and_entropies /v/trl/trainer/grpo_trainer.py\n",
+			  sampling[] = "_sample /v/transformers/generation/utils.py\nforward /v/m.py\n";
+	char stack[512];
+
+	setup();
+	snprintf(stack, sizeof(stack), "main /s.py\n%s~\n%s", training, sampling);
+	CHECK_PHASE(main_thread, stack, "forward"); /* nothing has told of more */
+	snprintf(stack, sizeof(stack), "main /s.py\n%s%s", training, generation);
+	CHECK_PHASE(main_thread, stack, "rollout");
+	snprintf(stack, sizeof(stack), "main /s.py\n%s~\n%s", training, sampling);
+	CHECK_PHASE(main_thread, stack, "rollout");
+	snprintf(stack, sizeof(stack), "main /s.py\n%s~\n%sforward /v/m.py\n", training, logps);
+	CHECK_PHASE(main_thread, stack, "logprob"); /* it takes over from the one that is missing */
+	snprintf(stack, sizeof(stack), "main /s.py\n%s~\n%s", training, sampling);
+	CHECK_PHASE(main_thread, stack, "rollout");
+	snprintf(stack, sizeof(stack), "main /s.py\n%scompute_loss /v/trl/trainer/grpo_trainer.py\nforward /v/m.py\n",
+		 training);
+	CHECK_PHASE(main_thread, stack, "forward");
+	snprintf(stack, sizeof(stack), "main /s.py\n%s~\n%sforward /v/m.py\n", training, logps);
+	CHECK_PHASE(main_thread, stack, "forward");
+	teardown();
+}
+
 TEST_MAIN()
