@@ -3,6 +3,7 @@
  * ones anew. With "--write DIR" it only writes the trace that tests/cli/test_tui.sh looks at.
  */
 #include <ctype.h>
+#include "retell_kit.h"
 #include "screen/draw/layout.h"
 #include "screen/worker/worker.h"
 #include "test.h"
@@ -44,7 +45,7 @@ static int is_golden(struct kit *kit, const char *prefix, const struct scene *sc
 {
 	char name[128];
 
-	snprintf(name, sizeof(name), "%s-%s-%dx%d%s.txt", prefix, scene->name, kit->app.canvas.width,
+	snprintf(name, sizeof(name), "%s%s-%dx%d%s.txt", prefix, scene->name, kit->app.canvas.width,
 		 kit->app.canvas.height, suffix);
 	return kit_golden(kit, name, dump);
 }
@@ -59,16 +60,16 @@ static void check_scene(const struct scene *scene)
 	for (i = 0; i < MT_ARRAY_SIZE(sizes); i++) {
 		kit_screen(kit, sizes[i].width, sizes[i].height, 256, 0);
 		go_to_scene(kit, scene);
-		same &= is_golden(kit, "rl", scene, "", canvas_dump);
+		same &= is_golden(kit, "rl-", scene, "", canvas_dump);
 		if (!i)
-			same &= is_golden(kit, "rl", scene, "-styles", canvas_dump_styles);
+			same &= is_golden(kit, "rl-", scene, "-styles", canvas_dump_styles);
 	}
 	kit_screen(kit, 80, 24, 0, 1);
 	go_to_scene(kit, scene);
-	same &= is_golden(kit, "rl", scene, "-ascii", canvas_dump);
+	same &= is_golden(kit, "rl-", scene, "-ascii", canvas_dump);
 	kit_screen(kit, 80, 24, 8, 0);
 	go_to_scene(kit, scene);
-	same &= is_golden(kit, "rl", scene, "-8-styles", canvas_dump_styles);
+	same &= is_golden(kit, "rl-", scene, "-8-styles", canvas_dump_styles);
 	kit_close(kit);
 	CHECK(same);
 }
@@ -130,31 +131,107 @@ TEST(golden_two_processes)
 	for (i = 0; i < MT_ARRAY_SIZE(two); i++) {
 		kit_screen(kit, 80, 24, 256, 0);
 		go_to_scene(kit, &two[i]);
-		same &= is_golden(kit, "two", &two[i], "", canvas_dump);
+		same &= is_golden(kit, "two-", &two[i], "", canvas_dump);
 	}
 	kit_close(kit);
 	CHECK(same);
 }
 
-/* A snapshot of a real training step: what PyTorch itself said, at the sizes that people have. */
-TEST(golden_snapshot)
+/* What there is to see of any run, and how to get there; docs/screen.md says which point of the screen each stands for. */
+static const struct scene points[] = {
+	{ "timeline", "", NULL },
+	{ "phase", "0 g ] ] ] + + +", NULL },
+	{ "category", "c", NULL },
+	{ "flame", "t", NULL },
+	{ "flame-search", "t /", "forward" },
+	{ "flame-zoom", "t Down Enter", NULL },
+	{ "steps", "2 Enter", NULL },
+	{ "filter", "f", "activations" },
+	{ "search", "/", "forward" },
+	{ "map", "M", NULL },
+	{ "retained", "r", NULL },
+	{ "wrong-sql", ":", "SELECT place FROM allocations" },
+	{ "site", "Enter", NULL },
+};
+
+#define POINTS MT_ARRAY_SIZE(points)
+
+/* The first `count`, at the sizes that people have. */
+static void check_points(const char *path, const char *prefix, size_t count)
 {
-	static const struct scene real[] = {
-		{ "timeline", "", NULL },
-		{ "category", "c", NULL },
-		{ "flame", "t", NULL },
-		{ "map", "M", NULL },
-	};
-	struct kit *kit = kit_open(kit_snapshot("torch2.11-medium512-training"), NULL);
+	struct kit *kit = kit_open(path, NULL);
 	size_t i, k;
 	int same = 1;
 
 	for (i = 0; i < 3; i++)
-		for (k = 0; k < MT_ARRAY_SIZE(real); k++) {
+		for (k = 0; k < count; k++) {
 			kit_screen(kit, sizes[i].width, sizes[i].height, 256, 0);
-			go_to_scene(kit, &real[k]);
-			same &= is_golden(kit, "snapshot", &real[k], "", canvas_dump);
+			go_to_scene(kit, &points[k]);
+			same &= is_golden(kit, prefix, &points[k], "", canvas_dump);
 		}
+	kit_close(kit);
+	CHECK(same);
+}
+
+/* A snapshot of a real training step: what PyTorch itself said. */
+TEST(golden_snapshot)
+{
+	check_points(kit_snapshot("torch2.11-medium512-training"), "snapshot/", POINTS);
+}
+
+/* What `make demo` records, as it would be if an event came every so often; in a folder of the test's own. */
+static const char *record_demo(void)
+{
+	const char *build = getenv("BUILD");
+	char command[2000];
+
+	kit_go_apart();
+	if (!build)
+		SKIP("BUILD does not say where memrec is");
+	snprintf(command, sizeof(command),
+		 "STANDIN_MEM=80GiB LD_LIBRARY_PATH='%s/standin' '%s/memrec' --steps 3 -o as-it-was.zst -- '%s/samples/rl_step' "
+		 "--quiet >said 2>&1",
+		 build, build, build);
+	CHECK_EQ(system(command), 0);
+	retell("as-it-was.zst", "demo.zst");
+	return "demo.zst";
+}
+
+TEST(golden_demo)
+{
+	check_points(record_demo(), "demo/", POINTS - 1); /* its stacks end in this machine's C library */
+}
+
+/* GRPO by TRL, on the CPU. */
+TEST(golden_trl)
+{
+	check_points(kit_sample("trl_grpo.zst"), "trl/", POINTS);
+}
+
+/* A recording that runs: by now three steps have ended, and the fourth rolls out. */
+TEST(golden_live)
+{
+	static const struct scene live[] = {
+		{ "timeline", "", NULL }, { "back", "p", NULL },        { "map", "M", NULL },
+		{ "flame", "t", NULL },   { "steps", "2 Enter", NULL },
+	};
+	struct maker maker;
+	struct kit *kit;
+	size_t i, k;
+	int same = 1;
+
+	kit_go_apart();
+	kit_begin_rl_run(&maker, "run.zst");
+	kit_run_rollout(&maker);
+	CHECK_EQ(mt_writer_flush(maker.writer), 0);
+	kit = kit_open_live("run.zst", maker.time);
+	for (i = 0; i < 3; i++)
+		for (k = 0; k < MT_ARRAY_SIZE(live); k++) {
+			kit_screen(kit, sizes[i].width, sizes[i].height, 256, 0);
+			go_to_scene(kit, &live[k]);
+			same &= is_golden(kit, "live/", &live[k], "", canvas_dump);
+		}
+	maker_close(&maker);
 	kit_close(kit);
 	CHECK(same);
 }

@@ -12,6 +12,7 @@
 #define TUI_KIT_H
 
 #include <stdarg.h>
+#include <time.h>
 #include "memtrace/error.h"
 #include "screen/input/request.h"
 #include "screen/view/app.h"
@@ -153,26 +154,37 @@ static inline void kit_run_update(struct maker *maker)
 	maker_phase_end(maker);
 }
 
+static inline void kit_run_step(struct maker *maker, unsigned step)
+{
+	kit_run_rollout(maker);
+	kit_run_forward(maker, step);
+	kit_run_backward(maker, step);
+	kit_run_update(maker);
+	maker_step(maker, step);
+	CHECK_EQ(mt_writer_flush(maker->writer), 0);
+}
+
+/* Its init and three steps; the trace is still open. */
+static inline void kit_begin_rl_run(struct maker *maker, const char *path)
+{
+	unsigned step;
+
+	maker_open_on(maker, path, 4711, 0, 80 * GIB);
+	maker->device = maker->cpu;
+	maker->stack = kit_stack(maker, "init_model", "read_dataset", "data.py", 12);
+	maker_tensor_alloc(maker, 0x1000000, 300 * MIB);
+	maker->total = 0;
+	maker->device = maker->cuda;
+	kit_run_init(maker);
+	for (step = 1; step <= 3; step++)
+		kit_run_step(maker, step);
+}
+
 static inline void kit_write_rl_run(const char *path)
 {
 	struct maker maker;
-	unsigned step;
 
-	maker_open_on(&maker, path, 4711, 0, 80 * GIB);
-	maker.device = maker.cpu;
-	maker.stack = kit_stack(&maker, "init_model", "read_dataset", "data.py", 12);
-	maker_tensor_alloc(&maker, 0x1000000, 300 * MIB);
-	maker.total = 0;
-	maker.device = maker.cuda;
-	kit_run_init(&maker);
-	for (step = 1; step <= 3; step++) {
-		kit_run_rollout(&maker);
-		kit_run_forward(&maker, step);
-		kit_run_backward(&maker, step);
-		kit_run_update(&maker);
-		maker_step(&maker, step);
-		CHECK_EQ(mt_writer_flush(maker.writer), 0);
-	}
+	kit_begin_rl_run(&maker, path);
 	kit_run_rollout(&maker);
 	maker_phase(&maker, "forward");
 	kit_wait(&maker, 20);
@@ -244,6 +256,17 @@ static inline const char *kit_snapshot(const char *name)
 	return "snapshot.pickle";
 }
 
+/* A recording that lies in samples, in a folder of the test's own. */
+static inline const char *kit_sample(const char *name)
+{
+	char path[1024];
+
+	kit_go_apart();
+	snprintf(path, sizeof(path), "%s/samples/%s", kit_tree(), name);
+	CHECK(!symlink(path, name));
+	return name;
+}
+
 /* ---- everything that works for the screen ---------------------------------------------------------------------- */
 
 struct kit {
@@ -274,6 +297,31 @@ static inline struct kit *kit_open(const char *path, ...)
 	CHECK_EQ(model_init(&kit->model), 0);
 	CHECK_EQ(feed_new(&kit->feed, &kit->model, &kit->source), 0);
 	feed_wait(kit->feed);
+	CHECK_EQ(worker_new(&kit->worker, &kit->model, kit->feed, kit->path, kit->paths), 0);
+	worker_wait(kit->worker);
+	return kit;
+}
+
+/* Follows a trace that is still being written, as far as `until`, ns. */
+static inline struct kit *kit_open_live(const char *path, uint64_t until)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	struct kit *kit = calloc(1, sizeof(*kit));
+	int64_t last = 0, wanted;
+
+	CHECK(kit);
+	kit->path[kit->paths++] = strdup(path);
+	CHECK_EQ(source_open_live(&kit->source, kit->path, kit->paths, SOURCE_PATIENTLY), 0);
+	CHECK_EQ(kit->source.written, 1);
+	wanted = (int64_t)(until - mt_reader_process(kit->source.input[0].reader)->start_monotonic);
+	CHECK_EQ(model_init(&kit->model), 0);
+	CHECK_EQ(feed_new(&kit->feed, &kit->model, &kit->source), 0);
+	while (last < wanted) {
+		model_lock(&kit->model);
+		last = kit->model.last_time;
+		model_unlock(&kit->model);
+		nanosleep(&pause, NULL);
+	}
 	CHECK_EQ(worker_new(&kit->worker, &kit->model, kit->feed, kit->path, kit->paths), 0);
 	worker_wait(kit->worker);
 	return kit;

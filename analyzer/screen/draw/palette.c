@@ -201,8 +201,10 @@ const char *palette_process_name(char out[PALETTE_NAME_MAX], const struct model 
 		snprintf(out, PALETTE_NAME_MAX, "no process");
 	else if (model->process[process].rank >= 0)
 		snprintf(out, PALETTE_NAME_MAX, "rank %lld", (long long)model->process[process].rank);
-	else
+	else if (model->process[process].pid)
 		snprintf(out, PALETTE_NAME_MAX, "pid %lld", (long long)model->process[process].pid);
+	else
+		snprintf(out, PALETTE_NAME_MAX, "the process");
 	return out;
 }
 

@@ -195,7 +195,7 @@ static void draw_words(const struct view_site *self, const struct app *app, stru
 		x = area_print(area, x, y, STYLE_PLAIN, ", owner %s", model->owner[site->owner]);
 	if (process && model->processes > 1)
 		area_print(area, x, y, STYLE_PLAIN, ", %s", answer_process(word, process->rank, process->pid));
-	else if (process)
+	else if (process && process->pid)
 		area_print(area, x, y, STYLE_PLAIN, ", pid %lld", (long long)process->pid);
 	if (area.height <= y + 1 || !site->evidence)
 		return;
