@@ -272,6 +272,15 @@ bench-record: programs
 	@tests/bench/record.sh $(B)
 	@tests/bench/loop.sh $(B)
 
+# What bash, zsh and fish complete, made of what the programs say of themselves.
+COMPLETION := $(foreach shell,bash zsh fish,$(B)/completion/memrec.$(shell) $(B)/completion/memana.$(shell))
+.PHONY: completion
+completion: $(COMPLETION)
+$(COMPLETION): $(B)/completion/%: tools/completion.sh $(B)/memrec $(B)/memana
+	@mkdir -p $(@D)
+	$(SAY) SHELL $@
+	$(Q)tools/completion.sh $(B)/$(basename $*) $(patsubst .%,%,$(suffix $*)) >$@.new && mv $@.new $@
+
 # The picture in the README: the timeline of the demo's trace, read from a real terminal (tmux).
 .PHONY: screenshot
 screenshot: programs standin samples
@@ -283,7 +292,8 @@ screenshot: programs standin samples
 test-gpu:
 	@tests/gpu/run.sh $(B)
 
-install: programs
+share := $(DESTDIR)$(PREFIX)/share
+install: programs completion
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/memrec
 	install -m 755 $(B)/memrec $(B)/memana $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/libmemrec.so $(B)/libmemrec-nop.so $(DESTDIR)$(PREFIX)/lib/memrec
@@ -291,6 +301,12 @@ install: programs
 	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 docs/schema/memana.schema.json $(DESTDIR)$(PREFIX)/share/memrec
+	install -d $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
+	for name in memrec memana; do \
+		install -m 644 $(B)/completion/$$name.bash $(share)/bash-completion/completions/$$name && \
+		install -m 644 $(B)/completion/$$name.zsh $(share)/zsh/site-functions/_$$name && \
+		install -m 644 $(B)/completion/$$name.fish $(share)/fish/vendor_completions.d/$$name.fish || exit 1; \
+	done
 
 include tests/standin/standin.mk samples/samples.mk
 include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk tests/fuzz/fuzz.mk

@@ -7,15 +7,13 @@
 #include "memtrace/error.h"
 #include "memtrace/import.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "source/partial_file.h"
 #include "source/snapshot.h"
 
-static const char options_help[] =
-	"  -o, --output TRACE  the trace to write; an older one is replaced when all went well\n";
-
-static const struct option long_options[] = {
-	{ "output", required_argument, NULL, 'o' },
-	COMMAND_OPTIONS,
+static const struct command_option own_options[] = {
+	{ 'o', "output", "TRACE", "the trace to write; an older one is replaced when all went well" },
+	COMMAND_HELP_OPTION,
 };
 
 static int fail(const char *snapshot, int error, const struct mt_import_summary *summary)
@@ -76,9 +74,9 @@ int cmd_import(int argc, char **argv)
 	char message[256];
 	int option, error, status;
 
-	while ((option = command_getopt(argc, argv, ":o:h", long_options)) != -1) {
+	while ((option = command_getopt(argc, argv, own_options)) != -1) {
 		if (option == 'h')
-			return command_help("import", options_help);
+			return command_help("import", own_options, NULL);
 		if (option != 'o')
 			return command_bad_option(argc, argv, option);
 		output = optarg;

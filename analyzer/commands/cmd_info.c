@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "engine/analysis.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "report/command.h"
 #include "report/report.h"
 #include "source/source.h"
@@ -317,5 +318,5 @@ static int info(const struct source *source, int json)
 
 int cmd_info(int argc, char **argv)
 {
-	return command_traces(argc, argv, info);
+	return answer_traces(argc, argv, info);
 }

@@ -6,6 +6,7 @@
 #include "memtrace/error.h"
 #include "memtrace/knobs.h"
 #include "report/command.h"
+#include "report/command_option.h"
 
 /* ---- text ---- */
 
@@ -267,15 +268,16 @@ static int answer(int count, char **framework, int json)
 
 int cmd_knobs(int argc, char **argv)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, COMMAND_OPTIONS };
+	static const struct command_option options[] = {
+		{ COMMAND_JSON, "json", NULL, "all that is known of them, for programs" },
+		COMMAND_HELP_OPTION,
+	};
 	int json = 0, option;
 
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+	while ((option = command_getopt(argc, argv, options)) != -1) {
 		if (option == 'h')
-			return command_help(
-				argv[0],
-				"      --json       all that is known of them, for programs\n" COMMAND_OPTIONS_HELP);
-		if (option != 'j')
+			return command_help(argv[0], options, "FRAMEWORK:" MT_KNOBS_FRAMEWORKS);
+		if (option != COMMAND_JSON)
 			return command_bad_option(argc, argv, option);
 		json = 1;
 	}

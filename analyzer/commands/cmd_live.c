@@ -6,17 +6,18 @@
 #include <sys/stat.h>
 #include "memtrace/error.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "show.h"
 #include "source/folder.h"
 #include "source/live.h"
 
 #define LOOK_MS 100 /* for a trace that is not there yet */
 
-static const char options_help[] = COMMAND_RULES_HELP
-	"  Without TRACE: all recordings of yours that run on this machine. A TRACE, or a\n"
-	"  that is not there yet is waited for.\n";
+static const struct command_option own_options[] = { COMMAND_RULES_OPTION, COMMAND_HELP_OPTION };
 
-static const struct option long_options[] = { COMMAND_RULES_OPTION, COMMAND_OPTIONS };
+static const char notes[] =
+	"Without TRACE: all recordings of yours that run on this machine. A TRACE, or a folder, that is not there yet "
+	"is waited for.";
 
 /* 1: a recording may be about to begin it: it is not there, empty, or a folder without a trace. */
 static int may_come(const char *path)
@@ -74,9 +75,9 @@ int cmd_live(int argc, char **argv)
 {
 	int option, i, status = 0;
 
-	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, own_options)) != -1) {
 		if (option == 'h')
-			return command_help("live", options_help);
+			return command_help("live", own_options, notes);
 		status = option == COMMAND_RULES ? command_rules(optarg) : command_bad_option(argc, argv, option);
 	}
 	if (status)

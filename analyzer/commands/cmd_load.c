@@ -7,18 +7,16 @@
 #include "database/db.h"
 #include "memtrace/error.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/report.h"
 #include "source/partial_file.h"
 #include "source/source.h"
 #include "store/load.h"
 
-static const char options_help[] =
-	"  -o, --output DB  the database to write; an older one is replaced when all went well\n" COMMAND_RULES_HELP;
-
-static const struct option long_options[] = {
-	{ "output", required_argument, NULL, 'o' },
+static const struct command_option own_options[] = {
+	{ 'o', "output", "DB", "the database to write; an older one is replaced when all went well" },
 	COMMAND_RULES_OPTION,
-	COMMAND_OPTIONS,
+	COMMAND_HELP_OPTION,
 };
 
 static int load(struct source *source, const char *path, struct analysis *analysis)
@@ -84,9 +82,9 @@ int cmd_load(int argc, char **argv)
 	struct source source;
 	int option, status = 0;
 
-	while (!status && (option = command_getopt(argc, argv, ":o:h", long_options)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, own_options)) != -1) {
 		if (option == 'h')
-			return command_help("load", options_help);
+			return command_help("load", own_options, NULL);
 		if (option == COMMAND_RULES)
 			status = command_rules(optarg);
 		else if (option != 'o')

@@ -9,22 +9,22 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/report.h"
 #include "source/source.h"
 #include "store/load.h"
 
-static const char options_help[] =
-	"      --header     print the names of the columns first (default: on a terminal)\n"
-	"      --json       an array of objects\n"
-	"Instead of a statement: .tables, the tables and views; .schema [TABLE], their columns and\n"
-	"what these mean\n";
+enum { OPTION_HEADER = COMMAND_OWN };
 
-static const struct option long_options[] = {
-	{ "header", no_argument, NULL, 'H' },
-	{ "json", no_argument, NULL, 'j' },
+static const struct command_option own_options[] = {
+	{ OPTION_HEADER, "header", NULL, "print the names of the columns first (default: on a terminal)" },
 	COMMAND_RULES_OPTION,
-	COMMAND_OPTIONS,
+	{ COMMAND_JSON, "json", NULL, "an array of objects" },
+	COMMAND_HELP_OPTION,
 };
+
+static const char notes[] =
+	"Instead of a statement: .tables, the tables and views; .schema [TABLE], their columns and what these mean.";
 
 /* ---- rows as text: columns separated by tabs ---- */
 
@@ -360,15 +360,15 @@ int cmd_sql(int argc, char **argv)
 	struct look look = { .terminal = isatty(STDOUT_FILENO) };
 
 	look.header = look.terminal;
-	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, own_options)) != -1) {
 		if (option == 'h')
-			return command_help("sql", options_help);
+			return command_help("sql", own_options, notes);
 		if (option == COMMAND_RULES)
 			status = command_rules(optarg);
-		else if (option != 'H' && option != 'j')
+		else if (option != OPTION_HEADER && option != COMMAND_JSON)
 			return command_bad_option(argc, argv, option);
-		look.header |= option == 'H';
-		json |= option == 'j';
+		look.header |= option == OPTION_HEADER;
+		json |= option == COMMAND_JSON;
 	}
 	if (status)
 		return status;

@@ -1,10 +1,9 @@
 /* memana tui - the timeline: a run in a terminal, from its traces or a database. */
 #include "report/command.h"
+#include "report/command_option.h"
 #include "show.h"
 
-static const char options_help[] = COMMAND_RULES_HELP;
-
-static const struct option long_options[] = { COMMAND_RULES_OPTION, COMMAND_OPTIONS };
+static const struct command_option own_options[] = { COMMAND_RULES_OPTION, COMMAND_HELP_OPTION };
 
 int cmd_tui(int argc, char **argv)
 {
@@ -12,9 +11,9 @@ int cmd_tui(int argc, char **argv)
 	uint32_t count;
 	int option, status = 0;
 
-	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, own_options)) != -1) {
 		if (option == 'h')
-			return command_help("tui", options_help);
+			return command_help("tui", own_options, NULL);
 		status = option == COMMAND_RULES ? command_rules(optarg) : command_bad_option(argc, argv, option);
 	}
 	if (status)

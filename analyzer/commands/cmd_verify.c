@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/analysis.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "report/command.h"
 #include "report/report.h"
 #include "source/source.h"
@@ -148,5 +149,5 @@ static int verify(const struct source *source, int json)
 
 int cmd_verify(int argc, char **argv)
 {
-	return command_traces(argc, argv, verify);
+	return answer_traces(argc, argv, verify);
 }

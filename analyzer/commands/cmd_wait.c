@@ -16,24 +16,25 @@
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "source/live.h"
 
 #define LOOK_MS 50
 #define CUDA_ERROR_OUT_OF_MEMORY 2
 
-static const char options_help[] =
-	"      --until WHAT oom: an allocation fails for want of memory; step:N: step N ends\n"
-	"      --timeout S  wait S seconds at most (default: as long as it takes)\n"
-	"      --json       for programs; bytes and nanoseconds\n"
-	"  Of several traces, until one of them has it. Exit status: 0 it came, 1 the recording\n"
-	"  ended without it, or the time was over.\n";
+enum { OPTION_UNTIL = COMMAND_OWN, OPTION_TIMEOUT };
 
-enum { OPTION_UNTIL = 300, OPTION_TIMEOUT, OPTION_JSON };
+static const struct command_option own_options[] = {
+	{ OPTION_UNTIL, "until", "WHAT", "oom: an allocation fails for want of memory; step:N: step N ends",
+	  "oom step:N" },
+	{ OPTION_TIMEOUT, "timeout", "S", "wait S seconds at most (default: as long as it takes)" },
+	COMMAND_JSON_OPTION,
+	COMMAND_HELP_OPTION,
+};
 
-static const struct option long_options[] = { { "until", required_argument, NULL, OPTION_UNTIL },
-					      { "timeout", required_argument, NULL, OPTION_TIMEOUT },
-					      { "json", no_argument, NULL, OPTION_JSON },
-					      COMMAND_OPTIONS };
+static const char notes[] =
+	"Of several traces, until one of them has it. Exit status: 0 it came, 1 the recording ended without it, or the "
+	"time was over.";
 
 /* What is waited for. */
 struct wish {
@@ -299,7 +300,7 @@ static int take_option(struct wish *wish, int argc, char **argv, int option)
 		if (!command_number(optarg, 1, INT32_MAX, &wish->timeout))
 			return 0;
 		return command_fail(EXIT_USAGE, "wait: --timeout %s: not a number of seconds", optarg);
-	case OPTION_JSON:
+	case COMMAND_JSON:
 		wish->json = 1;
 		return 0;
 	default:
@@ -312,9 +313,9 @@ int cmd_wait(int argc, char **argv)
 	struct wish wish = { 0 };
 	int option, status = 0;
 
-	while (!status && (option = command_getopt(argc, argv, ":h", long_options)) != -1) {
+	while (!status && (option = command_getopt(argc, argv, own_options)) != -1) {
 		if (option == 'h')
-			return command_help("wait", options_help);
+			return command_help("wait", own_options, notes);
 		status = take_option(&wish, argc, argv, option);
 	}
 	if (status)

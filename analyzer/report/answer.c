@@ -36,12 +36,12 @@ static int parse_option(struct answer_options *options, const struct answer *ans
 	switch (option) {
 	case 'n':
 		return take_limit(options, argv[0]);
-	case 'N':
-		return answer->has_number ? take_number(options, argv[0]) : command_bad_option(argc, argv, '?');
-	case 'b':
+	case COMMAND_NUMBER:
+		return take_number(options, argv[0]);
+	case COMMAND_BRIEF:
 		options->brief = 1;
-		return answer->has_brief ? 0 : command_bad_option(argc, argv, '?');
-	case 'j':
+		return 0;
+	case COMMAND_JSON:
 		options->json = 1;
 		return 0;
 	case 'h':
@@ -59,22 +59,10 @@ static int parse_option(struct answer_options *options, const struct answer *ans
 
 int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own)
 {
-	static const struct option common[] = {
-		{ "brief", no_argument, NULL, 'b' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "number", required_argument, NULL, 'N' },
-		COMMAND_RULES_OPTION,
-		COMMAND_OPTIONS,
-	};
-	struct option all[ANSWER_OWN_MAX + MT_ARRAY_SIZE(common)];
 	int option, status = 0;
-	size_t count = 0;
 
-	for (; answer->own_options && answer->own_options[count].name && count < ANSWER_OWN_MAX; count++)
-		all[count] = answer->own_options[count];
-	memcpy(&all[count], common, sizeof(common));
 	*options = (struct answer_options){ .own = own };
-	while (!status && (option = command_getopt(argc, argv, answer->limit ? ":n:h" : ":h", all)) != -1)
+	while (!status && (option = command_getopt(argc, argv, answer->options)) != -1)
 		status = parse_option(options, answer, argc, argv, option);
 	if (!options->limit)
 		options->limit = options->json ? INT64_MAX : answer->limit;
@@ -151,7 +139,7 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 	if (status)
 		return status;
 	if (options.help)
-		return command_help(argv[0], answer->options_help);
+		return command_help(argv[0], answer->options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
 	status = report_input_open(&input, argv[0], argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
@@ -161,6 +149,27 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 		input.analysis.processes = 0; /* one line is enough */
 	closed = report_input_close(&input);
 	return status ? status : closed;
+}
+
+int answer_traces(int argc, char **argv, int (*answer)(const struct source *source, int json))
+{
+	static const struct command_option options[] = { COMMAND_JSON_OPTION, COMMAND_HELP_OPTION };
+	struct source source;
+	int option, status, json = 0;
+
+	while ((option = command_getopt(argc, argv, options)) != -1) {
+		if (option == 'h')
+			return command_help(argv[0], options, NULL);
+		if (option != COMMAND_JSON)
+			return command_bad_option(argc, argv, option);
+		json = 1;
+	}
+	if (optind == argc)
+		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
+	status = command_open(&source, argv + optind, (uint32_t)(argc - optind), 0);
+	if (!status)
+		status = answer(&source, json);
+	return command_close(&source, status);
 }
 
 /* ---- parts of reports ---- */

@@ -6,11 +6,12 @@
 #ifndef MEMANA_ANSWER_H
 #define MEMANA_ANSWER_H
 
-#include <getopt.h>
 #include <stdint.h>
 #include "base/json.h"
 #include "base/text.h"
+#include "command_option.h"
 #include "report.h"
+#include "source/source.h"
 
 struct answer_options {
 	int json, help;
@@ -23,24 +24,25 @@ struct answer_options {
 
 /* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
 struct answer {
-	const char *options_help;
-	int64_t limit;  /* of lists in text; in JSON everything, unless -n is given; 0: there are no lists, nor -n */
-	int has_number; /* takes --number */
-	int has_brief;  /* takes --brief */
-	const struct option *own_options; /* at most ANSWER_OWN_MAX beside those of all, then zeros; NULL: none */
-	/* One of them, by its `val`, with `optarg`: into options->own. 0, or after printing why not the exit code. */
+	const struct command_option *options;
+	int64_t limit; /* of lists in text; in JSON everything, unless -n is given */
+	/* An option that not all reports have, with `optarg`: into options->own. 0, or after printing why not the exit code. */
 	int (*take_own)(struct answer_options *options, int option);
 	int (*text)(const struct text *text, struct db *db, const struct answer_options *options);
 	int (*json)(struct doc *doc, struct db *db, const struct answer_options *options);
 };
-
-#define ANSWER_OWN_MAX 8
 
 /* Reads the options; what is left begins at optind. `own` is for answer->take_own. 0, or the exit code. */
 int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own);
 
 /* The whole of a command without options of its own: reads the arguments, opens, answers, closes. The exit code. */
 int answer_command(int argc, char **argv, const struct answer *answer);
+
+/*
+ * The whole of a command that takes traces, --json and nothing else: opens them and lets `answer` print what it has to
+ * say and give the exit code.
+ */
+int answer_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
 
 /* The document of an answer: its version, what `fill` adds, the shape of all. Printed to stdout. 0 or -MT_E_x. */
 int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), void *context);

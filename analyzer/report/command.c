@@ -1,4 +1,4 @@
-/* What the commands share: their table, messages, and how options are read. */
+/* What the commands share: their table, messages, and how what they read is opened. */
 #include "command.h"
 
 #include <errno.h>
@@ -32,44 +32,6 @@ int command_fail(int exit_code, const char *format, ...)
 	return exit_code;
 }
 
-static const struct option *proposed; /* of the command that reads its options now */
-
-int command_getopt(int argc, char **argv, const char *letters, const struct option *options)
-{
-	proposed = options;
-	return getopt_long(argc, argv, letters, options, NULL);
-}
-
-/* The name in "--name=value", near to which there may be one. */
-static void find_option(struct mt_nearest *nearest, char name[MT_NEAREST_MAX + 2], const char *argument)
-{
-	const struct option *option;
-
-	snprintf(name, MT_NEAREST_MAX + 2, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
-	nearest->word = name;
-	for (option = proposed; option && option->name; option++)
-		mt_nearest_try(nearest, option->name);
-}
-
-int command_bad_option(int argc, char **argv, int result)
-{
-	const char *what = result == ':' ? "needs a value" : "there is no such option", *argument = argv[optind - 1];
-	struct mt_nearest nearest = { 0 };
-	char name[MT_NEAREST_MAX + 2];
-
-	/* getopt names a short option in optopt; a long one is the argument it has just passed. */
-	if (result == '?' && optopt && optind <= argc && strncmp(argument, "--", 2))
-		return command_fail(EXIT_USAGE, "%s: -%c: %s (see memana %s --help)", argv[0], optopt, what, argv[0]);
-	if (result == '?' && optopt && strchr(argument, '='))
-		what = "takes no value";
-	else if (result == '?' && !strncmp(argument, "--", 2))
-		find_option(&nearest, name, argument);
-	if (nearest.best)
-		return command_fail(EXIT_USAGE, "%s: %s: %s (did you mean --%s? See memana %s --help)", argv[0],
-				    argument, what, nearest.best, argv[0]);
-	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argument, what, argv[0]);
-}
-
 int command_bad_word(const struct mt_nearest *nearest, const char *format, ...)
 {
 	char message[1024], words[MT_NEAREST_WORDS];
@@ -88,10 +50,7 @@ int command_bad_phase(const char *command, const char *option, const char *word)
 #define TRY_PHASE(name, number, phase, letter) mt_nearest_try(&nearest, phase);
 	MT_PHASE_LIST(TRY_PHASE)
 #undef TRY_PHASE
-#define SAY_PHASE(name, number, phase, letter) " " phase
-	return command_bad_word(&nearest, "%s: --%s %s: no such phase; all are" MT_PHASE_LIST(SAY_PHASE), command,
-				option, word);
-#undef SAY_PHASE
+	return command_bad_word(&nearest, "%s: --%s %s: no such phase; all are" COMMAND_PHASES, command, option, word);
 }
 
 const struct command *command_find(const char *name)
@@ -102,15 +61,6 @@ const struct command *command_find(const char *name)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
 	return NULL;
-}
-
-int command_help(const char *name, const char *options)
-{
-	const struct command *command = command_find(name);
-
-	printf("Usage: memana %s [options] %s\n  %s\n\n%s" COMMAND_OPTIONS_HELP, name, command->arguments,
-	       command->summary, options);
-	return 0;
 }
 
 int command_number(const char *text, long min, long max, long *number)
@@ -176,25 +126,4 @@ int command_close(struct source *source, int status)
 
 	source_release(source);
 	return status ? status : mt_exit_code(damage);
-}
-
-int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json))
-{
-	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' }, COMMAND_OPTIONS };
-	struct source source;
-	int option, status, json = 0;
-
-	while ((option = command_getopt(argc, argv, ":h", long_options)) != -1) {
-		if (option == 'h')
-			return command_help(argv[0], "      --json       for programs; bytes and nanoseconds\n");
-		if (option != 'j')
-			return command_bad_option(argc, argv, option);
-		json = 1;
-	}
-	if (optind == argc)
-		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
-	status = command_open(&source, argv + optind, (uint32_t)(argc - optind), 0);
-	if (!status)
-		status = answer(&source, json);
-	return command_close(&source, status);
 }

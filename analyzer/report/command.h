@@ -5,7 +5,7 @@
 #ifndef MEMANA_COMMAND_H
 #define MEMANA_COMMAND_H
 
-#include <getopt.h>
+#include <getopt.h> /* optarg, optind */
 #include <stddef.h>
 #include <stdint.h>
 #include "memtrace/base.h"
@@ -58,21 +58,6 @@ const struct command *command_find(const char *name); /* NULL: there is none */
 /* Prints "memana: ..." to stderr and returns `exit_code`. Control characters are shown as '?'. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
 
-/* getopt_long; `options` are what command_bad_option may propose, until the next call. */
-int command_getopt(int argc, char **argv, const char *letters, const struct option *options);
-
-/* command_fail for an option that command_getopt refused: `result` is what it returned ('?' or ':'). */
-int command_bad_option(int argc, char **argv, int result);
-
-/* Prints "Usage: memana NAME ARGUMENTS", the summary and `options` to stdout. Returns 0. */
-int command_help(const char *name, const char *options);
-
-/*
- * The whole of a command that takes traces, --json and nothing else: opens them and lets `answer` print what it has to
- * say and give the exit code.
- */
-int command_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
-
 /*
  * source_open for a command, with what there is to say of it: 0, or after printing why not the exit code. `databases` 0:
  * source_open_traces. command_close in any case.
@@ -103,22 +88,11 @@ int command_bad_word(const struct mt_nearest *nearest, const char *format, ...) 
 /* The same for a phase: "retained: --from WORD: no such phase". */
 int command_bad_phase(const char *command, const char *option, const char *word);
 
-/* The option of those that read traces, and what it does: 0, or after printing why not the exit code. */
-#define COMMAND_RULES 256
-#define COMMAND_RULES_OPTION                                    \
-	{                                                       \
-		"rules", required_argument, NULL, COMMAND_RULES \
-	}
-#define COMMAND_RULES_HELP \
-	"      --rules FILE more phase rules, which go before the built-in ones (may be given again)\n"
+/* What --rules does: 0, or after printing why not the exit code. */
 int command_rules(const char *path);
 
-/* Options that every command has; put them at the end of its own. */
-#define COMMAND_OPTIONS                     \
-	{ "help", no_argument, NULL, 'h' }, \
-	{                                   \
-		NULL, 0, NULL, 0            \
-	}
-#define COMMAND_OPTIONS_HELP "  -h, --help       show this\n"
+/* The words of --from PHASE and its like (struct command_option). */
+#define COMMAND_PHASE_WORD(name, number, phase, letter) " " phase
+#define COMMAND_PHASES MT_PHASE_LIST(COMMAND_PHASE_WORD)
 
 #endif

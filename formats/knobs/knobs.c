@@ -6,43 +6,26 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-/* The files that the program carries. X(symbol, file name in formats/knobs) */
-#define KNOBS_BUILTIN_LIST(X)                      \
-	X(knobs_verl, "verl.yaml")                 \
-	X(knobs_areal, "areal.yaml")               \
-	X(knobs_relax, "relax.yaml")               \
-	X(knobs_slime, "slime.yaml")               \
-	X(knobs_openrlhf, "openrlhf.yaml")         \
-	X(knobs_nemo_rl, "nemo-rl.yaml")           \
-	X(knobs_trl, "trl.yaml")                   \
-	X(knobs_transformers, "transformers.yaml") \
-	X(knobs_accelerate, "accelerate.yaml")     \
-	X(knobs_deepspeed, "deepspeed.yaml")       \
-	X(knobs_megatron, "megatron.yaml")         \
-	X(knobs_vllm, "vllm.yaml")                 \
-	X(knobs_sglang, "sglang.yaml")             \
-	X(knobs_pytorch, "pytorch.yaml")
-
 struct knobs_builtin {
 	const char *name;
 	const char *text, *end;
 };
 
 /* They are in the program as they are. Paths are relative to the source root, where make runs. */
-#define EMBED(symbol, file)                                                \
-	__asm__(".pushsection .rodata\n" #symbol ":\n"                     \
-		"\t.incbin \"formats/knobs/" file "\"\n" #symbol "_end:\n" \
-		"\t.byte 0\n"                                              \
-		"\t.popsection\n");                                        \
-	extern const char symbol[] __attribute__((visibility("hidden")));  \
+#define EMBED(symbol, framework)                                                     \
+	__asm__(".pushsection .rodata\n" #symbol ":\n"                               \
+		"\t.incbin \"formats/knobs/" framework ".yaml\"\n" #symbol "_end:\n" \
+		"\t.byte 0\n"                                                        \
+		"\t.popsection\n");                                                  \
+	extern const char symbol[] __attribute__((visibility("hidden")));            \
 	extern const char symbol##_end[] __attribute__((visibility("hidden")));
 
-KNOBS_BUILTIN_LIST(EMBED)
+MT_KNOBS_LIST(EMBED)
 
 static const struct knobs_builtin *knobs_builtin(size_t *count)
 {
-#define ENTRY(symbol, file) { file, symbol, symbol##_end },
-	static const struct knobs_builtin all[] = { KNOBS_BUILTIN_LIST(ENTRY) };
+#define ENTRY(symbol, framework) { framework ".yaml", symbol, symbol##_end },
+	static const struct knobs_builtin all[] = { MT_KNOBS_LIST(ENTRY) };
 #undef ENTRY
 
 	*count = MT_ARRAY_SIZE(all);

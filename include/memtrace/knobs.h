@@ -324,8 +324,29 @@ struct mt_knob_file {
 	uint32_t knobs;
 };
 
+/* What the program carries: X(symbol, framework), from formats/knobs/FRAMEWORK.yaml. */
+#define MT_KNOBS_LIST(X)                      \
+	X(knobs_verl, "verl")                 \
+	X(knobs_areal, "areal")               \
+	X(knobs_relax, "relax")               \
+	X(knobs_slime, "slime")               \
+	X(knobs_openrlhf, "openrlhf")         \
+	X(knobs_nemo_rl, "nemo-rl")           \
+	X(knobs_trl, "trl")                   \
+	X(knobs_transformers, "transformers") \
+	X(knobs_accelerate, "accelerate")     \
+	X(knobs_deepspeed, "deepspeed")       \
+	X(knobs_megatron, "megatron")         \
+	X(knobs_vllm, "vllm")                 \
+	X(knobs_sglang, "sglang")             \
+	X(knobs_pytorch, "pytorch")
+
+/* Their names with a blank before each. */
+#define MT_KNOBS_NAME(symbol, framework) " " framework
+#define MT_KNOBS_FRAMEWORKS MT_KNOBS_LIST(MT_KNOBS_NAME)
+
 struct mt_knobs {
-	struct mt_knob_file *file; /* in the order of KNOBS_BUILTIN_LIST in formats/knobs/knobs.c */
+	struct mt_knob_file *file; /* in the order of MT_KNOBS_LIST */
 	uint32_t files;
 	struct knobs_text *texts; /* all of them, for freeing */
 };

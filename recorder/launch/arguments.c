@@ -83,6 +83,8 @@ static const struct option_row rows[] = {
 	X("native", MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)                               \
 	X("none", 0)
 
+#define STACKS_NAME(word, bits) " " word
+
 /* getopt's refusal; a letter among others in one word is named by itself. */
 static int refuse(struct arguments_error *error, char **argv, const char *why)
 {
@@ -364,13 +366,14 @@ void arguments_print_help(FILE *file)
 
 	fprintf(file, "usage: memrec [options] -- COMMAND [ARG...]\n"
 		      "       memrec env [options] [FRAMEWORK]   what to set where a launcher starts the processes\n"
-		      "       memrec recover FILE                fold a left-over ring into a complete trace\n"
+		      "       memrec recover [-o FILE] FILE      fold a left-over ring into a complete trace\n"
 		      "\n"
 		      "Records what fills GPU memory in COMMAND and its children, with stacks and phases.\n"
 		      "memana reads the trace: memana top trace.zst\n"
 		      "\n");
 	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
 		print_option(file, &rows[i]);
+	fprintf(file, "  LIST:" STACKS_LIST(STACKS_NAME) "\n  FRAMEWORK:%s\n", env_frameworks);
 	fprintf(file, "\nThe exit status is COMMAND's own, 128+N when signal N killed it; memrec's errors: 2 usage,\n"
 		      "4 system, 126 COMMAND cannot be executed, 127 COMMAND was not found.\n");
 }

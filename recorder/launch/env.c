@@ -79,9 +79,10 @@ static const char general[] = "# Where you start the program yourself, memrec do
 			      "# Where something else starts the processes, set this for them:\n" SHELL_VARIABLES
 			      "# Exact text for a launcher (memrec env NAME):"
 #define LIST_NAME(name, text) " " name
-	FRAMEWORK_LIST(LIST_NAME)
+	FRAMEWORK_LIST(LIST_NAME) "\n";
+
+const char env_frameworks[] = FRAMEWORK_LIST(LIST_NAME);
 #undef LIST_NAME
-		"\n";
 
 struct values {
 	char library[MEMREC_PATH_MAX], program[MEMREC_PATH_MAX];

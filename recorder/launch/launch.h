@@ -48,6 +48,9 @@ int launch_main(const char *program, struct arguments *arguments);
  */
 int env_main(const struct arguments *arguments, char **given);
 
+/* The names that env_main knows, a blank before each. */
+extern const char env_frameworks[];
+
 /* ---- recover.c: a ring whose collector is gone is folded into a complete trace ---- */
 
 /*

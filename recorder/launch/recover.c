@@ -414,7 +414,7 @@ static void print_help(void)
 {
 	printf("usage: memrec recover [-o FILE] FILE\n\nFolds the ring that a killed collector left behind into a complete trace.\n"
 	       "FILE is the trace, or the ring.\n\n"
-	       "  -o, --output=FILE   where the complete trace goes (default: in place of the trace, or beside the ring);\n"
+	       "  -o, --output FILE   where the complete trace goes (default: in place of the trace, or beside the ring);\n"
 	       "                      an older file is kept as FILE.old\n"
 	       "  -h, --help          this text\n");
 }

@@ -8,6 +8,15 @@ bin=$PWD/dest/usr/bin
 record() { LD_LIBRARY_PATH=$standin "$bin/memrec" -o installed.zst -- "$BUILD/samples/rl_step" --steps 1 >/dev/null && "$bin/memana" verify installed.zst; }
 check "the installed memrec records" record
 
+completion() { # where the shells look, and not empty
+	local name
+	for name in memrec memana; do
+		grep -q "$name" "dest/usr/share/bash-completion/completions/$name" && grep -q "^#compdef $name" "dest/usr/share/zsh/site-functions/_$name" &&
+			grep -q "complete -c $name" "dest/usr/share/fish/vendor_completions.d/$name.fish" || return 1
+	done
+}
+check "what shells complete is there" completion
+
 commands() { # every command of the list has an entry in the manual
 	local word missing=0
 	for word in $(sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/command.h"); do

@@ -4,20 +4,27 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/report.h"
 
 #define ROWS_SHOWN 3
 #define GIVEN_MAX 64 /* of --now, and of --set */
 
-enum { OPTION_FRAMEWORK = 300, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT };
+enum { OPTION_FRAMEWORK = COMMAND_OWN, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT };
 
-static const struct option own_options[] = {
-	{ "framework", required_argument, NULL, OPTION_FRAMEWORK },
-	{ "config", required_argument, NULL, OPTION_CONFIG },
-	{ "now", required_argument, NULL, OPTION_NOW },
-	{ "set", required_argument, NULL, OPTION_SET },
-	{ "fit", required_argument, NULL, OPTION_FIT },
-	{ NULL, 0, NULL, 0 },
+static const struct command_option own_options[] = {
+	{ OPTION_FRAMEWORK, "framework", "NAME",
+	  "whose settings: one of memana knobs (default: auto, what the trace shows)", "auto" MT_KNOBS_FRAMEWORKS },
+	{ OPTION_CONFIG, "config", "FILE", "the configuration of the run, YAML or JSON" },
+	{ OPTION_NOW, "now", "KEY=VALUE",
+	  "what a setting is now; goes before the configuration and the command line (may be given again)" },
+	{ OPTION_SET, "set", "KEY=VALUE", "what if: the peaks that this would give (may be given again)" },
+	{ OPTION_FIT, "fit", "SIZE", "the cheapest settings that stay below SIZE" },
+	{ COMMAND_BRIEF, "brief", NULL, "the verdict alone: what happened, and what to try first" },
+	{ 'n', NULL, "N", "show N settings (default 3; 0: all, and those that would not have helped)" },
+	COMMAND_RULES_OPTION,
+	COMMAND_JSON_OPTION,
+	COMMAND_HELP_OPTION,
 };
 
 struct asked {
@@ -61,18 +68,8 @@ static int take_own(struct answer_options *options, int option)
 }
 
 static const struct answer answer = {
-	.options_help =
-		"      --framework NAME  whose settings: one of memana knobs (default: auto, what the trace shows)\n"
-		"      --config FILE     the configuration of the run, YAML or JSON\n"
-		"      --now KEY=VALUE   what a setting is now; goes before the configuration and the command line\n"
-		"      --set KEY=VALUE   what if: the peaks that this would give (may be given again)\n"
-		"      --fit SIZE        the cheapest settings that stay below SIZE\n"
-		"      --brief           the verdict alone: what happened, and what to try first\n"
-		"  -n N                  show N settings (default 3; 0: all, and those that would not have helped)\n" COMMAND_RULES_HELP
-		"      --json            for programs; bytes and nanoseconds\n",
+	.options = own_options,
 	.limit = ROWS_SHOWN,
-	.has_brief = 1,
-	.own_options = own_options,
 	.take_own = take_own,
 };
 
@@ -162,7 +159,7 @@ int cmd_advise(int argc, char **argv)
 	if (status)
 		return status;
 	if (options.help)
-		return command_help("advise", answer.options_help);
+		return command_help("advise", answer.options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "advise: no trace named (memana advise trace.zst)");
 	status = report_input_open(&input, "advise", argv + optind, (uint32_t)(argc - optind), LOAD_TIMELINE);

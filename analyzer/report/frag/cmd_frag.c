@@ -8,20 +8,31 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/finding.h"
 #include "report/report.h"
 
 #define ROWS_TEXT 8
 
-static const char options_help[] =
-	"      --at WHEN    peak (default), oom, step:N (the peak inside of it), step:N:end, or a time such as 12.5s\n"
-	"  -n N             show N places and segments (default 8; 0: all)\n"
-	"      --replay CONF  what would have been reserved with these settings, as PYTORCH_ALLOC_CONF spells\n"
-	"                   them (expandable_segments:True); several times: several settings\n"
-	"      --limit SIZE   with --replay: of the GPU, for the process (70GiB)\n"
-	"      --empty-after PHASE  with --replay: torch.cuda.empty_cache() at the end of each stretch of it\n"
-	"      --recorded CONF  with --replay: the settings of the recording, where they were not the defaults\n" COMMAND_RULES_HELP
-	"      --json       for programs; bytes and nanoseconds\n";
+enum { OPTION_AT = COMMAND_OWN, OPTION_REPLAY, OPTION_LIMIT, OPTION_EMPTY_AFTER, OPTION_RECORDED };
+
+static const struct command_option own_options[] = {
+	{ OPTION_AT, "at", "WHEN",
+	  "peak (default), oom, step:N (the peak inside of it), step:N:end, or a time such as 12.5s",
+	  "peak oom step:N step:N:end TIME" },
+	{ 'n', NULL, "N", "show N places and segments (default 8; 0: all)" },
+	{ OPTION_REPLAY, "replay", "CONF",
+	  "what would have been reserved with these settings, as PYTORCH_ALLOC_CONF spells them (expandable_segments:True); "
+	  "several times: several settings" },
+	{ OPTION_LIMIT, "limit", "SIZE", "with --replay: of the GPU, for the process (70GiB)" },
+	{ OPTION_EMPTY_AFTER, "empty-after", "PHASE",
+	  "with --replay: torch.cuda.empty_cache() at the end of each stretch of it", COMMAND_PHASES },
+	{ OPTION_RECORDED, "recorded", "CONF",
+	  "with --replay: the settings of the recording, where they were not the defaults" },
+	COMMAND_RULES_OPTION,
+	COMMAND_JSON_OPTION,
+	COMMAND_HELP_OPTION,
+};
 
 /* ---- arguments ---- */
 
@@ -60,13 +71,13 @@ static int take_own(struct answer_options *options, int option)
 	struct frag_command *command = options->own;
 
 	switch (option) {
-	case 'a':
+	case OPTION_AT:
 		return take_at(command);
-	case 'p':
+	case OPTION_REPLAY:
 		return take_replay(&command->replay);
-	case 'l':
+	case OPTION_LIMIT:
 		return take_limit(&command->replay);
-	case 'e':
+	case OPTION_EMPTY_AFTER:
 		command->replay.empty_after = optarg;
 		return 0;
 	default:
@@ -77,12 +88,7 @@ static int take_own(struct answer_options *options, int option)
 
 static int parse(struct frag_command *command, int argc, char **argv)
 {
-	static const struct option own[] = {
-		{ "at", required_argument, NULL, 'a' },       { "replay", required_argument, NULL, 'p' },
-		{ "limit", required_argument, NULL, 'l' },    { "empty-after", required_argument, NULL, 'e' },
-		{ "recorded", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 }
-	};
-	const struct answer answer = { .limit = ROWS_TEXT, .own_options = own, .take_own = take_own };
+	const struct answer answer = { .options = own_options, .limit = ROWS_TEXT, .take_own = take_own };
 	struct answer_options options;
 	char why[200];
 	int status;
@@ -207,7 +213,7 @@ int cmd_frag(int argc, char **argv)
 	if (status)
 		return status;
 	if (command.help)
-		return command_help("frag", options_help);
+		return command_help("frag", own_options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "frag: no trace named (memana frag trace.zst)");
 	status = report_input_open(&input, "frag", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);

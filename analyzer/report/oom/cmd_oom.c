@@ -7,6 +7,7 @@
 #include "query/callstack.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/peak_points.h"
 #include "report/top_host.h"
 
@@ -255,14 +256,17 @@ static int print_oom(const struct text *text, struct db *db, const struct answer
 
 int cmd_oom(int argc, char **argv)
 {
+	static const struct command_option options[] = {
+		{ COMMAND_NUMBER, "number", "N", "the failed request number N of the list (default: the newest)" },
+		{ COMMAND_BRIEF, "brief", NULL, "the verdict alone" },
+		{ 'n', NULL, "N", "show N places and requests (default 5; 0: all)" },
+		COMMAND_RULES_OPTION,
+		COMMAND_JSON_OPTION,
+		COMMAND_HELP_OPTION,
+	};
 	static const struct answer answer = {
-		.options_help = "      --number N   the failed request number N of the list (default: the newest)\n"
-				"      --brief      the verdict alone\n"
-				"  -n N             show N places and requests (default 5; 0: all)\n"
-				"      --json       for programs; bytes and nanoseconds\n",
+		.options = options,
 		.limit = LIST_SHOWN,
-		.has_number = 1,
-		.has_brief = 1,
 		.text = print_oom,
 		.json = oom_json,
 	};

@@ -7,25 +7,24 @@
 #include "query_steps.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/report.h"
 
-static const char options_help[] =
-	"      --max-peak SIZE   no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes\n"
-	"      --phase PHASE     --max-peak counts only while this phase ran\n"
-	"      --growth LIMIT    from the end of step 2 on, no process ends its steps with more\n"
-	"                        in use, a step, than this: 1% of what step 2 ended with, or 10MiB\n"
-	"      --max-host SIZE   no process had more resident host memory\n"
-	"      --rules FILE      more phase rules, before the built-in ones (may be given again)\n"
-	"      --json            for programs; bytes\n"
-	"  What cannot be told from the recording does not hold.\n";
+enum { OPTION_PEAK = COMMAND_OWN, OPTION_PHASE, OPTION_GROWTH, OPTION_HOST };
 
-static const struct option own_options[] = {
-	{ "max-peak", required_argument, NULL, 'm' },
-	{ "phase", required_argument, NULL, 'p' },
-	{ "growth", required_argument, NULL, 'g' },
-	{ "max-host", required_argument, NULL, 'H' },
-	{ NULL, 0, NULL, 0 },
+static const struct command_option own_options[] = {
+	{ OPTION_PEAK, "max-peak", "SIZE", "no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes" },
+	{ OPTION_PHASE, "phase", "PHASE", "--max-peak counts only while this phase ran", COMMAND_PHASES },
+	{ OPTION_GROWTH, "growth", "LIMIT",
+	  "from the end of step 2 on, no process ends its steps with more in use, a step, than this: 1% of what step 2 ended "
+	  "with, or 10MiB" },
+	{ OPTION_HOST, "max-host", "SIZE", "no process had more resident host memory" },
+	COMMAND_RULES_OPTION,
+	{ COMMAND_JSON, "json", NULL, "for programs; bytes" },
+	COMMAND_HELP_OPTION,
 };
+
+static const char notes[] = "What cannot be told from the recording does not hold.";
 
 struct limits {
 	int has_peak, has_growth, has_host, growth_is_percent;
@@ -72,17 +71,17 @@ static int take_own(struct answer_options *options, int option)
 	struct limits *limits = options->own;
 
 	switch (option) {
-	case 'm':
+	case OPTION_PEAK:
 		limits->has_peak = 1;
 		if (!text_parse_size(optarg, &limits->peak))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --max-peak %s: not a size (70GiB, 512MiB, bytes)", optarg);
-	case 'H':
+	case OPTION_HOST:
 		limits->has_host = 1;
 		if (!text_parse_size(optarg, &limits->host))
 			return 0;
 		return command_fail(EXIT_USAGE, "check: --max-host %s: not a size (70GiB, 512MiB, bytes)", optarg);
-	case 'g':
+	case OPTION_GROWTH:
 		limits->has_growth = 1;
 		if (!parse_growth(optarg, limits))
 			return 0;
@@ -97,7 +96,7 @@ static int take_own(struct answer_options *options, int option)
 
 static int parse(struct limits *limits, int argc, char **argv)
 {
-	static const struct answer answer = { .own_options = own_options, .take_own = take_own };
+	static const struct answer answer = { .options = own_options, .take_own = take_own };
 	int status;
 
 	memset(limits, 0, sizeof(*limits));
@@ -445,7 +444,7 @@ int cmd_check(int argc, char **argv)
 	if (status)
 		return status;
 	if (limits.options.help)
-		return command_help("check", options_help);
+		return command_help("check", own_options, notes);
 	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
 	if (!status)
 		status = answer(&check, input.db);

@@ -8,6 +8,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/finding.h"
 #include "report/report.h"
 
@@ -15,14 +16,19 @@
 #define TRACES_MAX 4096
 #define CELL 11
 
-static const char options_help[] = COMMAND_RULES_HELP
-	"      --tolerance P  percent by which two figures may differ and count as equal\n"
-	"                   (default 1; less than 1 MiB never counts)\n"
-	"  -n N             show N rows of each table (default 8; 0: all)\n"
-	"      --json       for programs; bytes and nanoseconds\n"
-	"\n"
-	"A and B are a trace, several traces of one run joined by commas, or a database.\n"
-	"Exit status 0: equal; 1: different.\n";
+enum { OPTION_TOLERANCE = COMMAND_OWN };
+
+static const struct command_option own_options[] = {
+	{ OPTION_TOLERANCE, "tolerance", "P",
+	  "percent by which two figures may differ and count as equal (default 1; less than 1 MiB never counts)" },
+	{ 'n', NULL, "N", "show N rows of each table (default 8; 0: all)" },
+	COMMAND_RULES_OPTION,
+	COMMAND_JSON_OPTION,
+	COMMAND_HELP_OPTION,
+};
+
+static const char notes[] = "A and B are a trace, several traces of one run joined by commas, or a database.\n"
+			    "Exit status 0: equal; 1: different.";
 
 struct diff_command {
 	uint64_t permille;
@@ -56,8 +62,7 @@ static int take_tolerance(struct answer_options *options, int option)
 
 static int parse(struct diff_command *command, int argc, char **argv)
 {
-	static const struct option own[] = { { "tolerance", required_argument, NULL, 't' }, { NULL, 0, NULL, 0 } };
-	const struct answer answer = { .limit = ROWS_TEXT, .own_options = own, .take_own = take_tolerance };
+	const struct answer answer = { .options = own_options, .limit = ROWS_TEXT, .take_own = take_tolerance };
 
 	command->permille = 10;
 	return answer_parse(&command->options, &answer, argc, argv, command);
@@ -400,7 +405,7 @@ int cmd_diff(int argc, char **argv)
 	if (status)
 		return status;
 	if (command.options.help)
-		return command_help("diff", options_help);
+		return command_help("diff", own_options, notes);
 	if (argc - optind != 2)
 		return command_fail(EXIT_USAGE, "diff: two runs are needed (memana diff before.zst after.zst)");
 	status = open_side(&a, argv[optind]);

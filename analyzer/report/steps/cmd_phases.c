@@ -4,6 +4,7 @@
 #include "query_phases.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 
 #define PHASES_SHOWN 16 /* all there are */
 #define PLACES_SHOWN 3
@@ -318,9 +319,14 @@ static int json_phases(struct doc *doc, struct db *db, const struct answer_optio
 
 int cmd_phases(int argc, char **argv)
 {
+	static const struct command_option options[] = {
+		{ 'n', NULL, "N", "show the N phases with the highest peaks (default: all)" },
+		COMMAND_RULES_OPTION,
+		COMMAND_JSON_OPTION,
+		COMMAND_HELP_OPTION,
+	};
 	static const struct answer answer = {
-		.options_help = "  -n N             show the N phases with the highest peaks (default: all)\n"
-				"      --json       for programs; bytes and nanoseconds\n",
+		.options = options,
 		.limit = PHASES_SHOWN,
 		.text = print_phases,
 		.json = json_phases,

@@ -5,6 +5,7 @@
 #include "memtrace/phase.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/finding.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -12,12 +13,17 @@
 
 #define PLACES_TEXT 8
 
-static const char options_help[] =
-	"      --from PHASE what was allocated in this phase\n"
-	"      --to PHASE   and is alive at the peak of this one\n"
-	"      --step N     look at one step: its micro-batches, and what its phases began with\n"
-	"  -n N             show N places of each kind (default 8; 0: all)\n"
-	"      --json       for programs; bytes and nanoseconds\n";
+enum { OPTION_FROM = COMMAND_OWN, OPTION_TO, OPTION_STEP };
+
+static const struct command_option own_options[] = {
+	{ OPTION_FROM, "from", "PHASE", "what was allocated in this phase", COMMAND_PHASES },
+	{ OPTION_TO, "to", "PHASE", "and is alive at the peak of this one", COMMAND_PHASES },
+	{ OPTION_STEP, "step", "N", "look at one step: its micro-batches, and what its phases began with" },
+	{ 'n', NULL, "N", "show N places of each kind (default 8; 0: all)" },
+	COMMAND_RULES_OPTION,
+	COMMAND_JSON_OPTION,
+	COMMAND_HELP_OPTION,
+};
 
 struct retained_command {
 	struct retained_question question;
@@ -41,9 +47,9 @@ static int take_own(struct answer_options *options, int option)
 	long number;
 
 	switch (option) {
-	case 'f':
+	case OPTION_FROM:
 		return parse_phase("from", optarg, &command->question.from);
-	case 't':
+	case OPTION_TO:
 		return parse_phase("to", optarg, &command->question.to);
 	default:
 		if (command_number(optarg, 1, INT32_MAX, &number))
@@ -55,13 +61,7 @@ static int take_own(struct answer_options *options, int option)
 
 static int parse(struct retained_command *command, int argc, char **argv)
 {
-	static const struct option own[] = {
-		{ "from", required_argument, NULL, 'f' },
-		{ "to", required_argument, NULL, 't' },
-		{ "step", required_argument, NULL, 's' },
-		{ NULL, 0, NULL, 0 },
-	};
-	const struct answer answer = { .limit = PLACES_TEXT, .own_options = own, .take_own = take_own };
+	const struct answer answer = { .options = own_options, .limit = PLACES_TEXT, .take_own = take_own };
 	struct answer_options options;
 	int status;
 
@@ -289,7 +289,7 @@ int cmd_retained(int argc, char **argv)
 	if (status)
 		return status;
 	if (command.help)
-		return command_help("retained", options_help);
+		return command_help("retained", own_options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "retained: no trace named (memana retained trace.zst)");
 	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);

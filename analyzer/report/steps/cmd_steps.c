@@ -4,6 +4,7 @@
 #include "query_steps.h"
 #include "report/answer.h"
 #include "report/command.h"
+#include "report/command_option.h"
 
 #define STEPS_SHOWN 20
 #define PLACES_SHOWN 5
@@ -435,9 +436,14 @@ static int json_steps(struct doc *doc, struct db *db, const struct answer_option
 
 int cmd_steps(int argc, char **argv)
 {
+	static const struct command_option options[] = {
+		{ 'n', NULL, "N", "show the newest N steps (default 20; 0: all)" },
+		COMMAND_RULES_OPTION,
+		COMMAND_JSON_OPTION,
+		COMMAND_HELP_OPTION,
+	};
 	static const struct answer answer = {
-		.options_help = "  -n N             show the newest N steps (default 20; 0: all)\n"
-				"      --json       for programs; bytes and nanoseconds\n",
+		.options = options,
 		.limit = STEPS_SHOWN,
 		.text = print_steps,
 		.json = json_steps,

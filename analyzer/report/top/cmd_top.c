@@ -7,6 +7,7 @@
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/command.h"
+#include "report/command_option.h"
 #include "report/report.h"
 #include "source/source.h"
 #include "store/load.h"
@@ -16,23 +17,22 @@
 #define SITES_TEXT 8
 #define SITES_JSON 100
 
-static const char options_help[] =
-	"      --by WHAT    only one table: phase, category, owner, process, site or parameter\n"
-	"      --at WHEN    not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time\n"
-	"                   since the run began (12.5s, 300ms)\n"
-	"      --why        on what each category rests, and which frame and rule decided on the phase\n" COMMAND_RULES_HELP
-	"      --device N   only this device (a number, or cpu)\n"
-	"  -n N             show N sites (default 8, in JSON 100; 0: all)\n"
-	"      --json       for programs; bytes and nanoseconds\n";
+#define BY_WORD(name, word, column) word " "
 
-static const struct option long_options[] = {
-	{ "by", required_argument, NULL, 'b' },
-	{ "device", required_argument, NULL, 'd' },
-	{ "at", required_argument, NULL, 'a' },
-	{ "why", no_argument, NULL, 'w' },
+enum { OPTION_BY = COMMAND_OWN, OPTION_AT, OPTION_WHY, OPTION_DEVICE };
+
+static const struct command_option own_options[] = {
+	{ OPTION_BY, "by", "TABLE", "only one table", QUERY_BY_LIST(BY_WORD) "site parameter" },
+	{ OPTION_AT, "at", "WHEN",
+	  "not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time since the run began "
+	  "(12.5s, 300ms)",
+	  "peak oom step:N TIME" },
+	{ OPTION_WHY, "why", NULL, "on what each category rests, and which frame and rule decided on the phase" },
+	{ OPTION_DEVICE, "device", "N", "only this device (a number, or cpu)" },
+	{ 'n', NULL, "N", "show N sites (default 8, in JSON 100; 0: all)" },
 	COMMAND_RULES_OPTION,
-	{ "json", no_argument, NULL, 'j' },
-	COMMAND_OPTIONS,
+	COMMAND_JSON_OPTION,
+	COMMAND_HELP_OPTION,
 };
 
 struct top_command {
@@ -71,12 +71,12 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 	long number;
 
 	switch (option) {
-	case 'b':
+	case OPTION_BY:
 		command->options.by = parse_by(optarg);
 		if (command->options.by != TOP_BY_ALL)
 			return 0;
 		return bad_by(optarg);
-	case 'd':
+	case OPTION_DEVICE:
 		command->options.device_cpu = !strcmp(optarg, "cpu");
 		if (!command->options.device_cpu && command_number(optarg, 0, 1 << 20, &number))
 			return command_fail(EXIT_USAGE, "top: --device %s: neither a number nor cpu", optarg);
@@ -87,18 +87,18 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 			return command_fail(EXIT_USAGE, "top: -n %s: not a number of sites", optarg);
 		command->options.limit = number ? number : -1;
 		return 0;
-	case 'a':
+	case OPTION_AT:
 		if (moment_parse(&command->options.moment, optarg))
 			return command_fail(EXIT_USAGE,
 					    "top: --at %s: not one of peak, oom, step:N, or a time (12.5s, 300ms)",
 					    optarg);
 		return 0;
-	case 'w':
+	case OPTION_WHY:
 		command->options.why = 1;
 		return 0;
 	case COMMAND_RULES:
 		return command_rules(optarg);
-	case 'j':
+	case COMMAND_JSON:
 		command->json = 1;
 		return 0;
 	case 'h':
@@ -114,7 +114,7 @@ static int parse(struct top_command *command, int argc, char **argv)
 	int option, status = 0;
 
 	*command = (struct top_command){ .options = { .by = TOP_BY_ALL, .device = -1, .limit = 0 } };
-	while (!status && (option = command_getopt(argc, argv, ":n:h", long_options)) != -1)
+	while (!status && (option = command_getopt(argc, argv, own_options)) != -1)
 		status = parse_option(command, argc, argv, option);
 	if (!command->options.limit)
 		command->options.limit = command->json                        ? SITES_JSON
@@ -257,7 +257,7 @@ int cmd_top(int argc, char **argv)
 	if (status)
 		return status;
 	if (command.help)
-		return command_help("top", options_help);
+		return command_help("top", own_options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "top: no trace named (memana top trace.zst)");
 	command.options.name = argc - optind == 1 ? argv[optind] : "TRACE...";

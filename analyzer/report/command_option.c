@@ -1,0 +1,173 @@
+/* The options of commands: for getopt, for those who ask for help, and for those who mistype. */
+#include "command_option.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/text.h"
+#include "command.h"
+#include "memtrace/nearest.h"
+
+#define OPTIONS_MAX 32
+#define HEAD_MAX 24 /* columns of the widest that others stand beside */
+
+static const struct command_option *proposed; /* of the command that reads its options now */
+
+/* ---- for getopt ---- */
+
+struct getopt_tables {
+	struct option word[OPTIONS_MAX + 1];
+	char letter[2 * OPTIONS_MAX + 2];
+};
+
+/* ":" first: a value that is missing is told from an option that is none. */
+static void fill_tables(struct getopt_tables *tables, const struct command_option *options)
+{
+	const struct command_option *row;
+	size_t words = 0, letters = 0;
+
+	memset(tables, 0, sizeof(*tables));
+	tables->letter[letters++] = ':';
+	for (row = options; row->key && row < options + OPTIONS_MAX; row++) {
+		if (row->word)
+			tables->word[words++] = (struct option){ row->word,
+								 row->value ? required_argument : no_argument, NULL,
+								 row->key };
+		if (row->key >= COMMAND_RULES)
+			continue;
+		tables->letter[letters++] = (char)row->key;
+		if (row->value)
+			tables->letter[letters++] = ':';
+	}
+}
+
+int command_getopt(int argc, char **argv, const struct command_option *options)
+{
+	struct getopt_tables tables;
+
+	proposed = options;
+	fill_tables(&tables, options);
+	return getopt_long(argc, argv, tables.letter, tables.word, NULL);
+}
+
+/* ---- for those who mistype ---- */
+
+/* The name in "--name=value", near to which there may be one. */
+static void find_option(struct mt_nearest *nearest, char name[MT_NEAREST_MAX + 2], const char *argument)
+{
+	const struct command_option *row;
+
+	snprintf(name, MT_NEAREST_MAX + 2, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+	nearest->word = name;
+	for (row = proposed; row && row->key; row++)
+		if (row->word)
+			mt_nearest_try(nearest, row->word);
+}
+
+int command_bad_option(int argc, char **argv, int result)
+{
+	const char *what = result == ':' ? "needs a value" : "there is no such option", *argument = argv[optind - 1];
+	struct mt_nearest nearest = { 0 };
+	char name[MT_NEAREST_MAX + 2];
+
+	/* getopt names a short option in optopt; a long one is the argument it has just passed. */
+	if (result == '?' && optopt && optind <= argc && strncmp(argument, "--", 2))
+		return command_fail(EXIT_USAGE, "%s: -%c: %s (see memana %s --help)", argv[0], optopt, what, argv[0]);
+	if (result == '?' && optopt && strchr(argument, '='))
+		what = "takes no value";
+	else if (result == '?' && !strncmp(argument, "--", 2))
+		find_option(&nearest, name, argument);
+	if (nearest.best)
+		return command_fail(EXIT_USAGE, "%s: %s: %s (did you mean --%s? See memana %s --help)", argv[0],
+				    argument, what, nearest.best, argv[0]);
+	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argument, what, argv[0]);
+}
+
+/* ---- for those who ask ---- */
+
+/* "  -o, --output FILE", "      --json", "  -n N". Its columns. */
+static int make_head(char head[64], const struct command_option *row)
+{
+	char letter[4] = "  ";
+
+	if (row->key < COMMAND_RULES)
+		snprintf(letter, sizeof(letter), "-%c", row->key);
+	return snprintf(head, 64, "  %s%s%s%s%s%s", letter,
+			!row->word                 ? ""
+			: row->key < COMMAND_RULES ? ", "
+						   : "  ",
+			row->word ? "--" : "", row->word ? row->word : "", row->value ? " " : "",
+			row->value ? row->value : "");
+}
+
+static int head_columns(const struct command_option *options)
+{
+	const struct command_option *row;
+	char head[64];
+	int widest = 0, columns;
+
+	for (row = options; row->key; row++) {
+		columns = make_head(head, row);
+		if (columns > widest && columns <= HEAD_MAX)
+			widest = columns;
+	}
+	return widest + 2;
+}
+
+static void print_row(const struct text *text, const struct command_option *row, int indent)
+{
+	char head[64];
+	int at = make_head(head, row);
+
+	text_print(text, "%s", head);
+	if (at >= indent) {
+		text_print(text, "\n");
+		at = 0;
+	}
+	text_wrap(text, indent, at, row->help);
+}
+
+/* What a value may be stands once, below, however many options take it. */
+static void print_words(const struct text *text, const struct command_option *options)
+{
+	const struct command_option *row, *other;
+	int at;
+
+	for (row = options; row->key; row++) {
+		for (other = options; other < row && other->words != row->words; other++)
+			;
+		if (!row->words || other < row)
+			continue;
+		at = (int)strlen(row->value) + 3;
+		text_print(text, "  %s:", row->value);
+		text_wrap(text, 4, at, row->words + strspn(row->words, " "));
+	}
+}
+
+static void print_notes(const struct text *text, const char *notes)
+{
+	char paragraph[1024];
+	size_t size;
+
+	for (; notes && *notes; notes += size + (notes[size] != '\0')) {
+		size = strcspn(notes, "\n");
+		snprintf(paragraph, sizeof(paragraph), "%.*s", (int)size, notes);
+		text_wrap(text, 2, 0, paragraph);
+	}
+}
+
+int command_help(const char *name, const struct command_option *options, const char *notes)
+{
+	const struct command *command = command_find(name);
+	const struct command_option *row;
+	struct text text;
+	int indent = head_columns(options);
+
+	text_init(&text, stdout);
+	text_print(&text, "Usage: memana %s [options] %s\n  %s\n\n", name, command->arguments, command->summary);
+	for (row = options; row->key; row++)
+		print_row(&text, row, indent);
+	print_words(&text, options);
+	print_notes(&text, notes);
+	return 0;
+}
