@@ -87,8 +87,7 @@ check "bash: the command" eval 'bash_offers memrec -- pri | grep -qx printf'
 
 # ---- fish ----
 if command -v fish >/dev/null; then
-	export HOME=$PWD
-	fish_offers() { fish -c "source ./$1.fish; complete -C '$2'" 2>err | cut -f 1; }
+	fish_offers() { HOME=$PWD fish -c "source ./$1.fish; complete -C '$2'" 2>err | cut -f 1; }
 	all_in_fish() {
 		{ fish_offers $1 "$1 $2 --"; fish_offers $1 "$1 $2 -"; } >offered
 		options $1 $2 >wanted
