@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -223,11 +224,13 @@ static int show_ring(void *context, const char *ring_path, int ring MT_UNUSED)
 
 /* ---- memana ---- */
 
-/* In the child. It must not be recorded. */
-static void become_screen(const struct screen *screen, const sigset_t *before)
+/* In the child. It must not be recorded, and not outlive memrec: it would have the terminal to itself. */
+static void become_screen(const struct screen *screen, pid_t memrec, const sigset_t *before)
 {
 	const char *words[] = { screen->memana, "live", "--", screen->folder, NULL };
 
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != memrec)
+		_exit(MEMREC_EXIT_SYSTEM);
 	if (dup2(screen->terminal, STDIN_FILENO) < 0 ||
 	    (screen->held >= 0 && dup2(screen->standard_error, STDERR_FILENO) < 0))
 		_exit(MEMREC_EXIT_SYSTEM);
@@ -292,6 +295,8 @@ static void give_terminal_back(const struct screen *screen, int was_killed)
 
 static void start(struct screen *screen, const sigset_t *before)
 {
+	pid_t memrec = getpid();
+
 	if (!is_in_front(screen)) /* later, maybe */
 		return;
 	tcgetattr(screen->terminal, &screen->settings);
@@ -299,7 +304,7 @@ static void start(struct screen *screen, const sigset_t *before)
 	take_terminal(screen);
 	screen->pid = fork();
 	if (screen->pid == 0)
-		become_screen(screen, before);
+		become_screen(screen, memrec, before);
 	screen->state = screen->pid > 0 ? SCREEN_SHOWN : SCREEN_LEFT;
 	if (screen->pid > 0)
 		return;
@@ -331,6 +336,16 @@ static void say_left(const struct screen *screen, int status)
 
 /* ---- beside the command ---- */
 
+/* A shell that brings a job to the front that runs in the background lets nobody go on: the screen has stopped itself there. */
+static void bring_to_front(struct screen *screen)
+{
+	int behind = !is_in_front(screen);
+
+	if (screen->state == SCREEN_SHOWN && screen->behind && !behind)
+		kill(screen->pid, SIGCONT);
+	screen->behind = behind;
+}
+
 const struct timespec *screen_pause(const struct screen *screen)
 {
 	static const struct timespec pause = { 0, LOOK_NS };
@@ -345,6 +360,7 @@ void screen_tick(struct screen *screen, const sigset_t *before)
 	if (!screen_pause(screen))
 		return;
 	rundir_each(screen->run_dir, show_ring, screen);
+	bring_to_front(screen);
 	if (screen->state == SCREEN_WAITING && screen->traces)
 		start(screen, before);
 	if (!has_ended(screen, &status))
@@ -353,15 +369,27 @@ void screen_tick(struct screen *screen, const sigset_t *before)
 	say_left(screen, status);
 }
 
+/* It may be stopped, as it is where the shell has the terminal. */
+static void end_screen(const struct screen *screen)
+{
+	kill(screen->pid, SIGTERM);
+	kill(screen->pid, SIGCONT);
+}
+
+/* In the background nobody sees it, and nobody could leave it. */
 static void wait_until_left(struct screen *screen, const sigset_t *signals)
 {
 	siginfo_t info;
 	int status;
 
-	while (!has_ended(screen, &status) && screen->state == SCREEN_SHOWN)
-		if (sigwaitinfo(signals, &info) > 0 && info.si_signo != SIGCHLD && info.si_signo != SIGUSR1 &&
+	if (screen->state == SCREEN_SHOWN && (screen->asked_to_end || !is_in_front(screen)))
+		end_screen(screen);
+	while (!has_ended(screen, &status) && screen->state == SCREEN_SHOWN) {
+		bring_to_front(screen);
+		if (sigtimedwait(signals, &info, screen_pause(screen)) > 0 && info.si_signo != SIGCHLD && info.si_signo != SIGUSR1 &&
 		    info.si_signo != SIGUSR2)
-			kill(screen->pid, SIGTERM);
+			end_screen(screen);
+	}
 }
 
 void screen_finish(struct screen *screen, const struct gathered *gathered, int status, const sigset_t *signals,
@@ -377,8 +405,6 @@ void screen_finish(struct screen *screen, const struct gathered *gathered, int s
 	/* A short program has been missed; one that somebody interrupts is not asked for any more. */
 	if (screen->state == SCREEN_WAITING && screen->traces && !screen->asked_to_end && status != 128 + SIGINT)
 		start(screen, before);
-	if (screen->state == SCREEN_SHOWN && screen->asked_to_end)
-		kill(screen->pid, SIGTERM);
 	wait_until_left(screen, signals);
 	release_lines(screen);
 }

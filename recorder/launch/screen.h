@@ -35,6 +35,7 @@ struct screen {
 	struct termios settings;  /* of the terminal, as they were */
 	pid_t pid;                /* of memana; SHOWN */
 	int held, standard_error; /* memrec's own lines are held back in the first, for the second; -1: they are not */
+	int behind;               /* the shell has the terminal: the screen is stopped */
 	int asked_to_end;         /* memrec was, by a signal: then the screen does not outlast the command */
 };
 

@@ -45,6 +45,10 @@ one() {
 }
 screen_pid() { one "^$memana live -- $PWD/"; }
 rl_step_pid() { one "^$BUILD/samples/rl_step "; }
+# The step that the head says, and whether it becomes another one.
+step() { pane | sed -n 's/^Recording: [^.]*\(\.[0-9]\)\?[^.]* in [a-z-]* of step \([0-9]*\).*/\2/p'; }
+beyond() { [ "$(step || echo 0)" -gt "$1" ] 2>/dev/null; }
+goes_on() { local now; until_true beyond 0; now=$(step); until_true beyond "$now" || { echo "still at step $now"; pane; return 1; }; }
 nothing_left() { [ -z "$(ls -d memrec.* 2>/dev/null)" ] || { ls -aR memrec.*; return 1; }; }
 
 # ---- to the end ----
@@ -119,6 +123,66 @@ kill "$(rl_step_pid)"
 check "a signal to memrec ends program and screen" ended 143
 check "the terminal is as it was" restored
 check "no folder is left" until_true nothing_left
+
+# ---- memrec is killed ----
+in_order() { until_true state_is "0 1 00 00" || { echo "the terminal: $(terminal_state)"; return 1; }; }
+isig() { rm -f modes; keys C-u 'stty -a >modes.new; mv modes.new modes' Enter && until_true test -e modes && grep -qE '(^| )isig' modes && grep -qE '(^| )icanon' modes && grep -qE '(^| )echo ' modes; }
+gone() { ! one "$1" >/dev/null; }
+start sh ./long
+check "a screen whose memrec will be killed" eval "sees '^Recording: ' && taken"
+kill -9 "$(one "^$memrec --live")"
+check "SIGKILL to memrec: its status" ended 137
+check "the screen goes" until_true gone "^$memana live -- $PWD/"
+check "the terminal is in order" in_order
+check "and keys are signals" isig
+check "the program goes on" rl_step_pid
+kill "$(rl_step_pid)"
+check "and ends" until_true gone "^$BUILD/samples/rl_step "
+echo "$(sed 's/^exec //' long); exit \$?" >below
+start sh ./below
+check "below a shell that is no terminal's" eval "sees '^Recording: ' && taken"
+kill -9 "$(one "^$memrec --live")"
+check "SIGKILL: its status" ended 137
+check "the screen goes, too" until_true gone "^$memana live -- $PWD/"
+check "the terminal is in order then" in_order
+keys 'stty sane; clear' Enter
+kill "$(rl_step_pid)"
+rm -rf memrec.*
+
+# ---- stopped, and brought back ----
+is_stopped() { [ "$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat")" = T ]; }
+runs() { ! is_stopped "$1"; }
+prompt() { keys C-l; sees '^ready> *$'; }
+start sh ./long
+check "a screen that will be stopped" eval "sees '^Recording: ' && taken"
+keys C-z
+check "Ctrl-Z: the shell has the terminal" eval 'in_order && prompt'
+check "the program is stopped, as without a screen" until_true is_stopped "$(rl_step_pid)"
+keys fg Enter
+check "fg: the screen is back" eval "taken && sees '^Recording: ' && goes_on"
+keys C-z
+in_order && prompt
+keys bg Enter
+check "bg: the program goes on" until_true runs "$(rl_step_pid)"
+check "the screen waits" until_true is_stopped "$(screen_pid)"
+check "and the shell keeps the terminal" eval 'in_order && prompt'
+keys fg Enter
+check "fg: the screen is back again" eval "taken && sees '^Recording: ' && goes_on"
+kill -TSTP "$(one "^$memrec --live")"
+check "memrec alone is stopped: the shell has the terminal" eval 'in_order && prompt'
+check "the screen is stopped with it" until_true is_stopped "$(screen_pid)"
+check "the program is not" runs "$(rl_step_pid)"
+keys fg Enter
+check "fg once more" eval "taken && sees '^Recording: ' && goes_on"
+keys C-z
+in_order && prompt
+keys bg Enter
+until_true runs "$(rl_step_pid)"
+kill "$(rl_step_pid)"
+check "an end in the background: no screen waits" until_true gone "^$memrec --live"
+check "the terminal is as it was left" in_order
+keys 'stty sane; clear' Enter
+check "no folder is left behind" until_true nothing_left
 
 # ---- several processes, a program that is not there, one without memory ----
 live ranks -o r.zst -- sh -c "'RANK=0 ./program --steps 30 & RANK=1 ./program --steps 30; wait; exit 5'"

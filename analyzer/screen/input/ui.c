@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -33,6 +34,7 @@
 #define MOUSE_BYTES "\033[M"   /* the same, of terminals that do not know 1006 */
 #define KEY_NUMBERS (KEY_MAX + 1)
 #define INTERRUPT 3 /* Ctrl-C, where it is no signal */
+#define SUSPEND 26  /* Ctrl-Z, the same */
 
 struct look {
 	int known;
@@ -49,8 +51,13 @@ static struct {
 		short foreground, background;
 	} pair[PAIRS_MAX];
 	int pairs;
-	char restore[512]; /* what makes the terminal as it was, for a crash */
-	size_t restore_size;
+	struct bytes {
+		char byte[512];
+		size_t size;
+	} restore, resume; /* what makes the terminal as it was, for a crash; and as it is again */
+	int shared;    /* keys are no signals: whoever started us (memrec --live) has seen to that, and is in our job */
+	int aside;     /* the shell has the terminal, which is as it was */
+	pid_t starter; /* who that is */
 	struct termios settings;
 	struct {
 		int x, y;
@@ -92,25 +99,35 @@ static int check_terminal(char *why, size_t size)
 	return usable ? 0 : -MT_E_SYSTEM;
 }
 
+static struct bytes *kept; /* where keep_byte puts them */
+
 static int keep_byte(int byte)
 {
-	if (ui.restore_size < sizeof(ui.restore))
-		ui.restore[ui.restore_size++] = (char)byte;
+	if (kept->size < sizeof(kept->byte))
+		kept->byte[kept->size++] = (char)byte;
 	return byte;
+}
+
+static void keep(struct bytes *bytes, const char *part)
+{
+	kept = bytes;
+	if (part)
+		tputs(part, 1, keep_byte);
 }
 
 /* Puts together what puts the terminal in order, while there is time. */
 static void prepare_restore(void)
 {
-	const char *parts[] = { exit_attribute_mode, orig_pair, keypad_local, cursor_normal, exit_ca_mode };
+	const char *restore[] = { exit_attribute_mode, orig_pair, keypad_local, cursor_normal, exit_ca_mode };
+	const char *resume[] = { enter_ca_mode, keypad_xmit, cursor_invisible };
 	size_t i;
 
-	ui.restore_size = 0;
-	if (ui.mouse)
-		tputs(MOUSE_OFF, 1, keep_byte);
-	for (i = 0; i < MT_ARRAY_SIZE(parts); i++)
-		if (parts[i])
-			tputs(parts[i], 1, keep_byte);
+	ui.restore.size = ui.resume.size = 0;
+	keep(&ui.restore, ui.mouse ? MOUSE_OFF : NULL);
+	for (i = 0; i < MT_ARRAY_SIZE(restore); i++)
+		keep(&ui.restore, restore[i]);
+	for (i = 0; i < MT_ARRAY_SIZE(resume); i++)
+		keep(&ui.resume, resume[i]);
 }
 
 static int count_colours(void)
@@ -127,10 +144,10 @@ static int count_colours(void)
 static void set_modes(void)
 {
 	/* Where keys are no signals when we start (memrec --live) they stay none, and Ctrl-C is a key that leaves. */
-	if (ui.settings.c_lflag & ISIG)
-		cbreak();
-	else
+	if (ui.shared)
 		raw();
+	else
+		cbreak();
 	noecho();
 	nonl();
 	curs_set(0);
@@ -163,6 +180,8 @@ int ui_open(struct ui_size *size, char *why, size_t why_size)
 	if (error)
 		return error;
 	tcgetattr(STDIN_FILENO, &ui.settings);
+	ui.shared = !(ui.settings.c_lflag & ISIG);
+	ui.starter = getppid();
 	/* What the terminal says of its size goes before LINES and COLUMNS. */
 	use_env(TRUE);
 	use_tioctl(TRUE);
@@ -182,16 +201,50 @@ int ui_open(struct ui_size *size, char *why, size_t why_size)
 	at_exit = 1;
 	set_modes();
 	prepare_restore();
-	ui_signals_on_crash(ui.restore, ui.restore_size, &ui.settings);
+	ui_signals_on_crash(ui.restore.byte, ui.restore.size, &ui.settings);
 	ui.colours = count_colours();
 	*size = (struct ui_size){ COLS, LINES, ui.colours, strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
 	return 0;
 }
 
+static void write_bytes(const char *bytes, size_t size)
+{
+	if (write(STDOUT_FILENO, bytes, size) < 0)
+		errno = 0; /* it is gone: the next ui_read says so */
+}
+
 static void write_terminal(const char *bytes)
 {
-	if (write(STDOUT_FILENO, bytes, strlen(bytes)) < 0)
-		errno = 0; /* it is gone: the next ui_read says so */
+	write_bytes(bytes, strlen(bytes));
+}
+
+/* ---- a terminal that is shared with who started us ---- */
+
+/* A terminal that is gone is nobody's: reading from it tells. */
+static int is_in_front(void)
+{
+	pid_t front = tcgetpgrp(STDIN_FILENO);
+
+	return front < 0 || front == getpgrp();
+}
+
+/* What is on the terminal goes; its settings are the shell's by now. */
+static void step_aside(void)
+{
+	if (!ui.aside)
+		write_bytes(ui.restore.byte, ui.restore.size);
+	ui.aside = 1;
+}
+
+/* Who started us was to see to the keys: it is gone, so they are signals again. */
+static void give_keys_back(void)
+{
+	struct termios settings = ui.settings;
+
+	if (getppid() == ui.starter)
+		return;
+	settings.c_lflag |= ISIG;
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
 }
 
 void ui_close(void)
@@ -200,9 +253,15 @@ void ui_close(void)
 
 	if (!screen)
 		return;
-	if (ui.mouse)
-		write_terminal(MOUSE_OFF);
-	endwin();
+	if (ui.shared && !is_in_front()) {
+		step_aside();
+	} else {
+		if (ui.mouse)
+			write_terminal(MOUSE_OFF);
+		endwin();
+		if (ui.shared)
+			give_keys_back();
+	}
 	ui_signals_end();
 	delscreen(screen);
 	memset(&ui, 0, sizeof(ui));
@@ -260,11 +319,41 @@ static void show_cell(int x, int y, const struct canvas_cell *cell)
 	mvadd_wch(y, x, &character);
 }
 
+/* Who started us, a shell most likely, may have used the terminal since. */
+static void go_on(void)
+{
+	reset_prog_mode();
+	ui_forget();
+	ui.mouse_is_off = ui.mouse;
+}
+
+/*
+ * Where only who started us was stopped, or went on in the background, the shell has the terminal: we stop, too, as if we had
+ * been part of it. 0: we have the terminal; 1: it was away meanwhile; or it stays away, and we are asked to end.
+ */
+static int wait_for_terminal(void)
+{
+	if (!ui.shared || is_in_front())
+		return 0;
+	step_aside();
+	while (!is_in_front() && !ui_signal())
+		raise(SIGSTOP);
+	if (ui_signal())
+		return 1;
+	write_bytes(ui.resume.byte, ui.resume.size);
+	ui.aside = 0;
+	go_on();
+	return 1;
+}
+
 void ui_show(const struct canvas *canvas)
 {
 	int width = canvas->width < COLS ? canvas->width : COLS;
 	int height = canvas->height < LINES ? canvas->height : LINES, x, y;
 
+	wait_for_terminal();
+	if (ui.aside)
+		return;
 	for (y = 0; y < height; y++)
 		for (x = 0; x < width; x++)
 			show_cell(x, y, &canvas->cell[(size_t)y * (size_t)canvas->width + (size_t)x]);
@@ -296,15 +385,7 @@ static void suspend(void)
 	if (ui.mouse)
 		write_terminal(MOUSE_OFF);
 	endwin();
-	ui_signals_stop();
-}
-
-/* Who stopped us, a shell most likely, may have used the terminal since. */
-static void go_on(void)
-{
-	reset_prog_mode();
-	ui_forget();
-	ui.mouse_is_off = ui.mouse;
+	ui_signals_stop(ui.shared);
 }
 
 static int take_signals(struct input *input)
@@ -319,8 +400,12 @@ static int take_signals(struct input *input)
 		suspend();
 		events.continued = 1;
 	}
-	if (events.continued)
+	if (events.continued && !wait_for_terminal())
 		go_on();
+	if (ui_signal()) {
+		input->kind = INPUT_QUIT;
+		return 1;
+	}
 	if (events.continued || events.resized)
 		*input = size_input();
 	return input->kind != INPUT_NONE;
@@ -447,9 +532,13 @@ static int read_input(struct input *input)
 			return 1;
 		if (result == KEY_CODE_YES && character == KEY_MOUSE && read_mouse_bytes(input))
 			return 1;
-		if (result == OK && character == INTERRUPT && !(ui.settings.c_lflag & ISIG)) {
+		if (result == OK && character == INTERRUPT && ui.shared) {
 			input->kind = INPUT_QUIT;
 			return 1;
+		}
+		if (result == OK && character == SUSPEND && ui.shared) {
+			raise(SIGTSTP);
+			return take_signals(input);
 		}
 		input->key = result == OK ? key_of_character(character) : 0;
 		for (i = 0; result == KEY_CODE_YES && i < MT_ARRAY_SIZE(keys); i++)
@@ -480,6 +569,7 @@ struct input ui_read(int timeout)
 					{ .fd = ui_signals_descriptor(), .events = POLLIN } };
 	struct input input = { .kind = INPUT_NONE };
 
+	wait_for_terminal();
 	if (take_signals(&input) || read_input(&input))
 		return input;
 	if (poll(descriptors, 2, timeout) <= 0)

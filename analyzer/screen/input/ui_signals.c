@@ -158,11 +158,14 @@ struct ui_events ui_signals_take(void)
 	return events;
 }
 
-void ui_signals_stop(void)
+void ui_signals_stop(int all)
 {
 	struct sigaction ours, usual = { .sa_handler = SIG_DFL };
 
 	sigaction(SIGTSTP, &usual, &ours);
-	raise(SIGTSTP);
+	if (all)
+		kill(0, SIGTSTP);
+	else
+		raise(SIGTSTP);
 	sigaction(SIGTSTP, &ours, NULL);
 }

@@ -29,7 +29,7 @@ void ui_signals_end(void);
 int ui_signals_descriptor(void);
 struct ui_events ui_signals_take(void);
 
-/* Stops the process as ^Z would, and returns when it goes on. */
-void ui_signals_stop(void);
+/* Stops the process as ^Z would, and returns when it goes on. `all`: with its whole job, where keys are no signals. */
+void ui_signals_stop(int all);
 
 #endif
