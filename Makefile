@@ -281,11 +281,15 @@ $(COMPLETION): $(B)/completion/%: tools/completion.sh $(B)/memrec $(B)/memana
 	$(SAY) SHELL $@
 	$(Q)tools/completion.sh $(B)/$(basename $*) $(patsubst .%,%,$(suffix $*)) >$@.new && mv $@.new $@
 
-# The picture in the README: the timeline of the demo's trace, read from a real terminal (tmux).
+# The pictures in the README, read from a real terminal (tmux): the timeline of the demo's trace, and a recording of PyTorch while
+# it runs.
+WITH_TORCH = $(firstword $(foreach python,python3 /usr/bin/python3,$(shell $(python) -c 'import torch' 2>/dev/null && echo $(python))))
 .PHONY: screenshot
 screenshot: programs standin samples
 	@[ -e $(B)/demo.zst ] || samples/demo.sh $(B) >/dev/null
 	@tools/screenshot.py $(B)/memana $(B)/demo.zst docs/tui.svg
+	@tools/screenshot.py $(B)/memana $(B)/live.zst docs/live.svg --size 110x32 --until 'of step ([89]|[1-9][0-9]+)\..*Grows fastest' \
+		--record "$(B)/memrec --cpu -o $(B)/live.zst -- $(or $(WITH_TORCH),python3) samples/train.py --steps 100000"
 
 # Needs a real GPU: see tests/gpu/README.md.
 .PHONY: test-gpu

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Draws what `memana tui` shows on a trace as an SVG: the real screen, read from a real terminal (tmux).
 
-    tools/screenshot.py MEMANA TRACE OUTPUT.svg [--size 110x36] [--keys "p c"]
+    tools/screenshot.py MEMANA TRACE OUTPUT.svg [--size 110x36] [--keys "p c"] [--record COMMAND --until REGEX]
 
+With --record it is `memana live`: COMMAND makes the trace meanwhile, and the picture is made when the screen says
+REGEX; then COMMAND is ended.
 Text becomes text; blocks, lines and braille become shapes, so that no font can tear them apart.
 """
 import argparse
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,6 +61,25 @@ def is_ready(screen):
     """Something is alive at the cursor, and nothing is being read or loaded."""
     status = screen.rstrip("\n").rsplit("\n", 1)[-1]
     return "Alive at" in screen and not re.search(r"reading|naming|loading|bash", status)
+
+
+class Recording:
+    """A command that makes the trace, with all that it starts."""
+
+    def __init__(self, command, trace, output):
+        if os.path.exists(trace):
+            os.unlink(trace)
+        self.child = subprocess.Popen(shlex.split(command), stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                                      start_new_session=True)
+
+    def end(self):
+        os.killpg(self.child.pid, signal.SIGTERM)
+        self.child.wait()
+
+
+def has_come_to(words):
+    """The recording has come so far, and what is shown of it has its names."""
+    return lambda screen: re.search(words, " ".join(screen.split())) and is_ready(screen)
 
 
 # ---- cells ----
@@ -231,21 +254,27 @@ def main():
     parser.add_argument("output")
     parser.add_argument("--size", default="110x36")
     parser.add_argument("--keys", default="")
+    parser.add_argument("--record", metavar="COMMAND")
+    parser.add_argument("--until", metavar="REGEX", default="^Recording:")
     options = parser.parse_args()
     columns, rows = (int(part) for part in options.size.split("x"))
-    command = [os.path.abspath(options.memana), "tui", os.path.abspath(options.trace)]
-    with tempfile.TemporaryDirectory() as folder:
+    title, ready = ("memana live", has_come_to(options.until)) if options.record else ("memana tui", is_ready)
+    command = [os.path.abspath(options.memana), title.split()[1], os.path.abspath(options.trace)]
+    with tempfile.TemporaryDirectory() as folder, open(os.path.join(folder, "said"), "w") as said:
+        recording = Recording(options.record, options.trace, said) if options.record else None
         terminal = Terminal(folder, columns, rows, command)
         try:
-            terminal.wait("the first screen", is_ready)
+            terminal.wait("the first screen", ready)
             if options.keys:
                 terminal.tmux("send-keys", *options.keys.split())
-                terminal.wait("the screen after the keys", is_ready)
+                terminal.wait("the screen after the keys", ready)
             text = terminal.screen("-e", "-N")
         finally:
             terminal.close()
+            if recording:
+                recording.end()
     with open(options.output, "w", encoding="utf-8") as file:
-        file.write(svg_of(cells_of(text, columns, rows), "memana tui"))
+        file.write(svg_of(cells_of(text, columns, rows), title))
 
 
 main()

@@ -386,8 +386,8 @@ static void wait_until_left(struct screen *screen, const sigset_t *signals)
 		end_screen(screen);
 	while (!has_ended(screen, &status) && screen->state == SCREEN_SHOWN) {
 		bring_to_front(screen);
-		if (sigtimedwait(signals, &info, screen_pause(screen)) > 0 && info.si_signo != SIGCHLD && info.si_signo != SIGUSR1 &&
-		    info.si_signo != SIGUSR2)
+		if (sigtimedwait(signals, &info, screen_pause(screen)) > 0 && info.si_signo != SIGCHLD &&
+		    info.si_signo != SIGUSR1 && info.si_signo != SIGUSR2)
 			end_screen(screen);
 	}
 }
