@@ -136,7 +136,7 @@ $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) 
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
-		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
+		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl -lm
 
 # --- what people type ---------------------------------------------------------------------------------------------
 
@@ -265,6 +265,11 @@ bench-reports: programs $(B)/tests/bench/bench_format
 .PHONY: bench-tui
 bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui
 	@tests/bench/tui.sh $(B)
+
+# What it costs to look at a recording while it runs.
+.PHONY: bench-live
+bench-live: programs standin samples
+	@tests/bench/live.py $(B)
 
 # What an event costs in the recorded program, next to heaptrack and memray.
 .PHONY: bench-record

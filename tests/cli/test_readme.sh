@@ -20,3 +20,18 @@ same() {
 	diff shown printed
 }
 check "the README shows its output" same
+
+# docs/screen.md: the scenes and tests that it names are there.
+named() {
+	local word missing=0
+	for word in $(sed -n '/^## What holds/,$p' "$SRC/docs/screen.md" | grep '^|' | grep -oE '`[a-z][a-z_-]*(\.sh)?`' | tr -d '`' | sort -u); do
+		case $word in
+		*.sh) [ -e "$SRC/tests/cli/$word" ] ;;
+		top) true ;;
+		*) grep -qE "^TEST\($word\)" "$SRC"/tests/unit/test_*.c || [ -d "$SRC/tests/golden/tui/$word" ] ||
+			ls "$SRC"/tests/golden/tui/*-"$word"-80x24.txt "$SRC"/tests/golden/tui/*/"$word"-80x24.txt 2>/dev/null | grep -q . ;;
+		esac || { echo "$word is named, and is not there"; missing=1; }
+	done
+	return $missing
+}
+check "docs/screen.md names what is there" named

@@ -1,4 +1,5 @@
 /* The screen as cells, and how styles and layers look there. */
+#include <math.h>
 #include "test.h"
 
 #include "canvas_kit.h"
@@ -223,6 +224,98 @@ TEST(layers_look_different)
 		for (b = MT_PHASE_INIT; b < a; b++)
 			if (a != MT_PHASE_REF && a != MT_PHASE_CRITIC && b != MT_PHASE_REF && b != MT_PHASE_CRITIC)
 				CHECK(differs(palette_look(STYLE_LAYER(a), 0, 8), palette_look(STYLE_LAYER(b), 0, 8)));
+}
+
+/* ---- palette: eyes ---- */
+
+/* What eyes make of linear red, green and blue (Machado, Oliveira and Fernandes 2009, severity 1): all three kinds of cones, then
+ * without those for long, middle and short waves. */
+static const double eyes[][3][3] = {
+	{ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
+	{ { 0.152286, 1.052583, -0.204868 }, { 0.114503, 0.786281, 0.099216 }, { -0.003882, -0.048116, 1.051998 } },
+	{ { 0.367322, 0.860646, -0.227968 }, { 0.280085, 0.672501, 0.047413 }, { -0.011820, 0.042940, 0.968881 } },
+	{ { 1.255528, -0.076749, -0.178779 }, { -0.078411, 0.930809, 0.147602 }, { 0.004733, 0.691367, 0.303900 } },
+};
+
+/* Of the 256 colours of terminals. */
+static void linear_rgb(int colour, double rgb[3])
+{
+	int part[3] = { (colour - 16) / 36, (colour - 16) / 6 % 6, (colour - 16) % 6 }, i;
+
+	for (i = 0; i < 3; i++) {
+		double value = colour >= 232 ? 8 + 10 * (colour - 232) : part[i] ? 55 + 40 * part[i] : 0;
+
+		rgb[i] = value <= 10 ? value / 255 / 12.92 : pow((value / 255 + 0.055) / 1.055, 2.4);
+	}
+}
+
+static double luminance(int colour)
+{
+	double rgb[3];
+
+	linear_rgb(colour, rgb);
+	return 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
+}
+
+static double root(double value)
+{
+	return value > 0.008856 ? cbrt(value) : 7.787 * value + 16.0 / 116;
+}
+
+/* CIE L*a*b*: equal distances look equally far apart. */
+static void lab_of(int colour, const double eye[3][3], double lab[3])
+{
+	double rgb[3], seen[3], x, y, z;
+	int i;
+
+	linear_rgb(colour, rgb);
+	for (i = 0; i < 3; i++)
+		seen[i] = fmin(1, fmax(0, eye[i][0] * rgb[0] + eye[i][1] * rgb[1] + eye[i][2] * rgb[2]));
+	x = root((0.4124 * seen[0] + 0.3576 * seen[1] + 0.1805 * seen[2]) / 0.95047);
+	y = root(0.2126 * seen[0] + 0.7152 * seen[1] + 0.0722 * seen[2]);
+	z = root((0.0193 * seen[0] + 0.1192 * seen[1] + 0.9505 * seen[2]) / 1.08883);
+	lab[0] = 116 * y - 16;
+	lab[1] = 500 * (x - y);
+	lab[2] = 200 * (y - z);
+}
+
+static int colour_of(int layer)
+{
+	return palette_look(STYLE_LAYER(layer), 0, 256).foreground;
+}
+
+static double distance(int a, int b, const double eye[3][3])
+{
+	double one[3], two[3];
+
+	lab_of(colour_of(a), eye, one);
+	lab_of(colour_of(b), eye, two);
+	return sqrt(pow(one[0] - two[0], 2) + pow(one[1] - two[1], 2) + pow(one[2] - two[2], 2));
+}
+
+/* 2 is what one can see at all, side by side. */
+TEST(phases_are_told_apart_by_all_eyes)
+{
+	size_t eye;
+	int a, b;
+
+	for (eye = 0; eye < MT_ARRAY_SIZE(eyes); eye++)
+		for (a = MT_PHASE_INIT; a <= MT_PHASE_WEIGHT_UPDATE; a++) {
+			CHECK(distance(a, PALETTE_SLACK, eyes[eye]) >= 12);
+			for (b = MT_PHASE_INIT; b < a; b++)
+				CHECK(distance(a, b, eyes[eye]) >= 12);
+		}
+}
+
+/* Contrast as of WCAG, against black and white. Layers are areas, and have letters in them: they need not be read. */
+TEST(phases_are_seen_on_dark_and_light)
+{
+	int layer;
+
+	for (layer = MT_PHASE_INIT; layer <= MT_PHASE_WEIGHT_UPDATE; layer++) {
+		CHECK((luminance(colour_of(layer)) + 0.05) / 0.05 >= 4.5);
+		CHECK(1.05 / (luminance(colour_of(layer)) + 0.05) >= 1.5);
+	}
 }
 
 TEST(looks_keep_to_the_colours_there_are)

@@ -14,7 +14,9 @@ const char *const palette_by_words[PALETTE_BY_COUNT] = {
 
 /* ---- looks ---- */
 
-/* In 256 colours: bright, subdued; in 8. Neighbours in the chart differ in lightness, too. */
+/*
+ * In 256 colours: bright, subdued; in 8. Neighbours in the chart differ in lightness, too, and phases to eyes that miss a colour.
+ */
 static const struct layer_colour {
 	int bright, subdued, of_8;
 } layer_colours[STYLE_LAYERS] = {
@@ -27,7 +29,7 @@ static const struct layer_colour {
 	{ 214, 136, 3 }, /* forward: orange */
 	{ 166, 88, 1 },  /* backward: vermillion */
 	{ 175, 96, 5 },  /* optimizer: reddish purple */
-	{ 227, 101, 6 }, /* weight-update: yellow */
+	{ 185, 101, 6 }, /* weight-update: yellow */
 	{ 97, 54, 4 },   /* violet */
 	{ 30, 23, 2 },   /* teal */
 	{ 239, 236, 7 }, /* allocator slack: dark grey */
