@@ -80,6 +80,21 @@ static void end_change(struct inflow *inflow)
 	inflow->change = last;
 }
 
+#define MARK_AFTER 3000000000 /* ns of the run: who grows is told over one to two of them */
+
+/* Between two changes, by the run's own clock: it does not matter how fast the traces are read. */
+static void mark_growth(struct inflow *inflow, int64_t time)
+{
+	uint32_t i;
+
+	for (i = 0; i < inflow->sites; i++) {
+		inflow->site[i].older = inflow->site[i].before;
+		inflow->site[i].before = inflow->site[i].held;
+	}
+	inflow->marked_before = inflow->marked;
+	inflow->marked = time;
+}
+
 /* All that comes during one event of one process is one change. */
 static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t count, int64_t time)
 {
@@ -95,6 +110,8 @@ static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t cou
 		error = grow_sites(inflow);
 	if (process != inflow->process || event != inflow->event)
 		end_change(inflow);
+	if (inflow->wait && time - inflow->marked >= MARK_AFTER)
+		mark_growth(inflow, time);
 	if (time > inflow->time || !tape_count(tape))
 		inflow->time = time;
 	if (!error && inflow->change < tape_count(tape))
@@ -180,27 +197,11 @@ static int ended_step(void *context, uint32_t process, const struct mt_event *ev
 
 /* ---- what goes on now, while the traces are being written --------------------------------------------------------- */
 
-#define MARK_AFTER 3000000000 /* ns of the run: who grows is told over one to two of them */
-
 /* Where a process is in the same stretch as before, that one has become longer (model_add_span). */
 static int running_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last)
 {
 	return ended_span(context, process, phase, step, first, last);
-}
-
-static void mark_growth(struct inflow *inflow)
-{
-	uint32_t i;
-
-	if (inflow->time - inflow->marked < MARK_AFTER)
-		return;
-	for (i = 0; i < inflow->sites; i++) {
-		inflow->site[i].older = inflow->site[i].before;
-		inflow->site[i].before = inflow->site[i].held;
-	}
-	inflow->marked_before = inflow->marked;
-	inflow->marked = inflow->time;
 }
 
 /* Segments grow with the tensors in them: those are named, not the allocator. */
@@ -266,7 +267,6 @@ static void publish_now(struct inflow *inflow)
 		model->process[i].now.phase = process->phase;
 		model->process[i].now.step = process->step;
 	}
-	mark_growth(inflow);
 	publish_growth(inflow);
 }
 
