@@ -221,7 +221,7 @@ static const char starved_knob[] =
 	"rest is made, or leave it room (torch.cuda.set_per_process_memory_fraction)";
 static const char buckets_knob[] =
 	"the buffers of all buckets are there at once, beside the gradients' own, so smaller ones do not help: let each bucket be waited "
-	"for before the next (another version), or reduce without overlapping it with the backward";
+	"for before the next (no setting does that; a later version may), or reduce without overlapping it with the backward";
 static const char wider_knob[] =
 	"keep these weights in the type that they have (do not convert them to float32), or convert them on the host";
 static const char loaded_knob[] =

@@ -118,14 +118,14 @@ static const char engine[] =
 	"the engine is awake while the trainer works: see whether it is told to sleep, and by whom; else give it a smaller part of "
 	"the GPU";
 static const char states[] =
-	"the trainer does not train while the engine generates: let it take its states to the host before that; where that is "
-	"configured, see why they stayed (another version, or a validation in between)";
+	"the trainer does not train while the engine generates: let it take its states to the host before that; if that is "
+	"configured, see why they stayed (a validation in between, or a fault of this version)";
 static const char states_of_other[] =
-	"the trainer does not train while another model computes: let it take its states to the host before that; where that is "
-	"configured, see why they stayed or came back (another version, or a step that went without)";
+	"the trainer does not train while another model computes: let it take its states to the host before that; if that is "
+	"configured, see why they stayed or came back (a step that went without, or a fault of this version)";
 static const char weights[] =
-	"the trainer does not train while the engine generates: let it take its weights to the host before that; where that is "
-	"configured, see why they stayed or came back (another version)";
+	"the trainer does not train while the engine generates: let it take its weights to the host before that; if that is "
+	"configured, see why they stayed or came back (probably a fault of this version: try another)";
 
 const char *oom_out_of_turn(const struct oom *oom)
 {
