@@ -316,7 +316,8 @@ CREATE TABLE mapping (
 	map_seq INTEGER NOT NULL,
 	map_time INTEGER NOT NULL,
 	unmap_seq INTEGER,                -- null: never
-	unmap_time INTEGER
+	unmap_time INTEGER,
+	allocation INTEGER REFERENCES life -- that one; null: not recorded. Numbers of handles come again
 );
 
 -- Where the memory lay that the caching allocator may cut into tensors: segments, and mappings of physical memory. Mapped
@@ -328,10 +329,8 @@ CREATE VIEW piece AS
 	UNION ALL
 	SELECT handle.site, handle.process, handle.device, mapping.address, mapping.bytes, 1, handle.tensors_inside,
 		map_seq, map_time, unmap_seq, unmap_time
-	FROM mapping JOIN (SELECT * FROM allocation
-		WHERE memory NOT IN ('tensor', 'pinned', 'host', 'imported', 'multicast')) AS handle
-		ON handle.process = mapping.process AND handle.address = mapping.handle
-		AND handle.alloc_seq <= map_seq AND (handle.free_seq IS NULL OR handle.free_seq >= map_seq);
+	FROM mapping JOIN allocation AS handle ON handle.id = mapping.allocation
+	WHERE handle.memory NOT IN ('imported', 'multicast');
 
 -- When the memory of a tensor was there. Pools that sleep (vLLM's sleep mode, torch_memory_saver) keep their addresses and
 -- give the pages away; a tensor's life has rows for its stretches then, one after the other. One without rows had all of
@@ -501,7 +500,8 @@ CREATE VIEW live_at AS
 		allocation.bytes, allocation.asleep_bytes, allocation.phase, allocation.category, site.owner,
 		allocation.step, allocation.alloc_time, allocation.site, allocation.node, callsite.function, callsite.file, callsite.line, callsite.place
 	FROM moment
-	JOIN stretch AS allocation ON allocation.device = moment.device
+	JOIN stretch AS allocation ON alloc_time <= moment.time AND (free_time IS NULL OR free_time >= moment.time)
+		AND allocation.device = moment.device
 		AND (since_time, allocation.process, since_seq) <= (moment.time, moment.process, moment.seq)
 		AND (until_seq IS NULL OR (until_time, allocation.process, until_seq) > (moment.time, moment.process, moment.seq))
 	LEFT JOIN site ON site.id = allocation.site

@@ -39,4 +39,11 @@ struct alive_moment {
 	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq ") AND (until_seq IS NULL OR " \
 	"(until_time, process, until_seq) > (" time ", " process_id ", " seq "))"
 
+/*
+ * The same of rows of stretch and in_use. A stretch lies within a life, whose times are in the row that SQLite reads first: most are
+ * told by them, before their site and their stretches are looked up.
+ */
+#define STRETCH_AT(time, process_id, seq) \
+	"alloc_time <= " time " AND (free_time IS NULL OR free_time >= " time ") AND " ALIVE_AT(time, process_id, seq)
+
 #endif

@@ -69,6 +69,33 @@ static int load_moments(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
+/* Whose memory was mapped: of all that had the number of the handle, the one that had it then. */
+static int load_handles(struct db *db)
+{
+	static const char *const find[] = {
+		"CREATE TEMP TABLE handle (process INTEGER, address INTEGER, alloc_seq INTEGER, free_seq INTEGER, id INTEGER, "
+		"PRIMARY KEY (process, address, alloc_seq)) WITHOUT ROWID",
+		"INSERT OR IGNORE INTO handle SELECT process, address, alloc_seq, free_seq, id FROM life "
+		"WHERE memory NOT IN ('tensor', 'pinned', 'host') AND address IN (SELECT handle FROM mapping)",
+		"UPDATE mapping SET allocation = (SELECT iif(free_seq IS NULL OR free_seq >= map_seq, id, NULL) FROM temp.handle AS it "
+		"WHERE it.process = mapping.process AND it.address = mapping.handle AND it.alloc_seq <= map_seq "
+		"ORDER BY it.alloc_seq DESC LIMIT 1)",
+		"DROP TABLE temp.handle",
+	};
+	struct db_stmt *stmt;
+	size_t i;
+	int more = 0, error = db_prepare(db, &stmt, "SELECT 1 FROM mapping LIMIT 1");
+
+	if (!error)
+		more = db_step(stmt);
+	db_finish(stmt);
+	if (error || more <= 0)
+		return error ? error : more;
+	for (i = 0; i < MT_ARRAY_SIZE(find) && !error; i++)
+		error = db_execute(db, find[i]);
+	return error;
+}
+
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
 {
@@ -91,6 +118,8 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_resident_finish(&load.resident, 1);
 	if (!error)
 		error = load_twins(db, analysis);
+	if (!error)
+		error = load_handles(db);
 	load_sink_release(&load);
 	return error ? error : load_moments(db, analysis);
 }

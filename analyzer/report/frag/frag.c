@@ -95,7 +95,7 @@ int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t proce
 		"SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step, ifnull(site, 0), "
 		"alloc_time FROM stretch "
 		"WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
-		"AND " ALIVE_AT("?2", "?3", "?4");
+		"AND " STRETCH_AT("?2", "?3", "?4");
 	int error;
 
 	memset(map, 0, sizeof(*map));

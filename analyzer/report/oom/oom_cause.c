@@ -98,7 +98,7 @@ int oom_find_growth(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"SELECT ifnull(spot, 0), sum(bytes) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
-		"WHERE process = ?1 AND device = ?2 AND " ALIVE_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 2 DESC, 1";
+		"WHERE process = ?1 AND device = ?2 AND " STRETCH_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 2 DESC, 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time };
 	const struct retained_question question = { .step = oom->it->step };
 	struct retained retained;

@@ -193,7 +193,7 @@ int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder
 {
 	static const char sql[] = "SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
 				  "WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
-				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " ALIVE_AT(
+				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " STRETCH_AT(
 					  "?3", "?4",
 					  "?5") " GROUP BY function, file, place ORDER BY 3 DESC, 2 LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,

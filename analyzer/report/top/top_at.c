@@ -127,9 +127,8 @@ static int make_parts(struct db *db)
 	"(SELECT ifnull(sum(bytes), 0) FROM (SELECT process, device, bytes, alloc_time AS since_time, alloc_seq AS "     \
 	"since_seq, free_time AS until_time, free_seq AS until_seq FROM allocation WHERE memory = 'imported' "           \
 	"AND (process, address) NOT IN (SELECT process, handle FROM mapping) UNION ALL SELECT mapping.process, device, " \
-	"mapping.bytes, map_time, map_seq, unmap_time, unmap_seq FROM mapping JOIN (SELECT * FROM allocation WHERE "     \
-	"memory = 'imported') AS handle ON handle.process = mapping.process AND handle.address = handle "                \
-	"AND alloc_seq <= map_seq AND (free_seq IS NULL OR free_seq >= map_seq)) AS it "                                 \
+	"mapping.bytes, map_time, map_seq, unmap_time, unmap_seq FROM mapping JOIN allocation AS handle "                \
+	"ON handle.id = mapping.allocation WHERE memory = 'imported') AS it "                                            \
 	"WHERE it.device = at.device AND (since_time, it.process, since_seq) <= (at_time, at_process, at_seq) "          \
 	"AND (until_seq IS NULL OR (until_time, it.process, until_seq) > (at_time, at_process, at_seq)))"
 

@@ -136,7 +136,7 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 {
 	static const char sql[] = "SELECT bytes, alloc_time, phase, step, ifnull(site, 0), ifnull(node, 0), memory "
 				  "FROM in_use WHERE device = ?1 AND memory <> 'tensor' AND bytes > 0 "
-				  "AND " ALIVE_AT("?2", "?3", "?4") " ORDER BY bytes DESC, alloc_time, id";
+				  "AND " STRETCH_AT("?2", "?3", "?4") " ORDER BY bytes DESC, alloc_time, id";
 	const int64_t value[ANSWER_PARAMETERS] = { device, when->time, when->process, when->seq };
 
 	return answer_rows(db, sql, value, row, context);
