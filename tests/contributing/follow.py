@@ -120,7 +120,9 @@ def a_report():
     after("analyzer/report/command.h", r"^\tX\(info,", '\tX(greet, "TRACE...", "says hello to a trace")  \\')
     write("analyzer/commands/cmd_greet.c", """/* memana greet - what a newcomer adds. */
 #include <stdio.h>
+#include "report/answer.h"
 #include "report/command.h"
+#include "source/source.h"
 
 static int greet(const struct source *source, int json)
 {
@@ -131,7 +133,7 @@ static int greet(const struct source *source, int json)
 
 int cmd_greet(int argc, char **argv)
 {
-	return command_traces(argc, argv, greet);
+	return answer_traces(argc, argv, greet);
 }
 """)
     before("docs/man/memana.1", r'^\.BI "info "', '.BI "greet " "TRACE..."\nSays hello. With\n.B \\-\\-json\nno less.\n.TP')
