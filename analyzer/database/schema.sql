@@ -292,7 +292,8 @@ CREATE TABLE life (
 
 -- The same with what its site says. Driver memory that tensors live in is a row of its own: add up one kind at a time.
 -- caching: the framework's allocator asked for it, to cut it into tensors, whether it has or not.
--- (A left join, which SQLite leaves out where nothing of the site is asked for; the sign keeps it from being the outer one.)
+-- (A left join: SQLite leaves it out where nothing of the site is asked for, but not of sums; the sign keeps it from being the
+-- outer one.)
 CREATE VIEW allocation AS
 	SELECT life.id AS id, life.process AS process, site.device AS device, life.memory AS memory, address, bytes,
 		alloc_seq, alloc_time, free_seq, free_time, life.site AS site, site.node AS node, thread, site.phase AS phase,

@@ -9,7 +9,7 @@
 /* What the database is for. */
 enum load_parts {
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
-	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep; a third more time */
+	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep */
 };
 
 /*
