@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,39 +16,18 @@
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/stack.h"
 #include "agent/stacks/stack_python.h"
+#include "life.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "shared/textbuf.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18 /* Linux 4.14 */
-#endif
-
-#define CUDA_INJECTION "CUDA_INJECTION64_PATH"
-#define PAGE 4096u
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
 #define LOOK_NS 50000000
 #define REPLACED_MAX 3  /* collectors that were killed are replaced so many times */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
-enum state { ASLEEP = 0, ARMED, STARTING, ON, OFF };
-
-/*
- * On a page that the kernel wipes in forked children, so a child that shares the parent's memory image, and its mapped
- * ring, is asleep from its first instruction on.
- */
-struct life {
-	_Atomic uint32_t state;
-	_Atomic uint64_t epoch; /* when this life began; per-thread data of another life is not believed. 0: none */
-};
-
-static struct life never;
-static struct life *life = &never;
-
 static struct {
-	_Atomic int has_options; /* set when the rest is ready */
-	struct memrec_options options;
 	_Atomic int cuda;         /* cuInit has run */
 	_Atomic int started;      /* a recording was started here, or in the process that forked this one */
 	_Atomic uint32_t threads; /* serials given out */
@@ -59,10 +37,6 @@ static struct {
 	struct ring ring;
 	struct stacks stacks;
 	_Atomic uint64_t lost[MT_LOSS_COUNT]; /* while there is no ring */
-	struct {
-		_Atomic uint32_t state; /* as in the header */
-		char why[256];
-	} source[MT_SOURCE_COUNT];
 } agent;
 
 /* Small: the library may be loaded late, when little static TLS is left. */
@@ -86,22 +60,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-static uint32_t state_now(void)
-{
-	return atomic_load_explicit(&life->state, memory_order_acquire);
-}
-
 static void count_lost(enum mt_loss loss)
 {
-	if (state_now() == ON)
+	if (life_state() == LIFE_ON)
 		atomic_fetch_add(&agent.ring.header->lost[loss], 1);
 	else
 		atomic_fetch_add(&agent.lost[loss], 1);
-}
-
-const struct memrec_options *agent_options(void)
-{
-	return atomic_load_explicit(&agent.has_options, memory_order_acquire) ? &agent.options : NULL;
 }
 
 int agent_has_cuda(void)
@@ -112,21 +76,21 @@ int agent_has_cuda(void)
 /* The recording runs. The collector may end it at any time. */
 static int is_on(void)
 {
-	if (state_now() != ON)
+	if (life_state() != LIFE_ON)
 		return 0;
 	if (!atomic_load_explicit(&agent.ring.header->stop, memory_order_relaxed))
 		return 1;
-	atomic_store(&life->state, OFF);
+	atomic_store(&life->state, LIFE_OFF);
 	return 0;
 }
 
 int agent_is_listening(void)
 {
-	uint32_t state = state_now();
+	uint32_t state = life_state();
 
 	if (thread.sealed)
 		return 0;
-	return state == ARMED || state == STARTING || (state == ON && is_on());
+	return state == LIFE_ARMED || state == LIFE_STARTING || (state == LIFE_ON && is_on());
 }
 
 /* This thread in this life. */
@@ -155,93 +119,14 @@ void agent_thread_is_sealed(void)
 	thread.sealed = 1;
 }
 
-/* ---- Sources ---- */
-
-/* For a moment the header has no state of the source, so that nobody reads half a text. */
-static void publish_source(enum mt_source source)
-{
-	struct ring_header *header = agent.ring.header;
-	uint32_t state = atomic_load(&agent.source[source].state);
-
-	if (!state)
-		return;
-	atomic_store(&header->source_state[source], 0);
-	memcpy(header->source_why[source], agent.source[source].why, sizeof(header->source_why[source]));
-	atomic_store(&header->source_state[source], state);
-}
-
-static void set_why(enum mt_source source, const char *why)
-{
-	struct textbuf text;
-
-	textbuf_init(&text, agent.source[source].why, sizeof(agent.source[source].why));
-	textbuf_add(&text, why);
-}
-
-struct unseen {
-	enum mt_source source;
-	const char *why;
-};
-
-/* On a stack of ours. */
-static void note_unseen(void *context)
-{
-	const struct unseen *unseen = context;
-
-	agent_place_unseen(&agent.options, unseen->source, unseen->why);
-}
-
-void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
-{
-	struct unseen unseen = { source, why };
-
-	if (atomic_load_explicit(&agent.source[source].state, memory_order_relaxed) == (uint32_t)state + 1 &&
-	    (state == MT_SOURCE_ON || !strcmp(agent.source[source].why, why)))
-		return;
-	set_why(source, why);
-	atomic_store(&agent.source[source].state, (uint32_t)state + 1);
-	if (state_now() == ON)
-		publish_source(source);
-	else if (state != MT_SOURCE_ON)
-		own_stack_call(note_unseen, &unseen);
-}
-
-void agent_source_note(enum mt_source source, const char *why)
-{
-	set_why(source, why);
-	if (state_now() == ON)
-		publish_source(source);
-}
-
-int agent_has_source(enum mt_source source)
-{
-	return atomic_load(&agent.source[source].state) != 0;
-}
-
-/* When the driver has called us, it is known already how CUPTI is doing. "none" is how CUDA tools write "nothing". */
-static void check_injection(void)
-{
-	const char *path = getenv(CUDA_INJECTION);
-	char why[256];
-	struct textbuf text;
-
-	if (agent_options()->no_cupti || agent_has_source(MT_SOURCE_CUPTI))
-		return;
-	if (!path || !*path || !strcmp(path, "none") || defaults_name_us(CUDA_INJECTION))
-		return;
-	textbuf_init(&text, why, sizeof(why));
-	textbuf_add(&text, "another tool has " CUDA_INJECTION " (");
-	textbuf_add(&text, path);
-	textbuf_add(&text, "): driver memory is not recorded");
-	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
-}
+/* ---- What stacks are made of ---- */
 
 static void find_python(void)
 {
 	const char *why;
 	uint32_t version;
 
-	if (!(agent.options.stacks & MEMREC_STACKS_PYTHON) || !agent.options.depth)
+	if (!(life_options.stacks & MEMREC_STACKS_PYTHON) || !life_options.depth)
 		return;
 	switch (stack_python_find(&version, &why)) {
 	case PYTHON_READY:
@@ -262,7 +147,7 @@ static void find_python(void)
 /* In the constructor, where the loader may be called. */
 static void find_unwinder(void)
 {
-	if (!(agent.options.stacks & (MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)) || !agent.options.depth)
+	if (!(life_options.stacks & (MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)) || !life_options.depth)
 		return;
 	switch (stack_native_open()) {
 	case 0:
@@ -388,7 +273,7 @@ static void replace_collector(void *context MT_UNUSED)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (agent_place_is_left(&agent.ring) && atomic_fetch_add(&agent.replaced, 1) < REPLACED_MAX)
-		agent_spawn_collector(agent.options.collector, agent.ring.path, agent.options.run_dir);
+		agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -409,18 +294,19 @@ static void look_after_collector(void)
 
 static int prepare(void)
 {
-	int error = agent_place_ring(&agent.ring, &agent.options);
+	int error = agent_place_ring(&agent.ring, &life_options);
 
 	if (error)
 		return error;
-	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)agent.options.depth, (uint32_t)agent.options.stacks);
+	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)life_options.depth, (uint32_t)life_options.stacks);
 	if (error) {
-		agent_place_remove(&agent.ring, &agent.options);
+		agent_place_remove(&agent.ring, &life_options);
 		ring_forget(&agent.ring);
 		return error;
 	}
+	agent_source_begin(agent.ring.header);
 	find_python();
-	check_injection();
+	agent_source_check_injection();
 	agent.ring.on_stuck = look_after_collector;
 	atomic_store(&agent.looking, 1); /* until there is one */
 	ring_publish(&agent.ring);
@@ -432,8 +318,7 @@ static void publish_notes(void)
 {
 	int i;
 
-	for (i = 0; i < MT_SOURCE_COUNT; i++)
-		publish_source((enum mt_source)i);
+	agent_source_publish();
 	for (i = 0; i < MT_LOSS_COUNT; i++)
 		atomic_fetch_add(&agent.ring.header->lost[i], atomic_exchange(&agent.lost[i], 0));
 	if (agent_has_cuda())
@@ -450,17 +335,17 @@ static void start_recording(void *context)
 	error = prepare();
 	if (!error) {
 		mark_buffer_replay(take_buffered, this_thread());
-		atomic_store(&life->state, ON);
+		atomic_store(&life->state, LIFE_ON);
 		publish_notes();
-		error = agent_spawn_collector(agent.options.collector, agent.ring.path, agent.options.run_dir);
+		error = agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
 		atomic_store(&agent.looked, now_ns());
 		atomic_store(&agent.looking, 0);
 		if (error)
-			agent_place_remove(&agent.ring, &agent.options);
+			agent_place_remove(&agent.ring, &life_options);
 	}
 	if (error) {
-		atomic_store(&life->state, OFF);
-		agent_place_failed(&agent.options, error);
+		atomic_store(&life->state, LIFE_OFF);
+		agent_place_failed(&life_options, error);
 	}
 	pthread_setcancelstate(cancel, NULL);
 	*started = !error;
@@ -471,22 +356,22 @@ static int wait_for_start(void)
 	struct timespec step = { 0, WAIT_STEP_NS };
 	int i;
 
-	for (i = 0; i < START_STEPS && state_now() == STARTING; i++)
+	for (i = 0; i < START_STEPS && life_state() == LIFE_STARTING; i++)
 		syscall(SYS_nanosleep, &step, NULL);
-	if (state_now() == STARTING)
+	if (life_state() == LIFE_STARTING)
 		count_lost(MT_LOSS_NO_SLOT);
 	return is_on();
 }
 
 static int start_or_wait(void)
 {
-	uint32_t armed = ARMED;
+	uint32_t armed = LIFE_ARMED;
 	int started = 0;
 
-	if (!atomic_compare_exchange_strong(&life->state, &armed, STARTING))
+	if (!atomic_compare_exchange_strong(&life->state, &armed, LIFE_STARTING))
 		return wait_for_start();
 	if (!own_stack_call(start_recording, &started))
-		atomic_store(&life->state, ARMED); /* the next event tries again */
+		atomic_store(&life->state, LIFE_ARMED); /* the next event tries again */
 	return started;
 }
 
@@ -505,9 +390,9 @@ static int set_busy(void)
 /* 1: go on, and call leave(). */
 static int enter(int *saved)
 {
-	uint32_t state = state_now();
+	uint32_t state = life_state();
 
-	if (state == ASLEEP || state == OFF)
+	if (state == LIFE_ASLEEP || state == LIFE_OFF)
 		return 0;
 	if (thread.busy || thread.sealed) {
 		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
@@ -599,7 +484,7 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 	text.name_bytes = text_bytes(text.name, RING_TEXT_MAX - text.domain_bytes);
 	if (is_on())
 		hand_over_mark(&event, &text);
-	else if (state_now() != OFF)
+	else if (life_state() != LIFE_OFF)
 		buffer_mark(&event, &text);
 	leave(saved);
 }
@@ -663,7 +548,7 @@ static void arm(void)
 	mark_buffer_clear();
 	atomic_store(&agent.threads, 0);
 	atomic_store(&life->epoch, now_ns());
-	atomic_store(&life->state, ARMED);
+	atomic_store(&life->state, LIFE_ARMED);
 }
 
 /*
@@ -674,7 +559,7 @@ static void after_fork(void)
 {
 	own_stack_forked();
 	if (atomic_load(&agent.started))
-		atomic_store(&life->state, ASLEEP);
+		atomic_store(&life->state, LIFE_ASLEEP);
 	else
 		arm();
 }
@@ -684,22 +569,12 @@ void agent_cuda_started(void)
 	atomic_store(&agent.cuda, 1);
 	if (is_on())
 		atomic_store(&agent.ring.header->cuda, 1);
-	if (!agent.has_options || life == &never || state_now() != ASLEEP)
+	if (!agent_options() || life_state() != LIFE_ASLEEP || !life_has_begun())
 		return;
 	ring_forget(&agent.ring);
 	stacks_release(&agent.stacks);
 	atomic_store(&agent.started, 0);
 	arm();
-}
-
-static struct life *new_life(void)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return NULL;
-	madvise(page, PAGE, MADV_WIPEONFORK); /* where it is unknown, after_fork does what can be done */
-	return page;
 }
 
 /* A process that is gone and never came by here did not leave: it was killed. */
@@ -716,14 +591,14 @@ static void begin(void)
 
 	if (!loaded_is_first_agent())
 		return;
-	memrec_defaults(&agent.options);
-	page = new_life();
+	memrec_defaults(&life_options);
+	page = life_new();
 	if (!page || pthread_atfork(NULL, NULL, after_fork))
 		return;
 	find_unwinder();
 	life = page;
 	arm();
-	atomic_store_explicit(&agent.has_options, 1, memory_order_release);
+	life_options_are_there();
 }
 
 void agent_begin(void)
@@ -732,7 +607,7 @@ void agent_begin(void)
 
 	if (atomic_exchange(&begun, 1))
 		return;
-	memrec_options_init(&agent.options);
+	memrec_options_init(&life_options);
 	begin();
 }
 
@@ -742,7 +617,7 @@ __attribute__((constructor)) static void wake_up(void)
 	const char *text = getenv(MEMREC_OPTIONS_VARIABLE);
 	int saved = errno;
 
-	if (text && !memrec_options_decode(&agent.options, text))
+	if (text && !memrec_options_decode(&life_options, text))
 		begin();
 	errno = saved;
 }

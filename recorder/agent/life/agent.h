@@ -66,6 +66,13 @@ void agent_source_note(enum mt_source source, const char *why);
 /* 1: the source has said how it is doing. */
 int agent_has_source(enum mt_source source);
 
+/* "CUPTI failed" where the environment says that another tool has the driver's one place for tools. */
+void agent_source_check_injection(void);
+
+/* For the start of a recording: its header is there, to be written to from the state ON on; and then: what was said before. */
+void agent_source_begin(struct ring_header *header);
+void agent_source_publish(void);
+
 /* The options; NULL: this process is not to be recorded. Constant once they are there. */
 const struct memrec_options *agent_options(void);
 

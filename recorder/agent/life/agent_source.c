@@ -1,0 +1,110 @@
+/* agent_source.c - how the sources of events are doing: kept here until there is a recording, then in its header. */
+#include "agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "agent/stacks/own_stack.h"
+#include "life.h"
+#include "shared/textbuf.h"
+
+#define CUDA_INJECTION "CUDA_INJECTION64_PATH"
+
+static struct {
+	struct ring_header *header; /* of this life's ring, once it is ON */
+	struct {
+		_Atomic uint32_t state; /* as in the header: enum mt_source_state + 1, 0: not said */
+		char why[256];
+	} source[MT_SOURCE_COUNT];
+} sources;
+
+/* For a moment the header has no state of the source, so that nobody reads half a text. */
+static void publish_source(enum mt_source source)
+{
+	uint32_t state = atomic_load(&sources.source[source].state);
+
+	if (!state)
+		return;
+	atomic_store(&sources.header->source_state[source], 0);
+	memcpy(sources.header->source_why[source], sources.source[source].why,
+	       sizeof(sources.header->source_why[source]));
+	atomic_store(&sources.header->source_state[source], state);
+}
+
+static void set_why(enum mt_source source, const char *why)
+{
+	struct textbuf text;
+
+	textbuf_init(&text, sources.source[source].why, sizeof(sources.source[source].why));
+	textbuf_add(&text, why);
+}
+
+struct unseen {
+	enum mt_source source;
+	const char *why;
+};
+
+/* On a stack of ours. */
+static void note_unseen(void *context)
+{
+	const struct unseen *unseen = context;
+
+	agent_place_unseen(&life_options, unseen->source, unseen->why);
+}
+
+void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
+{
+	struct unseen unseen = { source, why };
+
+	if (atomic_load_explicit(&sources.source[source].state, memory_order_relaxed) == (uint32_t)state + 1 &&
+	    (state == MT_SOURCE_ON || !strcmp(sources.source[source].why, why)))
+		return;
+	set_why(source, why);
+	atomic_store(&sources.source[source].state, (uint32_t)state + 1);
+	if (life_state() == LIFE_ON)
+		publish_source(source);
+	else if (state != MT_SOURCE_ON)
+		own_stack_call(note_unseen, &unseen);
+}
+
+void agent_source_note(enum mt_source source, const char *why)
+{
+	set_why(source, why);
+	if (life_state() == LIFE_ON)
+		publish_source(source);
+}
+
+int agent_has_source(enum mt_source source)
+{
+	return atomic_load(&sources.source[source].state) != 0;
+}
+
+/* When the driver has called us, it is known already how CUPTI is doing. "none" is how CUDA tools write "nothing". */
+void agent_source_check_injection(void)
+{
+	const char *path = getenv(CUDA_INJECTION);
+	char why[256];
+	struct textbuf text;
+
+	if (agent_options()->no_cupti || agent_has_source(MT_SOURCE_CUPTI))
+		return;
+	if (!path || !*path || !strcmp(path, "none") || defaults_name_us(CUDA_INJECTION))
+		return;
+	textbuf_init(&text, why, sizeof(why));
+	textbuf_add(&text, "another tool has " CUDA_INJECTION " (");
+	textbuf_add(&text, path);
+	textbuf_add(&text, "): driver memory is not recorded");
+	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
+}
+
+void agent_source_begin(struct ring_header *header)
+{
+	sources.header = header;
+}
+
+void agent_source_publish(void)
+{
+	int i;
+
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		publish_source((enum mt_source)i);
+}

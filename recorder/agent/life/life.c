@@ -1,0 +1,42 @@
+/* life.c - the page that says whether this process is recorded, and the options that it is recorded by. */
+#include "life.h"
+
+#include <sys/mman.h>
+#include "agent.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
+
+#define PAGE 4096u
+
+static struct life never;
+static _Atomic int has_options; /* set when the rest is ready */
+
+struct life *life = &never;
+struct memrec_options life_options;
+
+struct life *life_new(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	madvise(page, PAGE, MADV_WIPEONFORK); /* where it is unknown, the handler of forks does what can be done */
+	return page;
+}
+
+int life_has_begun(void)
+{
+	return life != &never;
+}
+
+void life_options_are_there(void)
+{
+	atomic_store_explicit(&has_options, 1, memory_order_release);
+}
+
+const struct memrec_options *agent_options(void)
+{
+	return atomic_load_explicit(&has_options, memory_order_acquire) ? &life_options : NULL;
+}
