@@ -126,6 +126,7 @@ static uint64_t contents_key(uint64_t key, const uint8_t *code, struct keys *key
 
 	key = hash_two(key, file_hash(keys, python_pointer(code, at->code_file)),
 		       python_text_hash(python_pointer(code, at->code_name)));
+	key = hash_two(key, python_word(code, PYTHON_OBJECT_SIZE), (uintptr_t)table);
 	if (!python_is_plausible(table))
 		return key;
 	return hash_mix(key, python_bytes_hash(table + PYTHON_BYTES_DATA, python_word(table, PYTHON_OBJECT_SIZE)));

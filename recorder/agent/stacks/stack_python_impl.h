@@ -85,7 +85,10 @@ int python_check_frames(const uint8_t *frame);
 /* A str object's characters: hash of the text, the same for the same text only (stack_python_text.c). */
 uint64_t python_text_hash(const uint8_t *string);
 
-/* The same for bytes of any kind; of more than 4096, the first and last 2048 and the size. */
+/*
+ * The same for bytes of any kind; of more than 128, the first and last 64 and the size: the tables of large functions, of which a
+ * training loop has a dozen on its stack, would otherwise be read whole at each event and push the program's data out of the cache.
+ */
 uint64_t python_bytes_hash(const uint8_t *at, uint64_t size);
 
 #endif

@@ -6,7 +6,7 @@
 #include "stack_python_impl.h"
 
 #define PIECE 16u
-#define HASHED_MAX 4096u
+#define HASHED_MAX 128u
 #define STATE_KIND_SHIFT 2
 #define STATE_COMPACT 8u
 #define STATE_ASCII 16u
