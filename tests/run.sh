@@ -22,7 +22,7 @@ find_python() {
 PYTHON=${PYTHON-$(find_python)}
 export PYTHON
 
-JOBS=${JOBS:-$(nproc)}
+JOBS=${JOBS:-$(($(nproc) + 1))} # some wait more than they work
 passed=0 failed=0 skipped=0
 
 wanted() {
