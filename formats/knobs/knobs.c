@@ -1,4 +1,4 @@
-/* knobs.c - the knobs of all frameworks: what is kept of them, and asking. Reading a file is in knobs_read.c. */
+/* knobs.c - the knobs of all frameworks: what is kept of them, and asking. Reading a file is in knobs_file.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
