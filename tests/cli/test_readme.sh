@@ -35,3 +35,15 @@ named() {
 	return $missing
 }
 check "docs/screen.md names what is there" named
+
+# CONTRIBUTING.md: a path in it is from the root, or, below analyzer/screen, from there; a file's name alone is somewhere.
+there() {
+	local path missing=0
+	for path in $(grep -oE '`[a-z][A-Za-z0-9_./-]*`' "$SRC/CONTRIBUTING.md" | tr -d '`' | grep -E "/|\\.(c|h|sh|py|md|yaml|txt|sql)\$" | grep -v NAME | sort -u); do
+		[ -e "$SRC/$path" ] || [ -e "$SRC/analyzer/screen/$path" ] ||
+			{ [[ $path != */* ]] && find "$SRC" -name "$path" -not -path '*/build*' | grep -q .; } ||
+			{ echo "$path is named, and is not there"; missing=1; }
+	done
+	return $missing
+}
+check "CONTRIBUTING.md names what is there" there
