@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check.py CACHE [--snapshots FOLDER] [FRAMEWORK...] - holds every row of formats/knobs against real releases: is the key there,
-as spelled, in each release from `since` on, and in none from `gone` on, and is the default the one that the row says? Sources
+as spelled, in each release from `since` on, and in none from `gone` on, and is the default the one that the row says? And does
+some release define each function, and have each file and folder, by which a row knows its own on stacks? Sources
 are read, never run (tests/rules/registry.py, finder.py). Prints a line for each key and stretch of releases with one answer, "ok" and
 "not ok"; last "N passed, N failed, N skipped".
 
@@ -21,6 +22,10 @@ sys.path.append(os.path.join(SRC, "tests/rules"))
 import registry  # noqa: E402  shared with make test-rules
 
 KNOBS = os.path.join(SRC, "formats/knobs")
+ON_STACKS = ("proof", "seen")  # fields whose words are functions, files and folders of stacks
+# Of such words: packages that have no file of knobs, and a release from before those that a file names.
+BESIDE = [("liger-kernel", "0.8.5"), ("peft", "0.21.2"), ("torch-memory-saver", "0.0.10"), ("torch", "2.1.2")]
+UNREAD = {"transformer_engine/": "no registry has its Python files alone"}  # the same; looked up in the repository
 
 
 class Knobs:
@@ -31,6 +36,7 @@ class Knobs:
             whole = yaml.load(file, yaml.BaseLoader)
         self.framework, self.rows = whole["framework"], whole["knobs"]
         self.package, self.repository = whole.get("package"), whole.get("repository")
+        self.builds_on = whole.get("builds-on", [])
         self.releases = [(text.partition("@")[0], text.partition("@")[2]) for text in whole["releases"]]
         self.order = {version: number for number, (version, _) in enumerate(self.releases)}
         self.keys = {name["key"] for row in self.rows for name in [row] + row.get("older", [])}
@@ -79,16 +85,34 @@ def ends_as(source, key):
     return plain(key).endswith(plain(what.split(".", 1)[-1] if not what.startswith("--") else what))
 
 
+def defines(sources, word):
+    """The file of a release that has the function, or is the file or in the folder; None."""
+    paths = [path for path in sources.defined if word.endswith(("/", ".py"))]
+    if paths:
+        fits = "/" + word
+        return next((p for p in paths if fits in "/" + p and (word.endswith("/") or ("/" + p).endswith(fits))), None)
+    for path, words in sources.defined.items():
+        if word.split(".")[-1] in words and any(n == word or n.endswith("." + word) for n in sources.names(path, word.split(".")[-1]) or ()):
+            return path
+    return None
+
+
 class Check:
     def __init__(self, files, cache, snapshots):
         self.files, self.cache, self.snapshots = files, cache, snapshots
         self.finders, self.missing = {}, {}
         self.counts = {"ok": 0, "not ok": 0, "skip": 0}
         self.faults = []
+        self.opened = {}  # {(package, version): registry.Sources}
 
     def from_registry(self, where, package, version):
-        sources = where.sources(package, version)
+        sources = self.sources(where, package, version)
         return finder.Finder([name for name in sources.zip.namelist() if name != registry.DEFINED], sources.zip.read)
+
+    def sources(self, where, package, version):
+        if (package, version) not in self.opened:
+            self.opened[package, version] = where.sources(package, version)
+        return self.opened[package, version]
 
     def from_snapshot(self, repository, commit):
         folder = os.path.join(self.snapshots or "", repository.replace("/", "+"), "repo")
@@ -101,18 +125,48 @@ class Check:
         paths = [name for name in names.stdout.split("\n") if name.endswith((".py", ".yaml", ".yml"))]
         return finder.Finder(paths, lambda path: subprocess.run(git + ["show", commit + ":" + path], capture_output=True, check=True).stdout)
 
-    def open(self):
-        with registry.Registry(self.cache) as where:
-            for file in self.files.values():
-                for version, commit in file.releases:
-                    key = (file.framework, version)
-                    try:
-                        if commit:
-                            self.finders[key] = self.from_snapshot(file.repository, commit)
-                        else:
-                            self.finders[key] = self.from_registry(where, file.package, version)
-                    except registry.Missing as why:
-                        self.missing[key] = str(why)
+    def releases_for(self, file):
+        """(package, version) where words of its stacks may be: its own, what it builds on, what has no file here, all others."""
+        own = [file] + [self.all[name] for name in file.builds_on]
+        rest = [other for other in self.all.values() if other not in own]
+
+        def of(files):
+            return [(f.package, version) for f in files if f.package for version, commit in reversed(f.releases) if not commit]
+
+        return of(own) + BESIDE + of(rest)
+
+    def word(self, where, file, key, word):
+        """A line for a word of stacks."""
+        for package, version in self.releases_for(file):
+            try:
+                path = defines(self.sources(where, package, version), word)
+            except registry.Missing:
+                continue
+            if path:
+                self.line(file, "%s %s" % (package, version), key, "ok", path, "on stacks: " + word, "there")
+                return
+        unread = next((why for start, why in UNREAD.items() if word.startswith(start)), None)
+        unread = unread or next((self.missing[key] for key in self.missing if key[0] == file.framework), None)
+        self.line(file, "all", key, "skip" if unread else "not ok", unread or "nowhere", "on stacks: " + word, "-")
+
+    def stacks(self, where):
+        for file in self.files.values():
+            for row in file.rows:
+                words = [word for field in ON_STACKS for word in row.get(field, [])]
+                for word in sorted({piece for word in words for piece in word.split(" > ")}):
+                    self.word(where, file, row["key"], word)
+
+    def open(self, where):
+        for file in self.files.values():
+            for version, commit in file.releases:
+                key = (file.framework, version)
+                try:
+                    if commit:
+                        self.finders[key] = self.from_snapshot(file.repository, commit)
+                    else:
+                        self.finders[key] = self.from_registry(where, file.package, version)
+                except registry.Missing as why:
+                    self.missing[key] = str(why)
 
     def passed_on(self, file, row, release):
         """A key that is handed on: the rest of it is a key of another file, what stands before it is in the source."""
@@ -172,7 +226,12 @@ class Check:
             self.faults.append("not ok " + text)
 
     def run(self):
-        self.open()
+        with registry.Registry(self.cache) as where:
+            self.open(where)
+            self.rows()
+            self.stacks(where)
+
+    def rows(self):
         print("framework | version | key | where | default said / found | verdict")
         for file in self.files.values():
             for row in file.rows:
