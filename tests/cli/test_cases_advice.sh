@@ -67,7 +67,7 @@ begin verl-6912
 says "what can come back, of what is missing" '^Before any setting: .* Up to 36.0 GiB can come back so, and 10.0 GiB is missing: enough\.' advise
 says "what is not enough" 'saves probably 7.7 to 8.0 GiB' advise
 begin trl-3133
-says "no setting does it: who does" '^Gather fewer or smaller modules at once\. None of the settings of trl .*: _move_model_to_vllm \(grpo_trainer.py:612\) of trl makes it so' advise
+says "no setting does it: who does" '^Gather fewer or smaller modules at once\. None of the settings of trl .*: _move_model_to_vllm \(grpo_trainer.py:612\) makes it so, see whether it, or another version of it,' advise
 
 # ---- one order of causes for oom and advise ----
 
@@ -177,3 +177,18 @@ other_fsdp() {
 case=fsdp2
 check "fsdp2: is true" other_fsdp
 proposes "what makes units there" 'fully_shard(module)'
+
+# What is most of it goes first, though settings about something else would make room.
+begin ms-swift-7986
+says "a gather that no row is about: who makes it, before settings of other bytes" '^Before any setting: gather fewer or smaller modules at once\. None of the settings of transformers .*: _move_full_model_to_vllm \(rollout_mixin.py:647\) makes it so' advise
+never "nothing to paste: the other bytes come second" 'To paste' advise
+begin unsloth-5168
+proposes "the evaluation's own batch, however deep its loop is on the stack" per_device_eval_batch_size
+advises "neither the training's, nor a loss that leaves the logits out in training alone" \
+	"not any(k['key'] in ('per_device_train_batch_size', 'use_liger_kernel') for k in d['knobs'])"
+
+# Several processes fill the host: where they grew goes before what such processes usually have too much of.
+begin easyr1-50
+says "where they grew, and what helps there" '^The host is short of memory, not the GPU: the 4 processes .* 191\.9 GiB together, and grew in save_checkpoint \(fsdp_checkpoint_manager.py:120\), one from 18\.6 GiB to 48\.0 GiB: save the checkpoint in shards, .* less offloaded beside it\.' advise
+begin transformers-25107
+says "the same while a model is loaded" 'and grew in from_pretrained \(modeling_utils.py:2700\), one from 18\.6 GiB to 147\.1 GiB: let rank 0 alone load the weights' advise

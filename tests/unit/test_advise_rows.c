@@ -226,6 +226,11 @@ static int is_in_phase(const struct mt_knob *knob, uint32_t at)
 
 static int is_within(const struct mt_knob *knob, uint32_t at)
 {
+	uint32_t i;
+
+	for (i = 0; i < knob->withins; i++) /* "f >": however far outside */
+		if (strchr(knob->within[i], '>') && place_at[at].stack == STACK_FAR)
+			return 1;
 	return !knob->withins || place_at[at].stack >= STACK_WORD;
 }
 

@@ -58,26 +58,40 @@ static int take_doer(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Of the main framework, who asked for what failed. */
-static int find_doer(struct advice *advice)
+/* The innermost frame on the stack that asked whose file is so. */
+static int find_frame(struct advice *advice, const char *condition)
 {
 	static const char sql[] =
 		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN node USING (id) "
-		"WHERE parent IS NOT NULL) SELECT function, %s FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
-		"WHERE function IS NOT NULL AND (file LIKE '%s%%' OR file LIKE '%%/%s%%') ORDER BY depth LIMIT 1";
-	static const char place[] = "replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line";
+		"WHERE parent IS NOT NULL) SELECT function, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line "
+		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function IS NOT NULL AND kind = 'python' AND (%s) ORDER BY depth LIMIT 1";
+	const int64_t node[ANSWER_PARAMETERS] = { advice->run.failed ? advice->run.oom.it->node : 0 };
+	char words[1536];
+
+	if (!node[0] || (size_t)snprintf(words, sizeof(words), sql, condition) >= sizeof(words))
+		return 0;
+	return answer_rows(advice->run.db, words, node, take_doer, &advice->doer);
+}
+
+/* Who asked for what failed: the innermost that is no library's; of the main framework, where all are. */
+static int find_doer(struct advice *advice)
+{
+	static const char nobody_below[] =
+		"'/' || file NOT LIKE '%/torch/%' AND '/' || file NOT LIKE '%/deepspeed/%' AND '/' || file NOT LIKE "
+		"'%/accelerate/%' AND '/' || file NOT LIKE '%/transformers/%' AND '/' || file NOT LIKE '%/contextlib.py'";
 	const struct advise_config *config = advice->config;
 	const struct mt_knob_file *file = config->parts ? config->part[0].file : NULL;
-	const int64_t node[ANSWER_PARAMETERS] = { advice->run.failed ? advice->run.oom.it->node : 0 };
-	char words[1024];
+	char condition[640];
+	int error = find_frame(advice, nobody_below);
 	uint32_t i;
-	int error = 0;
 
-	for (i = 0; file && node[0] && i < file->frames && !error && !*advice->doer.function; i++) {
-		if (strpbrk(file->frame[i], "'%"))
+	for (i = 0; file && i < file->frames && !error && !*advice->doer.function; i++) {
+		if (strpbrk(file->frame[i], "'%") || strlen(file->frame[i]) > 256)
 			continue;
-		snprintf(words, sizeof(words), sql, place, file->frame[i], file->frame[i]);
-		error = answer_rows(advice->run.db, words, node, take_doer, &advice->doer);
+		snprintf(condition, sizeof(condition), "file LIKE '%s%%' OR file LIKE '%%/%s%%'", file->frame[i],
+			 file->frame[i]);
+		error = find_frame(advice, condition);
 	}
 	return error;
 }
@@ -164,6 +178,8 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 		error = advise_refuse(advice, request->name);
 	if (!error)
 		error = advise_choose(advice);
+	if (!error)
+		error = advise_refuse_untouched(advice);
 	if (!error)
 		error = advise_answer(advice);
 	return error;

@@ -5,7 +5,7 @@
  *     run (advise_run.h)          what happened
  *     config (advise_config.h)    what is set
  *     model (advise_model.h)      what a change does to each site
- *     later (advise_later.h)      what the step takes after the request that failed
+ *     later (advise_replay.h)     what the step takes after the request that failed
  *     replay (advise_replay.h)    what the peaks would have been
  *     choose, refuse              what to say
  *     answer                      the first sentences
@@ -111,7 +111,7 @@ struct advice {
 	int pieces_kept;           /* pieces of logits that should go one by one are all there */
 	int points;                /* something at the peak is out of the ordinary, and the verdict says it */
 	uint8_t asleep;      /* enum mt_category of what a process that sleeps keeps; MT_CATEGORY_COUNT: nobody does */
-	struct advise_doer { /* of the main framework, innermost on the stack that asked; "": nobody is */
+	struct advise_doer { /* innermost on the stack that asked, of no library; "": nobody is */
 		char function[128], place[128];
 	} doer;
 	int blind;              /* nobody has told how the run was configured: values are defaults, at best */
@@ -203,6 +203,12 @@ int advise_choose(struct advice *advice);
 
 /* Fills refusals (advise_refuse.c). 0 or -MT_E_x. */
 int advise_refuse(struct advice *advice, const char *name);
+
+/* Of copies that fill the device while no row is about them: what makes fewer of them. Rows are there. 0 or -MT_E_x. */
+int advise_refuse_untouched(struct advice *advice);
+
+/* Where the host ended the run: what shows it, and what to do about that. 1: that is so; 0: it did not, or -MT_E_x. */
+int advise_host_says(struct advice *advice, char evidence[ADVISE_EVIDENCE_MAX], char instead[ADVISE_EVIDENCE_MAX]);
 
 /* With the allocator's settings among these turns (advise_allocator.c). 0 or -MT_E_x. */
 int advise_allocator(struct advice *advice, const struct advise_turn *turn, size_t turns,

@@ -165,8 +165,8 @@ static void say_remedy(struct advice *advice)
 	sentence_say(&advice->answer, "None of the settings of %s that are known here does that", framework);
 	if (*advice->doer.function)
 		sentence_say(&advice->answer,
-			     ": %s (%s) of %s makes it so, see whether another version does it piece by piece",
-			     advice->doer.function, advice->doer.place, framework);
+			     ": %s (%s) makes it so, see whether it, or another version of it, can do it piece by piece",
+			     advice->doer.function, advice->doer.place);
 	sentence_say(&advice->answer,
 		     strcmp(framework, "pytorch") ? "." : "; if this is another framework's run, say --framework.");
 }

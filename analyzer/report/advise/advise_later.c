@@ -1,4 +1,4 @@
-#include "advise_later.h"
+#include "advise_replay.h"
 
 #include <string.h>
 #include "memtrace/base.h"

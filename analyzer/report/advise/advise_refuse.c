@@ -8,13 +8,10 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "report/host_seen.h"
 #include "report/oom/oom_words.h"
 #include "report/steps/query_steps.h"
-#include "report/top_host.h"
 
 #define UNKNOWN_SHARE 2 /* more than one part in so many of no known purpose: too little is known */
-#define OWN_SHARE 4     /* of the host: a process with less than one part in so many did not fill it */
 #define FAR 3           /* a GPU that has more than another by one part in so many */
 #define PIECES_MANY 4
 #define IGNORED_SHARE 10 /* of the peak, from which on what a setting should have removed is worth a word */
@@ -48,7 +45,6 @@ static int say(struct advice *advice, enum advise_reason reason, int whole, cons
 	return 0;
 }
 
-/* What memana oom says, too. */
 static int say_told(struct advice *advice, enum advise_reason reason, int whole, const char *evidence,
 		    const char *instead)
 {
@@ -373,137 +369,6 @@ static int refuse_uneven(struct advice *advice)
 			   : say_told(advice, ADVISE_REASON_UNEVEN, 0, text, instead);
 }
 
-/* ---- the host -------------------------------------------------------------------------------------------------------------- */
-
-struct host_words {
-	struct advice *advice;
-	int told;
-	uint64_t recorded; /* what all recorded processes had resident at most */
-	uint32_t processes;
-};
-
-static int add_host(void *context, const struct query_host *row)
-{
-	struct host_words *words = context;
-
-	words->recorded += row->most_resident;
-	words->processes++;
-	return 0;
-}
-
-static int is_set_by_user(const struct advise_value *value)
-{
-	return value->origin >= ADVISE_COMMAND && value->text;
-}
-
-/* A setting keeps bytes on the host that the GPU may have room for. */
-static int offloads_here(const struct advice *advice, char *instead, size_t room)
-{
-	const struct advise_config *config = advice->config;
-	uint64_t free = advice->run.total > advice->run.peak ? advice->run.total - advice->run.peak : 0;
-	char why[ADVISE_WORDS_MAX], size[TEXT_SIZE_MAX];
-	const struct mt_knob *knob;
-	struct advise_value value;
-	double number;
-	uint32_t i;
-
-	for (i = 0; free > advice->run.total / 2 && config->parts && i < config->part[0].file->knobs; i++) {
-		knob = &config->part[0].file->knob[i];
-		value = advise_config_value(advice->config, knob, ADVISE_AS_IS);
-		if (knob->method != MT_KNOB_METHOD_REMOVED || knob->measure != MT_KNOB_UNIT_SWITCH ||
-		    knob->saves != MT_KNOB_SAVES_ON || !strstr(knob->name.key, "offload"))
-			continue;
-		if (!advise_is_proved(advice, knob, why) &&
-		    (!is_set_by_user(&value) || advise_value_number(knob, value.text, &number) || number < 1))
-			continue;
-		snprintf(instead, room,
-			 "turn %s off, as %s of the GPU was never held, or give the job more host memory; see "
-			 "also checkpoints, workers of data loaders and pinned buffers (memana top shows whose it is)",
-			 knob->name.key, text_bytes(size, free));
-		return 1;
-	}
-	return 0;
-}
-
-/* What keeps less on the host, by a part of the name of what ran while it filled up. */
-static const struct {
-	const char *word, *remedy;
-} host_remedy[] = {
-	{ "checkpoint",
-	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host "
-	  "(sharded state dicts, or rank 0 alone), or save less of it" },
-	{ "state_dict",
-	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
-	{ "offload", "offload less to the host, or give the job more host memory" },
-	{ "from_pretrained",
-	  "let rank 0 alone load the weights, the others on the meta device (fsdp_cpu_ram_efficient_loading, "
-	  "low_cpu_mem_usage), or start fewer ranks a node" },
-	{ "load",
-	  "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host" },
-	{ "pin", "pin less memory: fewer or smaller buffers, pin_memory=False" },
-	{ "collate", "fewer workers of data loaders, or a smaller prefetch_factor" },
-};
-
-/* Where it grew, and what helps there. 1: that is known. */
-static int grew_here(struct advice *advice, char *instead, size_t room)
-{
-	struct host_growth growth;
-	char size[2][TEXT_SIZE_MAX];
-	const char *remedy = "keep less there: see what it collects on the host";
-	size_t i;
-
-	if (host_grew(&growth, advice->run.db) || !*growth.place ||
-	    growth.last - growth.first < growth.last / OWN_SHARE)
-		return 0;
-	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++)
-		if (strstr(growth.function, host_remedy[i].word)) {
-			remedy = host_remedy[i].remedy;
-			break;
-		}
-	snprintf(instead, room, "%s. When it was last seen, in %.120s (%.120s), it had grown from %s to %s", remedy,
-		 growth.function, growth.place, text_bytes(size[0], growth.first), text_bytes(size[1], growth.last));
-	return 1;
-}
-
-static int take_host(void *context, const struct query_host *row)
-{
-	struct host_words *words = context;
-	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
-	uint64_t all;
-
-	if (!*row->verdict || words->told)
-		return 0;
-	words->told = 1;
-	snprintf(text, sizeof(text),
-		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why",
-		 (long long)row->pid,
-		 strcmp(row->verdict, "left") ? row->verdict : "it left while the machine was full",
-		 text_bytes(size, row->most_resident));
-	all = !strcmp(row->pressure, "cgroup") || !strcmp(row->verdict, "cgroup")
-		      ? (row->cgroup_limit ? row->cgroup_limit : row->cgroup)
-		      : row->cgroup + row->available;
-	if (row->most_resident < all / OWN_SHARE &&
-	    words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2)) {
-		snprintf(instead, sizeof(instead),
-			 "the %u processes recorded here have %s together, so let each have less: a model or dataset that every rank "
-			 "loads whole (let rank 0 alone load it, the others on the meta device: fsdp_cpu_ram_efficient_loading, "
-			 "low_cpu_mem_usage), workers of data loaders, states that are offloaded; or start fewer ranks a node",
-			 words->processes, text_bytes(size, words->recorded));
-		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
-	}
-	if (row->most_resident < all / OWN_SHARE)
-		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
-			   "look at the other processes of the host, and at when they grew (memana top tells those that were "
-			   "recorded): this one is not what filled the host, and offloading more would make it worse");
-	if (offloads_here(words->advice, instead, sizeof(instead)))
-		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
-	if (grew_here(words->advice, instead, sizeof(instead)))
-		return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text, instead);
-	return say(words->advice, ADVISE_REASON_HOST, !words->advice->run.failed, text,
-		   "give the job more host memory, or keep less there: states that are offloaded to it, checkpoints that are "
-		   "gathered on it, workers of data loaders, pinned buffers (memana top shows whose it is)");
-}
-
 /* ---- growth, without a failure yet ------------------------------------------------------------------------------------------ */
 
 static int refuse_growth(struct advice *advice)
@@ -544,6 +409,11 @@ static uint64_t left_by(const struct advice *advice, const struct mt_knob *knob,
 	return knob->method == MT_KNOB_METHOD_REMOVED && knob->saves == MT_KNOB_SAVES_ON && knob->categories & engine
 		       ? advise_held_then(&advice->run, engine)
 		       : 0;
+}
+
+static int is_set_by_user(const struct advise_value *value)
+{
+	return value->origin >= ADVISE_COMMAND && value->text;
 }
 
 static int refuse_ignored(struct advice *advice, const struct mt_knob *knob, uint8_t phase)
@@ -619,9 +489,16 @@ static int refuse_evidence(struct advice *advice)
 		   run->stacks ? whose : "record with stacks: memrec --stacks python,native");
 }
 
+static int refuse_host(struct advice *advice)
+{
+	char evidence[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX];
+	int found = advise_host_says(advice, evidence, instead);
+
+	return found <= 0 ? found : say(advice, ADVISE_REASON_HOST, !advice->run.failed, evidence, instead);
+}
+
 int advise_refuse(struct advice *advice, const char *name)
 {
-	struct host_words words = { .advice = advice };
 	int error = refuse_pieces(advice);
 
 	if (!error)
@@ -633,12 +510,46 @@ int advise_refuse(struct advice *advice, const char *name)
 	if (!error && !advice->refusals)
 		error = refuse_uneven(advice);
 	if (!error)
-		error = query_hosts(advice->run.db, add_host, &words);
-	if (!error)
-		error = query_hosts(advice->run.db, take_host, &words);
+		error = refuse_host(advice);
 	if (!error && advice->run.steps > 3)
 		error = refuse_growth(advice);
 	if (!error)
 		error = refuse_all_ignored(advice);
 	return error ? error : refuse_evidence(advice);
+}
+
+/* ---- settings that are all about something else ------------------------------------------------------------------------------ */
+
+/* Buffers that somebody fills for a purpose: what is in them is not what is trained with. */
+static int is_passing_copy(uint8_t category)
+{
+	return category == MT_CATEGORY_GATHER_BUFFERS || category == MT_CATEGORY_WEIGHT_BUFFERS ||
+	       category == MT_CATEGORY_STATE_DICT || category == MT_CATEGORY_EVALUATION;
+}
+
+int advise_refuse_untouched(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	const char *category = oom->rule_category, *remedy = oom_remedy(category);
+	const char *framework = advice->config->parts ? advice->config->part[0].file->framework : "no framework";
+	struct sentence why = { .size = 0 };
+	char instead[ADVISE_EVIDENCE_MAX], who[ADVISE_EVIDENCE_MAX / 2 + 64] = "";
+	uint32_t bit;
+	size_t i;
+
+	if (!advice->run.failed || advice->refusals || !advice->rows || oom->rule != OOM_LARGEST || !remedy ||
+	    !is_passing_copy((uint8_t)mt_category_parse(category)))
+		return 0;
+	bit = 1u << mt_category_parse(category);
+	for (i = 0; i < advice->rows; i++)
+		if (advice->row[i].knob->categories & bit)
+			return 0;
+	if (*advice->doer.function)
+		snprintf(who, sizeof(who),
+			 ": %.100s (%.100s) makes it so, see whether it, or another version of it, can do it piece by piece",
+			 advice->doer.function, advice->doer.place);
+	snprintf(instead, sizeof(instead), "%s. None of the settings of %s that are known here does that%s", remedy,
+		 framework, who);
+	oom_say_next(&why, oom, "");
+	return say_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
 }

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "advise_later.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/knobs.h"

@@ -5,6 +5,7 @@
 #include "report/answer.h"
 
 #define LAYERS_USUAL 24.0 /* where nobody tells */
+#define INNER 3           /* frames of a stack that say what an allocation is of */
 
 static int is_file(const char *word)
 {
@@ -18,32 +19,60 @@ struct frames {
 	uint32_t words;
 };
 
-/* A function anywhere among the inner frames; a file that allocates itself. */
-static int takes_frame(void *context, struct db_stmt *row)
-{
-	const struct frames *frames = context;
-	const char *file = db_text(row, 1), *slash = strrchr(file, '/');
-	uint32_t i;
+/* "evaluate >": of what runs below such a function, however deep; else of what the innermost functions make. */
+static const char below[] = " >";
 
-	for (i = 0; i < frames->words; i++)
-		if (is_file(frames->word[i]) ? !db_int(row, 2) && !strcmp(slash ? slash + 1 : file, frames->word[i])
-					     : strstr(db_text(row, 0), frames->word[i]) != NULL)
+static size_t name_size(const char *word)
+{
+	size_t size = strlen(word), end = sizeof(below) - 1;
+
+	return size > end && !strcmp(word + size - end, below) ? size - end : size;
+}
+
+static int has_part(const char *function, const char *part, size_t size)
+{
+	for (; *function; function++)
+		if (!strncmp(function, part, size))
 			return 1;
 	return 0;
 }
 
-/* Whether one of the words is among the inner frames of the site's stack. 1, 0 or an error. */
+/* A function among the inner frames; a file that allocates itself. */
+static int takes_frame(void *context, struct db_stmt *row)
+{
+	const struct frames *frames = context;
+	const char *file = db_text(row, 1), *slash = strrchr(file, '/'), *word;
+	uint32_t i;
+
+	for (i = 0; i < frames->words; i++) {
+		word = frames->word[i];
+		if (is_file(word)) {
+			if (!db_int(row, 2) && !strcmp(slash ? slash + 1 : file, word))
+				return 1;
+		} else if ((db_int(row, 2) < INNER || word[name_size(word)]) &&
+			   has_part(db_text(row, 0), word, name_size(word))) {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Whether one of the words is on the site's stack, where it counts. 1, 0 or an error. */
 static int has_frame(const struct advise_run *run, const struct replay_site *site, struct frames frames)
 {
 	/* Of the outer ones much else is made. */
 	static const char sql[] =
 		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + (kind = 'python') FROM up JOIN node "
-		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < 3) "
+		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < ?2) "
 		"SELECT function, ifnull(file, ''), depth FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
-		"WHERE function IS NOT NULL AND depth < 3";
-	const int64_t node[ANSWER_PARAMETERS] = { site->node };
+		"WHERE function IS NOT NULL AND depth < ?2";
+	int64_t parameter[ANSWER_PARAMETERS] = { site->node, INNER };
+	uint32_t i;
 
-	return site->node ? answer_rows(run->db, sql, node, takes_frame, &frames) : 0;
+	for (i = 0; i < frames.words; i++)
+		if (frames.word[i][name_size(frames.word[i])])
+			parameter[1] = INT32_MAX;
+	return site->node ? answer_rows(run->db, sql, parameter, takes_frame, &frames) : 0;
 }
 
 int turn_has_frame(const struct advise_run *run, const struct mt_knob *knob, const struct replay_site *site)

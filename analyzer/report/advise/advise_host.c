@@ -1,0 +1,208 @@
+/* A run that ended for want of host memory: what to do about that, by who has it and where it grew. */
+#include <stdio.h>
+#include <string.h>
+#include "advise.h"
+#include "memtrace/base.h"
+#include "report/host_seen.h"
+#include "report/top_host.h"
+
+#define OWN_SHARE 4 /* of the host: a process with less than one part in so many did not fill it */
+
+struct host_words {
+	struct advice *advice;
+	int told;
+	char *evidence, *instead;
+	uint64_t recorded; /* what all recorded processes had resident at most */
+	uint32_t processes;
+};
+
+static int add_host(void *context, const struct query_host *row)
+{
+	struct host_words *words = context;
+
+	words->recorded += row->most_resident;
+	words->processes++;
+	return 0;
+}
+
+static int is_set_by_user(const struct advise_value *value)
+{
+	return value->origin >= ADVISE_COMMAND && value->text;
+}
+
+/* A setting keeps bytes on the host that the GPU may have room for. */
+static int offloads_here(const struct advice *advice, char *instead, size_t room)
+{
+	const struct advise_config *config = advice->config;
+	uint64_t free = advice->run.total > advice->run.peak ? advice->run.total - advice->run.peak : 0;
+	char why[ADVISE_WORDS_MAX], size[TEXT_SIZE_MAX];
+	const struct mt_knob *knob;
+	struct advise_value value;
+	double number;
+	uint32_t i;
+
+	for (i = 0; free > advice->run.total / 2 && config->parts && i < config->part[0].file->knobs; i++) {
+		knob = &config->part[0].file->knob[i];
+		value = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+		if (knob->method != MT_KNOB_METHOD_REMOVED || knob->measure != MT_KNOB_UNIT_SWITCH ||
+		    knob->saves != MT_KNOB_SAVES_ON || !strstr(knob->name.key, "offload"))
+			continue;
+		if (!advise_is_proved(advice, knob, why) &&
+		    (!is_set_by_user(&value) || advise_value_number(knob, value.text, &number) || number < 1))
+			continue;
+		snprintf(instead, room,
+			 "turn %s off, as %s of the GPU was never held, or give the job more host memory; see "
+			 "also checkpoints, workers of data loaders and pinned buffers (memana top shows whose it is)",
+			 knob->name.key, text_bytes(size, free));
+		return 1;
+	}
+	return 0;
+}
+
+/* What keeps less on the host, by a part of the name of what ran while it filled up. */
+static const struct {
+	const char *word, *remedy;
+} host_remedy[] = {
+	{ "checkpoint",
+	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host "
+	  "(sharded state dicts, or rank 0 alone), or save less of it (no optimizer state), with less offloaded beside it" },
+	{ "state_dict",
+	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
+	{ "offload", "offload less to the host, or give the job more host memory" },
+	{ "from_pretrained",
+	  "let rank 0 alone load the weights, the others on the meta device (fsdp_cpu_ram_efficient_loading, "
+	  "low_cpu_mem_usage), or start fewer ranks a node" },
+	{ "load",
+	  "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host" },
+	{ "pin", "pin less memory: fewer or smaller buffers, pin_memory=False" },
+	{ "collate", "fewer workers of data loaders, or a smaller prefetch_factor" },
+};
+
+/* The remedy for what grew there; NULL: nobody knows one. */
+static const char *remedy_for(const char *function)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++)
+		if (strstr(function, host_remedy[i].word))
+			return host_remedy[i].remedy;
+	return NULL;
+}
+
+/* Where it grew most, by a good part of what it has now. 1: that is known. */
+static int grew_much(struct advice *advice, struct host_growth *growth)
+{
+	return !host_grew(growth, advice->run.db) && *growth->place &&
+	       growth->last - growth->first >= growth->last / OWN_SHARE;
+}
+
+/* Settings of the main framework that free memory of the host, and were not seen to be set so: " (--a, --b, too)"; "": none. */
+static void host_settings(const struct advice *advice, char *out, size_t size)
+{
+	struct advise_config *config = advice->config;
+	char why[ADVISE_WORDS_MAX];
+	const struct mt_knob *knob;
+	size_t used = 0;
+	uint32_t i;
+
+	*out = '\0';
+	for (i = 0; config->parts && i < config->part[0].file->knobs; i++) {
+		knob = &config->part[0].file->knob[i];
+		if (knob->categories != 1u << MT_KNOB_HOST || knob->saves != MT_KNOB_SAVES_ON || knob->instead ||
+		    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) || used + strlen(knob->name.key) + 16 > size ||
+		    advise_config_standing(config, knob, ADVISE_AS_IS, &advice->facts, why) != ADVISE_STANDING_OPEN)
+			continue;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : " (", knob->name.key);
+	}
+	if (used)
+		snprintf(out + used, size - used, ", too)");
+}
+
+/* Where it grew, and what helps there. 1: that is known. */
+static int grew_here(struct advice *advice, char *instead, size_t room)
+{
+	struct host_growth growth;
+	char size[2][TEXT_SIZE_MAX];
+	const char *remedy;
+
+	if (!grew_much(advice, &growth))
+		return 0;
+	remedy = remedy_for(growth.function);
+	snprintf(instead, room, "%s. When it was last seen, in %.120s (%.120s), it had grown from %s to %s",
+		 remedy ? remedy : "keep less there: see what it collects on the host", growth.function, growth.place,
+		 text_bytes(size[0], growth.first), text_bytes(size[1], growth.last));
+	return 1;
+}
+
+/* Several processes have it together: what helps where they grew, else what such processes usually have too much of. */
+static void say_together(struct advice *advice, const struct host_words *words, char *instead, size_t room)
+{
+	struct host_growth growth;
+	const char *remedy = grew_much(advice, &growth) ? remedy_for(growth.function) : NULL;
+	char size[3][TEXT_SIZE_MAX], settings[128];
+
+	text_bytes(size[0], words->recorded);
+	if (!remedy) {
+		snprintf(instead, room,
+			 "the %u processes recorded here have %s together, so let each have less: a model or dataset that every rank "
+			 "loads whole (let rank 0 alone load it, the others on the meta device: fsdp_cpu_ram_efficient_loading, "
+			 "low_cpu_mem_usage), workers of data loaders, states that are offloaded; or start fewer ranks a node",
+			 words->processes, size[0]);
+		return;
+	}
+	host_settings(advice, settings, sizeof(settings));
+	snprintf(instead, room,
+		 "the %u processes recorded here have %s together, and grew in %.80s (%.80s), one from %s to %s: %s%s",
+		 words->processes, size[0], growth.function, growth.place, text_bytes(size[1], growth.first),
+		 text_bytes(size[2], growth.last), remedy, settings);
+}
+
+/* What to do about it, of one whose end the host was. */
+static void say_instead(struct host_words *words, const struct query_host *row, char *instead)
+{
+	static const char others[] =
+		"look at the other processes of the host, and at when they grew (memana top tells those that were recorded): this one is "
+		"not what filled the host, and offloading more would make it worse";
+	static const char anything[] =
+		"give the job more host memory, or keep less there: states that are offloaded to it, checkpoints that are gathered on it, "
+		"workers of data loaders, pinned buffers (memana top shows whose it is)";
+	uint64_t all = !strcmp(row->pressure, "cgroup") || !strcmp(row->verdict, "cgroup")
+			       ? (row->cgroup_limit ? row->cgroup_limit : row->cgroup)
+			       : row->cgroup + row->available;
+
+	if (row->most_resident < all / OWN_SHARE &&
+	    words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2))
+		say_together(words->advice, words, instead, ADVISE_EVIDENCE_MAX);
+	else if (row->most_resident < all / OWN_SHARE)
+		mt_copy_text(instead, ADVISE_EVIDENCE_MAX, others);
+	else if (!offloads_here(words->advice, instead, ADVISE_EVIDENCE_MAX) &&
+		 !grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX))
+		mt_copy_text(instead, ADVISE_EVIDENCE_MAX, anything);
+}
+
+static int take_host(void *context, const struct query_host *row)
+{
+	struct host_words *words = context;
+	char size[TEXT_SIZE_MAX];
+
+	if (!*row->verdict || words->told)
+		return 0;
+	words->told = 1;
+	snprintf(words->evidence, ADVISE_EVIDENCE_MAX,
+		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why",
+		 (long long)row->pid,
+		 strcmp(row->verdict, "left") ? row->verdict : "it left while the machine was full",
+		 text_bytes(size, row->most_resident));
+	say_instead(words, row, words->instead);
+	return 0;
+}
+
+int advise_host_says(struct advice *advice, char evidence[ADVISE_EVIDENCE_MAX], char instead[ADVISE_EVIDENCE_MAX])
+{
+	struct host_words words = { .advice = advice, .evidence = evidence, .instead = instead };
+	int error = query_hosts(advice->run.db, add_host, &words);
+
+	if (!error)
+		error = query_hosts(advice->run.db, take_host, &words);
+	return error ? error : words.told;
+}
