@@ -6,6 +6,7 @@
  * of is said here once more, from the words of formats/knobs/README.md, so that the model is held against them: exactly those
  * places may change. Rows of which nobody can tell what they move are listed below, with why; the list is held to be exact.
  */
+#include <math.h>
 #include "advise_sites.h"
 
 /* ---- rows of which nothing can be told ---------------------------------------------------------------------------- */
@@ -579,6 +580,105 @@ TEST(the_list_of_rows_without_an_estimate_names_rows)
 TEST(a_row_is_silent_on_a_run_without_its_bytes)
 {
 	CHECK(for_rows(check_silences) > 300);
+}
+
+/* ---- ranges --------------------------------------------------------------------------------------------------------------- */
+
+#define CHECK_NEAR(got, want, off) CHECK(fabs((got) - (want)) <= (off))
+
+static struct advise_scenario changed;
+
+/* The row of the chosen framework, or of what it builds on, from one value to another, on a run with all kinds of places. */
+static void turn_row(struct advise_run *run, const char *key, const char *now, const char *to)
+{
+	enum advise_silence silence;
+
+	CHECK_EQ(turn_it(&changed, run, knob_of(config->part[0].file->framework, key), now, to, &silence), 1);
+}
+
+/* The first place of the category in the phase that the change reached: what is left of it at most and at least. */
+static double left_of(const struct advise_run *run, uint32_t category, uint32_t phase, int most)
+{
+	const struct replay_effect *effect = most ? changed.heavy : changed.lean;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++)
+		if (site_at[i].category == category && changed.lean[i].used && changed.lean[i].keep[phase] < 1)
+			return (double)effect[i].keep[phase];
+	return -1;
+}
+
+static void begin_row(struct advise_run *run, const char *framework, const char *key)
+{
+	begin_run("");
+	nodes = 0;
+	choose(framework);
+	make_run(run, knob_of(config->part[0].file->framework, key));
+}
+
+static void end_row(void)
+{
+	advise_scenario_release(&changed);
+	end_run();
+}
+
+/* A weight completes a bucket and overfills it: here by a quarter. Another size may be met to the byte. */
+TEST(a_bucket_of_another_size_need_not_be_overfilled)
+{
+	static const char key[] = "WeightUpdateMeta.weight_chunked_mem_mb";
+	struct advise_run run;
+
+	begin_row(&run, "areal", key);
+	turn_row(&run, key, "192", "128");
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_WEIGHT_BUFFERS, MT_PHASE_WEIGHT_UPDATE, 0), 128.0 / 256, 1e-3);
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_WEIGHT_BUFFERS, MT_PHASE_WEIGHT_UPDATE, 1), 192.0 / 256, 1e-3);
+	end_row();
+}
+
+TEST(a_loss_without_logits_has_the_heads_gradient_twice)
+{
+	static const char key[] = "actor_rollout_ref.model.use_fused_kernels";
+	struct advise_run run;
+
+	begin_row(&run, "verl", key);
+	turn_row(&run, key, "false", "true");
+	CHECK_NEAR(changed.lean_extra.bytes[MT_PHASE_BACKWARD], 0, 0.5);
+	CHECK_NEAR(changed.heavy_extra.bytes[MT_PHASE_BACKWARD], (double)WORDS * 3584 * 2, 0.5);
+	CHECK_NEAR(changed.heavy_extra.bytes[MT_PHASE_OPTIMIZER], 0, 0.5);
+	end_row();
+}
+
+TEST(an_embeddings_states_may_stay_as_they_are_beside_those_in_blocks)
+{
+	struct advise_run run;
+	double share;
+
+	begin_row(&run, "transformers", "optim");
+	share = (double)WORDS * 3584 / (double)run.model.trained;
+	turn_row(&run, "optim", "adamw_torch", "adamw_8bit");
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 0), 0.25, 1e-3);
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 0.25 + 0.75 * share, 1e-3);
+	advise_scenario_release(&changed);
+	turn_row(&run, "optim", "adamw_torch", "lion"); /* of 32 bits */
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 0.5, 1e-3);
+	end_row();
+}
+
+TEST(adapters_stay_in_32_bits_whatever_the_model_is_in)
+{
+	static const char key[] = "actor_rollout_ref.actor.fsdp_config.model_dtype";
+	struct advise_run run;
+
+	begin_row(&run, "verl", key);
+	turn_row(&run, key, "fp32", "bf16");
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 0.5, 1e-3);
+	advise_scenario_release(&changed);
+	run.model.trained = run.model.elements / 100;
+	turn_row(&run, key, "fp32", "bf16");
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_WEIGHTS, MT_PHASE_FORWARD, 1), 0.5 + 0.5 / 100, 1e-3);
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 0), 0.5, 1e-3);
+	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 1, 1e-3);
+	end_row();
 }
 
 TEST_MAIN()

@@ -11,6 +11,9 @@
 /* A bucket is closed by the weight that fills it: how full it is, and by how much it is too full. */
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
+#define ADAPTERS_FEW 10 /* of the weights: fewer trained ones than one part in so many are adapters */
+#define IN_BLOCKS \
+	2.0 /* bytes of an element in all its states: up to so many they are kept in blocks, with a scale for each */
 #define BUCKET_OFTEN 1.5   /* times in a step, of as many as are there at once */
 #define ADAPTERS_MOST 1.25 /* of more of them: as many numbers a token as their rank are activations */
 #define STEPS_MOST 0.2     /* of all batches: the newest, and what is made of it */
@@ -236,12 +239,31 @@ static int computes_in_weights(const struct advise_run *run)
 	return 0;
 }
 
+/* Few of the weights are trained: adapters, which stay in 32 bits whatever the model is in, and what they compute with them. */
+static int has_adapters(const struct advise_model *model)
+{
+	return model->trained && model->trained < model->elements / ADAPTERS_FEW;
+}
+
 /* Losses often go on in 32 bits. Phases: wherever it is. */
 static void keep_computed(struct turn *turn, uint32_t site, double left)
 {
-	int logits = turn->run->replay.site[site].category == MT_CATEGORY_LOGITS;
+	int wide = turn->run->replay.site[site].category == MT_CATEGORY_LOGITS || has_adapters(&turn->run->model);
 
-	turn_keep(turn, site, left, logits ? 1 : left);
+	turn_keep(turn, site, left, wide ? 1 : left);
+}
+
+/* Of states in blocks of a byte a number those of the embedding may stay as they were. What is left of all, at most. */
+static double left_at_most(const struct turn *turn, double to, double left)
+{
+	const struct advise_model *model = &turn->run->model;
+	double embedding = (double)model->words * (double)model->width, share;
+
+	if (turn->knob->categories != CATEGORY(OPTIMIZER_STATE) || to <= 0 || to > IN_BLOCKS || left >= 1 ||
+	    !model->trained)
+		return left;
+	share = embedding / (double)model->trained;
+	return share < 1 ? left + (1 - left) * share : left;
 }
 
 /* An engine's weights are of another type than those of the process that trains, and a reference's may be, too. */
@@ -250,8 +272,27 @@ static int is_of_whom(const struct turn *turn, const struct replay_site *site)
 	return (advise_roles_of(turn->run, site) & turn->knob->processes) != 0;
 }
 
+/* Of a change of the model's type: what trains beside it, adapters, their gradients and states, may stay as it was. */
+static int keep_with_adapters(struct turn *turn, double left)
+{
+	const struct advise_run *run = turn->run;
+	double share = (double)run->model.trained / (double)run->model.elements;
+	uint32_t i;
+	int meant;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		meant = turn_means(turn, &run->replay.site[i]);
+		if (meant < 0)
+			return meant;
+		if (meant)
+			turn_keep(turn, i, left,
+				  run->replay.site[i].category == MT_CATEGORY_WEIGHTS ? left + (1 - left) * share : 1);
+	}
+	return 0;
+}
+
 /* Another optimizer works with other temporaries. */
-static int keep_types(struct turn *turn, double left)
+static int keep_types(struct turn *turn, double to, double left)
 {
 	const struct replay *replay = &turn->run->replay;
 	uint32_t i;
@@ -265,7 +306,9 @@ static int keep_types(struct turn *turn, double left)
 			if (COMPUTED & 1u << replay->site[i].category && is_of_whom(turn, &replay->site[i]) &&
 			    !(turn->knob->categories & 1u << replay->site[i].category))
 				keep_computed(turn, i, left);
-	return turn_keep_all(turn, left, left);
+	if (turn->knob->categories & CATEGORY(WEIGHTS) && has_adapters(&turn->run->model) && left < 1)
+		return keep_with_adapters(turn, left);
+	return turn_keep_all(turn, left, left_at_most(turn, to, left));
 }
 
 static int is_of_computed(const struct mt_knob *knob)
@@ -292,7 +335,7 @@ static int turn_types(struct turn *turn)
 	if (now == 0)
 		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
 	if (!is_switch)
-		return keep_types(turn, to / now);
+		return keep_types(turn, to, to / now);
 	/* What is computed goes by the weights' type: of two bytes there is nothing to halve; where nobody tells, all or nothing. */
 	if (is_of_computed(turn->knob) && turn->run->model.element == 2 && to >= 2)
 		return turn_silent(turn, ADVISE_SILENT_SAME);
@@ -373,7 +416,7 @@ static int keep_cache(struct turn *turn)
 int turn_bucket(struct turn *turn)
 {
 	const struct replay *replay = &turn->run->replay;
-	double scale = 1, more, kept, least;
+	double scale = 1, more, kept, least, over;
 	uint32_t i;
 	int meant;
 
@@ -394,7 +437,9 @@ int turn_bucket(struct turn *turn)
 			continue;
 		kept = ((double)replay->site[i].largest + more) / (double)replay->site[i].largest;
 		if (!turn->knob->withins) {
-			turn_keep(turn, i, kept, kept);
+			/* The weight that overfills one completes it: by how much, another size need not have, too. */
+			over = (double)replay->site[i].largest - turn->now * scale;
+			turn_keep(turn, i, kept - (over > 0 ? over / (double)replay->site[i].largest : 0), kept);
 			continue;
 		}
 		/* The stack says that it is one, not by how much it is larger than the value says: as many times, or not at all. */

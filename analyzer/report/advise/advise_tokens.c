@@ -380,6 +380,21 @@ static int keep_pieces(struct turn *turn)
 	return 0;
 }
 
+/*
+ * A loss that makes no logits goes through the head piece by piece, in whichever pass: the gradient of the head of a piece is there
+ * beside the one that it is added to, at most.
+ */
+static void add_piece_of_head(struct turn *turn)
+{
+	const struct advise_model *model = &turn->run->model;
+	double bytes = (double)model->words * (double)model->width * (double)(model->element ? model->element : 2);
+	uint32_t training = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD, phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT && turn->effects; phase++)
+		if (training & turn->knob->phases & 1u << phase)
+			turn->scenario->heavy_extra.bytes[phase] += bytes;
+}
+
 int turn_logits(struct turn *turn)
 {
 	const struct replay *replay = &turn->run->replay;
@@ -406,5 +421,7 @@ int turn_logits(struct turn *turn)
 		else /* kernels that keep less than PyTorch's: how much, nobody can see here */
 			turn_keep(turn, i, 0.7, 1);
 	}
+	if (way > 0 && !turn->knob->withins)
+		add_piece_of_head(turn);
 	return 0;
 }
