@@ -21,6 +21,7 @@ struct run {
 	struct alloc_difference worst; /* of those with the settings of the recording */
 	size_t emptied;                /* of scenario->empty_at */
 	int has_pools;                 /* those that were inferred; else one for all */
+	int was_asked;                 /* for scenario->asked_bytes */
 	int is_recorded;
 };
 
@@ -54,6 +55,23 @@ static int empty(struct run *run, const struct alloc_recorded *recorded)
 	return alloc_model_empty_cache(run->model);
 }
 
+/* What failed in the recording, of the first pool: which it was for nobody knows. Nothing else is changed by it. */
+static int ask_for(struct run *run)
+{
+	const uint64_t id = UINT64_MAX;
+	int error;
+
+	run->was_asked = 1;
+	if (!run->scenario->asked_bytes || run->outcome.is_refused)
+		return 0;
+	error = alloc_model_take(run->model, id, run->scenario->asked_bytes, 0);
+	if (error)
+		return error == ALLOC_MODEL_REFUSED ? 0 : error;
+	run->outcome.gets_asked = 1;
+	alloc_model_give(run->model, id);
+	return 0;
+}
+
 /* What this scenario does before the event. */
 static int prepare(struct run *run, const struct player *player, const struct alloc_event *event)
 {
@@ -65,6 +83,8 @@ static int prepare(struct run *run, const struct player *player, const struct al
 		error = empty(run, NULL);
 	if (!error && player->went_back)
 		error = empty(run, &player->recorded);
+	if (!error && !run->was_asked && scenario->asked_seq < event->seq)
+		error = ask_for(run);
 	alloc_model_beside(run->model, beside(player));
 	return error;
 }
@@ -326,6 +346,7 @@ static int play(struct player *player)
 	struct alloc_events events;
 	struct alloc_event event;
 	int more = 0, error = alloc_events_open(&events, player->db, player->process, player->device, player->sleeps);
+	size_t i;
 
 	while (!error && (more = alloc_events_next(&events, &event)) == 1) {
 		if (event.seq <= player->beginning.seq &&
@@ -342,6 +363,9 @@ static int play(struct player *player)
 	}
 	if (!error && more >= 0 && !player->began)
 		error = begin(player);
+	for (i = 0; i < player->runs && !error && more >= 0; i++)
+		if (!player->run[i].was_asked)
+			error = ask_for(&player->run[i]);
 	alloc_events_close(&events);
 	return error ? error : more;
 }

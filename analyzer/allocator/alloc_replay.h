@@ -24,6 +24,8 @@ struct alloc_scenario {
 	struct alloc_config config;
 	const int64_t *empty_at; /* the cache is emptied after these events (seq of the process, rising), too */
 	size_t empties;
+	int64_t asked_seq;    /* after this event, or at the end if that comes first: */
+	uint64_t asked_bytes; /* would a request of so many bytes get them? 0: nobody asks */
 };
 
 /* Bytes are those of the device: with pools that sleep. */
@@ -37,6 +39,7 @@ struct alloc_outcome {
 	uint64_t refused_request; /* which, from 1 */
 	uint64_t refused_bytes;   /* of it */
 	int64_t refused_seq, refused_time;
+	int gets_asked; /* 1: what the scenario asks for is given, within its limit */
 };
 
 /* A moment at which the model and the recording differ. */

@@ -63,6 +63,7 @@ case=deepspeed-467
 says "all of it" '^Try zero_optimization.reduce_bucket_size = 250000000, now 500000000 \(default, if not set\): it saves probably 4\.[0-9] to 7\.[0-9] GiB\. 283\.4 MiB of the 23\.3 GiB needed is missing, so that is probably enough\. What comes after this request is not counted\. Out of memory' advise
 begin trl-6684
 says "what has to be so for it, and what to try else" '^If the model is float32 now \(the recording does not tell: print next\(model.parameters\(\)\).dtype\), try from_pretrained\(dtype\) = bfloat16.* Else try optim = adamw_8bit' advise
+says "to paste is what is named first" "from_pretrained\(dtype=.bfloat16.\)" advise
 begin verl-6912
 says "what can come back, of what is missing" '^Before any setting: .* Up to 36.0 GiB can come back so, and 10.0 GiB is missing: enough\.' advise
 says "what is not enough" 'saves probably 7.7 to 8.0 GiB' advise
@@ -192,3 +193,10 @@ begin easyr1-50
 says "where they grew, and what helps there" '^The host is short of memory, not the GPU: the 4 processes .* 191\.9 GiB together, and grew in save_checkpoint \(fsdp_checkpoint_manager.py:120\), one from 18\.6 GiB to 48\.0 GiB: save the checkpoint in shards, .* less offloaded beside it\.' advise
 begin transformers-25107
 says "the same while a model is loaded" 'and grew in from_pretrained \(modeling_utils.py:2700\), one from 18\.6 GiB to 147\.1 GiB: let rank 0 alone load the weights' advise
+
+# What asked goes first, in whichever phase its loss is; then what has most by far, which has its own way out.
+begin skypilot-10269
+proposes "the loss, though it is in no pass" --recompute-loss-function
+advises "and the states, which have most" "'--optimizer-cpu-offload' in [k['key'] for k in d['knobs']][:3]"
+begin posttrainarena-29
+row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evidence']" "the request again, in the model"

@@ -51,6 +51,7 @@ struct advise_row {
 	int asks;         /* one look tells whether what it needs is so */
 	int aims_if;      /* the same of one that may not count */
 	int aims;         /* 1: it is about the bytes that were too many, and not about everything */
+	int of_most;      /* 1: it is about nothing but what there is most of */
 	int probable;     /* what most of those bytes are is a guess */
 	char evidence[ADVISE_EVIDENCE_MAX];
 	char only[ADVISE_WORDS_MAX]; /* by defaults alone it would not count: why; "": it does */
@@ -96,7 +97,8 @@ struct advise_reserved {
 	int known; /* 0: it is no GPU's, nothing idle is worth a word, or the model does not fit the recording */
 	int64_t process;
 	uint64_t idle, recorded, modelled;
-	double off; /* the model on the recording itself: |modelled - recorded| / recorded */
+	int asked, gets; /* of a request for which there was enough in pieces: it was asked for, and gets it */
+	double off;      /* the model on the recording itself: |modelled - recorded| / recorded */
 };
 
 struct advice {
@@ -150,11 +152,14 @@ struct advise_request {
 int advise(struct advice *advice, struct db *db, const struct advise_request *request);
 void advise_release(struct advice *advice);
 
-/* Fills answer and verdict; all else is there. 0 or -MT_E_x. In advise_answer.c, as are the two below. */
+/* Fills answer and verdict; all else is there. 0 or -MT_E_x. In advise_answer.c, as are the three below. */
 int advise_answer(struct advice *advice);
 
 /* "enough", "probably enough", "perhaps enough", "not enough alone": of what is missing; "": nothing is, or nobody knows. */
 const char *advise_enough_words(const struct advice *advice, const struct advise_row *row);
+
+/* A row that saves more than the first, but counts only where something is so that one look can tell. NULL: there is none. */
+const struct advise_row *advise_conditional(const struct advice *advice);
 
 /* What need not be there goes before settings, but the first of them is about the same bytes. */
 int advise_settings_too(const struct advice *advice);

@@ -63,6 +63,21 @@ static int conf_of(char conf[CONF_MAX], const struct advise_turn *turn, size_t t
 	return used > 0;
 }
 
+/* What failed though there was enough, in pieces: would the process get it, from what it has and what the driver had left? */
+static void ask_again(const struct advice *advice, int64_t process, struct alloc_scenario *scenario)
+{
+	const struct oom *oom = &advice->run.oom;
+	size_t i;
+
+	if (!advice->run.failed || oom->rule != OOM_FRAGMENTATION || oom->it->process != process || oom->it->free < 0)
+		return;
+	for (i = 0; i < oom->holders; i++)
+		if (oom->holder[i].process == process)
+			scenario->config.limit = oom->holder[i].held + (uint64_t)oom->it->free;
+	scenario->asked_seq = oom->it->seq;
+	scenario->asked_bytes = scenario->config.limit ? oom->it->requested : 0;
+}
+
 int advise_allocator(struct advice *advice, const struct advise_turn *turn, size_t turns,
 		     struct advise_reserved *reserved)
 {
@@ -84,6 +99,7 @@ int advise_allocator(struct advice *advice, const struct advise_turn *turn, size
 	error = find_idlest(advice, &idlest);
 	if (error || !idlest.process || idlest.bytes < advice->run.peak / IDLE_SHARE)
 		return error;
+	ask_again(advice, idlest.process, &scenario);
 	error = alloc_replay(&replay, &outcome, &scenario, 1, advice->run.db, idlest.process, advice->run.device,
 			     &recorded);
 	if (error || !replay.recorded_peak || alloc_replay_error(&replay) > TRUSTED)
@@ -93,17 +109,37 @@ int advise_allocator(struct advice *advice, const struct advise_turn *turn, size
 					      .idle = idlest.bytes,
 					      .recorded = replay.recorded_peak,
 					      .modelled = outcome.peak_reserved,
+					      .asked = scenario.asked_bytes != 0,
+					      .gets = outcome.gets_asked,
 					      .off = alloc_replay_error(&replay) };
 	return 0;
 }
 
 /* ---- a row ------------------------------------------------------------------------------------------------------------ */
 
+/* The model had the request once more. */
+static void say_asked(const struct advice *advice, struct advise_row *row, const struct advise_reserved *reserved)
+{
+	const struct oom_failure *it = advice->run.oom.it;
+	uint64_t missing = it->requested > (uint64_t)it->free ? it->requested - (uint64_t)it->free : 0;
+	char idle[TEXT_SIZE_MAX], request[TEXT_SIZE_MAX];
+
+	if (reserved->gets)
+		row->saved = (struct advise_range){ missing < reserved->idle ? missing : reserved->idle,
+						    reserved->idle };
+	row->fits = reserved->gets;
+	snprintf(row->evidence, sizeof(row->evidence),
+		 "%s idle in the allocator at the failed request; a model of it, %.1f %% off on the recording, %s the %s that were "
+		 "asked for",
+		 text_bytes(idle, reserved->idle), 100 * reserved->off,
+		 reserved->gets ? "finds room for" : "finds no room for", text_bytes(request, it->requested));
+}
+
 /* Of what is idle, as much as the model says; nothing is certain of it. */
 static void say_row(const struct advice *advice, struct advise_row *row, const struct advise_reserved *reserved)
 {
 	char idle[TEXT_SIZE_MAX], recorded[TEXT_SIZE_MAX], modelled[TEXT_SIZE_MAX];
-	uint64_t saved = reserved->recorded - reserved->modelled;
+	uint64_t saved = reserved->modelled < reserved->recorded ? reserved->recorded - reserved->modelled : 0;
 
 	row->category = MT_CATEGORY_SLACK;
 	row->saved = (struct advise_range){ saved - saved / 4, saved };
@@ -113,6 +149,8 @@ static void say_row(const struct advice *advice, struct advise_row *row, const s
 		 "%s idle in the allocator at the %s; a model of it, %.1f %% off on the recording, reserves %s instead of %s",
 		 text_bytes(idle, reserved->idle), advice->run.failed ? "failed request" : "peak", 100 * reserved->off,
 		 text_bytes(modelled, reserved->modelled), text_bytes(recorded, reserved->recorded));
+	if (reserved->asked)
+		say_asked(advice, row, reserved);
 }
 
 int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, struct advise_value now,
@@ -127,7 +165,7 @@ int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, stru
 	    (advice->run.failed && (advice->run.oom.sleeps || advice->run.oom.expandable)))
 		return 0;
 	error = advise_allocator(advice, &turn, 1, &reserved);
-	if (error || !reserved.known || reserved.modelled >= reserved.recorded)
+	if (error || !reserved.known || (reserved.modelled >= reserved.recorded && !reserved.gets))
 		return error;
 	row->knob = knob;
 	mt_copy_text(row->now, sizeof(row->now), now.text ? now.text : "");

@@ -91,8 +91,7 @@ static void say_later(struct sentence *answer, const struct advice *advice)
 	}
 }
 
-/* One that saves more, but counts only where something is so that one look can tell. NULL: there is none. */
-static const struct advise_row *conditional(const struct advice *advice)
+const struct advise_row *advise_conditional(const struct advice *advice)
 {
 	const struct advise_row *first = advice->row;
 	size_t i;
@@ -121,7 +120,7 @@ static void say_try(struct sentence *answer, const char *begins, const char *onl
 
 static void say_rows(struct advice *advice, const char *begins)
 {
-	const struct advise_row *other = conditional(advice), *first = advice->row;
+	const struct advise_row *other = advise_conditional(advice), *first = advice->row;
 	struct sentence *answer = &advice->answer;
 
 	if (other) {

@@ -10,6 +10,7 @@
 
 #define WORTH 200.0 /* less than one part in so many is no reason to relaunch */
 #define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
+#define MOST 3  /* of what is in use: one part in so many is most of it by far */
 #define AIM 2.0 /* what is about the very bytes that were too many counts so many times */
 
 struct choices {
@@ -307,6 +308,8 @@ static void say_evidence(const struct advice *advice, struct advise_row *row)
 static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uint8_t phase)
 {
 	const struct replay *replay = &advice->run.replay;
+	/* A loss may lie between the passes, in neither. */
+	uint32_t phases = knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0);
 	uint64_t held, most = 0;
 	uint8_t i, category = MT_CATEGORY_OTHER;
 
@@ -324,9 +327,20 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 						  : advice->run.oom.rule_category); /* that the first sentence names */
 	else if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
 		category = replay->site[replay->request.site].category;
-	return knob->categories & 1u << category &&
-	       (knob->phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&
+	return knob->categories & 1u << category && (phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&
 	       !(knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
+}
+
+/* It is about nothing but what there is most of by far, and changes no results. */
+static int is_of_most(const struct advice *advice, const struct mt_knob *knob)
+{
+	uint8_t i, most = 0;
+
+	for (i = 1; i < MT_CATEGORY_COUNT; i++)
+		if (advise_held_then(&advice->run, 1u << i) > advise_held_then(&advice->run, 1u << most))
+			most = i;
+	return knob->categories == 1u << most && knob->cost <= MT_KNOB_COST_MUCH_TIME &&
+	       advise_held_then(&advice->run, 1u << most) > advice->base / MOST;
 }
 
 static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
@@ -357,6 +371,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->asks = choice->asks;
 	row->aims_if = is_aimed(advice, row->knob, phase);
 	row->aims = row->aims_if && !*choice->only;
+	row->of_most = is_of_most(advice, row->knob) && !*choice->only;
 	main_category(advice, row->knob, &row->category);
 	row->probable = is_probable(advice, row->category);
 	row->sample = advise_is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
@@ -386,6 +401,8 @@ static int by_worth(const void *a, const void *b)
 		return strtod(x->to, NULL) > strtod(y->to, NULL) ? -1 : 1;
 	if (x->fits && aims(x) != aims(y)) /* what failed is what has to be less */
 		return aims(y) - aims(x);
+	if (x->fits && x->of_most != y->of_most) /* then what has most, whatever asked */
+		return y->of_most - x->of_most;
 	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */
 		return x->knob->cost < y->knob->cost ? -1 : 1;
 	return one < other ? 1 : one > other ? -1 : strcmp(x->knob->name.key, y->knob->name.key);

@@ -162,18 +162,23 @@ static int print_paste(const struct text *text, const struct advice *advice)
 {
 	struct advise_change change[ADVISE_TURNS_MAX];
 	size_t i, changes = shows_turns(advice) ? advice->turns : 0;
+	const struct advise_row *first = NULL;
 	char *paste, *line, *rest;
 
 	for (i = 0; i < changes; i++)
 		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
 	if (!changes && advice->rows && (!advice->refusals || advise_settings_too(advice)) && advice->run.failed)
-		change[changes++] = (struct advise_change){ advice->row[0].knob, advice->row[0].to };
+		first = advise_conditional(advice) ? advise_conditional(advice) : advice->row;
+	if (first)
+		change[changes++] = (struct advise_change){ first->knob, first->to };
 	if (!changes)
 		return 0;
 	paste = advise_paste(advice->config, change, changes);
 	if (!paste)
 		return -MT_E_MEMORY;
-	answer_title(text, advice->turns > 1 ? "To paste" : "To paste, the first of them");
+	answer_title(text, advice->turns > 1       ? "To paste"
+			   : first && *first->only ? "To paste, the first of them, if that is so"
+						   : "To paste, the first of them");
 	for (line = strtok_r(paste, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		text_print(text, "  %s\n", line);
 	free(paste);
