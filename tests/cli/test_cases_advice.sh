@@ -146,6 +146,7 @@ proposes "what makes less of the outputs before they are gathered" 'Trainer(prep
 row per_device_eval_batch_size "r['fits'] and r['saved_bytes']['low'] > 7 * $GiB" "what is gathered follows the evaluation's batch"
 advises "what is kept of all batches is another matter" "not any(k['key'] == 'eval_accumulation_steps' for k in d['knobs'])"
 begin transformers-48131
+proposes "fewer tokens reach the request itself, recomputing what is there does not" per_device_train_batch_size
 row bf16 "r['saved_bytes']['low'] == 0 and r['saved_bytes']['high'] < 19 * $GiB and 'only floats of 32 bits' in r['evidence']" "whole numbers of 8 bytes do not become smaller"
 begin torchtune-389
 advises "settings of PyTorch's AdamW, which runs here" "any(k['key'].startswith('AdamW(') for k in d['knobs'])"

@@ -401,7 +401,7 @@ static int by_worth(const void *a, const void *b)
 		return strtod(x->to, NULL) > strtod(y->to, NULL) ? -1 : 1;
 	if (x->fits && aims(x) != aims(y)) /* what failed is what has to be less */
 		return aims(y) - aims(x);
-	if (x->fits && x->of_most != y->of_most) /* then what has most, whatever asked */
+	if (x->fits && !aims(x) && x->of_most != y->of_most) /* then what has most, whatever asked */
 		return y->of_most - x->of_most;
 	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */
 		return x->knob->cost < y->knob->cost ? -1 : 1;
