@@ -78,6 +78,11 @@
 	X(PLUMBING, "/site-packages/typeguard/", NULL)                      \
 	X(PLUMBING, "/site-packages/decorator.py", NULL)                    \
 	X(PLUMBING, "/site-packages/wrapt/", NULL)                          \
+	X(PLUMBING, "-packages/ipykernel/", NULL)                           \
+	X(PLUMBING, "-packages/ipykernel_launcher.py", NULL)                \
+	X(PLUMBING, "-packages/IPython/", NULL)                             \
+	X(PLUMBING, "-packages/traitlets/", NULL)                           \
+	X(PLUMBING, "-packages/tornado/", NULL)                             \
 	X(LIBRARY, "/site-packages/", NULL)                                 \
 	X(LIBRARY, "/dist-packages/", NULL)
 
@@ -94,17 +99,14 @@ static const struct {
 static const char *const native[] = {
 	"c10::",
 	"at::",
-	"void at::",
-	"void c10::",
 	"torch::unwind",
 	"torch::autograd::",
-	"void torch::autograd::",
+	"torch::detail::",
 	"torch::jit::",
 	"torch::dynamo::",
 	"torch::CapturedTraceback",
 	"torch::cuda::",
 	"std::",
-	"void std::",
 	"execute_native_thread_routine",
 	"_start",
 	"pthread_",
@@ -114,9 +116,104 @@ static const char *const native[] = {
 	"THPVariable_",
 	"THPEngine_",
 	"THPFunction_",
+	"THCPModule_",
 	"_Py",
 	"Py",
+	"??", /* of a snapshot: no name was found */
 };
+
+/*
+ * CPython's own functions in C that call others, by the beginning of their names: where the interpreter is linked into its
+ * program, a snapshot has their names and nothing of where they are.
+ */
+static const char *const interpreter[] = {
+	"pymain_",
+	"pyrun_",
+	"run_mod",
+	"run_eval_code_obj",
+	"exec_code_in_module",
+	"builtin_",
+	"do_call_core",
+	"call_function",
+	"call_trampoline",
+	"call_attribute",
+	"call_unbound",
+	"object_vacall",
+	"vectorcall_",
+	"cfunction_",
+	"function_code_fastcall",
+	"method_vectorcall",
+	"method_call",
+	"method_get",
+	"method_dealloc",
+	"instancemethod_call",
+	"classmethoddescr_call",
+	"classmethod_",
+	"wrapperdescr_",
+	"wrapper_call",
+	"wrap_call",
+	"wrap_init",
+	"wrap_next",
+	"wrap_unaryfunc",
+	"wrap_binaryfunc",
+	"wrap_richcmpfunc",
+	"slot_",
+	"type_call",
+	"type_new",
+	"object_init",
+	"object_new",
+	"object_dealloc",
+	"subtype_",
+	"tupledealloc",
+	"tuple_dealloc",
+	"list_",
+	"dict_",
+	"dictiter_",
+	"frame_dealloc",
+	"func_dealloc",
+	"cell_dealloc",
+	"property_",
+	"getset_get",
+	"member_get",
+	"descr_get",
+	"func_descr_get",
+	"partial_",
+	"bounded_lru_cache_wrapper",
+	"infinite_lru_cache_wrapper",
+	"uncached_lru_cache_wrapper",
+	"lru_cache_call",
+	"context_run",
+	"gen_send_ex",
+	"gen_iternext",
+	"gen_close",
+	"gen_dealloc",
+	"coro_",
+	"async_gen_",
+	"task_step",
+	"task_wakeup",
+	"TaskStepMethWrapper_",
+	"binary_op",
+	"binary_iop",
+	"ternary_op",
+	"ternary_iop",
+	"map_next",
+	"map_vectorcall",
+	"filter_next",
+	"zip_next",
+	"enum_next",
+	"starmap_next",
+	"chain_next",
+	"islice_next",
+	"thread_run",
+	"t_bootstrap",
+	"pythread_wrapper",
+	"gc_collect",
+	"delete_garbage",
+	"import_find_and_load",
+};
+
+/* Folders of CPython's sources, in its own tree: "/usr/src/python-3.10.14/Objects/call.c", "../Python/ceval.c". */
+static const char *const interpreter_folders[] = { "Python/", "Objects/", "Modules/", "Include/", "Parser/" };
 
 /* Native modules that name nothing: of the C library and of the interpreter. By the beginning of the file's name. */
 static const char *const modules[] = { "libc.so",  "libc-",     "libpthread",  "libm.so",     "libdl",      "libstdc++",
@@ -139,10 +236,48 @@ int frame_is_nameless_module(const struct callstack_frame *frame)
 	       owner_passes_on(frame->module);
 }
 
+/* Where the name of the folder that has CPython's sources ends, "python-3.10.14/", or the path does not say; NULL: nowhere. */
+static const char *interpreter_tree(const char *file)
+{
+	const char *at = strstr(file, "ython-3."), *end;
+
+	if (!at)
+		at = strstr(file, "/cpython");
+	if (at) {
+		end = strchr(at + 1, '/');
+		return end ? end + 1 : NULL;
+	}
+	while (!strncmp(file, "../", 3) || !strncmp(file, "./", 2))
+		file = strchr(file, '/') + 1;
+	return file;
+}
+
+/* Told by where the source lies; where nobody knows that, nor what it was linked into, by the name. */
+static int is_interpreter(const struct callstack_frame *frame)
+{
+	const char *path = interpreter_tree(frame->file);
+
+	if (*frame->file)
+		return path && begins_with_any(path, interpreter_folders, MT_ARRAY_SIZE(interpreter_folders));
+	return !*frame->module && !strpbrk(frame->function, ":(") &&
+	       begins_with_any(frame->function, interpreter, MT_ARRAY_SIZE(interpreter));
+}
+
+/* What is made from a template has its return type before its name: "void at::f<int>(int)" is "at::f<int>(int)" here. */
+static const char *without_type(const char *function)
+{
+	const char *blank = function + strcspn(function, " <(");
+
+	return *blank == ' ' ? blank + 1 : function;
+}
+
 int frame_is_native_plumbing(const struct callstack_frame *frame)
 {
+	const char *bare = without_type(frame->function);
+
 	return !*frame->function || begins_with_any(frame->function, native, MT_ARRAY_SIZE(native)) ||
-	       frame_is_nameless_module(frame);
+	       (bare != frame->function && begins_with_any(bare, native, MT_ARRAY_SIZE(native))) ||
+	       frame_is_nameless_module(frame) || is_interpreter(frame);
 }
 
 /* ---- Python ---- */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "engine/moment.h"
 #include "label/category_sizes.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/callstack.h"
 #include "test.h"
@@ -242,6 +243,45 @@ TEST(plumbing_is_nobodys_place)
 	callstack_release(&stack);
 }
 
+static struct callstack_frame in_source(const char *function, const char *file)
+{
+	struct callstack_frame frame = native(function, "");
+
+	frame.file = file;
+	return frame;
+}
+
+/* Of a snapshot nobody knows what a native frame was linked into: names and sources tell the interpreter from a library. */
+TEST(an_interpreter_without_a_module_is_plumbing)
+{
+	struct callstack_frame plumbing[] = {
+		native("cfunction_vectorcall_NOARGS.llvm.17104391946697789317", ""),
+		native("run_eval_code_obj", ""),
+		native("slot_tp_call", ""),
+		native("??", ""),
+		native("_object* torch::autograd::TypeError_to_NotImplemented_<&f>(_object*)", ""),
+		native("auto at::native::_efficient_attention_forward(at::Tensor const&)", ""),
+		in_source("do_raise", "/usr/local/src/conda/python-3.10.14/Python/ceval.c"),
+		in_source("task_step_impl", "/build/Python-3.12.1/Modules/_asynciomodule.c"),
+		in_source("list_extend", "./../Objects/listobject.c"),
+	};
+	struct callstack_frame named[] = {
+		native("ncclCommInitRank", ""),
+		native("slot_tp_call(kernels::Slot)", ""), /* no function in C */
+		native("void flash::launch<at::Half>(Params&)", ""),
+		in_source("run_mod", "/home/me/ext/mod.c"),
+		in_source("fill", "/home/me/Modules/fill.c"),
+		in_source("fill", "/home/me/python-3.11/ext/fill.c"),
+		native("list_extend", "/x/libfast.so"),
+	};
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(plumbing); i++)
+		CHECK(callstack_is_plumbing(&plumbing[i]));
+	for (i = 0; i < MT_ARRAY_SIZE(named); i++)
+		CHECK(!callstack_is_plumbing(&named[i]));
+}
+
 static struct callstack_frame python(const char *function, const char *file, unsigned line)
 {
 	return (struct callstack_frame){ .function = function, .file = file, .module = "", .line = line };
@@ -312,6 +352,24 @@ TEST(wrappers_and_modules_are_plumbing)
 	check_spot(frame + 4, 3, "<stdin>:21", "<module>");
 	/* Without anything else the layer is better than nothing. */
 	check_spot(frame, 3, "torch/nn/functional.py:2072", "silu");
+}
+
+/* What runs a notebook's cells is no more the program than what runs a script. */
+TEST(a_notebook_is_run_by_plumbing)
+{
+	struct callstack_frame frame[] = {
+		python("<module>", "/tmp/ipykernel_17/3105878423.py", 21),
+		python("run_cell", PACKAGES "ipykernel/zmqshell.py", 549),
+		python("start", PACKAGES "tornado/platform/asyncio.py", 195),
+		python("launch_instance", PACKAGES "traitlets/config/application.py", 1046),
+		python("run_ast_nodes", "/opt/lib/python3.11/dist-packages/IPython/core/interactiveshell.py", 3256),
+		python("<module>", PACKAGES "ipykernel_launcher.py", 17),
+	};
+	size_t i;
+
+	CHECK(!callstack_is_plumbing(&frame[0]));
+	for (i = 1; i < MT_ARRAY_SIZE(frame); i++)
+		CHECK(callstack_is_plumbing(&frame[i]));
 }
 
 /* What the optimizer keeps and what it works with are two places, also under the user's own loop. */
