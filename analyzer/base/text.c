@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "colour.h"
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
 
 #define COLUMNS_LEAST 60
 #define COLUMNS_MOST 200
@@ -42,6 +44,7 @@ void text_init(struct text *text, FILE *file)
 
 	text->file = file;
 	text->colour = is_terminal && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb");
+	text->colours = text->colour ? colour_of_terminal() : 0;
 	text->blocks = is_terminal && !strcmp(nl_langinfo(CODESET), "UTF-8");
 	text->columns = columns_here(file);
 }
@@ -174,8 +177,54 @@ void text_say(const char *format, ...)
 	va_end(arguments);
 }
 
+/* -1: it has none */
+static int layer_of_phase(const char *phase)
+{
+	int number = mt_phase_parse(phase, strlen(phase));
+
+	if (number < 0 && !strcmp(phase, mt_category_name(MT_CATEGORY_SLACK)))
+		number = COLOUR_SLACK;
+	return number < COLOUR_LAYERS ? number : -1;
+}
+
+/* 1: what follows is in the phase's colour, until TEXT_PLAIN: 3, the letters; 4, what is behind them. */
+static int begin_phase(const struct text *text, const char *phase, int what)
+{
+	int layer = text->colours ? layer_of_phase(phase) : -1;
+
+	if (layer < 0)
+		return 0;
+	if (text->colours >= 256)
+		fprintf(text->file, "\033[%d8;5;%dm", what, colour_of_layer[layer].bright);
+	else
+		fprintf(text->file, "\033[%d%dm", what, colour_of_layer[layer].of_8);
+	return 1;
+}
+
+void text_phase_print(const struct text *text, const char *phase, const char *format, ...)
+{
+	va_list arguments;
+	char *words;
+
+	va_start(arguments, format);
+	if (vasprintf(&words, format, arguments) < 0)
+		words = NULL;
+	va_end(arguments);
+	if (!words)
+		return;
+	mt_clean(words, "\n\t");
+	if (*words == ' ' && begin_phase(text, phase, 4)) {
+		fputc(' ', text->file);
+		text_style(text, TEXT_PLAIN);
+		fputs(words + 1, text->file);
+	} else {
+		fputs(words, text->file);
+	}
+	free(words);
+}
+
 /* Eighths of a column where the terminal has them. */
-void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
+void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width)
 {
 	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	double columns = whole ? (double)part / (double)whole * width : 0;
@@ -190,11 +239,17 @@ void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
 	if (!units)
 		return;
 	fputs("  ", text->file);
-	text_style(text, TEXT_BAR);
+	if (!begin_phase(text, phase, 3))
+		text_style(text, TEXT_BAR);
 	for (i = 0; i < full; i++)
 		fputs(text->blocks ? "█" : "#", text->file);
 	fputs(eighths[units % 8], text->file);
 	text_style(text, TEXT_PLAIN);
+}
+
+void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
+{
+	text_phase_bar(text, "", part, whole, width);
 }
 
 /* ---- strings of unknown origin ---- */

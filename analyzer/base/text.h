@@ -21,7 +21,7 @@
 	X(GOOD, "32")      \
 	X(WARN, "33")      \
 	X(BAD, "1;31")     \
-	X(BAR, "34")
+	X(BAR, "2") /* of what is no phase: theirs have colours of their own */
 
 enum text_style {
 #define TEXT_STYLE_ENUM(name, codes) TEXT_##name,
@@ -33,6 +33,7 @@ enum text_style {
 struct text {
 	FILE *file;
 	int colour;  /* a terminal, and NO_COLOR is not set */
+	int colours; /* for phases: 256, 8 or 0 */
 	int blocks;  /* a terminal that shows UTF-8 block characters */
 	int columns; /* of a line; 0: TEXT_COLUMNS */
 };
@@ -74,9 +75,21 @@ void text_style(const struct text *text, enum text_style style);
 /* Two blanks and `part` of `whole` as a bar of at most `width` columns; nothing where it would be empty. */
 void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
 
+/*
+ * The same, in the colour that the phase has on the screen; `phase` is a word of MT_PHASE_LIST, or the category of slack.
+ * Without colours, and of other words, as if nobody had said it.
+ */
+void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width);
+
 /* printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
 void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
 void text_say(const char *format, ...) MT_PRINTF(1, 2);
+
+/*
+ * text_print of what begins with a blank, and that has the colour of the phase (text_phase_bar) behind it: words stay legible
+ * on dark and on light, where a colour that tells phases apart need not be.
+ */
+void text_phase_print(const struct text *text, const char *phase, const char *format, ...) MT_PRINTF(3, 4);
 
 /* The columns of a line. */
 int text_columns(const struct text *text);

@@ -71,12 +71,17 @@ const char *finding_place(char *out, size_t size, struct db *db, int64_t node)
 	return out;
 }
 
-void finding_line(const struct text *text, uint64_t bytes, const char *words)
+void finding_phase_line(const struct text *text, const char *phase, uint64_t bytes, const char *words)
 {
 	char size[TEXT_SIZE_MAX];
 
-	text_print(text, "%*s  ", SIZE_COLUMNS, text_bytes(size, bytes));
+	text_phase_print(text, phase, "%*s  ", SIZE_COLUMNS, text_bytes(size, bytes));
 	text_wrap(text, SIZE_COLUMNS + 2, SIZE_COLUMNS + 2, words);
+}
+
+void finding_line(const struct text *text, uint64_t bytes, const char *words)
+{
+	finding_phase_line(text, "", bytes, words);
 }
 
 int finding_fail(const char *command, const char *name, struct db *db, int error)

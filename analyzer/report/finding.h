@@ -40,6 +40,9 @@ const char *finding_place(char *out, size_t size, struct db *db, int64_t node);
 /* "      1.2 GiB  words", broken to lines under the first word. */
 void finding_line(const struct text *text, uint64_t bytes, const char *words);
 
+/* The same with the colour of the phase that they are of before the bytes (text_phase_print). */
+void finding_phase_line(const struct text *text, const char *phase, uint64_t bytes, const char *words);
+
 /* Prints why `command` has no answer about `name`. The exit code. */
 int finding_fail(const char *command, const char *name, struct db *db, int error);
 

@@ -54,11 +54,26 @@ check "--device cpu" status 0 "$memana" top --device cpu cpu.zst
 
 # On a terminal: colour, unless NO_COLOR is set.
 if command -v script >/dev/null; then
-	on_terminal() { env "$@" TERM=xterm script -qec "$memana top small.zst" /dev/null </dev/null >terminal && grep -q "the peak is" terminal; }
-	colourful() { on_terminal NO_COLOR= && grep -q "$(printf '\033\[')" terminal; }
-	plain() { on_terminal NO_COLOR=1 && ! grep -q "$(printf '\033\[')" terminal; }
+	on_terminal() { env TERM=xterm "$@" script -qec "$memana ${report:-top} small.zst" /dev/null </dev/null >terminal; }
+	escape=$(printf '\033\[')
+	colourful() { on_terminal NO_COLOR= && grep -q "the peak is" terminal && grep -q "$escape" terminal; }
+	plain() { on_terminal NO_COLOR=1 && grep -q "the peak is" terminal && ! grep -q "$escape" terminal; }
 	check "colour on a terminal" colourful
 	check "NO_COLOR" plain
+	# A phase has one colour, also on the screen (test_tui_canvas); a terminal without colours has none, one that nobody knows eight.
+	phase_in() { local report=$1 wanted=$2; shift 2; on_terminal "$@" && grep -qE "$escape${wanted}m ${escape}0m +forward" terminal; }
+	no_phase() { local report=$1; shift; on_terminal "$@" && ! grep -qE "$escape[34][0-9]" terminal && grep -q ' forward' terminal; }
+	direct=/nowhere # terminals of true colours are not in every terminfo
+	command -v tic >/dev/null && printf 'direct-test|true colours,\n\tcolors#0x1000000, RGB, setaf=\\E[38;5;%%p1%%dm, use=xterm-256color,\n' >direct.ti && tic -x -o terminfo direct.ti 2>/dev/null && direct=$PWD/terminfo
+	for report in top phases; do
+		check "$report: a phase in 256 colours" phase_in $report '48;5;214' NO_COLOR= TERM=xterm-256color
+		[ $direct = /nowhere ] || check "$report: in true colours" phase_in $report '48;5;214' NO_COLOR= TERM=direct-test TERMINFO=$direct
+		check "$report: in 8" phase_in $report 43 NO_COLOR= TERM=xterm
+		check "$report: in those of a terminal that nobody knows" phase_in $report 43 NO_COLOR= TERM=nonsense
+		check "$report: not with NO_COLOR" no_phase $report NO_COLOR=1 TERM=xterm-256color
+		check "$report: not without colours" eval "on_terminal NO_COLOR= TERM=vt100 && ! grep -qE '$escape[34][0-9];?5?;?[0-9]*m $escape' terminal"
+	done
+	unset report
 fi
 
 check "info" status 0 "$memana" info small.zst

@@ -201,6 +201,18 @@ sees '^Peak 77.0 GiB'
 check "256 colours" until_true colours
 keys q
 ended 0
+# A number is red, green and blue on terminals of true colours: forward's orange is 214 of 256, and no dark blue.
+orange() { tm capture-pane -p -e | grep -q $'\033\\[[0-9;]*48;2;255;175;0'; }
+printf 'direct-test|true colours,\n\tcolors#0x1000000, pairs#0x10000, RGB, setaf=\\E[%%?%%p1%%{8}%%<%%t3%%p1%%d%%e38;2;%%p1%%{65536}%%/%%d;%%p1%%{256}%%/%%{255}%%&%%d;%%p1%%{255}%%&%%d%%;m, setab=\\E[%%?%%p1%%{8}%%<%%t4%%p1%%d%%e48;2;%%p1%%{65536}%%/%%d;%%p1%%{256}%%/%%{255}%%&%%d;%%p1%%{255}%%&%%d%%;m, use=screen-256color,\n' >direct.ti
+if tic -x -o terminfo direct.ti 2>/dev/null; then
+	start TERMINFO=$PWD/terminfo TERM=direct-test "$memana" tui rl.zst
+	check "true colours: it is there" sees '^Peak 77.0 GiB'
+	check "a phase has its own" until_true orange
+	keys q
+	ended 0
+else
+	echo "skip true colours: no tic"
+fi
 start NO_COLOR=1 TERM=screen-256color "$memana" tui rl.zst
 sees '^Peak 77.0 GiB'
 check "NO_COLOR: none" plain

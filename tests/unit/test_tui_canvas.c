@@ -318,6 +318,64 @@ TEST(phases_are_seen_on_dark_and_light)
 	}
 }
 
+/* What a report prints of a phase, on a terminal of so many colours: a bar, or words behind a blank. */
+static const char *printed(int colours, const char *phase, int bar)
+{
+	static char bytes[256];
+	struct text text = { .file = tmpfile(), .colour = colours != 0, .colours = colours };
+	size_t size;
+
+	CHECK(text.file != NULL);
+	if (bar)
+		text_phase_bar(&text, phase, 1, 1, 1);
+	else
+		text_phase_print(&text, phase, " %s", "x");
+	rewind(text.file);
+	size = fread(bytes, 1, sizeof(bytes) - 1, text.file);
+	bytes[size] = '\0';
+	fclose(text.file);
+	return bytes;
+}
+
+TEST(reports_have_the_colours_of_the_screen)
+{
+	char wanted[64];
+	int phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		const char *word = mt_phase_name((uint32_t)phase);
+
+		snprintf(wanted, sizeof(wanted), "\033[48;5;%dm \033[0mx",
+			 palette_look(STYLE_LAYER(phase), 0, 256).foreground);
+		CHECK_STR(printed(256, word, 0), wanted);
+		snprintf(wanted, sizeof(wanted), "  \033[38;5;%dm#\033[0m",
+			 palette_look(STYLE_LAYER(phase), 0, 256).foreground);
+		CHECK_STR(printed(256, word, 1), wanted);
+		snprintf(wanted, sizeof(wanted), "\033[4%dm \033[0mx",
+			 palette_look(STYLE_LAYER(phase), 0, 8).foreground);
+		CHECK_STR(printed(8, word, 0), wanted);
+		CHECK_STR(printed(0, word, 0), " x");
+		CHECK_STR(printed(0, word, 1), "  #");
+	}
+	snprintf(wanted, sizeof(wanted), "\033[48;5;%dm \033[0mx",
+		 palette_look(STYLE_LAYER(PALETTE_SLACK), 0, 256).foreground);
+	CHECK_STR(printed(256, mt_category_name(MT_CATEGORY_SLACK), 0), wanted);
+	CHECK_STR(printed(256, "no phase", 0), " x");
+	CHECK_STR(printed(256, "", 0), " x");
+}
+
+/* The cube and the ramp, as their numbers are. */
+TEST(direct_colours_are_those_of_256)
+{
+	CHECK_EQ(colour_direct(16), 0);
+	CHECK_EQ(colour_direct(231), 0xffffff);
+	CHECK_EQ(colour_direct(32), 0x0087d7);
+	CHECK_EQ(colour_direct(214), 0xffaf00);
+	CHECK_EQ(colour_direct(232), 0x080808);
+	CHECK_EQ(colour_direct(255), 0xeeeeee);
+	CHECK_EQ(colour_direct(7), 7);
+}
+
 TEST(looks_keep_to_the_colours_there_are)
 {
 	static const int colours[] = { 0, 8, 256 };

@@ -38,7 +38,7 @@ static int print_phase(void *context, const struct query_phase_peak *row)
 		snprintf(words, sizeof(words), "%s: %s in tensors, %s idle, largest hole %s", row->phase,
 			 text_bytes(used, map.map.used), text_bytes(idle, frag_idle(&map)),
 			 text_bytes(hole, map.map.largest_hole));
-		finding_line(report->text, map.map.bytes, words);
+		finding_phase_line(report->text, row->phase, map.map.bytes, words);
 	}
 	frag_release(&map);
 	return error;
@@ -63,7 +63,7 @@ static void print_pins(const struct frag_report *report)
 		if (text_known.history && strcmp(pin->phase, mt_phase_name(MT_PHASE_BEFORE)))
 			snprintf(words + at, sizeof(words) - (size_t)at, ", step %lld to %lld",
 				 (long long)pin->first_step, (long long)pin->last_step);
-		finding_line(report->text, pin->idle, words);
+		finding_phase_line(report->text, pin->phase, pin->idle, words);
 	}
 }
 

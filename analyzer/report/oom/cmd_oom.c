@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
 #include "oom_none.h"
 #include "oom_words.h"
 #include "query/callstack.h"
@@ -102,13 +103,14 @@ static void print_device(const struct text *text, const struct oom *oom)
 
 /* ---- who had the rest ---- */
 
-static void print_sum(const struct text *text, const char *word, uint64_t bytes, uint64_t whole)
+/* `phase`: whose colour it has, or "" */
+static void print_sum(const struct text *text, const char *word, const char *phase, uint64_t bytes, uint64_t whole)
 {
 	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
 
-	text_print(text, "  %-*s %10s  %5s", WORD_COLUMNS, text_fit(clean, sizeof(clean), word, WORD_COLUMNS, 0),
-		   text_bytes(size, bytes), text_percent(share, bytes, whole));
-	text_bar(text, bytes, whole, 30);
+	text_phase_print(text, phase, "  %-*s", WORD_COLUMNS, text_fit(clean, sizeof(clean), word, WORD_COLUMNS, 0));
+	text_print(text, " %10s  %5s", text_bytes(size, bytes), text_percent(share, bytes, whole));
+	text_phase_bar(text, phase, bytes, whole, 30);
 	text_print(text, "\n");
 }
 
@@ -123,9 +125,10 @@ static void print_sums(const struct text *text, const struct oom *oom, enum oom_
 		return; /* one owner of all is no news */
 	answer_title(text, title);
 	for (i = 0; i < count; i++)
-		print_sum(text, sum[i].word, sum[i].bytes, whole);
+		print_sum(text, sum[i].word, by == OOM_BY_PHASE ? sum[i].word : "", sum[i].bytes, whole);
 	if (oom->slack)
-		print_sum(text, "idle in the allocator", oom->slack, whole);
+		print_sum(text, "idle in the allocator", by == OOM_BY_PHASE ? mt_category_name(MT_CATEGORY_SLACK) : "",
+			  oom->slack, whole);
 }
 
 static void print_places(const struct text *text, const struct oom *oom, const struct answer_options *options)
@@ -144,7 +147,7 @@ static void print_places(const struct text *text, const struct oom *oom, const s
 		sentence_say(&sentence, ": %s, allocated in %s", answer_category(part->category), part->phase);
 		if (oom->holders > 1)
 			sentence_say(&sentence, ", %s", answer_process(who, part->rank, part->pid));
-		text_print(text, "%12s  ", text_bytes(size, part->bytes));
+		text_phase_print(text, part->phase, "%12s  ", text_bytes(size, part->bytes));
 		text_wrap(text, 14, 14, sentence.text);
 	}
 }
@@ -155,9 +158,10 @@ static void print_failure(const struct text *text, const struct oom *oom, const 
 {
 	char time[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], who[TEXT_SIZE_MAX], place[64];
 
-	text_print(text, "  %3lld%s %9s  step %-4lld %-13s %-10s %10s  %s\n", (long long)failure->id,
-		   failure == oom->it ? "*" : " ", text_time(time, failure->time), (long long)failure->step,
-		   failure->phase, answer_process(who, failure->rank, failure->pid),
+	text_print(text, "  %3lld%s %9s  step %-4lld", (long long)failure->id, failure == oom->it ? "*" : " ",
+		   text_time(time, failure->time), (long long)failure->step);
+	text_phase_print(text, failure->phase, " %-13s", failure->phase);
+	text_print(text, " %-10s %10s  %s\n", answer_process(who, failure->rank, failure->pid),
 		   text_bytes(size, failure->requested), text_fit(place, sizeof(place), failure->place, 12, 1));
 }
 

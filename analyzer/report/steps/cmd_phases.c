@@ -154,7 +154,8 @@ static void print_row(const struct text *text, const struct phases_row *row, con
 	char time[TEXT_SIZE_MAX], bytes[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX], run[TEXT_SIZE_MAX], step[TEXT_SIZE_MAX],
 		end[TEXT_SIZE_MAX];
 
-	text_print(text, "  %-13s%5llu%9s%11s%10s%10s%10s%10s\n", phase, (unsigned long long)row->runs,
+	text_phase_print(text, phase, "  %-13s", phase);
+	text_print(text, "%5llu%9s%11s%10s%10s%10s%10s\n", (unsigned long long)row->runs,
 		   row->runs ? text_time(time, row->time) : "-", or_dash(bytes, row->bytes), or_dash(peak, row->peak),
 		   or_dash(run, row->left_run), or_dash(step, row->left_step), or_dash(end, row->left_end));
 }
@@ -174,13 +175,19 @@ static void print_table(const struct text *text, const struct phases_device *dev
 		print_row(text, &device->row[order->phase[i]], mt_phase_name((uint32_t)order->phase[i]));
 }
 
+struct left {
+	const struct text *text;
+	const char *phase;
+};
+
 static int print_left(void *context, const struct phases_left *row)
 {
-	const struct text *text = context;
+	const struct left *left = context;
+	const struct text *text = left->text;
 	struct sentence sentence = { .size = 0 };
 	char size[TEXT_SIZE_MAX];
 
-	text_print(text, "%12s  ", text_bytes(size, (uint64_t)row->bytes));
+	text_phase_print(text, left->phase, "%12s  ", text_bytes(size, (uint64_t)row->bytes));
 	answer_say_place(&sentence, row->function, row->place);
 	sentence_say(&sentence, ": %s", answer_category(row->category));
 	text_wrap(text, 14, 14, sentence.text);
@@ -189,6 +196,7 @@ static int print_left(void *context, const struct phases_left *row)
 
 static int print_stays(const struct text *text, struct db *db, const struct phases_device *device)
 {
+	struct left left = { .text = text };
 	char title[96];
 	int phase, error = 0;
 
@@ -198,8 +206,8 @@ static int print_stays(const struct text *text, struct db *db, const struct phas
 		snprintf(title, sizeof(title), "Left at the end, from %s",
 			 phase == MT_PHASE_BEFORE ? "before the recording" : mt_phase_name((uint32_t)phase));
 		answer_title(text, title);
-		error = phases_left(db, device->id, mt_phase_name((uint32_t)phase), PLACES_SHOWN, print_left,
-				    (void *)text);
+		left.phase = mt_phase_name((uint32_t)phase);
+		error = phases_left(db, device->id, left.phase, PLACES_SHOWN, print_left, &left);
 	}
 	return error;
 }

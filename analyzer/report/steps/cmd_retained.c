@@ -93,7 +93,7 @@ static void print_growth(const struct text *text, const struct retained *retaine
 			     finding_place(place, sizeof(place), retained->db, growth->node),
 			     text_bytes(each, growth->bytes / growth->parts), growth->category,
 			     answer_phase(growth->phase), answer_process(process, -1, growth->pid));
-		finding_line(text, growth->bytes, sentence.text);
+		finding_phase_line(text, growth->phase, growth->bytes, sentence.text);
 	}
 }
 
@@ -122,7 +122,7 @@ static void print_crossings(const struct text *text, const struct retained *reta
 		if (crossing->from != crossing->to)
 			sentence_say(&sentence, ", %s",
 				     text_count(count, sizeof(count), crossing->count, "allocation"));
-		finding_line(text, crossing->bytes, sentence.text);
+		finding_phase_line(text, crossing->from, crossing->bytes, sentence.text);
 	}
 }
 

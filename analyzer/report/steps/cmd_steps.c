@@ -228,9 +228,10 @@ static void print_row(const struct text *text, const struct steps_lane *lane, co
 		if (category >= 0)
 			text_fit(word, sizeof(word), mt_category_name((uint32_t)category), 14, 0);
 	}
-	text_print(text, "  %5lld%s %9s %10s  %-13s %10s", (long long)row->step, row->ended ? " " : "*",
-		   text_time(time, row->end - row->begin), text_bytes(peak, row->peak),
-		   text_fit(phase, sizeof(phase), row->peak_phase, 13, 0), text_bytes(in_use, row->in_use));
+	text_print(text, "  %5lld%s %9s %10s ", (long long)row->step, row->ended ? " " : "*",
+		   text_time(time, row->end - row->begin), text_bytes(peak, row->peak));
+	text_phase_print(text, row->peak_phase, " %-13s", text_fit(phase, sizeof(phase), row->peak_phase, 13, 0));
+	text_print(text, " %10s", text_bytes(in_use, row->in_use));
 	if (*change)
 		text_print(text, " %10s", change);
 	text_print(text, "%s%s\n", *word ? "  " : "", word);
@@ -288,7 +289,7 @@ static int print_growth(void *context, const struct steps_growth *row)
 	struct sentence sentence = { .size = 0 };
 	char change[TEXT_SIZE_MAX];
 
-	text_print(text, "%12s  ", answer_change(change, row->bytes));
+	text_phase_print(text, row->phase, "%12s  ", answer_change(change, row->bytes));
 	answer_say_place(&sentence, row->function, row->place);
 	sentence_say(&sentence, ": %s, allocated in %s", answer_category(row->category), row->phase);
 	text_wrap(text, 14, 14, sentence.text);

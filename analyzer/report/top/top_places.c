@@ -98,13 +98,21 @@ static void say_category(struct sentence *sentence, const struct place *place)
 				: "");
 }
 
+/* What it is coloured by: the phase, but what nobody uses is nobody's. */
+static const char *place_layer(const struct place *place)
+{
+	const char *slack = mt_category_name(MT_CATEGORY_SLACK);
+
+	return strcmp(place->category, slack) ? place->phase : slack;
+}
+
 static void print_place(const struct top_report *report, const struct place *place)
 {
 	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64], name[256];
 	struct sentence sentence = { 0 };
 
-	text_print(report->text, "%10s  %5s  ", text_bytes(size, place->bytes),
-		   text_percent(share, place->bytes, report->device->peak.bytes));
+	text_phase_print(report->text, place_layer(place), "%10s  %5s  ", text_bytes(size, place->bytes),
+			 text_percent(share, place->bytes, report->device->peak.bytes));
 	print_place_line(report, place->stack, place->user);
 	if (*place->parameter)
 		sentence_say(&sentence,

@@ -88,9 +88,10 @@ static void print_phase(const struct text *text, const struct ranks *ranks, cons
 	char least[TEXT_SIZE_MAX], median[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX], more[TEXT_SIZE_MAX];
 	char name[RANKS_WORD_MAX];
 
-	text_print(text, "  %-14s%5u %11s %11s %11s %7s%s%.14s\n", phase->phase, phase->ranks,
-		   text_bytes(least, phase->least), text_bytes(median, phase->median), text_bytes(most, phase->most),
-		   excess(more, phase), phase->most == phase->least ? "" : "  ",
+	text_phase_print(text, phase->phase, "  %-14s", phase->phase);
+	text_print(text, "%5u %11s %11s %11s %7s%s%.14s\n", phase->ranks, text_bytes(least, phase->least),
+		   text_bytes(median, phase->median), text_bytes(most, phase->most), excess(more, phase),
+		   phase->most == phase->least ? "" : "  ",
 		   phase->most == phase->least ? "" : ranks_name(name, &ranks->rank[phase->highest]));
 }
 

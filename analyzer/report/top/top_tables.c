@@ -14,23 +14,26 @@ static int has_bar(uint64_t bytes, uint64_t whole, int columns)
 	return bytes >= whole / (uint64_t)(columns * 2);
 }
 
-/* "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar */
-static void print_share(const struct top_report *report, const char *word, const char *trust, uint64_t bytes,
-			uint64_t whole)
+/*
+ * "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar; in the colour of
+ * a phase, if it is one.
+ */
+static void print_share(const struct top_report *report, const char *word, const char *phase, const char *trust,
+			uint64_t bytes, uint64_t whole)
 {
 	char clean[128], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
 	int columns = BAR_COLUMNS;
 
-	text_print(report->text, "  %-*s %10s  %5s", TOP_WORD_COLUMNS,
-		   text_fit(clean, sizeof(clean), word, TOP_WORD_COLUMNS, 0), text_bytes(size, bytes),
-		   text_percent(share, bytes, whole));
+	text_phase_print(report->text, phase, "  %-*s", TOP_WORD_COLUMNS,
+			 text_fit(clean, sizeof(clean), word, TOP_WORD_COLUMNS, 0));
+	text_print(report->text, " %10s  %5s", text_bytes(size, bytes), text_percent(share, bytes, whole));
 	if (trust) {
 		columns -= TRUST_COLUMNS + 2;
 		text_style(report->text, TEXT_DIM);
 		text_print(report->text, "  %-*s", has_bar(bytes, whole, columns) ? TRUST_COLUMNS : 0, trust);
 		text_style(report->text, TEXT_PLAIN);
 	}
-	text_bar(report->text, bytes, whole, columns);
+	text_phase_bar(report->text, phase, bytes, whole, columns);
 	text_print(report->text, "\n");
 }
 
@@ -76,7 +79,15 @@ static int print_part(void *context, const struct query_part *row)
 {
 	const struct top_report *report = context;
 
-	print_share(report, answer_phase(row->word), NULL, row->bytes, report->device->peak.bytes);
+	print_share(report, row->word, "", NULL, row->bytes, report->device->peak.bytes);
+	return 0;
+}
+
+static int print_phase(void *context, const struct query_part *row)
+{
+	const struct top_report *report = context;
+
+	print_share(report, answer_phase(row->word), row->word, NULL, row->bytes, report->device->peak.bytes);
 	return 0;
 }
 
@@ -86,7 +97,7 @@ static int print_category(void *context, const struct query_part *row)
 	char trust[64];
 
 	trust_of(trust, sizeof(trust), row);
-	print_share(report, row->word, report->options->why ? NULL : trust, row->bytes, report->device->peak.bytes);
+	print_share(report, row->word, "", report->options->why ? NULL : trust, row->bytes, report->device->peak.bytes);
 	if (report->options->why)
 		print_category_why(report, row->word, trust);
 	return 0;
@@ -105,7 +116,10 @@ int top_print_parts(struct top_report *report, enum query_by by)
 		answer_title(report->text, "At the peak, by the phase that allocated it");
 	else
 		answer_title(report->text, titles[by]);
-	return query_parts(report->db, report->device->id, by, by == QUERY_BY_CATEGORY ? print_category : print_part,
+	return query_parts(report->db, report->device->id, by,
+			   by == QUERY_BY_PHASE      ? print_phase
+			   : by == QUERY_BY_CATEGORY ? print_category
+						     : print_part,
 			   report);
 }
 
@@ -125,9 +139,9 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 	if (row->bytes <=
 	    whole) /* of a device whose size is not known, `whole` may be what it held at another moment */
 		text_percent(share, row->bytes, whole);
-	text_print(report->text, "  %-*s %10s  %5s%s", TOP_WORD_COLUMNS,
-		   text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0), text_bytes(size, row->bytes), share,
-		   what[0] || *step ? "  " : "");
+	text_phase_print(report->text, row->phase, "  %-*s", TOP_WORD_COLUMNS,
+			 text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0));
+	text_print(report->text, " %10s  %5s%s", text_bytes(size, row->bytes), share, what[0] || *step ? "  " : "");
 	text_style(report->text, TEXT_DIM);
 	text_print(report->text, "%s%s%s\n", what, *what && *step ? ", " : "", step);
 	text_style(report->text, TEXT_PLAIN);

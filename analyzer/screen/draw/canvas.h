@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "base/colour.h"
 #include "base/text.h"
 #include "memtrace/base.h"
 
@@ -35,7 +36,7 @@ enum style {
 };
 
 /* Layers of the chart follow the styles: foreground STYLE_COUNT + n is layer n; after them each once more, subdued. */
-#define STYLE_LAYERS 16
+#define STYLE_LAYERS COLOUR_LAYERS
 #define STYLE_LAYER(n) ((uint8_t)(STYLE_COUNT + (n)))
 #define STYLE_LAYER_SUBDUED(n) ((uint8_t)(STYLE_COUNT + STYLE_LAYERS + (n)))
 #define STYLE_ALL (STYLE_COUNT + 2 * STYLE_LAYERS) /* that there are */

@@ -14,30 +14,6 @@ const char *const palette_by_words[PALETTE_BY_COUNT] = {
 
 /* ---- looks ---- */
 
-/*
- * In 256 colours: bright, subdued; in 8. Neighbours in the chart differ in lightness, too, and phases to eyes that miss a colour.
- */
-static const struct layer_colour {
-	int bright, subdued, of_8;
-} layer_colours[STYLE_LAYERS] = {
-	{ 246, 242, 7 }, /* the rest, other: grey */
-	{ 32, 24, 4 },   /* init, weights: blue */
-	{ 36, 22, 2 },   /* rollout, gradients: bluish green */
-	{ 117, 67, 6 },  /* logprob, optimizer state: sky blue */
-	{ 137, 95, 3 },  /* ref: brown */
-	{ 143, 58, 5 },  /* critic: olive */
-	{ 214, 136, 3 }, /* forward: orange */
-	{ 166, 88, 1 },  /* backward: vermillion */
-	{ 175, 96, 5 },  /* optimizer: reddish purple */
-	{ 185, 101, 6 }, /* weight-update: yellow */
-	{ 97, 54, 4 },   /* violet */
-	{ 30, 23, 2 },   /* teal */
-	{ 239, 236, 7 }, /* allocator slack: dark grey */
-	{ 153, 109, 1 }, /* pale blue */
-	{ 181, 132, 3 }, /* pale pink */
-	{ 108, 65, 2 },  /* sage */
-};
-
 /* The looks of the styles that are no layers; colours of 256 and of 8. */
 static const struct style_look {
 	int foreground, background, of_8;
@@ -72,7 +48,7 @@ static int is_dark(uint8_t style)
 
 static int layer_colour(uint8_t style, int colours)
 {
-	const struct layer_colour *colour = &layer_colours[(style - STYLE_COUNT) % STYLE_LAYERS];
+	const struct colour *colour = &colour_of_layer[(style - STYLE_COUNT) % STYLE_LAYERS];
 
 	return colours < 256 ? colour->of_8 : is_subdued(style) ? colour->subdued : colour->bright;
 }

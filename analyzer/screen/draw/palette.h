@@ -1,5 +1,5 @@
 /*
- * palette.h - how styles look, and which layer a phase, category, owner or process is.
+ * palette.h - how styles look (the colours of layers: base/colour.h), and which layer a phase, category, owner or process is.
  *
  * Colours are distinguishable for colour-blind readers (hues of Okabe and Ito's set), and never the only sign: every
  * layer has a letter, too.
@@ -8,6 +8,7 @@
 #define MEMANA_TUI_PALETTE_H
 
 #include <stdint.h>
+#include "base/colour.h"
 #include "canvas.h"
 #include "memtrace/phase.h"
 #include "screen/data/series.h"
@@ -49,7 +50,7 @@ struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
  * What the caching allocator holds and no tensor uses: the same layer in every dimension, grey, and above all others. It
  * belongs to whoever needs it next: to colour it like what took the segment would tell of a phase that is long over.
  */
-#define PALETTE_SLACK MT_CATEGORY_SLACK
+#define PALETTE_SLACK COLOUR_SLACK
 #define PALETTE_SLACK_LETTER '~'
 
 /*

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
+#include "base/colour.h"
 #include "memtrace/error.h"
 #include "screen/draw/palette.h"
 #include "ui_signals.h"
@@ -48,7 +49,7 @@ static struct {
 	int mouse_is_off; /* to be asked for behind the next frame */
 	struct look look[STYLE_ALL][STYLE_ALL];
 	struct {
-		short foreground, background;
+		int foreground, background; /* as of 256 or 8 */
 	} pair[PAIRS_MAX];
 	int pairs;
 	struct bytes {
@@ -138,7 +139,7 @@ static int count_colours(void)
 		return 0;
 	start_color();
 	use_default_colors();
-	return COLORS >= 256 ? 256 : COLORS >= 8 ? 8 : 0;
+	return colour_depth(COLORS);
 }
 
 static void set_modes(void)
@@ -269,6 +270,12 @@ void ui_close(void)
 
 /* ---- showing ---- */
 
+/* Where numbers are no longer those of a table but red, green and blue (TERM=xterm-direct). */
+static int terminal_colour(int colour)
+{
+	return COLORS >= 1 << 24 && colour >= 0 ? colour_direct(colour) : colour;
+}
+
 /* A pair of these colours; where no more can be had, the terminal's own. */
 static short pair_of(int foreground, int background)
 {
@@ -280,10 +287,10 @@ static short pair_of(int foreground, int background)
 		if (ui.pair[i].foreground == foreground && ui.pair[i].background == background)
 			return (short)(i + 1);
 	if (i == PAIRS_MAX || i + 1 >= COLOR_PAIRS ||
-	    init_pair((short)(i + 1), (short)foreground, (short)background) == ERR)
+	    init_extended_pair(i + 1, terminal_colour(foreground), terminal_colour(background)) == ERR)
 		return 0;
-	ui.pair[i].foreground = (short)foreground;
-	ui.pair[i].background = (short)background;
+	ui.pair[i].foreground = foreground;
+	ui.pair[i].background = background;
 	ui.pairs++;
 	return (short)(i + 1);
 }
