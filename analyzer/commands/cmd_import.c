@@ -47,8 +47,7 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 	char path[4096];
 	int error, status = 0;
 
-	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
-	partial_file_begin(path);
+	partial_file_beside(path, sizeof(path), output);
 	error = mt_import_snapshot(snapshot, path, rules, &summary);
 	if (error)
 		status = fail(snapshot, error, &summary);

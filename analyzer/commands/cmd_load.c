@@ -56,9 +56,7 @@ static int load_into(struct source *source, const char *output)
 	char path[4096];
 	int error, status;
 
-	snprintf(path, sizeof(path), "%.4000s.new-%ld", output, (long)getpid());
-	unlink(path);
-	partial_file_begin(path);
+	partial_file_beside(path, sizeof(path), output);
 	error = load(source, path, &analysis);
 	if (!error && rename(path, output))
 		error = -MT_E_SYSTEM;

@@ -1,16 +1,24 @@
 #include "partial_file.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
+#define NEW_INFIX ".new-"
+#define DIGITS_MAX 10 /* of a pid */
+
 static char path[4096];
+static int locked_fd = -1;
 static struct sigaction before[MT_ARRAY_SIZE(signals)], before_limit;
 
 /* The handler is gone by now: the signal does what it always does as soon as this returns. */
@@ -35,6 +43,72 @@ void partial_file_begin(const char *file)
 			sigaction(signals[i], &action, NULL);
 	}
 	sigaction(SIGXFSZ, &ignore, &before_limit);
+}
+
+/* ---- beside what it is to become ---- */
+
+/* The pid behind "BASE.new-"; 0: it is no such name. */
+static long pid_of(const char *name, const char *base)
+{
+	size_t size = strlen(base), digits;
+	const char *number = name + size + strlen(NEW_INFIX);
+
+	if (strncmp(name, base, size) || strncmp(name + size, NEW_INFIX, strlen(NEW_INFIX)))
+		return 0;
+	digits = strspn(number, "0123456789");
+	return digits && digits <= DIGITS_MAX && !number[digits] ? strtol(number, NULL, 10) : 0;
+}
+
+static int is_gone(long pid)
+{
+	return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+/* Whoever writes it has it locked, be it on another host: a database's pages, or the first byte. What cannot be told is. */
+static int is_locked(int folder, const char *name)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), locked = 1;
+	struct stat st;
+
+	if (fd < 0)
+		return 1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fcntl(fd, F_GETLK, &lock))
+		locked = lock.l_type != F_UNLCK;
+	close(fd);
+	return locked;
+}
+
+static void remove_leftovers(const char *target)
+{
+	const char *slash = strrchr(target, '/'), *base = slash ? slash + 1 : target;
+	char folder[4096] = ".";
+	struct dirent *entry;
+	DIR *dir;
+
+	if (slash && (size_t)(slash - target) + 2 < sizeof(folder)) {
+		memcpy(folder, target, (size_t)(slash - target) + 1);
+		folder[slash - target + 1] = '\0';
+	}
+	dir = opendir(folder);
+	while (dir && (entry = readdir(dir)))
+		if (is_gone(pid_of(entry->d_name, base)) && !is_locked(dirfd(dir), entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
+void partial_file_beside(char *file, size_t size, const char *target)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	snprintf(file, size, "%.4000s" NEW_INFIX "%ld", target, (long)getpid());
+	remove_leftovers(target);
+	unlink(file);
+	partial_file_begin(file);
+	locked_fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (locked_fd >= 0)
+		fcntl(locked_fd, F_OFD_SETLK, &lock); /* where there are no locks, nobody can ask either */
 }
 
 int partial_file_make(char *file)
@@ -73,5 +147,8 @@ void partial_file_end(void)
 	for (i = 0; i < MT_ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &before[i], NULL);
 	sigaction(SIGXFSZ, &before_limit, NULL);
+	if (locked_fd >= 0)
+		close(locked_fd);
+	locked_fd = -1;
 	*path = '\0';
 }

@@ -89,6 +89,82 @@ for command in "load small.zst" "import history.pickle"; do
 	check "no room: ${command% *}" no_room $command
 done
 
+# Killed in the middle of it: what it left goes with the next one of that name, but nothing of those that are alive, that somebody
+# has locked (another host, whose pids are not ours), or that have another name.
+left_by_the_dead() {
+	python3 - "$memana" "$@" <<-'END'
+		import fcntl, os, subprocess, sys
+		command = sys.argv[1:] + ["-o", "out.db"]
+		def killed():
+		    for turn in range(50):
+		        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+		        name = f"out.db.new-{process.pid}"
+		        while process.poll() is None and not os.path.exists(name):
+		            pass
+		        process.kill()
+		        process.wait()
+		        if os.path.exists(name):
+		            return name
+		    sys.exit("never killed in time")
+		first, second = killed(), killed()
+		if os.path.exists(first):
+		    sys.exit("the next one that was killed had not cleaned up")
+		child = subprocess.Popen(["sleep", "0"])
+		child.wait()
+		dead = child.pid
+		stays = [f"out.db.new-{os.getpid()}", f"out.db.new-{dead}x", "out.db.new-", f"other.db.new-{dead}", f"xout.db.new-{dead}",
+		         f"out.db.new-{dead}0000000000"]
+		locked, link = f"out.db.new-{dead}", f"out.db.new-0{dead}"
+		for name in stays + [locked]:
+		    open(name, "w").close()
+		os.symlink("small.zst", link)
+		with open(locked, "r+") as file:
+		    fcntl.lockf(file, fcntl.LOCK_EX, 1, 1 << 30)
+		    status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+		    there = [name for name in stays + [locked, link] if os.path.lexists(name)]
+		    if status or os.path.exists(second) or there != stays + [locked, link]:
+		        sys.exit(f"status {status}: {sorted(os.listdir())}")
+		status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+		if status or os.path.exists(locked) or not os.path.exists("small.zst"):
+		    sys.exit(f"status {status}: {sorted(os.listdir())}")
+		for name in stays + [link]:
+		    os.unlink(name)
+	END
+}
+# A writer has its file locked from the beginning, whichever format it is.
+is_locked() {
+	python3 - "$memana" "$@" <<-'END'
+		import fcntl, os, signal, subprocess, sys
+		def locked(name):
+		    try:
+		        with open(name, "r+") as file:
+		            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+		    except BlockingIOError:
+		        return True
+		    except FileNotFoundError:
+		        pass
+		    return False
+		for turn in range(50): # it may be seen just before it is locked, or when it is whole
+		    process = subprocess.Popen(sys.argv[1:] + ["-o", "out.db"], stdout=subprocess.DEVNULL)
+		    name = f"out.db.new-{process.pid}"
+		    while process.poll() is None and not os.path.exists(name):
+		        pass
+		    process.send_signal(signal.SIGSTOP)
+		    found = locked(name)
+		    process.kill()
+		    process.wait()
+		    if found:
+		        sys.exit()
+		sys.exit("nobody had it locked")
+	END
+}
+for command in "load small.zst" "import history.pickle"; do
+	check "killed: ${command% *}: the next one cleans up" left_by_the_dead $command
+	rm -f out.db*
+	check "${command% *}: what is being written is locked" is_locked $command
+	rm -f out.db*
+done
+
 # held DATABASE COMMAND...: runs the command while another process holds the database.
 held() {
 	python3 - "$@" <<'PYTHON'
