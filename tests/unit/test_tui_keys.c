@@ -84,7 +84,7 @@ TEST(two_steps_are_compared)
 	ask_for(kit, "2", "4");
 	CHECK(kit_shows(kit, "step 4 did not end in this recording"));
 	ask_for(kit, "2", "1");
-	CHECK(kit_shows(kit, "needs two steps that ended"));
+	CHECK(kit_shows(kit, "that is one step: two are compared"));
 	ask_for(kit, "2", "1 2 3");
 	CHECK(kit_shows(kit, "a step, or two: 3, or 2 5"));
 	ask_for(kit, "2", "x");
@@ -369,6 +369,56 @@ TEST(the_bar_says_how_to_leave)
 	kit = kit_open(kit_rl_run(), NULL);
 	kit_screen(kit, 200, 24, 256, 0);
 	CHECK(kit_shows(kit, "o OOM"));
+	kit_close(kit);
+}
+
+/* Also a key that has nothing to do here, or not yet. */
+TEST(the_bar_offers_what_can_be_done)
+{
+	struct kit *kit;
+
+	kit_go_apart();
+	write_two_peaks("two.zst"); /* without steps */
+	kit = kit_open("two.zst", NULL);
+	kit_screen(kit, 200, 60, 256, 0);
+	kit_keys(kit, "2");
+	CHECK(!kit->app.prompt.open && kit_shows(kit, "needs two steps that ended"));
+	kit_keys(kit, "?");
+	CHECK(!kit_shows(kit, "Down more") && kit_shows(kit, " q back\n"));
+	kit_resize(kit, 80, 24);
+	CHECK(kit_shows(kit, "Down more  q back\n"));
+	kit_keys(kit, "G");
+	CHECK(!kit_shows(kit, "Down more") && kit_shows(kit, " q back\n"));
+	kit_close(kit);
+	kit = kit_open(kit_rl_run(), NULL);
+	kit_screen(kit, 200, 60, 256, 0);
+	kit_keys(kit, "r");
+	CHECK(kit_shows(kit, " Enter the place  q back\n"));
+	kit_resize(kit, 80, 24);
+	CHECK(!kit_shows(kit, "Left Right sideways")); /* all is in sight */
+	kit_resize(kit, 60, 24);
+	kit_keys(kit, "q 2 Enter");
+	kit_resize(kit, 80, 24);
+	CHECK(kit_shows(kit, "Left Right sideways  q back\n"));
+	kit_keys(kit, "q a"); /* of no single place */
+	CHECK(!kit_shows(kit, "Enter the place") && kit_shows(kit, " q back\n"));
+	kit_close(kit);
+}
+
+/* What has no room in the table is below it, of the chosen row. */
+TEST(what_is_cut_is_told_of_the_chosen_row)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 80, 24, 256, 0);
+	ask_for(kit, "2", "");
+	CHECK(kit_shows(kit, "category: other\n"));
+	kit_keys(kit, "Right Right Right Right");
+	CHECK(!kit_shows(kit, "category: other\n") && kit_shows(kit, "grown by: +4.0 GiB"));
+	kit_resize(kit, 200, 24);
+	CHECK(!kit_shows(kit, "category: other\n"));
+	kit_resize(kit, 80, 12); /* rows of the table go before */
+	CHECK(!kit_shows(kit, "category: other\n"));
 	kit_close(kit);
 }
 

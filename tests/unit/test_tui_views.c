@@ -597,7 +597,7 @@ TEST(retained_and_difference_are_answers)
 
 	kit_keys(kit, "r");
 	CHECK(kit_shows(kit, "3 steps ended"));
-	CHECK(kit_shows(kit, "alive at rollout's peak"));
+	CHECK(kit_shows(kit, "at rollout's peak"));
 	kit_keys(kit, "Enter"); /* to that peak */
 	CHECK(kit_shows(kit, "the cursor is at "));
 	kit_keys(kit, "p");

@@ -267,7 +267,7 @@ static void steps_answered(struct app *app, const char *text)
 	if (i < 2 && number[i] && number[i] != UINT32_MAX)
 		app_say_bad(app, "step %u did not end in this recording (m and d compare any two moments)", number[i]);
 	else if (i < 2 || step[0].number == step[1].number)
-		app_say(app, "needs two steps that ended (m and d compare any two moments)");
+		app_say_bad(app, "that is one step: two are compared (m and d compare any two moments)");
 	else
 		compare(app, &step[step[0].time > step[1].time], &step[step[0].time <= step[1].time]);
 }
@@ -275,13 +275,19 @@ static void steps_answered(struct app *app, const char *text)
 void app_ask_steps(struct app *app)
 {
 	const struct model_step *first, *last;
-	char question[32] = "what grew up to step: ";
+	char question[48];
+	int found;
 
 	model_lock(app->model);
 	first = step_end(app, app_process(app), 0);
 	last = step_end(app, app_process(app), UINT32_MAX);
-	if (first && last && first != last)
+	found = first && last && first != last;
+	if (found)
 		snprintf(question, sizeof(question), "since step %u, to (%u): ", first->number, last->number);
 	model_unlock(app->model);
+	if (!found) {
+		app_say(app, "needs two steps that ended (m and d compare any two moments)");
+		return;
+	}
 	app_ask(app, question, "", steps_answered);
 }

@@ -112,16 +112,41 @@ static char *expendable(char *hint)
 	return before;
 }
 
+static int is_idle(const struct app *app, const char *piece)
+{
+	const struct view_ops *ops = app->view->ops;
+
+	if (!strncmp(piece, "o OOM", 5))
+		return !app->model->ooms;
+	return ops->is_idle && ops->is_idle(app->view, piece);
+}
+
+/* Keys that have nothing to do are not offered. */
+static void drop_idle(const struct app *app, char *hint)
+{
+	char *piece = hint;
+
+	while (*piece) {
+		if (is_idle(app, piece)) {
+			drop_piece(hint, piece);
+			if (piece > hint && !*(piece - 2)) /* it was the last one */
+				return;
+			continue;
+		}
+		piece = strstr(piece, "  ");
+		if (!piece)
+			return;
+		piece += 2;
+	}
+}
+
 /* Draws the hint before the right edge, two blanks between its pieces. Where it is too long, how to leave goes last. */
-static void draw_hint(struct area row, int room, const char *hint, int has_errors)
+static void draw_hint(const struct app *app, struct area row, int room)
 {
 	char text[160];
-	char *error;
 
-	mt_copy_text(text, sizeof(text), hint);
-	error = strstr(text, "o OOM");
-	if (error && !has_errors)
-		drop_piece(text, error);
+	mt_copy_text(text, sizeof(text), app->view->ops->hint);
+	drop_idle(app, text);
 	while (columns_of(text) > room && text[0])
 		drop_piece(text, expendable(text));
 	area_print_right(row, row.width, 0, STYLE_BAR, "%s", text);
@@ -150,8 +175,7 @@ static void draw_status(struct app *app, struct area row)
 	left = left > 0 ? left + 3 : 1;
 	area_fit(row, left, 0, row.width - left - 1, (uint8_t)style, news, 0);
 	left += middle + (middle ? 2 : 0);
-	draw_hint(area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left, app->view->ops->hint,
-		  app->model->ooms != 0);
+	draw_hint(app, area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left);
 }
 
 void app_draw(struct app *app)

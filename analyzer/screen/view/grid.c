@@ -15,11 +15,14 @@ static int grid_column(const struct grid *grid, const struct worker_answer *answ
 }
 
 #define WORDS_LEAST 32  /* columns that words are cut to where there is no room for all */
+#define WORDS_BRIEF 24  /* the same, of a column that is to leave room for others */
 #define WORDS_FEWEST 10 /* and that are better than none, in the last column that is in sight */
 
 static int least_of(const struct worker_column *column)
 {
-	return column->numbers || column->whole || column->width < WORDS_LEAST ? column->width : WORDS_LEAST;
+	int least = column->brief ? WORDS_BRIEF : WORDS_LEAST;
+
+	return column->numbers || column->whole || column->width < least ? column->width : least;
 }
 
 /*
@@ -52,6 +55,34 @@ static int fit_widths(struct grid *grid, const struct worker_answer *answer, int
 	for (width = 0, i = 0; i < answer->columns; i++)
 		width += grid_column(grid, answer, i) + (i ? GAP : 0);
 	return width;
+}
+
+int grid_is_wider(const struct worker_answer *answer, int width)
+{
+	int all = 0;
+	uint32_t i;
+
+	for (i = 0; i < answer->columns; i++)
+		all += answer->column[i].width + (i ? GAP : 0);
+	return all > width;
+}
+
+void grid_rest(char *out, size_t size, const struct grid *grid, const struct worker_answer *answer)
+{
+	const char *const *text = answer->text + (size_t)grid->list.chosen * answer->columns;
+	int x = -grid->left, width;
+	size_t at = 0;
+	uint32_t i;
+
+	*out = '\0';
+	for (i = 0; i < answer->columns; i++, x += width + GAP) {
+		width = grid_column(grid, answer, i);
+		if (x >= 0 && x + width <= grid->room && columns_of(text[i]) <= width)
+			continue;
+		if (*text[i] && at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s%s: %s", at ? "; " : "", answer->column[i].title,
+					       text[i]);
+	}
 }
 
 /* A cell at x, which may lie outside to the left: then its end is shown. */

@@ -17,6 +17,12 @@ struct grid {
 	int y;                    /* of the first row, in the area that it was drawn to last */
 };
 
+/* Whether the table has more columns than there are, so that some of its words are cut or out of sight. */
+int grid_is_wider(const struct worker_answer *answer, int width);
+
+/* What of the chosen row is cut or out of sight, as drawn last, with the titles of its columns. */
+void grid_rest(char *out, size_t size, const struct grid *grid, const struct worker_answer *answer);
+
 /* Titles, then rows; the chosen row is shown as such when `focus`. */
 void grid_draw(struct grid *grid, const struct worker_answer *answer, struct area area, int focus);
 

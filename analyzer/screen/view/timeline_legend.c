@@ -191,7 +191,8 @@ void timeline_draw_legend(struct timeline *timeline, struct app *app, struct are
 		draw_entry(area, &timeline->entry[i], timeline->legend_has_focus && i == list->chosen);
 	if (rest_words(words, sizeof(words), timeline, list->first, list->first + fit) > area.width - rest)
 		snprintf(words, sizeof(words), "+%u", count - fit);
-	area_text(area, rest, area.height - 1, STYLE_DIM, app->live.bytes ? words : "nothing is alive here");
+	area_fit(area, rest, area.height - 1, area.width - rest, STYLE_DIM,
+		 app->live.bytes ? words : "nothing is alive here", 0);
 }
 
 /* ---- what is done with it ---- */

@@ -34,6 +34,8 @@ struct view_ops {
 	int (*request)(struct view *view, struct app *app, enum request request, const struct input *input);
 	/* Line of keys for the status row: "Enter stack  t flame  ? help". */
 	const char *hint;
+	/* 1: `piece` of the hint, and what follows it, is of a key that has nothing to do now. May be NULL: none is. */
+	int (*is_idle)(const struct view *view, const char *piece);
 	void (*release)(struct view *view); /* may be NULL */
 	/* 1: it waits for an answer, or draws more each time: it is to be drawn again soon. May be NULL: never. */
 	int (*waits)(struct view *view);

@@ -7,6 +7,9 @@
 #include "grid.h"
 #include "memtrace/error.h"
 
+#define REST_ROWS 4   /* for what of the chosen row has no room in the table, with a blank one before */
+#define REST_LEAST 10 /* rows of a table that lets it have them */
+
 struct view_answer {
 	struct view view;
 	char title[128];
@@ -58,8 +61,8 @@ static void draw_head(const struct view_answer *self, struct area area)
 static void draw_answer(struct view *view, struct app *app, struct area area)
 {
 	struct view_answer *self = (struct view_answer *)view;
-	char words[128];
-	int y;
+	char words[128], rest_words[2048];
+	int y, rest;
 
 	(void)app;
 	fetch(self);
@@ -80,10 +83,17 @@ static void draw_answer(struct view *view, struct app *app, struct area area)
 	y = grid_words(area, 1, area.height > 18 ? 5 : area.height > 14 ? 3 : 2, STYLE_BOLD, self->answer->verdict);
 	if (area.height > 14)
 		y++;
-	self->at = area_part(area, 0, y, area.width, area.height - y);
+	rest = area.height - y > REST_LEAST && grid_is_wider(self->answer, area.width) ? REST_ROWS : 0;
+	self->at = area_part(area, 0, y, area.width, area.height - y - rest);
 	if (self->answer->rows)
 		grid_draw(&self->grid, self->answer, self->at, 1);
-	else if (self->answer->columns)
+	if (self->answer->rows && rest) {
+		grid_rest(rest_words, sizeof(rest_words), &self->grid, self->answer);
+		grid_words(area, area.height - rest + 1, rest - 1, STYLE_DIM, rest_words);
+	}
+	if (self->answer->rows)
+		return;
+	if (self->answer->columns)
 		area_text(self->at, 0, 0, STYLE_DIM, "no rows");
 }
 
@@ -148,6 +158,18 @@ static void release_answer(struct view *view)
 	worker_answer_free(((struct view_answer *)view)->answer);
 }
 
+/* "Enter" on a row that is of no place and no time; "Left Right" where all is in sight. */
+static int answer_is_idle(const struct view *view, const char *piece)
+{
+	const struct view_answer *self = (const struct view_answer *)view;
+	uint32_t row = self->grid.list.chosen;
+	int rows = self->answer && self->answer->rows;
+
+	if (!strncmp(piece, "Enter", 5))
+		return !rows || (!self->answer->site[row] && self->answer->time[row] < 0);
+	return !strncmp(piece, "Left", 4) && (!rows || self->grid.width <= self->grid.room);
+}
+
 const struct view_ops view_answer_ops = {
 	.name = "answer",
 	.size = sizeof(struct view_answer),
@@ -155,6 +177,7 @@ const struct view_ops view_answer_ops = {
 	.draw = draw_answer,
 	.request = request_answer,
 	.hint = "Enter the place  Left Right sideways  q back",
+	.is_idle = answer_is_idle,
 	.release = release_answer,
 	.waits = answer_waits,
 };

@@ -214,10 +214,9 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
 		x = area_text(area, 0, y + 1, STYLE_DIM, *place ? place : "") + (*place ? 2 : 0);
 		if (node->own && node->child)
-			area_print(area, x, y + 1, STYLE_DIM, "%s, %s of it by itself", count,
-				   text_bytes(size, node->own));
-		else
-			area_text(area, x, y + 1, STYLE_DIM, count);
+			snprintf(count + strlen(count), sizeof(count) - strlen(count), ", %s of it by itself",
+				 text_bytes(size, node->own));
+		area_fit(area, x, y + 1, area.width - x, STYLE_DIM, count, 0);
 	} else if (*place) {
 		char both[1100];
 
@@ -301,7 +300,7 @@ static void draw_title(const struct app *app, struct area area)
 		snprintf(aside, sizeof(aside), "filter: %s", app->filter.text);
 	else
 		snprintf(aside, sizeof(aside), "by %s", palette_by_words[app->by]);
-	snprintf(title, sizeof(title), "Alive at %s: %s in %s", text_time(time, app->scale.cursor),
+	snprintf(title, sizeof(title), "Alive%s: %s in %s", text_at(time, app->scale.cursor),
 		 text_bytes(size, app->live.bytes), text_count(places, sizeof(places), app->live.rows, "place"));
 	area_fit(area, 0, 0, area.width, STYLE_HEAD, title, 0);
 	room = area.width - columns_of(title) - 2;

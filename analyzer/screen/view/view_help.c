@@ -232,10 +232,18 @@ static int request(struct view *view, struct app *app, enum request request, con
 	}
 }
 
+static int is_idle(const struct view *view, const char *piece)
+{
+	const struct view_help *help = (const struct view_help *)view;
+
+	return !strncmp(piece, "Down", 4) && help->first + help->height >= help->rows;
+}
+
 const struct view_ops view_help_ops = {
 	.name = "help",
 	.size = sizeof(struct view_help),
 	.draw = draw,
 	.request = request,
 	.hint = "Down more  q back",
+	.is_idle = is_idle,
 };

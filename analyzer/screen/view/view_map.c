@@ -201,10 +201,14 @@ static void draw_holder(const struct view_map *self, const struct app *app, stru
 static void draw_scale(const struct view_map *self, struct area area, int y, const struct segment *segment)
 {
 	int cells = self->tall * columns_for(area.width - 1).bar;
-	char bytes[TEXT_SIZE_MAX];
+	static const char keys[] = "; + and -: more, fewer rows";
+	char bytes[TEXT_SIZE_MAX], words[128];
+	int used = snprintf(words, sizeof(words), "A character is %s, as high as tensors fill it",
+			    text_bytes(bytes, segment->bytes / (uint64_t)(cells > 0 ? cells : 1)));
 
-	area_print(area, 0, y, STYLE_DIM, "A character is %s, as high as tensors fill it; + and -: more, fewer rows",
-		   text_bytes(bytes, segment->bytes / (uint64_t)(cells > 0 ? cells : 1)));
+	if (columns_of(words) + columns_of(keys) <= area.width)
+		snprintf(words + used, sizeof(words) - (size_t)used, "%s", keys);
+	area_fit(area, 0, y, area.width, STYLE_DIM, words, 0);
 }
 
 /* What is to be known of the chosen row. */
@@ -542,6 +546,13 @@ static int request_map(struct view *view, struct app *app, enum request request,
 	return done;
 }
 
+static int map_is_idle(const struct view *view, const char *piece)
+{
+	const struct view_map *self = (const struct view_map *)view;
+
+	return !strncmp(piece, "Enter", 5) && (!self->answer || !rows_of(self));
+}
+
 const struct view_ops view_map_ops = {
 	.name = "map",
 	.size = sizeof(struct view_map),
@@ -549,6 +560,7 @@ const struct view_ops view_map_ops = {
 	.draw = draw_map,
 	.request = request_map,
 	.hint = "? help  Enter what lives in it  [ ] phase  { } step  p peak  q back",
+	.is_idle = map_is_idle,
 	.release = release_map,
 	.waits = map_waits,
 };

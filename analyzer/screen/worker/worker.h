@@ -56,6 +56,7 @@ struct worker_column {
 	const char *title;
 	int numbers; /* 1: right-aligned */
 	int whole;   /* 1: words that say nothing when they are cut */
+	int brief;   /* 1: words that are cut before another column goes */
 	int width;   /* columns that its widest text takes */
 };
 

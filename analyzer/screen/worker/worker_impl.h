@@ -22,9 +22,11 @@ struct worker_table {
 /* NULL: out of memory. It is an answer: worker_answer_free frees it. */
 struct worker_table *worker_table_new(void);
 
-/* All columns come before the first row. `numbers`: 1: it has numbers; WORKER_WHOLE: words that say nothing when cut. */
+/* All columns come before the first row. `numbers`: 1: it has numbers; WORKER_WHOLE: words that say nothing when cut;
+ * WORKER_BRIEF: words that are cut before another column goes. */
 void worker_table_column(struct worker_table *table, const char *title, int numbers);
 #define WORKER_WHOLE 2
+#define WORKER_BRIEF 3
 
 /* A new row, about a site (0: none) and a time (-1: none); its cells are empty. 0, or 1: there are enough, it is cut. */
 int worker_table_row(struct worker_table *table, uint32_t site, int64_t time);

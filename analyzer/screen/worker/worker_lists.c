@@ -144,9 +144,9 @@ enum retained_column {
 	RETAINED_PLACE,
 	RETAINED_WHAT,
 	RETAINED_PHASE,
-	RETAINED_EACH,
-	RETAINED_CATEGORY,
-	RETAINED_SEEN
+	RETAINED_SEEN,
+	RETAINED_EACH, /* this and the next are of places alone, and not there without one */
+	RETAINED_CATEGORY
 };
 
 /* One of the sites that have this stack. */
@@ -214,7 +214,7 @@ static void add_crossings(struct worker *worker, struct worker_table *table, con
 		worker_table_cell(table, RETAINED_BYTES, text_bytes(word, crossing->bytes));
 		worker_table_cell(table, RETAINED_PLACE, "all places");
 		what.size = 0;
-		sentence_say(&what, "alive at %s's peak", crossing->to);
+		sentence_say(&what, "at %s's peak", crossing->to);
 		retained_say_device(&what, retained, crossing);
 		worker_table_cell(table, RETAINED_WHAT, what.text);
 		worker_table_cell(table, RETAINED_SEEN,
@@ -232,14 +232,16 @@ int worker_answer_retained(struct worker *worker, const struct worker_question *
 
 	(void)question;
 	worker_table_column(table, "bytes", 1);
-	worker_table_column(table, "place", 0);
-	worker_table_column(table, "kept", 0);
+	worker_table_column(table, "place", WORKER_BRIEF);
+	worker_table_column(table, "kept", WORKER_BRIEF);
 	worker_table_column(table, "from", 0);
-	worker_table_column(table, "each", 1);
-	worker_table_column(table, "category", 0);
 	worker_table_column(table, "seen in", 0);
 	if (!error)
 		error = retained_load(&retained, worker->db, &all);
+	if (!error && retained.batches.count + retained.steps.count) {
+		worker_table_column(table, "each", 1);
+		worker_table_column(table, "category", 0);
+	}
 	if (!error) {
 		add_growth(worker, table, &retained.batches, "by every micro-batch");
 		add_growth(worker, table, &retained.steps, "by every step");

@@ -92,7 +92,8 @@ void worker_table_column(struct worker_table *table, const char *title, int numb
 	text_fit(clean, sizeof(clean), title, WORKER_CELL_MAX, 0);
 	column[answer->columns++] = (struct worker_column){ .title = keep(table, clean),
 							    .numbers = numbers == 1,
-							    .whole = numbers == WORKER_WHOLE };
+							    .whole = numbers == WORKER_WHOLE,
+							    .brief = numbers == WORKER_BRIEF };
 }
 
 static int grow(struct worker_table *table)
