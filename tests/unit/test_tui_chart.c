@@ -477,6 +477,20 @@ TEST(times_have_as_many_digits_as_tell_them_apart)
 	CHECK_STR(chart_time_text(out, 12 * SEC + SEC / 1000, &scale), "12.0010 s");
 }
 
+/* A snapshot of an older PyTorch: what is no time is not shown as one. */
+TEST(where_no_times_are_known_events_are_counted)
+{
+	char out[TEXT_SIZE_MAX];
+	struct scale scale;
+
+	text_known.times = 0;
+	CHECK_STR(times_of(0, 4000000, 0, 4000000), "|#0       |#1,000   |#2,000   |#3,000\n");
+	scale_init(&scale, 0, 4000000, 40);
+	CHECK_STR(chart_time_text(out, 3712000, &scale), "#3,712");
+	CHECK_STR(chart_time_text(out, -1, &scale), "#0");
+	text_known.times = 1;
+}
+
 static void add_span(struct model *model, uint32_t process, int64_t first, int64_t last, int phase)
 {
 	struct model_span span = { first * SEC, last * SEC, process, 1, (uint8_t)phase };

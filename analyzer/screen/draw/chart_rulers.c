@@ -69,9 +69,11 @@ void chart_axis(struct area area, uint64_t top, uint64_t capacity)
 
 /* ---- times ---- */
 
+#define EVENT_NS 1000 /* between two events of a snapshot that has no times (memtrace/import.h) */
+
 /*
  * The time with as many digits as tell marks apart that are `tick` ns apart, in a unit that suits the longest: "20 us",
- * "113.2 ms", "12.5 s", "3:20", "1:03:20".
+ * "113.2 ms", "12.5 s", "3:20", "1:03:20". Where times are not known events are counted: "#3,712".
  */
 static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick, int64_t longest)
 {
@@ -80,7 +82,14 @@ static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick
 			: longest < (int64_t)MT_NSEC_PER_SEC ? 1000000
 							     : (int64_t)MT_NSEC_PER_SEC;
 	int64_t unit = whole, seconds = time / (int64_t)MT_NSEC_PER_SEC;
+	char number[TEXT_SIZE_MAX];
 	int digits = 0;
+
+	if (!text_known.times) {
+		snprintf(out, TEXT_SIZE_MAX, "#%.*s", TEXT_SIZE_MAX - 2,
+			 text_number(number, (uint64_t)(time > 0 ? time : 0) / EVENT_NS));
+		return out;
+	}
 
 	while (unit >= 10 && tick % unit) {
 		unit /= 10;

@@ -364,7 +364,8 @@ static void draw_times(struct timeline *timeline, struct app *app, struct area a
 
 	if (!scale_is_all(scale)) {
 		snprintf(words, sizeof(words), "%s to %s of %s", chart_time_text(from, scale->from, scale),
-			 chart_time_text(to, scale->to, scale), text_time(whole, scale->last));
+			 chart_time_text(to, scale->to, scale),
+			 text_known.times ? text_time(whole, scale->last) : chart_time_text(whole, scale->last, scale));
 		width = columns_of(words);
 		area_text(row, row.width - width, 0, STYLE_HEAD, words);
 		row = area_part(row, 0, 0, row.width - width - 1, row.height);
@@ -385,7 +386,7 @@ void timeline_draw_chart(struct timeline *timeline, struct app *app, struct area
 			    &app->scale);
 	}
 	if (layout->times.height) {
-		draw_gutter(area, &layout->times, 0, "time");
+		draw_gutter(area, &layout->times, 0, text_known.times ? "time" : "event");
 		draw_times(timeline, app, area);
 	}
 }

@@ -5,6 +5,8 @@
 #include "memtrace/phase.h"
 #include "timeline.h"
 
+#define ROOMY 80 /* columns from which on it is said that nothing is wrong: below them who grows needs the room */
+
 /* ---- where it is ---- */
 
 static int is_here(uint64_t here, const struct model *model, uint32_t process)
@@ -106,6 +108,6 @@ void timeline_say_now(struct sentence *sentence, const struct app *app)
 		say_bytes(sentence, device);
 		say_growth(sentence, model, device);
 	}
-	if (!model->lost)
+	if (!model->lost && app->canvas.width >= ROOMY)
 		sentence_say(sentence, " No event was lost.");
 }
