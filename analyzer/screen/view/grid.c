@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "memtrace/clean.h"
+#include "memtrace/phase.h"
 
 #define GAP 2      /* columns between columns */
 #define SIDEWAYS 8 /* columns that LEFT and RIGHT move by */
@@ -109,6 +110,16 @@ static void draw_cell(struct area row, int x, int room, const struct worker_colu
 	area_text(row, at, 0, style, words);
 }
 
+/* The first letter of a phase has its colour, as the letters before the rows of the timeline have. */
+static void colour_phase(struct area row, int x, const char *words)
+{
+	int phase = mt_phase_parse(words, strlen(words));
+	char letter[2] = { *words };
+
+	if (phase >= 0 && x >= 0)
+		area_put(row, x, 0, letter, STYLE_LAYER(phase), STYLE_NO_BACKGROUND);
+}
+
 static void draw_row(const struct grid *grid, const struct worker_answer *answer, struct area row, uint8_t style,
 		     const char *const *text)
 {
@@ -118,6 +129,8 @@ static void draw_row(const struct grid *grid, const struct worker_answer *answer
 	for (i = 0; i < answer->columns; i++) {
 		draw_cell(row, x, grid_column(grid, answer, i), &answer->column[i], style,
 			  text ? text[i] : answer->column[i].title);
+		if (text && answer->column[i].phase)
+			colour_phase(row, x, text[i]);
 		x += grid_column(grid, answer, i) + GAP;
 	}
 }

@@ -57,6 +57,7 @@ struct worker_column {
 	int numbers; /* 1: right-aligned */
 	int whole;   /* 1: words that say nothing when they are cut */
 	int brief;   /* 1: words that are cut before another column goes */
+	int phase;   /* 1: words that are a phase's, or none's */
 	int width;   /* columns that its widest text takes */
 };
 

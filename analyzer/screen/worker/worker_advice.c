@@ -11,7 +11,7 @@
 	X(SETTING, "with", WORKER_WHOLE) \
 	X(NOW, "is now", 0)              \
 	X(THEN, "then", 1)               \
-	X(WHERE, "in", 0)                \
+	X(WHERE, "in", WORKER_PHASE)     \
 	X(FITS, "fits", 0)               \
 	X(COSTS, "costs", 0)             \
 	X(WHY, "because of", 0)

@@ -23,10 +23,11 @@ struct worker_table {
 struct worker_table *worker_table_new(void);
 
 /* All columns come before the first row. `numbers`: 1: it has numbers; WORKER_WHOLE: words that say nothing when cut;
- * WORKER_BRIEF: words that are cut before another column goes. */
+ * WORKER_BRIEF: words that are cut before another column goes; WORKER_PHASE: words that may be a phase's. */
 void worker_table_column(struct worker_table *table, const char *title, int numbers);
 #define WORKER_WHOLE 2
 #define WORKER_BRIEF 3
+#define WORKER_PHASE 4
 
 /* A new row, about a site (0: none) and a time (-1: none); its cells are empty. 0, or 1: there are enough, it is cut. */
 int worker_table_row(struct worker_table *table, uint32_t site, int64_t time);

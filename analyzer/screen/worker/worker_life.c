@@ -140,8 +140,8 @@ int worker_answer_life(struct worker *worker, const struct worker_question *ques
 	static const struct {
 		const char *title;
 		int numbers;
-	} columns[] = { { "born at", 1 },  { "step", 1 }, { "lived", 1 }, { "size", 1 },
-			{ "freed in", 0 }, { "step", 1 }, { "by", 0 },    { "freed at", 1 } };
+	} columns[] = { { "born at", 1 }, { "step", 1 }, { "lived", 1 },   { "size", 1 }, { "freed in", WORKER_PHASE },
+			{ "step", 1 },    { "by", 0 },   { "freed at", 1 } };
 	struct sentence sentence = { 0 };
 	struct life life = { 0 };
 	size_t i;

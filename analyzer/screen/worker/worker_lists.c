@@ -23,15 +23,15 @@ struct between {
 };
 
 /* Those that say most come first: a terminal of 80 columns has no room for all. */
-#define BETWEEN_COLUMN_LIST(X)     \
-	X(GROWN, "grown by", 1)    \
-	X(PLACE, "place", 0)       \
-	X(PHASE, "phase", 0)       \
-	X(MADE, "allocated", 1)    \
-	X(FREED, "freed", 1)       \
-	X(BYTES, "kept", 1)        \
-	X(COUNT, "count", 1)       \
-	X(CATEGORY, "category", 0) \
+#define BETWEEN_COLUMN_LIST(X)          \
+	X(GROWN, "grown by", 1)         \
+	X(PLACE, "place", 0)            \
+	X(PHASE, "phase", WORKER_PHASE) \
+	X(MADE, "allocated", 1)         \
+	X(FREED, "freed", 1)            \
+	X(BYTES, "kept", 1)             \
+	X(COUNT, "count", 1)            \
+	X(CATEGORY, "category", 0)      \
 	X(PROCESS, "process", 0)
 
 enum between_column {
@@ -234,7 +234,7 @@ int worker_answer_retained(struct worker *worker, const struct worker_question *
 	worker_table_column(table, "bytes", 1);
 	worker_table_column(table, "place", WORKER_BRIEF);
 	worker_table_column(table, "kept", WORKER_BRIEF);
-	worker_table_column(table, "from", 0);
+	worker_table_column(table, "from", WORKER_PHASE);
 	worker_table_column(table, "seen in", 0);
 	if (!error)
 		error = retained_load(&retained, worker->db, &all);

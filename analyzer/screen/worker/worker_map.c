@@ -77,12 +77,12 @@ int worker_answer_map(struct worker *worker, const struct worker_question *quest
 /* ---- what lives in it ---- */
 
 /* Those that say most come first: a terminal of 80 columns has no room for all. */
-#define SEGMENT_COLUMN_LIST(X) \
-	X(BYTES, "bytes", 1)   \
-	X(PLACE, "place", 0)   \
-	X(PHASE, "from", 0)    \
-	X(STEP, "step", 1)     \
-	X(SINCE, "since", 1)   \
+#define SEGMENT_COLUMN_LIST(X)         \
+	X(BYTES, "bytes", 1)           \
+	X(PLACE, "place", 0)           \
+	X(PHASE, "from", WORKER_PHASE) \
+	X(STEP, "step", 1)             \
+	X(SINCE, "since", 1)           \
 	X(WHERE, "where", 1)
 
 enum segment_column {

@@ -93,7 +93,8 @@ void worker_table_column(struct worker_table *table, const char *title, int numb
 	column[answer->columns++] = (struct worker_column){ .title = keep(table, clean),
 							    .numbers = numbers == 1,
 							    .whole = numbers == WORKER_WHOLE,
-							    .brief = numbers == WORKER_BRIEF };
+							    .brief = numbers == WORKER_BRIEF,
+							    .phase = numbers == WORKER_PHASE };
 }
 
 static int grow(struct worker_table *table)
