@@ -305,31 +305,6 @@ int oom_find_logits(struct oom *oom, struct db *db)
 	return error;
 }
 
-/* ---- as large as never before ---- */
-
-static int take_pieces(void *context, struct db_stmt *stmt)
-{
-	struct oom *oom = context;
-
-	oom->piece = (uint64_t)db_int(stmt, 0);
-	oom->piece_before = (uint64_t)db_int(stmt, 1);
-	return 0;
-}
-
-int oom_find_pieces(struct oom *oom, struct db *db)
-{
-	static const char sql[] =
-		"SELECT max(bytes) FILTER (WHERE step = ?2), max(bytes) FILTER (WHERE step < ?2) FROM allocation "
-		"JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place "
-		"AND place.function = callsite.function WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor'";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq,
-						       oom->place ? oom->place->node : 0 };
-
-	if (!oom->place || !oom->place->node || oom->place->process != oom->it->process)
-		return 0;
-	return answer_rows(db, sql, parameter, take_pieces, oom);
-}
-
 /* ---- sums ---- */
 
 uint64_t oom_asleep(const struct oom *oom, int64_t process)

@@ -5,7 +5,8 @@
 #include "memtrace/base.h"
 #include "oom_left.h"
 #include "oom_neighbour.h"
-#include "oom_signs.h"
+#include "oom_role.h"
+#include "oom_size.h"
 #include "oom_turn.h"
 #include "report/steps/query_steps.h"
 
@@ -427,6 +428,18 @@ static int is_gathered(const struct oom *oom)
 	return !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_OTHER)) && !strcmp(oom->it->category, other);
 }
 
+/* What a server computes has the room that its cache has left, whatever there is most of. */
+static int take_crowded(struct oom *oom)
+{
+	const char *cache = mt_category_name(MT_CATEGORY_KV_CACHE);
+
+	if (!oom->serves)
+		return 0;
+	take_category(oom, cache, own_bytes(oom, cache), oom->it->process);
+	oom->crowded = 1;
+	return 1;
+}
+
 static int take_largest(struct oom *oom, struct db *db)
 {
 	struct oom_sum sum[OOM_SUMS_MAX];
@@ -436,6 +449,8 @@ static int take_largest(struct oom *oom, struct db *db)
 		oom->rule = OOM_UNKNOWN;
 		return 0;
 	}
+	if (take_crowded(oom))
+		return 0;
 	awake = oom_is_awake(oom, db, &sum[0]);
 	if (awake >= 0 && starves(oom) && own_bytes(oom, sum[0].word) >= sum[0].bytes / 2) {
 		take_starved(oom, &sum[0]);
@@ -456,6 +471,9 @@ int oom_decide(struct oom *oom, struct db *db)
 {
 	int known, ranks, left = 0, growing = 0, waiting = 0, error = 0;
 
+	error = oom_find_roles(oom, db);
+	if (error)
+		return error;
 	find_unrecorded(oom);
 	known = decide_by_moment(oom);
 	ranks = !known && ranks_have_it(oom);
@@ -475,5 +493,5 @@ int oom_decide(struct oom *oom, struct db *db)
 		return waiting < 0 ? waiting : 0;
 	if (!known && !error && (oom->logits.tokens || (!sleeper_has_it(oom) && !ranks_have_it(oom))))
 		error = take_largest(oom, db);
-	return error ? error : oom_find_pieces(oom, db);
+	return error ? error : oom_find_sizes(oom, db);
 }

@@ -8,6 +8,7 @@
 #define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
 #define LAYERS_MIN 4   /* so many pieces at least: of a model, and no two buffers that happen to be so */
 #define NEAR 16        /* one part in so many more or less is the same */
+#define BUCKETS_SHARE 8 /* of what is in use */
 
 static uint64_t own_bytes(const struct oom *oom, enum mt_category category, int but)
 {
@@ -156,6 +157,35 @@ static int find_twice(struct oom *oom, uint64_t least, struct oom_left *left)
 	return 0;
 }
 
+/*
+ * DistributedDataParallel makes buckets as large as all gradients when it is made, and copies each gradient into its own. A little
+ * of it is the price of every such run.
+ */
+static int find_buckets(struct oom *oom, uint64_t least, struct oom_left *left)
+{
+	const char *gradients = mt_category_name(MT_CATEGORY_GRADIENTS);
+	const struct oom_part *part, *buckets = NULL;
+	uint64_t bytes = 0, others = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++) {
+		part = &oom->part[i];
+		if (part->process != oom->it->process || strcmp(part->category, gradients))
+			continue;
+		if (strstr(part->function, "_ddp_init_helper") || strstr(part->function, "_pre_forward")) {
+			buckets = buckets ? buckets : part;
+			bytes += part->bytes;
+		} else {
+			others += part->bytes;
+		}
+	}
+	if (!buckets || bytes < least || bytes < oom->in_use / BUCKETS_SHARE || others < bytes - bytes / 4)
+		return 0;
+	*left = (struct oom_left){ .category = gradients, .bytes = bytes, .place = buckets };
+	oom->buckets = 1;
+	return 1;
+}
+
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left)
 {
 	uint64_t least = oom_missing(oom->it) > other ? oom_missing(oom->it) : other + 1;
@@ -163,5 +193,5 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 
 	if (found)
 		return found;
-	return find_copies(oom, least, left) || find_twice(oom, least, left);
+	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left);
 }

@@ -71,11 +71,19 @@ static const char generate_knob[] =
 	"the model's own generate() has the cache of all sequences at once: generate fewer or shorter ones at a time, or let an engine "
 	"do it";
 
-/* A frame of such a function in such a file (parts of the names) is on the stack of what is of the category. */
+static const char parallel_knob[] =
+	"DataParallel brings the outputs of all GPUs to this one, and what follows is computed here for the whole batch: compute the "
+	"loss inside of the module, so that only numbers are gathered, or take DistributedDataParallel";
+
+/*
+ * A frame of such a function in such a file (parts of the names) is on the stack of what is of the category. `asks`: on that of
+ * the request, and it says why, whatever there is most of.
+ */
 static const struct {
 	const char *file, *function;
 	enum mt_category category;
 	const char *remedy;
+	int asks;
 } by_frame[] = {
 	{ "torch/optim/", "_multi_tensor_", MT_CATEGORY_WORKSPACE, foreach_knob },
 	{ "", "clip_grad", MT_CATEGORY_WORKSPACE, clip_knob },
@@ -89,15 +97,17 @@ static const struct {
 	{ "transformers/", "prediction_step", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
 	{ "", "evaluation", MT_CATEGORY_LOGITS, evaluate_knob },
 	{ "", "evaluation", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
-	{ "torch/distributed/", "_object", MT_CATEGORY_OTHER, objects_knob },
+	{ "torch/distributed/", "_object", MT_CATEGORY_OTHER, objects_knob, 1 },
+	{ "torch/nn/parallel/", "gather", MT_CATEGORY_ACTIVATIONS, parallel_knob, 1 },
 };
 
-const char *oom_remedy_of_frame(const char *category, const char *file, const char *function)
+const char *oom_remedy_of_frame(const char *category, const char *file, const char *function, int asks)
 {
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(by_frame); i++)
-		if (!strcmp(category, mt_category_name(by_frame[i].category)) && strstr(file, by_frame[i].file) &&
+		if (by_frame[i].asks >= asks && !strcmp(category, mt_category_name(by_frame[i].category)) &&
+		    strstr(file, by_frame[i].file) &&
 		    strstr(function, by_frame[i].function))
 			return by_frame[i].remedy;
 	return NULL;
@@ -228,6 +238,28 @@ static const char loaded_knob[] =
 	"load the optimizer state to the host (map_location=\"cpu\"), or see whether what it was loaded from (a state dict) keeps it beside the "
 	"optimizer: it was there before any step of the optimizer, and a run that begins anew has none until then";
 
+static const char ddp_knob[] =
+	"the buckets of DistributedDataParallel have every gradient once more: with gradient_as_bucket_view=True the gradients are views "
+	"of them, and nothing is there twice";
+static const char outlier_knob[] =
+	"cap what one sample can be (its length, its pixels, how many boxes or parts it has), or compute this part of such a sample in "
+	"pieces or on the host";
+static const char uneven_knob[] =
+	"the router sends far more tokens to the experts of this rank than before, while all else is as it was: balance it (its auxiliary "
+	"loss, or its bias), drop tokens beyond a capacity, or recompute what the experts keep";
+static const char infers_knob[] =
+	"nothing is trained in this process, so there is nothing to recompute: give it less at a time (a smaller batch, a shorter or "
+	"smaller sample, or one in pieces)";
+static const char infers_kept_knob[] =
+	"nothing is trained in this process, and what forwards before kept has gone: run it within torch.no_grad(), so that nothing is "
+	"kept for a backward, or give it less at a time";
+
+/* Many of a size: of the layers of a forward, which keeps them. */
+static int is_pile(const struct oom_part *place)
+{
+	return place && place->alike && place->count >= 2 * PIECES_MANY;
+}
+
 const char *oom_special_remedy(const struct oom *oom)
 {
 	const char *category = oom->rule_category;
@@ -241,6 +273,8 @@ const char *oom_special_remedy(const struct oom *oom)
 											: attempt_knob;
 	if (oom->twice)
 		return twice_knob;
+	if (oom->buckets)
+		return ddp_knob;
 	if (oom->wider)
 		return wider_knob;
 	if (oom->whole && !oom->spare)
@@ -259,8 +293,14 @@ const char *oom_special_remedy(const struct oom *oom)
 		return stale_knob;
 	if (oom->by_frame)
 		return oom->by_frame;
+	if (oom->uneven)
+		return uneven_knob;
+	if (oom->outlier)
+		return outlier_knob;
 	if (oom->unneeded)
 		return unneeded_knob;
+	if (oom->infers)
+		return is_pile(oom->place) ? infers_kept_knob : infers_knob;
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) && is_without_backward(oom->place))
 		return logprobs_knob;
 	if (*oom_wakes(oom) && oom->asked_for)
@@ -291,4 +331,19 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRAPHS)) && !has_category(oom, MT_CATEGORY_KV_CACHE))
 		return graphs_alone_knob;
 	return oom->left_over ? oom_remedy(category) : NULL;
+}
+
+const char *oom_remedy_here(const struct oom *oom)
+{
+	const char *special = oom_special_remedy(oom);
+
+	if (special)
+		return special;
+	if (oom->crowded)
+		return "it has taken the room in which the engine computes what is asked of it: give the engine a smaller part of the GPU, "
+		       "or let it compute less at a time (fewer tokens, fewer or smaller pictures)";
+	if (oom->nobody_trains && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)))
+		return oom_is_others(oom) ? "give that engine a smaller part of the GPU" :
+					    "give the engine a smaller part of the GPU";
+	return oom_remedy(oom->rule_category);
 }

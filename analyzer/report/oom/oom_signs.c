@@ -2,6 +2,8 @@
 
 #include <string.h>
 #include "memtrace/base.h"
+#include "oom_role.h"
+#include "oom_size.h"
 #include "oom_turn.h"
 #include "query/callstack.h"
 #include "report/answer.h"
@@ -14,14 +16,15 @@
 
 /* ---- who made it ---- */
 
-static int look_at_stack(struct oom *oom, struct db *db, int64_t node, const char *category)
+/* `asks`: only what is said of a request, whatever there is most of. */
+static int look_at_stack(struct oom *oom, struct db *db, int64_t node, const char *category, int asks)
 {
 	struct callstack stack = { .count = 0 };
 	size_t i;
 	int error = callstack_load(&stack, db, node, NULL);
 
 	for (i = 0; i < stack.count && !error && !oom->by_frame; i++)
-		oom->by_frame = oom_remedy_of_frame(category, stack.frame[i]->file, stack.frame[i]->function);
+		oom->by_frame = oom_remedy_of_frame(category, stack.frame[i]->file, stack.frame[i]->function, asks);
 	callstack_release(&stack);
 	return error;
 }
@@ -29,18 +32,17 @@ static int look_at_stack(struct oom *oom, struct db *db, int64_t node, const cha
 static int find_frame(struct oom *oom, struct db *db)
 {
 	const struct oom_part *place = oom->place;
-	const char *other = mt_category_name(MT_CATEGORY_OTHER);
 	int error = 0;
 
-	if (oom->it->node && !oom->asked_for && !oom->left_over && !strcmp(oom->it->category, other)) {
-		error = look_at_stack(oom, db, oom->it->node, other);
+	if (oom->it->node && !oom->asked_for && !oom->left_over && !oom->crowded) {
+		error = look_at_stack(oom, db, oom->it->node, oom->it->category, 1);
 		oom->by_asker = oom->by_frame != NULL;
 	}
 	if (!error && !oom->by_frame && oom->it->node &&
 	    (oom->alone || (oom->asked_for && (oom->logits.tokens || !strcmp(oom->it->category, oom->rule_category)))))
-		error = look_at_stack(oom, db, oom->it->node, oom->alone ? oom->it->category : oom->rule_category);
+		error = look_at_stack(oom, db, oom->it->node, oom->alone ? oom->it->category : oom->rule_category, 0);
 	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))
-		error = look_at_stack(oom, db, place->node, oom->rule_category);
+		error = look_at_stack(oom, db, place->node, oom->rule_category, 0);
 	return error;
 }
 
@@ -94,6 +96,18 @@ static int find_unneeded(struct oom *oom, struct db *db)
 	oom->unneeded = !error && stock.pile >= PILE && stock.before && stock.before >= stock.bytes / 2 &&
 			stock.bytes >= oom->rule_bytes / 2 && stock.in_backward <= stock.freed / FREED_SHARE;
 	return error;
+}
+
+/* Where nothing is trained, nothing is kept for a backward, so to recompute it changes nothing. */
+static int find_inference(struct oom *oom, struct db *db)
+{
+	int infers;
+
+	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) || oom_is_others(oom) || oom->crowded)
+		return 0;
+	infers = oom_is_inference(oom, db);
+	oom->infers = infers > 0;
+	return infers < 0 ? infers : 0;
 }
 
 /* ---- a wider copy ---- */
@@ -263,6 +277,8 @@ int oom_find_signs(struct oom *oom, struct db *db)
 	if (!error)
 		error = find_unneeded(oom, db);
 	if (!error)
+		error = find_inference(oom, db);
+	if (!error)
 		error = find_loaded(oom, db);
 	if (!error)
 		error = find_trainer(oom, db);
@@ -272,5 +288,7 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_inputs(oom, db);
 	if (!error)
 		error = find_stale(oom, db);
-	return error ? error : find_wider(oom, db);
+	if (!error)
+		error = find_wider(oom, db);
+	return error ? error : oom_find_outlier(oom, db);
 }

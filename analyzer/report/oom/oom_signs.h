@@ -7,10 +7,13 @@
 
 #include "query_oom.h"
 
-/* Fills by_frame, unneeded, loaded_early, place_trains, whole, inputs, stale and wider of `oom`, which was decided on. 0 or -MT_E_x. */
+/* Fills by_frame, unneeded, infers, loaded_early, place_trains, whole, inputs, stale, wider and outlier of `oom`, which was decided on. 0 or -MT_E_x. */
 int oom_find_signs(struct oom *oom, struct db *db);
 
-/* What makes less of the category where a frame of that file and function is on its stack; NULL: nobody knows. Static storage. */
-const char *oom_remedy_of_frame(const char *category, const char *file, const char *function);
+/*
+ * What makes less of the category where a frame of that file and function is on its stack; NULL: nobody knows. `asks`: what is
+ * said of a request by who asked, whatever there is most of. Static storage.
+ */
+const char *oom_remedy_of_frame(const char *category, const char *file, const char *function, int asks);
 
 #endif

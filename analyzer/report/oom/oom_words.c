@@ -1,8 +1,7 @@
-#include "oom_words.h"
-
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_turn.h"
+#include "oom_words_impl.h"
 #include "report/answer.h"
 
 const char *oom_free_words(const struct oom_failure *failure)
@@ -80,96 +79,11 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " (in the steps before: at most %s)", tokens_words(count, logits->earlier));
 	if (oom->by_frame && is_logits(oom))
 		sentence_say(sentence, ": %s. ", oom->by_frame);
+	else if (oom->serves)
+		sentence_say(sentence, ": in chunks, or with fewer tokens at a time, it would be less. ");
 	else
 		sentence_say(sentence, ": compute log-probs in chunks or fused, or cap the tokens of a micro-batch%s. ",
 			     logits->earlier && logits->earlier < logits->tokens ? " and of one sample" : "");
-}
-
-/* "rank 0 (pid 4100)", "pid 4200" */
-static void say_process(struct sentence *sentence, int64_t rank, int64_t pid)
-{
-	char who[TEXT_SIZE_MAX];
-
-	sentence_say(sentence, "%s", answer_process(who, rank, pid));
-	if (rank >= 0)
-		sentence_say(sentence, " (pid %lld)", (long long)pid);
-}
-
-/* Growth of somebody else: the process that asked can do nothing about it. */
-static void say_other_growth(struct sentence *sentence, const struct oom *oom)
-{
-	const struct oom_growth *growth = &oom->growth;
-	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], rise[TEXT_SIZE_MAX];
-
-	sentence_say(sentence, "Process ");
-	say_process(sentence, growth->rank, growth->pid);
-	sentence_say(sentence,
-		     growth->sleeps ? " sleeps and holds %s more with every step" : " holds %s more with every step",
-		     text_bytes(rise, growth->each));
-	sentence_say(sentence, growth->sleeps ? ", %s by now" : ", %s by now that no pool lets sleep",
-		     text_bytes(whole, growth->in_use));
-	if (*growth->place) {
-		if (growth->there < growth->in_use)
-			sentence_say(sentence, ", %s of it", text_bytes(size, growth->there));
-		sentence_say(sentence, growth->there < growth->in_use ? " allocated by " : ", allocated by ");
-		answer_say_place(sentence, growth->function, growth->place);
-	}
-	sentence_say(sentence,
-		     ": the %s that it has grown by would have been enough; look there, no setting of %s helps.",
-		     text_bytes(size, growth->bytes), answer_process(whole, oom->it->rank, oom->it->pid));
-}
-
-static void say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name)
-{
-	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], others[64];
-
-	sentence_say(sentence, "%s of the %s that the process has in use is kept by ", text_bytes(size, growth->bytes),
-		     text_bytes(whole, growth->in_use));
-	answer_say_place(sentence, growth->function, growth->place);
-	if (growth->places > 1)
-		sentence_say(sentence, " and %s",
-			     text_count(others, sizeof(others), growth->places - 1, "other place"));
-	sentence_say(sentence,
-		     ", %s%s more with every %s: no knob fixes this, drop the reference; see memana retained ",
-		     growth->places > 1 ? "the first " : "", text_bytes(size, growth->each),
-		     growth->by_step ? "step" : "micro-batch");
-	sentence_say_clean(sentence, name);
-	sentence_say(sentence, ".");
-}
-
-/* "16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by f (x.py:1), called from g (y.py:2), from
- * forward of step 1: free these, or do not keep them; " */
-static void say_pins(struct sentence *sentence, const struct oom_pins *pins)
-{
-	char idle[TEXT_SIZE_MAX], bytes[TEXT_SIZE_MAX], count[64];
-
-	sentence_say(sentence, "%s with %s idle %s pinned by %s of tensors, most by ",
-		     text_count(count, sizeof(count), pins->segments, "segment"), text_bytes(idle, pins->idle),
-		     pins->segments == 1 ? "is" : "are", text_bytes(bytes, pins->bytes));
-	answer_say_place(sentence, pins->function, pins->place);
-	if (*pins->caller_place) {
-		sentence_say(sentence, ", called from ");
-		answer_say_place(sentence, pins->caller, pins->caller_place);
-	}
-	if (pins->first_step && pins->first_step == pins->last_step)
-		sentence_say(sentence, ", in %s of step %lld", answer_phase(pins->phase), (long long)pins->first_step);
-	sentence_say(sentence, ": free these, or do not keep them; ");
-}
-
-static void say_fragmentation(struct sentence *sentence, const struct oom *oom, const char *name)
-{
-	char size[TEXT_SIZE_MAX];
-
-	sentence_say(sentence,
-		     "The allocator has %s in reserve, but not in one piece: ", text_bytes(size, oom->rule_bytes));
-	if (oom->pins.segments)
-		say_pins(sentence, &oom->pins);
-	sentence_say(sentence, "see memana frag ");
-	sentence_say_clean(sentence, name);
-	if (oom->sleeps)
-		sentence_say(sentence, ". Expandable segments are not possible here: a pool that sleeps is in use.");
-	else
-		sentence_say(sentence, oom->expandable ? "." : ", or try expandable segments.");
 }
 
 /* "27 x 2.0 GiB", "75.0 GiB in 2 pieces": what a place keeps. */
@@ -216,7 +130,7 @@ static void say_place_words(struct sentence *sentence, const struct oom *oom)
 	say_place_and_maker(sentence, part);
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
-		say_process(sentence, part->rank, part->pid);
+		oom_say_process(sentence, part->rank, part->pid);
 	}
 	if (part->whole > part->bytes)
 		sentence_say(sentence, ", %s of it %s", text_bytes(size, part->bytes), answer_category(part->category));
@@ -266,13 +180,6 @@ static void say_first_step(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " The optimizer makes it in its first step, and it stays: every step needs it.");
 }
 
-static const char *remedy_here(const struct oom *oom)
-{
-	const char *special = oom_special_remedy(oom);
-
-	return special ? special : oom_remedy(oom->rule_category);
-}
-
 int oom_is_larger(const struct oom *oom)
 {
 	return oom->piece_before && oom->piece >= oom->piece_before * 2 && !oom->logits.tokens;
@@ -284,10 +191,25 @@ static void say_larger(struct sentence *sentence, const struct oom *oom)
 
 	if (!oom_is_larger(oom))
 		return;
-	sentence_say(sentence,
-		     "In the steps before nothing there was larger than %s, now it is %s: a micro-batch, or one sample of it, is "
-		     "longer than all before; cap that. ",
-		     text_bytes(before, oom->piece_before), text_bytes(size, oom->piece));
+	sentence_say(sentence, "%s nothing there was larger than %s, now it is %s",
+		     oom->by_samples ? "Before," : "In the steps before", text_bytes(before, oom->piece_before),
+		     text_bytes(size, oom->piece));
+	if (!oom->uneven)
+		sentence_say(sentence, ": %s is longer than all before; cap that",
+			     oom->by_samples ? "a sample" : "a micro-batch, or one sample of it,");
+	sentence_say(sentence, ". ");
+}
+
+/* Of a place that did not ask for so much before. */
+static void say_outlier(struct sentence *sentence, const struct oom *oom)
+{
+	char before[TEXT_SIZE_MAX];
+
+	if (!oom->outlier)
+		return;
+	sentence_say(sentence, "%s it never asked for more than %s there: %s. ",
+		     oom->by_samples ? "Before," : "In the steps before", text_bytes(before, oom->asked_before),
+		     oom_remedy_here(oom));
 }
 
 /* Not what there is most of, but what was asked for. `briefly`: without what to do. */
@@ -306,7 +228,7 @@ static void say_asked_for(struct sentence *sentence, const struct oom *oom, int 
 		if (briefly)
 			sentence_say(sentence, ".");
 		else
-			sentence_say(sentence, ": %s.", remedy_here(oom));
+			sentence_say(sentence, ": %s.", oom_remedy_here(oom));
 		if (!briefly)
 			say_first_step(sentence, oom);
 	} else if (oom->rule_bytes) {
@@ -360,12 +282,13 @@ static void say_wider(struct sentence *sentence, const struct oom *oom)
 
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
-	const char *knob = remedy_here(oom);
+	const char *knob = oom_remedy_here(oom);
 	char size[TEXT_SIZE_MAX], count[64];
 
 	if (!oom_out_of_turn(oom)) /* who keeps what is not his turn goes before the request */
 		say_logits(sentence, oom);
 	say_alone(sentence, oom);
+	say_outlier(sentence, oom);
 	say_place(sentence, oom);
 	say_copy(sentence, oom);
 	if (oom->wider) {
@@ -386,13 +309,13 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		say_asked_for(sentence, oom, 0);
 		return;
 	}
-	if (oom->alone || oom->by_asker) {
+	if (oom->alone || oom->by_asker || oom->outlier) {
 		sentence_say(sentence, "Of all that is in use, %s%s has most, %s.", is_guess(oom) ? "probably " : "",
 			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
 		return;
 	}
 	text_bytes(size, oom->rule_bytes);
-	if (oom->left_over || oom->waits)
+	if (oom->left_over || oom->waits || oom->crowded)
 		sentence_say(sentence, "%s of what is in use", size);
 	else
 		sentence_say(sentence, "%s of what is in use",
@@ -404,7 +327,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", answer_category(oom->rule_category));
-	if (!oom->left_over && !oom->waits)
+	if (!oom->left_over && !oom->waits && !oom->crowded)
 		sentence_say(sentence, ", %s", size);
 	if (is_logits(oom))
 		sentence_say(sentence, "."); /* its knob was just named */
@@ -450,7 +373,7 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 	char size[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, "Process ");
-	say_process(sentence, oom->rule_rank, oom->rule_pid);
+	oom_say_process(sentence, oom->rule_rank, oom->rule_pid);
 	sentence_say(sentence, " sleeps, but %s of it stays on the GPU, in no pool that sleeps",
 		     text_bytes(size, oom->rule_bytes));
 	if (oom->place) {
@@ -507,7 +430,7 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		break;
 	case OOM_NEIGHBOUR:
 		sentence_say(sentence, "Process ");
-		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		oom_say_process(sentence, oom->rule_rank, oom->rule_pid);
 		sentence_say(sentence,
 			     " keeps %s in reserve that no tensor uses%s: let it give that back before this "
 			     "(torch.cuda.empty_cache, or its sleep), and the request fits.",
@@ -524,15 +447,15 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			     size);
 		break;
 	case OOM_FRAGMENTATION:
-		say_fragmentation(sentence, oom, name);
+		oom_say_fragmentation(sentence, oom, name);
 		break;
 	case OOM_RETAINED:
 		if (oom->growth.other) {
-			say_other_growth(sentence, oom);
+			oom_say_other_growth(sentence, oom);
 			break;
 		}
 		if (oom->growth.bytes) {
-			say_growth(sentence, &oom->growth, name);
+			oom_say_growth(sentence, &oom->growth, name);
 			break;
 		}
 		sentence_say(sentence,
@@ -593,27 +516,6 @@ static void say_most(struct sentence *sentence, const struct oom *oom)
 			     tokens_words(count, oom->logits.tokens));
 }
 
-static void say_kept(struct sentence *sentence, const struct oom *oom)
-{
-	const struct oom_growth *growth = &oom->growth;
-	char size[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
-
-	if (growth->other) {
-		sentence_say(sentence, "Process ");
-		say_process(sentence, growth->rank, growth->pid);
-		sentence_say(sentence, "%s holds %s more with every step", growth->sleeps ? " sleeps and" : "",
-			     text_bytes(each, growth->each));
-	} else {
-		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
-			     text_bytes(each, growth->each), growth->by_step ? "step" : "micro-batch");
-	}
-	if (*growth->place) {
-		sentence_say(sentence, ", by ");
-		answer_say_place(sentence, growth->function, growth->place);
-	}
-	sentence_say(sentence, ".");
-}
-
 static void say_cause(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX];
@@ -630,7 +532,7 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		return;
 	case OOM_NEIGHBOUR:
 		sentence_say(sentence, "Process ");
-		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		oom_say_process(sentence, oom->rule_rank, oom->rule_pid);
 		sentence_say(sentence, " keeps %s in reserve that no tensor uses.", size);
 		return;
 	case OOM_UNRECORDED:
@@ -647,13 +549,13 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		return;
 	case OOM_RETAINED:
 		if (oom->growth.bytes)
-			say_kept(sentence, oom);
+			oom_say_kept(sentence, oom);
 		else
 			sentence_say(sentence, "The process ends each step with %s more than the one before.", size);
 		return;
 	case OOM_SLEEPER:
 		sentence_say(sentence, "Process ");
-		say_process(sentence, oom->rule_rank, oom->rule_pid);
+		oom_say_process(sentence, oom->rule_rank, oom->rule_pid);
 		sentence_say(sentence, " sleeps, but keeps %s", size);
 		if (oom->place) {
 			sentence_say(sentence, ": %s by ", answer_category(oom->place->category));

@@ -33,6 +33,9 @@ const char *oom_remedy(const char *category);
  */
 const char *oom_special_remedy(const struct oom *oom);
 
+/* The one, or else the other, as it is here: of an engine that nobody trains beside. NULL: nobody knows. Static storage. */
+const char *oom_remedy_here(const struct oom *oom);
+
 /* The largest piece of the place is far above all that it had in earlier steps; of other bytes than logits, which say tokens. */
 int oom_is_larger(const struct oom *oom);
 

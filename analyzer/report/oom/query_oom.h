@@ -94,9 +94,10 @@ struct oom_growth {
 	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
 	uint64_t there;         /* by the place that holds most, of a process that did not ask */
-	uint64_t each;          /* more with every step or micro-batch at the place that holds most */
+	uint64_t each;          /* more with every step or micro-batch at the place that holds most; of others, 0: no steps ended */
 	uint64_t places;
 	int by_step;                    /* 0: by micro-batch */
+	int by_batch;                   /* by forward of a process that has no backward */
 	char function[256], place[256]; /* that holds most */
 };
 
@@ -156,6 +157,14 @@ struct oom {
 	int place_trains; /* LARGEST: whose `place` it is trains, and has no engine */
 	int by_asker; /* LARGEST: by_frame is of who asked, for something of no category, and not about what there is most of */
 	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
+	int nobody_trains; /* whoever has memory on the device is an engine, and nothing was trained in the run */
+	int serves;        /* the process that asked is an engine that computes for requests, beside a cache of its own */
+	int crowded;       /* LARGEST: the cache of an engine, which has no room left for what it computes */
+	int infers;        /* LARGEST: nothing is trained in the process that asked, though it has computed before */
+	int buckets;       /* LARGEST, left_over: `place` are DistributedDataParallel's buckets, which have the gradients again */
+	int outlier;       /* LARGEST: the request is far larger than all that its place had before, and that is why */
+	int uneven;        /* LARGEST: experts have far more than before, and the rest of the model has not */
+	uint64_t asked_before; /* most that the place of the request had in one piece before: in earlier steps, or samples; 0: none */
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int inputs;                  /* LARGEST: many pieces of no known purpose that were there before the forward */
 	int loaded_early;            /* LARGEST: it was loaded, and its optimizer has not run yet */
@@ -165,6 +174,7 @@ struct oom {
 	const struct oom_part
 		*place; /* LARGEST, SLEEPER, RANKS: the place that keeps most of that; NULL: none has much of it */
 	uint64_t piece, piece_before; /* largest allocation of that place in this step, and in all before; 0: unknown */
+	int by_samples;               /* these are of what is there now, and of what has gone: no step has ended */
 	struct oom_growth growth;     /* RETAINED */
 	char waking[32]; /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
 	uint64_t waking_bytes; /* of it; whole requests: it is what was asked for, see oom_wakes() */
@@ -233,8 +243,6 @@ int oom_find_growth(struct oom *oom, struct db *db);
 /* Fills oom->hole, idle_segments, expandable and sleeps, and what is idle of every holder. 0 or -MT_E_x. */
 int oom_find_holes(struct oom *oom, struct db *db);
 
-/* Fills oom->piece and piece_before of oom->place. 0 or -MT_E_x. */
-int oom_find_pieces(struct oom *oom, struct db *db);
 /* Fills oom->pins. After oom_find_growth(), whose tables it needs. 0 or -MT_E_x. */
 int oom_find_pins(struct oom *oom, struct db *db);
 

@@ -1,0 +1,158 @@
+#include "oom_size.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/phase.h"
+#include "oom_role.h"
+#include "oom_words.h"
+#include "report/answer.h"
+
+#define SHARE 20 /* of the device: a request of less is no reason, however small it was before */
+#define FAR 2    /* times as large as all before */
+#define AS_BEFORE_PARTS 4 /* one part in so many more is as much as before */
+
+struct sizes {
+	uint64_t now, before;
+};
+
+static int take_sizes(void *context, struct db_stmt *stmt)
+{
+	struct sizes *sizes = context;
+
+	sizes->now = (uint64_t)db_int(stmt, 0);
+	sizes->before = (uint64_t)db_int(stmt, 1);
+	return 0;
+}
+
+/*
+ * The largest of a place in this step, and in all before. Where no step ends (an evaluation, a server), this sample is what came
+ * since the oldest that is still there.
+ */
+static int sizes_of(const struct oom *oom, struct db *db, int64_t node, int by_samples, struct sizes *sizes)
+{
+	static const char sql[] =
+		"WITH same AS MATERIALIZED (SELECT alloc_seq, free_seq, step, bytes FROM allocation JOIN callsite USING (node) "
+		"JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place AND place.function = callsite.function "
+		"WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor'), "
+		"edge AS (SELECT ifnull(CASE WHEN ?5 THEN min(alloc_seq) FILTER (WHERE free_seq IS NULL OR free_seq > ?3) "
+		"ELSE min(alloc_seq) FILTER (WHERE step >= ?2) END, ?3 + 1) AS seq FROM same) "
+		"SELECT max(bytes) FILTER (WHERE alloc_seq >= seq), max(bytes) FILTER (WHERE alloc_seq < seq) FROM same, edge";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node, by_samples };
+
+	*sizes = (struct sizes){ 0 };
+	return answer_rows(db, sql, parameter, take_sizes, sizes);
+}
+
+int oom_find_sizes(struct oom *oom, struct db *db)
+{
+	struct sizes sizes;
+	int infers = oom->it->steps ? 0 : oom_is_inference(oom, db), error = infers < 0 ? infers : 0;
+
+	oom->by_samples = infers > 0;
+	if (!error && oom->place && oom->place->node && oom->place->process == oom->it->process) {
+		error = sizes_of(oom, db, oom->place->node, oom->by_samples, &sizes);
+		oom->piece = sizes.now;
+		oom->piece_before = sizes.before;
+	}
+	if (!error && oom->it->node && !strcmp(oom->it->source, "tensor")) {
+		error = sizes_of(oom, db, oom->it->node, oom->by_samples, &sizes);
+		oom->asked_before = sizes.before;
+	}
+	return error;
+}
+
+/* ---- a sample out of the ordinary ---- */
+
+static int is_one_of(const char *word, const enum mt_category *kinds, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(word, mt_category_name(kinds[i])))
+			return 1;
+	return 0;
+}
+
+/* What comes of the tokens, pixels or boxes of a sample. */
+static int is_of_samples(const char *category)
+{
+	static const enum mt_category kinds[] = { MT_CATEGORY_ACTIVATIONS, MT_CATEGORY_RECOMPUTED, MT_CATEGORY_WORKSPACE,
+						  MT_CATEGORY_OTHER };
+
+	return is_one_of(category, kinds, MT_ARRAY_SIZE(kinds));
+}
+
+static int is_computed(const char *phase)
+{
+	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_LOGPROB, MT_PHASE_REF, MT_PHASE_CRITIC };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
+		if (!strcmp(phase, mt_phase_name(phases[i])))
+			return 1;
+	return 0;
+}
+
+static int is_outlier(const struct oom *oom)
+{
+	const struct oom_failure *it = oom->it;
+
+	return oom->asked_before && it->requested >= FAR * oom->asked_before && it->requested >= it->total / SHARE &&
+	       !strcmp(it->source, "tensor") && !oom->logits.tokens && is_of_samples(it->category) &&
+	       is_computed(it->phase) && !oom_is_larger(oom) && !oom_is_others(oom) &&
+	       is_of_samples(oom->rule_category);
+}
+
+/* ---- experts ---- */
+
+static int take_flag(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+/*
+ * A router that sends most tokens to the experts of this rank: theirs became larger, and what else the forward keeps did not. A
+ * sample that is longer makes all of it larger.
+ */
+static int find_uneven(struct oom *oom, struct db *db, int64_t node)
+{
+	static const char experts_sql[] =
+		"SELECT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) "
+		"WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE file LIKE '%/moe/%' OR file LIKE '%moe%.py' OR file LIKE '%experts%' OR function LIKE '%expert%' "
+		"OR function LIKE '%moe%')";
+	static const char others_sql[] =
+		"SELECT max(bytes) FILTER (WHERE step >= ?2), max(bytes) FILTER (WHERE step < ?2) FROM allocation "
+		"JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND (place.place <> callsite.place "
+		"OR place.function <> callsite.function) WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor' "
+		"AND phase = 'forward' AND category = 'activations'";
+	const int64_t parameter[ANSWER_PARAMETERS] = { node };
+	const int64_t others[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node };
+	struct sizes sizes = { 0 };
+	int experts = 0, error = answer_rows(db, experts_sql, parameter, take_flag, &experts);
+
+	if (error || !experts)
+		return error;
+	error = answer_rows(db, others_sql, others, take_sizes, &sizes);
+	oom->uneven = !error && sizes.before && sizes.now <= sizes.before + sizes.before / AS_BEFORE_PARTS;
+	return error;
+}
+
+/* Something that was found out about this request or these bytes says more than their size. */
+static int is_known_better(const struct oom *oom)
+{
+	return oom->left_over || oom->waits || oom->own_engine || oom->crowded || oom->asked_for || oom->alone ||
+	       oom->by_asker || oom->by_frame || oom->unneeded || oom->inputs || oom->wider || oom->whole || oom->spare ||
+	       oom->starved || oom->stale;
+}
+
+int oom_find_outlier(struct oom *oom, struct db *db)
+{
+	if (oom->rule != OOM_LARGEST || is_known_better(oom))
+		return 0;
+	oom->outlier = is_outlier(oom);
+	if (oom->outlier)
+		return find_uneven(oom, db, oom->it->node);
+	return oom_is_larger(oom) && oom->place ? find_uneven(oom, db, oom->place->node) : 0;
+}

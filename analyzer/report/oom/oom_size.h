@@ -1,0 +1,16 @@
+/*
+ * oom_size.h - how large things are beside what was there before: of the place that keeps most, and of the one that asked. Part
+ * of query_oom.h.
+ */
+#ifndef MEMANA_OOM_SIZE_H
+#define MEMANA_OOM_SIZE_H
+
+#include "query_oom.h"
+
+/* Fills piece, piece_before and by_samples of oom->place, and asked_before. 0 or -MT_E_x. */
+int oom_find_sizes(struct oom *oom, struct db *db);
+
+/* Fills outlier and uneven, after the other signs: what is known better goes first. 0 or -MT_E_x. */
+int oom_find_outlier(struct oom *oom, struct db *db);
+
+#endif

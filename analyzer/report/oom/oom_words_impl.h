@@ -1,0 +1,24 @@
+/*
+ * oom_words_impl.h - what the files of oom_words.h share: sentences about what is kept, and who keeps it.
+ */
+#ifndef MEMANA_OOM_WORDS_IMPL_H
+#define MEMANA_OOM_WORDS_IMPL_H
+
+#include "oom_words.h"
+
+/* "rank 0 (pid 4100)", "pid 4200"; and no end of the sentence. */
+void oom_say_process(struct sentence *sentence, int64_t rank, int64_t pid);
+
+/* Growth of somebody else: the process that asked can do nothing about it. */
+void oom_say_other_growth(struct sentence *sentence, const struct oom *oom);
+
+/* Places of the process that asked, which keep more and more. `name`: what the user named. */
+void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name);
+
+/* What is in reserve, but not in one piece, and what pins it. */
+void oom_say_fragmentation(struct sentence *sentence, const struct oom *oom, const char *name);
+
+/* The growth of oom->growth in one sentence, without what to do. */
+void oom_say_kept(struct sentence *sentence, const struct oom *oom);
+
+#endif

@@ -1,0 +1,114 @@
+/* What is said of memory that is kept: growth, of the process that asked and of others, and what pins segments. */
+#include <string.h>
+#include "oom_words_impl.h"
+#include "report/answer.h"
+
+void oom_say_process(struct sentence *sentence, int64_t rank, int64_t pid)
+{
+	char who[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s", answer_process(who, rank, pid));
+	if (rank >= 0)
+		sentence_say(sentence, " (pid %lld)", (long long)pid);
+}
+
+void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_growth *growth = &oom->growth;
+	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], rise[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "Process ");
+	oom_say_process(sentence, growth->rank, growth->pid);
+	if (growth->each)
+		sentence_say(sentence,
+			     growth->sleeps ? " sleeps and holds %s more with every step" : " holds %s more with every step",
+			     text_bytes(rise, growth->each));
+	else
+		sentence_say(sentence, " holds more and more, %s more than at first",
+			     text_bytes(rise, growth->bytes));
+	sentence_say(sentence, growth->sleeps ? ", %s by now" : ", %s by now that no pool lets sleep",
+		     text_bytes(whole, growth->in_use));
+	if (*growth->place) {
+		if (growth->there < growth->in_use)
+			sentence_say(sentence, ", %s of it", text_bytes(size, growth->there));
+		sentence_say(sentence, growth->there < growth->in_use ? " allocated by " : ", allocated by ");
+		answer_say_place(sentence, growth->function, growth->place);
+	}
+	sentence_say(sentence,
+		     ": the %s that it has grown by would have been enough; look there, no setting of %s helps.",
+		     text_bytes(size, growth->bytes), answer_process(whole, oom->it->rank, oom->it->pid));
+}
+
+void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name)
+{
+	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], others[64];
+
+	sentence_say(sentence, "%s of the %s that the process has in use is kept by ", text_bytes(size, growth->bytes),
+		     text_bytes(whole, growth->in_use));
+	answer_say_place(sentence, growth->function, growth->place);
+	if (growth->places > 1)
+		sentence_say(sentence, " and %s",
+			     text_count(others, sizeof(others), growth->places - 1, "other place"));
+	sentence_say(sentence,
+		     ", %s%s more with every %s: no knob fixes this, drop the reference; see memana retained ",
+		     growth->places > 1 ? "the first " : "", text_bytes(size, growth->each),
+		     growth->by_step ? "step" : growth->by_batch ? "batch" : "micro-batch");
+	sentence_say_clean(sentence, name);
+	sentence_say(sentence, ".");
+}
+
+/* "16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by f (x.py:1), called from g (y.py:2), from
+ * forward of step 1: free these, or do not keep them; " */
+static void say_pins(struct sentence *sentence, const struct oom_pins *pins)
+{
+	char idle[TEXT_SIZE_MAX], bytes[TEXT_SIZE_MAX], count[64];
+
+	sentence_say(sentence, "%s with %s idle %s pinned by %s of tensors, most by ",
+		     text_count(count, sizeof(count), pins->segments, "segment"), text_bytes(idle, pins->idle),
+		     pins->segments == 1 ? "is" : "are", text_bytes(bytes, pins->bytes));
+	answer_say_place(sentence, pins->function, pins->place);
+	if (*pins->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, pins->caller, pins->caller_place);
+	}
+	if (pins->first_step && pins->first_step == pins->last_step)
+		sentence_say(sentence, ", in %s of step %lld", answer_phase(pins->phase), (long long)pins->first_step);
+	sentence_say(sentence, ": free these, or do not keep them; ");
+}
+
+void oom_say_fragmentation(struct sentence *sentence, const struct oom *oom, const char *name)
+{
+	char size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence,
+		     "The allocator has %s in reserve, but not in one piece: ", text_bytes(size, oom->rule_bytes));
+	if (oom->pins.segments)
+		say_pins(sentence, &oom->pins);
+	sentence_say(sentence, "see memana frag ");
+	sentence_say_clean(sentence, name);
+	if (oom->sleeps)
+		sentence_say(sentence, ". Expandable segments are not possible here: a pool that sleeps is in use.");
+	else
+		sentence_say(sentence, oom->expandable ? "." : ", or try expandable segments.");
+}
+
+void oom_say_kept(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_growth *growth = &oom->growth;
+	char size[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
+
+	if (growth->other) {
+		sentence_say(sentence, "Process ");
+		oom_say_process(sentence, growth->rank, growth->pid);
+		sentence_say(sentence, growth->each ? "%s holds %s more with every step" : "%s holds more and more, %s more than at first",
+			     growth->sleeps ? " sleeps and" : "", text_bytes(each, growth->each ? growth->each : growth->bytes));
+	} else {
+		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
+			     text_bytes(each, growth->each), growth->by_step ? "step" : growth->by_batch ? "batch" : "micro-batch");
+	}
+	if (*growth->place) {
+		sentence_say(sentence, ", by ");
+		answer_say_place(sentence, growth->function, growth->place);
+	}
+	sentence_say(sentence, ".");
+}
