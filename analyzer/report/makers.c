@@ -1,5 +1,6 @@
 #include "makers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "answer.h"
@@ -289,8 +290,89 @@ static struct share share_of(const struct makers *makers, const struct maker *ma
 	return share;
 }
 
+/* ---- the same function, from two lines ---- */
+
+#define LINES_SHARE 10 /* all but one part in so many of the weights */
+
+static int same_line(const struct callstack_frame *one, const struct callstack_frame *two)
+{
+	return same_function(one, two) && one->line == two->line;
+}
+
+/* What is made below the same lines as `like` down to `depth`, and there in the function of `like`: by its line, or by another. */
+static struct share below_line(const struct makers *makers, const struct maker *like, size_t depth, const struct maker *line)
+{
+	struct share share = { .maker = NULL };
+	const struct callstack_frame *here, *at;
+	const struct maker *maker;
+	size_t i, d;
+
+	for (i = 0; i < makers->count; i++) {
+		maker = &makers->maker[i];
+		if (maker->process != like->process || !is_of(maker, MT_CATEGORY_WEIGHTS) || !at_depth(maker, depth))
+			continue;
+		for (d = 0; d < depth && same_line(at_depth(maker, d), at_depth(like, d)); d++)
+			;
+		at = at_depth(maker, depth);
+		here = at_depth(line ? line : like, depth);
+		if (d < depth || !same_function(at, here) || (line ? at->line != here->line : at->line == here->line))
+			continue;
+		if (share.maker && at->line != at_depth(share.maker, depth)->line)
+			return (struct share){ .maker = NULL }; /* a third line */
+		if (!share.maker)
+			share = (struct share){ .maker = maker, .least = maker->least };
+		share.bytes += maker->bytes;
+		share.count += maker->count;
+		share.least = maker->least < share.least ? maker->least : share.least;
+		share.most = maker->most > share.most ? maker->most : share.most;
+	}
+	return share;
+}
+
+static int is_alike(const struct share *one, const struct share *other)
+{
+	return one->bytes == other->bytes && one->count == other->count && one->least == other->least &&
+	       one->most == other->most;
+}
+
+/*
+ * verl builds its actor and its reference by one function. Lines of a constructor make parts of one model, which are of the
+ * same sizes now and then.
+ */
+static int find_lines(const struct makers *makers, const struct maker *like, uint64_t all, struct maker_copy *copy)
+{
+	struct share own, other;
+	size_t depth;
+
+	for (depth = 0; at_depth(like, depth); depth++) {
+		other = below_line(makers, like, depth, NULL);
+		if (!other.maker)
+			continue;
+		own = below_line(makers, like, depth, like);
+		if (is_generic(at_depth(like, depth)->function) || !is_alike(&own, &other) ||
+		    own.bytes + other.bytes < all - all / LINES_SHARE)
+			return 0;
+		if (at_depth(own.maker, depth)->line > at_depth(other.maker, depth)->line) {
+			struct share swap = own;
+
+			own = other;
+			other = swap;
+		}
+		*copy = (struct maker_copy){ .maker = other.maker,
+					     .first = own.maker,
+					     .line = at_depth(other.maker, depth),
+					     .first_line = at_depth(own.maker, depth),
+					     .bytes = other.bytes,
+					     .all = all,
+					     .alike = 1 };
+		return 1;
+	}
+	return 0;
+}
+
 int makers_second_weights(const struct makers *makers, int64_t process, struct maker_copy *copy)
 {
+	const struct maker *most = NULL;
 	struct share first = { .bytes = 0 }, second = { .bytes = 0 }, share;
 	const struct maker *maker;
 	uint64_t all = 0;
@@ -301,6 +383,7 @@ int makers_second_weights(const struct makers *makers, int64_t process, struct m
 		if ((process && maker->process != process) || !is_of(maker, MT_CATEGORY_WEIGHTS))
 			continue;
 		process = maker->process;
+		most = most ? most : maker;
 		all += maker->bytes;
 		if (!maker->branch)
 			continue;
@@ -317,14 +400,30 @@ int makers_second_weights(const struct makers *makers, int64_t process, struct m
 		second = share;
 	}
 	if (!second.maker || second.bytes < all / COPY_SHARE)
-		return 0;
+		return most ? find_lines(makers, most, all, copy) : 0;
 	*copy = (struct maker_copy){ .maker = second.maker,
 				     .first = first.maker,
 				     .bytes = second.bytes,
 				     .all = all,
-				     .alike = first.bytes == second.bytes && first.count == second.count &&
-					      first.least == second.least && first.most == second.most };
+				     .alike = is_alike(&first, &second) };
 	return 1;
+}
+
+void maker_copy_names(const struct maker_copy *copy, char function[256], char place[256], char first[256])
+{
+	char other[256], line[256];
+
+	if (!copy->line) {
+		mt_copy_text(function, 256, maker_function(copy->maker));
+		mt_copy_text(place, 256, maker_place(copy->maker));
+		mt_copy_text(first, 256, maker_function(copy->first));
+		return;
+	}
+	callstack_function(function, 256, copy->line);
+	callstack_place(place, 256, copy->line);
+	callstack_function(other, sizeof(other), copy->first_line);
+	callstack_place(line, sizeof(line), copy->first_line);
+	snprintf(first, 256, "%.120s (%.120s)", other, line);
 }
 
 int maker_is_on(const struct maker *maker, const struct callstack *stack)

@@ -46,15 +46,22 @@ void makers_release(struct makers *makers);
 /* The largest of that place; NULL: it is none of the largest. `process` 0: of any. */
 const struct maker *makers_at(const struct makers *makers, int64_t process, const char *function, const char *place);
 
-/* Weights of a process that were made by several: of which one of them, and not the one with most of the others, made `bytes` of `all`. */
+/*
+ * Weights of a process that were made by several: of which one of them, and not the one with most of the others, made `bytes` of `all`.
+ * One function that makes all of a model, called from two lines of another, is two makers, too: these lines.
+ */
 struct maker_copy {
 	const struct maker *maker, *first; /* the largest of its branch, and of the other one that has most */
+	const struct callstack_frame *line, *first_line; /* the lines, of their stacks; NULL: the makers' functions say it */
 	uint64_t bytes, all;
 	int alike; /* 1: as much in as many as large allocations as the other: a copy */
 };
 
 /* The weights of `process` (0: of the one with most) that came second. 1: they are a good part, 0. */
 int makers_second_weights(const struct makers *makers, int64_t process, struct maker_copy *copy);
+
+/* Who made the copy, function and place, and `first`: who made the other, with its line where both are one function. */
+void maker_copy_names(const struct maker_copy *copy, char function[256], char place[256], char first[256]);
 
 /* "f (x.py:1)": the maker, or the callsite where that says it all. */
 const char *maker_function(const struct maker *maker);

@@ -90,16 +90,17 @@ static int find_copy(struct points *points, int64_t device)
 {
 	struct makers makers;
 	struct maker_copy copy;
-	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], function[256], place[256], first[256];
 	int error = makers_load(&makers, points->db, device, 0);
 
 	if (!error && makers_second_weights(&makers, 0, &copy) && copy.alike) {
+		maker_copy_names(&copy, function, place, first);
 		sentence_say(points->sentence, " %s of the %s of weights were made by ", text_bytes(size, copy.bytes),
 			     text_bytes(all, copy.all));
-		answer_say_place(points->sentence, maker_function(copy.maker), maker_place(copy.maker));
+		answer_say_place(points->sentence, function, place);
 		sentence_say(points->sentence,
 			     ", as many and as large as those of %s: a second copy, see that something uses it.",
-			     maker_function(copy.first));
+			     first);
 		points->said++;
 	}
 	makers_release(&makers);

@@ -155,7 +155,7 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		oom_say_next(&why, oom, name);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return say_told(advice,
-				oom->alone || oom->wider ? ADVISE_REASON_OUTLIER
+				oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
 				: oom_is_others(oom)     ? ADVISE_REASON_NEIGHBOUR
 							 : ADVISE_REASON_LEFT,
 				0, why.text, special);
@@ -168,8 +168,10 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 				"free it when its setting up is over: something still holds it - a variable, an object, a closure - "
 				"and as long as that lives, this memory stays (del it, or set it to None)");
 	if (oom->rule == OOM_RETAINED && oom->growth.other)
-		instead = "find what makes the engine load its weights again at each step, outside of the pool that sleeps, or take "
-			  "another version of the engine";
+		instead = oom->growth.sleeps ? "find what makes the engine load its weights again at each step, outside of the pool that "
+					       "sleeps, or take another version of the engine"
+					     : "look into that process: something there keeps what it has made for others; what went over CUDA IPC it "
+					       "has back after torch.cuda.ipc_collect(), once every receiver has closed it";
 	if (oom->rule == OOM_SLEEPER && oom->place &&
 	    !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_WEIGHTS)))
 		instead = "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "
@@ -223,7 +225,7 @@ static int refuse_outlier(struct advice *advice)
 	double times, fit;
 	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], now[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
 
-	if (!advice->run.failed || oom->rule != OOM_LARGEST || !oom_is_larger(oom))
+	if (!advice->run.failed || oom->rule != OOM_LARGEST || !oom_is_larger(oom) || oom->uneven)
 		return 0;
 	pictures = is_of_pictures(advice);
 	times = (double)oom->piece / (double)oom->piece_before;

@@ -88,6 +88,7 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	growth->in_use = in_use;
 	growth->each = holding->most->bytes / holding->most->parts;
 	growth->by_step = holding->by_step;
+	growth->by_batch = !holding->by_step && oom->evaluates;
 	growth->places = holding->places;
 	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
 	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
@@ -199,9 +200,7 @@ static void take_copy(struct oom *oom, const struct makers *makers)
 	if (!makers_second_weights(makers, oom->place ? oom->place->process : oom->it->process, &copy))
 		return;
 	oom->copy = (struct oom_copy){ .bytes = copy.bytes, .all = copy.all, .alike = copy.alike };
-	mt_copy_text(oom->copy.function, sizeof(oom->copy.function), maker_function(copy.maker));
-	mt_copy_text(oom->copy.place, sizeof(oom->copy.place), maker_place(copy.maker));
-	mt_copy_text(oom->copy.first, sizeof(oom->copy.first), maker_function(copy.first));
+	maker_copy_names(&copy, oom->copy.function, oom->copy.place, oom->copy.first);
 }
 
 /* Two that are set up one after the other: the one that is there already need not be. */

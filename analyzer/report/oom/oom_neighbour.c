@@ -161,6 +161,84 @@ static int look_at(const struct oom *oom, struct db *db, struct oom_holder *hold
 	return error;
 }
 
+/* ---- where no step ends ---- */
+
+#define SLICES 8       /* of the time that the process is at work */
+#define PIECES_LEAST 16 /* fewer are things that it has, and no growth */
+
+/* Of no phase that anything on the stack says: a process is in init until something else is seen. */
+#define UNDECIDED "(SELECT id FROM site WHERE decided_by = '' AND phase IN ('init', 'other'))"
+
+struct work {
+	int64_t first; /* time, ns */
+	int64_t pieces;
+};
+
+static int take_work(void *context, struct db_stmt *stmt)
+{
+	struct work *work = context;
+
+	work->first = db_int(stmt, 0);
+	work->pieces = db_int(stmt, 1);
+	return 0;
+}
+
+/*
+ * A process that has no phases beside one that has no steps, such as the tokenizer of a server, which keeps pictures on the GPU:
+ * it grows if it holds more at each of several moments. What a model is loaded by does not count, nor what a forward or a
+ * backward holds, which rises and falls.
+ */
+static int look_at_time(const struct oom *oom, struct db *db, struct oom_holder *holder)
+{
+	static const char work_sql[] =
+		"SELECT min(alloc_time), count(*) FILTER (WHERE free_seq IS NULL OR free_time > ?3) FROM allocation "
+		"WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND alloc_time <= ?3 AND site IN " UNDECIDED;
+	static const char lives_sql[] =
+		"SELECT process, since_time, since_seq, until_time, until_seq, bytes FROM in_use WHERE process = ?1 AND device = ?2 "
+		"AND id NOT IN (SELECT allocation FROM resident) AND site IN " UNDECIDED;
+	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time };
+	struct work work = { .pieces = 0 };
+	struct oom_holder other = { .held = 0 };
+	struct instants all = { .count = 0 };
+	int error = answer_rows(db, work_sql, parameter, take_work, &work), i;
+
+	if (error || work.pieces < PIECES_LEAST || work.first >= oom->it->time)
+		return error;
+	for (i = 1; i < SLICES && !error; i++)
+		error = add_instant(&all, work.first + (oom->it->time - work.first) / SLICES * i, 0, 0);
+	if (!error)
+		error = add_instant(&all, oom->it->time, oom->it->process, oom->it->seq);
+	if (!error)
+		error = answer_rows(db, lives_sql, parameter, take_life, &all);
+	if (!error)
+		judge(&other, &all);
+	free(all.at);
+	holder->grown = other.grown;
+	return error;
+}
+
+static int take_steps(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+static int has_steps(struct db *db, int64_t one, int64_t other)
+{
+	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM step WHERE process IN (?1, ?2))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { one, other };
+	int steps = 0, error = answer_rows(db, sql, parameter, take_steps, &steps);
+
+	return error ? error : steps;
+}
+
+static int look_without_steps(const struct oom *oom, struct db *db, struct oom_holder *holder)
+{
+	int steps = has_steps(db, oom->it->process, holder->process);
+
+	return steps ? (steps < 0 ? steps : 0) : look_at_time(oom, db, holder);
+}
+
 int oom_look_around(struct oom *oom, struct db *db)
 {
 	int error = find_asker(oom, db);
@@ -172,6 +250,8 @@ int oom_look_around(struct oom *oom, struct db *db)
 		error = look_at(oom, db, &oom->holder[i], oom->it->process);
 		if (!error && !oom->holder[i].grown)
 			error = look_at(oom, db, &oom->holder[i], oom->holder[i].process);
+		if (!error && !oom->holder[i].grown)
+			error = look_without_steps(oom, db, &oom->holder[i]);
 	}
 	return error;
 }
@@ -188,12 +268,13 @@ static int take_place(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Of what is there when it failed, that which came since the first step that ended in the run. */
+/* Of what is there when it failed, that which came since the first step that ended in the run; where none did, since init. */
 int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder)
 {
 	static const char sql[] = "SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
 				  "WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
-				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " STRETCH_AT(
+				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) "
+				  "AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED ") AND " STRETCH_AT(
 					  "?3", "?4",
 					  "?5") " GROUP BY function, file, place ORDER BY 3 DESC, 2 LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,

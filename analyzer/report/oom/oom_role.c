@@ -70,12 +70,12 @@ static int find_serving(struct oom *oom, struct db *db)
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('backward', "
 		"'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
+	int error = answer_rows(db, sql, parameter, take_flag, &oom->evaluates);
 
-	if (strcmp(oom->it->source, "tensor") || *oom->waking ||
-	    strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)) ||
-	    cache_of(oom, oom->it->process) < oom_missing(oom->it))
-		return 0;
-	return answer_rows(db, sql, parameter, take_flag, &oom->serves);
+	oom->serves = !error && oom->evaluates && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
+		      !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)) &&
+		      cache_of(oom, oom->it->process) >= oom_missing(oom->it);
+	return error;
 }
 
 int oom_find_roles(struct oom *oom, struct db *db)
@@ -87,12 +87,10 @@ int oom_find_roles(struct oom *oom, struct db *db)
 
 int oom_is_inference(const struct oom *oom, struct db *db)
 {
-	static const char sql[] =
-		"SELECT count(*) FILTER (WHERE phase IN ('backward', 'optimizer')) = 0 AND "
-		"count(*) FILTER (WHERE phase IN ('forward', 'logprob', 'ref')) >= ?3 "
-		"FROM phase_span WHERE process = ?1 AND first_seq <= ?2";
+	static const char sql[] = "SELECT count(*) >= ?3 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 "
+				  "AND phase IN ('forward', 'logprob', 'ref')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, FORWARDS };
-	int infers = 0, error = answer_rows(db, sql, parameter, take_flag, &infers);
+	int infers = 0, error = oom->evaluates ? answer_rows(db, sql, parameter, take_flag, &infers) : 0;
 
 	return error ? error : infers;
 }

@@ -7,7 +7,7 @@
 
 #include "query_oom.h"
 
-/* Fills nobody_trains and serves of `oom`, of which the parts are there. 0 or -MT_E_x. */
+/* Fills nobody_trains, evaluates and serves of `oom`, of which the parts are there. 0 or -MT_E_x. */
 int oom_find_roles(struct oom *oom, struct db *db);
 
 /*

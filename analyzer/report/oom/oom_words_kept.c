@@ -26,7 +26,7 @@ void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
 	else
 		sentence_say(sentence, " holds more and more, %s more than at first",
 			     text_bytes(rise, growth->bytes));
-	sentence_say(sentence, growth->sleeps ? ", %s by now" : ", %s by now that no pool lets sleep",
+	sentence_say(sentence, growth->sleeps || !growth->each ? ", %s by now" : ", %s by now that no pool lets sleep",
 		     text_bytes(whole, growth->in_use));
 	if (*growth->place) {
 		if (growth->there < growth->in_use)

@@ -8,6 +8,8 @@
 #include "query/alive.h"
 #include "report/finding.h"
 
+#define EVALUATION_PARTS 7 /* calls of the model by a process that has no backward: more than these are batches */
+
 static const char *category_word(const char *word)
 {
 	uint32_t i;
@@ -54,6 +56,37 @@ static int make_batches(struct db *db, int64_t step)
 		 "AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld)) "
 		 "WHERE phase = 'forward' AND before IS NOT 'forward') WHERE batches > %d",
 		 (long long)step, (long long)step, GROWTH_PARTS);
+	return db_execute(db, sql);
+}
+
+/*
+ * A process that computes and has no backward, an evaluation: its loop calls the model again and again, and allocates
+ * something between two calls. Each call that follows such an allocation begins a batch. It takes more of them: a model is
+ * also set up by a few calls.
+ */
+static int make_evaluated(struct db *db, int64_t step)
+{
+	char sql[1600];
+	int error = db_execute(db, "CREATE TEMP TABLE evaluating AS SELECT process FROM phase_span GROUP BY process HAVING "
+				   "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')");
+
+	if (!error)
+		error = db_execute(
+			db,
+			"CREATE TEMP TABLE inside AS WITH RECURSIVE up(node, id) AS (SELECT DISTINCT node, node FROM site "
+			"WHERE node IS NOT NULL AND process IN temp.evaluating UNION SELECT up.node, parent FROM up "
+			"JOIN node ON node.id = up.id WHERE parent IS NOT NULL) SELECT DISTINCT up.node AS node FROM up "
+			"JOIN node ON node.id = up.id JOIN frame ON frame.id = frame WHERE function LIKE '%_call_impl'");
+	if (error)
+		return error;
+	snprintf(sql, sizeof(sql),
+		 "INSERT INTO temp.batch SELECT process, step, seq, number FROM (SELECT process, step, seq, row_number() OVER ("
+		 "PARTITION BY process, step ORDER BY seq) AS number, count(*) OVER (PARTITION BY process, step) AS batches FROM ("
+		 "SELECT process, step, seq, inside, lag(inside) OVER (PARTITION BY process, step ORDER BY seq) AS before FROM ("
+		 "SELECT process, step, alloc_seq AS seq, node IN temp.inside AS inside FROM allocation "
+		 "WHERE process IN temp.evaluating AND memory = 'tensor' AND phase <> 'init' AND (%lld = 0 OR step = %lld))) "
+		 "WHERE inside AND before = 0) WHERE batches > %d",
+		 (long long)step, (long long)step, EVALUATION_PARTS);
 	return db_execute(db, sql);
 }
 
@@ -474,6 +507,8 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	error = make_kept(db);
 	if (!error)
 		error = make_batches(db, question->step);
+	if (!error)
+		error = make_evaluated(db, question->step);
 	if (!error)
 		error = make_batch_steps(db);
 	if (!error)

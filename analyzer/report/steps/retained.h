@@ -5,7 +5,7 @@
  *
  *   steps           as they ended. Kept: what a step made that is alive at the end of the last one.
  *   micro-batches   of one step: each begins with a forward that does not follow a forward. Kept: what a micro-batch
- *                   made that is alive when the last one begins.
+ *                   made that is alive when the last one begins. Of an evaluation, which has no backward: its batches.
  *
  * and the threshold is a hundred thousandth of the device's peak, at least 4 KiB.
  */
