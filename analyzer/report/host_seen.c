@@ -39,9 +39,16 @@ static int take_process(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Where the last allocation was: what the process does between two of them, nobody sees. */
-static const char place_sql[] = "SELECT ifnull(function, ''), ifnull(place, ''), phase FROM allocation "
-				"LEFT JOIN callsite USING (node) WHERE process = ?1 ORDER BY alloc_seq DESC LIMIT 1";
+/*
+ * Where the last allocation was, or where memory was given back to the driver later, as an engine does when it goes to sleep: what the
+ * process does between two of them, nobody sees.
+ */
+static const char place_sql[] =
+	"SELECT ifnull(function, ''), ifnull(place, ''), phase FROM (SELECT * FROM (SELECT alloc_seq AS seq, node, phase FROM allocation "
+	"WHERE process = ?1 ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, free_node, "
+	"(SELECT span.phase FROM phase_span AS span WHERE span.process = ?1 AND span.first_seq <= free_seq "
+	"ORDER BY span.first_seq DESC LIMIT 1) FROM allocation WHERE process = ?1 AND memory = 'device' AND free_node IS NOT NULL "
+	"ORDER BY free_seq DESC LIMIT 1)) LEFT JOIN callsite USING (node) ORDER BY seq DESC LIMIT 1";
 
 static int take_place(void *context, struct db_stmt *stmt)
 {
@@ -71,6 +78,28 @@ static void say(struct sentence *sentence, const struct seen *seen)
 		sentence_say(sentence, ", its RSS from %s up to %s", text_bytes(first, seen->first), last);
 	else
 		sentence_say(sentence, ", RSS %s", last);
+}
+
+static int take_rise(void *context, struct db_stmt *stmt)
+{
+	struct host_rise *rise = context;
+
+	rise->own += db_int(stmt, 0) > 0 ? (uint64_t)db_int(stmt, 0) : 0;
+	rise->all = (uint64_t)db_int(stmt, 1);
+	return 0;
+}
+
+int host_rose(struct host_rise *rise, struct db *db)
+{
+	static const char sql[] =
+		"SELECT (SELECT rss_bytes FROM host_sample WHERE process = own.process AND rss_bytes IS NOT NULL ORDER BY time DESC LIMIT 1) - "
+		"(SELECT rss_bytes FROM host_sample WHERE process = own.process AND rss_bytes IS NOT NULL ORDER BY time LIMIT 1), "
+		"(SELECT max(cgroup_bytes) - min(cgroup_bytes) FROM host_sample WHERE time >= (SELECT max(first) FROM (SELECT "
+		"min(time) AS first FROM host_sample GROUP BY process))) FROM (SELECT DISTINCT process FROM host_sample) AS own";
+	const int64_t none[ANSWER_PARAMETERS] = { 0 };
+
+	*rise = (struct host_rise){ 0 };
+	return answer_rows(db, sql, none, take_rise, rise);
 }
 
 int host_grew(struct host_growth *growth, struct db *db)

@@ -12,6 +12,14 @@
  */
 int host_seen_say(struct sentence *sentence, struct db *db);
 
+/* By how much the RSS of the recorded processes rose since each was first looked at, and what is in use by all with it. */
+struct host_rise {
+	uint64_t own, all; /* bytes; all: since the last of them began */
+};
+
+/* 0: nothing rose, or no samples are in the database. 0 or -MT_E_x. */
+int host_rose(struct host_rise *rise, struct db *db);
+
 /* Of the recorded processes the one whose RSS rose most, and where it allocated last. */
 struct host_growth {
 	int64_t pid, rank;              /* rank -1: none */

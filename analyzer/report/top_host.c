@@ -53,8 +53,18 @@ static int add(void *context, const struct query_host *row)
 
 int host_sum(struct host_sum *sum, struct db *db)
 {
+	struct host_rise rise;
+	int error;
+
 	*sum = (struct host_sum){ .all = { .time = INT64_MIN, .pressure = "", .verdict = "" } };
-	return query_hosts(db, add, sum);
+	error = query_hosts(db, add, sum);
+	if (!error)
+		error = host_rose(&rise, db);
+	if (!error) {
+		sum->rose = rise.all;
+		sum->own_rose = rise.own;
+	}
+	return error;
 }
 
 /* ---- words ---- */
@@ -88,10 +98,18 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 	       sum->all.resident >= sum->all.cgroup / share;
 }
 
+#define RISE_SHARE 8 /* of what is in use: a rise of less is none */
+
+/* It is full because it rose, and much of that is theirs: what was there before is not why. */
+static int they_rose(const struct host_sum *sum)
+{
+	return sum->rose >= sum->all.cgroup / RISE_SHARE && sum->own_rose >= sum->rose / OWN_SHARE;
+}
+
 /* A good part of what is in use is the processes' own, as far as anybody knows. */
 static int is_theirs(const struct host_sum *sum)
 {
-	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2);
+	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2) || they_rose(sum);
 }
 
 /* Of what is in use, as far as the cgroup and the machine tell, how much is the processes' own: whose bytes they are. */
@@ -105,6 +123,12 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 	sentence_say(sentence, " Of %s in use there, %s %s", text_bytes(whole, all->cgroup),
 		     sum->processes == 1 ? "this process has" : "the processes recorded here have",
 		     text_bytes(own, all->resident));
+	if (they_rose(sum) && !have_part(sum, OWN_SHARE)) {
+		sentence_say(sentence, "; it rose by %s since they began, and %s of that is theirs: the rest is somebody else's, of "
+				       "ranks that were not recorded, perhaps.",
+			     text_bytes(whole, sum->rose), text_bytes(own, sum->own_rose));
+		return;
+	}
 	sentence_say(sentence, !is_theirs(sum) ? ": most of it is somebody else's; see there first."
 			       : have_part(sum, 2)
 				       ? "."
