@@ -300,7 +300,8 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 }
 
 /* What is made below the same lines as `like` down to `depth`, and there in the function of `like`: by its line, or by another. */
-static struct share below_line(const struct makers *makers, const struct maker *like, size_t depth, const struct maker *line)
+static struct share below_line(const struct makers *makers, const struct maker *like, size_t depth,
+			       const struct maker *line)
 {
 	struct share share = { .maker = NULL };
 	const struct callstack_frame *here, *at;

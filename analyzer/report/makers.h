@@ -52,7 +52,8 @@ const struct maker *makers_at(const struct makers *makers, int64_t process, cons
  */
 struct maker_copy {
 	const struct maker *maker, *first; /* the largest of its branch, and of the other one that has most */
-	const struct callstack_frame *line, *first_line; /* the lines, of their stacks; NULL: the makers' functions say it */
+	const struct callstack_frame *line,
+		*first_line; /* the lines, of their stacks; NULL: the makers' functions say it */
 	uint64_t bytes, all;
 	int alike; /* 1: as much in as many as large allocations as the other: a copy */
 };

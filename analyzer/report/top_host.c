@@ -124,8 +124,9 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 		     sum->processes == 1 ? "this process has" : "the processes recorded here have",
 		     text_bytes(own, all->resident));
 	if (they_rose(sum) && !have_part(sum, OWN_SHARE)) {
-		sentence_say(sentence, "; it rose by %s since they began, and %s of that is theirs: the rest is somebody else's, of "
-				       "ranks that were not recorded, perhaps.",
+		sentence_say(sentence,
+			     "; it rose by %s since they began, and %s of that is theirs: the rest is somebody else's, of "
+			     "ranks that were not recorded, perhaps.",
 			     text_bytes(whole, sum->rose), text_bytes(own, sum->own_rose));
 		return;
 	}

@@ -11,7 +11,7 @@
 /* All processes that were looked at, as one: what is theirs added up, what they share from whom it is tightest. */
 struct host_sum {
 	uint64_t processes;
-	struct query_host all; /* words: static, or "" */
+	struct query_host all;   /* words: static, or "" */
 	uint64_t rose, own_rose; /* what is in use, and the RSS of the processes; 0: not known */
 };
 

@@ -171,8 +171,8 @@ says "the host first" '^The host is short of memory, not the GPU: the 2 processe
 
 
 begin sglang-13940
-says "who else is there, and what helps meanwhile: that it grows nobody can tell without steps" 'pid 203407 17\.0 GiB' oom
-proposes mem_fraction_static
+says "who grows beside it, though nobody has steps" 'Process pid 203407 holds more and more, 12\.5 GiB more than at first, 17\.0 GiB by now, allocated by return_a_slice_tensor_with_flag .*would have been enough; look there, no setting of pid 203500 helps' oom
+says "the same in advise" 'No setting fixes this: look into that process: something there keeps what it has made for others' advise
 never "nothing to shard" 'shard|micro-batch' oom
 
 begin torchtitan-31

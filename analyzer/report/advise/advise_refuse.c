@@ -156,8 +156,8 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return say_told(advice,
 				oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
-				: oom_is_others(oom)     ? ADVISE_REASON_NEIGHBOUR
-							 : ADVISE_REASON_LEFT,
+				: oom_is_others(oom)                     ? ADVISE_REASON_NEIGHBOUR
+									 : ADVISE_REASON_LEFT,
 				0, why.text, special);
 	}
 	if (!advice->run.failed || (!by_rule[oom->rule].refuses && !oom->spare))
@@ -168,10 +168,12 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 				"free it when its setting up is over: something still holds it - a variable, an object, a closure - "
 				"and as long as that lives, this memory stays (del it, or set it to None)");
 	if (oom->rule == OOM_RETAINED && oom->growth.other)
-		instead = oom->growth.sleeps ? "find what makes the engine load its weights again at each step, outside of the pool that "
-					       "sleeps, or take another version of the engine"
-					     : "look into that process: something there keeps what it has made for others; what went over CUDA IPC it "
-					       "has back after torch.cuda.ipc_collect(), once every receiver has closed it";
+		instead =
+			oom->growth.sleeps
+				? "find what makes the engine load its weights again at each step, outside of the pool that "
+				  "sleeps, or take another version of the engine"
+				: "look into that process: something there keeps what it has made for others; what went over CUDA IPC it "
+				  "has back after torch.cuda.ipc_collect(), once every receiver has closed it";
 	if (oom->rule == OOM_SLEEPER && oom->place &&
 	    !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_WEIGHTS)))
 		instead = "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "

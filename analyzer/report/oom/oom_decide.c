@@ -5,7 +5,6 @@
 #include "memtrace/base.h"
 #include "oom_left.h"
 #include "oom_neighbour.h"
-#include "oom_role.h"
 #include "oom_size.h"
 #include "oom_turn.h"
 #include "report/steps/query_steps.h"

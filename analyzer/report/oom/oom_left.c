@@ -5,9 +5,9 @@
 #include "memtrace/phase.h"
 #include "report/answer.h"
 
-#define LOADED_SHARE 4 /* two states of Adam and a copy of the weights are three times the weights */
-#define LAYERS_MIN 4   /* so many pieces at least: of a model, and no two buffers that happen to be so */
-#define NEAR 16        /* one part in so many more or less is the same */
+#define LOADED_SHARE 4  /* two states of Adam and a copy of the weights are three times the weights */
+#define LAYERS_MIN 4    /* so many pieces at least: of a model, and no two buffers that happen to be so */
+#define NEAR 16         /* one part in so many more or less is the same */
 #define BUCKETS_SHARE 8 /* of what is in use */
 
 static uint64_t own_bytes(const struct oom *oom, enum mt_category category, int but)

@@ -163,7 +163,7 @@ static int look_at(const struct oom *oom, struct db *db, struct oom_holder *hold
 
 /* ---- where no step ends ---- */
 
-#define SLICES 8       /* of the time that the process is at work */
+#define SLICES 8        /* of the time that the process is at work */
 #define PIECES_LEAST 16 /* fewer are things that it has, and no growth */
 
 /* Of no phase that anything on the stack says: a process is in init until something else is seen. */
@@ -274,9 +274,9 @@ int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder
 	static const char sql[] = "SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
 				  "WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
 				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) "
-				  "AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED ") AND " STRETCH_AT(
-					  "?3", "?4",
-					  "?5") " GROUP BY function, file, place ORDER BY 3 DESC, 2 LIMIT 1";
+				  "AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED
+				  ") AND " STRETCH_AT("?3", "?4",
+						      "?5") " GROUP BY function, file, place ORDER BY 3 DESC, 2 LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,
 						       oom->it->process, oom->it->seq };
 

@@ -107,8 +107,7 @@ const char *oom_remedy_of_frame(const char *category, const char *file, const ch
 
 	for (i = 0; i < MT_ARRAY_SIZE(by_frame); i++)
 		if (by_frame[i].asks >= asks && !strcmp(category, mt_category_name(by_frame[i].category)) &&
-		    strstr(file, by_frame[i].file) &&
-		    strstr(function, by_frame[i].function))
+		    strstr(file, by_frame[i].file) && strstr(function, by_frame[i].function))
 			return by_frame[i].remedy;
 	return NULL;
 }
@@ -343,7 +342,7 @@ const char *oom_remedy_here(const struct oom *oom)
 		return "it has taken the room in which the engine computes what is asked of it: give the engine a smaller part of the GPU, "
 		       "or let it compute less at a time (fewer tokens, fewer or smaller pictures)";
 	if (oom->nobody_trains && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)))
-		return oom_is_others(oom) ? "give that engine a smaller part of the GPU" :
-					    "give the engine a smaller part of the GPU";
+		return oom_is_others(oom) ? "give that engine a smaller part of the GPU"
+					  : "give the engine a smaller part of the GPU";
 	return oom_remedy(oom->rule_category);
 }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 #include "memtrace/base.h"
-#include "oom_role.h"
 #include "oom_size.h"
 #include "oom_turn.h"
 #include "query/callstack.h"

@@ -3,12 +3,12 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
-#include "oom_role.h"
+#include "oom_turn.h"
 #include "oom_words.h"
 #include "report/answer.h"
 
-#define SHARE 20 /* of the device: a request of less is no reason, however small it was before */
-#define FAR 2    /* times as large as all before */
+#define SHARE 20          /* of the device: a request of less is no reason, however small it was before */
+#define FAR 2             /* times as large as all before */
 #define AS_BEFORE_PARTS 4 /* one part in so many more is as much as before */
 
 struct sizes {
@@ -37,7 +37,8 @@ static int sizes_of(const struct oom *oom, struct db *db, int64_t node, int by_s
 		"edge AS (SELECT ifnull(CASE WHEN ?5 THEN min(alloc_seq) FILTER (WHERE free_seq IS NULL OR free_seq > ?3) "
 		"ELSE min(alloc_seq) FILTER (WHERE step >= ?2) END, ?3 + 1) AS seq FROM same) "
 		"SELECT max(bytes) FILTER (WHERE alloc_seq >= seq), max(bytes) FILTER (WHERE alloc_seq < seq) FROM same, edge";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node, by_samples };
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node,
+						       by_samples };
 
 	*sizes = (struct sizes){ 0 };
 	return answer_rows(db, sql, parameter, take_sizes, sizes);
@@ -76,8 +77,8 @@ static int is_one_of(const char *word, const enum mt_category *kinds, size_t cou
 /* What comes of the tokens, pixels or boxes of a sample. */
 static int is_of_samples(const char *category)
 {
-	static const enum mt_category kinds[] = { MT_CATEGORY_ACTIVATIONS, MT_CATEGORY_RECOMPUTED, MT_CATEGORY_WORKSPACE,
-						  MT_CATEGORY_OTHER };
+	static const enum mt_category kinds[] = { MT_CATEGORY_ACTIVATIONS, MT_CATEGORY_RECOMPUTED,
+						  MT_CATEGORY_WORKSPACE, MT_CATEGORY_OTHER };
 
 	return is_one_of(category, kinds, MT_ARRAY_SIZE(kinds));
 }
@@ -143,8 +144,8 @@ static int find_uneven(struct oom *oom, struct db *db, int64_t node)
 static int is_known_better(const struct oom *oom)
 {
 	return oom->left_over || oom->waits || oom->own_engine || oom->crowded || oom->asked_for || oom->alone ||
-	       oom->by_asker || oom->by_frame || oom->unneeded || oom->inputs || oom->wider || oom->whole || oom->spare ||
-	       oom->starved || oom->stale;
+	       oom->by_asker || oom->by_frame || oom->unneeded || oom->inputs || oom->wider || oom->whole ||
+	       oom->spare || oom->starved || oom->stale;
 }
 
 int oom_find_outlier(struct oom *oom, struct db *db)

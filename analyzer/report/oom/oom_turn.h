@@ -1,6 +1,6 @@
 /*
- * oom_turn.h - whose turn it is on a device that several share, and who keeps there what he does not need until his next
- * turn. Part of query_oom.h.
+ * oom_turn.h - what the processes on a device are there for, training, serving or evaluating; whose turn it is, and who keeps
+ * there what he does not need until his next turn. Part of query_oom.h.
  */
 #ifndef MEMANA_OOM_TURN_H
 #define MEMANA_OOM_TURN_H
@@ -31,5 +31,14 @@ int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *lar
  * What to do; static. NULL: it is not so, or what was left is known better (left_over).
  */
 const char *oom_out_of_turn(const struct oom *oom);
+
+/* Fills nobody_trains, evaluates and serves of `oom`, of which the parts are there. 0 or -MT_E_x. */
+int oom_find_roles(struct oom *oom, struct db *db);
+
+/*
+ * 1: the process that asked has run no backward and no optimizer, and several forwards before this one, as an evaluation or a
+ * server does; 0, or -MT_E_x. The first forward of a training is none of these.
+ */
+int oom_is_inference(const struct oom *oom, struct db *db);
 
 #endif

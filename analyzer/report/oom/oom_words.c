@@ -72,9 +72,10 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 
 	if (!logits->tokens)
 		return;
-	sentence_say(sentence, "The request is %s x %s x %llu bytes, as large as the logits of one micro-batch",
+	sentence_say(sentence, "The request is %s x %s x %llu bytes, as large as %s",
 		     tokens_words(count, logits->tokens), text_count(words, sizeof(words), logits->words, "word"),
-		     (unsigned long long)logits->element);
+		     (unsigned long long)logits->element,
+		     oom->serves ? "their logits" : "the logits of one micro-batch");
 	if (logits->earlier && logits->earlier < logits->tokens)
 		sentence_say(sentence, " (in the steps before: at most %s)", tokens_words(count, logits->earlier));
 	if (oom->by_frame && is_logits(oom))
@@ -168,9 +169,10 @@ static void say_copy(struct sentence *sentence, const struct oom *oom)
 		     text_bytes(all, copy->all));
 	answer_say_place(sentence, copy->function, copy->place);
 	sentence_say(sentence, ", as many and as large as those of %s: a second copy", copy->first);
-	sentence_say(sentence, of_weights ? ", see that something uses it. "
-					  : "; let it go to the host while the other is trained (the offload of a reference, if "
-					    "it is one), that would have been enough. ");
+	sentence_say(sentence,
+		     of_weights ? ", see that something uses it. "
+				: "; let it go to the host while the other is trained (the offload of a reference, if "
+				  "it is one), that would have been enough. ");
 }
 
 /* What most bytes of the category are is a guess. Of logits as large as the request arithmetic says it. */

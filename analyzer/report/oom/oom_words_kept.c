@@ -21,11 +21,11 @@ void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
 	oom_say_process(sentence, growth->rank, growth->pid);
 	if (growth->each)
 		sentence_say(sentence,
-			     growth->sleeps ? " sleeps and holds %s more with every step" : " holds %s more with every step",
+			     growth->sleeps ? " sleeps and holds %s more with every step"
+					    : " holds %s more with every step",
 			     text_bytes(rise, growth->each));
 	else
-		sentence_say(sentence, " holds more and more, %s more than at first",
-			     text_bytes(rise, growth->bytes));
+		sentence_say(sentence, " holds more and more, %s more than at first", text_bytes(rise, growth->bytes));
 	sentence_say(sentence, growth->sleeps || !growth->each ? ", %s by now" : ", %s by now that no pool lets sleep",
 		     text_bytes(whole, growth->in_use));
 	if (*growth->place) {
@@ -52,7 +52,9 @@ void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, 
 	sentence_say(sentence,
 		     ", %s%s more with every %s: no knob fixes this, drop the reference; see memana retained ",
 		     growth->places > 1 ? "the first " : "", text_bytes(size, growth->each),
-		     growth->by_step ? "step" : growth->by_batch ? "batch" : "micro-batch");
+		     growth->by_step    ? "step"
+		     : growth->by_batch ? "batch"
+					: "micro-batch");
 	sentence_say_clean(sentence, name);
 	sentence_say(sentence, ".");
 }
@@ -100,11 +102,17 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 	if (growth->other) {
 		sentence_say(sentence, "Process ");
 		oom_say_process(sentence, growth->rank, growth->pid);
-		sentence_say(sentence, growth->each ? "%s holds %s more with every step" : "%s holds more and more, %s more than at first",
-			     growth->sleeps ? " sleeps and" : "", text_bytes(each, growth->each ? growth->each : growth->bytes));
+		sentence_say(sentence,
+			     growth->each ? "%s holds %s more with every step"
+					  : "%s holds more and more, %s more than at first",
+			     growth->sleeps ? " sleeps and" : "",
+			     text_bytes(each, growth->each ? growth->each : growth->bytes));
 	} else {
 		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
-			     text_bytes(each, growth->each), growth->by_step ? "step" : growth->by_batch ? "batch" : "micro-batch");
+			     text_bytes(each, growth->each),
+			     growth->by_step    ? "step"
+			     : growth->by_batch ? "batch"
+						: "micro-batch");
 	}
 	if (*growth->place) {
 		sentence_say(sentence, ", by ");

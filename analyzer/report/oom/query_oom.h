@@ -94,7 +94,7 @@ struct oom_growth {
 	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
 	uint64_t there;         /* by the place that holds most, of a process that did not ask */
-	uint64_t each;          /* more with every step or micro-batch at the place that holds most; of others, 0: no steps ended */
+	uint64_t each; /* more with every step or micro-batch at the place that holds most; of others, 0: no steps ended */
 	uint64_t places;
 	int by_step;                    /* 0: by micro-batch */
 	int by_batch;                   /* by forward of a process that has no backward */
@@ -159,12 +159,12 @@ struct oom {
 	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
 	int nobody_trains; /* whoever has memory on the device is an engine, and nothing was trained in the run */
 	int evaluates;     /* the process that asked has run no backward: what it does again and again are batches */
-	int serves;        /* the process that asked is an engine that computes for requests, beside a cache of its own */
-	int crowded;       /* LARGEST: the cache of an engine, which has no room left for what it computes */
-	int infers;        /* LARGEST: nothing is trained in the process that asked, though it has computed before */
-	int buckets;       /* LARGEST, left_over: `place` are DistributedDataParallel's buckets, which have the gradients again */
-	int outlier;       /* LARGEST: the request is far larger than all that its place had before, and that is why */
-	int uneven;        /* LARGEST: experts have far more than before, and the rest of the model has not */
+	int serves;  /* the process that asked is an engine that computes for requests, beside a cache of its own */
+	int crowded; /* LARGEST: the cache of an engine, which has no room left for what it computes */
+	int infers;  /* LARGEST: nothing is trained in the process that asked, though it has computed before */
+	int buckets; /* LARGEST, left_over: `place` are DistributedDataParallel's buckets, which have the gradients again */
+	int outlier; /* LARGEST: the request is far larger than all that its place had before, and that is why */
+	int uneven;  /* LARGEST: experts have far more than before, and the rest of the model has not */
 	uint64_t asked_before; /* most that the place of the request had in one piece before: in earlier steps, or samples; 0: none */
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int inputs;                  /* LARGEST: many pieces of no known purpose that were there before the forward */

@@ -67,8 +67,9 @@ static int make_batches(struct db *db, int64_t step)
 static int make_evaluated(struct db *db, int64_t step)
 {
 	char sql[1600];
-	int error = db_execute(db, "CREATE TEMP TABLE evaluating AS SELECT process FROM phase_span GROUP BY process HAVING "
-				   "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')");
+	int error = db_execute(db,
+			       "CREATE TEMP TABLE evaluating AS SELECT process FROM phase_span GROUP BY process HAVING "
+			       "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')");
 
 	if (!error)
 		error = db_execute(

@@ -1,0 +1,97 @@
+# Nineteen more out-of-memory threads (tests/cases), told before memana was asked. Most of them are about who computes for whom: a
+# server whose cache has the room, an evaluation in which nothing is trained, a sample or a router out of the ordinary, what is
+# there twice, and what grows where no step ends.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/cases.sh"
+
+# ---- a server, and nobody trains ----
+
+begin vllm-52054
+says "tokens times words, beside a cache that has the room" 'The request is 8,192 tokens x 151,936 words x 4 bytes, .*with fewer tokens at a time, it would be less\. .*is kv cache: it has taken the room in which the engine computes' oom
+never "no micro-batch, nothing to shard" 'micro-batch|cap the tokens|shard|[Ee]xpandable' oom
+says "its setting" 'Try gpu_memory_utilization' advise
+
+begin vllm-48469
+says "the cache, though there is more of the weights" '5\.2 GiB of what is in use is kv cache: it has taken the room in which the engine computes .*a smaller part of the GPU, or let it compute less at a time' oom
+never "weights are not why" 'shard|recompute|[Ee]xpandable' oom
+says "its setting" 'Try gpu_memory_utilization' advise
+
+begin sglang-23862
+says "a cache beside the first" '58\.5 GiB in 66 pieces is kept by _create_buffers .*is kv cache, 58\.5 GiB: give the engine a smaller part of the GPU\.' oom
+never "no trainer is there" 'while the trainer|shard|micro-batch' oom
+
+begin vllm-2193
+says "the other engine's cache" 'of pid 5000\. Most of what is in use is kv cache, 55\.0 GiB: give that engine a smaller part of the GPU\.' oom
+never "no trainer is there" 'while the trainer|shard|on the host' oom
+
+begin vllm-47654
+says "what sleeps, and stays" 'pid 5000 sleeps, but 33\.1 GiB of it stays on the GPU, in no pool that sleeps: weights, .*by __init__ \(kimi_k25.py:400\).*would have been enough' oom
+never "nothing to shard" 'shard|[Ee]xpandable' oom
+
+# ---- an evaluation ----
+
+begin nemo-speech-5190
+says "a sample that is longer than all before" 'kept by RelPositionMultiHeadAttention.forward .*Before, nothing there was larger than 381\.5 MiB, now it is 9\.8 GiB: a sample is longer than all before; cap that\. .*nothing is trained in this process, so there is nothing to recompute' oom
+never "nothing is recomputed" 'recompute activations|micro-batch|shard|[Ee]xpandable' oom
+
+begin torchmetrics-1094
+says "what every batch leaves" '14\.2 GiB of the 15\.1 GiB that the process has in use is kept by main \(evaluate.py:45\) and 1 other place, the first 210\.0 MiB more with every batch: no knob fixes this, drop the reference' oom
+never "no backward needs it" 'recompute|shard' oom
+says "each place" 'forward \(model.py:71\): 210\.0 MiB each' retained
+
+# ---- one sample, or one router ----
+
+begin mmdetection-3147
+says "who asked for far more than ever" '1\.8 GiB asked for by bbox_overlaps .*it never asked for more than 122\.3 MiB there: cap what one sample can be .*in pieces or on the host' oom
+never "no recomputation first" 'recompute|shard|[Ee]xpandable|vocabulary' oom
+says "the same in advise" '^Before any setting: cap what one sample can be' advise
+
+begin deepep-99
+says "experts that alone became larger" '15 x 2\.4 GiB, is kept by TEGroupedMLP.forward .*nothing there was larger than 600\.0 MiB, now it is 2\.4 GiB\. .*the router sends far more tokens to the experts of this rank than before, while all else is as it was: balance it' oom
+never "no sample is longer" 'longer than all before|shard|length of samples' oom
+never "nor in advise" 'length of samples' advise
+
+begin ms-swift-9945
+says "the vision tower" '43\.8 GiB, 64 x 700\.0 MiB, is kept by Qwen3VLVisionBlock.forward .*activations, 54\.3 GiB: recompute activations' oom
+never "no leak" 'drop the reference|shard|[Ee]xpandable|the router' oom
+
+begin pytorch-1893
+says "what comes from the other GPUs" '2\.1 GiB asked for by gather .*As for the request, DataParallel brings the outputs of all GPUs to this one, .*compute the loss inside of the module, .*or take DistributedDataParallel' oom
+never "no recomputation" 'recompute|shard the weights|[Ee]xpandable' oom
+
+# ---- twice ----
+
+begin transformers-10952
+says "gradients in buckets, too" '5\.8 GiB, 48 x 124\.0 MiB, is kept by _ddp_init_helper .*have every gradient once more: with gradient_as_bucket_view=True' oom
+says "the optimizer of another library is one" 'asked for by step \(optimization.py:340\) in optimizer' oom
+never "not the states" 'shard|fewer tokens|drop the reference' oom
+
+begin verl-1932
+says "the reference that stays" '13\.7 GiB of the 27\.3 GiB of weights were made by init_model \(fsdp_workers.py:585\), as many and as large as those of init_model \(fsdp_workers.py:540\): a second copy; let it go to the host while the other is trained .*would have been enough' oom
+
+begin unsloth-432
+says "copies for the file" '6\.9 GiB, 17 x 416\.0 MiB, is kept by _merge_lora .*6\.9 GiB of what is in use is state dicts: no step needs these copies: .*on the host' oom
+never "known" 'no known purpose|fewer tokens|[Ee]xpandable' oom
+
+begin prime-rl-3199
+says "weights on their way" 'in weight-update of step 2 .*The request is for weight-update buffers, with 34\.0 GiB of it in use: send the weights in smaller buckets' oom
+never "not the weights themselves" 'shard|recompute|[Ee]xpandable' oom
+
+begin diffusers-8511
+says "activations; of the idle text encoders it does not know" 'is probably activations, 16\.7 GiB: recompute activations' oom
+
+# ---- growth ----
+
+begin vllm-51258
+says "the trainer keeps what it has sent" 'rank 0 \(pid 4100\) holds 3\.2 GiB more with every step, .*15\.8 GiB of it allocated by packed_ipc_producer .*look there, no setting of pid 4200 helps' oom
+says "what to look for" 'something there keeps what it has made for others; what went over CUDA IPC it has back after torch.cuda.ipc_collect' advise
+
+begin pytorch-4661
+says "gradients with a graph" '9\.4 GiB of the 10\.1 GiB .* is kept by backward .*300\.0 MiB more with every step: no knob fixes this' oom
+never "no setting" 'shard|recompute' oom
+
+# ---- the host ----
+
+begin vime-191
+says "what sleep copied there" 'hardly a GPU out-of-memory: .*have 163\.9 GiB; it rose by 299\.0 GiB since they began, and 147\.1 GiB of that is theirs: .*Last seen: rank 0 \(pid 5100\) in sleep .*its RSS from 8\.4 GiB up to 82\.0 GiB' oom
+never "nobody else is to blame first" 'see there first|shard|fewer tokens' oom
