@@ -180,7 +180,7 @@ static int is_engine(const struct oom *oom, struct db *db, int64_t process)
 	return error ? error : serving;
 }
 
-/* An serving makes its cache when it is set up; what generate() of a library makes comes with the tokens. */
+/* An engine makes its cache when it is set up; what generate() of a library makes comes with the tokens. */
 static uint64_t cache_of(const struct oom *oom, int64_t process)
 {
 	uint64_t bytes = 0;
