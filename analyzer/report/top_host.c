@@ -98,12 +98,12 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 	       sum->all.resident >= sum->all.cgroup / share;
 }
 
-#define RISE_SHARE 8 /* of what is in use: a rise of less is none */
+#define RISE_SHARE 8 /* of what is in use: a rise of less is none; and of the rise: ranks are eight on many machines */
 
 /* It is full because it rose, and much of that is theirs: what was there before is not why. */
 static int they_rose(const struct host_sum *sum)
 {
-	return sum->rose >= sum->all.cgroup / RISE_SHARE && sum->own_rose >= sum->rose / OWN_SHARE;
+	return sum->rose >= sum->all.cgroup / RISE_SHARE && sum->own_rose >= sum->rose / RISE_SHARE;
 }
 
 /* A good part of what is in use is the processes' own, as far as anybody knows. */

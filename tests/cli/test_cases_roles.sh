@@ -1,4 +1,4 @@
-# Nineteen more out-of-memory threads (tests/cases), told before memana was asked. Most of them are about who computes for whom: a
+# Twenty-seven more out-of-memory threads (tests/cases), told before memana was asked. Most of them are about who computes for whom: a
 # server whose cache has the room, an evaluation in which nothing is trained, a sample or a router out of the ordinary, what is
 # there twice, and what grows where no step ends.
 . "$SRC/tests/cli/lib.sh"
@@ -95,3 +95,35 @@ never "no setting" 'shard|recompute' oom
 begin vime-191
 says "what sleep copied there" 'hardly a GPU out-of-memory: .*have 163\.9 GiB; it rose by 299\.0 GiB since they began, and 147\.1 GiB of that is theirs: .*Last seen: rank 0 \(pid 5100\) in sleep .*its RSS from 8\.4 GiB up to 82\.0 GiB' oom
 never "nobody else is to blame first" 'see there first|shard|fewer tokens' oom
+
+# ---- eight more, told when the nineteen were mended ----
+
+begin skyrl-556
+says "states that came back once are no growth" '22\.0 GiB, 11 x 2\.0 GiB, is kept by load_megatron_optimizer .*of rank 0 \(pid 5100\)\. Most of what is in use is optimizer state, 22\.0 GiB: the trainer does not train while the engine generates: let it take its states to the host' oom
+never "not with every step" 'more with every step|shard|[Ee]xpandable' oom
+
+begin slime-2384
+says "the host, and what they did" '; it rose by 931\.3 GiB since they began, and 205\.8 GiB of that is theirs: .*in fill_routing_replay \(actor.py:250\), its RSS from 55\.9 GiB up to 159\.3 GiB' oom
+
+begin ms-swift-10109
+says "the whole model comes back" '42\.4 GiB, 62 x 700\.0 MiB, is kept by _apply .*called from offload_context .*the model is whole on this GPU while it is loaded' oom
+never "no tokens yet" 'fewer tokens|recompute|[Ee]xpandable' oom
+
+begin ppg-2
+says "data, and not the network" 'asked for by tensors_to_device .*9\.0 GiB, 6 x 1\.5 GiB, is kept by tensors_to_device .*probably the inputs of a whole batch .*one micro-batch at a time' oom
+never "what the network keeps is little" 'recompute|shard|[Ee]xpandable' oom
+
+begin transformers-35648
+says "a cache that a training does not read" '19\.3 GiB, 46 x 430\.0 MiB, is kept by update \(cache_utils.py:450\).*call the model with use_cache=False' oom
+never "nothing is generated" 'generate fewer|smaller part of the GPU' oom
+
+begin diffusers-1441
+says "a picture decoded at once" '4\.1 GiB asked for by forward .*nothing is trained in this process, .*in pieces' oom
+never "nothing is recomputed" 'recompute activations|micro-batch|shard' oom
+
+begin diffusion-e2e-ft-21
+says "activations; of what is frozen it does not know" '14\.1 GiB, 30 x 480\.0 MiB, is kept by forward \(resnet.py:320\).*activations' oom
+
+begin megatron-1746
+says "what a checkpoint is loaded into; that these are no weights it does not know" '18\.7 GiB, 40 x 478\.0 MiB, is kept by sharded_param_state_fully_reshardable .*called from load_checkpoint' oom
+never "no tokens" 'fewer tokens|recompute|[Ee]xpandable' oom

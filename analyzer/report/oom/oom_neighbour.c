@@ -239,9 +239,26 @@ static int look_without_steps(const struct oom *oom, struct db *db, struct oom_h
 	return steps ? (steps < 0 ? steps : 0) : look_at_time(oom, db, holder);
 }
 
+/*
+ * What grows comes with each step. What came back once, because somebody did not take it away again, has another cause: what
+ * is there since the first step was made in one stretch between two ends of steps.
+ */
+static int comes_again(const struct oom *oom, struct db *db, const struct oom_holder *holder)
+{
+	static const char sql[] =
+		"SELECT count(DISTINCT (SELECT count(*) FROM step WHERE end_time <= since_time)) > 1 FROM in_use WHERE process = ?1 "
+		"AND device = ?2 AND bytes >= 1 << 20 AND id NOT IN (SELECT allocation FROM resident) "
+		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " STRETCH_AT("?3", "?4", "?5");
+	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,
+						       oom->it->process, oom->it->seq };
+	int again = 0, error = answer_rows(db, sql, parameter, take_steps, &again);
+
+	return error ? error : again;
+}
+
 int oom_look_around(struct oom *oom, struct db *db)
 {
-	int error = find_asker(oom, db);
+	int error = find_asker(oom, db), again;
 	size_t i;
 
 	for (i = 0; i < oom->holders && !error; i++) {
@@ -250,6 +267,11 @@ int oom_look_around(struct oom *oom, struct db *db)
 		error = look_at(oom, db, &oom->holder[i], oom->it->process);
 		if (!error && !oom->holder[i].grown)
 			error = look_at(oom, db, &oom->holder[i], oom->holder[i].process);
+		if (!error && oom->holder[i].grown) {
+			again = comes_again(oom, db, &oom->holder[i]);
+			error = again < 0 ? again : 0;
+			oom->holder[i].grown = again ? oom->holder[i].grown : 0;
+		}
 		if (!error && !oom->holder[i].grown)
 			error = look_without_steps(oom, db, &oom->holder[i]);
 	}

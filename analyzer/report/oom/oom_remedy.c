@@ -220,8 +220,8 @@ static const char whole_knob[] =
 	"the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host (or on the meta device), "
 	"shard it there, and let each GPU get its shards; where it stays whole, over more GPUs or in fewer bytes";
 static const char inputs_knob[] =
-	"what comes before the first forward of a step and stays for all of it is probably the inputs of a whole batch (pictures, "
-	"masks): leave those on the host, and take them to the GPU one micro-batch at a time";
+	"what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch (pictures, masks): "
+	"leave those on the host, and take them to the GPU one micro-batch at a time";
 static const char starved_engine_knob[] =
 	"a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part of "
 	"the GPU";
@@ -252,6 +252,17 @@ static const char infers_knob[] =
 static const char infers_kept_knob[] =
 	"nothing is trained in this process, and what forwards before kept has gone: run it within torch.no_grad(), so that nothing is "
 	"kept for a backward, or give it less at a time";
+
+static const char cache_knob[] =
+	"the forward of a training keeps the keys and values of all tokens for a generation that does not come: call the model with "
+	"use_cache=False";
+
+/* generate() is a rollout, and an engine makes its cache in init. */
+static int is_cache_of_training(const struct oom *oom)
+{
+	return oom->place && !oom->evaluates && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)) &&
+	       !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_FORWARD));
+}
 
 /* Many of a size: of the layers of a forward, which keeps them. */
 static int is_pile(const struct oom_part *place)
@@ -290,6 +301,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return loaded_knob;
 	if (oom->stale && oom->stale >= oom->it->requested / 4)
 		return stale_knob;
+	if (is_cache_of_training(oom))
+		return cache_knob;
 	if (oom->by_frame)
 		return oom->by_frame;
 	if (oom->uneven)

@@ -11,6 +11,7 @@
 #define FREED_SHARE 16 /* one part in so many that went in a backward: it is needed there */
 #define WHOLE_REST 4   /* one part in so many may be something else */
 #define INPUTS 16      /* more than the batch's few tensors */
+#define INPUTS_ALIKE 4 /* so many of who asks for still more */
 #define WIDER_LEAST (64u << 20)
 
 /* ---- who made it ---- */
@@ -102,7 +103,8 @@ static int find_inference(struct oom *oom, struct db *db)
 {
 	int infers;
 
-	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) || oom_is_others(oom) || oom->crowded)
+	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) || oom_is_others(oom) ||
+	    oom->crowded || oom->left_over)
 		return 0;
 	infers = oom_is_inference(oom, db);
 	oom->infers = infers > 0;
@@ -153,6 +155,12 @@ static int take_flag(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
+static int is_of_an_engine(const char *category)
+{
+	return !strcmp(category, mt_category_name(MT_CATEGORY_KV_CACHE)) ||
+	       !strcmp(category, mt_category_name(MT_CATEGORY_GRAPHS));
+}
+
 /*
  * AReaL made a model of 61 GiB on each GPU before FSDP cut it; SkyRL one of 15 GiB on the GPU that sends it to the others. An
  * engine, Megatron and ZeRO-3, which make shards from the start, are none of these.
@@ -171,7 +179,9 @@ static int find_whole(struct oom *oom, struct db *db)
 	size_t i;
 
 	for (i = 0; i < oom->parts; i++)
-		own += oom->part[i].process == oom->it->process ? oom->part[i].bytes : 0;
+		own += oom->part[i].process == oom->it->process && !is_of_an_engine(oom->part[i].category)
+			       ? oom->part[i].bytes
+			       : 0;
 	if (!place || oom_is_others(oom) || strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) ||
 	    strcmp(place->phase, mt_phase_name(MT_PHASE_INIT)) || strcmp(oom->it->source, "tensor") ||
 	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)) ||
@@ -180,24 +190,34 @@ static int find_whole(struct oom *oom, struct db *db)
 	return answer_rows(db, sql, parameter, take_flag, &oom->whole);
 }
 
+static int asks_for_more(const struct oom *oom, const struct oom_part *place)
+{
+	return place->alike && !strcmp(place->function, oom->it->function) && !strcmp(place->place, oom->it->place);
+}
+
 /*
+ * Data that comes to the GPU outside of all phases, in sizes that no weight and no state has: PPG took the pictures of 32 rollouts
+ * there before a minibatch of them went through the network, and asked for still more.
+ *
  * EasyR1 took the pictures of a whole batch to the GPU before the first of its micro-batches: many pieces from one place, which
  * came in this step, after the last optimizer and before the first forward of it, in sizes that no weight and no state has.
  */
 static int find_inputs(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT count(*) >= ?5 AND min(since_seq) > (SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 "
+		"SELECT count(*) >= abs(?5) AND (?5 < 0 AND EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 "
+		"AND phase = 'backward' AND first_seq < ?3) OR min(since_seq) > (SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 "
 		"AND phase = 'optimizer' AND last_seq < ?3) AND max(since_seq) < (SELECT min(first_seq) FROM phase_span "
 		"WHERE process = ?1 AND phase IN ('forward', 'logprob', 'ref', 'critic') AND first_seq < ?3 AND first_seq > (SELECT "
-		"ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3)) "
+		"ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3))) "
 		"FROM in_use JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place "
 		"AND place.function = callsite.function WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND bytes NOT IN (SELECT bytes FROM allocation "
 		"WHERE process = ?1 AND alloc_seq <= ?3 AND category IN ('weights', 'gradients', 'optimizer state'))";
 	const struct oom_part *place = oom->place;
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
-						       place ? place->node : 0, INPUTS };
+						       place ? place->node : 0,
+						       place && asks_for_more(oom, place) ? -INPUTS_ALIKE : INPUTS };
 
 	if (!place || !place->node || oom_is_others(oom) ||
 	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OTHER)) ||

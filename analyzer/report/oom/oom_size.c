@@ -47,7 +47,8 @@ static int sizes_of(const struct oom *oom, struct db *db, int64_t node, int by_s
 int oom_find_sizes(struct oom *oom, struct db *db)
 {
 	struct sizes sizes;
-	int infers = oom->it->steps ? 0 : oom_is_inference(oom, db), error = infers < 0 ? infers : 0;
+	int infers = oom->it->steps || oom->rule != OOM_LARGEST ? 0 : oom_is_inference(oom, db),
+	    error = infers < 0 ? infers : 0;
 
 	oom->by_samples = infers > 0;
 	if (!error && oom->place && oom->place->node && oom->place->process == oom->it->process) {

@@ -234,8 +234,9 @@ int oom_find_roles(struct oom *oom, struct db *db)
 
 int oom_is_inference(const struct oom *oom, struct db *db)
 {
-	static const char sql[] = "SELECT count(*) >= ?3 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 "
-				  "AND phase IN ('forward', 'logprob', 'ref')";
+	static const char sql[] =
+		"SELECT count(*) >= ?3 OR EXISTS (SELECT 1 FROM temp.batch WHERE process = ?1) FROM phase_span "
+		"WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('forward', 'logprob', 'ref')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, FORWARDS };
 	int infers = 0, error = oom->evaluates ? answer_rows(db, sql, parameter, take_flag, &infers) : 0;
 

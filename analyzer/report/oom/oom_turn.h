@@ -37,7 +37,7 @@ int oom_find_roles(struct oom *oom, struct db *db);
 
 /*
  * 1: the process that asked has run no backward and no optimizer, and several forwards before this one, as an evaluation or a
- * server does; 0, or -MT_E_x. The first forward of a training is none of these.
+ * server does; 0, or -MT_E_x. The first forward of a training is none of these. After oom_find_growth(), whose tables it needs.
  */
 int oom_is_inference(const struct oom *oom, struct db *db);
 
