@@ -1,4 +1,4 @@
-# Twenty-seven more out-of-memory threads (tests/cases), told before memana was asked. Most of them are about who computes for whom: a
+# Thirty-two more out-of-memory threads (tests/cases), told before memana was asked. Most of them are about who computes for whom: a
 # server whose cache has the room, an evaluation in which nothing is trained, a sample or a router out of the ordinary, what is
 # there twice, and what grows where no step ends.
 . "$SRC/tests/cli/lib.sh"
@@ -127,3 +127,25 @@ says "activations; of what is frozen it does not know" '14\.1 GiB, 30 x 480\.0 M
 begin megatron-1746
 says "what a checkpoint is loaded into; that these are no weights it does not know" '18\.7 GiB, 40 x 478\.0 MiB, is kept by sharded_param_state_fully_reshardable .*called from load_checkpoint' oom
 never "no tokens" 'fewer tokens|recompute|[Ee]xpandable' oom
+
+# ---- and five ----
+
+begin verl-2828
+says "tokens times words" 'The request is 24,576 tokens x 151,936 words x 4 bytes, .*compute log-probs in chunks .*27\.8 GiB, 2 x 13\.9 GiB, is kept by entropy_from_logits' oom
+never "not the weights" 'shard|recompute|[Ee]xpandable' oom
+
+begin pytorch-128947
+says "more than there is" '161\.4 GiB asked for by forward \(conv.py:613\).*more than the 79\.2 GiB there are: make this one request smaller' oom
+never "no loose end" 'than there is\. \.' advise
+
+begin openrlhf-947
+says "the actor that stays" 'to wake up kv cache\. .*of rank 0 \(pid 5100\)\. .*weights, .*the trainer does not train while the engine generates: let it take its weights to the host' oom
+never "nothing to shard" 'shard|[Ee]xpandable' oom
+
+begin deepspeed-1111
+says "what was loaded" '12\.0 GiB, 5 x 2\.4 GiB, is kept by load_tensor .*state dicts: what was loaded .*load it to the host' oom
+never "not the states" 'shard|fewer tokens' oom
+
+begin speechbrain-841
+says "activations, and no leak" '21\.6 GiB, 18 x 1\.2 GiB, is kept by forward .*activations, 21\.6 GiB: recompute' oom
+never "nothing is retained" 'drop the reference|shard|[Ee]xpandable' oom

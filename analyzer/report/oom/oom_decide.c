@@ -439,6 +439,29 @@ static int take_crowded(struct oom *oom)
 	return 1;
 }
 
+/*
+ * Who wakes up needs his own weights. Another process that has more of them, and as much as is missing, whatever parts they are in,
+ * is in the way; 0: nobody is.
+ */
+static int64_t whose_weights(const struct oom *oom, const char *category)
+{
+	const struct oom_holder *most = NULL;
+	uint64_t bytes, least = own_bytes(oom, category);
+	size_t i;
+
+	if (!*oom->waking || strcmp(category, mt_category_name(MT_CATEGORY_WEIGHTS)))
+		return 0;
+	least = least > oom_missing(oom->it) ? least : oom_missing(oom->it);
+	for (i = 0; i < oom->holders; i++) {
+		bytes = oom_bytes_of(oom, oom->holder[i].process, category, -1);
+		if (!is_own(oom, &oom->holder[i]) && bytes >= least) {
+			most = &oom->holder[i];
+			least = bytes;
+		}
+	}
+	return most ? most->process : 0;
+}
+
 static int take_largest(struct oom *oom, struct db *db)
 {
 	struct oom_sum sum[OOM_SUMS_MAX];
@@ -458,7 +481,7 @@ static int take_largest(struct oom *oom, struct db *db)
 	if (awake < 0 || (!awake && take_request(oom, &sum[0])))
 		return awake;
 	oom->own_engine = awake;
-	take_category(oom, sum[0].word, sum[0].bytes, 0);
+	take_category(oom, sum[0].word, sum[0].bytes, whose_weights(oom, sum[0].word));
 	oom->alone = !oom->logits.tokens && (is_computed(oom->it->phase) || is_gathered(oom)) &&
 		     !strcmp(oom->it->source, "tensor") && oom->it->requested > sum[0].bytes &&
 		     oom->it->requested > oom_missing(oom->it);

@@ -540,8 +540,11 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 	text_bytes(size, oom->rule_bytes);
 	switch (oom->rule) {
 	case OOM_TOO_LARGE:
-		sentence_say(sentence, "That is more than there is. ");
-		say_most(sentence, oom);
+		sentence_say(sentence, "That is more than there is.");
+		if (oom->place || *oom->rule_category || oom->logits.tokens) {
+			sentence_say(sentence, " ");
+			say_most(sentence, oom);
+		}
 		return;
 	case OOM_IDLE_CACHE:
 		sentence_say(sentence, "It was %s that asked the driver, and %s lie idle in PyTorch's cache beside it.",
