@@ -80,9 +80,9 @@ without "as large as no weights" 's/alloc layer{layer} 214000000/alloc layer{lay
 never "layers that are just larger" 'in half the bytes' oom
 
 begin easyr1-454
-says "inputs of a whole batch" '30\.0 GiB, 320 x 96\.0 MiB, is kept by _process_multi_modal_inputs .*is of no known purpose, 30\.0 GiB: what comes before the first forward of a step and stays for all of it is probably the inputs of a whole batch .*one micro-batch at a time' oom
+says "inputs of a whole batch" '30\.0 GiB, 320 x 96\.0 MiB, is kept by _process_multi_modal_inputs .*is of no known purpose, 30\.0 GiB: what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch .*one micro-batch at a time' oom
 never "nothing to compute again" 'recompute|probably of no|[Ee]xpandable|drop the reference' oom
-says "the same in advise" '^Before any setting: what comes before the first forward' advise
+says "the same in advise" '^Before any setting: what comes to the GPU before anything is computed' advise
 
 without "in the size of a weight" 's/^\(.alloc layer{layer}\) 250MiB/\1 96MiB/; s/^context.*/context 5336MiB/' as-weights
 never "what is as large as weights may be moved ones" 'inputs of a whole batch' oom
