@@ -100,8 +100,7 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 
 #define RISE_SHARE 8 /* of what is in use: a rise of less is none; and of the rise: ranks are eight on many machines */
 
-/* It is full because it rose, and much of that is theirs: what was there before is not why. */
-static int they_rose(const struct host_sum *sum)
+int host_sum_rose(const struct host_sum *sum)
 {
 	return sum->rose >= sum->all.cgroup / RISE_SHARE && sum->own_rose >= sum->rose / RISE_SHARE;
 }
@@ -109,7 +108,7 @@ static int they_rose(const struct host_sum *sum)
 /* A good part of what is in use is the processes' own, as far as anybody knows. */
 static int is_theirs(const struct host_sum *sum)
 {
-	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2) || they_rose(sum);
+	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2) || host_sum_rose(sum);
 }
 
 /* Of what is in use, as far as the cgroup and the machine tell, how much is the processes' own: whose bytes they are. */
@@ -123,7 +122,7 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 	sentence_say(sentence, " Of %s in use there, %s %s", text_bytes(whole, all->cgroup),
 		     sum->processes == 1 ? "this process has" : "the processes recorded here have",
 		     text_bytes(own, all->resident));
-	if (they_rose(sum) && !have_part(sum, OWN_SHARE)) {
+	if (host_sum_rose(sum) && !have_part(sum, OWN_SHARE)) {
 		sentence_say(sentence,
 			     "; it rose by %s since they began, and %s of that is theirs: the rest is somebody else's, of "
 			     "ranks that were not recorded, perhaps.",

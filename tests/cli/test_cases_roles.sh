@@ -95,6 +95,7 @@ never "no setting" 'shard|recompute' oom
 begin vime-191
 says "what sleep copied there" 'hardly a GPU out-of-memory: .*have 163\.9 GiB; it rose by 299\.0 GiB since they began, and 147\.1 GiB of that is theirs: .*Last seen: rank 0 \(pid 5100\) in sleep .*its RSS from 8\.4 GiB up to 82\.0 GiB' oom
 never "nobody else is to blame first" 'see there first|shard|fewer tokens' oom
+says "and in advise" '^The host is short of memory, not the GPU: let the engine throw its weights away when it sleeps \(level 2\)' advise
 
 # ---- eight more, told when the nineteen were mended ----
 

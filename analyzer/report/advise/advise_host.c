@@ -14,6 +14,7 @@ struct host_words {
 	char *evidence, *instead;
 	uint64_t recorded; /* what all recorded processes had resident at most */
 	uint32_t processes;
+	int rose; /* the host filled while they were there, and much of that is theirs */
 };
 
 static int add_host(void *context, const struct query_host *row)
@@ -69,6 +70,9 @@ static const struct {
 	{ "state_dict",
 	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
 	{ "offload", "offload less to the host, or give the job more host memory" },
+	{ "sleep",
+	  "let the engine throw its weights away when it sleeps (level 2), where the trainer sends new ones anyway: each keeps a copy "
+	  "on the host" },
 	{ "from_pretrained",
 	  "let rank 0 alone load the weights, the others on the meta device (fsdp_cpu_ram_efficient_loading, "
 	  "low_cpu_mem_usage), or start fewer ranks a node" },
@@ -173,8 +177,11 @@ static void say_instead(struct host_words *words, const struct query_host *row, 
 	if (row->most_resident < all / OWN_SHARE &&
 	    words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2))
 		say_together(words->advice, words, instead, ADVISE_EVIDENCE_MAX);
-	else if (row->most_resident < all / OWN_SHARE)
+	else if (row->most_resident < all / OWN_SHARE &&
+		 !(words->rose && grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX)))
 		mt_copy_text(instead, ADVISE_EVIDENCE_MAX, others);
+	else if (row->most_resident < all / OWN_SHARE)
+		return;
 	else if (!offloads_here(words->advice, instead, ADVISE_EVIDENCE_MAX) &&
 		 !grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX))
 		mt_copy_text(instead, ADVISE_EVIDENCE_MAX, anything);
@@ -200,9 +207,14 @@ static int take_host(void *context, const struct query_host *row)
 int advise_host_says(struct advice *advice, char evidence[ADVISE_EVIDENCE_MAX], char instead[ADVISE_EVIDENCE_MAX])
 {
 	struct host_words words = { .advice = advice, .evidence = evidence, .instead = instead };
+	struct host_sum sum;
 	int error = query_hosts(advice->run.db, add_host, &words);
 
 	if (!error)
+		error = host_sum(&sum, advice->run.db);
+	if (!error) {
+		words.rose = host_sum_rose(&sum);
 		error = query_hosts(advice->run.db, take_host, &words);
+	}
 	return error ? error : words.told;
 }
