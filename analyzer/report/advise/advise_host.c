@@ -173,18 +173,17 @@ static void say_instead(struct host_words *words, const struct query_host *row, 
 	uint64_t all = !strcmp(row->pressure, "cgroup") || !strcmp(row->verdict, "cgroup")
 			       ? (row->cgroup_limit ? row->cgroup_limit : row->cgroup)
 			       : row->cgroup + row->available;
+	int small = row->most_resident < all / OWN_SHARE;
 
-	if (row->most_resident < all / OWN_SHARE &&
-	    words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2))
+	if (small && words->recorded > (words->processes > 1 ? row->cgroup / OWN_SHARE : all / 2)) {
 		say_together(words->advice, words, instead, ADVISE_EVIDENCE_MAX);
-	else if (row->most_resident < all / OWN_SHARE &&
-		 !(words->rose && grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX)))
-		mt_copy_text(instead, ADVISE_EVIDENCE_MAX, others);
-	else if (row->most_resident < all / OWN_SHARE)
 		return;
-	else if (!offloads_here(words->advice, instead, ADVISE_EVIDENCE_MAX) &&
-		 !grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX))
-		mt_copy_text(instead, ADVISE_EVIDENCE_MAX, anything);
+	}
+	if (!small && offloads_here(words->advice, instead, ADVISE_EVIDENCE_MAX))
+		return;
+	if ((!small || words->rose) && grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX))
+		return;
+	snprintf(instead, ADVISE_EVIDENCE_MAX, "%s", small ? others : anything);
 }
 
 static int take_host(void *context, const struct query_host *row)
