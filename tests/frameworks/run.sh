@@ -10,6 +10,11 @@ venv=$build/frameworks-venv
 log=$build/frameworks-venv.log
 wanted=(torch numpy transformers trl accelerate peft datasets)
 beside=(torchao bitsandbytes megatron-core) # what of these cannot be had is skipped by name
+# verl wants older releases of what is above, which its engine does without: by themselves, with what it imports.
+alone=(verl "tensordict<=0.10.0" ray omegaconf hydra-core antlr4-python3-runtime codetiming pyvers cloudpickle msgpack orjson click
+	protobuf jsonschema jsonschema-specifications referencing rpds-py attrs platformdirs pillow requests charset-normalizer urllib3
+	certifi idna fastapi starlette uvicorn opentelemetry-api annotated-doc annotated-types pydantic pydantic-core
+	typing-inspection h11 anyio sniffio importlib-metadata zipp wandb sentry-sdk gitpython gitdb smmap)
 export PYTHONDONTWRITEBYTECODE=1
 
 # ends VERDICT: there is nothing to run the tests with.
@@ -49,6 +54,9 @@ if ! has_frameworks; then
 		ends "not ok pip could not install the frameworks"
 	fi
 	for package in "${beside[@]}"; do install "$package"; done
+	for package in "${alone[@]}"; do
+		"$venv/bin/python" -m pip show -q "${package%%<*}" 2>/dev/null || install --no-deps "$package"
+	done
 	has_frameworks || ends "not ok the frameworks were installed, and cannot be imported"
 fi
 export PYTHON=$venv/bin/python

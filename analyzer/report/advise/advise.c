@@ -63,10 +63,11 @@ static int find_frame(struct advice *advice, const char *condition)
 {
 	static const char sql[] =
 		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN node USING (id) "
-		"WHERE parent IS NOT NULL) SELECT function, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line "
+		"WHERE parent IS NOT NULL AND depth < ?2) SELECT function, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line "
 		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
 		"WHERE function IS NOT NULL AND kind = 'python' AND (%s) ORDER BY depth LIMIT 1";
-	const int64_t node[ANSWER_PARAMETERS] = { advice->run.failed ? advice->run.oom.it->node : 0 };
+	const int64_t node[ANSWER_PARAMETERS] = { advice->run.failed ? advice->run.oom.it->node : 0,
+						  MT_STACK_DEPTH_MAX };
 	char words[1536];
 
 	if (!node[0] || (size_t)snprintf(words, sizeof(words), sql, condition) >= sizeof(words))

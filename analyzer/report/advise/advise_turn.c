@@ -62,7 +62,7 @@ static int has_frame(const struct advise_run *run, const struct replay_site *sit
 {
 	/* Of the outer ones much else is made. */
 	static const char sql[] =
-		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + (kind = 'python') FROM up JOIN node "
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION SELECT parent, depth + (kind = 'python') FROM up JOIN node "
 		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < ?2) "
 		"SELECT function, ifnull(file, ''), depth FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
 		"WHERE function IS NOT NULL AND depth < ?2";
@@ -71,7 +71,7 @@ static int has_frame(const struct advise_run *run, const struct replay_site *sit
 
 	for (i = 0; i < frames.words; i++)
 		if (frames.word[i][name_size(frames.word[i])])
-			parameter[1] = INT32_MAX;
+			parameter[1] = MT_STACK_DEPTH_MAX;
 	return site->node ? answer_rows(run->db, sql, parameter, takes_frame, &frames) : 0;
 }
 
