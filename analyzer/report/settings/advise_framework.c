@@ -243,24 +243,49 @@ static int ask(struct search *search, struct db *db, const char *sql, int is_fil
 	return error ? error : row;
 }
 
-static int look(struct search *search, struct db *db)
+/* Python's files on stacks: of all that ran, or without what only ran while a module was imported. */
+static int look_at_files(struct search *search, struct db *db, int imports)
 {
-	static const char files[] =
+	static const char all[] =
 		"SELECT file, count(*) FROM frame JOIN node ON node.frame = frame.id WHERE kind = 'python' "
 		"AND file IS NOT NULL GROUP BY file ORDER BY 2 DESC, 1";
-	int error = ask(search, db, files, 1);
+	static const char used[] =
+		"WITH RECURSIVE importing(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WHERE file LIKE '<frozen importlib%' UNION SELECT node.id FROM node JOIN importing ON node.parent = importing.id) "
+		"SELECT file, count(*) FROM frame JOIN node ON node.frame = frame.id WHERE kind = 'python' "
+		"AND file IS NOT NULL AND node.id NOT IN importing GROUP BY file ORDER BY 2 DESC, 1";
 
-	if (!error)
-		error = ask(search, db, "SELECT path, 0 FROM module GROUP BY path", 1);
-	return error ? error : ask(search, db, "SELECT DISTINCT command, 0 FROM process ORDER BY id", 0);
+	return ask(search, db, imports ? all : used, 1);
 }
-
-/* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 static int is_seen(const struct trail *trail)
 {
 	return trail->frames || trail->commands;
 }
+
+static int any_is_seen(const struct search *search)
+{
+	uint32_t i;
+
+	for (i = 0; i < search->count; i++)
+		if (is_seen(&search->trail[i]))
+			return 1;
+	return 0;
+}
+
+/* A library that others import is not in use for that; a program may run while it is imported itself. */
+static int look(struct search *search, struct db *db)
+{
+	int error = look_at_files(search, db, 0);
+
+	if (!error)
+		error = ask(search, db, "SELECT path, 0 FROM module GROUP BY path", 1);
+	if (!error)
+		error = ask(search, db, "SELECT DISTINCT command, 0 FROM process ORDER BY id", 0);
+	return error || any_is_seen(search) ? error : look_at_files(search, db, 1);
+}
+
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 static uint32_t number_of(const struct search *search, const char *framework)
 {
