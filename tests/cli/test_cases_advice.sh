@@ -201,3 +201,7 @@ proposes "the loss, though it is in no pass" --recompute-loss-function
 advises "and the states, which have most" "'--optimizer-cpu-offload' in [k['key'] for k in d['knobs']][:3]"
 begin posttrainarena-29
 row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evidence']" "the request again, in the model"
+
+# What is on by default is not taken for on where two steps were recorded and nothing was computed again.
+begin verl-1932
+row model.enable_gradient_checkpointing "r['now'] == 'false' and r['proposed'] == 'true'" "it was turned off, by the recording"

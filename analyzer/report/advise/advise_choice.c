@@ -18,8 +18,7 @@ static const char *text_of(struct choice *choice, double number)
 	return advise_value_text(choice->to, choice->turn.knob, number);
 }
 
-/* What the recording shows goes before a default. */
-static void choice_show(struct choice *choice, const char *value)
+void choice_show(struct choice *choice, const char *value)
 {
 	choice->now = (struct advise_value){ value, "the recording", ADVISE_SHOWN };
 	choice->turn.now = value;

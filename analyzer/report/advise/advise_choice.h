@@ -16,6 +16,9 @@ struct choice {
 	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */
 };
 
+/* What the recording shows goes before a default: it is `value` now, which outlives the choice. */
+void choice_show(struct choice *choice, const char *value);
+
 /*
  * A value that saves, of choice->turn.knob; choice->now is its value, as the configuration has it, and is what the recording
  * shows afterwards where that refutes a default. NULL: there is none to try. The text is in the choice, or static.

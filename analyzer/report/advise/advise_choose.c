@@ -132,6 +132,30 @@ static void say_condition(char only[ADVISE_WORDS_MAX], const char *why)
 	snprintf(only, ADVISE_WORDS_MAX, "this was changed: %.*s", ADVISE_WORDS_MAX - 24, why);
 }
 
+/*
+ * It is on by default, and was turned off: passes backward were recorded, the activations of passes forward waited for them, and
+ * nothing was computed again.
+ */
+static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
+{
+	struct advise_value now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+	const struct replay_site *site;
+	uint64_t waiting = 0;
+	uint32_t i;
+
+	if (now.origin != ADVISE_DEFAULT || knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !knob->proofs ||
+	    knob->measure != MT_KNOB_UNIT_SWITCH || knob->saves != MT_KNOB_SAVES_ON || advice->run.steps < 1)
+		return 0;
+	for (i = 0; i < advice->run.replay.sites; i++) {
+		site = &advice->run.replay.site[i];
+		if (site->category == MT_CATEGORY_RECOMPUTED)
+			return 0;
+		if (site->category == MT_CATEGORY_ACTIVATIONS && site->phase == MT_PHASE_FORWARD)
+			waiting += site->held[MT_PHASE_BACKWARD];
+	}
+	return waiting > advice->base / WORTH;
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
@@ -139,7 +163,7 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	enum advise_standing standing;
 	char why[ADVISE_WORDS_MAX] = "";
 	const char *to;
-	int backend;
+	int backend, off;
 
 	if (knob->instead || advise_config_through(advice->config, knob) || !advise_is_meant(advice, knob))
 		return 0;
@@ -159,11 +183,14 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		standing = ADVISE_STANDING_OPEN;
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
 		say_condition(choice.only, why);
-	else if (standing != ADVISE_STANDING_OPEN)
+	off = standing == ADVISE_STANDING_ALREADY && is_shown_off(advice, knob);
+	if (standing != ADVISE_STANDING_OPEN && !*choice.only && !off)
 		return note_idle(advice, knob, why);
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE)
 		return 0;
 	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+	if (off)
+		choice_show(&choice, "false");
 	if (knob->method == MT_KNOB_METHOD_ALLOCATOR)
 		return consider_allocator(advice, knob, choice.now);
 	choice.turn.now = choice.now.text;
