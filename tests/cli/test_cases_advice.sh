@@ -205,3 +205,13 @@ row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evide
 # What is on by default is not taken for on where two steps were recorded and nothing was computed again.
 begin verl-1932
 row model.enable_gradient_checkpointing "r['now'] == 'false' and r['proposed'] == 'true'" "it was turned off, by the recording"
+# What a compiler made of the model computes again without saying so: nothing is known of it then.
+compiled() {
+	"$memana" load "$case"/*.zst -o compiled.db >/dev/null && python3 - <<-'END' && "$memana" advise -n 0 --json compiled.db >compiled.json &&
+		import sqlite3
+		with sqlite3.connect("compiled.db") as database:
+		    database.execute("UPDATE frame SET file = '/tmp/torchinductor_me/ab/cab.py' WHERE function = 'forward'")
+	END
+		json compiled.json "not any(k['key'].endswith('model.enable_gradient_checkpointing') for k in d['knobs'])"
+}
+check "$case: but not where the model was compiled" compiled

@@ -132,6 +132,25 @@ static void say_condition(char only[ADVISE_WORDS_MAX], const char *why)
 	snprintf(only, ADVISE_WORDS_MAX, "this was changed: %.*s", ADVISE_WORDS_MAX - 24, why);
 }
 
+static int take_any(void *context, struct db_stmt *row MT_UNUSED)
+{
+	*(int *)context = 1;
+	return 0;
+}
+
+/* What a compiler made of the model computes again without a frame that says so. An error counts as that. */
+static int is_compiled(const struct advice *advice)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT node FROM site WHERE category = 'activations' AND phase = 'forward' AND node IS NOT "
+		"NULL UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
+		"JOIN frame ON frame.id = node.frame WHERE file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' "
+		"OR file LIKE '%torchinductor_%' LIMIT 1";
+	int seen = 0;
+
+	return answer_rows(advice->run.db, sql, NULL, take_any, &seen) || seen;
+}
+
 /*
  * It is on by default, and was turned off: passes backward were recorded, the activations of passes forward waited for them, and
  * nothing was computed again.
@@ -153,7 +172,7 @@ static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
 		if (site->category == MT_CATEGORY_ACTIVATIONS && site->phase == MT_PHASE_FORWARD)
 			waiting += site->held[MT_PHASE_BACKWARD];
 	}
-	return waiting > advice->base / WORTH;
+	return waiting > advice->base / WORTH && !is_compiled(advice);
 }
 
 static int consider(struct choices *choices, const struct mt_knob *knob)
