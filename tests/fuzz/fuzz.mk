@@ -25,9 +25,9 @@ fuzz-targets: $(FUZZ_BIN)
 deps-fuzz:
 	@tools/deps.sh build test fuzz
 
-# The sample and the golden files that the corpus is made of come from the ordinary build.
+# The sample, the golden files and the cases that the corpus is made of come from the ordinary build.
 fuzz: deps-fuzz
-	@$(MAKE) --no-print-directory -j2 programs
+	@$(MAKE) --no-print-directory -j2 programs cases
 	@$(MAKE) --no-print-directory -j2 B=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined \
 		FUZZ_ENGINE=-fsanitize=fuzzer fuzz-targets
 	@tests/fuzz/run.sh $(B) build-fuzz "$(or $(MINUTES),10)" $(TARGET)
