@@ -145,6 +145,8 @@ static inline int gather(struct pickle *pickle, pickle_id id, size_t from)
 		return -MT_E_CORRUPT;
 	if (container->type == PICKLE_DICT && count % 2)
 		return -MT_E_CORRUPT;
+	if (!count) /* a stack on which nothing ever was has no memory */
+		return 0;
 	pickle->stack.count = from;
 	return add_items(pickle, container, pickle->stack.id + from, count);
 }
