@@ -204,6 +204,7 @@ row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evide
 
 # What is on by default is not taken for on where two steps were recorded and nothing was computed again.
 begin verl-1932
+says "the reference nobody needs goes first, and no other results while that is enough" '^Try actor_rollout_ref.ref.fsdp_config.param_offload = true, now false \(default, if not set\): it saves probably 13\.1 to 14\.2 GiB.*probably enough\.' advise
 row model.enable_gradient_checkpointing "r['now'] == 'false' and r['proposed'] == 'true'" "it was turned off, by the recording"
 # What a compiler made of the model computes again without saying so: nothing is known of it then.
 compiled() {
@@ -215,3 +216,6 @@ compiled() {
 		json compiled.json "not any(k['key'].endswith('model.enable_gradient_checkpointing') for k in d['knobs'])"
 }
 check "$case: but not where the model was compiled" compiled
+
+begin own-generate
+advises "nothing is gathered where no stack shows ZeRO 3" "not any(k['key'].endswith('ds3_gather_for_generation') for k in d['knobs'])"

@@ -373,6 +373,8 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uin
 						  : advice->run.oom.rule_category); /* that the first sentence names */
 	else if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
 		category = replay->site[replay->request.site].category;
+	if (turn_is_of_reference(knob) && advise_untrained(&advice->run) > 0)
+		return 1; /* nobody needs it there */
 	return knob->categories & 1u << category && (phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&
 	       !(knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
 }
@@ -433,6 +435,11 @@ static int aims(const struct advise_row *row)
 	return row->aims;
 }
 
+static int changes_results(const struct advise_row *row)
+{
+	return row->knob->cost == MT_KNOB_COST_RESULTS;
+}
+
 static int by_worth(const void *a, const void *b)
 {
 	const struct advise_row *x = a, *y = b;
@@ -445,6 +452,8 @@ static int by_worth(const void *a, const void *b)
 		return y->fits - x->fits;
 	if (x->fits && x->sample && y->sample) /* the one that cuts least */
 		return strtod(x->to, NULL) > strtod(y->to, NULL) ? -1 : 1;
+	if (x->fits && changes_results(x) != changes_results(y)) /* not while something else is enough */
+		return changes_results(x) - changes_results(y);
 	if (x->fits && aims(x) != aims(y)) /* what failed is what has to be less */
 		return aims(y) - aims(x);
 	if (x->fits && !aims(x) && x->of_most != y->of_most) /* then what has most, whatever asked */

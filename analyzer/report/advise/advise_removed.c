@@ -126,7 +126,7 @@ static int keep_everything(struct turn *turn)
 /* The reference's weights, or whatever no optimizer has beside the model that one has. */
 static int keep_trained(struct turn *turn)
 {
-	double left = 1 - (double)turn->run->model.untrained / (double)turn->run->model.weights;
+	double left = 1 - advise_untrained(turn->run);
 
 	return turn_keep_all(turn, left, left);
 }
@@ -155,7 +155,7 @@ int turn_removed(struct turn *turn)
 		return turn->now >= 1 ? turn_keep_all(turn, turn->to / turn->now, turn->to / turn->now)
 				      : turn_keep_all(turn, 0, STEPS_MOST);
 	if (turn_is_of_reference(turn->knob) && way >= 0) {
-		if (!turn->run->model.untrained)
+		if (advise_untrained(turn->run) <= 0)
 			return turn_silent(turn, ADVISE_SILENT_NO_BYTES);
 		if (way || (turn->is_number && turn->to == 0))
 			return keep_trained(turn);

@@ -350,6 +350,18 @@ static int load_roles(struct advise_run *run)
 	return error;
 }
 
+double advise_untrained(const struct advise_run *run)
+{
+	const struct oom_copy *copy = &run->oom.copy;
+
+	if (run->model.weights)
+		return (double)run->model.untrained / (double)run->model.weights;
+	if (!run->failed || !copy->alike || !copy->all ||
+	    (!(run->phases & 1u << MT_PHASE_REF) && !advise_has_model(run, MT_KNOB_PROCESS_REFERENCE)))
+		return 0;
+	return (double)copy->bytes / (double)copy->all;
+}
+
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site)
 {
 	uint32_t roles = TRAINERS;

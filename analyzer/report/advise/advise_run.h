@@ -60,6 +60,12 @@ void advise_run_release(struct advise_run *run);
 /* Whether a number of as many bytes is a weight's, by the census: in numbers of 2 or 4 bytes. */
 int advise_is_weight(const struct advise_model *model, uint64_t bytes);
 
+/*
+ * How much of the weights no optimizer has: a reference's, a reward's. By the census; where there is none, a second set of the
+ * same weights is a reference's if one computed. 0 to 1.
+ */
+double advise_untrained(const struct advise_run *run);
+
 /* Bits 1 << enum mt_knob_process of who has the bytes of a site. */
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site);
 
