@@ -65,7 +65,9 @@ stopped() {
 	python3 - "$memana" "$@" <<-'END'
 		import os, signal, subprocess, sys
 		stopped = 0
-		for turn in range(20):
+		for turn in range(400): # on a busy machine it is often done before we are there
+		    if turn >= 20 and stopped:
+		        break
 		    process = subprocess.Popen(sys.argv[1:] + ["-o", "out.db"], stdout=subprocess.DEVNULL)
 		    while process.poll() is None and not os.path.exists(f"out.db.new-{process.pid}"):
 		        pass
