@@ -98,7 +98,7 @@ left_by_the_dead() {
 		import fcntl, os, subprocess, sys
 		command = sys.argv[1:] + ["-o", "out.db"]
 		def killed():
-		    for turn in range(50):
+		    for turn in range(400):
 		        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
 		        name = f"out.db.new-{process.pid}"
 		        while process.poll() is None and not os.path.exists(name):
@@ -146,7 +146,7 @@ is_locked() {
 		    except FileNotFoundError:
 		        pass
 		    return False
-		for turn in range(50): # it may be seen just before it is locked, or when it is whole
+		for turn in range(400): # it may be seen just before it is locked, or when it is whole
 		    process = subprocess.Popen(sys.argv[1:] + ["-o", "out.db"], stdout=subprocess.DEVNULL)
 		    name = f"out.db.new-{process.pid}"
 		    while process.poll() is None and not os.path.exists(name):
