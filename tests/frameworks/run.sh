@@ -10,11 +10,13 @@ venv=$build/frameworks-venv
 log=$build/frameworks-venv.log
 wanted=(torch numpy transformers trl accelerate peft datasets)
 beside=(torchao bitsandbytes megatron-core) # what of these cannot be had is skipped by name
-# verl wants older releases of what is above, which its engine does without: by themselves, with what it imports.
-alone=(verl "tensordict<=0.10.0" ray omegaconf hydra-core antlr4-python3-runtime codetiming pyvers cloudpickle msgpack orjson click
-	protobuf jsonschema jsonschema-specifications referencing rpds-py attrs platformdirs pillow requests charset-normalizer urllib3
-	certifi idna fastapi starlette uvicorn opentelemetry-api annotated-doc annotated-types pydantic pydantic-core
-	typing-inspection h11 anyio sniffio importlib-metadata zipp wandb sentry-sdk gitpython gitdb smmap)
+# verl and AReaL want older releases of what is above, which their engines do without: by themselves, with what they import.
+alone=(verl "tensordict<=0.10.0" ray omegaconf hydra-core "antlr4-python3-runtime==4.9.3" codetiming pyvers cloudpickle msgpack orjson
+	click protobuf jsonschema jsonschema-specifications referencing rpds-py attrs platformdirs pillow requests charset-normalizer
+	urllib3 certifi idna fastapi starlette uvicorn opentelemetry-api annotated-doc annotated-types pydantic pydantic-core
+	typing-inspection h11 anyio sniffio importlib-metadata zipp wandb sentry-sdk gitpython gitdb smmap
+	areal torchdata aiohttp multidict yarl propcache aiohappyeyeballs aiosignal frozenlist httpx httpcore colorlog tenacity flask
+	werkzeug blinker itsdangerous lark uvloop numba llvmlite einops aiofiles openai jiter distro tabulate pybase64)
 export PYTHONDONTWRITEBYTECODE=1
 
 # ends VERDICT: there is nothing to run the tests with.
@@ -55,7 +57,7 @@ if ! has_frameworks; then
 	fi
 	for package in "${beside[@]}"; do install "$package"; done
 	for package in "${alone[@]}"; do
-		"$venv/bin/python" -m pip show -q "${package%%<*}" 2>/dev/null || install --no-deps "$package"
+		"$venv/bin/python" -m pip show -q "${package%%[<=]*}" 2>/dev/null || install --no-deps "$package"
 	done
 	has_frameworks || ends "not ok the frameworks were installed, and cannot be imported"
 fi
