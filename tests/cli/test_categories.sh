@@ -46,7 +46,7 @@ if [ -n "$PYTHON" ] && "$memrec" --cpu -o train.zst -- "$PYTHON" "$SRC/samples/t
 	head() {
 		"$memana" sql train.db "SELECT evidence FROM peak_part JOIN site ON site = site.id JOIN callsite USING (node)
 			WHERE callsite.place = 'train.py:32' AND peak_part.category = 'logits and log-probs'" |
-			grep -qx "448 tokens x 1,024 words x 4 bytes"
+			grep -qxE "448 tokens x 1,024 words x 4 bytes(; the words are those of PyTorch's census)?"
 	}
 	check "train.py: the head's output is logits" head
 	mlp() { test "$("$memana" sql train.db "SELECT count(*) FROM site JOIN callsite USING (node) WHERE callsite.place = 'train.py:18' AND site.phase = 'forward' AND category NOT IN ('activations', 'workspace')")" = 0; }
