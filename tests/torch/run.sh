@@ -52,7 +52,7 @@ fi
 PYTHON=$venv/bin/python
 "$PYTHON" -c 'import sys, torch; print("PyTorch", torch.__version__, "on Python", sys.version.split()[0])'
 
-TESTS=$(echo "$SRC"/tests/cli/test_{train,agent_torch,injection,backward,rl_steps,tensors_cuda}.sh "$SRC"/tests/torch/test_*.sh)
+TESTS=$(echo "$SRC"/tests/cli/test_{train,agent_torch,injection,backward,categories,rl_steps,tensors_cuda}.sh "$SRC"/tests/torch/test_*.sh)
 # A cold torch.compile takes a while on a small machine.
 export PYTHON TESTS TEST_TIMEOUT=${TEST_TIMEOUT:-400}
 "$SRC/tests/run.sh" "$build" "$@"
