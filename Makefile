@@ -29,7 +29,7 @@ SAY = $(if $(V),@:,@printf '  %-8s %s\n')
 VARIANT := $(if $(SAN),-san)$(if $(DEBUG),-debug)
 B ?= build$(VARIANT)
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wdeclaration-after-statement -Wvla \
+WARN := -Werror=implicit-function-declaration -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wdeclaration-after-statement -Wvla \
 	-Wwrite-strings -Wundef -Wpointer-arith -Wno-missing-field-initializers
 CPPFLAGS += -Iinclude -D_GNU_SOURCE -DMEMREC_VERSION='"$(VERSION)"'
 CFLAGS += -std=gnu11 -g $(if $(DEBUG),-O0,-O2) $(WARN) $(if $(WERROR),-Werror)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "advise.h"
 #include "advise_choice.h"
+#include "advise_turn.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"

@@ -1,6 +1,6 @@
 /*
  * advise_turn.h - one change of a setting while it is put on a scenario: what the methods of advise_model.h share. Private to
- * advise_model.c, advise_tokens.c and advise_removed.c.
+ * advise_*.c.
  */
 #ifndef MEMANA_ADVISE_TURN_H
 #define MEMANA_ADVISE_TURN_H
