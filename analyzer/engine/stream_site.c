@@ -193,7 +193,8 @@ static void tell_apart(const struct stream *stream, const struct mt_event *event
 	}
 	if (census->words[0] && (mt_phase_is_early(key->phase) || key->phase == MT_PHASE_OPTIMIZER))
 		return; /* of the sizes of weights, which say nothing of tokens */
-	key->size = category_size(categories, stream->process, key->driver, event->size, key->phase, key->stack);
+	key->size = category_size(categories, stream->process, key->driver, event->size, key->phase, key->stack,
+				  event->kind == MT_LIVE);
 	if (!key->driver && !mt_phase_is_early(key->phase) && (census->words[0] || !key->size) &&
 	    category_is_logits(categories, census, stream->process, event->size))
 		key->size = SIZES_LOGITS;

@@ -46,14 +46,17 @@ static inline struct category_sizes *sizes_of(struct categories *categories, uin
 }
 
 uint8_t category_size(struct categories *categories, uint32_t process, int driver, uint64_t size, uint8_t phase,
-		      uint32_t stack)
+		      uint32_t stack, int there)
 {
 	struct category_sizes *sizes = sizes_of(categories, process, driver);
+	int computed = !mt_phase_is_early(phase) && (phase != MT_PHASE_OTHER || stack);
 	uint8_t number;
 
 	if (!sizes)
 		return 0;
-	if (!mt_phase_is_early(phase) && (phase != MT_PHASE_OTHER || stack))
+	if (computed && there)
+		return sizes_find(sizes, size);
+	if (computed)
 		sizes->closed = 1;
 	number = sizes_number(sizes, size);
 	if (!sizes->closed && number)

@@ -62,7 +62,8 @@
 	X(SEVERAL)           /* alive before, several times as many as gradients */                        \
 	X(BACK)              /* as many as there were weights, or states, of the size, which all went */   \
 	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */                 \
-	X(LOADED)            /* loaded in init, and no other weights have the size */
+	X(LOADED)            /* loaded in init, and no other weights have the size */                      \
+	X(LAYERS)            /* alive before, in the sizes of a model's layers, and nothing was trained */
 
 enum evidence {
 #define EVIDENCE_ENUM(name) EVIDENCE_##name,
@@ -110,9 +111,12 @@ struct categories {
 
 void categories_release(struct categories *categories);
 
-/* For the key of the site of something of `size` bytes that is about to be born: the number of its size, 0: none. */
+/*
+ * For the key of the site of something of `size` bytes that is about to be born: the number of its size, 0: none. `there`: it is
+ * not, it was there when the trace began; what was computed then tells nothing of what comes first.
+ */
 uint8_t category_size(struct categories *categories, uint32_t process, int driver, uint64_t size, uint8_t phase,
-		      uint32_t stack);
+		      uint32_t stack, int there);
 
 /* Whether such a size is tokens x vocabulary by what the census tells of the process. */
 int category_is_logits(const struct categories *categories, const struct census *census, uint32_t process,

@@ -306,6 +306,112 @@ static struct tally *tally_of(struct tally *tally, const struct site_key *key)
 	return &tally[(key->process * 2 + key->driver) * SIZES_KEYS + key->size];
 }
 
+/* ---- a model that nobody trains ---- */
+
+#define LAYERS_FEW 4   /* pieces of a size: as many layers, at least */
+#define LAYERS_SIZES 3 /* different ones: of attention, of the network behind it, and of vectors */
+#define LAYERS_APART 4 /* times as large as the next: no matrix of a layer is that */
+
+/* Of a process: what was there before it did anything, and what it did then. */
+struct layers {
+	int trained, computed;
+	uint32_t sizes;         /* of which there are several */
+	uint64_t least, matrix; /* bytes: the smallest of them, and the largest that is no cache's */
+	uint64_t cache;         /* of one layer; 0: nothing looks like one */
+};
+
+static int is_of_before(const struct judge *judge)
+{
+	return judge->site->key.phase == MT_PHASE_BEFORE && !judge->site->key.driver && is_bare(judge);
+}
+
+static void note_work(struct layers *layers, const struct site_key *key)
+{
+	layers->trained |= key->phase == MT_PHASE_BACKWARD || key->phase == MT_PHASE_OPTIMIZER;
+	layers->computed |= !mt_phase_is_early(key->phase) && key->phase != MT_PHASE_OTHER;
+}
+
+/* Of the sizes of which there are as many as layers, at least; `below` it, 0: whichever. */
+static uint64_t largest_of(const struct category_sizes *sizes, const struct tally *tally, uint64_t below,
+			   uint64_t *count)
+{
+	uint64_t most = 0;
+	uint32_t number;
+
+	for (number = 1; number < SIZES_NUMBERS; number++)
+		if (tally[number].bare >= LAYERS_FEW && sizes->size[number] > most &&
+		    (!below || sizes->size[number] < below)) {
+			most = sizes->size[number];
+			*count = tally[number].bare;
+		}
+	return most;
+}
+
+/*
+ * What is far larger than any matrix of a layer, and than an embedding, which is there once or twice, and of which there is one for
+ * each layer, is no weight.
+ */
+static void note_sizes(struct layers *layers, const struct category_sizes *sizes, const struct tally *tally)
+{
+	uint64_t lone = 0, fewest = UINT64_MAX, count = 0, unused, next;
+	uint32_t number;
+
+	layers->matrix = largest_of(sizes, tally, 0, &count);
+	next = largest_of(sizes, tally, layers->matrix, &unused);
+	for (number = 1; number < SIZES_NUMBERS; number++) {
+		if (tally[number].bare && tally[number].bare < LAYERS_FEW) {
+			lone = sizes->size[number] > lone ? sizes->size[number] : lone;
+		} else if (tally[number].bare) {
+			layers->least = !layers->sizes++ || sizes->size[number] < layers->least ? sizes->size[number]
+												: layers->least;
+			if (sizes->size[number] != layers->matrix && tally[number].bare < fewest)
+				fewest = tally[number].bare;
+		}
+	}
+	if (layers->sizes > LAYERS_SIZES && layers->matrix > next * LAYERS_APART && layers->matrix > lone &&
+	    count >= fewest / 2) {
+		layers->cache = layers->matrix;
+		layers->matrix = next;
+	}
+}
+
+/*
+ * A model that only computes has neither gradients nor states to be held against. Layers tell it: many tensors of each of a
+ * few sizes. What is there once is an embedding, if it is as large as those and as wide.
+ */
+static void judge_layers(const struct judge *judge, const struct layers *layers, const struct tally *tally)
+{
+	uint64_t size = judge->facts->largest;
+
+	if (layers->trained || layers->sizes < LAYERS_SIZES || !is_of_before(judge) ||
+	    (!layers->computed && !judge->site->key.stack) || size != judge->facts->smallest || size == layers->cache)
+		return;
+	if (tally->bare >= LAYERS_FEW || (size >= layers->matrix / 4 * 3 && size % layers->least == 0))
+		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LAYERS, tally->bare);
+}
+
+/* All sites of all processes. Out of memory: what they are stays unknown. */
+static void settle_layers(struct categories *categories, struct attribution *attribution,
+			  const struct category_told *told, struct tally *tally, uint32_t sites, uint32_t processes)
+{
+	struct layers *layers = calloc((size_t)processes + 1, sizeof(*layers));
+	struct judge judge;
+	uint32_t i;
+
+	for (i = 1; i < sites && layers; i++)
+		if (categories->site[i].born)
+			note_work(&layers[attribution->site[i].key.process], &attribution->site[i].key);
+	for (i = 0; i < processes && layers; i++)
+		if (i < categories->processes && categories->sizes[i * 2])
+			note_sizes(&layers[i], categories->sizes[i * 2], &tally[(size_t)i * 2 * SIZES_KEYS]);
+	for (i = 1; i < sites && layers; i++) {
+		judge = judge_of(categories, attribution, told, i);
+		if (judge.facts->born)
+			judge_layers(&judge, &layers[judge.site->key.process], tally_of(tally, &judge.site->key));
+	}
+	free(layers);
+}
+
 /* By process: the most births at a site of something computed. NULL: out of memory. */
 static uint64_t *most_births(const struct categories *categories, const struct attribution *attribution, uint32_t sites,
 			     uint32_t processes)
@@ -362,6 +468,8 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		else
 			judge_bare(&judge, size);
 	}
+	if (tally)
+		settle_layers(categories, attribution, told, tally, sites, processes);
 	free(tally);
 	free(most);
 }

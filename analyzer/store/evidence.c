@@ -34,7 +34,9 @@
 	  "there from the start: %s of this size and %s gradients: weights and optimizer state, not told apart")      \
 	X(BACK, F2_F1, "%s of this size, which came back: as many as had been made before and went (%s)")             \
 	X(REPLACED, F1, "there from the start: %s of this size were freed by the optimizer, which made as many anew") \
-	X(LOADED, F1, "loaded in init (%s of this size), and no other weights have the size: the model's own")
+	X(LOADED, F1, "loaded in init (%s of this size), and no other weights have the size: the model's own")        \
+	X(LAYERS, F1,                                                                                                 \
+	  "there from the start, in the sizes of a model's layers (%s of this one), and nothing was trained")
 
 enum figures { NOTHING, PHASE, F1, F1_F2, F1_F2_PHASE, F1_F2_F3, F2_F1 };
 

@@ -123,6 +123,33 @@ def rounded():
     return {"segments": [segment(base, 20 * MIB, blocks)], "device_traces": [trace]}
 
 
+def layers(cache=0, after=FORWARD):
+    """Twelve layers and an embedding that were there before, of which no one has a stack; then a forward."""
+    base = 0x7f0000000000
+    sizes = [8 * MIB] + 12 * ([MIB] * 4 + [4 * MIB] * 2 + [2048] * 2 + [cache] * (cache > 0))
+    blocks = [(size, size, "active_allocated") for size in sizes]
+    total = sum(sizes)
+    trace = [event("alloc", base + total, MIB, 1000, after), event("free_requested", base + total, MIB, 2000),
+             event("free_completed", base + total, MIB, 2100)]
+    return {"segments": [segment(base, total + MIB, blocks + [(MIB, 0, "inactive")])], "device_traces": [trace]}
+
+
+def layers_with_cache():
+    return layers(cache=64 * MIB)
+
+
+def layers_trained():
+    return layers(after=BACKWARD)
+
+
+def warm():
+    """A cache from before, of which a piece goes to the driver, and what is computed in the rest then."""
+    base, other = 0x7f0000000000, 0x7f4000000000
+    trace = [event("segment_free", other, 2 * MIB, 500, []), event("alloc", base, 15 * MIB, 1000),
+             event("free_requested", base, 15 * MIB, 2000), event("free_completed", base, 15 * MIB, 2100)]
+    return {"segments": [segment(base, 20 * MIB, [(20 * MIB, 0, "inactive")])], "device_traces": [trace]}
+
+
 def segments_only():
     """What torch.cuda.memory_snapshot() returns."""
     return history()["segments"]

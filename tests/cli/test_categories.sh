@@ -55,6 +55,17 @@ else
 	echo "skip train.py: no python3 with torch"
 fi
 
+# A model that was there before, and that nobody trains: no gradient and no state tells what it is, its layers do. What is far
+# larger, one of it for each layer, may be a cache; and where something is trained, layers are not enough.
+weights_of() {
+	python3 "$SRC/tests/cli/import_make.py" "$1.pickle" "$1" && "$memana" load "$1.pickle" -o "$1.db" >/dev/null && sums "$1.db" >"$1.sums" &&
+		echo "$(of "$1.sums" weights)/$(of "$1.sums" other)"
+}
+model=$(((8 << 20) + 12 * ((12 << 20) + 4096)))
+check "layers: a model that only computes" test "$(weights_of layers)" = "$model/"
+check "layers: a cache beside it is not known" test "$(weights_of layers_with_cache)" = "$model/$((12 * 64 << 20))"
+check "layers: what is trained tells more" test "$(weights_of layers_trained)" = "/$model"
+
 # A snapshot of a real training step: the parameters were there before its history began, without a stack.
 snapshot=$SRC/../shared/data/snapshots/torch2.6-ctx128-fullstep.pickle
 if [ -r "$snapshot" ]; then

@@ -31,6 +31,11 @@ check "mapped bytes are held, unmapped ones are not" ask expandable \
 check "an entry of a later PyTorch is left out and said" bash -c '"$0" import expandable.pickle -o e.zst | grep -q "^1 entry of unknown kinds left out"' "$memana"
 check "the failed request" top expandable 'd["oom"][0]["requested_bytes"] == 64 << 20'
 
+make warm.pickle warm
+check "a cache that is full from before" import warm
+tensors_peak() { "$memana" top warm.zst | tr -s ' \n' ' ' | grep -q 'Peak 22.0 MiB held (0 B in tensors, 22.0 MiB slack).* Tensors alone had their most, 15.0 MiB, in forward\.'; }
+check "hides when tensors had their most: said" tensors_peak
+
 make cached.pickle cached
 check "segments that no tensor was seen in" import cached
 check "are slack of PyTorch's" top cached '[(d["devices"][0]["peak"]["bytes"] >> 20, d["devices"][0]["slack_bytes"] >> 20, d["devices"][0]["by_owner"][0]["owner"], len(d["devices"][0]["by_owner"]))] == [(26, 26, "pytorch", 1)]'

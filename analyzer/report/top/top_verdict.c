@@ -1,5 +1,6 @@
 /* What `memana top` says first: the peak in a sentence or three. */
 #include <string.h>
+#include "memtrace/base.h"
 #include "query/callstack.h"
 #include "report/answer.h"
 #include "report/peak_verdict.h"
@@ -49,6 +50,43 @@ static void say_slack(struct sentence *sentence, const struct query_device *devi
 		return;
 	sentence_say(sentence, " %s (%s) is slack: the allocator holds it, no tensor uses it.",
 		     text_bytes(size, device->peak.slack), text_percent(share, device->peak.slack, device->peak.bytes));
+}
+
+struct tensor_peak {
+	uint64_t tensors;
+	int64_t step;
+	char phase[24];
+};
+
+static int take_tensors(void *context, const struct query_phase_peak *row)
+{
+	struct tensor_peak *most = context;
+
+	if (row->tensors > most->tensors) {
+		*most = (struct tensor_peak){ .tensors = row->tensors, .step = row->step };
+		mt_copy_text(most->phase, sizeof(most->phase), row->phase);
+	}
+	return 0;
+}
+
+/* A cache that is full of what was before hides what fills it again: the peak of tensors may be at another time. */
+static int say_tensors(struct sentence *sentence, const struct top_report *report)
+{
+	const struct query_device *device = report->device;
+	struct tensor_peak most = { 0 };
+	uint64_t here = device->peak.bytes - device->peak.slack;
+	char size[TEXT_SIZE_MAX];
+	int error;
+
+	if (report->options->moment.kind != MOMENT_PEAK || device->peak.slack < device->peak.bytes / 10)
+		return 0;
+	error = query_phase_peaks(report->db, device->id, take_tensors, &most);
+	if (error || most.tensors <= here + here / 10)
+		return error;
+	sentence_say(sentence, " Tensors alone had their most, %s, ", text_bytes(size, most.tensors));
+	top_say_phase(sentence, report, most.phase, most.step);
+	sentence_say(sentence, ".");
+	return 0;
 }
 
 static void print_device_name(const struct top_report *report)
@@ -129,6 +167,8 @@ int top_print_verdict(const struct top_report *report)
 	print_device_name(report);
 	error = peak_verdict_say(&sentence, report->db, &verdict);
 	say_slack(&sentence, report->device);
+	if (!error)
+		error = say_tensors(&sentence, report);
 	if (!error)
 		error = say_unseen(&sentence, report);
 	answer_verdict(report->text, &sentence);
