@@ -63,7 +63,7 @@
 	X(BACK)              /* as many as there were weights, or states, of the size, which all went */   \
 	X(REPLACED)          /* alive before, gone in the optimizer, which made as many */                 \
 	X(LOADED)            /* loaded in init, and no other weights have the size */                      \
-	X(LAYERS)            /* alive before, in the sizes of a model's layers, and nothing was trained */
+	X(LAYERS)            /* alive before, in the sizes of a model's layers that nobody trains */
 
 enum evidence {
 #define EVIDENCE_ENUM(name) EVIDENCE_##name,

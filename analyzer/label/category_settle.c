@@ -16,6 +16,8 @@ struct tally {
 		uint64_t kept, gone;
 	} of_weights, of_state; /* that were made, and went, such as to the host */
 	uint64_t nameless;      /* there, of no known purpose */
+	uint64_t died;          /* bare, and then freed */
+	uint64_t trained;       /* gradients and states that were ever made */
 };
 
 /* There before anything was computed, and nobody saw it being made. */
@@ -149,14 +151,17 @@ static void count_site(struct tally *tally, const struct judge *judge)
 
 	count_loaded(tally, judge);
 	count_moved(tally, judge);
-	if (is_bare(judge))
+	if (is_bare(judge)) {
 		tally->bare += staying(judge);
-	else if (facts->category == MT_CATEGORY_WEIGHTS)
+		tally->died += facts->died;
+	} else if (facts->category == MT_CATEGORY_WEIGHTS)
 		tally->named += staying(judge);
 	if (is_mixed(judge)) {
 		tally->left += facts->born - facts->died;
 		tally->taken += facts->died;
 	}
+	if (facts->category == MT_CATEGORY_GRADIENTS || facts->category == MT_CATEGORY_OPTIMIZER_STATE)
+		tally->trained += facts->born;
 	if (facts->category == MT_CATEGORY_GRADIENTS)
 		tally->gradients += facts->after ? facts->after : facts->born - facts->died;
 	if (facts->category == MT_CATEGORY_OPTIMIZER_STATE)
@@ -331,16 +336,38 @@ static void note_work(struct layers *layers, const struct site_key *key)
 	layers->computed |= !mt_phase_is_early(key->phase) && key->phase != MT_PHASE_OTHER;
 }
 
+/* The gradients or states that are trained have the size, or that of the same tensor in another element. */
+static int has_trained(const struct category_sizes *sizes, const struct tally *tally, uint64_t size)
+{
+	const struct tally *other;
+	uint64_t times;
+
+	for (times = 1; times <= 16; times *= 2) { /* 4 stands for itself */
+		other = &tally[sizes_find(sizes, size * times / 4)];
+		if (other != tally && other->trained)
+			return 1;
+	}
+	return 0;
+}
+
+/* Several of the size were there, and if something was trained, it was not those. */
+static int is_frozen(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
+		     uint32_t number)
+{
+	return tally[number].bare &&
+	       (!layers->trained || (!tally[number].died && !has_trained(sizes, tally, sizes->size[number])));
+}
+
 /* Of the sizes of which there are as many as layers, at least; `below` it, 0: whichever. */
-static uint64_t largest_of(const struct category_sizes *sizes, const struct tally *tally, uint64_t below,
-			   uint64_t *count)
+static uint64_t largest_of(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
+			   uint64_t below, uint64_t *count)
 {
 	uint64_t most = 0;
 	uint32_t number;
 
 	for (number = 1; number < SIZES_NUMBERS; number++)
 		if (tally[number].bare >= LAYERS_FEW && sizes->size[number] > most &&
-		    (!below || sizes->size[number] < below)) {
+		    (!below || sizes->size[number] < below) && is_frozen(layers, sizes, tally, number)) {
 			most = sizes->size[number];
 			*count = tally[number].bare;
 		}
@@ -353,20 +380,22 @@ static uint64_t largest_of(const struct category_sizes *sizes, const struct tall
  */
 static void note_sizes(struct layers *layers, const struct category_sizes *sizes, const struct tally *tally)
 {
-	uint64_t lone = 0, fewest = UINT64_MAX, count = 0, unused, next;
+	uint64_t lone = 0, fewest = UINT64_MAX, count = 0, unused, next, size;
 	uint32_t number;
 
-	layers->matrix = largest_of(sizes, tally, 0, &count);
-	next = largest_of(sizes, tally, layers->matrix, &unused);
+	layers->matrix = largest_of(layers, sizes, tally, 0, &count);
+	next = largest_of(layers, sizes, tally, layers->matrix, &unused);
 	for (number = 1; number < SIZES_NUMBERS; number++) {
-		if (tally[number].bare && tally[number].bare < LAYERS_FEW) {
-			lone = sizes->size[number] > lone ? sizes->size[number] : lone;
-		} else if (tally[number].bare) {
-			layers->least = !layers->sizes++ || sizes->size[number] < layers->least ? sizes->size[number]
-												: layers->least;
-			if (sizes->size[number] != layers->matrix && tally[number].bare < fewest)
-				fewest = tally[number].bare;
+		size = sizes->size[number];
+		if (!is_frozen(layers, sizes, tally, number))
+			continue;
+		if (tally[number].bare < LAYERS_FEW) {
+			lone = size > lone ? size : lone;
+			continue;
 		}
+		layers->least = !layers->sizes++ || size < layers->least ? size : layers->least;
+		if (size != layers->matrix && tally[number].bare < fewest)
+			fewest = tally[number].bare;
 	}
 	if (layers->sizes > LAYERS_SIZES && layers->matrix > next * LAYERS_APART && layers->matrix > lone &&
 	    count >= fewest / 2) {
@@ -376,18 +405,20 @@ static void note_sizes(struct layers *layers, const struct category_sizes *sizes
 }
 
 /*
- * A model that only computes has neither gradients nor states to be held against. Layers tell it: many tensors of each of a
- * few sizes. What is there once is an embedding, if it is as large as those and as wide.
+ * A model that only computes, or is frozen, has neither gradients nor states to be held against. Layers tell it: many tensors of
+ * each of a few sizes. What is there once is an embedding, if it is as large as those and as wide.
  */
 static void judge_layers(const struct judge *judge, const struct layers *layers, const struct tally *tally)
 {
 	uint64_t size = judge->facts->largest;
+	uint8_t number = judge->site->key.size;
 
-	if (layers->trained || layers->sizes < LAYERS_SIZES || !is_of_before(judge) ||
-	    (!layers->computed && !judge->site->key.stack) || size != judge->facts->smallest || size == layers->cache)
+	if (layers->sizes < LAYERS_SIZES || !is_of_before(judge) || !judge->sizes ||
+	    (!layers->computed && !judge->site->key.stack) || size != judge->facts->smallest || size == layers->cache ||
+	    !is_frozen(layers, judge->sizes, tally, number))
 		return;
-	if (tally->bare >= LAYERS_FEW || (size >= layers->matrix / 4 * 3 && size % layers->least == 0))
-		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LAYERS, tally->bare);
+	if (tally[number].bare >= LAYERS_FEW || (size >= layers->matrix / 4 * 3 && size % layers->least == 0))
+		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LAYERS, tally[number].bare);
 }
 
 /* All sites of all processes. Out of memory: what they are stays unknown. */
@@ -407,7 +438,8 @@ static void settle_layers(struct categories *categories, struct attribution *att
 	for (i = 1; i < sites && layers; i++) {
 		judge = judge_of(categories, attribution, told, i);
 		if (judge.facts->born)
-			judge_layers(&judge, &layers[judge.site->key.process], tally_of(tally, &judge.site->key));
+			judge_layers(&judge, &layers[judge.site->key.process],
+				     &tally[(size_t)judge.site->key.process * 2 * SIZES_KEYS]);
 	}
 	free(layers);
 }

@@ -36,7 +36,7 @@
 	X(REPLACED, F1, "there from the start: %s of this size were freed by the optimizer, which made as many anew") \
 	X(LOADED, F1, "loaded in init (%s of this size), and no other weights have the size: the model's own")        \
 	X(LAYERS, F1,                                                                                                 \
-	  "there from the start, in the sizes of a model's layers (%s of this one), and nothing was trained")
+	  "there from the start, in the sizes of a model's layers (%s of this one), and nothing of the size was trained")
 
 enum figures { NOTHING, PHASE, F1, F1_F2, F1_F2_PHASE, F1_F2_F3, F2_F1 };
 

@@ -123,14 +123,14 @@ def rounded():
     return {"segments": [segment(base, 20 * MIB, blocks)], "device_traces": [trace]}
 
 
-def layers(cache=0, after=FORWARD):
+def layers(cache=0, after=FORWARD, made=MIB):
     """Twelve layers and an embedding that were there before, of which no one has a stack; then a forward."""
     base = 0x7f0000000000
     sizes = [8 * MIB] + 12 * ([MIB] * 4 + [4 * MIB] * 2 + [2048] * 2 + [cache] * (cache > 0))
     blocks = [(size, size, "active_allocated") for size in sizes]
     total = sum(sizes)
-    trace = [event("alloc", base + total, MIB, 1000, after), event("free_requested", base + total, MIB, 2000),
-             event("free_completed", base + total, MIB, 2100)]
+    trace = [event("alloc", base + total, made, 1000, after), event("free_requested", base + total, made, 2000),
+             event("free_completed", base + total, made, 2100)]
     return {"segments": [segment(base, total + MIB, blocks + [(MIB, 0, "inactive")])], "device_traces": [trace]}
 
 
@@ -140,6 +140,13 @@ def layers_with_cache():
 
 def layers_trained():
     return layers(after=BACKWARD)
+
+
+def layers_frozen():
+    """Adapters beside them have a gradient."""
+    made = layers(after=BACKWARD, made=96 * KIB)
+    made["device_traces"][0].append(event("alloc", 0x7f0000000000 + made["segments"][0]["total_size"] - MIB, 64 * KIB, 3000))
+    return made
 
 
 def warm():

@@ -64,6 +64,7 @@ weights_of() {
 model=$(((8 << 20) + 12 * ((12 << 20) + 4096)))
 check "layers: a model that only computes" test "$(weights_of layers)" = "$model/"
 check "layers: a cache beside it is not known" test "$(weights_of layers_with_cache)" = "$model/$((12 * 64 << 20))"
+check "layers: adapters are trained, and they are not" test "$(weights_of layers_frozen)" = "$model/"
 check "layers: what is trained tells more" test "$(weights_of layers_trained)" = "/$model"
 
 # A snapshot of a real training step: the parameters were there before its history began, without a stack.
