@@ -182,13 +182,36 @@ static void find_branch(const struct makers *makers, struct maker *maker)
 
 /* ---- the next one out ---- */
 
+static int is_torch(const struct callstack_frame *frame)
+{
+	return !strncmp(frame->file, "torch/", strlen("torch/")) || strstr(frame->file, "/torch/");
+}
+
+/* The first further out that is not PyTorch's and has a name of its own. */
+static size_t telling_above(const struct callstack *stack, size_t at)
+{
+	const struct callstack_frame *frame;
+
+	for (at++; at < stack->count; at++) {
+		frame = stack->frame[at];
+		if (tells_something(frame) && !is_generic(frame->function) && !is_torch(frame))
+			return at;
+	}
+	return CALLSTACK_NO_FRAME;
+}
+
 static void find_caller(struct maker *maker)
 {
 	const struct callstack_frame *frame;
-	size_t i = callsite_of(maker);
+	size_t i = callsite_of(maker), telling;
 
 	if (i == CALLSTACK_NO_FRAME || !is_generic(maker->function) || strchr(maker->place, '>'))
 		return;
+	telling = telling_above(&maker->stack, i);
+	if (telling != CALLSTACK_NO_FRAME) {
+		name_it(maker, maker->stack.frame[telling]);
+		return;
+	}
 	for (i++; i < maker->stack.count; i++) {
 		frame = maker->stack.frame[i];
 		if (!tells_something(frame) || is_generic(frame->function))
@@ -258,6 +281,28 @@ const char *maker_function(const struct maker *maker)
 const char *maker_place(const struct maker *maker)
 {
 	return *maker->by ? maker->by_place : maker->place;
+}
+
+void maker_caller_names(const struct maker *maker, char function[256], char place[256])
+{
+	char name[256], line[256];
+	size_t i, telling;
+
+	mt_copy_text(function, 256, maker->by);
+	mt_copy_text(place, 256, maker->by_place);
+	for (i = 0; i < maker->stack.count && *maker->by; i++) {
+		if (strcmp(callstack_function(name, sizeof(name), maker->stack.frame[i]), maker->by) != 0 ||
+		    strcmp(callstack_place(line, sizeof(line), maker->stack.frame[i]), maker->by_place) != 0)
+			continue;
+		if (!is_torch(maker->stack.frame[i]))
+			return;
+		telling = telling_above(&maker->stack, i);
+		if (telling == CALLSTACK_NO_FRAME)
+			return;
+		callstack_function(function, 256, maker->stack.frame[telling]);
+		callstack_place(place, 256, maker->stack.frame[telling]);
+		return;
+	}
 }
 
 /* What a branch has of the weights. */
@@ -454,6 +499,25 @@ int maker_caller(struct db *db, int64_t node, char function[256], char place[256
 			continue;
 		callstack_function(function, 256, frame);
 		callstack_place(place, 256, frame);
+	}
+	callstack_release(&stack);
+	return error;
+}
+
+int maker_behind(struct db *db, int64_t node, char function[256], char place[256])
+{
+	struct callstack stack;
+	size_t at = CALLSTACK_NO_FRAME;
+	int error = callstack_load(&stack, db, node, NULL);
+
+	*function = *place = '\0';
+	if (!error)
+		error = places_user_frame(&at, db, node, &stack);
+	at = !error && at != CALLSTACK_NO_FRAME && is_torch(stack.frame[at]) ? telling_above(&stack, at)
+									     : CALLSTACK_NO_FRAME;
+	if (at != CALLSTACK_NO_FRAME) {
+		callstack_function(function, 256, stack.frame[at]);
+		callstack_place(place, 256, stack.frame[at]);
 	}
 	callstack_release(&stack);
 	return error;

@@ -68,10 +68,19 @@ void maker_copy_names(const struct maker_copy *copy, char function[256], char pl
 const char *maker_function(const struct maker *maker);
 const char *maker_place(const struct maker *maker);
 
+/* `by` for who reads it: where that is PyTorch's, who called it. "": the callsite says it all. */
+void maker_caller_names(const struct maker *maker, char function[256], char place[256]);
+
 /* Whether a stack has the function that begins the maker's branch. */
 int maker_is_on(const struct maker *maker, const struct callstack *stack);
 
 /* The next one further out of the callsite of `node`, in another file: "" where there is none. 0 or -MT_E_x. */
 int maker_caller(struct db *db, int64_t node, char function[256], char place[256]);
+
+/*
+ * Who is behind the callsite of `node`, where that is PyTorch's: the first further out that is not, and has a name of its own.
+ * "": the callsite says it all, or nobody is. 0 or -MT_E_x.
+ */
+int maker_behind(struct db *db, int64_t node, char function[256], char place[256]);
 
 #endif

@@ -39,7 +39,7 @@ never "nobody can put that to sleep" 'in this process is awake' oom
 
 begin verl-632
 says "the pool that wakes up starves beside the cache" 'It was vLLM.s pool that asked the driver, and PyTorch.s allocator beside it keeps 19\.7 GiB in empty segments, .*call torch\.cuda\.empty_cache\(\) before this' oom
-says "the same in advise" '^No setting fixes this: call torch\.cuda\.empty_cache\(\) before that call' advise
+says "the same in advise" '^No setting fixes this: call torch\.cuda\.empty_cache\(\) in rank 0 before vLLM.s pool asks for its 58\.0 GiB\. Up to 19\.7 GiB can come back so' advise
 never "no fragments, no smaller part" '[Ee]xpandable|smaller part|fewer tokens' oom
 
 # ---- setting up ----
@@ -54,7 +54,7 @@ without "of Megatron, which makes shards" 's#areal/engine/fsdp_engine.py#megatro
 never "nothing is whole there" 'whole on this GPU' oom
 
 begin skyrl-1419
-says "whole on the one that sends it" '15\.0 GiB in 66 pieces is kept by _apply \(module\.py:928\), called from to .*the model is whole on this GPU while it is loaded, .*load it on the host' oom
+says "whole on the one that sends it" '15\.0 GiB in 66 pieces is kept by _apply \(module\.py:928\), called from fsdp2_load_full_state_dict \(fsdp_utils\.py:430\).*the model is whole on this GPU while it is loaded, .*load it on the host' oom
 never "what is sent is needed" 'free it first|wider|fewer tokens|[Ee]xpandable' oom
 says "the same in advise" '^Before any setting: the model is whole on this GPU' advise
 
@@ -89,11 +89,11 @@ never "what is as large as weights may be moved ones" 'inputs of a whole batch' 
 
 begin sglang-4446
 says "what was sent is never let go of" '63\.0 GiB of the 77\.6 GiB .* is kept by full_tensor .*more with every step: no knob fixes this' oom
-says "the same in advise" '^No setting fixes this: drop the reference' advise
+says "the same in advise" '^No setting fixes this: let go of what full_tensor \(_api\.py:520\) makes for update_weights when the engine has it: .*ipc_collect' advise
 never "no buckets" 'smaller buckets|fewer tokens|[Ee]xpandable' oom
 
 begin fairscale-937
-says "states of all ranks" '23\.5 GiB, 215 x 112\.0 MiB, is kept by _cuda_deserialize .*state dicts: no step needs these copies: .*be made on the host and of rank 0 alone' oom
+says "states of all ranks" '23\.5 GiB, 215 x 112\.0 MiB, is kept by _cuda_deserialize .*state dicts: no step needs these copies: .*be made on the host, .*by rank 0 alone' oom
 says "the same in advise" '^Before any setting: no step needs these copies' advise
 never "not the optimizer" 'shard or offload|fewer tokens|[Ee]xpandable' oom
 
@@ -116,7 +116,7 @@ never "a large request beside somebody who has as much" 'larger than all that is
 begin unsloth-5168
 says "the evaluation's batch" 'The request is 28,000 tokens x 262,144 words x 2 bytes, .*it is the evaluation that asks: evaluate smaller batches \(per_device_eval_batch_size, 8 where nobody sets it' oom
 never "not the training's" 'cap the tokens|shard|[Ee]xpandable' oom
-says "the same in advise" '^Before any setting: it is the evaluation that asks: .*per_device_eval_batch_size' advise
+says "the same in advise" '^It is the evaluation that asks: .* Try per_device_eval_batch_size = 4' advise
 
 begin trl-4013
 says "the entropy of one sample" '18\.5 GiB asked for by entropy_from_logits .*The request is 65,536 tokens x 151,936 words x 2 bytes, .*in chunks or fused' oom
@@ -124,7 +124,7 @@ never "no weights" 'shard|[Ee]xpandable|recompute' oom
 
 begin posttrainarena-29
 says "pieces, of lengths" 'has 11\.0 GiB in reserve, but not in one piece: .*or try expandable segments' oom
-says "the same in advise" '^Before any setting: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True' advise
+says "the same in advise" '^PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or free what pins the segments .* Try expandable_segments = true' advise
 never "nothing to shard" 'shard|in chunks' oom
 
 # ---- the host ----

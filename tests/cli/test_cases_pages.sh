@@ -8,7 +8,7 @@
 begin nemo-rl-3697
 says "the reference's buffers, not just a buffer's function" '75.0 GiB in 2 pieces is kept by allocate_param_and_grad_buffer \(param_and_grad_buffer.py:700\), called from setup_reference_model_state \(setup.py:1012\), 50.0 GiB of it gradients\. It was there before 12.9 GiB was asked for, .* free it first; that would have been enough' oom
 never "no model is too large" 'shard' oom
-says "and no setting first" '^Before any setting: free it when its setting up is over: something still holds it' advise
+says "and no setting first" '^Before any setting: free the 75\.0 GiB that setup_reference_model_state \(setup\.py:1012\) had made, when its setting up is over: something still holds it.* Up to 75\.0 GiB can come back so, and 638\.6 MiB is missing: enough' advise
 never "nor to paste" 'To paste' advise
 failure "for programs" "n['place']['called_from'] == {'function': 'setup_reference_model_state', 'place': 'setup.py:1012'}"
 

@@ -26,8 +26,8 @@ proposes "to the host as it goes" eval_accumulation_steps
 begin accelerate-2531
 says "whole gradients" '62.5 GiB, 23 x 2.7 GiB, is kept by backward .*gradients, 62.5 GiB: the gradients are as large as the layers that are gathered, .*sync_each_batch' oom
 never "no leak, no activations" 'drop the reference|recompute|workspace' oom
-says "before any setting" 'Before any setting: the gradients are as large as the layers that are gathered' advise
-never "once, and no smaller batch" 'as large as the layers.*as large as the layers|Try ' advise
+says "before any setting" '^The gradients are as large as the layers that are gathered, .* Try GradientAccumulationPlugin.sync_each_batch = true' advise
+never "once, and no smaller batch" 'as large as the layers.*as large as the layers|batch_size = ' advise
 
 begin nanogpt-236
 says "what was loaded is there still" 'kept by _cuda_deserialize \(serialization.py:152\)\. 3.2 GiB of what is in use is state dicts: what was loaded is still there: let go of it .*map_location' oom
@@ -45,7 +45,7 @@ never "nothing that has no class here" 'FullyShardedDataParallel|AdamW' advise
 # ---- what the request was for ----
 
 begin verl-302
-says "the cache wakes beside the state dict" '28.4 GiB, 28 x 1.0 GiB, is kept by _full_post_state_dict_hook .*The request wakes up kv cache, which slept: give the engine a smaller part of the GPU, or wake this later' oom
+says "the cache wakes beside the state dict" '28.4 GiB, 28 x 1.0 GiB, is kept by _full_post_state_dict_hook .*The request wakes up kv cache, which slept: give the engine a smaller part of the GPU, or let what sleeps wake up later' oom
 never "nothing to shard" 'shard|[Ee]xpandable|while the trainer works' oom
 proposes "weights first, the cache later" actor_rollout_ref.rollout.multi_stage_wake_up
 

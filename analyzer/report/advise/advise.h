@@ -60,6 +60,8 @@ struct advise_row {
 /* One that people would try, and why it would not have helped. */
 struct advise_idle {
 	const struct mt_knob *knob;
+	int from_default; /* 1: only a default says so, and nobody has told what is set */
+	uint64_t bytes;   /* in use of what it is about */
 	char why[ADVISE_WORDS_MAX];
 };
 
@@ -163,6 +165,9 @@ const struct advise_row *advise_conditional(const struct advice *advice);
 
 /* What need not be there goes before settings, but the first of them is about the same bytes. */
 int advise_settings_too(const struct advice *advice);
+
+/* What goes before any setting names this one: it is one. In advise_choose.c. */
+int advise_is_named(const struct advice *advice, const struct mt_knob *knob);
 
 /* The micro-batch that failed has far more tokens than all before it: one long sample, or many at once. */
 int advise_is_outlier(const struct advice *advice);

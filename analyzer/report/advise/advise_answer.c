@@ -1,4 +1,5 @@
 /* The first sentences of memana advise: what to change, how much that saves, whether it is enough, how sure; and what happened. */
+#include <ctype.h>
 #include <string.h>
 #include "advise.h"
 #include "memtrace/base.h"
@@ -137,19 +138,39 @@ static void say_rows(struct advice *advice, const char *begins)
 		sentence_say(answer, " With the others of \"What fits\" it is.");
 }
 
-/* What can be given back, where that is known, of what is missing. */
-static void say_given_back(struct advice *advice)
+/* What would come back, where the remedy is about bytes that nobody needs then; 0: it is about something else. */
+static uint64_t given_back(const struct advice *advice)
 {
 	const struct oom *oom = &advice->run.oom;
 	enum advise_reason reason = advice->refusal[0].reason;
-	uint64_t missing = missing_of_request(&advice->run);
+
+	if (!advice->run.failed || !advice->refusal[0].told)
+		return 0;
+	if (oom->rule == OOM_RETAINED)
+		return oom->growth.bytes;
+	if (oom->spare && oom->place)
+		return oom->place->whole;
+	return reason == ADVISE_REASON_NEIGHBOUR || reason == ADVISE_REASON_IDLE_CACHE || oom->left_over ||
+			       oom->own_engine
+		       ? oom->rule_bytes
+		       : 0;
+}
+
+/* What can be given back, where that is known, of what is missing: for the request, and for what comes after it. */
+static void say_given_back(struct advice *advice)
+{
+	uint64_t missing = missing_of_request(&advice->run), bytes = given_back(advice);
 	char back[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
 
-	if (!missing || !advice->refusal[0].told || oom->rule_bytes < missing ||
-	    (reason != ADVISE_REASON_NEIGHBOUR && reason != ADVISE_REASON_IDLE_CACHE && !oom->left_over))
+	if (!bytes || bytes < missing)
 		return;
-	sentence_say(&advice->answer, " Up to %s can come back so, and %s is missing: enough.",
-		     text_bytes(back, oom->rule_bytes), text_bytes(size, missing));
+	sentence_say(&advice->answer, " Up to %s can come back so", text_bytes(back, bytes));
+	if (missing && advice->needed > missing && advice->run.replay.later.bytes)
+		sentence_say(&advice->answer, ", and %s is missing with what comes after the request%s",
+			     text_bytes(size, advice->needed), bytes >= advice->needed ? ": enough" : "");
+	else if (missing)
+		sentence_say(&advice->answer, ", and %s is missing: enough", text_bytes(size, missing));
+	sentence_say(&advice->answer, ".");
 }
 
 /* No row: what can be said without a setting's name, and who does it. */
@@ -158,11 +179,16 @@ static void say_remedy(struct advice *advice)
 	const struct advise_run *run = &advice->run;
 	const char *framework = advice->config->parts ? advice->config->part[0].file->framework : "no framework";
 	const char *remedy = oom_remedy(run->failed ? run->oom.rule_category : advise_largest_category(run));
+	char size[TEXT_SIZE_MAX];
 
-	if (remedy)
+	if (run->failed && run->oom.rule == OOM_TOO_LARGE)
+		sentence_say(&advice->answer,
+			     "Make this one request of %s smaller: fewer or shorter samples at a time, or what it is for in pieces. ",
+			     text_bytes(size, run->oom.it->requested));
+	else if (remedy)
 		sentence_say(&advice->answer, "%s%s. ", (char[2]){ (char)(remedy[0] - 'a' + 'A'), '\0' }, remedy + 1);
 	sentence_say(&advice->answer, "None of the settings of %s that are known here does that", framework);
-	if (*advice->doer.function)
+	if (*advice->doer.function && advice->doer.function[0] != '<')
 		sentence_say(&advice->answer,
 			     ": %s (%s) makes it so, see whether it, or another version of it, can do it piece by piece",
 			     advice->doer.function, advice->doer.place);
@@ -184,11 +210,40 @@ int advise_is_healthy(const struct advice *advice)
 	       fullest(run) < run->total / 20 * 19;
 }
 
+/* What nobody needs is enough, and to let go of it costs nothing. */
+static int is_enough_already(const struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	uint64_t missing = missing_of_request(&advice->run);
+
+	if (!advice->run.failed || !advice->refusal[0].told || !oom->left_over || !missing)
+		return 0;
+	return oom->rule_bytes >= (advice->needed > missing ? advice->needed : missing);
+}
+
 int advise_settings_too(const struct advice *advice)
 {
-	return advice->refusals && advice->rows && advice->row->aims &&
-	       (advice->refusal[0].reason == ADVISE_REASON_LEFT || advice->refusal[0].reason == ADVISE_REASON_OUTLIER ||
-		advice->refusal[0].reason == ADVISE_REASON_UNEVEN);
+	enum mt_knob_cost cost = advice->rows ? advice->row->knob->cost : MT_KNOB_COST_FREE;
+
+	if (!advice->refusals || !advice->rows || !advice->row->aims)
+		return 0;
+	if (advise_is_named(advice, advice->row->knob))
+		return 1;
+	switch (advice->refusal[0].reason) {
+	case ADVISE_REASON_LEFT:
+		return cost == MT_KNOB_COST_FREE || !is_enough_already(advice);
+	case ADVISE_REASON_OUTLIER:
+	case ADVISE_REASON_UNEVEN:
+		return 1;
+	case ADVISE_REASON_NEIGHBOUR: /* with a setting that says the same, and no word against it */
+		if (advice->run.oom.rule != OOM_LARGEST || advice->row->knob->not_so)
+			return 0;
+		/* fall through */
+	case ADVISE_REASON_IGNORED:
+		return advice->row->fits && !*advice->row->only && cost <= MT_KNOB_COST_SOME_TIME;
+	default:
+		return 0;
+	}
 }
 
 static void say_healthy(struct advice *advice)
@@ -207,6 +262,7 @@ static void say_healthy(struct advice *advice)
 static void say_answer(struct advice *advice)
 {
 	struct sentence *answer = &advice->answer;
+	int named = 0;
 	size_t i;
 
 	for (i = 0; i < advice->refusals; i++)
@@ -221,7 +277,12 @@ static void say_answer(struct advice *advice)
 			return;
 		}
 	if (advice->refusals) {
-		sentence_say(answer, "Before any setting: %s.", advice->refusal[0].instead);
+		named = advise_settings_too(advice) && advise_is_named(advice, advice->row->knob);
+		if (named)
+			sentence_say(answer, "%c%s.", toupper((unsigned char)advice->refusal[0].instead[0]),
+				     advice->refusal[0].instead + 1);
+		else
+			sentence_say(answer, "Before any setting: %s.", advice->refusal[0].instead);
 		say_given_back(advice);
 		if (advise_settings_too(advice))
 			sentence_say(answer, " ");
@@ -229,7 +290,7 @@ static void say_answer(struct advice *advice)
 	if (advice->refusals && !advise_settings_too(advice))
 		return;
 	if (advice->refusals)
-		say_rows(advice, "Or");
+		say_rows(advice, named ? "" : "Or");
 	else if (advise_is_healthy(advice))
 		say_healthy(advice);
 	else if (!advice->rows)

@@ -1,4 +1,5 @@
 /* Which settings to try: a new value for each that moves bytes of the peak, tried, and put in order. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,32 @@ static uint64_t main_category(const struct advice *advice, const struct mt_knob 
 	return most;
 }
 
-static int add_idle(struct advice *advice, const struct mt_knob *knob, const char *why)
+static int is_in_a_word(int letter)
+{
+	return isalnum(letter) || letter == '_';
+}
+
+/* By its own name, without what it is in. */
+int advise_is_named(const struct advice *advice, const struct mt_knob *knob)
+{
+	char name[128];
+	const char *begin = knob->name.key, *at, *words;
+	size_t size, i;
+
+	for (at = begin; *at && at[1]; at++)
+		begin = *at == '.' || *at == '(' || (*at == '-' && at == begin) ? at + 1 : begin;
+	size = strcspn(begin, ")");
+	snprintf(name, sizeof(name), "%.*s", (int)(size < sizeof(name) ? size : sizeof(name) - 1), begin);
+	size = strlen(name);
+	for (i = 0; i < advice->refusals && size; i++)
+		for (words = advice->refusal[i].instead; (at = strstr(words, name)) != NULL; words = at + size)
+			if ((at == advice->refusal[i].instead || !is_in_a_word((unsigned char)at[-1])) &&
+			    !is_in_a_word((unsigned char)at[size]))
+				return 1;
+	return 0;
+}
+
+static int add_idle(struct advice *advice, const struct advise_idle *idle)
 {
 	size_t room = advice->idle_room ? advice->idle_room * 2 : 16;
 	struct advise_idle *grown;
@@ -76,22 +102,36 @@ static int add_idle(struct advice *advice, const struct mt_knob *knob, const cha
 		advice->idle = grown;
 		advice->idle_room = room;
 	}
-	grown = &advice->idle[advice->idles++];
-	grown->knob = knob;
-	mt_copy_text(grown->why, sizeof(grown->why), why);
+	advice->idle[advice->idles++] = *idle;
 	return 0;
 }
 
 /* Settings that people try for what fills the device here, and that would do nothing: they are told. */
-static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why)
+static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why, int from_default)
 {
 	uint8_t phase = phase_in_question(advice), category;
-	int concerned = knob->phases & 1u << phase && main_category(advice, knob, &category) > advice->base / 20;
+	struct advise_idle idle = { .knob = knob, .from_default = from_default };
 
+	idle.bytes = main_category(advice, knob, &category);
 	/* Whole gradients wait for a next micro-batch, whatever is so by default. */
 	if (knob->method == MT_KNOB_METHOD_KEPT && advice->run.failed && oom_has_whole_gradients(&advice->run.oom))
 		return 0;
-	return *why && (concerned || (knob->not_so && why == knob->not_so)) ? add_idle(advice, knob, why) : 0;
+	if (!*why || !(knob->phases & 1u << phase) || idle.bytes <= advice->base / 20 || advise_is_named(advice, knob))
+		return 0;
+	mt_copy_text(idle.why, sizeof(idle.why), why);
+	return add_idle(advice, &idle);
+}
+
+/* What the recording proves, before what a default says; most bytes first. */
+static int by_proof(const void *a, const void *b)
+{
+	const struct advise_idle *x = a, *y = b;
+
+	if (x->from_default != y->from_default)
+		return x->from_default - y->from_default;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return strcmp(x->knob->name.key, y->knob->name.key);
 }
 
 static int add_choice(struct choices *choices, const struct choice *choice)
@@ -192,23 +232,23 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	if (standing == ADVISE_STANDING_ABSENT || (advice->blind && backend < 0))
 		return 0;
 	if (advise_is_proved(advice, knob, why))
-		return note_idle(advice, knob, why);
+		return note_idle(advice, knob, why, 0);
 	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
-		return note_idle(advice, knob, "its pieces are all kept at once: see above");
+		return note_idle(advice, knob, "its pieces are all kept at once: see above", 0);
 	if (advice->run.failed && advice->run.oom.unneeded && knob->method == MT_KNOB_METHOD_REMOVED &&
 	    knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
-		return note_idle(advice, knob, "no backward comes that would compute anything again: see above");
+		return note_idle(advice, knob, "no backward comes that would compute anything again: see above", 0);
 	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && backend > 0)
 		standing = ADVISE_STANDING_OPEN;
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
 		say_condition(choice.only, why);
 	off = standing == ADVISE_STANDING_ALREADY && is_shown_off(advice, knob);
+	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
 	if (standing != ADVISE_STANDING_OPEN && !*choice.only && !off)
-		return note_idle(advice, knob, why);
+		return note_idle(advice, knob, why, advice->blind && choice.now.origin <= ADVISE_DEFAULT);
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE)
 		return 0;
-	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
 	if (off)
 		choice_show(&choice, "false");
 	if (knob->method == MT_KNOB_METHOD_ALLOCATOR)
@@ -403,9 +443,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	if (saved.high > there && saved.low <= there)
 		saved.high = there;
 	if ((double)saved.high < (double)advice->base / WORTH)
-		return note_idle(advice, choice->turn.knob,
-				 choice->turn.knob->not_so ? choice->turn.knob->not_so
-							   : "moves next to nothing of what was there");
+		return note_idle(advice, choice->turn.knob, "moves next to nothing of what was there", 0);
 	row = add_row(advice);
 	if (!row)
 		return -MT_E_MEMORY;
@@ -557,6 +595,8 @@ int advise_choose(struct advice *advice)
 			error = take_row(advice, &choices.choice[i], &choices.trial[i]);
 	if (!error && advice->rows)
 		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
+	if (!error && advice->idles)
+		qsort(advice->idle, advice->idles, sizeof(*advice->idle), by_proof);
 	if (!error && choices.count && !advice->turns && advice->needed &&
 	    (advice->fit || !advice->rows || !advice->row->fits))
 		error = combine(&choices);

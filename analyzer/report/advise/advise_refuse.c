@@ -5,6 +5,7 @@
 #include <string.h>
 #include "advise.h"
 #include "advise_turn.h"
+#include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -14,6 +15,7 @@
 #define UNKNOWN_SHARE 2 /* more than one part in so many of no known purpose: too little is known */
 #define FAR 3           /* a GPU that has more than another by one part in so many */
 #define PIECES_MANY 4
+#define MARGIN 10        /* of the device: nobody leaves one part in so many to a library */
 #define IGNORED_SHARE 10 /* of the peak, from which on what a setting should have removed is worth a word */
 
 /* NULL: out of memory. */
@@ -96,10 +98,7 @@ static const struct {
 	const char *instead;
 } by_rule[] = {
 	[OOM_TOO_LARGE] = { 0, 0, 0, "" },
-	[OOM_IDLE_CACHE] = { ADVISE_REASON_IDLE_CACHE, 1, 1,
-			     "call torch.cuda.empty_cache() before that call (or make the communicator at the start, before the "
-			     "allocator has filled the GPU), or let the allocator keep away from the rest: "
-			     "torch.cuda.set_per_process_memory_fraction" },
+	[OOM_IDLE_CACHE] = { ADVISE_REASON_IDLE_CACHE, 1, 1, "" },
 	[OOM_NEIGHBOUR] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
 			    "let the other process give back what it does not use before this one asks: its sleep or offload, or "
 			    "torch.cuda.empty_cache() there" },
@@ -107,11 +106,8 @@ static const struct {
 			     "see in nvidia-smi whose the memory is: end that process if it is left from an earlier run; if every other rank has "
 			     "some of this GPU, give each rank its own before anything else (torch.cuda.set_device); else record that process, "
 			     "too: memrec in front of what starts it" },
-	[OOM_FRAGMENTATION] = { ADVISE_REASON_FRAGMENTATION, 1, 0,
-				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or free what pins the segments (memana frag lists it)" },
-	[OOM_RETAINED] = { ADVISE_REASON_RETENTION, 1, 1,
-			   "drop the reference that keeps it (detach, .item(), clear the list), or take a version in which that is "
-			   "mended; memana retained shows each place" },
+	[OOM_FRAGMENTATION] = { ADVISE_REASON_FRAGMENTATION, 1, 0, "" },
+	[OOM_RETAINED] = { ADVISE_REASON_RETENTION, 1, 1, "" },
 	[OOM_SLEEPER] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
 			  "let the process that sleeps keep less outside of the pool that sleeps with it: fewer graphs, "
 			  "communicators or buffers, or end it meanwhile" },
@@ -139,48 +135,191 @@ static const char *loading_setting(const struct advice *advice)
 	return "";
 }
 
+/* "keep the weights of f (x.py:1) in the type that they have", "free the 75.0 GiB that f (x.py:1) has made": it begins with what it is. */
+static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom *oom = &advice->run.oom;
+	const struct oom_part *place = oom->place;
+	const char *special = oom_special_remedy(oom);
+	char size[TEXT_SIZE_MAX];
+
+	if (oom->spare && !special)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "free the %s that %.100s (%.100s) had made, when its setting up is over: something still holds it - a variable, an "
+			 "object, a closure - and as long as that lives, this memory stays (del it, or set it to None)",
+			 text_bytes(size, place->whole), *place->by ? place->by : place->function,
+			 *place->by ? place->by_place : place->place);
+	else if (special && oom->wider)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "keep the weights of %.100s (%.100s) in the type that they have (do not convert them to float32), or convert them "
+			 "on the host",
+			 oom->wider_function, oom->wider_place);
+	else if (special && oom->whole && *loading_setting(advice))
+		snprintf(out, ADVISE_EVIDENCE_MAX, "turn %s on: %s", loading_setting(advice), special);
+	else
+		snprintf(out, ADVISE_EVIDENCE_MAX, "%s", special ? special : "");
+	return *out != '\0';
+}
+
+/* What PyTorch's allocator may have that so much more is left for others, as a share of the device; 0: it cannot be said. */
+static double share_that_leaves(const struct oom *oom, uint64_t more)
+{
+	const struct oom_failure *it = oom->it;
+	uint64_t reserved = oom->own_slack;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (oom->part[i].process == it->process && !strcmp(oom->part[i].owner, OWNER_PYTORCH))
+			reserved += oom->part[i].bytes;
+	return it->total && reserved > more && reserved <= it->total
+		       ? floor(100 * (double)(reserved - more) / (double)it->total) / 100
+		       : 0;
+}
+
+/* A pool that wakes up wants more than any margin; a library wants a little, once. */
+static void say_idle_cache(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom_failure *it = oom->it;
+	double share = share_that_leaves(oom, oom_missing(it));
+	char who[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX], number[32] = "", size[TEXT_SIZE_MAX];
+
+	oom_asker_words(who, oom);
+	if (oom_asker_sleeps(oom) || it->requested >= it->total / MARGIN) {
+		snprintf(out, ADVISE_EVIDENCE_MAX, "call torch.cuda.empty_cache() in %s before %s asks for its %s",
+			 answer_process(name, it->rank, it->pid), who, text_bytes(size, it->requested));
+		return;
+	}
+	if (share > 0)
+		snprintf(number, sizeof(number), "(%.2f)", share);
+	snprintf(out, ADVISE_EVIDENCE_MAX,
+		 "call torch.cuda.empty_cache() before %s asks for its %s%s, or let PyTorch's allocator leave it as much: "
+		 "torch.cuda.set_per_process_memory_fraction%s at the start of the program",
+		 who, text_bytes(size, it->requested),
+		 strstr(oom->asked_by, "nccl")
+			 ? " (or make the communicator at the start, before the allocator has filled the GPU)"
+			 : "",
+		 number);
+}
+
+/* An engine with a pool that sleeps refuses to start with expandable segments: a launcher's environment reaches it, too. */
+static void say_pieces(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	static const char pins[] = "free what pins the segments (memana frag lists it)";
+	const struct oom_failure *it = oom->it;
+	char name[TEXT_SIZE_MAX];
+
+	if (oom->sleeps)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "%s, or make requests of fewer different sizes; expandable segments are not possible here: a pool that sleeps is in "
+			 "use",
+			 pins);
+	else if (oom->expandable)
+		snprintf(out, ADVISE_EVIDENCE_MAX, "%s, or make requests of fewer different sizes", pins);
+	else if (oom->pool_beside)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of %s alone (pid %lld has a pool that sleeps, "
+			 "and refuses to start with it), or %s",
+			 answer_process(name, it->rank, it->pid), (long long)oom->pool_beside, pins);
+	else
+		snprintf(out, ADVISE_EVIDENCE_MAX, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or %s", pins);
+}
+
+/* The category of what the place has that grows most; "": nobody knows. */
+static const char *growing_category(const struct oom *oom)
+{
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++) /* most first */
+		if (!strcmp(oom->part[i].function, oom->growth.function) &&
+		    !strcmp(oom->part[i].place, oom->growth.place))
+			return oom->part[i].category;
+	return "";
+}
+
+/* What is kept for a backward is let go of otherwise than what waits for its receiver. */
+static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom_growth *growth = &oom->growth;
+	const char *category = growing_category(oom);
+	char what[320] = "it";
+
+	if (growth->other) {
+		snprintf(out, ADVISE_EVIDENCE_MAX, "%s",
+			 growth->sleeps
+				 ? "find what makes the engine load its weights again at each step, outside of the pool that "
+				   "sleeps, or take another version of the engine"
+				 : "look into that process: something there keeps what it has made for others; what went over CUDA IPC it "
+				   "has back after torch.cuda.ipc_collect(), once every receiver has closed it");
+		return;
+	}
+	if (*growth->place)
+		snprintf(what, sizeof(what), "what %.100s (%.60s) makes%s%.80s", growth->function, growth->place,
+			 *growth->caller ? " for " : "", growth->caller);
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "let go of %s when the engine has it: what went over CUDA IPC comes back after torch.cuda.ipc_collect(), once "
+			 "every receiver has closed it; see that the engine's side does, or take a version in which that is mended",
+			 what);
+	else if (strstr(growth->function, "backward") && !strstr(category, "activations"))
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "drop the reference that keeps %s: with create_graph=True each gradient holds the graph that made it "
+			 "(take torch.autograd.grad, or set the gradients to None after it); memana retained shows each place",
+			 what);
+	else
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "drop the reference that keeps %s (%s), or take a version in which that is mended; memana retained shows each place",
+			 what,
+			 oom->evaluates ? "clear the list, or take it to the host as it comes: .cpu()"
+					: "detach, .item(), clear the list");
+}
+
+/* What to do, by what happened. */
+static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	switch (oom->rule) {
+	case OOM_IDLE_CACHE:
+		say_idle_cache(oom, out);
+		return;
+	case OOM_FRAGMENTATION:
+		say_pieces(oom, out);
+		return;
+	case OOM_RETAINED:
+		say_retained(oom, out);
+		return;
+	default:
+		break;
+	}
+	snprintf(out, ADVISE_EVIDENCE_MAX, "%s",
+		 oom->rule == OOM_SLEEPER && oom->place &&
+				 !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_WEIGHTS))
+			 ? "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "
+			   "that sleeps; or end that process meanwhile"
+			 : by_rule[oom->rule].instead);
+}
+
 static int refuse_by_rule(struct advice *advice, const char *name)
 {
 	const struct oom *oom = &advice->run.oom;
 	struct sentence why = { .size = 0 };
-	char loading[ADVISE_EVIDENCE_MAX];
-	const char *instead = by_rule[oom->rule].instead, *special = oom_special_remedy(oom);
+	char instead[ADVISE_EVIDENCE_MAX] = "";
 
-	if (special && oom->whole && *loading_setting(advice)) {
-		snprintf(loading, sizeof(loading), "turn %s on: %s", loading_setting(advice), special);
-		special = loading;
-	}
-
-	if (advice->run.failed && special && !advice->pieces_kept) {
-		oom_say_next(&why, oom, name);
+	if (!advice->run.failed)
+		return 0;
+	oom_say_next(&why, oom, name);
+	if (oom_special_remedy(oom) && !advice->pieces_kept) {
+		say_special(advice, instead);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return say_told(advice,
 				oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
 				: oom_is_others(oom)                     ? ADVISE_REASON_NEIGHBOUR
 									 : ADVISE_REASON_LEFT,
-				0, why.text, special);
+				0, why.text, instead);
 	}
-	if (!advice->run.failed || (!by_rule[oom->rule].refuses && !oom->spare))
+	if (oom->spare && say_special(advice, instead))
+		return say_told(advice, ADVISE_REASON_RETENTION, 0, why.text, instead);
+	if (!by_rule[oom->rule].refuses)
 		return 0;
-	oom_say_next(&why, oom, name);
-	if (oom->spare)
-		return say_told(advice, ADVISE_REASON_RETENTION, 0, why.text,
-				"free it when its setting up is over: something still holds it - a variable, an object, a closure - "
-				"and as long as that lives, this memory stays (del it, or set it to None)");
-	if (oom->rule == OOM_RETAINED && oom->growth.other)
-		instead =
-			oom->growth.sleeps
-				? "find what makes the engine load its weights again at each step, outside of the pool that "
-				  "sleeps, or take another version of the engine"
-				: "look into that process: something there keeps what it has made for others; what went over CUDA IPC it "
-				  "has back after torch.cuda.ipc_collect(), once every receiver has closed it";
-	if (oom->rule == OOM_SLEEPER && oom->place &&
-	    !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_WEIGHTS)))
-		instead = "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "
-			  "that sleeps; or end that process meanwhile";
-	if (oom->rule == OOM_FRAGMENTATION && (oom->sleeps || oom->expandable))
-		instead =
-			"free what pins the segments (memana frag lists it), or make requests of fewer different sizes";
+	say_instead(oom, instead);
 	return say_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
 }
 
@@ -233,8 +372,9 @@ static int refuse_outlier(struct advice *advice)
 	times = (double)oom->piece / (double)oom->piece_before;
 	fit = times_that_fit(advice);
 	snprintf(text, sizeof(text),
-		 "in the steps before nothing that %s allocated was larger than %s, now it is %s, %.0f times as much: one "
+		 "%s nothing that %s allocated was larger than %s, now it is %s, %.0f times as much: one "
 		 "micro-batch, or one sample of it, is that much larger",
+		 oom->by_samples ? "before," : "in the steps before",
 		 *oom->place->function ? oom->place->function : oom->place->place,
 		 text_bytes(before, oom->piece_before), text_bytes(now, oom->piece), times);
 	snprintf(instead, sizeof(instead), "look at this sample, and cap %s: it is %.0f times as large as any before",
@@ -244,6 +384,28 @@ static int refuse_outlier(struct advice *advice)
 		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
 			 ", and %.3g times as large would have fitted", floor(10 * fit) / 10);
 	return say(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
+}
+
+/*
+ * What helps in the place of the usual was said, and it is about what passes through the model: that its sample is larger than all
+ * before is another thing, and the user has to know it.
+ */
+static int is_larger_too(const struct advice *advice)
+{
+	static const enum mt_category of_samples[] = { MT_CATEGORY_ACTIVATIONS, MT_CATEGORY_RECOMPUTED,
+						       MT_CATEGORY_LOGITS,      MT_CATEGORY_WORKSPACE,
+						       MT_CATEGORY_KV_CACHE,    MT_CATEGORY_EVALUATION };
+	const struct oom *oom = &advice->run.oom;
+	size_t i;
+
+	if (!advice->run.failed || advice->refusals != 1 || !advice->refusal[0].told || !oom->place ||
+	    oom_is_others(oom) || oom->left_over || oom->waits || oom->own_engine || oom->crowded || oom->starved ||
+	    oom->outlier)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(of_samples); i++)
+		if (!strcmp(oom->place->category, mt_category_name(of_samples[i])))
+			return 1;
+	return 0;
 }
 
 /* ---- what another program sends -------------------------------------------------------------------------------------------- */
@@ -482,7 +644,8 @@ static int refuse_evidence(struct advice *advice)
 		all -= run->oom.it->requested < unknown ? run->oom.it->requested : unknown;
 		unknown -= run->oom.it->requested < unknown ? run->oom.it->requested : unknown;
 	}
-	if (unknown <= all / UNKNOWN_SHARE)
+	/* What has failed is explained by its moment, or by its place: what the rest is for changes nothing. */
+	if (unknown <= all / UNKNOWN_SHARE || (run->stacks && advice->refusals && advice->refusal[0].told))
 		return 0;
 	if (place && *place->place && mt_category_parse(place->category) == MT_CATEGORY_OTHER)
 		snprintf(whose, sizeof(whose), "look at what %.200s (%.200s) keeps, %s of no known purpose",
@@ -509,7 +672,7 @@ int advise_refuse(struct advice *advice, const char *name)
 		error = refuse_by_rule(advice, name);
 	if (!error && !advice->refusals)
 		error = refuse_messages(advice);
-	if (!error && !advice->refusals)
+	if (!error && (!advice->refusals || is_larger_too(advice)))
 		error = refuse_outlier(advice);
 	if (!error && !advice->refusals)
 		error = refuse_uneven(advice);

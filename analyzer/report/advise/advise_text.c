@@ -179,6 +179,11 @@ static int print_paste(const struct text *text, const struct advice *advice)
 	answer_title(text, advice->turns > 1       ? "To paste"
 			   : first && *first->only ? "To paste, the first of them, if that is so"
 						   : "To paste, the first of them");
+	for (i = 0; i < changes && change[i].knob->written != MT_KNOB_WRITTEN_ENVIRONMENT; i++)
+		;
+	if (i < changes && advice->run.oom.pool_beside)
+		text_print(text, "  # in the environment of the processes that train alone, not of pid %lld\n",
+			   (long long)advice->run.oom.pool_beside);
 	for (line = strtok_r(paste, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		text_print(text, "  %s\n", line);
 	free(paste);
@@ -298,7 +303,7 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		print_wrapped(text, 0, "Warning: %s", advice->config->warning[i]);
 		text_style(text, TEXT_PLAIN);
 	}
-	if (advice->needed && !refused_by_bytes(advice) && !strstr(advice->answer.text, " needed "))
+	if (advice->needed && !refused_by_bytes(advice) && !strstr(advice->answer.text, " is missing"))
 		print_wrapped(text, 0, "%s is missing: %s would have been in use%s%s, and %s can be.",
 			      text_bytes(size, advice->needed), text_bytes(all, advice->base),
 			      advice->run.failed ? " with the request" : "",

@@ -220,10 +220,30 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 
 /* ---- modes ---- */
 
+#define POOLS_THAT_SLEEP "'vllm cumem', 'torch_memory_saver'"
+
 static int note_mode(void *context, const struct db_stmt *row)
 {
 	*(int *)context = db_int(row, 0) != 0;
 	return 0;
+}
+
+static int note_pid(void *context, const struct db_stmt *row)
+{
+	*(int64_t *)context = db_int(row, 0);
+	return 0;
+}
+
+int frag_pool_beside(struct db *db, int64_t process, int64_t *pid)
+{
+	char sql[256];
+
+	*pid = 0;
+	snprintf(sql, sizeof(sql),
+		 "SELECT ifnull(min(process.pid), 0) FROM site JOIN process ON process.id = site.process "
+		 "WHERE site.process <> %lld AND site.owner IN (" POOLS_THAT_SLEEP ")",
+		 (long long)process);
+	return finding_rows(db, sql, note_pid, pid);
 }
 
 int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable, int *sleeps)
@@ -235,7 +255,7 @@ int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_
 	*expandable = *sleeps = 0; /* of a pool beside it in another process it knows nothing */
 	snprintf(sql, sizeof(sql),
 		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND (process = %lld OR %lld = 0) "
-		 "AND owner IN ('vllm cumem', 'torch_memory_saver'))",
+		 "AND owner IN (" POOLS_THAT_SLEEP "))",
 		 (long long)device, (long long)process, (long long)process);
 	error = finding_rows(db, sql, note_mode, &known);
 	snprintf(sql, sizeof(sql),

@@ -58,6 +58,7 @@ struct frag_state {
 	struct frag_map map;
 	struct frag_pins pins;
 	int expandable, sleeps; /* of the process with most of it idle; see frag_modes */
+	int64_t pool_beside;    /* see frag_pool_beside */
 };
 
 /* The instant of a name of the table moment; NULL: after all events that are not later than `time`. 1, 0: the device has
@@ -100,5 +101,11 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
  */
 int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable,
 	       int *sleeps);
+
+/*
+ * The process id of another process of the run that has a pool which can sleep, on whatever device; 0: none has. Such a process
+ * refuses to start where its environment has expandable segments. 0 or -MT_E_x.
+ */
+int frag_pool_beside(struct db *db, int64_t process, int64_t *pid);
 
 #endif

@@ -103,6 +103,8 @@ static int find_modes(struct frag_state *state, struct db *db, int64_t device)
 
 	if (!error)
 		error = frag_modes(db, &own, device, process, &state->expandable, &state->sleeps);
+	if (!error)
+		error = frag_pool_beside(db, process, &state->pool_beside);
 	frag_release(&own);
 	return error;
 }

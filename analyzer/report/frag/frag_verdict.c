@@ -83,9 +83,15 @@ static void say_advice(struct sentence *sentence, const struct frag_state *state
 			     " Expandable segments are not possible here: a pool that sleeps is in use (vLLM sleep "
 			     "mode, torch_memory_saver)%s.",
 			     worth ? "; empty the cache before it wakes up" : "");
-	else
-		sentence_say(sentence, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would join the holes%s.",
+	else {
+		sentence_say(sentence, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would join the holes%s",
 			     pins_matter(state) ? " and let pinned segments shrink" : "");
+		if (state->pool_beside)
+			sentence_say(sentence,
+				     " (in this process alone: pid %lld has a pool that sleeps, and refuses to start with it)",
+				     (long long)state->pool_beside);
+		sentence_say(sentence, ".");
+	}
 }
 
 struct sentence frag_verdict(const struct frag_state *state, struct db *db)

@@ -92,7 +92,8 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	growth->places = holding->places;
 	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
 	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
-	return 1;
+	error = maker_behind(db, holding->most->node, growth->caller, growth->caller_place);
+	return error ? error : 1;
 }
 
 int oom_find_growth(struct oom *oom, struct db *db)
@@ -131,6 +132,8 @@ int oom_find_holes(struct oom *oom, struct db *db)
 			oom->hole = map.map.largest_hole;
 			oom->idle_segments = map.map.free_pieces;
 			error = frag_modes(db, &map, it->device, it->process, &oom->expandable, &oom->sleeps);
+			if (!error)
+				error = frag_pool_beside(db, it->process, &oom->pool_beside);
 		}
 		frag_release(&map);
 	}
@@ -182,10 +185,8 @@ static void take_maker(struct oom *oom, struct oom_part *part, const struct make
 	const struct maker *maker = makers_at(makers, part->process, part->function, part->place);
 	size_t i;
 
-	if (maker) {
-		mt_copy_text(part->by, sizeof(part->by), maker->by);
-		mt_copy_text(part->by_place, sizeof(part->by_place), maker->by_place);
-	}
+	if (maker)
+		maker_caller_names(maker, part->by, part->by_place);
 	for (i = 0; i < oom->parts; i++)
 		if (is_same_place(part, &oom->part[i])) {
 			part->whole += oom->part[i].bytes;
@@ -237,6 +238,8 @@ int oom_find_makers(struct oom *oom, struct db *db)
 		take_copy(oom, &makers);
 	if (!error)
 		error = find_spare(oom, db, &makers);
+	if (!error && oom->it->node)
+		error = maker_behind(db, oom->it->node, oom->caller, oom->caller_place);
 	makers_release(&makers);
 	return error;
 }

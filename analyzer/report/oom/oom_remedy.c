@@ -15,6 +15,9 @@ static const char evaluation_knob[] =
 	"the evaluation keeps the outputs of all its batches: take them to the host as it goes "
 	"(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
 static const char state_dict_knob[] =
+	"no step needs these copies: let them be made on the host, or go there one by one (.cpu()), and where all ranks make the same, by "
+	"rank 0 alone";
+static const char sharded_knob[] =
 	"no step needs these copies: let the state dict be of shards, or be made on the host and of rank 0 "
 	"alone (offload_to_cpu, rank0_only)";
 
@@ -86,6 +89,7 @@ static const struct {
 	int asks;
 } by_frame[] = {
 	{ "torch/optim/", "_multi_tensor_", MT_CATEGORY_WORKSPACE, foreach_knob },
+	{ "torch/distributed/fsdp/", "", MT_CATEGORY_STATE_DICT, sharded_knob },
 	{ "", "clip_grad", MT_CATEGORY_WORKSPACE, clip_knob },
 	{ "", "grad_norm", MT_CATEGORY_WORKSPACE, clip_knob },
 	{ "accelerate/accelerator.py", "gather_for_metrics", MT_CATEGORY_EVALUATION, gather_knob },
@@ -303,7 +307,7 @@ const char *oom_special_remedy(const struct oom *oom)
 		return stale_knob;
 	if (is_cache_of_training(oom))
 		return cache_knob;
-	if (oom->by_frame)
+	if (oom->by_frame && oom->by_frame != sharded_knob)
 		return oom->by_frame;
 	if (oom->uneven)
 		return uneven_knob;
@@ -316,7 +320,7 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) && is_without_backward(oom->place))
 		return logprobs_knob;
 	if (*oom_wakes(oom) && oom->asked_for)
-		return "give the engine a smaller part of the GPU, or wake this later, when what is in use now has gone";
+		return "give the engine a smaller part of the GPU, or let what sleeps wake up later, when what is in use now has gone";
 	/* Loaded, taken over, and still there. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)))
@@ -342,7 +346,9 @@ const char *oom_special_remedy(const struct oom *oom)
 											      : zero_knob;
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_GRAPHS)) && !has_category(oom, MT_CATEGORY_KV_CACHE))
 		return graphs_alone_knob;
-	return oom->left_over ? oom_remedy(category) : NULL;
+	if (!oom->left_over)
+		return NULL;
+	return oom->by_frame ? oom->by_frame : oom_remedy(category);
 }
 
 const char *oom_remedy_here(const struct oom *oom)

@@ -373,15 +373,25 @@ static const char *library_words(const char *owner)
 	return *owner ? owner : "a library";
 }
 
+int oom_asker_sleeps(const struct oom *oom)
+{
+	return *oom->waking || !strcmp(oom->asked_by, "vllm cumem") || !strcmp(oom->asked_by, "torch_memory_saver");
+}
+
+void oom_asker_words(char out[TEXT_SIZE_MAX], const struct oom *oom)
+{
+	snprintf(out, TEXT_SIZE_MAX, "%.*s", TEXT_SIZE_MAX - 1, library_words(oom->asked_by));
+}
+
 static void say_idle_cache(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX];
 
 	sentence_say(sentence,
 		     "It was %s that asked the driver, and PyTorch's allocator beside it keeps %s in empty segments, "
-		     "which it gives back for requests of its own only: call torch.cuda.empty_cache() before this, or "
-		     "let the allocator leave a margin.",
-		     library_words(oom->asked_by), text_bytes(size, oom->rule_bytes));
+		     "which it gives back for requests of its own only: call torch.cuda.empty_cache() before this%s.",
+		     library_words(oom->asked_by), text_bytes(size, oom->rule_bytes),
+		     oom_asker_sleeps(oom) ? "" : ", or let the allocator leave a margin");
 }
 
 static void say_sleeper(struct sentence *sentence, const struct oom *oom)
@@ -605,10 +615,29 @@ static void say_what(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, oom->survived ? "; it got as much later. " : ". ");
 }
 
+/* " one_hot was called from load_balancing_loss (x.py:540).": where a library asked, and the place does not say it all the same. */
+static void say_caller(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_part *place = oom->place;
+
+	/* What autograd and an optimizer ask for has its phase's name. */
+	if (!*oom->caller_place || !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_BACKWARD)) ||
+	    !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_OPTIMIZER)) ||
+	    (place && !strcmp(place->by_place, oom->caller_place)) ||
+	    (oom->rule == OOM_RETAINED && !strcmp(oom->growth.caller_place, oom->caller_place)))
+		return;
+	sentence_say(sentence, " ");
+	sentence_say_clean(sentence, oom->it->function);
+	sentence_say(sentence, " was called from ");
+	answer_say_place(sentence, oom->caller, oom->caller_place);
+	sentence_say(sentence, ".");
+}
+
 void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 {
 	say_what(sentence, oom);
 	say_cause(sentence, oom);
+	say_caller(sentence, oom);
 }
 
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)

@@ -42,6 +42,10 @@ int oom_is_larger(const struct oom *oom);
 /* It is about gradients, and they are as large as the layers that are gathered: nothing has sharded them yet. */
 int oom_has_whole_gradients(const struct oom *oom);
 
+/* IDLE_CACHE: who asked the driver, "NCCL", "vLLM's pool", "a library"; and whether that is a pool that sleeps, and wakes up here. */
+void oom_asker_words(char out[TEXT_SIZE_MAX], const struct oom *oom);
+int oom_asker_sleeps(const struct oom *oom);
+
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
 

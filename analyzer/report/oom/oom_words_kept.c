@@ -90,8 +90,15 @@ void oom_say_fragmentation(struct sentence *sentence, const struct oom *oom, con
 	sentence_say_clean(sentence, name);
 	if (oom->sleeps)
 		sentence_say(sentence, ". Expandable segments are not possible here: a pool that sleeps is in use.");
+	else if (oom->expandable)
+		sentence_say(sentence, ".");
+	else if (oom->pool_beside)
+		sentence_say(sentence,
+			     ", or try expandable segments in this process alone: pid %lld has a pool that sleeps, and refuses to "
+			     "start with them.",
+			     (long long)oom->pool_beside);
 	else
-		sentence_say(sentence, oom->expandable ? "." : ", or try expandable segments.");
+		sentence_say(sentence, ", or try expandable segments.");
 }
 
 void oom_say_kept(struct sentence *sentence, const struct oom *oom)
@@ -117,6 +124,10 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 	if (*growth->place) {
 		sentence_say(sentence, ", by ");
 		answer_say_place(sentence, growth->function, growth->place);
+	}
+	if (*growth->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, growth->caller, growth->caller_place);
 	}
 	sentence_say(sentence, ".");
 }

@@ -96,9 +96,10 @@ struct oom_growth {
 	uint64_t there;         /* by the place that holds most, of a process that did not ask */
 	uint64_t each; /* more with every step or micro-batch at the place that holds most; of others, 0: no steps ended */
 	uint64_t places;
-	int by_step;                    /* 0: by micro-batch */
-	int by_batch;                   /* by forward of a process that has no backward */
-	char function[256], place[256]; /* that holds most */
+	int by_step;                         /* 0: by micro-batch */
+	int by_batch;                        /* by forward of a process that has no backward */
+	char function[256], place[256];      /* that holds most */
+	char caller[256], caller_place[256]; /* who called that, where the place tells nothing by itself; "": it does */
 };
 
 /* FRAGMENTATION: what pins segments (frag_pins), of the place that pins most. */
@@ -182,8 +183,11 @@ struct oom {
 	struct oom_pins pins;  /* FRAGMENTATION */
 	struct oom_copy copy;  /* of the process whose `place` it is, or that asked */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
-	int expandable, sleeps;   /* see frag_modes() */
-	struct oom_logits logits; /* LARGEST, TOO_LARGE */
+	int expandable, sleeps; /* see frag_modes() */
+	char caller[256],
+		caller_place[256]; /* who called the place that asked, where that tells nothing by itself; "" */
+	int64_t pool_beside;       /* process id of another one that has a pool which can sleep, 0: none has */
+	struct oom_logits logits;  /* LARGEST, TOO_LARGE */
 };
 
 const char *oom_rule_word(enum oom_rule rule);
