@@ -122,19 +122,34 @@ static void host_settings(const struct advice *advice, char *out, size_t size)
 		snprintf(out + used, size - used, ", too)");
 }
 
+/* ". GPU 0 had 26.0 GiB of 79.2 GiB at its peak: ..."; "": it has no room, or the remedy is about nothing that is offloaded. */
+static void say_room(const struct advice *advice, const char *remedy, char *out, size_t size)
+{
+	const struct advise_run *run = &advice->run;
+	char held[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX];
+
+	*out = '\0';
+	if (remedy && strstr(remedy, "offload") && run->total && strcmp(run->kind, "cpu") && run->peak < run->total / 2)
+		snprintf(out, size, ". %s had %s of %s at its peak: what is offloaded may have room there",
+			 answer_device(device, run->number, run->kind), text_bytes(held, run->peak),
+			 text_bytes(total, run->total));
+}
+
 /* Where it grew, and what helps there. 1: that is known. */
 static int grew_here(struct advice *advice, char *instead, size_t room)
 {
 	struct host_growth growth;
-	char size[2][TEXT_SIZE_MAX];
+	char size[2][TEXT_SIZE_MAX], gpu[112], settings[128];
 	const char *remedy;
 
 	if (!grew_much(advice, &growth))
 		return 0;
 	remedy = remedy_for(growth.function);
-	snprintf(instead, room, "%s. When it was last seen, in %.120s (%.120s), it had grown from %s to %s",
-		 remedy ? remedy : "keep less there: see what it collects on the host", growth.function, growth.place,
-		 text_bytes(size[0], growth.first), text_bytes(size[1], growth.last));
+	say_room(advice, remedy, gpu, sizeof(gpu));
+	host_settings(advice, settings, sizeof(settings));
+	snprintf(instead, room, "%s%s. When it was last seen, in %.80s (%.80s), it had grown from %s to %s%.111s",
+		 remedy ? remedy : "keep less there: see what it collects on the host", settings, growth.function,
+		 growth.place, text_bytes(size[0], growth.first), text_bytes(size[1], growth.last), gpu);
 	return 1;
 }
 
@@ -143,7 +158,7 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 {
 	struct host_growth growth;
 	const char *remedy = grew_much(advice, &growth) ? remedy_for(growth.function) : NULL;
-	char size[3][TEXT_SIZE_MAX], settings[128];
+	char size[3][TEXT_SIZE_MAX], settings[128], gpu[112];
 
 	text_bytes(size[0], words->recorded);
 	if (!remedy) {
@@ -155,10 +170,11 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 		return;
 	}
 	host_settings(advice, settings, sizeof(settings));
+	say_room(advice, remedy, gpu, sizeof(gpu));
 	snprintf(instead, room,
-		 "the %u processes recorded here have %s together, and grew in %.80s (%.80s), one from %s to %s: %s%s",
+		 "the %u processes recorded here have %s together, and grew in %.60s (%.60s), one from %s to %s: %s%s%.111s",
 		 words->processes, size[0], growth.function, growth.place, text_bytes(size[1], growth.first),
-		 text_bytes(size[2], growth.last), remedy, settings);
+		 text_bytes(size[2], growth.last), remedy, settings, gpu);
 }
 
 /* What to do about it, of one whose end the host was. */
