@@ -51,6 +51,11 @@ void alloc_model_beside(struct alloc_model *model, uint64_t bytes)
 	model->beside = bytes;
 }
 
+void alloc_model_limit(struct alloc_model *model, uint64_t bytes)
+{
+	model->config.limit = bytes;
+}
+
 struct alloc_pool *alloc_pool_at(struct alloc_model *model, uint32_t number, int is_small)
 {
 	struct alloc_pool **pool;

@@ -64,6 +64,9 @@ int alloc_model_empty_cache(struct alloc_model *model);
 /* Bytes that the process has from the driver beside the allocator: with them `limit` is reached earlier. */
 void alloc_model_beside(struct alloc_model *model, uint64_t bytes);
 
+/* From now on, instead of what its config says. 0: the driver never refuses. */
+void alloc_model_limit(struct alloc_model *model, uint64_t bytes);
+
 const struct alloc_state *alloc_model_state(const struct alloc_model *model);
 
 #endif

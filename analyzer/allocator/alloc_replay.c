@@ -56,7 +56,7 @@ static int empty(struct run *run, const struct alloc_recorded *recorded)
 }
 
 /* What failed in the recording, of the first pool: which it was for nobody knows. Nothing else is changed by it. */
-static int ask_for(struct run *run)
+static int ask_for(struct run *run, const struct player *player)
 {
 	const uint64_t id = UINT64_MAX;
 	int error;
@@ -64,7 +64,10 @@ static int ask_for(struct run *run)
 	run->was_asked = 1;
 	if (!run->scenario->asked_bytes || run->outcome.is_refused)
 		return 0;
+	alloc_model_beside(run->model, beside(player));
+	alloc_model_limit(run->model, player->recorded.reserved + beside(player) + run->scenario->asked_free);
 	error = alloc_model_take(run->model, id, run->scenario->asked_bytes, 0);
+	alloc_model_limit(run->model, run->scenario->config.limit);
 	if (error)
 		return error == ALLOC_MODEL_REFUSED ? 0 : error;
 	run->outcome.gets_asked = 1;
@@ -84,7 +87,7 @@ static int prepare(struct run *run, const struct player *player, const struct al
 	if (!error && player->went_back)
 		error = empty(run, &player->recorded);
 	if (!error && !run->was_asked && scenario->asked_seq < event->seq)
-		error = ask_for(run);
+		error = ask_for(run, player);
 	alloc_model_beside(run->model, beside(player));
 	return error;
 }
@@ -365,7 +368,7 @@ static int play(struct player *player)
 		error = begin(player);
 	for (i = 0; i < player->runs && !error && more >= 0; i++)
 		if (!player->run[i].was_asked)
-			error = ask_for(&player->run[i]);
+			error = ask_for(&player->run[i], player);
 	alloc_events_close(&events);
 	return error ? error : more;
 }

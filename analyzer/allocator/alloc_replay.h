@@ -26,6 +26,7 @@ struct alloc_scenario {
 	size_t empties;
 	int64_t asked_seq;    /* after this event, or at the end if that comes first: */
 	uint64_t asked_bytes; /* would a request of so many bytes get them? 0: nobody asks */
+	uint64_t asked_free;  /* beside what the recording has reserved then, the driver has so much for it */
 };
 
 /* Bytes are those of the device: with pools that sleep. */
@@ -39,7 +40,7 @@ struct alloc_outcome {
 	uint64_t refused_request; /* which, from 1 */
 	uint64_t refused_bytes;   /* of it */
 	int64_t refused_seq, refused_time;
-	int gets_asked; /* 1: what the scenario asks for is given, within its limit */
+	int gets_asked; /* 1: what the scenario asks for is given, within asked_free */
 };
 
 /* A moment at which the model and the recording differ. */

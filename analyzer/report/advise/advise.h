@@ -154,8 +154,11 @@ struct advise_request {
 int advise(struct advice *advice, struct db *db, const struct advise_request *request);
 void advise_release(struct advice *advice);
 
-/* Fills answer and verdict; all else is there. 0 or -MT_E_x. In advise_answer.c, as are the three below. */
+/* Fills answer and verdict; all else is there. 0 or -MT_E_x. In advise_answer.c, as are the five below. */
 int advise_answer(struct advice *advice);
+
+/* How far "enough" goes: for the one request, or for all that its step takes after it. Begins with a space; nothing: "". */
+void advise_say_later(struct sentence *answer, const struct advice *advice);
 
 /* "enough", "probably enough", "perhaps enough", "not enough alone": of what is missing; "": nothing is, or nobody knows. */
 const char *advise_enough_words(const struct advice *advice, const struct advise_row *row);

@@ -63,19 +63,17 @@ static int conf_of(char conf[CONF_MAX], const struct advise_turn *turn, size_t t
 	return used > 0;
 }
 
-/* What failed though there was enough, in pieces: would the process get it, from what it has and what the driver had left? */
+/* Would the process that failed get it, from what it has and what the driver had left? */
 static void ask_again(const struct advice *advice, int64_t process, struct alloc_scenario *scenario)
 {
-	const struct oom *oom = &advice->run.oom;
-	size_t i;
+	const struct oom_failure *it = advice->run.oom.it;
 
-	if (!advice->run.failed || oom->rule != OOM_FRAGMENTATION || oom->it->process != process || oom->it->free < 0)
+	if (!advice->run.failed || it->process != process || it->free < 0 || !strcmp(it->source, "driver"))
 		return;
-	for (i = 0; i < oom->holders; i++)
-		if (oom->holder[i].process == process)
-			scenario->config.limit = oom->holder[i].held + (uint64_t)oom->it->free;
-	scenario->asked_seq = oom->it->seq;
-	scenario->asked_bytes = scenario->config.limit ? oom->it->requested : 0;
+	scenario->asked_seq = it->seq;
+	scenario->asked_bytes = it->requested;
+	/* As much free as was asked for, and refused: that of the whole device is no bound of this process. */
+	scenario->asked_free = (uint64_t)it->free < it->requested ? (uint64_t)it->free : 0;
 }
 
 int advise_allocator(struct advice *advice, const struct advise_turn *turn, size_t turns,
@@ -117,40 +115,44 @@ int advise_allocator(struct advice *advice, const struct advise_turn *turn, size
 
 /* ---- a row ------------------------------------------------------------------------------------------------------------ */
 
-/* The model had the request once more. */
-static void say_asked(const struct advice *advice, struct advise_row *row, const struct advise_reserved *reserved)
+/*
+ * At the request that failed it can give no more than is idle then, whatever it would have at another time; and enough it is
+ * where the model finds room. 0: it finds none.
+ */
+static int say_asked(const struct advice *advice, struct advise_row *row, const struct advise_reserved *reserved)
 {
 	const struct oom_failure *it = advice->run.oom.it;
-	uint64_t missing = it->requested > (uint64_t)it->free ? it->requested - (uint64_t)it->free : 0;
+	uint64_t missing = oom_missing(it);
 	char idle[TEXT_SIZE_MAX], request[TEXT_SIZE_MAX];
 
-	if (reserved->gets)
-		row->saved = (struct advise_range){ missing < reserved->idle ? missing : reserved->idle,
-						    reserved->idle };
-	row->fits = reserved->gets;
+	row->saved = (struct advise_range){ missing < reserved->idle ? missing : reserved->idle, reserved->idle };
+	row->fits = advice->needed <= reserved->idle; /* with what comes after it */
 	snprintf(row->evidence, sizeof(row->evidence),
-		 "%s idle in the allocator at the failed request; a model of it, %.1f %% off on the recording, %s the %s that were "
-		 "asked for",
-		 text_bytes(idle, reserved->idle), 100 * reserved->off,
-		 reserved->gets ? "finds room for" : "finds no room for", text_bytes(request, it->requested));
+		 "%s idle in the allocator at the failed request; a model of it, %.1f %% off on the recording, finds room for the "
+		 "%s that were asked for",
+		 text_bytes(idle, reserved->idle), 100 * reserved->off, text_bytes(request, it->requested));
+	return reserved->gets;
 }
 
-/* Of what is idle, as much as the model says; nothing is certain of it. */
-static void say_row(const struct advice *advice, struct advise_row *row, const struct advise_reserved *reserved)
+/* Of what is idle, as much as the model says; nothing is certain of it. 0: it is of no use. */
+static int say_row(const struct advice *advice, struct advise_row *row, const struct advise_reserved *reserved)
 {
 	char idle[TEXT_SIZE_MAX], recorded[TEXT_SIZE_MAX], modelled[TEXT_SIZE_MAX];
 	uint64_t saved = reserved->modelled < reserved->recorded ? reserved->recorded - reserved->modelled : 0;
 
+	saved = saved < reserved->idle ? saved : reserved->idle;
 	row->category = MT_CATEGORY_SLACK;
-	row->saved = (struct advise_range){ saved - saved / 4, saved };
-	row->fits = advice->needed && row->saved.low >= advice->needed;
+	row->saved = (struct advise_range){ advice->run.failed ? 0 : saved - saved / 4, saved };
 	row->aims = advice->run.failed && advice->run.oom.rule == OOM_FRAGMENTATION;
+	if (reserved->asked)
+		return say_asked(advice, row, reserved);
+	row->fits = !advice->run.failed && advice->needed && row->saved.low >= advice->needed;
 	snprintf(row->evidence, sizeof(row->evidence),
-		 "%s idle in the allocator at the %s; a model of it, %.1f %% off on the recording, reserves %s instead of %s",
+		 "%s idle in the allocator at the %s; a model of it, %.1f %% off on the recording, reserves %s instead of %s at its "
+		 "peak",
 		 text_bytes(idle, reserved->idle), advice->run.failed ? "failed request" : "peak", 100 * reserved->off,
 		 text_bytes(modelled, reserved->modelled), text_bytes(recorded, reserved->recorded));
-	if (reserved->asked)
-		say_asked(advice, row, reserved);
+	return saved > 0;
 }
 
 int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, struct advise_value now,
@@ -172,6 +174,5 @@ int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, stru
 	row->now_from = now.where;
 	snprintf(row->now_words, sizeof(row->now_words), "%.60s", now.text ? now.text : "not known");
 	mt_copy_text(row->to, sizeof(row->to), "true");
-	say_row(advice, row, &reserved);
-	return 1;
+	return say_row(advice, row, &reserved);
 }

@@ -61,12 +61,13 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 	sentence_say(answer, ": it saves %s%s%s.", row->probable ? "probably " : "",
 		     advise_range_words(range, row->saved), advice->run.failed ? "" : " of the peak");
 	if (*enough)
-		sentence_say(answer, " %s of the %s needed %s, so that is %s.", text_bytes(size, advice->needed),
-			     text_bytes(all, advice->base), advice->fit ? "must go" : "is missing", enough);
+		sentence_say(answer, " %s%s of the %s needed %s, so that is %s.",
+			     advice->run.replay.later.from == REPLAY_LATER_SERIES ? "At least " : "",
+			     text_bytes(size, advice->needed), text_bytes(all, advice->base),
+			     advice->fit ? "must go" : "is missing", enough);
 }
 
-/* How far "enough" goes: for the one request, or for all that its step takes after it. */
-static void say_later(struct sentence *answer, const struct advice *advice)
+void advise_say_later(struct sentence *answer, const struct advice *advice)
 {
 	const struct replay *replay = &advice->run.replay;
 	char size[TEXT_SIZE_MAX];
@@ -81,8 +82,16 @@ static void say_later(struct sentence *answer, const struct advice *advice)
 				     text_bytes(size, replay->later.bytes));
 		return;
 	case REPLAY_LATER_LAYERS:
-		sentence_say(answer, " That counts the %u more like it that come next: %u of %u were there.",
-			     replay->later.count, replay->later.of - replay->later.count - 1, replay->later.of);
+		sentence_say(answer, " That counts %s %u more like it that come%s next: %u of %u were there.",
+			     replay->later.least ? "at least" : "the", replay->later.count,
+			     replay->later.count == 1 ? "s" : "",
+			     replay->later.of - replay->later.count - 1, replay->later.of);
+		return;
+	case REPLAY_LATER_SERIES:
+		sentence_say(answer,
+			     " It is one of a series, and %u were there: how many more come is not in the recording, and they "
+			     "are not counted.",
+			     replay->later.of);
 		return;
 	case REPLAY_LATER_NOTHING:
 		sentence_say(answer, " Earlier steps took nothing more after it.");
@@ -132,8 +141,8 @@ static void say_rows(struct advice *advice, const char *begins)
 		say_try(answer, begins, first->only);
 	}
 	say_row(answer, advice, first);
-	if (first->fits)
-		say_later(answer, advice);
+	if (first->fits || advice->run.replay.later.from == REPLAY_LATER_SERIES)
+		advise_say_later(answer, advice);
 	if (!first->fits && advice->turns > 1 && !advice->asked && advice->together_fits)
 		sentence_say(answer, " With the others of \"What fits\" it is.");
 }
@@ -166,7 +175,8 @@ static void say_given_back(struct advice *advice)
 		return;
 	sentence_say(&advice->answer, " Up to %s can come back so", text_bytes(back, bytes));
 	if (missing && advice->needed > missing && advice->run.replay.later.bytes)
-		sentence_say(&advice->answer, ", and %s is missing with what comes after the request%s",
+		sentence_say(&advice->answer, ", and %s%s is missing with what comes after the request%s",
+			     advice->run.replay.later.from == REPLAY_LATER_SERIES ? "at least " : "",
 			     text_bytes(size, advice->needed), bytes >= advice->needed ? ": enough" : "");
 	else if (missing)
 		sentence_say(&advice->answer, ", and %s is missing: enough", text_bytes(size, missing));

@@ -150,6 +150,19 @@ static int add_choice(struct choices *choices, const struct choice *choice)
 	return 0;
 }
 
+/*
+ * Where the request is one of a series of which nobody knows the end, room for this one is not enough: what takes most of the
+ * series itself away is.
+ */
+static int ends_series(const struct advice *advice, const struct mt_knob *knob, struct advise_range saved)
+{
+	const struct replay *replay = &advice->run.replay;
+	const struct replay_site *site = &replay->site[replay->request.site];
+
+	return replay->later.from != REPLAY_LATER_SERIES || !advice->run.failed ||
+	       (knob->categories & 1u << site->category && saved.low >= site->then / 4 * 3);
+}
+
 static int consider_allocator(struct advice *advice, const struct mt_knob *knob, struct advise_value now)
 {
 	struct advise_row it = { .knob = NULL }, *row;
@@ -161,6 +174,7 @@ static int consider_allocator(struct advice *advice, const struct mt_knob *knob,
 	if (!row)
 		return -MT_E_MEMORY;
 	*row = it;
+	row->fits = row->fits && ends_series(advice, knob, row->saved);
 	return advise_as_it_was(advice, &row->outcome);
 }
 
@@ -454,7 +468,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
 	row->saved = saved;
 	row->outcome = trial->outcome;
-	row->fits = fits(advice, &trial->outcome);
+	row->fits = fits(advice, &trial->outcome) && ends_series(advice, row->knob, saved);
 	row->asks = choice->asks;
 	row->aims_if = is_aimed(advice, row->knob, phase);
 	row->aims = row->aims_if && !*choice->only;

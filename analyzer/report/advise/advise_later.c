@@ -250,8 +250,13 @@ struct series {
 	struct search *search;
 	uint64_t layers;
 	uint64_t alike; /* there, of the place and as large as the request */
-	uint32_t of;    /* so many there will be */
+	uint64_t count, bytes, gone; /* of the place in this step: there, and no longer there */
+	uint64_t of;                 /* so many there will be */
+	uint8_t category;
 };
+
+#define KIND(category) (1u << MT_CATEGORY_##category)
+#define COPIES (KIND(GATHER_BUFFERS) | KIND(STATE_DICT) | KIND(WEIGHT_BUFFERS))
 
 static int take_size(void *context, struct db_stmt *row)
 {
@@ -267,25 +272,65 @@ static int take_size(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Of weights there are as many of a size as there are layers, or a small number of times as many: what all have in common. */
-static int find_layers(struct series *series)
+static int ask_of(struct series *series, const char *sql, int64_t least, int (*take)(void *, struct db_stmt *))
 {
-	static const char sql[] =
-		"SELECT count(*) AS n FROM allocation WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND "
-		"category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND abs(bytes - ?4) > 512 "
-		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
 	const struct oom_failure *failed = series->search->failed;
 	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq,
-						       (int64_t)failed->requested, LAYERS_LEAST };
+						       (int64_t)failed->requested, least };
 
-	return series->layers >= LAYERS_LEAST
-		       ? 0
-		       : answer_rows(series->search->replay->db, sql, parameter, take_size, series);
+	return answer_rows(series->search->replay->db, sql, parameter, take, series);
+}
+
+/* torch.load gives what is in the files: of as many ranks as wrote them, each as it was sharded. */
+static int is_of_files(struct series *series)
+{
+	series->layers = strstr(series->search->failed->place, "serialization.py") ? 0 : series->layers;
+	return strstr(series->search->failed->place, "serialization.py") != NULL;
+}
+
+/*
+ * Of weights there are as many of a size as there are layers, or a small number of times as many: what all have in common. Those
+ * of a series of weights itself are not all there. Where the weights are sharded, activations that wait for the backward tell.
+ */
+static int find_layers(struct series *series)
+{
+	static const char others[] =
+		"SELECT count(*) AS n FROM allocation WHERE " OWN
+		" AND category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND abs(bytes - ?4) > 512 "
+		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
+	static const char all[] =
+		"SELECT count(*) AS n FROM allocation WHERE " OWN
+		" AND category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND ?4 "
+		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
+	static const char waiting[] =
+		"SELECT max(n) FROM (SELECT node, bytes, sum(sign) OVER (PARTITION BY node, bytes ORDER BY seq) AS n FROM ("
+		"SELECT node, bytes, alloc_seq AS seq, 1 AS sign FROM allocation WHERE " OWN " AND category = 'activations' AND "
+		"phase = 'forward' AND alloc_seq < ?3 AND step = (SELECT max(step) FROM allocation WHERE " OWN
+		" AND category = 'activations' AND phase = 'forward' AND alloc_seq < ?3) UNION ALL "
+		"SELECT node, bytes, free_seq, -1 FROM allocation WHERE " OWN " AND category = 'activations' AND "
+		"phase = 'forward' AND free_seq < ?3 AND ?4 AND step = (SELECT max(step) FROM allocation WHERE " OWN
+		" AND category = 'activations' AND phase = 'forward' AND alloc_seq < ?3))) "
+		"GROUP BY node, bytes HAVING max(n) >= ?5 ORDER BY max(n) * bytes DESC LIMIT 3";
+	int error;
+
+	if (series->layers >= LAYERS_LEAST || is_of_files(series))
+		return 0;
+	error = ask_of(series, series->category == MT_CATEGORY_WEIGHTS ? others : all, LAYERS_LEAST, take_size);
+	if (!error && series->layers < LAYERS_LEAST && COPIES & 1u << series->category) {
+		series->layers = 0;
+		error = ask_of(series, waiting, LAYERS_LEAST, take_size);
+	}
+	return error;
 }
 
 static int take_alike(void *context, struct db_stmt *row)
 {
-	((struct series *)context)->alike = (uint64_t)db_int(row, 0);
+	struct series *series = context;
+
+	series->alike = (uint64_t)db_int(row, 0);
+	series->count = (uint64_t)db_int(row, 1);
+	series->bytes = (uint64_t)db_int(row, 2);
+	series->gone = (uint64_t)db_int(row, 3);
 	return 0;
 }
 
@@ -304,45 +349,116 @@ static int take_beside(void *context, struct db_stmt *row)
 }
 
 /* There is one for each layer; logits come in pieces of other numbers. */
-static int is_by_layers(const struct replay *replay)
+static int is_by_layers(const struct series *series)
 {
-	const uint32_t kinds = 1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_ACTIVATIONS |
-			       1u << MT_CATEGORY_GRADIENTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+	const uint32_t kinds =
+		KIND(KV_CACHE) | KIND(WEIGHTS) | KIND(ACTIVATIONS) | KIND(GRADIENTS) | KIND(OPTIMIZER_STATE);
 
-	return (kinds & 1u << replay->site[replay->request.site].category) != 0;
+	/* What goes again while more comes is no copy of the whole model. */
+	return (kinds & 1u << series->category) != 0 || (COPIES & 1u << series->category && !series->gone);
 }
 
-static int by_layers(struct search *search, uint64_t layers)
+static int take_count(void *context, struct db_stmt *row)
 {
-	static const char alike[] = "SELECT count(*) FROM allocation WHERE " OWN
-				    " AND node = ?3 AND alloc_seq < ?4 AND (free_seq IS NULL OR free_seq > ?4) AND "
-				    "abs(bytes - ?5) <= 512";
+	*(uint64_t *)context = (uint64_t)db_int(row, 0);
+	return 0;
+}
+
+/* Adam has two states of each weight that is trained: as large as its gradient, or as the weight. */
+static int by_states(struct series *series)
+{
+	static const char states[] = "SELECT count(*) FROM allocation WHERE " OWN
+				     " AND category = 'optimizer state' AND alloc_seq < ?3 AND (free_seq IS NULL OR "
+				     "free_seq > ?3) AND abs(bytes - ?4) <= 512";
+	static const char weights[] =
+		"SELECT n FROM (SELECT category, abs(bytes - ?4) <= 512 AS same, count(*) AS n FROM allocation WHERE " OWN
+		" AND category IN ('gradients', 'weights') AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND "
+		"(abs(bytes - ?4) <= 512 OR abs(2 * bytes - ?4) <= 512) GROUP BY site, 2) "
+		"ORDER BY category, same DESC, n DESC LIMIT 1";
+	static const char adam[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT "
+		"NULL) SELECT count(*) FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE file LIKE '%adam%'";
+	const struct oom_failure *failed = series->search->failed;
+	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq,
+						       (int64_t)failed->requested },
+		      node[ANSWER_PARAMETERS] = { failed->node };
+	uint64_t each = 0, is_adam = 0;
+	int error = answer_rows(series->search->replay->db, states, parameter, take_count, &series->alike);
+
+	if (!error)
+		error = answer_rows(series->search->replay->db, weights, parameter, take_count, &each);
+	if (!error && each)
+		error = answer_rows(series->search->replay->db, adam, node, take_count, &is_adam);
+	each = each < SERIES_LEAST && !is_adam ? 0 : each;
+	/* Fewer than there are weights may be all of a kind that keeps one state of each. */
+	series->of = is_adam || series->alike >= each ? 2 * each : each;
+	series->search->replay->later.least = !is_adam && series->of == each;
+	return error;
+}
+
+/* So many more of the place, and of those that go on beside it. */
+static int add_rest(struct series *series)
+{
 	static const char beside[] =
 		"SELECT site, count(*) AS n, sum(bytes) FROM allocation WHERE " OWN
 		" AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND step = ?4 AND site IS NOT NULL AND "
 		"phase = (SELECT phase FROM oom WHERE process = ?1 AND seq = ?3) GROUP BY site HAVING abs(n - ?5) <= 1";
-	const struct oom_failure *failed = search->failed;
-	struct series series = { search, layers, 0, 0 };
-	struct replay *replay = search->replay;
-	const int64_t same[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->node, failed->seq,
-						  (int64_t)failed->requested };
-	int64_t others[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq, failed->step };
-	int error = answer_rows(replay->db, alike, same, take_alike, &series);
+	const struct oom_failure *failed = series->search->failed;
+	struct replay *replay = series->search->replay;
+	const int64_t others[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq, failed->step,
+						    (int64_t)series->alike };
+	uint64_t rest = series->of - series->alike - 1;
+	double bytes = (double)failed->requested * (double)rest;
+	int error;
 
-	if (!error && series.alike >= SERIES_LEAST)
-		error = find_layers(&series);
-	if (error || series.alike < SERIES_LEAST || series.layers < LAYERS_LEAST)
-		return error;
-	series.of = (uint32_t)series.layers;
-	if (series.alike + 1 >= series.of)
-		return 0;
 	replay->later.from = REPLAY_LATER_LAYERS;
 	replay->later.phase = replay->request.phase;
-	replay->later.of = series.of;
-	replay->later.count = (uint32_t)(series.of - series.alike - 1);
-	others[4] = (int64_t)series.alike;
-	error = replay_add_later(replay, replay->request.site, (double)failed->requested * replay->later.count);
-	return error ? error : answer_rows(replay->db, beside, others, take_beside, &series);
+	replay->later.of = (uint32_t)series->of;
+	replay->later.count = (uint32_t)rest;
+	if (COPIES & 1u << series->category) /* of all sizes, as far on as those of this one */
+		bytes = (double)(series->bytes + failed->requested) * (double)rest / (double)(series->alike + 1);
+	error = replay_add_later(replay, replay->request.site, bytes);
+	return error || series->category == MT_CATEGORY_OPTIMIZER_STATE || COPIES & 1u << series->category
+		       ? error
+		       : answer_rows(replay->db, beside, others, take_beside, series);
+}
+
+static int by_layers(struct search *search, uint64_t layers)
+{
+	static const char alike[] =
+		"SELECT count(*) FILTER (WHERE stays AND abs(bytes - ?4) <= 512), count(*) FILTER (WHERE stays), "
+		"ifnull(sum(bytes) FILTER (WHERE stays), 0), count(*) FILTER (WHERE NOT stays AND now) FROM (SELECT bytes, free_seq IS NULL "
+		"OR free_seq > ?3 AS stays, step IS (SELECT step FROM oom WHERE process = ?1 AND seq = ?3) AS now FROM allocation "
+		"WHERE " OWN " AND node = ?5 AND alloc_seq < ?3)";
+	struct replay *replay = search->replay;
+	struct series series = { .search = search,
+				 .layers = layers,
+				 .category = replay->site[replay->request.site].category };
+	int error = ask_of(&series, alike, search->failed->node, take_alike);
+
+	if (error || !is_by_layers(&series))
+		return error;
+	if (series.category == MT_CATEGORY_OPTIMIZER_STATE) {
+		error = by_states(&series);
+	} else if (series.alike >= SERIES_LEAST) {
+		error = find_layers(&series);
+		series.of = series.layers >= LAYERS_LEAST ? series.layers : 0;
+	}
+	if (error)
+		return error;
+	/* Of each layer there may be several copies of a size. */
+	if (series.of && COPIES & 1u << series.category && series.alike + 1 >= series.of)
+		series.of *= (series.alike + 1 + series.of) / series.of;
+	if (series.alike + 1 < series.of && series.of <= UINT32_MAX) {
+		replay->later.least |= COPIES & 1u << series.category && series.of > series.layers;
+		return add_rest(&series);
+	}
+	if ((series.count >= SERIES_LEAST && COPIES & 1u << series.category) ||
+	    (series.alike >= SERIES_LEAST && !series.of && series.category == MT_CATEGORY_OPTIMIZER_STATE)) {
+		replay->later.from = REPLAY_LATER_SERIES;
+		replay->later.of = (uint32_t)(series.count < UINT32_MAX ? series.count : UINT32_MAX);
+	}
+	return 0;
 }
 
 int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t layers)
@@ -352,7 +468,7 @@ int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t
 	uint32_t i;
 	int error = failed->node ? by_steps(&search) : 0;
 
-	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN && is_by_layers(replay))
+	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN)
 		error = by_layers(&search, layers);
 	for (i = 0; i < replay->later.changes; i++)
 		bytes += replay->later.change[i].bytes;

@@ -61,7 +61,8 @@ struct replay_peak {
 	X(UNKNOWN, "unknown")     /* no earlier step came past it */    \
 	X(NOTHING, "nothing")     /* earlier steps took nothing more */ \
 	X(STEPS, "earlier-steps") /* as they did */                     \
-	X(LAYERS, "layers")       /* it is one of a series, of which each layer has its own */
+	X(LAYERS, "layers")       /* it is one of a series, of which each layer has its own */ \
+	X(SERIES, "series")       /* it is one of a series, and nobody tells how many there will be */
 
 enum replay_later_from {
 #define REPLAY_LATER_ENUM(name, word) REPLAY_LATER_##name,
@@ -103,7 +104,8 @@ struct replay {
 		uint32_t changes, changes_room;
 		uint8_t phase;      /* enum mt_phase by then */
 		uint64_t bytes;     /* more than with the request alone */
-		uint32_t count, of; /* LAYERS: so many more like it, of so many */
+		uint32_t count, of; /* LAYERS: so many more like it, of so many; SERIES: of: so many were there */
+		int least;          /* 1: at least so many */
 	} later;
 };
 
@@ -153,8 +155,9 @@ int replay_sweep(const struct replay *replay, const struct replay_effect *const 
  *     in use      ...........*        here the request of step 4 failed
  *     step 3      ......./~~~*~~~\___   after the same place it rose by so much more, at sizes of its own
  *
- * Or the request is one of a series - a cache or a weight for each layer - that has not come to its end: as many as there are
- * layers will be asked for.
+ * Or the request is one of a series that has not come to its end: a cache or a weight for each layer, copies of them, an
+ * optimizer's states of each weight. As many as there are layers or weights will be asked for; where nobody tells how many that
+ * are, it is said to be one of a series.
  *
  * Fills replay->later. `layers`: of the model, 0: nobody says. After replay_init() with a request, before replay_survey().
  * Needs the lives of allocations in the database. 0 or -MT_E_x.

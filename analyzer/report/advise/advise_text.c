@@ -291,9 +291,25 @@ void advise_brief(const struct text *text, const struct advice *advice)
 	text_wrap(text, 0, 0, advice->verdict.text);
 }
 
+/* "36.0 MiB is missing: ..."; where the request is one of a series, how far it had come. */
+static void print_missing(const struct text *text, const struct advice *advice)
+{
+	const struct replay *replay = &advice->run.replay;
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX];
+	struct sentence rest = { 0 };
+
+	if (replay->later.from == REPLAY_LATER_LAYERS || replay->later.from == REPLAY_LATER_SERIES)
+		advise_say_later(&rest, advice);
+	print_wrapped(text, 0, "%s%s is missing: %s would have been in use%s%s, and %s can be.%s",
+		      replay->later.from == REPLAY_LATER_SERIES || replay->later.least ? "At least " : "",
+		      text_bytes(size, advice->needed), text_bytes(all, advice->base),
+		      advice->run.failed ? " with the request" : "",
+		      replay->later.bytes ? " and what comes after it" : "", text_bytes(limit, advice->limit),
+		      rest.text);
+}
+
 int advise_text(const struct text *text, const struct advice *advice, int64_t limit)
 {
-	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], limit_words[TEXT_SIZE_MAX];
 	uint32_t i;
 	int error;
 
@@ -303,12 +319,9 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		print_wrapped(text, 0, "Warning: %s", advice->config->warning[i]);
 		text_style(text, TEXT_PLAIN);
 	}
-	if (advice->needed && !refused_by_bytes(advice) && !strstr(advice->answer.text, " is missing"))
-		print_wrapped(text, 0, "%s is missing: %s would have been in use%s%s, and %s can be.",
-			      text_bytes(size, advice->needed), text_bytes(all, advice->base),
-			      advice->run.failed ? " with the request" : "",
-			      advice->run.replay.later.bytes ? " and what comes after it" : "",
-			      text_bytes(limit_words, advice->limit));
+	if (advice->needed && !refused_by_bytes(advice) && !strstr(advice->answer.text, " is missing") &&
+	    !strstr(advice->answer.text, " needed "))
+		print_missing(text, advice);
 	print_refusals(text, advice);
 	if (is_over(advice, limit)) {
 		error = print_over(text, advice);

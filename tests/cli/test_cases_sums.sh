@@ -1,0 +1,46 @@
+# Sums of memana advise on tests/cases that have to come out: what is saved is there, "enough" is so for all that is known to come,
+# and a row's figures are of the bytes that it is about.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/cases.sh"
+
+told_document() {
+	[ -e "$case/advise.json" ] || "$memana" advise -n 0 --json "$case"/*.zst >"$case/advise.json" || return 1
+	json "$case/advise.json" "$1"
+}
+# row KEY EXPRESSION TITLE: true of the row r of the setting whose key ends so; `d` is the document.
+row() { check "$case: $1: $3" told_document "(lambda r: r is not None and ($2))(next((r for r in d['knobs'] if r['key'].endswith('$1')), None))"; }
+advises() { check "$case: $1" told_document "$2"; }
+GiB="2**30"
+
+# ---- the allocator's settings: no more than is idle at the request, and enough where the model finds room ----
+
+begin diffusers-1441
+advises "24.1 GiB do not fit into 22.7, however segments are cut" "not any(k['key'] == 'expandable_segments' for k in d['knobs'])"
+begin verl-2828
+row expandable_segments "r['saved_bytes']['high'] < 2.2 * $GiB and 'finds room for the 13.9 GiB' in r['evidence']" "no more than is idle then, and asked again"
+begin pytorch-82218
+row expandable_segments "r['saved_bytes']['high'] <= 936 * 2**20 and not r['fits']" "room for this one, and not for the eleven that come"
+
+# ---- one request of a loop that goes on ----
+
+begin ms-swift-7986
+advises "a gather goes on to the last layer, though the weights are in one piece: the activations tell" \
+	"(d['later']['from'], d['later']['count']) == ('layers', 6) and d['needed_bytes'] > 6 * $GiB"
+row optim "not r['fits']" "not enough for the seven"
+says "on a page without a setting in its first sentence, too" '6\.2 GiB is missing: 84\.4 GiB would have been in use with the request and what comes after it, .* That counts the 6 more like it that come next: 57 of 64 were there\.' advise
+begin transformers-23386
+advises "pieces of several sizes, as far on as those of this one" "d['later']['from'] == 'layers' and 4.5 * $GiB < d['later']['bytes'] < 5.5 * $GiB"
+row expandable_segments "not r['fits']" "one more of them is not enough"
+begin trl-3133
+advises "35 of 80" "(d['later']['from'], d['later']['count']) == ('layers', 44)"
+begin fairscale-937
+advises "files of ranks are no layers" "(d['later']['from'], d['later']['bytes']) == ('series', 0)"
+says "and so nobody knows how many come" 'at least 2\.4 MiB is missing: enough\..* It is one of a series, and 215 were there: how many more come is not in the recording' advise
+begin pytorch-179443
+advises "two states of each weight, though they are as large as the weights" "(d['later']['from'], d['later']['count']) == ('layers', 88)"
+begin unsloth-3302
+advises "the same while they are loaded" "(d['later']['from'], d['later']['count']) == ('layers', 32)"
+begin transformers-10952
+advises "and none after the last" "d['later']['from'] == 'unknown'"
+begin openrlhf-698
+advises "the second of two that have it all" "(d['later']['from'], d['later']['count']) == ('layers', 1) and d['needed_bytes'] > 40 * $GiB"
