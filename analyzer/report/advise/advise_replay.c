@@ -8,6 +8,7 @@
 #include "timeline/tape.h"
 
 #define SITES_MAX (1u << 24)
+#define ANOTHER 4 /* times as large as all before at the same place */
 #define LATER_MOST 1e15 /* bytes of a change: no device has a thousandth of it, and sums of them stay whole numbers */
 
 struct replay_span {
@@ -407,6 +408,21 @@ static int take_changes(void *context, struct db_stmt *row)
 	return 0;
 }
 
+/*
+ * Activations many times as large as all that the place had made: no piece of a layer, but something else that asked there, which
+ * has what goes with those pieces not in it.
+ */
+static int is_another(struct replay *replay, const struct replay_site *site, uint64_t requested)
+{
+	const int64_t id[ANSWER_PARAMETERS] = { site->id };
+	uint64_t most = 0;
+
+	return site->category == MT_CATEGORY_ACTIVATIONS && site->id &&
+	       !answer_rows(replay->db, "SELECT ifnull(max(bytes), 0) FROM allocation WHERE site = ?1", id, take_changes,
+			    &most) &&
+	       most && requested / ANOTHER > most;
+}
+
 /* Where it would have been: what its stack allocates otherwise in the phase, else a place of its own. */
 static int place_request(struct replay *replay, const struct oom_failure *failed, uint8_t category)
 {
@@ -419,7 +435,9 @@ static int place_request(struct replay *replay, const struct oom_failure *failed
 		    (site->category == category || category != MT_CATEGORY_LOGITS) &&
 		    site->phase == replay->request.phase && site->driver == !strcmp(failed->source, "driver")) {
 			replay->request.site = i;
-			return 0;
+			if (!is_another(replay, site, failed->requested))
+				return 0;
+			category = site->category;
 		}
 	}
 	replay->request.site = replay->sites;

@@ -13,7 +13,7 @@
 #define LOOSE_OF_ALL 0.002
 #define LOOSE_OF_CHANGE 0.03
 
-static struct advise_range loosened(uint64_t was, uint64_t lean, uint64_t heavy)
+static struct advise_range loosened(uint64_t was, uint64_t lean, uint64_t heavy, uint64_t least)
 {
 	double change[2] = { fabs((double)was - (double)lean), fabs((double)was - (double)heavy) };
 	double less = (double)lean - LOOSE_OF_CHANGE * change[0] - LOOSE_OF_ALL * (double)lean;
@@ -21,22 +21,57 @@ static struct advise_range loosened(uint64_t was, uint64_t lean, uint64_t heavy)
 
 	if (lean == was && heavy == was)
 		return (struct advise_range){ was, was };
-	return (struct advise_range){ less > 0 ? (uint64_t)less : 0, (uint64_t)more };
+	least = least < lean ? least : lean;
+	return (struct advise_range){ less > (double)least ? (uint64_t)less : least, (uint64_t)more };
 }
 
-static void take_result(const struct replay *replay, struct advise_outcome *outcome, const struct replay_result *lean,
+/* So much of a phase's peak no change of these sites takes away; MT_PHASE_COUNT: of what is in use with the request, and later. */
+static uint64_t untouched(const struct advise_run *run, const struct advise_scenario *scenario, uint32_t phase,
+			  uint64_t was)
+{
+	const struct replay *replay = &run->replay;
+	double left = (double)was, extra = 0;
+	uint32_t i;
+
+	for (i = 0; i < MT_PHASE_COUNT; i++)
+		extra = scenario->lean_extra.bytes[i] < extra ? scenario->lean_extra.bytes[i] : extra;
+	for (i = 0; i < replay->sites; i++)
+		if (scenario->lean[i].used)
+			left -= phase < MT_PHASE_COUNT
+					? (double)replay->site[i].held[phase]
+					: (double)replay->site[i].then + advise_later_of(run, i);
+	return left + extra > 0 ? (uint64_t)(left + extra) : 0;
+}
+
+static void take_result(const struct advise_run *run, struct advise_trial *trial,
+			const struct advise_scenario *scenario, const struct replay_result *lean,
 			const struct replay_result *heavy)
 {
-	uint64_t most = 0;
+	const struct replay *replay = &run->replay;
+	struct advise_outcome *outcome = &trial->outcome;
+	uint64_t most = 0, stays, least = 0;
 	uint32_t phase;
+	/* What is computed again needs where it begins: the fewest is that, and nothing less. */
+	int begins = trial->turn.knob && trial->turn.knob->leaves == MT_KNOB_LEAVES_BOUNDARIES;
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
 		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
-		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase]);
+		stays = begins ? lean->peak[phase] : untouched(run, scenario, phase, replay->peak[phase].bytes);
+		least = stays > least ? stays : least;
+		outcome->phase[phase] =
+			loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase],
+				 begins ? stays : 0);
 	}
-	outcome->peak = loosened(most, lean->most, heavy->most);
-	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked);
+	outcome->peak = loosened(most, lean->most, heavy->most, least);
+	stays = begins ? lean->asked : untouched(run, scenario, MT_PHASE_COUNT, replay->request.all);
+	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked, stays);
 	outcome->in = heavy->phase;
+	if (!run->failed || !replay->later.changes)
+		return;
+	/* What comes after the request makes a peak, too. */
+	outcome->in = outcome->asked.high > outcome->peak.high ? replay->later.phase : outcome->in;
+	outcome->peak.low = outcome->asked.low > outcome->peak.low ? outcome->asked.low : outcome->peak.low;
+	outcome->peak.high = outcome->asked.high > outcome->peak.high ? outcome->asked.high : outcome->peak.high;
 }
 
 static int prepare(struct advice *advice, const struct advise_turn *made, size_t makes, struct advise_trial *trial,
@@ -80,7 +115,7 @@ static int try_few(struct advice *advice, const struct advise_turn *made, size_t
 	if (!error)
 		error = replay_sweep(&advice->run.replay, effect, extra, 2 * (uint32_t)trials, result);
 	for (i = 0; i < trials && !error; i++)
-		take_result(&advice->run.replay, &trial[i].outcome, &result[2 * i], &result[2 * i + 1]);
+		take_result(&advice->run, &trial[i], &scenario[i], &result[2 * i], &result[2 * i + 1]);
 	for (i = 0; i < trials; i++)
 		advise_scenario_release(&scenario[i]);
 	return error;

@@ -141,6 +141,17 @@ static int outlives_backward(const struct replay_site *site)
 	return site->phase != MT_PHASE_OPTIMIZER && site->held[MT_PHASE_OPTIMIZER] > turn_held_anywhere(site) / 2;
 }
 
+/* Of two that are put on GPUs of their own, the one that asked stays where it is. */
+static int stays_here(const struct turn *turn, const struct replay_site *site)
+{
+	const struct mt_knob *knob = turn->knob;
+	const struct advise_run *run = turn->run;
+	uint32_t both = ROLE(TRAINER) | ROLE(ENGINE);
+
+	return run->failed && knob->cost == MT_KNOB_COST_GPUS && (knob->processes & both) == both &&
+	       advise_roles_of(run, site) & advise_roles_of(run, &run->replay.site[run->replay.request.site]);
+}
+
 /* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
 int turn_means(const struct turn *turn, const struct replay_site *site)
 {
@@ -152,7 +163,7 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_SHARE && is_set_aside(site))
 		return 1;
-	if (!(advise_roles_of(turn->run, site) & knob->processes))
+	if (!(advise_roles_of(turn->run, site) & knob->processes) || stays_here(turn, site))
 		return 0;
 	if (TURN_PASSING & 1u << site->category &&
 	    (outlives_backward(site) ||
