@@ -84,8 +84,8 @@ void advise_say_later(struct sentence *answer, const struct advice *advice)
 	case REPLAY_LATER_LAYERS:
 		sentence_say(answer, " That counts %s %u more like it that come%s next: %u of %u were there.",
 			     replay->later.least ? "at least" : "the", replay->later.count,
-			     replay->later.count == 1 ? "s" : "",
-			     replay->later.of - replay->later.count - 1, replay->later.of);
+			     replay->later.count == 1 ? "s" : "", replay->later.of - replay->later.count - 1,
+			     replay->later.of);
 		return;
 	case REPLAY_LATER_SERIES:
 		sentence_say(answer,

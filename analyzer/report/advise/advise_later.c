@@ -249,7 +249,7 @@ static int by_steps(struct search *search)
 struct series {
 	struct search *search;
 	uint64_t layers;
-	uint64_t alike; /* there, of the place and as large as the request */
+	uint64_t alike;              /* there, of the place and as large as the request */
 	uint64_t count, bytes, gone; /* of the place in this step: there, and no longer there */
 	uint64_t of;                 /* so many there will be */
 	uint8_t category;
@@ -304,7 +304,8 @@ static int find_layers(struct series *series)
 		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
 	static const char waiting[] =
 		"SELECT max(n) FROM (SELECT node, bytes, sum(sign) OVER (PARTITION BY node, bytes ORDER BY seq) AS n FROM ("
-		"SELECT node, bytes, alloc_seq AS seq, 1 AS sign FROM allocation WHERE " OWN " AND category = 'activations' AND "
+		"SELECT node, bytes, alloc_seq AS seq, 1 AS sign FROM allocation WHERE " OWN
+		" AND category = 'activations' AND "
 		"phase = 'forward' AND alloc_seq < ?3 AND step = (SELECT max(step) FROM allocation WHERE " OWN
 		" AND category = 'activations' AND phase = 'forward' AND alloc_seq < ?3) UNION ALL "
 		"SELECT node, bytes, free_seq, -1 FROM allocation WHERE " OWN " AND category = 'activations' AND "
@@ -351,8 +352,8 @@ static int take_beside(void *context, struct db_stmt *row)
 /* There is one for each layer; logits come in pieces of other numbers. */
 static int is_by_layers(const struct series *series)
 {
-	const uint32_t kinds =
-		KIND(KV_CACHE) | KIND(WEIGHTS) | KIND(ACTIVATIONS) | KIND(GRADIENTS) | KIND(OPTIMIZER_STATE);
+	const uint32_t kinds = KIND(KV_CACHE) | KIND(WEIGHTS) | KIND(ACTIVATIONS) | KIND(GRADIENTS) |
+			       KIND(OPTIMIZER_STATE);
 
 	/* What goes again while more comes is no copy of the whole model. */
 	return (kinds & 1u << series->category) != 0 || (COPIES & 1u << series->category && !series->gone);

@@ -8,7 +8,7 @@
 #include "timeline/tape.h"
 
 #define SITES_MAX (1u << 24)
-#define ANOTHER 4 /* times as large as all before at the same place */
+#define ANOTHER 4       /* times as large as all before at the same place */
 #define LATER_MOST 1e15 /* bytes of a change: no device has a thousandth of it, and sums of them stay whole numbers */
 
 struct replay_span {
@@ -418,8 +418,8 @@ static int is_another(struct replay *replay, const struct replay_site *site, uin
 	uint64_t most = 0;
 
 	return site->category == MT_CATEGORY_ACTIVATIONS && site->id &&
-	       !answer_rows(replay->db, "SELECT ifnull(max(bytes), 0) FROM allocation WHERE site = ?1", id, take_changes,
-			    &most) &&
+	       !answer_rows(replay->db, "SELECT ifnull(max(bytes), 0) FROM allocation WHERE site = ?1", id,
+			    take_changes, &most) &&
 	       most && requested / ANOTHER > most;
 }
 

@@ -57,10 +57,10 @@ struct replay_peak {
 };
 
 /* How it is known what a step takes after the request that failed (advise_later.c). X(NAME, word) */
-#define REPLAY_LATER_LIST(X)                                            \
-	X(UNKNOWN, "unknown")     /* no earlier step came past it */    \
-	X(NOTHING, "nothing")     /* earlier steps took nothing more */ \
-	X(STEPS, "earlier-steps") /* as they did */                     \
+#define REPLAY_LATER_LIST(X)                                                                   \
+	X(UNKNOWN, "unknown")     /* no earlier step came past it */                           \
+	X(NOTHING, "nothing")     /* earlier steps took nothing more */                        \
+	X(STEPS, "earlier-steps") /* as they did */                                            \
 	X(LAYERS, "layers")       /* it is one of a series, of which each layer has its own */ \
 	X(SERIES, "series")       /* it is one of a series, and nobody tells how many there will be */
 

@@ -37,9 +37,8 @@ static uint64_t untouched(const struct advise_run *run, const struct advise_scen
 		extra = scenario->lean_extra.bytes[i] < extra ? scenario->lean_extra.bytes[i] : extra;
 	for (i = 0; i < replay->sites; i++)
 		if (scenario->lean[i].used)
-			left -= phase < MT_PHASE_COUNT
-					? (double)replay->site[i].held[phase]
-					: (double)replay->site[i].then + advise_later_of(run, i);
+			left -= phase < MT_PHASE_COUNT ? (double)replay->site[i].held[phase]
+						       : (double)replay->site[i].then + advise_later_of(run, i);
 	return left + extra > 0 ? (uint64_t)(left + extra) : 0;
 }
 
@@ -58,9 +57,8 @@ static void take_result(const struct advise_run *run, struct advise_trial *trial
 		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
 		stays = begins ? lean->peak[phase] : untouched(run, scenario, phase, replay->peak[phase].bytes);
 		least = stays > least ? stays : least;
-		outcome->phase[phase] =
-			loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase],
-				 begins ? stays : 0);
+		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase],
+						 begins ? stays : 0);
 	}
 	outcome->peak = loosened(most, lean->most, heavy->most, least);
 	stays = begins ? lean->asked : untouched(run, scenario, MT_PHASE_COUNT, replay->request.all);
