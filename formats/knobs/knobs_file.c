@@ -190,6 +190,19 @@ static int has_key(const struct mt_knob_file *file, const char *key)
 	return 0;
 }
 
+/* "full: --recompute-method=uniform" */
+static int has_companion(const struct mt_knob_file *file, const char *with)
+{
+	const char *colon = strstr(with, ": "), *equals = colon ? strchr(colon, '=') : NULL;
+	uint32_t i;
+
+	for (i = 0; equals && i < file->knobs; i++)
+		if (strlen(file->knob[i].name.key) == (size_t)(equals - colon - 2) &&
+		    !strncmp(file->knob[i].name.key, colon + 2, (size_t)(equals - colon - 2)))
+			return 1;
+	return 0;
+}
+
 static int check_references(struct knobs_source *source, const struct mt_knob *knob)
 {
 	const struct mt_knob_constraint *constraint;
@@ -203,6 +216,10 @@ static int check_references(struct knobs_source *source, const struct mt_knob *k
 			return yaml_cursor_fail(source->yaml, knob->line, "no knob of the file is %s",
 						constraint->times);
 	}
+	for (i = 0; i < knob->withs; i++)
+		if (!has_companion(source->file, knob->with[i]))
+			return yaml_cursor_fail(source->yaml, knob->line, "no \"VALUE: KEY=VALUE\" of a knob of the file: %s",
+						knob->with[i]);
 	return 0;
 }
 

@@ -170,6 +170,16 @@ static int read_proof(struct knobs_source *source, const struct knobs_field *fie
 	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_proof, field);
 }
 
+static int add_with(struct knobs_source *source, const struct knobs_field *field)
+{
+	return knobs_add_text(source, field, source->knob->with, &source->knob->withs);
+}
+
+static int read_with(struct knobs_source *source, const struct knobs_field *field)
+{
+	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_with, field);
+}
+
 static int add_weight(struct knobs_source *source, const struct knobs_field *field)
 {
 	struct mt_knob *knob = source->knob;
@@ -364,6 +374,7 @@ static const struct knobs_field knob_fields[] = {
 	{ "outside", read_outside, 0, 0, NULL, 0 },
 	{ "proof", read_proof, 0, 0, NULL, 0 },
 	{ "seen", read_seen, 0, 0, NULL, 0 },
+	{ "with", read_with, 0, 0, NULL, 0 },
 	{ "turned-on", read_knob_text, 0, AT(turned_on), NULL, 0 },
 	{ "weighs", read_weighs, 0, 0, NULL, 0 },
 	{ "cost", read_word, 1, AT(cost), FEW(knob_cost_word, MT_KNOB_COSTS) },

@@ -91,6 +91,7 @@
 	X(SAMPLES, "samples", COUNT, 1)           \
 	X(SEQUENCES, "sequences", COUNT, 1)       \
 	X(PARTS, "parts", COUNT, 1)               \
+	X(GPUS, "GPUs", COUNT, 1)                 \
 	X(LAYERS, "layers", COUNT, 1)             \
 	X(ELEMENTS, "elements", COUNT, 1)         \
 	X(STEPS, "steps", COUNT, 1)               \
@@ -276,6 +277,8 @@ struct mt_knob {
 	uint32_t proofs;
 	const char *seen[MT_KNOB_WITHIN_MAX]; /* the same: it can be set only where one of these runs */
 	uint32_t seens;                       /* 0: anywhere */
+	const char *with[MT_KNOB_WITHIN_MAX]; /* "VALUE: KEY=VALUE": with that value it takes another setting, of this file */
+	uint32_t withs;
 	const char *turned_on; /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
 	struct {
 		const char *value;

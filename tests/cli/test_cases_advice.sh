@@ -36,10 +36,10 @@ row vllm_gpu_memory_utilization "r['now'] == '0.85' and r['now_from'] == 'the re
 	"53 GiB of cache, of which 36 had come, and 14 of weights are no 0.3 of 79; and all 28 pieces have to fit"
 advises "all of the series is missing, not the next piece alone" "(d['later']['from'], d['later']['count']) == ('layers', 9) and 17 * $GiB < d['later']['bytes'] < d['needed_bytes'] < 18 * $GiB"
 says "and how far that carries" 'so that is enough\. That counts the 9 more like it that come next: 18 of 28 were there\.' advise
-row vllm_tensor_parallel_size "r['saved_bytes']['high'] < 40 * $GiB" "divides the engine's weights, and not the trainer's beside them"
-says "who says what it is now" '0.85 \(by the recording\) -> 0.55' advise
+never "more GPUs for an engine do not make it smaller" 'vllm_tensor_parallel_size.{0,60} -> ' advise -n 0
+says "who says what it is now, and that nobody says what is set" 'not told \(the engine has 0.85 of the GPU\) -> 0.26 less than it is, at most 0.59' advise
 begin sglang-10597
-row mem_fraction_static "(r['now'], r['proposed']) == ('0.83', '0.78')" "weights and cache of the engine together"
+row mem_fraction_static "(r['now'], r['proposed'], r['paste']) == ('0.83', '0.81', None)" "weights and cache of the engine together"
 begin open-rl-99
 says "nothing says what it is: a default is one, if nothing is set" 'false \(default, if not set\) -> true' advise
 says "also where it is why something has no effect" 'already off \(default of .*, if it is not set\)' advise -n 0
@@ -219,3 +219,70 @@ check "$case: but not where the model was compiled" compiled
 
 begin own-generate
 advises "nothing is gathered where no stack shows ZeRO 3" "not any(k['key'].endswith('ds3_gather_for_generation') for k in d['knobs'])"
+
+# ---- an engine's share of the GPU: its own, of its process, and never more than it has ----
+
+begin vllm-2193
+says "the other engine's, and by how much" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.86, now not told \(the engine has 0\.88 of the GPU\)' advise
+says "whose it is" 'It is about the engine of pid 5000: 2 of them are on this GPU' advise
+never "no line to paste of what nobody has told" 'To paste' advise
+begin vllm-47654
+row gpu_memory_utilization "(r['now'], r['proposed'], r['paste']) == ('0.82', '0.77', None)" "the one that wakes, without the weights of the one that sleeps"
+begin sglang-23862
+row mem_fraction_static "(r['now'], r['proposed']) == ('0.84', '0.82')" "weights and cache of the target; a draft's are in no share"
+check "$case: where the cache is of so many tokens, more GPUs divide the weights" bash -c \
+	'"$1" advise -n 0 "$2"/*.zst --now max_total_tokens=400000 | tr -s " \n" " " | grep -q "tp_size 1 (default) -> 2"' - "$memana" "$case"
+begin ms-swift-10109
+row gpu_memory_utilization "float(r['proposed']) < 0.44 and r['fits']" "a default that is twice what the engine has is not in force"
+begin openrlhf-947
+row gpu_memory_utilization "float(r['proposed']) < 0.6 and r['fits']" "less than it has, by as much as is missing"
+begin skyrl-556
+row gpu_memory_utilization "float(r['proposed']) < 0.6 and r['fits']" "less than it has, by as much as is missing"
+begin vllm-57475
+proposes "as much as is missing, before what slows all that is generated" gpu_memory_utilization
+row gpu_memory_utilization "r['saved_bytes']['high'] < $GiB" "no more of the cache than it takes"
+
+# ---- more GPUs ----
+
+case=vllm-2193
+says "an engine fills its share" 'enable_sleep_mode' advise -n 0
+never "whatever the number of its GPUs" 'tensor_parallel_size.{0,40} -> ' advise -n 0
+begin verl-6912
+says "why, where people try it" 'tensor_model_parallel_size: the engine fills its share of the GPU' advise -n 0
+begin megatron-1746
+says "one GPU was recorded: two are more" 'needs 2 GPUs, and costs much time' advise
+begin easyr1-454
+never "what fits without other GPUs goes before what takes some" 'ulysses_sequence_parallel_size.{0,30} -> ' advise
+begin nemo-rl-2882
+says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(by the recording\) -> 2.{0,80}needs 2 GPUs' advise
+begin verl-6912
+never "where others take part there may be GPUs" 'pipeline_model_parallel_size .{0,120}needs 2 GPUs' advise -n 0
+
+# ---- trainer and engine apart: only what is of the other one goes ----
+
+begin nemo-rl-2319
+never "the trainer's own weights stay" 'colocated.enabled.{0,40} -> ' advise -n 0
+begin nemo-rl-630
+row colocated.enabled "7 * $GiB < r['saved_bytes']['low'] and r['saved_bytes']['high'] < 9 * $GiB" "the engine's weights, and not the trainer's beside them"
+begin nemo-rl-1147
+row colocated.enabled "r['saved_bytes']['high'] < 33 * $GiB" "where the engine asks, the trainer's"
+
+# ---- what a row says of its use ----
+
+begin deepep-99
+check "$case: with the settings that it takes, it starts" told_document "(lambda p: all(w in p for w in ['--recompute-granularity full', '--recompute-method uniform', '--recompute-num-layers 1']))(next(k for k in d['knobs'] if k['key'] == '--recompute-granularity')['paste'])"
+check "$case: but not over what is set" bash -c \
+	'"$1" advise "$2"/*.zst --now recompute-method=block | grep -q "recompute-method uniform" && exit 1; "$1" advise "$2"/*.zst --now recompute-method=block | grep -q "recompute-num-layers 1"' - "$memana" "$case"
+says "words that nothing checks are printed" 'Note: nothing goes without --offload-modules' advise -n 0
+begin accelerate-2531
+says "how it is set elsewhere" 'Effect: under a Trainer it is accelerator_config' advise
+begin verl-302
+never "a setting of the other engine" 'multi_stage_wake_up' advise -n 0
+begin open-rl-99
+never "of an engine that does not run" 'actor\.archon' advise -n 0
+begin gradient-buffers
+never "of a backend that is not there, while another one is" 'fsdp_config' advise -n 0
+begin ms-swift-7986
+proposes "what takes another setting comes after that, and DeepSpeed's optimizer is no optim of the Trainer" zero_optimization.offload_optimizer.device
+row offload_optimizer.super_offload "r['only_if'] is not None" "it counts only with another one"
+advises "which has another optimizer's name" "not any(k['key'] == 'optim' for k in d['knobs'])"

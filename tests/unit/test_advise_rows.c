@@ -171,6 +171,7 @@ static struct values of_choice(const struct mt_knob *knob)
 	case MT_KNOB_UNIT_TOKENS:
 		return (struct values){ knob->leaves == MT_KNOB_LEAVES_PIECE ? "0" : "4096", "1024" };
 	case MT_KNOB_UNIT_PARTS:
+	case MT_KNOB_UNIT_GPUS:
 		return (struct values){ "1", "8" };
 	default:
 		return (struct values){ "0", "16" };

@@ -192,7 +192,7 @@ TEST(what_stacks_tell_is_said_by_file_and_row)
 {
 	static const char text[] = FILE_HEAD
 		"class: C\nmodels: { critic: [update_critic, dp.py], reward: [score] }\nknobs:\n" ROW(
-			"k") "    outside: [gather]\n    proof: [a.py, b/, f > g]\n    seen: [h]\n    turned-on: w\n";
+			"k") "    outside: [gather]\n    proof: [a.py, b/, f > g]\n    seen: [h]\n    turned-on: w\n    with: ['a: k=1']\n";
 	const struct mt_knob *knob;
 	struct mt_knobs knobs;
 
@@ -209,6 +209,8 @@ TEST(what_stacks_tell_is_said_by_file_and_row)
 	CHECK_STR(knob->proof[2], "f > g");
 	CHECK_EQ(knob->seens, 1);
 	CHECK_STR(knob->turned_on, "w");
+	CHECK_EQ(knob->withs, 1);
+	CHECK_STR(knob->with[0], "a: k=1");
 	drop(&knobs);
 	check_refused(FILE_HEAD "class: C\nmodels: { critic: [a], critic: [b] }\nknobs: []\n",
 		      "x.yaml:6: critic is there twice");

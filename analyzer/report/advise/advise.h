@@ -43,6 +43,8 @@ struct advise_row {
 	const char *now_from;       /* as advise_value has it */
 	char now_words[192];        /* "0.3 (default, if not set)" */
 	char to[ADVISE_VALUE_MAX];
+	char by[16];               /* of a value that nobody tells: "0.05" less than it is, which is at most `to`; "": it is known */
+	enum mt_knob_cost cost;    /* of the setting; or more GPUs, if the recording shows fewer than it takes */
 	struct advise_range saved; /* of the peak, or of what was in use with the request */
 	struct advise_outcome outcome;
 	uint8_t category; /* enum mt_category: what most of it is */
@@ -193,7 +195,10 @@ int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, ch
 /* The backend that it needs: 1: the stacks show it, -1: they show another one that excludes it, 0: neither. */
 int advise_backend(const struct advice *advice, const struct mt_knob *knob);
 
-/* States have stacks, and no Adam's is among them: it is an optimizer of which nobody knows what it could be instead. */
+/*
+ * States have stacks, and no Adam's is among them, or it is DeepSpeed's, which its own configuration names: it is an optimizer of
+ * which nobody knows what it could be instead.
+ */
 int advise_is_own_optimizer(const struct advice *advice);
 
 /* A change, on top of those that are made in any case, and what comes of it. */
@@ -240,6 +245,9 @@ extern const char advise_nothing_held[];
 /* "8.2 to 9.3 GiB", "9.3 GiB" where both say the same. */
 #define ADVISE_RANGE_MAX (2 * TEXT_SIZE_MAX)
 const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range);
+
+/* Its line can be pasted as it is: the value is known, and whose it is. */
+int advise_can_paste(const struct advice *advice, const struct advise_row *row);
 
 /* "costs nothing" */
 const char *advise_cost_words(enum mt_knob_cost cost);

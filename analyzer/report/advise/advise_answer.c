@@ -56,6 +56,9 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		sentence_say(answer, "%s", row->knob->what);
+	else if (*row->by)
+		sentence_say(answer, "%s lower by %s, at most %s, now %s", row->knob->name.key, row->by, row->to,
+			     row->now_words);
 	else
 		sentence_say(answer, "%s = %s, now %s", row->knob->name.key, row->to, row->now_words);
 	sentence_say(answer, ": it saves %s%s%s.", row->probable ? "probably " : "",

@@ -7,7 +7,9 @@
 #include "memtrace/base.h"
 
 #define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
-#define SHARE_STEP 0.05
+#define SHARE_STEP 0.01
+#define SHARE_LEAST 0.05 /* that an engine works with */
+#define SHARE_NEAR 0.03  /* of the GPU: so far the recording is from what is set, at most */
 #define SHARE_SURE 0.85 /* of a share that goes: an engine has other memory in it, too */
 #define GIB (1024.0 * 1024 * 1024)
 #define RANK_USUAL 16.0
@@ -108,19 +110,6 @@ static const char *lower_tokens(struct advice *advice, struct choice *choice, do
 	}
 }
 
-/* The share of the GPU that the engine has by the recording, at least: what its memory is at its most. */
-static double share_shown(const struct advice *advice)
-{
-	uint64_t most = 0, held;
-	uint32_t phase;
-
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		held = advise_held_by_engine(&advice->run, (uint8_t)phase);
-		most = held > most ? held : most;
-	}
-	return advice->run.total ? (double)most / (double)advice->run.total : 0;
-}
-
 /* The model generates by itself, with a cache of its own. */
 static int generates_itself(const struct replay *replay)
 {
@@ -133,25 +122,43 @@ static int generates_itself(const struct replay *replay)
 }
 
 /*
- * As much less of the GPU as is missing, in steps. Where nobody says what it is now, what the engine has; and where it has more
- * than it may by default, it is not at its default.
+ * What the engine has at its most refutes a default: it has more than it may, or its whole cache is far less than it would take. What
+ * is set then nobody tells; but weights and cache are a part of it, so that less than they are is less than it is.
  */
+static int is_refuted(const struct advise_engine *engine, double total, double now)
+{
+	if (!engine->certain)
+		return 0;
+	return now <= 0 || (double)engine->certain / total > now + SHARE_NEAR ||
+	       (engine->whole && (double)engine->all / total < now - SHARE_NEAR);
+}
+
+/* As much less as is missing; and some more, where nobody knows what comes after the request. */
+static double less_of_share(const struct advice *advice)
+{
+	double less = (double)advice->needed / ((double)advice->run.total * SHARE_SURE);
+
+	if (!advice->needed)
+		return SHARE_STEP * 10;
+	less = ceil(less / SHARE_STEP) * SHARE_STEP;
+	return less + (advice->run.failed && advice->run.replay.later.from == REPLAY_LATER_UNKNOWN ? SHARE_STEP : 0);
+}
+
 static const char *lower_share(struct advice *advice, struct choice *choice, double now)
 {
-	double total = (double)advice->run.total, less, shown = share_shown(advice);
+	const struct advise_engine *engine = &advice->run.engine;
+	double total = (double)advice->run.total, less = less_of_share(advice);
 
-	if (total <= 0 || (shown <= 0 && generates_itself(&advice->run.replay)))
+	if (total <= 0 || (!engine->certain && generates_itself(&advice->run.replay)))
 		return NULL;
-	if (choice->now.origin <= ADVISE_DEFAULT && (now <= 0 ? shown > 0 : shown > now + SHARE_STEP / 2)) {
-		now = floor(shown * 100 + 0.5) / 100;
+	if (choice->now.origin <= ADVISE_DEFAULT && is_refuted(engine, total, now)) {
+		now = floor((double)engine->certain / total * 100) / 100;
 		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, now));
+		choice->by = less;
 	}
 	if (now <= 0)
 		return NULL;
-	less = (double)advice->needed / (total * SHARE_SURE);
-	less = floor(less / SHARE_STEP + 0.999) * SHARE_STEP;
-	less = less > 0 ? less : 2 * SHARE_STEP;
-	return now - less >= SHARE_STEP ? text_of(choice, floor((now - less) * 100 + 0.5) / 100) : NULL;
+	return now - less >= SHARE_LEAST ? text_of(choice, floor((now - less) * 100 + 0.5) / 100) : NULL;
 }
 
 /* The most that is there of what it speaks of, in whole GiB; less than two are not worth it. Bytes; -1: so it is. */
@@ -206,15 +213,21 @@ static const char *higher(struct advice *advice, struct choice *choice, double n
 		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
 		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !advice->facts.fact[MT_KNOB_FACT_EXPERTS])
 			return NULL;
-	if (choice->now.text && now < 1 && knob->measure == MT_KNOB_UNIT_PARTS) /* -1, 0: as many as there are */
+	if (choice->now.text && now < 1 && (knob->measure == MT_KNOB_UNIT_PARTS || knob->measure == MT_KNOB_UNIT_GPUS)) /* -1, 0: as many as there are */
 		return NULL;
 
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return text_of(choice, 1);
 	if (knob->measure == MT_KNOB_UNIT_STAGE)
 		return now >= 3 ? NULL : text_of(choice, now < 0 ? 3 : now + 1);
-	if (knob->measure != MT_KNOB_UNIT_PARTS)
+	if (knob->measure != MT_KNOB_UNIT_PARTS && knob->measure != MT_KNOB_UNIT_GPUS)
 		return NULL;
+	/* One GPU, and nothing that came from another: whatever is usual, it is not shared here. */
+	if (knob->measure == MT_KNOB_UNIT_GPUS && choice->now.origin <= ADVISE_DEFAULT &&
+	    now > (double)advice->run.world) {
+		now = (double)advice->run.world;
+		choice_show(choice, advise_value_text(choice->pretend, knob, now));
+	}
 	return text_of(choice, now > 0 ? 2 * now : 2);
 }
 
@@ -326,6 +339,8 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 	size = end && !end[2] ? (int)(end - value) : (int)strlen(value);
 	if (advise_is_null(value))
 		snprintf(out, CHOICE_WORDS_MAX, "not set");
+	else if (choice->by > 0)
+		snprintf(out, CHOICE_WORDS_MAX, "not told (the engine has %.*s of the GPU)", size, value);
 	else if (choice->shown)
 		snprintf(out, CHOICE_WORDS_MAX, "%.*s (by the recording)", size, value);
 	else if (value == choice->pretend)

@@ -13,6 +13,7 @@ struct choice {
 	int shown;                                            /* pretend is what the recording shows, not assumed */
 	int asks;                                             /* whether what it needs is so, one look tells */
 	int taken;
+	double by; /* of a share that nobody tells: so much less than whatever it is; 0: `to` is of a value that is known */
 	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */
 };
 

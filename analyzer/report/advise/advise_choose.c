@@ -175,6 +175,7 @@ static int consider_allocator(struct advice *advice, const struct mt_knob *knob,
 		return -MT_E_MEMORY;
 	*row = it;
 	row->fits = row->fits && ends_series(advice, knob, row->saved);
+	row->cost = knob->cost;
 	return advise_as_it_was(advice, &row->outcome);
 }
 
@@ -322,12 +323,24 @@ static int fits(const struct advice *advice, const struct advise_outcome *outcom
 	return advice->limit && most <= advice->limit && (!advice->fit || outcome->peak.high <= advice->limit);
 }
 
+/* More GPUs for one model are there, by the recording, or else they have to come first. */
+static enum mt_knob_cost cost_of(const struct advice *advice, const struct choice *choice)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	double to = strtod(choice->to, NULL);
+
+	return knob->measure == MT_KNOB_UNIT_GPUS && knob->saves == MT_KNOB_SAVES_HIGHER &&
+			       knob->cost < MT_KNOB_COST_GPUS && to > (double)advice->run.world
+		       ? MT_KNOB_COST_GPUS
+		       : knob->cost;
+}
+
 /* Cheap bytes first: what costs time, or changes results, has to save more. */
-static double worth(const struct mt_knob *knob, struct advise_range saved)
+static double worth(enum mt_knob_cost cost, struct advise_range saved)
 {
 	static const double price[MT_KNOB_COSTS] = { 1, 0.8, 0.4, 0.2, 0.15 };
 
-	return price[knob->cost] * ((double)saved.low + (double)saved.high) / 2;
+	return price[cost] * ((double)saved.low + (double)saved.high) / 2;
 }
 
 /* ---- the evidence ------------------------------------------------------------------------------------------------------- */
@@ -466,13 +479,16 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->now_from = choice->now.where;
 	choice_now_words(choice, advice->blind, row->now_words);
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
+	if (choice->by > 0)
+		snprintf(row->by, sizeof(row->by), "%.2f", choice->by);
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome) && ends_series(advice, row->knob, saved);
 	row->asks = choice->asks;
+	row->cost = cost_of(advice, choice);
 	row->aims_if = is_aimed(advice, row->knob, phase);
 	row->aims = row->aims_if && !*choice->only;
-	row->of_most = is_of_most(advice, row->knob) && !*choice->only;
+	row->of_most = is_of_most(advice, row->knob) && row->cost <= MT_KNOB_COST_MUCH_TIME && !*choice->only;
 	main_category(advice, row->knob, &row->category);
 	row->probable = is_probable(advice, row->category);
 	row->sample = advise_is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
@@ -490,14 +506,24 @@ static int aims(const struct advise_row *row)
 
 static int changes_results(const struct advise_row *row)
 {
-	return row->knob->cost == MT_KNOB_COST_RESULTS;
+	return row->cost == MT_KNOB_COST_RESULTS;
+}
+
+static int is_share(const struct advise_row *row)
+{
+	return row->knob->method == MT_KNOB_METHOD_SHARE;
+}
+
+static int needs_gpus(const struct advise_row *row)
+{
+	return row->cost == MT_KNOB_COST_GPUS;
 }
 
 static int by_worth(const void *a, const void *b)
 {
 	const struct advise_row *x = a, *y = b;
-	double one = worth(x->knob, x->saved) * (aims(x) ? AIM : 1),
-	       other = worth(y->knob, y->saved) * (aims(y) ? AIM : 1);
+	double one = worth(x->cost, x->saved) * (aims(x) ? AIM : 1),
+	       other = worth(y->cost, y->saved) * (aims(y) ? AIM : 1);
 
 	if (!*x->only != !*y->only) /* what may not count comes last */
 		return *x->only ? 1 : -1;
@@ -505,14 +531,18 @@ static int by_worth(const void *a, const void *b)
 		return y->fits - x->fits;
 	if (x->fits && x->sample && y->sample) /* the one that cuts least */
 		return strtod(x->to, NULL) > strtod(y->to, NULL) ? -1 : 1;
+	if (x->fits && needs_gpus(x) != needs_gpus(y)) /* nor GPUs that nobody has seen */
+		return needs_gpus(x) - needs_gpus(y);
 	if (x->fits && changes_results(x) != changes_results(y)) /* not while something else is enough */
 		return changes_results(x) - changes_results(y);
 	if (x->fits && aims(x) != aims(y)) /* what failed is what has to be less */
 		return aims(y) - aims(x);
 	if (x->fits && !aims(x) && x->of_most != y->of_most) /* then what has most, whatever asked */
 		return y->of_most - x->of_most;
-	if (x->fits && x->knob->cost != y->knob->cost) /* enough is enough: the cheapest first */
-		return x->knob->cost < y->knob->cost ? -1 : 1;
+	if (x->fits && x->cost != y->cost) /* enough is enough: the cheapest first */
+		return x->cost < y->cost ? -1 : 1;
+	if (x->fits && is_share(x) != is_share(y)) /* of as much as is missing: other rows take all that they can */
+		return is_share(y) - is_share(x);
 	return one < other ? 1 : one > other ? -1 : strcmp(x->knob->name.key, y->knob->name.key);
 }
 
@@ -536,7 +566,7 @@ static int best_of(const struct choices *choices)
 									     : choices->trial[i].outcome.peak.high),
 					       0 };
 		it_fits = fits(advice, &choices->trial[i].outcome);
-		value = worth(choices->choice[i].turn.knob, saved);
+		value = worth(cost_of(advice, &choices->choice[i]), saved);
 		if ((double)saved.low < (double)advice->base / WORTH || it_fits < best_fits)
 			continue;
 		if (it_fits > best_fits || value > most) {
@@ -607,6 +637,9 @@ int advise_choose(struct advice *advice)
 	for (i = 0; i < choices.count && !error; i++)
 		if (choices.trial[i].works)
 			error = take_row(advice, &choices.choice[i], &choices.trial[i]);
+		else if (choices.trial[i].silence == ADVISE_SILENT_FILLED)
+			error = note_idle(advice, choices.choice[i].turn.knob,
+					  advise_silence_words(ADVISE_SILENT_FILLED));
 	if (!error && advice->rows)
 		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
 	if (!error && advice->idles)

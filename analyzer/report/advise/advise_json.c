@@ -67,7 +67,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 {
 	const struct advise_part *part = advise_config_part(advice->config, row->knob);
 	struct advise_change change = { row->knob, row->to };
-	int error;
+	int error = 0;
 
 	doc_object(doc, NULL);
 	doc_string(doc, "key", row->knob->name.key);
@@ -82,13 +82,16 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	doc_string(doc, "phase", advice->run.phase);
 	doc_string(doc, "category", mt_category_name(row->category));
 	doc_string(doc, "known", row->probable ? "probable" : "known");
-	doc_string(doc, "cost", mt_knob_cost_words(row->knob->cost));
+	doc_string(doc, "cost", mt_knob_cost_words(row->cost));
 	json_text(doc, "effect", row->knob->effect);
 	json_text(doc, "not_so", row->knob->not_so);
 	json_text(doc, "only_if", row->only);
 	doc_string(doc, "evidence", row->evidence);
 	doc_string(doc, "method", mt_knob_method_word(row->knob->method));
-	error = json_paste(doc, advice, "paste", &change, 1);
+	if (advise_can_paste(advice, row))
+		error = json_paste(doc, advice, "paste", &change, 1);
+	else
+		doc_null(doc, "paste");
 	doc_object(doc, "predicted");
 	json_outcome(doc, advice, &row->outcome);
 	doc_end(doc);

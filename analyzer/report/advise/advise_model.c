@@ -60,8 +60,46 @@ static int take_values(struct turn *turn)
 	return 0;
 }
 
+/* A cache whose size is told in tokens or bytes, and not by what is free. */
+static int has_absolute_cache(const struct turn *turn)
+{
+	const struct advise_part *part = advise_config_part(turn->config, turn->knob);
+	const struct mt_knob *knob;
+	struct advise_value value;
+	uint32_t i;
+
+	for (i = 0; part && i < part->file->knobs; i++) {
+		knob = &part->file->knob[i];
+		if (knob->processes != ROLE(ENGINE) || knob->categories != CATEGORY(KV_CACHE) ||
+		    (knob->method != MT_KNOB_METHOD_BUCKET && knob->measure != MT_KNOB_UNIT_TOKENS) ||
+		    knob->method == MT_KNOB_METHOD_NONE)
+			continue;
+		value = advise_config_value(turn->config, knob, ADVISE_AS_IS);
+		if (value.text && value.origin > ADVISE_DEFAULT && !advise_is_null(value.text))
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * An engine makes its cache as large as its share of the GPU allows: more GPUs for it, or narrower numbers, make the cache larger, and
+ * the engine as large as before. Before it has a cache its weights alone have to fit.
+ */
+static int is_filled_up(const struct turn *turn)
+{
+	const struct mt_knob *knob = turn->knob;
+
+	return turn->run->engine.has_cache && knob->processes == ROLE(ENGINE) &&
+	       !(knob->categories & ~(CATEGORY(WEIGHTS) | CATEGORY(KV_CACHE))) &&
+	       knob->phases & 1u << MT_PHASE_ROLLOUT && knob->measure != MT_KNOB_UNIT_TOKENS &&
+	       (knob->method == MT_KNOB_METHOD_DIVIDED || knob->method == MT_KNOB_METHOD_REMOVED) &&
+	       !has_absolute_cache(turn);
+}
+
 static int model_turn(struct turn *turn)
 {
+	if (is_filled_up(turn))
+		return turn_silent(turn, ADVISE_SILENT_FILLED);
 	switch (turn->knob->method) {
 	case MT_KNOB_METHOD_TOKENS:
 		return turn_tokens(turn);

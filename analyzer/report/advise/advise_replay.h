@@ -30,6 +30,7 @@ struct replay_site {
 	uint8_t known;           /* 1: the framework, or a rule, says what it is; 0: probably */
 	uint8_t engine;          /* 1: the stack goes through an engine's code (advise_run.c) */
 	uint8_t own_cache;       /* 1: a cache that the model itself keeps while it generates (advise_run.c) */
+	uint8_t draft;           /* 1: of a draft model, in nobody's share of the GPU (advise_whose.c) */
 	uint32_t roles; /* bits 1 << enum mt_knob_process of whose model it is; 0: nothing tells (advise_whose.c) */
 	uint8_t driver, ignored; /* driver memory; slack, which does not count here */
 	char owner[32];

@@ -290,8 +290,7 @@ static int find_makers(struct advise_run *run)
 	return error ? error : answer_rows(run->db, caches, NULL, take_marked, &cache);
 }
 
-/* Memory that engines have. */
-static int is_engines(const struct replay_site *site)
+int advise_is_engines(const struct replay_site *site)
 {
 	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || site->category == MT_CATEGORY_GRAPHS ||
 	       is_of_engines_code(site);
@@ -341,7 +340,7 @@ static int load_roles(struct advise_run *run)
 		run->role[i].process = replay->process[i].id;
 		run->gpus += run->role[i].roles != 0;
 		for (site = 0; site < replay->sites && !run->role[i].roles; site++)
-			if (replay->site[site].process == run->role[i].process && is_engines(&replay->site[site]))
+			if (replay->site[site].process == run->role[i].process && advise_is_engines(&replay->site[site]))
 				run->role[i].roles = hosts_an_engine(replay, run->role[i].process) ? TRAINERS
 												   : ROLE(ENGINE);
 		if (!run->role[i].roles) /* it computes log-probs or values, or has not come to its first backward */
@@ -372,7 +371,7 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 			roles = run->role[i].roles;
 	if (site->roles)
 		roles = site->roles;
-	if (!is_engines(site))
+	if (!advise_is_engines(site))
 		return roles;
 	/* A trainer that generates without an engine has a cache of its own. */
 	return ROLE(ENGINE) | (site->category == MT_CATEGORY_KV_CACHE && !is_of_engines_code(site) ? roles : 0);
@@ -448,20 +447,6 @@ double advise_later_of(const struct advise_run *run, uint32_t site)
 	return bytes;
 }
 
-uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase)
-{
-	double bytes = 0;
-	uint32_t i;
-
-	for (i = 0; i < run->replay.sites; i++) {
-		if (!is_engines(&run->replay.site[i]))
-			continue;
-		bytes += (double)run->replay.site[i].held[phase];
-		bytes += run->replay.later.changes && run->replay.later.phase == phase ? advise_later_of(run, i) : 0;
-	}
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase)
 {
 	uint64_t bytes = 0;
@@ -513,6 +498,30 @@ static int take_run(void *context, struct db_stmt *row)
 	return 0;
 }
 
+#define WORLD_MANY 1024 /* GPUs of which only that they are there is known */
+
+static int take_world(void *context, struct db_stmt *row)
+{
+	struct advise_run *run = context;
+	int64_t devices = db_int(row, 0), ranks = db_int(row, 1);
+
+	run->world = (uint64_t)(devices > ranks ? devices : ranks);
+	if (db_int(row, 2))
+		run->world = WORLD_MANY;
+	return 0;
+}
+
+/* What other GPUs take part in is on the stacks of this one: communicators, shards that are gathered. */
+static int load_world(struct advise_run *run)
+{
+	static const char sql[] =
+		"SELECT (SELECT count(*) FROM device WHERE kind = 'cuda'), (SELECT ifnull(max(rank), 0) + 1 FROM process), "
+		"EXISTS (SELECT 1 FROM site WHERE category IN ('nccl', 'gather buffers')) OR "
+		"EXISTS (SELECT 1 FROM frame WHERE file LIKE '%torch/distributed/distributed_c10d.py')";
+
+	return answer_rows(run->db, sql, NULL, take_world, run);
+}
+
 int advise_run_load(struct advise_run *run, struct db *db)
 {
 	int error;
@@ -550,7 +559,8 @@ int advise_run_load(struct advise_run *run, struct db *db)
 		find_limit(run);
 	}
 	find_tokens(run);
-	return 0;
+	error = load_world(run);
+	return error ? error : advise_find_engine(run);
 }
 
 void advise_run_release(struct advise_run *run)

@@ -32,6 +32,15 @@ struct advise_role {
 	uint32_t roles;
 };
 
+/* The engine with the largest cache: that of which a share of the GPU is. Bytes: the most that it had at once. */
+struct advise_engine {
+	int64_t process, pid; /* id; 0: there is none */
+	uint32_t engines;     /* processes that have an engine */
+	uint64_t certain;     /* weights and cache: whatever else is of its share, it is not smaller than that */
+	uint64_t all;         /* with all else that is the engine's */
+	int has_cache, whole; /* a cache is there, or asked for; whole: all of it */
+};
+
 struct advise_run {
 	struct db *db;
 	struct oom oom; /* of the newest failed request; oom.it NULL: none */
@@ -47,6 +56,8 @@ struct advise_run {
 	struct advise_role *role;      /* of replay.process */
 	uint32_t phases;               /* that ran, bits 1 << enum mt_phase */
 	uint64_t gpus;                 /* processes that train */
+	uint64_t world; /* GPUs that the recording shows, of all machines; many: others are there, and nobody tells how many */
+	struct advise_engine engine;
 	uint64_t tokens;               /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
 	uint64_t tokens_least;         /* and of the smallest of the same place */
 	int64_t steps;                 /* of the run, that ended */
@@ -93,8 +104,14 @@ uint64_t advise_element(const struct advise_run *run, const struct replay_site *
 /* Logits, or what is as large as they are and not the layers': a place may have been judged before the census came. */
 int advise_is_logits(const struct advise_run *run, const struct replay_site *site);
 
-/* In use in a phase at its peak, of what engines have. */
-uint64_t advise_held_by_engine(const struct advise_run *run, uint8_t phase);
+/* Memory that engines have, in whatever process. */
+int advise_is_engines(const struct replay_site *site);
+
+/* What an engine has set aside, where nothing tells that it is its cache. */
+int advise_is_set_aside(const struct replay_site *site);
+
+/* Fills run->engine; all else is there. 0 or -MT_E_x. In advise_whose.c. */
+int advise_find_engine(struct advise_run *run);
 
 /* In use in a phase at its peak, of the categories 1 << enum mt_category. */
 uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);

@@ -254,19 +254,33 @@ static int stacks_say_of(const struct advice *advice, const struct advise_part *
 	return 0;
 }
 
-/* The same of what it needs, and of what that needs. */
+/* What it needs is not so, as it is set, or by default. */
+static int is_missing(const struct advice *advice, const struct mt_knob *knob,
+		      const struct mt_knob_constraint *constraint)
+{
+	char why[ADVISE_WORDS_MAX];
+
+	return advise_constraint_holds(advice->config, knob, constraint, NULL, ADVISE_AS_IS, &advice->facts, why) ==
+	       ADVISE_HOLDS_NO;
+}
+
+/* The same of what it needs, and of what that needs. What is proved of one thing does not make up for another one that is missing. */
 static int stacks_say(const struct advice *advice, const struct mt_knob *knob, int depth)
 {
 	const struct advise_part *part = advise_config_part(advice->config, knob);
 	const struct mt_knob *needed;
 	uint32_t at = 0;
-	int say = 0;
+	int say, all = 0, missing = 0;
 
-	while (part && !say && depth && (needed = related(part, knob, MT_KNOB_CONSTRAINT_NEEDS, &at))) {
+	while (part && depth && (needed = related(part, knob, MT_KNOB_CONSTRAINT_NEEDS, &at))) {
 		say = stacks_say_of(advice, part, needed);
+		missing |= !say && is_missing(advice, knob, &knob->constraint[at - 1]);
 		say = say ? say : stacks_say(advice, needed, depth - 1);
+		if (say < 0)
+			return say;
+		all |= say;
 	}
-	return say;
+	return all && !missing;
 }
 
 /* The recorded stacks prove a switch beside which it is not read. */
@@ -293,8 +307,9 @@ int advise_backend(const struct advice *advice, const struct mt_knob *knob)
 int advise_is_own_optimizer(const struct advice *advice)
 {
 	static const char sql[] =
-		"SELECT 1 FROM site WHERE category = 'optimizer state' AND node IS NOT NULL AND NOT EXISTS "
-		"(SELECT 1 FROM frame WHERE file LIKE '%adam%' OR function LIKE '%adam%') LIMIT 1";
+		"SELECT 1 FROM site WHERE category = 'optimizer state' AND node IS NOT NULL AND (NOT EXISTS "
+		"(SELECT 1 FROM frame WHERE file LIKE '%adam%' OR function LIKE '%adam%') OR EXISTS "
+		"(SELECT 1 FROM frame WHERE file LIKE '%deepspeed/ops/adam/%')) LIMIT 1";
 	int seen = 0;
 
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen;
@@ -346,10 +361,39 @@ static int is_whole(const struct advice *advice, const struct mt_knob *knob)
 	       gathers_all(&advice->run);
 }
 
+/*
+ * A key that has the name of one backend in it, "fsdp_config.param_offload", is not read where the stacks show another one, and
+ * nothing of it.
+ */
+static int is_rivals(const struct advice *advice, const struct mt_knob *knob)
+{
+	/* A backend, and what else its stacks may be called. */
+	static const char *const backends[][2] = { { "fsdp", "dtensor" }, { "megatron", "megatron" }, { "deepspeed", "deepspeed" } };
+	char sql[512];
+	int named = 0, rivals = 0, seen;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(backends); i++) {
+		seen = 0;
+		snprintf(sql, sizeof(sql),
+			 "SELECT 1 FROM frame WHERE file LIKE '%%%s%%' OR file LIKE '%%%s%%' OR function LIKE '%%%s%%' LIMIT 1",
+			 backends[i][0], backends[i][1], backends[i][0]);
+		if (answer_rows(advice->run.db, sql, NULL, takes_file, &seen))
+			return 0;
+		if (!strcasestr(knob->name.key, backends[i][0]) && !strcasestr(knob->name.key, backends[i][1]))
+			rivals |= seen;
+		else if (seen)
+			return 0;
+		else
+			named = 1;
+	}
+	return named && rivals;
+}
+
 int advise_is_meant(const struct advice *advice, const struct mt_knob *knob)
 {
 	if (knob->seens && !first_seen(advice, knob->seen, knob->seens))
 		return 0;
-	return is_used(advice, knob) && is_class_used(advice, knob) && is_model_there(advice, knob) &&
+	return is_used(advice, knob) && !is_rivals(advice, knob) && is_class_used(advice, knob) && is_model_there(advice, knob) &&
 	       !needs_unseen(advice, knob) && is_waited_for(advice, knob) && is_whole(advice, knob);
 }

@@ -37,11 +37,20 @@ const char *advise_cost_words(enum mt_knob_cost cost)
 	return words[cost];
 }
 
+static const char *cost_words(char out[64], const struct advise_row *row)
+{
+	if (row->cost == MT_KNOB_COST_GPUS && row->knob->cost != MT_KNOB_COST_GPUS)
+		snprintf(out, 64, "needs %.20s GPUs, and %s", row->to, advise_cost_words(row->knob->cost));
+	else
+		snprintf(out, 64, "%s", advise_cost_words(row->cost));
+	return out;
+}
+
 static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number)
 {
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
-	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX];
+	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX], cost[64];
 	const char *enough = advise_enough_words(advice, row);
 
 	text_print(text, "%3zu. ", number);
@@ -53,11 +62,14 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	text_print(text, "\n");
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		snprintf(change, sizeof(change), "%s", row->knob->what);
+	else if (*row->by)
+		snprintf(change, sizeof(change), "%s -> %s less than it is, at most %s", row->now_words, row->by,
+			 row->to);
 	else
 		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
 	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
 		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough,
-		      advise_cost_words(row->knob->cost));
+		      cost_words(cost, row));
 	if (!advice->needed || row->fits)
 		print_wrapped(text, INDENT, "then the peak is %s, in %s", advise_range_words(then, row->outcome.peak),
 			      mt_phase_name(row->outcome.in));
@@ -66,8 +78,16 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	text_style(text, TEXT_PLAIN);
 	if (*row->only)
 		print_wrapped(text, INDENT, "It counts only if %s", row->only);
-	if (row->knob->turned_on && row->knob->effect)
-		print_wrapped(text, INDENT, "%s", row->knob->effect);
+	if (row->knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
+		print_wrapped(text, INDENT,
+			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
+			      "of them together have to be less than 1",
+			      (long long)advice->run.engine.pid, advice->run.engine.engines);
+	if (row->knob->effect)
+		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", row->knob->effect);
+	for (i = 0; i < row->knob->constraints; i++)
+		if (row->knob->constraint[i].kind == MT_KNOB_CONSTRAINT_WORDS)
+			print_wrapped(text, INDENT, "Note: %s", row->knob->constraint[i].says);
 	if (row->knob->not_so)
 		print_wrapped(text, INDENT, "Note: %s", row->knob->not_so);
 }
@@ -158,6 +178,11 @@ static int shows_turns(const struct advice *advice)
 	return advice->predicted && (advice->asked || advice->fit || advice->turns > 1);
 }
 
+int advise_can_paste(const struct advice *advice, const struct advise_row *row)
+{
+	return !*row->by && (row->knob->method != MT_KNOB_METHOD_SHARE || advice->run.engine.engines < 2);
+}
+
 static int print_paste(const struct text *text, const struct advice *advice)
 {
 	struct advise_change change[ADVISE_TURNS_MAX];
@@ -169,7 +194,7 @@ static int print_paste(const struct text *text, const struct advice *advice)
 		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
 	if (!changes && advice->rows && (!advice->refusals || advise_settings_too(advice)) && advice->run.failed)
 		first = advise_conditional(advice) ? advise_conditional(advice) : advice->row;
-	if (first)
+	if (first && advise_can_paste(advice, first))
 		change[changes++] = (struct advise_change){ first->knob, first->to };
 	if (!changes)
 		return 0;

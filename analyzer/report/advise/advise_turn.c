@@ -129,27 +129,28 @@ int turn_is_of_reference(const struct mt_knob *knob)
 	       !(knob->categories & ~CATEGORY(WEIGHTS));
 }
 
-/* What an engine has set aside, where nothing tells that it is its cache. */
-static int is_set_aside(const struct replay_site *site)
-{
-	return site->phase == MT_PHASE_ROLLOUT && site->category == MT_CATEGORY_OTHER;
-}
-
 /* What is there while the optimizer works is no micro-batch's, whatever it was taken for. */
 static int outlives_backward(const struct replay_site *site)
 {
 	return site->phase != MT_PHASE_OPTIMIZER && site->held[MT_PHASE_OPTIMIZER] > turn_held_anywhere(site) / 2;
 }
 
-/* Of two that are put on GPUs of their own, the one that asked stays where it is. */
-static int stays_here(const struct turn *turn, const struct replay_site *site)
+/*
+ * What parts trainer and engine takes away whoever does not need the memory here: the bytes of the other one stay, with whoever
+ * asked, or has the peak.
+ */
+static int stays_apart(const struct turn *turn, const struct replay_site *site)
 {
-	const struct mt_knob *knob = turn->knob;
 	const struct advise_run *run = turn->run;
 	uint32_t both = ROLE(TRAINER) | ROLE(ENGINE);
+	int engine_asks;
 
-	return run->failed && knob->cost == MT_KNOB_COST_GPUS && (knob->processes & both) == both &&
-	       advise_roles_of(run, site) & advise_roles_of(run, &run->replay.site[run->replay.request.site]);
+	if ((turn->knob->processes & both) != both || turn->knob->method != MT_KNOB_METHOD_REMOVED ||
+	    turn->knob->measure != MT_KNOB_UNIT_SWITCH)
+		return 0;
+	engine_asks = run->failed ? (advise_roles_of(run, &run->replay.site[run->replay.request.site]) & ROLE(ENGINE)) != 0
+				  : !strcmp(run->phase, mt_phase_name(MT_PHASE_ROLLOUT));
+	return ((advise_roles_of(run, site) & ROLE(ENGINE)) != 0) == engine_asks;
 }
 
 /* Bytes that the knob speaks of: of its category, of who has it, and what passes of its phases. 1, 0 or an error. */
@@ -161,9 +162,13 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 
 	if (site->ignored)
 		return 0;
-	if (knob->method == MT_KNOB_METHOD_SHARE && is_set_aside(site))
+	/* A share is one engine's: each has its own setting. */
+	if (knob->method == MT_KNOB_METHOD_SHARE && turn->run->engine.process &&
+	    site->process != turn->run->engine.process)
+		return 0;
+	if (knob->method == MT_KNOB_METHOD_SHARE && advise_is_set_aside(site))
 		return 1;
-	if (!(advise_roles_of(turn->run, site) & knob->processes) || stays_here(turn, site))
+	if (!(advise_roles_of(turn->run, site) & knob->processes) || stays_apart(turn, site))
 		return 0;
 	if (TURN_PASSING & 1u << site->category &&
 	    (outlives_backward(site) ||

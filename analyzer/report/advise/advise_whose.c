@@ -1,4 +1,7 @@
-/* Whose bytes are: of the trained model's critic, its reference or teacher, its reward - where stacks, or the process, tell. */
+/*
+ * Whose bytes are: of the trained model's critic, its reference or teacher, its reward - where stacks, or the process, tell; and of
+ * which engine.
+ */
 #include "advise_run.h"
 
 #include <stdio.h>
@@ -100,4 +103,137 @@ int advise_has_model(const struct advise_run *run, enum mt_knob_process process)
 		if (run->replay.site[i].roles & 1u << process)
 			return 1;
 	return 0;
+}
+
+/* ---- engines --------------------------------------------------------------------------------------------------------- */
+
+#define ENGINE_LEAST 200 /* of the device: less than one part in so many is no engine */
+
+/* A model that keeps a cache of its own while it generates is no engine, whatever it works with. */
+static int generates_itself(const struct replay *replay, int64_t process)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].process == process && replay->site[i].own_cache)
+			return 1;
+	return 0;
+}
+
+int advise_is_set_aside(const struct replay_site *site)
+{
+	return site->phase == MT_PHASE_ROLLOUT && site->category == MT_CATEGORY_OTHER;
+}
+
+static int take_draft(void *context, struct db_stmt *row)
+{
+	struct replay *replay = context;
+	int64_t id = db_int(row, 0);
+
+	if (id > 0 && id < replay->ids && replay->index[id] != UINT32_MAX)
+		replay->site[replay->index[id]].draft = 1;
+	return 0;
+}
+
+/* SGLang counts the weights and the cache of a draft model to nobody's share. */
+static int mark_drafts(struct replay *replay, struct db *db)
+{
+	static const char sql[] =
+		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WHERE instr('/' || file, '/sglang/srt/speculative/') "
+		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		"SELECT site.id FROM own JOIN site ON site.node = own.id";
+
+	return answer_rows(db, sql, NULL, take_draft, replay);
+}
+
+/* Of a process that is an engine's alone all is the engine's. */
+static int is_its(const struct advise_run *run, const struct replay_site *site)
+{
+	return !site->ignored && (advise_is_engines(site) || advise_is_set_aside(site) ||
+				  advise_roles_of(run, site) == 1u << MT_KNOB_PROCESS_ENGINE);
+}
+
+static int is_cache(const struct replay_site *site)
+{
+	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || advise_is_set_aside(site);
+}
+
+/* Of an engine's process, at one moment. */
+struct engine_sum {
+	double cache, certain, all;
+};
+
+/* At the peak of a phase; MT_PHASE_COUNT: at the moment in question. */
+static struct engine_sum sum_at(const struct advise_run *run, int64_t process, uint32_t phase)
+{
+	const struct replay *replay = &run->replay;
+	int later = phase < MT_PHASE_COUNT && replay->later.changes && replay->later.phase == phase;
+	const struct replay_site *site;
+	struct engine_sum sum = { 0 };
+	double bytes;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++) {
+		site = &replay->site[i];
+		if (site->process != process || !is_its(run, site))
+			continue;
+		bytes = (double)(phase < MT_PHASE_COUNT ? site->held[phase] : site->then);
+		bytes += later ? advise_later_of(run, i) : 0;
+		sum.all += bytes;
+		sum.certain += (is_cache(site) || site->category == MT_CATEGORY_WEIGHTS) && !site->draft ? bytes : 0;
+		sum.cache += is_cache(site) && !site->draft ? bytes : 0;
+	}
+	return sum;
+}
+
+static struct engine_sum sum_most(const struct advise_run *run, int64_t process)
+{
+	struct engine_sum most = { 0 }, sum;
+	uint32_t phase;
+
+	for (phase = 0; phase <= MT_PHASE_COUNT; phase++) {
+		sum = sum_at(run, process, phase);
+		most.all = sum.all > most.all ? sum.all : most.all;
+		most.certain = sum.certain > most.certain ? sum.certain : most.certain;
+		most.cache = sum.cache > most.cache ? sum.cache : most.cache;
+	}
+	return most;
+}
+
+/* Whoever asked has not come to the end of its own cache, unless the rest of the series is counted. */
+static int is_whole(const struct advise_run *run, int64_t process)
+{
+	const struct replay_site *asker = &run->replay.site[run->replay.request.site];
+
+	return !run->failed || asker->process != process || run->replay.request.phase != MT_PHASE_INIT ||
+	       run->replay.later.from == REPLAY_LATER_LAYERS || !is_its(run, asker) ||
+	       !(1u << asker->category & (1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_KV_CACHE)) || asker->draft;
+}
+
+int advise_find_engine(struct advise_run *run)
+{
+	struct advise_engine *engine = &run->engine;
+	const struct replay_process *process;
+	struct engine_sum sum, most = { 0 };
+	size_t i;
+	int error = mark_drafts(&run->replay, run->db);
+
+	for (i = 0; i < run->replay.processes && !error; i++) {
+		process = &run->replay.process[i];
+		sum = sum_most(run, process->id);
+		if (generates_itself(&run->replay, process->id) || sum.all <= (double)run->total / ENGINE_LEAST)
+			continue;
+		engine->engines++;
+		if (engine->process && (sum.cache < most.cache || (sum.cache <= most.cache && sum.all <= most.all)))
+			continue;
+		most = sum;
+		engine->process = process->id;
+		engine->pid = (int64_t)process->pid;
+	}
+	engine->certain = (uint64_t)most.certain;
+	engine->all = (uint64_t)most.all;
+	engine->has_cache = most.cache > 0;
+	engine->whole = engine->has_cache && is_whole(run, engine->process);
+	return error;
 }

@@ -459,16 +459,83 @@ static int put_lines(struct advise_config *config, FILE *out, const struct advis
 	return error;
 }
 
+#define WITHS_MAX 16 /* settings that others take, in all */
+
+/* "full: --recompute-method=uniform": the key that the value takes, if it is this one; and its own value. NULL: it is not. */
+static const char *companion(const char *with, const char *value, char key[ADVISE_WORDS_MAX])
+{
+	const char *colon = strstr(with, ": "), *equals = colon ? strchr(colon, '=') : NULL;
+
+	if (!equals || strlen(value) != (size_t)(colon - with) || strncasecmp(value, with, strlen(value)) != 0)
+		return NULL;
+	snprintf(key, ADVISE_WORDS_MAX, "%.*s", (int)(equals - colon - 2), colon + 2);
+	return equals + 1;
+}
+
+static const struct mt_knob *knob_of(const struct mt_knob_file *file, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->knobs; i++)
+		if (!strcmp(file->knob[i].name.key, key))
+			return &file->knob[i];
+	return NULL;
+}
+
+static int is_among(const struct mt_knob *knob, const struct advise_change *change, size_t changes)
+{
+	size_t i;
+
+	for (i = 0; i < changes; i++)
+		if (change[i].knob == knob)
+			return 1;
+	return 0;
+}
+
+/* What a change takes beside it, unless somebody has set it. `changes` of `change`, whose room is WITHS_MAX more; how many it has then. */
+static size_t add_companions(struct advise_config *config, struct advise_change *change, size_t changes)
+{
+	const size_t given = changes;
+	const struct advise_part *part;
+	const struct mt_knob *knob;
+	struct advise_value now;
+	char key[ADVISE_WORDS_MAX];
+	const char *value;
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < given; i++) {
+		part = advise_config_part(config, change[i].knob);
+		for (k = 0; part && k < change[i].knob->withs && changes < given + WITHS_MAX; k++) {
+			value = companion(change[i].knob->with[k], change[i].value, key);
+			knob = value ? knob_of(part->file, key) : NULL;
+			if (!knob || is_among(knob, change, changes))
+				continue;
+			now = advise_config_value(config, knob, ADVISE_AS_IS);
+			if (now.text && now.origin > ADVISE_DEFAULT && !advise_is_null(now.text))
+				continue;
+			change[changes++] = (struct advise_change){ knob, value };
+		}
+	}
+	return changes;
+}
+
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes)
 {
+	struct advise_change *all = calloc(changes + WITHS_MAX, sizeof(*all));
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 	int error;
 
-	if (!out)
+	if (all && changes)
+		memcpy(all, change, changes * sizeof(*all));
+	if (!out) {
+		free(all);
 		return NULL;
-	error = put_lines(config, out, change, changes);
+	}
+	error = all ? put_lines(config, out, all, add_companions(config, all, changes)) : -1;
+	free(all);
 	if (!fclose(out) && !error)
 		return text;
 	free(text);

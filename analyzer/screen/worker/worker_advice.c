@@ -36,7 +36,7 @@ static void add_setting(struct worker_table *table, const struct advise_row *row
 	worker_table_cell(table, ADVICE_THEN, advise_range_words(range, row->outcome.peak));
 	worker_table_cell(table, ADVICE_WHERE, answer_phase(mt_phase_name(row->outcome.in)));
 	worker_table_cell(table, ADVICE_FITS, !row->fits ? "" : row->probable ? "probably" : "yes");
-	worker_table_cell(table, ADVICE_COSTS, advise_cost_words(row->knob->cost));
+	worker_table_cell(table, ADVICE_COSTS, advise_cost_words(row->cost));
 	worker_table_cell(table, ADVICE_WHY, row->evidence);
 }
 
