@@ -218,8 +218,8 @@ static int check_references(struct knobs_source *source, const struct mt_knob *k
 	}
 	for (i = 0; i < knob->withs; i++)
 		if (!has_companion(source->file, knob->with[i]))
-			return yaml_cursor_fail(source->yaml, knob->line, "no \"VALUE: KEY=VALUE\" of a knob of the file: %s",
-						knob->with[i]);
+			return yaml_cursor_fail(source->yaml, knob->line,
+						"no \"VALUE: KEY=VALUE\" of a knob of the file: %s", knob->with[i]);
 	return 0;
 }
 

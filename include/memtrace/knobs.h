@@ -277,7 +277,8 @@ struct mt_knob {
 	uint32_t proofs;
 	const char *seen[MT_KNOB_WITHIN_MAX]; /* the same: it can be set only where one of these runs */
 	uint32_t seens;                       /* 0: anywhere */
-	const char *with[MT_KNOB_WITHIN_MAX]; /* "VALUE: KEY=VALUE": with that value it takes another setting, of this file */
+	const char *
+		with[MT_KNOB_WITHIN_MAX]; /* "VALUE: KEY=VALUE": with that value it takes another setting, of this file */
 	uint32_t withs;
 	const char *turned_on; /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
 	struct {

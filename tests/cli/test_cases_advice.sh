@@ -247,20 +247,20 @@ row gpu_memory_utilization "r['saved_bytes']['high'] < $GiB" "no more of the cac
 case=vllm-2193
 says "an engine fills its share" 'enable_sleep_mode' advise -n 0
 never "whatever the number of its GPUs" 'tensor_parallel_size.{0,40} -> ' advise -n 0
-begin verl-6912
+case=verl-6912
 says "why, where people try it" 'tensor_model_parallel_size: the engine fills its share of the GPU' advise -n 0
 begin megatron-1746
 says "one GPU was recorded: two are more" 'needs 2 GPUs, and costs much time' advise
 begin easyr1-454
 never "what fits without other GPUs goes before what takes some" 'ulysses_sequence_parallel_size.{0,30} -> ' advise
-begin nemo-rl-2882
+case=nemo-rl-2882
 says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(by the recording\) -> 2.{0,80}needs 2 GPUs' advise
-begin verl-6912
+case=verl-6912
 never "where others take part there may be GPUs" 'pipeline_model_parallel_size .{0,120}needs 2 GPUs' advise -n 0
 
 # ---- trainer and engine apart: only what is of the other one goes ----
 
-begin nemo-rl-2319
+case=nemo-rl-2319
 never "the trainer's own weights stay" 'colocated.enabled.{0,40} -> ' advise -n 0
 begin nemo-rl-630
 row colocated.enabled "7 * $GiB < r['saved_bytes']['low'] and r['saved_bytes']['high'] < 9 * $GiB" "the engine's weights, and not the trainer's beside them"
@@ -274,15 +274,15 @@ check "$case: with the settings that it takes, it starts" told_document "(lambda
 check "$case: but not over what is set" bash -c \
 	'"$1" advise "$2"/*.zst --now recompute-method=block | grep -q "recompute-method uniform" && exit 1; "$1" advise "$2"/*.zst --now recompute-method=block | grep -q "recompute-num-layers 1"' - "$memana" "$case"
 says "words that nothing checks are printed" 'Note: nothing goes without --offload-modules' advise -n 0
-begin accelerate-2531
+case=accelerate-2531
 says "how it is set elsewhere" 'Effect: under a Trainer it is accelerator_config' advise
 begin verl-302
 never "a setting of the other engine" 'multi_stage_wake_up' advise -n 0
-begin open-rl-99
+case=open-rl-99
 never "of an engine that does not run" 'actor\.archon' advise -n 0
 begin gradient-buffers
 never "of a backend that is not there, while another one is" 'fsdp_config' advise -n 0
-begin ms-swift-7986
+case=ms-swift-7986
 proposes "what takes another setting comes after that, and DeepSpeed's optimizer is no optim of the Trainer" zero_optimization.offload_optimizer.device
 row offload_optimizer.super_offload "r['only_if'] is not None" "it counts only with another one"
 advises "which has another optimizer's name" "not any(k['key'] == 'optim' for k in d['knobs'])"

@@ -272,6 +272,8 @@ static int is_vague(const struct mt_knob *knob, uint32_t at)
 	return shape == SHAPE_VOCABULARY;
 }
 
+#define BOTH (ROLE(TRAINER) | ROLE(ENGINE))
+
 enum verdict { NOT_MEANT, MAY_CHANGE, MUST_CHANGE };
 
 static enum verdict verdict_of(const struct mt_knob *knob, uint32_t at)
@@ -285,6 +287,10 @@ static enum verdict verdict_of(const struct mt_knob *knob, uint32_t at)
 	    category == CATEGORY(OTHER))
 		return MUST_CHANGE;
 	if (!(roles_of(at) & knob->processes) || !is_within(knob, at))
+		return NOT_MEANT;
+	/* What parts trainer and engine takes the engine's away, where the trainer has the peak. */
+	if ((knob->processes & BOTH) == BOTH && knob->method == MT_KNOB_METHOD_REMOVED &&
+	    knob->measure == MT_KNOB_UNIT_SWITCH && !(roles_of(at) & ROLE(ENGINE)))
 		return NOT_MEANT;
 	/* What is set aside once for all answers does not follow their length; what an evaluation keeps does. */
 	if (knob->method == MT_KNOB_METHOD_TOKENS && !((PASSING | CATEGORY(EVALUATION)) & category) &&

@@ -223,7 +223,7 @@ TEST(flags_are_pasted)
 {
 	begin("slime");
 	PASTE("--max-tokens-per-gpu 4096\n--recompute-loss-function\n# leave out --colocate\n--recompute-granularity full\n"
-	      "--sglang-cuda-graph-bs-decode 1 2\n",
+	      "--sglang-cuda-graph-bs-decode 1 2\n--recompute-method uniform\n--recompute-num-layers 1\n",
 	      "max-tokens-per-gpu=4096", "recompute_loss_function=true", "colocate=false", "recompute-granularity=full",
 	      "cuda_graph_bs_decode=[1, 2]");
 	end_run();

@@ -43,7 +43,7 @@ struct advise_row {
 	const char *now_from;       /* as advise_value has it */
 	char now_words[192];        /* "0.3 (default, if not set)" */
 	char to[ADVISE_VALUE_MAX];
-	char by[16];               /* of a value that nobody tells: "0.05" less than it is, which is at most `to`; "": it is known */
+	char by[16]; /* of a value that nobody tells: "0.05" less than it is, which is at most `to`; "": it is known */
 	enum mt_knob_cost cost;    /* of the setting; or more GPUs, if the recording shows fewer than it takes */
 	struct advise_range saved; /* of the peak, or of what was in use with the request */
 	struct advise_outcome outcome;

@@ -10,7 +10,7 @@
 #define SHARE_STEP 0.01
 #define SHARE_LEAST 0.05 /* that an engine works with */
 #define SHARE_NEAR 0.03  /* of the GPU: so far the recording is from what is set, at most */
-#define SHARE_SURE 0.85 /* of a share that goes: an engine has other memory in it, too */
+#define SHARE_SURE 0.85  /* of a share that goes: an engine has other memory in it, too */
 #define GIB (1024.0 * 1024 * 1024)
 #define RANK_USUAL 16.0
 #define CAP_MARGIN 1.05 /* of what is missing: lengths are not exact */
@@ -213,7 +213,9 @@ static const char *higher(struct advice *advice, struct choice *choice, double n
 		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
 		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !advice->facts.fact[MT_KNOB_FACT_EXPERTS])
 			return NULL;
-	if (choice->now.text && now < 1 && (knob->measure == MT_KNOB_UNIT_PARTS || knob->measure == MT_KNOB_UNIT_GPUS)) /* -1, 0: as many as there are */
+	if (choice->now.text && now < 1 &&
+	    (knob->measure == MT_KNOB_UNIT_PARTS ||
+	     knob->measure == MT_KNOB_UNIT_GPUS)) /* -1, 0: as many as there are */
 		return NULL;
 
 	if (knob->measure == MT_KNOB_UNIT_SHARE)

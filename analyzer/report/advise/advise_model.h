@@ -35,7 +35,8 @@ void advise_scenario_release(struct advise_scenario *scenario);
 	X(SAME, "it stands there already")                            \
 	X(NO_ESTIMATE, "what it moves can be told from no recording") \
 	X(NOT_RECORDED, "what it would add is not in the recording")  \
-	X(FILLED, "the engine fills its share of the GPU: what its weights or a token of its cache take less, its cache has more")
+	X(FILLED,                                                     \
+	  "the engine fills its share of the GPU: what its weights or a token of its cache take less, its cache has more")
 
 enum advise_silence {
 #define ADVISE_SILENCE_ENUM(name, words) ADVISE_SILENT_##name,

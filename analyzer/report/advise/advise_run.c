@@ -340,7 +340,8 @@ static int load_roles(struct advise_run *run)
 		run->role[i].process = replay->process[i].id;
 		run->gpus += run->role[i].roles != 0;
 		for (site = 0; site < replay->sites && !run->role[i].roles; site++)
-			if (replay->site[site].process == run->role[i].process && advise_is_engines(&replay->site[site]))
+			if (replay->site[site].process == run->role[i].process &&
+			    advise_is_engines(&replay->site[site]))
 				run->role[i].roles = hosts_an_engine(replay, run->role[i].process) ? TRAINERS
 												   : ROLE(ENGINE);
 		if (!run->role[i].roles) /* it computes log-probs or values, or has not come to its first backward */

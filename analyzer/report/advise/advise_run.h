@@ -53,9 +53,9 @@ struct advise_run {
 	uint64_t limit; /* so much may be in use that the request fits; 0: unknown, or none failed */
 	struct advise_model model;
 	struct replay replay;
-	struct advise_role *role;      /* of replay.process */
-	uint32_t phases;               /* that ran, bits 1 << enum mt_phase */
-	uint64_t gpus;                 /* processes that train */
+	struct advise_role *role; /* of replay.process */
+	uint32_t phases;          /* that ran, bits 1 << enum mt_phase */
+	uint64_t gpus;            /* processes that train */
 	uint64_t world; /* GPUs that the recording shows, of all machines; many: others are there, and nobody tells how many */
 	struct advise_engine engine;
 	uint64_t tokens;               /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */

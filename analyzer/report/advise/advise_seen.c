@@ -368,7 +368,9 @@ static int is_whole(const struct advice *advice, const struct mt_knob *knob)
 static int is_rivals(const struct advice *advice, const struct mt_knob *knob)
 {
 	/* A backend, and what else its stacks may be called. */
-	static const char *const backends[][2] = { { "fsdp", "dtensor" }, { "megatron", "megatron" }, { "deepspeed", "deepspeed" } };
+	static const char *const backends[][2] = { { "fsdp", "dtensor" },
+						   { "megatron", "megatron" },
+						   { "deepspeed", "deepspeed" } };
 	char sql[512];
 	int named = 0, rivals = 0, seen;
 	size_t i;
@@ -394,6 +396,7 @@ int advise_is_meant(const struct advice *advice, const struct mt_knob *knob)
 {
 	if (knob->seens && !first_seen(advice, knob->seen, knob->seens))
 		return 0;
-	return is_used(advice, knob) && !is_rivals(advice, knob) && is_class_used(advice, knob) && is_model_there(advice, knob) &&
-	       !needs_unseen(advice, knob) && is_waited_for(advice, knob) && is_whole(advice, knob);
+	return is_used(advice, knob) && !is_rivals(advice, knob) && is_class_used(advice, knob) &&
+	       is_model_there(advice, knob) && !needs_unseen(advice, knob) && is_waited_for(advice, knob) &&
+	       is_whole(advice, knob);
 }

@@ -68,8 +68,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	else
 		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
 	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
-		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough,
-		      cost_words(cost, row));
+		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough, cost_words(cost, row));
 	if (!advice->needed || row->fits)
 		print_wrapped(text, INDENT, "then the peak is %s, in %s", advise_range_words(then, row->outcome.peak),
 			      mt_phase_name(row->outcome.in));

@@ -148,8 +148,9 @@ static int stays_apart(const struct turn *turn, const struct replay_site *site)
 	if ((turn->knob->processes & both) != both || turn->knob->method != MT_KNOB_METHOD_REMOVED ||
 	    turn->knob->measure != MT_KNOB_UNIT_SWITCH)
 		return 0;
-	engine_asks = run->failed ? (advise_roles_of(run, &run->replay.site[run->replay.request.site]) & ROLE(ENGINE)) != 0
-				  : !strcmp(run->phase, mt_phase_name(MT_PHASE_ROLLOUT));
+	engine_asks = run->failed
+			      ? (advise_roles_of(run, &run->replay.site[run->replay.request.site]) & ROLE(ENGINE)) != 0
+			      : !strcmp(run->phase, mt_phase_name(MT_PHASE_ROLLOUT));
 	return ((advise_roles_of(run, site) & ROLE(ENGINE)) != 0) == engine_asks;
 }
 
