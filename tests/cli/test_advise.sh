@@ -43,7 +43,7 @@ tells "the engine that sleeps and keeps 14 GiB goes before settings" "d['refusal
 play_quietly verl-2820
 tells "a cache that should sleep, and does not" \
 	"any(r['reason'] == 'setting-ignored' and 'free_cache_engine' in r['evidence'] for r in d['refusals'])" advise
-tells "a smaller part for the engine saves where it is awake" "$(proposed rollout.gpu_memory_utilization "r['saved_bytes']['low'] > 3 * $GiB and r['fits']")" advise
+tells "a smaller part for the engine saves where it is awake" "$(proposed rollout.gpu_memory_utilization "$GiB < r['saved_bytes']['low'] < 3 * $GiB and r['fits']")" advise
 tells "what fits costs little before what costs more" \
 	"(lambda c: c == sorted(c))([['free', 'some time', 'much time', 'more GPUs', 'changes results'].index(r['cost']) for r in d['knobs'] if r['fits'] and not r['only_if']])" advise
 never "an engine that is not there" 'mem_fraction_static' advise
