@@ -271,8 +271,10 @@ static int take_earlier(void *context, struct db_stmt *stmt)
 	uint64_t figure[3];
 
 	if (!earlier->logits->earlier && sizes_vocabulary(earlier->sizes, (uint64_t)db_int(stmt, 0), figure) &&
-	    figure[1] == earlier->logits->words)
+	    figure[1] == earlier->logits->words) {
 		earlier->logits->earlier = figure[0];
+		earlier->logits->same_step = !db_int(stmt, 1);
+	}
 	return 0;
 }
 
@@ -284,9 +286,16 @@ int oom_find_logits(struct oom *oom, struct db *db)
 		"SELECT bytes, min(alloc_seq) < computed.seq, count(*) FILTER (WHERE alloc_seq < computed.seq "
 		"AND (free_seq IS NULL OR free_seq >= computed.seq)) FROM allocation, computed "
 		"WHERE process = ?1 AND memory = 'tensor' AND alloc_seq <= ?2 GROUP BY bytes ORDER BY min(alloc_seq)";
+	/*
+	 * Of steps before, and of the same place what is gone: its earlier micro-batches, in whichever step. Not the embedding, which
+	 * reads as logits of as many tokens as it is wide.
+	 */
 	static const char earlier_sql[] =
-		"SELECT DISTINCT bytes FROM allocation WHERE process = ?1 AND memory = 'tensor' AND step < ?2 "
-		"AND alloc_seq <= ?3 AND bytes % ?4 = 0 ORDER BY bytes DESC";
+		"SELECT bytes, max(step < ?2) FROM allocation WHERE process = ?1 AND memory = 'tensor' "
+		"AND (step < ?2 OR (node = ?5 AND free_seq < ?3)) AND alloc_seq < ?3 AND bytes % ?4 = 0 AND phase <> 'init' "
+		"AND category NOT IN ('weights', 'gradients', 'optimizer state') AND bytes NOT IN (SELECT bytes FROM allocation "
+		"WHERE process = ?1 AND memory = 'tensor' AND category = 'weights' AND alloc_seq < ?3) "
+		"GROUP BY bytes ORDER BY bytes DESC";
 	int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
 	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
 	struct earlier earlier = { .sizes = sizes, .logits = &oom->logits };
@@ -301,6 +310,7 @@ int oom_find_logits(struct oom *oom, struct db *db)
 		parameter[1] = oom->it->step;
 		parameter[2] = oom->it->seq;
 		parameter[3] = (int64_t)figure[1];
+		parameter[4] = oom->it->node;
 		error = answer_rows(db, earlier_sql, parameter, take_earlier, &earlier);
 	}
 	free(sizes);

@@ -77,7 +77,8 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 		     (unsigned long long)logits->element,
 		     oom->serves ? "their logits" : "the logits of one micro-batch");
 	if (logits->earlier && logits->earlier < logits->tokens)
-		sentence_say(sentence, " (in the steps before: at most %s)", tokens_words(count, logits->earlier));
+		sentence_say(sentence, " (%s: at most %s)", logits->same_step ? "before it" : "in the steps before",
+			     tokens_words(count, logits->earlier));
 	if (oom->by_frame && is_logits(oom))
 		sentence_say(sentence, ": %s. ", oom->by_frame);
 	else if (oom->serves)
@@ -510,7 +511,8 @@ static void say_tokens(struct sentence *sentence, const struct oom *oom)
 
 	sentence_say(sentence, "It is as large as the logits of %s", tokens_words(count, oom->logits.tokens));
 	if (oom->logits.earlier && oom->logits.earlier < oom->logits.tokens)
-		sentence_say(sentence, " (in the steps before: at most %s)", tokens_words(count, oom->logits.earlier));
+		sentence_say(sentence, " (%s: at most %s)", oom->logits.same_step ? "before it" : "in the steps before",
+			     tokens_words(count, oom->logits.earlier));
 }
 
 static void say_most(struct sentence *sentence, const struct oom *oom)

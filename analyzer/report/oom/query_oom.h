@@ -121,7 +121,8 @@ struct oom_copy {
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
-	uint64_t earlier;                /* most tokens of such a tensor in steps before, 0: there was none */
+	uint64_t earlier; /* most tokens of such a tensor in steps before, or of its place before; 0: there was none */
+	int same_step;    /* it was of no step before */
 };
 
 struct oom {
