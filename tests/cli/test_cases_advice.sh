@@ -82,7 +82,7 @@ says "the same in advise" '^Before any setting: the trainer does not train while
 never "and nothing that is on the host for good is pasted" 'To paste' advise
 never "no word that they go anyway, while they are there" 'states go anyway' advise -n 0
 begin qwen-vl-finetune-88
-says "the sample that is larger than all before, with what would have fitted" '^Before any setting: look at this sample, and cap the pixels of a picture or video \(max_pixels of the processor\): it is 16 times as large as any before, and 3.[0-9] times as large would have fitted\. Or try gradient_checkpointing' advise
+says "the sample that is larger than all before, with what would have fitted" '^Before any setting: look at this sample, and cap the pixels of a picture or video \(max_pixels of the processor\): it is 16 times as large as any before, and 8\.8 times as large would have fitted\. Or try gradient_checkpointing' advise
 begin transformers-3730
 never "things that are at their usual size are no outlier" 'look at this sample' advise
 
@@ -155,7 +155,7 @@ advises "and not where no such optimizer was seen" "not any(k['key'].startswith(
 begin verl-1335
 says "where the host filled up, and what helps there" '^The host is short of memory, not the GPU: save the checkpoint in shards, .* When it was last seen, in save_checkpoint \(fsdp_checkpoint_manager.py:150\), it had grown from 37\.3 GiB to 242\.4 GiB' advise
 begin critic-alone
-proposes "what failed is the critic's" critic.ppo_max_token_len_per_gpu
+proposes "what failed is the critic's" critic.ppo_micro_batch_size_per_gpu
 advises "the actor's settings do nothing for a critic of its own" "not any(k['key'].startswith('actor_rollout_ref.') for k in d['knobs'])"
 begin ref-offload
 advises "an offload that shows below whoever it is of, and the actor's is not" \
@@ -195,9 +195,10 @@ says "where they grew, and what helps there" '^The host is short of memory, not 
 begin transformers-25107
 says "the same while a model is loaded" 'and grew in from_pretrained \(modeling_utils.py:2700\), one from 18\.6 GiB to 147\.1 GiB: let rank 0 alone load the weights' advise
 
-# What asked goes first, in whichever phase its loss is; then what has most by far, which has its own way out.
+# What is computed again is made twice, the first time as it was: the call that failed fails again.
 begin skypilot-10269
-proposes "the loss, though it is in no pass" --recompute-loss-function
+advises "what would be computed again would be asked for all the same" "not any(k['key'] == '--recompute-loss-function' for k in d['knobs'])"
+says "longer than all before, though no step is known" 'it has 27,136 tokens, and none before had more than 8,192\. If that is one sample, cap the length of samples; else the tokens' advise
 advises "and the states, which have most" "'--optimizer-cpu-offload' in [k['key'] for k in d['knobs']][:3]"
 begin posttrainarena-29
 row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evidence']" "the request again, in the model"
@@ -286,3 +287,37 @@ case=ms-swift-7986
 proposes "what takes another setting comes after that, and DeepSpeed's optimizer is no optim of the Trainer" zero_optimization.offload_optimizer.device
 row offload_optimizer.super_offload "r['only_if'] is not None" "it counts only with another one"
 advises "which has another optimizer's name" "not any(k['key'] == 'optim' for k in d['knobs'])"
+
+# ---- micro-batches: by tokens or by samples, from a number that nobody knows, and what follows them ----
+
+case=own-generate
+advises "fewer answers to each prompt are more prompts" "not any(k['key'] == 'GRPOConfig.num_generations' for k in d['knobs'])"
+row generation_batch_size "r['proposed'] == 'half of what it is now' and r['paste'] is None and 'multiple of num_generations' in r['not_so']" \
+	"nobody knows what it is now, and TRL takes not every number"
+says "in words, too" 'generation_batch_size half of what it is now \(where it is 1, this does nothing\): saves' advise
+never "no number out of nothing" 'generation_batch_size *= *1|2 \(assumed\)' advise
+case=critic-alone
+advises "the budget is read where dynamic batches are on: not by default" \
+	"[k['only_if'] is None for k in d['knobs'] if k['key'] in ('critic.ppo_micro_batch_size_per_gpu', 'critic.ppo_max_token_len_per_gpu')] == [True, False]"
+says "both in one sentence, and what decides" 'Or try critic\.ppo_micro_batch_size_per_gpu = half of what it is now \(where actor_rollout_ref\.actor\.use_dynamic_bsz is on: critic\.ppo_max_token_len_per_gpu = [0-9]+' advise
+never "no line to paste that is not read" 'ppo_max_token_len_per_gpu=' advise
+check "$case: said to be on, the budget counts and the samples do not" bash -c '"$1" advise --json "$2"/*.zst --now actor_rollout_ref.actor.use_dynamic_bsz=true >on.json' - "$memana" "$case"
+check "$case: of the two the one that is read" json on.json \
+	"[k['key'] for k in d['knobs'] if k['key'] in ('critic.ppo_micro_batch_size_per_gpu', 'critic.ppo_max_token_len_per_gpu')] == ['critic.ppo_max_token_len_per_gpu']"
+begin verl-2828
+says "micro-batches of the same step are before it, too" 'logits of 24,576 tokens \(before it: at most 8,192 tokens\)' advise
+case=unsloth-5168
+never "the width of an embedding is no number of tokens" '2,048' advise
+begin slime-1523
+says "a budget that is not read by default, where it is the way" '--max-tokens-per-gpu .* It counts only if .*--use-dynamic-batch-size is false' advise
+begin nemo-rl-3005
+advises "packed by default: the samples are not read" \
+	"[k['only_if'] is None for k in d['knobs'] if k['key'] in ('policy.sequence_packing.logprob_mb_tokens', 'policy.logprob_batch_size')] == [True, False]"
+case=nemo-rl-2871
+row sequence_packing.train_mb_tokens "103219 > int(r['proposed']) > 103219 * 0.7 and r['fits']" "not half of it for a four hundredth that is missing"
+begin easyr1-454
+row ppo_micro_batch_size_per_gpu "r['saved_bytes']['high'] < 16 * $GiB" "the inputs of the whole batch come before it is cut"
+begin transformers-7232
+advises "of smaller batches there are more: all of them are kept" "all(k['saved_bytes']['high'] < 2**30 for k in d['knobs'] if k['key'] == 'per_device_eval_batch_size')"
+begin areal-845
+row actor.optimizer_dtype "'the model is float32 now' in r['only_if']" "a default type is no fact where nothing tells"

@@ -12,15 +12,16 @@
 /* ---- rows of which nothing can be told ---------------------------------------------------------------------------- */
 
 /* Why. The words are for who reads the list. X(NAME, words) */
-#define REASON_LIST(X)                                                                                \
-	X(FILLING, "how full micro-batches would be: the lengths of the samples are in no recording") \
-	X(LISTED, "a list of names or sizes: which of the bytes are theirs no site tells")            \
-	X(OBJECT, "a word or an object that stands for many settings at once")                        \
-	X(BACKEND, "another program with other memory, of which nothing was recorded")                \
-	X(KERNEL, "other code: what it keeps, only its sources know")                                 \
-	X(COUNTED, "a number of pieces that are there beside one whose size is not known")            \
-	X(COPIES, "a copy that was not there, or not in such parts")                                  \
-	X(OVERLAP, "whether a second buffer is there at the peak depends on the network")             \
+#define REASON_LIST(X)                                                                                      \
+	X(FILLING, "how full micro-batches would be: the lengths of the samples are in no recording")       \
+	X(LISTED, "a list of names or sizes: which of the bytes are theirs no site tells")                  \
+	X(OBJECT, "a word or an object that stands for many settings at once")                              \
+	X(BACKEND, "another program with other memory, of which nothing was recorded")                      \
+	X(KERNEL, "other code: what it keeps, only its sources know")                                       \
+	X(COUNTED, "a number of pieces that are there beside one whose size is not known")                  \
+	X(COPIES, "a copy that was not there, or not in such parts")                                        \
+	X(OVERLAP, "whether a second buffer is there at the peak depends on the network")                   \
+	X(AGAIN, "a call that is made twice: which of its pieces are of calls that are over no site tells") \
 	X(RESULT, "a number of the loss: whether a tensor is made for it follows from other settings")
 
 enum reason {
@@ -39,6 +40,8 @@ static const struct {
 	{ "verl", "actor_rollout_ref.actor.megatron.dynamic_context_parallel", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.model.fused_kernel_options.impl_backend", BECAUSE_KERNEL },
 	{ "verl", "actor_rollout_ref.model.use_remove_padding", BECAUSE_FILLING },
+	{ "verl", "actor_rollout_ref.actor.entropy_checkpointing", BECAUSE_AGAIN },
+	{ "verl", "critic.use_dynamic_bsz", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.ref.log_prob_use_dynamic_bsz", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.rollout.enable_chunked_prefill", BECAUSE_FILLING },
@@ -59,6 +62,8 @@ static const struct {
 	{ "relax", "--freeze-params-name-list", BECAUSE_LISTED },
 	{ "slime", "--use-dynamic-batch-size", BECAUSE_FILLING },
 	{ "slime", "--balance-data", BECAUSE_FILLING },
+	{ "slime", "--recompute-loss-function", BECAUSE_AGAIN },
+	{ "relax", "--recompute-loss-function", BECAUSE_AGAIN },
 	{ "slime", "--sglang-cuda-graph-max-bs-decode", BECAUSE_LISTED },
 	{ "slime", "--balance-by-flops", BECAUSE_FILLING },
 	{ "slime", "--only-train-params-name-list", BECAUSE_LISTED },
@@ -292,7 +297,10 @@ static enum verdict verdict_of(const struct mt_knob *knob, uint32_t at)
 	if ((knob->processes & BOTH) == BOTH && knob->method == MT_KNOB_METHOD_REMOVED &&
 	    knob->measure == MT_KNOB_UNIT_SWITCH && !(roles_of(at) & ROLE(ENGINE)))
 		return NOT_MEANT;
-	/* What is set aside once for all answers does not follow their length; what an evaluation keeps does. */
+	/* An evaluation keeps the outputs of all its batches: of smaller ones there are more. */
+	if (knob->method == MT_KNOB_METHOD_TOKENS && category == CATEGORY(EVALUATION) && site_at[at].largest == BUCKET)
+		return NOT_MEANT;
+	/* What is set aside once for all answers does not follow their length; what an evaluation makes of one batch does. */
 	if (knob->method == MT_KNOB_METHOD_TOKENS && !((PASSING | CATEGORY(EVALUATION)) & category) &&
 	    place_at[at].shape != SHAPE_COMING)
 		return NOT_MEANT;

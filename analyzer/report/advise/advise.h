@@ -50,6 +50,7 @@ struct advise_row {
 	uint8_t category; /* enum mt_category: what most of it is */
 	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
 	int sample;       /* 1: one sample was too long, and it is about its length */
+	int halves;       /* nobody knows what it is now: `to` stands for half of that */
 	int asks;         /* one look tells whether what it needs is so */
 	int aims_if;      /* the same of one that may not count */
 	int aims;         /* 1: it is about the bytes that were too many, and not about everything */
@@ -130,6 +131,7 @@ struct advice {
 	struct advise_turn
 		turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
 	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX], turn_now[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
+	uint8_t turn_halves[ADVISE_TURNS_MAX];         /* as struct advise_row has it */
 	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
 	size_t turns;
 	int unforetold; /* --set: what one of the changes adds or moves is not in the recording: the outcome is not to be said */
@@ -167,6 +169,22 @@ const char *advise_enough_words(const struct advice *advice, const struct advise
 
 /* A row that saves more than the first, but counts only where something is so that one look can tell. NULL: there is none. */
 const struct advise_row *advise_conditional(const struct advice *advice);
+
+/* It says how many tokens or samples a micro-batch has. */
+int advise_is_by_micro_batch(const struct mt_knob *knob);
+
+/*
+ * The row of the same micro-batches that counts where `row` does not: a budget of tokens beside a number of samples, between which
+ * a switch decides that nobody has told. *key: the switch, *on: whether it is on where the other counts. NULL: there is none.
+ */
+const struct advise_row *advise_alternative(const struct advice *advice, const struct advise_row *row, const char **key,
+					    int *on);
+
+/* What is proposed where nobody knows what it is now. */
+extern const char advise_half_words[];
+
+/* "= 8, now 16 (config.yaml:3)", "= half of what it is now". Into `out`, which is returned. */
+const char *advise_change_words(const struct advise_row *row, char out[ADVISE_EVIDENCE_MAX]);
 
 /* What need not be there goes before settings, but the first of them is about the same bytes. */
 int advise_settings_too(const struct advice *advice);

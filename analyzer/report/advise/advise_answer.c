@@ -48,11 +48,76 @@ static uint64_t missing_of_request(const struct advise_run *run)
 
 /* ---- what to change ----------------------------------------------------------------------------------------------------- */
 
+const char advise_half_words[] = "half of what it is now";
+
+const char *advise_change_words(const struct advise_row *row, char out[ADVISE_EVIDENCE_MAX])
+{
+	if (row->halves)
+		snprintf(out, ADVISE_EVIDENCE_MAX, "= %s", advise_half_words);
+	else
+		snprintf(out, ADVISE_EVIDENCE_MAX, "= %s, now %s", row->to, row->now_words);
+	return out;
+}
+
+int advise_is_by_micro_batch(const struct mt_knob *knob)
+{
+	return knob->method == MT_KNOB_METHOD_TOKENS && knob->of == MT_KNOB_OF_MICRO_BATCH &&
+	       (knob->measure == MT_KNOB_UNIT_TOKENS || knob->measure == MT_KNOB_UNIT_SAMPLES);
+}
+
+/* The switch that one of them needs, and that the other is not read with; `on` tells which. NULL: there is none. */
+static const char *switch_between(const struct mt_knob *one, const struct mt_knob *other, int *on)
+{
+	const struct mt_knob_constraint *first, *second;
+	uint32_t i, k;
+
+	for (i = 0; i < one->constraints; i++)
+		for (k = 0; k < other->constraints; k++) {
+			first = &one->constraint[i];
+			second = &other->constraint[k];
+			*on = second->kind == MT_KNOB_CONSTRAINT_NEEDS;
+			if ((*on ? first->kind == MT_KNOB_CONSTRAINT_EXCLUDES
+				 : first->kind == MT_KNOB_CONSTRAINT_NEEDS &&
+					     second->kind == MT_KNOB_CONSTRAINT_EXCLUDES) &&
+			    !strcmp(first->key, second->key))
+				return first->key;
+		}
+	return NULL;
+}
+
+const struct advise_row *advise_alternative(const struct advice *advice, const struct advise_row *row, const char **key,
+					    int *on)
+{
+	const struct advise_row *other, *found = NULL;
+	const char *between;
+	size_t i;
+	int is_on;
+
+	for (i = 0; i < advice->rows && advise_is_by_micro_batch(row->knob); i++) {
+		other = &advice->row[i];
+		if (!*other->only == !*row->only || !advise_is_by_micro_batch(other->knob) ||
+		    other->knob->measure == row->knob->measure || !(other->knob->phases & row->knob->phases) ||
+		    !(other->knob->processes & row->knob->processes))
+			continue;
+		between = switch_between(row->knob, other->knob, &is_on);
+		if (!between ||
+		    (found && (!found->halves || other->halves))) /* one of a known value, if there is one */
+			continue;
+		found = other;
+		*key = between;
+		*on = is_on;
+	}
+	return found;
+}
+
 /* "x = 2, now 4 (default): it saves 2.0 to 3.0 GiB. 1.5 GiB of the 80.0 GiB needed is missing, so that is enough." */
 static void say_row(struct sentence *answer, const struct advice *advice, const struct advise_row *row)
 {
 	const char *enough = advise_enough_words(advice, row);
-	char range[ADVISE_RANGE_MAX], size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	char range[ADVISE_RANGE_MAX], size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], change[ADVISE_EVIDENCE_MAX];
+	const struct advise_row *other;
+	const char *key;
+	int on;
 
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		sentence_say(answer, "%s", row->knob->what);
@@ -60,7 +125,11 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 		sentence_say(answer, "%s lower by %s, at most %s, now %s", row->knob->name.key, row->by, row->to,
 			     row->now_words);
 	else
-		sentence_say(answer, "%s = %s, now %s", row->knob->name.key, row->to, row->now_words);
+		sentence_say(answer, "%s %s", row->knob->name.key, advise_change_words(row, change));
+	other = *row->only ? NULL : advise_alternative(advice, row, &key, &on);
+	if (other)
+		sentence_say(answer, " (where %s is %s: %s %s)", key, on ? "on" : "off", other->knob->name.key,
+			     advise_change_words(other, change));
 	sentence_say(answer, ": it saves %s%s%s.", row->probable ? "probably " : "",
 		     advise_range_words(range, row->saved), advice->run.failed ? "" : " of the peak");
 	if (*enough)
@@ -111,6 +180,8 @@ const struct advise_row *advise_conditional(const struct advice *advice)
 
 	for (i = 1; i < advice->rows && !*first->only; i++)
 		if (advice->row[i].asks && advice->row[i].fits >= first->fits && advice->row[i].aims_if &&
+		    (!first->fits || first->knob->cost == MT_KNOB_COST_RESULTS ||
+		     advice->row[i].knob->cost != MT_KNOB_COST_RESULTS) &&
 		    advice->row[i].saved.low > first->saved.low)
 			return &advice->row[i];
 	return NULL;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
 
@@ -13,7 +14,10 @@
 #define SHARE_SURE 0.85  /* of a share that goes: an engine has other memory in it, too */
 #define GIB (1024.0 * 1024 * 1024)
 #define RANK_USUAL 16.0
-#define CAP_MARGIN 1.05 /* of what is missing: lengths are not exact */
+#define BUDGET_LOOSE 1.1  /* turn_budget(): micro-batches are not filled alike */
+#define BUDGET_MARGIN 2.0 /* of what is missing */
+#define BUDGET_MOST 0.75  /* of the largest micro-batch: nearer to it the next one may be as large */
+#define CAP_MARGIN 1.05   /* of what is missing: lengths are not exact */
 
 static const char *text_of(struct choice *choice, double number)
 {
@@ -81,21 +85,67 @@ static const char *lower_length(struct advice *advice, struct choice *choice, do
 	return now > 0 ? lower_than(advice, choice, now) : NULL;
 }
 
+/*
+ * As much less than the largest micro-batch has as saves twice what is missing: not half of it for the little that lacks. By what
+ * half of it saves at least, of which the estimate takes a tenth more than their ratio to be left (turn_budget()).
+ */
+static double budget_that_fits(struct advice *advice, struct choice *choice, double tokens, double least)
+{
+	struct advise_trial trial = { .turn = { choice->turn.knob, choice->turn.now, text_of(choice, least) } };
+	double saved, to;
+
+	if (!advice->needed || !advice->run.failed || tokens <= 0 || advise_try(advice, NULL, 0, &trial, 1) ||
+	    trial.outcome.asked.high >= advice->base)
+		return least;
+	saved = (double)(advice->base - trial.outcome.asked.high);
+	to = floor_to(tokens / BUDGET_LOOSE *
+			      (1 -
+			       (1 - BUDGET_LOOSE * least / tokens) * BUDGET_MARGIN * (double)advice->needed / saved),
+		      256);
+	if (to > tokens * BUDGET_MOST)
+		to = floor_to(tokens * BUDGET_MOST, 256);
+	return to > least ? to : least;
+}
+
+/* Nobody knows what it is now: half of that. */
+static const char *halve(struct choice *choice)
+{
+	choice->turn.now = advise_value_text(choice->pretend, choice->turn.knob, 2);
+	choice->halves = 1;
+	return text_of(choice, 1);
+}
+
+/* A budget that has to be set where the switch that it needs is on; others may stand for no limit while they are not set. */
+static int is_set_with_switch(const struct mt_knob *knob)
+{
+	uint32_t i;
+
+	for (i = 0; i < knob->constraints; i++)
+		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS)
+			return knob->method == MT_KNOB_METHOD_TOKENS;
+	return 0;
+}
+
 /* A budget, where nobody has told it, is what the largest micro-batch has, if that is more: not what it is by default. */
 static const char *lower_budget(struct advice *advice, struct choice *choice, double now)
 {
 	char count[TEXT_SIZE_MAX];
 	double tokens = (double)advise_tokens_in(&advice->run, choice->turn.knob->phases);
+	const char *half;
 
 	if (tokens > 0 && choice->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now))
 		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, tokens));
-	if (advise_is_outlier(advice))
+	/* Of micro-batches of this step alone, too few were seen to tell that a budget was not what they were filled up to. */
+	if (advise_is_outlier(advice) && !advice->run.oom.logits.same_step)
 		snprintf(choice->only, sizeof(choice->only),
 			 "those %s tokens are several samples: a single one is a micro-batch of its own, however long",
 			 text_number(count, advice->run.oom.logits.tokens));
 	if (tokens > 0 && (now <= 0 || tokens < now || choice->shown))
 		now = tokens;
-	return now > 0 ? lower_than(advice, choice, now) : NULL;
+	if (now <= 0)
+		return is_set_with_switch(choice->turn.knob) ? halve(choice) : NULL;
+	half = lower_than(advice, choice, now);
+	return half ? text_of(choice, budget_that_fits(advice, choice, tokens, strtod(half, NULL))) : NULL;
 }
 
 static const char *lower_tokens(struct advice *advice, struct choice *choice, double now)
@@ -198,10 +248,10 @@ static const char *lower(struct advice *advice, struct choice *choice, double no
 						       knob->measure == MT_KNOB_UNIT_GIB
 					       ? now / 2
 					       : floor(now / 2));
-	if (knob->measure != MT_KNOB_UNIT_SAMPLES)
+	if (knob->measure != MT_KNOB_UNIT_SAMPLES &&
+	    !(knob->measure == MT_KNOB_UNIT_STEPS && knob->method == MT_KNOB_METHOD_TOKENS))
 		return NULL;
-	choice->turn.now = advise_value_text(choice->pretend, knob, 2);
-	return text_of(choice, 1);
+	return halve(choice);
 }
 
 static const char *higher(struct advice *advice, struct choice *choice, double now)
@@ -256,6 +306,17 @@ static int is_type_of_model(const struct mt_knob *knob)
 	return knob->weighs && knob->measure == MT_KNOB_UNIT_WORD && (knob->categories & all) == all;
 }
 
+static int is_widest(const struct choice *choice)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	uint32_t i;
+
+	for (i = 0; i < knob->weighs; i++)
+		if (!strcmp(knob->weigh[i].value, choice->now.text))
+			return knob->weigh[i].weight >= knob->weigh[0].weight;
+	return 0;
+}
+
 /* The next lighter one of a type; what turns a word on. */
 static const char *choose(struct advice *advice, struct choice *choice, double now)
 {
@@ -285,17 +346,21 @@ static const char *choose(struct advice *advice, struct choice *choice, double n
 		weight = knob->weigh[0].weight;
 	}
 	/* A type that nobody tells is the widest, if the census says so; else that is what has to be so for it to count. */
-	if (!choice->now.text && is_type_of_model(knob)) {
-		if ((advice->run.model.element && advice->run.model.element < 4) || !is_named(advice, knob))
+	if (is_type_of_model(knob) &&
+	    (!choice->now.text || (advice->blind && choice->now.origin == ADVISE_DEFAULT && is_widest(choice)))) {
+		if ((advice->run.model.element && advice->run.model.element < 4) ||
+		    (!choice->now.text && !is_named(advice, knob)))
 			return NULL;
-		mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
-		choice->turn.now = choice->pretend;
+		if (!choice->now.text) {
+			mt_copy_text(choice->pretend, sizeof(choice->pretend), knob->weigh[0].value);
+			choice->turn.now = choice->pretend;
+		}
 		weight = knob->weigh[0].weight;
 		choice->asks = !advice->run.model.element;
 		if (choice->asks)
 			snprintf(choice->only, sizeof(choice->only),
 				 "the model is %.32s now (the recording does not tell: print next(model.parameters()).dtype)",
-				 knob->weigh[0].value);
+				 choice->now.text ? choice->now.text : knob->weigh[0].value);
 	}
 	for (i = 0; i < knob->weighs; i++)
 		if (choice->now.text && !strcmp(knob->weigh[i].value, choice->now.text))
@@ -335,7 +400,7 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 	const char *value = choice->turn.now ? choice->turn.now : choice->now.text, *end;
 	int size;
 
-	if (!value)
+	if (!value || choice->halves)
 		return mt_copy_text(out, CHOICE_WORDS_MAX, "not known"), out;
 	end = strstr(value, ".0");
 	size = end && !end[2] ? (int)(end - value) : (int)strlen(value);
@@ -343,6 +408,12 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 		snprintf(out, CHOICE_WORDS_MAX, "not set");
 	else if (choice->by > 0)
 		snprintf(out, CHOICE_WORDS_MAX, "not told (the engine has %.*s of the GPU)", size, value);
+	else if (choice->shown && choice->turn.knob->measure == MT_KNOB_UNIT_TOKENS) /* what is set may be more */
+		snprintf(out, CHOICE_WORDS_MAX,
+			 choice->turn.knob->of == MT_KNOB_OF_MICRO_BATCH
+				 ? "not known (the largest micro-batch has %.*s)"
+				 : "not known (this sample has %.*s, if it is one)",
+			 size, value);
 	else if (choice->shown)
 		snprintf(out, CHOICE_WORDS_MAX, "%.*s (by the recording)", size, value);
 	else if (value == choice->pretend)

@@ -484,6 +484,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome) && ends_series(advice, row->knob, saved);
+	row->halves = choice->halves;
 	row->asks = choice->asks;
 	row->cost = cost_of(advice, choice);
 	row->aims_if = is_aimed(advice, row->knob, phase);
@@ -599,9 +600,10 @@ static int combine(struct choices *choices)
 		mt_copy_text(advice->turn_to[advice->turns], ADVISE_VALUE_MAX, choices->choice[best].to);
 		advice->turn[advice->turns].to = advice->turn_to[advice->turns];
 		mt_copy_text(advice->turn_now[advice->turns], ADVISE_VALUE_MAX,
-			     choices->choice[best].now.text ? choices->choice[best].now.text : "");
-		advice->turn[advice->turns].now = choices->choice[best].now.text ? advice->turn_now[advice->turns]
+			     choices->choice[best].turn.now ? choices->choice[best].turn.now : "");
+		advice->turn[advice->turns].now = choices->choice[best].turn.now ? advice->turn_now[advice->turns]
 										 : NULL;
+		advice->turn_halves[advice->turns] = (uint8_t)choices->choice[best].halves;
 		advice->turns++;
 		advice->outcome = choices->trial[best].outcome;
 		advice->together_fits = fits(advice, &advice->outcome);

@@ -76,7 +76,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	doc_string(doc, "what", row->knob->what);
 	json_text(doc, "now", row->now);
 	json_text(doc, "now_from", row->now_from);
-	doc_string(doc, "proposed", row->to);
+	doc_string(doc, "proposed", row->halves ? advise_half_words : row->to);
 	json_range(doc, "saved_bytes", row->saved);
 	doc_bool(doc, "fits", row->fits);
 	doc_string(doc, "phase", advice->run.phase);
@@ -88,7 +88,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	json_text(doc, "only_if", row->only);
 	doc_string(doc, "evidence", row->evidence);
 	doc_string(doc, "method", mt_knob_method_word(row->knob->method));
-	if (advise_can_paste(advice, row))
+	if (!row->halves && advise_can_paste(advice, row))
 		error = json_paste(doc, advice, "paste", &change, 1);
 	else
 		doc_null(doc, "paste");
@@ -102,7 +102,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 static int json_predicted(struct doc *doc, const struct advice *advice)
 {
 	struct advise_change change[ADVISE_TURNS_MAX];
-	size_t i;
+	size_t changes = 0, i;
 	int error;
 
 	doc_object(doc, "predicted");
@@ -117,16 +117,17 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 	doc_bool(doc, "fits", advice->together_fits);
 	doc_array(doc, "settings");
 	for (i = 0; i < advice->turns; i++) {
-		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
+		if (!advice->turn_halves[i])
+			change[changes++] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
 		doc_object(doc, NULL);
 		doc_string(doc, "key", advice->turn[i].knob->name.key);
-		json_text(doc, "now", advice->turn[i].now);
-		doc_string(doc, "to", advice->turn[i].to);
+		json_text(doc, "now", advice->turn_halves[i] ? NULL : advice->turn[i].now);
+		doc_string(doc, "to", advice->turn_halves[i] ? advise_half_words : advice->turn[i].to);
 		json_text(doc, "silent", advise_silence_words(advice->silence[i]));
 		doc_end(doc);
 	}
 	doc_end(doc);
-	error = json_paste(doc, advice, "paste", change, advice->turns);
+	error = json_paste(doc, advice, "paste", change, changes);
 	doc_end(doc);
 	return error;
 }

@@ -350,12 +350,18 @@ static int is_of_pictures(const struct advice *advice)
 static double times_that_fit(const struct advice *advice)
 {
 	const struct oom *oom = &advice->run.oom;
-	double there = (double)oom->place->bytes, kept = there - (double)advice->needed;
+	const struct replay *replay = &advice->run.replay;
+	double there = (double)oom->place->bytes, kept;
+	uint32_t i;
 
-	if (advice->needed && advice->run.replay.site[advice->run.replay.request.site].node == oom->place->node) {
+	if (advice->needed && replay->site[replay->request.site].node == oom->place->node)
 		there += (double)oom->it->requested;
-		kept += (double)oom->it->requested;
-	}
+	/* What comes after it, of which what is missing has its part, goes with the sample, too. */
+	for (i = 0; i < replay->later.changes; i++)
+		if (TURN_PASSING & 1u << replay->site[replay->later.change[i].site].category &&
+		    replay->later.change[i].bytes > 0)
+			there += replay->later.change[i].bytes;
+	kept = there - (double)advice->needed;
 	return kept > 0 ? kept / there * (double)oom->piece / (double)oom->piece_before : 0;
 }
 
@@ -694,6 +700,27 @@ static int is_passing_copy(uint8_t category)
 	       category == MT_CATEGORY_STATE_DICT || category == MT_CATEGORY_EVALUATION;
 }
 
+/* Logits, which tell the tokens, of more than all before; where no setting comes first that caps a sample. */
+static int refuse_tokens(struct advice *advice)
+{
+	const struct oom_logits *logits = &advice->run.oom.logits;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], now[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
+
+	if (!advise_is_outlier(advice) || (advice->rows && advice->row->sample && advice->row->fits))
+		return 0;
+	text_number(now, logits->tokens);
+	text_number(before, logits->earlier);
+	snprintf(text, sizeof(text),
+		 "no micro-batch before it had more than %s tokens, this one has %s: one sample of it, or their number, is that much "
+		 "larger",
+		 before, now);
+	snprintf(instead, sizeof(instead),
+		 "look at this micro-batch: it has %s tokens, and none before had more than %s. If that is one sample, cap the length "
+		 "of samples; else the tokens of a micro-batch",
+		 now, before);
+	return say_told(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
+}
+
 int advise_refuse_untouched(struct advice *advice)
 {
 	const struct oom *oom = &advice->run.oom;
@@ -704,6 +731,8 @@ int advise_refuse_untouched(struct advice *advice)
 	uint32_t bit;
 	size_t i;
 
+	if (!advice->refusals && advise_is_outlier(advice))
+		return refuse_tokens(advice);
 	if (!advice->run.failed || advice->refusals || !advice->rows || oom->rule != OOM_LARGEST || !remedy ||
 	    !is_passing_copy((uint8_t)mt_category_parse(category)))
 		return 0;

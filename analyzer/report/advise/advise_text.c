@@ -52,6 +52,9 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
 	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX], cost[64];
 	const char *enough = advise_enough_words(advice, row);
+	const struct advise_row *other;
+	const char *key;
+	int on;
 
 	text_print(text, "%3zu. ", number);
 	text_style(text, TEXT_BOLD);
@@ -65,6 +68,9 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	else if (*row->by)
 		snprintf(change, sizeof(change), "%s -> %s less than it is, at most %s", row->now_words, row->by,
 			 row->to);
+	else if (row->halves)
+		snprintf(change, sizeof(change), "%s%s", advise_half_words,
+			 row->knob->measure == MT_KNOB_UNIT_TOKENS ? "" : " (where it is 1, this does nothing)");
 	else
 		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
 	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
@@ -77,6 +83,11 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	text_style(text, TEXT_PLAIN);
 	if (*row->only)
 		print_wrapped(text, INDENT, "It counts only if %s", row->only);
+	other = advise_alternative(advice, row, &key, &on);
+	if (other && !*row->only)
+		print_wrapped(text, INDENT, "Where %s is %s, this is not read, but %s: %s; it saves %s", key,
+			      on ? "on" : "off", other->knob->name.key, advise_change_words(other, change),
+			      advise_range_words(saved, other->saved));
 	if (row->knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
 		print_wrapped(text, INDENT,
 			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
@@ -94,7 +105,19 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 /* What by the defaults has no effect, and not what has one if only the recording told what is set. */
 static int is_idle_by_default(const struct advise_row *row)
 {
-	return *row->only && *row->now;
+	return *row->only && *row->now && !row->asks;
+}
+
+/* A budget by which what failed goes, if only it is read, where no other row is about the size of micro-batches. */
+static int is_other_budget(const struct advice *advice, const struct advise_row *row)
+{
+	size_t i;
+
+	for (i = 0; i < advice->rows; i++)
+		if (!*advice->row[i].only && advise_is_by_micro_batch(advice->row[i].knob) &&
+		    advice->row[i].knob->phases & row->knob->phases)
+			return 0;
+	return is_idle_by_default(row) && row->fits && row->aims_if && advise_is_by_micro_batch(row->knob);
 }
 
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)
@@ -113,6 +136,9 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
 		if (!is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
+			print_row(text, advice, &advice->row[i], ++shown);
+	for (; i < advice->rows; i++)
+		if (is_other_budget(advice, &advice->row[i]))
 			print_row(text, advice, &advice->row[i], ++shown);
 	if (shown < advice->rows)
 		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - shown);
@@ -139,8 +165,11 @@ static void print_turn(const struct text *text, const struct advice *advice, siz
 	const struct advise_turn *turn = &advice->turn[i];
 	const char *silence = advise_silence_words(advice->silence[i]);
 
-	print_wrapped(text, 2, "%s: %s -> %s%s%s", turn->knob->name.key, turn->now ? turn->now : "?", turn->to,
-		      *silence ? ": " : "", silence);
+	if (advice->turn_halves[i])
+		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, advise_half_words);
+	else
+		print_wrapped(text, 2, "%s: %s -> %s%s%s", turn->knob->name.key, turn->now ? turn->now : "?", turn->to,
+			      *silence ? ": " : "", silence);
 }
 
 static void print_outcome(const struct text *text, const struct advice *advice)
@@ -185,15 +214,17 @@ int advise_can_paste(const struct advice *advice, const struct advise_row *row)
 static int print_paste(const struct text *text, const struct advice *advice)
 {
 	struct advise_change change[ADVISE_TURNS_MAX];
-	size_t i, changes = shows_turns(advice) ? advice->turns : 0;
+	size_t i, changes = 0;
 	const struct advise_row *first = NULL;
 	char *paste, *line, *rest;
 
-	for (i = 0; i < changes; i++)
-		change[i] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
-	if (!changes && advice->rows && (!advice->refusals || advise_settings_too(advice)) && advice->run.failed)
+	for (i = 0; shows_turns(advice) && i < advice->turns; i++)
+		if (!advice->turn_halves[i])
+			change[changes++] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
+	if (!shows_turns(advice) && advice->rows && (!advice->refusals || advise_settings_too(advice)) &&
+	    advice->run.failed)
 		first = advise_conditional(advice) ? advise_conditional(advice) : advice->row;
-	if (first && advise_can_paste(advice, first))
+	if (first && !first->halves && advise_can_paste(advice, first))
 		change[changes++] = (struct advise_change){ first->knob, first->to };
 	if (!changes)
 		return 0;

@@ -7,6 +7,7 @@
 
 #define FLOOR_USUAL 0.4  /* of a micro-batch: its longest sample may be as long */
 #define BIRTHS_TELLING 3 /* so often a size must come again to be told from those of the micro-batches */
+#define BATCHES_MANY 4   /* pieces that are kept at once: of one batch there are fewer */
 #define CAP_LEAST 0.125  /* of logits: what is smaller is something else */
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
@@ -134,6 +135,20 @@ static int is_growing(const struct advise_run *run, const struct replay_site *si
 	return site->births >= 4 * run->model.layers + 16 && site->largest > site->smallest;
 }
 
+/*
+ * Of a whole batch, before it is cut into micro-batches; or of all batches of an evaluation, of which there are more when each is
+ * smaller, and not of the ranks, whose number stays.
+ */
+static int is_of_all_batches(const struct advise_run *run, const struct replay_site *site)
+{
+	static const struct mt_knob gathers = { .within = { "gather", "distributed_concat", "pad_across_processes" },
+						.withins = 3 };
+
+	if (site->category == MT_CATEGORY_EVALUATION)
+		return turn_alive(site) >= BATCHES_MANY && !turn_has_frame(run, &gathers, site);
+	return run->failed && run->oom.inputs && run->oom.place && site->node == run->oom.place->node;
+}
+
 /* What passes, and what is gathered or kept of it. */
 #define FOLLOWING (TURN_PASSING | CATEGORY(EVALUATION))
 
@@ -151,7 +166,8 @@ static int keep_tokens(struct turn *turn, double one, double other, double logit
 		meant = turn_means(turn, site);
 		if (meant < 0)
 			return meant;
-		if (!meant || (!(FOLLOWING & 1u << site->category) && !is_growing(turn->run, site)))
+		if (!meant || (!(FOLLOWING & 1u << site->category) && !is_growing(turn->run, site)) ||
+		    is_of_all_batches(turn->run, site))
 			continue;
 		moves = TURN_PASSING & 1u << site->category ? follows(turn, site) : 1;
 		if (!moves)
@@ -404,6 +420,9 @@ int turn_logits(struct turn *turn)
 
 	if (turn->knob->leaves == MT_KNOB_LEAVES_PIECE)
 		return turn->is_number ? keep_pieces(turn) : turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
+	/* It is made twice, and the first time as it was: what the call at work has stays; what is of calls before, nobody tells. */
+	if (turn->knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
+		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
 	if (way < 0)
 		return turn_silent(turn, ADVISE_SILENT_NOT_RECORDED);
 	if (!way && (turn->now <= 0 || turn->to <= 0 || turn->knob->saves != MT_KNOB_SAVES_LOWER))
