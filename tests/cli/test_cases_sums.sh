@@ -44,3 +44,14 @@ begin transformers-10952
 advises "and none after the last" "d['later']['from'] == 'unknown'"
 begin openrlhf-698
 advises "the second of two that have it all" "(d['later']['from'], d['later']['count']) == ('layers', 1) and d['needed_bytes'] > 40 * $GiB"
+
+# ---- no more goes than is there ----
+
+begin speechbrain-841
+row "checkpoint(function)" "r['saved_bytes']['high'] < 22.5 * $GiB" "where each layer begins stays: not all 22.8 GiB go"
+begin loaded-model
+row "checkpoint(function)" "r['saved_bytes']['high'] < 4.3 * $GiB" "a request many times as large as the layers' pieces is none of them"
+begin nemo-rl-630
+row colocated.enabled "r['saved_bytes']['high'] <= 8 * $GiB" "what the engine has goes elsewhere, and not what the trainer has"
+begin trl-3128
+says "what comes later is in the peak, too" 'then the peak is 71\.2 to 75\.2 GiB' advise
