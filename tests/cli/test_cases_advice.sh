@@ -246,7 +246,6 @@ row gpu_memory_utilization "r['saved_bytes']['high'] < $GiB" "no more of the cac
 # ---- more GPUs ----
 
 case=vllm-2193
-says "an engine fills its share" 'enable_sleep_mode' advise -n 0
 never "whatever the number of its GPUs" 'tensor_parallel_size.{0,40} -> ' advise -n 0
 case=verl-6912
 says "why, where people try it" 'tensor_model_parallel_size: the engine fills its share of the GPU' advise -n 0
@@ -315,7 +314,7 @@ advises "packed by default: the samples are not read" \
 	"[k['only_if'] is None for k in d['knobs'] if k['key'] in ('policy.sequence_packing.logprob_mb_tokens', 'policy.logprob_batch_size')] == [True, False]"
 case=nemo-rl-2871
 row sequence_packing.train_mb_tokens "103219 > int(r['proposed']) > 103219 * 0.7 and r['fits']" "not half of it for a four hundredth that is missing"
-begin easyr1-454
+case=easyr1-454
 row ppo_micro_batch_size_per_gpu "r['saved_bytes']['high'] < 16 * $GiB" "the inputs of the whole batch come before it is cut"
 begin transformers-7232
 advises "of smaller batches there are more: all of them are kept" "all(k['saved_bytes']['high'] < 2**30 for k in d['knobs'] if k['key'] == 'per_device_eval_batch_size')"

@@ -47,7 +47,7 @@ never "nothing that has no class here" 'FullyShardedDataParallel|AdamW' advise
 begin verl-302
 says "the cache wakes beside the state dict" '28.4 GiB, 28 x 1.0 GiB, is kept by _full_post_state_dict_hook .*The request wakes up kv cache, which slept: give the engine a smaller part of the GPU, or let what sleeps wake up later' oom
 never "nothing to shard" 'shard|[Ee]xpandable|while the trainer works' oom
-proposes "weights first, the cache later" actor_rollout_ref.rollout.multi_stage_wake_up
+proposes "vLLM wakes in one piece: less of the GPU for it" actor_rollout_ref.rollout.gpu_memory_utilization
 
 begin trl-3128
 says "the engine's cache" '34.2 GiB, 18 x 1.9 GiB, is kept by _allocate_kv_cache .*The request is for kv cache, with 34.2 GiB of it in use: give the engine a smaller part of the GPU' oom

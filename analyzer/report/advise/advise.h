@@ -237,6 +237,20 @@ int advise_as_it_was(struct advice *advice, struct advise_outcome *outcome);
 /* Fills rows and idles, and where one row is not enough turn and outcome (advise_choose.c). 0 or -MT_E_x. */
 int advise_choose(struct advice *advice);
 
+/* One refusal more; `whole`: nothing else counts then. 0 or -MT_E_MEMORY. _told: of what the verdict has said already. */
+int advise_add_refusal(struct advice *advice, enum advise_reason reason, int whole, const char *evidence,
+		       const char *instead);
+int advise_add_told(struct advice *advice, enum advise_reason reason, int whole, const char *evidence,
+		    const char *instead);
+
+/*
+ * What is larger than all before (advise_larger.c): a sample, where no other remedy is, or beside one about what passes; the tokens of
+ * a micro-batch, by its logits, once rows are there; what one rank has. 0 or -MT_E_x.
+ */
+int advise_refuse_outlier(struct advice *advice);
+int advise_refuse_tokens(struct advice *advice);
+int advise_refuse_uneven(struct advice *advice);
+
 /* Fills refusals (advise_refuse.c). 0 or -MT_E_x. */
 int advise_refuse(struct advice *advice, const char *name);
 

@@ -242,6 +242,7 @@ static uint64_t given_back(const struct advice *advice)
 /* What can be given back, where that is known, of what is missing: for the request, and for what comes after it. */
 static void say_given_back(struct advice *advice)
 {
+	int series = advice->run.replay.later.from == REPLAY_LATER_SERIES;
 	uint64_t missing = missing_of_request(&advice->run), bytes = given_back(advice);
 	char back[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
 
@@ -250,11 +251,14 @@ static void say_given_back(struct advice *advice)
 	sentence_say(&advice->answer, " Up to %s can come back so", text_bytes(back, bytes));
 	if (missing && advice->needed > missing && advice->run.replay.later.bytes)
 		sentence_say(&advice->answer, ", and %s%s is missing with what comes after the request%s",
-			     advice->run.replay.later.from == REPLAY_LATER_SERIES ? "at least " : "",
-			     text_bytes(size, advice->needed), bytes >= advice->needed ? ": enough" : "");
+			     series ? "at least " : "", text_bytes(size, advice->needed),
+			     bytes >= advice->needed ? ": enough" : "");
 	else if (missing)
-		sentence_say(&advice->answer, ", and %s is missing: enough", text_bytes(size, missing));
+		sentence_say(&advice->answer, ", and %s%s is missing: enough", series ? "at least " : "",
+			     text_bytes(size, missing));
 	sentence_say(&advice->answer, ".");
+	if (series && !advise_settings_too(advice)) /* with rows it is said there */
+		advise_say_later(&advice->answer, advice);
 }
 
 /* No row: what can be said without a setting's name, and who does it. */

@@ -641,7 +641,7 @@ int advise_choose(struct advice *advice)
 			error = take_row(advice, &choices.choice[i], &choices.trial[i]);
 		else if (choices.trial[i].silence == ADVISE_SILENT_FILLED)
 			error = note_idle(advice, choices.choice[i].turn.knob,
-					  advise_silence_words(ADVISE_SILENT_FILLED));
+					  advise_silence_words(ADVISE_SILENT_FILLED), 0);
 	if (!error && advice->rows)
 		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
 	if (!error && advice->idles)

@@ -93,7 +93,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
 			      "of them together have to be less than 1",
 			      (long long)advice->run.engine.pid, advice->run.engine.engines);
-	if (row->knob->effect)
+	if (row->knob->effect && (number == 1 || row->knob->turned_on))
 		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", row->knob->effect);
 	for (i = 0; i < row->knob->constraints; i++)
 		if (row->knob->constraint[i].kind == MT_KNOB_CONSTRAINT_WORDS)

@@ -1,0 +1,210 @@
+/* What is larger than all before: a sample, a micro-batch, or what one rank has of them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "advise.h"
+#include "advise_turn.h"
+#include "memtrace/base.h"
+#include "report/answer.h"
+#include "report/oom/oom_words.h"
+
+#define FAR 3 /* a GPU that has more than another by one part in so many */
+
+/* ---- one that is larger than all before ---------------------------------------------------------------------------------- */
+
+/* A row: there is one. */
+static int takes_row(void *context, struct db_stmt *row)
+{
+	(void)row;
+	*(int *)context = 1;
+	return 0;
+}
+
+/* The place is below a part of the model that sees pictures. */
+static int is_of_pictures(const struct advice *advice)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function LIKE '%vision%' OR function LIKE '%visual%' LIMIT 1";
+	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.place->node };
+	int seen = 0;
+
+	return node[0] && !answer_rows(advice->run.db, sql, node, takes_row, &seen) && seen;
+}
+
+/* How many times as large as all before the place's largest may be, that the request fits; 0: as things are, it does not. */
+static double times_that_fit(const struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	const struct replay *replay = &advice->run.replay;
+	double there = (double)oom->place->bytes, kept;
+	uint32_t i;
+
+	if (advice->needed && replay->site[replay->request.site].node == oom->place->node)
+		there += (double)oom->it->requested;
+	/* What comes after it, of which what is missing has its part, goes with the sample, too. */
+	for (i = 0; i < replay->later.changes; i++)
+		if (TURN_PASSING & 1u << replay->site[replay->later.change[i].site].category &&
+		    replay->later.change[i].bytes > 0)
+			there += replay->later.change[i].bytes;
+	kept = there - (double)advice->needed;
+	return kept > 0 ? kept / there * (double)oom->piece / (double)oom->piece_before : 0;
+}
+
+/*
+ * What helps in the place of the usual was said, and it is about what passes through the model: that its sample is larger than all
+ * before is another thing, and the user has to know it.
+ */
+static int is_larger_too(const struct advice *advice)
+{
+	static const enum mt_category of_samples[] = { MT_CATEGORY_ACTIVATIONS, MT_CATEGORY_RECOMPUTED,
+						       MT_CATEGORY_LOGITS,      MT_CATEGORY_WORKSPACE,
+						       MT_CATEGORY_KV_CACHE,    MT_CATEGORY_EVALUATION };
+	const struct oom *oom = &advice->run.oom;
+	size_t i;
+
+	if (!advice->run.failed || advice->refusals != 1 || !advice->refusal[0].told || !oom->place ||
+	    oom_is_others(oom) || oom->left_over || oom->waits || oom->own_engine || oom->crowded || oom->starved ||
+	    oom->outlier)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(of_samples); i++)
+		if (!strcmp(oom->place->category, mt_category_name(of_samples[i])))
+			return 1;
+	return 0;
+}
+
+int advise_refuse_outlier(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	int pictures;
+	double times, fit;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], now[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
+
+	if ((advice->refusals && !is_larger_too(advice)) || !advice->run.failed || oom->rule != OOM_LARGEST ||
+	    !oom_is_larger(oom) || oom->uneven)
+		return 0;
+	pictures = is_of_pictures(advice);
+	times = (double)oom->piece / (double)oom->piece_before;
+	fit = times_that_fit(advice);
+	snprintf(text, sizeof(text),
+		 "%s nothing that %s allocated was larger than %s, now it is %s, %.0f times as much: one "
+		 "micro-batch, or one sample of it, is that much larger",
+		 oom->by_samples ? "before," : "in the steps before",
+		 *oom->place->function ? oom->place->function : oom->place->place,
+		 text_bytes(before, oom->piece_before), text_bytes(now, oom->piece), times);
+	snprintf(instead, sizeof(instead), "look at this sample, and cap %s: it is %.0f times as large as any before",
+		 pictures ? "the pixels of a picture or video (max_pixels of the processor)" : "the length of samples",
+		 times);
+	if (fit > 1 && fit < times)
+		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
+			 ", and %.3g times as large would have fitted", floor(10 * fit) / 10);
+	return advise_add_refusal(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
+}
+
+/* Logits, which tell the tokens, of more than all before; where no setting comes first that caps a sample, or that is cheap. */
+int advise_refuse_tokens(struct advice *advice)
+{
+	const struct oom_logits *logits = &advice->run.oom.logits;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], now[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
+
+	if (!advise_is_outlier(advice) ||
+	    (advice->rows && advice->row->fits &&
+	     (advice->row->sample || (!*advice->row->only && advice->row->cost <= MT_KNOB_COST_SOME_TIME))))
+		return 0;
+	text_number(now, logits->tokens);
+	text_number(before, logits->earlier);
+	snprintf(text, sizeof(text),
+		 "no micro-batch before it had more than %s tokens, this one has %s: one sample of it, or their number, is that much "
+		 "larger",
+		 before, now);
+	snprintf(instead, sizeof(instead),
+		 "look at this micro-batch: it has %s tokens, and none before had more than %s. If that is one sample, cap the length "
+		 "of samples; else the tokens of a micro-batch",
+		 now, before);
+	return advise_add_told(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
+}
+
+/* ---- ranks that are not alike -------------------------------------------------------------------------------------------- */
+
+/* It deals samples out by their tokens. */
+static int is_balancing(const struct mt_knob *knob)
+{
+	return knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON && !knob->instead &&
+	       knob->method == MT_KNOB_METHOD_TOKENS && knob->phases & 1u << MT_PHASE_FORWARD &&
+	       (strstr(knob->name.key, "balance") || strstr(knob->name.key, "use_dynamic") ||
+		strstr(knob->name.key, "use-dynamic"));
+}
+
+/* Names of such settings of the main framework that can be turned on, and of one that is on: ": a, b; c is on by default, ...". */
+static void balancing_settings(const struct advice *advice, char *out, size_t size)
+{
+	struct advise_config *config = advice->config;
+	const struct mt_knob *knob;
+	char why[ADVISE_WORDS_MAX], on[192] = "";
+	enum advise_standing standing;
+	struct advise_value value;
+	size_t used = 0;
+	uint32_t i, names = 0;
+
+	*out = '\0';
+	for (i = 0; config->parts && i < config->part[0].file->knobs && names < 2; i++) {
+		knob = &config->part[0].file->knob[i];
+		if (!is_balancing(knob))
+			continue;
+		standing = advise_config_standing(config, knob, ADVISE_AS_IS, &advice->facts, why);
+		value = advise_config_value(config, knob, ADVISE_AS_IS);
+		if (standing == ADVISE_STANDING_ALREADY && value.origin == ADVISE_DEFAULT)
+			snprintf(on, sizeof(on), "; %.96s is on by default, see that nothing turns it off",
+				 knob->name.key);
+		else if (standing == ADVISE_STANDING_ALREADY || advise_is_proved(advice, knob, why))
+			snprintf(on, sizeof(on), "; %.96s is on and does not reach this", knob->name.key);
+		else if (standing == ADVISE_STANDING_OPEN)
+			used += (size_t)snprintf(out + used, size - used, "%s%.96s", names++ ? ", " : ": ",
+						 knob->name.key);
+	}
+	snprintf(out + used, size - used, "%s", on);
+}
+
+struct others {
+	uint64_t least;
+	int64_t number;
+};
+
+static int take_other(void *context, struct db_stmt *row)
+{
+	*(struct others *)context = (struct others){ (uint64_t)db_int(row, 0), db_int(row, 1) };
+	return 0;
+}
+
+/* Of what a micro-batch makes: what is there whatever the samples are no dealing moves. */
+int advise_refuse_uneven(struct advice *advice)
+{
+	static const char sql[] =
+		"SELECT peak.bytes, other.number FROM device AS other JOIN peak ON peak.device = other.id JOIN device AS one "
+		"ON one.id = ?1 AND other.kind = one.kind AND other.id <> one.id AND one.kind <> 'cpu' "
+		"WHERE EXISTS (SELECT 1 FROM site JOIN phase_span USING (process) WHERE site.device = other.id "
+		"AND phase_span.phase IN ('forward', 'backward')) ORDER BY 1, 2 LIMIT 1";
+	const int64_t device[ANSWER_PARAMETERS] = { advice->run.device };
+	const struct advise_run *run = &advice->run;
+	uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_LOGITS | 1u << MT_CATEGORY_RECOMPUTED |
+			   1u << MT_CATEGORY_WORKSPACE;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], names[400], size[2][TEXT_SIZE_MAX];
+	struct others others = { UINT64_MAX, 0 };
+	uint64_t more;
+	int error = answer_rows(run->db, sql, device, take_other, &others);
+
+	more = others.least < run->peak ? run->peak - others.least : 0;
+	if (error || (!run->failed && run->peak < run->total / 10 * 9) || more < run->peak / FAR ||
+	    advise_held_then(run, passing) < more)
+		return error;
+	balancing_settings(advice, names, sizeof(names));
+	snprintf(text, sizeof(text), "GPU %lld had %s at most, %s less than this one", (long long)others.number,
+		 text_bytes(size[0], others.least), text_bytes(size[1], more));
+	snprintf(instead, sizeof(instead),
+		 "deal the tokens out evenly%s. GPU %lld has %s less at its peak; half of that could go from here",
+		 names, (long long)others.number, text_bytes(size[1], more));
+	/* Where nothing failed the verdict has it. */
+	return run->failed ? advise_add_refusal(advice, ADVISE_REASON_UNEVEN, 0, text, instead)
+			   : advise_add_told(advice, ADVISE_REASON_UNEVEN, 0, text, instead);
+}
