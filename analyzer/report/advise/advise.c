@@ -163,6 +163,8 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	*advice = (struct advice){ .asleep = MT_CATEGORY_COUNT };
 	error = advise_run_load(&advice->run, db);
 	if (!error)
+		error = advise_find_engine(&advice->run);
+	if (!error)
 		error = configure(advice, request);
 	if (error)
 		return error;
@@ -178,9 +180,16 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	if (!error)
 		error = advise_refuse(advice, request->name);
 	if (!error)
+		error = advise_refuse_outlier(advice);
+	if (!error && !advice->refusals)
+		error = advise_refuse_uneven(advice);
+	if (!error)
+		error = advise_refuse_beside(advice);
+	if (!error)
 		error = advise_choose(advice);
 	if (!error)
-		error = advise_refuse_untouched(advice);
+		error = !advice->refusals && advise_is_outlier(advice) ? advise_refuse_tokens(advice)
+								       : advise_refuse_untouched(advice);
 	if (!error)
 		error = advise_answer(advice);
 	return error;

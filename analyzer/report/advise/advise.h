@@ -251,8 +251,9 @@ int advise_refuse_outlier(struct advice *advice);
 int advise_refuse_tokens(struct advice *advice);
 int advise_refuse_uneven(struct advice *advice);
 
-/* Fills refusals (advise_refuse.c). 0 or -MT_E_x. */
+/* Fills refusals: what the failure itself tells, and what does beside it (advise_refuse.c). 0 or -MT_E_x. */
 int advise_refuse(struct advice *advice, const char *name);
+int advise_refuse_beside(struct advice *advice);
 
 /* Of copies that fill the device while no row is about them: what makes fewer of them. Rows are there. 0 or -MT_E_x. */
 int advise_refuse_untouched(struct advice *advice);

@@ -1,9 +1,21 @@
+/* Changes of settings put on scenarios, and what would come of them, swept over the recording. */
+#include "advise.h"
 #include "advise_turn.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+
+#define TRIALS_AT_ONCE (REPLAY_SCENARIOS_MAX / 2)
+
+/*
+ * No run is like another: sizes are rounded, threads come in another order. So far off is what is counted exactly, and what
+ * changes may be off by a part of the change, too.
+ */
+#define LOOSE_OF_ALL 0.002
+#define LOOSE_OF_CHANGE 0.03
 
 const char *advise_silence_words(enum advise_silence silence)
 {
@@ -142,4 +154,145 @@ int advise_model_turn(struct advise_scenario *scenario, const struct advise_run 
 		turn.silence = ADVISE_SILENT_NO_BYTES;
 	*silence = turn.effects ? ADVISE_SILENT_NONE : turn.silence;
 	return turn.effects > 0;
+}
+
+/* ---- what comes of them ---------------------------------------------------------------------------------------------------- */
+
+static struct advise_range loosened(uint64_t was, uint64_t lean, uint64_t heavy, uint64_t least)
+{
+	double change[2] = { fabs((double)was - (double)lean), fabs((double)was - (double)heavy) };
+	double less = (double)lean - LOOSE_OF_CHANGE * change[0] - LOOSE_OF_ALL * (double)lean;
+	double more = (double)heavy + LOOSE_OF_CHANGE * change[1] + LOOSE_OF_ALL * (double)heavy;
+
+	if (lean == was && heavy == was)
+		return (struct advise_range){ was, was };
+	least = least < lean ? least : lean;
+	return (struct advise_range){ less > (double)least ? (uint64_t)less : least, (uint64_t)more };
+}
+
+/* So much of a phase's peak no change of these sites takes away; MT_PHASE_COUNT: of what is in use with the request, and later. */
+static uint64_t untouched(const struct advise_run *run, const struct advise_scenario *scenario, uint32_t phase,
+			  uint64_t was)
+{
+	const struct replay *replay = &run->replay;
+	double left = (double)was, extra = 0;
+	uint32_t i;
+
+	for (i = 0; i < MT_PHASE_COUNT; i++)
+		extra = scenario->lean_extra.bytes[i] < extra ? scenario->lean_extra.bytes[i] : extra;
+	for (i = 0; i < replay->sites; i++)
+		if (scenario->lean[i].used)
+			left -= phase < MT_PHASE_COUNT ? (double)replay->site[i].held[phase]
+						       : (double)replay->site[i].then + advise_later_of(run, i);
+	return left + extra > 0 ? (uint64_t)(left + extra) : 0;
+}
+
+static void take_result(const struct advise_run *run, struct advise_trial *trial,
+			const struct advise_scenario *scenario, const struct replay_result *lean,
+			const struct replay_result *heavy)
+{
+	const struct replay *replay = &run->replay;
+	struct advise_outcome *outcome = &trial->outcome;
+	uint64_t most = 0, stays, least = 0;
+	uint32_t phase;
+	/* What is computed again needs where it begins: the fewest is that, and nothing less. */
+	int begins = trial->turn.knob && trial->turn.knob->leaves == MT_KNOB_LEAVES_BOUNDARIES;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
+		stays = begins ? lean->peak[phase] : untouched(run, scenario, phase, replay->peak[phase].bytes);
+		least = stays > least ? stays : least;
+		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase],
+						 begins ? stays : 0);
+	}
+	outcome->peak = loosened(most, lean->most, heavy->most, least);
+	stays = begins ? lean->asked : untouched(run, scenario, MT_PHASE_COUNT, replay->request.all);
+	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked, stays);
+	outcome->in = heavy->phase;
+	if (!run->failed || !replay->later.changes)
+		return;
+	/* What comes after the request makes a peak, too. */
+	outcome->in = outcome->asked.high > outcome->peak.high ? replay->later.phase : outcome->in;
+	outcome->peak.low = outcome->asked.low > outcome->peak.low ? outcome->asked.low : outcome->peak.low;
+	outcome->peak.high = outcome->asked.high > outcome->peak.high ? outcome->asked.high : outcome->peak.high;
+}
+
+static int prepare(struct advice *advice, const struct advise_turn *made, size_t makes, struct advise_trial *trial,
+		   struct advise_scenario *scenario)
+{
+	enum advise_silence silence = ADVISE_SILENT_NONE;
+	int error = advise_scenario_init(scenario, &advice->run);
+	size_t i;
+
+	for (i = 0; i < makes && error >= 0; i++) {
+		error = advise_model_turn(scenario, &advice->run, advice->config, &made[i], &silence);
+		error = error == -MT_E_ARGUMENT ? 0 : error;
+	}
+	if (error < 0 || !trial->turn.knob)
+		return error < 0 ? error : 0;
+	error = advise_model_turn(scenario, &advice->run, advice->config, &trial->turn, &trial->silence);
+	trial->works = error > 0;
+	if (error == -MT_E_ARGUMENT)
+		trial->silence = ADVISE_SILENT_NO_ESTIMATE;
+	return error < 0 && error != -MT_E_ARGUMENT ? error : 0;
+}
+
+/* At most TRIALS_AT_ONCE. */
+static int try_few(struct advice *advice, const struct advise_turn *made, size_t makes, struct advise_trial *trial,
+		   size_t trials)
+{
+	struct advise_scenario scenario[TRIALS_AT_ONCE] = { { 0 } };
+	const struct replay_effect *effect[REPLAY_SCENARIOS_MAX];
+	const struct replay_extra *extra[REPLAY_SCENARIOS_MAX];
+	struct replay_result result[REPLAY_SCENARIOS_MAX];
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < trials && !error; i++) {
+		error = prepare(advice, made, makes, &trial[i], &scenario[i]);
+		effect[2 * i] = scenario[i].lean;
+		effect[2 * i + 1] = scenario[i].heavy;
+		extra[2 * i] = &scenario[i].lean_extra;
+		extra[2 * i + 1] = &scenario[i].heavy_extra;
+	}
+	if (!error)
+		error = replay_sweep(&advice->run.replay, effect, extra, 2 * (uint32_t)trials, result);
+	for (i = 0; i < trials && !error; i++)
+		take_result(&advice->run, &trial[i], &scenario[i], &result[2 * i], &result[2 * i + 1]);
+	for (i = 0; i < trials; i++)
+		advise_scenario_release(&scenario[i]);
+	return error;
+}
+
+int advise_try(struct advice *advice, const struct advise_turn *made, size_t makes, struct advise_trial *trial,
+	       size_t trials)
+{
+	size_t i, few;
+	int error = 0;
+
+	for (i = 0; i < trials && !error; i += few) {
+		few = trials - i < TRIALS_AT_ONCE ? trials - i : TRIALS_AT_ONCE;
+		error = try_few(advice, made, makes, &trial[i], few);
+	}
+	return error;
+}
+
+int advise_as_it_was(struct advice *advice, struct advise_outcome *outcome)
+{
+	struct advise_trial trial = { .works = 0 };
+	int error = advise_try(advice, NULL, 0, &trial, 1);
+
+	*outcome = trial.outcome;
+	return error;
+}
+
+struct advise_range advise_held_range(const struct advice *advice, struct advise_range in_use)
+{
+	uint64_t slack = advice->run.slack;
+	const struct advise_reserved *reserved = &advice->reserved;
+
+	if (reserved->known && reserved->modelled < reserved->recorded)
+		slack -= reserved->recorded - reserved->modelled < slack ? reserved->recorded - reserved->modelled
+									 : slack;
+	return (struct advise_range){ in_use.low, in_use.high + slack };
 }

@@ -507,12 +507,13 @@ int advise_refuse(struct advice *advice, const char *name)
 		error = refuse_by_rule(advice, name);
 	if (!error && !advice->refusals)
 		error = refuse_messages(advice);
-	if (!error)
-		error = advise_refuse_outlier(advice);
-	if (!error && !advice->refusals)
-		error = advise_refuse_uneven(advice);
-	if (!error)
-		error = refuse_host(advice);
+	return error;
+}
+
+int advise_refuse_beside(struct advice *advice)
+{
+	int error = refuse_host(advice);
+
 	if (!error && advice->run.steps > 3)
 		error = refuse_growth(advice);
 	if (!error)
@@ -539,8 +540,6 @@ int advise_refuse_untouched(struct advice *advice)
 	uint32_t bit;
 	size_t i;
 
-	if (!advice->refusals && advise_is_outlier(advice))
-		return advise_refuse_tokens(advice);
 	if (!advice->run.failed || advice->refusals || !advice->rows || oom->rule != OOM_LARGEST || !remedy ||
 	    !is_passing_copy((uint8_t)mt_category_parse(category)))
 		return 0;

@@ -350,6 +350,16 @@ static int load_roles(struct advise_run *run)
 	return error;
 }
 
+int advise_has_model(const struct advise_run *run, enum mt_knob_process process)
+{
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++)
+		if (run->replay.site[i].roles & 1u << process)
+			return 1;
+	return 0;
+}
+
 double advise_untrained(const struct advise_run *run)
 {
 	const struct oom_copy *copy = &run->oom.copy;
@@ -561,7 +571,7 @@ int advise_run_load(struct advise_run *run, struct db *db)
 	}
 	find_tokens(run);
 	error = load_world(run);
-	return error ? error : advise_find_engine(run);
+	return error;
 }
 
 void advise_run_release(struct advise_run *run)

@@ -95,16 +95,6 @@ int advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 	return error;
 }
 
-int advise_has_model(const struct advise_run *run, enum mt_knob_process process)
-{
-	uint32_t i;
-
-	for (i = 0; i < run->replay.sites; i++)
-		if (run->replay.site[i].roles & 1u << process)
-			return 1;
-	return 0;
-}
-
 /* ---- engines --------------------------------------------------------------------------------------------------------- */
 
 #define ENGINE_LEAST 200 /* of the device: less than one part in so many is no engine */
