@@ -260,6 +260,7 @@ static int begin(struct player *player)
 		if (player->run[i].scenario->config.expandable == player->own.config.expandable)
 			error = begin_run(&player->run[i], player, pieces);
 	beginning->event = by_birth;
+	beginning->room = by_birth ? beginning->count + 1 : 0; /* foreign events may be out of order, and more come */
 	for (i = 0; i < player->runs && !error; i++)
 		if (player->run[i].scenario->config.expandable != player->own.config.expandable)
 			error = begin_anew(&player->run[i], player);
