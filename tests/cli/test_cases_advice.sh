@@ -304,6 +304,7 @@ check "$case: said to be on, the budget counts and the samples do not" bash -c '
 check "$case: of the two the one that is read" json on.json \
 	"[k['key'] for k in d['knobs'] if k['key'] in ('critic.ppo_micro_batch_size_per_gpu', 'critic.ppo_max_token_len_per_gpu')] == ['critic.ppo_max_token_len_per_gpu']"
 begin verl-2828
+proposes "the entropy of the log-probs goes by the same setting, and costs nothing" actor_rollout_ref.actor.entropy_from_logits_with_chunking
 says "micro-batches of the same step are before it, too" 'logits of 24,576 tokens \(before it: at most 8,192 tokens\)' advise
 case=unsloth-5168
 never "the width of an embedding is no number of tokens" '2,048' advise

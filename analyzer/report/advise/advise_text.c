@@ -85,7 +85,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 		print_wrapped(text, INDENT, "It counts only if %s", row->only);
 	other = advise_alternative(advice, row, &key, &on);
 	if (other && !*row->only)
-		print_wrapped(text, INDENT, "Where %s is %s, this is not read, but %s: %s; it saves %s", key,
+		print_wrapped(text, INDENT, "Where %s is %s, this is not read, but %s %s; it saves %s", key,
 			      on ? "on" : "off", other->knob->name.key, advise_change_words(other, change),
 			      advise_range_words(saved, other->saved));
 	if (row->knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
