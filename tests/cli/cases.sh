@@ -71,3 +71,12 @@ told_of_failure() {
 	"$memana" oom --json "$case"/*.zst >failure || return 1
 	json failure "(lambda f: (lambda n: $1)(f['next']))(d['failure'])"
 }
+
+# Of all rows of `memana advise`: advises TITLE EXPRESSION, true of the document d; row KEY EXPRESSION TITLE, of the row r of the setting
+# whose key ends so.
+told_document() {
+	[ -e "$case/advise.json" ] || "$memana" advise -n 0 --json "$case"/*.zst >"$case/advise.json" || return 1
+	json "$case/advise.json" "$1"
+}
+row() { check "$case: $1: $3" told_document "(lambda r: r is not None and ($2))(next((r for r in d['knobs'] if r['key'].endswith('$1')), None))"; }
+advises() { check "$case: $1" told_document "$2"; }

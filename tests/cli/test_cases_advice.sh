@@ -4,13 +4,6 @@
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 
-told_document() {
-	[ -e "$case/advise.json" ] || "$memana" advise -n 0 --json "$case"/*.zst >"$case/advise.json" || return 1
-	json "$case/advise.json" "$1"
-}
-# row KEY EXPRESSION: true of the row r of the setting whose key ends so; `d` is the document.
-row() { check "$case: $1: $3" told_document "(lambda r: r is not None and ($2))(next((r for r in d['knobs'] if r['key'].endswith('$1')), None))"; }
-advises() { check "$case: $1" told_document "$2"; }
 proposes() { check "$case: $1" told_document "[k['key'] for k in d['knobs']][:1] == ['$2']"; }
 GiB="2**30"
 
@@ -254,7 +247,7 @@ says "one GPU was recorded: two are more" 'needs 2 GPUs, and costs much time' ad
 begin easyr1-454
 never "what fits without other GPUs goes before what takes some" 'ulysses_sequence_parallel_size.{0,30} -> ' advise
 case=nemo-rl-2882
-says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(by the recording\) -> 2.{0,80}needs 2 GPUs' advise
+says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(no other rank was seen\) -> 2.{0,80}needs 2 GPUs' advise
 case=verl-6912
 never "where others take part there may be GPUs" 'pipeline_model_parallel_size .{0,120}needs 2 GPUs' advise -n 0
 

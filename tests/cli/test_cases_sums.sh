@@ -3,13 +3,6 @@
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 
-told_document() {
-	[ -e "$case/advise.json" ] || "$memana" advise -n 0 --json "$case"/*.zst >"$case/advise.json" || return 1
-	json "$case/advise.json" "$1"
-}
-# row KEY EXPRESSION TITLE: true of the row r of the setting whose key ends so; `d` is the document.
-row() { check "$case: $1: $3" told_document "(lambda r: r is not None and ($2))(next((r for r in d['knobs'] if r['key'].endswith('$1')), None))"; }
-advises() { check "$case: $1" told_document "$2"; }
 GiB="2**30"
 
 # ---- the allocator's settings: no more than is idle at the request, and enough where the model finds room ----

@@ -414,6 +414,8 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 				 ? "not known (the largest micro-batch has %.*s)"
 				 : "not known (this sample has %.*s, if it is one)",
 			 size, value);
+	else if (choice->shown && choice->turn.knob->measure == MT_KNOB_UNIT_GPUS)
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s (no other rank was seen)", size, value);
 	else if (choice->shown)
 		snprintf(out, CHOICE_WORDS_MAX, "%.*s (by the recording)", size, value);
 	else if (value == choice->pretend)
