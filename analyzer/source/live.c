@@ -53,7 +53,7 @@ static int is_alive(uint32_t pid)
 	char path[64], text[512] = "", *state;
 	FILE *file;
 
-	if (!pid || pid == ~0u || (kill((pid_t)pid, 0) && errno != EPERM))
+	if (!pid || pid > INT32_MAX || (kill((pid_t)pid, 0) && errno != EPERM))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	file = fopen(path, "re");

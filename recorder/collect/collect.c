@@ -364,7 +364,6 @@ static void finish(struct collector *c)
 	c->result.pid = c->header->pid;
 	c->result.rank = c->header->rank;
 	atomic_store(&c->header->stop, 1);
-	atomic_store(&c->header->collector_pid, ~0u);
 	error = mt_fold_close(c->fold, c->why, &summary);
 	if (error && c->created)
 		note_error(c, error);
