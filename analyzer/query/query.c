@@ -279,6 +279,7 @@ static int give_culprit(struct db_stmt *stmt, void *asker)
 		.category = db_text(stmt, 0),
 		.phase = db_text(stmt, 1),
 		.bytes = (uint64_t)db_int(stmt, 2),
+		.probable = (uint64_t)db_int(stmt, 3),
 	};
 
 	return ANSWER(query_culprit_row, asker, &row);
@@ -287,8 +288,9 @@ static int give_culprit(struct db_stmt *stmt, void *asker)
 int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT category, phase, sum(bytes) FROM peak_part WHERE device = ?1 "
-		   "GROUP BY category, phase ORDER BY 3 DESC, 1, 2 LIMIT 1",
+		   "SELECT part.category, part.phase, sum(bytes), sum(iif(known = 'probable', bytes, 0)) FROM peak_part AS part "
+		   "JOIN site ON site.id = part.site WHERE part.device = ?1 "
+		   "GROUP BY part.category, part.phase ORDER BY 3 DESC, 1, 2 LIMIT 1",
 		   device, 0, give_culprit, ASKER(row, context));
 }
 

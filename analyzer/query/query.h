@@ -103,7 +103,8 @@ struct query_site {
 /* What most of the peak is. */
 struct query_culprit {
 	const char *category, *phase;
-	uint64_t bytes; /* of that category from that phase */
+	uint64_t bytes;    /* of that category from that phase */
+	uint64_t probable; /* of these: what they are is a guess */
 };
 
 struct query_phase_peak {

@@ -245,6 +245,13 @@ const char *answer_category(const char *category)
 	return strcmp(category, "other") ? category : "of no known purpose";
 }
 
+void answer_say_category(struct sentence *sentence, const char *category, int is_guess)
+{
+	int is_counted = !strcmp(category, "other") || !strcmp(category, mt_category_name(MT_CATEGORY_SLACK));
+
+	sentence_say(sentence, ": %s%s", is_guess && !is_counted ? "probably " : "", answer_category(category));
+}
+
 const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes)
 {
 	char size[TEXT_SIZE_MAX];

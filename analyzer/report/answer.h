@@ -74,6 +74,9 @@ const char *answer_model(char out[128], const char *name);
 /* "activations", or that nobody knows what it is. */
 const char *answer_category(const char *category);
 
+/* ": activations", ": probably activations" where most of it `is_guess`, ": of no known purpose". */
+void answer_say_category(struct sentence *sentence, const char *category, int is_guess);
+
 /* "+1.5 GiB", "-3 B", "0 B". */
 const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes);
 

@@ -84,10 +84,11 @@ static int say_culprit(void *context, const struct query_culprit *row)
 	uint64_t peak = telling->verdict->device->peak.bytes;
 	int is_slack = !strcmp(row->category, mt_category_name(MT_CATEGORY_SLACK)), error;
 	int is_other = !strcmp(row->category, mt_category_name(MT_CATEGORY_OTHER));
+	int is_guess = !is_slack && !is_other && row->probable > row->bytes / 2;
 	char share[TEXT_SIZE_MAX];
 
-	sentence_say(telling->sentence, " %s of it is %s",
-		     row->bytes == peak ? "All" : text_percent(share, row->bytes, peak),
+	sentence_say(telling->sentence, " %s of it is %s%s",
+		     row->bytes == peak ? "All" : text_percent(share, row->bytes, peak), is_guess ? "probably " : "",
 		     is_other ? "memory of no known purpose" : row->category);
 	if (text_known.history) {
 		sentence_say(telling->sentence, ", %s ", is_slack ? "taken from the driver" : "allocated");

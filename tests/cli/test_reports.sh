@@ -48,7 +48,7 @@ check "steps: a database says the same" same steps grows.zst
 # --- phases
 check "phases" report phases phases grows.zst
 check "phases: which has the peak, and what stays" words phases.txt \
-	'^Forward has the peak of GPU 0: 190\.0 MiB \(19%\), as high as backward\. Most of what stays to the end is from init: 40\.0 MiB, all of it by load \(train\.py:10\): weights\.'
+	'^Forward has the peak of GPU 0: 190\.0 MiB \(19%\), as high as backward\. Most of what stays to the end is from init: 40\.0 MiB, all of it by load \(train\.py:10\): probably weights\.'
 check "phases: JSON" json phases.json '(
 	(p := {p["phase"]: p for p in d["devices"][0]["phases"]})["forward"]["allocated_bytes"] == 460 << 20
 	and [p["forward"][k] >> 20 for k in ("peak_bytes", "left_after_run_bytes", "left_after_step_bytes", "left_at_end_bytes")] == [190, 82, 2, 10]

@@ -88,7 +88,7 @@ static int say_largest(void *context, const struct phases_left *row)
 	sentence_say(largest->sentence, ", %s of it by ",
 		     (uint64_t)row->bytes == largest->all ? "all" : text_bytes(size, (uint64_t)row->bytes));
 	answer_say_place(largest->sentence, row->function, row->place);
-	sentence_say(largest->sentence, ": %s", answer_category(row->category));
+	answer_say_category(largest->sentence, row->category, row->probable > row->bytes / 2);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int print_left(void *context, const struct phases_left *row)
 
 	text_phase_print(text, left->phase, "%12s  ", text_bytes(size, (uint64_t)row->bytes));
 	answer_say_place(&sentence, row->function, row->place);
-	sentence_say(&sentence, ": %s", answer_category(row->category));
+	answer_say_category(&sentence, row->category, row->probable > row->bytes / 2);
 	text_wrap(text, 14, 14, sentence.text);
 	return 0;
 }

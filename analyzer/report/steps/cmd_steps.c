@@ -68,7 +68,8 @@ static int say_growth(void *context, const struct steps_growth *row)
 		     : row->bytes * 2 > all ? ", most of it"
 					    : ", the largest part");
 	answer_say_place(&verdict->sentence, row->function, row->place);
-	sentence_say(&verdict->sentence, ": %s, allocated in %s", answer_category(row->category), row->phase);
+	answer_say_category(&verdict->sentence, row->category, row->probable > row->bytes / 2);
+	sentence_say(&verdict->sentence, ", allocated in %s", row->phase);
 	return 0;
 }
 
@@ -291,7 +292,8 @@ static int print_growth(void *context, const struct steps_growth *row)
 
 	text_phase_print(text, row->phase, "%12s  ", answer_change(change, row->bytes));
 	answer_say_place(&sentence, row->function, row->place);
-	sentence_say(&sentence, ": %s, allocated in %s", answer_category(row->category), row->phase);
+	answer_say_category(&sentence, row->category, row->probable > row->bytes / 2);
+	sentence_say(&sentence, ", allocated in %s", row->phase);
 	text_wrap(text, 14, 14, sentence.text);
 	return 0;
 }

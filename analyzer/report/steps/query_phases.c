@@ -310,6 +310,7 @@ static int give_left(void *context, struct db_stmt *stmt)
 		.place = db_text(stmt, 1),
 		.category = db_text(stmt, 2),
 		.bytes = db_int(stmt, 3),
+		.probable = db_int(stmt, 4),
 	};
 
 	return asking->row(asking->context, &row);
@@ -322,7 +323,8 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 	char sql[512];
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT function, place, category, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
+		 "SELECT function, place, category, sum(bytes), "
+		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) FROM in_use LEFT JOIN callsite USING (node) "
 		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes GROUP BY function, file, place, category "
 		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
 		 mt_phase_name((uint32_t)parameter[1]));

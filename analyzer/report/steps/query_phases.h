@@ -53,6 +53,7 @@ void phases_release(struct phases *phases);
 struct phases_left {
 	const char *function, *place, *category;
 	int64_t bytes;
+	int64_t probable; /* of these: what they are is a guess */
 };
 
 typedef int phases_left_row(void *context, const struct phases_left *row);

@@ -359,6 +359,7 @@ static int give_growth(void *context, struct db_stmt *stmt)
 		.category = db_text(stmt, 3),
 		.bytes = db_int(stmt, 4),
 		.count = db_int(stmt, 5),
+		.probable = db_int(stmt, 6),
 	};
 
 	return growing->row(growing->context, &row);
@@ -371,7 +372,8 @@ static int give_growth(void *context, struct db_stmt *stmt)
 int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, steps_growth_row *row, void *context)
 {
 	static const char sql[] =
-		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE ") FROM in_use "
+		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE "), "
+		"sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes * " CHANGE ", 0)) FROM in_use "
 		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE
 		" "
 		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "

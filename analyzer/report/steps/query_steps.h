@@ -60,6 +60,7 @@ struct steps {
 struct steps_growth {
 	const char *function, *place, *phase, *category; /* function, place "": unknown */
 	int64_t bytes, count;
+	int64_t probable; /* of the bytes: what they are is a guess */
 };
 
 typedef int steps_growth_row(void *context, const struct steps_growth *row);
