@@ -93,7 +93,7 @@ struct ring_header {
 	_Atomic uint32_t cuda;                                  /* agent -> collector: CUDA is in use here */
 	_Atomic uint32_t stop __attribute__((aligned(64)));     /* collector -> agent: stop recording, for good */
 	_Atomic uint32_t ended;            /* agent -> collector: enum mt_end + 1, no more events will come */
-	_Atomic uint32_t collector_pid;    /* 0 until it runs; who reads along takes the trace for whole once it is gone */
+	_Atomic uint32_t collector_pid;    /* 0 until it runs; once it is gone the trace is whole */
 	_Atomic uint32_t leaving;          /* agent -> collector: the program has begun to exit in order */
 	_Atomic uint64_t lost[8];          /* by enum mt_loss, since the start; DISK is the collector's */
 	_Atomic uint32_t source_state[16]; /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
