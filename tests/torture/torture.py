@@ -128,10 +128,21 @@ class Run:
         while self.counter.read()[1] < number and self.process.poll() is None and time.monotonic() < end:
             pass
 
+    def beginners(self):
+        """Alive of what was started: also a program whose launcher is dead, and that has not said yet who it is."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    state, _, _, session = file.read().rpartition(")")[2].split()[:4]
+                if int(session) == self.process.pid and state not in "ZX":
+                    found.append(int(path.split("/")[2]))
+        return found
+
     def wait_for_end(self):
         """Target and collectors: gone."""
         end = time.monotonic() + 60
-        while time.monotonic() < end and (self.collectors() or alive(self.target())):
+        while time.monotonic() < end and (self.beginners() or self.collectors() or alive(self.target())):
             time.sleep(0.01)
 
     def recover(self):
