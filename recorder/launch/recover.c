@@ -261,6 +261,8 @@ static int from_trace(struct job *job, const char *path, int *status)
 		return 1;
 	}
 	error = find_ring(job, &facts);
+	if (error == -MT_E_MISSING && !facts.complete)
+		(void)read_trace(path, &facts); /* its collector may have ended it between the two looks */
 	if (!error) {
 		snprintf(job->trace_path, sizeof(job->trace_path), "%s", path);
 		if (!*job->out_path)
@@ -376,6 +378,7 @@ static int report(const struct job *job, int error)
 
 static int recover_file(struct job *job, const char *path)
 {
+	char trace[MEMREC_PATH_MAX];
 	int status, error;
 
 	if (is_unborn_ring(path)) {
@@ -392,7 +395,15 @@ static int recover_file(struct job *job, const char *path)
 		return report(job, error);
 	}
 	error = from_ring(job, path);
-	return report(job, error ? error : do_job(job));
+	if (!error)
+		error = do_job(job);
+	if (error == -MT_E_SYSTEM && errno == ENOENT && *job->trace_path) { /* as above */
+		snprintf(trace, sizeof(trace), "%s", job->trace_path);
+		job->file = trace;
+		if (from_trace(job, trace, &status))
+			return status;
+	}
+	return report(job, error);
 }
 
 /* An absolute name for a file that need not exist. */
