@@ -167,15 +167,34 @@ static const struct stream_owner *driver_owner(struct stream *stream, uint32_t s
 	return owner;
 }
 
+/* A frame of it reads a file, or hands out what another rank has read: what it makes may be used as it is. */
+static int hands_out(const struct mt_defs *defs, uint32_t stack)
+{
+	static const char reader[] = "torch/serialization.py", sender[] = "torch/distributed/_state_dict_utils.py";
+	const struct mt_node *node;
+	const struct mt_frame *frame;
+	const char *file;
+
+	for (node = mt_defs_node(defs, stack); node; node = mt_defs_node(defs, node->parent)) {
+		frame = mt_defs_frame(defs, node->frame);
+		file = frame && frame->kind != MT_FRAME_NATIVE ? mt_defs_string(defs, frame->file) : "";
+		if (strstr(file, reader) || strstr(file, sender))
+			return 1;
+	}
+	return 0;
+}
+
 /* Whose word the first opinion is, if it is not just what is usual in the phase. */
 static void note_opinion(const struct stream *stream, struct category_site *facts, const struct mt_label *label,
-			 int by_owner)
+			 uint32_t stack, int by_owner)
 {
 	facts->rule_frame = label->rule_frame;
 	facts->by_owner = by_owner != 0;
 	facts->by_rule = label->category != MT_CATEGORY_OTHER &&
 			 label->category != mt_rules_category(stream->rules, label->role, label->part);
 	facts->is_loss = facts->by_rule && label->category == MT_CATEGORY_LOGITS;
+	facts->is_handed = facts->by_rule && label->category == MT_CATEGORY_STATE_DICT &&
+			   hands_out(stream_process(stream)->defs, stack);
 }
 
 /* What the framework said goes before everything; sizes tell of what it has not named. */
@@ -232,7 +251,7 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 	if (!facts)
 		return 0;
 	if (!facts->born)
-		note_opinion(stream, facts, label, owner && owner->purpose != OWNER_ANY);
+		note_opinion(stream, facts, label, key.stack, owner && owner->purpose != OWNER_ANY);
 	return site;
 }
 

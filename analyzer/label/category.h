@@ -86,6 +86,7 @@ struct category_site {
 	uint32_t rule_frame;            /* mt_label, of the first birth */
 	uint8_t by_rule, by_owner;      /* who had the first opinion, if not just the phase */
 	uint8_t is_loss;                /* a rule says that its function is of the loss or the head */
+	uint8_t is_handed;              /* a state dict by a rule, which a model may use as it is */
 	uint8_t category;               /* enum mt_category, once settled */
 	uint8_t why;                    /* enum evidence */
 	uint64_t figure[3];             /* that the evidence is about */

@@ -82,11 +82,15 @@ static int is_bare(const struct judge *judge)
 							 : judge->facts->died * 2 < judge->facts->born;
 }
 
-/* By a rule for what loads files; whether a model uses it as it is, or takes it over, no rule can know. */
+/*
+ * By a rule for what loads files or hands out what was loaded; whether a model uses it as it is, or takes it over, no rule can
+ * know. What other rules call state dicts is made to be copied.
+ */
 static int is_loaded(const struct judge *judge)
 {
 	return judge->facts->category == MT_CATEGORY_STATE_DICT && judge->facts->why == EVIDENCE_RULE &&
-	       is_sized(judge->site) && judge->site->key.phase == MT_PHASE_INIT && !judge->site->key.driver;
+	       judge->facts->is_handed && is_sized(judge->site) && judge->site->key.phase == MT_PHASE_INIT &&
+	       !judge->site->key.driver;
 }
 
 static void count_loaded(struct tally *tally, const struct judge *judge)

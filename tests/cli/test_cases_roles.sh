@@ -126,7 +126,9 @@ begin diffusion-e2e-ft-21
 says "activations; of what is frozen it does not know" '14\.1 GiB, 30 x 480\.0 MiB, is kept by forward \(resnet.py:320\).*activations' oom
 
 begin megatron-1746
-says "what a checkpoint is loaded into; that these are no weights it does not know" '18\.7 GiB, 40 x 478\.0 MiB, is kept by sharded_param_state_fully_reshardable .*called from load_checkpoint' oom
+says "what a checkpoint is loaded into" '18\.7 GiB, 40 x 478\.0 MiB, is kept by sharded_param_state_fully_reshardable .*state dicts, 39\.6 GiB: what a distributed checkpoint is loaded into goes .*make it on the host' oom
+says "the same in advise" '^Before any setting: what a distributed checkpoint is loaded into' advise
+never "the format is that of the checkpoint" 'fully-reshardable' advise
 never "no tokens" 'fewer tokens|recompute|[Ee]xpandable' oom
 
 # ---- and five ----

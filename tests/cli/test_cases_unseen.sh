@@ -60,7 +60,7 @@ never "weights are not why" 'shard the weights|micro-batch' oom
 proposes "a smaller part for the engine" mem_fraction_static
 
 begin openrlhf-698
-says "the optimizer's first step" 'The request is for optimizer state, the first of it: shard or offload the optimizer state. The optimizer makes it in its first step' oom
+says "the optimizer's first step, and its master weights" '29\.9 GiB is kept by __init__ \(stage_1_and_2.py:391\).*optimizer state, 29\.9 GiB: shard or offload the optimizer state. The optimizer makes it in its first step' oom
 never "no smaller batch" 'micro-batch|recompute|offload them while' oom
 proposes "the optimizer on the host" --ds.adam_offload
 advises_not "nothing of a model that is not there" "['reward.offload', 'ref.offload']"

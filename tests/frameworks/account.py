@@ -37,6 +37,7 @@ class Account:
     def __init__(self):
         self.spans = []  # phase, begin, end: ns of CLOCK_MONOTONIC; inner ones end, and so stand, before outer ones
         self.sums = []  # after each step of the optimizer
+        self.looks = []  # (when, sums): at other moments
         self.steps = 0
         self.models = []
         self.optimizers = []
@@ -81,6 +82,13 @@ class Account:
         optimizer.step = timed
 
     def add_up(self):
+        self.sums.append(self.counted())
+
+    def look(self, name):
+        """The sums in between, by the name of what has just ended."""
+        self.looks.append((name, self.counted()))
+
+    def counted(self):
         parameters = [p for model in self.models for p in model.parameters()]
         buffers = [b for model in self.models for b in model.buffers()]
         states = [value for optimizer in self.optimizers for of in optimizer.state.values() if isinstance(of, dict)
@@ -93,7 +101,7 @@ class Account:
         sums["time"] = time.monotonic_ns()
         if self.tracker:
             sums["tracker"] = self.tracked()
-        self.sums.append(sums)
+        return sums
 
     def tracked(self):
         """{what: bytes} as MemTracker says it, all devices together."""
@@ -120,7 +128,7 @@ class Account:
 
     def write(self, steps=None):
         path = os.environ["ACCOUNT"].replace("%r", os.environ.get("RANK", "0"))
-        said = {"pid": os.getpid(), "steps": self.steps if steps is None else steps, "spans": self.spans, "sums": self.sums,
+        said = {"pid": os.getpid(), "steps": self.steps if steps is None else steps, "spans": self.spans, "sums": self.sums, "looks": self.looks,
                 "ended": time.monotonic_ns()}
         with open(path, "w") as file:
             json.dump(said, file)

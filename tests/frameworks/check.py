@@ -4,6 +4,7 @@
 
     phases      of the bytes allocated while it trained and before, how many memana has in the program's phase: >= 98 %
     categories  bytes after the last step of the optimizer, against the sums over parameters, gradients and states: 1 %
+    looks       the same at other moments, where the program says what it has then, such as after a backward: 1 %
     steps       equal
     tracker     how far MemTracker's figures are from the program's sums, where it was asked: the second opinion
 """
@@ -102,6 +103,25 @@ def categories_of(database):
     return dict(rows.fetchall())
 
 
+def categories_at(database, moment):
+    """{category: bytes} of tensors at a time of CLOCK_MONOTONIC, but for those of FOREIGN threads, which let go of theirs a moment later."""
+    rows = database.execute("SELECT category, sum(bytes) FROM allocation JOIN process ON process.id = allocation.process LEFT JOIN thread ON"
+                            " thread.id = thread WHERE memory = 'tensor' AND origin + alloc_time <= ?1 AND (free_time IS NULL OR"
+                            " origin + free_time > ?1) AND coalesce(thread.name, '') <> ?2 GROUP BY 1", (moment, FOREIGN))
+    return dict(rows.fetchall())
+
+
+def looks_off(database, account):
+    """[words of a difference] at the last look of each name."""
+    faults = []
+    for name, sums in dict(account.get("looks", [])).items():
+        said = categories_at(database, sums["time"])
+        for what, value in categories_off(said, sums).items():
+            if abs(value) > CATEGORY_OFF:
+                faults.append("%s after %s %+.2f %% (%d, memana %s)" % (what, name, value, sums.get(what, 0), said))
+    return faults
+
+
 def off(said, true):
     return 100.0 * (said - true) / true if true else (0.0 if not said else 100.0)
 
@@ -129,8 +149,9 @@ def compare(case, words, trace, account, tracked):
     said, sums = categories_of(database), account["sums"][-1]
     differences = categories_off(said, sums)
     steps = database.execute("SELECT steps FROM process").fetchone()[0]
+    looks = looks_off(database, account)
     database.close()
-    faults = ["phases"] * (right < PHASES_LEAST) + [w for w in WHAT if abs(differences[w]) > CATEGORY_OFF] + ["steps"] * (steps != account["steps"])
+    faults = looks + ["phases"] * (right < PHASES_LEAST) + [w for w in WHAT if abs(differences[w]) > CATEGORY_OFF] + ["steps"] * (steps != account["steps"])
     second = tracker_off(tracked)
     count("not ok" if faults else "ok", "| %s | %s | %.2f%s | %s | %d of %d | %s | %s |" % (
         case, words, right, " (and %.1f %% on gloo's threads)" % (100.0 * foreign / (total + foreign)) if foreign else "", ", ".join("%+.2f" % differences[what] for what in WHAT), steps, account["steps"],

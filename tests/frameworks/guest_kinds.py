@@ -64,39 +64,6 @@ def bitsandbytes_8bit():
 
 
 @case
-def megatron_buffers():
-    needs("megatron.core")
-    from megatron.core import parallel_state
-    from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
-    from megatron.core.transformer import TransformerConfig
-
-    dist.init_process_group("gloo")
-    parallel_state.initialize_model_parallel()
-    inner = plain(tied=False)
-    config = TransformerConfig(num_layers=4, hidden_size=192, num_attention_heads=4, use_cpu_initialization=True)
-    model = DistributedDataParallel(config, DistributedDataParallelConfig(grad_reduce_in_fp32=True), inner)
-    account.more.append(lambda: [("gradients", [p.main_grad for p in inner.parameters()])])
-    optimizer = torch.optim.AdamW(inner.parameters(), lr=1e-4)
-
-    def give(*ignored):
-        for parameter in inner.parameters():
-            parameter.grad = parameter.main_grad
-
-    optimizer.register_step_pre_hook(give)
-    train(inner, optimizer, clip=False, call=model)
-    dist.destroy_process_group()
-
-
-@case
-def deepspeed_zero():
-    deepspeed = needs("deepspeed")
-    model = plain(tied=False)
-    engine, optimizer, _, _ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config={
-        "train_batch_size": 4, "zero_optimization": {"stage": 1}, "optimizer": {"type": "Adam", "params": {"lr": 1e-4, "torch_adam": True}}})
-    train(model, optimizer, clip=False, call=engine)
-
-
-@case
 def master_weights():
     """The weights in bf16, and the optimizer's own copy of them in fp32, as many frameworks do by hand."""
     model = plain(tied=False).to(torch.bfloat16)

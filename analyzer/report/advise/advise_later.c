@@ -365,12 +365,16 @@ static int take_count(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Adam has two states of each weight that is trained: as large as its gradient, or as the weight. */
+/*
+ * Adam has two states of each weight that is trained: as large as its gradient, or as the weight. Master weights, which an optimizer has
+ * from the start, are none of them: states come in the phase in which the request's came.
+ */
 static int by_states(struct series *series)
 {
 	static const char states[] = "SELECT count(*) FROM allocation WHERE " OWN
 				     " AND category = 'optimizer state' AND alloc_seq < ?3 AND (free_seq IS NULL OR "
-				     "free_seq > ?3) AND abs(bytes - ?4) <= 512";
+				     "free_seq > ?3) AND abs(bytes - ?4) <= 512 AND "
+				     "phase = (SELECT phase FROM oom WHERE process = ?1 AND seq = ?3)";
 	static const char weights[] =
 		"SELECT n FROM (SELECT category, abs(bytes - ?4) <= 512 AS same, count(*) AS n FROM allocation WHERE " OWN
 		" AND category IN ('gradients', 'weights') AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND "

@@ -74,6 +74,10 @@ static const char generate_knob[] =
 	"the model's own generate() has the cache of all sequences at once: generate fewer or shorter ones at a time, or let an engine "
 	"do it";
 
+static const char resume_knob[] =
+	"what a distributed checkpoint is loaded into goes when the model and the optimizer have it: make it on the host (newer versions of "
+	"Megatron-Core make states there, and merge weights there when the GPU is full)";
+
 static const char parallel_knob[] =
 	"DataParallel brings the outputs of all GPUs to this one, and what follows is computed here for the whole batch: compute the "
 	"loss inside of the module, so that only numbers are gathered, or take DistributedDataParallel";
@@ -92,6 +96,8 @@ static const struct {
 	{ "torch/distributed/fsdp/", "", MT_CATEGORY_STATE_DICT, sharded_knob },
 	{ "", "clip_grad", MT_CATEGORY_WORKSPACE, clip_knob },
 	{ "", "grad_norm", MT_CATEGORY_WORKSPACE, clip_knob },
+	{ "megatron/core/dist_checkpointing/", "load", MT_CATEGORY_STATE_DICT, resume_knob },
+	{ "megatron/training/checkpointing.py", "load_checkpoint", MT_CATEGORY_STATE_DICT, resume_knob },
 	{ "accelerate/accelerator.py", "gather_for_metrics", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "transformers/", "_nested_gather", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "transformers/", "distributed_concat", MT_CATEGORY_EVALUATION, gather_knob },
