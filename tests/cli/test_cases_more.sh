@@ -153,6 +153,7 @@ begin megatron-4940
 says "who asks for still more, and has nearly as much as any" '14\.7 GiB, 7 x 2\.1 GiB, is kept by reduce_scatter_with_fp32_accumulation .*the buffers of all buckets are there at once, beside the gradients. own, so smaller ones do not help' oom
 says "the same in advise" '^Before any setting: the buffers of all buckets are there at once' advise
 never "no smaller buckets" 'in smaller buckets|[Ee]xpandable|drop the reference' oom
+says "what runs only where it is on shows that it is on" 'ddp-reduce-scatter-with-fp32-accumulation true \(by the recording\) -> false: saves probably' advise -n 0
 
 begin ms-swift-7986
 says "all layers gathered at once" '54\.0 GiB, 57 x 970\.0 MiB, is kept by _allgather_params_coalesced .*fsdp gather buffers, 54\.0 GiB: gather fewer or smaller modules at once' oom
@@ -169,6 +170,7 @@ never "no fragments" '[Ee]xpandable|drop the reference' oom
 begin slime-1845
 says "the host, and what they did" 'the processes recorded here have 222\.6 GiB, the rest is somebody else.s: .*Last seen: rank 1 \(pid 6101\) in save_checkpoint' oom
 says "the host first" '^The host is short of memory, not the GPU: the 2 processes recorded here have 222\.6 GiB together' advise
+says "the key that leaves states out" 'no optimizer state.*--no-save-optim' advise
 
 
 begin sglang-13940

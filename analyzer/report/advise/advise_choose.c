@@ -231,14 +231,24 @@ static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
 	return waiting > advice->base / WORTH && !is_compiled(advice);
 }
 
+/* A switch that saves where it is off: what runs only where it is on was recorded. */
+static int is_shown_on(struct advice *advice, const struct mt_knob *knob)
+{
+	struct advise_value now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
+	char why[ADVISE_WORDS_MAX];
+
+	return now.origin <= ADVISE_DEFAULT && knob->measure == MT_KNOB_UNIT_SWITCH &&
+	       knob->saves == MT_KNOB_SAVES_OFF && advise_is_proved(advice, knob, why);
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
 	struct choice choice = { .turn = { .knob = knob } };
 	enum advise_standing standing;
 	char why[ADVISE_WORDS_MAX] = "";
-	const char *to;
-	int backend, off;
+	const char *to, *shown;
+	int backend;
 
 	if (knob->instead || advise_config_through(advice->config, knob) || !advise_is_meant(advice, knob))
 		return 0;
@@ -246,7 +256,7 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	backend = advise_backend(advice, knob);
 	if (standing == ADVISE_STANDING_ABSENT || (advice->blind && backend < 0))
 		return 0;
-	if (advise_is_proved(advice, knob, why))
+	if (knob->saves != MT_KNOB_SAVES_OFF && advise_is_proved(advice, knob, why))
 		return note_idle(advice, knob, why, 0);
 	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
 		return note_idle(advice, knob, "its pieces are all kept at once: see above", 0);
@@ -258,14 +268,16 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		standing = ADVISE_STANDING_OPEN;
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
 		say_condition(choice.only, why);
-	off = standing == ADVISE_STANDING_ALREADY && is_shown_off(advice, knob);
+	shown = is_shown_on(advice, knob)                                           ? "true"
+		: standing == ADVISE_STANDING_ALREADY && is_shown_off(advice, knob) ? "false"
+										    : NULL;
 	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
-	if (standing != ADVISE_STANDING_OPEN && !*choice.only && !off)
+	if (standing != ADVISE_STANDING_OPEN && !*choice.only && !shown)
 		return note_idle(advice, knob, why, advice->blind && choice.now.origin <= ADVISE_DEFAULT);
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE)
 		return 0;
-	if (off)
-		choice_show(&choice, "false");
+	if (shown)
+		choice_show(&choice, shown);
 	if (knob->method == MT_KNOB_METHOD_ALLOCATOR)
 		return consider_allocator(advice, knob, choice.now);
 	choice.turn.now = choice.now.text;
