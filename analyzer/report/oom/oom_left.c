@@ -3,6 +3,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
+#include "oom_before.h"
 #include "report/answer.h"
 
 #define LOADED_SHARE 4  /* two states of Adam and a copy of the weights are three times the weights */
@@ -191,6 +192,12 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 	uint64_t least = oom_missing(oom->it) > other ? oom_missing(oom->it) : other + 1;
 	int found = find_attempt(oom, db, least, left);
 
+	if (found)
+		return found;
+	found = oom_find_again(oom, db, least);
+	if (found > 0)
+		*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_OPTIMIZER_STATE),
+					   .bytes = oom->again.bytes };
 	if (found)
 		return found;
 	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left);

@@ -226,6 +226,9 @@ static const char attempt_states_knob[] =
 static const char twice_knob[] =
 	"the same gradients are there in half the bytes, too: reduce them in the type of the weights (reduce_dtype of FSDP's mixed "
 	"precision), or take a version that lets go of the wider ones when they have been cast";
+static const char again_knob[] =
+	"the load makes once more what it has made before to know what to load, and the state dict that is taken over holds that still: let "
+	"it be loaded into what is there (a later version may), or be loaded on the host (map_location=\"cpu\")";
 static const char whole_knob[] =
 	"the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host (or on the meta device), "
 	"shard it there, and let each GPU get its shards; where it stays whole, over more GPUs or in fewer bytes";
@@ -293,6 +296,8 @@ const char *oom_special_remedy(const struct oom *oom)
 											: attempt_knob;
 	if (oom->twice)
 		return twice_knob;
+	if (oom->again.bytes)
+		return again_knob;
 	if (oom->buckets)
 		return ddp_knob;
 	if (oom->wider)
@@ -338,8 +343,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return oom_remedy(mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS));
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_LOGITS)) && pieces_at_once(oom) > PIECES_MANY)
 		return "the logits come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
-		       "put fewer tokens into a micro-batch, or keep no graph of what the loss does not use (an entropy that counts "
-		       "for nothing)";
+		       "put fewer tokens into a micro-batch, have each piece computed again in the backward (torch.utils.checkpoint "
+		       "around it), or keep no graph of what the loss does not use (an entropy that counts for nothing)";
 	if (reduces_all_at_once(oom))
 		return buckets_knob;
 	if (oom_has_whole_gradients(oom))

@@ -53,6 +53,22 @@ static int is_outlier(const struct oom *oom)
 	return oom->logits.tokens && oom->logits.earlier && oom->logits.earlier < oom->logits.tokens;
 }
 
+/* What was made for the engine's weights, by whichever process, and waits for a cache of tokens. */
+static void find_sent(const struct oom *oom, struct oom_waiting *waiting)
+{
+	const char *category = mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS);
+	uint64_t bytes;
+	size_t i;
+
+	if (strcmp(oom->waking, mt_category_name(MT_CATEGORY_KV_CACHE)))
+		return;
+	for (i = 0; i < oom->holders; i++) {
+		bytes = oom_bytes_of(oom, oom->holder[i].process, category, -1);
+		if (bytes >= oom_missing(oom->it) && bytes > waiting->bytes)
+			*waiting = (struct oom_waiting){ category, oom->holder[i].process, bytes };
+	}
+}
+
 /*
  * NeMo-RL brought a student's optimizer back for a training that was not next, and its teacher had no room for the logits
  * of a micro-batch that had fitted in the step before. While an engine generates, states go by what there is most of.
@@ -67,6 +83,7 @@ int oom_find_waiting(const struct oom *oom, struct db *db, struct oom_waiting *w
 	if (!is_rollout(oom) && (!is_inference(oom->it->phase) || is_outlier(oom)))
 		return 0;
 	*waiting = (struct oom_waiting){ .bytes = 0 };
+	find_sent(oom, waiting);
 	for (i = 0; i < oom->holders; i++) {
 		holder = &oom->holder[i];
 		if (holder->process == oom->it->process)
@@ -135,6 +152,12 @@ static const char weights[] =
 	"the trainer does not train while the engine generates: let it take its weights to the host before that; if that is "
 	"configured, see why they stayed or came back (probably a fault of this version: try another)";
 
+/* NeMo-RL woke its engine up as a whole, while the weights that it was to take over were there in 16 bits. */
+static const char sent[] =
+	"weights that are made to be sent are there while the cache wakes up, which needs none of them: wake the engine's weights first, and "
+	"its cache when they have been sent and let go (vLLM: wake_up(tags=[\"weights\"]), then tags=[\"kv_cache\"]), or send them in "
+	"smaller buckets";
+
 const char *oom_out_of_turn(const struct oom *oom)
 {
 	const char *category = oom->rule_category;
@@ -145,6 +168,8 @@ const char *oom_out_of_turn(const struct oom *oom)
 		return NULL;
 	if (oom->own_engine)
 		return own_engine;
+	if (oom->waits && !strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+		return sent;
 	if (!oom_is_others(oom))
 		return NULL;
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_KV_CACHE)) && is_trainers(oom->it->phase))

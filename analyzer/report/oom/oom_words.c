@@ -309,6 +309,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	say_outlier(sentence, oom);
 	say_place(sentence, oom);
 	say_copy(sentence, oom);
+	oom_say_again(sentence, oom);
 	if (oom->wider) {
 		say_wider(sentence, oom);
 		return;
@@ -351,6 +352,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, "."); /* its knob was just named */
 	else
 		sentence_say(sentence, ": %s.", knob);
+	oom_say_before(sentence, oom);
 	say_first_step(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
 		sentence_say(sentence,
@@ -639,6 +641,7 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 {
 	say_what(sentence, oom);
 	say_cause(sentence, oom);
+	oom_say_before(sentence, oom);
 	say_caller(sentence, oom);
 }
 

@@ -21,4 +21,10 @@ void oom_say_fragmentation(struct sentence *sentence, const struct oom *oom, con
 /* The growth of oom->growth in one sentence, without what to do. */
 void oom_say_kept(struct sentence *sentence, const struct oom *oom);
 
+/* " When pid 4200 woke up before, at 9.0 s, rank 0 (pid 5100) had 9.3 GiB less." Nothing, unless oom->before is known. */
+void oom_say_before(struct sentence *sentence, const struct oom *oom);
+
+/* "22.5 GiB of optimizer state was made by f (x.py:1) in the same load. " Nothing, unless oom->again is known. */
+void oom_say_again(struct sentence *sentence, const struct oom *oom);
+
 #endif

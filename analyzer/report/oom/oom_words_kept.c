@@ -131,3 +131,34 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 	}
 	sentence_say(sentence, ".");
 }
+
+void oom_say_before(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_before *before = &oom->before;
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+
+	if (!before->bytes)
+		return;
+	sentence_say(sentence, " When ");
+	oom_say_process(sentence, oom->it->rank, oom->it->pid);
+	sentence_say(sentence, " woke up before,%s, ", text_at(time, before->time));
+	oom_say_process(sentence, oom->place->rank, oom->place->pid);
+	sentence_say(sentence, " had %s less", text_bytes(size, before->bytes));
+	if (*before->function) {
+		sentence_say(sentence, "; since then, and not before, ");
+		answer_say_place(sentence, before->function, before->place);
+		sentence_say(sentence, " has run: see what it keeps, or brings back");
+	}
+	sentence_say(sentence, ".");
+}
+
+void oom_say_again(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	if (!oom->again.bytes)
+		return;
+	sentence_say(sentence, "%s of optimizer state was made by ", text_bytes(size, oom->again.bytes));
+	answer_say_place(sentence, oom->again.function, oom->again.place);
+	sentence_say(sentence, " in the same load. ");
+}

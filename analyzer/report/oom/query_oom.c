@@ -4,6 +4,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "oom_before.h"
 #include "oom_decide.h"
 #include "oom_neighbour.h"
 #include "oom_signs.h"
@@ -191,6 +192,8 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = oom_find_pins(oom, db);
 	if (!error)
 		error = oom_find_signs(oom, db);
+	if (!error)
+		error = oom_find_before(oom, db);
 	return error ? error : oom_find_makers(oom, db);
 }
 

@@ -118,6 +118,19 @@ struct oom_copy {
 	char first[256];                /* and the first */
 };
 
+/* What another process has more than when the one that asked woke up the last time. */
+struct oom_before {
+	uint64_t bytes;                 /* 0: it has not, or nobody woke up */
+	int64_t time;                   /* of that */
+	char function[256], place[256]; /* what has run in between, and not before; "": nothing that is known for it */
+};
+
+/* What a load has made of what it is about to make once more. */
+struct oom_again {
+	uint64_t bytes;                 /* 0: nothing */
+	char function[256], place[256]; /* who made it there */
+};
+
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
@@ -182,6 +195,8 @@ struct oom {
 	char waking[32]; /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
 	uint64_t waking_bytes; /* of it; whole requests: it is what was asked for, see oom_wakes() */
 	struct oom_pins pins;  /* FRAGMENTATION */
+	struct oom_before before; /* LARGEST: of the process whose `place` it is */
+	struct oom_again again;   /* LARGEST, left_over */
 	struct oom_copy copy;  /* of the process whose `place` it is, or that asked */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
 	int expandable, sleeps; /* see frag_modes() */
