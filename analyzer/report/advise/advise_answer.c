@@ -269,6 +269,12 @@ static void say_remedy(struct advice *advice)
 	const char *remedy = oom_remedy(run->failed ? run->oom.rule_category : advise_largest_category(run));
 	char size[TEXT_SIZE_MAX];
 
+	if (run->failed && run->oom.rule == OOM_LARGEST && run->oom.beside.bytes && !oom_is_others(&run->oom)) {
+		sentence_say(&advice->answer,
+			     "Let pid %lld take its weights, %s, to the host while this one trains, or give it a GPU of its own.",
+			     (long long)run->oom.beside.pid, text_bytes(size, run->oom.beside.bytes));
+		return;
+	}
 	if (run->failed && run->oom.rule == OOM_TOO_LARGE)
 		sentence_say(&advice->answer,
 			     "Make this one request of %s smaller: fewer or shorter samples at a time, or what it is for in pieces. ",

@@ -69,7 +69,8 @@ static const struct {
 	  "(sharded state dicts, or rank 0 alone), or save less of it (no optimizer state), with less offloaded beside it" },
 	{ "state_dict",
 	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
-	{ "offload", "offload less to the host, or give the job more host memory; see, too, whether it makes its copies anew each time, while the old "
+	{ "offload",
+	  "offload less to the host, or give the job more host memory; see, too, whether it makes its copies anew each time, while the old "
 	  "ones are held (pinned ones beside them): one buffer that stays and is copied into needs half" },
 	{ "sleep",
 	  "let the engine throw its weights away when it sleeps (level 2), where the trainer sends new ones anyway: each keeps a copy "

@@ -317,6 +317,26 @@ int oom_find_logits(struct oom *oom, struct db *db)
 	return error;
 }
 
+static int take_flag(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+/* The gradient of logits is as large as they are, in a backward that has no line of its own to tell. */
+int oom_find_logits_gradient(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT EXISTS (SELECT 1 FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND bytes = ?4 "
+		"AND category = 'logits and log-probs' AND since_seq < ?3 AND (until_seq IS NULL OR until_seq > ?3))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested };
+
+	if (strcmp(oom->it->phase, mt_phase_name(MT_PHASE_BACKWARD)) || strcmp(oom->it->source, "tensor"))
+		return 0;
+	return answer_rows(db, sql, parameter, take_flag, &oom->logits_gradient);
+}
+
 /* ---- sums ---- */
 
 uint64_t oom_asleep(const struct oom *oom, int64_t process)

@@ -58,7 +58,9 @@ static int cache_starves_it(struct oom *oom)
 	if (strcmp(oom->it->source, "driver") || oom->survived)
 		return 0;
 	for (i = 0; i < oom->holders; i++)
-		if (is_own(oom, &oom->holder[i]) && oom->holder[i].idle >= oom_missing(oom->it)) {
+		if (is_own(oom, &oom->holder[i]) && oom->holder[i].idle >= oom_missing(oom->it) &&
+		    oom->holder[i].idle >=
+			    oom->before.bytes) { /* else it woke up beside less, and has such a cache always */
 			blame(oom, OOM_IDLE_CACHE, &oom->holder[i], oom->holder[i].idle);
 			return 1;
 		}
@@ -336,6 +338,20 @@ static int states_wait(struct oom *oom, struct db *db)
 	return 1;
 }
 
+/* What was not there when it woke up the last time, where that is not what others have for it. 1 or 0. */
+static int stays_since(struct oom *oom)
+{
+	const struct oom_before *before = &oom->before;
+
+	if (before->category_bytes < oom_missing(oom->it) ||
+	    !strcmp(before->category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+		return 0;
+	take_category(oom, before->category, before->category_bytes, before->process);
+	oom->waits = 1;
+	oom->left_over = !strcmp(before->category, mt_category_name(MT_CATEGORY_GRADIENTS));
+	return 1;
+}
+
 /* What comes and goes, or comes late, and has settings of its own: weights and activations are always there. */
 static int is_of_the_moment(const char *category)
 {
@@ -382,9 +398,9 @@ static void take_starved(struct oom *oom, const struct oom_sum *largest)
  */
 static int take_request(struct oom *oom, const struct oom_sum *largest)
 {
-	const char *category = oom->logits.tokens ? mt_category_name(MT_CATEGORY_LOGITS)
-			       : *oom_wakes(oom)  ? oom_wakes(oom)
-						  : oom->it->category;
+	const char *category = oom->logits.tokens || oom->logits_gradient ? mt_category_name(MT_CATEGORY_LOGITS)
+			       : *oom_wakes(oom)                          ? oom_wakes(oom)
+									  : oom->it->category;
 	uint64_t own = own_bytes(oom, category);
 
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_WORKSPACE)) && own < oom->it->total / SHARE)
@@ -494,6 +510,8 @@ int oom_decide(struct oom *oom, struct db *db)
 	int known, ranks, left = 0, growing = 0, waiting = 0, error = 0;
 
 	error = oom_find_roles(oom, db);
+	if (!error)
+		error = oom_find_beside(oom, db);
 	if (error)
 		return error;
 	find_unrecorded(oom);
@@ -509,8 +527,10 @@ int oom_decide(struct oom *oom, struct db *db)
 		return growing < 0 ? growing : 0;
 	if (!known || oom->rule == OOM_TOO_LARGE)
 		error = oom_find_logits(oom, db);
+	if (!known && !error && !oom->logits.tokens)
+		error = oom_find_logits_gradient(oom, db);
 	if (!known && !error)
-		waiting = states_wait(oom, db);
+		waiting = stays_since(oom) ? 1 : states_wait(oom, db);
 	if (waiting)
 		return waiting < 0 ? waiting : 0;
 	if (!known && !error && (oom->logits.tokens || (!sleeper_has_it(oom) && !ranks_have_it(oom))))

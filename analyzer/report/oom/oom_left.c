@@ -3,7 +3,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
-#include "oom_before.h"
+#include "query/callstack.h"
 #include "report/answer.h"
 
 #define LOADED_SHARE 4  /* two states of Adam and a copy of the weights are three times the weights */
@@ -187,6 +187,121 @@ static int find_buckets(struct oom *oom, uint64_t least, struct oom_left *left)
 	return 1;
 }
 
+/* ---- the same load before ---- */
+
+#define NODES_MAX 32
+
+struct node {
+	int64_t node;
+	uint64_t bytes;
+};
+
+struct nodes {
+	struct node node[NODES_MAX];
+	size_t count;
+};
+
+static int take_node(void *context, struct db_stmt *stmt)
+{
+	struct nodes *nodes = context;
+
+	nodes->node[nodes->count++] = (struct node){ db_int(stmt, 0), (uint64_t)db_int(stmt, 1) };
+	return 0;
+}
+
+static int same_function(const struct callstack_frame *one, const struct callstack_frame *other)
+{
+	return !one->native && !other->native && !strcmp(one->function, other->function) &&
+	       !strcmp(one->file, other->file);
+}
+
+/* `depth` from the outermost frame; NULL: so deep it is not. */
+static const struct callstack_frame *at_depth(const struct callstack *stack, size_t depth)
+{
+	return depth < stack->count ? stack->frame[stack->count - 1 - depth] : NULL;
+}
+
+/* Whether a function that takes a state dict over is on the stack, from `depth` inwards. */
+static int takes_over(const struct callstack *stack, size_t depth)
+{
+	for (; depth < stack->count; depth++)
+		if (!at_depth(stack, depth)->native && strstr(at_depth(stack, depth)->function, "load_state"))
+			return 1;
+	return 0;
+}
+
+/*
+ * The stacks part below a function that loads, and only this one takes a state dict over: the frame where `other` leaves. NULL: they
+ * do not.
+ */
+static const struct callstack_frame *parts_from(const struct callstack *stack, const struct callstack *other)
+{
+	const struct callstack_frame *mine, *its;
+	size_t depth;
+	int loads = 0;
+
+	for (depth = 0;; depth++) {
+		mine = at_depth(stack, depth);
+		its = at_depth(other, depth);
+		if (!mine || !its || !same_function(mine, its))
+			break;
+		loads |= strstr(mine->function, "load") != NULL;
+		if (mine->line != its->line) {
+			its = at_depth(other, ++depth);
+			break;
+		}
+	}
+	return loads && its && !its->native && takes_over(stack, depth) && !takes_over(other, depth) ? its : NULL;
+}
+
+static int add_again(struct oom *oom, struct db *db, const struct callstack *asks, const struct node *node)
+{
+	const struct callstack_frame *from = NULL;
+	struct callstack stack = { .count = 0 };
+	int error = callstack_load(&stack, db, node->node, NULL);
+
+	if (!error)
+		from = parts_from(asks, &stack);
+	if (from && !oom->again.bytes) { /* most first */
+		callstack_function(oom->again.function, sizeof(oom->again.function), from);
+		callstack_place(oom->again.place, sizeof(oom->again.place), from);
+	}
+	oom->again.bytes += from ? node->bytes : 0;
+	callstack_release(&stack);
+	return error;
+}
+
+/*
+ * Megatron lets an optimizer make its state to know what to load; what takes the loaded one over can make it once more, while the
+ * state dict still has the first.
+ */
+static int find_again(struct oom *oom, struct db *db, uint64_t least)
+{
+	static const char sql[] =
+		"SELECT node, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND node IS NOT NULL "
+		"AND category = 'optimizer state' AND since_seq < ?3 AND (until_seq IS NULL OR until_seq > ?3) GROUP BY node "
+		"HAVING min(bytes) <= ?4 AND max(bytes) >= ?4 ORDER BY 2 DESC, 1 LIMIT 32";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested };
+	struct callstack asks = { .count = 0 };
+	struct nodes nodes = { .count = 0 };
+	size_t i;
+	int error;
+
+	if (strcmp(oom->it->category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) ||
+	    strcmp(oom->it->source, "tensor") || !oom->it->node)
+		return 0;
+	error = callstack_load(&asks, db, oom->it->node, NULL);
+	if (!error)
+		error = answer_rows(db, sql, parameter, take_node, &nodes);
+	for (i = 0; i < nodes.count && !error; i++)
+		error = add_again(oom, db, &asks, &nodes.node[i]);
+	callstack_release(&asks);
+	if (error || oom->again.bytes < least)
+		oom->again = (struct oom_again){ 0 };
+	return error ? error : oom->again.bytes != 0;
+}
+
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left)
 {
 	uint64_t least = oom_missing(oom->it) > other ? oom_missing(oom->it) : other + 1;
@@ -194,7 +309,7 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 
 	if (found)
 		return found;
-	found = oom_find_again(oom, db, least);
+	found = find_again(oom, db, least);
 	if (found > 0)
 		*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_OPTIMIZER_STATE),
 					   .bytes = oom->again.bytes };

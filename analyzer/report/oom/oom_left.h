@@ -1,6 +1,6 @@
 /*
  * oom_left.h - what a process has that no step of it needs: copies, outputs of batches that are done with, what an attempt
- * that failed before has left, and what is there twice. Part of query_oom.h.
+ * that failed before has left, and what is there twice, or is made twice by a load. Part of query_oom.h.
  */
 #ifndef MEMANA_OOM_LEFT_H
 #define MEMANA_OOM_LEFT_H
@@ -14,8 +14,8 @@ struct oom_left {
 };
 
 /*
- * Of the process that asked, more than `other`, and as much as is missing: 1, and fills `left`, and oom->attempt or
- * oom->twice where it is that. 0: there is none, or -MT_E_x.
+ * Of the process that asked, more than `other`, and as much as is missing: 1, and fills `left`, and oom->attempt,
+ * oom->twice or oom->again where it is that. 0: there is none, or -MT_E_x.
  */
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left);
 

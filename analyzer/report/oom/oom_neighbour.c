@@ -1,6 +1,7 @@
 /* Other processes on the device, and who asked. */
 #include "oom_neighbour.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "label/owner.h"
@@ -321,4 +322,142 @@ int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process)
 	int at_work = 0, error = answer_rows(db, sql, parameter, take_flag, &at_work);
 
 	return error ? error : at_work;
+}
+
+/* ---- when it woke up before ---- */
+
+struct wake {
+	int64_t time, seq; /* 0: it never did */
+};
+
+static int take_wake(void *context, struct db_stmt *stmt)
+{
+	*(struct wake *)context = (struct wake){ db_int(stmt, 0), db_int(stmt, 1) };
+	return 0;
+}
+
+/* Of what is asleep now, and at least as much as was asked for. */
+static int find_wake(const struct oom *oom, struct db *db, struct wake *wake)
+{
+	static const char sql[] =
+		"SELECT ifnull(max(since_time), 0), ifnull(since_seq, 0) FROM resident WHERE bytes > 0 AND since_seq < ?3 "
+		"AND allocation IN (SELECT allocation FROM resident JOIN allocation ON allocation.id = resident.allocation "
+		"WHERE process = ?1 AND device = ?2 AND resident.bytes = 0 AND allocation.bytes >= ?4 AND since_seq <= ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?3)) "
+		"AND EXISTS (SELECT 1 FROM resident AS slept WHERE slept.allocation = resident.allocation AND slept.bytes = 0 "
+		"AND slept.since_seq < resident.since_seq)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested };
+
+	return answer_rows(db, sql, parameter, take_wake, wake);
+}
+
+static int take_bytes(void *context, struct db_stmt *stmt)
+{
+	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+/* What a process had in use when this one was at `time` and `seq`. */
+static int had(const struct oom *oom, struct db *db, int64_t process, struct wake when, uint64_t *bytes)
+{
+	static const char sql[] = "SELECT ifnull(sum(bytes), 0) FROM in_use WHERE process = ?1 AND device = ?2 "
+				  "AND " STRETCH_AT("?3", "?4", "?5");
+	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->device, when.time, oom->it->process,
+						       when.seq };
+
+	return answer_rows(db, sql, parameter, take_bytes, bytes);
+}
+
+static int take_between(void *context, struct db_stmt *stmt)
+{
+	struct oom_before *before = context;
+	const char *file = db_text(stmt, 1), *slash = strrchr(file, '/');
+
+	mt_copy_text(before->function, sizeof(before->function), db_text(stmt, 0));
+	snprintf(before->place, sizeof(before->place), "%.200s:%lld", slash ? slash + 1 : file,
+		 (long long)db_int(stmt, 2));
+	return 0;
+}
+
+/*
+ * What a training does now and then, between its steps, and what moves the model and its optimizer, or keeps them: a checkpoint, a
+ * validation. The outermost such function that was on a stack since then, and on none before.
+ */
+static int find_between(struct oom *oom, struct db *db, struct wake wake)
+{
+	static const char sql[] =
+		"WITH RECURSIVE seen(node, late) AS MATERIALIZED (SELECT node, max(alloc_time > ?2) FROM allocation "
+		"WHERE process = ?1 AND alloc_time <= ?3 AND node IS NOT NULL GROUP BY node UNION SELECT free_node, "
+		"max(free_time > ?2) FROM allocation WHERE process = ?1 AND free_time <= ?3 AND free_node IS NOT NULL "
+		"GROUP BY free_node), up(id, late, depth) AS (SELECT node, late, 0 FROM seen UNION SELECT parent, late, depth + 1 "
+		"FROM up JOIN node USING (id) WHERE parent IS NOT NULL), "
+		"rare AS (SELECT function, file, line, late, depth FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE kind = 'python' AND (function GLOB '*save_c[hk]*' OR function GLOB '*save_model*' OR "
+		"function GLOB '*save_pretrained*' OR function GLOB '*save_hf*' OR function GLOB '*async_save*' OR "
+		"function GLOB '*validat*' OR function GLOB '*evaluat*')) "
+		"SELECT function, file, line FROM rare AS now WHERE late "
+		"AND NOT EXISTS (SELECT 1 FROM rare WHERE rare.function = now.function AND NOT rare.late) "
+		"ORDER BY depth DESC LIMIT 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->before.process, wake.time, oom->it->time };
+
+	return answer_rows(db, sql, parameter, take_between, &oom->before);
+}
+
+static int take_category(void *context, struct db_stmt *stmt)
+{
+	struct oom_before *before = context;
+
+	mt_copy_text(before->category, sizeof(before->category), db_text(stmt, 0));
+	before->category_bytes = (uint64_t)db_int(stmt, 1);
+	return 0;
+}
+
+/* Of what came since then, and is there. */
+static int find_category(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT category, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND since_time > ?5 "
+		"AND " STRETCH_AT("?3", "?1", "?4") " GROUP BY category ORDER BY 2 DESC, 1 LIMIT 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->before.process, oom->it->device, oom->it->time, INT64_MAX,
+						       oom->before.time };
+
+	return answer_rows(db, sql, parameter, take_category, &oom->before);
+}
+
+/* How much more it has than it had when this one woke up; a process that had nothing had not begun. 0: not as much as is missing. */
+static int look_back(const struct oom *oom, struct db *db, const struct oom_holder *holder, struct wake wake,
+		     uint64_t *more)
+{
+	const struct wake now = { oom->it->time, oom->it->seq };
+	uint64_t then = 0, has = 0;
+	int error = had(oom, db, holder->process, wake, &then);
+
+	if (!error)
+		error = had(oom, db, holder->process, now, &has);
+	*more = then && has > then && has - then >= oom_missing(oom->it) ? has - then : 0;
+	return error;
+}
+
+int oom_find_before(struct oom *oom, struct db *db)
+{
+	struct wake wake = { 0 };
+	uint64_t more;
+	size_t i;
+	int error = *oom->waking ? find_wake(oom, db, &wake) : 0;
+
+	for (i = 0; i < oom->holders && wake.time && !error; i++) {
+		if (oom->holder[i].process == oom->it->process)
+			continue;
+		error = look_back(oom, db, &oom->holder[i], wake, &more);
+		if (!error && more > oom->before.bytes)
+			oom->before = (struct oom_before){ .bytes = more,
+							   .process = oom->holder[i].process,
+							   .pid = oom->holder[i].pid,
+							   .rank = oom->holder[i].rank,
+							   .time = wake.time };
+	}
+	if (!error && oom->before.bytes)
+		error = find_category(oom, db);
+	return error || !oom->before.bytes ? error : find_between(oom, db, wake);
 }

@@ -16,4 +16,10 @@ int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder
 /* Whether the process has anything that a backward or forward is at work on at that moment. 1, 0 or -MT_E_x. */
 int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process);
 
+/*
+ * The process that asked is to wake up, and did so before: fills oom->before of the other process that has most more than it had
+ * then, where that is as much as is missing. 0 or -MT_E_x.
+ */
+int oom_find_before(struct oom *oom, struct db *db);
+
 #endif

@@ -226,6 +226,10 @@ static const char attempt_states_knob[] =
 static const char twice_knob[] =
 	"the same gradients are there in half the bytes, too: reduce them in the type of the weights (reduce_dtype of FSDP's mixed "
 	"precision), or take a version that lets go of the wider ones when they have been cast";
+static const char gradient_knob[] =
+	"a request of the size of logits that are kept for the backward, tokens x vocabulary, is probably for their gradient: compute log-probs "
+	"fused, or in chunks that the backward computes again (torch.utils.checkpoint around each; chunks alone are all kept), or put fewer "
+	"tokens into a micro-batch";
 static const char again_knob[] =
 	"the load makes once more what it has made before to know what to load, and the state dict that is taken over holds that still: let "
 	"it be loaded into what is there (a later version may), or be loaded on the host (map_location=\"cpu\")";
@@ -341,6 +345,8 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))
 		return oom_remedy(mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS));
+	if (oom->logits_gradient && oom->asked_for && !oom->logits.tokens)
+		return gradient_knob;
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_LOGITS)) && pieces_at_once(oom) > PIECES_MANY)
 		return "the logits come in pieces, but all pieces are there at once, kept for the backward, so smaller ones do not help: "
 		       "put fewer tokens into a micro-batch, have each piece computed again in the backward (torch.utils.checkpoint "

@@ -158,6 +158,10 @@ static const char sent[] =
 	"its cache when they have been sent and let go (vLLM: wake_up(tags=[\"weights\"]), then tags=[\"kv_cache\"]), or send them in "
 	"smaller buckets";
 
+static const char stayed[] =
+	"that process did without it when the engine woke up the last time: let it take it to the host, or let go of it, before the "
+	"engine wakes up";
+
 const char *oom_out_of_turn(const struct oom *oom)
 {
 	const char *category = oom->rule_category;
@@ -180,7 +184,7 @@ const char *oom_out_of_turn(const struct oom *oom)
 		return states_of_other;
 	if (oom->place_trains && !strcmp(category, mt_category_name(MT_CATEGORY_WEIGHTS)) && is_rollout(oom))
 		return weights;
-	return NULL;
+	return oom->waits && oom->before.bytes ? stayed : NULL;
 }
 
 /* ---- what a process is there for ---- */
@@ -217,6 +221,28 @@ static uint64_t cache_of(const struct oom *oom, int64_t process)
 		    !strcmp(oom->part[i].phase, mt_phase_name(MT_PHASE_INIT)))
 			bytes += oom->part[i].bytes;
 	return bytes;
+}
+
+int oom_find_beside(struct oom *oom, struct db *db)
+{
+	const struct oom_holder *holder;
+	uint64_t bytes;
+	size_t i;
+	int busy;
+
+	for (i = 0; i < oom->holders && is_trainers(oom->it->phase); i++) {
+		holder = &oom->holder[i];
+		bytes = oom_bytes_of(oom, holder->process, mt_category_name(MT_CATEGORY_WEIGHTS), -1);
+		if (holder->process == oom->it->process || bytes < oom_missing(oom->it) || bytes <= oom->beside.bytes)
+			continue;
+		busy = is_engine(oom, db, holder->process);
+		busy = busy ? busy : oom_is_at_work(oom, db, holder->process);
+		if (busy < 0)
+			return busy;
+		if (!busy)
+			oom->beside = (struct oom_beside){ holder->pid, holder->rank, bytes };
+	}
+	return 0;
 }
 
 static int find_training(struct oom *oom, struct db *db)

@@ -20,6 +20,9 @@ struct oom_waiting {
  */
 int oom_find_waiting(const struct oom *oom, struct db *db, struct oom_waiting *waiting);
 
+/* While one trains: fills oom->beside with the process that has most weights, no engine, which does not work. 0 or -MT_E_x. */
+int oom_find_beside(struct oom *oom, struct db *db);
+
 /*
  * The cache of an engine in the process that asked, from a pool that can sleep, and there is most of it, while that process
  * trains, or takes up its training again. 1, 0 or -MT_E_x.

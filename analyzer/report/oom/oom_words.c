@@ -642,6 +642,7 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 	say_what(sentence, oom);
 	say_cause(sentence, oom);
 	oom_say_before(sentence, oom);
+	oom_say_beside(sentence, oom);
 	say_caller(sentence, oom);
 }
 
@@ -649,4 +650,5 @@ void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *n
 {
 	say_what(sentence, oom);
 	oom_say_next(sentence, oom, name);
+	oom_say_beside(sentence, oom);
 }

@@ -24,6 +24,9 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom);
 /* " When pid 4200 woke up before, at 9.0 s, rank 0 (pid 5100) had 9.3 GiB less." Nothing, unless oom->before is known. */
 void oom_say_before(struct sentence *sentence, const struct oom *oom);
 
+/* "15.4 GiB beside it are weights of rank 0 (pid 5200), which ..." Nothing, unless oom->beside is known. */
+void oom_say_beside(struct sentence *sentence, const struct oom *oom);
+
 /* "22.5 GiB of optimizer state was made by f (x.py:1) in the same load. " Nothing, unless oom->again is known. */
 void oom_say_again(struct sentence *sentence, const struct oom *oom);
 

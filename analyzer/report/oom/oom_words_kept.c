@@ -137,17 +137,19 @@ void oom_say_before(struct sentence *sentence, const struct oom *oom)
 	const struct oom_before *before = &oom->before;
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
 
-	if (!before->bytes)
+	if (!before->bytes || oom->rule != OOM_LARGEST || !oom->place || oom->place->process != before->process)
 		return;
 	sentence_say(sentence, " When ");
 	oom_say_process(sentence, oom->it->rank, oom->it->pid);
 	sentence_say(sentence, " woke up before,%s, ", text_at(time, before->time));
-	oom_say_process(sentence, oom->place->rank, oom->place->pid);
+	oom_say_process(sentence, before->rank, before->pid);
 	sentence_say(sentence, " had %s less", text_bytes(size, before->bytes));
 	if (*before->function) {
 		sentence_say(sentence, "; since then, and not before, ");
 		answer_say_place(sentence, before->function, before->place);
-		sentence_say(sentence, " has run: see what it keeps, or brings back");
+		sentence_say(sentence,
+			     " has run: see what it keeps (a state dict, handles of its writer: drop them, gc.collect(), "
+			     "torch.cuda.ipc_collect()), or brings back");
 	}
 	sentence_say(sentence, ".");
 }
@@ -161,4 +163,18 @@ void oom_say_again(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, "%s of optimizer state was made by ", text_bytes(size, oom->again.bytes));
 	answer_say_place(sentence, oom->again.function, oom->again.place);
 	sentence_say(sentence, " in the same load. ");
+}
+
+void oom_say_beside(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	if (!oom->beside.bytes || oom->rule != OOM_LARGEST || oom->waits || oom_is_others(oom))
+		return;
+	sentence_say(sentence, " Beside it, ");
+	oom_say_process(sentence, oom->beside.rank, oom->beside.pid);
+	sentence_say(sentence,
+		     " has %s of weights, and does not compute now: on the host meanwhile, or on a GPU of its own, it would not be in "
+		     "the way, and that would have been enough.",
+		     text_bytes(size, oom->beside.bytes));
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "oom_before.h"
 #include "oom_decide.h"
 #include "oom_neighbour.h"
 #include "oom_signs.h"
@@ -187,13 +186,13 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 	if (!error)
 		error = oom_look_around(oom, db);
 	if (!error)
+		error = oom_find_before(oom, db);
+	if (!error)
 		error = oom_decide(oom, db);
 	if (!error && oom->rule == OOM_FRAGMENTATION)
 		error = oom_find_pins(oom, db);
 	if (!error)
 		error = oom_find_signs(oom, db);
-	if (!error)
-		error = oom_find_before(oom, db);
 	return error ? error : oom_find_makers(oom, db);
 }
 

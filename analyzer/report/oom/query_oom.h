@@ -120,9 +120,17 @@ struct oom_copy {
 
 /* What another process has more than when the one that asked woke up the last time. */
 struct oom_before {
-	uint64_t bytes;                 /* 0: it has not, or nobody woke up */
-	int64_t time;                   /* of that */
+	uint64_t bytes;                   /* 0: it has not, or nobody woke up */
+	int64_t process, pid, rank, time; /* whose; the time of that */
+	char category[32];                /* most of what came since then and is there */
+	uint64_t category_bytes;
 	char function[256], place[256]; /* what has run in between, and not before; "": nothing that is known for it */
+};
+
+/* A process beside one that trains, which has weights, as much as is missing, and does not compute. */
+struct oom_beside {
+	int64_t pid, rank;
+	uint64_t bytes; /* of weights; 0: there is none */
 };
 
 /* What a load has made of what it is about to make once more. */
@@ -193,11 +201,13 @@ struct oom {
 	int by_samples;               /* these are of what is there now, and of what has gone: no step has ended */
 	struct oom_growth growth;     /* RETAINED */
 	char waking[32]; /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
-	uint64_t waking_bytes; /* of it; whole requests: it is what was asked for, see oom_wakes() */
-	struct oom_pins pins;  /* FRAGMENTATION */
-	struct oom_before before; /* LARGEST: of the process whose `place` it is */
+	uint64_t waking_bytes;    /* of it; whole requests: it is what was asked for, see oom_wakes() */
+	struct oom_pins pins;     /* FRAGMENTATION */
+	struct oom_before before; /* of whatever rule */
 	struct oom_again again;   /* LARGEST, left_over */
-	struct oom_copy copy;  /* of the process whose `place` it is, or that asked */
+	struct oom_beside beside;
+	int logits_gradient;  /* LARGEST: a backward asked for as much as one piece of the logits that are there */
+	struct oom_copy copy; /* of the process whose `place` it is, or that asked */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
 	int expandable, sleeps; /* see frag_modes() */
 	char caller[256],
@@ -272,5 +282,8 @@ int oom_find_makers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
 int oom_find_logits(struct oom *oom, struct db *db);
+
+/* Fills oom->logits_gradient. 0 or -MT_E_x. */
+int oom_find_logits_gradient(struct oom *oom, struct db *db);
 
 #endif
