@@ -35,7 +35,8 @@ says "a sample that is longer than all before" 'kept by RelPositionMultiHeadAtte
 never "nothing is recomputed" 'recompute activations|micro-batch|shard|[Ee]xpandable' oom
 
 begin torchmetrics-1094
-says "what every batch leaves" '14\.2 GiB of the 15\.1 GiB that the process has in use is kept by main \(evaluate.py:45\) and 1 other place, the first 210\.0 MiB more with every batch: no knob fixes this, drop the reference' oom
+says "what every batch leaves, of both places" '14\.2 GiB of the 15\.1 GiB that the process has in use is kept by main \(evaluate.py:45\) and forward \(model.py:71\), 420\.0 MiB more with every batch: no knob fixes this, drop the reference' oom
+says "to let go of one of them is half of it" '^No setting fixes this: drop the reference that keeps what main \(evaluate.py:45\) and forward \(model.py:71\) make .* 14\.2 GiB is kept, 420\.0 MiB more with every batch, by main \(evaluate.py:45\) and forward \(model.py:71\)\.' advise
 never "no backward needs it" 'recompute|shard' oom
 says "each place" 'forward \(model.py:71\): 210\.0 MiB each' retained
 
@@ -83,11 +84,12 @@ says "activations; of the idle text encoders it does not know" 'is probably acti
 # ---- growth ----
 
 begin vllm-51258
-says "the trainer keeps what it has sent" 'rank 0 \(pid 4100\) holds 3\.2 GiB more with every step, .*15\.8 GiB of it allocated by packed_ipc_producer .*look there, no setting of pid 4200 helps' oom
+says "the trainer keeps what it has sent" 'rank 0 \(pid 4100\) holds 1\.8 GiB more with every step, 30\.6 GiB by now .*15\.8 GiB of it allocated by packed_ipc_producer .*: the 14\.0 GiB that it has grown by would have been enough; look there, no setting of pid 4200 helps' oom
+says "not what its optimizer works with at that moment" 'Up to 14\.0 GiB can come back so' advise
 says "what to look for" 'something there keeps what it has made for others; what went over CUDA IPC it has back after torch.cuda.ipc_collect' advise
 
 begin pytorch-4661
-says "gradients with a graph" '9\.4 GiB of the 10\.1 GiB .* is kept by backward .*300\.0 MiB more with every step: no knob fixes this' oom
+says "gradients with a graph, whatever they are taken for" '9\.4 GiB of the 10\.1 GiB .* is kept by backward .*400\.0 MiB more with every step: no knob fixes this' oom
 never "no setting" 'shard|recompute' oom
 
 # ---- the host ----

@@ -237,12 +237,31 @@ static const char *growing_category(const struct oom *oom)
 	return "";
 }
 
+#define KEPT_MAX 300
+
+/* "what f (x.py:1) and g (y.py:2) make", "what f (x.py:1) makes for h" */
+static void say_kept(const struct oom_growth *growth, char out[KEPT_MAX])
+{
+	int used;
+
+	snprintf(out, KEPT_MAX, "it");
+	if (!*growth->place)
+		return;
+	used = snprintf(out, KEPT_MAX, "what %.80s (%.40s)", growth->function, growth->place);
+	if (growth->places > 1)
+		snprintf(out + used, KEPT_MAX - (size_t)used, " and %.80s (%.40s)%s make", growth->next,
+			 growth->next_place, growth->places > 2 ? " and others" : "");
+	else
+		snprintf(out + used, KEPT_MAX - (size_t)used, " makes%s%.80s", *growth->caller ? " for " : "",
+			 growth->caller);
+}
+
 /* What is kept for a backward is let go of otherwise than what waits for its receiver. */
 static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 {
 	const struct oom_growth *growth = &oom->growth;
 	const char *category = growing_category(oom);
-	char what[320] = "it";
+	char what[KEPT_MAX];
 
 	if (growth->other) {
 		snprintf(out, ADVISE_EVIDENCE_MAX, "%s",
@@ -253,9 +272,7 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 				   "has back after torch.cuda.ipc_collect(), once every receiver has closed it");
 		return;
 	}
-	if (*growth->place)
-		snprintf(what, sizeof(what), "what %.100s (%.60s) makes%s%.80s", growth->function, growth->place,
-			 *growth->caller ? " for " : "", growth->caller);
+	say_kept(growth, what);
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 "let go of %s when the engine has it: what went over CUDA IPC comes back after torch.cuda.ipc_collect(), once "

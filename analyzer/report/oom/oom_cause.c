@@ -16,46 +16,56 @@
 
 /* ---- growth ---- */
 
+/* What grows by steps, or by micro-batches; of all its places. */
+struct held {
+	const struct retained_growth *most, *next; /* of the place that holds most, and of the next one */
+	uint64_t bytes, each;                      /* there; more with every step or micro-batch */
+	uint64_t places;
+};
+
 struct holding {
 	const struct oom *oom;
 	const struct retained *retained;
-	const struct retained_growth *most; /* of the place that holds most */
-	uint64_t bytes;                     /* of all places */
-	uint64_t places;
-	int by_step;
+	struct held by_batch, by_step;
 };
 
+/* The largest growth of the place, and what all of them (it has one of each phase and category) add with every part; NULL. */
 static const struct retained_growth *growth_at(const struct retained_list *list, const struct oom_failure *it,
-					       int64_t spot)
+					       int64_t spot, uint64_t *each)
 {
+	const struct retained_growth *growth, *largest = NULL;
 	size_t i;
 
-	for (i = 0; i < list->count; i++)
-		if (list->growth[i].spot == spot && list->growth[i].process == it->process &&
-		    list->growth[i].device == it->device)
-			return &list->growth[i];
-	return NULL;
+	for (*each = 0, i = 0; i < list->count; i++) {
+		growth = &list->growth[i];
+		if (growth->spot != spot || growth->process != it->process || growth->device != it->device)
+			continue;
+		largest = largest ? largest : growth;
+		*each += growth->each;
+	}
+	return largest;
 }
 
 static int take_spot(void *context, struct db_stmt *stmt)
 {
 	struct holding *holding = context;
+	struct held *held = &holding->by_batch;
 	const struct retained_growth *growth;
 	int64_t spot = db_int(stmt, 0);
-	int by_step = 0;
+	uint64_t each;
 
-	growth = growth_at(&holding->retained->batches, holding->oom->it, spot);
+	growth = growth_at(&holding->retained->batches, holding->oom->it, spot, &each);
 	if (!growth) {
-		growth = growth_at(&holding->retained->steps, holding->oom->it, spot);
-		by_step = 1;
+		growth = growth_at(&holding->retained->steps, holding->oom->it, spot, &each);
+		held = &holding->by_step;
 	}
 	if (!growth)
 		return 0;
-	holding->bytes += (uint64_t)db_int(stmt, 1);
-	if (!holding->places++) { /* largest first */
-		holding->most = growth;
-		holding->by_step = by_step;
-	}
+	held->bytes += (uint64_t)db_int(stmt, 1);
+	held->each += each;
+	held->most = held->places ? held->most : growth; /* largest first */
+	held->next = held->places == 1 ? growth : held->next;
+	held->places++;
 	return 0;
 }
 
@@ -70,29 +80,36 @@ static uint64_t own_in_use(const struct oom *oom)
 	return bytes;
 }
 
+/* Of what grows by steps and what grows by micro-batches that which holds more: one sentence is about one of them. */
 static int take_growth(struct oom *oom, struct db *db, const struct holding *holding)
 {
+	int by_step = holding->by_step.bytes > holding->by_batch.bytes;
+	const struct held *held = by_step ? &holding->by_step : &holding->by_batch;
 	struct oom_growth *growth = &oom->growth;
-	struct finding_spot spot;
+	struct finding_spot spot, next = { .line = 0 };
 	uint64_t in_use = own_in_use(oom);
 	int error;
 
-	if (!holding->places || !in_use || holding->bytes < in_use / LARGE_PART)
+	if (!held->places || !in_use || held->bytes < in_use / LARGE_PART)
 		return 0;
-	error = finding_spot(&spot, db, holding->most->node);
+	error = finding_spot(&spot, db, held->most->node);
+	if (!error && held->next)
+		error = finding_spot(&next, db, held->next->node);
 	if (error)
 		return error;
 	growth->pid = oom->it->pid;
 	growth->rank = oom->it->rank;
-	growth->bytes = holding->bytes;
+	growth->bytes = held->bytes;
 	growth->in_use = in_use;
-	growth->each = holding->most->bytes / holding->most->parts;
-	growth->by_step = holding->by_step;
-	growth->by_batch = !holding->by_step && oom->evaluates;
-	growth->places = holding->places;
+	growth->each = held->each;
+	growth->by_step = by_step;
+	growth->by_batch = !by_step && oom->evaluates;
+	growth->places = held->places;
 	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
 	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
-	error = maker_behind(db, holding->most->node, growth->caller, growth->caller_place);
+	mt_copy_text(growth->next, sizeof(growth->next), next.function);
+	mt_copy_text(growth->next_place, sizeof(growth->next_place), next.place);
+	error = maker_behind(db, held->most->node, growth->caller, growth->caller_place);
 	return error ? error : 1;
 }
 

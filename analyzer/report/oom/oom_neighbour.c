@@ -123,9 +123,34 @@ static int rises(const struct instants *all, size_t first)
 	return all->at[i].bytes >= all->at[i - 1].bytes;
 }
 
-static void judge(struct oom_holder *holder, const struct instants *all)
+static int by_size(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, two = *(const int64_t *)b;
+
+	return (one > two) - (one < two);
+}
+
+/* The median of the rises from one end to the next: an optimizer's first states, or ends that fell into its work, are no growth. */
+static uint64_t rise_of(const struct instants *all, size_t first, size_t last)
+{
+	int64_t *rise = calloc(last - first, sizeof(*rise)), middle;
+	size_t i;
+
+	if (!rise) /* the mean does */
+		return (uint64_t)(all->at[last].bytes - all->at[first].bytes) / (last - first);
+	for (i = first; i < last; i++)
+		rise[i - first] = all->at[i + 1].bytes - all->at[i].bytes;
+	qsort(rise, last - first, sizeof(*rise), by_size);
+	middle = rise[(last - first - 1) / 2];
+	free(rise);
+	return middle > 0 ? (uint64_t)middle : 0;
+}
+
+/* `steps`: they are ends of steps, and no moments in the course of anything. */
+static void judge(struct oom_holder *holder, const struct instants *all, int steps)
 {
 	size_t first = 0, last = all->count - 2, i;
+	uint64_t grown;
 
 	for (i = 1; i < all->count; i++)
 		all->at[i].bytes = (int64_t)((uint64_t)all->at[i].bytes + (uint64_t)all->at[i - 1].bytes);
@@ -134,8 +159,9 @@ static void judge(struct oom_holder *holder, const struct instants *all)
 		first++;
 	if (!rises(all, first))
 		return;
-	holder->grown = (uint64_t)(all->at[last].bytes - all->at[first].bytes);
-	holder->each = holder->grown / (last - first);
+	grown = (uint64_t)(all->at[last].bytes - all->at[first].bytes);
+	holder->each = rise_of(all, first, last);
+	holder->grown = steps && holder->each * (last - first) < grown ? holder->each * (last - first) : grown;
 }
 
 /* At the ends of the steps of `steps_of`. */
@@ -157,7 +183,7 @@ static int look_at(const struct oom *oom, struct db *db, struct oom_holder *hold
 	if (!error)
 		error = answer_rows(db, lives_sql, whose, take_life, &all);
 	if (!error)
-		judge(holder, &all);
+		judge(holder, &all, 1);
 	free(all.at);
 	return error;
 }
@@ -212,7 +238,7 @@ static int look_at_time(const struct oom *oom, struct db *db, struct oom_holder 
 	if (!error)
 		error = answer_rows(db, lives_sql, parameter, take_life, &all);
 	if (!error)
-		judge(&other, &all);
+		judge(&other, &all, 0);
 	free(all.at);
 	holder->grown = other.grown;
 	return error;
@@ -291,15 +317,21 @@ static int take_place(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Of what is there when it failed, that which came since the first step that ended in the run; where none did, since init. */
+/*
+ * Of what is there when it failed, that which came since the first step that ended in the run; where none did, since init. The place
+ * of which most has outlived an end of a step: what the last one works with is no growth.
+ */
 int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder)
 {
-	static const char sql[] = "SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
-				  "WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
-				  "AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) "
-				  "AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED
-				  ") AND " STRETCH_AT("?3", "?4",
-						      "?5") " GROUP BY function, file, place ORDER BY 3 DESC, 2 LIMIT 1";
+	static const char sql[] =
+		"SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
+		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
+		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) "
+		"AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED ") AND " STRETCH_AT(
+			"?3", "?4",
+			"?5") " GROUP BY function, file, place ORDER BY "
+			      "sum(bytes) FILTER (WHERE since_time <= (SELECT end_time FROM step WHERE end_time <= ?3 "
+			      "ORDER BY end_time DESC LIMIT 1 OFFSET 1)) DESC, 3 DESC, 2 LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,
 						       oom->it->process, oom->it->seq };
 

@@ -39,22 +39,39 @@ void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
 		     text_bytes(size, growth->bytes), answer_process(whole, oom->it->rank, oom->it->pid));
 }
 
+/* "main (x.py:45), called from g (y.py:2), and forward (z.py:71) and 1 other place" */
+static void say_growing_places(struct sentence *sentence, const struct oom_growth *growth, int callers)
+{
+	char others[64];
+
+	answer_say_place(sentence, growth->function, growth->place);
+	if (callers && *growth->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, growth->caller, growth->caller_place);
+	}
+	if (growth->places < 2)
+		return;
+	sentence_say(sentence, growth->places > 2 ? ", " : callers && *growth->caller_place ? ", and " : " and ");
+	answer_say_place(sentence, growth->next, growth->next_place);
+	if (growth->places > 2)
+		sentence_say(sentence, " and %s",
+			     text_count(others, sizeof(others), growth->places - 2, "other place"));
+}
+
+static const char *part_word(const struct oom_growth *growth)
+{
+	return growth->by_step ? "step" : growth->by_batch ? "batch" : "micro-batch";
+}
+
 void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name)
 {
-	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX], others[64];
+	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, "%s of the %s that the process has in use is kept by ", text_bytes(size, growth->bytes),
 		     text_bytes(whole, growth->in_use));
-	answer_say_place(sentence, growth->function, growth->place);
-	if (growth->places > 1)
-		sentence_say(sentence, " and %s",
-			     text_count(others, sizeof(others), growth->places - 1, "other place"));
-	sentence_say(sentence,
-		     ", %s%s more with every %s: no knob fixes this, drop the reference; see memana retained ",
-		     growth->places > 1 ? "the first " : "", text_bytes(size, growth->each),
-		     growth->by_step    ? "step"
-		     : growth->by_batch ? "batch"
-					: "micro-batch");
+	say_growing_places(sentence, growth, 0);
+	sentence_say(sentence, ", %s more with every %s: no knob fixes this, drop the reference; see memana retained ",
+		     text_bytes(size, growth->each), part_word(growth));
 	sentence_say_clean(sentence, name);
 	sentence_say(sentence, ".");
 }
@@ -116,18 +133,11 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 			     text_bytes(each, growth->each ? growth->each : growth->bytes));
 	} else {
 		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
-			     text_bytes(each, growth->each),
-			     growth->by_step    ? "step"
-			     : growth->by_batch ? "batch"
-						: "micro-batch");
+			     text_bytes(each, growth->each), part_word(growth));
 	}
 	if (*growth->place) {
-		sentence_say(sentence, ", by ");
-		answer_say_place(sentence, growth->function, growth->place);
-	}
-	if (*growth->caller_place) {
-		sentence_say(sentence, ", called from ");
-		answer_say_place(sentence, growth->caller, growth->caller_place);
+		sentence_say(sentence, growth->other && growth->there < growth->in_use ? ", most of it by " : ", by ");
+		say_growing_places(sentence, growth, 1);
 	}
 	sentence_say(sentence, ".");
 }

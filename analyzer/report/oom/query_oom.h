@@ -94,12 +94,13 @@ struct oom_growth {
 	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
 	uint64_t there;         /* by the place that holds most, of a process that did not ask */
-	uint64_t each; /* more with every step or micro-batch at the place that holds most; of others, 0: no steps ended */
+	uint64_t each; /* more with every step or micro-batch, of all these places; of others, 0: no steps ended */
 	uint64_t places;
 	int by_step;                         /* 0: by micro-batch */
 	int by_batch;                        /* by forward of a process that has no backward */
 	char function[256], place[256];      /* that holds most */
 	char caller[256], caller_place[256]; /* who called that, where the place tells nothing by itself; "": it does */
+	char next[256], next_place[256];     /* that holds most after it; "": it is the only one */
 };
 
 /* FRAGMENTATION: what pins segments (frag_pins), of the place that pins most. */

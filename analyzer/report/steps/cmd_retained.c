@@ -91,8 +91,8 @@ static void print_growth(const struct text *text, const struct retained *retaine
 		sentence.size = 0;
 		sentence_say(&sentence, "%s: %s each, %s from %s, %s",
 			     finding_place(place, sizeof(place), retained->db, growth->node),
-			     text_bytes(each, growth->bytes / growth->parts), growth->category,
-			     answer_phase(growth->phase), answer_process(process, -1, growth->pid));
+			     text_bytes(each, growth->each), growth->category, answer_phase(growth->phase),
+			     answer_process(process, -1, growth->pid));
 		finding_phase_line(text, growth->phase, growth->bytes, sentence.text);
 	}
 }
@@ -159,7 +159,7 @@ static int json_growth(struct doc *doc, const struct retained *retained, const s
 		growth = &list->growth[i];
 		doc_object(doc, NULL);
 		doc_int(doc, "bytes", (int64_t)growth->bytes);
-		doc_int(doc, "bytes_each", (int64_t)(growth->bytes / growth->parts));
+		doc_int(doc, "bytes_each", (int64_t)growth->each);
 		doc_int(doc, "first", growth->first);
 		doc_int(doc, "parts", growth->parts);
 		doc_int(doc, "parts_of", growth->of);

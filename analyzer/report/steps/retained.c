@@ -177,6 +177,7 @@ static int add_growth(struct retained_list *list, const struct retained_growth *
 		last->steps++;
 		if (growth->bytes > last->bytes) {
 			last->bytes = growth->bytes;
+			last->each = growth->each;
 			last->parts = growth->parts;
 			last->of = growth->of;
 			last->first = growth->first;
@@ -193,6 +194,26 @@ static int add_growth(struct retained_list *list, const struct retained_growth *
 	}
 	list->growth[list->count++] = *growth;
 	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
+
+	return (one > two) - (one < two);
+}
+
+/* The mean of `count` figures, more than none, which it sorts, without those that are half as large again as the middle one. */
+static uint64_t usual(uint64_t *figure, uint32_t count)
+{
+	uint64_t middle, sum = 0;
+	uint32_t i;
+
+	qsort(figure, count, sizeof(*figure), by_size);
+	middle = figure[count / 2];
+	for (i = 0; i < count && figure[i] <= middle + middle / 2; i++)
+		sum += figure[i];
+	return sum / i;
 }
 
 /* Judges the place whose rows are all in. */
@@ -219,6 +240,7 @@ static int judge(struct growing *growing)
 		growth.parts += i + 1 == growing->parts;
 	}
 	growing->key.bytes = growth.bytes;
+	growing->key.each = usual(growing->kept + growth.first, growth.parts);
 	growing->key.parts = growth.parts;
 	growing->key.of = growing->parts;
 	growing->key.first = growth.first + (growing->by_step ? (uint32_t)growing->first_step : 1);

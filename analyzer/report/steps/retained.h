@@ -27,6 +27,7 @@ struct retained_growth {
 	int64_t spot;                       /* see finding.h */
 	const char *phase, *category;       /* static words */
 	uint64_t bytes;           /* kept by the run of parts that was found: steps; by the worst step: micro-batches */
+	uint64_t each;            /* of them, of a part: the mean, without parts that set things up, or hold two */
 	uint32_t parts, of;       /* so many parts in a row, of so many; of the worst step */
 	uint32_t first;           /* the first of them: a step, or a micro-batch from 1 */
 	uint32_t steps, steps_of; /* micro-batches: it grew in so many steps, of so many */

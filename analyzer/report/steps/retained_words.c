@@ -16,6 +16,17 @@ static uint64_t sum_of(const struct retained_list *list)
 	return sum;
 }
 
+/* With every part, by all places together. */
+static uint64_t each_of(const struct retained_list *list)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		sum += list->growth[i].each;
+	return sum;
+}
+
 /* "forward_step (actor.py:312)", " and 2 other places" */
 static void say_places(struct sentence *sentence, const struct retained *retained, const struct retained_list *list)
 {
@@ -34,8 +45,8 @@ static void say_batches(struct sentence *sentence, const struct retained *retain
 
 	say_places(sentence, retained, list);
 	sentence_say(sentence, " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld",
-		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->parts,
-		     growth->of - 1, (long long)growth->step);
+		     list->count > 1 ? "" : "s", text_bytes(each, each_of(list)), growth->parts, growth->of - 1,
+		     (long long)growth->step);
 	if (growth->steps_of > 1)
 		sentence_say(sentence, "; so in %u of %u steps", growth->steps, growth->steps_of);
 	sentence_say(sentence, "), %s when the last one begins", text_bytes(all, sum_of(list)));
@@ -49,7 +60,7 @@ static void say_steps(struct sentence *sentence, const struct retained *retained
 
 	say_places(sentence, retained, list);
 	sentence_say(sentence, " keep%s %s more with every step (steps %u to %u of %u), never freed, %s so far",
-		     list->count > 1 ? "" : "s", text_bytes(each, sum_of(list) / growth->parts), growth->first,
+		     list->count > 1 ? "" : "s", text_bytes(each, each_of(list)), growth->first,
 		     growth->first + growth->parts - 1, growth->of, text_bytes(all, sum_of(list)));
 }
 
