@@ -80,3 +80,10 @@ told_document() {
 }
 row() { check "$case: $1: $3" told_document "(lambda r: r is not None and ($2))(next((r for r in d['knobs'] if r['key'].endswith('$1')), None))"; }
 advises() { check "$case: $1" told_document "$2"; }
+
+# without TITLE EXPRESSION NAME: the case, its lines edited by sed, as a case NAME.
+edited() { sed -e "$1" "$SRC/tests/cases/$case.case" >"$2.case" && mkdir "$2" && "$BUILD/cases/make_case" "$2.case" "$2"; }
+without() {
+	check "$case, $1: is true" edited "$2" "$3"
+	case=$3
+}

@@ -75,7 +75,7 @@ says "the same in advise" '^Before any setting: the trainer does not train while
 never "and nothing that is on the host for good is pasted" 'To paste' advise
 never "no word that they go anyway, while they are there" 'states go anyway' advise -n 0
 begin qwen-vl-finetune-88
-says "the sample that is larger than all before, with what would have fitted" '^Before any setting: look at this sample, and cap the pixels of a picture or video \(max_pixels of the processor\): it is 16 times as large as any before, and 8\.8 times as large would have fitted\. Or try gradient_checkpointing' advise
+says "the sample that is larger than all before, with what would have fitted" '^Before any setting: look at this sample, and cap the pixels of a picture or video \(max_pixels of the processor\): what is made of it is 16 times as large as any before, and 8\.8 times as much would have fitted\. Or try gradient_checkpointing' advise
 begin transformers-3730
 never "things that are at their usual size are no outlier" 'look at this sample' advise
 

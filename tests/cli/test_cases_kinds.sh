@@ -23,7 +23,8 @@ says "what was loaded is there twice" '9\.8 GiB of what is in use is state dicts
 never "no shards" 'shard|fewer tokens|[Ee]xpandable' oom
 
 begin prime-rl-2154
-says "loaded before the optimizer ran" '31\.6 GiB, 72 x 450\.0 MiB, is kept by .*called from load \(ckpt\.py:210\)\. .* optimizer state, .*load the optimizer state to the host .* it was there before any step of the optimizer' oom
+says "loaded before the optimizer ran" '31\.6 GiB, 72 x 450\.0 MiB, is kept by .*called from load \(ckpt\.py:210\)\. .* optimizer state, .*what loaded it may keep it in its state dict still, .*let go of that dict .* it was there before any step of the optimizer' oom
+never "the optimizer makes it where its parameters are, wherever the file was read to" 'map_location' advise
 never "the activations are not why" 'fewer tokens|recompute' oom
 
 begin torchtune-1046

@@ -79,7 +79,16 @@ says "weights on their way" 'in weight-update of step 2 .*The request is for wei
 never "not the weights themselves" 'shard|recompute|[Ee]xpandable' oom
 
 begin diffusers-8511
-says "activations; of the idle text encoders it does not know" 'is probably activations, 16\.7 GiB: recompute activations' oom
+says "text encoders that are done" '10\.3 GiB of weights, made by load_text_encoders .*have computed nothing since the first backward \(no code of transformers did\): if nothing needs them any more, .*would have been enough' oom
+says "before any setting" '^Before any setting: 10\.3 GiB of weights, made by load_text_encoders .* let go of every name that refers to them .*Up to 10\.3 GiB can come back so, and 417\.2 MiB is missing with what comes after the request: enough' advise
+without "text encoders of every step" 's/^for step 1..3$/&\n\tat embed\n\talloc again{step} 2MiB\n\tfree again{step}/' encoders-work
+never "who works is not done" 'have computed nothing' oom
+case=diffusers-8511
+without "nothing of them before the training" '/^at embed/,/^alloc embeds/d' encoders-unseen
+never "what has done nothing at all may come yet" 'have computed nothing' oom
+case=diffusers-8511
+without "trained by them" 's/alloc grad{step}-{layer} 1MiB/alloc grad{step}-{layer} 66MiB/' encoders-trained
+never "gradients of that size may be of them" 'have computed nothing' oom
 
 # ---- growth ----
 
@@ -109,7 +118,10 @@ begin slime-2384
 says "the host, and what they did" '; it rose by 931\.3 GiB since they began, and 205\.8 GiB of that is theirs: .*in fill_routing_replay \(actor.py:250\), its RSS from 55\.9 GiB up to 159\.3 GiB' oom
 
 begin ms-swift-10109
-says "the whole model comes back" '42\.4 GiB, 62 x 700\.0 MiB, is kept by _apply .*called from offload_context .*the model is whole on this GPU while it is loaded' oom
+says "the whole model comes back beside an engine" '42\.4 GiB, 62 x 700\.0 MiB, is kept by _apply .*called from offload_context .*the model is moved to this GPU while an engine is awake on it: leave it on the host until the engine sleeps' oom
+never "what was on the host need not be loaded there" 'load it on the host|shard it there' advise
+without "no engine beside it" '/^at engine/,/^pool kv-cache/d; s/^context 1GiB/context 36.4GiB/' moved-alone
+says "moved where no engine is" 'the model is whole on this GPU while it is loaded' oom
 never "no tokens yet" 'fewer tokens|recompute|[Ee]xpandable' oom
 
 begin ppg-2
@@ -125,7 +137,10 @@ says "a picture decoded at once" '4\.1 GiB asked for by forward .*nothing is tra
 never "nothing is recomputed" 'recompute activations|micro-batch|shard' oom
 
 begin diffusion-e2e-ft-21
-says "activations; of what is frozen it does not know" '14\.1 GiB, 30 x 480\.0 MiB, is kept by forward \(resnet.py:320\).*activations' oom
+says "whose activations, and what if it is frozen" '14\.1 GiB, 30 x 480\.0 MiB, is kept by forward \(resnet.py:320\), called from encode_image \(unet_prep.py:20\)\..*activations.* If nothing below encode_image is trained, run it within torch.no_grad\(\)' oom
+says "the same in advise" 'If nothing below encode_image is trained' advise
+without "by who asks himself" 's/^stack forward$/stack forward encode/; s/^\tmain train.py:320$/\tdecode util\/unet_prep.py:40/' encoder-trained
+never "who asks is below it" 'If nothing below' oom
 
 begin megatron-1746
 says "what a checkpoint is loaded into" '18\.7 GiB, 40 x 478\.0 MiB, is kept by sharded_param_state_fully_reshardable .*state dicts, 39\.6 GiB: what a distributed checkpoint is loaded into goes .*make it on the host' oom
@@ -148,9 +163,13 @@ says "the actor that stays" 'to wake up kv cache\. .*of rank 0 \(pid 5100\)\. .*
 never "nothing to shard" 'shard|[Ee]xpandable' oom
 
 begin deepspeed-1111
-says "what was loaded" '12\.0 GiB, 5 x 2\.4 GiB, is kept by load_tensor .*state dicts: what was loaded .*load it to the host' oom
+says "what is being loaded: nothing of it can go yet" '12\.0 GiB, 5 x 2\.4 GiB, is kept by load_tensor .*state dicts: a checkpoint is being loaded, .*let that be on the host .*nothing of it can go before the load is over' oom
+never "the model does not have it yet" 'checkpoint = None' advise
+says "whose code that is" 'that is code of deepspeed: where you cannot change it, another version may' advise
 never "not the states" 'shard|fewer tokens' oom
 
 begin speechbrain-841
 says "activations, and no leak" '21\.6 GiB, 18 x 1\.2 GiB, is kept by forward .*activations, 21\.6 GiB: recompute' oom
+says "of samples that become longer" 'nothing there was larger than 900\.0 MiB, now it is 1\.2 GiB, and it has risen in each of the last 10 steps: samples become longer; cap that' oom
+says "the same in advise" '^Before any setting: look at this sample, and cap the length of samples: what is made of it is 1\.4 times as large as any before' advise
 never "nothing is retained" 'drop the reference|shard|[Ee]xpandable' oom

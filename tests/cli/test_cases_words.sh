@@ -28,7 +28,7 @@ says "what everybody tells the user is not possible here" '^Before any setting: 
 begin verl-632
 never "a pool that wakes up has no communicator, and no margin is as large" 'communicator|set_per_process_memory_fraction|leave a margin' advise
 begin slime-1086
-says "a library wants a little: how much, and what leaves it" '^No setting fixes this: call torch\.cuda\.empty_cache\(\) before NCCL asks for its 448\.0 MiB \(or make the communicator .*set_per_process_memory_fraction\(0\.98\).* Up to 31\.2 GiB can come back so' advise
+says "a library wants a little: how much, and what leaves it" '^No setting is needed: call torch\.cuda\.empty_cache\(\) before NCCL asks for its 448\.0 MiB \(or make the communicator .*set_per_process_memory_fraction\(0\.98\).* Up to 31\.2 GiB can come back so' advise
 begin pytorch-4661
 says "what a backward keeps is no list" 'what backward \(__init__\.py:130\) makes for main: with create_graph=True .*called from main \(wgan\.py' advise
 begin torchmetrics-1094
@@ -84,3 +84,33 @@ says "in the pass of the log-probs, too" 'larger than 6\.0 GiB, now it is 24\.0 
 
 begin easyr1-50
 says "that the GPU has room" 'GPU 0 had 26\.0 GiB of 79\.2 GiB at its peak: what is offloaded may have room there' advise
+
+# ---- how much longer, who keeps it, and who is to do it ----
+
+case=nemo-speech-5190
+says "attention goes with the square of the length" 'cap the length of samples: it is 5\.1 times as long as any before, by what batch_to_device .* makes of it, and what RelPositionMultiHeadAttention\.forward makes goes with the square of that, so 5 times as long would have fitted' advise
+never "bytes are no length" '26 times as (long|large)|25 times' advise
+case=ref-offload
+says "an update that is larger than all before, whatever the reference had at the same line" '^Before any setting: look at this sample, .*2 times as large as any before, and 1\.5 times as much would have fitted' advise
+begin sglang-4446
+says "a copy of the model with each step" '63\.0 GiB is kept, 5\.7 GiB more with every step' advise
+begin verl-1932
+says "whose weights are there twice, beside the setting" '^Try actor_rollout_ref\.ref\.fsdp_config\.param_offload = true.* 13\.7 GiB of the 27\.3 GiB of weights were made by init_model \(fsdp_workers\.py:585\), .*: a second copy; let it go to the host' advise
+begin verl-302
+says "who keeps what is in the way" '28\.4 GiB, 28 x 1\.0 GiB, is kept by _full_post_state_dict_hook .*\. The request wakes up kv cache' advise
+begin vllm-52054
+says "the half that is no setting" 'To compute less at a time .*helps, too' advise
+begin vllm-57475
+says "the half that is no setting" 'To capture fewer batch sizes helps, too' advise
+case=transformers-3730
+says "a file that names its device" '^Before any setting: give torch\.load a map_location .*whatever device the rank has chosen' advise
+never "which each rank has chosen already" 'set_device' advise
+begin lerobot-4009
+says "and where there is none" '^Before any setting: let each rank use a device of its own \(torch\.cuda\.set_device' advise
+begin verl-6912
+says "what gives back what no tensor uses" '^Before any setting: call torch\.cuda\.empty_cache\(\) in rank 0 \(pid 4100\), or let it sleep' advise
+begin transformers-46113
+says "whose code it is" 'that is code of transformers: where you cannot change it, another version may' advise
+begin transformers-35648
+says "two things, and not one in the place of the other" 'Also: look at this sample' advise
+never "use_cache is the caller's" 'that is code of' advise

@@ -233,6 +233,8 @@ static uint64_t given_back(const struct advice *advice)
 		return oom->growth.bytes;
 	if (oom->spare && oom->place)
 		return oom->place->whole;
+	if (oom->idle_model.bytes)
+		return oom->idle_model.bytes;
 	return reason == ADVISE_REASON_NEIGHBOUR || reason == ADVISE_REASON_IDLE_CACHE || oom->left_over ||
 			       oom->own_engine
 		       ? oom->rule_bytes
@@ -364,7 +366,8 @@ static void say_answer(struct advice *advice)
 			sentence_say(answer, "%s: %s.",
 				     advice->refusal[i].reason == ADVISE_REASON_HOST
 					     ? "The host is short of memory, not the GPU"
-					     : "No setting fixes this",
+				     : advice->refusal[i].reason == ADVISE_REASON_IDLE_CACHE ? "No setting is needed"
+											     : "No setting fixes this",
 				     advice->refusal[i].instead);
 			if (!i)
 				say_given_back(advice);

@@ -8,7 +8,8 @@
 #include "report/answer.h"
 #include "report/oom/oom_words.h"
 
-#define FAR 3 /* a GPU that has more than another by one part in so many */
+#define SQUARE 3 /* so many times as many bytes: below, a root of them may be anything's */
+#define FAR 3    /* a GPU that has more than another by one part in so many */
 
 /* ---- one that is larger than all before ---------------------------------------------------------------------------------- */
 
@@ -74,31 +75,119 @@ static int is_larger_too(const struct advice *advice)
 	return 0;
 }
 
+struct longer {
+	double times; /* 0: it is not known */
+	char function[128], place[128];
+};
+
+static int take_longer(void *context, struct db_stmt *row)
+{
+	struct longer *longer = context;
+
+	longer->times = (double)db_int(row, 0) / (double)db_int(row, 1);
+	mt_copy_text(longer->function, sizeof(longer->function), db_text(row, 2));
+	mt_copy_text(longer->place, sizeof(longer->place), db_text(row, 3));
+	return 0;
+}
+
+/*
+ * Attention has a number for each pair of tokens: bytes that are 26 times as many are of a sample that is 5.1 times as long. What else
+ * came with this sample tells, where there is something that grew by the root of it.
+ */
+static int find_longer(const struct advice *advice, struct longer *longer)
+{
+	static const char sql[] =
+		"WITH place AS (SELECT process, phase, place, function FROM site JOIN callsite USING (node) WHERE node = ?1 LIMIT 1), "
+		"every AS MATERIALIZED (SELECT alloc_seq, allocation.bytes AS bytes, callsite.function AS function, callsite.place AS place, "
+		"callsite.place = place.place AND callsite.function = place.function AS own FROM allocation JOIN callsite USING (node) "
+		"JOIN place USING (process) WHERE alloc_seq <= ?2 AND memory = 'tensor' AND allocation.phase IN (place.phase, 'other') "
+		"AND category NOT IN ('weights', 'gradients', 'optimizer state', 'kv cache')), "
+		"edge AS (SELECT max(alloc_seq) AS seq FROM every WHERE own AND alloc_seq < (SELECT min(alloc_seq) FROM every WHERE own "
+		"AND bytes > ?4)) "
+		"SELECT now, before, function, place FROM (SELECT max(bytes) FILTER (WHERE alloc_seq > seq) AS now, "
+		"max(bytes) FILTER (WHERE alloc_seq <= seq) AS before, function, place FROM every, edge WHERE NOT own GROUP BY function, place) "
+		"WHERE now > before AND (1.0 * now / before) * now / before * ?4 / ?3 BETWEEN 0.9 AND 1.1 ORDER BY now DESC LIMIT 1";
+	const struct oom *oom = &advice->run.oom;
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place->node, oom->it->seq, (int64_t)oom->piece,
+						       (int64_t)oom->piece_before };
+
+	*longer = (struct longer){ .times = 0 };
+	if (oom->piece < SQUARE * oom->piece_before)
+		return 0;
+	return answer_rows(advice->run.db, sql, parameter, take_longer, longer);
+}
+
+/* "26", "5.1", "1.4" */
+static const char *times_words(char out[32], double times)
+{
+	snprintf(out, 32, times < 10 ? "%.2g" : "%.0f", times);
+	return out;
+}
+
+/* Whole tenths of its root. */
+static double root_of(double number)
+{
+	unsigned tenths = 0;
+
+	while (tenths < 10000 && (tenths + 1.0) * (tenths + 1.0) <= 100 * number)
+		tenths++;
+	return tenths / 10.0;
+}
+
+/* "look at this sample, and cap the length of samples: ..." */
+static int say_cap(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom *oom = &advice->run.oom;
+	int pictures = is_of_pictures(advice), used;
+	double times = (double)oom->piece / (double)oom->piece_before, fit = times_that_fit(advice);
+	struct longer longer;
+	char number[32];
+	int error = find_longer(advice, &longer);
+
+	if (error)
+		return error;
+	used = snprintf(out, ADVISE_EVIDENCE_MAX, "look at this sample, and cap %s: ",
+			pictures ? "the pixels of a picture or video (max_pixels of the processor)"
+				 : "the length of samples");
+	if (longer.times > 0)
+		used += snprintf(out + used, ADVISE_EVIDENCE_MAX - (size_t)used,
+				 "it is %s times as %s as any before, by what %.100s (%.60s) makes of it, and what %.100s makes goes with the "
+				 "square of that",
+				 times_words(number, longer.times), pictures ? "large" : "long", longer.function,
+				 longer.place, oom->place->function);
+	else
+		used += snprintf(out + used, ADVISE_EVIDENCE_MAX - (size_t)used,
+				 "what is made of it is %s times as large as any before", times_words(number, times));
+	if (fit > 1 && fit < times && longer.times > 0)
+		snprintf(out + used, ADVISE_EVIDENCE_MAX - (size_t)used, ", so %.3g times as %s would have fitted",
+			 root_of(fit), pictures ? "large" : "long");
+	else if (fit > 1 && fit < times)
+		snprintf(out + used, ADVISE_EVIDENCE_MAX - (size_t)used, ", and %.3g times as much would have fitted",
+			 floor(10 * fit) / 10);
+	return 0;
+}
+
 int advise_refuse_outlier(struct advice *advice)
 {
 	const struct oom *oom = &advice->run.oom;
-	int pictures;
-	double times, fit;
 	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], now[TEXT_SIZE_MAX], before[TEXT_SIZE_MAX];
+	char number[32];
+	int error;
 
 	if ((advice->refusals && !is_larger_too(advice)) || !advice->run.failed || oom->rule != OOM_LARGEST ||
 	    !oom_is_larger(oom) || oom->uneven)
 		return 0;
-	pictures = is_of_pictures(advice);
-	times = (double)oom->piece / (double)oom->piece_before;
-	fit = times_that_fit(advice);
+	error = say_cap(advice, instead);
+	if (error)
+		return error;
 	snprintf(text, sizeof(text),
-		 "%s nothing that %s allocated was larger than %s, now it is %s, %.0f times as much: one "
-		 "micro-batch, or one sample of it, is that much larger",
+		 "%s nothing that %s allocated was larger than %s, now it is %s, %s times as much%s: one "
+		 "micro-batch, or one sample of it, is larger than all before",
 		 oom->by_samples ? "before," : "in the steps before",
 		 *oom->place->function ? oom->place->function : oom->place->place,
-		 text_bytes(before, oom->piece_before), text_bytes(now, oom->piece), times);
-	snprintf(instead, sizeof(instead), "look at this sample, and cap %s: it is %.0f times as large as any before",
-		 pictures ? "the pixels of a picture or video (max_pixels of the processor)" : "the length of samples",
-		 times);
-	if (fit > 1 && fit < times)
-		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
-			 ", and %.3g times as large would have fitted", floor(10 * fit) / 10);
+		 text_bytes(before, oom->piece_before), text_bytes(now, oom->piece),
+		 times_words(number, (double)oom->piece / (double)oom->piece_before),
+		 oom_is_rising(oom) ? ", and each step before had more than the one before it" : "");
 	return advise_add_refusal(advice, ADVISE_REASON_OUTLIER, 0, text, instead);
 }
 

@@ -100,9 +100,7 @@ static const struct {
 } by_rule[] = {
 	[OOM_TOO_LARGE] = { 0, 0, 0, "" },
 	[OOM_IDLE_CACHE] = { ADVISE_REASON_IDLE_CACHE, 1, 1, "" },
-	[OOM_NEIGHBOUR] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
-			    "let the other process give back what it does not use before this one asks: its sleep or offload, or "
-			    "torch.cuda.empty_cache() there" },
+	[OOM_NEIGHBOUR] = { ADVISE_REASON_NEIGHBOUR, 1, 0, "" },
 	[OOM_UNRECORDED] = { ADVISE_REASON_UNRECORDED, 1, 0,
 			     "see in nvidia-smi whose the memory is: end that process if it is left from an earlier run; if every other rank has "
 			     "some of this GPU, give each rank its own before anything else (torch.cuda.set_device); else record that process, "
@@ -112,9 +110,7 @@ static const struct {
 	[OOM_SLEEPER] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
 			  "let the process that sleeps keep less outside of the pool that sleeps with it: fewer graphs, "
 			  "communicators or buffers, or end it meanwhile" },
-	[OOM_RANKS] = { ADVISE_REASON_NEIGHBOUR, 1, 0,
-			"let each rank use a device of its own: torch.cuda.set_device before anything is made, and map_location where "
-			"torch.load would put things where they were saved" },
+	[OOM_RANKS] = { ADVISE_REASON_NEIGHBOUR, 1, 0, "" },
 	[OOM_LARGEST] = { 0, 0, 0, "" },
 	[OOM_UNKNOWN] = { ADVISE_REASON_EVIDENCE, 1, 1,
 			  "record from the start of the process, with its allocator: memana info" },
@@ -144,7 +140,15 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 	const char *special = oom_special_remedy(oom);
 	char size[TEXT_SIZE_MAX];
 
-	if (oom->spare && !special)
+	if (oom->idle_model.bytes && !special) {
+		struct sentence idle = { .size = 0 };
+
+		oom_say_idle(&idle, oom);
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "%.300s: if nothing needs them any more, let go of every name that refers to them (del), else take them to the host "
+			 "until then",
+			 idle.text);
+	} else if (oom->spare && !special)
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 "free the %s that %.100s (%.100s) had made, when its setting up is over: something still holds it - a variable, an "
 			 "object, a closure - and as long as that lives, this memory stays (del it, or set it to None)",
@@ -155,7 +159,7 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 			 "keep the weights of %.100s (%.100s) in the type that they have (do not convert them to float32), or convert them "
 			 "on the host",
 			 oom->wider_function, oom->wider_place);
-	else if (special && oom->whole && *loading_setting(advice))
+	else if (special && oom->whole && !oom->moved && *loading_setting(advice))
 		snprintf(out, ADVISE_EVIDENCE_MAX, "turn %s on: %s", loading_setting(advice), special);
 	else
 		snprintf(out, ADVISE_EVIDENCE_MAX, "%s", special ? special : "");
@@ -291,6 +295,20 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 					: "detach, .item(), clear the list");
 }
 
+/* No offload gives back what no tensor uses. */
+static void say_neighbour(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	char name[TEXT_SIZE_MAX];
+
+	snprintf(out, ADVISE_EVIDENCE_MAX,
+		 oom->pinned
+			 ? "let %s (pid %lld) free the tensors that pin the segments it does not use, and call torch.cuda.empty_cache() there "
+			   "before this process asks (memana frag lists them)"
+			 : "call torch.cuda.empty_cache() in %s (pid %lld), or let it sleep, before this process asks: it keeps what it does "
+			   "not use",
+		 answer_process(name, oom->rule_rank, oom->rule_pid), (long long)oom->rule_pid);
+}
+
 /* What to do, by what happened. */
 static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 {
@@ -304,6 +322,12 @@ static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 	case OOM_RETAINED:
 		say_retained(oom, out);
 		return;
+	case OOM_NEIGHBOUR:
+		say_neighbour(oom, out);
+		return;
+	case OOM_RANKS:
+		snprintf(out, ADVISE_EVIDENCE_MAX, "%s", oom_ranks_remedy(oom));
+		return;
 	default:
 		break;
 	}
@@ -313,6 +337,20 @@ static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 			 ? "take another version of the engine that sleeps, or of its loader: its weights were made outside of the pool "
 			   "that sleeps; or end that process meanwhile"
 			 : by_rule[oom->rule].instead);
+}
+
+/* "; that is code of accelerate: where you cannot change it, another version may have it mended": a framework's, and no user's. */
+static void say_whose(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom *oom = &advice->run.oom;
+	size_t used = strlen(out);
+	uint32_t i;
+
+	for (i = 0; i < advice->knobs->files && oom_is_about_code(oom); i++)
+		if (!strcmp(advice->knobs->file[i].framework, oom->theirs) && used < ADVISE_EVIDENCE_MAX)
+			snprintf(out + used, ADVISE_EVIDENCE_MAX - used,
+				 "; that is code of %s: where you cannot change it, another version may have it mended",
+				 oom->theirs);
 }
 
 static int refuse_by_rule(struct advice *advice, const char *name)
@@ -326,6 +364,7 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	oom_say_next(&why, oom, name);
 	if (oom_special_remedy(oom) && !advice->pieces_kept) {
 		say_special(advice, instead);
+		say_whose(advice, instead);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return advise_add_told(advice,
 				       oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
@@ -333,6 +372,8 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 										: ADVISE_REASON_LEFT,
 				       0, why.text, instead);
 	}
+	if (oom->idle_model.bytes && say_special(advice, instead))
+		return advise_add_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
 	if (oom->spare && say_special(advice, instead))
 		return advise_add_told(advice, ADVISE_REASON_RETENTION, 0, why.text, instead);
 	if (!by_rule[oom->rule].refuses)

@@ -287,7 +287,7 @@ static void print_refusals(const struct text *text, const struct advice *advice)
 		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
 		print_wrapped(text, 2, "%s%s", refusal->evidence, i == said ? "." : "");
 		if (i != said)
-			print_wrapped(text, 2, "Instead: %s.", refusal->instead);
+			print_wrapped(text, 2, "Also: %s.", refusal->instead);
 	}
 }
 

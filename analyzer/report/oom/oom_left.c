@@ -1,5 +1,6 @@
 #include "oom_left.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
@@ -316,4 +317,144 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 	if (found)
 		return found;
 	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left);
+}
+
+/* ---- a model that has done its work ---- */
+
+#define PACKAGES_MAX 8
+
+/*
+ * Models by the package whose code makes their weights, and computes with them: transformers' text encoders beside a transformer of
+ * diffusers. Whoever is on no stack since the first backward has done nothing since; that nobody will want it again this cannot tell.
+ */
+struct package {
+	char name[PACKAGE_MAX]; /* "": the user's own code */
+	uint64_t bytes;
+	const struct maker *largest;
+};
+
+struct packages {
+	struct package package[PACKAGES_MAX];
+	size_t count;
+};
+
+static int is_weights_of(const struct oom *oom, const struct maker *maker)
+{
+	return maker->process == oom->it->process && !strcmp(maker->category, mt_category_name(MT_CATEGORY_WEIGHTS)) &&
+	       !strcmp(maker->phase, mt_phase_name(MT_PHASE_INIT));
+}
+
+static void add_maker(struct packages *packages, const struct maker *maker)
+{
+	char name[PACKAGE_MAX];
+	size_t i;
+
+	package_below_user(&maker->stack, name);
+	for (i = 0; i < packages->count && strcmp(packages->package[i].name, name); i++)
+		;
+	if (i == PACKAGES_MAX)
+		return;
+	if (i == packages->count) {
+		packages->count++;
+		packages->package[i] = (struct package){ .largest = maker };
+		mt_copy_text(packages->package[i].name, PACKAGE_MAX, name);
+	}
+	packages->package[i].bytes += maker->bytes;
+}
+
+/* Who asked works with the weights of another package: that one is trained. */
+static int asks_for_another(const struct packages *packages, const struct package *idle, const struct callstack *asker)
+{
+	char name[PACKAGE_MAX], outer[PACKAGE_MAX];
+	const struct package *package;
+	int another = 0;
+	size_t i, k;
+
+	package_below_user(asker, outer);
+	for (i = 0; i < asker->count; i++)
+		for (k = 0; k < packages->count; k++) {
+			package = &packages->package[k];
+			if (package_is_nobodys(asker->frame[i]) ||
+			    strcmp(package_of(asker->frame[i]->file, name), package->name) != 0)
+				continue;
+			if (package == idle)
+				return 0;
+			another |= *name || !*outer; /* the user's own code is on every stack */
+		}
+	return another;
+}
+
+static int take_flag(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+/*
+ * Computed before the first backward; an optimizer has run since, and nothing of it. Gradients as large as its weights would be of it,
+ * as compiled code has no frames of a package.
+ */
+static int has_retired(const struct oom *oom, struct db *db, const char *package)
+{
+	static const char form[] =
+		"WITH RECURSIVE up(node, id) AS (SELECT DISTINCT node, node FROM site WHERE node IS NOT NULL AND process = ?1 UNION "
+		"SELECT up.node, parent FROM up JOIN node ON node.id = up.id WHERE parent IS NOT NULL), "
+		"own AS MATERIALIZED (SELECT DISTINCT up.node AS node FROM up JOIN node ON node.id = up.id JOIN frame ON frame.id = frame "
+		"WHERE file LIKE '%s/%%' OR file LIKE '%%-packages/%s/%%'), "
+		"made AS MATERIALIZED (SELECT alloc_seq, phase, category, bytes FROM allocation WHERE process = ?1 AND alloc_seq < ?2 "
+		"AND memory = 'tensor' AND node IN own), "
+		"begun AS (SELECT min(first_seq) AS seq FROM phase_span WHERE process = ?1 AND phase = 'backward' AND first_seq < ?2) "
+		"SELECT EXISTS (SELECT 1 FROM made, begun WHERE alloc_seq < seq AND phase <> 'init') "
+		"AND NOT EXISTS (SELECT 1 FROM made, begun WHERE alloc_seq > seq) "
+		"AND EXISTS (SELECT 1 FROM phase_span, begun WHERE process = ?1 AND phase = 'optimizer' AND first_seq > seq AND first_seq < ?2) "
+		"AND NOT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND alloc_seq < ?2 AND category = 'gradients' AND bytes >= 1 << 20 "
+		"AND bytes IN (SELECT bytes FROM made WHERE category = 'weights'))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
+	char sql[sizeof(form) + 2 * PACKAGE_MAX];
+	int retired = 0, error;
+
+	snprintf(sql, sizeof(sql), form, package, package); /* letters, digits and _, which is no danger */
+	error = answer_rows(db, sql, parameter, take_flag, &retired);
+	return error ? error : retired;
+}
+
+static void take_idle(struct oom *oom, const struct package *package)
+{
+	const struct maker *maker = package->largest;
+
+	oom->idle_model.bytes = package->bytes;
+	mt_copy_text(oom->idle_model.package, sizeof(oom->idle_model.package), package->name);
+	mt_copy_text(oom->idle_model.function, sizeof(oom->idle_model.function),
+		     *maker->by ? maker->by : maker->function);
+	mt_copy_text(oom->idle_model.place, sizeof(oom->idle_model.place), *maker->by ? maker->by_place : maker->place);
+}
+
+int oom_find_idle(struct oom *oom, struct db *db, const struct makers *makers)
+{
+	struct packages packages = { .count = 0 };
+	struct callstack asker = { .count = 0 };
+	const struct package *package;
+	int error = 0, retired;
+	size_t i;
+
+	if (oom->rule != OOM_LARGEST || oom->left_over || oom->waits || oom->crowded || oom->evaluates ||
+	    oom_is_others(oom) || !oom->it->node || oom->it->free < 0)
+		return 0;
+	for (i = 0; i < makers->count; i++)
+		if (is_weights_of(oom, &makers->maker[i]))
+			add_maker(&packages, &makers->maker[i]);
+	if (packages.count > 1)
+		error = callstack_load(&asker, db, oom->it->node, NULL);
+	for (i = 0; i < packages.count && packages.count > 1 && !error && !oom->idle_model.bytes; i++) {
+		package = &packages.package[i];
+		if (!*package->name || package->bytes < oom_missing(oom->it) ||
+		    !asks_for_another(&packages, package, &asker))
+			continue;
+		retired = has_retired(oom, db, package->name);
+		error = retired < 0 ? retired : 0;
+		if (retired > 0)
+			take_idle(oom, package);
+	}
+	callstack_release(&asker);
+	return error;
 }

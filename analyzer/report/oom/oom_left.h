@@ -1,11 +1,13 @@
 /*
  * oom_left.h - what a process has that no step of it needs: copies, outputs of batches that are done with, what an attempt
- * that failed before has left, and what is there twice, or is made twice by a load. Part of query_oom.h.
+ * that failed before has left, what is there twice, or is made twice by a load, and a model that has done its work. Part of
+ * query_oom.h.
  */
 #ifndef MEMANA_OOM_LEFT_H
 #define MEMANA_OOM_LEFT_H
 
 #include "query_oom.h"
+#include "report/makers.h"
 
 struct oom_left {
 	const char *category; /* static storage */
@@ -18,5 +20,11 @@ struct oom_left {
  * oom->twice or oom->again where it is that. 0: there is none, or -MT_E_x.
  */
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left);
+
+/*
+ * Weights of a model that did its work before the training began, and nothing since: text encoders, when the prompt is embedded. Fills
+ * oom->idle_model, where as much as is missing is such. 0 or -MT_E_x.
+ */
+int oom_find_idle(struct oom *oom, struct db *db, const struct makers *makers);
 
 #endif

@@ -57,7 +57,7 @@ static const char foreach_knob[] =
 	"goes through them one by one, and fused=True, where the optimizer has it, needs none";
 static const char clip_knob[] =
 	"the clipping keeps what it makes of each gradient until it has the norm of all: take the norms of each rank's own "
-	"shards and add those up, so that no gradient is made whole or copied, or clip fewer at a time";
+	"shards and add those up, so that no gradient is made whole or copied, or clip fewer at a time, or not at all (which changes results)";
 static const char gather_knob[] =
 	"the evaluation brings the outputs of all ranks together for the metrics: evaluate smaller batches "
 	"(per_device_eval_batch_size), or make less of each before (preprocess_logits_for_metrics)";
@@ -222,7 +222,8 @@ static const char attempt_knob[] =
 	"(del loss, and leave the except block before the next forward)";
 static const char attempt_states_knob[] =
 	"let go of what the attempt that failed before this one has made: its optimizer, and the model that was prepared for it, are "
-	"there still (accelerator.free_memory(), or del optimizer, before the next attempt)";
+	"there still (accelerator.free_memory(), or del optimizer, before the next attempt), or begin with a batch that fits, so that no "
+	"attempt fails";
 static const char twice_knob[] =
 	"the same gradients are there in half the bytes, too: reduce them in the type of the weights (reduce_dtype of FSDP's mixed "
 	"precision), or take a version that lets go of the wider ones when they have been cast";
@@ -236,6 +237,16 @@ static const char again_knob[] =
 static const char whole_knob[] =
 	"the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host (or on the meta device), "
 	"shard it there, and let each GPU get its shards; where it stays whole, over more GPUs or in fewer bytes";
+static const char moved_knob[] =
+	"the model is moved to this GPU while an engine is awake on it: leave it on the host until the engine sleeps, or let the engine sleep "
+	"before this (where nobody asked for the move, it is a fault of this version)";
+static const char loading_knob[] =
+	"a checkpoint is being loaded, and what it is read into is on this GPU beside the model: let that be on the host (map_location=\"cpu\" "
+	"where torch.load reads it, another format or no optimizer state where the framework can); nothing of it can go before the load is "
+	"over";
+static const char loaded_still_knob[] =
+	"what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or load it to the host "
+	"(map_location=\"cpu\")";
 static const char inputs_knob[] =
 	"what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch (pictures, masks): "
 	"leave those on the host, and take them to the GPU one micro-batch at a time";
@@ -253,6 +264,11 @@ static const char wider_knob[] =
 static const char loaded_knob[] =
 	"load the optimizer state to the host (map_location=\"cpu\"), or see whether what it was loaded from (a state dict) keeps it beside the "
 	"optimizer: it was there before any step of the optimizer, and a run that begins anew has none until then";
+
+static const char loaded_dict_knob[] =
+	"what loaded it may keep it in its state dict still, beside the optimizer, or after the optimizer's own went to the host: let go of "
+	"that dict (del, then torch.cuda.empty_cache()), and offload the optimizer after loading, too, if it is offloaded; it was there before "
+	"any step of the optimizer, and a run that begins anew has none until then";
 
 static const char ddp_knob[] =
 	"the buckets of DistributedDataParallel have every gradient once more: with gradient_as_bucket_view=True the gradients are views "
@@ -273,6 +289,31 @@ static const char infers_kept_knob[] =
 static const char cache_knob[] =
 	"the forward of a training keeps the keys and values of all tokens for a generation that does not come: call the model with "
 	"use_cache=False";
+
+const char *oom_ranks_remedy(const struct oom *oom)
+{
+	return oom->from_file
+		       ? "give torch.load a map_location (\"cpu\", or the rank's own device): it puts things where they were saved, "
+			 "whatever device the rank has chosen"
+		       : "let each rank use a device of its own (torch.cuda.set_device before anything is made, map_location where "
+			 "torch.load would put things where they were saved)";
+}
+
+/* Of the code that makes it so, which is somebody else's now and then. */
+int oom_is_about_code(const struct oom *oom)
+{
+	static const char *const about[] = {
+		attempt_knob,      attempt_states_knob, clip_knob,  loaded_knob,   loaded_dict_knob, loading_knob,
+		loaded_still_knob, stale_knob,          twice_knob, unneeded_knob, objects_knob,     state_dict_knob
+	};
+	const char *special = oom_special_remedy(oom);
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(about); i++)
+		if (special == about[i])
+			return 1;
+	return 0;
+}
 
 /* generate() is a rollout, and an engine makes its cache in init. */
 static int is_cache_of_training(const struct oom *oom)
@@ -307,7 +348,7 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (oom->wider)
 		return wider_knob;
 	if (oom->whole && !oom->spare)
-		return whole_knob;
+		return oom->moved ? moved_knob : whole_knob;
 	if (oom->inputs)
 		return inputs_knob;
 	if (oom->starved)
@@ -317,7 +358,7 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (oom->alone || oom->by_asker)
 		return oom->by_asker ? oom->by_frame : alone_knob;
 	if (oom->loaded_early)
-		return loaded_knob;
+		return oom->by_dict ? loaded_dict_knob : loaded_knob;
 	if (oom->stale && oom->stale >= oom->it->requested / 4)
 		return stale_knob;
 	if (is_cache_of_training(oom))
@@ -336,11 +377,12 @@ const char *oom_special_remedy(const struct oom *oom)
 		return logprobs_knob;
 	if (*oom_wakes(oom) && oom->asked_for)
 		return "give the engine a smaller part of the GPU, or let what sleeps wake up later, when what is in use now has gone";
+	if (oom->loading)
+		return loading_knob;
 	/* Loaded, taken over, and still there. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)))
-		return "what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or "
-		       "load it to the host (map_location=\"cpu\")";
+		return loaded_still_knob;
 	/* Copies for the engine, which are needed, but not all at once. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))

@@ -161,6 +161,36 @@ static int is_of_an_engine(const char *category)
 	       !strcmp(category, mt_category_name(MT_CATEGORY_GRAPHS));
 }
 
+/* Engines that have a cache on the device, awake. */
+static uint64_t cache_awake(const struct oom *oom)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		if (!strcmp(oom->part[i].category, mt_category_name(MT_CATEGORY_KV_CACHE)) &&
+		    !strcmp(oom->part[i].phase, mt_phase_name(MT_PHASE_INIT)))
+			bytes += oom->part[i].bytes;
+	return bytes;
+}
+
+/*
+ * ms-swift brought the actor back to the GPU though nobody had taken it away, beside an engine: it had been on the host all the time,
+ * so to load it there changes nothing, and ZeRO-2 shards no weights.
+ */
+static int find_moved(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function LIKE '%_apply' AND file LIKE '%torch/nn/modules/module.py')";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place->node };
+
+	if (!oom->whole || !oom->place->node || cache_awake(oom) < oom_missing(oom->it))
+		return 0;
+	return answer_rows(db, sql, parameter, take_flag, &oom->moved);
+}
+
 /*
  * AReaL made a model of 61 GiB on each GPU before FSDP cut it; SkyRL one of 15 GiB on the GPU that sends it to the others. An
  * engine, Megatron and ZeRO-3, which make shards from the start, are none of these.
@@ -177,6 +207,7 @@ static int find_whole(struct oom *oom, struct db *db)
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, place ? place->node : 0 };
 	uint64_t own = 0;
 	size_t i;
+	int error;
 
 	for (i = 0; i < oom->parts; i++)
 		own += oom->part[i].process == oom->it->process && !is_of_an_engine(oom->part[i].category)
@@ -187,7 +218,8 @@ static int find_whole(struct oom *oom, struct db *db)
 	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)) ||
 	    oom->rule_bytes < own - own / WHOLE_REST)
 		return 0;
-	return answer_rows(db, sql, parameter, take_flag, &oom->whole);
+	error = answer_rows(db, sql, parameter, take_flag, &oom->whole);
+	return error ? error : find_moved(oom, db);
 }
 
 static int asks_for_more(const struct oom *oom, const struct oom_part *place)
@@ -228,6 +260,32 @@ static int find_inputs(struct oom *oom, struct db *db)
 
 /* ---- the rest ---- */
 
+/*
+ * prime-rl read its checkpoint into a state dict, of which Optimizer.load_state_dict() made the optimizer's state, on the device of
+ * each parameter: where the file was read to does not matter then.
+ */
+static int find_dict(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE "
+		"file LIKE '%torch/distributed/checkpoint/%' OR (file LIKE '%torch/optim/%' AND function LIKE '%load_state_dict')) "
+		"AND NOT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE file LIKE '%torch/serialization.py')";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0 };
+
+	return oom->loaded_early ? answer_rows(db, sql, parameter, take_flag, &oom->by_dict) : 0;
+}
+
+/* Of a checkpoint that is still being read nothing can go yet: who asks wants more of the same. */
+static void find_loading(struct oom *oom)
+{
+	const char *init = mt_phase_name(MT_PHASE_INIT), *copies = mt_category_name(MT_CATEGORY_STATE_DICT);
+
+	oom->loading = !strcmp(oom->rule_category, copies) && !strcmp(oom->it->category, copies) && oom->place &&
+		       !oom_is_others(oom) && !strcmp(oom->place->phase, init) && !strcmp(oom->it->phase, init);
+}
+
 /* Optimizer state that was there before any optimizer ran: a checkpoint's. */
 static int find_loaded(struct oom *oom, struct db *db)
 {
@@ -236,11 +294,13 @@ static int find_loaded(struct oom *oom, struct db *db)
 		"AND first_seq < ?2)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
 	const char *init = mt_phase_name(MT_PHASE_INIT);
+	int error;
 
 	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) || !oom->place ||
 	    oom->place->process != oom->it->process || strcmp(oom->place->phase, init) || !strcmp(oom->it->phase, init))
 		return 0;
-	return answer_rows(db, sql, parameter, take_flag, &oom->loaded_early);
+	error = answer_rows(db, sql, parameter, take_flag, &oom->loaded_early);
+	return error ? error : find_dict(oom, db);
 }
 
 static int take_bytes(void *context, struct db_stmt *stmt)
@@ -286,12 +346,100 @@ static int find_trainer(struct oom *oom, struct db *db)
 	return error;
 }
 
+/* torch.load takes a rank to the device that the file names, whichever the rank has chosen. */
+static int find_file(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE file LIKE '%torch/serialization.py')";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0 };
+
+	return oom->rule == OOM_RANKS ? answer_rows(db, sql, parameter, take_flag, &oom->from_file) : 0;
+}
+
+/* ---- another part of the program ---- */
+
+static int is_on(const struct callstack *stack, const struct callstack_frame *frame)
+{
+	size_t i;
+
+	for (i = 0; i < stack->count; i++)
+		if (!strcmp(stack->frame[i]->function, frame->function) && !strcmp(stack->frame[i]->file, frame->file))
+			return 1;
+	return 0;
+}
+
+/* Outside of the package whose lines made it, and not on the way to who asked: encode_image() of a VAE, beside the forward of a UNet. */
+static void take_apart(struct oom *oom, const struct callstack *made, const struct callstack *asked)
+{
+	char inside[PACKAGE_MAX], name[PACKAGE_MAX];
+	const struct callstack_frame *frame;
+	size_t i;
+
+	package_inside(made, inside);
+	for (i = 0; i < made->count && *inside; i++) {
+		frame = made->frame[i];
+		if (package_is_nobodys(frame) || !strcmp(package_of(frame->file, name), inside))
+			continue;
+		if (!is_on(asked, frame)) {
+			callstack_function(oom->apart, sizeof(oom->apart), frame);
+			callstack_place(oom->apart_place, sizeof(oom->apart_place), frame);
+		}
+		return;
+	}
+}
+
+/* Where a backward has freed such before, it is trained, or what comes before it is. */
+static int find_apart(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT EXISTS (SELECT 1 FROM allocation JOIN phase_span AS span ON span.process = ?1 AND span.phase = 'backward' "
+		"AND free_seq BETWEEN first_seq AND last_seq WHERE allocation.process = ?1 AND node = ?2 AND free_seq < ?3)";
+	const struct oom_part *place = oom->place;
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, place ? place->node : 0, oom->it->seq };
+	const char *forward = mt_phase_name(MT_PHASE_FORWARD);
+	struct callstack made = { .count = 0 }, asked = { .count = 0 };
+	int needed = 0, error;
+
+	if (!place || !place->node || !oom->it->node || oom_is_others(oom) || oom->left_over || oom->infers ||
+	    oom->unneeded || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_ACTIVATIONS)) ||
+	    strcmp(place->category, oom->rule_category) || strcmp(place->phase, forward) ||
+	    strcmp(oom->it->phase, forward))
+		return 0;
+	error = answer_rows(db, sql, parameter, take_flag, &needed);
+	if (error || needed)
+		return error;
+	error = callstack_load(&made, db, place->node, NULL);
+	if (!error)
+		error = callstack_load(&asked, db, oom->it->node, NULL);
+	if (!error)
+		take_apart(oom, &made, &asked);
+	callstack_release(&made);
+	callstack_release(&asked);
+	return error;
+}
+
+/* Whose line made what the remedy is about, or asked where it is about that. */
+static int find_theirs(struct oom *oom, struct db *db)
+{
+	int64_t node = oom->by_asker || oom->asked_for || !oom->place ? oom->it->node : oom->place->node;
+	struct callstack stack = { .count = 0 };
+	int error = node && !oom_is_others(oom) ? callstack_load(&stack, db, node, NULL) : 0;
+
+	if (!error)
+		package_inside(&stack, oom->theirs);
+	callstack_release(&stack);
+	return error;
+}
+
 int oom_find_signs(struct oom *oom, struct db *db)
 {
 	int error;
 
 	if (oom->rule != OOM_LARGEST)
-		return 0;
+		return find_file(oom, db);
+	find_loading(oom);
 	error = find_frame(oom, db);
 	if (!error)
 		error = find_unneeded(oom, db);
@@ -309,5 +457,9 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_stale(oom, db);
 	if (!error)
 		error = find_wider(oom, db);
+	if (!error)
+		error = find_theirs(oom, db);
+	if (!error)
+		error = find_apart(oom, db);
 	return error ? error : oom_find_outlier(oom, db);
 }

@@ -1,5 +1,6 @@
 #include "oom_size.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
@@ -25,23 +26,66 @@ static int take_sizes(void *context, struct db_stmt *stmt)
 }
 
 /*
- * The largest of a place in this step, and in all before. Where no step ends (an evaluation, a server), this sample is what came
- * since the oldest that is still there.
+ * The largest of a place in this step, and in all before; of one phase: the update of an actor and its log-probs go through the same
+ * lines with micro-batches of their own. Where no step ends (an evaluation, a server), this sample is what came since the oldest that
+ * is still there.
  */
-static int sizes_of(const struct oom *oom, struct db *db, int64_t node, int by_samples, struct sizes *sizes)
+static int sizes_of(const struct oom *oom, struct db *db, int64_t node, const char *phase, struct sizes *sizes)
 {
-	static const char sql[] =
+	static const char form[] =
 		"WITH same AS MATERIALIZED (SELECT alloc_seq, free_seq, step, bytes FROM allocation JOIN callsite USING (node) "
 		"JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place AND place.function = callsite.function "
-		"WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor'), "
+		"WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor' AND phase = '%s'), "
 		"edge AS (SELECT ifnull(CASE WHEN ?5 THEN min(alloc_seq) FILTER (WHERE free_seq IS NULL OR free_seq > ?3) "
 		"ELSE min(alloc_seq) FILTER (WHERE step >= ?2) END, ?3 + 1) AS seq FROM same) "
 		"SELECT max(bytes) FILTER (WHERE alloc_seq >= seq), max(bytes) FILTER (WHERE alloc_seq < seq) FROM same, edge";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node,
-						       by_samples };
+						       oom->by_samples };
+	char sql[sizeof(form) + 32];
+	int number = mt_phase_parse(phase, strlen(phase));
 
 	*sizes = (struct sizes){ 0 };
+	snprintf(sql, sizeof(sql), form, mt_phase_name(number < 0 ? MT_PHASE_OTHER : (uint32_t)number));
 	return answer_rows(db, sql, parameter, take_sizes, sizes);
+}
+
+struct rising {
+	uint64_t last;
+	uint32_t steps;
+};
+
+/* Newest first: as long as each is less than the one after it. */
+static int take_step(void *context, struct db_stmt *stmt)
+{
+	struct rising *rising = context;
+	uint64_t bytes = (uint64_t)db_int(stmt, 0);
+
+	if (bytes >= rising->last) {
+		rising->last = 0; /* the rest does not count */
+		return 0;
+	}
+	rising->steps++;
+	rising->last = bytes;
+	return 0;
+}
+
+/* In how many steps in a row before this one the largest of the place was larger than in the step before. */
+static int find_rising(struct oom *oom, struct db *db)
+{
+	static const char form[] =
+		"SELECT max(bytes) FROM allocation JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 "
+		"AND place.place = callsite.place AND place.function = callsite.function WHERE process = ?1 AND alloc_seq <= ?3 "
+		"AND memory = 'tensor' AND phase = '%s' AND step < ?2 GROUP BY step ORDER BY step DESC";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq,
+						       oom->place->node };
+	struct rising rising = { .last = oom->piece };
+	char sql[sizeof(form) + 32];
+	int number = mt_phase_parse(oom->place->phase, strlen(oom->place->phase)), error;
+
+	snprintf(sql, sizeof(sql), form, mt_phase_name(number < 0 ? MT_PHASE_OTHER : (uint32_t)number));
+	error = answer_rows(db, sql, parameter, take_step, &rising);
+	oom->rising = rising.steps;
+	return error;
 }
 
 int oom_find_sizes(struct oom *oom, struct db *db)
@@ -52,12 +96,14 @@ int oom_find_sizes(struct oom *oom, struct db *db)
 
 	oom->by_samples = infers > 0;
 	if (!error && oom->place && oom->place->node && oom->place->process == oom->it->process) {
-		error = sizes_of(oom, db, oom->place->node, oom->by_samples, &sizes);
+		error = sizes_of(oom, db, oom->place->node, oom->place->phase, &sizes);
 		oom->piece = sizes.now;
 		oom->piece_before = sizes.before;
+		if (!error && !oom->by_samples)
+			error = find_rising(oom, db);
 	}
 	if (!error && oom->it->node && !strcmp(oom->it->source, "tensor")) {
-		error = sizes_of(oom, db, oom->it->node, oom->by_samples, &sizes);
+		error = sizes_of(oom, db, oom->it->node, oom->it->phase, &sizes);
 		oom->asked_before = sizes.before;
 	}
 	return error;

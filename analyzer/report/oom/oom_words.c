@@ -4,6 +4,8 @@
 #include "oom_words_impl.h"
 #include "report/answer.h"
 
+#define RISES 5 /* by chance so many in a row are rare */
+
 const char *oom_free_words(const struct oom_failure *failure)
 {
 	if (failure->free < 0)
@@ -130,6 +132,10 @@ static void say_place_words(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->whole_count, "piece"));
 	sentence_say(sentence, " is kept by ");
 	say_place_and_maker(sentence, part);
+	if (*oom->apart && !*part->by) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, oom->apart, oom->apart_place);
+	}
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
 		oom_say_process(sentence, part->rank, part->pid);
@@ -198,9 +204,15 @@ static void say_first_step(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " The optimizer makes it in its first step, and it stays: every step needs it.");
 }
 
+/* Twice is another sample; less than that may be one of many, unless they have become larger all the time. */
+int oom_is_rising(const struct oom *oom)
+{
+	return oom->rising >= RISES && oom->piece >= oom->piece_before + oom->piece_before / 8;
+}
+
 int oom_is_larger(const struct oom *oom)
 {
-	return oom->piece_before && oom->piece >= oom->piece_before * 2 && !oom->logits.tokens;
+	return oom->piece_before && !oom->logits.tokens && (oom->piece >= oom->piece_before * 2 || oom_is_rising(oom));
 }
 
 static void say_larger(struct sentence *sentence, const struct oom *oom)
@@ -212,7 +224,11 @@ static void say_larger(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, "%s nothing there was larger than %s, now it is %s",
 		     oom->by_samples ? "Before," : "In the steps before", text_bytes(before, oom->piece_before),
 		     text_bytes(size, oom->piece));
-	if (!oom->uneven)
+	if (oom_is_rising(oom))
+		sentence_say(sentence,
+			     ", and it has risen in each of the last %u steps: samples become longer; cap that",
+			     oom->rising);
+	else if (!oom->uneven)
 		sentence_say(sentence, ": %s is longer than all before; cap that",
 			     oom->by_samples ? "a sample" : "a micro-batch, or one sample of it,");
 	sentence_say(sentence, ". ");
@@ -310,6 +326,12 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	say_place(sentence, oom);
 	say_copy(sentence, oom);
 	oom_say_again(sentence, oom);
+	if (oom->idle_model.bytes) {
+		oom_say_idle(sentence, oom);
+		sentence_say(sentence,
+			     ": if nothing needs them any more, let go of every name that refers to them, else take them to the host "
+			     "until then; that would have been enough. ");
+	}
 	if (oom->wider) {
 		say_wider(sentence, oom);
 		return;
@@ -354,6 +376,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, ": %s.", knob);
 	oom_say_before(sentence, oom);
 	say_first_step(sentence, oom);
+	oom_say_apart(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
 		sentence_say(sentence,
 			     " The request itself is as large as the logits of %s: in chunks or fused it would be less.",
@@ -418,7 +441,8 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 			     text_bytes(size, sum[0].bytes));
 }
 
-static void say_ranks(struct sentence *sentence, const struct oom *oom)
+/* `briefly`: without what to do. */
+static void say_ranks(struct sentence *sentence, const struct oom *oom, int briefly)
 {
 	char size[TEXT_SIZE_MAX], ranks[64];
 
@@ -429,9 +453,10 @@ static void say_ranks(struct sentence *sentence, const struct oom *oom)
 	say_pieces(sentence, oom->place);
 	sentence_say(sentence, " of rank %lld by ", (long long)oom->place->rank);
 	answer_say_place(sentence, oom->place->function, oom->place->place);
-	sentence_say(sentence,
-		     ". That would have been enough: let each rank use a device of its own (torch.cuda.set_device before anything is "
-		     "made, map_location where torch.load would put things where they were saved).");
+	sentence_say(sentence, ". That would have been enough");
+	if (!briefly)
+		sentence_say(sentence, ": %s", oom_ranks_remedy(oom));
+	sentence_say(sentence, ".");
 }
 
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name)
@@ -456,7 +481,7 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		say_sleeper(sentence, oom);
 		break;
 	case OOM_RANKS:
-		say_ranks(sentence, oom);
+		say_ranks(sentence, oom, 0);
 		break;
 	case OOM_NEIGHBOUR:
 		sentence_say(sentence, "Process ");
@@ -598,13 +623,15 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ".");
 		return;
 	case OOM_RANKS:
-		say_ranks(sentence, oom);
+		say_ranks(sentence, oom, 1);
 		return;
 	case OOM_LARGEST:
-		if (oom->asked_for && !oom->logits.tokens)
+		if (oom->asked_for && !oom->logits.tokens) {
+			say_place(sentence, oom);
 			say_asked_for(sentence, oom, 1);
-		else
+		} else {
 			say_most(sentence, oom);
+		}
 		return;
 	case OOM_UNKNOWN:
 		sentence_say(sentence, "Nothing in use on the device was recorded.");
@@ -637,6 +664,25 @@ static void say_caller(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, ".");
 }
 
+/* What helps, too, and is no setting's: who says what to do by himself speaks of settings. */
+static void say_besides(struct sentence *sentence, const struct oom *oom)
+{
+	if (oom->rule != OOM_LARGEST)
+		return;
+	if (oom->copy.alike && is_copy_in_the_way(oom)) {
+		sentence_say(sentence, " ");
+		say_copy(sentence, oom);
+		sentence->size -= sentence->size && sentence->text[sentence->size - 1] == ' ';
+		sentence->text[sentence->size] = '\0';
+	}
+	oom_say_apart(sentence, oom);
+	if (oom->crowded)
+		sentence_say(sentence,
+			     " To compute less at a time (fewer tokens, fewer or smaller pictures) helps, too.");
+	if (oom->asked_for && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_GRAPHS)) && !oom->by_frame)
+		sentence_say(sentence, " To capture fewer batch sizes helps, too.");
+}
+
 void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 {
 	say_what(sentence, oom);
@@ -644,6 +690,7 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 	oom_say_before(sentence, oom);
 	oom_say_beside(sentence, oom);
 	say_caller(sentence, oom);
+	say_besides(sentence, oom);
 }
 
 void oom_verdict(struct sentence *sentence, const struct oom *oom, const char *name)

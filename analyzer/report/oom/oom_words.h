@@ -36,8 +36,20 @@ const char *oom_special_remedy(const struct oom *oom);
 /* The one, or else the other, as it is here: of an engine that nobody trains beside. NULL: nobody knows. Static storage. */
 const char *oom_remedy_here(const struct oom *oom);
 
+/* RANKS: what to do. Static storage. */
+const char *oom_ranks_remedy(const struct oom *oom);
+
+/* What oom_special_remedy() says is to be changed in the code that `theirs` names. */
+int oom_is_about_code(const struct oom *oom);
+
 /* The largest piece of the place is far above all that it had in earlier steps; of other bytes than logits, which say tokens. */
 int oom_is_larger(const struct oom *oom);
+
+/* idle_model: "10.3 GiB of weights, made by f (x.py:1), have computed nothing since the first backward (no code of g did)". */
+void oom_say_idle(struct sentence *sentence, const struct oom *oom);
+
+/* It is larger than all before, and so was each of many steps. */
+int oom_is_rising(const struct oom *oom);
 
 /* It is about gradients, and they are as large as the layers that are gathered: nothing has sharded them yet. */
 int oom_has_whole_gradients(const struct oom *oom);

@@ -188,3 +188,23 @@ void oom_say_beside(struct sentence *sentence, const struct oom *oom)
 		     "the way, and that would have been enough.",
 		     text_bytes(size, oom->beside.bytes));
 }
+
+void oom_say_idle(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s of weights, made by ", text_bytes(size, oom->idle_model.bytes));
+	answer_say_place(sentence, oom->idle_model.function, oom->idle_model.place);
+	sentence_say(sentence, ", have computed nothing since the first backward (no code of %s did)",
+		     oom->idle_model.package);
+}
+
+/* What is frozen keeps as much as what is trained, unless it is told. */
+void oom_say_apart(struct sentence *sentence, const struct oom *oom)
+{
+	if (!*oom->apart || oom->by_asker || oom->alone)
+		return;
+	sentence_say(sentence, " If nothing below ");
+	sentence_say_clean(sentence, oom->apart);
+	sentence_say(sentence, " is trained, run it within torch.no_grad(), and it keeps none of that.");
+}

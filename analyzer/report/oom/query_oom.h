@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include "database/db.h"
 #include "memtrace/phase.h"
+#include "query/package.h"
 
 struct oom_failure {
 	int64_t id, process, device;   /* ids */
@@ -140,6 +141,13 @@ struct oom_again {
 	char function[256], place[256]; /* who made it there */
 };
 
+/* Weights of a model that computed before the training began, and nothing since: 0 bytes: there is none. */
+struct oom_idle {
+	uint64_t bytes;
+	char function[256], place[256]; /* who had most of it made */
+	char package[PACKAGE_MAX];      /* whose code it is: "transformers" */
+};
+
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
@@ -191,16 +199,24 @@ struct oom {
 	int uneven;  /* LARGEST: experts have far more than before, and the rest of the model has not */
 	uint64_t asked_before; /* most that the place of the request had in one piece before: in earlier steps, or samples; 0: none */
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
-	int inputs;                  /* LARGEST: many pieces of no known purpose that were there before the forward */
-	int loaded_early;            /* LARGEST: it was loaded, and its optimizer has not run yet */
+	int moved; /* whole: these came from the host, by Module.to() or its like, while an engine is awake on the device */
+	int loading;      /* LARGEST: what a checkpoint is read into, in init, and who asks wants more of that */
+	int by_dict;      /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
+	int inputs;       /* LARGEST: many pieces of no known purpose that were there before the forward */
+	int loaded_early; /* LARGEST: it was loaded, and its optimizer has not run yet */
+	char apart[256],
+		apart_place[256]; /* LARGEST: activations of `place` are of a call of this, and who asks is not below it; "": else */
+	int from_file;            /* RANKS: torch.load made `place`, on the device that the file names */
+	char theirs[PACKAGE_MAX]; /* LARGEST: whose line it is that by_frame or what is left is about; "": the user's */
 	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
 	char wider_function[256], wider_place[256]; /* who made them */
 	char asked_by[64];                          /* the library that asked the driver; "": PyTorch, or unknown */
 	const struct oom_part
 		*place; /* LARGEST, SLEEPER, RANKS: the place that keeps most of that; NULL: none has much of it */
 	uint64_t piece, piece_before; /* largest allocation of that place in this step, and in all before; 0: unknown */
-	int by_samples;               /* these are of what is there now, and of what has gone: no step has ended */
-	struct oom_growth growth;     /* RETAINED */
+	uint32_t rising; /* so many steps in a row before this one each had a larger one than the step before */
+	int by_samples;  /* these are of what is there now, and of what has gone: no step has ended */
+	struct oom_growth growth; /* RETAINED */
 	char waking[32]; /* what the process that asked has asleep, at least as much as it asked for; "": nothing */
 	uint64_t waking_bytes;    /* of it; whole requests: it is what was asked for, see oom_wakes() */
 	struct oom_pins pins;     /* FRAGMENTATION */
@@ -209,6 +225,7 @@ struct oom {
 	struct oom_beside beside;
 	int logits_gradient;  /* LARGEST: a backward asked for as much as one piece of the logits that are there */
 	struct oom_copy copy; /* of the process whose `place` it is, or that asked */
+	struct oom_idle idle_model; /* LARGEST: as much as is missing */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
 	int expandable, sleeps; /* see frag_modes() */
 	char caller[256],
@@ -278,7 +295,7 @@ int oom_find_holes(struct oom *oom, struct db *db);
 /* Fills oom->pins. After oom_find_growth(), whose tables it needs. 0 or -MT_E_x. */
 int oom_find_pins(struct oom *oom, struct db *db);
 
-/* Fills by and whole of the parts, copy and spare. 0 or -MT_E_x. */
+/* Fills by and whole of the parts, copy, idle_model and spare. 0 or -MT_E_x. */
 int oom_find_makers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */

@@ -1,0 +1,21 @@
+/* package.h - whose code a frame is, by the name of its package: what a user can change, and what he can only take another version of. */
+#ifndef MEMANA_PACKAGE_H
+#define MEMANA_PACKAGE_H
+
+#include "callstack.h"
+
+#define PACKAGE_MAX 64
+
+/* "transformers" of "transformers/x.py" and of "/usr/lib/python3/site-packages/transformers/x.py"; "": the user's own. `out`. */
+const char *package_of(const char *file, char out[PACKAGE_MAX]);
+
+/* PyTorch's, native, or on every stack: it is nobody's. */
+int package_is_nobodys(const struct callstack_frame *frame);
+
+/* The library that the user's own code called: the outermost one inside of it. "": none, it is the user's. */
+void package_below_user(const struct callstack *stack, char out[PACKAGE_MAX]);
+
+/* Whose line it is: of the innermost frame that is somebody's. "": the user's, or nobody's. */
+void package_inside(const struct callstack *stack, char out[PACKAGE_MAX]);
+
+#endif
