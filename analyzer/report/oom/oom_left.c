@@ -263,11 +263,11 @@ static int add_again(struct oom *oom, struct db *db, const struct callstack *ask
 
 	if (!error)
 		from = parts_from(asks, &stack);
-	if (from && !oom->again.bytes) { /* most first */
-		callstack_function(oom->again.function, sizeof(oom->again.function), from);
-		callstack_place(oom->again.place, sizeof(oom->again.place), from);
+	if (from && !oom->reload.bytes) { /* most first */
+		callstack_function(oom->reload.function, sizeof(oom->reload.function), from);
+		callstack_place(oom->reload.place, sizeof(oom->reload.place), from);
 	}
-	oom->again.bytes += from ? node->bytes : 0;
+	oom->reload.bytes += from ? node->bytes : 0;
 	callstack_release(&stack);
 	return error;
 }
@@ -298,9 +298,9 @@ static int find_again(struct oom *oom, struct db *db, uint64_t least)
 	for (i = 0; i < nodes.count && !error; i++)
 		error = add_again(oom, db, &asks, &nodes.node[i]);
 	callstack_release(&asks);
-	if (error || oom->again.bytes < least)
-		oom->again = (struct oom_again){ 0 };
-	return error ? error : oom->again.bytes != 0;
+	if (error || oom->reload.bytes < least)
+		oom->reload = (struct oom_reload){ 0 };
+	return error ? error : oom->reload.bytes != 0;
 }
 
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left)
@@ -313,7 +313,7 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 	found = find_again(oom, db, least);
 	if (found > 0)
 		*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_OPTIMIZER_STATE),
-					   .bytes = oom->again.bytes };
+					   .bytes = oom->reload.bytes };
 	if (found)
 		return found;
 	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left);

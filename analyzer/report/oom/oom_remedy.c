@@ -341,7 +341,7 @@ const char *oom_special_remedy(const struct oom *oom)
 											: attempt_knob;
 	if (oom->twice)
 		return twice_knob;
-	if (oom->again.bytes)
+	if (oom->reload.bytes)
 		return again_knob;
 	if (oom->buckets)
 		return ddp_knob;

@@ -325,7 +325,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	say_outlier(sentence, oom);
 	say_place(sentence, oom);
 	say_copy(sentence, oom);
-	oom_say_again(sentence, oom);
+	oom_say_reload(sentence, oom);
 	if (oom->idle_model.bytes) {
 		oom_say_idle(sentence, oom);
 		sentence_say(sentence,

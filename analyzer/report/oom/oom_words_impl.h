@@ -27,8 +27,8 @@ void oom_say_before(struct sentence *sentence, const struct oom *oom);
 /* "15.4 GiB beside it are weights of rank 0 (pid 5200), which ..." Nothing, unless oom->beside is known. */
 void oom_say_beside(struct sentence *sentence, const struct oom *oom);
 
-/* "22.5 GiB of optimizer state was made by f (x.py:1) in the same load. " Nothing, unless oom->again is known. */
-void oom_say_again(struct sentence *sentence, const struct oom *oom);
+/* "22.5 GiB of optimizer state was made by f (x.py:1) in the same load. " Nothing, unless oom->reload is known. */
+void oom_say_reload(struct sentence *sentence, const struct oom *oom);
 
 /* " If nothing below f is trained, run it within torch.no_grad(), and it keeps none of that.", or nothing. */
 void oom_say_apart(struct sentence *sentence, const struct oom *oom);

@@ -164,14 +164,14 @@ void oom_say_before(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, ".");
 }
 
-void oom_say_again(struct sentence *sentence, const struct oom *oom)
+void oom_say_reload(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX];
 
-	if (!oom->again.bytes)
+	if (!oom->reload.bytes)
 		return;
-	sentence_say(sentence, "%s of optimizer state was made by ", text_bytes(size, oom->again.bytes));
-	answer_say_place(sentence, oom->again.function, oom->again.place);
+	sentence_say(sentence, "%s of optimizer state was made by ", text_bytes(size, oom->reload.bytes));
+	answer_say_place(sentence, oom->reload.function, oom->reload.place);
 	sentence_say(sentence, " in the same load. ");
 }
 

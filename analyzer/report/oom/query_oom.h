@@ -136,7 +136,7 @@ struct oom_beside {
 };
 
 /* What a load has made of what it is about to make once more. */
-struct oom_again {
+struct oom_reload {
 	uint64_t bytes;                 /* 0: nothing */
 	char function[256], place[256]; /* who made it there */
 };
@@ -221,7 +221,7 @@ struct oom {
 	uint64_t waking_bytes;    /* of it; whole requests: it is what was asked for, see oom_wakes() */
 	struct oom_pins pins;     /* FRAGMENTATION */
 	struct oom_before before; /* of whatever rule */
-	struct oom_again again;   /* LARGEST, left_over */
+	struct oom_reload reload; /* LARGEST, left_over */
 	struct oom_beside beside;
 	int logits_gradient;  /* LARGEST: a backward asked for as much as one piece of the logits that are there */
 	struct oom_copy copy; /* of the process whose `place` it is, or that asked */
