@@ -105,6 +105,12 @@ int host_sum_rose(const struct host_sum *sum)
 	return sum->rose >= sum->all.cgroup / RISE_SHARE && sum->own_rose >= sum->rose / RISE_SHARE;
 }
 
+int host_sum_others_rose(const struct host_sum *sum)
+{
+	return sum->all.cgroup_limit && !have_part(sum, OWN_SHARE) && sum->rose >= sum->all.cgroup / 2 &&
+	       sum->own_rose < sum->rose / RISE_SHARE;
+}
+
 /* A good part of what is in use is the processes' own, as far as anybody knows. */
 static int is_theirs(const struct host_sum *sum)
 {
@@ -127,6 +133,15 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 			     "; it rose by %s since they began, and %s of that is theirs: the rest is somebody else's, of "
 			     "ranks that were not recorded, perhaps.",
 			     text_bytes(whole, sum->rose), text_bytes(own, sum->own_rose));
+		return;
+	}
+	if (host_sum_others_rose(sum)) {
+		sentence_say(sentence,
+			     "; it rose by %s since %s began, and %s of that is %s own: the rest is of other processes in the same cgroup, such "
+			     "as children of %s (workers of data loaders).",
+			     text_bytes(whole, sum->rose), sum->processes == 1 ? "it" : "they",
+			     text_bytes(own, sum->own_rose), sum->processes == 1 ? "its" : "their",
+			     sum->processes == 1 ? "it" : "them");
 		return;
 	}
 	sentence_say(sentence, !is_theirs(sum) ? ": most of it is somebody else's; see there first."

@@ -21,6 +21,9 @@ int host_sum(struct host_sum *sum, struct db *db);
 /* 1: it is full because it rose, and much of that is theirs: what was there before is not why; 0. */
 int host_sum_rose(const struct host_sum *sum);
 
+/* A cgroup with a limit, the job's own, filled while they ran, and hardly any of that is theirs: their children's, perhaps. */
+int host_sum_others_rose(const struct host_sum *sum);
+
 /* "This was not a GPU out-of-memory: ..." for each process of which that can be said. 0 or -MT_E_x. */
 int top_host_verdicts(const struct text *text, struct db *db);
 

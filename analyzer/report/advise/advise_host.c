@@ -14,7 +14,8 @@ struct host_words {
 	char *evidence, *instead;
 	uint64_t recorded; /* what all recorded processes had resident at most */
 	uint32_t processes;
-	int rose; /* the host filled while they were there, and much of that is theirs */
+	int rose;        /* the host filled while they were there, and much of that is theirs */
+	int others_rose; /* a cgroup of its own filled, and hardly any of that is */
 };
 
 static int add_host(void *context, const struct query_host *row)
@@ -185,6 +186,10 @@ static void say_instead(struct host_words *words, const struct query_host *row, 
 	static const char others[] =
 		"look at the other processes of the host, and at when they grew (memana top tells those that were recorded): this one is "
 		"not what filled the host, and offloading more would make it worse";
+	static const char children[] =
+		"look at what else runs in this job's cgroup, such as forked workers of data loaders: start those with spawn or forkserver (what "
+		"Python reads in a forked one becomes a copy of its own), or fewer of them, over data that is no Python objects (numpy, Arrow, "
+		"memory-mapped); this process is not what filled it, and offloading more would make it worse";
 	static const char anything[] =
 		"give the job more host memory, or keep less there: states that are offloaded to it, checkpoints that are gathered on it, "
 		"workers of data loaders, pinned buffers (memana top shows whose it is)";
@@ -201,7 +206,10 @@ static void say_instead(struct host_words *words, const struct query_host *row, 
 		return;
 	if ((!small || words->rose) && grew_here(words->advice, instead, ADVISE_EVIDENCE_MAX))
 		return;
-	snprintf(instead, ADVISE_EVIDENCE_MAX, "%s", small ? others : anything);
+	snprintf(instead, ADVISE_EVIDENCE_MAX, "%s",
+		 small && words->others_rose ? children
+		 : small                     ? others
+					     : anything);
 }
 
 static int take_host(void *context, const struct query_host *row)
@@ -231,6 +239,7 @@ int advise_host_says(struct advice *advice, char evidence[ADVISE_EVIDENCE_MAX], 
 		error = host_sum(&sum, advice->run.db);
 	if (!error) {
 		words.rose = host_sum_rose(&sum);
+		words.others_rose = host_sum_others_rose(&sum);
 		error = query_hosts(advice->run.db, take_host, &words);
 	}
 	return error ? error : words.told;
