@@ -105,10 +105,30 @@ static void count_loaded(struct tally *tally, const struct judge *judge)
 		tally->restored += kept;
 }
 
+#define MODEL_SHARE 4 /* one weight for so many pieces that were loaded may be new: a head, an adapter */
+
+/*
+ * FSDP gathers states whole to load the shards of them: an optimizer has been given some already, and there is a model, of other sizes.
+ */
+static int is_for_optimizer(const struct tally *tally, const struct site_key *key)
+{
+	const struct tally *first = tally - key->size;
+	uint64_t loaded = 0, weights = 0, restored = 0;
+	uint32_t i;
+
+	for (i = 0; i < SIZES_KEYS; i++) {
+		loaded += first[i].weights ? 0 : first[i].loaded;
+		weights += first[i].weights;
+		restored += first[i].restored;
+	}
+	return restored && weights > loaded / MODEL_SHARE;
+}
+
 /* What was taken over has the size of what took it. */
 static void judge_loaded(const struct judge *judge, const struct tally *tally)
 {
-	if (is_loaded(judge) && tally->loaded && !tally->weights && !tally->restored)
+	if (is_loaded(judge) && tally->loaded && !tally->weights && !tally->restored &&
+	    !is_for_optimizer(tally, &judge->site->key))
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LOADED, tally->loaded);
 }
 

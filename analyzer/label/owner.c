@@ -30,7 +30,18 @@ static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libm
 	X(PATH, "/.triton/", "triton", OWNER_ANY)                                         \
 	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                  \
 	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                              \
-	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)
+	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)                                     \
+	X(NAME, "libonnxruntime", "onnxruntime", OWNER_ANY)                               \
+	X(NAME, "onnxruntime_pybind", "onnxruntime", OWNER_ANY)                           \
+	X(NAME, "libtensorflow", "tensorflow", OWNER_ANY)                                 \
+	X(NAME, "_pywrap_tensorflow", "tensorflow", OWNER_ANY)                            \
+	X(NAME, "xla_extension", "jax", OWNER_ANY)                                        \
+	X(NAME, "libjax_common", "jax", OWNER_ANY)                                        \
+	X(PATH, "/xla_cuda", "jax", OWNER_ANY) /* its plugin */                           \
+	X(NAME, "libnvinfer", "tensorrt", OWNER_ANY)                                      \
+	X(NAME, "librmm", "rmm", OWNER_ANY)                                               \
+	X(NAME, "libfaiss", "faiss", OWNER_ANY)                                           \
+	X(NAME, "_swigfaiss", "faiss", OWNER_ANY)
 
 enum test { NAME, PATH };
 

@@ -114,8 +114,11 @@ says "which is said" 'so that is probably enough\. Earlier steps took nothing mo
 begin logprobs-long
 advises "what came in another order is no more than the step had" "d['later']['from'] == 'nothing' and d['knobs'][0]['fits']"
 case=accelerate-2531
+advises "a shard of each layer was there before" "d['later']['from'] == 'layers' and d['later']['count'] == 8"
+says "which is said, too" 'That counts the 8 more like it that come next: 23 of 32 were there\.' advise
+case=deepspeed-467
 advises "nobody knows" "d['later']['from'] == 'unknown'"
-says "which is said, too" 'so that is probably enough\. What comes after this request is not counted\.' advise
+says "which is said" 'enough\. What comes after this request is not counted\.' advise
 
 # ---- what the stacks show to be on; whose model it is; what the trace's own code can take ----
 

@@ -328,6 +328,14 @@ static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 	case OOM_RANKS:
 		snprintf(out, ADVISE_EVIDENCE_MAX, "%s", oom_ranks_remedy(oom));
 		return;
+	case OOM_UNRECORDED:
+		if (!oom_has_idlers(oom))
+			break;
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "keep the processes that compute nothing there off this GPU, each has a CUDA context: workers of data loaders (no "
+			 "CUDA call in them, or CUDA_VISIBLE_DEVICES=\"\"), and ranks that have not chosen their own first "
+			 "(torch.cuda.set_device)");
+		return;
 	default:
 		break;
 	}

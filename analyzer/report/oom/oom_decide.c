@@ -525,6 +525,9 @@ int oom_decide(struct oom *oom, struct db *db)
 		growing = grows(oom, db, known ? oom->rule_bytes : 0);
 	if (growing)
 		return growing < 0 ? growing : 0;
+	left = known ? 0 : oom_find_again(oom, db);
+	if (left)
+		return left < 0 ? left : 0;
 	if (!known || oom->rule == OOM_TOO_LARGE)
 		error = oom_find_logits(oom, db);
 	if (!known && !error && !oom->logits.tokens)

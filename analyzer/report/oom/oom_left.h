@@ -27,4 +27,10 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
  */
 int oom_find_idle(struct oom *oom, struct db *db, const struct makers *makers);
 
+/*
+ * What is there of forwards before, or for the second time: 1, and fills oom->again and what was decided. 0, or -MT_E_x. Says nothing of
+ * what grows.
+ */
+int oom_find_again(struct oom *oom, struct db *db);
+
 #endif

@@ -283,6 +283,31 @@ static int comes_again(const struct oom *oom, struct db *db, const struct oom_ho
 	return error ? error : again;
 }
 
+/* ---- who has nothing but a context ---- */
+
+static int take_idlers(void *context, struct db_stmt *stmt)
+{
+	struct oom_idlers *idlers = context;
+
+	*idlers = (struct oom_idlers){ .count = (uint64_t)db_int(stmt, 0),
+				       .bytes = (uint64_t)db_int(stmt, 1),
+				       .pid = db_int(stmt, 2) };
+	return 0;
+}
+
+/* Workers of data loaders that touch CUDA, ranks that took the first GPU: each process by its newest sample, as its own collector saw it. */
+static int find_idlers(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT count(*), sum(bytes), min(pid) FROM (SELECT process, max(time), ifnull(process_bytes, 0) AS bytes FROM gpu_sample "
+		"WHERE device = ?1 AND time <= ?2 GROUP BY process) AS newest JOIN process ON process.id = newest.process "
+		"WHERE process.id <> ?3 AND NOT EXISTS (SELECT 1 FROM site WHERE site.process = process.id AND site.device = ?1) "
+		"AND process.last_time >= ?2";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->device, oom->it->time, oom->it->process };
+
+	return answer_rows(db, sql, parameter, take_idlers, &oom->idlers);
+}
+
 int oom_look_around(struct oom *oom, struct db *db)
 {
 	int error = find_asker(oom, db), again;
@@ -302,7 +327,7 @@ int oom_look_around(struct oom *oom, struct db *db)
 		if (!error && !oom->holder[i].grown)
 			error = look_without_steps(oom, db, &oom->holder[i]);
 	}
-	return error;
+	return error ? error : find_idlers(oom, db);
 }
 
 /* ---- where ---- */

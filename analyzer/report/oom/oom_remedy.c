@@ -78,6 +78,9 @@ static const char resume_knob[] =
 	"what a distributed checkpoint is loaded into goes when the model and the optimizer have it: make it on the host (newer versions of "
 	"Megatron-Core make states there, and merge weights there when the GPU is full)";
 
+static const char anew_knob[] =
+	"no step needs these copies: modules make their weights anew for the state dict (quantized ones in another layout, or whole): save what "
+	"is trained alone (the adapter's own parameters), on the host, or take a version of that library that saves what it has";
 static const char parallel_knob[] =
 	"DataParallel brings the outputs of all GPUs to this one, and what follows is computed here for the whole batch: compute the "
 	"loss inside of the module, so that only numbers are gathered, or take DistributedDataParallel";
@@ -94,6 +97,7 @@ static const struct {
 } by_frame[] = {
 	{ "torch/optim/", "_multi_tensor_", MT_CATEGORY_WORKSPACE, foreach_knob },
 	{ "torch/distributed/fsdp/", "", MT_CATEGORY_STATE_DICT, sharded_knob },
+	{ "", "_save_to_state_dict", MT_CATEGORY_STATE_DICT, anew_knob },
 	{ "", "clip_grad", MT_CATEGORY_WORKSPACE, clip_knob },
 	{ "", "grad_norm", MT_CATEGORY_WORKSPACE, clip_knob },
 	{ "megatron/core/dist_checkpointing/", "load", MT_CATEGORY_STATE_DICT, resume_knob },
@@ -322,6 +326,76 @@ static int is_cache_of_training(const struct oom *oom)
 	       !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_FORWARD));
 }
 
+/* ---- from before ---- */
+
+static const char earlier_knob[] =
+	"drop what collects the outputs of earlier forwards (an evaluation's, a list of them), take them to the host as they come (.cpu()), or take "
+	"a version that lets go of them: no backward comes for these";
+static const char narrow_knob[] =
+	"enter autocast for each forward and not around the loop, or with cache_enabled=False, or take a later PyTorch: what is kept has half the "
+	"size of weights, and nothing is trained here, so it is probably autocast's copies of them in 16 bits";
+static const char models_knob[] =
+	"use the models that are there already, or let the first ones go, or to the host, before: nearly all of these weights have their like in "
+	"what was there, so probably the same models are made a second time";
+
+static const char *again_remedy(const struct oom *oom)
+{
+	switch (oom->again.kind) {
+	case OOM_AGAIN_EARLIER:
+		return earlier_knob;
+	case OOM_AGAIN_NARROW:
+		return narrow_knob;
+	case OOM_AGAIN_MODELS:
+		return models_knob;
+	case OOM_AGAIN_NONE:
+		break;
+	}
+	return NULL;
+}
+
+/* ---- other libraries in the process ---- */
+
+/* By their owner (label/owner.h), as people call them. */
+static const struct {
+	const char *owner, *name, *remedy;
+} libraries[] = {
+	{ "onnxruntime", "ONNX Runtime",
+	  "limit the arena of ONNX Runtime in its provider's options (gpu_mem_limit, arena_extend_strategy=kSameAsRequested): it keeps what each "
+	  "new size has taken" },
+	{ "tensorflow", "TensorFlow",
+	  "let TensorFlow take what it needs and not all that is free (tf.config.experimental.set_memory_growth), or, where it only reads data, "
+	  "give it no GPU (tf.config.set_visible_devices([], 'GPU'))" },
+	{ "jax", "JAX",
+	  "let JAX take less when it starts (XLA_PYTHON_CLIENT_PREALLOCATE=false, XLA_PYTHON_CLIENT_MEM_FRACTION), or, where it only reads data, "
+	  "run on the CPU (JAX_PLATFORMS=cpu)" },
+	{ "cupy", "CuPy", "limit CuPy's pool (set_limit), or have it give back what is free (free_all_blocks)" },
+	{ "tensorrt", "TensorRT",
+	  "give TensorRT a smaller workspace (set_memory_pool_limit), or fewer profiles and contexts at a time" },
+	{ "rmm", "RMM", "make RMM's pool smaller (initial_pool_size, maximum_pool_size)" },
+	{ "faiss", "faiss",
+	  "give faiss less for its scratch (StandardGpuResources.setTempMemory), or keep its index on the host" },
+};
+
+const char *oom_library_name(const char *owner)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(libraries); i++)
+		if (!strcmp(owner, libraries[i].owner))
+			return libraries[i].name;
+	return owner;
+}
+
+static const char *library_remedy(const char *owner)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(libraries); i++)
+		if (!strcmp(owner, libraries[i].owner))
+			return libraries[i].remedy;
+	return "see the settings of the library that takes it from the driver itself, and whose it is with memana top --by owner";
+}
+
 /* Many of a size: of the layers of a forward, which keeps them. */
 static int is_pile(const struct oom_part *place)
 {
@@ -336,6 +410,10 @@ const char *oom_special_remedy(const struct oom *oom)
 		return NULL;
 	if (oom_out_of_turn(oom))
 		return oom_out_of_turn(oom);
+	if (oom->again.kind)
+		return again_remedy(oom);
+	if (*oom->library.owner)
+		return library_remedy(oom->library.owner);
 	if (oom->attempt)
 		return !strcmp(category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) ? attempt_states_knob
 											: attempt_knob;

@@ -1,6 +1,7 @@
 #include "oom_signs.h"
 
 #include <string.h>
+#include "label/owner.h"
 #include "memtrace/base.h"
 #include "oom_size.h"
 #include "oom_turn.h"
@@ -13,6 +14,7 @@
 #define INPUTS 16      /* more than the batch's few tensors */
 #define INPUTS_ALIKE 4 /* so many of who asks for still more */
 #define WIDER_LEAST (64u << 20)
+#define LIBRARY_SHARE 3 /* one part in so many that PyTorch knows nothing of is more than anybody expects */
 
 /* ---- who made it ---- */
 
@@ -44,6 +46,50 @@ static int find_frame(struct oom *oom, struct db *db)
 	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))
 		error = look_at_stack(oom, db, place->node, oom->rule_category, 0);
 	return error;
+}
+
+/* ---- whose it is ---- */
+
+/* Pools of an engine are its own, and what has a purpose is told by that. */
+static int is_library(const char *owner)
+{
+	static const char *const others[] = { OWNER_PYTORCH, "unknown", "vllm cumem", "torch_memory_saver" };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(others); i++)
+		if (!strcmp(owner, others[i]))
+			return 0;
+	return *owner && owner_purpose(owner) == OWNER_ANY;
+}
+
+/*
+ * ONNX Runtime's arena grows with each size that comes, and TensorFlow takes nearly all of the GPU when it starts: PyTorch beside
+ * them in the process does not know of it.
+ */
+static void find_library(struct oom *oom)
+{
+	const char *other = mt_category_name(MT_CATEGORY_OTHER);
+	struct oom_library library = { .bytes = 0 };
+	const struct oom_part *part, *most = NULL;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++) { /* most first */
+		part = &oom->part[i];
+		if (part->process != oom->it->process || strcmp(part->category, other) || !is_library(part->owner) ||
+		    (most && strcmp(most->owner, part->owner)))
+			continue;
+		most = most ? most : part;
+		library.bytes += part->bytes;
+		library.count += part->count;
+	}
+	if (!most || oom_is_known_better(oom) || library.bytes < oom_missing(oom->it) ||
+	    library.bytes < oom->in_use / LIBRARY_SHARE)
+		return;
+	mt_copy_text(library.owner, sizeof(library.owner), most->owner);
+	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), other);
+	oom->library = library;
+	oom->rule_bytes = library.bytes;
+	oom->place = most;
 }
 
 /* ---- whether a backward comes for it ---- */
@@ -461,5 +507,7 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_theirs(oom, db);
 	if (!error)
 		error = find_apart(oom, db);
+	if (!error)
+		find_library(oom);
 	return error ? error : oom_find_outlier(oom, db);
 }

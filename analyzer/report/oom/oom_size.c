@@ -187,8 +187,7 @@ static int find_uneven(struct oom *oom, struct db *db, int64_t node)
 	return error;
 }
 
-/* Something that was found out about this request or these bytes says more than their size. */
-static int is_known_better(const struct oom *oom)
+int oom_is_known_better(const struct oom *oom)
 {
 	return oom->left_over || oom->waits || oom->own_engine || oom->crowded || oom->asked_for || oom->alone ||
 	       oom->by_asker || oom->by_frame || oom->unneeded || oom->inputs || oom->wider || oom->whole ||
@@ -197,7 +196,7 @@ static int is_known_better(const struct oom *oom)
 
 int oom_find_outlier(struct oom *oom, struct db *db)
 {
-	if (oom->rule != OOM_LARGEST || is_known_better(oom))
+	if (oom->rule != OOM_LARGEST || oom_is_known_better(oom) || *oom->library.owner)
 		return 0;
 	oom->outlier = is_outlier(oom);
 	if (oom->outlier)

@@ -13,4 +13,7 @@ int oom_find_sizes(struct oom *oom, struct db *db);
 /* Fills outlier and uneven, after the other signs: what is known better goes first. 0 or -MT_E_x. */
 int oom_find_outlier(struct oom *oom, struct db *db);
 
+/* Something that was found out about this request or these bytes says more than how large they are. */
+int oom_is_known_better(const struct oom *oom);
+
 #endif

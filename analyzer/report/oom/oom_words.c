@@ -321,6 +321,11 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 
 	if (!oom_out_of_turn(oom)) /* who keeps what is not his turn goes before the request */
 		say_logits(sentence, oom);
+	if (oom->again.kind || *oom->library.owner) {
+		(oom->again.kind ? oom_say_again : oom_say_library)(sentence, oom);
+		sentence_say(sentence, ": %s.", knob);
+		return;
+	}
 	say_alone(sentence, oom);
 	say_outlier(sentence, oom);
 	say_place(sentence, oom);
@@ -396,7 +401,7 @@ static const char *library_words(const char *owner)
 	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
 		if (!strcmp(owner, names[i][0]))
 			owner = names[i][1];
-	return *owner ? owner : "a library";
+	return *owner ? oom_library_name(owner) : "a library";
 }
 
 int oom_asker_sleeps(const struct oom *oom)
@@ -495,6 +500,14 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 				     " If it cannot, let the engine that wakes up have a smaller part of the GPU.");
 		break;
 	case OOM_UNRECORDED:
+		if (oom_has_idlers(oom)) {
+			oom_say_idlers(sentence, oom);
+			sentence_say(sentence,
+				     ". That would have been enough: keep whoever computes nothing there off the GPU, such as "
+				     "workers of data loaders (no CUDA call in them, or CUDA_VISIBLE_DEVICES=\"\"), and let each "
+				     "rank choose its own first (torch.cuda.set_device).");
+			break;
+		}
 		sentence_say(sentence,
 			     "At least %s of the GPU is not in any recorded call: contexts (of every rank that did not choose its "
 			     "device first), or processes that were not recorded, such as one left over from an earlier run. See "
@@ -546,6 +559,11 @@ static void say_most(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX], count[64];
 
+	if (oom->again.kind || *oom->library.owner) {
+		(oom->again.kind ? oom_say_again : oom_say_library)(sentence, oom);
+		sentence_say(sentence, ".");
+		return;
+	}
 	if (oom->alone)
 		sentence_say(sentence, "The request is larger than all that is in use of any kind. ");
 	if (oom->wider) {
@@ -595,7 +613,11 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " keeps %s in reserve that no tensor uses.", size);
 		return;
 	case OOM_UNRECORDED:
-		sentence_say(sentence, "At least %s of the GPU is not in any recorded call.", size);
+		if (oom_has_idlers(oom))
+			oom_say_idlers(sentence, oom);
+		else
+			sentence_say(sentence, "At least %s of the GPU is not in any recorded call", size);
+		sentence_say(sentence, ".");
 		return;
 	case OOM_FRAGMENTATION:
 		sentence_say(sentence, "%s lie idle, but not in one piece", size);

@@ -58,6 +58,12 @@ int oom_has_whole_gradients(const struct oom *oom);
 void oom_asker_words(char out[TEXT_SIZE_MAX], const struct oom *oom);
 int oom_asker_sleeps(const struct oom *oom);
 
+/* As people call the library of that owner (label/owner.h): "ONNX Runtime"; the owner's own name where there is no other. */
+const char *oom_library_name(const char *owner);
+
+/* UNRECORDED: processes that were recorded, and have nothing but a context there, are half of it or more. */
+int oom_has_idlers(const struct oom *oom);
+
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
 

@@ -33,4 +33,9 @@ void oom_say_reload(struct sentence *sentence, const struct oom *oom);
 /* " If nothing below f is trained, run it within torch.no_grad(), and it keeps none of that.", or nothing. */
 void oom_say_apart(struct sentence *sentence, const struct oom *oom);
 
+/* What is there of oom->again, oom->library and oom->idlers, and no end of the sentence. */
+void oom_say_again(struct sentence *sentence, const struct oom *oom);
+void oom_say_library(struct sentence *sentence, const struct oom *oom);
+void oom_say_idlers(struct sentence *sentence, const struct oom *oom);
+
 #endif

@@ -1,4 +1,4 @@
-/* What is said of memory that is kept: growth, of the process that asked and of others, and what pins segments. */
+/* What is said of memory that is kept: growth, of the process that asked and of others, what pins segments, what is there from before. */
 #include <string.h>
 #include "oom_words_impl.h"
 #include "report/answer.h"
@@ -207,4 +207,55 @@ void oom_say_apart(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, " If nothing below ");
 	sentence_say_clean(sentence, oom->apart);
 	sentence_say(sentence, " is trained, run it within torch.no_grad(), and it keeps none of that.");
+}
+
+/* "4.7 GiB in 120 pieces was made by forward (conv.py:423), called from validation_step (train.py:55), in forwards before this one" */
+void oom_say_again(struct sentence *sentence, const struct oom *oom)
+{
+	static const char *const rest[] = { [OOM_AGAIN_NONE] = "",
+					    [OOM_AGAIN_EARLIER] = ", in forwards before this one",
+					    [OOM_AGAIN_NARROW] = "",
+					    [OOM_AGAIN_MODELS] = " by now, in the middle of the run" };
+	const struct oom_again *again = &oom->again;
+	char size[TEXT_SIZE_MAX], count[64];
+
+	sentence_say(sentence, "%s in %s of %s made by ", text_bytes(size, again->bytes),
+		     text_count(count, sizeof(count), again->count, "piece"),
+		     again->kind == OOM_AGAIN_MODELS ? "weights was" : "what is in use was");
+	answer_say_place(sentence, again->function, again->place);
+	if (*again->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, again->caller, again->caller_place);
+	}
+	sentence_say(sentence, "%s", rest[again->kind]);
+}
+
+/* "9.9 GiB in 10 pieces, 88% of what is in use, is ONNX Runtime's" */
+void oom_say_library(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_library *library = &oom->library;
+	char size[TEXT_SIZE_MAX], count[64], share[TEXT_SIZE_MAX];
+
+	sentence_say(sentence,
+		     "%s in %s, %s of what is in use, is %s's, which takes it from the driver itself, and no setting of PyTorch moves it",
+		     text_bytes(size, library->bytes), text_count(count, sizeof(count), library->count, "piece"),
+		     text_percent(share, library->bytes, oom->in_use), oom_library_name(library->owner));
+}
+
+#define IDLERS 2 /* one is somebody's mistake, and no reason */
+
+int oom_has_idlers(const struct oom *oom)
+{
+	return oom->rule == OOM_UNRECORDED && oom->idlers.count >= IDLERS && oom->idlers.bytes >= oom->rule_bytes / 2;
+}
+
+/* "24 other recorded processes (pid 4201 and more) have allocated nothing on this GPU, and 12.2 GiB of it: a CUDA context each" */
+void oom_say_idlers(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX], count[64];
+
+	sentence_say(sentence,
+		     "%s (pid %lld and more) have %s of the GPU, and have allocated nothing there: a CUDA context each",
+		     text_count(count, sizeof(count), oom->idlers.count, "other recorded process"),
+		     (long long)oom->idlers.pid, text_bytes(size, oom->idlers.bytes));
 }

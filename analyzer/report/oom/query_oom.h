@@ -112,6 +112,30 @@ struct oom_pins {
 	int64_t first_step, last_step; /* in which its tensors came */
 };
 
+/* What came before and is there still, though nobody needs it now, or not twice. */
+struct oom_again {
+	enum oom_again_kind {
+		OOM_AGAIN_NONE,
+		OOM_AGAIN_EARLIER, /* outputs of forwards before, no backward's */
+		OOM_AGAIN_NARROW,  /* of half the size of weights, where nothing is trained */
+		OOM_AGAIN_MODELS   /* weights that are there already, made anew in the middle of a run */
+	} kind;
+	uint64_t bytes, count;
+	char function[256], place[256], caller[256], caller_place[256]; /* caller: "" where the place says it all */
+};
+
+/* A library that takes memory from the driver itself, in the process that asked. */
+struct oom_library {
+	char owner[64]; /* "": none has much of it */
+	uint64_t bytes, count;
+};
+
+/* Recorded processes that have allocated nothing on the device: a context each. */
+struct oom_idlers {
+	uint64_t count, bytes; /* bytes: by nvidia-smi's count, 0: it does not tell */
+	int64_t pid;           /* of one of them */
+};
+
 /* Weights that were made by several, and the one that is not the first: 0 bytes: there is no such. */
 struct oom_copy {
 	uint64_t bytes, all;
@@ -183,6 +207,9 @@ struct oom {
 	const struct oom_failure
 		*attempt;             /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
 	const struct oom_part *twice; /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */
+	struct oom_again again;       /* LARGEST, left_over */
+	struct oom_library library;   /* LARGEST: most of what has no known purpose */
+	struct oom_idlers idlers;     /* UNRECORDED */
 	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
