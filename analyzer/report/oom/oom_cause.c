@@ -5,7 +5,6 @@
 #include "label/category_sizes.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "oom_left.h"
 #include "oom_words.h"
 #include "query/alive.h"
 #include "report/answer.h"
@@ -257,8 +256,6 @@ int oom_find_makers(struct oom *oom, struct db *db)
 		take_copy(oom, &makers);
 	if (!error)
 		error = find_spare(oom, db, &makers);
-	if (!error && !oom->spare && !oom_special_remedy(oom))
-		error = oom_find_idle(oom, db, &makers);
 	if (!error && oom->it->node)
 		error = maker_behind(db, oom->it->node, oom->caller, oom->caller_place);
 	makers_release(&makers);

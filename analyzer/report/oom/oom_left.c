@@ -429,21 +429,23 @@ static void take_idle(struct oom *oom, const struct package *package)
 	mt_copy_text(oom->idle_model.place, sizeof(oom->idle_model.place), *maker->by ? maker->by_place : maker->place);
 }
 
-int oom_find_idle(struct oom *oom, struct db *db, const struct makers *makers)
+int oom_find_idle(struct oom *oom, struct db *db)
 {
 	struct packages packages = { .count = 0 };
 	struct callstack asker = { .count = 0 };
 	const struct package *package;
-	int error = 0, retired;
+	struct makers makers;
+	int error, retired;
 	size_t i;
 
 	if (oom->rule != OOM_LARGEST || oom->left_over || oom->waits || oom->crowded || oom->evaluates ||
 	    oom_is_others(oom) || !oom->it->node || oom->it->free < 0)
 		return 0;
-	for (i = 0; i < makers->count; i++)
-		if (is_weights_of(oom, &makers->maker[i]))
-			add_maker(&packages, &makers->maker[i]);
-	if (packages.count > 1)
+	error = makers_load(&makers, db, oom->it->device, oom->it->id);
+	for (i = 0; i < makers.count && !error; i++)
+		if (is_weights_of(oom, &makers.maker[i]))
+			add_maker(&packages, &makers.maker[i]);
+	if (!error && packages.count > 1)
 		error = callstack_load(&asker, db, oom->it->node, NULL);
 	for (i = 0; i < packages.count && packages.count > 1 && !error && !oom->idle_model.bytes; i++) {
 		package = &packages.package[i];
@@ -456,5 +458,6 @@ int oom_find_idle(struct oom *oom, struct db *db, const struct makers *makers)
 			take_idle(oom, package);
 	}
 	callstack_release(&asker);
+	makers_release(&makers);
 	return error;
 }

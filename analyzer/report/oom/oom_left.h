@@ -25,7 +25,7 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
  * Weights of a model that did its work before the training began, and nothing since: text encoders, when the prompt is embedded. Fills
  * oom->idle_model, where as much as is missing is such. 0 or -MT_E_x.
  */
-int oom_find_idle(struct oom *oom, struct db *db, const struct makers *makers);
+int oom_find_idle(struct oom *oom, struct db *db);
 
 /*
  * What is there of forwards before, or for the second time: 1, and fills oom->again and what was decided. 0, or -MT_E_x. Says nothing of

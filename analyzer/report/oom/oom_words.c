@@ -151,37 +151,6 @@ static void say_place(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ". ");
 }
 
-/* What trains has its own weights beside: a reference, a teacher, which could wait on the host. */
-static int is_copy_in_the_way(const struct oom *oom)
-{
-	static const enum mt_phase trains[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(trains); i++)
-		if (!strcmp(oom->it->phase, mt_phase_name(trains[i])))
-			return oom->copy.bytes >= oom_missing(oom->it) && !oom_is_others(oom) && !oom->evaluates;
-	return 0;
-}
-
-/* "14.0 GiB of the 28.0 GiB of weights were made by create_reference_model (x.py:640), as many as by from_pretrained. " */
-static void say_copy(struct sentence *sentence, const struct oom *oom)
-{
-	const struct oom_copy *copy = &oom->copy;
-	int of_weights = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS));
-	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
-
-	if (!copy->alike || (!of_weights && !is_copy_in_the_way(oom)))
-		return;
-	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
-		     text_bytes(all, copy->all));
-	answer_say_place(sentence, copy->function, copy->place);
-	sentence_say(sentence, ", as many and as large as those of %s: a second copy", copy->first);
-	sentence_say(sentence,
-		     of_weights ? ", see that something uses it. "
-				: "; let it go to the host while the other is trained (the offload of a reference, if "
-				  "it is one), that would have been enough. ");
-}
-
 /* What most bytes of the category are is a guess. Of logits as large as the request arithmetic says it. */
 static int is_guess(const struct oom *oom)
 {
@@ -329,7 +298,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	say_alone(sentence, oom);
 	say_outlier(sentence, oom);
 	say_place(sentence, oom);
-	say_copy(sentence, oom);
+	oom_say_copy(sentence, oom);
 	oom_say_reload(sentence, oom);
 	if (oom->idle_model.bytes) {
 		oom_say_idle(sentence, oom);
@@ -691,9 +660,9 @@ static void say_besides(struct sentence *sentence, const struct oom *oom)
 {
 	if (oom->rule != OOM_LARGEST)
 		return;
-	if (oom->copy.alike && is_copy_in_the_way(oom)) {
+	if (oom->copy.alike && oom_is_copy_in_the_way(oom)) {
 		sentence_say(sentence, " ");
-		say_copy(sentence, oom);
+		oom_say_copy(sentence, oom);
 		sentence->size -= sentence->size && sentence->text[sentence->size - 1] == ' ';
 		sentence->text[sentence->size] = '\0';
 	}

@@ -38,4 +38,10 @@ void oom_say_again(struct sentence *sentence, const struct oom *oom);
 void oom_say_library(struct sentence *sentence, const struct oom *oom);
 void oom_say_idlers(struct sentence *sentence, const struct oom *oom);
 
+/* What trains has its own weights beside: a reference, a teacher, which could wait on the host. */
+int oom_is_copy_in_the_way(const struct oom *oom);
+
+/* "14.0 GiB of the 28.0 GiB of weights were made by create_reference_model (x.py:640), as many as by from_pretrained. " */
+void oom_say_copy(struct sentence *sentence, const struct oom *oom);
+
 #endif

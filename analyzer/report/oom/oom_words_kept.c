@@ -259,3 +259,32 @@ void oom_say_idlers(struct sentence *sentence, const struct oom *oom)
 		     text_count(count, sizeof(count), oom->idlers.count, "other recorded process"),
 		     (long long)oom->idlers.pid, text_bytes(size, oom->idlers.bytes));
 }
+
+int oom_is_copy_in_the_way(const struct oom *oom)
+{
+	static const enum mt_phase trains[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(trains); i++)
+		if (!strcmp(oom->it->phase, mt_phase_name(trains[i])))
+			return oom->copy.bytes >= oom_missing(oom->it) && !oom_is_others(oom) && !oom->evaluates;
+	return 0;
+}
+
+void oom_say_copy(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_copy *copy = &oom->copy;
+	int of_weights = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS));
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+
+	if (!copy->alike || (!of_weights && !oom_is_copy_in_the_way(oom)))
+		return;
+	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
+		     text_bytes(all, copy->all));
+	answer_say_place(sentence, copy->function, copy->place);
+	sentence_say(sentence, ", as many and as large as those of %s: a second copy", copy->first);
+	sentence_say(sentence,
+		     of_weights ? ", see that something uses it. "
+				: "; let it go to the host while the other is trained (the offload of a reference, if "
+				  "it is one), that would have been enough. ");
+}

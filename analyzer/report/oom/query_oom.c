@@ -5,8 +5,10 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "oom_decide.h"
+#include "oom_left.h"
 #include "oom_neighbour.h"
 #include "oom_signs.h"
+#include "oom_words.h"
 #include "report/answer.h"
 
 const char *oom_rule_word(enum oom_rule rule)
@@ -193,7 +195,11 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = oom_find_pins(oom, db);
 	if (!error)
 		error = oom_find_signs(oom, db);
-	return error ? error : oom_find_makers(oom, db);
+	if (!error)
+		error = oom_find_makers(oom, db);
+	if (!error && !oom->spare && !oom_special_remedy(oom))
+		error = oom_find_idle(oom, db);
+	return error;
 }
 
 void oom_release(struct oom *oom)
