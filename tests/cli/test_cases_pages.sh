@@ -47,7 +47,7 @@ never "a tensor does not wake up" 'to wake up' oom
 
 begin trl-2806
 says "a second copy, and who made it" '14.0 GiB of the 28.0 GiB of weights were made by create_reference_model \(modeling_base.py:640\), as many and as large as those of from_pretrained: a second copy' oom
-says "in advise, too" '^It runs as it is: nothing failed, .* out of the ordinary, and could be less, is below\. Peak .*14.0 GiB of the 28.0 GiB of weights were made by create_reference_model' advise
+says "in advise, too" '^It runs as it is: nothing failed, .* out of the ordinary is said next\. Peak .*14.0 GiB of the 28.0 GiB of weights were made by create_reference_model' advise
 never "one verdict: a finding, or nothing to change" 'othing has to change' advise
 says "who had it" 'Who had the peak, by what it is weights 28.0 GiB 56%' oom
 begin trl-2806-beta0

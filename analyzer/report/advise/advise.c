@@ -175,8 +175,11 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 		error = find_doer(advice);
 	if (error)
 		return error;
+	advise_find_question(&advice->run);
 	find_need(advice, request);
 	error = predict(advice);
+	if (!error && advice->run.failed)
+		error = advise_find_apart(advice);
 	if (!error)
 		error = advise_refuse(advice, request->name);
 	if (!error)

@@ -121,6 +121,10 @@ struct advice {
 	struct advise_doer { /* innermost on the stack that asked, of no library; "": nobody is */
 		char function[128], place[128];
 	} doer;
+	struct advise_apart { /* waits for the backward, and is not computed again, while other layers are; bytes 0: nothing */
+		uint64_t bytes, pieces;
+		char function[128], place[128]; /* that makes most of it; "": nobody knows */
+	} apart;
 	int blind;              /* nobody has told how the run was configured: values are defaults, at best */
 	struct advise_row *row; /* most worth trying first */
 	size_t rows, row_room;
@@ -132,6 +136,7 @@ struct advice {
 		turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
 	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX], turn_now[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
 	uint8_t turn_halves[ADVISE_TURNS_MAX];         /* as struct advise_row has it */
+	char turn_by[ADVISE_TURNS_MAX][16];            /* the same */
 	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
 	size_t turns;
 	int unforetold; /* --set: what one of the changes adds or moves is not in the recording: the outcome is not to be said */
@@ -192,6 +197,9 @@ int advise_settings_too(const struct advice *advice);
 /* What goes before any setting names this one: it is one. In advise_choose.c. */
 int advise_is_named(const struct advice *advice, const struct mt_knob *knob);
 
+/* The first row about what is out of the ordinary: an engine's memory while a trainer has its peak. NULL: none is. */
+const struct advise_row *advise_pointed_at(const struct advice *advice);
+
 /* The micro-batch that failed has far more tokens than all before it: one long sample, or many at once. */
 int advise_is_outlier(const struct advice *advice);
 
@@ -210,6 +218,9 @@ int advise_is_meant(const struct advice *advice, const struct mt_knob *knob);
 /* Functions or files that run only where it is on are on recorded stacks; `why` says which. */
 int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX]);
 
+/* Fills apart, after the base is known. 0 or -MT_E_x. */
+int advise_find_apart(struct advice *advice);
+
 /* The backend that it needs: 1: the stacks show it, -1: they show another one that excludes it, 0: neither. */
 int advise_backend(const struct advice *advice, const struct mt_knob *knob);
 
@@ -225,6 +236,7 @@ struct advise_trial {
 	int works;               /* 1: it does something; 0: `silence` says why not */
 	enum advise_silence silence;
 	struct advise_outcome outcome; /* also where it does nothing */
+	struct advise_reach reach;     /* where nothing was made beside it */
 };
 
 /* Of each trial by itself. A value that a knob cannot have does nothing. 0 or -MT_E_x. */
@@ -279,8 +291,11 @@ extern const char advise_nothing_held[];
 #define ADVISE_RANGE_MAX (2 * TEXT_SIZE_MAX)
 const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range);
 
-/* Its line can be pasted as it is: the value is known, and whose it is. */
-int advise_can_paste(const struct advice *advice, const struct advise_row *row);
+/* Its line can be pasted as it is: the value is known (`by` as in struct advise_row), and whose it is. */
+int advise_can_paste(const struct advice *advice, const struct mt_knob *knob, const char *by);
+
+/* Its setting is at a default by which it has no effect, and no look tells more. In advise_answer.c. */
+int advise_is_idle_by_default(const struct advise_row *row);
 
 /* "costs nothing" */
 const char *advise_cost_words(enum mt_knob_cost cost);

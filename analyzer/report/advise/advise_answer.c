@@ -279,10 +279,12 @@ static void say_remedy(struct advice *advice)
 	}
 	if (run->failed && run->oom.rule == OOM_TOO_LARGE)
 		sentence_say(&advice->answer,
-			     "Make this one request of %s smaller: fewer or shorter samples at a time, or what it is for in pieces. ",
-			     text_bytes(size, run->oom.it->requested));
+			     "Make this one request of %s smaller: fewer or shorter samples at a time, or what it is for in pieces.%s",
+			     text_bytes(size, run->oom.it->requested), advice->rows ? "" : " ");
 	else if (remedy)
 		sentence_say(&advice->answer, "%s%s. ", (char[2]){ (char)(remedy[0] - 'a' + 'A'), '\0' }, remedy + 1);
+	if (advice->rows) /* a part of it they do */
+		return;
 	sentence_say(&advice->answer, "None of the settings of %s that are known here does that", framework);
 	if (*advice->doer.function && advice->doer.function[0] != '<')
 		sentence_say(&advice->answer,
@@ -323,6 +325,9 @@ int advise_settings_too(const struct advice *advice)
 
 	if (!advice->refusals || !advice->rows || !advice->row->aims)
 		return 0;
+	/* Fewer samples are no news where something better was said. */
+	if (advice->row->halves && advice->row->knob->written == MT_KNOB_WRITTEN_CODE)
+		return 0;
 	if (advise_is_named(advice, advice->row->knob))
 		return 1;
 	switch (advice->refusal[0].reason) {
@@ -342,6 +347,23 @@ int advise_settings_too(const struct advice *advice)
 	}
 }
 
+/* What by the defaults has no effect, and not what has one if only the recording told what is set. */
+int advise_is_idle_by_default(const struct advise_row *row)
+{
+	return *row->only && *row->now && !row->asks;
+}
+
+const struct advise_row *advise_pointed_at(const struct advice *advice)
+{
+	size_t i;
+
+	for (i = 0; i < advice->rows && advice->points; i++)
+		if (advice->row[i].knob->processes == 1u << MT_KNOB_PROCESS_ENGINE &&
+		    !advise_is_idle_by_default(&advice->row[i]) && advice->row[i].category == advice->asleep)
+			return &advice->row[i];
+	return NULL;
+}
+
 static void say_healthy(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
@@ -351,7 +373,9 @@ static void say_healthy(struct advice *advice)
 		     advice->points ? "It runs as it is" : "Nothing has to change",
 		     text_bytes(size, run->total - fullest(run)), run->used > run->peak ? "in use by anybody" : "held",
 		     text_percent(share, fullest(run), run->total),
-		     advice->points ? " What is out of the ordinary, and could be less, is below." : "");
+		     !advice->points             ? ""
+		     : advise_pointed_at(advice) ? " What is out of the ordinary, and could be less, is below."
+						 : " What is out of the ordinary is said next.");
 }
 
 /* What to do. What goes before any setting goes before it here, too. */
@@ -390,7 +414,7 @@ static void say_answer(struct advice *advice)
 		say_rows(advice, named ? "" : "Or");
 	else if (advise_is_healthy(advice))
 		say_healthy(advice);
-	else if (!advice->rows)
+	else if (!advice->rows || (advice->run.failed && advice->run.oom.rule == OOM_TOO_LARGE && !advice->row->fits))
 		say_remedy(advice);
 	else
 		say_rows(advice, advice->run.failed || advice->fit ? "" : "To make the peak lower");

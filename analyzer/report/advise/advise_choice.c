@@ -219,8 +219,8 @@ static double most_held(const struct advice *advice, const struct mt_knob *knob,
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		if (knob->phases & 1u << phase &&
-		    (double)advise_held(&advice->run, knob->categories, (uint8_t)phase) > held)
-			held = (double)advise_held(&advice->run, knob->categories, (uint8_t)phase);
+		    (double)advise_held(&advice->run, knob->processes, knob->categories, (uint8_t)phase) > held)
+			held = (double)advise_held(&advice->run, knob->processes, knob->categories, (uint8_t)phase);
 	held = floor(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
 	if (held < 2 * GIB)
 		return -1;

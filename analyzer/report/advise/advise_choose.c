@@ -48,23 +48,6 @@ static struct advise_row *add_row(struct advice *advice)
 
 /* ---- candidates --------------------------------------------------------------------------------------------------------- */
 
-/* What most of the bytes are that the knob speaks of; and how many. */
-static uint64_t main_category(const struct advice *advice, const struct mt_knob *knob, uint8_t *category)
-{
-	uint64_t bytes, most = 0;
-	uint8_t i;
-
-	*category = MT_CATEGORY_OTHER;
-	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		bytes = knob->categories & 1u << i ? advise_held_then(&advice->run, 1u << i) : 0;
-		if (bytes > most) {
-			most = bytes;
-			*category = i;
-		}
-	}
-	return most;
-}
-
 static int is_in_a_word(int letter)
 {
 	return isalnum(letter) || letter == '_';
@@ -109,16 +92,22 @@ static int add_idle(struct advice *advice, const struct advise_idle *idle)
 /* Settings that people try for what fills the device here, and that would do nothing: they are told. */
 static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why, int from_default)
 {
-	uint8_t phase = phase_in_question(advice), category;
+	uint8_t phase = phase_in_question(advice);
 	struct advise_idle idle = { .knob = knob, .from_default = from_default };
+	char size[TEXT_SIZE_MAX];
 
-	idle.bytes = main_category(advice, knob, &category);
 	/* Whole gradients wait for a next micro-batch, whatever is so by default. */
 	if (knob->method == MT_KNOB_METHOD_KEPT && advice->run.failed && oom_has_whole_gradients(&advice->run.oom))
 		return 0;
-	if (!*why || !(knob->phases & 1u << phase) || idle.bytes <= advice->base / 20 || advise_is_named(advice, knob))
+	if (!*why || !(knob->phases & 1u << phase) || advise_is_named(advice, knob))
+		return 0;
+	idle.bytes = advise_meant(&advice->run, knob);
+	if (idle.bytes <= advice->base / 20)
 		return 0;
 	mt_copy_text(idle.why, sizeof(idle.why), why);
+	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && advice->apart.bytes)
+		snprintf(idle.why, sizeof(idle.why), "%.200s, but not for what %.100s (%.100s) makes: %s", why,
+			 advice->apart.function, advice->apart.place, text_bytes(size, advice->apart.bytes));
 	return add_idle(advice, &idle);
 }
 
@@ -258,6 +247,8 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		return 0;
 	if (knob->saves != MT_KNOB_SAVES_OFF && advise_is_proved(advice, knob, why))
 		return note_idle(advice, knob, why, 0);
+	if (advice->apart.bytes && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && knob->measure == MT_KNOB_UNIT_SWITCH)
+		return note_idle(advice, knob, "already on", 0);
 	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
 		return note_idle(advice, knob, "its pieces are all kept at once: see above", 0);
 	if (advice->run.failed && advice->run.oom.unneeded && knob->method == MT_KNOB_METHOD_REMOVED &&
@@ -286,6 +277,8 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		return 0;
 	if (to != choice.to)
 		mt_copy_text(choice.to, sizeof(choice.to), to);
+	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !advice->run.model.element)
+		mt_copy_text(choice.only, sizeof(choice.only), "the forward pass computes in float32 now");
 	return add_choice(choices, &choice);
 }
 
@@ -357,31 +350,21 @@ static double worth(enum mt_knob_cost cost, struct advise_range saved)
 
 /* ---- the evidence ------------------------------------------------------------------------------------------------------- */
 
-static const struct replay_site *largest_site(const struct advice *advice, uint8_t category)
+/* What most of it is that the change reaches; of what the knob speaks of, if it reaches any of that. */
+static uint8_t main_category(const struct mt_knob *knob, const struct advise_reach *reach)
 {
-	const struct replay_site *site, *most = NULL;
-	uint32_t i;
+	uint8_t most = MT_CATEGORY_OTHER, i;
+	int meant = 0;
 
-	for (i = 0; i < advice->run.replay.sites; i++) {
-		site = &advice->run.replay.site[i];
-		if (site->category == category && (!most || site->then > most->then))
-			most = site;
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		int means = (knob->categories & 1u << i) != 0 && reach->bytes[i];
+
+		if (means > meant || (means == meant && reach->bytes[i] > reach->bytes[most])) {
+			most = i;
+			meant = means;
+		}
 	}
-	return most && most->then ? most : NULL;
-}
-
-static int is_probable(const struct advice *advice, uint8_t category)
-{
-	uint64_t all = 0, guessed = 0;
-	uint32_t i;
-
-	for (i = 0; i < advice->run.replay.sites; i++) {
-		if (advice->run.replay.site[i].category != category)
-			continue;
-		all += advice->run.replay.site[i].then;
-		guessed += advice->run.replay.site[i].known ? 0 : advice->run.replay.site[i].then;
-	}
-	return guessed > all / 2;
+	return most;
 }
 
 /* What has no known purpose by its stack, but woke up: what had slept. */
@@ -391,24 +374,57 @@ static const char *category_words(const struct advice *advice, const struct advi
 									     : mt_category_name(row->category);
 }
 
-/* "37.2 GiB at the peak, probably activations; the largest place has 36.4 GiB in 28 pieces; 16,384 tokens in the largest micro-batch" */
-static void say_evidence(const struct advice *advice, struct advise_row *row)
-{
-	const struct replay_site *site = largest_site(advice, row->category);
-	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
-	uint64_t tokens = site ? advise_rows(&advice->run, site) : 0;
-	size_t used;
+#define ELSE_SHARE 10 /* of what is reached: one part in so many of another kind is named */
 
-	used = (size_t)snprintf(row->evidence, sizeof(row->evidence), "%s at the %s, %s%s",
-				text_bytes(size, advise_held_then(&advice->run, 1u << row->category)),
+/* "37.2 GiB at the peak, probably activations, and 3.0 GiB of logits and log-probs"; "15.3 of 30.5 GiB .." where the rest is not reached. */
+static size_t say_reached(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
+{
+	uint64_t there = advise_held_then(&advice->run, 1u << row->category), bytes = reach->bytes[row->category];
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX + 8] = "";
+	size_t room = sizeof(row->evidence), used;
+	uint8_t i;
+
+	if (bytes + there / WORTH < there)
+		snprintf(all, sizeof(all), " of %s", text_bytes(size, there));
+	used = (size_t)snprintf(row->evidence, room, "%s%s at the %s, %s%s", text_bytes(size, bytes), all,
 				advice->run.failed ? "failed request" : "peak", row->probable ? "probably " : "",
 				category_words(advice, row));
+	for (i = 1; i < MT_CATEGORY_COUNT && used < room; i++)
+		if (i != row->category && reach->bytes[i] > reach->all / ELSE_SHARE)
+			used += (size_t)snprintf(row->evidence + used, room - used, ", and %s of %s",
+						 text_bytes(size, reach->bytes[i]), mt_category_name(i));
+	if (reach->later > reach->all / ELSE_SHARE && used < room)
+		used += (size_t)snprintf(row->evidence + used, room - used, ", and %s more by what comes after it",
+					 text_bytes(size, reach->later));
+	return used < room ? used : room - 1;
+}
+
+/* Nothing that it speaks of is reached, but only what goes along with that. */
+static int is_beside(const struct mt_knob *knob, const struct advise_reach *reach)
+{
+	uint64_t own = 0;
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		own += knob->categories & 1u << i ? reach->bytes[i] : 0;
+	return knob->method != MT_KNOB_METHOD_LOGITS && knob->method != MT_KNOB_METHOD_SHARE && !reach->later &&
+	       own < reach->all / (2 * ELSE_SHARE);
+}
+
+/* And "; the largest place has 36.4 GiB in 28 pieces; 16,384 tokens in the largest micro-batch". */
+static void say_evidence(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
+{
+	const struct replay_site *site = &advice->run.replay.site[reach->largest[row->category]];
+	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
+	uint64_t tokens = reach->bytes[row->category] ? advise_rows(&advice->run, site) : 0;
+	size_t used = say_reached(advice, row, reach);
+
 	if (tokens && site->words)
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; the largest are %s tokens x %s words x %llu bytes",
 					 text_number(number, tokens), text_number(words, site->words),
 					 (unsigned long long)site->element);
-	else if (site && site->then_count > 1 && used < sizeof(row->evidence))
+	else if (reach->bytes[row->category] && site->then_count > 1 && used < sizeof(row->evidence))
 		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
 					 "; the largest place has %s in %u pieces", text_bytes(size, site->then),
 					 site->then_count);
@@ -430,37 +446,25 @@ static void say_evidence(const struct advice *advice, struct advise_row *row)
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
-/* The category of what failed, or of most at the peak, in its phase; rows that divide everything are about nothing. */
-static int is_aimed(const struct advice *advice, const struct mt_knob *knob, uint8_t phase)
+/*
+ * It reaches what is too much, of who has it: an engine's setting is about nothing of a trainer's, whatever kind that is. Rows that
+ * divide everything are about nothing.
+ */
+static int is_aimed(const struct advice *advice, const struct mt_knob *knob, const struct advise_reach *reach)
 {
-	const struct replay *replay = &advice->run.replay;
+	uint8_t phase = phase_in_question(advice);
 	/* A loss may lie between the passes, in neither. */
 	uint32_t phases = knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0);
-	uint64_t held, most = 0;
-	uint8_t i, category = MT_CATEGORY_OTHER;
 
-	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		held = advise_held_then(&advice->run, 1u << i);
-		if (held > most) {
-			most = held;
-			category = i;
-		}
-	}
-	if (advice->run.failed && advice->run.oom.rule == OOM_LARGEST && *advice->run.oom.rule_category)
-		category = (uint8_t)
-			mt_category_parse(advice->run.oom.starved && advice->run.oom.place /* of whose share it lacks */
-						  ? advice->run.oom.place->category
-						  : advice->run.oom.rule_category); /* that the first sentence names */
-	else if (advice->run.failed && replay->site[replay->request.site].category != MT_CATEGORY_OTHER)
-		category = replay->site[replay->request.site].category;
 	if (turn_is_of_reference(knob) && advise_untrained(&advice->run) > 0)
 		return 1; /* nobody needs it there */
-	return knob->categories & 1u << category && (phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&
+	return reach->wanted && knob->categories & 1u << advice->run.question.category &&
+	       (phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&
 	       !(knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->categories & 1u << MT_CATEGORY_ACTIVATIONS);
 }
 
 /* It is about nothing but what there is most of by far, and changes no results. */
-static int is_of_most(const struct advice *advice, const struct mt_knob *knob)
+static int is_of_most(const struct advice *advice, const struct mt_knob *knob, const struct advise_reach *reach)
 {
 	uint8_t i, most = 0;
 
@@ -468,21 +472,34 @@ static int is_of_most(const struct advice *advice, const struct mt_knob *knob)
 		if (advise_held_then(&advice->run, 1u << i) > advise_held_then(&advice->run, 1u << most))
 			most = i;
 	return knob->categories == 1u << most && knob->cost <= MT_KNOB_COST_MUCH_TIME &&
-	       advise_held_then(&advice->run, 1u << most) > advice->base / MOST;
+	       reach->bytes[most] > advice->base / MOST;
+}
+
+static void say_by(char by[16], const struct choice *choice)
+{
+	if (choice->by > 0)
+		snprintf(by, 16, "%.2f", choice->by);
+	else
+		*by = '\0';
 }
 
 static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
 {
 	struct advise_range saved = saved_of(advice, &trial->outcome);
-	uint64_t there = advise_held_then(&advice->run, choice->turn.knob->categories);
-	uint8_t phase = phase_in_question(advice);
+	const struct advise_reach *reach = &trial->reach;
 	struct advise_row *row;
 
 	/* What is loose in the figures saves no more than is there. */
-	if (saved.high > there && saved.low <= there)
-		saved.high = there;
+	if (saved.high > reach->all && saved.low <= reach->all)
+		saved.high = reach->all;
 	if ((double)saved.high < (double)advice->base / WORTH)
-		return note_idle(advice, choice->turn.knob, "moves next to nothing of what was there", 0);
+		return note_idle(advice, choice->turn.knob,
+				 choice->turn.knob->while_ == MT_KNOB_WHILE_ITSELF
+					 ? "counts only while the process that has these bytes is in that phase itself"
+					 : "moves next to nothing of what was there",
+				 0);
+	if (is_beside(choice->turn.knob, reach))
+		return 0;
 	row = add_row(advice);
 	if (!row)
 		return -MT_E_MEMORY;
@@ -491,23 +508,22 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->now_from = choice->now.where;
 	choice_now_words(choice, advice->blind, row->now_words);
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
-	if (choice->by > 0)
-		snprintf(row->by, sizeof(row->by), "%.2f", choice->by);
+	say_by(row->by, choice);
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome) && ends_series(advice, row->knob, saved);
 	row->halves = choice->halves;
 	row->asks = choice->asks;
 	row->cost = cost_of(advice, choice);
-	row->aims_if = is_aimed(advice, row->knob, phase);
+	row->aims_if = is_aimed(advice, row->knob, reach);
 	row->aims = row->aims_if && !*choice->only;
-	row->of_most = is_of_most(advice, row->knob) && row->cost <= MT_KNOB_COST_MUCH_TIME && !*choice->only;
-	main_category(advice, row->knob, &row->category);
-	row->probable = is_probable(advice, row->category);
+	row->of_most = is_of_most(advice, row->knob, reach) && row->cost <= MT_KNOB_COST_MUCH_TIME && !*choice->only;
+	row->category = main_category(row->knob, reach);
+	row->probable = reach->guessed[row->category] > reach->bytes[row->category] / 2;
 	row->sample = advise_is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
 		      row->knob->of != MT_KNOB_OF_MICRO_BATCH && row->knob->of != MT_KNOB_OF_PADDING;
 	mt_copy_text(row->only, sizeof(row->only), choice->only);
-	say_evidence(advice, row);
+	say_evidence(advice, row, reach);
 	return 0;
 }
 
@@ -554,6 +570,8 @@ static int by_worth(const void *a, const void *b)
 		return y->of_most - x->of_most;
 	if (x->fits && x->cost != y->cost) /* enough is enough: the cheapest first */
 		return x->cost < y->cost ? -1 : 1;
+	if (x->fits && x->halves != y->halves) /* it may be 1 already */
+		return x->halves - y->halves;
 	if (x->fits && is_share(x) != is_share(y)) /* of as much as is missing: other rows take all that they can */
 		return is_share(y) - is_share(x);
 	return one < other ? 1 : one > other ? -1 : strcmp(x->knob->name.key, y->knob->name.key);
@@ -616,6 +634,7 @@ static int combine(struct choices *choices)
 		advice->turn[advice->turns].now = choices->choice[best].turn.now ? advice->turn_now[advice->turns]
 										 : NULL;
 		advice->turn_halves[advice->turns] = (uint8_t)choices->choice[best].halves;
+		say_by(advice->turn_by[advice->turns], &choices->choice[best]);
 		advice->turns++;
 		advice->outcome = choices->trial[best].outcome;
 		advice->together_fits = fits(advice, &advice->outcome);

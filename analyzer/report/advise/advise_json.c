@@ -88,7 +88,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	json_text(doc, "only_if", row->only);
 	doc_string(doc, "evidence", row->evidence);
 	doc_string(doc, "method", mt_knob_method_word(row->knob->method));
-	if (!row->halves && advise_can_paste(advice, row))
+	if (!row->halves && advise_can_paste(advice, row->knob, row->by))
 		error = json_paste(doc, advice, "paste", &change, 1);
 	else
 		doc_null(doc, "paste");
@@ -117,7 +117,7 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 	doc_bool(doc, "fits", advice->together_fits);
 	doc_array(doc, "settings");
 	for (i = 0; i < advice->turns; i++) {
-		if (!advice->turn_halves[i])
+		if (!advice->turn_halves[i] && advise_can_paste(advice, advice->turn[i].knob, advice->turn_by[i]))
 			change[changes++] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
 		doc_object(doc, NULL);
 		doc_string(doc, "key", advice->turn[i].knob->name.key);

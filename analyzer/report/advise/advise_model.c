@@ -134,6 +134,20 @@ static int model_turn(struct turn *turn)
 	}
 }
 
+uint64_t advise_meant(const struct advise_run *run, const struct mt_knob *knob)
+{
+	const struct replay_site *site;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		if (knob->categories & 1u << site->category && advise_roles_of(run, site) & knob->processes)
+			bytes += site->then;
+	}
+	return bytes;
+}
+
 int advise_model_turn(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
 		      const struct advise_turn *change, enum advise_silence *silence)
 {
@@ -232,9 +246,59 @@ static int prepare(struct advice *advice, const struct advise_turn *made, size_t
 		return error < 0 ? error : 0;
 	error = advise_model_turn(scenario, &advice->run, advice->config, &trial->turn, &trial->silence);
 	trial->works = error > 0;
+	if (trial->works && !makes)
+		advise_reach(&trial->reach, &advice->run, scenario);
 	if (error == -MT_E_ARGUMENT)
 		trial->silence = ADVISE_SILENT_NO_ESTIMATE;
 	return error < 0 && error != -MT_E_ARGUMENT ? error : 0;
+}
+
+static int changes(const struct advise_scenario *scenario, uint32_t site, uint32_t phase)
+{
+	const struct replay_effect *at[2] = { &scenario->lean[site], &scenario->heavy[site] };
+	int i, does = 0;
+
+	for (i = 0; i < 2 && at[0]->used; i++)
+		does |= at[i]->cap != UINT64_MAX || at[i]->keep[phase] < 1 || at[i]->keep[phase] > 1;
+	return does;
+}
+
+static void take_reached(struct advise_reach *reach, const struct advise_run *run, uint32_t number)
+{
+	const struct replay_site *site = &run->replay.site[number];
+	double later = advise_later_of(run, number);
+	uint8_t category = site->category;
+
+	reach->later += (uint64_t)(later > 0 ? later : 0);
+	reach->all += site->then + (uint64_t)(later > 0 ? later : 0);
+	reach->wanted += advise_is_in_question(run, site) ? site->then : 0;
+	if (!reach->bytes[category] || site->then > run->replay.site[reach->largest[category]].then)
+		reach->largest[category] = number;
+	reach->bytes[category] += site->then;
+	reach->guessed[category] += site->known ? 0 : site->then;
+}
+
+/* The phase of the moment in question. */
+static uint32_t phase_then(const struct advise_run *run)
+{
+	uint32_t phase, most = 0;
+
+	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
+		most = run->replay.peak[phase].bytes > run->replay.peak[most].bytes ? phase : most;
+	return run->failed ? run->replay.request.phase : most;
+}
+
+void advise_reach(struct advise_reach *reach, const struct advise_run *run, const struct advise_scenario *scenario)
+{
+	uint32_t phase = phase_then(run), i;
+
+	*reach = (struct advise_reach){ .all = 0 };
+	for (i = 0; i < run->replay.sites; i++)
+		if (changes(scenario, i, phase))
+			take_reached(reach, run, i);
+	for (i = 0; i < run->replay.sites && !reach->all && run->replay.later.changes; i++)
+		if (changes(scenario, i, run->replay.later.phase))
+			take_reached(reach, run, i);
 }
 
 /* At most TRIALS_AT_ONCE. */

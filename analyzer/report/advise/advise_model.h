@@ -47,6 +47,24 @@ enum advise_silence {
 const char *advise_silence_words(enum advise_silence silence);
 
 /*
+ * What a change reaches of what is there at the moment in question (struct replay_site's `then`): places of which some goes, or comes,
+ * by then; where that is none, by what the step takes later. Bytes, by enum mt_category.
+ */
+struct advise_reach {
+	uint64_t bytes[MT_CATEGORY_COUNT], guessed[MT_CATEGORY_COUNT]; /* guessed: what they are is probable */
+	uint32_t largest[MT_CATEGORY_COUNT]; /* index of the site that has most, where bytes */
+	uint64_t later;                      /* more of them by what the step takes after the request */
+	uint64_t all;                        /* of any category, with that */
+	uint64_t wanted;                     /* of who has what is too much (struct advise_question) */
+};
+
+/* Of a scenario on which that change alone was put. */
+void advise_reach(struct advise_reach *reach, const struct advise_run *run, const struct advise_scenario *scenario);
+
+/* In use at that moment of the knob's categories, of whom it is about. Bytes. */
+uint64_t advise_meant(const struct advise_run *run, const struct mt_knob *knob);
+
+/*
  * Puts the change on top of the scenario. 1: it does something; 0: nothing, and why in *silence. -MT_E_ARGUMENT: the knob
  * cannot have that value; -MT_E_x.
  */

@@ -390,6 +390,24 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	return advise_add_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
 }
 
+/* Some layers are computed again, and most of what waits for the backward is of others: their switch is another one. */
+static int refuse_apart(struct advice *advice)
+{
+	const struct advise_apart *apart = &advice->apart;
+	struct sentence why = { .size = 0 };
+	char instead[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
+
+	if (advice->run.question.category != MT_CATEGORY_ACTIVATIONS || !apart->bytes || !*apart->function)
+		return 0;
+	oom_say_next(&why, &advice->run.oom, "");
+	snprintf(instead, sizeof(instead),
+		 "recompute these layers, too: %s in %llu pieces of %.100s (%.100s) wait for the backward, and are not computed again, though other "
+		 "layers are (a part of the model may have a switch of its own, as vision towers have, or its own "
+		 "gradient_checkpointing_enable())",
+		 text_bytes(size, apart->bytes), (unsigned long long)apart->pieces, apart->function, apart->place);
+	return advise_add_told(advice, ADVISE_REASON_IGNORED, 0, why.text, instead);
+}
+
 /* ---- what another program sends -------------------------------------------------------------------------------------------- */
 
 /* Settings of those that send weights to engines, one of each framework; how many bytes of names fit. */
@@ -571,6 +589,8 @@ int advise_refuse(struct advice *advice, const char *name)
 
 	if (!error)
 		error = refuse_by_rule(advice, name);
+	if (!error && !advice->refusals)
+		error = refuse_apart(advice);
 	if (!error && !advice->refusals)
 		error = refuse_messages(advice);
 	return error;

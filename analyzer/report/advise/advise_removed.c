@@ -318,9 +318,10 @@ static int is_of_computed(const struct mt_knob *knob)
 
 static int turn_types(struct turn *turn)
 {
-	double now = turn->now_text ? weight_of(turn->knob, turn->now_text) : -1,
-	       to = weight_of(turn->knob, turn->to_text);
 	int is_switch = turn->knob->measure == MT_KNOB_UNIT_SWITCH;
+	const char *now_text = !turn->now_text && is_switch ? "false"
+							    : turn->now_text; /* nobody has set it: it is off */
+	double now = now_text ? weight_of(turn->knob, now_text) : -1, to = weight_of(turn->knob, turn->to_text);
 	uint32_t phase;
 	int error;
 

@@ -335,8 +335,11 @@ static void survey_settled(struct sweep *sweep, uint8_t phase)
 		return;
 	}
 	if (survey->all > peak->bytes)
-		*peak = (struct replay_peak){ survey->all, sweep->time,
-					      sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change };
+		*peak = (struct replay_peak){
+			survey->all, sweep->time, sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change,
+			sweep->replay->site[sweep->asked == ASKED_ALONE ? sweep->replay->request.site : sweep->mover]
+				.process
+		};
 }
 
 static void count_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)

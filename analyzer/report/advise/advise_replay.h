@@ -55,6 +55,7 @@ struct replay_peak {
 	uint64_t bytes; /* 0: the device did nothing in this phase */
 	int64_t time;
 	uint64_t change; /* private: which of the changes of the run */
+	int64_t process; /* id of who made it the peak; 0: unknown */
 };
 
 /* How it is known what a step takes after the request that failed (advise_later.c). X(NAME, word) */

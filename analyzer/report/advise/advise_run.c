@@ -269,8 +269,8 @@ static int take_marked(void *context, struct db_stmt *row)
 }
 
 /*
- * By the files on their stacks: weights that an engine has loaded are the engine's, also inside of the process that trains; and
- * what the model itself keeps while it generates has no engine's settings.
+ * By the files on their stacks: weights that an engine has loaded, and what passes through it while it generates, are the engine's, also
+ * inside of the process that trains; and what the model itself keeps while it generates has no engine's settings.
  */
 static int find_makers(struct advise_run *run)
 {
@@ -278,7 +278,8 @@ static int find_makers(struct advise_run *run)
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
 		"WHERE file LIKE 'vllm/%' OR file LIKE '%/vllm/%' OR file LIKE 'sglang/%' OR file LIKE '%/sglang/%' "
 		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
-		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'weights'";
+		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'weights' OR (phase = 'rollout' AND "
+		"category IN ('activations', 'recomputed activations', 'logits and log-probs', 'workspace', 'other'))";
 	static const char caches[] =
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
 		"WHERE file LIKE '%transformers/cache_utils.py' "
@@ -380,8 +381,7 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 	for (i = 0; i < run->replay.processes; i++)
 		if (run->role[i].process == site->process)
 			roles = run->role[i].roles;
-	if (site->roles)
-		roles = site->roles;
+	roles = site->roles ? site->roles : roles & ~run->elsewhere;
 	if (!advise_is_engines(site))
 		return roles;
 	/* A trainer that generates without an engine has a cache of its own. */
@@ -458,13 +458,14 @@ double advise_later_of(const struct advise_run *run, uint32_t site)
 	return bytes;
 }
 
-uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase)
+uint64_t advise_held(const struct advise_run *run, uint32_t roles, uint32_t categories, uint8_t phase)
 {
 	uint64_t bytes = 0;
 	uint32_t i;
 
 	for (i = 0; i < run->replay.sites; i++)
-		if (categories & 1u << run->replay.site[i].category)
+		if (categories & 1u << run->replay.site[i].category &&
+		    roles & advise_roles_of(run, &run->replay.site[i]))
 			bytes += run->replay.site[i].held[phase];
 	return bytes;
 }

@@ -41,6 +41,13 @@ struct advise_engine {
 	int has_cache, whole; /* a cache is there, or asked for; whole: all of it */
 };
 
+/* What is too much: of which there is most, or of which more was asked for; and whose that is. */
+struct advise_question {
+	uint8_t category; /* enum mt_category */
+	int64_t process;  /* id; 0: nobody has any of it */
+	int engine;       /* 1: it is an engine's, of those that have one beside a model of their own */
+};
+
 struct advise_run {
 	struct db *db;
 	struct oom oom; /* of the newest failed request; oom.it NULL: none */
@@ -54,10 +61,12 @@ struct advise_run {
 	struct advise_model model;
 	struct replay replay;
 	struct advise_role *role; /* of replay.process */
+	uint32_t elsewhere;       /* roles with a process of their own: nothing of another one is theirs */
 	uint32_t phases;          /* that ran, bits 1 << enum mt_phase */
 	uint64_t gpus;            /* processes that train */
 	uint64_t world; /* GPUs that the recording shows, of all machines; many: others are there, and nobody tells how many */
 	struct advise_engine engine;
+	struct advise_question question;
 	uint64_t tokens;               /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
 	uint64_t tokens_least;         /* and of the smallest of the same place */
 	int64_t steps;                 /* of the run, that ended */
@@ -110,11 +119,17 @@ int advise_is_engines(const struct replay_site *site);
 /* What an engine has set aside, where nothing tells that it is its cache. */
 int advise_is_set_aside(const struct replay_site *site);
 
+/* Fills run->question; all else is there. In advise_whose.c. */
+void advise_find_question(struct advise_run *run);
+
+/* The site is of who has what is too much. */
+int advise_is_in_question(const struct advise_run *run, const struct replay_site *site);
+
 /* Fills run->engine; all else is there. 0 or -MT_E_x. In advise_whose.c. */
 int advise_find_engine(struct advise_run *run);
 
-/* In use in a phase at its peak, of the categories 1 << enum mt_category. */
-uint64_t advise_held(const struct advise_run *run, uint32_t categories, uint8_t phase);
+/* In use in a phase at its peak, of whom (1 << enum mt_knob_process), of the categories 1 << enum mt_category. */
+uint64_t advise_held(const struct advise_run *run, uint32_t roles, uint32_t categories, uint8_t phase);
 
 /* More of the site by what the step takes after the request that failed; below 0: less. Bytes. */
 double advise_later_of(const struct advise_run *run, uint32_t site);

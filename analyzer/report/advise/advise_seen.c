@@ -94,11 +94,21 @@ static int is_class_used(const struct advice *advice, const struct mt_knob *knob
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &used) && used;
 }
 
-/* Without a framework the loop is the user's, who can put one of PyTorch's functions around what is there. */
+/*
+ * Without a framework, or with accelerate alone, the loop is the user's, who can change it, and put one of PyTorch's functions around what
+ * is there.
+ */
 static int can_be_added(const struct advice *advice, const struct mt_knob *knob)
 {
-	return advice->config->parts && advise_config_part(advice->config, knob) == &advice->config->part[0] &&
-	       strchr(knob->name.key, '(') && islower((unsigned char)*knob->name.key);
+	static const char *const loops_of_ones_own[] = { "pytorch", "accelerate" };
+	const struct advise_part *part = advise_config_part(advice->config, knob);
+	int own = 0;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(loops_of_ones_own) && advice->config->parts; i++)
+		own |= !strcmp(advice->config->part[0].file->framework, loops_of_ones_own[i]);
+	return own && part && !strcmp(part->file->framework, "pytorch") && strchr(knob->name.key, '(') &&
+	       (knob->written == MT_KNOB_WRITTEN_CODE || islower((unsigned char)*knob->name.key));
 }
 
 /* "activation_checkpointing.x" of deepspeed/runtime/activation_checkpointing/config.py: a module's own settings. */
@@ -128,6 +138,9 @@ static int is_used(const struct advice *advice, const struct mt_knob *knob)
 	if (!strpbrk(knob->name.key, "(.") || !end || can_be_added(advice, knob) ||
 	    (strncmp(source, "torch/", 6) && !is_of_module(knob)))
 		return 1;
+	/* A loop that is somebody else's nobody changes; how the model is sharded is set up beside it. */
+	if (knob->written == MT_KNOB_WRITTEN_CODE && strncmp(source, "torch/distributed/", 18))
+		return 0;
 	while (end > source && *end != '/')
 		end--;
 	if ((size_t)(end - source) >= sizeof(folder) || memchr(source, '\'', (size_t)(end - source)))
@@ -182,14 +195,148 @@ static const char *first_seen(const struct advice *advice, const char *const *wo
 	return NULL;
 }
 
+struct owners {
+	const struct advise_run *run;
+	uint32_t roles; /* of whom it should be */
+	int any, own;   /* sites were seen; one of theirs */
+};
+
+/* Of the GPU in question by its place, of another one by its process. */
+static int takes_owner(void *context, struct db_stmt *row)
+{
+	struct owners *owners = context;
+	const struct replay *replay = &owners->run->replay;
+	int64_t id = db_int(row, 0);
+	uint32_t at = id > 0 && id < replay->ids ? replay->index[id] : UINT32_MAX, roles = owners->roles;
+	size_t i;
+
+	for (i = 0; i < replay->processes && at == UINT32_MAX; i++)
+		if (owners->run->role[i].process == db_int(row, 1))
+			roles = owners->run->role[i].roles & ~owners->run->elsewhere;
+	if (at != UINT32_MAX)
+		roles = advise_roles_of(owners->run, &replay->site[at]);
+	owners->any = 1;
+	owners->own |= (roles & owners->roles) != 0;
+	return 0;
+}
+
+/*
+ * The word is on stacks of those whose memory the setting is about: a critic's recomputation proves nothing of the actor's. Where
+ * nothing was allocated below it, nobody can tell whose it is.
+ */
+static int is_seen_of(const struct advice *advice, const char *word, uint32_t roles)
+{
+	struct owners owners = { .run = &advice->run, .roles = roles };
+	const char *arrow = strstr(word, " > ");
+	char outer[128] = "", above[640] = "1", below[640], sql[2560];
+
+	snprintf(outer, sizeof(outer), "%.*s", arrow ? (int)(arrow - word) : 0, word);
+	if ((arrow && !advise_frame_condition(above, sizeof(above), outer)) ||
+	    !advise_frame_condition(below, sizeof(below), arrow ? arrow + 3 : word) || !is_seen(advice, word))
+		return 0;
+	snprintf(sql, sizeof(sql),
+		 "WITH RECURSIVE above(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame WHERE %s "
+		 "UNION SELECT node.id FROM above JOIN node ON node.parent = above.id), "
+		 "own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame WHERE (%d OR node.parent IN "
+		 "(SELECT id FROM above)) AND %s UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		 "SELECT site.id, site.process FROM own JOIN site ON site.node = own.id",
+		 arrow ? above : "0", arrow == NULL, below);
+	if (answer_rows(advice->run.db, sql, NULL, takes_owner, &owners))
+		return 0;
+	return owners.own || !owners.any;
+}
+
 /* Functions, files or folders that run only where it is on are on recorded stacks. */
 int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
 {
-	const char *proof = first_seen(advice, knob->proof, knob->proofs);
+	uint32_t i;
 
-	if (proof)
-		snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", proof);
-	return proof != NULL;
+	for (i = 0; i < knob->proofs; i++)
+		if (is_seen_of(advice, knob->proof[i], knob->processes)) {
+			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
+			return 1;
+		}
+	return 0;
+}
+
+/* ---- what is not recomputed beside what is ------------------------------------------------------------------------------ */
+
+#define APART_SHARE 10 /* of what is in use: less than one part in so many is not worth a word */
+#define APART_MANY 8   /* pieces at once: one from each of some layers */
+
+static int takes_number(void *context, struct db_stmt *row)
+{
+	*(int *)context = (int)db_int(row, 0);
+	return 0;
+}
+
+/*
+ * A frame of something that computes again is on the stack: 1; or one of a compiler, which does without such frames: -1; 0: neither. The
+ * layers' own class is there whether it is on or not.
+ */
+static int computes_again(const struct advice *advice, int64_t node)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT max(CASE WHEN file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' OR file LIKE "
+		"'%torchinductor_%' THEN -1 WHEN file NOT LIKE '%/modeling_layers.py' AND (file LIKE '%checkpoint%' OR function LIKE "
+		"'%checkpoint%' OR function LIKE '%recompute%') THEN 1 END) FROM up JOIN node USING (id) JOIN frame ON frame.id = "
+		"node.frame";
+	const int64_t parameter[ANSWER_PARAMETERS] = { node };
+	int say = 0;
+
+	return !node || answer_rows(advice->run.db, sql, parameter, takes_number, &say) ? -1 : say;
+}
+
+static int take_place(void *context, struct db_stmt *row)
+{
+	struct advise_apart *apart = context;
+
+	mt_copy_text(apart->function, sizeof(apart->function), db_text(row, 0));
+	mt_copy_text(apart->place, sizeof(apart->place), db_text(row, 1));
+	return 0;
+}
+
+/* The innermost frame of Python that is not torch's. */
+static int name_place(const struct advice *advice, int64_t node, struct advise_apart *apart)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN node USING (id) "
+		"WHERE parent IS NOT NULL AND depth < ?2) SELECT function, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line "
+		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE function IS NOT NULL AND kind = 'python' AND '/' || file NOT LIKE '%/torch/%' ORDER BY depth LIMIT 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { node, MT_STACK_DEPTH_MAX };
+
+	return answer_rows(advice->run.db, sql, parameter, take_place, apart);
+}
+
+int advise_find_apart(struct advice *advice)
+{
+	const struct replay *replay = &advice->run.replay;
+	const struct replay_site *site, *most = NULL;
+	struct advise_apart *apart = &advice->apart;
+	uint64_t bytes = 0, pieces = 0, again = 0, all = 0;
+	uint32_t i;
+	int say;
+
+	for (i = 0; i < replay->sites; i++) {
+		site = &replay->site[i];
+		if (site->category != MT_CATEGORY_ACTIVATIONS || site->phase != MT_PHASE_FORWARD || site->ignored)
+			continue;
+		say = computes_again(advice, site->node);
+		again += say > 0;
+		all += site->then;
+		if (say || site->then_count < APART_MANY || !advise_is_in_question(&advice->run, site))
+			continue;
+		bytes += site->then;
+		pieces += site->then_count;
+		most = !most || site->then > most->then ? site : most;
+	}
+	if (!again || !most || bytes < advice->base / APART_SHARE || bytes < all / 2)
+		return 0;
+	apart->bytes = bytes;
+	apart->pieces = pieces;
+	return name_place(advice, most->node, apart);
 }
 
 /* What is of the critic, the reference or a reward model alone counts where one was seen. */

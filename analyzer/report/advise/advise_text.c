@@ -63,14 +63,15 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	for (i = 1; i < names && i < 2; i++)
 		text_print(text, " (before: %s)", name[i]->key);
 	text_print(text, "\n");
-	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
-		snprintf(change, sizeof(change), "%s", row->knob->what);
+	if (row->knob->written == MT_KNOB_WRITTEN_CODE || row->halves)
+		snprintf(change, sizeof(change), "%s%s",
+			 row->knob->written == MT_KNOB_WRITTEN_CODE ? row->knob->what : advise_half_words,
+			 !row->halves || row->knob->measure == MT_KNOB_UNIT_TOKENS
+				 ? ""
+				 : " (where it is 1, this does nothing)");
 	else if (*row->by)
 		snprintf(change, sizeof(change), "%s -> %s less than it is, at most %s", row->now_words, row->by,
 			 row->to);
-	else if (row->halves)
-		snprintf(change, sizeof(change), "%s%s", advise_half_words,
-			 row->knob->measure == MT_KNOB_UNIT_TOKENS ? "" : " (where it is 1, this does nothing)");
 	else
 		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
 	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
@@ -102,12 +103,6 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 		print_wrapped(text, INDENT, "Note: %s", row->knob->not_so);
 }
 
-/* What by the defaults has no effect, and not what has one if only the recording told what is set. */
-static int is_idle_by_default(const struct advise_row *row)
-{
-	return *row->only && *row->now && !row->asks;
-}
-
 /* A budget by which what failed goes, if only it is read, where no other row is about the size of micro-batches. */
 static int is_other_budget(const struct advice *advice, const struct advise_row *row)
 {
@@ -117,7 +112,7 @@ static int is_other_budget(const struct advice *advice, const struct advise_row 
 		if (!*advice->row[i].only && advise_is_by_micro_batch(advice->row[i].knob) &&
 		    advice->row[i].knob->phases & row->knob->phases)
 			return 0;
-	return is_idle_by_default(row) && row->fits && row->aims_if && advise_is_by_micro_batch(row->knob);
+	return advise_is_idle_by_default(row) && row->fits && row->aims_if && advise_is_by_micro_batch(row->knob);
 }
 
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)
@@ -135,7 +130,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
-		if (!is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
+		if (!advise_is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
 			print_row(text, advice, &advice->row[i], ++shown);
 	for (; i < advice->rows; i++)
 		if (is_other_budget(advice, &advice->row[i]))
@@ -165,8 +160,13 @@ static void print_turn(const struct text *text, const struct advice *advice, siz
 	const struct advise_turn *turn = &advice->turn[i];
 	const char *silence = advise_silence_words(advice->silence[i]);
 
-	if (advice->turn_halves[i])
+	if (turn->knob->written == MT_KNOB_WRITTEN_CODE && !*silence)
+		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, turn->knob->what);
+	else if (advice->turn_halves[i])
 		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, advise_half_words);
+	else if (*advice->turn_by[i])
+		print_wrapped(text, 2, "%s: %s less than it is, at most %s", turn->knob->name.key, advice->turn_by[i],
+			      turn->to);
 	else
 		print_wrapped(text, 2, "%s: %s -> %s%s%s", turn->knob->name.key, turn->now ? turn->now : "?", turn->to,
 			      *silence ? ": " : "", silence);
@@ -206,9 +206,9 @@ static int shows_turns(const struct advice *advice)
 	return advice->predicted && (advice->asked || advice->fit || advice->turns > 1);
 }
 
-int advise_can_paste(const struct advice *advice, const struct advise_row *row)
+int advise_can_paste(const struct advice *advice, const struct mt_knob *knob, const char *by)
 {
-	return !*row->by && (row->knob->method != MT_KNOB_METHOD_SHARE || advice->run.engine.engines < 2);
+	return !*by && (knob->method != MT_KNOB_METHOD_SHARE || advice->run.engine.engines < 2);
 }
 
 static int print_paste(const struct text *text, const struct advice *advice)
@@ -219,12 +219,12 @@ static int print_paste(const struct text *text, const struct advice *advice)
 	char *paste, *line, *rest;
 
 	for (i = 0; shows_turns(advice) && i < advice->turns; i++)
-		if (!advice->turn_halves[i])
+		if (!advice->turn_halves[i] && advise_can_paste(advice, advice->turn[i].knob, advice->turn_by[i]))
 			change[changes++] = (struct advise_change){ advice->turn[i].knob, advice->turn[i].to };
 	if (!shows_turns(advice) && advice->rows && (!advice->refusals || advise_settings_too(advice)) &&
 	    advice->run.failed)
 		first = advise_conditional(advice) ? advise_conditional(advice) : advice->row;
-	if (first && !first->halves && advise_can_paste(advice, first))
+	if (first && !first->halves && advise_can_paste(advice, first->knob, first->by))
 		change[changes++] = (struct advise_change){ first->knob, first->to };
 	if (!changes)
 		return 0;
@@ -309,23 +309,11 @@ static int is_over(const struct advice *advice, int64_t limit)
 	return advise_is_healthy(advice) && !advice->asked && limit < INT64_MAX;
 }
 
-/* The first row about what is out of the ordinary: an engine's memory while a trainer has its peak. NULL: none is. */
-static const struct advise_row *pointed_at(const struct advice *advice)
-{
-	size_t i;
-
-	for (i = 0; i < advice->rows && advice->points; i++)
-		if (advice->row[i].knob->processes == 1u << MT_KNOB_PROCESS_ENGINE &&
-		    !is_idle_by_default(&advice->row[i]) && advice->row[i].category == advice->asleep)
-			return &advice->row[i];
-	return NULL;
-}
-
 /* What is there instead: who had the peak. */
 static int print_over(const struct text *text, const struct advice *advice)
 {
 	char count[64];
-	const struct advise_row *row = pointed_at(advice);
+	const struct advise_row *row = advise_pointed_at(advice);
 	int error = advice->run.history ? peak_table_print(text, advice->run.db, advice->run.device) : 0;
 
 	if (row) {

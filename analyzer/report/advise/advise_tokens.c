@@ -201,14 +201,14 @@ static void wait_for_more(struct turn *turn)
 	if (!(turn->knob->phases & training))
 		return;
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		held = (double)advise_held(run, CATEGORY(GRADIENTS), (uint8_t)phase);
+		held = (double)advise_held(run, turn->knob->processes, CATEGORY(GRADIENTS), (uint8_t)phase);
 		gradients = held > gradients ? held : gradients;
 	}
-	if ((double)advise_held(run, CATEGORY(GRADIENTS), MT_PHASE_FORWARD) > gradients / 2)
+	if ((double)advise_held(run, turn->knob->processes, CATEGORY(GRADIENTS), MT_PHASE_FORWARD) > gradients / 2)
 		return;
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		if (training & 1u << phase) {
-			held = (double)advise_held(run, CATEGORY(GRADIENTS), (uint8_t)phase);
+			held = (double)advise_held(run, turn->knob->processes, CATEGORY(GRADIENTS), (uint8_t)phase);
 			turn->scenario->lean_extra.bytes[phase] += gradients - held;
 			turn->scenario->heavy_extra.bytes[phase] += gradients - held;
 		}
@@ -221,7 +221,8 @@ static void wait_no_more(struct turn *turn)
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		if (training & 1u << phase & turn->knob->phases)
-			turn->scenario->lean_extra.bytes[phase] -= (double)advise_held(turn->run, CATEGORY(GRADIENTS),
+			turn->scenario->lean_extra.bytes[phase] -= (double)advise_held(turn->run, turn->knob->processes,
+										       CATEGORY(GRADIENTS),
 										       (uint8_t)phase);
 }
 

@@ -194,21 +194,39 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 	return beyond ? beyond < 0 ? beyond : 0 : turn_has_frame(turn->run, knob, site);
 }
 
+/* Another process is in that phase, when it is full: what a process does in a phase of its own is not done then. */
+static int is_anothers(const struct turn *turn, const struct replay_site *site, uint32_t phase)
+{
+	const struct replay *replay = &turn->run->replay;
+
+	if (turn->knob->while_ != MT_KNOB_WHILE_ITSELF)
+		return 0;
+	if (turn->run->failed && phase == replay->request.phase &&
+	    replay->site[replay->request.site].process != site->process)
+		return 1;
+	return replay->peak[phase].process && replay->peak[phase].process != site->process;
+}
+
 /* Two numbers of how much stays, in either order. */
 void turn_keep(struct turn *turn, uint32_t site, double one, double other)
 {
 	uint32_t passing = TURN_PASSING & 1u << turn->run->replay.site[site].category, phase;
 	double lean = one < other ? one : other, heavy = one < other ? other : one;
 	struct replay_effect *at[2] = { &turn->scenario->lean[site], &turn->scenario->heavy[site] };
+	int done = 0;
 
 	if (lean == 1 && heavy == 1)
 		return;
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		if (!passing && !(turn_phases(turn->knob) & 1u << phase))
+		if (!passing && (!(turn_phases(turn->knob) & 1u << phase) ||
+				 is_anothers(turn, &turn->run->replay.site[site], phase)))
 			continue;
 		at[0]->keep[phase] *= (float)(lean > 0 ? lean : 0);
 		at[1]->keep[phase] *= (float)(heavy > 0 ? heavy : 0);
+		done = 1;
 	}
+	if (!done)
+		return;
 	at[0]->used = at[1]->used = 1;
 	turn->effects++;
 }

@@ -1,6 +1,6 @@
 /*
- * Whose bytes are: of the trained model's critic, its reference or teacher, its reward - where stacks, or the process, tell; and of
- * which engine.
+ * Whose bytes are: of the trained model's critic, its reference or teacher, its reward - where stacks, or the process, tell; of which
+ * engine; and whose there are too many of.
  */
 #include "advise_run.h"
 
@@ -61,8 +61,9 @@ static int mark(struct advise_run *run, const char *word, uint32_t role)
 }
 
 /* It runs for one model alone, and trains none that is not marked: what has no mark, as what was loaded, is that model's, too. */
-static void mark_process(struct replay *replay, int64_t process)
+static void mark_process(struct advise_run *run, int64_t process)
 {
+	struct replay *replay = &run->replay;
 	uint32_t others = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD | 1u << MT_PHASE_OPTIMIZER |
 			  1u << MT_PHASE_ROLLOUT,
 		 roles = 0, i;
@@ -76,6 +77,7 @@ static void mark_process(struct replay *replay, int64_t process)
 	}
 	if (!roles || roles & (roles - 1))
 		return;
+	run->elsewhere |= roles;
 	for (i = 0; i < replay->sites; i++)
 		if (replay->site[i].process == process)
 			replay->site[i].roles = roles;
@@ -91,7 +93,7 @@ int advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 		for (k = 0; k < file->model[i].seens && !error; k++)
 			error = mark(run, file->model[i].seen[k], 1u << file->model[i].process);
 	for (process = 0; process < run->replay.processes && !error && file->models; process++)
-		mark_process(&run->replay, run->replay.process[process].id);
+		mark_process(run, run->replay.process[process].id);
 	return error;
 }
 
@@ -226,4 +228,66 @@ int advise_find_engine(struct advise_run *run)
 	engine->has_cache = most.cache > 0;
 	engine->whole = engine->has_cache && is_whole(run, engine->process);
 	return error;
+}
+
+/* ---- what is too much -------------------------------------------------------------------------------------------------- */
+
+static uint8_t category_in_question(const struct advise_run *run)
+{
+	const struct replay_site *asker = &run->replay.site[run->replay.request.site];
+	uint8_t most = MT_CATEGORY_OTHER, i;
+
+	/* That the first sentence names; or that of whose share it lacks. */
+	if (run->failed && run->oom.rule == OOM_LARGEST && *run->oom.rule_category)
+		return (uint8_t)mt_category_parse(run->oom.starved && run->oom.place ? run->oom.place->category
+										     : run->oom.rule_category);
+	if (run->failed && asker->category != MT_CATEGORY_OTHER)
+		return asker->category;
+	for (i = 1; i < MT_CATEGORY_COUNT; i++)
+		if (advise_held_then(run, 1u << i) > advise_held_then(run, 1u << most))
+			most = i;
+	return most;
+}
+
+static int is_engines(const struct advise_run *run, const struct replay_site *site)
+{
+	return advise_is_engines(site) || advise_roles_of(run, site) == 1u << MT_KNOB_PROCESS_ENGINE;
+}
+
+/* The site of the category that has most; of that process, 0: of any. NULL: none has any. */
+static const struct replay_site *largest_of(const struct advise_run *run, uint8_t category, int64_t process)
+{
+	const struct replay_site *site, *most = NULL;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		if (site->category == category && !site->ignored && (!process || site->process == process) &&
+		    site->then > (most ? most->then : 0))
+			most = site;
+	}
+	return most;
+}
+
+/* Whose: of the place that the verdict names, or else of who asked for more of it. */
+void advise_find_question(struct advise_run *run)
+{
+	const struct oom *oom = &run->oom;
+	const struct replay_site *asker = run->failed ? &run->replay.site[run->replay.request.site] : NULL, *site;
+	uint8_t category = category_in_question(run);
+	int64_t process = 0;
+
+	if (asker && oom->rule == OOM_LARGEST && oom->place && !oom->asked_for)
+		process = oom->place->process;
+	else if (asker && (asker->category == category || oom->asked_for))
+		process = asker->process;
+	site = largest_of(run, category, process);
+	if (!site && asker)
+		site = process && process != asker->process ? largest_of(run, category, 0) : asker;
+	run->question = (struct advise_question){ category, site ? site->process : 0, site && is_engines(run, site) };
+}
+
+int advise_is_in_question(const struct advise_run *run, const struct replay_site *site)
+{
+	return site->process == run->question.process && is_engines(run, site) == run->question.engine;
 }
