@@ -36,6 +36,65 @@ advises "a process without an engine needs none that sleeps" "not any(k['key'].e
 begin transformers-48131
 says "what is kept of the layers, and not what failed beside them" '25\.5 GiB of 83\.0 GiB at the failed request, probably activations' advise
 
+# An engine inside of the trainer has 9 GiB from its first answers on, while the trainer's passes come and go.
+cat >inside.case <<'CASE'
+gpu GPU-1 40GiB
+process trainer 4100 GPU-1 0
+stack init
+	main train.py:10
+	from_pretrained transformers/modeling_utils.py:4600
+stack load
+	__init__ trl/trainer/grpo_trainer.py:500
+	load_model vllm/v1/worker/gpu_worker.py:225
+stack generate
+	_generate_and_score_completions trl/trainer/grpo_trainer.py:1200
+	generate vllm/entrypoints/llm.py:400
+	execute_model vllm/v1/worker/gpu_model_runner.py:1500
+stack train
+	train transformers/trainer.py:2325
+	training_step transformers/trainer.py:4020
+stack forward train
+	compute_loss trl/trainer/grpo_trainer.py:1500
+	_call_impl torch/nn/modules/module.py:1784
+	forward transformers/models/qwen2/modeling_qwen2.py:250
+stack backward train
+	backward accelerate/accelerator.py:2740
+	backward torch/_tensor.py:648
+	backward torch/autograd/__init__.py:353
+
+context 500MiB
+at init
+for layer 1..28
+	alloc layer{layer} 200MiB
+done
+at load
+for layer 1..28
+	alloc engine{layer} 210MiB
+done
+at generate
+alloc states 9GiB
+for step 1..2
+	at forward
+	for layer 1..28
+		alloc saved{step}-{layer} 350MiB
+	done
+	at backward
+	for layer 1..28
+		free saved{step}-{layer}
+	done
+done
+at forward
+for layer 1..28
+	alloc saved{layer} 500MiB
+done
+alloc next 6GiB fails
+sample
+CASE
+check "inside: is true" bash -c 'mkdir inside && "$1" inside.case inside' - "$BUILD/cases/make_case"
+case=inside
+row per_device_train_batch_size "r['saved_bytes']['high'] < 10.5 * $GiB" "half of the passes, and nothing of what the engine keeps"
+row vllm_enable_sleep_mode "'5.7 GiB of 11.2 GiB at the failed request' in r['evidence']" "the engine's weights, and not the trainer's"
+
 # ---- what a process does in a phase of its own ----
 
 begin nemo-rl-2772
