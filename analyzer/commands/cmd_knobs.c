@@ -130,6 +130,8 @@ static void json_constraint(struct doc *doc, const struct mt_knob_constraint *co
 		doc_string(doc, mt_knob_constraint_key(constraint->kind), constraint->key);
 	if (constraint->times)
 		doc_string(doc, "times", constraint->times);
+	if (constraint->beyond)
+		doc_string(doc, "beyond", mt_knob_beyond_word(constraint->beyond));
 	if (constraint->values) {
 		doc_array(doc, "value");
 		for (i = 0; i < constraint->values; i++)
@@ -162,6 +164,7 @@ static void json_knob(struct doc *doc, const struct mt_knob_file *file, const st
 	json_older(doc, file, knob);
 	json_text(doc, "instead", knob->instead);
 	json_text(doc, "passes", knob->passes);
+	json_text(doc, "unset", knob->unset);
 	doc_string(doc, "what", knob->what);
 	json_bits(doc, "process", knob->processes, process_word);
 	json_bits(doc, "phase", knob->phases, mt_phase_name);

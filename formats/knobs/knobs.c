@@ -90,6 +90,11 @@ double mt_knob_unit_one(enum mt_knob_unit unit)
 	return ones[unit];
 }
 
+const char *mt_knob_beyond_word(enum mt_knob_beyond beyond)
+{
+	return knob_beyond_words[beyond];
+}
+
 const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind)
 {
 	return knob_constraint_keys[kind];
@@ -136,6 +141,27 @@ static int unknown_framework(const struct mt_knob_file *file, size_t line, const
 	return -MT_E_RULES;
 }
 
+static int has_key(const struct mt_knob_file *file, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->knobs; i++)
+		if (!strcmp(file->knob[i].name.key, key))
+			return 1;
+	return 0;
+}
+
+/* The key is of the file, or of one that it builds on by name; those are there. */
+static int has_key_below(const struct mt_knobs *knobs, const struct mt_knob_file *file, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->below; i++)
+		if (has_key(mt_knobs_find(knobs, file->builds_on[i]), key))
+			return 1;
+	return has_key(file, key);
+}
+
 int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_size)
 {
 	const struct mt_knob_file *file;
@@ -149,10 +175,17 @@ int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_s
 		for (k = 0; k < file->hands; k++)
 			if (!mt_knobs_find(knobs, file->hand[k].framework))
 				return unknown_framework(file, 1, file->hand[k].framework, message, message_size);
-		for (k = 0; k < file->knobs; k++)
+		for (k = 0; k < file->knobs; k++) {
 			if (file->knob[k].passes && !mt_knobs_find(knobs, file->knob[k].passes))
 				return unknown_framework(file, file->knob[k].line, file->knob[k].passes, message,
 							 message_size);
+			if (file->knob[k].unset && !has_key_below(knobs, file, file->knob[k].unset)) {
+				snprintf(message, message_size,
+					 "%s:%zu: no knob of the file, or of what it builds on, is %.128s", file->name,
+					 file->knob[k].line, file->knob[k].unset);
+				return -MT_E_RULES;
+			}
+		}
 	}
 	return 0;
 }

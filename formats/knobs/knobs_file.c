@@ -157,6 +157,40 @@ static int read_models(struct knobs_source *source, const struct knobs_field *fi
 	return error;
 }
 
+static int add_wrapper_seen(struct knobs_source *source, const struct knobs_field *field)
+{
+	struct mt_knob_wrapper *wrapper = &source->file->wrapper[source->file->wrappers];
+
+	return knobs_add_text(source, field, wrapper->seen, &wrapper->seens);
+}
+
+/* "axolotl: [axolotl/cli]" */
+static int add_wrapper(struct knobs_source *source, const struct knobs_field *field)
+{
+	struct mt_knob_file *file = source->file;
+	const char *text = yaml_cursor_text(source->yaml);
+	int error;
+
+	if (!text)
+		return knobs_fail(source, "%s is a mapping of programs to lists", field->key);
+	if (file->wrappers == MT_KNOB_WRAPPERS_MAX)
+		return knobs_fail(source, "too many of %s", field->key);
+	error = knobs_keep_text(source, text, &file->wrapper[file->wrappers].name);
+	if (!error)
+		error = knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_wrapper_seen, field);
+	file->wrappers += !error;
+	return error;
+}
+
+static int read_wrappers(struct knobs_source *source, const struct knobs_field *field)
+{
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
+
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
+		error = add_wrapper(source, field);
+	return error;
+}
+
 #define FILE_AT(member) offsetof(struct mt_knob_file, member)
 
 static const struct knobs_field file_fields[] = {
@@ -172,6 +206,7 @@ static const struct knobs_field file_fields[] = {
 	{ "hands-on", read_hands, 0, 0, NULL, 0 },
 	{ "others", read_others, 0, 0, NULL, 0 },
 	{ "models", read_models, 0, 0, NULL, 0 },
+	{ "wrappers", read_wrappers, 0, 0, NULL, 0 },
 	{ "knobs", read_knobs, 1, 0, NULL, 0 },
 };
 

@@ -28,6 +28,7 @@ extern const char *const knob_cost_word[MT_KNOB_COSTS];
 extern const char *const knob_fact_word[MT_KNOB_FACTS];
 extern const char *const knob_written_words[MT_KNOB_WRITTENS];
 extern const char *const knob_unit_words[MT_KNOB_UNITS];
+extern const char *const knob_beyond_words[MT_KNOB_BEYONDS];
 extern const char *const knob_constraint_keys[MT_KNOB_CONSTRAINTS];
 
 #endif

@@ -273,7 +273,9 @@ static int set_kind(struct knobs_source *source, enum mt_knob_constraint_kind ki
 
 static int read_about_key(struct knobs_source *source, const struct knobs_field *field)
 {
-	int error = set_kind(source, *field->key == 'n' ? MT_KNOB_CONSTRAINT_NEEDS : MT_KNOB_CONSTRAINT_EXCLUDES);
+	int error = set_kind(source, *field->key == 'n'   ? MT_KNOB_CONSTRAINT_NEEDS
+				     : *field->key == 'm' ? MT_KNOB_CONSTRAINT_MULTIPLE
+							  : MT_KNOB_CONSTRAINT_EXCLUDES);
 
 	return error ? error : knobs_read_kept(source, field->key, &source->constraint->key);
 }
@@ -286,6 +288,15 @@ static int read_about_fact(struct knobs_source *source, const struct knobs_field
 	if (!error)
 		error = yaml_cursor_read_word(source->yaml, field->key, knob_fact_word, MT_KNOB_FACTS, &fact);
 	source->constraint->fact = (enum mt_knob_fact)fact;
+	return error;
+}
+
+static int read_beyond(struct knobs_source *source, const struct knobs_field *field)
+{
+	size_t number = 0;
+	int error = yaml_cursor_read_word(source->yaml, field->key, knob_beyond_words, MT_KNOB_BEYONDS, &number);
+
+	source->constraint->beyond = (enum mt_knob_beyond)number;
 	return error;
 }
 
@@ -318,6 +329,8 @@ static int check_constraint(struct knobs_source *source, size_t line)
 		return yaml_cursor_fail(source->yaml, line, "value goes with needs and excludes, and they with it");
 	if (constraint->times && constraint->kind != MT_KNOB_CONSTRAINT_AT_LEAST)
 		return yaml_cursor_fail(source->yaml, line, "times goes with at-least");
+	if (constraint->beyond && constraint->kind != MT_KNOB_CONSTRAINT_AT_LEAST)
+		return yaml_cursor_fail(source->yaml, line, "beyond goes with at-least");
 	return 0;
 }
 
@@ -327,6 +340,7 @@ static int read_constraint(struct knobs_source *source, const struct knobs_field
 		{ "says", read_says, 1, 0, NULL, 0 },          { "needs", read_about_key, 0, 0, NULL, 0 },
 		{ "excludes", read_about_key, 0, 0, NULL, 0 }, { "at-least", read_about_fact, 0, 0, NULL, 0 },
 		{ "divides", read_about_fact, 0, 0, NULL, 0 }, { "times", read_times, 0, 0, NULL, 0 },
+		{ "beyond", read_beyond, 0, 0, NULL, 0 },      { "multiple-of", read_about_key, 0, 0, NULL, 0 },
 		{ "value", read_values, 0, 0, NULL, 0 },
 	};
 	size_t line = yaml_cursor_line(source->yaml);
@@ -358,6 +372,7 @@ static const struct knobs_field knob_fields[] = {
 	NAME_FIELDS,
 	{ "what", read_knob_text, 1, AT(what), NULL, 0 },
 	{ "passes", read_knob_text, 0, AT(passes), NULL, 0 },
+	{ "unset", read_knob_text, 0, AT(unset), NULL, 0 },
 	{ "instead", read_knob_text, 0, AT(instead), NULL, 0 },
 	{ "older", read_olders, 0, 0, NULL, 0 },
 	{ "process", read_words, 1, AT(processes), FEW(knob_process_words, MT_KNOB_PROCESSES) },

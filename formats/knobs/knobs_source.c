@@ -19,6 +19,7 @@ const char *const knob_while_words[] = { MT_KNOB_WHILE_LIST(WORD) };
 const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
 const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
 const char *const knob_written_words[] = { MT_KNOB_WRITTEN_LIST(WORD) };
+const char *const knob_beyond_words[] = { MT_KNOB_BEYOND_LIST(WORD) };
 const char *const knob_constraint_keys[] = { MT_KNOB_CONSTRAINT_LIST(WORD) };
 #undef WORD
 

@@ -121,13 +121,20 @@
 	X(MINI_BATCH, "mini-batch")           \
 	X(GPUS, "gpus")
 
+/* What the framework does with what is larger than a value that has to be at least as large. X(NAME, word) */
+#define MT_KNOB_BEYOND_LIST(X) \
+	X(UNTOLD, "untold")    \
+	X(ERROR, "error")      \
+	X(ALONE, "alone")
+
 /* What a constraint asks for; WORDS: nothing that a program can check. X(NAME, key) */
 #define MT_KNOB_CONSTRAINT_LIST(X) \
 	X(WORDS, "says")           \
 	X(NEEDS, "needs")          \
 	X(EXCLUDES, "excludes")    \
 	X(AT_LEAST, "at-least")    \
-	X(DIVIDES, "divides")
+	X(DIVIDES, "divides")      \
+	X(MULTIPLE, "multiple-of")
 
 enum mt_knob_process {
 #define MT_KNOB_PROCESS_ENUM(name, word) MT_KNOB_PROCESS_##name,
@@ -205,6 +212,13 @@ enum mt_knob_fact {
 		MT_KNOB_FACTS
 };
 
+enum mt_knob_beyond {
+#define MT_KNOB_BEYOND_ENUM(name, word) MT_KNOB_BEYOND_##name,
+	MT_KNOB_BEYOND_LIST(MT_KNOB_BEYOND_ENUM)
+#undef MT_KNOB_BEYOND_ENUM
+		MT_KNOB_BEYONDS
+};
+
 enum mt_knob_constraint_kind {
 #define MT_KNOB_CONSTRAINT_ENUM(name, word) MT_KNOB_CONSTRAINT_##name,
 	MT_KNOB_CONSTRAINT_LIST(MT_KNOB_CONSTRAINT_ENUM)
@@ -227,6 +241,7 @@ enum mt_knob_constraint_kind {
 #define MT_KNOB_FRAMES_MAX 16u
 #define MT_KNOB_VARIABLES_MAX 4u
 #define MT_KNOB_HANDS_MAX 8u
+#define MT_KNOB_WRAPPERS_MAX 8u
 #define MT_KNOB_OTHERS_MAX 64u
 
 struct mt_knob_release {
@@ -252,9 +267,10 @@ struct mt_knob_name {
 struct mt_knob_constraint {
 	const char *says;
 	enum mt_knob_constraint_kind kind;
-	enum mt_knob_fact fact; /* AT_LEAST, DIVIDES */
-	const char *key;        /* NEEDS, EXCLUDES: of this file */
-	const char *times;      /* AT_LEAST: the value counts so many times; a key of this file, or NULL */
+	enum mt_knob_fact fact;     /* AT_LEAST, DIVIDES */
+	const char *key;            /* NEEDS, EXCLUDES, MULTIPLE: of this file */
+	enum mt_knob_beyond beyond; /* AT_LEAST */
+	const char *times;          /* AT_LEAST: the value counts so many times; a key of this file, or NULL */
 	const char *value[MT_KNOB_VALUES_MAX]; /* NEEDS, EXCLUDES: one of these; "N..": N or more */
 	uint32_t values;
 };
@@ -267,8 +283,9 @@ struct mt_knob {
 	const char *unit; /* the word of `measure` */
 	enum mt_knob_unit measure;
 	enum mt_knob_written written;
-	const char *passes;          /* the framework whose key it hands on; NULL: none */
-	const char *instead;         /* what replaced a key that is gone; NULL: it is not */
+	const char *unset;   /* the key whose value it has while it is null; NULL: null is a value like others */
+	const char *passes;  /* the framework whose key it hands on; NULL: none */
+	const char *instead; /* what replaced a key that is gone; NULL: it is not */
 	const char *effect, *not_so; /* NULL: nothing is said */
 	uint32_t processes;          /* bits 1 << enum mt_knob_process */
 	uint32_t phases;             /* .. enum mt_phase */
@@ -316,6 +333,13 @@ struct mt_knob_hand {
 	const char *framework, *before;
 };
 
+/* A program that runs this one and has keys and defaults of its own, and functions, files or folders by which stacks show it. */
+struct mt_knob_wrapper {
+	const char *name;
+	const char *seen[MT_KNOB_WITHIN_MAX];
+	uint32_t seens;
+};
+
 struct mt_knob_file {
 	const char *name; /* of the file */
 	const char *framework;
@@ -335,6 +359,8 @@ struct mt_knob_file {
 	uint32_t hands;
 	struct mt_knob_model model[MT_KNOB_PROCESSES]; /* of which it has rows of their own */
 	uint32_t models;
+	struct mt_knob_wrapper wrapper[MT_KNOB_WRAPPERS_MAX];
+	uint32_t wrappers;
 	const char *other[MT_KNOB_OTHERS_MAX]; /* ends of keys that look like a knob's and are something else */
 	uint32_t others;
 	struct mt_knob *knob;
@@ -399,6 +425,7 @@ const char *mt_knob_fact_words(enum mt_knob_fact fact);
 const char *mt_knob_written_word(enum mt_knob_written written);
 enum mt_knob_kind mt_knob_unit_kind(enum mt_knob_unit unit);
 double mt_knob_unit_one(enum mt_knob_unit unit); /* what one is, in bytes where it is a size */
+const char *mt_knob_beyond_word(enum mt_knob_beyond beyond);
 const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind);
 const char *mt_knob_category_words(uint32_t category); /* MT_KNOB_HOST, too */
 

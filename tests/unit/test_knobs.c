@@ -82,10 +82,11 @@ TEST(offload_of_verl_is_not_about_the_update)
 TEST(a_row_says_what_is_in_it)
 {
 	static const char text[] = HEAD
-		ROW("k") "    since: 1.1\n    default: { 1.1: 5, 2.0: '' }\n"
+		ROW("k") "    since: 1.1\n    default: { 1.1: 5, 2.0: '' }\n    unset: k\n"
 			 "    older:\n      - key: o\n        gone: 1.1\n        default: null\n"
-			 "    constraint:\n      - says: s\n        at-least: longest sample\n        times: o\n"
-			 "      - says: t\n        needs: k\n        value: [a, b]\n";
+			 "    constraint:\n      - says: s\n        at-least: longest sample\n        times: o\n        beyond: error\n"
+			 "      - says: t\n        needs: k\n        value: [a, b]\n"
+			 "      - says: u\n        multiple-of: o\n";
 	const struct mt_knob *knob;
 	struct mt_knobs knobs;
 
@@ -102,13 +103,45 @@ TEST(a_row_says_what_is_in_it)
 	CHECK_EQ(knob->olders, 1);
 	CHECK_EQ(knob->older[0].gone, 1);
 	CHECK_STR(mt_knob_default_in(&knob->older[0], 0), "null");
-	CHECK_EQ(knob->constraints, 2);
+	CHECK_STR(knob->unset, "k");
+	CHECK_EQ(knob->constraints, 3);
 	CHECK_EQ(knob->constraint[0].kind, MT_KNOB_CONSTRAINT_AT_LEAST);
 	CHECK_EQ(knob->constraint[0].fact, MT_KNOB_FACT_LONGEST_SAMPLE);
 	CHECK_STR(knob->constraint[0].times, "o");
+	CHECK_EQ(knob->constraint[0].beyond, MT_KNOB_BEYOND_ERROR);
+	CHECK_EQ(knob->constraint[1].beyond, MT_KNOB_BEYOND_UNTOLD);
+	CHECK_EQ(knob->constraint[2].kind, MT_KNOB_CONSTRAINT_MULTIPLE);
+	CHECK_STR(knob->constraint[2].key, "o");
 	CHECK_EQ(knob->constraint[1].values, 2);
 	CHECK_STR(knob->constraint[1].value[1], "b");
 	CHECK_EQ(knob->line, 6);
+	drop(&knobs);
+}
+
+TEST(a_file_names_who_runs_it)
+{
+	static const char text[] = "framework: f\nwritten: flag\npackage: p\nreleases: [1.0]\n"
+				   "wrappers: { Fork: [init_model, fork/main.py], Other: [other] }\nknobs:\n" ROW("k");
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(knobs.file->wrappers, 2);
+	CHECK_STR(knobs.file->wrapper[0].name, "Fork");
+	CHECK_EQ(knobs.file->wrapper[0].seens, 2);
+	CHECK_STR(knobs.file->wrapper[0].seen[1], "fork/main.py");
+	CHECK_STR(knobs.file->wrapper[1].seen[0], "other");
+	drop(&knobs);
+	check_refused("framework: f\nwrappers: [a]\n", "x.yaml:2: a mapping is expected here");
+}
+
+TEST(null_of_a_key_that_is_in_no_file_is_refused)
+{
+	static const char text[] = HEAD ROW("k") "    unset: other\n";
+	struct mt_knobs knobs;
+
+	CHECK_EQ(add(&knobs, text, strlen(text)), 0);
+	CHECK_EQ(mt_knobs_check(&knobs, message, sizeof(message)), -MT_E_RULES);
+	CHECK_STR(message, "x.yaml:6: no knob of the file, or of what it builds on, is other");
 	drop(&knobs);
 }
 
@@ -124,6 +157,10 @@ TEST(unknown_things_are_named_with_their_line)
 	check_refused("framework: f\nfoo: 1\n", "x.yaml:2: the file has no field \"foo\"");
 	check_refused(HEAD ROW("k") "    constraint:\n      - says: s\n        needs: other\n        value: [1]\n",
 		      "x.yaml:6: no knob of the file is other");
+	check_refused(HEAD ROW("k") "    constraint:\n      - says: s\n        multiple-of: other\n",
+		      "x.yaml:6: no knob of the file is other");
+	check_refused(HEAD ROW("k") "    constraint:\n      - says: s\n        divides: layers\n        beyond: error\n",
+		      "x.yaml:17: beyond goes with at-least");
 }
 
 TEST(missing_things_are_named)
