@@ -28,9 +28,9 @@ begin trl-3128
 row vllm_gpu_memory_utilization "r['now'] == '0.85' and r['now_from'] == 'the recording' and 0.5 <= float(r['proposed']) <= 0.6 and r['fits']" \
 	"53 GiB of cache, of which 36 had come, and 14 of weights are no 0.3 of 79; and all 28 pieces have to fit"
 advises "all of the series is missing, not the next piece alone" "(d['later']['from'], d['later']['count']) == ('layers', 9) and 17 * $GiB < d['later']['bytes'] < d['needed_bytes'] < 18 * $GiB"
-says "and how far that carries" 'so that is enough\. That counts the 9 more like it that come next: 18 of 28 were there\.' advise
+says "and how far that carries" 'so that is enough so far\. That counts the 9 more like it that come next: 18 of 28 were there\. The work that begins after the start is not counted: leave room for it\.' advise
 never "more GPUs for an engine do not make it smaller" 'vllm_tensor_parallel_size.{0,60} -> ' advise -n 0
-says "who says what it is now, and that nobody says what is set" 'not told \(the engine has 0.85 of the GPU\) -> 0.26 less than it is, at most 0.59' advise
+says "who says what it is now, and that nobody says what is set" 'not told \(the engine has 0.85 of the GPU\) -> at least 0.26 less than it is, at most 0.59' advise
 begin sglang-10597
 row mem_fraction_static "(r['now'], r['proposed'], r['paste']) == ('0.83', '0.81', None)" "weights and cache of the engine together"
 begin open-rl-99
@@ -53,12 +53,12 @@ proposes "fused kernels cost nothing" actor_rollout_ref.model.use_fused_kernels
 # ---- the first sentence: what to change, how much it saves, whether that is enough, how sure ----
 
 case=deepspeed-467
-says "all of it" '^Try zero_optimization.reduce_bucket_size = 250000000, now 500000000 \(default, if not set\): it saves probably 4\.[0-9] to 7\.[0-9] GiB\. 283\.4 MiB of the 23\.3 GiB needed is missing, so that is probably enough\. What comes after this request is not counted\. Out of memory' advise
+says "all of it" '^Try zero_optimization.reduce_bucket_size of deepspeed = half of what it is now \(500000000 by default\): it saves probably 4\.[0-9] to 7\.[0-9] GiB\. 283\.4 MiB of the 23\.3 GiB needed is missing, so that is probably enough for this request\. What comes after this request is not counted\. Out of memory' advise
 begin trl-6684
 says "what has to be so for it, and what to try else" '^If the model is float32 now \(the recording does not tell: print next\(model.parameters\(\)\).dtype\), try from_pretrained\(dtype\) = bfloat16.* Else try optim = adamw_8bit' advise
 says "to paste is what is named first" "from_pretrained\(dtype=.bfloat16.\)" advise
 begin verl-6912
-says "what can come back, of what is missing" '^Before any setting: .* Up to 36.0 GiB can come back so, and 10.0 GiB is missing: enough\.' advise
+says "what can come back, of what is missing" '^Before any setting: .* Up to 36.0 GiB can come back so, and 10.0 GiB is missing: enough for this request\.' advise
 says "what is not enough" 'saves probably 7.7 to 8.0 GiB' advise
 begin trl-3133
 says "no setting does it: who does" '^Gather fewer or smaller modules at once\. None of the settings of trl .*: _move_model_to_vllm \(grpo_trainer.py:612\) makes it so, see whether it, or another version of it,' advise
@@ -118,7 +118,7 @@ advises "a shard of each layer was there before" "d['later']['from'] == 'layers'
 says "which is said, too" 'That counts the 8 more like it that come next: 23 of 32 were there\.' advise
 case=deepspeed-467
 advises "nobody knows" "d['later']['from'] == 'unknown'"
-says "which is said" 'enough\. What comes after this request is not counted\.' advise
+says "which is said, too" 'so that is probably enough for this request\. What comes after this request is not counted\.' advise
 
 # ---- what the stacks show to be on; whose model it is; what the trace's own code can take ----
 
@@ -138,7 +138,17 @@ says "of what" 'Block is the class of the model.s layers; with fully_shard: call
 case=accelerate-2531
 advises "layers that are gathered one by one are units" "not any('auto_wrap_policy' in k['key'] for k in d['knobs'])"
 begin transformers-22602
+proposes "smaller batches: this loop gathers before it calls preprocess_logits_for_metrics" per_device_eval_batch_size
+advises "and so that one saves nothing" "not any('preprocess_logits' in k['key'] for k in d['knobs'])"
+# A later loop, which calls it before it gathers.
+gathers_later() {
+	mkdir later && sed 's,_nested_gather ,gather_function ,' "$SRC/tests/cases/transformers-22602.case" >later.case &&
+		"$BUILD/cases/make_case" later.case later
+}
+case=later
+check "later: is true" gathers_later
 proposes "what makes less of the outputs before they are gathered" 'Trainer(preprocess_logits_for_metrics)'
+case=transformers-22602
 row per_device_eval_batch_size "r['fits'] and r['saved_bytes']['low'] > 7 * $GiB" "what is gathered follows the evaluation's batch"
 advises "what is kept of all batches is another matter" "not any(k['key'] == 'eval_accumulation_steps' for k in d['knobs'])"
 begin transformers-48131
@@ -220,17 +230,19 @@ advises "nothing is gathered where no stack shows ZeRO 3" "not any(k['key'].ends
 # ---- an engine's share of the GPU: its own, of its process, and never more than it has ----
 
 begin vllm-2193
-says "the other engine's, and by how much" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.86, now not told \(the engine has 0\.88 of the GPU\)' advise
+says "the other engine's, and by how much" '^Try gpu_memory_utilization of the engine of pid 5000 lower by at least 0\.1[0-9], at most 0\.77, now not told \(0\.9 by default\)' advise
+advises "a load that goes on: its end is in no recording" "d['later']['from'] == 'series' and not any(k['fits'] for k in d['knobs'])"
 says "whose it is" 'It is about the engine of pid 5000: 2 of them are on this GPU' advise
 never "no line to paste of what nobody has told" 'To paste' advise
 begin vllm-47654
 row gpu_memory_utilization "(r['now'], r['proposed'], r['paste']) == ('0.82', '0.77', None)" "the one that wakes, without the weights of the one that sleeps"
 begin sglang-23862
-row mem_fraction_static "(r['now'], r['proposed']) == ('0.84', '0.82')" "weights and cache of the target; a draft's are in no share"
+row mem_fraction_static "r['now'] == '0.84' and float(r['proposed']) <= 0.8" "room for another one like it: the start goes on"
+row mem_fraction_static "r['now'] == '0.84'" "weights and cache of the target; a draft's are in no share"
 check "$case: where the cache is of so many tokens, more GPUs divide the weights" bash -c \
 	'"$1" advise -n 0 "$2"/*.zst --now max_total_tokens=400000 | tr -s " \n" " " | grep -q "tp_size 1 (default) -> 2"' - "$memana" "$case"
 begin ms-swift-10109
-row gpu_memory_utilization "float(r['proposed']) < 0.44 and r['fits']" "a default that is twice what the engine has is not in force"
+row gpu_memory_utilization "float(r['proposed']) < 0.44 and not r['fits']" "62 pieces of a load that goes on: no share is known to be enough, and a default that is twice what the engine has is not in force"
 begin openrlhf-947
 row gpu_memory_utilization "float(r['proposed']) < 0.6 and r['fits']" "less than it has, by as much as is missing"
 begin skyrl-556
@@ -287,14 +299,18 @@ advises "which has another optimizer's name" "not any(k['key'] == 'optim' for k 
 
 case=own-generate
 advises "fewer answers to each prompt are more prompts" "not any(k['key'] == 'GRPOConfig.num_generations' for k in d['knobs'])"
-row generation_batch_size "r['proposed'] == 'half of what it is now' and r['paste'] is None and 'multiple of num_generations' in r['not_so']" \
-	"nobody knows what it is now, and TRL takes not every number"
-says "in words, too" 'generation_batch_size half of what it is now \(where it is 1, this does nothing\): saves' advise
+proposes "what a cache of its own goes by" GRPOConfig.max_completion_length
+row max_completion_length "r['proposed'] == 'half of what it is now' and r['paste'] is None and r['fits']" "nobody knows what it is now"
+idle_why() { check "$case: $1" told_document "(lambda i: $2)({i['key']: i['why'] for i in d['idle']})"; }
+idle_why "null is what gradient_accumulation_steps has, and half of 1 is 1" "i['GRPOConfig.steps_per_generation'].startswith('at its floor: 1')"
+idle_why "eight are one prompt's answers: TRL takes no half of them" "i['GRPOConfig.generation_batch_size'].startswith('at its floor: 8')"
+check "$case: of more, a multiple" bash -c '"$1" advise -n 0 "$2"/*.zst --now generation_batch_size=24 | tr -s " \n" " " | grep -q "generation_batch_size 24 (--now) -> 8"' - "$memana" "$case"
 never "no number out of nothing" 'generation_batch_size *= *1|2 \(assumed\)' advise
 case=critic-alone
 advises "the budget is read where dynamic batches are on: not by default" \
 	"[k['only_if'] is None for k in d['knobs'] if k['key'] in ('critic.ppo_micro_batch_size_per_gpu', 'critic.ppo_max_token_len_per_gpu')] == [True, False]"
-says "both in one sentence, and what decides" 'Or try critic\.ppo_micro_batch_size_per_gpu = half of what it is now \(where actor_rollout_ref\.actor\.use_dynamic_bsz is on: critic\.ppo_max_token_len_per_gpu = [0-9]+' advise
+says "both in one sentence, and what decides" 'Or try critic\.ppo_micro_batch_size_per_gpu = half of what it is now \(where actor_rollout_ref\.actor\.use_dynamic_bsz is on: critic\.ppo_max_token_len_per_gpu = half of what it is now \(32768 by default\)\)' advise
+says "and what becomes of a longer sample" 'Where .* is on, this is not read, but critic\.ppo_max_token_len_per_gpu .*; a sample that is longer than that ends the run with an error' advise
 never "no line to paste that is not read" 'ppo_max_token_len_per_gpu=' advise
 check "$case: said to be on, the budget counts and the samples do not" bash -c '"$1" advise --json "$2"/*.zst --now actor_rollout_ref.actor.use_dynamic_bsz=true >on.json' - "$memana" "$case"
 check "$case: of the two the one that is read" json on.json \
@@ -317,3 +333,55 @@ begin transformers-7232
 advises "of smaller batches there are more: all of them are kept" "all(k['saved_bytes']['high'] < 2**30 for k in d['knobs'] if k['key'] == 'per_device_eval_batch_size')"
 begin areal-845
 row actor.optimizer_dtype "'the model is float32 now' in r['only_if']" "a default type is no fact where nothing tells"
+
+# ---- a default is no fact: what is made of it may be what is set, or more ----
+
+begin vllm-52054
+row gpu_memory_utilization "(r['now'], r['proposed'], r['paste']) == ('0.9', '0.88', None)" "of two releases' defaults the smaller: 0.9 may be what is set"
+says "by how much, whatever it is" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.88, now not told \(0\.9 or more by default\)' advise
+# The same of a release that its files tell.
+known_release() {
+	mkdir known && sed 's,vllm/v1,vllm-0.33.0/vllm/v1,' "$SRC/tests/cases/vllm-52054.case" >known.case &&
+		"$BUILD/cases/make_case" known.case known
+}
+case=known
+check "known: is true" known_release
+says "its own default" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.9, now not told \(0\.92 by default\)' advise
+check "known: said, it is a number to paste" bash -c '"$1" advise known/*.zst --now gpu_memory_utilization=0.9 | grep -qE -- "--gpu-memory-utilization 0.8[78]"' - "$memana"
+begin vllm-25597
+says "the recording refutes the smaller" 'gpu_memory_utilization lower by 0\.02, at most 0\.9, now not told \(0\.92 by default\)' advise
+never "nothing to paste" '--gpu-memory-utilization 0' advise
+case=transformers-48131
+row per_device_train_batch_size "r['proposed'] == 'half of what it is now' and r['now'] == '8' and r['paste'] is None and r['fits']" "with 1 or 2, 4 would be more"
+case=open-rl-99
+row actor.mb_spec.n_mbs "r['proposed'] == 'twice what it is now' and r['paste'] is None" "with 4, 2 would be fewer"
+says "what it cannot split" 'twice what it is now \(1 by default; what is one sample cannot be split\)' advise
+
+# ---- a budget beyond which a run ends ----
+
+begin nemo-rl-3495
+proposes "a sample longer than the budget is an error in NeMo-RL, and this is probably one" policy.dtensor_cfg.activation_checkpointing
+row sequence_packing.train_mb_tokens "'ends the run with an error' in r['only_if'] and 'the run ends with an error' in r['evidence']" "which the row says"
+case=slime-1951
+never "where it is a micro-batch of its own" 'ends the run' advise -n 0
+
+# ---- what a setting takes, and whose it is ----
+
+case=skyrl-556
+row --optimizer-cpu-offload "all(w in r['paste'] for w in ('--optimizer-cpu-offload', '--use-precision-aware-optimizer', '--use-distributed-optimizer'))" "Megatron asserts the others"
+says "which the page says" '1\. --optimizer-cpu-offload of megatron false \(default, if not set\) -> true, with --use-precision-aware-optimizer and --use-distributed-optimizer: saves' advise
+case=verl-302
+says "an argument of PyTorch is no setting of verl" 'FullStateDictConfig\.offload_to_cpu of pytorch, in the code' advise
+case=skypilot-10269
+never "slime hands Megatron's on" '[0-9]\. --[a-z-]+ of megatron' advise -n 0
+
+# ---- forks, and front ends with keys of their own ----
+
+case=easyr1-454
+says "whose keys these are" 'What is set now is not known: EasyR1, which is on the stacks, has keys and defaults of its own, and those below are of verl\.' advise
+advises "nothing is to paste, and no default is its" "d['run_by'] == 'EasyR1' and not any(k['paste'] for k in d['knobs'] if 'expandable' not in k['key']) and not any('default' in (k['now_from'] or '') for k in d['knobs'])"
+proposes "what does something whatever is set" actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu
+case=ms-swift-7986
+advises "a front end of the Trainer" "d['run_by'] == 'ms-swift'"
+case=transformers-48131
+advises "and none where none is" "d['run_by'] is None"

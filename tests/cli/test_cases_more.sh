@@ -13,7 +13,7 @@ proposes() { check "$case: $1" told_document "[k['key'] for k in d['knobs']][:1]
 begin nemo-rl-2772
 says "states of who does not train now, before the request's own size" '23\.4 GiB, 72 x 333\.0 MiB, is kept by move_optimizer_to_device \(base_policy_worker\.py:210\) of rank 0 \(pid 5100\)\. 23\.4 GiB of what is in use is optimizer state: the trainer does not train while another model computes: let it take its states to the host .* The request itself is as large as the logits of 16,384 tokens' oom
 never "nothing to shard first" 'shard|[Ee]xpandable|The largest part|Most of' oom
-says "the same in advise" '^Before any setting: the trainer does not train while another model computes: .*Up to 23\.4 GiB can come back so, and 3\.9 GiB is missing: enough' advise
+says "the same in advise" '^Before any setting: the trainer does not train while another model computes: .*Up to 23\.4 GiB can come back so, and 3\.9 GiB is missing: enough for this request' advise
 without "of a student that trains meanwhile" '/fails$/{s/^/of student\nat forward\nalloc busy 512\nof teacher\nat cast\n/;s/$/\nof student\nat forward\nalloc busy2 512\nof teacher/}' at-work
 never "who is at work needs what he has" 'does not train while' oom
 
@@ -95,7 +95,7 @@ never "not the optimizer" 'shard or offload|fewer tokens|[Ee]xpandable' oom
 begin vllm-25597
 says "NCCL finds what the engine has left" '512\.0 MiB asked for by batch_isend_irecv .* 53\.0 GiB, 61 x 890\.0 MiB, is kept by _allocate_kv_cache_tensors .*The request is for nccl, the first of it: a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part' oom
 never "nothing to shard, no cache to empty" 'shard|empty_cache|[Ee]xpandable' oom
-says "and how much smaller" '^Before any setting: a library asks the driver itself, .* Or try gpu_memory_utilization = 0\.9, now 0\.92 \(default, if not set\)' advise
+says "and how much smaller" '^Before any setting: a library asks the driver itself, .* Or try gpu_memory_utilization lower by 0\.02, at most 0\.9, now not told \(0\.92 by default\)' advise
 never "what came after the cache is not of its share, and more is no less" '0\.97' advise -n 0
 proposes gpu_memory_utilization
 
@@ -110,7 +110,7 @@ never "a large request beside somebody who has as much" 'larger than all that is
 begin unsloth-5168
 says "the evaluation's batch" 'The request is 28,000 tokens x 262,144 words x 2 bytes, .*it is the evaluation that asks: evaluate smaller batches \(per_device_eval_batch_size, 8 where nobody sets it' oom
 never "not the training's" 'cap the tokens|shard|[Ee]xpandable' oom
-says "the same in advise" '^It is the evaluation that asks: .* Try per_device_eval_batch_size = 4' advise
+says "the same in advise" '^It is the evaluation that asks: .* Try per_device_eval_batch_size = half of what it is now \(8 by default\)' advise
 
 begin trl-4013
 says "the entropy of one sample" '18\.5 GiB asked for by entropy_from_logits .*The request is 65,536 tokens x 151,936 words x 2 bytes, .*in chunks or fused' oom
@@ -154,7 +154,7 @@ never "nothing to shard" 'shard the|fewer tokens|[Ee]xpandable' oom
 
 begin nemo-rl-3495
 says "the logits of all tokens" 'The request is 24,576 tokens x 151,936 words x 4 bytes' oom
-proposes policy.sequence_packing.train_mb_tokens
+proposes policy.dtensor_cfg.activation_checkpointing
 
 begin skypilot-10269
 says "the logits of a long sample, and who has most" 'The request is 27,136 tokens x 37,984 words x 4 bytes, .*optimizer state has most, 35\.8 GiB' oom

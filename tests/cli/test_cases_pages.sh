@@ -38,7 +38,7 @@ says "why" 'half as large as another buffer of gradients' top --why
 
 case=nemo-rl-1159
 says "what the engine wakes up" '18.5 GiB free, to wake up kv cache\. ' oom
-says "and in what a setting moves" '40.0 GiB at the failed request, probably kv cache' advise -n 0
+says "and in what a setting moves" '40.0 GiB with the failed request, probably kv cache' advise -n 0
 
 begin skyrl-1365
 never "a tensor does not wake up" 'to wake up' oom

@@ -47,3 +47,28 @@ begin nemo-rl-630
 row colocated.enabled "r['saved_bytes']['high'] <= 8 * $GiB" "what the engine has goes elsewhere, and not what the trainer has"
 begin trl-3128
 says "what comes later is in the peak, too" 'then the peak is 74\.4 to 77\.9 GiB' advise
+
+# ---- enough for what? ----
+
+begin pytorch-1893
+advises "a place that came once in earlier steps, and twice now: what they took after it comes still" \
+	"d['later']['from'] == 'earlier-steps' and 4 * $GiB < d['later']['bytes'] < 5 * $GiB"
+says "with that the peak" 'then the peak is 8\.[0-9] to 10\.[0-9] GiB, in backward' advise
+begin ms-swift-10109
+advises "weights that go on coming" "d['later']['from'] == 'series'"
+says "no row is about that" 'At least 272\.8 MiB is missing: .* It is one of a series, and 62 were there: how many more come is not in the recording, and they are not counted\. The work that begins after the start is not counted' advise
+begin sglang-23862
+says "the start is not over" 'so that is enough for this request\. What comes after this request is not counted: the rest of the start, and then the work itself\.' advise
+begin open-rl-99
+says "the first of its kind" 'probably enough for this request; costs much time then the peak, so far, is 72\.3 to 72\.7 GiB' advise
+case=transformers-10952
+says "also where it is given back" 'is missing: enough for this request\. What comes after this request is not counted\.' advise
+
+# ---- evidence of what the row is about ----
+
+begin accelerate-2531
+row sync_each_batch "r['evidence'].startswith('65.2 GiB with the failed request, ')" "the request is in the figure"
+case=ms-swift-10109
+row gpu_memory_utilization "'20.2 GiB at the failed request, kv cache' in r['evidence']" "and here it is not"
+begin gradient-buffers
+row actor.megatron.param_offload "'28.0 GiB at the failed request, gradients and 14.0 GiB weights' in r['evidence'] and r['saved_bytes']['low'] > 40 * $GiB" "of two kinds, where more goes than one has"

@@ -39,7 +39,7 @@ says "before any setting" 'Before any setting: what was loaded is still there' a
 begin speechbrain-1850
 says "activations" '17.0 GiB in 97 pieces is kept by forward \(attention.py:893\)\. Most of what is in use is probably activations, 22.9 GiB: recompute' oom
 says "with what PyTorch has for it" 'Try torch.utils.checkpoint.checkpoint around each layer, .*: it saves probably 18.6 to 22.4 GiB' advise
-says "in the program" 'To paste, the first of them # in the program: torch.utils.checkpoint.checkpoint around each layer' advise
+never "what the row says is nothing to paste" 'To paste' advise
 never "nothing that has no class here" 'FullyShardedDataParallel|AdamW' advise
 
 # ---- what the request was for ----

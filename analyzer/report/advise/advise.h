@@ -20,6 +20,7 @@
 #include "report/answer.h"
 #include "report/settings/advise_config.h"
 
+#define ADVISE_BY_MAX 24u /* bytes of "at least 0.05" */
 #define ADVISE_EVIDENCE_MAX 512
 #define ADVISE_TURNS_MAX 32   /* changes of --set */
 #define ADVISE_TOGETHER_MAX 6 /* settings that are proposed together */
@@ -43,19 +44,20 @@ struct advise_row {
 	const char *now_from;       /* as advise_value has it */
 	char now_words[192];        /* "0.3 (default, if not set)" */
 	char to[ADVISE_VALUE_MAX];
-	char by[16]; /* of a value that nobody tells: "0.05" less than it is, which is at most `to`; "": it is known */
+	char by[ADVISE_BY_MAX]; /* of a value that nobody tells: "0.05" less than it is, which is at most `to`; "": it is known */
 	enum mt_knob_cost cost;    /* of the setting; or more GPUs, if the recording shows fewer than it takes */
 	struct advise_range saved; /* of the peak, or of what was in use with the request */
 	struct advise_outcome outcome;
 	uint8_t category; /* enum mt_category: what most of it is */
 	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
 	int sample;       /* 1: one sample was too long, and it is about its length */
-	int halves;       /* nobody knows what it is now: `to` stands for half of that */
-	int asks;         /* one look tells whether what it needs is so */
-	int aims_if;      /* the same of one that may not count */
-	int aims;         /* 1: it is about the bytes that were too many, and not about everything */
-	int of_most;      /* 1: it is about nothing but what there is most of */
-	int probable;     /* what most of those bytes are is a guess */
+	int halves;   /* nobody knows what it is now: `to` stands for half of that, or twice (advise_relative_words) */
+	int unread;   /* by defaults another setting keeps it from being read */
+	int asks;     /* one look tells whether what it needs is so */
+	int aims_if;  /* the same of one that may not count */
+	int aims;     /* 1: it is about the bytes that were too many, and not about everything */
+	int of_most;  /* 1: it is about nothing but what there is most of */
+	int probable; /* what most of those bytes are is a guess */
 	char evidence[ADVISE_EVIDENCE_MAX];
 	char only[ADVISE_WORDS_MAX]; /* by defaults alone it would not count: why; "": it does */
 };
@@ -136,7 +138,7 @@ struct advice {
 		turn[ADVISE_TURNS_MAX]; /* --set, or what --fit chose, or what fits together where one does not */
 	char turn_to[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX], turn_now[ADVISE_TURNS_MAX][ADVISE_VALUE_MAX];
 	uint8_t turn_halves[ADVISE_TURNS_MAX];         /* as struct advise_row has it */
-	char turn_by[ADVISE_TURNS_MAX][16];            /* the same */
+	char turn_by[ADVISE_TURNS_MAX][ADVISE_BY_MAX]; /* the same */
 	enum advise_silence silence[ADVISE_TURNS_MAX]; /* of --set: why a change does nothing */
 	size_t turns;
 	int unforetold; /* --set: what one of the changes adds or moves is not in the recording: the outcome is not to be said */
@@ -166,10 +168,16 @@ void advise_release(struct advice *advice);
 /* Fills answer and verdict; all else is there. 0 or -MT_E_x. In advise_answer.c, as are the five below. */
 int advise_answer(struct advice *advice);
 
+/* It failed while things were set up, and no step is in the recording: the rest of that, and the steps, are known by nobody. */
+int advise_is_starting(const struct advice *advice);
+
 /* How far "enough" goes: for the one request, or for all that its step takes after it. Begins with a space; nothing: "". */
 void advise_say_later(struct sentence *answer, const struct advice *advice);
 
-/* "enough", "probably enough", "perhaps enough", "not enough alone": of what is missing; "": nothing is, or nobody knows. */
+/*
+ * "enough", "probably enough", "perhaps enough", "not enough alone": of what is missing; "": nothing is, or nobody knows. "for this
+ * request": nothing tells what comes after it; "so far": what is counted is a part of what is set up.
+ */
 const char *advise_enough_words(const struct advice *advice, const struct advise_row *row);
 
 /* A row that saves more than the first, but counts only where something is so that one look can tell. NULL: there is none. */
@@ -178,6 +186,22 @@ const struct advise_row *advise_conditional(const struct advice *advice);
 /* It says how many tokens or samples a micro-batch has. */
 int advise_is_by_micro_batch(const struct mt_knob *knob);
 
+/* " of the engine of pid 5000", where there are several; else "". Into `out`, which is returned. */
+#define ADVISE_WHOSE_MAX 64
+const char *advise_whose_share(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX]);
+
+/*
+ * " of megatron": a key that is not the main framework's, and that it does not hand on; " of pytorch, in the code": an argument of a
+ * program whose settings are none. Else "". Into `out`, which is returned.
+ */
+const char *advise_foreign_words(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX]);
+
+/* It is a budget beyond which one sample ends the run with an error. */
+int advise_ends_run(const struct mt_knob *knob);
+
+/* It cuts a mini-batch into more micro-batches, of one sample at least. */
+int advise_splits(const struct mt_knob *knob);
+
 /*
  * The row of the same micro-batches that counts where `row` does not: a budget of tokens beside a number of samples, between which
  * a switch decides that nobody has told. *key: the switch, *on: whether it is on where the other counts. NULL: there is none.
@@ -185,10 +209,10 @@ int advise_is_by_micro_batch(const struct mt_knob *knob);
 const struct advise_row *advise_alternative(const struct advice *advice, const struct advise_row *row, const char **key,
 					    int *on);
 
-/* What is proposed where nobody knows what it is now. */
-extern const char advise_half_words[];
+/* What is proposed where nobody knows what it is now: "half of what it is now", twice that. */
+const char *advise_relative_words(const struct mt_knob *knob);
 
-/* "= 8, now 16 (config.yaml:3)", "= half of what it is now". Into `out`, which is returned. */
+/* "= 8, now 16 (config.yaml:3)", "= half of what it is now (16 by default)". Into `out`, which is returned. */
 const char *advise_change_words(const struct advise_row *row, char out[ADVISE_EVIDENCE_MAX]);
 
 /* What need not be there goes before settings, but the first of them is about the same bytes. */

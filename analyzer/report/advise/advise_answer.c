@@ -28,10 +28,20 @@ const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range r
 
 /* ---- enough? ---------------------------------------------------------------------------------------------------------- */
 
+/* "enough for this request": nobody knows what comes after it. */
+static int is_for_request(const struct advice *advice)
+{
+	return advice->run.failed && advice->run.replay.later.from == REPLAY_LATER_UNKNOWN;
+}
+
 const char *advise_enough_words(const struct advice *advice, const struct advise_row *row)
 {
 	if (!advice->needed)
 		return "";
+	if (row->fits && is_for_request(advice))
+		return row->probable ? "probably enough for this request" : "enough for this request";
+	if (row->fits && advise_is_starting(advice))
+		return row->probable ? "probably enough so far" : "enough so far";
 	if (row->fits)
 		return row->probable ? "probably enough" : "enough";
 	return row->saved.high >= advice->needed ? "perhaps enough" : "not enough alone";
@@ -48,12 +58,17 @@ static uint64_t missing_of_request(const struct advise_run *run)
 
 /* ---- what to change ----------------------------------------------------------------------------------------------------- */
 
-const char advise_half_words[] = "half of what it is now";
+const char *advise_relative_words(const struct mt_knob *knob)
+{
+	return knob->saves == MT_KNOB_SAVES_HIGHER ? "twice what it is now" : "half of what it is now";
+}
 
 const char *advise_change_words(const struct advise_row *row, char out[ADVISE_EVIDENCE_MAX])
 {
-	if (row->halves)
-		snprintf(out, ADVISE_EVIDENCE_MAX, "= %s", advise_half_words);
+	if (row->halves && *row->now && !advise_is_null(row->now))
+		snprintf(out, ADVISE_EVIDENCE_MAX, "= %s (%s)", advise_relative_words(row->knob), row->now_words);
+	else if (row->halves)
+		snprintf(out, ADVISE_EVIDENCE_MAX, "= %s", advise_relative_words(row->knob));
 	else
 		snprintf(out, ADVISE_EVIDENCE_MAX, "= %s, now %s", row->to, row->now_words);
 	return out;
@@ -63,6 +78,36 @@ int advise_is_by_micro_batch(const struct mt_knob *knob)
 {
 	return knob->method == MT_KNOB_METHOD_TOKENS && knob->of == MT_KNOB_OF_MICRO_BATCH &&
 	       (knob->measure == MT_KNOB_UNIT_TOKENS || knob->measure == MT_KNOB_UNIT_SAMPLES);
+}
+
+int advise_splits(const struct mt_knob *knob)
+{
+	return knob->method == MT_KNOB_METHOD_TOKENS && knob->measure == MT_KNOB_UNIT_PARTS;
+}
+
+const char *advise_whose_share(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX])
+{
+	*out = '\0';
+	if (knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
+		snprintf(out, ADVISE_WHOSE_MAX, " of the engine of pid %lld", (long long)advice->run.engine.pid);
+	return out;
+}
+
+const char *advise_foreign_words(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX])
+{
+	const struct advise_part *part = advise_config_part(advice->config, knob), *first = &advice->config->part[0];
+	int in_code = knob->written == MT_KNOB_WRITTEN_ARGUMENT || knob->written == MT_KNOB_WRITTEN_CODE;
+	uint32_t i;
+
+	*out = '\0';
+	if (!part || part == first || knob->written == MT_KNOB_WRITTEN_ENVIRONMENT ||
+	    (in_code && first->file->written == MT_KNOB_WRITTEN_ARGUMENT))
+		return out;
+	for (i = 0; i < first->file->hands; i++)
+		if (!strcmp(first->file->hand[i].framework, part->file->framework))
+			return out;
+	snprintf(out, ADVISE_WHOSE_MAX, " of %.32s%s", part->file->framework, in_code ? ", in the code" : "");
+	return out;
 }
 
 /* The switch that one of them needs, and that the other is not read with; `on` tells which. NULL: there is none. */
@@ -85,6 +130,12 @@ static const char *switch_between(const struct mt_knob *one, const struct mt_kno
 	return NULL;
 }
 
+/* 2: it is; 1: by a default; 0: it is not. */
+static int value_is_known(const struct advise_row *row)
+{
+	return !row->halves ? 2 : *row->now && !advise_is_null(row->now);
+}
+
 const struct advise_row *advise_alternative(const struct advice *advice, const struct advise_row *row, const char **key,
 					    int *on)
 {
@@ -100,8 +151,8 @@ const struct advise_row *advise_alternative(const struct advice *advice, const s
 		    !(other->knob->processes & row->knob->processes))
 			continue;
 		between = switch_between(row->knob, other->knob, &is_on);
-		if (!between ||
-		    (found && (!found->halves || other->halves))) /* one of a known value, if there is one */
+		if (!between || (found && value_is_known(found) >=
+						  value_is_known(other))) /* one of a known value, if there is one */
 			continue;
 		found = other;
 		*key = between;
@@ -115,6 +166,7 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 {
 	const char *enough = advise_enough_words(advice, row);
 	char range[ADVISE_RANGE_MAX], size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], change[ADVISE_EVIDENCE_MAX];
+	char whose[ADVISE_WHOSE_MAX], foreign[ADVISE_WHOSE_MAX], with[ADVISE_WORDS_MAX];
 	const struct advise_row *other;
 	const char *key;
 	int on;
@@ -122,10 +174,13 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		sentence_say(answer, "%s", row->knob->what);
 	else if (*row->by)
-		sentence_say(answer, "%s lower by %s, at most %s, now %s", row->knob->name.key, row->by, row->to,
-			     row->now_words);
+		sentence_say(answer, "%s%s%s lower by %s, at most %s, now %s", row->knob->name.key,
+			     advise_foreign_words(advice, row->knob, foreign),
+			     advise_whose_share(advice, row->knob, whose), row->by, row->to, row->now_words);
 	else
-		sentence_say(answer, "%s %s", row->knob->name.key, advise_change_words(row, change));
+		sentence_say(answer, "%s%s %s%s", row->knob->name.key, advise_foreign_words(advice, row->knob, foreign),
+			     advise_change_words(row, change),
+			     advise_taken_with(advice->config, (struct advise_change){ row->knob, row->to }, with));
 	other = *row->only ? NULL : advise_alternative(advice, row, &key, &on);
 	if (other)
 		sentence_say(answer, " (where %s is %s: %s %s)", key, on ? "on" : "off", other->knob->name.key,
@@ -137,6 +192,12 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 			     advice->run.replay.later.from == REPLAY_LATER_SERIES ? "At least " : "",
 			     text_bytes(size, advice->needed), text_bytes(all, advice->base),
 			     advice->fit ? "must go" : "is missing", enough);
+}
+
+static void say_rest_of_start(struct sentence *answer, const struct advice *advice)
+{
+	if (advise_is_starting(advice))
+		sentence_say(answer, " The work that begins after the start is not counted: leave room for it.");
 }
 
 void advise_say_later(struct sentence *answer, const struct advice *advice)
@@ -158,18 +219,25 @@ void advise_say_later(struct sentence *answer, const struct advice *advice)
 			     replay->later.least ? "at least" : "the", replay->later.count,
 			     replay->later.count == 1 ? "s" : "", replay->later.of - replay->later.count - 1,
 			     replay->later.of);
+		say_rest_of_start(answer, advice);
 		return;
 	case REPLAY_LATER_SERIES:
 		sentence_say(answer,
 			     " It is one of a series, and %u were there: how many more come is not in the recording, and they "
 			     "are not counted.",
 			     replay->later.of);
+		say_rest_of_start(answer, advice);
 		return;
 	case REPLAY_LATER_NOTHING:
 		sentence_say(answer, " Earlier steps took nothing more after it.");
 		return;
 	case REPLAY_LATER_UNKNOWN:
-		sentence_say(answer, " What comes after this request is not counted.");
+		if (advise_is_starting(advice))
+			sentence_say(answer,
+				     " What comes after this request is not counted: the rest of the start, and then "
+				     "the work itself.");
+		else
+			sentence_say(answer, " What comes after this request is not counted.");
 	}
 }
 
@@ -215,6 +283,9 @@ static void say_rows(struct advice *advice, const char *begins)
 		say_try(answer, begins, first->only);
 	}
 	say_row(answer, advice, first);
+	if (advice->config->wrapper && !advise_is_anybodys(first->knob))
+		sentence_say(answer, " That is the key of %s: in %s, which runs it here, it may have another name.",
+			     advise_config_part(advice->config, first->knob)->file->framework, advice->config->wrapper);
 	if (first->fits || advice->run.replay.later.from == REPLAY_LATER_SERIES)
 		advise_say_later(answer, advice);
 	if (!first->fits && advice->turns > 1 && !advice->asked && advice->together_fits)
@@ -258,8 +329,9 @@ static void say_given_back(struct advice *advice)
 	else if (missing)
 		sentence_say(&advice->answer, ", and %s%s is missing: enough", series ? "at least " : "",
 			     text_bytes(size, missing));
-	sentence_say(&advice->answer, ".");
-	if (series && !advise_settings_too(advice)) /* with rows it is said there */
+	sentence_say(&advice->answer, "%s.", missing && is_for_request(advice) ? " for this request" : "");
+	if ((series || (missing && is_for_request(advice))) &&
+	    !advise_settings_too(advice)) /* with rows it is said there */
 		advise_say_later(&advice->answer, advice);
 }
 

@@ -66,6 +66,25 @@ static double longest_that_fits(struct advice *advice, struct choice *choice, do
 	return to > least ? to : least;
 }
 
+/* Nobody knows what it is now: half of that. */
+static const char *halve(struct choice *choice)
+{
+	choice->turn.now = advise_value_text(choice->pretend, choice->turn.knob, 2);
+	choice->halves = 1;
+	return text_of(choice, 1);
+}
+
+/* The model generates by itself, with a cache of its own. */
+static int generates_itself(const struct replay *replay)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].own_cache)
+			return 1;
+	return 0;
+}
+
 /* How long samples are nobody leaves at its default. One that is far above all before it is one long sample, whatever the budget. */
 static const char *lower_length(struct advice *advice, struct choice *choice, double now)
 {
@@ -82,6 +101,10 @@ static const char *lower_length(struct advice *advice, struct choice *choice, do
 		return text_of(choice,
 			       longest_that_fits(advice, choice, tokens, (double)advice->run.oom.logits.earlier));
 	}
+	/* A cache of its own is as long as the answers, whatever else is known of them. */
+	if (now <= 0 && choice->turn.knob->of == MT_KNOB_OF_ANSWER && advice->run.failed &&
+	    advice->run.replay.request.phase == MT_PHASE_ROLLOUT && generates_itself(&advice->run.replay))
+		return halve(choice);
 	return now > 0 ? lower_than(advice, choice, now) : NULL;
 }
 
@@ -107,12 +130,20 @@ static double budget_that_fits(struct advice *advice, struct choice *choice, dou
 	return to > least ? to : least;
 }
 
-/* Nobody knows what it is now: half of that. */
-static const char *halve(struct choice *choice)
+/*
+ * A default alone says so, of a run of which nobody has told how it was configured: a number made from it may be what is set, or on the
+ * wrong side of it.
+ */
+static int is_guess(const struct advice *advice, const struct choice *choice)
 {
-	choice->turn.now = advise_value_text(choice->pretend, choice->turn.knob, 2);
-	choice->halves = 1;
-	return text_of(choice, 1);
+	return advice->blind && choice->now.origin == ADVISE_DEFAULT;
+}
+
+/* `to` of a value that is `now`; of one that may be another, so much of it as `to` is of `now`. */
+static const char *relative_to(const struct advice *advice, struct choice *choice, double to)
+{
+	choice->halves = is_guess(advice, choice);
+	return text_of(choice, to);
 }
 
 /* A budget that has to be set where the switch that it needs is on; others may stand for no limit while they are not set. */
@@ -136,7 +167,12 @@ static const char *lower_budget(struct advice *advice, struct choice *choice, do
 	if (tokens > 0 && choice->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now))
 		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, tokens));
 	/* Of micro-batches of this step alone, too few were seen to tell that a budget was not what they were filled up to. */
-	if (advise_is_outlier(advice) && !advice->run.oom.logits.same_step)
+	if (advise_is_outlier(advice) && advise_ends_run(choice->turn.knob) && !*choice->only)
+		snprintf(choice->only, sizeof(choice->only),
+			 "those %s tokens are several samples, and each of them is shorter than this: a longer one ends the run "
+			 "with an error",
+			 text_number(count, advice->run.oom.logits.tokens));
+	else if (advise_is_outlier(advice) && !advice->run.oom.logits.same_step && !advise_ends_run(choice->turn.knob))
 		snprintf(choice->only, sizeof(choice->only),
 			 "those %s tokens are several samples: a single one is a micro-batch of its own, however long",
 			 text_number(count, advice->run.oom.logits.tokens));
@@ -145,6 +181,7 @@ static const char *lower_budget(struct advice *advice, struct choice *choice, do
 	if (now <= 0)
 		return is_set_with_switch(choice->turn.knob) ? halve(choice) : NULL;
 	half = lower_than(advice, choice, now);
+	choice->halves = half && tokens <= 0 && is_guess(advice, choice);
 	return half ? text_of(choice, budget_that_fits(advice, choice, tokens, strtod(half, NULL))) : NULL;
 }
 
@@ -160,17 +197,6 @@ static const char *lower_tokens(struct advice *advice, struct choice *choice, do
 	}
 }
 
-/* The model generates by itself, with a cache of its own. */
-static int generates_itself(const struct replay *replay)
-{
-	uint32_t i;
-
-	for (i = 0; i < replay->sites; i++)
-		if (replay->site[i].own_cache)
-			return 1;
-	return 0;
-}
-
 /*
  * What the engine has at its most refutes a default: it has more than it may, or its whole cache is far less than it would take. What
  * is set then nobody tells; but weights and cache are a part of it, so that less than they are is less than it is.
@@ -183,10 +209,24 @@ static int is_refuted(const struct advise_engine *engine, double total, double n
 	       (engine->whole && (double)engine->all / total < now - SHARE_NEAR);
 }
 
+/* What is known to come while the start goes on, and not how much: another one like it; of a load, as much as has come. */
+static double rest_of_start(const struct advice *advice)
+{
+	const struct replay *replay = &advice->run.replay;
+	double most = (double)advice->run.engine.all / 2, rest = (double)replay->request.bytes;
+
+	if (!advise_is_starting(advice) ||
+	    (replay->later.from != REPLAY_LATER_UNKNOWN && replay->later.from != REPLAY_LATER_SERIES))
+		return 0;
+	if (replay->later.from == REPLAY_LATER_SERIES)
+		rest = (double)replay->site[replay->request.site].then;
+	return rest < most || most <= 0 ? rest : most;
+}
+
 /* As much less as is missing; and some more, where nobody knows what comes after the request. */
 static double less_of_share(const struct advice *advice)
 {
-	double less = (double)advice->needed / ((double)advice->run.total * SHARE_SURE);
+	double less = ((double)advice->needed + rest_of_start(advice)) / ((double)advice->run.total * SHARE_SURE);
 
 	if (!advice->needed)
 		return SHARE_STEP * 10;
@@ -194,14 +234,44 @@ static double less_of_share(const struct advice *advice)
 	return less + (advice->run.failed && advice->run.replay.later.from == REPLAY_LATER_UNKNOWN ? SHARE_STEP : 0);
 }
 
+/*
+ * Of the defaults of the releases that it may be, the least that the recording does not refute: from a larger one the proposal might be
+ * what is set already. NULL: it refutes them all.
+ */
+static const char *least_default(const struct advice *advice, struct choice *choice, double total)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	const struct advise_part *part = advise_config_part(advice->config, knob);
+	double number, least = 2;
+	const char *value, *found = NULL;
+	uint32_t i;
+
+	for (i = 0; part && i < knob->name.defaults; i++) {
+		value = knob->name.by_release[i].value;
+		if ((*part->version && strcmp(value, choice->now.text) != 0) ||
+		    advise_value_number(knob, value, &number) || is_refuted(&advice->run.engine, total, number))
+			continue;
+		choice->several += !found || number < least || number > least;
+		found = number < least ? value : found;
+		least = number < least ? number : least;
+	}
+	return found;
+}
+
 static const char *lower_share(struct advice *advice, struct choice *choice, double now)
 {
 	const struct advise_engine *engine = &advice->run.engine;
 	double total = (double)advice->run.total, less = less_of_share(advice);
+	const char *least;
 
 	if (total <= 0 || (!engine->certain && generates_itself(&advice->run.replay)))
 		return NULL;
-	if (choice->now.origin <= ADVISE_DEFAULT && is_refuted(engine, total, now)) {
+	least = is_guess(advice, choice) && now > 0 ? least_default(advice, choice, total) : NULL;
+	if (least) {
+		choice->now.text = choice->turn.now = least;
+		choice->by = less;
+		advise_value_number(choice->turn.knob, least, &now);
+	} else if (choice->now.origin <= ADVISE_DEFAULT && is_refuted(engine, total, now)) {
 		now = floor((double)engine->certain / total * 100) / 100;
 		choice_show(choice, advise_value_text(choice->pretend, choice->turn.knob, now));
 		choice->by = less;
@@ -228,6 +298,16 @@ static double most_held(const struct advice *advice, const struct mt_knob *knob,
 	return held;
 }
 
+/* Half of it, of what has to be a multiple of another value a multiple; it is above its floor. */
+static double half_of(const struct advice *advice, const struct mt_knob *knob, double now)
+{
+	double least = advise_floor(advice->config, knob, ADVISE_AS_IS, &advice->facts), half = now / 2;
+
+	if (mt_knob_unit_kind(knob->measure) == MT_KNOB_KIND_SIZE)
+		return half;
+	return least >= 1 && least < now ? (half > least ? floor(half / least) * least : least) : floor(half);
+}
+
 /* What there is less of: half. Where nobody says how many, half of whatever it is. */
 static const char *lower(struct advice *advice, struct choice *choice, double now)
 {
@@ -244,10 +324,7 @@ static const char *lower(struct advice *advice, struct choice *choice, double no
 	if (now == 1 || now == 0)
 		return NULL;
 	if (now > 1)
-		return text_of(choice, knob->measure == MT_KNOB_UNIT_BYTES || knob->measure == MT_KNOB_UNIT_MIB ||
-						       knob->measure == MT_KNOB_UNIT_GIB
-					       ? now / 2
-					       : floor(now / 2));
+		return relative_to(advice, choice, half_of(advice, knob, now));
 	if (knob->measure != MT_KNOB_UNIT_SAMPLES &&
 	    !(knob->measure == MT_KNOB_UNIT_STEPS && knob->method == MT_KNOB_METHOD_TOKENS))
 		return NULL;
@@ -280,7 +357,9 @@ static const char *higher(struct advice *advice, struct choice *choice, double n
 		now = (double)advice->run.world;
 		choice_show(choice, advise_value_text(choice->pretend, knob, now));
 	}
-	return text_of(choice, now > 0 ? 2 * now : 2);
+	if (knob->measure == MT_KNOB_UNIT_GPUS && advice->run.world == 1)
+		return text_of(choice, now > 0 ? 2 * now : 2);
+	return relative_to(advice, choice, now > 0 ? 2 * now : 2);
 }
 
 /* What failed, or what is the largest part of the peak, is of the knob. */
@@ -400,12 +479,17 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 	const char *value = choice->turn.now ? choice->turn.now : choice->now.text, *end;
 	int size;
 
-	if (!value || choice->halves)
+	if (!value || (choice->halves && value == choice->pretend))
 		return mt_copy_text(out, CHOICE_WORDS_MAX, "not known"), out;
 	end = strstr(value, ".0");
 	size = end && !end[2] ? (int)(end - value) : (int)strlen(value);
 	if (advise_is_null(value))
 		snprintf(out, CHOICE_WORDS_MAX, "not set");
+	else if (choice->by > 0 && choice->now.origin == ADVISE_DEFAULT)
+		snprintf(out, CHOICE_WORDS_MAX, "not told (%.*s%s by default)", size, value,
+			 choice->several > 1 ? " or more" : "");
+	else if (choice->halves)
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s by default", size, value);
 	else if (choice->by > 0)
 		snprintf(out, CHOICE_WORDS_MAX, "not told (the engine has %.*s of the GPU)", size, value);
 	else if (choice->shown && choice->turn.knob->measure == MT_KNOB_UNIT_TOKENS) /* what is set may be more */
@@ -432,4 +516,21 @@ int advise_is_outlier(const struct advice *advice)
 	const struct oom_logits *logits = &advice->run.oom.logits;
 
 	return advice->run.failed && logits->earlier && logits->tokens > 2 * logits->earlier;
+}
+
+int advise_is_starting(const struct advice *advice)
+{
+	const struct advise_run *run = &advice->run;
+
+	return run->failed && run->replay.request.phase == MT_PHASE_INIT && run->steps < 1;
+}
+
+int advise_ends_run(const struct mt_knob *knob)
+{
+	uint32_t i;
+
+	for (i = 0; i < knob->constraints; i++)
+		if (knob->constraint[i].beyond == MT_KNOB_BEYOND_ERROR)
+			return 1;
+	return 0;
 }

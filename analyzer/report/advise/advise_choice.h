@@ -11,8 +11,10 @@ struct choice {
 	struct advise_value now;                              /* as the configuration, or the recording, has it */
 	char to[ADVISE_VALUE_MAX], pretend[ADVISE_VALUE_MAX]; /* pretend: a value now, of one that nobody tells */
 	int shown;                                            /* pretend is what the recording shows, not assumed */
-	int halves; /* nobody knows what it is now: half of that, whatever it is; now and to are in that proportion */
-	int asks;   /* whether what it needs is so, one look tells */
+	int halves; /* nobody knows what it is now: half of that, or twice, whatever it is; now and to are in that proportion */
+	int asks;    /* whether what it needs is so, one look tells */
+	int unread;  /* by defaults another setting keeps it from being read */
+	int several; /* defaults of the releases that it may be */
 	int taken;
 	double by; /* of a share that nobody tells: so much less than whatever it is; 0: `to` is of a value that is known */
 	char only[ADVISE_WORDS_MAX]; /* what has to be so for it to count; "": nothing */

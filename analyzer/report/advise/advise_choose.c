@@ -230,6 +230,31 @@ static int is_shown_on(struct advice *advice, const struct mt_knob *knob)
 	       knob->saves == MT_KNOB_SAVES_OFF && advise_is_proved(advice, knob, why);
 }
 
+/*
+ * Whoever runs the framework with defaults of its own may have turned it on already, or what it needs off: nobody can tell, and a row
+ * that does something whatever is set goes first.
+ */
+static void say_unknown(struct advice *advice, struct choice *choice)
+{
+	const struct mt_knob *knob = choice->turn.knob;
+	const struct mt_knob_constraint *constraint;
+	char words[ADVISE_WORDS_MAX];
+	uint32_t i;
+
+	if (!advice->config->wrapper || advise_is_anybodys(knob))
+		return;
+	for (i = 0; i < knob->constraints && !*choice->only; i++) {
+		constraint = &knob->constraint[i];
+		if (constraint->kind == MT_KNOB_CONSTRAINT_NEEDS &&
+		    advise_constraint_holds(advice->config, knob, constraint, NULL, ADVISE_AS_IS, &advice->facts,
+					    words) == ADVISE_HOLDS_UNKNOWN)
+			snprintf(choice->only, sizeof(choice->only), "%.200s allows it", constraint->key);
+	}
+	if (!*choice->only && choice->now.origin == ADVISE_NOBODY && knob->measure == MT_KNOB_UNIT_SWITCH)
+		snprintf(choice->only, sizeof(choice->only), "it is %s now",
+			 knob->saves == MT_KNOB_SAVES_ON ? "off" : "on");
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
@@ -257,8 +282,10 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */
 	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind && backend > 0)
 		standing = ADVISE_STANDING_OPEN;
-	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind)
+	if (standing == ADVISE_STANDING_NO_EFFECT && advice->blind) {
 		say_condition(choice.only, why);
+		choice.unread = 1;
+	}
 	shown = is_shown_on(advice, knob)                                           ? "true"
 		: standing == ADVISE_STANDING_ALREADY && is_shown_off(advice, knob) ? "false"
 										    : NULL;
@@ -279,6 +306,8 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		mt_copy_text(choice.to, sizeof(choice.to), to);
 	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !advice->run.model.element)
 		mt_copy_text(choice.only, sizeof(choice.only), "the forward pass computes in float32 now");
+	if (!*choice.only)
+		say_unknown(advice, &choice);
 	return add_choice(choices, &choice);
 }
 
@@ -374,6 +403,14 @@ static const char *category_words(const struct advice *advice, const struct advi
 									     : mt_category_name(row->category);
 }
 
+/* What failed is among those bytes: they were not all there. */
+static int is_of_request(const struct advice *advice, const struct advise_row *row)
+{
+	const struct replay *replay = &advice->run.replay;
+
+	return advice->run.failed && replay->site[replay->request.site].category == row->category;
+}
+
 #define ELSE_SHARE 10 /* of what is reached: one part in so many of another kind is named */
 
 /* "37.2 GiB at the peak, probably activations, and 3.0 GiB of logits and log-probs"; "15.3 of 30.5 GiB .." where the rest is not reached. */
@@ -386,9 +423,11 @@ static size_t say_reached(const struct advice *advice, struct advise_row *row, c
 
 	if (bytes + there / WORTH < there)
 		snprintf(all, sizeof(all), " of %s", text_bytes(size, there));
-	used = (size_t)snprintf(row->evidence, room, "%s%s at the %s, %s%s", text_bytes(size, bytes), all,
-				advice->run.failed ? "failed request" : "peak", row->probable ? "probably " : "",
-				category_words(advice, row));
+	used = (size_t)snprintf(row->evidence, room, "%s%s %s, %s%s", text_bytes(size, bytes), all,
+				!advice->run.failed          ? "at the peak"
+				: is_of_request(advice, row) ? "with the failed request"
+							     : "at the failed request",
+				row->probable ? "probably " : "", category_words(advice, row));
 	for (i = 1; i < MT_CATEGORY_COUNT && used < room; i++)
 		if (i != row->category && reach->bytes[i] > reach->all / ELSE_SHARE)
 			used += (size_t)snprintf(row->evidence + used, room - used, ", and %s of %s",
@@ -440,7 +479,9 @@ static void say_evidence(const struct advice *advice, struct advise_row *row, co
 	if (row->knob->method == MT_KNOB_METHOD_TOKENS && advise_is_outlier(advice) && used < sizeof(row->evidence))
 		snprintf(row->evidence + used, sizeof(row->evidence) - used,
 			 row->sample ? ", %s at most before it: probably one sample"
-				     : ", %s at most before it: if that is one sample, this does nothing",
+			 : advise_ends_run(row->knob)
+				 ? ", %s at most before it: if that is one sample, the run ends with an error"
+				 : ", %s at most before it: if that is one sample, this does nothing",
 			 text_number(number, advice->run.oom.logits.earlier));
 }
 
@@ -475,10 +516,10 @@ static int is_of_most(const struct advice *advice, const struct mt_knob *knob, c
 	       reach->bytes[most] > advice->base / MOST;
 }
 
-static void say_by(char by[16], const struct choice *choice)
+static void say_by(const struct advice *advice, char by[ADVISE_BY_MAX], const struct choice *choice)
 {
 	if (choice->by > 0)
-		snprintf(by, 16, "%.2f", choice->by);
+		snprintf(by, ADVISE_BY_MAX, "%s%.2f", advise_is_starting(advice) ? "at least " : "", choice->by);
 	else
 		*by = '\0';
 }
@@ -508,12 +549,13 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->now_from = choice->now.where;
 	choice_now_words(choice, advice->blind, row->now_words);
 	mt_copy_text(row->to, sizeof(row->to), choice->to);
-	say_by(row->by, choice);
+	say_by(advice, row->by, choice);
 	row->saved = saved;
 	row->outcome = trial->outcome;
 	row->fits = fits(advice, &trial->outcome) && ends_series(advice, row->knob, saved);
 	row->halves = choice->halves;
 	row->asks = choice->asks;
+	row->unread = choice->unread;
 	row->cost = cost_of(advice, choice);
 	row->aims_if = is_aimed(advice, row->knob, reach);
 	row->aims = row->aims_if && !*choice->only;
@@ -634,7 +676,7 @@ static int combine(struct choices *choices)
 		advice->turn[advice->turns].now = choices->choice[best].turn.now ? advice->turn_now[advice->turns]
 										 : NULL;
 		advice->turn_halves[advice->turns] = (uint8_t)choices->choice[best].halves;
-		say_by(advice->turn_by[advice->turns], &choices->choice[best]);
+		say_by(advice, advice->turn_by[advice->turns], &choices->choice[best]);
 		advice->turns++;
 		advice->outcome = choices->trial[best].outcome;
 		advice->together_fits = fits(advice, &advice->outcome);

@@ -76,7 +76,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	doc_string(doc, "what", row->knob->what);
 	json_text(doc, "now", row->now);
 	json_text(doc, "now_from", row->now_from);
-	doc_string(doc, "proposed", row->halves ? advise_half_words : row->to);
+	doc_string(doc, "proposed", row->halves ? advise_relative_words(row->knob) : row->to);
 	json_range(doc, "saved_bytes", row->saved);
 	doc_bool(doc, "fits", row->fits);
 	doc_string(doc, "phase", advice->run.phase);
@@ -122,7 +122,8 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 		doc_object(doc, NULL);
 		doc_string(doc, "key", advice->turn[i].knob->name.key);
 		json_text(doc, "now", advice->turn_halves[i] ? NULL : advice->turn[i].now);
-		doc_string(doc, "to", advice->turn_halves[i] ? advise_half_words : advice->turn[i].to);
+		doc_string(doc, "to",
+			   advice->turn_halves[i] ? advise_relative_words(advice->turn[i].knob) : advice->turn[i].to);
 		json_text(doc, "silent", advise_silence_words(advice->silence[i]));
 		doc_end(doc);
 	}
@@ -201,6 +202,7 @@ int advise_json(struct doc *doc, const struct advice *advice, int64_t limit)
 	doc_string(doc, "framework", config->parts ? config->part[0].file->framework : "");
 	json_text(doc, "framework_version", config->parts ? config->part[0].version : NULL);
 	json_text(doc, "framework_evidence", config->evidence);
+	json_text(doc, "run_by", config->wrapper);
 	doc_string(doc, "answer", advice->answer.text);
 	doc_string(doc, "verdict", advice->verdict.text);
 	doc_object(doc, "peak");

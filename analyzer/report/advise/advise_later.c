@@ -7,6 +7,7 @@
 #define STEPS_LOOKED_AT 2 /* the newest that ended */
 #define SERIES_LEAST 3    /* alike, before the request: fewer are no series */
 #define LAYERS_LEAST 4
+#define OFTEN 2 /* so many times as often is not the same */
 
 struct search {
 	struct replay *replay;
@@ -18,7 +19,9 @@ struct search {
 	uint32_t steps;
 	/* The same place in an earlier step. */
 	int64_t seq;
-	uint64_t bytes; /* taken by the place up to there; 0: it did not come so far */
+	uint64_t bytes; /* taken by the place up to there; 0: it did not come there */
+	uint64_t count; /* in so many requests */
+	int fewer;      /* 1: they may be fewer than in the step that failed */
 	/* What came after it there. */
 	uint32_t phases; /* bits: so long it goes on */
 	int came_back, over;
@@ -71,18 +74,25 @@ static int take_place(void *context, struct db_stmt *row)
 
 	search->seq = db_int(row, 0);
 	search->bytes = (uint64_t)db_int(row, 1);
+	search->count = (uint64_t)db_int(row, 2);
 	return 0;
 }
 
-/* The same place of the step, as late in it. */
+/* The same place of the step, as late in it; where it came less often, and that will do, the last time. */
 static int find_place(struct search *search, int64_t step)
 {
 	static const char sql[] =
-		"SELECT alloc_seq, taken FROM (SELECT alloc_seq, sum(bytes) OVER (ORDER BY alloc_seq) AS taken FROM allocation "
-		"WHERE " OWN " AND node = ?3 AND step = ?4) ORDER BY alloc_seq LIMIT 1 OFFSET ?5";
+		"SELECT alloc_seq, taken, n FROM (SELECT alloc_seq, sum(bytes) OVER (ORDER BY alloc_seq) AS taken, row_number() OVER "
+		"(ORDER BY alloc_seq) AS n FROM allocation WHERE " OWN
+		" AND node = ?3 AND step = ?4) WHERE n <= ?5 ORDER BY n DESC LIMIT 1";
+	int error;
 
-	search->bytes = 0;
-	return ask(search, sql, search->failed->node, step, (int64_t)search->before, take_place);
+	search->bytes = search->count = 0;
+	error = ask(search, sql, search->failed->node, step, (int64_t)search->before + 1, take_place);
+	if (search->fewer ? search->count * OFTEN <= search->before /* another kind of step */
+			  : search->count <= search->before)
+		search->bytes = 0;
+	return error;
 }
 
 /* A phase goes on until another one comes; a forward pass with its backward, until the next one begins. */
@@ -142,7 +152,8 @@ static double scale_of(const struct search *search, const struct replay_site *si
 
 	return passing & 1u << site->category &&
 			       passing & 1u << search->replay->site[search->replay->request.site].category
-		       ? (double)search->taken / (double)search->bytes
+		       ? (double)search->taken / (double)(search->before + 1) * (double)search->count /
+				 (double)search->bytes
 		       : 1;
 }
 
@@ -197,7 +208,9 @@ static int take_over(struct search *search, int64_t step)
 	room = search->whole - (double)search->own;
 	for (i = 0; i < replay->later.changes && more > room; i++)
 		replay->later.change[i].bytes *= room > 0 ? room / more : 0;
-	replay->later.from = more > 0 && room > 0 ? REPLAY_LATER_STEPS : REPLAY_LATER_NOTHING;
+	replay->later.from = more > 0 && room > 0 ? REPLAY_LATER_STEPS
+			     : search->fewer      ? REPLAY_LATER_UNKNOWN
+						  : REPLAY_LATER_NOTHING;
 	replay->later.phase = search->phase_at;
 	replay->later.changes = replay->later.from == REPLAY_LATER_STEPS ? replay->later.changes : 0;
 	return error;
@@ -213,7 +226,7 @@ static int by_steps(struct search *search)
 		"SELECT step FROM step WHERE process = ?1 AND end_seq <= ?5 ORDER BY step DESC LIMIT ?3";
 	uint32_t i;
 	int64_t best = 0, best_seq = 0, best_at = 0, best_most = 0;
-	uint64_t best_bytes = 0;
+	uint64_t best_bytes = 0, best_count = 0;
 	uint8_t best_phase = 0;
 	int error = ask(search, count, search->failed->node, search->failed->step, search->failed->seq, take_before);
 
@@ -223,7 +236,7 @@ static int by_steps(struct search *search)
 		error = find_place(search, search->step[i]);
 		if (error || !search->bytes)
 			continue;
-		if (search->replay->later.from == REPLAY_LATER_UNKNOWN)
+		if (search->replay->later.from == REPLAY_LATER_UNKNOWN && !search->fewer)
 			search->replay->later.from = REPLAY_LATER_NOTHING;
 		error = find_most(search, search->step[i]);
 		if (!error && search->most > best_most) {
@@ -232,6 +245,7 @@ static int by_steps(struct search *search)
 			best_at = search->at;
 			best_most = search->most;
 			best_bytes = search->bytes;
+			best_count = search->count;
 			best_phase = search->phase_at;
 		}
 	}
@@ -240,6 +254,7 @@ static int by_steps(struct search *search)
 	search->seq = best_seq;
 	search->at = best_at;
 	search->bytes = best_bytes;
+	search->count = best_count;
 	search->phase_at = best_phase;
 	return take_over(search, best);
 }
@@ -459,6 +474,8 @@ static int by_layers(struct search *search, uint64_t layers)
 		return add_rest(&series);
 	}
 	if ((series.count >= SERIES_LEAST && COPIES & 1u << series.category) ||
+	    (series.alike >= SERIES_LEAST && !series.of && series.category == MT_CATEGORY_WEIGHTS &&
+	     replay->request.phase == MT_PHASE_INIT) ||
 	    (series.alike >= SERIES_LEAST && !series.of && series.category == MT_CATEGORY_OPTIMIZER_STATE)) {
 		replay->later.from = REPLAY_LATER_SERIES;
 		replay->later.of = (uint32_t)(series.count < UINT32_MAX ? series.count : UINT32_MAX);
@@ -475,6 +492,11 @@ int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t
 
 	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN)
 		error = by_layers(&search, layers);
+	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN) {
+		search.steps = 0;
+		search.fewer = 1;
+		error = by_steps(&search);
+	}
 	for (i = 0; i < replay->later.changes; i++)
 		bytes += replay->later.change[i].bytes;
 	replay->later.bytes = bytes > 0 && bytes < (double)INT64_MAX ? (uint64_t)bytes : 0;

@@ -46,11 +46,29 @@ static const char *cost_words(char out[64], const struct advise_row *row)
 	return out;
 }
 
-static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number)
+/* "half of what it is now (8 by default; where it is 1, this does nothing)" */
+static void relative_words(char out[ADVISE_EVIDENCE_MAX], const struct advise_row *row)
+{
+	const struct mt_knob *knob = row->knob;
+	const char *known = *row->now && !advise_is_null(row->now) ? row->now_words : "", *nothing = "";
+
+	if (knob->measure == MT_KNOB_UNIT_SAMPLES || knob->measure == MT_KNOB_UNIT_SEQUENCES ||
+	    knob->measure == MT_KNOB_UNIT_STEPS)
+		nothing = "where it is 1, this does nothing";
+	else if (advise_splits(knob))
+		nothing = "what is one sample cannot be split";
+	snprintf(out, ADVISE_EVIDENCE_MAX, "%s%s%s%s%s%s", advise_relative_words(knob), *known || *nothing ? " (" : "",
+		 known, *known && *nothing ? "; " : "", nothing, *known || *nothing ? ")" : "");
+}
+
+/* `before`: the row above, whose evidence is not said twice; NULL: there is none. */
+static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number,
+		      const struct advise_row *before)
 {
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
 	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX], cost[64];
+	char foreign[ADVISE_WHOSE_MAX], with[ADVISE_WORDS_MAX];
 	const char *enough = advise_enough_words(advice, row);
 	const struct advise_row *other;
 	const char *key;
@@ -62,33 +80,41 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	text_style(text, TEXT_PLAIN);
 	for (i = 1; i < names && i < 2; i++)
 		text_print(text, " (before: %s)", name[i]->key);
-	text_print(text, "\n");
-	if (row->knob->written == MT_KNOB_WRITTEN_CODE || row->halves)
-		snprintf(change, sizeof(change), "%s%s",
-			 row->knob->written == MT_KNOB_WRITTEN_CODE ? row->knob->what : advise_half_words,
+	text_print(text, "%s\n", advise_foreign_words(advice, row->knob, foreign));
+	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
+		snprintf(change, sizeof(change), "%s%s", row->knob->what,
 			 !row->halves || row->knob->measure == MT_KNOB_UNIT_TOKENS
 				 ? ""
 				 : " (where it is 1, this does nothing)");
 	else if (*row->by)
 		snprintf(change, sizeof(change), "%s -> %s less than it is, at most %s", row->now_words, row->by,
 			 row->to);
+	else if (row->halves)
+		relative_words(change, row);
 	else
-		snprintf(change, sizeof(change), "%s -> %s", row->now_words, row->to);
+		snprintf(change, sizeof(change), "%s -> %s%s", row->now_words, row->to,
+			 advise_taken_with(advice->config, (struct advise_change){ row->knob, row->to }, with));
 	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
 		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough, cost_words(cost, row));
 	if (!advice->needed || row->fits)
-		print_wrapped(text, INDENT, "then the peak is %s, in %s", advise_range_words(then, row->outcome.peak),
-			      mt_phase_name(row->outcome.in));
+		print_wrapped(text, INDENT, "then the peak%s is %s, in %s",
+			      advice->needed && advice->run.replay.later.from == REPLAY_LATER_UNKNOWN ? ", so far,"
+												      : "",
+			      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in));
 	text_style(text, TEXT_DIM);
-	print_wrapped(text, INDENT, "%s", row->evidence);
+	if (!before || strcmp(before->evidence, row->evidence) != 0)
+		print_wrapped(text, INDENT, "%s", row->evidence);
 	text_style(text, TEXT_PLAIN);
 	if (*row->only)
 		print_wrapped(text, INDENT, "It counts only if %s", row->only);
 	other = advise_alternative(advice, row, &key, &on);
 	if (other && !*row->only)
-		print_wrapped(text, INDENT, "Where %s is %s, this is not read, but %s %s; it saves %s", key,
+		print_wrapped(text, INDENT, "Where %s is %s, this is not read, but %s %s; it saves %s%s", key,
 			      on ? "on" : "off", other->knob->name.key, advise_change_words(other, change),
-			      advise_range_words(saved, other->saved));
+			      advise_range_words(saved, other->saved),
+			      advise_ends_run(other->knob)
+				      ? "; a sample that is longer than that ends the run with an error"
+				      : "");
 	if (row->knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
 		print_wrapped(text, INDENT,
 			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
@@ -96,6 +122,8 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 			      (long long)advice->run.engine.pid, advice->run.engine.engines);
 	if (row->knob->effect && (number == 1 || row->knob->turned_on))
 		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", row->knob->effect);
+	if (advise_ends_run(row->knob) && !strstr(row->only, "ends the run"))
+		print_wrapped(text, INDENT, "Note: a sample that is longer than this ends the run with an error");
 	for (i = 0; i < row->knob->constraints; i++)
 		if (row->knob->constraint[i].kind == MT_KNOB_CONSTRAINT_WORDS)
 			print_wrapped(text, INDENT, "Note: %s", row->knob->constraint[i].says);
@@ -109,7 +137,7 @@ static int is_other_budget(const struct advice *advice, const struct advise_row 
 	size_t i;
 
 	for (i = 0; i < advice->rows; i++)
-		if (!*advice->row[i].only && advise_is_by_micro_batch(advice->row[i].knob) &&
+		if (&advice->row[i] != row && !advice->row[i].unread && advise_is_by_micro_batch(advice->row[i].knob) &&
 		    advice->row[i].knob->phases & row->knob->phases)
 			return 0;
 	return advise_is_idle_by_default(row) && row->fits && row->aims_if && advise_is_by_micro_batch(row->knob);
@@ -119,6 +147,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 {
 	const struct advise_part *part = &advice->config->part[0];
 	char title[160];
+	const struct advise_row *before = NULL;
 	size_t shown = 0, i;
 
 	if (!advice->rows)
@@ -130,11 +159,15 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
-		if (!advise_is_idle_by_default(&advice->row[i]) || limit == INT64_MAX)
-			print_row(text, advice, &advice->row[i], ++shown);
+		if (!advise_is_idle_by_default(&advice->row[i]) || limit == INT64_MAX) {
+			print_row(text, advice, &advice->row[i], ++shown, before);
+			before = &advice->row[i];
+		}
 	for (; i < advice->rows; i++)
-		if (is_other_budget(advice, &advice->row[i]))
-			print_row(text, advice, &advice->row[i], ++shown);
+		if (is_other_budget(advice, &advice->row[i])) {
+			print_row(text, advice, &advice->row[i], ++shown, before);
+			before = &advice->row[i];
+		}
 	if (shown < advice->rows)
 		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - shown);
 }
@@ -142,13 +175,15 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	int64_t most = limit < INT64_MAX ? IDLES_SHOWN : limit;
+	char foreign[ADVISE_WHOSE_MAX];
 	size_t i;
 
 	if (!advice->idles)
 		return;
 	answer_title(text, "Settings that would not have helped");
 	for (i = 0; i < advice->idles && (int64_t)i < most; i++)
-		print_wrapped(text, 2, "%s: %s", advice->idle[i].knob->name.key, advice->idle[i].why);
+		print_wrapped(text, 2, "%s%s: %s", advice->idle[i].knob->name.key,
+			      advise_foreign_words(advice, advice->idle[i].knob, foreign), advice->idle[i].why);
 	if (i < advice->idles)
 		text_print(text, "  %zu more (-n 0 shows all)\n", advice->idles - i);
 }
@@ -163,7 +198,7 @@ static void print_turn(const struct text *text, const struct advice *advice, siz
 	if (turn->knob->written == MT_KNOB_WRITTEN_CODE && !*silence)
 		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, turn->knob->what);
 	else if (advice->turn_halves[i])
-		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, advise_half_words);
+		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, advise_relative_words(turn->knob));
 	else if (*advice->turn_by[i])
 		print_wrapped(text, 2, "%s: %s less than it is, at most %s", turn->knob->name.key, advice->turn_by[i],
 			      turn->to);
@@ -208,7 +243,8 @@ static int shows_turns(const struct advice *advice)
 
 int advise_can_paste(const struct advice *advice, const struct mt_knob *knob, const char *by)
 {
-	return !*by && (knob->method != MT_KNOB_METHOD_SHARE || advice->run.engine.engines < 2);
+	return !*by && (!advice->config->wrapper || advise_is_anybodys(knob)) &&
+	       (knob->method != MT_KNOB_METHOD_SHARE || advice->run.engine.engines < 2);
 }
 
 static int print_paste(const struct text *text, const struct advice *advice)
@@ -226,7 +262,9 @@ static int print_paste(const struct text *text, const struct advice *advice)
 		first = advise_conditional(advice) ? advise_conditional(advice) : advice->row;
 	if (first && !first->halves && advise_can_paste(advice, first->knob, first->by))
 		change[changes++] = (struct advise_change){ first->knob, first->to };
-	if (!changes)
+	for (i = 0; i < changes && change[i].knob->written == MT_KNOB_WRITTEN_CODE; i++)
+		;
+	if (i == changes) /* nothing, or what the row says already */
 		return 0;
 	paste = advise_paste(advice->config, change, changes);
 	if (!paste)
@@ -318,7 +356,7 @@ static int print_over(const struct text *text, const struct advice *advice)
 
 	if (row) {
 		answer_title(text, "What would be less of what stays");
-		print_row(text, advice, row, 1);
+		print_row(text, advice, row, 1, NULL);
 	}
 	if (advice->rows > (row != NULL))
 		text_print(text, "\n%s would make the peak lower all the same: -n 0 shows %s\n",
@@ -341,7 +379,7 @@ static void print_missing(const struct text *text, const struct advice *advice)
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX];
 	struct sentence rest = { 0 };
 
-	if (replay->later.from == REPLAY_LATER_LAYERS || replay->later.from == REPLAY_LATER_SERIES)
+	if (replay->later.from != REPLAY_LATER_STEPS && replay->later.from != REPLAY_LATER_NOTHING)
 		advise_say_later(&rest, advice);
 	print_wrapped(text, 0, "%s%s is missing: %s would have been in use%s%s, and %s can be.%s",
 		      replay->later.from == REPLAY_LATER_SERIES || replay->later.least ? "At least " : "",
@@ -370,7 +408,12 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 		error = print_over(text, advice);
 		return error ? error : print_paste(text, advice);
 	}
-	if (advice->blind && advice->rows)
+	if (advice->rows && advice->config->wrapper)
+		print_wrapped(text, 0,
+			      "What is set now is not known: %s, which is on the stacks, has keys and defaults of its own, and those "
+			      "below are of %s.",
+			      advice->config->wrapper, advice->config->part[0].file->framework);
+	else if (advice->blind && advice->rows)
 		print_wrapped(
 			text, 0,
 			"What is set now is not in the recording, so defaults are assumed: say it with --config FILE or --now KEY=VALUE.");

@@ -296,11 +296,36 @@ static const char *default_words(struct advise_config *config, const struct advi
 	return part->by_default ? part->by_default : "default";
 }
 
+int advise_is_anybodys(const struct mt_knob *knob)
+{
+	return knob->written == MT_KNOB_WRITTEN_ENVIRONMENT || knob->written == MT_KNOB_WRITTEN_CODE ||
+	       knob->written == MT_KNOB_WRITTEN_JSON;
+}
+
+/* The knob of these frameworks that has the key; NULL: none has. */
+static const struct mt_knob *knob_with_key(const struct advise_config *config, const char *key)
+{
+	uint32_t part, i;
+
+	for (part = 0; part < config->parts; part++)
+		for (i = 0; i < config->part[part].file->knobs; i++)
+			if (!strcmp(config->part[part].file->knob[i].name.key, key))
+				return &config->part[part].file->knob[i];
+	return NULL;
+}
+
 static struct advise_value default_value(struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_part *part;
 	struct advise_value value = { advise_default(config, knob, &part), "", ADVISE_NOBODY };
+	const struct mt_knob *other = knob->unset && value.text && advise_is_null(value.text)
+					      ? knob_with_key(config, knob->unset)
+					      : NULL;
 
+	if (config->wrapper && !advise_is_anybodys(knob))
+		return (struct advise_value){ NULL, "", ADVISE_NOBODY };
+	if (other && other != knob && !other->unset)
+		return advise_config_value(config, other, ADVISE_AS_IS);
 	if (value.text) {
 		value.where = default_words(config, part);
 		value.origin = ADVISE_DEFAULT;

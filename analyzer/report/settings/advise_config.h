@@ -73,6 +73,7 @@ struct advise_config {
 		part[ADVISE_PARTS_MAX]; /* the main one first, then those that it builds on, then others seen */
 	uint32_t parts;
 	char evidence[ADVISE_WORDS_MAX]; /* why that framework: a sentence */
+	const char *wrapper; /* a program on the stacks that has keys and defaults of its own for these; NULL: none is */
 	struct advise_setting *setting;
 	uint32_t settings, settings_room;
 	const char **warning; /* for the caller to print, each a line without "memana: " */
@@ -118,6 +119,9 @@ int advise_config_set(struct advise_config *config, const char *text);
  */
 const struct mt_knob *advise_config_find(const struct advise_config *config, const char *key,
 					 const struct mt_knob_name **name, uint32_t *several);
+
+/* It is the same whoever runs the framework: a variable of the environment, the program's own code, a file that is read as it is. */
+int advise_is_anybodys(const struct mt_knob *knob);
 
 /* The framework of a knob. NULL: it is none of these. */
 const struct advise_part *advise_config_part(const struct advise_config *config, const struct mt_knob *knob);
@@ -226,5 +230,8 @@ struct advise_change {
  * set already. Lines end in "\n", the last one, too. The caller's, for free(); NULL: out of memory.
  */
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes);
+
+/* What the framework takes with the change, unless it is set: ", with --a, --b"; else "". Into `out`, which is returned. */
+const char *advise_taken_with(struct advise_config *config, struct advise_change change, char out[ADVISE_WORDS_MAX]);
 
 #endif

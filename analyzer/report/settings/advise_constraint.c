@@ -108,6 +108,28 @@ static enum advise_holds at_least(struct advise_config *config, const struct mt_
 	return number * times < (double)fact ? ADVISE_HOLDS_NO : ADVISE_HOLDS_YES;
 }
 
+/* MULTIPLE: what another knob has; 0: that is not known. */
+static double multiple_of(struct advise_config *config, const struct advise_part *part,
+			  const struct mt_knob_constraint *constraint, enum advise_when when)
+{
+	const struct mt_knob *other = knob_of(part->file, constraint->key);
+	struct advise_value value = other ? advise_config_value(config, other, when) : (struct advise_value){ 0 };
+	double number;
+
+	return !value.text || advise_value_number(other, value.text, &number) || number < 1 ? 0 : number;
+}
+
+static enum advise_holds is_multiple(double number, double of, const char *key, char words[ADVISE_WORDS_MAX])
+{
+	int holds = of >= 1 && number >= 1 && (uint64_t)number % (uint64_t)of == 0;
+
+	if (of < 1)
+		return ADVISE_HOLDS_UNKNOWN;
+	snprintf(words, ADVISE_WORDS_MAX, "%.0f is %s multiple of %s, %.0f", number, holds ? "a" : "no",
+		 advise_short_key(key), of);
+	return holds ? ADVISE_HOLDS_YES : ADVISE_HOLDS_NO;
+}
+
 static enum advise_holds divides(double number, uint64_t fact, const char *what, char words[ADVISE_WORDS_MAX])
 {
 	int holds = number >= 1 && number <= (double)fact && fact % (uint64_t)number == 0;
@@ -132,6 +154,11 @@ enum advise_holds advise_constraint_holds(struct advise_config *config, const st
 		return ADVISE_HOLDS_UNKNOWN;
 	if (constraint->kind == MT_KNOB_CONSTRAINT_NEEDS || constraint->kind == MT_KNOB_CONSTRAINT_EXCLUDES)
 		return about_key(config, part, constraint, when, words);
+	if (constraint->kind == MT_KNOB_CONSTRAINT_MULTIPLE)
+		return !value || advise_value_number(knob, value, &number)
+			       ? ADVISE_HOLDS_UNKNOWN
+			       : is_multiple(number, multiple_of(config, part, constraint, when), constraint->key,
+					     words);
 	fact = facts->fact[constraint->fact];
 	if (!fact || !value || advise_value_number(knob, value, &number))
 		return ADVISE_HOLDS_UNKNOWN;
@@ -155,6 +182,8 @@ double advise_floor(struct advise_config *config, const struct mt_knob *knob, en
 
 	for (i = 0; part && i < knob->constraints; i++) {
 		constraint = &knob->constraint[i];
+		if (constraint->kind == MT_KNOB_CONSTRAINT_MULTIPLE)
+			least = larger(least, multiple_of(config, part, constraint, when));
 		if (constraint->kind != MT_KNOB_CONSTRAINT_AT_LEAST || !facts->fact[constraint->fact])
 			continue;
 		times = times_of(config, part, constraint, when);

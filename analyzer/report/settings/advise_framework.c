@@ -162,6 +162,36 @@ static void find_class(struct trail *trail, const struct mt_knob_file *knobs, co
 	}
 }
 
+static int is_file_or_folder(const char *word)
+{
+	return strchr(word, '/') != NULL;
+}
+
+/* "init_model" and "FSDPWorker.init_model" are FSDPWorker.init_model; a recording may have the name without its class. */
+static int is_function(const char *function, const char *word)
+{
+	size_t size = strlen(function), length = strlen(word);
+
+	return size >= length && !strcmp(function + size - length, word) &&
+	       (size == length || function[size - length - 1] == '.');
+}
+
+/* A program with keys of its own, by a file that it has or by one of its functions. */
+static void note_wrapper(struct search *search, const char *text, int is_file)
+{
+	const struct mt_knob_file *knobs;
+	const struct mt_knob_wrapper *wrapper;
+	uint32_t i, k, w;
+
+	for (i = 0; i < search->count && !search->config->wrapper; i++)
+		for (knobs = &search->config->knobs->file[i], k = 0; k < knobs->wrappers; k++)
+			for (wrapper = &knobs->wrapper[k], w = 0; w < wrapper->seens; w++)
+				if (is_file_or_folder(wrapper->seen[w]) == is_file &&
+				    (is_file ? find_part(text, wrapper->seen[w], '/') != NULL
+					     : is_function(text, wrapper->seen[w])))
+					search->config->wrapper = wrapper->name;
+}
+
 static void note_file(struct search *search, const char *file, uint64_t frames)
 {
 	const struct mt_knob_file *knobs;
@@ -169,6 +199,7 @@ static void note_file(struct search *search, const char *file, uint64_t frames)
 	struct trail *trail;
 	uint32_t i;
 
+	note_wrapper(search, file, 1);
 	for (i = 0; i < search->count; i++) {
 		knobs = &search->config->knobs->file[i];
 		trail = &search->trail[i];
@@ -227,15 +258,19 @@ static void note_command(struct search *search, const char *command)
 	}
 }
 
+enum text { IS_COMMAND, IS_FILE, IS_FUNCTION };
+
 /* Asks for rows of a text and a number. 0 or -MT_E_x. */
-static int ask(struct search *search, struct db *db, const char *sql, int is_file)
+static int ask(struct search *search, struct db *db, const char *sql, enum text is)
 {
 	struct db_stmt *stmt;
 	int error = db_prepare(db, &stmt, sql), row = 0;
 
 	while (!error && (row = db_step(stmt)) > 0) {
-		if (is_file)
+		if (is == IS_FILE)
 			note_file(search, db_text(stmt, 0), (uint64_t)db_int(stmt, 1));
+		else if (is == IS_FUNCTION)
+			note_wrapper(search, db_text(stmt, 0), 0);
 		else
 			note_command(search, db_text(stmt, 0));
 	}
@@ -255,7 +290,7 @@ static int look_at_files(struct search *search, struct db *db, int imports)
 		"SELECT file, count(*) FROM frame JOIN node ON node.frame = frame.id WHERE kind = 'python' "
 		"AND file IS NOT NULL AND node.id NOT IN importing GROUP BY file ORDER BY 2 DESC, 1";
 
-	return ask(search, db, imports ? all : used, 1);
+	return ask(search, db, imports ? all : used, IS_FILE);
 }
 
 static int is_seen(const struct trail *trail)
@@ -279,9 +314,13 @@ static int look(struct search *search, struct db *db)
 	int error = look_at_files(search, db, 0);
 
 	if (!error)
-		error = ask(search, db, "SELECT path, 0 FROM module GROUP BY path", 1);
+		error = ask(search, db, "SELECT path, 0 FROM module GROUP BY path", IS_FILE);
 	if (!error)
-		error = ask(search, db, "SELECT DISTINCT command, 0 FROM process ORDER BY id", 0);
+		error = ask(search, db, "SELECT DISTINCT command, 0 FROM process ORDER BY id", IS_COMMAND);
+	if (!error)
+		error = ask(search, db,
+			    "SELECT DISTINCT function, 0 FROM frame WHERE kind = 'python' AND function IS NOT NULL",
+			    IS_FUNCTION);
 	return error || any_is_seen(search) ? error : look_at_files(search, db, 1);
 }
 
