@@ -71,4 +71,4 @@ row sync_each_batch "r['evidence'].startswith('65.2 GiB with the failed request,
 case=ms-swift-10109
 row gpu_memory_utilization "'20.2 GiB at the failed request, kv cache' in r['evidence']" "and here it is not"
 begin gradient-buffers
-row actor.megatron.param_offload "'28.0 GiB at the failed request, gradients and 14.0 GiB weights' in r['evidence'] and r['saved_bytes']['low'] > 40 * $GiB" "of two kinds, where more goes than one has"
+row actor.megatron.param_offload "'28.0 GiB at the failed request, gradients, and 14.0 GiB of weights' in r['evidence'] and r['saved_bytes']['low'] > 40 * $GiB" "of two kinds, where more goes than one has"

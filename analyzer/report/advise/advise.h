@@ -51,13 +51,14 @@ struct advise_row {
 	uint8_t category; /* enum mt_category: what most of it is */
 	int fits;         /* 1: with the fewest savings that are possible, all that was asked for fits */
 	int sample;       /* 1: one sample was too long, and it is about its length */
-	int halves;   /* nobody knows what it is now: `to` stands for half of that, or twice (advise_relative_words) */
-	int unread;   /* by defaults another setting keeps it from being read */
-	int asks;     /* one look tells whether what it needs is so */
-	int aims_if;  /* the same of one that may not count */
-	int aims;     /* 1: it is about the bytes that were too many, and not about everything */
-	int of_most;  /* 1: it is about nothing but what there is most of */
-	int probable; /* what most of those bytes are is a guess */
+	int halves;  /* nobody knows what it is now: `to` stands for half of that, or twice (advise_relative_words) */
+	int unread;  /* by defaults another setting keeps it from being read */
+	int asks;    /* one look tells whether what it needs is so */
+	int aims_if; /* the same of one that may not count */
+	int aims;    /* 1: it is about the bytes that were too many, and not about everything */
+	int of_most; /* 1: it is about nothing but what there is most of */
+	int of_request; /* 1: it makes the failed request less, which is more than all else */
+	int probable;   /* what most of those bytes are is a guess */
 	char evidence[ADVISE_EVIDENCE_MAX];
 	char only[ADVISE_WORDS_MAX]; /* by defaults alone it would not count: why; "": it does */
 };

@@ -5,6 +5,7 @@
 #include "advise.h"
 
 #define CHOICE_WORDS_MAX 192
+#define ADVISE_WORTH 200.0 /* less than one part in so many is no reason to relaunch */
 
 struct choice {
 	struct advise_turn turn;                              /* turn.now and .to may be the texts below */
@@ -31,5 +32,13 @@ const char *choice_propose(struct advice *advice, struct choice *choice);
 
 /* "0.3 (default, if not set)". blind: nobody has told how the run was configured. Into `out`, which is returned. */
 const char *choice_now_words(const struct choice *choice, int blind, char out[CHOICE_WORDS_MAX]);
+
+/* ---- what speaks for it (advise_answer.c) ---- */
+
+/* Nothing that the knob speaks of is reached, but only what goes along with that. */
+int advise_is_beside(const struct mt_knob *knob, const struct advise_reach *reach);
+
+/* Fills row->category, probable and evidence; the rest of it is there. */
+void advise_take_evidence(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach);
 
 #endif

@@ -1,5 +1,4 @@
 /* Which settings to try: a new value for each that moves bytes of the peak, tried, and put in order. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 #include "memtrace/error.h"
 #include "report/oom/oom_words.h"
 
-#define WORTH 200.0 /* less than one part in so many is no reason to relaunch */
-#define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
 #define MOST 3  /* of what is in use: one part in so many is most of it by far */
 #define AIM 2.0 /* what is about the very bytes that were too many counts so many times */
 
@@ -47,31 +44,6 @@ static struct advise_row *add_row(struct advice *advice)
 }
 
 /* ---- candidates --------------------------------------------------------------------------------------------------------- */
-
-static int is_in_a_word(int letter)
-{
-	return isalnum(letter) || letter == '_';
-}
-
-/* By its own name, without what it is in. */
-int advise_is_named(const struct advice *advice, const struct mt_knob *knob)
-{
-	char name[128];
-	const char *begin = knob->name.key, *at, *words;
-	size_t size, i;
-
-	for (at = begin; *at && at[1]; at++)
-		begin = *at == '.' || *at == '(' || (*at == '-' && at == begin) ? at + 1 : begin;
-	size = strcspn(begin, ")");
-	snprintf(name, sizeof(name), "%.*s", (int)(size < sizeof(name) ? size : sizeof(name) - 1), begin);
-	size = strlen(name);
-	for (i = 0; i < advice->refusals && size; i++)
-		for (words = advice->refusal[i].instead; (at = strstr(words, name)) != NULL; words = at + size)
-			if ((at == advice->refusal[i].instead || !is_in_a_word((unsigned char)at[-1])) &&
-			    !is_in_a_word((unsigned char)at[size]))
-				return 1;
-	return 0;
-}
 
 static int add_idle(struct advice *advice, const struct advise_idle *idle)
 {
@@ -157,7 +129,7 @@ static int consider_allocator(struct advice *advice, const struct mt_knob *knob,
 	struct advise_row it = { .knob = NULL }, *row;
 	int found = advise_allocator_row(advice, knob, now, &it);
 
-	if (found <= 0 || (double)it.saved.high < (double)advice->base / WORTH)
+	if (found <= 0 || (double)it.saved.high < (double)advice->base / ADVISE_WORTH)
 		return found < 0 ? found : 0;
 	row = add_row(advice);
 	if (!row)
@@ -217,7 +189,7 @@ static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
 		if (site->category == MT_CATEGORY_ACTIVATIONS && site->phase == MT_PHASE_FORWARD)
 			waiting += site->held[MT_PHASE_BACKWARD];
 	}
-	return waiting > advice->base / WORTH && !is_compiled(advice);
+	return waiting > advice->base / ADVISE_WORTH && !is_compiled(advice);
 }
 
 /* A switch that saves where it is off: what runs only where it is on was recorded. */
@@ -377,114 +349,6 @@ static double worth(enum mt_knob_cost cost, struct advise_range saved)
 	return price[cost] * ((double)saved.low + (double)saved.high) / 2;
 }
 
-/* ---- the evidence ------------------------------------------------------------------------------------------------------- */
-
-/* What most of it is that the change reaches; of what the knob speaks of, if it reaches any of that. */
-static uint8_t main_category(const struct mt_knob *knob, const struct advise_reach *reach)
-{
-	uint8_t most = MT_CATEGORY_OTHER, i;
-	int meant = 0;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		int means = (knob->categories & 1u << i) != 0 && reach->bytes[i];
-
-		if (means > meant || (means == meant && reach->bytes[i] > reach->bytes[most])) {
-			most = i;
-			meant = means;
-		}
-	}
-	return most;
-}
-
-/* What has no known purpose by its stack, but woke up: what had slept. */
-static const char *category_words(const struct advice *advice, const struct advise_row *row)
-{
-	return row->category == MT_CATEGORY_OTHER && *advice->run.oom.waking ? advice->run.oom.waking
-									     : mt_category_name(row->category);
-}
-
-/* What failed is among those bytes: they were not all there. */
-static int is_of_request(const struct advice *advice, const struct advise_row *row)
-{
-	const struct replay *replay = &advice->run.replay;
-
-	return advice->run.failed && replay->site[replay->request.site].category == row->category;
-}
-
-#define ELSE_SHARE 10 /* of what is reached: one part in so many of another kind is named */
-
-/* "37.2 GiB at the peak, probably activations, and 3.0 GiB of logits and log-probs"; "15.3 of 30.5 GiB .." where the rest is not reached. */
-static size_t say_reached(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
-{
-	uint64_t there = advise_held_then(&advice->run, 1u << row->category), bytes = reach->bytes[row->category];
-	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX + 8] = "";
-	size_t room = sizeof(row->evidence), used;
-	uint8_t i;
-
-	if (bytes + there / WORTH < there)
-		snprintf(all, sizeof(all), " of %s", text_bytes(size, there));
-	used = (size_t)snprintf(row->evidence, room, "%s%s %s, %s%s", text_bytes(size, bytes), all,
-				!advice->run.failed          ? "at the peak"
-				: is_of_request(advice, row) ? "with the failed request"
-							     : "at the failed request",
-				row->probable ? "probably " : "", category_words(advice, row));
-	for (i = 1; i < MT_CATEGORY_COUNT && used < room; i++)
-		if (i != row->category && reach->bytes[i] > reach->all / ELSE_SHARE)
-			used += (size_t)snprintf(row->evidence + used, room - used, ", and %s of %s",
-						 text_bytes(size, reach->bytes[i]), mt_category_name(i));
-	if (reach->later > reach->all / ELSE_SHARE && used < room)
-		used += (size_t)snprintf(row->evidence + used, room - used, ", and %s more by what comes after it",
-					 text_bytes(size, reach->later));
-	return used < room ? used : room - 1;
-}
-
-/* Nothing that it speaks of is reached, but only what goes along with that. */
-static int is_beside(const struct mt_knob *knob, const struct advise_reach *reach)
-{
-	uint64_t own = 0;
-	uint32_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		own += knob->categories & 1u << i ? reach->bytes[i] : 0;
-	return knob->method != MT_KNOB_METHOD_LOGITS && knob->method != MT_KNOB_METHOD_SHARE && !reach->later &&
-	       own < reach->all / (2 * ELSE_SHARE);
-}
-
-/* And "; the largest place has 36.4 GiB in 28 pieces; 16,384 tokens in the largest micro-batch". */
-static void say_evidence(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
-{
-	const struct replay_site *site = &advice->run.replay.site[reach->largest[row->category]];
-	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
-	uint64_t tokens = reach->bytes[row->category] ? advise_rows(&advice->run, site) : 0;
-	size_t used = say_reached(advice, row, reach);
-
-	if (tokens && site->words)
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; the largest are %s tokens x %s words x %llu bytes",
-					 text_number(number, tokens), text_number(words, site->words),
-					 (unsigned long long)site->element);
-	else if (reach->bytes[row->category] && site->then_count > 1 && used < sizeof(row->evidence))
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; the largest place has %s in %u pieces", text_bytes(size, site->then),
-					 site->then_count);
-	if (row->knob->weighs && TYPED & 1u << row->category && used < sizeof(row->evidence))
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; of that, only floats of 32 bits become smaller%s",
-					 advice->run.model.element ? ""
-								   : ", and the recording does not tell which are");
-	tokens = advise_tokens_in(&advice->run, row->knob->phases);
-	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; %s tokens in the largest micro-batch", text_number(number, tokens));
-	if (row->knob->method == MT_KNOB_METHOD_TOKENS && advise_is_outlier(advice) && used < sizeof(row->evidence))
-		snprintf(row->evidence + used, sizeof(row->evidence) - used,
-			 row->sample ? ", %s at most before it: probably one sample"
-			 : advise_ends_run(row->knob)
-				 ? ", %s at most before it: if that is one sample, the run ends with an error"
-				 : ", %s at most before it: if that is one sample, this does nothing",
-			 text_number(number, advice->run.oom.logits.earlier));
-}
-
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
 /*
@@ -533,13 +397,13 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	/* What is loose in the figures saves no more than is there. */
 	if (saved.high > reach->all && saved.low <= reach->all)
 		saved.high = reach->all;
-	if ((double)saved.high < (double)advice->base / WORTH)
+	if ((double)saved.high < (double)advice->base / ADVISE_WORTH)
 		return note_idle(advice, choice->turn.knob,
 				 choice->turn.knob->while_ == MT_KNOB_WHILE_ITSELF
 					 ? "counts only while the process that has these bytes is in that phase itself"
 					 : "moves next to nothing of what was there",
 				 0);
-	if (is_beside(choice->turn.knob, reach))
+	if (advise_is_beside(choice->turn.knob, reach))
 		return 0;
 	row = add_row(advice);
 	if (!row)
@@ -560,12 +424,11 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	row->aims_if = is_aimed(advice, row->knob, reach);
 	row->aims = row->aims_if && !*choice->only;
 	row->of_most = is_of_most(advice, row->knob, reach) && row->cost <= MT_KNOB_COST_MUCH_TIME && !*choice->only;
-	row->category = main_category(row->knob, reach);
-	row->probable = reach->guessed[row->category] > reach->bytes[row->category] / 2;
+	row->of_request = reach->request && advice->run.replay.request.bytes > advice->base / 2;
 	row->sample = advise_is_outlier(advice) && row->knob->method == MT_KNOB_METHOD_TOKENS &&
 		      row->knob->of != MT_KNOB_OF_MICRO_BATCH && row->knob->of != MT_KNOB_OF_PADDING;
 	mt_copy_text(row->only, sizeof(row->only), choice->only);
-	say_evidence(advice, row, reach);
+	advise_take_evidence(advice, row, reach);
 	return 0;
 }
 
@@ -612,6 +475,8 @@ static int by_worth(const void *a, const void *b)
 		return y->of_most - x->of_most;
 	if (x->fits && x->cost != y->cost) /* enough is enough: the cheapest first */
 		return x->cost < y->cost ? -1 : 1;
+	if (x->fits && x->of_request != y->of_request) /* one request that is more than all else: it has to be less */
+		return y->of_request - x->of_request;
 	if (x->fits && x->halves != y->halves) /* it may be 1 already */
 		return x->halves - y->halves;
 	if (x->fits && is_share(x) != is_share(y)) /* of as much as is missing: other rows take all that they can */
@@ -640,7 +505,7 @@ static int best_of(const struct choices *choices)
 					       0 };
 		it_fits = fits(advice, &choices->trial[i].outcome);
 		value = worth(cost_of(advice, &choices->choice[i]), saved);
-		if ((double)saved.low < (double)advice->base / WORTH || it_fits < best_fits)
+		if ((double)saved.low < (double)advice->base / ADVISE_WORTH || it_fits < best_fits)
 			continue;
 		if (it_fits > best_fits || value > most) {
 			best = (int)i;

@@ -272,6 +272,7 @@ static void take_reached(struct advise_reach *reach, const struct advise_run *ru
 	reach->later += (uint64_t)(later > 0 ? later : 0);
 	reach->all += site->then + (uint64_t)(later > 0 ? later : 0);
 	reach->wanted += advise_is_in_question(run, site) ? site->then : 0;
+	reach->request |= run->failed && number == run->replay.request.site;
 	if (!reach->bytes[category] || site->then > run->replay.site[reach->largest[category]].then)
 		reach->largest[category] = number;
 	reach->bytes[category] += site->then;

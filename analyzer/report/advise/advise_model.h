@@ -56,6 +56,7 @@ struct advise_reach {
 	uint64_t later;                      /* more of them by what the step takes after the request */
 	uint64_t all;                        /* of any category, with that */
 	uint64_t wanted;                     /* of who has what is too much (struct advise_question) */
+	int request;                         /* 1: the failed request itself */
 };
 
 /* Of a scenario on which that change alone was put. */
