@@ -53,13 +53,13 @@ static int find_frame(struct oom *oom, struct db *db)
 /* Pools of an engine are its own, and what has a purpose is told by that. */
 static int is_library(const char *owner)
 {
-	static const char *const others[] = { OWNER_PYTORCH, "unknown", "vllm cumem", "torch_memory_saver" };
+	static const char *const others[] = { OWNER_PYTORCH, "vllm cumem", "torch_memory_saver" };
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(others); i++)
 		if (!strcmp(owner, others[i]))
 			return 0;
-	return *owner && owner_purpose(owner) == OWNER_ANY;
+	return owner_is_named(owner) && owner_purpose(owner) == OWNER_ANY;
 }
 
 /*
