@@ -66,8 +66,8 @@ static const struct {
 	const char *word, *remedy;
 } host_remedy[] = {
 	{ "checkpoint",
-	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host "
-	  "(sharded state dicts, or rank 0 alone), or save less of it (no optimizer state), with less offloaded beside it" },
+	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host, or save less of it (no "
+	  "optimizer state), with less offloaded beside it" },
 	{ "state_dict",
 	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
 	{ "offload",
@@ -103,8 +103,22 @@ static int grew_much(struct advice *advice, struct host_growth *growth)
 	       growth->last - growth->first >= growth->last / OWN_SHARE;
 }
 
-/* Settings of the main framework that free memory of the host, and were not seen to be set so: " (--a, --b, too)"; "": none. */
-static void host_settings(const struct advice *advice, char *out, size_t size)
+/* The setting is about whatever is there, or about what this function makes. */
+static int is_about(const struct mt_knob *knob, const char *function)
+{
+	uint32_t i;
+
+	for (i = 0; i < knob->withins; i++)
+		if (strstr(function, knob->within[i]))
+			return 1;
+	return !knob->withins;
+}
+
+/*
+ * Settings of the main framework that free memory of the host where `function` filled it, and were not seen to be set so:
+ * " (--a, --b, too)"; "": none.
+ */
+static void host_settings(const struct advice *advice, const char *function, char *out, size_t size)
 {
 	struct advise_config *config = advice->config;
 	char why[ADVISE_WORDS_MAX];
@@ -116,7 +130,8 @@ static void host_settings(const struct advice *advice, char *out, size_t size)
 	for (i = 0; config->parts && i < config->part[0].file->knobs; i++) {
 		knob = &config->part[0].file->knob[i];
 		if (knob->categories != 1u << MT_KNOB_HOST || knob->saves != MT_KNOB_SAVES_ON || knob->instead ||
-		    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) || used + strlen(knob->name.key) + 16 > size ||
+		    !is_about(knob, function) || !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) ||
+		    used + strlen(knob->name.key) + 16 > size ||
 		    advise_config_standing(config, knob, ADVISE_AS_IS, &advice->facts, why) != ADVISE_STANDING_OPEN)
 			continue;
 		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : " (", knob->name.key);
@@ -142,17 +157,19 @@ static void say_room(const struct advice *advice, const char *remedy, char *out,
 static int grew_here(struct advice *advice, char *instead, size_t room)
 {
 	struct host_growth growth;
-	char size[2][TEXT_SIZE_MAX], gpu[112], settings[128];
+	char size[2][TEXT_SIZE_MAX], gpu[112], settings[80];
 	const char *remedy;
 
 	if (!grew_much(advice, &growth))
 		return 0;
 	remedy = remedy_for(growth.function);
 	say_room(advice, remedy, gpu, sizeof(gpu));
-	host_settings(advice, settings, sizeof(settings));
+	host_settings(advice, growth.function, settings, sizeof(settings));
 	snprintf(instead, room, "%s%s. When it was last seen, in %.80s (%.80s), it had grown from %s to %s%.111s",
-		 remedy ? remedy : "keep less there: see what it collects on the host", settings, growth.function,
-		 growth.place, text_bytes(size[0], growth.first), text_bytes(size[1], growth.last), gpu);
+		 remedy ? remedy
+			: "keep less there: see what it collects on the host, and whether each rank holds it whole, not its part",
+		 settings, growth.function, growth.place, text_bytes(size[0], growth.first),
+		 text_bytes(size[1], growth.last), gpu);
 	return 1;
 }
 
@@ -172,7 +189,7 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 			 words->processes, size[0]);
 		return;
 	}
-	host_settings(advice, settings, sizeof(settings));
+	host_settings(advice, growth.function, settings, sizeof(settings));
 	say_room(advice, remedy, gpu, sizeof(gpu));
 	snprintf(instead, room,
 		 "the %u processes recorded here have %s together, and grew in %.60s (%.60s), one from %s to %s: %s%s%.111s",
