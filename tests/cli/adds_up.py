@@ -1,4 +1,4 @@
-"""adds_up.py MEMANA TRACE...: every report counts the same bytes as `memana top` at the same instant.
+"""adds_up.py MEMANA DATABASE|TRACE...: every report counts the same bytes as `memana top` at the same instant.
 
 Compared are the database's views at the peak and at the ends of steps, the holes that frag finds at the peak and at
 failed requests, what phases and steps call a peak (bytes, and whose it is), and who held the rest when memory ran out.
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 MEMANA, TRACES = sys.argv[1], sys.argv[2:]
-DATABASE = "adds_up.db"
+DATABASE = TRACES[0] if TRACES[0].endswith(".db") else "adds_up.db"
 wrong, agreed = [], 0
 
 
@@ -106,7 +106,8 @@ def compare_failures():
 
 
 def main():
-    run("load", *TRACES, "-o", DATABASE)
+    if DATABASE != TRACES[0]:
+        run("load", *TRACES, "-o", DATABASE)
     top = report("top")
     compare_views()
     compare_phases(top)

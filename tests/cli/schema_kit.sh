@@ -1,7 +1,6 @@
 # schema_kit.sh - for test_schema*.sh, after lib.sh: documents of all commands, held against the schema.
 schema=$SRC/docs/schema/memana.schema.json
 python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import jsonschema' 2>/dev/null && echo "$p" && break; done)
-[ -n "$python" ] || skip "no jsonschema (python3-jsonschema)"
 
 # print COMMAND NAME ARGUMENTS...: COMMAND.NAME.json, if there is an answer; 3 is a damaged trace's, with one all the same.
 print() {
@@ -42,12 +41,13 @@ valid() { "$python" "$SRC/tests/cli/schema.py" "$schema" "$1" "$1".*.json; }
 # all_valid COMMAND...: what was printed.
 all_valid() {
 	local command
+	[ -n "$python" ] || skip "no jsonschema (python3-jsonschema)"
 	for command in "$@"; do
 		check "$command: $(ls "$command".*.json | wc -l) documents are as the schema says" valid "$command"
 	done
 }
 
-# cases_valid PATTERN: every report of the cases whose names match.
+# cases_valid PATTERN: every report of the cases whose names match, and that they count the same bytes.
 cases_valid() {
 	local file case
 	first=
@@ -56,6 +56,7 @@ cases_valid() {
 		mkdir "$case" && "$BUILD/cases/make_case" "$file" "$case"
 		[ -n "$first" ] || first=$case.db
 		check "$case: answers" all "$case" "$case"
+		check "$case: all reports add up" python3 "$SRC/tests/cli/adds_up.py" "$memana" "$case.db"
 		[ -e "top.$case.json" ] && json "top.$case.json" 'd["oom"]' >/dev/null &&
 			check "$case: when memory ran out" print top "oom-$case" --at oom "$case.db"
 	done

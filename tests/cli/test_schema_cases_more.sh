@@ -1,4 +1,4 @@
-# The other half of test_schema_cases.sh, which takes too long in one piece.
+# A third of test_schema_cases.sh, which takes too long in one piece.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/schema_kit.sh"
-cases_valid "[!a-p]*"
+cases_valid "[n-s]*"
