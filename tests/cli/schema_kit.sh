@@ -47,11 +47,14 @@ all_valid() {
 	done
 }
 
-# cases_valid PATTERN: every report of the cases whose names match, and that they count the same bytes.
+# cases_valid PATTERN: every report of the cases whose names match, and that they count the same bytes. Under sanitizers each third
+# case: they ask about memory, which the other tests of cases ask for all of them, and figures are the same in both builds.
 cases_valid() {
-	local file case
+	local file case every=1 seen=0
 	first=
+	[[ $BUILD != *-san ]] || every=3
 	for file in "$SRC"/tests/cases/$1.case; do
+		[ $((seen++ % every)) = 0 ] || continue
 		case=$(basename "$file" .case)
 		mkdir "$case" && "$BUILD/cases/make_case" "$file" "$case"
 		[ -n "$first" ] || first=$case.db
