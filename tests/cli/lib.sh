@@ -38,5 +38,5 @@ skip() {
 
 # jq stand-in: json FILE EXPRESSION evaluates a Python expression with the document as d; succeeds when true.
 json() {
-	python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); v=eval(sys.argv[2]); print(v); sys.exit(0 if v else 1)' "$1" "$2"
+	python3 -IS -c 'import json,sys; d=json.load(open(sys.argv[1])); v=eval(sys.argv[2]); print(v); sys.exit(0 if v else 1)' "$1" "$2"
 }

@@ -1,4 +1,5 @@
-"""schema.py SCHEMA COMMAND FILE... - is each document what the schema says of the command, and nothing else?
+"""schema.py SCHEMA [COMMAND FILE...] - is each document what the schema says of the command, and nothing else? Without a
+command: is the schema one?
 
 A document may have more than the schema of its readers knows; here, what is printed has to be written down: objects are
 closed, wherever the schema names their fields.
@@ -25,12 +26,14 @@ def close(part, inside_all_of=False):
 
 def checked(schema, command):
     definitions = {name: close(part, name == "device") for name, part in schema["$defs"].items()}
-    jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
 
 
-def main(path, command, *files):
+def main(path, command=None, *files):
     schema = json.load(open(path))
+    if command is None:
+        jsonschema.Draft202012Validator.check_schema(schema)
+        return 0
     validator = checked(schema, command)
     wrong = 0
     for name in files:

@@ -25,6 +25,7 @@ print sql rows first.db "SELECT * FROM process" && print sql tables first.db .ta
 print knobs all && print knobs two trl vllm
 
 all_valid $reports diff sql knobs
+check "the schema is one" "$python" "$SRC/tests/cli/schema.py" "$schema"
 check "each command with --json has a definition" bash -c \
 	'for c in $("$0" --help | sed -n "s/^  \([a-z]*\)  *[[A-Z].*/\1/p"); do
 		"$0" $c --help | grep -q -- --json || continue
