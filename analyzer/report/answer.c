@@ -276,3 +276,25 @@ int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_P
 	db_finish(stmt);
 	return error;
 }
+
+static int take_flag(void *context, struct db_stmt *stmt)
+{
+	*(int *)context = db_int(stmt, 0) != 0;
+	return 0;
+}
+
+int answer_flag(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], int *flag)
+{
+	return answer_rows(db, sql, parameter, take_flag, flag);
+}
+
+static int take_bytes(void *context, struct db_stmt *stmt)
+{
+	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
+	return 0;
+}
+
+int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], uint64_t *bytes)
+{
+	return answer_rows(db, sql, parameter, take_bytes, bytes);
+}

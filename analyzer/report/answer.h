@@ -86,4 +86,8 @@ const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes);
 int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS],
 		int (*row)(void *context, struct db_stmt *stmt), void *context);
 
+/* Statements of one row with one number: whether it is not 0, and the number itself. As answer_rows(); without a row nothing changes. */
+int answer_flag(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], int *flag);
+int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], uint64_t *bytes);
+
 #endif

@@ -2,11 +2,11 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_left.h"
+#include "oom_signs.h"
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/makers.h"
 
-#define PILE 8          /* pieces of one stack: more than a function works with at once */
 #define SHARE 8         /* of what is in use: less than one part in so many is not why */
 #define REST 8          /* one part in so many may be something else */
 #define SIZES 3         /* of weights: two happen to be alike */
@@ -29,7 +29,8 @@ static int take_pieces(void *context, struct db_stmt *stmt)
 
 static int is_enough(const struct oom *oom, const struct pieces *pieces)
 {
-	return pieces->count >= PILE && pieces->bytes >= oom_missing(oom->it) && pieces->bytes >= oom->in_use / SHARE;
+	return pieces->count >= OOM_PILE && pieces->bytes >= oom_missing(oom->it) &&
+	       pieces->bytes >= oom->in_use / SHARE;
 }
 
 static int take(struct oom *oom, struct db *db, enum oom_again_kind kind, const struct pieces *pieces)
@@ -62,12 +63,12 @@ static int find_earlier(struct oom *oom, struct db *db)
 		"phase = 'forward' AND first_seq <= since_seq) AS span FROM in_use WHERE " THERE
 		"AND phase = 'forward' AND category IN ('activations', 'other')), "
 		"pile AS MATERIALIZED (SELECT node, sum(bytes) AS bytes, count(*) AS pieces FROM there GROUP BY node "
-		"HAVING count(DISTINCT span) >= 8 AND count(DISTINCT span) >= count(*) / 2) "
+		"HAVING count(DISTINCT span) >= ?4 AND count(DISTINCT span) >= count(*) / 2) "
 		"SELECT sum(bytes), sum(pieces), (SELECT node FROM pile ORDER BY bytes DESC, node LIMIT 1) FROM pile WHERE NOT EXISTS "
 		"(SELECT 1 FROM allocation JOIN phase_span AS span ON span.process = ?1 AND span.phase = 'backward' "
 		"AND free_seq BETWEEN first_seq AND last_seq WHERE allocation.process = ?1 AND allocation.node = pile.node) "
 		"AND EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase = 'backward' AND first_seq < ?3)";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, OOM_PILE };
 	struct pieces pieces = { 0 };
 	int error = oom->evaluates ? 0 : answer_rows(db, sql, parameter, take_pieces, &pieces);
 

@@ -335,12 +335,6 @@ int oom_find_logits(struct oom *oom, struct db *db)
 	return error;
 }
 
-static int take_flag(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 /* The gradient of logits is as large as they are, in a backward that has no line of its own to tell. */
 int oom_find_logits_gradient(struct oom *oom, struct db *db)
 {
@@ -352,7 +346,7 @@ int oom_find_logits_gradient(struct oom *oom, struct db *db)
 
 	if (strcmp(oom->it->phase, mt_phase_name(MT_PHASE_BACKWARD)) || strcmp(oom->it->source, "tensor"))
 		return 0;
-	return answer_rows(db, sql, parameter, take_flag, &oom->logits_gradient);
+	return answer_flag(db, sql, parameter, &oom->logits_gradient);
 }
 
 /* ---- sums ---- */

@@ -255,7 +255,7 @@ static const struct callstack_frame *parts_from(const struct callstack *stack, c
 	return loads && its && !its->native && takes_over(stack, depth) && !takes_over(other, depth) ? its : NULL;
 }
 
-static int add_again(struct oom *oom, struct db *db, const struct callstack *asks, const struct node *node)
+static int add_reload(struct oom *oom, struct db *db, const struct callstack *asks, const struct node *node)
 {
 	const struct callstack_frame *from = NULL;
 	struct callstack stack = { .count = 0 };
@@ -276,7 +276,7 @@ static int add_again(struct oom *oom, struct db *db, const struct callstack *ask
  * Megatron lets an optimizer make its state to know what to load; what takes the loaded one over can make it once more, while the
  * state dict still has the first.
  */
-static int find_again(struct oom *oom, struct db *db, uint64_t least)
+static int find_reload(struct oom *oom, struct db *db, uint64_t least)
 {
 	static const char sql[] =
 		"SELECT node, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND node IS NOT NULL "
@@ -296,7 +296,7 @@ static int find_again(struct oom *oom, struct db *db, uint64_t least)
 	if (!error)
 		error = answer_rows(db, sql, parameter, take_node, &nodes);
 	for (i = 0; i < nodes.count && !error; i++)
-		error = add_again(oom, db, &asks, &nodes.node[i]);
+		error = add_reload(oom, db, &asks, &nodes.node[i]);
 	callstack_release(&asks);
 	if (error || oom->reload.bytes < least)
 		oom->reload = (struct oom_reload){ 0 };
@@ -310,7 +310,7 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 
 	if (found)
 		return found;
-	found = find_again(oom, db, least);
+	found = find_reload(oom, db, least);
 	if (found > 0)
 		*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_OPTIMIZER_STATE),
 					   .bytes = oom->reload.bytes };
@@ -384,12 +384,6 @@ static int asks_for_another(const struct packages *packages, const struct packag
 	return another;
 }
 
-static int take_flag(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 /*
  * Computed before the first backward; an optimizer has run since, and nothing of it. Gradients as large as its weights would be of it,
  * as compiled code has no frames of a package.
@@ -414,7 +408,7 @@ static int has_retired(const struct oom *oom, struct db *db, const char *package
 	int retired = 0, error;
 
 	snprintf(sql, sizeof(sql), form, package, package); /* letters, digits and _, which is no danger */
-	error = answer_rows(db, sql, parameter, take_flag, &retired);
+	error = answer_flag(db, sql, parameter, &retired);
 	return error ? error : retired;
 }
 

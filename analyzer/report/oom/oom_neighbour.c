@@ -244,17 +244,11 @@ static int look_at_time(const struct oom *oom, struct db *db, struct oom_holder 
 	return error;
 }
 
-static int take_steps(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 static int has_steps(struct db *db, int64_t one, int64_t other)
 {
 	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM step WHERE process IN (?1, ?2))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { one, other };
-	int steps = 0, error = answer_rows(db, sql, parameter, take_steps, &steps);
+	int steps = 0, error = answer_flag(db, sql, parameter, &steps);
 
 	return error ? error : steps;
 }
@@ -278,7 +272,7 @@ static int comes_again(const struct oom *oom, struct db *db, const struct oom_ho
 		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " STRETCH_AT("?3", "?4", "?5");
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,
 						       oom->it->process, oom->it->seq };
-	int again = 0, error = answer_rows(db, sql, parameter, take_steps, &again);
+	int again = 0, error = answer_flag(db, sql, parameter, &again);
 
 	return error ? error : again;
 }
@@ -365,18 +359,12 @@ int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder
 
 /* ---- whether it works ---- */
 
-static int take_flag(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process)
 {
 	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_time <= ?2 AND "
 				  "last_time >= ?2 AND phase IN ('forward', 'backward', 'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->time };
-	int at_work = 0, error = answer_rows(db, sql, parameter, take_flag, &at_work);
+	int at_work = 0, error = answer_flag(db, sql, parameter, &at_work);
 
 	return error ? error : at_work;
 }
@@ -409,12 +397,6 @@ static int find_wake(const struct oom *oom, struct db *db, struct wake *wake)
 	return answer_rows(db, sql, parameter, take_wake, wake);
 }
 
-static int take_bytes(void *context, struct db_stmt *stmt)
-{
-	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
-	return 0;
-}
-
 /* What a process had in use when this one was at `time` and `seq`. */
 static int had(const struct oom *oom, struct db *db, int64_t process, struct wake when, uint64_t *bytes)
 {
@@ -423,7 +405,7 @@ static int had(const struct oom *oom, struct db *db, int64_t process, struct wak
 	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->device, when.time, oom->it->process,
 						       when.seq };
 
-	return answer_rows(db, sql, parameter, take_bytes, bytes);
+	return answer_bytes(db, sql, parameter, bytes);
 }
 
 static int take_between(void *context, struct db_stmt *stmt)

@@ -8,7 +8,6 @@
 #include "query/callstack.h"
 #include "report/answer.h"
 
-#define PILE 8         /* pieces of one stack: more than a function works with at once */
 #define FREED_SHARE 16 /* one part in so many that went in a backward: it is needed there */
 #define WHOLE_REST 4   /* one part in so many may be something else */
 #define INPUTS 16      /* more than the batch's few tensors */
@@ -139,7 +138,7 @@ static int find_unneeded(struct oom *oom, struct db *db)
 	    oom->place->process != oom->it->process)
 		return 0;
 	error = answer_rows(db, sql, parameter, take_stock, &stock);
-	oom->unneeded = !error && stock.pile >= PILE && stock.before && stock.before >= stock.bytes / 2 &&
+	oom->unneeded = !error && stock.pile >= OOM_PILE && stock.before && stock.before >= stock.bytes / 2 &&
 			stock.bytes >= oom->rule_bytes / 2 && stock.in_backward <= stock.freed / FREED_SHARE;
 	return error;
 }
@@ -195,12 +194,6 @@ static int find_wider(struct oom *oom, struct db *db)
 
 /* ---- before the forward ---- */
 
-static int take_flag(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 static int is_of_an_engine(const char *category)
 {
 	return !strcmp(category, mt_category_name(MT_CATEGORY_KV_CACHE)) ||
@@ -234,7 +227,7 @@ static int find_moved(struct oom *oom, struct db *db)
 
 	if (!oom->whole || !oom->place->node || cache_awake(oom) < oom_missing(oom->it))
 		return 0;
-	return answer_rows(db, sql, parameter, take_flag, &oom->moved);
+	return answer_flag(db, sql, parameter, &oom->moved);
 }
 
 /*
@@ -264,7 +257,7 @@ static int find_whole(struct oom *oom, struct db *db)
 	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)) ||
 	    oom->rule_bytes < own - own / WHOLE_REST)
 		return 0;
-	error = answer_rows(db, sql, parameter, take_flag, &oom->whole);
+	error = answer_flag(db, sql, parameter, &oom->whole);
 	return error ? error : find_moved(oom, db);
 }
 
@@ -301,7 +294,7 @@ static int find_inputs(struct oom *oom, struct db *db)
 	    strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OTHER)) ||
 	    strcmp(place->phase, mt_phase_name(MT_PHASE_OTHER)))
 		return 0;
-	return answer_rows(db, sql, parameter, take_flag, &oom->inputs);
+	return answer_flag(db, sql, parameter, &oom->inputs);
 }
 
 /* ---- the rest ---- */
@@ -320,7 +313,7 @@ static int find_dict(struct oom *oom, struct db *db)
 		"WHERE file LIKE '%torch/serialization.py')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0 };
 
-	return oom->loaded_early ? answer_rows(db, sql, parameter, take_flag, &oom->by_dict) : 0;
+	return oom->loaded_early ? answer_flag(db, sql, parameter, &oom->by_dict) : 0;
 }
 
 /* Of a checkpoint that is still being read nothing can go yet: who asks wants more of the same. */
@@ -345,14 +338,8 @@ static int find_loaded(struct oom *oom, struct db *db)
 	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE)) || !oom->place ||
 	    oom->place->process != oom->it->process || strcmp(oom->place->phase, init) || !strcmp(oom->it->phase, init))
 		return 0;
-	error = answer_rows(db, sql, parameter, take_flag, &oom->loaded_early);
+	error = answer_flag(db, sql, parameter, &oom->loaded_early);
 	return error ? error : find_dict(oom, db);
-}
-
-static int take_bytes(void *context, struct db_stmt *stmt)
-{
-	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
-	return 0;
 }
 
 /* Logits of a micro-batch whose backward is over. */
@@ -368,7 +355,7 @@ static int find_stale(struct oom *oom, struct db *db)
 	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS)) ||
 	    strcmp(oom->it->phase, mt_phase_name(MT_PHASE_FORWARD)))
 		return 0;
-	return answer_rows(db, sql, parameter, take_bytes, &oom->stale);
+	return answer_bytes(db, sql, parameter, &oom->stale);
 }
 
 /* Whether the other process is a trainer, or an engine that has weights of its own. */
@@ -382,7 +369,7 @@ static int find_trainer(struct oom *oom, struct db *db)
 
 	if (!oom_is_others(oom) || strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS)))
 		return 0;
-	error = answer_rows(db, sql, parameter, take_flag, &oom->place_trains);
+	error = answer_flag(db, sql, parameter, &oom->place_trains);
 	/* verl brought its actor back before the first rollout, when nothing had been trained yet. */
 	if (!error && !oom_bytes_of(oom, oom->place->process, mt_category_name(MT_CATEGORY_KV_CACHE), -1) &&
 	    !oom_asleep(oom, oom->place->process))
@@ -401,7 +388,7 @@ static int find_file(struct oom *oom, struct db *db)
 		"WHERE file LIKE '%torch/serialization.py')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0 };
 
-	return oom->rule == OOM_RANKS ? answer_rows(db, sql, parameter, take_flag, &oom->from_file) : 0;
+	return oom->rule == OOM_RANKS ? answer_flag(db, sql, parameter, &oom->from_file) : 0;
 }
 
 /* ---- another part of the program ---- */
@@ -453,7 +440,7 @@ static int find_apart(struct oom *oom, struct db *db)
 	    strcmp(place->category, oom->rule_category) || strcmp(place->phase, forward) ||
 	    strcmp(oom->it->phase, forward))
 		return 0;
-	error = answer_rows(db, sql, parameter, take_flag, &needed);
+	error = answer_flag(db, sql, parameter, &needed);
 	if (error || needed)
 		return error;
 	error = callstack_load(&made, db, place->node, NULL);

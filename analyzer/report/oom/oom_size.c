@@ -153,12 +153,6 @@ static int is_outlier(const struct oom *oom)
 
 /* ---- experts ---- */
 
-static int take_flag(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 /*
  * A router that sends most tokens to the experts of this rank: theirs became larger, and what else the forward keeps did not. A
  * sample that is longer makes all of it larger.
@@ -178,7 +172,7 @@ static int find_uneven(struct oom *oom, struct db *db, int64_t node)
 	const int64_t parameter[ANSWER_PARAMETERS] = { node };
 	const int64_t others[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node };
 	struct sizes sizes = { 0 };
-	int experts = 0, error = answer_rows(db, experts_sql, parameter, take_flag, &experts);
+	int experts = 0, error = answer_flag(db, experts_sql, parameter, &experts);
 
 	if (error || !experts)
 		return error;

@@ -7,12 +7,6 @@
 
 #define FORWARDS 3 /* this one, and more than a warming up before it */
 
-static int take_flag(void *context, struct db_stmt *stmt)
-{
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 static int is_in(const char *phase, const enum mt_phase *phases, size_t count)
 {
 	size_t i;
@@ -106,12 +100,6 @@ int oom_find_waiting(const struct oom *oom, struct db *db, struct oom_waiting *w
 
 /* ---- what has most, and no turn ---- */
 
-static int take_bytes(void *context, struct db_stmt *stmt)
-{
-	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
-	return 0;
-}
-
 int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *largest)
 {
 	/* Tensors in such a pool are PyTorch's; who took their memory from the driver is on the stack of that. */
@@ -131,7 +119,7 @@ int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *lar
 	if (strcmp(largest->word, category) || strcmp(oom->it->source, "tensor") || own < oom_missing(oom->it) ||
 	    own <= largest->bytes / 2 || (!resumes && !is_trainers(oom->it->phase)))
 		return 0;
-	error = answer_rows(db, sql, parameter, take_bytes, &pooled);
+	error = answer_bytes(db, sql, parameter, &pooled);
 	return error ? error : pooled >= own;
 }
 
@@ -205,7 +193,7 @@ static int is_engine(const struct oom *oom, struct db *db, int64_t process)
 	if (i == oom->parts || !oom->part[i].node)
 		return 0;
 	parameter[0] = oom->part[i].node;
-	error = answer_rows(db, sql, parameter, take_flag, &serving);
+	error = answer_flag(db, sql, parameter, &serving);
 	return error ? error : serving;
 }
 
@@ -251,7 +239,7 @@ static int find_training(struct oom *oom, struct db *db)
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE first_time <= ?1 AND phase IN ('forward', 'backward', "
 		"'optimizer', 'logprob', 'ref', 'critic', 'weight-update'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->time };
-	int nobody = 0, serving = 1, error = answer_rows(db, sql, parameter, take_flag, &nobody);
+	int nobody = 0, serving = 1, error = answer_flag(db, sql, parameter, &nobody);
 	size_t i;
 
 	for (i = 0; i < oom->holders && !error && nobody && serving; i++) {
@@ -268,7 +256,7 @@ static int find_serving(struct oom *oom, struct db *db)
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('backward', "
 		"'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
-	int error = answer_rows(db, sql, parameter, take_flag, &oom->evaluates);
+	int error = answer_flag(db, sql, parameter, &oom->evaluates);
 
 	oom->serves = !error && oom->evaluates && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
 		      !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)) &&
@@ -289,7 +277,7 @@ int oom_is_inference(const struct oom *oom, struct db *db)
 		"SELECT count(*) >= ?3 OR EXISTS (SELECT 1 FROM temp.batch WHERE process = ?1) FROM phase_span "
 		"WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('forward', 'logprob', 'ref')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, FORWARDS };
-	int infers = 0, error = oom->evaluates ? answer_rows(db, sql, parameter, take_flag, &infers) : 0;
+	int infers = 0, error = oom->evaluates ? answer_flag(db, sql, parameter, &infers) : 0;
 
 	return error ? error : infers;
 }
