@@ -52,9 +52,14 @@ never "what is sent is needed" 'free it first|wider|fewer tokens|[Ee]xpandable' 
 says "the same in advise" '^Before any setting: the model is whole on this GPU' advise
 
 begin lerobot-4009
-says "other ranks, by another loader" '3 other ranks are on this device with 58\.0 GiB, 36 x 560\.0 MiB of rank 0 by load_file .*let each rank use a device of its own' oom
-says "the same in advise" '^Before any setting: let each rank use a device of its own \(torch\.cuda\.set_device' advise
-never "nothing to shard" 'shard the|fewer tokens|[Ee]xpandable' oom
+says "other ranks, by another loader" '3 other ranks are on this device with 58\.0 GiB, 35 x 560\.0 MiB of rank 2 by load_file .*One of all these belongs there, .*of the others, 2 are in the wrong place with 38\.3 GiB, which would have been enough: give safetensors .*the rank.s own device by number' oom
+says "the same in advise" '^Before any setting: give safetensors \(load_file, load_model, safe_open\) the rank.s own device by number .*whatever torch\.cuda\.set_device says.*Up to 38\.3 GiB can come back so' advise
+never "nothing to shard, and no argument of another call" 'shard the|fewer tokens|[Ee]xpandable|map_location' oom
+without "by its module alone" 's#^\tload_file safetensors/torch.py:340#\tget_tensor loader.py:340\n\t!site-packages/safetensors/_safetensors_rust.abi3.so#; s#^\tload_model safetensors/torch.py:210##' by-its-module
+says "what it is, all the same" 'give safetensors .*the rank.s own device by number' oom
+case=lerobot-4009
+without "by nobody known" 's#safetensors/torch.py#shards.py#' by-nobody
+says "which GPU a call names" 'let each rank use a device of its own \(torch\.cuda\.set_device before anything is made, and no call that names a GPU' oom
 
 # ---- what nobody needs ----
 

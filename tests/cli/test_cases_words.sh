@@ -106,7 +106,7 @@ case=transformers-3730
 says "a file that names its device" '^Before any setting: give torch\.load a map_location .*whatever device the rank has chosen' advise
 never "which each rank has chosen already" 'set_device' advise
 begin lerobot-4009
-says "and where there is none" '^Before any setting: let each rank use a device of its own \(torch\.cuda\.set_device' advise
+never "and where there is none, of safetensors" 'set_device before anything|map_location' advise
 begin verl-6912
 says "what gives back what no tensor uses" '^Before any setting: call torch\.cuda\.empty_cache\(\) in rank 0 \(pid 4100\), or let it sleep' advise
 begin transformers-46113

@@ -187,7 +187,9 @@ static int take_neighbour(struct oom *oom, struct db *db, const struct oom_holde
  */
 static int grows(struct oom *oom, struct db *db, uint64_t other)
 {
-	const struct oom_holder *neighbour = growing_neighbour(oom);
+	/* Before the first step ranks that do the same in the same place load their model, on one device by mistake. */
+	int load = oom->rule == OOM_RANKS && !oom->it->steps;
+	const struct oom_holder *neighbour = load ? NULL : growing_neighbour(oom);
 	uint64_t by = 0, each = 0;
 	int growing = oom_find_growth(oom, db), error;
 
@@ -268,20 +270,48 @@ static int sleeper_has_it(struct oom *oom)
 	return 1;
 }
 
+/*
+ * One of all ranks on a device belongs there. Who says "cuda" or names a GPU means that of the lowest rank of the host nearly always;
+ * another one has as much there, so the sum is the same.
+ */
+static int64_t rank_at_home(const struct oom *oom)
+{
+	int64_t rank = oom->it->rank;
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		rank = oom->holder[i].rank < rank ? oom->holder[i].rank : rank;
+	/* Who computes there has come to stay. */
+	return strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) ? oom->it->rank : rank;
+}
+
+/* Of a process, or of any (0) but the rank at home; NULL: there is none. */
+static const struct oom_part *most_of(const struct oom *oom, int64_t process, int64_t home)
+{
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++) /* most first */
+		if (process ? oom->part[i].process == process
+			    : oom->part[i].process != oom->it->process && oom->part[i].rank != home)
+			return &oom->part[i];
+	return NULL;
+}
+
 /* Other ranks that are on the device, too, and all for the same reason: what they have would have been enough. */
 static int ranks_have_it(struct oom *oom)
 {
 	const struct oom_part *most, *first = NULL;
-	uint64_t bytes = 0, ranks = 0;
-	size_t i, j;
+	uint64_t bytes = 0, strangers = 0, ranks = 0;
+	int64_t home = rank_at_home(oom);
+	size_t i;
 
 	for (i = 0; i < oom->holders; i++) {
+		strangers += oom->holder[i].rank != home ? oom->holder[i].staying : 0;
 		if (is_own(oom, &oom->holder[i]))
 			continue;
 		if (oom->holder[i].rank < 0 || oom->it->rank < 0 || oom->holder[i].rank == oom->it->rank)
 			return 0;
-		for (j = 0, most = NULL; j < oom->parts && !most; j++) /* most first */
-			most = oom->part[j].process == oom->holder[i].process ? &oom->part[j] : NULL;
+		most = most_of(oom, oom->holder[i].process, home);
 		if (!most || (first && strcmp(first->function, most->function)))
 			return 0;
 		first = first ? first : most;
@@ -290,8 +320,10 @@ static int ranks_have_it(struct oom *oom)
 	}
 	if (ranks < RANKS_MANY || bytes < oom_missing(oom->it))
 		return 0;
-	blame(oom, OOM_RANKS, &oom->holder[0], bytes);
-	oom->place = first;
+	blame(oom, OOM_RANKS, &oom->holder[0], strangers);
+	oom->ranks_there = bytes;
+	oom->at_home = home == oom->it->rank;
+	oom->place = most_of(oom, 0, home);
 	return 1;
 }
 

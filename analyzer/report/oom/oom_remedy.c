@@ -296,11 +296,20 @@ static const char cache_knob[] =
 
 const char *oom_ranks_remedy(const struct oom *oom)
 {
-	return oom->from_file
-		       ? "give torch.load a map_location (\"cpu\", or the rank's own device): it puts things where they were saved, "
-			 "whatever device the rank has chosen"
-		       : "let each rank use a device of its own (torch.cuda.set_device before anything is made, map_location where "
-			 "torch.load would put things where they were saved)";
+	switch (oom->loader) {
+	case OOM_LOADER_TORCH:
+		return "give torch.load a map_location (\"cpu\", or the rank's own device): it puts things where they were saved, "
+		       "whatever device the rank has chosen";
+	case OOM_LOADER_SAFETENSORS:
+		return "give safetensors (load_file, load_model, safe_open) the rank's own device by number "
+		       "(device=f\"cuda:{local_rank}\"), or \"cpu\", which is better for what is sharded after that: \"cuda\" alone is the "
+		       "first GPU to it, whatever torch.cuda.set_device says; where the call is not yours, another version may have it mended";
+	case OOM_LOADER_NONE:
+	case OOM_LOADER_GATHERED:
+		break;
+	}
+	return "let each rank use a device of its own (torch.cuda.set_device before anything is made, and no call that names a GPU, such "
+	       "as device=\"cuda:0\" or a map_location)";
 }
 
 /* Of the code that makes it so, which is somebody else's now and then. */

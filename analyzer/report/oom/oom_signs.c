@@ -379,16 +379,22 @@ static int find_trainer(struct oom *oom, struct db *db)
 	return error;
 }
 
-/* torch.load takes a rank to the device that the file names, whichever the rank has chosen. */
-static int find_file(struct oom *oom, struct db *db)
+/* safetensors has no frames but its own Python's, where that was called, and those of its module. */
+static int find_loader(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
-		"WHERE file LIKE '%torch/serialization.py')";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0 };
+		"SELECT ifnull(min(CASE WHEN file LIKE '%torch/serialization.py' THEN ?2 "
+		"WHEN file LIKE '%safetensors/torch.py' OR path LIKE '%safetensors%' THEN ?3 "
+		"WHEN file LIKE '%torch/distributed/%' AND function LIKE '%gather%' THEN ?4 END), 0) "
+		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0, OOM_LOADER_TORCH,
+						       OOM_LOADER_SAFETENSORS, OOM_LOADER_GATHERED };
+	uint64_t loader = OOM_LOADER_NONE;
+	int error = answer_bytes(db, sql, parameter, &loader);
 
-	return oom->rule == OOM_RANKS ? answer_flag(db, sql, parameter, &oom->from_file) : 0;
+	oom->loader = (enum oom_loader)loader;
+	return error;
 }
 
 /* ---- another part of the program ---- */
@@ -471,7 +477,7 @@ int oom_find_signs(struct oom *oom, struct db *db)
 	int error;
 
 	if (oom->rule != OOM_LARGEST)
-		return find_file(oom, db);
+		return oom->rule == OOM_RANKS ? find_loader(oom, db) : 0;
 	find_loading(oom);
 	error = find_frame(oom, db);
 	if (!error)

@@ -90,21 +90,6 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 			     logits->earlier && logits->earlier < logits->tokens ? " and of one sample" : "");
 }
 
-/* "27 x 2.0 GiB", "75.0 GiB in 2 pieces": what a place keeps. */
-static void say_pieces(struct sentence *sentence, const struct oom_part *part)
-{
-	char size[TEXT_SIZE_MAX], count[64];
-
-	if (part->alike && part->count > 1) {
-		sentence_say(sentence, "%llu x %s", (unsigned long long)part->count,
-			     text_bytes(size, part->bytes / part->count));
-		return;
-	}
-	sentence_say(sentence, "%s", text_bytes(size, part->bytes));
-	if (part->count > 1)
-		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->count, "piece"));
-}
-
 /* "alloc (x.py:82), called from setup_reference (y.py:10)" */
 static void say_place_and_maker(struct sentence *sentence, const struct oom_part *part)
 {
@@ -405,7 +390,7 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 		     text_bytes(size, oom->rule_bytes));
 	if (oom->place) {
 		sentence_say(sentence, ": %s, ", answer_category(oom->place->category));
-		say_pieces(sentence, oom->place);
+		oom_say_pieces(sentence, oom->place);
 		sentence_say(sentence, " by ");
 		say_place_and_maker(sentence, oom->place);
 	}
@@ -413,24 +398,6 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 	if (oom_sums(oom, OOM_BY_CATEGORY, sum))
 		sentence_say(sentence, " Of all that is in use, %s has most, %s.", answer_category(sum[0].word),
 			     text_bytes(size, sum[0].bytes));
-}
-
-/* `briefly`: without what to do. */
-static void say_ranks(struct sentence *sentence, const struct oom *oom, int briefly)
-{
-	char size[TEXT_SIZE_MAX], ranks[64];
-
-	sentence_say(sentence, "Beside %s, %s are on this device with %s, ",
-		     oom->it->rank < 0 ? "the process that asked" : "the rank that asked",
-		     text_count(ranks, sizeof(ranks), oom->holders - 1, "other rank"),
-		     text_bytes(size, oom->rule_bytes));
-	say_pieces(sentence, oom->place);
-	sentence_say(sentence, " of rank %lld by ", (long long)oom->place->rank);
-	answer_say_place(sentence, oom->place->function, oom->place->place);
-	sentence_say(sentence, ". That would have been enough");
-	if (!briefly)
-		sentence_say(sentence, ": %s", oom_ranks_remedy(oom));
-	sentence_say(sentence, ".");
 }
 
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name)
@@ -455,7 +422,7 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 		say_sleeper(sentence, oom);
 		break;
 	case OOM_RANKS:
-		say_ranks(sentence, oom, 0);
+		oom_say_ranks(sentence, oom, 0);
 		break;
 	case OOM_NEIGHBOUR:
 		sentence_say(sentence, "Process ");
@@ -614,7 +581,7 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ".");
 		return;
 	case OOM_RANKS:
-		say_ranks(sentence, oom, 1);
+		oom_say_ranks(sentence, oom, 1);
 		return;
 	case OOM_LARGEST:
 		if (oom->asked_for && !oom->logits.tokens) {

@@ -9,6 +9,12 @@
 /* "rank 0 (pid 4100)", "pid 4200"; and no end of the sentence. */
 void oom_say_process(struct sentence *sentence, int64_t rank, int64_t pid);
 
+/* "27 x 2.0 GiB", "75.0 GiB in 2 pieces": what a place keeps. */
+void oom_say_pieces(struct sentence *sentence, const struct oom_part *part);
+
+/* RANKS: who else is on the device. `briefly`: without what to do. */
+void oom_say_ranks(struct sentence *sentence, const struct oom *oom, int briefly);
+
 /* Growth of somebody else: the process that asked can do nothing about it. */
 void oom_say_other_growth(struct sentence *sentence, const struct oom *oom);
 

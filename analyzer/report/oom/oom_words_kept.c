@@ -12,6 +12,53 @@ void oom_say_process(struct sentence *sentence, int64_t rank, int64_t pid)
 		sentence_say(sentence, " (pid %lld)", (long long)pid);
 }
 
+void oom_say_pieces(struct sentence *sentence, const struct oom_part *part)
+{
+	char size[TEXT_SIZE_MAX], count[64];
+
+	if (part->alike && part->count > 1) {
+		sentence_say(sentence, "%llu x %s", (unsigned long long)part->count,
+			     text_bytes(size, part->bytes / part->count));
+		return;
+	}
+	sentence_say(sentence, "%s", text_bytes(size, part->bytes));
+	if (part->count > 1)
+		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->count, "piece"));
+}
+
+/* Beside the one that belongs there, and the one that asked. */
+static void say_strangers(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, ". One of all these belongs there, probably not the one that asked");
+	if (oom->rule_bytes >= oom_missing(oom->it))
+		sentence_say(sentence,
+			     "; of the others, %llu %s in the wrong place with %s, which would have been enough",
+			     (unsigned long long)oom->holders - 2, oom->holders == 3 ? "is" : "are",
+			     text_bytes(size, oom->rule_bytes));
+}
+
+void oom_say_ranks(struct sentence *sentence, const struct oom *oom, int briefly)
+{
+	char size[TEXT_SIZE_MAX], ranks[64];
+
+	sentence_say(sentence, "Beside %s, %s are on this device with %s, ",
+		     oom->it->rank < 0 ? "the process that asked" : "the rank that asked",
+		     text_count(ranks, sizeof(ranks), oom->holders - 1, "other rank"),
+		     text_bytes(size, oom->ranks_there));
+	oom_say_pieces(sentence, oom->place);
+	sentence_say(sentence, " of rank %lld by ", (long long)oom->place->rank);
+	answer_say_place(sentence, oom->place->function, oom->place->place);
+	if (oom->at_home)
+		sentence_say(sentence, ". That would have been enough");
+	else
+		say_strangers(sentence, oom);
+	if (!briefly)
+		sentence_say(sentence, ": %s", oom_ranks_remedy(oom));
+	sentence_say(sentence, ".");
+}
+
 void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_growth *growth = &oom->growth;

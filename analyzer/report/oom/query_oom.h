@@ -172,6 +172,14 @@ struct oom_idle {
 	char package[PACKAGE_MAX];      /* whose code it is: "transformers" */
 };
 
+/* What has read, or brought together, what a place keeps: each takes the device from somewhere else. */
+enum oom_loader {
+	OOM_LOADER_NONE,
+	OOM_LOADER_TORCH,       /* torch.load */
+	OOM_LOADER_SAFETENSORS, /* load_file, load_model, safe_open */
+	OOM_LOADER_GATHERED     /* a collective of torch.distributed */
+};
+
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
@@ -233,7 +241,9 @@ struct oom {
 	int loaded_early; /* LARGEST: it was loaded, and its optimizer has not run yet */
 	char apart[256],
 		apart_place[256]; /* LARGEST: activations of `place` are of a call of this, and who asks is not below it; "": else */
-	int from_file;            /* RANKS: torch.load made `place`, on the device that the file names */
+	enum oom_loader loader;   /* RANKS, and LARGEST of state dicts: who made `place` */
+	uint64_t ranks_there;     /* RANKS: held by all others */
+	int at_home;              /* RANKS: 1: the rank that asked is the one that belongs there */
 	char theirs[PACKAGE_MAX]; /* LARGEST: whose line it is that by_frame or what is left is about; "": the user's */
 	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
 	char wider_function[256], wider_place[256]; /* who made them */
