@@ -50,9 +50,13 @@ says "and in advise" "^The host is short of memory, not the GPU: look at what el
 # ---- loading ----
 
 begin pytorch-116553
-says "what was gathered to be loaded, and no weights" '21\.1 GiB, 80 x 270\.0 MiB, is kept by _all_gather_dtensor .*called from load_checkpoint .*is state dicts: what was loaded is still there: let go of it when the model and the optimizer have it' oom
+says "what was gathered to be loaded, and no weights" '21\.1 GiB, 80 x 270\.0 MiB, is kept by _all_gather_dtensor .*called from load_checkpoint .*is state dicts: a state dict is being taken over, .*clone each part in the dict before it is taken over' oom
+never "of no file, and needed until the load is over" 'map_location|checkpoint = None' oom
 never "no tokens, and not the optimizer's own" 'fewer tokens|recompute|[Ee]xpandable|shard or offload' oom --brief
-says "and in advise" '^Before any setting: what was loaded is still there: let go of it .*Up to 21\.1 GiB can come back so' advise
+says "and in advise" '^Before any setting: a state dict is being taken over, .*PyTorch 2\.3' advise
+never "the parts stay" 'can come back' advise
+without "when the load is over" 's/^alloc tm40/at init\n&/' load-is-over
+says "what is kept, of no file" 'what was loaded is still there: let go of it when the model and the optimizer have it \(checkpoint = None\), or let it be made on the host' oom
 
 # ---- what it does not know ----
 

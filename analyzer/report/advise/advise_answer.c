@@ -333,6 +333,8 @@ static uint64_t given_back(const struct advice *advice)
 		return 0;
 	if (oom->rule == OOM_RETAINED)
 		return oom->growth.bytes;
+	if (oom->loading && oom->loader == OOM_LOADER_GATHERED) /* less the parts, which stay */
+		return 0;
 	if (oom->spare && oom->place)
 		return oom->place->whole;
 	if (oom->idle_model.bytes)

@@ -248,9 +248,24 @@ static const char loading_knob[] =
 	"a checkpoint is being loaded, and what it is read into is on this GPU beside the model: let that be on the host (map_location=\"cpu\" "
 	"where torch.load reads it, another format or no optimizer state where the framework can); nothing of it can go before the load is "
 	"over";
+static const char loading_file_knob[] =
+	"a checkpoint is being loaded, and what its file was read into is on this GPU beside what takes it over: let that be on the host "
+	"(map_location=\"cpu\"); nothing of it can go before the load is over";
+static const char loading_safetensors_knob[] =
+	"a checkpoint is being loaded, and what its file was read into is on this GPU beside what takes it over: let that be on the host "
+	"(device=\"cpu\"); nothing of it can go before the load is over";
+static const char loading_gathered_knob[] =
+	"a state dict is being taken over, and what all ranks have brought together for it is on this GPU, whole; where a part is only a view, "
+	"all of that stays until the load is over: clone each part in the dict before it is taken over (FSDP does so for the optimizer's state "
+	"from PyTorch 2.3 on), or have it gathered on the host, where the call can (cpu_offload)";
 static const char loaded_still_knob[] =
 	"what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or load it to the host "
 	"(map_location=\"cpu\")";
+static const char loaded_safetensors_knob[] =
+	"what was loaded is still there: let go of it when the model has it (del, or None), or load it to the host (device=\"cpu\")";
+static const char loaded_somehow_knob[] =
+	"what was loaded is still there: let go of it when the model and the optimizer have it (checkpoint = None), or let it be made on the "
+	"host";
 static const char inputs_knob[] =
 	"what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch (pictures, masks): "
 	"leave those on the host, and take them to the GPU one micro-batch at a time";
@@ -312,13 +327,41 @@ const char *oom_ranks_remedy(const struct oom *oom)
 	       "as device=\"cuda:0\" or a map_location)";
 }
 
+/* What is read from a file is on the host if its call is told so; what is gathered is there because a collective wants it there. */
+static const char *loading_remedy(const struct oom *oom)
+{
+	switch (oom->loader) {
+	case OOM_LOADER_TORCH:
+		return oom->loading ? loading_file_knob : loaded_still_knob;
+	case OOM_LOADER_SAFETENSORS:
+		return oom->loading ? loading_safetensors_knob : loaded_safetensors_knob;
+	case OOM_LOADER_GATHERED:
+		return oom->loading ? loading_gathered_knob : loaded_somehow_knob;
+	case OOM_LOADER_NONE:
+		break;
+	}
+	return oom->loading ? loading_knob : loaded_somehow_knob;
+}
+
 /* Of the code that makes it so, which is somebody else's now and then. */
 int oom_is_about_code(const struct oom *oom)
 {
-	static const char *const about[] = {
-		attempt_knob,      attempt_states_knob, clip_knob,  loaded_knob,   loaded_dict_knob, loading_knob,
-		loaded_still_knob, stale_knob,          twice_knob, unneeded_knob, objects_knob,     state_dict_knob
-	};
+	static const char *const about[] = { attempt_knob,
+					     attempt_states_knob,
+					     clip_knob,
+					     loaded_knob,
+					     loaded_dict_knob,
+					     loading_knob,
+					     loading_file_knob,
+					     loading_safetensors_knob,
+					     loaded_safetensors_knob,
+					     loaded_somehow_knob,
+					     loaded_still_knob,
+					     stale_knob,
+					     twice_knob,
+					     unneeded_knob,
+					     objects_knob,
+					     state_dict_knob };
 	const char *special = oom_special_remedy(oom);
 	size_t i;
 
@@ -464,12 +507,10 @@ const char *oom_special_remedy(const struct oom *oom)
 		return logprobs_knob;
 	if (*oom_wakes(oom) && oom->asked_for)
 		return "give the engine a smaller part of the GPU, or let what sleeps wake up later, when what is in use now has gone";
-	if (oom->loading)
-		return loading_knob;
-	/* Loaded, taken over, and still there. */
+	/* Being taken over, or taken over and still there. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_INIT)))
-		return loaded_still_knob;
+		return loading_remedy(oom);
 	/* Copies for the engine, which are needed, but not all at once. */
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_STATE_DICT)) && oom->place &&
 	    !strcmp(oom->place->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))

@@ -316,13 +316,42 @@ static int find_dict(struct oom *oom, struct db *db)
 	return oom->loaded_early ? answer_flag(db, sql, parameter, &oom->by_dict) : 0;
 }
 
-/* Of a checkpoint that is still being read nothing can go yet: who asks wants more of the same. */
-static void find_loading(struct oom *oom)
+/* safetensors has no frames but its own Python's, where that was called, and those of its module. */
+static int find_loader(struct oom *oom, struct db *db)
 {
-	const char *init = mt_phase_name(MT_PHASE_INIT), *copies = mt_category_name(MT_CATEGORY_STATE_DICT);
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT ifnull(min(CASE WHEN file LIKE '%torch/serialization.py' THEN ?2 "
+		"WHEN file LIKE '%safetensors/torch.py' OR path LIKE '%safetensors%' THEN ?3 "
+		"WHEN file LIKE '%torch/distributed/%' AND function LIKE '%gather%' THEN ?4 END), 0) "
+		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0, OOM_LOADER_TORCH,
+						       OOM_LOADER_SAFETENSORS, OOM_LOADER_GATHERED };
+	uint64_t loader = OOM_LOADER_NONE;
+	int error = answer_bytes(db, sql, parameter, &loader);
 
-	oom->loading = !strcmp(oom->rule_category, copies) && !strcmp(oom->it->category, copies) && oom->place &&
-		       !oom_is_others(oom) && !strcmp(oom->place->phase, init) && !strcmp(oom->it->phase, init);
+	oom->loader = (enum oom_loader)loader;
+	return error;
+}
+
+/* Of a checkpoint that is still being read, or taken over, nothing can go yet: who asks wants more of the same, or copies his part. */
+static int find_loading(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE kind = 'python' AND function LIKE '%load%state%')";
+	const char *init = mt_phase_name(MT_PHASE_INIT), *copies = mt_category_name(MT_CATEGORY_STATE_DICT);
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->node };
+	int error;
+
+	if (strcmp(oom->rule_category, copies) || !oom->place || oom_is_others(oom) || strcmp(oom->place->phase, init))
+		return 0;
+	error = find_loader(oom, db);
+	if (error || strcmp(oom->it->phase, init))
+		return error;
+	oom->loading = !strcmp(oom->it->category, copies);
+	return oom->loading ? 0 : answer_flag(db, sql, parameter, &oom->loading);
 }
 
 /* Optimizer state that was there before any optimizer ran: a checkpoint's. */
@@ -376,24 +405,6 @@ static int find_trainer(struct oom *oom, struct db *db)
 		oom->place_trains = 1;
 	if (oom_out_of_turn(oom)) /* the others' are not in the way */
 		oom->rule_bytes = oom_bytes_of(oom, oom->place->process, oom->rule_category, -1);
-	return error;
-}
-
-/* safetensors has no frames but its own Python's, where that was called, and those of its module. */
-static int find_loader(struct oom *oom, struct db *db)
-{
-	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT ifnull(min(CASE WHEN file LIKE '%torch/serialization.py' THEN ?2 "
-		"WHEN file LIKE '%safetensors/torch.py' OR path LIKE '%safetensors%' THEN ?3 "
-		"WHEN file LIKE '%torch/distributed/%' AND function LIKE '%gather%' THEN ?4 END), 0) "
-		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0, OOM_LOADER_TORCH,
-						       OOM_LOADER_SAFETENSORS, OOM_LOADER_GATHERED };
-	uint64_t loader = OOM_LOADER_NONE;
-	int error = answer_bytes(db, sql, parameter, &loader);
-
-	oom->loader = (enum oom_loader)loader;
 	return error;
 }
 
@@ -478,8 +489,9 @@ int oom_find_signs(struct oom *oom, struct db *db)
 
 	if (oom->rule != OOM_LARGEST)
 		return oom->rule == OOM_RANKS ? find_loader(oom, db) : 0;
-	find_loading(oom);
-	error = find_frame(oom, db);
+	error = find_loading(oom, db);
+	if (!error)
+		error = find_frame(oom, db);
 	if (!error)
 		error = find_unneeded(oom, db);
 	if (!error)

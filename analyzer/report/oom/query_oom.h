@@ -235,7 +235,7 @@ struct oom {
 	uint64_t asked_before; /* most that the place of the request had in one piece before: in earlier steps, or samples; 0: none */
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int moved; /* whole: these came from the host, by Module.to() or its like, while an engine is awake on the device */
-	int loading;      /* LARGEST: what a checkpoint is read into, in init, and who asks wants more of that */
+	int loading; /* LARGEST: what a checkpoint is read into, in init, and who asks wants more of that, or takes it over */
 	int by_dict;      /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
 	int inputs;       /* LARGEST: many pieces of no known purpose that were there before the forward */
 	int loaded_early; /* LARGEST: it was loaded, and its optimizer has not run yet */
