@@ -139,8 +139,12 @@ says "a picture decoded at once" '4\.1 GiB asked for by forward .*nothing is tra
 never "nothing is recomputed" 'recompute activations|micro-batch|shard' oom
 
 begin diffusion-e2e-ft-21
-says "whose activations, and what if it is frozen" '14\.1 GiB, 30 x 480\.0 MiB, is kept by forward \(resnet.py:320\), called from encode_image \(unet_prep.py:20\)\..*activations.* If nothing below encode_image is trained, run it within torch.no_grad\(\)' oom
-says "the same in advise" 'If nothing below encode_image is trained' advise
+says "whose activations, and what if it is frozen" '14\.1 GiB, 30 x 480\.0 MiB, is kept by forward \(resnet.py:320\), called from encode_image \(unet_prep.py:20\)\. If nothing below encode_image is trained, run it within torch.no_grad\(\), .*activations.* recompute' oom
+says "first in advise, for it costs nothing" '^Before any setting: if nothing below encode_image \(unet_prep\.py:20\) is trained, run it within torch\.no_grad\(\).*Up to 14\.1 GiB can come back so.*Or try torch\.utils\.checkpoint' advise
+without "by a module's own forward" 's/encode_image util/forward util/' encoder-module
+says "last, as that may be trained" 'recompute activations.* If nothing below forward is trained' oom
+says "last in advise, too" '^Try torch\.utils\.checkpoint.* If nothing below forward is trained' advise
+case=diffusion-e2e-ft-21
 without "by who asks himself" 's/^stack forward$/stack forward encode/; s/^\tmain train.py:320$/\tdecode util\/unet_prep.py:40/' encoder-trained
 never "who asks is below it" 'If nothing below' oom
 

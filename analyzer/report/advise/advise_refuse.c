@@ -361,6 +361,17 @@ static void say_whose(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX]
 				 oom->theirs);
 }
 
+/* A setting costs; this does not, if it is so. */
+static void say_frozen(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	char size[TEXT_SIZE_MAX];
+
+	snprintf(out, ADVISE_EVIDENCE_MAX,
+		 "if nothing below %.100s (%.100s) is trained, run it within torch.no_grad(): it keeps none of its %s then, and that costs "
+		 "nothing",
+		 oom->apart, oom->apart_place, text_bytes(size, oom->place->bytes));
+}
+
 static int refuse_by_rule(struct advice *advice, const char *name)
 {
 	const struct oom *oom = &advice->run.oom;
@@ -384,6 +395,10 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		return advise_add_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
 	if (oom->spare && say_special(advice, instead))
 		return advise_add_told(advice, ADVISE_REASON_RETENTION, 0, why.text, instead);
+	if (oom_goes_for_nothing(oom)) {
+		say_frozen(oom, instead);
+		return advise_add_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
+	}
 	if (!by_rule[oom->rule].refuses)
 		return 0;
 	say_instead(oom, instead);

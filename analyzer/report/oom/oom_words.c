@@ -268,6 +268,25 @@ static void say_wider(struct sentence *sentence, const struct oom *oom)
 		     "on the host.");
 }
 
+int oom_goes_for_nothing(const struct oom *oom)
+{
+	const char *name = strrchr(oom->apart, '.');
+
+	name = name ? name + 1 : oom->apart;
+	return oom->rule == OOM_LARGEST && oom_has_apart(oom) && !oom_special_remedy(oom) && !oom->idle_model.bytes &&
+	       !oom->spare && oom->place->bytes >= oom_missing(oom->it) && strcmp(name, "forward") != 0 &&
+	       strcmp(name, "__call__") != 0;
+}
+
+/* Of a module that may be trained as well as not, or that has too little. */
+static void say_apart_too(struct sentence *sentence, const struct oom *oom)
+{
+	if (!oom_has_apart(oom) || oom_goes_for_nothing(oom))
+		return;
+	sentence_say(sentence, " ");
+	oom_say_apart(sentence, oom);
+}
+
 static void say_largest(struct sentence *sentence, const struct oom *oom, const char *name)
 {
 	const char *knob = oom_remedy_here(oom);
@@ -314,6 +333,10 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
 		return;
 	}
+	if (oom_goes_for_nothing(oom)) { /* before what costs */
+		oom_say_apart(sentence, oom);
+		sentence_say(sentence, " ");
+	}
 	text_bytes(size, oom->rule_bytes);
 	if (oom->left_over || oom->waits || oom->crowded)
 		sentence_say(sentence, "%s of what is in use", size);
@@ -335,7 +358,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, ": %s.", knob);
 	oom_say_before(sentence, oom);
 	say_first_step(sentence, oom);
-	oom_say_apart(sentence, oom);
+	say_apart_too(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
 		sentence_say(sentence,
 			     " The request itself is as large as the logits of %s: in chunks or fused it would be less.",
@@ -633,7 +656,7 @@ static void say_besides(struct sentence *sentence, const struct oom *oom)
 		sentence->size -= sentence->size && sentence->text[sentence->size - 1] == ' ';
 		sentence->text[sentence->size] = '\0';
 	}
-	oom_say_apart(sentence, oom);
+	say_apart_too(sentence, oom);
 	if (oom->crowded)
 		sentence_say(sentence,
 			     " To compute less at a time (fewer tokens, fewer or smaller pictures) helps, too.");

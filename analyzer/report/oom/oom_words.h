@@ -48,6 +48,12 @@ int oom_is_larger(const struct oom *oom);
 /* idle_model: "10.3 GiB of weights, made by f (x.py:1), have computed nothing since the first backward (no code of g did)". */
 void oom_say_idle(struct sentence *sentence, const struct oom *oom);
 
+/*
+ * What keeps most is below a call of its own (oom->apart), as of a frozen encoder, and would be enough: no graph of that costs nothing.
+ * Of a module's own forward() nobody can tell as much.
+ */
+int oom_goes_for_nothing(const struct oom *oom);
+
 /* It is larger than all before, and so was each of many steps. */
 int oom_is_rising(const struct oom *oom);
 

@@ -36,7 +36,8 @@ void oom_say_beside(struct sentence *sentence, const struct oom *oom);
 /* "22.5 GiB of optimizer state was made by f (x.py:1) in the same load. " Nothing, unless oom->reload is known. */
 void oom_say_reload(struct sentence *sentence, const struct oom *oom);
 
-/* " If nothing below f is trained, run it within torch.no_grad(), and it keeps none of that.", or nothing. */
+/* "If nothing below f is trained, run it within torch.no_grad(), and it keeps none of that.", where there is such an f. */
+int oom_has_apart(const struct oom *oom);
 void oom_say_apart(struct sentence *sentence, const struct oom *oom);
 
 /* What is there of oom->again, oom->library and oom->idlers, and no end of the sentence. */

@@ -247,11 +247,14 @@ void oom_say_idle(struct sentence *sentence, const struct oom *oom)
 }
 
 /* What is frozen keeps as much as what is trained, unless it is told. */
+int oom_has_apart(const struct oom *oom)
+{
+	return *oom->apart && !oom->by_asker && !oom->alone;
+}
+
 void oom_say_apart(struct sentence *sentence, const struct oom *oom)
 {
-	if (!*oom->apart || oom->by_asker || oom->alone)
-		return;
-	sentence_say(sentence, " If nothing below ");
+	sentence_say(sentence, "If nothing below ");
 	sentence_say_clean(sentence, oom->apart);
 	sentence_say(sentence, " is trained, run it within torch.no_grad(), and it keeps none of that.");
 }
