@@ -172,8 +172,10 @@ says "the key that leaves states out" 'no optimizer state.*--no-save-optim' advi
 
 
 begin sglang-13940
-says "who grows beside it, though nobody has steps" 'Process pid 203407 holds more and more, 12\.5 GiB more than at first, 17\.0 GiB by now, allocated by return_a_slice_tensor_with_flag .*would have been enough; look there, no setting of pid 203500 helps' oom
-says "the same in advise" 'No setting fixes this: look into that process: something there keeps what it has made for others' advise
+says "who grows beside it, though nobody has steps" 'Process pid 203407 holds more and more, 12\.5 GiB more than at first, 17\.0 GiB by now, allocated by return_a_slice_tensor_with_flag .*would have been enough; look there: a smaller part of the GPU for the engine of pid 203500 only puts it off' oom
+says "the same in advise, with what may hold it" '^Before any setting: see why the other process \(pid 203407\) does not free what return_a_slice_tensor_with_flag .*a pool that only grows, .*a later version may have it mended \(until then a smaller part of the GPU for the engine of pid 203500 puts it off\)\. Up to 12\.5 GiB' advise
+says "all that it has by now" 'by return_a_slice_tensor_with_flag [^.]*\.py:150\), which has 17\.0 GiB by now\.' advise
+row mem_fraction_static "r['fits']" "a little less is enough for this request"
 never "nothing to shard" 'shard|micro-batch' oom
 
 begin torchtitan-31

@@ -260,6 +260,31 @@ static void say_kept(const struct oom_growth *growth, char out[KEPT_MAX])
 			 growth->caller);
 }
 
+/*
+ * What another process keeps: a pool of its own may hold it, or a count of receivers that is wrong, where no ipc_collect() helps. Its place
+ * in the code tells no more than whose it is.
+ */
+static void say_other(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom_growth *growth = &oom->growth;
+	char name[TEXT_SIZE_MAX], what[KEPT_MAX] = "all that it makes", asker[TEXT_SIZE_MAX];
+	int used;
+
+	if (*growth->place)
+		snprintf(what, sizeof(what), "what %.80s (%.60s) makes", growth->function, growth->place);
+	used = snprintf(
+		out, ADVISE_EVIDENCE_MAX,
+		"see why %s (pid %lld) does not free %s: a pool that only grows, a reference, or what went over CUDA IPC "
+		"(torch.cuda.ipc_collect() there gives back what every receiver has closed; where they are counted wrong, nothing does); a "
+		"later version may have it mended",
+		growth->rank >= 0 ? answer_process(name, growth->rank, growth->pid) : "the other process",
+		(long long)growth->pid, what);
+	if (oom_is_put_off(oom) && used > 0 && used < ADVISE_EVIDENCE_MAX)
+		snprintf(out + used, ADVISE_EVIDENCE_MAX - (size_t)used,
+			 " (until then a smaller part of the GPU for the engine of %s puts it off)",
+			 answer_process(asker, oom->it->rank, oom->it->pid));
+}
+
 /* What is kept for a backward is let go of otherwise than what waits for its receiver. */
 static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 {
@@ -267,13 +292,14 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 	const char *category = growing_category(oom);
 	char what[KEPT_MAX];
 
+	if (growth->other && growth->sleeps) {
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "find what makes the engine load its weights again at each step, outside of the pool that sleeps, or take "
+			 "another version of the engine");
+		return;
+	}
 	if (growth->other) {
-		snprintf(out, ADVISE_EVIDENCE_MAX, "%s",
-			 growth->sleeps
-				 ? "find what makes the engine load its weights again at each step, outside of the pool that "
-				   "sleeps, or take another version of the engine"
-				 : "look into that process: something there keeps what it has made for others; what went over CUDA IPC it "
-				   "has back after torch.cuda.ipc_collect(), once every receiver has closed it");
+		say_other(oom, out);
 		return;
 	}
 	say_kept(growth, what);
@@ -402,7 +428,8 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (!by_rule[oom->rule].refuses)
 		return 0;
 	say_instead(oom, instead);
-	return advise_add_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole, why.text, instead);
+	return advise_add_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole && !oom_is_put_off(oom),
+			       why.text, instead);
 }
 
 /* Some layers are computed again, and most of what waits for the backward is of others: their switch is another one. */

@@ -54,6 +54,9 @@ void oom_say_idle(struct sentence *sentence, const struct oom *oom);
  */
 int oom_goes_for_nothing(const struct oom *oom);
 
+/* Somebody else has grown, and this request would fit beside him if the engine that asked had a little less for its cache. */
+int oom_is_put_off(const struct oom *oom);
+
 /* It is larger than all before, and so was each of many steps. */
 int oom_is_rising(const struct oom *oom);
 

@@ -59,6 +59,15 @@ void oom_say_ranks(struct sentence *sentence, const struct oom *oom, int briefly
 	sentence_say(sentence, ".");
 }
 
+int oom_is_put_off(const struct oom *oom)
+{
+	const char *cache = mt_category_name(MT_CATEGORY_KV_CACHE);
+
+	return oom->rule == OOM_RETAINED && oom->growth.other &&
+	       (oom_bytes_of(oom, oom->it->process, cache, -1) >= oom_missing(oom->it) ||
+		(!strcmp(oom->waking, cache) && oom->waking_bytes >= oom_missing(oom->it)));
+}
+
 void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_growth *growth = &oom->growth;
@@ -82,7 +91,10 @@ void oom_say_other_growth(struct sentence *sentence, const struct oom *oom)
 		answer_say_place(sentence, growth->function, growth->place);
 	}
 	sentence_say(sentence,
-		     ": the %s that it has grown by would have been enough; look there, no setting of %s helps.",
+		     oom_is_put_off(oom)
+			     ? ": the %s that it has grown by would have been enough; look there: a smaller part of the GPU for the engine "
+			       "of %s only puts it off."
+			     : ": the %s that it has grown by would have been enough; look there, no setting of %s helps.",
 		     text_bytes(size, growth->bytes), answer_process(whole, oom->it->rank, oom->it->pid));
 }
 
@@ -185,6 +197,8 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 	if (*growth->place) {
 		sentence_say(sentence, growth->other && growth->there < growth->in_use ? ", most of it by " : ", by ");
 		say_growing_places(sentence, growth, 1);
+		if (growth->other)
+			sentence_say(sentence, ", which has %s by now", text_bytes(size, growth->there));
 	}
 	sentence_say(sentence, ".");
 }
