@@ -115,7 +115,8 @@ says "and in advise" '^The host is short of memory, not the GPU: let the engine 
 # ---- eight more, told when the nineteen were mended ----
 
 begin skyrl-556
-says "states that came back once are no growth" '22\.0 GiB, 11 x 2\.0 GiB, is kept by load_megatron_optimizer .*of rank 0 \(pid 5100\)\. 22\.0 GiB of what is in use is optimizer state: the trainer does not train while the engine generates: let it take its states to the host' oom
+says "states that came back once are no growth" '22\.0 GiB, 11 x 2\.0 GiB, is kept by load_megatron_optimizer .*of rank 0 \(pid 5100\)\. 22\.0 GiB of what is in use is optimizer state: that process let go of it before .* and has brought this back: let it go to the host again when that is done' oom
+says "the same in advise" '^Before any setting: save_checkpoint \(megatron_worker\.py:520\) of rank 0 \(pid 5100\) brings 22\.0 GiB back to the GPU' advise
 never "not with every step" 'more with every step|shard|[Ee]xpandable' oom
 
 begin slime-2384

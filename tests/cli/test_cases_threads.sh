@@ -16,9 +16,12 @@ never "of no known purpose" 'has no known purpose|shard|[Ee]xpandable' oom
 says "no setting first" '^Before any setting: weights that are made to be sent' advise
 
 begin nemo-rl-3322
-says "states and weights, since the checkpoint" '14\.4 GiB of what is in use is optimizer state: .*When pid 4200 woke up before, at 44\.0 s, rank 0 \(pid 5100\) had 19\.1 GiB less; since then, and not before, save_checkpoint \(megatron_policy_worker\.py:2883\) has run: .*torch\.cuda\.ipc_collect' oom
+says "states and weights, since the checkpoint" '14\.4 GiB of what is in use is optimizer state: that process let go of it before the engine woke up the last time, so there is an offload: .*When pid 4200 woke up before, at 44\.0 s, rank 0 \(pid 5100\) had 19\.1 GiB less; since then, and not before, save_checkpoint \(megatron_policy_worker\.py:2883\) has run: .*end the writer.*torch\.cuda\.ipc_collect' oom
 never "no gradients" 'zero_grad|shard|[Ee]xpandable' oom
-says "and in advise" 'since then, and not before, save_checkpoint' advise
+says "first in advise, with all that stays since" '^Before any setting: see what save_checkpoint \(megatron_policy_worker\.py:2883\) of rank 0 \(pid 5100\) keeps of the 19\.1 GiB .*Up to 19\.1 GiB can come back so.*since then, and not before, save_checkpoint' advise
+never "an offload that worked before is not asked for" 'let it take its states to the host' advise
+without "nobody had trained before" '/^at optimizer/,/^free norm/d' untrained
+says "then the states may come with the training" 'let it take its states to the host' oom
 
 begin skyrl-94
 says "not the engine's own cache, which was there before" 'is kept by load_fsdp_optimizer .* had 11\.5 GiB less; since then, and not before, save_ckpt .*gc\.collect' oom

@@ -339,6 +339,8 @@ static uint64_t given_back(const struct advice *advice)
 		return oom->place->whole;
 	if (oom->idle_model.bytes)
 		return oom->idle_model.bytes;
+	if (oom->before.is_why)
+		return oom->before.bytes;
 	if (oom_goes_for_nothing(oom))
 		return oom->place->bytes;
 	return reason == ADVISE_REASON_NEIGHBOUR || reason == ADVISE_REASON_IDLE_CACHE || oom->left_over ||

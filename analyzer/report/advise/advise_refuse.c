@@ -138,9 +138,18 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 	const struct oom *oom = &advice->run.oom;
 	const struct oom_part *place = oom->place;
 	const char *special = oom_special_remedy(oom);
-	char size[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX];
 
-	if (oom->idle_model.bytes && !special) {
+	if (oom->before.is_why) {
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 oom->before.brought
+				 ? "%.80s (%.60s) of %s (pid %lld) brings %s back to the GPU that had gone when the engine woke up before: %s"
+				 : "see what %.80s (%.60s) of %s (pid %lld) keeps of the %s that had gone when the engine woke up before: %s",
+			 oom->before.function, oom->before.place,
+			 oom->before.rank >= 0 ? answer_process(name, oom->before.rank, oom->before.pid)
+					       : "the trainer",
+			 (long long)oom->before.pid, text_bytes(size, oom->before.bytes), oom_since_remedy(oom));
+	} else if (oom->idle_model.bytes && !special) {
 		struct sentence idle = { .size = 0 };
 
 		oom_say_idle(&idle, oom);

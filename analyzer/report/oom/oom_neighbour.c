@@ -464,6 +464,16 @@ static int find_category(struct oom *oom, struct db *db)
 	return answer_rows(db, sql, parameter, take_category, &oom->before);
 }
 
+/* Before its first step a trainer has no states yet. */
+static int find_trained(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_time < ?2)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->before.process, oom->before.time };
+
+	return answer_flag(db, sql, parameter, &oom->before.trained);
+}
+
 /* How much more it has than it had when this one woke up; a process that had nothing had not begun. 0: not as much as is missing. */
 static int look_back(const struct oom *oom, struct db *db, const struct oom_holder *holder, struct wake wake,
 		     uint64_t *more)
@@ -498,5 +508,7 @@ int oom_find_before(struct oom *oom, struct db *db)
 	}
 	if (!error && oom->before.bytes)
 		error = find_category(oom, db);
-	return error || !oom->before.bytes ? error : find_between(oom, db, wake);
+	if (!error && oom->before.bytes)
+		error = find_between(oom, db, wake);
+	return error || !*oom->before.function ? error : find_trained(oom, db);
 }

@@ -309,6 +309,16 @@ static const char cache_knob[] =
 	"the forward of a training keeps the keys and values of all tokens for a generation that does not come: call the model with "
 	"use_cache=False";
 
+const char *oom_since_remedy(const struct oom *oom)
+{
+	if (oom->before.brought)
+		return "let it go to the host again when that is done";
+	return strstr(oom->before.function, "save") || strstr(oom->before.function, "ckpt")
+		       ? "a state dict (drop it, then gc.collect()), or what a writer in the background still has open (finalize the save, end the "
+			 "writer, or do not save asynchronously; then gc.collect(), torch.cuda.ipc_collect()); or the offload is left out after it"
+		       : "something that refers to it still, or the offload is left out after it";
+}
+
 const char *oom_ranks_remedy(const struct oom *oom)
 {
 	switch (oom->loader) {

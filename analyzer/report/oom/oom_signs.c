@@ -470,6 +470,24 @@ static int find_apart(struct oom *oom, struct db *db)
 	return error;
 }
 
+/* What is in the way had gone when the one that asked woke up the last time: the call that has run since then made it anew, or keeps it. */
+static int find_since(struct oom *oom, struct db *db)
+{
+	struct oom_before *before = &oom->before;
+	struct callstack stack = { .count = 0 };
+	size_t i;
+	int error;
+
+	before->is_why = before->bytes && *before->function && before->trained && !oom->left_over &&
+			 oom_is_others(oom) && oom->place->process == before->process &&
+			 strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)) != 0;
+	error = before->is_why && oom->place->node ? callstack_load(&stack, db, oom->place->node, NULL) : 0;
+	for (i = 0; i < stack.count && !error; i++)
+		before->brought |= !strcmp(stack.frame[i]->function, before->function);
+	callstack_release(&stack);
+	return error;
+}
+
 /* Whose line made what the remedy is about, or asked where it is about that. */
 static int find_theirs(struct oom *oom, struct db *db)
 {
@@ -489,7 +507,9 @@ int oom_find_signs(struct oom *oom, struct db *db)
 
 	if (oom->rule != OOM_LARGEST)
 		return oom->rule == OOM_RANKS ? find_loader(oom, db) : 0;
-	error = find_loading(oom, db);
+	error = find_since(oom, db);
+	if (!error)
+		error = find_loading(oom, db);
 	if (!error)
 		error = find_frame(oom, db);
 	if (!error)

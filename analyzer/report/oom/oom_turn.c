@@ -150,6 +150,9 @@ static const char stayed[] =
 	"that process did without it when the engine woke up the last time: let it take it to the host, or let go of it, before the "
 	"engine wakes up";
 
+static const char since_then[] =
+	"that process let go of it before the engine woke up the last time, so there is an offload: see what has run since then";
+
 const char *oom_out_of_turn(const struct oom *oom)
 {
 	const char *category = oom->rule_category;
@@ -166,6 +169,8 @@ const char *oom_out_of_turn(const struct oom *oom)
 		return NULL;
 	if (!strcmp(category, mt_category_name(MT_CATEGORY_KV_CACHE)) && is_trainers(oom->it->phase))
 		return engine;
+	if (oom->before.is_why)
+		return since_then;
 	if (is_states && !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
 		return states;
 	if (is_states && is_inference(oom->it->phase))

@@ -356,7 +356,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, "."); /* its knob was just named */
 	else
 		sentence_say(sentence, ": %s.", knob);
-	oom_say_before(sentence, oom);
+	oom_say_before(sentence, oom, 0);
 	say_first_step(sentence, oom);
 	say_apart_too(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
@@ -668,7 +668,7 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 {
 	say_what(sentence, oom);
 	say_cause(sentence, oom);
-	oom_say_before(sentence, oom);
+	oom_say_before(sentence, oom, oom->before.is_why);
 	oom_say_beside(sentence, oom);
 	say_caller(sentence, oom);
 	say_besides(sentence, oom);

@@ -27,8 +27,8 @@ void oom_say_fragmentation(struct sentence *sentence, const struct oom *oom, con
 /* The growth of oom->growth in one sentence, without what to do. */
 void oom_say_kept(struct sentence *sentence, const struct oom *oom);
 
-/* " When pid 4200 woke up before, at 9.0 s, rank 0 (pid 5100) had 9.3 GiB less." Nothing, unless oom->before is known. */
-void oom_say_before(struct sentence *sentence, const struct oom *oom);
+/* " When pid 4200 woke up before, at 9.0 s, rank 0 (pid 5100) had 9.3 GiB less." Nothing, unless oom->before is known. `briefly`: without what to do. */
+void oom_say_before(struct sentence *sentence, const struct oom *oom, int briefly);
 
 /* "15.4 GiB beside it are weights of rank 0 (pid 5200), which ..." Nothing, unless oom->beside is known. */
 void oom_say_beside(struct sentence *sentence, const struct oom *oom);

@@ -203,7 +203,7 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, ".");
 }
 
-void oom_say_before(struct sentence *sentence, const struct oom *oom)
+void oom_say_before(struct sentence *sentence, const struct oom *oom, int briefly)
 {
 	const struct oom_before *before = &oom->before;
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
@@ -218,10 +218,11 @@ void oom_say_before(struct sentence *sentence, const struct oom *oom)
 	if (*before->function) {
 		sentence_say(sentence, "; since then, and not before, ");
 		answer_say_place(sentence, before->function, before->place);
-		sentence_say(sentence,
-			     " has run: see what it keeps (a state dict, handles of its writer: drop them, gc.collect(), "
-			     "torch.cuda.ipc_collect()), or brings back");
+		sentence_say(sentence, " has run");
 	}
+	if (*before->function && !briefly)
+		sentence_say(sentence, before->brought ? ", and has brought this back: %s" : ": see what keeps it, %s",
+			     oom_since_remedy(oom));
 	sentence_say(sentence, ".");
 }
 

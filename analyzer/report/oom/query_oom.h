@@ -151,6 +151,9 @@ struct oom_before {
 	char category[32];                /* most of what came since then and is there */
 	uint64_t category_bytes;
 	char function[256], place[256]; /* what has run in between, and not before; "": nothing that is known for it */
+	int trained; /* 1: it had trained before that, so what it has more now is what it let go of then */
+	int is_why;  /* 1: LARGEST: oom->place is its, it had let go of that before, and `function` is known */
+	int brought; /* is_why: 1: `function` made oom->place, 0: it only keeps it */
 };
 
 /* A process beside one that trains, which has weights, as much as is missing, and does not compute. */
