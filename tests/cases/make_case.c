@@ -199,6 +199,11 @@ static void do_context(struct script *script, char **word)
 	process_context(&script->world, current(script), number(word[0]));
 }
 
+static void do_unseen(struct script *script, char **word)
+{
+	process_unseen(current(script), number(word[0]));
+}
+
 static void do_sample(struct script *script, char **word)
 {
 	(void)word;
@@ -250,6 +255,7 @@ static const struct {
 	{ "context", 1, 1, do_context },   { "sample", 0, 0, do_sample },
 	{ "host", 4, 5, do_host },         { "backward", 1, 1, do_backward },
 	{ "wait", 1, 1, do_wait },         { "killed", 0, 0, do_killed },
+	{ "unseen", 1, 1, do_unseen },
 };
 
 /* ---- lines ----------------------------------------------------------------------------------------------------- */

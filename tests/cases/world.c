@@ -263,6 +263,13 @@ void process_context(struct world *world, struct process *process, uint64_t size
 	process->gpu->used += size;
 }
 
+void process_unseen(struct process *process, uint64_t size)
+{
+	process_check(process, "unseen", size > process->gpu->total - process->gpu->used, 0);
+	process->context += size;
+	process->gpu->used += size;
+}
+
 void process_driver(struct world *world, struct process *process, const char *name, uint64_t size, int fails)
 {
 	int taken = process_take(world, process, size, ENTRY_ALLOC);

@@ -90,6 +90,8 @@ void process_thread(struct process *process, const char *name); /* the events to
 
 void process_event(struct world *world, struct process *process, struct mt_event event);
 void process_context(struct world *world, struct process *process, uint64_t size);
+/* Of another API than CUDA: nothing but NVML knows of it. */
+void process_unseen(struct process *process, uint64_t size);
 void process_driver(struct world *world, struct process *process, const char *name, uint64_t size, int fails);
 void process_pool(struct world *world, struct process *process, const char *name, uint64_t size);
 void process_sleep(struct world *world, struct process *process, const char *name);

@@ -9,6 +9,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
+#include "report/oom/oom_unseen.h"
 #include "report/oom/oom_words.h"
 #include "report/steps/query_steps.h"
 
@@ -364,6 +365,10 @@ static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		snprintf(out, ADVISE_EVIDENCE_MAX, "%s", oom_ranks_remedy(oom));
 		return;
 	case OOM_UNRECORDED:
+		if (oom->unseen.bytes) {
+			snprintf(out, ADVISE_EVIDENCE_MAX, "%s", oom_unseen_remedy);
+			return;
+		}
 		if (!oom_has_idlers(oom))
 			break;
 		snprintf(out, ADVISE_EVIDENCE_MAX,

@@ -89,6 +89,8 @@ static void print_device(const struct text *text, const struct oom *oom)
 	if (it->free >= 0)
 		print_bytes(text, "free", (uint64_t)it->free, oom_free_words(it));
 	print_holders(text, oom);
+	if (oom->rule == OOM_UNRECORDED && oom->unseen.bytes)
+		print_bytes(text, "in no recorded call", oom->unseen.bytes, "of the process that asked: not CUDA's");
 	if (oom->unrecorded)
 		print_bytes(text, "not recorded", oom->unrecorded, "other processes, contexts");
 	if (oom->own_slack && oom->hole)

@@ -7,6 +7,7 @@
 #include "oom_neighbour.h"
 #include "oom_size.h"
 #include "oom_turn.h"
+#include "oom_unseen.h"
 #include "report/steps/query_steps.h"
 
 #define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */
@@ -117,8 +118,12 @@ static int decide_by_moment(struct oom *oom)
 	} else if (cache_starves_it(oom) || neighbour_has_it(oom)) {
 		return 1;
 	} else if (oom->unrecorded >= oom_missing(it) && oom->unrecorded > it->total / SHARE) {
+		oom->unseen.bytes = 0;
 		oom->rule = OOM_UNRECORDED;
 		oom->rule_bytes = oom->unrecorded;
+	} else if (oom->unseen.bytes) {
+		oom->rule = OOM_UNRECORDED;
+		oom->rule_bytes = oom->unseen.bytes;
 	} else if (is_in_pieces(oom)) {
 		oom->rule = OOM_FRAGMENTATION;
 		oom->rule_bytes = oom->own_slack;
@@ -547,6 +552,9 @@ int oom_decide(struct oom *oom, struct db *db)
 	if (error)
 		return error;
 	find_unrecorded(oom);
+	error = oom_find_unseen(oom, db);
+	if (error)
+		return error;
 	known = decide_by_moment(oom);
 	ranks = !known && ranks_have_it(oom);
 	if (!known || oom->rule == OOM_FRAGMENTATION)

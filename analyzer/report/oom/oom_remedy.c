@@ -85,6 +85,15 @@ static const char parallel_knob[] =
 	"DataParallel brings the outputs of all GPUs to this one, and what follows is computed here for the whole batch: compute the "
 	"loss inside of the module, so that only numbers are gathered, or take DistributedDataParallel";
 
+static const char tune_knob[] =
+	"torch.compile measures this kernel here, the first time it runs, on a copy of what the kernel writes into; later steps need none: let the "
+	"first step have a smaller batch, compile without what measures more (coordinate_descent_tuning, max-autotune), or take PyTorch 2.6 or "
+	"newer, which puts such copies on the host where they would raise the peak";
+const char oom_scores_knob[] =
+	"by its size (several times all that the layers around it compute) this is attention with a number for each pair of tokens: take a kernel "
+	"that never has all of them (attn_implementation=\"flash_attention_2\"; scaled_dot_product_attention takes its math kernel, without a "
+	"word, for masks, head sizes or groups of heads that the others do not know), attention within a window, or cap the length of samples";
+
 /*
  * A frame of such a function in such a file (parts of the names) is on the stack of what is of the category. `asks`: on that of
  * the request, and it says why, whatever there is most of.
@@ -112,6 +121,7 @@ static const struct {
 	{ "", "evaluation", MT_CATEGORY_LOGITS, evaluate_knob },
 	{ "", "evaluation", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
 	{ "torch/distributed/", "_object", MT_CATEGORY_OTHER, objects_knob, 1 },
+	{ "triton_heuristics.py", "clone_args", MT_CATEGORY_WORKSPACE, tune_knob, 1 },
 	{ "torch/nn/parallel/", "gather", MT_CATEGORY_ACTIVATIONS, parallel_knob, 1 },
 };
 

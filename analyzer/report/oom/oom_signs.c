@@ -512,6 +512,8 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_loading(oom, db);
 	if (!error)
 		error = find_frame(oom, db);
+	if (!error && !oom->by_frame)
+		error = oom_find_scores(oom, db);
 	if (!error)
 		error = find_unneeded(oom, db);
 	if (!error)

@@ -18,4 +18,7 @@ int oom_find_signs(struct oom *oom, struct db *db);
  */
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function, int asks);
 
+/* What helps with the scores of attention. Static storage. */
+extern const char oom_scores_knob[];
+
 #endif

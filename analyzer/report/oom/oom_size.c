@@ -4,12 +4,16 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
+#include "oom_signs.h"
 #include "oom_turn.h"
 #include "oom_words.h"
+#include "query/callstack.h"
 #include "report/answer.h"
 
 #define SHARE 20          /* of the device: a request of less is no reason, however small it was before */
 #define FAR 2             /* times as large as all before */
+#define SCORES_TIMES 3    /* as large as anything else that is computed: of what has a row for each token nothing is */
+#define SCORES_FRAMES 3   /* so many of who asks may be within it */
 #define AS_BEFORE_PARTS 4 /* one part in so many more is as much as before */
 
 struct sizes {
@@ -178,6 +182,58 @@ static int find_uneven(struct oom *oom, struct db *db, int64_t node)
 		return error;
 	error = answer_rows(db, others_sql, others, take_sizes, &sizes);
 	oom->uneven = !error && sizes.before && sizes.now <= sizes.before + sizes.before / AS_BEFORE_PARTS;
+	return error;
+}
+
+/* ---- attention ---- */
+
+/* Where another kernel can be chosen: in the functions by which transformers calls one, and PyTorch's. */
+static int is_attention(const struct callstack_frame *frame)
+{
+	static const char *const calls[] = { "sdpa_attention", "eager_attention", "scaled_dot_product" };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(calls) && !frame->native; i++)
+		if (strstr(frame->function, calls[i]))
+			return 1;
+	return 0;
+}
+
+/* The innermost Python frames of the request. 1, 0 or -MT_E_x. */
+static int asks_within_attention(const struct oom *oom, struct db *db)
+{
+	struct callstack stack = { .count = 0 };
+	int error = callstack_load(&stack, db, oom->it->node, NULL), found = 0;
+	size_t i, frames = 0;
+
+	for (i = 0; i < stack.count && !error && !found && frames < SCORES_FRAMES; i++) {
+		found = is_attention(stack.frame[i]);
+		frames += !stack.frame[i]->native;
+	}
+	callstack_release(&stack);
+	return error ? error : found;
+}
+
+/* Queries, keys, what a layer computes: all has a row for each token. What is several times as large as any of it has tokens x tokens. */
+int oom_find_scores(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT max(allocation.bytes), 0 FROM allocation JOIN callsite USING (node) WHERE process = ?1 AND alloc_seq <= ?2 "
+		"AND (free_seq IS NULL OR free_seq > ?2) AND memory = 'tensor' AND category = 'activations' "
+		"AND callsite.function NOT LIKE '%attention%' AND callsite.function NOT LIKE '%mask%'";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
+	struct sizes sizes = { 0, 0 };
+	int error;
+
+	if (!oom->it->node || oom->asked_for || oom->left_over || oom->crowded || oom->serves || oom->own_engine ||
+	    strcmp(oom->it->category, mt_category_name(MT_CATEGORY_ACTIVATIONS)))
+		return 0;
+	error = asks_within_attention(oom, db);
+	if (error <= 0)
+		return error;
+	error = answer_rows(db, sql, parameter, take_sizes, &sizes);
+	oom->by_asker = !error && sizes.now && oom->it->requested >= SCORES_TIMES * sizes.now;
+	oom->by_frame = oom->by_asker ? oom_scores_knob : NULL;
 	return error;
 }
 

@@ -1,6 +1,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_turn.h"
+#include "oom_unseen.h"
 #include "oom_words_impl.h"
 #include "report/answer.h"
 
@@ -459,6 +460,11 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 				     " If it cannot, let the engine that wakes up have a smaller part of the GPU.");
 		break;
 	case OOM_UNRECORDED:
+		if (oom->unseen.bytes) {
+			oom_say_unseen(sentence, oom);
+			sentence_say(sentence, ": %s.", oom_unseen_remedy);
+			break;
+		}
 		if (oom_has_idlers(oom)) {
 			oom_say_idlers(sentence, oom);
 			sentence_say(sentence,
@@ -572,7 +578,9 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " keeps %s in reserve that no tensor uses.", size);
 		return;
 	case OOM_UNRECORDED:
-		if (oom_has_idlers(oom))
+		if (oom->unseen.bytes)
+			oom_say_unseen(sentence, oom);
+		else if (oom_has_idlers(oom))
 			oom_say_idlers(sentence, oom);
 		else
 			sentence_say(sentence, "At least %s of the GPU is not in any recorded call", size);

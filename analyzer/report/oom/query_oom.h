@@ -162,6 +162,11 @@ struct oom_beside {
 	uint64_t bytes; /* of weights; 0: there is none */
 };
 
+/* Of the process that asked, what NVML counts and no recorded call tells of. */
+struct oom_unseen {
+	uint64_t bytes, first; /* first: when it was looked at first; bytes 0: less than is missing, or little */
+};
+
 /* What a load has made of what it is about to make once more. */
 struct oom_reload {
 	uint64_t bytes;                 /* 0: nothing */
@@ -221,6 +226,7 @@ struct oom {
 	struct oom_again again;       /* LARGEST, left_over */
 	struct oom_library library;   /* LARGEST: most of what has no known purpose */
 	struct oom_idlers idlers;     /* UNRECORDED */
+	struct oom_unseen unseen;     /* UNRECORDED: rule_bytes are these, not `unrecorded` */
 	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
