@@ -81,6 +81,9 @@ static const struct {
 	  "low_cpu_mem_usage), or start fewer ranks a node" },
 	{ "load",
 	  "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host" },
+	{ "kv_buffer",
+	  "let the engine's cache on the host be smaller (SGLang: hicache_size or hicache_ratio): each rank has its own, and some versions "
+	  "take the size once more for the states of a hybrid model" },
 	{ "pin", "pin less memory: fewer or smaller buffers, pin_memory=False" },
 	{ "collate", "fewer workers of data loaders, or a smaller prefetch_factor" },
 };

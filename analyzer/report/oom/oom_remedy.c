@@ -85,6 +85,9 @@ static const char parallel_knob[] =
 	"DataParallel brings the outputs of all GPUs to this one, and what follows is computed here for the whole batch: compute the "
 	"loss inside of the module, so that only numbers are gathered, or take DistributedDataParallel";
 
+static const char convert_knob[] =
+	"the engine makes weights again in another form (quantized, or in the layout of its kernels) while what they are made of is still there: load "
+	"a checkpoint that has that form already, spread the weights over more GPUs, or take a version of the engine that goes layer by layer";
 static const char tune_knob[] =
 	"torch.compile measures this kernel here, the first time it runs, on a copy of what the kernel writes into; later steps need none: let the "
 	"first step have a smaller batch, compile without what measures more (coordinate_descent_tuning, max-autotune), or take PyTorch 2.6 or "
@@ -121,6 +124,7 @@ static const struct {
 	{ "", "evaluation", MT_CATEGORY_LOGITS, evaluate_knob },
 	{ "", "evaluation", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
 	{ "torch/distributed/", "_object", MT_CATEGORY_OTHER, objects_knob, 1 },
+	{ "/layers/", "process_weights_after_loading", MT_CATEGORY_WEIGHTS, convert_knob, 1 },
 	{ "triton_heuristics.py", "clone_args", MT_CATEGORY_WORKSPACE, tune_knob, 1 },
 	{ "torch/nn/parallel/", "gather", MT_CATEGORY_ACTIVATIONS, parallel_knob, 1 },
 };

@@ -315,7 +315,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		say_wider(sentence, oom);
 		return;
 	}
-	if (oom->spare) {
+	if (oom->spare && !oom->by_asker) {
 		sentence_say(sentence,
 			     "It was there before %s was asked for, by another part of the setting up: if nothing needs "
 			     "it any more (a reference that was copied, a model that was only loaded), free it first; that "
