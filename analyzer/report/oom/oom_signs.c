@@ -169,8 +169,15 @@ static int take_wider(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
+/* What an optimizer makes and needs for no other step: ZeRO-Offload has weights come back in float32 so. */
+static int is_for_one_step(const struct oom *oom)
+{
+	return !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_OPTIMIZER)) &&
+	       !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_WORKSPACE));
+}
+
 /*
- * In init, and but for the rounding of blocks, a request twice as large as weights that somebody else made: the same in elements
+ * In init or for one step, and but for the rounding of blocks, a request twice as large as weights that somebody else made: the same in elements
  * of twice the bytes. Where there is one as large, too, it is rather a copy of that.
  */
 static int find_wider(struct oom *oom, struct db *db)
@@ -186,7 +193,7 @@ static int find_wider(struct oom *oom, struct db *db)
 		"AND abs(same.bytes - requested_bytes) < 1024 AND copied.place IS NOT asker.place) HAVING count(*)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->id };
 
-	if (strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) || strcmp(oom->it->source, "tensor") ||
+	if ((strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) && !is_for_one_step(oom)) || strcmp(oom->it->source, "tensor") ||
 	    !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)) || oom->it->requested < WIDER_LEAST)
 		return 0;
 	return answer_rows(db, sql, parameter, take_wider, oom);

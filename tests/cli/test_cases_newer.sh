@@ -1,0 +1,61 @@
+# Twelve more out-of-memory threads (tests/cases), told before memana was asked: what NVML alone counts, what is made a second time
+# in another form, copies that are for one moment, and an engine's part of the host.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/cases.sh"
+
+# ---- what no call tells of ----
+
+begin maniskill-1157
+says "what is the process's and not CUDA's, and that it rose" '9\.4 GiB of the GPU is this process.s and in no recorded call of CUDA.s, .* first looked at, it was 0 B: .*renderer \(Vulkan' oom
+never "nothing of the tensors, and no other process" 'no known purpose, 3\.1|end what nobody needs|recompute|[Ee]xpandable' oom --brief
+says "and in advise" '^Before any setting: see what else works on this GPU in the process, such as a simulator or renderer' advise
+
+# ---- once more, in another form ----
+
+begin vllm-31914
+says "what the engine makes of its weights" 'process_weights_after_loading \(fp8\.py:1120\) in init .*makes weights again in another form .* layer by layer\. 55\.7 GiB in 144 pieces is kept by create_weights' oom
+never "no reference to drop, and nothing of a cache" 'free it first|gpu_memory_utilization|sleep|[Ee]xpandable' oom
+says "and in advise" '^Before any setting: the engine makes weights again in another form' advise
+
+begin deepspeed-7309
+says "weights that come back in float32" '29\.9 GiB asked for by step \(stage_1_and_2\.py:1891\) in optimizer .*twice as large as weights that are there, 15\.0 GiB by flatten_dense_tensors_aligned' oom
+never "no state of the optimizer, which is on the host" 'offload the optimizer state|makes it in its first step|[Ee]xpandable' oom
+says "and in advise" '^Before any setting: keep the weights of flatten_dense_tensors_aligned .*or convert them on the host' advise
+
+# ---- for one moment ----
+
+begin pytorch-129258
+says "that it measures a kernel" '6\.1 GiB asked for by clone_preserve_strides .*torch\.compile measures this kernel here, the first time it runs, on a copy of what the kernel writes into' oom
+says "and in advise" '^Before any setting: torch\.compile measures this kernel' advise
+
+begin transformers-46960
+says "that it has all pairs of tokens, and which kernels have not" '4\.0 GiB asked for by sdpa_attention_forward .*a number for each pair of tokens: take a kernel that never has all of them .*28\.0 GiB, 7 x 4\.0 GiB, is kept by sdpa_attention_forward' oom
+says "and in advise" '^Before any setting: by its size .* attention with a number for each pair of tokens' advise
+
+begin skyrl-1650
+says "fewer tokens" '40\.6 GiB asked for by backward \(model_utils\.py:241\) in backward .*larger than all that is in use of any kind, 40\.6 GiB: make it smaller \(fewer tokens' oom
+never "no setting of weights or states first" 'shard|recompute|[Ee]xpandable' oom --brief
+
+begin specforge-466
+says "that it is tokens x vocabulary" '37\.1 GiB asked for by padding \(utils\.py:41\) .*logits and log-probs, 74\.2 GiB: .*tokens x vocabulary' oom
+
+begin vllm-48601
+says "a smaller part of the GPU for the engine" '^Try gpu_memory_utilization lower' advise
+
+# ---- what stays, and the host ----
+
+begin llm-compressor-3055
+says "what every sample leaves" '43\.1 GiB of the 43\.8 GiB .*is kept by _onload_value \(cache\.py:175\), 40\.0 MiB more with every batch' oom
+says "and in advise, to the host with it" '^No setting fixes this: drop the reference .*\.cpu\(\)' advise
+
+begin sglang-32915
+says "which processes, where and since when" 'hardly a GPU out-of-memory.*init_kv_buffer \(mamba\.py:272\), in init, its RSS from 3\.7 GiB up to 142\.5 GiB' oom
+says "the engine's cache on the host, in advise" '^The host is short of memory.*grew in init_kv_buffer .*hicache_size or hicache_ratio' advise
+never "no data loaders, and no weights that each loads" 'data loader|fsdp_cpu_ram' advise
+
+# ---- what it does not know: that frozen weights need no gradients, and that requests leave their pictures ----
+
+begin litgpt-1538
+says "who has most, at least" '11\.5 GiB _get_reduce_scatter_tensors \(_runtime_utils.py:891\): gradients' oom
+begin sglang-7340
+says "who has it, at least" '20\.8 GiB prepare_for_extend \(schedule_batch.py:1368\)' oom
