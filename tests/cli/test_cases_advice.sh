@@ -211,7 +211,7 @@ row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evide
 
 # What is on by default is not taken for on where two steps were recorded and nothing was computed again.
 begin verl-1932
-says "the reference nobody needs goes first, and no other results while that is enough" '^Try actor_rollout_ref.ref.fsdp_config.param_offload = true, now false \(default, if not set\): it saves probably 13\.1 to 14\.2 GiB.*probably enough\.' advise
+says "the reference nobody needs goes first, and no other results while that is enough" '^Try actor_rollout_ref.ref.fsdp_config.param_offload = true, now false \(default, if not set\): it saves probably 13\.1 to 14\.2 GiB.*probably enough for this request\.' advise
 row model.enable_gradient_checkpointing "r['now'] == 'false' and r['proposed'] == 'true'" "it was turned off, by the recording"
 # What a compiler made of the model computes again without saying so: nothing is known of it then.
 compiled() {
@@ -223,6 +223,14 @@ compiled() {
 		json compiled.json "not any(k['key'].endswith('model.enable_gradient_checkpointing') for k in d['knobs'])"
 }
 check "$case: but not where the model was compiled" compiled
+# A second copy of the model is no twice as many layers.
+says "as many as the micro-batch before had, and no more" ' 187\.2 MiB of the 78\.4 GiB needed is missing' advise
+never "27 of 28 were there" 'more like it' advise
+without "the first micro-batch" '/^at ref$/,/^for layer 1\.\.27/{/^for layer 1\.\.27/!d}; s/1\.\.27/1..20/; s/79\.2GiB/36GiB/' first-batch
+says "as many as one of the models has layers" 'counts the 7 more like it that come next: 20 of 28 were there' advise
+case=verl-1932
+begin transformers-35648
+says "the keys and values of the layers to come are longer, too" '^Before any setting: .* 12\.4 GiB is missing: .* 2\.9 times as much would have fitted' advise
 
 begin own-generate
 advises "nothing is gathered where no stack shows ZeRO 3" "not any(k['key'].endswith('ds3_gather_for_generation') for k in d['knobs'])"

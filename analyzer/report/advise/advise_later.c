@@ -144,14 +144,19 @@ static int find_most(struct search *search, int64_t step)
 	return ask(search, sql, search->seq, step, 0, take_change);
 }
 
-/* What a micro-batch makes is as much larger as the request is; the rest is not. */
-static double scale_of(const struct search *search, const struct replay_site *site)
+/* A micro-batch makes it: also the keys and values that the model itself keeps of it, and no engine. */
+static int passes(const struct replay_site *site)
 {
 	const uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED |
 				 1u << MT_CATEGORY_LOGITS | 1u << MT_CATEGORY_WORKSPACE | 1u << MT_CATEGORY_OTHER;
 
-	return passing & 1u << site->category &&
-			       passing & 1u << search->replay->site[search->replay->request.site].category
+	return (passing & 1u << site->category) != 0 || (site->category == MT_CATEGORY_KV_CACHE && site->own_cache);
+}
+
+/* What a micro-batch makes is as much larger as the request is; the rest is not. */
+static double scale_of(const struct search *search, const struct replay_site *site)
+{
+	return passes(site) && passes(&search->replay->site[search->replay->request.site])
 		       ? (double)search->taken / (double)(search->before + 1) * (double)search->count /
 				 (double)search->bytes
 		       : 1;
@@ -193,13 +198,16 @@ static int take_over(struct search *search, int64_t step)
 	static const char whole[] =
 		"SELECT site, sum(bytes) FROM allocation WHERE " OWN
 		" AND step = ?4 AND alloc_seq <= ?5 AND (free_seq IS NULL OR free_seq > ?5) AND ?3 AND "
-		"site IS NOT NULL GROUP BY 1";
+		"phase != 'init' AND site IS NOT NULL GROUP BY 1";
 	struct replay *replay = search->replay;
 	double more = 0, room;
 	uint32_t i;
 	int error = ask(search, sql, search->seq, step, search->at, take_later);
 
-	/* Not more in all than the step had, at these sizes: what was asked for before may have come in another order. */
+	/*
+	 * Not more in all than the step had, at these sizes: what was asked for before may have come in another order. What was set
+	 * up before the first step is counted as of that.
+	 */
 	search->whole = 0;
 	if (!error)
 		error = ask(search, whole, 1, step, search->at, take_whole);
@@ -266,6 +274,8 @@ struct series {
 	uint64_t layers;
 	uint64_t alike;              /* there, of the place and as large as the request */
 	uint64_t count, bytes, gone; /* of the place in this step: there, and no longer there */
+	int64_t first;               /* seq of the first that is there */
+	uint64_t most;               /* of the place there at once, before that */
 	uint64_t of;                 /* so many there will be */
 	uint8_t category;
 };
@@ -304,19 +314,20 @@ static int is_of_files(struct series *series)
 }
 
 /*
- * Of weights there are as many of a size as there are layers, or a small number of times as many: what all have in common. Those
- * of a series of weights itself are not all there. Where the weights are sharded, activations that wait for the backward tell.
+ * Of weights there are as many of a size as there are layers, or a small number of times as many: what all have in common, of those
+ * that one call made, as another one makes a model more: a reference's, a critic's. Those of a series of weights itself are not all
+ * there. Where the weights are sharded, activations that wait for the backward tell.
  */
 static int find_layers(struct series *series)
 {
 	static const char others[] =
 		"SELECT count(*) AS n FROM allocation WHERE " OWN
 		" AND category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND abs(bytes - ?4) > 512 "
-		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
+		"GROUP BY bytes, node HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
 	static const char all[] =
 		"SELECT count(*) AS n FROM allocation WHERE " OWN
 		" AND category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND ?4 "
-		"GROUP BY bytes HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
+		"GROUP BY bytes, node HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
 	static const char waiting[] =
 		"SELECT max(n) FROM (SELECT node, bytes, sum(sign) OVER (PARTITION BY node, bytes ORDER BY seq) AS n FROM ("
 		"SELECT node, bytes, alloc_seq AS seq, 1 AS sign FROM allocation WHERE " OWN
@@ -347,6 +358,7 @@ static int take_alike(void *context, struct db_stmt *row)
 	series->count = (uint64_t)db_int(row, 1);
 	series->bytes = (uint64_t)db_int(row, 2);
 	series->gone = (uint64_t)db_int(row, 3);
+	series->first = db_int(row, 4);
 	return 0;
 }
 
@@ -378,6 +390,24 @@ static int take_count(void *context, struct db_stmt *row)
 {
 	*(uint64_t *)context = (uint64_t)db_int(row, 0);
 	return 0;
+}
+
+/*
+ * An earlier micro-batch came past the same place, and let go of what it made there: as many at once will there be again. Where they
+ * are not all of one size, nobody can tell which are still to come; one at a time was kept by nothing.
+ */
+static int by_earlier(struct series *series)
+{
+	static const char most[] =
+		"SELECT ifnull(max(n), 0) FROM (SELECT sum(sign) OVER (ORDER BY seq) AS n FROM (SELECT alloc_seq AS seq, 1 AS sign "
+		"FROM allocation WHERE " OWN " AND node = ?4 AND alloc_seq < ?3 UNION ALL SELECT free_seq, -1 FROM allocation WHERE " OWN
+		" AND node = ?4 AND free_seq < ?3))";
+	const struct oom_failure *failed = series->search->failed;
+	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, series->first, failed->node };
+
+	return series->first && series->alike == series->count
+		       ? answer_rows(series->search->replay->db, most, parameter, take_count, &series->most)
+		       : 0;
 }
 
 /*
@@ -447,8 +477,8 @@ static int by_layers(struct search *search, uint64_t layers)
 {
 	static const char alike[] =
 		"SELECT count(*) FILTER (WHERE stays AND abs(bytes - ?4) <= 512), count(*) FILTER (WHERE stays), "
-		"ifnull(sum(bytes) FILTER (WHERE stays), 0), count(*) FILTER (WHERE NOT stays AND now) FROM (SELECT bytes, free_seq IS NULL "
-		"OR free_seq > ?3 AS stays, step IS (SELECT step FROM oom WHERE process = ?1 AND seq = ?3) AS now FROM allocation "
+		"ifnull(sum(bytes) FILTER (WHERE stays), 0), count(*) FILTER (WHERE NOT stays AND now), ifnull(min(alloc_seq) FILTER "
+		"(WHERE stays), 0) FROM (SELECT alloc_seq, bytes, free_seq IS NULL OR free_seq > ?3 AS stays, step IS (SELECT step FROM oom WHERE process = ?1 AND seq = ?3) AS now FROM allocation "
 		"WHERE " OWN " AND node = ?5 AND alloc_seq < ?3)";
 	struct replay *replay = search->replay;
 	struct series series = { .search = search,
@@ -461,7 +491,12 @@ static int by_layers(struct search *search, uint64_t layers)
 	if (series.category == MT_CATEGORY_OPTIMIZER_STATE) {
 		error = by_states(&series);
 	} else if (series.alike >= SERIES_LEAST) {
-		error = find_layers(&series);
+		error = by_earlier(&series);
+		if (!error && series.most > series.alike) {
+			series.layers = series.most;
+		} else if (!error) {
+			error = find_layers(&series);
+		}
 		series.of = series.layers >= LAYERS_LEAST ? series.layers : 0;
 	}
 	if (error)

@@ -161,7 +161,8 @@ int replay_sweep(const struct replay *replay, const struct replay_effect *const 
  * optimizer's states of each weight. As many as there are layers or weights will be asked for; where nobody tells how many that
  * are, it is said to be one of a series.
  *
- * Fills replay->later. `layers`: of the model, 0: nobody says. After replay_init() with a request, before replay_survey().
+ * Fills replay->later. `layers`: of the model, 0: nobody says. After replay_init() with a request, and after the sites know whose
+ * caches they are (own_cache); before replay_survey().
  * Needs the lives of allocations in the database. 0 or -MT_E_x.
  */
 int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t layers);

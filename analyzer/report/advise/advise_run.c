@@ -557,12 +557,12 @@ int advise_run_load(struct advise_run *run, struct db *db)
 	if (!error)
 		error = replay_init(&run->replay, db, run->device, run->failed ? run->oom.it : NULL,
 				    request_category(run));
+	if (!error)
+		error = load_roles(run);
 	if (!error && run->failed)
 		error = later_find(&run->replay, run->oom.it, run->model.layers);
 	if (!error)
 		error = replay_survey(&run->replay);
-	if (!error)
-		error = load_roles(run);
 	if (error)
 		return error;
 	if (run->failed) {
