@@ -229,7 +229,15 @@ never "27 of 28 were there" 'more like it' advise
 without "the first micro-batch" '/^at ref$/,/^for layer 1\.\.27/{/^for layer 1\.\.27/!d}; s/1\.\.27/1..20/; s/79\.2GiB/36GiB/' first-batch
 says "as many as one of the models has layers" 'counts the 7 more like it that come next: 20 of 28 were there' advise
 case=verl-1932
+# Nothing is trained: no setting of a backward, and none of a micro-batch for what is copies of weights.
+begin transformers-8403
+advises "copies of weights are no activations of a batch" "not any(k['key'] in ('checkpoint(function)', 'DataLoader(batch_size)', 'autocast(dtype)') for k in d['knobs'])"
+never "nothing is computed again where no backward comes" 'backward pass|Settings of pytorch that would help' advise
+begin diffusers-1441
+row "DataLoader(batch_size)" "r['effect'] is None and r['fits']" "no gradients are added up where nothing is trained"
+never "nor on the page" 'add up the gradients' advise
 begin transformers-35648
+row "DataLoader(batch_size)" "'gradients of two batches' in r['effect']" "but where something is"
 says "the keys and values of the layers to come are longer, too" '^Before any setting: .* 12\.4 GiB is missing: .* 2\.9 times as much would have fitted' advise
 
 begin own-generate

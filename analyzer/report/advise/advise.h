@@ -250,6 +250,15 @@ int advise_find_apart(struct advice *advice);
 int advise_backend(const struct advice *advice, const struct mt_knob *knob);
 
 /*
+ * No backward comes for what the failed request is about, or is there: nothing is trained in that process, its weights are only
+ * converted, or that forward had none before. What a setting does to the gradients is nothing then.
+ */
+int advise_is_forward_only(const struct advice *advice);
+
+/* What else the setting does, as the knob file has it; NULL: nothing, or nothing here. */
+const char *advise_effect(const struct advice *advice, const struct mt_knob *knob);
+
+/*
  * States have stacks, and no Adam's is among them, or it is DeepSpeed's, which its own configuration names: it is an optimizer of
  * which nobody knows what it could be instead.
  */

@@ -227,6 +227,16 @@ static void say_unknown(struct advice *advice, struct choice *choice)
 			 knob->saves == MT_KNOB_SAVES_ON ? "off" : "on");
 }
 
+/*
+ * What a forward keeps is copies of weights in another type: no micro-batch makes it less, and to compute in that type is what made
+ * them.
+ */
+static int is_of_copies(const struct advice *advice, const struct mt_knob *knob)
+{
+	return advice->run.failed && advice->run.oom.again.kind == OOM_AGAIN_NARROW &&
+	       knob->categories & CATEGORY(ACTIVATIONS) && !(knob->categories & CATEGORY(WEIGHTS));
+}
+
 static int consider(struct choices *choices, const struct mt_knob *knob)
 {
 	struct advice *advice = choices->advice;
@@ -248,7 +258,9 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		return note_idle(advice, knob, "already on", 0);
 	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
 		return note_idle(advice, knob, "its pieces are all kept at once: see above", 0);
-	if (advice->run.failed && advice->run.oom.unneeded && knob->method == MT_KNOB_METHOD_REMOVED &&
+	if (is_of_copies(advice, knob))
+		return 0;
+	if (advise_is_forward_only(advice) && knob->method == MT_KNOB_METHOD_REMOVED &&
 	    knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
 		return note_idle(advice, knob, "no backward comes that would compute anything again: see above", 0);
 	/* Where nobody has told how the run was configured, a default of another setting keeps none from counting. */

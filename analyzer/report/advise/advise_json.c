@@ -83,7 +83,7 @@ static int json_row(struct doc *doc, const struct advice *advice, const struct a
 	doc_string(doc, "category", mt_category_name(row->category));
 	doc_string(doc, "known", row->probable ? "probable" : "known");
 	doc_string(doc, "cost", mt_knob_cost_words(row->cost));
-	json_text(doc, "effect", row->knob->effect);
+	json_text(doc, "effect", advise_effect(advice, row->knob));
 	json_text(doc, "not_so", row->knob->not_so);
 	json_text(doc, "only_if", row->only);
 	doc_string(doc, "evidence", row->evidence);

@@ -451,6 +451,22 @@ int advise_backend(const struct advice *advice, const struct mt_knob *knob)
 	return say ? say : is_seen_backend(advice, knob);
 }
 
+int advise_is_forward_only(const struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+
+	return advice->run.failed && (oom->infers || oom->unneeded || oom->again.kind == OOM_AGAIN_NARROW);
+}
+
+const char *advise_effect(const struct advice *advice, const struct mt_knob *knob)
+{
+	/* Fewer samples at a time are of no account to anybody but a step that adds up their gradients. */
+	if (knob->method == MT_KNOB_METHOD_TOKENS && knob->measure == MT_KNOB_UNIT_SAMPLES &&
+	    advise_is_forward_only(advice))
+		return NULL;
+	return knob->effect;
+}
+
 int advise_is_own_optimizer(const struct advice *advice)
 {
 	static const char sql[] =

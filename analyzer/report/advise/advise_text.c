@@ -69,9 +69,8 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
 	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX], cost[64];
 	char foreign[ADVISE_WHOSE_MAX], with[ADVISE_WORDS_MAX];
-	const char *enough = advise_enough_words(advice, row);
+	const char *enough = advise_enough_words(advice, row), *effect = advise_effect(advice, row->knob), *key;
 	const struct advise_row *other;
-	const char *key;
 	int on;
 
 	text_print(text, "%3zu. ", number);
@@ -120,8 +119,8 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
 			      "of them together have to be less than 1",
 			      (long long)advice->run.engine.pid, advice->run.engine.engines);
-	if (row->knob->effect && (number == 1 || row->knob->turned_on))
-		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", row->knob->effect);
+	if (effect && (number == 1 || row->knob->turned_on))
+		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", effect);
 	if (advise_ends_run(row->knob) && !strstr(row->only, "ends the run"))
 		print_wrapped(text, INDENT, "Note: a sample that is longer than this ends the run with an error");
 	for (i = 0; i < row->knob->constraints; i++)
