@@ -7,6 +7,7 @@
 
 #define SEEN_MAX 3
 #define SEEN_SHARE 8 /* of what the recorded processes have: less than one part in so many is not worth a word */
+#define ALIKE 10     /* growth that differs by one part in so many is the same */
 
 struct seen {
 	int64_t process, pid, rank;
@@ -102,6 +103,17 @@ int host_rose(struct host_rise *rise, struct db *db)
 	return answer_rows(db, sql, none, take_rise, rise);
 }
 
+static uint64_t rose_by(const struct seen *seen)
+{
+	return seen->first && seen->last > seen->first ? seen->last - seen->first : 0;
+}
+
+/* `seen`: the one that rose most. */
+static int is_alike(const struct seen *seen, const struct seen *other)
+{
+	return rose_by(other) >= rose_by(seen) - rose_by(seen) / ALIKE && !strcmp(other->function, seen->function);
+}
+
 int host_grew(struct host_growth *growth, struct db *db)
 {
 	const int64_t most[ANSWER_PARAMETERS] = { SEEN_MAX };
@@ -112,14 +124,16 @@ int host_grew(struct host_growth *growth, struct db *db)
 	size_t i;
 
 	*growth = (struct host_growth){ .rank = -1 };
-	for (i = 0; i < seens.count && !error; i++)
-		if (seens.seen[i].first && seens.seen[i].last > seens.seen[i].first &&
-		    (!seen || seens.seen[i].last - seens.seen[i].first > seen->last - seen->first))
+	for (i = 0; i < seens.count && !error; i++) {
+		parameter[0] = seens.seen[i].process;
+		error = answer_rows(db, place_sql, parameter, take_place, &seens.seen[i]);
+		if (rose_by(&seens.seen[i]) > (seen ? rose_by(seen) : 0))
 			seen = &seens.seen[i];
+	}
 	if (error || !seen)
 		return error;
-	parameter[0] = seen->process;
-	error = answer_rows(db, place_sql, parameter, take_place, seen);
+	for (i = 0; i < seens.count; i++)
+		growth->alike += (uint32_t)is_alike(seen, &seens.seen[i]);
 	growth->pid = seen->pid;
 	growth->rank = seen->rank;
 	growth->first = seen->first;

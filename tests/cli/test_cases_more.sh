@@ -168,7 +168,8 @@ never "no fragments" '[Ee]xpandable|drop the reference' oom
 begin slime-1845
 says "the host, and what they did" 'the processes recorded here have 222\.6 GiB, the rest is somebody else.s: .*Last seen: rank 1 \(pid 6101\) in save_checkpoint' oom
 says "the host first" '^The host is short of memory, not the GPU: the 2 processes recorded here have 222\.6 GiB together' advise
-says "the key that leaves states out" 'no optimizer state.*--no-save-optim' advise
+says "the key that leaves states out, and what that does" 'no optimizer state \(--no-save-optim: a run that goes on from such a checkpoint begins with new states\)' advise
+says "both halves, and not one or the other" 'and keep less there beside it .*; if that is not enough, save no optimizer state' advise
 
 
 begin sglang-13940

@@ -121,8 +121,12 @@ never "not with every step" 'more with every step|shard|[Ee]xpandable' oom
 
 begin slime-2384
 says "the host, and what they did" '; it rose by 931\.3 GiB since they began, and 205\.8 GiB of that is theirs: .*in fill_routing_replay \(actor.py:250\), its RSS from 55\.9 GiB up to 159\.3 GiB' oom
-says "what each may have whole" 'see what it collects on the host, and whether each rank holds it whole, not its part' advise
 never "no setting for checkpoints where none is saved" 'no-save-optim' advise
+says "ranks that grew alike may each have a copy of the same" 'not the GPU: the ranks grew alike: if what they collect is the same, each makes a copy of its own, so let one make it .* or let each keep its own part' advise
+without "one rank that grew" 's/^host 171GB 1560GB 0 40GB/host 90GB 1560GB 0 40GB/' grew-alone
+never "one alone is no copy of another" 'grew alike' advise
+says "what each may have whole" 'see what it collects on the host, and whether each rank holds it whole, not its part' advise
+case=slime-2384
 
 begin ms-swift-10109
 says "the whole model comes back beside an engine" '42\.4 GiB, 62 x 700\.0 MiB, is kept by _apply .*called from offload_context .*the model is moved to this GPU while an engine is awake on it: leave it on the host until the engine sleeps' oom

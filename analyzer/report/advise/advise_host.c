@@ -66,8 +66,8 @@ static const struct {
 	const char *word, *remedy;
 } host_remedy[] = {
 	{ "checkpoint",
-	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host, or save less of it (no "
-	  "optimizer state), with less offloaded beside it" },
+	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host, and keep less there "
+	  "beside it (what is offloaded or backed up); if that is not enough, save no optimizer state" },
 	{ "state_dict",
 	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
 	{ "offload",
@@ -89,14 +89,17 @@ static const struct {
 };
 
 /* The remedy for what grew there; NULL: nobody knows one. */
-static const char *remedy_for(const char *function)
+static const char *remedy_for(const struct host_growth *growth)
 {
+	static const char copies[] =
+		"the ranks grew alike: if what they collect is the same, each makes a copy of its own, so let one make it for all of the "
+		"node (shared memory, mmap), or let each keep its own part of it alone";
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++)
-		if (strstr(function, host_remedy[i].word))
+		if (strstr(growth->function, host_remedy[i].word))
 			return host_remedy[i].remedy;
-	return NULL;
+	return growth->alike > 1 ? copies : NULL;
 }
 
 /* Where it grew most, by a good part of what it has now. 1: that is known. */
@@ -106,7 +109,7 @@ static int grew_much(struct advice *advice, struct host_growth *growth)
 	       growth->last - growth->first >= growth->last / OWN_SHARE;
 }
 
-/* The setting is about whatever is there, or about what this function makes. */
+/* The setting is about what this function makes; of one that says nothing of that, nobody can tell. */
 static int is_about(const struct mt_knob *knob, const char *function)
 {
 	uint32_t i;
@@ -114,18 +117,18 @@ static int is_about(const struct mt_knob *knob, const char *function)
 	for (i = 0; i < knob->withins; i++)
 		if (strstr(function, knob->within[i]))
 			return 1;
-	return !knob->withins;
+	return 0;
 }
 
 /*
  * Settings of the main framework that free memory of the host where `function` filled it, and were not seen to be set so:
- * " (--a, --b, too)"; "": none.
+ * " (--a, --b)", of a single one with what else it does; "": none.
  */
 static void host_settings(const struct advice *advice, const char *function, char *out, size_t size)
 {
 	struct advise_config *config = advice->config;
 	char why[ADVISE_WORDS_MAX];
-	const struct mt_knob *knob;
+	const struct mt_knob *knob, *only = NULL;
 	size_t used = 0;
 	uint32_t i;
 
@@ -137,10 +140,13 @@ static void host_settings(const struct advice *advice, const char *function, cha
 		    used + strlen(knob->name.key) + 16 > size ||
 		    advise_config_standing(config, knob, ADVISE_AS_IS, &advice->facts, why) != ADVISE_STANDING_OPEN)
 			continue;
+		only = used ? NULL : knob;
 		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : " (", knob->name.key);
 	}
+	if (only && only->effect && used + strlen(only->effect) + 4 < size)
+		used += (size_t)snprintf(out + used, size - used, ": %s", only->effect);
 	if (used)
-		snprintf(out + used, size - used, ", too)");
+		snprintf(out + used, size - used, ")");
 }
 
 /* ". GPU 0 had 26.0 GiB of 79.2 GiB at its peak: ..."; "": it has no room, or the remedy is about nothing that is offloaded. */
@@ -160,12 +166,12 @@ static void say_room(const struct advice *advice, const char *remedy, char *out,
 static int grew_here(struct advice *advice, char *instead, size_t room)
 {
 	struct host_growth growth;
-	char size[2][TEXT_SIZE_MAX], gpu[112], settings[80];
+	char size[2][TEXT_SIZE_MAX], gpu[112], settings[128];
 	const char *remedy;
 
 	if (!grew_much(advice, &growth))
 		return 0;
-	remedy = remedy_for(growth.function);
+	remedy = remedy_for(&growth);
 	say_room(advice, remedy, gpu, sizeof(gpu));
 	host_settings(advice, growth.function, settings, sizeof(settings));
 	snprintf(instead, room, "%s%s. When it was last seen, in %.80s (%.80s), it had grown from %s to %s%.111s",
@@ -180,7 +186,7 @@ static int grew_here(struct advice *advice, char *instead, size_t room)
 static void say_together(struct advice *advice, const struct host_words *words, char *instead, size_t room)
 {
 	struct host_growth growth;
-	const char *remedy = grew_much(advice, &growth) ? remedy_for(growth.function) : NULL;
+	const char *remedy = grew_much(advice, &growth) ? remedy_for(&growth) : NULL;
 	char size[3][TEXT_SIZE_MAX], settings[128], gpu[112];
 
 	text_bytes(size[0], words->recorded);
