@@ -58,6 +58,9 @@ never "nothing to shard, and no argument of another call" 'shard the|fewer token
 without "by its module alone" 's#^\tload_file safetensors/torch.py:340#\tget_tensor loader.py:340\n\t!site-packages/safetensors/_safetensors_rust.abi3.so#; s#^\tload_model safetensors/torch.py:210##' by-its-module
 says "what it is, all the same" 'give safetensors .*the rank.s own device by number' oom
 case=lerobot-4009
+without "of two that call themselves the first" 's/^process rank2 4102 GPU-1 2/process rank2 4102 GPU-1 0/; s/^process rank3 4103 GPU-1 3/process rank3 4103 GPU-1 0/' all-first
+never "where nobody is a stranger" 'in the wrong place' oom
+case=lerobot-4009
 without "by nobody known" 's#safetensors/torch.py#shards.py#' by-nobody
 says "which GPU a call names" 'let each rank use a device of its own \(torch\.cuda\.set_device before anything is made, and no call that names a GPU' oom
 

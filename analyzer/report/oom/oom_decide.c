@@ -306,14 +306,15 @@ static const struct oom_part *most_of(const struct oom *oom, int64_t process, in
 static int ranks_have_it(struct oom *oom)
 {
 	const struct oom_part *most, *first = NULL;
-	uint64_t bytes = 0, strangers = 0, ranks = 0;
+	uint64_t bytes = 0, elsewhere = 0, strangers = 0, ranks = 0;
 	int64_t home = rank_at_home(oom);
 	size_t i;
 
 	for (i = 0; i < oom->holders; i++) {
-		strangers += oom->holder[i].rank != home ? oom->holder[i].staying : 0;
 		if (is_own(oom, &oom->holder[i]))
 			continue;
+		elsewhere += oom->holder[i].rank != home ? oom->holder[i].staying : 0;
+		strangers += oom->holder[i].rank != home;
 		if (oom->holder[i].rank < 0 || oom->it->rank < 0 || oom->holder[i].rank == oom->it->rank)
 			return 0;
 		most = most_of(oom, oom->holder[i].process, home);
@@ -323,9 +324,10 @@ static int ranks_have_it(struct oom *oom)
 		bytes += oom->holder[i].staying;
 		ranks++;
 	}
-	if (ranks < RANKS_MANY || bytes < oom_missing(oom->it))
+	if (ranks < RANKS_MANY || bytes < oom_missing(oom->it) || !most_of(oom, 0, home))
 		return 0;
-	blame(oom, OOM_RANKS, &oom->holder[0], strangers);
+	blame(oom, OOM_RANKS, &oom->holder[0], elsewhere);
+	oom->strangers = strangers;
 	oom->ranks_there = bytes;
 	oom->at_home = home == oom->it->rank;
 	oom->place = most_of(oom, 0, home);

@@ -35,7 +35,7 @@ static void say_strangers(struct sentence *sentence, const struct oom *oom)
 	if (oom->rule_bytes >= oom_missing(oom->it))
 		sentence_say(sentence,
 			     "; of the others, %llu %s in the wrong place with %s, which would have been enough",
-			     (unsigned long long)oom->holders - 2, oom->holders == 3 ? "is" : "are",
+			     (unsigned long long)oom->strangers, oom->strangers == 1 ? "is" : "are",
 			     text_bytes(size, oom->rule_bytes));
 }
 

@@ -252,6 +252,7 @@ struct oom {
 		apart_place[256]; /* LARGEST: activations of `place` are of a call of this, and who asks is not below it; "": else */
 	enum oom_loader loader;   /* RANKS, and LARGEST of state dicts: who made `place` */
 	uint64_t ranks_there;     /* RANKS: held by all others */
+	uint64_t strangers;       /* RANKS: how many of them belong elsewhere, with rule_bytes */
 	int at_home;              /* RANKS: 1: the rank that asked is the one that belongs there */
 	char theirs[PACKAGE_MAX]; /* LARGEST: whose line it is that by_frame or what is left is about; "": the user's */
 	uint64_t wider, wider_bytes; /* LARGEST: so many weights of so many bytes are half the request; 0 */
