@@ -9,7 +9,6 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "report/oom/oom_unseen.h"
 #include "report/oom/oom_words.h"
 #include "report/steps/query_steps.h"
 

@@ -7,7 +7,6 @@
 #include "oom_neighbour.h"
 #include "oom_size.h"
 #include "oom_turn.h"
-#include "oom_unseen.h"
 #include "report/steps/query_steps.h"
 
 #define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */

@@ -12,6 +12,7 @@
 #include "report/answer.h"
 
 #define LITTLE (16u << 20) /* bytes: less a step is no growth */
+#define UNSEEN_SHARE 8     /* of the device: what contexts, code and drivers take is less than one part in so many */
 
 /* ---- which library asked ---- */
 
@@ -511,4 +512,45 @@ int oom_find_before(struct oom *oom, struct db *db)
 	if (!error && oom->before.bytes)
 		error = find_between(oom, db, wake);
 	return error || !*oom->before.function ? error : find_trained(oom, db);
+}
+
+/* ---- what no call tells of ---- */
+
+/*
+ * A renderer takes memory by Vulkan or OpenGL: NVML counts it as the process's, and CUDA does not know. What was there before the
+ * recording, contexts, code, graphs and pools have names of their own in the samples, so none of them is among it.
+ */
+static const char unseen_sql[] =
+	"SELECT unexplained_bytes, (SELECT unexplained_bytes FROM gpu_sample WHERE process = ?1 AND device = ?2 "
+	"AND unexplained_bytes IS NOT NULL ORDER BY time LIMIT 1) FROM gpu_sample WHERE process = ?1 AND device = ?2 AND time <= ?3 "
+	"AND process_bytes IS NOT NULL AND unexplained_bytes IS NOT NULL "
+	/* Where driver calls were not recorded, nobody knows what is unseen. */
+	"AND NOT EXISTS (SELECT 1 FROM source WHERE process = ?1 AND name = 'cupti' AND state <> 'on') ORDER BY time DESC LIMIT 1";
+
+static int take_unseen(void *context, struct db_stmt *stmt)
+{
+	struct oom *oom = context;
+	int64_t now = db_int(stmt, 0), first = db_int(stmt, 1);
+
+	oom->unseen.bytes = now > 0 ? (uint64_t)now : 0;
+	oom->unseen.first = first > 0 ? (uint64_t)first : 0;
+	return 0;
+}
+
+int oom_find_unseen(struct oom *oom, struct db *db)
+{
+	const struct oom_failure *it = oom->it;
+	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->device, it->time };
+	uint64_t held = oom->unrecorded + (it->free > 0 ? (uint64_t)it->free : 0);
+	int error = answer_rows(db, unseen_sql, parameter, take_unseen, oom);
+	size_t i;
+
+	/* No more than is left of the device: the sample is older than the request. */
+	for (i = 0; i < oom->holders; i++)
+		held += oom->holder[i].held;
+	if (oom->unseen.bytes > (held < it->total ? it->total - held : 0))
+		oom->unseen.bytes = held < it->total ? it->total - held : 0;
+	if (oom->unseen.bytes < oom_missing(it) || oom->unseen.bytes < it->total / UNSEEN_SHARE)
+		oom->unseen = (struct oom_unseen){ .bytes = 0 };
+	return error;
 }

@@ -22,4 +22,7 @@ int oom_is_at_work(const struct oom *oom, struct db *db, int64_t process);
  */
 int oom_find_before(struct oom *oom, struct db *db);
 
+/* What NVML counts of the process that asked, and no call of CUDA's tells of: fills oom->unseen. After `unrecorded`. 0 or -MT_E_x. */
+int oom_find_unseen(struct oom *oom, struct db *db);
+
 #endif

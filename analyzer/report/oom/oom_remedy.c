@@ -431,6 +431,10 @@ static const char *again_remedy(const struct oom *oom)
 
 /* ---- other libraries in the process ---- */
 
+const char oom_unseen_remedy[] =
+	"see what else works on this GPU in the process, such as a simulator or renderer (Vulkan, OpenGL), and let it have fewer or smaller "
+	"scenes and cameras, or fewer environments, and let the old ones go when it makes them anew; no setting of PyTorch moves that memory";
+
 /* By their owner (label/owner.h), as people call them. */
 static const struct {
 	const char *owner, *name, *remedy;

@@ -193,8 +193,9 @@ static int find_wider(struct oom *oom, struct db *db)
 		"AND abs(same.bytes - requested_bytes) < 1024 AND copied.place IS NOT asker.place) HAVING count(*)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->id };
 
-	if ((strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) && !is_for_one_step(oom)) || strcmp(oom->it->source, "tensor") ||
-	    !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)) || oom->it->requested < WIDER_LEAST)
+	if ((strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) && !is_for_one_step(oom)) ||
+	    strcmp(oom->it->source, "tensor") || !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)) ||
+	    oom->it->requested < WIDER_LEAST)
 		return 0;
 	return answer_rows(db, sql, parameter, take_wider, oom);
 }

@@ -1,7 +1,6 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_turn.h"
-#include "oom_unseen.h"
 #include "oom_words_impl.h"
 #include "report/answer.h"
 

@@ -84,4 +84,7 @@ const char *oom_free_words(const struct oom_failure *failure);
 /* As struct answer's json. */
 int oom_json(struct doc *doc, struct db *db, const struct answer_options *options);
 
+/* Of oom->unseen. */
+extern const char oom_unseen_remedy[];
+
 #endif

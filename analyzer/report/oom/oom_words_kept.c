@@ -307,6 +307,20 @@ void oom_say_library(struct sentence *sentence, const struct oom *oom)
 		     text_percent(share, library->bytes, oom->in_use), oom_library_name(library->owner));
 }
 
+#define UNSEEN_RISE 2 /* one part in so many of it came while the process ran */
+
+void oom_say_unseen(struct sentence *sentence, const struct oom *oom)
+{
+	char size[2][TEXT_SIZE_MAX];
+
+	sentence_say(sentence,
+		     "%s of the GPU is this process's and in no recorded call of CUDA's, beside its context and code",
+		     text_bytes(size[0], oom->unseen.bytes));
+	if (oom->unseen.first <= oom->unseen.bytes - oom->unseen.bytes / UNSEEN_RISE)
+		sentence_say(sentence, "; when it was first looked at, it was %s",
+			     text_bytes(size[1], oom->unseen.first));
+}
+
 #define IDLERS 2 /* one is somebody's mistake, and no reason */
 
 int oom_has_idlers(const struct oom *oom)
