@@ -45,7 +45,7 @@ says "a smaller part of the GPU for the engine" '^Try gpu_memory_utilization low
 # ---- what stays, and the host ----
 
 begin llm-compressor-3055
-says "what every sample leaves" '43\.1 GiB of the 43\.8 GiB .*is kept by _onload_value \(cache\.py:175\), 40\.0 MiB more with every batch' oom
+says "what every sample leaves" '43\.3 GiB of the 43\.9 GiB .*is kept by _onload_value \(cache\.py:175\), 40\.0 MiB more with every batch' oom
 says "and in advise, to the host with it" '^No setting fixes this: drop the reference .*\.cpu\(\)' advise
 
 begin sglang-32915
