@@ -197,7 +197,7 @@ advises "neither the training's, nor a loss that leaves the logits out in traini
 
 # Several processes fill the host: where they grew goes before what such processes usually have too much of.
 begin easyr1-50
-says "where they grew, and what helps there" '^The host is short of memory, not the GPU: the 4 processes .* 191\.9 GiB together, and grew in save_checkpoint \(fsdp_checkpoint_manager.py:120\), one from 18\.6 GiB to 48\.0 GiB: save the checkpoint in shards, .* less offloaded beside it\.' advise
+says "where they grew, and what helps there" '^The host is short of memory, not the GPU: the 4 processes .* 191\.9 GiB together, and grew in save_checkpoint \(fsdp_checkpoint_manager.py:120\), one from 18\.6 GiB to 48\.0 GiB: save the checkpoint in shards, .* keep less there beside it .*offloaded' advise
 begin transformers-25107
 says "the same while a model is loaded" 'and grew in from_pretrained \(modeling_utils.py:2700\), one from 18\.6 GiB to 147\.1 GiB: let rank 0 alone load the weights' advise
 
@@ -229,6 +229,14 @@ never "27 of 28 were there" 'more like it' advise
 without "the first micro-batch" '/^at ref$/,/^for layer 1\.\.27/{/^for layer 1\.\.27/!d}; s/1\.\.27/1..20/; s/79\.2GiB/36GiB/' first-batch
 says "as many as one of the models has layers" 'counts the 7 more like it that come next: 20 of 28 were there' advise
 case=verl-1932
+# A budget beyond which a sample ends the run: its floor is said where it is proposed, and it is not first where one sample may be all.
+case=nemo-rl-2882
+says "the floor of a budget, at once" '^Try teacher\.dynamic_batching\.logprob_mb_tokens = 24576, .* if no sample is longer than that \(one that is ends the run with an error\): it saves' advise
+case=nemo-rl-2871
+says "of one that was filled up, too" '^Try policy\.sequence_packing\.train_mb_tokens = 77312, .* if no sample is longer than that' advise
+begin nemo-rl-4222
+never "a budget is not first where nothing tells that there are several samples" 'Or try policy\.sequence_packing' advise
+row policy.sequence_packing.train_mb_tokens "'a micro-batch has several samples' in r['only_if']" "which its row says"
 # Nothing is trained: no setting of a backward, and none of a micro-batch for what is copies of weights.
 begin transformers-8403
 advises "copies of weights are no activations of a batch" "not any(k['key'] in ('checkpoint(function)', 'DataLoader(batch_size)', 'autocast(dtype)') for k in d['knobs'])"
@@ -340,7 +348,7 @@ begin slime-1523
 says "a budget that is not read by default, where it is the way" '--max-tokens-per-gpu .* It counts only if .*--use-dynamic-batch-size is false' advise
 begin nemo-rl-3005
 advises "packed by default: the samples are not read" \
-	"[k['only_if'] is None for k in d['knobs'] if k['key'] in ('policy.sequence_packing.logprob_mb_tokens', 'policy.logprob_batch_size')] == [True, False]"
+	"['several samples' in k['only_if'] for k in d['knobs'] if k['key'] in ('policy.sequence_packing.logprob_mb_tokens', 'policy.logprob_batch_size')] == [True, False]"
 case=nemo-rl-2871
 row sequence_packing.train_mb_tokens "103219 > int(r['proposed']) > 103219 * 0.7 and r['fits']" "not half of it for a four hundredth that is missing"
 case=easyr1-454
@@ -378,6 +386,7 @@ says "what it cannot split" 'twice what it is now \(1 by default; what is one sa
 begin nemo-rl-3495
 proposes "a sample longer than the budget is an error in NeMo-RL, and this is probably one" policy.dtensor_cfg.activation_checkpointing
 row sequence_packing.train_mb_tokens "'ends the run with an error' in r['only_if'] and 'the run ends with an error' in r['evidence']" "which the row says"
+says "whose default it is: a distillation does not begin with it" 'activation_checkpointing = true, now false \(default of grpo_math_1B\.yaml, if not set\)' advise
 case=slime-1951
 never "where it is a micro-batch of its own" 'ends the run' advise -n 0
 

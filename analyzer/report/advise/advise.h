@@ -21,7 +21,7 @@
 #include "report/settings/advise_config.h"
 
 #define ADVISE_BY_MAX 24u /* bytes of "at least 0.05" */
-#define ADVISE_EVIDENCE_MAX 512
+#define ADVISE_EVIDENCE_MAX 704
 #define ADVISE_TURNS_MAX 32   /* changes of --set */
 #define ADVISE_TOGETHER_MAX 6 /* settings that are proposed together */
 
@@ -197,8 +197,9 @@ const char *advise_whose_share(const struct advice *advice, const struct mt_knob
  */
 const char *advise_foreign_words(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX]);
 
-/* It is a budget beyond which one sample ends the run with an error. */
+/* It is a budget beyond which one sample ends the run with an error. _may: nor does anything tell how long a sample can be. */
 int advise_ends_run(const struct mt_knob *knob);
+int advise_may_end_run(const struct advice *advice, const struct mt_knob *knob);
 
 /* It cuts a mini-batch into more micro-batches, of one sample at least. */
 int advise_splits(const struct mt_knob *knob);

@@ -216,6 +216,8 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 	if (other)
 		sentence_say(answer, " (where %s is %s: %s %s)", key, on ? "on" : "off", other->knob->name.key,
 			     advise_change_words(other, change));
+	if (!*row->only && advise_may_end_run(advice, row->knob))
+		sentence_say(answer, ", if no sample is longer than that (one that is ends the run with an error)");
 	sentence_say(answer, ": it saves %s%s%s.", row->probable ? "probably " : "",
 		     advise_range_words(range, row->saved), advice->run.failed ? "" : " of the peak");
 	if (*enough)

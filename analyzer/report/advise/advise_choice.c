@@ -157,6 +157,34 @@ static int is_set_with_switch(const struct mt_knob *knob)
 	return 0;
 }
 
+int advise_may_end_run(const struct advice *advice, const struct mt_knob *knob)
+{
+	return advise_ends_run(knob) && advise_floor(advice->config, knob, ADVISE_AS_IS, &advice->facts) < 1;
+}
+
+/* Micro-batches are filled up to much the same, one after the other: a single sample would be as long as it happens to be. */
+static int are_filled(const struct advice *advice)
+{
+	const struct oom_logits *logits = &advice->run.oom.logits;
+
+	return logits->earlier && logits->tokens <= 2 * logits->earlier;
+}
+
+/* Beyond the budget a sample ends the run, and nothing tells that a micro-batch has more than one. */
+static void say_several(const struct advice *advice, struct choice *choice, double tokens)
+{
+	char count[TEXT_SIZE_MAX];
+	int known = tokens >= 1;
+
+	if (*choice->only || !advice->run.failed || are_filled(advice) ||
+	    !advise_may_end_run(advice, choice->turn.knob))
+		return;
+	snprintf(choice->only, sizeof(choice->only),
+		 "%s%s%s several samples, and each of them is shorter than this: a longer one ends the run with an error",
+		 known ? "those " : "a micro-batch has", known ? text_number(count, (uint64_t)tokens) : "",
+		 known ? " tokens are" : "");
+}
+
 /* A budget, where nobody has told it, is what the largest micro-batch has, if that is more: not what it is by default. */
 static const char *lower_budget(struct advice *advice, struct choice *choice, double now)
 {
@@ -176,6 +204,8 @@ static const char *lower_budget(struct advice *advice, struct choice *choice, do
 		snprintf(choice->only, sizeof(choice->only),
 			 "those %s tokens are several samples: a single one is a micro-batch of its own, however long",
 			 text_number(count, advice->run.oom.logits.tokens));
+	else
+		say_several(advice, choice, tokens);
 	if (tokens > 0 && (now <= 0 || tokens < now || choice->shown))
 		now = tokens;
 	if (now <= 0)
@@ -505,7 +535,9 @@ const char *choice_now_words(const struct choice *choice, int blind, char out[CH
 	else if (value == choice->pretend)
 		snprintf(out, CHOICE_WORDS_MAX, "%.*s (assumed)", size, value);
 	else if (choice->now.origin == ADVISE_DEFAULT)
-		snprintf(out, CHOICE_WORDS_MAX, "%.*s (default%s)", size, value, blind ? ", if not set" : "");
+		snprintf(out, CHOICE_WORDS_MAX, "%.*s (default%s%.64s%s)", size, value,
+			 *advise_example(choice->turn.knob) ? " of " : "", advise_example(choice->turn.knob),
+			 blind ? ", if not set" : "");
 	else
 		snprintf(out, CHOICE_WORDS_MAX, "%.*s (%.80s)", size, value, choice->now.where);
 	return out;

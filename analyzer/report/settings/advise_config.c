@@ -278,22 +278,47 @@ int advise_config_is_blind(const struct advise_config *config)
 	return 1;
 }
 
-/* "default of verl 0.9.1"; made once, after all that is said has been. */
-static const char *default_words(struct advise_config *config, const struct advise_part *of)
+const char *advise_example(const struct mt_knob *knob)
 {
-	struct advise_part *part = &config->part[of - config->part];
+	static const char ends[] = ".yaml";
+	const char *at = knob->name.source ? strstr(knob->name.source, "examples/") : NULL, *slash = at ? strrchr(at, '/') : NULL;
+	size_t size = slash ? strlen(slash) : 0;
+
+	return size >= sizeof(ends) && !strcmp(slash + size + 1 - sizeof(ends), ends) ? slash + 1 : "";
+}
+
+static const char *make_default_words(struct advise_config *config, const struct advise_part *part, const char *example)
+{
 	char words[256];
 
-	if (!part->by_default) {
-		snprintf(words, sizeof(words), "default of %s %s%s%s%s", part->file->framework,
-			 part->file->release[part->release].version, *part->version ? "" : ", the newest read",
-			 advise_config_is_blind(config) ? ", if it is not set" : "",
-			 config->elsewhere && part == config->part
-				 ? ", if no file that the configuration names says otherwise"
-				 : "");
-		part->by_default = advise_keep(config, words, strlen(words));
+	snprintf(words, sizeof(words), "default of %.64s%s%s %s%s%s%s", example, *example ? " of " : "",
+		 part->file->framework, part->file->release[part->release].version,
+		 *part->version ? "" : ", the newest read", advise_config_is_blind(config) ? ", if it is not set" : "",
+		 config->elsewhere && part == config->part
+			 ? ", if no file that the configuration names says otherwise"
+			 : "");
+	return advise_keep(config, words, strlen(words));
+}
+
+/* "default of verl 0.9.1"; made once, after all that is said has been: for the framework, and for each of its examples. */
+static const char *default_words(struct advise_config *config, const struct advise_part *of, const struct mt_knob *knob)
+{
+	struct advise_part *part = &config->part[of - config->part];
+	const char *example = advise_example(knob), **words = &part->by_default;
+	uint32_t i = 0;
+
+	if (*example) {
+		while (i < part->examples && strcmp(part->example[i].name, example) != 0)
+			i++;
+		if (i == ADVISE_EXAMPLES_MAX)
+			return "default";
+		part->example[i].name = example;
+		part->examples += i == part->examples;
+		words = &part->example[i].words;
 	}
-	return part->by_default ? part->by_default : "default";
+	if (!*words)
+		*words = make_default_words(config, part, example);
+	return *words ? *words : "default";
 }
 
 int advise_is_anybodys(const struct mt_knob *knob)
@@ -327,7 +352,7 @@ static struct advise_value default_value(struct advise_config *config, const str
 	if (other && other != knob && !other->unset)
 		return advise_config_value(config, other, ADVISE_AS_IS);
 	if (value.text) {
-		value.where = default_words(config, part);
+		value.where = default_words(config, part, knob);
 		value.origin = ADVISE_DEFAULT;
 	}
 	return value;

@@ -43,6 +43,8 @@ enum advise_origin {
 /* As the run is, or as it would be with all of --set. */
 enum advise_when { ADVISE_AS_IS, ADVISE_WITH_SET };
 
+#define ADVISE_EXAMPLES_MAX 8 /* examples that defaults of one framework are taken from */
+
 /* A framework whose knobs hold in the run. */
 struct advise_part {
 	const struct mt_knob_file *file;
@@ -51,6 +53,10 @@ struct advise_part {
 	uint32_t release; /* of the file: whose keys and defaults count; the newest where the version is not known */
 	char class_[32];  /* of rows "GRPOConfig.max_length": whose rows count; "": all */
 	const char *by_default; /* "default of verl 0.9.1"; NULL: nobody has asked yet */
+	struct {
+		const char *name, *words; /* "grpo_math_1B.yaml"; as by_default, of that */
+	} example[ADVISE_EXAMPLES_MAX];
+	uint32_t examples;
 	uint32_t frames;        /* places in its code that call stacks go through */
 };
 
@@ -119,6 +125,12 @@ int advise_config_set(struct advise_config *config, const char *text);
  */
 const struct mt_knob *advise_config_find(const struct advise_config *config, const char *key,
 					 const struct mt_knob_name **name, uint32_t *several);
+
+/*
+ * The example that the default is taken from, where the framework has none of its own: "grpo_math_1B.yaml", which a run of another kind
+ * does not begin with; "": it is the framework's.
+ */
+const char *advise_example(const struct mt_knob *knob);
 
 /* It is the same whoever runs the framework: a variable of the environment, the program's own code, a file that is read as it is. */
 int advise_is_anybodys(const struct mt_knob *knob);
