@@ -22,8 +22,8 @@ int host_rose(struct host_rise *rise, struct db *db);
 
 /* Of the recorded processes the one whose RSS rose most, and where it allocated last. */
 struct host_growth {
-	int64_t pid, rank;              /* rank -1: none */
-	uint64_t first, last;           /* RSS, bytes: at first, at last */
+	int64_t pid, rank;    /* rank -1: none */
+	uint64_t first, last; /* RSS, bytes: at first, at last */
 	uint32_t alike; /* of those with most: so many grew by as much in the same function, this one among them */
 	char function[256], place[256]; /* "": not known */
 };

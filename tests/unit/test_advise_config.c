@@ -190,7 +190,7 @@ TEST(values_of_other_files_are_not_known_and_that_is_said)
 	check_now("policy.train_micro_batch_size", "1", "config.yaml:5");
 	check_unknown("policy.logprob_batch_size");
 	check_now("policy.dtensor_cfg.cpu_offload", "false",
-		  "default of nemo-rl 2026-08-22, the newest read, if no file that the configuration names says otherwise");
+		  "default of grpo_math_1B.yaml of nemo-rl 2026-08-22, the newest read, if no file that the configuration names says otherwise");
 	end_run();
 }
 

@@ -400,7 +400,8 @@ static int by_earlier(struct series *series)
 {
 	static const char most[] =
 		"SELECT ifnull(max(n), 0) FROM (SELECT sum(sign) OVER (ORDER BY seq) AS n FROM (SELECT alloc_seq AS seq, 1 AS sign "
-		"FROM allocation WHERE " OWN " AND node = ?4 AND alloc_seq < ?3 UNION ALL SELECT free_seq, -1 FROM allocation WHERE " OWN
+		"FROM allocation WHERE " OWN
+		" AND node = ?4 AND alloc_seq < ?3 UNION ALL SELECT free_seq, -1 FROM allocation WHERE " OWN
 		" AND node = ?4 AND free_seq < ?3))";
 	const struct oom_failure *failed = series->search->failed;
 	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, series->first, failed->node };

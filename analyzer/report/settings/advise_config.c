@@ -281,7 +281,8 @@ int advise_config_is_blind(const struct advise_config *config)
 const char *advise_example(const struct mt_knob *knob)
 {
 	static const char ends[] = ".yaml";
-	const char *at = knob->name.source ? strstr(knob->name.source, "examples/") : NULL, *slash = at ? strrchr(at, '/') : NULL;
+	const char *at = knob->name.source ? strstr(knob->name.source, "examples/") : NULL,
+		   *slash = at ? strrchr(at, '/') : NULL;
 	size_t size = slash ? strlen(slash) : 0;
 
 	return size >= sizeof(ends) && !strcmp(slash + size + 1 - sizeof(ends), ends) ? slash + 1 : "";
@@ -294,9 +295,8 @@ static const char *make_default_words(struct advise_config *config, const struct
 	snprintf(words, sizeof(words), "default of %.64s%s%s %s%s%s%s", example, *example ? " of " : "",
 		 part->file->framework, part->file->release[part->release].version,
 		 *part->version ? "" : ", the newest read", advise_config_is_blind(config) ? ", if it is not set" : "",
-		 config->elsewhere && part == config->part
-			 ? ", if no file that the configuration names says otherwise"
-			 : "");
+		 config->elsewhere && part == config->part ? ", if no file that the configuration names says otherwise"
+							   : "");
 	return advise_keep(config, words, strlen(words));
 }
 

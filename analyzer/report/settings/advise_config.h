@@ -57,7 +57,7 @@ struct advise_part {
 		const char *name, *words; /* "grpo_math_1B.yaml"; as by_default, of that */
 	} example[ADVISE_EXAMPLES_MAX];
 	uint32_t examples;
-	uint32_t frames;        /* places in its code that call stacks go through */
+	uint32_t frames; /* places in its code that call stacks go through */
 };
 
 /* Something that is said of a key. */
