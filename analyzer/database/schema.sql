@@ -207,7 +207,8 @@ CREATE TABLE oom (
 	step INTEGER NOT NULL,
 	node INTEGER REFERENCES node,
 	role TEXT NOT NULL,
-	category TEXT NOT NULL            -- of the request, by a rule of its stack or by its phase: how it would have lived nobody knows
+	category TEXT NOT NULL,           -- of the request, by a rule of its stack or by its phase: how it would have lived nobody knows
+	had INTEGER NOT NULL              -- 1: the driver refused, and gave the process as many bytes within a second: nothing failed
 );
 
 -- Who held the device when a request failed, by recorded calls.

@@ -128,6 +128,7 @@ struct analysis_oom {
 	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint8_t phase, role;
 	uint8_t category; /* what rule or phase would call it */
+	uint8_t had;      /* 1: a refusal of the driver's, and soon after it gave the process as many bytes */
 	int64_t turn;     /* of the event: see merge.h */
 };
 

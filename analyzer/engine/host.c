@@ -45,7 +45,8 @@ static int gpu_was_out(const struct analysis *analysis, uint32_t number)
 	if (process->gpu_full)
 		return 1;
 	for (i = 0; i < analysis->ooms; i++)
-		if (analysis->oom[i].process == number && process->last_time - analysis->oom[i].time < JUST_NOW)
+		if (analysis->oom[i].process == number && !analysis->oom[i].had &&
+		    process->last_time - analysis->oom[i].time < JUST_NOW)
 			return 1;
 	return 0;
 }

@@ -6,6 +6,8 @@
 #include "memtrace/error.h"
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
+#define ASKED_AGAIN 1000000000 /* ns */
+#define ASKED_AGAIN_MOST 16u   /* of the newest refusals that are looked at */
 
 /* ---- what a process says of itself ---- */
 
@@ -81,6 +83,24 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	return stream_step_oom(stream);
 }
 
+/*
+ * An allocator that is refused lets go of what it keeps and asks again for the same (PyTorch's does, num_alloc_retries): where it then
+ * has it, nothing failed.
+ */
+static void note_driver_memory(struct stream *stream, const struct mt_event *event)
+{
+	struct analysis *analysis = stream->analysis;
+	uint32_t i = analysis->ooms, least = i > ASKED_AGAIN_MOST ? i - ASKED_AGAIN_MOST : 0;
+	struct analysis_oom *oom;
+
+	while (i-- > least && !stream->carrying) {
+		oom = &analysis->oom[i];
+		if (oom->process == stream->process && oom->kind == MT_DRIVER_FAIL && oom->requested == event->size &&
+		    stream->time - oom->time <= ASKED_AGAIN)
+			oom->had = 1;
+	}
+}
+
 /* The mark of a step that was skipped comes before anything that was recorded, that of one let go after a cut. */
 static int note_step(struct stream *stream, const struct mt_event *event)
 {
@@ -113,6 +133,10 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 		return note_oom(stream, event, label);
 	case MT_DRIVER_FAIL:
 		return event->result == CUDA_ERROR_OUT_OF_MEMORY ? note_oom(stream, event, label) : 0;
+	case MT_DRIVER_ALLOC:
+	case MT_VMM_CREATE:
+		note_driver_memory(stream, event);
+		return 0;
 	case MT_STEP:
 		return note_step(stream, event);
 	case MT_GPU_SAMPLE:

@@ -58,7 +58,7 @@ static int load_moments(struct db *db, const struct analysis *analysis)
 		"INSERT INTO moment SELECT 'phase:' || phase, process, device, time, seq FROM phase_peak ORDER BY device, phase",
 		"INSERT INTO moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
 		"INSERT INTO moment SELECT 'oom', process, device, time, seq FROM oom "
-		"WHERE id IN (SELECT max(id) FROM oom GROUP BY device) ORDER BY device",
+		"WHERE id IN (SELECT max(id) FROM oom WHERE NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had) GROUP BY device) ORDER BY device",
 		"INSERT INTO moment SELECT 'peak', process, device, time, seq FROM peak ORDER BY device",
 	};
 	size_t i;

@@ -300,7 +300,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 	const struct analysis_oom *oom;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->ooms && !error; i++) {
 		oom = &analysis->oom[i];
@@ -325,6 +325,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 		store_bind_id(stmt, 13, store_id(oom->process, oom->stack));
 		db_bind_text(stmt, 14, mt_role_name(oom->role));
 		db_bind_text(stmt, 15, mt_category_name(oom->category));
+		db_bind(stmt, 16, oom->had);
 		error = db_run(stmt);
 	}
 	db_finish(stmt);

@@ -96,6 +96,7 @@ struct model_oom {
 	uint64_t requested; /* bytes */
 	uint64_t changes;   /* of those at that time so many came before it */
 	uint32_t device, process;
+	uint8_t had; /* 1: the driver refused it and granted as much soon after; as long as the recording is read: not known, 0 */
 	uint8_t phase;
 };
 

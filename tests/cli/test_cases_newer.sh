@@ -9,6 +9,13 @@ begin maniskill-1157
 says "what is the process's and not CUDA's, and that it rose" '9\.4 GiB of the GPU is this process.s and in no recorded call of CUDA.s, .* first looked at, it was 0 B: .*renderer \(Vulkan' oom
 never "nothing of the tensors, and no other process" 'no known purpose, 3\.1|end what nobody needs|recompute|[Ee]xpandable' oom --brief
 says "and in advise" '^Before any setting: see what else works on this GPU in the process, such as a simulator or renderer' advise
+# The driver refused a request of step 21, PyTorch let go of its cache, and had it.
+tells "a request that was had in the end is no failure" "[f['step'] for f in d['failures']] == [23]" oom
+never "not in top either" 'of step 21 at' top
+without "without the end" '/saved5 300MiB fails/d' had
+says "a refusal that was had is told as one, where nothing failed" '^A request was refused on GPU 0: .*; it got as much later\.' oom
+says "in top, too" '^A request was refused on GPU 0: .*; it got as much within a second\.' top
+never "no failure in top" 'Out of memory on' top
 
 # ---- once more, in another form ----
 

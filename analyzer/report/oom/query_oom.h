@@ -22,12 +22,13 @@ struct oom_failure {
 	int64_t time, seq, step, node; /* node 0: no stack */
 	int64_t processes, steps;      /* of the run: recorded; the most that ended in one of them */
 	uint64_t requested;
-	int64_t free;                   /* -1: unknown */
-	char free_by[8];                /* driver, nvml, bound */
-	int64_t others;                 /* in use by others than the process, -1: unknown */
-	uint64_t refusals;              /* of the driver before it */
-	int is_part;                    /* 1: it is such a refusal itself */
-	char category[32];              /* of the request, by rule or phase */
+	int64_t free;      /* -1: unknown */
+	char free_by[8];   /* driver, nvml, bound */
+	int64_t others;    /* in use by others than the process, -1: unknown */
+	uint64_t refusals; /* of the driver before it */
+	int is_part;       /* 1: it is such a refusal itself, or `had` in a run in which something failed */
+	int had;           /* 1: refused by the driver, and had soon after: the allocator let go of what it kept */
+	char category[32]; /* of the request, by rule or phase */
 	char function[256], place[256]; /* callsite; "": unknown */
 };
 
@@ -39,7 +40,8 @@ struct oom_failures {
 /*
  * All failed requests of the run, of every process and device, for lists of them. Those with is_part are no failures of
  * their own: they are counted in `refusals` of the one they led to, which knows what the driver said to them (free,
- * free_by, others). Needs the tables oom, process, device and callsite alone. 0 or -MT_E_x. Release in any case.
+ * free_by, others), or none at all, as the program had its memory then. Needs the tables oom, process, device and
+ * callsite alone. 0 or -MT_E_x. Release in any case.
  */
 int oom_failures_load(struct oom_failures *all, struct db *db);
 void oom_failures_release(struct oom_failures *all);

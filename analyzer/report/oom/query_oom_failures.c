@@ -35,7 +35,7 @@ static int64_t int_or_unknown(const struct db_stmt *stmt, int column)
 static const char failures_sql[] =
 	"SELECT oom.id, process, device, pid, rank, number, kind, device.name, total_bytes, source, phase, time, seq, "
 	"step, oom.node, requested_bytes, free_bytes, free_by, others_bytes, function, place, "
-	"(SELECT count(*) FROM process), (SELECT max(steps) FROM process), oom.category FROM oom "
+	"(SELECT count(*) FROM process), (SELECT max(steps) FROM process), oom.category, had FROM oom "
 	"JOIN process ON process.id = process JOIN device ON device.id = device "
 	"LEFT JOIN callsite ON callsite.node = oom.node ORDER BY oom.id";
 
@@ -70,6 +70,7 @@ static int take_failure(void *context, struct db_stmt *stmt)
 	it->processes = db_int(stmt, 21);
 	it->steps = db_int(stmt, 22);
 	mt_copy_text(it->category, sizeof(it->category), db_text(stmt, 23));
+	it->had = db_int(stmt, 24) != 0;
 	return 0;
 }
 
@@ -113,14 +114,27 @@ static void join_refusals(struct oom_failures *all)
 	}
 }
 
+/* Where something failed, what the program had in the end is not among it. */
+static void leave_out_had(struct oom_failures *all)
+{
+	size_t i, failed = 0;
+
+	for (i = 0; i < all->count; i++)
+		failed += !all->failure[i].is_part && !all->failure[i].had;
+	for (i = 0; i < all->count && failed; i++)
+		all->failure[i].is_part |= all->failure[i].had;
+}
+
 int oom_failures_load(struct oom_failures *all, struct db *db)
 {
 	int error;
 
 	memset(all, 0, sizeof(*all));
 	error = answer_rows(db, failures_sql, NULL, take_failure, all);
-	if (!error)
+	if (!error) {
 		join_refusals(all);
+		leave_out_had(all);
+	}
 	return error;
 }
 

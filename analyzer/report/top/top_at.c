@@ -25,7 +25,8 @@ static const char step_sql[] =
 /* One of the framework goes before one that its allocator got over. */
 static const char oom_sql[] =
 	"INSERT INTO temp.at SELECT device, time, process, seq, process, step, phase, role FROM oom WHERE id IN (SELECT "
-	"max(id) FROM oom WHERE source = 'tensor' OR NOT EXISTS (SELECT 1 FROM oom WHERE source = 'tensor') GROUP BY device)";
+	"max(id) FROM oom WHERE source = 'tensor' OR NOT EXISTS (SELECT 1 FROM oom WHERE source = 'tensor') AND "
+	"(NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had)) GROUP BY device)";
 
 /* Who did something last, to memory or in a phase, decides what was done. */
 static const char time_sql[] =

@@ -12,11 +12,11 @@ static void print_oom(const struct top_report *report, const struct oom_failure 
 	struct sentence sentence = { 0 };
 	char size[TEXT_SIZE_MAX];
 
-	oom_say_failure(&sentence, "Out of memory", it, "");
+	oom_say_failure(&sentence, it->had ? "A request was refused" : "Out of memory", it, "");
 	if (it->others > 0)
 		sentence_say(&sentence, ", %s in use by others", text_bytes(size, (uint64_t)it->others));
-	sentence_say(&sentence, ".");
-	text_style(report->text, TEXT_BAD);
+	sentence_say(&sentence, it->had ? "; it got as much within a second." : ".");
+	text_style(report->text, it->had ? TEXT_PLAIN : TEXT_BAD);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
 }

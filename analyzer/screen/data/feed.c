@@ -107,8 +107,10 @@ static int fold_ooms(struct model *model, struct db *db)
 
 	model_lock(model);
 	for (i = 0; i < model->ooms && i < all.count && !error; i++)
-		if (!all.failure[i].is_part)
-			model->oom[kept++] = model->oom[i];
+		if (!all.failure[i].is_part) {
+			model->oom[kept] = model->oom[i];
+			model->oom[kept++].had = (uint8_t)all.failure[i].had;
+		}
 	if (!error)
 		model->ooms = kept;
 	model_unlock(model);

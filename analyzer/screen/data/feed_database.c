@@ -200,6 +200,7 @@ static int read_ooms(struct model *model, struct db *db)
 					  .requested = it->requested,
 					  .device = (uint32_t)(it->device - 1),
 					  .process = (uint32_t)(it->process - 1),
+					  .had = (uint8_t)it->had,
 					  .phase = (uint8_t)mt_phase_parse(it->phase, strlen(it->phase)) };
 		oom.phase = oom.phase < MT_PHASE_COUNT ? oom.phase : MT_PHASE_OTHER;
 		error = answer_rows(db, "SELECT changes FROM timeline_mark WHERE oom = ?1",

@@ -28,6 +28,7 @@ void app_oom(const struct app *app, const struct model_oom *oom, struct oom_fail
 	*failure = (struct oom_failure){ .time = oom->time,
 					 .requested = oom->requested,
 					 .free = -1,
+					 .had = oom->had,
 					 .number = device ? device->number : oom->device,
 					 .processes = process ? model->processes : 0 };
 	snprintf(failure->kind, sizeof(failure->kind), "%s", device && device->kind == MT_DEVICE_CPU ? "cpu" : "cuda");

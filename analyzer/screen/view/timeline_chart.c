@@ -177,7 +177,8 @@ static void oom_words(char *out, size_t size, const struct app *app)
 		*failure.kind = '\0'; /* the device that is shown */
 	if (count > 1)
 		snprintf(note, sizeof(note), "(%u times)", count);
-	oom_say_failure(&words, "Out of memory", &failure, count ? note : "(press D)");
+	oom_say_failure(&words, failure.had ? "A request was refused" : "Out of memory", &failure,
+			count ? note : "(press D)");
 	mt_copy_text(out, size, words.text);
 }
 
