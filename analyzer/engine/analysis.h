@@ -125,11 +125,12 @@ struct analysis_oom {
 	uint64_t held;  /* by the process, of the device */
 	int64_t others; /* bytes of the device that were not the process's, -1: unknown */
 	uint32_t process, device, stack, step;
-	uint32_t kind; /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
+	uint32_t kind;  /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
+	uint64_t entry; /* DRIVER_FAIL: of the driver */
 	uint8_t phase, role;
 	uint8_t category; /* what rule or phase would call it */
-	uint8_t had;      /* 1: a refusal of the driver's, and soon after it gave the process as many bytes */
-	int64_t turn;     /* of the event: see merge.h */
+	uint8_t had; /* 1: a refusal of the driver's, and soon after the same call gave the process as many bytes of that device */
+	int64_t turn; /* of the event: see merge.h */
 };
 
 /* What a process held of the device when a request failed. */

@@ -74,6 +74,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	oom->stack = event->stack <= UINT32_MAX ? (uint32_t)event->stack : 0;
 	oom->step = label->step;
 	oom->kind = event->kind;
+	oom->entry = event->kind == MT_DRIVER_FAIL ? event->entry : 0;
 	oom->phase = label->phase;
 	oom->role = label->role;
 	oom->category = label->category;
@@ -85,7 +86,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 
 /*
  * An allocator that is refused lets go of what it keeps and asks again for the same (PyTorch's does, num_alloc_retries): where it then
- * has it, nothing failed.
+ * has it, nothing failed. Memory of the host, or of another GPU, is something else: a program may take that instead.
  */
 static void note_driver_memory(struct stream *stream, const struct mt_event *event)
 {
@@ -96,6 +97,7 @@ static void note_driver_memory(struct stream *stream, const struct mt_event *eve
 	while (i-- > least && !stream->carrying) {
 		oom = &analysis->oom[i];
 		if (oom->process == stream->process && oom->kind == MT_DRIVER_FAIL && oom->requested == event->size &&
+		    oom->entry == event->entry && oom->device == stream_device(stream, event->device) &&
 		    stream->time - oom->time <= ASKED_AGAIN)
 			oom->had = 1;
 	}

@@ -417,4 +417,53 @@ TEST(peak_of_a_pool_that_wakes)
 	CHECK_EQ(tensors_at_peak(path, 30 * MIB), 30 * MIB);
 }
 
+/* ---- A request that the driver refused ---- */
+
+static void refuse(struct maker *maker, uint64_t entry, uint64_t size)
+{
+	maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+					      .device = maker->cuda,
+					      .entry = entry,
+					      .size = size,
+					      .result = 2 /* CUDA_ERROR_OUT_OF_MEMORY */ });
+}
+
+/* The process gets `size` bytes of the device by the call, right after it was refused 20 MiB of the GPU. */
+static int has_it(const char *name, int elsewhere, uint64_t entry, uint64_t size)
+{
+	struct analysis analysis;
+	struct source source;
+	struct maker maker;
+	char path[300], *paths = path;
+	uint32_t other;
+	int had;
+
+	snprintf(path, sizeof(path), "%s/%s.zst", test_dir(), name);
+	maker_open(&maker, path, 100, -1);
+	other = maker_device(&maker, MT_DEVICE_CUDA, 1, "Test GPU", "GPU-0001", 1024 * MIB);
+	refuse(&maker, 7, 20 * MIB);
+	maker_event(&maker, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+					       .device = elsewhere ? other : maker.cuda,
+					       .entry = entry,
+					       .addr = 0x100000000,
+					       .size = size });
+	maker_close(&maker);
+	CHECK_EQ(source_open(&source, &paths, 1), 0);
+	CHECK_EQ(analysis_run(&analysis, source.input, 1, source.rules, NULL), 0);
+	CHECK_EQ(analysis.ooms, 1);
+	had = analysis.oom[0].had;
+	analysis_release(&analysis);
+	source_release(&source);
+	return had;
+}
+
+/* Memory of the host is what another call gives: a program may take that, or another GPU's, for want of this one's. */
+TEST(refused_and_had_is_the_same_request)
+{
+	CHECK_EQ(has_it("again", 0, 7, 20 * MIB), 1);
+	CHECK_EQ(has_it("less", 0, 7, 10 * MIB), 0);
+	CHECK_EQ(has_it("another_call", 0, 8, 20 * MIB), 0);
+	CHECK_EQ(has_it("another_gpu", 1, 7, 20 * MIB), 0);
+}
+
 TEST_MAIN()

@@ -159,7 +159,7 @@ static int find_survived(struct oom *oom, struct db *db)
 		return 0;
 	return answer_rows(db,
 			   "SELECT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND device = ?2 AND alloc_seq > ?3 "
-			   "AND bytes >= ?4 AND memory <> 'tensor')",
+			   "AND bytes >= ?4 AND memory NOT IN ('tensor', 'pinned', 'host', 'imported'))",
 			   parameter, take_survived, oom);
 }
 
