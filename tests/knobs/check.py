@@ -5,13 +5,16 @@ some release define each function, and have each file and folder, by which a row
 are read, never run (tests/rules/registry.py, finder.py). Prints a line for each key and stretch of releases with one answer, "ok" and
 "not ok"; last "N passed, N failed, N skipped".
 
-Releases that no registry has (VERSION@COMMIT) are skipped, unless FOLDER has the repository as OWNER+NAME/repo.
+Releases that no registry has (VERSION@COMMIT) are skipped, unless FOLDER has the repository as OWNER+NAME/repo, or had it when
+they were looked at before.
 """
 import argparse
+import io
 import os
 import re
 import subprocess
 import sys
+import tarfile
 
 import yaml
 
@@ -97,53 +100,65 @@ def defines(sources, word):
     return None
 
 
+def repository_files(archive):
+    """(path, bytes) of an archive of git's: examples, too, which are where some repositories have their defaults."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        for member in tar:
+            if member.isfile() and member.name.endswith((".py", ".yaml", ".yml")) and member.size <= registry.MEMBER_MAX:
+                yield member.name, tar.extractfile(member).read()
+
+
 class Check:
     def __init__(self, files, cache, snapshots):
         self.files, self.cache, self.snapshots = files, cache, snapshots
         self.finders, self.missing = {}, {}
         self.counts = {"ok": 0, "not ok": 0, "skip": 0}
         self.faults = []
-        self.opened = {}  # {(package, version): registry.Sources}
+        self.opened = {}  # {(package, version), or (repository, commit): registry.Sources}
 
-    def from_registry(self, where, package, version):
-        sources = self.sources(where, package, version)
+    @staticmethod
+    def finder(sources):
         return finder.Finder([name for name in sources.zip.namelist() if name != registry.DEFINED], sources.zip.read)
 
-    def sources(self, where, package, version):
-        if (package, version) not in self.opened:
-            self.opened[package, version] = where.sources(package, version)
-        return self.opened[package, version]
+    def sources(self, where, of, version):
+        """Of a package's release, or of a commit of a repository ("OWNER/NAME")."""
+        if (of, version) not in self.opened:
+            self.opened[of, version] = self.snapshot(of, version) if "/" in of else where.sources(of, version)
+        return self.opened[of, version]
 
-    def from_snapshot(self, repository, commit):
-        folder = os.path.join(self.snapshots or "", repository.replace("/", "+"), "repo")
-        git = ["git", "-C", folder]
-        if not self.snapshots or not os.path.isdir(folder):
-            raise registry.Missing("not on the registry")
-        names = subprocess.run(git + ["ls-tree", "-r", "--name-only", commit], capture_output=True, text=True, check=False)
-        if names.returncode:
-            raise registry.Missing("the snapshot has no commit " + commit)
-        paths = [name for name in names.stdout.split("\n") if name.endswith((".py", ".yaml", ".yml"))]
-        return finder.Finder(paths, lambda path: subprocess.run(git + ["show", commit + ":" + path], capture_output=True, check=True).stdout)
+    def snapshot(self, repository, commit):
+        name = repository.replace("/", "+")
+        path = os.path.join(self.cache, "%s-%s.zip" % (name, commit))
+        folder = os.path.join(self.snapshots or "", name, "repo")
+        if not os.path.exists(path):
+            if not self.snapshots or not os.path.isdir(folder):
+                raise registry.Missing("not on the registry")
+            taken = subprocess.run(["git", "-C", folder, "archive", commit], capture_output=True, check=False)
+            if taken.returncode:
+                raise registry.Missing("the snapshot has no commit " + commit)
+            registry.pack(repository_files(taken.stdout), path)
+        return registry.Sources(path)
 
     def releases_for(self, file):
-        """(package, version) where words of its stacks may be: its own, what it builds on, what has no file here, all others."""
+        """(package, version), or (repository, commit), where words of its stacks may be: its own, what it builds on, what has no file here, all others."""
         own = [file] + [self.all[name] for name in file.builds_on]
         rest = [other for other in self.all.values() if other not in own]
 
         def of(files):
-            return [(f.package, version) for f in files if f.package for version, commit in reversed(f.releases) if not commit]
+            newest_first = [(f, version, commit) for f in files for version, commit in reversed(f.releases)]
+            return [(f.repository, commit) if commit else (f.package, version) for f, version, commit in newest_first if commit or f.package]
 
         return of(own) + BESIDE + of(rest)
 
     def word(self, where, file, key, word):
         """A line for a word of stacks."""
-        for package, version in self.releases_for(file):
+        for of, version in self.releases_for(file):
             try:
-                path = defines(self.sources(where, package, version), word)
+                path = defines(self.sources(where, of, version), word)
             except registry.Missing:
                 continue
             if path:
-                self.line(file, "%s %s" % (package, version), key, "ok", path, "on stacks: " + word, "there")
+                self.line(file, "%s %s" % (of, version[:12]), key, "ok", path, "on stacks: " + word, "there")
                 return
         unread = next((why for start, why in UNREAD.items() if word.startswith(start)), None)
         unread = unread or next((self.missing[key] for key in self.missing if key[0] == file.framework), None)
@@ -161,10 +176,8 @@ class Check:
             for version, commit in file.releases:
                 key = (file.framework, version)
                 try:
-                    if commit:
-                        self.finders[key] = self.from_snapshot(file.repository, commit)
-                    else:
-                        self.finders[key] = self.from_registry(where, file.package, version)
+                    of = (file.repository, commit) if commit else (file.package, version)
+                    self.finders[key] = self.finder(self.sources(where, *of))
                 except registry.Missing as why:
                     self.missing[key] = str(why)
 

@@ -27,6 +27,17 @@ class Missing(Exception):
     """A release, or the registry, that cannot be had; says why."""
 
 
+def pack(files, path):
+    """Keeps (path, bytes) as a release of the cache: whole, or not at all."""
+    with zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as kept:
+        defined = {}
+        for name, source in files:
+            kept.writestr(name, source)
+            defined[name] = " ".join(word.decode() for word in DEFINES.findall(source))
+        kept.writestr(DEFINED, json.dumps(defined))
+    os.replace(path + ".part", path)
+
+
 class Ranges(io.BufferedIOBase):
     """A file of the registry, read in blocks."""
 
@@ -200,15 +211,9 @@ class Registry:
             answers = self.releases(package)
             raise Missing("the registry has no %s %s" % (package, version) if answers else "the registry does not answer for " + package)
         try:
-            with zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as kept:
-                defined = {}
-                for name, source in self.files(links):
-                    kept.writestr(name, source)
-                    defined[name] = " ".join(word.decode() for word in DEFINES.findall(source))
-                kept.writestr(DEFINED, json.dumps(defined))
+            pack(self.files(links), path)
         except (OSError, zipfile.BadZipFile, tarfile.TarError) as error:  # those of the network are OSErrors
             raise Missing("%s %s: %s" % (package, version, type(error).__name__)) from error
-        os.replace(path + ".part", path)
 
     def sources(self, package, version):
         path = self.path(package, version)
