@@ -664,11 +664,11 @@ int advise_refuse_beside(struct advice *advice)
 
 /* ---- settings that are all about something else ------------------------------------------------------------------------------ */
 
-/* Buffers that somebody fills for a purpose: what is in them is not what is trained with. */
+/* Buffers that somebody fills for a purpose: what is in them is not what is trained with. Communicators have theirs, whatever is sent. */
 static int is_passing_copy(uint8_t category)
 {
 	return category == MT_CATEGORY_GATHER_BUFFERS || category == MT_CATEGORY_WEIGHT_BUFFERS ||
-	       category == MT_CATEGORY_STATE_DICT || category == MT_CATEGORY_EVALUATION;
+	       category == MT_CATEGORY_STATE_DICT || category == MT_CATEGORY_EVALUATION || category == MT_CATEGORY_NCCL;
 }
 
 int advise_refuse_untouched(struct advice *advice)
@@ -688,7 +688,7 @@ int advise_refuse_untouched(struct advice *advice)
 	for (i = 0; i < advice->rows; i++)
 		if (advice->row[i].knob->categories & bit)
 			return 0;
-	if (*advice->doer.function)
+	if (*advice->doer.function && bit != 1u << MT_CATEGORY_NCCL)
 		snprintf(who, sizeof(who),
 			 ": %.100s (%.100s) makes it so, see whether it, or another version of it, can do it piece by piece",
 			 advice->doer.function, advice->doer.place);
