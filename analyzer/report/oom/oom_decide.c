@@ -453,19 +453,6 @@ static int take_request(struct oom *oom, const struct oom_sum *largest)
 	return 1;
 }
 
-/* What is asked for then has the size of what goes through the model. */
-static int is_computed(const char *phase)
-{
-	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
-						MT_PHASE_CRITIC };
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
-		if (!strcmp(phase, mt_phase_name(phases[i])))
-			return 1;
-	return 0;
-}
-
 /*
  * Outside of all phases it may be of what somebody gathers: eole pickled the state dicts of all ranks, and wanted their bytes at
  * once. But a model that comes back beside an engine is as large as it is.
@@ -536,7 +523,7 @@ static int take_largest(struct oom *oom, struct db *db)
 		return awake;
 	oom->own_engine = awake;
 	take_category(oom, sum[0].word, sum[0].bytes, whose_weights(oom, sum[0].word));
-	oom->alone = !oom->logits.tokens && (is_computed(oom->it->phase) || is_gathered(oom)) &&
+	oom->alone = !oom->logits.tokens && (oom_is_computed(oom->it->phase) || is_gathered(oom)) &&
 		     !strcmp(oom->it->source, "tensor") && oom->it->requested > sum[0].bytes &&
 		     oom->it->requested > oom_missing(oom->it);
 	return 0;

@@ -11,6 +11,9 @@
 #define LAYERS_MIN 4    /* so many pieces at least: of a model, and no two buffers that happen to be so */
 #define NEAR 16         /* one part in so many more or less is the same */
 #define BUCKETS_SHARE 8 /* of what is in use */
+#define GATHERED_MANY \
+	8 /* pieces of one place: more than the layer that is computed, and those that are fetched before their turn */
+#define GATHERED_SHARE 4 /* of what is in use */
 
 static uint64_t own_bytes(const struct oom *oom, enum mt_category category, int but)
 {
@@ -255,6 +258,64 @@ static const struct callstack_frame *parts_from(const struct callstack *stack, c
 	return loads && its && !its->native && takes_over(stack, depth) && !takes_over(other, depth) ? its : NULL;
 }
 
+int oom_is_computed(const char *phase)
+{
+	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
+						MT_PHASE_CRITIC };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
+		if (!strcmp(phase, mt_phase_name(phases[i])))
+			return 1;
+	return 0;
+}
+
+/*
+ * A layer is gathered to be computed, and let go of; who gathers a model for an engine, outside of all passes, wants all of it. DeepSpeed counted the uses of a layer wrong where checkpoints run it twice, and kept
+ * each till the end of the backward.
+ */
+static int find_gathered(const struct oom *oom, uint64_t least, struct oom_left *left)
+{
+	const char *gathered = mt_category_name(MT_CATEGORY_GATHER_BUFFERS);
+	const struct oom_part *part;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++) { /* most first */
+		part = &oom->part[i];
+		if (part->process != oom->it->process || strcmp(part->category, gathered) ||
+		    part->count < GATHERED_MANY || !oom_is_computed(part->phase))
+			continue;
+		if (part->bytes < least || part->bytes < oom->in_use / GATHERED_SHARE)
+			return 0;
+		*left = (struct oom_left){ .category = gathered, .bytes = part->bytes, .place = part };
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * A trainer that wakes up has sent its weights, or has not begun: what it made for the receiver is of the time before. PyTorch keeps
+ * what it shared until it collects, which it does when its own allocator is short, and not when a pool asks the driver.
+ */
+static int find_sent(const struct oom *oom, uint64_t least, struct oom_left *left)
+{
+	const char *sent = mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS);
+	const struct oom_part *part;
+	size_t i;
+
+	if (!*oom->waking || oom->evaluates)
+		return 0;
+	for (i = 0; i < oom->parts; i++) { /* most first */
+		part = &oom->part[i];
+		if (part->process != oom->it->process || strcmp(part->category, sent) || part->count < LAYERS_MIN ||
+		    part->bytes < least)
+			continue;
+		*left = (struct oom_left){ .category = sent, .bytes = part->bytes, .place = part };
+		return 1;
+	}
+	return 0;
+}
+
 static int add_reload(struct oom *oom, struct db *db, const struct callstack *asks, const struct node *node)
 {
 	const struct callstack_frame *from = NULL;
@@ -316,7 +377,8 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 					   .bytes = oom->reload.bytes };
 	if (found)
 		return found;
-	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left);
+	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left) ||
+	       find_gathered(oom, least, left) || find_sent(oom, least, left);
 }
 
 /* ---- a model that has done its work ---- */

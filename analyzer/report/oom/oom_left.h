@@ -1,7 +1,7 @@
 /*
  * oom_left.h - what a process has that no step of it needs: copies, outputs of batches that are done with, what an attempt
- * that failed before has left, what is there twice, or is made twice by a load, and a model that has done its work. Part of
- * query_oom.h.
+ * that failed before has left, what is there twice, or is made twice by a load, what is gathered and not let go of, and a model
+ * that has done its work. Part of query_oom.h.
  */
 #ifndef MEMANA_OOM_LEFT_H
 #define MEMANA_OOM_LEFT_H
@@ -20,6 +20,9 @@ struct oom_left {
  * oom->twice or oom->reload where it is that. 0: there is none, or -MT_E_x.
  */
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left);
+
+/* 1: of a phase (its word) in which layers are computed, so what is asked for then has the size of what goes through the model. */
+int oom_is_computed(const char *phase);
 
 /*
  * Weights of a model that did its work before the training began, and nothing since: text encoders, when the prompt is embedded. Fills

@@ -283,6 +283,13 @@ static const char loaded_somehow_knob[] =
 static const char inputs_knob[] =
 	"what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch (pictures, masks): "
 	"leave those on the host, and take them to the GPU one micro-batch at a time";
+static const char gathered_knob[] =
+	"weights of so many layers are gathered at once, where the one that is computed and the next would do: have each let go of "
+	"after its turn (FSDP: reshard_after_forward, FULL_SHARD; ZeRO-3 does it by itself), and if that is set, this version does "
+	"not do it: try another";
+static const char sent_knob[] =
+	"what was made to be sent to the engine is still there: PyTorch keeps what it shared until the receiver has let go of it and "
+	"torch.cuda.ipc_collect() ran here, so call that after the update, before this wakes up";
 static const char starved_engine_knob[] =
 	"a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part of "
 	"the GPU";
@@ -563,6 +570,10 @@ const char *oom_special_remedy(const struct oom *oom)
 		return graphs_alone_knob;
 	if (!oom->left_over)
 		return NULL;
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_GATHER_BUFFERS)))
+		return gathered_knob;
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+		return sent_knob;
 	return oom->by_frame ? oom->by_frame : oom_remedy(category);
 }
 
