@@ -174,7 +174,9 @@ says "more than there is" '161\.4 GiB asked for by forward \(conv.py:613\).*more
 never "no loose end" 'than there is\. \.' advise
 
 begin openrlhf-947
-says "the actor that stays" 'to wake up kv cache\. .*of rank 0 \(pid 5100\)\. .*weights, .*the trainer does not train while the engine generates: let it take its weights to the host' oom
+says "the actor's gradients that stay" 'to wake up kv cache\. .*of rank 0 \(pid 5100\)\. 14\.0 GiB of what is in use is gradients: .* stay while others use the GPU, .*offload them before this' oom
+says "and its weights" 'engine\.py:320\): weights, allocated in init, rank 0' oom
+never "its gradients are no second copy of weights" 'second copy' oom
 never "nothing to shard" 'shard|[Ee]xpandable' oom
 
 begin deepspeed-1111

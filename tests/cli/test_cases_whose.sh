@@ -26,7 +26,7 @@ row dtensor_cfg.cpu_offload "'15.5 GiB of 30.5 GiB at the failed request, probab
 begin nemo-rl-630
 row megatron_cfg.tensor_model_parallel_size "'8.0 GiB of 16.0 GiB at the failed request' in r['evidence']" "nor to shard"
 begin openrlhf-947
-row ds.tensor_parallel_size "'28.0 GiB of 42.2 GiB at the failed request' in r['evidence']" "of the process whose setting it is"
+row ds.tensor_parallel_size "'14.0 GiB of 28.2 GiB at the failed request' in r['evidence']" "of the process whose setting it is"
 begin verl-6912
 row fsdp_config.param_offload "'4.0 GiB of 19.0 GiB at the failed request' in r['evidence']" "in that process, too"
 begin gradient-buffers

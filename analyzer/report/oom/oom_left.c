@@ -4,6 +4,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
+#include "oom_turn.h"
 #include "query/callstack.h"
 #include "report/answer.h"
 
@@ -258,18 +259,6 @@ static const struct callstack_frame *parts_from(const struct callstack *stack, c
 	return loads && its && !its->native && takes_over(stack, depth) && !takes_over(other, depth) ? its : NULL;
 }
 
-int oom_is_computed(const char *phase)
-{
-	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
-						MT_PHASE_CRITIC };
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
-		if (!strcmp(phase, mt_phase_name(phases[i])))
-			return 1;
-	return 0;
-}
-
 /*
  * A layer is gathered to be computed, and let go of; who gathers a model for an engine, outside of all passes, wants all of it. DeepSpeed counted the uses of a layer wrong where checkpoints run it twice, and kept
  * each till the end of the backward.
@@ -282,7 +271,7 @@ static int find_gathered(const struct oom *oom, uint64_t least, struct oom_left 
 
 	for (i = 0; i < oom->parts; i++) { /* most first */
 		part = &oom->part[i];
-		if (part->process != oom->it->process || strcmp(part->category, gathered) ||
+		if (part->process != oom->it->process || strcmp(part->category, gathered) || !part->alike ||
 		    part->count < GATHERED_MANY || !oom_is_computed(part->phase))
 			continue;
 		if (part->bytes < least || part->bytes < oom->in_use / GATHERED_SHARE)

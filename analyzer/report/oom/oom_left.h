@@ -21,9 +21,6 @@ struct oom_left {
  */
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left);
 
-/* 1: of a phase (its word) in which layers are computed, so what is asked for then has the size of what goes through the model. */
-int oom_is_computed(const char *phase);
-
 /*
  * Weights of a model that did its work before the training began, and nothing since: text encoders, when the prompt is embedded. Fills
  * oom->idle_model, where as much as is missing is such. 0 or -MT_E_x.

@@ -92,6 +92,10 @@ static const char tune_knob[] =
 	"torch.compile measures this kernel here, the first time it runs, on a copy of what the kernel writes into; later steps need none: let the "
 	"first step have a smaller batch, compile without what measures more (coordinate_descent_tuning, max-autotune), or take PyTorch 2.6 or "
 	"newer, which puts such copies on the host where they would raise the peak";
+static const char untrained_knob[] =
+	"TRL prepares a model here that it does not train (the reference, or a reward model), and its configuration has an optimizer, so DeepSpeed "
+	"makes master weights and gradients that nobody needs: leave the optimizer out of that configuration, or do without the model (beta = 0 "
+	"needs no reference)";
 const char oom_scores_knob[] =
 	"by its size (several times all that the layers around it compute) this is attention with a number for each pair of tokens: take a kernel "
 	"that never has all of them (attn_implementation=\"flash_attention_2\"; scaled_dot_product_attention takes its math kernel, without a "
@@ -127,6 +131,8 @@ static const struct {
 	{ "/layers/", "process_weights_after_loading", MT_CATEGORY_WEIGHTS, convert_knob, 1 },
 	{ "triton_heuristics.py", "clone_args", MT_CATEGORY_WORKSPACE, tune_knob, 1 },
 	{ "torch/nn/parallel/", "gather", MT_CATEGORY_ACTIVATIONS, parallel_knob, 1 },
+	{ "trl/", "prepare_deepspeed", MT_CATEGORY_GRADIENTS, untrained_knob, 1 },
+	{ "trl/", "prepare_deepspeed", MT_CATEGORY_OPTIMIZER_STATE, untrained_knob, 1 },
 };
 
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function, int asks)
@@ -284,9 +290,9 @@ static const char inputs_knob[] =
 	"what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch (pictures, masks): "
 	"leave those on the host, and take them to the GPU one micro-batch at a time";
 static const char gathered_knob[] =
-	"weights of so many layers are gathered at once, where the one that is computed and the next would do: have each let go of "
-	"after its turn (FSDP: reshard_after_forward, FULL_SHARD; ZeRO-3 does it by itself), and if that is set, this version does "
-	"not do it: try another";
+	"the weights of so many layers are gathered at once, where one is computed with and some come next: have each let go of after use "
+	"(FSDP: reshard_after_forward, FULL_SHARD; ZeRO-3 does it by itself, up to stage3_max_live_parameters); where that is set, the library "
+	"does not do it: take another version (DeepSpeed 0.16.4 kept them through a backward with gradient checkpointing)";
 static const char sent_knob[] =
 	"what was made to be sent to the engine is still there: PyTorch keeps what it shared until the receiver has let go of it and "
 	"torch.cuda.ipc_collect() ran here, so call that after the update, before this wakes up";

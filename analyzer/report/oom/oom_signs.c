@@ -176,6 +176,13 @@ static int is_for_one_step(const struct oom *oom)
 	       !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_WORKSPACE));
 }
 
+/* Gradients and the master weights of an optimizer are in float32 beside weights of 16 bits: that is how it trains. */
+static int is_of_optimizer(const char *category)
+{
+	return !strcmp(category, mt_category_name(MT_CATEGORY_GRADIENTS)) ||
+	       !strcmp(category, mt_category_name(MT_CATEGORY_OPTIMIZER_STATE));
+}
+
 /*
  * In init or for one step, and but for the rounding of blocks, a request twice as large as weights that somebody else made: the same in elements
  * of twice the bytes. Where there is one as large, too, it is rather a copy of that.
@@ -195,7 +202,7 @@ static int find_wider(struct oom *oom, struct db *db)
 
 	if ((strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) && !is_for_one_step(oom)) ||
 	    strcmp(oom->it->source, "tensor") || !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)) ||
-	    oom->it->requested < WIDER_LEAST)
+	    is_of_optimizer(oom->it->category) || oom->it->requested < WIDER_LEAST)
 		return 0;
 	return answer_rows(db, sql, parameter, take_wider, oom);
 }
@@ -362,13 +369,17 @@ static int find_loading(struct oom *oom, struct db *db)
 	return oom->loading ? 0 : answer_flag(db, sql, parameter, &oom->loading);
 }
 
-/* Optimizer state that was there before any optimizer ran: a checkpoint's. */
+/* Optimizer state that was there before any optimizer ran: a checkpoint's, unless it was made to be there (DeepSpeed steps once in init). */
 static int find_loaded(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase = 'optimizer' "
-		"AND first_seq < ?2)";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
+		"WITH RECURSIVE up(id) AS (SELECT ?3 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND first_seq < ?2) "
+		"AND NOT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WHERE (function = 'initialize_optimizer_states' AND file LIKE '%deepspeed/runtime/%') "
+		"OR (function = 'step' AND file LIKE '%torch/optim/%'))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq,
+						       oom->place ? oom->place->node : 0 };
 	const char *init = mt_phase_name(MT_PHASE_INIT);
 	int error;
 

@@ -286,3 +286,17 @@ int oom_is_inference(const struct oom *oom, struct db *db)
 
 	return error ? error : infers;
 }
+
+/* ---- layers that are gathered ---- */
+
+int oom_is_computed(const char *phase)
+{
+	static const enum mt_phase phases[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_LOGPROB, MT_PHASE_REF,
+						MT_PHASE_CRITIC };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(phases); i++)
+		if (!strcmp(phase, mt_phase_name(phases[i])))
+			return 1;
+	return 0;
+}

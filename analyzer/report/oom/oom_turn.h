@@ -44,4 +44,7 @@ int oom_find_roles(struct oom *oom, struct db *db);
  */
 int oom_is_inference(const struct oom *oom, struct db *db);
 
+/* A phase in which a model computes, layer by layer: what is asked for has the size of what goes through it. */
+int oom_is_computed(const char *phase);
+
 #endif
