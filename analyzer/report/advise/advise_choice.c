@@ -10,6 +10,7 @@
 #define PIECE_ROWS 1024.0 /* of logits, where nobody has said how many */
 #define SHARE_STEP 0.01
 #define SHARE_LEAST 0.05 /* that an engine works with */
+#define SHARE_CACHE 0.02 /* beside its weights */
 #define SHARE_NEAR 0.03  /* of the GPU: so far the recording is from what is set, at most */
 #define SHARE_SURE 0.85  /* of a share that goes: an engine has other memory in it, too */
 #define GIB (1024.0 * 1024 * 1024)
@@ -288,10 +289,18 @@ static const char *least_default(const struct advice *advice, struct choice *cho
 	return found;
 }
 
+/* Beside its weights an engine takes some for a cache, or does not start. */
+static double least_share(const struct advise_engine *engine, double total)
+{
+	double weights = ceil((double)engine->weights / total / SHARE_STEP) * SHARE_STEP + SHARE_CACHE;
+
+	return engine->weights && weights > SHARE_LEAST ? weights : SHARE_LEAST;
+}
+
 static const char *lower_share(struct advice *advice, struct choice *choice, double now)
 {
 	const struct advise_engine *engine = &advice->run.engine;
-	double total = (double)advice->run.total, less = less_of_share(advice);
+	double total = (double)advice->run.total, less = less_of_share(advice), to;
 	const char *least;
 
 	if (total <= 0 || (!engine->certain && generates_itself(&advice->run.replay)))
@@ -308,7 +317,13 @@ static const char *lower_share(struct advice *advice, struct choice *choice, dou
 	}
 	if (now <= 0)
 		return NULL;
-	return now - less >= SHARE_LEAST ? text_of(choice, floor((now - less) * 100 + 0.5) / 100) : NULL;
+	to = least_share(engine, total);
+	if (engine->weights && now - less < to) /* as low as it can be, whatever is missing then */
+		less = now - to;
+	if (less < SHARE_STEP || now - less < to - SHARE_STEP / 2)
+		return NULL;
+	choice->by = choice->by > 0 ? less : 0;
+	return text_of(choice, floor((now - less) * 100 + 0.5) / 100);
 }
 
 /* The most that is there of what it speaks of, in whole GiB; less than two are not worth it. Bytes; -1: so it is. */
@@ -361,6 +376,15 @@ static const char *lower(struct advice *advice, struct choice *choice, double no
 	return halve(choice);
 }
 
+/* Where nobody tells what is set: it is what the newest release takes, probably, and that is as many as there are. */
+static int is_all_by_default(const struct mt_knob *knob)
+{
+	double number;
+
+	return knob->name.defaults &&
+	       !advise_value_number(knob, knob->name.by_release[knob->name.defaults - 1].value, &number) && number < 1;
+}
+
 static const char *higher(struct advice *advice, struct choice *choice, double now)
 {
 	const struct mt_knob *knob = choice->turn.knob;
@@ -370,7 +394,7 @@ static const char *higher(struct advice *advice, struct choice *choice, double n
 		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
 		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !advice->facts.fact[MT_KNOB_FACT_EXPERTS])
 			return NULL;
-	if (choice->now.text && now < 1 &&
+	if ((choice->now.text ? now < 1 : is_all_by_default(knob)) &&
 	    (knob->measure == MT_KNOB_UNIT_PARTS ||
 	     knob->measure == MT_KNOB_UNIT_GPUS)) /* -1, 0: as many as there are */
 		return NULL;

@@ -37,6 +37,7 @@ struct advise_engine {
 	int64_t process, pid; /* id; 0: there is none */
 	uint32_t engines;     /* processes that have an engine */
 	uint64_t certain;     /* weights and cache: whatever else is of its share, it is not smaller than that */
+	uint64_t weights;     /* of that, what no share makes less */
 	uint64_t all;         /* with all else that is the engine's */
 	int has_cache, whole; /* a cache is there, or asked for; whole: all of it */
 };

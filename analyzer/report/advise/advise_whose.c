@@ -153,7 +153,7 @@ static int is_cache(const struct replay_site *site)
 
 /* Of an engine's process, at one moment. */
 struct engine_sum {
-	double cache, certain, all;
+	double cache, certain, weights, all;
 };
 
 /* At the peak of a phase; MT_PHASE_COUNT: at the moment in question. */
@@ -176,6 +176,7 @@ static struct engine_sum sum_at(const struct advise_run *run, int64_t process, u
 		sum.certain += (is_cache(site) || site->category == MT_CATEGORY_WEIGHTS) && !site->draft ? bytes : 0;
 		sum.cache += is_cache(site) && !site->draft ? bytes : 0;
 	}
+	sum.weights = sum.certain - sum.cache;
 	return sum;
 }
 
@@ -189,6 +190,7 @@ static struct engine_sum sum_most(const struct advise_run *run, int64_t process)
 		most.all = sum.all > most.all ? sum.all : most.all;
 		most.certain = sum.certain > most.certain ? sum.certain : most.certain;
 		most.cache = sum.cache > most.cache ? sum.cache : most.cache;
+		most.weights = sum.weights > most.weights ? sum.weights : most.weights;
 	}
 	return most;
 }
@@ -224,6 +226,7 @@ int advise_find_engine(struct advise_run *run)
 		engine->pid = (int64_t)process->pid;
 	}
 	engine->certain = (uint64_t)most.certain;
+	engine->weights = (uint64_t)most.weights;
 	engine->all = (uint64_t)most.all;
 	engine->has_cache = most.cache > 0;
 	engine->whole = engine->has_cache && is_whole(run, engine->process);
