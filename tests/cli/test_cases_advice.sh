@@ -197,7 +197,8 @@ advises "neither the training's, nor a loss that leaves the logits out in traini
 
 # Several processes fill the host: where they grew goes before what such processes usually have too much of.
 begin easyr1-50
-says "where they grew, and what helps there" '^The host is short of memory, not the GPU: the 4 processes .* 191\.9 GiB together, and grew in save_checkpoint \(fsdp_checkpoint_manager.py:120\), one from 18\.6 GiB to 48\.0 GiB: save the checkpoint in shards, .* keep less there beside it .*offloaded' advise
+says "where they grew, and what helps there" '^The host is short of memory, not the GPU: the 4 processes .* 191\.9 GiB together, and grew in save_checkpoint \(fsdp_checkpoint_manager.py:120\), one from 18\.6 GiB to 48\.0 GiB\. GPU 0 had .* turn the offload off first; then, .* keep less on the host beside the checkpoint .*offloaded.*no optimizer state' advise
+never "no shards, where each rank grew by as much" 'in shards|rank 0 alone' advise
 begin transformers-25107
 says "the same while a model is loaded" 'and grew in from_pretrained \(modeling_utils.py:2700\), one from 18\.6 GiB to 147\.1 GiB: let rank 0 alone load the weights' advise
 
@@ -266,7 +267,7 @@ row mem_fraction_static "r['now'] == '0.84'" "weights and cache of the target; a
 check "$case: where the cache is of so many tokens, more GPUs divide the weights" bash -c \
 	'"$1" advise -n 0 "$2"/*.zst --now max_total_tokens=400000 | tr -s " \n" " " | grep -q "tp_size 1 (default) -> 2"' - "$memana" "$case"
 begin ms-swift-10109
-row gpu_memory_utilization "float(r['proposed']) < 0.44 and not r['fits']" "62 pieces of a load that goes on: no share is known to be enough, and a default that is twice what the engine has is not in force"
+row gpu_memory_utilization "0.2 < float(r['proposed']) < 0.44 and not r['fits']" "no less than the weights, 0.19, and a little; 62 pieces of a load that goes on: no share is known to be enough, and a default that is twice what the engine has is not in force"
 begin openrlhf-947
 row gpu_memory_utilization "float(r['proposed']) < 0.6 and r['fits']" "less than it has, by as much as is missing"
 begin skyrl-556
@@ -284,6 +285,7 @@ says "why, where people try it" 'tensor_model_parallel_size: the engine fills it
 begin megatron-1746
 says "one GPU was recorded: two are more" 'needs 2 GPUs, and costs much time' advise
 begin easyr1-454
+never "nobody tells what is set, and by default it is all that there are" 'fsdp_size.{0,20} -> ' advise -n 0
 never "what fits without other GPUs goes before what takes some" 'ulysses_sequence_parallel_size.{0,30} -> ' advise
 case=nemo-rl-2882
 says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(no other rank was seen\) -> 2.{0,80}needs 2 GPUs' advise

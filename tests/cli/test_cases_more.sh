@@ -171,8 +171,12 @@ never "no fragments" '[Ee]xpandable|drop the reference' oom
 begin slime-1845
 says "the host, and what they did" 'the processes recorded here have 222\.6 GiB, the rest is somebody else.s: .*Last seen: rank 1 \(pid 6101\) in save_checkpoint' oom
 says "the host first" '^The host is short of memory, not the GPU: the 2 processes recorded here have 222\.6 GiB together' advise
-says "the key that leaves states out, and what that does" 'no optimizer state \(--no-save-optim: a run that goes on from such a checkpoint begins with new states\)' advise
-says "both halves, and not one or the other" 'and keep less there beside it .*; if that is not enough, save no optimizer state' advise
+says "the keys that leave states out, and what that does, and the copy of the weights, where a release has that" 'no optimizer state \(--disable-weights-backuper before 0\.3\.1; --no-save-optim: a run that goes on from such a checkpoint begins with new states\)' advise
+says "both halves, and not one or the other" 'keep less on the host beside the checkpoint .*, and less in it: no optimizer state' advise
+never "no shards, where each rank grew by as much" 'in shards|rank 0 alone' advise
+without "one rank of two" 's/^host 118GB/host 72GB/' saved-alone
+says "one rank alone may gather" 'save the checkpoint in shards, each rank its own' advise
+case=slime-1845
 
 
 begin sglang-13940

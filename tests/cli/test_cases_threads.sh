@@ -52,7 +52,7 @@ says "the same in advise" '^Before any setting: the load makes once more' advise
 
 begin verl-6193
 says "the host, and where" 'hardly a GPU out-of-memory: .*Last seen: rank 1 \(pid 5101\) in offload_megatron_model_to_cpu \(megatron_utils\.py:435\), its RSS from 46\.6 GiB up to 128\.5 GiB' oom
-says "what to look for" '^The host is short of memory, not the GPU: offload less .*whether it makes its copies anew each time' advise
+says "what to look for" '^The host is short of memory, not the GPU: let the offload copy into one \(pinned\) buffer that stays: if it had offloaded before, it made its copies anew .*; else offload less' advise
 
 # ---- what is kept of the logits ----
 

@@ -61,18 +61,26 @@ static int offloads_here(const struct advice *advice, char *instead, size_t room
 	return 0;
 }
 
-/* What keeps less on the host, by a part of the name of what ran while it filled up. */
+/*
+ * What keeps less on the host, by a part of the name of what ran while it filled up. `alike`: where each rank grew by as much there, so
+ * that each has its part, or each has the whole; `anew`: where it had about as much before.
+ */
 static const struct {
-	const char *word, *remedy;
+	const char *word, *remedy, *alike, *anew;
 } host_remedy[] = {
 	{ "checkpoint",
 	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host, and keep less there "
-	  "beside it (what is offloaded or backed up); if that is not enough, save no optimizer state" },
+	  "beside it (what is offloaded or backed up); if that is not enough, save no optimizer state",
+	  "keep less on the host beside the checkpoint (what is offloaded or backed up there), and less in it: no optimizer state", NULL },
 	{ "state_dict",
 	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
 	{ "offload",
 	  "offload less to the host, or give the job more host memory; see, too, whether it makes its copies anew each time, while the old "
-	  "ones are held (pinned ones beside them): one buffer that stays and is copied into needs half" },
+	  "ones are held (pinned ones beside them): one buffer that stays and is copied into needs half",
+	  NULL,
+	  "let the offload copy into one (pinned) buffer that stays: if it had offloaded before, it made its copies anew here while the old "
+	  "ones were held (where that is not your code, another version may do so); else offload less to the host, or give the job more of "
+	  "it" },
 	{ "sleep",
 	  "let the engine throw its weights away when it sleeps (level 2), where the trainer sends new ones anyway: each keeps a copy "
 	  "on the host" },
@@ -88,6 +96,14 @@ static const struct {
 	{ "collate", "fewer workers of data loaders, or a smaller prefetch_factor" },
 };
 
+/* Once more what was there, or twice that: copies beside those of before. */
+static int is_doubled(const struct host_growth *growth)
+{
+	uint64_t rose = growth->last - growth->first;
+
+	return rose >= growth->first && rose / 2 <= growth->first;
+}
+
 /* The remedy for what grew there; NULL: nobody knows one. */
 static const char *remedy_for(const struct host_growth *growth)
 {
@@ -96,9 +112,13 @@ static const char *remedy_for(const struct host_growth *growth)
 		"node (shared memory, mmap), or let each keep its own part of it alone";
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++)
-		if (strstr(growth->function, host_remedy[i].word))
-			return host_remedy[i].remedy;
+	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++) {
+		if (!strstr(growth->function, host_remedy[i].word))
+			continue;
+		if (growth->alike > 1 && host_remedy[i].alike)
+			return host_remedy[i].alike;
+		return is_doubled(growth) && host_remedy[i].anew ? host_remedy[i].anew : host_remedy[i].remedy;
+	}
 	return growth->alike > 1 ? copies : NULL;
 }
 
@@ -120,31 +140,48 @@ static int is_about(const struct mt_knob *knob, const char *function)
 	return 0;
 }
 
+/* What a release before the newest had is worth a word where nobody knows which one runs. */
+static int may_be_there(const struct advise_config *config, const struct mt_knob *knob)
+{
+	return !knob->instead || (!*config->part[0].version && knob->name.gone < config->part[0].file->releases);
+}
+
+/* Nobody has set it so, as far as that is known. */
+static int is_open(const struct advice *advice, const struct mt_knob *knob)
+{
+	char why[ADVISE_WORDS_MAX];
+
+	return knob->instead || advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why) ==
+					ADVISE_STANDING_OPEN;
+}
+
 /*
  * Settings of the main framework that free memory of the host where `function` filled it, and were not seen to be set so:
- * " (--a, --b)", of a single one with what else it does; "": none.
+ * " (--a, --b before 1.2)", each with what else it does; "": none.
  */
 static void host_settings(const struct advice *advice, const char *function, char *out, size_t size)
 {
 	struct advise_config *config = advice->config;
-	char why[ADVISE_WORDS_MAX];
-	const struct mt_knob *knob, *only = NULL;
+	const struct mt_knob *knob;
+	char before[48], effect[ADVISE_WORDS_MAX / 4];
 	size_t used = 0;
 	uint32_t i;
 
 	*out = '\0';
 	for (i = 0; config->parts && i < config->part[0].file->knobs; i++) {
 		knob = &config->part[0].file->knob[i];
-		if (knob->categories != 1u << MT_KNOB_HOST || knob->saves != MT_KNOB_SAVES_ON || knob->instead ||
-		    !is_about(knob, function) || !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) ||
-		    used + strlen(knob->name.key) + 16 > size ||
-		    advise_config_standing(config, knob, ADVISE_AS_IS, &advice->facts, why) != ADVISE_STANDING_OPEN)
+		if (knob->categories != 1u << MT_KNOB_HOST || knob->saves != MT_KNOB_SAVES_ON ||
+		    !may_be_there(config, knob) || !is_about(knob, function) ||
+		    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) || !is_open(advice, knob))
 			continue;
-		only = used ? NULL : knob;
-		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : " (", knob->name.key);
+		snprintf(before, sizeof(before), knob->instead ? " before %.32s" : "",
+			 knob->instead ? config->part[0].file->release[knob->name.gone].version : "");
+		snprintf(effect, sizeof(effect), "%s%s", knob->effect ? ": " : "", knob->effect ? knob->effect : "");
+		if (used + strlen(knob->name.key) + strlen(before) + strlen(effect) + 8 > size)
+			continue;
+		used += (size_t)snprintf(out + used, size - used, "%s%s%s%s", used ? "; " : " (", knob->name.key, before,
+					 effect);
 	}
-	if (only && only->effect && used + strlen(only->effect) + 4 < size)
-		used += (size_t)snprintf(out + used, size - used, ": %s", only->effect);
 	if (used)
 		snprintf(out + used, size - used, ")");
 }
@@ -166,7 +203,7 @@ static void say_room(const struct advice *advice, const char *remedy, char *out,
 static int grew_here(struct advice *advice, char *instead, size_t room)
 {
 	struct host_growth growth;
-	char size[2][TEXT_SIZE_MAX], gpu[112], settings[128];
+	char size[2][TEXT_SIZE_MAX], gpu[112], settings[192];
 	const char *remedy;
 
 	if (!grew_much(advice, &growth))
@@ -187,7 +224,8 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 {
 	struct host_growth growth;
 	const char *remedy = grew_much(advice, &growth) ? remedy_for(&growth) : NULL;
-	char size[3][TEXT_SIZE_MAX], settings[128], gpu[112];
+	char size[3][TEXT_SIZE_MAX], settings[192], gpu[112];
+	int first;
 
 	text_bytes(size[0], words->recorded);
 	if (!remedy) {
@@ -200,10 +238,13 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 	}
 	host_settings(advice, growth.function, settings, sizeof(settings));
 	say_room(advice, remedy, gpu, sizeof(gpu));
+	first = *gpu && growth.alike > 1; /* of no rank alone: what all of them leave there counts as often */
 	snprintf(instead, room,
-		 "the %u processes recorded here have %s together, and grew in %.60s (%.60s), one from %s to %s: %s%s%.111s",
+		 "the %u processes recorded here have %s together, and grew in %.60s (%.60s), one from %s to %s%.111s%s%s%s%.111s",
 		 words->processes, size[0], growth.function, growth.place, text_bytes(size[1], growth.first),
-		 text_bytes(size[2], growth.last), remedy, settings, gpu);
+		 text_bytes(size[2], growth.last), first ? gpu : "",
+		 first ? ", so turn the offload off first; then, or where nothing is offloaded, " : ": ", remedy, settings,
+		 first ? "" : gpu);
 }
 
 /* What to do about it, of one whose end the host was. */
