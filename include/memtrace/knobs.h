@@ -71,13 +71,14 @@
 	X(RESULTS, "changes results")
 
 /* How a value is written down. X(NAME, word) */
-#define MT_KNOB_WRITTEN_LIST(X)                           \
-	X(HYDRA, "hydra")             /* a.b=1 */         \
-	X(YAML, "yaml")               /* a path in it */  \
-	X(FLAG, "flag")               /* --a-b 1 */       \
-	X(ARGUMENT, "argument")       /* function(a=1) */ \
-	X(ENVIRONMENT, "environment") /* VARIABLE=a:1 */  \
-	X(JSON, "json")               /* a path in it */  \
+#define MT_KNOB_WRITTEN_LIST(X)                              \
+	X(HYDRA, "hydra")             /* a.b=1 */            \
+	X(DOTLIST, "dotlist")         /* a.b=1, all alike */ \
+	X(YAML, "yaml")               /* a path in it */     \
+	X(FLAG, "flag")               /* --a-b 1 */          \
+	X(ARGUMENT, "argument")       /* function(a=1) */    \
+	X(ENVIRONMENT, "environment") /* VARIABLE=a:1 */     \
+	X(JSON, "json")               /* a path in it */     \
 	X(CODE, "code")               /* in the program */
 
 /* What a value may be. SIZE: bytes. X(NAME) */
@@ -374,6 +375,7 @@ struct mt_knob_file {
 	X(knobs_relax, "relax")               \
 	X(knobs_slime, "slime")               \
 	X(knobs_openrlhf, "openrlhf")         \
+	X(knobs_skyrl, "skyrl")               \
 	X(knobs_nemo_rl, "nemo-rl")           \
 	X(knobs_trl, "trl")                   \
 	X(knobs_transformers, "transformers") \

@@ -395,8 +395,9 @@ never "where it is a micro-batch of its own" 'ends the run' advise -n 0
 # ---- what a setting takes, and whose it is ----
 
 case=skyrl-556
-row --optimizer-cpu-offload "all(w in r['paste'] for w in ('--optimizer-cpu-offload', '--use-precision-aware-optimizer', '--use-distributed-optimizer'))" "Megatron asserts the others"
-says "which the page says" '1\. --optimizer-cpu-offload of megatron false \(default, if not set\) -> true, with --use-precision-aware-optimizer and --use-distributed-optimizer: saves' advise
+row optimizer_config_kwargs.optimizer_cpu_offload "all(w in r['paste'] for w in ('optimizer_cpu_offload=', 'use_precision_aware_optimizer=', 'optimizer_offload_fraction=1')) and '+' not in r['paste']" "Megatron asserts one of the others, the other is nothing by default, and SkyRL takes no +"
+says "which the page says" '1\. trainer\.policy\.megatron_config\.optimizer_config_kwargs\.optimizer_cpu_offload false \(default, if not set\) -> true, with [a-z._]+\.use_precision_aware_optimizer and [a-z._]+\.optimizer_offload_fraction: saves' advise
+never "whose keys these are, and not those of what is below" ' of (megatron|vllm)$| of (megatron|vllm) ' advise
 case=verl-302
 says "an argument of PyTorch is no setting of verl" 'FullStateDictConfig\.offload_to_cpu of pytorch, in the code' advise
 case=skypilot-10269

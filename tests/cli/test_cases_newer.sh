@@ -40,6 +40,7 @@ says "that it has all pairs of tokens, and which kernels have not" '4\.0 GiB ask
 says "and in advise" '^Before any setting: by its size .* attention with a number for each pair of tokens' advise
 
 begin skyrl-1650
+row trainer.micro_train_batch_size_per_gpu "r['fits']" "in SkyRL's own key, and no default of one sample stands against it"
 says "fewer tokens" '40\.6 GiB asked for by backward \(model_utils\.py:241\) in backward .*larger than all that is in use of any kind, 40\.6 GiB: make it smaller \(fewer tokens' oom
 never "no setting of weights or states first" 'shard|recompute|[Ee]xpandable' oom --brief
 

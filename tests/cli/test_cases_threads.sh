@@ -38,7 +38,7 @@ never "what grows with each step is told by the step" 'woke up before' oom
 
 begin skyrl-1758
 says "a model that does not compute now" 'Beside it, rank 0 \(pid 5200\) has 15\.4 GiB of weights, and does not compute now: on the host meanwhile, or on a GPU of its own' oom
-says "first where no setting is known" '^Let pid 5200 take its weights, 15\.4 GiB, to the host while this one trains, or give it a GPU of its own' advise
+says "first, before a setting that makes the work itself slow" '^Let pid 5200 take its weights, 15\.4 GiB, to the host while this one trains, or give it a GPU of its own\. Or try trainer\.policy\.fsdp_config\.cpu_offload' advise
 case=nemo-rl-2772
 check "$case: is true" play "$case"
 never "not beside what waits for its turn" 'Beside it' oom

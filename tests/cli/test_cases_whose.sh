@@ -137,6 +137,7 @@ row "DataLoader(batch_size)" "r['proposed'] == 'half of what it is now' and r['p
 says "in words" 'half as many samples in a batch \(where it is 1, this does nothing\): saves' advise
 row "autocast(dtype)" "r['saved_bytes']['low'] == 0 and r['cost'] == 'changes results' and 'float32 now' in r['only_if']" "of which type it is nobody knows"
 begin torchtune-1046
+says "what the first gives back is not enough" 'or cap the tokens of a micro-batch\. Up to 3\.9 GiB can come back so, and 15\.6 GiB is missing with what comes after the request: not enough alone\. Or try' advise
 says "the logits in parts" 'Or try the head and the loss over parts of the tokens, each part within torch\.utils\.checkpoint\.checkpoint: it saves probably 1[0-9]\.[0-9] to 2[0-9]\.[0-9] GiB' advise
 begin trl-4013
 advises "a Trainer's loop is not the user's" "not any(k['key'] in ('cross_entropy(input)', 'DataLoader(batch_size)', 'autocast(dtype)') for k in d['knobs'])"

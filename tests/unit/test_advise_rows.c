@@ -70,6 +70,7 @@ static const struct {
 	{ "openrlhf", "--ds.zpg", BECAUSE_COPIES },
 	{ "openrlhf", "--ds.packing_samples", BECAUSE_FILLING },
 	{ "openrlhf", "--train.dynamic_batch_enable", BECAUSE_FILLING },
+	{ "skyrl", "trainer.remove_microbatch_padding", BECAUSE_FILLING },
 	{ "nemo-rl", "policy.dynamic_batching.enabled", BECAUSE_FILLING },
 	{ "nemo-rl", "policy.sequence_packing.enabled", BECAUSE_FILLING },
 	{ "nemo-rl", "teacher.dynamic_batching.enabled", BECAUSE_FILLING },

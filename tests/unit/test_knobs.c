@@ -40,9 +40,9 @@ static void check_refused(const char *text, const char *words)
 
 TEST(built_in_files_are_good)
 {
-	static const char *const frameworks[] = { "verl",    "areal",  "relax",        "slime",     "openrlhf",
-						  "nemo-rl", "trl",    "transformers", "deepspeed", "megatron",
-						  "vllm",    "sglang", "pytorch",      "accelerate" };
+	static const char *const frameworks[] = { "verl",    "areal",  "relax",        "slime",      "openrlhf",
+						  "nemo-rl", "trl",    "transformers", "deepspeed",  "megatron",
+						  "vllm",    "sglang", "pytorch",      "accelerate", "skyrl" };
 	struct mt_knobs *knobs;
 	size_t i;
 
@@ -221,7 +221,7 @@ TEST(how_values_are_written_is_said_by_the_file_or_the_row)
 		      "x.yaml:6: no \"variables\" of the environment are given");
 	check_refused(
 		FILE_HEAD "knobs:\n" ROW("a.k") "    written: by hand\n",
-		"x.yaml:16: unknown written \"by hand\" (one of: hydra, yaml, flag, argument, environment, json, code)");
+		"x.yaml:16: unknown written \"by hand\" (one of: hydra, dotlist, yaml, flag, argument, environment, json, code)");
 	check_refused("framework: f\npackage: p\nreleases: [1]\nknobs: []\n", "x.yaml:1: the file has no \"written\"");
 }
 

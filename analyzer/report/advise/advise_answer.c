@@ -1,7 +1,4 @@
-/*
- * The first sentences of memana advise: what to change, how much that saves, whether it is enough, how sure; and what happened. And what
- * speaks for each row: the bytes that it reaches.
- */
+/* The first sentences of memana advise: what to change, how much that saves, whether it is enough, how sure; and what happened. */
 #include <ctype.h>
 #include <string.h>
 #include "advise.h"
@@ -11,8 +8,6 @@
 #include "report/peak_points.h"
 #include "report/peak_verdict.h"
 #include "report/top_host.h"
-
-#define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
 
 const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range)
 {
@@ -293,9 +288,9 @@ static void say_try(struct sentence *answer, const char *begins, const char *onl
 {
 	if (*begins)
 		sentence_say(answer,
-			     *only                  ? "%s, if %s, try "
-			     : strcmp(begins, "Or") ? "%s, try "
-						    : "%s try ",
+			     *only                   ? "%s, if %s, try "
+			     : !strstr(begins, "Or") ? "%s, try "
+						     : "%s try ",
 			     begins, only);
 	else if (*only)
 		sentence_say(answer, "If %s, try ", only);
@@ -325,6 +320,14 @@ static void say_rows(struct advice *advice, const char *begins)
 		sentence_say(answer, " With the others of \"What fits\" it is.");
 }
 
+/* The remedy is about logits from before a backward that is over. */
+static int is_about_stale(const struct oom *oom)
+{
+	const char *remedy = oom->stale ? oom_special_remedy(oom) : NULL;
+
+	return remedy && strstr(remedy, "whose backward is over");
+}
+
 /* What would come back, where the remedy is about bytes that nobody needs then; 0: it is about something else. */
 static uint64_t given_back(const struct advice *advice)
 {
@@ -343,6 +346,8 @@ static uint64_t given_back(const struct advice *advice)
 		return oom->idle_model.bytes;
 	if (oom->before.is_why)
 		return oom->before.bytes;
+	if (is_about_stale(oom))
+		return oom->stale;
 	if (oom_goes_for_nothing(oom))
 		return oom->place->bytes;
 	return reason == ADVISE_REASON_NEIGHBOUR || reason == ADVISE_REASON_IDLE_CACHE || oom->left_over ||
@@ -358,20 +363,42 @@ static void say_given_back(struct advice *advice)
 	uint64_t missing = missing_of_request(&advice->run), bytes = given_back(advice);
 	char back[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
 
-	if (!bytes || bytes < missing)
+	if (!bytes || (bytes < missing && !is_about_stale(&advice->run.oom)))
 		return;
 	sentence_say(&advice->answer, " Up to %s can come back so", text_bytes(back, bytes));
 	if (missing && advice->needed > missing && advice->run.replay.later.bytes)
 		sentence_say(&advice->answer, ", and %s%s is missing with what comes after the request%s",
 			     series ? "at least " : "", text_bytes(size, advice->needed),
-			     bytes >= advice->needed ? ": enough" : "");
+			     bytes >= advice->needed ? ": enough" : ": not enough alone");
 	else if (missing)
-		sentence_say(&advice->answer, ", and %s%s is missing: enough", series ? "at least " : "",
-			     text_bytes(size, missing));
-	sentence_say(&advice->answer, "%s.", missing && is_for_request(advice) ? " for this request" : "");
+		sentence_say(&advice->answer, ", and %s%s is missing: %s", series ? "at least " : "",
+			     text_bytes(size, missing), bytes >= missing ? "enough" : "not enough alone");
+	sentence_say(&advice->answer, "%s.",
+		     missing && bytes >= missing && is_for_request(advice) ? " for this request" : "");
 	if ((series || (missing && is_for_request(advice))) &&
 	    !advise_settings_too(advice)) /* with rows it is said there */
 		advise_say_later(&advice->answer, advice);
+}
+
+/* Weights of a process that does not compute meanwhile. 1: it was said. */
+static int say_beside(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	char size[TEXT_SIZE_MAX];
+
+	if (!advice->run.failed || oom->rule != OOM_LARGEST || !oom->beside.bytes || oom_is_others(oom))
+		return 0;
+	sentence_say(&advice->answer,
+		     "Let pid %lld take its weights, %s, to the host while this one trains, or give it a GPU of its own.",
+		     (long long)oom->beside.pid, text_bytes(size, oom->beside.bytes));
+	return 1;
+}
+
+/* That is enough, and what a setting does to the work itself costs more. */
+static int is_beside_first(const struct advice *advice)
+{
+	return advice->run.failed && advice->needed && advice->run.oom.beside.bytes >= advice->needed &&
+	       advice->row->knob->cost >= MT_KNOB_COST_MUCH_TIME;
 }
 
 /* No row: what can be said without a setting's name, and who does it. */
@@ -382,12 +409,8 @@ static void say_remedy(struct advice *advice)
 	const char *remedy = oom_remedy(run->failed ? run->oom.rule_category : advise_largest_category(run));
 	char size[TEXT_SIZE_MAX];
 
-	if (run->failed && run->oom.rule == OOM_LARGEST && run->oom.beside.bytes && !oom_is_others(&run->oom)) {
-		sentence_say(&advice->answer,
-			     "Let pid %lld take its weights, %s, to the host while this one trains, or give it a GPU of its own.",
-			     (long long)run->oom.beside.pid, text_bytes(size, run->oom.beside.bytes));
+	if (say_beside(advice))
 		return;
-	}
 	if (run->failed && run->oom.rule == OOM_TOO_LARGE)
 		sentence_say(&advice->answer,
 			     "Make this one request of %s smaller: fewer or shorter samples at a time, or what it is for in pieces.%s",
@@ -527,6 +550,8 @@ static void say_answer(struct advice *advice)
 		say_healthy(advice);
 	else if (!advice->rows || (advice->run.failed && advice->run.oom.rule == OOM_TOO_LARGE && !advice->row->fits))
 		say_remedy(advice);
+	else if (is_beside_first(advice) && say_beside(advice))
+		say_rows(advice, " Or");
 	else
 		say_rows(advice, advice->run.failed || advice->fit ? "" : "To make the peak lower");
 }
@@ -580,116 +605,4 @@ int advise_answer(struct advice *advice)
 	if (!error)
 		say_answer(advice);
 	return error;
-}
-
-/* ---- the evidence for a row ------------------------------------------------------------------------------------------------ */
-/* What most of it is that the change reaches; of what the knob speaks of, if it reaches any of that. */
-static uint8_t main_category(const struct mt_knob *knob, const struct advise_reach *reach)
-{
-	uint8_t most = MT_CATEGORY_OTHER, i;
-	int meant = 0;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		int means = (knob->categories & 1u << i) != 0 && reach->bytes[i];
-
-		if (means > meant || (means == meant && reach->bytes[i] > reach->bytes[most])) {
-			most = i;
-			meant = means;
-		}
-	}
-	return most;
-}
-
-/* What has no known purpose by its stack, but woke up: what had slept. */
-static const char *category_words(const struct advice *advice, const struct advise_row *row)
-{
-	return row->category == MT_CATEGORY_OTHER && *advice->run.oom.waking ? advice->run.oom.waking
-									     : mt_category_name(row->category);
-}
-
-/* What failed is among those bytes: they were not all there. */
-static int is_of_request(const struct advice *advice, const struct advise_row *row)
-{
-	const struct replay *replay = &advice->run.replay;
-
-	return advice->run.failed && replay->site[replay->request.site].category == row->category;
-}
-
-#define ELSE_SHARE 10 /* of what is reached: one part in so many of another kind is named */
-
-/* "37.2 GiB at the peak, probably activations, and 3.0 GiB of logits and log-probs"; "15.3 of 30.5 GiB .." where the rest is not reached. */
-static size_t say_reached(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
-{
-	uint64_t there = advise_held_then(&advice->run, 1u << row->category), bytes = reach->bytes[row->category];
-	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX + 8] = "";
-	size_t room = sizeof(row->evidence), used;
-	uint8_t i;
-
-	if (bytes + there / ADVISE_WORTH < there)
-		snprintf(all, sizeof(all), " of %s", text_bytes(size, there));
-	used = (size_t)snprintf(row->evidence, room, "%s%s %s, %s%s", text_bytes(size, bytes), all,
-				!advice->run.failed          ? "at the peak"
-				: is_of_request(advice, row) ? "with the failed request"
-							     : "at the failed request",
-				row->probable ? "probably " : "", category_words(advice, row));
-	for (i = 1; i < MT_CATEGORY_COUNT && used < room; i++)
-		if (i != row->category && reach->bytes[i] > reach->all / ELSE_SHARE)
-			used += (size_t)snprintf(row->evidence + used, room - used, ", and %s of %s",
-						 text_bytes(size, reach->bytes[i]), mt_category_name(i));
-	if (reach->later > reach->all / ELSE_SHARE && used < room)
-		used += (size_t)snprintf(row->evidence + used, room - used, ", and %s more by what comes after it",
-					 text_bytes(size, reach->later));
-	return used < room ? used : room - 1;
-}
-
-int advise_is_beside(const struct mt_knob *knob, const struct advise_reach *reach)
-{
-	uint64_t own = 0;
-	uint32_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		own += knob->categories & 1u << i ? reach->bytes[i] : 0;
-	return knob->method != MT_KNOB_METHOD_LOGITS && knob->method != MT_KNOB_METHOD_SHARE && !reach->later &&
-	       own < reach->all / (2 * ELSE_SHARE);
-}
-
-/* "; the largest place has 36.4 GiB in 28 pieces; 16,384 tokens in the largest micro-batch". */
-static void say_more(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach, size_t used)
-{
-	const struct replay_site *site = &advice->run.replay.site[reach->largest[row->category]];
-	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
-	uint64_t tokens = reach->bytes[row->category] ? advise_rows(&advice->run, site) : 0;
-
-	if (tokens && site->words)
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; the largest are %s tokens x %s words x %llu bytes",
-					 text_number(number, tokens), text_number(words, site->words),
-					 (unsigned long long)site->element);
-	else if (reach->bytes[row->category] && site->then_count > 1 && used < sizeof(row->evidence))
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; the largest place has %s in %u pieces", text_bytes(size, site->then),
-					 site->then_count);
-	if (row->knob->weighs && TYPED & 1u << row->category && used < sizeof(row->evidence))
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; of that, only floats of 32 bits become smaller%s",
-					 advice->run.model.element ? ""
-								   : ", and the recording does not tell which are");
-	tokens = advise_tokens_in(&advice->run, row->knob->phases);
-	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
-		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
-					 "; %s tokens in the largest micro-batch", text_number(number, tokens));
-	if (row->knob->method == MT_KNOB_METHOD_TOKENS && advise_is_outlier(advice) && used < sizeof(row->evidence))
-		snprintf(row->evidence + used, sizeof(row->evidence) - used,
-			 row->sample ? ", %s at most before it: probably one sample"
-			 : advise_ends_run(row->knob)
-				 ? ", %s at most before it: if that is one sample, the run ends with an error"
-				 : ", %s at most before it: if that is one sample, this does nothing",
-			 text_number(number, advice->run.oom.logits.earlier));
-}
-
-void advise_take_evidence(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
-{
-	row->category = main_category(row->knob, reach);
-	row->probable = reach->guessed[row->category] > reach->bytes[row->category] / 2;
-	say_more(advice, row, reach, say_reached(advice, row, reach));
 }

@@ -71,7 +71,8 @@ static const struct {
 	{ "checkpoint",
 	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host, and keep less there "
 	  "beside it (what is offloaded or backed up); if that is not enough, save no optimizer state",
-	  "keep less on the host beside the checkpoint (what is offloaded or backed up there), and less in it: no optimizer state", NULL },
+	  "keep less on the host beside the checkpoint (what is offloaded or backed up there), and less in it: no optimizer state",
+	  NULL },
 	{ "state_dict",
 	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
 	{ "offload",
@@ -151,8 +152,8 @@ static int is_open(const struct advice *advice, const struct mt_knob *knob)
 {
 	char why[ADVISE_WORDS_MAX];
 
-	return knob->instead || advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why) ==
-					ADVISE_STANDING_OPEN;
+	return knob->instead ||
+	       advise_config_standing(advice->config, knob, ADVISE_AS_IS, &advice->facts, why) == ADVISE_STANDING_OPEN;
 }
 
 /*
@@ -179,8 +180,8 @@ static void host_settings(const struct advice *advice, const char *function, cha
 		snprintf(effect, sizeof(effect), "%s%s", knob->effect ? ": " : "", knob->effect ? knob->effect : "");
 		if (used + strlen(knob->name.key) + strlen(before) + strlen(effect) + 8 > size)
 			continue;
-		used += (size_t)snprintf(out + used, size - used, "%s%s%s%s", used ? "; " : " (", knob->name.key, before,
-					 effect);
+		used += (size_t)snprintf(out + used, size - used, "%s%s%s%s", used ? "; " : " (", knob->name.key,
+					 before, effect);
 	}
 	if (used)
 		snprintf(out + used, size - used, ")");
@@ -243,8 +244,8 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 		 "the %u processes recorded here have %s together, and grew in %.60s (%.60s), one from %s to %s%.111s%s%s%s%.111s",
 		 words->processes, size[0], growth.function, growth.place, text_bytes(size[1], growth.first),
 		 text_bytes(size[2], growth.last), first ? gpu : "",
-		 first ? ", so turn the offload off first; then, or where nothing is offloaded, " : ": ", remedy, settings,
-		 first ? "" : gpu);
+		 first ? ", so turn the offload off first; then, or where nothing is offloaded, " : ": ", remedy,
+		 settings, first ? "" : gpu);
 }
 
 /* What to do about it, of one whose end the host was. */

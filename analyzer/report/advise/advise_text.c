@@ -1,14 +1,16 @@
-/* The page of memana advise. */
+/* The page of memana advise; and what speaks for each row: the bytes that it reaches. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "advise.h"
+#include "advise_choice.h"
 #include "memtrace/error.h"
 #include "report/peak_points.h"
 
 #define IDLES_SHOWN 2
 #define INDENT 5
+#define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
 
 const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
 
@@ -420,4 +422,117 @@ int advise_text(const struct text *text, const struct advice *advice, int64_t li
 	print_rows(text, advice, limit);
 	print_idles(text, advice, limit);
 	return print_paste(text, advice);
+}
+
+/* ---- the evidence for a row ------------------------------------------------------------------------------------------------ */
+
+/* What most of it is that the change reaches; of what the knob speaks of, if it reaches any of that. */
+static uint8_t main_category(const struct mt_knob *knob, const struct advise_reach *reach)
+{
+	uint8_t most = MT_CATEGORY_OTHER, i;
+	int meant = 0;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		int means = (knob->categories & 1u << i) != 0 && reach->bytes[i];
+
+		if (means > meant || (means == meant && reach->bytes[i] > reach->bytes[most])) {
+			most = i;
+			meant = means;
+		}
+	}
+	return most;
+}
+
+/* What has no known purpose by its stack, but woke up: what had slept. */
+static const char *category_words(const struct advice *advice, const struct advise_row *row)
+{
+	return row->category == MT_CATEGORY_OTHER && *advice->run.oom.waking ? advice->run.oom.waking
+									     : mt_category_name(row->category);
+}
+
+/* What failed is among those bytes: they were not all there. */
+static int is_of_request(const struct advice *advice, const struct advise_row *row)
+{
+	const struct replay *replay = &advice->run.replay;
+
+	return advice->run.failed && replay->site[replay->request.site].category == row->category;
+}
+
+#define ELSE_SHARE 10 /* of what is reached: one part in so many of another kind is named */
+
+/* "37.2 GiB at the peak, probably activations, and 3.0 GiB of logits and log-probs"; "15.3 of 30.5 GiB .." where the rest is not reached. */
+static size_t say_reached(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
+{
+	uint64_t there = advise_held_then(&advice->run, 1u << row->category), bytes = reach->bytes[row->category];
+	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX + 8] = "";
+	size_t room = sizeof(row->evidence), used;
+	uint8_t i;
+
+	if (bytes + there / ADVISE_WORTH < there)
+		snprintf(all, sizeof(all), " of %s", text_bytes(size, there));
+	used = (size_t)snprintf(row->evidence, room, "%s%s %s, %s%s", text_bytes(size, bytes), all,
+				!advice->run.failed          ? "at the peak"
+				: is_of_request(advice, row) ? "with the failed request"
+							     : "at the failed request",
+				row->probable ? "probably " : "", category_words(advice, row));
+	for (i = 1; i < MT_CATEGORY_COUNT && used < room; i++)
+		if (i != row->category && reach->bytes[i] > reach->all / ELSE_SHARE)
+			used += (size_t)snprintf(row->evidence + used, room - used, ", and %s of %s",
+						 text_bytes(size, reach->bytes[i]), mt_category_name(i));
+	if (reach->later > reach->all / ELSE_SHARE && used < room)
+		used += (size_t)snprintf(row->evidence + used, room - used, ", and %s more by what comes after it",
+					 text_bytes(size, reach->later));
+	return used < room ? used : room - 1;
+}
+
+int advise_is_beside(const struct mt_knob *knob, const struct advise_reach *reach)
+{
+	uint64_t own = 0;
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		own += knob->categories & 1u << i ? reach->bytes[i] : 0;
+	return knob->method != MT_KNOB_METHOD_LOGITS && knob->method != MT_KNOB_METHOD_SHARE && !reach->later &&
+	       own < reach->all / (2 * ELSE_SHARE);
+}
+
+/* "; the largest place has 36.4 GiB in 28 pieces; 16,384 tokens in the largest micro-batch". */
+static void say_more(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach, size_t used)
+{
+	const struct replay_site *site = &advice->run.replay.site[reach->largest[row->category]];
+	char size[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX], words[TEXT_SIZE_MAX];
+	uint64_t tokens = reach->bytes[row->category] ? advise_rows(&advice->run, site) : 0;
+
+	if (tokens && site->words)
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; the largest are %s tokens x %s words x %llu bytes",
+					 text_number(number, tokens), text_number(words, site->words),
+					 (unsigned long long)site->element);
+	else if (reach->bytes[row->category] && site->then_count > 1 && used < sizeof(row->evidence))
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; the largest place has %s in %u pieces", text_bytes(size, site->then),
+					 site->then_count);
+	if (row->knob->weighs && TYPED & 1u << row->category && used < sizeof(row->evidence))
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; of that, only floats of 32 bits become smaller%s",
+					 advice->run.model.element ? ""
+								   : ", and the recording does not tell which are");
+	tokens = advise_tokens_in(&advice->run, row->knob->phases);
+	if (row->knob->method == MT_KNOB_METHOD_TOKENS && tokens && used < sizeof(row->evidence))
+		used += (size_t)snprintf(row->evidence + used, sizeof(row->evidence) - used,
+					 "; %s tokens in the largest micro-batch", text_number(number, tokens));
+	if (row->knob->method == MT_KNOB_METHOD_TOKENS && advise_is_outlier(advice) && used < sizeof(row->evidence))
+		snprintf(row->evidence + used, sizeof(row->evidence) - used,
+			 row->sample ? ", %s at most before it: probably one sample"
+			 : advise_ends_run(row->knob)
+				 ? ", %s at most before it: if that is one sample, the run ends with an error"
+				 : ", %s at most before it: if that is one sample, this does nothing",
+			 text_number(number, advice->run.oom.logits.earlier));
+}
+
+void advise_take_evidence(const struct advice *advice, struct advise_row *row, const struct advise_reach *reach)
+{
+	row->category = main_category(row->knob, reach);
+	row->probable = reach->guessed[row->category] > reach->bytes[row->category] / 2;
+	say_more(advice, row, reach, say_reached(advice, row, reach));
 }

@@ -174,12 +174,13 @@ static void put_shell(FILE *out, const char *word)
 
 /* ---- overrides and flags ----------------------------------------------------------------------------------------- */
 
-/* Hydra adds what the configuration does not have with ++ only. */
+/* Hydra adds what the configuration does not have with ++ only; OmegaConf's own lists of them know no +. */
 static void put_override(FILE *out, const struct line *line)
 {
 	char word[2 * ADVISE_KEY_MAX + 8];
 
-	snprintf(word, sizeof(word), "%s%s=%s", line->handed ? "++" : "", line->key,
+	snprintf(word, sizeof(word), "%s%s=%s", line->handed && line->written == MT_KNOB_WRITTEN_HYDRA ? "++" : "",
+		 line->key,
 		 line->is_null     ? "null"
 		 : line->is_switch ? (line->is_on ? "True" : "False")
 				   : line->value);
@@ -416,6 +417,7 @@ static int put_line(const struct advise_config *config, FILE *out, struct line *
 		fprintf(out, "# for %s itself\n", line[i].own);
 	switch (line[i].written) {
 	case MT_KNOB_WRITTEN_HYDRA:
+	case MT_KNOB_WRITTEN_DOTLIST:
 		put_override(out, &line[i]);
 		break;
 	case MT_KNOB_WRITTEN_FLAG:
