@@ -232,9 +232,9 @@ says "as many as one of the models has layers" 'counts the 7 more like it that c
 case=verl-1932
 # A budget beyond which a sample ends the run: its floor is said where it is proposed, and it is not first where one sample may be all.
 case=nemo-rl-2882
-says "the floor of a budget, at once" '^Try teacher\.dynamic_batching\.logprob_mb_tokens = 24576, .* if no sample is longer than that \(one that is ends the run with an error\): it saves' advise
+says "the floor of a budget, at once, after what makes all of it in one piece" '^Before any setting: let distributed_vocab_topk \(model_utils\.py:1402\) cast fewer logits at a time, .* Or try teacher\.dynamic_batching\.logprob_mb_tokens = 24576, .* if no sample is longer than that \(one that is ends the run with an error\): it saves' advise
 case=nemo-rl-2871
-says "of one that was filled up, too" '^Try policy\.sequence_packing\.train_mb_tokens = 77312, .* if no sample is longer than that' advise
+says "of one that was filled up, too" '^Before any setting: let _compute_distributed_log_softmax .* Or try policy\.sequence_packing\.train_mb_tokens = 77312, .* if no sample is longer than that' advise
 begin nemo-rl-4222
 never "a budget is not first where nothing tells that there are several samples" 'Or try policy\.sequence_packing' advise
 row policy.sequence_packing.train_mb_tokens "'a micro-batch has several samples' in r['only_if']" "which its row says"
@@ -243,6 +243,7 @@ begin transformers-8403
 advises "copies of weights are no activations of a batch" "not any(k['key'] in ('checkpoint(function)', 'DataLoader(batch_size)', 'autocast(dtype)') for k in d['knobs'])"
 never "nothing is computed again where no backward comes" 'backward pass|Settings of pytorch that would help' advise
 begin diffusers-1441
+says "the autoencoder has a remedy of its own" '^Before any setting: nothing is trained in this process, and it is the autoencoder that asks: let it work in tiles \(enable_vae_tiling' advise
 row "DataLoader(batch_size)" "r['effect'] is None and r['fits']" "no gradients are added up where nothing is trained"
 never "nor on the page" 'add up the gradients' advise
 begin transformers-35648
@@ -388,7 +389,10 @@ says "what it cannot split" 'twice what it is now \(1 by default; what is one sa
 begin nemo-rl-3495
 proposes "a sample longer than the budget is an error in NeMo-RL, and this is probably one" policy.dtensor_cfg.activation_checkpointing
 row sequence_packing.train_mb_tokens "'ends the run with an error' in r['only_if'] and 'the run ends with an error' in r['evidence']" "which the row says"
-says "whose default it is: a distillation does not begin with it" 'activation_checkpointing = true, now false \(default of grpo_math_1B\.yaml, if not set\)' advise
+says "whose default it is: a distillation does not begin with it" 'activation_checkpointing false \(default of grpo_math_1B\.yaml, if not set\) -> true' advise
+says "first what makes all of it at once, whatever is set" '^Before any setting: let get_distillation_topk_logprobs_from_logits \(model_utils\.py:1500\) cast fewer logits at a time, .*13\.9 GiB is what 7\.0 GiB of them are in float32' advise
+case=slime-1767
+never "not where a cap is sure to help" 'cast fewer' advise
 case=slime-1951
 never "where it is a micro-batch of its own" 'ends the run' advise -n 0
 

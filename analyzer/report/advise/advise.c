@@ -183,6 +183,8 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	if (!error)
 		error = advise_refuse(advice, request->name);
 	if (!error)
+		advise_say_tiles(advice);
+	if (!error)
 		error = advise_refuse_outlier(advice);
 	if (!error && !advice->refusals)
 		error = advise_refuse_uneven(advice);
@@ -190,6 +192,8 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 		error = advise_refuse_beside(advice);
 	if (!error)
 		error = advise_choose(advice);
+	if (!error)
+		error = advise_refuse_cast(advice);
 	if (!error)
 		error = !advice->refusals && advise_is_outlier(advice) ? advise_refuse_tokens(advice)
 								       : advise_refuse_untouched(advice);

@@ -298,6 +298,12 @@ int advise_refuse_outlier(struct advice *advice);
 int advise_refuse_tokens(struct advice *advice);
 int advise_refuse_uneven(struct advice *advice);
 
+/* After the rows are chosen: logits that a function of the program makes float32 all at once, where no row does it in pieces. 0 or -MT_E_x. */
+int advise_refuse_cast(struct advice *advice);
+
+/* An autoencoder that decodes: what was told of inference in general is told of it. */
+void advise_say_tiles(struct advice *advice);
+
 /* Fills refusals: what the failure itself tells, and what does beside it (advise_refuse.c). 0 or -MT_E_x. */
 int advise_refuse(struct advice *advice, const char *name);
 int advise_refuse_beside(struct advice *advice);

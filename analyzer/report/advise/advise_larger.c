@@ -1,8 +1,9 @@
-/* What is larger than all before: a sample, a micro-batch, or what one rank has of them. */
+/* What is larger than all before: a sample, a micro-batch, or what one rank has of them. And what could come in pieces. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "advise.h"
+#include "advise_choice.h"
 #include "advise_turn.h"
 #include "memtrace/base.h"
 #include "report/answer.h"
@@ -296,4 +297,103 @@ int advise_refuse_uneven(struct advice *advice)
 	/* Where nothing failed the verdict has it. */
 	return run->failed ? advise_add_refusal(advice, ADVISE_REASON_UNEVEN, 0, text, instead)
 			   : advise_add_told(advice, ADVISE_REASON_UNEVEN, 0, text, instead);
+}
+
+/* ---- in pieces ----------------------------------------------------------------------------------------------------------- */
+
+/* Logits of half the size in the process that asks: the same ones, in 16 bits. 0: none are there. */
+static uint64_t narrow_logits(const struct advice *advice)
+{
+	const struct oom_failure *it = advice->run.oom.it;
+	const struct replay *replay = &advice->run.replay;
+	const struct replay_site *site;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++) {
+		site = &replay->site[i];
+		if (site->category == MT_CATEGORY_LOGITS && site->process == it->process && site->then_count &&
+		    site->largest == it->requested / 2)
+			return site->largest;
+	}
+	return 0;
+}
+
+/* Whoever asked is no function of PyTorch's own, but one that calls them. */
+static int asks_itself(const struct advice *advice)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION SELECT parent, depth + 1 FROM up JOIN node USING (id) WHERE parent IS NOT NULL), "
+		"python AS (SELECT file FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE kind = 'python' ORDER BY depth LIMIT 1) "
+		"SELECT 1 FROM python WHERE file NOT LIKE 'torch/%' AND file NOT LIKE '%/torch/%'";
+	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.it->node };
+	int seen = 0;
+
+	return node[0] && !answer_rows(advice->run.db, sql, node, takes_row, &seen) && seen;
+}
+
+/* A setting that makes them in pieces, or fewer of them whatever the samples are, and is enough; or the room that an engine was left. */
+static int has_pieces(const struct advice *advice)
+{
+	const struct advise_row *first = advice->row;
+	size_t i;
+
+	if (advice->rows && first->fits && !*first->only &&
+	    (first->knob->method == MT_KNOB_METHOD_SHARE ||
+	     (first->knob->method == MT_KNOB_METHOD_TOKENS && !advise_may_end_run(advice, first->knob))))
+		return 1;
+
+	for (i = 0; i < advice->rows; i++)
+		if (advice->row[i].fits && !*advice->row[i].only &&
+		    advice->row[i].knob->method == MT_KNOB_METHOD_LOGITS)
+			return 1;
+	return 0;
+}
+
+int advise_refuse_cast(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], size[2][TEXT_SIZE_MAX];
+	uint64_t narrow;
+
+	if (!advice->run.failed || advice->refusals || !oom->logits.tokens || oom->logits.element != 4 ||
+	    advice->needed > oom->it->requested || has_pieces(advice))
+		return 0;
+	narrow = narrow_logits(advice);
+	if (!narrow || !asks_itself(advice))
+		return 0;
+	text_bytes(size[0], oom->it->requested);
+	text_bytes(size[1], narrow);
+	snprintf(text, sizeof(text), "%s are asked for beside logits of %s: probably the same ones, in float32",
+		 size[0], size[1]);
+	snprintf(instead, sizeof(instead),
+		 "let %.100s (%.100s) cast fewer logits at a time, or only those that it reads: %s is what %s of them are in float32, all at "
+		 "once (where that is not your code, another version may do it in pieces)",
+		 oom->it->function, oom->it->place, size[0], size[1]);
+	return advise_add_told(advice, ADVISE_REASON_LEFT, 0, text, instead);
+}
+
+/* An autoencoder of pictures is on the stack that asked. */
+static int is_of_autoencoder(const struct advice *advice)
+{
+	static const char sql[] =
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE file LIKE '%diffusers/%' AND "
+		"(file LIKE '%/vae.py' OR file LIKE '%/autoencoder%') AND (function LIKE '%decode%' OR function LIKE '%encode%') LIMIT 1";
+	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.it->node };
+	int seen = 0;
+
+	return node[0] && !answer_rows(advice->run.db, sql, node, takes_row, &seen) && seen;
+}
+
+void advise_say_tiles(struct advice *advice)
+{
+	struct advise_refusal *refusal = advice->refusal;
+
+	if (!advice->run.failed || !advice->refusals || !refusal->told || !advice->run.oom.infers ||
+	    oom_special_remedy(&advice->run.oom) == NULL || !is_of_autoencoder(advice))
+		return;
+	snprintf(refusal->instead, sizeof(refusal->instead),
+		 "nothing is trained in this process, and it is the autoencoder that asks: let it work in tiles (enable_vae_tiling() of the "
+		 "pipeline, or enable_tiling() of the autoencoder), and on one picture at a time where it has several (enable_vae_slicing(), "
+		 "enable_slicing()); else a smaller picture");
 }
