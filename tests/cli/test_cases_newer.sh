@@ -61,9 +61,16 @@ says "which processes, where and since when" 'hardly a GPU out-of-memory.*init_k
 says "the engine's cache on the host, in advise" '^The host is short of memory.*grew in init_kv_buffer .*hicache_size or hicache_ratio' advise
 never "no data loaders, and no weights that each loads" 'data loader|fsdp_cpu_ram' advise
 
-# ---- what it does not know: that frozen weights need no gradients, and that requests leave their pictures ----
+# A server has no steps: what stays of all its time is told by the minute.
+begin sglang-7340
+says "what requests leave, and how fast" '20\.8 GiB of the 93\.0 GiB .* is kept by prepare_for_extend \(schedule_batch\.py:1368\), 621\.4 MiB more with every minute, and nothing of it has gone: drop the reference .* only puts it off' oom
+never "the cache is not why" 'kv cache: it has taken|shard|recompute' oom --brief
+failure "the rule" "(n['rule'], n['growth']['each'], n['growth']['function']) == ('retained', 'minute', 'prepare_for_extend')"
+says "and in advise" '^No setting fixes this: drop the reference that keeps what prepare_for_extend .* when its request is done' advise
+without "within a few seconds" 's/wait 4s/wait 10ms/' burst
+never "what one request may bring is no growth" 'with every minute' oom
+
+# ---- what it does not know: that frozen weights need no gradients ----
 
 begin litgpt-1538
 says "who has most, at least" '11\.5 GiB _get_reduce_scatter_tensors \(_runtime_utils.py:891\): gradients' oom
-begin sglang-7340
-says "who has it, at least" '20\.8 GiB prepare_for_extend \(schedule_batch.py:1368\)' oom

@@ -312,7 +312,12 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		return;
 	}
 	say_kept(growth, what);
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+	if (growth->by_time)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "drop the reference that keeps %s when its request is done, or limit the cache, if it is one, or take a version in "
+			 "which that is mended; a smaller part of the GPU for an engine only puts it off",
+			 what);
+	else if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 "let go of %s when the engine has it: what went over CUDA IPC comes back after torch.cuda.ipc_collect(), once "
 			 "every receiver has closed it; see that the engine's side does, or take a version in which that is mended",

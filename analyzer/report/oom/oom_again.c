@@ -1,8 +1,9 @@
-/* What a forward or a loader has made before, and what came then does not need. */
+/* What a forward, a loader or a server has made before, and what came then does not need. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_left.h"
 #include "oom_signs.h"
+#include "query/alive.h"
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/makers.h"
@@ -142,4 +143,108 @@ int oom_find_again(struct oom *oom, struct db *db)
 		     mt_category_name(oom->again.kind == OOM_AGAIN_EARLIER ? MT_CATEGORY_ACTIVATIONS
 									   : MT_CATEGORY_WEIGHTS));
 	return 1;
+}
+
+/* ---- in the course of time ---- */
+
+#define SECOND 1000000000LL
+#define PERIOD_LEAST (30 * SECOND) /* within less one request may bring all of it */
+#define PIECES_LEAST 32
+#define SLICES 4     /* of that time: pieces of each have stayed */
+#define SLICE_PART 8 /* of all bytes: at least one part in so many, half of an even share */
+#define CAME_PART 2  /* of what came since the work began and is there: at least one part in so many */
+
+struct course {
+	int64_t from, node; /* time of the first piece */
+	uint64_t bytes, pieces, gone, least, came;
+	int64_t began; /* time of the first allocation after the setting up */
+	int found;
+};
+
+static int take_course(void *context, struct db_stmt *stmt)
+{
+	*(struct course *)context = (struct course){ .from = db_int(stmt, 0),
+						     .node = db_int(stmt, 1),
+						     .bytes = (uint64_t)db_int(stmt, 2),
+						     .pieces = (uint64_t)db_int(stmt, 3),
+						     .gone = (uint64_t)db_int(stmt, 4),
+						     .least = (uint64_t)db_int(stmt, 5),
+						     .came = (uint64_t)db_int(stmt, 6),
+						     .began = db_int(stmt, 7),
+						     .found = 1 };
+	return 0;
+}
+
+/*
+ * SGLang took the pictures of each request to the GPU, and the request kept them when it was done. The place that has most of what came
+ * since the setting up, and what it has of each quarter of the time since its first piece: of a cache that is full, or of what one
+ * request works with, the first quarter has gone.
+ */
+static int look(const struct oom *oom, struct db *db, struct course *course)
+{
+	static const char sql[] =
+		"WITH came AS MATERIALIZED (SELECT spot, in_use.node AS node, in_use.category AS category, since_time, bytes FROM in_use "
+		"LEFT JOIN temp.spot AS spot USING (node) WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase <> 'init' "
+		"AND id NOT IN (SELECT allocation FROM resident) AND " STRETCH_AT(
+			"?4", "?1",
+			"?3") "), "
+			      "most AS (SELECT spot, min(since_time) AS first, sum(bytes) AS bytes, count(*) AS pieces, min(node) AS node FROM came "
+			      "WHERE category NOT IN ('weights', 'gradients', 'optimizer state', 'kv cache', 'cuda graphs', 'nccl') "
+			      "AND spot IS NOT NULL GROUP BY spot ORDER BY 3 DESC, 1 LIMIT 1), "
+			      "slice AS (SELECT (since_time - first) * ?5 / (?4 + 1 - first) AS number, sum(came.bytes) AS bytes "
+			      "FROM came JOIN most USING (spot) GROUP BY 1) "
+			      "SELECT first, node, bytes, pieces, (SELECT count(*) FROM allocation JOIN temp.spot AS gone USING (node) "
+			      "WHERE process = ?1 AND memory = 'tensor' AND gone.spot = most.spot AND free_seq < ?3), "
+			      "(SELECT CASE WHEN count(*) = ?5 THEN min(slice.bytes) ELSE 0 END FROM slice), "
+			      "(SELECT sum(bytes) FROM came), (SELECT min(alloc_time) FROM allocation WHERE process = ?1 AND memory = 'tensor' "
+			      "AND phase <> 'init') FROM most";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time,
+						       SLICES };
+
+	return answer_rows(db, sql, parameter, take_course, course);
+}
+
+static int is_growth(const struct oom *oom, const struct course *course)
+{
+	int64_t period = oom->it->time - course->from;
+
+	return course->found && period >= PERIOD_LEAST && period >= (oom->it->time - course->began) / 2 &&
+	       course->pieces >= PIECES_LEAST && course->bytes >= oom_missing(oom->it) &&
+	       course->bytes >= course->came / CAME_PART && course->least >= course->bytes / SLICE_PART;
+}
+
+static uint64_t own_in_use(const struct oom *oom)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < oom->parts; i++)
+		bytes += oom->part[i].process == oom->it->process ? oom->part[i].bytes : 0;
+	return bytes;
+}
+
+int oom_find_course(struct oom *oom, struct db *db)
+{
+	struct oom_growth *growth = &oom->growth;
+	struct course course = { .found = 0 };
+	struct finding_spot spot;
+	int error = oom->evaluates && !oom->it->steps ? look(oom, db, &course) : 0;
+
+	if (error || !is_growth(oom, &course))
+		return error;
+	error = finding_spot(&spot, db, course.node);
+	if (error)
+		return error;
+	*growth = (struct oom_growth){ .pid = oom->it->pid,
+				       .rank = oom->it->rank,
+				       .bytes = course.bytes,
+				       .in_use = own_in_use(oom),
+				       .each = course.bytes / (uint64_t)((oom->it->time - course.from) / SECOND) * 60,
+				       .places = 1,
+				       .by_time = 1,
+				       .all_there = !course.gone };
+	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
+	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
+	error = maker_behind(db, course.node, growth->caller, growth->caller_place);
+	return error ? error : 1;
 }

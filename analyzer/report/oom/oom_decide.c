@@ -197,6 +197,8 @@ static int grows(struct oom *oom, struct db *db, uint64_t other)
 	uint64_t by = 0, each = 0;
 	int growing = oom_find_growth(oom, db), error;
 
+	if (!growing)
+		growing = oom_find_course(oom, db);
 	if (growing > 0)
 		by = each = oom->growth.bytes;
 	else if (!growing)

@@ -92,7 +92,7 @@ static void json_growth(struct doc *doc, const struct oom_growth *growth)
 	doc_int(doc, "bytes", (int64_t)growth->bytes);
 	doc_int(doc, "process_in_use_bytes", (int64_t)growth->in_use);
 	doc_int(doc, "bytes_each", (int64_t)growth->each);
-	doc_string(doc, "each", growth->by_step ? "step" : "micro-batch");
+	doc_string(doc, "each", oom_growth_part(growth));
 	doc_int(doc, "places", (int64_t)growth->places);
 	doc_string(doc, "function", growth->function);
 	doc_string(doc, "place", growth->place);

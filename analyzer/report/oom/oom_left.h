@@ -33,4 +33,11 @@ int oom_find_idle(struct oom *oom, struct db *db);
  */
 int oom_find_again(struct oom *oom, struct db *db);
 
+/*
+ * Of a process that has run no backward and no step: the place of which it has kept pieces all the time, half a minute at least, where that is
+ * as much as is missing and most of what came since the setting up. Fills oom->growth, by_time. 1: there is such a place, 0, or
+ * -MT_E_x. After oom_find_growth(), whose tables it needs.
+ */
+int oom_find_course(struct oom *oom, struct db *db);
+
 #endif

@@ -76,6 +76,9 @@ const char *oom_library_name(const char *owner);
 /* UNRECORDED: processes that were recorded, and have nothing but a context there, are half of it or more. */
 int oom_has_idlers(const struct oom *oom);
 
+/* With every what it grows: "step", "minute". Static storage. */
+const char *oom_growth_part(const struct oom_growth *growth);
+
 /* Who says what was free: "the driver", ... */
 const char *oom_free_words(const struct oom_failure *failure);
 

@@ -117,9 +117,9 @@ static void say_growing_places(struct sentence *sentence, const struct oom_growt
 			     text_count(others, sizeof(others), growth->places - 2, "other place"));
 }
 
-static const char *part_word(const struct oom_growth *growth)
+const char *oom_growth_part(const struct oom_growth *growth)
 {
-	return growth->by_step ? "step" : growth->by_batch ? "batch" : "micro-batch";
+	return growth->by_step ? "step" : growth->by_batch ? "batch" : growth->by_time ? "minute" : "micro-batch";
 }
 
 void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name)
@@ -129,8 +129,15 @@ void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, 
 	sentence_say(sentence, "%s of the %s that the process has in use is kept by ", text_bytes(size, growth->bytes),
 		     text_bytes(whole, growth->in_use));
 	say_growing_places(sentence, growth, 0);
-	sentence_say(sentence, ", %s more with every %s: no knob fixes this, drop the reference; see memana retained ",
-		     text_bytes(size, growth->each), part_word(growth));
+	sentence_say(sentence, ", %s more with every %s", text_bytes(size, growth->each), oom_growth_part(growth));
+	if (growth->by_time) {
+		sentence_say(sentence,
+			     "%s: drop the reference that keeps it, or limit it, if it is a cache; a smaller part of the GPU for an engine only "
+			     "puts it off.",
+			     growth->all_there ? ", and nothing of it has gone" : "");
+		return;
+	}
+	sentence_say(sentence, ": no knob fixes this, drop the reference; see memana retained ");
 	sentence_say_clean(sentence, name);
 	sentence_say(sentence, ".");
 }
@@ -192,7 +199,7 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 			     text_bytes(each, growth->each ? growth->each : growth->bytes));
 	} else {
 		sentence_say(sentence, "%s is kept, %s more with every %s", text_bytes(size, growth->bytes),
-			     text_bytes(each, growth->each), part_word(growth));
+			     text_bytes(each, growth->each), oom_growth_part(growth));
 	}
 	if (*growth->place) {
 		sentence_say(sentence, growth->other && growth->there < growth->in_use ? ", most of it by " : ", by ");

@@ -79,7 +79,7 @@ struct oom_part {
 	X(NEIGHBOUR, "neighbour")         /* another process keeps as much in reserve */              \
 	X(UNRECORDED, "unrecorded")       /* contexts, or processes that were not recorded, do */     \
 	X(FRAGMENTATION, "fragmentation") /* the allocator has as much, but not in one piece */       \
-	X(RETAINED, "retained")           /* a process grew, by steps or micro-batches */             \
+	X(RETAINED, "retained")           /* a process grew, by steps, micro-batches or minutes */    \
 	X(SLEEPER, "sleeper")             /* a process that sleeps has kept as much */                \
 	X(RANKS, "ranks")                 /* other ranks are on this device, too, with as much */     \
 	X(LARGEST, "largest")             /* there is just too much of something */                   \
@@ -97,10 +97,11 @@ struct oom_growth {
 	int other, sleeps;      /* 1: not of the process that asked; it slept */
 	uint64_t bytes, in_use; /* held by them, of what the process has in use; 0: no such places */
 	uint64_t there;         /* by the place that holds most, of a process that did not ask */
-	uint64_t each; /* more with every step or micro-batch, of all these places; of others, 0: no steps ended */
+	uint64_t each; /* more with every step, micro-batch or minute, of all these places; of others, 0: no steps ended */
 	uint64_t places;
 	int by_step;                         /* 0: by micro-batch */
 	int by_batch;                        /* by forward of a process that has no backward */
+	int by_time, all_there;              /* by minute, where no step ends; 1: nothing of that place has gone */
 	char function[256], place[256];      /* that holds most */
 	char caller[256], caller_place[256]; /* who called that, where the place tells nothing by itself; "": it does */
 	char next[256], next_place[256];     /* that holds most after it; "": it is the only one */
