@@ -44,10 +44,16 @@ row trainer.micro_train_batch_size_per_gpu "r['fits']" "in SkyRL's own key, and 
 says "fewer tokens" '40\.6 GiB asked for by backward \(model_utils\.py:241\) in backward .*larger than all that is in use of any kind, 40\.6 GiB: make it smaller \(fewer tokens' oom
 never "no setting of weights or states first" 'shard|recompute|[Ee]xpandable' oom --brief
 
+says "beside what has as many elements" '2 tensors that probably have as many elements are there already, 30\.4 GiB, made by _compute_distributed_log_softmax .* and forward \(layers\.py:1050\)' oom
+
 begin specforge-466
 says "that it is tokens x vocabulary" '37\.1 GiB asked for by padding \(utils\.py:41\) .*logits and log-probs, 74\.2 GiB: .*tokens x vocabulary' oom
+says "and one more of what is there twice" '2 tensors as large as the request are there already, 74\.2 GiB, made by all_gather .* and generate_eagle3_data .*gathered of other ranks: put fewer tokens' oom
+never "who asks computes no log-probs" 'compute log-probs' oom --brief
 
 begin vllm-48601
+says "the sampler, and the requests that it samples for" '4 tensors that probably have as many elements .*the engine has these of all that it samples for at once, beside its cache: .*max_num_seqs.*smaller part of the GPU' oom
+never "an engine that trains nothing has no log-probs to save" 'compute log-probs' oom --brief
 says "a smaller part of the GPU for the engine" '^Try gpu_memory_utilization lower' advise
 
 # ---- what stays, and the host ----

@@ -3,7 +3,7 @@
 #include "memtrace/base.h"
 #include "oom_signs.h"
 #include "oom_turn.h"
-#include "oom_words.h"
+#include "oom_words_impl.h"
 
 #define PIECES_MANY 4 /* alike and alive: more than a function works with at once */
 
@@ -296,6 +296,13 @@ static const char gathered_knob[] =
 static const char sent_knob[] =
 	"what was made to be sent to the engine is still there: PyTorch keeps what it shared until the receiver has let go of it and "
 	"torch.cuda.ipc_collect() ran here, so call that after the update, before this wakes up";
+static const char copied_knob[] =
+	"tokens x vocabulary: put fewer tokens into one go, and if log-probs are all that is needed of them, compute those in chunks or fused";
+static const char gathered_logits_knob[] =
+	"tokens x vocabulary, gathered of other ranks: put fewer tokens into one go, or let each rank have its own part of them alone";
+static const char sampler_knob[] =
+	"the engine has these of all that it samples for at once, beside its cache: let it have fewer requests at a time (vLLM: max_num_seqs; "
+	"SGLang: max_running_requests), or a smaller part of the GPU";
 static const char starved_engine_knob[] =
 	"a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part of "
 	"the GPU";
@@ -583,6 +590,21 @@ const char *oom_special_remedy(const struct oom *oom)
 	return oom->by_frame ? oom->by_frame : oom_remedy(category);
 }
 
+/* No log-probs of a training: an engine samples for all requests at once. */
+int oom_samples_beside_cache(const struct oom *oom)
+{
+	return oom->evaluates && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS)) &&
+	       oom_bytes_of(oom, oom->it->process, mt_category_name(MT_CATEGORY_KV_CACHE), -1) >= oom_missing(oom->it);
+}
+
+/* Who asks computes no log-probs: he copies or shifts what is there. */
+static int is_copied(const struct oom *oom)
+{
+	const char *logits = mt_category_name(MT_CATEGORY_LOGITS);
+
+	return oom->same.count && !strcmp(oom->rule_category, logits) && strcmp(oom->it->category, logits) != 0;
+}
+
 const char *oom_remedy_here(const struct oom *oom)
 {
 	const char *special = oom_special_remedy(oom);
@@ -592,6 +614,11 @@ const char *oom_remedy_here(const struct oom *oom)
 	if (oom->crowded)
 		return "it has taken the room in which the engine computes what is asked of it: give the engine a smaller part of the GPU, "
 		       "or let it compute less at a time (fewer tokens, fewer or smaller pictures)";
+	if (oom_samples_beside_cache(oom))
+		return sampler_knob;
+	if (is_copied(oom))
+		return strstr(oom->same.function, "gather") || strstr(oom->same.next, "gather") ? gathered_logits_knob
+												: copied_knob;
 	if (oom->nobody_trains && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)))
 		return oom_is_others(oom) ? "give that engine a smaller part of the GPU"
 					  : "give the engine a smaller part of the GPU";

@@ -554,6 +554,8 @@ int oom_find_signs(struct oom *oom, struct db *db)
 	if (!error)
 		error = find_apart(oom, db);
 	if (!error)
+		error = oom_find_same(oom, db);
+	if (!error)
 		find_library(oom);
 	return error ? error : oom_find_outlier(oom, db);
 }

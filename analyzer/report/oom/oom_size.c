@@ -7,13 +7,17 @@
 #include "oom_signs.h"
 #include "oom_turn.h"
 #include "oom_words.h"
+#include "query/alive.h"
 #include "query/callstack.h"
 #include "report/answer.h"
 
-#define SHARE 20          /* of the device: a request of less is no reason, however small it was before */
-#define FAR 2             /* times as large as all before */
-#define SCORES_TIMES 3    /* as large as anything else that is computed: of what has a row for each token nothing is */
-#define SCORES_FRAMES 3   /* so many of who asks may be within it */
+#define SHARE 20        /* of the device: a request of less is no reason, however small it was before */
+#define FAR 2           /* times as large as all before */
+#define SCORES_TIMES 3  /* as large as anything else that is computed: of what has a row for each token nothing is */
+#define SCORES_FRAMES 3 /* so many of who asks may be within it */
+#define SAME_SHARE 128  /* of the device: what is smaller is nobody's copy of all logits */
+#define SAME_LEAST 2    /* one may be as large by chance */
+#define SAME_MOST 6
 #define AS_BEFORE_PARTS 4 /* one part in so many more is as much as before */
 
 struct sizes {
@@ -234,6 +238,57 @@ int oom_find_scores(struct oom *oom, struct db *db)
 	error = answer_rows(db, sql, parameter, take_sizes, &sizes);
 	oom->by_asker = !error && sizes.now && oom->it->requested >= SCORES_TIMES * sizes.now;
 	oom->by_frame = oom->by_asker ? oom_scores_knob : NULL;
+	return error;
+}
+
+/* ---- one more of them ---- */
+
+static int take_same(void *context, struct db_stmt *stmt)
+{
+	struct oom *oom = context;
+	struct oom_same *same = &oom->same;
+	uint64_t bytes = (uint64_t)db_int(stmt, 0), wider = (uint64_t)db_int(stmt, 1);
+
+	if (!same->count) {
+		mt_copy_text(same->function, sizeof(same->function), db_text(stmt, 2));
+		mt_copy_text(same->place, sizeof(same->place), db_text(stmt, 3));
+	} else if (!*same->next_place && strcmp(same->place, db_text(stmt, 3)) != 0) {
+		mt_copy_text(same->next, sizeof(same->next), db_text(stmt, 2));
+		mt_copy_text(same->next_place, sizeof(same->next_place), db_text(stmt, 3));
+	}
+	same->count++;
+	same->bytes += bytes;
+	same->wider = wider > same->wider ? wider : same->wider;
+	return 0;
+}
+
+/*
+ * Each copy, cast or softmax of a tensor has its elements again: SpecForge gathered logits, joined them, and shifted them, each
+ * time into a new tensor. What each layer has one of is no such.
+ */
+int oom_find_same(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH there AS MATERIALIZED (SELECT bytes, node, since_seq, CASE WHEN abs(bytes - ?4) < 1024 THEN 1 "
+		"WHEN abs(bytes * 2 - ?4) < 1024 THEN 2 WHEN abs(bytes * 4 - ?4) < 1024 THEN 4 END AS wider FROM in_use "
+		"WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase <> 'optimizer' AND category NOT IN "
+		"('weights', 'gradients', 'optimizer state', 'kv cache', 'cuda graphs', 'fsdp gather buffers') AND " STRETCH_AT(
+			"?5", "?1",
+			"?3") ") "
+			      "SELECT bytes, wider, function, place FROM there JOIN callsite USING (node) WHERE wider IS NOT NULL "
+			      "ORDER BY wider, since_seq";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested, oom->it->time };
+	const char *logits = mt_category_name(MT_CATEGORY_LOGITS);
+	int error;
+
+	if (oom->rule != OOM_LARGEST || strcmp(oom->it->source, "tensor") || oom->logits_gradient ||
+	    oom->it->requested < oom->it->total / SAME_SHARE ||
+	    (!oom->alone && strcmp(oom->it->category, logits) != 0 && strcmp(oom->rule_category, logits) != 0))
+		return 0;
+	error = answer_rows(db, sql, parameter, take_same, oom);
+	if (error || oom->same.count < SAME_LEAST || oom->same.count > SAME_MOST)
+		oom->same = (struct oom_same){ 0 };
 	return error;
 }
 

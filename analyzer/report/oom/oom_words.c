@@ -255,19 +255,6 @@ static void say_stale(struct sentence *sentence, const struct oom *oom)
 			     text_bytes(size, oom->stale));
 }
 
-/* "The request is twice as large as what f (x.py:1) made, 1.7 GiB: ..." */
-static void say_wider(struct sentence *sentence, const struct oom *oom)
-{
-	char size[TEXT_SIZE_MAX];
-
-	sentence_say(sentence, "The request is twice as large as weights that are there, %s by ",
-		     text_bytes(size, oom->wider_bytes));
-	answer_say_place(sentence, oom->wider_function, oom->wider_place);
-	sentence_say(sentence,
-		     ": probably the same in elements of twice the bytes (float32 for 16 bits). Leave them in theirs, or change them "
-		     "on the host.");
-}
-
 int oom_goes_for_nothing(const struct oom *oom)
 {
 	const char *name = strrchr(oom->apart, '.');
@@ -300,6 +287,10 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	say_alone(sentence, oom);
+	if (oom->same.count) {
+		oom_say_same(sentence, oom, 0);
+		sentence_say(sentence, " ");
+	}
 	say_outlier(sentence, oom);
 	say_place(sentence, oom);
 	oom_say_copy(sentence, oom);
@@ -311,7 +302,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 			     "until then; that would have been enough. ");
 	}
 	if (oom->wider) {
-		say_wider(sentence, oom);
+		oom_say_wider(sentence, oom);
 		return;
 	}
 	if (oom->spare && !oom->by_asker) {
@@ -675,6 +666,10 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 {
 	say_what(sentence, oom);
 	say_cause(sentence, oom);
+	if (oom->same.count) {
+		sentence_say(sentence, " ");
+		oom_say_same(sentence, oom, 1);
+	}
 	oom_say_before(sentence, oom, oom->before.is_why);
 	oom_say_beside(sentence, oom);
 	say_caller(sentence, oom);

@@ -48,6 +48,16 @@ void oom_say_idlers(struct sentence *sentence, const struct oom *oom);
 /* "9.4 GiB of the GPU is this process's and in no recorded call of CUDA's, ..", and no end of the sentence. */
 void oom_say_unseen(struct sentence *sentence, const struct oom *oom);
 
+/* "2 tensors as large as the request are there already, 74.2 GiB, made by f (x.py:1) and g (y.py:2)." Nothing, unless oom->same is known.
+ * `briefly`: without what to do. */
+void oom_say_same(struct sentence *sentence, const struct oom *oom, int briefly);
+
+/* LARGEST, of logits: an engine's, which samples for all requests at once and has a cache. */
+int oom_samples_beside_cache(const struct oom *oom);
+
+/* "The request is twice as large as what f (x.py:1) made, 1.7 GiB: ..." */
+void oom_say_wider(struct sentence *sentence, const struct oom *oom);
+
 /* What trains has its own weights beside: a reference, a teacher, which could wait on the host. */
 int oom_is_copy_in_the_way(const struct oom *oom);
 

@@ -374,3 +374,36 @@ void oom_say_copy(struct sentence *sentence, const struct oom *oom)
 				: "; let it go to the host while the other is trained (the offload of a reference, if "
 				  "it is one), that would have been enough. ");
 }
+
+void oom_say_wider(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "The request is twice as large as weights that are there, %s by ",
+		     text_bytes(size, oom->wider_bytes));
+	answer_say_place(sentence, oom->wider_function, oom->wider_place);
+	sentence_say(sentence,
+		     ": probably the same in elements of twice the bytes (float32 for 16 bits). Leave them in theirs, or change them "
+		     "on the host.");
+}
+
+void oom_say_same(struct sentence *sentence, const struct oom *oom, int briefly)
+{
+	const struct oom_same *same = &oom->same;
+	char size[TEXT_SIZE_MAX];
+
+	if (!same->count)
+		return;
+	sentence_say(sentence, "%llu tensors ", (unsigned long long)same->count);
+	sentence_say(sentence, same->wider > 1 ? "that probably have as many elements" : "as large as the request");
+	sentence_say(sentence, " are there already, %s, made by ", text_bytes(size, same->bytes));
+	answer_say_place(sentence, same->function, same->place);
+	if (*same->next_place) {
+		sentence_say(sentence, " and ");
+		answer_say_place(sentence, same->next, same->next_place);
+	}
+	if (!briefly && !oom->logits.tokens && !oom_samples_beside_cache(oom)) /* else it is said what to do */
+		sentence_say(sentence, ": each copy, cast or softmax is one more, so keep fewer at once, or have less "
+				       "in each");
+	sentence_say(sentence, ".");
+}

@@ -191,6 +191,14 @@ enum oom_loader {
 	OOM_LOADER_GATHERED     /* a collective of torch.distributed */
 };
 
+/* Tensors of the process that asked, as large as the request or half or a quarter of it, where that is logits or larger than all. */
+struct oom_same {
+	uint64_t count, bytes;           /* 0: less than two, or so many that each layer has one */
+	uint64_t wider;                  /* the request has as many bytes as so many of the smallest of them: 1, 2, 4 */
+	char function[256], place[256];  /* who made the largest */
+	char next[256], next_place[256]; /* and another, by a place of its own; "": nobody did */
+};
+
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
@@ -275,6 +283,7 @@ struct oom {
 	struct oom_beside beside;
 	int logits_gradient;  /* LARGEST: a backward asked for as much as one piece of the logits that are there */
 	struct oom_copy copy; /* of the process whose `place` it is, or that asked */
+	struct oom_same same; /* LARGEST */
 	struct oom_idle idle_model; /* LARGEST: as much as is missing */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
 	int expandable, sleeps; /* see frag_modes() */
