@@ -72,11 +72,15 @@ begin sglang-7340
 says "what requests leave, and how fast" '20\.8 GiB of the 93\.0 GiB .* is kept by prepare_for_extend \(schedule_batch\.py:1368\), 621\.4 MiB more with every minute, and nothing of it has gone: drop the reference .* only puts it off' oom
 never "the cache is not why" 'kv cache: it has taken|shard|recompute' oom --brief
 failure "the rule" "(n['rule'], n['growth']['each'], n['growth']['function']) == ('retained', 'minute', 'prepare_for_extend')"
-says "and in advise" '^No setting fixes this: drop the reference that keeps what prepare_for_extend .* when its request is done' advise
+says "and in advise" '^No setting fixes this: drop the reference that keeps what prepare_for_extend .* makes \(when its request is done; .*only puts it off' advise
 without "within a few seconds" 's/wait 4s/wait 10ms/' burst
 never "what one request may bring is no growth" 'with every minute' oom
 
-# ---- what it does not know: that frozen weights need no gradients ----
+# ---- gradients of what is not trained ----
 
 begin litgpt-1538
-says "who has most, at least" '11\.5 GiB _get_reduce_scatter_tensors \(_runtime_utils.py:891\): gradients' oom
+says "gradients as large as weights, beside adapters" '11\.5 GiB, 34 x 346\.0 MiB, is kept by _get_reduce_scatter_tensors \(_runtime_utils\.py:891\).*11\.5 GiB of what is in use is probably gradients: if adapters alone are to be trained, set requires_grad = False .*FSDP' oom
+never "no pieces first" '[Ee]xpandable|micro-batch|offload' oom --brief
+says "and in advise" '^Before any setting: if adapters alone are to be trained' advise
+without "all trained" 's|litgpt/lora\.py|litgpt/model.py|' all-trained
+never "where nothing tells of adapters" 'adapters' oom

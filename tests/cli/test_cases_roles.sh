@@ -95,7 +95,7 @@ never "gradients of that size may be of them" 'have computed nothing' oom
 begin vllm-51258
 says "the trainer keeps what it has sent" 'rank 0 \(pid 4100\) holds 1\.8 GiB more with every step, 30\.6 GiB by now .*15\.8 GiB of it allocated by packed_ipc_producer .*: the 14\.0 GiB that it has grown by would have been enough; look there: a smaller part of the GPU for the engine of pid 4200 only puts it off' oom
 says "not what its optimizer works with at that moment" 'Up to 14\.0 GiB can come back so' advise
-says "what to look for" '^Before any setting: see why rank 0 \(pid 4100\) does not free what packed_ipc_producer .*torch\.cuda\.ipc_collect\(\) there gives back what every receiver has closed; where they are counted wrong, nothing does\); a later version' advise
+says "what to look for" '^Before any setting: see why rank 0 \(pid 4100\) does not free what packed_ipc_producer .*export it once for each time that a receiver opens it, .*torch\.cuda\.ipc_collect\(\) there gives back what every receiver has closed; where they are counted wrong, nothing does\); a later version' advise
 row gpu_memory_utilization "r['fits']" "and until then a smaller part"
 without "to wake up weights alone" 's/^pool kv-cache 46GiB/pool kv-cache 1GiB/; s/^pool engine-weights 3.3GiB/pool engine-weights 48.3GiB/; /^wake engine-weights$/d; s/^wake kv-cache fails/wake engine-weights fails/' no-cache
 says "no setting of that" 'look there, no setting of pid 4200 helps' oom

@@ -269,10 +269,7 @@ static void say_kept(const struct oom_growth *growth, char out[KEPT_MAX])
 			 growth->caller);
 }
 
-/*
- * What another process keeps: a pool of its own may hold it, or a count of receivers that is wrong, where no ipc_collect() helps. Its place
- * in the code tells no more than whose it is.
- */
+/* A pool of another process may hold it, or a count of receivers that is wrong. Its place in the code tells no more than whose it is. */
 static void say_other(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 {
 	const struct oom_growth *growth = &oom->growth;
@@ -284,8 +281,8 @@ static void say_other(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 	used = snprintf(
 		out, ADVISE_EVIDENCE_MAX,
 		"see why %s (pid %lld) does not free %s: a pool that only grows, a reference, or what went over CUDA IPC "
-		"(torch.cuda.ipc_collect() there gives back what every receiver has closed; where they are counted wrong, nothing does); a "
-		"later version may have it mended",
+		"(export it once for each time that a receiver opens it, or use one buffer again and again; torch.cuda.ipc_collect() there gives back "
+		"what every receiver has closed; where they are counted wrong, nothing does); a later version may have it mended",
 		growth->rank >= 0 ? answer_process(name, growth->rank, growth->pid) : "the other process",
 		(long long)growth->pid, what);
 	if (oom_is_put_off(oom) && used > 0 && used < ADVISE_EVIDENCE_MAX)
@@ -312,12 +309,7 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		return;
 	}
 	say_kept(growth, what);
-	if (growth->by_time)
-		snprintf(out, ADVISE_EVIDENCE_MAX,
-			 "drop the reference that keeps %s when its request is done, or limit the cache, if it is one, or take a version in "
-			 "which that is mended; a smaller part of the GPU for an engine only puts it off",
-			 what);
-	else if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+	if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 "let go of %s when the engine has it: what went over CUDA IPC comes back after torch.cuda.ipc_collect(), once "
 			 "every receiver has closed it; see that the engine's side does, or take a version in which that is mended",
@@ -329,10 +321,12 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 			 what);
 	else
 		snprintf(out, ADVISE_EVIDENCE_MAX,
-			 "drop the reference that keeps %s (%s), or take a version in which that is mended; memana retained shows each place",
-			 what,
-			 oom->evaluates ? "clear the list, or take it to the host as it comes: .cpu()"
-					: "detach, .item(), clear the list");
+			 "drop the reference that keeps %s (%s), or take a version in which that is mended; %s", what,
+			 growth->by_time  ? "when its request is done; or limit it, if it is a cache"
+			 : oom->evaluates ? "clear the list, or take it to the host as it comes: .cpu()"
+					  : "detach, .item(), clear the list",
+			 growth->by_time ? "a smaller part of the GPU for an engine only puts it off"
+					 : "memana retained shows each place");
 }
 
 /* No offload gives back what no tensor uses. */

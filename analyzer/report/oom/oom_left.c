@@ -11,6 +11,7 @@
 #define LOADED_SHARE 4  /* two states of Adam and a copy of the weights are three times the weights */
 #define LAYERS_MIN 4    /* so many pieces at least: of a model, and no two buffers that happen to be so */
 #define NEAR 16         /* one part in so many more or less is the same */
+#define FROZEN_SHARE 4  /* of the weights: adapters have no part of that size */
 #define BUCKETS_SHARE 8 /* of what is in use */
 #define GATHERED_MANY \
 	8 /* pieces of one place: more than the layer that is computed, and those that are fetched before their turn */
@@ -353,6 +354,47 @@ static int find_reload(struct oom *oom, struct db *db, uint64_t least)
 	return error ? error : oom->reload.bytes != 0;
 }
 
+/* ---- gradients of what is not trained ---- */
+
+struct full {
+	uint64_t bytes, pieces;
+	int adapters; /* a forward of some is on a stack */
+};
+
+static int take_full(void *context, struct db_stmt *stmt)
+{
+	*(struct full *)context = (struct full){ (uint64_t)db_int(stmt, 0), (uint64_t)db_int(stmt, 1),
+						 db_int(stmt, 2) != 0 };
+	return 0;
+}
+
+/*
+ * litgpt had each block, frozen weights and adapters, as one unit of FSDP, whose flat weight has a gradient as a whole: gradients as
+ * large as weights, many of them, where the forward goes through adapters, whose own are far smaller. An engine has no gradients.
+ */
+static int find_frozen(struct oom *oom, struct db *db, uint64_t least, struct oom_left *left)
+{
+	static const char sql[] =
+		"WITH there AS MATERIALIZED (SELECT category, bytes FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND category IN ('weights', 'gradients')) "
+		"SELECT ifnull(sum(bytes), 0), count(*), EXISTS (SELECT 1 FROM frame WHERE kind = 'python' AND function LIKE '%forward' "
+		"AND (file LIKE '%lora%.py' OR file LIKE '%peft/tuners/%') AND file NOT LIKE '%vllm/%' AND file NOT LIKE '%sglang/%') "
+		"FROM there WHERE category = 'gradients' AND bytes IN (SELECT bytes FROM there WHERE category = 'weights')";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
+	uint64_t gradients = own_bytes(oom, MT_CATEGORY_GRADIENTS, -1);
+	struct full full = { 0 };
+	int error;
+
+	if (gradients < least || gradients < own_bytes(oom, MT_CATEGORY_WEIGHTS, -1) / FROZEN_SHARE)
+		return 0;
+	error = answer_rows(db, sql, parameter, take_full, &full);
+	if (error || !full.adapters || full.pieces < LAYERS_MIN || full.bytes < gradients - gradients / NEAR)
+		return error;
+	*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_GRADIENTS), .bytes = gradients };
+	oom->frozen = 1;
+	return 1;
+}
+
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left)
 {
 	uint64_t least = oom_missing(oom->it) > other ? oom_missing(oom->it) : other + 1;
@@ -364,6 +406,8 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 	if (found > 0)
 		*left = (struct oom_left){ .category = mt_category_name(MT_CATEGORY_OPTIMIZER_STATE),
 					   .bytes = oom->reload.bytes };
+	if (!found)
+		found = find_frozen(oom, db, least, left);
 	if (found)
 		return found;
 	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left) ||

@@ -323,6 +323,10 @@ static const char loaded_dict_knob[] =
 	"that dict (del, then torch.cuda.empty_cache()), and offload the optimizer after loading, too, if it is offloaded; it was there before "
 	"any step of the optimizer, and a run that begins anew has none until then";
 
+static const char frozen_knob[] =
+	"if adapters alone are to be trained, set requires_grad = False for all else, and under FSDP wrap what is trained apart from what is "
+	"frozen (the one flat weight of a unit has a gradient as a whole): the forward goes through adapters, and the gradients are as large "
+	"as weights";
 static const char ddp_knob[] =
 	"the buckets of DistributedDataParallel have every gradient once more: with gradient_as_bucket_view=True the gradients are views "
 	"of them, and nothing is there twice";
@@ -393,6 +397,7 @@ int oom_is_about_code(const struct oom *oom)
 	static const char *const about[] = { attempt_knob,
 					     attempt_states_knob,
 					     clip_knob,
+					     frozen_knob,
 					     loaded_knob,
 					     loaded_dict_knob,
 					     loading_knob,
@@ -521,6 +526,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return twice_knob;
 	if (oom->reload.bytes)
 		return again_knob;
+	if (oom->frozen)
+		return frozen_knob;
 	if (oom->buckets)
 		return ddp_knob;
 	if (oom->wider)

@@ -249,6 +249,7 @@ struct oom {
 	int serves;  /* the process that asked is an engine that computes for requests, beside a cache of its own */
 	int crowded; /* LARGEST: the cache of an engine, which has no room left for what it computes */
 	int infers;  /* LARGEST: nothing is trained in the process that asked, though it has computed before */
+	int frozen;  /* LARGEST, left_over: gradients as large as the weights, though adapters are on the stack */
 	int buckets; /* LARGEST, left_over: `place` are DistributedDataParallel's buckets, which have the gradients again */
 	int outlier; /* LARGEST: the request is far larger than all that its place had before, and that is why */
 	int uneven;  /* LARGEST: experts have far more than before, and the rest of the model has not */
