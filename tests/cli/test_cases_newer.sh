@@ -50,6 +50,7 @@ begin specforge-466
 says "that it is tokens x vocabulary" '37\.1 GiB asked for by padding \(utils\.py:41\) .*logits and log-probs, 74\.2 GiB: .*tokens x vocabulary' oom
 says "and one more of what is there twice" '2 tensors as large as the request are there already, 74\.2 GiB, made by all_gather .* and generate_eagle3_data .*gathered of other ranks: put fewer tokens' oom
 never "who asks computes no log-probs" 'compute log-probs' oom --brief
+says "and in advise, before the engine's part" '^Before any setting: let padding .* not copy the logits once more: 2 tensors as large are there already, 74\.2 GiB' advise
 
 begin vllm-48601
 says "the sampler, and the requests that it samples for" '4 tensors that probably have as many elements .*the engine has these of all that it samples for at once, beside its cache: .*max_num_seqs.*smaller part of the GPU' oom

@@ -298,7 +298,8 @@ int advise_refuse_outlier(struct advice *advice);
 int advise_refuse_tokens(struct advice *advice);
 int advise_refuse_uneven(struct advice *advice);
 
-/* After the rows are chosen: logits that a function of the program makes float32 all at once, where no row does it in pieces. 0 or -MT_E_x. */
+/* After the rows are chosen: logits that a function of the program makes float32 all at once, or copies once more, where no row does it in
+ * pieces. 0 or -MT_E_x. */
 int advise_refuse_cast(struct advice *advice);
 
 /* An autoencoder that decodes: what was told of inference in general is told of it. */

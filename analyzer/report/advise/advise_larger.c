@@ -331,16 +331,10 @@ static int asks_itself(const struct advice *advice)
 	return node[0] && !answer_rows(advice->run.db, sql, node, takes_row, &seen) && seen;
 }
 
-/* A setting that makes them in pieces, or fewer of them whatever the samples are, and is enough; or the room that an engine was left. */
-static int has_pieces(const struct advice *advice)
+/* A setting that makes them in pieces, and is enough. */
+static int has_fused(const struct advice *advice)
 {
-	const struct advise_row *first = advice->row;
 	size_t i;
-
-	if (advice->rows && first->fits && !*first->only &&
-	    (first->knob->method == MT_KNOB_METHOD_SHARE ||
-	     (first->knob->method == MT_KNOB_METHOD_TOKENS && !advise_may_end_run(advice, first->knob))))
-		return 1;
 
 	for (i = 0; i < advice->rows; i++)
 		if (advice->row[i].fits && !*advice->row[i].only &&
@@ -349,14 +343,59 @@ static int has_pieces(const struct advice *advice)
 	return 0;
 }
 
+/* Or one that makes fewer of them whatever the samples are, or gives the room that an engine was left. */
+static int has_pieces(const struct advice *advice)
+{
+	const struct advise_row *first = advice->row;
+
+	if (advice->rows && first->fits && !*first->only &&
+	    (first->knob->method == MT_KNOB_METHOD_SHARE ||
+	     (first->knob->method == MT_KNOB_METHOD_TOKENS && !advise_may_end_run(advice, first->knob))))
+		return 1;
+	return has_fused(advice);
+}
+
+/* Most of what is there and asked for are the same logits, one copy after another: more than any engine beside them has to give. */
+static int refuse_copies(struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+	const struct oom_same *same = &oom->same;
+	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], size[2][TEXT_SIZE_MAX];
+
+	text_bytes(size[0], oom->it->requested);
+	text_bytes(size[1], same->bytes);
+	snprintf(text, sizeof(text), "%s are asked for beside %llu tensors of logits as large, %s", size[0],
+		 (unsigned long long)same->count, size[1]);
+	snprintf(instead, sizeof(instead),
+		 "let %.100s (%.100s) not copy the logits once more: %llu tensors as large are there already, %s; free what was copied (del) "
+		 "before, or write them into one tensor from the start; where they are gathered of other ranks, let each have its own part; "
+		 "else fewer tokens at a time",
+		 oom->it->function, oom->it->place, (unsigned long long)same->count, size[1]);
+	return advise_add_told(advice, ADVISE_REASON_LEFT, 0, text, instead);
+}
+
+/* Of all that was needed, half. */
+static int is_of_copies(const struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+
+	return oom->same.count && oom->same.wider == 1 && !oom->evaluates &&
+	       !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS)) &&
+	       oom->same.bytes + oom->it->requested > oom->it->total / 2;
+}
+
 int advise_refuse_cast(struct advice *advice)
 {
 	const struct oom *oom = &advice->run.oom;
 	char text[ADVISE_EVIDENCE_MAX], instead[ADVISE_EVIDENCE_MAX], size[2][TEXT_SIZE_MAX];
 	uint64_t narrow;
 
-	if (!advice->run.failed || advice->refusals || !oom->logits.tokens || oom->logits.element != 4 ||
-	    advice->needed > oom->it->requested || has_pieces(advice))
+	if (!advice->run.failed || advice->refusals)
+		return 0;
+	if (is_of_copies(advice) && asks_itself(advice) && !has_fused(advice))
+		return refuse_copies(advice);
+	if (!oom->logits.tokens || oom->logits.element != 4 || advice->needed > oom->it->requested ||
+	    has_pieces(advice))
 		return 0;
 	narrow = narrow_logits(advice);
 	if (!narrow || !asks_itself(advice))
