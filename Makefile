@@ -33,7 +33,7 @@ WARN := -Werror=implicit-function-declaration -Wall -Wextra -Wshadow -Wstrict-pr
 	-Wwrite-strings -Wundef -Wpointer-arith -Wno-missing-field-initializers
 CPPFLAGS += -Iinclude -D_GNU_SOURCE -DMEMREC_VERSION='"$(VERSION)"'
 CFLAGS += -std=gnu11 -g $(if $(DEBUG),-O0,-O2) $(WARN) $(if $(WERROR),-Werror)
-SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+SANFLAGS := $(if $(SAN),-O1 -g1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 DEPFLAGS = -MMD -MP
 
 FORMATS_SRC := $(shell find formats -name '*.c')
@@ -53,7 +53,7 @@ NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread
-ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lstdc++
+ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lstdc++ -lm
 
 # The agent is built as a different animal: hidden symbols, no library but libc, TLS that never allocates.
 AGENT_CFLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer -fexceptions -fasynchronous-unwind-tables
@@ -76,6 +76,12 @@ samples: $(SAMPLES)
 unit: $(UNIT_BIN)
 
 $(LIB): $(FORMATS_OBJ)
+	@rm -f $@
+	$(SAY) AR $@
+	$(Q)$(AR) rcs $@ $^
+
+# Of the analyzer a unit test is linked with what it needs.
+$(B)/analyzer.a: $(filter-out %/main.o,$(ANALYZER_OBJ))
 	@rm -f $@
 	$(SAY) AR $@
 	$(Q)$(AR) rcs $@ $^
@@ -132,11 +138,11 @@ $(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
 $(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 
 # A unit test sees the library and the analyzer without its main.
-$(B)/tests/unit/%: tests/unit/%.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ)) tests/unit/test.h
+$(B)/tests/unit/%: tests/unit/%.c $(LIB) $(B)/analyzer.a tests/unit/test.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
-		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl -lm
+		$(B)/analyzer.a $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl -lm
 
 # --- what people type ---------------------------------------------------------------------------------------------
 
@@ -243,11 +249,11 @@ $(B)/tests/bench/%: tests/bench/%.c $(LIB)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
 
 # The timeline's is built on the analyzer, like a unit test.
-$(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ))
+$(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(B)/analyzer.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Ianalyzer $(LDFLAGS) -o $@ $< \
-		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
+		$(B)/analyzer.a $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 bench: programs standin samples $(BENCH_BIN)
 	@tests/bench/run.sh $(B)

@@ -113,8 +113,15 @@ neighbour() {
 	return $result
 }
 check "a neighbour on the GPU" neighbour
-check "is counted apart" json two.json '(d["devices"][0]["other_processes_bytes"] > 1500 << 20
-	and d["devices"][0]["unexplained_bytes"] == 0 and d["devices"][0]["context_bytes"] == 400 << 20)'
+counted_apart() {
+	for _ in 1 2 3; do # as in_a_pause
+		json two.json '(d["devices"][0]["other_processes_bytes"] > 1500 << 20
+			and d["devices"][0]["unexplained_bytes"] == 0 and d["devices"][0]["context_bytes"] == 400 << 20)' && return
+		neighbour
+	done
+	return 1
+}
+check "is counted apart" counted_apart
 
 # The driver refuses, and the program goes on: what was free then is looked up.
 cat >refused.py <<'END'
