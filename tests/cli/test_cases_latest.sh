@@ -16,6 +16,7 @@ says "an optimizer of a model that is not trained" '28\.4 GiB asked for by _setu
 never "master weights and gradients are in float32 anyway" 'elements of twice the bytes|fewer tokens|[Ee]xpandable' oom
 says "what it makes are gradients, and no weights" ' gradients 28\.4 GiB 49% ' oom
 says "and in advise" '^Before any setting: TRL prepares a model here that it does not train' advise
+row 'from_pretrained(dtype)' "r['saved_bytes']['high'] < 8 << 30 and not r['fits']" "what DeepSpeed makes has the types that it chooses"
 # The same below another library: it is a model that trains, and there is no word of leaving its optimizer out.
 without "of no TRL" 's,prepare_deepspeed trl/models/utils.py,prepare open/train.py,' trained
 never "no word of TRL" 'TRL' oom
@@ -65,7 +66,8 @@ never "nothing of the GPU" '[Ee]xpandable|gpu_memory_utilization|micro' advise
 
 begin torchtune-1092
 says "who grew, and where" 'hardly a GPU out-of-memory.*_optim_state_dict \(_optim_utils\.py:1920\), its RSS from 22\.4 GiB up to 430\.3 GiB' oom
-says "a state dict of shards" '^The host is short of memory, not the GPU: let the state dict be of shards' advise
+says "a state dict of shards" '^The host is short of memory, not the GPU: let the state dict be of shards, each rank its own' advise
+never "one rank has it, and not every one" 'every rank of the node|the ranks grew alike' advise
 
 # ---- what it does not know: which weights are frozen, and which logits nobody reads ----
 

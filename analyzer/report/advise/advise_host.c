@@ -74,7 +74,9 @@ static const struct {
 	  "keep less on the host beside the checkpoint (what is offloaded or backed up there), and less in it: no optimizer state",
 	  NULL },
 	{ "state_dict",
-	  "let the state dict be of shards, or rank 0 alone make it: every rank of the node has a whole one on the host" },
+	  "let the state dict be of shards, each rank its own, so that none gathers the whole model or optimizer on the host; if that is not "
+	  "enough, leave the optimizer's state out of it",
+	  "let the state dict be of shards, or rank 0 alone make it: the ranks grew alike, so probably each has a whole one on the host" },
 	{ "offload",
 	  "offload less to the host, or give the job more host memory; see, too, whether it makes its copies anew each time, while the old "
 	  "ones are held (pinned ones beside them): one buffer that stays and is copied into needs half",
