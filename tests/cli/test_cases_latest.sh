@@ -39,6 +39,10 @@ never "no word of many layers" 'so many layers' oom
 begin miles-3147
 says "what the one who wakes up keeps himself, of what he sent" '42\.6 GiB, 46 x 947\.5 MiB, is kept by _send_bucket .*what was made to be sent to the engine is still there: .*torch\.cuda\.ipc_collect\(\)' oom
 says "and in advise" '^Before any setting: what was made to be sent to the engine is still there' advise
+advises "a pool of the engine that slept is proof that it can" "not any(r['key'] == 'enable_memory_saver' for r in d['knobs'])"
+# Where the engine's pools are never seen to go, the trainer's sleep says nothing of them.
+without "awake" '/^\(sleep\|wake\) \(kv-cache\|engine-weights\)$/d; s/ 148GB/ 100GB/; s/ 80GB/ 46GB/; s/ 4GiB/ 1GiB/; s/graphs 3GiB/graphs 5GiB/' awake
+row enable_memory_saver "r['saved_bytes']['high'] > 80 << 30" "what no engine was seen to do"
 
 begin verl-1517
 says "the whole model on each GPU while it is loaded" '91\.1 GiB, 351 x 265\.7 MiB, is kept by _broadcast_tensors .*the model is whole on this GPU while it is loaded' oom
