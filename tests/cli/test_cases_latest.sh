@@ -45,8 +45,8 @@ without "awake" '/^\(sleep\|wake\) \(kv-cache\|engine-weights\)$/d; s/ 148GB/ 10
 row enable_memory_saver "r['saved_bytes']['high'] > 80 << 30" "what no engine was seen to do"
 
 begin verl-1517
-says "the whole model on each GPU while it is loaded" '91\.1 GiB, 351 x 265\.7 MiB, is kept by _broadcast_tensors .*the model is whole on this GPU while it is loaded' oom
-says "and in advise" '^Before any setting: the model is whole on this GPU while it is loaded' advise
+says "the whole model on each GPU while it is loaded" '91\.1 GiB, 351 x 265\.7 MiB, is kept by _broadcast_tensors .*rank 0 sends whole tensors, and each rank has all that it was sent until they are cut into its shards' oom
+says "and in advise" '^Before any setting: rank 0 sends whole tensors' advise
 
 begin axolotl-3610
 says "what every step leaves" '33\.8 GiB of the .* is kept by forward \(modeling_gemma4\.py:1010\), 480\.0 MiB more with every step: no knob fixes this' oom

@@ -15,7 +15,7 @@ told_idles() {
 # ---- expandable segments: in whose environment ----
 
 begin skyrl-1768
-says "not in the engine's, which refuses to start with them" '^PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of rank 0 alone \(pid 4200 has a pool that sleeps, and refuses to start with it\)' advise
+says "not in the engine's, which refuses to start with them" '^PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of rank 0 and what trains with it \(not of pid 4200, which has a pool that sleeps, and refuses to start with it\)' advise
 says "nor where it is to paste" 'To paste.*# in the environment of the processes that train alone, not of pid 4200 PYTORCH_CUDA_ALLOC_CONF' advise
 says "the same in oom" 'expandable segments in this process alone: pid 4200 has a pool that sleeps' oom
 says "the same in frag" 'would join the holes.*in this process alone: pid 4200' frag

@@ -231,8 +231,8 @@ static void say_pieces(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		snprintf(out, ADVISE_EVIDENCE_MAX, "%s, or make requests of fewer different sizes", pins);
 	else if (oom->pool_beside)
 		snprintf(out, ADVISE_EVIDENCE_MAX,
-			 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of %s alone (pid %lld has a pool that sleeps, "
-			 "and refuses to start with it), or %s",
+			 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of %s and what trains with it (not of pid %lld, which has "
+			 "a pool that sleeps, and refuses to start with it), or %s",
 			 answer_process(name, it->rank, it->pid), (long long)oom->pool_beside, pins);
 	else
 		snprintf(out, ADVISE_EVIDENCE_MAX, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or %s", pins);

@@ -261,6 +261,11 @@ static const char again_knob[] =
 static const char whole_knob[] =
 	"the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host (or on the meta device), "
 	"shard it there, and let each GPU get its shards; where it stays whole, over more GPUs or in fewer bytes";
+/* torch 2.6's _broadcast_state_dict, which verl's and others' loaders for FSDP2 call: the shards are there beside. */
+static const char broadcast_knob[] =
+	"rank 0 sends whole tensors, and each rank has all that it was sent until they are cut into its shards (set_model_state_dict with "
+	"broadcast_from_rank0, as PyTorch 2.6 does it): take a later PyTorch or framework, which keeps no whole ones, or another strategy "
+	"to shard (FSDP1)";
 static const char moved_knob[] =
 	"the model is moved to this GPU while an engine is awake on it: leave it on the host until the engine sleeps, or let the engine sleep "
 	"before this (where nobody asked for the move, it is a fault of this version)";
@@ -532,6 +537,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return ddp_knob;
 	if (oom->wider)
 		return wider_knob;
+	if (oom->whole && !oom->spare && oom->place && !strcmp(oom->place->function, "_broadcast_tensors"))
+		return broadcast_knob;
 	if (oom->whole && !oom->spare)
 		return oom->moved ? moved_knob : whole_knob;
 	if (oom->inputs)
