@@ -67,11 +67,19 @@ says "and in advise" '^No setting is needed: call torch\.cuda\.empty_cache\(\) b
 begin openrlhf-1013
 says "who grew, and where" 'hardly a GPU out-of-memory.*from_pretrained .*its RSS from 3\.7 GiB up to 28\.9 GiB.*in sleep \(cumem\.py:189\), in rollout, its RSS from 9\.3 GiB up to 23\.5 GiB' oom
 never "nothing of the GPU" '[Ee]xpandable|gpu_memory_utilization|micro' advise
+says "the other place where it grew, and the setting of that" '^The host is short of memory.* Also, in sleep \(cumem\.py:189\), where another had grown from 9\.3 GiB to 23\.5 GiB: let the engine throw its weights away when it sleeps \(level 2\).*\(--vllm\.enable_sleep off\)' advise
 
 begin torchtune-1092
 says "who grew, and where" 'hardly a GPU out-of-memory.*_optim_state_dict \(_optim_utils\.py:1920\), its RSS from 22\.4 GiB up to 430\.3 GiB' oom
 says "a state dict of shards" '^The host is short of memory, not the GPU: let the state dict be of shards, each rank its own' advise
 never "one rank has it, and not every one" 'every rank of the node|the ranks grew alike' advise
+case=torchtune-1092
+without "each has as much" 's/host 72GB 985GB/host 462GB 985GB/' alike
+says "that each has a whole one, probably" 'rank 0 alone make it: the ranks grew alike, so probably each has a whole one' advise
+case=torchtune-1092
+without "one rank loads" 's/_optim_state_dict torch/load_weights torch/' loads
+says "one alone loads" 'not the GPU: let each rank do its own part: one alone grew so' advise
+never "not every one" 'every rank that loads|load once a node' advise
 
 # ---- what it does not know: which weights are frozen, and which logits nobody reads ----
 

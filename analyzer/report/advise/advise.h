@@ -241,7 +241,10 @@ int advise_is_there(const struct advice *advice, uint32_t part);
 /* Whether what the setting is about runs here: its class, its module of PyTorch, its model, the backend it needs. */
 int advise_is_meant(const struct advice *advice, const struct mt_knob *knob);
 
-/* Functions or files that run only where it is on are on recorded stacks; `why` says which. */
+/* A switch by which an engine lets its memory go while others work. */
+int advise_lets_sleep(const struct mt_knob *knob);
+
+/* Functions or files that run only where it is on are on recorded stacks, or its engine's pool slept; `why` says which. */
 int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX]);
 
 /* Fills apart, after the base is known. 0 or -MT_E_x. */

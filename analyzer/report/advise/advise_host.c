@@ -61,12 +61,23 @@ static int offloads_here(const struct advice *advice, char *instead, size_t room
 	return 0;
 }
 
+#define SLEEP "sleep"
+
+/* Of a place of which no more is known than that they grew alike; and of one where a single rank did. */
+static const char copies[] =
+	"the ranks grew alike: if what they collect is the same, each makes a copy of its own, so let one make it for all of the node "
+	"(shared memory, mmap), or let each keep its own part of it alone";
+static const char alone[] =
+	"let each rank do its own part: one alone grew so, by far more than the others that were there; or let it do that piece by piece "
+	"(a shard, a layer at a time), and keep nothing of what it has passed on";
+
 /*
  * What keeps less on the host, by a part of the name of what ran while it filled up. `alike`: where each rank grew by as much there, so
- * that each has its part, or each has the whole; `anew`: where it had about as much before.
+ * that each has its part, or each has the whole; `anew`: where it had about as much before; `apart`: where one grew by far more than
+ * the others that were there.
  */
 static const struct {
-	const char *word, *remedy, *alike, *anew;
+	const char *word, *remedy, *alike, *anew, *apart;
 } host_remedy[] = {
 	{ "checkpoint",
 	  "save the checkpoint in shards, each rank its own, without gathering the whole model or optimizer on the host, and keep less there "
@@ -84,14 +95,15 @@ static const struct {
 	  "let the offload copy into one (pinned) buffer that stays: if it had offloaded before, it made its copies anew here while the old "
 	  "ones were held (where that is not your code, another version may do so); else offload less to the host, or give the job more of "
 	  "it" },
-	{ "sleep",
+	{ SLEEP,
 	  "let the engine throw its weights away when it sleeps (level 2), where the trainer sends new ones anyway: each keeps a copy "
-	  "on the host" },
+	  "on the host; or let it not sleep, where the GPU has room for both" },
 	{ "from_pretrained",
 	  "let rank 0 alone load the weights, the others on the meta device (fsdp_cpu_ram_efficient_loading, "
-	  "low_cpu_mem_usage), or start fewer ranks a node" },
-	{ "load",
-	  "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host" },
+	  "low_cpu_mem_usage), or start fewer ranks a node",
+	  NULL, NULL, alone },
+	{ "load", "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host",
+	  NULL, NULL, alone },
 	{ "kv_buffer",
 	  "let the engine's cache on the host be smaller (SGLang: hicache_size or hicache_ratio): each rank has its own, and some versions "
 	  "take the size once more for the states of a hybrid model" },
@@ -110,9 +122,6 @@ static int is_doubled(const struct host_growth *growth)
 /* The remedy for what grew there; NULL: nobody knows one. */
 static const char *remedy_for(const struct host_growth *growth)
 {
-	static const char copies[] =
-		"the ranks grew alike: if what they collect is the same, each makes a copy of its own, so let one make it for all of the "
-		"node (shared memory, mmap), or let each keep its own part of it alone";
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(host_remedy); i++) {
@@ -120,16 +129,23 @@ static const char *remedy_for(const struct host_growth *growth)
 			continue;
 		if (growth->alike > 1 && host_remedy[i].alike)
 			return host_remedy[i].alike;
+		if (growth->apart && host_remedy[i].apart)
+			return host_remedy[i].apart;
 		return is_doubled(growth) && host_remedy[i].anew ? host_remedy[i].anew : host_remedy[i].remedy;
 	}
 	return growth->alike > 1 ? copies : NULL;
 }
 
-/* Where it grew most, by a good part of what it has now. 1: that is known. */
-static int grew_much(struct advice *advice, struct host_growth *growth)
+/* By a good part of what it has now. */
+static int is_much(const struct host_growth *growth)
 {
-	return !host_grew(growth, advice->run.db) && *growth->place &&
-	       growth->last - growth->first >= growth->last / OWN_SHARE;
+	return *growth->place && growth->last - growth->first >= growth->last / OWN_SHARE;
+}
+
+/* Where it grew most, by a good part of what it has now, and where else. 1: that is known. */
+static int grew_much(struct advice *advice, struct host_growth growth[HOST_PLACES])
+{
+	return !host_grew(growth, advice->run.db) && is_much(growth);
 }
 
 /* The setting is about what this function makes; of one that says nothing of that, nobody can tell. */
@@ -160,7 +176,7 @@ static int is_open(const struct advice *advice, const struct mt_knob *knob)
 
 /*
  * Settings of the main framework that free memory of the host where `function` filled it, and were not seen to be set so:
- * " (--a, --b before 1.2)", each with what else it does; "": none.
+ * " (--a, --b before 1.2)", each with what else it does; "": none. Where an engine filled it in its sleep: what lets it sleep, " off".
  */
 static void host_settings(const struct advice *advice, const char *function, char *out, size_t size)
 {
@@ -169,17 +185,23 @@ static void host_settings(const struct advice *advice, const char *function, cha
 	char before[48], effect[ADVISE_WORDS_MAX / 4];
 	size_t used = 0;
 	uint32_t i;
+	int off;
 
 	*out = '\0';
 	for (i = 0; config->parts && i < config->part[0].file->knobs; i++) {
 		knob = &config->part[0].file->knob[i];
-		if (knob->categories != 1u << MT_KNOB_HOST || knob->saves != MT_KNOB_SAVES_ON ||
-		    !may_be_there(config, knob) || !is_about(knob, function) ||
-		    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) || !is_open(advice, knob))
+		off = strstr(function, SLEEP) && !knob->instead && advise_lets_sleep(knob);
+		if (!off && (knob->categories != 1u << MT_KNOB_HOST || knob->saves != MT_KNOB_SAVES_ON ||
+			     !may_be_there(config, knob) || !is_about(knob, function) ||
+			     !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) || !is_open(advice, knob)))
 			continue;
-		snprintf(before, sizeof(before), knob->instead ? " before %.32s" : "",
+		snprintf(before, sizeof(before),
+			 off             ? " off"
+			 : knob->instead ? " before %.32s"
+					 : "",
 			 knob->instead ? config->part[0].file->release[knob->name.gone].version : "");
-		snprintf(effect, sizeof(effect), "%s%s", knob->effect ? ": " : "", knob->effect ? knob->effect : "");
+		snprintf(effect, sizeof(effect), "%s%s", !off && knob->effect ? ": " : "",
+			 !off && knob->effect ? knob->effect : "");
 		if (used + strlen(knob->name.key) + strlen(before) + strlen(effect) + 8 > size)
 			continue;
 		used += (size_t)snprintf(out + used, size - used, "%s%s%s%s", used ? "; " : " (", knob->name.key,
@@ -202,31 +224,52 @@ static void say_room(const struct advice *advice, const char *remedy, char *out,
 			 text_bytes(total, run->total));
 }
 
+/* Appends what helps where others grew, by a good part of what grew at the first place, if somebody knows that and it fits in whole. */
+static void say_also(const struct advice *advice, const struct host_growth growth[HOST_PLACES], char *instead,
+		     size_t room)
+{
+	const struct host_growth *other = &growth[1];
+	const char *remedy = is_much(other) && other->rose >= growth->rose / OWN_SHARE ? remedy_for(other) : NULL;
+	char size[2][TEXT_SIZE_MAX], settings[192], also[ADVISE_EVIDENCE_MAX];
+	size_t used = strlen(instead);
+
+	if (!remedy || remedy == copies || remedy == remedy_for(growth))
+		return;
+	host_settings(advice, other->function, settings, sizeof(settings));
+	if (used + (size_t)snprintf(also, sizeof(also),
+				    ". Also, in %.60s (%.60s), where another had grown from %s to %s: %s%s",
+				    other->function, other->place, text_bytes(size[0], other->first),
+				    text_bytes(size[1], other->last), remedy, settings) <
+	    room)
+		memcpy(instead + used, also, strlen(also) + 1);
+}
+
 /* Where it grew, and what helps there. 1: that is known. */
 static int grew_here(struct advice *advice, char *instead, size_t room)
 {
-	struct host_growth growth;
+	struct host_growth growth[HOST_PLACES];
 	char size[2][TEXT_SIZE_MAX], gpu[112], settings[192];
 	const char *remedy;
 
-	if (!grew_much(advice, &growth))
+	if (!grew_much(advice, growth))
 		return 0;
-	remedy = remedy_for(&growth);
+	remedy = remedy_for(growth);
 	say_room(advice, remedy, gpu, sizeof(gpu));
-	host_settings(advice, growth.function, settings, sizeof(settings));
+	host_settings(advice, growth->function, settings, sizeof(settings));
 	snprintf(instead, room, "%s%s. When it was last seen, in %.80s (%.80s), it had grown from %s to %s%.111s",
 		 remedy ? remedy
 			: "keep less there: see what it collects on the host, and whether each rank holds it whole, not its part",
-		 settings, growth.function, growth.place, text_bytes(size[0], growth.first),
-		 text_bytes(size[1], growth.last), gpu);
+		 settings, growth->function, growth->place, text_bytes(size[0], growth->first),
+		 text_bytes(size[1], growth->last), gpu);
+	say_also(advice, growth, instead, room);
 	return 1;
 }
 
 /* Several processes have it together: what helps where they grew, else what such processes usually have too much of. */
 static void say_together(struct advice *advice, const struct host_words *words, char *instead, size_t room)
 {
-	struct host_growth growth;
-	const char *remedy = grew_much(advice, &growth) ? remedy_for(&growth) : NULL;
+	struct host_growth growth[HOST_PLACES];
+	const char *remedy = grew_much(advice, growth) ? remedy_for(growth) : NULL;
 	char size[3][TEXT_SIZE_MAX], settings[192], gpu[112];
 	int first;
 
@@ -239,15 +282,17 @@ static void say_together(struct advice *advice, const struct host_words *words, 
 			 words->processes, size[0]);
 		return;
 	}
-	host_settings(advice, growth.function, settings, sizeof(settings));
+	host_settings(advice, growth->function, settings, sizeof(settings));
 	say_room(advice, remedy, gpu, sizeof(gpu));
-	first = *gpu && growth.alike > 1; /* of no rank alone: what all of them leave there counts as often */
+	first = *gpu && growth->alike > 1; /* of no rank alone: what all of them leave there counts as often */
 	snprintf(instead, room,
-		 "the %u processes recorded here have %s together, and grew in %.60s (%.60s), one from %s to %s%.111s%s%s%s%.111s",
-		 words->processes, size[0], growth.function, growth.place, text_bytes(size[1], growth.first),
-		 text_bytes(size[2], growth.last), first ? gpu : "",
+		 "the %u processes recorded here have %s together, and %s in %.60s (%.60s), %sfrom %s to %s%.111s%s%s%s%.111s",
+		 words->processes, size[0], growth->apart ? "one alone grew far more than the others," : "grew",
+		 growth->function, growth->place, growth->apart ? "" : "one ", text_bytes(size[1], growth->first),
+		 text_bytes(size[2], growth->last), first ? gpu : "",
 		 first ? ", so turn the offload off first; then, or where nothing is offloaded, " : ": ", remedy,
 		 settings, first ? "" : gpu);
+	say_also(advice, growth, instead, room);
 }
 
 /* What to do about it, of one whose end the host was. */

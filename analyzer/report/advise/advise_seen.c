@@ -246,6 +246,13 @@ static int is_seen_of(const struct advice *advice, const char *word, uint32_t ro
 	return owners.own || !owners.any;
 }
 
+int advise_lets_sleep(const struct mt_knob *knob)
+{
+	return knob->proofs && knob->processes == 1u << MT_KNOB_PROCESS_ENGINE &&
+	       knob->method == MT_KNOB_METHOD_REMOVED && knob->saves == MT_KNOB_SAVES_ON &&
+	       knob->categories & 1u << MT_CATEGORY_KV_CACHE;
+}
+
 /*
  * An engine's memory that the setting lets go was seen to go under its tensors: a pool sleeps, whatever frames the stacks have of who
  * told it to. Of an engine's pools alone: a trainer's sleep by a switch of theirs, beside those that move its tensors one by one.
@@ -255,13 +262,9 @@ static int has_slept(const struct advice *advice, const struct mt_knob *knob)
 	static const char sql[] =
 		"SELECT DISTINCT slept.site, slept.process FROM resident JOIN life AS slept ON slept.id = allocation "
 		"WHERE resident.bytes = 0 AND since_seq > alloc_seq";
-	const struct owners engines = { .run = &advice->run, .roles = 1u << MT_KNOB_PROCESS_ENGINE };
-	struct owners owners = engines;
+	struct owners owners = { .run = &advice->run, .roles = knob->processes };
 
-	if (!knob->proofs || knob->processes != engines.roles || knob->method != MT_KNOB_METHOD_REMOVED ||
-	    knob->saves != MT_KNOB_SAVES_ON || !(knob->categories & 1u << MT_CATEGORY_KV_CACHE))
-		return 0;
-	return !answer_rows(advice->run.db, sql, NULL, takes_owner, &owners) && owners.own;
+	return advise_lets_sleep(knob) && !answer_rows(advice->run.db, sql, NULL, takes_owner, &owners) && owners.own;
 }
 
 /* Functions, files or folders that run only where it is on are on recorded stacks, or what it does was seen. */
