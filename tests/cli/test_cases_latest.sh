@@ -55,8 +55,9 @@ says "and in advise" '^No setting fixes this: drop the reference that keeps what
 # ---- not PyTorch's ----
 
 begin pytorch-153302
-says "a communicator for each layer" '46\.0 GiB, 46 x 1\.0 GiB, is kept by all_gather_into_tensor .*nccl, 46\.0 GiB: use fewer communicators' oom
-says "and in advise, before what would be computed again" '^Before any setting: use fewer communicators, or smaller NCCL buffers' advise
+says "a communicator for each layer" '46\.0 GiB, 46 x 1\.0 GiB, is kept by all_gather_into_tensor .*nccl, 46\.0 GiB: each communicator has buffers of its own, and fully_shard makes a smaller group for each module.* let all modules share one' oom
+says "and in advise, before what would be computed again" '^Before any setting: each communicator has buffers of its own.* let all modules share one' advise
+says "and what is sharded in the smaller groups is FSDP's" 'fsdp gather buffers +18\.8 GiB' oom
 
 begin nemo-rl-3476
 says "what PyTorch's cache keeps from NCCL" 'It was NCCL that asked the driver, and PyTorch.s allocator beside it keeps 139\.8 GiB in empty segments' oom

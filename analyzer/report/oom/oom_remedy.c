@@ -92,6 +92,10 @@ static const char tune_knob[] =
 	"torch.compile measures this kernel here, the first time it runs, on a copy of what the kernel writes into; later steps need none: let the "
 	"first step have a smaller batch, compile without what measures more (coordinate_descent_tuning, max-autotune), or take PyTorch 2.6 or "
 	"newer, which puts such copies on the host where they would raise the peak";
+static const char mesh_knob[] =
+	"each communicator has buffers of its own, and fully_shard makes a smaller group for each module that it is called on where "
+	"reshard_after_forward is a number: let all modules share one (pass True or False, or give them one mesh for it), or make NCCL's "
+	"buffers smaller (NCCL_BUFFSIZE)";
 static const char untrained_knob[] =
 	"TRL prepares a model here that it does not train (the reference, or a reward model), and its configuration has an optimizer, so DeepSpeed "
 	"makes master weights and gradients that nobody needs: leave the optimizer out of that configuration, or do without the model (beta = 0 "
@@ -113,6 +117,7 @@ static const struct {
 } by_frame[] = {
 	{ "torch/optim/", "_multi_tensor_", MT_CATEGORY_WORKSPACE, foreach_knob },
 	{ "torch/distributed/fsdp/", "", MT_CATEGORY_STATE_DICT, sharded_knob },
+	{ "torch/distributed/fsdp/_fully_shard/", "", MT_CATEGORY_NCCL, mesh_knob },
 	{ "", "_save_to_state_dict", MT_CATEGORY_STATE_DICT, anew_knob },
 	{ "", "clip_grad", MT_CATEGORY_WORKSPACE, clip_knob },
 	{ "", "grad_norm", MT_CATEGORY_WORKSPACE, clip_knob },
