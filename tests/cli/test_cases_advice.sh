@@ -289,7 +289,7 @@ begin easyr1-454
 never "nobody tells what is set, and by default it is all that there are" 'fsdp_size.{0,20} -> ' advise -n 0
 never "what fits without other GPUs goes before what takes some" 'ulysses_sequence_parallel_size.{0,30} -> ' advise
 case=nemo-rl-2882
-says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(no other rank was seen\) -> 2.{0,80}needs 2 GPUs' advise
+says "a default that nothing of one GPU shows" 'tensor_parallel_size 1 \(no other rank was seen\) -> 2.{0,80}needs 2 GPUs' advise -n 0
 case=verl-6912
 never "where others take part there may be GPUs" 'pipeline_model_parallel_size .{0,120}needs 2 GPUs' advise -n 0
 
@@ -376,7 +376,7 @@ check "known: is true" known_release
 says "its own default" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.9, now not told \(0\.92 by default\)' advise
 check "known: said, it is a number to paste" bash -c '"$1" advise known/*.zst --now gpu_memory_utilization=0.9 | grep -qE -- "--gpu-memory-utilization 0.8[78]"' - "$memana"
 begin vllm-25597
-says "the recording refutes the smaller" 'gpu_memory_utilization lower by 0\.02, at most 0\.9, now not told \(0\.92 by default\)' advise
+says "the recording refutes each of its defaults" 'gpu_memory_utilization lower by 0\.02, at most 0\.92, now not told \(the engine has 0\.94 of the GPU\)' advise
 never "nothing to paste" '--gpu-memory-utilization 0' advise
 case=transformers-48131
 row per_device_train_batch_size "r['proposed'] == 'half of what it is now' and r['now'] == '8' and r['paste'] is None and r['fits']" "with 1 or 2, 4 would be more"

@@ -68,7 +68,7 @@ says "and in advise" '^No setting is needed: call torch\.cuda\.empty_cache\(\) b
 begin openrlhf-1013
 says "who grew, and where" 'hardly a GPU out-of-memory.*from_pretrained .*its RSS from 3\.7 GiB up to 28\.9 GiB.*in sleep \(cumem\.py:189\), in rollout, its RSS from 9\.3 GiB up to 23\.5 GiB' oom
 never "nothing of the GPU" '[Ee]xpandable|gpu_memory_utilization|micro' advise
-says "the other place where it grew, and the setting of that" '^The host is short of memory.* Also, in sleep \(cumem\.py:189\), where another had grown from 9\.3 GiB to 23\.5 GiB: let the engine throw its weights away when it sleeps \(level 2\).*\(--vllm\.enable_sleep off\)' advise
+says "the other place where it grew, and the setting of that" '^The host is short of memory.* Also, in sleep \(cumem\.py:189\), where another had grown from 9\.3 GiB to 23\.5 GiB: let the engine throw its weights away when it sleeps \(level 2\).*\(--vllm\.enable_sleep left out\)' advise
 
 begin torchtune-1092
 says "who grew, and where" 'hardly a GPU out-of-memory.*_optim_state_dict \(_optim_utils\.py:1920\), its RSS from 22\.4 GiB up to 430\.3 GiB' oom
@@ -87,4 +87,6 @@ never "not every one" 'every rank that loads|load once a node' advise
 begin accelerate-3844
 says "who has most, at least" '9\.3 GiB asked for by ForCausalLMLoss .*Of all that is in use, weights has most, 34\.2 GiB' oom
 begin unsloth-8576
+says "what the copies are of, first" '^Before any setting: all that the model returns is copied from another GPU to this one: let it return less, .*\(logits_to_keep\)' advise
+says "layers are computed again already" 'checkpoint\(function\): already on: unsloth_zoo/gradient_checkpointing\.py' advise
 says "the size of the request, at least" '1002\.0 MiB asked for .*11\.1 GiB in 25 pieces is kept by _quantize' oom

@@ -38,7 +38,8 @@ never "what grows with each step is told by the step" 'woke up before' oom
 
 begin skyrl-1758
 says "a model that does not compute now" 'Beside it, rank 0 \(pid 5200\) has 15\.4 GiB of weights, and does not compute now: on the host meanwhile, or on a GPU of its own' oom
-says "first, before a setting that makes the work itself slow" '^Let pid 5200 take its weights, 15\.4 GiB, to the host while this one trains, or give it a GPU of its own\. Or try trainer\.policy\.fsdp_config\.cpu_offload' advise
+says "first its own setting, before one that makes the work itself slow" '^Try trainer\.ref\.fsdp_config\.cpu_offload = true, now false .* saves probably 12\.9 to 15\.3 GiB' advise
+says "and the trained model's moves its own alone" '2\. trainer\.policy\.fsdp_config\.cpu_offload .* saves probably 52\.1 to 60\.7 GiB' advise
 case=nemo-rl-2772
 check "$case: is true" play "$case"
 never "not beside what waits for its turn" 'Beside it' oom

@@ -256,7 +256,8 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		return note_idle(advice, knob, why, 0);
 	if (advice->apart.bytes && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && knob->measure == MT_KNOB_UNIT_SWITCH)
 		return note_idle(advice, knob, "already on", 0);
-	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins)
+	if (advice->pieces_kept && knob->method == MT_KNOB_METHOD_LOGITS && knob->withins &&
+	    knob->saves != MT_KNOB_SAVES_OFF)
 		return note_idle(advice, knob, "its pieces are all kept at once: see above", 0);
 	if (is_of_copies(advice, knob))
 		return 0;
@@ -363,6 +364,15 @@ static double worth(enum mt_knob_cost cost, struct advise_range saved)
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
+/* In a process of its own, while another one asks. */
+static int reference_waits(const struct advise_run *run)
+{
+	uint32_t reference = 1u << MT_KNOB_PROCESS_REFERENCE;
+
+	return run->elsewhere & reference && run->failed &&
+	       !(advise_roles_of(run, &run->replay.site[run->replay.request.site]) & reference);
+}
+
 /*
  * It reaches what is too much, of who has it: an engine's setting is about nothing of a trainer's, whatever kind that is. Rows that
  * divide everything are about nothing.
@@ -373,7 +383,7 @@ static int is_aimed(const struct advice *advice, const struct mt_knob *knob, con
 	/* A loss may lie between the passes, in neither. */
 	uint32_t phases = knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0);
 
-	if (turn_is_of_reference(knob) && advise_untrained(&advice->run) > 0)
+	if (turn_is_of_reference(knob) && (advise_untrained(&advice->run) > 0 || reference_waits(&advice->run)))
 		return 1; /* nobody needs it there */
 	return reach->wanted && knob->categories & 1u << advice->run.question.category &&
 	       (phases & 1u << phase || knob->method == MT_KNOB_METHOD_SHARE) &&

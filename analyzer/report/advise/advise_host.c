@@ -99,8 +99,8 @@ static const struct {
 	  "let the engine throw its weights away when it sleeps (level 2), where the trainer sends new ones anyway: each keeps a copy "
 	  "on the host; or let it not sleep, where the GPU has room for both" },
 	{ "from_pretrained",
-	  "let rank 0 alone load the weights, the others on the meta device (fsdp_cpu_ram_efficient_loading, "
-	  "low_cpu_mem_usage), or start fewer ranks a node",
+	  "let rank 0 alone load the weights, the others on the meta device (with FSDP fsdp_cpu_ram_efficient_loading; with "
+	  "DeepSpeed ZeRO-3 a HfDeepSpeedConfig made before), or start fewer ranks a node",
 	  NULL, NULL, alone },
 	{ "load", "load once a node, or lazily (mmap, meta device): every rank that loads has its own copy on the host",
 	  NULL, NULL, alone },
@@ -196,7 +196,7 @@ static void host_settings(const struct advice *advice, const char *function, cha
 			     !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) || !is_open(advice, knob)))
 			continue;
 		snprintf(before, sizeof(before),
-			 off             ? " off"
+			 off             ? strncmp(knob->name.key, "--", 2) ? " off" : " left out"
 			 : knob->instead ? " before %.32s"
 					 : "",
 			 knob->instead ? config->part[0].file->release[knob->name.gone].version : "");

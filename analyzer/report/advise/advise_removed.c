@@ -154,7 +154,7 @@ int turn_removed(struct turn *turn)
 	if (turn->knob->measure == MT_KNOB_UNIT_STEPS) /* what is kept of so many, or of all */
 		return turn->now >= 1 ? turn_keep_all(turn, turn->to / turn->now, turn->to / turn->now)
 				      : turn_keep_all(turn, 0, STEPS_MOST);
-	if (turn_is_of_reference(turn->knob) && way >= 0) {
+	if (turn_is_of_reference(turn->knob) && way >= 0 && !(turn->run->elsewhere & ROLE(REFERENCE))) {
 		if (advise_untrained(turn->run) <= 0)
 			return turn_silent(turn, ADVISE_SILENT_NO_BYTES);
 		if (way || (turn->is_number && turn->to == 0))

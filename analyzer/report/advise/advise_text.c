@@ -270,9 +270,10 @@ static int print_paste(const struct text *text, const struct advice *advice)
 	paste = advise_paste(advice->config, change, changes);
 	if (!paste)
 		return -MT_E_MEMORY;
-	answer_title(text, advice->turns > 1       ? "To paste"
-			   : first && *first->only ? "To paste, the first of them, if that is so"
-						   : "To paste, the first of them");
+	answer_title(text, advice->turns > 1         ? "To paste"
+			   : !first || !*first->only ? "To paste, the first of them"
+			   : first == advice->row    ? "To paste, the first of them, if that is so"
+						     : "To paste, what is said first above, if that is so");
 	for (i = 0; i < changes && change[i].knob->written != MT_KNOB_WRITTEN_ENVIRONMENT; i++)
 		;
 	if (i < changes && advice->run.oom.pool_beside)

@@ -188,7 +188,7 @@ int turn_means(const struct turn *turn, const struct replay_site *site)
 	if (!(knob->processes & ~ROLE(CRITIC)) && !(turn->run->phases & 1u << MT_PHASE_CRITIC))
 		return 0;
 	if (turn_is_of_reference(knob) && (1u << site->category == CATEGORY(WEIGHTS)) &&
-	    advise_untrained(turn->run) <= 0)
+	    !(turn->run->elsewhere & ROLE(REFERENCE)) && advise_untrained(turn->run) <= 0)
 		return 0;
 	beyond = is_beyond(turn->run, knob, site);
 	return beyond ? beyond < 0 ? beyond : 0 : turn_has_frame(turn->run, knob, site);

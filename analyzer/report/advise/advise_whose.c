@@ -83,6 +83,45 @@ static void mark_process(struct advise_run *run, int64_t process)
 			replay->site[i].roles = roles;
 }
 
+static int trains(const struct replay *replay, int64_t process)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].process == process && (replay->site[i].category == MT_CATEGORY_GRADIENTS ||
+							   replay->site[i].category == MT_CATEGORY_OPTIMIZER_STATE))
+			return 1;
+	return 0;
+}
+
+/*
+ * SkyRL's policy shares its GPU with a reference of its own process, whose stacks name no class where Python tells only functions. What
+ * has weights and does not compute while another trains is not what that one trains; of the models that a framework knows, the
+ * reference is the one that waits so.
+ */
+static void mark_beside(struct advise_run *run)
+{
+	const struct oom_beside *beside = &run->oom.beside;
+	struct replay *replay = &run->replay;
+	uint32_t i;
+
+	if (!run->failed || !beside->bytes || !trains(replay, run->oom.it->process) || trains(replay, beside->process))
+		return;
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].process == beside->process && !replay->site[i].roles)
+			run->elsewhere |= replay->site[i].roles = 1u << MT_KNOB_PROCESS_REFERENCE;
+}
+
+static int knows(const struct mt_knob_file *file, enum mt_knob_process process)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->models; i++)
+		if (file->model[i].process == process)
+			return 1;
+	return 0;
+}
+
 int advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 {
 	uint32_t i, k;
@@ -94,6 +133,8 @@ int advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 			error = mark(run, file->model[i].seen[k], 1u << file->model[i].process);
 	for (process = 0; process < run->replay.processes && !error && file->models; process++)
 		mark_process(run, run->replay.process[process].id);
+	if (!error && knows(file, MT_KNOB_PROCESS_REFERENCE))
+		mark_beside(run);
 	return error;
 }
 

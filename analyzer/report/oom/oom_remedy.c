@@ -92,6 +92,9 @@ static const char tune_knob[] =
 	"torch.compile measures this kernel here, the first time it runs, on a copy of what the kernel writes into; later steps need none: let the "
 	"first step have a smaller batch, compile without what measures more (coordinate_descent_tuning, max-autotune), or take PyTorch 2.6 or "
 	"newer, which puts such copies on the host where they would raise the peak";
+static const char outputs_knob[] =
+	"all that the model returns is copied from another GPU to this one: let it return less, so no hidden states of all layers "
+	"(output_hidden_states), the logits of the tokens that count alone (logits_to_keep), and no cache (use_cache)";
 static const char mesh_knob[] =
 	"each communicator has buffers of its own, and fully_shard makes a smaller group for each module that it is called on where "
 	"reshard_after_forward is a number: let all modules share one (pass True or False, or give them one mesh for it), or make NCCL's "
@@ -102,7 +105,7 @@ static const char untrained_knob[] =
 	"needs no reference)";
 const char oom_scores_knob[] =
 	"by its size (several times all that the layers around it compute) this is attention with a number for each pair of tokens: take a kernel "
-	"that never has all of them (attn_implementation=\"flash_attention_2\"; scaled_dot_product_attention takes its math kernel, without a "
+	"that never has all of them (attn_implementation=\"flash_attention_2\", for heads of up to 256; scaled_dot_product_attention takes its math kernel, without a "
 	"word, for masks, head sizes or groups of heads that the others do not know), attention within a window, or cap the length of samples";
 
 /*
@@ -136,6 +139,8 @@ static const struct {
 	{ "/layers/", "process_weights_after_loading", MT_CATEGORY_WEIGHTS, convert_knob, 1 },
 	{ "triton_heuristics.py", "clone_args", MT_CATEGORY_WORKSPACE, tune_knob, 1 },
 	{ "torch/nn/parallel/", "gather", MT_CATEGORY_ACTIVATIONS, parallel_knob, 1 },
+	{ "accelerate/hooks.py", "post_forward", MT_CATEGORY_ACTIVATIONS, outputs_knob, 1 },
+	{ "accelerate/hooks.py", "post_forward", MT_CATEGORY_LOGITS, outputs_knob, 1 },
 	{ "trl/", "prepare_deepspeed", MT_CATEGORY_GRADIENTS, untrained_knob, 1 },
 	{ "trl/", "prepare_deepspeed", MT_CATEGORY_OPTIMIZER_STATE, untrained_knob, 1 },
 };

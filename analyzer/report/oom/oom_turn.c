@@ -233,7 +233,7 @@ int oom_find_beside(struct oom *oom, struct db *db)
 		if (busy < 0)
 			return busy;
 		if (!busy)
-			oom->beside = (struct oom_beside){ holder->pid, holder->rank, bytes };
+			oom->beside = (struct oom_beside){ holder->process, holder->pid, holder->rank, bytes };
 	}
 	return 0;
 }

@@ -161,6 +161,7 @@ struct oom_before {
 
 /* A process beside one that trains, which has weights, as much as is missing, and does not compute. */
 struct oom_beside {
+	int64_t process; /* id */
 	int64_t pid, rank;
 	uint64_t bytes; /* of weights; 0: there is none */
 };
