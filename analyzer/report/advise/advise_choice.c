@@ -11,7 +11,7 @@
 #define SHARE_STEP 0.01
 #define SHARE_LEAST 0.05 /* that an engine works with */
 #define SHARE_CACHE 0.02 /* beside its weights */
-#define SHARE_OVER 0.01  /* more than that over a share is not had with it: sums are not that far off */
+#define SHARE_OVER 0.015 /* more than that over a share is not had with it: sums are not that far off */
 #define SHARE_NEAR 0.03  /* of the GPU: so far the recording is from what is set, at most */
 #define SHARE_SURE 0.85  /* of a share that goes: an engine has other memory in it, too */
 #define GIB (1024.0 * 1024 * 1024)

@@ -166,7 +166,7 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 	else if (special && oom->wider)
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 "keep the weights of %.100s (%.100s) in the type that they have (do not convert them to float32), or convert them "
-			 "on the host",
+			 "on the host (where that is not your code, another version may do so)",
 			 oom->wider_function, oom->wider_place);
 	else if (special && oom->whole && !oom->moved && *loading_setting(advice))
 		snprintf(out, ADVISE_EVIDENCE_MAX, "turn %s on: %s", loading_setting(advice), special);

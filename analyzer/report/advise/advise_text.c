@@ -169,7 +169,10 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 			print_row(text, advice, &advice->row[i], ++shown, before);
 			before = &advice->row[i];
 		}
-	if (shown < advice->rows)
+	if (!shown)
+		text_print(text, "  none as it is set now; %zu if other settings were changed, too (-n 0 shows all)\n",
+			   advice->rows);
+	else if (shown < advice->rows)
 		text_print(text, "     %zu more (-n 0 shows all)\n", advice->rows - shown);
 }
 
