@@ -150,14 +150,28 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 				       : ", the rest is somebody else's: of ranks that were not recorded, perhaps.");
 }
 
-/* What was used up, as its figures say it; the row's own. */
-static const char *used_up(const struct query_host *row)
+#define USED_UP_MAX 64
+#define FULL_SHARE 100 /* less free than one part in so many is full */
+
+/* What was used up, as its figures say it; by how much, where that is not all of it. */
+static const char *used_up(char out[USED_UP_MAX], const struct query_host *row)
 {
-	return !strcmp(row->pressure, "cgroup") ? "its cgroup was full" : "the machine's memory was used up";
+	int cgroup = !strcmp(row->pressure, "cgroup") && row->cgroup_limit;
+	uint64_t all = cgroup ? row->cgroup_limit : row->cgroup + row->available;
+	char share[TEXT_SIZE_MAX];
+
+	if (row->cgroup >= all - all / FULL_SHARE)
+		snprintf(out, USED_UP_MAX, "%s", cgroup ? "its cgroup was full" : "the machine's memory was used up");
+	else
+		snprintf(out, USED_UP_MAX, "%s of %s was in use", text_percent(share, row->cgroup, all),
+			 cgroup ? "its cgroup's memory" : "the machine's memory");
+	return out;
 }
 
 static void say_verdict(struct sentence *sentence, const struct query_host *row)
 {
+	char words[USED_UP_MAX];
+
 	if (!strcmp(row->verdict, "killed"))
 		sentence_say(sentence,
 			     "This was not a GPU out-of-memory: the kernel killed for want of host memory, and pid %lld is "
@@ -167,12 +181,12 @@ static void say_verdict(struct sentence *sentence, const struct query_host *row)
 		sentence_say(sentence,
 			     "If this run did not end by itself, it was hardly a GPU out-of-memory: pid %lld exited "
 			     "normally when %s, and the GPU had room; Ray ends workers from 95%% on, and others follow them",
-			     (long long)row->pid, used_up(row));
+			     (long long)row->pid, used_up(words, row));
 	else
 		sentence_say(sentence,
 			     "This was hardly a GPU out-of-memory: pid %lld was gone without a normal exit, killed or "
 			     "crashed, when %s, and the GPU had room",
-			     (long long)row->pid, used_up(row));
+			     (long long)row->pid, used_up(words, row));
 }
 
 struct verdicts {

@@ -30,7 +30,7 @@ row vllm_gpu_memory_utilization "r['now'] == '0.85' and r['now_from'] == 'the re
 advises "all of the series is missing, not the next piece alone" "(d['later']['from'], d['later']['count']) == ('layers', 9) and 17 * $GiB < d['later']['bytes'] < d['needed_bytes'] < 18 * $GiB"
 says "and how far that carries" 'so that is enough so far\. That counts the 9 more like it that come next: 18 of 28 were there\. The work that begins after the start is not counted: leave room for it\.' advise
 never "more GPUs for an engine do not make it smaller" 'vllm_tensor_parallel_size.{0,60} -> ' advise -n 0
-says "who says what it is now, and that nobody says what is set" 'not told \(the engine has 0.85 of the GPU\) -> at least 0.26 less than it is, at most 0.59' advise
+says "who says what it is now, and that nobody says what is set" 'not told \(the engine has 0.85 of the GPU\) -> lower by at least 0.26, to 0.59 or less' advise
 begin sglang-10597
 row mem_fraction_static "(r['now'], r['proposed'], r['paste']) == ('0.83', '0.81', None)" "weights and cache of the engine together"
 begin open-rl-99
@@ -256,7 +256,7 @@ advises "nothing is gathered where no stack shows ZeRO 3" "not any(k['key'].ends
 # ---- an engine's share of the GPU: its own, of its process, and never more than it has ----
 
 begin vllm-2193
-says "the other engine's, and by how much" '^Try gpu_memory_utilization of the engine of pid 5000 lower by at least 0\.1[0-9], at most 0\.77, now not told \(0\.9 by default\)' advise
+says "the other engine's, and by how much" '^Try gpu_memory_utilization of the engine of pid 5000 lower by at least 0\.1[0-9], to 0\.77 or less, now not told \(0\.9 by default\)' advise
 advises "a load that goes on: its end is in no recording" "d['later']['from'] == 'series' and not any(k['fits'] for k in d['knobs'])"
 says "whose it is" 'It is about the engine of pid 5000: 2 of them are on this GPU' advise
 never "no line to paste of what nobody has told" 'To paste' advise
@@ -365,7 +365,7 @@ row actor.optimizer_dtype "'the model is float32 now' in r['only_if']" "a defaul
 
 begin vllm-52054
 row gpu_memory_utilization "(r['now'], r['proposed'], r['paste']) == ('0.9', '0.88', None)" "of two releases' defaults the smaller: 0.9 may be what is set"
-says "by how much, whatever it is" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.88, now not told \(0\.9 or more by default\)' advise
+says "by how much, whatever it is" '^Try gpu_memory_utilization lower by 0\.02, to 0\.88 or less, now not told \(0\.9 or more by default\)' advise
 # The same of a release that its files tell.
 known_release() {
 	mkdir known && sed 's,vllm/v1,vllm-0.33.0/vllm/v1,' "$SRC/tests/cases/vllm-52054.case" >known.case &&
@@ -373,10 +373,10 @@ known_release() {
 }
 case=known
 check "known: is true" known_release
-says "its own default" '^Try gpu_memory_utilization lower by 0\.02, at most 0\.9, now not told \(0\.92 by default\)' advise
+says "its own default" '^Try gpu_memory_utilization lower by 0\.02, to 0\.9 or less, now not told \(0\.92 by default\)' advise
 check "known: said, it is a number to paste" bash -c '"$1" advise known/*.zst --now gpu_memory_utilization=0.9 | grep -qE -- "--gpu-memory-utilization 0.8[78]"' - "$memana"
 begin vllm-25597
-says "the recording refutes each of its defaults" 'gpu_memory_utilization lower by 0\.02, at most 0\.92, now not told \(the engine has 0\.94 of the GPU\)' advise
+says "the recording refutes each of its defaults" 'gpu_memory_utilization lower by 0\.02, to 0\.92 or less, now not told \(the engine has 0\.94 of the GPU\)' advise
 never "nothing to paste" '--gpu-memory-utilization 0' advise
 case=transformers-48131
 row per_device_train_batch_size "r['proposed'] == 'half of what it is now' and r['now'] == '8' and r['paste'] is None and r['fits']" "with 1 or 2, 4 would be more"

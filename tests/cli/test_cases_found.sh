@@ -56,7 +56,7 @@ never "not the logits" 'log-probs|[Ee]xpandable' oom
 # ---- the host ----
 
 begin verl-1335
-says "Ray and the machine's memory" 'hardly a GPU out-of-memory: pid 2122 exited normally when the machine.s memory was used up, .*Ray ends workers from 95%' oom
+says "Ray and the machine's memory" 'hardly a GPU out-of-memory: pid 2122 exited normally when 96% of the machine.s memory was in use, .*Ray ends workers from 95%' oom
 says "whose bytes" 'Of 448.9 GiB in use there, the processes recorded here have 420.3 GiB\.' oom
 says "how near the GPUs came" 'No request for GPU memory failed in this recording, and none came near: GPU 0 had its peak at 40.0 GiB of 80.0 GiB \(50%\), in critic' oom
 told_of_none() { "$memana" oom --json "$case"/*.zst >none && json none "$1"; }

@@ -16,7 +16,7 @@ says "an optimizer of a model that is not trained" '28\.4 GiB asked for by _setu
 never "master weights and gradients are in float32 anyway" 'elements of twice the bytes|fewer tokens|[Ee]xpandable' oom
 says "what it makes are gradients, and no weights" ' gradients 28\.4 GiB 49% ' oom
 says "and in advise" '^Before any setting: TRL prepares a model here that it does not train' advise
-row 'from_pretrained(dtype)' "r['saved_bytes']['high'] < 8 << 30 and not r['fits']" "what DeepSpeed makes has the types that it chooses"
+advises "what DeepSpeed makes of 16 bits was loaded in no more" "not any(k['key'] == 'from_pretrained(dtype)' for k in d['knobs'])"
 # The same below another library: it is a model that trains, and there is no word of leaving its optimizer out.
 without "of no TRL" 's,prepare_deepspeed trl/models/utils.py,prepare open/train.py,' trained
 never "no word of TRL" 'TRL' oom

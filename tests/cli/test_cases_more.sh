@@ -103,7 +103,7 @@ never "not the optimizer" 'shard or offload|fewer tokens|[Ee]xpandable' oom
 begin vllm-25597
 says "NCCL finds what the engine has left" '512\.0 MiB asked for by batch_isend_irecv .* 53\.0 GiB, 61 x 890\.0 MiB, is kept by _allocate_kv_cache_tensors .*The request is for nccl, the first of it: a library asks the driver itself, where it is first used, and finds what the engine has left: give the engine a smaller part' oom
 never "nothing to shard, no cache to empty" 'shard|empty_cache|[Ee]xpandable' oom
-says "and how much smaller" '^Before any setting: a library asks the driver itself, .* Or try gpu_memory_utilization lower by 0\.02, at most 0\.92, now not told \(the engine has 0\.94 of the GPU\)' advise
+says "and how much smaller" '^Before any setting: a library asks the driver itself, .* Or try gpu_memory_utilization lower by 0\.02, to 0\.92 or less, now not told \(the engine has 0\.94 of the GPU\)' advise
 never "what came after the cache is not of its share, and more is no less" '0\.97' advise -n 0
 proposes gpu_memory_utilization
 

@@ -153,6 +153,6 @@ advises "what is of no step goes by no batch" "not any(k['key'] == 'DataLoader(b
 begin trainer-asleep
 never "nothing that could be less is below" 'could be less' advise
 begin sglang-23862
-says "a share that nobody told is lowered by so much" 'mem_fraction_static: at least 0\.[0-9]+ less than it is, at most 0\.[0-9]+' advise --fit 60GiB
+says "a share that nobody told is lowered by so much" 'mem_fraction_static: lower by at least 0\.[0-9]+, to 0\.[0-9]+ or less' advise --fit 60GiB
 never "and not pasted as it is" 'mem-fraction-static' advise --fit 60GiB
 tells "not for programs either" "d['predicted']['paste'] is None" advise --fit 60GiB

@@ -27,7 +27,7 @@ import registry  # noqa: E402  shared with make test-rules
 KNOBS = os.path.join(SRC, "formats/knobs")
 ON_STACKS = ("proof", "seen")  # fields whose words are functions, files and folders of stacks
 # Of such words: packages that have no file of knobs, and a release from before those that a file names.
-BESIDE = [("liger-kernel", "0.8.5"), ("peft", "0.21.2"), ("torch-memory-saver", "0.0.10"), ("torch", "2.1.2")]
+BESIDE = [("liger-kernel", "0.8.5"), ("peft", "0.21.2"), ("torch-memory-saver", "0.0.10"), ("unsloth-zoo", "2026.10.9"), ("torch", "2.1.2")]
 UNREAD = {"transformer_engine/": "no registry has its Python files alone"}  # the same; looked up in the repository
 
 
@@ -258,7 +258,7 @@ def main():
     parser.add_argument("cache")
     parser.add_argument("--snapshots")
     parser.add_argument("framework", nargs="*")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     every = [Knobs(os.path.join(KNOBS, name)) for name in sorted(os.listdir(KNOBS)) if name.endswith(".yaml")]
     unknown = set(asked.framework) - {file.framework for file in every}
     if unknown:

@@ -200,7 +200,7 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		sentence_say(answer, "%s", row->knob->what);
 	else if (*row->by)
-		sentence_say(answer, "%s%s%s lower by %s, at most %s, now %s", row->knob->name.key,
+		sentence_say(answer, "%s%s%s lower by %s, to %s or less, now %s", row->knob->name.key,
 			     advise_foreign_words(advice, row->knob, foreign),
 			     advise_whose_share(advice, row->knob, whose), row->by, row->to, row->now_words);
 	else

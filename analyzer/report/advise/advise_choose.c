@@ -61,6 +61,19 @@ static int add_idle(struct advice *advice, const struct advise_idle *idle)
 	return 0;
 }
 
+/* What is in use shows that a default does not hold here: it is not on, whatever the releases say. */
+static int is_doubted(const struct advice *advice, const struct mt_knob *knob)
+{
+	size_t size = strlen(knob->name.key), i;
+
+	for (i = 0; i < advice->refusals; i++)
+		if (advice->refusal[i].reason == ADVISE_REASON_IGNORED &&
+		    !strncmp(advice->refusal[i].evidence, knob->name.key, size) &&
+		    advice->refusal[i].evidence[size] == ' ')
+			return 1;
+	return 0;
+}
+
 /* Settings that people try for what fills the device here, and that would do nothing: they are told. */
 static int note_idle(struct advice *advice, const struct mt_knob *knob, const char *why, int from_default)
 {
@@ -71,7 +84,7 @@ static int note_idle(struct advice *advice, const struct mt_knob *knob, const ch
 	/* Whole gradients wait for a next micro-batch, whatever is so by default. */
 	if (knob->method == MT_KNOB_METHOD_KEPT && advice->run.failed && oom_has_whole_gradients(&advice->run.oom))
 		return 0;
-	if (!*why || !(knob->phases & 1u << phase) || advise_is_named(advice, knob))
+	if (!*why || !(knob->phases & 1u << phase) || advise_is_named(advice, knob) || is_doubted(advice, knob))
 		return 0;
 	idle.bytes = advise_meant(&advice->run, knob);
 	if (idle.bytes <= advice->base / 20)
@@ -572,6 +585,35 @@ static int combine(struct choices *choices)
 	return error;
 }
 
+/* Another row takes it with it, and what it saves is the same bytes. */
+static int is_companion(const struct advice *advice, const struct advise_row *row)
+{
+	const struct advise_row *other;
+	size_t i;
+
+	for (i = 0; i < advice->rows; i++) {
+		other = &advice->row[i];
+		if (other != row && other->knob && other->saved.low == row->saved.low &&
+		    other->saved.high == row->saved.high &&
+		    advise_takes(advice->config, (struct advise_change){ other->knob, other->to }, row->knob))
+			return 1;
+	}
+	return 0;
+}
+
+static void drop_companions(struct advice *advice)
+{
+	size_t kept = 0, i;
+
+	for (i = 0; i < advice->rows; i++)
+		if (is_companion(advice, &advice->row[i]))
+			advice->row[i].knob = NULL;
+	for (i = 0; i < advice->rows; i++)
+		if (advice->row[i].knob)
+			advice->row[kept++] = advice->row[i];
+	advice->rows = kept;
+}
+
 static int is_refused(const struct advice *advice)
 {
 	size_t i;
@@ -602,6 +644,7 @@ int advise_choose(struct advice *advice)
 		else if (choices.trial[i].silence == ADVISE_SILENT_FILLED)
 			error = note_idle(advice, choices.choice[i].turn.knob,
 					  advise_silence_words(ADVISE_SILENT_FILLED), 0);
+	drop_companions(advice);
 	if (!error && advice->rows)
 		qsort(advice->row, advice->rows, sizeof(*advice->row), by_worth);
 	if (!error && advice->idles)

@@ -6,7 +6,8 @@
 #include "report/host_seen.h"
 #include "report/top_host.h"
 
-#define OWN_SHARE 4 /* of the host: a process with less than one part in so many did not fill it */
+#define OWN_SHARE 4    /* of the host: a process with less than one part in so many did not fill it */
+#define FULL_SHARE 100 /* less free than one part in so many is full */
 
 struct host_words {
 	struct advice *advice;
@@ -327,6 +328,20 @@ static void say_instead(struct host_words *words, const struct query_host *row, 
 					     : anything);
 }
 
+/* The job's share of the machine is full, and the machine is not: more of it costs nothing but the asking. */
+static void say_limit(const struct query_host *row, char *instead)
+{
+	size_t used = strlen(instead);
+	char size[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX];
+
+	if (row->cgroup_limit && row->cgroup >= row->cgroup_limit - row->cgroup_limit / FULL_SHARE &&
+	    row->available > row->cgroup_limit / 2 && used < ADVISE_EVIDENCE_MAX)
+		snprintf(instead + used, ADVISE_EVIDENCE_MAX - used,
+			 ". Or raise the limit of its cgroup, %s (what the job or container asked for): the machine has %s "
+			 "available",
+			 text_bytes(limit, row->cgroup_limit), text_bytes(size, row->available));
+}
+
 static int take_host(void *context, const struct query_host *row)
 {
 	struct host_words *words = context;
@@ -338,9 +353,10 @@ static int take_host(void *context, const struct query_host *row)
 	snprintf(words->evidence, ADVISE_EVIDENCE_MAX,
 		 "pid %lld is gone for want of host memory (%s): it had %s resident; the GPU was not why",
 		 (long long)row->pid,
-		 strcmp(row->verdict, "left") ? row->verdict : "it left while the machine was full",
+		 strcmp(row->verdict, "left") ? row->verdict : "it left while the machine was nearly full",
 		 text_bytes(size, row->most_resident));
 	say_instead(words, row, words->instead);
+	say_limit(row, words->instead);
 	return 0;
 }
 

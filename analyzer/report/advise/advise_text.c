@@ -10,6 +10,8 @@
 
 #define IDLES_SHOWN 2
 #define INDENT 5
+#define ALL_SHARES 0.95 /* of the engines of a GPU together: the rest is contexts and what no share counts */
+#define SLACK_SHARE 100 /* of what is in use: less slack than one part in so many is not missed in a sum */
 #define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
 
 const char advise_nothing_held[] = "Nothing was held on any device: there is nothing to advise on.";
@@ -63,13 +65,39 @@ static void relative_words(char out[ADVISE_EVIDENCE_MAX], const struct advise_ro
 		 known, *known && *nothing ? "; " : "", nothing, *known || *nothing ? ")" : "");
 }
 
+/*
+ * What the peak is then: of another moment, where what is saved is not what it falls by. What the allocator holds idle is in no such
+ * figure: a setting of its own moves nothing that is in use.
+ */
+static void print_then(const struct text *text, const struct advice *advice, const struct advise_row *row)
+{
+	const struct advise_outcome *then = &row->outcome;
+	int other = advice->run.failed && then->asked.high && then->peak.low > then->asked.high;
+	const char *so_far = advice->needed && advice->run.replay.later.from == REPLAY_LATER_UNKNOWN ? ", so far," : "";
+	char range[ADVISE_RANGE_MAX], was[TEXT_SIZE_MAX], slack[TEXT_SIZE_MAX];
+
+	if (row->knob->method == MT_KNOB_METHOD_ALLOCATOR)
+		return;
+	advise_range_words(range, then->peak);
+	if (other)
+		print_wrapped(text, INDENT, "then the peak%s is that of another moment, %s, in %s", so_far, range,
+			      mt_phase_name(then->in));
+	else if (!advice->run.failed && advice->run.slack > advice->base / SLACK_SHARE)
+		print_wrapped(text, INDENT,
+			      "then the peak is %s, in %s (of what is in use, now %s: the %s of slack are not in it)",
+			      range, mt_phase_name(then->in), text_bytes(was, advice->base),
+			      text_bytes(slack, advice->run.slack));
+	else
+		print_wrapped(text, INDENT, "then the peak%s is %s, in %s", so_far, range, mt_phase_name(then->in));
+}
+
 /* `before`: the row above, whose evidence is not said twice; NULL: there is none. */
 static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number,
 		      const struct advise_row *before)
 {
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	uint32_t names = advise_config_names(advice->config, row->knob, name), i;
-	char saved[ADVISE_RANGE_MAX], then[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX], cost[64];
+	char saved[ADVISE_RANGE_MAX], change[ADVISE_EVIDENCE_MAX], cost[64];
 	char foreign[ADVISE_WHOSE_MAX], with[ADVISE_WORDS_MAX];
 	const char *enough = advise_enough_words(advice, row), *effect = advise_effect(advice, row->knob), *key;
 	const struct advise_row *other;
@@ -88,8 +116,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 				 ? ""
 				 : " (where it is 1, this does nothing)");
 	else if (*row->by)
-		snprintf(change, sizeof(change), "%s -> %s less than it is, at most %s", row->now_words, row->by,
-			 row->to);
+		snprintf(change, sizeof(change), "%s -> lower by %s, to %s or less", row->now_words, row->by, row->to);
 	else if (row->halves)
 		relative_words(change, row);
 	else
@@ -98,10 +125,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	print_wrapped(text, INDENT, "%s: saves %s%s%s%s; %s", change, row->probable ? "probably " : "",
 		      advise_range_words(saved, row->saved), *enough ? ", " : "", enough, cost_words(cost, row));
 	if (!advice->needed || row->fits)
-		print_wrapped(text, INDENT, "then the peak%s is %s, in %s",
-			      advice->needed && advice->run.replay.later.from == REPLAY_LATER_UNKNOWN ? ", so far,"
-												      : "",
-			      advise_range_words(then, row->outcome.peak), mt_phase_name(row->outcome.in));
+		print_then(text, advice, row);
 	text_style(text, TEXT_DIM);
 	if (!before || strcmp(before->evidence, row->evidence) != 0)
 		print_wrapped(text, INDENT, "%s", row->evidence);
@@ -119,8 +143,9 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 	if (row->knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
 		print_wrapped(text, INDENT,
 			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
-			      "of them together have to be less than 1",
-			      (long long)advice->run.engine.pid, advice->run.engine.engines);
+			      "of them together have to be less than 1: at most %.2f each, where they are alike",
+			      (long long)advice->run.engine.pid, advice->run.engine.engines,
+			      ALL_SHARES / advice->run.engine.engines);
 	if (effect && (number == 1 || row->knob->turned_on))
 		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", effect);
 	if (advise_ends_run(row->knob) && !strstr(row->only, "ends the run"))
@@ -144,12 +169,19 @@ static int is_other_budget(const struct advice *advice, const struct advise_row 
 	return advise_is_idle_by_default(row) && row->fits && row->aims_if && advise_is_by_micro_batch(row->knob);
 }
 
+/* It may not count, and where it does, perhaps by nothing: no news beside a row that does something. */
+static int may_save_nothing(const struct advise_row *row)
+{
+	return *row->only && !row->saved.low;
+}
+
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	const struct advise_part *part = &advice->config->part[0];
 	char title[160];
 	const struct advise_row *before = NULL;
 	size_t shown = 0, i;
+	int all = limit == INT64_MAX;
 
 	if (!advice->rows)
 		return;
@@ -160,7 +192,8 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
-		if (!advise_is_idle_by_default(&advice->row[i]) || limit == INT64_MAX) {
+		if (all ||
+		    (!advise_is_idle_by_default(&advice->row[i]) && !(shown && may_save_nothing(&advice->row[i])))) {
 			print_row(text, advice, &advice->row[i], ++shown, before);
 			before = &advice->row[i];
 		}
@@ -204,7 +237,7 @@ static void print_turn(const struct text *text, const struct advice *advice, siz
 	else if (advice->turn_halves[i])
 		print_wrapped(text, 2, "%s: %s", turn->knob->name.key, advise_relative_words(turn->knob));
 	else if (*advice->turn_by[i])
-		print_wrapped(text, 2, "%s: %s less than it is, at most %s", turn->knob->name.key, advice->turn_by[i],
+		print_wrapped(text, 2, "%s: lower by %s, to %s or less", turn->knob->name.key, advice->turn_by[i],
 			      turn->to);
 	else
 		print_wrapped(text, 2, "%s: %s -> %s%s%s", turn->knob->name.key, turn->now ? turn->now : "?", turn->to,
@@ -327,7 +360,9 @@ static void print_refusals(const struct text *text, const struct advice *advice)
 		refusal = &advice->refusal[i];
 		if (i == said && (refusal->told || refusal->reason == ADVISE_REASON_HOST))
 			continue;
-		answer_title(text, refusal->whole ? "No setting fixes this" : "Before any setting");
+		answer_title(text, refusal->whole ? "No setting fixes this"
+				   : i == said    ? "Why"
+						  : "Before any setting, too");
 		print_wrapped(text, 2, "%s%s", refusal->evidence, i == said ? "." : "");
 		if (i != said)
 			print_wrapped(text, 2, "Also: %s.", refusal->instead);

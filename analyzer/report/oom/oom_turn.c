@@ -182,24 +182,27 @@ const char *oom_out_of_turn(const struct oom *oom)
 
 /* ---- what a process is there for ---- */
 
-/* The largest part of a process tells whose it is: an engine's weights and cache are made below its own functions. */
-static int is_engine(const struct oom *oom, struct db *db, int64_t process)
+/* The stack goes through an engine's files. 1, 0 or -MT_E_x. */
+static int is_of_engine(struct db *db, int64_t node)
 {
 	static const char sql[] =
 		"SELECT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) "
 		"WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
 		"WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%')";
-	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
-	int serving = 0, error;
+	const int64_t parameter[ANSWER_PARAMETERS] = { node };
+	int serving = 0, error = node ? answer_flag(db, sql, parameter, &serving) : 0;
+
+	return error ? error : serving;
+}
+
+/* The largest part of a process tells whose it is: an engine's weights and cache are made below its own functions. */
+static int is_engine(const struct oom *oom, struct db *db, int64_t process)
+{
 	size_t i;
 
 	for (i = 0; i < oom->parts && oom->part[i].process != process; i++)
 		;
-	if (i == oom->parts || !oom->part[i].node)
-		return 0;
-	parameter[0] = oom->part[i].node;
-	error = answer_flag(db, sql, parameter, &serving);
-	return error ? error : serving;
+	return i < oom->parts ? is_of_engine(db, oom->part[i].node) : 0;
 }
 
 /* An engine makes its cache when it is set up; what generate() of a library makes comes with the tokens. */
@@ -255,18 +258,31 @@ static int find_training(struct oom *oom, struct db *db)
 	return error;
 }
 
+/* In a phase that an engine's rules name, or in a forward of no rule below an engine's own functions: one of before the rules. */
+static int is_for_requests(const struct oom *oom, struct db *db)
+{
+	static const enum mt_phase unnamed[] = { MT_PHASE_FORWARD, MT_PHASE_OTHER };
+
+	if (!strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
+		return 1;
+	return is_in(oom->it->phase, unnamed, MT_ARRAY_SIZE(unnamed)) ? is_of_engine(db, oom->it->node) : 0;
+}
+
 static int find_serving(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('backward', "
 		"'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
-	int error = answer_flag(db, sql, parameter, &oom->evaluates);
+	int error = answer_flag(db, sql, parameter, &oom->evaluates), works = 0;
 
-	oom->serves = !error && oom->evaluates && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
-		      !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)) &&
+	if (!error && oom->evaluates)
+		works = is_for_requests(oom, db);
+	if (error || works < 0)
+		return error ? error : works;
+	oom->serves = works && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
 		      cache_of(oom, oom->it->process) >= oom_missing(oom->it);
-	return error;
+	return 0;
 }
 
 int oom_find_roles(struct oom *oom, struct db *db)

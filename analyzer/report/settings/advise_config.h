@@ -246,4 +246,7 @@ char *advise_paste(struct advise_config *config, const struct advise_change *cha
 /* What the framework takes with the change, unless it is set: ", with --a, --b"; else "". Into `out`, which is returned. */
 const char *advise_taken_with(struct advise_config *config, struct advise_change change, char out[ADVISE_WORDS_MAX]);
 
+/* 1: `other` is one of those that it takes with it. */
+int advise_takes(struct advise_config *config, struct advise_change change, const struct mt_knob *other);
+
 #endif

@@ -534,6 +534,17 @@ const char *advise_taken_with(struct advise_config *config, struct advise_change
 	return out;
 }
 
+int advise_takes(struct advise_config *config, struct advise_change change, const struct mt_knob *other)
+{
+	struct advise_change all[1 + WITHS_MAX] = { change };
+	size_t changes = change.value ? add_companions(config, all, 1) : 1, i;
+
+	for (i = 1; i < changes; i++)
+		if (all[i].knob == other)
+			return 1;
+	return 0;
+}
+
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes)
 {
 	struct advise_change *all = calloc(changes + WITHS_MAX, sizeof(*all));
