@@ -169,10 +169,10 @@ static int is_other_budget(const struct advice *advice, const struct advise_row 
 	return advise_is_idle_by_default(row) && row->fits && row->aims_if && advise_is_by_micro_batch(row->knob);
 }
 
-/* It may not count, and where it does, perhaps by nothing: no news beside a row that does something. */
+/* It may do nothing, and may not count or changes results: no news beside a row that does something. */
 static int may_save_nothing(const struct advise_row *row)
 {
-	return *row->only && !row->saved.low;
+	return !row->saved.low && (*row->only || row->cost == MT_KNOB_COST_RESULTS);
 }
 
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)

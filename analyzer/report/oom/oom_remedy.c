@@ -103,6 +103,10 @@ static const char untrained_knob[] =
 	"TRL prepares a model here that it does not train (the reference, or a reward model), and its configuration has an optimizer, so DeepSpeed "
 	"makes master weights and gradients that nobody needs: leave the optimizer out of that configuration, or do without the model (beta = 0 "
 	"needs no reference)";
+const char oom_remade_knob[] =
+	"by its size this is a weight made over in more bits, for an adapter or of a quantized one: no token moves it. Compute it in 16 bits (a "
+	"later version of that library may, or see why what comes in, or what the adapter returns, is float32), adapt fewer or smaller "
+	"modules, or take an adapter that needs no whole weight (LoRA without DoRA)";
 const char oom_scores_knob[] =
 	"by its size (several times all that the layers around it compute) this is attention with a number for each pair of tokens: take a kernel "
 	"that never has all of them (attn_implementation=\"flash_attention_2\", for heads of up to 256; scaled_dot_product_attention takes its math kernel, without a "
@@ -304,6 +308,9 @@ static const char loaded_somehow_knob[] =
 static const char inputs_knob[] =
 	"what comes to the GPU before anything is computed of it, and stays, is probably the inputs of a whole batch (pictures, masks): "
 	"leave those on the host, and take them to the GPU one micro-batch at a time";
+static const char pile_knob[] =
+	"who asks has many of exactly this size already, one for each thing that is not done (a request, an item of a queue, a sample): have "
+	"fewer of those at once, see what keeps each of them, or give what was there before them a smaller part of the GPU";
 static const char gathered_knob[] =
 	"the weights of so many layers are gathered at once, where one is computed with and some come next: have each let go of after use "
 	"(FSDP: reshard_after_forward, FULL_SHARD; ZeRO-3 does it by itself, up to stage3_max_live_parameters); where that is set, the library "
@@ -553,6 +560,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return oom->moved ? moved_knob : whole_knob;
 	if (oom->inputs)
 		return inputs_knob;
+	if (oom->pile)
+		return pile_knob;
 	if (oom->starved)
 		return oom->place && !strcmp(oom->place->category, mt_category_name(MT_CATEGORY_KV_CACHE))
 			       ? starved_engine_knob

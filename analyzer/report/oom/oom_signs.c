@@ -10,6 +10,8 @@
 
 #define FREED_SHARE 16 /* one part in so many that went in a backward: it is needed there */
 #define WHOLE_REST 4   /* one part in so many may be something else */
+#define PILE_MANY 16   /* pieces as large as the request, of who asks for one more */
+#define PILE_SHARE 10  /* of what is in use: one part in so many is worth a word */
 #define INPUTS 16      /* more than the batch's few tensors */
 #define INPUTS_ALIKE 4 /* so many of who asks for still more */
 #define WIDER_LEAST (64u << 20)
@@ -520,6 +522,33 @@ static int find_theirs(struct oom *oom, struct db *db)
 	return error;
 }
 
+/* ---- a pile of what was asked for ---- */
+
+/*
+ * TensorRT-LLM kept the logits of each request until it was answered: of no known purpose, and little beside what was there from the
+ * start, but so many pieces as large as the request, by the place that asks for one more.
+ */
+static void find_pile(struct oom *oom)
+{
+	const struct oom_failure *it = oom->it;
+	const struct oom_part *part;
+	size_t i;
+
+	if (strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_OTHER)) || oom->alone || oom->by_asker ||
+	    !*it->place)
+		return;
+	for (i = 0; i < oom->parts && !oom->pile; i++) {
+		part = &oom->part[i];
+		if (part->process != it->process || strcmp(part->function, it->function) ||
+		    strcmp(part->place, it->place) || strcmp(part->category, oom->rule_category) || !part->alike ||
+		    part->count < PILE_MANY || part->bytes / part->count != it->requested ||
+		    part->bytes < oom->in_use / PILE_SHARE)
+			continue;
+		oom->place = part;
+		oom->pile = 1;
+	}
+}
+
 int oom_find_signs(struct oom *oom, struct db *db)
 {
 	int error;
@@ -533,6 +562,10 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_frame(oom, db);
 	if (!error && !oom->by_frame)
 		error = oom_find_scores(oom, db);
+	if (!error && !oom->by_frame)
+		error = oom_find_remade(oom, db);
+	if (!error)
+		find_pile(oom);
 	if (!error)
 		error = find_unneeded(oom, db);
 	if (!error)

@@ -20,5 +20,6 @@ const char *oom_remedy_of_frame(const char *category, const char *file, const ch
 
 /* What helps with the scores of attention. Static storage. */
 extern const char oom_scores_knob[];
+extern const char oom_remade_knob[];
 
 #endif

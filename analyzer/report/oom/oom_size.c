@@ -18,6 +18,8 @@
 #define SAME_SHARE 128  /* of the device: what is smaller is nobody's copy of all logits */
 #define SAME_LEAST 2    /* one may be as large by chance */
 #define SAME_MOST 6
+#define REMADE_FRAMES 3   /* so many of who asks may be within it */
+#define REMADE_WEIGHTS 8  /* of a model, and no two buffers that happen to be so */
 #define AS_BEFORE_PARTS 4 /* one part in so many more is as much as before */
 
 struct sizes {
@@ -239,6 +241,76 @@ int oom_find_scores(struct oom *oom, struct db *db)
 	oom->by_asker = !error && sizes.now && oom->it->requested >= SCORES_TIMES * sizes.now;
 	oom->by_frame = oom->by_asker ? oom_scores_knob : NULL;
 	return error;
+}
+
+/* ---- weights made over ---- */
+
+/* Below what adapts or quantizes modules, where a weight is made whole to compute with it. */
+static int is_of_weight(const struct callstack_frame *frame)
+{
+	static const char *const files[] = {
+		"peft/tuners/", "bitsandbytes/", "torchao/", "quant", "hqq", "gptq", "awq"
+	};
+	static const char *const functions[] = { "dequant", "weight", "dora" };
+	size_t i;
+
+	if (frame->native)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(files); i++)
+		if (strstr(frame->file, files[i]))
+			return 1;
+	for (i = 0; i < MT_ARRAY_SIZE(functions); i++)
+		if (strstr(frame->function, functions[i]))
+			return 1;
+	return 0;
+}
+
+static int asks_for_weight(const struct oom *oom, struct db *db)
+{
+	struct callstack stack = { .count = 0 };
+	int error = callstack_load(&stack, db, oom->it->node, NULL), found = 0;
+	size_t i, frames = 0;
+
+	for (i = 0; i < stack.count && !error && !found && frames < REMADE_FRAMES; i++) {
+		found = is_of_weight(stack.frame[i]);
+		frames += !stack.frame[i]->native;
+	}
+	callstack_release(&stack);
+	return error ? error : found;
+}
+
+/*
+ * DoRA takes the norm of a whole weight, in float32, for each module that it adapts: so many elements as weights of 4, 8 or 16 bits have,
+ * several of those at once, and no token moves them.
+ */
+int oom_find_remade(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH there AS MATERIALIZED (SELECT bytes, category FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND " STRETCH_AT(
+			"?5", "?1",
+			"?3") "), "
+			      "alike AS (SELECT count(*) AS pieces FROM there WHERE category = 'weights' AND (abs(bytes * 2 - ?4) < 1024 "
+			      "OR abs(bytes * 4 - ?4) < 1024 OR abs(bytes * 8 - ?4) < 1024)) "
+			      "SELECT pieces, (SELECT count(*) FROM there WHERE category NOT IN ('weights', 'gradients', 'optimizer state', 'kv cache') "
+			      "AND (abs(bytes - ?4) < 1024 OR abs(bytes * 2 - ?4) < 1024)) FROM alike";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested, oom->it->time };
+	struct sizes pieces = { 0, 0 };
+	int error;
+
+	if (!oom->it->node || oom->asked_for || oom->left_over || oom->crowded || oom->serves || oom->own_engine ||
+	    strcmp(oom->it->source, "tensor") || oom->it->requested < oom->it->total / SAME_SHARE ||
+	    !oom_is_computed(oom->it->phase))
+		return 0;
+	error = asks_for_weight(oom, db);
+	if (error <= 0)
+		return error;
+	error = answer_rows(db, sql, parameter, take_sizes, &pieces);
+	if (error || pieces.now < REMADE_WEIGHTS || pieces.before < SAME_LEAST)
+		return error;
+	oom->by_asker = 1;
+	oom->by_frame = oom_remade_knob;
+	return 0;
 }
 
 /* ---- one more of them ---- */

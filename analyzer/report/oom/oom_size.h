@@ -13,6 +13,9 @@ int oom_find_sizes(struct oom *oom, struct db *db);
 /* The request is for the scores of attention, tokens x tokens: fills by_frame and by_asker. 0 or -MT_E_x. */
 int oom_find_scores(struct oom *oom, struct db *db);
 
+/* The request is as large as weights that are there, made over in more bits: fills by_frame and by_asker. 0 or -MT_E_x. */
+int oom_find_remade(struct oom *oom, struct db *db);
+
 /* Fills oom->same. 0 or -MT_E_x. */
 int oom_find_same(struct oom *oom, struct db *db);
 

@@ -260,6 +260,7 @@ struct oom {
 	int loading; /* LARGEST: what a checkpoint is read into, in init, and who asks wants more of that, or takes it over */
 	int by_dict;      /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
 	int inputs;       /* LARGEST: many pieces of no known purpose that were there before the forward */
+	int pile; /* LARGEST: of no known purpose, many pieces as large as the request, by the place that asks for one more */
 	int loaded_early; /* LARGEST: it was loaded, and its optimizer has not run yet */
 	char apart[256],
 		apart_place[256]; /* LARGEST: activations of `place` are of a call of this, and who asks is not below it; "": else */

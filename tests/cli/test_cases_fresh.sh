@@ -1,0 +1,32 @@
+# Out-of-memory threads that were told before memana was asked, and that it answered wrong at first: what an engine computes, what no
+# token moves, and what there is one of for each thing that waits.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/cases.sh"
+
+# ---- engines ----
+
+begin vllm-36599
+says "who asks, and what is in its way" 'get_empty_cache_for_benchmark .* kv cache.* has taken the room .*: give the engine a smaller part of the GPU' oom
+says "and in advise" '^Try gpu_memory_utilization lower by 0\.0' advise
+
+begin sglang-1030
+says "the engine computes for requests, whatever its weights have" '381\.1 MiB asked for by forward_cuda \(activation\.py:36\) in rollout .*kv cache: it has taken the room in which the engine computes' oom
+never "no training's words" 'shard|recompute|micro-batch|offload' oom --brief
+says "and in advise" '^Try mem_fraction_static lower by 0\.02' advise
+row max_prefill_tokens "r['saved_bytes']['low'] > 400 << 20" "fewer tokens of prompts at once"
+advises "no sleep where nobody else works" "not any(k['key'] == 'enable_memory_saver' for k in d['knobs'])"
+
+# ---- in the place of all that is larger ----
+
+begin peft-1692
+says "a weight in more bits, which no token moves" '896\.0 MiB asked for by _get_weight_norm .* this is a weight made over in more bits, .*no token moves it\. Compute it in 16 bits' oom
+never "no sharding" 'shard the weights' oom --brief
+says "and in advise" '^Before any setting: by its size this is a weight made over in more bits' advise
+advises "recomputation is on: a file on the stacks shows it, whose frames have no class before Python 3.11" \
+	"not any(k['key'] == 'gradient_checkpointing' for k in d['knobs'])"
+without "with a request of another size" '/^alloc sum/s/28672/28000/' other-size
+never "what is no weight's size is not said to be one" 'made over in more bits' oom
+
+begin tensorrt-llm-2335
+says "the pile of what was asked for" '13\.7 GiB, 161 x 86\.9 MiB, is kept by libtensorrt_llm\.so.*who asks has many of exactly this size already, .*have fewer of those at once' oom
+says "and in advise" '^Before any setting: who asks has many of exactly this size already' advise
