@@ -1,11 +1,13 @@
 #include "category_sizes.h"
 
+#include <string.h>
 #include "census.h"
 #include "memtrace/base.h"
 
 #define VOCABULARY_MIN 1000u /* words */
 #define TOKENS_MIN 16u
 #define SQUARE_ROW_MIN 1024u /* bytes */
+#define TOKEN_BYTES 8u       /* of its number in the vocabulary */
 #define BLOCK 512u           /* bytes: PyTorch gives out multiples of them on a GPU */
 #define LOSS_MIN (1u << 16)  /* bytes of logits that matter */
 #define LOSS_RANGE 16u       /* the largest of the loss is logits; masks and rows of them are far smaller */
@@ -130,25 +132,46 @@ static uint64_t square_row(const struct category_sizes *sizes, uint32_t number, 
 	return row;
 }
 
-static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t figure[3])
-{
-	uint32_t i;
-
-	for (i = 1; i <= sizes->numbers; i++)
-		if (sizes->weights[i] >= WIDTHS_MIN &&
-		    (fits_width(sizes, bytes, table, square_row(sizes, i, 2), 2, figure) ||
-		     fits_width(sizes, bytes, table, square_row(sizes, i, 4), 4, figure)))
-			return 1;
-	for (i = 1; i <= sizes->numbers; i++)
-		if (sizes->weights[i] >= WIDTHS_MIN && fits_width(sizes, bytes, table, sizes->size[i], 0, figure))
-			return 1;
-	return 0;
-}
-
 /* The bytes of something in a block, which is as long or rounded up. */
 static int seen_rounded(const struct category_sizes *sizes, uint64_t bytes)
 {
 	return sizes_seen(sizes, bytes) || sizes_seen(sizes, (bytes + BLOCK - 1) / BLOCK * BLOCK);
+}
+
+struct fit {
+	int sure; /* 2: there are the numbers of so many tokens, too, of 8 bytes each; 1: it fits; 0: nothing does */
+	uint64_t figure[3];
+};
+
+static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,
+		      uint64_t element, struct fit *best)
+{
+	struct fit fit = { 0 };
+
+	if (best->sure > 1 || !fits_width(sizes, bytes, table, row, element, fit.figure))
+		return;
+	fit.sure = seen_rounded(sizes, fit.figure[0] * TOKEN_BYTES) ? 2 : 1;
+	if (fit.sure > best->sure)
+		*best = fit;
+}
+
+/* Several widths may do: half as wide and twice as many tokens, where a weight looks like a square of wider elements. */
+static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t figure[3])
+{
+	struct fit best = { 0 };
+	uint32_t i;
+
+	for (i = 1; i <= sizes->numbers; i++)
+		if (sizes->weights[i] >= WIDTHS_MIN) {
+			try_width(sizes, bytes, table, square_row(sizes, i, 2), 2, &best);
+			try_width(sizes, bytes, table, square_row(sizes, i, 4), 4, &best);
+		}
+	for (i = 1; i <= sizes->numbers; i++)
+		if (sizes->weights[i] >= WIDTHS_MIN)
+			try_width(sizes, bytes, table, sizes->size[i], 0, &best);
+	if (best.sure)
+		memcpy(figure, best.figure, sizeof(best.figure));
+	return best.sure != 0;
 }
 
 int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width, uint64_t figure[3])

@@ -30,3 +30,26 @@ never "what is no weight's size is not said to be one" 'made over in more bits' 
 begin tensorrt-llm-2335
 says "the pile of what was asked for" '13\.7 GiB, 161 x 86\.9 MiB, is kept by libtensorrt_llm\.so.*who asks has many of exactly this size already, .*have fewer of those at once' oom
 says "and in advise" '^Before any setting: who asks has many of exactly this size already' advise
+
+# ---- settings: what the recording shows of them, and by which frames they are found ----
+
+begin trl-876
+says "a default of another release is not what the stacks show" '^Try SFTConfig\.gradient_checkpointing = true, now false \(by the recording\)' advise
+never "not already on" 'gradient_checkpointing: already on' advise -n 0
+without "with the layers below checkpoint()" 's|^\(stack model\) train$|\1 train\n\tcheckpoint torch/utils/checkpoint.py:249|' below
+never "what is below checkpoint() is computed again" 'gradient_checkpointing = true' advise
+
+begin trl-2250
+says "all layers gathered to generate, by the call that gathers them" '^Try unwrap_model_for_generation\(gather_deepspeed3_params\) = false, .*is enough' advise
+says "in a rollout, whatever script calls it" 'in rollout at .*60\.5 GiB in 259 pieces is kept by _allgather_params_coalesced' oom
+
+begin trl-4679
+says "an evaluation that makes what the training does without" 'is 40,000 tokens x 151,936 words x 4 bytes, .*: it is the evaluation that asks, for logits that the training does without' oom
+says "and in advise" '^It is the evaluation that asks, for logits that the training does without' advise
+without "without a fused loss" 's/fused_linear_cross_entropy/linear_cross_entropy/g' unfused
+never "nothing is fused in the training" 'the training does without' oom
+
+begin llamafactory-3871
+says "one process that has nobody to share with" '^Before any setting: the whole model is being loaded to this one GPU by one process: spread it over the GPUs that there are' advise
+without "as a rank of several" 's/^process export 7100 GPU-1$/process export 7100 GPU-1 0/' rank
+says "a rank's shards" 'nothing has sharded it yet: load it on the host' advise

@@ -128,6 +128,7 @@ struct advice {
 		uint64_t bytes, pieces;
 		char function[128], place[128]; /* that makes most of it; "": nobody knows */
 	} apart;
+	int nothing_again; /* 1: most of what waits for the backward is of several layers, and none is below what computes again */
 	int blind;              /* nobody has told how the run was configured: values are defaults, at best */
 	struct advise_row *row; /* most worth trying first */
 	size_t rows, row_room;
@@ -247,7 +248,7 @@ int advise_lets_sleep(const struct mt_knob *knob);
 /* Functions or files that run only where it is on are on recorded stacks, or its engine's pool slept; `why` says which. */
 int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX]);
 
-/* Fills apart, after the base is known. 0 or -MT_E_x. */
+/* Fills apart or nothing_again, after the base is known. 0 or -MT_E_x. */
 int advise_find_apart(struct advice *advice);
 
 /* The backend that it needs: 1: the stacks show it, -1: they show another one that excludes it, 0: neither. */

@@ -182,8 +182,8 @@ static int is_compiled(const struct advice *advice)
 }
 
 /*
- * It is on by default, and was turned off: passes backward were recorded, the activations of passes forward waited for them, and
- * nothing was computed again.
+ * It is on by default, and was turned off, or another release has another default: passes backward were recorded, the activations of
+ * passes forward waited for them, and nothing was computed again; or it failed before, with those of many layers that nothing is around.
  */
 static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
 {
@@ -193,9 +193,11 @@ static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
 	uint32_t i;
 
 	if (now.origin != ADVISE_DEFAULT || knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !knob->proofs ||
-	    knob->measure != MT_KNOB_UNIT_SWITCH || knob->saves != MT_KNOB_SAVES_ON || advice->run.steps < 1)
+	    knob->measure != MT_KNOB_UNIT_SWITCH || knob->saves != MT_KNOB_SAVES_ON)
 		return 0;
-	for (i = 0; i < advice->run.replay.sites; i++) {
+	if (advice->nothing_again)
+		return 1;
+	for (i = 0; i < advice->run.replay.sites && advice->run.steps > 0; i++) {
 		site = &advice->run.replay.site[i];
 		if (site->category == MT_CATEGORY_RECOMPUTED)
 			return 0;

@@ -295,14 +295,14 @@ static int takes_number(void *context, struct db_stmt *row)
 }
 
 /*
- * A frame of something that computes again is on the stack: 1; or one of a compiler, which does without such frames: -1; 0: neither. The
- * layers' own class is there whether it is on or not.
+ * A frame of something that computes again is on the stack: 1; or one of a compiler, which does without such frames, or frames were left
+ * out: -1; 0: neither. The layers' own class is there whether it is on or not.
  */
 static int computes_again(const struct advice *advice, int64_t node)
 {
 	static const char sql[] =
 		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT max(CASE WHEN file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' OR file LIKE "
+		"SELECT max(CASE WHEN kind = 'elided' OR file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' OR file LIKE "
 		"'%torchinductor_%' THEN -1 WHEN file NOT LIKE '%/modeling_layers.py' AND (file LIKE '%checkpoint%' OR function LIKE "
 		"'%checkpoint%' OR function LIKE '%recompute%') THEN 1 END) FROM up JOIN node USING (id) JOIN frame ON frame.id = "
 		"node.frame";
@@ -356,7 +356,10 @@ int advise_find_apart(struct advice *advice)
 		pieces += site->then_count;
 		most = !most || site->then > most->then ? site : most;
 	}
-	if (!again || !most || bytes < advice->base / APART_SHARE || bytes < all / 2)
+	if (!most || bytes < advice->base / APART_SHARE || bytes < all / 2)
+		return 0;
+	advice->nothing_again = !again;
+	if (!again)
 		return 0;
 	apart->bytes = bytes;
 	apart->pieces = pieces;

@@ -175,6 +175,30 @@ static int may_save_nothing(const struct advise_row *row)
 	return !row->saved.low && (*row->only || row->cost == MT_KNOB_COST_RESULTS);
 }
 
+/* The same bytes by another name: a key for each backend, a class's and a function's. */
+static int is_twin(const struct advice *advice, size_t at)
+{
+	const struct advise_row *row = &advice->row[at], *other;
+	size_t i;
+
+	for (i = 0; i < at; i++) {
+		other = &advice->row[i];
+		if (other->saved.low == row->saved.low && other->saved.high == row->saved.high &&
+		    other->cost == row->cost && !strcmp(other->to, row->to) &&
+		    !strcmp(other->evidence, row->evidence) && !*other->only == !*row->only)
+			return 1;
+	}
+	return 0;
+}
+
+/* Of the default page: what does nothing as it is set, may do nothing, or was said, waits for who asks for all. */
+static int is_shown(const struct advice *advice, size_t at, size_t shown)
+{
+	const struct advise_row *row = &advice->row[at];
+
+	return !advise_is_idle_by_default(row) && !(shown && (may_save_nothing(row) || is_twin(advice, at)));
+}
+
 static void print_rows(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	const struct advise_part *part = &advice->config->part[0];
@@ -192,8 +216,7 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 				     : "have helped");
 	answer_title(text, title);
 	for (i = 0; i < advice->rows && (int64_t)shown < limit; i++)
-		if (all ||
-		    (!advise_is_idle_by_default(&advice->row[i]) && !(shown && may_save_nothing(&advice->row[i])))) {
+		if (all || is_shown(advice, i, shown)) {
 			print_row(text, advice, &advice->row[i], ++shown, before);
 			before = &advice->row[i];
 		}

@@ -67,6 +67,10 @@ static const char compiled_knob[] =
 static const char evaluate_knob[] =
 	"it is the evaluation that asks: evaluate smaller batches (per_device_eval_batch_size, 8 where nobody sets it, whatever the "
 	"training's is), or without what it need not have (prediction_loss_only, chunks of the logits)";
+const char oom_fused_evaluation_knob[] =
+	"it is the evaluation that asks, for logits that the training does without (its loss is fused with the head): let the evaluation go the same "
+	"way (a later version of the trainer may: TRL has skip_logits of Liger's forward), or cap its samples; a smaller batch "
+	"(per_device_eval_batch_size) helps only where it is more than one sample";
 static const char objects_knob[] =
 	"objects are pickled, with the tensors in them, and over NCCL the bytes of all ranks come to this GPU at once: gather objects over "
 	"a gloo group, and tensors one by one or on the host";
@@ -148,6 +152,11 @@ static const struct {
 	{ "trl/", "prepare_deepspeed", MT_CATEGORY_GRADIENTS, untrained_knob, 1 },
 	{ "trl/", "prepare_deepspeed", MT_CATEGORY_OPTIMIZER_STATE, untrained_knob, 1 },
 };
+
+int oom_is_of_evaluation(const char *remedy)
+{
+	return remedy == evaluate_knob;
+}
 
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function, int asks)
 {
@@ -275,6 +284,11 @@ static const char again_knob[] =
 static const char whole_knob[] =
 	"the model is whole on this GPU while it is loaded, and nothing has sharded it yet: load it on the host (or on the meta device), "
 	"shard it there, and let each GPU get its shards; where it stays whole, over more GPUs or in fewer bytes";
+/* One process, and no rank of several: nobody else is there to have a shard. */
+static const char alone_whole_knob[] =
+	"the whole model is being loaded to this one GPU by one process: spread it over the GPUs that there are (device_map=\"auto\"), leave it "
+	"on the host where nothing is computed with it yet (a merge, an export, a conversion: device_map=\"cpu\"), or load it in fewer bytes "
+	"(16, 8 or 4 bits)";
 /* torch 2.6's _broadcast_state_dict, which verl's and others' loaders for FSDP2 call: the shards are there beside. */
 static const char broadcast_knob[] =
 	"rank 0 sends whole tensors, and each rank has all that it was sent until they are cut into its shards (set_model_state_dict with "
@@ -557,7 +571,9 @@ const char *oom_special_remedy(const struct oom *oom)
 	if (oom->whole && !oom->spare && oom->place && !strcmp(oom->place->function, "_broadcast_tensors"))
 		return broadcast_knob;
 	if (oom->whole && !oom->spare)
-		return oom->moved ? moved_knob : whole_knob;
+		return oom->moved                                     ? moved_knob
+		       : oom->it->rank < 0 && oom->it->processes == 1 ? alone_whole_knob
+								      : whole_knob;
 	if (oom->inputs)
 		return inputs_knob;
 	if (oom->pile)

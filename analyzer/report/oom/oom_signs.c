@@ -32,6 +32,20 @@ static int look_at_stack(struct oom *oom, struct db *db, int64_t node, const cha
 	return error;
 }
 
+/* Liger's forward makes no logits while a model trains, and all of them in an evaluation: whose loss is fused elsewhere. */
+static int find_fused(struct oom *oom, struct db *db)
+{
+	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM frame WHERE function LIKE '%fused_linear_cross_entropy%' "
+				  "OR file LIKE '%fused_linear_cross_entropy%')";
+	int fused = 0, error;
+
+	if (!oom->logits.tokens || !oom_is_of_evaluation(oom->by_frame))
+		return 0;
+	error = answer_flag(db, sql, NULL, &fused);
+	oom->by_frame = fused ? oom_fused_evaluation_knob : oom->by_frame;
+	return error;
+}
+
 static int find_frame(struct oom *oom, struct db *db)
 {
 	const struct oom_part *place = oom->place;
@@ -46,7 +60,7 @@ static int find_frame(struct oom *oom, struct db *db)
 		error = look_at_stack(oom, db, oom->it->node, oom->alone ? oom->it->category : oom->rule_category, 0);
 	if (!error && !oom->by_frame && place && place->node && !strcmp(place->category, oom->rule_category))
 		error = look_at_stack(oom, db, place->node, oom->rule_category, 0);
-	return error;
+	return error ? error : find_fused(oom, db);
 }
 
 /* ---- whose it is ---- */

@@ -18,8 +18,12 @@ int oom_find_signs(struct oom *oom, struct db *db);
  */
 const char *oom_remedy_of_frame(const char *category, const char *file, const char *function, int asks);
 
-/* What helps with the scores of attention. Static storage. */
+/* What helps with the scores of attention, weights made over, logits of an evaluation whose training makes none. Static storage. */
 extern const char oom_scores_knob[];
 extern const char oom_remade_knob[];
+extern const char oom_fused_evaluation_knob[];
+
+/* It is what helps an evaluation that asks for too much. */
+int oom_is_of_evaluation(const char *remedy);
 
 #endif
