@@ -263,7 +263,8 @@ class Finder:
 
     def in_function(self, path, name, parameter):
         for node in ast.walk(self.tree(path) or ast.Module([], [])):
-            if isinstance(node, ast.ClassDef) and node.name == name:
+            owner = isinstance(node, ast.ClassDef) and node.name == name
+            if owner:
                 node = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name not in (name, "__init__"):
                 continue
@@ -274,7 +275,7 @@ class Finder:
             for argument, default in pairs:
                 if argument.arg == parameter:
                     return Found(path, argument.lineno, *((CHANGES, "(required)") if default is None else constant(default)))
-            if node.name == name and any(a.arg == parameter for a in node.args.args + node.args.kwonlyargs):
+            if (owner or node.name == name) and any(a.arg == parameter for a in node.args.args + node.args.kwonlyargs):
                 return Found(path, node.lineno, CHANGES, "(required)")
         return None
 

@@ -305,7 +305,9 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 	if (to != choice.to)
 		mt_copy_text(choice.to, sizeof(choice.to), to);
 	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !advice->run.model.element)
-		mt_copy_text(choice.only, sizeof(choice.only), "the forward pass computes in float32 now");
+		snprintf(choice.only, sizeof(choice.only), "%s",
+			 knob->categories == CATEGORY(OPTIMIZER_STATE) ? "these are states of an Adam, in float32"
+								       : "the forward pass computes in float32 now");
 	if (!*choice.only)
 		say_unknown(advice, &choice);
 	return add_choice(choices, &choice);

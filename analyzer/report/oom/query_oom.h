@@ -258,8 +258,8 @@ struct oom {
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int moved; /* whole: these came from the host, by Module.to() or its like, while an engine is awake on the device */
 	int loading; /* LARGEST: what a checkpoint is read into, in init, and who asks wants more of that, or takes it over */
-	int by_dict;      /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
-	int inputs;       /* LARGEST: many pieces of no known purpose that were there before the forward */
+	int by_dict; /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
+	int inputs;  /* LARGEST: many pieces of no known purpose that were there before the forward */
 	int pile; /* LARGEST: of no known purpose, many pieces as large as the request, by the place that asks for one more */
 	int loaded_early; /* LARGEST: it was loaded, and its optimizer has not run yet */
 	char apart[256],
