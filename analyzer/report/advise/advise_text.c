@@ -235,15 +235,21 @@ static void print_rows(const struct text *text, const struct advice *advice, int
 static void print_idles(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	int64_t most = limit < INT64_MAX ? IDLES_SHOWN : limit;
+	const struct advise_idle *idle;
 	char foreign[ADVISE_WHOSE_MAX];
 	size_t i;
 
 	if (!advice->idles)
 		return;
-	answer_title(text, "Settings that would not have helped");
-	for (i = 0; i < advice->idles && (int64_t)i < most; i++)
-		print_wrapped(text, 2, "%s%s: %s", advice->idle[i].knob->name.key,
-			      advise_foreign_words(advice, advice->idle[i].knob, foreign), advice->idle[i].why);
+	for (i = 0; i < advice->idles && (int64_t)i < most; i++) {
+		idle = &advice->idle[i];
+		if (!i || idle->from_default != idle[-1].from_default) /* what is proved comes first */
+			answer_title(text, idle->from_default
+						   ? "No help by the defaults: see that nothing sets them otherwise"
+						   : "Settings that would not have helped");
+		print_wrapped(text, 2, "%s%s: %s", idle->knob->name.key,
+			      advise_foreign_words(advice, idle->knob, foreign), idle->why);
+	}
 	if (i < advice->idles)
 		text_print(text, "  %zu more (-n 0 shows all)\n", advice->idles - i);
 }

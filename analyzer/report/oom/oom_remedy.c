@@ -388,8 +388,9 @@ const char *oom_since_remedy(const struct oom *oom)
 	if (oom->before.brought)
 		return "let it go to the host again when that is done";
 	return strstr(oom->before.function, "save") || strstr(oom->before.function, "ckpt")
-		       ? "a state dict (drop it, then gc.collect()), or what a writer in the background still has open (finalize the save, end the "
-			 "writer, or do not save asynchronously; then gc.collect(), torch.cuda.ipc_collect()); or the offload is left out after it"
+		       ? "a state dict that a cycle or a name still holds (gc.collect() when it is done, or drop it), or what a writer in the "
+			 "background still has open (finalize the save, end the writer, or do not save asynchronously; then gc.collect(), "
+			 "torch.cuda.ipc_collect()); else the offload is left out after it"
 		       : "something that refers to it still, or the offload is left out after it";
 }
 
