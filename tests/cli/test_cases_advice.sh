@@ -403,7 +403,7 @@ row optimizer_config_kwargs.optimizer_cpu_offload "all(w in r['paste'] for w in 
 says "which the page says" '1\. trainer\.policy\.megatron_config\.optimizer_config_kwargs\.optimizer_cpu_offload false \(default, if not set\) -> true, with [a-z._]+\.use_precision_aware_optimizer and [a-z._]+\.optimizer_offload_fraction: saves' advise
 never "whose keys these are, and not those of what is below" ' of (megatron|vllm)$| of (megatron|vllm) ' advise
 case=verl-302
-says "an argument of PyTorch is no setting of verl" 'FullStateDictConfig\.offload_to_cpu of pytorch, in the code' advise
+says "an argument of PyTorch is no setting of verl" 'FullStateDictConfig\.offload_to_cpu \(of pytorch, in the code\)' advise
 case=skypilot-10269
 never "slime hands Megatron's on" '[0-9]\. --[a-z-]+ of megatron' advise -n 0
 

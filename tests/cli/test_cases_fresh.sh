@@ -53,3 +53,21 @@ begin llamafactory-3871
 says "one process that has nobody to share with" '^Before any setting: the whole model is being loaded to this one GPU by one process: spread it over the GPUs that there are' advise
 without "as a rank of several" 's/^process export 7100 GPU-1$/process export 7100 GPU-1 0/' rank
 says "a rank's shards" 'nothing has sharded it yet: load it on the host' advise
+
+# ---- what there is little of is not why ----
+
+begin trlx-266
+says "ranks in the wrong place, whatever an allocator has idle" '3 other ranks are on this device with 33\.0 GiB, .*let each rank use a device of its own' oom
+never "no cache of 9 MiB" 'empty_cache' oom
+says "and in advise" '^Before any setting: let each rank use a device of its own' advise
+
+begin pytorch-20532
+says "contexts of the processes that are recorded" '32 recorded processes are at work on this GPU, and their CUDA contexts have 12\.5 GiB of it, 400\.0 MiB each: let fewer processes work on this GPU' oom
+says "and in advise" '^Before any setting: let fewer processes work on this GPU' advise
+advises "no switch of a sharding that is not in use" "not any('fully_shard(' in k['key'] for k in d['knobs'])"
+
+begin verl-5364
+says "what the request is for has twice what nobody recorded" 'The request is for workspace, with 13\.1 GiB of it in use: the optimizer takes this workspace for all parameters at once' oom
+says "and in advise" '^The optimizer takes this workspace for all parameters at once, .* Try AdamW\(fused\) \(of pytorch, in the code\) = true' advise
+without "with more that nobody recorded" 's/^others GPU-1 .*/others GPU-1 10GiB/; s/^gpu GPU-1 .*/gpu GPU-1 83.2GiB/' others
+says "else it goes first" '10\.[0-9] GiB of the GPU is not in any recorded call' oom

@@ -132,7 +132,7 @@ const char *advise_foreign_words(const struct advice *advice, const struct mt_kn
 	for (i = 0; i < first->file->hands; i++)
 		if (!strcmp(first->file->hand[i].framework, part->file->framework))
 			return out;
-	snprintf(out, ADVISE_WHOSE_MAX, " of %.32s%s", part->file->framework, in_code ? ", in the code" : "");
+	snprintf(out, ADVISE_WHOSE_MAX, in_code ? " (of %.32s, in the code)" : " of %.32s", part->file->framework);
 	return out;
 }
 

@@ -367,6 +367,10 @@ static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 			snprintf(out, ADVISE_EVIDENCE_MAX, "%s", oom_unseen_remedy);
 			return;
 		}
+		if (!oom_has_idlers(oom) && oom_is_crowded(oom)) {
+			snprintf(out, ADVISE_EVIDENCE_MAX, "%s", oom_crowd_remedy);
+			return;
+		}
 		if (!oom_has_idlers(oom))
 			break;
 		snprintf(out, ADVISE_EVIDENCE_MAX,

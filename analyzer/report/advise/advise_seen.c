@@ -96,7 +96,7 @@ static int is_class_used(const struct advice *advice, const struct mt_knob *knob
 
 /*
  * Without a framework, or with accelerate alone, the loop is the user's, who can change it, and put one of PyTorch's functions around what
- * is there.
+ * is there. How it is distributed nobody changes by a switch of what he does not use.
  */
 static int can_be_added(const struct advice *advice, const struct mt_knob *knob)
 {
@@ -108,7 +108,8 @@ static int can_be_added(const struct advice *advice, const struct mt_knob *knob)
 	for (i = 0; i < MT_ARRAY_SIZE(loops_of_ones_own) && advice->config->parts; i++)
 		own |= !strcmp(advice->config->part[0].file->framework, loops_of_ones_own[i]);
 	return own && part && !strcmp(part->file->framework, "pytorch") && strchr(knob->name.key, '(') &&
-	       (knob->written == MT_KNOB_WRITTEN_CODE || islower((unsigned char)*knob->name.key));
+	       (knob->written == MT_KNOB_WRITTEN_CODE ||
+		(islower((unsigned char)*knob->name.key) && strncmp(knob->name.source, "torch/distributed/", 18) != 0));
 }
 
 /* "activation_checkpointing.x" of deepspeed/runtime/activation_checkpointing/config.py: a module's own settings. */

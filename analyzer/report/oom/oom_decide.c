@@ -9,10 +9,12 @@
 #include "oom_turn.h"
 #include "report/steps/query_steps.h"
 
-#define SHARE 20        /* of the device: less than one part in so many is no reason that others would stand back for */
-#define PIECES_SHARE 32 /* what an allocator has in pieces of itself: sizes are rounded, segments not full */
+#define SHARE 20 /* of the device: less than one part in so many is no reason that others would stand back for */
+#define LITTLE_SHARE 100 /* of the device: less than one part in so many is idle everywhere */
+#define PIECES_SHARE 32  /* what an allocator has in pieces of itself: sizes are rounded, segments not full */
 #define SLEEP_SHARE 10
 #define RANKS_MANY 2  /* beside the one that asked: one may be an engine's, which belongs there */
+#define MORE 2        /* so many times as much: whatever else there is, it is first */
 #define NEARLY 8      /* one part in so many less is nearly as much */
 #define PLACE_SHARE 4 /* a place is worth naming from one part of a category in so many on */
 
@@ -45,6 +47,26 @@ static void blame(struct oom *oom, enum oom_rule rule, const struct oom_holder *
 	oom->rule_bytes = bytes;
 }
 
+static uint64_t own_bytes(const struct oom *oom, const char *category)
+{
+	return oom_bytes_of(oom, oom->it->process, category, -1);
+}
+
+/* What comes and goes, or comes late, and has settings of its own: weights and activations are always there. */
+static int is_of_the_moment(const char *category)
+{
+	static const enum mt_category kinds[] = { MT_CATEGORY_OPTIMIZER_STATE, MT_CATEGORY_LOGITS,
+						  MT_CATEGORY_KV_CACHE,        MT_CATEGORY_GRAPHS,
+						  MT_CATEGORY_WEIGHT_BUFFERS,  MT_CATEGORY_GATHER_BUFFERS,
+						  MT_CATEGORY_WORKSPACE };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++)
+		if (!strcmp(category, mt_category_name(kinds[i])))
+			return 1;
+	return 0;
+}
+
 /* ---- what the moment alone tells ---- */
 
 /*
@@ -67,9 +89,14 @@ static int cache_starves_it(struct oom *oom)
 	return 0;
 }
 
-/* Of empty segments first; what it has in segments with something in them it cannot give back by itself. */
+/*
+ * Of empty segments first; what it has in segments with something in them it cannot give back by itself. The little that every allocator
+ * has idle would do for this request, perhaps, and not for the next.
+ */
 static int neighbour_has_it(struct oom *oom)
 {
+	const uint64_t little = oom->it->total / LITTLE_SHARE, missing = oom_missing(oom->it),
+		       least = missing > little ? missing : little;
 	const struct oom_holder *idlest = NULL, *most = NULL, *holder;
 	size_t i;
 
@@ -80,11 +107,11 @@ static int neighbour_has_it(struct oom *oom)
 		idlest = !idlest || holder->idle > idlest->idle ? holder : idlest;
 		most = !most || holder->slack > most->slack ? holder : most;
 	}
-	if (idlest && idlest->idle >= oom_missing(oom->it)) {
+	if (idlest && idlest->idle >= least) {
 		blame(oom, OOM_NEIGHBOUR, idlest, idlest->idle);
 		return 1;
 	}
-	if (!most || most->slack < oom_missing(oom->it))
+	if (!most || most->slack < least)
 		return 0;
 	blame(oom, OOM_NEIGHBOUR, most, most->slack);
 	oom->pinned = 1;
@@ -106,6 +133,16 @@ static int is_in_pieces(const struct oom *oom)
 	       (oom->own_slack >= it->requested && (from_driver || oom->own_slack >= it->total / PIECES_SHARE));
 }
 
+/*
+ * What the request is for, and comes and goes, is more than whoever was not recorded has: foreach's copies of all weights beside a
+ * process of before.
+ */
+static int takes_more(const struct oom *oom)
+{
+	return is_of_the_moment(oom->it->category) && !strcmp(oom->it->source, "tensor") &&
+	       own_bytes(oom, oom->it->category) >= MORE * oom->unrecorded;
+}
+
 /* 1: it tells something. */
 static int decide_by_moment(struct oom *oom)
 {
@@ -116,7 +153,7 @@ static int decide_by_moment(struct oom *oom)
 		oom->rule = OOM_TOO_LARGE;
 	} else if (cache_starves_it(oom) || neighbour_has_it(oom)) {
 		return 1;
-	} else if (oom->unrecorded >= oom_missing(it) && oom->unrecorded > it->total / SHARE) {
+	} else if (oom->unrecorded >= oom_missing(it) && oom->unrecorded > it->total / SHARE && !takes_more(oom)) {
 		oom->unseen.bytes = 0;
 		oom->rule = OOM_UNRECORDED;
 		oom->rule_bytes = oom->unrecorded;
@@ -335,11 +372,6 @@ static int ranks_have_it(struct oom *oom)
 	return 1;
 }
 
-static uint64_t own_bytes(const struct oom *oom, const char *category)
-{
-	return oom_bytes_of(oom, oom->it->process, category, -1);
-}
-
 static void take_category(struct oom *oom, const char *category, uint64_t bytes, int64_t process)
 {
 	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), category);
@@ -390,21 +422,6 @@ static int stays_since(struct oom *oom)
 	oom->waits = 1;
 	oom->left_over = !strcmp(before->category, mt_category_name(MT_CATEGORY_GRADIENTS));
 	return 1;
-}
-
-/* What comes and goes, or comes late, and has settings of its own: weights and activations are always there. */
-static int is_of_the_moment(const char *category)
-{
-	static const enum mt_category kinds[] = { MT_CATEGORY_OPTIMIZER_STATE, MT_CATEGORY_LOGITS,
-						  MT_CATEGORY_KV_CACHE,        MT_CATEGORY_GRAPHS,
-						  MT_CATEGORY_WEIGHT_BUFFERS,  MT_CATEGORY_GATHER_BUFFERS,
-						  MT_CATEGORY_WORKSPACE };
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++)
-		if (!strcmp(category, mt_category_name(kinds[i])))
-			return 1;
-	return 0;
 }
 
 /*

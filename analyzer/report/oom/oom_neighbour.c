@@ -303,6 +303,24 @@ static int find_idlers(struct oom *oom, struct db *db)
 	return answer_rows(db, sql, parameter, take_idlers, &oom->idlers);
 }
 
+static int take_crowd(void *context, struct db_stmt *stmt)
+{
+	*(struct oom_crowd *)context = (struct oom_crowd){ (uint64_t)db_int(stmt, 0), (uint64_t)db_int(stmt, 1) };
+	return 0;
+}
+
+/* Trials or workers that share a GPU: each has a context, beside tensors that may be less. */
+static int find_crowd(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"SELECT count(*), sum(bytes) FROM (SELECT process, max(time), ifnull(context_bytes, 0) + ifnull(code_bytes, 0) AS bytes "
+		"FROM gpu_sample WHERE device = ?1 AND time <= ?2 GROUP BY process) AS newest JOIN process ON process.id = newest.process "
+		"WHERE bytes > 0 AND process.last_time >= ?2";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->device, oom->it->time };
+
+	return answer_rows(db, sql, parameter, take_crowd, &oom->crowd);
+}
+
 int oom_look_around(struct oom *oom, struct db *db)
 {
 	int error = find_asker(oom, db), again;
@@ -322,6 +340,8 @@ int oom_look_around(struct oom *oom, struct db *db)
 		if (!error && !oom->holder[i].grown)
 			error = look_without_steps(oom, db, &oom->holder[i]);
 	}
+	if (!error)
+		error = find_crowd(oom, db);
 	return error ? error : find_idlers(oom, db);
 }
 

@@ -497,6 +497,10 @@ const char oom_unseen_remedy[] =
 	"see what else works on this GPU in the process, such as a simulator or renderer (Vulkan, OpenGL), and let it have fewer or smaller "
 	"scenes and cameras, or fewer environments, and let the old ones go when it makes them anew; no setting of PyTorch moves that memory";
 
+const char oom_crowd_remedy[] =
+	"let fewer processes work on this GPU, since each takes a context beside its tensors: spread them over the GPUs that there are, or let one "
+	"process do the work of several (a batch, threads, a server that the others ask)";
+
 /* By their owner (label/owner.h), as people call them. */
 static const struct {
 	const char *owner, *name, *remedy;

@@ -463,6 +463,11 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 				     "rank choose its own first (torch.cuda.set_device).");
 			break;
 		}
+		if (oom_is_crowded(oom)) {
+			oom_say_crowd(sentence, oom);
+			sentence_say(sentence, ": %s.", oom_crowd_remedy);
+			break;
+		}
 		sentence_say(sentence,
 			     "At least %s of the GPU is not in any recorded call: contexts (of every rank that did not choose its "
 			     "device first), or processes that were not recorded, such as one left over from an earlier run. See "
@@ -572,6 +577,8 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 			oom_say_unseen(sentence, oom);
 		else if (oom_has_idlers(oom))
 			oom_say_idlers(sentence, oom);
+		else if (oom_is_crowded(oom))
+			oom_say_crowd(sentence, oom);
 		else
 			sentence_say(sentence, "At least %s of the GPU is not in any recorded call", size);
 		sentence_say(sentence, ".");

@@ -76,6 +76,10 @@ const char *oom_library_name(const char *owner);
 /* UNRECORDED: processes that were recorded, and have nothing but a context there, are half of it or more. */
 int oom_has_idlers(const struct oom *oom);
 
+/* Contexts of processes that are at work there are most of what no call tells of, and what helps. Static storage. */
+int oom_is_crowded(const struct oom *oom);
+extern const char oom_crowd_remedy[];
+
 /* With every what it grows: "step", "minute". Static storage. */
 const char *oom_growth_part(const struct oom_growth *growth);
 

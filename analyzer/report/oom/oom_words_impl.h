@@ -44,6 +44,7 @@ void oom_say_apart(struct sentence *sentence, const struct oom *oom);
 void oom_say_again(struct sentence *sentence, const struct oom *oom);
 void oom_say_library(struct sentence *sentence, const struct oom *oom);
 void oom_say_idlers(struct sentence *sentence, const struct oom *oom);
+void oom_say_crowd(struct sentence *sentence, const struct oom *oom);
 
 /* "9.4 GiB of the GPU is this process's and in no recorded call of CUDA's, ..", and no end of the sentence. */
 void oom_say_unseen(struct sentence *sentence, const struct oom *oom);

@@ -346,6 +346,23 @@ void oom_say_idlers(struct sentence *sentence, const struct oom *oom)
 		     (long long)oom->idlers.pid, text_bytes(size, oom->idlers.bytes));
 }
 
+#define CROWD 4 /* a trainer and an engine are no crowd */
+
+int oom_is_crowded(const struct oom *oom)
+{
+	return oom->rule == OOM_UNRECORDED && oom->crowd.count >= CROWD && oom->crowd.bytes >= oom->rule_bytes / 2;
+}
+
+/* "28 recorded processes are at work on this GPU, and their CUDA contexts have 11.0 GiB of it, 400.0 MiB each" */
+void oom_say_crowd(struct sentence *sentence, const struct oom *oom)
+{
+	char size[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX], count[64];
+
+	sentence_say(sentence, "%s are at work on this GPU, and their CUDA contexts have %s of it, %s each",
+		     text_count(count, sizeof(count), oom->crowd.count, "recorded process"),
+		     text_bytes(size, oom->crowd.bytes), text_bytes(each, oom->crowd.bytes / oom->crowd.count));
+}
+
 int oom_is_copy_in_the_way(const struct oom *oom)
 {
 	static const enum mt_phase trains[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };

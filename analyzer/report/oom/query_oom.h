@@ -166,6 +166,11 @@ struct oom_beside {
 	uint64_t bytes; /* of weights; 0: there is none */
 };
 
+/* Recorded processes at work on the device, a CUDA context each, which together are more than most would guess. */
+struct oom_crowd {
+	uint64_t count, bytes; /* bytes: of contexts and code, by nvidia-smi's count; 0: few, or it does not tell */
+};
+
 /* Of the process that asked, what NVML counts and no recorded call tells of. */
 struct oom_unseen {
 	uint64_t bytes, first; /* first: when it was looked at first; bytes 0: less than is missing, or little */
@@ -238,6 +243,7 @@ struct oom {
 	struct oom_again again;       /* LARGEST, left_over */
 	struct oom_library library;   /* LARGEST: most of what has no known purpose */
 	struct oom_idlers idlers;     /* UNRECORDED */
+	struct oom_crowd crowd;       /* UNRECORDED */
 	struct oom_unseen unseen;     /* UNRECORDED: rule_bytes are these, not `unrecorded` */
 	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
