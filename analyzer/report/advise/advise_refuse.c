@@ -140,7 +140,12 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 	const char *special = oom_special_remedy(oom);
 	char size[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX];
 
-	if (oom->before.is_why) {
+	if (special && oom->clone.bytes) {
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "let %.80s (%.80s) not copy what %.80s (%.80s) has just made (probably: %s, which go right after): %s",
+			 oom->it->function, oom->it->place, oom->clone.function, oom->clone.place,
+			 text_bytes(size, oom->clone.bytes), special);
+	} else if (oom->before.is_why) {
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 oom->before.brought
 				 ? "%.80s (%.60s) of %s (pid %lld) brings %s back to the GPU that had gone when the engine woke up before: %s"
@@ -424,9 +429,10 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		say_whose(advice, instead);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return advise_add_told(advice,
-				       oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
-				       : oom_is_others(oom)                     ? ADVISE_REASON_NEIGHBOUR
-										: ADVISE_REASON_LEFT,
+				       oom->clone.bytes                           ? ADVISE_REASON_LEFT
+				       : oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
+				       : oom_is_others(oom)                       ? ADVISE_REASON_NEIGHBOUR
+										  : ADVISE_REASON_LEFT,
 				       0, why.text, instead);
 	}
 	if (oom->idle_model.bytes && say_special(advice, instead))

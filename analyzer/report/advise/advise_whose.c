@@ -281,7 +281,9 @@ static uint8_t category_in_question(const struct advise_run *run)
 	const struct replay_site *asker = &run->replay.site[run->replay.request.site];
 	uint8_t most = MT_CATEGORY_OTHER, i;
 
-	/* That the first sentence names; or that of whose share it lacks. */
+	/* That the first sentence names; or that of whose share it lacks. Of a copy it names the request. */
+	if (run->failed && run->oom.clone.bytes)
+		return asker->category;
 	if (run->failed && run->oom.rule == OOM_LARGEST && *run->oom.rule_category)
 		return (uint8_t)mt_category_parse(run->oom.starved && run->oom.place ? run->oom.place->category
 										     : run->oom.rule_category);
@@ -321,7 +323,7 @@ void advise_find_question(struct advise_run *run)
 	uint8_t category = category_in_question(run);
 	int64_t process = 0;
 
-	if (asker && oom->rule == OOM_LARGEST && oom->place && !oom->asked_for)
+	if (asker && oom->rule == OOM_LARGEST && oom->place && !oom->asked_for && !oom->clone.bytes)
 		process = oom->place->process;
 	else if (asker && (asker->category == category || oom->asked_for))
 		process = asker->process;
