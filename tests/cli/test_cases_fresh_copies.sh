@@ -1,4 +1,4 @@
-# A request that is a copy of what goes right after it, and whose most of a kind is.
+# A request that is a copy of what goes right after it, weights that the failing phase has brought itself, and whose most of a kind is.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 
@@ -11,6 +11,18 @@ never "no other remedy" 'shard|offload|recompute|[Ee]xpandable|fewer tokens|KV c
 failure "of what, in JSON" "n['copied']['bytes'] == 6 << 30 and n['copied']['times_before'] == 4 and n['copied']['function'] == 'all_gather_tensor'"
 says "and in advise, with whose code it is" '^Before any setting: let get_named_tensor_buckets \(utils\.py:104\) not copy what all_gather_tensor .* has just made \(probably: 6\.0 GiB, which go right after\): send it as it is, or in smaller pieces; that is code of verl' advise
 advises "nothing is said to come back" "'come back' not in d['answer']"
+row rollout.tensor_model_parallel_size "27 << 30 < r['saved_bytes']['low'] and 'twice' in str(r)" "the engine's weights over more GPUs: its cache sleeps, and takes none of what they take less"
+
+# ---- what the phase has brought ----
+
+advises "the weights are needed for what is done with them" "not any(k['key'].endswith('param_offload') for k in d['knobs'])"
+says "the switch is on: they had gone" 'actor\.fsdp_config\.param_offload: already on: the weights had gone, and came back for this' advise -n 0
+without "with others in init" '1,/^at offload/s/0\.015625/0.0078125/' elsewhere
+advises "nor what was never here before" "not any(k['key'].endswith('param_offload') for k in d['knobs'])"
+says "but nothing shows that it is on" 'actor\.fsdp_config\.param_offload: these bytes were brought to the GPU for this very phase' advise -n 0
+case=verl-6733
+without "with weights that stay from init on" '/^at offload/,/^empty-cache/d; /^at back/,/^done/d; s/kv-cache 9GiB/kv-cache 2GiB/; s/^alloc full-gateup .*/& fails/; /^alloc bucket-gateup/d' stays
+row actor.fsdp_config.param_offload "6 << 30 < r['saved_bytes']['low'] and r['saved_bytes']['high'] < 8 << 30" "what was there before the phase goes"
 
 # ---- the same in a load ----
 
@@ -25,6 +37,7 @@ without "where the first ones stay" '/^free full/d' first-stay
 never "nothing is let go of" 'copy of what' oom
 says "whose weights they are, and what helps there" 'probably weights, 63\.8 GiB, 56\.8 GiB of it pid 4200.s: spread the weights of that engine over more GPUs' oom
 never "the asker's own are not in the way" 'shard the weights|offload' oom --brief
+says "and in advise" '^Try actor_rollout_ref\.rollout\.tensor_model_parallel_size = twice what it is now' advise
 case=verl-6733
 without "all of one size" 's/^alloc \(full\|bucket\)-\(embedding\|qkvz\|out\|router\) .*/alloc \1-\2 66240*3072*4/' one-size
 never "sizes are the same by chance" 'copy of what' oom
