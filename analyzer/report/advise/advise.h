@@ -306,6 +306,9 @@ int advise_refuse_uneven(struct advice *advice);
  * pieces. 0 or -MT_E_x. */
 int advise_refuse_cast(struct advice *advice);
 
+/* An engine alone was recorded, and is sent too much at once. 0 or -MT_E_x. */
+int advise_refuse_messages(struct advice *advice);
+
 /* An autoencoder that decodes: what was told of inference in general is told of it. */
 void advise_say_tiles(struct advice *advice);
 

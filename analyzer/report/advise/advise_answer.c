@@ -338,7 +338,7 @@ static uint64_t given_back(const struct advice *advice)
 		return 0;
 	if (oom->rule == OOM_RETAINED)
 		return oom->growth.bytes;
-	if (oom->loading && oom->loader == OOM_LOADER_GATHERED) /* less the parts, which stay */
+	if (oom->clone.bytes || (oom->loading && oom->loader == OOM_LOADER_GATHERED)) /* less the parts, which stay */
 		return 0;
 	if (oom->spare && oom->place)
 		return oom->place->whole;
@@ -409,6 +409,8 @@ static void say_remedy(struct advice *advice)
 	const char *remedy = oom_remedy(run->failed ? run->oom.rule_category : advise_largest_category(run));
 	char size[TEXT_SIZE_MAX];
 
+	if (run->failed && oom_others_remedy(&run->oom))
+		remedy = oom_others_remedy(&run->oom);
 	if (say_beside(advice))
 		return;
 	if (run->failed && run->oom.rule == OOM_TOO_LARGE)
@@ -448,7 +450,7 @@ static int is_enough_already(const struct advice *advice)
 	const struct oom *oom = &advice->run.oom;
 	uint64_t missing = missing_of_request(&advice->run);
 
-	if (!advice->run.failed || !advice->refusal[0].told || !oom->left_over || !missing)
+	if (!advice->run.failed || !advice->refusal[0].told || !oom->left_over || oom->clone.bytes || !missing)
 		return 0;
 	return oom->rule_bytes >= (advice->needed > missing ? advice->needed : missing);
 }

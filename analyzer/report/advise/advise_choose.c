@@ -427,6 +427,22 @@ static void say_by(const struct advice *advice, char by[ADVISE_BY_MAX], const st
 		*by = '\0';
 }
 
+/* What a setting says of itself that does something, but nothing then. */
+static const char *nothing_words(const struct advice *advice, const struct mt_knob *knob)
+{
+	const struct replay *replay = &advice->run.replay;
+	uint64_t brought = 0;
+	uint32_t i;
+
+	if (knob->while_ == MT_KNOB_WHILE_ITSELF)
+		return "counts only while the process that has these bytes is in that phase itself";
+	for (i = 0; i < replay->sites && advise_waits_on_host(knob); i++)
+		brought += knob->categories & 1u << replay->site[i].category ? replay->site[i].brought : 0;
+	return (double)brought < (double)advice->base / ADVISE_WORTH
+		       ? "moves next to nothing of what was there"
+		       : "these bytes were brought to the GPU for this very phase, which needs them";
+}
+
 static int take_row(struct advice *advice, const struct choice *choice, const struct advise_trial *trial)
 {
 	struct advise_range saved = saved_of(advice, &trial->outcome);
@@ -437,11 +453,7 @@ static int take_row(struct advice *advice, const struct choice *choice, const st
 	if (saved.high > reach->all && saved.low <= reach->all)
 		saved.high = reach->all;
 	if ((double)saved.high < (double)advice->base / ADVISE_WORTH)
-		return note_idle(advice, choice->turn.knob,
-				 choice->turn.knob->while_ == MT_KNOB_WHILE_ITSELF
-					 ? "counts only while the process that has these bytes is in that phase itself"
-					 : "moves next to nothing of what was there",
-				 0);
+		return note_idle(advice, choice->turn.knob, nothing_words(advice, choice->turn.knob), 0);
 	if (advise_is_beside(choice->turn.knob, reach))
 		return 0;
 	row = add_row(advice);

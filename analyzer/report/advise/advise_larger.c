@@ -1,4 +1,4 @@
-/* What is larger than all before: a sample, a micro-batch, or what one rank has of them. And what could come in pieces. */
+/* What is larger than all before: a sample, a micro-batch, or what one rank has of them. What could come in pieces, or in smaller messages. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -435,4 +435,47 @@ void advise_say_tiles(struct advice *advice)
 		 "nothing is trained in this process, and it is the autoencoder that asks: let it work in tiles (enable_vae_tiling() of the "
 		 "pipeline, or enable_tiling() of the autoencoder), and on one picture at a time where it has several (enable_vae_slicing(), "
 		 "enable_slicing()); else a smaller picture");
+}
+
+/* ---- what another program sends -------------------------------------------------------------------------------------------- */
+
+/* Settings of those that send weights to engines, one of each framework; how many bytes of names fit. */
+static void sending_settings(const struct advice *advice, char *out, size_t size)
+{
+	const struct mt_knob_file *file;
+	const struct mt_knob *knob;
+	size_t used = 0;
+	uint32_t i, k;
+
+	*out = '\0';
+	for (i = 0; i < advice->knobs->files; i++)
+		for (file = &advice->knobs->file[i], k = 0; k < file->knobs; k++) {
+			knob = &file->knob[k];
+			if (knob->method != MT_KNOB_METHOD_BUCKET || knob->saves != MT_KNOB_SAVES_LOWER ||
+			    knob->categories != 1u << MT_CATEGORY_WEIGHT_BUFFERS || knob->instead ||
+			    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) ||
+			    used + strlen(knob->name.key) + 32 > size)
+				continue;
+			used += (size_t)snprintf(out + used, size - used, "%s%s of %s", used ? ", " : "",
+						 knob->name.key, file->framework);
+			break;
+		}
+}
+
+/* An engine alone was recorded, and received more at once than it had room for: how much, its sender says. */
+int advise_refuse_messages(struct advice *advice)
+{
+	const struct advise_config *config = advice->config;
+	const char *engine = config->parts ? config->part[0].file->framework : "";
+	char instead[ADVISE_EVIDENCE_MAX], names[320];
+	struct sentence why = { .size = 0 };
+
+	if (!advice->run.failed || advice->run.oom.rule != OOM_LARGEST ||
+	    strcmp(advice->run.oom.rule_category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)) ||
+	    (strcmp(engine, "vllm") && strcmp(engine, "sglang")))
+		return 0;
+	sending_settings(advice, names, sizeof(names));
+	snprintf(instead, sizeof(instead), "let whoever sends the weights send fewer at once (%s)", names);
+	oom_say_next(&why, &advice->run.oom, "");
+	return advise_add_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
 }

@@ -108,9 +108,23 @@ static int is_filled_up(const struct turn *turn)
 	       !has_absolute_cache(turn);
 }
 
+/* Another process asks while the cache sleeps, and the engine's weights are in its way. */
+static int is_cache_asleep(const struct advise_run *run)
+{
+	const struct replay *replay = &run->replay;
+	uint64_t awake = 0;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++)
+		if (replay->site[i].process == run->engine.process && replay->site[i].category == MT_CATEGORY_KV_CACHE)
+			awake += replay->site[i].then;
+	return run->failed && !awake && replay->site[replay->request.site].process != run->engine.process;
+}
+
 static int model_turn(struct turn *turn)
 {
-	if (is_filled_up(turn))
+	turn->refilled = is_filled_up(turn);
+	if (turn->refilled && !is_cache_asleep(turn->run))
 		return turn_silent(turn, ADVISE_SILENT_FILLED);
 	switch (turn->knob->method) {
 	case MT_KNOB_METHOD_TOKENS:

@@ -59,6 +59,12 @@ struct advise_reach {
 	int request;                         /* 1: the failed request itself */
 };
 
+/*
+ * A switch by which what a model has is on the host while others work, and comes back for its own work: what the phase that failed has
+ * brought itself (struct replay_site) stays there.
+ */
+int advise_waits_on_host(const struct mt_knob *knob);
+
 /* Of a scenario on which that change alone was put. */
 void advise_reach(struct advise_reach *reach, const struct advise_run *run, const struct advise_scenario *scenario);
 

@@ -140,7 +140,12 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 	const char *special = oom_special_remedy(oom);
 	char size[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX];
 
-	if (oom->before.is_why) {
+	if (special && oom->clone.bytes) {
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "let %.80s (%.80s) not copy what %.80s (%.80s) has just made (probably: %s, which go right after): %s",
+			 oom->it->function, oom->it->place, oom->clone.function, oom->clone.place,
+			 text_bytes(size, oom->clone.bytes), special);
+	} else if (oom->before.is_why) {
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 oom->before.brought
 				 ? "%.80s (%.60s) of %s (pid %lld) brings %s back to the GPU that had gone when the engine woke up before: %s"
@@ -428,9 +433,10 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		say_whose(advice, instead);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return advise_add_told(advice,
-				       oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
-				       : oom_is_others(oom)                     ? ADVISE_REASON_NEIGHBOUR
-										: ADVISE_REASON_LEFT,
+				       oom->clone.bytes                           ? ADVISE_REASON_LEFT
+				       : oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
+				       : oom_is_others(oom)                       ? ADVISE_REASON_NEIGHBOUR
+										  : ADVISE_REASON_LEFT,
 				       0, why.text, instead);
 	}
 	if (oom->idle_model.bytes && say_special(advice, instead))
@@ -464,49 +470,6 @@ static int refuse_apart(struct advice *advice)
 		 "gradient_checkpointing_enable())",
 		 text_bytes(size, apart->bytes), (unsigned long long)apart->pieces, apart->function, apart->place);
 	return advise_add_told(advice, ADVISE_REASON_IGNORED, 0, why.text, instead);
-}
-
-/* ---- what another program sends -------------------------------------------------------------------------------------------- */
-
-/* Settings of those that send weights to engines, one of each framework; how many bytes of names fit. */
-static void sending_settings(const struct advice *advice, char *out, size_t size)
-{
-	const struct mt_knob_file *file;
-	const struct mt_knob *knob;
-	size_t used = 0;
-	uint32_t i, k;
-
-	*out = '\0';
-	for (i = 0; i < advice->knobs->files; i++)
-		for (file = &advice->knobs->file[i], k = 0; k < file->knobs; k++) {
-			knob = &file->knob[k];
-			if (knob->method != MT_KNOB_METHOD_BUCKET || knob->saves != MT_KNOB_SAVES_LOWER ||
-			    knob->categories != 1u << MT_CATEGORY_WEIGHT_BUFFERS || knob->instead ||
-			    !(knob->processes & 1u << MT_KNOB_PROCESS_TRAINER) ||
-			    used + strlen(knob->name.key) + 32 > size)
-				continue;
-			used += (size_t)snprintf(out + used, size - used, "%s%s of %s", used ? ", " : "",
-						 knob->name.key, file->framework);
-			break;
-		}
-}
-
-/* An engine alone was recorded, and received more at once than it had room for: how much, its sender says. */
-static int refuse_messages(struct advice *advice)
-{
-	const struct advise_config *config = advice->config;
-	const char *engine = config->parts ? config->part[0].file->framework : "";
-	char instead[ADVISE_EVIDENCE_MAX], names[320];
-	struct sentence why = { .size = 0 };
-
-	if (!advice->run.failed || advice->run.oom.rule != OOM_LARGEST ||
-	    strcmp(advice->run.oom.rule_category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)) ||
-	    (strcmp(engine, "vllm") && strcmp(engine, "sglang")))
-		return 0;
-	sending_settings(advice, names, sizeof(names));
-	snprintf(instead, sizeof(instead), "let whoever sends the weights send fewer at once (%s)", names);
-	oom_say_next(&why, &advice->run.oom, "");
-	return advise_add_told(advice, ADVISE_REASON_LEFT, 0, why.text, instead);
 }
 
 /* ---- growth, without a failure yet ------------------------------------------------------------------------------------------ */
@@ -650,7 +613,7 @@ int advise_refuse(struct advice *advice, const char *name)
 	if (!error && !advice->refusals)
 		error = refuse_apart(advice);
 	if (!error && !advice->refusals)
-		error = refuse_messages(advice);
+		error = advise_refuse_messages(advice);
 	return error;
 }
 

@@ -43,6 +43,7 @@ struct replay_site {
 	/* at the moment in question: with the request that failed, as if it had been given, or at the device's peak */
 	uint64_t then;
 	uint32_t then_count;
+	uint64_t brought; /* of `then`: states of a model that the phase that failed has brought itself (advise_whose.c) */
 };
 
 struct replay_process {

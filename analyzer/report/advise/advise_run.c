@@ -529,7 +529,8 @@ static int load_world(struct advise_run *run)
 	static const char sql[] =
 		"SELECT (SELECT count(*) FROM device WHERE kind = 'cuda'), (SELECT ifnull(max(rank), 0) + 1 FROM process), "
 		"EXISTS (SELECT 1 FROM site WHERE category IN ('nccl', 'gather buffers')) OR "
-		"EXISTS (SELECT 1 FROM frame WHERE file LIKE '%torch/distributed/distributed_c10d.py')";
+		"EXISTS (SELECT 1 FROM frame WHERE file LIKE '%torch/distributed/distributed_c10d.py' OR "
+		"file LIKE '%torch/distributed/_functional_collectives.py')";
 
 	return answer_rows(run->db, sql, NULL, take_world, run);
 }
@@ -563,6 +564,8 @@ int advise_run_load(struct advise_run *run, struct db *db)
 		error = later_find(&run->replay, run->oom.it, run->model.layers);
 	if (!error)
 		error = replay_survey(&run->replay);
+	if (!error)
+		error = advise_find_brought(run);
 	if (error)
 		return error;
 	if (run->failed) {

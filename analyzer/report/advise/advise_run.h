@@ -68,7 +68,8 @@ struct advise_run {
 	uint64_t world; /* GPUs that the recording shows, of all machines; many: others are there, and nobody tells how many */
 	struct advise_engine engine;
 	struct advise_question question;
-	uint64_t tokens;               /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
+	int came_back;   /* of who asked, in the phase that failed: weights that were there after init, and had gone */
+	uint64_t tokens; /* rows of the largest logits; 0: there are none, or the vocabulary is unknown */
 	uint64_t tokens_least;         /* and of the smallest of the same place */
 	int64_t steps;                 /* of the run, that ended */
 	int snapshot, history, stacks; /* made of a PyTorch snapshot; knows phases; has stacks */
@@ -119,6 +120,9 @@ int advise_is_engines(const struct replay_site *site);
 
 /* What an engine has set aside, where nothing tells that it is its cache. */
 int advise_is_set_aside(const struct replay_site *site);
+
+/* Fills site[].brought and came_back; all else of replay is there. 0 or -MT_E_x. In advise_whose.c. */
+int advise_find_brought(struct advise_run *run);
 
 /* Fills run->question; all else is there. In advise_whose.c. */
 void advise_find_question(struct advise_run *run);

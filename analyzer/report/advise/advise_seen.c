@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "advise.h"
+#include "advise_turn.h"
 #include "memtrace/base.h"
 #include "report/oom/oom_words.h"
 
@@ -268,6 +269,14 @@ static int has_slept(const struct advice *advice, const struct mt_knob *knob)
 	return advise_lets_sleep(knob) && !answer_rows(advice->run.db, sql, NULL, takes_owner, &owners) && owners.own;
 }
 
+/* The same of a trainer's weights, which come back for what it does with them. Of a model beside the trained one nothing tells whose they are. */
+static int has_come_back(const struct advice *advice, const struct mt_knob *knob)
+{
+	return advice->run.failed && advice->run.came_back && advise_waits_on_host(knob) &&
+	       knob->categories & 1u << MT_CATEGORY_WEIGHTS && knob->processes & 1u << MT_KNOB_PROCESS_TRAINER &&
+	       !turn_is_of_reference(knob) && knob->phases & 1u << advice->run.replay.request.phase;
+}
+
 /* Functions, files or folders that run only where it is on are on recorded stacks, or what it does was seen. */
 int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
 {
@@ -278,6 +287,10 @@ int advise_is_proved(const struct advice *advice, const struct mt_knob *knob, ch
 			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
 			return 1;
 		}
+	if (has_come_back(advice, knob)) {
+		snprintf(why, ADVISE_WORDS_MAX, "already on: the weights had gone, and came back for this");
+		return 1;
+	}
 	if (!has_slept(advice, knob))
 		return 0;
 	snprintf(why, ADVISE_WORDS_MAX, "already on: a pool of the engine slept in this recording");

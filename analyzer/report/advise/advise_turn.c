@@ -207,12 +207,38 @@ static int is_anothers(const struct turn *turn, const struct replay_site *site, 
 	return replay->peak[phase].process && replay->peak[phase].process != site->process;
 }
 
+/* The engine's cache is there in that phase: at the request, or at the peak. */
+static int has_cache(const struct advise_run *run, uint32_t phase)
+{
+	const struct replay_site *site;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++) {
+		site = &run->replay.site[i];
+		if (site->category == MT_CATEGORY_KV_CACHE && site->process == run->engine.process &&
+		    (run->failed && phase == run->replay.request.phase ? site->then : site->held[phase]))
+			return 1;
+	}
+	return 0;
+}
+
+/* What stays whatever the value: bytes that the phase has brought for its own work. 0 to 1. */
+static double needed_in(const struct turn *turn, const struct replay_site *site, uint32_t phase)
+{
+	const struct advise_run *run = turn->run;
+
+	if (!run->failed || phase != run->replay.request.phase || !site->brought || !advise_waits_on_host(turn->knob))
+		return 0;
+	return (double)site->brought / (double)site->then;
+}
+
 /* Two numbers of how much stays, in either order. */
 void turn_keep(struct turn *turn, uint32_t site, double one, double other)
 {
 	uint32_t passing = TURN_PASSING & 1u << turn->run->replay.site[site].category, phase;
 	double lean = one < other ? one : other, heavy = one < other ? other : one;
 	struct replay_effect *at[2] = { &turn->scenario->lean[site], &turn->scenario->heavy[site] };
+	double needed;
 	int done = 0;
 
 	if (lean == 1 && heavy == 1)
@@ -221,8 +247,11 @@ void turn_keep(struct turn *turn, uint32_t site, double one, double other)
 		if (!passing && (!(turn_phases(turn->knob) & 1u << phase) ||
 				 is_anothers(turn, &turn->run->replay.site[site], phase)))
 			continue;
-		at[0]->keep[phase] *= (float)(lean > 0 ? lean : 0);
-		at[1]->keep[phase] *= (float)(heavy > 0 ? heavy : 0);
+		if (turn->refilled && has_cache(turn->run, phase))
+			continue;
+		needed = needed_in(turn, &turn->run->replay.site[site], phase);
+		at[0]->keep[phase] *= (float)(needed + (1 - needed) * (lean > 0 ? lean : 0));
+		at[1]->keep[phase] *= (float)(needed + (1 - needed) * (heavy > 0 ? heavy : 0));
 		done = 1;
 	}
 	if (!done)

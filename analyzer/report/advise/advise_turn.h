@@ -29,6 +29,7 @@ struct turn {
 	int batches_differ; /* the micro-batches of the run are not alike */
 	int sure;           /* the samples of a micro-batch are not just the default */
 	int effects;        /* sites to which something happened */
+	int refilled;       /* what it takes less of an engine its cache has more, where that is awake */
 	enum advise_silence silence;
 };
 

@@ -1,12 +1,13 @@
 /*
  * Whose bytes are: of the trained model's critic, its reference or teacher, its reward - where stacks, or the process, tell; of which
- * engine; and whose there are too many of.
+ * engine; which of them the phase that failed has brought itself; and whose there are too many of.
  */
 #include "advise_run.h"
 
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/base.h"
+#include "query/alive.h"
 #include "report/answer.h"
 
 #define SQL_MAX 2048
@@ -274,6 +275,92 @@ int advise_find_engine(struct advise_run *run)
 	return error;
 }
 
+/* ---- what the phase has brought -------------------------------------------------------------------------------------------- */
+
+#define CAME_BACK_REST 8 /* all but one part in so many of what was brought had been there before */
+
+static int take_brought(void *context, struct db_stmt *row)
+{
+	struct replay *replay = context;
+	int64_t id = db_int(row, 0);
+	struct replay_site *site;
+
+	if (id <= 0 || id >= replay->ids || replay->index[id] == UINT32_MAX)
+		return 0;
+	site = &replay->site[replay->index[id]];
+	site->brought = (uint64_t)db_int(row, 1);
+	site->brought = site->brought < site->then ? site->brought : site->then;
+	return 0;
+}
+
+/*
+ * Since the last phase of another kind. It needs these, or it would not have brought them: that they are elsewhere while they are not
+ * used does not make it less.
+ */
+static int find_brought(struct advise_run *run, const char *phase, int64_t since)
+{
+	static const char form[] =
+		"SELECT site, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase = '%s' AND "
+		"category IN ('weights', 'gradients', 'optimizer state') AND alloc_seq > ?5 AND " STRETCH_AT(
+			"?4", "?1", "?3") " GROUP BY site";
+	const struct oom_failure *it = run->oom.it;
+	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->device, it->seq, it->time, since };
+	char sql[sizeof(form) + 32];
+
+	snprintf(sql, sizeof(sql), form, phase);
+	return answer_rows(run->db, sql, parameter, take_brought, &run->replay);
+}
+
+static int take_came_back(void *context, struct db_stmt *row)
+{
+	uint64_t all = (uint64_t)db_int(row, 0), before = (uint64_t)db_int(row, 1);
+
+	*(int *)context = all && before >= all - all / CAME_BACK_REST;
+	return 0;
+}
+
+/* As many of each size were there at once when the last of them had been made in init, and had gone before the phase began. */
+static int find_came_back(struct advise_run *run, const char *phase, int64_t since)
+{
+	static const char form[] =
+		"WITH back AS MATERIALIZED (SELECT bytes, count(*) AS pieces FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' "
+		"AND phase = '%s' AND category = 'weights' AND alloc_seq > ?5 AND " STRETCH_AT(
+			"?4", "?1",
+			"?3") " GROUP BY bytes), "
+			      "gone AS MATERIALIZED (SELECT bytes, alloc_seq, free_seq FROM allocation WHERE process = ?1 AND device = ?2 AND "
+			      "memory = 'tensor' AND phase = 'init' AND free_seq <= ?5 AND bytes IN (SELECT bytes FROM back)), "
+			      "before AS MATERIALIZED (SELECT bytes, count(*) AS pieces FROM gone WHERE free_seq > (SELECT max(alloc_seq) FROM gone) "
+			      "GROUP BY bytes) "
+			      "SELECT sum(back.bytes * back.pieces), sum(back.bytes * min(back.pieces, ifnull(before.pieces, 0))) "
+			      "FROM back LEFT JOIN before ON before.bytes = back.bytes";
+	const struct oom_failure *it = run->oom.it;
+	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->device, it->seq, it->time, since };
+	char sql[sizeof(form) + 32];
+
+	snprintf(sql, sizeof(sql), form, phase);
+	return answer_rows(run->db, sql, parameter, take_came_back, &run->came_back);
+}
+
+int advise_find_brought(struct advise_run *run)
+{
+	static const char form[] =
+		"SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND first_seq <= ?2 AND phase NOT IN ('other', '%s')";
+	const struct oom_failure *it = run->failed ? run->oom.it : NULL;
+	const int64_t parameter[ANSWER_PARAMETERS] = { it ? it->process : 0, it ? it->seq : 0 };
+	const char *phase = it ? mt_phase_name(run->replay.request.phase) : "";
+	char sql[sizeof(form) + 32];
+	uint64_t since = 0;
+	int error;
+
+	if (!it || run->replay.request.phase == MT_PHASE_OTHER || run->replay.request.phase == MT_PHASE_INIT)
+		return 0;
+	snprintf(sql, sizeof(sql), form, phase);
+	error = answer_bytes(run->db, sql, parameter, &since);
+	if (!error)
+		error = find_brought(run, phase, (int64_t)since);
+	return error ? error : find_came_back(run, phase, (int64_t)since);
+}
+
 /* ---- what is too much -------------------------------------------------------------------------------------------------- */
 
 static uint8_t category_in_question(const struct advise_run *run)
@@ -281,7 +368,9 @@ static uint8_t category_in_question(const struct advise_run *run)
 	const struct replay_site *asker = &run->replay.site[run->replay.request.site];
 	uint8_t most = MT_CATEGORY_OTHER, i;
 
-	/* That the first sentence names; or that of whose share it lacks. */
+	/* That the first sentence names; or that of whose share it lacks. Of a copy it names the request. */
+	if (run->failed && run->oom.clone.bytes)
+		return asker->category;
 	if (run->failed && run->oom.rule == OOM_LARGEST && *run->oom.rule_category)
 		return (uint8_t)mt_category_parse(run->oom.starved && run->oom.place ? run->oom.place->category
 										     : run->oom.rule_category);
@@ -321,7 +410,7 @@ void advise_find_question(struct advise_run *run)
 	uint8_t category = category_in_question(run);
 	int64_t process = 0;
 
-	if (asker && oom->rule == OOM_LARGEST && oom->place && !oom->asked_for)
+	if (asker && oom->rule == OOM_LARGEST && oom->place && !oom->asked_for && !oom->clone.bytes)
 		process = oom->place->process;
 	else if (asker && (asker->category == category || oom->asked_for))
 		process = asker->process;

@@ -166,6 +166,20 @@ static void json_copy(struct doc *doc, const struct oom_copy *copy)
 	doc_end(doc);
 }
 
+/* Of what the request is a copy. */
+static void json_clone(struct doc *doc, const struct oom_clone *clone)
+{
+	if (!clone->bytes)
+		return;
+	doc_object(doc, "copied");
+	doc_int(doc, "bytes", (int64_t)clone->bytes);
+	doc_int(doc, "times_before", (int64_t)clone->pairs);
+	doc_string(doc, "function", clone->function);
+	doc_string(doc, "place", clone->place);
+	json_called_from(doc, clone->caller, clone->caller_place);
+	doc_end(doc);
+}
+
 static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 {
 	struct sentence sentence = { .size = 0 };
@@ -181,6 +195,7 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 	json_place(doc, oom->place);
 	json_pins(doc, &oom->pins);
 	json_copy(doc, &oom->copy);
+	json_clone(doc, &oom->clone);
 	json_growth(doc, &oom->growth);
 	json_logits(doc, &oom->logits);
 	if (*oom->asked_by)

@@ -278,6 +278,8 @@ static const char gradient_knob[] =
 	"a request of the size of logits that are kept for the backward, tokens x vocabulary, is probably for their gradient: compute log-probs "
 	"fused, or in chunks that the backward computes again (torch.utils.checkpoint around each; chunks alone are all kept), or put fewer "
 	"tokens into a micro-batch";
+static const char unsent_knob[] = "send it as it is, or in smaller pieces";
+static const char uncopied_knob[] = "take it as it is, or have the copy made on the host, or in smaller pieces";
 static const char again_knob[] =
 	"the load makes once more what it has made before to know what to load, and the state dict that is taken over holds that still: let "
 	"it be loaded into what is there (a later version may), or be loaded on the host (map_location=\"cpu\")";
@@ -445,7 +447,9 @@ int oom_is_about_code(const struct oom *oom)
 					     loaded_still_knob,
 					     stale_knob,
 					     twice_knob,
+					     uncopied_knob,
 					     unneeded_knob,
+					     unsent_knob,
 					     objects_knob,
 					     state_dict_knob };
 	const char *special = oom_special_remedy(oom);
@@ -567,6 +571,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return twice_knob;
 	if (oom->reload.bytes)
 		return again_knob;
+	if (oom->clone.bytes)
+		return strcmp(oom->it->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)) ? uncopied_knob : unsent_knob;
 	if (oom->frozen)
 		return frozen_knob;
 	if (oom->buckets)
@@ -651,6 +657,21 @@ int oom_samples_beside_cache(const struct oom *oom)
 	       oom_bytes_of(oom, oom->it->process, mt_category_name(MT_CATEGORY_KV_CACHE), -1) >= oom_missing(oom->it);
 }
 
+static const char engines_weights_knob[] =
+	"spread the weights of that engine over more GPUs (its tensor parallel size), or let it sleep while it does not use them";
+static const char others_weights_knob[] =
+	"shard the weights of that process over more GPUs, or let it take them to the host while it does not use them";
+
+const char *oom_others_remedy(const struct oom *oom)
+{
+	const char *weights = mt_category_name(MT_CATEGORY_WEIGHTS);
+
+	if (strcmp(oom->rule_category, weights) || !oom_is_others(oom) ||
+	    oom_bytes_of(oom, oom->it->process, weights, -1) > oom->rule_bytes / 3)
+		return NULL;
+	return oom->place_trains ? others_weights_knob : engines_weights_knob;
+}
+
 /* Who asks computes no log-probs: he copies or shifts what is there. */
 static int is_copied(const struct oom *oom)
 {
@@ -673,6 +694,8 @@ const char *oom_remedy_here(const struct oom *oom)
 	if (is_copied(oom))
 		return strstr(oom->same.function, "gather") || strstr(oom->same.next, "gather") ? gathered_logits_knob
 												: copied_knob;
+	if (oom_others_remedy(oom))
+		return oom_others_remedy(oom);
 	if (oom->nobody_trains && !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_KV_CACHE)))
 		return oom_is_others(oom) ? "give that engine a smaller part of the GPU"
 					  : "give the engine a smaller part of the GPU";

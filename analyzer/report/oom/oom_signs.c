@@ -216,7 +216,7 @@ static int find_wider(struct oom *oom, struct db *db)
 		"AND abs(same.bytes - requested_bytes) < 1024 AND copied.place IS NOT asker.place) HAVING count(*)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->id };
 
-	if ((strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) && !is_for_one_step(oom)) ||
+	if (oom->clone.bytes || (strcmp(oom->it->phase, mt_phase_name(MT_PHASE_INIT)) && !is_for_one_step(oom)) ||
 	    strcmp(oom->it->source, "tensor") || !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)) ||
 	    is_of_optimizer(oom->it->category) || oom->it->requested < WIDER_LEAST)
 		return 0;
@@ -526,9 +526,10 @@ static int find_since(struct oom *oom, struct db *db)
 /* Whose line made what the remedy is about, or asked where it is about that. */
 static int find_theirs(struct oom *oom, struct db *db)
 {
-	int64_t node = oom->by_asker || oom->asked_for || !oom->place ? oom->it->node : oom->place->node;
+	int asks = oom->by_asker || oom->asked_for || oom->clone.bytes || !oom->place;
+	int64_t node = asks ? oom->it->node : oom->place->node;
 	struct callstack stack = { .count = 0 };
-	int error = node && !oom_is_others(oom) ? callstack_load(&stack, db, node, NULL) : 0;
+	int error = node && (oom->clone.bytes || !oom_is_others(oom)) ? callstack_load(&stack, db, node, NULL) : 0;
 
 	if (!error)
 		package_inside(&stack, oom->theirs);
@@ -592,6 +593,8 @@ int oom_find_signs(struct oom *oom, struct db *db)
 		error = find_whole(oom, db);
 	if (!error)
 		error = find_inputs(oom, db);
+	if (!error)
+		error = oom_find_clone(oom, db);
 	if (!error)
 		error = find_stale(oom, db);
 	if (!error)

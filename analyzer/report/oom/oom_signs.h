@@ -9,7 +9,7 @@
 
 #define OOM_PILE 8 /* pieces of one stack: more than a function works with at once */
 
-/* Fills by_frame, unneeded, infers, loaded_early, place_trains, whole, inputs, stale, wider and outlier of `oom`, which was decided on. 0 or -MT_E_x. */
+/* Fills by_frame, unneeded, infers, loaded_early, place_trains, whole, inputs, clone, stale, wider and outlier of `oom`, which was decided on. 0 or -MT_E_x. */
 int oom_find_signs(struct oom *oom, struct db *db);
 
 /*

@@ -21,6 +21,10 @@
 #define REMADE_FRAMES 3   /* so many of who asks may be within it */
 #define REMADE_WEIGHTS 8  /* of a model, and no two buffers that happen to be so */
 #define AS_BEFORE_PARTS 4 /* one part in so many more is as much as before */
+#define ROUNDED 1024      /* sizes are the same, but for the rounding of blocks */
+#define COPY_FRAMES 4     /* of Python: so many of who asks may be within the call that has both made */
+#define COPY_PAIRS 2      /* one may be so by chance */
+#define COPY_PAIRS_PART 2 /* of what was asked for at that place: one in so many at least */
 
 struct sizes {
 	uint64_t now, before;
@@ -313,6 +317,262 @@ int oom_find_remade(struct oom *oom, struct db *db)
 	return 0;
 }
 
+/* ---- a copy of what goes right after ---- */
+
+/* What the process made last, of a good part of the request. */
+struct made {
+	uint64_t bytes;
+	int64_t node, seq;
+};
+
+static int take_made(void *context, struct db_stmt *stmt)
+{
+	*(struct made *)context = (struct made){ (uint64_t)db_int(stmt, 0), db_int(stmt, 1), db_int(stmt, 2) };
+	return 0;
+}
+
+static int find_made(const struct oom *oom, struct db *db, struct made *made)
+{
+	static const char sql[] =
+		"SELECT bytes, node, alloc_seq FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' "
+		"AND bytes >= ?4 / 8 AND " STRETCH_AT("?5", "?1", "?3") " ORDER BY alloc_seq DESC LIMIT 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       (int64_t)oom->it->requested, oom->it->time };
+
+	return answer_rows(db, sql, parameter, take_made, made);
+}
+
+static int same_function(const struct callstack_frame *one, const struct callstack_frame *other)
+{
+	return !strcmp(one->function, other->function) && !strcmp(one->file, other->file);
+}
+
+/* The next frame of Python further out; what is left out ends a stack. NULL: there is none. */
+static const struct callstack_frame *outwards(const struct callstack *stack, size_t *at)
+{
+	for (++*at; *at < stack->count && !stack->frame[*at]->elided; ++*at)
+		if (!stack->frame[*at]->native)
+			return stack->frame[*at];
+	return NULL;
+}
+
+/* From there outwards they are the same call, as far as both are known. */
+static int is_same_call(const struct callstack *one, size_t at, const struct callstack *other, size_t its)
+{
+	const struct callstack_frame *mine, *theirs;
+
+	do {
+		mine = outwards(one, &at);
+		theirs = outwards(other, &its);
+		if (mine && theirs && (!same_function(mine, theirs) || mine->line != theirs->line))
+			return 0;
+	} while (mine && theirs);
+	return 1;
+}
+
+static int has_one_of(const char *name, const char *const *part, size_t parts)
+{
+	size_t i;
+
+	for (i = 0; i < parts; i++)
+		if (strstr(name, part[i]))
+			return 1;
+	return 0;
+}
+
+/* What comes from other ranks is no copy of what is here. */
+static int gathers(const struct callstack_frame *frame)
+{
+	static const char *const functions[] = { "gather", "broadcast", "recv",       "scatter",
+						 "reduce", "unshard",   "full_tensor" };
+
+	return strstr(frame->file, "torch/distributed/") ||
+	       has_one_of(frame->function, functions, MT_ARRAY_SIZE(functions));
+}
+
+/* What is computed of a weight, or by a layer, may be as large as that, and is no copy. */
+static int computes(const struct callstack_frame *frame)
+{
+	static const char *const files[] = { "peft/tuners/", "quant" };
+	static const char *const functions[] = { "forward", "quant", "merge", "delta" };
+
+	return has_one_of(frame->file, files, MT_ARRAY_SIZE(files)) ||
+	       has_one_of(frame->function, functions, MT_ARRAY_SIZE(functions));
+}
+
+/*
+ * The innermost call that had both made: its frame on the stack of what is there. NULL: it is far out of what asks, or what asks is
+ * no copy within it.
+ */
+static const struct callstack_frame *call_of_both(const struct callstack *asks, const struct callstack *made)
+{
+	const struct callstack_frame *frame;
+	size_t i, j, frames = 0;
+
+	for (i = 0; i < asks->count && frames <= COPY_FRAMES; i++) {
+		frame = asks->frame[i];
+		if (frame->elided || computes(frame))
+			return NULL;
+		for (j = 0; j < made->count && !frame->native; j++)
+			if (!made->frame[j]->native && same_function(frame, made->frame[j]) &&
+			    is_same_call(asks, i, made, j))
+				return made->frame[j];
+		if (gathers(frame))
+			return NULL;
+		frames += !frame->native;
+	}
+	return NULL;
+}
+
+/* What is sent, saved or loaded goes from one form into another, piece by piece. */
+static int is_on_its_way(const struct oom *oom, const struct callstack *asks)
+{
+	const char *phase = oom->it->phase;
+	size_t i;
+
+	if (!strcmp(phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)))
+		return 1;
+	if (!strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)))
+		return !oom_is_computed(phase) && strcmp(phase, mt_phase_name(MT_PHASE_OPTIMIZER)) != 0;
+	for (i = 0; i < asks->count && !strcmp(phase, mt_phase_name(MT_PHASE_INIT)); i++)
+		if (!asks->frame[i]->native && strstr(asks->frame[i]->function, "load"))
+			return 1;
+	return 0;
+}
+
+struct piece {
+	uint64_t bytes;       /* 0: there is none */
+	int64_t since, until; /* until: INT64_MAX where it is there */
+};
+
+/* What came before at the two places, oldest first. */
+struct pairs {
+	struct piece source; /* the newest of the first place that has no copy yet */
+	struct piece copied; /* of the newest pair, until it is known whether it went */
+	uint64_t copies, good, size;
+	int sizes; /* different ones, 2: two or more */
+};
+
+/* The source of a pair goes before there is another copy. */
+static void settle(struct pairs *pairs, int64_t seq)
+{
+	uint64_t bytes = pairs->copied.bytes;
+
+	if (bytes && pairs->copied.until < seq) {
+		pairs->good++;
+		pairs->sizes += pairs->sizes < 2 && (!pairs->sizes || bytes != pairs->size);
+		pairs->size = bytes;
+	}
+	pairs->copied.bytes = 0;
+}
+
+static int take_piece(void *context, struct db_stmt *stmt)
+{
+	struct pairs *pairs = context;
+	const struct piece piece = { (uint64_t)db_int(stmt, 1), db_int(stmt, 2),
+				     db_type(stmt, 3) == DB_NULL ? INT64_MAX : db_int(stmt, 3) };
+
+	if (!db_int(stmt, 0)) {
+		pairs->source = piece;
+		return 0;
+	}
+	settle(pairs, piece.since);
+	pairs->copies++;
+	if (pairs->source.bytes == piece.bytes && pairs->source.until > piece.since)
+		pairs->copied = pairs->source;
+	pairs->source.bytes = 0;
+	return 0;
+}
+
+/* Those of a few bytes are all of a size. */
+static int count_pairs(const struct oom *oom, struct db *db, const struct made *made, struct pairs *pairs)
+{
+	static const char sql[] =
+		"WITH spot AS MATERIALIZED (SELECT callsite.node AS node, callsite.place = asker.place AND callsite.function = "
+		"asker.function AS copies FROM callsite JOIN callsite AS asker ON asker.node = ?4 JOIN callsite AS source ON "
+		"source.node = ?5 WHERE (callsite.place = asker.place AND callsite.function = asker.function) OR "
+		"(callsite.place = source.place AND callsite.function = source.function)), "
+		"origin AS MATERIALIZED (SELECT site.id AS site, copies FROM site JOIN spot USING (node) WHERE process = ?1 AND device = ?2), "
+		"newest AS (SELECT copies, life.bytes AS bytes, alloc_seq, free_seq FROM life CROSS JOIN origin ON origin.site = life.site "
+		"WHERE life.process = ?1 AND memory = 'tensor' AND life.bytes >= 65536 AND alloc_seq <= ?3 ORDER BY alloc_seq DESC LIMIT 256) "
+		"SELECT copies, bytes, alloc_seq, free_seq FROM newest ORDER BY alloc_seq";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->node,
+						       made->node };
+	int error = answer_rows(db, sql, parameter, take_piece, pairs);
+
+	settle(pairs, oom->it->seq);
+	return error;
+}
+
+static int take_clone(void *context, struct db_stmt *stmt)
+{
+	struct oom_clone *clone = context;
+
+	mt_copy_text(clone->function, sizeof(clone->function), db_text(stmt, 0));
+	mt_copy_text(clone->place, sizeof(clone->place), db_text(stmt, 1));
+	return 0;
+}
+
+static int name_clone(struct oom *oom, struct db *db, const struct made *made, const struct callstack_frame *call)
+{
+	const int64_t parameter[ANSWER_PARAMETERS] = { made->node };
+	struct oom_clone *clone = &oom->clone;
+	int error = answer_rows(db, "SELECT function, place FROM callsite WHERE node = ?1", parameter, take_clone,
+				clone);
+
+	callstack_function(clone->caller, sizeof(clone->caller), call);
+	callstack_place(clone->caller_place, sizeof(clone->caller_place), call);
+	if (!strcmp(clone->caller_place, clone->place))
+		*clone->caller = *clone->caller_place = '\0';
+	clone->bytes = made->bytes;
+	return error;
+}
+
+static int find_call(struct oom *oom, struct db *db, const struct made *made)
+{
+	struct callstack asks = { .count = 0 }, makes = { .count = 0 };
+	const struct callstack_frame *call = NULL;
+	struct pairs pairs = { .good = 0 };
+	int error = callstack_load(&asks, db, oom->it->node, NULL);
+
+	if (!error)
+		error = callstack_load(&makes, db, made->node, NULL);
+	if (!error && is_on_its_way(oom, &asks))
+		call = call_of_both(&asks, &makes);
+	if (!error && call)
+		error = count_pairs(oom, db, made, &pairs);
+	if (!error && pairs.source.since == made->seq && pairs.good >= COPY_PAIRS && pairs.sizes > 1 &&
+	    pairs.good >= pairs.copies / COPY_PAIRS_PART) {
+		oom->clone.pairs = pairs.good;
+		error = name_clone(oom, db, made, call);
+	}
+	callstack_release(&asks);
+	callstack_release(&makes);
+	return error;
+}
+
+/*
+ * verl cloned each tensor that full_tensor() had gathered before it went into a bucket, though nobody else had it: twice the memory for
+ * a moment, of 6 GiB where experts are one tensor.
+ */
+int oom_find_clone(struct oom *oom, struct db *db)
+{
+	/* Copies for a state dict are left over, too, and one copy less each. */
+	int left = oom->left_over && strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_STATE_DICT)) != 0;
+	struct made made = { .bytes = 0 };
+	int error;
+
+	if (oom->rule != OOM_LARGEST || strcmp(oom->it->source, "tensor") || !oom->it->node ||
+	    oom->it->requested < oom->it->total / SAME_SHARE || left || oom->waits || oom->own_engine || oom->crowded ||
+	    oom->by_asker || oom->starved || oom->unneeded || oom->inputs || oom->pile || oom->whole)
+		return 0;
+	error = find_made(oom, db, &made);
+	if (error || !made.node || made.bytes + ROUNDED <= oom->it->requested ||
+	    made.bytes >= oom->it->requested + ROUNDED)
+		return error;
+	return find_call(oom, db, &made);
+}
+
 /* ---- one more of them ---- */
 
 static int take_same(void *context, struct db_stmt *stmt)
@@ -354,7 +614,7 @@ int oom_find_same(struct oom *oom, struct db *db)
 	const char *logits = mt_category_name(MT_CATEGORY_LOGITS);
 	int error;
 
-	if (oom->rule != OOM_LARGEST || strcmp(oom->it->source, "tensor") || oom->logits_gradient ||
+	if (oom->rule != OOM_LARGEST || strcmp(oom->it->source, "tensor") || oom->logits_gradient || oom->clone.bytes ||
 	    oom->it->requested < oom->it->total / SAME_SHARE ||
 	    (!oom->alone && strcmp(oom->it->category, logits) != 0 && strcmp(oom->rule_category, logits) != 0))
 		return 0;
@@ -368,7 +628,7 @@ int oom_is_known_better(const struct oom *oom)
 {
 	return oom->left_over || oom->waits || oom->own_engine || oom->crowded || oom->asked_for || oom->alone ||
 	       oom->by_asker || oom->by_frame || oom->unneeded || oom->inputs || oom->wider || oom->whole ||
-	       oom->spare || oom->starved || oom->stale;
+	       oom->spare || oom->starved || oom->stale || oom->clone.bytes;
 }
 
 int oom_find_outlier(struct oom *oom, struct db *db)

@@ -16,6 +16,9 @@ int oom_find_scores(struct oom *oom, struct db *db);
 /* The request is as large as weights that are there, made over in more bits: fills by_frame and by_asker. 0 or -MT_E_x. */
 int oom_find_remade(struct oom *oom, struct db *db);
 
+/* Fills oom->clone. 0 or -MT_E_x. */
+int oom_find_clone(struct oom *oom, struct db *db);
+
 /* Fills oom->same. 0 or -MT_E_x. */
 int oom_find_same(struct oom *oom, struct db *db);
 

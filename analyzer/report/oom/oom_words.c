@@ -200,10 +200,25 @@ static void say_outlier(struct sentence *sentence, const struct oom *oom)
 		     oom_remedy_here(oom));
 }
 
+/* Whatever the rest was about. */
+static void say_has_most(struct sentence *sentence, const struct oom *oom)
+{
+	struct oom_sum sum[OOM_SUMS_MAX];
+	char size[TEXT_SIZE_MAX];
+	int guess;
+
+	if (!oom_sums(oom, OOM_BY_CATEGORY, sum))
+		return;
+	guess = !oom->asked_for && !strcmp(sum[0].word, oom->rule_category) && is_guess(oom);
+	sentence_say(sentence, "Of all that is in use, %s%s has most, %s", guess ? "probably " : "",
+		     answer_category(sum[0].word), text_bytes(size, sum[0].bytes));
+	oom_say_whose_most(sentence, oom, sum[0].word, sum[0].bytes);
+	sentence_say(sentence, ".");
+}
+
 /* Not what there is most of, but what was asked for. `briefly`: without what to do. */
 static void say_asked_for(struct sentence *sentence, const struct oom *oom, int briefly)
 {
-	struct oom_sum sum[OOM_SUMS_MAX];
 	char size[TEXT_SIZE_MAX];
 
 	if (!is_logits(oom)) {
@@ -223,9 +238,8 @@ static void say_asked_for(struct sentence *sentence, const struct oom *oom, int 
 		sentence_say(sentence, "%s of what is in use is logits and log-probs.",
 			     text_bytes(size, oom->rule_bytes));
 	}
-	if (oom_sums(oom, OOM_BY_CATEGORY, sum))
-		sentence_say(sentence, " Of all that is in use, %s has most, %s.", answer_category(sum[0].word),
-			     text_bytes(size, sum[0].bytes));
+	sentence_say(sentence, " ");
+	say_has_most(sentence, oom);
 }
 
 /* "The request alone, 48.0 GiB, is more than there is in use of anything: ..." */
@@ -287,6 +301,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	say_alone(sentence, oom);
+	oom_say_clone(sentence, oom, 0);
 	if (oom->same.count) {
 		oom_say_same(sentence, oom, 0);
 		sentence_say(sentence, " ");
@@ -316,12 +331,11 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	say_stale(sentence, oom);
 	say_larger(sentence, oom);
 	if (oom->asked_for) {
-		say_asked_for(sentence, oom, 0);
+		say_asked_for(sentence, oom, oom->clone.bytes != 0);
 		return;
 	}
-	if (oom->alone || oom->by_asker || oom->outlier) {
-		sentence_say(sentence, "Of all that is in use, %s%s has most, %s.", is_guess(oom) ? "probably " : "",
-			     answer_category(oom->rule_category), text_bytes(size, oom->rule_bytes));
+	if (oom->alone || oom->by_asker || oom->outlier || oom->clone.bytes) {
+		say_has_most(sentence, oom);
 		return;
 	}
 	if (oom_goes_for_nothing(oom)) { /* before what costs */
@@ -341,8 +355,10 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", answer_category(oom->rule_category));
-	if (!oom->left_over && !oom->waits && !oom->crowded)
+	if (!oom->left_over && !oom->waits && !oom->crowded) {
 		sentence_say(sentence, ", %s", size);
+		oom_say_whose_most(sentence, oom, oom->rule_category, oom->rule_bytes);
+	}
 	if (is_logits(oom))
 		sentence_say(sentence, "."); /* its knob was just named */
 	else
@@ -395,7 +411,6 @@ static void say_idle_cache(struct sentence *sentence, const struct oom *oom)
 
 static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 {
-	struct oom_sum sum[OOM_SUMS_MAX];
 	char size[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, "Process ");
@@ -408,10 +423,8 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " by ");
 		say_place_and_maker(sentence, oom->place);
 	}
-	sentence_say(sentence, ". That would have been enough.");
-	if (oom_sums(oom, OOM_BY_CATEGORY, sum))
-		sentence_say(sentence, " Of all that is in use, %s has most, %s.", answer_category(sum[0].word),
-			     text_bytes(size, sum[0].bytes));
+	sentence_say(sentence, ". That would have been enough. ");
+	say_has_most(sentence, oom);
 }
 
 void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *name)
@@ -526,6 +539,7 @@ static void say_most(struct sentence *sentence, const struct oom *oom)
 	}
 	if (oom->alone)
 		sentence_say(sentence, "The request is larger than all that is in use of any kind. ");
+	oom_say_clone(sentence, oom, 1);
 	if (oom->wider) {
 		sentence_say(sentence, "The request is twice as large as weights of ");
 		sentence_say_clean(sentence, oom->wider_function);

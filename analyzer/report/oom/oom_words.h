@@ -36,6 +36,12 @@ const char *oom_special_remedy(const struct oom *oom);
 /* The one, or else the other, as it is here: of an engine that nobody trains beside. NULL: nobody knows. Static storage. */
 const char *oom_remedy_here(const struct oom *oom);
 
+/*
+ * Where most of the weights are another process's: what makes less of those, as what the one that asked does with its own is no remedy.
+ * NULL: they are not. Static storage.
+ */
+const char *oom_others_remedy(const struct oom *oom);
+
 /* What may keep it, or what to do where oom->before.function has brought it back. Static storage. */
 const char *oom_since_remedy(const struct oom *oom);
 

@@ -53,6 +53,13 @@ void oom_say_unseen(struct sentence *sentence, const struct oom *oom);
  * `briefly`: without what to do. */
 void oom_say_same(struct sentence *sentence, const struct oom *oom, int briefly);
 
+/* "It is probably a copy of what f (x.py:1), called from g (y.py:2), has just made. " Nothing, unless oom->clone is known. `briefly`: without
+ * why, and what to do. */
+void oom_say_clone(struct sentence *sentence, const struct oom *oom, int briefly);
+
+/* ", 56.8 GiB of it pid 4200's": where several have some of the category, and one has most of these bytes. */
+void oom_say_whose_most(struct sentence *sentence, const struct oom *oom, const char *category, uint64_t bytes);
+
 /* LARGEST, of logits: an engine's, which samples for all requests at once and has a cache. */
 int oom_samples_beside_cache(const struct oom *oom);
 

@@ -424,3 +424,52 @@ void oom_say_same(struct sentence *sentence, const struct oom *oom, int briefly)
 				       "in each");
 	sentence_say(sentence, ".");
 }
+
+void oom_say_clone(struct sentence *sentence, const struct oom *oom, int briefly)
+{
+	const struct oom_clone *clone = &oom->clone;
+	char times[64];
+
+	if (!clone->bytes)
+		return;
+	sentence_say(sentence, "It is probably a copy of what ");
+	answer_say_place(sentence, clone->function, clone->place);
+	if (*clone->caller) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, clone->caller, clone->caller_place);
+	}
+	sentence_say(sentence, ", has just made");
+	if (briefly)
+		sentence_say(sentence, ". ");
+	else
+		sentence_say(sentence,
+			     ": that is as large, and %s before it went as soon as the copy was there. So do not copy it: %s, or take a "
+			     "version that does. ",
+			     text_count(times, sizeof(times), clone->pairs, "time"), oom_special_remedy(oom));
+}
+
+#define MOST_OF_IT 3 /* but for one part in so many */
+#define SOME_OF_IT 20
+
+void oom_say_whose_most(struct sentence *sentence, const struct oom *oom, const char *category, uint64_t bytes)
+{
+	const struct oom_holder *most = NULL;
+	uint64_t all = 0, own, largest = 0;
+	char size[TEXT_SIZE_MAX];
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++) {
+		own = oom_bytes_of(oom, oom->holder[i].process, category, -1);
+		all += own;
+		most = own > largest ? &oom->holder[i] : most;
+		largest = own > largest ? own : largest;
+	}
+	/* Those that are one process's are told as that. */
+	if (!most || all != bytes || largest < all - all / MOST_OF_IT || largest > all - all / SOME_OF_IT)
+		return;
+	sentence_say(sentence, ", %s of it ", text_bytes(size, largest));
+	if (most->process == oom->it->process)
+		sentence_say(sentence, "this process's own");
+	else
+		sentence_say(sentence, "pid %lld's", (long long)most->pid);
+}

@@ -205,6 +205,17 @@ struct oom_same {
 	char next[256], next_place[256]; /* and another, by a place of its own; "": nobody did */
 };
 
+/*
+ * The request as a copy of what goes right after it: as large as what the same call has just made, as pairs of these two places were
+ * before, of which the first went when the second was there.
+ */
+struct oom_clone {
+	uint64_t bytes, pairs;          /* of what is there; pairs before; 0: it is no such copy */
+	char function[256], place[256]; /* who made that */
+	char caller[256],
+		caller_place[256]; /* the call that has both made, and its line for the first; "": the callsite says it */
+};
+
 /* The request as tokens x words of the vocabulary x bytes of an element. */
 struct oom_logits {
 	uint64_t tokens, words, element; /* 0: it is something else */
@@ -290,9 +301,10 @@ struct oom {
 	struct oom_before before; /* of whatever rule */
 	struct oom_reload reload; /* LARGEST, left_over */
 	struct oom_beside beside;
-	int logits_gradient;  /* LARGEST: a backward asked for as much as one piece of the logits that are there */
-	struct oom_copy copy; /* of the process whose `place` it is, or that asked */
-	struct oom_same same; /* LARGEST */
+	int logits_gradient;    /* LARGEST: a backward asked for as much as one piece of the logits that are there */
+	struct oom_copy copy;   /* of the process whose `place` it is, or that asked */
+	struct oom_same same;   /* LARGEST */
+	struct oom_clone clone; /* LARGEST */
 	struct oom_idle idle_model; /* LARGEST: as much as is missing */
 	int spare; /* LARGEST: somebody else than who asked had `place` made, in init as this is, and it would have been enough */
 	int expandable, sleeps; /* see frag_modes() */
