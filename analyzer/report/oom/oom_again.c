@@ -1,4 +1,4 @@
-/* What a forward, a loader or a server has made before, and what came then does not need. */
+/* What a forward, a loader, a trainer or a server has made before, and what came then does not need. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "oom_left.h"
@@ -49,9 +49,10 @@ static int take(struct oom *oom, struct db *db, enum oom_again_kind kind, const 
 	return error ? error : 1;
 }
 
-#define THERE                                                                                         \
+#define TENSORS                                                                                       \
 	"process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL OR until_seq > ?3) " \
-	"AND memory = 'tensor' AND node IS NOT NULL "
+	"AND memory = 'tensor' "
+#define THERE TENSORS "AND node IS NOT NULL "
 
 /*
  * Lightning kept what each batch of a validation had returned through the epoch of training that came after. From a stack of which
@@ -143,6 +144,210 @@ int oom_find_again(struct oom *oom, struct db *db)
 		     mt_category_name(oom->again.kind == OOM_AGAIN_EARLIER ? MT_CATEGORY_ACTIVATIONS
 									   : MT_CATEGORY_WEIGHTS));
 	return 1;
+}
+
+/* ---- trained before ---- */
+
+/*
+ * Trials of a search, folds, a cell of a notebook that ran twice: models that were trained before the newest one and are there still.
+ *
+ *     weights   backward, optimizer     weights   backward, optimizer     weights   forward
+ *     model 1   its gradients, states   model 2   its gradients, states   model 3   fails
+ *     |-- its turn ----------------|    |-- its turn ----------------|    |-- its turn ..
+ *
+ * Weights that one stack has made in sets of the same sizes, with training in between, begin a turn each. A reference, a copy for an
+ * evaluation and what an engine loads anew come so, too, but no gradients and no states are theirs.
+ */
+#define TURNS_MAX 65  /* the newest ones; what came before is not counted */
+#define WEIGHTS_MIN 3 /* pieces of a model: two happen to be alike */
+#define HELD_SHARE 2  /* of its weights, in gradients and states: one part in so many at least, or nobody trained it */
+#define WEIGHTS_SHARE 2 /* of all weights: an adapter beside its base has less */
+
+enum kind { GRADIENTS, STATES, KINDS };
+
+/* What came in a turn and is there still. */
+struct turn {
+	uint64_t weights, alike; /* bytes; alike: of weights in sizes that the newest has, too, and as many */
+	struct held {
+		uint64_t sized;     /* in the size of a weight, or twice that */
+		uint64_t as_newest; /* in sizes in which the newest has as many */
+		uint64_t as_last;   /* in sizes in which the last before the newest has as many */
+	} held[KINDS];
+};
+
+struct turns {
+	struct turn turn[TURNS_MAX]; /* newest first */
+	size_t count;
+	uint64_t own, pieces;           /* weights of the newest, whose like is there */
+	uint64_t others, others_pieces; /* weights of these sizes by other stacks */
+	uint64_t all;                   /* weights */
+	uint64_t gradients;             /* pieces in these sizes since the newest began */
+	int computed, trained;          /* the newest: a backward has begun since, a step of an optimizer has ended */
+	int64_t node;                   /* of most of its weights */
+};
+
+static int take_turn(void *context, struct db_stmt *stmt)
+{
+	struct turns *turns = context;
+	struct turn *turn = &turns->turn[turns->count];
+	int kind, column = 2;
+
+	if (turns->count == TURNS_MAX)
+		return 0;
+	turns->count++;
+	turn->weights = (uint64_t)db_int(stmt, 0);
+	turn->alike = (uint64_t)db_int(stmt, 1);
+	for (kind = 0; kind < KINDS; kind++) {
+		turn->held[kind].sized = (uint64_t)db_int(stmt, column++);
+		turn->held[kind].as_newest = (uint64_t)db_int(stmt, column++);
+		turn->held[kind].as_last = (uint64_t)db_int(stmt, column++);
+	}
+	turns->own = (uint64_t)db_int(stmt, column++);
+	turns->pieces = (uint64_t)db_int(stmt, column++);
+	turns->others = (uint64_t)db_int(stmt, column++);
+	turns->others_pieces = (uint64_t)db_int(stmt, column++);
+	turns->all = (uint64_t)db_int(stmt, column++);
+	turns->gradients = (uint64_t)db_int(stmt, column++);
+	turns->computed = db_int(stmt, column++) != 0;
+	turns->trained = db_int(stmt, column++) != 0;
+	turns->node = db_int(stmt, column);
+	return 0;
+}
+
+/*
+ * A set of weights is what came between two spans of training. Stacks are the same where all calls below a module, or a notebook's cell,
+ * are: another cell, or another line of a script, makes the next model. Of pieces only sums by stack and size are joined.
+ */
+static int load_turns(const struct oom *oom, struct db *db, struct turns *turns)
+{
+	static const char sql[] =
+		"WITH RECURSIVE there AS MATERIALIZED (SELECT node, bytes, since_seq AS seq, category, phase FROM in_use WHERE " TENSORS
+		"AND category IN ('weights', 'gradients', 'optimizer state')), "
+		"span AS MATERIALIZED (SELECT phase, first_seq, last_seq FROM phase_span WHERE process = ?1 AND first_seq < ?3), "
+		"marked AS (SELECT node, bytes, seq FROM there WHERE category = 'weights' AND phase IN ('init', 'other') "
+		"AND node IS NOT NULL UNION ALL SELECT NULL, 0, first_seq FROM span WHERE phase IN ('backward', 'optimizer')), "
+		"placed AS MATERIALIZED (SELECT node, bytes, seq, ifnull(max(CASE WHEN node IS NULL THEN seq END) OVER (ORDER BY seq "
+		"ROWS UNBOUNDED PRECEDING), 0) AS epoch FROM marked), "
+		"way(node, at, depth) AS (SELECT DISTINCT node, node, 0 FROM placed WHERE node IS NOT NULL "
+		"AND (SELECT count(DISTINCT epoch) FROM placed WHERE node IS NOT NULL) > 1 "
+		"UNION ALL SELECT way.node, caller.id, depth + 1 FROM way JOIN node AS callee ON callee.id = at JOIN node AS caller "
+		"ON caller.id = callee.parent JOIN frame ON frame.id = caller.frame WHERE depth < 256 AND function IS NOT '<module>'), "
+		"stack AS MATERIALIZED (SELECT node, group_concat(frame) AS calls FROM (SELECT way.node AS node, frame FROM way JOIN node "
+		"ON node.id = at ORDER BY way.node, depth) GROUP BY node), "
+		"made AS MATERIALIZED (SELECT epoch, calls, bytes, count(*) AS pieces, min(seq) AS first, min(node) AS node FROM placed "
+		"JOIN stack USING (node) GROUP BY epoch, calls, bytes), "
+		"repeated AS MATERIALIZED (SELECT calls, bytes, max(epoch) AS epoch FROM made GROUP BY calls, bytes HAVING count(*) > 1), "
+		"own AS MATERIALIZED (SELECT calls, bytes, pieces, node FROM made JOIN repeated USING (calls, bytes, epoch) "
+		"WHERE epoch = (SELECT max(epoch) FROM repeated)), "
+		"size AS MATERIALIZED (SELECT bytes FROM own UNION SELECT bytes * 2 FROM own), "
+		"part AS MATERIALIZED (SELECT made.epoch AS epoch, min(first) AS begins, sum(made.bytes * made.pieces) AS bytes, "
+		"sum(made.bytes * min(made.pieces, ifnull(own.pieces, 0))) AS alike FROM made LEFT JOIN own USING (calls, bytes) "
+		"WHERE calls IN (SELECT calls FROM own) AND epoch <= (SELECT max(epoch) FROM repeated) GROUP BY made.epoch), "
+		"turn AS MATERIALIZED (SELECT epoch, bytes, alike, begins, lead(begins, 1, ?3 + 1) OVER (ORDER BY begins) AS ends "
+		"FROM part WHERE alike * 2 >= bytes AND alike * ?4 >= (SELECT sum(bytes * pieces) FROM own) * (?4 - 1) "
+		"ORDER BY begins DESC LIMIT ?5), "
+		"newest AS MATERIALIZED (SELECT epoch, begins FROM turn ORDER BY begins DESC LIMIT 1), "
+		"last AS MATERIALIZED (SELECT epoch FROM turn ORDER BY begins DESC LIMIT 1 OFFSET 1), "
+		"held AS MATERIALIZED (SELECT epoch, category, there.bytes AS bytes, count(*) AS pieces FROM turn JOIN there "
+		"ON seq >= begins AND seq < ends WHERE category <> 'weights' GROUP BY epoch, category, there.bytes), "
+		"kept AS MATERIALIZED (SELECT held.epoch AS epoch, held.category AS category, "
+		"sum(held.bytes * held.pieces) FILTER (WHERE held.bytes IN (SELECT bytes FROM size)) AS sized, "
+		"sum(held.bytes * min(held.pieces, ifnull(one.pieces, 0))) AS as_newest, "
+		"sum(held.bytes * min(held.pieces, ifnull(two.pieces, 0))) AS as_last FROM held "
+		"LEFT JOIN held AS one ON one.epoch = (SELECT epoch FROM newest) AND one.category = held.category AND one.bytes = held.bytes "
+		"LEFT JOIN held AS two ON two.epoch = (SELECT epoch FROM last) AND two.category = held.category AND two.bytes = held.bytes "
+		"GROUP BY held.epoch, held.category), "
+		"other AS MATERIALIZED (SELECT sum(bytes) AS bytes, count(*) AS pieces FROM there WHERE category = 'weights' AND bytes IN "
+		"(SELECT bytes FROM own) AND ifnull(node, 0) NOT IN (SELECT node FROM stack WHERE calls IN (SELECT calls FROM own))) "
+		"SELECT turn.bytes, turn.alike, g.sized, g.as_newest, g.as_last, s.sized, s.as_newest, s.as_last, "
+		"(SELECT sum(bytes * pieces) FROM own), (SELECT sum(pieces) FROM own), (SELECT bytes FROM other), "
+		"(SELECT pieces FROM other), (SELECT sum(bytes) FROM there WHERE category = 'weights'), "
+		"(SELECT sum(pieces) FROM held WHERE epoch = (SELECT epoch FROM newest) AND category = 'gradients' "
+		"AND bytes IN (SELECT bytes FROM size)), "
+		"(SELECT EXISTS (SELECT 1 FROM span, newest WHERE phase IN ('backward', 'optimizer') AND first_seq > begins)), "
+		"(SELECT EXISTS (SELECT 1 FROM span, newest WHERE phase = 'optimizer' AND first_seq > begins "
+		"AND last_seq < (SELECT max(first_seq) FROM span))), "
+		"(SELECT node FROM own GROUP BY calls ORDER BY sum(bytes * pieces) DESC, node LIMIT 1) FROM turn "
+		"LEFT JOIN kept AS g ON g.epoch = turn.epoch AND g.category = 'gradients' "
+		"LEFT JOIN kept AS s ON s.epoch = turn.epoch AND s.category = 'optimizer state' ORDER BY begins DESC";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, REST,
+						       TURNS_MAX };
+
+	return answer_rows(db, sql, parameter, take_turn, turns);
+}
+
+/*
+ * What came in a turn could be of another model that is trained all the time. That one has nothing like it in the turns after: where the
+ * newest one was trained, or two were before it, what these have tells. Else no other weights may have these sizes.
+ */
+static uint64_t held_of(const struct turns *turns, const struct turn *turn, enum kind kind)
+{
+	const struct held *held = &turn->held[kind], *newest = turns->turn[0].held;
+
+	if (turns->trained && newest[kind].as_newest)
+		return held->as_newest;
+	if (turns->trained && !newest[STATES].as_newest) /* a copy: what was trained since is another one */
+		return 0;
+	if (turns->count > 2)
+		return held->as_last;
+	return turns->others > turns->own / REST ? 0 : held->sized;
+}
+
+/* As many weights as the newest has, or is going to have, and it was trained. */
+static int is_earlier(const struct turns *turns, const struct turn *turn)
+{
+	uint64_t held = held_of(turns, turn, GRADIENTS) + held_of(turns, turn, STATES);
+
+	return (!turns->computed || turn->alike >= turn->weights - turn->weights / REST) &&
+	       held >= turn->weights / HELD_SHARE;
+}
+
+/* Backward makes gradients of all that is trained: of more than the newest, where models take turns, or one has grown. */
+static int is_newest_alone(const struct turns *turns)
+{
+	uint64_t pieces = turns->pieces + turns->others_pieces;
+
+	return turns->gradients <= pieces + pieces / 2;
+}
+
+static struct oom_again sum_of(const struct turns *turns)
+{
+	struct oom_again again = { .count = 0 };
+	const struct turn *turn;
+	size_t i;
+
+	for (i = 1; i < turns->count; i++) {
+		turn = &turns->turn[i];
+		if (!is_earlier(turns, turn))
+			continue;
+		again.count++;
+		again.weights += turn->weights;
+		again.gradients += held_of(turns, turn, GRADIENTS);
+		again.states += held_of(turns, turn, STATES);
+	}
+	again.bytes = again.weights + again.gradients + again.states;
+	return again;
+}
+
+int oom_find_trained(struct oom *oom, struct db *db, uint64_t other)
+{
+	struct turns turns = { .count = 0 };
+	struct oom_again again;
+	struct pieces pieces;
+	int error = oom->evaluates ? 0 : load_turns(oom, db, &turns);
+
+	if (error || turns.count < 2 || turns.pieces < WEIGHTS_MIN || !is_newest_alone(&turns))
+		return error;
+	again = sum_of(&turns);
+	if (!again.count || again.bytes <= other || again.bytes < oom_missing(oom->it) ||
+	    again.bytes < oom->in_use / SHARE || again.weights + turns.own < turns.all / WEIGHTS_SHARE)
+		return 0;
+	pieces = (struct pieces){ .bytes = again.bytes, .count = again.count, .node = turns.node };
+	error = take(oom, db, OOM_AGAIN_TRAINED, &pieces);
+	oom->again.weights = again.weights;
+	oom->again.gradients = again.gradients;
+	oom->again.states = again.states;
+	return error;
 }
 
 /* ---- in the course of time ---- */

@@ -395,6 +395,20 @@ static int is_left_over(struct oom *oom, struct db *db, uint64_t other)
 	return 1;
 }
 
+/* Earlier models of the process that asked: what was found of them decides. */
+static void take_earlier(struct oom *oom)
+{
+	const struct oom_again *again = &oom->again;
+	enum mt_category most = again->states > again->gradients ? MT_CATEGORY_OPTIMIZER_STATE : MT_CATEGORY_GRADIENTS;
+
+	if (again->weights >= again->states && again->weights >= again->gradients)
+		most = MT_CATEGORY_WEIGHTS;
+	mt_copy_text(oom->rule_category, sizeof(oom->rule_category), mt_category_name(most));
+	oom->rule = OOM_LARGEST;
+	oom->rule_bytes = again->bytes;
+	oom->left_over = 1;
+}
+
 /* What another process keeps until its next training. 1, 0 or an error. */
 static int states_wait(struct oom *oom, struct db *db)
 {
@@ -551,7 +565,8 @@ static int take_largest(struct oom *oom, struct db *db)
 /* No growth makes a request too large for the device; but it may have taken more than any other reason can give back. */
 int oom_decide(struct oom *oom, struct db *db)
 {
-	int known, ranks, left = 0, growing = 0, waiting = 0, error = 0;
+	int known, ranks, left = 0, earlier = 0, growing = 0, waiting = 0, error = 0;
+	uint64_t other;
 
 	error = oom_find_roles(oom, db);
 	if (!error)
@@ -564,13 +579,22 @@ int oom_decide(struct oom *oom, struct db *db)
 		return error;
 	known = decide_by_moment(oom);
 	ranks = !known && ranks_have_it(oom);
-	if (!known || oom->rule == OOM_FRAGMENTATION)
-		left = is_left_over(oom, db, known || ranks ? oom->rule_bytes : 0);
-	if (left)
-		return left < 0 ? left : 0;
+	other = known || ranks ? oom->rule_bytes : 0;
+	if (!known || oom->rule == OOM_FRAGMENTATION) {
+		left = is_left_over(oom, db, other);
+		earlier = left ? 0 : oom_find_trained(oom, db, other);
+	}
+	if (left || earlier < 0)
+		return left < 0 ? left : earlier;
+	/* Places of models that are made again and again grow, too, with what the newest has. */
+	other = earlier ? 2 * oom->again.bytes : known ? oom->rule_bytes : 0;
 	if (!known || oom->rule != OOM_TOO_LARGE)
-		growing = grows(oom, db, known ? oom->rule_bytes : 0);
-	if (growing)
+		growing = grows(oom, db, other);
+	if (growing > 0)
+		oom->again = (struct oom_again){ .kind = OOM_AGAIN_NONE };
+	else if (!growing && earlier)
+		take_earlier(oom);
+	if (growing || earlier)
 		return growing < 0 ? growing : 0;
 	left = known ? 0 : oom_find_again(oom, db);
 	if (left)

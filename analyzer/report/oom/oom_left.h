@@ -1,7 +1,7 @@
 /*
  * oom_left.h - what a process has that no step of it needs: copies, outputs of batches that are done with, what an attempt
- * that failed before has left, what is there twice, or is made twice by a load, what is gathered and not let go of, and a model
- * that has done its work. Part of query_oom.h.
+ * that failed before has left, what is there twice, or is made twice by a load, what is gathered and not let go of, a model
+ * that has done its work, and models that were trained before the newest. Part of query_oom.h.
  */
 #ifndef MEMANA_OOM_LEFT_H
 #define MEMANA_OOM_LEFT_H
@@ -32,6 +32,12 @@ int oom_find_idle(struct oom *oom, struct db *db);
  * what grows.
  */
 int oom_find_again(struct oom *oom, struct db *db);
+
+/*
+ * Models of the process that asked, trained before it made the newest by the same calls, and there still: more than `other`, and as much
+ * as is missing. 1, and fills oom->again. 0, or -MT_E_x.
+ */
+int oom_find_trained(struct oom *oom, struct db *db, uint64_t other);
 
 /*
  * Of a process that has run no backward and no step: the place of which it has kept pieces all the time, half a minute at least, where that is

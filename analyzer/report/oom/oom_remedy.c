@@ -480,6 +480,12 @@ static const char models_knob[] =
 	"use the models that are there already, or let the first ones go, or to the host, before: nearly all of these weights have their like in "
 	"what was there, so probably the same models are made a second time";
 
+static const char trained_knob[] =
+	"let go of every name that refers to an earlier model (its own, its optimizer's and trainer's, a list or closure with it, the exception of "
+	"a run that failed) before the next one is made: del, gc.collect(), as they may hold each other, then torch.cuda.empty_cache(); where a "
+	"library makes them, look for its switch (Optuna's gc_after_trial); what is needed of one goes to the host, or stays without its gradients "
+	"and optimizer";
+
 static const char *again_remedy(const struct oom *oom)
 {
 	switch (oom->again.kind) {
@@ -489,6 +495,8 @@ static const char *again_remedy(const struct oom *oom)
 		return narrow_knob;
 	case OOM_AGAIN_MODELS:
 		return models_knob;
+	case OOM_AGAIN_TRAINED:
+		return trained_knob;
 	case OOM_AGAIN_NONE:
 		break;
 	}

@@ -281,24 +281,58 @@ void oom_say_apart(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, " is trained, run it within torch.no_grad(), and it keeps none of that.");
 }
 
+static void say_made_by(struct sentence *sentence, const struct oom_again *again)
+{
+	sentence_say(sentence, " made by ");
+	answer_say_place(sentence, again->function, again->place);
+	if (*again->caller_place) {
+		sentence_say(sentence, ", called from ");
+		answer_say_place(sentence, again->caller, again->caller_place);
+	}
+}
+
+/* "5.0 GiB is probably of 5 earlier models that are still there (1.2 GiB of weights, 2.5 GiB of optimizer state), made by f (x.py:1), as .." */
+static void say_earlier_models(struct sentence *sentence, const struct oom_again *again)
+{
+	const struct {
+		enum mt_category category;
+		uint64_t bytes;
+	} part[] = { { MT_CATEGORY_WEIGHTS, again->weights },
+		     { MT_CATEGORY_GRADIENTS, again->gradients },
+		     { MT_CATEGORY_OPTIMIZER_STATE, again->states } };
+	char size[TEXT_SIZE_MAX], count[64];
+	size_t i;
+
+	sentence_say(sentence, "%s is probably of %s that %s still there", text_bytes(size, again->bytes),
+		     text_count(count, sizeof(count), again->count, "earlier model"), again->count == 1 ? "is" : "are");
+	for (i = 0; i < MT_ARRAY_SIZE(part); i++)
+		if (part[i].bytes)
+			sentence_say(sentence, "%s%s of %s", i ? ", " : " (", text_bytes(size, part[i].bytes),
+				     mt_category_name(part[i].category));
+	sentence_say(sentence, "),");
+	say_made_by(sentence, again);
+	sentence_say(sentence, ", as the newest was, and trained before that");
+}
+
 /* "4.7 GiB in 120 pieces was made by forward (conv.py:423), called from validation_step (train.py:55), in forwards before this one" */
 void oom_say_again(struct sentence *sentence, const struct oom *oom)
 {
 	static const char *const rest[] = { [OOM_AGAIN_NONE] = "",
 					    [OOM_AGAIN_EARLIER] = ", in forwards before this one",
 					    [OOM_AGAIN_NARROW] = "",
-					    [OOM_AGAIN_MODELS] = " by now, in the middle of the run" };
+					    [OOM_AGAIN_MODELS] = " by now, in the middle of the run",
+					    [OOM_AGAIN_TRAINED] = "" };
 	const struct oom_again *again = &oom->again;
 	char size[TEXT_SIZE_MAX], count[64];
 
-	sentence_say(sentence, "%s in %s of %s made by ", text_bytes(size, again->bytes),
+	if (again->kind == OOM_AGAIN_TRAINED) {
+		say_earlier_models(sentence, again);
+		return;
+	}
+	sentence_say(sentence, "%s in %s of %s", text_bytes(size, again->bytes),
 		     text_count(count, sizeof(count), again->count, "piece"),
 		     again->kind == OOM_AGAIN_MODELS ? "weights was" : "what is in use was");
-	answer_say_place(sentence, again->function, again->place);
-	if (*again->caller_place) {
-		sentence_say(sentence, ", called from ");
-		answer_say_place(sentence, again->caller, again->caller_place);
-	}
+	say_made_by(sentence, again);
 	sentence_say(sentence, "%s", rest[again->kind]);
 }
 

@@ -121,9 +121,11 @@ struct oom_again {
 		OOM_AGAIN_NONE,
 		OOM_AGAIN_EARLIER, /* outputs of forwards before, no backward's */
 		OOM_AGAIN_NARROW,  /* of half the size of weights, where nothing is trained */
-		OOM_AGAIN_MODELS   /* weights that are there already, made anew in the middle of a run */
+		OOM_AGAIN_MODELS,  /* weights that are there already, made anew in the middle of a run */
+		OOM_AGAIN_TRAINED  /* models that were trained before the newest was made, by the same calls */
 	} kind;
-	uint64_t bytes, count;
+	uint64_t bytes, count;               /* count: pieces; TRAINED: models, without the newest */
+	uint64_t weights, gradients, states; /* TRAINED: what bytes are */
 	char function[256], place[256], caller[256], caller_place[256]; /* caller: "" where the place says it all */
 };
 
