@@ -140,7 +140,9 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 	const char *special = oom_special_remedy(oom);
 	char size[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX];
 
-	if (oom->before.is_why) {
+	if (oom->should_sleep) {
+		oom_sleep_remedy(oom, out, ADVISE_EVIDENCE_MAX);
+	} else if (oom->before.is_why) {
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 oom->before.brought
 				 ? "%.80s (%.60s) of %s (pid %lld) brings %s back to the GPU that had gone when the engine woke up before: %s"
@@ -424,9 +426,9 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		say_whose(advice, instead);
 		advice->pieces_kept = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_LOGITS));
 		return advise_add_told(advice,
-				       oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
-				       : oom_is_others(oom)                     ? ADVISE_REASON_NEIGHBOUR
-										: ADVISE_REASON_LEFT,
+				       oom->alone || oom->wider || oom->outlier  ? ADVISE_REASON_OUTLIER
+				       : oom_is_others(oom) || oom->should_sleep ? ADVISE_REASON_NEIGHBOUR
+										 : ADVISE_REASON_LEFT,
 				       0, why.text, instead);
 	}
 	if (oom->idle_model.bytes && say_special(advice, instead))

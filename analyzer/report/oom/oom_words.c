@@ -329,7 +329,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, " ");
 	}
 	text_bytes(size, oom->rule_bytes);
-	if (oom->left_over || oom->waits || oom->crowded)
+	if (oom->left_over || oom->waits || oom->crowded || oom->should_sleep)
 		sentence_say(sentence, "%s of what is in use", size);
 	else
 		sentence_say(sentence, "%s of what is in use",
@@ -341,13 +341,14 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", answer_category(oom->rule_category));
-	if (!oom->left_over && !oom->waits && !oom->crowded)
+	if (!oom->left_over && !oom->waits && !oom->crowded && !oom->should_sleep)
 		sentence_say(sentence, ", %s", size);
 	if (is_logits(oom))
 		sentence_say(sentence, "."); /* its knob was just named */
 	else
 		sentence_say(sentence, ": %s.", knob);
 	oom_say_before(sentence, oom, 0);
+	oom_say_slept(sentence, oom, 0);
 	say_first_step(sentence, oom);
 	say_apart_too(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
@@ -671,6 +672,7 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 		oom_say_same(sentence, oom, 1);
 	}
 	oom_say_before(sentence, oom, oom->before.is_why);
+	oom_say_slept(sentence, oom, 1);
 	oom_say_beside(sentence, oom);
 	say_caller(sentence, oom);
 	say_besides(sentence, oom);

@@ -12,6 +12,7 @@
 #include "database/db.h"
 #include "memtrace/phase.h"
 #include "query/package.h"
+#include "report/past/slept.h"
 
 struct oom_failure {
 	int64_t id, process, device;   /* ids */
@@ -258,8 +259,8 @@ struct oom {
 	int whole; /* LARGEST: nothing was computed yet, and hardly anything but weights that are being loaded is there */
 	int moved; /* whole: these came from the host, by Module.to() or its like, while an engine is awake on the device */
 	int loading; /* LARGEST: what a checkpoint is read into, in init, and who asks wants more of that, or takes it over */
-	int by_dict;      /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
-	int inputs;       /* LARGEST: many pieces of no known purpose that were there before the forward */
+	int by_dict; /* loaded_early: the optimizer made it of a state dict, wherever that was read to */
+	int inputs;  /* LARGEST: many pieces of no known purpose that were there before the forward */
 	int pile; /* LARGEST: of no known purpose, many pieces as large as the request, by the place that asks for one more */
 	int loaded_early; /* LARGEST: it was loaded, and its optimizer has not run yet */
 	char apart[256],
@@ -282,6 +283,8 @@ struct oom {
 	uint64_t waking_bytes;    /* of it; whole requests: it is what was asked for, see oom_wakes() */
 	struct oom_pins pins;     /* FRAGMENTATION */
 	struct oom_before before; /* of whatever rule */
+	struct slept slept;       /* of whatever rule */
+	int should_sleep;         /* LARGEST: that pool is why: `place` is its, unless nobody knows where it was made */
 	struct oom_reload reload; /* LARGEST, left_over */
 	struct oom_beside beside;
 	int logits_gradient;  /* LARGEST: a backward asked for as much as one piece of the logits that are there */
