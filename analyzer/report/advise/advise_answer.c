@@ -242,11 +242,13 @@ void advise_say_later(struct sentence *answer, const struct advice *advice)
 				     " That counts %s more, which the step takes after it, as earlier ones did.",
 				     text_bytes(size, replay->later.bytes));
 		return;
+	case REPLAY_LATER_ROUND:
 	case REPLAY_LATER_LAYERS:
-		sentence_say(answer, " That counts %s %u more like it that come%s next: %u of %u were there.",
+		sentence_say(answer, " That counts %s %u more like it that come%s next%s: %u of %u were there.",
 			     replay->later.least ? "at least" : "the", replay->later.count,
-			     replay->later.count == 1 ? "s" : "", replay->later.of - replay->later.count - 1,
-			     replay->later.of);
+			     replay->later.count == 1 ? "s" : "",
+			     replay->later.from == REPLAY_LATER_ROUND ? ", as in an earlier round" : "",
+			     replay->later.of - replay->later.count - 1, replay->later.of);
 		say_rest_of_start(answer, advice);
 		return;
 	case REPLAY_LATER_SERIES:
@@ -344,6 +346,8 @@ static uint64_t given_back(const struct advice *advice)
 		return oom->place->whole;
 	if (oom->idle_model.bytes)
 		return oom->idle_model.bytes;
+	if (oom->should_sleep)
+		return oom->slept.leaves ? oom->slept.leaves : oom->slept.bytes;
 	if (oom->before.is_why)
 		return oom->before.bytes;
 	if (is_about_stale(oom))
@@ -360,6 +364,7 @@ static uint64_t given_back(const struct advice *advice)
 static void say_given_back(struct advice *advice)
 {
 	int series = advice->run.replay.later.from == REPLAY_LATER_SERIES;
+	int round = advice->run.replay.later.from == REPLAY_LATER_ROUND;
 	uint64_t missing = missing_of_request(&advice->run), bytes = given_back(advice);
 	char back[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
 
@@ -375,7 +380,7 @@ static void say_given_back(struct advice *advice)
 			     text_bytes(size, missing), bytes >= missing ? "enough" : "not enough alone");
 	sentence_say(&advice->answer, "%s.",
 		     missing && bytes >= missing && is_for_request(advice) ? " for this request" : "");
-	if ((series || (missing && is_for_request(advice))) &&
+	if ((series || round || (missing && is_for_request(advice))) &&
 	    !advise_settings_too(advice)) /* with rows it is said there */
 		advise_say_later(&advice->answer, advice);
 }
@@ -473,7 +478,9 @@ int advise_settings_too(const struct advice *advice)
 	case ADVISE_REASON_UNEVEN:
 		return 1;
 	case ADVISE_REASON_NEIGHBOUR: /* with a setting that says the same, and no word against it */
-		if (advice->run.oom.rule != OOM_LARGEST || advice->row->knob->not_so)
+		if (advice->run.oom.rule != OOM_LARGEST ||
+		    (advice->row->knob->not_so && !advice->run.oom.should_sleep) ||
+		    advice->run.oom.slept.leaves) /* a matter of time, and of no size */
 			return 0;
 		/* fall through */
 	case ADVISE_REASON_IGNORED:

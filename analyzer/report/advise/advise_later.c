@@ -3,6 +3,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "report/answer.h"
+#include "report/past/rounds.h"
 
 #define STEPS_LOOKED_AT 2 /* the newest that ended */
 #define SERIES_LEAST 3    /* alike, before the request: fewer are no series */
@@ -519,14 +520,44 @@ static int by_layers(struct search *search, uint64_t layers)
 	return 0;
 }
 
+/* ---- one of a series that came before ----------------------------------------------------------------------------------- */
+
+/* Weights and states that come back from the host, for whichever call. 1: it is one, though perhaps nothing more of it comes. */
+static int by_rounds(struct replay *replay, const struct oom_failure *failed)
+{
+	const struct rounds_question question = { failed->process, failed->device, failed->node, failed->seq,
+						  failed->requested };
+	const uint32_t moved = KIND(WEIGHTS) | KIND(OPTIMIZER_STATE);
+	struct rounds rounds;
+	uint64_t of;
+	int error;
+
+	if (!(moved & 1u << replay->site[replay->request.site].category) || strcmp(failed->source, "tensor"))
+		return 0;
+	error = rounds_find(&rounds, replay->db, &question);
+	of = rounds.pieces + 1 + rounds.least_pieces;
+	if (error || !rounds.found || !rounds.least_pieces || of > UINT32_MAX)
+		return error ? error : rounds.found != 0;
+	replay->later.from = REPLAY_LATER_ROUND;
+	replay->later.phase = replay->request.phase;
+	replay->later.count = (uint32_t)rounds.least_pieces;
+	replay->later.of = (uint32_t)of;
+	replay->later.least = rounds.most > rounds.least;
+	error = replay_add_later(replay, replay->request.site, (double)rounds.least);
+	return error ? error : 1;
+}
+
 int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t layers)
 {
 	struct search search = { .replay = replay, .failed = failed };
 	double bytes = 0;
 	uint32_t i;
-	int error = failed->node ? by_steps(&search) : 0;
+	int error = failed->node ? by_steps(&search) : 0, known = 0;
 
 	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN)
+		known = by_rounds(replay, failed);
+	error = known < 0 ? known : error;
+	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN && !known)
 		error = by_layers(&search, layers);
 	if (!error && failed->node && replay->later.from == REPLAY_LATER_UNKNOWN) {
 		search.steps = 0;

@@ -145,6 +145,8 @@ static int say_special(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX
 			 "let %.80s (%.80s) not copy what %.80s (%.80s) has just made (probably: %s, which go right after): %s",
 			 oom->it->function, oom->it->place, oom->clone.function, oom->clone.place,
 			 text_bytes(size, oom->clone.bytes), special);
+	} else if (oom->should_sleep) {
+		oom_sleep_remedy(oom, out, ADVISE_EVIDENCE_MAX);
 	} else if (oom->before.is_why) {
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 oom->before.brought
@@ -435,7 +437,7 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 		return advise_add_told(advice,
 				       oom->clone.bytes                           ? ADVISE_REASON_LEFT
 				       : oom->alone || oom->wider || oom->outlier ? ADVISE_REASON_OUTLIER
-				       : oom_is_others(oom)                       ? ADVISE_REASON_NEIGHBOUR
+				       : oom_is_others(oom) || oom->should_sleep  ? ADVISE_REASON_NEIGHBOUR
 										  : ADVISE_REASON_LEFT,
 				       0, why.text, instead);
 	}

@@ -60,11 +60,12 @@ struct replay_peak {
 };
 
 /* How it is known what a step takes after the request that failed (advise_later.c). X(NAME, word) */
-#define REPLAY_LATER_LIST(X)                                                                   \
-	X(UNKNOWN, "unknown")     /* no earlier step came past it */                           \
-	X(NOTHING, "nothing")     /* earlier steps took nothing more */                        \
-	X(STEPS, "earlier-steps") /* as they did */                                            \
-	X(LAYERS, "layers")       /* it is one of a series, of which each layer has its own */ \
+#define REPLAY_LATER_LIST(X)                                                                      \
+	X(UNKNOWN, "unknown")     /* no earlier step came past it */                              \
+	X(NOTHING, "nothing")     /* earlier steps took nothing more */                           \
+	X(STEPS, "earlier-steps") /* as they did */                                               \
+	X(ROUND, "earlier-round") /* it is one of a series, which came before for another call */ \
+	X(LAYERS, "layers")       /* it is one of a series, of which each layer has its own */    \
 	X(SERIES, "series")       /* it is one of a series, and nobody tells how many there will be */
 
 enum replay_later_from {
@@ -105,10 +106,11 @@ struct replay {
 		enum replay_later_from from;
 		struct replay_later *change;
 		uint32_t changes, changes_room;
-		uint8_t phase;      /* enum mt_phase by then */
-		uint64_t bytes;     /* more than with the request alone */
-		uint32_t count, of; /* LAYERS: so many more like it, of so many; SERIES: of: so many were there */
-		int least;          /* 1: at least so many */
+		uint8_t phase;  /* enum mt_phase by then */
+		uint64_t bytes; /* more than with the request alone */
+		uint32_t count,
+			of; /* ROUND, LAYERS: so many more like it, of so many; SERIES: of: so many were there */
+		int least;  /* 1: at least so many */
 	} later;
 };
 
@@ -153,11 +155,12 @@ int replay_sweep(const struct replay *replay, const struct replay_effect *const 
 /*
  * What a step takes after the request that failed: a value that lets this one pass alone would fail at the next.
  *
- * Two things tell. An earlier step came past the same place, and what it took then is known:
+ * Three things tell. An earlier step came past the same place, and what it took then is known:
  *
  *     in use      ...........*        here the request of step 4 failed
  *     step 3      ......./~~~*~~~\___   after the same place it rose by so much more, at sizes of its own
  *
+ * Or it is one of a series that came before for another call (rounds.h): weights that come back from the host.
  * Or the request is one of a series that has not come to its end: a cache or a weight for each layer, copies of them, an
  * optimizer's states of each weight. As many as there are layers or weights will be asked for; where nobody tells how many that
  * are, it is said to be one of a series.

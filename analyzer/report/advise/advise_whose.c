@@ -243,7 +243,8 @@ static int is_whole(const struct advise_run *run, int64_t process)
 	const struct replay_site *asker = &run->replay.site[run->replay.request.site];
 
 	return !run->failed || asker->process != process || run->replay.request.phase != MT_PHASE_INIT ||
-	       run->replay.later.from == REPLAY_LATER_LAYERS || !is_its(run, asker) ||
+	       run->replay.later.from == REPLAY_LATER_LAYERS || run->replay.later.from == REPLAY_LATER_ROUND ||
+	       !is_its(run, asker) ||
 	       !(1u << asker->category & (1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_KV_CACHE)) || asker->draft;
 }
 

@@ -424,6 +424,25 @@ static int states_wait(struct oom *oom, struct db *db)
 	return 1;
 }
 
+/*
+ * An engine that slept whenever the trainer had work, and is awake in the middle of a save: whatever there is most of, that is new. While
+ * weights go to it, it has to be awake at least in part, unless the same call did without.
+ */
+static int should_sleep(struct oom *oom)
+{
+	static const enum mt_phase with_engine[] = { MT_PHASE_WEIGHT_UPDATE, MT_PHASE_ROLLOUT };
+	const struct slept *slept = &oom->slept;
+	int beside = 0;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(with_engine); i++)
+		beside |= !strcmp(oom->it->phase, mt_phase_name(with_engine[i]));
+	oom->should_sleep = slept->leaves || slept->calls || (slept->works && !beside);
+	if (oom->should_sleep)
+		take_category(oom, slept->category, slept->bytes, slept->process);
+	return oom->should_sleep;
+}
+
 /* What was not there when it woke up the last time, where that is not what others have for it. 1 or 0. */
 static int stays_since(struct oom *oom)
 {
@@ -604,7 +623,7 @@ int oom_decide(struct oom *oom, struct db *db)
 	if (!known && !error && !oom->logits.tokens)
 		error = oom_find_logits_gradient(oom, db);
 	if (!known && !error)
-		waiting = stays_since(oom) ? 1 : states_wait(oom, db);
+		waiting = should_sleep(oom) || stays_since(oom) ? 1 : states_wait(oom, db);
 	if (waiting)
 		return waiting < 0 ? waiting : 0;
 	if (!known && !error && (oom->logits.tokens || (!sleeper_has_it(oom) && !ranks_have_it(oom))))

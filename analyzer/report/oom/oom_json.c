@@ -180,6 +180,24 @@ static void json_clone(struct doc *doc, const struct oom_clone *clone)
 	doc_end(doc);
 }
 
+/* A pool that should have slept. */
+static void json_slept(struct doc *doc, const struct oom *oom)
+{
+	const struct slept *slept = &oom->slept;
+
+	if (!oom->should_sleep)
+		return;
+	doc_object(doc, "slept");
+	doc_pid(doc, "pid", slept->pid);
+	doc_int(doc, "bytes", (int64_t)slept->bytes);
+	doc_int(doc, "times_computing", (int64_t)slept->works);
+	doc_int(doc, "times_in_call", (int64_t)slept->calls);
+	json_called_from(doc, slept->function, slept->place);
+	doc_int(doc, "late_bytes", (int64_t)slept->leaves);
+	doc_int_or_null(doc, "late_ns", slept->late, slept->leaves != 0);
+	doc_end(doc);
+}
+
 static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 {
 	struct sentence sentence = { .size = 0 };
@@ -197,6 +215,7 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 	json_copy(doc, &oom->copy);
 	json_clone(doc, &oom->clone);
 	json_growth(doc, &oom->growth);
+	json_slept(doc, oom);
 	json_logits(doc, &oom->logits);
 	if (*oom->asked_by)
 		doc_string(doc, "asked_by", oom->asked_by);

@@ -153,6 +153,15 @@ static const char stayed[] =
 static const char since_then[] =
 	"that process let go of it before the engine woke up the last time, so there is an offload: see what has run since then";
 
+static const char as_before[] =
+	"let it sleep here, as it did before (see who woke the engine up too early, or did not have it sleep); a smaller part of the GPU for "
+	"the engine comes second";
+
+/* slime went on when the engine had answered, and its pages were there for another second. */
+static const char too_late[] =
+	"its release came too late, so wait until that is through before this (a barrier of all ranks after it, or look at the free memory of "
+	"the GPU until it is there); no size has to change";
+
 const char *oom_out_of_turn(const struct oom *oom)
 {
 	const char *category = oom->rule_category;
@@ -161,6 +170,8 @@ const char *oom_out_of_turn(const struct oom *oom)
 
 	if (oom->rule != OOM_LARGEST || oom->left_over)
 		return NULL;
+	if (oom->should_sleep)
+		return oom->slept.leaves ? too_late : as_before;
 	if (oom->own_engine)
 		return own_engine;
 	if (oom->waits && !strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))

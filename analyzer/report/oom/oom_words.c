@@ -343,7 +343,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, " ");
 	}
 	text_bytes(size, oom->rule_bytes);
-	if (oom->left_over || oom->waits || oom->crowded)
+	if (oom->left_over || oom->waits || oom->crowded || oom->should_sleep)
 		sentence_say(sentence, "%s of what is in use", size);
 	else
 		sentence_say(sentence, "%s of what is in use",
@@ -355,7 +355,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		return;
 	}
 	sentence_say(sentence, " is %s%s", is_guess(oom) ? "probably " : "", answer_category(oom->rule_category));
-	if (!oom->left_over && !oom->waits && !oom->crowded) {
+	if (!oom->left_over && !oom->waits && !oom->crowded && !oom->should_sleep) {
 		sentence_say(sentence, ", %s", size);
 		oom_say_whose_most(sentence, oom, oom->rule_category, oom->rule_bytes);
 	}
@@ -364,6 +364,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 	else
 		sentence_say(sentence, ": %s.", knob);
 	oom_say_before(sentence, oom, 0);
+	oom_say_slept(sentence, oom, 0);
 	say_first_step(sentence, oom);
 	say_apart_too(sentence, oom);
 	if (oom_out_of_turn(oom) && oom->logits.tokens)
@@ -692,6 +693,7 @@ void oom_say_briefly(struct sentence *sentence, const struct oom *oom)
 		oom_say_same(sentence, oom, 1);
 	}
 	oom_say_before(sentence, oom, oom->before.is_why);
+	oom_say_slept(sentence, oom, 1);
 	oom_say_beside(sentence, oom);
 	say_caller(sentence, oom);
 	say_besides(sentence, oom);

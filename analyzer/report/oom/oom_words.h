@@ -45,6 +45,9 @@ const char *oom_others_remedy(const struct oom *oom);
 /* What may keep it, or what to do where oom->before.function has brought it back. Static storage. */
 const char *oom_since_remedy(const struct oom *oom);
 
+/* should_sleep: what to do, with whose pool it is, and before which call: "let the engine (pid 4200), or .., sleep before f (x.py:1), ..". */
+void oom_sleep_remedy(const struct oom *oom, char *out, size_t room);
+
 /* RANKS: what to do. Static storage. */
 const char *oom_ranks_remedy(const struct oom *oom);
 

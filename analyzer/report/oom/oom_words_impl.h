@@ -30,6 +30,10 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom);
 /* " When pid 4200 woke up before, at 9.0 s, rank 0 (pid 5100) had 9.3 GiB less." Nothing, unless oom->before is known. `briefly`: without what to do. */
 void oom_say_before(struct sentence *sentence, const struct oom *oom, int briefly);
 
+/* " Before, that of pid 4200 slept whenever rank 0 computed (2 sleeps); .. 63.0 GiB of pid 4200 went 1.0 s after this request." Nothing, unless
+ * oom->slept is why. `briefly`: without what was before. */
+void oom_say_slept(struct sentence *sentence, const struct oom *oom, int briefly);
+
 /* "15.4 GiB beside it are weights of rank 0 (pid 5200), which ..." Nothing, unless oom->beside is known. */
 void oom_say_beside(struct sentence *sentence, const struct oom *oom);
 

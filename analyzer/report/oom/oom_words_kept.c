@@ -1,5 +1,6 @@
 /* What is said of memory that is kept: growth, of the process that asked and of others, what pins segments, what is there from before. */
 #include <string.h>
+#include "oom_turn.h"
 #include "oom_words_impl.h"
 #include "report/answer.h"
 
@@ -215,7 +216,8 @@ void oom_say_before(struct sentence *sentence, const struct oom *oom, int briefl
 	const struct oom_before *before = &oom->before;
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
 
-	if (!before->bytes || oom->rule != OOM_LARGEST || !oom->place || oom->place->process != before->process)
+	if (!before->bytes || oom->should_sleep || oom->rule != OOM_LARGEST || !oom->place ||
+	    oom->place->process != before->process)
 		return;
 	sentence_say(sentence, " When ");
 	oom_say_process(sentence, oom->it->rank, oom->it->pid);
@@ -231,6 +233,72 @@ void oom_say_before(struct sentence *sentence, const struct oom *oom, int briefl
 		sentence_say(sentence, before->brought ? ", and has brought this back: %s" : ": see what keeps it, %s",
 			     oom_since_remedy(oom));
 	sentence_say(sentence, ".");
+}
+
+/* " Before, that of pid 4200 slept whenever f (x.py:1) ran (1 sleep), and whenever rank 0 computed (2 sleeps); it woke up at 9.0 s." */
+static void say_habit(struct sentence *sentence, const struct oom *oom)
+{
+	const struct slept *slept = &oom->slept;
+	int computed = oom_is_computed(oom->it->phase);
+	char count[64], time[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, " Before, that of ");
+	oom_say_process(sentence, slept->rank, slept->pid);
+	sentence_say(sentence, " slept whenever ");
+	if (slept->calls) {
+		answer_say_place(sentence, slept->function, slept->place);
+		sentence_say(sentence, " ran (%s)%s", text_count(count, sizeof(count), slept->calls, "sleep"),
+			     slept->works ? ", and whenever " : "");
+	}
+	if (slept->works) {
+		oom_say_process(sentence, oom->it->rank, oom->it->pid);
+		sentence_say(sentence, " %s%s (%s)", computed ? "was in " : "computed", computed ? oom->it->phase : "",
+			     text_count(count, sizeof(count), slept->works, "sleep"));
+	}
+	sentence_say(sentence, "; it woke up%s", text_at(time, slept->since));
+	if (*slept->function && !slept->calls) {
+		sentence_say(sentence, ", and was awake beside ");
+		answer_say_place(sentence, slept->function, slept->place);
+	}
+	sentence_say(sentence, ".");
+}
+
+void oom_say_slept(struct sentence *sentence, const struct oom *oom, int briefly)
+{
+	const struct slept *slept = &oom->slept;
+	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
+
+	if (!oom->should_sleep)
+		return;
+	if (!briefly && (slept->calls || slept->works))
+		say_habit(sentence, oom);
+	if (!slept->leaves)
+		return;
+	sentence_say(sentence, " %s of ", text_bytes(size, slept->leaves));
+	oom_say_process(sentence, slept->rank, slept->pid);
+	sentence_say(sentence, " went %s after this request.", text_time(time, slept->late));
+}
+
+/* The call by its name: whoever asks is in it, or goes into it. */
+void oom_sleep_remedy(const struct oom *oom, char *out, size_t room)
+{
+	const struct slept *slept = &oom->slept;
+	char bytes[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], call[TEXT_SIZE_MAX + 400] = "this", who[TEXT_SIZE_MAX];
+
+	if (*slept->function)
+		snprintf(call, sizeof(call), "%.120s (%.80s)", slept->function, slept->place);
+	if (slept->leaves)
+		snprintf(out, room,
+			 "wait before %s until the release of pid %lld is through (a barrier of all ranks after it, or look at the free memory of "
+			 "the GPU until it is there): it came too late, %s went %s after the request; no size has to change",
+			 call, (long long)slept->pid, text_bytes(bytes, slept->leaves), text_time(time, slept->late));
+	else
+		snprintf(out, room,
+			 "let the engine (pid %lld), or its cache at least, sleep before %s, as it did before, whenever %s %s (see who woke it up too "
+			 "early, or did not have it sleep)",
+			 (long long)slept->pid, call,
+			 slept->calls ? "that" : answer_process(who, oom->it->rank, oom->it->pid),
+			 slept->calls ? "ran" : "computed");
 }
 
 void oom_say_reload(struct sentence *sentence, const struct oom *oom)

@@ -8,6 +8,7 @@
 #include "oom_left.h"
 #include "oom_neighbour.h"
 #include "oom_signs.h"
+#include "oom_turn.h"
 #include "oom_words.h"
 #include "report/answer.h"
 
@@ -163,6 +164,20 @@ static int find_survived(struct oom *oom, struct db *db)
 			   parameter, take_survived, oom);
 }
 
+static int find_slept(struct oom *oom, struct db *db)
+{
+	const struct oom_failure *it = oom->it;
+	const struct slept_question question = { .oom = it->id,
+						 .process = it->process,
+						 .device = it->device,
+						 .node = it->node,
+						 .time = it->time,
+						 .missing = oom_missing(it),
+						 .computes = oom_is_computed(it->phase) };
+
+	return slept_find(&oom->slept, db, &question);
+}
+
 int oom_load(struct oom *oom, struct db *db, int64_t id)
 {
 	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
@@ -189,6 +204,8 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 		error = oom_look_around(oom, db);
 	if (!error)
 		error = oom_find_before(oom, db);
+	if (!error)
+		error = find_slept(oom, db);
 	if (!error)
 		error = oom_decide(oom, db);
 	if (!error && oom->rule == OOM_FRAGMENTATION)

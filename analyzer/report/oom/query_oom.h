@@ -12,6 +12,7 @@
 #include "database/db.h"
 #include "memtrace/phase.h"
 #include "query/package.h"
+#include "report/past/slept.h"
 
 struct oom_failure {
 	int64_t id, process, device;   /* ids */
@@ -301,6 +302,8 @@ struct oom {
 	uint64_t waking_bytes;    /* of it; whole requests: it is what was asked for, see oom_wakes() */
 	struct oom_pins pins;     /* FRAGMENTATION */
 	struct oom_before before; /* of whatever rule */
+	struct slept slept;       /* of whatever rule */
+	int should_sleep;         /* LARGEST: that pool is why: `place` is its, unless nobody knows where it was made */
 	struct oom_reload reload; /* LARGEST, left_over */
 	struct oom_beside beside;
 	int logits_gradient;    /* LARGEST: a backward asked for as much as one piece of the logits that are there */
