@@ -71,3 +71,10 @@ says "what the request is for has twice what nobody recorded" 'The request is fo
 says "and in advise" '^The optimizer takes this workspace for all parameters at once, .* Try AdamW\(fused\) \(of pytorch, in the code\) = true' advise
 without "with more that nobody recorded" 's/^others GPU-1 .*/others GPU-1 10GiB/; s/^gpu GPU-1 .*/gpu GPU-1 83.2GiB/' others
 says "else it goes first" '10\.[0-9] GiB of the GPU is not in any recorded call' oom
+
+# ---- two that are trained ----
+
+begin miles-1735
+says "another model that is trained is awake" '45\.8 GiB: another model that is trained is awake on this GPU while this one wakes up: one after the other' oom
+says "and in advise" '^Before any setting: another model that is trained is awake on this GPU' advise
+never "no engine, where none is" 'while the engine generates|gpu_memory_utilization' advise

@@ -140,6 +140,11 @@ static const char weights[] =
 	"the trainer does not train while the engine generates: let it take its weights to the host before that; if that is "
 	"configured, see why they stayed or came back (probably a fault of this version: try another)";
 
+/* miles' loop began the critic's training and the actor's at once: each wakes up for its own. */
+static const char at_once[] =
+	"another model that is trained is awake on this GPU while this one wakes up: one after the other, so let it sleep first (the loop has to "
+	"wait for its training, and for its sleep, before it begins this one)";
+
 /* NeMo-RL woke its engine up as a whole, while the weights that it was to take over were there in 16 bits. */
 static const char sent[] =
 	"weights that are made to be sent are there while the cache wakes up, which needs none of them: wake the engine's weights first, and "
@@ -161,6 +166,12 @@ static const char as_before[] =
 static const char too_late[] =
 	"its release came too late, so wait until that is through before this (a barrier of all ranks after it, or look at the free memory of "
 	"the GPU until it is there); no size has to change";
+
+/* No engine wakes up. */
+static int wakes_to_train(const struct oom *oom)
+{
+	return oom->it->node && !oom->engine_asks && strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)) != 0;
+}
 
 const char *oom_out_of_turn(const struct oom *oom)
 {
@@ -187,7 +198,7 @@ const char *oom_out_of_turn(const struct oom *oom)
 	if (is_states && is_inference(oom->it->phase))
 		return states_of_other;
 	if (oom->place_trains && !strcmp(category, mt_category_name(MT_CATEGORY_WEIGHTS)) && is_rollout(oom))
-		return weights;
+		return wakes_to_train(oom) ? at_once : weights;
 	return oom->waits && oom->before.bytes ? stayed : NULL;
 }
 
@@ -270,13 +281,12 @@ static int find_training(struct oom *oom, struct db *db)
 }
 
 /* In a phase that an engine's rules name, or in a forward of no rule below an engine's own functions: one of before the rules. */
-static int is_for_requests(const struct oom *oom, struct db *db)
+static int is_for_requests(const struct oom *oom)
 {
 	static const enum mt_phase unnamed[] = { MT_PHASE_FORWARD, MT_PHASE_OTHER };
 
-	if (!strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)))
-		return 1;
-	return is_in(oom->it->phase, unnamed, MT_ARRAY_SIZE(unnamed)) ? is_of_engine(db, oom->it->node) : 0;
+	return !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_ROLLOUT)) ||
+	       (oom->engine_asks && is_in(oom->it->phase, unnamed, MT_ARRAY_SIZE(unnamed)));
 }
 
 static int find_serving(struct oom *oom, struct db *db)
@@ -285,13 +295,14 @@ static int find_serving(struct oom *oom, struct db *db)
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('backward', "
 		"'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
-	int error = answer_flag(db, sql, parameter, &oom->evaluates), works = 0;
+	int error = answer_flag(db, sql, parameter, &oom->evaluates), engine = 0;
 
-	if (!error && oom->evaluates)
-		works = is_for_requests(oom, db);
-	if (error || works < 0)
-		return error ? error : works;
-	oom->serves = works && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
+	if (!error)
+		engine = is_of_engine(db, oom->it->node);
+	if (error || engine < 0)
+		return error ? error : engine;
+	oom->engine_asks = engine;
+	oom->serves = oom->evaluates && is_for_requests(oom) && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
 		      cache_of(oom, oom->it->process) >= oom_missing(oom->it);
 	return 0;
 }

@@ -35,7 +35,7 @@ int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *lar
  */
 const char *oom_out_of_turn(const struct oom *oom);
 
-/* Fills nobody_trains, evaluates and serves of `oom`, of which the parts are there. 0 or -MT_E_x. */
+/* Fills nobody_trains, evaluates, engine_asks and serves of `oom`, of which the parts are there. 0 or -MT_E_x. */
 int oom_find_roles(struct oom *oom, struct db *db);
 
 /*

@@ -267,6 +267,7 @@ struct oom {
 	int starved; /* LARGEST: a library asked the driver for a little of its own, and PyTorch has nothing idle for it */
 	int nobody_trains; /* whoever has memory on the device is an engine, and nothing was trained in the run */
 	int evaluates;     /* the process that asked has run no backward: what it does again and again are batches */
+	int engine_asks;   /* who asked is below an engine's functions */
 	int serves;  /* the process that asked is an engine that computes for requests, beside a cache of its own */
 	int crowded; /* LARGEST: the cache of an engine, which has no room left for what it computes */
 	int infers;  /* LARGEST: nothing is trained in the process that asked, though it has computed before */
