@@ -295,13 +295,13 @@ static int find_serving(struct oom *oom, struct db *db)
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq <= ?2 AND phase IN ('backward', "
 		"'optimizer'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
-	int error = answer_flag(db, sql, parameter, &oom->evaluates), engine = 0;
+	int error = answer_flag(db, sql, parameter, &oom->evaluates), below = 0;
 
 	if (!error)
-		engine = is_of_engine(db, oom->it->node);
-	if (error || engine < 0)
-		return error ? error : engine;
-	oom->engine_asks = engine;
+		below = is_of_engine(db, oom->it->node);
+	if (error || below < 0)
+		return error ? error : below;
+	oom->engine_asks = below;
 	oom->serves = oom->evaluates && is_for_requests(oom) && !strcmp(oom->it->source, "tensor") && !*oom->waking &&
 		      cache_of(oom, oom->it->process) >= oom_missing(oom->it);
 	return 0;
