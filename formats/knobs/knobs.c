@@ -251,3 +251,14 @@ const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release
 		value = name->by_release[i].value;
 	return value;
 }
+
+int mt_knob_is_off(const struct mt_knob *knob, const char *value)
+{
+	static const char *const off[] = { "false", "False", "null", "None" };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(off) && knob->turned_off; i++)
+		if (!strcmp(value, off[i]) || !strcmp(value, knob->turned_off))
+			return 1;
+	return 0;
+}

@@ -392,6 +392,7 @@ static const struct knobs_field knob_fields[] = {
 	{ "seen", read_seen, 0, 0, NULL, 0 },
 	{ "with", read_with, 0, 0, NULL, 0 },
 	{ "turned-on", read_knob_text, 0, AT(turned_on), NULL, 0 },
+	{ "turned-off", read_knob_text, 0, AT(turned_off), NULL, 0 },
 	{ "weighs", read_weighs, 0, 0, NULL, 0 },
 	{ "cost", read_word, 1, AT(cost), FEW(knob_cost_word, MT_KNOB_COSTS) },
 	{ "effect", read_knob_text, 0, AT(effect), NULL, 0 },
@@ -400,7 +401,7 @@ static const struct knobs_field knob_fields[] = {
 };
 
 _Static_assert(sizeof(enum mt_knob_saves) == sizeof(uint32_t), "read_word writes enums");
-_Static_assert(MT_ARRAY_SIZE(knob_fields) <= 32, "a bit for each field");
+_Static_assert(MT_ARRAY_SIZE(knob_fields) <= 64, "a bit for each field");
 
 static int check_knob(struct knobs_source *source)
 {
@@ -414,6 +415,9 @@ static int check_knob(struct knobs_source *source)
 					knob->name.key);
 	if (!is_gone && knob->instead)
 		return yaml_cursor_fail(source->yaml, knob->line, "\"instead\" is for a key that is gone");
+	if ((knob->saves == MT_KNOB_SAVES_OFF && knob->measure == MT_KNOB_UNIT_WORD) != (knob->turned_off != NULL))
+		return yaml_cursor_fail(source->yaml, knob->line,
+					"\"turned-off\" goes with a word that saves where it is off");
 	if (knob->copies && knob->method != MT_KNOB_METHOD_BUCKET && knob->method != MT_KNOB_METHOD_DIVIDED)
 		return yaml_cursor_fail(source->yaml, knob->line, "copies are those of a bucket");
 	return 0;

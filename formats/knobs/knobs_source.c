@@ -54,7 +54,7 @@ int knobs_keep_text(struct knobs_source *source, const char *text, const char **
 /* ---- mappings and lists ------------------------------------------------------------------------------------------ */
 
 static int read_field(struct knobs_source *source, const char *what, const struct knobs_field *field, size_t fields,
-		      uint32_t *seen)
+		      uint64_t *seen)
 {
 	const char *key = yaml_cursor_text(source->yaml);
 	size_t i;
@@ -65,9 +65,9 @@ static int read_field(struct knobs_source *source, const char *what, const struc
 	if (!key || i == fields)
 		return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), "%s has no field \"%.64s\"", what,
 					key ? key : "(not a word)");
-	if (*seen & 1u << i)
+	if (*seen & (uint64_t)1 << i)
 		return knobs_fail(source, "\"%s\" is there twice", field[i].key);
-	*seen |= 1u << i;
+	*seen |= (uint64_t)1 << i;
 	return field[i].read(source, &field[i]);
 }
 
@@ -75,7 +75,7 @@ static int read_field(struct knobs_source *source, const char *what, const struc
 int knobs_read_fields(struct knobs_source *source, const char *what, const struct knobs_field *field, size_t fields)
 {
 	size_t line = yaml_cursor_line(source->yaml), i;
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 	int error;
 
 	while (!(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END) {
@@ -84,7 +84,7 @@ int knobs_read_fields(struct knobs_source *source, const char *what, const struc
 			return error;
 	}
 	for (i = 0; !error && i < fields; i++)
-		if (field[i].required && !(seen & 1u << i))
+		if (field[i].required && !(seen & (uint64_t)1 << i))
 			error = yaml_cursor_fail(source->yaml, line, "%s has no \"%s\"", what, field[i].key);
 	return error;
 }

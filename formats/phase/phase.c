@@ -82,6 +82,12 @@ static uint8_t window_role(const struct mt_tracker *tracker)
 	return role == MT_ROLE_INIT ? MT_ROLE_NONE : role;
 }
 
+/* Graphs of a backward are captured by running it. */
+static int window_captures(const struct mt_tracker *tracker)
+{
+	return tracker->window_thread && tracker->thread[tracker->window_thread - 1].window_captures;
+}
+
 /* The newest open role function: the thread's own, else that of the process. */
 static uint8_t open_role(const struct mt_tracker *tracker, const struct track_thread *own)
 {
@@ -155,6 +161,8 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 	alone = !(label->role | label->part | label->category);
 	if (!label->role)
 		label_inherited(label, tracker, thread, !stack->python, alone);
+	if (thread->is_autograd && !label->category && window_captures(tracker))
+		label->category = MT_CATEGORY_GRAPHS;
 	if (!autograd && tracker_is_loss(tracker, thread, node, stack, label))
 		label->part = MT_PART_FORWARD;
 	guessed = !(label->role | label->part) && !tracker->begun;
@@ -244,6 +252,8 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
 	label_event(tracker, thread, event->stack, stack, &marks, label);
 	if (tracker_is_memory(event->kind))
 		tracker->thread[thread].last_role = label->role;
+	if (tracker_is_memory(event->kind) && stack->python)
+		tracker->thread[thread].last_captures = stack->category == MT_CATEGORY_GRAPHS;
 	tracker->steps.stacks_seen |= stack->part != MT_PART_NONE;
 	if (tracker_step_event(tracker, event, thread, stack, &marks, label, follow_steps))
 		label->step_closed = 1;

@@ -63,9 +63,10 @@ struct mark {
 
 struct track_thread {
 	uint8_t known, is_main, is_autograd;
-	uint8_t last_role;     /* of its newest memory event */
-	uint8_t window_role;   /* of the code that started the backward */
-	struct role_span span; /* of its newest event whose stack could tell */
+	uint8_t last_role;                    /* of its newest memory event */
+	uint8_t last_captures;                /* 1: the Python of that event is of CUDA graphs */
+	uint8_t window_role, window_captures; /* of the code that started the backward */
+	struct role_span span;                /* of its newest event whose stack could tell */
 	uint32_t forward; /* node that called its newest forward, which no backward or optimizer has followed; 0: none */
 	uint64_t loop;    /* the function that calls forward and backward, as function_at() numbers it; 0: not known */
 	uint32_t windows; /* nested backward windows that are open */

@@ -209,6 +209,7 @@ static void window(struct mt_tracker *tracker, uint32_t id, int begins)
 		return;
 	marks = tracker_marks(tracker, id);
 	thread->window_role = marks.role ? marks.role : thread->last_role;
+	thread->window_captures = thread->last_captures;
 	thread->window_serial = ++tracker->serial;
 	if (!thread->is_autograd)
 		tracker->window_thread = id + 1;

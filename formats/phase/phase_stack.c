@@ -65,16 +65,19 @@ static void add_role(struct role_span *span, const struct rule_match *match, con
 	}
 }
 
-/*
- * Parts and categories are said best by the innermost. What is the category of a forward is not that of the backward
- * inside it; but what is done forward for a category (graphs are captured by running the model) is of it.
- */
+/* What is done forward for a category is of it, and what is done backward, too, where graphs of both are warmed up and captured. */
+static int is_done_for(uint8_t category, uint8_t part)
+{
+	return part == MT_PART_FORWARD || (category == MT_CATEGORY_GRAPHS && part != MT_PART_OPTIMIZER);
+}
+
+/* Parts and categories are said best by the innermost. What is the category of a forward is not that of the backward inside it. */
 static void add_part(struct stack_state *state, const struct rule_match *match, uint32_t id)
 {
 	uint8_t part = match->value[RULE_SAYS_PART], category = match->value[RULE_SAYS_CATEGORY];
 
 	if (part != MT_PART_NONE) {
-		if (part != state->part && part != MT_PART_FORWARD)
+		if (part != state->part && !is_done_for(state->category, part))
 			state->category = MT_CATEGORY_OTHER;
 		state->part = part_inside(state->part, part);
 		state->part_frame = id;

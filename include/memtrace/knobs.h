@@ -311,7 +311,8 @@ struct mt_knob {
 	const char *
 		with[MT_KNOB_WITHIN_MAX]; /* "VALUE: KEY=VALUE": with that value it takes another setting, of this file */
 	uint32_t withs;
-	const char *turned_on; /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
+	const char *turned_on;  /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
+	const char *turned_off; /* a word that saves where it is off: the one that turns it off; of others NULL */
 	struct {
 		const char *value;
 		uint32_t weight;
@@ -415,6 +416,9 @@ const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const cha
 
 /* What holds in a release of the file when nothing is set; NULL: nothing of its own. */
 const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release);
+
+/* 1: of a word that has one, the value turns it off; an older key of it may be a switch. */
+int mt_knob_is_off(const struct mt_knob *knob, const char *value);
 
 /* Static storage. */
 const char *mt_knob_process_word(enum mt_knob_process process);

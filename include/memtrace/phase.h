@@ -12,7 +12,7 @@
  * where nobody says that one waits, the newest role function that is open in the process. Everything between the two
  * events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward). When the end is
  * missing, the next forward or optimizer that no backward called ends it. A forward that runs inside a backward is
- * done again: its part is recompute.
+ * done again: its part is recompute. Where the thread that waits captures CUDA graphs, what the backward makes is of them.
  *
  * Loss. What a program computes of a model's output, before a backward or an optimizer follows on that thread, is forward:
  * in the function that called the model, in those it calls, and where the function is known that calls forward and

@@ -191,7 +191,8 @@ static struct values values_of(const struct mt_knob *knob)
 	case MT_KNOB_SAVES_ON:
 		return (struct values){ "false", "true" };
 	case MT_KNOB_SAVES_OFF:
-		return (struct values){ "true", "false" };
+		return knob->turned_off ? (struct values){ "on", knob->turned_off }
+					: (struct values){ "true", "false" };
 	case MT_KNOB_SAVES_HIGHER:
 		return of_higher(knob);
 	case MT_KNOB_SAVES_CHOOSE:
@@ -203,12 +204,12 @@ static struct values values_of(const struct mt_knob *knob)
 
 /* ---- what a row speaks of ---------------------------------------------------------------------------------------------- */
 
-/* README.md: the cache and the graphs are an engine's, but where the trainer generates the cache is its own, too. */
+/* README.md: the cache is an engine's, but where the trainer generates it is its own, too; graphs are whose work they interrupt. */
 static uint32_t roles_of(uint32_t at)
 {
 	uint32_t roles = place_at[at].roles;
 
-	if (site_at[at].category == MT_CATEGORY_GRAPHS)
+	if (site_at[at].category == MT_CATEGORY_GRAPHS && mt_phase_is_early(site_at[at].phase))
 		return ROLE(ENGINE);
 	return site_at[at].category == MT_CATEGORY_KV_CACHE ? roles | ROLE(ENGINE) : roles;
 }

@@ -249,6 +249,8 @@ TEST(what_stacks_tell_is_said_by_file_and_row)
 	CHECK_EQ(knob->withs, 1);
 	CHECK_STR(knob->with[0], "a: k=1");
 	drop(&knobs);
+	check_refused(FILE_HEAD "class: C\nknobs:\n" ROW("k") "    turned-off: none\n",
+		      "x.yaml:7: \"turned-off\" goes with a word that saves where it is off");
 	check_refused(FILE_HEAD "class: C\nmodels: { critic: [a], critic: [b] }\nknobs: []\n",
 		      "x.yaml:6: critic is there twice");
 	check_refused(FILE_HEAD "class: C\nmodels: { boss: [a] }\nknobs: []\n",

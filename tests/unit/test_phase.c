@@ -355,6 +355,29 @@ TEST(backward_has_the_role_of_its_caller)
 	teardown();
 }
 
+/* What a capture runs backward is of the graphs, on whatever thread; the next backward of the training is not. */
+TEST(backward_of_a_capture)
+{
+#define CAPTURE MAIN "make_graphed_callables " LIB "cuda/graphs.py\n"
+	setup();
+	alloc(main_thread, CAPTURE "forward /n.py\n");
+	CHECK_STR(mt_category_name(label.category), "cuda graphs");
+	event(MT_BACKWARD_BEGIN);
+	CHECK_PHASE(autograd_thread, "", "backward");
+	CHECK_STR(mt_category_name(label.category), "cuda graphs");
+	CHECK_PHASE(autograd_thread, "backward /n.py\n", "backward");
+	CHECK_STR(mt_category_name(label.category), "cuda graphs");
+	CHECK_PHASE(main_thread, "", "backward"); /* a call without frames tells nothing of where it is */
+	event(MT_BACKWARD_END);
+	alloc(main_thread, FORWARD);
+	event(MT_BACKWARD_BEGIN);
+	CHECK_PHASE(autograd_thread, "", "backward");
+	CHECK_STR(mt_category_name(label.category), "gradients");
+	event(MT_BACKWARD_END);
+	teardown();
+#undef CAPTURE
+}
+
 /* A checkpoint's own backward begins and ends on the autograd thread, inside the one that the main thread waits for. */
 TEST(backward_inside_backward)
 {

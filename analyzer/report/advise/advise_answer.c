@@ -339,7 +339,9 @@ static uint64_t given_back(const struct advice *advice)
 	if (!advice->run.failed || !advice->refusal[0].told)
 		return 0;
 	if (oom->rule == OOM_RETAINED)
-		return oom->growth.bytes;
+		return oom->growth.graphs
+			       ? oom_bytes_of(oom, oom->it->process, mt_category_name(MT_CATEGORY_GRAPHS), -1)
+			       : oom->growth.bytes;
 	if (oom->clone.bytes || (oom->loading && oom->loader == OOM_LOADER_GATHERED)) /* less the parts, which stay */
 		return 0;
 	if (oom->spare && oom->place)

@@ -516,6 +516,8 @@ const char *choice_propose(struct advice *advice, struct choice *choice)
 	case MT_KNOB_SAVES_ON:
 		return now == 1 ? NULL : text_of(choice, 1);
 	case MT_KNOB_SAVES_OFF:
+		if (knob->turned_off)
+			return choice->now.text && !mt_knob_is_off(knob, choice->now.text) ? knob->turned_off : NULL;
 		return now == 0 ? NULL : text_of(choice, 0);
 	case MT_KNOB_SAVES_LOWER:
 		return lower(advice, choice, now);

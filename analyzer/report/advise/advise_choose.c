@@ -207,13 +207,13 @@ static int is_shown_off(struct advice *advice, const struct mt_knob *knob)
 	return waiting > advice->base / ADVISE_WORTH && !is_compiled(advice);
 }
 
-/* A switch that saves where it is off: what runs only where it is on was recorded. */
+/* A switch, or a word, that saves where it is off: what runs only where it is on was recorded. */
 static int is_shown_on(struct advice *advice, const struct mt_knob *knob)
 {
 	struct advise_value now = advise_config_value(advice->config, knob, ADVISE_AS_IS);
 	char why[ADVISE_WORDS_MAX];
 
-	return now.origin <= ADVISE_DEFAULT && knob->measure == MT_KNOB_UNIT_SWITCH &&
+	return now.origin <= ADVISE_DEFAULT && (knob->measure == MT_KNOB_UNIT_SWITCH || knob->turned_off) &&
 	       knob->saves == MT_KNOB_SAVES_OFF && advise_is_proved(advice, knob, why);
 }
 
@@ -286,7 +286,7 @@ static int consider(struct choices *choices, const struct mt_knob *knob)
 		say_condition(choice.only, why);
 		choice.unread = 1;
 	}
-	shown = is_shown_on(advice, knob)                                           ? "true"
+	shown = is_shown_on(advice, knob)                                           ? knob->turned_off ? "on" : "true"
 		: standing == ADVISE_STANDING_ALREADY && is_shown_off(advice, knob) ? "false"
 										    : NULL;
 	choice.now = advise_config_value(advice->config, knob, ADVISE_AS_IS);

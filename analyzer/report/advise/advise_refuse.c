@@ -316,7 +316,10 @@ static void say_retained(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		return;
 	}
 	say_kept(growth, what);
-	if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
+	if (growth->graphs)
+		snprintf(out, ADVISE_EVIDENCE_MAX, "%s; where the code that keeps %s is yours, drop the reference",
+			 oom_graphs_remedy(oom), what);
+	else if (!strcmp(category, mt_category_name(MT_CATEGORY_WEIGHT_BUFFERS)))
 		snprintf(out, ADVISE_EVIDENCE_MAX,
 			 "let go of %s when the engine has it: what went over CUDA IPC comes back after torch.cuda.ipc_collect(), once "
 			 "every receiver has closed it; see that the engine's side does, or take a version in which that is mended",
@@ -452,8 +455,9 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	if (!by_rule[oom->rule].refuses)
 		return 0;
 	say_instead(oom, instead);
-	return advise_add_told(advice, by_rule[oom->rule].reason, by_rule[oom->rule].whole && !oom_is_put_off(oom),
-			       why.text, instead);
+	return advise_add_told(advice, by_rule[oom->rule].reason,
+			       by_rule[oom->rule].whole && !oom_is_put_off(oom) && !oom->growth.graphs, why.text,
+			       instead);
 }
 
 /* Some layers are computed again, and most of what waits for the backward is of others: their switch is another one. */

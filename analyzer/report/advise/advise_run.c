@@ -269,7 +269,7 @@ static int take_marked(void *context, struct db_stmt *row)
 }
 
 /*
- * By the files on their stacks: weights that an engine has loaded, and what passes through it while it generates, are the engine's, also
+ * By the files on their stacks: weights that an engine has loaded, graphs that it has captured, and what passes through it while it generates, are the engine's, also
  * inside of the process that trains; and what the model itself keeps while it generates has no engine's settings.
  */
 static int find_makers(struct advise_run *run)
@@ -278,7 +278,7 @@ static int find_makers(struct advise_run *run)
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
 		"WHERE file LIKE 'vllm/%' OR file LIKE '%/vllm/%' OR file LIKE 'sglang/%' OR file LIKE '%/sglang/%' "
 		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
-		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'weights' OR (phase = 'rollout' AND "
+		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category IN ('weights', 'cuda graphs') OR (phase = 'rollout' AND "
 		"category IN ('activations', 'recomputed activations', 'logits and log-probs', 'workspace', 'other'))";
 	static const char caches[] =
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
@@ -291,10 +291,11 @@ static int find_makers(struct advise_run *run)
 	return error ? error : answer_rows(run->db, caches, NULL, take_marked, &cache);
 }
 
+/* An engine captures its graphs when it starts; a trainer does when it has trained for some steps. */
 int advise_is_engines(const struct replay_site *site)
 {
-	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || site->category == MT_CATEGORY_GRAPHS ||
-	       is_of_engines_code(site);
+	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) ||
+	       (site->category == MT_CATEGORY_GRAPHS && mt_phase_is_early(site->phase)) || is_of_engines_code(site);
 }
 
 static int take_phase(void *context, struct db_stmt *row)

@@ -336,6 +336,9 @@ int turn_direction(const struct turn *turn)
 
 	if (turn->knob->saves != MT_KNOB_SAVES_ON && turn->knob->saves != MT_KNOB_SAVES_OFF)
 		return 0;
+	if (turn->knob->turned_off)
+		return mt_knob_is_off(turn->knob, turn->to_text) -
+		       (turn->now_text && mt_knob_is_off(turn->knob, turn->now_text));
 	if (!turn->is_number || turn->now == turn->to)
 		return 0;
 	return (turn->to != 0) == saves_on ? 1 : -1;

@@ -21,6 +21,8 @@
 struct held {
 	const struct retained_growth *most, *next; /* of the place that holds most, and of the next one */
 	uint64_t bytes, each;                      /* there; more with every step or micro-batch */
+	uint64_t graphs;                           /* of the bytes: in CUDA graphs */
+	uint64_t most_bytes, next_bytes;
 	uint64_t places;
 };
 
@@ -30,43 +32,67 @@ struct holding {
 	struct held by_batch, by_step;
 };
 
-/* The largest growth of the place, and what all of them (it has one of each phase and category) add with every part; NULL. */
-static const struct retained_growth *growth_at(const struct retained_list *list, const struct oom_failure *it,
-					       int64_t spot, uint64_t *each)
+/* A place in all its phases and categories, of each of which it may grow. */
+struct spot {
+	const struct retained_growth *largest; /* NULL: it does not grow */
+	uint64_t each, replaced;
+};
+
+static struct spot growth_at(const struct retained_list *list, const struct oom_failure *it, int64_t at)
 {
-	const struct retained_growth *growth, *largest = NULL;
+	const struct retained_growth *growth;
+	struct spot spot = { .largest = NULL };
 	size_t i;
 
-	for (*each = 0, i = 0; i < list->count; i++) {
+	for (i = 0; i < list->count; i++) {
 		growth = &list->growth[i];
-		if (growth->spot != spot || growth->process != it->process || growth->device != it->device)
+		if (growth->spot != at || growth->process != it->process || growth->device != it->device)
 			continue;
-		largest = largest ? largest : growth;
-		*each += growth->each;
+		spot.largest = spot.largest ? spot.largest : growth;
+		spot.each += growth->each;
+		spot.replaced += growth->replaced;
 	}
-	return largest;
+	return spot;
 }
 
+static void add_spot(struct held *held, const struct spot *spot, uint64_t bytes)
+{
+	if (!bytes)
+		return;
+	held->bytes += bytes;
+	held->each += spot->each;
+	if (!strcmp(spot->largest->category, mt_category_name(MT_CATEGORY_GRAPHS)))
+		held->graphs += bytes;
+	held->places++;
+	if (bytes > held->most_bytes) {
+		held->next = held->most;
+		held->next_bytes = held->most_bytes;
+		held->most = spot->largest;
+		held->most_bytes = bytes;
+	} else if (bytes > held->next_bytes) {
+		held->next = spot->largest;
+		held->next_bytes = bytes;
+	}
+}
+
+/* What a place has of this step or micro-batch is in flight: where that is not little, what it keeps of every one counts. */
 static int take_spot(void *context, struct db_stmt *stmt)
 {
 	struct holding *holding = context;
 	struct held *held = &holding->by_batch;
-	const struct retained_growth *growth;
-	int64_t spot = db_int(stmt, 0);
-	uint64_t each;
+	struct spot spot = growth_at(&holding->retained->batches, holding->oom->it, db_int(stmt, 0));
+	uint64_t bytes = (uint64_t)db_int(stmt, 1), newest = (uint64_t)db_int(stmt, 2);
 
-	growth = growth_at(&holding->retained->batches, holding->oom->it, spot, &each);
-	if (!growth) {
-		growth = growth_at(&holding->retained->steps, holding->oom->it, spot, &each);
+	if (!spot.largest) {
+		spot = growth_at(&holding->retained->steps, holding->oom->it, db_int(stmt, 0));
+		newest = (uint64_t)db_int(stmt, 3);
 		held = &holding->by_step;
 	}
-	if (!growth)
+	if (!spot.largest)
 		return 0;
-	held->bytes += (uint64_t)db_int(stmt, 1);
-	held->each += each;
-	held->most = held->places ? held->most : growth; /* largest first */
-	held->next = held->places == 1 ? growth : held->next;
-	held->places++;
+	if (newest > (bytes - newest) / LARGE_PART && newest > spot.each)
+		bytes -= newest - spot.each;
+	add_spot(held, &spot, bytes > spot.replaced ? bytes - spot.replaced : 0);
 	return 0;
 }
 
@@ -106,6 +132,8 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	growth->by_step = by_step;
 	growth->by_batch = !by_step && oom->evaluates;
 	growth->places = held->places;
+	growth->graphs = held->graphs > held->bytes / 2;
+	growth->node = held->most->node;
 	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
 	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
 	mt_copy_text(growth->next, sizeof(growth->next), next.function);
@@ -117,9 +145,12 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 int oom_find_growth(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT ifnull(spot, 0), sum(bytes) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
-		"WHERE process = ?1 AND device = ?2 AND " STRETCH_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 2 DESC, 1";
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time };
+		"SELECT ifnull(spot, 0), sum(bytes), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT last_seq FROM temp.batch_step "
+		"WHERE process = ?1 AND step = ?5)), 0), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT max(end_seq) FROM step "
+		"WHERE process = ?1 AND end_seq < ?3)), 0) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
+		"WHERE process = ?1 AND device = ?2 AND " STRETCH_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time,
+						       oom->it->step };
 	const struct retained_question question = { .step = oom->it->step };
 	struct retained retained;
 	struct holding holding = { .oom = oom, .retained = &retained };

@@ -11,6 +11,13 @@ static const char graphs_knob[] =
 	"capture fewer batch sizes, run without CUDA graphs, or leave them room: a smaller part "
 	"of the GPU for the engine's cache";
 static const char graphs_alone_knob[] = "capture fewer sizes, or run without CUDA graphs";
+static const char callables_knob[] =
+	"capture fewer modules or none, or take a later version of the library that captures them, which may let go of more: each captured module "
+	"has graphs of its own, with what they read and write and keep for the backward";
+static const char layers_knob[] =
+	"capture fewer modules (Megatron-LM: --cuda-graph-modules) or none (--cuda-graph-impl none), or take a later version of Transformer Engine "
+	"and Megatron-LM, which may let go of more: each captured module has graphs of its own for every micro-batch in flight, with what they "
+	"read and write and keep for the backward";
 static const char evaluation_knob[] =
 	"the evaluation keeps the outputs of all its batches: take them to the host as it goes "
 	"(eval_accumulation_steps), or keep less of each (preprocess_logits_for_metrics)";
@@ -138,6 +145,9 @@ static const struct {
 	{ "transformers/", "_nested_gather", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "transformers/", "distributed_concat", MT_CATEGORY_EVALUATION, gather_knob },
 	{ "torch/_inductor/cudagraph_trees.py", "", MT_CATEGORY_GRAPHS, compiled_knob },
+	{ "torch/cuda/graphs.py", "make_graphed_callables", MT_CATEGORY_GRAPHS, callables_knob },
+	{ "transformer_engine/pytorch/graph.py", "make_graphed_callables", MT_CATEGORY_GRAPHS, layers_knob },
+	{ "megatron/core/transformer/cuda_graphs.py", "", MT_CATEGORY_GRAPHS, layers_knob },
 	{ "transformers/cache_utils.py", "", MT_CATEGORY_KV_CACHE, generate_knob },
 	{ "transformers/", "prediction_step", MT_CATEGORY_LOGITS, evaluate_knob },
 	{ "transformers/", "prediction_step", MT_CATEGORY_ACTIVATIONS, evaluate_knob },
@@ -167,6 +177,14 @@ const char *oom_remedy_of_frame(const char *category, const char *file, const ch
 		    strstr(file, by_frame[i].file) && strstr(function, by_frame[i].function))
 			return by_frame[i].remedy;
 	return NULL;
+}
+
+const char *oom_graphs_remedy(const struct oom *oom)
+{
+	if (oom->by_frame)
+		return oom->by_frame;
+	return oom_bytes_of(oom, oom->it->process, mt_category_name(MT_CATEGORY_KV_CACHE), -1) ? graphs_knob
+											       : graphs_alone_knob;
 }
 
 /* ---- by what is in use ---- */

@@ -63,6 +63,29 @@ static int find_frame(struct oom *oom, struct db *db)
 	return error ? error : find_fused(oom, db);
 }
 
+/* Who captures graphs: of the functions that a remedy is about the innermost by its public name, else the innermost. */
+static int find_capture(struct oom *oom, struct db *db)
+{
+	const char *graphs = mt_category_name(MT_CATEGORY_GRAPHS);
+	struct callstack stack = { .count = 0 };
+	const struct callstack_frame *frame;
+	const char *remedy;
+	size_t i;
+	int error = oom->growth.graphs ? callstack_load(&stack, db, oom->growth.node, NULL) : 0;
+
+	for (i = 0; i < stack.count && !error && (!*oom->captures || *oom->captures == '_'); i++) {
+		frame = stack.frame[i];
+		remedy = oom_remedy_of_frame(graphs, frame->file, frame->function, 0);
+		if (!remedy || (*oom->captures && *frame->function == '_'))
+			continue;
+		oom->by_frame = oom->by_frame ? oom->by_frame : remedy;
+		callstack_function(oom->captures, sizeof(oom->captures), frame);
+		callstack_place(oom->captures_place, sizeof(oom->captures_place), frame);
+	}
+	callstack_release(&stack);
+	return error;
+}
+
 /* ---- whose it is ---- */
 
 /* Pools of an engine are its own, and what has a purpose is told by that. */
@@ -568,6 +591,8 @@ int oom_find_signs(struct oom *oom, struct db *db)
 {
 	int error;
 
+	if (oom->rule == OOM_RETAINED)
+		return find_capture(oom, db);
 	if (oom->rule != OOM_LARGEST)
 		return oom->rule == OOM_RANKS ? find_loader(oom, db) : 0;
 	error = find_since(oom, db);

@@ -497,7 +497,7 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			break;
 		}
 		if (oom->growth.bytes) {
-			oom_say_growth(sentence, &oom->growth, name);
+			oom_say_growth(sentence, oom, name);
 			break;
 		}
 		sentence_say(sentence,

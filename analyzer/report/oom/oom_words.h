@@ -33,6 +33,9 @@ const char *oom_remedy(const char *category);
  */
 const char *oom_special_remedy(const struct oom *oom);
 
+/* RETAINED of graphs: what makes less of them. Static storage. */
+const char *oom_graphs_remedy(const struct oom *oom);
+
 /* The one, or else the other, as it is here: of an engine that nobody trains beside. NULL: nobody knows. Static storage. */
 const char *oom_remedy_here(const struct oom *oom);
 

@@ -18,8 +18,8 @@ void oom_say_ranks(struct sentence *sentence, const struct oom *oom, int briefly
 /* Growth of somebody else: the process that asked can do nothing about it. */
 void oom_say_other_growth(struct sentence *sentence, const struct oom *oom);
 
-/* Places of the process that asked, which keep more and more. `name`: what the user named. */
-void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name);
+/* Places of the process that asked, which keep more and more (oom->growth). `name`: what the user named. */
+void oom_say_growth(struct sentence *sentence, const struct oom *oom, const char *name);
 
 /* What is in reserve, but not in one piece, and what pins it. */
 void oom_say_fragmentation(struct sentence *sentence, const struct oom *oom, const char *name);

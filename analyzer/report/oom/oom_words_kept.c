@@ -123,8 +123,35 @@ const char *oom_growth_part(const struct oom_growth *growth)
 	return growth->by_step ? "step" : growth->by_batch ? "batch" : growth->by_time ? "minute" : "micro-batch";
 }
 
-void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, const char *name)
+/* ", while make_graphed_callables (graph.py:990) captures CUDA graphs" */
+static void say_capture(struct sentence *sentence, const struct oom *oom)
 {
+	if (!oom->growth.graphs)
+		return;
+	sentence_say(sentence, ", while ");
+	if (*oom->captures)
+		answer_say_place(sentence, oom->captures, oom->captures_place);
+	sentence_say(sentence, *oom->captures ? " captures CUDA graphs" : "CUDA graphs are captured");
+}
+
+/* With the graphs goes all that they have, and not only what is kept of it. */
+static void say_graphs(struct sentence *sentence, const struct oom *oom, const char *name)
+{
+	uint64_t all = oom_bytes_of(oom, oom->it->process, mt_category_name(MT_CATEGORY_GRAPHS), -1);
+	char size[TEXT_SIZE_MAX];
+
+	say_capture(sentence, oom);
+	if (all > oom->growth.bytes)
+		sentence_say(sentence, ", which have %s in all", text_bytes(size, all));
+	sentence_say(sentence, ": %s. Where the code that keeps it is yours, drop the reference; see memana retained ",
+		     oom_graphs_remedy(oom));
+	sentence_say_clean(sentence, name);
+	sentence_say(sentence, ".");
+}
+
+void oom_say_growth(struct sentence *sentence, const struct oom *oom, const char *name)
+{
+	const struct oom_growth *growth = &oom->growth;
 	char size[TEXT_SIZE_MAX], whole[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, "%s of the %s that the process has in use is kept by ", text_bytes(size, growth->bytes),
@@ -136,6 +163,10 @@ void oom_say_growth(struct sentence *sentence, const struct oom_growth *growth, 
 			     "%s: drop the reference that keeps it, or limit it, if it is a cache; a smaller part of the GPU for an engine only "
 			     "puts it off.",
 			     growth->all_there ? ", and nothing of it has gone" : "");
+		return;
+	}
+	if (growth->graphs) {
+		say_graphs(sentence, oom, name);
 		return;
 	}
 	sentence_say(sentence, ": no knob fixes this, drop the reference; see memana retained ");
@@ -208,6 +239,7 @@ void oom_say_kept(struct sentence *sentence, const struct oom *oom)
 		if (growth->other)
 			sentence_say(sentence, ", which has %s by now", text_bytes(size, growth->there));
 	}
+	say_capture(sentence, oom);
 	sentence_say(sentence, ".");
 }
 

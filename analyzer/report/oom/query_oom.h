@@ -100,6 +100,8 @@ struct oom_growth {
 	uint64_t there;         /* by the place that holds most, of a process that did not ask */
 	uint64_t each; /* more with every step, micro-batch or minute, of all these places; of others, 0: no steps ended */
 	uint64_t places;
+	int graphs;                          /* most of the bytes are CUDA graphs: `node` is a stack of them */
+	int64_t node;                        /* of the place that holds most */
 	int by_step;                         /* 0: by micro-batch */
 	int by_batch;                        /* by forward of a process that has no backward */
 	int by_time, all_there;              /* by minute, where no step ends; 1: nothing of that place has gone */
@@ -249,8 +251,10 @@ struct oom {
 	int asked_for;               /* LARGEST: not of what there is most, but what the request was for */
 	int left_over;               /* LARGEST: not of what there is most, but what no step needs; or not now */
 	int alone;                   /* LARGEST: the request is larger than all that is in use of any kind */
-	const char *by_frame; /* LARGEST: what helps, by who made it or asked; NULL: nobody knows. Static storage */
-	int unneeded;         /* LARGEST: no backward ran on what was there of it before */
+	/* LARGEST, and RETAINED of graphs: what helps, by who made it or asked; NULL: nobody knows. Static storage */
+	const char *by_frame;
+	char captures[256], captures_place[256]; /* RETAINED of graphs: who captures them; "": unknown */
+	int unneeded;                            /* LARGEST: no backward ran on what was there of it before */
 	const struct oom_failure
 		*attempt;             /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
 	const struct oom_part *twice; /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */

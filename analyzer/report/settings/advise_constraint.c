@@ -235,6 +235,10 @@ static enum advise_standing by_value(struct advise_config *config, const struct 
 	double number, least;
 	char one[TEXT_SIZE_MAX];
 
+	if (value.text && mt_knob_is_off(knob, value.text)) {
+		snprintf(words, ADVISE_WORDS_MAX, "already %.64s (%.200s)", value.text, value.where);
+		return ADVISE_STANDING_ALREADY;
+	}
 	if (!value.text || advise_value_number(knob, value.text, &number))
 		return ADVISE_STANDING_OPEN;
 	if (kind == MT_KNOB_KIND_SWITCH && knob->saves == (number > 0 ? MT_KNOB_SAVES_ON : MT_KNOB_SAVES_OFF)) {

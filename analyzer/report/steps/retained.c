@@ -27,6 +27,12 @@ static const char *phase_word(const char *word)
 	return mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase);
 }
 
+static int take_flag(void *context, const struct db_stmt *row)
+{
+	*(int *)context = db_int(row, 0) != 0;
+	return 0;
+}
+
 /* ---- the tables that the questions below ask ---- */
 
 static int make_kept(struct db *db)
@@ -121,6 +127,59 @@ static int make_batch_kept(struct db *db)
 		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
+/* The places that keep something of several micro-batches of a step. Needs temp.spot. */
+static int make_batch_keys(struct db *db)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+		 "CREATE TEMP TABLE batch_key AS SELECT device, process, ifnull(spot, 0) AS spot, phase, category, step, "
+		 "min(kept.node) AS node, batches, of_steps FROM temp.batch_kept AS kept LEFT JOIN temp.spot AS spot "
+		 "USING (node) GROUP BY 1, 2, 3, 4, 5, 6 HAVING count(DISTINCT number) >= %d",
+		 GROWTH_PARTS);
+	return db_execute(db, sql);
+}
+
+/*
+ * How much these places held meanwhile, as differences from one micro-batch to the next; 0 is before the first. Of such a place all counts,
+ * in whatever phase it came and whatever it is: those that went are told apart from those that stayed by how they lived.
+ */
+static int make_batch_moves(struct db *db)
+{
+	static const char *const sql[] = {
+		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, spot INTEGER)",
+		"INSERT INTO temp.batch_site SELECT id, ifnull(spot, 0) FROM site LEFT JOIN temp.spot AS spot USING (node) "
+		"WHERE (device, process, ifnull(spot, 0)) IN (SELECT device, process, spot FROM temp.batch_key)",
+		/* One pass over the allocations, as above; of those that went it looks up when they came. */
+		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, spot, ends.step AS step, "
+		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
+		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
+		"(SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
+		"first_seq < until_seq ORDER BY first_seq DESC LIMIT 1) AS went, sum(bytes) AS bytes FROM in_use AS own "
+		"CROSS JOIN temp.batch_site AS place ON place.site = own.site CROSS JOIN temp.batch_step AS ends "
+		"ON ends.process = own.process AND ends.step = until_step AND until_seq <= last_seq WHERE bytes "
+		"GROUP BY 1, 2, 3, 4, 5, 6 HAVING went > came",
+		"INSERT INTO temp.batch_move SELECT process, step, spot, device, number, sum(bytes) FROM ("
+		"SELECT device, process, ifnull(spot, 0) AS spot, step, number, bytes FROM temp.batch_kept "
+		"LEFT JOIN temp.spot AS spot USING (node) "
+		"UNION ALL SELECT device, process, spot, step, came, bytes FROM temp.batch_gone "
+		"UNION ALL SELECT device, process, spot, step, went, -bytes FROM temp.batch_gone) GROUP BY 1, 2, 3, 4, 5",
+		"CREATE INDEX temp.batch_move_of ON batch_move (process, step, spot, device)"
+	};
+	size_t i;
+	int some = 0, error = make_batch_keys(db);
+
+	if (!error)
+		error = db_execute(db,
+				   "CREATE TEMP TABLE batch_move (process INTEGER, step INTEGER, spot INTEGER, device INTEGER, "
+				   "number INTEGER, bytes INTEGER)");
+	if (!error)
+		error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM temp.batch_key)", take_flag, &some);
+	for (i = 0; i < MT_ARRAY_SIZE(sql) && some && !error; i++)
+		error = db_execute(db, sql[i]);
+	return error;
+}
+
 /*
  * What a phase had at its peak (in one step: where the phase was last entered), by the phase that made it. CROSS JOIN
  * keeps SQLite to one pass over the allocations.
@@ -180,6 +239,7 @@ static int add_growth(struct retained_list *list, const struct retained_growth *
 			last->each = growth->each;
 			last->parts = growth->parts;
 			last->of = growth->of;
+			last->replaced = growth->replaced;
 			last->first = growth->first;
 			last->step = growth->step;
 		}
@@ -216,23 +276,21 @@ static uint64_t usual(uint64_t *figure, uint32_t count)
 	return sum / i;
 }
 
-/* Judges the place whose rows are all in. */
+/* Judges the place whose rows are all in. Of micro-batches the first part is what was there before them. */
 static int judge(struct growing *growing)
 {
 	struct growth growth;
 	uint64_t sum = 0;
 	uint32_t i;
-	int grows;
 
 	if (!growing->open)
 		return 0;
 	growing->open = 0;
 	for (i = 0; i < growing->parts; i++)
 		growing->held[i] = sum += growing->held[i];
-	grows = growth_find(growing->kept, growing->by_step ? growing->held : NULL, growing->parts, growing->threshold,
-			    &growth);
-	if (!grows)
+	if (!growth_find(growing->kept, growing->held, growing->parts, growing->threshold, &growth))
 		return 0;
+	growing->key.replaced = growth.kept - growth.bytes;
 	i = growth.first + growth.parts;
 	if (growing->by_step &&
 	    growing->kept[i] > growing->threshold) { /* the last step: a place that grows kept that, too */
@@ -240,10 +298,11 @@ static int judge(struct growing *growing)
 		growth.parts += i + 1 == growing->parts;
 	}
 	growing->key.bytes = growth.bytes;
-	growing->key.each = usual(growing->kept + growth.first, growth.parts);
+	growing->key.each = (uint64_t)((double)usual(growing->kept + growth.first, growth.parts) *
+				       (double)growth.bytes / (double)(growth.bytes + growing->key.replaced));
 	growing->key.parts = growth.parts;
-	growing->key.of = growing->parts;
-	growing->key.first = growth.first + (growing->by_step ? (uint32_t)growing->first_step : 1);
+	growing->key.of = growing->parts - !growing->by_step;
+	growing->key.first = growth.first + (growing->by_step ? (uint32_t)growing->first_step : 0);
 	return add_growth(growing->list, &growing->key);
 }
 
@@ -330,23 +389,25 @@ static int batch_row(void *context, const struct db_stmt *row)
 {
 	struct growing *growing = context;
 	struct retained_growth key = read_key(row);
-	int64_t number = db_int(row, 8), batches = db_int(row, 10);
+	int64_t number = db_int(row, 8), batches = db_int(row, 11);
 	int error = 0;
 
 	key.step = db_int(row, 7);
 	key.steps = 1;
-	key.steps_of = (uint32_t)db_int(row, 11);
-	if (batches < 1 || batches > RETAINED_PARTS_MAX || number < 1 || number > batches)
+	key.steps_of = (uint32_t)db_int(row, 12);
+	if (batches < 1 || batches >= RETAINED_PARTS_MAX || number < 0 || number > batches)
 		return 0;
 	if (!growing->open || !same_key(&growing->key, &key)) {
 		error = judge(growing);
-		growing->threshold = (uint64_t)db_int(row, 12);
+		growing->threshold = (uint64_t)db_int(row, 13);
 		if (!error)
-			error = begin(growing, &key, (uint32_t)batches);
+			error = begin(growing, &key, (uint32_t)batches + 1);
 	}
-	if (!error)
-		growing->kept[number - 1] += (uint64_t)db_int(row, 9);
-	return error;
+	if (error || number >= growing->parts) /* as only a damaged database has it */
+		return error;
+	growing->kept[number] += (uint64_t)db_int(row, 9);
+	growing->held[number] += (uint64_t)db_int(row, 10); /* differences wrap around and add up again */
+	return 0;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -371,13 +432,17 @@ static int find_growth(struct retained_list *list, struct db *db, int by_step)
 		"ON span.process = kept.process JOIN process ON process.id = kept.process "
 		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, since, gone "
 		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, since, gone";
-	static const char batches[] = "SELECT " KEY_COLUMNS
-				      ", kept.step, number, sum(bytes), batches, of_steps, " THRESHOLD
-				      " FROM temp.batch_kept AS kept "
-				      "LEFT JOIN temp.spot AS spot USING (node) "
-				      "JOIN process ON process.id = kept.process "
-				      "GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
-				      "ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
+	static const char batches[] =
+		"SELECT device, kept.process, pid, spot, kept.phase, category, node, kept.step, number, sum(kept), sum(moved), batches, "
+		"of_steps, " THRESHOLD
+		" FROM (SELECT key.*, number, bytes AS kept, 0 AS moved FROM temp.batch_kept AS own "
+		"LEFT JOIN temp.spot AS spot USING (node) JOIN temp.batch_key AS key ON key.device = own.device AND "
+		"key.process = own.process AND key.spot = ifnull(spot.spot, 0) AND key.phase = own.phase AND "
+		"key.category = own.category AND key.step = own.step UNION ALL SELECT key.*, number, 0, bytes FROM temp.batch_key AS key "
+		"JOIN temp.batch_move AS move ON move.device = key.device AND move.process = key.process AND "
+		"move.spot = key.spot AND move.step = key.step) AS kept JOIN process ON process.id = kept.process "
+		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
+		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
 	struct growing growing = { .list = list, .by_step = by_step };
 	int error = finding_rows(db, by_step ? steps : batches, by_step ? step_row : batch_row, &growing);
 
@@ -503,12 +568,6 @@ static int counts_row(void *context, const struct db_stmt *row)
 	return 0;
 }
 
-static int step_is_there(void *context, const struct db_stmt *row)
-{
-	*(int *)context = db_int(row, 0) != 0;
-	return 0;
-}
-
 int retained_has_step(struct db *db, int64_t step)
 {
 	char sql[160];
@@ -517,7 +576,7 @@ int retained_has_step(struct db *db, int64_t step)
 	snprintf(sql, sizeof(sql),
 		 "SELECT EXISTS (SELECT 1 FROM step WHERE step = %lld) OR EXISTS (SELECT 1 FROM allocation WHERE step = %lld)",
 		 (long long)step, (long long)step);
-	error = finding_rows(db, sql, step_is_there, &there);
+	error = finding_rows(db, sql, take_flag, &there);
 	return error ? error : there;
 }
 
@@ -540,6 +599,8 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 		error = make_crossings(db, question);
 	if (!error)
 		error = finding_spots(db);
+	if (!error)
+		error = make_batch_moves(db);
 	if (!error)
 		error = find_growth(&retained->steps, db, 1);
 	if (!error)
@@ -583,14 +644,16 @@ int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint
 		}
 		run.parts++;
 		run.bytes += kept[i];
-		if (run.parts > growth->parts)
+		if (run.parts > growth->parts && i + 1 + parts / GROWTH_LATE >= parts - 1)
 			*growth = run;
 	}
 	if (growth->parts < GROWTH_PARTS)
 		return 0;
-	if (!held)
-		return 1;
 	before = growth->first ? held[growth->first - 1] : 0;
 	after = held[growth->first + growth->parts - 1];
-	return after >= before && after - before >= growth->bytes / 2;
+	growth->kept = growth->bytes;
+	if (after < before || after - before < growth->kept / 2)
+		return 0;
+	growth->bytes = after - before < growth->kept ? after - before : growth->kept;
+	return 1;
 }

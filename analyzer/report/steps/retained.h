@@ -6,6 +6,7 @@
  *   steps           as they ended. Kept: what a step made that is alive at the end of the last one.
  *   micro-batches   of one step: each begins with a forward that does not follow a forward. Kept: what a micro-batch
  *                   made that is alive when the last one begins. Of an evaluation, which has no backward: its batches.
+ *                   What a pipeline has in flight is no growth: as much goes with each as comes.
  *
  * and the threshold is a hundred thousandth of the device's peak, at least 4 KiB.
  */
@@ -26,8 +27,9 @@ struct retained_growth {
 	int64_t device, process, pid, node; /* ids; one of its stacks, 0: none */
 	int64_t spot;                       /* see finding.h */
 	const char *phase, *category;       /* static words */
-	uint64_t bytes;           /* kept by the run of parts that was found: steps; by the worst step: micro-batches */
-	uint64_t each;            /* of them, of a part: the mean, without parts that set things up, or hold two */
+	uint64_t bytes;           /* more by the run of parts that was found: steps; by the worst step: micro-batches */
+	uint64_t replaced;        /* kept of these parts beside that, for as much that went meanwhile */
+	uint64_t each;            /* of the bytes, of a part: the mean, without parts that set things up, or hold two */
 	uint32_t parts, of;       /* so many parts in a row, of so many; of the worst step */
 	uint32_t first;           /* the first of them: a step, or a micro-batch from 1 */
 	uint32_t steps, steps_of; /* micro-batches: it grew in so many steps, of so many */
@@ -102,19 +104,20 @@ void retained_say_device(struct sentence *sentence, const struct retained *retai
  *   retained           2 2 2 2 2 2          2 4 6 8 10 12   grows
  *
  * A place grows when it kept more than a threshold of at least GROWTH_PARTS parts in a row, the last part of all left
- * out (what is alive at its end may still go), and holds at least half of that more than before those parts.
+ * out (what is alive at its end may still go), up to the end, or nearly, and holds at least half of that more than before those parts.
+ * By what it holds more, and not by what it kept: the rest took the place of what went.
  */
 
 #define GROWTH_PARTS 3
+#define GROWTH_LATE 4 /* it ended in the last one part in so many: else it grows no more */
 
 struct growth {
 	uint32_t first, parts; /* the longest such run: its first part, from 0, and how many */
-	uint64_t bytes;        /* kept of them */
+	uint64_t kept, bytes;  /* of them; and of that, held more than before them */
 };
 
 /*
- * `kept` and `held` have `parts` figures, bytes. `held` NULL: what is held is not known, only what is kept counts.
- * 1: it grows, and `growth` says since when and by how much; 0: it does not.
+ * `kept` and `held` have `parts` figures, bytes. 1: it grows, and `growth` says since when and by how much; 0: it does not.
  */
 int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth *growth);
 

@@ -1,7 +1,9 @@
 #include "retained.h"
 
 #include <stdio.h>
+#include <string.h>
 #include "base/text.h"
+#include "memtrace/base.h"
 #include "memtrace/phase.h"
 #include "report/answer.h"
 #include "report/finding.h"
@@ -62,6 +64,22 @@ static void say_steps(struct sentence *sentence, const struct retained *retained
 	sentence_say(sentence, " keep%s %s more with every step (steps %u to %u of %u), never freed, %s so far",
 		     list->count > 1 ? "" : "s", text_bytes(each, each_of(list)), growth->first,
 		     growth->first + growth->parts - 1, growth->of, text_bytes(all, sum_of(list)));
+}
+
+/* Most of what grows is what CUDA graphs are captured with. */
+static int is_of_graphs(const struct retained *retained)
+{
+	const struct retained_list *const lists[] = { &retained->steps, &retained->batches };
+	const char *graphs = mt_category_name(MT_CATEGORY_GRAPHS);
+	uint64_t bytes = 0, all = 0;
+	size_t i, k;
+
+	for (k = 0; k < MT_ARRAY_SIZE(lists); k++)
+		for (i = 0; i < lists[k]->count; i++) {
+			all += lists[k]->growth[i].bytes;
+			bytes += strcmp(lists[k]->growth[i].category, graphs) ? 0 : lists[k]->growth[i].bytes;
+		}
+	return bytes > all / 2;
 }
 
 /* "12.1 GiB since step 1 (weights 4.0 GiB, optimizer state 8.1 GiB)" */
@@ -196,7 +214,11 @@ struct sentence retained_verdict(const struct retained *retained, const struct r
 		sentence_say(&sentence, "; ");
 	if (steps)
 		say_steps(&sentence, retained);
-	if (batches || steps)
+	if ((batches || steps) && is_of_graphs(retained))
+		sentence_say(&sentence,
+			     ", while CUDA graphs are captured: capture fewer or none, or take a later version of the library that captures "
+			     "them; where the code that keeps it is yours, drop the reference.");
+	else if (batches || steps)
 		sentence_say(&sentence,
 			     ": no knob fixes this; drop the reference (keep a detached number instead of the "
 			     "tensor, or delete it before the next round).");
