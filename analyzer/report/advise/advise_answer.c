@@ -448,9 +448,8 @@ static int is_enough_already(const struct advice *advice)
 	const struct oom *oom = &advice->run.oom;
 	uint64_t missing = missing_of_request(&advice->run);
 
-	if (!advice->run.failed || !advice->refusal[0].told || !oom->left_over || !missing)
-		return 0;
-	return oom->rule_bytes >= (advice->needed > missing ? advice->needed : missing);
+	missing = advice->needed > missing ? advice->needed : missing;
+	return advice->run.failed && advice->refusal[0].told && oom->left_over && missing && oom->rule_bytes >= missing;
 }
 
 int advise_settings_too(const struct advice *advice)

@@ -379,6 +379,13 @@ static const char infers_kept_knob[] =
 	"nothing is trained in this process, and what forwards before kept has gone: run it within torch.no_grad(), so that nothing is "
 	"kept for a backward, or give it less at a time";
 
+static const char evaluated_knob[] =
+	"run the evaluation within torch.no_grad(), and add up numbers (loss.item(), .detach()): each of its forwards keeps all that a backward would "
+	"need, and none comes";
+static const char unwalked_knob[] =
+	"if no backward is to come for these (an evaluation), run them within torch.no_grad(), and add up numbers (loss.item(), .detach()); if one is "
+	"to come for all of them, let it come after each, as gradients add up: until now one came sooner";
+
 static const char cache_knob[] =
 	"the forward of a training keeps the keys and values of all tokens for a generation that does not come: call the model with "
 	"use_cache=False";
@@ -434,6 +441,7 @@ int oom_is_about_code(const struct oom *oom)
 	static const char *const about[] = { attempt_knob,
 					     attempt_states_knob,
 					     clip_knob,
+					     evaluated_knob,
 					     frozen_knob,
 					     loaded_knob,
 					     loaded_dict_knob,
@@ -481,6 +489,8 @@ static const char *again_remedy(const struct oom *oom)
 	switch (oom->again.kind) {
 	case OOM_AGAIN_EARLIER:
 		return earlier_knob;
+	case OOM_AGAIN_GRAPHS:
+		return oom->again.evaluates ? evaluated_knob : unwalked_knob;
 	case OOM_AGAIN_NARROW:
 		return narrow_knob;
 	case OOM_AGAIN_MODELS:

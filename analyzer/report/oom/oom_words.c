@@ -634,6 +634,7 @@ static void say_caller(struct sentence *sentence, const struct oom *oom)
 	if (!*oom->caller_place || !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_BACKWARD)) ||
 	    !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_OPTIMIZER)) ||
 	    (place && !strcmp(place->by_place, oom->caller_place)) ||
+	    (oom->again.kind && !strcmp(oom->again.caller_place, oom->caller_place)) ||
 	    (oom->rule == OOM_RETAINED && !strcmp(oom->growth.caller_place, oom->caller_place)))
 		return;
 	sentence_say(sentence, " ");

@@ -286,14 +286,21 @@ void oom_say_again(struct sentence *sentence, const struct oom *oom)
 {
 	static const char *const rest[] = { [OOM_AGAIN_NONE] = "",
 					    [OOM_AGAIN_EARLIER] = ", in forwards before this one",
+					    [OOM_AGAIN_GRAPHS] = "",
 					    [OOM_AGAIN_NARROW] = "",
 					    [OOM_AGAIN_MODELS] = " by now, in the middle of the run" };
 	const struct oom_again *again = &oom->again;
 	char size[TEXT_SIZE_MAX], count[64];
 
-	sentence_say(sentence, "%s in %s of %s made by ", text_bytes(size, again->bytes),
-		     text_count(count, sizeof(count), again->count, "piece"),
-		     again->kind == OOM_AGAIN_MODELS ? "weights was" : "what is in use was");
+	sentence_say(sentence, "%s in %s of ", text_bytes(size, again->bytes),
+		     text_count(count, sizeof(count), again->count, "piece"));
+	if (again->kind == OOM_AGAIN_GRAPHS)
+		sentence_say(sentence,
+			     "what is in use is of the %s before this one, for which no backward has come, most by ",
+			     text_count(count, sizeof(count), again->forwards, "forward"));
+	else
+		sentence_say(sentence, "%s made by ",
+			     again->kind == OOM_AGAIN_MODELS ? "weights was" : "what is in use was");
 	answer_say_place(sentence, again->function, again->place);
 	if (*again->caller_place) {
 		sentence_say(sentence, ", called from ");

@@ -120,10 +120,13 @@ struct oom_again {
 	enum oom_again_kind {
 		OOM_AGAIN_NONE,
 		OOM_AGAIN_EARLIER, /* outputs of forwards before, no backward's */
+		OOM_AGAIN_GRAPHS,  /* all that forwards before keep for a backward, and none has come */
 		OOM_AGAIN_NARROW,  /* of half the size of weights, where nothing is trained */
 		OOM_AGAIN_MODELS   /* weights that are there already, made anew in the middle of a run */
 	} kind;
 	uint64_t bytes, count;
+	uint64_t forwards; /* GRAPHS: so many, each complete */
+	int evaluates;     /* GRAPHS: a function on their stacks is called so, and no training is below it */
 	char function[256], place[256], caller[256], caller_place[256]; /* caller: "" where the place says it all */
 };
 
