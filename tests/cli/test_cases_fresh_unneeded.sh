@@ -25,3 +25,15 @@ twice='/^for step/,/^done/{s/^\talloc loss 4/&\n\tat input\n\talloc picture2 4*3
 case=pytorch-5210
 without "by a training that has one backward for two forwards" "s/at einput/at input/;s/at eforward/at forward/;s/at enorm/at forward/;s/at eloss/at loss/;$twice" accumulated
 never "graphs that a backward walks later" 'no backward has come|no_grad' oom
+
+# ---- weights that stay gathered ----
+
+begin pytorch-149029
+says "what nobody shards again, and whose it is" '8\.9 GiB in 169 pieces is kept by init_all_gather_outputs \(_fsdp_param\.py:432\), gathered for forward \(hf_embedder\.py:38\) before the last step of the optimizer, and never sharded again\. .*reshard\(\) after it: a root of FSDP2' oom
+never "no trade-offs first" 'recompute|micro-batch|offload|[Ee]xpandable' oom --brief
+says "and in advise, that it is enough" '^Before any setting: have these weights sharded again .* Up to 8\.9 GiB can come back so, and 1\.0 GiB is missing with what comes after the request: enough\.' advise
+never "nothing that costs beside it" 'Or try|^Try' advise
+freed='/^free picture1 text1/s/$/\nfor block 1..24\n\tfor m 1..7\n\t\tfree t5whole{block}.{m}\n\tdone\ndone\nfree t5wholetable/'
+again='/^alloc picture2/s/$/\nat t5copy\nfor block 1..24\n\tfor m 1..4\n\t\talloc t5whole{block}.{m} 4096*4096*2\n\tdone\n\tfor m 5..7\n\t\talloc t5whole{block}.{m} 4096*10240*2\n\tdone\ndone\nalloc t5wholetable 32128*4096*2/'
+without "where it was let go of, and is gathered anew" "$freed;$again" anew
+never "what a step let go of" 'never sharded again' oom

@@ -329,6 +329,10 @@ static const char gathered_knob[] =
 	"the weights of so many layers are gathered at once, where one is computed with and some come next: have each let go of after use "
 	"(FSDP: reshard_after_forward, FULL_SHARD; ZeRO-3 does it by itself, up to stage3_max_live_parameters); where that is set, the library "
 	"does not do it: take another version (DeepSpeed 0.16.4 kept them through a backward with gradient checkpointing)";
+static const char unsharded_knob[] =
+	"have these weights sharded again when the forward that they were gathered for is over (reshard() after it: a root of FSDP2 is left as it "
+	"is for its backward, and what is frozen has none), wrap its blocks (fully_shard on each before the whole), or do not shard what is not "
+	"trained";
 static const char sent_knob[] =
 	"what was made to be sent to the engine is still there: PyTorch keeps what it shared until the receiver has let go of it and "
 	"torch.cuda.ipc_collect() ran here, so call that after the update, before this wakes up";
@@ -575,6 +579,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return again_knob;
 	if (oom->frozen)
 		return frozen_knob;
+	if (oom->unsharded.bytes)
+		return unsharded_knob;
 	if (oom->buckets)
 		return ddp_knob;
 	if (oom->wider)

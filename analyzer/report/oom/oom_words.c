@@ -121,6 +121,7 @@ static void say_place_words(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ", called from ");
 		answer_say_place(sentence, oom->apart, oom->apart_place);
 	}
+	oom_say_unsharded(sentence, oom);
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
 		oom_say_process(sentence, part->rank, part->pid);

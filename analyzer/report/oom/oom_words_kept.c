@@ -244,6 +244,21 @@ void oom_say_reload(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, " in the same load. ");
 }
 
+void oom_say_unsharded(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_unsharded *unsharded = &oom->unsharded;
+
+	if (!unsharded->bytes)
+		return;
+	sentence_say(sentence, ", gathered");
+	if (*unsharded->place) {
+		sentence_say(sentence, " for ");
+		answer_say_place(sentence, unsharded->function, unsharded->place);
+	}
+	sentence_say(sentence, " before the last %s, and never sharded again",
+		     unsharded->by_step ? "step of the optimizer" : "two forwards");
+}
+
 void oom_say_beside(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX];

@@ -130,6 +130,13 @@ struct oom_again {
 	char function[256], place[256], caller[256], caller_place[256]; /* caller: "" where the place says it all */
 };
 
+/* Weights that were gathered for a forward, which is over for long, and not sharded again. */
+struct oom_unsharded {
+	uint64_t bytes; /* 0: there are none */
+	int by_step;    /* 1: the optimizer has run since; 0: two forwards, of a process that trains nothing */
+	char function[256], place[256]; /* who called the forward; "": unknown */
+};
+
 /* A library that takes memory from the driver itself, in the process that asked. */
 struct oom_library {
 	char owner[64]; /* "": none has much of it */
@@ -239,10 +246,11 @@ struct oom {
 		*attempt;             /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
 	const struct oom_part *twice; /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */
 	struct oom_again again;       /* LARGEST, left_over */
-	struct oom_library library;   /* LARGEST: most of what has no known purpose */
-	struct oom_idlers idlers;     /* UNRECORDED */
-	struct oom_unseen unseen;     /* UNRECORDED: rule_bytes are these, not `unrecorded` */
-	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
+	struct oom_unsharded unsharded; /* LARGEST, left_over */
+	struct oom_library library;     /* LARGEST: most of what has no known purpose */
+	struct oom_idlers idlers;       /* UNRECORDED */
+	struct oom_unseen unseen;       /* UNRECORDED: rule_bytes are these, not `unrecorded` */
+	uint64_t stale;                 /* LARGEST: logits from before a backward that is over */
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
 	int place_trains; /* LARGEST: whose `place` it is trains, and has no engine */
