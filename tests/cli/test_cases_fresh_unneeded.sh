@@ -37,3 +37,18 @@ freed='/^free picture1 text1/s/$/\nfor block 1..24\n\tfor m 1..7\n\t\tfree t5who
 again='/^alloc picture2/s/$/\nat t5copy\nfor block 1..24\n\tfor m 1..4\n\t\talloc t5whole{block}.{m} 4096*4096*2\n\tdone\n\tfor m 5..7\n\t\talloc t5whole{block}.{m} 4096*10240*2\n\tdone\ndone\nalloc t5wholetable 32128*4096*2/'
 without "where it was let go of, and is gathered anew" "$freed;$again" anew
 never "what a step let go of" 'never sharded again' oom
+
+# ---- a second copy of what is trained ----
+
+begin stable-diffusion-15
+says "the copy, by its line, and who works with it" '3\.2 GiB of the 7\.2 GiB of weights were made by _apply \(module\.py:647\), as many and as large as what is trained: a second copy, a moving average by the name of forward \(ema\.py:42\); keep it on the host, or on another device, and update it there, that would have been enough\. The allocator has 1\.8 GiB in reserve' oom
+says "and in advise, before pieces that are not enough alone" '^Before any setting: 3\.2 GiB of weights that _apply \(module\.py:647\) made are a second copy of what is trained: keep it on the host, .* Up to 3\.2 GiB can come back so, and 1\.8 GiB is missing with what comes after the request: enough\. Or try DistributedDataParallel\(gradient_as_bucket_view\)' advise
+without "where nothing is called an average" 's|forward ldm/modules/ema\.py|forward ldm/modules/other.py|' unnamed
+says "what it may be" 'what is trained: probably a second copy; let it go to the host while the other is trained, or to another device \(a moving average can be updated there, too\)' oom
+case=stable-diffusion-15
+without "with weights of other sizes" '/alloc ema/s/8953000/8960000/' other-sizes
+never "what is not as large is no copy" 'second copy' oom
+says "what costs nothing and is enough goes first" '^Try DistributedDataParallel\(gradient_as_bucket_view\) = true, .* so that is enough\. .*What helps beside that, and is not enough alone: PYTORCH_CUDA_ALLOC_CONF' advise
+case=stable-diffusion-15
+without "with a gradient of each" 's/23\.69GiB/30GiB/;s/3000MiB fails/12000MiB fails/;/alloc grad{block}/s/.*/&\n\t\t\talloc twin{block}.{t} 8953000*4/;/free grad{block}/s/$/ twin{block}.{t}/' all-trained
+never "what is trained itself is no copy" 'second copy' oom

@@ -471,6 +471,8 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			     size);
 		break;
 	case OOM_FRAGMENTATION:
+		if (oom_copy_leads(oom))
+			oom_say_copy(sentence, oom);
 		oom_say_fragmentation(sentence, oom, name);
 		break;
 	case OOM_RETAINED:
@@ -578,6 +580,8 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ".");
 		return;
 	case OOM_FRAGMENTATION:
+		if (oom_copy_leads(oom))
+			oom_say_copy(sentence, oom);
 		sentence_say(sentence, "%s lie idle, but not in one piece", size);
 		if (oom->pins.segments) {
 			sentence_say(sentence, ": pinned by %s of tensors, most by ",

@@ -379,22 +379,54 @@ int oom_is_copy_in_the_way(const struct oom *oom)
 	return 0;
 }
 
+int oom_copy_leads(const struct oom *oom)
+{
+	return oom->rule == OOM_FRAGMENTATION && oom->copy.alike && oom_is_copy_in_the_way(oom) &&
+	       oom->copy.bytes > oom->rule_bytes;
+}
+
+const char *oom_copy_remedy(const struct oom *oom)
+{
+	if (*oom->copy.first)
+		return "let it go to the host while the other is trained (the offload of a reference, if it is one)";
+	if (*oom->copy.keeper_place)
+		return "keep it on the host, or on another device, and update it there";
+	return "let it go to the host while the other is trained, or to another device (a moving average can be updated there, too)";
+}
+
+/* "what is trained: a second copy, a moving average by the name of g (ema.py:42)" */
+static void say_twin(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_copy *copy = &oom->copy;
+
+	if (*copy->first)
+		sentence_say(sentence, "those of %s: a second copy", copy->first);
+	else
+		sentence_say(sentence, "what is trained: %sa second copy", *copy->keeper_place ? "" : "probably ");
+	if (!*copy->keeper_place)
+		return;
+	sentence_say(sentence, ", a moving average by the name of ");
+	answer_say_place(sentence, copy->keeper, copy->keeper_place);
+}
+
 void oom_say_copy(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_copy *copy = &oom->copy;
 	int of_weights = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS));
+	int in_the_way = oom_is_copy_in_the_way(oom);
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
 
-	if (!copy->alike || (!of_weights && !oom_is_copy_in_the_way(oom)))
+	if (!copy->alike || (!of_weights && !in_the_way))
 		return;
 	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
 		     text_bytes(all, copy->all));
 	answer_say_place(sentence, copy->function, copy->place);
-	sentence_say(sentence, ", as many and as large as those of %s: a second copy", copy->first);
-	sentence_say(sentence,
-		     of_weights ? ", see that something uses it. "
-				: "; let it go to the host while the other is trained (the offload of a reference, if "
-				  "it is one), that would have been enough. ");
+	sentence_say(sentence, ", as many and as large as ");
+	say_twin(sentence, oom);
+	if (in_the_way && (!of_weights || !*copy->first))
+		sentence_say(sentence, "; %s, that would have been enough. ", oom_copy_remedy(oom));
+	else
+		sentence_say(sentence, ", see that something uses it. ");
 }
 
 void oom_say_wider(struct sentence *sentence, const struct oom *oom)

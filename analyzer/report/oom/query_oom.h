@@ -154,7 +154,9 @@ struct oom_copy {
 	uint64_t bytes, all;
 	int alike;                      /* 1: as much in as many pieces as the first: a copy */
 	char function[256], place[256]; /* who made it */
-	char first[256];                /* and the first */
+	char first[256]; /* and the first; "": what is trained, by its gradients or the optimizer's state */
+	char keeper[256],
+		keeper_place[256]; /* who works with a moving average of these sizes; "": nobody is known to */
 };
 
 /* What another process has more than when the one that asked woke up the last time. */
@@ -368,7 +370,7 @@ int oom_find_holes(struct oom *oom, struct db *db);
 /* Fills oom->pins. After oom_find_growth(), whose tables it needs. 0 or -MT_E_x. */
 int oom_find_pins(struct oom *oom, struct db *db);
 
-/* Fills by and whole of the parts, copy, idle_model and spare. 0 or -MT_E_x. */
+/* Fills by and whole of the parts, copy and spare. 0 or -MT_E_x. */
 int oom_find_makers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
