@@ -330,6 +330,14 @@ int advise_allocator(struct advice *advice, const struct advise_turn *turn, size
 int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, struct advise_value now,
 			 struct advise_row *row);
 
+/*
+ * FRAGMENTATION: what to do about it; whether what is idle would be enough, with what comes after the request; and whether a copy of weights is
+ * named in its place, as it is not. In advise_allocator.c.
+ */
+void advise_say_pieces(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX]);
+int advise_pieces_are_enough(const struct advice *advice);
+int advise_copy_leads(const struct advice *advice);
+
 /* Slack that stands beside what is in use in an outcome: none at best, as much as there was at worst. */
 struct advise_range advise_held_range(const struct advice *advice, struct advise_range in_use);
 

@@ -6,6 +6,8 @@
 #include "allocator/alloc_replay.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
+#include "report/oom/oom_words.h"
 
 #define CONF_MAX 512
 #define IDLE_SHARE 50 /* less than one part in so many of what is held is no reason to look */
@@ -175,4 +177,47 @@ int advise_allocator_row(struct advice *advice, const struct mt_knob *knob, stru
 	snprintf(row->now_words, sizeof(row->now_words), "%.60s", now.text ? now.text : "not known");
 	mt_copy_text(row->to, sizeof(row->to), "true");
 	return say_row(advice, row, &reserved);
+}
+
+/* ---- what is idle, but not in one piece ------------------------------------------------------------------------------- */
+
+int advise_pieces_are_enough(const struct advice *advice)
+{
+	return advice->needed <= advice->run.oom.own_slack;
+}
+
+int advise_copy_leads(const struct advice *advice)
+{
+	const struct oom *oom = &advice->run.oom;
+
+	return advice->run.failed && oom_copy_leads(oom) && !advise_pieces_are_enough(advice);
+}
+
+/* An engine with a pool that sleeps refuses to start with expandable segments: a launcher's environment reaches it, too. */
+void advise_say_pieces(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX])
+{
+	const struct oom *oom = &advice->run.oom;
+	static const char pins[] = "free what pins the segments (memana frag lists it)";
+	const struct oom_failure *it = oom->it;
+	char name[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
+
+	if (advise_copy_leads(advice))
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "%s of weights that %.100s (%.100s) made are %sa second copy of what is trained: %s",
+			 text_bytes(size, oom->copy.bytes), oom->copy.function, oom->copy.place,
+			 *oom->copy.keeper_place || *oom->copy.first ? "" : "probably ", oom_copy_remedy(oom));
+	else if (oom->sleeps)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "%s, or make requests of fewer different sizes; expandable segments are not possible here: a pool that sleeps is in "
+			 "use",
+			 pins);
+	else if (oom->expandable)
+		snprintf(out, ADVISE_EVIDENCE_MAX, "%s, or make requests of fewer different sizes", pins);
+	else if (oom->pool_beside)
+		snprintf(out, ADVISE_EVIDENCE_MAX,
+			 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of %s and what trains with it (not of pid %lld, which has "
+			 "a pool that sleeps, and refuses to start with it), or %s",
+			 answer_process(name, it->rank, it->pid), (long long)oom->pool_beside, pins);
+	else
+		snprintf(out, ADVISE_EVIDENCE_MAX, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or %s", pins);
 }

@@ -352,6 +352,8 @@ static uint64_t given_back(const struct advice *advice)
 		return oom->slept.leaves ? oom->slept.leaves : oom->slept.bytes;
 	if (oom->before.is_why)
 		return oom->before.bytes;
+	if (advise_copy_leads(advice))
+		return oom->copy.bytes;
 	if (is_about_stale(oom))
 		return oom->stale;
 	if (oom_goes_for_nothing(oom))
@@ -457,15 +459,38 @@ static int is_enough_already(const struct advice *advice)
 	const struct oom *oom = &advice->run.oom;
 	uint64_t missing = missing_of_request(&advice->run);
 
-	if (!advice->run.failed || !advice->refusal[0].told || !oom->left_over || oom->clone.bytes || !missing)
+	missing = advice->needed > missing ? advice->needed : missing;
+	return advice->run.failed && advice->refusal[0].told && oom->left_over && !oom->clone.bytes && missing &&
+	       oom->rule_bytes >= missing;
+}
+
+/* A setting that costs nothing, and is enough alone. */
+static int is_free_and_enough(const struct advice *advice)
+{
+	const struct advise_row *first = advice->row;
+
+	return advice->rows && first->fits && !first->probable && !*first->only && first->cost == MT_KNOB_COST_FREE;
+}
+
+/* What was said first is not enough alone. */
+static int is_too_little(const struct advice *advice)
+{
+	uint64_t back = given_back(advice);
+
+	if (!advice->run.failed || !advice->refusal[0].told || !advice->needed)
 		return 0;
-	return oom->rule_bytes >= (advice->needed > missing ? advice->needed : missing);
+	return back ? back < advice->needed
+		    : advice->run.oom.rule == OOM_FRAGMENTATION && !advise_pieces_are_enough(advice);
 }
 
 int advise_settings_too(const struct advice *advice)
 {
 	enum mt_knob_cost cost = advice->rows ? advice->row->knob->cost : MT_KNOB_COST_FREE;
 
+	/* A row aims at what is in use, and what is idle is not. */
+	if (advice->refusals && advice->refusal[0].reason == ADVISE_REASON_FRAGMENTATION &&
+	    is_free_and_enough(advice) && !advise_pieces_are_enough(advice))
+		return 1;
 	if (!advice->refusals || !advice->rows || !advice->row->aims)
 		return 0;
 	/* Fewer samples are no news where something better was said. */
@@ -542,6 +567,12 @@ static void say_answer(struct advice *advice)
 				say_given_back(advice);
 			return;
 		}
+	if (advice->refusals && is_free_and_enough(advice) && is_too_little(advice)) {
+		say_rows(advice, "");
+		sentence_say(answer, " What helps beside that, and is not enough alone: %s.",
+			     advice->refusal[0].instead);
+		return;
+	}
 	if (advice->refusals) {
 		named = advise_settings_too(advice) && advise_is_named(advice, advice->row->knob);
 		if (named)

@@ -222,29 +222,6 @@ static void say_idle_cache(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		 number);
 }
 
-/* An engine with a pool that sleeps refuses to start with expandable segments: a launcher's environment reaches it, too. */
-static void say_pieces(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
-{
-	static const char pins[] = "free what pins the segments (memana frag lists it)";
-	const struct oom_failure *it = oom->it;
-	char name[TEXT_SIZE_MAX];
-
-	if (oom->sleeps)
-		snprintf(out, ADVISE_EVIDENCE_MAX,
-			 "%s, or make requests of fewer different sizes; expandable segments are not possible here: a pool that sleeps is in "
-			 "use",
-			 pins);
-	else if (oom->expandable)
-		snprintf(out, ADVISE_EVIDENCE_MAX, "%s, or make requests of fewer different sizes", pins);
-	else if (oom->pool_beside)
-		snprintf(out, ADVISE_EVIDENCE_MAX,
-			 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment of %s and what trains with it (not of pid %lld, which has "
-			 "a pool that sleeps, and refuses to start with it), or %s",
-			 answer_process(name, it->rank, it->pid), (long long)oom->pool_beside, pins);
-	else
-		snprintf(out, ADVISE_EVIDENCE_MAX, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or %s", pins);
-}
-
 /* The category of what the place has that grows most; "": nobody knows. */
 static const char *growing_category(const struct oom *oom)
 {
@@ -354,14 +331,16 @@ static void say_neighbour(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 }
 
 /* What to do, by what happened. */
-static void say_instead(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
+static void say_instead(const struct advice *advice, char out[ADVISE_EVIDENCE_MAX])
 {
+	const struct oom *oom = &advice->run.oom;
+
 	switch (oom->rule) {
 	case OOM_IDLE_CACHE:
 		say_idle_cache(oom, out);
 		return;
 	case OOM_FRAGMENTATION:
-		say_pieces(oom, out);
+		advise_say_pieces(advice, out);
 		return;
 	case OOM_RETAINED:
 		say_retained(oom, out);
@@ -454,7 +433,7 @@ static int refuse_by_rule(struct advice *advice, const char *name)
 	}
 	if (!by_rule[oom->rule].refuses)
 		return 0;
-	say_instead(oom, instead);
+	say_instead(advice, instead);
 	return advise_add_told(advice, by_rule[oom->rule].reason,
 			       by_rule[oom->rule].whole && !oom_is_put_off(oom) && !oom->growth.graphs, why.text,
 			       instead);

@@ -496,7 +496,8 @@ int advise_is_forward_only(const struct advice *advice)
 {
 	const struct oom *oom = &advice->run.oom;
 
-	return advice->run.failed && (oom->infers || oom->unneeded || oom->again.kind == OOM_AGAIN_NARROW);
+	return advice->run.failed && (oom->infers || oom->unneeded || oom->again.kind == OOM_AGAIN_NARROW ||
+				      oom->again.kind == OOM_AGAIN_GRAPHS);
 }
 
 const char *advise_effect(const struct advice *advice, const struct mt_knob *knob)

@@ -7,6 +7,7 @@
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/makers.h"
+#include "report/steps/unwalked.h"
 
 #define SHARE 8         /* of what is in use: less than one part in so many is not why */
 #define REST 8          /* one part in so many may be something else */
@@ -127,10 +128,38 @@ static int find_models(struct oom *oom, struct db *db)
 	return error || !is_enough(oom, &pieces) ? error : take(oom, db, OOM_AGAIN_MODELS, &pieces);
 }
 
+/*
+ * tacred's evaluation added up the loss of each batch as it was, and with it the graph: of forwards that no backward followed, or none so far
+ * where one always came sooner.
+ */
+static int find_graphs(struct oom *oom, struct db *db)
+{
+	struct unwalked unwalked = { .forwards = 0 };
+	uint64_t share = oom->in_use / SHARE, missing = oom_missing(oom->it);
+	struct pieces pieces;
+	int error = oom->evaluates
+			    ? 0
+			    : unwalked_find(&unwalked, db,
+					    &(struct unwalked_question){ .process = oom->it->process,
+									 .device = oom->it->device,
+									 .seq = oom->it->seq,
+									 .least = share > missing ? share : missing });
+
+	if (error || !unwalked.forwards || (!unwalked.evaluates && !unwalked.unusual))
+		return error;
+	pieces = (struct pieces){ .bytes = unwalked.bytes, .count = unwalked.count, .node = unwalked.node };
+	error = take(oom, db, OOM_AGAIN_GRAPHS, &pieces);
+	oom->again.forwards = unwalked.forwards;
+	oom->again.evaluates = unwalked.evaluates;
+	return error;
+}
+
 int oom_find_again(struct oom *oom, struct db *db)
 {
 	int found = find_earlier(oom, db);
 
+	if (!found)
+		found = find_graphs(oom, db);
 	if (!found)
 		found = find_narrow(oom, db);
 	if (!found)
@@ -141,8 +170,9 @@ int oom_find_again(struct oom *oom, struct db *db)
 	oom->rule_bytes = oom->again.bytes;
 	oom->left_over = 1;
 	mt_copy_text(oom->rule_category, sizeof(oom->rule_category),
-		     mt_category_name(oom->again.kind == OOM_AGAIN_EARLIER ? MT_CATEGORY_ACTIVATIONS
-									   : MT_CATEGORY_WEIGHTS));
+		     mt_category_name(oom->again.kind == OOM_AGAIN_EARLIER || oom->again.kind == OOM_AGAIN_GRAPHS
+					      ? MT_CATEGORY_ACTIVATIONS
+					      : MT_CATEGORY_WEIGHTS));
 	return 1;
 }
 

@@ -1,12 +1,15 @@
 #include "query_oom.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "label/category_sizes.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "oom_words.h"
 #include "query/alive.h"
+#include "query/callstack.h"
 #include "report/answer.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
@@ -243,14 +246,137 @@ static void take_maker(struct oom *oom, struct oom_part *part, const struct make
 		}
 }
 
-static void take_copy(struct oom *oom, const struct makers *makers)
+static int take_copy(struct oom *oom, const struct makers *makers)
 {
 	struct maker_copy copy;
 
 	if (!makers_second_weights(makers, oom->place ? oom->place->process : oom->it->process, &copy))
-		return;
+		return 0;
 	oom->copy = (struct oom_copy){ .bytes = copy.bytes, .all = copy.all, .alike = copy.alike };
 	maker_copy_names(&copy, oom->copy.function, oom->copy.place, oom->copy.first);
+	return copy.alike;
+}
+
+/* ---- a copy of what is trained ---- */
+
+#define COPY_PIECES 8 /* so many at least: of a model, and no two that happen to be alike */
+#define COPY_REST 8   /* one part in so many may be something else */
+#define KEEPERS "16"  /* stacks that are looked at */
+
+struct twin {
+	uint64_t bytes;
+	int64_t at; /* the outermost node below which all of it was made, and nothing else of these sizes */
+};
+
+static int take_twin(void *context, struct db_stmt *stmt)
+{
+	*(struct twin *)context = (struct twin){ (uint64_t)db_int(stmt, 0), db_int(stmt, 1) };
+	return 0;
+}
+
+#define WEIGHTS_THERE                                                                                                       \
+	"process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' " \
+	"AND category = 'weights' AND bytes >= 1 << 20 "
+
+/*
+ * LitEma has the weights of the model once more, as buffers, which go to the GPU by another line of the same function: below one node of
+ * the stacks as many weights of each size as gradients come with a step, or as Adam has pairs of states, and as many again elsewhere. Of two
+ * such the newer.
+ */
+static int find_twin(const struct oom *oom, struct db *db, struct twin *twin)
+{
+	static const char sql[] =
+		"WITH RECURSIVE there AS MATERIALIZED (SELECT node, bytes, count(*) AS pieces, min(since_seq) AS since FROM in_use WHERE " WEIGHTS_THERE
+		"AND node IS NOT NULL GROUP BY node, bytes), "
+		"sizes AS MATERIALIZED (SELECT bytes, sum(pieces) AS pieces FROM there GROUP BY bytes), "
+		"made AS MATERIALIZED (SELECT bytes, category, step, count(*) AS pieces, count(*) FILTER (WHERE free_seq IS NULL OR free_seq > ?3) "
+		"AS kept FROM allocation WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND alloc_seq <= ?3 "
+		"AND category IN ('gradients', 'optimizer state') AND bytes IN (SELECT bytes FROM sizes) GROUP BY bytes, category, step), "
+		"trained AS MATERIALIZED (SELECT bytes, ifnull(max(pieces) FILTER (WHERE category = 'gradients'), 0) AS gradients, "
+		"ifnull(sum(kept) FILTER (WHERE category = 'optimizer state'), 0) AS states FROM made GROUP BY bytes), "
+		"way(node, at) AS (SELECT DISTINCT node, node FROM there UNION SELECT way.node, parent FROM way JOIN node ON node.id = way.at "
+		"WHERE parent IS NOT NULL), "
+		"below AS MATERIALIZED (SELECT at, bytes, sum(pieces) AS pieces, min(since) AS since FROM way JOIN there USING (node) GROUP BY at, bytes) "
+		"SELECT sum(below.bytes * below.pieces) AS whole, at FROM below JOIN sizes USING (bytes) LEFT JOIN trained USING (bytes) GROUP BY at "
+		"HAVING sum(below.pieces) >= ?4 AND sum(below.bytes * below.pieces * (sizes.pieces >= 2 * below.pieces AND "
+		"CASE WHEN gradients THEN gradients = below.pieces ELSE ifnull(states, 0) IN (below.pieces, 2 * below.pieces * (SELECT EXISTS "
+		"(SELECT 1 FROM frame WHERE file LIKE '%adam%' OR function LIKE '%adam%'))) END)) "
+		">= sum(below.bytes * below.pieces) * (?5 - 1) / ?5 ORDER BY whole DESC, min(below.since) DESC, at LIMIT 1";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, COPY_PIECES,
+						       COPY_REST };
+
+	return answer_rows(db, sql, parameter, take_twin, twin);
+}
+
+/* "ema.py", "update_ema", "AveragedModel", not "schema.py". */
+static int is_called_average(const char *name)
+{
+	static const char *const words[] = { "ema", "averag", "swa", "teacher", "polyak", "momentum_update" };
+	const char *at;
+	size_t i, size;
+
+	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
+		for (size = strlen(words[i]), at = name; *at; at++)
+			if (!strncasecmp(at, words[i], size) &&
+			    (at == name || !isalpha((unsigned char)at[-1]) || isupper((unsigned char)*at)) &&
+			    (size > 3 || !islower((unsigned char)at[size])))
+				return 1;
+	return 0;
+}
+
+static int take_keeper(void *context, struct db_stmt *stmt)
+{
+	struct oom_copy *copy = context;
+	const char *function = db_text(stmt, 0), *place = db_text(stmt, 1);
+
+	if (!*copy->keeper_place && (is_called_average(function) || is_called_average(place))) {
+		mt_copy_text(copy->keeper, sizeof(copy->keeper), function);
+		mt_copy_text(copy->keeper_place, sizeof(copy->keeper_place), place);
+	}
+	return 0;
+}
+
+/* Who makes tensors of nearly all of these sizes beside the training itself, and is called so. */
+static int find_keeper(struct oom *oom, struct db *db)
+{
+	static const char sql[] =
+		"WITH sizes AS MATERIALIZED (SELECT DISTINCT bytes FROM in_use WHERE " WEIGHTS_THERE
+		"AND bytes IN (SELECT bytes FROM allocation "
+		"WHERE process = ?1 AND memory = 'tensor' AND category IN ('gradients', 'optimizer state'))) "
+		"SELECT function, place FROM (SELECT node, count(*) AS pieces FROM allocation WHERE process = ?1 AND device = ?2 "
+		"AND memory = 'tensor' AND alloc_seq <= ?3 AND bytes IN (SELECT bytes FROM sizes) AND phase NOT IN ('init', 'backward', 'optimizer') "
+		"AND category NOT IN ('weights', 'gradients', 'optimizer state') GROUP BY node "
+		"HAVING count(DISTINCT bytes) >= (SELECT count(*) FROM sizes) * (?5 - 1) / ?5 AND count(*) >= ?4) JOIN callsite USING (node) "
+		"ORDER BY pieces DESC, node LIMIT " KEEPERS;
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, COPY_PIECES,
+						       COPY_REST };
+
+	return answer_rows(db, sql, parameter, take_keeper, &oom->copy);
+}
+
+static int find_copy_of_trained(struct oom *oom, struct db *db)
+{
+	uint64_t all = oom_bytes_of(oom, oom->it->process, mt_category_name(MT_CATEGORY_WEIGHTS), -1);
+	struct callstack stack = { .count = 0 };
+	struct oom_copy *copy = &oom->copy;
+	struct twin twin = { 0 };
+	int error;
+
+	if ((oom->rule != OOM_LARGEST && oom->rule != OOM_FRAGMENTATION) || oom_is_others(oom) || oom->evaluates ||
+	    all < oom_missing(oom->it))
+		return 0;
+	error = find_twin(oom, db, &twin);
+	if (error || !twin.bytes)
+		return error;
+	error = callstack_load(&stack, db, twin.at, NULL);
+	if (!error && stack.count && !stack.frame[0]->native) {
+		*copy = (struct oom_copy){ .bytes = twin.bytes, .all = all, .alike = 1 };
+		callstack_function(copy->function, sizeof(copy->function), stack.frame[0]);
+		callstack_place(copy->place, sizeof(copy->place), stack.frame[0]);
+		error = find_keeper(oom, db);
+	}
+	callstack_release(&stack);
+	return error;
 }
 
 /* Two that are set up one after the other: the one that is there already need not be. */
@@ -283,8 +409,8 @@ int oom_find_makers(struct oom *oom, struct db *db)
 
 	for (i = 0; i < oom->parts && !error; i++)
 		take_maker(oom, &oom->part[i], &makers);
-	if (!error)
-		take_copy(oom, &makers);
+	if (!error && !take_copy(oom, &makers))
+		error = find_copy_of_trained(oom, db);
 	if (!error)
 		error = find_spare(oom, db, &makers);
 	if (!error && oom->it->node)

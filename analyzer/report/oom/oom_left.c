@@ -7,6 +7,7 @@
 #include "oom_turn.h"
 #include "query/callstack.h"
 #include "report/answer.h"
+#include "report/finding.h"
 
 #define LOADED_SHARE 4  /* two states of Adam and a copy of the weights are three times the weights */
 #define LAYERS_MIN 4    /* so many pieces at least: of a model, and no two buffers that happen to be so */
@@ -16,6 +17,7 @@
 #define GATHERED_MANY \
 	8 /* pieces of one place: more than the layer that is computed, and those that are fetched before their turn */
 #define GATHERED_SHARE 4 /* of what is in use */
+#define UNSHARDED_SHARE 32
 
 static uint64_t own_bytes(const struct oom *oom, enum mt_category category, int but)
 {
@@ -354,6 +356,123 @@ static int find_reload(struct oom *oom, struct db *db, uint64_t least)
 	return error ? error : oom->reload.bytes != 0;
 }
 
+/* ---- gathered, and not sharded again ---- */
+
+struct unsharded {
+	uint64_t bytes;
+	int64_t node; /* of most of it */
+};
+
+static int take_unsharded(void *context, struct db_stmt *stmt)
+{
+	*(struct unsharded *)context = (struct unsharded){ (uint64_t)db_int(stmt, 0), db_int(stmt, 1) };
+	return 0;
+}
+
+static int is_gathering(const struct callstack_frame *frame)
+{
+	return !frame->native && (strstr(frame->file, "torch/distributed/") || strstr(frame->file, "deepspeed/"));
+}
+
+/* Who called what is gathered for: the first outside of the code that gathers. NULL: nobody is known. */
+static const struct callstack_frame *caller_of(const struct callstack *stack)
+{
+	const struct callstack_frame *caller = NULL;
+	size_t i;
+
+	for (i = 0; i < stack->count; i++)
+		if (is_gathering(stack->frame[i]))
+			caller = NULL;
+		else if (!caller && !package_is_nobodys(stack->frame[i]))
+			caller = stack->frame[i];
+	return caller;
+}
+
+static int is_below(const struct callstack *stack, const struct callstack_frame *frame)
+{
+	size_t i;
+
+	for (i = 0; i < stack->count; i++)
+		if (same_function(stack->frame[i], frame) && stack->frame[i]->line == frame->line)
+			return 1;
+	return 0;
+}
+
+/* What is gathered for a call in which this request is made is in use. 1: it is not, and `unsharded` has the caller. */
+static int take_caller(struct oom *oom, struct db *db, int64_t node, struct oom_unsharded *unsharded)
+{
+	struct callstack made = { .count = 0 }, asks = { .count = 0 };
+	const struct callstack_frame *caller = NULL;
+	int error = callstack_load(&made, db, node, NULL), in_use = 0;
+
+	if (!error && oom->it->node)
+		error = callstack_load(&asks, db, oom->it->node, NULL);
+	if (!error)
+		caller = caller_of(&made);
+	if (caller) {
+		in_use = is_below(&asks, caller);
+		callstack_function(unsharded->function, sizeof(unsharded->function), caller);
+		callstack_place(unsharded->place, sizeof(unsharded->place), caller);
+	}
+	callstack_release(&made);
+	callstack_release(&asks);
+	return error ? error : !in_use;
+}
+
+/* The part that the stack's line has of that. */
+static const struct oom_part *part_at(const struct oom *oom, struct db *db, int64_t node, const char *category)
+{
+	const struct oom_part *part;
+	struct finding_spot spot;
+	size_t i;
+
+	for (i = 0; !finding_spot(&spot, db, node) && i < oom->parts; i++) {
+		part = &oom->part[i];
+		if (part->process == oom->it->process && !strcmp(part->category, category) &&
+		    !strcmp(part->function, spot.function) && !strcmp(part->place, spot.place))
+			return part;
+	}
+	return NULL;
+}
+
+/*
+ * fully_shard() of a frozen encoder as a whole makes it a root, and a root is not sharded again after its forward, as its backward is thought
+ * to come at once: torchtitan's T5 stayed gathered from its first forward on. Of what is trained everything is sharded again when the optimizer
+ * runs, which changes the shards.
+ */
+static int find_unsharded(struct oom *oom, struct db *db, uint64_t least, struct oom_left *left)
+{
+	static const char sql[] =
+		"WITH since AS MATERIALIZED (SELECT CASE WHEN ?4 THEN (SELECT first_seq FROM phase_span WHERE process = ?1 AND phase IN "
+		"('forward', 'logprob', 'ref') AND first_seq <= ?3 ORDER BY first_seq DESC LIMIT 1 OFFSET 1) ELSE (SELECT max(first_seq) "
+		"FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3) END AS seq), "
+		"kept AS MATERIALIZED (SELECT node, sum(bytes) AS bytes FROM in_use, since WHERE process = ?1 AND device = ?2 "
+		"AND memory = 'tensor' AND category = 'fsdp gather buffers' AND phase IN ('forward', 'logprob', 'ref', 'critic') "
+		"AND node IS NOT NULL AND since_seq < since.seq AND (until_seq IS NULL OR until_seq > ?3) GROUP BY node) "
+		"SELECT ifnull(sum(bytes), 0), (SELECT node FROM kept ORDER BY bytes DESC, node LIMIT 1) FROM kept";
+	const char *gathered = mt_category_name(MT_CATEGORY_GATHER_BUFFERS);
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
+						       oom->evaluates };
+	struct oom_unsharded unsharded = { .by_step = !oom->evaluates };
+	struct unsharded kept = { 0 };
+	int result;
+
+	if (own_bytes(oom, MT_CATEGORY_GATHER_BUFFERS, -1) < least)
+		return 0;
+	result = answer_rows(db, sql, parameter, take_unsharded, &kept);
+	if (result || kept.bytes < least || kept.bytes < oom->in_use / UNSHARDED_SHARE)
+		return result;
+	result = take_caller(oom, db, kept.node, &unsharded);
+	if (result <= 0)
+		return result;
+	unsharded.bytes = kept.bytes;
+	oom->unsharded = unsharded;
+	*left = (struct oom_left){ .category = gathered,
+				   .bytes = kept.bytes,
+				   .place = part_at(oom, db, kept.node, gathered) };
+	return 1;
+}
+
 /* ---- gradients of what is not trained ---- */
 
 struct full {
@@ -408,6 +527,8 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 					   .bytes = oom->reload.bytes };
 	if (!found)
 		found = find_frozen(oom, db, least, left);
+	if (!found)
+		found = find_unsharded(oom, db, least, left);
 	if (found)
 		return found;
 	return find_copies(oom, least, left) || find_twice(oom, least, left) || find_buckets(oom, least, left) ||

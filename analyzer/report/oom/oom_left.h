@@ -17,7 +17,7 @@ struct oom_left {
 
 /*
  * Of the process that asked, more than `other`, and as much as is missing: 1, and fills `left`, and oom->attempt,
- * oom->twice or oom->reload where it is that. 0: there is none, or -MT_E_x.
+ * oom->twice, oom->reload or oom->unsharded where it is that. 0: there is none, or -MT_E_x.
  */
 int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_left *left);
 

@@ -349,6 +349,10 @@ static const char gathered_knob[] =
 	"the weights of so many layers are gathered at once, where one is computed with and some come next: have each let go of after use "
 	"(FSDP: reshard_after_forward, FULL_SHARD; ZeRO-3 does it by itself, up to stage3_max_live_parameters); where that is set, the library "
 	"does not do it: take another version (DeepSpeed 0.16.4 kept them through a backward with gradient checkpointing)";
+static const char unsharded_knob[] =
+	"have these weights sharded again when the forward that they were gathered for is over (reshard() after it: a root of FSDP2 is left as it "
+	"is for its backward, and what is frozen has none), wrap its blocks (fully_shard on each before the whole), or do not shard what is not "
+	"trained";
 static const char sent_knob[] =
 	"what was made to be sent to the engine is still there: PyTorch keeps what it shared until the receiver has let go of it and "
 	"torch.cuda.ipc_collect() ran here, so call that after the update, before this wakes up";
@@ -398,6 +402,13 @@ static const char infers_knob[] =
 static const char infers_kept_knob[] =
 	"nothing is trained in this process, and what forwards before kept has gone: run it within torch.no_grad(), so that nothing is "
 	"kept for a backward, or give it less at a time";
+
+static const char evaluated_knob[] =
+	"run the evaluation within torch.no_grad(), and add up numbers (loss.item(), .detach()): each of its forwards keeps all that a backward would "
+	"need, and none comes";
+static const char unwalked_knob[] =
+	"if no backward is to come for these (an evaluation), run them within torch.no_grad(), and add up numbers (loss.item(), .detach()); if one is "
+	"to come for all of them, let it come after each, as gradients add up: until now one came sooner";
 
 static const char cache_knob[] =
 	"the forward of a training keeps the keys and values of all tokens for a generation that does not come: call the model with "
@@ -454,6 +465,7 @@ int oom_is_about_code(const struct oom *oom)
 	static const char *const about[] = { attempt_knob,
 					     attempt_states_knob,
 					     clip_knob,
+					     evaluated_knob,
 					     frozen_knob,
 					     loaded_knob,
 					     loaded_dict_knob,
@@ -509,6 +521,8 @@ static const char *again_remedy(const struct oom *oom)
 	switch (oom->again.kind) {
 	case OOM_AGAIN_EARLIER:
 		return earlier_knob;
+	case OOM_AGAIN_GRAPHS:
+		return oom->again.evaluates ? evaluated_knob : unwalked_knob;
 	case OOM_AGAIN_NARROW:
 		return narrow_knob;
 	case OOM_AGAIN_MODELS:
@@ -601,6 +615,8 @@ const char *oom_special_remedy(const struct oom *oom)
 		return strcmp(oom->it->phase, mt_phase_name(MT_PHASE_WEIGHT_UPDATE)) ? uncopied_knob : unsent_knob;
 	if (oom->frozen)
 		return frozen_knob;
+	if (oom->unsharded.bytes)
+		return unsharded_knob;
 	if (oom->buckets)
 		return ddp_knob;
 	if (oom->wider)

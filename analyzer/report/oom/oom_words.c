@@ -121,6 +121,7 @@ static void say_place_words(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ", called from ");
 		answer_say_place(sentence, oom->apart, oom->apart_place);
 	}
+	oom_say_unsharded(sentence, oom);
 	if (part->process != oom->it->process) {
 		sentence_say(sentence, " of ");
 		oom_say_process(sentence, part->rank, part->pid);
@@ -489,6 +490,8 @@ void oom_say_next(struct sentence *sentence, const struct oom *oom, const char *
 			     size);
 		break;
 	case OOM_FRAGMENTATION:
+		if (oom_copy_leads(oom))
+			oom_say_copy(sentence, oom);
 		oom_say_fragmentation(sentence, oom, name);
 		break;
 	case OOM_RETAINED:
@@ -599,6 +602,8 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ".");
 		return;
 	case OOM_FRAGMENTATION:
+		if (oom_copy_leads(oom))
+			oom_say_copy(sentence, oom);
 		sentence_say(sentence, "%s lie idle, but not in one piece", size);
 		if (oom->pins.segments) {
 			sentence_say(sentence, ": pinned by %s of tensors, most by ",
@@ -656,6 +661,7 @@ static void say_caller(struct sentence *sentence, const struct oom *oom)
 	if (!*oom->caller_place || !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_BACKWARD)) ||
 	    !strcmp(oom->it->phase, mt_phase_name(MT_PHASE_OPTIMIZER)) ||
 	    (place && !strcmp(place->by_place, oom->caller_place)) ||
+	    (oom->again.kind && !strcmp(oom->again.caller_place, oom->caller_place)) ||
 	    (oom->rule == OOM_RETAINED && !strcmp(oom->growth.caller_place, oom->caller_place)))
 		return;
 	sentence_say(sentence, " ");

@@ -69,6 +69,10 @@ void oom_say_idle(struct sentence *sentence, const struct oom *oom);
  */
 int oom_goes_for_nothing(const struct oom *oom);
 
+/* FRAGMENTATION: a copy of weights has more than what is idle, and would be enough; and what to do with it. Static storage. */
+int oom_copy_leads(const struct oom *oom);
+const char *oom_copy_remedy(const struct oom *oom);
+
 /* Somebody else has grown, and this request would fit beside him if the engine that asked had a little less for its cache. */
 int oom_is_put_off(const struct oom *oom);
 

@@ -40,6 +40,9 @@ void oom_say_beside(struct sentence *sentence, const struct oom *oom);
 /* "22.5 GiB of optimizer state was made by f (x.py:1) in the same load. " Nothing, unless oom->reload is known. */
 void oom_say_reload(struct sentence *sentence, const struct oom *oom);
 
+/* ", gathered for f (x.py:1) before the last step of the optimizer, and never sharded again". Nothing, unless oom->unsharded is known. */
+void oom_say_unsharded(struct sentence *sentence, const struct oom *oom);
+
 /* "If nothing below f is trained, run it within torch.no_grad(), and it keeps none of that.", where there is such an f. */
 int oom_has_apart(const struct oom *oom);
 void oom_say_apart(struct sentence *sentence, const struct oom *oom);

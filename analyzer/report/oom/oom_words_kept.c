@@ -344,6 +344,21 @@ void oom_say_reload(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, " in the same load. ");
 }
 
+void oom_say_unsharded(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_unsharded *unsharded = &oom->unsharded;
+
+	if (!unsharded->bytes)
+		return;
+	sentence_say(sentence, ", gathered");
+	if (*unsharded->place) {
+		sentence_say(sentence, " for ");
+		answer_say_place(sentence, unsharded->function, unsharded->place);
+	}
+	sentence_say(sentence, " before the last %s, and never sharded again",
+		     unsharded->by_step ? "step of the optimizer" : "two forwards");
+}
+
 void oom_say_beside(struct sentence *sentence, const struct oom *oom)
 {
 	char size[TEXT_SIZE_MAX];
@@ -381,9 +396,10 @@ void oom_say_apart(struct sentence *sentence, const struct oom *oom)
 	sentence_say(sentence, " is trained, run it within torch.no_grad(), and it keeps none of that.");
 }
 
-static void say_made_by(struct sentence *sentence, const struct oom_again *again)
+/* `how`: " made by " */
+static void say_made_by(struct sentence *sentence, const struct oom_again *again, const char *how)
 {
-	sentence_say(sentence, " made by ");
+	sentence_say(sentence, "%s", how);
 	answer_say_place(sentence, again->function, again->place);
 	if (*again->caller_place) {
 		sentence_say(sentence, ", called from ");
@@ -410,7 +426,7 @@ static void say_earlier_models(struct sentence *sentence, const struct oom_again
 			sentence_say(sentence, "%s%s of %s", i ? ", " : " (", text_bytes(size, part[i].bytes),
 				     mt_category_name(part[i].category));
 	sentence_say(sentence, "),");
-	say_made_by(sentence, again);
+	say_made_by(sentence, again, " made by ");
 	sentence_say(sentence, ", as the newest was, and trained before that");
 }
 
@@ -419,6 +435,7 @@ void oom_say_again(struct sentence *sentence, const struct oom *oom)
 {
 	static const char *const rest[] = { [OOM_AGAIN_NONE] = "",
 					    [OOM_AGAIN_EARLIER] = ", in forwards before this one",
+					    [OOM_AGAIN_GRAPHS] = "",
 					    [OOM_AGAIN_NARROW] = "",
 					    [OOM_AGAIN_MODELS] = " by now, in the middle of the run",
 					    [OOM_AGAIN_TRAINED] = "" };
@@ -429,10 +446,15 @@ void oom_say_again(struct sentence *sentence, const struct oom *oom)
 		say_earlier_models(sentence, again);
 		return;
 	}
-	sentence_say(sentence, "%s in %s of %s", text_bytes(size, again->bytes),
-		     text_count(count, sizeof(count), again->count, "piece"),
-		     again->kind == OOM_AGAIN_MODELS ? "weights was" : "what is in use was");
-	say_made_by(sentence, again);
+	sentence_say(sentence, "%s in %s of ", text_bytes(size, again->bytes),
+		     text_count(count, sizeof(count), again->count, "piece"));
+	if (again->kind == OOM_AGAIN_GRAPHS)
+		sentence_say(sentence,
+			     "what is in use is of the %s before this one, for which no backward has come, most",
+			     text_count(count, sizeof(count), again->forwards, "forward"));
+	else
+		sentence_say(sentence, "%s", again->kind == OOM_AGAIN_MODELS ? "weights was" : "what is in use was");
+	say_made_by(sentence, again, again->kind == OOM_AGAIN_GRAPHS ? " by " : " made by ");
 	sentence_say(sentence, "%s", rest[again->kind]);
 }
 
@@ -508,22 +530,54 @@ int oom_is_copy_in_the_way(const struct oom *oom)
 	return 0;
 }
 
+int oom_copy_leads(const struct oom *oom)
+{
+	return oom->rule == OOM_FRAGMENTATION && oom->copy.alike && oom_is_copy_in_the_way(oom) &&
+	       oom->copy.bytes > oom->rule_bytes;
+}
+
+const char *oom_copy_remedy(const struct oom *oom)
+{
+	if (*oom->copy.first)
+		return "let it go to the host while the other is trained (the offload of a reference, if it is one)";
+	if (*oom->copy.keeper_place)
+		return "keep it on the host, or on another device, and update it there";
+	return "let it go to the host while the other is trained, or to another device (a moving average can be updated there, too)";
+}
+
+/* "what is trained: a second copy, a moving average by the name of g (ema.py:42)" */
+static void say_twin(struct sentence *sentence, const struct oom *oom)
+{
+	const struct oom_copy *copy = &oom->copy;
+
+	if (*copy->first)
+		sentence_say(sentence, "those of %s: a second copy", copy->first);
+	else
+		sentence_say(sentence, "what is trained: %sa second copy", *copy->keeper_place ? "" : "probably ");
+	if (!*copy->keeper_place)
+		return;
+	sentence_say(sentence, ", a moving average by the name of ");
+	answer_say_place(sentence, copy->keeper, copy->keeper_place);
+}
+
 void oom_say_copy(struct sentence *sentence, const struct oom *oom)
 {
 	const struct oom_copy *copy = &oom->copy;
 	int of_weights = !strcmp(oom->rule_category, mt_category_name(MT_CATEGORY_WEIGHTS));
+	int in_the_way = oom_is_copy_in_the_way(oom);
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
 
-	if (!copy->alike || (!of_weights && !oom_is_copy_in_the_way(oom)))
+	if (!copy->alike || (!of_weights && !in_the_way))
 		return;
 	sentence_say(sentence, "%s of the %s of weights were made by ", text_bytes(size, copy->bytes),
 		     text_bytes(all, copy->all));
 	answer_say_place(sentence, copy->function, copy->place);
-	sentence_say(sentence, ", as many and as large as those of %s: a second copy", copy->first);
-	sentence_say(sentence,
-		     of_weights ? ", see that something uses it. "
-				: "; let it go to the host while the other is trained (the offload of a reference, if "
-				  "it is one), that would have been enough. ");
+	sentence_say(sentence, ", as many and as large as ");
+	say_twin(sentence, oom);
+	if (in_the_way && (!of_weights || !*copy->first))
+		sentence_say(sentence, "; %s, that would have been enough. ", oom_copy_remedy(oom));
+	else
+		sentence_say(sentence, ", see that something uses it. ");
 }
 
 void oom_say_wider(struct sentence *sentence, const struct oom *oom)

@@ -123,13 +123,23 @@ struct oom_again {
 	enum oom_again_kind {
 		OOM_AGAIN_NONE,
 		OOM_AGAIN_EARLIER, /* outputs of forwards before, no backward's */
+		OOM_AGAIN_GRAPHS,  /* all that forwards before keep for a backward, and none has come */
 		OOM_AGAIN_NARROW,  /* of half the size of weights, where nothing is trained */
 		OOM_AGAIN_MODELS,  /* weights that are there already, made anew in the middle of a run */
 		OOM_AGAIN_TRAINED  /* models that were trained before the newest was made, by the same calls */
 	} kind;
 	uint64_t bytes, count;               /* count: pieces; TRAINED: models, without the newest */
 	uint64_t weights, gradients, states; /* TRAINED: what bytes are */
+	uint64_t forwards;                   /* GRAPHS: so many, each complete */
+	int evaluates; /* GRAPHS: a function on their stacks is called so, and no training is below it */
 	char function[256], place[256], caller[256], caller_place[256]; /* caller: "" where the place says it all */
+};
+
+/* Weights that were gathered for a forward, which is over for long, and not sharded again. */
+struct oom_unsharded {
+	uint64_t bytes; /* 0: there are none */
+	int by_step;    /* 1: the optimizer has run since; 0: two forwards, of a process that trains nothing */
+	char function[256], place[256]; /* who called the forward; "": unknown */
 };
 
 /* A library that takes memory from the driver itself, in the process that asked. */
@@ -149,7 +159,9 @@ struct oom_copy {
 	uint64_t bytes, all;
 	int alike;                      /* 1: as much in as many pieces as the first: a copy */
 	char function[256], place[256]; /* who made it */
-	char first[256];                /* and the first */
+	char first[256]; /* and the first; "": what is trained, by its gradients or the optimizer's state */
+	char keeper[256],
+		keeper_place[256]; /* who works with a moving average of these sizes; "": nobody is known to */
 };
 
 /* What another process has more than when the one that asked woke up the last time. */
@@ -259,11 +271,12 @@ struct oom {
 		*attempt;             /* LARGEST, left_over: what is left is of this one's attempt; NULL: it is not */
 	const struct oom_part *twice; /* LARGEST, left_over: `place` has the same as this in wider elements; NULL: no */
 	struct oom_again again;       /* LARGEST, left_over */
-	struct oom_library library;   /* LARGEST: most of what has no known purpose */
-	struct oom_idlers idlers;     /* UNRECORDED */
-	struct oom_crowd crowd;       /* UNRECORDED */
-	struct oom_unseen unseen;     /* UNRECORDED: rule_bytes are these, not `unrecorded` */
-	uint64_t stale;               /* LARGEST: logits from before a backward that is over */
+	struct oom_unsharded unsharded; /* LARGEST, left_over */
+	struct oom_library library;     /* LARGEST: most of what has no known purpose */
+	struct oom_idlers idlers;       /* UNRECORDED */
+	struct oom_crowd crowd;         /* UNRECORDED */
+	struct oom_unseen unseen;       /* UNRECORDED: rule_bytes are these, not `unrecorded` */
+	uint64_t stale;                 /* LARGEST: logits from before a backward that is over */
 	int waits;        /* LARGEST: not of what there is most, but what another process keeps for its next training */
 	int own_engine;   /* LARGEST: an engine of the process that asked is awake while that trains */
 	int place_trains; /* LARGEST: whose `place` it is trains, and has no engine */
@@ -385,7 +398,7 @@ int oom_find_holes(struct oom *oom, struct db *db);
 /* Fills oom->pins. After oom_find_growth(), whose tables it needs. 0 or -MT_E_x. */
 int oom_find_pins(struct oom *oom, struct db *db);
 
-/* Fills by and whole of the parts, copy, idle_model and spare. 0 or -MT_E_x. */
+/* Fills by and whole of the parts, copy and spare. 0 or -MT_E_x. */
 int oom_find_makers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
