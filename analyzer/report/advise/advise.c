@@ -163,6 +163,8 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 	*advice = (struct advice){ .asleep = MT_CATEGORY_COUNT };
 	error = advise_run_load(&advice->run, db);
 	if (!error)
+		error = advise_find_brought(&advice->run);
+	if (!error)
 		error = advise_find_engine(&advice->run);
 	if (!error)
 		error = configure(advice, request);
@@ -182,6 +184,8 @@ int advise(struct advice *advice, struct db *db, const struct advise_request *re
 		error = advise_find_apart(advice);
 	if (!error)
 		error = advise_refuse(advice, request->name);
+	if (!error && !advice->refusals)
+		error = advise_refuse_messages(advice);
 	if (!error)
 		advise_say_tiles(advice);
 	if (!error)

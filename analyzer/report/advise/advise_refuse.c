@@ -597,8 +597,6 @@ int advise_refuse(struct advice *advice, const char *name)
 		error = refuse_by_rule(advice, name);
 	if (!error && !advice->refusals)
 		error = refuse_apart(advice);
-	if (!error && !advice->refusals)
-		error = advise_refuse_messages(advice);
 	return error;
 }
 

@@ -144,17 +144,6 @@ static int keep_adapters(struct turn *turn, double ratio)
 	return turn_keep_all(turn, ratio, ratio);
 }
 
-int advise_waits_on_host(const struct mt_knob *knob)
-{
-	uint32_t states = CATEGORY(WEIGHTS) | CATEGORY(GRADIENTS) | CATEGORY(OPTIMIZER_STATE);
-	uint32_t work = 1u << MT_PHASE_LOGPROB | 1u << MT_PHASE_REF | 1u << MT_PHASE_CRITIC | 1u << MT_PHASE_FORWARD |
-			1u << MT_PHASE_BACKWARD;
-
-	return knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_NOTHING &&
-	       knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON && knob->categories & states &&
-	       !(knob->categories & ~states) && knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
-}
-
 int turn_removed(struct turn *turn)
 {
 	double layers = turn_layers(turn->run);

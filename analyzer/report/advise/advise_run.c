@@ -565,8 +565,6 @@ int advise_run_load(struct advise_run *run, struct db *db)
 		error = later_find(&run->replay, run->oom.it, run->model.layers);
 	if (!error)
 		error = replay_survey(&run->replay);
-	if (!error)
-		error = advise_find_brought(run);
 	if (error)
 		return error;
 	if (run->failed) {

@@ -222,6 +222,17 @@ static int has_cache(const struct advise_run *run, uint32_t phase)
 	return 0;
 }
 
+int advise_waits_on_host(const struct mt_knob *knob)
+{
+	uint32_t states = CATEGORY(WEIGHTS) | CATEGORY(GRADIENTS) | CATEGORY(OPTIMIZER_STATE);
+	uint32_t work = 1u << MT_PHASE_LOGPROB | 1u << MT_PHASE_REF | 1u << MT_PHASE_CRITIC | 1u << MT_PHASE_FORWARD |
+			1u << MT_PHASE_BACKWARD;
+
+	return knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_NOTHING &&
+	       knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON && knob->categories & states &&
+	       !(knob->categories & ~states) && knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
+}
+
 /* What stays whatever the value: bytes that the phase has brought for its own work. 0 to 1. */
 static double needed_in(const struct turn *turn, const struct replay_site *site, uint32_t phase)
 {
