@@ -256,7 +256,7 @@ advises "nothing is gathered where no stack shows ZeRO 3" "not any(k['key'].ends
 # ---- an engine's share of the GPU: its own, of its process, and never more than it has ----
 
 begin vllm-2193
-says "the other engine's, and by how much" '^Try gpu_memory_utilization of the engine of pid 5000 lower by at least 0\.1[0-9], to 0\.77 or less, now not told \(0\.9 by default\)' advise
+says "the other engine's, and by how much" '^Try gpu_memory_utilization of each of the 2 engines on this GPU at most 0\.47, where they are alike \(that of pid 5000 lower by at least 0\.1[0-9] in any case\), now not told \(0\.9 by default\)' advise
 advises "a load that goes on: its end is in no recording" "d['later']['from'] == 'series' and not any(k['fits'] for k in d['knobs'])"
 says "whose it is" 'It is about the engine of pid 5000: 2 of them are on this GPU' advise
 never "no line to paste of what nobody has told" 'To paste' advise

@@ -78,3 +78,18 @@ begin miles-1735
 says "another model that is trained is awake" '45\.8 GiB: another model that is trained is awake on this GPU while this one wakes up: one after the other' oom
 says "and in advise" '^Before any setting: another model that is trained is awake on this GPU' advise
 never "no engine, where none is" 'while the engine generates|gpu_memory_utilization' advise
+
+# ---- told before memana was asked, and answered as it was ----
+
+begin ray-40984
+says "a loss added up with its graph" '64\.0 MiB more with every step: no knob fixes this, drop the reference' oom
+begin vllm-10325
+says "the sampler's copies beside an engine's cache" 'each copy, cast or softmax is one more, .*kv cache: it has taken the room' oom
+begin diffusers-9850
+says "layers that are not computed again, though others are" '^Before any setting: recompute these layers, too: 2[0-9]\.[0-9] GiB' advise
+begin nemo-rl-604
+says "tokens of a micro-batch" 'as large as the logits of one micro-batch' oom
+begin prime-rl-3365
+says "who asks is the engine, beside its cache" 'kv cache: it has taken the room' oom
+begin miles-2698
+says "a micro-batch far larger than all before" 'longer than all before; cap that' oom

@@ -188,6 +188,9 @@ const struct advise_row *advise_conditional(const struct advice *advice);
 /* It says how many tokens or samples a micro-batch has. */
 int advise_is_by_micro_batch(const struct mt_knob *knob);
 
+/* Several engines that are awake on the GPU: what each may have at most, where they are alike, as a share of it; else 0. */
+double advise_share_of_each(const struct advice *advice);
+
 /* " of the engine of pid 5000", where there are several; else "". Into `out`, which is returned. */
 #define ADVISE_WHOSE_MAX 64
 const char *advise_whose_share(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX]);

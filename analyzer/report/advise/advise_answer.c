@@ -9,6 +9,8 @@
 #include "report/peak_verdict.h"
 #include "report/top_host.h"
 
+#define ALL_SHARES 0.95 /* of the engines of a GPU together: the rest is contexts and what no share counts */
+
 const char *advise_range_words(char out[ADVISE_RANGE_MAX], struct advise_range range)
 {
 	char low[TEXT_SIZE_MAX], high[TEXT_SIZE_MAX], *unit, *same;
@@ -111,6 +113,13 @@ int advise_splits(const struct mt_knob *knob)
 	return knob->method == MT_KNOB_METHOD_TOKENS && knob->measure == MT_KNOB_UNIT_PARTS;
 }
 
+double advise_share_of_each(const struct advice *advice)
+{
+	return advice->run.engine.engines > 1 && advice->run.failed && !advice->run.oom.asleep
+		       ? ALL_SHARES / advice->run.engine.engines
+		       : 0;
+}
+
 const char *advise_whose_share(const struct advice *advice, const struct mt_knob *knob, char out[ADVISE_WHOSE_MAX])
 {
 	*out = '\0';
@@ -199,6 +208,13 @@ static void say_row(struct sentence *answer, const struct advice *advice, const 
 
 	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
 		sentence_say(answer, "%s", row->knob->what);
+	else if (*row->by && row->knob->method == MT_KNOB_METHOD_SHARE && advise_share_of_each(advice) > 0)
+		sentence_say(answer,
+			     "%s%s of each of the %u engines on this GPU at most %.2f, where they are alike (that of pid %lld lower by %s in "
+			     "any case), now %s",
+			     row->knob->name.key, advise_foreign_words(advice, row->knob, foreign),
+			     advice->run.engine.engines, advise_share_of_each(advice),
+			     (long long)advice->run.engine.pid, row->by, row->now_words);
 	else if (*row->by)
 		sentence_say(answer, "%s%s%s lower by %s, to %s or less, now %s", row->knob->name.key,
 			     advise_foreign_words(advice, row->knob, foreign),

@@ -148,7 +148,8 @@ static int consider_allocator(struct advice *advice, const struct mt_knob *knob,
 	if (!row)
 		return -MT_E_MEMORY;
 	*row = it;
-	row->fits = row->fits && ends_series(advice, knob, row->saved);
+	/* Room for the request is none for what comes after it. */
+	row->fits = row->fits && row->saved.low >= advice->needed && ends_series(advice, knob, row->saved);
 	row->cost = knob->cost;
 	return advise_as_it_was(advice, &row->outcome);
 }

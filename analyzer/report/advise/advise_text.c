@@ -10,7 +10,6 @@
 
 #define IDLES_SHOWN 2
 #define INDENT 5
-#define ALL_SHARES 0.95 /* of the engines of a GPU together: the rest is contexts and what no share counts */
 #define SLACK_SHARE 100 /* of what is in use: less slack than one part in so many is not missed in a sum */
 #define TYPED (1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED | 1u << MT_CATEGORY_LOGITS)
 
@@ -91,6 +90,21 @@ static void print_then(const struct text *text, const struct advice *advice, con
 		print_wrapped(text, INDENT, "then the peak%s is %s, in %s", so_far, range, mt_phase_name(then->in));
 }
 
+/* Engines that take turns share nothing at once. */
+static void print_engines(const struct text *text, const struct advice *advice)
+{
+	const struct advise_engine *engine = &advice->run.engine;
+	double each = advise_share_of_each(advice);
+	char alike[64] = "";
+
+	if (each > 0)
+		snprintf(alike, sizeof(alike), ": at most %.2f each, where they are alike", each);
+	print_wrapped(text, INDENT,
+		      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all of them together "
+		      "have to be less than 1%s",
+		      (long long)engine->pid, engine->engines, alike);
+}
+
 /* `before`: the row above, whose evidence is not said twice; NULL: there is none. */
 static void print_row(const struct text *text, const struct advice *advice, const struct advise_row *row, size_t number,
 		      const struct advise_row *before)
@@ -141,11 +155,7 @@ static void print_row(const struct text *text, const struct advice *advice, cons
 				      ? "; a sample that is longer than that ends the run with an error"
 				      : "");
 	if (row->knob->method == MT_KNOB_METHOD_SHARE && advice->run.engine.engines > 1)
-		print_wrapped(text, INDENT,
-			      "It is about the engine of pid %lld: %u of them are on this GPU, each has its own share, and all "
-			      "of them together have to be less than 1: at most %.2f each, where they are alike",
-			      (long long)advice->run.engine.pid, advice->run.engine.engines,
-			      ALL_SHARES / advice->run.engine.engines);
+		print_engines(text, advice);
 	if (effect && (number == 1 || row->knob->turned_on))
 		print_wrapped(text, INDENT, row->knob->turned_on ? "%s" : "Effect: %s", effect);
 	if (advise_ends_run(row->knob) && !strstr(row->only, "ends the run"))
