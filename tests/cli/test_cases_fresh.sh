@@ -45,7 +45,7 @@ says "in a rollout, whatever script calls it" 'in rollout at .*60\.5 GiB in 259 
 
 begin trl-4679
 says "an evaluation that makes what the training does without" 'is 40,000 tokens x 151,936 words x 4 bytes, .*: it is the evaluation that asks, for logits that the training does without' oom
-says "and in advise" '^It is the evaluation that asks, for logits that the training does without' advise
+says "and in advise" '^Before any setting: it is the evaluation that asks, for logits that the training does without' advise
 without "without a fused loss" 's/fused_linear_cross_entropy/linear_cross_entropy/g' unfused
 never "nothing is fused in the training" 'the training does without' oom
 

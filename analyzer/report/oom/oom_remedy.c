@@ -76,8 +76,8 @@ static const char evaluate_knob[] =
 	"training's is), or without what it need not have (prediction_loss_only, chunks of the logits)";
 const char oom_fused_evaluation_knob[] =
 	"it is the evaluation that asks, for logits that the training does without (its loss is fused with the head): let the evaluation go the same "
-	"way (a later version of the trainer may: TRL has skip_logits of Liger's forward), or cap its samples; a smaller batch "
-	"(per_device_eval_batch_size) helps only where it is more than one sample";
+	"way (a later version of the trainer may: TRL has skip_logits of Liger's forward), or cap its samples; fewer samples at a time help only "
+	"where there are several";
 static const char objects_knob[] =
 	"objects are pickled, with the tensors in them, and over NCCL the bytes of all ranks come to this GPU at once: gather objects over "
 	"a gloo group, and tensors one by one or on the host";
