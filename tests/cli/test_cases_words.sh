@@ -28,7 +28,7 @@ says "what everybody tells the user is not possible here" '^Before any setting: 
 begin verl-632
 never "a pool that wakes up has no communicator, and no margin is as large" 'communicator|set_per_process_memory_fraction|leave a margin' advise
 begin slime-1086
-says "a library wants a little: how much, and what leaves it" '^No setting is needed: call torch\.cuda\.empty_cache\(\) before NCCL asks for its 448\.0 MiB \(or make the communicator .*set_per_process_memory_fraction\(0\.98\).* Up to 31\.2 GiB can come back so' advise
+says "a library wants a little: how much, and what leaves it" '^No setting is needed: call torch\.cuda\.empty_cache\(\) before NCCL asks for its 448\.0 MiB, or let .*set_per_process_memory_fraction\(0\.98\).* Up to 31\.2 GiB can come back so' advise
 begin pytorch-4661
 says "what a backward keeps is no list" 'what backward \(__init__\.py:130\) makes for main: with create_graph=True .*called from main \(wgan\.py' advise
 begin torchmetrics-1094

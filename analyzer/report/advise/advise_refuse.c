@@ -14,6 +14,7 @@
 
 #define UNKNOWN_SHARE 2 /* more than one part in so many of no known purpose: too little is known */
 #define PIECES_MANY 4
+#define MUCH 8           /* times what was asked for: a cache that large is emptied, whoever asks when */
 #define MARGIN 10        /* of the device: nobody leaves one part in so many to a library */
 #define IGNORED_SHARE 10 /* of the peak, from which on what a setting should have removed is worth a word */
 
@@ -216,7 +217,7 @@ static void say_idle_cache(const struct oom *oom, char out[ADVISE_EVIDENCE_MAX])
 		 "call torch.cuda.empty_cache() before %s asks for its %s%s, or let PyTorch's allocator leave it as much: "
 		 "torch.cuda.set_per_process_memory_fraction%s at the start of the program",
 		 who, text_bytes(size, it->requested),
-		 strstr(oom->asked_by, "nccl")
+		 strstr(oom->asked_by, "nccl") && oom->rule_bytes < MUCH * it->requested
 			 ? " (or make the communicator at the start, before the allocator has filled the GPU)"
 			 : "",
 		 number);

@@ -287,8 +287,7 @@ static const char attempt_knob[] =
 	"(del loss, and leave the except block before the next forward)";
 static const char attempt_states_knob[] =
 	"let go of what the attempt that failed before this one has made: its optimizer, and the model that was prepared for it, are "
-	"there still (accelerator.free_memory(), or del optimizer, before the next attempt), or begin with a batch that fits, so that no "
-	"attempt fails";
+	"there still (accelerator.free_memory(), or del optimizer, before the next attempt)";
 static const char twice_knob[] =
 	"the same gradients are there in half the bytes, too: reduce them in the type of the weights (reduce_dtype of FSDP's mixed "
 	"precision), or take a version that lets go of the wider ones when they have been cast";
