@@ -186,8 +186,10 @@ int advise_model_turn(struct advise_scenario *scenario, const struct advise_run 
 
 /* ---- what comes of them ---------------------------------------------------------------------------------------------------- */
 
-static struct advise_range loosened(uint64_t was, uint64_t lean, uint64_t heavy, uint64_t least)
+/* Where what is kept of something would have gone later, less of that may leave more in use: lean and heavy are then the other way round. */
+static struct advise_range loosened(uint64_t was, uint64_t one, uint64_t other, uint64_t least)
 {
+	uint64_t lean = one < other ? one : other, heavy = one < other ? other : one;
 	double change[2] = { fabs((double)was - (double)lean), fabs((double)was - (double)heavy) };
 	double less = (double)lean - LOOSE_OF_CHANGE * change[0] - LOOSE_OF_ALL * (double)lean;
 	double more = (double)heavy + LOOSE_OF_CHANGE * change[1] + LOOSE_OF_ALL * (double)heavy;

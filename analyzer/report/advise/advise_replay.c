@@ -384,6 +384,39 @@ static uint64_t highest(const struct replay *replay)
 	return most->change;
 }
 
+/* Another site of the stack that is there; UINT32_MAX: there is none. */
+static uint32_t beside(const struct replay *replay, uint32_t number)
+{
+	const struct replay_site *site = &replay->site[number], *other;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites && site->node; i++) {
+		other = &replay->site[i];
+		if (i != number && other->then && other->node == site->node && other->process == site->process &&
+		    other->phase == site->phase && other->driver == site->driver)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+/*
+ * What a stack makes is two sites where some of it goes at once and some stays; of what is there when a request fails nobody knows yet
+ * which it is. Where more would go later of a site than there is of it, it is the other that has it.
+ */
+static void settle_later(struct replay *replay)
+{
+	struct replay_later *change;
+	uint32_t i, other;
+
+	for (i = 0; i < replay->later.changes; i++) {
+		change = &replay->later.change[i];
+		if (change->bytes >= 0 || (double)replay->site[change->site].then + change->bytes >= -1)
+			continue;
+		other = beside(replay, change->site);
+		change->site = other == UINT32_MAX ? change->site : other;
+	}
+}
+
 int replay_survey(struct replay *replay)
 {
 	static const struct sweep_eye first = { survey_move, survey_settled }, second = { count_move, count_settled };
@@ -397,6 +430,7 @@ int replay_survey(struct replay *replay)
 		memset(survey.held, 0, replay->sites * sizeof(*survey.held));
 		memset(survey.count, 0, replay->sites * sizeof(*survey.count));
 		error = run(replay, &second, &survey);
+		settle_later(replay);
 	}
 	free(survey.held);
 	free(survey.count);
