@@ -209,15 +209,16 @@ static int is_attention(const struct callstack_frame *frame)
 	return 0;
 }
 
-/* The innermost Python frames of the request. 1, 0 or -MT_E_x. */
-static int asks_within_attention(const struct oom *oom, struct db *db)
+/* One of the innermost `most` Python frames of the request is so. 1, 0 or -MT_E_x. */
+static int asks_within(const struct oom *oom, struct db *db, int (*is_so)(const struct callstack_frame *frame),
+		       size_t most)
 {
 	struct callstack stack = { .count = 0 };
 	int error = callstack_load(&stack, db, oom->it->node, NULL), found = 0;
 	size_t i, frames = 0;
 
-	for (i = 0; i < stack.count && !error && !found && frames < SCORES_FRAMES; i++) {
-		found = is_attention(stack.frame[i]);
+	for (i = 0; i < stack.count && !error && !found && frames < most; i++) {
+		found = is_so(stack.frame[i]);
 		frames += !stack.frame[i]->native;
 	}
 	callstack_release(&stack);
@@ -238,7 +239,7 @@ int oom_find_scores(struct oom *oom, struct db *db)
 	if (!oom->it->node || oom->asked_for || oom->left_over || oom->crowded || oom->serves || oom->own_engine ||
 	    strcmp(oom->it->category, mt_category_name(MT_CATEGORY_ACTIVATIONS)))
 		return 0;
-	error = asks_within_attention(oom, db);
+	error = asks_within(oom, db, is_attention, SCORES_FRAMES);
 	if (error <= 0)
 		return error;
 	error = answer_rows(db, sql, parameter, take_sizes, &sizes);
@@ -269,20 +270,6 @@ static int is_of_weight(const struct callstack_frame *frame)
 	return 0;
 }
 
-static int asks_for_weight(const struct oom *oom, struct db *db)
-{
-	struct callstack stack = { .count = 0 };
-	int error = callstack_load(&stack, db, oom->it->node, NULL), found = 0;
-	size_t i, frames = 0;
-
-	for (i = 0; i < stack.count && !error && !found && frames < REMADE_FRAMES; i++) {
-		found = is_of_weight(stack.frame[i]);
-		frames += !stack.frame[i]->native;
-	}
-	callstack_release(&stack);
-	return error ? error : found;
-}
-
 /*
  * DoRA takes the norm of a whole weight, in float32, for each module that it adapts: so many elements as weights of 4, 8 or 16 bits have,
  * several of those at once, and no token moves them.
@@ -306,7 +293,7 @@ int oom_find_remade(struct oom *oom, struct db *db)
 	    strcmp(oom->it->source, "tensor") || oom->it->requested < oom->it->total / SAME_SHARE ||
 	    !oom_is_computed(oom->it->phase))
 		return 0;
-	error = asks_for_weight(oom, db);
+	error = asks_within(oom, db, is_of_weight, REMADE_FRAMES);
 	if (error <= 0)
 		return error;
 	error = answer_rows(db, sql, parameter, take_sizes, &pieces);
