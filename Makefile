@@ -12,6 +12,7 @@
 #   make test-knobs every row of memana knobs against real releases of the frameworks, which it fetches
 #   make fuzz       MINUTES=10 [TARGET=name]: the readers against hostile input, with clang and libFuzzer
 #   make lint       the rules of the house, checked
+#   make english    lowers the counts of sentences that are hard to read (docs/english.md)
 #   make tidy       cppcheck and clang-tidy over all sources (a minute)
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
@@ -146,7 +147,7 @@ $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(B)/analyzer.a tests/unit/test.h
 
 # --- what people type ---------------------------------------------------------------------------------------------
 
-.PHONY: demo test lint install bench deps-build deps-test
+.PHONY: demo test lint english install bench deps-build deps-test
 deps-build:
 	@tools/deps.sh build
 deps-test:
@@ -232,6 +233,10 @@ test-contributing: deps-test
 
 lint:
 	@tools/lint.sh
+
+# Lowers the counts of tools/english.txt to what the tree has (docs/english.md).
+english:
+	@tools/english.py --lower
 
 # What cppcheck and clang-tidy find in all sources: a minute on two cores, so it is not in lint.
 .PHONY: tidy deps-tidy

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # lint.sh - the rules of the house that a machine can check. Prints one line per breach and fails if there is any.
 set -u
+shopt -s lastpipe # breach counts in this shell, behind a pipe too
 cd "$(dirname "$0")/.."
 breaches=0
 
@@ -116,5 +117,8 @@ fi
 grep_in '(^|[^[:alnum:]])(TODO|FIXME|XXX|HACK)([^[:alnum:]]|$)' '*.c' '*.h' '*.sh' Makefile | grep -v '^tools/lint.sh' | breach "left for later"
 grep_in '(^|[^[:alnum:]_}])/(wor[k]|roo[t])/' . | grep -vE '^[^:]*\.md:' | breach "a path of one machine"
 sources '*.c' '*.h' '*.sh' '*.md' '*.yaml' '*.sql' '*.mk' Makefile | xargs -r grep -nE '[[:blank:]]+$' /dev/null | breach "trailing blanks"
+
+# Sentences that are hard to read: fewer, or as many as tools/english.txt says.
+breach "docs/english.md" < <(tools/english.py)
 
 [ "$breaches" = 0 ] || { echo "lint: $breaches breaches" >&2; exit 1; }
