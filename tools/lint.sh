@@ -63,7 +63,6 @@ sources 'formats/*.[ch]' 'recorder/*.[ch]' 'analyzer/*.[ch]' | sed 's,/[^/]*$,,'
 	grep -q "^$room |" $rooms || echo "$room is not in $rooms"
 done | breach "a room without a name"
 sed -n 's/^\([a-z][a-z/]*\) | *\([^|]*\)|.*/\1 \2/p' $rooms | while read -r room doors; do
-	grep -q "\`$room\`" README.md || echo "$room: no line in README.md"
 	[ "$(sources "$room/*.[ch]" | grep -c "^$room/[^/]*$")" -le 26 ] || echo "$room: too many files"
 	for door in $doors; do [ -e "$room/$door" ] || echo "$room/$door is not there"; done
 done | breach "the list of rooms ($rooms)"

@@ -1,4 +1,5 @@
-# The README shows what `make demo` prints today; only times, and what was counted at an instant, differ from run to run.
+# README.md and docs/ name what is there, and docs/reading.md shows what `make demo` prints today: times, and counts of one instant,
+# differ from run to run.
 . "$SRC/tests/cli/lib.sh"
 
 untimed() {
@@ -8,7 +9,7 @@ untimed() {
 }
 printed() { "$SRC/samples/demo.sh" "$BUILD" >demo && sed -n '/^GPU 0/,$p' demo | untimed >printed; }
 check "the demo runs" printed
-sed -n '/^GPU 0/,/^```/p' "$SRC/README.md" | sed '$d' | untimed >shown
+sed -n '/^GPU 0/,/^```/p' "$SRC/docs/reading.md" | sed '$d' | untimed >shown
 # Where a pause of the program passes without a look at the GPU, context and code are not told apart: once more, slower.
 same() {
 	local pause
@@ -19,7 +20,14 @@ same() {
 	done
 	diff shown printed
 }
-check "the README shows its output" same
+check "docs/reading.md shows its output" same
+# begins FILE: the blocks of README.md that quote the answer are the beginning of it.
+begins() {
+	sed -n '/^Peak /,/^```/p' "$SRC/README.md" | sed '$d' | untimed >quoted
+	diff quoted <(sed -n '/^Peak /,$p' shown | head -n "$(wc -l <quoted)") && [ -s quoted ]
+}
+check "README.md quotes its beginning" begins
+check "README.md has at most 130 lines" test "$(wc -l <"$SRC/README.md")" -le 130
 
 # docs/screen.md: the scenes and tests that it names are there.
 named() {
@@ -35,6 +43,36 @@ named() {
 	return $missing
 }
 check "docs/screen.md names what is there" named
+
+# Links of README.md and of all pages lead to a file.
+linked() {
+	local page target missing=0
+	for page in README.md CONTRIBUTING.md docs/*.md; do
+		for target in $(grep -oE '\]\([^)#:]+\)' "$SRC/$page" | sed 's/^](//; s/)$//' | sort -u); do
+			[ -e "$SRC/$(dirname "$page")/$target" ] || { echo "$page: $target is not there"; missing=1; }
+		done
+	done
+	return $missing
+}
+cd "$SRC" && check "links lead to a file" linked
+# Every page is in the index.
+indexed() {
+	local page missing=0
+	for page in docs/*.md; do
+		[ "$page" = docs/README.md ] || grep -q "]($(basename "$page"))" docs/README.md || { echo "$page is not in docs/README.md"; missing=1; }
+	done
+	return $missing
+}
+check "docs/README.md has every page" indexed
+# The commands that pages show are commands of memana.
+commands() {
+	local word missing=0
+	for word in $(grep -ohE '`memana [a-z]+' README.md docs/*.md | sed 's/.* //' | sort -u); do
+		[[ $word = trace || $word = snapshot ]] || "$memana" "$word" --help >/dev/null 2>&1 || { echo "memana $word is no command"; missing=1; }
+	done
+	return $missing
+}
+check "pages name commands that are there" commands
 
 # CONTRIBUTING.md: a path in it is from the root, or, below analyzer/screen, from there; a file's name alone is somewhere.
 there() {

@@ -137,7 +137,6 @@ int cmd_greet(int argc, char **argv)
 }
 """)
     before("docs/man/memana.1", r'^\.BI "info "', '.BI "greet " "TRACE..."\nSays hello. With\n.B \\-\\-json\nno less.\n.TP')
-    after("README.md", r"^\| `memana info", "| `memana greet TRACE` | says hello |")
 
 
 def a_view():
