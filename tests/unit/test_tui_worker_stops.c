@@ -180,6 +180,57 @@ TEST(no_room_for_a_database)
 	kit_close(kit);
 }
 
+/* An answer with a trouble has nothing else, whatever was asked; and every view lives with it. */
+static void walk_without_database(struct kit *kit)
+{
+	static const char *const ways[] = { "Enter", "M", "t", "r", "a", "0 g m l l m d", "2 Enter", "0 Enter Tab" };
+	static const char keys[] = "Enter j k g G n N + - 0 [ ] p Left Right Tab Enter q";
+	struct worker_question question = { .site = 1, .to = INT64_MAX, .process = 1 };
+	struct worker_answer *answer;
+	size_t i;
+	int kind;
+
+	for (kind = WORKER_LIFE; kind <= WORKER_SQL; kind++) {
+		question.kind = (enum worker_question_kind)kind;
+		snprintf(question.text, sizeof(question.text), "SELECT 1 FROM nowhere");
+		answer = ask(kit, &question);
+		CHECK(*answer->trouble && !*answer->verdict);
+		CHECK(!answer->rows && !answer->columns && !answer->map);
+		worker_answer_free(answer);
+	}
+	kit_screen(kit, 80, 24, 256, 0);
+	snprintf(kit->app.search, sizeof(kit->app.search), "a");
+	for (i = 0; i < MT_ARRAY_SIZE(ways); i++) {
+		kit_keys(kit, ways[i]);
+		kit_keys(kit, keys);
+		while (kit->app.view->below)
+			app_close(&kit->app);
+	}
+	kit_no_screen(kit);
+}
+
+TEST(views_live_with_a_worker_that_failed)
+{
+	struct kit *kit = open_steps();
+
+	CHECK(!setenv("TMPDIR", "/dev/null/nowhere", 1));
+	start_again(kit);
+	why_failed(kit);
+	walk_without_database(kit);
+	kit_close(kit);
+}
+
+/* The database is there, and every question about it fails. */
+TEST(views_live_with_questions_that_fail)
+{
+	struct kit *kit = open_steps();
+
+	CHECK_EQ(db_execute(kit->worker->db, "DROP TABLE life"), 0);
+	CHECK_EQ(db_execute(kit->worker->db, "DROP TABLE moment"), 0);
+	walk_without_database(kit);
+	kit_close(kit);
+}
+
 TEST(traces_that_could_not_be_read)
 {
 	struct model model;

@@ -88,6 +88,13 @@ static int map_waits(struct view *view)
 	return self->worker && self->is_old;
 }
 
+/* The newest map; NULL: none has come, or the worker says why there is none. */
+static const struct worker_map *map_of(const struct view_map *self)
+{
+	return self->answer ? self->answer->map : NULL;
+}
+
+/* Of a view that has a map. */
 static const struct segment_map *segments_of(const struct view_map *self)
 {
 	return &self->answer->map->state.map.map;
@@ -101,9 +108,9 @@ static const struct segment *segment_at(const struct view_map *self, uint32_t ro
 
 static uint32_t rows_of(const struct view_map *self)
 {
-	const struct worker_map *map = self->answer->map;
+	const struct worker_map *map = map_of(self);
 
-	return *self->answer->trouble ? 0 : (uint32_t)segments_of(self)->count + (map->besides != 0);
+	return map ? (uint32_t)segments_of(self)->count + (map->besides != 0) : 0;
 }
 
 /* The same segment stays chosen where it is still there. */
@@ -147,7 +154,7 @@ static void fetch(struct view_map *self, const struct app *app)
 
 static void draw_title(const struct view_map *self, const struct app *app, struct area area)
 {
-	const struct frag_instant *instant = self->answer ? &self->answer->map->state.instant : NULL;
+	const struct frag_instant *instant = map_of(self) ? &map_of(self)->state.instant : NULL;
 	struct sentence words = { 0 };
 	char device[32], time[TEXT_SIZE_MAX], count[64];
 	int room = area.width;
@@ -157,7 +164,7 @@ static void draw_title(const struct view_map *self, const struct app *app, struc
 		sentence_say(&words, ", %s of step %lld", answer_phase(instant->phase), (long long)instant->step);
 	if (self->answer && self->is_old)
 		snprintf(count, sizeof(count), "asking ...");
-	else if (self->answer)
+	else if (instant)
 		text_count(count, sizeof(count), segments_of(self)->count, "segment");
 	else
 		count[0] = '\0';
@@ -432,7 +439,7 @@ static void draw_map(struct view *view, struct app *app, struct area area)
 		area_text(area, 0, 2, STYLE_WARN, "there is no database to ask");
 	else if (!self->answer)
 		grid_words(area, 2, 2, STYLE_DIM, grid_waiting(words, sizeof(words), self->worker));
-	else if (*self->answer->trouble)
+	else if (!map_of(self))
 		grid_words(area, 2, area.height - 2, STYLE_BAD, self->answer->trouble);
 	else
 		draw_answer(self, app, area);
@@ -537,11 +544,11 @@ static int request_map(struct view *view, struct app *app, enum request request,
 		self->tall_chosen = self->tall > 1 ? self->tall / 2 : 1;
 	else if (request == REQUEST_ALL)
 		self->tall_chosen = 0;
-	else if (self->answer && rows_of(self))
+	else if (rows_of(self))
 		done = answer_request(self, app, request, input);
 	else
 		done = request == REQUEST_ENTER || request == REQUEST_MOUSE;
-	if (self->answer)
+	if (map_of(self))
 		note_chosen(self);
 	return done;
 }
@@ -550,7 +557,7 @@ static int map_is_idle(const struct view *view, const char *piece)
 {
 	const struct view_map *self = (const struct view_map *)view;
 
-	return !strncmp(piece, "Enter", 5) && (!self->answer || !rows_of(self));
+	return !strncmp(piece, "Enter", 5) && !rows_of(self);
 }
 
 const struct view_ops view_map_ops = {

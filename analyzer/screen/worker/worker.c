@@ -95,7 +95,7 @@ static void say_until(struct worker *worker, struct worker_table *table)
 		worker_table_verdict(table, words);
 }
 
-static int answer_into(struct worker *worker, const struct worker_question *question, struct worker_table *table)
+static void answer_into(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
 	static worker_answerer *const answerers[] = {
 		[WORKER_LIFE] = worker_answer_life,         [WORKER_BETWEEN] = worker_answer_between,
@@ -105,32 +105,27 @@ static int answer_into(struct worker *worker, const struct worker_question *ques
 	};
 	int error;
 
-	if (worker->state == WORKER_FAILED) { /* it stays that */
-		worker_table_trouble(table, worker->why);
-		return 0;
-	}
-	if (!worker->db) { /* of a recording that runs, there is nothing in it yet */
-		worker_table_trouble(table, worker->why);
-		return worker_table_finish(table);
+	/* Failed stays failed. A recording that runs may have no database yet. */
+	if (worker->state == WORKER_FAILED || !worker->db) {
+		worker_table_trouble(table, *worker->why ? worker->why : "nothing is recorded yet");
+		return;
 	}
 	db_watch(worker->db, gives_up, worker);
 	error = answerers[question->kind](worker, question, table);
 	if (error)
 		worker_table_trouble(table, error == -MT_E_SQL ? db_message(worker->db) : mt_strerror(error));
-	else
+	else if (!*table->answer.trouble)
 		say_until(worker, table);
-	return worker_table_finish(table);
+	worker_table_finish(table);
 }
 
-/* An answer that says only that there is no memory needs none of its own that grows. */
 static struct worker_answer *work(struct worker *worker, const struct worker_question *question)
 {
 	struct worker_table *table = worker_table_new();
 
 	if (!table)
 		return NULL;
-	if (answer_into(worker, question, table))
-		table->answer.trouble = mt_strerror(-MT_E_MEMORY);
+	answer_into(worker, question, table);
 	return &table->answer;
 }
 

@@ -61,7 +61,7 @@ struct worker_column {
 	int width;   /* columns that its widest text takes */
 };
 
-/* A table of words; ready to be shown. */
+/* A table of words; ready to be shown. `map` is there if and only if a MAP was asked for and there is no trouble. */
 struct worker_answer {
 	const char *verdict; /* a sentence or two; "": none */
 	struct worker_column *column;
@@ -70,9 +70,9 @@ struct worker_answer {
 	uint32_t *site;    /* of the model, by row; 0: the row is of no site */
 	int64_t *time;     /* that a row is about, -1: none */
 	uint32_t rows;
-	int cut;                /* there are more than WORKER_ROWS_MAX */
-	struct worker_map *map; /* what MAP asks for; else NULL */
-	const char *trouble;    /* "": none; else why there is no answer */
+	int cut; /* there are more than WORKER_ROWS_MAX */
+	struct worker_map *map;
+	const char *trouble; /* "": none; else why there is no answer: no verdict, no columns, no rows, no map */
 };
 
 /* The segments of a device, as memana frag has them. The sites of its tensors are those of the model, 0: none. */

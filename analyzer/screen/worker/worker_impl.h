@@ -38,10 +38,11 @@ void worker_table_print(struct worker_table *table, uint32_t column, const char 
 #define WORKER_CELL_MAX 240u /* columns */
 
 void worker_table_verdict(struct worker_table *table, const char *words);
+/* Drops what the answer has: an answer with a trouble has nothing else. */
 void worker_table_trouble(struct worker_table *table, const char *words);
 
-/* After the last row: the widths. 0 or -MT_E_MEMORY, if anything above failed. */
-int worker_table_finish(struct worker_table *table);
+/* After the last row: the widths. Out of memory in anything above becomes the trouble. */
+void worker_table_finish(struct worker_table *table);
 
 /* Releases the map of an answer; NULL is fine (worker_map.c). */
 void worker_map_free(struct worker_map *map);

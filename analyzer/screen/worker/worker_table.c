@@ -165,10 +165,19 @@ void worker_table_verdict(struct worker_table *table, const char *words)
 
 void worker_table_trouble(struct worker_table *table, const char *words)
 {
-	table->answer.trouble = keep(table, words);
+	struct worker_answer *answer = &table->answer;
+
+	answer->trouble = keep(table, words);
+	if (!*answer->trouble) /* no memory for the words */
+		answer->trouble = mt_strerror(-MT_E_MEMORY);
+	answer->verdict = "";
+	answer->rows = answer->columns = 0;
+	answer->cut = 0;
+	worker_map_free(answer->map);
+	answer->map = NULL;
 }
 
-int worker_table_finish(struct worker_table *table)
+void worker_table_finish(struct worker_table *table)
 {
 	struct worker_answer *answer = &table->answer;
 	uint32_t row, column;
@@ -182,7 +191,8 @@ int worker_table_finish(struct worker_table *table)
 				answer->column[column].width = width;
 		}
 	}
-	return table->failed ? -MT_E_MEMORY : 0;
+	if (table->failed && !*answer->trouble)
+		worker_table_trouble(table, mt_strerror(-MT_E_MEMORY));
 }
 
 /* ---- what all answers share ---- */
