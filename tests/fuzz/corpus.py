@@ -68,6 +68,10 @@ def sql():
         database("sql", path, os.path.basename(path).replace(".zst", ".db"))
 
 
+def screen():
+    copy("screen", tree("tests/golden/v1-*.zst") + sorted(glob.glob(os.path.join(OUT, "sql", "*.db"))))
+
+
 def advice():
     """The databases of `sql`, and of runs that there is something to say about."""
     copy("advice", sorted(glob.glob(os.path.join(OUT, "sql", "*.db"))))
@@ -195,7 +199,7 @@ def ring():
     save("ring", "slot", everything + piece(3, struct.pack("<BH", 0, 104) + bytes(24)))
 
 
-TARGETS = (trace, report, ring, pickle, straight, rules, knobs, config, sql, advice, elf, pyline)
+TARGETS = (trace, report, ring, pickle, straight, rules, knobs, config, sql, screen, advice, elf, pyline)
 
 for target in TARGETS:
     os.makedirs(os.path.join(OUT, target.__name__), exist_ok=True)

@@ -1,5 +1,6 @@
 /* The small parts of the screen: keys, lists, the scale of time, where things lie, the prompt. */
 #include <string.h>
+#include "memtrace/base.h"
 #include "screen/draw/layout.h"
 #include "screen/draw/scale.h"
 #include "screen/input/list.h"
@@ -121,45 +122,78 @@ static void check_scale(const struct scale *scale)
 	}
 }
 
-TEST(any_walk_stays_inside_the_run)
+/* Any time that a trace may say, and those around the bounds. */
+static int64_t any_time(const struct scale *scale)
 {
-	struct scale scale;
-	int64_t at;
-	int i;
+	static const int64_t times[] = {
+		INT64_MIN, -1, 0, 1, INT64_MAX / 2, INT64_MAX - 1000, INT64_MAX - 1, INT64_MAX
+	};
+	int64_t at = scale->first + (int64_t)(any(1000) * (uint64_t)((scale->last - scale->first) / 1000));
 
-	scale_init(&scale, -50, (int64_t)1 << 50, 80);
-	for (i = 0; i < 50000; i++) {
-		at = scale.first + (int64_t)any((uint64_t)(scale.last - scale.first) + 1000) - 500;
+	return any(4) ? scale_later(at, (int64_t)any(1000) - 500) : times[any(MT_ARRAY_SIZE(times))];
+}
+
+static void walk(struct scale *scale, int steps)
+{
+	int64_t at;
+
+	for (; steps; steps--) {
+		at = any_time(scale);
 		switch (any(9)) {
 		case 0:
-			scale_zoom(&scale, scale.cursor, 1, 2);
+			scale_zoom(scale, scale->cursor, 1, 2);
 			break;
 		case 1:
-			scale_zoom(&scale, at, 2, 1);
+			scale_zoom(scale, at, 2, 1);
 			break;
 		case 2:
-			scale_zoom(&scale, scale.cursor, 3, 7);
+			scale_zoom(scale, scale->cursor, 3, 7);
 			break;
 		case 3:
-			scale_go(&scale, at);
+			scale_go(scale, at);
 			break;
 		case 4:
-			scale_move(&scale, (int)any(9) - 4);
+			scale_move(scale, (int)any(9) - 4);
 			break;
 		case 5:
-			scale_span(&scale, at, at + (int64_t)any(100000));
+			scale_span(scale, at, any(3) ? scale_later(at, (int64_t)any(100000)) : any_time(scale));
 			break;
 		case 6:
-			scale_resize(&scale, (int)any(300));
+			scale_resize(scale, (int)any(300));
 			break;
 		case 7:
-			scale_extend(&scale, scale.first, scale.last + (int64_t)any(1000));
+			scale_extend(scale, scale->first, scale_later(scale->last, (int64_t)any(1000)));
 			break;
 		default:
 			if (any(20) == 0)
-				scale_all(&scale);
+				scale_all(scale);
 		}
+		check_scale(scale);
+	}
+}
+
+TEST(any_walk_stays_inside_the_run)
+{
+	static const int64_t run[][2] = {
+		{ -50, (int64_t)1 << 50 },
+		{ 0, 0 },
+		{ 7, 7 },
+		{ 0, INT64_MAX },
+		{ INT64_MIN, INT64_MAX },
+		{ INT64_MAX, INT64_MAX },
+		{ INT64_MAX - 3, INT64_MAX },
+		{ INT64_MIN, INT64_MIN },
+		{ 916320, 9223372036841144320 },
+		{ INT64_MAX, 0 },
+		{ INT64_MAX / 2, INT64_MAX - 10 },
+	};
+	struct scale scale;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(run); i++) {
+		scale_init(&scale, run[i][0], run[i][1], 80);
 		check_scale(&scale);
+		walk(&scale, 5000);
 	}
 }
 

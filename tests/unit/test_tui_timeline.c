@@ -462,6 +462,52 @@ TEST(enter_opens_the_place)
 	screen_free(screen);
 }
 
+/* ---- times that no run has ---- */
+
+/* One event or two, at times up to the last that there is: each key and each zoom ends, and the cursor stays in the run. */
+TEST(any_time_can_be_drawn)
+{
+	static const int64_t times[][2] = { { 0, 0 },
+					    { INT64_MAX, INT64_MAX },
+					    { 0, INT64_MAX },
+					    { INT64_MIN, INT64_MAX },
+					    { -1, -1 },
+					    { (int64_t)1 << 62, INT64_MAX - 1 },
+					    { 916320, 9223372036841144320 } };
+	static const char keys[] = "p0++++++++++++++++++++lllhh[]{}0---gm0lmz0";
+	struct screen *screen = calloc(1, sizeof(*screen));
+	struct model_device device = { .kind = MT_DEVICE_CUDA, .total = 80 * GIB, .peak = 2 * GIB };
+	struct model_process process = { .pid = 10, .rank = -1, .file = "a.zst" };
+	struct model *model = &screen->model;
+	size_t i, k;
+
+	alarm(60);
+	for (i = 0; i < MT_ARRAY_SIZE(times); i++) {
+		CHECK(!model_init(model) && !model_add_device(model, &device) && !model_add_process(model, &process));
+		add_site(model, WEIGHTS, 0, MT_PHASE_INIT, MT_CATEGORY_WEIGHTS, "load_model", "model.py:12");
+		for (k = 0; k < 2; k++)
+			CHECK_EQ(tape_add(model->tape, times[i][k], TAPE_CELL(WEIGHTS, 0), (int64_t)GIB, 1), 0);
+		CHECK(!model_add_span(model, &(struct model_span){ times[i][0], times[i][1], 0, 1, MT_PHASE_INIT }) &&
+		      !model_add_step(model, &(struct model_step){ times[i][1], 0, 1 }) &&
+		      !model_add_oom(model, &(struct model_oom){ .time = times[i][1] }));
+		model->events = tape_settle(model->tape);
+		model->first_time = times[i][0];
+		model->last_time = model->device[0].peak_time = times[i][1];
+		model->device[0].peak = 2 * GIB;
+		model->state = MODEL_READ;
+		model->verdict = "";
+		CHECK_EQ(app_init(&screen->app, model, NULL, 80, 24, 256, 0), 0);
+		refresh(screen);
+		for (k = 0; keys[k]; k++)
+			press(screen, keys[k]);
+		CHECK(screen->app.scale.from <= screen->app.scale.cursor);
+		CHECK(screen->app.scale.cursor < screen->app.scale.to);
+		app_release(&screen->app);
+		model_release(model);
+	}
+	free(screen);
+}
+
 /* ---- the mouse ---- */
 
 TEST(the_mouse_moves_the_cursor_and_selects)

@@ -127,7 +127,7 @@ void chart_times(struct area area, const struct scale *scale)
 			break;
 		room = width;
 	}
-	for (time = scale->from / tick * tick; time < scale->to; time += tick) {
+	for (time = scale->from / tick * tick; time < scale->to; time = scale_later(time, tick)) {
 		if (time < scale->from)
 			continue;
 		x = scale_column(scale, time);
@@ -171,7 +171,8 @@ static void band_go(struct band *band, int64_t time)
 /* The phase that takes most of [from, to); -1: none. */
 static int band_phase(struct band *band, int64_t from, int64_t to)
 {
-	int64_t taken[MT_PHASE_COUNT] = { 0 }, first, last, most = 0;
+	__int128 taken[MT_PHASE_COUNT] = { 0 }, most = 0; /* spans of a damaged trace may overlap */
+	int64_t first, last;
 	const struct model_span *span;
 	uint32_t i;
 	int phase, best = -1;
@@ -183,7 +184,7 @@ static int band_phase(struct band *band, int64_t from, int64_t to)
 			break;
 		first = span->first > from ? span->first : from;
 		last = span->last < to ? span->last : to;
-		if (span->phase < MT_PHASE_COUNT)
+		if (span->phase < MT_PHASE_COUNT && last > first)
 			taken[span->phase] += last - first;
 	}
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)

@@ -1,26 +1,26 @@
 #include "scale.h"
 
-/* a * b / c of numbers that are not negative, without overflow. */
+/* a * b / c; what an int64_t cannot hold becomes its nearest. */
 static int64_t share(int64_t a, int64_t b, int64_t c)
 {
-	return (int64_t)((__int128)a * b / c);
+	__int128 value = (__int128)a * b / c;
+
+	return value > INT64_MAX ? INT64_MAX : value < -INT64_MAX ? -INT64_MAX : (int64_t)value;
 }
 
-/* Moves what is shown into the run. */
-static void clamp(struct scale *scale)
+int64_t scale_later(int64_t time, int64_t ns)
 {
-	int64_t span = scale->to - scale->from, whole = scale->last - scale->first;
+	int64_t sum;
 
-	if (span >= whole) {
-		scale->from = scale->first;
-		scale->to = scale->last;
-	} else if (scale->from < scale->first) {
-		scale->from = scale->first;
-		scale->to = scale->first + span;
-	} else if (scale->to > scale->last) {
-		scale->to = scale->last;
-		scale->from = scale->last - span;
-	}
+	if (__builtin_add_overflow(time, ns, &sum))
+		return ns > 0 ? INT64_MAX : 0;
+	return sum > 0 ? sum : 0;
+}
+
+/* The nearest moment of the run. */
+static int64_t inside(const struct scale *scale, int64_t time)
+{
+	return time < scale->first ? scale->first : time > scale->last ? scale->last : time;
 }
 
 /* The cursor is on the screen; the last column's times end before `to`. */
@@ -32,11 +32,31 @@ static void clamp_cursor(struct scale *scale)
 		scale->cursor = scale->to - 1;
 }
 
+/* Shows `span` ns from `from` on, moved into the run; all of it where that is not longer. */
+static void show(struct scale *scale, int64_t from, int64_t span)
+{
+	if (span >= scale->last - scale->first) {
+		scale->from = scale->first;
+		scale->to = scale->last;
+	} else {
+		from = from < scale->first ? scale->first : from;
+		scale->from = from > scale->last - span ? scale->last - span : from;
+		scale->to = scale->from + span;
+	}
+}
+
+#define LEAST 1000 /* ns: a run of no length is shown as so long */
+
+static void set_run(struct scale *scale, int64_t first, int64_t last)
+{
+	scale->first = first < 0 ? 0 : first > INT64_MAX - LEAST ? INT64_MAX - LEAST : first;
+	scale->last = last < scale->first + LEAST ? scale->first + LEAST : last;
+}
+
 void scale_init(struct scale *scale, int64_t first, int64_t last, int columns)
 {
-	*scale = (struct scale){ .first = first, .last = last, .columns = columns > 0 ? columns : 1 };
-	if (scale->last < scale->first + 1000)
-		scale->last = scale->first + 1000;
+	*scale = (struct scale){ .columns = columns > 0 ? columns : 1 };
+	set_run(scale, first, last);
 	scale->from = scale->first;
 	scale->to = scale->last;
 	scale->cursor = scale->first;
@@ -51,10 +71,7 @@ void scale_extend(struct scale *scale, int64_t first, int64_t last)
 {
 	int all = scale_is_all(scale);
 
-	if (first < scale->first)
-		scale->first = first;
-	if (last > scale->last)
-		scale->last = last;
+	set_run(scale, first < scale->first ? first : scale->first, last > scale->last ? last : scale->last);
 	if (all)
 		scale_all(scale);
 }
@@ -88,15 +105,9 @@ void scale_go(struct scale *scale, int64_t time)
 {
 	int64_t span = scale->to - scale->from;
 
-	if (time < scale->first)
-		time = scale->first;
-	if (time >= scale->last)
-		time = scale->last - 1;
-	if (time < scale->from || time >= scale->to) {
-		scale->from = time - span / 2;
-		scale->to = scale->from + span;
-		clamp(scale);
-	}
+	time = inside(scale, time);
+	if (time < scale->from || time >= scale->to)
+		show(scale, scale_later(time, -(span / 2)), span);
 	scale->cursor = time;
 	clamp_cursor(scale);
 }
@@ -106,14 +117,10 @@ void scale_move(struct scale *scale, int columns)
 {
 	int64_t span = scale->to - scale->from, width = span / scale->columns ? span / scale->columns : 1;
 	int column = scale_column(scale, scale->cursor) + columns;
-	int64_t over = column < 0                 ? column * width
-		       : column >= scale->columns ? (column + 1 - scale->columns) * width
-						  : 0;
+	int over = column < 0 ? column : column >= scale->columns ? column + 1 - scale->columns : 0;
 
 	if (over) {
-		scale->from += over;
-		scale->to += over;
-		clamp(scale);
+		show(scale, scale_later(scale->from, share(over, width, 1)), span);
 		column = over < 0 ? 0 : scale->columns - 1;
 	}
 	scale->cursor = scale_time(scale, column);
@@ -135,9 +142,7 @@ void scale_zoom(struct scale *scale, int64_t around, int numerator, int denomina
 		around = scale->to;
 	before = share(around - scale->from, wanted, span);
 	before += (__int128)before * span < (__int128)(around - scale->from) * wanted; /* up: it stays in its column */
-	scale->from = around - before;
-	scale->to = scale->from + wanted;
-	clamp(scale);
+	show(scale, around - before, wanted);
 	clamp_cursor(scale);
 }
 
@@ -150,11 +155,11 @@ void scale_all(struct scale *scale)
 
 void scale_span(struct scale *scale, int64_t from, int64_t to)
 {
-	scale->from = from < scale->first ? scale->first : from;
-	scale->to = to > scale->last ? scale->last : to;
-	if (scale->to - scale->from < scale->columns)
-		scale->to = scale->from + scale->columns;
-	clamp(scale);
+	int64_t span;
+
+	from = inside(scale, from);
+	span = inside(scale, to) - from;
+	show(scale, from, span < scale->columns ? scale->columns : span);
 	clamp_cursor(scale);
 }
 

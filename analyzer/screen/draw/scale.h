@@ -1,7 +1,8 @@
 /*
  * scale.h - which stretch of the run is on the screen, and where: times to columns and back, zoom, axis marks.
  *
- * Pure arithmetic. Column c of a scale shows the times [scale_time(c), scale_time(c + 1)).
+ * Pure arithmetic. Column c of a scale shows the times [scale_time(c), scale_time(c + 1)). A scale has times from 0 to
+ * INT64_MAX ns. Functions take any time, and take the nearest of the run for one outside of it.
  */
 #ifndef MEMANA_TUI_SCALE_H
 #define MEMANA_TUI_SCALE_H
@@ -14,6 +15,9 @@ struct scale {
 	int64_t cursor;      /* inside from and to */
 	int columns;         /* at least 1 */
 };
+
+/* `time` + `ns`, from 0 to INT64_MAX. */
+int64_t scale_later(int64_t time, int64_t ns);
 
 /* The whole run; the cursor at its beginning. A run of no length is shown as 1 us. */
 void scale_init(struct scale *scale, int64_t first, int64_t last, int columns);

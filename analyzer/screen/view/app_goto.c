@@ -81,12 +81,11 @@ static int phase_called(const char *word, size_t size)
 /* The moment of a run when most was held, and as much time on both sides. */
 static void show_run(struct app *app, const struct phase_run *run)
 {
-	int64_t length = run->last - run->first + 1, from = run->first - length, to = run->last + 1 + length;
+	int64_t first = scale_later(run->first, 0), end = scale_later(run->last, 1), length = end - first;
 	struct series_column column;
 
-	series_columns(app->series, app->tape, run->first, run->last + 1, &column, 1);
-	scale_span(&app->scale, from < app->scale.first ? app->scale.first : from,
-		   to > app->scale.last ? app->scale.last : to);
+	series_columns(app->series, app->tape, first, end, &column, 1);
+	scale_span(&app->scale, scale_later(first, -length), scale_later(end, length));
 	app_go(app, column.max && column.time >= run->first ? column.time : run->first);
 }
 
@@ -156,9 +155,7 @@ static void go_to_word(struct app *app, const char *text)
 	} else if (phase >= 0 && number) {
 		go_to_phase(app, phase, number == UINT32_MAX ? 1 : number);
 	} else if (!letters && !moment_time(time_word, &time)) {
-		app_go(app, time < app->scale.first   ? app->scale.first
-			    : time >= app->scale.last ? app->scale.last - 1
-						      : time);
+		app_go(app, time);
 		app_say(app, "%s", text_time(time_word, app->scale.cursor));
 	} else {
 		app_say_bad(app, "%.40s: no time (12.5s), step (3) or phase with its number (r2, rollout 2)", text);

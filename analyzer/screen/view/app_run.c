@@ -176,14 +176,14 @@ static void choose_device(struct app *app)
 /* When what is shown begins: with the run, unless its recording began much later. */
 static int64_t first_time(const struct model *model)
 {
-	return model->first_time > (model->last_time - model->first_time) / 64 ? model->first_time : 0;
+	return model->first_time > model->last_time / 65 ? model->first_time : 0;
 }
 
 /* The run may have grown. */
 static void follow_scale(struct app *app)
 {
 	struct model *model = app->model;
-	int64_t first = first_time(model), last = model->last_time + 1;
+	int64_t first = first_time(model), last = scale_later(model->last_time, 1);
 
 	if (!app->begun && model->events) {
 		app->begun = app->changed = 1;
@@ -201,7 +201,7 @@ static void go_to_newest(struct scale *scale, int64_t time)
 	int64_t span = scale->to - scale->from;
 
 	if (time >= scale->to)
-		scale_span(scale, time + 1 - span, time + 1);
+		scale_span(scale, scale_later(time, 1 - span), scale_later(time, 1));
 	scale_go(scale, time);
 }
 

@@ -157,7 +157,8 @@ static uint64_t bytes_now(const struct view_site *self, const struct app *app)
 {
 	struct series_column column;
 
-	series_columns(self->series, app->model->tape, app->scale.cursor, app->scale.cursor + 1, &column, 1);
+	series_columns(self->series, app->model->tape, app->scale.cursor, scale_later(app->scale.cursor, 1), &column,
+		       1);
 	return column.max;
 }
 
