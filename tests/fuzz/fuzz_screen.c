@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "test.h"
 
-/* What the kit checks is a finding here. */
+/* A failed check of the kit is a finding. */
 #undef CHECK
 #undef CHECK_EQ
 #define CHECK(condition) FUZZ_CHECK(condition)

@@ -195,7 +195,7 @@ void timeline_draw_legend(struct timeline *timeline, struct app *app, struct are
 		 app->live.bytes ? words : "nothing is alive here", 0);
 }
 
-/* ---- what is done with it ---- */
+/* ---- requests ---- */
 
 int timeline_legend_at(const struct timeline *timeline, int x, int y)
 {

@@ -94,7 +94,7 @@ static const struct worker_map *map_of(const struct view_map *self)
 	return self->answer ? self->answer->map : NULL;
 }
 
-/* Of a view that has a map. */
+/* The view has a map. */
 static const struct segment_map *segments_of(const struct view_map *self)
 {
 	return &self->answer->map->state.map.map;
@@ -218,7 +218,7 @@ static void draw_scale(const struct view_map *self, struct area area, int y, con
 	area_fit(area, 0, y, area.width, STYLE_DIM, words, 0);
 }
 
-/* What is to be known of the chosen row. */
+/* The rows below the list, about the chosen segment. */
 static void draw_chosen(const struct view_map *self, const struct app *app, struct area area)
 {
 	const struct segment *segment = segment_at(self, self->list.chosen);
