@@ -31,6 +31,14 @@ assert bucket["older"][0]["gone"] == bucket["since"] == "0.7.1", bucket
 assert bucket["defaults"] == [{"since": "0.4.1", "value": "2048"}] and bucket["copies"] == 2, bucket
 budget = by_key["areal", "actor.mb_spec.max_tokens_per_mb"]
 assert budget["constraint"][0]["at-least"] == "longest sample" and budget["method"] == "tokens", budget
+for framework, key, category, saves in (
+    ("pytorch", "--enable-tcmalloc", "host", "on"),
+    ("pytorch", "--enable-jemalloc", "host", "on"),
+    ("relax", "--enable-cuda-memory-check", "allocator slack", "none"),
+):  # settings of guides that move no byte of the GPU: no saving is computed, and the row says so
+    row = by_key[framework, key]
+    assert (row["category"], row["saves"], row["method"]) == ([category], saves, "none") and row["not_so"], row
+assert by_key["areal", "actor.weight_update_mode"]["older"][0]["key"] == "WeightUpdateMeta.from_disk(file_root)"
 assert all(row["cost"] in ("free", "some time", "much time", "more GPUs", "changes results") for row in rows)
 sys.exit(len(rows) < 400)
 PY
