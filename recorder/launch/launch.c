@@ -160,7 +160,7 @@ static void take_signals(struct launch *launch)
 	sigemptyset(&launch->signals);
 	for (i = 0; i < MT_ARRAY_SIZE(handled); i++)
 		sigaddset(&launch->signals, handled[i]);
-	sigprocmask(SIG_BLOCK, &launch->signals, &launch->before);
+	sigprocmask(SIG_BLOCK, &launch->signals, NULL);
 	sigaction(SIGCHLD, &action, &launch->child_before); /* ignored, it would take the exit status away */
 }
 
@@ -245,7 +245,7 @@ static void report(const struct launch *launch, const struct gathered *gathered,
 		last_words_print(command, gathered->results, gathered->count, &launch->before);
 	if (gather_traces(gathered))
 		summary_print_next(launch->program, command, gathered->results, gathered->count);
-	else if (!gathered->failed)
+	else if (!gathered->failed && !gathered->foreign)
 		say("nothing was recorded: memrec saw no process take GPU or tensor memory (no trace was written; where a "
 		    "launcher changes the environment, memrec env says what to set)");
 }
@@ -296,8 +296,10 @@ static int run(struct launch *launch)
 int launch_main(const char *program, struct arguments *arguments)
 {
 	struct launch launch = { .program = program, .arguments = arguments };
-	int status = check_output(arguments->options.output);
+	int status;
 
+	say_outlive_readers(&launch.before);
+	status = check_output(arguments->options.output);
 	if (status)
 		return status;
 	screen_init(&launch.screen);

@@ -27,6 +27,16 @@ void say(const char *format, ...)
 		;
 }
 
+/* Blocked rather than ignored: programs that memrec starts get back what `before` says. */
+void say_outlive_readers(sigset_t *before)
+{
+	sigset_t pipes;
+
+	sigemptyset(&pipes);
+	sigaddset(&pipes, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipes, before);
+}
+
 const char *say_why(int error, int system_error)
 {
 	if (system_error && (error == -MT_E_SYSTEM || error == MT_E_SYSTEM))

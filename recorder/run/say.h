@@ -4,6 +4,7 @@
 #ifndef MEMREC_SAY_H
 #define MEMREC_SAY_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "memtrace/base.h"
@@ -13,6 +14,9 @@ enum memrec_exit { MEMREC_EXIT_OK = 0, MEMREC_EXIT_USAGE = 2, MEMREC_EXIT_INPUT 
 
 /* One line, with "memrec: " before it and the newline after it, in one write; harmful characters (memtrace/clean.h) are '?'. */
 void say(const char *format, ...) MT_PRINTF(1, 2);
+
+/* From now on a reader of these lines that goes away does not end memrec (SIGPIPE is blocked). *before: what was blocked; or NULL. */
+void say_outlive_readers(sigset_t *before);
 
 /* Why something failed, for the middle of a sentence: errno's words for system errors, else mt_strerror. Static. */
 const char *say_why(int error, int system_error);

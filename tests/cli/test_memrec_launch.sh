@@ -38,6 +38,17 @@ echo data >plain.txt
 check "not a program" refused 126 '^memrec: ./plain.txt: Permission denied$' -- ./plain.txt
 
 # --- a command that never touches a GPU
+# unread COMMAND...: with a standard error that nobody reads.
+unread() { python3 -c 'import os, subprocess, sys; end = os.pipe(); os.close(end[0]); sys.exit(subprocess.call(sys.argv[1:], stderr=end[1]))' "$@"; }
+no_reader() {
+	LD_LIBRARY_PATH=$standin status 5 unread "$memrec" --ring-dir rings -o unread.zst -- sh -c 'python3 "$0" --calls 20; exit 5' "$SRC/tests/cli/driver_calls.py" &&
+		"$memana" verify unread.zst && nothing_left
+}
+mkdir -p rings
+check "lines that nobody reads change neither status nor trace" no_reader
+check "the command still ends by SIGPIPE" status 141 "$memrec" --ring-dir rings -- sh -c 'kill -PIPE $$'
+check "memrec recover, too, outlives its reader" status 3 unread "$memrec" recover "$SRC/Makefile"
+
 echo older >trace.zst
 nothing() { status "$1" "$memrec" -- "${@:2}" && one_line err '^memrec: nothing was recorded: '; }
 check "nothing recorded is said in one line" nothing 0 true
