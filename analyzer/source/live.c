@@ -135,6 +135,7 @@ static int take_link(struct live_traces *traces, const char *folder, const char 
 {
 	char link[PATH_MAX], path[PATH_MAX];
 	struct mt_reader *reader;
+	struct stat status;
 	ssize_t size;
 	int error = 0;
 
@@ -144,7 +145,8 @@ static int take_link(struct live_traces *traces, const char *folder, const char 
 	if (size <= 0)
 		return 0;
 	path[size] = '\0';
-	if (mt_reader_open(&reader, path))
+	if (lstat(path, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	    mt_reader_open(&reader, path))
 		return 0;
 	if (live_is_written(path, mt_reader_process(reader), 0))
 		error = add_trace(traces, path);
@@ -152,11 +154,24 @@ static int take_link(struct live_traces *traces, const char *folder, const char 
 	return error;
 }
 
-/* Calls `take` for the names in a folder. A folder that cannot be read, or is somebody else's, has none. */
-static int each_name(struct live_traces *traces, const char *folder,
+/* The folder of a run, if it is this user's own and no link. */
+static DIR *open_run(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+	DIR *directory = NULL;
+
+	if (fd >= 0 && !fstat(fd, &status) && status.st_uid == geteuid())
+		directory = fdopendir(fd);
+	if (fd >= 0 && !directory)
+		close(fd);
+	return directory;
+}
+
+/* Calls `take` for the names in a folder, and closes the folder. One that could not be opened (NULL) has none. */
+static int each_name(struct live_traces *traces, const char *folder, DIR *directory,
 		     int (*take)(struct live_traces *traces, const char *folder, const char *name))
 {
-	DIR *directory = opendir(folder);
 	struct dirent *entry;
 	uint32_t looked_at = 0;
 	int error = 0;
@@ -180,7 +195,7 @@ static int take_run_name(struct live_traces *traces, const char *folder, const c
 	if (strncmp(name, RING_RUN_PREFIX, sizeof(RING_RUN_PREFIX) - 1) != 0 ||
 	    snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
 		return 0;
-	return each_name(traces, path, take_ring_name);
+	return each_name(traces, path, open_run(path), take_ring_name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -194,11 +209,11 @@ int live_find(struct live_traces *traces, const char *const *folders, uint32_t c
 	int error;
 
 	*traces = (struct live_traces){ 0 };
-	error = each_name(traces, RING_SHM_DIR, take_run_name);
+	error = each_name(traces, RING_SHM_DIR, opendir(RING_SHM_DIR), take_run_name);
 	for (i = 0; i < count && !error; i++)
-		error = each_name(traces, folders[i], take_run_name);
+		error = each_name(traces, folders[i], opendir(folders[i]), take_run_name);
 	if (!error)
-		error = each_name(traces, ".", take_run_name);
+		error = each_name(traces, ".", opendir("."), take_run_name);
 	if (traces->count)
 		qsort(traces->path, traces->count, sizeof(*traces->path), by_name);
 	return error;

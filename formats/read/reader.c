@@ -50,9 +50,11 @@ static int open_source(struct mt_chunk_source *source, const char *path)
 {
 	struct stat st;
 
-	source->fd = open(path, O_RDONLY | O_CLOEXEC);
+	source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for a writer */
 	if (source->fd < 0 || fstat(source->fd, &st))
 		return -MT_E_SYSTEM;
+	if (!S_ISREG(st.st_mode))
+		return -MT_E_MAGIC;
 	source->file_bytes = (uint64_t)st.st_size;
 	source->unpacker = mt_unpacker_new(source->fd, source->file_bytes);
 	return source->unpacker ? 0 : -MT_E_MEMORY;

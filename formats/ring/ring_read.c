@@ -1,5 +1,6 @@
 /* ring_read.c - a bounds-checked view of a ring; see ring_read.h. */
 #include "ring_read.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,15 +67,46 @@ static void end_texts(struct ring_header *header)
 			texts[i].text[texts[i].size - 1] = 0;
 }
 
-static int view_map(struct ring_view *view, const char *path, int shared)
+/* Copies what the file has from `from` to `to`; what is missing by then stays 0. 0 or -MT_E_SYSTEM. */
+static int copy_range(int fd, off_t from, off_t to, uint8_t *map)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct stat st;
-	void *map;
+	while (from < to) {
+		ssize_t n = pread(fd, map + from, (size_t)(to - from), from);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -MT_E_SYSTEM : 0;
+		from += n;
+	}
+	return 0;
+}
+
+/* A ring is sparse: a copy of the whole file would touch pages that the file has not. */
+static int copy_data(int fd, off_t size, uint8_t *map)
+{
+	off_t from = 0, hole = size;
 	int err = 0;
 
-	if (fd < 0 && !shared)
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (!err && from < size) {
+		from = lseek(fd, from, SEEK_DATA);
+		if (from < 0)
+			return errno == ENXIO ? 0 : -MT_E_SYSTEM; /* holes up to the end */
+		hole = lseek(fd, from, SEEK_HOLE);
+		hole = hole < from || hole > size ? size : hole;
+		err = copy_range(fd, from, hole, map);
+		from = hole;
+	}
+	return err;
+}
+
+/* A left-over is copied: its owner may shorten the file, and a mapping of the file would end its reader by SIGBUS. */
+static int view_map(struct ring_view *view, const char *path, int shared)
+{
+	int fd = open(path, (shared ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err = 0;
+	struct stat st;
+	void *map;
+
 	if (fd < 0)
 		return -MT_E_SYSTEM;
 	if (fstat(fd, &st))
@@ -85,12 +117,16 @@ static int view_map(struct ring_view *view, const char *path, int shared)
 		err = -MT_E_TRUNCATED;
 	if (!err) {
 		view->map_bytes = (size_t)st.st_size;
-		map = mmap(NULL, view->map_bytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+		map = shared ? mmap(NULL, view->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+			     : mmap(NULL, view->map_bytes, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (map == MAP_FAILED)
 			err = -MT_E_SYSTEM;
 		else
 			view->header = map;
 	}
+	if (!err && !shared)
+		err = copy_data(fd, st.st_size, map);
 	close(fd);
 	return err;
 }

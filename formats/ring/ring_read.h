@@ -55,7 +55,8 @@ struct ring_view {
 };
 
 /*
- * Maps the ring. `shared` 1: gives space back to the producer; 0: for left-overs, nothing is written to the file.
+ * Opens the ring, which is no link. `shared` 1: maps the file and gives space back to the producer; 0: for left-overs, takes
+ * a copy, and nothing is written to the file.
  * Afterwards the header's constant texts end in NUL. *view is NULL on error: -MT_E_SYSTEM (errno), -MT_E_MEMORY,
  * -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED.
  */

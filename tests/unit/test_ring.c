@@ -45,6 +45,38 @@ static void expect(struct ring_view *view, uint64_t seq)
 	ring_view_take(view);
 }
 
+/* Its owner may do so at any time, and a reader of a mapping would die of SIGBUS. */
+TEST(a_leftover_that_is_shortened_meanwhile_is_read_as_it_was)
+{
+	struct ring_view *view;
+	uint64_t i;
+
+	make(4);
+	for (i = 0; i < 100; i++)
+		put(i % 4, i);
+	CHECK_EQ(ring_view_open(&view, path, 0), 0);
+	CHECK_EQ(truncate(path, 0), 0);
+	ring_view_refresh(view);
+	for (i = 1; i <= 100; i++)
+		expect(view, i);
+	CHECK(!ring_view_peek(view));
+	ring_view_close(view);
+}
+
+TEST(a_link_is_no_ring)
+{
+	struct ring_view *view;
+	char link[600];
+	int shared;
+
+	make(4);
+	snprintf(link, sizeof(link), "%s.link", path);
+	CHECK_EQ(symlink(path, link), 0);
+	for (shared = 0; shared <= 1; shared++)
+		CHECK_EQ(ring_view_open(&view, link, shared), -MT_E_SYSTEM);
+	unlink(link);
+}
+
 TEST(events_come_by_number)
 {
 	static const uint32_t slots[] = { 2, 0, 0, 1, 2, 2, 2, 1, 0, 3, 1, 0, 0, 2 };
