@@ -143,7 +143,7 @@ static int choose_name(struct collector *c, char *path, int *plain)
 
 	*plain = 0;
 	/* A collector that died may have chosen it already. */
-	if (rundir_get_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
+	if (rundir_own_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
 		return filelock_open(path, O_CREAT | O_EXCL);
 	lock = output_claim(path, c->header->output, &owner, plain);
 	if (lock != -MT_E_SYSTEM ||
@@ -196,7 +196,7 @@ static int create_trace(struct collector *c)
 	char path[MEMREC_PATH_MAX];
 	int plain, error;
 
-	if (rundir_get_trace(c->ring_path, path, sizeof(path)) && !access(path, F_OK)) {
+	if (rundir_own_trace(c->ring_path, path, sizeof(path)) && !access(path, F_OK)) {
 		error = resume_trace(c, path);
 		if (!error)
 			begin_trace(c, path, is_plain(c, path));

@@ -181,7 +181,7 @@ static void take_ring(struct gathered *gathered, const char *ring_path, struct r
 
 	switch (state) {
 	case RING_YOUNG:
-		if (!locked)
+		if (!locked && recover_is_unborn(ring_path))
 			unlink(ring_path);
 		break;
 	case RING_RECORDING:
@@ -284,6 +284,13 @@ static void take_stray(void *context, const struct stray *stray)
 
 	if (is_known(gathered, result->trace))
 		return;
+	if (stray->is_foreign) {
+		if (gathered->foreign++ < UNSEEN_TOLD)
+			say("%s: is another user's, and came while the command ran: memrec does not look into it (a process that has "
+			    "changed its user writes there)",
+			    summary_path(result->trace));
+		return;
+	}
 	if (!stray->is_written) {
 		add_result(gathered, result);
 		return;

@@ -14,7 +14,8 @@ struct gathered {
 	size_t running; /* traces that are still being written */
 	char **written; /* their paths, as far as they are known */
 	size_t written_count;
-	size_t failed; /* processes of which a line has said why they were not recorded */
+	size_t foreign; /* files and folders of other users that may be of the run */
+	size_t failed;  /* processes of which a line has said why they were not recorded */
 };
 
 /*
@@ -45,12 +46,14 @@ void gather_rename(struct gathered *gathered, const char *pattern, const char *r
 struct stray {
 	struct run_result result; /* filled in from the trace; pid is the one that it saw, maybe another namespace's */
 	int is_written;           /* somebody is still writing it: `result` has its pid and its path alone */
+	int is_foreign; /* another user's file or folder, which nobody looked into: `result` has its path alone */
 };
 
 /*
  * Calls `visit` with each trace of the run `run_dir` that has changed since `since`, in the folder that `pattern` (of -o)
  * names, unless its name depends on the process, and in those where collectors go when they cannot write there
- * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over.
+ * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over. Of other users'
+ * files and folders no more is known than that they have changed since: those with such a name are told of, none is opened.
  */
 void strays_each(const char *pattern, const char *run_dir, time_t since,
 		 void (*visit)(void *context, const struct stray *stray), void *context);

@@ -61,6 +61,9 @@ extern const char env_frameworks[];
  */
 int recover_ring(const char *ring_path, struct run_result *result);
 
+/* 1: a ring whose process was killed before it recorded anything. */
+int recover_is_unborn(const char *ring_path);
+
 /*
  * `memrec recover [-o FILE] FILE`: returns the exit status. FILE may be a stranger's: what is written is FILE itself (a
  * trace), a file beside it (a ring), or what -o says, never a path that FILE holds.

@@ -120,20 +120,19 @@ static void result_of(struct run_result *result, const struct ring_header *heade
 	result->rank = header->rank;
 }
 
-/* The ring's link leads to a trace that says something. */
-static int has_begun(const char *ring_path, char *trace_path)
+/* It is a file that says something. */
+static int has_begun(const char *trace_path)
 {
 	struct stat st;
 
-	return rundir_get_trace(ring_path, trace_path, MEMREC_PATH_MAX) && !stat(trace_path, &st) &&
-	       S_ISREG(st.st_mode) && st.st_size;
+	return !stat(trace_path, &st) && S_ISREG(st.st_mode) && st.st_size;
 }
 
 static int recover_own(const char *ring_path, const struct ring_header *header, struct run_result *result)
 {
 	char trace_path[MEMREC_PATH_MAX];
 
-	if (!has_begun(ring_path, trace_path))
+	if (!rundir_own_trace(ring_path, trace_path, sizeof(trace_path)) || !has_begun(trace_path))
 		return collect_ring(ring_path, result);
 	result_of(result, header);
 	return recover_into(ring_path, trace_path, trace_path, result);
@@ -160,16 +159,23 @@ int recover_ring(const char *ring_path, struct run_result *result)
 	return error;
 }
 
-static int begins_with(const char *path, const char *magic)
+/* The first bytes of a file, 0 where it has fewer. 0 or -1. */
+static int read_magic(const char *path, char magic[8])
 {
-	char start[8];
-	int fd = open(path, O_RDONLY | O_CLOEXEC), is;
+	int fd = rundir_open_file(path), error;
 
-	if (fd < 0)
-		return 0;
-	is = read(fd, start, sizeof(start)) == sizeof(start) && !memcmp(start, magic, sizeof(start));
-	close(fd);
-	return is;
+	memset(magic, 0, 8);
+	error = fd < 0 || read(fd, magic, 8) < 0 ? -1 : 0;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+static int is_ring(const char *path)
+{
+	char magic[8];
+
+	return !read_magic(path, magic) && !memcmp(magic, RING_MAGIC, sizeof(magic));
 }
 
 #define RING_SUFFIX ".ring"
@@ -182,10 +188,13 @@ static size_t ring_stem(const char *path)
 	return size > cut && !strcmp(path + size - cut, RING_SUFFIX) ? size - cut : 0;
 }
 
-/* The magic is the last word of a ring's header: whoever was killed before that had recorded nothing. */
-static int is_unborn_ring(const char *path)
+/* The magic is the last word of a ring's header. */
+int recover_is_unborn(const char *ring_path)
 {
-	return ring_stem(path) && begins_with(path, "\0\0\0\0\0\0\0");
+	static const char none[8];
+	char magic[8];
+
+	return ring_stem(ring_path) && !read_magic(ring_path, magic) && !memcmp(magic, none, sizeof(magic));
 }
 
 /* What `memrec recover FILE` works on. */
@@ -236,10 +245,20 @@ static int belong_together(const struct trace_facts *facts, const struct ring_he
 	       !strcmp(header->boot_id, facts->boot_id);
 }
 
-/* 0, -MT_E_MISSING: the trace's ring is not there any more, or why it cannot be read. */
-static int find_ring(struct job *job, const struct trace_facts *facts)
+/* Whoever wrote the trace may have named anybody's file: a ring is the user's own, or of the owner of the trace. */
+static int may_be_ring_of(const char *trace_path, const char *ring_path)
 {
-	int error = *facts->ring_path ? rundir_read_header(facts->ring_path, &job->header) : -MT_E_MISSING;
+	struct stat trace, ring;
+
+	return ring_stem(ring_path) && !lstat(ring_path, &ring) && S_ISREG(ring.st_mode) && !stat(trace_path, &trace) &&
+	       (ring.st_uid == geteuid() || ring.st_uid == trace.st_uid);
+}
+
+/* 0, -MT_E_MISSING: the trace's ring is not there any more, or why it cannot be read. */
+static int find_ring(struct job *job, const char *trace_path, const struct trace_facts *facts)
+{
+	int error = may_be_ring_of(trace_path, facts->ring_path) ? rundir_read_header(facts->ring_path, &job->header)
+								 : -MT_E_MISSING;
 
 	if (error == -MT_E_SYSTEM && errno == ENOENT)
 		return -MT_E_MISSING;
@@ -260,7 +279,7 @@ static int from_trace(struct job *job, const char *path, int *status)
 		say("%s: cannot read it: %s", job->file, say_why(error, errno));
 		return 1;
 	}
-	error = find_ring(job, &facts);
+	error = find_ring(job, path, &facts);
 	if (error == -MT_E_MISSING && !facts.complete)
 		(void)read_trace(path, &facts); /* its collector may have ended it between the two looks */
 	if (!error) {
@@ -295,8 +314,8 @@ static int from_ring(struct job *job, const char *path)
 	snprintf(job->ring_path, sizeof(job->ring_path), "%s", path);
 	if (error)
 		return error;
-	if (!has_begun(path, job->trace_path) || read_trace(job->trace_path, &facts) ||
-	    !belong_together(&facts, &job->header))
+	if (!rundir_get_trace(path, job->trace_path, sizeof(job->trace_path)) || !has_begun(job->trace_path) ||
+	    read_trace(job->trace_path, &facts) || !belong_together(&facts, &job->header))
 		*job->trace_path = '\0';
 	if (*job->out_path)
 		return 0;
@@ -381,11 +400,11 @@ static int recover_file(struct job *job, const char *path)
 	char trace[MEMREC_PATH_MAX];
 	int status, error;
 
-	if (is_unborn_ring(path)) {
+	if (recover_is_unborn(path)) {
 		say("%s: its process was killed before it recorded anything (nothing to recover)", job->file);
 		return MEMREC_EXIT_OK;
 	}
-	if (!begins_with(path, RING_MAGIC)) {
+	if (!is_ring(path)) {
 		if (from_trace(job, path, &status))
 			return status;
 		error = do_job(job);
@@ -463,6 +482,7 @@ int recover_main(int argc, char **argv)
 	char *path;
 	int status;
 
+	say_outlive_readers(NULL);
 	file = read_recover_arguments(argc, argv, &output, &status);
 	if (!file)
 		return status;

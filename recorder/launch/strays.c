@@ -1,4 +1,7 @@
-/* strays.c - see gather.h. Files and environments are anybody's: nothing is believed but that a name stands in them. */
+/*
+ * strays.c - see gather.h. Environments are anybody's: nothing is believed but that a name stands in them. Files of other
+ * users are not even opened: whoever sees the run's folder could write a trace that names the run.
+ */
 #include "gather.h"
 
 #include <ctype.h>
@@ -110,34 +113,73 @@ struct search {
 	void *context;
 };
 
-static void look_at(const struct search *search, const char *path)
+static int is_recent(const struct search *search, const struct stat *st)
+{
+	return st->st_mtime >= search->since;
+}
+
+static void tell_foreign(const struct search *search, const char *path)
+{
+	struct stray *stray = calloc(1, sizeof(*stray));
+
+	if (stray) {
+		stray->is_foreign = 1;
+		snprintf(stray->result.trace, sizeof(stray->result.trace), "%s", path);
+		search->visit(search->context, stray);
+	}
+	free(stray);
+}
+
+/* `begins_as`: of names that another user's trace may have. */
+static void look_at(const struct search *search, const char *path, const char *name, const char *begins_as)
 {
 	struct stray *stray = malloc(sizeof(*stray));
 	struct stat st;
 
-	if (stray && !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_mtime >= search->since &&
-	    read_trace(stray, path, search->run_dir))
-		search->visit(search->context, stray);
+	if (stray && !lstat(path, &st) && S_ISREG(st.st_mode) && is_recent(search, &st)) {
+		if (st.st_uid != geteuid() && !strncmp(name, begins_as, strlen(begins_as)))
+			tell_foreign(search, path);
+		else if (st.st_uid == geteuid() && read_trace(stray, path, search->run_dir))
+			search->visit(search->context, stray);
+	}
 	free(stray);
 }
 
-static void look_in(const struct search *search, const char *folder)
+/* Closes `folder`; NULL: it could not be opened. */
+static void look_in(const struct search *search, const char *folder, DIR *dir, const char *begins_as)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
-	DIR *dir = opendir(folder);
 
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.' &&
 		    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path))
-			look_at(search, path);
+			look_at(search, path, entry->d_name, begins_as);
 	if (dir)
 		closedir(dir);
+}
+
+/* A folder that a collector has made. One of another user is told of by its name alone. */
+static void look_in_fallback(const struct search *search, const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	DIR *dir = NULL;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid())
+		dir = fdopendir(fd);
+	if (fd >= 0 && !dir)
+		close(fd);
+	if (dir)
+		look_in(search, folder, dir, "");
+	else if (!lstat(folder, &st) && S_ISDIR(st.st_mode) && st.st_uid != geteuid() && is_recent(search, &st))
+		tell_foreign(search, folder);
 }
 
 /* Where collectors go that cannot write where they should: folders of their own below this one. */
 static void look_in_fallbacks(const struct search *search)
 {
+	static const size_t size = sizeof(OUTPUT_FALLBACK_PREFIX "XXXXXX") - 1; /* as mkdtemp names them */
 	char path[PATH_MAX];
 	struct dirent *entry;
 	const char *parent = output_fallback();
@@ -145,21 +187,34 @@ static void look_in_fallbacks(const struct search *search)
 
 	while (dir && (entry = readdir(dir)))
 		if (!strncmp(entry->d_name, OUTPUT_FALLBACK_PREFIX, strlen(OUTPUT_FALLBACK_PREFIX)) &&
+		    strlen(entry->d_name) == size &&
 		    snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) < (int)sizeof(path))
-			look_in(search, path);
+			look_in_fallback(search, path);
 	if (dir)
 		closedir(dir);
+}
+
+/* How names begin that collectors make of the pattern: up to what differs. */
+static void beginning_of(char *begins_as, const char *pattern)
+{
+	const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern, *dot = strrchr(base, '.');
+	size_t size = strcspn(base, "%");
+
+	if (dot && (size_t)(dot - base) < size)
+		size = (size_t)(dot - base);
+	snprintf(begins_as, MEMREC_PATH_MAX, "%.*s", (int)size, base);
 }
 
 void strays_each(const char *pattern, const char *run_dir, time_t since,
 		 void (*visit)(void *context, const struct stray *stray), void *context)
 {
 	struct search search = { run_dir, since, visit, context };
-	char folder[MEMREC_PATH_MAX];
+	char folder[MEMREC_PATH_MAX], begins_as[MEMREC_PATH_MAX];
 
 	output_dir(folder, pattern);
+	beginning_of(begins_as, pattern);
 	if (!strchr(folder, '%'))
-		look_in(&search, folder);
+		look_in(&search, folder, opendir(folder), begins_as);
 	look_in_fallbacks(&search);
 }
 

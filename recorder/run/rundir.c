@@ -17,6 +17,7 @@
 
 #define NEW_SUFFIX ".new" /* a result being written */
 #define NAME_PREFIX "name."
+#define RING_SUFFIX ".ring"
 
 static int ends_with(const char *text, const char *suffix)
 {
@@ -47,7 +48,7 @@ static int make_in(char *path, const char *dir)
 
 	if (!realpath(dir, absolute) || join(path, absolute, "/", RING_RUN_PREFIX "XXXXXX"))
 		return -MT_E_SYSTEM;
-	return mkdtemp(path) ? 0 : -MT_E_SYSTEM;
+	return mkdtemp(path) && !chmod(path, 0700) ? 0 : -MT_E_SYSTEM; /* whatever the umask says */
 }
 
 int rundir_make(char *path, const char *ring_dir, const char *output_dir)
@@ -59,9 +60,15 @@ int rundir_make(char *path, const char *ring_dir, const char *output_dir)
 	return make_in(path, output_dir);
 }
 
+/* The folder itself, never another one that a link leads to. A descriptor, or -1 (errno). */
+static int open_folder(int at, const char *name)
+{
+	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int rundir_lock(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), saved;
+	int fd = open_folder(AT_FDCWD, path), saved;
 
 	if (fd < 0)
 		return -MT_E_SYSTEM;
@@ -84,56 +91,122 @@ static int is_note(const char *name)
 #undef OR_UNSEEN
 }
 
-/* It holds links alone, and nobody needs them any more. */
-static void remove_screen(const char *path)
+/* Notes begin with the pid of a process, but for those of names. */
+static int begins_as_note(const char *name)
 {
-	char folder[PATH_MAX], file[PATH_MAX];
-	struct dirent *entry;
-	DIR *dir;
-
-	if (join(folder, path, "/", RUNDIR_SCREEN) || !(dir = opendir(folder)))
-		return;
-	while ((entry = readdir(dir)))
-		if (!join(file, folder, "/", entry->d_name))
-			unlink(file);
-	closedir(dir);
-	rmdir(folder);
+	return (*name >= '0' && *name <= '9') || starts_with(name, NAME_PREFIX);
 }
 
-static void sweep(const char *path, DIR *dir)
+/* Notes are links; results are files beside a ring of that name. Whatever else lies in a folder is left alone. */
+static int is_removable(int folder, const char *name)
 {
-	char file[PATH_MAX];
+	struct stat st;
+
+	if (!is_note(name) || !begins_as_note(name) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	return S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && strstr(name, RING_SUFFIX MEMREC_DONE_SUFFIX));
+}
+
+/* An open folder for readdir; the descriptor stays the caller's. NULL (errno). */
+static DIR *list(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
+/* The screen's folder holds links alone, and nobody needs them any more. */
+static void remove_screen(int run)
+{
+	int folder = open_folder(run, RUNDIR_SCREEN);
+	DIR *dir = folder < 0 ? NULL : list(folder);
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir)))
+		if (!fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
+			unlinkat(folder, entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (folder >= 0)
+		close(folder);
+	unlinkat(run, RUNDIR_SCREEN, AT_REMOVEDIR);
+}
+
+static int has_rings(DIR *dir)
+{
 	struct dirent *entry;
 	int rings = 0;
 
 	while ((entry = readdir(dir)))
 		rings += entry->d_name[0] != '.' && !is_note(entry->d_name);
 	rewinddir(dir);
-	while (!rings && (entry = readdir(dir)))
-		if (is_note(entry->d_name) && !join(file, path, "/", entry->d_name))
-			unlink(file);
-	if (!rings)
-		remove_screen(path);
+	return rings != 0;
 }
 
+/* 1: there was no ring, and the notes are gone. */
+static int sweep(int folder)
+{
+	DIR *dir = list(folder);
+	struct dirent *entry;
+	int rings = !dir || has_rings(dir);
+
+	while (!rings && (entry = readdir(dir)))
+		if (is_removable(folder, entry->d_name))
+			unlinkat(folder, entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (!rings)
+		remove_screen(folder);
+	return !rings;
+}
+
+/* 1: no ring is in the folder now. */
+static int is_spent(const char *path)
+{
+	int folder = open_folder(AT_FDCWD, path), spent;
+	DIR *dir = folder < 0 ? NULL : list(folder);
+
+	spent = dir && !has_rings(dir);
+	if (dir)
+		closedir(dir);
+	if (folder >= 0)
+		close(folder);
+	return spent;
+}
+
+/* Whoever is refused the lock leaves it to the holder to look once more, after letting go. */
 void rundir_clean(const char *path)
 {
 	const char *base = strrchr(path, '/');
-	int lock;
-	DIR *dir;
+	int lock, swept;
 
 	if (!base || !starts_with(base + 1, RING_RUN_PREFIX))
 		return;
-	lock = rundir_lock(path);
-	if (lock < 0)
-		return;
-	dir = opendir(path);
-	if (dir) {
-		sweep(path, dir);
-		closedir(dir);
-		rmdir(path);
-	}
-	close(lock);
+	do {
+		lock = rundir_lock(path);
+		if (lock < 0)
+			return;
+		swept = sweep(lock);
+		if (swept)
+			rmdir(path);
+		close(lock);
+	} while (!swept && is_spent(path));
+}
+
+int rundir_open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode)))
+		return fd;
+	close(fd);
+	errno = ELOOP;
+	return -1;
 }
 
 /* 1: the whole text of the link, with a NUL. */
@@ -145,6 +218,18 @@ static int read_link(const char *path, char *text, size_t size)
 		return 0;
 	text[n] = '\0';
 	return 1;
+}
+
+/* The ring says itself which run it is of: a note may lead anywhere. `path`: of the note, in the folder of the run. */
+static int is_ring_of_run(const char *ring_path, const char *path)
+{
+	struct ring_header *header = malloc(sizeof(*header));
+	size_t size = (size_t)(strrchr(path, '/') - path);
+	int is = header && !rundir_read_header(ring_path, header) && strlen(header->run_dir) == size &&
+		 !memcmp(header->run_dir, path, size);
+
+	free(header);
+	return is;
 }
 
 /*
@@ -159,7 +244,8 @@ static int is_ring_or_result(const char *name, char *path, int *ring)
 	if (*ring)
 		return 1;
 	if (ends_with(name, MEMREC_ELSEWHERE_SUFFIX)) {
-		*ring = read_link(path, where, sizeof(where)) && !access(where, F_OK) && !join(path, where, "", "");
+		*ring = read_link(path, where, sizeof(where)) && is_ring_of_run(where, path) &&
+			!join(path, where, "", "");
 		return *ring;
 	}
 	if (!ends_with(name, MEMREC_DONE_SUFFIX))
@@ -210,7 +296,7 @@ static int read_whole(int fd, void *data, size_t size)
 
 int rundir_read_header(const char *ring_path, struct ring_header *header)
 {
-	int fd = open(ring_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), error, saved;
+	int fd = rundir_open_file(ring_path), error, saved;
 	size_t i;
 
 	if (fd < 0)
@@ -291,6 +377,17 @@ int rundir_get_trace(const char *ring_path, char *trace_path, size_t size)
 	return n > 0;
 }
 
+int rundir_own_trace(const char *ring_path, char *trace_path, size_t size)
+{
+	char link[PATH_MAX];
+	struct stat st;
+
+	if (!join(link, ring_path, RING_TRACE_SUFFIX, "") && !lstat(link, &st) && st.st_uid == geteuid())
+		return rundir_get_trace(ring_path, trace_path, size);
+	*trace_path = '\0';
+	return 0;
+}
+
 /* The reason on one line of its own. */
 static void print_why(FILE *file, size_t source, const char *why)
 {
@@ -300,13 +397,32 @@ static void print_why(FILE *file, size_t source, const char *why)
 	putc('\n', file);
 }
 
+/* A collector that was refused the lock meanwhile has left the folder to us. */
 static int is_locked(const char *path)
 {
 	int lock = rundir_lock(path);
 
-	if (lock >= 0)
+	if (lock >= 0) {
 		close(lock);
+		rundir_clean(path);
+	}
 	return lock == -MT_E_BUSY;
+}
+
+/* A new file, whatever has its name; NULL (errno). The launcher may be another user than a collector below sudo. */
+static FILE *create_result(const char *path)
+{
+	FILE *file;
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		fchmod(fd, 0644);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
 }
 
 /*
@@ -338,7 +454,7 @@ int rundir_write_result(const char *ring_path, const struct run_result *result)
 	ring_path = place;
 	if (join(done, ring_path, MEMREC_DONE_SUFFIX, "") || join(temporary, ring_path, MEMREC_DONE_SUFFIX, NEW_SUFFIX))
 		return -MT_E_SYSTEM;
-	file = fopen(temporary, "we");
+	file = create_result(temporary);
 	if (!file)
 		return -MT_E_SYSTEM;
 #define PRINT_MEMBER(member, meaning) fprintf(file, #member "=%" PRId64 "\n", result->member);
@@ -372,13 +488,18 @@ int rundir_read_result(const char *ring_path, struct run_result *result)
 {
 	char path[PATH_MAX], line[512];
 	FILE *file;
+	int fd;
 
 	memset(result, 0, sizeof(*result));
 	if (join(path, ring_path, MEMREC_DONE_SUFFIX, ""))
 		return -MT_E_SYSTEM;
-	file = fopen(path, "re");
-	if (!file)
+	fd = rundir_open_file(path);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
 		return -MT_E_SYSTEM;
+	}
 	while (fgets(line, sizeof(line), file))
 		read_result_line(line, result);
 	fclose(file);
@@ -424,9 +545,21 @@ static int still_there(int fd, const char *path)
 	       by_fd.st_dev == by_path.st_dev;
 }
 
+/* To open a device or a pipe for writing would do something to it. */
+static int is_something_else(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) || S_ISREG(st.st_mode))
+		return 0;
+	errno = S_ISLNK(st.st_mode) ? ELOOP : ENODEV;
+	return 1;
+}
+
 int filelock_open(const char *path, int flags)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666), saved;
+	int fd = is_something_else(path) ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0666),
+	    saved;
 
 	if (fd < 0)
 		return -MT_E_SYSTEM;

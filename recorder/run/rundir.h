@@ -63,7 +63,8 @@ int rundir_make(char *path, const char *ring_dir, const char *output_dir);
 int rundir_lock(const char *path);
 
 /*
- * Removes the notes of the run and the folder, once no ring is left and nobody holds the lock. The launcher calls it
+ * Removes the notes of the run and the folder, once no ring is left and nobody holds the lock. Files that are no notes
+ * stay, and so does all that a link leads to. The launcher calls it
  * after letting go of its lock, a collector after writing its result: so one of them does it.
  */
 void rundir_clean(const char *path);
@@ -91,6 +92,12 @@ void rundir_take_notes(const char *path, const char *suffix, void (*visit)(void 
 /* The trace that a ring goes into; NULL: none after all. Set: 0 or -MT_E_SYSTEM. Get: 1 and the path, or 0 and "". */
 int rundir_set_trace(const char *ring_path, const char *trace_path);
 int rundir_get_trace(const char *ring_path, char *trace_path, size_t size);
+
+/* As rundir_get_trace, for whoever writes there: a link that another user has made leads nowhere. */
+int rundir_own_trace(const char *ring_path, char *trace_path, size_t size);
+
+/* Opens a regular file for reading (close-on-exec), and nothing that a link leads to. -1 (errno). */
+int rundir_open_file(const char *path);
 
 /*
  * The result of a ring: written at once (rename), before the ring goes, where the launcher looks for it; read with its

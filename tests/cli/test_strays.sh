@@ -31,15 +31,26 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups test
 	trap 'rm -rf "$base"' EXIT
 	chmod 711 "$base" && mkdir -m 755 "$base/closed" && mkdir -m 777 "$base/open" "$base/temporary"
 	export TMPDIR=$base/temporary
+	# Anybody could have written such a file: it is named, and not looked into.
+	foreign() { grep -Eq "^memrec: $1: is another user's" err && ! grep -Eq '[0-9] events|next:' err && [ "$(wc -l <err)" = 1 ]; }
 	open_folder() {
-		(cd "$base/open" && status 0 "$memrec" -o other.zst -- $other && grep -Eq '^memrec: other\.[0-9]+\.zst: [0-9]+ events' err && "$memana" verify other.*.zst)
+		(cd "$base/open" && status 0 "$memrec" -o other.zst -- $other && foreign 'other\.[0-9]+\.zst' && "$memana" verify other.*.zst)
 	}
 	check "strays: another user, who may write there" open_folder
 	closed_folder() {
-		(cd "$base/closed" && status 0 "$memrec" -o other.zst -- $other && grep -Eq "^memrec: $TMPDIR/memrec-trace\.[^/]*/other\.[0-9]+\.zst: [0-9]+ events" err &&
+		(cd "$base/closed" && status 0 "$memrec" -o other.zst -- $other && foreign "$TMPDIR/memrec-trace\.[^/]*" &&
 			"$memana" verify "$TMPDIR"/memrec-trace.*/other.*.zst || { cat err; ls -R "$base"; false; })
 	}
 	check "strays: another user, who may not: the trace is where he may, and that is said" closed_folder
+	# A stranger's trace that names this very run, and one's own that he links to.
+	spoofed() {
+		rm -rf "$TMPDIR"/* && mkdir -m 777 -p "$base/spoof" && (cd "$base/spoof" && status 0 "$memrec" -o mine.zst -- sh -c "
+			$program --calls 20 && cp mine.zst copy.zst && mkdir $TMPDIR/memrec-trace.spoof1 $TMPDIR/memrec-trace.spoof2 &&
+			mv copy.zst $TMPDIR/memrec-trace.spoof1/evil.zst && ln -s $TMPDIR/memrec-trace.spoof1 $TMPDIR/memrec-trace.spoof3 &&
+			mkfifo $TMPDIR/memrec-trace.spoof2/pipe.zst && chown -R 65534 $TMPDIR/memrec-trace.spoof1" &&
+			! grep -q evil err && grep -Eq '^memrec: mine\.zst: [0-9]+ events' err || { cat err; false; })
+	}
+	check "strays: what another user has put there is not taken for one's own" spoofed
 else
 	echo "skip strays: another user: needs root, and a build that others can read"
 fi
