@@ -52,8 +52,8 @@ struct stray {
 /*
  * Calls `visit` with each trace of the run `run_dir` that has changed since `since`, in the folder that `pattern` (of -o)
  * names, unless its name depends on the process, and in those where collectors go when they cannot write there
- * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over. Of other users'
- * files and folders no more is known than that they have changed since: those with such a name are told of, none is opened.
+ * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over. Files
+ * and folders of other users are not opened: `visit` gets the path of one that has such a name and has changed since.
  */
 void strays_each(const char *pattern, const char *run_dir, time_t since,
 		 void (*visit)(void *context, const struct stray *stray), void *context);

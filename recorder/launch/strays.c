@@ -176,7 +176,7 @@ static void look_in_fallback(const struct search *search, const char *folder)
 		tell_foreign(search, folder);
 }
 
-/* Where collectors go that cannot write where they should: folders of their own below this one. */
+/* A collector that cannot write where the trace should be has made a folder of its own below this one. */
 static void look_in_fallbacks(const struct search *search)
 {
 	static const size_t size = sizeof(OUTPUT_FALLBACK_PREFIX "XXXXXX") - 1; /* as mkdtemp names them */

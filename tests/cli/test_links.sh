@@ -2,7 +2,7 @@
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 
-# What a link may lead to: a folder with all names of a run in it, a file, a trace, a pipe. NUMBER is a pid.
+# A link leads to a folder with all names of a run in it, a file, a trace or a pipe. `number` is a pid.
 number=4711
 notes=(.screen $number.ring.trace $number.ring.done $number.ring.done.new $number.failed $number.unseen
 	$number.torch $number.cpu $number.elsewhere name.0123456789abcdef)
@@ -42,7 +42,7 @@ recovers() {
 }
 check "recover -o: a link in each name of a note" recovers yes "${notes[@]}"
 check "recover: a link in each name that may lie beside a ring" recovers no "${names[@]}"
-# What is no note of a run stays, whatever the folder is called.
+# Files that are no notes of a run stay, whatever the folder is called.
 others() {
 	new_gift && echo thesis | tee gift/memrec.gift/{thesis.trace,7.done,7.failed,name.txt} >/dev/null &&
 		status 0 "$memrec" recover -o mine.zst $gift && [ "$(cat gift/memrec.gift/{thesis.trace,7.done,7.failed,name.txt} | wc -l)" = 4 ]
