@@ -256,7 +256,7 @@ static uint8_t layer_of(const struct layers *layers, uint32_t cell)
 }
 
 static void count_moment(struct series_column *column, uint64_t *tie, const struct layers *layers,
-			 const uint64_t layer[SERIES_LAYERS_MAX], int64_t time)
+			 const uint64_t layer[SERIES_LAYERS_MAX], int64_t time, uint64_t upto)
 {
 	uint64_t held = 0, used;
 	size_t i;
@@ -268,6 +268,7 @@ static void count_moment(struct series_column *column, uint64_t *tie, const stru
 		column->max = held;
 		*tie = used;
 		column->time = time;
+		column->upto = upto;
 	}
 	if (column->used_time == INT64_MIN || used > column->used_max) {
 		column->used_max = used;
@@ -294,13 +295,13 @@ static struct series_column column_slowly(const struct told *told, uint64_t even
 		if (layer_of(layers, told->event[i].cell) != SERIES_HIDDEN)
 			layer[layer_of(layers, told->event[i].cell)] += (uint64_t)told->event[i].bytes;
 	if (i == events || told->event[i].time > from)
-		count_moment(&column, &tie, layers, layer, from);
+		count_moment(&column, &tie, layers, layer, from, i);
 	for (; i < events && told->event[i].time < to; i++) {
 		event = &told->event[i];
 		if (layer_of(layers, event->cell) != SERIES_HIDDEN)
 			layer[layer_of(layers, event->cell)] += (uint64_t)event->bytes;
 		if (!event->more)
-			count_moment(&column, &tie, layers, layer, event->time);
+			count_moment(&column, &tie, layers, layer, event->time, i + 1);
 		column.events++;
 	}
 	if (layers->slack < layers->count)
@@ -323,6 +324,7 @@ static void check_columns(const struct series *series, const struct tape *tape, 
 		CHECK_EQ(column[i].max, slow.max);
 		CHECK_EQ(column[i].min, slow.min);
 		CHECK_EQ(column[i].time, slow.time);
+		CHECK_EQ(column[i].upto, slow.upto);
 		CHECK_EQ(column[i].used_max, slow.used_max);
 		CHECK_EQ(column[i].used_min, slow.used_min);
 		CHECK_EQ(column[i].used_time, slow.used_time);

@@ -3,8 +3,10 @@
  * ones anew. With "--write DIR" it only writes the trace that tests/cli/test_tui.sh looks at.
  */
 #include <ctype.h>
+#include <glob.h>
 #include "retell_kit.h"
 #include "screen/draw/layout.h"
+#include "screen/view/timeline.h"
 #include "screen/worker/worker.h"
 #include "test.h"
 #include "tui_kit.h"
@@ -206,6 +208,91 @@ TEST(golden_demo)
 TEST(golden_trl)
 {
 	check_points(kit_sample("trl_grpo.zst"), "trl/", POINTS);
+}
+
+/* ---- a column and its table ---- */
+
+static uint64_t bytes_of_table(const struct app *app)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < app->live.rows; i++)
+		bytes += app->live.row[i].bytes;
+	return bytes;
+}
+
+static void check_column(struct kit *kit, int x)
+{
+	const struct timeline *timeline = (const struct timeline *)kit->app.view;
+	const struct layout_part *chart = &timeline->layout.chart;
+	uint64_t drawn = timeline->column[x].max;
+
+	kit_mouse(kit, MOUSE_PRESS, chart->x + x, chart->y);
+	kit_mouse(kit, MOUSE_RELEASE, chart->x + x, chart->y);
+	CHECK_EQ(scale_column(&kit->app.scale, kit->app.scale.cursor), x);
+	CHECK_EQ(bytes_of_table(&kit->app), drawn);
+	kit_keys(kit, x ? "Left Right" : "Right Left");
+	CHECK_EQ(bytes_of_table(&kit->app), drawn);
+}
+
+/* The ten highest columns: the table under a column adds up to its height. */
+static void check_highest(const char *path)
+{
+	struct kit *kit = kit_open(path, NULL);
+	const struct timeline *timeline;
+	uint64_t below = UINT64_MAX;
+	int i, x, highest;
+
+	kit_screen(kit, 120, 40, 256, 0);
+	timeline = (const struct timeline *)kit->app.view;
+	for (i = 0; i < 10; i++) {
+		for (x = 0, highest = -1; x < kit->app.scale.columns; x++)
+			if (timeline->column[x].max < below &&
+			    (highest < 0 || timeline->column[x].max > timeline->column[highest].max))
+				highest = x;
+		if (highest < 0 || !timeline->column[highest].max)
+			break;
+		below = timeline->column[highest].max;
+		check_column(kit, highest);
+	}
+	kit_close(kit);
+}
+
+/* Changes of one time: of three the second is the highest, and in a column with others. */
+static void write_at_once(const char *path)
+{
+	struct maker maker;
+	int i;
+
+	maker_open_on(&maker, path, 100, -1, 80 * GIB);
+	maker.stack = maker_python(&maker, 0, "load", "/home/me/a.py", 1);
+	for (i = 0; i < 200; i++) {
+		kit_wait(&maker, 1);
+		kit_alloc(&maker, 2 * (unsigned)i, GIB / 8, 1);
+		maker.time -= 2000; /* late events have the time of the one before */
+		kit_alloc(&maker, 2 * (unsigned)i + 1, GIB, 1);
+		maker.time -= 2000; /* late events have the time of the one before */
+		kit_free(&maker, 2 * (unsigned)i + 1, GIB, 1);
+	}
+	maker_close(&maker);
+}
+
+TEST(a_column_is_as_high_as_its_table)
+{
+	char golden[1024];
+	glob_t found;
+	size_t i;
+
+	check_highest(kit_rl_run());
+	write_at_once("once.zst");
+	check_highest("once.zst");
+	check_highest(kit_sample("trl_grpo.zst"));
+	snprintf(golden, sizeof(golden), "%s/tests/golden/v1-*.zst", kit_tree());
+	CHECK_EQ(glob(golden, 0, NULL, &found), 0);
+	for (i = 0; i < found.gl_pathc; i++)
+		check_highest(found.gl_pathv[i]);
+	globfree(&found);
 }
 
 /* A recording that runs: by now three steps have ended, and the fourth rolls out. */

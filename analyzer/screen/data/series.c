@@ -402,6 +402,7 @@ static void make_column(const struct series *series, const struct tape *tape, st
 		sum.used.event = is_higher(&sum.used, &before.used) ? sum.used.event : NO_EVENT;
 	}
 	column->time = sum.held.event == NO_EVENT ? time : tape_at(tape, sum.held.event, &run)->time;
+	column->upto = sum.held.event == NO_EVENT ? first : sum.held.event + 1;
 	column->used_time = sum.used.event == NO_EVENT ? time : tape_at(tape, sum.used.event, &run)->time;
 	if (sum.used.event != NO_EVENT)
 		seek(series, tape, &fullest, sum.used.event + 1);

@@ -57,6 +57,7 @@ struct series_column {
 	uint64_t max, min;           /* most and least that was held in the column, bytes */
 	uint64_t used_max, used_min; /* and that was in use: the same where no layer is slack */
 	int64_t time; /* of the most held: of several the one with most in use, of these the first; not before the column */
+	uint64_t upto;     /* number of events of the tape that count when most was held */
 	int64_t used_time; /* of the most in use, the first if there are several */
 	/* When most was in use; the slack is what is left of max then: they add up to max. */
 	uint64_t layer[SERIES_LAYERS_MAX];

@@ -35,6 +35,10 @@ struct app {
 	struct filter filter;
 	enum liveset_sort sort;
 	int64_t mark_a, mark_b; /* APP_NO_TIME: not set */
+	struct {
+		int64_t time;    /* the cursor's; another one: the cursor is a time alone */
+		uint64_t events; /* of the tape, that count then */
+	} moment;                /* see app_go_highest */
 	char search[FILTER_TEXT_MAX];
 
 	/* Worked out from it by app_tick. */
@@ -109,6 +113,12 @@ void app_say_bad(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
 
 /* The person moves the cursor to `time`: from now on it does not follow the peak. */
 void app_go(struct app *app, int64_t time);
+
+/* The same, to the highest moment of a column: several changes may have one time. */
+void app_go_highest(struct app *app, const struct series_column *column);
+
+/* The same, to the highest moment of a column of the chart. */
+void app_go_column(struct app *app, int column);
 
 /* The most that was held of what is shown, bytes, and when; of the whole device that is the moment of the verdict. */
 uint64_t app_peak(const struct app *app, int64_t *time);

@@ -86,7 +86,10 @@ static void show_run(struct app *app, const struct phase_run *run)
 
 	series_columns(app->series, app->tape, first, end, &column, 1);
 	scale_span(&app->scale, scale_later(first, -length), scale_later(end, length));
-	app_go(app, column.max && column.time >= run->first ? column.time : run->first);
+	if (column.max)
+		app_go_highest(app, &column);
+	else
+		app_go(app, first);
 }
 
 static void go_to_phase(struct app *app, int phase, uint32_t number)

@@ -8,20 +8,45 @@ void app_go(struct app *app, int64_t time)
 {
 	scale_go(&app->scale, time);
 	app->placed = APP_NO_TIME; /* also where it is where it was */
+	app->moment.time = APP_NO_TIME;
+}
+
+void app_go_highest(struct app *app, const struct series_column *column)
+{
+	app_go(app, column->time);
+	app->moment.time = column->time;
+	app->moment.events = column->upto;
+}
+
+void app_go_column(struct app *app, int number)
+{
+	int64_t from = scale_time(&app->scale, number), to = scale_time(&app->scale, number + 1);
+	struct series_column column = { .time = from };
+
+	if (app->tape)
+		series_columns(app->series, app->tape, from, to > from ? to : from + 1, &column, 1);
+	if (column.max)
+		app_go_highest(app, &column);
+	else
+		app_go(app, from);
 }
 
 /* ---- columns ---- */
 
+static void move(struct app *app, int columns)
+{
+	scale_move(&app->scale, columns);
+	app_go_column(app, scale_column(&app->scale, app->scale.cursor));
+}
+
 static void move_left(struct app *app)
 {
-	app->placed = APP_NO_TIME;
-	scale_move(&app->scale, -1);
+	move(app, -1);
 }
 
 static void move_right(struct app *app)
 {
-	app->placed = APP_NO_TIME;
-	scale_move(&app->scale, 1);
+	move(app, 1);
 }
 
 static void zoom_in(struct app *app)

@@ -26,7 +26,7 @@ int app_init(struct app *app, struct model *model, struct worker *worker, int wi
 	app->worker = worker;
 	app->canvas.colours = colours;
 	app->canvas.ascii = ascii;
-	app->mark_a = app->mark_b = app->live_time = APP_NO_TIME;
+	app->mark_a = app->mark_b = app->live_time = app->moment.time = APP_NO_TIME;
 	app->stale = app->changed = 1;
 	scale_init(&app->scale, 0, 0, 1);
 	app->placed = app->scale.cursor;
@@ -263,6 +263,8 @@ static int begin_anew(struct app *app)
 	scope = scope_of(app);
 	if (!error)
 		error = palette_make(&app->palette, app->model, app->by, &scope);
+	if (app->tape != app->model->tape)
+		app->moment.time = APP_NO_TIME;
 	if (!error) {
 		app->tape = app->model->tape;
 		error = series_begin(app->series, app->palette.layer_of, app->palette.cells, PALETTE_REST,
@@ -294,11 +296,18 @@ static int extend(struct app *app)
 	return error;
 }
 
+/* The number of events of the tape that count at the cursor. */
+static uint64_t events_at_cursor(const struct app *app)
+{
+	return app->moment.time == app->scale.cursor ? app->moment.events
+						     : model_events_at(app->model, app->device, app->scale.cursor);
+}
+
 static int live_is_stale(const struct app *app)
 {
 	return app->live_time != app->scale.cursor ||
-	       (app->live_seen != app->model->events &&
-		app->live_events != model_events_at(app->model, app->device, app->live_time));
+	       (app->live_time == app->moment.time && app->live_events != app->moment.events) ||
+	       (app->live_seen != app->model->events && app->live_events != events_at_cursor(app));
 }
 
 static int refresh_live(struct app *app)
@@ -309,7 +318,7 @@ static int refresh_live(struct app *app)
 		return 0;
 	app->live_time = app->scale.cursor;
 	app->live_seen = app->model->events;
-	app->live_events = model_events_at(app->model, app->device, app->live_time);
+	app->live_events = events_at_cursor(app);
 	error = liveset_at(&app->live, app->model, app->live_events, app->shown, app->palette.cells, app->sort);
 	app->changed = 1;
 	return error;

@@ -471,7 +471,7 @@ static int point(struct view_site *self, struct app *app, const struct input *in
 	int64_t row;
 
 	if (is_in(self->strip, input) && !wheel) {
-		app_go(app, scale_time(&self->scale, input->x - self->strip.x));
+		app_go_highest(app, &self->column[input->x - self->strip.x]);
 	} else if (is_in(self->frames, input)) {
 		self->pane = PANE_STACK;
 		row = list_row_at(&self->stack, input->y - self->frames.y);

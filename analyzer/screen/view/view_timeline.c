@@ -101,22 +101,22 @@ static int is_in(const struct layout_part *part, int x, int y)
 	return x >= part->x && x < part->x + part->width && y >= part->y && y < part->y + part->height;
 }
 
-static int64_t time_at(const struct timeline *timeline, const struct app *app, int x)
+static int column_at(const struct timeline *timeline, const struct app *app, int x)
 {
 	int column = x - timeline->layout.chart.x;
 
-	column = column < 0 ? 0 : column >= app->scale.columns ? app->scale.columns - 1 : column;
-	return scale_time(&app->scale, column);
+	return column < 0 ? 0 : column >= app->scale.columns ? app->scale.columns - 1 : column;
 }
 
 static int drag_chart(struct timeline *timeline, struct app *app, const struct input *input)
 {
-	int64_t time = time_at(timeline, app, input->x);
+	int column = column_at(timeline, app, input->x);
+	int64_t time = scale_time(&app->scale, column);
 
 	if (input->button == MOUSE_DRAG || (input->button == MOUSE_RELEASE && time != timeline->pressed)) {
 		app->mark_a = timeline->pressed;
 		app->mark_b = time;
-		app_go(app, time);
+		app_go_column(app, column);
 		app_say(app, "marks A and B are set: z shows just that, d what is new in it");
 	}
 	timeline->dragging = input->button == MOUSE_DRAG;
@@ -125,7 +125,8 @@ static int drag_chart(struct timeline *timeline, struct app *app, const struct i
 
 static int touch_chart(struct timeline *timeline, struct app *app, const struct input *input)
 {
-	int64_t time = time_at(timeline, app, input->x);
+	int column = column_at(timeline, app, input->x);
+	int64_t time = scale_time(&app->scale, column);
 
 	switch (input->button) {
 	case MOUSE_WHEEL_UP:
@@ -137,7 +138,7 @@ static int touch_chart(struct timeline *timeline, struct app *app, const struct 
 	case MOUSE_PRESS:
 		timeline->dragging = 1;
 		timeline->pressed = time;
-		app_go(app, time);
+		app_go_column(app, column);
 		break;
 	default:
 		break;
