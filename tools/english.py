@@ -123,7 +123,7 @@ def sentences(text):
     """The sentences of a text; a line of a picture or a table is a paragraph of its own."""
     text = text.replace("\\n", "\n\n").replace("\\t", " ")
     text = re.sub(r"^(  +\S.*|.*[^\s.:] {2,}\S.*)$", r"\n\1\n", text, flags=re.M)
-    for paragraph in re.split(r"\n\s*(?:[-=*_.]{4,})?\s*\n|\n(?=\s*[-*] )", text):
+    for paragraph in re.split(r"\n\s*(?:[-=*_.]{4,}|-+ [^\n]* -+)?\s*\n|\n(?=\s*[-*] )", text):
         words = " ".join(paragraph.split())
         yield from (s for s in re.split(r"(?<=[.!?;:])\"?\s+(?=[A-Z0-9`'\"(%])|(?<=[.!?]) ", words) if s)
 

@@ -1,4 +1,4 @@
-/* copy.h - all of so many bytes: out of a file, into one, from one into another. */
+/* copy.h - copies a given number of bytes: out of a file, into a file, or from one file into another. */
 #ifndef FORMATS_COPY_H
 #define FORMATS_COPY_H
 

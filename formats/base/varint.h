@@ -82,7 +82,7 @@ static inline size_t mt_cursor_left(const struct mt_cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-/* The next `size` bytes; NULL when there are not so many. */
+/* The next `size` bytes; NULL when fewer are there. */
 static inline const uint8_t *mt_cursor_bytes(struct mt_cursor *cursor, uint64_t size)
 {
 	const uint8_t *bytes = cursor->at;

@@ -23,15 +23,15 @@ struct import {
 	struct import_stacks stacks;
 	struct mt_import_summary *summary;
 	uint32_t device[IMPORT_DEVICES]; /* definitions, 0: not used yet */
-	uint64_t number;                 /* of the newest event */
+	uint64_t number;                 /* the newest event's */
 	uint64_t time;
 	uint64_t handles;         /* given to pieces of expandable segments */
-	struct import_device {    /* of PyTorch's allocator */
-		uint64_t bytes;   /* of its blocks in use */
+	struct import_device {    /* one for each device of PyTorch's allocator */
+		uint64_t bytes;   /* bytes of its blocks in use */
 		uint64_t rounded; /* how many of these are only known to be at least so large */
 	} blocks[IMPORT_DEVICES];
 	struct addrmap block;        /* those in use: bytes * 2, plus 1 for the latter, by device and address */
-	int before;                  /* what is handed over now was there before the snapshot began */
+	int before;                  /* the blocks handed over now were there before the snapshot began */
 	pickle_id range[RANGES_MAX]; /* names of those open */
 	uint32_t ranges;
 };

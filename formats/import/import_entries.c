@@ -27,7 +27,7 @@ static int add(struct import_entries *entries, const struct import_entry *entry)
 
 /* ---- words ---- */
 
-/* What the keys of an entry say. X(NAME, key in the snapshot) */
+/* The meaning of an entry's keys. X(NAME, key in the snapshot) */
 #define KEY_LIST(X)                   \
 	X(ACTION, "action")           \
 	X(ADDR, "addr")               \
@@ -80,7 +80,7 @@ static inline uint32_t number_of(struct words *words, pickle_id text)
 	return look_up(words, text);
 }
 
-/* What is being read, and how its words are known. */
+/* The container that is being read, and how its words are known. */
 struct entry_reader {
 	struct import_entries *entries;
 	const struct pickle *pickle;

@@ -14,7 +14,7 @@
 #define IMPORT_DEVICES 64u
 #define IMPORT_PIECE (2ull << 20) /* the smallest part of an expandable segment, bytes */
 
-/* What an entry of a device's trace can be. X(NAME, word in the snapshot) */
+/* The kinds of an entry in a device's trace. X(NAME, word in the snapshot) */
 #define IMPORT_ACTION_LIST(X)               \
 	X(ALLOC, "alloc")                   \
 	X(FREE_REQUESTED, "free_requested") \
@@ -36,9 +36,9 @@ enum import_action {
 };
 
 struct import_entry {
-	uint64_t addr, size; /* of an oom: bytes that were free, asked for */
+	uint64_t addr, size; /* oom: bytes that were free, bytes asked for */
 	uint64_t time;       /* ns since 1970; 0: the snapshot has no times */
-	uint64_t block;      /* of an alloc that is there to the end: bytes of its block; 0: not known */
+	uint64_t block;      /* alloc that is there to the end: bytes of its block; 0: not known */
 	uint32_t order;      /* in the file */
 	pickle_id frames, name;
 	uint8_t action; /* enum import_action */
@@ -61,8 +61,8 @@ enum import_thing_kind { IMPORT_SEGMENT, IMPORT_PIECE_OF_SEGMENT, IMPORT_BLOCK, 
 /* Something alive before the first entry. */
 struct import_thing {
 	uint64_t addr, size;
-	uint64_t block;   /* of a block: its bytes, of which `size` were asked for; 0: not known */
-	pickle_id frames; /* of its allocation; 0: unknown */
+	uint64_t block;   /* the block's bytes, with `size` bytes asked for; 0: not known */
+	pickle_id frames; /* stack of its allocation; 0: unknown */
 	uint8_t device, kind;
 	uint8_t gone; /* it is not: it came later */
 };

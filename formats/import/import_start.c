@@ -18,7 +18,7 @@ struct finder {
 	struct import_start *start;
 	const struct pickle *pickle;
 	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing, plus 1, by device and address */
-	uint64_t pieces;                          /* that were walked over */
+	uint64_t pieces;                          /* number walked over */
 	uintptr_t spare; /* a thing that is gone, plus 1; its size leads to the next, 0: none */
 };
 
@@ -102,7 +102,7 @@ static int each_piece(struct finder *finder, const struct import_thing *range, i
 	uint64_t end = range->addr + range->size < range->addr ? UINT64_MAX : range->addr + range->size, next;
 	int error = 0;
 
-	/* No GPU has so many: the size is nonsense. */
+	/* No GPU has this number of bytes: the size is nonsense. */
 	if (range->size / IMPORT_PIECE > 1u << 20 || finder->pieces > PIECES_MAX)
 		return -MT_E_LIMIT;
 	finder->pieces += range->size / IMPORT_PIECE + 1;
@@ -119,7 +119,7 @@ static int each_piece(struct finder *finder, const struct import_thing *range, i
 
 /* ---- the end: what the snapshot found ---- */
 
-/* 0: none are known. What is older than the recording has an empty list. */
+/* 0: none are known. An item older than the recording has an empty list. */
 static pickle_id frames_of(const struct pickle *pickle, pickle_id block)
 {
 	pickle_id frames = pickle_get(pickle, block, "frames");

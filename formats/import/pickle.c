@@ -101,7 +101,7 @@ pickle_id pickle_root(const struct pickle *pickle)
 	return pickle->stack.id[0];
 }
 
-/* What is not there is None. */
+/* A value that is not there is None. */
 static const struct value *value_of(const struct pickle *pickle, pickle_id value)
 {
 	return &pickle->value[value < pickle->values ? value : VALUE_NONE];

@@ -41,7 +41,7 @@ void pickle_free(struct pickle *pickle);
 /* Values are below this number. */
 size_t pickle_values(const struct pickle *pickle);
 
-/* What STOP left: the one value of the file. */
+/* The one value of the file, which STOP left. */
 pickle_id pickle_root(const struct pickle *pickle);
 
 enum pickle_type pickle_type(const struct pickle *pickle, pickle_id value);
@@ -61,7 +61,7 @@ uint32_t pickle_count(const struct pickle *pickle, pickle_id value);
 
 /* Item `i` of a list; of a dict the value of pair `i`. Beyond the end: 0. */
 pickle_id pickle_item(const struct pickle *pickle, pickle_id value, uint32_t i);
-pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i); /* of pair `i` */
+pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i); /* the key of pair `i` */
 
 /* All pairs of a dict, key and value by turns, valid as long as the pickle. Anything else has none: *pairs is 0. */
 const pickle_id *pickle_pairs(const struct pickle *pickle, pickle_id value, uint32_t *pairs);

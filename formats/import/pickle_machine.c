@@ -12,7 +12,7 @@
 #define FIRST_ROOM 4u /* items of a new container; doubled whenever it is full */
 #define BLOCK_ITEMS (64u << 10)
 
-/* What follows an opcode. */
+/* The argument that follows an opcode. */
 enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
 
 /* Which of them counts is the opcode's. */
@@ -79,7 +79,7 @@ static int is_container(const struct value *value)
 	return value->type == PICKLE_LIST || value->type == PICKLE_DICT;
 }
 
-/* What a container of `count` items has room for. */
+/* The room that a container of `count` items has. */
 static size_t room_for(size_t count)
 {
 	if (count <= FIRST_ROOM)
@@ -87,7 +87,7 @@ static size_t room_for(size_t count)
 	return (size_t)2 << (63 - __builtin_clzll(count - 1));
 }
 
-/* Room for so many items, which lives as long as the pickle; NULL: out of memory. */
+/* Room for the given number of items, which lives as long as the pickle; NULL: out of memory. */
 static pickle_id *take_items(struct pickle *pickle, size_t count)
 {
 	size_t room = count > BLOCK_ITEMS / 8 ? count : BLOCK_ITEMS;
@@ -129,7 +129,7 @@ static inline int add_items(struct pickle *pickle, struct value *container, cons
 
 /* ---- the machine ---------------------------------------------------------------------------------------------- */
 
-/* Where the items of the newest mark begin; without a mark the whole stack is above it. */
+/* The place at which the items of the newest mark begin; without a mark the whole stack is above it. */
 static size_t mark_height(const struct pickle *pickle)
 {
 	return pickle->marks.count ? pickle->marks.id[pickle->marks.count - 1] : 0;

@@ -258,7 +258,7 @@ static int check_references(struct knobs_source *source, const struct mt_knob *k
 	return 0;
 }
 
-/* What the file says of all rows, where they say nothing. */
+/* The file's words for all rows that have none of their own. */
 static int check_written(struct knobs_source *source, struct mt_knob *knob)
 {
 	if (knob->written == MT_KNOB_WRITTENS)

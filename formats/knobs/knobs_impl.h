@@ -13,7 +13,7 @@ struct knobs_text {
 /* A copy that lives as long as the knobs; NULL: out of memory. */
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size);
 
-/* Reads `text` into *file, which is all zeros; its name is there. What it owns is the caller's in any case. */
+/* Reads `text` into *file, which is all zeros; its name is there. The caller owns its memory in any case. */
 int knob_file_read(struct mt_knobs *knobs, struct mt_knob_file *file, const char *text, size_t size, char *message,
 		   size_t message_size);
 

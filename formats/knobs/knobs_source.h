@@ -14,7 +14,7 @@ struct knobs_source {
 	struct mt_knobs *knobs;
 	struct mt_knob_file *file;
 	struct yaml_cursor *yaml;
-	struct mt_knob *knob;      /* that is being read; the rest is about it */
+	struct mt_knob *knob;      /* the row being read; the rest is about it */
 	struct mt_knob_name *name; /* .. the key, or an older one of it */
 	struct mt_knob_constraint *constraint;
 	uint32_t knobs_max;
@@ -25,7 +25,7 @@ struct knobs_field {
 	const char *key;
 	int (*read)(struct knobs_source *source, const struct knobs_field *field);
 	int required;
-	size_t at; /* where it goes in the struct that the mapping is; for read_text and read_words */
+	size_t at; /* offset in the struct that the mapping is; for read_text and read_words */
 	const char *const *word;
 	size_t words;
 };

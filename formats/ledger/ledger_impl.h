@@ -30,7 +30,8 @@ static inline int ledger_is_nowhere(uint64_t addr)
 	return !addr || addr == UINT64_MAX;
 }
 
-/* So many frees can still be undone by a DRIVER_KEEP. A failed call reports at once, per thread: dozens are plenty. */
+/* The number of frees that a DRIVER_KEEP can still undo. A failed call reports at once, per thread: dozens are
+ * plenty. */
 #define LEDGER_UNDO 64u
 
 /*
@@ -48,7 +49,7 @@ struct memory {
 	uint64_t used;
 	uint64_t references, mappings;
 	int named;                  /* VMM_CREATE: the handle still means this memory */
-	struct memory *prev, *next; /* of the ledger */
+	struct memory *prev, *next; /* in the ledger's list */
 	struct region *regions;
 };
 
@@ -56,7 +57,7 @@ struct region {
 	uint64_t addr, end;
 	struct mt_live live;        /* VMM_MAP; unused when memory is linear */
 	struct memory *memory;      /* NULL: mapping of a handle that was never seen; it holds nothing */
-	struct region *prev, *next; /* of the memory, or of ledger->strays */
+	struct region *prev, *next; /* in the list of the memory, or in ledger->strays */
 	struct piece *pieces;
 };
 
@@ -92,7 +93,7 @@ struct ledger_device {
 
 struct undo {
 	uint64_t key;          /* address or handle of the free; 0: empty */
-	uint64_t serial;       /* of the event: one unmap may leave several */
+	uint64_t serial;       /* the event's: one unmap may leave several */
 	struct mt_live map;    /* kind 0: the event was no unmap */
 	struct mt_live memory; /* kind 0: unknown handle */
 	int gone;              /* the memory went with it */
@@ -111,16 +112,16 @@ struct mt_ledger {
 	struct addrmap handles;  /* VMM memory by handle */
 	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and what has no size */
 	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */
-	struct region *recent[LEDGER_RECENT]; /* of `regions`, by 2 MiB of addresses modulo LEDGER_RECENT; or NULL */
+	struct region *recent[LEDGER_RECENT]; /* in `regions`, by 2 MiB of addresses modulo LEDGER_RECENT; or NULL */
 	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
-	struct mt_live *died; /* of the newest event */
+	struct mt_live *died; /* in the newest event */
 	size_t died_count, died_max;
 	struct undo undo[LEDGER_UNDO];
-	uint64_t serial; /* of the newest event, from 1 */
+	uint64_t serial; /* the newest event's, from 1 */
 	uint32_t undo_next;
 };
 
-/* What begins to live, and what the caller says of it. */
+/* A thing that begins to live, with the caller's words for it. */
 struct birth {
 	const struct mt_event *event;
 	uint64_t tag;

@@ -12,7 +12,7 @@ int ledger_memory_on_device(const struct memory *memory)
 	return !is_host(&memory->live);
 }
 
-/* What is imported belongs to its exporter; a multicast object is a second way to bytes that others hold. */
+/* Imported memory belongs to its exporter; a multicast object is a second way to bytes that others hold. */
 uint64_t ledger_memory_capacity(const struct memory *memory)
 {
 	if (memory->live.flags == MT_SPACE_IMPORTED || memory->live.flags == MT_SPACE_MULTICAST)
@@ -190,7 +190,8 @@ int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live)
 	return addrmap_find(&ledger->objects, live->addr) || rival(ledger, live->addr, end, !has_range(live));
 }
 
-/* What the driver hands out now was free before: whatever is still known there was freed unseen. `regions`: at most. */
+/* Memory that the driver hands out now was free before: a thing still known there was freed unseen. `regions`: at
+ * most. */
 static void drop_older(struct mt_ledger *ledger, const struct mt_live *live, size_t regions)
 {
 	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);

@@ -64,7 +64,7 @@ static int keep_mapping(struct mt_ledger *ledger, const struct undo *undo, struc
 	return error;
 }
 
-/* Where something newer is, the free did happen, whatever its result says. */
+/* With a newer thing in its place the free did happen, regardless of its result. */
 static int keep(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
 {
 	if (undo->map.kind)

@@ -27,7 +27,7 @@ struct rangemap {
 		uint64_t addr;
 		struct rangemap_node *leaf; /* NULL: the map has changed since */
 		uint32_t rank;
-	} newest; /* where rangemap_seek went */
+	} newest; /* the way rangemap_seek went */
 	struct pool pool;
 };
 

@@ -75,7 +75,7 @@ void rangetree_remove(struct rangetree *tree, struct range *range)
 	tree->root = without(tree->root, range);
 }
 
-/* Where the left subtree reaches beyond `addr`, the answer lies in it, or right of `end` and there is none. */
+/* If the left subtree reaches beyond `addr`, the answer lies in it, or right of `end` and there is none. */
 struct range *rangetree_first(const struct rangetree *tree, uint64_t addr, uint64_t end)
 {
 	struct range *node = tree->root;

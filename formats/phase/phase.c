@@ -119,7 +119,7 @@ static void label_backward(struct mt_label *label, const struct mark_state *mark
 		label->part = MT_PART_RECOMPUTE;
 }
 
-/* What the thread itself does not tell it has from the process. `bare`: no Python frame could have told. */
+/* The process answers for a thread that does not tell. `bare`: no Python frame could have told. */
 static void label_inherited(struct mt_label *label, const struct mt_tracker *tracker, const struct track_thread *thread,
 			    int bare, int alone)
 {
@@ -139,7 +139,7 @@ static void label_inherited(struct mt_label *label, const struct mt_tracker *tra
 	label->category = process.category;
 }
 
-/* Who decided: the frame of the role where that gives the name, else the frame of the part. */
+/* The frame that decided: the frame of the role if it gives the name, else the frame of the part. */
 static uint32_t deciding_frame(const struct mt_label *label, const struct stack_state *stack)
 {
 	if (label->role != MT_ROLE_NONE && label->role != MT_ROLE_TRAIN)
@@ -170,7 +170,7 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 		label->role = MT_ROLE_INIT;
 	label->phase = flat_phase(label->role, label->part);
 	label->rule_frame = deciding_frame(label, stack);
-	if (!label->category && !guessed) /* that it came early does not make it weights */
+	if (!label->category && !guessed) /* an early allocation is not yet weights */
 		label->category = tracker->category[label->role][label->part];
 	if (label->part || (label->role && label->role != MT_ROLE_INIT))
 		tracker->begun = 1;
@@ -203,7 +203,7 @@ static const struct stack_state *mend(struct stack_state *mended, const struct s
 }
 
 /*
- * What the stack of an event says. Deep stacks lack frames in their middle: then the role function is that of the
+ * The meaning of an event's stack. Deep stacks lack frames in their middle: then the role function is that of the
  * thread's newest stack that could tell; `mended` is room for that. A checkpoint's events are from long ago, and tell
  * nothing of now.
  */

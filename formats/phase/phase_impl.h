@@ -18,15 +18,15 @@
 
 /* The role that frames say, and the role function of a framework that is at work. */
 struct role_span {
-	uint8_t role;      /* of the outermost frame that says one, or of an inner one that insists */
+	uint8_t role;      /* from the outermost frame that says one, or from an inner one that insists */
 	uint8_t loop;      /* the same of those frames that have a say in steps (`span` of the rules) */
-	uint8_t outermost; /* of the outermost of them that is part of the RL loop, MT_ROLE_NONE: there is none */
-	uint8_t around;    /* of the outermost frame that says any: others may have taken over from it */
-	uint32_t frame;    /* that said `role`, 0: none */
-	uint64_t function; /* of `outermost`: equal numbers are equal functions, 0: none */
+	uint8_t outermost; /* the outermost one that is part of the RL loop, MT_ROLE_NONE: there is none */
+	uint8_t around;    /* from the outermost frame that says any: others may have taken over from it */
+	uint32_t frame;    /* the frame that said `role`, 0: none */
+	uint64_t function; /* the function that says `outermost`: equal numbers are equal functions, 0: none */
 };
 
-/* What the frames from the outermost to a node say together. */
+/* The joint meaning of the frames from the outermost to a node. */
 struct stack_state {
 	uint8_t known; /* computed already */
 	uint8_t part, category;
@@ -36,13 +36,13 @@ struct stack_state {
 	uint8_t inner; /* the role is that of a frame inside of what was left out, and stands only if there is none */
 	uint8_t over;  /* .. or this one outside of it */
 	uint8_t outer; /* the role is that of a frame outside of what was left out: who would take over may be missing */
-	uint8_t claim, claim_over; /* of a frame inside of it, that would take over from another role only */
-	uint32_t part_frame;       /* who said `part`, 0: nobody */
+	uint8_t claim, claim_over; /* role of a frame inside, which would take over from another role only */
+	uint32_t part_frame;       /* the frame that said `part`, 0: nobody */
 	uint32_t caller; /* node around the outermost frame that said a part, 0: none did, or there is no such node */
 	struct role_span span;
 };
 
-/* What marks say together; `serial` of the newest that says something, 0: none does. */
+/* The joint meaning of marks; `serial` of the newest that says something, 0: none does. */
 struct mark_state {
 	uint8_t role, part, category;
 	uint64_t serial;
@@ -52,7 +52,7 @@ struct mark {
 	uint32_t domain; /* string id, or MARK_PHASE */
 	uint32_t name;
 	uint8_t is_step;
-	struct mark_state sum; /* of this mark and those around it */
+	struct mark_state sum; /* this mark and those around it, together */
 	struct rule_match match;
 	uint64_t serial;
 	uint64_t handle; /* process-wide ranges */
@@ -63,10 +63,10 @@ struct mark {
 
 struct track_thread {
 	uint8_t known, is_main, is_autograd;
-	uint8_t last_role;                    /* of its newest memory event */
+	uint8_t last_role;                    /* at its newest memory event */
 	uint8_t last_captures;                /* 1: the Python of that event is of CUDA graphs */
-	uint8_t window_role, window_captures; /* of the code that started the backward */
-	struct role_span span;                /* of its newest event whose stack could tell */
+	uint8_t window_role, window_captures; /* from the code that started the backward */
+	struct role_span span;                /* from its newest event with a stack that could tell */
 	uint32_t forward; /* node that called its newest forward, which no backward or optimizer has followed; 0: none */
 	uint64_t loop;    /* the function that calls forward and backward, as function_at() numbers it; 0: not known */
 	uint32_t windows; /* nested backward windows that are open */
@@ -84,7 +84,7 @@ struct trainer {
 	uint8_t ran, left; /* in this step; and its thread was outside of it since */
 };
 
-/* What phase_roles.c remembers. Threads are ids plus 1, 0: none. */
+/* The memory of phase_roles.c. Threads are ids plus 1, 0: none. */
 struct track_roles {
 	struct trainer trainer[TRAINERS_MAX];
 	uint32_t trainers;
@@ -95,7 +95,7 @@ struct track_roles {
 		renewed; /* since the last end: the engine woke up; a rollout ran, new weights came after it */
 };
 
-/* Who decides where steps end; a later one beats the earlier ones. */
+/* The authority that decides on the ends of steps; a later one beats the earlier ones. */
 enum step_source { STEP_BY_WINDOW, STEP_BY_OPTIMIZER, STEP_BY_ROLES, STEP_BY_MARK, STEP_BY_RANGE, STEP_BY_API };
 
 struct track_steps {
@@ -108,7 +108,7 @@ struct track_steps {
 	uint32_t inside_thread;
 	int optimizer_seen, stacks_seen, mark_seen;
 	uint32_t windows;            /* closed ones, since something else than a window ended a step */
-	uint32_t range_thread;       /* whose step ranges count, 0: nobody's yet */
+	uint32_t range_thread;       /* the thread with the step ranges that count, 0: none yet */
 	int due;                     /* the step has ended: the next event is the first of the new one */
 	char due_why[320], why[320]; /* words, of at most 256 bytes of somebody's name */
 };
@@ -130,9 +130,9 @@ struct mt_tracker {
 	uint32_t main_thread;           /* thread id, 0: not seen */
 	uint32_t window_thread;         /* thread id plus 1 of the newest open backward window, 0: none is open */
 	uint32_t span_thread;           /* thread id plus 1 that was the newest in a role function, 0: none */
-	uint64_t serial;                /* of marks and windows */
+	uint64_t serial;                /* for marks and windows */
 	int begun;                      /* something other than init has run */
-	uint8_t category[ROLES][PARTS]; /* what the rules say of role and part alone */
+	uint8_t category[ROLES][PARTS]; /* the rules' answer for role and part alone */
 	struct track_steps steps;
 };
 

@@ -221,7 +221,7 @@ void tracker_window_lost(struct mt_tracker *tracker, uint32_t id)
 	window(tracker, id, 0);
 }
 
-/* Where events were let go nobody knows what was closed: what is still open is opened again by the events that follow. */
+/* After events were let go, closings are unknown: the events that follow open again all that is still open. */
 static void forget_open(struct mt_tracker *tracker)
 {
 	size_t i;

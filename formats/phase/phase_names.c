@@ -67,7 +67,7 @@ int tracker_grow(void *array, size_t *count, uint64_t index, size_t item)
 	return 0;
 }
 
-/* What `inner` is when it happens inside `outer`: a forward inside a backward is done again. */
+/* The name of `inner` inside `outer`: a forward inside a backward is done again. */
 uint8_t part_inside(uint8_t outer, uint8_t inner)
 {
 	if (inner == MT_PART_FORWARD && (outer == MT_PART_BACKWARD || outer == MT_PART_RECOMPUTE))

@@ -52,8 +52,8 @@ static int is_trained(const struct track_roles *roles)
 }
 
 /*
- * Is this what a step begins with, after one that has trained? Where weights are updated a rollout may do that first,
- * so it is the update that is waited for.
+ * Is this what a step begins with, after one that has trained? A weight update may begin with a rollout, so wait for
+ * the update.
  */
 static int begins_next(struct track_roles *roles, const struct role_span *span)
 {

@@ -65,13 +65,14 @@ static void add_role(struct role_span *span, const struct rule_match *match, con
 	}
 }
 
-/* What is done forward for a category is of it, and what is done backward, too, where graphs of both are warmed up and captured. */
+/* A category's forward and backward both belong to it if graphs of both are warmed up and captured. */
 static int is_done_for(uint8_t category, uint8_t part)
 {
 	return part == MT_PART_FORWARD || (category == MT_CATEGORY_GRAPHS && part != MT_PART_OPTIMIZER);
 }
 
-/* Parts and categories are said best by the innermost. What is the category of a forward is not that of the backward inside it. */
+/* Parts and categories are said best by the innermost. The category of a forward is not the category of the backward
+ * inside it. */
 static void add_part(struct stack_state *state, const struct rule_match *match, uint32_t id)
 {
 	uint8_t part = match->value[RULE_SAYS_PART], category = match->value[RULE_SAYS_CATEGORY];

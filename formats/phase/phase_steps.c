@@ -50,7 +50,7 @@ static void forget(struct track_steps *steps)
 	roles_forget(&steps->roles);
 }
 
-/* Who only reads a trace believes its STEP events, but keeps track: recording may go on where the trace ends. */
+/* A mere reader of a trace believes its STEP events, but keeps track: recording may go on at the trace's end. */
 static int end_step(struct track_steps *steps, const char *why, int follow)
 {
 	forget(steps);
@@ -91,7 +91,7 @@ static int counts(struct track_steps *steps, enum step_source source)
 	return steps->backward || steps->inside || roles_pending(&steps->roles);
 }
 
-/* What ends the running step unless something follows that belongs to it; NULL: it is not over. */
+/* The event that ends the running step unless something follows that belongs to it; NULL: it is not over. */
 static const char *finished(const struct track_steps *steps)
 {
 	if (steps->inside)
@@ -99,7 +99,7 @@ static const char *finished(const struct track_steps *steps)
 	return steps->pattern[0] ? NULL : roles_finished(&steps->roles);
 }
 
-/* A step range is there: from now on ranges decide. What was finished before it is a step of its own. */
+/* A step range is there: from now on ranges decide. Work that was finished before it is a step of its own. */
 static void range_opened(struct track_steps *steps)
 {
 	if (steps->pattern[0] || steps->source >= STEP_BY_RANGE)
@@ -171,7 +171,7 @@ static void told(struct mt_tracker *tracker, const struct mt_event *event, uint3
 		end_with_next(steps, "memrec_step", "");
 }
 
-/* Leaving the function that --step-mark names. Where frames are left out it may be among them. */
+/* Leaving the function that --step-mark names. A left-out frame may be among them. */
 static int follow_function(struct track_steps *steps, uint32_t thread, const struct stack_state *stack, int follow)
 {
 	if (stack->step == RULE_STEP_ENDS) {

@@ -27,11 +27,11 @@ struct mt_reader {
 	struct mt_process process;
 	struct mt_defs *defs;
 	struct mt_chunk_list list;
-	struct mt_chunk_info *disproved; /* of an index: callers may still look at it */
+	struct mt_chunk_info *disproved; /* from an index: callers may still look at it */
 
 	uint32_t at;        /* chunk to begin next */
 	uint32_t defs_done; /* chunks whose definitions are in `defs` */
-	uint64_t seq;       /* of the newest event, missing ones included */
+	uint64_t seq;       /* the newest event's, missing ones included */
 	int begun;          /* there were events */
 	int cut;            /* one of them a CUT, and no checkpoint since */
 	struct gap gap;
@@ -173,7 +173,7 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
 	return reader->list.info;
 }
 
-/* What the chunk list says of the file. */
+/* The chunk list's view of the file. */
 static void take_over_state(struct mt_reader *reader)
 {
 	reader->state.complete = reader->list.indexed && !reader->list.error;
@@ -200,7 +200,7 @@ static int is_fatal(int error)
 
 /* ---- damage ------------------------------------------------------------------------------------------------------ */
 
-/* What is alive is not known from here on: only a checkpoint helps. */
+/* The live set is unknown from here on: only a checkpoint helps. */
 static void open_gap(struct mt_reader *reader, const struct mt_chunk_info *chunk, uint32_t done)
 {
 	reader->gap.open = 1;
@@ -426,7 +426,7 @@ static int begin_chunk(struct mt_reader *reader, int *wait)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* Has room for `count` events in the batch. That of a checkpoint is not kept for batches of events. */
+/* Has room for `count` events in the batch. A checkpoint's live set is not kept for batches of events. */
 static int make_room(struct mt_reader *reader, size_t count)
 {
 	size_t room = count > BATCH ? count : BATCH;
@@ -483,8 +483,8 @@ static int decode_events(struct mt_reader *reader, size_t *count)
 }
 
 /*
- * How many events a gap has swallowed. Where no figures are left to tell, numbers do: those of the ring are 64 apart
- * (trace-v1.md, "Numbers").
+ * How many events a gap has swallowed. Without figures, numbers tell: those of the ring are 64 apart (trace-v1.md,
+ * "Numbers").
  */
 static uint64_t gap_size(const struct mt_reader *reader, uint64_t seq)
 {
@@ -512,7 +512,8 @@ static int close_gap(struct mt_reader *reader, const struct mt_chunk_info *figur
 	return tell;
 }
 
-/* A live set comes in one piece, and never as nothing at all. What the gap before it has swallowed comes first. */
+/* A live set comes in one piece, and never as nothing at all. The events that the gap before it swallowed come first.
+ */
 static int decode_checkpoint(struct mt_reader *reader, size_t *count, int *checkpoint, const struct mt_event **events)
 {
 	struct mt_decoder *decoder = &reader->decoder;
@@ -547,7 +548,7 @@ static int decode(struct mt_reader *reader, size_t *count, int *checkpoint, cons
 	return decode_events(reader, count);
 }
 
-/* What the next call would read is not to be read ahead, as far as one can tell before looking at the chunk. */
+/* Do not read ahead for the next call, as far as one can tell before looking at the chunk. */
 static int must_wait(const struct mt_reader *reader)
 {
 	const struct mt_chunk_info *next = &reader->list.info[reader->at];

@@ -15,7 +15,7 @@
 #define SLOTS 4u
 #define LARGE_ALL (256u << 20) /* bytes of large chunks of all readers together */
 
-/* What one mt_reader_next said, and the tracker of it. */
+/* The result of one mt_reader_next, with its tracker. */
 struct slot {
 	struct mt_event *own; /* traded with the reader, which decodes into the other one */
 	size_t room;
@@ -35,11 +35,11 @@ struct lane {
 	int used;               /* the first is in the user's hands */
 	int busy;
 	int ended; /* no more batches after those in the ring */
-	int waits; /* what is next is read only when the ring is empty, by the user */
+	int waits; /* the user reads the next chunk only when the ring is empty */
 };
 
 struct mt_ahead {
-	pthread_mutex_t lock; /* of all below, but for what `busy` protects */
+	pthread_mutex_t lock; /* guards all below, but for the fields that `busy` protects */
 	pthread_cond_t work, ready;
 	struct lane *lane;
 	uint32_t lanes, slots;
@@ -205,7 +205,7 @@ int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch 
 	return lane->used ? slot->error : 0;
 }
 
-/* Of a lane whose end the user has seen: with the lock, which is given up meanwhile. As mt_reader_more. */
+/* For a lane with an end that the user has seen: with the lock, which is given up meanwhile. As mt_reader_more. */
 static int more_of(struct mt_ahead *ahead, struct lane *lane)
 {
 	int more;

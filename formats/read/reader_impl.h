@@ -20,7 +20,7 @@ int mt_reader_ends_well(const struct mt_reader *reader);
 #define MT_READER_BATCH 512u
 
 /* Larger chunks are not read ahead. Those that memrec writes are smaller, but for a checkpoint of many tensors. */
-#define MT_READER_LARGE_BYTES (4u << 20) /* of a payload, packed or not */
+#define MT_READER_LARGE_BYTES (4u << 20) /* in a payload, packed or not */
 #define MT_READER_LARGE_LIVE 16384u      /* events of a checkpoint */
 
 /*
@@ -43,7 +43,7 @@ void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget);
  */
 int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room);
 
-/* Where in the file the newest chunk ends, bytes. */
+/* File offset at which the newest chunk ends, bytes. */
 uint64_t mt_reader_offset(const struct mt_reader *reader);
 
 #endif

@@ -47,11 +47,11 @@ struct piece {
 
 static const struct piece nothing = { NOWHERE, NOWHERE, 0 };
 
-/* What has been read of a group, or of the pattern itself. */
+/* The parsed part of a group, or of the pattern itself. */
 struct group {
-	struct piece sequence;       /* of the alternative that is being read; start NOWHERE: nothing yet */
+	struct piece sequence;       /* the part read of the alternative; start NOWHERE: nothing yet */
 	struct piece alternatives;   /* those before it */
-	const unsigned char *opened; /* where */
+	const unsigned char *opened; /* the place of its parenthesis */
 };
 
 struct parser {
@@ -132,7 +132,8 @@ static void note_literal(struct parser *parser, const unsigned char *bytes, size
 		end_run(parser);
 }
 
-/* All of *, + and ? that stand here. Together they say no more than whether a piece may be missing, and come again. */
+/* Take all of *, + and ? at this place. Together they say no more than whether a piece may be missing, and
+ * come again. */
 static void read_repeats(struct parser *parser, int *optional, int *repeated)
 {
 	*optional = *repeated = 0;
@@ -344,7 +345,7 @@ static void read_escape(struct parser *parser)
 	if (!what)
 		fail(parser, PATTERN_FAULT_BACKSLASH, at);
 	else if (!strchr("wWsS", what) && (what >= 0x80 || !ispunct(what) || strchr("<>`'", what)))
-		fail(parser, PATTERN_FAULT_ESCAPE, at); /* of the signs four mean something to others */
+		fail(parser, PATTERN_FAULT_ESCAPE, at); /* four of the signs mean something to others */
 	if (parser->failed)
 		return;
 	parser->at += 2;
@@ -391,7 +392,7 @@ static void end_alternative(struct parser *parser)
 	state[one.end].next = all->end;
 }
 
-/* What the group is. Most have no alternatives, and then nothing is added. */
+/* The kind of the group. Most have no alternatives, and then nothing is added. */
 static struct piece whole_group(struct parser *parser)
 {
 	if (parser->group->alternatives.start == NOWHERE && parser->group->sequence.start != NOWHERE)

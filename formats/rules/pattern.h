@@ -14,7 +14,7 @@
 
 #define PATTERN_MAX 2048u /* bytes */
 
-/* What can be wrong. X(NAME, is it something that POSIX has, words) */
+/* The errors of a pattern. X(NAME, is it something that POSIX has, words) */
 #define PATTERN_FAULT_LIST(X)                                                                           \
 	X(GROUP, 0, "a ( that is never closed")                                                         \
 	X(UNOPENED, 0, "a ) that nothing opens (write \\) for one)")                                    \

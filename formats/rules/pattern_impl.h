@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define STATES_MAX \
-	(2 * PATTERN_MAX + 4) /* what each byte makes, and for the whole an empty one, a join and the match */
+	(2 * PATTERN_MAX + 4) /* one state for each byte, and for the whole an empty one, a join and the match */
 #define NOWHERE 0xffffu       /* no state */
 #define ENDLESS UINT32_MAX    /* bytes */
 
@@ -17,7 +17,7 @@ struct set {
 	uint64_t word[4]; /* a bit for each byte */
 };
 
-/* What has to be so to get from a state to the next one. The first two wait for a byte. */
+/* The condition for a move from a state to the next one. The first two wait for a byte. */
 enum move {
 	MOVE_BYTE,  /* the next byte of the text is `byte` */
 	MOVE_SET,   /* .. is in the set of number `other` */
@@ -37,7 +37,7 @@ struct pattern {
 	struct state *state;
 	struct set *set;
 	char *literal;   /* in every match; NULL: none */
-	uint32_t before; /* at most so many bytes of a match come before the literal */
+	uint32_t before; /* most bytes of a match that come before the literal */
 	uint32_t states, sets;
 	uint16_t start;
 	uint8_t fold;          /* `byte` and sets are lower case */

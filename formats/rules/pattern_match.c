@@ -2,7 +2,7 @@
  * pattern_match.c - follows all ways through the graph of a pattern at once, one byte of the text after the other.
  *
  * Most texts match nothing, and most places of a text are no beginning: the literal, if there is one, says near which
- * places to look, and two bytes say where to begin. Where only one way is left, it is walked without any bookkeeping.
+ * places to look, and two bytes say where to begin. A single way is walked without any bookkeeping.
  */
 #include "pattern_impl.h"
 
@@ -201,7 +201,7 @@ int pattern_matches(const struct pattern *pattern, const char *text)
 
 /* ---- beginnings -------------------------------------------------------------------------------------------------- */
 
-/* What the ways that there are wait for, in upper and lower case where they are equal. `all`: that is not all. */
+/* The bytes that the open ways wait for, in upper and lower case if these are equal. `all`: that is not all. */
 static void collect_bytes(const struct run *run, struct set *set, int all)
 {
 	const struct pattern *pattern = run->pattern;

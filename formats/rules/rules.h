@@ -9,14 +9,15 @@
 #include "memtrace/phase.h"
 #include "pattern.h"
 
-/* What is matched. X(NAME, key of the file) */
+/* The matched part. X(NAME, key of the file) */
 #define RULE_PATTERN_LIST(X)    \
 	X(FUNCTION, "function") \
 	X(FILE, "file")         \
 	X(MODULE, "module")     \
 	X(MARK, "mark")
 
-/* What is said then. X(NAME, key of the file) - those after CATEGORY and STEP are about the role and go with it. */
+/* The conclusion of a match. X(NAME, key of the file) - those after CATEGORY and STEP are about the role and go with
+ * it. */
 #define RULE_SAYING_LIST(X)     \
 	X(ROLE, "role")         \
 	X(PART, "part")         \
@@ -26,7 +27,7 @@
 	X(OVER, "over")         \
 	X(SPAN, "span")
 
-/* What the files say for those who read them and for tests/rules only. X(NAME, key) - of a rule, and of a file. */
+/* Fields for readers of the files and for tests/rules only. X(NAME, key) - of a rule, and of a file. */
 #define RULE_NOTE_LIST(X) \
 	X(UNTIL, "until") \
 	X(READ, "read")
@@ -50,7 +51,7 @@ enum rule_saying {
 
 #define RULE_OF_ROLE (1u << RULE_SAYS_OUTER | 1u << RULE_SAYS_OVER | 1u << RULE_SAYS_SPAN)
 
-/* What a frame has to do with the end of steps. X(NAME, number, word) - marks know the first two. */
+/* The relation of a frame to the end of steps. X(NAME, number, word) - marks know the first two. */
 #define RULE_STEP_LIST(X)      \
 	X(NOTHING, 0, "false") \
 	X(ENDS, 1, "true")     \
@@ -124,11 +125,11 @@ int rule_fits(const struct rule *rule, const char *function, const char *file, c
 /* Adds what the rule says and nobody said before. Bits of what was added. */
 unsigned int rule_add(struct rule_match *match, const struct rule *rule);
 
-/* What the rules say of a frame. Texts may be "", never NULL; `module` is "" for Python frames. */
+/* The rules' answer for a frame. Texts may be "", never NULL; `module` is "" for Python frames. */
 struct rule_match rules_match_frame(const struct mt_rules *rules, const char *function, const char *file,
 				    const char *module);
 
-/* What they say of the name of a range, mark or phase. */
+/* The rules' answer for the name of a range, mark or phase. */
 struct rule_match rules_match_mark(const struct mt_rules *rules, const char *name);
 
 #endif

@@ -33,7 +33,7 @@ int rule_fits(const struct rule *rule, const char *function, const char *file, c
 	       fits(rule->pattern[RULE_MODULE], module) && fits_function(rule->pattern[RULE_FUNCTION], function);
 }
 
-/* Of each saying the first rule decides; how a role counts belongs to the role. */
+/* For each saying the first rule decides; how a role counts belongs to the role. */
 unsigned int rule_add(struct rule_match *match, const struct rule *rule)
 {
 	uint8_t fresh = rule->match.said & ~match->said;
