@@ -10,24 +10,24 @@
 
 #define OWN_NUMBERS (1u << MT_EMITTER_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
-#define SAMPLE_NUMBERS 40u           /* of these, samples take so many */
-#define HOST_PLACE 0                 /* of the host's sample among those of devices: 0 is no device's id */
+#define SAMPLE_NUMBERS 40u           /* numbers that samples take from these */
+#define HOST_PLACE 0                 /* place for the host's sample among those of devices: 0 is no device's id */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
 
 struct mt_emitter {
 	char *path;
-	struct mt_writer *writer; /* whose live set is the one ledger of the process */
+	struct mt_writer *writer; /* its live set is the one ledger of the process */
 	struct mt_tracker *tracker;
 	const struct mt_rules *rules;
 	const struct mt_fold_options *options; /* while the trace is opened */
-	int missed;                            /* what is read again: events were missing before this one */
+	int missed;                            /* reading a gap anew: events were missing before this one */
 	uint32_t steps, skip;                  /* as in struct mt_fold_options */
-	uint32_t step;                         /* that is running, from 1 */
+	uint32_t step;                         /* the running step, from 1 */
 	int recording;                         /* the steps to be skipped have passed */
 	int done;
 	uint64_t seq, time;                         /* the newest ones */
 	uint64_t missing[MT_LOSS_COUNT];            /* records that are lost; */
-	uint64_t lost[MT_LOSS_COUNT];               /* of these the trace tells */
+	uint64_t lost[MT_LOSS_COUNT];               /* losses that the trace tells */
 	uint32_t source[MT_SOURCE_COUNT];           /* state + 1, 0: not in the trace */
 	uint64_t source_why[MT_SOURCE_COUNT];       /* string id to it */
 	struct mt_event waiting[MT_LEDGER_DEVICES]; /* samples by device, kind 0: none waits */
@@ -192,7 +192,8 @@ static int has_number(const struct mt_emitter *emitter)
 	return (emitter->seq + 1) % OWN_NUMBERS < END_NUMBER && (emitter->seq + 1) % OWN_NUMBERS;
 }
 
-/* Into the trace. What the writer does not take is lost, and counted; the live set goes on with it all the same. */
+/* Into the trace. An event that the writer does not take is lost, and counted; the live set goes on with it all the
+ * same. */
 static int submit(struct mt_emitter *emitter, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
 	int err = mt_writer_event(emitter->writer, event, phase, step), dropped;
@@ -367,7 +368,7 @@ int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_eve
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
 
-/* What is alive after missing events tells of steps that have ended meanwhile. */
+/* The live set after missing events shows which steps have ended meanwhile. */
 static void catch_up(struct mt_emitter *emitter)
 {
 	struct mt_event step = { .kind = MT_STEP, .value = emitter->step - 1 };
@@ -429,7 +430,7 @@ int mt_emitter_resume(struct mt_emitter **out, const char *path, const struct mt
 
 /* ---- the end -------------------------------------------------------------------------------------------------- */
 
-/* What the writer cannot write now it tries again when it is closed, and tells then. */
+/* At its end the writer tries again to write what it could not, and tells then. */
 static void write_end(struct mt_emitter *emitter, enum mt_end why)
 {
 	struct mt_event event = { .kind = MT_END };

@@ -58,8 +58,8 @@ int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_eve
 int mt_emitter_gap(struct mt_emitter *emitter, uint64_t number, uint64_t lost, enum mt_loss reason);
 
 /*
- * So many records are lost for `reason` since the beginning (fewer than known: no news): writes what the trace does not
- * tell yet, as soon as it can. mt_emitter_lost_count: what is known.
+ * The number of records lost for `reason` since the beginning (fewer than known: no news): writes the part that the
+ * trace does not tell yet, as soon as it can. mt_emitter_lost_count: what is known.
  */
 int mt_emitter_lost(struct mt_emitter *emitter, enum mt_loss reason, uint64_t count);
 uint64_t mt_emitter_lost_count(const struct mt_emitter *emitter, enum mt_loss reason);

@@ -23,10 +23,10 @@
 #include "trace/defs.h"
 
 #define PATIENCE_MS 2000u
-#define HURRY 50u             /* with a slot nearly full, only so many parts of the patience are left */
-#define RUN_EVENTS (1u << 20) /* after so many the caller gets a word in */
+#define HURRY 50u             /* parts of the patience that are left when a slot is nearly full */
+#define RUN_EVENTS (1u << 20) /* events after which the caller gets a word in */
 #define GPU_TEXT 96u
-#define KEEP_LEAST (64u << 10) /* of a ring that says less: nothing of use would stay */
+#define KEEP_LEAST (64u << 10) /* least size for a ring that says less: nothing of use would stay */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
 
 struct fold_gpu {
@@ -46,11 +46,11 @@ struct mt_fold {
 	uint64_t waiting_for, waiting_since; /* number that held us up; ns */
 	int look_again;                      /* nobody has looked since something was found missing */
 	uint64_t log_abandoned; /* 1 + place in the log where waiting for a record was given up; 0: nowhere */
-	uint64_t rejected;      /* of view->rejected, what has been looked at */
+	uint64_t rejected;      /* the part of view->rejected that was looked at */
 	uint64_t owed;          /* rejected records whose numbers have not turned up missing yet */
-	int error;              /* of the writer, until a flush succeeds */
+	int error;              /* the writer's, until a flush succeeds */
 	int was_stuck;          /* there was one since losses were reported: a ring that was full, was so for that */
-	uint64_t disk_told;     /* of the ring's MT_LOSS_DISK, what the trace tells */
+	uint64_t disk_told;     /* the part of the ring's MT_LOSS_DISK that the trace tells */
 	int finished;           /* nothing is left after the target's end */
 	uint64_t notable;       /* events folded that mt_fold_notable counts */
 	void (*name_devices)(void *context); /* before the first CUDA device; NULL: nobody, or it has been */
@@ -75,7 +75,7 @@ static char *absolute_path(const char *path)
 	return absolute ? absolute : strdup(path);
 }
 
-/* What the program was recorded with. */
+/* The options with which the program was recorded. */
 static struct mt_fold_options asked_for(const struct ring_header *header)
 {
 	return (struct mt_fold_options){
@@ -137,7 +137,8 @@ static int fold_begin(struct mt_fold *fold)
 		fold->emitter = NULL;
 		return -MT_E_MEMORY;
 	}
-	fold->disk_told = mt_emitter_lost_count(fold->emitter, MT_LOSS_DISK); /* of a trace that is gone on with */
+	fold->disk_told = mt_emitter_lost_count(fold->emitter,
+						MT_LOSS_DISK); /* the count of a trace that is continued */
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		if (fold->gpu[i].known)
 			mt_intake_describe(fold->intake, i, fold->gpu[i].name, fold->gpu[i].uuid, fold->gpu[i].total);
@@ -270,7 +271,7 @@ static void lost_more(struct mt_fold *fold, enum mt_loss reason, uint64_t more)
 	keep_error(fold, mt_emitter_lost(fold->emitter, reason, mt_emitter_lost_count(fold->emitter, reason) + more));
 }
 
-/* What the agent counts; the other reasons are the fold's own. */
+/* The agent's counts; the other reasons are the fold's own. */
 static int counted_by_agent(uint32_t reason)
 {
 	return reason == MT_LOSS_RING_FULL || reason == MT_LOSS_NO_SLOT || reason == MT_LOSS_REENTRY ||
@@ -293,8 +294,9 @@ static uint64_t agent_lost(const struct mt_fold *fold, enum mt_loss reason)
 }
 
 /*
- * While the trace cannot be written nobody empties the ring: what it does not take is the disk's doing. That is noted in
- * the ring itself, where the agent has no use for this counter: whoever folds it next must not blame the ring.
+ * While the trace cannot be written nobody empties the ring: what it does not take is the disk's doing. Note it in
+ * the ring itself, in a counter that the agent does not use: the next reader that folds the ring must not blame the
+ * ring.
  */
 static void blame_disk(struct mt_fold *fold)
 {

@@ -41,7 +41,7 @@ uint32_t mt_intake_device(struct mt_intake *intake, int type, int32_t index);
 /* Device id of CUDA device `index` if the trace has it already, else 0. */
 uint32_t mt_intake_known_device(const struct mt_intake *intake, uint32_t index);
 
-/* What is known of CUDA device `index`, for its definition; texts may be NULL, both are copied. */
+/* The facts of CUDA device `index`, for its definition; texts may be NULL, both are copied. */
 void mt_intake_describe(struct mt_intake *intake, uint32_t index, const char *name, const char *uuid, uint64_t total);
 
 /*
@@ -55,8 +55,8 @@ void mt_intake_describe(struct mt_intake *intake, uint32_t index, const char *na
 
 /*
  * `version`: PY_VERSION_HEX of the process; `table`, `size`: the table (size 0: unknown); `first_line`:
- * co_firstlineno; `offset`: of the instruction, bytes; negative as int32_t: the code has not begun.
- * 0: the instruction has no line. Where the table or the version is unknown: first_line. Tables may be hostile.
+ * co_firstlineno; `offset`: of the instruction, bytes; negative as int32_t: the code has not begun. 0: the
+ * instruction has no line. Without the table or the version: first_line. Tables may be hostile.
  */
 uint32_t mt_pyline(uint32_t version, const uint8_t *table, size_t size, uint32_t first_line, uint32_t offset);
 

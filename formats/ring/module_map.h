@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a stack does with a module's frames. */
+/* The use of a module's frames by a stack. */
 enum module_role {
 	MODULE_PLAIN = 0,
 	MODULE_RECORDER = 1,    /* the agent, or CUPTI calling it: not the program's doing */

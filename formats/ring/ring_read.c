@@ -10,7 +10,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define RECORD_HEAD_BYTES 8u /* what a PAD has, and what tells how long a record is */
+#define RECORD_HEAD_BYTES 8u /* bytes of a PAD, and of the length that every record has */
 
 /* ---- opening ------------------------------------------------------------------------------------------------ */
 

@@ -26,7 +26,7 @@
 
 struct ring_view_slot {
 	uint64_t tail, taken, head; /* see the picture */
-	uint64_t last_seq;          /* of the newest record looked at: numbers rise in a slot */
+	uint64_t last_seq;          /* the newest record looked at: numbers rise in a slot */
 	int waiting;                /* `event` is the record at `taken`, and it is in the heap */
 	int broken;                 /* the cursors contradict each other: not read any more */
 	struct ring_event event;

@@ -93,7 +93,7 @@ void mt_packer_free(struct mt_packer *packer)
 	free(packer);
 }
 
-/* The bytes that a frame must have for such a payload, and so many events in it. */
+/* The least bytes of a frame for this payload with this number of events. */
 static size_t frame_bytes_min(size_t payload, uint32_t events)
 {
 	size_t for_payload = payload / MT_CHUNK_DENSITY_MAX, for_events = events / MT_CHUNK_DENSITY_EVENTS_MAX;
@@ -155,7 +155,8 @@ int mt_packer_pack(struct mt_packer *packer, struct mt_buffer *payload, uint32_t
 		want = frame_bytes_min(payload->size, events);
 		if (error || got >= want)
 			return error;
-		/* A bit more than what lacks: filler is payload, too. Where that was too little, twice as much is not. */
+		/* A bit more than what lacks: filler is payload, too. If the estimate was too little, twice as much
+		 * is enough. */
 		filler = filler ? 2 * filler : want - got + want / 32 + 64;
 		payload->size = bare;
 		out->size = before;
@@ -227,7 +228,7 @@ static size_t frame_have(const struct mt_unpacker *unpacker)
 	return unpacker->packed.size - unpacker->begin;
 }
 
-/* The frame to look at begins at `offset`. What has been read of it stays: many small frames are read at once. */
+/* The frame to look at begins at `offset`. Keep the part already read: many small frames are read at once. */
 static void move_to(struct mt_unpacker *unpacker, uint64_t offset)
 {
 	if (offset >= unpacker->packed_at && offset - unpacker->packed_at <= unpacker->packed.size) {

@@ -38,9 +38,9 @@ struct mt_packer *mt_packer_new(int level);
 void mt_packer_free(struct mt_packer *packer);
 
 /*
- * Appends the payload, which holds so many events, to `out` as one frame. Where the frame would be shorter than the budget
- * allows (MT_CHUNK_DENSITY_MAX), `payload` gets a section of filler at its end.
- * 0, -MT_E_MEMORY, -MT_E_LIMIT (the payload is too big).
+ * Appends the payload, which holds `events` events, to `out` as one frame. For a frame shorter than the budget allows
+ * (MT_CHUNK_DENSITY_MAX), `payload` gets a section of filler at its end. 0, -MT_E_MEMORY, -MT_E_LIMIT (the payload is
+ * too big).
  */
 int mt_packer_pack(struct mt_packer *packer, struct mt_buffer *payload, uint32_t events, struct mt_buffer *out);
 
@@ -71,7 +71,7 @@ int mt_unpacker_find(struct mt_unpacker *unpacker, uint64_t offset, uint64_t hin
  */
 int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload);
 
-/* May the chunk that was found last hold so many events? 0, -MT_E_LIMIT. */
+/* May the chunk that was found last hold `events` events? 0, -MT_E_LIMIT. */
 int mt_unpacker_afford(const struct mt_unpacker *unpacker, uint32_t events);
 
 /* Bytes of the chunk that was found last, unpacked. */
@@ -84,7 +84,7 @@ uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker);
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);
 
 /*
- * What is inside a chunk: a kind, then sections, each with its number and length (trace-v1.md, "Payload").
+ * The inside of a chunk: a kind, then sections, each with its number and length (trace-v1.md, "Payload").
  */
 
 /* Empties `payload` and begins a chunk of that kind. */

@@ -1,7 +1,7 @@
 /*
  * chunk_list.c - where the chunks of a file are: by the index, or by walking over its frames.
  *
- * Where there is no frame, or one that cannot be unpacked, the walk looks for the next place where one begins:
+ * Without a frame that can be unpacked, the walk looks for the next place at which one begins:
  *
  *     EVENTS ▸ EVENTS ▸ ///damaged/// ▸ CHECKPOINT ▸ EVENTS ▸ torn end
  *                       one entry,      found by its magic
@@ -14,12 +14,13 @@
 #include "codec.h"
 #include "memtrace/error.h"
 
-#define SEARCH_BYTES 16384u /* that are looked through at a time */
+#define SEARCH_BYTES 16384u /* bytes looked through at a time */
 #define MAGIC_SIZE 4u
 
 /* Bytes of work that may go into places that look like a chunk and are none: twice what all of the file can be, and a bit. */
 #define WASTE_FIXED (1u << 20)
-#define WASTE_PER_BYTE (2 * (MT_CHUNK_DENSITY_MAX + 2)) /* of the file: it is read, looked through and unpacked */
+#define WASTE_PER_BYTE \
+	(2 * (MT_CHUNK_DENSITY_MAX + 2)) /* bytes for each byte of the file: it is read, looked through and unpacked */
 
 void mt_chunk_list_release(struct mt_chunk_list *list)
 {
@@ -92,7 +93,7 @@ static void blame_index(struct mt_chunk_list *list, const struct mt_chunk_source
 		mt_chunk_list_damage(list, error, where);
 }
 
-/* What is at `offset`: a frame, and when that is a chunk what it says of itself. */
+/* The thing at `offset`: a frame, and of a chunk its own words. */
 static int look(const struct mt_chunk_source *source, uint64_t offset, struct mt_zframe *frame,
 		struct mt_chunk_info *info)
 {
@@ -244,7 +245,7 @@ static int agrees(const struct mt_chunk_list *list, const struct mt_chunk_info *
 	return i == list->count;
 }
 
-/* What is wrong with the listed chunks, without the torn end that was there before. */
+/* The errors of the listed chunks, without the torn end that was there before. */
 static void blame_listed(struct mt_chunk_list *list)
 {
 	uint32_t i;

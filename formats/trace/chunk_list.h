@@ -31,8 +31,8 @@ void mt_chunk_list_release(struct mt_chunk_list *list);
 int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *info);
 
 /*
- * Fills an empty list with the chunks from `first` on, by the index or else by scanning. What is wrong with the file
- * is no error but the end of the list. 0, -MT_E_MEMORY, -MT_E_SYSTEM.
+ * Fills an empty list with the chunks from `first` on, by the index or else by scanning. A fault of the file is no
+ * error but the end of the list. 0, -MT_E_MEMORY, -MT_E_SYSTEM.
  */
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first);
 
@@ -54,7 +54,7 @@ void mt_chunk_list_damage(struct mt_chunk_list *list, int error, uint64_t offset
 
 /* The index at the end of a trace (trace-v1.md, "Index"). */
 
-/* Bytes that the index of so many chunks takes. */
+/* Bytes that the index of `count` chunks takes. */
 uint64_t mt_index_size(uint32_t count);
 
 /* Appends the whole skippable frame to `out`. 0 or -MT_E_MEMORY. */

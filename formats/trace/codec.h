@@ -15,12 +15,12 @@
 #include "memtrace/reader.h"
 
 /* Sections. X(NAME, number) */
-#define MT_SECTION_LIST(X)                              \
-	X(SUMMARY, 1)                                   \
-	X(KINDS, 2)                                     \
-	X(LAYOUT, 3)                                    \
-	X(COLUMN, 32) /* of field 0; field n: 32 + n */ \
-	X(AGAIN, 64)  /* of field 0; MT_FIELD_addr has one */
+#define MT_SECTION_LIST(X)                                     \
+	X(SUMMARY, 1)                                          \
+	X(KINDS, 2)                                            \
+	X(LAYOUT, 3)                                           \
+	X(COLUMN, 32) /* column of field 0; field n: 32 + n */ \
+	X(AGAIN, 64)  /* back references of field 0; MT_FIELD_addr has one */
 
 enum mt_section_number {
 #define MT_SECTION_ENUM(name, number) MT_SECTION_##name = (number),
@@ -40,7 +40,7 @@ struct mt_predictor {
 	uint64_t total[MT_PREDICTOR_DEVICES];
 };
 
-/* What TOTAL is a difference to: the total of the event if nothing but this event happened to the device. */
+/* The base for the difference TOTAL: the total of the event if nothing but this event happened to the device. */
 static inline uint64_t mt_predict_total(const struct mt_predictor *predictor, const struct mt_event *event)
 {
 	uint64_t total = predictor->total[event->device % MT_PREDICTOR_DEVICES];
@@ -50,11 +50,11 @@ static inline uint64_t mt_predict_total(const struct mt_predictor *predictor, co
 	return event->kind == MT_TENSOR_FREE ? total - event->size : total;
 }
 
-struct mt_again; /* where addresses were last, encoder.c */
+struct mt_again; /* the last place of each address, encoder.c */
 
 struct mt_encoder {
 	struct mt_buffer kinds, column[MT_FIELD_COUNT];
-	struct mt_buffer again_column; /* of MT_FIELD_addr */
+	struct mt_buffer again_column; /* back references of MT_FIELD_addr */
 	struct mt_again *again;        /* NULL: addresses are not looked for, as in checkpoints */
 	struct mt_predictor predictor;
 	uint32_t room;                 /* events that fit before a column has to grow */
@@ -67,8 +67,8 @@ void mt_encoder_release(struct mt_encoder *encoder);
 void mt_encoder_clear(struct mt_encoder *encoder); /* for the next chunk */
 
 /*
- * From the next chunk on, addresses that come again are told by how far back they were (AGAIN). Where there is no memory
- * for it, they are not. At most once, after mt_encoder_init.
+ * From the next chunk on, addresses that come again are told by how far back they were (AGAIN). Without memory for
+ * it, they are not. At most once, after mt_encoder_init.
  */
 void mt_encoder_look_back(struct mt_encoder *encoder);
 
@@ -90,14 +90,14 @@ struct mt_decoder {
 	const uint8_t *kinds;
 	const uint8_t *column[MT_FIELD_COUNT]; /* next value; NULL: no event has the field */
 	const uint8_t *again;                  /* AGAIN of MT_FIELD_addr, next value; NULL: there is none */
-	const uint8_t *addr_end;               /* of its COLUMN, with `again` */
+	const uint8_t *addr_end;               /* end of its COLUMN, with `again` */
 	uint32_t fields[MT_KIND_MAX + 1];      /* LAYOUT: the fields this program knows */
 	uint64_t largest[MT_FIELD_COUNT];      /* values above are corrupt: ids that are not defined */
 	struct mt_predictor predictor;
 	uint32_t done;                  /* events decoded so far */
 	uint64_t seq;                   /* the newest */
 	uint64_t first_time, last_time; /* smallest and largest so far */
-	uint32_t addrs;                 /* with `again`: so many so far, */
+	uint32_t addrs;                 /* with `again`: number taken, */
 	uint64_t addr[MT_AGAIN_MAX];    /* the newest by number modulo MT_AGAIN_MAX; not cleared */
 };
 

@@ -45,7 +45,7 @@ int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info)
 /* The sections of a chunk by number; what is missing has length 0. */
 struct sections {
 	struct mt_cursor summary, kinds, layout, column[MT_FIELD_COUNT];
-	struct mt_cursor again; /* of MT_FIELD_addr */
+	struct mt_cursor again; /* back references of MT_FIELD_addr */
 };
 
 static int find_sections(struct mt_cursor *payload, struct sections *found)
@@ -106,7 +106,7 @@ static uint64_t count_ends(const struct mt_cursor *column)
 	return ends;
 }
 
-/* Are there so many varints, and nothing behind them? */
+/* Does the column have exactly `wanted` varints? */
 static int has_values(const struct mt_cursor *column, uint64_t wanted)
 {
 	if (count_ends(column) != wanted)
@@ -372,7 +372,7 @@ static void decode_columns(struct batch *batch)
 	}
 }
 
-/* What only whole events show: order, times, and the string ids that hide in `value`. */
+/* Checks that need whole events: order, times, and the string ids that hide in `value`. */
 static int check_events(struct mt_decoder *decoder, const struct batch *batch)
 {
 	const struct mt_event *event, *end = batch->events + batch->count;
@@ -423,7 +423,7 @@ int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t 
 	batch.count = decoder->info.events - decoder->done;
 	if (batch.count > most)
 		batch.count = most;
-	if (!batch.count) /* of nothing there need not be kinds either */
+	if (!batch.count) /* without events there need not be kinds either */
 		return 0;
 	batch.kinds = decoder->kinds + decoder->done;
 	memset(events, 0, batch.count * sizeof(*events));

@@ -38,7 +38,7 @@ struct node_entry {
 	uint32_t depth;
 };
 
-/* What makes two definitions of a kind equal. */
+/* The parts that make two definitions of a kind equal. */
 struct key {
 	uint64_t word[5 + MT_BUILD_ID_MAX / 8];
 	unsigned words;
@@ -363,7 +363,7 @@ static int index_all(struct store *store, enum mt_def kind)
 	while (store->indexed < store->table.count) {
 		make_key(&key, kind, mt_table_at(&store->table, ++store->indexed));
 		slot = find_slot(store, kind, &key);
-		if (!*slot) /* of equal definitions the first counts */
+		if (!*slot) /* the first of equal definitions counts */
 			*slot = store->indexed;
 	}
 	return 0;

@@ -13,7 +13,7 @@
 struct mt_text {
 	const char *text; /* stored ones end in NUL */
 	uint32_t size;
-	uint32_t is_name; /* of events, and of no definition: may be forgotten */
+	uint32_t is_name; /* used by events, and by no definition: may be forgotten */
 };
 
 /* One definition of whatever kind. */

@@ -14,12 +14,12 @@
 #define AGAIN_SLOTS (2 * MT_AGAIN_MAX)
 
 /*
- * Where each address was last. One that falls into the slot of another takes its place: an address that is not found is
- * written in full.
+ * The last place of each address. One that falls into the slot of another takes its place: an address that is not
+ * found is written in full.
  */
 struct mt_again {
-	uint64_t number; /* of the next address, from 1; goes on from chunk to chunk */
-	uint64_t first;  /* of this chunk */
+	uint64_t number; /* number of the next address, from 1; goes on from chunk to chunk */
+	uint64_t first;  /* first of this chunk */
 	struct {
 		uint64_t addr, number;
 	} slot[AGAIN_SLOTS];

@@ -90,7 +90,7 @@ static void note_state(struct keep_state *state, const struct mt_event *event)
 		if (event->flags < MT_SOURCE_COUNT)
 			state->source[event->flags] = *event;
 		break;
-	case MT_CUT: /* what was open says so again */
+	case MT_CUT: /* open ranges and phases say so again */
 		state->opens = 0;
 		break;
 	}
@@ -265,8 +265,8 @@ static int may_begin(const struct keep *keep, const struct mt_chunk_info *list, 
 }
 
 /*
- * Where the window of an error in chunk `last` begins: as late as it can with the whole of the steps wanted, later when
- * that is too much. Never behind the last checkpoint before the error, never before a cut.
+ * The begin of the window of an error in chunk `last`: as late as it can with the whole of the steps wanted, later
+ * when that is too much. Never behind the last checkpoint before the error, never before a cut.
  */
 static uint32_t window_begin(const struct keep *keep, const struct mt_chunk_info *list, uint32_t last)
 {
@@ -360,7 +360,7 @@ int keep_chunks_add(struct keep_chunks *chunks, const struct keep_chunk *chunk)
 	return 0;
 }
 
-/* What is remembered of the next chunk of the list. */
+/* The summary of the next chunk of the list. */
 static struct keep_chunk next_chunk(const struct keep *keep, const struct mt_chunk_info *info)
 {
 	struct keep_chunk chunk = { .step = keep->chunks.count ? keep->chunks.item[keep->chunks.count - 1].step : 1 };

@@ -25,17 +25,17 @@
 #define KEEP_OPEN_MAX 256u /* ranges that are open at once; deeper ones are not carried */
 #define KEEP_WINDOWS 2u
 
-/* What was so at a checkpoint, to be said where everything before it is gone. */
+/* The facts at a checkpoint, to be said if everything before it is gone. */
 struct keep_state {
 	struct mt_event step;                    /* the newest STEP; kind 0: none */
 	struct mt_event source[MT_SOURCE_COUNT]; /* the newest of each; kind 0: none */
-	struct mt_event open[KEEP_OPEN_MAX];     /* what opened the ranges, phases and windows that are open */
+	struct mt_event open[KEEP_OPEN_MAX];     /* events that opened the ranges, phases and windows still open */
 	uint32_t opens;
 };
 
 /* Beside an entry of the writer's chunk list. */
 struct keep_chunk {
-	uint64_t number;              /* of chunks since the beginning: does not change when others go */
+	uint64_t number;              /* number of chunks since the beginning: does not change when others go */
 	uint64_t cut;                 /* carry: events that it stands for */
 	uint64_t lost[MT_LOSS_COUNT]; /* LOST of its events */
 	uint32_t events;              /* without those of a carry */
@@ -61,14 +61,14 @@ struct keep_window {
 };
 
 struct keep {
-	uint64_t bytes;                          /* of file that are wanted */
+	uint64_t bytes;                          /* bytes of file that are wanted */
 	uint64_t next_try;                       /* no rotation before the file is so large */
-	uint64_t number;                         /* of the chunk that is being filled */
-	int error;                               /* of the newest rotation */
+	uint64_t number;                         /* number of the chunk that is being filled */
+	int error;                               /* error of the newest rotation */
 	struct keep_chunks chunks;               /* beside the writer's list */
-	struct keep_chunk now;                   /* of the chunk that is being filled */
+	struct keep_chunk now;                   /* the chunk that is being filled */
 	struct keep_state state;                 /* after the newest event */
-	struct keep_state *checkpoint;           /* of a checkpoint that is not written yet */
+	struct keep_state *checkpoint;           /* the state at a checkpoint that is not written yet */
 	struct keep_window window[KEEP_WINDOWS]; /* the first, the newest */
 	uint64_t *used;                          /* by string id: number + 1 of the newest chunk whose events name it */
 	uint32_t used_room;
@@ -107,7 +107,8 @@ void keep_written(struct keep *keep, const struct mt_chunk_info *list, uint32_t 
 /* Events that are gone. */
 uint64_t keep_cut(const struct keep *keep);
 
-/* What stays, in order, of a file of these chunks; how many ranges there are. `defs`: bytes of the definitions. */
+/* The parts that stay, in order, from a file of these chunks; how many ranges there are. `defs`: bytes of the
+ * definitions. */
 uint32_t keep_plan(const struct keep *keep, const struct mt_chunk_info *list, uint64_t defs,
 		   struct keep_range ranges[KEEP_RANGES]);
 

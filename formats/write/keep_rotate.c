@@ -16,7 +16,7 @@
 
 struct rotation {
 	struct mt_writer *writer;
-	char path[4096]; /* of the new file, until it has its name */
+	char path[4096]; /* path of the new file, until it has its name */
 	int fd;
 	uint64_t end;
 	struct mt_chunk_list list;
@@ -48,7 +48,7 @@ static int open_beside(struct rotation *rotation)
 
 	if (n < 0 || (size_t)n >= sizeof(rotation->path) || fstat(writer->fd, &st) || !S_ISREG(st.st_mode))
 		return -MT_E_ARGUMENT;
-	unlink(rotation->path); /* of a writer that died */
+	unlink(rotation->path); /* left by a writer that died */
 	rotation->fd = open(rotation->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, st.st_mode & 0777);
 	if (rotation->fd < 0)
 		return mt_write_error();
@@ -110,7 +110,7 @@ static uint64_t last_seq(const struct mt_chunk_list *list)
 	return list->count ? list->info[list->count - 1].last_seq : 0;
 }
 
-/* What a reader must know of the chunks between `previous` and `first`, which are left out. */
+/* The facts that a reader must know about the chunks between `previous` and `first`, which are left out. */
 static int write_carry(struct rotation *rotation, uint32_t first, uint32_t previous)
 {
 	struct mt_writer *writer = rotation->writer;

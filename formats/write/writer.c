@@ -26,8 +26,8 @@
 #define DEFAULT_CHUNK_EVENTS 65536u
 #define DEFAULT_CHECKPOINT_EVENTS (1u << 20)
 #define KEEP_CHUNK_EVENTS_MIN 1024u
-#define KEEP_EVENT_BYTES 4u     /* that an event takes in a file, when it takes many */
-#define KEEP_CHUNKS 64u         /* that a flight recorder's file shall have at least */
+#define KEEP_EVENT_BYTES 4u     /* bytes that an event takes in a file, when it takes many */
+#define KEEP_CHUNKS 64u         /* chunks that a flight recorder's file shall have at least */
 #define KEEP_STRETCHES 16u      /* checkpoints that it shall have at least, */
 #define KEEP_CHECKPOINT_PART 4u /* unless they took more than a fourth of what the events take */
 
@@ -80,7 +80,7 @@ static void set_options(struct mt_writer_options *options, const struct mt_write
 		options->checkpoint_events = DEFAULT_CHECKPOINT_EVENTS;
 }
 
-/* What a flight recorder needs besides. 0 or -MT_E_MEMORY. */
+/* The extra needs of a flight recorder. 0 or -MT_E_MEMORY. */
 static int start_keeping(struct mt_writer *writer, const char *path)
 {
 	if (!writer->options.keep)
@@ -124,7 +124,7 @@ static int append_out(struct mt_writer *writer)
 			done += (size_t)got;
 		} else if (!got || errno != EINTR) {
 			saved = got ? errno : ENOSPC;
-			/* Where that fails as well a torn end stays: readers cope, the next attempt writes over it. */
+			/* If this fails as well a torn end stays: readers cope, the next attempt writes over it. */
 			(void)!ftruncate(writer->fd, (off_t)writer->end);
 			errno = saved;
 			return mt_write_error();

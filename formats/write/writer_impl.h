@@ -14,17 +14,17 @@
 
 struct mt_writer {
 	int fd;
-	uint64_t end; /* of the last whole chunk */
+	uint64_t end; /* end of the last whole chunk */
 	struct mt_writer_options options;
 	struct mt_packer *packer;
-	struct mt_chunk_list list; /* what is in the file */
+	struct mt_chunk_list list; /* chunks in the file */
 	struct mt_buffer payload, out;
 
 	struct mt_defs *defs;
 	uint32_t defs_done[MT_DEF_END]; /* in the file */
 
 	struct mt_encoder encoder; /* events that wait */
-	int error;                 /* of the newest attempt to write them */
+	int error;                 /* error of the newest attempt to write them */
 	uint64_t events;           /* handed in, those of a reopened file included */
 	uint64_t seq, time;        /* of the newest event */
 
@@ -33,7 +33,7 @@ struct mt_writer {
 	int unsound;   /* it misses an event */
 
 	struct mt_buffer checkpoint;          /* packed, before the events that wait; empty: none */
-	struct mt_chunk_info checkpoint_info; /* what the index says of it */
+	struct mt_chunk_info checkpoint_info; /* the checkpoint's entry in the index */
 	uint64_t since_checkpoint;            /* events */
 	int skipped;                          /* events were left out since the last one written */
 	int sealed; /* and these stand behind the events that wait, which are no more to become more */

@@ -25,7 +25,7 @@ struct mt_ahead;
 /* As mt_reader_next tells of it. */
 struct mt_ahead_batch {
 	const struct mt_event *events;
-	const struct mt_label *labels; /* what the tracker says of each of them; NULL: there is no tracker */
+	const struct mt_label *labels; /* the tracker's label for each of them; NULL: there is no tracker */
 	size_t count;
 	int checkpoint;  /* enum mt_batch */
 	uint64_t offset; /* bytes of the file read by then */
@@ -33,8 +33,8 @@ struct mt_ahead_batch {
 
 /*
  * The readers are not to be touched until mt_ahead_free, but for their definitions and process; nor are the trackers,
- * one for each reader, which are fed every event in order without following steps. `trackers` may be NULL. Where there
- * is one processor, or no thread can be had, all is read in mt_ahead_next. NULL: out of memory.
+ * one for each reader, which are fed every event in order without following steps. `trackers` may be NULL. With one
+ * processor, or without a thread, all is read in mt_ahead_next. NULL: out of memory.
  */
 struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count);
 void mt_ahead_free(struct mt_ahead *ahead); /* NULL is fine */

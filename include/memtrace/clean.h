@@ -1,6 +1,6 @@
 /*
- * clean.h - text of unknown origin on its way to a terminal. What either program shows to people goes through here:
- * names in a trace, paths, messages of libraries.
+ * clean.h - text of unknown origin on its way to a terminal. All text that either program shows to people goes
+ * through here: names in a trace, paths, messages of libraries.
  *
  * Harmful is what a terminal acts on (C0, DEL, C1), what hides or turns round the text after it (bidirectional controls,
  * characters without width or form), and bytes that are no UTF-8.
@@ -18,8 +18,8 @@ size_t mt_utf8(const char *at, size_t size, uint32_t *code);
 int mt_is_harmful(uint32_t code);
 
 /*
- * What to show for the character at `from`, of `size` bytes (1 at least): itself or '?'. It goes into `out`, without NUL; its
- * length is returned, and the bytes that it stands for are added to *taken.
+ * The text to show for the character at `from`, of `size` bytes (1 at least): itself or '?'. It goes into `out`,
+ * without NUL; its length is returned, and the bytes that it stands for are added to *taken.
  */
 size_t mt_clean_character(char out[4], const char *from, size_t size, size_t *taken);
 

@@ -44,7 +44,7 @@ struct mt_module {
 	uint32_t path;          /* string */
 	uint32_t build_id_size; /* 0: has none */
 	uint8_t build_id[MT_BUILD_ID_MAX];
-	uint64_t start, end; /* where it was mapped in the process, bytes */
+	uint64_t start, end; /* its addresses in the process, bytes */
 	uint64_t bias;       /* address in the process minus address in the ELF file (dlpi_addr) */
 };
 

@@ -120,7 +120,7 @@ enum mt_kind {
 #define MT_KIND_ENUM(name, number, fields, meaning) MT_##name = (number),
 	MT_KIND_LIST(MT_KIND_ENUM)
 #undef MT_KIND_ENUM
-		MT_KIND_MAX = 255, /* of the format: kinds are one byte */
+		MT_KIND_MAX = 255, /* the format's limit: kinds are one byte */
 };
 
 /* Kinds whose field `value` is a string id, too. */
@@ -129,7 +129,7 @@ static inline int mt_kind_has_second_name(uint32_t kind)
 	return kind == MT_RANGE_PUSH || kind == MT_RANGE_POP || kind == MT_CENSUS;
 }
 
-/* What the framework says of memory: bits 0 to 5 of the flags of a CENSUS. X(NAME, number, word) */
+/* The framework's words for memory: bits 0 to 5 of the flags of a CENSUS. X(NAME, number, word) */
 #define MT_CENSUS_LIST(X)              \
 	X(WEIGHT, 1, "weights")        \
 	X(BUFFER, 2, "buffers")        \
@@ -148,7 +148,7 @@ enum mt_census {
 #define MT_CENSUS_TIED 64u        /* the same memory as an earlier record of this census */
 #define MT_CENSUS_NUMBER_SHIFT 8u /* bits from here on: number of the census in the process, from 1 */
 
-/* Where driver memory lies. X(NAME, number, word) */
+/* The places of driver memory. X(NAME, number, word) */
 #define MT_SPACE_LIST(X)           \
 	X(DEVICE, 0, "device")     \
 	X(ASYNC, 1, "async-pool")  \
@@ -192,7 +192,7 @@ enum mt_loss {
 		MT_LOSS_COUNT = 8,
 };
 
-/* Where events come from. X(NAME, number, word) */
+/* The origins of events. X(NAME, number, word) */
 #define MT_SOURCE_LIST(X)                  \
 	X(CUPTI, 0, "cupti")               \
 	X(TENSORS_CUDA, 1, "cuda-tensors") \

@@ -15,20 +15,20 @@
 struct mt_fold;
 
 struct mt_fold_options {
-	uint32_t steps;        /* stop after so many, 0: never */
-	uint32_t skip;         /* let so many pass first: their events are not written, their live set is */
+	uint32_t steps;        /* stop after this number, 0: never */
+	uint32_t skip;         /* let this number pass first: their events are not written, their live set is */
 	const char *step_mark; /* see mt_tracker_step_mark; NULL: auto */
 	uint64_t keep;         /* flight recorder: bytes of trace to keep, the newest; 0: everything */
 	uint32_t patience_ms;  /* wait so long for a writer that holds a number back, 0: default 2000 */
 };
 
-/* What came out, for the summary line. */
+/* The result, for the summary line. */
 struct mt_fold_summary {
 	uint64_t events, steps, lost, bytes;
 	uint64_t peak_bytes, peak_time; /* largest "held" of one device (ledger.h) */
 	uint32_t peak_device;           /* device id, 0: none */
 	uint64_t ooms;
-	uint64_t cut;   /* of the events, let go (--keep) */
+	uint64_t cut;   /* events among them that were let go (--keep) */
 	int keep_error; /* 0, or -MT_E_x: why the file is larger than it was to be (--keep) */
 };
 
@@ -39,7 +39,7 @@ int mt_fold_open(struct mt_fold **fold, const char *ring_path, const struct mt_r
 /* The mapped header. Valid until mt_fold_close. */
 struct ring_header *mt_fold_header(struct mt_fold *fold);
 
-/* Where to: a new trace, or the end of one that the dead collector left. Exactly one of them, once. */
+/* The destination: a new trace, or the end of one that the dead collector left. Exactly one of them, once. */
 int mt_fold_create(struct mt_fold *fold, const char *trace_path);
 int mt_fold_resume(struct mt_fold *fold, const char *trace_path);
 

@@ -3,7 +3,7 @@
  * question of memana can be asked about it.
  *
  * A snapshot has what happened since its recording began, as far as its ring buffer reaches back, and what was there
- * when it was dumped. What was alive at its beginning is found by going back from the end; the trace begins with it.
+ * when it was dumped. Going back from the end finds the live set of its beginning; the trace begins with it.
  *
  * Sizes of blocks are those asked for (that is what a snapshot says), and a block lives until its free is completed.
  * Not in a snapshot: memory that PyTorch's caching allocator does not manage (NCCL, other libraries, the context).

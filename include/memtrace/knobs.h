@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include "memtrace/phase.h"
 
-/* Whose memory it is. X(NAME, word) */
+/* The process that has the memory. X(NAME, word) */
 #define MT_KNOB_PROCESS_LIST(X)   \
 	X(TRAINER, "trainer")     \
 	X(REFERENCE, "reference") \
@@ -41,7 +41,7 @@
 	X(KEPT, "kept")        \
 	X(ALLOCATOR, "allocator")
 
-/* What a number of tokens or samples is of. X(NAME, word) */
+/* The thing that a number of tokens or samples is about. X(NAME, word) */
 #define MT_KNOB_OF_LIST(X)            \
 	X(MICRO_BATCH, "micro-batch") \
 	X(SAMPLE, "sample")           \
@@ -49,7 +49,7 @@
 	X(PADDING, "padding")         \
 	X(PROMPT, "prompt")
 
-/* What is left of the bytes that go. X(NAME, words) */
+/* The part that stays when bytes go. X(NAME, words) */
 #define MT_KNOB_LEAVES_LIST(X)                  \
 	X(NOTHING, "nothing")                   \
 	X(BOUNDARIES, "boundaries and a layer") \
@@ -57,12 +57,12 @@
 	X(ADAPTERS, "adapters")                 \
 	X(PIECE, "a piece")
 
-/* Who has to be in its phases, that it counts. X(NAME, word) */
+/* The process that must be in its phases for the row to count. X(NAME, word) */
 #define MT_KNOB_WHILE_LIST(X) \
 	X(ANYBODY, "anybody") \
 	X(ITSELF, "itself")
 
-/* What it costs, the cheapest first. X(NAME, words) */
+/* Its cost, the cheapest first. X(NAME, words) */
 #define MT_KNOB_COST_LIST(X)      \
 	X(FREE, "free")           \
 	X(SOME_TIME, "some time") \
@@ -81,7 +81,7 @@
 	X(JSON, "json")               /* a path in it */     \
 	X(CODE, "code")               /* in the program */
 
-/* What a value may be. SIZE: bytes. X(NAME) */
+/* The kinds of a value. SIZE: bytes. X(NAME) */
 #define MT_KNOB_KIND_LIST(X) \
 	X(SWITCH)            \
 	X(COUNT)             \
@@ -90,7 +90,7 @@
 	X(NUMBER)            \
 	X(WORD)
 
-/* What a value counts. X(NAME, word, kind, what one is, in bytes where it is a size) */
+/* The unit that a value counts. X(NAME, word, kind, what one is, in bytes where it is a size) */
 #define MT_KNOB_UNIT_LIST(X)                      \
 	X(SWITCH, "switch", SWITCH, 1)            \
 	X(TOKENS, "tokens", COUNT, 1)             \
@@ -112,7 +112,7 @@
 	X(NUMBER, "number", NUMBER, 1)            \
 	X(WORD, "word", WORD, 1)
 
-/* What of the model or run a constraint is about. X(NAME, words) */
+/* The fact of the model or run that a constraint is about. X(NAME, words) */
 #define MT_KNOB_FACT_LIST(X)                  \
 	X(LONGEST_SAMPLE, "longest sample")   \
 	X(LARGEST_WEIGHT, "largest weight")   \
@@ -122,13 +122,13 @@
 	X(MINI_BATCH, "mini-batch")           \
 	X(GPUS, "gpus")
 
-/* What the framework does with what is larger than a value that has to be at least as large. X(NAME, word) */
+/* The framework's answer to a fact larger than a value that has to be at least as large. X(NAME, word) */
 #define MT_KNOB_BEYOND_LIST(X) \
 	X(UNTOLD, "untold")    \
 	X(ERROR, "error")      \
 	X(ALONE, "alone")
 
-/* What a constraint asks for; WORDS: nothing that a program can check. X(NAME, key) */
+/* The demand of a constraint; WORDS: nothing that a program can check. X(NAME, key) */
 #define MT_KNOB_CONSTRAINT_LIST(X) \
 	X(WORDS, "says")           \
 	X(NEEDS, "needs")          \
@@ -231,7 +231,7 @@ enum mt_knob_constraint_kind {
 
 /* Limits of a file. */
 #define MT_KNOB_RELEASES_MAX 32u
-#define MT_KNOB_FRAMEWORKS_MAX 16u /* that one builds on */
+#define MT_KNOB_FRAMEWORKS_MAX 16u /* frameworks that one builds on */
 #define MT_KNOB_OLDER_MAX 4u
 #define MT_KNOB_DEFAULTS_MAX 6u
 #define MT_KNOB_CONSTRAINTS_MAX 6u
@@ -247,7 +247,7 @@ enum mt_knob_constraint_kind {
 
 struct mt_knob_release {
 	const char *version;
-	const char *commit; /* of the repository that it was read in; NULL: the package of this version */
+	const char *commit; /* commit of the repository in which it was read; NULL: the package of this version */
 };
 
 /* A default from a release on. */
@@ -268,10 +268,10 @@ struct mt_knob_name {
 struct mt_knob_constraint {
 	const char *says;
 	enum mt_knob_constraint_kind kind;
-	enum mt_knob_fact fact;     /* AT_LEAST, DIVIDES */
-	const char *key;            /* NEEDS, EXCLUDES, MULTIPLE: of this file */
-	enum mt_knob_beyond beyond; /* AT_LEAST */
-	const char *times;          /* AT_LEAST: the value counts so many times; a key of this file, or NULL */
+	enum mt_knob_fact fact;                /* AT_LEAST, DIVIDES */
+	const char *key;                       /* NEEDS, EXCLUDES, MULTIPLE: of this file */
+	enum mt_knob_beyond beyond;            /* AT_LEAST */
+	const char *times;                     /* AT_LEAST: factor of the value; a key of this file, or NULL */
 	const char *value[MT_KNOB_VALUES_MAX]; /* NEEDS, EXCLUDES: one of these; "N..": N or more */
 	uint32_t values;
 };
@@ -286,7 +286,7 @@ struct mt_knob {
 	enum mt_knob_written written;
 	const char *unset;   /* the key whose value it has while it is null; NULL: null is a value like others */
 	const char *passes;  /* the framework whose key it hands on; NULL: none */
-	const char *instead; /* what replaced a key that is gone; NULL: it is not */
+	const char *instead; /* the replacement of a key that is gone; NULL: it is not */
 	const char *effect, *not_so; /* NULL: nothing is said */
 	uint32_t processes;          /* bits 1 << enum mt_knob_process */
 	uint32_t phases;             /* .. enum mt_phase */
@@ -294,10 +294,10 @@ struct mt_knob {
 	enum mt_knob_saves saves;
 	enum mt_knob_method method;
 	enum mt_knob_cost cost;
-	uint32_t copies;            /* of a bucket that are alive at once */
+	uint32_t copies;            /* pieces of a bucket that are alive at once */
 	enum mt_knob_of of;         /* TOKENS */
 	enum mt_knob_leaves leaves; /* REMOVED, LOGITS */
-	enum mt_knob_while while_;  /* of bytes that stay from one micro-batch to the next */
+	enum mt_knob_while while_;  /* bytes that stay from one micro-batch to the next */
 	const char
 		*within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
 	uint32_t withins;                    /* 0: all of the category */
@@ -343,23 +343,23 @@ struct mt_knob_wrapper {
 };
 
 struct mt_knob_file {
-	const char *name; /* of the file */
+	const char *name; /* name of the file */
 	const char *framework;
 	const char *package;                                  /* on PyPI; NULL: on none */
 	const char *repository;                               /* OWNER/NAME on GitHub; NULL: not needed */
 	struct mt_knob_release release[MT_KNOB_RELEASES_MAX]; /* oldest first */
 	uint32_t releases;
-	const char *builds_on[MT_KNOB_FRAMEWORKS_MAX]; /* whose knobs hold, too */
+	const char *builds_on[MT_KNOB_FRAMEWORKS_MAX]; /* files with knobs that hold, too */
 	uint32_t below;
-	enum mt_knob_written written;          /* what a row says goes before */
-	const char *class_;                    /* of arguments whose key has no class or function; NULL: none */
+	enum mt_knob_written written; /* a row's own word goes before */
+	const char *class_;           /* class of arguments with a key that has no class or function; NULL: none */
 	const char *frame[MT_KNOB_FRAMES_MAX]; /* paths of its code: "verl/trainer" */
 	uint32_t frames;
-	const char *variable[MT_KNOB_VARIABLES_MAX]; /* of the environment, the first holds in all releases */
+	const char *variable[MT_KNOB_VARIABLES_MAX]; /* names in the environment, the first holds in all releases */
 	uint32_t variables;
 	struct mt_knob_hand hand[MT_KNOB_HANDS_MAX];
 	uint32_t hands;
-	struct mt_knob_model model[MT_KNOB_PROCESSES]; /* of which it has rows of their own */
+	struct mt_knob_model model[MT_KNOB_PROCESSES]; /* models with rows of their own */
 	uint32_t models;
 	struct mt_knob_wrapper wrapper[MT_KNOB_WRAPPERS_MAX];
 	uint32_t wrappers;
@@ -369,7 +369,7 @@ struct mt_knob_file {
 	uint32_t knobs;
 };
 
-/* What the program carries: X(symbol, framework), from formats/knobs/FRAMEWORK.yaml. */
+/* The data that the program carries: X(symbol, framework), from formats/knobs/FRAMEWORK.yaml. */
 #define MT_KNOBS_LIST(X)                      \
 	X(knobs_verl, "verl")                 \
 	X(knobs_areal, "areal")               \
@@ -414,7 +414,7 @@ int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_s
 /* NULL: no file is about it. */
 const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const char *framework);
 
-/* What holds in a release of the file when nothing is set; NULL: nothing of its own. */
+/* The default in a release of the file; NULL: nothing of its own. */
 const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release);
 
 /* 1: of a word that has one, the value turns it off; an older key of it may be a switch. */
@@ -430,7 +430,7 @@ const char *mt_knob_cost_words(enum mt_knob_cost cost);
 const char *mt_knob_fact_words(enum mt_knob_fact fact);
 const char *mt_knob_written_word(enum mt_knob_written written);
 enum mt_knob_kind mt_knob_unit_kind(enum mt_knob_unit unit);
-double mt_knob_unit_one(enum mt_knob_unit unit); /* what one is, in bytes where it is a size */
+double mt_knob_unit_one(enum mt_knob_unit unit); /* the size of one unit, in bytes for a size */
 const char *mt_knob_beyond_word(enum mt_knob_beyond beyond);
 const char *mt_knob_constraint_key(enum mt_knob_constraint_kind kind);
 const char *mt_knob_category_words(uint32_t category); /* MT_KNOB_HOST, too */

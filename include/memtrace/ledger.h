@@ -32,7 +32,7 @@
 struct mt_live {
 	uint64_t addr; /* address, or handle for VMM_CREATE */
 	uint64_t size;
-	uint64_t seq, time; /* of its birth */
+	uint64_t seq, time; /* at its birth */
 	uint64_t tag;       /* the caller's */
 	uint64_t handle;    /* VMM_CREATE: itself; VMM_MAP: of what; DRIVER_ALLOC: the context it goes with, 0: none */
 	uint64_t offset;    /* VMM_MAP: into the handle; VMM_CREATE: references; DRIVER_ALLOC, imported: how often it is
@@ -45,7 +45,7 @@ struct mt_live {
 	int tensors_seen;     /* driver memory: a tensor has been inside, so the residual is allocator slack */
 };
 
-/* What one event did. */
+/* The effects of one event. */
 struct mt_ledger_change {
 	struct mt_live *born;       /* NULL: nothing */
 	const struct mt_live *died; /* copies of what died, valid until the next mt_ledger_event; NULL: nothing */

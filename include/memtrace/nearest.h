@@ -9,12 +9,13 @@
 /* Begin with { .word = ... }; `best` is NULL as long as nothing is near. Keeps the pointers. */
 struct mt_nearest {
 	const char *word, *best;
-	size_t distance; /* of best */
+	size_t distance; /* distance of best */
 };
 
 /*
- * Near is what becomes the word by few changes (a letter more, less, another, two that changed places; upper and lower case
- * are the same), one for every three letters, or what it is the beginning of. Of equals the first one tried is the best.
+ * Near is what becomes the word by few changes (a letter more, less, another, two that changed places; upper and
+ * lower case are the same), one for every three letters, or what it is the beginning of. Among equals the first one
+ * tried is the best.
  */
 void mt_nearest_try(struct mt_nearest *nearest, const char *candidate);
 

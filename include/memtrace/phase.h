@@ -8,18 +8,20 @@
  * role of the process. Before anything else ran, unmatched work is init; later it is other, never a guess.
  *
  * Backward. On the CPU it runs on the thread that called it, on a GPU on autograd's own threads, which have no Python
- * caller: they take the role of the thread that waits in Engine::execute (between BACKWARD_BEGIN and BACKWARD_END), or,
- * where nobody says that one waits, the newest role function that is open in the process. Everything between the two
- * events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward). When the end is
- * missing, the next forward or optimizer that no backward called ends it. A forward that runs inside a backward is
- * done again: its part is recompute. Where the thread that waits captures CUDA graphs, what the backward makes is of them.
+ * caller: they take the role of the thread that waits in Engine::execute (between BACKWARD_BEGIN and BACKWARD_END),
+ * or, where nobody says that one waits, the newest role function that is open in the process. Everything between the
+ * two events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward). When the
+ * end is missing, the next forward or optimizer that no backward called ends it. A forward that runs inside a
+ * backward is done again: its part is recompute. A backward is part of CUDA graphs if the thread that waits captures
+ * graphs.
  *
- * Loss. What a program computes of a model's output, before a backward or an optimizer follows on that thread, is forward:
- * in the function that called the model, in those it calls, and where the function is known that calls forward and
- * backward, in all of that (formats/phase/phase_loss.c). What is said of it by frames or marks goes before.
+ * Loss. Work on a model's output, before a backward or an optimizer follows on that thread, is forward: in the
+ * function that called the model, in those it calls, and in all of a known function that calls forward and backward
+ * (formats/phase/phase_loss.c). The word of frames or marks goes before.
  *
- * Stacks that are too deep lack frames in their middle. Where a role function may be among those, it is the one of the
- * thread's newest stack that could tell; it goes before the role of a frame further inside, as it would if it were there.
+ * Stacks that are too deep lack frames in their middle. If a role function may be among those, it is the one of the
+ * thread's newest stack that could tell; it goes before the role of a frame further inside, as it would if it were
+ * there.
  */
 #ifndef MEMTRACE_PHASE_H
 #define MEMTRACE_PHASE_H
@@ -134,13 +136,13 @@ void mt_rules_free(struct mt_rules *rules);
 enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part);
 
 /*
- * Which rule says something of this frame: "verl.yaml:12", the first that says a role or part, else a category; "" where
- * none does. Returns `text`.
+ * Which rule says something of this frame: "verl.yaml:12", the first that says a role or part, else a category; ""
+ * without one. Returns `text`.
  */
 char *mt_rules_origin(const struct mt_rules *rules, const struct mt_defs *defs, uint32_t frame, char *text,
 		      size_t size);
 
-/* What the tracker says of one event. */
+/* The tracker's word on one event. */
 struct mt_label {
 	uint8_t phase;        /* enum mt_phase */
 	uint8_t role;         /* enum mt_role */
@@ -158,9 +160,9 @@ struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_
 void mt_tracker_free(struct mt_tracker *tracker);
 
 /*
- * What one step is: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern). A range ends
- * its step when it is closed, a mark where it stands, a function when its thread allocates or frees outside of it.
- * Before the first event. -MT_E_ARGUMENT: 256 bytes or longer.
+ * The meaning of one step: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern). A
+ * range ends its step when it is closed, a mark where it stands, a function when its thread allocates or frees
+ * outside of it. Before the first event. -MT_E_ARGUMENT: 256 bytes or longer.
  *
  * auto is one of these, the first that the process has; x is the event that is the first of the next step:
  *

@@ -34,22 +34,22 @@ enum mt_chunk_kind {
 	MT_CHUNK_CHECKPOINT = 4, /* LIVE events: the whole live set between the event chunks around it */
 };
 
-#define MT_CHUNK_HAS_CENSUS (1u << 31) /* of mt_chunk_info.phases */
+#define MT_CHUNK_HAS_CENSUS (1u << 31) /* bit in mt_chunk_info.phases */
 
-/* What the index knows of one chunk; all 0 where it does not apply. */
+/* The index's entry of one chunk; fields that do not apply are 0. */
 struct mt_chunk_info {
 	uint32_t kind; /* enum mt_chunk_kind, or unknown: skip */
 	uint32_t events;
-	uint64_t offset, size; /* of the zstd frame in the file, bytes */
+	uint64_t offset, size; /* the zstd frame in the file, bytes */
 	uint64_t first_seq, last_seq;
 	uint64_t first_time, last_time;
 	uint64_t live_start, live_max; /* bytes of all devices together: see ledger.h "held" */
 	uint32_t phases;               /* bit per enum mt_phase that allocated in it, and MT_CHUNK_HAS_CENSUS */
-	uint32_t good;                 /* with `error`: so many of its events can be read */
+	uint32_t good;                 /* with `error`: number of its events that can be read */
 	int error;                     /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: nobody knows what it was */
 };
 
-/* What mt_reader_next hands out. */
+/* The things that mt_reader_next hands out. */
 enum mt_batch {
 	MT_BATCH_EVENTS = 0,
 	MT_BATCH_REPEAT = 1, /* a checkpoint that says what the events before it have said */
@@ -66,7 +66,7 @@ struct mt_trace_state {
 	uint64_t lost;    /* sum of LOST records, those that stand for damage included */
 	uint64_t missed;  /* events known to be in the file that damage keeps from being used */
 	uint32_t chunks;  /* damaged stretches included */
-	uint32_t damaged; /* of these: cannot be read, or not to their ends */
+	uint32_t damaged; /* chunks among these that cannot be read, or not to their ends */
 };
 
 struct mt_reader;
@@ -92,8 +92,8 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
  * *checkpoint (enum mt_batch) says whether they are LIVE events of a checkpoint. *count 0: the end. Unknown kinds are
  * left out. A checkpoint comes in one piece; MT_BATCH_ANEW of nothing alive is one LIVE event of value 0, born as nothing.
  *
- * Where a chunk cannot be read, reading goes on with the next checkpoint: a LOST event of reason DAMAGED says how many
- * events are missing, and the checkpoint is an MT_BATCH_ANEW. Without a later checkpoint that is the end.
+ * After a chunk that cannot be read, reading goes on with the next checkpoint: a LOST event of reason DAMAGED says
+ * how many events are missing, and the checkpoint is an MT_BATCH_ANEW. Without a later checkpoint that is the end.
  * mt_reader_state tells of all damage. Returned are -MT_E_MEMORY and -MT_E_SYSTEM only.
  */
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint);

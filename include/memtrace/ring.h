@@ -30,8 +30,8 @@
 #include "memtrace/event.h"
 
 /*
- * Where the rings of a run lie: RING_SHM_DIR/memrec.XXXXXX/PID.ring, or that folder in another one. Beside each is a link
- * to the trace that it goes into, there as long as the recording runs.
+ * The folder of a run's rings: RING_SHM_DIR/memrec.XXXXXX/PID.ring, or that folder in another one. Beside each is a
+ * link to the trace that it goes into, there as long as the recording runs.
  */
 #define RING_SHM_DIR "/dev/shm"
 #define RING_RUN_PREFIX "memrec."
@@ -66,7 +66,7 @@ struct ring_header {
 	uint32_t slots, slot_bytes;
 	uint64_t log_offset, log_bytes;
 
-	/* Who is recorded; filled in before magic is written, constant afterwards. Texts end in NUL. */
+	/* The recorded process; filled in before magic is written, constant afterwards. Texts end in NUL. */
 	uint32_t pid, ppid;
 	int32_t rank; /* -1: none */
 	uint32_t depth;
@@ -78,9 +78,10 @@ struct ring_header {
 	char boot_id[40];
 	char options[16384]; /* as memrec_options_encode() wrote it */
 	char output[4096];   /* pattern of -o, absolute */
-	char run_dir[4096];  /* of the launcher; "": started without one */
+	char run_dir[4096];  /* run folder of the launcher; "": started without one */
 	char command[4096];
-	uint32_t steps, skip; /* what to record, as in struct mt_fold_options: whoever folds this ring must know */
+	uint32_t steps,
+		skip; /* the window to record, as in struct mt_fold_options: a reader that folds this ring must know */
 	char step_mark[256];
 	uint64_t keep;              /* bytes of trace, newest first; 0: everything */
 	char visible_devices[1024]; /* CUDA_VISIBLE_DEVICES when the recording began; "": not set, or too long */
@@ -106,7 +107,7 @@ struct ring_header {
 enum ring_record_kind { RING_PAD = 0, RING_EVENT = 1 };
 
 struct ring_event {
-	uint32_t bytes;     /* of the whole record, multiple of 8; PAD: up to the end of the slot */
+	uint32_t bytes;     /* size of the whole record, multiple of 8; PAD: up to the end of the slot */
 	uint16_t record;    /* enum ring_record_kind */
 	uint8_t kind;       /* enum mt_kind */
 	int8_t device_type; /* enum mt_device_kind, -1: none */

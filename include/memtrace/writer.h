@@ -14,8 +14,9 @@
 #include "memtrace/defs.h"
 #include "memtrace/event.h"
 
-/* Who was recorded: the first chunk of a trace. Strings are copied by mt_writer_open, owned by a reader. NULL: "". */
-/* What a trace was made of that is a PyTorch memory snapshot. Its pid, host and boot_id are not known. */
+/* The recorded process: the first chunk of a trace. Strings are copied by mt_writer_open, owned by a reader. NULL:
+ * "". */
+/* The origin of a trace that is a PyTorch memory snapshot. Its pid, host and boot_id are not known. */
 enum mt_snapshot {
 	MT_SNAPSHOT = 1,
 	MT_SNAPSHOT_NO_HISTORY = 2, /* only what was there when it was taken */
@@ -42,7 +43,7 @@ struct mt_process {
 
 struct mt_writer;
 
-/* Who goes on with a trace and wants to know what is in it. Errors end mt_writer_reopen. */
+/* A caller that goes on with a trace and wants to know its contents. Errors end mt_writer_reopen. */
 struct mt_writer_watch {
 	void *context;
 	/* Before anything else: the definitions will be those of mt_writer_defs. 0 or -MT_E_x. */
@@ -50,20 +51,20 @@ struct mt_writer_watch {
 		     const struct mt_defs *defs);
 	/* After each event that is in the file: mt_writer_held tells of then. */
 	void (*event)(void *context, const struct mt_event *event);
-	/* What was alive where events are missing. */
+	/* The live set after a gap. */
 	void (*anew)(void *context, const struct mt_event *events, size_t count);
 };
 
 struct mt_writer_options {
 	int level;                  /* zstd level, 0: default 3 */
 	uint32_t chunk_events;      /* events per chunk, 0: default 65536 */
-	uint32_t checkpoint_events; /* a checkpoint at least every so many events, 0: default 1 << 20 */
+	uint32_t checkpoint_events; /* most events between two checkpoints, 0: default 1 << 20 */
 	uint64_t keep; /* flight recorder: bytes of file that are wanted, the newest; 0: all. See mt_writer_trim */
 	const struct mt_writer_watch *watch; /* NULL: nobody; mt_writer_reopen only */
 };
 
 #define MT_KEEP_MIN (1u << 20) /* smallest `keep` that makes sense */
-#define MT_KEEP_SUFFIX ".keep" /* of the new file, as long as it is being made */
+#define MT_KEEP_SUFFIX ".keep" /* suffix of the new file, as long as it is being made */
 
 /*
  * Creates `path` (O_EXCL is the caller's business: an existing file is truncated) and writes the process chunk.
@@ -101,16 +102,16 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
 /*
- * The same for an event that mt_writer_event did not take: what waits goes on waiting, and takes no more.
- * Where this or mt_writer_skip fails for want of memory, the live set is wrong from then on: there are no more checkpoints.
+ * The same for an event that mt_writer_event did not take: what waits goes on waiting, and takes no more. If this or
+ * mt_writer_skip fails for want of memory, the live set is wrong from then on: there are no more checkpoints.
  */
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
 /*
  * With `keep`, when the file has come near that size: makes a new one of the definitions, of the newest chunks, about
- * half as much, and of those around out-of-memory errors, and lets it take the place of the old one. Cheap when nothing
- * is to be done. Names of events (mt_defs_add_name) may be forgotten: use them before. What goes wrong leaves the old
- * file as it is and is tried again later: mt_writer_trim_error, 0 or -MT_E_x, of the newest attempt.
+ * half as much, and of those around out-of-memory errors, and lets it take the place of the old one. Cheap when
+ * nothing is to be done. Names of events (mt_defs_add_name) may be forgotten: use them before. A failure leaves the
+ * old file as it is and is tried again later: mt_writer_trim_error, 0 or -MT_E_x, of the newest attempt.
  */
 void mt_writer_trim(struct mt_writer *writer);
 int mt_writer_trim_error(const struct mt_writer *writer);

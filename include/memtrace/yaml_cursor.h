@@ -17,7 +17,7 @@ enum yaml_node {
 	YAML_NODE_TEXT,
 	YAML_NODE_LIST,
 	YAML_NODE_MAP,
-	YAML_NODE_END, /* of the list, of the map or of the file */
+	YAML_NODE_END, /* end of the list, of the map or of the file */
 };
 
 struct yaml_cursor;
@@ -34,7 +34,7 @@ void yaml_cursor_free(struct yaml_cursor *cursor); /* NULL is fine */
 
 int yaml_cursor_next(struct yaml_cursor *cursor);
 
-/* The same, where nothing else than `node` may come; `what` it is in words. */
+/* The same, where nothing else than `node` may come; `what` in words. */
 int yaml_cursor_expect(struct yaml_cursor *cursor, enum yaml_node node, const char *what);
 
 /* After the last END of the file's map: nothing may follow. */
