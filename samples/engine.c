@@ -6,7 +6,7 @@
 
 enum { CACHE_TOKENS = 320 << 10 };            /* room in the KV cache */
 enum { PROMPTS = 256, ANSWER_TOKENS = 8192 }; /* generated at a time */
-enum { DECODING_STEPS = 64 };                 /* of the thousands there would be: they are all alike */
+enum { DECODING_STEPS = 64 };                 /* steps for the thousands there would be: they are all alike */
 
 static struct pages weight[PARAMETERS];
 static struct pages kv_cache[LAYERS];

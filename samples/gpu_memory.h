@@ -1,6 +1,6 @@
 /*
  * gpu_memory.h - device memory for the samples, in the four ways that training programs take it, with an account of
- * its own. What the account says is this program's own count, to be held against anybody else's.
+ * its own. The account is this program's own count, to be held against anybody else's.
  *
  * Every call that fails ends the program with a message. Not for several threads.
  */
@@ -11,7 +11,7 @@
 
 /* Physical device memory that this program holds, counted where it asks for it. */
 struct gpu_account {
-	uint64_t calls; /* of the driver's memory functions */
+	uint64_t calls; /* calls of the driver's memory functions */
 	uint64_t bytes, peak;
 	int peak_step;
 	const char *peak_phase;

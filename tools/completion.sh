@@ -2,7 +2,7 @@
 # completion.sh PROGRAM bash|zsh|fish - what a shell completes after memrec or memana, to stdout. It is made of what the program
 # itself says (--help of it and of its commands), which is made of its tables: nothing is listed here.
 #
-# What is read there:   Usage: memana NAME [options] ARGUMENTS     a command
+# Input:   Usage: memana NAME [options] ARGUMENTS     a command
 #                         -o, --output FILE  what it does          an option: blanks, letter, word, value, help
 #                         PHASE: init rollout step:N               what a value may be; capitals stand for something
 set -eu
@@ -16,7 +16,7 @@ commands() {
 	"$program" --help | sed -nE "s/^ +$name ([a-z]+) .*/\1/p; s/^  ([a-z]+) +[[A-Z].*/\1/p" | sort -u
 }
 
-# Of all commands, "" first, fields with tabs between:
+# Fields of all commands, "" first, with tabs between:
 #   command COMMAND SUMMARY     option COMMAND LETTER WORD VALUE WORDS HELP     arguments COMMAND WORDS
 # WORDS: what it may be, blanks between; "<files>"; "" for anything.
 facts() {
@@ -43,7 +43,7 @@ facts() {
 		}
 		/^[Uu]sage: / && usage == "" { usage = $0; next }
 		usage != "" && !said && command != "" && name == "memana" && /^  [a-z]/ { summary = $0; sub(/^ +/, "", summary); said = 1; next }
-		command != "" && match($0, "^ +" name " " command " ") { # of memrec all is in one text
+		command != "" && match($0, "^ +" name " " command " ") { # memrec has all in one text
 			usage = substr($0, RLENGTH + 1); summary = usage
 			sub(/   .*/, "", usage); sub(/^.*   +/, "", summary)
 			next
@@ -69,12 +69,12 @@ facts() {
 	done
 }
 
-# What the shells have in common with awk: quoting for them, and their texts.
+# Functions that the shells share with awk: quoting for them, and their texts.
 emit() { facts | awk -F '\t' -v name="$name" -v q="'" "$1"; }
 
 to_bash() {
 	cat <<-END
-		# What bash completes after $name. Made by tools/completion.sh of its help.
+		# The completions of bash after $name. Made by tools/completion.sh of its help.
 	END
 	emit '
 	$1 == "command" { commands = commands " " $2; order[++n] = $2 }
@@ -232,7 +232,7 @@ END
 
 to_fish() {
 	cat <<-END
-		# What fish completes after $name. Made by tools/completion.sh of its help.
+		# The completions of fish after $name. Made by tools/completion.sh of its help.
 	END
 	emit '
 	function quoted(text) { gsub(/\\/, "\\\\", text); gsub(q, "\\" q, text); return q text q }

@@ -14,7 +14,7 @@ os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 DATA = "tools/english.txt"
 KINDS = ["openings", "so-many", "long"]
 SQL = re.compile(r"\b(SELECT|INSERT|CREATE|UPDATE|VALUES|WHERE|UNION)\b")
-OPENING = re.compile(r"\W*(what|who|whose|of|that|where)\b", re.I)
+OPENING = re.compile(r"(?!---)\W*(what|who|whose|of|that|where)\b", re.I)
 SO_MANY = re.compile(r"\bso\s+many\b", re.I)
 MOST_WORDS = 30
 C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)

@@ -67,7 +67,7 @@ sed -n 's/^\([a-z][a-z/]*\) | *\([^|]*\)|.*/\1 \2/p' $rooms | while read -r room
 	for door in $doors; do [ -e "$room/$door" ] || echo "$room/$door is not there"; done
 done | breach "the list of rooms ($rooms)"
 
-# What CONTRIBUTING.md names is there: `engine/stream.h` is the end of some path.
+# Every name in CONTRIBUTING.md is there: `engine/stream.h` is the end of some path.
 grep -oE '`[a-z][A-Za-z0-9_./-]*/[A-Za-z0-9_-]+\.[a-z0-9]+`' CONTRIBUTING.md | tr -d '`' | sort -u | while read -r path; do
 	git ls-files --cached --others --exclude-standard | grep -qE "(^|/)$path\$" || echo "$path"
 done | breach "CONTRIBUTING.md names what is not there"

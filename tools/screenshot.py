@@ -175,7 +175,7 @@ def rect(x, y, width, height, colour, opacity=""):
 
 
 def shape_rects(character):
-    """What a block or line character covers, in parts of its cell (x, y, width, height); None: it is a letter."""
+    """The part of its cell that a block or line character covers (x, y, width, height); None: it is a letter."""
     code = ord(character)
     if 0x2581 <= code <= 0x2588:  # lower eighths
         part = (code - 0x2580) / 8

@@ -1,6 +1,6 @@
-#!/usr/bin/env bash
-# tidy.sh [FILE...] - what cppcheck and clang-tidy say of the programs' sources: all of them, or the files named. Prints what
-# they find and a line of counts, and fails if there is anything. What each looks for, and why: .clang-tidy, tools/cppcheck.txt.
+# !/usr/bin/env bash tidy.sh [FILE...] - what cppcheck and clang-tidy say of the programs' sources: all of them, or
+# the files named. Prints what they find and a line of counts, and fails if there is anything. .clang-tidy and
+# tools/cppcheck.txt say what each looks for, and why.
 set -u
 cd "$(dirname "$0")/.."
 found=$(mktemp)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define ADDR_FIRST (1ull << 40) /* of segments without an address of their own */
+#define ADDR_FIRST (1ull << 40) /* first address for segments without one of their own */
 #define SEGMENT_ALIGN (2 * ALLOC_MIB)
 
 /* ---- blocks ---- */
@@ -89,7 +89,7 @@ struct alloc_block *alloc_block_join(struct alloc_model *model, struct alloc_blo
 	return absorb(model, block->prev, block);
 }
 
-/* What the block could grow to. */
+/* The size that the block could grow to. */
 static uint64_t bytes_with_room(const struct alloc_block *block)
 {
 	return block->bytes + (block->next && !block->next->mapped ? block->next->bytes : 0);

@@ -248,7 +248,7 @@ static uint32_t divisions_for(const struct alloc_config *config, uint64_t bytes)
 	return config->divisions[log < ALLOC_CONFIG_INTERVALS ? log : ALLOC_CONFIG_INTERVALS - 1];
 }
 
-/* Up to the next of so many equal steps between two powers of two. */
+/* Up to the next of `divisions` equal steps between two powers of two. */
 static uint64_t round_to_division(uint64_t bytes, uint32_t divisions)
 {
 	uint64_t floor = 1ull << (63 - __builtin_clzll(bytes)), step = floor >> __builtin_ctz(divisions);

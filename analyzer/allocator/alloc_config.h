@@ -9,21 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ALLOC_CONFIG_INTERVALS 16 /* of roundup_power2_divisions: from 1 MiB to 64 GiB */
+#define ALLOC_CONFIG_INTERVALS 16 /* entries of roundup_power2_divisions: from 1 MiB to 64 GiB */
 
 struct alloc_config {
 	int expandable;         /* expandable_segments */
 	uint64_t max_split;     /* bytes; UINT64_MAX: none */
 	uint64_t large_segment; /* bytes of the segments, or pages, that requests from 1 to 10 MiB come from */
 	uint64_t max_rounding;  /* how much larger than the request a block that is not split may be, bytes */
-	double gc_threshold;    /* of what the process may have; 0: off */
-	double fraction;        /* of the device that the process may have; 0: not said, and then no collection */
-	uint32_t divisions[ALLOC_CONFIG_INTERVALS]; /* of each power of two; 0: off */
-	uint64_t device_bytes;                      /* that the device has for programs; 0: unknown */
+	double gc_threshold;    /* share of the memory the process may have; 0: off */
+	double fraction;        /* share of the device that the process may have; 0: not said, and then no collection */
+	uint32_t divisions[ALLOC_CONFIG_INTERVALS]; /* steps for each power of two; 0: off */
+	uint64_t device_bytes;                      /* memory the device has for programs; 0: unknown */
 	uint64_t limit;                             /* bytes at which the driver refuses this process; 0: never */
 };
 
-/* What PyTorch does when nothing is set. */
+/* PyTorch's defaults. */
 void alloc_config_init(struct alloc_config *config);
 
 /*
@@ -33,7 +33,7 @@ void alloc_config_init(struct alloc_config *config);
  */
 int alloc_config_parse(struct alloc_config *config, const char *conf, char *why, size_t size);
 
-/* What the process may have by its own will, bytes; UINT64_MAX: as much as there is. */
+/* The process's own limit, bytes; UINT64_MAX: as much as there is. */
 uint64_t alloc_config_allowed(const struct alloc_config *config);
 
 /* The bytes of a block for a request. Up to 2^62. */

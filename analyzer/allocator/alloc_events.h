@@ -24,7 +24,7 @@ struct alloc_event {
 /* Questions to the database side by side, merged by seq. */
 struct alloc_events {
 	struct db_stmt *stmt[ALLOC_EVENTS_QUERIES]; /* NULL: not asked */
-	int64_t seq[ALLOC_EVENTS_QUERIES];          /* of the row it stands at; ALLOC_EVENTS_NONE: there are no more */
+	int64_t seq[ALLOC_EVENTS_QUERIES]; /* sequence number of the row it stands at; ALLOC_EVENTS_NONE: there are no more */
 };
 
 /* `sleeps`: a pool sleeps, and mapped memory is its. 0 or -MT_E_x; close in any case. */

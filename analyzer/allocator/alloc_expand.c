@@ -3,7 +3,7 @@
 
 #include "memtrace/error.h"
 
-#define RANGE_BYTES (1ull << 40) /* of a device whose size nobody knows */
+#define RANGE_BYTES (1ull << 40) /* for a device of unknown size */
 
 static uint64_t page_of(const struct alloc_model *model, const struct alloc_pool *pool)
 {
@@ -57,7 +57,7 @@ static int can_grow(const struct alloc_block *block, uint64_t bytes)
 	return room >= bytes;
 }
 
-/* The lowest place with addresses for so many bytes: unmapped, or free with unmapped behind it. */
+/* The lowest place with addresses for `bytes`: unmapped, or free with unmapped behind it. */
 static struct alloc_block *find_place(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes)
 {
 	struct alloc_node *node = alloc_tree_from(&pool->unmapped, 0, 0);
@@ -143,7 +143,7 @@ int alloc_expand_release(struct alloc_model *model, struct alloc_pool *pool)
 	struct alloc_node *node = alloc_tree_from(&pool->free, 0, 0), *next;
 	int error = 0;
 
-	/* What unmapping leaves over is less than a page: where it is met again, nothing happens. */
+	/* A rest after unmapping is less than a page: nothing happens when it is met a second time. */
 	for (; node && !error; node = next) {
 		struct alloc_block *block = alloc_block_of(node);
 		uint64_t key = node->key, addr = node->addr;

@@ -12,14 +12,14 @@
 #include "alloc_model.h"
 #include "alloc_tree.h"
 
-#define ALLOC_BYTES_MAX (1ull << 50) /* no device has so many: a request for more is out of memory */
+#define ALLOC_BYTES_MAX (1ull << 50) /* no device has this many bytes: a request for more is out of memory */
 
 #define ALLOC_MIB (1ull << 20)
 #define ALLOC_BLOCK_BYTES 512u
 #define ALLOC_SMALL_MAX (1 * ALLOC_MIB)     /* requests up to this are small */
 #define ALLOC_SMALL_SEGMENT (2 * ALLOC_MIB) /* and come from segments, or pages, of this */
 #define ALLOC_LARGE_MIN (10 * ALLOC_MIB)    /* requests from here on are segments of their own */
-#define ALLOC_LARGE_ROUND (2 * ALLOC_MIB)   /* of a multiple of this */
+#define ALLOC_LARGE_ROUND (2 * ALLOC_MIB)   /* larger requests are a multiple of this */
 
 /* Free blocks of one stream and private pool, and the addresses of expandable segments that have no page. */
 struct alloc_pool {
@@ -54,7 +54,7 @@ struct alloc_model {
 	uint32_t pools;                                /* numbers up to here are used */
 	struct alloc_tree segment;                     /* by address */
 	struct alloc_tree block;                       /* allocated ones by id */
-	struct alloc_block *newest;                    /* that alloc_model_begin_block put somewhere */
+	struct alloc_block *newest;                    /* the block that alloc_model_begin_block placed */
 	uint64_t next_addr;                            /* no segment lies here or above */
 	uint64_t searches;                             /* for large blocks: the clock of garbage collection */
 	uint64_t beside;
@@ -95,12 +95,12 @@ struct alloc_block *alloc_segment_new(struct alloc_model *model, struct alloc_po
 /* `block` is all of it and in no tree. */
 void alloc_segment_drop(struct alloc_model *model, struct alloc_block *block);
 
-/* What lies at an address; NULL: nothing. */
+/* The block at an address; NULL: nothing. */
 struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t addr);
 
 /* ---- alloc_expand.c: 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY ---- */
 
-/* A block of at least so many bytes, in no tree; pages are added at the lowest place with room. */
+/* A block of at least `bytes`, in no tree; pages are added at the lowest place with room. */
 int alloc_expand(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes, struct alloc_block **block);
 
 /* Pages that lie in free blocks go back. */
@@ -109,7 +109,7 @@ int alloc_expand_release(struct alloc_model *model, struct alloc_pool *pool);
 /* Pages that are there at the beginning. */
 int alloc_expand_begin(struct alloc_model *model, struct alloc_pool *pool, uint64_t addr, uint64_t bytes);
 
-/* Whether the driver gives so many bytes more. */
+/* Whether the driver gives `bytes` more. */
 int alloc_model_has_room(const struct alloc_model *model, uint64_t bytes);
 
 #endif

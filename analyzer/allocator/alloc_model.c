@@ -94,7 +94,7 @@ static uint64_t segment_bytes(const struct alloc_config *config, uint64_t bytes)
 	return (bytes + ALLOC_LARGE_ROUND - 1) / ALLOC_LARGE_ROUND * ALLOC_LARGE_ROUND;
 }
 
-/* New memory with room for so many bytes. 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY. */
+/* New memory with room for `bytes`. 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY. */
 static int obtain(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes, struct alloc_block **block)
 {
 	uint64_t segment = segment_bytes(&model->config, bytes);
@@ -176,7 +176,7 @@ struct age {
 	uint64_t total, count;
 };
 
-/* Of each: collects its age, or gives it back if it is as old as `oldest` (not below 0); bytes given back. */
+/* For each: collects its age, or gives it back if it is as old as `oldest` (not below 0); bytes given back. */
 static uint64_t walk_ages(struct alloc_model *model, struct age *age, double oldest)
 {
 	struct alloc_node *node, *next;
@@ -344,7 +344,7 @@ static struct alloc_block *free_at(struct alloc_model *model, uint64_t addr)
 	return block && block->mapped && !block->allocated ? block : NULL;
 }
 
-/* What PyTorch would not have split off belongs to the block. */
+/* A rest that PyTorch would not have split off belongs to the block. */
 static uint64_t bytes_there(const struct alloc_model *model, const struct alloc_block *block, uint64_t bytes)
 {
 	bytes = alloc_config_round(&model->config, bytes);

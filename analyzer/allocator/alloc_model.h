@@ -6,10 +6,10 @@
  *                             │ split                                                                  │ out of memory
  *
  * Rules, from c10/cuda/CUDACachingAllocator.cpp: a block is a multiple of 512 bytes; up to 1 MiB is small: from
- * segments of 2 MiB; below 10 MiB from segments of 20 MiB; else a segment of its own, a multiple of 2 MiB. The smallest
- * block that fits is taken, the lowest of several. What is left over is split off: always where the pool is small or
- * segments expand, else if it is more than 1 MiB. Free neighbours in a segment join. Segments that expand are ranges of
- * addresses that get pages of 2 or 20 MiB at the lowest place with room. Nothing goes back to the driver but by
+ * segments of 2 MiB; below 10 MiB from segments of 20 MiB; else a segment of its own, a multiple of 2 MiB. The
+ * smallest block that fits is taken, the lowest of several. A rest is split off: always if the pool is small or
+ * segments expand, else if it is more than 1 MiB. Free neighbours in a segment join. Segments that expand are ranges
+ * of addresses that get pages of 2 or 20 MiB at the lowest place with room. Nothing goes back to the driver but by
  * alloc_model_empty_cache, garbage collection, and when the driver refuses.
  *
  * Not modelled: blocks that another stream still uses after their free (give them when that is over), what is put off
@@ -44,8 +44,8 @@ void alloc_model_keep(struct alloc_model *model, uint32_t pool, int kept);
 
 /*
  * A beginning: memory that is there, and what lies in it, by rising address. With expandable segments a segment is a
- * run of pages of a range, which begins with its first page. What overlaps, or lies nowhere, is left out.
- * 0 or -MT_E_MEMORY; alloc_model_begin_block: 1 if it was left out.
+ * run of pages of a range, which begins with its first page. A block that overlaps, or lies nowhere, is left out. 0
+ * or -MT_E_MEMORY; alloc_model_begin_block: 1 if it was left out.
  */
 int alloc_model_begin_segment(struct alloc_model *model, uint64_t addr, uint64_t bytes, uint32_t pool, int is_small);
 int alloc_model_begin_block(struct alloc_model *model, uint64_t id, uint64_t addr, uint64_t bytes);
@@ -55,7 +55,7 @@ int alloc_model_begin_block(struct alloc_model *model, uint64_t id, uint64_t add
 /* `id` is the caller's, not 0, for alloc_model_give. 0, ALLOC_MODEL_REFUSED, -MT_E_MEMORY, -MT_E_ARGUMENT (a pool too many). */
 int alloc_model_take(struct alloc_model *model, uint64_t id, uint64_t bytes, uint32_t pool);
 
-/* What has such an id, if anything has. */
+/* The block with this id, if any has it. */
 void alloc_model_give(struct alloc_model *model, uint64_t id);
 
 /* torch.cuda.empty_cache(). 0 or -MT_E_MEMORY. */

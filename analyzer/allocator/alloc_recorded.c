@@ -4,13 +4,13 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-#define MOVES_MAX 8              /* of one segment to another pool: then it stays */
+#define MOVES_MAX 8              /* most moves of one segment to another pool: then it stays */
 #define RANGE_BYTES (1ull << 40) /* as in alloc_expand.c */
 
 struct recorded_piece {
 	struct alloc_node node; /* by address; key 0 */
 	uint64_t bytes;
-	size_t number;        /* of alloc_recorded.pool_of */
+	size_t number;        /* entries of alloc_recorded.pool_of */
 	uint32_t pool;        /* or ALLOC_RECORDED_BESIDE */
 	uint32_t uses, moves; /* tensors that went into it */
 };
@@ -122,7 +122,7 @@ int alloc_recorded_piece(struct alloc_recorded *recorded, const struct alloc_pie
 
 	if (!piece)
 		return -MT_E_MEMORY;
-	alloc_recorded_piece_gone(recorded, from->addr); /* that it went is not recorded */
+	alloc_recorded_piece_gone(recorded, from->addr); /* the recording does not have its end */
 	*piece = (struct recorded_piece){ .node = { .addr = from->addr }, .bytes = from->bytes };
 	alloc_tree_add(&recorded->piece, &piece->node);
 	if (from->is_beside) {
@@ -186,7 +186,7 @@ static struct alloc_block *free_block_at(const struct alloc_recorded *recorded, 
 	return block && !block->allocated ? block : NULL;
 }
 
-/* What a request in a pool would get; NULL: nothing. */
+/* The block that a request in a pool would get; NULL: nothing. */
 static struct alloc_block *best_of(const struct alloc_recorded *recorded, uint32_t number, int is_small, uint64_t bytes)
 {
 	const struct alloc_pool *pool = recorded->layout->pool[is_small][number];
@@ -239,8 +239,8 @@ static int move_segment(struct alloc_recorded *recorded, struct recorded_piece *
 }
 
 /*
- * A tensor of so many bytes goes into `block`. Where another block of its pool would have been better, the segment of
- * one of them is of another pool: that with fewer tensors so far.
+ * A tensor of `bytes` goes into `block`. If another block of its pool would have been better, the segment of one of
+ * them is of another pool: choose the one with fewer tensors.
  */
 static int compare_best(struct alloc_recorded *recorded, struct recorded_piece *piece, const struct alloc_block *block,
 			uint64_t bytes)
@@ -316,7 +316,7 @@ static int gives_all(const struct alloc_recorded *recorded, uint32_t number)
 	return !number || recorded->released[number];
 }
 
-/* Where a segment belongs that was not given back although it could have been. */
+/* The pool of a segment that was not given back although it could have been. */
 static uint32_t pool_that_keeps(struct alloc_recorded *recorded)
 {
 	uint32_t i;

@@ -24,20 +24,20 @@ struct alloc_recorded {
 	struct alloc_tree piece;                /* struct recorded_piece by address */
 	uint64_t reserved, beside;              /* bytes there: of the allocator, of pools that sleep */
 	uint32_t pools;                         /* numbers up to here are given */
-	uint64_t range_bytes;                   /* of addresses of an expandable segment */
-	uint64_t base[ALLOC_RECORDED_POOLS];    /* of them, by pool */
+	uint64_t range_bytes;                   /* bytes of addresses of an expandable segment */
+	uint64_t base[ALLOC_RECORDED_POOLS];    /* the first of them, by pool */
 	uint8_t released[ALLOC_RECORDED_POOLS]; /* gave something back since the last flush */
 	uint8_t kept[ALLOC_RECORDED_POOLS];     /* gave nothing although it could have */
-	struct alloc_model *layout;             /* where the tensors lie; NULL: segments expand */
-	uint8_t *pool_of;                       /* of each segment in the order in which they came */
-	size_t number, room;                    /* that came so far */
+	struct alloc_model *layout;             /* the place of each tensor; NULL: segments expand */
+	uint8_t *pool_of;                       /* the pool of each segment in the order in which they came */
+	size_t number, room;                    /* segments so far */
 	int has_learned;                        /* pool_of is of all that ever come */
 };
 
 /* A segment, or mapped pages. */
 struct alloc_piece {
 	uint64_t addr, bytes;
-	int is_beside; /* of a pool that sleeps */
+	int is_beside; /* it belongs to a pool that sleeps */
 };
 
 /* `config`: of the recording. 0 or -MT_E_MEMORY; release in any case. */
@@ -47,7 +47,7 @@ void alloc_recorded_release(struct alloc_recorded *recorded);
 /* Back to the beginning with the pools that were learned: the same events must come again. 0 or -MT_E_MEMORY. */
 int alloc_recorded_again(struct alloc_recorded *recorded, const struct alloc_config *config);
 
-/* What comes and goes, in the order of events. 0 or -MT_E_MEMORY. */
+/* The allocations and frees, in the order of events. 0 or -MT_E_MEMORY. */
 int alloc_recorded_piece(struct alloc_recorded *recorded, const struct alloc_piece *piece);
 void alloc_recorded_piece_gone(struct alloc_recorded *recorded, uint64_t addr);
 

@@ -6,11 +6,11 @@
 #include "alloc_recorded.h"
 #include "memtrace/error.h"
 
-/* What is there before anything has happened. */
+/* The live blocks before the first event. */
 struct beginning {
 	struct alloc_event *event;
 	size_t count, room;
-	int64_t seq; /* of its last event */
+	int64_t seq; /* its last event */
 };
 
 /* A model, and what came of it. */
@@ -18,8 +18,8 @@ struct run {
 	struct alloc_model *model;
 	const struct alloc_scenario *scenario;
 	struct alloc_outcome outcome;
-	struct alloc_difference worst; /* of those with the settings of the recording */
-	size_t emptied;                /* of scenario->empty_at */
+	struct alloc_difference worst; /* the worst of those with the settings of the recording */
+	size_t emptied;                /* next of scenario->empty_at */
 	int has_pools;                 /* those that were inferred; else one for all */
 	int was_asked;                 /* for scenario->asked_bytes */
 	int is_recorded;
@@ -31,7 +31,7 @@ struct player {
 	struct alloc_recorded recorded;
 	struct alloc_scenario own; /* as recorded */
 	struct beginning beginning;
-	struct run *run; /* of this time through the events: as recorded, then the scenarios */
+	struct run *run; /* the runs of this pass over the events: as recorded, then the scenarios */
 	size_t runs;
 	int64_t process, device;
 	int sleeps;    /* a pool sleeps: mapped memory is its */
@@ -55,7 +55,8 @@ static int empty(struct run *run, const struct alloc_recorded *recorded)
 	return alloc_model_empty_cache(run->model);
 }
 
-/* What failed in the recording, of the first pool: which it was for nobody knows. Nothing else is changed by it. */
+/* A request that failed in the recording counts in the first pool: its true pool is unknown. Nothing else is changed
+ * by it. */
 static int ask_for(struct run *run, const struct player *player)
 {
 	const uint64_t id = UINT64_MAX;
@@ -75,7 +76,7 @@ static int ask_for(struct run *run, const struct player *player)
 	return 0;
 }
 
-/* What this scenario does before the event. */
+/* The scenario's actions before the event. */
 static int prepare(struct run *run, const struct player *player, const struct alloc_event *event)
 {
 	const struct alloc_scenario *scenario = run->scenario;

@@ -2,9 +2,9 @@
  * alloc_replay.h - replays the tensors of one process on one device of a database under other settings of PyTorch's
  * caching allocator, and under its own: how far the model is off where the truth is known.
  *
- * What a recording of memrec does not have: which stream a block was asked for on (inferred, see alloc_recorded.h),
+ * A recording of memrec lacks three facts: on which stream a block was asked for (inferred, see alloc_recorded.h),
  * when another stream was done with a block that was freed (the model uses it again at once), and calls of
- * empty_cache() that gave nothing back. Where memory went back to the driver in the recording, the replay empties the
+ * empty_cache() that gave nothing back. When memory went back to the driver in the recording, the replay empties the
  * cache. A recording that begins in the middle begins with the segments that were there; where segments expand in one
  * of both and not in the other, with the tensors alone, as if they had just been asked for.
  *
@@ -25,7 +25,7 @@ struct alloc_scenario {
 	const int64_t *empty_at; /* the cache is emptied after these events (seq of the process, rising), too */
 	size_t empties;
 	int64_t asked_seq;    /* after this event, or at the end if that comes first: */
-	uint64_t asked_bytes; /* would a request of so many bytes get them? 0: nobody asks */
+	uint64_t asked_bytes; /* bytes of a request to try: would it get them? 0: nobody asks */
 	uint64_t asked_free;  /* beside what the recording has reserved then, the driver has so much for it */
 };
 
@@ -38,7 +38,7 @@ struct alloc_outcome {
 	uint64_t retries;         /* requests for which everything cached went back first */
 	int is_refused;           /* a request got nothing: the program ends there, and so does the replay */
 	uint64_t refused_request; /* which, from 1 */
-	uint64_t refused_bytes;   /* of it */
+	uint64_t refused_bytes;   /* bytes that it could not have */
 	int64_t refused_seq, refused_time;
 	int gets_asked; /* 1: what the scenario asks for is given, within asked_free */
 };
@@ -54,12 +54,12 @@ struct alloc_replay {
 	uint64_t requests;      /* tensors that came */
 	uint64_t began_bytes;   /* segments that were there when the recording began */
 	uint64_t beside_bytes;  /* the most in pools that sleep */
-	uint64_t moments;       /* that were compared: every tensor that came or went */
-	uint32_t pools;         /* that the model has: 1, or what alloc_recorded.h found */
+	uint64_t moments;       /* moments that were compared: every tensor that came or went */
+	uint32_t pools;         /* pools that the model has: 1, or what alloc_recorded.h found */
 	uint64_t recorded_peak; /* reserved bytes */
 	int64_t recorded_seq, recorded_time;
 	struct alloc_outcome modelled; /* with the settings of the recording */
-	struct alloc_difference worst; /* of all moments */
+	struct alloc_difference worst; /* the worst of all moments */
 };
 
 /*

@@ -9,17 +9,17 @@
 
 #define COLOUR_LAYERS 16 /* a phase and a category have the layer of their number */
 
-/* What no tensor uses has a layer of its own, whoever took the segment. */
+/* Memory that no tensor uses has a layer of its own, regardless of who took the segment. */
 #define COLOUR_SLACK MT_CATEGORY_SLACK
 
-/* Of 256 colours: bright, and subdued; of 8. Numbers as terminals have them. */
+/* Styles: of 256 colours bright and subdued; of 8. Numbers as terminals have them. */
 struct colour {
 	int bright, subdued, of_8;
 };
 
 extern const struct colour colour_of_layer[COLOUR_LAYERS];
 
-/* How many colours are used of so many: 256, 8, or 0. */
+/* The number of colours used when `colours` are there: 256, 8, or 0. */
 int colour_depth(int colours);
 
 /* The same of the terminal that TERM names; 8 where terminfo does not know it. NO_COLOR is the caller's. */

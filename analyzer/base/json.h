@@ -33,7 +33,7 @@ void doc_bool(struct doc *doc, const char *key, int value);
 void doc_null(struct doc *doc, const char *key);
 void doc_string(struct doc *doc, const char *key, const char *text); /* bytes that are not UTF-8 become '?' */
 
-/* What every answer says of a device. */
+/* The fields that every answer has for a device. */
 struct doc_device {
 	int64_t id; /* its number for people */
 	const char *kind, *name, *uuid;
@@ -41,9 +41,9 @@ struct doc_device {
 };
 
 /*
- * Gives the whole document the shape that all answers share (docs/schema): `verdict`, a text or null, and `devices`, each
- * with id, kind, name, uuid, total_bytes and verdict. What is there stays. A document without a verdict takes the first one
- * of its devices.
+ * Gives the whole document the shape that all answers share (docs/schema): `verdict`, a text or null, and `devices`,
+ * each with id, kind, name, uuid, total_bytes and verdict. Fields that are there stay. A document without a verdict
+ * takes the first one of its devices.
  */
 void doc_shape(struct doc *doc, const struct doc_device *device, size_t count);
 

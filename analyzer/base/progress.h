@@ -11,7 +11,7 @@
 
 struct progress {
 	FILE *file;           /* NULL: nobody looks */
-	const char *name;     /* of what is read */
+	const char *name;     /* name of the input */
 	uint64_t total, done; /* bytes */
 	uint64_t events;
 	int64_t start, shown; /* ns; shown 0: not yet */

@@ -12,7 +12,7 @@
 #define FIRST_SLOTS 256u
 #define LEVELS_MAX 8u /* functions inlined into each other at one address */
 
-/* Of the C++ runtime library, which has no C header. The result is malloc'd; NULL: not a mangled name. */
+/* A function of the C++ runtime library, which has no C header. The result is malloc'd; NULL: not a mangled name. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
 
 struct elf_file {
@@ -25,7 +25,7 @@ struct elf_file {
 	GElf_Addr bias;
 };
 
-/* What is known about one address: names are found once. */
+/* The names of one address: they are found once. */
 struct place {
 	const struct elf_file *file; /* NULL: free slot */
 	uint64_t offset;
@@ -222,7 +222,7 @@ static const char *function_name(Dwarf_Die *die)
 	return dwarf_diename(die);
 }
 
-/* Where the inlined function `die` was called. */
+/* The place at which the inlined function `die` was called. */
 static void find_call(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Die *die, struct symbol *caller)
 {
 	Dwarf_Attribute attribute;

@@ -23,8 +23,8 @@ struct symbols *symbols_new(void); /* NULL: out of memory */
 void symbols_free(struct symbols *symbols);
 
 /*
- * What is at address `offset` of the ELF file `path`. Where the compiler inlined, the innermost function comes first
- * and its callers follow. Fills at most `max` and returns how many, at least 0; each file is opened once.
+ * The names at address `offset` of the ELF file `path`. For inlined code, the innermost function comes first and its
+ * callers follow. Fills at most `max` and returns how many, at least 0; each file is opened once.
  */
 size_t symbols_find(struct symbols *symbols, const char *path, const void *build_id, size_t build_id_size,
 		    uint64_t offset, struct symbol *found, size_t max);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include "memtrace/base.h"
 
-#define TEXT_COLUMNS 80  /* of a line, where nobody says more or less */
+#define TEXT_COLUMNS 80  /* columns of a line, unless somebody says more or less */
 #define TEXT_SIZE_MAX 32 /* bytes that any of the small formats needs, with NUL */
 
 /* X(NAME, SGR codes) - what parts of a report mean; how that looks is decided here. */
@@ -21,7 +21,7 @@
 	X(GOOD, "32")      \
 	X(WARN, "33")      \
 	X(BAD, "1;31")     \
-	X(BAR, "2") /* of what is no phase: theirs have colours of their own */
+	X(BAR, "2") /* a bar without a phase: phases have colours of their own */
 
 enum text_style {
 #define TEXT_STYLE_ENUM(name, codes) TEXT_##name,
@@ -29,22 +29,22 @@ enum text_style {
 #undef TEXT_STYLE_ENUM
 };
 
-/* Where text goes and what it may use. */
+/* The destination of text and its limits. */
 struct text {
 	FILE *file;
 	int colour;  /* a terminal, and NO_COLOR is not set */
 	int colours; /* for phases: 256, 8 or 0 */
 	int blocks;  /* a terminal that shows UTF-8 block characters */
-	int columns; /* of a line; 0: TEXT_COLUMNS */
+	int columns; /* columns of a line; 0: TEXT_COLUMNS */
 };
 
 /* A line has the columns that COLUMNS says, else those of the terminal, between 60 and 200; elsewhere TEXT_COLUMNS. */
 void text_init(struct text *text, FILE *file);
 
 /*
- * What the run at hand does not say. Traces of memrec say everything; of PyTorch's snapshots some have no times, some not
- * even a history. What is not known is left out of text and null in JSON, never a 0. One answer for the whole program:
- * whoever opens what was named sets it (command_open), before anything is printed.
+ * The facts that the run at hand does not have. Traces of memrec say everything; of PyTorch's snapshots some have no
+ * times, some not even a history. An unknown fact is left out of text and null in JSON, never a 0. One answer for the
+ * whole program: whoever opens what was named sets it (command_open), before anything is printed.
  */
 struct text_known {
 	int snapshot; /* 1: some of it is a PyTorch snapshot, none of memrec's */
@@ -58,7 +58,7 @@ extern struct text_known text_known; /* everything, until somebody says otherwis
 /* "61.3 GiB", "512 B"; "12.4 s", "3.2 ms"; "42%", "0.3%"; "1,234,567". Into `out`, which is returned. */
 const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes);
 const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns);
-/* " at 12.4 s", for sentences; "" where times are not known. text_time is "-" then. */
+/* " at 12.4 s", for sentences; "" if times are not known. text_time is "-" then. */
 const char *text_at(char out[TEXT_SIZE_MAX], int64_t ns);
 const char *text_percent(char out[TEXT_SIZE_MAX], uint64_t part, uint64_t whole);
 const char *text_number(char out[TEXT_SIZE_MAX], uint64_t number);
@@ -110,7 +110,7 @@ const char *text_base_name(const char *path);
 /* A sentence or two, put together piece by piece. */
 
 struct sentence {
-	char text[2048]; /* what does not fit is cut off */
+	char text[2048]; /* a longer text is cut off */
 	size_t size;
 };
 
@@ -127,7 +127,7 @@ struct columns_character {
 	int columns;
 };
 
-/* Takes the next character of `at`, which is not at its end; the bytes that it had. What is harmful becomes '?'. */
+/* Takes the next character of `at`, which is not at its end; the bytes that it had. A harmful character becomes '?'. */
 size_t columns_next(struct columns_character *out, const char *at);
 
 /* Columns that the text takes. */

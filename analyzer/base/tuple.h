@@ -24,7 +24,7 @@ struct tuple_table {
 /* The value; TUPLE_NONE: there is none. */
 uint32_t tuple_find(const struct tuple_table *table, const struct tuple *key);
 
-/* Of a key that is not there yet; `value` is below TUPLE_NONE. 0 or -MT_E_MEMORY. */
+/* For a key that is not there yet; `value` is below TUPLE_NONE. 0 or -MT_E_MEMORY. */
 int tuple_add(struct tuple_table *table, const struct tuple *key, uint32_t value);
 void tuple_release(struct tuple_table *table);
 

@@ -20,7 +20,7 @@ static int64_t end_of(const struct gpu_total_sample *sample)
 	return sample->time + sample->took + GPU_TOTAL_MARGIN;
 }
 
-/* What was held all the time while the pending sample was made; 0: it changed, or is not remembered any more. */
+/* Bytes held all the time while the pending sample was made; 0: it changed, or is not remembered any more. */
 static int held_during(const struct gpu_total *gpu, uint64_t *held)
 {
 	const struct gpu_total_change *change;

@@ -5,9 +5,9 @@
  *     ledger ├──────────── 70.4 ──────────┐          │
  *            │           recorded         │ remainder│ = context + code + graphs + pools + unexplained
  *
- * The remainder grows when the driver takes memory that no call names a size for. Growth between two samples is laid to
- * what the driver was asked for in between; where several things were asked for, to the first of the list below, which
- * remembers the others. What nobody asked for is unexplained. Nothing is ever divided up by guess.
+ * The remainder grows when the driver takes memory that no call names a size for. Growth between two samples is laid
+ * to what the driver was asked for in between; where several things were asked for, to the first of the list below,
+ * which remembers the others. Bytes that nobody asked for are unexplained. Nothing is ever divided up by guess.
  *
  * A sample says something only if nothing moved while it was made: an allocation counts for NVML before its call has
  * returned, a free after it was entered. So a sample is settled when the ledger held the same from a little before it to
@@ -45,7 +45,7 @@ struct gpu_total_sample {
 	int own_known;
 };
 
-/* A settled sample taken apart. Where own is known: own = held + sum of cause + unexplained; else these are older. */
+/* A settled sample taken apart. If own is known: own = held + sum of cause + unexplained; else these are older. */
 struct gpu_total_parts {
 	struct gpu_total_sample sample;
 	uint64_t held; /* by the ledger, then */
@@ -69,18 +69,18 @@ struct gpu_total {
 	struct gpu_total_sample judged; /* the newest sample of which it is known: */
 	int is_settled;
 	uint64_t settled;              /* samples */
-	struct gpu_total_parts parts;  /* of the newest of them */
-	struct gpu_total_parts before; /* of the one before it, if there are two */
+	struct gpu_total_parts parts;  /* the newest of them */
+	struct gpu_total_parts before; /* the one before it, if there are two */
 };
 
-/* What the process holds after a change at `time`. 1: the sample that was pending is judged. */
+/* The process's bytes after a change at `time`. 1: the sample that was pending is judged. */
 int gpu_total_held(struct gpu_total *gpu, int64_t time, uint64_t held);
 
 /* `with` as one number: bit GPU_TOTAL_CAUSES * cause + other. */
 int64_t gpu_total_mixed(const struct gpu_total_parts *parts);
 void gpu_total_set_mixed(struct gpu_total_parts *parts, int64_t mixed);
 
-/* What it holds by what gpu_total_held was told. */
+/* Its bytes by the word of gpu_total_held. */
 static inline uint64_t gpu_total_holds(const struct gpu_total *gpu)
 {
 	return gpu->changes ? gpu->change[(gpu->changes - 1) % GPU_TOTAL_CHANGES].held : 0;
@@ -102,8 +102,8 @@ int gpu_total_finish(struct gpu_total *gpu);
 #define DRIVER_MEM_GET_INFO 242u /* cuMemGetInfo_v2: the note has free bytes in `value` */
 
 /*
- * CUPTI's callback ids, as in the field `entry` of events: X(id, call, CAUSE, MORE or LESS or BOTH). What
- * recorder/agent/cuda/driver_entries.h notes as context, code or graph is in it: a test compares them.
+ * CUPTI's callback ids, as in the field `entry` of events: X(id, call, CAUSE, MORE or LESS or BOTH). The notes of
+ * context, code or graph in recorder/agent/cuda/driver_entries.h are all in it: a test compares them.
  */
 #define DRIVER_CAUSE_LIST(X)                                    \
 	X(386, cuDevicePrimaryCtxRetain, CONTEXT, MORE)         \
@@ -146,7 +146,7 @@ int gpu_total_finish(struct gpu_total *gpu);
 	X(607, cuMemPoolCreate, POOLS, MORE)                    \
 	X(608, cuMemPoolDestroy, POOLS, LESS)
 
-/* What a call did: an enum gpu_total_cause and whether there may be more or fewer bytes. */
+/* The effect of a call: an enum gpu_total_cause and whether there may be more or fewer bytes. */
 struct driver_cause {
 	enum gpu_total_cause cause;
 	int more, less;

@@ -81,7 +81,7 @@ int segment_walk_next(struct segment_walk *walk, struct segment_part *part)
 	const struct segment_block *block = walk->block;
 	uint64_t to = 0;
 
-	for (; block != walk->last; block++) { /* what earlier ones cover is theirs */
+	for (; block != walk->last; block++) { /* bytes that earlier ones cover are theirs */
 		to = end_of(block->address, block->bytes);
 		to = to > walk->end ? walk->end : to;
 		if (to > walk->at)

@@ -33,30 +33,31 @@ struct segment_block {
 struct segment {
 	int64_t process;
 	uint64_t address, bytes, used, largest_hole;
-	size_t blocks, first_block; /* tensors that begin or go on in it: so many from this one in the sorted array */
+	size_t blocks, first_block; /* tensors that begin or go on in it: `blocks` from this one in the sorted array */
 	size_t pieces;
 	int mapped, tensors_seen;
-	uint64_t piece_bytes; /* of its first piece */
+	uint64_t piece_bytes; /* bytes of its first piece */
 };
 
 struct segment_map {
 	struct segment *segment; /* by process and address */
 	size_t count;
-	uint64_t bytes, used; /* of all segments */
+	uint64_t bytes, used; /* sums over all segments */
 	uint64_t largest_hole;
 	uint64_t free_pieces; /* bytes of pieces without any tensor: what emptying the cache gives back */
 	uint64_t absent;      /* bytes of tensors with no memory behind them */
 };
 
 /*
- * Sorts both arrays and fills in `map`. Mapped runs that never had a tensor are somebody else's and left out. What
- * overlaps (a damaged trace) is counted once. 0 or -MT_E_MEMORY; release in any case.
+ * Sorts both arrays and fills in `map`. Mapped runs that never had a tensor are somebody else's and left out. Bytes
+ * that overlap (a damaged trace) count once. 0 or -MT_E_MEMORY; release in any case.
  */
 int segment_map_build(struct segment_map *map, struct segment_piece *piece, size_t pieces, struct segment_block *block,
 		      size_t blocks);
 void segment_map_release(struct segment_map *map);
 
-/* A stretch of a segment: of one tensor, or a hole. What of a tensor another one overlaps is the first one's. */
+/* A stretch of a segment: of one tensor, or a hole. Bytes of a tensor that another one overlaps belong to the first
+ * one. */
 struct segment_part {
 	uint64_t from, to;                 /* addresses */
 	const struct segment_block *block; /* NULL: a hole */

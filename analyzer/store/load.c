@@ -69,7 +69,7 @@ static int load_moments(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-/* Whose memory was mapped: of all that had the number of the handle, the one that had it then. */
+/* The owner of mapped memory: of all that had the number of the handle, the one that had it then. */
 static int load_handles(struct db *db)
 {
 	static const char *const find[] = {

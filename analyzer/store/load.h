@@ -6,7 +6,7 @@
 #include "database/db.h"
 #include "engine/analysis.h"
 
-/* What the database is for. */
+/* The uses of the database. */
 enum load_parts {
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
 	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep */

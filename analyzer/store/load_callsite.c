@@ -63,7 +63,7 @@ struct finder {
 	struct stack_tree *tree;
 	struct db_stmt *insert_place, *find_place, *insert;
 	struct tuple_table known; /* places by their frames: to make the words is dear, and to find them by these, too */
-	int64_t *row;             /* of each */
+	int64_t *row;             /* row of each */
 	uint32_t rows, row_room;
 };
 

@@ -26,10 +26,10 @@ struct load_lot {
 
 struct load_rows {
 	struct db_feed *feed[LOAD_TABLE_COUNT];
-	struct load_lot fill[LOAD_TABLE_COUNT]; /* of the analysis */
-	pthread_mutex_t lock;                   /* of what follows */
+	struct load_lot fill[LOAD_TABLE_COUNT]; /* the analysis's rows */
+	pthread_mutex_t lock;                   /* guards all that follows */
 	pthread_cond_t handed, written;
-	struct load_lot queue[LOAD_LOTS]; /* from `first` on so many; the others are empty */
+	struct load_lot queue[LOAD_LOTS]; /* a ring: `count` lots from `first`; the others are empty */
 	size_t first, count;
 	int stop, error;
 	int system; /* errno of `error` */

@@ -24,15 +24,15 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site);
 int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything);
 
 /*
- * What NVML counted at the peaks (store_samples.c): of processes their first_time and last_time are asked for, of devices
- * what is about users, wholes and peaks. 0 or an error of the database.
+ * NVML's figures at the peaks (store_samples.c): processes are asked for their first_time and last_time, devices for
+ * users, wholes and peaks. 0 or an error of the database.
  */
 int store_gpu_totals(struct db *db, const struct analysis *analysis);
 
-/* What NVML and the host say (store_samples.c). 0 or an error of the database. */
+/* The samples of NVML and of the host (store_samples.c). 0 or an error of the database. */
 int store_samples(struct db *db, const struct analysis *analysis);
 
-/* What the framework said of its tensors (store_parameter.c). 0, -MT_E_MEMORY or an error of the database. */
+/* The framework's words for its tensors (store_parameter.c). 0, -MT_E_MEMORY or an error of the database. */
 int store_parameters(struct db *db, const struct analysis *analysis);
 
 /*
@@ -52,7 +52,7 @@ const char *evidence_known(const struct analysis *analysis, uint32_t number);
  */
 int64_t evidence_vocabulary(const struct analysis *analysis, uint32_t number, int64_t *element);
 
-/* One sentence without a full stop on why the site has its category; "" where there is nothing to say. Returns `text`. */
+/* One sentence without a full stop on why the site has its category; "" without a word. Returns `text`. */
 char *evidence_text(char *text, size_t size, const struct analysis *analysis, uint32_t number);
 
 /* "step (optimizer.py:88), rule pytorch.yaml:12": the frame that decided on the phase; "": no frame did. Returns `text`. */

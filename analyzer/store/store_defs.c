@@ -1,4 +1,4 @@
-/* What events point to, as rows: modules, frames, the stack tree, threads. */
+/* The things that events point to, as rows: modules, frames, the stack tree, threads. */
 #include "store.h"
 
 #include <stdlib.h>

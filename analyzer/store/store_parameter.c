@@ -5,7 +5,7 @@
 #include "memtrace/error.h"
 #include "store.h"
 
-/* Where the newest census of each optimizer is. */
+/* The newest census of each optimizer. */
 struct newest {
 	char (*optimizer)[CENSUS_WORD_MAX];
 	uint32_t *census;

@@ -1,4 +1,4 @@
-/* What was counted beside the recorded calls, as rows: NVML's figures at the peaks, the host's memory. */
+/* The samples beside the recorded calls, as rows: NVML's figures at the peaks, the host's memory. */
 #include <stdio.h>
 #include <string.h>
 #include "engine/host.h"
@@ -59,7 +59,7 @@ static int is_nearer(const struct gpu_total_parts *one, const struct gpu_total_p
 	return distance(one->sample.time, time) < distance(two->sample.time, time);
 }
 
-/* Of the process that made the peak, if that was looked at; else the nearest. Its user of the device in *of. */
+/* The process that made the peak, if it was sampled; else the nearest. Its user of the device in *of. */
 static const struct gpu_total_parts *first_sample(const struct analysis_device *device, uint32_t peak, uint32_t *of)
 {
 	const struct gpu_total_parts *first = NULL, *parts;

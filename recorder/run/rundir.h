@@ -23,7 +23,7 @@
 #include "memtrace/ring.h"
 #include "shared/options.h"
 
-/* What a collector tells the launcher. Numbers: X(member, meaning) - each is a line "member=value" of the file. */
+/* The collector's report to the launcher. Numbers: X(member, meaning) - each is a line "member=value" of the file. */
 #define RUN_RESULT_LIST(X)                                                  \
 	X(pid, "of the process")                                            \
 	X(rank, "its RANK, -1: none")                                       \

@@ -10,7 +10,7 @@
 
 #define IS_EXITING 0x4u /* PF_EXITING: field 9 of /proc/PID/stat, proc(5); the value is the same since Linux 2.6 */
 
-/* What /proc/PID/stat says; `state` 0: there is no such process. */
+/* The fields of /proc/PID/stat; `state` 0: there is no such process. */
 struct stat_line {
 	char state;
 	unsigned flags;
@@ -63,8 +63,8 @@ void target_init(struct target *target, pid_t pid, uint64_t start_ticks)
 	if (target->pidfd < 0)
 		return;
 	/*
-	 * The descriptor is ours now; only then is a look at the start time worth anything. Where /proc is not there to look
-	 * at, or was not for the process itself, the number has to do.
+	 * The descriptor is ours now; only then is a look at the start time worth anything. Without a /proc to look
+	 * at, now or at the process's start, the number has to do.
 	 */
 	if (start_ticks && read_stat(pid, &line) && line.start_ticks != start_ticks) {
 		close(target->pidfd);

@@ -1,7 +1,7 @@
 /*
  * options.c - the options as text and back. Runs inside the target too: no allocation, no locale, no stdio.
  *
- * What is at its default is left out of the text, so it stays short enough to paste (memrec env).
+ * A default is left out of the text, so it stays short enough to paste (memrec env).
  */
 #include "options.h"
 

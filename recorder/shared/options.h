@@ -19,7 +19,7 @@
 /* Beside a ring, and left when it is gone (rundir.h): such a name is not to be used again. */
 #define MEMREC_DONE_SUFFIX ".done"
 
-/* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. What they point to: */
+/* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. Their fields point to: */
 #define MEMREC_FAILED_SUFFIX ".failed"       /* why the process is not recorded (a sentence) */
 #define MEMREC_ELSEWHERE_SUFFIX ".elsewhere" /* its ring, which is not in run_dir */
 

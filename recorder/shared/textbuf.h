@@ -1,4 +1,5 @@
-/* textbuf.h - put short texts together without stdio, locale or malloc. What does not fit is cut and remembered. */
+/* textbuf.h - put short texts together without stdio, locale or malloc. A longer text is cut, and the cut is
+ * remembered. */
 #ifndef RECORDER_TEXTBUF_H
 #define RECORDER_TEXTBUF_H
 

@@ -18,7 +18,7 @@
 #define REFRESH_S 60u           /* with --keep all is said again after so long: what was said may have been let go */
 #define MODELS_MAX 2 /* times that models are looked at where no optimizer steps, the second after six times as long */
 
-/* Of Python.h. */
+/* Declarations as in Python.h. */
 enum { FILE_INPUT = 257, METH_VARARGS = 1, METH_NOARGS = 4, METH_O = 8 };
 
 typedef void object;
@@ -79,7 +79,7 @@ static struct {
 #undef PYTHON_MEMBER
 	} python;
 	object **recursion_error, **memory_error;
-	object *globals; /* of census.py, once it has run; with the GIL only */
+	object *globals; /* globals of census.py, once it has run; with the GIL only */
 } census;
 
 static uint64_t now_ns(void)
@@ -290,7 +290,7 @@ static int load(void)
 	return 1;
 }
 
-/* What begin() said: None, later; "", it is done; else why not. */
+/* The answer of begin(): None, later; "", it is done; else why not. */
 static void take_answer(object *answer)
 {
 	object *nothing = none();

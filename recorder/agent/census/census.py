@@ -10,17 +10,18 @@
 #   life          the recorder's process: another number in a forked child that is recorded by itself
 #   refresh       seconds after which all is said again (--keep: what was said may have been let go), 0: never
 #
-# It makes no tensor, draws no number, changes no object of the program's and keeps none. What belongs to the program is read
-# from instance dictionaries and by PyTorch's own C code, so no property and no overridden method runs.
+# It makes no tensor, draws no number, changes no object of the program's and keeps none. Objects of the program are
+# read from instance dictionaries and by PyTorch's own C code, so no property and no overridden method runs.
 
 WEIGHT, BUFFER, GRADIENT, STATE, MASTER = range(1, 6)  # enum mt_census
 TIED = 1 << 6  # the same memory as a record before
 PARAMETERS_AT_ONCE = 1024  # after one step; the rest after the next ones
-OFTEN = 16  # so many times for one optimizer; then each time its steps have doubled
+OFTEN = 16  # times for one optimizer; then each time its steps have doubled
 
-# What frameworks keep beside a parameter, in its __dict__: Megatron and apex, DeepSpeed's third stage.
+# Attributes that frameworks keep beside a parameter, in its __dict__: Megatron and apex, DeepSpeed's third stage.
 BESIDE = (("main_grad", GRADIENT), ("main_param", MASTER), ("ds_tensor", WEIGHT))
-# Where modules say how large a weight is that lies somewhere else, in parts, or packed: nn.Embedding, nn.Linear, Megatron's.
+# Attributes of modules with the size of a weight that lies somewhere else, in parts, or packed: nn.Embedding,
+# nn.Linear, Megatron's.
 SIZES = (("num_embeddings", "embedding_dim"), ("out_features", "in_features"), ("output_size", "input_size"))
 
 numbers = {"census": 0, "life": 0, "busy": False, "optimizers": 0}
@@ -28,7 +29,7 @@ known = {}  # id of an optimizer -> Known
 
 
 class Known:
-    """What was seen of an optimizer: numbers only, never the optimizer."""
+    """Facts of an optimizer that was seen: numbers only, never the optimizer."""
 
     __slots__ = ("name", "steps", "set", "due", "taken", "next", "place", "time")
 
@@ -54,7 +55,7 @@ def begin():
 
 
 def hook(optimizer, args, kwargs):
-    """What PyTorch calls. Where torch.compile looks into it, there is nothing; a program that traces itself sees this much."""
+    """The function that PyTorch calls. torch.compile finds nothing in it; a program that traces itself sees this much."""
     if not numbers["is_compiling"]():
         enter(optimizer)
 
@@ -188,7 +189,7 @@ class Census:
         self.optimizer = optimizer
         self.optimized = optimized  # ids of its parameters
         self.names = {}  # id of a parameter -> (name, class of its module, model, sizes that the module says)
-        self.others = []  # parameters and buffers that are in no optimizer: (what, tensor)
+        self.others = []  # parameters and buffers that are in no optimizer: pairs (name, tensor)
         self.orphans = False  # some of them are to be trained: the optimizer has copies
         self.said = set()
         self.refused = False
@@ -302,13 +303,13 @@ def local(tensor):
 
 
 def address_of(tensor):
-    """Where it lies; 0: nowhere just now; None: it is made of others, or has no memory that one could name."""
+    """The address; 0: nowhere just now; None: it is made of others, or has no memory that one could name."""
     torch = modules["torch"]
     if tensor.device.type == "meta" or tensor.layout is not torch.strided or type(tensor).__name__ == "FakeTensor":
         return None
     if not tensor.numel():
         return 0
-    base = getattr(torch._C, "_data_address", None)  # of the storage; data_ptr() would end the sharing of a lazy copy
+    base = getattr(torch._C, "_data_address", None)  # address of the storage; data_ptr() would end the sharing of a lazy copy
     try:
         address = base(tensor) if base else tensor.data_ptr()
         if address and base:

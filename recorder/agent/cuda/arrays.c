@@ -5,7 +5,7 @@
 
 /*
  * Formats of cuda.h (CUarray_format), by what one element takes: X(first, last, bits of a block, side of a block in
- * elements, 1: times the number of channels). Of video formats all planes are counted.
+ * elements, 1: times the number of channels). Video formats count with all planes.
  */
 #define FORMAT_LIST(X)                                                                \
 	X(0x01, 0x01, 8, 1, 1) /* unsigned, signed integers of 8, 16, 32 bits */      \

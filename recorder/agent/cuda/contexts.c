@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_ASKED = 0, NOT_KNOWN = -1 }; /* of `device` below; an entry half written says the first */
+enum { NOT_ASKED = 0, NOT_KNOWN = -1 }; /* values of `device` below; an entry half written says the first */
 
 static struct {
 	_Atomic uintptr_t context; /* 0: free */
@@ -124,7 +124,7 @@ int contexts_made(const void *context)
 	int device = ask(context);
 
 	if (device >= 0)
-		return contexts_add(context, device, CONTEXT_UNSEEN); /* of which CUPTI will tell the end, too */
+		return contexts_add(context, device, CONTEXT_UNSEEN); /* CUPTI will tell its end, too */
 	contexts_remove(context);                                     /* an older one at the same address */
 	return 1;
 }
@@ -204,7 +204,7 @@ uint64_t contexts_release(int device)
 	return references == 1 && !atomic_load(&primary[device].is_unseen) ? end(device) : 0;
 }
 
-/* Of a green context CUPTI cannot be asked: its address is of another kind. */
+/* CUPTI cannot be asked about a green context: its address is of another kind. */
 void contexts_missed(void)
 {
 	int device, i;
@@ -216,7 +216,7 @@ void contexts_missed(void)
 			atomic_store(&contexts[i].device, NOT_ASKED);
 }
 
-/* Who retained it must still release it: the references stay. */
+/* A holder that retained it must still release it: the references stay. */
 uint64_t contexts_reset(int device)
 {
 	return device < 0 || device >= CONTEXTS_DEVICES ? 0 : end(device);

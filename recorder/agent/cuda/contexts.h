@@ -1,7 +1,7 @@
 /*
- * contexts.h - which context lives on which device, learned by watching: in a callback nobody may ask the driver. CUPTI
- * may be asked, and is, once for each context that nobody was seen to make. What is unknown stays unknown. Fixed tables,
- * no locks; any thread.
+ * contexts.h - which context lives on which device, learned by watching: in a callback nobody may ask the driver.
+ * CUPTI may be asked, and is, once for each context that nobody was seen to make. An unknown device stays unknown.
+ * Fixed tables, no locks; any thread.
  *
  * Whoever was not seen to make a context cannot be seen to count its references either: only a reset ends it, or CUPTI's
  * word that it ends.
@@ -32,7 +32,7 @@ void contexts_start(contexts_ask *ask);
 /* Calls were missed: references to primary contexts are not to be relied on, nor are addresses of contexts. */
 void contexts_missed(void);
 
-/* The process sees so many devices. */
+/* The process sees `count` devices. */
 void contexts_devices(int count);
 
 /* `context` (or green context) is on `device`. 0: there is no room. */

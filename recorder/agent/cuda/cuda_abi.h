@@ -53,8 +53,8 @@ enum {
 };
 
 /*
- * Where physical memory lies: CUmemLocation. `id` means something for DEVICE (ordinal), NUMA (node) and LOCALITY: there
- * (since 13.4, a part of a device) its low byte is the ordinal.
+ * The location of physical memory: CUmemLocation. `id` means something for DEVICE (ordinal), NUMA (node) and
+ * LOCALITY: there (since 13.4, a part of a device) its low byte is the ordinal.
  */
 enum {
 	CUDA_LOCATION_DEVICE = 1,
@@ -250,7 +250,7 @@ enum {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_INVALID_CONTEXT = 3,
-	CUPTI_LIMIT_REACHED = 12, /* what CUDA 11.0 and older say to a second subscriber */
+	CUPTI_LIMIT_REACHED = 12, /* the answer of CUDA 11.0 and older to a second subscriber */
 	CUPTI_NOT_INITIALIZED = 15,
 	CUPTI_VIRTUALIZED = 33,
 	CUPTI_NO_PRIVILEGES = 35,
@@ -365,7 +365,7 @@ struct nvml_memory_v2 { /* nvmlMemory_v2_t, bytes; version: NVML_MEMORY_V2 */
 };
 
 #define NVML_MEMORY_V2 ((unsigned int)sizeof(struct nvml_memory_v2) | 2u << 24)
-#define NVML_NOT_AVAILABLE (~0ull) /* of nvml_process.used: the driver does not tell */
+#define NVML_NOT_AVAILABLE (~0ull) /* in nvml_process.used: the driver does not tell */
 
 struct nvml_process { /* nvmlProcessInfo_t as of nvmlDeviceGetComputeRunningProcesses_v2 and _v3 */
 	unsigned int pid;

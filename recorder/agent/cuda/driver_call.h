@@ -24,7 +24,7 @@ struct driver_call {
 	struct ring_event event;                /* all 0 but no device, and flags: the enum mt_space of the entry */
 };
 
-/* What is done at ENTER and at EXIT of the entries of each class. */
+/* The actions at ENTER and at EXIT of the entries of each class. */
 #define CUDA_CLASS_DECODER(name, policy, meaning) void decode_##name(struct driver_call *call);
 CUDA_CLASS_LIST(CUDA_CLASS_DECODER)
 #undef CUDA_CLASS_DECODER

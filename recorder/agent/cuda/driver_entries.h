@@ -3,15 +3,15 @@
  * the agent enables and how it decodes, the stand-in driver's entry points, the check against the toolkits' headers
  * (tests/abi) and the table in docs/driver-entries.md.
  *
- * Ids are CUPTI's (cupti_driver_cbid.h); they are append-only, an unknown one is refused with CUPTI_INVALID_PARAMETER.
- * What is left out, and why, is in docs/driver-entries.md.
+ * Ids are CUPTI's (cupti_driver_cbid.h); they are append-only, an unknown one is refused with
+ * CUPTI_INVALID_PARAMETER. docs/driver-entries.md says which entries are left out, and why.
  */
 #ifndef MEMREC_DRIVER_ENTRIES_H
 #define MEMREC_DRIVER_ENTRIES_H
 
 #include "cuda_abi.h"
 
-/* What the events of a class do. X(NAME, meaning) */
+/* The effects of a class's events. X(NAME, meaning) */
 #define CUDA_POLICY_LIST(X)                                                            \
 	X(TAKE, "asks for bytes; a failure is told with the size (DRIVER_FAIL)")       \
 	X(GIVE, "gives bytes back")                                                    \

@@ -30,7 +30,7 @@ static uint64_t sum(const size_t *sizes, size_t count)
 	return bytes;
 }
 
-/* Of a failed call nothing behind a pointer is looked at: what the program passed may be what is wrong. */
+/* After a failed call nothing behind a pointer is looked at: the program's argument may be the fault. */
 #define HERE contexts_device(call->data->context)
 #define OF(context) contexts_known_device(context)
 #define ID(pointer) ((uint64_t)(uintptr_t)(pointer))

@@ -175,7 +175,7 @@ static void add_free(struct row *row, uint64_t addr)
 		row->figures.now -= node->size;
 }
 
-/* What `child` has comes after what is there. */
+/* The nodes of `child` come after the nodes that are there. */
 static void append(struct row *row, const struct row *child)
 {
 	struct figures *figures = &row->figures;

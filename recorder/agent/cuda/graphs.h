@@ -5,8 +5,8 @@
  *                                                           └──destroy──> bytes given back
  *
  * The bytes are the most that is alive at once, going through allocation and free nodes in the order they were added.
- * Tables are fixed. What has no room in them is not guessed at: such a graph tells nothing (graphs_are_incomplete).
- * Any thread; a short spin over the tables, nothing is called meanwhile. A process without such graphs pays one load.
+ * Tables are fixed. A node without room is not guessed at: such a graph tells nothing (graphs_are_incomplete). Any
+ * thread; a short spin over the tables, nothing is called meanwhile. A process without such graphs pays one load.
  */
 #ifndef RECORDER_GRAPHS_H
 #define RECORDER_GRAPHS_H
@@ -19,11 +19,11 @@ struct cuda_stream;
 
 #define GRAPHS_MAX 256u        /* graphs with such nodes, and execs of them */
 #define GRAPHS_NODES_MAX 4096u /* addresses of allocation nodes */
-#define GRAPHS_STREAMS_MAX 64u /* that record at the same time */
+#define GRAPHS_STREAMS_MAX 64u /* streams that record at the same time */
 
-/* What an exec takes while it lives. */
+/* The bytes that an exec takes while it lives. */
 struct graph_memory {
-	uint64_t addr; /* of its first allocation node; 0: it takes nothing */
+	uint64_t addr; /* address of its first allocation node; 0: it takes nothing */
 	uint64_t size; /* bytes */
 	int device;    /* ordinal, -1: not known */
 };
@@ -40,9 +40,9 @@ void graphs_destroy(const struct cuda_graph *graph);
 int graphs_own(uint64_t addr);
 
 /*
- * A stream begins to record a graph; is_again: one that has the very same allocation nodes already. What the recording
- * thread does on other streams meanwhile counts as recorded, too: a stream joins by waiting for an event, which is not
- * watched. The end tells the graph, which may have had nodes before; NULL: it came to nothing.
+ * A stream begins to record a graph; is_again: one that has the very same allocation nodes already. Allocations of
+ * the recording thread on other streams meanwhile count as recorded, too: a stream joins by waiting for an event,
+ * which is not watched. The end tells the graph, which may have had nodes before; NULL: it came to nothing.
  */
 void graphs_capture_begin(const struct cuda_stream *stream, int is_again);
 void graphs_capture_end(const struct cuda_stream *stream, const struct cuda_graph *graph);

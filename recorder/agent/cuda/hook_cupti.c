@@ -3,8 +3,8 @@
  * Here the dispatch; memory is in hook_memory.c, contexts and pools in hook_context.c, graphs in hook_graph.c, calls that
  * move no bytes in driver_notes.c, what all of them share in driver_call.c.
  *
- * In a callback nothing of CUDA may be called, and of CUPTI hardly anything (contexts.h). What is needed to know (which
- * context lives on which device, where a pool lies, what a graph will take) is learned by watching.
+ * In a callback nothing of CUDA may be called, and of CUPTI hardly anything (contexts.h). Facts that no event has
+ * (which context lives on which device, where a pool lies, what a graph will take) are learned by watching.
  */
 #include "hook_cupti.h"
 
@@ -50,7 +50,7 @@ void decode_NOTE(struct driver_call *call)
 		driver_call_note(call);
 }
 
-/* Some programs look a kernel up at each launch: the newest of each of so many buckets is remembered, and not told. */
+/* Some programs look a kernel up at each launch: the newest of each bucket is remembered, and not told. */
 #define FUNCTIONS 4096u
 
 static int is_first_lookup(const void *function)

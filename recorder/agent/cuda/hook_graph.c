@@ -144,7 +144,7 @@ void decode_GRAPH_USE(struct driver_call *call)
 	if (call->entered)
 		return;
 	use(call, args->hGraph);
-	driver_call_note(call); /* of uploads */
+	driver_call_note(call); /* a note for uploads */
 }
 
 void decode_GRAPH_EXEC_DESTROY(struct driver_call *call)

@@ -50,7 +50,7 @@ void decode_REGISTER(struct driver_call *call)
 		allocated_here(call, &args->p, args->bytesize);
 }
 
-/* Of a call that failed the descriptor is looked at only when memory was short: else it may be what is wrong. */
+/* After a failed call the descriptor is looked at only when memory was short: else the descriptor may be the fault. */
 static int may_look(const struct driver_call *call, const void *descriptor)
 {
 	return descriptor && (!call->result || call->result == CUDA_OUT_OF_MEMORY);
@@ -248,9 +248,9 @@ void decode_MAP(struct driver_call *call)
 
 /*
  * When done, not when asked for. The range stays reserved, so nobody else gets these addresses before the caller goes
- * on; and the program learns that it may map them again from this call's return, which is later than our event. What
- * another thread may do in between is take the physical memory that came free: then both count for a moment, and a peak
- * is too high by that much. Told at ENTER it would be too low by as much, and a call that fails would have to be undone
+ * on; and the program learns that it may map them again from this call's return, which is later than our event. In
+ * between, another thread may take the physical memory that came free: then both count for a moment, and a peak is
+ * too high by that much. Told at ENTER it would be too low by as much, and a call that fails would have to be undone
  * for every mapping in the range.
  */
 void decode_UNMAP(struct driver_call *call)

@@ -17,7 +17,7 @@ struct pool_place {
 	int device;          /* ordinal, -1: not known, or none */
 };
 
-/* What a location says of memory of the allocation type `type` (CUDA_MEMORY_*). */
+/* The meaning of a location for memory of the allocation type `type` (CUDA_MEMORY_*). */
 struct pool_place pools_place(const struct cuda_location *location, int type);
 
 /* 0: there is no room. */
@@ -27,7 +27,7 @@ void pools_remove(const struct cuda_pool *pool);
 /* 0: the pool is not known, `*place` is as it was. */
 int pools_find(const struct cuda_pool *pool, struct pool_place *place);
 
-/* What a CUmemLocation says. */
+/* The meaning of a CUmemLocation. */
 
 /* The ordinal, -1: it is no device's. */
 static inline int location_device(const struct cuda_location *location)

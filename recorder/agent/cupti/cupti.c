@@ -22,15 +22,15 @@
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
 #define SEVERAL_VERSION 130300u     /* from here on several tools may subscribe, if all of them say so */
-#define WAIT_NS 50000000ull         /* who leaves inside a callback may finalize next, in the same one */
+#define WAIT_NS 50000000ull         /* a tool that leaves inside a callback may finalize next, in the same one */
 #define CHANGE_STEP_NS 100000
 #define CHANGE_STEPS 10000  /* 1 s */
 #define UNSEEN_GROWTHS 3    /* in a row: that is no accident */
-#define RESTART_VERSION 24u /* of CUPTI, 12.6 */
+#define RESTART_VERSION 24u /* the version of CUPTI 12.6 */
 #define TRIES_MAX 5
 #define SAID_SILENT 2
 
-/* What we need of libcupti. */
+/* The functions that we need of libcupti. */
 struct cupti {
 	cupti_get_version *get_version;
 	cupti_subscribe *subscribe;
@@ -49,8 +49,8 @@ enum hold { NONE, OURS, CHANGING, GIVEN, DEAD };
 static _Atomic int hold;
 static struct cupti cupti;           /* changed by whoever has made `hold` CHANGING */
 static void (*look_around)(void);    /* see cupti_start */
-static _Atomic uintptr_t generation; /* of the subscription: callbacks of an older one are not ours any more */
-static const struct cupti_subscriber *_Atomic other; /* who subscribed last and has not left; NULL: not seen */
+static _Atomic uintptr_t generation; /* number of the subscription: callbacks of an older one are not ours any more */
+static const struct cupti_subscriber *_Atomic other; /* the tool that subscribed last and has not left; NULL: not seen */
 static _Atomic int others;       /* calls of other tools to subscribe or to finalize that are under way */
 static _Atomic uint64_t left_at; /* when another tool left, CLOCK_MONOTONIC; 0: nothing waits for cupti_look */
 static _Atomic int interrupted;  /* there were calls that were not shown to us */
@@ -165,7 +165,7 @@ static int enable(int domain, uint32_t id)
 	return !cupti.enable(1, cupti.subscriber, domain, id);
 }
 
-/* What this CUPTI does not know it refuses, and it does not happen. 1: at least one memory call was taken. */
+/* A callback that this CUPTI does not know is refused, and never happens. 1: at least one memory call was taken. */
 static int enable_callbacks(void)
 {
 	uint32_t id;
@@ -271,7 +271,7 @@ static enum hold begin(struct search *search)
 
 void cupti_start(void (*look)(void))
 {
-	static struct search search; /* of whoever has made `hold` CHANGING */
+	static struct search search; /* owned by the thread that has made `hold` CHANGING */
 	int none = NONE;
 
 	if (agent_options()->no_cupti) {
@@ -364,7 +364,7 @@ static void subscribe_again(void *context)
 		return;
 	}
 	report_refusal(&refusal);
-	/* What is being ended may still be at it. Who holds it will be seen leaving. */
+	/* A callback may still run in the CUPTI that is being ended. The holder will be seen leaving. */
 	if (!cupti_is_taken(refusal.error) && atomic_fetch_add(&tries, 1) < TRIES_MAX)
 		atomic_store(&left_at, now_ns());
 }
@@ -494,7 +494,7 @@ static void say_silent(void)
 	agent_source(MT_SOURCE_CUPTI, MT_SOURCE_FAILED, why);
 }
 
-/* What PyTorch held at the last report, and how often it had more with no call in between. */
+/* PyTorch's bytes at the last report, and how often it had more with no call in between. */
 struct growth {
 	uint64_t reserved;
 	uint32_t taken;

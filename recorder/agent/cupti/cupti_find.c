@@ -34,7 +34,7 @@ struct finder {
 	void *context;
 	char name[NAMES_MAX][NAME_BYTES]; /* the file's names, best first */
 	size_t count;
-	size_t first, end; /* of the names, those that are looked for now */
+	size_t first, end; /* the range of names that are looked for now */
 	/* Room for paths: a program's thread may have little stack. */
 	char place[PATH_MAX], other[PATH_MAX], file[PATH_MAX];
 };

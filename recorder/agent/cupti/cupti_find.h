@@ -6,35 +6,36 @@
 #include "agent/cuda/cuda_abi.h"
 #include "shared/textbuf.h"
 
-/* What came of one libcupti. A library that the driver may know of by now must not go: TRIED stays open. */
+/* The result for one libcupti. A library that the driver may know of by now must not go: TRIED stays open. */
 enum cupti_use { CUPTI_REFUSED, CUPTI_TRIED, CUPTI_USED };
 
 typedef enum cupti_use cupti_user(void *context, void *library, const char *path);
 
 /*
  * Calls `use` with one libcupti (a handle of dlopen, and the file's path) after the other until it returns CUPTI_USED:
- *   what is in the process already, under whatever name: a second copy would be a second client of the driver;
+ *   libraries already in the process, under any name: a second copy would be a second client of the driver;
  *   beside the CUDA runtime of the process (Python wheels, toolkits), because the two fit each other;
- *   where the loader looks;
+ *   the loader's folders;
  *   in NVIDIA's wheels among the Python packages of the process, whoever else of them is loaded;
  *   in the toolkit of $CUDA_HOME, of $CUDA_PATH, of the nvcc in $PATH, and in the usual place.
  * `driver`: what cuDriverGetVersion says, such as 13000; 0: not known. In all of these places its major version is
  * looked for first, then the older ones, which work with a newer driver, then the newer ones, which seldom work with an
  * older one.
  *
- * What is in the process is not added to: if there is any, nothing else is tried. What refused is closed again. 1: one was
- * used, and stays open. One call at a time. Calls the loader and may allocate: inside cuInit, not in a hook.
+ * Nothing is added to a process that has one: if there is any, nothing else is tried. A library that refused is
+ * closed. 1: one was used, and stays open. One call at a time. Calls the loader and may allocate: inside cuInit, not
+ * in a hook.
  */
 int cupti_find(cupti_user *use, void *context, int driver);
 
-/* Of several libcupti that refuse, each in its way, which one tells most; and that in words. */
+/* Among several libcupti that refuse, each in its way, the one that tells most; and its words. */
 
 /* How it went so far. All 0: no libcupti was found. */
 struct cupti_refusal {
 	int found;                         /* a libcupti that has what we need */
 	int error;                         /* CUPTI's; 0: it subscribed and enabled no callback */
-	char holder[CUPTI_OLD_NAME_BYTES]; /* of the subscription, where it is taken; "": not told */
-	char path[PATH_MAX];               /* of that libcupti */
+	char holder[CUPTI_OLD_NAME_BYTES]; /* name of the subscription's holder, if it is taken; "": not told */
+	char path[PATH_MAX];               /* path of that libcupti */
 };
 
 /* 1: another tool holds the subscription. */

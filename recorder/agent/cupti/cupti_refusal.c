@@ -22,7 +22,7 @@
 	X(CUPTI_NOT_INITIALIZED, "it does not fit the driver's version, or there is no GPU") \
 	X(CUPTI_UNKNOWN, "it does not fit the driver's version, or there is no GPU")
 
-#define UNFIT 2 /* so many of the list, at its end */
+#define UNFIT 2 /* entries at the end of the list */
 
 static const struct {
 	int error;

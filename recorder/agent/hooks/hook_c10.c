@@ -123,7 +123,7 @@ static int kernel_has_gpu(void)
 	return found;
 }
 
-/* That cuInit was called says nothing about how it ended; that CUPTI took a subscription does. */
+/* A call of cuInit says nothing about how it ended; a subscription that CUPTI took does. */
 static int has_gpu(void)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -258,7 +258,7 @@ bool hook_enabled(void)
 
 /* ---- Backward ---- */
 
-enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_GO_ON = 8 }; /* of the C++ ABI */
+enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_GO_ON = 8 }; /* constants of the C++ ABI */
 
 int hook_backward_unwound(int version, int actions, uint64_t class, void *exception, void *context);
 

@@ -16,7 +16,7 @@
 
 #define STRINGS_BYTES (4u << 20) /* for domains and registered strings; address space until used */
 
-/* What we give the program as a handle of a domain or a registered string. */
+/* The program's handle of a domain or a registered string. */
 struct nvtx_string {
 	uint32_t bytes; /* with NUL */
 	char text[];

@@ -6,8 +6,8 @@
  * then only where TEARDOWN_CUPTI=1 makes it leave after each profile. So we watch who asks: with --yield-cupti we leave
  * before the other one asks (cupti.h), without it we say in the trace what has happened.
  *
- * Each call goes on to the libcupti that the caller would have reached without us; several may be loaded. Who fetches
- * the function by dlsym is not seen.
+ * Each call goes on to the libcupti that the caller would have reached without us; several may be loaded. A tool that
+ * fetches the function by dlsym is not seen.
  */
 #include <stddef.h>
 #include "agent/cuda/cuda_abi.h"

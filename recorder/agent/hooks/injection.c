@@ -10,8 +10,8 @@
  * looking takes only the second, so it is safe even while another thread loads a library and waits for us. PyTorch's
  * allocator holds its own lock while it asks the driver for memory: looking then waits for nobody who could want it.
  * So driver callbacks are a safe place, and the right one: a library that was just loaded gets its first GPU memory
- * from the driver before it can report any of it. Nothing of all this happens when we were preloaded.
- * What is written is never taken back: we stay loaded, and forward every call.
+ * from the driver before it can report any of it. Nothing of all this happens when we were preloaded. A slot that is
+ * written is never taken back: we stay loaded, and forward every call.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@
 static struct {
 	_Atomic int active; /* 1: we were not preloaded */
 	_Atomic int busy;   /* a thread is at it */
-	/* Of that thread. */
+	/* Fields of that thread. */
 	struct loaded_stamp stamp;
 	int looks; /* left, although nothing has changed */
 	unsigned int bound;

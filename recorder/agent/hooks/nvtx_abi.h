@@ -12,7 +12,7 @@
 
 enum { NVTX_TABLE_CALLBACKS = 1 };                    /* NvtxExportTableID */
 enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 }; /* NvtxCallbackModule */
-enum { NVTX_NOT_TRACKED = -2 };                       /* what push and pop return without a tool that counts levels */
+enum { NVTX_NOT_TRACKED = -2 };                       /* result of push and pop without a tool that counts levels */
 enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_WIDE = 2, NVTX_MESSAGE_REGISTERED = 3 };
 
 /* Functions of the core module: X(our function, index in the table). */
@@ -53,7 +53,7 @@ struct nvtx_attributes {
 	union {
 		const char *ascii;
 		const wchar_t *wide;
-		const void *registered; /* what register returned */
+		const void *registered; /* result of register */
 	} message;
 };
 

@@ -24,7 +24,7 @@
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
 #define LOOK_NS 50000000
-#define REPLACED_MAX 3  /* collectors that were killed are replaced so many times */
+#define REPLACED_MAX 3  /* most collectors that replace a killed one */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
 static struct {
@@ -41,7 +41,7 @@ static struct {
 
 /* Small: the library may be loaded late, when little static TLS is left. */
 struct agent_thread {
-	uint64_t epoch; /* of the life that the rest belongs to */
+	uint64_t epoch; /* the life that the rest belongs to */
 	uint32_t serial, tid;
 	uint8_t busy;     /* inside the recorder */
 	uint8_t sealed;   /* no system call may be made */
@@ -166,7 +166,7 @@ static void find_unwinder(void)
 
 /* ---- Threads and events ---- */
 
-/* What goes into the log of a thread; `name` at most 16 bytes. 1: it is there, 0: the log is full. */
+/* Records for the log of a thread; `name` at most 16 bytes. 1: it is there, 0: the log is full. */
 static int log_thread(uint32_t serial, uint32_t tid, uint32_t flags, const char *name)
 {
 	size_t name_bytes = strlen(name), bytes = sizeof(struct ring_log_thread) + name_bytes;
@@ -313,7 +313,7 @@ static int prepare(void)
 	return 0;
 }
 
-/* What was noted while there was no header. */
+/* Notes that were taken while there was no header. */
 static void publish_notes(void)
 {
 	int i;

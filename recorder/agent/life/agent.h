@@ -60,7 +60,7 @@ void agent_thread_is_sealed(void);
 /* How a source of events is doing; at most 255 bytes of `why` are copied. Reported once the recording starts. */
 void agent_source(enum mt_source source, enum mt_source_state state, const char *why);
 
-/* What there is to say of a source besides how it is doing: in place of its last `why`. */
+/* A further word about a source: in place of its last `why`. */
 void agent_source_note(enum mt_source source, const char *why);
 
 /* 1: the source has said how it is doing. */
@@ -116,7 +116,7 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 /* Field 22 of /proc/self/stat: tells processes with the same pid apart. 0: unreadable. */
 uint64_t agent_start_ticks(void);
 
-/* What the agent does when nobody has told it: one variable alone brought it in. */
+/* The agent's defaults when one variable alone brought it in. */
 
 /*
  * Fills in the texts that are empty and must not be: the output (trace.zst in the working folder, with the pid in its

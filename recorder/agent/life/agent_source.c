@@ -10,7 +10,7 @@
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 
 static struct {
-	struct ring_header *header; /* of this life's ring, once it is ON */
+	struct ring_header *header; /* header of this life's ring, once it is ON */
 	struct {
 		_Atomic uint32_t state; /* as in the header: enum mt_source_state + 1, 0: not said */
 		char why[256];

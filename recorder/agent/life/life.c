@@ -22,7 +22,7 @@ struct life *life_new(void)
 
 	if (page == MAP_FAILED)
 		return NULL;
-	madvise(page, PAGE, MADV_WIPEONFORK); /* where it is unknown, the handler of forks does what can be done */
+	madvise(page, PAGE, MADV_WIPEONFORK); /* without it, the handler of forks does what can be done */
 	return page;
 }
 

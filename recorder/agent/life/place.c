@@ -54,7 +54,7 @@ static int leave_note(const struct memrec_options *options, const char *suffix, 
 	textbuf_add(&text, suffix);
 	if (text.cut)
 		return -MT_E_LIMIT;
-	unlink(path); /* of an earlier program of this process */
+	unlink(path); /* left by an earlier program of this process */
 	return symlink(what, path) ? -MT_E_SYSTEM : 0;
 }
 

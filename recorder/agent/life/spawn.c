@@ -27,12 +27,12 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define STACK_BYTES (64u << 10) /* of the helper, and again of its child */
+#define STACK_BYTES (64u << 10) /* stack of the helper, and of its child */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS 50000 /* 10 s until a collector that does not detach is given up */
-#define SIGSET_BYTES 8   /* of the kernel's sigset_t */
+#define SIGSET_BYTES 8   /* size of the kernel's sigset_t */
 
-/* What the two processes that share our memory need. */
+/* The data that the two processes with our memory need. */
 struct spawn {
 	const char *program;
 	char *argv[5];
@@ -40,7 +40,7 @@ struct spawn {
 	uint8_t *helper_stack, *child_stack; /* their tops */
 };
 
-/* What brought the agent into this process must not bring it into the collector. */
+/* The variables that brought the agent into this process must not bring it into the collector. */
 static int is_ours(const char *variable)
 {
 	static const char *const names[] = { "LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=",

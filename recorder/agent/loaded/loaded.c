@@ -191,7 +191,7 @@ int loaded_is_preloaded(void)
 
 /* An object that is not unloaded meanwhile: it waits for us to return. */
 struct caller {
-	uint64_t address; /* of an instruction */
+	uint64_t address; /* address of an instruction */
 	const char *name, *string;
 	const ElfW(Dyn) * dynamic; /* NULL: not found */
 	void *own;                 /* its own definition */

@@ -18,8 +18,8 @@
 void *loaded_find(const char *name);
 
 /*
- * What `name` means to the object that `caller` (an address of its code) lies in: its own definition, that of a library
- * it names as needed, else as loaded_find. *is_own: it is its own. NULL: nobody defines it.
+ * The meaning of `name` for the object that `caller` (an address of its code) lies in: its own definition, that of a
+ * library it names as needed, else as loaded_find. *is_own: it is its own. NULL: nobody defines it.
  */
 void *loaded_target(const char *name, const void *caller, int *is_own);
 
@@ -51,7 +51,7 @@ int loaded_is_in(uint64_t address, const char *library);
 /* Copies our own path as the loader knows it. 1, or 0: it does not fit. */
 int loaded_own_path(char *path, size_t size);
 
-/* Where an object is mapped: lowest and highest address of its segments. */
+/* The mapping of an object: lowest and highest address of its segments. */
 void loaded_bounds(const struct dl_phdr_info *object, uint64_t *start, uint64_t *end);
 
 /* The object's build id, inside the mapped object; *size 0: it has none. */

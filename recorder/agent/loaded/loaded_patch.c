@@ -160,7 +160,7 @@ struct rebind {
 	const struct loaded_hook *hooks;
 	size_t count;
 	struct loaded_pass *pass;
-	/* Of the object at hand. */
+	/* Tables of the object at hand. */
 	const struct dl_phdr_info *object;
 	struct elf_symbols tables;
 	struct match match[2 * LOADED_HOOKS_MAX];
@@ -242,7 +242,7 @@ static void find_matches(struct rebind *rebind, uint32_t unnamed)
 	}
 }
 
-/* Of the object that an address lies in. */
+/* The object that an address lies in. */
 struct owner {
 	uint64_t address;
 	const char *symbol;

@@ -24,7 +24,7 @@ struct loaded_hook {
  */
 int loaded_patch(const char *part, const char *symbol, void *replacement);
 
-/* What came of a pass over the loaded objects. */
+/* The result of a pass over the loaded objects. */
 struct loaded_pass {
 	unsigned int bound; /* slots that were written */
 	unsigned int later; /* objects that the loader is not done with: look again */
@@ -43,7 +43,7 @@ void loaded_rebind(const struct loaded_hook *hooks, size_t count, struct loaded_
 
 /* The tables of one loaded object; for loaded.c and loaded_patch.c alone. */
 
-/* Where an object keeps its symbols. */
+/* The symbol tables of an object. */
 struct elf_symbols {
 	const ElfW(Sym) * symbol;
 	const char *string;
@@ -59,7 +59,7 @@ const void *elf_pointer(const struct dl_phdr_info *object, ElfW(Addr) value);
 /* 1: filled in, 0: the object has no symbols. */
 int elf_symbols(const struct dl_phdr_info *object, struct elf_symbols *tables);
 
-/* What the object itself defines under `name`; NULL: nothing. */
+/* The object's own definition of `name`; NULL: nothing. */
 const ElfW(Sym) * elf_look_up(const struct elf_symbols *tables, const char *name);
 
 /* The same, or what it only refers to, if that is in its table of names, too; most such symbols are not. */

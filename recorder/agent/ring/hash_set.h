@@ -2,7 +2,7 @@
  * hash_set.h - which definitions are in the log already: a fixed set of 64-bit hashes, without locks.
  *
  * A key goes in only after its log record is finished, so whoever finds it may name it in an event. A full set
- * forgets nothing and learns nothing more. What cannot be learnt is better not written, for it would be written again
+ * forgets nothing and learns nothing more. A key that cannot be learnt is better not written, for it would be written
  * at every event; for a few definitions it does not matter, and readers accept it.
  */
 #ifndef RECORDER_HASH_SET_H
@@ -27,7 +27,7 @@ void hash_set_add(struct hash_set *set, uint64_t key);
 /* 1: hash_set_add would keep a key that is not there yet. */
 int hash_set_has_room(const struct hash_set *set, uint64_t key);
 
-/* What a key stands for: hashes of different things start differently. */
+/* The kind of thing a key stands for: hashes of different things start differently. */
 enum hash_kind { HASH_CODE = 1, HASH_MODULE, HASH_STACK, HASH_THREAD, HASH_NEST };
 
 static inline uint64_t hash_start(enum hash_kind kind)

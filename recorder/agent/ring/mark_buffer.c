@@ -29,7 +29,7 @@ struct nest {
 	uint32_t above; /* begun in the ring, on top of refused ones */
 };
 
-/* Of the buffer, bytes. */
+/* The size of the buffer, bytes. */
 struct fill {
 	uint32_t used;
 	uint32_t reserved : 31;

@@ -25,8 +25,7 @@ enum mark_buffer_status mark_buffer_add(const struct ring_event *event, const st
 int mark_buffer_swallows(const struct ring_event *event, const struct ring_text *text);
 
 /*
- * Closes the buffer and calls `take` for each mark in order. What comes after a mark that does not get finished is
- * left out.
+ * Closes the buffer and calls `take` for each mark in order. Marks after one that does not get finished are left out.
  */
 void mark_buffer_replay(void (*take)(void *context, struct ring_event *event, const struct ring_text *text),
 			void *context);

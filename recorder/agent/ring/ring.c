@@ -29,8 +29,9 @@
 #define OWNED_SLOTS (RING_SLOTS - SHARED_SLOTS)
 #define SHARED_TRIES 200u /* before sleeping */
 #define LONGEST_STEP_NS 20000000ull
-#define WAITS_MAX 50    /* times wait_ns, as long as the collector gets on */
-#define SHARED_WAITS 20 /* times wait_ns without progress: so many threads, and one of them may hold up all others */
+#define WAITS_MAX 50 /* times wait_ns, as long as the collector gets on */
+#define SHARED_WAITS \
+	20 /* times wait_ns without progress: many threads share it, and one of them may hold up all others */
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -383,9 +384,9 @@ static int has_room(const struct ring *ring, struct ring_writer *writer, uint32_
 }
 
 /*
- * Slow path: the collector is behind. It counts as stuck after wait_ns without progress. Where it gets on and others
- * take the room first, the wait is longer; so it is with many more threads than processors, because one that was
- * stopped between taking its number and showing its event stops the collector, too.
+ * Slow path: the collector is behind. It counts as stuck after wait_ns without progress. The wait is longer while it
+ * gets on and others take the room first. It is longer with many more threads than processors, too: a thread that was
+ * stopped between taking its number and showing its event stops the collector.
  */
 static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t need)
 {
@@ -434,7 +435,7 @@ static void put_event(struct ring *ring, uint8_t *at, struct ring_event *event, 
 	memcpy(at + text->name_bytes, text->domain, text->domain_bytes);
 }
 
-/* What an event needs in its slot, which is the writer's at this moment. */
+/* The bytes that an event needs in its slot, which is the writer's at this moment. */
 struct need {
 	uint32_t pad, bytes; /* up to the end of the slot, where the record does not fit before it; of the record */
 };
@@ -534,7 +535,7 @@ static int grow_log(struct ring *ring, uint64_t end)
 	return 0;
 }
 
-/* Where records of a kind must end. */
+/* The limit at which records of a kind must end. */
 static uint64_t log_limit(enum ring_log_kind kind)
 {
 	return kind == RING_LOG_STACK || kind == RING_LOG_CODE ? RING_LOG_BYTES - RING_LOG_STEP : RING_LOG_BYTES;

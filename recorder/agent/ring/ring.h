@@ -21,9 +21,10 @@ struct ring {
 	_Atomic uint32_t patience;  /* log records to refuse before asking for space again */
 	char path[MEMREC_PATH_MAX];
 	struct {
-		uint8_t *data;           /* mapped; NULL: never used by this process */
-		_Atomic uint32_t owner;  /* thread id, 0: nobody yet */
-		_Atomic uint32_t holder; /* of a shared slot: thread id of the one that writes just now, 0: nobody */
+		uint8_t *data;          /* mapped; NULL: never used by this process */
+		_Atomic uint32_t owner; /* thread id, 0: nobody yet */
+		_Atomic uint32_t
+			holder; /* owner of a shared slot: thread id of the one that writes just now, 0: nobody */
 	} local[RING_SLOTS];
 };
 
@@ -39,7 +40,7 @@ struct ring_writer {
 	uint32_t shared;   /* 0: the slot is this thread's alone; else its thread id: others write there, too */
 };
 
-/* What goes with an event beyond its fixed fields. Need not end in NUL. */
+/* The parts of an event beyond its fixed fields. Need not end in NUL. */
 struct ring_text {
 	const char *name, *domain;
 	uint16_t name_bytes, domain_bytes; /* together at most RING_TEXT_MAX */

@@ -23,7 +23,7 @@ struct scan {
 	struct modules *modules;
 	struct ring *ring;
 	struct hash_set *known;
-	uint64_t changes; /* of the loader's list, as of this scan */
+	uint64_t changes; /* the loader's list, as of this scan */
 	int taken;        /* 1: something lies where something else lay */
 	int error;
 };

@@ -11,7 +11,8 @@
 #include "agent/ring/hash_set.h"
 #include "agent/ring/ring.h"
 
-#define MODULES_KNOWN 2048u /* more than so many are in the log, too, but nobody notices who took their place */
+#define MODULES_KNOWN \
+	2048u /* modules that are known; more are in the log, too, but nobody notices who took their place */
 
 /* An object that is in the log, and as far as we know still mapped. */
 struct module_known {
@@ -22,7 +23,7 @@ struct module_known {
 struct modules {
 	_Atomic uint64_t scanned;    /* state of the loader's list at the last scan, 0: never */
 	_Atomic uint32_t scanning;   /* 1: a thread is at it, and owns what follows */
-	_Atomic uint32_t generation; /* of the addresses */
+	_Atomic uint32_t generation; /* generation of the addresses */
 	uint32_t count;
 	struct module_known known[MODULES_KNOWN];
 };

@@ -14,7 +14,7 @@
 
 /* X(member): everything is a byte offset unless said otherwise. */
 #define PYTHON_MEMBER_LIST(X)                                                                         \
-	X(minor)        /* of the version 3.minor */                                                  \
+	X(minor)        /* layout of the version 3.minor */                                           \
 	X(thread_frame) /* PyThreadState: frame, current_frame, or cframe where there is one */       \
 	X(cframe_frame) /* _PyCFrame: current_frame */                                                \
 	X(frame_back)   /* f_back, previous */                                                        \
@@ -55,7 +55,7 @@ struct python_layout {
 #define PYTHON_OBJECT_SIZE 16    /* PyVarObject: ob_size; of a code object since 3.11: its instructions */
 #define PYTHON_BYTES_DATA 32     /* PyBytesObject: ob_sval */
 #define PYTHON_UNICODE_LENGTH 16 /* characters */
-#define PYTHON_UNICODE_HASH 24   /* of the text; -1: not known yet */
+#define PYTHON_UNICODE_HASH 24   /* hash of the text; -1: not known yet */
 #define PYTHON_UNICODE_STATE 32  /* from bit 2 on: bytes per character in 3 bits, compact, ASCII */
 #define PYTHON_OWNER_GENERATOR 1
 #define PYTHON_OWNER_SHIM 3

@@ -9,7 +9,8 @@
 #include "agent/ring/ring.h"
 #include "modules.h"
 
-/* What an event wants. Driver calls are rare and often come from libraries: they always get native frames too. */
+/* The parts of a stack that an event wants. Driver calls are rare and often come from libraries: they always get
+ * native frames too. */
 enum stack_wish { STACK_NONE, STACK_TENSOR, STACK_DRIVER };
 
 struct stacks {

@@ -5,8 +5,8 @@
  * program that closes all descriptors it does not know, as daemons do, and opens files of its own would then have
  * them read from and written to. So libunwind gets a pipe that is none, -1, and we answer what it asks of that one.
  *
- * The cache knows how to leave the function around an address, and never forgets. Where a library has come to lie in
- * the place of another that is wrong, so stacks with an address there are walked step by step, which looks again.
+ * The cache knows how to leave the function around an address, and never forgets. The cached answer is wrong for a
+ * library in the place of another, so stacks with an address there are walked step by step, which looks anew.
  */
 #include "stack.h"
 
@@ -24,7 +24,7 @@
 
 #define LIBRARY "libunwind.so.8"
 #define NO_PIPE (-1)
-#define OWN_FRAMES 16u /* at most so many of ours lie on top */
+#define OWN_FRAMES 16u /* most frames of ours that lie on top */
 
 #define REGISTER_IP 16    /* UNW_X86_64_RIP */
 #define UNWIND_WORDS 512u /* more than libunwind's cursor (127) and context take */
@@ -47,7 +47,7 @@ static struct {
 	void **space;
 } unwind;
 
-/* Where code has been replaced: all such places lie in here. start 0: nowhere. */
+/* The range of replaced code: all such places lie in here. start 0: nowhere. */
 static _Atomic uint64_t replaced_start, replaced_end;
 
 static int no_pipe(int fd[2])

@@ -16,8 +16,8 @@
 #define KEYS_KEPT 16u
 
 /*
- * The state that runs on this thread. Where only the first of its states is known, and there are other interpreters,
- * it counts only while it is the one that holds the GIL.
+ * The state that runs on this thread. If only the first of its states is known, and there are other interpreters, it
+ * counts only while it is the one that holds the GIL.
  */
 static const uint8_t *this_thread(void)
 {
@@ -91,7 +91,7 @@ static int look_at(const uint8_t *frame, struct step *step)
 	return offset >= -2 && offset <= INT32_MAX && is_entered(frame, step->code, offset);
 }
 
-/* What is known in this walk, during which nothing dies: the same few functions and files come again and again. */
+/* The cache of this walk, during which nothing dies: the same few functions and files come again and again. */
 struct keys {
 	const uint8_t *code[KEYS_KEPT], *file[KEYS_KEPT];
 	uint64_t key[KEYS_KEPT], file_hash[KEYS_KEPT];

@@ -25,7 +25,7 @@ struct python_stack {
 	struct python_frame frame[STACK_PYTHON_MAX]; /* innermost first */
 };
 
-/* What a code object says; the texts are made by stack_python_text. */
+/* The facts of a code object; the texts are made by stack_python_text. */
 struct python_code {
 	const uint8_t *name, *qualname, *file; /* str objects; qualname may be NULL */
 	const uint8_t *table;                  /* the line table's bytes */

@@ -11,7 +11,7 @@
 #define VERSION(minor) (3u << 24 | (uint32_t)(minor) << 16)
 #define VERSION_MAJOR(hex) ((hex) >> 24)
 #define VERSION_MINOR(hex) ((hex) >> 16 & 0xff)
-#define OFFSET_MAX 4096u /* of anything _Py_DebugOffsets may say */
+#define OFFSET_MAX 4096u /* most of anything _Py_DebugOffsets may say */
 #define FRAMES_CHECKED 32u
 
 struct python python_found;

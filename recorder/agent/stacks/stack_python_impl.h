@@ -62,7 +62,7 @@ static inline int python_is_plausible(const void *pointer)
 	return value >= 4096 && value < (uintptr_t)1 << 47 && !(value & 7);
 }
 
-/* Of a frame. The low bits of 3.14's references are tags. */
+/* Offsets in a frame. The low bits of 3.14's references are tags. */
 static inline const uint8_t *python_code(const uint8_t *frame)
 {
 	return (const uint8_t *)(python_word(frame, python_found.at.frame_code) & ~(uint64_t)7);

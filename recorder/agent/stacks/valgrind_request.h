@@ -9,7 +9,7 @@
 
 enum valgrind_request { VALGRIND_RUNS = 0x1001, VALGRIND_STACK = 0x1501 };
 
-/* What valgrind answers; 0 without valgrind. */
+/* The answer of valgrind; 0 without valgrind. */
 static inline uint64_t valgrind_ask(enum valgrind_request what, uintptr_t first, uintptr_t second)
 {
 	uint64_t result = 0;
