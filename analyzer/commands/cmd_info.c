@@ -54,7 +54,7 @@ static void print_start(const struct mt_process *info)
 		print_line("started", words);
 }
 
-/* What a snapshot is, and what cannot be told from it. */
+/* A snapshot's kind, and the facts that it cannot have. */
 static void print_snapshot(const struct mt_process *info)
 {
 	char words[64];

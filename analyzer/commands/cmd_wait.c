@@ -36,7 +36,7 @@ static const char notes[] =
 	"Of several traces, until one of them has it. Exit status: 0 it came, 1 the recording ended without it, or the "
 	"time was over.";
 
-/* What is waited for. */
+/* The event to wait for. */
 struct wish {
 	int given, is_oom;
 	long step;
@@ -49,10 +49,10 @@ struct wish {
 struct waited {
 	const char *path;
 	struct mt_reader *reader; /* NULL: it is not there yet */
-	int has_tensors; /* of a GPU: who refuses them is the framework's allocator, after it has tried again */
+	int has_tensors;          /* tensors of a GPU: the framework's allocator refuses them, after a second try */
 	int ended;
 	uint64_t events;
-	int64_t time; /* of the newest event, ns since the process was first seen */
+	int64_t time; /* time of the newest event, ns since the process was first seen */
 };
 
 enum wait_end { WAIT_GOES_ON, WAIT_CAME, WAIT_ENDED, WAIT_OVER };
@@ -62,8 +62,8 @@ static const char *const end_words[] = { "", "came", "ended", "timeout" };
 /* ---- events ---- */
 
 /*
- * A driver that refuses is no error where PyTorch asks: it gives back what it does not need and asks again. What it cannot
- * have in the end, it says itself.
+ * A driver that refuses is no error where PyTorch asks: it gives back what it does not need and asks again. The
+ * reader itself says which memory it could not get in the end.
  */
 static int is_oom(const struct waited *it, const struct mt_event *event)
 {
@@ -135,7 +135,7 @@ static int open_trace(struct waited *it)
 	return error;
 }
 
-/* What is new in the trace. 1: it came; 0: not yet, or it has ended; or an error. */
+/* The news of the trace. 1: it came; 0: not yet, or it has ended; or an error. */
 static int look(struct waited *it, const struct wish *wish, struct mt_event *found)
 {
 	int written, more, error;
@@ -157,11 +157,11 @@ static int look(struct waited *it, const struct wish *wish, struct mt_event *fou
 
 /* ---- the answer ---- */
 
-/* What the wait ended with. */
+/* The outcome of the wait. */
 struct outcome {
 	enum wait_end end;
 	const struct waited *it; /* the trace it is about */
-	struct mt_event found;   /* that came */
+	struct mt_event found;   /* the event that came */
 };
 
 static void say_outcome(struct sentence *sentence, const struct wish *wish, const struct outcome *outcome)

@@ -24,9 +24,9 @@
 #define AGAIN_MS 1000      /* between two looks whether the traces are others by now */
 #define FOLLOW_NICENESS 10 /* beside a recording that runs: that goes first */
 
-/* Who works for the screen. */
+/* The thread that works for the screen. */
 struct session {
-	char **path; /* that are there; the strings are the caller's */
+	char **path; /* traces that are there; the strings are the caller's */
 	uint32_t count;
 	struct source source;
 	struct model model;
@@ -253,7 +253,7 @@ static void end(struct show *show)
 	session_free(show->session);
 }
 
-/* What is wrong with the traces is said once more where it stays; the exit code for it. */
+/* Repeats the faults of the traces on a terminal that keeps them; the exit code for them. */
 static int report_trouble(const struct model *model)
 {
 	int error = model->error ? model->error : -MT_E_CORRUPT;

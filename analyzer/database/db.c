@@ -44,7 +44,7 @@ static int error_of(int code)
 	}
 }
 
-/* Of the newest call: errno is what the system said. SQLite does not always know; then errno still has it. */
+/* The error of the newest call: errno is the system's. SQLite does not always know; then errno still has it. */
 static int error_in(sqlite3 *handle, int code)
 {
 	int error = error_of(code), system = errno;
@@ -108,7 +108,7 @@ int db_create(struct db **db, const char *path, const char *schema)
 	 */
 	error = execute(*db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
 			     "PRAGMA page_size = 16384; PRAGMA cache_size = -8192; PRAGMA foreign_keys = OFF;");
-	if (!error && !path) /* who needs no file gets none: the disk may be full */
+	if (!error && !path) /* no file for a database that needs none: the disk may be full */
 		error = execute(*db, "PRAGMA temp_store = MEMORY");
 	if (!error)
 		error = execute(*db, "BEGIN");
@@ -238,7 +238,7 @@ void db_unrestrict(struct db *db)
 	db->restricted = 0;
 }
 
-#define WATCH_OPERATIONS 200 /* of SQLite's machine, between two questions: some 10 us */
+#define WATCH_OPERATIONS 200 /* operations of SQLite's machine between two questions: some 10 us */
 
 void db_watch(struct db *db, int (*stop)(void *context), void *context)
 {
@@ -399,7 +399,7 @@ struct db_feed {
 	struct db_stmt *insert;
 	const struct db_column *column;
 	int columns;
-	char name[64], names[1024]; /* of the virtual table, of its columns */
+	char name[64], names[1024]; /* names of the virtual table and of its columns */
 	const char *rows;
 	size_t count;
 };

@@ -12,28 +12,28 @@ CREATE TABLE process (
 	file TEXT NOT NULL,
 	pid INTEGER,                      -- null: a PyTorch snapshot does not say
 	ppid INTEGER,
-	rank INTEGER,                     -- of a distributed run; null: none
+	rank INTEGER,                     -- rank in a distributed run; null: none
 	host TEXT NOT NULL,
 	boot_id TEXT NOT NULL,            -- processes of one boot share their clock
 	command TEXT NOT NULL,
-	options TEXT NOT NULL,            -- of the recorder
+	options TEXT NOT NULL,            -- options of the recorder
 	python_version TEXT,              -- null: no Python
-	tool_version TEXT NOT NULL,       -- of the recorder
+	tool_version TEXT NOT NULL,       -- version of the recorder
 	start_realtime INTEGER,           -- ns since 1970; null: unknown
 	clock_error INTEGER NOT NULL,     -- ns, how well start_realtime is known
 	origin INTEGER NOT NULL,          -- CLOCK_MONOTONIC of the process at time 0, ns
 	first_time INTEGER NOT NULL,
 	last_time INTEGER NOT NULL,
-	steps INTEGER NOT NULL,           -- that ended
+	steps INTEGER NOT NULL,           -- steps that ended
 	events INTEGER NOT NULL,
 	lost INTEGER NOT NULL,            -- events that are not in the trace
-	unknown_frees INTEGER NOT NULL,   -- of memory that was allocated before the recording, or whose allocation was lost
+	unknown_frees INTEGER NOT NULL,   -- frees of memory that was allocated before the recording, or with a lost allocation
 	chunks INTEGER NOT NULL,
 	file_bytes INTEGER NOT NULL,
 	complete INTEGER NOT NULL,        -- 1: the file was closed in order
 	ended TEXT,                       -- why the recording ended; null: the trace does not say
-	damage TEXT,                      -- what is wrong with the file; null: nothing
-	damage_offset INTEGER,            -- where, bytes
+	damage TEXT,                      -- the fault of the file; null: none
+	damage_offset INTEGER,            -- its place, bytes
 	let_go INTEGER NOT NULL,          -- events that were let go on purpose (--keep): no figure here knows of them
 	recorded_by TEXT NOT NULL,        -- memrec, or pytorch: the trace was made of a memory snapshot
 	has_history INTEGER NOT NULL,     -- 0: a snapshot that tells only what was there when it was taken
@@ -44,7 +44,7 @@ CREATE TABLE process (
 -- One physical device, shared by all processes that use it.
 CREATE TABLE device (
 	id INTEGER PRIMARY KEY,
-	number INTEGER UNIQUE,            -- what people call it: memana top --device NUMBER; null: nothing happened on it
+	number INTEGER UNIQUE,            -- its name for people: memana top --device NUMBER; null: nothing happened on it
 	kind TEXT NOT NULL,               -- cuda, cpu
 	name TEXT NOT NULL,
 	uuid TEXT,
@@ -98,13 +98,13 @@ CREATE TABLE site (
 	node INTEGER REFERENCES node,     -- null: no stack was recorded
 	memory TEXT NOT NULL,             -- tensor, driver
 	phase TEXT NOT NULL,
-	category TEXT NOT NULL,           -- what it is, from how its allocations lived
+	category TEXT NOT NULL,           -- its kind, from how its allocations lived
 	owner TEXT NOT NULL,
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator takes, in a tensor or not yet
 	evidence TEXT NOT NULL,           -- why that category; empty: nothing speaks for any
 	decided_by TEXT NOT NULL,         -- the frame that decided on the phase, and its rule; empty: no frame did
 	known TEXT NOT NULL,              -- on whose word: census (the framework said so), rule, probable
-	words INTEGER,                    -- of the vocabulary, where its allocations are tokens x words x element bytes; null: not
+	words INTEGER,                    -- words of the vocabulary, if its allocations are tokens x words x element bytes; null: not
 	element INTEGER                   -- known, and the next one, too
 );
 
@@ -112,20 +112,20 @@ CREATE TABLE site (
 CREATE TABLE peak (
 	device INTEGER PRIMARY KEY REFERENCES device,
 	bytes INTEGER NOT NULL,
-	slack_bytes INTEGER NOT NULL,     -- of them: held by the caching allocator, not by a tensor
+	slack_bytes INTEGER NOT NULL,     -- the part held by the caching allocator, not by a tensor
 	time INTEGER NOT NULL,
-	seq INTEGER NOT NULL,             -- of the event in its process
+	seq INTEGER NOT NULL,             -- number of the event in its process
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	phase TEXT NOT NULL,
 	role TEXT NOT NULL,
 	imported_bytes INTEGER NOT NULL,  -- beside it: used here, held and counted by another process
-	requested_bytes INTEGER,          -- that tensors had asked for; null: sizes of tensors here are those of their blocks
+	requested_bytes INTEGER,          -- bytes that tensors had asked for; null: sizes of tensors here are those of their blocks
 	block_bytes INTEGER,              -- that the caching allocator's blocks for them had (torch.cuda.memory_allocated)
 	block_bytes_exact INTEGER         -- 0: at least that
 );
 
--- Who held the peak. A partition: the bytes of a device add up to peak.bytes, by any of the columns.
+-- The holders of the peak. A partition: the bytes of a device add up to peak.bytes, by any of the columns.
 CREATE TABLE peak_part (
 	site INTEGER PRIMARY KEY REFERENCES site,
 	device INTEGER NOT NULL REFERENCES device,
@@ -143,26 +143,27 @@ CREATE TABLE phase_peak (
 	phase TEXT NOT NULL,
 	bytes INTEGER NOT NULL,
 	time INTEGER NOT NULL,
-	seq INTEGER NOT NULL,             -- of the event in its process
+	seq INTEGER NOT NULL,             -- number of the event in its process
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	tensor_bytes INTEGER NOT NULL,    -- the most in tensors meanwhile, at whatever moment
 	PRIMARY KEY (device, phase)
 );
 
--- What NVML (nvidia-smi) counted at a peak, or at the sample nearest to it: at or after it, if there is one. Where the
+-- NVML's figures (nvidia-smi) at a peak, or at the sample nearest to it: at or after it, if there is one. If the
 -- processes' bytes are known they add up: process = recorded + context + code + graph + pool + earlier + unexplained.
--- Processes are looked at one after the other; those whose samples are not of that time are absent, and their bytes others'.
+-- Processes are looked at one after the other; those whose samples are not of that time are absent, and their bytes
+-- others'.
 CREATE TABLE gpu_total (
 	device INTEGER NOT NULL REFERENCES device,
 	peak TEXT NOT NULL,               -- peak, or the phase whose peak it is
-	time INTEGER NOT NULL,            -- of the sample
+	time INTEGER NOT NULL,            -- time of the sample
 	processes INTEGER NOT NULL,       -- recorded ones that use the device, with a sample of that time
 	absent INTEGER NOT NULL,          -- recorded ones that use it, without
-	used_bytes INTEGER NOT NULL,      -- of the GPU, by everybody
-	total_bytes INTEGER NOT NULL,     -- that it has for programs
+	used_bytes INTEGER NOT NULL,      -- bytes of the GPU that anybody uses
+	total_bytes INTEGER NOT NULL,     -- bytes that it has for programs
 	recorded_bytes INTEGER NOT NULL,  -- held by recorded calls of these processes at that time
-	process_bytes INTEGER,            -- of these processes; null, and all that follow: NVML does not tell
+	process_bytes INTEGER,            -- bytes of these processes; null, and all that follow: NVML does not tell
 	context_bytes INTEGER,
 	code_bytes INTEGER,               -- loaded modules and libraries
 	graph_bytes INTEGER,              -- executable graphs
@@ -184,9 +185,9 @@ CREATE TABLE host (
 	most_pinned_bytes INTEGER NOT NULL,
 	cgroup_bytes INTEGER NOT NULL,    -- without file cache
 	cgroup_limit_bytes INTEGER,       -- null: none
-	available_bytes INTEGER NOT NULL, -- of the machine
+	available_bytes INTEGER NOT NULL, -- bytes of the machine
 	killed INTEGER NOT NULL,          -- processes of the cgroup that the kernel killed for want of memory
-	pressure TEXT,                    -- what was as good as used up: cgroup, machine; null: nothing
+	pressure TEXT,                    -- the limit that was as good as used up: cgroup, machine; null: none
 	verdict TEXT                      -- why the process is gone: killed, cgroup, machine, left (in order, while one of the
 					  -- two was used up); null: not by the host's memory
 );
@@ -200,23 +201,23 @@ CREATE TABLE oom (
 	time INTEGER NOT NULL,
 	seq INTEGER NOT NULL,
 	requested_bytes INTEGER NOT NULL,
-	free_bytes INTEGER,               -- of the device; null: unknown
-	free_by TEXT NOT NULL,            -- who says so: driver (the program asked), nvml, bound (what is known to be held left it)
-	others_bytes INTEGER,             -- of the device, in use by others than the process; null: unknown
+	free_bytes INTEGER,               -- free bytes of the device; null: unknown
+	free_by TEXT NOT NULL,            -- the source of the figure: driver (the program asked), nvml, bound (what is known to be held left it)
+	others_bytes INTEGER,             -- bytes of the device in use by others than the process; null: unknown
 	phase TEXT NOT NULL,
 	step INTEGER NOT NULL,
 	node INTEGER REFERENCES node,
 	role TEXT NOT NULL,
-	category TEXT NOT NULL,           -- of the request, by a rule of its stack or by its phase: how it would have lived nobody knows
+	category TEXT NOT NULL,           -- kind of the request, by a rule of its stack or by its phase: its life is unknown
 	had INTEGER NOT NULL              -- 1: the driver refused, and gave the process as many bytes within a second: nothing failed
 );
 
--- Who held the device when a request failed, by recorded calls.
+-- The holders of the device when a request failed, by recorded calls.
 CREATE TABLE oom_holder (
 	oom INTEGER NOT NULL REFERENCES oom,
 	process INTEGER NOT NULL REFERENCES process,
 	held_bytes INTEGER NOT NULL,
-	slack_bytes INTEGER NOT NULL,     -- of them: reserved by the caching allocator, in no tensor
+	slack_bytes INTEGER NOT NULL,     -- the part reserved by the caching allocator, in no tensor
 	PRIMARY KEY (oom, process)
 );
 
@@ -231,20 +232,20 @@ CREATE TABLE parameter (
 	name TEXT NOT NULL,               -- of the parameter; "": no module has it
 	pattern TEXT NOT NULL,            -- the name, with * for every number: what layers have in common
 	what TEXT NOT NULL,               -- weights, buffers, gradients, optimizer state, master weights
-	state TEXT,                       -- what the optimizer calls it: exp_avg; null: the parameter or its gradient itself
+	state TEXT,                       -- the optimizer's name for it: exp_avg; null: the parameter or its gradient itself
 	model TEXT,                       -- class of the outermost module, and which of them; this and the next: null, none
 	module TEXT,                      -- class of the module that has it
 	optimizer TEXT,                   -- class of the optimizer, and which of them; null: none has it
 	dtype TEXT,
-	shape TEXT,                       -- of the whole: 151936x896
-	local_shape TEXT,                 -- of what is here
+	shape TEXT,                       -- shape of the whole: 151936x896
+	local_shape TEXT,                 -- shape of the part on this process
 	device TEXT,                      -- cuda:0, cpu; null: another
 	address INTEGER NOT NULL,         -- 0: it has no bytes here now
 	bytes INTEGER NOT NULL,           -- its own
 	tied INTEGER NOT NULL,            -- 1: this memory was told of by another name in the same census
 	block_seq INTEGER,                -- allocation.alloc_seq of the block it lies in; null: not recorded
 	block_bytes INTEGER,
-	site INTEGER REFERENCES site      -- of that allocation; null: not recorded
+	site INTEGER REFERENCES site      -- site of that allocation; null: not recorded
 );
 CREATE INDEX parameter_site ON parameter (site);
 
@@ -259,19 +260,20 @@ CREATE TABLE loss (
 	PRIMARY KEY (process, reason)
 );
 
--- What was recorded, and what was not and why.
+-- The recorded sources, and the others with the reason.
 CREATE TABLE source (
 	process INTEGER NOT NULL REFERENCES process,
 	name TEXT NOT NULL,
 	state TEXT NOT NULL,              -- on, off, failed
 	why TEXT NOT NULL,
-	time INTEGER NOT NULL,            -- of its newest change
+	time INTEGER NOT NULL,            -- time of its newest change
 	PRIMARY KEY (process, name)
 );
 
 -- From here on: filled by `memana load` only.
 
--- One allocation from birth to death. What all allocations of a site have in common is in `site`: ask the view `allocation`.
+-- One allocation from birth to death. The facts that all allocations of a site share are in `site`: ask the view
+-- `allocation`.
 CREATE TABLE life (
 	id INTEGER PRIMARY KEY,           -- in order of death, then what is alive at the end in order of birth
 	process INTEGER NOT NULL REFERENCES process,
@@ -286,7 +288,7 @@ CREATE TABLE life (
 	thread INTEGER REFERENCES thread,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	free_step INTEGER,
-	free_node INTEGER REFERENCES node, -- who freed it; null: never freed, its free was missed, or no stack was recorded
+	free_node INTEGER REFERENCES node, -- stack that freed it; null: never freed, its free was missed, or no stack was recorded
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator has cut into tensors
 	at_home INTEGER NOT NULL          -- 1: freed in the phase and step in which it was allocated
 );
@@ -302,13 +304,14 @@ CREATE VIEW allocation AS
 		step, free_step, free_node, life.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching
 	FROM life LEFT JOIN site ON site.id = +life.site;
 
--- What the framework's caching allocator took from the driver.
+-- The segments that the framework's caching allocator took from the driver.
 CREATE VIEW segment AS
 	SELECT id, process, device, memory, address, bytes, alloc_seq, alloc_time, free_seq, free_time, site, phase, step
 	FROM allocation WHERE tensors_inside;
 
--- Where physical memory lay: handles of the driver's virtual memory management, each mapped at an address for a while.
--- The segments of PyTorch's expandable segments are runs of these, and pools that sleep lose theirs and get them back.
+-- The places of physical memory: handles of the driver's virtual memory management, each mapped at an address for a
+-- while. The segments of PyTorch's expandable segments are runs of these, and pools that sleep lose theirs and get
+-- them back.
 CREATE TABLE mapping (
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
@@ -319,10 +322,10 @@ CREATE TABLE mapping (
 	map_time INTEGER NOT NULL,
 	unmap_seq INTEGER,                -- null: never
 	unmap_time INTEGER,
-	allocation INTEGER REFERENCES life -- that one; null: not recorded. Numbers of handles come again
+	allocation INTEGER REFERENCES life -- allocation behind the handle; null: not recorded. Numbers of handles come again
 );
 
--- Where the memory lay that the caching allocator may cut into tensors: segments, and mappings of physical memory. Mapped
+-- The memory that the caching allocator may cut into tensors: segments, and mappings of physical memory. Mapped
 -- memory that never had a tensor is here, too: somebody else's, if no neighbour in the same run of mappings had one.
 CREATE VIEW piece AS
 	SELECT site, process, device, address, bytes, 0 AS mapped, 1 AS tensors_inside,
@@ -345,17 +348,17 @@ CREATE TABLE resident (
 	until_seq INTEGER,                -- the next stretch begins, or the tensor is freed; null: never
 	until_time INTEGER,
 	until_step INTEGER,
-	bytes INTEGER NOT NULL,           -- that were there; 0: it slept
+	bytes INTEGER NOT NULL,           -- resident bytes; 0: it slept
 	PRIMARY KEY (allocation, since_seq)
 ) WITHOUT ROWID;
 
--- What NVML counted, sample by sample.
+-- NVML's figures, sample by sample.
 CREATE TABLE gpu_sample (
-	process INTEGER NOT NULL REFERENCES process, -- whose collector looked
+	process INTEGER NOT NULL REFERENCES process, -- process with the collector that looked
 	device INTEGER NOT NULL REFERENCES device,
 	time INTEGER NOT NULL,
 	used_bytes INTEGER NOT NULL,      -- by everybody
-	total_bytes INTEGER NOT NULL,     -- that the GPU has for programs
+	total_bytes INTEGER NOT NULL,     -- bytes that the GPU has for programs
 	process_bytes INTEGER,            -- null: NVML does not tell
 	recorded_bytes INTEGER,           -- held by recorded calls; null, and all that follow: memory moved meanwhile
 	context_bytes INTEGER,            -- these as in gpu_total; older where process_bytes is null
@@ -367,7 +370,7 @@ CREATE TABLE gpu_sample (
 	mixed INTEGER                     -- bit 5 * a + b: some of the a-th of the five may be the b-th
 );
 
--- What NVML counts beyond the recorded calls: context, code, graphs, pools and the unexplained, together.
+-- NVML's bytes beyond the recorded calls: context, code, graphs, pools and the unexplained, together.
 CREATE VIEW remainder AS
 	SELECT process, device, time, process_bytes - recorded_bytes AS bytes
 	FROM gpu_sample WHERE process_bytes IS NOT NULL AND recorded_bytes IS NOT NULL;
@@ -407,21 +410,22 @@ CREATE TABLE step (
 	closed_by TEXT NOT NULL
 );
 
--- What a step did to a device. The step that the recording ended in has rows too, with what was there at the end.
+-- The effects of a step on a device. The step that the recording ended in has rows too, with what was there at the
+-- end.
 CREATE TABLE step_device (
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	device INTEGER NOT NULL REFERENCES device,
 	peak_bytes INTEGER NOT NULL,      -- the most that the device held meanwhile, for all processes
 	peak_time INTEGER NOT NULL,
-	peak_phase TEXT NOT NULL,         -- what the process was doing then
+	peak_phase TEXT NOT NULL,         -- phase of the process at that moment
 	held_bytes INTEGER NOT NULL,      -- at its end, by the process
-	slack_bytes INTEGER NOT NULL,     -- of them: reserved by the caching allocator, in no tensor
+	slack_bytes INTEGER NOT NULL,     -- the part reserved by the caching allocator, in no tensor
 	tensor_bytes INTEGER NOT NULL,    -- at its end: tensors of the process, resident or not
-	peak_tensor_bytes INTEGER NOT NULL, -- of peak_bytes: in tensors
+	peak_tensor_bytes INTEGER NOT NULL, -- the part of peak_bytes in tensors
 	peak_process INTEGER NOT NULL REFERENCES process, -- after an event of which the peak stood,
 	peak_seq INTEGER NOT NULL,        -- and which event
-	peak_role TEXT NOT NULL           -- of that process then
+	peak_role TEXT NOT NULL           -- role of that process then
 );
 
 -- Instants with a name: places in the order of all events. Once for each process and device: start (nothing of the recording
@@ -432,20 +436,21 @@ CREATE TABLE moment (
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device,
 	time INTEGER NOT NULL,
-	seq INTEGER NOT NULL              -- of the newest event in the process that counts
+	seq INTEGER NOT NULL              -- number of the newest event in the process that counts
 );
 
--- What the timeline draws: every move of bytes in the order of events, in blocks of 65536. Of each move four numbers of
--- seven bits a byte, the lowest first and the highest bit where more follow; signed ones as n * 2, or -n * 2 - 1: ns since
--- the move before (of a block's first: since 0), site * 4 + slack * 2 + whether the next is of the same event, bytes,
--- allocations.
+-- The timeline's data: every move of bytes in the order of events, in blocks of 65536. Each move has four numbers of
+-- seven bits a byte, the lowest first and the highest bit set if more follow; signed ones as n * 2, or -n * 2 - 1: ns
+-- since the move before (of a block's first: since 0), site * 4 + slack * 2 + whether the next is of the same event,
+-- bytes, allocations.
 CREATE TABLE timeline (
 	block INTEGER PRIMARY KEY,
 	events INTEGER NOT NULL,
 	moves BLOB NOT NULL
 );
 
--- Where on the timeline a device had its peak, and a request failed: after so many of the events at that time.
+-- The points on the timeline at which a device had its peak, and a request failed: the number of events at that time
+-- that come before.
 CREATE TABLE timeline_mark (
 	device INTEGER NOT NULL REFERENCES device,
 	oom INTEGER REFERENCES oom,       -- null: the peak
@@ -466,7 +471,8 @@ CREATE TABLE callsite_node (
 	at INTEGER NOT NULL REFERENCES callsite_line
 );
 
--- Where in the user's own code a stack allocates or frees: not in a library, nor in a helper that everybody calls.
+-- The line of the user's own code at which a stack allocates or frees: not in a library, nor in a helper that
+-- everybody calls.
 CREATE VIEW callsite AS
 	SELECT node, (SELECT function FROM callsite_line WHERE id = at) AS function,
 		(SELECT file FROM callsite_line WHERE id = at) AS file, (SELECT line FROM callsite_line WHERE id = at) AS line,
@@ -494,8 +500,8 @@ CREATE VIEW stretch AS
 CREATE VIEW in_use AS
 	SELECT * FROM stretch WHERE in_use;
 
--- What was alive at a moment on its device, of all processes: its bytes that were there, and those asleep; `in_use` adds
--- up. Ask for one moment, and where several processes have it, for one at_process.
+-- The live set at a moment on its device, of all processes: its resident bytes, and those asleep; `in_use` adds up.
+-- Ask for one moment, and where several processes have it, for one at_process.
 CREATE VIEW live_at AS
 	SELECT moment.name AS moment, moment.process AS at_process, moment.time AS at_time, allocation.id AS allocation,
 		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.in_use,
@@ -509,7 +515,7 @@ CREATE VIEW live_at AS
 	LEFT JOIN site ON site.id = allocation.site
 	LEFT JOIN callsite ON callsite.node = allocation.node;
 
--- What filled each device at its peak, largest first. Slack of the caching allocator is with who asked for the segment.
+-- The bytes at each device's peak, largest first. Slack of the caching allocator is with who asked for the segment.
 CREATE VIEW peak_now AS
 	SELECT device.number AS device, part.bytes, round(100.0 * part.bytes / nullif(peak.bytes, 0), 1) AS percent, part.count,
 		part.category, part.phase, part.owner, process.pid, callsite.function, callsite.place

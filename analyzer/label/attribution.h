@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What makes two allocations come from the same site. */
+/* The key of a site: two allocations with the same key come from the same site. */
 struct site_key {
 	uint32_t process; /* the caller's number */
 	uint32_t device;  /* the caller's number, below the count given with attribution_device */
@@ -111,7 +111,7 @@ static inline int attribution_next_dirty(struct attribution *attribution)
 	return (int)device;
 }
 
-/* What is held now is the peak of the device from now on. */
+/* The bytes held now are the peak of the device from now on. */
 void attribution_peak(struct attribution *attribution, uint32_t device);
 
 /*
@@ -126,7 +126,7 @@ int attribution_reorder(struct attribution *attribution, const uint32_t *site, c
  */
 void attribution_split(struct attribution *attribution, uint32_t site, uint32_t twin, uint64_t count, uint64_t bytes);
 
-/* What the site held when the peak of its device stood. All of it is slack where tensors_seen. */
+/* The bytes that the site held when the peak of its device stood. All of it is slack where tensors_seen. */
 struct site_bytes attribution_at_peak(const struct attribution *attribution, uint32_t site);
 
 #endif

@@ -229,8 +229,8 @@ static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t
 }
 
 /*
- * The rest of what such a line allocates is a number or two, a loss perhaps. What has the size of a weight is none: the
- * gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
+ * The rest of what such a line allocates is a number or two, a loss perhaps. A tensor with the size of a weight is
+ * not logits: the gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
  */
 int category_has_logits(const struct judge *judge)
 {
@@ -272,7 +272,8 @@ static void judge_weights(const struct judge *judge)
 		say(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_OPINION);
 }
 
-/* Several, all of which are there: a workspace goes before the next one comes. Of whole layers, where weights are shards. */
+/* Several, all of which are there: a workspace goes before the next one comes. The sizes of whole layers, if weights
+ * are shards. */
 static int is_heap(const struct category_site *facts)
 {
 	return facts->born >= HEAP && !facts->died && facts->smallest * 2 > facts->largest;

@@ -10,17 +10,18 @@
  *     optimizer                               stays
  *     forward                                                    freed in backward
  *
- * What goes in the phase in which it came is workspace. Sizes tell more. Those of what is there before anything is
- * computed, the weights', are numbered, and the number is part of the site's key: what a line allocates in the size of
- * a weight is another site than the rest. Logits are what the loss is made of: of the size that a function of the loss
- * allocates, or where no rule names one, of tokens x vocabulary, once where there are dozens of the layers.
+ * Memory that goes in the phase in which it came is workspace. Sizes tell more. Those of what is there before
+ * anything is computed, the weights', are numbered, and the number is part of the site's key: what a line allocates
+ * in the size of a weight is another site than the rest. Logits are what the loss is made of: of the size that a
+ * function of the loss allocates, or where no rule names one, of tokens x vocabulary, once where there are dozens of
+ * the layers.
  *
- * What one line allocates in one phase may be for several purposes: some of it is gone in the phase in which it came, and
- * the rest lives on, until backward, beyond it, for good. Then it is two sites in the end, by how each allocation lived
- * (`twin`); of the peak's bytes it is known, too, for deaths are held against the peak that stands.
+ * One line's allocations in one phase may be for several purposes: some are gone in the phase in which they came, and
+ * the rest live on, until backward, beyond it, for good. Then it is two sites in the end, by how each allocation
+ * lived (`twin`); of the peak's bytes it is known, too, for deaths are held against the peak that stands.
  *
- * It cannot tell apart what lives alike.
- * Nor what a trace that ends early would have shown: then the opinion stays. What nothing speaks for is "other".
+ * It cannot tell apart what lives alike. Nor what a trace that ends early would have shown: then the opinion stays.
+ * Memory without evidence is "other".
  */
 #ifndef MEMANA_CATEGORY_H
 #define MEMANA_CATEGORY_H
@@ -42,7 +43,7 @@
 	X(OWNER)             /* the library that asked takes memory for one purpose */                     \
 	X(OPINION)           /* the phase, and nothing that speaks against it */                           \
 	X(STAYS)             /* born in init and kept */                                                   \
-	X(SIZED_GRADIENT)    /* of the size of weights, and kept beyond the backward */                    \
+	X(SIZED_GRADIENT)    /* kept beyond the backward, with the size of weights */                      \
 	X(GRADIENT)          /* kept beyond the backward */                                                \
 	X(STATE)             /* born in one step's optimizer, and kept */                                  \
 	X(SIZED_STATE)       /* and of the size of weights */                                              \
@@ -82,30 +83,30 @@ struct category_site {
 	uint64_t old;                   /* lived on over the ends of two steps */
 	uint64_t after;                 /* the most that were alive when a stretch of their phase was over */
 	uint64_t largest, smallest;     /* bytes */
-	uint32_t first_step, last_step; /* of births */
+	uint32_t first_step, last_step; /* steps of the births */
 	uint32_t rule_frame;            /* mt_label, of the first birth */
-	uint8_t by_rule, by_owner;      /* who had the first opinion, if not just the phase */
+	uint8_t by_rule, by_owner;      /* source of the first opinion, if not just the phase */
 	uint8_t is_loss;                /* a rule says that its function is of the loss or the head */
 	uint8_t is_handed;              /* a state dict by a rule, which a model may use as it is */
 	uint8_t category;               /* enum mt_category, once settled */
 	uint8_t why;                    /* enum evidence */
-	uint64_t figure[3];             /* that the evidence is about */
+	uint64_t figure[3];             /* the numbers behind the evidence */
 	uint32_t twin;                  /* the site of those of its allocations that died, 0: this one */
 	uint8_t twin_home;              /* 1: no, of those only that died at home */
-	uint64_t share, share_count;    /* of a site with a twin: bytes and allocations that it has at most at a time */
+	uint64_t share, share_count; /* for a site with a twin: bytes and allocations that it has at most at a time */
 	struct {
-		uint64_t epoch, bytes, count; /* of struct attribution_device */
-	} passing;                            /* of what stood in the device's peak: died at home later */
+		uint64_t epoch, bytes, count; /* fields of struct attribution_device */
+	} passing;                            /* the part of the device's peak that died at home later */
 };
 
 struct category_sizes;
 struct census;
 
-/* Of all sites and processes of an analysis. Zeroed: empty. */
+/* Sums over all sites and processes of an analysis. Zeroed: empty. */
 struct categories {
 	struct category_site *site; /* by the number of the site */
 	uint32_t room;
-	int home;                      /* what is dying does so in the phase and step in which it was born */
+	int home;                      /* the dying allocation goes in the phase and step in which it was born */
 	struct category_sizes **sizes; /* two of each process: of tensors, of driver memory */
 	uint32_t processes;
 };
@@ -147,9 +148,9 @@ void category_passed(struct category_site *site, uint64_t epoch, uint64_t size);
 void category_phase_over(struct categories *categories, const struct attribution *attribution, uint32_t process,
 			 uint8_t phase);
 
-/* What is known of a process beside its sites. */
+/* The facts of a process beside its sites. */
 struct category_told {
-	const struct census *census; /* what the framework said */
+	const struct census *census; /* the framework's word */
 	uint32_t steps;
 };
 

@@ -10,7 +10,7 @@
 
 struct judge {
 	const struct site *site;
-	const struct category_told *told; /* of its process */
+	const struct category_told *told; /* facts of its process */
 	struct category_site *facts;
 	const struct category_sizes *sizes; /* NULL: none */
 	uint64_t most;                      /* births at one site of its process */

@@ -3,8 +3,9 @@
 #include "category_impl.h"
 
 /*
- * Of one size of one process: how many gradients, tensors of optimizer state, and of no known purpose there are; and of
- * these that the optimizer took some of, how many are left and how many are not. And what came with a checkpoint.
+ * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose; and
+ * among those that the optimizer took some of, how many are there and how many are gone. And what came with a
+ * checkpoint.
  */
 struct tally {
 	uint64_t gradients, state, bare;
@@ -14,7 +15,7 @@ struct tally {
 	uint64_t restored;        /* and optimizer state that was made in init */
 	struct moved {
 		uint64_t kept, gone;
-	} of_weights, of_state; /* that were made, and went, such as to the host */
+	} of_weights, of_state; /* tensors that were made, and went, such as to the host */
 	uint64_t nameless;      /* there, of no known purpose */
 	uint64_t died;          /* bare, and then freed */
 	uint64_t trained;       /* gradients and states that were ever made */
@@ -29,8 +30,8 @@ static int is_nameless(const struct judge *judge)
 }
 
 /*
- * Of the buffers of weights and gradients that are made in init, all of them gradients by a rule: one half as large as
- * another has the weights, in two bytes where their gradients have four.
+ * Buffers of weights and gradients are made in init, and rules call all of them gradients: one half as large as
+ * another has the weights, in two bytes while their gradients have four.
  */
 static void judge_half(const struct categories *categories, const struct attribution *attribution,
 		       const struct judge *judge, uint32_t sites)
@@ -64,7 +65,7 @@ static uint64_t staying(const struct judge *judge)
 	return mt_phase_is_early(judge->site->key.phase) && judge->at_peak > left ? judge->at_peak : left;
 }
 
-/* What may be weights and optimizer state: an optimizer that makes new state frees the old, and never a weight. */
+/* Candidates for weights and optimizer state: an optimizer that makes new state frees the old, and never a weight. */
 static int is_mixed(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
@@ -73,7 +74,7 @@ static int is_mixed(const struct judge *judge)
 	       facts->died * 2 >= facts->born && facts->in_optimizer == facts->died;
 }
 
-/* What may be weights. What is made in init may have been made in several turns: torch.randn(n, n) * 0.02. */
+/* Candidates for weights. Init may make a tensor in several steps: torch.randn(n, n) * 0.02. */
 static int is_bare(const struct judge *judge)
 {
 	if (!is_nameless(judge) || is_mixed(judge))
@@ -83,8 +84,8 @@ static int is_bare(const struct judge *judge)
 }
 
 /*
- * By a rule for what loads files or hands out what was loaded; whether a model uses it as it is, or takes it over, no rule can
- * know. What other rules call state dicts is made to be copied.
+ * By a rule for what loads files or hands out what was loaded; whether a model uses it as it is, or takes it over, no
+ * rule can know. A tensor that other rules call state dict is made to be copied.
  */
 static int is_loaded(const struct judge *judge)
 {
@@ -105,7 +106,7 @@ static void count_loaded(struct tally *tally, const struct judge *judge)
 		tally->restored += kept;
 }
 
-#define MODEL_SHARE 4 /* one weight for so many pieces that were loaded may be new: a head, an adapter */
+#define MODEL_SHARE 4 /* most pieces that were loaded for one new weight: a head, an adapter */
 
 /*
  * FSDP gathers states whole to load the shards of them: an optimizer has been given some already, and there is a model, of other sizes.
@@ -124,7 +125,7 @@ static int is_for_optimizer(const struct tally *tally, const struct site_key *ke
 	return restored && weights > loaded / MODEL_SHARE;
 }
 
-/* What was taken over has the size of what took it. */
+/* A tensor that was taken over has the size of its taker. */
 static void judge_loaded(const struct judge *judge, const struct tally *tally)
 {
 	if (is_loaded(judge) && tally->loaded && !tally->weights && !tally->restored &&
@@ -266,7 +267,7 @@ static int is_twofold(const struct judge *judge)
 	}
 }
 
-/* Of what stood in the peak, those that died at home since; never more than the site held. */
+/* The part of the peak that died at home since; never more than the site held. */
 static void share_peak(struct attribution *attribution, uint32_t number, uint32_t twin, struct category_site *facts)
 {
 	struct site_bytes held = attribution_at_peak(attribution, number);
@@ -341,12 +342,12 @@ static struct tally *tally_of(struct tally *tally, const struct site_key *key)
 #define LAYERS_SIZES 3 /* different ones: of attention, of the network behind it, and of vectors */
 #define LAYERS_APART 4 /* times as large as the next: no matrix of a layer is that */
 
-/* Of a process: what was there before it did anything, and what it did then. */
+/* Facts of a process: the memory there before it did anything, and its first actions. */
 struct layers {
 	int trained, computed;
-	uint32_t sizes;         /* of which there are several */
+	uint32_t sizes;         /* sizes with several tensors */
 	uint64_t least, matrix; /* bytes: the smallest of them, and the largest that is no cache's */
-	uint64_t cache;         /* of one layer; 0: nothing looks like one */
+	uint64_t cache;         /* bytes of one layer; 0: nothing looks like one */
 };
 
 static int is_of_before(const struct judge *judge)
@@ -382,7 +383,7 @@ static int is_frozen(const struct layers *layers, const struct category_sizes *s
 	       (!layers->trained || (!tally[number].died && !has_trained(sizes, tally, sizes->size[number])));
 }
 
-/* Of the sizes of which there are as many as layers, at least; `below` it, 0: whichever. */
+/* Sizes with at least one tensor for each layer; `below` it, 0: whichever. */
 static uint64_t largest_of(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
 			   uint64_t below, uint64_t *count)
 {
@@ -399,8 +400,8 @@ static uint64_t largest_of(const struct layers *layers, const struct category_si
 }
 
 /*
- * What is far larger than any matrix of a layer, and than an embedding, which is there once or twice, and of which there is one for
- * each layer, is no weight.
+ * A tensor that each layer has, far larger than any matrix of a layer and than an embedding, which is there once or
+ * twice, is no weight.
  */
 static void note_sizes(struct layers *layers, const struct category_sizes *sizes, const struct tally *tally)
 {
@@ -429,8 +430,8 @@ static void note_sizes(struct layers *layers, const struct category_sizes *sizes
 }
 
 /*
- * A model that only computes, or is frozen, has neither gradients nor states to be held against. Layers tell it: many tensors of
- * each of a few sizes. What is there once is an embedding, if it is as large as those and as wide.
+ * A model that only computes, or is frozen, has neither gradients nor states to be held against. Layers tell it: many
+ * tensors of each of a few sizes. A single tensor is an embedding, if it is as large as those and as wide.
  */
 static void judge_layers(const struct judge *judge, const struct layers *layers, const struct tally *tally)
 {

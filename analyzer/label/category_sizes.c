@@ -7,17 +7,17 @@
 #define VOCABULARY_MIN 1000u /* words */
 #define TOKENS_MIN 16u
 #define SQUARE_ROW_MIN 1024u /* bytes */
-#define TOKEN_BYTES 8u       /* of its number in the vocabulary */
+#define TOKEN_BYTES 8u       /* bytes of its number in the vocabulary */
 #define BLOCK 512u           /* bytes: PyTorch gives out multiples of them on a GPU */
 #define LOSS_MIN (1u << 16)  /* bytes of logits that matter */
 #define LOSS_RANGE 16u       /* the largest of the loss is logits; masks and rows of them are far smaller */
 #define LOGITS_MAX 2u        /* at one place, for each of the loss */
 #define WIDTHS_MIN 3u        /* weights of a size that has to do with the width of the model */
 
-/* What a row of the embedding is made of. */
+/* The parts of a row of the embedding. */
 struct width {
 	uint64_t row;     /* bytes */
-	uint64_t element; /* of them in an element, 0: unknown */
+	uint64_t element; /* bytes in an element, 0: unknown */
 };
 
 static uint32_t first_slot(uint64_t size)
@@ -139,7 +139,7 @@ static int seen_rounded(const struct category_sizes *sizes, uint64_t bytes)
 }
 
 struct fit {
-	int sure; /* 2: there are the numbers of so many tokens, too, of 8 bytes each; 1: it fits; 0: nothing does */
+	int sure; /* 2: there are the numbers of this many tokens, too, of 8 bytes each; 1: it fits; 0: nothing does */
 	uint64_t figure[3];
 };
 

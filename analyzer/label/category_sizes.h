@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SIZES_SLOTS 8192u  /* a power of two */
-#define SIZES_MOST 3072u   /* so many are used: a look for one of all the others ends soon */
+#define SIZES_MOST 3072u   /* sizes that are used: a look for one of all the others ends soon */
 #define SIZES_NUMBERS 253u /* numbers are 1 .. 252 */
 #define SIZES_LOGITS 253u  /* in place of a number: tokens x the vocabulary that the census tells, or as the loss's, */
 #define SIZES_ALIKE 254u   /* the framework said what it is of what is alike, */
@@ -32,7 +32,7 @@ struct category_sizes {
 	uint64_t weights[SIZES_NUMBERS]; /* how many of the size were alive when it closed */
 	struct {
 		uint64_t size, count;
-	} loss[SIZES_LOSSES]; /* what functions of the loss allocated, that rules name: the largest sizes */
+	} loss[SIZES_LOSSES]; /* the largest sizes of loss functions that rules name */
 	uint32_t losses;
 	uint64_t refused;    /* the newest tensor that could not be had; 0: none */
 	uint64_t loss_least; /* smaller ones are no logits; 0: there is no loss */

@@ -7,7 +7,7 @@
 #include "memtrace/ledger.h"
 #include "memtrace/phase.h"
 
-#define ROWS_MAX (1u << 22)  /* of one process */
+#define ROWS_MAX (1u << 22)  /* rows of one process */
 #define BUDGET (1u << 28)    /* things alive that are looked at for all censuses of a process together */
 #define SEVERAL 3u           /* matrices of one shape */
 #define VOCABULARY_MIN 1000u /* rows */
@@ -17,7 +17,7 @@ struct census_block {
 	uint64_t key;
 	uint64_t named[MT_CENSUS_COUNT]; /* bytes */
 	uint64_t bytes;
-	uint32_t site;    /* of the birth, once it was met; 0: it was not */
+	uint32_t site;    /* site of the birth, once it was met; 0: it was not */
 	uint8_t category; /* 0: it could not be told */
 };
 
@@ -224,7 +224,7 @@ static const struct mt_live *covering(const struct pass *pass, size_t first, siz
 	return &pass->live[first - 1];
 }
 
-/* What most of the named bytes are. */
+/* The kind of most of the named bytes. */
 static void judge(struct census_block *block)
 {
 	uint64_t sum = 0, most = 0;
@@ -443,7 +443,7 @@ static int is_embedding(const char *module, const char *name)
 	return 0;
 }
 
-/* How many matrices of so many rows there are. 0 or -MT_E_MEMORY. */
+/* The number of matrices with `rows` rows. 0 or -MT_E_MEMORY. */
 static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t rows)
 {
 	struct census_layer *grown;
@@ -454,7 +454,7 @@ static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t ro
 			(*table)[i].count++;
 			return 0;
 		}
-	if (*used >= 256) /* no model has so many shapes */
+	if (*used >= 256) /* no model has more shapes */
 		return 0;
 	grown = realloc(*table, (*used + 1) * sizeof(*grown));
 	if (!grown)

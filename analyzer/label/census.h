@@ -10,9 +10,9 @@
  *                0x7e.. 4 MiB gradients  ├──┘
  *     birth 90   stack B, 4 MiB          like 43: alike (a gradient of a later step)
  *
- * What one stack allocates in one size is alike when at least half of what was alive of it at the census had that one name.
- * A block that holds many tensors (all weights of a file, a flat buffer) is what most of its bytes are, if those that were
- * named are at least half of it.
+ * Allocations of one stack in one size are alike when at least half of those alive at the census had that one name. A
+ * block that holds many tensors (all weights of a file, a flat buffer) is what most of its bytes are, if those that
+ * were named are at least half of it.
  *
  * Memory: the census's events and what they name. Time: of the events read; a trace that says more than it could mean is
  * believed up to a budget.
@@ -46,7 +46,7 @@ struct census_row {
 	uint32_t flags;              /* as in the event */
 };
 
-/* So many matrices have so many rows. */
+/* A number of matrices with the same number of rows. */
 struct census_layer {
 	uint64_t rows, count;
 };
@@ -54,19 +54,19 @@ struct census_layer {
 enum census_certainty {
 	CENSUS_SILENT,
 	CENSUS_KNOWN, /* it was named */
-	CENSUS_ALIKE, /* what the same stack allocated in the same size was */
+	CENSUS_ALIKE, /* the kind of the same stack's allocations in the same size */
 };
 
-struct census_block; /* what is known of one birth, or of what is alike */
+struct census_block; /* the facts of one birth, or of a group that is alike */
 
-/* Of one process. Zeroed: empty, and silent. */
+/* The census of one process. Zeroed: empty, and silent. */
 struct census {
 	struct census_row *row; /* in the order of their seq */
 	uint32_t rows, room;
 	struct census_block *known, *alike; /* hash tables */
 	uint32_t known_slots, known_used, alike_slots, alike_used;
-	uint64_t words[2];          /* of the vocabulary: all, and the part that is here; 0: not known */
-	uint64_t width;             /* of a token's vector */
+	uint64_t words[2];          /* rows of the vocabulary: all, and the part that is here; 0: not known */
+	uint64_t width;             /* width of a token's vector */
 	struct census_layer *other; /* matrices of which there are several: other things that a token is multiplied by */
 	uint32_t others;
 };
@@ -79,7 +79,7 @@ void census_release(struct census *census);
 uint8_t census_category(const struct census *census, const struct mt_event *event, enum census_certainty *how);
 
 /*
- * What was born with that seq, which a census names, is of that site; which site that is, 0: not known. Sites get new
+ * The birth with that seq, which a census names, is of that site; the answer is its site, 0: not known. Sites get new
  * numbers: `number`, by the old ones.
  */
 void census_found(struct census *census, uint64_t seq, uint32_t site);

@@ -9,38 +9,39 @@
 static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libmemrec", "libnvidia" };
 
 /*
- * Who takes driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits
- * counts; a module that none fits owns by its own name. NAME: the short name begins with the pattern; PATH: the pattern
- * is in the path of a shared library. Category: what such an owner takes driver memory for, OWNER_ANY: for several things.
+ * The owners of driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits
+ * counts; a module that none fits owns by its own name. NAME: the short name begins with the pattern; PATH: the
+ * pattern is in the path of a shared library. Category: what such an owner takes driver memory for, OWNER_ANY: for
+ * several things.
  */
-#define OWNER_LIST(X)                                                                     \
-	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                       \
-	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                     \
-	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                                   \
-	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */             \
-	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                            \
-	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                       \
-	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* its bootstrap and transports */      \
-	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                           \
-	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                               \
-	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                    \
-	X(NAME, "libtriton", "triton", OWNER_ANY)                                         \
-	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                                 \
-	X(PATH, "/triton/", "triton", OWNER_ANY) /* what it compiled lies in ~/.triton */ \
-	X(PATH, "/.triton/", "triton", OWNER_ANY)                                         \
-	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                  \
-	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                              \
-	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)                                     \
-	X(NAME, "libonnxruntime", "onnxruntime", OWNER_ANY)                               \
-	X(NAME, "onnxruntime_pybind", "onnxruntime", OWNER_ANY)                           \
-	X(NAME, "libtensorflow", "tensorflow", OWNER_ANY)                                 \
-	X(NAME, "_pywrap_tensorflow", "tensorflow", OWNER_ANY)                            \
-	X(NAME, "xla_extension", "jax", OWNER_ANY)                                        \
-	X(NAME, "libjax_common", "jax", OWNER_ANY)                                        \
-	X(PATH, "/xla_cuda", "jax", OWNER_ANY) /* its plugin */                           \
-	X(NAME, "libnvinfer", "tensorrt", OWNER_ANY)                                      \
-	X(NAME, "librmm", "rmm", OWNER_ANY)                                               \
-	X(NAME, "libfaiss", "faiss", OWNER_ANY)                                           \
+#define OWNER_LIST(X)                                                                      \
+	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                        \
+	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                      \
+	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                                    \
+	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */              \
+	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                             \
+	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                        \
+	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* its bootstrap and transports */       \
+	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                            \
+	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                                \
+	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                     \
+	X(NAME, "libtriton", "triton", OWNER_ANY)                                          \
+	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                                  \
+	X(PATH, "/triton/", "triton", OWNER_ANY) /* its compiled code lies in ~/.triton */ \
+	X(PATH, "/.triton/", "triton", OWNER_ANY)                                          \
+	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                   \
+	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                               \
+	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)                                      \
+	X(NAME, "libonnxruntime", "onnxruntime", OWNER_ANY)                                \
+	X(NAME, "onnxruntime_pybind", "onnxruntime", OWNER_ANY)                            \
+	X(NAME, "libtensorflow", "tensorflow", OWNER_ANY)                                  \
+	X(NAME, "_pywrap_tensorflow", "tensorflow", OWNER_ANY)                             \
+	X(NAME, "xla_extension", "jax", OWNER_ANY)                                         \
+	X(NAME, "libjax_common", "jax", OWNER_ANY)                                         \
+	X(PATH, "/xla_cuda", "jax", OWNER_ANY) /* its plugin */                            \
+	X(NAME, "libnvinfer", "tensorrt", OWNER_ANY)                                       \
+	X(NAME, "librmm", "rmm", OWNER_ANY)                                                \
+	X(NAME, "libfaiss", "faiss", OWNER_ANY)                                            \
 	X(NAME, "_swigfaiss", "faiss", OWNER_ANY)
 
 enum test { NAME, PATH };

@@ -1,10 +1,10 @@
 /*
  * alive.h - what is there at a moment: the one meaning that all reports, the database's views and the timeline share.
  *
- * All events of a run have one order: time, then process (by its number), then their order in the process. The time of a
- * process never goes back: an event of a thread that was late is as late as the one before it. What came out of a
- * checkpoint is there from its birth on. A moment is a place in that order: after one event, or, where only a time is
- * known, after the last one that is not later.
+ * All events of a run have one order: time, then process (by its number), then their order in the process. The time
+ * of a process never goes back: an event of a thread that was late is as late as the one before it. An allocation
+ * that came out of a checkpoint is there from its birth on. A moment is a place in that order: after one event, or,
+ * where only a time is known, after the last one that is not later.
  *
  *     time        10          20                20              30
  *     process     1           1                 2               1
@@ -34,7 +34,7 @@ struct alive_moment {
 	int64_t time, process, seq; /* process: id of the database */
 };
 
-/* Of rows that have since_ and until_ columns (stretch, in_use, piece): alive at the moment with these expressions. */
+/* For rows that have since_ and until_ columns (stretch, in_use, piece): alive at the moment with these expressions. */
 #define ALIVE_AT(time, process_id, seq)                                                                      \
 	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq ") AND (until_seq IS NULL OR " \
 	"(until_time, process, until_seq) > (" time ", " process_id ", " seq "))"

@@ -139,7 +139,7 @@ static int is_not_the_driver(const struct callstack_frame *frame)
 	return !frame->elided && !owner_passes_on(frame->module);
 }
 
-/* What a frame may be; those that follow from each other, too. X(NAME, function) */
+/* The kinds of a frame; one kind may imply another. X(NAME, function) */
 #define TRAIT_LIST(X)                      \
 	X(USER, is_user)                   \
 	X(LIBRARY, is_library)             \
@@ -271,7 +271,7 @@ const char *callstack_spot_function(char *out, size_t size, const struct callsta
 	return callstack_function(out, size, spot.from ? spot.from : spot.inner);
 }
 
-/* Of what is inside of the user's line. */
+/* Flags of frames inside the user's line. */
 static void inner_place(char *out, size_t size, const struct callstack_spot *spot)
 {
 	char place[CALLSTACK_PLACE_MAX];

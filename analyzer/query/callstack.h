@@ -23,7 +23,7 @@ struct callstack_frame {
 struct callstack {
 	const struct callstack_frame **frame; /* innermost first; several stacks have the same ones */
 	size_t count, room;
-	struct stack_tree *tree; /* that is the stack's own; NULL: its frames are somebody else's */
+	struct stack_tree *tree; /* the stack's own tree; NULL: its frames are somebody else's */
 };
 
 #define CALLSTACK_NO_FRAME ((size_t)-1)
@@ -60,12 +60,12 @@ const char *callstack_spot_place(char *out, size_t size, const struct callstack 
 const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user);
 
 /*
- * What both of these rest on: of the same three frames and `in_user` the words are the same.
+ * The words of both depend on these: of the same three frames and `in_user` the words are the same.
  */
 struct callstack_spot {
 	const struct callstack_frame *user, *inner;
 	const struct callstack_frame
-		*from; /* whose code `inner` was compiled from; NULL: that is not known, or it was not */
+		*from; /* the source that `inner` was compiled from; NULL: that is not known, or it was not */
 	int in_user;   /* 1: from is the user's frame */
 };
 
@@ -87,7 +87,8 @@ int callstack_is_plumbing(const struct callstack_frame *frame);
 /* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
 
-/* Of the frame alone: "rl_step.c:211", "trl/trainer/utils.py:30", "cell 310587:21", "libfoo.so+0x1234", "autograd", "..." */
+/* By the frame alone: "rl_step.c:211", "trl/trainer/utils.py:30", "cell 310587:21", "libfoo.so+0x1234", "autograd",
+ * "..." */
 const char *callstack_place(char *out, size_t size, const struct callstack_frame *frame);
 
 #endif

@@ -8,9 +8,9 @@
 #include "memtrace/base.h"
 
 /*
- * Python code that is not the user's, by a part of its path and the name of the function (NULL: any); the first line that
- * fits counts. What none fits is a library's and tells things apart. PyTorch is plumbing but for what of it decides by
- * itself what to allocate: optimizers, collectives, buckets.
+ * Python code that is not the user's, by a part of its path and the name of the function (NULL: any); the first line
+ * that fits counts. A frame that no pattern fits is a library's and tells things apart. PyTorch is plumbing but for
+ * what of it decides by itself what to allocate: optimizers, collectives, buckets.
  */
 #define PYTHON_LIST(X)                                                      \
 	/* wrappers around anything, of whatever library */                 \
@@ -63,7 +63,7 @@
 	X(PLUMBING, "/torch/overrides.py", NULL)                            \
 	X(PLUMBING, "/torch/serialization.py", NULL)                        \
 	X(PLUMBING, "/torch/storage.py", NULL)                              \
-	/* what hands on calls around layers and operations */              \
+	/* frames that hand on calls around layers and operations */        \
 	X(PLUMBING, "/accelerate/hooks.py", NULL)                           \
 	X(PLUMBING, "/accelerate/utils/operations.py", "forward")           \
 	X(PLUMBING, "/accelerate/utils/operations.py", "__call__")          \
@@ -119,7 +119,7 @@ static const char *const native[] = {
 	"THCPModule_",
 	"_Py",
 	"Py",
-	"??", /* of a snapshot: no name was found */
+	"??", /* a snapshot's word for: no name was found */
 };
 
 /*
@@ -236,7 +236,8 @@ int frame_is_nameless_module(const struct callstack_frame *frame)
 	       owner_passes_on(frame->module);
 }
 
-/* Where the name of the folder that has CPython's sources ends, "python-3.10.14/", or the path does not say; NULL: nowhere. */
+/* The end of the name of the folder with CPython's sources, "python-3.10.14/", or NULL if the path does not say;
+ * NULL: nowhere. */
 static const char *interpreter_tree(const char *file)
 {
 	const char *at = strstr(file, "ython-3."), *end;
@@ -263,7 +264,8 @@ static int is_interpreter(const struct callstack_frame *frame)
 	       begins_with_any(frame->function, interpreter, MT_ARRAY_SIZE(interpreter));
 }
 
-/* What is made from a template has its return type before its name: "void at::f<int>(int)" is "at::f<int>(int)" here. */
+/* A function made from a template has its return type before its name: "void at::f<int>(int)" is "at::f<int>(int)"
+ * here. */
 static const char *without_type(const char *function)
 {
 	const char *blank = function + strcspn(function, " <(");
@@ -282,7 +284,7 @@ int frame_is_native_plumbing(const struct callstack_frame *frame)
 
 /* ---- Python ---- */
 
-/* Of a qualified name the last part, "main.<locals>.wrapper". */
+/* The last part of a qualified name, "main.<locals>.wrapper". */
 static const char *last_name(const char *function)
 {
 	const char *dot = strrchr(function, '.');
@@ -314,7 +316,7 @@ static int is_standard(const char *file)
 	return lib && isdigit((unsigned char)lib[strcspn(lib, "n") + 1]) && !strstr(file, "-packages/");
 }
 
-/* What somebody typed: a notebook's cell, the standard input, python -c. */
+/* Code that somebody typed: a notebook's cell, the standard input, python -c. */
 static int is_typed(const char *file, const char *name)
 {
 	return !strncmp(file, "<ipython-input-", 15) || !strcmp(file, "<stdin>") || !strcmp(file, "<console>") ||
@@ -372,7 +374,8 @@ int frame_is_nameless(const struct callstack_frame *frame)
 
 /* ---- names of files ---- */
 
-/* Where the path of a library begins that a person knows: behind the packages' folder, or with "torch/". NULL: nowhere. */
+/* The begin of the part of a library's path that a person knows: behind the packages' folder, or with "torch/". NULL:
+ * nowhere. */
 static const char *package_of(const char *file)
 {
 	const char *packages, *next;

@@ -15,7 +15,7 @@ int package_is_nobodys(const struct callstack_frame *frame);
 /* The library that the user's own code called: the outermost one inside of it. "": none, it is the user's. */
 void package_below_user(const struct callstack *stack, char out[PACKAGE_MAX]);
 
-/* Whose line it is: of the innermost frame that is somebody's. "": the user's, or nobody's. */
+/* The owner of the line: the innermost frame that is somebody's. "": the user's, or nobody's. */
 void package_inside(const struct callstack *stack, char out[PACKAGE_MAX]);
 
 #endif

@@ -46,10 +46,10 @@ struct query_device {
 	X(earlier, earlier_bytes, "from before recording") \
 	X(unexplained, unexplained_bytes, "unexplained")
 
-/* What NVML counted at a peak. */
+/* NVML's figures at a peak. */
 struct query_gpu_total {
 	const char *peak;           /* "peak", or the phase whose peak it is */
-	int64_t time;               /* of the sample */
+	int64_t time;               /* time of the sample */
 	uint64_t processes, absent; /* counted together; recorded, too, but not looked at then */
 	uint64_t used, total, recorded;
 	int known; /* the processes' bytes, and what follows */
@@ -100,11 +100,11 @@ struct query_site {
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 };
 
-/* What most of the peak is. */
+/* The largest part of the peak. */
 struct query_culprit {
 	const char *category, *phase;
-	uint64_t bytes;    /* of that category from that phase */
-	uint64_t probable; /* of these: what they are is a guess */
+	uint64_t bytes;    /* bytes of that category from that phase */
+	uint64_t probable; /* the part with a guessed kind */
 };
 
 struct query_phase_peak {
@@ -156,10 +156,10 @@ int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *c
 /* In order of time. */
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context);
 
-/* What NVML counted at the peak of a device (id), then at those of the phases, by time. */
+/* NVML's figures at the peak of a device (id), then at those of the phases, by time. */
 int query_gpu_totals(struct db *db, int64_t device, query_gpu_total_row *row, void *context);
 
-/* Of each process that was looked at. */
+/* A row for each process that was sampled. */
 int query_hosts(struct db *db, query_host_row *row, void *context);
 
 int query_losses(struct db *db, query_loss_row *row, void *context);
@@ -167,7 +167,7 @@ int query_sources(struct db *db, query_source_row *row, void *context);
 
 /* The newest census of a run: parameters, those of all layers together. As query.h. */
 
-/* What the census tells apart. X(member, word of parameter.what) */
+/* The kinds that the census tells apart. X(member, word of parameter.what) */
 #define QUERY_PARAMETER_LIST(X)     \
 	X(weights, "weights")       \
 	X(buffers, "buffers")       \
@@ -180,7 +180,7 @@ struct query_parameter {
 	const char *model, *module, *optimizer; /* "": none */
 	const char *dtype, *shape;              /* "": unknown; the shape is that of the whole */
 	uint64_t count, processes;              /* names; processes that have them */
-	uint64_t bytes;                         /* of all that follow; tied memory counts once */
+	uint64_t bytes;                         /* sum of all that follow; tied memory counts once */
 #define QUERY_PARAMETER_MEMBER(member, word) uint64_t member;
 	QUERY_PARAMETER_LIST(QUERY_PARAMETER_MEMBER)
 #undef QUERY_PARAMETER_MEMBER

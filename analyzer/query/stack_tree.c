@@ -6,9 +6,9 @@
 #include "memtrace/error.h"
 
 #define INLINED_MAX 8  /* functions at one address */
-#define DEPTH_MAX 1101 /* of databases that somebody else made: parents could go in a circle */
+#define DEPTH_MAX 1101 /* deepest stack of a database that somebody else made: parents could go in a circle */
 
-/* What is at one place in the code. */
+/* Sums of one place in the code. */
 struct tree_frame {
 	size_t count; /* 0: there is no such frame */
 	struct callstack_frame at[];

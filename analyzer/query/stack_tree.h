@@ -2,7 +2,7 @@
  * stack_tree.h - call stacks of a database, read once: stacks share their outer frames, and frames their names, however many
  * stacks there are. For callstack.c, and for who looks at many stacks.
  *
- * What it takes is in proportion to the nodes and frames that were asked for, not to stacks times their depth.
+ * Its cost is in proportion to the nodes and frames that were asked for, not to stacks times their depth.
  */
 #ifndef MEMANA_STACK_TREE_H
 #define MEMANA_STACK_TREE_H

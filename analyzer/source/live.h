@@ -12,9 +12,9 @@
 #include "memtrace/ring.h"
 
 /*
- * Is the trace at `path`, whose process is `process`, still being written? 0 where it ends in an index; where its ring can be
- * seen, as long as the program or its collector lives. Where it cannot (another machine or container, or the recorder is
- * long gone): 0, or where `patient`, until the file has been as it is for LIVE_QUIET seconds.
+ * Is the trace at `path`, whose process is `process`, still being written? 0 where it ends in an index; where its
+ * ring can be seen, as long as the program or its collector lives. If it cannot (another machine or container, or the
+ * recorder is long gone): 0, or where `patient`, until the file has been as it is for LIVE_QUIET seconds.
  */
 int live_is_written(const char *path, const struct mt_process *process, int patient);
 #define LIVE_QUIET 15

@@ -15,7 +15,7 @@
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 #define NEW_INFIX ".new-"
-#define DIGITS_MAX 10 /* of a pid */
+#define DIGITS_MAX 10 /* digits of a pid */
 
 static char path[4096];
 static int locked_fd = -1;
@@ -64,7 +64,8 @@ static int is_gone(long pid)
 	return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
-/* Whoever writes it has it locked, be it on another host: a database's pages, or the first byte. What cannot be told is. */
+/* Whoever writes it has it locked, be it on another host: a database's pages, or the first byte. An unknown answer is
+ * no. */
 static int is_locked(int folder, const char *name)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -108,7 +109,7 @@ void partial_file_beside(char *file, size_t size, const char *target)
 	partial_file_begin(file);
 	locked_fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (locked_fd >= 0)
-		fcntl(locked_fd, F_OFD_SETLK, &lock); /* where there are no locks, nobody can ask either */
+		fcntl(locked_fd, F_OFD_SETLK, &lock); /* without locks, nobody can ask either */
 }
 
 int partial_file_make(char *file)

@@ -38,7 +38,7 @@ static int lock_ring(const struct mt_process *process)
 	return -1;
 }
 
-/* Replaces the reader of `trace` by one that has the ring's events too. What cannot be folded in stays out. */
+/* Replaces the reader of `trace` by one that has the ring's events too. A ring that cannot be folded in stays out. */
 static void complete(struct source *source, struct mt_reader **reader, const char *trace, const char *ring)
 {
 	char path[4096];
@@ -163,7 +163,8 @@ static int open_trace(struct source *source, const char *path)
 
 /* ---- folders ---- */
 
-/* What is no trace, and what says nothing new, may well lie beside traces. What is one and damaged is worth an error. */
+/* A file that is no trace, and one that says nothing new, may well lie beside traces. A damaged trace is worth an
+ * error. */
 static int may_be_left_out(const char *path, int error)
 {
 	struct stat status;
@@ -253,7 +254,7 @@ static int open_database(struct source *source, const char *path)
 static struct {
 	const char *path[SOURCE_RULES_MAX];
 	uint32_t count;
-} more_rules; /* of the command line */
+} more_rules; /* rules of the command line */
 
 int source_rules(const char *path)
 {
@@ -361,8 +362,9 @@ void source_know(const struct source *source)
 	for (i = 0; i < source->inputs; i++) {
 		snapshot = mt_reader_process(source->input[i].reader)->snapshot;
 		text_known.times &= !(snapshot & MT_SNAPSHOT_NO_TIMES);
-		text_known.history |= !(snapshot &
-					MT_SNAPSHOT_NO_HISTORY); /* of any: then the others have one that is empty */
+		text_known.history |=
+			!(snapshot &
+			  MT_SNAPSHOT_NO_HISTORY); /* a history of any: then the others have one that is empty */
 		text_known.cut |= (snapshot & MT_SNAPSHOT_CUT) != 0;
 		text_known.snapshot |= snapshot != 0;
 	}

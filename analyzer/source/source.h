@@ -11,7 +11,7 @@
 #include "folder.h"
 #include "memtrace/phase.h"
 
-/* What is done with traces that are still being written. */
+/* The treatment of traces that are still being written. */
 enum source_follow {
 	SOURCE_WHOLE,     /* they are read as if they were whole */
 	SOURCE_AS_SEEN,   /* followed, where somebody is seen to write them */
@@ -30,7 +30,7 @@ struct source {
 	char damaged[512];         /* "FILE: why": a snapshot that was read up to there only; "": none */
 	int damage;                /* the error of that */
 	enum source_follow follow; /* traces that are still being written are opened as they are; */
-	uint32_t written;          /* so many were */
+	uint32_t written;          /* number of those that were written */
 };
 
 #define SOURCE_RULES_MAX 16u
@@ -40,9 +40,9 @@ int source_rules(const char *path);
 
 /*
  * Opens `paths`: one database, or traces. A trace whose recorder left events in a ring on this machine is completed
- * in a temporary file, so nothing is missing; a PyTorch snapshot is imported into one; the originals stay as they are. Of
- * a folder all traces are opened, by name; one without any is -MT_E_ARGUMENT. 0, or an error with `message`. Release in
- * any case.
+ * in a temporary file, so nothing is missing; a PyTorch snapshot is imported into one; the originals stay as they
+ * are. All traces of a folder are opened, by name; one without any is -MT_E_ARGUMENT. 0, or an error with `message`.
+ * Release in any case.
  */
 int source_open(struct source *source, char *const *paths, uint32_t count);
 

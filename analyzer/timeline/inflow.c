@@ -136,7 +136,8 @@ static void counted(void *context, uint32_t site, int change, int64_t time)
 
 /* ---- moments ----------------------------------------------------------------------------------------------------- */
 
-/* What came during the event is on the tape; which of the changes at that time it was, is found out when that is told. */
+/* Changes during the event are on the tape; the number among the changes at that time is found out when the event is
+ * told. */
 static void reached(void *context, uint32_t device, int oom)
 {
 	struct inflow *inflow = context;
@@ -197,7 +198,7 @@ static int ended_step(void *context, uint32_t process, const struct mt_event *ev
 
 /* ---- what goes on now, while the traces are being written --------------------------------------------------------- */
 
-/* Where a process is in the same stretch as before, that one has become longer (model_add_span). */
+/* If a process is in the same stretch as before, the stretch has become longer (model_add_span). */
 static int running_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last)
 {
@@ -283,7 +284,7 @@ static int idle(void *context)
 
 /* ---- what turned out at the end ---------------------------------------------------------------------------------- */
 
-/* Of a site whose allocations are of two sites: it keeps those that live on, as many as at the peak. 1: it is one. */
+/* For a site with allocations of two sites: it keeps those that live on, as many as at the peak. 1: it is one. */
 static int share_of(const struct analysis *analysis, uint32_t number, struct tape_share *share)
 {
 	const struct category_site *facts = &analysis->categories.site[number];
@@ -297,7 +298,7 @@ static int share_of(const struct analysis *analysis, uint32_t number, struct tap
 	return 1;
 }
 
-/* What both held together is what the first one seemed to hold. */
+/* The bytes of both together are the bytes that the first one seemed to hold. */
 static void share_most(struct inflow *inflow, const struct tape_share *share)
 {
 	struct inflow_site *from = &inflow->site[TAPE_SITE(share->from)], *to = &inflow->site[TAPE_SITE(share->to)];
@@ -383,7 +384,7 @@ static int publish_site(struct inflow *inflow, uint32_t number, const struct sit
 }
 
 /*
- * What is known of a site may change until the end; what was worked out from it is stale then, and the screen has to
+ * The facts of a site may change until the end; results worked out from them are stale then, and the screen has to
  * begin anew: with more and more events that takes longer and longer.
  */
 static void renew_sites(struct inflow *inflow, int end, int64_t now)

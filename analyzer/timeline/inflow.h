@@ -12,7 +12,7 @@
 #include "model.h"
 #include "site_name.h"
 
-/* What a site holds, and the most it has held, bytes; all processes of a device together. */
+/* A site's bytes, and the most it has held; all processes of a device together. */
 struct inflow_site {
 	uint64_t held, most;
 	uint64_t before, older; /* held at the last two marks, while the run is followed */
@@ -24,9 +24,9 @@ struct inflow {
 	/* The change that is being told: the event of which process it is, and where it begins on the tape. */
 	uint32_t process;
 	uint64_t event, change;
-	uint64_t *peak, *oom; /* where on the tape each device had its peak, and each request failed */
+	uint64_t *peak, *oom; /* points on the tape of each device's peak, and of each failed request */
 	uint32_t peaks, ooms, peak_room, oom_room;
-	int64_t time;             /* of the newest event of the tape */
+	int64_t time;             /* time of the newest event of the tape */
 	struct tape *split;       /* at the end: the tape that is to replace the model's, NULL: none */
 	struct inflow_site *site; /* by number */
 	uint32_t sites;
@@ -35,7 +35,7 @@ struct inflow {
 	uint32_t spans, span_room;
 	struct model_step *step;
 	uint32_t steps, step_room;
-	struct site_name *name; /* of the new sites */
+	struct site_name *name; /* names of the new sites */
 	uint32_t name_room;
 	uint64_t bytes; /* read */
 	struct site_names names;
@@ -49,7 +49,7 @@ struct inflow {
 	int disk_errno;       /* for this reason */
 	int stopped;          /* model->stop was set */
 
-	/* Of traces that are still being written: 1 after a while, 0: it is over. NULL: they are whole. */
+	/* For traces that are still being written: 1 after a while, 0: it is over. NULL: they are whole. */
 	int (*wait)(void *context);
 	void *wait_context;
 	int64_t marked, marked_before; /* ns since the run began: the last two marks */

@@ -55,12 +55,12 @@ struct model_device {
 	int64_t peak_time;
 	struct {
 		uint64_t held, tensors; /* bytes */
-		uint64_t available;     /* of the machine, of a CPU; 0: unknown */
+		uint64_t available;     /* available bytes of the machine, of a CPU; 0: unknown */
 		uint32_t growing;       /* the site that has taken most since `since`, more than it gave; 0: none */
 		uint64_t growth;        /* bytes */
 		int64_t since;          /* ns since the run began */
 	} now;                          /* while it is followed */
-	uint64_t peak_changes;          /* of the changes at that time so many count (model_events_at); 0: all */
+	uint64_t peak_changes;          /* the changes at that time that count (model_events_at); 0: all */
 };
 
 struct model_process {
@@ -94,7 +94,7 @@ struct model_step {
 struct model_oom {
 	int64_t time;
 	uint64_t requested; /* bytes */
-	uint64_t changes;   /* of those at that time so many came before it */
+	uint64_t changes;   /* the changes at that time that came before it */
 	uint32_t device, process;
 	uint8_t had; /* 1: the driver refused it and granted as much soon after; as long as the recording is read: not known, 0 */
 	uint8_t phase;
@@ -112,7 +112,7 @@ struct model {
 	 */
 	struct tape *tape;
 	uint64_t events;
-	int64_t first_time, last_time; /* of what was read, ns since the run began */
+	int64_t first_time, last_time; /* limits of the part that was read, ns since the run began */
 
 	struct model_site *site; /* site[0] is not used */
 	uint32_t sites, site_room;
@@ -131,7 +131,7 @@ struct model {
 
 	enum model_state state;
 	enum model_follow follow;
-	uint64_t bytes_read, bytes_total; /* of the files */
+	uint64_t bytes_read, bytes_total; /* sizes of the files */
 	uint64_t lost;                    /* events that are not in the traces */
 	const char *verdict;              /* one sentence; "": not yet */
 	char trouble[256];                /* "": none; else what is wrong and where, also after MODEL_READ (damage) */
@@ -166,7 +166,7 @@ uint32_t model_owner(struct model *model, const char *name);
 /* A copy of `text` that lives as long as the model; the same text gets the same pointer. NULL: out of memory. */
 const char *model_text(struct model *model, const char *text);
 
-/* What the bytes of a cell (tape.h) are: "allocator slack" for slack, whatever their site. */
+/* The meaning of a cell's bytes (tape.h): "allocator slack" for slack, whatever their site. */
 uint8_t model_category(const struct model *model, uint32_t cell);
 
 /*
@@ -175,7 +175,7 @@ uint8_t model_category(const struct model *model, uint32_t cell);
  */
 int model_same_line(const struct model *model, uint32_t one, uint32_t two);
 
-/* Whose the bytes of a cell are: an index of `owner`. */
+/* The owner of a cell's bytes: an index of `owner`. */
 uint32_t model_cell_owner(const struct model *model, uint32_t cell);
 
 /*

@@ -21,14 +21,14 @@ struct site_names {
 	struct callstack stack;        /* the one at hand, */
 	struct callstack_frame *frame; /* its frames, */
 	uint32_t *id;                  /* and their numbers */
-	struct tuple_table learned;    /* of a frame of a process */
+	struct tuple_table learned;    /* facts of a frame of a process */
 	struct tuple_table known;      /* by the frames of struct callstack_spot: which of `name` */
 	struct site_name *name;
 	uint32_t count, room;
 };
 
 /*
- * Of the frame of stack `node` that a person would call his own. `process` numbers the definitions. 0 or -MT_E_MEMORY.
+ * The frame of stack `node` that a person would call his own. `process` numbers the definitions. 0 or -MT_E_MEMORY.
  */
 int site_name(struct site_name *name, struct site_names *names, uint32_t process, const struct mt_defs *defs,
 	      uint32_t node);

@@ -16,7 +16,7 @@
  */
 #define WINDOW_BYTES (64u << 20)
 #define PAGE_BYTES 65536u /* a multiple of the page size everywhere */
-#define JOIN_MAX 8        /* a count looks so many events back */
+#define JOIN_MAX 8        /* events that a count looks back */
 
 struct block {
 	struct tape_event *event;
@@ -175,7 +175,7 @@ static int take_snapshot(struct tape *tape, struct block *block)
 	return 0;
 }
 
-/* Where that fails, the room it took is lost, and nothing else has changed. */
+/* A failure loses the room it took, and changes nothing else. */
 static int begin_block(struct tape *tape)
 {
 	struct block *block = &tape->block[tape->blocks];
@@ -413,7 +413,7 @@ int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *b
 	return 0;
 }
 
-/* What a cell has held so far, both parts together; share NULL: it is not shared. */
+/* The most a cell has held so far, both parts together; share NULL: it is not shared. */
 struct held {
 	const struct tape_share *share;
 	uint64_t bytes, count;

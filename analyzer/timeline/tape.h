@@ -20,7 +20,7 @@
 #define TAPE_BLOCKS_MAX 65536u /* 4.3 billion events */
 
 /*
- * What bytes belong to: a site of the attribution (attribution.h), and whether they are plainly its own or slack of the
+ * The owner of bytes: a site of the attribution (attribution.h), and whether they are plainly its own or slack of the
  * caching allocator in the driver memory that it took.
  */
 #define TAPE_CELL(site, slack) ((uint32_t)(site) << 1 | (uint32_t) !!(slack))
@@ -35,7 +35,7 @@ struct tape_event {
 	int32_t count; /* allocations more, or fewer */
 };
 
-/* What a cell holds at the beginning of a block. */
+/* A cell's bytes at the beginning of a block. */
 struct tape_held {
 	uint32_t cell;
 	uint64_t bytes, count;
@@ -62,16 +62,16 @@ int tape_add_event(struct tape *tape, const struct tape_event *event);
 /* Events so far. Newer ones may still change: a reader is told of what tape_settle returned. */
 uint64_t tape_count(const struct tape *tape);
 
-/* What was added is final from now on. Events so far. */
+/* Events that were added are final from now on. Events so far. */
 uint64_t tape_settle(struct tape *tape);
 
 /*
- * Event `index` (below the count) and those after it in its block: *run of them, up to the end of the block. Of these,
- * only those that the reader has been told of are there.
+ * Event `index` (below the count) and those after it in its block: *run of them, up to the end of the block. A reader
+ * sees only the events that it was told about.
  */
 const struct tape_event *tape_at(const struct tape *tape, uint64_t index, uint32_t *run);
 
-/* What is alive before event `block` * TAPE_BLOCK, by cell; *count of them. That event has been added. */
+/* The live set before event `block` * TAPE_BLOCK, by cell; *count of them. The event has been added. */
 const struct tape_held *tape_snapshot(const struct tape *tape, uint32_t block, uint32_t *count);
 
 /* The first of the first `events` events that is later than `time`; `events`: none is. */
@@ -80,28 +80,28 @@ uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time);
 /* How many whole changes at `time` are among the first `events` events. */
 uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time);
 
-/* The reverse: events up to and with so many changes at `time`; those before it count in any case. */
+/* The reverse: events up to and with this number of changes at `time`; those before it count in any case. */
 uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint64_t changes);
 
 /* Bytes that a packed block may need: four numbers an event, each of at most 10 bytes. */
 #define TAPE_PACKED_MAX ((size_t)TAPE_BLOCK * 40)
 
 /*
- * `count` events of one block as bytes, for the database: how many. Of each event the time (what was added to the one
- * before, the first to 0), cell and `more`, bytes, count; signs lie in the lowest bit.
+ * `count` events of one block as bytes, for the database: how many. Each event has the time (the difference to the
+ * one before, the first to 0), cell and `more`, bytes, count; signs lie in the lowest bit.
  */
 size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count);
 
 /*
- * The reverse: the `count` (at most TAPE_BLOCK) events of a block, from bytes of unknown origin. 0, or -MT_E_CORRUPT: the
- * bytes end too early, or time goes back. What cells there are only the caller knows.
+ * The reverse: the `count` (at most TAPE_BLOCK) events of a block, from bytes of unknown origin. 0, or -MT_E_CORRUPT:
+ * the bytes end too early, or time goes back. Only the caller knows the cells.
  */
 int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size);
 
 /*
  * A tape on which bytes that were of one cell are of two.
  *
- * Some sites turn out at the end to have held two kinds of things (attribution_split). What is on a tape stays as it
+ * Some sites turn out at the end to have held two kinds of things (attribution_split). A tape's old part stays as it
  * is, for others may be reading it: there is another one then.
  */
 

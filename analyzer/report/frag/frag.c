@@ -252,7 +252,7 @@ int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_
 	char sql[320];
 	size_t i;
 
-	*expandable = *sleeps = 0; /* of a pool beside it in another process it knows nothing */
+	*expandable = *sleeps = 0; /* a process knows nothing about a pool beside it in another process */
 	snprintf(sql, sizeof(sql),
 		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND (process = %lld OR %lld = 0) "
 		 "AND owner IN (" POOLS_THAT_SLEEP "))",

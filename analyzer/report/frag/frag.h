@@ -11,7 +11,7 @@
 #include "device/segment_map.h"
 #include "query/alive.h"
 
-#define FRAG_PINNED 8 /* a segment of which at most one part in so many is used, but not nothing, is pinned */
+#define FRAG_PINNED 8 /* a segment is pinned if the used part is not zero and at most 1 / FRAG_PINNED */
 
 struct frag_instant {
 	char at[32]; /* "peak", "oom:2", "step:3:end"; "": only a time is known */
@@ -22,7 +22,7 @@ struct frag_instant {
 
 /* A tensor: what block.id numbers. */
 struct frag_tensor {
-	int64_t node, step, time; /* of its birth; node 0: no stack */
+	int64_t node, step, time; /* facts of its birth; node 0: no stack */
 	int64_t site;             /* 0: none */
 	const char *phase;        /* static word */
 };
@@ -39,9 +39,9 @@ struct frag_map {
 
 /* A place whose tensors pin segments: of each such segment, the place with most bytes in it. */
 struct frag_pin {
-	int64_t node, spot; /* of one tensor; see finding.h */
+	int64_t node, spot; /* place of one tensor; see finding.h */
 	const char *phase;
-	int64_t first_step, last_step; /* of births */
+	int64_t first_step, last_step; /* steps of the births */
 	uint64_t bytes;                /* its tensors in those segments */
 	uint64_t idle, segments;       /* free bytes of those segments, and how many */
 };
@@ -49,7 +49,7 @@ struct frag_pin {
 struct frag_pins {
 	struct frag_pin *pin; /* most idle bytes first */
 	size_t count, room;
-	uint64_t segments, idle, bytes; /* of all */
+	uint64_t segments, idle, bytes; /* sums over all */
 };
 
 /* All that there is to know of a device at an instant. */
@@ -57,7 +57,7 @@ struct frag_state {
 	struct frag_instant instant;
 	struct frag_map map;
 	struct frag_pins pins;
-	int expandable, sleeps; /* of the process with most of it idle; see frag_modes */
+	int expandable, sleeps; /* modes of the process with most of it idle; see frag_modes */
 	int64_t pool_beside;    /* see frag_pool_beside */
 };
 
@@ -72,7 +72,7 @@ int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t 
 int frag_state_load(struct frag_state *state, struct db *db, int64_t device, const struct frag_instant *instant);
 void frag_state_release(struct frag_state *state);
 
-/* What to know and what to do. */
+/* The findings and the advice. */
 struct sentence frag_verdict(const struct frag_state *state, struct db *db);
 
 /* Segments by idle bytes; NULL: out of memory. Free it. */
@@ -87,11 +87,11 @@ static inline uint64_t frag_idle(const struct frag_map *map)
 	return map->map.bytes - map->map.used;
 }
 
-/* What one process has on the device, 0: all of them. 0 or -MT_E_x. Release in any case. */
+/* The bytes of one process on the device, 0: all of them. 0 or -MT_E_x. Release in any case. */
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when);
 void frag_release(struct frag_map *map);
 
-/* What pins the segments of `map`. finding_spots() has made its table. 0 or -MT_E_x; free pin. */
+/* The tensors that pin the segments of `map`. finding_spots() has made its table. 0 or -MT_E_x; free pin. */
 int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map);
 
 /*

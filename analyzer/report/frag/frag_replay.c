@@ -19,7 +19,7 @@ struct frag_replay {
 	const struct query_process *process;
 	struct alloc_replay replay;
 	struct alloc_outcome outcome[FRAG_REPLAYS];
-	int processes; /* that were told of */
+	int processes; /* processes that were told of */
 };
 
 /* ---- what was asked for ---- */

@@ -12,7 +12,7 @@
 
 #define FRAG_REPLAYS 16
 
-/* What was asked for. Texts are those of the command line. */
+/* The question. Texts are those of the command line. */
 struct frag_replay_ask {
 	const char *conf[FRAG_REPLAYS];
 	size_t count;
@@ -24,7 +24,7 @@ struct frag_replay_ask {
 /* Whether the settings and the phase can be understood: 0, or -MT_E_ARGUMENT with one line in `why`. */
 int frag_replay_check(const struct frag_replay_ask *ask, char *why, size_t size);
 
-/* Of all processes that have segments on the device. 0 or -MT_E_x. */
+/* Sums over all processes that have segments on the device. 0 or -MT_E_x. */
 int frag_replay_text(const struct frag_replay_ask *ask, const struct text *text, struct db *db,
 		     const struct query_device *device);
 int frag_replay_json(const struct frag_replay_ask *ask, struct doc *doc, struct db *db,

@@ -8,7 +8,7 @@
 #include "frag_replay.h"
 #include "query/query.h"
 
-/* What was asked for. */
+/* The question. */
 struct frag_command {
 	const char *at; /* a name of the table moment; NULL: `time` */
 	int64_t time;
@@ -17,7 +17,7 @@ struct frag_command {
 	struct frag_replay_ask replay;
 };
 
-/* What the report says of one device. */
+/* The report's answer for one device. */
 struct frag_report {
 	const struct frag_command *command;
 	struct db *db;
@@ -25,7 +25,7 @@ struct frag_report {
 	struct doc *doc;
 	const struct query_device *device;
 	struct frag_state state;
-	int devices; /* that had the instant */
+	int devices; /* devices with that instant */
 };
 
 /* One device. 0 or -MT_E_x. */

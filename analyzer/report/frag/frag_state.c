@@ -1,4 +1,4 @@
-/* What memana frag knows of a device at an instant, also for the screen. */
+/* The state of a device at an instant, for memana frag and for the screen. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* What memana frag says first. */
+/* The first sentences of memana frag. */
 #include <string.h>
 #include "frag.h"
 #include "report/finding.h"
 
-#define IDLE_MATTERS 20 /* of reserved: one part in so many, or more, is worth acting on */
+#define IDLE_MATTERS 20 /* least idle share of reserved that is worth acting on: 1 / IDLE_MATTERS */
 
 /* "at the peak", "when memory ran out", "at the peak of step 3", "at the end of step 3", "at 12.5 s" */
 static void say_when(struct sentence *sentence, const struct frag_state *state)
@@ -46,7 +46,8 @@ static void say_pins(struct sentence *sentence, const struct frag_state *state, 
 		     finding_place(place, sizeof(place), db, pins->pin[0].node), pins->pin[0].phase);
 }
 
-/* What emptying the cache gives back, where that is worth it; else who has to let go first. 1: it is worth it. */
+/* The bytes that emptying the cache gives back, if that is worth it; else the holder that must let go first. 1: it is
+ * worth it. */
 static int say_cache(struct sentence *sentence, const struct frag_state *state, struct db *db)
 {
 	uint64_t back = state->map.map.free_pieces;

@@ -158,7 +158,7 @@ static int analyse(struct source *source, struct db **db, struct analysis *analy
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
 }
 
-/* What there is to say of a moment that the run does not have. */
+/* The words for a moment that the run does not have. */
 struct extent {
 	uint64_t steps;
 	int64_t last; /* ns since the run began */

@@ -18,10 +18,10 @@ struct top_options {
 	int64_t device;       /* number, -1: all */
 	int device_cpu;       /* --device cpu */
 	int64_t limit;        /* sites, parameters, -1: all */
-	const char *name;     /* what the user named, for the next command to try: "trace.zst" */
+	const char *name;     /* the user's own word, for the next command to try: "trace.zst" */
 	int is_database;      /* it is one */
 	int why;              /* show the evidence */
-	struct moment moment; /* that the "peak" is of */
+	struct moment moment; /* moment of the "peak" */
 };
 
 /* 0 or -MT_E_x; -MT_E_ARGUMENT: the device asked for is not there. */
@@ -49,7 +49,7 @@ int top_at(struct db *db, const struct moment *moment);
 /* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */
 int top_gpu_total(const struct text *text, struct db *db, const struct query_device *device);
 
-/* What PyTorch said of its parameters, in `memana top`. 0 or -MT_E_x. */
+/* PyTorch's words for its parameters, in `memana top`. 0 or -MT_E_x. */
 
 /* `limit`: parameters, -1: all. */
 int top_parameters_text(const struct text *text, struct db *db, int64_t limit);
@@ -57,7 +57,7 @@ int top_parameters_json(struct doc *doc, struct db *db, int64_t limit);
 
 /* The part of `memana top` that compares GPUs; nothing where there is only one. */
 
-/* With so many GPUs the report shows the details of the highest one only. */
+/* From this number of GPUs on the report shows the details of the highest one only. */
 #define TOP_RANKS_MANY 3u
 
 void top_ranks_text(const struct text *text, const struct ranks *ranks, const char *name);

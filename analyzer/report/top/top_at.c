@@ -28,7 +28,7 @@ static const char oom_sql[] =
 	"max(id) FROM oom WHERE source = 'tensor' OR NOT EXISTS (SELECT 1 FROM oom WHERE source = 'tensor') AND "
 	"(NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had)) GROUP BY device)";
 
-/* Who did something last, to memory or in a phase, decides what was done. */
+/* The newest action, to memory or in a phase, decides on the phase. */
 static const char time_sql[] =
 	"INSERT INTO temp.at WITH act AS MATERIALIZED (SELECT process, max(time) AS time FROM (SELECT process, max(alloc_time) AS time FROM "
 	"allocation WHERE alloc_time <= ?1 GROUP BY process UNION ALL SELECT process, max(free_time) FROM allocation WHERE "
@@ -76,7 +76,7 @@ struct place {
 	struct db_stmt *inside; /* a row of temp.inside */
 };
 
-/* What tensors fill of the memory that sites took from the driver. */
+/* The tensors' part of the memory that sites took from the driver. */
 static int note_inside(void *context, struct db_stmt *row)
 {
 	const struct place *place = context;

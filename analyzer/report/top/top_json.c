@@ -47,7 +47,7 @@ static int json_trace(void *context, const struct query_process *row)
 	return 0;
 }
 
-/* What json_part needs to know beside the row. */
+/* The facts that json_part needs beside the row. */
 struct part_context {
 	struct doc *doc;
 	enum query_by by;
@@ -118,7 +118,7 @@ static int json_sites(struct report *report)
 	return error;
 }
 
-/* What NVML counted at one peak; NULL: nobody looked. */
+/* NVML's figures at one peak; NULL: nobody looked. */
 static void json_gpu_total(struct doc *doc, const struct query_gpu_total *row)
 {
 	static const struct query_gpu_total none;

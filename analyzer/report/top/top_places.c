@@ -98,7 +98,7 @@ static void say_category(struct sentence *sentence, const struct place *place)
 				: "");
 }
 
-/* What it is coloured by: the phase, but what nobody uses is nobody's. */
+/* Its colour: the phase's, but bytes that nobody uses are nobody's. */
 static const char *place_layer(const struct place *place)
 {
 	const char *slack = mt_category_name(MT_CATEGORY_SLACK);

@@ -15,21 +15,21 @@
 #include "top.h"
 
 #define TOP_WORD_COLUMNS 24
-#define TOP_WHY_COLUMNS 140 /* of what others may have written */
+#define TOP_WHY_COLUMNS 140 /* columns for texts that others may have written */
 
 struct top_report {
 	const struct text *text;
 	struct db *db;
 	struct symbols *symbols;
 	const struct top_options *options;
-	uint64_t steps; /* of all processes */
+	uint64_t steps; /* sum over all processes */
 	uint64_t events, lost, let_go;
 	int damaged; /* a trace ends in damage */
 	int processes;
 	const struct query_device *device; /* the one being written */
 	int devices;                       /* written */
 	int64_t only;                      /* GPU (id) that stands for all, 0: none does */
-	struct places places;              /* of the device, or the one before */
+	struct places places;              /* places of the device, or of the one before */
 	struct host_sum host;
 };
 
@@ -53,11 +53,11 @@ void top_print_places(const struct top_report *report);
 /* The out-of-memory errors, each once. */
 int top_print_ooms(const struct top_report *report);
 
-/* What was recorded, and what is missing. */
+/* The recorded sources, and the missing ones. */
 int top_print_recording(struct top_report *report);
 
 /* The command to try next. */
-void top_print_blocks(const struct top_report *report); /* where tensors have the sizes that were asked for */
+void top_print_blocks(const struct top_report *report); /* if tensors have the sizes that were asked for */
 int top_print_before(const struct top_report *report);
 void top_print_next(const struct top_report *report);
 

@@ -1,4 +1,4 @@
-/* What the recording has beside the peaks: out-of-memory errors, what it is made of and what is missing. */
+/* The facts of the recording beside the peaks: out-of-memory errors, its contents and its gaps. */
 #include <string.h>
 #include "report/answer.h"
 #include "report/oom/oom_words.h"
@@ -161,7 +161,7 @@ static int add_before(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* What was there when the recording began has no phase and often no stack: what to do so that it has, the next time. */
+/* Memory from before the recording has no phase and often no stack: tells how to record it the next time. */
 int top_print_before(const struct top_report *report)
 {
 	struct sentence sentence = { 0 };

@@ -37,7 +37,7 @@ static void print_share(const struct top_report *report, const char *word, const
 	text_print(report->text, "\n");
 }
 
-/* Of the largest place of the category. */
+/* The largest place of the category. */
 static void print_category_why(const struct top_report *report, const char *category, const char *trust)
 {
 	struct sentence sentence = { 0 };
@@ -136,8 +136,7 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 		snprintf(what, sizeof(what), "%s", text_known.times ? text_at(time, row->time) + 1 : "");
 	if (report->steps)
 		snprintf(step, sizeof(step), "step %lld", (long long)row->step);
-	if (row->bytes <=
-	    whole) /* of a device whose size is not known, `whole` may be what it held at another moment */
+	if (row->bytes <= whole) /* if a device's size is not known, `whole` may be the bytes held at another moment */
 		text_percent(share, row->bytes, whole);
 	text_phase_print(report->text, row->phase, "  %-*s", TOP_WORD_COLUMNS,
 			 text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0));

@@ -1,4 +1,4 @@
-/* What `memana top` says first: the peak in a sentence or three. */
+/* The first sentences of `memana top`: the peak in a sentence or three. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "query/callstack.h"

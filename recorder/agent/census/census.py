@@ -189,7 +189,7 @@ class Census:
         self.optimizer = optimizer
         self.optimized = optimized  # ids of its parameters
         self.names = {}  # id of a parameter -> (name, class of its module, model, sizes that the module says)
-        self.others = []  # parameters and buffers that are in no optimizer: pairs (name, tensor)
+        self.others = []  # parameters and buffers that are in no optimizer: pairs (kind, tensor)
         self.orphans = False  # some of them are to be trained: the optimizer has copies
         self.said = set()
         self.refused = False
