@@ -18,14 +18,14 @@ struct answer_options {
 	int brief; /* --brief: the verdict alone, as memrec's last words have it; JSON has everything all the same */
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
-	const char *name; /* what the user named, for the next command to try: "trace.zst" */
-	void *own;        /* what the report's own options say */
+	const char *name; /* the user's own word, for the next command to try: "trace.zst" */
+	void *own;        /* values of the report's own options */
 };
 
 /* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
 struct answer {
 	const struct command_option *options;
-	int64_t limit; /* of lists in text; in JSON everything, unless -n is given */
+	int64_t limit; /* most entries of lists in text; in JSON everything, unless -n is given */
 	/* An option that not all reports have, with `optarg`: into options->own. 0, or after printing why not the exit code. */
 	int (*take_own)(struct answer_options *options, int option);
 	int (*text)(const struct text *text, struct db *db, const struct answer_options *options);
@@ -47,7 +47,7 @@ int answer_traces(int argc, char **argv, int (*answer)(const struct source *sour
 /* The document of an answer: its version, what `fill` adds, the shape of all. Printed to stdout. 0 or -MT_E_x. */
 int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), void *context);
 
-/* What there is to say of a snapshot without history to who asks for times, phases or steps, and what to do. */
+/* The answer for a reader who asks a snapshot without history for times, phases or steps, with the next action. */
 extern const char answer_no_history[];
 
 /* A heading, after an empty line. */
@@ -68,7 +68,7 @@ void answer_say_place(struct sentence *sentence, const char *function, const cha
 /* The phase after "from" and in tables: "forward", "before the recording". */
 const char *answer_phase(const char *phase);
 
-/* "  NVIDIA H100", after "GPU 0"; "" where nobody said which GPU it is. */
+/* "  NVIDIA H100", after "GPU 0"; "" without a named GPU. */
 const char *answer_model(char out[128], const char *name);
 
 /* "activations", or that nobody knows what it is. */

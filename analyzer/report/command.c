@@ -1,4 +1,4 @@
-/* What the commands share: their table, messages, and how what they read is opened. */
+/* The shared parts of all commands: their table, messages, and the opening of their input. */
 #include "command.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ int command_output(const char *command, const char *output, char *const *input, 
 	return 0;
 }
 
-/* What there is to say of a source that was opened, or was not. */
+/* The words for a source that was opened, or was not. */
 static int tell_opened(const struct source *source, int error)
 {
 	if (error)

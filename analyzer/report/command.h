@@ -67,7 +67,8 @@ int command_open(struct source *source, char *const *paths, uint32_t count, int 
 /* The same with source_open_live. */
 int command_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow);
 
-/* Releases it. What the command ends with: `status`, or where that is 0 the exit code for a source that is damaged. */
+/* Releases it. The exit status of a command: `status`, or where that is 0 the exit code for a source that is damaged.
+ */
 int command_close(struct source *source, int status);
 
 /*
@@ -88,7 +89,7 @@ int command_bad_word(const struct mt_nearest *nearest, const char *format, ...) 
 /* The same for a phase: "retained: --from WORD: no such phase". */
 int command_bad_phase(const char *command, const char *option, const char *word);
 
-/* What --rules does: 0, or after printing why not the exit code. */
+/* The effect of --rules: 0, or after printing why not the exit code. */
 int command_rules(const char *path);
 
 /* The words of --from PHASE and its like (struct command_option). */

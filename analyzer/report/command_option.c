@@ -11,7 +11,7 @@
 #define OPTIONS_MAX 32
 #define HEAD_MAX 24 /* columns of the widest that others stand beside */
 
-static const struct command_option *proposed; /* of the command that reads its options now */
+static const struct command_option *proposed; /* options of the command that reads its options now */
 
 /* ---- for getopt ---- */
 
@@ -127,7 +127,7 @@ static void print_row(const struct text *text, const struct command_option *row,
 	text_wrap(text, indent, at, row->help);
 }
 
-/* What a value may be stands once, below, however many options take it. */
+/* The words for a value stand once, below, however many options take it. */
 static void print_words(const struct text *text, const struct command_option *options)
 {
 	const struct command_option *row, *other;

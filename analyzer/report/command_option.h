@@ -6,18 +6,18 @@
 #define MEMANA_COMMAND_OPTION_H
 
 struct command_option {
-	int key;           /* what command_getopt returns; below 256 it is a letter that one can type: -o */
+	int key;           /* result of command_getopt; below 256 it is a letter that one can type: -o */
 	const char *word;  /* "output": --output; NULL: there is the letter alone */
 	const char *value; /* "FILE"; NULL: it takes none */
 	const char *help;  /* a line or more; broken to lines where it is printed */
 	const char *
-		words; /* what the value may be, blanks between; in capitals what stands for something: "oom step:N TIME" */
+		words; /* the possible values, blanks between; a word in capitals stands for something: "oom step:N TIME" */
 };
 
 /* Keys that mean the same everywhere. A command's own that are no letters count from COMMAND_OWN. */
 enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND_OWN = 300 };
 
-/* Of the options of those that read traces, and of those that answer programs. */
+/* Options of the commands that read traces, and of those that answer programs. */
 #define COMMAND_RULES_OPTION                                                                                       \
 	{                                                                                                          \
 		COMMAND_RULES, "rules", "FILE", "more phase rules, before the built-in ones (may be given again)", \

@@ -22,13 +22,13 @@ int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const
  */
 int finding_spots(struct db *db);
 
-/* Where a stack allocates. Empty strings and 0: unknown. */
+/* The place at which a stack allocates. Empty strings and 0: unknown. */
 struct finding_spot {
 	char function[256], file[512], place[256];
 	int64_t line;
 };
 
-/* Of a stack or a spot; 0: none. 0 or -MT_E_x. */
+/* By a stack or a spot; 0: none. 0 or -MT_E_x. */
 int finding_spot(struct finding_spot *spot, struct db *db, int64_t node);
 
 /* A number of a row; what lies outside [min, max], as only a damaged database has it, becomes the nearer of them. */

@@ -7,8 +7,8 @@
 
 #define SEEN_MAX 3   /* are told of */
 #define SEEN_ROSE 16 /* are looked at for where they rose */
-#define SEEN_SHARE 8 /* of what the recorded processes have: less than one part in so many is not worth a word */
-#define ALIKE 10     /* growth that differs by one part in so many is the same */
+#define SEEN_SHARE 8 /* least share of the recorded processes' bytes that is worth a word: 1 / SEEN_SHARE */
+#define ALIKE 10     /* growth that differs by less than 1 / ALIKE is the same */
 
 struct seen {
 	int64_t process, pid, rank;
@@ -18,7 +18,7 @@ struct seen {
 
 struct seens {
 	struct seen seen[SEEN_ROSE];
-	uint64_t share; /* what is left out: less than one part in so many of what the recorded processes have */
+	uint64_t share; /* least share of the recorded processes' bytes: smaller ones are left out */
 	size_t count;
 };
 
@@ -43,8 +43,8 @@ static int take_process(void *context, struct db_stmt *stmt)
 }
 
 /*
- * Where the last allocation was, or where memory was given back to the driver later, as an engine does when it goes to sleep: what the
- * process does between two of them, nobody sees.
+ * The place of the last allocation, or of memory given back to the driver later, as an engine does when it goes to
+ * sleep: between two of them the process is not seen.
  */
 static const char place_sql[] =
 	"SELECT ifnull(function, ''), ifnull(place, ''), phase FROM (SELECT * FROM (SELECT alloc_seq AS seq, node, phase FROM allocation "

@@ -23,8 +23,9 @@ int host_rose(struct host_rise *rise, struct db *db);
 #define HOST_PLACES 2
 
 /*
- * Recorded processes whose RSS rose and that allocated last in the same function, told by the one of them that rose most. `alike`: so
- * many rose by as much, this one among them; `apart`: others were there, and none rose by half as much.
+ * Recorded processes whose RSS rose and that allocated last in the same function, told by the one of them that rose
+ * most. `alike`: the number that rose by as much, this one among them; `apart`: others were there, and none rose by
+ * half as much.
  */
 struct host_growth {
 	int64_t pid, rank;    /* rank -1: none */

@@ -9,7 +9,7 @@
 #include "memtrace/phase.h"
 #include "places.h"
 
-#define BRANCH_SHARE 20 /* a branch has at least one part in so many of the bytes */
+#define BRANCH_SHARE 20 /* a branch has at least 1 / BRANCH_SHARE of the bytes */
 #define COPY_SHARE 4    /* and of the weights, to be worth a sentence */
 
 /* ---- what is there ---- */
@@ -121,7 +121,7 @@ static int is_of(const struct maker *maker, uint32_t category)
 	return !strcmp(maker->category, mt_category_name(category));
 }
 
-/* What a cache, graphs and buckets are for is known from what they are. */
+/* The purpose of a cache, graphs and buckets follows from their kind. */
 static int is_of_a_model(const struct maker *maker)
 {
 	return is_of(maker, MT_CATEGORY_WEIGHTS) || is_of(maker, MT_CATEGORY_GRADIENTS) ||
@@ -134,7 +134,7 @@ static int is_in_tree(const struct maker *maker, int64_t process)
 	       !strcmp(maker->phase, mt_phase_name(MT_PHASE_INIT)) && maker->depth;
 }
 
-/* What begins with the same frames as `like`, down to and with `depth`. */
+/* The stacks that begin with the same frames as `like`, down to and with `depth`. */
 static uint64_t bytes_along(const struct makers *makers, const struct maker *like, size_t depth)
 {
 	const struct callstack_frame *one, *two;
@@ -176,7 +176,7 @@ static void find_branch(const struct makers *makers, struct maker *maker)
 			return;
 		above = here;
 	}
-	/* What ends where others go on is a branch, too. */
+	/* A stack that ends inside another is a branch, too. */
 	maker->branch = depth && bytes_along(makers, maker, depth) < above;
 }
 
@@ -305,7 +305,7 @@ void maker_caller_names(const struct maker *maker, char function[256], char plac
 	}
 }
 
-/* What a branch has of the weights. */
+/* The weights of a branch. */
 struct share {
 	const struct maker *maker; /* largest */
 	uint64_t bytes, count, least, most;
@@ -337,14 +337,15 @@ static struct share share_of(const struct makers *makers, const struct maker *ma
 
 /* ---- the same function, from two lines ---- */
 
-#define LINES_SHARE 10 /* all but one part in so many of the weights */
+#define LINES_SHARE 10 /* all of the weights but 1 / LINES_SHARE */
 
 static int same_line(const struct callstack_frame *one, const struct callstack_frame *two)
 {
 	return same_function(one, two) && one->line == two->line;
 }
 
-/* What is made below the same lines as `like` down to `depth`, and there in the function of `like`: by its line, or by another. */
+/* The memory made below the same lines as `like` down to `depth`, and there in the function of `like`: by its line,
+ * or by another. */
 static struct share below_line(const struct makers *makers, const struct maker *like, size_t depth,
 			       const struct maker *line)
 {
@@ -439,7 +440,7 @@ int makers_second_weights(const struct makers *makers, int64_t process, struct m
 		else if (share.bytes > second.bytes)
 			second = share;
 	}
-	/* Of two as large the one that is made by somebody's order is the copy. */
+	/* Of two equally large ones, the one made by somebody's order is the copy. */
 	if (second.maker && first.bytes == second.bytes && *first.maker->by && !*second.maker->by) {
 		share = first;
 		first = second;

@@ -1,15 +1,15 @@
 /*
  * makers.h - who had something made: of what is alive at a moment, the function further out that tells things apart.
  *
- * Weights are allocated by a few functions that everybody calls: the constructor of a buffer, a loader, a copy. What
- * tells a second model from the first is who called these. Stacks of what a process made in init are a tree, from
- * main inwards; where it parts into branches that each have a good part of the bytes, the function at which a branch
+ * Weights are allocated by a few functions that everybody calls: the constructor of a buffer, a loader, a copy. The
+ * callers of these tell a second model from the first. Stacks of what a process made in init are a tree, from main
+ * inwards; where it parts into branches that each have a good part of the bytes, the function at which a branch
  * begins is the maker of all in it:
  *
  *     Worker.__init__ --------------------------------------- 7 GiB       Worker.__init__
  *          setup_reference_model_state - get_model - alloc - 75 GiB       setup_reference_model_state
  *
- * Of what came later the phase tells who wants it. There a function of which the name tells nothing (step, backward,
+ * For later memory the phase tells its owner. There a function of which the name tells nothing (step, backward,
  * __init__) is named with the next one further out that does.
  */
 #ifndef MEMANA_MAKERS_H
@@ -21,7 +21,7 @@
 #include "query/callstack.h"
 
 #define MAKERS_MAX 128  /* the largest stacks; what the rest has is small */
-#define MAKERS_DEPTH 48 /* what lies deeper parts nothing any more */
+#define MAKERS_DEPTH 48 /* deeper frames tell nothing apart any more */
 
 struct maker {
 	int64_t process; /* id */
@@ -30,7 +30,7 @@ struct maker {
 	uint64_t bytes, count, least, most; /* alive there; of one allocation */
 	struct callstack stack;
 	size_t path[MAKERS_DEPTH], depth; /* frames that tell something, from outside down to the callsite */
-	char by[256], by_place[256];      /* who had it made; "": the callsite says it all */
+	char by[256], by_place[256];      /* the caller that had it made; "": the callsite says it all */
 	int branch;                       /* 1: `by`, or where it is "" the callsite, begins a branch of init */
 };
 
@@ -39,7 +39,7 @@ struct makers {
 	size_t count;
 };
 
-/* Of a device at the request `oom` (id), 0: at its peak. 0 or -MT_E_x. Release in any case. */
+/* On a device at the request `oom` (id), 0: at its peak. 0 or -MT_E_x. Release in any case. */
 int makers_load(struct makers *makers, struct db *db, int64_t device, int64_t oom);
 void makers_release(struct makers *makers);
 
@@ -61,7 +61,8 @@ struct maker_copy {
 /* The weights of `process` (0: of the one with most) that came second. 1: they are a good part, 0. */
 int makers_second_weights(const struct makers *makers, int64_t process, struct maker_copy *copy);
 
-/* Who made the copy, function and place, and `first`: who made the other, with its line where both are one function. */
+/* The maker of the copy, function and place, and `first`: the maker of the other, with its line if both are one
+ * function. */
 void maker_copy_names(const struct maker_copy *copy, char function[256], char place[256], char first[256]);
 
 /* "f (x.py:1)": the maker, or the callsite where that says it all. */
@@ -74,12 +75,12 @@ void maker_caller_names(const struct maker *maker, char function[256], char plac
 /* Whether a stack has the function that begins the maker's branch. */
 int maker_is_on(const struct maker *maker, const struct callstack *stack);
 
-/* The next one further out of the callsite of `node`, in another file: "" where there is none. 0 or -MT_E_x. */
+/* The next one further out of the callsite of `node`, in another file: "" without one. 0 or -MT_E_x. */
 int maker_caller(struct db *db, int64_t node, char function[256], char place[256]);
 
 /*
- * Who is behind the callsite of `node`, where that is PyTorch's: the first further out that is not, and has a name of its own.
- * "": the callsite says it all, or nobody is. 0 or -MT_E_x.
+ * The caller behind the callsite of `node`, if that is PyTorch's: the first one further out that is not, and has a
+ * name of its own. "": the callsite says it all, or nobody is. 0 or -MT_E_x.
  */
 int maker_behind(struct db *db, int64_t node, char function[256], char place[256]);
 

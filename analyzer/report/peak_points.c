@@ -8,10 +8,10 @@
 #include "query/query.h"
 
 #define POINTS_MAX 2
-#define STAYS_SHARE 100 /* of the device: less than one part in so many that a sleeper keeps is not worth a word */
-#define NCCL_SHARE 20   /* of the peak */
-#define FAR 3           /* a GPU of which the peak is above another's by one part in so many */
-#define NEAR 2          /* is told where it is more than one part in so many of the GPU */
+#define STAYS_SHARE 100 /* least share of the device that a sleeper keeps and is worth a word: 1 / STAYS_SHARE */
+#define NCCL_SHARE 20   /* share of the peak */
+#define FAR 3           /* a GPU with a peak above another's by 1 / FAR */
+#define NEAR 2          /* it is told from 1 / NEAR of the GPU on */
 #define WORD_COLUMNS 26
 #define TABLE_SHOWN 7
 

@@ -9,14 +9,15 @@
 #include "database/db.h"
 
 /*
- * What is worth a look at the peak of a device, at most two sentences, each with a space before it: a process that sleeps and
- * keeps something, weights that are there twice, a GPU that has far more than another, what NCCL took from the driver itself. 1:
- * there is something, 0: nothing is, or -MT_E_x. The lives of allocations are in the database. *stays: what most of it is that the
- * process keeps (enum mt_category), MT_CATEGORY_COUNT: nobody does; NULL is fine.
+ * The remarkable facts at the peak of a device, at most two sentences, each with a space before it: a process that
+ * sleeps and keeps something, weights that are there twice, a GPU that has far more than another, memory that NCCL
+ * took from the driver itself. 1: there is something, 0: nothing is, or -MT_E_x. The lives of allocations are in the
+ * database. *stays: what most of it is that the process keeps (enum mt_category), MT_CATEGORY_COUNT: nobody does;
+ * NULL is fine.
  */
 int peak_points_say(struct sentence *sentence, struct db *db, int64_t device, uint8_t *stays);
 
-/* "Who had it": by what it is, and where several processes are there by process. Nothing of which nothing is known. 0 or -MT_E_x. */
+/* "Who had it": by kind, and by process if several are there. Nothing of which nothing is known. 0 or -MT_E_x. */
 int peak_table_print(const struct text *text, struct db *db, int64_t device);
 
 #endif

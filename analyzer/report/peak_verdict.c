@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "memtrace/phase.h"
 
-/* What the culprit's row is told with. */
+/* The facts told with the culprit's row. */
 struct telling {
 	struct sentence *sentence;
 	const struct peak_verdict *verdict;
@@ -39,7 +39,7 @@ static void say_held(struct sentence *sentence, const struct query_device *devic
 	sentence_say(sentence, ")");
 }
 
-/* "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." Of the CPU only tensors are known. */
+/* "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." On the CPU only tensors are known. */
 static void say_moment(struct sentence *sentence, const struct peak_verdict *verdict, uint64_t tensors)
 {
 	const struct query_device *device = verdict->device;

@@ -24,7 +24,7 @@ struct peak_verdict {
 	int has_steps, has_processes;      /* 1: the step, the process is named */
 	int has_parts;                     /* 1: of what is held, tensors and slack are told */
 	peak_place_of *place_of;
-	void *context; /* of place_of */
+	void *context; /* argument of place_of */
 };
 
 /*

@@ -25,10 +25,10 @@ struct place {
 	const char *phase, *category;
 	uint64_t bytes, count;
 	int64_t pid;
-	const char *evidence, *decided_by; /* of its largest site; "": nothing */
-	const char *parameter;             /* of its largest site: names that the framework has for it; "": none */
-	const char *known;                 /* of its sites the weakest: census, rule, probable */
-	const struct callstack *stack;     /* of its largest site */
+	const char *evidence, *decided_by; /* from its largest site; "": nothing */
+	const char *parameter;             /* from its largest site: the framework's names for it; "": none */
+	const char *known;                 /* the weakest word of its sites: census, rule, probable */
+	const struct callstack *stack;     /* stack of its largest site */
 	size_t user;                       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
 };
 

@@ -116,7 +116,7 @@ static int by_size(const void *a, const void *b)
 	return *one < *two ? -1 : *one > *two;
 }
 
-/* Of an even number the lower of the two in the middle: a value that was seen. */
+/* For an even number the lower of the two in the middle: a value that was seen. */
 static int find_median(struct ranks *ranks)
 {
 	uint64_t *sizes = calloc(ranks->count, sizeof(*sizes));

@@ -19,7 +19,7 @@ struct rank {
 	uint64_t bytes;         /* the peak */
 	int64_t step;
 	char phase[RANKS_WORD_MAX];
-	uint64_t site_bytes;                                   /* of the largest place at the peak */
+	uint64_t site_bytes;                                   /* bytes of the largest place at the peak */
 	char function[RANKS_PLACE_MAX], file[RANKS_PLACE_MAX]; /* its user frame; "": none */
 	unsigned line;
 	int is_usual; /* the place is the one that most GPUs have */
@@ -28,7 +28,7 @@ struct rank {
 /* The peaks of one phase. */
 struct rank_phase {
 	char phase[RANKS_WORD_MAX];
-	uint32_t ranks; /* that ran it */
+	uint32_t ranks; /* ranks that ran it */
 	uint64_t least, median, most;
 	uint32_t highest; /* index into ranks->rank */
 };
@@ -41,7 +41,7 @@ struct ranks {
 	uint32_t lowest, highest; /* indexes */
 	uint64_t median;
 	uint32_t usual;       /* index of one whose largest place most GPUs share, */
-	uint32_t usual_count; /* so many of them */
+	uint32_t usual_count; /* their number */
 };
 
 /* GPUs on which something happened. 0 or -MT_E_x. Release in any case. */

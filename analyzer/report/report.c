@@ -13,7 +13,7 @@
 #include "store/load.h"
 #include "store/store.h"
 
-#define REPORT_DEVICES_MAX 1024u /* of a run; beyond them nothing is filled in */
+#define REPORT_DEVICES_MAX 1024u /* most devices of a run; beyond them nothing is filled in */
 
 /* Rows live as long as their question: what is kept of them is copied. */
 struct devices {

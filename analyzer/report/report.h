@@ -19,7 +19,7 @@ int report_shape(struct doc *doc, struct db *db);
 /* 1: the trace only ends in the middle of a chunk, as a crash leaves it. */
 int report_is_torn(const struct mt_trace_state *state);
 
-/* What is wrong with the trace; "": nothing, or it is only torn. Static storage. */
+/* The faults of the trace; "": nothing, or it is only torn. Static storage. */
 const char *report_damage_words(const struct mt_trace_state *state);
 
 /*
@@ -41,7 +41,7 @@ int report_no_answer(const char *command, const struct db *db, int error);
 int report_absent(const struct analysis *analysis, const char *what);
 
 /*
- * What the commands that answer from a database share: phases, steps, oom, retained, frag, diff, check.
+ * The shared part of the commands that answer from a database: phases, steps, oom, retained, frag, diff, check.
  *
  * They ask the database that was named, or traces loaded into one for the moment: a temporary file that nobody else
  * sees, so memory does not grow with the traces.
@@ -49,8 +49,8 @@ int report_absent(const struct analysis *analysis, const char *what);
 
 struct report_input {
 	struct source source;
-	struct analysis analysis; /* of traces; empty for a database */
-	struct db *db;            /* what to ask */
+	struct analysis analysis; /* analysis of traces; empty for a database */
+	struct db *db;            /* database to ask */
 	const char *name;         /* as named: the database, or the first trace */
 	int told;                 /* 1: the damage has been, by report_absent, or something worse has */
 };
@@ -63,7 +63,8 @@ int report_input_open(struct report_input *input, const char *command, char *con
 		      enum load_parts parts);
 
 /*
- * What the command ends with when it has answered: 0, or 3 after one line about damage in a trace (unless told already).
+ * The exit status of a command when it has answered: 0, or 3 after one line about damage in a trace (unless told
+ * already).
  */
 int report_input_close(struct report_input *input);
 

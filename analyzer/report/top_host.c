@@ -98,7 +98,8 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 	       sum->all.resident >= sum->all.cgroup / share;
 }
 
-#define RISE_SHARE 8 /* of what is in use: a rise of less is none; and of the rise: ranks are eight on many machines */
+#define RISE_SHARE \
+	8 /* least share of the bytes in use: a rise of less is none; and of the rise: ranks are eight on many machines */
 
 int host_sum_rose(const struct host_sum *sum)
 {
@@ -117,7 +118,7 @@ static int is_theirs(const struct host_sum *sum)
 	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2) || host_sum_rose(sum);
 }
 
-/* Of what is in use, as far as the cgroup and the machine tell, how much is the processes' own: whose bytes they are. */
+/* The processes' own part of the bytes in use, as far as the cgroup and the machine tell: the owners of the bytes. */
 static void say_share(struct sentence *sentence, const struct host_sum *sum)
 {
 	const struct query_host *all = &sum->all;
@@ -151,9 +152,9 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 }
 
 #define USED_UP_MAX 64
-#define FULL_SHARE 100 /* less free than one part in so many is full */
+#define FULL_SHARE 100 /* less free than 1 / FULL_SHARE is full */
 
-/* What was used up, as its figures say it; by how much, where that is not all of it. */
+/* The limit that was used up, by its figures; by how much, if that is not all of it. */
 static const char *used_up(char out[USED_UP_MAX], const struct query_host *row)
 {
 	int cgroup = !strcmp(row->pressure, "cgroup") && row->cgroup_limit;
@@ -193,8 +194,8 @@ struct verdicts {
 	const struct text *text;
 	struct db *db;
 	const struct host_sum *sum;
-	struct sentence *sentence; /* where it is not to be printed */
-	uint64_t said;             /* of how many processes */
+	struct sentence *sentence; /* NULL if it is not to be printed */
+	uint64_t said;             /* number of processes with it */
 };
 
 /* The whole verdict on one process; `is_first`: with whose bytes there are. */
@@ -212,7 +213,7 @@ static void say_row(struct sentence *sentence, const struct query_host *row, con
 		say_share(sentence, sum);
 }
 
-/* Of those that exited normally one stands for all. */
+/* A process that exited normally stands for all of them. */
 static int print_verdict(void *context, const struct query_host *row)
 {
 	struct verdicts *verdicts = context;

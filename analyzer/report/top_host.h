@@ -12,7 +12,7 @@
 struct host_sum {
 	uint64_t processes;
 	struct query_host all;   /* words: static, or "" */
-	uint64_t rose, own_rose; /* what is in use, and the RSS of the processes; 0: not known */
+	uint64_t rose, own_rose; /* bytes in use, and the RSS of the processes; 0: not known */
 };
 
 /* 0 or -MT_E_x. */

@@ -60,7 +60,7 @@ static int take_number(void *context, const struct query_device *row)
 	return 0;
 }
 
-/* What is wrong with the traces, as report_damage tells it. */
+/* The faults of the traces, as report_damage tells them. */
 static void say_damage(struct feed *feed)
 {
 	const struct analysis_process *where;

@@ -35,7 +35,7 @@ void feed_free(struct feed *feed);
 /* The one sentence above the timeline: what filled the device that was fullest. */
 
 /*
- * From the summary database of the run, with the names that the model's sites have by now. "" where nothing was held.
+ * From the summary database of the run, with the names that the model's sites have by now. "" if nothing was held.
  * The lock is the caller's business. 0 or an error of the database.
  */
 int verdict_say(struct sentence *sentence, struct db *db, const struct model *model);

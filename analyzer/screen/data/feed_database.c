@@ -16,7 +16,7 @@ struct reading {
 	uint32_t *moved; /* the sites of the change that is being read */
 	uint32_t moves, room;
 	int64_t time;
-	struct tape_event *event; /* of the block that is being read */
+	struct tape_event *event; /* events of the block that is being read */
 };
 
 /* As inflow does it: what its sites hold when a change is over, they have held. */

@@ -50,7 +50,7 @@ const struct tape_held *liveset_cell(const struct liveset *live, uint32_t cell)
 	return cell < live->cells && live->slot[cell] ? &live->held[live->slot[cell] - 1] : NULL;
 }
 
-/* No cell has an entry after it; there is room for so many cells. */
+/* No cell has an entry after it; there is room for `cells` cells. */
 static int clear(struct liveset *live, uint32_t cells)
 {
 	uint32_t room = cells + cells / 2 + 64, i;
@@ -152,7 +152,7 @@ static void add_to_row(struct liveset *live, const struct model *model, const st
 	}
 }
 
-/* Of what is shown. */
+/* The shown part. */
 static void add_rows(struct liveset *live, const struct model *model, const uint8_t *shown, uint32_t cells)
 {
 	const struct tape_held *held;
@@ -180,7 +180,7 @@ static void drop_empty_rows(struct liveset *live)
 	live->rows = rows;
 }
 
-/* What is kept from one time to the next. */
+/* The state kept from one time to the next. */
 static int begin(struct liveset *live, const struct model *model)
 {
 	if (!live->groups)

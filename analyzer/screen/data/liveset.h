@@ -13,19 +13,19 @@
 
 struct liveset_row {
 	uint32_t site;    /* the one that holds most of it */
-	uint8_t category; /* of the cells, with "allocator slack" told apart */
+	uint8_t category; /* kind of the cells, with "allocator slack" told apart */
 	uint64_t bytes, count;
 };
 
 struct liveset {
 	struct liveset_row *row; /* sorted */
 	uint32_t rows, room;
-	uint64_t bytes, count;  /* of all rows */
-	struct tape_held *held; /* what the cells hold, also those that are not shown, in no order */
+	uint64_t bytes, count;  /* sums over all rows */
+	struct tape_held *held; /* bytes of the cells, also of those that are not shown, in no order */
 	uint32_t helds;
 	/* private: where a cell's entry is, plus 1 */
 	uint32_t *slot, slot_room, held_room;
-	uint32_t cells; /* of the model */
+	uint32_t cells; /* cells of the model */
 	/* private: how much the site of a row holds of it; which row a group of cells is, plus 1 (room of both: `room`) */
 	uint64_t *most;
 	uint32_t *row_of;
@@ -54,13 +54,14 @@ extern const char *const liveset_sort_words[LIVESET_SORTS];
 void liveset_release(struct liveset *live);
 
 /*
- * What is alive after the first `events` events (model_events_at). `shown[cell]` 0 leaves a cell out; cells from `cells` on are in; NULL: all are. All
- * calls with one live set are of one model. 0; or -MT_E_MEMORY: it may have no rows then, or rows in no order.
+ * The live set after the first `events` events (model_events_at). `shown[cell]` 0 leaves a cell out; cells from
+ * `cells` on are in; NULL: all are. All calls with one live set are of one model. 0; or -MT_E_MEMORY: it may have no
+ * rows then, or rows in no order.
  */
 int liveset_at(struct liveset *live, const struct model *model, uint64_t events, const uint8_t *shown, uint32_t cells,
 	       enum liveset_sort sort);
 
-/* What a cell holds; NULL: it held nothing since the tape's block began. */
+/* The bytes of a cell; NULL: it held nothing since the tape's block began. */
 const struct tape_held *liveset_cell(const struct liveset *live, uint32_t cell);
 
 #endif

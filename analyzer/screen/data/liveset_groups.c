@@ -11,7 +11,7 @@ struct liveset_groups {
 	uint32_t groups;
 	uint32_t *slot;   /* hash table of groups, plus 1; 0: free */
 	uint32_t slots;   /* a power of two */
-	unsigned edition; /* of the model */
+	unsigned edition; /* edition of the model */
 };
 
 struct liveset_groups *liveset_groups_new(void)
@@ -83,7 +83,7 @@ static void forget(struct liveset_groups *groups)
 		memset(groups->slot, 0, groups->slots * sizeof(*groups->slot));
 }
 
-/* Room for so many cells, which may be as many groups; the table stays half empty. 0 or -MT_E_MEMORY. */
+/* Room for `cells` cells, which may be as many groups; the table stays half empty. 0 or -MT_E_MEMORY. */
 static int make_room(struct liveset_groups *groups, uint32_t cells)
 {
 	uint32_t room = cells + cells / 2 + 64, slots = 128;

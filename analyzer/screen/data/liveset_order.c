@@ -15,7 +15,7 @@ struct order_key {
 	uint32_t row;
 };
 
-/* Where the site is in the order of names, and the names that this is true of. */
+/* The site's place in the order of names, and the names for which it holds. */
 struct order_place {
 	const char *function, *place;
 	uint32_t site, rank;
@@ -24,7 +24,7 @@ struct order_place {
 struct liveset_order {
 	struct order_key *key, *spare;
 	struct liveset_row *row;   /* spare */
-	uint32_t room;             /* of all three */
+	uint32_t room;             /* room of all three */
 	struct order_place *place; /* by site */
 	uint32_t places;
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-#define LEVELS 25    /* of nodes over the leaves of a full tape */
+#define LEVELS 25    /* levels of nodes over the leaves of a full tape */
 #define UNKNOWN 254u /* the layer of a cell that nobody has named yet */
 #define NO_EVENT UINT64_MAX
 
@@ -21,7 +21,7 @@ struct node {
 	uint64_t least_held, least_used;
 };
 
-/* What is in the layers before an event. */
+/* The bytes of the layers before an event. */
 struct moment {
 	uint64_t event;
 	uint64_t sum, layer[SERIES_LAYERS_MAX]; /* the sum is of what is held */
@@ -38,10 +38,10 @@ struct series {
 	uint32_t layers;
 	uint8_t rest, slack;
 	struct level level[LEVELS];
-	uint64_t *begin; /* of each leaf that was begun: `layers` sums */
+	uint64_t *begin; /* begin of each leaf that was begun: `layers` sums */
 	uint64_t begin_room;
 	struct moment now; /* after all events that are in */
-	struct node leaf;  /* that is not full yet */
+	struct node leaf;  /* the leaf that is not full yet */
 	struct top peak, used_peak;
 	int64_t peak_time, used_peak_time;
 };
@@ -71,7 +71,7 @@ void series_free(struct series *series)
 
 /* ---- cells ---- */
 
-/* Room for so many cells; the new ones are unknown. */
+/* Room for `cells` cells; the new ones are unknown. */
 static int grow_cells(struct series *series, uint32_t cells)
 {
 	size_t room = (size_t)cells + cells / 2 + 64;
@@ -152,7 +152,7 @@ static inline void add_node(struct node *sum, const struct node *more)
 		sum->least_used = more->least_used;
 }
 
-/* What was after `event`. */
+/* The bytes after `event`. */
 static struct node node_of(const struct series *series, const struct moment *now, uint64_t event)
 {
 	uint64_t used = now->sum - (series->slack != SERIES_HIDDEN ? now->layer[series->slack] : 0);
@@ -239,7 +239,7 @@ static inline void apply(const struct series *series, struct moment *moment, con
 	moment->sum += (uint64_t)event->bytes;
 }
 
-/* What was before the leaf that `event` is in. */
+/* The bytes before the leaf that `event` is in. */
 static void load_leaf(const struct series *series, struct moment *moment, uint64_t event)
 {
 	const uint64_t *begin = &series->begin[event / SERIES_LEAF * series->layers];
@@ -396,7 +396,7 @@ static void make_column(const struct series *series, const struct tape *tape, st
 	column->events = last - first;
 	walk(series, tape, moment, last, &sum);
 	if (first == last || sum.held.event == NO_EVENT || tape_at(tape, first, &run)->time > time) {
-		before = node_of(series, &fullest, 0); /* of equal ones it is the first */
+		before = node_of(series, &fullest, 0); /* the first of equal ones */
 		add_node(&sum, &before);
 		sum.held.event = is_higher(&sum.held, &before.held) ? sum.held.event : NO_EVENT;
 		sum.used.event = is_higher(&sum.used, &before.used) ? sum.used.event : NO_EVENT;

@@ -56,22 +56,23 @@ uint64_t series_events(const struct series *series);
 struct series_column {
 	uint64_t max, min;           /* most and least that was held in the column, bytes */
 	uint64_t used_max, used_min; /* and that was in use: the same where no layer is slack */
-	int64_t time; /* of the most held: of several the one with most in use, of these the first; not before the column */
+	int64_t time; /* moment with the most held: among several the one with most in use, among these the first; not before the column */
 	uint64_t upto;     /* number of events of the tape that count when most was held */
-	int64_t used_time; /* of the most in use, the first if there are several */
+	int64_t used_time; /* moment with the most in use, the first if there are several */
 	/* When most was in use; the slack is what is left of max then: they add up to max. */
 	uint64_t layer[SERIES_LAYERS_MAX];
-	uint64_t events; /* of the tape in the column, hidden ones, too */
+	uint64_t events; /* events of the tape in the column, hidden ones, too */
 };
 
 /*
- * `columns` columns of equal time from `from` on, up to `to` (beyond it), of the events that are in: column c begins at
- * from + (to - from) * c / columns. What was there before a column counts for it, unless its first moment changes that.
+ * `columns` columns of equal time from `from` on, up to `to` (beyond it), of the events that are in: column c begins
+ * at from + (to - from) * c / columns. Memory from before a column counts for it, unless its first moment changes
+ * that.
  */
 void series_columns(const struct series *series, const struct tape *tape, int64_t from, int64_t to,
 		    struct series_column *column, uint32_t columns);
 
-/* The most of all that was held, and when; the most that was in use. Of equal moments as in a column. */
+/* The most of all that was held, and when; the most that was in use. Equal moments are decided as in a column. */
 uint64_t series_peak(const struct series *series, int64_t *time);
 uint64_t series_used_peak(const struct series *series, int64_t *time);
 

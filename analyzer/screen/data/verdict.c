@@ -14,7 +14,7 @@ struct verdict {
 	int64_t device; /* id of the fullest, 0: none yet */
 	int is_gpu;
 	double fullness;
-	uint64_t bytes; /* of its peak */
+	uint64_t bytes; /* bytes of its peak */
 };
 
 /* ---- which device ---- */
@@ -42,7 +42,7 @@ static int choose_device(void *context, const struct query_device *row)
 
 /* ---- which place ---- */
 
-/* What one site held at the peak; names are of the model, where the same text is the same pointer. */
+/* The bytes of one site at the peak; names are of the model, where the same text is the same pointer. */
 struct place {
 	const char *function, *name;
 	uint64_t bytes;
@@ -115,7 +115,7 @@ static int largest_place(void *context, const struct query_culprit *row, struct 
 
 /* ---- the sentence ---- */
 
-/* What was lost, and which process it was, stands elsewhere on the screen. */
+/* Losses, and the name of the process, stand elsewhere on the screen. */
 static int say(void *context, const struct query_device *row)
 {
 	const struct verdict *verdict = context;

@@ -39,7 +39,7 @@ enum style {
 #define STYLE_LAYERS COLOUR_LAYERS
 #define STYLE_LAYER(n) ((uint8_t)(STYLE_COUNT + (n)))
 #define STYLE_LAYER_SUBDUED(n) ((uint8_t)(STYLE_COUNT + STYLE_LAYERS + (n)))
-#define STYLE_ALL (STYLE_COUNT + 2 * STYLE_LAYERS) /* that there are */
+#define STYLE_ALL (STYLE_COUNT + 2 * STYLE_LAYERS) /* number of styles */
 #define STYLE_NO_BACKGROUND 0
 
 struct canvas_cell {

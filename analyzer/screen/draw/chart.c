@@ -91,7 +91,8 @@ static void draw_column(const struct chart *chart, int x, const struct stack *st
 
 /* ---- letters on the areas ---- */
 
-/* Where a layer fills whole cells: the longest run of columns, of those where it is high enough the highest. */
+/* The place at which a layer fills whole cells: the longest run of columns, of those where it is high enough the
+ * highest. */
 struct run {
 	int rows, first, last; /* rows: at most 2 are told apart */
 };

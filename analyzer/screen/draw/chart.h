@@ -14,19 +14,20 @@
 #include "scale.h"
 #include "screen/data/series.h"
 
-/* What is drawn over the area. Columns of the scale; -1: not there. */
+/* The signs over the area. Columns of the scale; -1: not there. */
 struct chart_marks {
 	int cursor, mark_a, mark_b;
-	int peak, used_peak; /* of what is held; of what is in use, where that is another moment */
+	int peak, used_peak; /* column of the most held; of the most in use, if that is another moment */
 	const int *oom;      /* columns of out-of-memory errors */
 	uint32_t ooms;
 	uint64_t capacity; /* bytes of the device, 0: unknown; a line where it is inside the chart */
 };
 
 /*
- * `column`: as many as area.width. `top`: bytes at the upper edge. Where max and min of a column differ, what lies
- * between them is subdued. The parts are drawn bottom up in the order of the layers, then the rest, and slack on top: what
- * lies under it is as high as what was in use at most, and with it the column is as high as what was held at most.
+ * `column`: as many as area.width. `top`: bytes at the upper edge. If max and min of a column differ, the part
+ * between them is subdued. The parts are drawn bottom up in the order of the layers, then the rest, and slack on top:
+ * what lies under it is as high as what was in use at most, and with it the column is as high as what was held at
+ * most.
  *
  * A column is as high as scale_height says. Its layers share that so that each that has more than half an eighth has
  * one, if there are enough. A cell shows two layers: of several, those that no other cell of the column shows.
@@ -57,7 +58,7 @@ void chart_steps(struct area area, const struct model *model, uint32_t process, 
 
 /*
  * Braille or ASCII for a small series (the life of one place): `column` as above, the largest reaches the upper edge.
- * What varies inside a column is drawn half as dense.
+ * Bytes that vary inside a column are drawn half as dense.
  */
 void chart_strip(struct area area, const struct series_column *column, uint8_t style);
 

@@ -1,4 +1,4 @@
-/* What stands around the chart: the axes, the band of phases, the row of steps; and the small strip. */
+/* The rulers around the chart: the axes, the band of phases, the row of steps; and the small strip. */
 #include <string.h>
 #include "chart.h"
 
@@ -72,8 +72,8 @@ void chart_axis(struct area area, uint64_t top, uint64_t capacity)
 #define EVENT_NS 1000 /* between two events of a snapshot that has no times (memtrace/import.h) */
 
 /*
- * The time with as many digits as tell marks apart that are `tick` ns apart, in a unit that suits the longest: "20 us",
- * "113.2 ms", "12.5 s", "3:20", "1:03:20". Where times are not known events are counted: "#3,712".
+ * The time with as many digits as tell marks apart that are `tick` ns apart, in a unit that suits the longest: "20
+ * us", "113.2 ms", "12.5 s", "3:20", "1:03:20". If times are not known, events are counted: "#3,712".
  */
 static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick, int64_t longest)
 {
@@ -146,7 +146,7 @@ void chart_times(struct area area, const struct scale *scale)
 struct band {
 	const struct model *model;
 	const struct model_process *process;
-	uint32_t next; /* of the process's spans */
+	uint32_t next; /* next of the process's spans */
 };
 
 static const struct model_span *band_span(const struct band *band, uint32_t index)
@@ -293,7 +293,7 @@ static void put_step(struct area area, int x, uint32_t number)
 		area_text(area, x + 1, 0, STYLE_PLAIN, label);
 }
 
-/* What of a process's steps is shown: the one that runs at the left edge, and how many more begin. */
+/* The shown part of a process's steps: the one that runs at the left edge, and how many more begin. */
 struct steps {
 	uint32_t first, begin;
 	int64_t first_time; /* when it began */

@@ -21,7 +21,7 @@ struct piece {
 };
 
 struct stack {
-	int parts;                                                     /* of a row */
+	int parts;                                                     /* parts of a row */
 	int from[SERIES_LAYERS_MAX], height[SERIES_LAYERS_MAX], total; /* parts from the bottom of the column */
 	int steady;                                                    /* parts that are in use all the time, */
 	int steady_slack;                                              /* and that are held: slack up to there */
@@ -33,8 +33,8 @@ void stack_make(struct stack *stack, const struct series_column *column, uint32_
 		int parts);
 
 /*
- * What the cell of row `row` from below shows: one piece that fills it, or two, bottom up. `may_split` 0: the cell is
- * steady or subdued as a whole. The number of pieces.
+ * The cell of row `row` from below: one piece that fills it, or two, bottom up. `may_split` 0: the cell is steady or
+ * subdued as a whole. The number of pieces.
  */
 int stack_cell(const struct stack *stack, int row, int may_split, struct piece piece[STACK_PIECES_MAX]);
 

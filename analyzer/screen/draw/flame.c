@@ -264,7 +264,7 @@ static void place(struct flame_layout *layout, uint32_t first, int x, int spare)
 	}
 }
 
-/* The first `wide` children of the box, from `child` on, as boxes. What is left of their columns; or -MT_E_MEMORY. */
+/* The first `wide` children of the box, from `child` on, as boxes. The rest of their columns; or -MT_E_MEMORY. */
 static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint32_t above, uint32_t child,
 		    uint32_t wide, uint64_t all)
 {
@@ -284,7 +284,7 @@ static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint
 }
 
 /*
- * How many children, from `child` on, get a box of their own: those that are at least a column wide. Where none is, and
+ * How many children, from `child` on, get a box of their own: those that are at least a column wide. If none is, and
  * the person has come here to see them, as many as there are columns; they are not in proportion then.
  */
 static uint32_t count_wide(const struct flame *flame, uint32_t child, uint64_t all, int width, int is_top)
@@ -300,7 +300,7 @@ static uint32_t count_wide(const struct flame *flame, uint32_t child, uint64_t a
 	return some < (uint32_t)width ? some : (uint32_t)width - 1;
 }
 
-/* What is below a box: children, then the smaller ones of them as one box. */
+/* The boxes below a box: children, then the smaller ones of them as one box. */
 static int lay_children(struct flame_layout *layout, const struct flame *flame, uint32_t above)
 {
 	const struct flame_box parent = layout->box[above];

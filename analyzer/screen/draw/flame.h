@@ -22,7 +22,7 @@ struct flame_node {
 	uint64_t bytes, own;                 /* with what is below it; of stacks that end here */
 	uint64_t count;                      /* allocations, with what is below */
 	uint64_t layer[SERIES_LAYERS_MAX];   /* bytes by layer */
-	uint32_t site;                       /* of the largest stack that ends here, 0: none does */
+	uint32_t site;                       /* site of the largest stack that ends here, 0: none does */
 	uint64_t site_bytes;
 };
 
@@ -34,7 +34,7 @@ struct flame {
 	uint32_t slots; /* a power of two */
 };
 
-/* Where something came from, and how much. */
+/* The origin of something, and how much. */
 struct flame_stack {
 	const struct callstack_frame *const *frame; /* outermost first; they live as long as the flame */
 	size_t frames;

@@ -29,7 +29,7 @@ static struct rows share_rows(int height, struct layout_wants wants)
 	struct rows rows = { .verdict = 1, .chart = CHART_LEAST, .band = wants.bands > 0, .table = 2, .status = 1 };
 	int left = height - rows.verdict - rows.chart - rows.band - rows.table - rows.status, spare;
 
-	/* What each further row is spent on, while enough are left. */
+	/* The use of each further row, while enough are left. */
 	left -= rows.legend = left > 0;
 	left -= rows.times = left > 0;
 	left -= rows.steps = left > 3 && wants.bands;

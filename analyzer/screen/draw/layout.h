@@ -30,7 +30,7 @@ struct layout {
 #define LAYOUT_VERDICT_MOST 3
 #define LAYOUT_LEGEND_MOST 2
 
-/* Rows that parts have a use for. What it is must not change with the cursor: the chart would jump. */
+/* Rows that parts have a use for. Its kind must not change with the cursor: the chart would jump. */
 struct layout_wants {
 	int bands;           /* processes that have phases */
 	int verdict, legend; /* 0 is 1 */

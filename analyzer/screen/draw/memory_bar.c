@@ -4,10 +4,10 @@
 
 #define LEVELS 8
 
-/* What is known of the cell that is being filled. */
+/* The facts of the cell that is being filled. */
 struct filling {
 	uint64_t bytes[SERIES_LAYERS_MAX + 1]; /* by layer; the last one: hidden */
-	const struct segment_block *only;      /* that is in it; see `blocks` */
+	const struct segment_block *only;      /* the only block in it; see `blocks` */
 	int blocks;
 };
 

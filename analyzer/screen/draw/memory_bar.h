@@ -13,7 +13,7 @@
 
 struct memory_bar_cell {
 	uint64_t bytes, used;
-	uint8_t layer;  /* of most of what is used; SERIES_HIDDEN: of what a filter hides */
+	uint8_t layer;  /* layer of most of the used bytes; SERIES_HIDDEN: of what a filter hides */
 	uint8_t is_odd; /* it is full of one tensor, every second one: so one sees where it ends */
 };
 
@@ -27,7 +27,7 @@ void memory_bar_fill(struct memory_bar_cell *cell, int cells, const struct segme
 /* Draws them row by row into an area with room for all. `letter`: of the layers, where colours cannot tell them apart. */
 void memory_bar_draw(struct area area, const struct memory_bar_cell *cell, int cells, const char *letter);
 
-/* What stands for a hole. */
+/* The sign for a hole. */
 const char *memory_bar_hole(const struct canvas *canvas);
 
 #endif

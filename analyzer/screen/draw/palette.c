@@ -161,7 +161,7 @@ static int in_scope(const struct model *model, uint32_t cell, const struct palet
 	       (!scope->shown || cell >= scope->shown_cells || scope->shown[cell]);
 }
 
-/* What the dimension tells apart; those beyond the last key share it. */
+/* The keys of the dimension; those beyond the last key share it. */
 static uint32_t key_of_cell(enum palette_by by, const struct model *model, uint32_t cell)
 {
 	const struct model_site *site = &model->site[TAPE_SITE(cell)];
@@ -248,7 +248,7 @@ static int is_fixed(const struct palette *palette)
 	return palette->by == PALETTE_BY_PHASE || palette->by == PALETTE_BY_CATEGORY;
 }
 
-/* Of the cells of one key: the most that they have held, and one of them. */
+/* The cells of one key: the most that they have held, and one of them. */
 struct key_weight {
 	uint64_t bytes; /* 0: nobody has it */
 	uint32_t cell;

@@ -34,29 +34,31 @@ extern const char *const palette_by_words[PALETTE_BY_COUNT];
 
 /* -1: the terminal's own. */
 struct palette_look {
-	int foreground, background; /* of 256 colours, or of 8 */
+	int foreground, background; /* from 256 colours, or from 8 */
 	int bold, dim, reverse, underline;
 };
 
 /*
- * How a cell looks with so many colours: 0 (also NO_COLOR), 8 or 256. Text on a layer is dark, on a subdued one light.
+ * The look of a cell with `colours` colours: 0 (also NO_COLOR), 8 or 256. Text on a layer is dark, on a subdued one
+ * light.
  */
 struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
 
-/* What is in no other layer (phase "other", category "other"); always layer 0, grey, and drawn on top. */
+/* Cells of no other layer (phase "other", category "other"); always layer 0, grey, and drawn on top. */
 #define PALETTE_REST 0
 
 /*
- * What the caching allocator holds and no tensor uses: the same layer in every dimension, grey, and above all others. It
- * belongs to whoever needs it next: to colour it like what took the segment would tell of a phase that is long over.
+ * Memory that the caching allocator holds and no tensor uses: the same layer in every dimension, grey, and above all
+ * others. It belongs to whoever needs it next: to colour it like what took the segment would tell of a phase that is
+ * long over.
  */
 #define PALETTE_SLACK COLOUR_SLACK
 #define PALETTE_SLACK_LETTER '~'
 
 /*
- * The layers of a dimension. Phases and categories have the layer of their number, so that they look the same in every
- * run; owners and processes get theirs by what they have held most, so many as there are; layers that nobody has yet
- * are there for those that palette_extend meets.
+ * The layers of a dimension. Phases and categories have the layer of their number, so that they look the same in
+ * every run; owners and processes get theirs by the most they have held, as far as layers go; layers that nobody has
+ * yet are there for those that palette_extend meets.
  */
 struct palette {
 	enum palette_by by;
@@ -69,7 +71,7 @@ struct palette {
 	uint32_t used;       /* private: layers that somebody has */
 };
 
-/* What cells are counted: those of the device, of processes that are not hidden, and of `shown` (see filter.h). */
+/* The cells that count: those of the device, of processes that are not hidden, and of `shown` (see filter.h). */
 struct palette_scope {
 	uint32_t device;
 	uint64_t hidden;      /* bit n: process n; processes from 63 on share the last bit */
@@ -91,7 +93,7 @@ char palette_phase_letter(uint8_t phase);
 /* The bit of a process in palette_scope. */
 uint64_t palette_process_bit(uint32_t process);
 
-/* What a cell is in a dimension: "forward", "kv cache", "libnccl", "rank 3". Into `out`, which is returned. */
+/* The key of a cell in a dimension: "forward", "kv cache", "libnccl", "rank 3". Into `out`, which is returned. */
 const char *palette_cell_name(char out[PALETTE_NAME_MAX], const struct model *model, enum palette_by by, uint32_t cell);
 
 /* "rank 3", "pid 4242" */

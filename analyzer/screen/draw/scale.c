@@ -134,7 +134,7 @@ void scale_zoom(struct scale *scale, int64_t around, int numerator, int denomina
 
 	if (wanted < least)
 		wanted = least;
-	if (wanted > whole - whole / scale->columns) /* what halving rounded off comes back */
+	if (wanted > whole - whole / scale->columns) /* give back the part that halving rounded off */
 		wanted = whole;
 	if (around < scale->from)
 		around = scale->from;
@@ -179,7 +179,7 @@ int64_t scale_tick(const struct scale *scale, int room)
 	return tick;
 }
 
-/* 1, 2, 4, 8, 10, 16, 20, 32, 40, 64, 80, 100, 128 ... of a unit: what people read off an axis at once. */
+/* 1, 2, 4, 8, 10, 16, 20, 32, 40, 64, 80, 100, 128 ... parts of a unit: people read them off an axis at once. */
 uint64_t scale_top(uint64_t most)
 {
 	static const unsigned round[] = { 1,  2,  3,  4,   5,   6,   8,   10,  12,  16,  20,  24,  32,  40,

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct scale {
-	int64_t first, last; /* of the run, ns; first < last */
+	int64_t first, last; /* limits of the run, ns; first < last */
 	int64_t from, to;    /* shown; from < to; inside first and last */
 	int64_t cursor;      /* inside from and to */
 	int columns;         /* at least 1 */
@@ -22,7 +22,7 @@ int64_t scale_later(int64_t time, int64_t ns);
 /* The whole run; the cursor at its beginning. A run of no length is shown as 1 us. */
 void scale_init(struct scale *scale, int64_t first, int64_t last, int columns);
 
-/* The run grew, or the screen changed. Who sees the whole run goes on seeing the whole run. */
+/* The run grew, or the screen changed. A view of the whole run stays one. */
 void scale_extend(struct scale *scale, int64_t first, int64_t last);
 void scale_resize(struct scale *scale, int columns);
 
@@ -32,7 +32,7 @@ int scale_column(const struct scale *scale, int64_t time); /* 0 .. columns - 1; 
 /* The cursor moves to `time`; what is shown follows it. */
 void scale_go(struct scale *scale, int64_t time);
 
-/* The cursor moves so many columns. */
+/* The cursor moves `columns` columns. */
 void scale_move(struct scale *scale, int columns);
 
 /* Shows `numerator` / `denominator` of the time, around `around`, which keeps its column. Down to 1 ns a column. */

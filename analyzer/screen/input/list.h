@@ -13,7 +13,7 @@ struct list {
 	int height;      /* rows that fit */
 };
 
-/* So many rows, so many of which fit; the chosen one stays chosen and in sight. */
+/* The number of rows, and of those that fit; the chosen one stays chosen and in sight. */
 void list_fit(struct list *list, uint32_t rows, int height);
 
 /* UP, DOWN, PAGE_UP, PAGE_DOWN, FIRST, LAST. 1: it was one of these. */

@@ -188,7 +188,7 @@ void prompt_draw(const struct prompt *prompt, struct area row)
 	area_fill(row, " ", STYLE_PLAIN);
 	x = area_text(row, 0, 0, STYLE_KEY, prompt->question);
 	text = area_part(row, x, 0, row.width - x, 1);
-	/* What is left of the cursor loses its beginning until the cursor fits. */
+	/* The text before the cursor loses its beginning until the cursor fits. */
 	mt_copy_text(left, sizeof(left), prompt->text);
 	left[prompt->at] = '\0';
 	for (columns = columns_of(left); columns >= text.width && from < prompt->at; columns = columns_of(left + from))

@@ -33,7 +33,7 @@ enum request request_of_key(int key)
 	return REQUEST_NONE;
 }
 
-/* What follows KEY_FIRST, in the order of the list. */
+/* The keys after KEY_FIRST, in the order of the list. */
 static size_t key_index(int key)
 {
 	return (size_t)(key - KEY_FIRST - 1);

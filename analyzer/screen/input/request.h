@@ -31,7 +31,7 @@ enum key {
 
 #define K(name) KEY_CODE_##name
 
-/* Where a key is explained. X(NAME, title) */
+/* The places in which a key is explained. X(NAME, title) */
 #define KEY_GROUP_LIST(X)         \
 	X(MOVE, "Moving in time") \
 	X(LOOK, "What is shown")  \
@@ -101,7 +101,7 @@ enum request {
 	REQUEST_COUNT
 };
 
-/* What a person did. */
+/* The action of a person. */
 enum input_kind { INPUT_NONE, INPUT_KEY, INPUT_MOUSE, INPUT_RESIZE, INPUT_QUIT /* a signal */ };
 
 enum mouse_button { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };

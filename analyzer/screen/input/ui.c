@@ -23,7 +23,7 @@
 
 #define ESCAPE_MS 50   /* a lone Esc, or the beginning of what a key sends */
 #define DOUBLE_MS 400  /* between the clicks of a double click */
-#define PAIRS_MAX 1024 /* of colours; far more than styles make */
+#define PAIRS_MAX 1024 /* pairs of colours; far more than styles make */
 
 /*
  * The mouse is ours: presses, movements while a button is held, and numbers for columns beyond 223. Curses joins events
@@ -31,7 +31,7 @@
  */
 #define MOUSE_ON "\033[?1000h\033[?1002h\033[?1006h"
 #define MOUSE_OFF "\033[?1006l\033[?1002l\033[?1000l"
-#define MOUSE_NUMBERS "\033[<" /* what events begin with */
+#define MOUSE_NUMBERS "\033[<" /* the begin of events */
 #define MOUSE_BYTES "\033[M"   /* the same, of terminals that do not know 1006 */
 #define KEY_NUMBERS (KEY_MAX + 1)
 #define INTERRUPT 3 /* Ctrl-C, where it is no signal */
@@ -55,10 +55,10 @@ static struct {
 	struct bytes {
 		char byte[512];
 		size_t size;
-	} restore, resume; /* what makes the terminal as it was, for a crash; and as it is again */
+	} restore, resume; /* texts that make the terminal as it was, for a crash; and as it is again */
 	int shared;    /* keys are no signals: whoever started us (memrec --live) has seen to that, and is in our job */
 	int aside;     /* the shell has the terminal, which is as it was */
-	pid_t starter; /* who that is */
+	pid_t starter; /* pid of that process */
 	struct termios settings;
 	struct {
 		int x, y;
@@ -100,7 +100,7 @@ static int check_terminal(char *why, size_t size)
 	return usable ? 0 : -MT_E_SYSTEM;
 }
 
-static struct bytes *kept; /* where keep_byte puts them */
+static struct bytes *kept; /* buffer in which keep_byte puts them */
 
 static int keep_byte(int byte)
 {
@@ -144,7 +144,7 @@ static int count_colours(void)
 
 static void set_modes(void)
 {
-	/* Where keys are no signals when we start (memrec --live) they stay none, and Ctrl-C is a key that leaves. */
+	/* If keys are no signals when we start (memrec --live) they stay none, and Ctrl-C is a key that leaves. */
 	if (ui.shared)
 		raw();
 	else
@@ -183,7 +183,7 @@ int ui_open(struct ui_size *size, char *why, size_t why_size)
 	tcgetattr(STDIN_FILENO, &ui.settings);
 	ui.shared = !(ui.settings.c_lflag & ISIG);
 	ui.starter = getppid();
-	/* What the terminal says of its size goes before LINES and COLUMNS. */
+	/* The terminal's own word on its size goes before LINES and COLUMNS. */
 	use_env(TRUE);
 	use_tioctl(TRUE);
 	set_escdelay(escape_ms());
@@ -229,7 +229,7 @@ static int is_in_front(void)
 	return front < 0 || front == getpgrp();
 }
 
-/* What is on the terminal goes; its settings are the shell's by now. */
+/* The text on the terminal goes; its settings are the shell's by now. */
 static void step_aside(void)
 {
 	if (!ui.aside)
@@ -237,7 +237,7 @@ static void step_aside(void)
 	ui.aside = 1;
 }
 
-/* Who started us was to see to the keys: it is gone, so they are signals again. */
+/* The process that started us was to see to the keys: it is gone, so they are signals again. */
 static void give_keys_back(void)
 {
 	struct termios settings = ui.settings;
@@ -270,7 +270,7 @@ void ui_close(void)
 
 /* ---- showing ---- */
 
-/* Where numbers are no longer those of a table but red, green and blue (TERM=xterm-direct). */
+/* On terminals with numbers that are red, green and blue, not those of a table (TERM=xterm-direct). */
 static int terminal_colour(int colour)
 {
 	return COLORS >= 1 << 24 && colour >= 0 ? colour_direct(colour) : colour;
@@ -326,7 +326,7 @@ static void show_cell(int x, int y, const struct canvas_cell *cell)
 	mvadd_wch(y, x, &character);
 }
 
-/* Who started us, a shell most likely, may have used the terminal since. */
+/* The process that started us, a shell most likely, may have used the terminal since. */
 static void go_on(void)
 {
 	reset_prog_mode();
@@ -335,8 +335,9 @@ static void go_on(void)
 }
 
 /*
- * Where only who started us was stopped, or went on in the background, the shell has the terminal: we stop, too, as if we had
- * been part of it. 0: we have the terminal; 1: it was away meanwhile; or it stays away, and we are asked to end.
+ * If only the process that started us was stopped, or went on in the background, the shell has the terminal: we stop,
+ * too, as if we had been part of it. 0: we have the terminal; 1: it was away meanwhile; or it stays away, and we are
+ * asked to end.
  */
 static int wait_for_terminal(void)
 {

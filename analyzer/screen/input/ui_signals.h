@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <termios.h>
 
-/* What the handlers saw since the last ui_signals_take. */
+/* The signals that the handlers saw since the last ui_signals_take. */
 struct ui_events {
 	int resized, stop, continued;
 };
@@ -19,7 +19,7 @@ struct ui_events {
 /* Takes the signals. 0 or -MT_E_SYSTEM. */
 int ui_signals_begin(void);
 
-/* What a crash does to the terminal from now on: writes `text` (kept) and gives it the settings. */
+/* The action of a crash on the terminal from now on: writes `text` (kept) and gives it the settings. */
 void ui_signals_on_crash(const char *text, size_t size, const struct termios *settings);
 
 /* Gives them back as they were. */

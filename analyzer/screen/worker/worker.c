@@ -71,7 +71,7 @@ static void prepare(struct worker *worker)
 	if (!wait_for_model(worker))
 		return;
 	worker_set_state(worker, WORKER_NAMING);
-	worker_name_sites(worker); /* what has no name is shown without one */
+	worker_name_sites(worker); /* a site without a name is shown without one */
 	if (worker->stop)
 		return;
 	worker_set_state(worker, WORKER_LOADING);
@@ -83,7 +83,7 @@ static void prepare(struct worker *worker)
 
 /* ---- questions ---- */
 
-/* Of a recording that runs: what the answer knows of it. */
+/* For a recording that runs: the time up to which the answer knows. */
 static void say_until(struct worker *worker, struct worker_table *table)
 {
 	char until[128], words[2048];

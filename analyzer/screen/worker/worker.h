@@ -28,11 +28,11 @@
 /* X(NAME) - what can be asked. */
 #define WORKER_QUESTION_LIST(X)                                                                \
 	X(LIFE)     /* the allocations of `site`: when each was born and freed, and by whom */ \
-	X(BETWEEN)  /* what was born in (from, to] and is alive at `to`, place by place */     \
+	X(BETWEEN)  /* memory born in (from, to] and alive at `to`, place by place */          \
 	X(RETAINED) /* growth per step and micro-batch, crossings of phases (retained.h) */    \
 	X(ADVICE)   /* the settings that would have helped (advise.h) */                       \
 	X(MAP)      /* the segments of `device` at `to`: an answer with a map, and no rows */  \
-	X(SEGMENT)  /* what lives at `to` in that of them that begins at `address` */          \
+	X(SEGMENT)  /* the live set at `to` in the segment that begins at `address` */         \
 	X(BESIDE)   /* the driver's memory in use at `to` that is in none of them */           \
 	X(SQL)      /* `text`; columns called site, time and *_time say what a row is about */
 
@@ -44,10 +44,10 @@ enum worker_question_kind {
 
 struct worker_question {
 	enum worker_question_kind kind;
-	uint32_t site;    /* of the model */
-	uint32_t device;  /* of the model; BETWEEN, MAP, SEGMENT, BESIDE */
+	uint32_t site;    /* site of the model */
+	uint32_t device;  /* device of the model; BETWEEN, MAP, SEGMENT, BESIDE */
 	int64_t from, to; /* ns since the run began */
-	int64_t process;  /* of the database; with `address` */
+	int64_t process;  /* process of the database; with `address` */
 	uint64_t address;
 	char text[WORKER_TEXT_MAX];
 };
@@ -67,8 +67,8 @@ struct worker_answer {
 	struct worker_column *column;
 	uint32_t columns;
 	const char **text; /* rows * columns of them, never NULL */
-	uint32_t *site;    /* of the model, by row; 0: the row is of no site */
-	int64_t *time;     /* that a row is about, -1: none */
+	uint32_t *site;    /* sites of the model, by row; 0: the row is of no site */
+	int64_t *time;     /* times that the rows are about, -1: none */
 	uint32_t rows;
 	int cut; /* there are more than WORKER_ROWS_MAX */
 	struct worker_map *map;
@@ -102,7 +102,7 @@ int worker_new(struct worker **worker, struct model *model, struct feed *feed, c
  */
 void worker_free(struct worker *worker);
 
-/* What it does; *percent of it. With WORKER_FAILED, `why` says why (lives as long as the worker). */
+/* Its work now; *percent of it. With WORKER_FAILED, `why` says why (lives as long as the worker). */
 enum worker_state worker_state(struct worker *worker, int *percent, const char **why);
 
 /* Asks: the question is copied. Its number, from 1. May be asked before WORKER_READY: it waits. */

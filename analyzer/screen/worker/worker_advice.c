@@ -1,4 +1,4 @@
-/* The settings that would have helped, as `memana advise` says them. What is set is taken from the recording alone. */
+/* The settings that would have helped, as `memana advise` says them. Settings are taken from the recording alone. */
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "report/advise/advise.h"

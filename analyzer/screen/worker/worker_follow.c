@@ -12,7 +12,7 @@
 #include "worker_impl.h"
 
 #define LOAD_AFTER 1000000000      /* ns, at least, between two loads */
-#define LOAD_SHARE 10              /* one part of so many of the time, for sites that are new */
+#define LOAD_SHARE 10              /* share of the time for sites that are new: 1 / LOAD_SHARE */
 #define LOAD_SHARE_ASKED 1         /* the same, for a question */
 #define NOT_SAME_AFTER 10000000000 /* ns: no sooner is everything read again because the traces are not the same */
 
@@ -25,7 +25,7 @@ void worker_set_state(struct worker *worker, enum worker_state state)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* What the model knows of the run now. */
+/* The model's facts of the run now. */
 struct seen {
 	enum model_follow follow;
 	int64_t until;

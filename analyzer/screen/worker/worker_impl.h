@@ -51,7 +51,7 @@ void worker_map_free(struct worker_map *map);
 
 /* A call stack of the run; several sites have it. */
 struct worker_stack {
-	int64_t node; /* of the database */
+	int64_t node; /* node of the database */
 	struct callstack callstack;
 	const char *function, *place; /* texts of the model; NULL: not known yet */
 	int loaded;
@@ -73,18 +73,18 @@ struct worker {
 	enum source_follow follow; /* how they are opened: beside a recording that runs its ring is left alone */
 	pthread_t thread;
 	struct worker_stacks *stacks; /* the newest; NULL: none yet */
-	struct db *db;                /* of the whole run, or of what was recorded by then; the thread's own */
+	struct db *db;                /* database of the whole run, or of the part recorded by then; the thread's own */
 	struct {
 		int64_t at, cost; /* ns: when it was loaded last, and how long that took; 0: never */
-		int64_t until;    /* of the run: what is in it */
-		uint32_t sites;   /* that the model had */
+		int64_t until;    /* end of the part of the run in it */
+		uint32_t sites;   /* sites that the model had */
 	} loaded;                 /* while the recording runs */
 	_Atomic int stop;
 	_Atomic uint32_t asked;       /* number of the newest question */
-	_Atomic uint32_t working;     /* of the one that is worked on */
-	_Atomic uint64_t done, total; /* of what the state is about */
+	_Atomic uint32_t working;     /* number of the one that is worked on */
+	_Atomic uint64_t done, total; /* progress of the state's work */
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards all that follows */
 	pthread_cond_t changed;
 	enum worker_state state;
 	char why[1024];
@@ -106,7 +106,7 @@ int worker_name_sites(struct worker *worker);
  */
 int worker_keep_up(struct worker *worker, int asked);
 
-/* What an answer is to say of the time it is about; "": the run is whole. */
+/* The words of an answer for the time it is about; "": the run is whole. */
 void worker_until_words(struct worker *worker, char *out, size_t size);
 
 /* With `done` and `total` at 0; wakes who waits for it. */
@@ -120,7 +120,8 @@ typedef int worker_answerer(struct worker *worker, const struct worker_question 
 worker_answerer worker_answer_life, worker_answer_between, worker_answer_retained, worker_answer_advice,
 	worker_answer_map, worker_answer_segment, worker_answer_beside, worker_answer_sql;
 
-/* Of all answers (worker_table.c): the site of the model with the number that the database gives it; 0: the model has none. */
+/* For all answers (worker_table.c): the site of the model with the number that the database gives it; 0: the model
+ * has none. */
 uint32_t worker_site(struct worker *worker, int64_t number);
 
 /* "backward (rl_step.c:210)"; "no stack was recorded" where both are empty. Returns `out`. */

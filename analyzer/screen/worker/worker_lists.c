@@ -17,7 +17,7 @@ struct between {
 	struct worker_table *table;
 	uint64_t bytes, count; /* kept */
 	int64_t before, after; /* in use */
-	int64_t most;          /* what the first place grew by */
+	int64_t most;          /* growth of the first place */
 	char place[256], category[64];
 	int processes;
 };
@@ -159,7 +159,7 @@ static uint32_t site_of(struct worker *worker, const struct retained_growth *gro
 						  .category = growth->category };
 	int64_t site;
 
-	worker_query_site_of(worker->db, &stack, &site); /* where that fails, the row is of none */
+	worker_query_site_of(worker->db, &stack, &site); /* a failure leaves the row without a site */
 	return worker_site(worker, site);
 }
 

@@ -29,7 +29,7 @@ int worker_query_evidence(struct db *db, worker_query_row *row, void *context);
 
 /* ---- of the whole run (load_run) ---- */
 
-/* What the queries below need to be fast. Once. */
+/* The indexes that the queries below need to be fast. Once. */
 int worker_query_prepare(struct db *db);
 
 /* id, process, device, node, phase: of every site. */
@@ -51,17 +51,18 @@ int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, v
 int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context);
 
 /*
- * Of a device, what changed in (from, to], place by place, what grew most first: bytes that are more in use at `to` than
- * at `from` (negative: fewer), bytes that were born meanwhile; bytes and number of these that are in use at `to`; phase,
- * category, function, place, rank (-1: none), pid, and the site and bytes of the largest allocation. What was born and
- * is gone is of no row. worker_query_in_use: one row, the bytes in use at `from` and at `to`.
+ * The changes on a device in (from, to], place by place, the largest growth first: bytes that are more in use at `to`
+ * than at `from` (negative: fewer), bytes that were born meanwhile; bytes and number of these that are in use at
+ * `to`; phase, category, function, place, rank (-1: none), pid, and the site and bytes of the largest allocation. An
+ * allocation that was born and is gone has no row. worker_query_in_use: one row, the bytes in use at `from` and at
+ * `to`.
  */
 int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 
 /*
- * Of a device, what the driver gave and is in use for something else than tensors at a moment, largest first: bytes,
- * alloc_time, phase, step, site, node, memory ("device", "async-pool").
+ * The memory of a device that the driver gave and that is in use for something else than tensors at a moment, largest
+ * first: bytes, alloc_time, phase, step, site, node, memory ("device", "async-pool").
  */
 int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
 			void *context);
@@ -72,9 +73,9 @@ int worker_query_tables(struct db *db, worker_query_row *row, void *context);
 /* *time: of the newest moment of that name on the device (of the database); -1: it has none. */
 int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time);
 
-/* What sites of one stack differ in. */
+/* The parts in which sites of one stack differ. */
 struct worker_query_stack {
-	int64_t device, process, node; /* of the database; node 0: none */
+	int64_t device, process, node; /* ids of the database; node 0: none */
 	const char *phase, *category;  /* the category is what it should be: another one is better than none */
 };
 

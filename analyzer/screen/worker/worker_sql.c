@@ -8,7 +8,7 @@
 
 #define BLOB_BYTES 32u /* shown of a blob */
 
-/* What the columns say rows are about; -1: no column does. */
+/* The things that rows are about by their columns; -1: no column says so. */
 struct sql_columns {
 	int site, time;
 };
@@ -116,7 +116,7 @@ static void say_trouble(struct worker *worker, struct worker_table *table, int e
 		     error == -MT_E_MEMORY ? mt_strerror(error) : db_message(worker->db));
 	db_unrestrict(worker->db); /* from here on the question is ours */
 	sentence_say(&words, ". There are:");
-	worker_query_tables(worker->db, add_table, &words); /* where that fails, none are named */
+	worker_query_tables(worker->db, add_table, &words); /* a failure names none */
 	worker_table_trouble(table, words.text);
 }
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "memtrace/error.h"
 
-#define TEXTS_BYTES 65536u /* of one block */
+#define TEXTS_BYTES 65536u /* bytes of one block */
 
 void worker_map_free(struct worker_map *map)
 {
@@ -53,7 +53,7 @@ void worker_answer_free(struct worker_answer *answer)
 	free(table);
 }
 
-/* A copy that lives as long as the table; "" where there is no memory. */
+/* A copy that lives as long as the table; "" without memory for it. */
 static const char *keep(struct worker_table *table, const char *words)
 {
 	size_t size = strlen(words) + 1;
