@@ -335,9 +335,8 @@ static void go_on(void)
 }
 
 /*
- * If only the process that started us was stopped, or went on in the background, the shell has the terminal: we stop,
- * too, as if we had been part of it. 0: we have the terminal; 1: it was away meanwhile; or it stays away, and we are
- * asked to end.
+ * If only the process that started us was stopped, or went on in the background, the shell has the terminal. We stop
+ * then, too. 0: we have the terminal; 1: it was away meanwhile; or it stays away, and we are asked to end.
  */
 static int wait_for_terminal(void)
 {

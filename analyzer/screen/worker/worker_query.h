@@ -51,18 +51,18 @@ int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, v
 int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context);
 
 /*
- * The changes on a device in (from, to], place by place, the largest growth first: bytes that are more in use at `to`
- * than at `from` (negative: fewer), bytes that were born meanwhile; bytes and number of these that are in use at
- * `to`; phase, category, function, place, rank (-1: none), pid, and the site and bytes of the largest allocation. An
- * allocation that was born and is gone has no row. worker_query_in_use: one row, the bytes in use at `from` and at
- * `to`.
+ * The changes on a device in (from, to], place by place, the largest growth first. Columns: bytes that are more in
+ * use at `to` than at `from` (negative: fewer), bytes that were born meanwhile. Then bytes and number of these that
+ * are in use at `to`; phase, category, function, place, rank (-1: none), pid. Last the site and bytes of the largest
+ * allocation. An allocation that was born and is gone has no row. worker_query_in_use: one row, the bytes in use at
+ * `from` and at `to`.
  */
 int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 
 /*
- * The memory of a device that the driver gave and that is in use for something else than tensors at a moment, largest
- * first: bytes, alloc_time, phase, step, site, node, memory ("device", "async-pool").
+ * The memory of a device that the driver gave and no tensor uses at a moment, largest first. Columns: bytes,
+ * alloc_time, phase, step, site, node, memory ("device", "async-pool").
  */
 int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
 			void *context);
