@@ -41,7 +41,7 @@ FORMATS_SRC := $(shell find formats -name '*.c')
 ANALYZER_SRC := $(shell find analyzer -name '*.c')
 
 
-# What runs inside somebody else's process, and memrec; recorder/shared is in both.
+# Objects that run inside somebody else's process, and memrec; recorder/shared is in both.
 NOP_SRC := recorder/agent/hooks/agent_nop.c
 AGENT_SRC := $(filter-out $(NOP_SRC),$(wildcard recorder/shared/*.c recorder/agent/*/*.c))
 MEMREC_SRC := $(wildcard recorder/shared/*.c recorder/run/*.c recorder/collect/*.c recorder/launch/*.c)
@@ -81,7 +81,7 @@ $(LIB): $(FORMATS_OBJ)
 	$(SAY) AR $@
 	$(Q)$(AR) rcs $@ $^
 
-# Of the analyzer a unit test is linked with what it needs.
+# A unit test is linked with the parts of the analyzer that it needs.
 $(B)/analyzer.a: $(filter-out %/main.o,$(ANALYZER_OBJ))
 	@rm -f $@
 	$(SAY) AR $@
@@ -103,8 +103,9 @@ $(B)/libmemrec-nop.so: $(NOP_OBJ)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
 
-# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/launch/inject.h): the 64-bit one
-# comes to the agent, a 32-bit one to a library that does nothing. Where the compiler makes none there is no such name.
+# A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/launch/inject.h): the 64-bit
+# one comes to the agent, a 32-bit one to a library that does nothing. If the compiler makes none there is no such
+# name.
 $(B)/each/.made:
 	@mkdir -p $(B)/each/lib64 $(B)/each/lib/x86_64-linux-gnu $(B)/each/lib/i386-linux-gnu $(B)/each/lib32
 	@ln -sf ../../libmemrec.so $(B)/each/lib64/libmemrec.so
@@ -124,7 +125,7 @@ $(B)/agent/%.o: %.c
 	$(SAY) CC $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -c -o $@ $<
 
-# What a foreign database says of times and bytes may add up to anything: modulo 2^64 then, as in a trace, but defined.
+# Times and bytes of a foreign database may add up to anything: modulo 2^64 then, as in a trace, but defined.
 $(ANALYZER_OBJ): CFLAGS += -fwrapv
 
 # A file names those of its own room alone, others by their room: "trace/chunk.h". See tools/rooms.txt.
@@ -204,7 +205,7 @@ test-driver: deps-test
 	@$(MAKE) --no-print-directory -j2 all
 	@tests/driver/run.sh $(B)
 
-# What is done to a recording, and what comes of it: a table (an hour; RUNS, KEEP_MINUTES, ROWS: tests/torture/torture.py).
+# A table of attacks on a recording, and their results (an hour; RUNS, KEEP_MINUTES, ROWS: tests/torture/torture.py).
 TORTURE := $(B)/torture/victim $(B)/torture/victim_library.so
 $(B)/torture/victim: tests/torture/victim.c
 	@mkdir -p $(@D)
@@ -226,7 +227,7 @@ torture: programs standin victims
 test-elsewhere:
 	@tests/elsewhere/run.sh
 
-# What CONTRIBUTING.md says under "What to touch for", done in a copy of the tree.
+# Does the actions of CONTRIBUTING.md's "What to touch for" in a copy of the tree.
 .PHONY: test-contributing
 test-contributing: deps-test
 	@python3 tests/contributing/follow.py
@@ -238,7 +239,7 @@ lint:
 english:
 	@tools/english.py --lower
 
-# What cppcheck and clang-tidy find in all sources: a minute on two cores, so it is not in lint.
+# The findings of cppcheck and clang-tidy in all sources: a minute on two cores, so it is not in lint.
 .PHONY: tidy deps-tidy
 deps-tidy:
 	@tools/deps.sh build tidy
@@ -277,18 +278,18 @@ bench-reports: programs $(B)/tests/bench/bench_format
 bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui
 	@tests/bench/tui.sh $(B)
 
-# What it costs to look at a recording while it runs.
+# The cost of looking at a recording while it runs.
 .PHONY: bench-live
 bench-live: programs standin samples
 	@tests/bench/live.py $(B)
 
-# What an event costs in the recorded program, next to heaptrack and memray.
+# The cost of an event in the recorded program, next to heaptrack and memray.
 .PHONY: bench-record
 bench-record: programs
 	@tests/bench/record.sh $(B)
 	@tests/bench/loop.sh $(B)
 
-# What bash, zsh and fish complete, made of what the programs say of themselves.
+# Completion for bash, zsh and fish, made of the programs' own help.
 COMPLETION := $(foreach shell,bash zsh fish,$(B)/completion/memrec.$(shell) $(B)/completion/memana.$(shell))
 .PHONY: completion
 completion: $(COMPLETION)

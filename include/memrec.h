@@ -1,6 +1,6 @@
 /*
- * memrec.h - tell memrec what your program is doing. All four calls are optional, cheap (tens of nanoseconds) and do
- * nothing when the program does not run under memrec: there is nothing to link (but -ldl where glibc is older than
+ * memrec.h - tell memrec what your program is doing. All four calls are optional and cheap (tens of nanoseconds), and
+ * do nothing when the program does not run under memrec. There is nothing to link (but -ldl where glibc is older than
  * 2.34).
  *
  *     memrec_phase_push("rollout");

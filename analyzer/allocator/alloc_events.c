@@ -5,10 +5,9 @@
 #include "memtrace/error.h"
 
 /*
- * Rows of (seq, time, id, address, bytes, whether it is of a pool that sleeps, whether it is a tensor), by seq: ids
- * of allocations are in the order of their ends. ?1 the process, ?2 the device, ?3 whether a pool sleeps, ?4 whether
- * there are mappings. Without any, segments are asked for with the tensors: to look through all allocations takes
- * time.
+ * Rows of (seq, time, id, address, bytes, in a pool that sleeps or not, tensor or not), by seq. Ids of allocations
+ * are in the order of their ends. ?1 the process, ?2 the device, ?3 whether a pool sleeps, ?4 whether there are
+ * mappings. Without any, segments are asked for with the tensors: to look through all allocations takes time.
  */
 static const struct question {
 	enum alloc_event_kind tensor, piece;

@@ -5,12 +5,12 @@
  *     request ──round──> best free block of the pool ──none──> new segment, or pages ──refused──> give back, once more
  *                             │ split                                                                  │ out of memory
  *
- * Rules, from c10/cuda/CUDACachingAllocator.cpp: a block is a multiple of 512 bytes; up to 1 MiB is small: from
- * segments of 2 MiB; below 10 MiB from segments of 20 MiB; else a segment of its own, a multiple of 2 MiB. The
- * smallest block that fits is taken, the lowest of several. A rest is split off: always if the pool is small or
- * segments expand, else if it is more than 1 MiB. Free neighbours in a segment join. Segments that expand are ranges
- * of addresses that get pages of 2 or 20 MiB at the lowest place with room. Nothing goes back to the driver but by
- * alloc_model_empty_cache, garbage collection, and when the driver refuses.
+ * Rules, from c10/cuda/CUDACachingAllocator.cpp. A block is a multiple of 512 bytes. Up to 1 MiB it is small, from
+ * segments of 2 MiB. Below 10 MiB it comes from segments of 20 MiB; else it has a segment of its own, a multiple of 2
+ * MiB. The smallest block that fits is taken, the lowest of several. A rest is split off: always if the pool is small
+ * or segments expand, else if it is more than 1 MiB. Free neighbours in a segment join. Segments that expand are
+ * ranges of addresses that get pages of 2 or 20 MiB at the lowest place with room. Nothing goes back to the driver
+ * but by alloc_model_empty_cache, garbage collection, and when the driver refuses.
  *
  * Not modelled: blocks that another stream still uses after their free (give them when that is over), what is put off
  * while a graph is captured, peers, IPC.

@@ -2,10 +2,10 @@
  * alloc_recorded.h - what the recorded allocator had at the driver, followed event by event, and what that tells of the
  * streams and private pools which the recording does not name.
  *
- * Blocks never go from one pool (a stream and a private pool) to another, and all blocks of a segment are of one. So a
- * tensor is of the pool of the segment it lies in, and two segments are of different pools when a tensor went into the
- * one although the allocator would have had to prefer a free block of the other. Expandable segments have a range of
- * addresses for each pool. A pool whose free segments stay when the cache is emptied is in use by a graph.
+ * Blocks never go from one pool (a stream and a private pool) to another, and all blocks of a segment are of one. A
+ * tensor is of the pool of its segment. Two segments are of different pools when a tensor went into the one although
+ * the allocator would have had to prefer a free block of the other. Expandable segments have a range of addresses for
+ * each pool. A pool whose free segments stay when the cache is emptied is in use by a graph.
  *
  * Evidence comes late, so the events are gone through once to learn the pools, and once more with them.
  *

@@ -1,12 +1,12 @@
 /*
  * alloc_replay.h - replays the tensors of one process on one device of a database under other settings of PyTorch's
- * caching allocator, and under its own: how far the model is off where the truth is known.
+ * caching allocator. A replay under its own settings shows the model's error.
  *
- * A recording of memrec lacks three facts: on which stream a block was asked for (inferred, see alloc_recorded.h),
- * when another stream was done with a block that was freed (the model uses it again at once), and calls of
- * empty_cache() that gave nothing back. When memory went back to the driver in the recording, the replay empties the
- * cache. A recording that begins in the middle begins with the segments that were there; where segments expand in one
- * of both and not in the other, with the tensors alone, as if they had just been asked for.
+ * A recording of memrec lacks three facts: the stream of a request (inferred, see alloc_recorded.h), the moment at
+ * which another stream was done with a freed block (the model uses the block at once), and calls of empty_cache()
+ * that gave nothing back. When memory went back to the driver in the recording, the replay empties the cache. A
+ * recording that begins in the middle begins with the segments that were there. If segments expand in one of both and
+ * not in the other, it begins with the tensors alone, as if they had just been asked for.
  *
  * Pools that sleep (vLLM, torch_memory_saver) have an allocator of their own: their bytes are added as they were.
  * Needs memory for what is alive at once, not for the file.

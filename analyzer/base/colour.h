@@ -1,6 +1,6 @@
 /*
- * colour.h - the colours that stand for phases, categories and whatever else is a layer of the chart: one table for the screen
- * and for the reports, so that a phase looks the same wherever it is named. And how many of them a terminal has.
+ * colour.h - the colours of phases, categories and all other layers of the chart. One table for the screen and for
+ * the reports: a phase has one colour everywhere. And how many of them a terminal has.
  */
 #ifndef MEMANA_COLOUR_H
 #define MEMANA_COLOUR_H

@@ -86,8 +86,8 @@ void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3
 void text_say(const char *format, ...) MT_PRINTF(1, 2);
 
 /*
- * text_print of what begins with a blank, and that has the colour of the phase (text_phase_bar) behind it: words stay legible
- * on dark and on light, where a colour that tells phases apart need not be.
+ * text_print of a text that begins with a blank, and that has the phase's colour (text_phase_bar) behind it. Words
+ * stay legible on dark and on light; a colour that tells phases apart need not be.
  */
 void text_phase_print(const struct text *text, const char *phase, const char *format, ...) MT_PRINTF(3, 4);
 

@@ -1,9 +1,9 @@
 /*
  * show.c - the loop between a run and the terminal.
  *
- * A session reads a run and works for the screen. There is one, but for a moment beside a recording that runs: what is
- * known of that when it ends was found without knowing the end, so another session reads it as a whole, and takes over as
- * soon as it has done so and the person looks at the timeline.
+ * A session reads a run and works for the screen. There is one session, but for a moment beside a recording that
+ * runs. Facts found while the recording ran did not know its end, so another session reads it as a whole. It takes
+ * over as soon as it has done so and the person looks at the timeline.
  */
 #include "show.h"
 

@@ -6,9 +6,9 @@
 #include "source/source.h"
 
 /*
- * Shows `source`, which is taken over, until the person leaves. `paths`, which it was opened from, are opened again when a
- * recording that was followed has ended, when another file has taken its place, and when a folder among them has got
- * more traces. The exit code, after printing what is wrong.
+ * Shows `source`, which is taken over, until the person leaves. `paths` are opened anew in three cases: a recording
+ * that was followed has ended, another file has taken its place, or a folder among them has got more traces. The exit
+ * code, after printing what is wrong.
  */
 int show_run(const char *command, struct source *source, char *const *paths, uint32_t count);
 

@@ -428,9 +428,10 @@ CREATE TABLE step_device (
 	peak_role TEXT NOT NULL           -- role of that process then
 );
 
--- Instants with a name: places in the order of all events. Once for each process and device: start (nothing of the recording
--- has happened), step:N:end (step N has just ended), end. Once for each device: peak, phase:NAME (the peak of that phase),
--- step:N (the peak while a process was in step N), oom:N (the request of oom N has just failed), oom (the newest of them).
+-- Instants with a name: places in the order of all events. Once for each process and device: start (nothing of the
+-- recording has happened), step:N:end (step N has just ended), end. Once for each device: peak, phase:NAME (the peak
+-- of that phase), step:N (the peak while a process was in step N), oom:N (the request of oom N has just failed). oom
+-- is the newest of them.
 CREATE TABLE moment (
 	name TEXT NOT NULL,
 	process INTEGER NOT NULL REFERENCES process,
@@ -440,9 +441,9 @@ CREATE TABLE moment (
 );
 
 -- The timeline's data: every move of bytes in the order of events, in blocks of 65536. Each move has four numbers of
--- seven bits a byte, the lowest first and the highest bit set if more follow; signed ones as n * 2, or -n * 2 - 1: ns
--- since the move before (of a block's first: since 0), site * 4 + slack * 2 + whether the next is of the same event,
--- bytes, allocations.
+-- seven bits a byte, the lowest first and the highest bit set if more follow; signed ones as n * 2, or -n * 2 - 1.
+-- The numbers: ns since the move before (of a block's first: since 0), site * 4 + slack * 2 + whether the next is of
+-- the same event, bytes, allocations.
 CREATE TABLE timeline (
 	block INTEGER PRIMARY KEY,
 	events INTEGER NOT NULL,

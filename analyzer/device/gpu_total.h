@@ -6,8 +6,8 @@
  *            │           recorded         │ remainder│ = context + code + graphs + pools + unexplained
  *
  * The remainder grows when the driver takes memory that no call names a size for. Growth between two samples is laid
- * to what the driver was asked for in between; where several things were asked for, to the first of the list below,
- * which remembers the others. Bytes that nobody asked for are unexplained. Nothing is ever divided up by guess.
+ * to the driver calls in between. Several causes count as the first of them in the list below, which remembers the
+ * others. Bytes that nobody asked for are unexplained. Nothing is ever divided up by guess.
  *
  * A sample says something only if nothing moved while it was made: an allocation counts for NVML before its call has
  * returned, a free after it was entered. So a sample is settled when the ledger held the same from a little before it to

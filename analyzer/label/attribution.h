@@ -2,8 +2,8 @@
  * attribution.h - who held the bytes at the moment of the peak, in one pass and without keeping history.
  *
  * A site is one place that bytes come from: a stack of a process on a device, the phase and the category. Each site
- * counts what it holds now. When a device reaches a new peak, its epoch goes up; a site writes its counters down only
- * when it is about to change for the first time in an epoch:
+ * counts what it holds now. A new peak of a device raises its epoch. A site writes its counters down only before its
+ * first change in an epoch:
  *
  *     device   40  61 (epoch 7)  58  59  60 ...            never above 61 again
  *     site A   12  12            12  12  12                never touched: what it holds now is what it held

@@ -230,7 +230,7 @@ static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t
 
 /*
  * The rest of what such a line allocates is a number or two, a loss perhaps. A tensor with the size of a weight is
- * not logits: the gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
+ * not logits. The gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
  */
 int category_has_logits(const struct judge *judge)
 {

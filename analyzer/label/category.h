@@ -10,15 +10,14 @@
  *     optimizer                               stays
  *     forward                                                    freed in backward
  *
- * Memory that goes in the phase in which it came is workspace. Sizes tell more. Those of what is there before
- * anything is computed, the weights', are numbered, and the number is part of the site's key: what a line allocates
- * in the size of a weight is another site than the rest. Logits are what the loss is made of: of the size that a
- * function of the loss allocates, or where no rule names one, of tokens x vocabulary, once where there are dozens of
- * the layers.
+ * Memory that goes in the phase in which it came is workspace. Sizes tell more. Sizes from before the first
+ * computation, the weights', are numbered, and the number is part of the site's key. A line's allocations in the size
+ * of a weight are another site than its rest. Logits have the size that a function of the loss allocates. Without a
+ * rule that names one, they are tokens x vocabulary, once where there are dozens of the layers.
  *
- * One line's allocations in one phase may be for several purposes: some are gone in the phase in which they came, and
- * the rest live on, until backward, beyond it, for good. Then it is two sites in the end, by how each allocation
- * lived (`twin`); of the peak's bytes it is known, too, for deaths are held against the peak that stands.
+ * One line's allocations in one phase may be for several purposes. Some are gone in the phase in which they came; the
+ * rest live on, until backward, beyond it, for good. Then it is two sites in the end, by how each allocation lived
+ * (`twin`). The peak's bytes are told apart, too, because deaths are held against the standing peak.
  *
  * It cannot tell apart what lives alike. Nor what a trace that ends early would have shown: then the opinion stays.
  * Memory without evidence is "other".

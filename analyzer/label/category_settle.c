@@ -3,9 +3,8 @@
 #include "category_impl.h"
 
 /*
- * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose; and
- * among those that the optimizer took some of, how many are there and how many are gone. And what came with a
- * checkpoint.
+ * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose. Among
+ * those that the optimizer took some of: how many are there and how many are gone. And what came with a checkpoint.
  */
 struct tally {
 	uint64_t gradients, state, bare;
@@ -30,7 +29,7 @@ static int is_nameless(const struct judge *judge)
 }
 
 /*
- * Buffers of weights and gradients are made in init, and rules call all of them gradients: one half as large as
+ * Buffers of weights and gradients are made in init, and rules call all of them gradients. One half as large as
  * another has the weights, in two bytes while their gradients have four.
  */
 static void judge_half(const struct categories *categories, const struct attribution *attribution,
@@ -154,8 +153,8 @@ static int came_back(const struct tally *tally, const struct moved *moved)
 }
 
 /*
- * NeMo-RL takes a model or its optimizer to the host and back, by functions that move anything: what comes back is in as many
- * pieces of the size as went for good.
+ * NeMo-RL takes a model or its optimizer to the host and back, by functions that move anything. The copies that come
+ * back are in as many pieces of the size as went for good.
  */
 static int judge_back(const struct judge *judge, const struct tally *tally)
 {

@@ -48,15 +48,16 @@ uint8_t sizes_find(const struct category_sizes *sizes, uint64_t size);
 int sizes_seen(const struct category_sizes *sizes, uint64_t size);
 
 /*
- * Is `bytes` tokens x vocabulary x bytes of an element? The vocabulary is the rows of a weight of which there are one or
- * two (embedding, head), each of them as wide as a vector weight (a norm) or a square one of which there are more; the tokens
- * are those of another tensor, which has tokens such rows. figure[3]: tokens, vocabulary, bytes of an element.
+ * Is `bytes` tokens x vocabulary x bytes of an element? The vocabulary is the rows of a weight of which there are one
+ * or two (embedding, head). Each row is as wide as a vector weight (a norm), or as a square one of which there are
+ * more. The tokens are those of another tensor, which has tokens such rows. figure[3]: tokens, vocabulary, bytes of
+ * an element.
  */
 int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3]);
 
 /*
- * The same where the framework has said how many words the vocabulary has and how wide a token's vector is: nothing is left
- * to be guessed but the tokens, which are those of another tensor. Blocks of a GPU are multiples of 512 bytes.
+ * The same if the framework has told the vocabulary and the width of a token's vector. Only the tokens are guessed:
+ * they are those of another tensor. Blocks of a GPU are multiples of 512 bytes.
  */
 int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width,
 		 uint64_t figure[3]);
@@ -68,10 +69,10 @@ void sizes_note_loss(struct category_sizes *sizes, uint64_t size);
 int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes);
 
 /*
- * Are `born` allocations of `bytes` the logits that went into the loss? They have as many elements as what the loss made
- * of them, or are those of nearly as many tokens (without the last of each sequence), and are no more than a few for each
- * loss: a layer's are dozens. figure[3] as of sizes_vocabulary; figure[1] 0: how many words is not known, figure[0] is how
- * much the loss allocated.
+ * Are `born` allocations of `bytes` the logits that went into the loss? They have as many elements as the loss's own
+ * memory, or those of nearly as many tokens (without the last of each sequence). They are no more than a few for each
+ * loss: a layer's are dozens. figure[3] as of sizes_vocabulary; figure[1] 0: how many words is not known, figure[0]
+ * is how much the loss allocated.
  */
 int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3]);
 

@@ -11,8 +11,8 @@
  *     birth 90   stack B, 4 MiB          like 43: alike (a gradient of a later step)
  *
  * Allocations of one stack in one size are alike when at least half of those alive at the census had that one name. A
- * block that holds many tensors (all weights of a file, a flat buffer) is what most of its bytes are, if those that
- * were named are at least half of it.
+ * block that holds many tensors (all weights of a file, a flat buffer) has the kind of most of its bytes, if the
+ * named ones are at least half of it.
  *
  * Memory: the census's events and what they name. Time: of the events read; a trace that says more than it could mean is
  * believed up to a budget.

@@ -19,8 +19,8 @@
  *                is one stretch of it, in one segment
  *     held       in use + slack: what the driver gave. Peaks are the most of it
  *
- * The analysis keeps these sums while it goes through the events (ledger.h), the timeline's tape has every change of them
- * (tape.h), and the database has lives: the views stretch, in_use, piece and live_at of schema.sql.
+ * The analysis keeps these sums while it goes through the events (ledger.h). The timeline's tape has every change of
+ * them (tape.h). The database has lives: the views stretch, in_use, piece and live_at of schema.sql.
  */
 #ifndef MEMANA_ALIVE_H
 #define MEMANA_ALIVE_H

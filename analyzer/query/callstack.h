@@ -43,9 +43,9 @@ int callstack_append(struct callstack *stack, const struct callstack_frame *fram
 void callstack_learn(struct callstack_frame *frame);
 
 /*
- * The frame that a person would look at first: the innermost of the user's own code; else of a library that tells things
- * apart (frame_kind.h); else the node of autograd that runs; else of Python; else what is no plumbing of PyTorch; else the
- * operation that was called; else outside the driver; CALLSTACK_NO_FRAME: none at all.
+ * The frame that a person would look at first: the innermost of the user's own code. Else of a library that tells
+ * things apart (frame_kind.h); else the node of autograd that runs; else of Python; else no plumbing of PyTorch; else
+ * the operation that was called; else outside the driver; CALLSTACK_NO_FRAME: none at all.
  */
 size_t callstack_user_frame(const struct callstack *stack);
 

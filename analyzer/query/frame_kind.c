@@ -123,8 +123,8 @@ static const char *const native[] = {
 };
 
 /*
- * CPython's own functions in C that call others, by the beginning of their names: where the interpreter is linked into its
- * program, a snapshot has their names and nothing of where they are.
+ * CPython's own functions in C that call others, by the beginning of their names. For an interpreter that is linked
+ * into its program, a snapshot has their names and not their files.
  */
 static const char *const interpreter[] = {
 	"pymain_",

@@ -12,9 +12,9 @@ void partial_file_begin(const char *path);
 
 /*
  * Begins with the file that is to become `target`, "TARGET.new-PID", into `path`; it is empty, and locked as long as
- * it is not whole. Files left beside `target` by processes that are no more (killed, or the machine stopped) go
- * before: those that nobody has locked, here or on another host, and with a pid that is nobody's. If the file cannot
- * be made, opening `path` says why.
+ * it is not whole. Files left beside `target` by processes that are no more (killed, or the machine stopped) are
+ * removed first. Such files have no lock, here or on another host, and a pid that is nobody's. If the file cannot be
+ * made, opening `path` says why.
  */
 void partial_file_beside(char *path, size_t size, const char *target);
 int partial_file_make(char *path); /* mkstemp, and begin with what it made of `path` before a signal can come between */

@@ -39,10 +39,10 @@ struct source {
 int source_rules(const char *path);
 
 /*
- * Opens `paths`: one database, or traces. A trace whose recorder left events in a ring on this machine is completed
- * in a temporary file, so nothing is missing; a PyTorch snapshot is imported into one; the originals stay as they
- * are. All traces of a folder are opened, by name; one without any is -MT_E_ARGUMENT. 0, or an error with `message`.
- * Release in any case.
+ * Opens `paths`: one database, or traces. A trace with events left in a ring on this machine is completed in a
+ * temporary file, so nothing is missing. A PyTorch snapshot is imported into one. The originals stay as they are. All
+ * traces of a folder are opened, by name; one without any is -MT_E_ARGUMENT. 0, or an error with `message`. Release
+ * in any case.
  */
 int source_open(struct source *source, char *const *paths, uint32_t count);
 

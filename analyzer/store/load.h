@@ -38,8 +38,8 @@ int load_run_watched(struct db *db, struct analysis *analysis, const struct anal
 int load_names(struct db *db);
 
 /*
- * The table `callsite` of the stacks of sites and failed requests, and of those in temp.freed (load_freed.c) where that
- * is there; native frames have got their names, or get them here. 0 or -MT_E_x.
+ * The table `callsite` of the stacks of sites and failed requests, and of those in temp.freed (load_freed.c) if it is
+ * there. Native frames have got their names, or get them here. 0 or -MT_E_x.
  */
 int load_callsites(struct db *db, struct symbols *symbols);
 

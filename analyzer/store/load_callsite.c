@@ -2,9 +2,10 @@
  * load_callsite.c - the line of the user's code behind every stack that allocated, freed, or was refused, and what inside
  * of it tells things apart (callstack_inner_frame).
  *
- * The line is the innermost frame of the user's own code, unless that is a helper that everybody allocates with: a line that
- * does so while the model is set up, while it works and in the optimizer says nothing of any of them. Then it is the
- * next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one kind of work here.
+ * The line is the innermost frame of the user's own code, unless that is a helper that everybody allocates with. Such
+ * a line allocates while the model is set up, while it works and in the optimizer, and says nothing of any of them.
+ * Then it is the next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one
+ * kind of work here.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -384,8 +384,8 @@ static int publish_site(struct inflow *inflow, uint32_t number, const struct sit
 }
 
 /*
- * The facts of a site may change until the end; results worked out from them are stale then, and the screen has to
- * begin anew: with more and more events that takes longer and longer.
+ * The facts of a site may change until the end. Results worked out from them are stale then, and the screen has to
+ * begin anew. With more and more events a restart takes longer and longer.
  */
 static void renew_sites(struct inflow *inflow, int end, int64_t now)
 {

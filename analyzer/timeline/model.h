@@ -179,8 +179,8 @@ int model_same_line(const struct model *model, uint32_t one, uint32_t two);
 uint32_t model_cell_owner(const struct model *model, uint32_t cell);
 
 /*
- * How many events of the tape count at `time`, seen from a device (alive.h): all that are not later; at its peak, and when
- * a request failed there, those up to it.
+ * The number of events of the tape that count at `time`, seen from a device (alive.h): all that are not later. At its
+ * peak, and when a request failed there: those up to it.
  */
 uint64_t model_events_at(const struct model *model, uint32_t device, int64_t time);
 

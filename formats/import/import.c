@@ -83,8 +83,8 @@ static void give_back(struct import *import, uint32_t device, uint64_t addr)
 }
 
 /*
- * PyTorch rounds up to 512 bytes, or more (roundup_power2_divisions), and leaves a rest that is not worth splitting off
- * in the block: where the snapshot does not have the block itself, the rounded size is the least that it can be.
+ * PyTorch rounds up to 512 bytes, or more (roundup_power2_divisions). A rest that is not worth splitting off stays in
+ * the block. Without the block itself in the snapshot, the rounded size is the least that it can be.
  */
 static int take_block(struct import *import, const struct import_thing *block)
 {

@@ -185,10 +185,10 @@ static int bear(struct mt_ledger *ledger, const struct birth *birth, struct mt_l
 }
 
 /*
- * The allocator's total and ours differ by what was alive before the recording began: a constant, learned from the
- * first event, which is 0 when that event is the first allocation at all. Lost events change it: learn it again.
- * Threads that report outside the allocator's lock may make the first event not the first: any total that is exactly
- * ours says that nothing was alive before.
+ * The allocator's total and ours differ by the bytes from before the recording: a constant. The first event tells it;
+ * it is 0 when that event is the first allocation at all. Lost events change it: learn it again. Threads that report
+ * outside the allocator's lock may make the first event not the first: any total that is exactly ours says that
+ * nothing was alive before.
  */
 static int total_differs(struct mt_ledger *ledger, const struct mt_event *event, int unknown)
 {

@@ -1,10 +1,10 @@
 /*
  * phase_steps.c - where a step ends; specified in phase.h.
  *
- * In order of trust (enum step_source): memrec_step; a range that is named like a step, when it is closed; a mark that
- * is; the role functions of a framework (phase_roles.c); the first event outside the optimizer after events inside; the
- * end of a backward window. A source that is seen for the first time takes over, and does not count again what the one
- * before it has counted.
+ * In order of trust (enum step_source): memrec_step; a range that is named like a step, when it is closed; a mark
+ * that is. Then the role functions of a framework (phase_roles.c); the first event outside the optimizer after events
+ * inside; the end of a backward window. A source that is seen for the first time takes over, and does not count again
+ * what the one before it has counted.
  */
 #include "phase_impl.h"
 

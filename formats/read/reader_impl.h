@@ -31,9 +31,9 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 			 int *wait);
 
 /*
- * Readers that are used together hold no more of payloads that are large than *budget bytes, 64 MiB at least; some is
- * taken in mt_reader_next_until without `wait`, by one thread, and given back in any. A chunk for which there is no room is damaged: -MT_E_LIMIT.
- * NULL, as at first: nobody counts. Not to be changed inside of a chunk, but to NULL.
+ * Readers that are used together hold at most *budget bytes of large payloads, 64 MiB at least. One thread takes from
+ * the budget in mt_reader_next_until without `wait`; any thread gives back. A chunk for which there is no room is
+ * damaged: -MT_E_LIMIT. NULL, as at first: nobody counts. Not to be changed inside of a chunk, but to NULL.
  */
 void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget);
 

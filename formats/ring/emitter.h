@@ -1,6 +1,6 @@
 /*
- * emitter.h - the trace's side of folding: numbers and labels events, counts steps, adds the events that nobody sends
- * (STEP, LOST, SOURCE, samples, END), writes, and keeps the figures of the summary.
+ * emitter.h - the trace's side of folding: numbers and labels events, counts steps, writes, and keeps the figures of
+ * the summary. It adds the events that nobody sends (STEP, LOST, SOURCE, samples, END).
  *
  * Numbers. A trace's seq has to rise, and to say after a crash which ring events are in the file already. So ring
  * event n gets seq 64 * n, and what the emitter adds after it takes the numbers behind:
@@ -69,8 +69,9 @@ int mt_emitter_source(struct mt_emitter *emitter, enum mt_source source, uint32_
 
 /*
  * A GPU_SAMPLE (`device` is an id) or HOST_SAMPLE with its own time, which may be a little before that of the newest
- * event. Samples leave numbers for events that must not be missing: when theirs are used up, the newest of each device
- * waits for the next ring event, and what it replaces is not written. 1: left out, the trace takes none now.
+ * event. Samples leave numbers for events that must not be missing. When their numbers are used up, the newest sample
+ * of each device waits for the next ring event, and the one it replaces is not written. 1: left out, the trace takes
+ * none now.
  */
 int mt_emitter_sample(struct mt_emitter *emitter, const struct mt_event *sample);
 

@@ -6,8 +6,8 @@
  *                  │        b ┘       │
  *                  └─ c ──────────────┘
  *
- * Each byte of the pattern makes two states at most, and each state is entered at most once for each byte of the text:
- * that is all the time and memory there can be. The parser keeps open groups on a stack of its own.
+ * Each byte of the pattern makes two states at most, and each state is entered at most once for each byte of the
+ * text. These bound time and memory. The parser keeps open groups on a stack of its own.
  */
 #include "pattern_impl.h"
 

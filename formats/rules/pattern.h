@@ -1,11 +1,11 @@
 /*
- * pattern.h - regular expressions that nobody can make expensive: whatever the pattern and the text are, a compiled
- * pattern takes memory in proportion to its length, and matching time in proportion to pattern times text.
+ * pattern.h - regular expressions that nobody can make expensive. A compiled pattern takes memory in proportion to
+ * its length, and matching takes time in proportion to pattern times text.
  *
- * The syntax is the part of POSIX extended regular expressions that a set of states can follow: literals, `.`, bracket
- * expressions, groups, `|`, `*`, `+`, `?`, `^` and `$`, and beside it \w \W \s \S as many know them. The rest (counted
- * repetition, back references, word boundaries) is refused. Patterns and texts are bytes in every locale: `.` is one
- * byte, upper and lower case are those of ASCII.
+ * The syntax is the part of POSIX extended regular expressions that a set of states can follow: literals, `.`,
+ * bracket expressions, groups, `|`, `*`, `+`, `?`, `^` and `$`. It adds \w \W \s \S as many know them. The rest
+ * (counted repetition, back references, word boundaries) is refused. Patterns and texts are bytes in every locale:
+ * `.` is one byte, upper and lower case are those of ASCII.
  */
 #ifndef FORMATS_PATTERN_H
 #define FORMATS_PATTERN_H

@@ -1,7 +1,7 @@
 /*
  * pattern_match.c - follows all ways through the graph of a pattern at once, one byte of the text after the other.
  *
- * Most texts match nothing, and most places of a text are no beginning: the literal, if there is one, says near which
+ * Most texts match nothing, and most places of a text are no beginning. The literal, if there is one, says near which
  * places to look, and two bytes say where to begin. A single way is walked without any bookkeeping.
  */
 #include "pattern_impl.h"

@@ -1,9 +1,9 @@
 /*
  * chunk.c - chunks as Zstandard frames.
  *
- * This is where the budget of a file is kept (trace-v1.md, "Limits"): what a frame unpacks to, and the events in it, are
- * in proportion to the bytes it takes in the file, and so is all that a reader makes of a file, in memory and in time.
- * Packing sees to it that no trace of ours is beyond it.
+ * This file keeps the budget of a file (trace-v1.md, "Limits"). The unpacked bytes and the events of a frame are in
+ * proportion to its bytes in the file. All memory and time of a reader follow from them. Packing sees to it that no
+ * trace of ours is beyond it.
  */
 #include "chunk.h"
 #include <errno.h>

@@ -2,8 +2,8 @@
  * decoder.c - columns into events.
  *
  * mt_decoder_init counts: each column must hold exactly as many varint ends as there are events with the field. After
- * that a column can be read without looking at bounds: whatever the bytes are, the n-th value never begins behind
- * the n-th end (mt_varint_take stops at an end, or earlier).
+ * that a column can be read without looking at bounds. For any bytes, the n-th value never begins behind the n-th end
+ * (mt_varint_take stops at an end, or earlier).
  */
 #include <string.h>
 #include "chunk.h"

@@ -7,11 +7,11 @@
  *     becomes
  *     PROCESS DEFS carry CHECKPOINT EVENTS CHECKPOINT EVENTS carry CHECKPOINT EVENTS
  *
- * A carry is an EVENTS chunk: CUT, then what a reader must know of the events that are gone - the step that ended last,
- * the states of the sources, what was lost, and the ranges and phases that are still open.
+ * A carry is an EVENTS chunk: CUT, then the facts that a reader needs about the events that are gone: the step that
+ * ended last, the states of the sources, losses, and the ranges and phases that are still open.
  *
- * A window is where something went wrong: from the checkpoint before the second step before the out-of-memory error to
- * the end of its step, at most a quarter of the file. The first and the newest one stay. Errors of the framework's
+ * A window is the time of an error: from the checkpoint before the second step before the out-of-memory error to the
+ * end of its step, at most a quarter of the file. The first and the newest one stay. Errors of the framework's
  * allocator count; errors of the driver only as long as there is none of those, for allocators free and try again.
  */
 #ifndef FORMATS_KEEP_H

@@ -1,6 +1,7 @@
 /*
- * keep_rotate.c - lets go of the old chunks of a flight recorder: what stays is written into a new file beside the old
- * one, chunk by chunk as it is, and then takes its name. Whenever the process dies, the name stands for a whole trace.
+ * keep_rotate.c - lets go of the old chunks of a flight recorder. Chunks that stay are written into a new file beside
+ * the old one, as they are, and the new file then takes the old name. Whenever the process dies, the name stands for
+ * a whole trace.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,8 +38,8 @@ static uint64_t file_bytes(const struct mt_writer *writer)
 /* ---- the new file ------------------------------------------------------------------------------------------------ */
 
 /*
- * The lock is for those who would take the file away while it is written: it is the writer's, since the one that the
- * caller may have is on the old file.
+ * The lock keeps others from taking the file away while it is written. It is the writer's own, because the caller's
+ * lock, if any, is on the old file.
  */
 static int open_beside(struct rotation *rotation)
 {

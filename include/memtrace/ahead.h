@@ -32,9 +32,9 @@ struct mt_ahead_batch {
 };
 
 /*
- * The readers are not to be touched until mt_ahead_free, but for their definitions and process; nor are the trackers,
- * one for each reader, which are fed every event in order without following steps. `trackers` may be NULL. With one
- * processor, or without a thread, all is read in mt_ahead_next. NULL: out of memory.
+ * Do not touch the readers until mt_ahead_free, but for their definitions and process. The same holds for the
+ * trackers, one for each reader, which get every event in order without following steps. `trackers` may be NULL. With
+ * one processor, or without a thread, all is read in mt_ahead_next. NULL: out of memory.
  */
 struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count);
 void mt_ahead_free(struct mt_ahead *ahead); /* NULL is fine */

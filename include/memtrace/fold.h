@@ -1,6 +1,6 @@
 /*
- * fold.h - turn a ring into a trace: merge the slots by sequence number, intern what the log defines, decode Python
- * lines, label phases, count steps, write, and only then give ring space back.
+ * fold.h - turns a ring into a trace: merges the slots by sequence number, interns the log's definitions, decodes
+ * Python lines, labels phases, counts steps, and writes. Only then it gives ring space back.
  *
  * The collector does it while the target runs; `memrec recover` and memana do it with a ring that was left over.
  */

@@ -13,9 +13,9 @@ struct mt_nearest {
 };
 
 /*
- * Near is what becomes the word by few changes (a letter more, less, another, two that changed places; upper and
- * lower case are the same), one for every three letters, or what it is the beginning of. Among equals the first one
- * tried is the best.
+ * A near word becomes the word by few changes, one for every three letters: a letter more, less, another, two that
+ * changed places. Upper and lower case are the same. The beginning of the word is near, too. Among equals the first
+ * one tried is the best.
  */
 void mt_nearest_try(struct mt_nearest *nearest, const char *candidate);
 

@@ -7,21 +7,21 @@
  * Order of trust: explicit marks (memrec_phase_push, NVTX) > rules on the stack > autograd thread > the newest open
  * role of the process. Before anything else ran, unmatched work is init; later it is other, never a guess.
  *
- * Backward. On the CPU it runs on the thread that called it, on a GPU on autograd's own threads, which have no Python
- * caller: they take the role of the thread that waits in Engine::execute (between BACKWARD_BEGIN and BACKWARD_END),
- * or, where nobody says that one waits, the newest role function that is open in the process. Everything between the
- * two events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward). When the
- * end is missing, the next forward or optimizer that no backward called ends it. A forward that runs inside a
- * backward is done again: its part is recompute. A backward is part of CUDA graphs if the thread that waits captures
- * graphs.
+ * Backward. On the CPU it runs on the thread that called it. On a GPU it runs on autograd's own threads, which have
+ * no Python caller. They take the role of the thread that waits in Engine::execute (between BACKWARD_BEGIN and
+ * BACKWARD_END). Without such a thread they take the newest role function that is open in the process. Everything
+ * between the two events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward).
+ * When the end is missing, the next forward or optimizer that no backward called ends it. A forward that runs inside
+ * a backward is done again: its part is recompute. A backward is part of CUDA graphs if the thread that waits
+ * captures graphs.
  *
- * Loss. Work on a model's output, before a backward or an optimizer follows on that thread, is forward: in the
- * function that called the model, in those it calls, and in all of a known function that calls forward and backward
- * (formats/phase/phase_loss.c). The word of frames or marks goes before.
+ * Loss. Work on a model's output, before a backward or an optimizer follows on that thread, is forward. This holds in
+ * the function that called the model, in those it calls, and in all of a known function that calls forward and
+ * backward (formats/phase/phase_loss.c). The word of frames or marks goes before.
  *
- * Stacks that are too deep lack frames in their middle. If a role function may be among those, it is the one of the
- * thread's newest stack that could tell; it goes before the role of a frame further inside, as it would if it were
- * there.
+ * Stacks that are too deep lack frames in their middle. If a role function may be among those, the role is that of
+ * the thread's newest stack that could tell. It goes before the role of a frame further inside, as it would if it
+ * were there.
  */
 #ifndef MEMTRACE_PHASE_H
 #define MEMTRACE_PHASE_H
@@ -203,8 +203,8 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
 		      struct mt_label *label);
 
 /*
- * No more events will come (recording). 1: with that the running step ends, too - its backward has run, and its
- * optimizer was seen and nothing has followed that is not part of the end of the program (frees). 0: it is unfinished.
+ * No more events will come (recording). 1: with that the running step ends, too. Its backward has run, its optimizer
+ * was seen, and nothing has followed but the end of the program (frees). 0: it is unfinished.
  */
 int mt_tracker_finish(struct mt_tracker *tracker);
 

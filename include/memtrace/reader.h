@@ -88,11 +88,12 @@ const struct mt_trace_state *mt_reader_state(const struct mt_reader *reader);
 const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uint32_t *count);
 
 /*
- * The next events in file order: *events points to *count of them (all of one chunk, valid until the next call),
+ * The next events in file order. *events points to *count of them (all of one chunk, valid until the next call).
  * *checkpoint (enum mt_batch) says whether they are LIVE events of a checkpoint. *count 0: the end. Unknown kinds are
- * left out. A checkpoint comes in one piece; MT_BATCH_ANEW of nothing alive is one LIVE event of value 0, born as nothing.
+ * left out. A checkpoint comes in one piece; MT_BATCH_ANEW of nothing alive is one LIVE event of value 0, born as
+ * nothing.
  *
- * After a chunk that cannot be read, reading goes on with the next checkpoint: a LOST event of reason DAMAGED says
+ * After a chunk that cannot be read, reading goes on with the next checkpoint. A LOST event of reason DAMAGED says
  * how many events are missing, and the checkpoint is an MT_BATCH_ANEW. Without a later checkpoint that is the end.
  * mt_reader_state tells of all damage. Returned are -MT_E_MEMORY and -MT_E_SYSTEM only.
  */

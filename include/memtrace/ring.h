@@ -1,6 +1,6 @@
 /*
- * ring.h - the shared file between the agent (in the target) and the collector: the agent only writes, the collector
- * only reads, and what is in it survives the death of both.
+ * ring.h - the shared file between the agent (in the target) and the collector. The agent only writes, the collector
+ * only reads, and the contents survive the death of both.
  *
  *   offset 0            header_bytes                                  log_offset
  *   ┌───────────────────┬──────────┬──────────┬───┬──────────────────┬───────────────────────────────┐
@@ -9,7 +9,7 @@
  *   └───────────────────┴──────────┴──────────┴───┴──────────────────┴───────────────────────────────┘
  *
  * The file is sparse. Before a thread touches its slot, or anybody a new LOG_STEP of the log, the space is really
- * reserved (fallocate): a full /dev/shm must be an error code, never SIGBUS in somebody's training.
+ * reserved (fallocate). A full /dev/shm must be an error code, never SIGBUS in somebody's training.
  *
  * Events go through the slots, one slot per thread (single producer, single consumer). Every event takes a number
  * from next_seq after its space is certain, so numbers have no gaps except for a writer that died in between.

@@ -87,11 +87,11 @@ int mt_writer_reopen(struct mt_writer **writer, const char *path, const struct m
 struct mt_defs *mt_writer_defs(struct mt_writer *writer);
 
 /*
- * Appends one event: seq above the one before, ids defined. Buffered; a full chunk is written at once.
- * `phase` and `step` are kept for the index and for checkpoints, they are not part of the event.
- * -MT_E_SPACE, -MT_E_SYSTEM: the chunk could not be written; the file was cut back to the last whole chunk and the
- * writer keeps the chunk, this event in it, and tries again at the next flush. It goes on taking events until the chunk
- * is as large as the format allows: -MT_E_LIMIT. With that, -MT_E_ARGUMENT and -MT_E_MEMORY the event is not taken.
+ * Appends one event: seq above the one before, ids defined. Buffered; a full chunk is written at once. `phase` and
+ * `step` are kept for the index and for checkpoints, they are not part of the event. -MT_E_SPACE, -MT_E_SYSTEM: the
+ * chunk could not be written, and the file was cut back to the last whole chunk. The writer keeps the chunk, this
+ * event in it, and tries again at the next flush. It goes on taking events until the chunk is as large as the format
+ * allows: -MT_E_LIMIT. With that, -MT_E_ARGUMENT and -MT_E_MEMORY the event is not taken.
  */
 int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
@@ -108,8 +108,8 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
 /*
- * With `keep`, when the file has come near that size: makes a new one of the definitions, of the newest chunks, about
- * half as much, and of those around out-of-memory errors, and lets it take the place of the old one. Cheap when
+ * With `keep`, when the file has come near that size: makes a new file of the definitions, the newest chunks (about
+ * half as much), and those around out-of-memory errors. The new file takes the place of the old one. Cheap when
  * nothing is to be done. Names of events (mt_defs_add_name) may be forgotten: use them before. A failure leaves the
  * old file as it is and is tried again later: mt_writer_trim_error, 0 or -MT_E_x, of the newest attempt.
  */

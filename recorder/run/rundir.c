@@ -426,8 +426,8 @@ static FILE *create_result(const char *path)
 }
 
 /*
- * The place at which the launcher looks for the result of this ring: beside it, or in the folder of the run under the
- * same name, if the agent found no room for the ring there and the launcher still waits.
+ * The place at which the launcher looks for the result of this ring: beside it. If the agent found no room for the
+ * ring there and the launcher still waits, in the folder of the run under the same name.
  */
 static void find_place(char *place, const char *ring_path)
 {

@@ -1,7 +1,7 @@
 /*
- * options.h - what memrec was asked to do. One struct, one list, one text form: the launcher parses the command line
- * into it and puts the text into the environment (MEMREC_OPTIONS), the agent and the collector read it from there.
- * No allocation, no locale, no stdio: the agent uses the same code inside the target.
+ * options.h - what memrec was asked to do. One struct, one list, one text form. The launcher parses the command line
+ * into it and puts the text into the environment (MEMREC_OPTIONS). The agent and the collector read it from there. No
+ * allocation, no locale, no stdio: the agent uses the same code inside the target.
  *
  * Text form: "key=value key=value ..."; bytes of values that are not letters, digits or _ . / - as %XX. A reader also
  * takes "key:value+key:value": some launchers split their variables at '=', ',' and blanks.
@@ -82,8 +82,8 @@ int memrec_options_decode(struct memrec_options *options, const char *text);
  */
 
 /*
- * 1 when RING_SHM_DIR can be written to and has much room. Others live there too, NCCL and the workers of data loaders among
- * them, and the 64 MiB that a container gets by default are theirs: rings must never be what fills them.
+ * 1 when RING_SHM_DIR can be written to and has much room. Others live there too, NCCL and the workers of data
+ * loaders among them. The 64 MiB that a container gets by default are theirs: rings must never fill them.
  */
 int shm_has_room(void);
 

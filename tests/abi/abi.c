@@ -2,8 +2,8 @@
  * abi.c - holds the hand-made declarations against the headers of a CUDA toolkit: the installed one (test_abi.sh), and
  * those of NVIDIA's wheels, oldest to newest (wheels.sh). It has no code: it compiles or it does not.
  *
- * What a toolkit does not have yet is left out by its version: entries by the `since` of driver_entries.h, the rest by
- * the #if beside it.
+ * Entries that a toolkit does not have yet are left out by its version: entries by the `since` of driver_entries.h,
+ * the rest by the #if beside it.
  */
 #include "recorder/agent/cuda/driver_entries.h"
 #include "recorder/agent/hooks/nvtx_abi.h"
@@ -300,8 +300,9 @@ SAME(CUDA_CHILD_MOVED, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
 CUDA_ENTRY_LIST(CHECK_ENTRY)
 
 /*
- * What driver_entries.h promises of a class: its entries have what the decoder reads at the places of the entry that
- * the decoder is written for. LIKE_CLASS(entry) says that of one entry; classes of one entry have nothing to be like.
+ * The promise of driver_entries.h for a class: its entries have the arguments that the decoder reads at the places of
+ * the entry that the decoder is written for. LIKE_CLASS(entry) says that of one entry; classes of one entry have
+ * nothing to be like.
  */
 #define LIKE(entry, member, model, model_member)                                                  \
 	SAME(offsetof(struct args_##entry, member), offsetof(struct args_##model, model_member)); \

@@ -7,7 +7,7 @@ the rows that predictions were developed against, of those that were held out, a
     peak        of the tensors on the CPU, or of the stand-in GPU: memana top of a run's own trace
     predicted   memana advise of the first trace: a range; the error is that of its middle
     own         the peak of the second run by somebody else's count: PyTorch's profiler in a run without memrec, or what rl_step
-                prints of itself. What memana measured is held against it: 0.1 %
+                prints of itself. memana's measurements are held against it: 0.1 %
     phases      how many of the phases whose own peak is a tenth of it or more are inside the range that is said of them
     MemTracker  what PyTorch's own MemTracker says under FakeTensorMode of the program as it shall be set, "-" where it fails
 
@@ -112,7 +112,7 @@ def run(words, folder, said, **more):
 class Run:
     """One program with one set of settings: its folder among the kept ones, and what is known of it there."""
 
-    stamps = {}  # of a kind of program: what its recordings depend on beside their settings
+    stamps = {}  # for a kind of program: the inputs of its recordings beside their settings
 
     def __init__(self, program, settings):
         self.gpu = program == "step"
@@ -159,7 +159,7 @@ class Run:
         path = os.path.join(self.folder, what.lower() + ".json")
         if not os.path.exists(path):
             run(self.words, self.folder, what.lower() + ".txt", **{what: path + ".new"})
-            for left in ("model", "out"):  # of a program: much, and nobody reads it
+            for left in ("model", "out"):  # large output of a program that nobody reads
                 shutil.rmtree(os.path.join(self.folder, left), ignore_errors=True)
             if os.path.exists(self.folder + "/profile.json"):
                 os.remove(self.folder + "/profile.json")
@@ -206,11 +206,11 @@ def off(said, true):
 
 
 class Group:
-    """What was judged of rows that belong together."""
+    """The judgement of rows that belong together."""
 
     def __init__(self, name):
         self.name = name
-        self.errors = []  # of the middles of the ranges, per cent without sign
+        self.errors = []  # middles of the ranges, per cent without sign
         self.inside = 0
 
     def judge(self, error, inside):

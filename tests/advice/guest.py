@@ -21,9 +21,9 @@ from torch.utils.checkpoint import checkpoint
 
 PROGRAMS = {}
 OURS = dict(layers=6, hidden=192, vocabulary=4000, tied=False, attention="sdpa", dtype="float32",  # the model
-            length=128, shortest=0,  # of samples in tokens: all alike, or from shortest to length
+            length=128, shortest=0,  # lengths of samples in tokens: all alike, or from shortest to length
             lora=0,  # rank of the adapters, 0: none
-            budget=512, chunk=0, fused=False, checkpointing=False)  # of the loop
+            budget=512, chunk=0, fused=False, checkpointing=False)  # settings of the loop
 FUSED_ROWS = 128
 folder = sys.argv[2]
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of all threads: backward runs on one of its own. `label` without blanks. */
+/* Sums over all threads: backward runs on one of its own. `label` without blanks. */
 void allocator_label(const char *label) __attribute__((visibility("default")));
 
 static int account_fd = -1;

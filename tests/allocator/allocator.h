@@ -48,15 +48,16 @@ struct pool;
 
 struct block {
 	struct pool *pool;
-	struct range *range; /* of an expandable segment; NULL: the block is part of a segment of its own */
+	struct range *range; /* range of an expandable segment; NULL: the block is part of a segment of its own */
 	uint64_t addr, size;
 	uint64_t requested;
 	int stream;
 	int mapped, allocated;
 	uint32_t uses;             /* bit per other stream that is not done with it */
 	struct block *prev, *next; /* neighbours in the segment, by address */
-	struct block *list_next;   /* of the pool's free or unmapped list */
-	struct block *chain;       /* of the device's table of allocated blocks, or of those that wait for streams */
+	struct block *list_next;   /* next in the pool's free or unmapped list */
+	struct block *
+		chain; /* next in the device's table of allocated blocks, or in the list of those that wait for streams */
 };
 
 /* Free blocks by stream, size and address; unmapped ones by stream and address. */

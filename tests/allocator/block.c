@@ -55,7 +55,7 @@ void block_remove(struct block *block)
 	block->list_next = NULL;
 }
 
-/* What the block could grow to. */
+/* The size that the block could grow to. */
 static uint64_t room(const struct block *block)
 {
 	return block->size + (block->next && !block->next->mapped ? block->next->size : 0);

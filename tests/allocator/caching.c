@@ -14,10 +14,11 @@
 API uint64_t allocator_alloc(int device, uint64_t bytes, int stream);
 API void allocator_free(int device, uint64_t addr);
 API void allocator_record_stream(int device, uint64_t addr, int stream);
-API void allocator_stream_done(int device, int stream); /* what it had to do is done */
+API void allocator_stream_done(int device, int stream); /* its work is done */
 API void allocator_empty_cache(int device);
 
-/* Pools: 0 is the default one, the others begin with the first use. `source`: enum source. Of the calling thread. */
+/* Pools: 0 is the default one, the others begin with the first use. `source`: enum source. State of the calling
+ * thread. */
 API void allocator_pool_begin(int device, int id, int source);
 API void allocator_pool_end(int device);
 API void allocator_pool_release(int device, int id); /* nobody uses it any more: its cache may go */

@@ -61,7 +61,7 @@ class CachingAllocator:
         everywhere = ctypes.CDLL(None)
         self.push = getattr(everywhere, "memrec_agent_phase_push", None)
         self.pop = getattr(everywhere, "memrec_agent_phase_pop", None)
-        self.between = "init"  # where nobody says more: what comes before the first phase is init
+        self.between = "init"  # the default before the first phase is init
         self.library.allocator_label(self.between.encode())
 
     def alloc(self, size, stream=0, device=0):
@@ -116,7 +116,7 @@ class CachingAllocator:
 
     @contextlib.contextmanager
     def phase(self, name, told=True):
-        """What the program is doing, for the account; with `told` memrec is told, else its rules must find out."""
+        """The program's phase, for the account; with `told` memrec is told, else its rules must find out."""
         self.library.allocator_label(name.encode())
         if told and self.push:
             self.push(name.encode())
@@ -173,7 +173,7 @@ def cut(ranges, addr, size):
 
 
 def snapshot(actions):
-    """What torch.cuda.memory._snapshot() said: `device_traces`, and `segments` with their allocated blocks."""
+    """The answer of torch.cuda.memory._snapshot(): `device_traces`, and `segments` with their allocated blocks."""
     traces, segments, blocks = collections.defaultdict(list), collections.defaultdict(list), collections.defaultdict(dict)
     for a in actions:
         traces[a.device].append(trace_entry(a))

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What ctypes calls first. `mode`: enum mode bits. */
+/* The first call of ctypes. `mode`: enum mode bits. */
 void allocator_open(const char *account, int mode) __attribute__((visibility("default")));
 
 static struct device devices[DEVICES_MAX];

@@ -18,7 +18,7 @@ void c10_report_oom(int64_t size, uint64_t allocated, uint64_t reserved,
 		    struct c10_device device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerEl" C10_LETTER C10_LETTER
 						      "NS_6DeviceE");
 
-/* What other devices' allocators and other libraries report by the same functions. */
+/* Reports by the same functions from other devices' allocators and other libraries. */
 void allocator_report(uint64_t addr, int64_t bytes, uint64_t allocated, uint64_t reserved, int type, int index)
 	__attribute__((visibility("default")));
 

@@ -1,7 +1,6 @@
 """scenario.py SCENARIO ACCOUNT [BINDING]: a program that takes CUDA memory the way PyTorch programs do.
 
-Scenarios: the functions below that take an allocator; what they return is alive when the snapshot is taken. What
-happens is in ACCOUNT afterwards; what the program knew of itself is printed.
+Scenarios: the functions below that take an allocator; what they return is alive when the snapshot is taken. The events are in ACCOUNT afterwards; the program's own knowledge is printed.
 """
 import sys
 import threading
@@ -169,7 +168,7 @@ def fill(allocator, size):
 
 
 def oom(allocator):
-    """What is cached goes back to the driver, and the next try succeeds; then nothing is left to give back."""
+    """Cached memory goes back to the driver, and the next try succeeds; then nothing is left to give back."""
     model = Model(allocator)
     cached = [allocator.alloc(40 * MIB) for _ in range(4)]
     cached.clear()

@@ -5,7 +5,7 @@
 /* The reserved addresses of an expandable segment, mapped chunk by chunk. */
 struct range {
 	uint64_t addr, chunk, chunks;
-	cuda_handle *handle; /* of each chunk, 0: unmapped */
+	cuda_handle *handle; /* handle of each chunk, 0: unmapped */
 };
 
 static struct cuda_memory_props physical(int device)

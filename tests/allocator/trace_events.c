@@ -1,7 +1,7 @@
 /*
  * trace_events.c - TRACE as text, one event per line, for tests that compare events one by one:
  *
- *     trace_events TRACE       columns under their names, blanks between them; "-" where an event has no such thing
+ *     trace_events TRACE       columns under their names, blanks between them; "-" for an event without one
  *
  * held, tensors, absent (not resident), slack: what the ledger says of the device after the event, bytes; of the newest
  * device where the event names none. The last line is "written N" with the number of events; "unbalanced" in its place: the

@@ -15,10 +15,10 @@
 
 #define PLACES 64
 #define DEPTH 12
-#define CALLS 16  /* of a place, before the next one's turn */
+#define CALLS 16  /* calls of a place, before the next one follows */
 #define UNIT 512u /* sizes are multiples of it, bytes */
 #define PAGE (2ull << 20)
-#define CLASSES 4096u /* blocks of so many pages are told apart */
+#define CLASSES 4096u /* block sizes in pages that are told apart */
 #define LIVE_MAX 65536u
 #define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
 #define ENTRY_cuMemFree_v2 245u
@@ -48,7 +48,7 @@ struct stream {
 	uint64_t seq, time, next_addr;
 	uint64_t sizes, live;
 	struct block block[LIVE_MAX];
-	uint64_t *free_addr[CLASSES]; /* of each class, the newest last */
+	uint64_t *free_addr[CLASSES]; /* free addresses of each class, the newest last */
 	size_t free_count[CLASSES], free_room[CLASSES];
 	uint32_t place[PLACES];
 };

@@ -64,9 +64,9 @@ struct stream {
 	struct mt_event *events;
 	size_t count, room;
 	uint64_t seq, time, total, reserved, next_addr;
-	uint64_t sequence; /* of this step, what it adds to activations: bytes */
+	uint64_t sequence; /* bytes that this step adds to activations */
 	int layers, operations, keeps;
-	uint64_t passes, passed; /* of a step */
+	uint64_t passes, passed; /* passes of a step */
 	uint64_t step;
 	uint32_t step_name;
 	struct bin bin[SIZES];
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
 	double start;
 	int error;
 
-	if (argc > 3) { /* of one run, each its own sequences and GPU */
+	if (argc > 3) { /* traces of one run, each its own sequences and GPU */
 		process.rank = (int)strtol(argv[3], NULL, 10);
 		process.pid += process.rank;
 		random_state += (uint64_t)process.rank;

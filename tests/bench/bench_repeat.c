@@ -3,7 +3,7 @@
  *
  *     bench_repeat TRACE MILLION_EVENTS FILE
  *
- * Goes through the events of TRACE again and again until there are so many. In between, what is alive at its end is
+ * Goes through the events of TRACE repeatedly until `count` were written. In between, what is alive at its end is
  * freed, and frees of what it did not see being allocated are left out: the second time begins as the first one did.
  * Times and steps go on. Prints how many events there are.
  */
@@ -23,7 +23,7 @@ struct repeat {
 	struct mt_writer *writer;
 	struct mt_ledger *ledger;
 	uint64_t wanted, events, seq;
-	uint64_t first_time, last_time; /* of the trace */
+	uint64_t first_time, last_time; /* limits of the trace */
 	uint64_t later;                 /* added to times, */
 	uint64_t steps, more_steps;     /* and steps */
 	uint64_t total[MT_LEDGER_DEVICES];
@@ -68,7 +68,7 @@ static int note_alive(void *context, const struct mt_live *live)
 	return 0;
 }
 
-/* What frees it; tensors first, then mappings, then memory. */
+/* The event that frees it; tensors first, then mappings, then memory. */
 static uint32_t kind_of_end(const struct mt_live *live)
 {
 	switch (live->kind) {
@@ -151,7 +151,7 @@ static union mt_definition definition(const struct mt_defs *defs, enum mt_def ki
 	return (union mt_definition){ .device = *mt_defs_device(defs, id) };
 }
 
-/* What the reader has come to know gets the same ids in the new trace. */
+/* Definitions that the reader knows get the same ids in the new trace. */
 static void define(struct repeat *repeat)
 {
 	const struct mt_defs *from = mt_reader_defs(repeat->reader);

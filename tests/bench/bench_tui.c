@@ -48,7 +48,7 @@ static void check(const char *what, int error)
 struct times {
 	double wall[TIMES_MAX], own[TIMES_MAX];
 	size_t count;
-	double begin, own_begin; /* of the one that runs */
+	double begin, own_begin; /* begin of the one that runs */
 };
 
 static void begin(struct times *times)
@@ -110,7 +110,7 @@ static double worst_own(const struct times *times)
 	return below(times->own, times->count, 1);
 }
 
-/* Where in the run place `i` is. */
+/* The moment of place `i` in the run. */
 static int64_t place(const struct model *model, int i)
 {
 	return model->first_time + (model->last_time - model->first_time) / PLACES * i +
@@ -186,7 +186,7 @@ static void bench_series(struct series *series, const struct model *model)
 
 /* ---- zoom levels ------------------------------------------------------------------------------------------------- */
 
-/* What one level costs at each width. */
+/* The cost of one level at each width. */
 struct level {
 	int64_t span;
 	uint64_t events; /* on the screen, the most of all places */

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """live.py BUILD - what it costs to look at a recording while it runs: processor time of the reader, of the collector and of the
 recorded program, with nobody looking, with `memana live`, and under `memrec --live`. LIVE_SECONDS (10) each, LIVE_ROUNDS (3)
-rounds in turn; medians. Of the program it says processor time for each event that is recorded of it, for
-others may take its turns meanwhile.
+rounds in turn; medians. The program's figure is processor time for each recorded event, for others may take processor time meanwhile.
 """
 import fcntl
 import os
@@ -35,7 +34,7 @@ def python_with_torch():
 
 
 def programs():
-    """{words: (what is recorded, environment)}; each goes on until it is ended."""
+    """{words: pairs (recording, environment); each goes on until it is ended."""
     found = {"rl_step on the stand-in GPU, 60 ms of waiting at each of its waits":
              ([BUILD + "/samples/rl_step", "--quiet", "--scale", "0.25", "--steps", "100000"],
               {"LD_LIBRARY_PATH": BUILD + "/standin", "STANDIN_MEM": "80GiB", "STANDIN_SYNC_NS": "60000000"})}

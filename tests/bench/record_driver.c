@@ -27,7 +27,7 @@
 #define PAUSE_NS 4000000
 #define CALL_SITES 64 /* different stacks */
 #define THREADS_MAX 16
-#define FIXED_FRAMES 6 /* of a stack that are not step(): leaf, pass, run, main, and two of libc */
+#define FIXED_FRAMES 6 /* frames of a stack that are not step(): leaf, pass, run, main, and two of libc */
 
 struct device {
 	signed char type, index;
@@ -114,7 +114,7 @@ static void make_room(struct load *load)
 {
 	unsigned int i;
 
-	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* what malloc itself does shall be the same in every burst */
+	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* malloc's own work shall be the same in every burst */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	load->alloc_ns = calloc(load->bursts, sizeof(double));
 	load->free_ns = calloc(load->bursts, sizeof(double));

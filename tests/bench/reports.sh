@@ -2,8 +2,8 @@
 # reports.sh BUILD - what each report costs on REPORTS_EVENTS million events (2) and on twice as many, in runs of several
 # shapes: no step that ends and 5,300 events in a micro-batch, 130 events in each step, 130 in each micro-batch, 7 in each.
 #
-# Processor time of the program, least of REPORTS_ROUNDS runs (1). What takes much more than twice the time for twice the
-# events is not linear.
+# Processor time of the program, least of REPORTS_ROUNDS runs (1). A report that takes much more than twice the time
+# for twice the events is not linear.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 million=${REPORTS_EVENTS:-2} rounds=${REPORTS_ROUNDS:-1}

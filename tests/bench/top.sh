@@ -7,10 +7,11 @@
 #   driver     cuMemAlloc and cuMemFree of 65,536 sizes, 1,024 blocks alive
 #   real       a training on the CPU with batches of random sizes, recorded by memrec and repeated; wants torch
 #
-# TOP_RANKS: traces of a million events each in one answer (8; the budget is about 64). TOP_GROWTH="0.1 1 10 100": top on so
-# many million events of each stream, too. TOP_STREAMS: only these. Each figure is the least of TOP_ROUNDS runs (3), in turn with the peers.
-# Figures are of this machine and noisy; compare within one run only. The budgets in events a second were set where
-# heaptrack_print made 17 M/s: as shares of that (0.47 for top, 0.15 for load) they say more of another machine.
+# TOP_RANKS: traces of a million events each in one answer (8; the budget is about 64). TOP_GROWTH="0.1 1 10 100": top
+# on this number of million events of each stream, too. TOP_STREAMS: only these. Each figure is the least of
+# TOP_ROUNDS runs (3), in turn with the peers. Figures are of this machine and noisy; compare within one run only. The
+# budgets in events a second were set where heaptrack_print made 17 M/s: as shares of that (0.47 for top, 0.15 for
+# load) they say more of another machine.
 set -eu
 src=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-build}" && pwd)

@@ -21,7 +21,7 @@ struct script {
 	size_t lines, at; /* at: the line being played */
 	const char *folder;
 	struct world world;
-	struct process *process; /* whose lines are played */
+	struct process *process; /* process with the lines that are played */
 	int in_stack;            /* indented lines are its frames */
 };
 

@@ -372,7 +372,7 @@ void process_free(struct world *world, struct process *process, const char *name
 	process_event(world, process, event);
 }
 
-/* What NVML says, in a quiet moment. */
+/* NVML's answer, in a quiet moment. */
 void process_sample(struct world *world, struct process *process)
 {
 	world->time += QUIET;

@@ -33,7 +33,7 @@ struct thing {
 	uint64_t addr, size, handle; /* handle 0: the pool sleeps */
 };
 
-/* What the caching allocator has from the driver. */
+/* The caching allocator's memory from the driver. */
 struct segment {
 	uint64_t addr, size; /* size 0: not there */
 };
@@ -52,7 +52,7 @@ struct process {
 	struct thing thing[WORLD_MANY];
 	struct segment segment[WORLD_MANY];
 	uint32_t stack_count, things, segments;
-	uint32_t step; /* that runs */
+	uint32_t step; /* step that runs */
 	int end;       /* enum mt_end */
 };
 
@@ -90,7 +90,7 @@ void process_thread(struct process *process, const char *name); /* the events to
 
 void process_event(struct world *world, struct process *process, struct mt_event event);
 void process_context(struct world *world, struct process *process, uint64_t size);
-/* Of another API than CUDA: nothing but NVML knows of it. */
+/* Memory of another API than CUDA: NVML alone knows of it. */
 void process_unseen(struct process *process, uint64_t size);
 void process_driver(struct world *world, struct process *process, const char *name, uint64_t size, int fails);
 void process_pool(struct world *world, struct process *process, const char *name, uint64_t size);

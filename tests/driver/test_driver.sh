@@ -78,7 +78,7 @@ check "real driver: CUPTI 12.2, in a toolkit" refuses "CUPTI refuses .* error 15
 check "real driver: CUPTI 13.0, in a wheel" refuses "CUPTI refuses .* error 999 $unfit .*/libcupti.so.13$" "CUDA_HOME=$cupti13 PATH=/usr/bin:/bin" start
 check "real driver: CUPTI 12.2 is there before" refuses "CUPTI refuses .* error 15 $unfit .*libcupti.so.12$" "CUPTI=$cupti12/lib/libcupti.so.12" load start
 check "real driver: CUPTI 13.0 is there before" refuses "CUPTI refuses .* error 999 $unfit .*libcupti.so.13$" "CUPTI=$cupti13/lib/libcupti.so.13" load start
-# What tells more of the two; and the driver says 12.2, so that one is asked first.
+# Tells more than the other; and the driver says 12.2, so 12.2 is asked first.
 check "real driver: of two that of its own version" refuses "CUPTI refuses .* error 15 .*/libcupti.so.12$" "CUDA_HOME=$cupti13 CUDA_PATH=$cupti12" start
 none_stays() { same "CUDA_HOME=$cupti12 CUDA_PATH=$cupti13" start mapped && grep -qx 'mapped 0' out; }
 check "real driver: what was tried does not stay" none_stays

@@ -3,8 +3,8 @@
 # with git, make, gcc and libc6-dev), in a folder, with the last commit of this tree. First as root, who gets the packages
 # installed by make; then, where they are there by now, as a user without any rights.
 #
-# Needs root (chroot, mount) and debootstrap, and the package registry. WHERE: the folder for it (5 GB; default: a new
-# one below TMPDIR, which goes away afterwards). A suite that is there already is used as it is.
+# Needs root (chroot, mount) and debootstrap, and the package registry. WHERE is the folder for it (5 GB; default: a
+# new one below TMPDIR, which goes away afterwards). A suite that is there already is used as it is.
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)
 suites=("$@")

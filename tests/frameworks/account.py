@@ -104,7 +104,7 @@ class Account:
         return sums
 
     def tracked(self):
-        """{what: bytes} as MemTracker says it, all devices together."""
+        """{kind: bytes} as MemTracker says it, all devices together."""
         sums = {}
         for snapshot in self.tracker.get_tracker_snapshot("current").values():
             for kind, count in snapshot.items():

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from account import Account
 
-for name in ("swanlab", "tensorboardX", "trackio", "wandb"):  # where it would write its figures to
+for name in ("swanlab", "tensorboardX", "trackio", "wandb"):  # destinations of its figures
     if not find_spec(name):
         sys.modules[name] = MagicMock()
 try:

@@ -1,7 +1,7 @@
 """guest_deepspeed.py CASE FOLDER - DeepSpeed's own engine on CPUs with gloo, a rank of torchrun each: ZeRO's three stages, in
 float32 and in bf16 with partitions of the master weights, accumulated over micro-batches, with the optimizer on the host.
 
-What is held against memana's word are the bytes of DeepSpeed's own flat buffers, after each backward and each step. Its own
+The truth for memana's word are the bytes of DeepSpeed's own flat buffers, after each backward and each step. Its own
 operators are not compiled: its shared memory between ranks of one host gives way to gloo, its Adam to PyTorch's.
 """
 import os
@@ -62,7 +62,7 @@ def tensors(value):
     return [tensor for inner in value for tensor in tensors(inner)]
 
 
-# Of each stage's optimizer, by its own names.
+# Buffers of each stage's optimizer, by its own names.
 WEIGHTS = ("bit16_groups_flat", "bf16_groups_flat", "lp_param_buffer", "param_buffer_of_bit16_for_cpu_offload_groups")
 GRADIENTS = ("averaged_gradients", "all_grad_tensors", "grad_partitions_flat_buffer", "ipg_buckets", "fp32_groups_gradients_flat",
              "temp_grad_buffer_for_cpu_offload", "temp_grad_buffer_for_gpu_offload", "accumulated_grads_in_cpu")
@@ -70,7 +70,7 @@ MASTERS = ("single_partition_of_fp32_groups", "fp32_partitioned_groups_flat", "f
 
 
 def held(engine):
-    """[(what, tensors)] of DeepSpeed's structures."""
+    """[(kind, tensors)] of DeepSpeed's structures."""
     zero = engine.optimizer
     parameters = list(engine.module.parameters())
 

@@ -1,8 +1,7 @@
 """guest_megatron.py CASE FOLDER - Megatron-Core's own buffers of weights and gradients, and its optimizers, on CPUs with gloo, a rank of
 torchrun each: DistributedOptimizer over bf16 and float32 weights, and the optimizer that is not distributed.
 
-What is held against memana's word are the bytes of Megatron's own buffers, main gradients and main weights, after each backward and
-each step. It wants CUDA only by name: the current device is the CPU here, types are called as on CUDA, and one number of its
+The truth for memana's word are the bytes of Megatron's own buffers, main gradients and main weights, after each backward and each step. It wants CUDA only by name: the current device is the CPU here, types are called as on CUDA, and one number of its
 optimizer is made on the CPU.
 """
 import os
@@ -23,7 +22,7 @@ except Exception as error:
     sys.exit(0)
 
 MICRO = 2
-CASES = {  # what the buffers and the optimizer are told
+CASES = {  # arguments of the buffers and the optimizer
     "megatron-distributed": (True, {"use_distributed_optimizer": True, "grad_reduce_in_fp32": True}),
     "megatron-distributed-bf16": (True, {"use_distributed_optimizer": True, "grad_reduce_in_fp32": False}),
     "megatron-distributed-fp32": (False, {"use_distributed_optimizer": True}),
@@ -54,7 +53,7 @@ megatron_optimizer.torch = OnCPU()
 
 
 def held(model, optimizer):
-    """[(what, tensors)] of Megatron's structures."""
+    """[(kind, tensors)] of Megatron's structures."""
     buffers = model.buffers + model.expert_parallel_buffers
     own = [buffer.param_data for buffer in buffers if buffer.param_data is not None] + list(model.module.parameters())
     there = {tensor.untyped_storage().data_ptr() for tensor in own}

@@ -122,7 +122,7 @@ def trl_grpo(model, **more):
 
     def asked(*arguments, **more):
         if torch.is_grad_enabled():
-            return inner(*arguments, **more)  # of the loss: forward
+            return inner(*arguments, **more)  # part of the loss: forward
         with account.during("logprob"):
             return inner(*arguments, **more)
 

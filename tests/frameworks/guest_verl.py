@@ -2,8 +2,7 @@
 with gloo, a rank of torchrun each: log-probs of actor and reference, the update in mini- and micro-batches with PPO's loss, and
 the weights handed to an engine, which is the one part that is made up.
 
-What a machine without GPUs cannot have is stood in for: the platform (verl has it for plugins), pinned memory, and the patches of
-attention for packed sequences.
+Stand-ins for parts that a machine without GPUs cannot have: the platform (verl has it for plugins), pinned memory, and the patches of attention for packed sequences.
 """
 import asyncio
 import os
@@ -31,7 +30,7 @@ account = Account()
 
 
 def device():
-    """What verl asks of torch.cuda."""
+    """The functions of torch.cuda that verl calls."""
     module = types.ModuleType("cpu")
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "current_device"):
         setattr(module, name, lambda *_: 0)

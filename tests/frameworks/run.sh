@@ -9,7 +9,7 @@ shift
 venv=$build/frameworks-venv
 log=$build/frameworks-venv.log
 wanted=(torch numpy transformers trl accelerate peft datasets)
-beside=(torchao bitsandbytes megatron-core) # what of these cannot be had is skipped by name
+beside=(torchao bitsandbytes megatron-core) # packages that cannot be had are skipped by name
 # verl and AReaL want older releases of what is above, which their engines do without: by themselves, with what they import.
 alone=(verl "tensordict<=0.10.0" ray omegaconf hydra-core "antlr4-python3-runtime==4.9.3" codetiming pyvers cloudpickle msgpack orjson
 	click protobuf jsonschema jsonschema-specifications referencing rpds-py attrs platformdirs pillow requests charset-normalizer

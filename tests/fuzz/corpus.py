@@ -33,7 +33,7 @@ def copy(target, paths):
 
 
 def kept(target):
-    """What the fuzzers found; large files are packed."""
+    """The inputs that the fuzzers found; large files are packed."""
     for path in tree("tests/fuzz/corpus", target, "*"):
         name = os.path.basename(path)
         with gzip.open(path) if name.endswith(".gz") else open(path, "rb") as file:
@@ -109,7 +109,7 @@ def knobs():
                               b"  - key: --a\n    source: a.py:1\n    what: a\n    unit: bytes\n")
 
 
-# What settings look like, by framework: the parts of fuzz_config.c.
+# The settings of each framework: the parts of fuzz_config.c.
 SETTINGS = (
     (b"verl", b"use_dynamic_bsz=True", b"actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096",
      b"python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.n=5 ++actor_rollout_ref.model.use_liger=True",

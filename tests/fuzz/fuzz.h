@@ -22,7 +22,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 /* libFuzzer's own mutations, replay.c has simple ones. Returns the new size, at most `room`. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
-/* What must hold whatever the input is. */
+/* Conditions that hold for every input. */
 #define FUZZ_CHECK(condition) ((condition) ? (void)0 : fuzz_failed(__FILE__, __LINE__, #condition))
 
 _Noreturn void fuzz_failed(const char *file, int line, const char *condition);
@@ -55,7 +55,7 @@ uint64_t fuzz_next(struct fuzz_random *random);
 uint64_t fuzz_below(struct fuzz_random *random, uint64_t bound); /* bound 0: 0 */
 uint64_t fuzz_number(struct fuzz_random *random);                /* small, large, round and extreme ones */
 
-/* Mutates so many bytes at `at`, which stay so many. */
+/* Mutates `size` bytes at `at`; their number stays. */
 void fuzz_in_place(uint8_t *at, size_t size);
 
 /* Calls commands of memana as its main does. */

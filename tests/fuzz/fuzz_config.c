@@ -200,7 +200,7 @@ static int make_setting(struct fuzz_random *random, char *out, size_t size, cons
 	return snprintf(out, size, "%s%s%s", key, between, values[fuzz_below(random, MT_ARRAY_SIZE(values))]);
 }
 
-/* Where a line or a text of the input begins. */
+/* The begin of a line or a text of the input. */
 static size_t line_of(struct fuzz_random *random, const uint8_t *data, size_t size)
 {
 	size_t at = fuzz_below(random, size + 1);

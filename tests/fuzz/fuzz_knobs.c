@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "memtrace/knobs.h"
 
-/* Of a file that was taken, what everybody relies on. */
+/* Invariants of a file that was taken. */
 static void check_knob(const struct mt_knob_file *file, const struct mt_knob *knob)
 {
 	uint32_t release;

@@ -2,7 +2,7 @@
  * fuzz_ring.c - the fold: a ring that was left over becomes a trace. A ring is large and nearly empty, so an input is
  * what to put into one that is right, piece by piece:
  *
- *     kind (1 byte), size (2 bytes, little-endian), so many bytes
+ *     kind (1 byte), size (2 bytes, little-endian), then the bytes
  *
  *     EVENT   slot (1), fixed (1: lengths and number are made right), struct ring_event, text
  *     LOG     fixed (1), struct ring_log_..., what follows it
@@ -96,7 +96,7 @@ static void put_over(struct ring_maker *maker, const struct piece *piece)
 {
 	int is_slot = piece->kind == PIECE_SLOT;
 	size_t head = is_slot ? 3 : 4, room = is_slot ? SLOT_BYTES : sizeof(struct ring_header), at;
-	uint8_t *to = (uint8_t *)maker->header; /* whose sizes cannot be believed any more */
+	uint8_t *to = (uint8_t *)maker->header; /* its sizes cannot be believed any more */
 
 	if (piece->size <= head)
 		return;

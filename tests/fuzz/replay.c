@@ -18,7 +18,7 @@
 
 #define GROWTH 4096u /* bytes that mutations may add */
 
-/* Where sanitizers say what they found; of their runtime, where there is one. */
+/* The place at which sanitizers say what they found; a word of their runtime, if there is one. */
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
 static struct fuzz_random numbers = { 1 };
@@ -118,7 +118,7 @@ static void run_path(const char *path)
 		free(entry);
 }
 
-/* What commands print is of no interest. */
+/* The output of commands is of no interest. */
 static void silence(int fd)
 {
 	int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);

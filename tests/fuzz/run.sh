@@ -1,5 +1,5 @@
-#!/usr/bin/env bash
-# run.sh BUILD FUZZ_BUILD MINUTES [TARGET...] - runs each fuzz target so many minutes and prints what came of it.
+# !/usr/bin/env bash run.sh BUILD FUZZ_BUILD MINUTES [TARGET...] - runs each fuzz target for MINUTES minutes and
+# prints the result.
 #
 # FUZZ_BUILD/corpus/TARGET grows from run to run; FUZZ_BUILD/found/TARGET has the inputs that broke something, and
 # FUZZ_BUILD/log/TARGET.log what libFuzzer said. Exit status 1: something was found.
@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd) fuzz=$(cd "$2" && pwd) minutes=$3
 shift 3
 memory=1024 # MiB that a target may take, sanitizers included
-seconds=25  # that one input may take
+seconds=25  # time that one input may take
 tries=10    # findings after which a target has shown enough
 
 # Every file of a target lies in memory, and goes with us, whatever became of the target.

@@ -15,10 +15,10 @@
 
 struct piece {
 	struct mt_chunk_info info;
-	struct mt_buffer payload; /* of a chunk that could be unpacked */
+	struct mt_buffer payload; /* payload of a chunk that could be unpacked */
 };
 
-/* A trace taken apart. What is damaged stays out. */
+/* A trace taken apart. Damaged chunks stay out. */
 struct parts {
 	struct fuzz_random random;
 	struct piece piece[CHUNKS_MAX + 1];
@@ -195,7 +195,7 @@ static void mutate_payload(struct parts *parts, struct mt_buffer *payload)
 
 /* ---- together again ---- */
 
-/* What the index says of a chunk is what its SUMMARY says. */
+/* The index's words of a chunk are those of its SUMMARY. */
 static void describe(struct mt_chunk_info *info, const struct mt_buffer *payload)
 {
 	struct mt_cursor in = mt_cursor_make(payload->data, payload->size);

@@ -177,7 +177,7 @@ static void make_keep(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
-/* What NVML and the host say between the calls of a program that is killed in the end. */
+/* The samples of NVML and of the host between the calls of a program that is killed in the end. */
 static void make_samples(const char *path)
 {
 	const uint64_t known = 1, took = 25 << 8, gib = 1ull << 30;
@@ -385,7 +385,7 @@ static void later_index(struct build *build)
 	mt_buffer_release(&index);
 }
 
-/* What a later writer of version 1 may add everywhere; a reader of today skips it. */
+/* Additions that a later writer of version 1 may make everywhere; a reader of today skips them. */
 static void make_later(const char *path)
 {
 	struct build build;

@@ -75,7 +75,7 @@ out_of_memory() { # both found it, and the allocator had tried again before
 	equal "$(value oom.json 'sum(o["source"] == "tensor" for o in d["oom"])')" "$(value oom.results/stats.json 'd["ooms"]')" &&
 		[ "$(value oom.results/stats.json 'd["retries"]')" -ge 1 ] && [ "$(value oom.json 'sum(o["refusals"] for o in d["oom"])')" -ge 1 ]
 }
-asleep() { # what sleeps is alive and not resident, and everything is back in the end
+asleep() { # a sleeping pool is alive and not resident, and everything is back in the end
 	python3 - "$here" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])

@@ -4,7 +4,7 @@
 
 Per device, in order: every block that was handed out (address; the size asked for against the block's; the allocator's
 totals), every block taken back, every out-of-memory error; and between them every segment that was taken, given back,
-mapped or unmapped, as the driver calls that did it. What was alive at the end must be what the snapshot shows. The
+mapped or unmapped, as the driver calls that did it. The live set at the end must be the one that the snapshot shows. The
 history must have been on before the first allocation. Prints what was compared; exit status 1: something differs.
 """
 import collections
@@ -22,7 +22,7 @@ WORDS = {"kind", "device"}
 TENSOR = {"tensor-alloc": "alloc", "tensor-free": "free_requested", "tensor-oom": "oom"}
 DRIVER = {"driver-alloc", "driver-free", "driver-keep", "driver-fail", "vmm-reserve", "vmm-unreserve", "vmm-create",
           "vmm-release", "vmm-map", "vmm-unmap"}
-# What a segment of the allocator may look like in the driver's terms; pools with an allocator of their own map theirs.
+# The forms of a segment of the allocator in the driver's terms; pools with an allocator of their own map theirs.
 SEGMENT = {
     "segment_alloc": ("driver-alloc", "vmm-map"),
     "segment_map": ("vmm-map",),
@@ -113,7 +113,7 @@ class Device:
         return -1
 
     def count_others(self, gap):
-        """What the driver handed out to others, or to the allocator without its history saying so (a pool that wakes)."""
+        """Memory that the driver handed out to others, or to the allocator without its history saying so (a pool that wakes)."""
         mapped = {e.handle: self.matched[e.seq] for e in gap if e.kind == "vmm-map" and e.seq in self.matched}
         for event in gap:
             if event.kind == "vmm-create" and event.handle in mapped:
@@ -193,7 +193,7 @@ class Device:
         self.counts["alive at the end"] = len(shown)
 
     def compare_tail(self):
-        """What came after the snapshot was taken: a program that ends only frees."""
+        """Events after the snapshot was taken: a program that ends only frees."""
         for event in self.events[self.at:]:
             if event.kind in ("tensor-alloc", "tensor-oom"):
                 self.differs("event %d: %s of %d bytes that the history does not have", event.seq, event.kind, event.size)

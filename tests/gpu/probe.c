@@ -3,9 +3,10 @@
  *
  *     CUDA_INJECTION64_PATH=probe.so PROBE_CUPTI=libcupti.so.13 PROBE_OUT=FILE PROGRAM
  *
- * One line for each callback of the driver, runtime and state domains and for each context that is made or ends,
- * as it happens, for at most LINES_MAX of them. Of the recorder it shares the declarations of the ABI and nothing else.
- * `depth` counts the calls that the thread is inside of: a driver call of depth 1 was made by the runtime call before it.
+ * One line for each callback of the driver, runtime and state domains and for each context that is made or ends, as
+ * it happens, for at most LINES_MAX of them. It shares the declarations of the ABI with the recorder and nothing
+ * else. `depth` counts the calls that the thread is inside of: a driver call of depth 1 was made by the runtime call
+ * before it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -59,7 +59,7 @@ def run_double(account, modes):
 # ---- Two traces, but for addresses ----
 
 def places(events):
-    """What happened, with addresses as (number of the segment or range, offset). How much is reserved is left out."""
+    """The events, with addresses as (number of the segment or range, offset). How much is reserved is left out."""
     bases, number = {}, 0  # address: (number, size)
     for e in events:
         if e.kind not in DRIVER and e.kind not in ("tensor-alloc", "tensor-free"):

@@ -1,7 +1,6 @@
-#!/usr/bin/env bash
-# session.sh 1|2|3 [BUILD] - one of the three commands for thirty minutes on a machine with a GPU, ten minutes each, the most
-# valuable first. BUILD is build-gpu-kit (make gpu-kit) unless given. $OUT is the folder whose files go home: at most eight
-# of 16 MiB. What is printed in the end is the end of OUT/log.
+# !/usr/bin/env bash session.sh 1|2|3 [BUILD] - one of the three commands for thirty minutes on a machine with a GPU,
+# ten minutes each, the most valuable first. BUILD is build-gpu-kit (make gpu-kit) unless given. $OUT is the folder
+# whose files go home: at most eight of 16 MiB. The last lines are the end of OUT/log.
 #   1  facts of the machine; what CUPTI shows by an injection of its own, against the recorder; rl_step
 #   2  the events against PyTorch's own history; the allocator's double; the GPU as a whole; samples
 #   3  PyTorch's profiler in the same process; JAX, CuPy; what recording costs
@@ -20,7 +19,7 @@ case ${1:-} in
 	;;
 esac
 export PARTS
-# Where a program does not bring its own CUPTI, that of PyTorch's wheels is the one to use.
+# For a program without a CUPTI of its own, PyTorch's wheels have the one to use.
 wheels=$(python3 -c 'import os, torch; print(os.path.realpath(os.path.join(torch.__path__[0], "..", "nvidia", "cu13")))' 2>/dev/null)
 [ -z "$wheels" ] || [ ! -d "$wheels" ] || export CUDA_HOME=$wheels
 tests/gpu/run.sh "${2:-build-gpu-kit}" "$OUT" >"$OUT/log" 2>&1

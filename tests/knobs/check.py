@@ -26,7 +26,7 @@ import registry  # noqa: E402  shared with make test-rules
 
 KNOBS = os.path.join(SRC, "formats/knobs")
 ON_STACKS = ("proof", "seen")  # fields whose words are functions, files and folders of stacks
-# Of such words: packages that have no file of knobs, and a release from before those that a file names.
+# For such words: packages that have no file of knobs, and a release from before those that a file names.
 BESIDE = [("liger-kernel", "0.8.5"), ("peft", "0.21.2"), ("torch-memory-saver", "0.0.10"), ("unsloth-zoo", "2026.10.9"), ("torch", "2.1.2")]
 UNREAD = {"transformer_engine/": "no registry has its Python files alone"}  # the same; looked up in the repository
 
@@ -121,7 +121,7 @@ class Check:
         return finder.Finder([name for name in sources.zip.namelist() if name != registry.DEFINED], sources.zip.read)
 
     def sources(self, where, of, version):
-        """Of a package's release, or of a commit of a repository ("OWNER/NAME")."""
+        """Sources of a package's release, or of a commit of a repository ("OWNER/NAME")."""
         if (of, version) not in self.opened:
             self.opened[of, version] = self.snapshot(of, version) if "/" in of else where.sources(of, version)
         return self.opened[of, version]

@@ -166,7 +166,7 @@ class Finder:
         return config
 
     def resolve(self, config, value, depth=0):
-        """What ${a.b} and ${oc.select:a.b,default} stand for."""
+        """The value of ${a.b} and ${oc.select:a.b,default}."""
         match = re.fullmatch(r"\$\{(?:oc\.select:)?([\w.]+)(?:,(.*))?\}", value) if isinstance(value, str) else None
         if not match or depth > 8:
             return value

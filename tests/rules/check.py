@@ -66,7 +66,7 @@ class Releases:
 
 
 class Search:
-    """Where rules find what they name; each file pattern is tried once on each path."""
+    """The places in which rules find their names; each file pattern is tried once on each path."""
 
     def __init__(self, releases):
         self.releases = releases
@@ -94,7 +94,7 @@ class Search:
 
 
 def spelled(rule):
-    """[(what people read, function or None, file or None)] of a rule of frames."""
+    """[(words for people, function or None, file or None)] of a rule of frames."""
     function, file = rule.get("function"), rule.get("file")
     if function:
         return [(rulefile.plain(s), s, file) for s in rulefile.spellings(function)]
@@ -102,7 +102,7 @@ def spelled(rule):
 
 
 def judge(rule, found, releases, read):
-    """What is wrong with the rule, in words; None: nothing. `found`: [(spelling, file, {releases})]."""
+    """The faults of the rule, in words; None: nothing. `found`: [(spelling, file, {releases})]."""
     everywhere = set().union(*(where for _, _, where in found))
     until = releases_in(rule.get("until"))
     for release in until:

@@ -145,7 +145,7 @@ class Sources:
 
 
 class Registry:
-    """What pip is configured to use; asked at most once for each package and file."""
+    """The index that pip is configured to use; asked at most once for each package and file."""
 
     def __init__(self, cache):
         self.cache = cache

@@ -9,7 +9,7 @@ LINE = re.compile(r"""^(?P<indent> *)(?P<dash>- )?(?P<key>[a-z-]+):(?:\s+(?:'(?P
 
 @dataclass
 class Rule:
-    file: str  # of formats/rules
+    file: str  # file below formats/rules
     line: int
     keys: dict = field(default_factory=dict)
 

@@ -6,7 +6,7 @@
 #include "driver.h"
 
 struct cuda_array {
-	struct cuda_array *next; /* of all that are alive; a mipmapped array is one, too */
+	struct cuda_array *next; /* next of all that are alive; a mipmapped array is one, too */
 	uint64_t bytes;
 	struct cuda_context *context;
 	int is_mipmap, is_foreign; /* foreign: another API's memory */

@@ -1,7 +1,7 @@
 /*
- * code.c - modules and libraries. What an image is, is not looked at: each takes as much of the device, and each kernel
- * that is looked up a little more, as with lazy loading. NVML and cuMemGetInfo see it; the ledger, which is about what
- * programs ask for, does not.
+ * code.c - modules and libraries. The kind of an image is not looked at: each takes as much of the device, and each
+ * kernel that is looked up a little more, as with lazy loading. NVML and cuMemGetInfo see it; the ledger, which is
+ * about what programs ask for, does not.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 
 #define IMAGE_BYTES (2ull << 20)
 #define KERNEL_BYTES (64ull << 10)
-#define GLOBAL_BYTES 256u /* of every variable */
+#define GLOBAL_BYTES 256u /* size of every variable */
 
 struct image {
-	struct image *next; /* of all that are loaded */
+	struct image *next; /* next of all that are loaded */
 	cuda_device device;
-	struct cuda_context *context; /* of a module; NULL: a library outlives contexts */
+	struct cuda_context *context; /* context of a module; NULL: a library outlives contexts */
 	int is_library;
 	uint64_t bytes;
 };

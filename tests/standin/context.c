@@ -180,7 +180,7 @@ cuda_result do_cuCtxDestroy_v2(const struct args_cuCtxDestroy_v2 *args, struct e
 
 DRIVER_SAME(cuCtxDestroy, cuCtxDestroy_v2)
 
-/* What a limit costs is not imitated. */
+/* The cost of a limit is not imitated. */
 cuda_result do_cuCtxSetLimit(const struct args_cuCtxSetLimit *args, struct effect *effect)
 {
 	struct cuda_context *context = driver_current();
@@ -215,7 +215,7 @@ cuda_result do_cuCtxDisablePeerAccess(const struct args_cuCtxDisablePeerAccess *
 /* ---- Recorded calls: green contexts share the primary one, which they retain ---- */
 
 struct cuda_green {
-	struct cuda_green *next; /* of all that are alive */
+	struct cuda_green *next; /* next of all that are alive */
 	struct cuda_context context;
 };
 

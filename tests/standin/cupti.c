@@ -210,7 +210,7 @@ int cuptiFinalize(void)
 
 /* ---- Enabling ---- */
 
-/* Of the domains in which nothing ever fires every id is accepted. */
+/* In domains without any event every id is accepted. */
 static int known_id(int domain, uint32_t id)
 {
 	if (domain == CUPTI_DOMAIN_RESOURCE)

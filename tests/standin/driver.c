@@ -50,7 +50,7 @@ static void open_accounts(void)
 	}
 }
 
-/* What the real driver does for profilers. A library that cannot be loaded is passed over in silence, as there. */
+/* The real driver's actions for profilers. A library that cannot be loaded is passed over in silence, as there. */
 static void inject(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -169,7 +169,7 @@ int driver_place(const struct cuda_location *location, cuda_device *device)
 	}
 }
 
-/* What every question about a device checks first. */
+/* The first check of every question about a device. */
 static cuda_result check_device(cuda_device device, const void *out)
 {
 	if (!ready)

@@ -27,7 +27,7 @@
 struct cuda_context {
 	struct cuda_context *next; /* all that ever were, so that stale handles are told from wild ones */
 	cuda_device device;
-	struct cuda_context *owner; /* of its memory: the context itself, or the primary one of a green context */
+	struct cuda_context *owner; /* owner of its memory: the context itself, or the primary one of a green context */
 	uint32_t uid;               /* from 1 */
 	_Atomic int alive;
 };
@@ -37,7 +37,7 @@ struct cuda_context {
 	MT_EXPORT cuda_result signature; \
 	MT_EXPORT cuda_result signature
 
-/* What one call did, for the ledger. `bytes`: physical memory taken (+) or given back (-). */
+/* The effects of one call, for the ledger. `bytes`: physical memory taken (+) or given back (-). */
 struct effect {
 	cuda_device device; /* HOST: none */
 	enum mt_space space;
@@ -98,7 +98,7 @@ void memory_synchronized(void);
 /* streams.c: the graph that a stream records; NULL: none. */
 struct cuda_graph *stream_graph(struct cuda_stream *stream);
 
-/* ledger.c: one line, at once. `what`: an entry's name, or "gone" for bytes that went as a consequence. */
+/* ledger.c: one line, at once. `what` is an entry's name, or "gone" for bytes that went as a consequence. */
 void ledger_open(const char *path);
 void ledger_write(const char *what, cuda_result result, const struct effect *effect);
 

@@ -3,7 +3,7 @@
 #include "memory.h"
 
 struct cuda_node {
-	struct cuda_node *next; /* of the graph, in the order they were added */
+	struct cuda_node *next; /* next in the graph, in the order they were added */
 	int type;               /* CUDA_NODE_ALLOC, CUDA_NODE_FREE */
 	cuda_device device;
 	cuda_address address;
@@ -12,7 +12,7 @@ struct cuda_node {
 };
 
 struct cuda_graph {
-	struct cuda_graph *next; /* of all that are alive, or belong to an exec */
+	struct cuda_graph *next; /* next of all that are alive, or belong to an exec */
 	struct cuda_node *nodes;
 	struct cuda_node *again; /* the next one of a recapture */
 	int execs;               /* made of it; a graph with memory has one at most */
@@ -20,7 +20,7 @@ struct cuda_graph {
 };
 
 struct cuda_exec {
-	struct cuda_exec *next; /* of all that are alive */
+	struct cuda_exec *next; /* next of all that are alive */
 	struct cuda_graph *graph;
 	int auto_free, is_launched;
 };
@@ -396,7 +396,7 @@ cuda_result do_cuGraphUpload(const struct args_cuGraphUpload *args, struct effec
 
 DRIVER_SAME(cuGraphUpload_ptsz, cuGraphUpload)
 
-/* What the newest launch has left must be freed before the next one, by whomever. */
+/* Allocations of the newest launch must be freed before the next one, by anybody. */
 cuda_result do_cuGraphLaunch(const struct args_cuGraphLaunch *args, struct effect *effect)
 {
 	struct cuda_exec *exec = args->hGraph;

@@ -19,7 +19,7 @@
 struct cupti_subscriber {
 	_Atomic int active;
 	int v2, allow_multiple;
-	cupti_callback callback; /* of libcupti, which calls the tool's */
+	cupti_callback callback; /* callback of libcupti, which calls the tool's */
 	void *user;              /* this slot */
 	cupti_callback tool_callback;
 	void *tool_user;
@@ -38,7 +38,7 @@ struct standin_hub {
 	int (*context_device)(struct cuda_context
 				      *context); /* ordinal; NULL: of the thread's context; -1: no such context */
 	uint32_t (*context_uid)(struct cuda_context *context); /* 0: no such context */
-	struct account *(*account)(unsigned int gpu);          /* of physical GPU `gpu` */
+	struct account *(*account)(unsigned int gpu);          /* account of physical GPU `gpu` */
 };
 
 #endif

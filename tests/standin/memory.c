@@ -217,7 +217,7 @@ void memory_context_gone(struct cuda_context *context)
 	}
 }
 
-/* What every allocation in the current context starts from. 0: there is no context. */
+/* The start of every allocation in the current context. 0: there is no context. */
 static int wish_here(struct allocation *wish, uint64_t bytes, enum mt_space space)
 {
 	struct cuda_context *context = driver_current();

@@ -46,7 +46,7 @@ void handle_dropped(struct handle *handle);
 cuda_address vmm_address_mapped(cuda_address address, struct handle **handle);
 
 /*
- * What memory.c and streams.c ask of graph.c.
+ * Questions of memory.c and streams.c to graph.c.
  *
  * Addresses of allocation nodes belong to the graph. Its executable form takes bytes of the device at its first launch
  * or upload, as much as its nodes need at once, out of the device's graph pool, and gives them back to that pool when

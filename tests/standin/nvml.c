@@ -43,7 +43,7 @@ static int fault_is(const char *word)
 	return standin_config()->nvml && !strcmp(standin_config()->nvml, word);
 }
 
-/* What goes wrong with a figure of a GPU; NVML_OK: nothing. */
+/* Faults of a GPU's figure; NVML_OK: nothing. */
 static int figure_fault(void)
 {
 	static const struct timespec slow = { 0, 50000000 };

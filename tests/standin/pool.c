@@ -6,7 +6,7 @@
 #include "memory.h"
 
 struct cuda_pool {
-	struct cuda_pool *next; /* of all that ever were */
+	struct cuda_pool *next; /* next of all that ever were */
 	cuda_device device;     /* HOST: host memory */
 	enum mt_space space;
 	int alive, imported;
@@ -158,7 +158,7 @@ cuda_result do_cuMemPoolCreate(const struct args_cuMemPoolCreate *args, struct e
 	return create(args->pool, props, effect);
 }
 
-/* What is handed out stays; the rest goes now, and the pool with its last allocation. */
+/* Memory that is handed out stays; the rest goes now, and the pool with its last allocation. */
 cuda_result do_cuMemPoolDestroy(const struct args_cuMemPoolDestroy *args, struct effect *effect)
 {
 	struct cuda_pool *pool = args->pool;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "memory.h"
 
-/* What goes from process to process in place of the memory. Fits into 64 bytes. */
+/* The handle that goes from process to process in place of the memory. Fits into 64 bytes. */
 struct ticket {
 	char magic[8];
 	int32_t pid;
@@ -109,7 +109,7 @@ cuda_result do_cuMemPoolImportPointer(const struct args_cuMemPoolImportPointer *
 /* ---- Recorded calls: memory of other APIs; a file descriptor stands for it ---- */
 
 struct cuda_external {
-	struct cuda_external *next; /* of all that are alive */
+	struct cuda_external *next; /* next of all that are alive */
 	uint64_t bytes;
 };
 

@@ -8,13 +8,13 @@
 #include "memory.h"
 
 struct cuda_stream {
-	struct cuda_stream *next; /* of all but the default ones */
-	struct cuda_graph *graph; /* that is being recorded */
-	int is_origin;            /* of the recording, which ends here */
+	struct cuda_stream *next; /* next of all but the default ones */
+	struct cuda_graph *graph; /* graph that is being recorded */
+	int is_origin;            /* begin of the recording, which ends here */
 };
 
 struct cuda_event {
-	struct cuda_graph *graph; /* that was being recorded when it was */
+	struct cuda_graph *graph; /* graph that was being recorded when it was */
 };
 
 static struct cuda_stream *streams;

@@ -3,7 +3,7 @@
 [ -n "$PYTHON" ] || skip "no python3 with torch"
 guest=$SRC/tests/torch/census_guest.py
 
-# What the allocator did, without addresses, which differ, and without what the recorder adds.
+# The allocator's actions, without addresses, which differ, and without the recorder's own.
 stream() { # TRACE
 	"$memana" load "$1" -o stream.db >/dev/null 2>&1 && "$memana" sql stream.db \
 		"SELECT memory, bytes, step, free_step, phase, function, line FROM allocation LEFT JOIN callsite USING (node)
@@ -37,7 +37,7 @@ known() {
 	"$memana" top --json with.zst >top.json && json top.json 'all(s["known"] == "census" for s in d["devices"][0]["sites"] if s["category"] in ("weights", "optimizer state") and s["bytes"] > 10000)'
 }
 check "what it says is what top says" known
-# What lives and sizes tell without it is what the census says.
+# The labels from lives and sizes are the census's labels.
 compared() {
 	local what bytes differs=0
 	for what in with without; do "$memana" load "$what.zst" -o "$what.db" >/dev/null; done

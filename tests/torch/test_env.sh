@@ -1,4 +1,4 @@
-# What memrec env prints for verl, read by the Hydra that verl uses.
+# The text of memrec env for verl, read by the Hydra that verl uses.
 . "$SRC/tests/cli/lib.sh"
 "$PYTHON" -c 'import hydra' 2>/dev/null || skip "no hydra-core beside torch"
 mkdir config

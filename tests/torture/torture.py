@@ -38,7 +38,7 @@ class Untried(Exception):
 
 
 class Count:
-    """What a row adds up."""
+    """The sums of a row."""
 
     def __init__(self):
         self.tried = self.made = self.recorded = self.lost = self.missing = self.extra = self.changed = 0
@@ -123,7 +123,7 @@ class Run:
         return found
 
     def wait_for_calls(self, number):
-        """Until so many calls were made, or there will be no more."""
+        """Until the wanted number of calls were made, or there will be no more."""
         end = time.monotonic() + 20
         while self.counter.read()[1] < number and self.process.poll() is None and time.monotonic() < end:
             pass

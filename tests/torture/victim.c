@@ -5,7 +5,7 @@
  *     begun   calls that were begun           recorded + lost <= begun, but for what is lost without being an event
  *     done    calls that have returned        recorded + lost >= done
  *
- * What it prints depends on SEED and CALLS alone, recorded or not.
+ * Its output depends on SEED and CALLS alone, recorded or not.
  *
  *     victim COUNTER SEED CALLS calls           one thread
  *                               at-once N       N threads at once, CALLS each        in-turn N    one after the other
@@ -58,9 +58,9 @@ static const char *counter_path;
 static char **environment;
 static uint64_t seed;
 static long calls;
-static _Atomic uint64_t sum; /* of all results: what is printed */
+static _Atomic uint64_t sum; /* sum of all results: it is printed */
 static pthread_barrier_t barrier;
-static int (*through)(int (*call)(void *), void *); /* of the library that comes and goes */
+static int (*through)(int (*call)(void *), void *); /* function of the library that comes and goes */
 
 static void die(const char *what)
 {
@@ -316,7 +316,7 @@ static pid_t start(const char *way, char **argv)
 		struct work work = new_work(1);
 
 		counter = mmap(NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		make_calls(&work, 100); /* what it holds are copies; nobody counts them */
+		make_calls(&work, 100); /* its memory are copies; nobody counts them */
 		_exit(0);
 	}
 	if (!pid) {

@@ -79,7 +79,7 @@ static inline const struct mt_knob *knob_of(const char *framework, const char *k
 #define ACTOR "actor_rollout_ref.actor."
 #define ROLLOUT "actor_rollout_ref.rollout."
 
-/* What a knob of the main framework has now. */
+/* The present value of a knob of the main framework. */
 static inline void check_now(const char *key, const char *value, const char *where)
 {
 	struct advise_value now = advise_config_value(config, knob_of(config->part[0].file->framework, key),

@@ -11,7 +11,7 @@
 #define MIB (1ull << 20)
 #define BUCKET (256 * MIB)
 #define WORDS 151936ull
-#define ROWS 8192ull /* of logits */
+#define ROWS 8192ull /* rows of logits */
 #define LAYERS 28u
 #define STEPS 16u
 #define GPUS 8u
@@ -113,7 +113,8 @@ static inline void hold(struct replay_site *site, uint32_t phases)
 		}
 }
 
-/* What passes is there in its phase, and until the backward pass where it waits for that; gradients not in a forward pass. */
+/* Passing memory is there in its phase, and until the backward pass if it waits for that; gradients not in a forward
+ * pass. */
 static inline uint32_t held_in(uint32_t category, uint32_t phase)
 {
 	if (PASSING & 1u << category)

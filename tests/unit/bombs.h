@@ -18,7 +18,7 @@ struct bomb {
 	struct mt_buffer out, payload;
 	struct mt_packer *packer; /* NULL: no budget */
 	ZSTD_CCtx *context;
-	size_t bytes; /* that the file may have */
+	size_t bytes; /* size that the file may have */
 	uint64_t seq;
 };
 
@@ -37,7 +37,7 @@ extern const struct bomb_kind __start_bomb_kinds[], __stop_bomb_kinds[];
 		__attribute__((used, section("bomb_kinds"), aligned(8))) = { #title, most, bomb_make_##title }; \
 	static void bomb_make_##title(struct bomb *bomb)
 
-/* The payload, with so many events, as a chunk. */
+/* The payload, with `events` events, as a chunk. */
 static void bomb_chunk(struct bomb *bomb, uint32_t events)
 {
 	size_t room = ZSTD_compressBound(bomb->payload.size), got;
@@ -53,7 +53,7 @@ static void bomb_chunk(struct bomb *bomb, uint32_t events)
 	bomb->out.size += got;
 }
 
-/* So many of the same chunk as fit, one at least. */
+/* As many of the same chunk as fit, one at least. */
 static void bomb_chunks(struct bomb *bomb, uint32_t events)
 {
 	size_t before = bomb->out.size, size;

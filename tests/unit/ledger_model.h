@@ -15,7 +15,7 @@ struct m_memory {
 	int alive, is_vmm, is_named, refs, seen;
 	int opened; /* imported by address: how often */
 	uint64_t addr, size, handle, tag;
-	uint64_t context; /* that it goes with, 0: none */
+	uint64_t context; /* context that it goes with, 0: none */
 	uint32_t device, space;
 };
 
@@ -30,7 +30,7 @@ struct m_tensor {
 	uint32_t device;
 };
 
-/* What a KEEP can bring back: the newest MODEL_UNDO of them. */
+/* The frees that a KEEP can bring back: the newest MODEL_UNDO of them. */
 struct m_undo {
 	uint64_t key, event, handle;
 	int memory, region, gone; /* -1: none */
@@ -209,7 +209,7 @@ static inline void m_tensor_alloc(struct model *m, const struct mt_event *e, uin
 	}
 }
 
-/* What was handed out at this address and is alive; -1: nothing. */
+/* The memory handed out at this address and alive; -1: nothing. */
 static inline int m_allocated(const struct model *m, uint64_t addr)
 {
 	int i;

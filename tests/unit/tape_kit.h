@@ -8,7 +8,7 @@
 
 #define CELLS 64u
 
-/* What a tape is made of, once more. */
+/* The parts of a tape, once more. */
 struct told {
 	struct tape_event *event;
 	uint64_t count, room;

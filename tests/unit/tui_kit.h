@@ -353,7 +353,7 @@ static inline void kit_close(struct kit *kit)
 	free(kit);
 }
 
-/* What the main loop does between two keys: nothing is waited for. */
+/* The main loop's work between two keys: nothing is waited for. */
 static inline void kit_glance(struct kit *kit)
 {
 	if (kit->app.quit)
@@ -379,7 +379,7 @@ static inline void kit_draw(struct kit *kit)
 			break;
 		worker_wait(kit->worker);
 	}
-	CHECK(rounds < 1000); /* what it waits for comes */
+	CHECK(rounds < 1000); /* the answer comes */
 }
 
 /* Opens the app, once more if it was open. */

@@ -1,6 +1,6 @@
 /*
- * frag_replay.h - memana frag --replay: what the processes of a device would have reserved under other settings of
- * PyTorch's caching allocator, by the model of analyzer/allocator, and how far that model is off as recorded.
+ * frag_replay.h - memana frag --replay: the reserved bytes of a device's processes under other settings of PyTorch's
+ * caching allocator, by the model of analyzer/allocator. The replay as recorded shows the model's error.
  */
 #ifndef MEMANA_FRAG_REPLAY_H
 #define MEMANA_FRAG_REPLAY_H

@@ -37,8 +37,8 @@ const char *top_moment_word(const struct top_options *options);
 int top_wants(const struct top_options *options, const struct query_device *device);
 
 /*
- * Another moment in the place of the peak: temporary tables peak, peak_part and gpu_total of a loaded run, which the
- * questions of query.h find before those of the same names that the database has.
+ * Another moment in the place of the peak. Temporary tables peak, peak_part and gpu_total of a loaded run hide those
+ * of the same names in the database from the questions of query.h.
  */
 
 /* Once for a database. 1; 0: the run does not have the moment; or -MT_E_x. */

@@ -5,9 +5,9 @@
  *                                                            begin() of census.py registers a hook
  *     optimizer.step() ── PyTorch ── hook ── after_step() of census.py ── tell ── agent_tell ──> ring
  *
- * The interpreter is found as stack_python_find finds it, and its functions by name in what is loaded: no header of
- * Python's, no library, no ctypes (which would have to be imported, and lets go of the GIL at every call). Nobody waits
- * for the GIL: Py_AddPendingCall takes a place in a short list, and Python comes by when it likes.
+ * The interpreter is found as stack_python_find finds it, and its functions by name in the loaded libraries. No
+ * header of Python's, no library, and no ctypes, which would have to be imported and lets go of the GIL at every
+ * call. Nobody waits for the GIL: Py_AddPendingCall takes a place in a short list, and Python comes by when it likes.
  *
  * census.py is the only code of ours that the interpreter runs. Nothing of it runs while the thread is traced or profiled
  * (sys.settrace, sys.setprofile), for the program would see it.

@@ -2,8 +2,8 @@
  * cuda_abi.h - the part of NVIDIA's binary interfaces that memrec meets, declared by hand under our own names: the
  * build needs no CUDA toolkit, and one binary serves CUDA 11, 12 and 13.
  *
- * Layouts and numbers are facts of the public headers of CUDA 11.8 to 13.5 (cuda.h, cupti_callbacks.h, cupti_result.h):
- * tests/abi holds each of them against the headers of an installed toolkit and against those of NVIDIA's wheels.
+ * Layouts and numbers are facts of the public headers of CUDA 11.8 to 13.5 (cuda.h, cupti_callbacks.h,
+ * cupti_result.h). tests/abi holds each of them against the headers of an installed toolkit and of NVIDIA's wheels.
  * Nothing here is called at link time: functions are found by dlsym and used through the types below.
  */
 #ifndef MEMREC_CUDA_ABI_H

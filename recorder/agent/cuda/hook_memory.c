@@ -248,10 +248,10 @@ void decode_MAP(struct driver_call *call)
 
 /*
  * When done, not when asked for. The range stays reserved, so nobody else gets these addresses before the caller goes
- * on; and the program learns that it may map them again from this call's return, which is later than our event. In
- * between, another thread may take the physical memory that came free: then both count for a moment, and a peak is
- * too high by that much. Told at ENTER it would be too low by as much, and a call that fails would have to be undone
- * for every mapping in the range.
+ * on. The program learns from this call's return that it may map them again, later than our event. In between,
+ * another thread may take the physical memory that came free: then both count for a moment, and a peak is too high by
+ * that much. Told at ENTER it would be too low by as much, and a call that fails would have to be undone for every
+ * mapping in the range.
  */
 void decode_UNMAP(struct driver_call *call)
 {

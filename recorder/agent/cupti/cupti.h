@@ -47,10 +47,10 @@ void cupti_other_finalized(void);
 void cupti_look(void);
 
 /*
- * PyTorch has reported a block on GPU `device` and holds `reserved` bytes there, which it has from the driver. When CUPTI
- * has shown no such call before the first of them, it shows none, and that is said (and taken back if one comes later);
- * when PyTorch comes to hold more again and again and CUPTI shows nothing any more, that is noted. One call at a time for
- * each device: the allocator's lock is held.
+ * PyTorch has reported a block on GPU `device` and holds `reserved` bytes there, which it has from the driver. When
+ * CUPTI has shown no such call before the first of them, it shows none. The trace says so, and takes it back if one
+ * comes later. When PyTorch comes to hold more again and again and CUPTI shows nothing any more, the trace notes it.
+ * One call at a time for each device: the allocator's lock is held.
  */
 void cupti_check_tensor(int device, uint64_t reserved);
 

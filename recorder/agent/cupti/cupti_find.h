@@ -19,7 +19,7 @@ typedef enum cupti_use cupti_user(void *context, void *library, const char *path
  *   in NVIDIA's wheels among the Python packages of the process, whoever else of them is loaded;
  *   in the toolkit of $CUDA_HOME, of $CUDA_PATH, of the nvcc in $PATH, and in the usual place.
  * `driver`: what cuDriverGetVersion says, such as 13000; 0: not known. In all of these places its major version is
- * looked for first, then the older ones, which work with a newer driver, then the newer ones, which seldom work with an
+ * looked for first. Older ones follow, which work with a newer driver, then the newer ones, which seldom work with an
  * older one.
  *
  * Nothing is added to a process that has one: if there is any, nothing else is tried. A library that refused is

@@ -6,7 +6,7 @@
 
 /*
  * X(error, words): what tells most comes first. An error that is not in the list comes before the last two, which
- * CUPTI gives for many reasons: without a GPU 12.2 answers with the first of them and 13.0 with the second.
+ * CUPTI gives for many reasons. Without a GPU 12.2 answers with the first of them and 13.0 with the second.
  */
 #define REFUSAL_LIST(X)                                                                      \
 	X(CUPTI_TAKEN, "another tool holds the subscription")                                \

@@ -1,10 +1,10 @@
 /*
  * hook_subscribe.c - stands between CUPTI and the other tools of the process, PyTorch's profiler above all.
  *
- * CUPTI has one subscription. Kineto asks for it with the oldest of the calls: until the middle of 2026 once, at the
- * first profile, and when it was refused never again, so that every profile of the process was without GPU events; since
- * then only where TEARDOWN_CUPTI=1 makes it leave after each profile. So we watch who asks: with --yield-cupti we leave
- * before the other one asks (cupti.h), without it we say in the trace what has happened.
+ * CUPTI has one subscription. Kineto asks for it with the oldest of the calls. Until the middle of 2026 it asked
+ * once, at the first profile, and never after a refusal: then every profile of the process was without GPU events.
+ * Since then it asks only where TEARDOWN_CUPTI=1 makes it leave after each profile. So we watch who asks: with
+ * --yield-cupti we leave before the other one asks (cupti.h), without it we say in the trace what has happened.
  *
  * Each call goes on to the libcupti that the caller would have reached without us; several may be loaded. A tool that
  * fetches the function by dlsym is not seen.

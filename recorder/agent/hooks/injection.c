@@ -1,17 +1,18 @@
 /*
- * injection.c - how the agent gets in where it was not preloaded: others call it by name, the driver inside cuInit (the main
- * way) and NVTX at its first call in each library of the program; then it hooks itself into what is loaded.
+ * injection.c - the agent's way into a process that did not preload it. Others call it by name: the driver inside
+ * cuInit (the main way), and NVTX at its first call in each library of the program. Then it hooks itself into the
+ * loaded libraries.
  *
  * Frameworks overwrite LD_PRELOAD, so often the driver or NVTX is the first to load us, and PyTorch is there already,
  * bound to its own functions. Then our hooks are written into the slots that its calls go through, and again for what
  * is loaded afterwards.
  *
- * When to look is a question of locks. The loader holds one lock while it loads, and another, short one for its list;
- * looking takes only the second, so it is safe even while another thread loads a library and waits for us. PyTorch's
+ * When to look is a question of locks. The loader holds one lock while it loads, and another, short one for its list.
+ * Looking takes only the second, so it is safe even while another thread loads a library and waits for us. PyTorch's
  * allocator holds its own lock while it asks the driver for memory: looking then waits for nobody who could want it.
- * So driver callbacks are a safe place, and the right one: a library that was just loaded gets its first GPU memory
- * from the driver before it can report any of it. Nothing of all this happens when we were preloaded. A slot that is
- * written is never taken back: we stay loaded, and forward every call.
+ * Driver callbacks are a safe place, and the right one: a new library gets its first GPU memory from the driver
+ * before it can report any of it. Nothing of all this happens when we were preloaded. A slot that is written is never
+ * taken back: we stay loaded, and forward every call.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -119,9 +119,9 @@ uint64_t agent_start_ticks(void);
 /* The agent's defaults when one variable alone brought it in. */
 
 /*
- * Fills in the texts that are empty and must not be: the output (trace.zst in the working folder, with the pid in its
- * name when nobody is there to see that it is one alone) and the collector (memrec beside libmemrec.so, or in ../../bin
- * of it; left empty when it is not there). Once, at the start.
+ * Fills in the texts that are empty and must not be. The output: trace.zst in the working folder, with the pid in its
+ * name when nobody is there to see that it is one alone. The collector: memrec beside libmemrec.so, or in ../../bin
+ * of it; left empty when it is not there. Once, at the start.
  */
 void memrec_defaults(struct memrec_options *options);
 

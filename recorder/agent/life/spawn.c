@@ -5,9 +5,9 @@
  *        <───────── status ─────────────  waits  <─ ends ─┘
  *
  * fork() would run the program's atfork handlers. A child of ours that runs another program raises SIGCHLD when it
- * ends, whatever it was cloned with, and turns up in waitpid(-1): so the one that does is the helper's child, and the
- * helper, which never runs another program, ends without a sound. The first process of the collector locks the ring,
- * forks and ends at once.
+ * ends, and turns up in waitpid(-1), regardless of how it was cloned. The collector is therefore the helper's child,
+ * and the helper, which never runs another program, ends without a sound. The first process of the collector locks
+ * the ring, forks and ends at once.
  *
  * A program that adopts orphans (PR_SET_CHILD_SUBREAPER) may wait for all its children before it ends, and the collector
  * waits for the program: so it must not be adopted by it. Process 1 of a container adopts all there are.

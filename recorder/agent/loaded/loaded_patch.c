@@ -5,10 +5,10 @@
  *                          ^                       first call (lazy binding); DT_JMPREL and DT_RELA list the slots
  *                          └── we write here
  *
- * An object is in the loader's list before its slots are filled in. Such a slot must not be touched: the loader would
+ * An object is in the loader's list before its slots are filled in. Such a slot must not be touched. The loader would
  * add the object's address to our pointer, or put its own over it, or it would meet a page that we have just sealed.
- * Three things tell a finished slot: it points to the object's own PLT or to a definition of the name; if it lies in
- * what is sealed after relocation (RELRO), its page is not writable any more.
+ * Two facts tell a finished slot. It points to the object's own PLT or to a definition of the name. If it lies in
+ * memory that is sealed after relocation (RELRO), its page is not writable any more.
  */
 #include "loaded_patch.h"
 

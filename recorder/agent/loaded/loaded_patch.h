@@ -32,9 +32,9 @@ struct loaded_pass {
 
 /*
  * Binds the calls of all `hooks` (at most LOADED_HOOKS_MAX, the same at every call) in every loaded object but copies
- * of the agent. May be called while other threads call through the slots, and while they load and unload objects: a
- * slot is written only if it holds what the loader put there, an object that is not relocated yet is left for later,
- * and a slot that some other tool has taken is left to it. Objects that are done are passed over next time.
+ * of the agent. May be called while other threads call through the slots, and while they load and unload objects. A
+ * slot is written only if it holds the loader's own value. An object that is not relocated yet is left for later, and
+ * a slot of some other tool is left to it. Objects that are done are passed over next time.
  *
  * One call at a time. Takes the lock of dl_iterate_phdr, which nobody holds while waiting for anything; no malloc, not
  * the loader's lock. Reads /proc/self/maps, so no thread may be cancelled here.

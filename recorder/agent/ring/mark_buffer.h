@@ -1,6 +1,6 @@
 /*
- * mark_buffer.h - marks made before the first memory event. Whether the process will ever be recorded is not known yet, so
- * they wait in a small fixed buffer; a process that never touches a GPU leaves no trace of them.
+ * mark_buffer.h - marks made before the first memory event. A later event decides whether the process is recorded, so
+ * marks wait in a small fixed buffer. A process that never touches a GPU leaves no trace of them.
  */
 #ifndef RECORDER_MARK_BUFFER_H
 #define RECORDER_MARK_BUFFER_H

@@ -1,9 +1,9 @@
 /*
  * ring.c - reserve, fill, publish.
  *
- * A slot of a thread that has ended is taken over by the next new thread: the cursors just go on, and what the old
- * thread wrote stays for the collector. So nothing has to run when a thread ends. More threads than slots share the
- * last ones: these have one writer at a time, too, so readers need not know.
+ * The next new thread takes over the slot of a thread that has ended. The cursors just go on, and the old thread's
+ * records stay for the collector. So nothing has to run when a thread ends. More threads than slots share the last
+ * ones: these have one writer at a time, too, so readers need not know.
  */
 #include "ring.h"
 

@@ -1,9 +1,10 @@
 /*
  * ring.h - the writing side of the shared ring (memtrace/ring.h): one file per process, one slot per thread, one log.
  *
- * Nothing here allocates or takes a lock, but for the slots that threads share when there are more than slots: one is
- * held while a record is copied, not while anybody waits for room, and is taken from a thread that ended. Descriptors
- * are open only for the moment in which space is reserved. No descriptor is kept: programs close what they do not know.
+ * Nothing here allocates or takes a lock, but for the slots that threads share when there are more threads than
+ * slots. Such a lock is held while a record is copied, not while anybody waits for room, and is taken from a thread
+ * that ended. Descriptors are open only for the moment in which space is reserved. No descriptor is kept: programs
+ * close what they do not know.
  */
 #ifndef RECORDER_RING_H
 #define RECORDER_RING_H

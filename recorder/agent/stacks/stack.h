@@ -31,8 +31,8 @@ void stacks_release(struct stacks *stacks);
 uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish);
 
 /*
- * 1, to one caller each time: stack_python_find may have another answer than before, as something was loaded into a
- * process without Python, or as its Python was found not to be what it says.
+ * 1, to one caller each time: stack_python_find may have another answer than before. Something was loaded into a
+ * process without Python, or its Python was found not to be what it says.
  */
 int stacks_have_news(struct stacks *stacks);
 

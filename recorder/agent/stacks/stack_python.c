@@ -133,9 +133,9 @@ static uint64_t contents_key(uint64_t key, const uint8_t *code, struct keys *key
 }
 
 /*
- * A program that makes code as it goes (exec, torch.compile) frees it too, and the next code comes to lie where the
- * last one was, its name, file name and table likewise. So addresses say nothing: only a number that is given out
- * once does, or else all that there is to tell.
+ * A program that makes code as it goes (exec, torch.compile) frees it too. The next code then lies at the same
+ * address, its name, file name and table likewise. So addresses say nothing: only a number that is given out once
+ * does, or else all that there is to tell.
  */
 static uint64_t key_of(const uint8_t *code, struct keys *keys)
 {

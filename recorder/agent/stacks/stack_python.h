@@ -37,9 +37,9 @@ struct python_code {
 enum python_state { PYTHON_ABSENT, PYTHON_READY, PYTHON_REFUSED, PYTHON_BUSY };
 
 /*
- * Looks for an interpreter in the process and learns its layout; again and again is fine: until one is found it may
- * come later, and what was found may turn out to be none that can be read. *version: PY_VERSION_HEX, or 0. *why: one
- * sentence for the trace when refused.
+ * Looks for an interpreter in the process and learns its layout. May be called repeatedly: an interpreter may come
+ * later, and one that was found may turn out to be unreadable. *version: PY_VERSION_HEX, or 0. *why: one sentence for
+ * the trace when refused.
  */
 enum python_state stack_python_find(uint32_t *version, const char **why);
 

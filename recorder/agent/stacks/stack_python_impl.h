@@ -86,8 +86,9 @@ int python_check_frames(const uint8_t *frame);
 uint64_t python_text_hash(const uint8_t *string);
 
 /*
- * The same for bytes of any kind; of more than 128, the first and last 64 and the size: the tables of large functions, of which a
- * training loop has a dozen on its stack, would otherwise be read whole at each event and push the program's data out of the cache.
+ * The same for bytes of any kind; of more than 128, the first and last 64 and the size. A training loop has a dozen
+ * large functions on its stack. Reading their tables whole at each event would push the program's data out of the
+ * cache.
  */
 uint64_t python_bytes_hash(const uint8_t *at, uint64_t size);
 

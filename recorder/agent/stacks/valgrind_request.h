@@ -1,5 +1,5 @@
 /*
- * valgrind_request.h - what the agent says to a valgrind that runs the program, so that it reports nothing of ours: its
+ * valgrind_request.h - the agent's word to a valgrind that runs the program: report nothing of ours. It uses
  * documented client requests, instructions that do nothing on a real processor.
  */
 #ifndef RECORDER_VALGRIND_REQUEST_H
