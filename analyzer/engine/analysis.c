@@ -97,7 +97,7 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
 }
 
-/* What the bytes of each site are, now that all is read. */
+/* The kind of each site's bytes, now that all is read. */
 static int settle(struct analysis *analysis)
 {
 	struct category_told *told = calloc(analysis->processes + 1, sizeof(*told));

@@ -28,7 +28,8 @@
 
 #define ANALYSIS_OOMS_MAX 4096u /* out-of-memory errors kept; more are only counted */
 
-/* How full a device is. Of moments with as many bytes the first with the most tensors is the peak: see stream_is_higher. */
+/* How full a device is. Among moments with as many bytes the first with the most tensors is the peak: see
+ * stream_is_higher. */
 struct analysis_level {
 	uint64_t bytes, tensors;
 };
@@ -44,7 +45,7 @@ struct analysis_phase_peak {
 	struct analysis_level level;
 	uint64_t tensors; /* the most bytes in tensors meanwhile, at whatever moment */
 	int64_t time;
-	uint64_t seq; /* of the event, in the process that it was of */
+	uint64_t seq; /* number of the event, in its process */
 	uint32_t process;
 	uint32_t step;
 };
@@ -53,11 +54,11 @@ struct analysis_phase_peak {
 struct analysis_step_peak {
 	struct analysis_level level;
 	int64_t time;
-	uint64_t seq; /* of the event, in the process that it was of */
+	uint64_t seq; /* number of the event, in its process */
 	uint32_t process;
 	int phase_known; /* 0: no work was done in the step yet */
 	uint8_t phase;
-	uint8_t role; /* of `process`, then */
+	uint8_t role; /* role of `process` then */
 };
 
 /* A device when a step of a process ended: its peak since the step began, and what the process itself held then. */
@@ -66,9 +67,9 @@ struct analysis_step_device {
 	uint64_t held, slack, tensors; /* bytes; tensors: alive, resident or not */
 };
 
-/* What NVML counted for one process around a peak. Each process is looked at when its collector comes to it. */
+/* NVML's figures for one process around a peak. Each process is looked at when its collector comes to it. */
 struct analysis_gpu_total {
-	int64_t peak_time; /* of the peak it belongs to; a peak of another time has replaced that */
+	int64_t peak_time; /* time of its peak; a peak of another time has replaced that */
 	int after_known, before_known;
 	struct gpu_total_parts after;  /* the first settled sample at or after it */
 	struct gpu_total_parts before; /* the last one before that; the peak is between them */
@@ -100,19 +101,19 @@ struct analysis_device {
 	int watched;                    /* 0: the next event is looked at in any case; */
 	struct analysis_level quiet;    /* until it is higher than that, no peak of a running phase or step grows */
 	struct analysis_gpu_total *gpu; /* ANALYSIS_PEAKS of them for each user */
-	struct analysis_step_peak *step_peak; /* of each user */
+	struct analysis_step_peak *step_peak; /* the peaks of each user */
 	struct analysis_blocks {
-		uint64_t bytes; /* of the caching allocator's blocks, where sizes of tensors are those asked for */
+		uint64_t bytes; /* bytes of the caching allocator's blocks, if sizes of tensors are those asked for */
 		uint8_t known;  /* 0: sizes are those of blocks */
 		uint8_t least;  /* they are at least that large */
 	} blocks_now, blocks;   /* now, at the peak */
 	uint64_t imported_now;  /* bytes that are used here and counted by another process */
-	uint64_t imported;      /* of them, at the peak */
+	uint64_t imported;      /* the imported part, at the peak */
 };
 
-/* Who says what was free. */
+/* The source of the figure for free memory. */
 enum analysis_free {
-	ANALYSIS_FREE_BOUND,  /* what the recorded processes did not hold: at most that */
+	ANALYSIS_FREE_BOUND,  /* bytes that the recorded processes did not hold: an upper bound */
 	ANALYSIS_FREE_SAMPLE, /* NVML, soon after */
 	ANALYSIS_FREE_DRIVER, /* the driver, whom the program asked */
 };
@@ -128,12 +129,12 @@ struct analysis_oom {
 	uint32_t kind;  /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint64_t entry; /* DRIVER_FAIL: of the driver */
 	uint8_t phase, role;
-	uint8_t category; /* what rule or phase would call it */
+	uint8_t category; /* kind by rule or phase */
 	uint8_t had; /* 1: a refusal of the driver's, and soon after the same call gave the process as many bytes of that device */
-	int64_t turn; /* of the event: see merge.h */
+	int64_t turn; /* turn of the event: see merge.h */
 };
 
-/* What a process held of the device when a request failed. */
+/* The bytes of a process on the device when a request failed. */
 struct analysis_oom_holder {
 	uint32_t oom, process;
 	uint64_t held, slack; /* bytes; slack: of them, in the allocator and in no tensor */
@@ -154,7 +155,7 @@ struct analysis_source {
 /* Host memory of a process and around it, bytes. */
 struct analysis_host {
 	uint64_t samples;
-	int64_t time;                         /* of the newest */
+	int64_t time;                         /* time of the newest */
 	uint64_t resident, pinned, available; /* then; resident: while it lived */
 	uint64_t cgroup, cgroup_limit;        /* then; limit 0: none */
 	uint64_t killed;                      /* processes of its cgroup killed by the kernel for want of memory */
@@ -177,28 +178,31 @@ struct analysis_process {
 	int phase_known; /* `phase` of `step` is what it is doing */
 	uint8_t phase, role;
 	uint32_t step;
-	uint32_t next_step;                     /* the one that the next STEP event ends */
-	uint64_t step_seq, first_seq, last_seq; /* of the event before that step; of the first and the last event */
+	uint32_t next_step; /* the one that the next STEP event ends */
+	uint64_t step_seq, first_seq,
+		last_seq; /* numbers of the event before that step; of the first and the last event */
 	int64_t step_time;
 	uint64_t cut;   /* events that were let go on purpose (--keep), */
-	uint32_t cuts;  /* in so many places; those and peaks before them are not in any figure here */
+	uint32_t cuts;  /* number of gaps; those and peaks before them are not in any figure here */
 	uint32_t ended; /* enum mt_end + 1, 0: the trace does not say */
 	int balanced;   /* the ledger adds up at the end */
 	struct analysis_host host;
 	int gpu_full; /* at the end one of its GPUs had next to nothing free */
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
-	struct census census; /* what the framework said, of the whole trace */
+	struct census census; /* the framework's word on the whole trace */
 };
 
-/* Who wants more than the totals (the loader). All may be NULL. A result other than 0 ends the pass with it. */
+/* The sink of a caller that wants more than the totals (the loader). All may be NULL. A result other than 0 ends the
+ * pass with it. */
 struct analysis_sink {
 	void *context;
 	/* `site` holds so much more or less of its device, as slack (see attribution.h) or plainly. */
 	void (*moved)(void *context, uint32_t site, int slack, int64_t bytes, int64_t time);
 	/* One allocation more (+1) or fewer (-1) at `site`; after the bytes that this moved. */
 	void (*counted)(void *context, uint32_t site, int change, int64_t time);
-	/* What has been told so far is the peak of the device, until another one is; `oom`: a request on it has failed. */
+	/* The events told so far make the peak of the device, until another one is told; `oom`: a request on it has
+	 * failed. */
 	void (*reached)(void *context, uint32_t device, int oom);
 	/*
 	 * The traces are still being written, and all there is of them has been taken in (analysis_run does not end with
@@ -211,8 +215,8 @@ struct analysis_sink {
 	int (*span_now)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last);
 	int quiet; /* 1: there is no progress line */
-	/* Before a batch of a process's events, so many, out of so many bytes of its file.
-	 * Its result is 0 or below. */
+	/* Before a batch of a process's events: their number, and the bytes of its file they took. Its result is 0 or
+	 * below. */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
 	/* Something alive is gone; `event` NULL: it was alive at the end. `step`: that of the event. */
 	int (*gone)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
@@ -221,7 +225,8 @@ struct analysis_sink {
 	int (*unmapped)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event);
 	/* The newest thing gone at this birth is still there: forget that it went. */
 	int (*back)(void *context, uint32_t process, const struct mt_live *live);
-	/* A live tensor has so many bytes from this event on: not all, or all again, its pages went or came. */
+	/* From this event on a live tensor has `bytes` bytes: not all, or all of them, because its pages went or
+	 * came. */
 	int (*resident)(void *context, uint32_t process, const struct mt_live *tensor, uint64_t bytes,
 			const struct mt_event *event, uint32_t step);
 	/* A stretch of one phase. */
@@ -234,7 +239,7 @@ struct analysis_sink {
 	int (*host_sample)(void *context, uint32_t process, const struct mt_event *event, uint64_t pinned);
 	/* A step ended. It began with step_seq and step_time of the process. */
 	int (*step)(void *context, uint32_t process, const struct mt_event *event);
-	/* What it did to a device; after `step`. Of the step that the recording ended in, too. */
+	/* The effect on a device; after `step`. The step in which the recording ended has one, too. */
 	int (*step_device)(void *context, uint32_t process, uint32_t device, uint32_t step,
 			   const struct analysis_step_device *end);
 };
@@ -247,7 +252,7 @@ struct analysis {
 	uint32_t devices;
 	struct analysis_oom *oom;
 	uint32_t ooms;                          /* kept */
-	uint64_t oom_count;                     /* of all */
+	uint64_t oom_count;                     /* sum over all */
 	struct analysis_oom_holder *oom_holder; /* in the order of `oom` */
 	uint32_t oom_holders;
 	char (*owner)[OWNER_NAME_MAX]; /* names; owner[0] is "pytorch" */
@@ -290,13 +295,13 @@ static inline int64_t analysis_peak_time(const struct analysis_device *device, u
 	return device->phase_peak[peak - 1].ran ? device->phase_peak[peak - 1].time : INT64_MAX;
 }
 
-/* Of the newest event of all processes, ns since the run began; 0: there is none. */
+/* The newest event of all processes, ns since the run began; 0: there is none. */
 int64_t analysis_last_time(const struct analysis *analysis);
 
 /* Worst damage of the traces: 0 or -MT_E_x; a trace that only ends early (its program was killed) is not damaged. */
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where);
 
-/* What is known of a process up to now, for its categories. */
+/* The facts of a process up to now, for its categories. */
 static inline struct category_told analysis_told(const struct analysis *analysis, uint32_t process)
 {
 	return (struct category_told){ &analysis->process[process].census, analysis->process[process].steps };

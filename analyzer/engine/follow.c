@@ -1,9 +1,9 @@
 /*
  * follow.c - taking in events of traces that are still being written.
  *
- * The pass goes on where it stopped, chunk by chunk: one second of a recording costs the same whether it runs for a minute
- * or a day, and nobody reads the file twice. What only the end tells (stream_finish, categories) is left out: whoever
- * follows reads the traces once more when they are whole.
+ * The pass goes on where it stopped, chunk by chunk: one second of a recording costs the same whether it runs for a
+ * minute or a day, and nobody reads the file twice. Results that need the end (stream_finish, categories) are left
+ * out: the caller reads the traces once more when they are whole.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "memtrace/error.h"
 #include "merge.h"
 
-/* What happened so long ago is in the file: a collector writes what it has after half a second. ns. */
+/* An event that is so old is in the file: a collector writes its events after half a second. ns. */
 #define WRITTEN_AFTER 700000000
 
 static int64_t now_of(clockid_t clock)
@@ -36,7 +36,7 @@ static int is_this_boot(const char *boot_id)
 	return *text && !strcmp(text, boot_id);
 }
 
-/* What is on the clock of the process's machine, as well as it is known here, ns since the run began. */
+/* The time on the clock of the process's machine, as well as it is known here, ns since the run began. */
 static int64_t now_of_run(const struct stream *stream)
 {
 	const struct analysis_process *process = stream_process(stream);
@@ -49,7 +49,7 @@ static int64_t now_of_run(const struct stream *stream)
 
 /* The streams that have a next event. */
 struct turn {
-	struct stream *first; /* whose is the earliest, NULL: nobody has one */
+	struct stream *first; /* the stream with the earliest event, NULL: none has one */
 	int64_t until;        /* it may go on so far before another one has its turn */
 	int asleep;           /* there are others, of which nothing is there */
 };

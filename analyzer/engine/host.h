@@ -30,9 +30,9 @@ const char *host_verdict_word(enum host_verdict verdict);
 enum host_verdict host_verdict(const struct analysis *analysis, uint32_t process);
 
 /*
- * Whether the host's memory is as good as used up by these figures: HOST_CGROUP, HOST_MACHINE, HOST_UNKNOWN: no. It is
- * from 95 % on, where Ray ends workers. What the machine has is not recorded: at least what the cgroup uses, without what
- * can be dropped, and what is available.
+ * Whether the host's memory is as good as used up by these figures: HOST_CGROUP, HOST_MACHINE, HOST_UNKNOWN: no. It
+ * is from 95 % on, where Ray ends workers. The machine's memory is not recorded: at least the bytes that the cgroup
+ * uses, without those that can be dropped, and the available bytes.
  */
 enum host_verdict host_pressure(const struct analysis_host *host);
 

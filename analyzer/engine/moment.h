@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum moment_kind {
-	MOMENT_PEAK, /* of the whole run */
+	MOMENT_PEAK, /* peak of the whole run */
 	MOMENT_STEP, /* the peak inside a step */
 	MOMENT_OOM, /* the last out-of-memory error; one of the framework's goes before one that its allocator got over */
 	MOMENT_TIME, /* after the last event that is not later */

@@ -7,7 +7,7 @@
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
 #define ASKED_AGAIN 1000000000 /* ns */
-#define ASKED_AGAIN_MOST 16u   /* of the newest refusals that are looked at */
+#define ASKED_AGAIN_MOST 16u   /* newest refusals that are looked at */
 
 /* ---- what a process says of itself ---- */
 
@@ -306,7 +306,7 @@ static int by_birth(const void *a, const void *b)
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
 }
 
-/* What is alive at the end is as old as the newest step lets it be. */
+/* A thing alive at the end is as old as the newest step lets it be. */
 static int note_survivor(void *context, const struct mt_live *live)
 {
 	struct stream *stream = context;

@@ -21,9 +21,9 @@ struct stream_span {
 	struct mt_event first, last;
 };
 
-/* Who asks the driver with a stack. */
+/* A caller of the driver with a stack. */
 struct stream_owner {
-	uint32_t number; /* of analysis->owner, plus 1; 0: not known yet */
+	uint32_t number; /* index in analysis->owner, plus 1; 0: not known yet */
 	int purpose;     /* owner_purpose() */
 };
 
@@ -35,17 +35,17 @@ struct stream {
 	struct mt_tracker *tracker;
 	struct mt_ledger *ledger;
 
-	const struct mt_event *event; /* of the batch being read */
+	const struct mt_event *event; /* the batch being read */
 	const struct mt_label *label; /* one for each: mt_ahead feeds the tracker */
 	size_t count, next;
-	uint64_t offset;      /* of the file, read so far */
+	uint64_t offset;      /* bytes of the file, read so far */
 	int started;          /* events have been read */
 	int carrying;         /* those after a cut that stand for the ones before it */
 	struct mt_event late; /* the newest one, where its time had to be set */
 	struct mt_event gap;  /* says that events are missing here; kind 0: none are */
 	int worked;           /* one of them was more than the recorder's own word */
-	int64_t time;         /* of the run; never goes back, unlike the events of two threads */
-	int64_t turn; /* of the newest event among those of all processes: its time, or a later one of an event before it */
+	int64_t time;         /* time of the run; never goes back, unlike the events of two threads */
+	int64_t turn; /* turn of the newest event among those of all processes: its time, or a later one of an event before it */
 
 	uint32_t device_of[MT_LEDGER_DEVICES]; /* the process's device id to the run's, or STREAM_NO_DEVICE */
 	uint32_t touched[MT_LEDGER_DEVICES];   /* the run's devices that this process has used */
@@ -55,7 +55,7 @@ struct stream {
 
 	struct {
 		uint64_t count, first; /* events in a row whose total is not ours; the first is the how-manieth */
-		uint64_t thread;       /* of the newest CPU tensor */
+		uint64_t thread;       /* thread of the newest CPU tensor */
 		int several;           /* threads have CPU tensors */
 	} unsettled;
 
@@ -69,19 +69,19 @@ struct stream {
 	uint32_t waiting[STREAM_WAITING_MAX]; /* out-of-memory errors whose free bytes are not known yet */
 	uint32_t waiting_count;
 	struct {
-		uint32_t device;     /* of the process, 0: the program has not asked */
-		uint64_t free, held; /* what the driver said was free of it, and what the process held then */
+		uint32_t device;     /* device of the process, 0: the program has not asked */
+		uint64_t free, held; /* free bytes by the driver's word, and the process's bytes then */
 		int64_t time;
 	} told;
 
 	struct {
-		const struct mt_event *event; /* that is booked, */
+		const struct mt_event *event; /* the event that is booked, */
 		uint32_t step;                /* in this step */
 		int was_asleep;               /* LIVE: the tensor was known, and not all of it was there */
 		int error;
 	} resident; /* see stream_resident.c */
 	struct stream_span span;
-	uint32_t spans; /* that are over */
+	uint32_t spans; /* stretches that are over */
 };
 
 static inline struct analysis_process *stream_process(const struct stream *stream)
@@ -149,7 +149,7 @@ void stream_settle(struct stream *stream, const struct mt_event *event, const st
 /* Whether what the device holds now is more than its peak. */
 int stream_is_higher(const struct stream *stream, uint32_t device);
 
-/* What the device holds now is its peak. */
+/* The device's bytes now are its peak. */
 void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event,
 		      const struct mt_label *label);
 
@@ -221,7 +221,7 @@ int stream_step_end(struct stream *stream, const struct mt_event *event, int cou
 /* After the end. 0 or an error. */
 int stream_step_finish(struct stream *stream);
 
-/* Who holds the device of the newest out-of-memory error of the analysis. 0 or -MT_E_MEMORY. */
+/* The holders of the device at the newest out-of-memory error of the analysis. 0 or -MT_E_MEMORY. */
 int stream_step_oom(struct stream *stream);
 
 /* ---- stream_import.c ---- */

@@ -1,4 +1,4 @@
-/* What an event does to memory: births and deaths, and whether the allocator counts as we do. */
+/* The effects of an event on memory: births and deaths, and whether the allocator counts as we do. */
 #include "stream.h"
 
 #include "memtrace/error.h"
@@ -126,7 +126,7 @@ static void note_totals(struct stream *stream, const struct mt_event *event, con
 		stream->unsettled.first = process->events;
 }
 
-/* What kind of thing this event brings to life: an enum mt_kind that holds bytes, or 0. */
+/* The kind of thing that this event brings to life: an enum mt_kind that holds bytes, or 0. */
 static uint32_t kind_of_birth(const struct mt_event *event)
 {
 	uint64_t kind = event->kind == MT_LIVE ? event->value : event->kind;
@@ -134,7 +134,7 @@ static uint32_t kind_of_birth(const struct mt_event *event)
 	return kind == MT_TENSOR_ALLOC || kind == MT_DRIVER_ALLOC || kind == MT_VMM_CREATE ? (uint32_t)kind : 0;
 }
 
-/* A snapshot's sizes are those asked for, beside the sum of the blocks. What was there before says it one by one. */
+/* A snapshot's sizes are those asked for, beside the sum of the blocks. Memory from before is told one by one. */
 static void note_blocks(struct stream *stream, const struct mt_event *event)
 {
 	uint32_t number;
@@ -200,8 +200,8 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 }
 
 /*
- * Tensors whose pages come and go: those of pools that sleep. What the ledger notices while it takes
- * an event, the sink is told with the event's time and step.
+ * Tensors whose pages come and go: those of pools that sleep. Changes that the ledger notices while it takes an event
+ * are told to the sink with the event's time and step.
  */
 
 /* Out of a checkpoint a tensor comes as it is then; what went or came unseen did so where the events are missing. */

@@ -1,6 +1,6 @@
 /*
- * stream_checkpoint.c - a checkpoint that stands for events the trace does not have: the recording began late, events were
- * let go (--keep), or are damaged. What was known to be alive before is either in it, or went in between.
+ * stream_checkpoint.c - a checkpoint that stands for events the trace does not have: the recording began late, events
+ * were let go (--keep), or are damaged. Memory known to be alive before is either in it, or went in between.
  */
 #include "stream.h"
 
@@ -26,7 +26,8 @@ static enum mt_category category_of(const struct mt_rules *rules, uint8_t phase)
 	return MT_CATEGORY_OTHER;
 }
 
-/* Of the next event. The phase at birth is known; what else the stack says is believed where it agrees with that. */
+/* The number of the next event. The phase at birth is known; what else the stack says is believed where it agrees
+ * with that. */
 static struct mt_label label_at_birth(struct stream *stream, const struct mt_event *event)
 {
 	struct mt_label label = stream->label[stream->next];
@@ -110,7 +111,7 @@ static uint32_t known_site(struct before *before, const struct mt_event *event)
 	return found->tag <= UINT32_MAX ? (uint32_t)found->tag : 0;
 }
 
-/* What went unseen went where the events are missing. */
+/* Memory that went unseen went at the gap. */
 static int tell_gone(struct stream *stream, const struct before *before, uint32_t step)
 {
 	const struct mt_event *gap = stream->gap.kind ? &stream->gap : NULL;

@@ -1,7 +1,7 @@
 /* How full devices were at most: in all, and while a phase ran. */
 #include "stream.h"
 
-/* What is held stays as it is for long; tensors in it come and go. */
+/* The bytes held stay the same for long; tensors in them come and go. */
 static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 {
 	const struct analysis_process *process = &stream->analysis->process[stream->process];
@@ -13,8 +13,8 @@ static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 }
 
 /*
- * What changed is held against the phase of the process that changed it. The others may only be waiting, in whatever
- * phase they were last: theirs count when they do something themselves.
+ * A change is held against the phase of its process. The others may only be waiting, in whatever phase they were
+ * last: theirs count when they do something themselves.
  */
 void stream_phase_peaks(struct stream *stream, uint32_t number)
 {

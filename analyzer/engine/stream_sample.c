@@ -1,4 +1,4 @@
-/* What is known beside the recorded calls: NVML's count of the GPU, the host's memory, what the program was told. */
+/* The samples beside the recorded calls: NVML's count of the GPU, the host's memory, what the program was told. */
 #include "stream.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct gpu_total *gpu_total_of(struct stream *stream, uint32_t id)
 	return stream->gpu[id];
 }
 
-/* Where the process stands among the users of the device. */
+/* The place of the process among the users of the device. */
 static struct analysis_gpu_total *gpu_totals_of(const struct stream *stream, const struct analysis_device *device)
 {
 	uint32_t user = 0;
@@ -59,7 +59,7 @@ static void show_peaks(struct analysis_device *device, struct analysis_gpu_total
 	}
 }
 
-/* Where no sample was made at or after a peak that the process has seen, there is only the last one before it. */
+/* Without a sample at or after a peak that the process has seen, there is only the last one before it. */
 static void show_peaks_before(struct stream *stream, uint32_t id)
 {
 	const struct gpu_total *gpu = stream->gpu[id];

@@ -146,7 +146,7 @@ static int grow_owner_of(struct stream *stream, uint32_t stack)
 	return 0;
 }
 
-/* Who asked the driver with this stack; walked once per stack. NULL: out of memory. */
+/* The owner that asked the driver with this stack; walked once per stack. NULL: out of memory. */
 static const struct stream_owner *driver_owner(struct stream *stream, uint32_t stack)
 {
 	char name[OWNER_NAME_MAX];
@@ -184,7 +184,7 @@ static int hands_out(const struct mt_defs *defs, uint32_t stack)
 	return 0;
 }
 
-/* Whose word the first opinion is, if it is not just what is usual in the phase. */
+/* The source of the first opinion, if it is not just the usual one in the phase. */
 static void note_opinion(const struct stream *stream, struct category_site *facts, const struct mt_label *label,
 			 uint32_t stack, int by_owner)
 {
@@ -197,7 +197,7 @@ static void note_opinion(const struct stream *stream, struct category_site *fact
 			   hands_out(stream_process(stream)->defs, stack);
 }
 
-/* What the framework said goes before everything; sizes tell of what it has not named. */
+/* The framework's word goes before everything; sizes tell about memory that it has not named. */
 static void tell_apart(const struct stream *stream, const struct mt_event *event, struct site_key *key)
 {
 	const struct census *census = &stream_process(stream)->census;
@@ -211,7 +211,7 @@ static void tell_apart(const struct stream *stream, const struct mt_event *event
 		return;
 	}
 	if (census->words[0] && (mt_phase_is_early(key->phase) || key->phase == MT_PHASE_OPTIMIZER))
-		return; /* of the sizes of weights, which say nothing of tokens */
+		return; /* sizes of weights say nothing of tokens */
 	key->size = category_size(categories, stream->process, key->driver, event->size, key->phase, key->stack,
 				  event->kind == MT_LIVE);
 	if (!key->driver && !mt_phase_is_early(key->phase) && (census->words[0] || !key->size) &&

@@ -34,7 +34,7 @@ struct collector {
 	struct target target;
 	struct mt_rules *rules;
 	struct mt_fold *fold;
-	struct ring_header *header; /* of the fold */
+	struct ring_header *header; /* header of the fold's ring */
 	struct run_result result;
 	int created;              /* the trace is there */
 	int trace_lock;           /* descriptor: nobody takes the file away while it is written; -1 */
@@ -152,7 +152,7 @@ static int choose_name(struct collector *c, char *path, int *plain)
 	*plain = 0;
 	saved = errno;
 	lock = output_claim_fallback(path, c->header->output, &owner);
-	errno = saved; /* that is why, if this was in vain, too */
+	errno = saved; /* the reason, if this was in vain, too */
 	return lock;
 }
 
@@ -166,7 +166,7 @@ static int is_plain(const struct collector *c, const char *path)
 	return !output_name(name, c->header->output, &owner, 0, &plain) && plain && !strcmp(name, path);
 }
 
-/* What a collector that died has begun: goes on with it, or, where it says nothing yet, begins it anew. */
+/* A trace that a dead collector has begun: goes on with it, or, if it says nothing yet, begins it anew. */
 static int resume_trace(struct collector *c, const char *path)
 {
 	char unfinished[MEMREC_PATH_MAX + sizeof(MT_KEEP_SUFFIX)];
@@ -280,8 +280,8 @@ static void let_old_file_go(struct collector *c)
 }
 
 /*
- * What is not in the trace is lost with the ring: when a container ends, or a machine. Small chunks are poor ones, so
- * not before events have waited for a while.
+ * Events that are not in the trace are lost with the ring: when a container ends, or a machine. Small chunks are poor
+ * ones, so not before events have waited for a while.
  */
 static int keep_safe(struct collector *c, uint64_t folded)
 {

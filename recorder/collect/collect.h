@@ -17,9 +17,9 @@
 int collect_main(const char *ring_path);
 
 /*
- * What the collector does with a ring until its target has ended. The caller has locked the ring; `ring_path` is
- * absolute and outlives the call. 0 and the result, which also tells of events that could not be written; or an error
- * that kept it from starting: the ring cannot be read, no rules, no memory.
+ * The collector's work on a ring until its target has ended. The caller has locked the ring; `ring_path` is absolute
+ * and outlives the call. 0 and the result, which also tells of events that could not be written; or an error that
+ * kept it from starting: the ring cannot be read, no rules, no memory.
  */
 int collect_ring(const char *ring_path, struct run_result *result);
 

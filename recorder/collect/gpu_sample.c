@@ -20,7 +20,7 @@ enum work_state { WORK_OPENING, WORK_IDLE, WORK_ASKED, WORK_READING, WORK_DONE, 
 
 struct gpu_sampler {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of everything below; never held in a call of NVML */
+	pthread_mutex_t lock; /* guards everything below; never held in a call of NVML */
 	pthread_cond_t changed;
 	enum work_state state;
 	int stop;

@@ -18,8 +18,8 @@
 /*
  * Which physical GPUs a process sees under which number.
  *
- * NVML counts physical GPUs in PCI order; a process counts those that CUDA_VISIBLE_DEVICES lets through, and sorts the
- * fastest first unless CUDA_DEVICE_ORDER says PCI_BUS_ID. Where the two cannot be matched for certain, a GPU stays
+ * NVML counts physical GPUs in PCI order; a process counts those that CUDA_VISIBLE_DEVICES lets through, and sorts
+ * the fastest first unless CUDA_DEVICE_ORDER says PCI_BUS_ID. If the two cannot be matched for certain, a GPU stays
  * without a name.
  */
 
@@ -46,7 +46,7 @@ int gpu_names_visible(struct gpu_name gpus[GPU_NAMES_MAX], const struct gpu_name
 		      const char *visible, int in_pci_order);
 
 #define GPU_PIDS_MAX 8         /* nested pid namespaces that are looked at */
-#define GPU_PROCESSES_MAX 256u /* of one GPU that are looked at */
+#define GPU_PROCESSES_MAX 256u /* most processes of one GPU that are looked at */
 
 /* One GPU at one instant. */
 struct gpu_figures {
@@ -57,13 +57,13 @@ struct gpu_figures {
 	const char *why;           /* static; NULL: nothing is wrong */
 };
 
-/* What one reading gave, by ordinal of the process. */
+/* The result of one reading, by ordinal of the process. */
 struct gpu_reading {
 	int count;
 	struct gpu_figures gpu[GPU_NAMES_MAX];
 };
 
-/* What to read. `held`: what the process is known to hold of each GPU, bytes. */
+/* The things to read. `held`: what the process is known to hold of each GPU, bytes. */
 struct gpu_question {
 	uint64_t wanted; /* bit per ordinal */
 	uint64_t held[GPU_NAMES_MAX];
@@ -75,8 +75,8 @@ struct gpu_sampler;
 struct gpu_sampler *gpu_sampler_start(pid_t pid, const char *visible);
 
 /*
- * Waits at most `ms` for NVML to come up. > 0: so many GPUs, in `gpus`; 0: none, or not yet, or no NVML; then `why` has
- * words for it.
+ * Waits at most `ms` for NVML to come up. > 0: number of GPUs in `gpus`; 0: none, or not yet, or no NVML; then `why`
+ * has words for it.
  */
 int gpu_sampler_names(struct gpu_sampler *sampler, struct gpu_name gpus[GPU_NAMES_MAX], int ms, char *why, size_t size);
 
@@ -91,7 +91,7 @@ int gpu_sampler_stop(struct gpu_sampler *sampler, int ms);
 
 /* ---- the pure part ---- */
 
-/* Who the process is to others. */
+/* The process's identity for others. */
 struct gpu_pids {
 	unsigned int pid[GPU_PIDS_MAX]; /* in each pid namespace that /proc knows of */
 	int count;

@@ -14,7 +14,7 @@
 /* Names in the two versions. */
 static const struct names {
 	const char *use, *limit, *events;
-	const char *cache[3]; /* of memory.stat: what can be dropped, levels below included */
+	const char *cache[3]; /* names in memory.stat: bytes that can be dropped, levels below included */
 } names[] = {
 	[1] = { "memory.usage_in_bytes",
 		"memory.limit_in_bytes",
@@ -88,8 +88,8 @@ static int has_word(const char *list, size_t size, const char *word)
 }
 
 /*
- * The path of the process's memory cgroup out of /proc/PID/cgroup: "4:memory:/a/b" (version 1) or "0::/a/b" (version 2).
- * Where both are mounted, memory belongs to the one that names it.
+ * The path of the process's memory cgroup out of /proc/PID/cgroup: "4:memory:/a/b" (version 1) or "0::/a/b" (version
+ * 2). If both are mounted, memory belongs to the one that names it.
  */
 static int find_path(char *text, const char **path)
 {

@@ -12,7 +12,7 @@
 #include "agent/cuda/cuda_abi.h"
 
 /*
- * Functions: X(member, symbol, needed, parameters). Of the others each driver has some: the newer one is asked first.
+ * Functions: X(member, symbol, needed, parameters). Each driver has some of the others: the newer one is asked first.
  * Layouts are in cuda_abi.h.
  */
 #define NVML_LIST(X)                                                                                        \
@@ -45,8 +45,8 @@ void nvml_close(struct nvml *nvml);
 const char *nvml_word(int result);
 
 /*
- * Bytes in use and bytes there are for programs: what the driver keeps back for itself is in neither, where the driver
- * tells it (v2; before, it counts as used). What nvml calls return.
+ * Bytes in use and bytes there are for programs: what the driver keeps back for itself is in neither, where the
+ * driver tells it (v2; before, it counts as used). Results of nvml calls.
  */
 int nvml_read_memory(const struct nvml *nvml, struct nvml_device *device, uint64_t *used, uint64_t *total);
 

@@ -42,7 +42,7 @@ void output_dir(char *dir, const char *path)
 		snprintf(dir, MEMREC_PATH_MAX, ".");
 }
 
-/* What %LETTER stands for; `text` has 80 bytes. */
+/* The meaning of %LETTER; `text` has 80 bytes. */
 static void expand_letter(char *text, char letter, const struct output_owner *owner)
 {
 	if (letter == 'p')
@@ -144,7 +144,7 @@ int output_claim_fallback(char *path, const char *pattern, const struct output_o
 	n += snprintf(inside + n, sizeof(inside) - (size_t)n, "%s", base ? base : "/trace.zst");
 	if ((size_t)n >= sizeof(inside))
 		return -MT_E_LIMIT;
-	alone.run_dir = ""; /* whose notes it cannot write either */
+	alone.run_dir = ""; /* its notes cannot be written either */
 	return output_claim(path, inside, &alone, &plain);
 }
 

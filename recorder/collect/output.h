@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include "shared/options.h"
 
-/* Who asks for a name. */
+/* The process that asks for a name. */
 struct output_owner {
-	const char *run_dir; /* of the launcher, "": started without one */
+	const char *run_dir; /* run folder of the launcher, "": started without one */
 	const char *ring;    /* path of its ring: who asks again gets what it had */
 	const char *host;
 	uint32_t pid;
 	int32_t rank;        /* -1: none */
-	const char *boot_id; /* of the machine as it runs; NULL: not known */
+	const char *boot_id; /* boot id of the machine as it runs; NULL: not known */
 };
 
 /* 0, or -MT_E_ARGUMENT: a % that is not %p, %r, %h or %%. */

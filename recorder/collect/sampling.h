@@ -26,16 +26,16 @@
 /* Bytes. */
 struct host_figures {
 	uint64_t resident;     /* 0: the process is gone */
-	uint64_t cgroup;       /* of the level that has the least room left; without file cache, which can be dropped */
-	uint64_t cgroup_limit; /* of that level; 0: no level has a limit, and cgroup is the innermost one's */
-	uint64_t available;    /* of the machine, 0: unknown */
+	uint64_t cgroup;       /* bytes of the level with the least room; without file cache, which can be dropped */
+	uint64_t cgroup_limit; /* limit of that level; 0: no level has a limit, and cgroup is the innermost one's */
+	uint64_t available;    /* available bytes of the machine, 0: unknown */
 	uint64_t killed; /* processes of the cgroup that the kernel killed for want of memory since host_sampler_init */
 };
 
-/* Where the figures of a process are. */
+/* The files with a process's figures. */
 struct host_sampler {
 	pid_t pid;
-	int version; /* of its memory cgroup: 2, 1, 0: none found */
+	int version; /* version of its memory cgroup: 2, 1, 0: none found */
 	char root[256];
 	char cgroup[HOST_PATH_MAX]; /* folder of the innermost level */
 	size_t mount;               /* length of the part of it that is the mount point: where levels end */
@@ -49,12 +49,12 @@ void host_sampler_read(const struct host_sampler *sampler, struct host_figures *
 
 struct sampling {
 	struct mt_fold *fold;
-	struct ring_header *header; /* of the fold */
+	struct ring_header *header; /* header of the fold's ring */
 	pid_t pid;
 	int started;             /* there is a thread for NVML, or there can be none */
 	struct gpu_sampler *gpu; /* NULL: no thread */
 	int live;                /* the target was alive at the beginning */
-	int gpus;                /* that NVML knows of those the process sees */
+	int gpus;                /* number that NVML knows of those the process sees */
 	int reported;            /* enum mt_source_state + 1 of the GPU's source, 0: not yet */
 	char why[256];           /* no GPUs: the reason */
 	struct host_sampler host;
@@ -65,7 +65,7 @@ struct sampling {
 	uint64_t swept;                 /* ms; when all GPUs were asked for */
 	int waiting;                    /* for the newest reading */
 	uint64_t micros;                /* it took */
-	int urgent;                     /* what is being read is to be written */
+	int urgent;                     /* write the reading that is in progress */
 	int have_reading;               /* read, but events from before it may still be in the ring */
 	struct gpu_reading reading;
 

@@ -14,7 +14,7 @@
 #include "memtrace/nearest.h"
 #include "memtrace/writer.h"
 
-/* What an option does with its value. */
+/* The effect of an option's value. */
 enum action {
 	SET_OUTPUT,
 	SET_NUMBER,

@@ -146,7 +146,7 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 	free(result);
 }
 
-/* Where there is no memory for it, a line may come twice. */
+/* Without memory for it, a line may come twice. */
 static void add_written(struct gathered *gathered, const char *trace)
 {
 	char **more = realloc(gathered->written, (gathered->written_count + 1) * sizeof(*more));
@@ -241,7 +241,7 @@ static void say_failed(void *context, long pid, const char *why)
 
 /* One kind of note, of however many processes: a launcher's hundred workers have one reason. */
 struct unseen {
-	const char *words; /* what the process did */
+	const char *words; /* the process's action */
 	size_t count;
 };
 

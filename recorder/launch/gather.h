@@ -31,11 +31,11 @@ void gather_release(struct gathered *gathered);
 /* How many traces there are, those that are still being written among them. */
 size_t gather_traces(const struct gathered *gathered);
 
-/* Where several traces were written, the one with the plain name gets one of its own. `pattern`: of -o. */
+/* If several traces were written, the one with the plain name gets one of its own. `pattern`: of -o. */
 void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir);
 
 /*
- * What a run has left where its folder does not tell: found by what it says of itself.
+ * The traces of a run that its folder does not tell: each says its own run.
  *
  * The folder of a run (rundir.h) lies where the launcher found room. A process with a /dev/shm of its own, one that has
  * another user by now, one for whose result there was no room: none of them can write there. But every trace names the

@@ -32,10 +32,11 @@ void inject_find_memana(char *path);
 int inject_find_library(char *path, const char *program);
 
 /*
- * The name of `library` for LD_PRELOAD; MEMREC_PATH_MAX bytes. A loader of 32-bit programs would say on their standard error
- * that it cannot load a 64-bit library. Where there is such a loader, the name is FOLDER/each/$LIB/libmemrec.so: every
- * loader puts its own word for $LIB, and finds a library of its own kind there (made with the programs). Elsewhere, and
- * where our own loader's word is not known, it is `library` itself: a $ in the environment is best avoided.
+ * The name of `library` for LD_PRELOAD; MEMREC_PATH_MAX bytes. A loader of 32-bit programs would say on their
+ * standard error that it cannot load a 64-bit library. If there is such a loader, the name is
+ * FOLDER/each/$LIB/libmemrec.so: every loader puts its own word for $LIB, and finds a library of its own kind there
+ * (made with the programs). Elsewhere, and where our own loader's word is not known, it is `library` itself: a $ in
+ * the environment is best avoided.
  */
 void inject_preload_name(char *name, const char *library);
 
@@ -46,7 +47,7 @@ void inject_preload_name(char *name, const char *library);
  */
 int inject_set(const char *library, const struct memrec_options *options, unsigned *taken);
 
-/* Takes them out again, for a child that is not to be recorded. What LD_PRELOAD was before goes with it. */
+/* Takes them out again, for a child that is not to be recorded. The former value of LD_PRELOAD goes with it. */
 void inject_clear(void);
 
 #endif

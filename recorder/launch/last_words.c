@@ -21,7 +21,7 @@
 #include "run/say.h"
 
 #define ANSWER_SECONDS 30
-#define TRACES_MAX 64 /* of one machine's ranks; of more, the first */
+#define TRACES_MAX 64 /* most traces of one machine's ranks; of more, the first */
 #define WORDS 4       /* memana COMMAND --brief -- */
 
 enum { KILLED = 128 + SIGKILL };

@@ -111,7 +111,7 @@ static int set_injection(struct launch *launch)
 }
 
 /*
- * memrec below memrec: this one records what it starts, and tells the other so. Where both would use the same names,
+ * memrec below memrec: this one records what it starts, and tells the other so. If both would use the same names,
  * those of this one have the pid in them.
  */
 static void step_out(struct memrec_options *options)

@@ -16,7 +16,7 @@ struct arguments {
 	struct memrec_options options; /* output: absolute */
 	const char *ring_dir;          /* NULL: not given */
 	int live;                      /* a screen while the command runs */
-	char **operands;               /* what follows the options, NULL at the end; the command, or env's FRAMEWORK */
+	char **operands;               /* words after the options, NULL at the end; the command, or env's FRAMEWORK */
 	int help, version;
 };
 

@@ -197,7 +197,7 @@ int recover_is_unborn(const char *ring_path)
 	return ring_stem(ring_path) && !read_magic(ring_path, magic) && !memcmp(magic, none, sizeof(magic));
 }
 
-/* What `memrec recover FILE` works on. */
+/* The object of `memrec recover FILE`. */
 struct job {
 	const char *file; /* as the user wrote it */
 	char ring_path[MEMREC_PATH_MAX];
@@ -207,7 +207,7 @@ struct job {
 	struct run_result result;
 };
 
-/* Of the trace: whose it is, its ring, and whether it needs one. */
+/* Facts of the trace: its process, its ring, and whether it needs one. */
 struct trace_facts {
 	char ring_path[MEMREC_PATH_MAX]; /* "": none */
 	char boot_id[40];
@@ -303,7 +303,7 @@ static int from_trace(struct job *job, const char *path, int *status)
 
 /*
  * FILE is a ring. It may be a stranger's, so no word in it, and no link beside it, says what is written: the trace
- * lies beside the ring. What the link leads to is read, if it is this ring's.
+ * lies beside the ring. The link's target is read, if it is this ring's.
  */
 static int from_ring(struct job *job, const char *path)
 {

@@ -23,7 +23,8 @@
 #define LOOK_NS 200000000 /* between two looks for traces */
 #define SAME_NAMES 100    /* traces of one name in several folders */
 
-/* What puts a terminal in order whose program could not: no other screen, no mouse, a cursor, plain letters and keys. */
+/* The text that puts a terminal in order for a program that could not: no other screen, no mouse, a cursor, plain
+ * letters and keys. */
 #define TERMINAL_RESET "\033[?1006l\033[?1002l\033[?1000l\033[?1049l\033[?1l\033>\033[?25h\033[0m\r"
 
 void screen_init(struct screen *screen)

@@ -27,13 +27,13 @@ struct screen {
 	enum screen_state state;
 	const char *command, *run_dir; /* the caller's */
 	char memana[MEMREC_PATH_MAX];
-	char folder[MEMREC_PATH_MAX]; /* of the links */
+	char folder[MEMREC_PATH_MAX]; /* folder of the links */
 	char log[MEMREC_PATH_MAX];
-	unsigned traces;          /* that it has been given */
+	unsigned traces;          /* number of traces that it has been given */
 	int log_fd;               /* locked as long as anybody prints into it; -1: none */
-	int terminal;             /* where keys come from */
-	struct termios settings;  /* of the terminal, as they were */
-	pid_t pid;                /* of memana; SHOWN */
+	int terminal;             /* source of keys */
+	struct termios settings;  /* settings of the terminal before */
+	pid_t pid;                /* pid of memana; SHOWN */
 	int held, standard_error; /* memrec's own lines are held back in the first, for the second; -1: they are not */
 	int behind;               /* the shell has the terminal: the screen is stopped */
 	int asked_to_end;         /* memrec was, by a signal: then the screen does not outlast the command */

@@ -111,7 +111,7 @@ void summary_print_next(const char *program, const char *command, const struct r
 	char line[8192];
 	size_t i, named = 0, used;
 
-	/* Where memrec was called by its path, memana is not in PATH either. */
+	/* If memrec was called by its path, memana is not in PATH either. */
 	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana %s", slash ? (int)(slash + 1 - program) : 0,
 				program, command);
 	for (i = 0; i < count && named < NEXT_TRACES && used < sizeof(line); i++) {

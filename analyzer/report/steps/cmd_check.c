@@ -34,7 +34,7 @@ struct limits {
 	struct answer_options options;
 };
 
-/* What one rule came to. */
+/* The result of one rule. */
 struct finding {
 	const char *rule;
 	char subject[64]; /* "GPU 0", "rank 3 on GPU 0" */

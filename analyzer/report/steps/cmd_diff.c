@@ -128,7 +128,7 @@ static void say_factor(struct sentence *sentence, const struct diff_row *row)
 		sentence_say(sentence, ", gone");
 }
 
-/* What of the peak changed most: the place; where there is none, what the bytes are. */
+/* The part of the peak that changed most: the place; without one, the kind of the bytes. */
 static void say_largest(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak,
 			uint64_t permille)
 {
@@ -147,7 +147,7 @@ static void say_largest(struct sentence *sentence, const struct diff *diff, cons
 	say_factor(sentence, site ? site : category);
 }
 
-/* What the bytes of all places have in common. */
+/* The common trait of the bytes of all places. */
 static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak)
 {
 	struct diff_cause cause = diff_cause(diff, peak->device);
@@ -295,7 +295,7 @@ static void json_row(struct doc *doc, const struct diff_row *row)
 	doc_end(doc);
 }
 
-/* Of each device on which one is known. */
+/* For each device on which one is known. */
 static void json_cause(struct doc *doc, const struct diff *diff)
 {
 	const struct diff_table *peaks = &diff->table[DIFF_DEVICE];

@@ -17,7 +17,7 @@ struct verdict {
 	int several;                   /* there are others: say whose it is */
 };
 
-/* " of rank 3", where there are several processes */
+/* " of rank 3", if there are several processes */
 static const char *of_whom(const struct verdict *verdict, char out[TEXT_SIZE_MAX + 8])
 {
 	char process[TEXT_SIZE_MAX];
@@ -29,7 +29,7 @@ static const char *of_whom(const struct verdict *verdict, char out[TEXT_SIZE_MAX
 	return out;
 }
 
-/* Of two processes that saw the same peak, the one that made it. */
+/* The one of two processes with the same peak that made it. */
 static int peaks_higher(const struct steps_lane *one, const struct steps_lane *two)
 {
 	const struct steps_row *peak = one->highest, *other = two->highest;
@@ -124,7 +124,7 @@ static void say_steady(struct verdict *verdict)
 			     text_bytes(in_use, last->in_use));
 }
 
-/* What a pool that sleeps at the ends of steps has allocated: it will want that much again. */
+/* The bytes of a pool that sleeps at the ends of steps: it will want them when it wakes. */
 static void say_asleep(struct verdict *verdict)
 {
 	uint64_t asleep = verdict->lane->row[verdict->lane->ended - 1].asleep;

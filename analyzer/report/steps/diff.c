@@ -19,15 +19,15 @@ static const char *const questions[DIFF_COUNT] = {
 			"JOIN device ON device.id = device",
 	[DIFF_PHASE_PEAK] =
 		"SELECT number, phase, phase, bytes, 1, NULL FROM phase_peak JOIN device ON device.id = device",
-	/* Of a step that the recording ended in nobody knows the peak. */
+	/* The step in which the recording ended has no known peak. */
 	[DIFF_STEP_PEAK] = "SELECT number, it.step, 'step ' || it.step, max(peak_bytes), 1, NULL FROM step_device AS it "
 			   "JOIN device ON device.id = device JOIN step USING (process, step) GROUP BY number, it.step",
 	[DIFF_PHASE] = PARTS(phase),
 	[DIFF_CATEGORY] = PARTS(category),
 	[DIFF_OWNER] = PARTS(owner),
 	/*
-	 * The part of a path after its last '/': what is left when everything up to it is taken away. What the allocator
-	 * keeps idle is nobody's: it is no tensor of the line that happened to make it take a segment.
+	 * The part of a path after its last '/': what is left when everything up to it is taken away. The allocator's
+	 * idle bytes are nobody's: they are no tensor of the line that happened to make it take a segment.
 	 */
 	[DIFF_SITE] =
 		"WITH place AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "database/db.h"
 
-/* What is compared: X(NAME, key in JSON, title, decides). decides: a difference makes the answer "different". */
+/* The compared parts: X(NAME, key in JSON, title, decides). decides: a difference makes the answer "different". */
 #define DIFF_LIST(X)                                                           \
 	X(DEVICE, "devices", "Peak of each device", 1)                         \
 	X(PHASE_PEAK, "phase_peaks", "The most while each phase ran", 1)       \
@@ -47,7 +47,8 @@ struct diff_table {
 struct diff {
 	struct diff_table table[DIFF_COUNT];
 	struct {
-		uint64_t steps, batches; /* that ended, of the process with most; micro-batches of a step, the most */
+		uint64_t steps,
+			batches; /* steps that ended, of the process with most; micro-batches of a step, the most */
 	} a, b;
 };
 

@@ -6,8 +6,8 @@
 
 #define FLOOR (1u << 20) /* bytes: smaller places say nothing */
 #define SAME 0.05        /* factors this near are one */
-#define MOST 0.8         /* of the bytes of init that have to agree */
-#define GOOD_PART 0.5    /* of the difference that has to be explained */
+#define MOST 0.8         /* share of the bytes of init that has to agree */
+#define GOOD_PART 0.5    /* share of the difference that has to be explained */
 
 const char *diff_cause_word(enum diff_cause_kind kind)
 {
@@ -58,7 +58,7 @@ static uint64_t distance(uint64_t one, uint64_t two)
 
 struct init {
 	double bytes;             /* A's, of the places of init that both have */
-	double same, twice, half; /* of them, by factor */
+	double same, twice, half; /* bytes among them, by factor */
 };
 
 static struct init look_at_init(const struct diff *diff, int64_t device)

@@ -28,7 +28,7 @@ enum diff_cause_kind {
 struct diff_cause {
 	enum diff_cause_kind kind;
 	double factor;              /* DTYPE, TOKENS: bytes of B for a byte of A */
-	uint64_t bytes;             /* of the places that show it: by how much they differ */
+	uint64_t bytes;             /* bytes of the places that show it: by how much they differ */
 	const struct diff_row *row; /* COPY: its place, new or gone or theirs; lives as long as the diff */
 };
 

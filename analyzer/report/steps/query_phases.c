@@ -207,7 +207,7 @@ static int is_there_after(const struct db_stmt *stmt, int since, int until, int6
 	return db_int(stmt, since) <= end && (db_type(stmt, until) == DB_NULL || db_int(stmt, until) > end);
 }
 
-/* What is still there when the run that it was allocated in has ended, and when that step has. */
+/* The memory still there when the run in which it was allocated has ended, and when that step has. */
 static int note_left(struct loading *loading, const struct db_stmt *stmt, struct phases_row *row, int phase)
 {
 	int64_t process = db_int(stmt, PROCESS), device = db_int(stmt, DEVICE), run;

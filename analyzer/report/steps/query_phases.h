@@ -20,11 +20,11 @@
 #include "memtrace/phase.h"
 
 struct phases_row {
-	uint64_t runs;         /* of the processes that use the device */
-	int64_t time;          /* of all runs, ns */
+	uint64_t runs;         /* runs in the processes that use the device */
+	int64_t time;          /* time of all runs, ns */
 	uint64_t bytes, count; /* allocated on the device */
 	int ran_peak;          /* the device has a peak for it: */
-	uint64_t peak;         /* of the device while it ran */
+	uint64_t peak;         /* the device's peak while it ran */
 	int64_t peak_time, peak_step;
 	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
 	uint64_t left_end;            /* at the end of the recording, of all runs */
@@ -35,7 +35,7 @@ struct phases_device {
 	int64_t id, number;
 	char kind[8], name[128];
 	uint64_t total; /* 0: unknown */
-	int64_t steps;  /* that ended, of the process with the most */
+	int64_t steps;  /* steps that ended, of the process with the most */
 	int peak_phase; /* in which the device had its peak; of phases that saw as much it is the first to name */
 	struct phases_row row[MT_PHASE_COUNT];
 };
@@ -49,16 +49,16 @@ struct phases {
 int phases_load(struct phases *phases, struct db *db);
 void phases_release(struct phases *phases);
 
-/* What a phase left at the end of the recording, by what it is and where; function, place "": unknown. */
+/* The memory that a phase left at the end of the recording, by kind and place; function, place "": unknown. */
 struct phases_left {
 	const char *function, *place, *category;
 	int64_t bytes;
-	int64_t probable; /* of these: what they are is a guess */
+	int64_t probable; /* the part with a guessed kind */
 };
 
 typedef int phases_left_row(void *context, const struct phases_left *row);
 
-/* What is left of a phase at the end, largest first. 0 or -MT_E_x. */
+/* The memory of a phase at the end, largest first. 0 or -MT_E_x. */
 int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context);
 
 #endif

@@ -187,7 +187,7 @@ static int is_higher(const struct steps_row *one, const struct steps_row *two)
 	return one->peak > two->peak || (one->peak == two->peak && one->peak_tensors > two->peak_tensors);
 }
 
-/* What is held is in use or in reserve. */
+/* Held bytes are in use or in reserve. */
 static void add_up(struct steps_lane *lane)
 {
 	size_t i;
@@ -297,7 +297,7 @@ static int first_is_atypical(const struct steps_lane *lane)
 	qsort(value, others, sizeof(*value), by_number);
 	qsort(value + others, others, sizeof(*value), by_number);
 	off = is_off(lane->row[0].peak, value[others / 2]) || is_off(lane->row[0].in_use, value[others + others / 2]);
-	/* Of steps that grow the first is off in any case. */
+	/* The first step of those that grow is off in any case. */
 	if (lane->state == STEPS_GROWING)
 		off = is_off(lane->row[0].peak, lane->row[1].peak) || is_off(lane->row[0].in_use, lane->row[1].in_use);
 	free(value);

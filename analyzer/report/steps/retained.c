@@ -43,7 +43,7 @@ static int make_kept(struct db *db)
 		    "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
-/* Where the micro-batches of each step begin. Two or three are too few to tell. */
+/* The begins of each step's micro-batches. Two or three are too few to tell. */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[1024];
@@ -141,8 +141,9 @@ static int make_batch_keys(struct db *db)
 }
 
 /*
- * How much these places held meanwhile, as differences from one micro-batch to the next; 0 is before the first. Of such a place all counts,
- * in whatever phase it came and whatever it is: those that went are told apart from those that stayed by how they lived.
+ * How much these places held meanwhile, as differences from one micro-batch to the next; 0 is before the first. At
+ * such a place all allocations count, in any phase and of any kind: their lives tell those that went from those that
+ * stayed.
  */
 static int make_batch_moves(struct db *db)
 {
@@ -181,8 +182,8 @@ static int make_batch_moves(struct db *db)
 }
 
 /*
- * What a phase had at its peak (in one step: where the phase was last entered), by the phase that made it. CROSS JOIN
- * keeps SQLite to one pass over the allocations.
+ * A phase's memory at its peak (in one step: at the newest entry into the phase), by the phase that made it. CROSS
+ * JOIN keeps SQLite to one pass over the allocations.
  */
 static int make_crossings(struct db *db, const struct retained_question *question)
 {
@@ -218,7 +219,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 /* One place, while its rows come in. */
 struct growing {
 	struct retained_list *list;
-	struct retained_growth key; /* of what */
+	struct retained_growth key; /* the thing that grows */
 	uint64_t *kept, *held;      /* by part; held: differences */
 	uint32_t parts, room;
 	int64_t first_step;
@@ -276,7 +277,7 @@ static uint64_t usual(uint64_t *figure, uint32_t count)
 	return sum / i;
 }
 
-/* Judges the place whose rows are all in. Of micro-batches the first part is what was there before them. */
+/* Judges the place whose rows are all in. The first part of micro-batches is the memory before them. */
 static int judge(struct growing *growing)
 {
 	struct growth growth;
@@ -537,7 +538,7 @@ static int find_crossings(struct retained *retained, struct db *db, const struct
 			    crossing_row, &retained->places);
 }
 
-/* What a step makes for itself; what stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
+/* A step's own memory; memory that stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
 static int find_outlived(struct retained *retained, struct db *db)
 {
 	char sql[1300];

@@ -5,8 +5,8 @@
  *
  *   steps           as they ended. Kept: what a step made that is alive at the end of the last one.
  *   micro-batches   of one step: each begins with a forward that does not follow a forward. Kept: what a micro-batch
- *                   made that is alive when the last one begins. Of an evaluation, which has no backward: its batches.
- *                   What a pipeline has in flight is no growth: as much goes with each as comes.
+ *                   made that is alive when the last one begins. An evaluation, which has no backward: its batches.
+ *                   Memory in flight in a pipeline is no growth: as much goes with each as comes.
  *
  * and the threshold is a hundred thousandth of the device's peak, at least 4 KiB.
  */
@@ -29,10 +29,10 @@ struct retained_growth {
 	const char *phase, *category;       /* static words */
 	uint64_t bytes;           /* more by the run of parts that was found: steps; by the worst step: micro-batches */
 	uint64_t replaced;        /* kept of these parts beside that, for as much that went meanwhile */
-	uint64_t each;            /* of the bytes, of a part: the mean, without parts that set things up, or hold two */
-	uint32_t parts, of;       /* so many parts in a row, of so many; of the worst step */
+	uint64_t each;            /* bytes of a part: the mean, without parts that set things up, or hold two */
+	uint32_t parts, of;       /* parts in a row, of `of`; of the worst step */
 	uint32_t first;           /* the first of them: a step, or a micro-batch from 1 */
-	uint32_t steps, steps_of; /* micro-batches: it grew in so many steps, of so many */
+	uint32_t steps, steps_of; /* micro-batches: steps in which it grew, of `steps_of` */
 	int64_t step;             /* micro-batches: the worst step */
 };
 
@@ -41,10 +41,10 @@ struct retained_list {
 	size_t count, room;
 };
 
-/* What was alive in one phase and born in another. */
+/* The memory alive in one phase and born in another. */
 struct retained_crossing {
 	int64_t device, pid, node;
-	int64_t number;                   /* of the device, as people count them */
+	int64_t number;                   /* number of the device, as people count them */
 	const char *device_kind;          /* "cuda", "cpu" */
 	int64_t spot;                     /* see finding.h */
 	const char *from, *to, *category; /* category NULL: a sum over all places */
@@ -62,7 +62,7 @@ struct retained_question {
 };
 
 struct retained {
-	struct db *db; /* that was asked */
+	struct db *db; /* database that was asked */
 	struct retained_list steps, batches;
 	struct retained_crossings phases;   /* sums by pair of phases */
 	struct retained_crossings places;   /* by place, when the question names a phase */
@@ -109,11 +109,11 @@ void retained_say_device(struct sentence *sentence, const struct retained *retai
  */
 
 #define GROWTH_PARTS 3
-#define GROWTH_LATE 4 /* it ended in the last one part in so many: else it grows no more */
+#define GROWTH_LATE 4 /* growth ended in the last 1 / GROWTH_LATE of the parts: else it grows no more */
 
 struct growth {
 	uint32_t first, parts; /* the longest such run: its first part, from 0, and how many */
-	uint64_t kept, bytes;  /* of them; and of that, held more than before them */
+	uint64_t kept, bytes;  /* those that were kept; and the bytes held more than before them */
 };
 
 /*

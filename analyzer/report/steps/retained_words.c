@@ -99,7 +99,7 @@ static void say_stays(struct sentence *sentence, const struct retained *retained
 	sentence_say(sentence, parts ? ")" : "");
 }
 
-/* What a pool that sleeps will want again. */
+/* The bytes that a sleeping pool will want when it wakes. */
 static void say_asleep(struct sentence *sentence, const struct retained *retained)
 {
 	char size[TEXT_SIZE_MAX];

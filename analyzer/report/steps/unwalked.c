@@ -10,13 +10,13 @@
 #include "report/answer.h"
 
 #define BACKWARDS_MAX 65536 /* the newest of a run are looked at */
-#define MADE_MAX (1 << 18)  /* and so many tensors of forwards */
+#define MADE_MAX (1 << 18)  /* most tensors of forwards */
 #define FORWARDS_MAX 1024
 #define LINES_MAX 65536   /* stacks of a loop */
 #define PILE 8            /* tensors that one forward keeps: an output is a few */
-#define PARTS_MAX 8       /* of one forward: a loop inside of the loop */
+#define PARTS_MAX 8       /* most parts of one forward: a loop inside of the loop */
 #define LOOPS_MAX 4       /* functions, from the one that calls the model outwards */
-#define KEPT_SHARE 4      /* of what a forward has made: outputs that somebody collects are less */
+#define KEPT_SHARE 4      /* least share of a forward's memory: outputs that somebody collects are less */
 #define LOOKED_BACK 8     /* backwards before: what is usual shows in these */
 #define BACKWARDS_LEAST 4 /* else nothing is usual yet */
 
@@ -27,7 +27,7 @@ struct made {
 };
 
 struct line {
-	int64_t node, line; /* of the loop on that stack */
+	int64_t node, line; /* the loop's line on that stack */
 };
 
 /* One time around a loop, of which a model's forward is a part. */
@@ -146,7 +146,7 @@ static int take_kept(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* What is there of forwards since the last backward, and a stack that has most of it. */
+/* The memory of forwards since the last backward, and a stack that has most of it. */
 static int load_kept(struct graphs *graphs, struct db *db, struct kept *kept)
 {
 	static const char sql[] =

@@ -21,7 +21,7 @@ struct unwalked_question {
 };
 
 struct unwalked {
-	uint64_t forwards;     /* that are over, and alike, two at least; 0: there are none */
+	uint64_t forwards;     /* forwards that are over, and alike, two at least; 0: there are none */
 	uint64_t bytes, count; /* there of these */
 	int64_t node;          /* a stack that has most */
 	int evaluates; /* 1: a function that calls the model is called so, no optimizer runs below it, and no backward has walked these stacks */

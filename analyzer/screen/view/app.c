@@ -1,4 +1,5 @@
-/* The app's stack of views, and what they say through it: the least that a view needs. What a person does is in app_run.c. */
+/* The app's stack of views, and what they say through it: the least that a view needs. Actions of a person are in
+ * app_run.c. */
 #include "app.h"
 
 #include <stdarg.h>

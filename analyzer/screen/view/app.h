@@ -27,7 +27,7 @@ struct app {
 	struct worker *worker; /* NULL in some tests: what needs it says so */
 	struct canvas canvas;
 
-	/* What is looked at; views change it through the functions below. */
+	/* The shown part; views change it through the functions below. */
 	struct scale scale;
 	enum palette_by by;
 	uint32_t device;
@@ -44,12 +44,12 @@ struct app {
 	/* Worked out from it by app_tick. */
 	struct palette palette;
 	struct series *series;
-	const struct tape *tape; /* that the series is of */
+	const struct tape *tape; /* tape of the series */
 	struct liveset live;     /* at the cursor */
-	int64_t live_time;       /* that it was worked out for */
+	int64_t live_time;       /* time that it was worked out for */
 	uint64_t live_events;
 	uint64_t live_seen; /* events that the model had then */
-	unsigned edition;   /* of the model, that all this is of */
+	unsigned edition;   /* edition of the model that all this is of */
 	uint32_t sites;     /* the same */
 	int stale;          /* palette, series and live are to be made anew */
 
@@ -63,7 +63,7 @@ struct app {
 	/* private */
 	uint8_t *shown; /* by cell: whether it is part of `live` */
 	uint32_t shown_room;
-	int64_t placed;    /* where the cursor was put while the person has not moved it */
+	int64_t placed;    /* the cursor's place while the person has not moved it */
 	int begun;         /* the scale is that of the run */
 	int held;          /* the run goes on, but the screen does not follow it */
 	int device_chosen; /* by the person */
@@ -138,8 +138,8 @@ void app_stale(struct app *app);
 /* Asks for a line; `done` hears it, unless the person gives up. */
 void app_ask(struct app *app, const char *question, const char *text, void (*done)(struct app *app, const char *text));
 
-/* What the files of the app share: app_move.c (time), app_ask.c (questions), app_goto.c (moments by name), app_status.c
- * (drawing), app_run.c (input, ticks). */
+/* The shared part of the app's files: app_move.c (time), app_ask.c (questions), app_goto.c (moments by name),
+ * app_status.c (drawing), app_run.c (input, ticks). */
 
 /* A request of the app itself. */
 typedef void app_request_fn(struct app *app);

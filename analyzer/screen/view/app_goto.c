@@ -25,7 +25,7 @@ void app_ask_worker(struct app *app, const char *title, const struct worker_ques
 /* Stretches of a phase with nothing but unnamed ones between them, in one step of a process. */
 struct phase_run {
 	int64_t first, last;
-	uint32_t step, count; /* so many of them there are */
+	uint32_t step, count; /* the number of them */
 };
 
 /* The number-th run of a phase, from 1. 1: found, and `count` says how many there are. */
@@ -110,7 +110,7 @@ static void go_to_phase(struct app *app, int phase, uint32_t number)
 	}
 }
 
-/* Where a step begins: where the one before ended. 0: there is no such step. */
+/* A step begins at the end of the step before. 0: there is no such step. */
 static int go_to_step(struct app *app, uint32_t number)
 {
 	const struct model *model = app->model;

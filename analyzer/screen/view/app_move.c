@@ -172,8 +172,8 @@ static void phase_back(struct app *app)
 	move_phase(app, 0);
 }
 
-/* Where one sees that a step began at `time`: there, or at its first phase where there is none yet. APP_NO_TIME: nothing
- * came after the step before. */
+/* The moment at which a step that began at `time` is seen to begin: there, or at its first phase if there is none
+ * yet. APP_NO_TIME: nothing came after the step before. */
 static int64_t step_begin(const struct model *model, uint32_t process, int64_t time, int64_t end)
 {
 	uint32_t i = model_span_at(model, process, time);

@@ -195,7 +195,7 @@ static void follow_scale(struct app *app)
 	}
 }
 
-/* What is shown moves along with the newest moment, as it does on paper that comes out of a recorder. */
+/* The shown part moves along with the newest moment, as it does on paper that comes out of a recorder. */
 static void go_to_newest(struct scale *scale, int64_t time)
 {
 	int64_t span = scale->to - scale->from;

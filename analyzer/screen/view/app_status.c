@@ -41,7 +41,7 @@ void app_oom(const struct app *app, const struct model_oom *oom, struct oom_fail
 	}
 }
 
-/* Of a recording that runs, or did until now. */
+/* A recording that runs, or did until now. */
 static const char *follow_word(const struct app *app)
 {
 	if (app->model->follow != MODEL_FOLLOWS)
@@ -141,7 +141,8 @@ static void drop_idle(const struct app *app, char *hint)
 	}
 }
 
-/* Draws the hint before the right edge, two blanks between its pieces. Where it is too long, how to leave goes last. */
+/* Draws the hint before the right edge, two blanks between its pieces. If it is too long, the way to leave goes last.
+ */
 static void draw_hint(const struct app *app, struct area row, int room)
 {
 	char text[160];
@@ -168,7 +169,7 @@ static void draw_status(struct app *app, struct area row)
 	left = columns_of(shown);
 	middle = columns_of(news);
 	if (middle > room - 14)
-		left = 0; /* what is wrong is worth the row */
+		left = 0; /* a fault is worth the row */
 	if (left > room - middle - 2)
 		left = room - middle - 2;
 	if (left > 0)

@@ -17,10 +17,11 @@
 #include <stddef.h>
 #include "timeline/model.h"
 
-#define FLAME_FRAMES_MAX 8192u /* of a stack; those further in are left out, which no recorded stack needs */
+#define FLAME_FRAMES_MAX \
+	8192u /* most frames of a stack; those further in are left out, which no recorded stack needs */
 #define FLAME_STACK_MAX (FLAME_FRAMES_MAX + 3u)
 
-/* What stands for frames where there are none; told by their addresses. */
+/* Stand-ins for frames that are missing; told by their addresses. */
 extern const struct callstack_frame flame_no_stack, flame_no_names, flame_slack, flame_plumbing;
 
 /*

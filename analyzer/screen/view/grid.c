@@ -27,7 +27,7 @@ static int least_of(const struct worker_column *column)
 }
 
 /*
- * Gives columns their widths, and returns the sum. Where not all fit, words lose their ends before columns lose their
+ * Gives columns their widths, and returns the sum. If not all fit, words lose their ends before columns lose their
  * places: as many of the first ones as can be are in sight, with as much of their words as there is room for.
  */
 static int fit_widths(struct grid *grid, const struct worker_answer *answer, int room)

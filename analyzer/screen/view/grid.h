@@ -6,21 +6,21 @@
 #include "screen/input/list.h"
 #include "screen/worker/worker.h"
 
-#define GRID_COLUMNS 32 /* that may be narrower than their words; those behind them never are */
+#define GRID_COLUMNS 32 /* columns that may be narrower than their words; those behind them never are */
 
 struct grid {
 	struct list list;
 	int column[GRID_COLUMNS]; /* their widths, as drawn last */
 	int left;                 /* columns of the screen that are scrolled out at the left */
-	int width;                /* of all its columns, as drawn last */
+	int width;                /* width of all its columns, as drawn last */
 	int room;                 /* columns of the screen that there were for them */
-	int y;                    /* of the first row, in the area that it was drawn to last */
+	int y;                    /* line of the first row, in the area that it was drawn to last */
 };
 
 /* Whether the table has more columns than there are, so that some of its words are cut or out of sight. */
 int grid_is_wider(const struct worker_answer *answer, int width);
 
-/* What of the chosen row is cut or out of sight, as drawn last, with the titles of its columns. */
+/* The parts of the chosen row that are cut or out of sight, as drawn last, with the titles of its columns. */
 void grid_rest(char *out, size_t size, const struct grid *grid, const struct worker_answer *answer);
 
 /* Titles, then rows; the chosen row is shown as such when `focus`. */
@@ -32,7 +32,7 @@ int grid_request(struct grid *grid, enum request request);
 /* The row at line y of that area, -1: none. */
 int64_t grid_row_at(const struct grid *grid, int y);
 
-/* What the worker does until an answer comes: "loading the traces into a database, 42%". Returns `out`. */
+/* The worker's state until an answer comes: "loading the traces into a database, 42%". Returns `out`. */
 const char *grid_waiting(char *out, size_t size, struct worker *worker);
 
 /* Draws words from row `y` on, broken at blanks, in at most `rows` rows; the last one is cut. The row after them. */

@@ -20,8 +20,8 @@ struct legend_entry {
 	char letter;
 	uint8_t layer;
 	uint64_t bytes;
-	int process;     /* that is hidden; -1: it is a layer */
-	int x, y, width; /* where it was drawn, in the legend's area; width 0: it was not */
+	int process;     /* process that is hidden; -1: it is a layer */
+	int x, y, width; /* its place in the legend's area; width 0: it was not drawn */
 };
 
 struct timeline {
@@ -82,10 +82,10 @@ void timeline_legend_enter(struct timeline *timeline, struct app *app, uint32_t 
 
 void timeline_draw_table(struct timeline *timeline, struct app *app, struct area area);
 
-/* Rows above the list in an area of so many: title and heads of columns. */
+/* Rows above the list in an area of `height` rows: title and heads of columns. */
 int timeline_table_heads(int height);
 
-/* What goes on now, of a recording that runs. Under the model's lock. */
+/* The newest facts of a recording that runs. Under the model's lock. */
 void timeline_say_now(struct sentence *sentence, const struct app *app);
 
 #endif

@@ -43,7 +43,7 @@ int timeline_bands(const struct app *app)
 
 /* ---- verdict ---- */
 
-/* The bytes of `words` that fit into so many columns, up to a blank; all of them, or one word at least. */
+/* The bytes of `words` that fit into `columns` columns, up to a blank; all of them, or one word at least. */
 static size_t words_that_fit(const char *words, int columns)
 {
 	char line[1024];
@@ -73,7 +73,7 @@ static int rows_of(const char *words, int columns)
 	return rows;
 }
 
-/* What does not fit is left out before the last clause, the place: that is what somebody looks for. */
+/* Text that does not fit is left out before the last clause, the place: somebody looks for the place. */
 static void draw_shortened(struct area area, int y, int columns, uint8_t style, const char *words)
 {
 	const char *tail = strrchr(words, ',');
@@ -127,7 +127,7 @@ static void draw_reading(struct area area, const struct model *model)
 		   text_percent(percent, model->bytes_read, model->bytes_total), events);
 }
 
-/* What is wrong with the traces: all of it where a row is left, else a word behind the verdict. */
+/* The faults of the traces: all of them if a row is free, else a word behind the verdict. */
 static void trouble_words(char *all, size_t size, char *brief, size_t brief_size, const struct model *model)
 {
 	char lost[64] = "";

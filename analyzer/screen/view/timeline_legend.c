@@ -90,7 +90,7 @@ static int entry_words(char *out, size_t size, const struct legend_entry *entry)
 	return columns_of(out);
 }
 
-/* What the entries are that are not among [first, end): "+3 more 1.2 GiB". */
+/* The kind of the entries that are not among [first, end): "+3 more 1.2 GiB". */
 static int rest_words(char *out, size_t size, const struct timeline *timeline, uint32_t first, uint32_t end)
 {
 	const struct legend_entry *entry = timeline->entry;
@@ -238,7 +238,7 @@ void timeline_legend_enter(struct timeline *timeline, struct app *app, uint32_t 
 		return;
 	}
 	filter_of_entry(words, sizeof(words), entry, app->by);
-	timeline->legend_follows = entry->layer + 1; /* what is shown is another list */
+	timeline->legend_follows = entry->layer + 1; /* another list is shown */
 	if (!strcmp(app->filter.text, words)) {
 		filter_set(&app->filter, "");
 		app_say(app, "everything is shown again");

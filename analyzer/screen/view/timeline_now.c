@@ -1,4 +1,4 @@
-/* What goes on in a recording that runs: the sentences over the chart, in place of the verdict. */
+/* The newest facts of a recording that runs: the sentences over the chart, in place of the verdict. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"

@@ -7,7 +7,7 @@
 
 /* ---- columns ---- */
 
-/* Where the columns of a table of so many columns begin; width 0: it is not there. */
+/* The begins of the columns in a table of `width` columns; width 0: it is not there. */
 struct table_columns {
 	int size, bar, share, count, phase, category, place; /* x */
 	int bar_width, category_width, place_width;

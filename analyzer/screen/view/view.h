@@ -24,7 +24,7 @@ struct view;
 
 struct view_ops {
 	const char *name;
-	size_t size; /* of the view's own struct, which begins with struct view and is zeroed */
+	size_t size; /* size of the view's own struct, which begins with struct view and is zeroed */
 	/* Takes what it was opened for; `argument` is the view's own kind. 0 or -MT_E_x: then it is not opened. May be
 	 * NULL. */
 	int (*open)(struct view *view, struct app *app, const void *argument);
@@ -50,7 +50,7 @@ struct view {
 VIEW_LIST(VIEW_OPS)
 #undef VIEW_OPS
 
-/* What the views are opened with. */
+/* The arguments with which the views are opened. */
 struct view_site_argument {
 	uint32_t site;
 };

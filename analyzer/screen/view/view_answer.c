@@ -15,10 +15,10 @@ struct view_answer {
 	char title[128];
 	struct worker_question question;
 	struct worker *worker;
-	uint32_t number;              /* of the question */
+	uint32_t number;              /* number of the question */
 	struct worker_answer *answer; /* NULL: not yet */
 	struct grid grid;
-	struct area at; /* of the table, drawn last */
+	struct area at; /* area of the table, drawn last */
 };
 
 static int open_answer(struct view *view, struct app *app, const void *argument)

@@ -1,4 +1,4 @@
-/* What is alive at the cursor as an icicle of call stacks: from the outermost frames down to where it was allocated. */
+/* The live set at the cursor as an icicle of call stacks: from the outermost frames down to the line that allocated. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@ struct view_flame {
 	struct view view;
 	struct flame flame;
 	struct flame_layout layout;
-	uint64_t made_of;                  /* what the flame shows; 0: nothing yet */
+	uint64_t made_of;                  /* time that the flame shows; 0: nothing yet */
 	uint64_t without;                  /* allocations that the list counts, and that hold no byte */
 	struct flame_spot zoom[ZOOMS_MAX]; /* zoom[0] is everything */
 	unsigned zooms;
 	struct flame_spot chosen;
 	int first;      /* the uppermost row that is shown, below the fixed one of the zoom */
-	struct area at; /* of the boxes, drawn last */
+	struct area at; /* area of the boxes, drawn last */
 	int failed;
 	int all; /* plumbing has rows of its own */
 };
@@ -33,7 +33,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ull;
 }
 
-/* What is alive, cell by cell: a row of the table may have several stacks. */
+/* The live set, cell by cell: a row of the table may have several stacks. */
 static int is_shown(const struct app *app, const struct tape_held *held)
 {
 	return held->bytes && held->cell < app->palette.cells && app->palette.layer_of[held->cell] != SERIES_HIDDEN;
@@ -57,7 +57,7 @@ static uint64_t signature(const struct app *app, int all)
 	return hash | 1;
 }
 
-/* Of a segment that is all slack the bytes are of one cell of its site, and the count is of the other. */
+/* For a segment that is all slack the bytes are of one cell of its site, and the count is of the other. */
 static uint64_t count_beside(const struct app *app, uint32_t cell)
 {
 	const struct tape_held *beside = liveset_cell(&app->live, cell ^ 1);
@@ -116,7 +116,7 @@ static uint32_t node_of_site(const struct flame *flame, uint32_t site, int depth
 	return node;
 }
 
-/* What had no names yet is, now that it has, where its largest stack goes. */
+/* A row without names gets them from its largest stack now. */
 static struct flame_spot spot_in(const struct flame *flame, const struct flame *old, struct flame_spot spot)
 {
 	const struct flame_node *node = &old->node[spot.node];
@@ -256,8 +256,8 @@ static void draw_list_row(const struct view_flame *self, struct area area, int y
 	area_fit(area, 19, y, area.width - 19, spot.rest ? STYLE_DIM : STYLE_PLAIN, words, 0);
 }
 
-/* What the chosen frame called, the largest first; of one that called nothing, who called it: boxes are often too
- * narrow for their names. */
+/* The functions that the chosen frame called, the largest first; for one that called nothing, its callers: boxes are
+ * often too narrow for their names. */
 static void draw_list(const struct view_flame *self, struct area area, struct flame_spot spot)
 {
 	const struct flame_node *node = self->flame.node;
@@ -344,7 +344,7 @@ static int comes_after(const struct flame *flame, uint32_t one, uint32_t two)
 	return one > two;
 }
 
-/* What a search found: all hits below the zoom, how many come before the next one, and that one (0: none). */
+/* The result of a search: all hits below the zoom, how many come before the next one, and that one (0: none). */
 struct hits {
 	uint32_t count, before, next;
 };

@@ -6,19 +6,19 @@
 #include "view.h"
 
 #define KEYS_WIDTH 14
-#define COLUMN_WIDTH 84 /* of the terminal, at least */
+#define COLUMN_WIDTH 84 /* least columns of the terminal */
 #define COLUMN_GAP 2
 
 struct view_help {
 	struct view view;
-	int first, rows, height; /* the uppermost row, of all, of which so many fit */
+	int first, rows, height; /* the uppermost row of all, and the number that fits */
 };
 
 /* Draws row by row, those that are in sight. */
 struct page {
 	struct area area;
 	int first, row; /* the uppermost row in sight, and the next one */
-	int columns;    /* of so many rows as the area has, one after the other */
+	int columns;    /* columns of as many rows as the area has, one after the other */
 };
 
 static struct area next_row(struct page *page)
@@ -64,7 +64,7 @@ static void draw_phases(struct page *page)
 	}
 }
 
-/* What a sign is drawn as, the same in ASCII, its style, and what it means. X(sign, ascii, style, words) */
+/* A sign, the same in ASCII, its style, and its meaning. X(sign, ascii, style, words) */
 #define SIGN_LIST(X)                                                         \
 	X("│", "|", MARK, "the cursor: the table says what was alive there") \
 	X("┊", ":", MARK, "marks A and B")                                   \
@@ -162,7 +162,7 @@ static void draw_page(struct page *page)
 	draw_signs(page);
 }
 
-/* Draws all of it in so many columns, from the first row in sight on. 1: that has room for all. */
+/* Draws all of it in `columns` columns, from the first row in sight on. 1: that has room for all. */
 static int draw_columns(struct view_help *help, struct area area, int columns)
 {
 	struct page page = { .area = area, .columns = columns };

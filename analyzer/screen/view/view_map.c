@@ -14,21 +14,21 @@
 struct view_map {
 	struct view view;
 	struct worker *worker;
-	uint32_t number; /* of the question */
-	int64_t time;    /* that it is about */
+	uint32_t number; /* number of the question */
+	int64_t time;    /* time that it is about */
 	uint32_t device;
 	struct worker_answer *answer; /* the newest that has come, also of a time before; NULL: none */
 	int is_old;                   /* it is of another question */
-	struct list list;             /* of segments, and what lies beside them */
-	int64_t process;              /* of the chosen segment */
+	struct list list;             /* list of segments, and of the memory beside them */
+	int64_t process;              /* process of the chosen segment */
 	uint64_t address;
 	int tall, tall_chosen; /* rows of each; by the person, 0: as many as fit */
 	struct memory_bar_cell *cell;
 	int cells_room;
-	struct area at; /* of the list, drawn last */
+	struct area at; /* area of the list, drawn last */
 };
 
-/* Where the columns of the list are; width 0: not there. */
+/* The begins of the columns of the list; width 0: not there. */
 struct map_columns {
 	int idle, size, tensors, bar, holder; /* widths */
 };

@@ -21,7 +21,7 @@ struct view_site {
 	int place_chosen; /* the frame that the site is called by has been looked for */
 	struct grid life;
 	struct worker *worker;
-	uint32_t number;              /* of the question */
+	uint32_t number;              /* number of the question */
 	struct worker_answer *answer; /* NULL: not yet */
 	/* The series of this place alone, and what it was made of. */
 	struct series *series;
@@ -29,13 +29,13 @@ struct view_site {
 	uint32_t cells, cells_room;
 	unsigned edition;
 	int begun, growing;
-	struct scale scale; /* of the strip */
+	struct scale scale; /* scale of the strip */
 	struct series_column *column;
 	int columns_room;
 	struct area strip, frames, rows; /* drawn last */
 };
 
-/* Where the parts lie. */
+/* The areas of the parts. */
 struct site_layout {
 	int head, strip, times, stack, life; /* rows of each; stack and life with their titles */
 };
@@ -206,7 +206,7 @@ static void draw_words(const struct view_site *self, const struct app *app, stru
 	area_fit(area, 0, y + 1, area.width, STYLE_DIM, words, 0);
 }
 
-/* What else the line holds at the cursor: "backward gradients 3.0 GiB". Where there is nothing: no row. */
+/* The other bytes of the line at the cursor: "backward gradients 3.0 GiB". If there is nothing: no row. */
 static void draw_parts(const struct view_site *self, const struct app *app, struct area area, int y)
 {
 	const struct model *model = app->model;
@@ -377,7 +377,7 @@ static void draw_life(struct view_site *self, struct area area)
 
 /* ---- the whole ---- */
 
-/* Where there is little room, the pane that is worked in has most of it. */
+/* If there is little room, the pane with the keys has most of it. */
 static struct site_layout layout_of(int height, uint32_t frames, enum site_pane pane)
 {
 	struct site_layout layout = { .head = height >= 20 ? 5 : height >= 14 ? 4 : height >= 11 ? 3 : 2 };

@@ -1,4 +1,4 @@
-/* The first screen: what is asked of it. What it draws is in timeline_*.c. */
+/* The first screen: what is asked of it. Its drawing is in timeline_*.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
