@@ -1,6 +1,7 @@
 """scenario.py SCENARIO ACCOUNT [BINDING]: a program that takes CUDA memory the way PyTorch programs do.
 
-Scenarios: the functions below that take an allocator; what they return is alive when the snapshot is taken. The events are in ACCOUNT afterwards; the program's own knowledge is printed.
+Scenarios: the functions below that take an allocator; what they return is alive when the snapshot is taken. The
+events are in ACCOUNT afterwards; the program's own knowledge is printed.
 """
 import sys
 import threading

@@ -34,7 +34,7 @@ def python_with_torch():
 
 
 def programs():
-    """{words: pairs (recording, environment); each goes on until it is ended."""
+    """{words: (recording, environment)}; each goes on until it is ended."""
     found = {"rl_step on the stand-in GPU, 60 ms of waiting at each of its waits":
              ([BUILD + "/samples/rl_step", "--quiet", "--scale", "0.25", "--steps", "100000"],
               {"LD_LIBRARY_PATH": BUILD + "/standin", "STANDIN_MEM": "80GiB", "STANDIN_SYNC_NS": "60000000"})}

@@ -1,7 +1,8 @@
 """
 real_loop.py [STEPS] - a policy gradient loop on a model so small that calls, not arithmetic, take the time.
 
-A loop like TRL's GRPO on a tiny model: tokens are generated one by one, log-probs taken with and without gradients, then backward and AdamW. Prints the seconds of the loop by the clock, and those of this process alone on a processor.
+A loop like TRL's GRPO on a tiny model: tokens are generated one by one, log-probs taken with and without gradients,
+then backward and AdamW. Prints the seconds of the loop by the clock, and those of this process alone on a processor.
 """
 import sys
 import time

@@ -1,6 +1,8 @@
 """repeat_snapshot.py SNAPSHOT EVENTS FILE - makes a long memory snapshot of a short one of PyTorch's, for top.sh.
 
-Goes through the history until it has the wanted number of entries, each time later. Allocations that stay alive are freed in between; frees without an allocation in it are in the first time only. Stacks are shared, as PyTorch does. Prints how many entries.
+Goes through the history until it has the wanted number of entries, each time later. Allocations that stay alive are
+freed in between; frees without an allocation in it are in the first time only. Stacks are shared, as PyTorch does.
+Prints how many entries.
 """
 import pickle
 import sys

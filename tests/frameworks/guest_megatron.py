@@ -1,7 +1,9 @@
 """guest_megatron.py CASE FOLDER - Megatron-Core's own buffers of weights and gradients, and its optimizers, on CPUs with gloo, a rank of
 torchrun each: DistributedOptimizer over bf16 and float32 weights, and the optimizer that is not distributed.
 
-The truth for memana's word are the bytes of Megatron's own buffers, main gradients and main weights, after each backward and each step. It wants CUDA only by name: the current device is the CPU here, types are called as on CUDA, and one number of its
+The truth for memana's word are the bytes of Megatron's own buffers, main gradients and main weights, after each
+backward and each step. It wants CUDA only by name: the current device is the CPU here, types are called as on CUDA,
+and one number of its
 optimizer is made on the CPU.
 """
 import os

@@ -2,7 +2,8 @@
 with gloo, a rank of torchrun each: log-probs of actor and reference, the update in mini- and micro-batches with PPO's loss, and
 the weights handed to an engine, which is the one part that is made up.
 
-Stand-ins for parts that a machine without GPUs cannot have: the platform (verl has it for plugins), pinned memory, and the patches of attention for packed sequences.
+Stand-ins for parts that a machine without GPUs cannot have: the platform (verl has it for plugins), pinned memory,
+and the patches of attention for packed sequences.
 """
 import asyncio
 import os
