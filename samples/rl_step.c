@@ -34,8 +34,7 @@ static const uint64_t sequence_tokens[] = { 2048, 4096, 3072, 2048, 3072 };
 enum { SEQUENCES = sizeof(sequence_tokens) / sizeof(sequence_tokens[0]) };
 
 static uint64_t token_budget = 5120; /* tokens of a micro-batch, unless one sequence is longer */
-static uint64_t bucket_bytes =
-	GIB; /* bytes of weights that go to the engine at once, and the weight that completes the last of them */
+static uint64_t bucket_bytes = GIB;  /* bytes of weights to the engine at once; the last weight may overfill it */
 
 static void phase_begin(const char *name)
 {
