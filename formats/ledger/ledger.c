@@ -32,6 +32,7 @@ static void release(struct mt_ledger *ledger)
 
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		addrmap_release(&ledger->device[i].map);
+	addrmap_release(&ledger->contexts);
 	addrmap_release(&ledger->handles);
 	addrmap_release(&ledger->objects);
 	pool_release(&ledger->tensor_pool);

@@ -30,12 +30,24 @@ static int is_found(const struct mt_ledger *ledger, const struct region *region)
 	       rangemap_first(&ledger->regions, region->end - 1, region->end) == region;
 }
 
+/* The chain of its context begins with the newest memory and leads to this one. */
+static int is_with_context(const struct mt_ledger *ledger, const struct memory *memory)
+{
+	const struct memory *prev = memory->context_prev, *next = memory->context_next;
+
+	if (memory->live.kind != MT_DRIVER_ALLOC || !memory->live.handle)
+		return !prev && !next;
+	if (next && (next->context_prev != memory || next->live.handle != memory->live.handle))
+		return 0;
+	return prev ? prev->context_next == memory : addrmap_find(&ledger->contexts, memory->live.handle) == memory;
+}
+
 static int check_memory(const struct mt_ledger *ledger, const struct memory *memory, struct sums *sums)
 {
 	uint64_t used = 0, mappings = 0, capacity = ledger_memory_capacity(memory);
 	uint32_t device = memory->live.device;
 	const struct region *region;
-	int good = 1;
+	int good = is_with_context(ledger, memory);
 
 	for (region = memory->regions; region; region = region->next) {
 		good &= region->memory == memory && is_found(ledger, region);

@@ -48,8 +48,9 @@ struct memory {
 	struct mt_live live; /* DRIVER_ALLOC or VMM_CREATE */
 	uint64_t used;
 	uint64_t references, mappings;
-	int named;                  /* VMM_CREATE: the handle still means this memory */
-	struct memory *prev, *next; /* in the ledger's list */
+	int named;                                  /* VMM_CREATE: the handle still means this memory */
+	struct memory *prev, *next;                 /* in the ledger's list */
+	struct memory *context_prev, *context_next; /* DRIVER_ALLOC with a context: in that context's chain */
 	struct region *regions;
 };
 
@@ -109,6 +110,7 @@ struct mt_ledger {
 	size_t count;
 	struct memory *memories;
 	struct region *strays;   /* regions without memory */
+	struct addrmap contexts; /* the newest memory of each context */
 	struct addrmap handles;  /* VMM memory by handle */
 	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and what has no size */
 	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */

@@ -49,6 +49,37 @@ static void account(struct mt_ledger *ledger, const struct memory *memory, int b
 	ledger_move(ledger, memory->live.device, memory->live.tag, memory->live.tensors_seen, bytes);
 }
 
+static int goes_with_context(const struct memory *memory)
+{
+	return memory->live.kind == MT_DRIVER_ALLOC && memory->live.handle;
+}
+
+/* Needs room in `contexts`. */
+static void enter_context(struct mt_ledger *ledger, struct memory *memory)
+{
+	if (!goes_with_context(memory))
+		return;
+	memory->context_next = addrmap_put(&ledger->contexts, memory->live.handle, memory);
+	if (memory->context_next)
+		memory->context_next->context_prev = memory;
+}
+
+static void leave_context(struct mt_ledger *ledger, struct memory *memory)
+{
+	struct memory *prev = memory->context_prev, *next = memory->context_next;
+
+	if (!goes_with_context(memory))
+		return;
+	if (next)
+		next->context_prev = prev;
+	if (prev)
+		prev->context_next = next;
+	else if (next)
+		addrmap_put(&ledger->contexts, memory->live.handle, next);
+	else
+		addrmap_remove(&ledger->contexts, memory->live.handle);
+}
+
 /* Changes the counts and what follows from them; memory that nothing holds any more is gone afterwards. */
 static void recount(struct mt_ledger *ledger, struct memory *memory, uint64_t references, uint64_t mappings)
 {
@@ -71,11 +102,12 @@ static void recount(struct mt_ledger *ledger, struct memory *memory, uint64_t re
 		ledger->memories = memory->next;
 	if (memory->next)
 		memory->next->prev = memory->prev;
+	leave_context(ledger, memory);
 	ledger->count--;
 	pool_give(&ledger->memory_pool, memory);
 }
 
-/* Needs room in the pool. Holds nothing yet. */
+/* Needs room in the pool and in `contexts`. Holds nothing yet. */
 static struct memory *memory_add(struct mt_ledger *ledger, const struct mt_live *live)
 {
 	struct memory *memory = pool_take(&ledger->memory_pool);
@@ -84,6 +116,7 @@ static struct memory *memory_add(struct mt_ledger *ledger, const struct mt_live 
 	if (memory->next)
 		memory->next->prev = memory;
 	ledger->memories = memory;
+	enter_context(ledger, memory);
 	ledger->count++;
 	ledger_index_loose(ledger, live->device);
 	return memory;
@@ -163,7 +196,8 @@ static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uin
 		at = region->end;
 	if (ledger_died_reserve(ledger, 2 + 2 * *regions) || pool_reserve(&ledger->memory_pool, 1) ||
 	    pool_reserve(&ledger->region_pool, 1) || rangemap_reserve(&ledger->regions) ||
-	    addrmap_reserve(&ledger->objects) || addrmap_reserve(&ledger->handles))
+	    addrmap_reserve(&ledger->objects) || addrmap_reserve(&ledger->handles) ||
+	    addrmap_reserve(&ledger->contexts))
 		return -MT_E_MEMORY;
 	ledger_index_loose(ledger, device);
 	return ledger_reserve_pieces(ledger, device, addr, end);
@@ -280,34 +314,18 @@ int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown)
 	return 0;
 }
 
-static int goes_with(const struct memory *memory, uint64_t context)
-{
-	return memory->live.kind == MT_DRIVER_ALLOC && memory->live.handle == context;
-}
-
-static size_t count_with(const struct mt_ledger *ledger, uint64_t context)
-{
-	const struct memory *memory;
-	size_t count = 0;
-
-	for (memory = ledger->memories; memory; memory = memory->next)
-		count += goes_with(memory, context);
-	return count;
-}
-
 int ledger_context_gone(struct mt_ledger *ledger, uint64_t context)
 {
-	struct memory *memory, *next;
-	size_t count = context ? count_with(ledger, context) : 0;
+	struct memory *first = context ? addrmap_find(&ledger->contexts, context) : NULL, *memory, *next;
+	size_t count = 0;
 
-	if (!count)
-		return 0;
+	for (memory = first; memory; memory = memory->context_next)
+		count++;
 	if (ledger_died_reserve(ledger, count))
 		return -MT_E_MEMORY;
-	for (memory = ledger->memories; memory; memory = next) {
-		next = memory->next;
-		if (goes_with(memory, context))
-			memory_drop(ledger, memory);
+	for (memory = first; memory; memory = next) {
+		next = memory->context_next;
+		memory_drop(ledger, memory);
 	}
 	return 0;
 }
