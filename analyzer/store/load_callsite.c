@@ -23,46 +23,33 @@ static const char create_places[] =
 	"CREATE TEMP TABLE callsite_place (id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, place TEXT, "
 	"UNIQUE (function, file, line, place))";
 
-/* Frames that may be the callsite, innermost first: level 0 and up. */
-static const char create_candidates[] = "CREATE TEMP TABLE candidate (node INTEGER, level INTEGER, at INTEGER, "
-					"PRIMARY KEY (node, level)) WITHOUT ROWID";
-
-static const char create_chosen[] = "CREATE TEMP TABLE chosen (node INTEGER PRIMARY KEY, level INTEGER)";
-
+/* Stacks, and what the program did there as bits: it set up the model, stepped, sent weights, or worked. 0: none of these. */
 static const char all_nodes[] =
-	"SELECT node FROM site WHERE node IS NOT NULL UNION SELECT node FROM oom WHERE node IS NOT NULL "
-	"UNION SELECT node FROM temp.freed ORDER BY node";
-
-static const char choose[] = "INSERT INTO chosen SELECT node, 0 FROM candidate WHERE level = 0";
-
-static const char step_out[] =
-	"WITH work AS (SELECT DISTINCT node, CASE WHEN phase IN ('init', 'optimizer', 'weight-update') THEN phase "
-	"ELSE 'work' END AS kind FROM site WHERE phase <> 'other'), "
-	"helper AS (SELECT at FROM chosen JOIN candidate USING (node, level) JOIN work USING (node) "
-	"GROUP BY at HAVING count(DISTINCT kind) > 1) "
-	"UPDATE chosen SET level = level + 1 "
-	"WHERE EXISTS (SELECT 1 FROM candidate AS outer "
-	"WHERE outer.node = chosen.node AND outer.level = chosen.level + 1) "
-	"AND EXISTS (SELECT 1 FROM candidate JOIN helper USING (at) "
-	"WHERE candidate.node = chosen.node AND candidate.level = chosen.level)";
+	"SELECT node, sum(DISTINCT kind) FROM (SELECT node, CASE phase WHEN 'other' THEN 0 WHEN 'init' THEN 1 "
+	"WHEN 'optimizer' THEN 2 WHEN 'weight-update' THEN 4 ELSE 8 END AS kind FROM site "
+	"UNION ALL SELECT node, 0 FROM oom UNION ALL SELECT node, 0 FROM temp.freed) "
+	"WHERE node IS NOT NULL GROUP BY node ORDER BY node";
 
 static const char fill_lines[] = "INSERT INTO callsite_line SELECT id, function, file, line, place FROM callsite_place "
 				 "WHERE id IN (SELECT at FROM callsite_node) ORDER BY id";
 
-static const char *const fill[] = {
-	"INSERT INTO callsite_node SELECT node, at FROM chosen JOIN candidate USING (node, level) ORDER BY node",
-	fill_lines,
-	"DROP TABLE chosen",
-	"DROP TABLE candidate",
-	"DROP TABLE callsite_place",
-	"DROP TABLE freed",
-};
+static const char *const finish[] = { fill_lines, "DROP TABLE callsite_place", "DROP TABLE freed" };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
+/* A stack with frames of the user. */
+struct candidates {
+	int64_t node;
+	uint32_t at[LEVELS];  /* rows of places that may be the callsite, innermost first */
+	uint8_t count, level; /* level: of `at`, the one that is chosen so far */
+	uint8_t kinds;        /* bits, see all_nodes */
+};
+
 struct finder {
 	struct stack_tree *tree;
-	struct db_stmt *insert_place, *find_place, *insert;
+	struct candidates *stack;
+	size_t stacks, stack_room;
+	struct db_stmt *insert_place, *find_place;
 	struct tuple_table known; /* places by their frames: to make the words is dear, and to find them by these, too */
 	int64_t *row;             /* row of each */
 	uint32_t rows, row_room;
@@ -129,31 +116,47 @@ static int find_place(struct finder *finder, const struct callstack *stack, size
 
 /* ---- candidates -------------------------------------------------------------------------------------------------- */
 
-static int add_candidate(struct finder *finder, int64_t node, int level, const struct callstack *stack, size_t user)
+/* NULL: out of memory. */
+static struct candidates *new_candidates(struct finder *finder, int64_t node, int64_t kinds)
+{
+	size_t room = finder->stack_room ? finder->stack_room * 2 : 256;
+	struct candidates *larger;
+
+	if (finder->stacks == finder->stack_room) {
+		larger = realloc(finder->stack, room * sizeof(*larger));
+		if (!larger)
+			return NULL;
+		finder->stack = larger;
+		finder->stack_room = room;
+	}
+	finder->stack[finder->stacks] = (struct candidates){ .node = node, .kinds = (uint8_t)kinds };
+	return &finder->stack[finder->stacks++];
+}
+
+static int add_candidate(struct finder *finder, struct candidates *candidates, const struct callstack *stack,
+			 size_t user)
 {
 	int64_t at = 0;
 	int error = find_place(finder, stack, user, &at);
 
-	if (error)
-		return error;
-	db_bind(finder->insert, 1, node);
-	db_bind(finder->insert, 2, level);
-	db_bind(finder->insert, 3, at);
-	return db_run(finder->insert);
+	candidates->at[candidates->count++] = (uint32_t)at;
+	return error;
 }
 
 /* The user's frame and those further out that are the user's as well. */
-static int add_candidates(struct finder *finder, int64_t node, const struct callstack *stack)
+static int add_candidates(struct finder *finder, int64_t node, int64_t kinds, const struct callstack *stack)
 {
 	size_t at = callstack_user_frame(stack);
-	int level = 0, error;
+	struct candidates *candidates;
+	int error;
 
 	if (at == CALLSTACK_NO_FRAME)
 		return 0;
-	error = add_candidate(finder, node, level++, stack, at);
-	while (++at < stack->count && level < LEVELS && !error)
+	candidates = new_candidates(finder, node, kinds);
+	error = candidates ? add_candidate(finder, candidates, stack, at) : -MT_E_MEMORY;
+	while (!error && ++at < stack->count && candidates->count < LEVELS)
 		if (callstack_is_user(stack->frame[at]))
-			error = add_candidate(finder, node, level++, stack, at);
+			error = add_candidate(finder, candidates, stack, at);
 	return error;
 }
 
@@ -166,53 +169,99 @@ static int find_candidates(struct db *db, struct finder *finder)
 	while (!error && (more = db_step(nodes)) == 1) {
 		error = stack_tree_load(finder->tree, db_int(nodes, 0), &stack);
 		if (!error)
-			error = add_candidates(finder, db_int(nodes, 0), &stack);
+			error = add_candidates(finder, db_int(nodes, 0), db_int(nodes, 1), &stack);
 	}
 	callstack_release(&stack);
 	db_finish(nodes);
 	return error ? error : more;
 }
 
-static int make_candidates(struct db *db, struct symbols *symbols)
+static int make_candidates(struct db *db, struct finder *finder)
 {
-	struct finder finder = { .tree = stack_tree_new(db, symbols) };
-	int error = finder.tree ? 0 : -MT_E_MEMORY;
+	int error = db_prepare(db, &finder->insert_place,
+			       "INSERT OR IGNORE INTO callsite_place VALUES (NULL, ?, ?, ?, ?)");
 
 	if (!error)
-		error = db_prepare(db, &finder.insert_place,
-				   "INSERT OR IGNORE INTO callsite_place VALUES (NULL, ?, ?, ?, ?)");
-	if (!error)
-		error = db_prepare(db, &finder.find_place,
+		error = db_prepare(db, &finder->find_place,
 				   "SELECT id FROM callsite_place WHERE (function, file, line, place) = (?, ?, ?, ?)");
 	if (!error)
-		error = db_prepare(db, &finder.insert, "INSERT INTO candidate VALUES (?, ?, ?)");
-	if (!error)
-		error = find_candidates(db, &finder);
-	db_finish(finder.insert_place);
-	db_finish(finder.find_place);
-	db_finish(finder.insert);
-	tuple_release(&finder.known);
-	free(finder.row);
-	stack_tree_free(finder.tree);
+		error = find_candidates(db, finder);
+	db_finish(finder->insert_place);
+	db_finish(finder->find_place);
+	return error;
+}
+
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
+
+static int is_helper(uint8_t kinds)
+{
+	return (kinds & (kinds - 1)) != 0;
+}
+
+/* Stacks at a line of more than one kind go one frame outwards. `kinds`: for each place, zeroed. */
+static void step_out(struct finder *finder, uint8_t *kinds)
+{
+	struct candidates *stack;
+
+	for (stack = finder->stack; stack < finder->stack + finder->stacks; stack++)
+		kinds[stack->at[stack->level]] |= stack->kinds;
+	for (stack = finder->stack; stack < finder->stack + finder->stacks; stack++)
+		if (stack->level + 1 < stack->count && is_helper(kinds[stack->at[stack->level]]))
+			stack->level++;
+}
+
+static int choose(struct finder *finder)
+{
+	size_t places = finder->rows + 1u; /* their ids count from 1, and are no more than rows */
+	uint8_t *kinds = malloc(places);
+	int level;
+
+	if (!kinds)
+		return -MT_E_MEMORY;
+	for (level = 1; level < LEVELS; level++) {
+		memset(kinds, 0, places);
+		step_out(finder, kinds);
+	}
+	free(kinds);
+	return 0;
+}
+
+static int store_chosen(struct db *db, const struct finder *finder)
+{
+	const struct candidates *stack;
+	struct db_stmt *insert;
+	int error = db_prepare(db, &insert, "INSERT INTO callsite_node VALUES (?, ?)");
+
+	for (stack = finder->stack; stack < finder->stack + finder->stacks && !error; stack++) {
+		db_bind(insert, 1, stack->node);
+		db_bind(insert, 2, stack->at[stack->level]);
+		error = db_run(insert);
+	}
+	db_finish(insert);
 	return error;
 }
 
 int load_callsites(struct db *db, struct symbols *symbols)
 {
-	static const char *const create[] = { "CREATE TEMP TABLE IF NOT EXISTS freed (node INTEGER PRIMARY KEY)",
-					      create_places, create_candidates, create_chosen };
-	int error = 0, level;
+	struct finder finder = { .tree = stack_tree_new(db, symbols) };
+	int error = finder.tree ? 0 : -MT_E_MEMORY;
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(create) && !error; i++)
-		error = db_execute(db, create[i]);
 	if (!error)
-		error = make_candidates(db, symbols);
+		error = db_execute(db, "CREATE TEMP TABLE IF NOT EXISTS freed (node INTEGER PRIMARY KEY)");
 	if (!error)
-		error = db_execute(db, choose);
-	for (level = 1; level < LEVELS && !error; level++)
-		error = db_execute(db, step_out);
-	for (i = 0; i < MT_ARRAY_SIZE(fill) && !error; i++)
-		error = db_execute(db, fill[i]);
+		error = db_execute(db, create_places);
+	if (!error)
+		error = make_candidates(db, &finder);
+	if (!error)
+		error = choose(&finder);
+	if (!error)
+		error = store_chosen(db, &finder);
+	for (i = 0; i < MT_ARRAY_SIZE(finish) && !error; i++)
+		error = db_execute(db, finish[i]);
+	tuple_release(&finder.known);
+	free(finder.row);
+	free(finder.stack);
+	stack_tree_free(finder.tree);
 	return error;
 }
