@@ -277,6 +277,7 @@ CREATE TABLE source (
 CREATE TABLE life (
 	id INTEGER PRIMARY KEY,           -- in order of death, then what is alive at the end in order of birth
 	process INTEGER NOT NULL REFERENCES process,
+	device INTEGER NOT NULL REFERENCES device, -- the site's
 	site INTEGER NOT NULL REFERENCES site,
 	memory TEXT NOT NULL,             -- tensor; driver memory: device, async-pool, managed, pinned, array, imported, host
 	address INTEGER NOT NULL,         -- or the handle of physical memory that has no address
@@ -298,7 +299,7 @@ CREATE TABLE life (
 -- (A left join: SQLite leaves it out where nothing of the site is asked for, but not of sums; the sign keeps it from being the
 -- outer one.)
 CREATE VIEW allocation AS
-	SELECT life.id AS id, life.process AS process, site.device AS device, life.memory AS memory, address, bytes,
+	SELECT life.id AS id, life.process AS process, life.device AS device, life.memory AS memory, address, bytes,
 		alloc_seq, alloc_time, free_seq, free_time, life.site AS site, site.node AS node, thread, site.phase AS phase,
 		CASE WHEN life.tensors_inside THEN 'allocator slack' ELSE site.category END AS category,
 		step, free_step, free_node, life.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching

@@ -96,6 +96,28 @@ static int load_handles(struct db *db)
 	return error;
 }
 
+/* Reports ask device by device: without indices each device of several would read the rows of all. */
+static int load_indices(struct db *db)
+{
+	static const char *const indices[] = {
+		"CREATE INDEX life_device ON life (device)",
+		"CREATE INDEX moment_device ON moment (device, name)",
+		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
+	};
+	struct db_stmt *stmt;
+	size_t i;
+	int error = db_prepare(db, &stmt, "SELECT count(*) FROM device WHERE number IS NOT NULL"), several = 0;
+
+	if (!error)
+		error = db_step(stmt);
+	if (error == 1)
+		several = db_int(stmt, 0) > 1;
+	db_finish(stmt);
+	for (i = 0; i < MT_ARRAY_SIZE(indices) && several && error >= 0; i++)
+		error = db_execute(db, indices[i]);
+	return error < 0 ? error : 0;
+}
+
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
 {
@@ -121,7 +143,9 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error)
 		error = load_handles(db);
 	load_sink_release(&load);
-	return error ? error : load_moments(db, analysis);
+	if (!error)
+		error = load_moments(db, analysis);
+	return error ? error : load_indices(db);
 }
 
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,

@@ -49,6 +49,7 @@ static void fill_birth(struct load_life *row, const struct load_sink *load, uint
 {
 	row->id = DB_CELL_NULL; /* the next one */
 	row->process = store_process_id(process);
+	row->device = store_device_id(load->analysis->attribution.site[live->tag].key.device);
 	row->site = (int64_t)live->tag;
 	row->memory = memory_word(live);
 	row->address = (int64_t)live->addr;
@@ -86,7 +87,7 @@ static int add_life(void *context, uint32_t process, const struct mt_live *live,
 	return fill_death(row, load, process, event, step);
 }
 
-/* A call to free failed, which is rare, and told soon: mostly its row is not written yet. */
+/* A call to free failed, and is told of soon: its row is not written yet, or one of the newest. */
 static int forget_death(void *context, uint32_t process, const struct mt_live *live)
 {
 	struct load_sink *load = context;
@@ -316,7 +317,9 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	if (!error)
 		error = load_rows_init(&load->rows, db);
 	if (!error)
-		error = db_prepare(db, &load->forget, "DELETE FROM life WHERE process = ? AND alloc_seq = ?");
+		error = db_prepare(db, &load->forget,
+				   "DELETE FROM life WHERE id = (SELECT id FROM life WHERE process = ? AND alloc_seq = ? "
+				   "ORDER BY id DESC LIMIT 1)");
 	return error;
 }
 

@@ -22,7 +22,7 @@
 
 /* X(type, column); INTEGER: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
 #define LOAD_COLUMNS_life(X)                                                                                        \
-	X(INTEGER, id) X(INTEGER, process) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
+	X(INTEGER, id) X(INTEGER, process) X(INTEGER, device) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
 	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(INTEGER, free_seq) X(INTEGER, free_time) X(INTEGER, thread)  \
 	X(INTEGER, step) X(INTEGER, free_step) X(INTEGER, free_node) X(INTEGER, tensors_inside)      \
 	X(INTEGER, at_home)

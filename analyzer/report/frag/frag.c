@@ -234,35 +234,39 @@ static int note_pid(void *context, const struct db_stmt *row)
 	return 0;
 }
 
+/* The processes with pools that sleep, and those with tensors that were away. One question is enough for all devices. */
+static int find_sleepers(struct db *db)
+{
+	return db_execute(db,
+			  "CREATE TEMP TABLE IF NOT EXISTS sleeper AS SELECT DISTINCT device, process, 1 AS pool FROM site "
+			  "WHERE owner IN (" POOLS_THAT_SLEEP ") UNION SELECT DISTINCT allocation.device, "
+			  "allocation.process, 0 FROM resident JOIN allocation ON allocation.id = resident.allocation");
+}
+
 int frag_pool_beside(struct db *db, int64_t process, int64_t *pid)
 {
 	char sql[256];
+	int error = find_sleepers(db);
 
 	*pid = 0;
 	snprintf(sql, sizeof(sql),
-		 "SELECT ifnull(min(process.pid), 0) FROM site JOIN process ON process.id = site.process "
-		 "WHERE site.process <> %lld AND site.owner IN (" POOLS_THAT_SLEEP ")",
+		 "SELECT ifnull(min(process.pid), 0) FROM temp.sleeper JOIN process ON process.id = sleeper.process "
+		 "WHERE sleeper.process <> %lld AND pool",
 		 (long long)process);
-	return finding_rows(db, sql, note_pid, pid);
+	return error ? error : finding_rows(db, sql, note_pid, pid);
 }
 
 int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable, int *sleeps)
 {
-	int error, known = 0;
-	char sql[320];
+	int error = find_sleepers(db), known = 0;
+	char sql[256];
 	size_t i;
 
 	*expandable = *sleeps = 0; /* a process knows nothing about a pool beside it in another process */
 	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM site WHERE device = %lld AND (process = %lld OR %lld = 0) "
-		 "AND owner IN (" POOLS_THAT_SLEEP "))",
-		 (long long)device, (long long)process, (long long)process);
-	error = finding_rows(db, sql, note_mode, &known);
-	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM resident JOIN allocation ON allocation.id = allocation WHERE device = %lld "
-		 "AND (process = %lld OR %lld = 0))",
-		 (long long)device, (long long)process, (long long)process);
-	if (!error && !known)
+		 "SELECT EXISTS (SELECT 1 FROM temp.sleeper WHERE device = %lld AND %lld IN (process, 0))",
+		 (long long)device, (long long)process);
+	if (!error)
 		error = finding_rows(db, sql, note_mode, &known);
 	*sleeps = known || map->map.absent != 0;
 	for (i = 0; i < map->map.count; i++)

@@ -7,15 +7,17 @@
 
 /* ---- the instant ---- */
 
-#define BY_TIME "9223372036854775807" /* ALIVE_BY_TIME */
-
 static void find_phase(struct frag_instant *instant, struct db *db)
 {
+	static const char of_process[] = "SELECT phase, step FROM phase_span WHERE process = ?1 "
+					 "AND first_time <= ?2 AND (first_time, first_seq) <= (?2, ?3) "
+					 "ORDER BY first_time DESC, id DESC LIMIT 1";
+	static const char of_all[] = "SELECT phase, step FROM phase_span WHERE ?1 AND first_time <= ?2 "
+				     "AND (first_time, first_seq) <= (?2, ?3) "
+				     "ORDER BY first_time DESC, id DESC LIMIT 1";
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, &stmt,
-		       "SELECT phase, step FROM phase_span WHERE ?1 IN (process, " BY_TIME ") "
-		       "AND (first_time, first_seq) <= (?2, ?3) ORDER BY first_time DESC, id DESC LIMIT 1"))
+	if (db_prepare(db, &stmt, instant->when.process == ALIVE_BY_TIME ? of_all : of_process))
 		return;
 	db_bind(stmt, 1, instant->when.process);
 	db_bind(stmt, 2, instant->when.time);

@@ -255,9 +255,11 @@ static int load(struct loading *loading, struct db *db)
 		const char *sql;
 		int (*row)(void *context, struct db_stmt *stmt);
 	} question[] = {
-		{ "SELECT device.id, number, kind, name, total_bytes, (SELECT max(steps) FROM process WHERE id IN "
-		  "(SELECT site.process FROM site WHERE site.device = device.id)), phase FROM device "
-		  "JOIN peak ON peak.device = device.id WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
+		{ "WITH used AS MATERIALIZED (SELECT device, max(steps) AS steps FROM "
+		  "(SELECT DISTINCT device, process FROM site) JOIN process ON process.id = process GROUP BY device) "
+		  "SELECT device.id, number, kind, name, total_bytes, steps, phase FROM device "
+		  "JOIN peak ON peak.device = device.id LEFT JOIN used ON used.device = device.id "
+		  "WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
 		  take_device },
 		{ "SELECT device, phase, bytes, time, step FROM phase_peak", take_peak },
 		{ "SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
@@ -324,8 +326,10 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 
 	snprintf(sql, sizeof(sql),
 		 "SELECT function, place, category, sum(bytes), "
-		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) FROM in_use LEFT JOIN callsite USING (node) "
-		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes GROUP BY function, file, place, category "
+		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
+		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use "
+		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes GROUP BY site, category) "
+		 "LEFT JOIN callsite USING (node) GROUP BY function, file, place, category "
 		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
 		 mt_phase_name((uint32_t)parameter[1]));
 	return answer_rows(db, sql, parameter, give_left, &asking);

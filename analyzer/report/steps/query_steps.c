@@ -372,10 +372,11 @@ static int give_growth(void *context, struct db_stmt *stmt)
 int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, steps_growth_row *row, void *context)
 {
 	static const char sql[] =
-		"SELECT function, place, phase, category, sum(bytes * " CHANGE ") AS more, sum(" CHANGE "), "
-		"sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes * " CHANGE ", 0)) FROM in_use "
-		"LEFT JOIN callsite USING (node) WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE
-		" "
+		"SELECT function, place, phase, category, sum(bytes) AS more, sum(count), "
+		"sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
+		"FROM (SELECT site, node, phase, category, sum(bytes * " CHANGE ") AS bytes, sum(" CHANGE ") AS count "
+		"FROM in_use WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE
+		" GROUP BY site, category) LEFT JOIN callsite USING (node) "
 		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "
 		"?3";
 	struct growing growing = { .row = row, .context = context };
