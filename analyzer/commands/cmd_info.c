@@ -268,6 +268,7 @@ static void json_process(struct doc *doc, const struct mt_process *info)
 
 static void json_trace(struct doc *doc, const struct analysis_process *process)
 {
+	const struct report_losses losses = report_losses_of(process);
 	int known;
 
 	doc_object(doc, NULL);
@@ -278,18 +279,14 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_int_or_null(doc, "last_time_ns", process->last_time, known);
 	doc_int(doc, "steps", process->steps);
 	doc_int(doc, "events", (int64_t)process->events);
-	doc_int(doc, "lost", (int64_t)process->state->lost);
 	doc_int(doc, "chunks", process->state->chunks);
 	doc_int(doc, "file_bytes", (int64_t)process->state->file_bytes);
 	doc_real(doc, "bytes_per_event", bytes_per_event(process));
-	doc_bool(doc, "complete", process->state->complete);
 	if (process->info->snapshot)
 		doc_null(doc, "ended");
 	else
 		doc_string(doc, "ended", ended(process));
-	doc_string(doc, "damage", report_damage_words(process->state));
-	doc_bool(doc, "torn", report_is_torn(process->state));
-	doc_int(doc, "let_go", (int64_t)process->cut);
+	report_losses(doc, &losses);
 	json_kinds(doc, process);
 	json_sources(doc, process);
 	json_losses(doc, process);

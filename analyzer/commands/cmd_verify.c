@@ -30,7 +30,7 @@ static void print_damage(const struct mt_trace_state *state)
 		text_say("  torn end    it ends in the middle of a chunk, at byte %" PRIu64 ": what a crash leaves\n",
 			 state->error_offset);
 	else if (state->error)
-		text_say("  damage      %s at byte %" PRIu64 "; %s of no use, %s known to be in them\n",
+		text_say("  damage      %s at byte %" PRIu64 "; %s of no use, which takes %s\n",
 			 mt_strerror(state->error), state->error_offset,
 			 text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
 			 text_count(events, sizeof(events), state->missed, "event"));
@@ -78,17 +78,15 @@ static void print_trace(const struct analysis_process *process)
 
 static void json_trace(struct doc *doc, const struct analysis_process *process)
 {
+	const struct report_losses losses = report_losses_of(process);
+
 	doc_object(doc, NULL);
 	doc_string(doc, "file", process->file);
 	doc_int(doc, "chunks", process->state->chunks);
 	doc_int(doc, "events", (int64_t)process->state->events);
-	doc_int(doc, "lost", (int64_t)process->state->lost);
-	doc_bool(doc, "complete", process->state->complete);
-	doc_string(doc, "damage", report_damage_words(process->state));
-	doc_bool(doc, "torn", report_is_torn(process->state));
+	report_losses(doc, &losses);
 	doc_int(doc, "damaged_chunks", process->state->damaged);
 	doc_int(doc, "missed", (int64_t)process->state->missed);
-	doc_int(doc, "let_go", (int64_t)process->cut);
 	doc_int(doc, "gpu_samples", (int64_t)process->kinds[MT_GPU_SAMPLE]);
 	doc_int(doc, "host_samples", (int64_t)process->kinds[MT_HOST_SAMPLE]);
 	doc_int(doc, "driver_notes", (int64_t)process->kinds[MT_DRIVER_NOTE]);

@@ -1,5 +1,8 @@
 #include "query.h"
 
+#include <string.h>
+#include "memtrace/error.h"
+
 /* Hands one row of `stmt` to the caller's function. */
 typedef int give_row(struct db_stmt *stmt, void *asker);
 
@@ -36,6 +39,11 @@ static int64_t int_or(const struct db_stmt *stmt, int column, int64_t otherwise)
 
 /* ---- the run ---- */
 
+static int is_torn(const char *damage)
+{
+	return !strcmp(damage, mt_strerror(-MT_E_TRUNCATED));
+}
+
 static int give_process(struct db_stmt *stmt, void *asker)
 {
 	struct query_process row = {
@@ -59,7 +67,8 @@ static int give_process(struct db_stmt *stmt, void *asker)
 		.file_bytes = (uint64_t)db_int(stmt, 17),
 		.complete = db_int(stmt, 18) != 0,
 		.ended = db_text(stmt, 19),
-		.damage = db_text(stmt, 20),
+		.torn = is_torn(db_text(stmt, 20)),
+		.damage = is_torn(db_text(stmt, 20)) ? "" : db_text(stmt, 20),
 		.damage_offset = (uint64_t)db_int(stmt, 21),
 		.let_go = (uint64_t)db_int(stmt, 22),
 	};

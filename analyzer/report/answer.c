@@ -81,6 +81,8 @@ int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), 
 		doc_object(doc, NULL);
 		doc_int(doc, "version", 1);
 		error = fill(doc, context);
+		if (!error)
+			error = report_traces(doc, "traces", db);
 		doc_end(doc);
 	}
 	if (!error)

@@ -86,6 +86,52 @@ int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, 
 	return error;
 }
 
+void report_losses(struct doc *doc, const struct report_losses *losses)
+{
+	doc_int(doc, "lost", (int64_t)losses->lost);
+	doc_int(doc, "let_go", (int64_t)losses->let_go);
+	doc_bool(doc, "complete", losses->complete);
+	doc_bool(doc, "torn", losses->torn);
+	doc_string(doc, "damage", losses->damage);
+}
+
+struct report_losses report_losses_of(const struct analysis_process *process)
+{
+	return (struct report_losses){ process->state->lost, process->cut, process->state->complete,
+				       report_is_torn(process->state), report_damage_words(process->state) };
+}
+
+static int add_trace(void *context, const struct query_process *row)
+{
+	const struct report_losses losses = { row->lost, row->let_go, row->complete, row->torn, row->damage };
+	struct doc *doc = context;
+
+	doc_object(doc, NULL);
+	doc_string(doc, "file", row->file);
+	doc_pid(doc, "pid", row->pid);
+	if (row->rank >= 0)
+		doc_int(doc, "rank", row->rank);
+	else
+		doc_null(doc, "rank");
+	doc_string(doc, "command", row->command);
+	doc_int(doc, "steps", (int64_t)row->steps);
+	doc_int(doc, "events", (int64_t)row->events);
+	doc_string(doc, "ended", row->ended);
+	report_losses(doc, &losses);
+	doc_end(doc);
+	return 0;
+}
+
+int report_traces(struct doc *doc, const char *key, struct db *db)
+{
+	int error;
+
+	doc_array(doc, key);
+	error = query_processes(db, add_trace, doc);
+	doc_end(doc);
+	return error;
+}
+
 int report_is_torn(const struct mt_trace_state *state)
 {
 	return state->error == -MT_E_TRUNCATED;

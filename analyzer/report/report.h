@@ -16,6 +16,20 @@ int report_json(const struct analysis *analysis,
 /* doc_shape with the devices of the run. 0 or -MT_E_x. */
 int report_shape(struct doc *doc, struct db *db);
 
+/* What of a trace is not there: what was recorded, and what of the file can be read. */
+struct report_losses {
+	uint64_t lost, let_go; /* events */
+	int complete, torn;
+	const char *damage; /* "": none */
+};
+
+/* The fields of a trace that say so. All JSON has them from here. */
+void report_losses(struct doc *doc, const struct report_losses *losses);
+struct report_losses report_losses_of(const struct analysis_process *process);
+
+/* The array `key` of the traces that the database is of. 0 or -MT_E_x. */
+int report_traces(struct doc *doc, const char *key, struct db *db);
+
 /* 1: the trace only ends in the middle of a chunk, as a crash leaves it. */
 int report_is_torn(const struct mt_trace_state *state);
 

@@ -18,8 +18,10 @@
 /* Events cannot be read, or make no sense without those before; a checkpoint ends it. */
 struct gap {
 	int open;
+	int untold;      /* since the newest LOST that stands for it, chunks were passed */
 	int uncounted;   /* nobody knows how many were in one of the chunks */
 	uint64_t missed; /* in the others */
+	uint64_t seq;    /* the largest that one of the chunks has, as far as is known */
 };
 
 struct mt_reader {
@@ -41,8 +43,10 @@ struct mt_reader {
 	size_t events_room;
 	_Atomic uint64_t *budget; /* see mt_reader_share */
 	uint64_t large;           /* bytes taken off it for the chunk that is being read */
-	struct mt_event lost;     /* stands for a gap */
-	size_t held;              /* events of a checkpoint that come after it */
+	struct mt_event lost;     /* stands for a gap, */
+	int told;                 /* and is the newest batch */
+	uint64_t time;            /* of the newest event */
+	size_t held;              /* events of a checkpoint that come after `lost` */
 	struct mt_trace_state state;
 };
 
@@ -185,10 +189,11 @@ static void take_over_state(struct mt_reader *reader)
 void mt_reader_rewind(struct mt_reader *reader)
 {
 	reader->at = 0;
-	reader->seq = 0;
+	reader->seq = reader->time = 0;
 	reader->begun = reader->cut = reader->decoding = 0;
 	reader->gap = (struct gap){ 0 };
 	reader->held = 0;
+	reader->told = 0;
 	reader->state = (struct mt_trace_state){ .file_bytes = reader->source.file_bytes };
 	take_over_state(reader);
 }
@@ -200,13 +205,15 @@ static int is_fatal(int error)
 
 /* ---- damage ------------------------------------------------------------------------------------------------------ */
 
-/* The live set is unknown from here on: only a checkpoint helps. */
+/* The live set is unknown from here on: only a checkpoint helps. The things in a checkpoint are no events. */
 static void open_gap(struct mt_reader *reader, const struct mt_chunk_info *chunk, uint32_t done)
 {
-	reader->gap.open = 1;
-	reader->gap.missed += chunk->events - done;
-	reader->state.missed += chunk->events - done;
+	reader->gap.open = reader->gap.untold = 1;
+	if (chunk->kind != MT_CHUNK_CHECKPOINT)
+		reader->gap.missed += chunk->events - done;
 	reader->gap.uncounted |= !chunk->events;
+	if (chunk->last_seq > reader->gap.seq)
+		reader->gap.seq = chunk->last_seq;
 }
 
 /* A checkpoint of these figures stands for events that are not in the file, or could not be read. */
@@ -387,6 +394,35 @@ static int open_chunk(struct mt_reader *reader, int *lies)
 	return error;
 }
 
+/* Without an index, numbers tell what is gone: the events of a ring follow each other (trace-v1.md, "Numbers"). */
+static int numbers_tell(const struct mt_reader *reader)
+{
+	return *reader->process.ring_path && !reader->list.indexed && reader->begun;
+}
+
+/* Chunks are gone before this one. A CUT, which begins its chunk, is the one event that leaves out numbers before itself. */
+static int skips_numbers(const struct mt_reader *reader)
+{
+	const struct mt_decoder *decoder = &reader->decoder;
+
+	return numbers_tell(reader) && !reader->gap.open && decoder->info.events && decoder->kinds[0] != MT_CUT &&
+	       decoder->info.first_seq >> 6 > (reader->seq >> 6) + 1;
+}
+
+/* The same of a checkpoint, which makes up for what is gone. */
+static int stands_for_numbers(const struct mt_reader *reader, const struct mt_chunk_info *figures)
+{
+	return numbers_tell(reader) && !reader->gap.open && !reader->cut && figures->last_seq >> 6 > reader->seq >> 6;
+}
+
+/* Nobody has said so before the chunk at `at` - 1 came. */
+static void find_gap(struct mt_reader *reader)
+{
+	mt_chunk_list_damage(&reader->list, -MT_E_CORRUPT, reader->list.info[reader->at - 1].offset);
+	take_over_state(reader);
+	reader->gap.open = reader->gap.untold = reader->gap.uncounted = 1;
+}
+
 /* Begins the next chunk, or finds that it has to wait. 0: go on with mt_reader_next's loop. */
 static int begin_chunk(struct mt_reader *reader, int *wait)
 {
@@ -417,6 +453,8 @@ static int begin_chunk(struct mt_reader *reader, int *wait)
 		reader->defs_done = reader->at;
 	if (error)
 		return note_damage(reader, reader->at - 1, error, 0);
+	if (info->kind == MT_CHUNK_EVENTS && skips_numbers(reader))
+		find_gap(reader);
 	if (info->kind == MT_CHUNK_EVENTS && reader->gap.open)
 		open_gap(reader, info, 0);
 	else
@@ -447,6 +485,8 @@ static void note_events(struct mt_reader *reader, const struct mt_event *events,
 	size_t i;
 
 	reader->begun = 1;
+	if (count)
+		reader->time = events[count - 1].time;
 	for (i = 0; i < count; i++) {
 		reader->cut |= events[i].kind == MT_CUT;
 		if (events[i].kind == MT_LOST)
@@ -488,32 +528,49 @@ static int decode_events(struct mt_reader *reader, size_t *count)
  */
 static uint64_t gap_size(const struct mt_reader *reader, uint64_t seq)
 {
-	uint64_t numbers = (seq >> 6) - (reader->seq >> 6);
+	uint64_t numbers = seq > reader->seq ? (seq >> 6) - (reader->seq >> 6) : 0;
 
 	if (!reader->gap.uncounted)
 		return reader->gap.missed;
 	return numbers > reader->gap.missed ? numbers : reader->gap.missed + 1;
 }
 
+/* The LOST event of a gap: the only place where events that damage has taken are counted. */
+static void tell_gap(struct mt_reader *reader, uint64_t seq, uint64_t time)
+{
+	reader->lost = (struct mt_event){
+		.kind = MT_LOST, .seq = seq, .time = time, .value = gap_size(reader, seq), .flags = MT_LOSS_DAMAGED
+	};
+	reader->state.lost += reader->lost.value;
+	reader->state.missed += reader->lost.value;
+	reader->told = 1;
+}
+
 /* A checkpoint is there: the gap before it, if there is one, ends. 1: it has to be told of first. */
 static int close_gap(struct mt_reader *reader, const struct mt_chunk_info *figures)
 {
-	int tell = reader->gap.open && figures->last_seq > reader->seq;
+	int tell = reader->gap.open && reader->gap.untold && figures->last_seq > reader->seq;
 
 	if (tell)
-		reader->lost = (struct mt_event){ .kind = MT_LOST,
-						  .seq = figures->last_seq,
-						  .time = figures->last_time,
-						  .value = gap_size(reader, figures->last_seq),
-						  .flags = MT_LOSS_DAMAGED };
-	if (tell)
-		reader->state.lost += reader->lost.value;
+		tell_gap(reader, figures->last_seq, figures->last_time);
 	reader->gap = (struct gap){ 0 };
 	return tell;
 }
 
-/* A live set comes in one piece, and never as nothing at all. The events that the gap before it swallowed come first.
- */
+/* The end of the file is there, and no checkpoint has ended the gap: it stays open. 1: it has to be told of. */
+static int end_in_gap(struct mt_reader *reader)
+{
+	uint64_t seq = reader->gap.seq > reader->seq ? reader->gap.seq : reader->seq + (reader->seq < UINT64_MAX);
+
+	if (!reader->gap.untold || !(reader->gap.missed || reader->gap.uncounted))
+		return 0;
+	tell_gap(reader, seq, reader->time);
+	reader->seq = seq;
+	reader->gap = (struct gap){ .open = 1 };
+	return 1;
+}
+
+/* A live set comes in one piece, and never as nothing at all. The events that the gap before it swallowed come first. */
 static int decode_checkpoint(struct mt_reader *reader, size_t *count, int *checkpoint, const struct mt_event **events)
 {
 	struct mt_decoder *decoder = &reader->decoder;
@@ -525,6 +582,8 @@ static int decode_checkpoint(struct mt_reader *reader, size_t *count, int *check
 	if (error)
 		return note_damage(reader, reader->at - 1, error, 0);
 	reader->decoding = 0;
+	if (stands_for_numbers(reader, &decoder->info))
+		find_gap(reader);
 	*checkpoint = begins_anew(reader, &decoder->info) ? MT_BATCH_ANEW : MT_BATCH_REPEAT;
 	if (!*count && *checkpoint == MT_BATCH_ANEW)
 		reader->events[(*count)++] = (struct mt_event){ .kind = MT_LIVE };
@@ -534,6 +593,7 @@ static int decode_checkpoint(struct mt_reader *reader, size_t *count, int *check
 		*checkpoint = MT_BATCH_EVENTS;
 		*events = &reader->lost;
 	}
+	reader->time = decoder->info.last_time;
 	if (decoder->info.last_seq > reader->seq)
 		reader->seq = decoder->info.last_seq;
 	reader->cut = 0;
@@ -575,14 +635,19 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 	*checkpoint = reader->held ? MT_BATCH_ANEW : MT_BATCH_EVENTS;
 	*events = reader->events;
 	reader->held = 0;
+	reader->told = 0;
 	while (!error && !*count && (reader->decoding || reader->at < reader->list.count)) {
 		if (wait && (*wait = must_wait(reader)))
 			break;
 		error = reader->decoding ? decode(reader, count, checkpoint, events) : begin_chunk(reader, wait);
 		if (wait && *wait)
 			break;
-		if (*events != &reader->lost)
+		if (!reader->told)
 			*events = reader->events;
+	}
+	if (!error && !*count && !(wait && *wait) && end_in_gap(reader)) {
+		*events = &reader->lost;
+		*count = 1;
 	}
 	if (!reader->decoding)
 		let_go(reader);
@@ -614,7 +679,7 @@ int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *
 	struct mt_event *array = reader->events;
 	size_t size = reader->events_room;
 
-	if (reader->held)
+	if (reader->told)
 		return 0;
 	reader->events = *events;
 	reader->events_room = *room;

@@ -54,6 +54,11 @@ void mt_chunk_list_damage(struct mt_chunk_list *list, int error, uint64_t offset
 	list->error_offset = offset;
 }
 
+static int is_fatal(int error)
+{
+	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM;
+}
+
 /* ---- walking ---- */
 
 /* The kind of a payload and, where it has one, its SUMMARY. */
@@ -73,24 +78,24 @@ static int read_info(struct mt_cursor *payload, struct mt_chunk_info *info)
 	return mt_summary_read(&section.content, info);
 }
 
-/* An index that scanning comes upon was not good enough to be used. Why not? */
-static void blame_index(struct mt_chunk_list *list, const struct mt_chunk_source *source, const struct mt_zframe *frame)
+/* An index that scanning comes upon is of no use: its own fault, or that of the file. */
+static int blame_index(struct mt_chunk_list *list, const struct mt_chunk_source *source, const struct mt_zframe *frame)
 {
-	uint64_t end = frame->offset + frame->size, offset, where = frame->offset;
+	uint64_t end = frame->offset + frame->size, where = frame->offset;
 	uint64_t first = list->count ? list->info[0].offset : frame->offset;
-	struct mt_chunk_info *chunks;
-	uint32_t count;
-	int error = mt_index_read(source->fd, end, first, &chunks, &count, &offset);
+	struct mt_index index;
+	int error = mt_index_read(source->fd, end, first, &index);
 
-	free(chunks);
-	if (error == -MT_E_MISSING)
+	free(index.chunks);
+	if (is_fatal(error))
+		return error;
+	if (!error && end < source->file_bytes) /* the index is sound, and something follows it */
+		where = end;
+	if (!error || error == -MT_E_MISSING)
 		error = -MT_E_CORRUPT;
-	if (!error) { /* it is sound: then something follows it, or the chunks say otherwise */
-		error = -MT_E_CORRUPT;
-		where = end < source->file_bytes ? end : frame->offset;
-	}
 	if (!list->error)
 		mt_chunk_list_damage(list, error, where);
+	return 0;
 }
 
 /* The thing at `offset`: a frame, and of a chunk its own words. */
@@ -106,11 +111,6 @@ static int look(const struct mt_chunk_source *source, uint64_t offset, struct mt
 	if (!error && !frame->skippable)
 		error = read_info(&payload, info);
 	return error;
-}
-
-static int is_fatal(int error)
-{
-	return error == -MT_E_MEMORY || error == -MT_E_SYSTEM;
 }
 
 /* A walk from one place of a file to its end. */
@@ -205,8 +205,7 @@ static int pass_frame(struct walk *walk)
 	int error = look(walk->source, walk->offset, &frame, &info);
 
 	if (!error && frame.skippable == MT_SKIPPABLE_INDEX) {
-		blame_index(walk->list, walk->source, &frame);
-		return 0;
+		return blame_index(walk->list, walk->source, &frame);
 	}
 	if (!error && info.kind == MT_CHUNK_PROCESS && walk->list->count)
 		error = -MT_E_CORRUPT;
@@ -258,34 +257,120 @@ static void blame_listed(struct mt_chunk_list *list)
 int mt_chunk_list_more(struct mt_chunk_list *list, const struct mt_chunk_source *source)
 {
 	const struct mt_chunk_info *last = &list->info[list->count - 1];
-	uint64_t end = last->offset + last->size, offset;
-	struct mt_chunk_info *chunks;
-	uint32_t count, i;
-	int error = mt_index_read(source->fd, source->file_bytes, list->info[0].offset, &chunks, &count, &offset);
+	uint64_t end = last->offset + last->size;
+	struct mt_index index;
+	uint32_t i;
+	int error = mt_index_read(source->fd, source->file_bytes, list->info[0].offset, &index);
 
 	if (is_fatal(error))
 		return error;
-	if (!error && agrees(list, chunks, count)) {
-		for (i = list->count; i < count && !error; i++)
-			error = mt_chunk_list_add(list, &chunks[i]);
+	if (!error && index.tiles && agrees(list, index.chunks, index.count)) {
+		for (i = list->count; i < index.count && !error; i++)
+			error = mt_chunk_list_add(list, &index.chunks[i]);
 		list->indexed = 1;
 		list->error = list->end_error = 0;
 	} else {
 		error = mt_chunk_list_scan(list, source, end);
 	}
-	free(chunks);
+	free(index.chunks);
 	blame_listed(list);
 	return error;
 }
 
+/* ---- an index that knows more chunks than the file has ---- */
+
+/* Is the chunk in the file the one that the index means? Its place may be another. */
+static int is_meant(const struct mt_chunk_info *found, const struct mt_chunk_info *meant)
+{
+	return found->kind == meant->kind && found->size == meant->size && found->events == meant->events &&
+	       found->first_seq == meant->first_seq && found->last_seq == meant->last_seq;
+}
+
+/*
+ * The chunks of the index in its order, each where the file has it. Those that the file lacks get size 0; a stretch of
+ * damage gives its place to the first of them. 0: *named is the list; 1: the file has chunks that the index does not know.
+ */
+static int name_missing(struct mt_chunk_list *named, const struct mt_chunk_list *found, const struct mt_index *index)
+{
+	uint64_t at = found->count ? found->info[0].offset : 0, damaged = 0;
+	struct mt_chunk_info chunk;
+	uint32_t i = 0, j;
+	int error = 0;
+
+	for (j = 0; j < index->count; j++)
+		if (index->chunks[j].events > MT_CHUNK_EVENTS_MAX)
+			return 1;
+	for (j = 0; j < index->count && !error; j++) {
+		for (; i < found->count && found->info[i].error; i++) {
+			at = found->info[i].offset;
+			damaged = found->info[i].size;
+		}
+		chunk = index->chunks[j];
+		if (i < found->count && is_meant(&found->info[i], &chunk)) {
+			chunk = found->info[i++];
+			at = chunk.offset + chunk.size;
+			damaged = 0;
+		} else {
+			chunk.offset = at;
+			chunk.size = damaged;
+			chunk.error = -MT_E_CORRUPT;
+			at += damaged;
+			damaged = 0;
+		}
+		if (chunk.error)
+			mt_chunk_list_damage(named, chunk.error, chunk.offset);
+		error = mt_chunk_list_add(named, &chunk);
+	}
+	while (i < found->count && found->info[i].error)
+		i++;
+	return error ? error : i < found->count;
+}
+
+/* The index is sound and the chunks do not fill the file as it says: some are missing. */
+static int add_missing(struct mt_chunk_list *list, const struct mt_index *index)
+{
+	struct mt_chunk_list named = { .error = list->error, .error_offset = list->error_offset };
+	int strange = name_missing(&named, list, index);
+
+	if (strange) {
+		mt_chunk_list_release(&named);
+		return strange < 0 ? strange : 0;
+	}
+	mt_chunk_list_release(list);
+	*list = named;
+	return 0;
+}
+
+/* The file ends in an index that is wrong. Where nothing before it is, that is the damage, whatever it looks like. */
+static void blame_end(struct mt_chunk_list *list, int error, uint64_t first)
+{
+	const struct mt_chunk_info *last = list->count ? &list->info[list->count - 1] : NULL;
+	uint64_t end = last ? last->offset + last->size : first;
+
+	if (list->error && list->error_offset < end)
+		return;
+	list->error = error;
+	list->error_offset = end;
+}
+
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first)
 {
-	uint64_t offset;
-	int error = mt_index_read(source->fd, source->file_bytes, first, &list->info, &list->count, &offset);
+	struct mt_index index;
+	int sound = mt_index_read(source->fd, source->file_bytes, first, &index), error = 0;
 
-	list->capacity = list->count = list->info ? list->count : 0;
-	list->indexed = !error;
-	if (!error || error == -MT_E_MEMORY || error == -MT_E_SYSTEM)
-		return error;
-	return mt_chunk_list_scan(list, source, first);
+	if (is_fatal(sound))
+		return sound;
+	if (!sound && index.tiles) {
+		list->info = index.chunks;
+		list->count = list->capacity = index.count;
+		list->indexed = 1;
+		return 0;
+	}
+	error = mt_chunk_list_scan(list, source, first);
+	if (!error && !sound)
+		error = add_missing(list, &index);
+	if (!error && sound && sound != -MT_E_MISSING)
+		blame_end(list, sound, first);
+	free(index.chunks);
+	return error;
 }

@@ -32,7 +32,8 @@ int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *in
 
 /*
  * Fills an empty list with the chunks from `first` on, by the index or else by scanning. A fault of the file is no
- * error but the end of the list. 0, -MT_E_MEMORY, -MT_E_SYSTEM.
+ * error but the end of the list. A chunk that the index knows and the file lacks is listed with size 0 and an error.
+ * 0, -MT_E_MEMORY, -MT_E_SYSTEM.
  */
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first);
 
@@ -60,13 +61,19 @@ uint64_t mt_index_size(uint32_t count);
 /* Appends the whole skippable frame to `out`. 0 or -MT_E_MEMORY. */
 int mt_index_encode(const struct mt_chunk_info *chunks, uint32_t count, struct mt_buffer *out);
 
+/* What an index says, when its checksum is right. */
+struct mt_index {
+	struct mt_chunk_info *chunks; /* the caller frees them */
+	uint32_t count;
+	int tiles;       /* 1: the chunks lie one after the other up to the index, as in the file that was closed */
+	uint64_t offset; /* where the index begins, bytes; of no meaning with an error */
+};
+
 /*
- * Looks for an index at the end of the file. On 0: *chunks (the caller frees it), *count entries that tile the file
- * from `first` on, and *offset, where the index begins.
- * -MT_E_MISSING: the file does not end in one. -MT_E_CHECKSUM, -MT_E_CORRUPT, -MT_E_LIMIT: it is wrong.
+ * Looks for an index at the end of the file, whose first chunk is at `first`.
+ * -MT_E_MISSING: the file does not end in one. -MT_E_CHECKSUM, -MT_E_CORRUPT, -MT_E_LIMIT: the index is wrong.
  * -MT_E_MEMORY, -MT_E_SYSTEM, -MT_E_TRUNCATED (the file got shorter).
  */
-int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_chunk_info **chunks, uint32_t *count,
-		  uint64_t *offset);
+int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_index *index);
 
 #endif

@@ -113,14 +113,13 @@ static int read_frame(const uint8_t *frame, uint64_t size, struct mt_chunk_info 
 	return 0;
 }
 
-int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_chunk_info **chunks, uint32_t *count,
-		  uint64_t *offset)
+int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_index *index)
 {
 	uint8_t footer[FOOTER_SIZE], *frame;
 	uint64_t size;
 	int error;
 
-	*chunks = NULL;
+	*index = (struct mt_index){ .offset = file_bytes };
 	if (file_bytes - first < MT_SKIPPABLE_HEADER + FOOTER_SIZE)
 		return -MT_E_MISSING;
 	error = mt_read_at(fd, footer, FOOTER_SIZE, file_bytes - FOOTER_SIZE);
@@ -134,16 +133,11 @@ int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_chunk_i
 	frame = malloc(size);
 	if (!frame)
 		return -MT_E_MEMORY;
-	*offset = file_bytes - size;
-	error = mt_read_at(fd, frame, size, *offset);
+	index->offset = file_bytes - size;
+	error = mt_read_at(fd, frame, size, index->offset);
 	if (!error)
-		error = read_frame(frame, size, chunks, count);
+		error = read_frame(frame, size, &index->chunks, &index->count);
 	free(frame);
-	if (!error && !tiles(*chunks, *count, first, *offset))
-		error = -MT_E_CORRUPT;
-	if (error) {
-		free(*chunks);
-		*chunks = NULL;
-	}
+	index->tiles = !error && tiles(index->chunks, index->count, first, index->offset);
 	return error;
 }

@@ -69,7 +69,8 @@ static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *re
 	int error = 0;
 
 	for (i = 0; i < count && !error; i++) {
-		error = mt_chunk_list_add(&writer->list, &chunks[i]);
+		/* The index of a file that goes on could not say that a chunk is missing. */
+		error = chunks[i].size ? mt_chunk_list_add(&writer->list, &chunks[i]) : -MT_E_CORRUPT;
 		writer->end = chunks[i].offset + chunks[i].size;
 		if (chunks[i].last_seq > writer->seq)
 			writer->seq = chunks[i].last_seq;

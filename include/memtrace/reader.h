@@ -64,7 +64,7 @@ struct mt_trace_state {
 	uint64_t file_bytes;
 	uint64_t events;  /* in chunks that were read to their ends */
 	uint64_t lost;    /* sum of LOST records, those that stand for damage included */
-	uint64_t missed;  /* events known to be in the file that damage keeps from being used */
+	uint64_t missed;  /* of them, those that damage of the file has taken */
 	uint32_t chunks;  /* damaged stretches included */
 	uint32_t damaged; /* chunks among these that cannot be read, or not to their ends */
 };
@@ -93,8 +93,9 @@ const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uin
  * left out. A checkpoint comes in one piece; MT_BATCH_ANEW of nothing alive is one LIVE event of value 0, born as
  * nothing.
  *
- * After a chunk that cannot be read, reading goes on with the next checkpoint. A LOST event of reason DAMAGED says
- * how many events are missing, and the checkpoint is an MT_BATCH_ANEW. Without a later checkpoint that is the end.
+ * After a chunk that cannot be read or is missing, reading goes on with the next checkpoint. A LOST event of reason
+ * DAMAGED says how many events are missing, and the checkpoint is an MT_BATCH_ANEW. Without a later checkpoint the LOST
+ * event is the last one.
  * mt_reader_state tells of all damage. Returned are -MT_E_MEMORY and -MT_E_SYSTEM only.
  */
 int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, size_t *count, int *checkpoint);

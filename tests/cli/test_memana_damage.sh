@@ -87,3 +87,7 @@ for file in format.db words.db; do
 	check "$file" status 3 "$memana" phases $file
 	check "$file: one line" one_line err "^memana: $file: a damaged database .run memana load again.$"
 done
+
+# Each chunk in turn: one figure of what is lost, in every report.
+check "a chunk that is cut out, changed, or the last: all reports say the same" \
+	python3 "$SRC/tests/cli/damaged_chunks.py" "$memana" "$SRC/tests/golden/v1-keep.zst" 1 3 4 13

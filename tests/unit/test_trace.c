@@ -75,10 +75,10 @@ TEST(the_process_comes_back)
 	const char *path = kit_path("trace.zst");
 	const struct mt_process *process;
 	struct mt_reader *reader;
-	struct kit_trace trace;
+	struct mt_writer *writer;
 
-	kit_begin(&trace, path, 1, NULL);
-	CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
+	CHECK_EQ(mt_writer_open(&writer, path, &kit_process, NULL), 0);
+	CHECK_EQ(mt_writer_close(writer, 1), 0);
 	CHECK_EQ(mt_reader_open(&reader, path), 0);
 	process = mt_reader_process(reader);
 #define SAME_NUMBER(member) CHECK_EQ(process->member, kit_process.member)
@@ -98,7 +98,6 @@ TEST(the_process_comes_back)
 	SAME_TEXT(options);
 	SAME_TEXT(ring_path);
 	mt_reader_free(reader);
-	kit_release(&trace);
 }
 
 TEST(long_commands_are_cut)

@@ -291,9 +291,12 @@ static const struct mt_process kit_process = {
 static inline void kit_begin(struct kit_trace *trace, const char *path, uint64_t seed,
 			     const struct mt_writer_options *options)
 {
+	struct mt_process process = kit_process;
+
+	process.ring_path = ""; /* the numbers of these events leave gaps */
 	memset(trace, 0, sizeof(*trace));
 	trace->random.state = seed;
-	CHECK_EQ(mt_writer_open(&trace->writer, path, &kit_process, options), 0);
+	CHECK_EQ(mt_writer_open(&trace->writer, path, &process, options), 0);
 }
 
 static inline void kit_release(struct kit_trace *trace)
@@ -302,7 +305,13 @@ static inline void kit_release(struct kit_trace *trace)
 	memset(trace, 0, sizeof(*trace));
 }
 
-/* Reads on to the end; every event must be the next one of `trace`. Says how many there were. */
+/* The newest event stands for those that damage has taken. */
+static inline int kit_is_damage(const struct mt_event *event)
+{
+	return event->kind == MT_LOST && event->flags == MT_LOSS_DAMAGED;
+}
+
+/* Reads on to the end; every event must be the next one of `trace`, up to damage. Says how many there were. */
 static inline size_t kit_read_prefix(struct mt_reader *reader, const struct kit_trace *trace)
 {
 	const struct mt_event *events;
@@ -313,6 +322,12 @@ static inline size_t kit_read_prefix(struct mt_reader *reader, const struct kit_
 		CHECK_EQ(mt_reader_next(reader, &events, &count, &checkpoint), 0);
 		if (!count)
 			return total;
+		if (kit_is_damage(events) &&
+		    (total == trace->count || !kit_same_event(events, &trace->events[total]))) {
+			CHECK_EQ(mt_reader_next(reader, &events, &count, &checkpoint), 0);
+			CHECK_EQ(count, 0);
+			return total;
+		}
 		for (i = 0; i < count && !checkpoint; i++, total++) {
 			CHECK(total < trace->count);
 			CHECK(kit_same_event(&events[i], &trace->events[total]));

@@ -138,6 +138,8 @@ static int print_report(struct frag_report *report)
 		error = query_devices(report->db, report_device, report);
 	if (report->doc) {
 		doc_end(report->doc);
+		if (!error)
+			error = report_traces(report->doc, "traces", report->db);
 		doc_end(report->doc);
 	}
 	if (!error && !report->devices && report->command->at && strcmp(report->command->at, "peak"))

@@ -404,8 +404,10 @@ static int print_json(const struct check *check, struct db *db)
 		doc_end(doc);
 	}
 	doc_end(doc);
+	error = report_traces(doc, "traces", db);
 	doc_end(doc);
-	error = report_shape(doc, db);
+	if (!error)
+		error = report_shape(doc, db);
 	if (!error)
 		error = doc_print(doc, stdout);
 	doc_free(doc);

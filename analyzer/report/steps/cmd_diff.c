@@ -345,8 +345,12 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 			json_row(doc, &diff->table[kind].row[i]);
 		doc_end(doc);
 	}
+	error = report_traces(doc, "a_traces", a);
+	if (!error)
+		error = report_traces(doc, "b_traces", b);
 	doc_end(doc);
-	error = report_shape(doc, b);
+	if (!error)
+		error = report_shape(doc, b);
 	if (!error)
 		error = report_shape(doc, a); /* devices that only the first run has */
 	if (!error)

@@ -236,6 +236,8 @@ static int print_json(const struct retained *retained, const struct retained_com
 		error = json_crossings(doc, retained, &retained->phases, command->limit, "phases");
 	if (!error)
 		error = json_crossings(doc, retained, &retained->places, command->limit, "places");
+	if (!error)
+		error = report_traces(doc, "traces", retained->db);
 	doc_end(doc);
 	if (!error)
 		error = report_shape(doc, retained->db);

@@ -24,29 +24,6 @@ struct report {
 	int devices;    /* written */
 };
 
-static int json_trace(void *context, const struct query_process *row)
-{
-	struct doc *doc = ((struct report *)context)->doc;
-
-	doc_object(doc, NULL);
-	doc_string(doc, "file", row->file);
-	doc_pid(doc, "pid", row->pid);
-	if (row->rank >= 0)
-		doc_int(doc, "rank", row->rank);
-	else
-		doc_null(doc, "rank");
-	doc_string(doc, "command", row->command);
-	doc_int(doc, "steps", (int64_t)row->steps);
-	doc_int(doc, "events", (int64_t)row->events);
-	doc_int(doc, "lost", (int64_t)row->lost);
-	doc_int(doc, "let_go", (int64_t)row->let_go);
-	doc_bool(doc, "complete", row->complete);
-	doc_string(doc, "ended", row->ended);
-	doc_string(doc, "damage", row->damage);
-	doc_end(doc);
-	return 0;
-}
-
 /* The facts that json_part needs beside the row. */
 struct part_context {
 	struct doc *doc;
@@ -391,9 +368,7 @@ static int json_report(struct report *report)
 	doc_object(doc, NULL);
 	doc_int(doc, "version", FORMAT_VERSION);
 	doc_string(doc, "at", top_moment_word(report->options));
-	doc_array(doc, "traces");
-	error = query_processes(report->db, json_trace, report);
-	doc_end(doc);
+	error = report_traces(doc, "traces", report->db);
 	doc_array(doc, "devices");
 	if (!error)
 		error = query_devices(report->db, json_device, report);

@@ -1,4 +1,5 @@
 /* The facts of the recording beside the peaks: out-of-memory errors, its contents and its gaps. */
+#include <inttypes.h>
 #include <string.h>
 #include "report/answer.h"
 #include "report/oom/oom_words.h"
@@ -95,14 +96,18 @@ static int print_incomplete(void *context, const struct query_process *row)
 {
 	struct top_report *report = context;
 	struct sentence sentence = { 0 };
-	char time[TEXT_SIZE_MAX], file[128];
+	char time[TEXT_SIZE_MAX], file[128], lost[64];
 
 	if (row->complete)
 		return 0;
 	text_fit(file, sizeof(file), row->file, 40, 1);
-	sentence_say(&sentence,
-		     "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).", file,
-		     text_time(time, row->last_time));
+	if (*row->damage)
+		sentence_say(&sentence, "Incomplete: %s is damaged at byte %" PRIu64 ": %s; %s lost.", file,
+			     row->damage_offset, row->damage, text_count(lost, sizeof(lost), row->lost, "event"));
+	else
+		sentence_say(&sentence,
+			     "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).",
+			     file, text_time(time, row->last_time));
 	text_style(report->text, TEXT_WARN);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
