@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/clean.h"
@@ -94,7 +95,7 @@ void doc_pid(struct doc *doc, const char *key, int64_t pid)
 
 void doc_real(struct doc *doc, const char *key, double value)
 {
-	put(doc, key, json_real(value));
+	put(doc, key, isfinite(value) ? json_real(value) : json_null());
 }
 
 void doc_bool(struct doc *doc, const char *key, int value)

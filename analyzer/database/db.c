@@ -134,6 +134,15 @@ static int expect(struct db *db, const char *sql, int64_t wanted, int otherwise)
 	return error;
 }
 
+/*
+ * What ANALYZE leaves is from a stranger: SQLite takes it at its word when it plans, and a question of milliseconds takes
+ * minutes. No database of this program has any.
+ */
+static int refuse_statistics(struct db *db)
+{
+	return expect(db, "SELECT count(*) FROM sqlite_schema WHERE lower(name) GLOB 'sqlite_stat*'", 0, -MT_E_CORRUPT);
+}
+
 /* One row of `made`, which is the schema of this program: 0, and -MT_E_CORRUPT where `db` has no such table or view. */
 static int find_table(struct db *db, const struct db_stmt *made)
 {
@@ -179,6 +188,8 @@ int db_open(struct db **db, const char *path)
 	error = expect(*db, "PRAGMA application_id", SCHEMA_APPLICATION_ID, -MT_E_MAGIC);
 	if (!error)
 		error = expect(*db, "PRAGMA user_version", SCHEMA_VERSION, -MT_E_VERSION);
+	if (!error)
+		error = refuse_statistics(*db);
 	if (!error)
 		error = check_schema(*db);
 	if (error == -MT_E_SQL) /* nothing of it is the user's: it is the file that SQLite cannot make sense of */
@@ -492,10 +503,11 @@ static int feed_column(sqlite3_vtab_cursor *base, sqlite3_context *result, int c
 {
 	const struct feed_cursor *cursor = (const struct feed_cursor *)base;
 	const char *cell = cursor->row + (size_t)column * DB_CELL_BYTES;
+	const struct db_column *kind = &cursor->feed->column[column];
 
-	if (cursor->feed->column[column].type == DB_TEXT)
+	if (kind->type == DB_TEXT)
 		sqlite3_result_text(result, *(const char *const *)cell, -1, SQLITE_STATIC);
-	else if (*(const int64_t *)cell != DB_CELL_NULL)
+	else if (!kind->optional || *(const int64_t *)cell != DB_CELL_NULL)
 		sqlite3_result_int64(result, *(const int64_t *)cell);
 	return SQLITE_OK;
 }

@@ -65,8 +65,8 @@ void db_rewind(struct db_stmt *stmt);           /* ready to be run again */
 
 /*
  * Rows that lie in memory, one after the other, into a table: a cell of DB_CELL_BYTES for each of its columns, which
- * are all named, in their order. DB_INTEGER: an int64_t, DB_CELL_NULL is null (and a new id for an INTEGER PRIMARY
- * KEY); DB_TEXT: a const char *, NULL is null.
+ * are all named, in their order. DB_INTEGER: an int64_t, and in an optional column DB_CELL_NULL is null (a new id for an
+ * INTEGER PRIMARY KEY); DB_TEXT: a const char *, NULL is null.
  */
 #define DB_CELL_BYTES 8
 #define DB_CELL_NULL INT64_MIN
@@ -74,6 +74,7 @@ void db_rewind(struct db_stmt *stmt);           /* ready to be run again */
 struct db_column {
 	const char *name;
 	enum db_type type;
+	int optional;
 };
 
 struct db_feed;

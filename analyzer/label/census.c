@@ -78,13 +78,14 @@ int census_parse(struct census_text *words, const char *text)
 uint32_t census_dims(uint64_t dims[CENSUS_DIMS_MAX], const char *shape)
 {
 	uint32_t count = 0;
-	uint64_t n;
+	uint64_t n, elements = 1;
 
 	while (*shape >= '0' && *shape <= '9' && count < CENSUS_DIMS_MAX) {
 		for (n = 0; *shape >= '0' && *shape <= '9'; shape++)
-			if (__builtin_mul_overflow(n, 10u, &n) ||
-			    __builtin_add_overflow(n, (uint64_t)(*shape - '0'), &n) || n > INT64_MAX)
+			if ((n = 10 * n + (uint64_t)(*shape - '0')) > CENSUS_ELEMENTS_MAX)
 				return 0;
+		if (__builtin_mul_overflow(elements, n, &elements) || elements > CENSUS_ELEMENTS_MAX)
+			return 0;
 		dims[count++] = n;
 		if (*shape == 'x')
 			shape++;

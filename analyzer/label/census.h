@@ -30,6 +30,8 @@
 
 #define CENSUS_WORD_MAX 256u /* bytes with NUL */
 #define CENSUS_DIMS_MAX 8u
+#define CENSUS_ELEMENTS_MAX (1ull << 48) /* of one tensor, and of each dimension: no GPU has as many bytes */
+#define CENSUS_ELEMENT_MAX 16            /* bytes of an element: a complex number of two doubles */
 
 struct census_text {
 #define CENSUS_WORD_MEMBER(name) char name[CENSUS_WORD_MAX]; /* "-": nothing */
@@ -89,7 +91,21 @@ void census_reorder(struct census *census, const uint32_t *number);
 /* Takes a description apart. 1, or 0: it is none, and all words are "-". */
 int census_parse(struct census_text *words, const char *text);
 
-/* The dimensions of a shape; how many, 0: of none, or no shape. */
+/*
+ * Sizes of tensors come from files, traces and databases: here is what is believed of them. The dimensions of a shape; how
+ * many, 0: of none, no shape, or one of more than CENSUS_ELEMENTS_MAX elements.
+ */
 uint32_t census_dims(uint64_t dims[CENSUS_DIMS_MAX], const char *shape);
+
+/* A number of rows or words, and the bytes of an element, as a database has them; 0: it cannot be. */
+static inline uint64_t census_count(int64_t count)
+{
+	return count > 0 && (uint64_t)count <= CENSUS_ELEMENTS_MAX ? (uint64_t)count : 0;
+}
+
+static inline uint64_t census_element(int64_t bytes)
+{
+	return bytes > 0 && bytes <= CENSUS_ELEMENT_MAX ? (uint64_t)bytes : 0;
+}
 
 #endif

@@ -8,7 +8,10 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define COLUMN(type, column) { #column, DB_##type },
+#define CELL_INTEGER DB_INTEGER, 0
+#define CELL_OPTIONAL DB_INTEGER, 1
+#define CELL_TEXT DB_TEXT, 1
+#define COLUMN(type, column) { #column, CELL_##type },
 #define COLUMNS(table) static const struct db_column columns_of_##table[] = { LOAD_COLUMNS_##table(COLUMN) };
 LOAD_TABLES(COLUMNS)
 

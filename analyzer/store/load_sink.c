@@ -10,6 +10,12 @@ static int64_t capped(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
+/* A time that was told is not null, whatever it is. */
+static int64_t told(int64_t time)
+{
+	return time == DB_CELL_NULL ? time + 1 : time;
+}
+
 static int64_t or_null(int64_t id)
 {
 	return id ? id : DB_CELL_NULL;
@@ -67,7 +73,7 @@ static int fill_death(struct load_life *row, struct load_sink *load, uint32_t pr
 	uint32_t stack = event ? free_stack(owner_of(load, process), event) : 0;
 
 	row->free_seq = event ? capped(event->seq) : DB_CELL_NULL;
-	row->free_time = event ? analysis_time(owner_of(load, process), event->time) : DB_CELL_NULL;
+	row->free_time = event ? told(analysis_time(owner_of(load, process), event->time)) : DB_CELL_NULL;
 	row->free_step = event ? step : DB_CELL_NULL;
 	row->free_node = or_null(store_id(process, stack));
 	row->at_home = event && load->analysis->categories.home;
@@ -119,7 +125,7 @@ static int add_mapping(void *context, uint32_t process, const struct mt_live *li
 	row->map_seq = capped(live->seq);
 	row->map_time = analysis_time(owner_of(load, process), live->time);
 	row->unmap_seq = event ? capped(event->seq) : DB_CELL_NULL;
-	row->unmap_time = event ? analysis_time(owner_of(load, process), event->time) : DB_CELL_NULL;
+	row->unmap_time = event ? told(analysis_time(owner_of(load, process), event->time)) : DB_CELL_NULL;
 	return 0;
 }
 

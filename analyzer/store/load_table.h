@@ -20,19 +20,19 @@
 /* Tables, which the formatter takes for expressions. */
 /* clang-format off */
 
-/* X(type, column); INTEGER: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
+/* X(type, column); INTEGER: int64_t; OPTIONAL: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
 #define LOAD_COLUMNS_life(X)                                                                                        \
-	X(INTEGER, id) X(INTEGER, process) X(INTEGER, device) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
-	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(INTEGER, free_seq) X(INTEGER, free_time) X(INTEGER, thread)  \
-	X(INTEGER, step) X(INTEGER, free_step) X(INTEGER, free_node) X(INTEGER, tensors_inside)      \
+	X(OPTIONAL, id) X(INTEGER, process) X(INTEGER, device) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
+	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(OPTIONAL, free_seq) X(OPTIONAL, free_time) X(OPTIONAL, thread)  \
+	X(INTEGER, step) X(OPTIONAL, free_step) X(OPTIONAL, free_node) X(INTEGER, tensors_inside)      \
 	X(INTEGER, at_home)
 
 #define LOAD_COLUMNS_mapping(X)                                                                                   \
-	X(INTEGER, id) X(INTEGER, process) X(INTEGER, address) X(INTEGER, bytes) X(INTEGER, handle)               \
-	X(INTEGER, map_seq) X(INTEGER, map_time) X(INTEGER, unmap_seq) X(INTEGER, unmap_time)
+	X(OPTIONAL, id) X(INTEGER, process) X(INTEGER, address) X(INTEGER, bytes) X(INTEGER, handle)               \
+	X(INTEGER, map_seq) X(INTEGER, map_time) X(OPTIONAL, unmap_seq) X(OPTIONAL, unmap_time)
 
 #define LOAD_COLUMNS_phase_span(X)                                                                                  \
-	X(INTEGER, id) X(INTEGER, process) X(TEXT, phase) X(INTEGER, step) X(INTEGER, first_seq) X(INTEGER, last_seq) \
+	X(OPTIONAL, id) X(INTEGER, process) X(TEXT, phase) X(INTEGER, step) X(INTEGER, first_seq) X(INTEGER, last_seq) \
 	X(INTEGER, first_time) X(INTEGER, last_time)
 
 #define LOAD_COLUMNS_step(X)                                                                                         \
@@ -46,17 +46,18 @@
 
 #define LOAD_COLUMNS_gpu_sample(X)                                                                                \
 	X(INTEGER, process) X(INTEGER, device) X(INTEGER, time) X(INTEGER, used_bytes) X(INTEGER, total_bytes)    \
-	X(INTEGER, process_bytes) X(INTEGER, recorded_bytes) X(INTEGER, context_bytes) X(INTEGER, code_bytes)      \
-	X(INTEGER, graph_bytes) X(INTEGER, pool_bytes) X(INTEGER, earlier_bytes) X(INTEGER, unexplained_bytes)    \
-	X(INTEGER, mixed)
+	X(OPTIONAL, process_bytes) X(OPTIONAL, recorded_bytes) X(OPTIONAL, context_bytes) X(OPTIONAL, code_bytes)      \
+	X(OPTIONAL, graph_bytes) X(OPTIONAL, pool_bytes) X(OPTIONAL, earlier_bytes) X(OPTIONAL, unexplained_bytes)    \
+	X(OPTIONAL, mixed)
 
 #define LOAD_COLUMNS_host_sample(X)                                                                                \
-	X(INTEGER, process) X(INTEGER, time) X(INTEGER, rss_bytes) X(INTEGER, pinned_bytes) X(INTEGER, cgroup_bytes) \
-	X(INTEGER, cgroup_limit_bytes) X(INTEGER, available_bytes) X(INTEGER, killed)
+	X(INTEGER, process) X(INTEGER, time) X(OPTIONAL, rss_bytes) X(INTEGER, pinned_bytes) X(INTEGER, cgroup_bytes) \
+	X(OPTIONAL, cgroup_limit_bytes) X(INTEGER, available_bytes) X(INTEGER, killed)
 
 /* clang-format on */
 
 #define LOAD_MEMBER_INTEGER int64_t
+#define LOAD_MEMBER_OPTIONAL int64_t
 #define LOAD_MEMBER_TEXT const char *
 #define LOAD_MEMBER(type, column) LOAD_MEMBER_##type column;
 #define LOAD_STRUCT(table)                        \

@@ -184,3 +184,20 @@ if command -v sqlite3 >/dev/null; then
 	sqlite3 foreign.db "CREATE TABLE t (x)"
 	check "somebody else's database" status 3 "$memana" sql foreign.db "SELECT 1"
 fi
+
+# Numbers that JSON does not have; statistics of a stranger, by which SQLite would plan; sizes that no tensor has.
+check "infinity in JSON" status 0 "$memana" sql --json run.db "SELECT 9e999 AS a, -9e999 AS b, 1.5 AS c"
+check "infinity is null" json out 'd == [{"a": None, "b": None, "c": 1.5}]'
+cp run.db statistics.db
+cp run.db sizes.db
+python3 - <<'PYTHON'
+import sqlite3
+with sqlite3.connect("statistics.db") as db:
+    db.execute("ANALYZE")
+with sqlite3.connect("sizes.db") as db:
+    db.execute("UPDATE site SET category = 'logits', words = 1 << 62, element = 1 << 62")
+    db.execute("INSERT INTO parameter (process, census, newest, time, seq, name, pattern, what, dtype, shape, address, bytes, "
+               "tied) VALUES (1, 1, 1, 0, 1, 'w', 'w', 'weights', 'float32', '4611686018427387904x4', 0, 64, 0)")
+PYTHON
+check "statistics of a stranger" status 3 "$memana" frag statistics.db
+check "sizes of a stranger" status 0 "$memana" advise --json sizes.db

@@ -28,6 +28,11 @@ TEST(shapes)
 	CHECK_EQ(census_dims(dims, ""), 0);
 	CHECK_EQ(census_dims(dims, "9223372036854775808"), 0);
 	CHECK_EQ(census_dims(dims, "99999999999999999999999"), 0);
+	CHECK_EQ(census_dims(dims, "4611686018427387904x2"), 0);
+	CHECK_EQ(census_dims(dims, "281474976710656"), 1);
+	CHECK_EQ(census_dims(dims, "281474976710657"), 0);
+	CHECK_EQ(census_dims(dims, "16777216x16777217"), 0);
+	CHECK_EQ(census_dims(dims, "0x281474976710656"), 2);
 	CHECK_EQ(census_dims(dims, "1x2x3x4x5x6x7x8"), 8);
 	CHECK_EQ(census_dims(dims, "1x2x3x4x5x6x7x8x9"), 0);
 	CHECK_EQ(census_dims(dims, "4x-1"), 0);

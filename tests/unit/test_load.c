@@ -2,6 +2,7 @@
 #include "store/load.h"
 
 #include "database/db.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "source/source.h"
 #include "store/load_rows.h"
@@ -229,13 +230,37 @@ TEST(what_is_back_has_one_row)
 	release(&loaded);
 }
 
+/* Addresses and handles of 2^63 and all around. */
+TEST(every_address_is_one)
+{
+	static const uint64_t address[] = { INT64_MAX, 1ull << 63, (1ull << 63) + 1, UINT64_MAX - 4095 };
+	char *path = (char *)path_in(test_dir(), "high.zst");
+	struct loaded loaded;
+	struct maker m;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(address); i++) {
+		maker_open(&m, path, 100, -1);
+		maker_driver_alloc(&m, address[i], 64);
+		maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .handle = address[i], .size = 32 });
+		maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = HERE, .size = 32, .handle = address[i] });
+		maker_close(&m);
+		load(&loaded, &path, 1);
+		CHECK_STR(rows(&loaded, "SELECT count(*) FROM life WHERE address < -9000000000000000000 OR "
+					"address > 9000000000000000000 OR address > -5000"),
+			  "2; ");
+		CHECK_STR(rows(&loaded, "SELECT count(*) FROM mapping"), "1; ");
+		release(&loaded);
+	}
+}
+
 static void fill_row(struct load_host_sample *row, int64_t number)
 {
 	*row = (struct load_host_sample){ .process = 1,
 					  .time = number,
 					  .rss_bytes = DB_CELL_NULL,
 					  .cgroup_limit_bytes = INT64_MAX,
-					  .killed = INT64_MIN + 1 };
+					  .killed = INT64_MIN }; /* an address of 2^63 looks like that */
 }
 
 TEST(rows_keep_their_cells)
@@ -255,7 +280,7 @@ TEST(rows_keep_their_cells)
 	*span = (struct load_phase_span){ .id = DB_CELL_NULL, .process = 1, .phase = "" };
 	CHECK_EQ(load_rows_drain(&queue), 0);
 	load_rows_release(&queue);
-	CHECK_STR(rows(&loaded, "SELECT * FROM host_sample"), "1 5 - 0 0 9223372036854775807 0 -9223372036854775807; ");
+	CHECK_STR(rows(&loaded, "SELECT * FROM host_sample"), "1 5 - 0 0 9223372036854775807 0 -9223372036854775808; ");
 	CHECK_STR(rows(&loaded, "SELECT id, phase, step FROM phase_span"), "7 it's -1; 8  0; ");
 	db_close(loaded.db);
 }
@@ -265,22 +290,24 @@ TEST(a_row_that_is_refused_ends_it)
 {
 	struct loaded loaded = { .db = NULL };
 	struct load_rows queue;
-	struct load_host_sample *row = NULL;
+	struct load_phase_span *row = NULL;
 	int64_t i;
 	int error = 0;
 
 	CHECK_EQ(db_create(&loaded.db, NULL, schema_sql), 0);
 	CHECK_EQ(load_rows_init(&queue, loaded.db), 0);
 	for (i = 0; i < 100 * MANY && !error; i++) {
-		row = load_rows_new(&queue, LOAD_host_sample, &error);
+		row = load_rows_new(&queue, LOAD_phase_span, &error);
 		if (row)
-			fill_row(row, i == MANY ? DB_CELL_NULL : i);
+			*row = (struct load_phase_span){
+				.id = DB_CELL_NULL, .process = 1, .phase = i == MANY ? NULL : "init", .first_time = i
+			};
 	}
 	CHECK(!row);
 	CHECK_EQ(error, -MT_E_SQL);
 	CHECK_EQ(load_rows_drain(&queue), -MT_E_SQL);
 	load_rows_release(&queue);
-	CHECK_STR(rows(&loaded, "SELECT count(*) FROM host_sample WHERE time > 20000"), "0; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM phase_span WHERE first_time > 20000"), "0; ");
 	db_close(loaded.db);
 }
 

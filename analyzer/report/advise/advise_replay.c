@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "label/census.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -64,8 +65,8 @@ static int take_site(void *context, struct db_stmt *row)
 	mt_copy_text(site->owner, sizeof(site->owner), db_text(row, 6));
 	site->ignored = db_int(row, 7) != 0;
 	site->known = strcmp(db_text(row, 8), "probable") != 0;
-	site->words = (uint64_t)db_int(row, 9);
-	site->element = (uint64_t)db_int(row, 10);
+	site->words = census_count(db_int(row, 9));
+	site->element = census_element(db_int(row, 10));
 	return 0;
 }
 

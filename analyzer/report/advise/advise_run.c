@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "label/census.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/knobs.h"
@@ -131,23 +132,20 @@ static void note_size(struct advise_model *model, uint64_t elements)
 }
 
 /* "151936x896": the rows are words where it is the one weight with by far the most of them. */
-static void note_shape(struct advise_model *model, const char *shape, uint64_t elements)
+static void note_shape(struct advise_model *model, const char *shape)
 {
-	char *rest;
-	uint64_t rows = strtoull(shape, &rest, 10), columns = *rest == 'x' ? strtoull(rest + 1, &rest, 10) : 0;
+	uint64_t dims[CENSUS_DIMS_MAX];
 
-	if (!columns || *rest || rows * columns != elements || rows <= model->words)
+	if (census_dims(dims, shape) != 2 || !dims[1] || dims[0] <= model->words)
 		return;
-	model->words = rows;
-	model->width = columns;
+	model->words = dims[0];
+	model->width = dims[1];
 }
 
 static int take_weight(void *context, struct db_stmt *row)
 {
 	struct advise_model *model = context;
-	uint64_t element = element_of(db_text(row, 0)), bytes = (uint64_t)db_int(row, 1), elements, whole;
-	const char *shape = db_text(row, 2);
-	char *rest;
+	uint64_t element = element_of(db_text(row, 0)), bytes = (uint64_t)db_int(row, 1), elements;
 
 	if (!element || !bytes)
 		return 0;
@@ -156,10 +154,7 @@ static int take_weight(void *context, struct db_stmt *row)
 	model->elements += elements;
 	model->trained += db_int(row, 3) ? elements : 0;
 	model->largest = bytes > model->largest ? bytes : model->largest;
-	for (whole = *shape ? 1 : 0, rest = (char *)shape; *rest; rest += *rest == 'x')
-		if (whole > UINT64_MAX >> 32 || !(whole *= strtoull(rest, &rest, 10)) || (*rest && *rest != 'x'))
-			break;
-	note_shape(model, shape, whole);
+	note_shape(model, db_text(row, 2));
 	return 0;
 }
 
