@@ -135,8 +135,8 @@ static int expect(struct db *db, const char *sql, int64_t wanted, int otherwise)
 }
 
 /*
- * What ANALYZE leaves is from a stranger: SQLite takes it at its word when it plans, and a question of milliseconds takes
- * minutes. No database of this program has any.
+ * Statistics are from a stranger: no database of this program has any. SQLite plans by them, and a question of
+ * milliseconds can take minutes.
  */
 static int refuse_statistics(struct db *db)
 {

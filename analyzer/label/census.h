@@ -30,7 +30,7 @@
 
 #define CENSUS_WORD_MAX 256u /* bytes with NUL */
 #define CENSUS_DIMS_MAX 8u
-#define CENSUS_ELEMENTS_MAX (1ull << 48) /* of one tensor, and of each dimension: no GPU has as many bytes */
+#define CENSUS_ELEMENTS_MAX (1ull << 48) /* one tensor, and each dimension: no GPU has as many bytes */
 #define CENSUS_ELEMENT_MAX 16            /* bytes of an element: a complex number of two doubles */
 
 struct census_text {

@@ -16,7 +16,7 @@ struct query_process {
 	const char *file, *host, *command, *options, *python_version, *tool_version; /* "": none */
 	int64_t start_realtime, first_time, last_time;
 	uint64_t steps, events, lost, unknown_frees, chunks, file_bytes;
-	int complete, torn; /* torn: the file ends in the middle of a chunk, as a crash leaves it */
+	int complete, torn;         /* torn: the file ends in the middle of a chunk, as a crash leaves it */
 	const char *ended, *damage; /* "": not known, none beside a torn end */
 	uint64_t damage_offset;
 	uint64_t let_go; /* events that were let go on purpose */

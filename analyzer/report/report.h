@@ -16,7 +16,7 @@ int report_json(const struct analysis *analysis,
 /* doc_shape with the devices of the run. 0 or -MT_E_x. */
 int report_shape(struct doc *doc, struct db *db);
 
-/* What of a trace is not there: what was recorded, and what of the file can be read. */
+/* The events of a trace that are not there, and the state of its file. */
 struct report_losses {
 	uint64_t lost, let_go; /* events */
 	int complete, torn;

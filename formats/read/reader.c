@@ -45,7 +45,7 @@ struct mt_reader {
 	uint64_t large;           /* bytes taken off it for the chunk that is being read */
 	struct mt_event lost;     /* stands for a gap, */
 	int told;                 /* and is the newest batch */
-	uint64_t time;            /* of the newest event */
+	uint64_t time;            /* the newest event's */
 	size_t held;              /* events of a checkpoint that come after `lost` */
 	struct mt_trace_state state;
 };

@@ -341,7 +341,7 @@ static int add_missing(struct mt_chunk_list *list, const struct mt_index *index)
 	return 0;
 }
 
-/* The file ends in an index that is wrong. Where nothing before it is, that is the damage, whatever it looks like. */
+/* The file ends in an index that is wrong. The index is the damage, unless something before it is. */
 static void blame_end(struct mt_chunk_list *list, int error, uint64_t first)
 {
 	const struct mt_chunk_info *last = list->count ? &list->info[list->count - 1] : NULL;

@@ -61,12 +61,12 @@ uint64_t mt_index_size(uint32_t count);
 /* Appends the whole skippable frame to `out`. 0 or -MT_E_MEMORY. */
 int mt_index_encode(const struct mt_chunk_info *chunks, uint32_t count, struct mt_buffer *out);
 
-/* What an index says, when its checksum is right. */
+/* The entries of an index, when its checksum is right. */
 struct mt_index {
 	struct mt_chunk_info *chunks; /* the caller frees them */
 	uint32_t count;
 	int tiles;       /* 1: the chunks lie one after the other up to the index, as in the file that was closed */
-	uint64_t offset; /* where the index begins, bytes; of no meaning with an error */
+	uint64_t offset; /* the index begins there, bytes; without meaning with an error */
 };
 
 /*

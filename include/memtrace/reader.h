@@ -64,7 +64,7 @@ struct mt_trace_state {
 	uint64_t file_bytes;
 	uint64_t events;  /* in chunks that were read to their ends */
 	uint64_t lost;    /* sum of LOST records, those that stand for damage included */
-	uint64_t missed;  /* of them, those that damage of the file has taken */
+	uint64_t missed;  /* the part of `lost` that damage of the file has taken */
 	uint32_t chunks;  /* damaged stretches included */
 	uint32_t damaged; /* chunks among these that cannot be read, or not to their ends */
 };

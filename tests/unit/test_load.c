@@ -243,7 +243,8 @@ TEST(every_address_is_one)
 		maker_open(&m, path, 100, -1);
 		maker_driver_alloc(&m, address[i], 64);
 		maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .handle = address[i], .size = 32 });
-		maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = HERE, .size = 32, .handle = address[i] });
+		maker_event(&m,
+			    (struct mt_event){ .kind = MT_VMM_MAP, .addr = HERE, .size = 32, .handle = address[i] });
 		maker_close(&m);
 		load(&loaded, &path, 1);
 		CHECK_STR(rows(&loaded, "SELECT count(*) FROM life WHERE address < -9000000000000000000 OR "
