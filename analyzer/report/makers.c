@@ -440,7 +440,7 @@ int makers_second_weights(const struct makers *makers, int64_t process, struct m
 		else if (share.bytes > second.bytes)
 			second = share;
 	}
-	/* Of two equally large ones, the one made by somebody's order is the copy. */
+	/* The one made by somebody's order is the copy of two equally large ones. */
 	if (second.maker && first.bytes == second.bytes && *first.maker->by && !*second.maker->by) {
 		share = first;
 		first = second;

@@ -89,8 +89,7 @@ static void say_available(struct sentence *sentence, const struct query_host *ho
 		sentence_say(sentence, ", %s available", text_bytes(available, host->available));
 }
 
-#define OWN_SHARE \
-	4 /* processes that have one part in so many of it are worth a look: other ranks were perhaps not recorded */
+#define OWN_SHARE 4 /* processes that have a quarter of it are worth a look: other ranks were perhaps not recorded */
 
 static int have_part(const struct host_sum *sum, uint64_t share)
 {

@@ -57,7 +57,7 @@ static inline uint32_t rank(const struct rangemap_node *node, uint64_t addr)
 #undef HALVE
 	return (uint32_t)(low - node->addr) + (*low <= addr);
 }
-_Static_assert(WIDTH == 64, "rank halves so many");
+_Static_assert(WIDTH == 64, "rank halves a node of 64");
 
 /* Which child of an inner node `addr` belongs to. */
 static inline uint32_t child_of(const struct rangemap_node *node, uint64_t addr)

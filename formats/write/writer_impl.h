@@ -26,7 +26,7 @@ struct mt_writer {
 	struct mt_encoder encoder; /* events that wait */
 	int error;                 /* error of the newest attempt to write them */
 	uint64_t events;           /* handed in, those of a reopened file included */
-	uint64_t seq, time;        /* of the newest event */
+	uint64_t seq, time;        /* the newest event's */
 
 	struct mt_ledger *ledger;
 	uint64_t held; /* bytes, all devices together */

@@ -37,7 +37,7 @@ struct app {
 	int64_t mark_a, mark_b; /* APP_NO_TIME: not set */
 	struct {
 		int64_t time;    /* the cursor's; another one: the cursor is a time alone */
-		uint64_t events; /* of the tape, that count then */
+		uint64_t events; /* events of the tape that count then */
 	} moment;                /* see app_go_highest */
 	char search[FILTER_TEXT_MAX];
 
