@@ -6,8 +6,8 @@
  * The stream is like that of a PyTorch training: steps of layers that allocate in forward, keep some, free the rest,
  * and free everything in backward; activations as long as the step's sequences; a caching allocator that hands out the
  * newest free block that fits; times that never repeat; Python stacks 24 deep. One thread forward, another backward.
- * With LAYERS (1 to 40; 0: one operation of one layer) each pass keeps a tensor for good; a step is over after so many
- * PASSES, 0 (as without): never.
+ * With LAYERS (1 to 40; 0: one operation of one layer) each pass keeps a tensor for good; a step is over after PASSES
+ * passes, 0 (as without): never.
  */
 #include <stdio.h>
 #include <stdlib.h>

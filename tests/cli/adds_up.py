@@ -18,7 +18,7 @@ def run(*arguments):
 
 
 def report(command, *options):
-    """Of the database, which every report makes for itself otherwise."""
+    """A loaded database, which every report makes for itself otherwise."""
     return json.loads(run(command, "--json", *options, DATABASE))
 
 
@@ -83,7 +83,7 @@ def compare_steps(top):
 
 
 def idle_at(moment):
-    """What frag finds idle, hole by hole, on each device; nothing where no such moment is."""
+    """The idle bytes of frag, hole by hole, on each device; nothing without such a moment."""
     try:
         return {d["id"]: d["idle_bytes"] for d in report("frag", "--at", moment)["devices"]}
     except subprocess.CalledProcessError:

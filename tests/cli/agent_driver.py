@@ -1,8 +1,8 @@
 """agent_driver.py RING LEDGER - the agent's driver events against what the stand-in driver itself wrote down.
 
-Of a program with one thread that calls the driver: each line of the ledger has its events, in this order and no others,
-with these addresses, sizes and devices. What a class of calls becomes is said below; which class a call is of, in
-recorder/agent/cuda/driver_entries.h.
+For a program with one thread that calls the driver: each line of the ledger has its events, in this order and no
+others, with these addresses, sizes and devices. The events of each class of calls are said below; the class of a
+call, in recorder/agent/cuda/driver_entries.h.
 """
 import os
 import re
@@ -117,7 +117,7 @@ class Expected:
         return (self.taken(line) if line.change else []) + self.note(line)
 
     def done(self, line, kind):
-        """Of a call that succeeded."""
+        """Events of a call that succeeded."""
         number = self.entries[line.entry][0]
         if kind in ("CREATE", "IMPORT", "MULTICAST"):
             size = 0 if kind == "IMPORT" else line.size

@@ -72,7 +72,7 @@ def early_ranges_stay_balanced():
 
 
 def early_ends_are_swallowed_later():
-    """What began before the recording and was left out ends in it."""
+    """A range that began before the recording and was left out ends in it."""
     push, pop = hooks.library.memrec_agent_phase_push, hooks.library.memrec_agent_phase_pop
     push(b"a")
     for _ in range(300):

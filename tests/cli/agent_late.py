@@ -54,7 +54,7 @@ def train():
 
 
 def call_stack(ring, event):
-    """Who did it: the Python functions, and at which instruction of each."""
+    """The actors: the Python functions, and at which instruction of each."""
     stack = ring.stacks.get(event.stack)
     return tuple((ring.codes[code]["qualname"] or ring.codes[code]["name"], at) for code, at in stack["python"]) if stack else ()
 

@@ -147,7 +147,7 @@ static NOINLINE uint8_t *here(void)
 	return __builtin_frame_address(0);
 }
 
-/* What the frame of this function and here()'s take is not counted. */
+/* The frames of this function and of here() do not count. */
 static void *run_painted(void *arg)
 {
 	struct painting *painting = arg;

@@ -32,7 +32,7 @@ def describe(frame):
 
 
 def kept(frames):
-    """What of a stack the agent promises to keep."""
+    """The parts of a stack that the agent promises to keep."""
     if len(frames) <= DEPTH:
         return frames, 0
     if len(frames) > WALK:
@@ -103,7 +103,7 @@ def compare(ring, event, want, elided):
 
 
 def run_all():
-    gc.disable() # what it runs, it runs between two looks at the same stack
+    gc.disable() # its code runs between two looks at the same stack
     for case in cases.ALL:
         case()
     gc.enable()

@@ -6,11 +6,11 @@ import sys
 
 MEMANA, FOLDER = sys.argv[1], sys.argv[2]
 SANITIZED = "libasan" in subprocess.run(["ldd", MEMANA], stdout=subprocess.PIPE, text=True, check=False).stdout
-QUARANTINE_MIB = 256  # what AddressSanitizer keeps of what was freed
-FIXED_MIB, MIB_PER_MIB = 64, 1280  # of a file; what memana takes without one is some 10 MiB
+QUARANTINE_MIB = 256  # memory that AddressSanitizer keeps after a free
+FIXED_MIB, MIB_PER_MIB = 64, 1280  # MiB of a file; memana takes some 10 MiB without one
 if SANITIZED:
     FIXED_MIB, MIB_PER_MIB = FIXED_MIB + QUARANTINE_MIB, 2 * MIB_PER_MIB
-FIXED_SECONDS, SECONDS_PER_MIB = 5, 20  # of processor time: sanitizers and slow machines are thought of
+FIXED_SECONDS, SECONDS_PER_MIB = 5, 20  # seconds of processor time, with room for sanitizers and slow machines
 
 
 def limits():

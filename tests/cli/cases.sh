@@ -1,4 +1,4 @@
-# What tests of tests/cases share: a case is played once, and each of its answers is asked for once.
+# Functions that tests of tests/cases share: a case is played once, and each of its answers is asked for once.
 
 # A case that says something untrue of itself makes no traces.
 play() {
@@ -72,8 +72,8 @@ told_of_failure() {
 	json failure "(lambda f: (lambda n: $1)(f['next']))(d['failure'])"
 }
 
-# Of all rows of `memana advise`: advises TITLE EXPRESSION, true of the document d; row KEY EXPRESSION TITLE, of the row r of the setting
-# whose key ends so.
+# On all rows of `memana advise`: advises TITLE EXPRESSION, true of the document d; row KEY EXPRESSION TITLE, about
+# the row r of the setting whose key ends so.
 told_document() {
 	[ -e "$case/advise.json" ] || "$memana" advise -n 0 --json "$case"/*.zst >"$case/advise.json" || return 1
 	json "$case/advise.json" "$1"

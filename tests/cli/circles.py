@@ -10,7 +10,7 @@ PARTS = {"formats": "obj/formats", "memrec": "obj/recorder", "agent": "agent/rec
 
 
 def needs(objects):
-    """What each object takes from which other one."""
+    """The things that each object takes from another one."""
     made, wanted = {}, {}
     told = subprocess.run(["nm", "-A", "-P", *objects], check=True, capture_output=True, text=True).stdout if objects else ""
     for line in told.splitlines():

@@ -124,7 +124,7 @@ class Program:
         return self.shown - shown
 
     def ring_path(self):
-        """Where the launcher wants it, in shared memory, or beside the trace."""
+        """The launcher's place for it, in shared memory, or beside the trace."""
         own = "memrec.%d.%d" % (os.getuid(), os.getpid())
         places = [os.environ.get("RINGS", "."), os.path.join("/dev/shm", own), own]
         return [path for place in places for path in glob.glob(os.path.join(place, "%d*.ring" % os.getpid()))][0]

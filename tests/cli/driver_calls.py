@@ -30,14 +30,14 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from gpu_driver import Driver
-from agent_ring import AT, SLOT_BYTES, SLOT_HEAD, SLOT_TAIL, SLOTS  # where the fields of struct ring_header lie
+from agent_ring import AT, SLOT_BYTES, SLOT_HEAD, SLOT_TAIL, SLOTS  # offsets of the fields of struct ring_header
 
 COLLECTOR_PID_OFFSET = AT["ended"] + 4
 PATIENCE = 3.0  # s; the collector's own is 0.5 s, and the machine may be busy
 
 
 def plan(calls, seed, most):
-    """(size, None) takes memory, (None, i) frees what the i-th call took. At most so many are alive at once."""
+    """(size, None) takes memory, (None, i) frees what the i-th call took. The number alive at once stays below a limit."""
     chance, live, result = random.Random(seed), [], []
     for i in range(calls):
         if len(live) >= most or (len(live) > 8 and chance.random() < 0.45):

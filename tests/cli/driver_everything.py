@@ -1,6 +1,6 @@
 """driver_everything.py - calls every memory entry of the CUDA driver at least once, and with success.
 
-On the stand-in GPU: STANDIN_GPUS=2, STANDIN_STATE=DIR. What it holds at its end, it means to hold. With the argument
+On the stand-in GPU: STANDIN_GPUS=2, STANDIN_STATE=DIR. Its memory at its end is kept on purpose. With the argument
 "exporter" it is the other process: takes memory, prints handles to it, and keeps it until its input ends.
 """
 import ctypes
@@ -325,7 +325,7 @@ def recorded_graphs(stream):
     assert out("cuMemAllocAsync", 9 * MIB, stream) == left
     assert out_last("cuStreamEndCapture", stream) == graph
     execute = out("cuGraphInstantiateWithParams_ptsz", c_void_p(graph), byref(Instantiate(0)), type=c_void_p)
-    for free in ("cuMemFree_v2", "cuMemFreeAsync"):  # what a launch has left is freed outside; the bytes stay
+    for free in ("cuMemFree_v2", "cuMemFreeAsync"):  # memory left by a launch is freed outside; the bytes stay
         call("cuGraphLaunch", c_void_p(execute), stream)
         call("cuGraphLaunch", c_void_p(execute), stream, want=1)
         call(free, left, *[stream] * (free != "cuMemFree_v2"))

@@ -68,7 +68,7 @@ SEGMENTS = is_action("segment_alloc", "segment_map", "segment_free", "segment_un
 GROWS = is_action("segment_alloc", "segment_map")
 TENSORS = is_kind("tensor-alloc", "tensor-free")
 
-# What is changed in the history, and what in the trace: title, which items, change.
+# The changes in the history, and in the trace: title, which items, change.
 IN_HISTORY = [
     ("an alloc is missing", is_action("alloc"), drop),
     ("a free is missing", is_action("free_requested"), drop),

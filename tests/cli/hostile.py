@@ -1,6 +1,6 @@
 """hostile.py MEMANA TRACE WHAT: every command of memana on files that are broken on purpose.
 
-WHAT is traces, databases, rules or configurations. Each command must end in time and without a signal: with exit status 3 and one line
+The kind: traces, databases, rules or configurations. Each command must end in time and without a signal: with exit status 3 and one line
 on stderr, or with an answer about what stands before the damage.
 """
 import os
@@ -18,7 +18,7 @@ MEMANA, TRACE, WHAT = sys.argv[1:]
 SECONDS = 60  # a hang is much longer, a sanitizer on a busy machine is not
 MEMORY = 1024  # MiB
 
-# What stands on the command line where it is not just the file's name. OUT: a file of the run's own.
+# The words on the command line if they are not just the file's name. OUT: a file of the run's own.
 ARGUMENTS = {
     "load": ["FILE", "-o", "OUT"],
     "sql": ["FILE", "SELECT count(*) FROM sqlite_schema"],

@@ -158,7 +158,7 @@ def warm():
 
 
 def segments_only():
-    """What torch.cuda.memory_snapshot() returns."""
+    """The answer of torch.cuda.memory_snapshot()."""
     return history()["segments"]
 
 

@@ -64,7 +64,7 @@ def driver_call(event):
 
 
 def ledger_calls(path):
-    """What the driver has done, as driver_call puts it."""
+    """The driver's actions, as driver_call puts them."""
     with open(path) as file:
         for line in file:
             _, entry, result, _, _, place, size, _ = line.split()

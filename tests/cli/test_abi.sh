@@ -1,4 +1,4 @@
-# What is declared by hand of CUDA, CUPTI and NVTX is what the headers of the installed toolkit say.
+# The hand-made declarations of CUDA, CUPTI and NVTX are those of the installed toolkit's headers.
 . "$SRC/tests/cli/lib.sh"
 
 # The toolkit's folder: asked for, in a usual place, or around nvcc.

@@ -44,7 +44,7 @@ static() {
 }
 check "native: a static program is left alone" static
 
-# What --stacks says, and --depth.
+# The meaning of --stacks and --depth.
 calls="import sys; sys.path.insert(0, '$SRC/tests/cli')
 import agent_hooks as hooks
 def nested(depth):

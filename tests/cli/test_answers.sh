@@ -1,5 +1,6 @@
-# What memana answers about the sample's trace and about PyTorch's own snapshots, compared with tests/golden/answers.
-# After a change that is meant: UPDATE_ANSWERS=1 tests/run.sh BUILD test_answers, and read the difference.
+# The answers of memana about the sample's trace and about PyTorch's own snapshots, compared with
+# tests/golden/answers. After a change that is meant: UPDATE_ANSWERS=1 tests/run.sh BUILD test_answers, and read the
+# difference.
 . "$SRC/tests/cli/lib.sh"
 answers=$SRC/tests/golden/answers
 

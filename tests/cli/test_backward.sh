@@ -98,8 +98,9 @@ record() { status 0 "$memrec" -o trace.zst -- "$PYTHON" backward.py && "$memana"
 check "record and load" record
 
 query() { "$memana" sql trace.db "$1"; }
-# born COUNT FLOATS PHASE CATEGORY: so many tensors of so many floats were born there; COUNT may be "some". What lives for
-# a moment inside backward is workspace; one line of Python makes gradients and such: "gradient-like" is either.
+# born COUNT FLOATS PHASE CATEGORY: COUNT tensors of FLOATS floats were born there; COUNT may be "some". Memory that
+# lives for a moment inside backward is workspace; one line of Python makes gradients and such: "gradient-like" is
+# either.
 born() {
 	local got category=$4
 	[ "$category" != gradient-like ] || category="gradients','workspace"

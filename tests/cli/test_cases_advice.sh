@@ -186,7 +186,7 @@ case=fsdp2
 check "fsdp2: is true" other_fsdp
 proposes "what makes units there" 'fully_shard(module)'
 
-# What is most of it goes first, though settings about something else would make room.
+# The largest part goes first, though settings about something else would make room.
 begin ms-swift-7986
 says "a gather that no row is about: who makes it, before settings of other bytes" '^Before any setting: gather fewer or smaller modules at once\. None of the settings of transformers .*: _move_full_model_to_vllm \(rollout_mixin.py:647\) makes it so' advise
 never "nothing to paste: the other bytes come second" 'To paste' advise
@@ -202,7 +202,7 @@ never "no shards, where each rank grew by as much" 'in shards|rank 0 alone' advi
 begin transformers-25107
 says "the same while a model is loaded" 'and grew in from_pretrained \(modeling_utils.py:2700\), one from 18\.6 GiB to 147\.1 GiB: let rank 0 alone load the weights' advise
 
-# What is computed again is made twice, the first time as it was: the call that failed fails again.
+# Memory of recomputation is made twice, the first time as it was: the call that failed fails a second time.
 begin skypilot-10269
 advises "what would be computed again would be asked for all the same" "not any(k['key'] == '--recompute-loss-function' for k in d['knobs'])"
 says "longer than all before, though no step is known" 'it has 27,136 tokens, and none before had more than 8,192\. If that is one sample, cap the length of samples; else the tokens' advise
@@ -210,11 +210,11 @@ advises "and the states, which have most" "'--optimizer-cpu-offload' in [k['key'
 begin posttrainarena-29
 row expandable_segments "r['fits'] and 'finds room for the 11.7 GiB' in r['evidence']" "the request again, in the model"
 
-# What is on by default is not taken for on where two steps were recorded and nothing was computed again.
+# A default is not taken for on if two steps were recorded and nothing was computed again.
 begin verl-1932
 says "the reference nobody needs goes first, and no other results while that is enough" '^Try actor_rollout_ref.ref.fsdp_config.param_offload = true, now false \(default, if not set\): it saves probably 13\.1 to 14\.2 GiB.*probably enough for this request\.' advise
 row model.enable_gradient_checkpointing "r['now'] == 'false' and r['proposed'] == 'true'" "it was turned off, by the recording"
-# What a compiler made of the model computes again without saying so: nothing is known of it then.
+# A compiler's code for the model computes again without saying so: nothing is known of it then.
 compiled() {
 	"$memana" load "$case"/*.zst -o compiled.db >/dev/null && python3 - <<-'END' && "$memana" advise -n 0 --json compiled.db >compiled.json &&
 		import sqlite3

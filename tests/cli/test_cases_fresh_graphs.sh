@@ -37,7 +37,7 @@ case=transformerengine-3427
 without "its backward on another thread" '/^stack warm-backward/,/^$/{s/ graphs$//; /graph\.py/d; s#grad torch.*#backward transformer_engine/pytorch/module/linear.py:700#}; s/^\(\t*\)at warm-backward/\1backward begins\n\1thread pt_autograd_0\n&/; /^for round/,$s/^\(\t*\)at warm-layer/\1thread main\n\1backward ends\n&/' threads
 says "what a capture's backward makes is of the graphs, too" 'kept by forward \(transformer_layer\.py:610\) and backward \(linear\.py:700\), 128\.0 MiB more .* captures CUDA graphs, which have 110\.8 GiB in all' oom
 
-# What a line works with now is not what it keeps.
+# A line's working memory is not the memory it keeps.
 case=verl-6698
 without "little kept, and much in flight" 's/alloc output{mb} .*/alloc output{mb} 64MiB/; s/^alloc output12 .* fails/for piece 1..50\n\talloc work{piece} 1GiB\ndone\n&/' flight
 never "it is no growth" 'more with every|drop the reference|no knob' oom

@@ -40,7 +40,7 @@ begin miles-3147
 says "what the one who wakes up keeps himself, of what he sent" '42\.6 GiB, 46 x 947\.5 MiB, is kept by _send_bucket .*what was made to be sent to the engine is still there: .*torch\.cuda\.ipc_collect\(\)' oom
 says "and in advise" '^Before any setting: what was made to be sent to the engine is still there' advise
 advises "a pool of the engine that slept is proof that it can" "not any(r['key'] == 'enable_memory_saver' for r in d['knobs'])"
-# Where the engine's pools are never seen to go, the trainer's sleep says nothing of them.
+# If the engine's pools are never seen to go, the trainer's sleep says nothing of them.
 without "awake" '/^\(sleep\|wake\) \(kv-cache\|engine-weights\)$/d; s/ 148GB/ 100GB/; s/ 80GB/ 46GB/; s/ 4GiB/ 1GiB/; s/graphs 3GiB/graphs 5GiB/' awake
 row enable_memory_saver "r['saved_bytes']['high'] > 80 << 30" "what no engine was seen to do"
 

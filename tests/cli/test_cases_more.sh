@@ -1,6 +1,6 @@
-# Twenty-seven more out-of-memory threads (tests/cases), written down with the words that a right answer must have before memana was
-# asked; the verdict, and what is proposed first. Where a rule tells a kind by a sign, the same story without the sign is told
-# as before: a rule that speaks of everything speaks of nothing.
+# Twenty-seven more out-of-memory threads (tests/cases), written down with the words that a right answer must have
+# before memana was asked; the verdict, and what is proposed first. If a rule tells a kind by a sign, the same story
+# without the sign is told as before: a rule that speaks of everything speaks of nothing.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 

@@ -1,4 +1,4 @@
-# What the bytes are, on programs whose truth is known by construction: to the byte.
+# The categories, on programs with a truth known by construction: to the byte.
 . "$SRC/tests/cli/lib.sh"
 sums() { "$memana" sql "$1" "SELECT category || '=' || sum(bytes) FROM peak_part GROUP BY category" | sort; }
 of() { sed -n "s/^$2=//p" "$1"; }
@@ -55,8 +55,8 @@ else
 	echo "skip train.py: no python3 with torch"
 fi
 
-# A model that was there before, and that nobody trains: no gradient and no state tells what it is, its layers do. What is far
-# larger, one of it for each layer, may be a cache; and where something is trained, layers are not enough.
+# A model that was there before, and that nobody trains: no gradient and no state tells what it is, its layers do. A
+# tensor that is far larger, one for each layer, may be a cache; and if something is trained, layers are not enough.
 weights_of() {
 	python3 "$SRC/tests/cli/import_make.py" "$1.pickle" "$1" && "$memana" load "$1.pickle" -o "$1.db" >/dev/null && sums "$1.db" >"$1.sums" &&
 		echo "$(of "$1.sums" weights)/$(of "$1.sums" other)"

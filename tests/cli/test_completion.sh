@@ -1,5 +1,6 @@
-# What bash, zsh and fish complete is what the programs take: each shell is asked itself, where it is there, and all its offers are
-# held against --help. tools/completion.sh makes the files; make install puts them where the shells look.
+# The completions of bash, zsh and fish are words that the programs take: each shell is asked itself, if it is there,
+# and all its offers are held against --help. tools/completion.sh makes the files; make install puts them where the
+# shells look.
 . "$SRC/tests/cli/lib.sh"
 
 for name in memrec memana; do
@@ -18,7 +19,7 @@ commands() { if [ "$1" = memrec ]; then echo env recover; else sed -nE 's/^\tX\(
 # same FILE FILE: as sets
 same() { diff <(sort -u "$1") <(sort -u "$2"); }
 
-# What the help has, the program takes.
+# The program takes every option of its help.
 taken() {
 	local option
 	for option in $(options memana "$1"); do

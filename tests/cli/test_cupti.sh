@@ -119,7 +119,7 @@ check "cupti: in the wheels of CUDA 12 among its packages" uses v/site-packages/
 put v/nvidia/cu13/lib/libcupti.so.13
 check "cupti: CUDA_HOME is the folder of a wheel" with CUDA_HOME="$PWD/v/nvidia/cu13" v/nvidia/cu13/lib/libcupti.so.13
 
-# Of several that refuse the one that says most is told; none stays behind.
+# Among several that refuse, the one that says most is told; none stays behind.
 refusing() { mkdir -p "$(dirname "$2")" && sed "s/return 15/return $1/" refuses.c >code.c && ${CC:-cc} -shared -fPIC -o "$2" code.c; }
 refused_by() { # PATTERN ERROR ERROR: both are loaded, so that nothing else is tried
 	refusing "$2" one/lib64/libcupti-one.so.13 && refusing "$3" two/lib64/libcupti-two.so.13 &&
@@ -168,7 +168,7 @@ taken() {
 check "cupti: taken, and by whom (13.0)" taken 0
 check "cupti: taken, and by whom (13.3)" taken 1
 
-# What is left of it when nothing else was there to record.
+# The rest of it when nothing else was there to record.
 summary_says() { # PATTERN OPTION...
 	local pattern=$1
 	shift
@@ -270,7 +270,7 @@ old_one() { # before 12.6, beginning again is not safe
 recorded up to there" "seen 1"
 }
 check "cupti: an old CUPTI that was finalized is left alone" old_one
-gap_told() { # what the end of the run, the trace and the verdict say of the time in between
+gap_told() { # the words of the end of the run, the trace and the verdict about the time in between
 	LD_LIBRARY_PATH=$both "$memrec" --yield-cupti -o gap.zst -- python3 "$run" tool ./tool.so init alloc start alloc stop alloc >out 2>err &&
 		grep "^memrec: process [0-9]*: cupti: $had" err && "$memana" sql gap.zst "SELECT state, why FROM source WHERE name = 'cupti'" | grep "partly.*$had" &&
 		"$memana" top gap.zst | tr '\n' ' ' | grep "memory beside tensors may be missing here.*Partly recorded: cupti ($had)"
@@ -300,7 +300,7 @@ fell_silent() {
 ended CUPTI (or an allocator of the program hands out what it had before)"
 }
 check "cupti: it falls silent, and PyTorch goes on" fell_silent
-not_ours() { # what was taken before we had it is no silence
+not_ours() { # memory taken before we had it is no silence
 	by preload "$both" yield-cupti=1 tool ./tool.so start init teardown 0 alloc nap alloc grow grow alloc grow source && tail -n 1 out | grep -x "source 3 $had"
 }
 check "cupti: nor is it silence when another tool had it at first" not_ours
@@ -314,7 +314,7 @@ memory is recorded up to there"
 check "cupti: a fatal error" fatal preload
 check "cupti: a fatal error (without LD_PRELOAD)" fatal cuda
 
-told() { # what the end of a run says
+told() { # the last words of a run
 	LD_LIBRARY_PATH=$both "$memrec" "$@" -o told.zst -- python3 "$run" tool ./tool.so init alloc start alloc 2>err >out || return
 	cat out err
 }

@@ -27,7 +27,7 @@ too_little() { # the driver's own count is another one
 }
 check "test-gpu: a wrong peak is found" too_little
 
-# What CUPTI shows by the probe, and what is in the trace: every call of the driver that there is.
+# The calls that CUPTI shows by the probe, and the calls in the trace: every call of the driver that there is.
 everything="python3 $SRC/tests/cli/driver_everything.py"
 probe_part() { # [KEEP=FOLDER...]
 	rm -rf state out1 && mkdir state
@@ -49,7 +49,7 @@ probe_finds() { # one call that the trace does not have is enough
 }
 check "test-gpu: a call that only one of them has is found" probe_finds
 
-# What a failed check was about is kept, in so many archives of such a size; what was fine is not.
+# The evidence of a failed check is kept, in a few archives of limited size; good results are not.
 failing() { # the kit has a program that never agrees, and leaves much behind
 	mkdir -p bad/samples && printf '#!/bin/sh\nhead -c 3000000 /dev/urandom >much\n"%s" | sed "s/peak /peak 1/"\n' \
 		"$BUILD/samples/rl_step" >bad/samples/rl_step && chmod +x bad/samples/rl_step

@@ -1,4 +1,4 @@
-# What docs/guest.md says of the process and of the trace, as far as a program can see it for itself.
+# The statements of docs/guest.md about the process and the trace, as far as a program can see them for itself.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 

@@ -1,5 +1,5 @@
-# What tests/gpu does on a real GPU with PyTorch's own history, tried on the history of the allocator's double: equal ones
-# are accepted, and any single change is found.
+# The checks of tests/gpu on a real GPU with PyTorch's own history, tried on the history of the allocator's double:
+# equal ones are accepted, and any single change is found.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "history: no python3 with torch"
 export STANDIN_CONTEXT=0 STANDIN_MEM=256MiB

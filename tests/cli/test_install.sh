@@ -1,4 +1,4 @@
-# What `make install` puts down works from there, and the manual knows every command.
+# The files of `make install` work from their places, and the manual knows every command.
 . "$SRC/tests/cli/lib.sh"
 
 install() { make -C "$SRC" --no-print-directory B="$BUILD" install DESTDIR="$PWD/dest" PREFIX=/usr; }
@@ -8,7 +8,7 @@ bin=$PWD/dest/usr/bin
 record() { LD_LIBRARY_PATH=$standin "$bin/memrec" -o installed.zst -- "$BUILD/samples/rl_step" --steps 1 >/dev/null && "$bin/memana" verify installed.zst; }
 check "the installed memrec records" record
 
-completion() { # where the shells look, and not empty
+completion() { # files in the shells' folders, and not empty
 	local name
 	for name in memrec memana; do
 		grep -q "$name" "dest/usr/share/bash-completion/completions/$name" && grep -q "^#compdef $name" "dest/usr/share/zsh/site-functions/_$name" &&

@@ -1,4 +1,4 @@
-# What memrec says last of a run that memory ended: memana's verdict, as lines of its own.
+# memrec's last lines about a run that memory ended: memana's verdict, as lines of its own.
 . "$SRC/tests/cli/lib.sh"
 
 cat >full.py <<'END'

@@ -75,7 +75,7 @@ check "F: at the newest moment again" sees 'following the recording'
 
 # ---- the reader is killed ----
 reader=$(child_of_pane 'memana live')
-# Who reads has the trace open to read, and no lock on it; of the ring nothing.
+# A reader has the trace open to read, and no lock on it; of the ring nothing.
 no_locks() {
 	local file modes
 	! grep -qE " $reader [0-9a-f:]*:$(stat -c %i t.zst) " /proc/locks || return 1

@@ -1,4 +1,4 @@
-# What is alive, in use and idle at a moment is the same for every report, whatever happens at one nanosecond.
+# Alive, in use and idle at a moment are the same for every report, whatever happens at one nanosecond.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_meaning" --write . || { echo "not ok traces of moments"; exit 1; }
 

@@ -47,7 +47,7 @@ check "flipped byte: a failure that may lie behind it" absent oom --number 99
 homeless() { TMPDIR=$PWD/nowhere status 4 "$memana" phases small.zst && one_line err 'phases: no temporary database could be made: No such file .*TMPDIR'; }
 check "no folder for temporary files" homeless
 
-# A limit on the size of files is no signal that ends it. What is said is shorter than the limit.
+# A limit on the size of files is no signal that ends it. The text is shorter than the limit.
 limited() {
 	(ulimit -f 8; status 4 "$memana" "$@") && one_line err "^memana: $1: .*(File too large|no space left).*TMPDIR"
 }

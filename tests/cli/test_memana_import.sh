@@ -58,7 +58,7 @@ check "is what is alive" top segments_only 'd["devices"] == [] or d["devices"][0
 mkdir ranks && make ranks/snap_rank_3.pickle history
 check "the rank is in the name" bash -c '"$0" import ranks/snap_rank_3.pickle -o r.zst && [ "$("$0" sql r.zst "SELECT rank FROM process")" = 3 ]' "$memana"
 
-# What a snapshot does not say is not invented: neither in words nor, in the database, as a number.
+# Facts that a snapshot lacks are not invented: neither in words nor, in the database, as a number.
 words() { tr -s ' \n' ' ' <out; }
 tells() { status 0 "$memana" "$1" "$2.pickle" && words | grep -qE -- "$3" || { cat out; return 1; }; }
 silent() { status 0 "$memana" "$1" "$2.pickle" && ! words | grep -qE -- "$3" || { cat out; return 1; }; }
@@ -79,7 +79,7 @@ make cut.pickle cut
 check "a history that was cut" tells top cut 'existed before the recording: the snapshot.s history was cut at its beginning \(raise max_entries'
 check "its stack tells the phase where it can" bash -c '[ "$("$0" sql cut.pickle "SELECT group_concat(phase) FROM (SELECT phase FROM allocation WHERE memory = '"'tensor'"' ORDER BY address)")" = "before,forward,forward" ]' "$memana"
 
-# What was asked for, and the allocator's blocks: exact where the snapshot has them, else at least what PyTorch rounds to.
+# Bytes asked for, and the allocator's blocks: exact if the snapshot has them, else at least as PyTorch rounds.
 make rounded.pickle rounded
 asked() { "$memana" top --json rounded.pickle >r.json && json r.json "$1"; }
 check "requested bytes and blocks" asked '[d["devices"][0][k] for k in ("requested_bytes", "block_bytes", "block_bytes_exact")] == [1000 + 3 * 1048576 + 100 + 700, 1024 + 4 * 1048576 + 512 + 1024, False]'

@@ -21,7 +21,7 @@ check "two traces are one run" bash -c '[ "$("$0" sql rank0.zst rank1.zst "SELEC
 "$memana" load small.zst -o again.db >/dev/null
 check "the same trace makes the same file" cmp run.db again.db
 
-# What there is to ask, and what was meant.
+# The tables to ask, and the names that were meant.
 check ".tables" bash -c '"$0" sql run.db .tables | grep -qx peak_part' "$memana"
 check ".tables of a trace" bash -c 'cmp <("$0" sql small.zst .tables) <("$0" sql run.db .tables)' "$memana"
 check ".schema has all of them" test "$(ask .schema | grep -c '^CREATE ')" = "$(ask .tables | wc -l)"

@@ -92,7 +92,7 @@ by_ring() {
 check "memrec recover -o FILE RING makes a trace of ring and begun trace" by_ring "$small"
 no_trace() { kill_all && rm -f a.zst && status 0 "$memrec" recover rings/*/*.ring && mv rings/*/*.zst ring.zst && agrees ring.zst account; }
 check "and beside the ring where none is left, and no -o" no_trace
-# What a stranger's ring, and the link beside it, name is nothing to write to.
+# A name in a stranger's ring, or in the link beside it, is never written to.
 stranger() {
 	kill_all && echo precious >a.zst && status 0 "$memrec" recover rings/*/*.ring && [ "$(cat a.zst)" = precious ] &&
 		[ ! -e a.zst.old ] && ls rings/*/*.zst
@@ -113,7 +113,7 @@ strange_ring() {
 }
 check "a ring that cannot be read is no reason to touch the trace" strange_ring
 rm -rf rings
-# A container ends: processes, ring and all. What happened half a second before that is in the trace.
+# A container ends: processes, ring and all. Events of half a second before are in the trace.
 lost_all() {
 	rm -f a.zst
 	record -o a.zst -- --calls 200 --account account --end lose-ring >lost.out 2>&1

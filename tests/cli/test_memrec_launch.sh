@@ -203,7 +203,7 @@ holds_nothing() {
 		echo \"seen: \$seen\"" 2>err | grep -qx 'seen: 100 calls'
 }
 check "the end of a pipe is seen although the collector is alive" holds_nothing
-# What it reads for a moment (a program's or library's build id, /proc) may be open when it is stopped.
+# A file that it reads for a moment (a program's or library's build id, /proc) may be open when it is stopped.
 only_its_own() {
 	[ "$(grep -c '^/dev/null$' fds)" = 3 ] &&
 		! grep -vE '^/dev/null$|\.ring$|/h\.zst$|^anon_inode:|^/proc/|^/usr/|\.so(\.[0-9]+)*$' fds

@@ -5,7 +5,8 @@
 export STANDIN_MEM=80GiB STANDIN_STATE=$PWD/gpu STANDIN_SYNC_NS=60000000 ESCDELAY=500
 mkdir gpu
 
-# What it prints is to come out byte for byte, and tells its environment and its descriptors. Options go to rl_step; then 7.
+# Its output is to come out byte for byte, and tells its environment and its descriptors. Options go to rl_step; then
+# 7.
 cat >program <<END
 #!/bin/sh
 printf 'one\r\ttwo\0\377 and no end'

@@ -1,4 +1,5 @@
-# Who is recorded when programs make processes: forks, launchers, pools, daemons, workers that inherit nothing.
+# The recorded processes of programs that make processes: forks, launchers, pools, daemons, workers that inherit
+# nothing.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 trees=$SRC/tests/cli/process_trees.py

@@ -10,7 +10,7 @@ untimed() {
 printed() { "$SRC/samples/demo.sh" "$BUILD" >demo && sed -n '/^GPU 0/,$p' demo | untimed >printed; }
 check "the demo runs" printed
 sed -n '/^GPU 0/,/^```/p' "$SRC/docs/reading.md" | sed '$d' | untimed >shown
-# Where a pause of the program passes without a look at the GPU, context and code are not told apart: once more, slower.
+# If a pause of the program passes without a look at the GPU, context and code are not told apart: once more, slower.
 same() {
 	local pause
 	for pause in 300 1000; do

@@ -42,7 +42,7 @@ worker.init_model()
 for i in range(4):
     for call in sys.argv[1:]:
         getattr(worker, call)(i)
-        torch.empty(50000)  # what moves the batch to the next
+        torch.empty(50000)  # moves the batch to the next
 EOF2
 cat >sgd.py <<'EOF2'
 import torch
@@ -59,7 +59,7 @@ EOF2
 colocated="rollout_mode generate_sequences compute_log_prob update_actor"
 export PYTHONPATH=$PWD/lib
 
-# recorded STEPS WHAT ARG...: memrec ARG... records so many steps; WHAT: the tensors, each as floats:step
+# recorded STEPS WHAT ARG...: memrec ARG... records STEPS steps; WHAT: the tensors, each as floats:step
 recorded() {
 	local steps=$1 what=$2 got
 	shift 2

@@ -1,4 +1,4 @@
-# What is counted beside the recorded calls: NVML per process and per GPU, the host's memory and its limit.
+# The samples beside the recorded calls: NVML per process and per GPU, the host's memory and its limit.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_samples" --write .
 
@@ -48,7 +48,7 @@ step() { # NAME [VARIABLE=VALUE...]: one small step, recorded
 		json "$name.json" "d['devices'][0]['peak']['bytes'] == $(sed -nE 's/.*peak ([0-9]+) bytes.*/\1/p' program)"
 }
 check "a step is recorded and looked at" step live
-# Where a pause passes without a look, because the machine has much else to do, nothing is told: then once more.
+# If a pause passes without a look, because the machine has much else to do, nothing is told: then once more.
 in_a_pause() { # NAME EXPRESSION [VARIABLE=VALUE...]: of a step, recorded already
 	local name=$1 expression=$2
 	shift 2

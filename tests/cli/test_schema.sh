@@ -40,7 +40,7 @@ check "found: a missing verdict" broken 'del d["verdict"]'
 check "found: a device without a name" broken 'del d["devices"][0]["name"]'
 check "found: a text for bytes" broken 'd["devices"][0]["peak"]["bytes"] = "1"'
 
-# What is not known is null: no process 0, no time 0, no step.
+# An unknown fact is null: no process 0, no time 0, no step.
 none() { json "$1.segments_only.pickle.json" "$2"; }
 check "no history: no time, step, phase, process" none top \
 	'all(d["devices"][0]["peak"][k] is None for k in ("time_ns", "step", "phase", "role", "pid")) and d["traces"][0]["pid"] is None and d["devices"][0]["phase_peaks"] == []'

@@ -1,5 +1,5 @@
-# What memana says of the cases (tests/cases): as docs/schema/memana.schema.json says, and every report counts the same bytes.
-# The first of them by name.
+# memana's answers on the cases (tests/cases): as docs/schema/memana.schema.json says, and every report counts the
+# same bytes. The first of them by name.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/schema_kit.sh"
 cases_valid "[a-m]*"

@@ -1,4 +1,4 @@
-# What can be named where a trace is expected: PyTorch's snapshots as they are, and folders of traces.
+# The inputs in place of a trace: PyTorch's snapshots as they are, and folders of traces.
 . "$SRC/tests/cli/lib.sh"
 make() { python3 "$SRC/tests/cli/import_make.py" "$@"; }
 TMPDIR=$PWD/tmp # nothing may be left there

@@ -30,11 +30,11 @@ devices() { ENVIRONMENT=STANDIN_GPUS=2 agrees devices --threads; }
 check "tensors: two devices" devices
 check "tensors: several threads" agrees threads --threads
 
-# Where the driver itself is the allocator there are no tensor events, and nothing is missing.
+# If the driver itself is the allocator there are no tensor events, and nothing is missing.
 async() { scenario async_backend && equals && json top.json 'd["devices"][0]["slack_bytes"] == 0'; }
 check "tensors: cudaMallocAsync" async
 
-# What is cached goes back to the driver before the allocator gives up: the driver has refused twice by then.
+# Cached memory goes back to the driver before the allocator gives up: the driver has refused twice by then.
 ooms() {
 	ENVIRONMENT=STANDIN_MEM=256MiB agrees "$1" || return 1
 	python3 - <<-'END'
@@ -50,7 +50,7 @@ ooms() {
 check "tensors: out of memory, and the retry before" ooms oom
 check "tensors: out of memory of expandable segments" ooms expandable_oom
 
-# What sleeps is alive and holds nothing; the cache of the engine is in no line of a peak that it slept through.
+# A sleeping pool is alive and holds nothing; the cache of the engine is in no line of a peak that it slept through.
 asleep() {
 	agrees asleep && python3 - "$SRC" <<-'END'
 		import json, sys
@@ -69,7 +69,7 @@ check "tensors: asleep is alive and not resident" asleep
 skips() { scenario steps --skip 2 && equals --part; }
 check "tensors: the first steps left out" skips
 
-# Where only CUDA_INJECTION64_PATH reaches the process, the calls of libraries that are there already are redirected.
+# If only CUDA_INJECTION64_PATH reaches the process, the calls of libraries that are there already are redirected.
 alone() {
 	DOORS="env -u LD_PRELOAD -u NVTX_INJECTION64_PATH" BINDING=$2 scenario "$1" && equals --no-phases
 }

@@ -1,5 +1,5 @@
-# What a terminal is sent: no escapes, no C1, nothing that turns text round, whatever names a trace, a database or a
-# command line has. A file or a pipe gets the values as they are.
+# The bytes sent to a terminal: no escapes, no C1, nothing that turns text round, whatever names a trace, a database
+# or a command line has. A file or a pipe gets the values as they are.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 export TERM=xterm LC_ALL=C.UTF-8 # as on a terminal that shows all

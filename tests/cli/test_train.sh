@@ -59,7 +59,7 @@ EOF
 threads() { "$memrec" -o threads.zst -- "$PYTHON" threads.py 2>/dev/null && agrees threads.zst; }
 check "and in a program with threads" threads
 
-# What is asked for is what is recorded.
+# The bytes asked for are the bytes recorded.
 kinds_of() { # OPTION...: which kinds of frames the places of a short run have
 	"$memrec" "$@" -o asked.zst -- "$PYTHON" train.py --steps 1 >/dev/null 2>&1 && "$memana" top --json asked.zst >asked.json &&
 		python3 - asked.json <<-'EOF'

@@ -430,7 +430,7 @@ TEST(keys_come_in_many_spellings)
 	end_run();
 	begin("trl");
 	CHECK_STR(found("max_completion_length"), "GRPOConfig.max_completion_length");
-	CHECK_STR(found("max_length"), "several"); /* of SFT and DPO: which trainer it is nobody knows */
+	CHECK_STR(found("max_length"), "several"); /* several, for SFT and DPO: the trainer is unknown */
 	CHECK_STR(found("training_args.max_completion_length"), "GRPOConfig.max_completion_length");
 	end_run();
 	begin_run("");

@@ -89,7 +89,7 @@ TEST(what_is_not_reached_at_that_moment_does_not_count)
 	end_run();
 }
 
-/* What goes to the host while a process computes log-probs itself is there while another one does. */
+/* Memory that goes to the host while a process computes log-probs itself is there while another one does. */
 TEST(what_a_process_does_in_a_phase_of_its_own_is_not_done_in_anothers)
 {
 	static const char key[] = "policy.offload_optimizer_for_logprob";

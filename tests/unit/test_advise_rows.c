@@ -2,9 +2,10 @@
  * test_advise_rows.c - every row of formats/knobs that has a method: reached by a run with the bytes that it speaks of, and
  * silent on one without them.
  *
- * The runs are made of places of every process, category and phase, in all stacks that a row can tell apart. What a row speaks
- * of is said here once more, from the words of formats/knobs/README.md, so that the model is held against them: exactly those
- * places may change. Rows of which nobody can tell what they move are listed below, with why; the list is held to be exact.
+ * The runs are made of places of every process, category and phase, in all stacks that a row can tell apart. The
+ * bytes that a row speaks of are said here once more, from the words of formats/knobs/README.md, so that the model is
+ * held against them: exactly those places may change. Rows of which nobody can tell what they move are listed below,
+ * with why; the list is held to be exact.
  */
 #include <math.h>
 #include "advise_sites.h"
@@ -124,7 +125,7 @@ static struct values of_weights(const struct mt_knob *knob)
 	return values;
 }
 
-/* Of a number that is lower: by the unit, near to what the run below has. */
+/* A lower value of a number: by the unit, near to the value of the run below. */
 static struct values of_lower(const struct mt_knob *knob)
 {
 	if (knob->of == MT_KNOB_OF_PADDING)
@@ -138,7 +139,7 @@ static struct values of_lower(const struct mt_knob *knob)
 		return (struct values){ "256", "64" };
 	case MT_KNOB_UNIT_BYTES:
 		return (struct values){ "256MiB", "64MiB" };
-	case MT_KNOB_UNIT_ELEMENTS: /* of two bytes */
+	case MT_KNOB_UNIT_ELEMENTS: /* elements of two bytes */
 		return (struct values){ "134217728", "33554432" };
 	default:
 		return (struct values){ "4", "1" };
@@ -214,7 +215,7 @@ static uint32_t roles_of(uint32_t at)
 	return site_at[at].category == MT_CATEGORY_KV_CACHE ? roles | ROLE(ENGINE) : roles;
 }
 
-/* What lies between the phases of a step is said to be of the forward pass; weights are made before any phase. */
+/* Memory between the phases of a step is said to be of the forward pass; weights are made before any phase. */
 static uint32_t phases_of(const struct mt_knob *knob)
 {
 	if (knob->method == MT_KNOB_METHOD_SHARE ||
@@ -251,7 +252,7 @@ static uint32_t goes_along(const struct mt_knob *knob, uint32_t at)
 	switch (knob->method) {
 	case MT_KNOB_METHOD_TOKENS: /* all that a micro-batch makes */
 		return knob->categories & PASSING ? CATEGORY(RECOMPUTED) | CATEGORY(WORKSPACE) | CATEGORY(OTHER) : 0;
-	case MT_KNOB_METHOD_LOGITS: /* what is as large as they are */
+	case MT_KNOB_METHOD_LOGITS: /* memory that is as large as they are */
 		return place_at[at].shape == SHAPE_VOCABULARY && knob->categories & CATEGORY(LOGITS)
 			       ? CATEGORY(ACTIVATIONS) | CATEGORY(WORKSPACE) | CATEGORY(OTHER)
 			       : 0;
@@ -267,7 +268,7 @@ static uint32_t goes_along(const struct mt_knob *knob, uint32_t at)
 	}
 }
 
-/* What of its category a method cannot have meant: it may change or not. */
+/* Bytes of its category that a method cannot have meant: they may change or not. */
 static int is_vague(const struct mt_knob *knob, uint32_t at)
 {
 	enum shape shape = place_at[at].shape;
@@ -289,20 +290,21 @@ static enum verdict verdict_of(const struct mt_knob *knob, uint32_t at)
 
 	if (site_at[at].ignored)
 		return NOT_MEANT;
-	/* What an engine has set aside, in one piece that nobody can tell from its cache. */
+	/* Memory that an engine has set aside, in one piece that nobody can tell from its cache. */
 	if (knob->method == MT_KNOB_METHOD_SHARE && site_at[at].phase == MT_PHASE_ROLLOUT &&
 	    category == CATEGORY(OTHER))
 		return MUST_CHANGE;
 	if (!(roles_of(at) & knob->processes) || !is_within(knob, at))
 		return NOT_MEANT;
-	/* What parts trainer and engine takes the engine's away, where the trainer has the peak. */
+	/* A setting that parts trainer and engine takes the engine's memory away, if the trainer has the peak. */
 	if ((knob->processes & BOTH) == BOTH && knob->method == MT_KNOB_METHOD_REMOVED &&
 	    knob->measure == MT_KNOB_UNIT_SWITCH && !(roles_of(at) & ROLE(ENGINE)))
 		return NOT_MEANT;
 	/* An evaluation keeps the outputs of all its batches: of smaller ones there are more. */
 	if (knob->method == MT_KNOB_METHOD_TOKENS && category == CATEGORY(EVALUATION) && site_at[at].largest == BUCKET)
 		return NOT_MEANT;
-	/* What is set aside once for all answers does not follow their length; what an evaluation makes of one batch does. */
+	/* Memory set aside once for all answers does not follow their length; an evaluation's memory for one batch
+	 * does. */
 	if (knob->method == MT_KNOB_METHOD_TOKENS && !((PASSING | CATEGORY(EVALUATION)) & category) &&
 	    place_at[at].shape != SHAPE_COMING)
 		return NOT_MEANT;
@@ -522,7 +524,7 @@ static int check_row(const struct mt_knob_file *file, const struct mt_knob *knob
 
 	if (check_values(file, knob, values))
 		return 1;
-	/* Of a sample's lengths, not of a budget, is what a cache grows with. */
+	/* A cache grows with a sample's lengths, not with a budget. */
 	if (knob->method == MT_KNOB_METHOD_TOKENS && knob->measure == MT_KNOB_UNIT_TOKENS &&
 	    knob->categories & CATEGORY(KV_CACHE) && knob->of == MT_KNOB_OF_MICRO_BATCH)
 		return complain(knob, "is no budget of micro-batches", UINT32_MAX);
@@ -676,7 +678,7 @@ TEST(an_embeddings_states_may_stay_as_they_are_beside_those_in_blocks)
 	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 0), 0.25, 1e-3);
 	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 0.25 + 0.75 * share, 1e-3);
 	advise_scenario_release(&changed);
-	turn_row(&run, "optim", "adamw_torch", "lion"); /* of 32 bits */
+	turn_row(&run, "optim", "adamw_torch", "lion"); /* numbers of 32 bits */
 	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 0.5, 1e-3);
 	end_row();
 }

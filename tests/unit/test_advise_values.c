@@ -155,7 +155,7 @@ TEST(how_a_knob_stands_is_said)
 
 /* ---- pasting ----------------------------------------------------------------------------------------------------- */
 
-/* Of "KEY=VALUE" of --set, all of them: the text to paste. */
+/* All "KEY=VALUE" of --set: the text to paste. */
 static void check_paste(const char *const *set, size_t count, const char *wanted)
 {
 	struct advise_change change[8];

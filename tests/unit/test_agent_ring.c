@@ -345,7 +345,7 @@ TEST(seen_under_many_threads)
 		pthread_join(thread[i], NULL);
 	for (i = 0; i < HASH_SET_ENTRIES; i++)
 		filled += known.entry[i] != 0;
-	CHECK_EQ(filled, 80000); /* what several threads added is there once */
+	CHECK_EQ(filled, 80000); /* an item that several threads added is there once */
 	CHECK(!hash_set_has(&known, hash_finish(hash_mix(hash_start(HASH_MODULE), 1))));
 	hash_set_release(&known);
 }

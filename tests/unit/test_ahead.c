@@ -62,7 +62,7 @@ static struct mt_rules *make_rules(void)
 	return rules;
 }
 
-/* Of all events and checkpoints that say something new. */
+/* Counts all events and checkpoints that say something new. */
 static uint64_t read_plainly(const char *path, const struct mt_rules *rules, uint64_t *total)
 {
 	const struct mt_event *events;
@@ -204,7 +204,7 @@ TEST(it_can_be_stopped_anywhere)
 /* ---- large chunks ---- */
 
 #define HUGE_BYTES (60u << 20)
-#define HUGE_TRACES 6 /* of which four fit */
+#define HUGE_TRACES 6 /* four of these fit */
 #define HUGE_BATCHES 4
 #define HUGE_BATCH 512
 

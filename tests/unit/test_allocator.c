@@ -35,7 +35,7 @@ static uint64_t allocated(const struct alloc_model *model)
 
 /* ---- rules ---- */
 
-/* What one request alone makes of an empty allocator. */
+/* The effect of one request on an empty allocator. */
 TEST(sizes_of_blocks_and_segments)
 {
 	static const struct {
@@ -78,8 +78,8 @@ TEST(the_smallest_that_fits)
 	CHECK(!alloc_model_take(model, 2, 30 * MIB, 0));
 	alloc_model_give(model, 1);
 	alloc_model_give(model, 2);
-	CHECK(!alloc_model_take(model, 3, 25 * MIB, 0)); /* of the 30 */
-	CHECK(!alloc_model_take(model, 4, 36 * MIB, 0)); /* of the 40 */
+	CHECK(!alloc_model_take(model, 3, 25 * MIB, 0)); /* from the 30 */
+	CHECK(!alloc_model_take(model, 4, 36 * MIB, 0)); /* from the 40 */
 	CHECK_EQ(reserved(model), 70 * MIB);
 	CHECK(!alloc_model_take(model, 5, 5 * MIB, 0)); /* fills the 30 */
 	CHECK_EQ(reserved(model), 70 * MIB);

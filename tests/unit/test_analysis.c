@@ -396,7 +396,7 @@ TEST(peak_of_an_expandable_segment)
 	CHECK_EQ(tensors_at_peak(path, 40 * MIB), 33 * MIB);
 }
 
-/* What slept is awake at the peak: it is tensors, not new driver memory. */
+/* A pool that slept is awake at the peak: it is tensors, not new driver memory. */
 TEST(peak_of_a_pool_that_wakes)
 {
 	struct maker maker;

@@ -29,7 +29,7 @@ static struct mt_trace_state read_file(const char *path)
 	return state;
 }
 
-/* Reads a file in a process of its own, unless `read` is NULL. What the process took. */
+/* Reads a file in a process of its own, unless `read` is NULL. The memory that the process took. */
 static struct rusage cost_of(void (*read)(const char *path), const char *path)
 {
 	struct rusage usage;
@@ -58,15 +58,15 @@ static void read_whole(const char *path)
 }
 
 #define FIXED_KIB (16 << 10) /* whatever the file is */
-#define FIXED_SECONDS 5      /* of processor time */
+#define FIXED_SECONDS 5      /* seconds of processor time */
 #ifdef __SANITIZE_ADDRESS__
-#define KIB_PER_KIB 2560 /* of file */
+#define KIB_PER_KIB 2560 /* KiB for each KiB of file */
 #else
 #define KIB_PER_KIB 1280
 #endif
 #define SECONDS_PER_MIB 12 /* sanitizers and slow machines are thought of */
 
-/* What reading a file costs is in proportion to it. */
+/* The cost of reading a file is in proportion to it. */
 static void check_cost(const struct bomb_kind *kind, const char *path, void (*read)(const char *path))
 {
 	struct rusage usage, nothing = cost_of(NULL, path);

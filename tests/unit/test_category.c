@@ -251,7 +251,7 @@ static struct callstack_frame in_source(const char *function, const char *file)
 	return frame;
 }
 
-/* Of a snapshot nobody knows what a native frame was linked into: names and sources tell the interpreter from a library. */
+/* The library of a snapshot's native frame is unknown: names and sources tell the interpreter from a library. */
 TEST(an_interpreter_without_a_module_is_plumbing)
 {
 	struct callstack_frame plumbing[] = {
@@ -296,7 +296,7 @@ static void check_spot(struct callstack_frame *frame, size_t count, const char *
 
 	CHECK(user < count);
 	CHECK_STR(callstack_spot_place(text, sizeof(text), &stack, user), place);
-	for (i = 0; i < count; i++) /* what is learned of a frame is what is seen of it */
+	for (i = 0; i < count; i++) /* the result learned of a frame is the result seen of it */
 		callstack_learn(&frame[i]);
 	CHECK_EQ(callstack_user_frame(&stack), user);
 
@@ -354,7 +354,7 @@ TEST(wrappers_and_modules_are_plumbing)
 	check_spot(frame, 3, "torch/nn/functional.py:2072", "silu");
 }
 
-/* What runs a notebook's cells is no more the program than what runs a script. */
+/* The machinery of a notebook's cells is no more the program than the machinery of a script. */
 TEST(a_notebook_is_run_by_plumbing)
 {
 	struct callstack_frame frame[] = {
@@ -372,7 +372,7 @@ TEST(a_notebook_is_run_by_plumbing)
 		CHECK(callstack_is_plumbing(&frame[i]));
 }
 
-/* What the optimizer keeps and what it works with are two places, also under the user's own loop. */
+/* The optimizer's state and its working memory are two places, also under the user's own loop. */
 TEST(an_optimizers_lines_are_places)
 {
 	struct callstack_frame frame[] = {

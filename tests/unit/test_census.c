@@ -68,7 +68,7 @@ TEST(what_is_known)
 	mt_reader_free(reader);
 }
 
-/* Logits of 512 tokens; not without a tensor of so many tokens; blocks of a GPU are rounded up. */
+/* Logits of 512 tokens; not without a tensor of as many tokens; blocks of a GPU are rounded up. */
 TEST(tokens_times_vocabulary)
 {
 	struct category_sizes *sizes = calloc(1, sizeof(*sizes));

@@ -375,7 +375,8 @@ static void come_and_go(uint32_t blocks, size_t count)
 		check_decode(payload, MT_CHUNK_EVENTS, defs, events, count, 7);
 		free(bytes);
 	}
-	/* What is within reach is not written again: a block has one address in the column, one that comes again none. */
+	/* An address within reach is not written again: a block has one address in the column, one that comes again
+	 * none. */
 	if (blocks <= 64)
 		CHECK(encoder.column[MT_FIELD_addr].size <= (size_t)blocks * 8);
 	if (blocks > MT_AGAIN_MAX)

@@ -108,10 +108,10 @@ TEST(cut_at_every_byte)
 	kit_release(&trace);
 }
 
-/* What reading a damaged file gave. */
+/* The result of reading a damaged file. */
 struct sound {
-	size_t events, skipped; /* of the trace; skipped ones have others behind them */
-	uint64_t told;          /* that many are missing */
+	size_t events, skipped; /* events of the trace; skipped ones have others behind them */
+	uint64_t told;          /* number that are missing */
 };
 
 /* The checkpoint is what the first `count` events of the trace leave alive. */
@@ -149,8 +149,8 @@ static void skip_missing(const struct kit_trace *trace, const struct mt_event *l
 }
 
 /*
- * Reads on to the end. Every event is one of the trace, in order. Where some are left out the reader says so, and what
- * is alive after them is right.
+ * Reads on to the end. Every event is one of the trace, in order. If some are left out the reader says so, and the
+ * live set after them is right.
  */
 static struct sound read_sound(struct mt_reader *reader, const struct kit_trace *trace)
 {
@@ -222,7 +222,7 @@ static size_t events_from(const struct mt_chunk_info *chunks, uint32_t from, uin
 	return events;
 }
 
-/* What is read of a file whose chunk `bad` is damaged. */
+/* The events read from a file with the damaged chunk `bad`. */
 static void check_bad_chunk(const char *path, const struct kit_trace *trace, const struct mt_chunk_info *chunks,
 			    uint32_t count, uint32_t bad, int indexed)
 {
@@ -235,7 +235,7 @@ static void check_bad_chunk(const char *path, const struct kit_trace *trace, con
 	CHECK_EQ(mt_reader_open(&reader, path), 0);
 	sound = read_sound(reader, trace);
 	state = mt_reader_state(reader);
-	if (chunks[bad].kind != MT_CHUNK_DEFS) /* that may make more of them useless */
+	if (chunks[bad].kind != MT_CHUNK_DEFS) /* damage there may make more of them useless */
 		CHECK_EQ(state->damaged, bad + 1 < count || indexed);
 	CHECK_EQ(state->error_offset, chunks[bad].offset);
 	CHECK(state->error == (bad + 1 < count || indexed ? -MT_E_CHECKSUM : state->error) && !state->complete);
@@ -455,7 +455,7 @@ TEST(a_frame_that_seems_to_be_longer)
 	kit_release(&trace);
 }
 
-/* Places that look like the beginning of a chunk cost time: only so many are tried. */
+/* Places that look like the beginning of a chunk cost time: only a limited number are tried. */
 TEST(a_file_full_of_beginnings)
 {
 	static const uint8_t magic[] = { 0x28, 0xB5, 0x2F, 0xFD, 0x64, 0xff, 0x7f, 0xfd, 0xff, 0xff };
@@ -711,7 +711,7 @@ static int hand_in(struct kit_trace *trace, size_t count)
 	return newest;
 }
 
-/* What is in the file is a trace, and a prefix of what was handed in. */
+/* The file is a trace, and has a prefix of the events that were handed in. */
 static size_t check_prefix(const char *path, const struct kit_trace *trace)
 {
 	struct mt_reader *reader;
@@ -820,7 +820,7 @@ TEST(what_cannot_be_written_is_refused_in_the_end)
 	kit_release(&trace);
 }
 
-/* What was refused is missing, but not from the live set: a checkpoint behind what had waited says what is alive. */
+/* A refused event is missing, but not from the live set: a checkpoint behind the waiting events has it. */
 TEST(what_is_dropped_is_alive_all_the_same)
 {
 	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .device = 1, .size = 512, .thread = 1 };

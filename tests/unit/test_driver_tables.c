@@ -72,7 +72,7 @@ TEST(cupti_tells_of_contexts_that_are_made_and_end)
 	CHECK(contexts_made(CONTEXT(2)));
 	CHECK_EQ(contexts_known_device(CONTEXT(2)), 2);
 	CHECK(contexts_ended(CONTEXT(2)));
-	CHECK(!contexts_ended(CONTEXT(2))); /* that has been told */
+	CHECK(!contexts_ended(CONTEXT(2))); /* its end has been told */
 	CHECK(contexts_made(CONTEXT(9)));
 	CHECK_EQ(contexts_known_device(CONTEXT(9)), -1);
 	CHECK(contexts_made(CONTEXT(3)));
@@ -93,7 +93,7 @@ TEST(the_end_of_a_primary_context_is_told_once)
 	CHECK(contexts_ended(CONTEXT(4)));
 }
 
-/* What was another context's may lie on another device by now. */
+/* An address of another context may lie on another device by now. */
 TEST(what_was_known_before_calls_were_missed_is_asked_again)
 {
 	contexts_start(answer);

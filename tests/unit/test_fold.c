@@ -613,7 +613,7 @@ TEST(skipped_steps_leave_their_live_set)
 	make_steps(5);
 	kit_fold(&kit, &options);
 	CHECK_EQ(kit.summary.steps, 1);
-	CHECK_EQ(kit_find(&kit, MT_STEP, 0)->value, 2); /* where recording begins */
+	CHECK_EQ(kit_find(&kit, MT_STEP, 0)->value, 2); /* begin of the recording */
 	CHECK_EQ(kit_find(&kit, MT_STEP, 1)->value, 3);
 	CHECK(!kit_find(&kit, MT_STEP, 2));
 	CHECK_EQ(alloc_size(0), 3001);
@@ -743,7 +743,7 @@ TEST(a_left_over_ring_knows_how_many_steps_were_asked_for)
 	}
 }
 
-/* What is reported before the first event happened when the process started, not when the machine did. */
+/* Events reported before the first one happened when the process started, not when the machine did. */
 TEST(a_trace_without_events_has_a_time)
 {
 	kit_init(&kit, 1, 1 << 16);

@@ -1,6 +1,6 @@
 /*
  * test_fold_crash.c - the fold against threads that really run, processes that really die, and rings that were
- * overwritten. What must hold: every published event is in the trace once, in order, with its text.
+ * overwritten. The condition: every published event is in the trace once, in order, with its text.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #define STACKS 50u
 #define EVENTS_MAX (1u << 18)
 
-/* What the producers did, seen by the test whatever dies. */
+/* The producers' actions, seen by the test whatever dies. */
 struct record {
 	_Atomic uint64_t published;
 	_Atomic uint32_t done;                /* producers that are through */
@@ -272,7 +272,7 @@ TEST(a_killed_target_loses_nothing_published)
 	}
 }
 
-/* Folds in a child until so many events are published, then is killed in the middle of it. */
+/* Folds in a child until `count` events are published, then is killed in the middle of it. */
 static void collect_and_die(uint64_t published)
 {
 	pid_t pid = fork_child();

@@ -84,7 +84,7 @@ TEST(samples_thin_out_where_no_events_come)
 		CHECK_EQ(sample(0, i, i), 0);
 	host.time = 1001;
 	CHECK_EQ(mt_fold_sample(kit.fold, &host), 0);
-	/* What must not be missing still has its numbers. */
+	/* An event that must not be missing still has its number. */
 	atomic_store(&kit.maker.header->source_state[MT_SOURCE_CUPTI], MT_SOURCE_ON + 1);
 	alloc(2);
 	finish();

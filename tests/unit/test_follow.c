@@ -49,7 +49,7 @@ static void make_trace(const char *path)
 /* ---- the reader ---- */
 
 struct read {
-	uint64_t count, sum; /* of events, and over their fields */
+	uint64_t count, sum; /* number and sum of events, and over their fields */
 };
 
 static void take(struct read *read, struct mt_reader *reader)
@@ -96,7 +96,7 @@ static struct read read_whole(const char *path)
 	return read;
 }
 
-/* The file comes in pieces of so many bytes: most of them end inside of a chunk. */
+/* The file comes in pieces of a given size: most of them end inside of a chunk. */
 static void follow_pieces(const char *bytes, size_t size, size_t piece, const struct read *want)
 {
 	int fd = open("pieces.zst", O_WRONLY | O_CREAT | O_TRUNC, 0666), more, looked = 0;
@@ -223,7 +223,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Until the model has so many steps, for up to 20 s: how long that took, ns. */
+/* Waits until the model has `steps` steps, for up to 20 s: how long that took, ns. */
 static uint64_t until_steps(struct model *model, uint32_t steps)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
@@ -256,7 +256,7 @@ static void until_over(struct model *model)
 	CHECK_EQ(follow, MODEL_OVER);
 }
 
-/* What was followed is what the whole trace says. */
+/* The followed run is the run of the whole trace. */
 static void check_same(const struct model *followed, const struct model *whole)
 {
 	uint32_t run, i;

@@ -94,7 +94,7 @@ TEST(the_files_have_everything)
 
 	CHECK_EQ(mt_reader_open(&reader, golden("", "v1-later", ".zst")), 0);
 	CHECK_EQ(mt_reader_next(reader, &events, &count, &checkpoint), 0);
-	CHECK_EQ(count, 2); /* of three: one kind is unknown */
+	CHECK_EQ(count, 2); /* two of three: one kind is unknown */
 	CHECK(events[1].seq == 9 && events[1].time == 30 && events[1].kind == MT_MARK);
 	CHECK_EQ(mt_reader_next(reader, &events, &count, &checkpoint), 0);
 	CHECK(!count && mt_reader_state(reader)->complete);

@@ -49,7 +49,7 @@ TEST(numbers_in_a_container)
 	CHECK_EQ(own(&us, 2, 0), 100);
 	us.is_here = nobody_is_here; /* the list has the machine's numbers: 10 is a coincidence */
 	CHECK_EQ(own(&us, 2, 0), -1);
-	/* What we hold does not fit into the 150 bytes that are not of the one process listed: that is us. */
+	/* Our memory does not fit into the 150 bytes that are not of the one process listed: the process is ours. */
 	CHECK_EQ(own(&other, 1, 151), 300);
 	CHECK_EQ(own(&other, 1, 150), -1);
 	CHECK_EQ(own(&other, 2, 449), -1);
@@ -164,7 +164,7 @@ TEST(an_older_driver)
 	CHECK_EQ(reading.gpu[0].own, 300 * MIB);
 }
 
-/* Of the whole GPU the figures are there all the same. */
+/* The figures of the whole GPU are there all the same. */
 TEST(a_process_that_is_not_listed)
 {
 	read_once("empty");

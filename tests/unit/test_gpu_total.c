@@ -1,4 +1,4 @@
-/* What NVML counts against the ledger: whose the remainder is, and which samples say something. */
+/* NVML's count against the ledger: the owner of the remainder, and which samples say something. */
 #include "agent/cuda/driver_entries.h"
 #include "device/gpu_total.h"
 #include "test.h"

@@ -24,9 +24,9 @@ struct play {
 	struct mt_writer *writer;
 	const char *path;
 	struct mt_event *events;
-	uint32_t *ranges; /* that are open after event i */
+	uint32_t *ranges; /* ranges open after event i */
 	size_t count, room;
-	uint64_t addr[SLOTS], size[SLOTS]; /* of live tensors, 0: none */
+	uint64_t addr[SLOTS], size[SLOTS]; /* addresses and sizes of live tensors, 0: none */
 	uint64_t held;
 	uint32_t step, open;
 	size_t rotations;
@@ -92,7 +92,7 @@ static struct mt_event make_range(struct play *play)
 	return event;
 }
 
-/* What the program does next; `oom` 1: it runs out of memory. */
+/* The program's next action; `oom` 1: it runs out of memory. */
 static struct mt_event next_event(struct play *play, int oom)
 {
 	struct mt_event event;
@@ -448,7 +448,7 @@ TEST(an_error_late_in_a_long_run_stays)
 	release(&play);
 }
 
-/* Of the driver's errors none is kept once there is one of the framework's allocator: those are tried again. */
+/* No error of the driver is kept once there is one of the framework's allocator: those are tried again. */
 TEST(errors_that_end_a_program_come_first)
 {
 	const char *path = kit_path("keep.zst");
@@ -602,7 +602,7 @@ TEST(killed_at_any_moment)
 	int round, pipes[2];
 	char byte;
 
-	begin(&play, kit_path("model.zst"), 33); /* what the child plays, too */
+	begin(&play, kit_path("model.zst"), 33); /* the child plays the same */
 	play_on(&play, 60000);
 	CHECK_EQ(mt_writer_close(play.writer, 0), 0);
 	for (round = 0; round < 15; round++) {
@@ -635,7 +635,7 @@ TEST(killed_at_any_moment)
 	release(&play);
 }
 
-/* Who would take the file away while it is written finds it locked, under its name. */
+/* A process that would take the file away while it is written finds it locked, under its name. */
 TEST(the_new_file_is_locked)
 {
 	const char *path = kit_path("keep.zst");
@@ -663,7 +663,7 @@ static uint8_t phase_of(struct mt_tracker *tracker, const struct mt_event *event
 	return label.phase;
 }
 
-/* What was open before a cut is closed after it, unless it is opened again. */
+/* A range open before a cut is closed after it, unless it is opened again. */
 TEST(ranges_do_not_leak_through_a_cut)
 {
 	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .thread = 1, .device = 1, .addr = 4096, .size = 512 };

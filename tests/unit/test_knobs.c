@@ -56,7 +56,7 @@ TEST(built_in_files_are_good)
 	mt_knobs_free(knobs);
 }
 
-/* What the guides say wrong, and the data must not: an offload that does not help the update. */
+/* Mistakes of the guides that the data must not have: an offload that does not help the update. */
 TEST(offload_of_verl_is_not_about_the_update)
 {
 	const struct mt_knob_file *verl;

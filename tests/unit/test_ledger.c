@@ -10,7 +10,7 @@
 #define MIB (1024 * KIB)
 #define TAGS 2048
 
-/* What the moves add up to, by tag; [1]: slack. */
+/* The sums of the moves, by tag; [1]: slack. */
 static int64_t moved[TAGS][2];
 static int64_t moved_device[MT_LEDGER_DEVICES];
 
@@ -618,7 +618,7 @@ TEST(checkpoint_keeps_who_sleeps_and_who_was_seen)
 	mt_ledger_free(ledger);
 }
 
-/* What the watcher was told last, and how often. */
+/* The watcher's last news, and how often. */
 struct told {
 	uint64_t addr, bytes;
 	int times;

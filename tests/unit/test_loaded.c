@@ -117,7 +117,7 @@ TEST(what_is_not_sealed_yet_waits)
 	CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	CHECK(pass_over().later > 0);
 	CHECK(!mprotect(page, PAGE, PROT_READ));
-	loaded_rebind(&hook, 1, &pass); /* of what is left */
+	loaded_rebind(&hook, 1, &pass); /* rebinds the rest */
 	CHECK(pass.bound > 0);
 	CHECK_EQ(pass.later, 0);
 	CHECK(!is_writable((uintptr_t)page));

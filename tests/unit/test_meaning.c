@@ -1,6 +1,6 @@
 /*
- * What is alive at a moment has one meaning: traces at which several tellings of it would part. With "--write DIR" it
- * only writes them, for tests/cli/test_meaning.sh.
+ * Alive at a moment has one meaning: traces at which several tellings of it would part. With "--write DIR" it only
+ * writes them, for tests/cli/test_meaning.sh.
  */
 #include <unistd.h>
 #include "database/db.h"

@@ -118,7 +118,7 @@ static char *put(char *at, const char *text, size_t times)
 	return at;
 }
 
-/* a, then `unit` as often as it fits, or so many `unit` around an a that are closed by `end`, and b. */
+/* a, then `unit` as often as it fits, or a given number of `unit` around an a that are closed by `end`, and b. */
 static void fill(char *text, const char *unit, const char *end)
 {
 	size_t times = (PATTERN_MAX - 3) / (strlen(unit) + strlen(end));
@@ -322,7 +322,7 @@ TEST(shipped_patterns_match_as_with_regexec)
 	free(cases);
 }
 
-/* What both refuse, what POSIX leaves open, and what is left out on purpose. 1: both can match. */
+/* Patterns that both refuse, that POSIX leaves open, and that are left out on purpose. 1: both can match. */
 static int compile_both(struct pair *pair, int fold)
 {
 	struct pattern_fault fault = { 0 };

@@ -15,7 +15,7 @@ static struct mt_defs *defs;
 static struct mt_tracker *tracker;
 static uint32_t main_thread, autograd_thread, other_thread;
 static int follow = 1;
-static struct mt_label label; /* of the newest event */
+static struct mt_label label; /* label of the newest event */
 static uint64_t seq;
 
 static void setup(void)
@@ -355,7 +355,7 @@ TEST(backward_has_the_role_of_its_caller)
 	teardown();
 }
 
-/* What a capture runs backward is of the graphs, on whatever thread; the next backward of the training is not. */
+/* A backward that a capture runs is of the graphs, on whatever thread; the next backward of the training is not. */
 TEST(backward_of_a_capture)
 {
 #define CAPTURE MAIN "make_graphed_callables " LIB "cuda/graphs.py\n"

@@ -126,7 +126,7 @@ TEST(containers)
 	pickle_free(pickle);
 }
 
-/* What is in the file once is one value, also inside itself. */
+/* A value that is in the file once is one value, also inside itself. */
 TEST(shared_values)
 {
 	struct pickle *pickle = whole(BYTES("\x80\4]\x94(}\x94h\1h\1h\0"

@@ -1,7 +1,7 @@
 /*
- * Every byte has one owner, at every event: random runs of several processes that share two GPUs, with everything that
- * the driver can do, stopped after each of their events. What the analyzer then says that each place of each process
- * holds must be what ledger_model.h says, to the byte, and add up to what the GPU holds.
+ * Every byte has one owner, at every event: random runs of several processes that share two GPUs, with everything
+ * that the driver can do, stopped after each of their events. The analyzer's bytes for each place of each process
+ * must be those of ledger_model.h, to the byte, and add up to the GPU's bytes.
  */
 #include "engine/analysis.h"
 #include "ledger_model.h"
@@ -32,7 +32,7 @@ struct bytes {
 	uint64_t tensors, driver, slack; /* slack: driver memory in which tensors have been */
 };
 
-/* What is held, by place. */
+/* Held bytes, by place. */
 struct held {
 	struct bytes by[GPUS][PROCESSES][STACKS][PHASES];
 	uint64_t gpu[GPUS];

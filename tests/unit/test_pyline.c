@@ -62,7 +62,7 @@ static const char script[] = "import ctypes, sys, types, zlib\n"
 #define LINE_MAX_BYTES (1 << 20)
 
 struct session {
-	uint32_t version, place; /* of the interpreter */
+	uint32_t version, place; /* version and place of the interpreter */
 	uint32_t first_line;
 	uint8_t table[LINE_MAX_BYTES / 2];
 	size_t size;

@@ -290,7 +290,7 @@ TEST(a_loaded_database_gives_the_same_answers)
 	CHECK_EQ(ask(&run, "SELECT step - free_step FROM allocation WHERE bytes = 46 << 20"), 0);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM step WHERE step = 1 AND closed_by = 'memrec_step'"), 1);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-	/* What was alive at the peak, from the single allocations: driver memory is what is held. */
+	/* The live set at the peak, from the single allocations: driver memory is the memory held. */
 	CHECK_EQ(ask(&run,
 		     "SELECT sum(allocation.bytes) FROM allocation, peak WHERE memory <> 'tensor' AND alloc_seq <= seq "
 		     "AND (free_seq IS NULL OR free_seq > seq)"),
@@ -576,7 +576,7 @@ TEST(totals_are_compared_at_every_event)
 	run_close(&run);
 }
 
-/* What was alive when the recording began is in a checkpoint; the step that was skipped is none of this trace. */
+/* The live set at the recording's begin is in a checkpoint; the step that was skipped is none of this trace. */
 TEST(a_recording_that_skipped_a_step_knows_what_was_alive)
 {
 	const char *path = run_path(test_dir(), "skip.zst");

@@ -1,5 +1,5 @@
 /*
- * What the reports phases, steps, oom and check stand on: moments, what was alive at them, steps per device, callsites,
+ * The base of the reports phases, steps, oom and check: moments, the live set at them, steps per device, callsites,
  * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
  */
 #include "database/db.h"

@@ -1,6 +1,6 @@
 /*
- * What grows, what stays and what is replaced; and the addresses of segments. With "--write DIR" it only writes the
- * traces that tests/cli/test_retained.sh, test_diff.sh and test_frag.sh look at.
+ * Places that grow, that stay and that are replaced; and the addresses of segments. With "--write DIR" it only writes
+ * the traces that tests/cli/test_retained.sh, test_diff.sh and test_frag.sh look at.
  */
 #include "memtrace/base.h"
 #include "report/steps/retained.h"
@@ -92,7 +92,7 @@ static void write_init(struct run *run)
 }
 
 /*
- * One step. Of every micro-batch: 8 MiB of activations that backward frees; `keep` bytes of outputs that stay until
+ * One step. In every micro-batch: 8 MiB of activations that backward frees; `keep` bytes of outputs that stay until
  * the step ends. Gradients come with the first backward and go with the step, optimizer state with the first step.
  */
 static void write_step(struct run *run, uint32_t step, uint64_t keep, uint64_t activations)

@@ -11,7 +11,7 @@
 
 struct rule_case {
 	size_t line;
-	char *file, *role, *part, *category; /* what is expected */
+	char *file, *role, *part, *category; /* the expected label */
 	char *body;                          /* frames, or "mark ..." */
 };
 
@@ -103,7 +103,7 @@ static const char *part_word(uint32_t part)
 	return words[part];
 }
 
-/* What the tracker says, after something else than init has run. */
+/* The tracker's word, after something else than init has run. */
 static struct mt_label label_of(const char *stack)
 {
 	struct mt_defs *defs = mt_defs_new();

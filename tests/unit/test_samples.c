@@ -1,5 +1,5 @@
 /*
- * What is known beside the recorded calls, from traces to answers: NVML's count at the peaks, what was free at an
+ * The samples beside the recorded calls, from traces to answers: NVML's count at the peaks, what was free at an
  * out-of-memory error, the host's memory. With "--write DIR" it only writes the traces of tests/cli/test_samples.sh.
  */
 #include "database/db.h"
@@ -185,7 +185,7 @@ TEST(what_nvml_counts_beside_the_peak)
 	write_run(path);
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM peak"), "500");
-	/* Of the two samples after the peak the first was made while memory moved. */
+	/* The first of the two samples after the peak was made while memory moved. */
 	CHECK_STR(ask(&run, "SELECT time / 1000000 FROM gpu_total WHERE peak = 'peak'"), "70");
 	CHECK_STR(ask(&run,
 		      "SELECT " M(recorded_bytes) " || ' ' || " M(context_bytes) " || ' ' || " M(code_bytes) " || ' ' || " M(

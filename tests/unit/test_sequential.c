@@ -7,7 +7,7 @@
 
 #define PROCESSES 4u
 #define ROUNDS 25
-#define EVENTS 1500 /* of each process: more than the first turn */
+#define EVENTS 1500 /* events of each process: more than the first stretch */
 #define PLACES 12u
 #define BLOCKS 40u
 #define CUDA_ERROR_OUT_OF_MEMORY 2

@@ -131,7 +131,7 @@ TEST(what_cupti_does_not_know_is_refused)
 	CHECK_EQ(cuptiGetCallbackState(&enabled, subscriber, CUPTI_DOMAIN_DRIVER, 245), CUPTI_OK);
 	CHECK_EQ(enabled, 0);
 	CHECK_EQ(cuptiGetDeviceId((struct cuda_context *)wrong, &device), CUPTI_INVALID_CONTEXT);
-	CHECK_EQ(cuptiGetDeviceId(NULL, &device), CUPTI_OK); /* that of the thread's context */
+	CHECK_EQ(cuptiGetDeviceId(NULL, &device), CUPTI_OK); /* the device of the thread's context */
 	CHECK_EQ(device, 0);
 }
 

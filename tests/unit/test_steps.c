@@ -1,9 +1,9 @@
 /*
  * test_steps.c - where the steps of real training loops end, event by event.
  *
- * Each loop is played as the memory events that its process would send. What happened is written down as a line of
- * letters, one for each function that was at work, and a bar where a step ended. Readers of the trace, and recordings
- * that go on in the middle of it, must agree at every event.
+ * Each loop is played as the memory events that its process would send. The events are written down as a line of
+ * letters, one for each function that was at work, and a bar at the end of a step. Readers of the trace, and
+ * recordings that go on in the middle of it, must agree at every event.
  */
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
@@ -19,7 +19,7 @@
 #define ZERO_GRAD "zero_grad " TORCH "optim/optimizer.py\n"
 #define CUT "~\n" /* frames were left out here */
 
-#define GOING_ON 9 /* recordings that go on after so many times 13 events */
+#define GOING_ON 9 /* recordings that go on after a multiple of 13 events */
 
 static struct mt_rules *rules;
 static struct mt_defs *defs;
@@ -27,7 +27,7 @@ static struct mt_tracker *tracker, *reader, *resumed[GOING_ON];
 static uint32_t thread, other_thread, autograd;
 static struct mt_label label;
 static uint64_t sent;
-static char line[4096]; /* what happened */
+static char line[4096]; /* the events */
 static size_t used;
 
 static void setup(const char *pattern)
@@ -61,7 +61,7 @@ static void teardown(void)
 	mt_rules_free(rules);
 }
 
-/* What reads the trace is told of the step before the event, as in the file. */
+/* A reader of the trace is told of the step before the event, as in the file. */
 static void read_event(struct mt_tracker *by, const struct mt_event *event, int follow, uint32_t closed)
 {
 	struct mt_event step = { .kind = MT_STEP, .value = label.step - 1, .seq = event->seq };
@@ -689,7 +689,7 @@ TEST(two_optimizers)
 	teardown();
 }
 
-/* What the user says beats what frameworks do. */
+/* The user's word beats the frameworks'. */
 TEST(marks_beat_role_functions)
 {
 	int i;

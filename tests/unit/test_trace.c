@@ -371,7 +371,7 @@ TEST(skipped_events_leave_their_live_set)
 	kit_release(&trace);
 }
 
-/* What was freed unseen is known from the checkpoint only: reopening must not bring it back. */
+/* A free that was not seen is known from the checkpoint only: reopening must not bring the memory back. */
 TEST(skipped_frees_stay_freed)
 {
 	const char *path = kit_path("trace.zst");
@@ -470,7 +470,7 @@ TEST(reopening_goes_on_where_the_file_ends)
 			tear(path, begin, round % 3 ? 1500 : 0, &trace.random);
 			CHECK_EQ(mt_writer_reopen(&trace.writer, path, NULL, &last), 0);
 			while (trace.count && trace.events[trace.count - 1].seq > last)
-				trace.count--; /* what was torn off */
+				trace.count--; /* the part torn off */
 			CHECK_EQ(last, trace.count ? trace.events[trace.count - 1].seq : 0);
 			CHECK_EQ(mt_writer_events(trace.writer), trace.count);
 		}

@@ -69,7 +69,7 @@ TEST(wide_characters_take_two_cells)
 	CHECK_EQ(area_text(all, 0, 0, STYLE_BOLD, "a漢b"), 4);
 	CHECK_STR(cell(&canvas, 1, 0)->text, "漢");
 	CHECK_STR(cell(&canvas, 2, 0)->text, "");
-	/* What would stick out is not drawn by half. */
+	/* A text that would stick out is not drawn by half. */
 	CHECK_EQ(area_text(all, 0, 1, STYLE_PLAIN, "abcde漢"), 5);
 	area_put(all, 5, 2, "漢", STYLE_PLAIN, STYLE_NO_BACKGROUND);
 	area_put(all, -1, 2, "漢", STYLE_PLAIN, STYLE_NO_BACKGROUND);
@@ -219,7 +219,7 @@ TEST(layers_look_different)
 	for (a = 0; a < 2 * STYLE_LAYERS; a++)
 		for (b = 0; b < a; b++)
 			CHECK(differs(palette_look(STYLE_LAYER(a), 0, 256), palette_look(STYLE_LAYER(b), 0, 256)));
-	/* Of 8 colours, the six phases that people look at most. */
+	/* In 8 colours, the six phases that people look at most. */
 	for (a = MT_PHASE_INIT; a <= MT_PHASE_OPTIMIZER; a++)
 		for (b = MT_PHASE_INIT; b < a; b++)
 			if (a != MT_PHASE_REF && a != MT_PHASE_CRITIC && b != MT_PHASE_REF && b != MT_PHASE_CRITIC)
@@ -228,8 +228,8 @@ TEST(layers_look_different)
 
 /* ---- palette: eyes ---- */
 
-/* What eyes make of linear red, green and blue (Machado, Oliveira and Fernandes 2009, severity 1): all three kinds of cones, then
- * without those for long, middle and short waves. */
+/* The view of eyes of linear red, green and blue (Machado, Oliveira and Fernandes 2009, severity 1): all three kinds
+ * of cones, then without those for long, middle and short waves. */
 static const double eyes[][3][3] = {
 	{ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
 	{ { 0.152286, 1.052583, -0.204868 }, { 0.114503, 0.786281, 0.099216 }, { -0.003882, -0.048116, 1.051998 } },
@@ -237,7 +237,7 @@ static const double eyes[][3][3] = {
 	{ { 1.255528, -0.076749, -0.178779 }, { -0.078411, 0.930809, 0.147602 }, { 0.004733, 0.691367, 0.303900 } },
 };
 
-/* Of the 256 colours of terminals. */
+/* In the 256 colours of terminals. */
 static void linear_rgb(int colour, double rgb[3])
 {
 	int part[3] = { (colour - 16) / 36, (colour - 16) / 6 % 6, (colour - 16) % 6 }, i;
@@ -318,7 +318,7 @@ TEST(phases_are_seen_on_dark_and_light)
 	}
 }
 
-/* What a report prints of a phase, on a terminal of so many colours: a bar, or words behind a blank. */
+/* A report's print of a phase, on a terminal of `colours` colours: a bar, or words behind a blank. */
 static const char *printed(int colours, const char *phase, int bar)
 {
 	static char bytes[256];

@@ -111,7 +111,7 @@ TEST(a_thin_layer_is_not_lost)
 	canvas_release(&canvas);
 }
 
-/* What thin layers get beyond their due is taken from thick ones. */
+/* Rows that thin layers get beyond their due are taken from thick ones. */
 TEST(thick_layers_make_room_for_thin_ones)
 {
 	struct canvas canvas = canvas_of(1, 4, 256, 0);
@@ -204,7 +204,7 @@ TEST(what_varies_in_a_column_is_subdued)
 	canvas_release(&canvas);
 }
 
-/* What is in use is one hill, under the slack: the rest, too, and it is as high as it was at most. */
+/* Memory in use is one hill, under the slack: the rest, too, and it is as high as its maximum. */
 TEST(slack_lies_on_top)
 {
 	struct canvas canvas = canvas_of(2, 8, 256, 0);

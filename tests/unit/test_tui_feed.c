@@ -344,7 +344,7 @@ static void write_random(const char *path, uint32_t pid, uint64_t seed, uint64_t
 	maker_close(&m);
 }
 
-/* What a site is turns out long after the screen has got to know it. */
+/* The kind of a site turns out long after the screen has got to know it. */
 TEST(a_segment_that_gets_tensors_late)
 {
 	char path[] = "late.zst", *paths[] = { path };
@@ -400,7 +400,7 @@ static uint64_t tensor_at(uint32_t kind, uint32_t i)
 }
 
 /*
- * What an importer sees of a training step: weights and twice as much optimizer state are there from the start, nobody
+ * An importer's view of a training step: weights and twice as much optimizer state are there from the start, nobody
  * knows whence, and of one size. The optimizer makes the state anew and frees the old.
  */
 static void write_replaced_state(const char *path)

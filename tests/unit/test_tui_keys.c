@@ -1,4 +1,4 @@
-/* What keys do to the screen, and that help and manual have them all. */
+/* The keys' effects on the screen, and that help and manual have them all. */
 #include "memtrace/base.h"
 #include "test.h"
 #include "tui_kit.h"
@@ -57,7 +57,7 @@ TEST(moments_are_found_by_name)
 	ask_for(kit, "@", "r2");
 	CHECK(kit->app.scale.cursor >= first_of(kit, "rollout", 2) &&
 	      kit->app.scale.cursor < first_of(kit, "logprob", 2));
-	CHECK_EQ(kit->app.live.bytes, 73 * GIB); /* where most was held in it */
+	CHECK_EQ(kit->app.live.bytes, 73 * GIB); /* moment with the most held in it */
 	CHECK(kit->app.scale.from < first_of(kit, "rollout", 2) && kit->app.scale.to > first_of(kit, "logprob", 2));
 	ask_for(kit, "@", "");
 	ask_for(kit, "@", "3");
@@ -348,7 +348,7 @@ TEST(escape_takes_the_filter_back)
 	kit_close(kit);
 }
 
-/* What has no use is not offered, and how to leave is the last thing that goes. */
+/* A key without use is not offered, and the way to leave is the last thing that goes. */
 TEST(the_bar_says_how_to_leave)
 {
 	struct kit *kit;
@@ -400,12 +400,12 @@ TEST(the_bar_offers_what_can_be_done)
 	kit_keys(kit, "q 2 Enter");
 	kit_resize(kit, 80, 24);
 	CHECK(kit_shows(kit, "Left Right sideways  q back\n"));
-	kit_keys(kit, "q a"); /* of no single place */
+	kit_keys(kit, "q a"); /* a row of no single place */
 	CHECK(!kit_shows(kit, "Enter the place") && kit_shows(kit, " q back\n"));
 	kit_close(kit);
 }
 
-/* What has no room in the table is below it, of the chosen row. */
+/* Text of the chosen row without room in the table is below it. */
 TEST(what_is_cut_is_told_of_the_chosen_row)
 {
 	struct kit *kit = kit_open(kit_rl_run(), NULL);
@@ -478,7 +478,7 @@ TEST(the_flame_lists_what_is_below_the_chosen_frame)
 	kit_close(kit);
 }
 
-/* What is chosen while there are no names is, when they come, what most of it is. */
+/* The row chosen while there are no names is, when they come, the row of most of it. */
 TEST(a_choice_outlasts_the_coming_of_names)
 {
 	struct kit *kit = kit_open(kit_rl_run(), NULL);
@@ -513,7 +513,7 @@ TEST(filter)
 	CHECK_EQ(kit->app.live.bytes, 14 * GIB);
 	kit_keys(kit, "Left");
 	CHECK(kit_shows(kit, "GPU 0 by phase, only backward"));
-	/* Where it is known what the memory that was taken became. */
+	/* If the fate of the taken memory is known. */
 	kit_keys(kit, "f ^U");
 	kit_type(kit, "phase=rollout");
 	kit_keys(kit, "Enter p");
@@ -660,7 +660,7 @@ TEST(the_screen_as_a_file)
 	CHECK_STR(file, screen);
 	free(file);
 
-	/* What exists stays, unless the person says otherwise. */
+	/* An existing file stays, unless the person says otherwise. */
 	kit_write_text("mine.txt", "mine\n");
 	answer_write(kit, "mine.txt");
 	CHECK(kit_shows(kit, "overwrite it (y, n)?"));

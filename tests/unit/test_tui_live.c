@@ -1,4 +1,4 @@
-/* What the timeline knows of a run: the live set at a moment, the model's texts and spans, and filters. */
+/* The timeline's facts of a run: the live set at a moment, the model's texts and spans, and filters. */
 #include "memtrace/error.h"
 #include "screen/data/liveset.h"
 #include "screen/draw/filter.h"
@@ -87,7 +87,7 @@ static void check_live(const struct liveset *live, const struct model *model, co
 	CHECK_EQ(live->count, sum_count);
 }
 
-/* What a row comes after must not come after it. */
+/* The row before a row must not come after it. */
 static int is_before(const struct model *model, const struct liveset_row *a, const struct liveset_row *b,
 		     enum liveset_sort sort)
 {
@@ -193,7 +193,7 @@ TEST(a_line_is_one_row)
 	model_release(&model);
 }
 
-/* What a live set keeps from one time to the next must not outlive what it was made from. */
+/* State that a live set keeps from one time to the next must not outlive its source. */
 TEST(what_looks_alike_changes_with_the_model)
 {
 	struct model_site site = { .stack = 3, .function = "f", .place = "f.py:1" };
@@ -241,7 +241,7 @@ TEST(what_looks_alike_changes_with_the_model)
 	model_release(&model);
 }
 
-/* What is larger than any digit that sorts. */
+/* A number larger than any digit that sorts. */
 TEST(rows_of_all_sizes_are_in_order)
 {
 	struct kit_random random = { 9 };

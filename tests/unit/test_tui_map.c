@@ -19,7 +19,7 @@ static uint8_t layer_of_id(const void *context, const struct segment_block *bloc
 	return layer[block->id];
 }
 
-/* What every byte is: 0 a hole, else a block's number and one more. The first block has what others overlap. */
+/* The kind of every byte: 0 a hole, else a block's number and one more. The first block has what others overlap. */
 static void paint(int *byte, const struct segment *segment, const struct segment_block *block, size_t blocks)
 {
 	uint64_t at;
@@ -264,7 +264,7 @@ TEST(segments_are_searched)
 	kit_close(kit);
 }
 
-/* What a filter hides is still there: it is no hole. */
+/* A filter hides memory that is still there: it is no hole. */
 TEST(what_is_filtered_is_no_hole)
 {
 	struct kit *kit = open_segments(80, 24);

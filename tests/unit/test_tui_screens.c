@@ -139,7 +139,7 @@ TEST(golden_two_processes)
 	CHECK(same);
 }
 
-/* What there is to see of any run, and how to get there; docs/screen.md says which point of the screen each stands for. */
+/* The views of any run, and the keys to them; docs/screen.md says which point of the screen each stands for. */
 static const struct scene points[] = {
 	{ "timeline", "", NULL },
 	{ "phase", "0 g ] ] ] + + +", NULL },
@@ -181,7 +181,7 @@ TEST(golden_snapshot)
 	check_points(kit_snapshot("torch2.11-medium512-training"), "snapshot/", POINTS);
 }
 
-/* What `make demo` records, as it would be if an event came every so often; in a folder of the test's own. */
+/* The recording of `make demo`, as it would be if events came at fixed intervals; in a folder of the test's own. */
 static const char *record_demo(void)
 {
 	const char *build = getenv("BUILD");

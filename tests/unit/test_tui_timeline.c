@@ -173,7 +173,7 @@ TEST(the_verdict_comes_first)
 	screen_free(screen);
 }
 
-/* What a run died of, and who asked for it, has a row of its own. */
+/* The error that a run died of, and the asker, have a row of their own. */
 TEST(out_of_memory_is_said_with_the_verdict)
 {
 	struct screen *screen = screen_of(80, 24, 256, 0);
@@ -307,7 +307,7 @@ TEST(both_processes_have_their_band)
 	CHECK_SHOWS(screen, "\n  rank 0 init-----");
 	CHECK_SHOWS(screen, "-forward---");
 	CHECK_SHOWS(screen, "\npid 4242 rollout--");
-	/* Where only one has room it is that of the chosen row. */
+	/* If only one has room it is that of the chosen row. */
 	CHECK_SHOWS(one, "\npid 4242 rollout--");
 	press(one, 'j');
 	CHECK_SHOWS(one, "\n  rank 0 init-----");

@@ -416,7 +416,7 @@ TEST(plumbing_is_one_row)
 	CHECK_STR(rows_of(mixed + 4, count - 4, 1, 0), "allocator slack main ... Attention.forward");
 	CHECK_STR(rows_of(mixed + 4, count - 4, 0, 1),
 		  "_start __libc_start_call_main main ... _call_impl Attention.forward");
-	/* Where there is nothing else, what names the place stays. */
+	/* If there is nothing else, the words that name the place stay. */
 	CHECK_STR(rows_of(mixed + 5, 1, 0, 0), "_call_impl");
 	CHECK_STR(rows_of(NULL, 0, 0, 0), "no stack was recorded");
 }
@@ -513,7 +513,7 @@ TEST(the_flame_hears_keys_before_it_is_drawn)
 	kit_close(kit);
 }
 
-/* What was chosen stays chosen when the cursor moves, and what is gone is left for what is above it. */
+/* The chosen row stays chosen when the cursor moves, and a row that is gone is left for the one above it. */
 TEST(the_flame_follows_the_cursor)
 {
 	struct kit *kit = open_run(100, 30, 0, 1);

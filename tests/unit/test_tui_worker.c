@@ -65,7 +65,7 @@ TEST(life_tells_who_freed_it)
 	CHECK_STR(cell(answer, 0, "size"), "3.0 MiB");
 	CHECK_STR(cell(answer, 0, "freed in"), "backward");
 	CHECK_STR(cell(answer, 0, "by"), "backward (train.py:42)");
-	CHECK_STR(cell(answer, 0, "step"), "5"); /* of one size: the newest first */
+	CHECK_STR(cell(answer, 0, "step"), "5"); /* all of one size: the newest first */
 	CHECK_STR(cell(answer, 2 * STEPS - 1, "step"), "1");
 	CHECK(answer->time[0] > answer->time[1] && answer->time[2 * STEPS - 1] > 0);
 	worker_answer_free(answer);
@@ -129,7 +129,7 @@ TEST(between_adds_up_what_is_new_and_alive)
 	kit_close(kit);
 }
 
-/* What was born at `from` does not count, what was born at `to` does; what is freed at `to` is not alive. */
+/* Memory born at `from` does not count, memory born at `to` does; memory freed at `to` is not alive. */
 TEST(between_takes_its_end_and_not_its_beginning)
 {
 	struct kit *kit = open_steps();
@@ -179,7 +179,7 @@ TEST(retained_tells_what_grows)
 	kit_close(kit);
 }
 
-/* What keeps more with every step is no setting's, and so is said first. */
+/* Memory that grows with every step is no setting's, and so is said first. */
 TEST(advice_is_what_memana_advise_says)
 {
 	struct kit *kit = open_steps();

@@ -105,7 +105,7 @@ static int hear(void *context, uint32_t process, uint64_t events, uint64_t bytes
 	return ++batches->heard == batches->enough ? -MT_E_BUSY : 0;
 }
 
-/* What the watch of a load returns ends it, and is what the load returns. */
+/* The return value of a load's watch ends the load, and is the load's own. */
 TEST(a_watched_load_ends_when_told_to)
 {
 	const char *path = new_path();
@@ -152,7 +152,7 @@ TEST(a_trace_that_has_disappeared)
 	CHECK(!unlink(kit->path[0]));
 	start_again(kit);
 	CHECK(has(why_failed(kit), "run.zst: No such file"));
-	CHECK(kit->model.site[site_called(kit, "keep")].callstack); /* what needs no database is there */
+	CHECK(kit->model.site[site_called(kit, "keep")].callstack); /* parts that need no database are there */
 	answer = ask_sql(kit, "SELECT 1");
 	CHECK(has(answer->trouble, "No such file"));
 	worker_answer_free(answer);

@@ -17,7 +17,7 @@ class Allocator:
     def give(self, nbytes):
         address, self.next, self.total = self.next, self.next + (nbytes + 511) // 512 * 512, self.total + nbytes
         if _report is not None:
-            _report(address, nbytes, self.total, self.total, 1)  # of CUDA device 0
+            _report(address, nbytes, self.total, self.total, 1)  # report on CUDA device 0
         return address
 
 
