@@ -114,6 +114,7 @@ static int daemonise(int lock)
 	if (pid)
 		return 1;
 	setsid();
+	umask(umask(077) & ~0600u); /* the collector opens its own files more than once */
 	reset_signals();
 	if (keep_only(lock)) /* the working folder stays: a relative LD_LIBRARY_PATH must lead to the same NVML */
 		return -MT_E_SYSTEM;

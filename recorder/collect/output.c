@@ -42,7 +42,18 @@ void output_dir(char *dir, const char *path)
 		snprintf(dir, MEMREC_PATH_MAX, ".");
 }
 
-/* The meaning of %LETTER; `text` has 80 bytes. */
+/* A host may have any name, and a name of a file must not leave its folder. */
+static void add_host(char *text, const char *host)
+{
+	size_t i;
+
+	snprintf(text, 80, "%.64s", host);
+	for (i = 0; text[i]; i++)
+		if (text[i] == '/' || (text[i] == '.' && !i))
+			text[i] = '_';
+}
+
+/* The text of %LETTER; `text` has 80 bytes. */
 static void expand_letter(char *text, char letter, const struct output_owner *owner)
 {
 	if (letter == 'p')
@@ -52,7 +63,7 @@ static void expand_letter(char *text, char letter, const struct output_owner *ow
 	else if (letter == 'r')
 		snprintf(text, 80, "none");
 	else if (letter == 'h')
-		snprintf(text, 80, "%.64s", owner->host);
+		add_host(text, owner->host);
 	else
 		snprintf(text, 80, "%%");
 }

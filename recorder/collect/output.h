@@ -4,6 +4,7 @@
  *   -o trace.zst                   the first process of a run: trace.zst      with RANK=3: trace.rank3.zst
  *                                  further ones: trace.PID.zst, then trace.PID.2.zst and so on
  *   -o run-%h/%r.zst               as it says; a second process with that name: run-node7/3.PID.zst
+ *                                  (a slash, and a dot in front, of the host's name: an underscore)
  *
  * Without a launcher nobody knows who is first, so the name always tells the rank or the pid.
  */

@@ -147,6 +147,18 @@ reaper() {
 		all_agree 1 && nothing_left
 }
 check "a program that adopts orphans does not adopt the collector" reaper
+wall() {
+	fresh
+	rm -f go && mkfifo go
+	status 0 timeout 30 "$memrec" --ring-dir rings -- python3 "$trees" wall && all_agree 1 && nothing_left
+}
+check "a thread that waits for children of all kinds" wall
+masked() {
+	fresh
+	(umask 0777 && LD_LIBRARY_PATH=$standin exec "$memrec" --ring-dir rings -- sh -c 'umask 0777; exec python3 "$0" --calls 100' "$SRC/tests/cli/driver_calls.py") >/dev/null 2>&1
+	[ "$(stat -c %a trace.zst)" = 600 ] && "$memana" verify trace.zst && nothing_left
+}
+check "a umask that takes every right: the trace is its owner's" masked
 few_files() {
 	tree few_files && grep -qx 'done' out && said '^memrec: process [0-9]+ was not recorded: ' && [ "$(count)" = 0 ] && nothing_left
 }

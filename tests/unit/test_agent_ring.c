@@ -8,6 +8,7 @@
 #include "test.h"
 
 #define THREADS 4
+#define NOBODY 0x7ffffff0u /* no thread has this id */
 
 static struct ring ring;
 
@@ -203,6 +204,57 @@ TEST(stacks_leave_room_for_threads_and_modules)
 	close_ring();
 }
 
+/* As a preloaded library may have it: the program's clock stands still. */
+static int clock_stands;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static const struct timespec stood = { 1000, 0 };
+
+	if (!clock_stands)
+		return (int)syscall(SYS_clock_gettime, clock, time);
+	*time = stood;
+	return 0;
+}
+
+TEST(a_wait_ends_where_the_clock_stands_still)
+{
+	struct ring_writer writer = { 0 };
+	uint32_t i, me = (uint32_t)getpid(), shared = OWNED_SLOTS + NOBODY % SHARED_SLOTS;
+	uint64_t seq;
+	int slots;
+
+	for (slots = 0; slots < 2; slots++) { /* of its own, shared */
+		open_ring(1 << 16);
+		writer = (struct ring_writer){ 0 };
+		for (i = 0; slots && i < OWNED_SLOTS; i++)
+			atomic_store(&ring.local[i].owner, me);
+		CHECK(ring_claim(&ring, &writer, NOBODY));
+		for (seq = 1; !append(&writer, seq, 0); seq++)
+			;
+		ring.wait_ns = 1000000;
+		clock_stands = 1;
+		CHECK_EQ(append(&writer, seq, 0), -MT_E_SPACE);
+		atomic_store(&ring.local[shared].holder, slots ? me : 0);
+		CHECK_EQ(append(&writer, seq, 0), -MT_E_SPACE);
+		atomic_store(&ring.local[shared].holder, 0);
+		clock_stands = 0;
+		close_ring();
+	}
+}
+
+TEST(a_ring_is_its_owners_whatever_the_umask)
+{
+	mode_t mask = umask(0777);
+	struct stat st;
+
+	open_ring(1 << 16);
+	umask(mask);
+	CHECK_EQ(stat(ring.path, &st), 0);
+	CHECK_EQ(st.st_mode & 0777, 0600);
+	close_ring();
+}
+
 TEST(an_existing_ring_is_not_touched)
 {
 	struct ring first;
@@ -217,8 +269,6 @@ TEST(an_existing_ring_is_not_touched)
 	CHECK_EQ(atomic_load(&ring.header->ended), MT_END_REPLACED + 1);
 	close_ring();
 }
-
-#define NOBODY 0x7ffffff0u /* no thread has this id */
 
 TEST(a_slot_outlives_its_thread)
 {

@@ -49,6 +49,40 @@ TEST(names)
 	}
 }
 
+TEST(no_host_leaves_the_folder)
+{
+	static const char *const rows[][2] = {
+		{ "node7.example.org", "/d/t.node7.example.org.zst" },
+		{ "../../etc/x", "/d/t._._.._etc_x.zst" },
+		{ "..", "/d/t._..zst" },
+		{ "/", "/d/t._.zst" },
+	};
+	char path[MEMREC_PATH_MAX];
+	size_t i;
+	int plain;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct output_owner owner = { "/run", "/run/4711.ring", rows[i][0], 4711, -1 };
+
+		CHECK_EQ(output_name(path, "/d/t.%h.zst", &owner, 0, &plain), 0);
+		CHECK_STR(path, rows[i][1]);
+	}
+}
+
+/* The owner's rights are given whatever the umask is. */
+TEST(the_folder_of_a_run_is_its_owners)
+{
+	char path[MEMREC_PATH_MAX];
+	mode_t mask = umask(0777);
+	struct stat st;
+
+	CHECK_EQ(rundir_make(path, test_dir(), "/nowhere"), 0);
+	umask(mask);
+	CHECK_EQ(stat(path, &st), 0);
+	CHECK_EQ(st.st_mode & 0777, 0700);
+	CHECK_EQ(rmdir(path), 0);
+}
+
 TEST(patterns)
 {
 	CHECK_EQ(output_check("a.%p.%r.%h.%%"), 0);

@@ -24,6 +24,7 @@
 #define WAIT_STEP_NS 100000
 #define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
 #define LOOK_NS 50000000
+#define LOOK_CALLS 32u  /* a look all the same after this many calls: the program's clock may stand still */
 #define REPLACED_MAX 3  /* most collectors that replace a killed one */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
@@ -32,6 +33,7 @@ static struct {
 	_Atomic int started;      /* a recording was started here, or in the process that forked this one */
 	_Atomic uint32_t threads; /* serials given out */
 	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
+	_Atomic uint32_t calls;   /* of look_after_collector since then */
 	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
 	_Atomic uint32_t replaced;
 	struct ring ring;
@@ -283,8 +285,10 @@ static void look_after_collector(void)
 	uint64_t now = now_ns(), last = atomic_load(&agent.looked);
 	uint32_t idle = 0;
 
-	if (now - last < LOOK_NS || !atomic_compare_exchange_strong(&agent.looking, &idle, 1))
+	if ((now - last < LOOK_NS && atomic_fetch_add(&agent.calls, 1) < LOOK_CALLS) ||
+	    !atomic_compare_exchange_strong(&agent.looking, &idle, 1))
 		return;
+	atomic_store(&agent.calls, 0);
 	own_stack_call(replace_collector, NULL);
 	atomic_store(&agent.looked, now_ns());
 	atomic_store(&agent.looking, 0);

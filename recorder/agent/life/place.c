@@ -33,7 +33,8 @@ static int own_folder(char *dir, size_t size, const char *parent, size_t parent_
 	textbuf_add_number(&text, getuid());
 	textbuf_add(&text, ".");
 	textbuf_add_number(&text, (uint64_t)getpid());
-	mkdir(dir, 0700);
+	if (!text.cut && !mkdir(dir, 0700))
+		chmod(dir, 0700); /* whatever the umask says */
 	if (text.cut || lstat(dir, &stat) || !S_ISDIR(stat.st_mode) || stat.st_uid != getuid() || stat.st_mode & 077)
 		return -MT_E_SYSTEM;
 	return 0;

@@ -2,7 +2,7 @@
  * spawn.c - start the collector so that the program never notices.
  *
  *     program ──clone, no exit signal──> helper ──clone──> memrec --collect ──fork──> the collector
- *        <───────── status ─────────────  waits  <─ ends ─┘
+ *        <──────── in memory ───────────  waits  <─ ends ─┘
  *
  * fork() would run the program's atfork handlers. A child of ours that runs another program raises SIGCHLD when it
  * ends, and turns up in waitpid(-1), regardless of how it was cloned. The collector is therefore the helper's child,
@@ -38,6 +38,7 @@ struct spawn {
 	char *argv[5];
 	char **envp;
 	uint8_t *helper_stack, *child_stack; /* their tops */
+	volatile int status;                 /* of the helper's child: 0, the collector runs */
 };
 
 /* The variables that brought the agent into this process must not bring it into the collector. */
@@ -110,7 +111,7 @@ static int help(void *context)
 	struct sigaction action;
 	uint64_t none = 0;
 	pid_t pid;
-	int i, status = 1;
+	int i;
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = SIG_DFL;
@@ -119,25 +120,29 @@ static int help(void *context)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGSET_BYTES);
 	pid = clone(run_program, spawn->child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn);
 	if (pid > 0)
-		status = wait_for(pid);
-	syscall(SYS_exit_group, status);
-	return status;
+		spawn->status = wait_for(pid);
+	syscall(SYS_exit_group, 0);
+	return 0;
 }
 
-/* 1: the collector runs. */
+/*
+ * 1: the collector runs. The helper says so in memory: its exit status is taken by any thread of the program that waits for
+ * children of all kinds (__WALL).
+ */
 static int start_helper(struct spawn *spawn)
 {
 	uint64_t all = ~0ull, old = 0;
-	int status = 1;
 	pid_t pid, got;
+
+	spawn->status = 1;
 
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, SIGSET_BYTES);
 	pid = clone(help, spawn->helper_stack, CLONE_VM | CLONE_VFORK, spawn);
 	do {
-		got = pid > 0 ? (pid_t)syscall(SYS_wait4, pid, &status, __WALL, NULL) : -1;
+		got = pid > 0 ? (pid_t)syscall(SYS_wait4, pid, NULL, __WALL, NULL) : -1;
 	} while (pid > 0 && got < 0 && errno == EINTR);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
-	return pid > 0 && got == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	return pid > 0 && !spawn->status;
 }
 
 int agent_spawn_collector(const char *program, const char *ring_path, const char *run_dir)

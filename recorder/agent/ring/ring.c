@@ -59,11 +59,30 @@ static void pause_a_little(void)
 	pause_ns(WAIT_STEP_NS);
 }
 
-/* Longer each time: thousands may wait, and the one that they wait for needs the processor. */
-static void pause_longer(uint64_t *step_ns)
+/* A wait, measured by the clock and by its own pauses: a preloaded library may let the program's clock stand still. */
+struct wait {
+	uint64_t began, paused, step;
+};
+
+static struct wait wait_begin(uint64_t first_step_ns)
 {
-	*step_ns = *step_ns * 2 < LONGEST_STEP_NS ? *step_ns * 2 : LONGEST_STEP_NS;
-	pause_ns(*step_ns);
+	return (struct wait){ now_ns(), 0, first_step_ns };
+}
+
+/* ns since its beginning, or more. */
+static uint64_t wait_ns_of(const struct wait *wait)
+{
+	uint64_t by_clock = now_ns() - wait->began;
+
+	return by_clock > wait->paused && by_clock < UINT64_MAX / 2 ? by_clock : wait->paused;
+}
+
+/* Longer each time: thousands may wait, and the one that they wait for needs the processor. */
+static void wait_a_step(struct wait *wait)
+{
+	wait->step = wait->step * 2 < LONGEST_STEP_NS ? wait->step * 2 : LONGEST_STEP_NS;
+	pause_ns(wait->step);
+	wait->paused += wait->step;
 }
 
 static int space_error(int error)
@@ -139,7 +158,7 @@ int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? -MT_E_BUSY : space_error(errno);
-	error = lay_out(ring, fd, slot_bytes);
+	error = fchmod(fd, 0600) ? -MT_E_SYSTEM : lay_out(ring, fd, slot_bytes); /* whatever the umask says */
 	close(fd);
 	if (error) {
 		ring_unlink(ring);
@@ -279,7 +298,7 @@ static int take_shared(_Atomic uint32_t *holder, uint32_t tid)
 static int enter_shared(struct ring *ring, uint32_t slot, uint32_t tid)
 {
 	_Atomic uint32_t *holder = &ring->local[slot].holder;
-	uint64_t end = 0, step = WAIT_STEP_NS;
+	struct wait wait;
 	uint32_t tries, nobody;
 
 	for (tries = 0; tries < SHARED_TRIES; tries++) {
@@ -287,13 +306,9 @@ static int enter_shared(struct ring *ring, uint32_t slot, uint32_t tid)
 		if (atomic_compare_exchange_weak(holder, &nobody, tid))
 			return 1;
 	}
-	while (!take_shared(holder, tid)) {
-		if (!end)
-			end = now_ns() + WAITS_MAX * ring->wait_ns;
-		if (now_ns() >= end)
+	for (wait = wait_begin(WAIT_STEP_NS); !take_shared(holder, tid); wait_a_step(&wait))
+		if (wait_ns_of(&wait) >= WAITS_MAX * ring->wait_ns)
 			return 0;
-		pause_longer(&step);
-	}
 	return 1;
 }
 
@@ -391,13 +406,13 @@ static int has_room(const struct ring *ring, struct ring_writer *writer, uint32_
 static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t need)
 {
 	uint64_t patience = ring->wait_ns * (writer->shared ? SHARED_WAITS : 1);
-	uint64_t now = now_ns(), stuck = now + patience, end = now + WAITS_MAX * ring->wait_ns;
-	uint64_t tail = writer->tail, step = WAIT_STEP_NS / 2;
+	uint64_t waited, stuck = patience, tail = writer->tail;
+	struct wait wait = wait_begin(WAIT_STEP_NS / 2);
 
 	if (!ring->wait_ns || writer->gave_up == writer->tail + 1)
 		return 0;
 	do {
-		pause_longer(&step);
+		wait_a_step(&wait);
 		read_cursors(writer);
 		if (writer->tail == tail)
 			notice_stuck(ring);
@@ -405,11 +420,11 @@ static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t
 			writer->gave_up = 0;
 			return 1;
 		}
-		now = now_ns();
+		waited = wait_ns_of(&wait);
 		if (writer->tail != tail)
-			stuck = now + patience;
+			stuck = waited + patience;
 		tail = writer->tail;
-	} while (now < stuck && now < end && !atomic_load(&ring->header->stop));
+	} while (waited < stuck && waited < WAITS_MAX * ring->wait_ns && !atomic_load(&ring->header->stop));
 	writer->gave_up = writer->tail + 1;
 	return 0;
 }
