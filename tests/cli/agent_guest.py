@@ -2,7 +2,10 @@
 folder of the rings; exits with 0 when all is well, else says what is not."""
 import ctypes
 import errno
+import mmap
 import os
+import re
+import resource
 import signal
 import sys
 import threading
@@ -142,6 +145,67 @@ def nothing_is_left_behind():
     except ChildProcessError:
         child = None
     assert child is None and not signals, (child, signals)
+
+
+def mappings():
+    """(the line of the mapping, its other lines) of each mapping of this process."""
+    mappings = []
+    for line in open("/proc/self/smaps"):
+        if re.match("[0-9a-f]+-", line):
+            mappings.append((line, []))
+        else:
+            mappings[-1][1].append(line)
+    return mappings
+
+
+def address_space():
+    return int(open("/proc/self/statm").read().split()[0]) * 4096
+
+
+def core_dumps_are_without_it():
+    """Memory that comes to the process with the first event is in no core dump."""
+    def ranges(all_mappings):
+        return {line.split()[0] for line, _ in all_mappings}
+
+    before = ranges(mappings())
+    hooks.alloc(0x1000)
+    dumped = [line for line, rest in mappings() if ".ring" in line and not any(" dd" in row for row in rest)]
+    assert len([line for line, _ in mappings() if ".ring" in line]) >= 3 and not dumped, dumped
+    large = [line for line, rest in mappings() if line.split()[0] not in before and not any(" dd" in row for row in rest)
+             and int(rest[0].split()[1]) > 4096]
+    assert not large, large
+
+
+def locked_memory_stays_small():
+    """mlockall before and after the first event takes no page that was not needed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mlockall(3):
+        return
+    hooks.alloc(0x1000)
+    assert not libc.mlockall(3)
+    path, = hooks.rings()
+    assert os.stat(path).st_blocks * 512 < 8 << 20, os.stat(path)
+    shared = int(re.search(r"RssShmem:\s+(\d+)", open("/proc/self/status").read())[1])
+    assert shared < 8 << 10, shared
+
+
+def limits_are_the_programs(room=64 << 20):
+    """Under a limit on address space the program has fifteen parts in sixteen of what was free, and is recorded."""
+    for name in ("RLIMIT_AS", "RLIMIT_DATA"):
+        resource.setrlimit(getattr(resource, name), (address_space() + room,) * 2)
+    first = mmap.mmap(-1, 1 << 20)  # Python's own needs are met
+    used = address_space()
+    hooks.alloc(0x1000)
+    used = address_space() - used
+    assert used < room / 2, used
+    assert not hooks.rings() or len(hooks.ring().events) == 1
+    first.close()
+    mmap.mmap(-1, room // 2)
+
+
+def wider_limits_are_enough():
+    limits_are_the_programs(1 << 30)
+    assert len(hooks.ring().events) == 1
 
 
 def forked_child_is_silent():

@@ -26,6 +26,7 @@ collector="collector=$(type -P true)"
 for title in no_event_no_file early_marks early_ranges_stay_balanced \
 	early_ends_are_swallowed_later tensors errno_is_kept nothing_is_left_behind forked_child_is_silent \
 	forked_first_is_recorded forked_child_with_cuda_wakes_up exec_makes_a_second_ring threads_share_slots \
+	core_dumps_are_without_it locked_memory_stays_small limits_are_the_programs wider_limits_are_enough \
 	stops_when_told a_thread_is_named_when_there_is_room \
 	long_texts_are_cut; do
 	check "agent: $title" guest "$collector" $title
@@ -57,6 +58,81 @@ cp "$BUILD/libmemrec.so" copy.so
 check "agent: two copies in one process" copies "$BUILD/libmemrec.so" "$PWD/copy.so"
 check "agent: two copies, the other way round" copies "$PWD/copy.so" "$BUILD/libmemrec.so"
 check "agent: with the one that does nothing behind it" copies "$BUILD/libmemrec.so" "$BUILD/libmemrec-nop.so"
+
+# jumps WAY: handlers leave the recorder by siglongjmp, 100 times, on the thread's stack or on one of their own; afterwards
+# every event of the thread is there.
+cat >jumps.c <<'C'
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+struct device { signed char type, index; };
+
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, long, unsigned long, unsigned long, struct device);
+
+static sigjmp_buf jump;
+static volatile int jumps;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	jumps++;
+	siglongjmp(jump, 1);
+}
+
+static void report(long size)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)4096, size, 64, 64, (struct device){ 1, 0 });
+}
+
+static void deep(int depth)
+{
+	volatile char room[512];
+
+	memset((char *)room, depth, sizeof(room));
+	if (depth)
+		deep(depth - 1);
+	else
+		for (;;)
+			report(64);
+}
+
+int main(int argc, char **argv)
+{
+	struct itimerval every = { { 0, 500 }, { 0, 500 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_NODEFER };
+	stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
+	int i;
+
+	if (argc > 1 && !strcmp(argv[1], "alternate")) {
+		sigaltstack(&stack, NULL);
+		action.sa_flags |= SA_ONSTACK;
+	}
+	sigaction(SIGALRM, &action, NULL);
+	sigsetjmp(jump, 1);
+	if (jumps < 100) {
+		setitimer(ITIMER_REAL, &every, NULL);
+		deep(jumps % 7);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	for (i = 0; i < 1000; i++)
+		report(77);
+	return 0;
+}
+C
+jumps() {
+	export RINGS=$PWD/rings
+	rm -rf rings && mkdir rings
+	[ -x jumps ] || ${CC:-cc} -O1 -w -o jumps jumps.c "$BUILD/libmemrec.so" || return
+	MEMREC_OPTIONS="run-dir=$RINGS output=$PWD/trace.zst wait-ms=0 slot-bytes=16777216 $collector" LD_PRELOAD=$BUILD/libmemrec.so timeout 60 ./jumps "$1" || return
+	python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring 1000000 >dump
+	after=$(grep -c "TENSOR_ALLOC.* size 77 " dump)
+	echo "$after of 1000 after the jumps" && [ "$after" -ge 999 ]
+}
+check "agent: a handler that leaves by siglongjmp" jumps plain
+check "agent: and on a signal stack of its own" jumps alternate
 
 cat >marks.c <<'C'
 #include "memrec.h"

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,8 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "agent/loaded/loaded.h"
+#include "agent/ring/guest_map.h"
 #include "agent/ring/mark_buffer.h"
 #include "agent/stacks/own_stack.h"
+#include "agent/stacks/readable.h"
 #include "agent/stacks/stack.h"
 #include "agent/stacks/stack_python.h"
 #include "life.h"
@@ -33,7 +36,7 @@ static struct {
 	_Atomic int started;      /* a recording was started here, or in the process that forked this one */
 	_Atomic uint32_t threads; /* serials given out */
 	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
-	_Atomic uint32_t calls;   /* of look_after_collector since then */
+	_Atomic uint32_t calls;   /* number of look_after_collector since then */
 	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
 	_Atomic uint32_t replaced;
 	struct ring ring;
@@ -41,15 +44,21 @@ static struct {
 	_Atomic uint64_t lost[MT_LOSS_COUNT]; /* while there is no ring */
 } agent;
 
+/* The recorder at work in a thread: lies in the frame of a function that a hook has called. */
+struct visit {
+	const struct visit *self; /* as long as the frame is there */
+	int saved;                /* errno */
+};
+
 /* Small: the library may be loaded late, when little static TLS is left. */
 struct agent_thread {
 	uint64_t epoch; /* the life that the rest belongs to */
 	uint32_t serial, tid;
-	uint8_t busy;     /* inside the recorder */
 	uint8_t sealed;   /* no system call may be made */
 	uint8_t autograd; /* enum mt_thread_flag */
 	uint8_t logged;   /* the log knows this thread */
 	struct ring_writer writer;
+	const struct visit *visit; /* inside the recorder; NULL: it is not */
 };
 
 static __thread struct agent_thread thread;
@@ -282,16 +291,19 @@ static void replace_collector(void *context MT_UNUSED)
 /* A ring_on_stuck: slow or stopped, or gone? One thread looks, and not all the time. */
 static void look_after_collector(void)
 {
-	uint64_t now = now_ns(), last = atomic_load(&agent.looked);
+	uint64_t now = now_ns(), last = atomic_load(&agent.looked), held;
 	uint32_t idle = 0;
 
-	if ((now - last < LOOK_NS && atomic_fetch_add(&agent.calls, 1) < LOOK_CALLS) ||
-	    !atomic_compare_exchange_strong(&agent.looking, &idle, 1))
+	if (now - last < LOOK_NS && atomic_fetch_add(&agent.calls, 1) < LOOK_CALLS)
 		return;
-	atomic_store(&agent.calls, 0);
-	own_stack_call(replace_collector, NULL);
-	atomic_store(&agent.looked, now_ns());
-	atomic_store(&agent.looking, 0);
+	guest_hold_signals(&held);
+	if (atomic_compare_exchange_strong(&agent.looking, &idle, 1)) {
+		atomic_store(&agent.calls, 0);
+		own_stack_call(replace_collector, NULL);
+		atomic_store(&agent.looked, now_ns());
+		atomic_store(&agent.looking, 0);
+	}
+	guest_release_signals(&held);
 }
 
 /* ---- Start ---- */
@@ -370,47 +382,96 @@ static int wait_for_start(void)
 static int start_or_wait(void)
 {
 	uint32_t armed = LIFE_ARMED;
+	uint64_t held;
 	int started = 0;
 
-	if (!atomic_compare_exchange_strong(&life->state, &armed, LIFE_STARTING))
+	guest_hold_signals(&held); /* all other threads wait for this one */
+	if (!atomic_compare_exchange_strong(&life->state, &armed, LIFE_STARTING)) {
+		guest_release_signals(&held);
 		return wait_for_start();
+	}
 	if (!own_stack_call(start_recording, &started))
 		atomic_store(&life->state, LIFE_ARMED); /* the next event tries again */
+	guest_release_signals(&held);
 	return started;
 }
 
 /* ---- What hooks call ---- */
 
-/* errno, for leave(). */
-static int set_busy(void)
+static void begin_visit(struct visit *visit)
 {
-	int saved = errno;
-
-	thread.busy = 1;
+	visit->saved = errno;
+	visit->self = visit;
+	thread.visit = visit;
 	atomic_signal_fence(memory_order_seq_cst);
-	return saved;
+}
+
+static int is_on_signal_stack(void)
+{
+	stack_t stack;
+
+	return !syscall(SYS_sigaltstack, NULL, &stack) && (stack.ss_flags & SS_ONSTACK);
+}
+
+#define NEAR_BYTES (1 << 20) /* frames this near to each other lie on one stack */
+
+/*
+ * The thread is at work in the recorder. 1: no longer, for a signal handler has left by siglongjmp, and the frame of that visit
+ * is gone or lies below the caller's. `visit` is of the caller.
+ */
+static int was_abandoned(const struct visit *visit)
+{
+	const struct visit *old = thread.visit;
+	ptrdiff_t above = (const char *)visit - (const char *)old;
+
+	if (old == visit)
+		return 1;
+	if (own_stack_has(visit))
+		return 0;
+	if (!readable_at((uintptr_t)old) || old->self != old)
+		return 1;
+	return above > 0 && above < NEAR_BYTES && !is_on_signal_stack();
+}
+
+static void forget_abandoned(void)
+{
+	own_stack_abandoned();
+	thread.visit = NULL;
+	count_lost(MT_LOSS_REENTRY); /* the event of that visit, maybe */
+}
+
+/* 1: this thread may not go on. */
+static int is_inside(const struct visit *visit)
+{
+	int saved = errno, abandoned = thread.visit && was_abandoned(visit);
+
+	if (abandoned)
+		forget_abandoned();
+	errno = saved;
+	return thread.visit != NULL;
 }
 
 /* 1: go on, and call leave(). */
-static int enter(int *saved)
+static int enter(struct visit *visit)
 {
 	uint32_t state = life_state();
 
 	if (state == LIFE_ASLEEP || state == LIFE_OFF)
 		return 0;
-	if (thread.busy || thread.sealed) {
+	if (thread.sealed || is_inside(visit)) {
 		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
 		return 0;
 	}
-	*saved = set_busy();
+	begin_visit(visit);
 	return 1;
 }
 
-static void leave(int saved)
+static void leave(struct visit *visit)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	thread.busy = 0;
-	errno = saved;
+	thread.visit = NULL;
+	visit->self = NULL;
+	errno = visit->saved;
 }
 
 /* Whoever has memory on a GPU uses CUDA, also where the driver has not called us. */
@@ -425,14 +486,14 @@ static void note_cuda(const struct ring_event *event)
 
 void agent_memory(struct ring_event *event, enum stack_wish wish)
 {
-	int saved;
+	struct visit visit = { NULL, 0 };
 
-	if (!enter(&saved))
+	if (!enter(&visit))
 		return;
 	note_cuda(event);
 	if (is_on() || start_or_wait())
 		hand_over(event, NULL, wish);
-	leave(saved);
+	leave(&visit);
 }
 
 /* At most `max` bytes, not ending inside a UTF-8 character. */
@@ -480,9 +541,9 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 {
 	struct ring_event event = { .kind = (uint8_t)kind, .device_type = -1, .device_index = -1, .handle = handle };
 	struct ring_text text = { name ? name : "", domain ? domain : "", 0, 0 };
-	int saved;
+	struct visit visit = { NULL, 0 };
 
-	if (!enter(&saved))
+	if (!enter(&visit))
 		return;
 	text.domain_bytes = text_bytes(text.domain, DOMAIN_MAX);
 	text.name_bytes = text_bytes(text.name, RING_TEXT_MAX - text.domain_bytes);
@@ -490,49 +551,53 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 		hand_over_mark(&event, &text);
 	else if (life_state() != LIFE_OFF)
 		buffer_mark(&event, &text);
-	leave(saved);
+	leave(&visit);
 }
 
 void agent_follow(enum mt_kind kind)
 {
 	struct ring_event event = { .kind = (uint8_t)kind, .device_type = -1, .device_index = -1 };
-	int saved;
+	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&saved))
+	if (!is_on() || !enter(&visit))
 		return;
 	hand_over(&event, NULL, STACK_NONE);
-	leave(saved);
+	leave(&visit);
 }
 
 int agent_tell(struct ring_event *event, const char *name, const char *second)
 {
 	struct ring_text text = { name, second, 0, 0 };
-	int saved;
+	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&saved))
+	if (!is_on() || !enter(&visit))
 		return 0;
 	text.domain_bytes = text_bytes(second, DOMAIN_MAX - 1);
 	text.name_bytes = text_bytes(name, RING_TEXT_MAX - text.domain_bytes);
 	hand_over(event, &text, STACK_NONE);
-	leave(saved);
+	leave(&visit);
 	return 1;
 }
 
 int agent_work(void (*work)(void *context), void *context)
 {
-	int saved, done;
+	struct visit visit = { NULL, 0 };
+	uint64_t held;
+	int done;
 
-	if (thread.busy || thread.sealed)
+	if (thread.sealed || is_inside(&visit))
 		return 0;
-	saved = set_busy();
+	begin_visit(&visit);
+	guest_hold_signals(&held);
 	done = own_stack_call(work, context);
-	leave(saved);
+	guest_release_signals(&held);
+	leave(&visit);
 	return done;
 }
 
 int agent_is_inside(void)
 {
-	return thread.busy;
+	return thread.visit != NULL;
 }
 
 int agent_is_recording(void)

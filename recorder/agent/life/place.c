@@ -174,7 +174,7 @@ static const char *why_not(int error)
 			return "the limit on the size of files leaves no room for the ring (ulimit -f unlimited)";
 		return "there is no space for the ring (choose a place with --ring-dir)";
 	case -MT_E_MEMORY:
-		return "there is no memory for the recorder";
+		return "limits on memory leave the recorder no room (ulimit -v unlimited, ulimit -d unlimited)";
 	case -MT_E_MISSING:
 		return "the collector did not start (the memrec program must be there for the process, too)";
 	default:

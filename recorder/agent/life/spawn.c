@@ -38,7 +38,7 @@ struct spawn {
 	char *argv[5];
 	char **envp;
 	uint8_t *helper_stack, *child_stack; /* their tops */
-	volatile int status;                 /* of the helper's child: 0, the collector runs */
+	volatile int status;                 /* 0: the collector runs */
 };
 
 /* The variables that brought the agent into this process must not bring it into the collector. */

@@ -3,23 +3,25 @@
 
 #include <stddef.h>
 #include <sys/mman.h>
+#include "guest_map.h"
 #include "memtrace/error.h"
 
 #define HASH_SET_PROBES 64u
 
 int hash_set_init(struct hash_set *set)
 {
-	void *map = mmap(NULL, HASH_SET_ENTRIES * sizeof(*set->entry), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	set->entry = map == MAP_FAILED ? NULL : map;
+	set->entries = 2 * HASH_SET_ENTRIES;
+	do {
+		set->entries /= 2;
+		set->entry = guest_map(set->entries * sizeof(*set->entry), PROT_READ | PROT_WRITE);
+	} while (!set->entry && set->entries > HASH_SET_ENTRIES_LEAST);
 	return set->entry ? 0 : -MT_E_MEMORY;
 }
 
 void hash_set_release(struct hash_set *set)
 {
 	if (set->entry)
-		munmap(set->entry, HASH_SET_ENTRIES * sizeof(*set->entry));
+		munmap(set->entry, set->entries * sizeof(*set->entry));
 	set->entry = NULL;
 }
 
@@ -28,7 +30,8 @@ int hash_set_has(const struct hash_set *set, uint64_t key)
 	uint32_t i;
 
 	for (i = 0; i < HASH_SET_PROBES; i++) {
-		uint64_t entry = atomic_load_explicit(&set->entry[(key + i) % HASH_SET_ENTRIES], memory_order_acquire);
+		uint64_t entry = atomic_load_explicit(&set->entry[(key + i) & (set->entries - 1)],
+						      memory_order_acquire);
 
 		if (entry == key)
 			return 1;
@@ -43,7 +46,7 @@ int hash_set_has_room(const struct hash_set *set, uint64_t key)
 	uint32_t i;
 
 	for (i = 0; i < HASH_SET_PROBES; i++)
-		if (!atomic_load_explicit(&set->entry[(key + i) % HASH_SET_ENTRIES], memory_order_relaxed))
+		if (!atomic_load_explicit(&set->entry[(key + i) & (set->entries - 1)], memory_order_relaxed))
 			return 1;
 	return 0;
 }
@@ -53,7 +56,7 @@ void hash_set_add(struct hash_set *set, uint64_t key)
 	uint32_t i;
 
 	for (i = 0; i < HASH_SET_PROBES; i++) {
-		_Atomic uint64_t *entry = &set->entry[(key + i) % HASH_SET_ENTRIES];
+		_Atomic uint64_t *entry = &set->entry[(key + i) & (set->entries - 1)];
 		uint64_t old = 0;
 
 		if (atomic_compare_exchange_strong(entry, &old, key) || old == key)

@@ -11,10 +11,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HASH_SET_ENTRIES (1u << 20) /* 8 MiB of address space; the log holds fewer stacks of usual depth */
+#define HASH_SET_ENTRIES (1u << 20)       /* 8 MiB of address space; the log holds fewer stacks of usual depth */
+#define HASH_SET_ENTRIES_LEAST (1u << 14) /* where a limit leaves little room */
 
 struct hash_set {
-	_Atomic uint64_t *entry; /* HASH_SET_ENTRIES of them; 0: empty */
+	_Atomic uint64_t *entry; /* 0: empty */
+	uint32_t entries;        /* a power of two */
 };
 
 int hash_set_init(struct hash_set *set); /* 0 or -MT_E_MEMORY */

@@ -17,12 +17,14 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "guest_map.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
 #define GROW_TRIES 2000 /* steps to wait for the thread that extends the log, which may be off the processor for long */
+#define SLOT_BYTES_LEAST (1u << 16)
 #define CLAIM_PATIENCE 1024u
 #define GROW_PATIENCE 1024u
 #define SHARED_SLOTS 64u /* the last ones */
@@ -105,41 +107,60 @@ static uint64_t slot_offset(const struct ring_header *header, uint32_t slot)
 	return header->header_bytes + (uint64_t)slot * header->slot_bytes;
 }
 
-static void *map_shared(int fd, uint64_t offset, uint64_t bytes, int flags)
+/*
+ * Address space for the whole log, less where a limit leaves less. Parts of the file come into it as they are reserved, so
+ * mlockall finds no page of the file that was not reserved.
+ */
+static int take_log_space(struct ring *ring)
 {
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, (off_t)offset);
+	uint64_t bytes = RING_LOG_BYTES;
 
-	return map == MAP_FAILED ? NULL : map;
+	while (bytes >= RING_LOG_STEP && !(ring->log = guest_map(bytes, PROT_NONE)))
+		bytes /= 2;
+	ring->log_bytes = ring->log ? bytes : 0;
+	return ring->log ? 0 : -MT_E_MEMORY;
+}
+
+/* The collector maps all slots, under the limits of the program. */
+static uint32_t fit_slots(uint32_t slot_bytes)
+{
+	uint64_t room = guest_room();
+
+	while (slot_bytes > SLOT_BYTES_LEAST && (uint64_t)slot_bytes * RING_SLOTS / 4 > room)
+		slot_bytes /= 2;
+	return slot_bytes;
 }
 
 /* Sizes the open file and maps header and log. */
 static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes)
 {
-	uint64_t header_bytes = round_up(sizeof(struct ring_header), PAGE);
-	uint64_t log_offset = header_bytes + (uint64_t)RING_SLOTS * slot_bytes;
+	uint64_t header_bytes = round_up(sizeof(struct ring_header), PAGE), log_offset;
 	struct rlimit limit;
-	int error;
+	int error = take_log_space(ring);
 
+	if (error)
+		return error;
+	slot_bytes = fit_slots(slot_bytes);
+	log_offset = header_bytes + (uint64_t)RING_SLOTS * slot_bytes;
 	/* Beyond this limit the kernel does not just refuse, it sends a signal. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < log_offset + RING_LOG_BYTES)
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < log_offset + ring->log_bytes)
 		return -MT_E_SPACE;
-	if (ftruncate(fd, (off_t)(log_offset + RING_LOG_BYTES)))
+	if (ftruncate(fd, (off_t)(log_offset + ring->log_bytes)))
 		return space_error(errno);
 	error = reserve(fd, 0, header_bytes + slot_bytes);
 	if (!error)
 		error = reserve(fd, log_offset, RING_LOG_STEP);
 	if (error)
 		return error;
-	ring->header = map_shared(fd, 0, header_bytes, 0);
-	ring->log = map_shared(fd, log_offset, RING_LOG_BYTES, MAP_NORESERVE);
-	if (!ring->header || !ring->log)
+	ring->header = guest_map_file(fd, 0, header_bytes, NULL, 0);
+	if (!ring->header || !guest_map_file(fd, log_offset, RING_LOG_STEP, ring->log, 0))
 		return -MT_E_SYSTEM;
 	ring->header->version = RING_VERSION;
 	ring->header->header_bytes = (uint32_t)header_bytes;
 	ring->header->slots = RING_SLOTS;
 	ring->header->slot_bytes = slot_bytes;
 	ring->header->log_offset = log_offset;
-	ring->header->log_bytes = RING_LOG_BYTES;
+	ring->header->log_bytes = ring->log_bytes;
 	atomic_store(&ring->header->next_seq, 1);
 	atomic_store(&ring->header->log_ready, RING_LOG_STEP);
 	return 0;
@@ -182,7 +203,7 @@ void ring_end_replaced(const char *path, uint32_t pid, uint64_t start_ticks)
 	struct stat stat;
 
 	if (fd >= 0 && !fstat(fd, &stat) && (uint64_t)stat.st_size >= bytes)
-		header = map_shared(fd, 0, bytes, 0);
+		header = guest_map_file(fd, 0, bytes, NULL, 0);
 	if (fd >= 0)
 		close(fd);
 	if (!header)
@@ -207,7 +228,7 @@ void ring_forget(struct ring *ring)
 		if (ring->local[i].data)
 			munmap(ring->local[i].data, slot_bytes);
 	if (ring->log)
-		munmap(ring->log, RING_LOG_BYTES);
+		munmap(ring->log, ring->log_bytes);
 	if (ring->header)
 		munmap(ring->header, round_up(sizeof(struct ring_header), PAGE));
 	memset(ring, 0, sizeof(*ring));
@@ -219,18 +240,18 @@ static int thread_is_gone(uint32_t tid)
 }
 
 /*
- * Reserves bytes of the file of a running ring and, if `map` is not NULL, maps them. open() and close() are
- * cancellation points: a thread of the program must not end inside the recorder.
+ * Reserves bytes of the file of a running ring and maps them, at `place` or, where that is NULL, anywhere. open() and close()
+ * are cancellation points: a thread of the program must not end inside the recorder.
  */
-static int reserve_more(struct ring *ring, uint64_t offset, uint64_t bytes, uint8_t **map)
+static int reserve_more(struct ring *ring, uint64_t offset, uint64_t bytes, void *place, uint8_t **map)
 {
 	int fd, error, cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = open(ring->path, O_RDWR | O_CLOEXEC);
 	error = fd < 0 ? -MT_E_SYSTEM : reserve(fd, offset, bytes);
-	if (!error && map) {
-		*map = map_shared(fd, offset, bytes, MAP_POPULATE);
+	if (!error) {
+		*map = guest_map_file(fd, offset, bytes, place, MAP_POPULATE);
 		error = *map ? 0 : -MT_E_SYSTEM;
 	}
 	if (fd >= 0)
@@ -256,7 +277,7 @@ static int take_fresh(struct ring *ring, uint32_t i, uint32_t tid)
 	if (atomic_load(&ring->local[i].owner) || !atomic_compare_exchange_strong(&ring->local[i].owner, &nobody, tid))
 		return 0;
 	if (!ring->local[i].data &&
-	    reserve_more(ring, slot_offset(ring->header, i), ring->header->slot_bytes, &ring->local[i].data)) {
+	    reserve_more(ring, slot_offset(ring->header, i), ring->header->slot_bytes, NULL, &ring->local[i].data)) {
 		atomic_store(&ring->local[i].owner, 0);
 		return -1;
 	}
@@ -353,6 +374,7 @@ static void read_cursors(struct ring_writer *writer)
 
 int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
 {
+	uint64_t held;
 	int i;
 
 	if (writer->slot)
@@ -361,7 +383,9 @@ int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
 		writer->patience--;
 		return 0;
 	}
+	guest_hold_signals(&held);
 	i = find_slot(ring, tid);
+	guest_release_signals(&held);
 	if (i < 0) {
 		i = find_shared(ring, tid);
 		writer->shared = i < 0 ? 0 : tid;
@@ -517,60 +541,85 @@ int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event
 	return writer->shared ? append_shared(ring, writer, event, text) : append_own(ring, writer, event, text);
 }
 
+/* One try to extend the log, with signals held. 1: the log was extended, 0: there is no room, -1: another thread is at it. */
+static int extend_log(struct ring *ring, uint64_t end)
+{
+	struct ring_header *header = ring->header;
+	uint64_t ready;
+	uint32_t idle = 0;
+	uint8_t *map;
+	int done = 1;
+
+	if (!atomic_compare_exchange_strong(&header->log_growing, &idle, 1))
+		return -1;
+	ready = atomic_load(&header->log_ready);
+	if (ready < end)
+		done = ready + RING_LOG_STEP <= ring->log_bytes &&
+		       !reserve_more(ring, header->log_offset + ready, RING_LOG_STEP, ring->log + ready, &map);
+	if (ready < end && done)
+		atomic_store(&header->log_ready, ready + RING_LOG_STEP);
+	if (!done)
+		atomic_store(&ring->patience, GROW_PATIENCE);
+	atomic_store(&header->log_growing, 0);
+	return done;
+}
+
 /* Extends log_ready so that `end` fits, or waits for the thread that does. 1: it fits. */
 static int grow_log(struct ring *ring, uint64_t end)
 {
 	struct ring_header *header = ring->header;
-	uint64_t ready;
-	uint32_t idle;
-	int tries;
+	uint64_t held;
+	int tries, extended;
 
 	for (tries = 0; tries < GROW_TRIES; tries++) {
-		idle = 0;
 		if (atomic_load_explicit(&header->log_ready, memory_order_acquire) >= end)
 			return 1;
 		if (atomic_load_explicit(&ring->patience, memory_order_relaxed)) {
 			atomic_fetch_sub(&ring->patience, 1);
 			return 0;
 		}
-		if (!atomic_compare_exchange_strong(&header->log_growing, &idle, 1)) {
+		guest_hold_signals(&held);
+		extended = extend_log(ring, end);
+		guest_release_signals(&held);
+		if (!extended)
+			return 0;
+		if (extended < 0)
 			pause_a_little();
-			continue;
-		}
-		ready = atomic_load(&header->log_ready);
-		if (ready < end && !reserve_more(ring, header->log_offset + ready, RING_LOG_STEP, NULL))
-			atomic_store(&header->log_ready, ready + RING_LOG_STEP);
-		else if (ready < end)
-			atomic_store(&ring->patience, GROW_PATIENCE);
-		atomic_store(&header->log_growing, 0);
-		if (atomic_load(&header->log_ready) == ready)
-			return ready >= end;
 	}
 	atomic_store(&ring->patience, GROW_PATIENCE);
 	return 0;
 }
 
-/* The limit at which records of a kind must end. */
-static uint64_t log_limit(enum ring_log_kind kind)
+/* The end of the room for records of a kind. */
+static uint64_t log_limit(const struct ring *ring, enum ring_log_kind kind)
 {
-	return kind == RING_LOG_STACK || kind == RING_LOG_CODE ? RING_LOG_BYTES - RING_LOG_STEP : RING_LOG_BYTES;
+	uint64_t kept = ring->log_bytes / 4 < RING_LOG_STEP ? ring->log_bytes / 4 : RING_LOG_STEP;
+
+	return kind == RING_LOG_STACK || kind == RING_LOG_CODE ? ring->log_bytes - kept : ring->log_bytes;
 }
+
+/* From ring_log_begin to ring_log_end: a handler that leaves by siglongjmp would leave a hole, which ends the log. */
+static __thread uint64_t held_signals;
 
 struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size_t bytes)
 {
 	struct ring_header *header = ring->header;
 	uint64_t head = atomic_load(&header->log_head);
-	uint64_t need = round_up(bytes, 8), limit = log_limit(kind);
+	uint64_t need = round_up(bytes, 8), limit = log_limit(ring, kind);
 	struct ring_log *log;
 
 	/* Only what is certain to be filled is taken: a hole would end the log for every reader. */
-	do {
+	for (;;) {
 		if (head > limit || need > limit - head)
 			return NULL;
 		if (head + need > atomic_load_explicit(&header->log_ready, memory_order_acquire) &&
 		    !grow_log(ring, head + need))
 			return NULL;
-	} while (!atomic_compare_exchange_weak(&header->log_head, &head, head + need));
+		guest_hold_signals(&held_signals);
+		if (atomic_compare_exchange_strong(&header->log_head, &head, head + need))
+			break;
+		guest_release_signals(&held_signals);
+	}
 	log = (struct ring_log *)(ring->log + head);
 	log->kind = kind;
 	return log;
@@ -579,4 +628,5 @@ struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size
 void ring_log_end(struct ring_log *log, size_t bytes)
 {
 	atomic_store_explicit(&log->bytes, (uint32_t)round_up(bytes, 8), memory_order_release);
+	guest_release_signals(&held_signals);
 }

@@ -16,7 +16,8 @@
 
 struct ring {
 	struct ring_header *header; /* NULL: no ring */
-	uint8_t *log;               /* the whole log range; only what log_ready covers may be touched */
+	uint8_t *log;               /* the whole log range; only what log_ready covers is mapped */
+	uint64_t log_bytes;         /* RING_LOG_BYTES, or less where a limit leaves less */
 	uint64_t wait_ns;           /* how long a full slot may hold up one call */
 	void (*on_stuck)(void);     /* called now and then while slots fill up and nobody empties them; may be NULL */
 	_Atomic uint32_t patience;  /* log records to refuse before asking for space again */
@@ -50,7 +51,8 @@ struct ring_text {
 /*
  * Creates the file `path` (which must not exist) with room for the header, one slot and one step of the log, and
  * fills in the geometry. Everything else of ring->header is the caller's, then ring_publish().
- * -MT_E_BUSY: the file exists; -MT_E_SPACE; -MT_E_SYSTEM (errno).
+ * Slots and log are smaller where the program's limits leave little.
+ * -MT_E_BUSY: the file exists; -MT_E_SPACE; -MT_E_MEMORY; -MT_E_SYSTEM (errno).
  */
 int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t wait_ns);
 
@@ -80,7 +82,7 @@ int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event
 /*
  * Room for one log record of `bytes` (rounded up to 8), all 0 but its kind; NULL: the log is full. The last
  * RING_LOG_STEP is for threads and modules: an event without a stack is of use, one without its thread hardly. Fill
- * in everything but log->bytes, then ring_log_end() with the same number.
+ * in everything but log->bytes, then ring_log_end() with the same number: the thread's signals are held in between.
  */
 struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size_t bytes);
 void ring_log_end(struct ring_log *log, size_t bytes);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include "agent/ring/guest_map.h"
 #include "memtrace/base.h"
 #include "valgrind_request.h"
 
@@ -21,14 +22,14 @@ static struct {
 } stacks[STACKS];
 
 static __thread uint32_t usual; /* the one that this thread had last, plus 1; 0: none yet */
+static __thread uint32_t held;  /* the one that this thread is on, plus 1; 0: none */
 
 /* The page below is no one's: what goes too deep must not write into a neighbour. */
 static int make(uint32_t i)
 {
-	uint8_t *area = mmap(NULL, GUARD_BYTES + OWN_STACK_BYTES, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	uint8_t *area = guest_map(GUARD_BYTES + OWN_STACK_BYTES, PROT_READ | PROT_WRITE);
 
-	if (area == MAP_FAILED)
+	if (!area)
 		return 0;
 	mprotect(area, GUARD_BYTES, PROT_NONE);
 	stacks[i].top = area + GUARD_BYTES + OWN_STACK_BYTES;
@@ -95,7 +96,7 @@ static void own_stack_switch(void *top MT_UNUSED, void (*work)(void *context), v
 int own_stack_call(void (*work)(void *context), void *context)
 {
 	int saved = errno, tries;
-	uint32_t i = find();
+	uint32_t i = find(), outer = held;
 
 	for (tries = 0; i == STACKS && tries < TRIES; tries++) {
 		sched_yield();
@@ -104,10 +105,29 @@ int own_stack_call(void (*work)(void *context), void *context)
 	errno = saved;
 	if (i == STACKS)
 		return 0;
-	usual = i + 1;
+	usual = held = i + 1;
 	own_stack_switch(stacks[i].top, work, context);
+	held = outer;
 	atomic_store_explicit(&stacks[i].state, FREE, memory_order_release);
 	return 1;
+}
+
+int own_stack_has(const void *address)
+{
+	const uint8_t *at = address;
+	uint32_t i;
+
+	for (i = 0; i < STACKS; i++)
+		if (stacks[i].top && at < stacks[i].top && at >= stacks[i].top - OWN_STACK_BYTES)
+			return 1;
+	return 0;
+}
+
+void own_stack_abandoned(void)
+{
+	if (held)
+		atomic_store_explicit(&stacks[held - 1].state, FREE, memory_order_release);
+	held = 0;
 }
 
 void own_stack_forked(void)

@@ -25,6 +25,12 @@
  */
 int own_stack_call(void (*work)(void *context), void *context);
 
+/* 1: the address lies in one of our stacks. */
+int own_stack_has(const void *address);
+
+/* The calling thread has left the work on its stack for good (siglongjmp): the stack is free. */
+void own_stack_abandoned(void);
+
 /* In the child of a fork: what other threads had is free. */
 void own_stack_forked(void);
 

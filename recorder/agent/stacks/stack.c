@@ -2,6 +2,7 @@
 #include "stack.h"
 
 #include <string.h>
+#include "agent/ring/guest_map.h"
 #include "agent/ring/hash_set.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -140,7 +141,12 @@ static int log_stack(struct stacks *stacks, uint64_t hash, const struct python_s
 		     struct native_stack *native)
 {
 	int error = log_codes(stacks, python);
-	uint32_t trusted = modules_trust(&stacks->modules, native->address, native->count);
+	uint32_t trusted;
+	uint64_t held;
+
+	guest_hold_signals(&held);
+	trusted = modules_trust(&stacks->modules, native->address, native->count);
+	guest_release_signals(&held);
 
 	if (trusted < native->count)
 		native->cut = 1;
@@ -155,10 +161,18 @@ static int wants_native(const struct stacks *stacks, enum stack_wish wish, const
 	return (stacks->kinds & MEMREC_STACKS_NATIVE) && (wish == STACK_DRIVER || !python->count);
 }
 
-/* A process without Python may get one: looks again when something was loaded. -MT_E_SPACE: the log is full. */
+/*
+ * A process without Python may get one: looks again when something was loaded. -MT_E_SPACE: the log is full. Signals are held:
+ * a handler that leaves by siglongjmp would leave the lock of the loader's list taken.
+ */
 static int follow_loader(struct stacks *stacks)
 {
-	int changed = modules_log(&stacks->modules, stacks->ring, &stacks->known);
+	uint64_t held;
+	int changed;
+
+	guest_hold_signals(&held);
+	changed = modules_log(&stacks->modules, stacks->ring, &stacks->known);
+	guest_release_signals(&held);
 
 	if (changed > 0 && stack_python_state() == PYTHON_ABSENT)
 		atomic_store(&stacks->news, 1);
