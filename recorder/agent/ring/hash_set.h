@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define HASH_SET_ENTRIES (1u << 20)       /* 8 MiB of address space; the log holds fewer stacks of usual depth */
-#define HASH_SET_ENTRIES_LEAST (1u << 14) /* where a limit leaves little room */
+#define HASH_SET_ENTRIES_LEAST (1u << 14) /* the least, under a limit */
 
 struct hash_set {
 	_Atomic uint64_t *entry; /* 0: empty */
