@@ -54,7 +54,7 @@ NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread
-ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lstdc++ -lm
+ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lsupc++ -lm
 
 # The agent is built as a different animal: hidden symbols, no library but libc, TLS that never allocates.
 AGENT_CFLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer -fexceptions -fasynchronous-unwind-tables

@@ -8,12 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "demangle.h"
 
 #define FIRST_SLOTS 256u
 #define LEVELS_MAX 8u /* functions inlined into each other at one address */
-
-/* A function of the C++ runtime library, which has no C header. The result is malloc'd; NULL: not a mangled name. */
-char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
 
 struct elf_file {
 	struct elf_file *next;
@@ -109,7 +107,7 @@ static const char *keep(struct symbols *symbols, const char *text)
 
 static const char *keep_name(struct symbols *symbols, const char *name)
 {
-	char *plain = !strncmp(name, "_Z", 2) ? __cxa_demangle(name, NULL, NULL, NULL) : NULL;
+	char *plain = demangle(name);
 	const char *kept = keep(symbols, plain ? plain : name);
 
 	free(plain);

@@ -1,4 +1,5 @@
 /* Native frames of this very program: the right name and line, or none. */
+#include "base/demangle.h"
 #include "base/symbol.h"
 
 #include <dlfcn.h>
@@ -165,6 +166,40 @@ TEST(what_is_no_elf_file_has_no_names)
 	for (i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		CHECK_EQ(symbols_find(symbols, paths[i], "1234", 4, 0x1000, found, 8), 0);
 	symbols_free(symbols);
+}
+
+/* A pair of pairs of pairs: `levels` of them double the name as often, and the symbol grows by eight bytes. */
+static void pairs(char *symbol, size_t room, unsigned levels)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t at = (size_t)snprintf(symbol, room, "_Z1fSt4pairIiiE");
+	unsigned i;
+
+	for (i = 0; i < levels; i++)
+		at += (size_t)snprintf(symbol + at, room - at, "S_IS%c_S%c_E", digits[i], digits[i]);
+}
+
+TEST(a_name_out_of_proportion_is_none)
+{
+	char symbol[512], *name;
+	unsigned levels;
+
+	for (levels = 0; levels <= 36; levels++) {
+		pairs(symbol, sizeof(symbol), levels);
+		name = demangle(symbol);
+		CHECK(!name || (levels < 12 && strlen(name) < 32 * strlen(symbol)));
+		CHECK(name || levels > 3);
+		free(name);
+	}
+}
+
+TEST(names_are_those_of_cxx)
+{
+	char *name = demangle("_ZN2at6native4copyERNS_6TensorERKS1_b");
+
+	CHECK_STR(name, "at::native::copy(at::Tensor&, at::Tensor const&, bool)");
+	free(name);
+	CHECK(!demangle("rl_step") && !demangle("") && !demangle("_Z") && !demangle("_ZN2at"));
 }
 
 TEST_MAIN()
