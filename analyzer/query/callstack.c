@@ -186,6 +186,11 @@ int callstack_is_user(const struct callstack_frame *frame)
 	return has(frame, TRAIT_USER);
 }
 
+int callstack_is_nameless(const struct callstack_frame *frame)
+{
+	return has(frame, TRAIT_NATIVE_MODULE);
+}
+
 int callstack_is_library(const struct callstack_frame *frame)
 {
 	return has(frame, TRAIT_LIBRARY);

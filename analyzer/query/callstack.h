@@ -74,6 +74,9 @@ struct callstack_spot callstack_spot(const struct callstack *stack, size_t user)
 /* Whether the frame is the user's own code: no library, no package, not the interpreter. */
 int callstack_is_user(const struct callstack_frame *frame);
 
+/* Whether its module is known and its function is not, "libfoo.so+0x1234", and the module is no plumbing. */
+int callstack_is_nameless(const struct callstack_frame *frame);
+
 /* Whether it is of a library that tells things apart, or compiled code. */
 int callstack_is_library(const struct callstack_frame *frame);
 

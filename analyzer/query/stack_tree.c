@@ -109,6 +109,8 @@ static struct tree_frame *read_frame(const struct db_stmt *row, struct symbols *
 		found[count++] = (struct symbol){ .function = db_text(row, 1),
 						  .file = db_text(row, 2),
 						  .line = (unsigned)db_int(row, 3) };
+	else if (!*found[count - 1].function) /* the file was stripped of its symbols, but not of its lines */
+		found[count - 1].function = db_text(row, 1);
 	return make_frame(row, found, count);
 }
 

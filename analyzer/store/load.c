@@ -170,7 +170,7 @@ static int load_name(struct db_stmt *update, const struct db_stmt *frames, struc
 	if (!symbols_find(symbols, db_text(frames, 1), build_id, size, (uint64_t)db_int(frames, 3), &symbol, 1))
 		return 0;
 	db_bind(update, 1, db_int(frames, 0));
-	db_bind_text(update, 2, symbol.function);
+	db_bind_text(update, 2, *symbol.function ? symbol.function : NULL);
 	db_bind_text(update, 3, *symbol.file ? symbol.file : NULL);
 	store_bind_id(update, 4, symbol.line);
 	return db_run(update);
@@ -187,7 +187,9 @@ int load_names(struct db *db)
 				   "SELECT frame.id, path, build_id, offset FROM frame "
 				   "JOIN module ON module.id = module WHERE kind = 'native'");
 	if (!error)
-		error = db_prepare(db, &update, "UPDATE frame SET function = ?2, file = ?3, line = ?4 WHERE id = ?1");
+		error = db_prepare(
+			db, &update,
+			"UPDATE frame SET function = coalesce(?2, function), file = ?3, line = ?4 WHERE id = ?1");
 	while (!error && (more = db_step(frames)) == 1)
 		error = load_name(update, frames, symbols);
 	db_finish(frames);

@@ -4,7 +4,7 @@
  *
  * The line is the innermost frame of the user's own code, unless that is a helper that everybody allocates with. Such
  * a line allocates while the model is set up, while it works and in the optimizer, and says nothing of any of them.
- * Then it is the next frame outwards. Forward and backward, rollout and log-probs run the same lines, and are one
+ * Then it is the next frame outwards; in a module without names, its next address. Forward and backward, rollout and log-probs run the same lines, and are one
  * kind of work here.
  */
 #include <stdlib.h>
@@ -143,10 +143,17 @@ static int add_candidate(struct finder *finder, struct candidates *candidates, c
 	return error;
 }
 
+/* Without names the addresses of one module tell its places apart: nothing says which of them are the user's. */
+static int is_like(const struct callstack_frame *inner, const struct callstack_frame *outer)
+{
+	return callstack_is_user(outer) ||
+	       (callstack_is_nameless(inner) && callstack_is_nameless(outer) && !strcmp(inner->module, outer->module));
+}
+
 /* The user's frame and those further out that are the user's as well. */
 static int add_candidates(struct finder *finder, int64_t node, int64_t kinds, const struct callstack *stack)
 {
-	size_t at = callstack_user_frame(stack);
+	size_t user = callstack_user_frame(stack), at = user;
 	struct candidates *candidates;
 	int error;
 
@@ -155,7 +162,7 @@ static int add_candidates(struct finder *finder, int64_t node, int64_t kinds, co
 	candidates = new_candidates(finder, node, kinds);
 	error = candidates ? add_candidate(finder, candidates, stack, at) : -MT_E_MEMORY;
 	while (!error && ++at < stack->count && candidates->count < LEVELS)
-		if (callstack_is_user(stack->frame[at]))
+		if (is_like(stack->frame[user], stack->frame[at]))
 			error = add_candidate(finder, candidates, stack, at);
 	return error;
 }

@@ -2,6 +2,7 @@
 #include "store.h"
 
 #include <stdlib.h>
+#include "base/demangle.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -101,17 +102,26 @@ static int store_module(struct db_stmt *stmt, const struct mt_defs *defs, uint32
 	return db_run(stmt);
 }
 
+/* The C++ name of a native frame that was named when the recording ended; malloc'd. NULL: its symbol is its name. */
+static char *plain_name(const struct mt_defs *defs, const struct mt_frame *frame)
+{
+	return frame->symbol ? demangle(mt_defs_string(defs, frame->symbol)) : NULL;
+}
+
 static int store_frame(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
 {
 	static const char *const kinds[] = {
 		[MT_FRAME_PYTHON] = "python", [MT_FRAME_NATIVE] = "native", [MT_FRAME_ELIDED] = "elided"
 	};
 	const struct mt_frame *frame = mt_defs_frame(defs, id);
+	uint32_t name = frame->symbol ? frame->symbol : frame->function;
+	char *plain = plain_name(defs, frame);
+	int error;
 
 	db_bind(stmt, 1, store_id(process, id));
 	db_bind_text(stmt, 2,
 		     frame->kind < MT_ARRAY_SIZE(kinds) && kinds[frame->kind] ? kinds[frame->kind] : "unknown");
-	db_bind_text(stmt, 3, frame->function ? mt_defs_string(defs, frame->function) : NULL);
+	db_bind_text(stmt, 3, plain ? plain : name ? mt_defs_string(defs, name) : NULL);
 	db_bind_text(stmt, 4, frame->file ? mt_defs_string(defs, frame->file) : NULL);
 	store_bind_id(stmt, 5, frame->line);
 	store_bind_id(stmt, 6, store_id(process, frame->module));
@@ -119,7 +129,9 @@ static int store_frame(struct db_stmt *stmt, const struct mt_defs *defs, uint32_
 		db_bind(stmt, 7, (int64_t)frame->offset);
 	else
 		db_bind_null(stmt, 7);
-	return db_run(stmt);
+	error = db_run(stmt);
+	free(plain);
+	return error;
 }
 
 static int store_node(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)

@@ -446,12 +446,19 @@ static void write_end(struct mt_emitter *emitter, enum mt_end why)
 	write_own(emitter, &event);
 }
 
+int mt_emitter_end(struct mt_emitter *emitter, enum mt_end why)
+{
+	write_end(emitter, why);
+	return mt_writer_flush(emitter->writer);
+}
+
 int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold_summary *summary)
 {
 	struct stat st;
 	int err;
 
 	write_end(emitter, why);
+	mt_emitter_flush(emitter); /* a flight recorder makes room for the names */
 	emitter->summary.keep_error = mt_writer_trim_error(emitter->writer);
 	emitter->summary.cut = mt_writer_cut(emitter->writer);
 	err = mt_writer_close(emitter->writer, 1);

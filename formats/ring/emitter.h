@@ -84,7 +84,13 @@ int mt_emitter_flush(struct mt_emitter *emitter);
 /* Events that wait for the next flush. */
 uint64_t mt_emitter_pending(const struct mt_emitter *emitter);
 
-/* Ends the trace in order and frees. `summary` may be NULL; filled in also on error. */
+/*
+ * Writes the END event: everything that was recorded is in the file after 0. Later definitions, names of
+ * native frames, go behind it when the trace is closed.
+ */
+int mt_emitter_end(struct mt_emitter *emitter, enum mt_end why);
+
+/* Ends the trace in order, if mt_emitter_end has not, and frees. `summary` may be NULL; filled in also on error. */
 int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold_summary *summary);
 
 #endif

@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/copy.h"
+#include "elf_names.h"
 #include "emitter.h"
+#include "frame_names.h"
 #include "intake.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -28,6 +30,7 @@
 #define GPU_TEXT 96u
 #define KEEP_LEAST (64u << 10) /* least size for a ring that says less: nothing of use would stay */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
+#define NAMES_NS (300 * MT_NSEC_PER_SEC / 1000) /* at the end of a recording, for the names of native frames */
 
 struct fold_gpu {
 	int known;
@@ -594,6 +597,13 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 	return mt_emitter_done(fold->emitter) ? fold_discard(fold) : 0;
 }
 
+/* Everything that was recorded is on disk first. */
+static void end_with_names(struct mt_fold *fold, enum mt_end why)
+{
+	if (!mt_emitter_end(fold->emitter, why))
+		frame_names_add(mt_emitter_defs(fold->emitter), elf_names_now() + NAMES_NS);
+}
+
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary)
 {
 	int err = 0;
@@ -603,6 +613,7 @@ int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary 
 	if (fold->emitter) {
 		report_sources(fold);
 		report_losses(fold);
+		end_with_names(fold, why);
 		err = mt_emitter_close(fold->emitter, why, summary);
 		if (!err)
 			ring_view_release(fold->view);

@@ -55,6 +55,7 @@ static const struct {
 	[MT_DEF_NODE] = { sizeof(struct node_entry), MT_DEFS_MAX },
 	[MT_DEF_THREAD] = { sizeof(struct mt_thread), MT_DEFS_FEW_MAX },
 	[MT_DEF_DEVICE] = { sizeof(struct mt_device), MT_DEFS_FEW_MAX },
+	[MT_DEF_SYMBOL] = { sizeof(struct mt_symbol), MT_DEFS_MAX },
 };
 
 struct mt_defs *mt_defs_new(void)
@@ -133,6 +134,11 @@ const struct mt_device *mt_defs_device(const struct mt_defs *defs, uint32_t id)
 	return mt_table_at(&defs->of[MT_DEF_DEVICE].table, id);
 }
 
+const struct mt_symbol *mt_defs_symbol(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_SYMBOL].table, id);
+}
+
 /* A copy that lives as long as `defs` and ends in NUL; NULL: out of memory. */
 static const char *keep_text(struct mt_defs *defs, const char *text, size_t size)
 {
@@ -208,8 +214,20 @@ static int names_defined(const struct mt_defs *defs, enum mt_def kind, const uni
 	case MT_DEF_DEVICE:
 		return defined(defs, MT_DEF_STRING, definition->device.name) &&
 		       defined(defs, MT_DEF_STRING, definition->device.uuid);
+	case MT_DEF_SYMBOL:
+		return definition->symbol.frame && defined(defs, MT_DEF_FRAME, definition->symbol.frame) &&
+		       defined(defs, MT_DEF_STRING, definition->symbol.name);
 	}
 	return 1;
+}
+
+/* The newest symbol of a frame counts. */
+static void name_frame(struct mt_defs *defs, const struct mt_symbol *symbol)
+{
+	struct mt_frame *frame = mt_table_at(&defs->of[MT_DEF_FRAME].table, symbol->frame);
+
+	if (frame->kind == MT_FRAME_NATIVE)
+		frame->symbol = symbol->name;
 }
 
 int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
@@ -233,8 +251,12 @@ int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_defini
 		error = append_node(defs, &definition->node, entry);
 	else
 		memcpy(entry, definition, kinds[kind].entry_size);
+	if (kind == MT_DEF_FRAME)
+		((struct mt_frame *)entry)->symbol = 0;
 	if (!error)
 		table->count++;
+	if (!error && kind == MT_DEF_SYMBOL)
+		name_frame(defs, &definition->symbol);
 	return error;
 }
 
@@ -273,6 +295,7 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 	const struct mt_node *node = entry;
 	const struct mt_thread *thread = entry;
 	const struct mt_device *device = entry;
+	const struct mt_symbol *symbol = entry;
 
 	key->words = 0;
 	key->text = (struct mt_text){ 0 };
@@ -294,6 +317,9 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 		break;
 	case MT_DEF_DEVICE:
 		key_add(key, (uint64_t)device->kind << 32 | device->index);
+		break;
+	case MT_DEF_SYMBOL:
+		key_add(key, (uint64_t)symbol->frame << 32 | symbol->name);
 		break;
 	}
 }
@@ -455,6 +481,13 @@ uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device
 	return intern(defs, MT_DEF_DEVICE, &definition);
 }
 
+uint32_t mt_defs_add_symbol(struct mt_defs *defs, const struct mt_symbol *symbol)
+{
+	union mt_definition definition = { .symbol = *symbol };
+
+	return intern(defs, MT_DEF_SYMBOL, &definition);
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static void set_names(struct mt_defs *defs, uint32_t is_name)
@@ -477,6 +510,7 @@ void mt_defs_guess_names(struct mt_defs *defs)
 	const struct mt_frame *frame;
 	const struct mt_thread *thread;
 	const struct mt_device *device;
+	const struct mt_symbol *symbol;
 	uint32_t id;
 
 	set_names(defs, 1);
@@ -492,6 +526,8 @@ void mt_defs_guess_names(struct mt_defs *defs)
 		is_no_name(defs, device->name);
 		is_no_name(defs, device->uuid);
 	}
+	for (id = 1; (symbol = mt_defs_symbol(defs, id)); id++)
+		is_no_name(defs, symbol->name);
 }
 
 int mt_defs_is_spare(const struct mt_defs *defs, uint32_t id, const uint8_t *wanted, uint32_t count)

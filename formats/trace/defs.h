@@ -8,7 +8,7 @@
 #include "base/varint.h"
 #include "memtrace/defs.h"
 
-#define MT_DEF_END 7 /* kinds are 1..6 */
+#define MT_DEF_END 8 /* kinds are 1..7 */
 
 struct mt_text {
 	const char *text; /* stored ones end in NUL */
@@ -24,6 +24,7 @@ union mt_definition {
 	struct mt_node node;
 	struct mt_thread thread;
 	struct mt_device device;
+	struct mt_symbol symbol;
 };
 
 /*

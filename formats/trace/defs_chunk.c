@@ -60,6 +60,12 @@ static void encode_device(struct mt_buffer *out, const struct mt_device *device)
 	mt_buffer_put_varint(out, device->total);
 }
 
+static void encode_symbol(struct mt_buffer *out, const struct mt_symbol *symbol)
+{
+	mt_buffer_put_varint(out, symbol->frame);
+	mt_buffer_put_varint(out, symbol->name);
+}
+
 static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum mt_def kind, uint32_t id,
 		       const struct wanted *wanted)
 {
@@ -85,6 +91,9 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 		break;
 	case MT_DEF_DEVICE:
 		encode_device(out, mt_defs_device(defs, id));
+		break;
+	case MT_DEF_SYMBOL:
+		encode_symbol(out, mt_defs_symbol(defs, id));
 		break;
 	}
 }
@@ -193,6 +202,12 @@ static void decode_device(struct mt_cursor *in, struct mt_device *device)
 	device->total = mt_cursor_varint(in);
 }
 
+static void decode_symbol(struct mt_cursor *in, struct mt_symbol *symbol)
+{
+	symbol->frame = mt_cursor_u32(in);
+	symbol->name = mt_cursor_u32(in);
+}
+
 static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struct mt_cursor *in)
 {
 	union mt_definition definition;
@@ -216,6 +231,9 @@ static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struc
 		break;
 	case MT_DEF_DEVICE:
 		decode_device(in, &definition.device);
+		break;
+	case MT_DEF_SYMBOL:
+		decode_symbol(in, &definition.symbol);
 		break;
 	}
 	return in->error ? in->error : mt_defs_append(defs, kind, &definition);

@@ -24,7 +24,8 @@
 	X(FRAME, 3)    \
 	X(NODE, 4)     \
 	X(THREAD, 5)   \
-	X(DEVICE, 6)
+	X(DEVICE, 6)   \
+	X(SYMBOL, 7)
 
 enum mt_def {
 #define MT_DEF_ENUM(name, number) MT_DEF_##name = (number),
@@ -50,7 +51,7 @@ struct mt_module {
 
 enum mt_frame_kind {
 	MT_FRAME_PYTHON = 1, /* function, file and line are known */
-	MT_FRAME_NATIVE = 2, /* module and offset are known; function, file, line when resolved on recording: 0 */
+	MT_FRAME_NATIVE = 2, /* module and offset are known; its name may come later, as a symbol */
 	MT_FRAME_ELIDED = 3, /* frames beyond the depth limit were left out here */
 };
 
@@ -60,7 +61,14 @@ struct mt_frame {
 	uint32_t file;     /* string */
 	uint32_t line;     /* 0: unknown */
 	uint32_t module;   /* native: module id, 0: unknown */
+	uint32_t symbol;   /* string: name by the newest struct mt_symbol, 0: none; equal frames may differ in it */
 	uint64_t offset;   /* native: return address minus 1, minus the module's bias (an address of the ELF file) */
+};
+
+/* The function around a native frame, as the symbol table of the frame's module names it: mangled where C++ is. */
+struct mt_symbol {
+	uint32_t frame; /* never 0 */
+	uint32_t name;  /* string */
 };
 
 struct mt_node {
@@ -105,6 +113,7 @@ const struct mt_frame *mt_defs_frame(const struct mt_defs *defs, uint32_t id);
 const struct mt_node *mt_defs_node(const struct mt_defs *defs, uint32_t id);
 const struct mt_thread *mt_defs_thread(const struct mt_defs *defs, uint32_t id);
 const struct mt_device *mt_defs_device(const struct mt_defs *defs, uint32_t id);
+const struct mt_symbol *mt_defs_symbol(const struct mt_defs *defs, uint32_t id);
 
 /*
  * Intern: the id of an equal definition, made if there was none; 0: out of memory or over a limit (the caller
@@ -117,5 +126,6 @@ uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame);
 uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame);
 uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread);
 uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device);
+uint32_t mt_defs_add_symbol(struct mt_defs *defs, const struct mt_symbol *symbol);
 
 #endif

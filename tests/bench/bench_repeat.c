@@ -146,9 +146,11 @@ static union mt_definition definition(const struct mt_defs *defs, enum mt_def ki
 	case MT_DEF_THREAD:
 		return (union mt_definition){ .thread = *mt_defs_thread(defs, id) };
 	case MT_DEF_DEVICE:
+		return (union mt_definition){ .device = *mt_defs_device(defs, id) };
+	case MT_DEF_SYMBOL:
 		break;
 	}
-	return (union mt_definition){ .device = *mt_defs_device(defs, id) };
+	return (union mt_definition){ .symbol = *mt_defs_symbol(defs, id) };
 }
 
 /* Definitions that the reader knows get the same ids in the new trace. */

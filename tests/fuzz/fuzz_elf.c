@@ -1,11 +1,13 @@
 /*
- * fuzz_elf.c - names and lines out of the ELF and DWARF of a module (analyzer/base/symbol.c). Inputs are modules; a build id
+ * fuzz_elf.c - names and lines out of the ELF and DWARF of a module (analyzer/base/symbol.c), and names of its symbol tables
+ * for the collector (formats/ring/elf_names.c). Inputs are modules; a build id
  * is taken from the input itself, as a hostile trace would name it.
  */
 #include <elf.h>
 #include <string.h>
 #include "base/symbol.h"
 #include "fuzz.h"
+#include "ring/elf_names.h"
 
 #define LEVELS 8
 #define PLACES 24u /* addresses that are asked for, beside the beginnings of functions */
@@ -32,6 +34,28 @@ static struct build_id find_build_id(const uint8_t *data, size_t size)
 	return (struct build_id){ at, wanted };
 }
 
+static int take_name(void *context, const struct elf_name *wanted, const char *name)
+{
+	size_t *taken = context;
+
+	FUZZ_CHECK(!wanted->unnamed && *name && strlen(name) <= ELF_NAME_MAX);
+	++*taken;
+	return 0;
+}
+
+static void find_names(const char *path, const struct build_id *id, size_t size)
+{
+	struct elf_name wanted[PLACES];
+	size_t i, taken = 0;
+
+	for (i = 0; i < PLACES; i++)
+		wanted[i] = (struct elf_name){ .offset = 0x1000 + i * (size / PLACES), .unnamed = 1 };
+	FUZZ_CHECK(elf_names_find(path, id->bytes, id->size, wanted, PLACES, UINT64_MAX, take_name, &taken) == taken);
+	for (i = 0; i < PLACES; i++)
+		taken -= !wanted[i].unnamed;
+	FUZZ_CHECK(!taken);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *path = fuzz_file("module.so", data, size);
@@ -42,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t i, count, level;
 
 	FUZZ_CHECK(symbols != NULL);
+	find_names(path, &id, size);
 	for (i = 0; i < PLACES && id.size; i++) {
 		address = 0x1000 + i * (size / PLACES);
 		count = symbols_find(symbols, path, id.bytes, id.size, address, found, LEVELS);

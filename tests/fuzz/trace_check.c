@@ -24,6 +24,15 @@ static void check_ids(const struct mt_defs *defs, const struct mt_event *event)
 	FUZZ_CHECK(event->name <= mt_defs_count(defs, MT_DEF_STRING));
 }
 
+static void check_symbols(const struct mt_defs *defs)
+{
+	const struct mt_frame *frame;
+	uint32_t id;
+
+	for (id = 1; (frame = mt_defs_frame(defs, id)); id++)
+		FUZZ_CHECK(frame->symbol <= mt_defs_count(defs, MT_DEF_STRING));
+}
+
 /* How many events there are, checkpoints and what stands for gaps included. */
 static size_t read_all(struct mt_reader *reader)
 {
@@ -51,6 +60,7 @@ int trace_read(const char *path)
 		return error;
 	state = mt_reader_state(reader);
 	total = read_all(reader);
+	check_symbols(mt_reader_defs(reader));
 	first = *state;
 	mt_reader_rewind(reader);
 	FUZZ_CHECK(read_all(reader) == total); /* though more is known of the file by now */

@@ -543,6 +543,21 @@ BAD(device_of_undefined_string, CORRUPT, 4)
 	bad_defs(build, MT_DEF_DEVICE, BYTES(2, 1, 1, 0, 0, 2, 0));
 }
 
+BAD(symbol_of_undefined_frame, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_SYMBOL, BYTES(1, 1, 2, 1));
+}
+
+BAD(symbol_of_no_frame, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_SYMBOL, BYTES(1, 1, 0, 1));
+}
+
+BAD(symbol_of_undefined_string, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_SYMBOL, BYTES(1, 1, 1, 2));
+}
+
 BAD(stack_too_deep, LIMIT, 4)
 {
 	struct mt_buffer nodes = { 0 };

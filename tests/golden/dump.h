@@ -51,6 +51,7 @@ static void dump_defs(FILE *out, const struct mt_defs *defs)
 	const struct mt_node *node;
 	const struct mt_thread *thread;
 	const struct mt_device *device;
+	const struct mt_symbol *symbol;
 	uint32_t id, i;
 
 	for (id = 1; id <= mt_defs_count(defs, MT_DEF_STRING); id++) {
@@ -75,6 +76,8 @@ static void dump_defs(FILE *out, const struct mt_defs *defs)
 	for (id = 1; (device = mt_defs_device(defs, id)); id++)
 		fprintf(out, "device %u kind %u index %u name %u uuid %u total %" PRIu64 "\n", id, device->kind,
 			device->index, device->name, device->uuid, device->total);
+	for (id = 1; (symbol = mt_defs_symbol(defs, id)); id++)
+		fprintf(out, "symbol %u frame %u name %u\n", id, symbol->frame, symbol->name);
 }
 
 static void dump_event(FILE *out, const struct mt_event *event)

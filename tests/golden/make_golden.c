@@ -326,6 +326,26 @@ static void make_again(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
+/* Names of native frames, in chunks behind the last event: a recorder that went on wrote the second one. */
+static void make_symbols(const char *path)
+{
+	struct mt_writer *writer;
+	struct mt_defs *defs;
+	uint32_t name;
+
+	check(path, mt_writer_open(&writer, path, &process, NULL));
+	defs = mt_writer_defs(writer);
+	define(defs);
+	write_all_kinds(writer, 1);
+	check(path, mt_writer_flush(writer));
+	name = string(defs, "_ZN3c104cuda20CUDACachingAllocator9raw_allocEm");
+	mt_defs_add_symbol(defs, &(struct mt_symbol){ .frame = 3, .name = name });
+	check(path, mt_writer_flush(writer));
+	mt_defs_add_symbol(defs, &(struct mt_symbol){ .frame = 1, .name = name }); /* a Python frame has its own */
+	mt_defs_add_symbol(defs, &(struct mt_symbol){ .frame = 3, .name = string(defs, "raw_alloc \x1b[31m") });
+	check(path, mt_writer_close(writer, 1));
+}
+
 /* As a crash leaves it: no index, a torn last chunk. */
 static void make_crash(const char *path)
 {
@@ -442,6 +462,7 @@ static const struct {
 	{ "v1-kinds", make_kinds },     { "v1-crash", make_crash },           { "v1-skip", make_skip },
 	{ "v1-later", make_later },     { "v1-kinds-more", make_more_kinds }, { "v1-keep", make_keep },
 	{ "v1-samples", make_samples }, { "v1-census", make_census },         { "v1-again", make_again },
+	{ "v1-symbols", make_symbols },
 };
 
 static void make_dump(const char *path, const char *text_path)

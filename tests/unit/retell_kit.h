@@ -15,7 +15,7 @@
 #define RETELL_START 1000000000u
 
 /* Numbers stay: each kind is defined in its order. `known`: how many of each kind there are already. */
-static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *from, uint32_t known[8])
+static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *from, uint32_t known[MT_DEF_SYMBOL + 1])
 {
 	const struct mt_node *node;
 	uint32_t *at;
@@ -34,6 +34,8 @@ static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *
 		mt_defs_add_thread(to, mt_defs_thread(from, *at + 1));
 	for (at = &known[MT_DEF_DEVICE]; *at < mt_defs_count(from, MT_DEF_DEVICE); ++*at)
 		mt_defs_add_device(to, mt_defs_device(from, *at + 1));
+	for (at = &known[MT_DEF_SYMBOL]; *at < mt_defs_count(from, MT_DEF_SYMBOL); ++*at)
+		mt_defs_add_symbol(to, mt_defs_symbol(from, *at + 1));
 }
 
 static inline void retell_event(struct mt_writer *writer, struct mt_event event, uint64_t *told)
@@ -52,7 +54,7 @@ static inline void retell(const char *from, const char *to)
 	const struct mt_event *events;
 	struct mt_reader *reader;
 	struct mt_writer *writer;
-	uint32_t known[8] = { 0 };
+	uint32_t known[MT_DEF_SYMBOL + 1] = { 0 };
 	uint64_t told = 0;
 	size_t count, i;
 	int batch;

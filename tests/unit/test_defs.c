@@ -30,7 +30,7 @@ TEST(the_same_content_gets_the_same_id)
 	int round, kind;
 
 	for (round = 0; round < 3000; round++) {
-		kind = 1 + (int)kit_below(&random, 6);
+		kind = 1 + (int)kit_below(&random, MT_DEF_END - 1);
 		again = random;
 		id = kit_define(&random, defs, (enum mt_def)kind);
 		CHECK(id);
@@ -69,7 +69,7 @@ TEST(what_is_not_defined_is_nothing)
 	CHECK(!mt_defs_module(defs, 0) && !mt_defs_frame(defs, 1) && !mt_defs_node(defs, UINT32_MAX));
 	CHECK(!mt_defs_thread(defs, 0) && !mt_defs_device(defs, 9));
 	CHECK_EQ(mt_defs_count(defs, (enum mt_def)0), 0);
-	CHECK_EQ(mt_defs_count(defs, (enum mt_def)7), 0);
+	CHECK_EQ(mt_defs_count(defs, (enum mt_def)MT_DEF_END), 0);
 	mt_defs_free(defs);
 }
 
@@ -181,7 +181,7 @@ TEST(chunks_carry_every_definition)
 
 		for (pieces = 0; pieces < 4; pieces++) {
 			for (i = (int)kit_below(&random, 300); i > 0; i--)
-				kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, 6)));
+				kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, MT_DEF_END - 1)));
 			transfer(defs, done, copy);
 			kit_same_defs(defs, copy);
 		}
@@ -225,7 +225,7 @@ TEST(interning_goes_on_after_decoding)
 	uint32_t done[MT_DEF_END] = { 0 }, id, i;
 
 	for (i = 0; i < 500; i++)
-		kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, 6)));
+		kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, MT_DEF_END - 1)));
 	transfer(defs, done, copy);
 	for (id = 1; id <= mt_defs_count(defs, MT_DEF_STRING); id++)
 		CHECK_EQ(mt_defs_add_string(copy, mt_defs_string(defs, id), mt_defs_string_size(defs, id)), id);
@@ -242,7 +242,7 @@ TEST(any_damage_of_a_payload_is_refused_or_harmless)
 	struct mt_buffer payload = { 0 };
 
 	for (i = 0; i < 60; i++)
-		kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, 6)));
+		kit_define(&random, defs, (enum mt_def)(1 + kit_below(&random, MT_DEF_END - 1)));
 	CHECK(mt_defs_encode(defs, done, NULL, 0, &payload));
 	for (i = 0; i < 20000; i++) {
 		struct mt_defs *copy = mt_defs_new();
@@ -261,6 +261,45 @@ TEST(any_damage_of_a_payload_is_refused_or_harmless)
 	}
 	CHECK(errors > 10000);
 	mt_buffer_release(&payload);
+	mt_defs_free(defs);
+}
+
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+
+TEST(the_newest_symbol_names_a_native_frame_and_no_other)
+{
+	struct mt_defs *defs = mt_defs_new();
+	uint32_t native = mt_defs_add_frame(defs, &(struct mt_frame){ .kind = MT_FRAME_NATIVE, .offset = 16 });
+	uint32_t python = mt_defs_add_frame(defs, &(struct mt_frame){ .kind = MT_FRAME_PYTHON, .line = 3 });
+	uint32_t first = add(defs, "_Z5firstv"), second = add(defs, "second");
+
+	CHECK_EQ(mt_defs_add_symbol(defs, &(struct mt_symbol){ native, first }), 1);
+	CHECK_EQ(mt_defs_frame(defs, native)->symbol, first);
+	CHECK_EQ(mt_defs_add_symbol(defs, &(struct mt_symbol){ native, second }), 2);
+	CHECK_EQ(mt_defs_frame(defs, native)->symbol, second);
+	CHECK_EQ(mt_defs_add_symbol(defs, &(struct mt_symbol){ python, first }), 3);
+	CHECK_EQ(mt_defs_frame(defs, python)->symbol, 0);
+	CHECK_EQ(mt_defs_add_symbol(defs, &(struct mt_symbol){ 0, first }), 0);
+	CHECK_EQ(mt_defs_add_symbol(defs, &(struct mt_symbol){ python + 1, first }), 0);
+	CHECK_EQ(mt_defs_add_symbol(defs, &(struct mt_symbol){ native, second + 1 }), 0);
+	/* A frame with a symbol is the same frame, and its copy begins without one. */
+	CHECK_EQ(mt_defs_add_frame(defs, &(struct mt_frame){ .kind = MT_FRAME_NATIVE, .offset = 16 }), native);
+	CHECK_EQ(mt_defs_add_frame(defs, mt_defs_frame(defs, native)), native);
+	mt_defs_free(defs);
+}
+
+TEST(names_of_symbols_are_not_forgotten_with_those_of_events)
+{
+	struct mt_defs *defs = mt_defs_new();
+	uint32_t frame = mt_defs_add_frame(defs, &(struct mt_frame){ .kind = MT_FRAME_NATIVE, .offset = 16 });
+	uint32_t symbol = mt_defs_add_name(defs, "raw_alloc", 9), range = mt_defs_add_name(defs, "step 17", 7);
+	uint8_t wanted[8] = { 0 };
+
+	CHECK(mt_defs_add_symbol(defs, &(struct mt_symbol){ frame, symbol }));
+	mt_defs_guess_names(defs);
+	mt_defs_forget_names(defs, wanted, sizeof(wanted));
+	CHECK_STR(mt_defs_string(defs, symbol), "raw_alloc");
+	CHECK_STR(mt_defs_string(defs, range), "");
 	mt_defs_free(defs);
 }
 

@@ -115,6 +115,16 @@ static inline uint32_t kit_device(struct kit_random *random, struct mt_defs *def
 	return mt_defs_add_device(defs, &device);
 }
 
+static inline uint32_t kit_symbol(struct kit_random *random, struct mt_defs *defs)
+{
+	struct mt_symbol symbol = { .frame = kit_id(random, defs, MT_DEF_FRAME),
+				    .name = kit_id(random, defs, MT_DEF_STRING) };
+
+	if (!symbol.frame)
+		symbol.frame = kit_frame(random, defs);
+	return mt_defs_add_symbol(defs, &symbol);
+}
+
 /* A random definition of `kind`; its id. */
 static inline uint32_t kit_define(struct kit_random *random, struct mt_defs *defs, enum mt_def kind)
 {
@@ -131,6 +141,8 @@ static inline uint32_t kit_define(struct kit_random *random, struct mt_defs *def
 		return kit_thread(random, defs);
 	case MT_DEF_DEVICE:
 		return kit_device(random, defs);
+	case MT_DEF_SYMBOL:
+		return kit_symbol(random, defs);
 	}
 	return 0;
 }
@@ -151,7 +163,7 @@ static inline void kit_same_defs(const struct mt_defs *a, const struct mt_defs *
 	uint32_t id;
 	int kind;
 
-	for (kind = 1; kind <= MT_DEF_DEVICE; kind++)
+	for (kind = 1; kind <= MT_DEF_SYMBOL; kind++)
 		CHECK_EQ(mt_defs_count(a, (enum mt_def)kind), mt_defs_count(b, (enum mt_def)kind));
 	kit_same_strings(a, b);
 #define KIT_SAME(name, type)                                                 \
@@ -163,12 +175,14 @@ static inline void kit_same_defs(const struct mt_defs *a, const struct mt_defs *
 	KIT_SAME(node, struct mt_node)
 	KIT_SAME(thread, struct mt_thread)
 	KIT_SAME(device, struct mt_device)
+	KIT_SAME(symbol, struct mt_symbol)
 #undef KIT_SAME
 	for (id = 1; mt_defs_frame(a, id); id++) { /* has padding */
 		const struct mt_frame *x = mt_defs_frame(a, id), *y = mt_defs_frame(b, id);
 
 		CHECK(x->kind == y->kind && x->function == y->function && x->file == y->file);
 		CHECK(x->line == y->line && x->module == y->module && x->offset == y->offset);
+		CHECK_EQ(x->symbol, y->symbol);
 	}
 }
 
@@ -251,7 +265,7 @@ static inline struct mt_event kit_make_event(struct kit_trace *trace)
 	struct mt_defs *defs = mt_writer_defs(trace->writer);
 
 	while (!kit_below(&trace->random, 4))
-		kit_define(&trace->random, defs, (enum mt_def)(1 + kit_below(&trace->random, 6)));
+		kit_define(&trace->random, defs, (enum mt_def)(1 + kit_below(&trace->random, MT_DEF_SYMBOL)));
 	kit_fill_event(&trace->random, defs, &event);
 	trace->seq += 1 + (kit_below(&trace->random, 5) ? 0 : kit_below(&trace->random, 1 << 20));
 	event.seq = trace->seq;

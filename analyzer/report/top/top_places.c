@@ -1,5 +1,6 @@
 /* The places that held most of the peak, largest first. */
 #include <string.h>
+#include <unistd.h>
 #include "memtrace/phase.h"
 #include "query/callstack.h"
 #include "report/answer.h"
@@ -132,6 +133,64 @@ static void print_place(const struct top_report *report, const struct place *pla
 		print_callers(report, place->stack, place->user);
 }
 
+/* The frame of a place that has no name; NULL: the place has a name, or no stack. */
+static const struct callstack_frame *nameless_frame(const struct place *place)
+{
+	const struct callstack_frame *frame;
+
+	if (place->user == CALLSTACK_NO_FRAME)
+		return NULL;
+	frame = place->stack->frame[callstack_inner_frame(place->stack, place->user)];
+	return callstack_is_nameless(frame) ? frame : NULL;
+}
+
+static int is_of(const struct place *place, const char *module)
+{
+	const struct callstack_frame *frame = nameless_frame(place);
+
+	return frame && !strcmp(frame->module, module);
+}
+
+static size_t count_of(const struct places *places, size_t end, const char *module)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < end; i++)
+		count += (size_t)is_of(&places->place[i], module);
+	return count;
+}
+
+static void print_nameless(const struct top_report *report, const char *module, size_t places)
+{
+	struct sentence sentence = { 0 };
+	char count[64], name[256];
+
+	text_fit(name, sizeof(name), module, 200, 1);
+	sentence_say(&sentence, "No symbols: %s of %s %s. ", text_count(count, sizeof(count), places, "place"), name,
+		     places == 1 ? "is an address" : "are addresses");
+	if (access(module, F_OK))
+		sentence_say(&sentence, "The file is not here, and the recording has no names of it.");
+	else
+		sentence_say(&sentence, "The file is another build or stripped, and the recording has no names of it.");
+	text_style(report->text, TEXT_WARN);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+/* Each module whose symbols are missing, once. There are at most PLACES_SITES_MAX places. */
+static void print_all_nameless(const struct top_report *report, size_t shown)
+{
+	const struct places *places = &report->places;
+	const struct callstack_frame *frame;
+	size_t i;
+
+	for (i = 0; i < shown; i++) {
+		frame = nameless_frame(&places->place[i]);
+		if (frame && !count_of(places, i, frame->module))
+			print_nameless(report, frame->module, count_of(places, shown, frame->module));
+	}
+}
+
 void top_print_places(const struct top_report *report)
 {
 	const struct places *places = &report->places;
@@ -147,4 +206,5 @@ void top_print_places(const struct top_report *report)
 	if (rest)
 		text_print(report->text, "%10s  %5s  in smaller places\n", text_bytes(size, rest),
 			   text_percent((char[TEXT_SIZE_MAX]){ 0 }, rest, report->device->peak.bytes));
+	print_all_nameless(report, limit < places->count ? limit : places->count);
 }

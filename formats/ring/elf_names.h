@@ -1,0 +1,39 @@
+/*
+ * elf_names.h - names of functions by address, from the symbol tables of an ELF file on disk.
+ *
+ * The file belongs to the recorded program and may be malformed. The reader takes bounded memory, stops at a deadline, and
+ * gives no name where it is in doubt. Lines, inlined functions and demangling are the analyzer's.
+ */
+#ifndef FORMATS_ELF_NAMES_H
+#define FORMATS_ELF_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_NAME_MAX 4096u /* bytes of a name; a longer one is no name */
+
+/* An address of the file, and the symbol around it. */
+struct elf_name {
+	uint64_t offset;  /* address in the file: return address minus 1, minus the module's bias */
+	uint32_t frame;   /* the caller's */
+	uint32_t unnamed; /* 1: no symbol was found yet; elf_names_find sets 0 */
+};
+
+/*
+ * Takes one found name: `wanted` as given to elf_names_find, `name` for the call only, not empty. Other than 0 ends the
+ * search.
+ */
+typedef int elf_name_taker(void *context, const struct elf_name *wanted, const char *name);
+
+/*
+ * Finds the names of `wanted`, which is in ascending order of `offset` and `unnamed`, in the regular file `path`, if the
+ * file has this build id. `deadline`: CLOCK_MONOTONIC in ns; what is not found then has no name. Returns the number of
+ * names given to `take`; 0: none, for whatever reason.
+ */
+size_t elf_names_find(const char *path, const uint8_t *build_id, size_t build_id_size, struct elf_name *wanted,
+		      size_t count, uint64_t deadline, elf_name_taker *take, void *context);
+
+/* CLOCK_MONOTONIC, ns. */
+uint64_t elf_names_now(void);
+
+#endif
