@@ -443,7 +443,7 @@ TEST(search_goes_round)
 	snprintf(screen->app.search, sizeof(screen->app.search), "nowhere");
 	press(screen, 'n');
 	CHECK_EQ(chosen(screen)->category, MT_CATEGORY_SLACK);
-	CHECK_SHOWS(screen, "nothing that is alive here has \"nowhere\" in its stack");
+	CHECK_SHOWS(screen, "no stack of what is alive here has \"nowhere\" in it");
 	screen_free(screen);
 }
 

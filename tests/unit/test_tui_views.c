@@ -326,6 +326,89 @@ TEST(a_place_tells_what_it_is)
 	kit_close(kit);
 }
 
+/* ---- a place with many stacks ---- */
+
+#define CALLERS 12
+
+/* One line that is called from 12 others: caller i holds i MiB in i allocations. The second one comes through dropout. */
+static struct kit *open_callers(int width, int height)
+{
+	struct maker m;
+	uint32_t main;
+	struct kit *kit;
+	uint64_t i, k, at = 0x100000000;
+
+	kit_go_apart();
+	maker_open(&m, "callers.zst", 100, -1);
+	maker_phase(&m, "forward");
+	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	for (i = 1; i <= CALLERS; i++) {
+		m.stack = maker_python(&m, main, i == 2 ? "dropout" : "block", "/home/me/model.py",
+				       (uint32_t)(100 + i));
+		m.stack = maker_python(&m, m.stack, "linear", "/opt/site-packages/torch/nn/modules/linear.py", 125);
+		for (k = 0; k < i; k++, at += 2 * MIB)
+			maker_driver_alloc(&m, at, MIB);
+	}
+	maker_close(&m);
+	kit = kit_open("callers.zst", NULL);
+	for (i = 1; i < kit->model.sites; i++) { /* a helper that a person calls one place */
+		kit->model.site[i].function = model_text(&kit->model, "linear");
+		kit->model.site[i].place = model_text(&kit->model, "linear.py:125");
+	}
+	kit->model.edition++;
+	kit_screen(kit, width, height, 256, 0);
+	return kit;
+}
+
+TEST(a_place_has_all_its_stacks)
+{
+	struct kit *kit = open_callers(100, 60);
+	char words[64];
+	int i;
+
+	CHECK_EQ(kit->app.live.rows, 1);
+	CHECK_EQ(kit->app.live.row[0].bytes, CALLERS * (CALLERS + 1) / 2 * MIB);
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "78.0 MiB in 78 allocations at"));
+	CHECK(kit_shows(kit, "12 stacks, innermost first"));
+	CHECK(kit_shows(kit, "  78.0 MiB   linear"));
+	for (i = CALLERS; i > 9; i--) { /* the largest first */
+		snprintf(words, sizeof(words), "  %d.0 MiB   \342\226\270 block", i);
+		CHECK(kit_shows(kit, words));
+	}
+	kit_keys(kit, "/");
+	kit_type(kit, "dropout");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "   2.0 MiB   \342\226\270 dropout"));
+	kit_keys(kit, "0");
+	app_go(&kit->app, 0);
+	kit_draw(kit);
+	CHECK(kit_shows(kit, "12 stacks, innermost first; none is alive at the cursor"));
+	kit_close(kit);
+}
+
+/* The largest stack of the row has not got the words; another one has. */
+TEST(a_search_looks_at_all_stacks_of_a_row)
+{
+	struct kit *kit = open_callers(80, 24);
+
+	kit_keys(kit, "/");
+	kit_type(kit, "dropout");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "\"dropout\": 1 of 1"));
+	CHECK(kit->app.live.row[0].is_found);
+	kit_keys(kit, "/");
+	kit_type(kit, "nowhere");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "no stack of what is alive here has \"nowhere\" in it"));
+	CHECK(!kit->app.live.row[0].is_found);
+	kit_keys(kit, "f");
+	kit_type(kit, "dropout");
+	kit_keys(kit, "Enter Enter");
+	CHECK(kit_shows(kit, "2.0 MiB in 2 allocations at")); /* as the row has it */
+	kit_close(kit);
+}
+
 TEST(a_place_follows_the_cursor)
 {
 	struct kit *kit = open_run(80, 24, 0, 1);
@@ -473,7 +556,17 @@ TEST(the_flame_is_searched)
 	kit_keys(kit, "/");
 	kit_type(kit, "home/me");
 	kit_keys(kit, "Enter");
-	CHECK(kit_shows(kit, "no frame that is shown has \"home/me\" in it (plumbing is folded)"));
+	CHECK(kit_shows(kit, "\"home/me\": 1 of 3")); /* folders count */
+	kit_keys(kit, "/");
+	kit_type(kit, "nowhere");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "no frame has \"nowhere\" in it"));
+	kit_keys(kit, "/");
+	kit_type(kit, "_call_impl");
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "\"_call_impl\": 1 of 2, in the plumbing")); /* which unfolds */
+	CHECK(kit_shows(kit, "24.0 MiB  75%  _call_impl"));
+	kit_keys(kit, "q");
 	kit_keys(kit, "/");
 	kit_type(kit, "LO");
 	kit_keys(kit, "Enter");

@@ -140,7 +140,8 @@ static void add_to_row(struct liveset *live, const struct model *model, const st
 		*number = ++live->rows;
 		live->most[*number - 1] = 0;
 		live->row[*number - 1] = (struct liveset_row){ .site = site,
-							       .category = model_category(model, held->cell) };
+							       .category = model_category(model, held->cell),
+							       .group = liveset_group(live->groups, held->cell) };
 	}
 	row = &live->row[*number - 1];
 	most = &live->most[*number - 1];
@@ -152,7 +153,11 @@ static void add_to_row(struct liveset *live, const struct model *model, const st
 	}
 }
 
-/* The shown part. */
+static int is_shown(const struct tape_held *held, const uint8_t *shown, uint32_t cells)
+{
+	return !shown || held->cell >= cells || shown[held->cell];
+}
+
 static void add_rows(struct liveset *live, const struct model *model, const uint8_t *shown, uint32_t cells)
 {
 	const struct tape_held *held;
@@ -160,7 +165,7 @@ static void add_rows(struct liveset *live, const struct model *model, const uint
 
 	for (i = 0; i < live->helds; i++) {
 		held = &live->held[i];
-		if ((held->bytes || held->count) && (!shown || held->cell >= cells || shown[held->cell]))
+		if ((held->bytes || held->count) && is_shown(held, shown, cells))
 			add_to_row(live, model, held);
 	}
 }
@@ -178,6 +183,30 @@ static void drop_empty_rows(struct liveset *live)
 		live->count += live->row[i].count;
 	}
 	live->rows = rows;
+}
+
+void liveset_find(struct liveset *live, const uint8_t *shown, uint32_t cells, int (*has)(void *context, uint32_t site),
+		  void *context)
+{
+	const struct tape_held *held;
+	struct liveset_row *row;
+	uint32_t i;
+
+	if (!live->rows)
+		return;
+	memset(live->row_of, 0, liveset_groups_count(live->groups) * sizeof(*live->row_of));
+	for (i = 0; i < live->rows; i++) {
+		live->row_of[live->row[i].group] = i + 1;
+		live->row[i].is_found = 0;
+	}
+	for (i = 0; i < live->helds; i++) {
+		held = &live->held[i];
+		if (!held->bytes || !is_shown(held, shown, cells) ||
+		    !live->row_of[liveset_group(live->groups, held->cell)])
+			continue;
+		row = &live->row[live->row_of[liveset_group(live->groups, held->cell)] - 1];
+		row->is_found = row->is_found || has(context, TAPE_SITE(held->cell));
+	}
 }
 
 /* The state kept from one time to the next. */

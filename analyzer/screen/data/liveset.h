@@ -15,6 +15,8 @@ struct liveset_row {
 	uint32_t site;    /* the one that holds most of it */
 	uint8_t category; /* kind of the cells, with "allocator slack" told apart */
 	uint64_t bytes, count;
+	uint32_t group; /* private: cells that look alike */
+	int is_found;   /* see liveset_find */
 };
 
 struct liveset {
@@ -26,7 +28,7 @@ struct liveset {
 	/* private: where a cell's entry is, plus 1 */
 	uint32_t *slot, slot_room, held_room;
 	uint32_t cells; /* cells of the model */
-	/* private: how much the site of a row holds of it; which row a group of cells is, plus 1 (room of both: `room`) */
+	/* private: how much the site of a row holds of it; the row of each group of cells, plus 1 (room of both: `room`) */
 	uint64_t *most;
 	uint32_t *row_of;
 	struct liveset_groups *groups;
@@ -60,6 +62,12 @@ void liveset_release(struct liveset *live);
  */
 int liveset_at(struct liveset *live, const struct model *model, uint64_t events, const uint8_t *shown, uint32_t cells,
 	       enum liveset_sort sort);
+
+/*
+ * Marks the rows with a site that holds bytes and that `has` says yes to. `shown` and `cells` as in liveset_at.
+ */
+void liveset_find(struct liveset *live, const uint8_t *shown, uint32_t cells, int (*has)(void *context, uint32_t site),
+		  void *context);
 
 /* The bytes of a cell; NULL: it held nothing since the tape's block began. */
 const struct tape_held *liveset_cell(const struct liveset *live, uint32_t cell);

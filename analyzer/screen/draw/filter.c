@@ -131,6 +131,16 @@ static int is_name(const struct model *model, const char *word)
 	return 0;
 }
 
+int filter_frame_has(const struct callstack_frame *frame, const char *words)
+{
+	char place[CALLSTACK_PLACE_MAX];
+
+	if (strcasestr(frame->function, words) || strcasestr(frame->file, words) || strcasestr(frame->module, words))
+		return 1;
+	/* Only lines and offsets are in the place and in none of these. */
+	return strpbrk(words, ":+") && strcasestr(callstack_place(place, sizeof(place), frame), words);
+}
+
 int filter_site_has(const struct model *model, uint32_t site, const char *words)
 {
 	const struct model_site *place = &model->site[site];
@@ -140,7 +150,7 @@ int filter_site_has(const struct model *model, uint32_t site, const char *words)
 	if (strcasestr(place->function, words) || strcasestr(place->place, words))
 		return 1;
 	for (i = 0; stack && i < stack->count; i++)
-		if (strcasestr(stack->frame[i]->function, words) || strcasestr(stack->frame[i]->file, words))
+		if (filter_frame_has(stack->frame[i], words))
 			return 1;
 	return 0;
 }

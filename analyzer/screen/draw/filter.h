@@ -30,7 +30,10 @@ void filter_release(struct filter *filter);
 /* Works `shown` out for all cells of the model. Under its lock. 0 or -MT_E_MEMORY. */
 int filter_make(struct filter *filter, const struct model *model);
 
-/* Whether a function or file of the site's stack has `words` in it, case ignored. */
+/* Whether the function, the file, the module or the place of a frame has `words` in it, case ignored. */
+int filter_frame_has(const struct callstack_frame *frame, const char *words);
+
+/* The same of any frame of the site's stack. */
 int filter_site_has(const struct model *model, uint32_t site, const char *words);
 
 #endif

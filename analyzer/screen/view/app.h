@@ -132,6 +132,9 @@ uint64_t app_used_peak(const struct app *app, int64_t *time);
  */
 uint32_t app_process(const struct app *app);
 
+/* Marks the rows of the live set that have the words of the search in a stack. Under the model's lock. */
+void app_find(struct app *app);
+
 /* Colours, device, hidden processes or filter have changed. A new cursor needs no call: the live set follows it. */
 void app_stale(struct app *app);
 

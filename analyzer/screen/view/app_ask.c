@@ -22,6 +22,7 @@ static void search_answered(struct app *app, const char *text)
 	struct input input = { .kind = INPUT_KEY, .key = request_entries[REQUEST_SEARCH_ON].key };
 
 	mt_copy_text(app->search, sizeof(app->search), text);
+	app->live_time = APP_NO_TIME; /* marks its rows anew */
 	if (app->search[0])
 		search_on(app, &input);
 }

@@ -1,5 +1,5 @@
 /*
- * flame_stack.h - the rows that the stack of a place is in the flame; private to view_flame.c.
+ * flame_stack.h - the rows that the stack of a place is in the flame; private to view_flame.c and place_stacks.c.
  *
  * By default what tells nothing apart (callstack_is_plumbing) is left out, and what is innermost of it, which is most of a
  * stack of PyTorch, is one row for all of it:

@@ -178,7 +178,7 @@ static void draw_row(const struct app *app, struct area area, const struct table
 		area_style_row(area, 0, style);
 	} else {
 		bar_style = layer < app->palette.layers ? STYLE_LAYER(layer) : style;
-		if (app->search[0] && filter_site_has(app->model, row->site, app->search))
+		if (app->search[0] && row->is_found)
 			place_style = STYLE_WARN;
 	}
 	area_print_right(area, columns->size + SIZE_COLUMNS, 0, style, "%s", text_bytes(text, row->bytes));

@@ -53,6 +53,7 @@ VIEW_LIST(VIEW_OPS)
 /* The arguments with which the views are opened. */
 struct view_site_argument {
 	uint32_t site;
+	int slack; /* 1: the allocator's slack in the memory that the site took */
 };
 
 struct view_answer_argument {

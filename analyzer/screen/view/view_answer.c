@@ -99,7 +99,7 @@ static void draw_answer(struct view *view, struct app *app, struct area area)
 
 static void enter(struct view_answer *self, struct app *app)
 {
-	struct view_site_argument argument;
+	struct view_site_argument argument = { 0 };
 	uint32_t row = self->grid.list.chosen;
 	char time[TEXT_SIZE_MAX];
 

@@ -312,16 +312,9 @@ static void draw_title(const struct app *app, struct area area)
 
 /* ---- words that are looked for ---- */
 
-/* Whether the frame has the words in its function or its place. */
 static int is_hit(const struct app *app, const struct flame_node *node)
 {
-	char function[512], place[512] = "";
-
-	if (!app->search[0] || !node->frame)
-		return 0;
-	function_of(function, sizeof(function), node->frame);
-	callstack_place(place, sizeof(place), node->frame);
-	return strcasestr(function, app->search) || strcasestr(place, app->search);
+	return app->search[0] && node->frame && filter_frame_has(node->frame, app->search);
 }
 
 /* Whether the node is of what is zoomed into. */
@@ -373,24 +366,65 @@ static struct hits find_hits(const struct view_flame *self, const struct app *ap
 	return hits;
 }
 
-/* Chooses the next hit; where it is too small to have a box, what is above it is zoomed into. */
+/* The hits of the whole flame with every frame, whatever is folded. */
+static uint32_t count_unfolded(const struct app *app)
+{
+	struct flame flame = { 0 };
+	uint32_t node, count = 0;
+
+	if (!fill(&flame, app, 1))
+		for (node = FLAME_ROOT + 1; node < flame.nodes; node++)
+			count += (uint32_t)is_hit(app, &flame.node[node]);
+	flame_release(&flame);
+	return count;
+}
+
+/* Hits where the words are; the plumbing unfolds where nothing else has them. *more: hits that are folded. */
+static struct hits find_anywhere(struct view_flame *self, struct app *app, int on, uint32_t *more)
+{
+	struct hits hits = find_hits(self, app, on);
+	uint32_t all = self->all || self->zooms ? hits.count : count_unfolded(app);
+
+	*more = all > hits.count ? all - hits.count : 0;
+	if (hits.count || !*more)
+		return hits;
+	self->all = 1;
+	*more = 0;
+	return make(self, app) ? hits : find_hits(self, app, on);
+}
+
+/* Chooses the next hit. A hit that is too small for a box is brought into sight by a zoom into the frame above the hit. */
 static void search(struct view_flame *self, struct app *app, int on)
 {
+	int folded = !self->all;
+	uint32_t more;
 	struct hits hits;
 
 	model_lock(app->model);
-	hits = find_hits(self, app, on);
+	hits = find_anywhere(self, app, on, &more);
+	if (folded && self->all && self->flame.node[FLAME_ROOT].bytes &&
+	    flame_lay_out(&self->layout, &self->flame, self->zoom[self->zooms], app->canvas.width))
+		hits.next = 0;
 	model_unlock(app->model);
 	if (!hits.next) {
-		app_say(app, "no frame that is shown has \"%s\" in it%s", app->search,
-			self->all ? "" : " (plumbing is folded)");
+		app_say(app,
+			self->zooms ? "no frame below the zoom has \"%s\" in it (q zooms out)"
+				    : "no frame has \"%s\" in it",
+			app->search);
 		return;
 	}
 	self->chosen = (struct flame_spot){ hits.next, 0 };
 	if (self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot.node != hits.next &&
 	    self->zooms + 1 < ZOOMS_MAX)
 		self->zoom[++self->zooms] = (struct flame_spot){ self->flame.node[hits.next].parent, 0 };
-	app_say(app, "\"%s\": %u of %u", app->search, hits.before + 1, hits.count);
+	if (folded && self->all)
+		app_say(app, "\"%s\": %u of %u, in the plumbing (q folds it again)", app->search, hits.before + 1,
+			hits.count);
+	else if (more)
+		app_say(app, "\"%s\": %u of %u; %u more in the plumbing", app->search, hits.before + 1, hits.count,
+			more);
+	else
+		app_say(app, "\"%s\": %u of %u", app->search, hits.before + 1, hits.count);
 }
 
 /* ---- boxes ---- */

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "grid.h"
 #include "memtrace/error.h"
+#include "place_stacks.h"
 #include "report/answer.h"
 #include "screen/draw/chart.h"
 
@@ -16,8 +17,10 @@ enum site_pane { PANE_STACK, PANE_LIFE };
 struct view_site {
 	struct view view;
 	uint32_t site;
+	int slack; /* 1: the allocator's slack in the memory that the site took */
 	enum site_pane pane;
 	struct list stack;
+	struct place_stacks stacks;
 	int place_chosen; /* the frame that the site is called by has been looked for */
 	struct grid life;
 	struct worker *worker;
@@ -25,9 +28,9 @@ struct view_site {
 	struct worker_answer *answer; /* NULL: not yet */
 	/* The series of this place alone, and what it was made of. */
 	struct series *series;
-	uint8_t *layer_of; /* by cell */
+	const struct tape *tape;
+	uint8_t *mine, *layer_of; /* by cell: whether the cell is of the place; its layer in the series */
 	uint32_t cells, cells_room;
-	unsigned edition;
 	int begun, growing;
 	struct scale scale; /* scale of the strip */
 	struct series_column *column;
@@ -48,6 +51,7 @@ static int open_site(struct view *view, struct app *app, const void *argument)
 	struct worker_question question = { .kind = WORKER_LIFE };
 
 	self->site = ((const struct view_site_argument *)argument)->site;
+	self->slack = ((const struct view_site_argument *)argument)->slack;
 	self->worker = app->worker;
 	self->series = series_new();
 	if (!self->series)
@@ -64,8 +68,10 @@ static void release_site(struct view *view)
 
 	worker_answer_free(self->answer);
 	series_free(self->series);
+	free(self->mine);
 	free(self->layer_of);
 	free(self->column);
+	place_stacks_release(&self->stacks);
 }
 
 static void fetch(struct view_site *self)
@@ -88,49 +94,86 @@ static int site_waits(struct view *view)
 
 /* ---- the series ---- */
 
-/* Sites that are one row of the first screen. */
-static int same_place(const struct model *model, uint32_t one, uint32_t two)
+static uint8_t category_of(const struct view_site *self, const struct model *model)
 {
-	const struct model_site *a = &model->site[one], *b = &model->site[two];
-
-	return model_same_line(model, one, two) && a->phase == b->phase && a->category == b->category &&
-	       a->driver == b->driver;
+	return model_category(model, TAPE_CELL(self->site, self->slack));
 }
 
-static int mark_cells(struct view_site *self, const struct model *model)
+static int is_hidden(const struct app *app, uint32_t cell)
 {
-	uint32_t cells = TAPE_CELL(model->sites, 0), i;
-	uint8_t *layer_of = self->layer_of;
+	return cell < app->palette.cells && app->palette.layer_of[cell] == SERIES_HIDDEN;
+}
 
-	if (cells > self->cells_room) {
-		layer_of = realloc(layer_of, cells);
-		if (!layer_of)
-			return -MT_E_MEMORY;
-		self->layer_of = layer_of;
-		self->cells_room = cells;
-	}
-	for (i = 0; i < cells; i++)
-		layer_of[i] = TAPE_SITE(i) && same_place(model, TAPE_SITE(i), self->site) ? 0 : SERIES_HIDDEN;
-	self->cells = cells;
+/*
+ * Cells that are one row of the first screen. Hidden ones are left out, as they are in the row, unless the whole place is
+ * hidden.
+ */
+static void mark_cells(const struct view_site *self, const struct app *app, uint8_t *mine)
+{
+	const struct model *model = app->model;
+	int all = is_hidden(app, TAPE_CELL(self->site, self->slack));
+	uint8_t category = category_of(self, model);
+	uint32_t i;
+
+	mine[0] = mine[1] = 0;
+	for (i = TAPE_CELL(1, 0); i < self->cells; i++)
+		mine[i] = model_same_line(model, TAPE_SITE(i), self->site) &&
+			  model->site[TAPE_SITE(i)].phase == model->site[self->site].phase &&
+			  model_category(model, i) == category && (all || !is_hidden(app, i));
+}
+
+static int make_room(struct view_site *self, uint32_t cells)
+{
+	uint8_t *mine, *layer_of;
+
+	if (cells <= self->cells_room)
+		return 0;
+	mine = realloc(self->mine, cells);
+	self->mine = mine ? mine : self->mine;
+	layer_of = realloc(self->layer_of, cells);
+	self->layer_of = layer_of ? layer_of : self->layer_of;
+	if (!mine || !layer_of)
+		return -MT_E_MEMORY;
+	memset(layer_of + self->cells_room, SERIES_HIDDEN, cells - self->cells_room);
+	self->cells_room = cells;
 	return 0;
 }
 
-/* Takes in what the series lacks, some at a time. */
-static int follow(struct view_site *self, const struct model *model)
+/* Marks the cells of the place. *changed: cells that were known are others now. */
+static int follow_cells(struct view_site *self, const struct app *app, int *changed)
 {
-	int error = 0, more;
+	uint32_t known = self->cells, i;
+	int error = make_room(self, TAPE_CELL(app->model->sites, 0));
 
-	if (!self->begun || self->edition != model->edition) {
-		error = mark_cells(self, model);
-		if (!error)
-			error = series_begin(self->series, self->layer_of, self->cells, SERIES_HIDDEN, SERIES_HIDDEN,
-					     1);
+	*changed = 0;
+	if (error)
+		return error;
+	self->cells = TAPE_CELL(app->model->sites, 0);
+	mark_cells(self, app, self->mine);
+	for (i = 0; i < self->cells; i++) {
+		uint8_t layer = self->mine[i] ? 0 : SERIES_HIDDEN;
+
+		*changed |= i < known && self->layer_of[i] != layer;
+		self->layer_of[i] = layer;
+	}
+	return 0;
+}
+
+/* Takes in the events that the series lacks, some at a time. */
+static int follow(struct view_site *self, const struct app *app)
+{
+	const struct model *model = app->model;
+	uint32_t known = self->cells;
+	int changed, more, error = follow_cells(self, app, &changed);
+
+	if (error)
+		return error;
+	if (!self->begun || changed || self->tape != model->tape) {
+		error = series_begin(self->series, self->layer_of, self->cells, SERIES_HIDDEN, SERIES_HIDDEN, 1);
 		self->begun = !error;
-		self->edition = model->edition;
-	} else if (self->cells != TAPE_CELL(model->sites, 0)) {
-		error = mark_cells(self, model);
-		if (!error)
-			error = series_extend(self->series, self->layer_of, self->cells);
+		self->tape = model->tape;
+	} else if (self->cells != known) {
+		error = series_extend(self->series, self->layer_of, self->cells);
 	}
 	if (error)
 		return error;
@@ -141,39 +184,35 @@ static int follow(struct view_site *self, const struct model *model)
 
 /* ---- the head ---- */
 
-/* Allocations of the place that are alive at the cursor, as the first screen counts them; -1: it does not show them. */
-static int64_t count_now(const struct view_site *self, const struct app *app)
+/* The bytes and allocations of the place at the cursor, as its row has them. */
+static struct tape_held held_now(const struct view_site *self, const struct app *app)
 {
-	int64_t count = -1;
+	struct tape_held sum = { 0 };
+	const struct tape_held *held;
 	uint32_t i;
 
-	for (i = 0; i < app->live.rows; i++)
-		if (same_place(app->model, app->live.row[i].site, self->site))
-			count = (count < 0 ? 0 : count) + (int64_t)app->live.row[i].count;
-	return count;
-}
-
-static uint64_t bytes_now(const struct view_site *self, const struct app *app)
-{
-	struct series_column column;
-
-	series_columns(self->series, app->model->tape, app->scale.cursor, scale_later(app->scale.cursor, 1), &column,
-		       1);
-	return column.max;
+	for (i = 0; i < app->live.helds; i++) {
+		held = &app->live.held[i];
+		if (held->cell >= self->cells || !self->mine[held->cell])
+			continue;
+		sum.bytes += held->bytes;
+		sum.count += held->count;
+	}
+	return sum;
 }
 
 static void draw_amounts(const struct view_site *self, const struct app *app, struct area area, int y)
 {
 	char now[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], at[TEXT_SIZE_MAX], number[64];
-	int64_t when = 0, count = count_now(self, app);
+	struct tape_held held = held_now(self, app);
+	int64_t when = 0;
 	uint64_t peak = series_peak(self->series, &when);
 	struct sentence sentence = { 0 };
 	int x;
 
-	text_bytes(now, bytes_now(self, app));
-	x = area_print(area, 0, y, STYLE_BOLD, "%s", now);
-	if (count >= 0)
-		sentence_say(&sentence, " in %s", text_count(number, sizeof(number), (uint64_t)count, "allocation"));
+	x = area_print(area, 0, y, STYLE_BOLD, "%s", text_bytes(now, held.bytes));
+	if (held.bytes)
+		sentence_say(&sentence, " in %s", text_count(number, sizeof(number), held.count, "allocation"));
 	sentence_say(&sentence, " at %s", text_time(time, app->scale.cursor));
 	if (self->growing)
 		sentence_say(&sentence, "; the most is being looked up");
@@ -191,14 +230,14 @@ static void draw_words(const struct view_site *self, const struct app *app, stru
 	int x = area_text(area, 0, y, STYLE_PLAIN, site->driver ? "taken from the driver in " : "allocated in ");
 
 	x = area_text(area, x, y, STYLE_LAYER(site->phase), mt_phase_name(site->phase));
-	x = area_print(area, x, y, STYLE_PLAIN, ", %s", answer_category(mt_category_name(site->category)));
+	x = area_print(area, x, y, STYLE_PLAIN, ", %s", answer_category(mt_category_name(category_of(self, model))));
 	if (site->owner < model->owners)
 		x = area_print(area, x, y, STYLE_PLAIN, ", owner %s", model->owner[site->owner]);
 	if (process && model->processes > 1)
 		area_print(area, x, y, STYLE_PLAIN, ", %s", answer_process(word, process->rank, process->pid));
 	else if (process && process->pid)
 		area_print(area, x, y, STYLE_PLAIN, ", pid %lld", (long long)process->pid);
-	if (area.height <= y + 1 || !site->evidence)
+	if (area.height <= y + 1 || !site->evidence || category_of(self, model) != site->category)
 		return;
 	snprintf(words, sizeof(words), "%s%s%s%s", *site->evidence ? "because: " : "", site->evidence,
 		 site->decided_by && *site->decided_by ? (*site->evidence ? "; phase by " : "phase by ") : "",
@@ -218,7 +257,8 @@ static void draw_parts(const struct view_site *self, const struct app *app, stru
 	for (i = 0; i < app->live.rows; i++) {
 		row = &app->live.row[i];
 		if (!model_same_line(model, row->site, self->site) ||
-		    (same_place(model, row->site, self->site) && row->category == model->site[self->site].category))
+		    (model->site[row->site].phase == model->site[self->site].phase &&
+		     row->category == category_of(self, model)))
 			continue;
 		sentence_say(&sentence, "%s %s %s in %s",
 			     *sentence.text ? "," : "this line holds, too:", text_bytes(bytes, row->bytes),
@@ -284,69 +324,94 @@ static void draw_title(struct area area, const char *title, int focus)
 	area_print(area, 1, 0, focus ? STYLE_HEAD : STYLE_LINE, " %s ", title);
 }
 
-/* Chooses the frame that the place is called by: what is further in are helpers and libraries. */
+/* Chooses the frame that the place is called by: those further in are helpers and libraries. */
 static void choose_place(struct view_site *self, const struct model_site *site)
 {
 	char function[512], place[512];
-	size_t i;
+	uint32_t i;
 
-	for (i = 0; i < site->callstack->count; i++) {
-		callstack_function(function, sizeof(function), site->callstack->frame[i]);
-		callstack_place(place, sizeof(place), site->callstack->frame[i]);
+	for (i = 0; i < self->stacks.rows; i++) {
+		callstack_function(function, sizeof(function), place_stacks_frame(&self->stacks, i));
+		callstack_place(place, sizeof(place), place_stacks_frame(&self->stacks, i));
 		if (!strcmp(function, site->function) && !strcmp(place, site->place)) {
-			list_choose(&self->stack, (uint32_t)i);
+			list_choose(&self->stack, i);
 			break;
 		}
 	}
-	self->place_chosen = 1;
+	self->place_chosen = self->stacks.is_named;
 }
 
-static void draw_frame(struct area row, const struct callstack_frame *frame, int chosen)
+static void draw_frame(const struct app *app, struct area row, const struct callstack_frame *frame)
 {
-	char function[512], place[512];
+	char function[512], place[512] = "";
 	uint8_t style = callstack_is_user(frame) ? STYLE_BOLD : STYLE_DIM;
 	int width, room;
 
+	if (app->search[0] && filter_frame_has(frame, app->search))
+		style = STYLE_WARN;
 	if (frame->elided) {
 		area_text(row, 2, 0, STYLE_DIM, "... frames beyond the recorded depth");
-	} else {
-		callstack_place(place, sizeof(place), frame);
-		callstack_function(function, sizeof(function), frame);
-		width = columns_of(place);
-		room = row.width - 3 - (width < row.width / 2 ? width : row.width / 2);
-		if (callstack_is_user(frame))
-			area_put(row, 0, 0, row.canvas->ascii ? ">" : "▸", STYLE_KEY, STYLE_NO_BACKGROUND);
-		area_fit(row, 2, 0, room - 1, style, *function ? function : "(no name)", 0);
-		area_fit(row, 2 + room, 0, row.width - 2 - room, style, place, 1);
+		return;
 	}
-	if (chosen)
+	if (*frame->file || *frame->module || frame->native)
+		callstack_place(place, sizeof(place), frame);
+	callstack_function(function, sizeof(function), frame);
+	width = columns_of(place);
+	room = row.width - 3 - (width < row.width / 2 ? width : row.width / 2);
+	if (callstack_is_user(frame) && *place)
+		area_put(row, 0, 0, row.canvas->ascii ? ">" : "▸", STYLE_KEY, STYLE_NO_BACKGROUND);
+	area_fit(row, 2, 0, room - 1, style, *function ? function : "(no name)", 0);
+	area_fit(row, 2 + room, 0, row.width - 2 - room, style, place, 1);
+}
+
+#define BYTES_COLUMNS 10 /* " 121.7 MiB" */
+#define INDENT_MOST 3    /* one part in 3 of a row, at most */
+
+/* A branch of several stacks has its bytes, and lies further to the right than the frame that the branch called. */
+static void draw_row(const struct view_site *self, const struct app *app, struct area row, uint32_t number)
+{
+	const struct place_stacks_row *it = &self->stacks.row[number];
+	char bytes[TEXT_SIZE_MAX];
+	int x = 0, most = row.width / INDENT_MOST;
+
+	if (self->stacks.stacks > 1) {
+		x = (int)(it->indent < 1000 ? it->indent * 2 : 2000);
+		x = x < most - BYTES_COLUMNS ? x : most - BYTES_COLUMNS;
+		x = BYTES_COLUMNS + 1 + (x > 0 ? x : 0);
+		if (it->has_bytes && self->stacks.is_alive)
+			area_print_right(row, BYTES_COLUMNS, 0, STYLE_PLAIN, "%s",
+					 text_bytes(bytes, self->stacks.tree.node[it->node].bytes));
+	}
+	draw_frame(app, area_part(row, x, 0, row.width - x, 1), place_stacks_frame(&self->stacks, number));
+	if (self->pane == PANE_STACK && number == self->stack.chosen)
 		area_style_row(row, 0, STYLE_CHOSEN);
+}
+
+static void draw_stack_title(const struct view_site *self, struct area area)
+{
+	char title[128] = "Stack, innermost first", count[64];
+
+	if (self->stacks.stacks > 1)
+		snprintf(title, sizeof(title), "%s, innermost first%s",
+			 text_count(count, sizeof(count), self->stacks.stacks, "stack"),
+			 self->stacks.is_alive ? "" : "; none is alive at the cursor");
+	draw_title(area, title, self->pane == PANE_STACK);
 }
 
 static void draw_stack(struct view_site *self, const struct app *app, struct area area)
 {
 	const struct model_site *site = &app->model->site[self->site];
-	const struct callstack *stack = site->callstack;
 	int64_t number;
 	int y, bar;
 
-	draw_title(area, "Stack, innermost first", self->pane == PANE_STACK);
+	draw_stack_title(self, area);
 	self->frames = area_part(area, 0, 1, area.width, area.height - 1);
-	if (!stack || !stack->count) {
-		list_fit(&self->stack, 0, self->frames.height);
-		area_text(self->frames, 0, 0, STYLE_DIM,
-			  !site->stack || stack ? "no stack was recorded"
-			  : !self->worker       ? "not looked up"
-						: "not looked up yet");
-		return;
-	}
-	list_fit(&self->stack, (uint32_t)stack->count, self->frames.height);
+	list_fit(&self->stack, self->stacks.rows, self->frames.height);
 	if (!self->place_chosen)
 		choose_place(self, site);
-	bar = stack->count > (size_t)self->frames.height;
+	bar = self->stacks.rows > (uint32_t)self->frames.height;
 	for (y = 0; y < self->frames.height && (number = list_row_at(&self->stack, y)) >= 0; y++)
-		draw_frame(area_part(self->frames, 0, y, self->frames.width - bar, 1), stack->frame[number],
-			   self->pane == PANE_STACK && (uint32_t)number == self->stack.chosen);
+		draw_row(self, app, area_part(self->frames, 0, y, self->frames.width - bar, 1), (uint32_t)number);
 	list_bar(&self->stack, self->frames);
 }
 
@@ -396,7 +461,6 @@ static struct site_layout layout_of(int height, uint32_t frames, enum site_pane 
 static void draw_site(struct view *view, struct app *app, struct area area)
 {
 	struct view_site *self = (struct view_site *)view;
-	const struct model_site *site = &app->model->site[self->site];
 	struct site_layout layout;
 	int error, y;
 
@@ -404,9 +468,11 @@ static void draw_site(struct view *view, struct app *app, struct area area)
 		area_text(area, 0, 0, STYLE_DIM, "there is no such place");
 		return;
 	}
-	layout = layout_of(area.height, site->callstack ? (uint32_t)site->callstack->count : 1, self->pane);
 	fetch(self);
-	error = follow(self, app->model);
+	error = follow(self, app);
+	if (!error)
+		error = place_stacks_make(&self->stacks, app, self->mine, self->cells);
+	layout = layout_of(area.height, self->stacks.rows, self->pane);
 	y = layout.head;
 	if (!error) {
 		draw_head(self, app, area_part(area, 0, 0, area.width, layout.head));
@@ -436,19 +502,31 @@ static void go_to_row(const struct view_site *self, struct app *app)
 static void tell_frame(const struct view_site *self, struct app *app)
 {
 	const struct callstack_frame *frame;
-	const struct callstack *stack;
 
-	model_lock(app->model);
-	stack = app->model->site[self->site].callstack;
-	if (stack && self->stack.chosen < stack->count) {
-		frame = stack->frame[self->stack.chosen];
-		if (*frame->file)
-			app_say(app, "%.200s:%u", frame->file, frame->line);
-		else
-			app_say(app, "%.200s+0x%llx", *frame->module ? frame->module : "unknown",
-				(unsigned long long)frame->offset);
+	if (self->stack.chosen >= self->stacks.rows)
+		return;
+	frame = place_stacks_frame(&self->stacks, self->stack.chosen);
+	if (*frame->file)
+		app_say(app, "%.200s:%u", frame->file, frame->line);
+	else if (*frame->module || frame->native)
+		app_say(app, "%.200s+0x%llx", *frame->module ? frame->module : "unknown",
+			(unsigned long long)frame->offset);
+}
+
+/* The next frame, round and round, with the words in it. */
+static void search(struct view_site *self, struct app *app, int on)
+{
+	uint32_t rows = self->stacks.rows, at = self->stack.chosen, i;
+
+	self->pane = PANE_STACK;
+	for (i = 0; i < rows; i++) {
+		at = on ? (at + 1) % rows : (at + rows - 1) % rows;
+		if (!filter_frame_has(place_stacks_frame(&self->stacks, at), app->search))
+			continue;
+		list_choose(&self->stack, at);
+		return;
 	}
-	model_unlock(app->model);
+	app_say(app, "no frame of these stacks has \"%s\" in it", app->search);
 }
 
 static void enter(const struct view_site *self, struct app *app)
@@ -504,6 +582,10 @@ static int request_site(struct view *view, struct app *app, enum request request
 		return 1;
 	case REQUEST_ENTER:
 		enter(self, app);
+		return 1;
+	case REQUEST_SEARCH_ON:
+	case REQUEST_SEARCH_BACK:
+		search(self, app, request == REQUEST_SEARCH_ON);
 		return 1;
 	case REQUEST_LEFT:
 	case REQUEST_RIGHT: /* in time, which is the app's, unless the table does not fit */

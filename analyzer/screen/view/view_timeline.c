@@ -32,36 +32,37 @@ static void timeline_draw(struct view *view, struct app *app, struct area area)
 static int enter_row(struct timeline *timeline, struct app *app)
 {
 	const struct liveset_row *row = timeline_chosen(timeline, app);
-	struct view_site_argument argument;
+	struct view_site_argument argument = { 0 };
 
 	if (!row) {
 		app_say(app, "nothing is alive here");
 		return 1;
 	}
 	argument.site = row->site;
+	argument.slack = row->category == MT_CATEGORY_SLACK;
 	app_open(app, &view_site_ops, &argument);
 	return 1;
 }
 
-/* The next row, round and round, whose place has the words in it. */
+/* The next row, round and round, with the words in one of its stacks. */
 static int search(struct timeline *timeline, struct app *app, int on)
 {
 	uint32_t rows = app->live.rows, at = timeline->table.chosen, found = rows, hits = 0, before = 0, i;
 
 	model_lock(app->model);
+	app_find(app);
+	model_unlock(app->model);
 	for (i = 0; i < rows && found == rows; i++) {
 		at = on ? (at + 1) % rows : (at + rows - 1) % rows;
-		if (filter_site_has(app->model, app->live.row[at].site, app->search))
+		if (app->live.row[at].is_found)
 			found = at;
 	}
-	for (i = 0; i < rows; i++)
-		if (filter_site_has(app->model, app->live.row[i].site, app->search)) {
-			hits++;
-			before += i < found;
-		}
-	model_unlock(app->model);
+	for (i = 0; i < rows; i++) {
+		hits += app->live.row[i].is_found != 0;
+		before += app->live.row[i].is_found && i < found;
+	}
 	if (found == rows) {
-		app_say(app, "nothing that is alive here has \"%s\" in its stack", app->search);
+		app_say(app, "no stack of what is alive here has \"%s\" in it", app->search);
 	} else {
 		list_choose(&timeline->table, found);
 		app_say(app, "\"%s\": %u of %u", app->search, before + 1, hits);
