@@ -6,24 +6,27 @@
 /* Its names of capabilities are macros: after everything else. */
 #include <term.h>
 
-/* Neighbours in the chart differ in lightness, too, and phases to eyes that miss a colour. */
+/*
+ * Neighbours in the chart differ in lightness, too, and phases to eyes that miss a colour. A pale colour has the hue of its layer.
+ * Grey is slack alone.
+ */
 const struct colour colour_of_layer[COLOUR_LAYERS] = {
-	{ 246, 242, 7 }, /* the rest, other: grey */
-	{ 32, 24, 4 },   /* init, weights: blue */
-	{ 36, 22, 2 },   /* rollout, gradients: bluish green */
-	{ 117, 67, 6 },  /* logprob, optimizer state: sky blue */
-	{ 137, 95, 3 },  /* ref: brown */
-	{ 143, 58, 5 },  /* critic: olive */
-	{ 214, 136, 3 }, /* forward: orange */
-	{ 166, 88, 1 },  /* backward: vermillion */
-	{ 175, 96, 5 },  /* optimizer: reddish purple */
-	{ 185, 101, 6 }, /* weight-update: yellow */
-	{ 97, 54, 4 },   /* violet */
-	{ 30, 23, 2 },   /* teal */
-	{ 239, 236, 7 }, /* allocator slack: dark grey */
-	{ 153, 109, 1 }, /* pale blue */
-	{ 181, 132, 3 }, /* pale pink */
-	{ 108, 65, 2 },  /* sage */
+	{ 99, 141, 2 },  /* the rest, other: violet */
+	{ 32, 75, 4 },   /* init, weights: blue */
+	{ 36, 115, 2 },  /* rollout, gradients: bluish green */
+	{ 44, 123, 6 },  /* logprob, optimizer state: cyan */
+	{ 137, 180, 3 }, /* ref: brown */
+	{ 143, 187, 5 }, /* critic: olive */
+	{ 214, 222, 3 }, /* forward: orange */
+	{ 166, 216, 1 }, /* backward: vermillion */
+	{ 175, 218, 5 }, /* optimizer: reddish purple */
+	{ 185, 229, 6 }, /* weight-update: yellow */
+	{ 131, 174, 4 }, /* dull red */
+	{ 30, 37, 2 },   /* teal */
+	{ 239, 243, 7 }, /* allocator slack: dark grey */
+	{ 110, 153, 1 }, /* pale blue */
+	{ 133, 176, 3 }, /* orchid */
+	{ 108, 151, 2 }, /* sage */
 };
 
 int colour_depth(int colours)

@@ -12,9 +12,9 @@
 /* Memory that no tensor uses has a layer of its own, regardless of who took the segment. */
 #define COLOUR_SLACK MT_CATEGORY_SLACK
 
-/* Styles: of 256 colours bright and subdued; of 8. Numbers as terminals have them. */
+/* Styles: of 256 colours bright and pale; of 8. Numbers as terminals have them. */
 struct colour {
-	int bright, subdued, of_8;
+	int bright, pale, of_8;
 };
 
 extern const struct colour colour_of_layer[COLOUR_LAYERS];

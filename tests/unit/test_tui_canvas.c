@@ -200,7 +200,7 @@ TEST(each_style_has_its_letter_in_a_dump)
 	for (i = 0; i < canvas.width; i++)
 		CHECK(strchr(letters, letters[i]) == letters + i);
 	CHECK(letters[STYLE_LAYER(9)] == '9' && letters[STYLE_LAYER(10)] == 'P' && letters[STYLE_BAD] == 'X');
-	area_put(canvas_area(&canvas), 0, 0, "x", STYLE_LAYER_SUBDUED(3), STYLE_NO_BACKGROUND);
+	area_put(canvas_area(&canvas), 0, 0, "x", STYLE_LAYER_PALE(3), STYLE_NO_BACKGROUND);
 	CHECK_EQ(dump_with(canvas_dump_styles, &canvas)[0], '3');
 	canvas_release(&canvas);
 }
@@ -293,6 +293,34 @@ static double distance(int a, int b, const double eye[3][3])
 	return sqrt(pow(one[0] - two[0], 2) + pow(one[1] - two[1], 2) + pow(one[2] - two[2], 2));
 }
 
+/* Degrees of hue, and how far it is from grey. */
+static void hue_of(int colour, double *hue, double *chroma, double *light)
+{
+	double lab[3];
+
+	lab_of(colour, eyes[0], lab);
+	*hue = atan2(lab[2], lab[1]) * 180 / 3.14159265358979;
+	*chroma = hypot(lab[1], lab[2]);
+	*light = lab[0];
+}
+
+TEST(paler_is_lighter_and_of_the_same_hue)
+{
+	double hue, chroma, light, pale_hue, pale_chroma, pale_light, turn;
+	int layer;
+
+	for (layer = 0; layer < COLOUR_LAYERS; layer++) {
+		hue_of(palette_look(STYLE_LAYER(layer), 0, 256).foreground, &hue, &chroma, &light);
+		hue_of(palette_look(STYLE_LAYER_PALE(layer), 0, 256).foreground, &pale_hue, &pale_chroma, &pale_light);
+		turn = fabs(remainder(pale_hue - hue, 360));
+		CHECK(layer == PALETTE_SLACK || turn <= 10);
+		CHECK(pale_light >= light + 9);
+		CHECK(pale_chroma <= chroma * 1.25 + 1);
+		/* Grey is slack alone. */
+		CHECK(layer == PALETTE_SLACK ? chroma < 2 && pale_chroma < 2 : chroma > 14 && pale_chroma > 13);
+	}
+}
+
 /* 2 is what one can see at all, side by side. */
 TEST(phases_are_told_apart_by_all_eyes)
 {
@@ -300,9 +328,9 @@ TEST(phases_are_told_apart_by_all_eyes)
 	int a, b;
 
 	for (eye = 0; eye < MT_ARRAY_SIZE(eyes); eye++)
-		for (a = MT_PHASE_INIT; a <= MT_PHASE_WEIGHT_UPDATE; a++) {
+		for (a = MT_PHASE_OTHER; a <= MT_PHASE_WEIGHT_UPDATE; a++) {
 			CHECK(distance(a, PALETTE_SLACK, eyes[eye]) >= 12);
-			for (b = MT_PHASE_INIT; b < a; b++)
+			for (b = MT_PHASE_OTHER; b < a; b++)
 				CHECK(distance(a, b, eyes[eye]) >= 12);
 		}
 }
@@ -312,7 +340,7 @@ TEST(phases_are_seen_on_dark_and_light)
 {
 	int layer;
 
-	for (layer = MT_PHASE_INIT; layer <= MT_PHASE_WEIGHT_UPDATE; layer++) {
+	for (layer = MT_PHASE_OTHER; layer <= MT_PHASE_WEIGHT_UPDATE; layer++) {
 		CHECK((luminance(colour_of(layer)) + 0.05) / 0.05 >= 4.5);
 		CHECK(1.05 / (luminance(colour_of(layer)) + 0.05) >= 1.5);
 	}
@@ -392,7 +420,7 @@ TEST(looks_keep_to_the_colours_there_are)
 			}
 	CHECK(palette_look(STYLE_CHOSEN, 0, 0).reverse && palette_look(STYLE_BAR, 0, 0).reverse);
 	CHECK(palette_look(STYLE_BAD, 0, 0).bold && palette_look(STYLE_MARK, 0, 0).bold);
-	CHECK(palette_look(STYLE_LAYER_SUBDUED(2), 0, 0).dim && !palette_look(STYLE_LAYER(2), 0, 0).dim);
+	CHECK(palette_look(STYLE_LAYER_PALE(2), 0, 0).dim && !palette_look(STYLE_LAYER(2), 0, 0).dim);
 }
 
 TEST(text_on_a_layer_can_be_read)
@@ -402,11 +430,11 @@ TEST(text_on_a_layer_can_be_read)
 	for (style = 0; style < STYLE_COUNT; style++)
 		for (layer = 0; layer < STYLE_LAYERS; layer++) {
 			struct palette_look bright = palette_look((uint8_t)style, STYLE_LAYER(layer), 256),
-					    subdued = palette_look((uint8_t)style, STYLE_LAYER_SUBDUED(layer), 256),
+					    pale = palette_look((uint8_t)style, STYLE_LAYER_PALE(layer), 256),
 					    eight = palette_look((uint8_t)style, STYLE_LAYER(layer), 8);
 
 			CHECK_EQ(bright.foreground, layer == PALETTE_SLACK ? 231 : 16);
-			CHECK_EQ(subdued.foreground, 231);
+			CHECK_EQ(pale.foreground, layer == PALETTE_SLACK ? 231 : 16);
 			CHECK(eight.foreground == 0 && eight.background > 0 && !eight.reverse && !eight.bold);
 			CHECK_EQ(bright.background, palette_look(STYLE_LAYER(layer), 0, 256).foreground);
 		}

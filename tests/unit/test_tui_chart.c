@@ -180,7 +180,7 @@ TEST(columns_are_as_high_as_the_scale_says)
 	canvas_release(&canvas);
 }
 
-TEST(what_varies_in_a_column_is_subdued)
+TEST(what_varies_in_a_column_is_pale)
 {
 	struct canvas canvas = canvas_of(2, 4, 256, 0), eight = canvas_of(2, 4, 8, 0), none = canvas_of(2, 4, 0, 0);
 	struct series_column column[2] = { parts(32, 0, 0, 0), parts(16, 16, 0, 0) };
@@ -188,16 +188,16 @@ TEST(what_varies_in_a_column_is_subdued)
 	column[0].min = column[0].used_min = 12;
 	column[1].min = column[1].used_min = 0;
 	draw(&canvas, column, 32);
-	check_cell(&canvas, 0, 0, "█", STYLE_LAYER_SUBDUED(1), STYLE_LAYER_SUBDUED(1));
-	check_cell(&canvas, 0, 2, "▄", STYLE_LAYER(1), STYLE_LAYER_SUBDUED(1));
+	check_cell(&canvas, 0, 0, "█", STYLE_LAYER_PALE(1), STYLE_LAYER_PALE(1));
+	check_cell(&canvas, 0, 2, "▄", STYLE_LAYER(1), STYLE_LAYER_PALE(1));
 	check_cell(&canvas, 0, 3, "█", STYLE_LAYER(1), STYLE_LAYER(1));
-	check_cell(&canvas, 1, 3, "█", STYLE_LAYER_SUBDUED(1), STYLE_LAYER_SUBDUED(1));
-	check_cell(&canvas, 1, 0, "█", STYLE_LAYER_SUBDUED(2), STYLE_LAYER_SUBDUED(2));
+	check_cell(&canvas, 1, 3, "█", STYLE_LAYER_PALE(1), STYLE_LAYER_PALE(1));
+	check_cell(&canvas, 1, 0, "█", STYLE_LAYER_PALE(2), STYLE_LAYER_PALE(2));
 	draw(&eight, column, 32);
 	CHECK_TEXT(eight, "▒▒\n▒▒\n▒▒\n█▒\n");
 	draw(&none, column, 32);
 	CHECK_TEXT(none, "ab\nab\naa\naa\n");
-	check_cell(&none, 0, 0, "a", STYLE_LAYER_SUBDUED(1), STYLE_NO_BACKGROUND);
+	check_cell(&none, 0, 0, "a", STYLE_LAYER_PALE(1), STYLE_NO_BACKGROUND);
 	check_cell(&none, 0, 3, "a", STYLE_LAYER(1), STYLE_NO_BACKGROUND);
 	canvas_release(&none);
 	canvas_release(&eight);
@@ -226,9 +226,9 @@ TEST(slack_lies_on_top)
 	check_cell(&canvas, 0, 5, "█", STYLE_LAYER(PALETTE_REST), STYLE_LAYER(PALETTE_REST));
 	check_cell(&canvas, 0, 6, "█", STYLE_LAYER(1), STYLE_LAYER(1));
 	/* Each varies for itself: half of the hill is there all the time, and half of what is held. */
-	check_cell(&canvas, 1, 7, "▄", STYLE_LAYER(1), STYLE_LAYER_SUBDUED(1));
+	check_cell(&canvas, 1, 7, "▄", STYLE_LAYER(1), STYLE_LAYER_PALE(1));
 	check_cell(&canvas, 1, 4, "█", STYLE_LAYER(PALETTE_SLACK), STYLE_LAYER(PALETTE_SLACK));
-	check_cell(&canvas, 1, 3, "█", STYLE_LAYER_SUBDUED(PALETTE_SLACK), STYLE_LAYER_SUBDUED(PALETTE_SLACK));
+	check_cell(&canvas, 1, 3, "█", STYLE_LAYER_PALE(PALETTE_SLACK), STYLE_LAYER_PALE(PALETTE_SLACK));
 	canvas_release(&canvas);
 }
 
@@ -263,7 +263,7 @@ TEST(a_wide_layer_has_its_letter)
 	for (i = 0; i < 5; i++)
 		column[i].min = column[i].used_min = 0;
 	draw(&canvas, column, 32);
-	check_cell(&canvas, 2, 3, "a", STYLE_PLAIN, STYLE_LAYER_SUBDUED(1));
+	check_cell(&canvas, 2, 3, "a", STYLE_PLAIN, STYLE_LAYER_PALE(1));
 	canvas_release(&canvas);
 }
 

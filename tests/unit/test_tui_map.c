@@ -107,7 +107,7 @@ TEST(bars_look_as_full_as_they_are)
 
 	memory_bar_draw(canvas_area(&canvas), cell, 7, "xab");
 	CHECK_TEXT(canvas, "█▇▄▁\n· ▁\n");
-	CHECK_EQ(canvas.cell[2].style, STYLE_LAYER_SUBDUED(1));
+	CHECK_EQ(canvas.cell[2].style, STYLE_LAYER_PALE(1));
 	CHECK_EQ(canvas.cell[3].style, STYLE_LAYER(2));
 	canvas_release(&canvas);
 	canvas = canvas_of(4, 2, 0, 1);

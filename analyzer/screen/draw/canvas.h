@@ -35,16 +35,16 @@ enum style {
 		STYLE_COUNT
 };
 
-/* Layers of the chart follow the styles: foreground STYLE_COUNT + n is layer n; after them each once more, subdued. */
+/* Layers of the chart follow the styles: foreground STYLE_COUNT + n is layer n; after them each once more, pale. */
 #define STYLE_LAYERS COLOUR_LAYERS
 #define STYLE_LAYER(n) ((uint8_t)(STYLE_COUNT + (n)))
-#define STYLE_LAYER_SUBDUED(n) ((uint8_t)(STYLE_COUNT + STYLE_LAYERS + (n)))
+#define STYLE_LAYER_PALE(n) ((uint8_t)(STYLE_COUNT + STYLE_LAYERS + (n)))
 #define STYLE_ALL (STYLE_COUNT + 2 * STYLE_LAYERS) /* number of styles */
 #define STYLE_NO_BACKGROUND 0
 
 struct canvas_cell {
 	char text[8];   /* one character in UTF-8; "": the right half of a wide one */
-	uint8_t style;  /* enum style, STYLE_LAYER(n) or STYLE_LAYER_SUBDUED(n) */
+	uint8_t style;  /* enum style, STYLE_LAYER(n) or STYLE_LAYER_PALE(n) */
 	uint8_t behind; /* a layer's style for the background, or STYLE_NO_BACKGROUND */
 };
 
@@ -97,7 +97,7 @@ void area_fill(struct area area, const char *character, uint8_t style);
 /* The texts, a line a row, without blanks at the ends. 0 or -MT_E_SYSTEM. */
 int canvas_dump(const struct canvas *canvas, FILE *file);
 
-/* The styles: a letter a cell, layers (subdued or not) as 0-9P-U. For tests. */
+/* The styles: a letter a cell, layers (pale or not) as 0-9P-U. For tests. */
 int canvas_dump_styles(const struct canvas *canvas, FILE *file);
 
 #endif

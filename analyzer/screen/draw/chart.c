@@ -32,14 +32,14 @@ static uint8_t piece_style(const struct piece *piece)
 {
 	if (piece->layer == STACK_NOTHING)
 		return STYLE_NO_BACKGROUND;
-	return piece->subdued ? STYLE_LAYER_SUBDUED(piece->layer) : STYLE_LAYER(piece->layer);
+	return piece->pale ? STYLE_LAYER_PALE(piece->layer) : STYLE_LAYER(piece->layer);
 }
 
 /* Both colours of a full cell are the layer's: no gap shows between rows, whatever the font. */
 static void put_full(const struct chart *chart, int x, int y, const struct piece *piece)
 {
 	int is_slack = piece->layer == PALETTE_SLACK;
-	int shade = (piece->subdued || is_slack) && chart->area.canvas->colours < 256; /* 8 colours have one grey */
+	int shade = (piece->pale || is_slack) && chart->area.canvas->colours < 256; /* 8 colours have one grey */
 
 	if (piece->layer == STACK_NOTHING)
 		return;
@@ -141,7 +141,7 @@ static void draw_letters(const struct chart *chart, const struct series_column *
 		row = first + (end - first - 1) / 2;
 		letter[0] = chart->palette->letter[layer];
 		area_put(area, x, area.height - 1 - row, letter, STYLE_PLAIN,
-			 stack_is_steady(&stack, layer, row) ? STYLE_LAYER(layer) : STYLE_LAYER_SUBDUED(layer));
+			 stack_is_steady(&stack, layer, row) ? STYLE_LAYER(layer) : STYLE_LAYER_PALE(layer));
 	}
 }
 
@@ -183,7 +183,7 @@ static int row_is_free(struct area area, int x, int y, int width)
 
 static int is_slack(uint8_t style)
 {
-	return style == STYLE_LAYER(PALETTE_SLACK) || style == STYLE_LAYER_SUBDUED(PALETTE_SLACK);
+	return style == STYLE_LAYER(PALETTE_SLACK) || style == STYLE_LAYER_PALE(PALETTE_SLACK);
 }
 
 /* Nothing but slack is there: words may hide it. */

@@ -25,7 +25,7 @@ struct chart_marks {
 
 /*
  * `column`: as many as area.width. `top`: bytes at the upper edge. If max and min of a column differ, the part
- * between them is subdued. The parts are drawn bottom up in the order of the layers, then the rest, and slack on top:
+ * between them is pale. The parts are drawn bottom up in the order of the layers, then the rest, and slack on top:
  * what lies under it is as high as what was in use at most, and with it the column is as high as what was held at
  * most.
  *

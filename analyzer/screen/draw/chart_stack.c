@@ -86,15 +86,15 @@ void stack_make(struct stack *stack, const struct series_column *column, uint32_
 	stack->total = from;
 }
 
-static int add_piece(struct piece *piece, int count, int from, int to, uint8_t layer, int subdued)
+static int add_piece(struct piece *piece, int count, int from, int to, uint8_t layer, int pale)
 {
 	if (from >= to)
 		return count;
-	if (count && piece[count - 1].layer == layer && piece[count - 1].subdued == subdued) {
+	if (count && piece[count - 1].layer == layer && piece[count - 1].pale == pale) {
 		piece[count - 1].to = to;
 		return count;
 	}
-	piece[count] = (struct piece){ from, to, layer, (uint8_t)subdued, 0 };
+	piece[count] = (struct piece){ from, to, layer, (uint8_t)pale, 0 };
 	return count + 1;
 }
 

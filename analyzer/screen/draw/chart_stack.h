@@ -16,8 +16,8 @@
 struct piece {
 	int from, to;
 	uint8_t layer;
-	uint8_t subdued; /* it is not there all the time */
-	uint8_t only;    /* no other cell shows the layer */
+	uint8_t pale; /* it is not there all the time */
+	uint8_t only; /* no other cell shows the layer */
 };
 
 struct stack {
@@ -34,7 +34,7 @@ void stack_make(struct stack *stack, const struct series_column *column, uint32_
 
 /*
  * The cell of row `row` from below: one piece that fills it, or two, bottom up. `may_split` 0: the cell is steady or
- * subdued as a whole. The number of pieces.
+ * pale as a whole. The number of pieces.
  */
 int stack_cell(const struct stack *stack, int row, int may_split, struct piece piece[STACK_PIECES_MAX]);
 

@@ -88,9 +88,7 @@ static void draw_cell(struct area area, int x, int y, const struct memory_bar_ce
 	const struct canvas *canvas = area.canvas;
 	char letters[2] = { cell->layer < SERIES_LAYERS_MAX ? letter[cell->layer] : '-', '\0' };
 	int is_hidden = cell->layer == SERIES_HIDDEN, has_colour = canvas->colours >= 8 && !is_hidden;
-	uint8_t style = is_hidden      ? STYLE_DIM
-			: cell->is_odd ? STYLE_LAYER_SUBDUED(cell->layer)
-				       : STYLE_LAYER(cell->layer);
+	uint8_t style = is_hidden ? STYLE_DIM : cell->is_odd ? STYLE_LAYER_PALE(cell->layer) : STYLE_LAYER(cell->layer);
 
 	if (!cell->bytes)
 		return;

@@ -36,21 +36,21 @@ static int is_layer(uint8_t style)
 	return style >= STYLE_COUNT && style < STYLE_ALL;
 }
 
-static int is_subdued(uint8_t style)
+static int is_pale(uint8_t style)
 {
 	return style >= STYLE_COUNT + STYLE_LAYERS;
 }
 
 static int is_dark(uint8_t style)
 {
-	return is_subdued(style) || style == STYLE_LAYER(PALETTE_SLACK);
+	return style == STYLE_LAYER(PALETTE_SLACK) || style == STYLE_LAYER_PALE(PALETTE_SLACK);
 }
 
 static int layer_colour(uint8_t style, int colours)
 {
 	const struct colour *colour = &colour_of_layer[(style - STYLE_COUNT) % STYLE_LAYERS];
 
-	return colours < 256 ? colour->of_8 : is_subdued(style) ? colour->subdued : colour->bright;
+	return colours < 256 ? colour->of_8 : is_pale(style) ? colour->pale : colour->bright;
 }
 
 static struct palette_look plain_look(uint8_t style, int colours)
@@ -75,7 +75,7 @@ struct palette_look palette_look(uint8_t style, uint8_t behind, int colours)
 	struct palette_look look;
 
 	if (is_layer(style)) {
-		look = (struct palette_look){ -1, -1, 0, colours < 8 && is_subdued(style), 0, 0 };
+		look = (struct palette_look){ -1, -1, 0, colours < 8 && is_pale(style), 0, 0 };
 		if (colours >= 8)
 			look.foreground = layer_colour(style, colours);
 	} else {

@@ -39,12 +39,12 @@ struct palette_look {
 };
 
 /*
- * The look of a cell with `colours` colours: 0 (also NO_COLOR), 8 or 256. Text on a layer is dark, on a subdued one
+ * The look of a cell with `colours` colours: 0 (also NO_COLOR), 8 or 256. Text on a layer is dark, on a pale one
  * light.
  */
 struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
 
-/* Cells of no other layer (phase "other", category "other"); always layer 0, grey, and drawn on top. */
+/* Cells of no other layer (phase "other", category "other"); always layer 0, and drawn on top. */
 #define PALETTE_REST 0
 
 /*

@@ -157,7 +157,7 @@ static void draw_page(struct page *page)
 	title(page, "Letters and colours of other things", 3);
 	draw_words(page, "The chart is coloured by phase, or by what c has chosen; the legend says what a letter is.");
 	draw_words(page, "The letter before a row of the table is that of the colour that it is a part of.");
-	draw_words(page, "Paler: was there at the most, but not all the time of the column.");
+	draw_words(page, "Paler, of the same hue: was there at the most, but not all the time of the column.");
 	title(page, "Signs in the chart", MT_ARRAY_SIZE(signs));
 	draw_signs(page);
 }
