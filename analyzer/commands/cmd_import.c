@@ -39,6 +39,9 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 	if (summary->unknown)
 		text_say("%s of unknown kinds left out\n",
 			 text_count(before, sizeof(before), summary->unknown, "entry"));
+	if (summary->host_segments)
+		text_say("%s of pinned host memory left out\n",
+			 text_count(before, sizeof(before), summary->host_segments, "segment"));
 }
 
 static int import_to(const char *snapshot, const char *output, const struct mt_rules *rules)

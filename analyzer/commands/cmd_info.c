@@ -59,7 +59,7 @@ static void print_snapshot(const struct mt_process *info)
 {
 	char words[64];
 
-	print_line("made of", "a memory snapshot of PyTorch");
+	print_line("made of", info->options);
 	print_line("snapshot", info->command);
 	print_line("process", "not known: a snapshot does not say");
 	print_line("history", info->snapshot & MT_SNAPSHOT_NO_HISTORY ? "none: this is what was there when it was taken"

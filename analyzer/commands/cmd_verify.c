@@ -61,9 +61,12 @@ static void print_trace(const struct analysis_process *process)
 	if (process->cut)
 		text_say("  let go      %s on purpose (--keep)\n",
 			 text_count(events, sizeof(events), process->cut, "event"));
-	text_say("  totals      compared at %s, %s differ",
-		 text_count(events, sizeof(events), process->compared, "event"),
-		 text_number(differing, process->differing));
+	if (!process->compared)
+		text_say("  totals      not compared: the trace has none");
+	else
+		text_say("  totals      compared at %s, %s differ",
+			 text_count(events, sizeof(events), process->compared, "event"),
+			 text_number(differing, process->differing));
 	if (process->differing)
 		text_say(", first at event %s", text_number(number, process->first_differing));
 	if (process->reordered)

@@ -1,6 +1,8 @@
 #include "memtrace/import.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -358,20 +360,30 @@ static uint32_t kind_of_snapshot(const struct import_entries *entries, const str
 	return MT_SNAPSHOT | (entries->has_times ? 0 : MT_SNAPSHOT_NO_TIMES) | (start->cut ? MT_SNAPSHOT_CUT : 0);
 }
 
+/* Pinned host memory has no address range of a GPU and no stack: it is counted and left out. */
+static uint64_t host_segments(const struct pickle *pickle)
+{
+	return pickle_count(pickle, pickle_get(pickle, pickle_root(pickle), "host_segments"));
+}
+
 static int create_trace(struct import *import, const char *snapshot_path, const char *trace_path,
 			const struct mt_rules *rules)
 {
 	static const struct mt_fold_options everything;
+	char options[96] = "PyTorch memory snapshot";
 	struct mt_process process = {
 		.rank = rank_in_name(snapshot_path),
 		.depth = MT_STACK_DEPTH_MAX,
 		.start_monotonic = import->time,
 		.start_realtime = import->time,
 		.command = snapshot_path,
-		.options = "PyTorch memory snapshot",
+		.options = options,
 		.snapshot = import->summary->snapshot,
 	};
 
+	if (import->summary->host_segments)
+		snprintf(options, sizeof(options), "PyTorch memory snapshot, without its %" PRIu64 " host segments",
+			 import->summary->host_segments);
 	return mt_emitter_create(&import->emitter, trace_path, &process, rules, &everything);
 }
 
@@ -410,6 +422,7 @@ int mt_import_snapshot(const char *snapshot_path, const char *trace_path, const 
 		error = import_start_find(&start, pickle, &entries);
 	if (!error) {
 		summary->unknown = entries.unknown;
+		summary->host_segments = host_segments(pickle);
 		summary->snapshot = kind_of_snapshot(&entries, &start);
 		import->pickle = pickle;
 		import->summary = summary;

@@ -1,4 +1,5 @@
 /* import_stack.c - the stack frames of a snapshot as definitions of a trace. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "import_impl.h"
@@ -41,6 +42,28 @@ static int is_python(const char *file, size_t size)
 	return begins(file, size, "<") || (size > 3 && !memcmp(file + size - 3, ".py", 3));
 }
 
+#define PATH_BYTES 4096u
+
+/* "C:\\x" and "\\\\host\\x": Windows wrote the path, and a backslash separates folders. */
+static int is_of_windows(const char *file, size_t size)
+{
+	return (size > 2 && isalpha((unsigned char)file[0]) && file[1] == ':' && file[2] == '\\') ||
+	       begins(file, size, "\\\\");
+}
+
+/* Rules, packages and reports know paths with slashes: all paths have them from here on. */
+static uint32_t add_file(struct import_stacks *stacks, const char *file, size_t size)
+{
+	char path[PATH_BYTES];
+	size_t i;
+
+	if (!is_of_windows(file, size) || size > sizeof(path))
+		return mt_defs_add_string(stacks->defs, file, size);
+	for (i = 0; i < size; i++)
+		path[i] = file[i] == '\\' ? '/' : file[i];
+	return mt_defs_add_string(stacks->defs, path, size);
+}
+
 static void define_frame(struct import_stacks *stacks, pickle_id from, struct import_frame *known)
 {
 	const struct pickle *pickle = stacks->pickle;
@@ -56,7 +79,7 @@ static void define_frame(struct import_stacks *stacks, pickle_id from, struct im
 		known->autograd = begins(name, name_size, "torch::autograd::Engine::") != 0;
 	frame.function = mt_defs_add_string(stacks->defs, name, name_size);
 	if (!begins(file, file_size, "??"))
-		frame.file = mt_defs_add_string(stacks->defs, file, file_size);
+		frame.file = add_file(stacks, file, file_size);
 	frame.line = line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
 	known->id = mt_defs_add_frame(stacks->defs, &frame) + 1;
 }

@@ -182,6 +182,21 @@ def other():
     return {"state_dict": [1, 2, 3]}
 
 
+def windows():
+    """Blocks of 1 MiB that were asked for with 100 bytes less, in one segment with one hole; paths of Windows; host memory."""
+    base, frames = 0x7f0000000000, [frame("silu", "C:\\w\\venv\\Lib\\site-packages\\torch\\functional.py", 9),
+                                    frame("forward", "D:\\train\\model.py", 5)]
+    trace = [event("segment_alloc", base, 4 * MIB, 5, frames)]
+    trace += [event("alloc", base + i * MIB, MIB - 100, 10 + i, frames) for i in range(3)]
+    blocks = [(MIB, MIB - 100, "active_allocated")] * 3 + [(MIB, 0, "inactive")]
+    return {"segments": [segment(base, 4 * MIB, blocks)], "device_traces": [trace], "allocator_settings": {},
+            "host_segments": [{"address": 64, "total_size": MIB}, {"address": 2 * MIB, "total_size": MIB}]}
+
+
+def empty():
+    return {"segments": [], "device_traces": [], "allocator_settings": {}}
+
+
 if __name__ == "__main__":
     with open(sys.argv[1], "wb") as file:
         pickle.dump(globals()[sys.argv[2]](), file, protocol=int(sys.argv[3]) if len(sys.argv) > 3 else 4)

@@ -147,3 +147,20 @@ torch2.1-no-timestamps 3505 4780407592 1189683204
 torch2.2-snapshot-entries 1935 99486724 39976976
 VALUES
 check "expandable segments of a real one" bash -c '"$0" import "$1" -o x.zst' "$memana" "$real/torch-expandable-segments.pickle"
+
+# Paths of Windows are as short as others, and rounding inside blocks is no hole.
+make windows.pickle windows
+check "paths of Windows" import windows
+check "their places" top windows \
+	'{(f["file"], f["line"]) for s in d["devices"][0]["sites"] for f in s["stack"]} == {
+		("C:/w/venv/Lib/site-packages/torch/functional.py", 9), ("D:/train/model.py", 5)}'
+check "host segments are left out, and said" bash -c '"$0" import windows.pickle -o w.zst | grep -q "^2 segments "' "$memana"
+check "host segments: info" json <("$memana" info --json windows.zst) '"2 host segments" in d["traces"][0]["options"]'
+"$memana" frag --json windows.pickle >frag.json
+check "rounding is in use" json frag.json '[(d["idle_bytes"], d["largest_hole_bytes"]) for d in d["devices"]] == [(1 << 20, 1 << 20)]'
+check "one hole is not joined" json frag.json '"expandable_segments" not in d["devices"][0]["verdict"]'
+check "no totals to compare" status 0 "$memana" verify windows.pickle
+check "no totals: no count" bash -c '! grep -q "compared at" out'
+make empty.pickle empty
+check "an empty snapshot" status 0 "$memana" frag empty.pickle
+check "an empty snapshot: nothing of a CPU" bash -c '! grep -q CPU out'

@@ -92,8 +92,10 @@ int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t proce
 		"SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM piece WHERE device = ?1 "
 		"AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
 	static const char blocks[] =
-		"SELECT process, address, bytes + asleep_bytes, ifnull(node, 0), phase, step, ifnull(site, 0), "
-		"alloc_time FROM stretch "
+		/* A snapshot has the bytes that were asked for; a block has a multiple of 512. */
+		"SELECT process, address, CASE WHEN process IN (SELECT id FROM process WHERE recorded_by = 'pytorch') "
+		"THEN (bytes + asleep_bytes + 511) / 512 * 512 ELSE bytes + asleep_bytes END, "
+		"ifnull(node, 0), phase, step, ifnull(site, 0), alloc_time FROM stretch "
 		"WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
 		"AND " STRETCH_AT("?2", "?3", "?4");
 	int error;
