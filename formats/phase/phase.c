@@ -139,6 +139,52 @@ static void label_inherited(struct mt_label *label, const struct mt_tracker *tra
 	label->category = process.category;
 }
 
+/* Was the thread started to work for others? Stacks that lack their outermost frames do not tell. */
+static int is_helper(struct track_thread *thread, const struct stack_state *stack)
+{
+	if (stack->begun && !stack->cut)
+		thread->helper = stack->helper;
+	return thread->helper && !stack->python && !thread->is_autograd && !thread->windows;
+}
+
+/*
+ * A helper does what the thread does that woke it. No event tells that thread: it is the thread of the newest backward,
+ * else the newest thread with such work, which waits meanwhile. 1: there is one.
+ */
+static int label_helper(struct mt_label *label, const struct mt_tracker *tracker)
+{
+	uint32_t id = tracker->window_thread ? tracker->window_thread : tracker->work_thread;
+	struct track_work work = id ? tracker->thread[id - 1].work : (struct track_work){ 0 };
+
+	/* The newest work of that thread may be from before the backward. */
+	if (tracker->window_thread && work.part != MT_PART_BACKWARD && work.part != MT_PART_RECOMPUTE)
+		work = (struct track_work){ .role = window_role(tracker), .part = MT_PART_BACKWARD };
+	label->role = work.role;
+	label->part = work.part;
+	if (!label->category)
+		label->category = work.category;
+	return id != 0;
+}
+
+/* Helpers of this thread do this from now on. A thread that goes on with something else wakes none for its old work. */
+static void note_work(struct mt_tracker *tracker, uint32_t id, const struct mt_label *label)
+{
+	int works = label->part || (label->role && label->role != MT_ROLE_OTHER);
+
+	tracker->thread[id].work = (struct track_work){ label->role, label->part, label->category };
+	if (works)
+		tracker->work_thread = id + 1;
+	else if (tracker->work_thread == id + 1)
+		tracker->work_thread = 0;
+}
+
+/* Threads with a word of their own on their work: not helpers, not those that take everything from the process. */
+static int tells_work(const struct track_thread *thread, const struct stack_state *stack,
+		      const struct mark_state *marks)
+{
+	return !thread->is_autograd && (stack->python || thread->windows || marks->serial);
+}
+
 /* The frame that decided: the frame of the role if it gives the name, else the frame of the part. */
 static uint32_t deciding_frame(const struct mt_label *label, const struct stack_state *stack)
 {
@@ -152,14 +198,15 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 {
 	struct track_thread *thread = &tracker->thread[id];
 	int autograd = thread->is_autograd || thread->windows;
-	int alone, guessed;
+	int alone, guessed, helped;
 
 	label_own(label, marks, stack);
 	if (autograd)
 		label_backward(label, marks);
 	/* Byte by byte, as they were written: one load of all would wait for the stores. */
 	alone = !(label->role | label->part | label->category);
-	if (!label->role)
+	helped = is_helper(thread, stack) && !(label->role | label->part) && label_helper(label, tracker);
+	if (!label->role && !helped)
 		label_inherited(label, tracker, thread, !stack->python, alone);
 	if (thread->is_autograd && !label->category && window_captures(tracker))
 		label->category = MT_CATEGORY_GRAPHS;
@@ -252,6 +299,8 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
 	label_event(tracker, thread, event->stack, stack, &marks, label);
 	if (tracker_is_memory(event->kind))
 		tracker->thread[thread].last_role = label->role;
+	if (tracker_is_memory(event->kind) && tells_work(&tracker->thread[thread], stack, &marks))
+		note_work(tracker, thread, label);
 	if (tracker_is_memory(event->kind) && stack->python)
 		tracker->thread[thread].last_captures = stack->category == MT_CATEGORY_GRAPHS;
 	tracker->steps.stacks_seen |= stack->part != MT_PART_NONE;

@@ -37,6 +37,7 @@ struct stack_state {
 	uint8_t over;  /* .. or this one outside of it */
 	uint8_t outer; /* the role is that of a frame outside of what was left out: who would take over may be missing */
 	uint8_t claim, claim_over; /* role of a frame inside, which would take over from another role only */
+	uint8_t begun, helper;     /* the thread's start is passed; it was started to work for others */
 	uint32_t part_frame;       /* the frame that said `part`, 0: nobody */
 	uint32_t caller; /* node around the outermost frame that said a part, 0: none did, or there is no such node */
 	struct role_span span;
@@ -61,6 +62,11 @@ struct mark {
 
 #define MARK_PHASE UINT32_MAX
 
+/* The work of a thread, as its own stack, marks and windows say. Its helpers do the same. */
+struct track_work {
+	uint8_t role, part, category;
+};
+
 struct track_thread {
 	uint8_t known, is_main, is_autograd;
 	uint8_t last_role;                    /* at its newest memory event */
@@ -69,7 +75,9 @@ struct track_thread {
 	struct role_span span;                /* from its newest event with a stack that could tell */
 	uint32_t forward; /* node that called its newest forward, which no backward or optimizer has followed; 0: none */
 	uint64_t loop;    /* the function that calls forward and backward, as function_at() numbers it; 0: not known */
-	uint32_t windows; /* nested backward windows that are open */
+	uint8_t helper;   /* the thread was started to work for others */
+	struct track_work work; /* as its newest memory event says */
+	uint32_t windows;       /* nested backward windows that are open */
 	uint64_t window_serial;
 	struct mark *mark; /* innermost last */
 	uint32_t marks, marks_max, marks_over;
@@ -121,7 +129,7 @@ struct mt_tracker {
 	const struct mt_rules *rules;
 	const struct mt_defs *defs;
 	struct stack_state *node;    /* by node id */
-	struct rule_match *frame;    /* by frame id; bit 7 of `said`: known */
+	struct rule_match *frame;    /* by frame id; bit 15 of `said`: known */
 	struct rule_match *name;     /* by string id; the same */
 	struct track_thread *thread; /* by thread id */
 	size_t nodes, frames, names, threads;
@@ -129,6 +137,7 @@ struct mt_tracker {
 	uint32_t ranges;
 	uint32_t main_thread;           /* thread id, 0: not seen */
 	uint32_t window_thread;         /* thread id plus 1 of the newest open backward window, 0: none is open */
+	uint32_t work_thread;           /* thread id plus 1 that was the newest with work for helpers, 0: none */
 	uint32_t span_thread;           /* thread id plus 1 that was the newest in a role function, 0: none */
 	uint64_t serial;                /* for marks and windows */
 	int begun;                      /* something other than init has run */
@@ -136,7 +145,7 @@ struct mt_tracker {
 	struct track_steps steps;
 };
 
-#define MATCH_KNOWN 0x80u
+#define MATCH_KNOWN 0x8000u
 
 /* phase_names.c */
 /* Room for `index` in the array that `array` points to, zeroed. 0, -MT_E_MEMORY or -MT_E_LIMIT. */

@@ -119,6 +119,17 @@ static void add_outer(struct stack_state *state, const struct rule_match *match,
 	}
 }
 
+/* The outermost frames tell why a thread was started. Those of the C library leave that to the next one inwards. */
+static void add_start(struct stack_state *state, const struct rule_match *match, const struct mt_frame *frame)
+{
+	uint8_t says = frame->kind == MT_FRAME_NATIVE ? match->value[RULE_SAYS_HELPER] : RULE_HELPER_NONE;
+
+	if (state->begun || says == RULE_HELPER_START)
+		return;
+	state->begun = 1;
+	state->helper = says == RULE_HELPER_TRUE;
+}
+
 static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uint32_t id)
 {
 	const struct mt_frame *frame = mt_defs_frame(tracker->defs, id);
@@ -128,6 +139,7 @@ static void add_frame(struct mt_tracker *tracker, struct stack_state *state, uin
 	if (!frame)
 		return;
 	state->python |= frame->kind == MT_FRAME_PYTHON;
+	add_start(state, &match, frame);
 	state->cut |= frame->kind == MT_FRAME_ELIDED;
 	if (frame->kind == MT_FRAME_ELIDED)
 		state->outer = before != MT_ROLE_NONE;

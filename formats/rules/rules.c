@@ -36,6 +36,7 @@ static const char *const role_words[] = { MT_ROLE_LIST(WORD) };
 static const char *const part_words[] = { MT_PART_LIST(WORD) };
 static const char *const category_words[] = { MT_CATEGORY_LIST(WORD) };
 static const char *const step_words[] = { RULE_STEP_LIST(WORD) };
+static const char *const helper_words[] = { RULE_HELPER_LIST(WORD) };
 static const char *const bool_words[] = { "false", "true" };
 
 #define KEY(name, key) key,
@@ -52,7 +53,7 @@ static const struct words saying_words[RULE_SAYINGS] = {
 	[RULE_SAYS_ROLE] = WORDS(role_words),         [RULE_SAYS_PART] = WORDS(part_words),
 	[RULE_SAYS_CATEGORY] = WORDS(category_words), [RULE_SAYS_STEP] = WORDS(step_words),
 	[RULE_SAYS_OUTER] = WORDS(bool_words),        [RULE_SAYS_OVER] = WORDS(role_words),
-	[RULE_SAYS_SPAN] = WORDS(bool_words),
+	[RULE_SAYS_SPAN] = WORDS(bool_words),         [RULE_SAYS_HELPER] = WORDS(helper_words),
 };
 
 void rule_file_free(struct rule_file *file)
@@ -245,9 +246,11 @@ static int check_rule(struct source *source, struct rule *rule, size_t line)
 	if (of_frame && rule->pattern[RULE_MARK])
 		return fail(source, line, "mark cannot stand beside function, file or module");
 	if (!rule->match.said)
-		return fail(source, line, "the rule says nothing (give role, part, category or step)");
+		return fail(source, line, "the rule says nothing (give role, part, category, step or helper)");
 	if (rule->match.said & RULE_OF_ROLE && !(rule->match.said & 1u << RULE_SAYS_ROLE))
 		return fail(source, line, "outer, over and span are about a role (give role, too)");
+	if (rule->match.said & 1u << RULE_SAYS_HELPER && !rule->pattern[RULE_MODULE])
+		return fail(source, line, "helper is about native frames (give module, too)");
 	if (rule->pattern[RULE_MARK] && rule->match.value[RULE_SAYS_STEP] > RULE_STEP_ENDS)
 		return fail(source, line, "the step of a mark is true or false");
 	return 0;

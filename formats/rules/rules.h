@@ -16,8 +16,8 @@
 	X(MODULE, "module")     \
 	X(MARK, "mark")
 
-/* The conclusion of a match. X(NAME, key of the file) - those after CATEGORY and STEP are about the role and go with
- * it. */
+/* The conclusion of a match. X(NAME, key of the file) - OUTER, OVER and SPAN are about the role and go
+ * with it. */
 #define RULE_SAYING_LIST(X)     \
 	X(ROLE, "role")         \
 	X(PART, "part")         \
@@ -25,7 +25,8 @@
 	X(STEP, "step")         \
 	X(OUTER, "outer")       \
 	X(OVER, "over")         \
-	X(SPAN, "span")
+	X(SPAN, "span")         \
+	X(HELPER, "helper")
 
 /* Fields for readers of the files and for tests/rules only. X(NAME, key) - of a rule, and of a file. */
 #define RULE_NOTE_LIST(X) \
@@ -66,9 +67,21 @@ enum rule_step {
 #undef RULE_STEP_ENUM
 };
 
-/* One value per saying, and which of them were said: bit 1 << RULE_SAYS_x (7 are in use). "none" is something said. */
+/* Does a thread that began in this frame work for others? X(NAME, number, word) - START: the next frame inwards tells. */
+#define RULE_HELPER_LIST(X)  \
+	X(NONE, 0, "false")  \
+	X(START, 1, "start") \
+	X(TRUE, 2, "true")
+
+enum rule_helper {
+#define RULE_HELPER_ENUM(name, number, word) RULE_HELPER_##name = (number),
+	RULE_HELPER_LIST(RULE_HELPER_ENUM)
+#undef RULE_HELPER_ENUM
+};
+
+/* One value per saying, and which of them were said: bit 1 << RULE_SAYS_x (8 are in use). "none" is something said. */
 struct rule_match {
-	uint8_t said;
+	uint16_t said;
 	uint8_t value[RULE_SAYINGS];
 };
 

@@ -36,11 +36,11 @@ int rule_fits(const struct rule *rule, const char *function, const char *file, c
 /* For each saying the first rule decides; how a role counts belongs to the role. */
 unsigned int rule_add(struct rule_match *match, const struct rule *rule)
 {
-	uint8_t fresh = rule->match.said & ~match->said;
+	uint16_t fresh = rule->match.said & (uint16_t)~match->said;
 	int i;
 
 	if (match->said & 1u << RULE_SAYS_ROLE)
-		fresh &= ~RULE_OF_ROLE;
+		fresh &= (uint16_t)~RULE_OF_ROLE;
 	for (i = 0; i < RULE_SAYINGS; i++)
 		if (fresh & 1u << i)
 			match->value[i] = rule->match.value[i];
