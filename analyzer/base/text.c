@@ -15,7 +15,9 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
+#include "memtrace/shell.h"
 
+#define WORD_SIZE 8192
 #define COLUMNS_LEAST 60
 #define COLUMNS_MOST 200
 
@@ -175,6 +177,13 @@ void text_say(const char *format, ...)
 	va_start(arguments, format);
 	print_clean(stdout, format, arguments);
 	va_end(arguments);
+}
+
+const char *text_word(const char *name)
+{
+	static __thread char word[WORD_SIZE];
+
+	return mt_shell_word(word, sizeof(word), name);
 }
 
 /* -1: it has none */

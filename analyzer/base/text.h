@@ -98,6 +98,9 @@ int text_columns(const struct text *text);
  * `column`. */
 void text_wrap(const struct text *text, int indent, int column, const char *words);
 
+/* A name as a word of a command to paste (memtrace/shell.h). Static, until the thread's next call; "" if it is too long. */
+const char *text_word(const char *name);
+
 /*
  * Copies `from` so that it takes at most `columns` columns: what is harmful (memtrace/clean.h) becomes '?', what is
  * too long loses its beginning (`keep_end`, for paths) or its end, marked by "...". `out` has `size` bytes.

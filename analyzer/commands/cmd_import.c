@@ -31,7 +31,8 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 	text_count(allocations, sizeof(allocations), summary->allocations, "allocation");
 	text_count(before, sizeof(before), summary->alive_before, "block");
 	text_count(steps, sizeof(steps), summary->trace.steps, "step");
-	text_say("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps, output);
+	text_say("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps,
+		 text_word(output));
 	if (summary->snapshot & MT_SNAPSHOT_NO_HISTORY)
 		text_say("the snapshot has no history: it tells what was there, not when or by whom\n");
 	else if (summary->snapshot & MT_SNAPSHOT_NO_TIMES)
@@ -87,7 +88,8 @@ int cmd_import(int argc, char **argv)
 		return command_fail(EXIT_USAGE,
 				    "import: name one snapshot (memana import snapshot.pickle -o trace.zst)");
 	if (!output)
-		return command_fail(EXIT_USAGE, "import: no trace named (memana import %s -o trace.zst)", argv[optind]);
+		return command_fail(EXIT_USAGE, "import: no trace named (memana import %s -o trace.zst)",
+				    text_word(argv[optind]));
 	status = command_output("import", output, argv + optind, 1);
 	if (status)
 		return status;

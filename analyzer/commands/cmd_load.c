@@ -46,7 +46,7 @@ static void print_done(const struct analysis *analysis, const char *output)
 	for (i = 0; i < analysis->processes; i++)
 		count += analysis->process[i].events;
 	text_say("%s: %s loaded (memana sql %s \"SELECT ...\")\n", output,
-		 text_count(events, sizeof(events), count, "event"), output);
+		 text_count(events, sizeof(events), count, "event"), text_word(output));
 }
 
 /* Writes beside `output` and renames: what is there under that name is always whole. */
@@ -95,7 +95,8 @@ int cmd_load(int argc, char **argv)
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "load: no trace named (memana load trace.zst -o run.db)");
 	if (!output)
-		return command_fail(EXIT_USAGE, "load: no database named (memana load %s -o run.db)", argv[optind]);
+		return command_fail(EXIT_USAGE, "load: no database named (memana load %s -o run.db)",
+				    text_word(argv[optind]));
 	status = command_output("load", output, argv + optind, argc - optind);
 	if (status)
 		return status;

@@ -167,7 +167,7 @@ static void say_running(const char *ring_path, const struct ring_header *header,
 		int begun = rundir_get_trace(ring_path, trace, sizeof(trace)) && !access(trace, F_OK);
 
 		say("process %u is still running, but its collector died (when it has ended: memrec recover %s)",
-		    header->pid, begun ? summary_path(trace) : ring_path);
+		    header->pid, summary_word(begun ? trace : ring_path));
 	} else if (rundir_get_trace(ring_path, trace, sizeof(trace))) {
 		say("process %u is still running and being recorded into %s", header->pid, summary_path(trace));
 		add_written(gathered, trace);

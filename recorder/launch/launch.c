@@ -234,6 +234,18 @@ static int wait_for_command(struct launch *launch, pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* A program that ended with an error may have ended before it came to take memory: its own words say why. */
+static void say_nothing(int status)
+{
+	if (status)
+		say("nothing was recorded: the command ended with status %d before memrec saw a process take GPU or tensor "
+		    "memory (no trace was written; see what the command says itself)",
+		    status);
+	else
+		say("nothing was recorded: memrec saw no process take GPU or tensor memory (no trace was written; where a "
+		    "launcher changes the environment, memrec env says what to set)");
+}
+
 static void report(const struct launch *launch, const struct gathered *gathered, int status)
 {
 	const char *command = last_words_command(gathered->results, gathered->count, status);
@@ -246,8 +258,7 @@ static void report(const struct launch *launch, const struct gathered *gathered,
 	if (gather_traces(gathered))
 		summary_print_next(launch->program, command, gathered->results, gathered->count);
 	else if (!gathered->failed && !gathered->foreign)
-		say("nothing was recorded: memrec saw no process take GPU or tensor memory (no trace was written; where a "
-		    "launcher changes the environment, memrec env says what to set)");
+		say_nothing(status);
 }
 
 static void collect_results(struct launch *launch, int status)

@@ -75,6 +75,9 @@ int recover_main(int argc, char **argv);
 /* `path` as a person in the working folder would write it. Points into `path`. */
 const char *summary_path(const char *path);
 
+/* The same as a word of a command to paste. Static, until the next call; "" if it is too long. */
+const char *summary_word(const char *path);
+
 /* One line of figures for a trace; more only where something is missing from it, or it is gone. */
 void summary_print(const struct run_result *result);
 

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "memtrace/error.h"
+#include "memtrace/shell.h"
 #include "run/say.h"
 
+#define WORD_SIZE 8192
 #define NEXT_TRACES 8 /* named in the last line; more are a pattern of the user's shell */
 
 const char *summary_path(const char *path)
@@ -21,6 +23,13 @@ const char *summary_path(const char *path)
 		return path;
 	size = strlen(here);
 	return !strncmp(path, here, size) && path[size] == '/' && path[size + 1] ? path + size + 1 : path;
+}
+
+const char *summary_word(const char *path)
+{
+	static char word[WORD_SIZE];
+
+	return mt_shell_word(word, sizeof(word), summary_path(path));
 }
 
 /* "no OOM", "1 step", "12 steps". */
@@ -43,10 +52,11 @@ static int is_disk_full(const struct run_result *result)
 static void print_error(const struct run_result *result, const char *path)
 {
 	if (is_disk_full(result) && result->trace[0])
-		say("disk full: %s ends early (free some space, then: memrec recover %s)", path, path);
+		say("disk full: %s ends early (free some space, then: memrec recover %s)", path,
+		    summary_word(result->trace));
 	else if (result->trace[0])
 		say("%s: ends early: %s (memrec recover %s tries again)", path,
-		    say_why((int)result->error, (int)result->system_error), path);
+		    say_why((int)result->error, (int)result->system_error), summary_word(result->trace));
 	else
 		say("process %" PRId64 " was not recorded: %s", result->pid,
 		    say_why((int)result->error, (int)result->system_error));
@@ -108,16 +118,18 @@ void summary_print_failures(const struct run_result *result)
 void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count)
 {
 	const char *slash = strrchr(program, '/');
-	char line[8192];
+	char line[WORD_SIZE], memana[MEMREC_PATH_MAX];
 	size_t i, named = 0, used;
 
 	/* If memrec was called by its path, memana is not in PATH either. */
-	used = (size_t)snprintf(line, sizeof(line), "next: %.*smemana %s", slash ? (int)(slash + 1 - program) : 0,
-				program, command);
-	for (i = 0; i < count && named < NEXT_TRACES && used < sizeof(line); i++) {
-		if (!results[i].trace[0] || is_gone(&results[i]))
+	snprintf(memana, sizeof(memana), "%.*smemana", slash ? (int)(slash + 1 - program) : 0, program);
+	used = (size_t)snprintf(line, sizeof(line), "next: %s %s", summary_word(memana), command);
+	for (i = 0; i < count && named < NEXT_TRACES; i++) {
+		const char *word = results[i].trace[0] && !is_gone(&results[i]) ? summary_word(results[i].trace) : "";
+
+		if (!*word || used + strlen(word) + 2 > sizeof(line)) /* no name is cut */
 			continue;
-		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", summary_path(results[i].trace));
+		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", word);
 		named++;
 	}
 	if (named)

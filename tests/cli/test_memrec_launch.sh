@@ -53,6 +53,8 @@ echo older >trace.zst
 nothing() { status "$1" "$memrec" -- "${@:2}" && one_line err '^memrec: nothing was recorded: '; }
 check "nothing recorded is said in one line" nothing 0 true
 check "exit status" nothing 7 sh -c 'exit 7'
+own_error() { status 1 "$memrec" -- python3 -c 'import no_such_module' && grep -q '^memrec: nothing was recorded: .*status 1' err && ! grep -q 'memrec env' err; }
+check "a program that ends with an error of its own is not sent to memrec env" own_error
 check "exit status of a killed command" nothing 137 sh -c 'kill -9 $$'
 check "exit status of a terminated command" nothing 143 sh -c 'kill -TERM $$'
 missing_script() {

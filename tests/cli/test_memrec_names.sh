@@ -29,6 +29,27 @@ check "%h, %r and %p" patterns
 elsewhere() { rm -f ./*.zst*; mkdir -p deep/er; options='-o deep/er/t.zst' && run "cd / && python3 $calls" && [ -s deep/er/t.zst ]; }
 check "a name means the folder that memrec was started in" elsewhere
 
+# --- commands that are printed to be pasted are run as they stand, by a POSIX shell
+pasted() { # FILE PATTERN: the command after the pattern
+	local line
+	line=$(sed -n "s/.*$2//p" "$1" | tail -n 1)
+	echo "pasted: $line"
+	[ -n "$line" ] && sh -c "$line" >pasted.out 2>&1 || { cat pasted.out; return 1; }
+}
+hostile() {
+	local name
+	for name in '$(touch x)' '`touch x`' "it's" 'a b;touch x' '-o' $'esc\033[31m' $'line\nend' '*' '"'; do
+		rm -rf hostile && mkdir hostile && cd hostile && mkdir rings || return 1
+		LD_LIBRARY_PATH=$standin status 0 "$memrec" --ring-dir rings -o "./$name.zst" -- python3 "$calls" --calls 20 || return 1
+		[ -e "$name.zst" ] || { ls; return 1; }
+		pasted err 'memrec: next: ' || return 1
+		"$memana" top "./$name.zst" >top.out && PATH=$BUILD:$PATH pasted top.out 'Next: ' && PATH=$BUILD:$PATH "$memana" load "./$name.zst" -o "./$name.db" >load.out || return 1
+		[ ! -e x ] || { echo "something was run"; return 1; }
+		cd ..
+	done
+}
+check "printed commands can be pasted, whatever the names are" hostile
+
 # --- two processes
 two() {
 	rm -f ./*.zst*

@@ -98,7 +98,7 @@ static void print_phase(const struct text *text, const struct ranks *ranks, cons
 void top_ranks_text(const struct text *text, const struct ranks *ranks, const char *name)
 {
 	struct sentence sentence = { 0 };
-	char fit[64], who[RANKS_WORD_MAX];
+	char who[RANKS_WORD_MAX];
 	uint32_t i;
 
 	if (ranks->count < 2)
@@ -118,7 +118,7 @@ void top_ranks_text(const struct text *text, const struct ranks *ranks, const ch
 		return;
 	text_style(text, TEXT_DIM);
 	text_print(text, "Below: %s. The others: memana top --device N %s\n\n",
-		   ranks_name(who, &ranks->rank[ranks->highest]), text_fit(fit, sizeof(fit), name, 30, 1));
+		   ranks_name(who, &ranks->rank[ranks->highest]), text_word(name));
 	text_style(text, TEXT_PLAIN);
 }
 

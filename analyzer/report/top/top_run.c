@@ -196,9 +196,8 @@ int top_print_before(const struct top_report *report)
 
 void top_print_next(const struct top_report *report)
 {
-	char name[64];
+	const char *name = text_word(report->options->name);
 
-	text_fit(name, sizeof(name), report->options->name, 36, 1);
 	if (report->options->by == TOP_BY_SITE && report->options->is_database)
 		text_print(report->text, "Next: memana sql %s \"SELECT * FROM phase_peak\"\n", name);
 	else if (report->options->by == TOP_BY_SITE)
