@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-#define POOL_SLAB_BYTES (64u << 10)
+#define POOL_SLAB_BYTES (64u << 10) /* at most */
+#define POOL_FIRST_ITEMS 8u
 
 void pool_init(struct pool *pool, size_t item_bytes)
 {
@@ -23,12 +24,17 @@ void pool_release(struct pool *pool)
 
 static int add_slab(struct pool *pool)
 {
-	size_t header = 16, count = (POOL_SLAB_BYTES - header) / pool->item_bytes;
-	struct pool_item *slab = malloc(header + count * pool->item_bytes);
+	size_t header = 16, most = (POOL_SLAB_BYTES - header) / pool->item_bytes;
+	size_t count = pool->slab_items ? pool->slab_items * 2 : POOL_FIRST_ITEMS;
+	struct pool_item *slab;
 	char *items;
 
+	if (count > most)
+		count = most;
+	slab = malloc(header + count * pool->item_bytes);
 	if (!slab)
 		return -MT_E_MEMORY;
+	pool->slab_items = count;
 	items = (char *)slab + header;
 	slab->next = pool->slabs;
 	pool->slabs = slab;

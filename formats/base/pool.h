@@ -1,7 +1,7 @@
 /*
  * pool.h - equal-sized items in slabs: one malloc for many, the newest given back is the next handed out.
  *
- * Not zeroed. Slabs are returned to libc by pool_release only.
+ * Not zeroed. Each slab is twice as large as the one before, up to 64 KiB: many processes have small pools. Slabs are returned to libc by pool_release only.
  */
 #ifndef FORMATS_POOL_H
 #define FORMATS_POOL_H
@@ -15,6 +15,7 @@ struct pool_item {
 struct pool {
 	size_t item_bytes;
 	size_t available;        /* items on the free list */
+	size_t slab_items;       /* in the newest slab */
 	struct pool_item *items; /* the free list */
 	struct pool_item *slabs; /* every slab, chained through its first word */
 };
