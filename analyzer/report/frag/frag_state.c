@@ -96,15 +96,31 @@ static int64_t idlest(const struct segment_map *map)
 	return process;
 }
 
+/* Nothing in the map is of another process. */
+static int is_all_of(const struct frag_map *map, int64_t process)
+{
+	size_t i;
+
+	for (i = 0; i < map->pieces; i++)
+		if (map->piece[i].process != process)
+			return 0;
+	for (i = 0; i < map->blocks; i++)
+		if (map->block[i].process != process)
+			return 0;
+	return 1;
+}
+
 /* Expandable segments are a question of the process whose allocator it is, not of one that sleeps beside it. */
 static int find_modes(struct frag_state *state, struct db *db, int64_t device)
 {
 	int64_t process = idlest(&state->map.map);
-	struct frag_map own;
-	int error = frag_load(&own, db, device, process, &state->instant.when);
+	int alone = is_all_of(&state->map, process), error = 0;
+	struct frag_map own = { .pieces = 0 };
 
+	if (!alone)
+		error = frag_load(&own, db, device, process, &state->instant.when);
 	if (!error)
-		error = frag_modes(db, &own, device, process, &state->expandable, &state->sleeps);
+		error = frag_modes(db, alone ? &state->map : &own, device, process, &state->expandable, &state->sleeps);
 	if (!error)
 		error = frag_pool_beside(db, process, &state->pool_beside);
 	frag_release(&own);
