@@ -1,4 +1,7 @@
 /* Loading and reports ask SQLite for work in proportion to what happened, however it is cut into steps and micro-batches. */
+#include "query/query.h"
+#include "report/finding.h"
+#include "report/frag/frag.h"
 #include "report/steps/diff.h"
 #include "report/steps/query_phases.h"
 #include "report/steps/query_steps.h"
@@ -148,6 +151,109 @@ TEST(phases_is_linear)
 TEST(diff_is_linear)
 {
 	check_linear("diff", ask_diff);
+}
+
+/* ---- many processes, a GPU each ---- */
+
+#define PROCESSES 20
+
+static void write_process(const char *path, uint32_t number)
+{
+	char uuid[32];
+	struct maker m;
+	uint64_t i;
+
+	snprintf(uuid, sizeof(uuid), "GPU-of-%u", number);
+	maker_open_on(&m, path, 1000 + number, -1, (80 << 10) * MIB);
+	m.device = maker_device(&m, MT_DEVICE_CUDA, 1, "Test GPU", uuid, (80 << 10) * MIB);
+	maker_phase(&m, "forward");
+	m.stack = maker_python(&m, 0, "forward", "/home/me/model.py", 31);
+	maker_driver_alloc(&m, 0x100000000ull, 20 * MIB);
+	for (i = 0; i < 10; i++)
+		maker_tensor_alloc(&m, 0x100000000ull + i * MIB, MIB);
+	maker_phase_end(&m);
+	maker_step(&m, 1);
+	maker_close(&m);
+}
+
+static int ask_frag_device(void *context, const struct query_device *device)
+{
+	struct run *run = context;
+	struct frag_instant instant;
+	struct frag_state state;
+
+	CHECK_EQ(frag_instant(&instant, run->db, device->id, "peak", 0), 1);
+	CHECK_EQ(frag_state_load(&state, run->db, device->id, &instant), 0);
+	CHECK_EQ(state.map.pieces, 1);
+	CHECK_EQ(state.map.blocks, 10);
+	frag_state_release(&state);
+	return 0;
+}
+
+static void ask_frag(struct run *run)
+{
+	CHECK_EQ(finding_spots(run->db), 0);
+	CHECK_EQ(query_devices(run->db, ask_frag_device, run), 0);
+}
+
+static int count_row(void *context, const struct phases_left *row)
+{
+	CHECK_EQ(row->bytes, 10 * MIB);
+	++*(size_t *)context;
+	return 0;
+}
+
+static void ask_phases_left(struct run *run)
+{
+	struct phases phases;
+	size_t i, rows = 0;
+
+	CHECK_EQ(phases_load(&phases, run->db), 0);
+	for (i = 0; i < phases.count; i++)
+		CHECK_EQ(phases_left(run->db, phases.device[i].id, "forward", 8, count_row, &rows), 0);
+	CHECK(rows && rows == phases.count);
+	phases_release(&phases);
+}
+
+/* How often SQLite was seen at work for `count` traces. */
+static uint64_t work_of_processes(uint32_t count_of_traces, question *ask)
+{
+	static char name[TIMES * PROCESSES][32], *paths[TIMES * PROCESSES];
+	uint64_t work = 0;
+	struct run run;
+	uint32_t i;
+
+	for (i = 0; i < count_of_traces; i++) {
+		snprintf(name[i], sizeof(name[i]), "process%u.zst", i);
+		paths[i] = name[i];
+		write_process(name[i], i);
+	}
+	run_open(&run, paths, count_of_traces, 1);
+	CHECK_EQ(load_names(run.db), 0);
+	db_watch(run.db, count, &work);
+	ask(&run);
+	run_close(&run);
+	return work;
+}
+
+static void check_linear_in_processes(question *ask)
+{
+	uint64_t few = work_of_processes(PROCESSES, ask), more = work_of_processes(TIMES * PROCESSES, ask);
+
+	printf("# %d processes %llu, %d %llu\n", PROCESSES, (unsigned long long)few, TIMES * PROCESSES,
+	       (unsigned long long)more);
+	CHECK(few > 5);
+	CHECK(more < ROUGHLY * few);
+}
+
+TEST(frag_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_frag);
+}
+
+TEST(phases_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_phases_left);
 }
 
 TEST_MAIN()
