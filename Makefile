@@ -270,8 +270,9 @@ bench-top: programs $(addprefix $(B)/tests/bench/,bench_format bench_driver benc
 	@tests/bench/top.sh $(B)
 
 .PHONY: bench-reports
-bench-reports: programs $(B)/tests/bench/bench_format
+bench-reports: programs $(addprefix $(B)/tests/bench/,bench_format bench_shape bench_tui)
 	@tests/bench/reports.sh $(B)
+	@tests/bench/shapes.py $(B)
 
 # How long the timeline takes to read and to draw, at every zoom.
 .PHONY: bench-tui

@@ -2,6 +2,7 @@
  * bench_tui.c - how long the timeline takes: to show something, to know all, and to draw a frame at every zoom.
  *
  *     bench_tui TRACE...
+ *     bench_tui --open TRACE...   the timeline is read and drawn until all of it is there, and no more
  *
  * No terminal: frames end in the cell buffer. Prints, never judges. Times are those of the clock, but for "own": what
  * the processor worked for the frame, without the turns that others had meanwhile. Zoom levels go from the whole run down to the
@@ -304,9 +305,12 @@ int main(int argc, char **argv)
 	struct series *series = series_new();
 	struct feed *feed = NULL;
 	struct source source;
+	int open_only = argc > 1 && !strcmp(argv[1], "--open");
 
+	argc -= open_only;
+	argv += open_only;
 	if (argc < 2) {
-		fprintf(stderr, "usage: bench_tui TRACE... (make bench-tui makes one)\n");
+		fprintf(stderr, "usage: bench_tui [--open] TRACE... (make bench-tui makes one)\n");
 		return 2;
 	}
 	if (source_open_traces(&source, argv + 1, (uint32_t)argc - 1)) {
@@ -315,8 +319,10 @@ int main(int argc, char **argv)
 	}
 	check("model", series ? model_init(&model) : -MT_E_MEMORY);
 	bench_reading(&model, &feed, &source);
-	bench_series(series, &model);
-	bench_levels(series, &model);
+	if (!open_only) {
+		bench_series(series, &model);
+		bench_levels(series, &model);
+	}
 	series_free(series);
 	feed_free(feed);
 	model_release(&model);
