@@ -7,7 +7,7 @@ foreign FILE        events of threads that Python does not know
 embed FILE          events of agent_embed.c, FILE has what the interpreter saw
 recorded WANT GOT   what the interpreter saw, and what the trace says; both JSON
 fake | fake_refused WORDS   events of agent_fake_python.c
-options PYTHON NATIVE DEPTH   stacks have (1) or have not (0) frames, at most so many
+options PYTHON NATIVE DEPTH   stacks have (1) or have not (0) frames, at most DEPTH
 """
 import glob
 import json

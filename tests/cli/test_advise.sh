@@ -68,7 +68,7 @@ play_quietly open-rl-99
 tells "activations: recompute them" "$(proposed gradient_checkpointing "r['fits'] and r['category'] == 'activations'")" advise
 never "Megatron's, of which nothing was seen" 'fine-grained' advise
 
-# What if.
+# Questions "what if".
 tells "nothing is set: nothing is predicted beside the rows" "'predicted' not in d" advise
 tells "half of the micro-batches' tokens" \
 	"d['predicted']['with_request_bytes']['high'] < d['peak']['in_use_bytes'] * 0.7" advise --now actor.mb_spec.n_mbs=1 --set actor.mb_spec.n_mbs=2

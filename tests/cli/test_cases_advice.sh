@@ -1,4 +1,4 @@
-# What memana advise proposes on tests/cases, held against the recording: figures are those of the failed moment, what does not
+# The proposals of memana advise on tests/cases, held against the recording: figures are those of the failed moment, what does not
 # follow the micro-batch is not scaled with it, what the recording shows goes before a default, and the first proposal is about
 # what failed.
 . "$SRC/tests/cli/lib.sh"

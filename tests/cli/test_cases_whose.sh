@@ -1,4 +1,4 @@
-# Whose memory a proposal of memana advise is about, on tests/cases: a row speaks of the processes, phases and places that its setting
+# The owner of the memory in a proposal of memana advise, on tests/cases: a row speaks of the processes, phases and places that its setting
 # reaches, what is on for one part of a model is not on for all, and who has a loop of his own is told what to change in it.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"

@@ -1,4 +1,4 @@
-# What the first sentences of memana advise say on tests/cases: to whom a remedy is addressed, what it names, and what comes after
+# The first sentences of memana advise on tests/cases: to whom a remedy is addressed, what it names, and what comes after
 # it; that reports add up on these cases is held elsewhere.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"

@@ -168,7 +168,7 @@ cuda_result do_cuCtxDestroy_v2(const struct args_cuCtxDestroy_v2 *args, struct e
 {
 	if (!driver_context_uid(args->ctx) || primary[args->ctx->device].context == args->ctx)
 		return CUDA_INVALID_CONTEXT;
-	if (args->ctx->owner != args->ctx) /* that of a green context */
+	if (args->ctx->owner != args->ctx) /* a context of a green context */
 		return CUDA_INVALID_CONTEXT;
 	effect->device = args->ctx->device;
 	effect->address = (uint64_t)(uintptr_t)args->ctx;

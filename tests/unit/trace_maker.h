@@ -14,7 +14,7 @@
 struct maker {
 	struct mt_writer *writer;
 	struct mt_defs *defs;
-	uint64_t seq, time;             /* of the newest event */
+	uint64_t seq, time;             /* facts of the newest event */
 	uint32_t thread, device, stack; /* facts of the events to come */
 	uint32_t cuda, cpu, main_thread;
 	uint64_t total; /* allocator's own, of `device` */
