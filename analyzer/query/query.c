@@ -92,6 +92,7 @@ static int give_loss(struct db_stmt *stmt, void *asker)
 		.reason = db_text(stmt, 1),
 		.events = (uint64_t)db_int(stmt, 2),
 		.records = (uint64_t)db_int(stmt, 3),
+		.rank = int_or(stmt, 4, -1),
 	};
 
 	return ANSWER(query_loss_row, asker, &row);
@@ -100,7 +101,7 @@ static int give_loss(struct db_stmt *stmt, void *asker)
 int query_losses(struct db *db, query_loss_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT pid, reason, loss.events, records FROM loss JOIN process ON process.id = process "
+		   "SELECT pid, reason, loss.events, records, rank FROM loss JOIN process ON process.id = process "
 		   "ORDER BY process, loss.events DESC, reason",
 		   0, 0, give_loss, ASKER(row, context));
 }
@@ -112,6 +113,7 @@ static int give_source(struct db_stmt *stmt, void *asker)
 		.name = db_text(stmt, 1),
 		.state = db_text(stmt, 2),
 		.why = db_text(stmt, 3),
+		.rank = int_or(stmt, 4, -1),
 	};
 
 	return ANSWER(query_source_row, asker, &row);
@@ -120,7 +122,7 @@ static int give_source(struct db_stmt *stmt, void *asker)
 int query_sources(struct db *db, query_source_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT pid, name, state, why FROM source JOIN process ON process.id = process "
+		   "SELECT pid, name, state, why, rank FROM source JOIN process ON process.id = process "
 		   "ORDER BY process, source.rowid",
 		   0, 0, give_source, ASKER(row, context));
 }
@@ -144,6 +146,7 @@ static int give_device(struct db_stmt *stmt, void *asker)
 			.phase = db_text(stmt, 10),
 			.role = db_text(stmt, 11),
 			.pid = db_int(stmt, 12),
+			.rank = int_or(stmt, 17, -1),
 			.imported = (uint64_t)db_int(stmt, 13),
 			.requested = int_or(stmt, 14, -1),
 			.blocks = int_or(stmt, 15, -1),
@@ -158,7 +161,7 @@ int query_devices(struct db *db, query_device_row *row, void *context)
 {
 	return ask(db,
 		   "SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
-		   "pid, imported_bytes, requested_bytes, block_bytes, block_bytes_exact FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
+		   "pid, imported_bytes, requested_bytes, block_bytes, block_bytes_exact, rank FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
 		   "ORDER BY number",
 		   0, 0, give_device, ASKER(row, context));
 }
@@ -265,6 +268,7 @@ static int give_site(struct db_stmt *stmt, void *asker)
 		.decided_by = db_text(stmt, 9),
 		.known = db_text(stmt, 10),
 		.parameter = db_text(stmt, 11),
+		.rank = int_or(stmt, 12, -1),
 	};
 
 	return ANSWER(query_site_row, asker, &row);
@@ -276,7 +280,7 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
 		   "decided_by, known, ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM "
 		   "(SELECT pattern, max(bytes), count(DISTINCT pattern) AS names FROM parameter "
-		   "WHERE parameter.site = part.site AND newest)), '') FROM peak_part AS part "
+		   "WHERE parameter.site = part.site AND newest)), ''), rank FROM peak_part AS part "
 		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
 		   "WHERE part.device = ?1 ORDER BY bytes DESC, site LIMIT ?2",
 		   device, limit, give_site, ASKER(row, context));
@@ -288,7 +292,8 @@ static int give_culprit(struct db_stmt *stmt, void *asker)
 		.category = db_text(stmt, 0),
 		.phase = db_text(stmt, 1),
 		.bytes = (uint64_t)db_int(stmt, 2),
-		.probable = (uint64_t)db_int(stmt, 3),
+		.part = (uint64_t)db_int(stmt, 3),
+		.probable = (uint64_t)db_int(stmt, 4),
 	};
 
 	return ANSWER(query_culprit_row, asker, &row);
@@ -297,9 +302,13 @@ static int give_culprit(struct db_stmt *stmt, void *asker)
 int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT part.category, part.phase, sum(bytes), sum(iif(known = 'probable', bytes, 0)) FROM peak_part AS part "
-		   "JOIN site ON site.id = part.site WHERE part.device = ?1 "
-		   "GROUP BY part.category, part.phase ORDER BY 3 DESC, 1, 2 LIMIT 1",
+		   "WITH part AS (SELECT part.category AS category, part.phase AS phase, sum(bytes) AS bytes, "
+		   "sum(iif(known = 'probable', bytes, 0)) AS probable FROM peak_part AS part "
+		   "JOIN site ON site.id = part.site WHERE part.device = ?1 GROUP BY 1, 2), "
+		   "most AS (SELECT category, sum(bytes) AS bytes, sum(probable) AS probable FROM part GROUP BY 1 "
+		   "ORDER BY 2 DESC, 1 LIMIT 1) "
+		   "SELECT category, phase, most.bytes, part.bytes, most.probable FROM most JOIN part USING (category) "
+		   "ORDER BY part.bytes DESC, phase LIMIT 1",
 		   device, 0, give_culprit, ASKER(row, context));
 }
 
@@ -352,6 +361,7 @@ static int give_host(struct db_stmt *stmt, void *asker)
 		.killed = (uint64_t)db_int(stmt, 9),
 		.pressure = db_text(stmt, 10),
 		.verdict = db_text(stmt, 11),
+		.rank = int_or(stmt, 12, -1),
 	};
 
 	return ANSWER(query_host_row, asker, &row);
@@ -361,7 +371,7 @@ int query_hosts(struct db *db, query_host_row *row, void *context)
 {
 	return ask(db,
 		   "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
-		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict FROM host "
+		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict, rank FROM host "
 		   "JOIN process ON process.id = process ORDER BY verdict IS 'left', process",
 		   0, 0, give_host, ASKER(row, context));
 }

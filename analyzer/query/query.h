@@ -28,7 +28,7 @@ struct query_device {
 	uint64_t total;                 /* bytes, 0: unknown */
 	struct {
 		uint64_t bytes, slack;
-		int64_t time, step, pid;
+		int64_t time, step, pid, rank; /* rank -1: none */
 		const char *phase, *role;
 		uint64_t imported; /* beside it: counted by another process */
 		int64_t requested; /* bytes that tensors had asked for; -1: not known, or the same as those of their blocks */
@@ -62,7 +62,7 @@ struct query_gpu_total {
 
 /* Host memory of a process and around it, bytes. */
 struct query_host {
-	int64_t pid, time;
+	int64_t pid, rank, time; /* rank -1: none */
 	uint64_t resident, pinned, most_resident, most_pinned, cgroup, cgroup_limit, available,
 		killed;                 /* limit 0: none */
 	const char *pressure, *verdict; /* words of host.h; "": none */
@@ -92,7 +92,7 @@ struct query_part {
 };
 
 struct query_site {
-	int64_t id, node, pid; /* node 0: no stack */
+	int64_t id, node, pid, rank; /* node 0: no stack; rank -1: none */
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
 	const char *parameter; /* names that the framework has for it: "layers.*.weight and 3 more"; "": none */
@@ -100,11 +100,12 @@ struct query_site {
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 };
 
-/* The largest part of the peak. */
+/* The category that has most of the peak, as in the parts by category, and the phase that made most of it. */
 struct query_culprit {
 	const char *category, *phase;
-	uint64_t bytes;    /* bytes of that category from that phase */
-	uint64_t probable; /* the part with a guessed kind */
+	uint64_t bytes;    /* all of that category */
+	uint64_t part;     /* the bytes of these from that phase */
+	uint64_t probable; /* the bytes of these whose category is a guess */
 };
 
 struct query_phase_peak {
@@ -115,13 +116,13 @@ struct query_phase_peak {
 };
 
 struct query_loss {
-	int64_t pid;
+	int64_t pid, rank; /* rank -1: none */
 	const char *reason;
 	uint64_t events, records;
 };
 
 struct query_source {
-	int64_t pid;
+	int64_t pid, rank; /* rank -1: none */
 	const char *name, *state, *why;
 };
 

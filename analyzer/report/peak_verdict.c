@@ -58,7 +58,7 @@ static void say_moment(struct sentence *sentence, const struct peak_verdict *ver
 	sentence_say(sentence, "%s, ", text_at(time, device->peak.time));
 	peak_say_phase(sentence, device->peak.phase, device->peak.step, verdict->has_steps);
 	if (verdict->has_processes && device->peak.pid)
-		sentence_say(sentence, " (pid %lld)", (long long)device->peak.pid);
+		sentence_say(sentence, " (%s)", answer_process(total, device->peak.rank, device->peak.pid));
 	sentence_say(sentence, ".");
 }
 
@@ -91,7 +91,11 @@ static int say_culprit(void *context, const struct query_culprit *row)
 		     row->bytes == peak ? "All" : text_percent(share, row->bytes, peak), is_guess ? "probably " : "",
 		     is_other ? "memory of no known purpose" : row->category);
 	if (text_known.history) {
-		sentence_say(telling->sentence, ", %s ", is_slack ? "taken from the driver" : "allocated");
+		sentence_say(telling->sentence, ", %s%s ",
+			     row->part == row->bytes      ? ""
+			     : row->part > row->bytes / 2 ? "most of it "
+							  : "the largest part ",
+			     is_slack ? "taken from the driver" : "allocated");
 		peak_say_phase(telling->sentence, row->phase, 0, 0);
 	}
 	error = say_largest_place(telling, row);

@@ -11,7 +11,8 @@
 struct place_site {
 	char *phase, *category, *evidence, *decided_by, *known, *parameter;
 	uint64_t bytes, count;
-	int64_t pid;
+	int64_t pid, rank;
+	size_t place; /* index */
 	struct callstack stack;
 	size_t user;
 };
@@ -62,6 +63,7 @@ static int load_site(void *context, const struct query_site *row)
 	site->bytes = row->bytes;
 	site->count = row->count;
 	site->pid = row->pid;
+	site->rank = row->rank;
 	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known || !site->parameter)
 		return -MT_E_MEMORY;
 	return error ? error : places_user_frame(&site->user, loading->db, row->node, &site->stack);
@@ -83,7 +85,7 @@ static int same_spot(const struct callstack *one, size_t one_user, const struct 
 
 static int same_place(const struct place *place, const struct place_site *site)
 {
-	if (strcmp(place->phase, site->phase) || strcmp(place->category, site->category) || place->pid != site->pid)
+	if (strcmp(place->phase, site->phase) || strcmp(place->category, site->category))
 		return 0;
 	if (place->user == CALLSTACK_NO_FRAME || site->user == CALLSTACK_NO_FRAME)
 		return place->user == site->user;
@@ -95,7 +97,7 @@ static int strength(const char *known)
 	return !strcmp(known, "census") ? 2 : !strcmp(known, "rule");
 }
 
-static void add_to_place(struct places *places, const struct place_site *site)
+static void add_to_place(struct places *places, struct place_site *site)
 {
 	struct place *place;
 	size_t i;
@@ -107,6 +109,7 @@ static void add_to_place(struct places *places, const struct place_site *site)
 		*place = (struct place){ .phase = site->phase,
 					 .category = site->category,
 					 .pid = site->pid,
+					 .rank = site->rank,
 					 .evidence = site->evidence,
 					 .decided_by = site->decided_by,
 					 .known = site->known,
@@ -119,6 +122,43 @@ static void add_to_place(struct places *places, const struct place_site *site)
 		place->known = site->known;
 	place->bytes += site->bytes;
 	place->count += site->count;
+	site->place = i;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place_site *one = *(const struct place_site *const *)a,
+				*two = *(const struct place_site *const *)b;
+
+	if (one->place != two->place)
+		return one->place < two->place ? -1 : 1;
+	return one->pid != two->pid ? (one->pid < two->pid ? -1 : 1)
+				    : (one->rank > two->rank) - (one->rank < two->rank);
+}
+
+/* Each process counts once, however many of its sites are of the place. 0 or -MT_E_MEMORY. */
+static int count_processes(struct places *places)
+{
+	struct place_site **site = malloc((places->sites ? places->sites : 1) * sizeof(*site));
+	struct place *place;
+	size_t i;
+
+	if (!site)
+		return -MT_E_MEMORY;
+	for (i = 0; i < places->sites; i++)
+		site[i] = &places->site[i];
+	qsort(site, places->sites, sizeof(*site), by_place);
+	for (i = 0; i < places->sites; i++) {
+		if (i && !by_place(&site[i - 1], &site[i]))
+			continue;
+		place = &places->place[site[i]->place];
+		if (!place->processes++ || site[i]->rank < place->ranks[0])
+			place->ranks[0] = site[i]->rank;
+		if (place->processes == 1 || site[i]->rank > place->ranks[1])
+			place->ranks[1] = site[i]->rank;
+	}
+	free(site);
+	return 0;
 }
 
 /* Largest first; what is equal stays in the order of the sites, which is part of the key. */
@@ -149,6 +189,9 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 		return error;
 	for (i = 0; i < places->sites; i++)
 		add_to_place(places, &places->site[i]);
+	error = count_processes(places);
+	if (error)
+		return error;
 	qsort(places->place, places->count, sizeof(*places->place), by_bytes);
 	return 0;
 }

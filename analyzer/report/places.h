@@ -7,7 +7,7 @@
  *   rl_step.c:169    forward           ... called from
  *
  * The place of a site is the callsite of its stack (load_callsite.c), as in all reports. Sites at the same line, in the
- * same phase and of the same category are one place.
+ * same phase and of the same category are one place, whichever processes they are of.
  */
 #ifndef MEMANA_PLACES_H
 #define MEMANA_PLACES_H
@@ -24,7 +24,9 @@
 struct place {
 	const char *phase, *category;
 	uint64_t bytes, count;
-	int64_t pid;
+	int64_t pid, rank;                 /* pid and rank of its largest site; rank -1: none */
+	uint32_t processes;                /* the number of processes that have the place */
+	int64_t ranks[2];                  /* the lowest and the highest of them */
 	const char *evidence, *decided_by; /* from its largest site; "": nothing */
 	const char *parameter;             /* from its largest site: the framework's names for it; "": none */
 	const char *known;                 /* the weakest word of its sites: census, rule, probable */

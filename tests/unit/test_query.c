@@ -262,6 +262,59 @@ static void check_small(struct run *run)
 		 2);
 }
 
+struct culprit_seen {
+	char category[32], phase[24];
+	uint64_t bytes, part;
+};
+
+static int see_culprit(void *context, const struct query_culprit *row)
+{
+	struct culprit_seen *seen = context;
+
+	snprintf(seen->category, sizeof(seen->category), "%s", row->category);
+	snprintf(seen->phase, sizeof(seen->phase), "%s", row->phase);
+	seen->bytes = row->bytes;
+	seen->part = row->part;
+	return 0;
+}
+
+static int see_parts(void *context, const struct query_part *row)
+{
+	uint64_t *most = context;
+
+	*most = row->bytes > *most ? row->bytes : *most;
+	return 0;
+}
+
+/* Weights are the largest part of one phase; activations, of two phases, are the largest category. */
+TEST(the_headline_has_the_number_of_the_table)
+{
+	struct culprit_seen seen = { .bytes = 0 };
+	uint64_t most = 0;
+	struct db *db;
+
+	CHECK_EQ(db_create(&db, NULL, schema_sql), 0);
+	CHECK_EQ(db_execute(db, "PRAGMA foreign_keys = OFF"), 0);
+	CHECK_EQ(db_execute(db,
+			    "INSERT INTO site (id, process, device, memory, phase, category, owner, tensors_inside, evidence, "
+			    "decided_by, known) VALUES (1, 1, 1, 'tensor', 'init', 'weights', '', 0, '', '', 'rule'), "
+			    "(2, 1, 1, 'tensor', 'forward', 'activations', '', 0, '', '', 'rule'), "
+			    "(3, 1, 1, 'tensor', 'backward', 'activations', '', 0, '', '', 'rule')"),
+		 0);
+	CHECK_EQ(db_execute(db,
+			    "INSERT INTO peak_part VALUES (1, 1, 1, 'init', 'weights', '', 44, 1), "
+			    "(2, 1, 1, 'forward', 'activations', '', 30, 1), (3, 1, 1, 'backward', 'activations', '', 26, 1)"),
+		 0);
+	CHECK_EQ(query_culprit(db, 1, see_culprit, &seen), 0);
+	CHECK_EQ(query_parts(db, 1, QUERY_BY_CATEGORY, see_parts, &most), 0);
+	CHECK_STR(seen.category, "activations");
+	CHECK_EQ(seen.bytes, 56);
+	CHECK_EQ(seen.bytes, most);
+	CHECK_STR(seen.phase, "forward");
+	CHECK_EQ(seen.part, 30);
+	db_close(db);
+}
+
 TEST(answers_of_a_small_run)
 {
 	const char *path = run_path(test_dir(), "small.zst");

@@ -107,6 +107,20 @@ static const char *place_layer(const struct place *place)
 	return strcmp(place->category, slack) ? place->phase : slack;
 }
 
+/* ", rank 3", ", ranks 0 to 7", ", 5 processes" */
+static void say_processes(struct sentence *sentence, const struct place *place)
+{
+	char name[TEXT_SIZE_MAX];
+	int64_t first = place->ranks[0], last = place->ranks[1];
+
+	if (place->processes < 2 && (place->pid || place->rank >= 0))
+		sentence_say(sentence, ", %s", answer_process(name, place->rank, place->pid));
+	else if (place->processes > 1 && first >= 0 && last - first + 1 == (int64_t)place->processes)
+		sentence_say(sentence, ", ranks %lld to %lld", (long long)first, (long long)last);
+	else if (place->processes > 1)
+		sentence_say(sentence, ", %u %s", place->processes, first >= 0 ? "ranks" : "processes");
+}
+
 static void print_place(const struct top_report *report, const struct place *place)
 {
 	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], count[64], name[256];
@@ -124,8 +138,8 @@ static void print_place(const struct top_report *report, const struct place *pla
 		peak_say_phase(&sentence, place->phase, 0, 0);
 	}
 	sentence_say(&sentence, ", %s", text_count(count, sizeof(count), place->count, "allocation"));
-	if (report->processes > 1 && place->pid)
-		sentence_say(&sentence, ", pid %lld", (long long)place->pid);
+	if (report->processes > 1)
+		say_processes(&sentence, place);
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
 	if (report->options->why)
 		print_why(report, place);

@@ -63,7 +63,7 @@ static int print_source(void *context, const struct query_source *row)
 {
 	struct top_report *report = context;
 	struct sentence sentence = { 0 };
-	char why[SOURCE_WHY_MAX + 4];
+	char why[SOURCE_WHY_MAX + 4], process[TEXT_SIZE_MAX];
 
 	if (!strcmp(row->state, "on"))
 		return 0;
@@ -72,7 +72,7 @@ static int print_source(void *context, const struct query_source *row)
 	if (*row->why)
 		sentence_say(&sentence, " (%s)", text_fit(why, sizeof(why), row->why, SOURCE_WHY_MAX, 0));
 	if (report->processes > 1)
-		sentence_say(&sentence, " in pid %lld", (long long)row->pid);
+		sentence_say(&sentence, " in %s", answer_process(process, row->rank, row->pid));
 	text_style(report->text, !strcmp(row->state, "off") ? TEXT_DIM : TEXT_WARN);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
@@ -82,11 +82,11 @@ static int print_source(void *context, const struct query_source *row)
 static int print_loss(void *context, const struct query_loss *row)
 {
 	struct top_report *report = context;
-	char count[64];
+	char count[64], process[TEXT_SIZE_MAX];
 
 	text_style(report->text, TEXT_BAD);
-	text_print(report->text, "Lost: %s of pid %lld: %s\n", text_count(count, sizeof(count), row->events, "event"),
-		   (long long)row->pid, row->reason);
+	text_print(report->text, "Lost: %s of %s: %s\n", text_count(count, sizeof(count), row->events, "event"),
+		   answer_process(process, row->rank, row->pid), row->reason);
 	text_style(report->text, TEXT_PLAIN);
 	return 0;
 }
