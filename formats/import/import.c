@@ -19,6 +19,12 @@
 #define ENTRY_cuMemCreate 549u
 #define ENTRY_cuMemGetInfo_v2 242u
 
+/* An address at which a range that is unmapped begins or ends. */
+struct cut {
+	uint64_t addr;
+	uint8_t device;
+};
+
 struct import {
 	const struct pickle *pickle;
 	struct mt_emitter *emitter;
@@ -36,6 +42,8 @@ struct import {
 	int before;                  /* the blocks handed over now were there before the snapshot began */
 	pickle_id range[RANGES_MAX]; /* names of those open */
 	uint32_t ranges;
+	struct cut *cut; /* by device and address */
+	size_t cuts;
 };
 
 /* ---- events --------------------------------------------------------------------------------------------------- */
@@ -154,11 +162,62 @@ static int emit_piece(struct import *import, const struct import_thing *piece)
 	map.kind = MT_VMM_MAP;
 	map.addr = piece->addr;
 	map.device = 0;
-	release = (struct mt_event){ .kind = MT_VMM_RELEASE, .thread = create.thread, .handle = create.handle };
+	release = (struct mt_event){
+		.kind = MT_VMM_RELEASE, .thread = create.thread, .stack = create.stack, .handle = create.handle
+	};
 	error = emit(import, &create);
 	if (!error)
 		error = emit(import, &map);
 	return error ? error : emit(import, &release);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct cut *one = a, *two = b;
+
+	if (one->device != two->device)
+		return one->device < two->device ? -1 : 1;
+	return (one->addr > two->addr) - (one->addr < two->addr);
+}
+
+/* Mapped memory is unmapped in parts: the pieces are those parts. 0 or -MT_E_MEMORY. */
+static int find_cuts(struct import *import, const struct import_entries *entries)
+{
+	const struct import_entry *entry;
+	size_t i, count = 0;
+
+	for (i = 0; i < entries->count; i++)
+		count += entries->entry[i].action == IMPORT_SEGMENT_UNMAP;
+	import->cut = malloc((count ? 2 * count : 1) * sizeof(*import->cut));
+	if (!import->cut)
+		return -MT_E_MEMORY;
+	for (i = 0; i < entries->count; i++) {
+		entry = &entries->entry[i];
+		if (entry->action != IMPORT_SEGMENT_UNMAP)
+			continue;
+		import->cut[import->cuts++] = (struct cut){ entry->addr, entry->device };
+		import->cut[import->cuts++] = (struct cut){ entry->addr + entry->size, entry->device };
+	}
+	qsort(import->cut, import->cuts, sizeof(*import->cut), by_address);
+	return 0;
+}
+
+/* The first cut behind `addr`, or `end` if that comes first. */
+static uint64_t next_cut(const struct import *import, uint8_t device, uint64_t addr, uint64_t end)
+{
+	const struct cut after = { addr, device };
+	size_t low = 0, high = import->cuts, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (by_address(&import->cut[middle], &after) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < import->cuts && import->cut[low].device == device && import->cut[low].addr < end
+		       ? import->cut[low].addr
+		       : end;
 }
 
 static int emit_pieces(struct import *import, const struct import_thing *range)
@@ -168,7 +227,7 @@ static int emit_pieces(struct import *import, const struct import_thing *range)
 	int error = 0;
 
 	for (; piece.addr < end && !error; piece.addr += piece.size) {
-		piece.size = import_piece_end(piece.addr, end) - piece.addr;
+		piece.size = next_cut(import, piece.device, piece.addr, end) - piece.addr;
 		error = emit_piece(import, &piece);
 	}
 	return error;
@@ -312,7 +371,7 @@ static int write_events(struct import *import, const struct import_entries *entr
 {
 	uint64_t beginning = import->time;
 	size_t i;
-	int error = 0;
+	int error = find_cuts(import, entries);
 
 	import->before = 1;
 	for (i = 0; i < start->count && !error; i++)
@@ -435,6 +494,7 @@ int mt_import_snapshot(const char *snapshot_path, const char *trace_path, const 
 	import_entries_release(&entries);
 	pickle_free(pickle);
 	addrmap_release(&import->block);
+	free(import->cut);
 	free(import);
 	return error;
 }
