@@ -16,6 +16,24 @@ const struct liveset_row *timeline_chosen(const struct timeline *timeline, const
 	return chosen < app->live.rows ? &app->live.row[chosen] : NULL;
 }
 
+int timeline_maker(const struct app *app, uint32_t *process)
+{
+	const struct model *model = app->model;
+	const struct model_device *device = app->device < model->devices ? &model->device[app->device] : NULL;
+	const struct tape_event *event;
+	uint64_t at = device && device->peak_changes && device->peak_time == app->scale.cursor
+			      ? model_events_at(model, app->device, device->peak_time)
+			      : 0;
+	uint32_t run, site;
+
+	event = at ? tape_at(model->tape, at - 1, &run) : NULL;
+	site = event ? TAPE_SITE(event->cell) : 0;
+	if (!site || site >= model->sites)
+		return 0;
+	*process = model->site[site].process;
+	return 1;
+}
+
 uint32_t timeline_process(const struct timeline *timeline, const struct app *app)
 {
 	const struct liveset_row *row = timeline_chosen(timeline, app);

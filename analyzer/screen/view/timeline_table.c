@@ -83,10 +83,13 @@ static void draw_title(const struct timeline *timeline, const struct app *app, s
 	uint64_t total = app->device < model->devices ? model->device[app->device].total : 0;
 	char text[TEXT_SIZE_MAX], count[64];
 	struct sentence sentence = { 0 };
+	uint32_t process;
 
 	sentence_say(&sentence, "%s%s", area.width < 60 ? "" : "Alive at ",
 		     chart_time_text(text, app->scale.cursor, &app->scale));
-	say_phase(&sentence, model, timeline_process(timeline, app), app->scale.cursor, several);
+	if (!timeline_maker(app, &process))
+		process = timeline_process(timeline, app);
+	say_phase(&sentence, model, process, app->scale.cursor, several);
 	sentence_say(&sentence, ": %s", text_bytes(text, app->live.bytes));
 	if (is_part)
 		sentence_say(&sentence, " of what is shown");
