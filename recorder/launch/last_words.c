@@ -1,13 +1,14 @@
 /*
- * last_words.c - what memana says of a run that ran out of memory, among memrec's last lines: nobody has to know a second
- * program to get the first answer.
+ * last_words.c - memana's first answers among memrec's last lines: nobody has to know a second program to get them.
  *
- *     trace.zst: 8123 events, 3 steps, ..., 1 OOM            summary.c
- *     Out of memory on GPU 0: 2.0 GiB asked for by ...       memana advise --brief, by a pipe
- *     next: memana advise trace.zst                          summary.c
+ *     Peak 24.0 GiB ... in backward of step 3. Growing: ...   memana top --brief, by a pipe
+ *     Out of memory on GPU 0: 2.0 GiB asked for by ...        memana advise --brief, where memory ended the run
+ *     trace.zst: peak 24.0 GiB, 3 steps, 1 OOM; 8123 events    summary.c
+ *     next: memana advise trace.zst                           summary.c
  *
- * memana is another program with a time of its own: what it does not know after ANSWER_SECONDS is left to whoever asks
- * again. It never changes memrec's status, and where it is not beside memrec nothing is said.
+ * memana is another program with a time of its own. memrec does not wait longer than ANSWER_SECONDS for an answer about a
+ * run that memory ended. An answer about any other run is asked for where the traces are small, with less time. No answer
+ * changes memrec's status. Without memana beside memrec nothing is said.
  */
 #include "launch.h"
 
@@ -21,8 +22,10 @@
 #include "run/say.h"
 
 #define ANSWER_SECONDS 30
-#define TRACES_MAX 64 /* most traces of one machine's ranks; of more, the first */
-#define WORDS 4       /* memana COMMAND --brief -- */
+#define PEAK_SECONDS 5
+#define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
+#define TRACES_MAX 64         /* most traces of one machine's ranks; of more, the first */
+#define WORDS 4               /* memana COMMAND --brief -- */
 
 enum { KILLED = 128 + SIGKILL };
 
@@ -37,7 +40,7 @@ const char *last_words_command(const struct run_result *results, size_t count, i
 }
 
 /* In the child. It must not be recorded, is stopped by signals as it likes, and has only the pipe to speak into. */
-static void become_memana(const char *const *words, int pipe_end, const sigset_t *before)
+static void become_memana(const char *const *words, unsigned seconds, int pipe_end, const sigset_t *before)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -45,7 +48,7 @@ static void become_memana(const char *const *words, int pipe_end, const sigset_t
 	    dup2(nothing, STDERR_FILENO) < 0)
 		_exit(MEMREC_EXIT_SYSTEM);
 	inject_clear();
-	alarm(ANSWER_SECONDS);
+	alarm(seconds);
 	sigprocmask(SIG_SETMASK, before, NULL);
 	execv(words[0], (char *const *)words);
 	_exit(MEMREC_EXIT_SYSTEM);
@@ -65,17 +68,18 @@ static void hand_on(FILE *said)
 	free(line);
 }
 
-static void ask(const char *const *words, const sigset_t *before)
+/* 0: somebody did not want to wait (Ctrl-C). */
+static int ask(const char *const *words, unsigned seconds, const sigset_t *before)
 {
 	FILE *said;
-	int ends[2];
+	int ends[2], status = 0;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC))
-		return;
+		return 1;
 	pid = fork();
 	if (pid == 0)
-		become_memana(words, ends[1], before);
+		become_memana(words, seconds, ends[1], before);
 	close(ends[1]);
 	said = fdopen(ends[0], "r");
 	if (said && pid > 0)
@@ -85,10 +89,12 @@ static void ask(const char *const *words, const sigset_t *before)
 	else
 		close(ends[0]);
 	if (pid > 0)
-		waitpid(pid, NULL, 0);
+		waitpid(pid, &status, 0);
+	return !WIFSIGNALED(status) || WTERMSIG(status) == SIGALRM;
 }
 
-void last_words_print(const char *command, const struct run_result *results, size_t count, const sigset_t *before)
+static int ask_of(const char *command, unsigned seconds, const struct run_result *results, size_t count,
+		  const sigset_t *before)
 {
 	char memana[MEMREC_PATH_MAX];
 	const char *words[WORDS + TRACES_MAX + 1] = { memana, command, "--brief", "--" };
@@ -98,6 +104,18 @@ void last_words_print(const char *command, const struct run_result *results, siz
 	for (i = 0; i < count && used < WORDS + TRACES_MAX; i++)
 		if (results[i].trace[0] && !access(results[i].trace, R_OK))
 			words[used++] = summary_path(results[i].trace);
-	if (memana[0] && used > WORDS)
-		ask(words, before);
+	return !memana[0] || used == WORDS || ask(words, seconds, before);
+}
+
+void last_words_print(const char *command, const struct run_result *results, size_t count, const sigset_t *before)
+{
+	int64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		bytes += results[i].bytes;
+	if (bytes <= PEAK_BYTES && !ask_of("top", PEAK_SECONDS, results, count, before))
+		return;
+	if (strcmp(command, "top"))
+		ask_of(command, ANSWER_SECONDS, results, count, before);
 }

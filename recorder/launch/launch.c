@@ -251,10 +251,9 @@ static void report(const struct launch *launch, const struct gathered *gathered,
 	const char *command = last_words_command(gathered->results, gathered->count, status);
 	size_t i;
 
+	last_words_print(command, gathered->results, gathered->count, &launch->before);
 	for (i = 0; i < gathered->count; i++)
 		summary_print(&gathered->results[i]);
-	if (strcmp(command, "top"))
-		last_words_print(command, gathered->results, gathered->count, &launch->before);
 	if (gather_traces(gathered))
 		summary_print_next(launch->program, command, gathered->results, gathered->count);
 	else if (!gathered->failed && !gathered->foreign)

@@ -87,14 +87,15 @@ void summary_print_failures(const struct run_result *result);
 /* The command of memana to try next; `program` is how memrec was called (argv[0]). Nothing when there is no trace. */
 void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count);
 
-/* ---- last_words.c: what memana says of it, where memory was what ended it ---- */
+/* ---- last_words.c: memana's first answers ---- */
 
 /* The command of memana that fits the end of the run: "advise" after an out-of-memory error, "oom" when the program was
  * killed (`status`), else "top". */
 const char *last_words_command(const struct run_result *results, size_t count, int status);
 
 /*
- * Prints the verdict of that command to stderr, if memana lies beside memrec and knows it in good time. `before`: the
+ * Prints the peak, what grows, and the verdict of that command to stderr, if memana lies beside memrec and knows them in
+ * good time. `before`: the
  * signals that were blocked when memrec was started.
  */
 void last_words_print(const char *command, const struct run_result *results, size_t count, const sigset_t *before);

@@ -90,13 +90,13 @@ void summary_print(const struct run_result *result)
 	if (result->cut)
 		snprintf(cut, sizeof(cut), " (%" PRId64 " let go)", result->cut);
 	if (result->trace[0])
-		say("%s: %s%s, %s, %s, peak %s, %s, %s", path,
-		    counted(events, sizeof(events), result->events, "event", "events"), cut,
+		say("%s: peak %s, %s, %s, %s%s, %s, %s", path, say_size(peak, (uint64_t)result->peak_bytes),
 		    counted(steps, sizeof(steps), result->steps, "step", "steps"),
-		    say_size(size, (uint64_t)result->bytes), say_size(peak, (uint64_t)result->peak_bytes),
+		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM",
+		    counted(events, sizeof(events), result->events, "event", "events"), cut,
 		    result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST")
 				 : "nothing lost",
-		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM");
+		    say_size(size, (uint64_t)result->bytes));
 	if (result->error)
 		print_error(result, path);
 	if (result->keep_error && result->trace[0])

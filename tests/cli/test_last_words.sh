@@ -28,9 +28,10 @@ after_an_error() {
 }
 check "after an out-of-memory error: the verdict, and memana advise next" after_an_error
 as_memana() {
-	"$memana" advise --brief t.zst >brief && [ "$(sed -n "/^memrec: $(head -n 1 brief | cut -c 1-20)/,/^memrec: next/p" err | sed '$d; s/^memrec: //')" = "$(cat brief)" ]
+	"$memana" top --brief t.zst >first && "$memana" advise --brief t.zst >brief &&
+		[ "$(sed -n '/^memrec: t.zst: /q; s/^memrec: //p' err)" = "$(cat first brief)" ]
 }
-check "it is what memana advise --brief says" as_memana
+check "it is what memana top --brief and advise --brief say" as_memana
 first_words() {
 	"$memana" advise t.zst >all && head -n "$(wc -l <brief)" all | cmp - brief && [ "$(wc -l <all)" -gt "$(wc -l <brief)" ] &&
 		"$memana" oom --brief t.zst >brief && "$memana" oom t.zst >all && head -n "$(wc -l <brief)" all | cmp - brief
@@ -45,9 +46,32 @@ after_a_kill() {
 check "killed: how near memory came to be the cause" after_a_kill
 after_all_else() {
 	runs "$memrec" exit
-	[ $? = 5 ] && [ "$(tail -n 1 err)" = "memrec: next: $memana top t.zst" ] && ! grep -q GiB.of err
+	[ $? = 5 ] && [ "$(tail -n 1 err)" = "memrec: next: $memana top t.zst" ] && words | grep -q '^Peak 72.0 GiB held .* t.zst: peak 72.0 GiB, no steps, no OOM, [0-9]* events'
 }
-check "else nothing but the summary" after_all_else
+check "else the peak comes first, and the summary after it" after_all_else
+
+# A leak: the line that grows is in memrec's own last words, with an error and without.
+cat >leaks.py <<'END'
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+from gpu_driver import Driver
+driver = Driver()
+program = ctypes.CDLL(None)
+def remember():
+    driver.take(2 << 30)
+for step in range(5):
+    remember()
+    program.memrec_agent_step()
+if sys.argv[2] == "full":
+    assert driver.cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(90 << 30)) == 2
+END
+leaks() { # HOW
+	LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" -o leak.zst -- python3 leaks.py "$SRC/tests/cli" "$1" >out 2>err
+	"$memana" steps --json leak.zst >leak.json &&
+		json leak.json '[(p["place"], p["bytes"] >> 30) for p in d["growth"]["places"]] == [("gpu_driver.py:15", 10)]' && words | grep -q "^Peak .*gpu_driver.py:15.* leak.zst: peak" || { cat err; return 1; }
+}
+check "a leak without an error: the growing line" leaks exit
+check "a leak with one: the same line" leaks full
 
 # ---- another memana, or none ----
 

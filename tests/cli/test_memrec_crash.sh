@@ -73,7 +73,7 @@ busy() {
 }
 check "a ring that somebody holds is left alone" busy
 exec 9<&-
-recovers() { status 0 "$memrec" recover a.zst && grep -Eq '^memrec: a.zst: [0-9]+ events' err && agrees a.zst account; }
+recovers() { status 0 "$memrec" recover a.zst && grep -Eq '^memrec: a.zst: .* [0-9]+ events' err && agrees a.zst account; }
 check "memrec recover TRACE makes it whole" recovers
 check "and takes the ring away" nothing_left
 again() { status 0 "$memrec" recover a.zst && one_line err 'is complete \(nothing to recover\)'; }

@@ -69,7 +69,7 @@ check "and so does memrec" test ! -e status
 keys q
 check "q: the program's own status" ended 7
 check "the last words are in the terminal" sees 'memrec: next: .*memana top t.zst'
-check "and the line of the trace" sees 'memrec: t.zst: [0-9]* events, '
+check "and the line of the trace" sees 'memrec: t.zst: peak .* [0-9]* events, '
 check "and where the output is" sees 'memrec: t.zst.log: what ./program printed, '
 check "nothing of the program is" lacks 'the last line'
 check "the terminal is as it was" restored

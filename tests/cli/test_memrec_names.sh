@@ -61,7 +61,7 @@ two() {
 }
 check "two processes get names by pid" two
 both_named() {
-	[ "$(grep -c '^memrec: trace\.[0-9]*\.zst: [0-9]* events' err)" = 2 ] &&
+	[ "$(grep -c '^memrec: trace\.[0-9]*\.zst: .* [0-9]* events' err)" = 2 ] &&
 		grep -Eq "^memrec: next: $memana top trace.[0-9]+.zst trace.[0-9]+.zst\$" err
 }
 check "a line for each, and both in the next command" both_named

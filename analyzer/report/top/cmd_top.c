@@ -28,6 +28,7 @@ static const struct command_option own_options[] = {
 	  "(12.5s, 300ms)",
 	  "peak oom step:N TIME" },
 	{ OPTION_WHY, "why", NULL, "on what each category rests, and which frame and rule decided on the phase" },
+	{ COMMAND_BRIEF, "brief", NULL, "only what is said first, of the GPU that peaks highest" },
 	{ OPTION_DEVICE, "device", "N", "only this device (a number, or cpu)" },
 	{ 'n', NULL, "N", "show N sites (default 8, in JSON 100; 0: all)" },
 	COMMAND_RULES_OPTION,
@@ -95,6 +96,9 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		return 0;
 	case OPTION_WHY:
 		command->options.why = 1;
+		return 0;
+	case COMMAND_BRIEF:
+		command->options.brief = 1;
 		return 0;
 	case COMMAND_RULES:
 		return command_rules(optarg);

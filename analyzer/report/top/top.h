@@ -21,6 +21,7 @@ struct top_options {
 	const char *name;     /* the user's own word, for the next command to try: "trace.zst" */
 	int is_database;      /* it is one */
 	int why;              /* show the evidence */
+	int brief;            /* only what is said first, of the device that peaks highest: a GPU, where one is used */
 	struct moment moment; /* moment of the "peak" */
 };
 

@@ -120,10 +120,50 @@ static int print_ranks(struct top_report *report)
 	return error;
 }
 
+struct highest {
+	int64_t device; /* id, 0: none */
+	uint64_t bytes;
+	int is_gpu;
+};
+
+static int keep_highest(void *context, const struct query_device *row)
+{
+	struct highest *highest = context;
+	int is_gpu = strcmp(row->kind, "cpu") != 0;
+
+	if (row->peak.bytes &&
+	    (is_gpu > highest->is_gpu || (is_gpu == highest->is_gpu && row->peak.bytes > highest->bytes)))
+		*highest = (struct highest){ row->id, row->peak.bytes, is_gpu };
+	return 0;
+}
+
+static int print_verdict_alone(void *context, const struct query_device *row)
+{
+	struct top_report *report = context;
+	int error;
+
+	if (row->id != report->only)
+		return 0;
+	report->device = row;
+	error = places_load(&report->places, report->db, row->id, report->symbols);
+	return error ? error : top_print_verdict(report);
+}
+
+static int print_brief(struct top_report *report)
+{
+	struct highest highest = { .is_gpu = -1 };
+	int error = query_devices(report->db, keep_highest, &highest);
+
+	report->only = highest.device;
+	return error || !highest.device ? error : query_devices(report->db, print_verdict_alone, report);
+}
+
 static int print_report(struct top_report *report)
 {
 	int error = query_processes(report->db, count_process, report);
 
+	if (!error && report->options->brief)
+		return print_brief(report);
 	if (!error)
 		error = count_devices(report);
 	if (!error)
