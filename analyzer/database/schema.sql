@@ -108,6 +108,23 @@ CREATE TABLE site (
 	element INTEGER                   -- known, and the next one, too
 );
 
+-- Sums of the memory that was still there when the step that made it had ended. Memory that went in its own step is not
+-- here. Bytes count whether they are resident or not.
+CREATE TABLE outlived (
+	site INTEGER NOT NULL REFERENCES site,
+	step INTEGER NOT NULL,            -- in which it was allocated
+	until_step INTEGER,               -- in which it was freed; null: never
+	bytes INTEGER NOT NULL,
+	count INTEGER NOT NULL            -- allocations
+);
+
+-- The steps of a process that ended. No row: none did.
+CREATE TABLE steps_ended (
+	process INTEGER PRIMARY KEY REFERENCES process,
+	first_step INTEGER NOT NULL,
+	last_step INTEGER NOT NULL
+);
+
 -- The most that a device held. For a GPU: memory taken from the driver; for the CPU: tensors.
 CREATE TABLE peak (
 	device INTEGER PRIMARY KEY REFERENCES device,

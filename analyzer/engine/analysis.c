@@ -200,6 +200,7 @@ void analysis_release(struct analysis *analysis)
 		census_release(&analysis->process[i].census);
 	attribution_release(&analysis->attribution);
 	categories_release(&analysis->categories);
+	outlived_release(&analysis->outlived);
 	free(analysis->process);
 	free(analysis->device);
 	free(analysis->oom);

@@ -25,6 +25,7 @@
 #include "memtrace/phase.h"
 #include "memtrace/reader.h"
 #include "moment.h"
+#include "outlived.h"
 
 #define ANALYSIS_OOMS_MAX 4096u /* out-of-memory errors kept; more are only counted */
 
@@ -175,7 +176,8 @@ struct analysis_process {
 	uint64_t reordered;           /* totals that were not ours until the other thread's event had come, too */
 	uint64_t unknown_frees;
 	uint32_t steps;
-	int phase_known; /* `phase` of `step` is what it is doing */
+	uint32_t last_step; /* the newest step that ended */
+	int phase_known;    /* `phase` of `step` is what it is doing */
 	uint8_t phase, role;
 	uint32_t step;
 	uint32_t next_step; /* the one that the next STEP event ends */
@@ -259,6 +261,7 @@ struct analysis {
 	uint32_t owners;
 	struct attribution attribution;
 	struct categories categories;
+	struct outlived outlived; /* by site of the attribution */
 	const struct mt_rules *rules;
 	int sequential;           /* processes are read one after the other, see merge.h, */
 	int entangled;            /* which came out to be wrong: all of this is void */

@@ -110,9 +110,10 @@ static int reorder_devices(struct analysis *analysis, const uint32_t *number)
 }
 
 /* `site`: by the new number, the old one. */
-static int reorder_censuses(struct analysis *analysis, const uint32_t *site)
+static int reorder_by_old_number(struct analysis *analysis, const uint32_t *site)
 {
 	uint32_t *number = make_room(analysis->attribution.sites, sizeof(*number)), i;
+	int error;
 
 	if (!number)
 		return -MT_E_MEMORY;
@@ -120,8 +121,9 @@ static int reorder_censuses(struct analysis *analysis, const uint32_t *site)
 		number[site[i]] = i;
 	for (i = 0; i < analysis->processes; i++)
 		census_reorder(&analysis->process[i].census, number);
+	error = outlived_reorder(&analysis->outlived, number);
 	free(number);
-	return 0;
+	return error;
 }
 
 static int number_sites_and_devices(struct analysis *analysis)
@@ -130,7 +132,7 @@ static int number_sites_and_devices(struct analysis *analysis)
 	int error = site && device ? 0 : -MT_E_MEMORY;
 
 	if (!error)
-		error = reorder_censuses(analysis, site);
+		error = reorder_by_old_number(analysis, site);
 	if (!error)
 		error = reorder_facts(&analysis->categories, site, analysis->attribution.sites);
 	if (!error)

@@ -109,6 +109,8 @@ static int note_step(struct stream *stream, const struct mt_event *event)
 	int counts = stream->worked && !stream->carrying, error = 0;
 
 	stream_process(stream)->steps += counts;
+	if (counts)
+		stream_process(stream)->last_step = event->value <= UINT32_MAX ? (uint32_t)event->value : UINT32_MAX;
 	if (counts && stream->sink->step)
 		error = stream->sink->step(stream->sink->context, stream->process, event);
 	return error ? error : stream_step_end(stream, event, counts);
@@ -313,7 +315,7 @@ static int note_survivor(void *context, const struct mt_live *live)
 
 	if (stream_holds_bytes(live) && live->tag && live->tag < stream->analysis->categories.room)
 		category_kept(&stream->analysis->categories.site[live->tag], live, stream_process(stream)->steps + 1);
-	return 0;
+	return stream_outlived(stream, live, OUTLIVED_STAYS);
 }
 
 /* In order of birth, so that the same trace always gives the same database. */
@@ -344,7 +346,8 @@ int stream_finish(struct stream *stream)
 		error = stream_sample_finish(stream);
 	if (!error)
 		error = stream_step_finish(stream);
-	mt_ledger_each(stream->ledger, note_survivor, stream);
+	if (!error)
+		error = mt_ledger_each(stream->ledger, note_survivor, stream);
 	stream_settle_totals(stream, 0);
 	stream_process(stream)->balanced = mt_ledger_check(stream->ledger);
 	if (!error && stream->sink->gone)

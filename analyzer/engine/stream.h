@@ -130,6 +130,9 @@ void stream_count(struct stream *stream, const struct mt_live *live, int change)
 /* Tells the sink that `live` is gone; `event` NULL: it was there at the end. 0 or the sink's result. */
 int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step);
 
+/* `live` is gone in step `until`: noted where that is a later one than its own. 0 or -MT_E_MEMORY. */
+int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t until);
+
 /* The totals that differed: they were only in another order than the events (`explained`), or they are wrong. */
 void stream_settle_totals(struct stream *stream, int explained);
 

@@ -35,6 +35,22 @@ int stream_gone(struct stream *stream, const struct mt_live *live, const struct 
 	return sink->gone ? sink->gone(sink->context, stream->process, live, event, step) : 0;
 }
 
+/* Memory of another process, of the host, or with tensors inside is counted elsewhere. */
+static int is_in_use(const struct mt_live *live)
+{
+	return live->kind == MT_TENSOR_ALLOC ||
+	       (!live->tensors_seen && live->flags != MT_SPACE_PINNED && live->flags != MT_SPACE_HOST &&
+		live->flags != MT_SPACE_IMPORTED && live->flags != MT_SPACE_MULTICAST);
+}
+
+int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t until)
+{
+	if (until <= live->step || !stream_holds_bytes(live) || !live->tag || live->tag > UINT32_MAX ||
+	    !is_in_use(live))
+		return 0;
+	return outlived_add(&stream->analysis->outlived, (uint32_t)live->tag, live->step, until, live->size);
+}
+
 /* It died where it was born: was it there at the peak of its device? */
 static void note_passing(struct stream *stream, const struct mt_live *live)
 {
@@ -63,6 +79,9 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 		stream_count(stream, change->born, 1);
 		if (event->kind == MT_DRIVER_KEEP)
 			category_back(&stream->analysis->categories, change->born);
+		if (event->kind == MT_DRIVER_KEEP && change->born->tag <= UINT32_MAX)
+			outlived_forget(&stream->analysis->outlived, (uint32_t)change->born->tag, change->born->step,
+					label->step, change->born->size);
 		if (event->kind == MT_DRIVER_KEEP && sink->back && !error)
 			error = sink->back(sink->context, stream->process, change->born);
 	}
@@ -74,6 +93,8 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 			if (category_died(&stream->analysis->categories, stream->process, &change->died[i], label))
 				note_passing(stream, &change->died[i]);
 		}
+		if (!error)
+			error = stream_outlived(stream, &change->died[i], label->step);
 		if (!error)
 			error = stream_gone(stream, &change->died[i], event, label->step);
 		stream->analysis->categories.home = 0;

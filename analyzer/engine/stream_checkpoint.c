@@ -118,9 +118,13 @@ static int tell_gone(struct stream *stream, const struct before *before, uint32_
 	int error = 0;
 	size_t i;
 
-	for (i = 0; i < before->count && !error; i++)
-		if (!before->stays[i])
+	for (i = 0; i < before->count && !error; i++) {
+		if (before->stays[i])
+			continue;
+		error = stream_outlived(stream, &before->live[i], step);
+		if (!error)
 			error = stream_gone(stream, &before->live[i], gap, step);
+	}
 	return error;
 }
 

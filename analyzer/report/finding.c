@@ -29,8 +29,9 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 
 int finding_spots(struct db *db)
 {
-	return db_execute(db, "CREATE TEMP TABLE spot AS SELECT node, min(node) OVER (PARTITION BY at) AS spot "
-			      "FROM callsite_node");
+	return db_execute(db,
+			  "CREATE TEMP TABLE IF NOT EXISTS spot AS SELECT node, min(node) OVER (PARTITION BY at) AS spot "
+			  "FROM callsite_node");
 }
 
 int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)

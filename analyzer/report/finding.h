@@ -18,7 +18,7 @@ int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const
 
 /*
  * Makes the temporary table spot (node, spot) of the table callsite: stacks of one line of the user's code have one spot,
- * which is the node of one of them. Stacks that are not in it have none. 0 or -MT_E_x.
+ * which is the node of one of them. Stacks that are not in it have none. Does nothing where the table is there. 0 or -MT_E_x.
  */
 int finding_spots(struct db *db);
 

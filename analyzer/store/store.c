@@ -423,6 +423,53 @@ static int store_sites(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
+/* Memory that went, of a site that held two kinds of things, belongs to its twin, as in load_twin.c. */
+static int64_t outlived_site(const struct analysis *analysis, const struct outlived_row *row)
+{
+	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
+										 : NULL;
+
+	return site && site->twin && !site->twin_home && row->until != OUTLIVED_STAYS ? site->twin : row->site;
+}
+
+static int store_ended(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
+{
+	if (!process->steps)
+		return 0;
+	db_bind(stmt, 1, store_process_id(number));
+	db_bind(stmt, 2, (int64_t)process->last_step - process->steps + 1);
+	db_bind(stmt, 3, process->last_step);
+	return db_run(stmt);
+}
+
+static int store_outlived(struct db *db, const struct analysis *analysis)
+{
+	struct outlived_row *row = outlived_sorted(&analysis->outlived);
+	struct db_stmt *stmt;
+	size_t i;
+	int error = row || !analysis->outlived.rows
+			    ? db_prepare(db, &stmt, "INSERT INTO outlived VALUES (?, ?, ?, ?, ?)")
+			    : -MT_E_MEMORY;
+
+	if (error) {
+		free(row);
+		return error;
+	}
+	for (i = 0; i < analysis->outlived.rows && !error; i++) {
+		if (!row[i].count)
+			continue;
+		db_bind(stmt, 1, outlived_site(analysis, &row[i]));
+		db_bind(stmt, 2, row[i].step);
+		bind_or_null(stmt, 3, row[i].until, row[i].until != OUTLIVED_STAYS);
+		db_bind_unsigned(stmt, 4, row[i].bytes);
+		db_bind_unsigned(stmt, 5, row[i].count);
+		error = db_run(stmt);
+	}
+	db_finish(stmt);
+	free(row);
+	return error;
+}
+
 int store_summary(struct db *db, const struct analysis *analysis, int everything)
 {
 	uint32_t i;
@@ -452,6 +499,10 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 		error = store_oom_holders(db, analysis);
 	if (!error)
 		error = store_sites(db, analysis);
+	if (!error)
+		error = store_outlived(db, analysis);
+	if (!error)
+		error = for_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?)", store_ended);
 	if (!error)
 		error = store_parameters(db, analysis);
 	return error;

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-VARIES = {"pid", "peak_pid", "file", "command", "events", "host", "sources", "traces", "uuid"}
+VARIES = {"pid", "pids", "peak_pid", "file", "command", "events", "host", "sources", "traces", "uuid"}
 SAMPLED = {"used_bytes", "recorded_bytes", "process_bytes", "context_bytes", "code_bytes", "graph_bytes", "pool_bytes",
            "earlier_bytes", "unexplained_bytes", "other_processes_bytes", "mixed"}
 

@@ -32,7 +32,7 @@ says "what is allocated in log-probs and in training has one name" '128.0 MiB +0
 says "the same in words" '16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
 says "why not expandable segments" 'Expandable segments are not possible here: a pool that sleeps is in use' frag
 says "what the cache would give back, and who has to let go" 'empty_cache\(\) would give back nothing: free the tensors that pin the segments first, or do not keep them: those of MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
-says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 3 more steps are needed' retained
+says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 2 more steps are needed' retained
 says "in reserve, but in pieces" '3.8 GiB asked for by .*, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: 16 segments .*; see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
 says "the dispatcher's tensors are left" '6.0 GiB MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' phases
 says "the whole word" '114.0 GiB weight-update +56.0 GiB' steps
@@ -69,7 +69,7 @@ tells "graphs at the trainer's peak" "gpu['peak']['pid'] == 4100 and $(parts cat
 tells "the engine's weights and KV cache are not there" \
 	"'kv cache' not in $(parts category) and {p['pid']: p['bytes'] >> 30 for p in gpu['by_process']} == {4100: 66, 4200: 5}" top
 says "what sleeps at the end" 'is from init: 20.0 GiB, .* 45.0 GiB more is allocated, but asleep then' phases
-says "whose bytes those at the ends of steps are" '^2 steps of rank 0 ended, with 15.0 GiB in use: ' steps
+says "whose bytes those at the ends of steps are" '^2 steps of rank 0 ended, the last one with 15.0 GiB in use: ' steps
 says "nor is it retained" 'are alive 20.0 GiB since step 1 \(weights 15.0 GiB, cuda graphs 5.0 GiB\). 45.0 GiB more is allocated, but asleep then' retained
 tells "steps of both" "{t['pid']: t['steps'] for t in d['traces']} == {4100: 2, 4200: 2}" top
 
@@ -94,7 +94,7 @@ check "$case: one failure, not three" told_failure "(f['refusals'], f['phase'], 
 says "tokens times words" 'logits and log-probs 58.2 GiB 77% #* largest: 102,738 tokens x 151,936 words x 4 bytes' top --why
 tells "when memory ran out" "gpu['peak']['bytes'] >> 30 == 75 and $(parts category)['logits and log-probs'] == 102738 * 151936 * 4" top --at oom
 tells "against 9216 tokens in a step before" "$(parts category)['logits and log-probs'] == 2 * 9216 * 151936 * 4" top --at step:2
-says "nothing grows" '^Steady: from step 2 on, .* The peak of GPU 0, 76.0 GiB, is in step 4, which did not end, in forward' steps
+says "nothing grows" '^Steady: .* The peak of GPU 0, 76.0 GiB, is in step 4, which did not end, in forward' steps
 tells "after three steps that went well" "d['traces'][0]['steps'] == 3 and gpu['peak']['step'] == 4" top
 
 begin nemo-rl-3005

@@ -13,7 +13,7 @@
 
 /* ---- the rule ---- */
 
-static int grows(const uint64_t *kept, const uint64_t *held, uint32_t parts, struct growth *growth)
+static int grows(const uint64_t *kept, const uint64_t *held, uint32_t parts, struct growth_run *growth)
 {
 	return growth_find(kept, held, parts, 1, growth);
 }
@@ -21,13 +21,14 @@ static int grows(const uint64_t *kept, const uint64_t *held, uint32_t parts, str
 TEST(what_is_kept_of_every_part_grows)
 {
 	static const uint64_t kept[] = { 2, 2, 2, 2, 2, 2 }, held[] = { 2, 4, 6, 8, 10, 12 };
-	struct growth growth;
+	struct growth_run growth;
 
 	CHECK(grows(kept, held, 6, &growth));
 	CHECK_EQ(growth.first, 0);
 	CHECK_EQ(growth.parts, 5);
 	CHECK_EQ(growth.bytes, 10);
-	CHECK(!grows(kept, held, 3, &growth));
+	CHECK(grows(kept, held, 3, &growth)); /* from the first part on, the last one too */
+	CHECK(!grows(kept, held, 2, &growth));
 	CHECK(!growth_find(kept, held, 6, 2, &growth));
 }
 
@@ -36,20 +37,23 @@ TEST(what_stays_or_is_replaced_does_not)
 	static const uint64_t weights[] = { 8, 0, 0, 0, 0, 0 }, weights_held[] = { 8, 8, 8, 8, 8, 8 };
 	static const uint64_t cache[] = { 0, 0, 0, 0, 0, 9 }, cache_held[] = { 3, 5, 2, 7, 8, 9 };
 	static const uint64_t window[] = { 0, 0, 3, 3, 3, 3 }, window_held[] = { 3, 6, 9, 12, 12, 12 };
+	static const uint64_t growing_window[] = { 0, 3, 3, 3, 3, 3 }, growing_held[] = { 3, 6, 9, 12, 15, 15 };
 	static const uint64_t filled[] = { 2, 2, 2, 2, 0, 0, 0, 0 }, filled_held[] = { 2, 4, 6, 8, 8, 8, 8, 8 };
 	static const uint64_t full[] = { 0, 0, 0, 3, 3, 3, 3 }, full_held[] = { 12, 12, 12, 12, 12, 12, 12 };
-	struct growth growth;
+	struct growth_run growth;
 
 	CHECK(!grows(weights, weights_held, 6, &growth));
 	CHECK(!grows(cache, cache_held, 6, &growth));
 	CHECK(!grows(full, full_held, 7, &growth));
 	CHECK(!grows(filled, filled_held, 8, &growth)); /* a cache that has come to its end */
-	CHECK(grows(filled, filled_held, 6, &growth));
-	/* A store of rollouts that is not full yet does grow. */
-	CHECK(grows(window, window_held, 6, &growth));
-	CHECK_EQ(growth.first, 2);
-	CHECK_EQ(growth.kept, 9);
-	CHECK_EQ(growth.bytes, 6);
+	CHECK(!grows(filled, filled_held, 6, &growth));
+	CHECK(grows(filled, filled_held, 5, &growth));
+	/* A store of rollouts grows until the store is full. */
+	CHECK(!grows(window, window_held, 6, &growth));
+	CHECK(grows(growing_window, growing_held, 6, &growth));
+	CHECK_EQ(growth.first, 1);
+	CHECK_EQ(growth.kept, 12);
+	CHECK_EQ(growth.bytes, 12);
 	CHECK(!grows(weights, weights_held, 0, &growth));
 }
 

@@ -190,7 +190,7 @@ TEST(advice_is_what_memana_advise_says)
 	for (round = 0; round < 2; round++) {
 		answer = ask(kit, &question);
 		CHECK_STR(answer->trouble, "");
-		CHECK(has(answer->verdict, "find what keeps it, with memana retained"));
+		CHECK(has(answer->verdict, "drop the reference that keeps it"));
 		worker_answer_free(answer);
 	}
 	kit_close(kit);

@@ -10,7 +10,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/oom/oom_words.h"
-#include "report/steps/query_steps.h"
+#include "report/steps/growth.h"
 
 #define UNKNOWN_SHARE 2 /* more than one part in so many of no known purpose: too little is known */
 #define PIECES_MANY 4
@@ -462,23 +462,18 @@ static int refuse_apart(struct advice *advice)
 
 static int refuse_growth(struct advice *advice)
 {
-	const struct steps_lane *lane;
-	struct steps steps;
-	char text[ADVISE_EVIDENCE_MAX], size[TEXT_SIZE_MAX];
-	size_t i;
-	int error = steps_load(&steps, advice->run.db);
+	struct sentence sentence = { .size = 0 };
+	struct growth growth = { 0 };
+	int error = advice->run.failed ? 0 : growth_load(&growth, advice->run.db);
 
-	for (i = 0; i < steps.count && !error && !advice->run.failed; i++) {
-		lane = &steps.lane[i];
-		if (lane->device != advice->run.device || lane->state != STEPS_GROWING || lane->ended < 4)
-			continue;
-		snprintf(text, sizeof(text), "each step ends with %s more than the one before",
-			 text_bytes(size, lane->slope > 0 ? (uint64_t)lane->slope : 0));
-		error = advise_add_refusal(advice, ADVISE_REASON_RETENTION, 0, text,
-					   "find what keeps it, with memana retained: a setting only delays the end");
-		break;
-	}
-	steps_release(&steps);
+	if (!error)
+		growth_say(&sentence, &growth, advice->run.device);
+	if (sentence.size && sentence.text[sentence.size - 1] == '.')
+		sentence.text[--sentence.size] = '\0'; /* the report ends the sentence */
+	if (!error && sentence.size)
+		error = advise_add_refusal(advice, ADVISE_REASON_RETENTION, 0, sentence.text,
+					   "drop the reference that keeps it: a setting only delays the end");
+	growth_release(&growth);
 	return error;
 }
 
@@ -605,7 +600,7 @@ int advise_refuse_beside(struct advice *advice)
 {
 	int error = refuse_host(advice);
 
-	if (!error && advice->run.steps > 3)
+	if (!error)
 		error = refuse_growth(advice);
 	if (!error)
 		error = refuse_all_ignored(advice);

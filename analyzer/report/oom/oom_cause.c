@@ -22,9 +22,9 @@
 
 /* What grows by steps, or by micro-batches; of all its places. */
 struct held {
-	const struct retained_growth *most, *next; /* of the place that holds most, and of the next one */
-	uint64_t bytes, each;                      /* there; more with every step or micro-batch */
-	uint64_t graphs;                           /* of the bytes: in CUDA graphs */
+	const struct growth_place *most, *next; /* of the place that holds most, and of the next one */
+	uint64_t bytes, each;                   /* there; more with every step or micro-batch */
+	uint64_t graphs;                        /* of the bytes: in CUDA graphs */
 	uint64_t most_bytes, next_bytes;
 	uint64_t places;
 };
@@ -37,18 +37,18 @@ struct holding {
 
 /* A place in all its phases and categories, of each of which it may grow. */
 struct spot {
-	const struct retained_growth *largest; /* NULL: it does not grow */
+	const struct growth_place *largest; /* NULL: it does not grow */
 	uint64_t each, replaced;
 };
 
-static struct spot growth_at(const struct retained_list *list, const struct oom_failure *it, int64_t at)
+static struct spot growth_at(const struct growth_list *list, const struct oom_failure *it, int64_t at)
 {
-	const struct retained_growth *growth;
+	const struct growth_place *growth;
 	struct spot spot = { .largest = NULL };
 	size_t i;
 
 	for (i = 0; i < list->count; i++) {
-		growth = &list->growth[i];
+		growth = &list->place[i];
 		if (growth->spot != at || growth->process != it->process || growth->device != it->device)
 			continue;
 		spot.largest = spot.largest ? spot.largest : growth;

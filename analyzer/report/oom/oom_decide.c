@@ -182,11 +182,11 @@ static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64
 	for (i = 0; i < steps.count && !error; i++) {
 		lane = &steps.lane[i];
 		if (lane->process != oom->it->process || lane->device != oom->it->device ||
-		    lane->state != STEPS_GROWING)
+		    lane->state != GROWTH_GROWING)
 			continue;
 		growing = 1;
 		*by = lane->row[lane->ended - 1].in_use - lane->row[1].in_use;
-		*slope = (uint64_t)lane->slope;
+		*slope = lane->each;
 	}
 	steps_release(&steps);
 	return error ? error : growing;

@@ -16,8 +16,8 @@ static const struct command_option own_options[] = {
 	{ OPTION_PEAK, "max-peak", "SIZE", "no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes" },
 	{ OPTION_PHASE, "phase", "PHASE", "--max-peak counts only while this phase ran", COMMAND_PHASES },
 	{ OPTION_GROWTH, "growth", "LIMIT",
-	  "from the end of step 2 on, no process ends its steps with more in use, a step, than this: 1% of what step 2 ended "
-	  "with, or 10MiB" },
+	  "no process keeps more of every step than this (memana steps says what grows): 1% of what is in use when step 2 "
+	  "ends, or 10MiB" },
 	{ OPTION_HOST, "max-host", "SIZE", "no process had more resident host memory" },
 	COMMAND_RULES_OPTION,
 	{ COMMAND_JSON, "json", NULL, "for programs; bytes" },
@@ -53,6 +53,8 @@ struct check {
 	int64_t device; /* id of the one being asked about */
 	uint64_t phase_peak;
 	int phase_ran;
+	struct sentence growth; /* the growth, in words */
+	struct steps steps;     /* empty where no limit is about growth */
 };
 
 /* ---- arguments ---- */
@@ -249,27 +251,28 @@ static int check_lane(struct check *check, const struct steps_lane *lane)
 		return -MT_E_MEMORY;
 	snprintf(finding->subject, sizeof(finding->subject), "%s on %s", answer_process(process, lane->rank, lane->pid),
 		 answer_device(device, lane->number, lane->kind));
-	if (lane->state == STEPS_UNKNOWN) {
-		cannot_tell(check, finding, limit, "fewer than three steps ended");
+	if (lane->state == GROWTH_UNKNOWN) {
+		cannot_tell(check, finding, limit, "too few steps ended");
 		return 0;
 	}
 	if (limits->growth_is_percent)
 		limit = (uint64_t)((double)lane->row[1].in_use * limits->percent / 100);
-	judge(check, finding, lane->slope, limit);
+	judge(check, finding, (int64_t)lane->each, limit);
 	return 0;
 }
 
 static int check_growth(struct check *check, struct db *db)
 {
 	struct finding *finding;
-	struct steps steps;
+	struct steps *steps = &check->steps;
 	size_t before = check->count, i;
-	int error = steps_load(&steps, db);
+	int error = steps_load(steps, db);
 
-	for (i = 0; i < steps.count && !error; i++)
-		if (!check->gpus || !strcmp(steps.lane[i].kind, "cuda"))
-			error = check_lane(check, &steps.lane[i]);
-	steps_release(&steps);
+	for (i = 0; i < steps->count && !error; i++)
+		if (!check->gpus || !strcmp(steps->lane[i].kind, "cuda"))
+			error = check_lane(check, &steps->lane[i]);
+	if (!error)
+		growth_say(&check->growth, &steps->growth, 0);
 	if (error || check->count > before)
 		return error;
 	finding = add_finding(check, "growth");
@@ -285,10 +288,12 @@ static int check_host(void *context, const struct query_host *row)
 {
 	struct check *check = context;
 	struct finding *finding = add_finding(check, "max-host");
+	char process[TEXT_SIZE_MAX];
 
 	if (!finding)
 		return -MT_E_MEMORY;
-	snprintf(finding->subject, sizeof(finding->subject), "host memory of pid %lld", (long long)row->pid);
+	snprintf(finding->subject, sizeof(finding->subject), "host memory of %s",
+		 answer_process(process, row->rank, row->pid));
 	if (row->most_resident)
 		judge(check, finding, (int64_t)row->most_resident, check->limits->host);
 	else
@@ -353,6 +358,8 @@ static void make_verdict(struct sentence *sentence, const struct check *check)
 							: "peak");
 	say_finding(sentence, check, worst);
 	sentence_say(sentence, ".");
+	if (!strcmp(worst->rule, "growth") && check->growth.size)
+		sentence_say(sentence, " %s", check->growth.text);
 }
 
 static void print_text(const struct check *check)
@@ -405,6 +412,8 @@ static int print_json(const struct check *check, struct db *db)
 	}
 	doc_end(doc);
 	error = report_traces(doc, "traces", db);
+	if (!error && check->limits->has_growth)
+		error = growth_json(doc, &check->steps.growth, SIZE_MAX);
 	doc_end(doc);
 	if (!error)
 		error = report_shape(doc, db);
@@ -454,5 +463,6 @@ int cmd_check(int argc, char **argv)
 		input.analysis.processes = 0; /* one line is enough */
 	closed = report_input_close(&input);
 	free(check.finding);
+	steps_release(&check.steps);
 	return closed ? closed : status;
 }

@@ -1,6 +1,7 @@
 /* memana phases - what each phase took, what the device held meanwhile, and what it left behind. */
 #include <stdio.h>
 #include <string.h>
+#include "growth.h"
 #include "query_phases.h"
 #include "report/answer.h"
 #include "report/command.h"
@@ -92,18 +93,24 @@ static int say_largest(void *context, const struct phases_left *row)
 	return 0;
 }
 
-static int say_stays(struct sentence *sentence, const struct phases_device *device, struct db *db)
+/* A program that leaves in order frees what it had: of a run that grew, this is what to say. */
+static int say_stays(struct sentence *sentence, const struct phases_device *device, const struct growth *growth)
 {
+	struct db *db = growth->db;
 	struct largest largest = { .sentence = sentence };
 	char size[TEXT_SIZE_MAX];
 	int phase = most_left(device), error;
 
-	if (phase < 0) {
-		sentence_say(sentence, " Nothing stays to the end.");
+	sentence_say(sentence, " ");
+	growth_say(sentence, growth, device->id);
+	if (phase < 0 && sentence->text[sentence->size - 1] == ' ')
+		sentence_say(sentence, "Nothing stays to the end.");
+	if (phase < 0)
 		return 0;
-	}
+	if (sentence->text[sentence->size - 1] != ' ')
+		sentence_say(sentence, " ");
 	largest.all = device->row[phase].left_end;
-	sentence_say(sentence, " Most of what stays to the end is from %s: %s",
+	sentence_say(sentence, "Most of what stays to the end is from %s: %s",
 		     phase == MT_PHASE_BEFORE ? "before the recording" : mt_phase_name((uint32_t)phase),
 		     text_bytes(size, largest.all));
 	error = phases_left(db, device->id, mt_phase_name((uint32_t)phase), 1, say_largest, &largest);
@@ -125,7 +132,7 @@ static void say_asleep(struct sentence *sentence, const struct phases_device *de
 }
 
 static int make_verdict(struct sentence *sentence, const struct phases_device *device, const struct order *order,
-			struct db *db)
+			const struct growth *growth)
 {
 	int error;
 
@@ -137,7 +144,7 @@ static int make_verdict(struct sentence *sentence, const struct phases_device *d
 	say_peak(sentence, device, order);
 	if (sentence->text[0] >= 'a' && sentence->text[0] <= 'z')
 		sentence->text[0] = (char)(sentence->text[0] - 'a' + 'A');
-	error = say_stays(sentence, device, db);
+	error = say_stays(sentence, device, growth);
 	say_asleep(sentence, device);
 	return error;
 }
@@ -212,7 +219,7 @@ static int print_stays(const struct text *text, struct db *db, const struct phas
 	return error;
 }
 
-static int print_device(const struct text *text, struct db *db, const struct phases_device *device,
+static int print_device(const struct text *text, const struct growth *growth, const struct phases_device *device,
 			const struct answer_options *options)
 {
 	struct sentence sentence = { .size = 0 };
@@ -222,27 +229,37 @@ static int print_device(const struct text *text, struct db *db, const struct pha
 	sort_by_peak(&order, device);
 	if (!order.count)
 		return 0;
-	error = make_verdict(&sentence, device, &order, db);
+	error = make_verdict(&sentence, device, &order, growth);
 	answer_verdict(text, &sentence);
 	if (!text_known.history)
 		return error;
 	print_table(text, device, &order, options);
-	return error ? error : print_stays(text, db, device);
+	return error ? error : print_stays(text, growth->db, device);
+}
+
+static int load(struct phases *phases, struct growth *growth, struct db *db)
+{
+	int error = phases_load(phases, db);
+
+	memset(growth, 0, sizeof(*growth));
+	return error ? error : growth_load(growth, db);
 }
 
 static int print_phases(const struct text *text, struct db *db, const struct answer_options *options)
 {
 	struct phases phases;
+	struct growth growth;
 	size_t i;
-	int error = phases_load(&phases, db);
+	int error = load(&phases, &growth, db);
 
 	for (i = 0; i < phases.count && !error; i++) {
 		if (i)
 			text_print(text, "\n");
-		error = print_device(text, db, &phases.device[i], options);
+		error = print_device(text, &growth, &phases.device[i], options);
 	}
 	if (!error && !phases.count)
 		text_print(text, "Nothing was held on any device in this recording.\n");
+	growth_release(&growth);
 	phases_release(&phases);
 	return error;
 }
@@ -287,7 +304,7 @@ static int json_row(struct doc *doc, struct db *db, const struct phases_device *
 	return error;
 }
 
-static int json_device(struct doc *doc, struct db *db, const struct phases_device *device,
+static int json_device(struct doc *doc, const struct growth *growth, const struct phases_device *device,
 		       const struct answer_options *options)
 {
 	struct sentence sentence = { .size = 0 };
@@ -301,11 +318,11 @@ static int json_device(struct doc *doc, struct db *db, const struct phases_devic
 	doc_string(doc, "name", device->name);
 	doc_int_or_null(doc, "total_bytes", (int64_t)device->total, device->total != 0);
 	if (order.count)
-		error = make_verdict(&sentence, device, &order, db);
+		error = make_verdict(&sentence, device, &order, growth);
 	doc_string(doc, "verdict", sentence.text);
 	doc_array(doc, "phases");
 	for (i = 0; i < order.count && i < options->limit && !error; i++)
-		error = json_row(doc, db, device, order.phase[i]);
+		error = json_row(doc, growth->db, device, order.phase[i]);
 	doc_end(doc);
 	doc_end(doc);
 	return error;
@@ -314,13 +331,17 @@ static int json_device(struct doc *doc, struct db *db, const struct phases_devic
 static int json_phases(struct doc *doc, struct db *db, const struct answer_options *options)
 {
 	struct phases phases;
+	struct growth growth;
 	size_t i;
-	int error = phases_load(&phases, db);
+	int error = load(&phases, &growth, db);
 
 	doc_array(doc, "devices");
 	for (i = 0; i < phases.count && !error; i++)
-		error = json_device(doc, db, &phases.device[i], options);
+		error = json_device(doc, &growth, &phases.device[i], options);
 	doc_end(doc);
+	if (!error)
+		error = growth_json(doc, &growth, SIZE_MAX);
+	growth_release(&growth);
 	phases_release(&phases);
 	return error;
 }

@@ -75,25 +75,25 @@ static int parse(struct retained_command *command, int argc, char **argv)
 
 /* ---- text ---- */
 
-static void print_growth(const struct text *text, const struct retained *retained, const struct retained_list *list,
+static void print_growth(const struct text *text, const struct retained *retained, const struct growth_table *table,
 			 size_t limit, const char *title)
 {
-	const struct retained_growth *growth;
+	const struct growth_row *row;
 	struct sentence sentence;
-	char place[256], each[TEXT_SIZE_MAX], process[TEXT_SIZE_MAX];
+	char place[256], each[TEXT_SIZE_MAX];
 	size_t i;
 
-	if (!list->count)
+	if (!table->rows)
 		return;
 	answer_title(text, title);
-	for (i = 0; i < list->count && i < limit; i++) {
-		growth = &list->growth[i];
+	for (i = 0; i < table->rows && i < limit; i++) {
+		row = &table->row[i];
 		sentence.size = 0;
-		sentence_say(&sentence, "%s: %s each, %s from %s, %s",
-			     finding_place(place, sizeof(place), retained->db, growth->node),
-			     text_bytes(each, growth->each), growth->category, answer_phase(growth->phase),
-			     answer_process(process, -1, growth->pid));
-		finding_phase_line(text, growth->phase, growth->bytes, sentence.text);
+		sentence_say(&sentence, "%s: %s each, %s from %s, ",
+			     finding_place(place, sizeof(place), retained->db, row->most->node),
+			     text_bytes(each, row->each), row->most->category, answer_phase(row->most->phase));
+		growth_say_processes(&sentence, table, row);
+		finding_phase_line(text, row->most->phase, row->bytes, sentence.text);
 	}
 }
 
@@ -132,12 +132,13 @@ static void print_text(const struct text *text, const struct retained *retained,
 
 	answer_verdict(text, &sentence);
 	if (!command->question.from && !command->question.to) {
-		if (retained->step_count && retained->step_count < RETAINED_STEPS_ENOUGH)
+		if (retained->step_count && retained->growth.state == GROWTH_UNKNOWN)
 			print_crossings(text, retained, &retained->outlived, command->limit,
 					"Made in a step, not needed by a later one, and still there");
-		print_growth(text, retained, &retained->batches, command->limit,
+		print_growth(text, retained, &retained->batch_table, command->limit,
 			     "Kept by every micro-batch until the last one (worst step)");
-		print_growth(text, retained, &retained->steps, command->limit, "Kept by every step, never freed");
+		print_growth(text, retained, &retained->growth.table, command->limit,
+			     "Kept by every step, never freed");
 	}
 	print_crossings(text, retained, &retained->places, command->limit, "By place");
 	print_crossings(text, retained, &retained->phases, command->limit,
@@ -147,31 +148,35 @@ static void print_text(const struct text *text, const struct retained *retained,
 
 /* ---- JSON ---- */
 
-static int json_growth(struct doc *doc, const struct retained *retained, const struct retained_list *list, size_t limit,
+static int json_growth(struct doc *doc, const struct retained *retained, const struct growth_table *table, size_t limit,
 		       const char *key)
 {
-	const struct retained_growth *growth;
+	const struct growth_place *most;
+	const struct growth_row *row;
 	size_t i;
 	int error = 0;
 
 	doc_array(doc, key);
-	for (i = 0; i < list->count && i < limit && !error; i++) {
-		growth = &list->growth[i];
+	for (i = 0; i < table->rows && i < limit && !error; i++) {
+		row = &table->row[i];
+		most = row->most;
 		doc_object(doc, NULL);
-		doc_int(doc, "bytes", (int64_t)growth->bytes);
-		doc_int(doc, "bytes_each", (int64_t)growth->each);
-		doc_int(doc, "first", growth->first);
-		doc_int(doc, "parts", growth->parts);
-		doc_int(doc, "parts_of", growth->of);
-		if (growth->steps) {
-			doc_int(doc, "step", growth->step);
-			doc_int(doc, "steps", growth->steps);
-			doc_int(doc, "steps_of", growth->steps_of);
+		doc_int(doc, "bytes", (int64_t)row->bytes);
+		doc_int(doc, "bytes_each", (int64_t)row->each);
+		doc_int(doc, "first", most->first);
+		doc_int(doc, "parts", most->parts);
+		doc_int(doc, "parts_of", most->of);
+		if (most->steps) {
+			doc_int(doc, "step", most->step);
+			doc_int(doc, "steps", most->steps);
+			doc_int(doc, "steps_of", most->steps_of);
 		}
-		doc_pid(doc, "pid", growth->pid);
-		doc_string(doc, "phase", growth->phase);
-		doc_string(doc, "category", growth->category);
-		error = stack_json_place(doc, retained->db, growth->node);
+		doc_int(doc, "processes", (int64_t)row->count);
+		doc_pid(doc, "pid", most->pid);
+		doc_int_or_null(doc, "rank", most->rank, most->rank >= 0);
+		doc_string(doc, "phase", most->phase);
+		doc_string(doc, "category", most->category);
+		error = stack_json_place(doc, retained->db, most->node);
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -227,9 +232,11 @@ static int print_json(const struct retained *retained, const struct retained_com
 	doc_end(doc);
 	doc_int(doc, "later_bytes", (int64_t)retained->later_bytes);
 	doc_int(doc, "asleep_bytes", (int64_t)retained->asleep_bytes);
-	error = json_growth(doc, retained, &retained->batches, command->limit, "per_micro_batch");
+	error = growth_json(doc, &retained->growth, command->limit);
 	if (!error)
-		error = json_growth(doc, retained, &retained->steps, command->limit, "per_step");
+		error = json_growth(doc, retained, &retained->batch_table, command->limit, "per_micro_batch");
+	if (!error)
+		error = json_growth(doc, retained, &retained->growth.table, command->limit, "per_step");
 	if (!error)
 		error = json_crossings(doc, retained, &retained->outlived, command->limit, "outlived");
 	if (!error)

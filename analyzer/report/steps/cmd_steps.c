@@ -5,6 +5,7 @@
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/command_option.h"
+#include "report/finding.h"
 
 #define STEPS_SHOWN 20
 #define PLACES_SHOWN 5
@@ -29,7 +30,7 @@ static const char *of_whom(const struct verdict *verdict, char out[TEXT_SIZE_MAX
 	return out;
 }
 
-/* The one of two processes with the same peak that made it. */
+/* True for the higher peak; of two processes that saw the same peak, for the one that made it. */
 static int peaks_higher(const struct steps_lane *one, const struct steps_lane *two)
 {
 	const struct steps_row *peak = one->highest, *other = two->highest;
@@ -50,61 +51,18 @@ static const struct steps_lane *worst_lane(const struct steps *steps)
 			continue;
 		if (!worst || lane->state > worst->state ||
 		    (lane->state == worst->state &&
-		     (lane->state == STEPS_GROWING ? lane->slope > worst->slope : peaks_higher(lane, worst))))
+		     (lane->state == GROWTH_GROWING ? lane->each > worst->each : peaks_higher(lane, worst))))
 			worst = lane;
 	}
 	return worst;
 }
 
-/* ", most of it by forward (train.py:20): activations, allocated in forward" */
-static int say_growth(void *context, const struct steps_growth *row)
+static void say_growing(struct verdict *verdict, const struct growth *growth, const struct answer_options *options)
 {
-	struct verdict *verdict = context;
-	const struct steps_lane *lane = verdict->lane;
-	int64_t all = (int64_t)(lane->row[lane->ended - 1].in_use - lane->row[1].in_use);
-
-	sentence_say(&verdict->sentence, "%s by ",
-		     row->bytes >= all      ? ","
-		     : row->bytes * 2 > all ? ", most of it"
-					    : ", the largest part");
-	answer_say_place(&verdict->sentence, row->function, row->place);
-	answer_say_category(&verdict->sentence, row->category, row->probable > row->bytes / 2);
-	sentence_say(&verdict->sentence, ", allocated in %s", row->phase);
-	return 0;
-}
-
-static void say_time_left(struct verdict *verdict)
-{
-	const struct steps_lane *lane = verdict->lane;
-	char device[TEXT_SIZE_MAX], number[TEXT_SIZE_MAX];
-	uint64_t left;
-
-	if (!lane->total || lane->slope <= 0 || lane->highest->peak >= lane->total)
-		return;
-	left = (lane->total - lane->highest->peak) / (uint64_t)lane->slope + 1;
-	sentence_say(&verdict->sentence, " At this rate %s is full after %s more step%s.",
-		     answer_device(device, lane->number, lane->kind), text_number(number, left), left == 1 ? "" : "s");
-}
-
-static int say_growing(struct verdict *verdict, struct db *db, const struct answer_options *options)
-{
-	const struct steps_lane *lane = verdict->lane;
-	char more[TEXT_SIZE_MAX], whose[TEXT_SIZE_MAX + 8];
-	int error;
-
-	text_bytes(more, (uint64_t)lane->slope);
-	if (lane->ended == 3)
-		sentence_say(&verdict->sentence, "Growing: step %lld%s ends with %s more in use than step %lld",
-			     (long long)lane->row[2].step, of_whom(verdict, whose), more, (long long)lane->row[1].step);
-	else
-		sentence_say(&verdict->sentence, "Growing by %s a step%s", more, of_whom(verdict, whose));
-	error = steps_growing(db, lane, 1, say_growth, verdict);
-	sentence_say(&verdict->sentence, ".");
-	say_time_left(verdict);
-	sentence_say(&verdict->sentence, " Find what keeps it: memana retained ");
+	growth_say(&verdict->sentence, growth, 0);
+	sentence_say(&verdict->sentence, " Its stack: memana retained ");
 	sentence_say_clean(&verdict->sentence, options->name);
 	sentence_say(&verdict->sentence, ".");
-	return error;
 }
 
 static void say_steady(struct verdict *verdict)
@@ -114,12 +72,13 @@ static void say_steady(struct verdict *verdict)
 	char in_use[TEXT_SIZE_MAX], count[64], whose[TEXT_SIZE_MAX + 8];
 
 	of_whom(verdict, whose);
-	if (lane->state == STEPS_STEADY)
-		sentence_say(&verdict->sentence, "Steady: from step %lld on, steps%s end with about %s in use.",
-			     (long long)lane->row[1].step, whose, text_bytes(in_use, last->in_use));
+	if (lane->state == GROWTH_STEADY)
+		sentence_say(&verdict->sentence,
+			     "Steady: nothing more is kept with every step%s. Step %lld, the last one, ends with %s in use.",
+			     whose, (long long)last->step, text_bytes(in_use, last->in_use));
 	else
 		sentence_say(&verdict->sentence,
-			     "%s%s ended, with %s in use: record three or more to see whether the run grows.",
+			     "%s%s ended, the last one with %s in use: record four or more to see whether the run grows.",
 			     text_count(count, sizeof(count), lane->ended, "step"), whose,
 			     text_bytes(in_use, last->in_use));
 }
@@ -144,7 +103,7 @@ static void say_peak(struct verdict *verdict)
 		     answer_device(device, lane->number, lane->kind), text_bytes(size, row->peak), (long long)row->step,
 		     row->ended ? "" : ", which did not end", row->peak_phase);
 	if (row->peak_process != lane->process)
-		sentence_say(&verdict->sentence, " of pid %lld", (long long)row->peak_pid);
+		sentence_say(&verdict->sentence, " of %s", answer_process(other, row->peak_rank, row->peak_pid));
 	sentence_say(&verdict->sentence, ".");
 	if (lane->atypical)
 		sentence_say(&verdict->sentence,
@@ -187,11 +146,8 @@ static void say_imbalance(struct verdict *verdict, const struct steps *steps)
 		     answer_process(two, low->rank, low->pid));
 }
 
-static int make_verdict(struct verdict *verdict, const struct steps *steps, struct db *db,
-			const struct answer_options *options)
+static void make_verdict(struct verdict *verdict, const struct steps *steps, const struct answer_options *options)
 {
-	int error = 0;
-
 	memset(verdict, 0, sizeof(*verdict));
 	verdict->lane = worst_lane(steps);
 	verdict->several = steps->count > 1;
@@ -203,16 +159,15 @@ static int make_verdict(struct verdict *verdict, const struct steps *steps, stru
 				       "left. memana phases and memana retained look inside the one step it has."
 				     : "No step ended in this recording. What a step is, memrec --step-mark says; "
 				       "memana info tells what was recorded.");
-		return 0;
+		return;
 	}
-	if (verdict->lane->state == STEPS_GROWING)
-		error = say_growing(verdict, db, options);
+	if (verdict->lane->state == GROWTH_GROWING)
+		say_growing(verdict, &steps->growth, options);
 	else
 		say_steady(verdict);
 	say_asleep(verdict);
 	say_peak(verdict);
 	say_imbalance(verdict, steps);
-	return error;
 }
 
 /* ---- text ---- */
@@ -265,13 +220,13 @@ static void print_lanes(const struct text *text, const struct steps *steps)
 {
 	const struct steps_lane *lane;
 	char process[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX], in_use[TEXT_SIZE_MAX],
-		slope[TEXT_SIZE_MAX];
+		each[TEXT_SIZE_MAX];
 	size_t i;
 
 	answer_title(text, "Processes");
 	text_style(text, TEXT_DIM);
 	text_print(text, "  %-12s %-9s %6s %11s %7s %14s %13s\n", "process", "on", "steps", "peak", "in step",
-		   "at last end", "change a step");
+		   "at last end", "kept a step");
 	text_style(text, TEXT_PLAIN);
 	for (i = 0; i < steps->count; i++) {
 		lane = &steps->lane[i];
@@ -280,34 +235,36 @@ static void print_lanes(const struct text *text, const struct steps *steps)
 			   answer_device(device, lane->number, lane->kind), lane->ended,
 			   text_bytes(peak, lane->highest->peak), (long long)lane->highest->step,
 			   lane->ended ? text_bytes(in_use, lane->row[lane->ended - 1].in_use) : "-",
-			   lane->state == STEPS_UNKNOWN ? "-" : answer_change(slope, lane->slope));
+			   lane->state == GROWTH_UNKNOWN ? "-" : answer_change(each, (int64_t)lane->each));
 	}
 }
 
-static int print_growth(void *context, const struct steps_growth *row)
+static int print_place(const struct text *text, const struct growth *growth, const struct growth_row *row)
 {
-	const struct text *text = context;
 	struct sentence sentence = { .size = 0 };
-	char change[TEXT_SIZE_MAX];
+	struct finding_spot spot;
+	char change[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
+	int error = finding_spot(&spot, growth->db, row->most->node);
 
-	text_phase_print(text, row->phase, "%12s  ", answer_change(change, row->bytes));
-	answer_say_place(&sentence, row->function, row->place);
-	answer_say_category(&sentence, row->category, row->probable > row->bytes / 2);
-	sentence_say(&sentence, ", allocated in %s", row->phase);
+	text_phase_print(text, row->most->phase, "%12s  ", answer_change(change, (int64_t)row->bytes));
+	answer_say_place(&sentence, spot.function, spot.place);
+	sentence_say(&sentence, ": %s more with every step, %s, allocated in %s, ", text_bytes(each, row->each),
+		     answer_category(row->most->category), row->most->phase);
+	growth_say_processes(&sentence, &growth->table, row);
 	text_wrap(text, 14, 14, sentence.text);
-	return 0;
+	return error;
 }
 
-static int print_places(const struct text *text, struct db *db, const struct steps_lane *lane)
+static int print_places(const struct text *text, const struct growth *growth)
 {
-	char title[96];
+	size_t i;
+	int error = 0;
 
-	if (lane->state != STEPS_GROWING)
-		return 0;
-	snprintf(title, sizeof(title), "What is more at the end of step %lld than of step %lld",
-		 (long long)lane->row[lane->ended - 1].step, (long long)lane->row[1].step);
-	answer_title(text, title);
-	return steps_growing(db, lane, PLACES_SHOWN, print_growth, (void *)text);
+	if (growth->table.rows)
+		answer_title(text, "What grows");
+	for (i = 0; i < growth->table.rows && i < PLACES_SHOWN && !error; i++)
+		error = print_place(text, growth, &growth->table.row[i]);
+	return error;
 }
 
 static int print_steps(const struct text *text, struct db *db, const struct answer_options *options)
@@ -316,16 +273,15 @@ static int print_steps(const struct text *text, struct db *db, const struct answ
 	struct steps steps;
 	int error = steps_load(&steps, db);
 
-	if (!error)
-		error = make_verdict(&verdict, &steps, db, options);
 	if (!error) {
+		make_verdict(&verdict, &steps, options);
 		answer_verdict(text, &verdict.sentence);
 		if (steps.count > 1)
 			print_lanes(text, &steps);
 	}
 	if (!error && verdict.lane) {
 		print_lane(text, verdict.lane, options);
-		error = print_places(text, db, verdict.lane);
+		error = print_places(text, &steps.growth);
 	}
 	steps_release(&steps);
 	return error;
@@ -361,6 +317,7 @@ static void json_row(struct doc *doc, const struct steps_lane *lane, const struc
 	doc_time(doc, "peak_ns", row->peak_time);
 	doc_string(doc, "peak_phase", row->peak_phase);
 	doc_pid(doc, "peak_pid", row->peak_pid);
+	doc_int_or_null(doc, "peak_rank", row->peak_rank, row->peak_rank >= 0);
 	doc_string(doc, "own_phase", row->own_phase);
 	doc_int(doc, "held_bytes", (int64_t)row->held);
 	doc_int(doc, "slack_bytes", (int64_t)row->slack);
@@ -372,22 +329,33 @@ static void json_row(struct doc *doc, const struct steps_lane *lane, const struc
 	doc_end(doc);
 }
 
-static int json_growth(void *context, const struct steps_growth *row)
+/* The places that grow in this lane. */
+static int json_growing(struct doc *doc, const struct growth *growth, const struct steps_lane *lane)
 {
-	struct doc *doc = context;
+	const struct growth_list *list = &growth->table.places;
+	struct finding_spot spot;
+	size_t i;
+	int error = 0;
 
-	doc_object(doc, NULL);
-	doc_string(doc, "function", row->function);
-	doc_string(doc, "place", row->place);
-	doc_string(doc, "phase", row->phase);
-	doc_string(doc, "category", row->category);
-	doc_int(doc, "bytes", row->bytes);
-	doc_int(doc, "count", row->count);
+	doc_array(doc, "growing");
+	for (i = 0; i < list->count && !error; i++) {
+		if (list->place[i].process != lane->process || list->place[i].device != lane->device)
+			continue;
+		error = finding_spot(&spot, growth->db, list->place[i].node);
+		doc_object(doc, NULL);
+		doc_string(doc, "function", spot.function);
+		doc_string(doc, "place", spot.place);
+		doc_string(doc, "phase", list->place[i].phase);
+		doc_string(doc, "category", list->place[i].category);
+		doc_int(doc, "bytes", (int64_t)list->place[i].bytes);
+		doc_int(doc, "count", (int64_t)list->place[i].count);
+		doc_end(doc);
+	}
 	doc_end(doc);
-	return 0;
+	return error;
 }
 
-static int json_lane(struct doc *doc, struct db *db, const struct steps_lane *lane,
+static int json_lane(struct doc *doc, const struct growth *growth, const struct steps_lane *lane,
 		     const struct answer_options *options)
 {
 	size_t first = (int64_t)lane->count > options->limit ? lane->count - (size_t)options->limit : 0, i;
@@ -399,16 +367,15 @@ static int json_lane(struct doc *doc, struct db *db, const struct steps_lane *la
 	doc_int(doc, "device", lane->number);
 	doc_string(doc, "kind", lane->kind);
 	doc_int(doc, "ended", (int64_t)lane->ended);
-	doc_string(doc, "state", steps_state_word(lane->state));
-	doc_int_or_null(doc, "growth_bytes_per_step", lane->slope, lane->state != STEPS_UNKNOWN);
+	doc_string(doc, "state", growth_state_word(lane->state));
+	doc_int_or_null(doc, "growth_bytes_per_step", (int64_t)lane->each, lane->state != GROWTH_UNKNOWN);
+	doc_int_or_null(doc, "growth_bytes", (int64_t)lane->grown, lane->state != GROWTH_UNKNOWN);
 	doc_bool(doc, "first_step_atypical", lane->atypical);
 	doc_array(doc, "steps");
 	for (i = first; i < lane->count; i++)
 		json_row(doc, lane, &lane->row[i]);
 	doc_end(doc);
-	doc_array(doc, "growing");
-	error = steps_growing(db, lane, PLACES_SHOWN, json_growth, doc);
-	doc_end(doc);
+	error = json_growing(doc, growth, lane);
 	doc_end(doc);
 	return error;
 }
@@ -421,17 +388,17 @@ static int json_steps(struct doc *doc, struct db *db, const struct answer_option
 	size_t i;
 	int error = steps_load(&steps, db), ranks;
 
-	if (!error)
-		error = make_verdict(&verdict, &steps, db, options);
 	if (!error) {
+		make_verdict(&verdict, &steps, options);
 		ranks = find_extremes(&steps, &high, &low);
 		doc_string(doc, "verdict", verdict.sentence.text);
 		doc_int_or_null(doc, "imbalance_bytes", ranks ? (int64_t)(high->highest->peak - low->highest->peak) : 0,
 				ranks);
+		error = growth_json(doc, &steps.growth, SIZE_MAX);
 	}
 	doc_array(doc, "processes");
 	for (i = 0; i < steps.count && !error; i++)
-		error = json_lane(doc, db, &steps.lane[i], options);
+		error = json_lane(doc, &steps.growth, &steps.lane[i], options);
 	doc_end(doc);
 	steps_release(&steps);
 	return error;

@@ -7,12 +7,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 
-#define LITTLE (64 << 10) /* bytes: less a step is no growth */
-
-const char *steps_state_word(enum steps_state state)
-{
-	return state == STEPS_GROWING ? "growing" : state == STEPS_STEADY ? "steady" : "unknown";
-}
+#define LITTLE (64 << 10) /* bytes: less is no difference */
 
 /* ---- rows ---- */
 
@@ -88,6 +83,7 @@ static int take_row(void *context, struct db_stmt *stmt)
 	row->peak_process = db_int(stmt, 19);
 	row->peak_pid = db_int(stmt, 20);
 	mt_copy_text(row->peak_phase, sizeof(row->peak_phase), db_text(stmt, 21));
+	row->peak_rank = db_type(stmt, 22) == DB_NULL ? -1 : db_int(stmt, 22);
 	lane->ended += row->ended != 0;
 	return 0;
 }
@@ -99,8 +95,8 @@ static const char rows_sql[] =
 	"end_time, closed_by, peak_bytes, peak_time, peak_phase, held_bytes, slack_bytes, last_time, "
 	"peak_tensor_bytes, peak_process, (SELECT pid FROM process AS maker WHERE maker.id = peak_process), "
 	"CASE WHEN peak_process = it.process THEN peak_phase ELSE ifnull((SELECT phase FROM phase_span AS span "
-	"WHERE span.process = peak_process AND first_seq <= peak_seq ORDER BY first_seq DESC LIMIT 1), 'other') END "
-	"FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
+	"WHERE span.process = peak_process AND first_seq <= peak_seq ORDER BY first_seq DESC LIMIT 1), 'other') END, "
+	"(SELECT rank FROM process AS maker WHERE maker.id = peak_process) FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
 	"LEFT JOIN step ON step.process = it.process AND step.step = it.step "
 	"WHERE number IS NOT NULL AND EXISTS (SELECT 1 FROM peak WHERE peak.device = it.device AND bytes > 0) "
 	"ORDER BY it.process, it.device, it.step";
@@ -187,7 +183,7 @@ static int is_higher(const struct steps_row *one, const struct steps_row *two)
 	return one->peak > two->peak || (one->peak == two->peak && one->peak_tensors > two->peak_tensors);
 }
 
-/* Held bytes are in use or in reserve. */
+/* Memory that is held is in use or in reserve. */
 static void add_up(struct steps_lane *lane)
 {
 	size_t i;
@@ -231,41 +227,7 @@ int steps_grown_category(const struct steps_row *row)
 	return found;
 }
 
-/* ---- growth ---- */
-
-/* Least squares over rows 1 .. ended - 1. */
-static int64_t slope(const struct steps_lane *lane)
-{
-	double n = (double)lane->ended - 1, middle = (n - 1) / 2, mean = 0, above = 0, below = 0, at;
-	size_t i;
-
-	for (i = 1; i < lane->ended; i++)
-		mean += (double)lane->row[i].in_use / n;
-	for (i = 1; i < lane->ended; i++) {
-		at = (double)i - 1 - middle;
-		above += at * ((double)lane->row[i].in_use - mean);
-		below += at * at;
-	}
-	above /= below;
-	return above > 9e18 ? INT64_MAX : above < -9e18 ? INT64_MIN : (int64_t)(above + (above < 0 ? -0.5 : 0.5));
-}
-
-static enum steps_state judge(const struct steps_lane *lane)
-{
-	const struct steps_row *first = &lane->row[1], *last = &lane->row[lane->ended - 1];
-	size_t intervals = lane->ended - 2, rises = 0, i;
-	uint64_t rise = last->in_use > first->in_use ? last->in_use - first->in_use : 0;
-
-	for (i = 2; i < lane->ended; i++)
-		rises += lane->row[i].in_use > lane->row[i - 1].in_use;
-	if (intervals == 1)
-		return rise >= LITTLE && rise >= first->in_use / 1000 ? STEPS_GROWING : STEPS_STEADY;
-	if (rises == intervals && lane->slope >= LITTLE)
-		return STEPS_GROWING;
-	return lane->slope > 0 && rises * 4 >= intervals * 3 && rise >= LITTLE && rise >= first->in_use / 100
-		       ? STEPS_GROWING
-		       : STEPS_STEADY;
-}
+/* ---- the first step ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -297,22 +259,26 @@ static int first_is_atypical(const struct steps_lane *lane)
 	qsort(value, others, sizeof(*value), by_number);
 	qsort(value + others, others, sizeof(*value), by_number);
 	off = is_off(lane->row[0].peak, value[others / 2]) || is_off(lane->row[0].in_use, value[others + others / 2]);
-	/* The first step of those that grow is off in any case. */
-	if (lane->state == STEPS_GROWING)
+	/* The first of steps that grow is off in any case. */
+	if (lane->state == GROWTH_GROWING)
 		off = is_off(lane->row[0].peak, lane->row[1].peak) || is_off(lane->row[0].in_use, lane->row[1].in_use);
 	free(value);
 	return off;
 }
 
-static int look_back(struct steps_lane *lane)
+static int look_back(struct steps_lane *lane, const struct growth *growth)
 {
+	const struct growth_lane *grown = growth_lane(growth, lane->process, lane->device);
 	int atypical;
 
 	add_up(lane);
+	if (grown) {
+		lane->state = grown->state;
+		lane->each = grown->each;
+		lane->grown = grown->bytes;
+	}
 	if (lane->ended < 3)
 		return 0;
-	lane->slope = slope(lane);
-	lane->state = judge(lane);
 	atypical = first_is_atypical(lane);
 	lane->atypical = atypical > 0;
 	return atypical < 0 ? atypical : 0;
@@ -327,8 +293,10 @@ int steps_load(struct steps *steps, struct db *db)
 	error = answer_rows(db, rows_sql, NULL, take_row, steps);
 	if (!error)
 		error = answer_rows(db, bytes_sql, NULL, take_bytes, steps);
+	if (!error)
+		error = growth_load(&steps->growth, db);
 	for (i = 0; i < steps->count && !error; i++)
-		error = look_back(&steps->lane[i]);
+		error = look_back(&steps->lane[i], &steps->growth);
 	return error;
 }
 
@@ -338,53 +306,7 @@ void steps_release(struct steps *steps)
 
 	for (i = 0; i < steps->count; i++)
 		free(steps->lane[i].row);
+	growth_release(&steps->growth);
 	free(steps->lane);
 	memset(steps, 0, sizeof(*steps));
-}
-
-/* ---- places ---- */
-
-struct growing {
-	steps_growth_row *row;
-	void *context;
-};
-
-static int give_growth(void *context, struct db_stmt *stmt)
-{
-	const struct growing *growing = context;
-	struct steps_growth row = {
-		.function = db_text(stmt, 0),
-		.place = db_text(stmt, 1),
-		.phase = db_text(stmt, 2),
-		.category = db_text(stmt, 3),
-		.bytes = db_int(stmt, 4),
-		.count = db_int(stmt, 5),
-		.probable = db_int(stmt, 6),
-	};
-
-	return growing->row(growing->context, &row);
-}
-
-/* In use at the end of step ?5, the newest, minus in use at the end of ?4, the second: -1, 0 or 1. */
-#define CHANGE \
-	"((until_step IS NULL OR until_step > ?5) - (since_step <= ?4 AND (until_step IS NULL OR until_step > ?4)))"
-
-int steps_growing(struct db *db, const struct steps_lane *lane, int64_t limit, steps_growth_row *row, void *context)
-{
-	static const char sql[] =
-		"SELECT function, place, phase, category, sum(bytes) AS more, sum(count), "
-		"sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
-		"FROM (SELECT site, node, phase, category, sum(bytes * " CHANGE ") AS bytes, sum(" CHANGE ") AS count "
-		"FROM in_use WHERE process = ?1 AND device = ?2 AND since_step <= ?5 AND " CHANGE
-		" GROUP BY site, category) LEFT JOIN callsite USING (node) "
-		"GROUP BY function, file, place, phase, category HAVING more > 0 ORDER BY more DESC, 2, 1, 3, 4 LIMIT "
-		"?3";
-	struct growing growing = { .row = row, .context = context };
-	int64_t parameter[ANSWER_PARAMETERS] = { lane->process, lane->device, limit };
-
-	if (lane->ended < 3)
-		return 0;
-	parameter[3] = lane->row[1].step;
-	parameter[4] = lane->row[lane->ended - 1].step;
-	return answer_rows(db, sql, parameter, give_growth, &growing);
 }

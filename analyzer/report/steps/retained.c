@@ -218,18 +218,17 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 
 /* One place, while its rows come in. */
 struct growing {
-	struct retained_list *list;
-	struct retained_growth key; /* the thing that grows */
-	uint64_t *kept, *held;      /* by part; held: differences */
+	struct growth_list *list;
+	struct growth_place key; /* the place */
+	uint64_t *kept, *held;   /* by part; held: differences */
 	uint32_t parts, room;
-	int64_t first_step;
 	uint64_t threshold;
-	int open, by_step;
+	int open;
 };
 
-static int add_growth(struct retained_list *list, const struct retained_growth *growth)
+static int add_growth(struct growth_list *list, const struct growth_place *growth)
 {
-	struct retained_growth *more, *last = list->count ? &list->growth[list->count - 1] : NULL;
+	struct growth_place *last = list->count ? &list->place[list->count - 1] : NULL;
 
 	/* Micro-batches of another step of the same place. */
 	if (growth->steps && last && last->spot == growth->spot && last->device == growth->device &&
@@ -246,41 +245,13 @@ static int add_growth(struct retained_list *list, const struct retained_growth *
 		}
 		return 0;
 	}
-	if (list->count == list->room) {
-		list->room = list->room ? 2 * list->room : 64;
-		more = realloc(list->growth, list->room * sizeof(*more));
-		if (!more)
-			return -MT_E_MEMORY;
-		list->growth = more;
-	}
-	list->growth[list->count++] = *growth;
-	return 0;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
-
-	return (one > two) - (one < two);
-}
-
-/* The mean of `count` figures, more than none, which it sorts, without those that are half as large again as the middle one. */
-static uint64_t usual(uint64_t *figure, uint32_t count)
-{
-	uint64_t middle, sum = 0;
-	uint32_t i;
-
-	qsort(figure, count, sizeof(*figure), by_size);
-	middle = figure[count / 2];
-	for (i = 0; i < count && figure[i] <= middle + middle / 2; i++)
-		sum += figure[i];
-	return sum / i;
+	return growth_list_add(list, growth) ? 0 : -MT_E_MEMORY;
 }
 
 /* Judges the place whose rows are all in. The first part of micro-batches is the memory before them. */
 static int judge(struct growing *growing)
 {
-	struct growth growth;
+	struct growth_run run;
 	uint64_t sum = 0;
 	uint32_t i;
 
@@ -289,25 +260,18 @@ static int judge(struct growing *growing)
 	growing->open = 0;
 	for (i = 0; i < growing->parts; i++)
 		growing->held[i] = sum += growing->held[i];
-	if (!growth_find(growing->kept, growing->held, growing->parts, growing->threshold, &growth))
+	if (!growth_find(growing->kept, growing->held, growing->parts, growing->threshold, &run))
 		return 0;
-	growing->key.replaced = growth.kept - growth.bytes;
-	i = growth.first + growth.parts;
-	if (growing->by_step &&
-	    growing->kept[i] > growing->threshold) { /* the last step: a place that grows kept that, too */
-		growth.bytes += growing->kept[i];
-		growth.parts += i + 1 == growing->parts;
-	}
-	growing->key.bytes = growth.bytes;
-	growing->key.each = (uint64_t)((double)usual(growing->kept + growth.first, growth.parts) *
-				       (double)growth.bytes / (double)(growth.bytes + growing->key.replaced));
-	growing->key.parts = growth.parts;
-	growing->key.of = growing->parts - !growing->by_step;
-	growing->key.first = growth.first + (growing->by_step ? (uint32_t)growing->first_step : 0);
+	growing->key.replaced = run.kept - run.bytes;
+	growing->key.bytes = run.bytes;
+	growing->key.each = run.bytes / run.parts;
+	growing->key.parts = run.parts;
+	growing->key.of = growing->parts - 1;
+	growing->key.first = run.first;
 	return add_growth(growing->list, &growing->key);
 }
 
-static int begin(struct growing *growing, const struct retained_growth *key, uint32_t parts)
+static int begin(struct growing *growing, const struct growth_place *key, uint32_t parts)
 {
 	uint64_t *kept, *held;
 
@@ -328,68 +292,28 @@ static int begin(struct growing *growing, const struct retained_growth *key, uin
 	return 0;
 }
 
-static int same_key(const struct retained_growth *one, const struct retained_growth *two)
+static int same_key(const struct growth_place *one, const struct growth_place *two)
 {
 	return one->device == two->device && one->process == two->process && one->spot == two->spot &&
 	       one->phase == two->phase && one->category == two->category && one->step == two->step;
 }
 
-/* Columns 0..6 of both questions. */
-static struct retained_growth read_key(const struct db_stmt *row)
+static struct growth_place read_key(const struct db_stmt *row)
 {
-	return (struct retained_growth){ .device = db_int(row, 0),
-					 .process = db_int(row, 1),
-					 .pid = db_int(row, 2),
-					 .spot = db_int(row, 3),
-					 .phase = phase_word(db_text(row, 4)),
-					 .category = category_word(db_text(row, 5)),
-					 .node = db_int(row, 6) };
-}
-
-/* Made in `step`, there from `since` until `gone`. Parts that are not the window's are cut off. */
-static void count_step(struct growing *growing, int64_t step, int64_t since, int64_t gone, uint64_t bytes)
-{
-	int64_t last = growing->parts, made = step - growing->first_step, from = since - growing->first_step,
-		to = gone - growing->first_step;
-
-	if (from >= last || to <= 0)
-		return;
-	if (made >= 0 && to >= last)
-		growing->kept[made] += bytes;
-	growing->held[from < 0 ? 0 : from] += bytes;
-	if (to < last)
-		growing->held[to] -= bytes; /* differences wrap around and add up again */
-}
-
-static int step_row(void *context, const struct db_stmt *row)
-{
-	struct growing *growing = context;
-	struct retained_growth key = read_key(row);
-	int64_t first = db_int(row, 11), last = db_int(row, 12), step = finding_int(row, 7, 0, UINT32_MAX);
-	int error = 0;
-
-	if (last < first || last > UINT32_MAX || first < 0)
-		return 0;
-	if (last - first >= RETAINED_PARTS_MAX)
-		first = last - RETAINED_PARTS_MAX + 1;
-	if (!growing->open || !same_key(&growing->key, &key)) {
-		error = judge(growing);
-		growing->first_step = first;
-		growing->threshold = (uint64_t)db_int(row, 13);
-		if (!error)
-			error = begin(growing, &key, (uint32_t)(last - first + 1));
-	}
-	if (!error)
-		count_step(growing, step, finding_int(row, 8, step, UINT32_MAX),
-			   db_type(row, 9) == DB_NULL ? INT64_MAX : finding_int(row, 9, 0, UINT32_MAX),
-			   (uint64_t)db_int(row, 10));
-	return error;
+	return (struct growth_place){ .device = db_int(row, 0),
+				      .process = db_int(row, 1),
+				      .pid = db_int(row, 2),
+				      .spot = db_int(row, 3),
+				      .phase = phase_word(db_text(row, 4)),
+				      .category = category_word(db_text(row, 5)),
+				      .node = db_int(row, 6),
+				      .rank = db_type(row, 14) == DB_NULL ? -1 : db_int(row, 14) };
 }
 
 static int batch_row(void *context, const struct db_stmt *row)
 {
 	struct growing *growing = context;
-	struct retained_growth key = read_key(row);
+	struct growth_place key = read_key(row);
 	int64_t number = db_int(row, 8), batches = db_int(row, 11);
 	int error = 0;
 
@@ -413,30 +337,22 @@ static int batch_row(void *context, const struct db_stmt *row)
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct retained_growth *one = a, *two = b;
+	const struct growth_place *one = a, *two = b;
 
 	if (one->bytes != two->bytes)
 		return one->bytes < two->bytes ? 1 : -1;
 	return (one->spot > two->spot) - (one->spot < two->spot);
 }
 
-#define KEY_COLUMNS "device, kept.process, pid, spot, kept.phase, category, min(kept.node)"
 #define THRESHOLD "max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = kept.device), 0))"
 
-static int find_growth(struct retained_list *list, struct db *db, int by_step)
+static int find_batches(struct retained *retained, struct db *db)
 {
-	static const char steps[] =
-		"SELECT " KEY_COLUMNS ", kept.step, since, gone, sum(bytes), first, last, " THRESHOLD
-		" FROM temp.kept AS kept "
-		"LEFT JOIN temp.spot AS spot USING (node) "
-		"JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step GROUP BY process) AS span "
-		"ON span.process = kept.process JOIN process ON process.id = kept.process "
-		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, since, gone "
-		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, since, gone";
+	struct growth_list *list = &retained->batches;
 	static const char batches[] =
 		"SELECT device, kept.process, pid, spot, kept.phase, category, node, kept.step, number, sum(kept), sum(moved), batches, "
 		"of_steps, " THRESHOLD
-		" FROM (SELECT key.*, number, bytes AS kept, 0 AS moved FROM temp.batch_kept AS own "
+		", rank FROM (SELECT key.*, number, bytes AS kept, 0 AS moved FROM temp.batch_kept AS own "
 		"LEFT JOIN temp.spot AS spot USING (node) JOIN temp.batch_key AS key ON key.device = own.device AND "
 		"key.process = own.process AND key.spot = ifnull(spot.spot, 0) AND key.phase = own.phase AND "
 		"key.category = own.category AND key.step = own.step UNION ALL SELECT key.*, number, 0, bytes FROM temp.batch_key AS key "
@@ -444,15 +360,28 @@ static int find_growth(struct retained_list *list, struct db *db, int by_step)
 		"move.spot = key.spot AND move.step = key.step) AS kept JOIN process ON process.id = kept.process "
 		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
 		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
-	struct growing growing = { .list = list, .by_step = by_step };
-	int error = finding_rows(db, by_step ? steps : batches, by_step ? step_row : batch_row, &growing);
+	struct growing growing = { .list = list };
+	int error = finding_rows(db, batches, batch_row, &growing);
 
 	if (!error)
 		error = judge(&growing);
 	if (list->count)
-		qsort(list->growth, list->count, sizeof(*list->growth), by_bytes);
+		qsort(list->place, list->count, sizeof(*list->place), by_bytes);
 	free(growing.kept);
 	free(growing.held);
+	return error ? error : growth_table_make(&retained->batch_table, list);
+}
+
+static int find_steps(struct retained *retained, struct db *db)
+{
+	struct growth_list *list = &retained->steps;
+	size_t i;
+	int error = growth_load(&retained->growth, db);
+
+	for (i = 0; i < retained->growth.table.places.count && !error; i++)
+		error = growth_list_add(list, &retained->growth.table.places.place[i]) ? 0 : -MT_E_MEMORY;
+	if (list->count)
+		qsort(list->place, list->count, sizeof(*list->place), by_bytes);
 	return error;
 }
 
@@ -474,6 +403,8 @@ static int stays_row(void *context, const struct db_stmt *row)
 
 static int find_stays(struct retained *retained, struct db *db)
 {
+	const struct growth_place *place;
+	uint64_t grown;
 	size_t i;
 	int error = finding_rows(
 		db,
@@ -484,10 +415,12 @@ static int find_stays(struct retained *retained, struct db *db)
 		"GROUP BY category",
 		stays_row, retained);
 
-	for (i = 0; i < retained->steps.count; i++)
-		retained->later_bytes -= retained->steps.growth[i].bytes < retained->later_bytes
-						 ? retained->steps.growth[i].bytes
-						 : retained->later_bytes;
+	for (i = 0; i < retained->steps.count; i++) {
+		place = &retained->steps.place[i];
+		grown = place->bytes -
+			(place->parts == place->of ? place->each : 0); /* the first step's is not later */
+		retained->later_bytes -= grown < retained->later_bytes ? grown : retained->later_bytes;
+	}
 	return error;
 }
 
@@ -603,9 +536,9 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	if (!error)
 		error = make_batch_moves(db);
 	if (!error)
-		error = find_growth(&retained->steps, db, 1);
+		error = find_steps(retained, db);
 	if (!error)
-		error = find_growth(&retained->batches, db, 0);
+		error = find_batches(retained, db);
 	if (!error)
 		error = find_stays(retained, db);
 	if (!error)
@@ -623,38 +556,12 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 
 void retained_release(struct retained *retained)
 {
-	free(retained->steps.growth);
-	free(retained->batches.growth);
+	growth_release(&retained->growth);
+	growth_table_release(&retained->batch_table);
+	free(retained->steps.place);
+	free(retained->batches.place);
 	free(retained->phases.crossing);
 	free(retained->places.crossing);
 	free(retained->outlived.crossing);
 	memset(retained, 0, sizeof(*retained));
-}
-
-int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth *growth)
-{
-	struct growth run = { 0 };
-	uint64_t before, after;
-	uint32_t i;
-
-	*growth = run;
-	for (i = 0; i + 1 < parts; i++) {
-		if (kept[i] <= threshold) {
-			run = (struct growth){ .first = i + 1 };
-			continue;
-		}
-		run.parts++;
-		run.bytes += kept[i];
-		if (run.parts > growth->parts && i + 1 + parts / GROWTH_LATE >= parts - 1)
-			*growth = run;
-	}
-	if (growth->parts < GROWTH_PARTS)
-		return 0;
-	before = growth->first ? held[growth->first - 1] : 0;
-	after = held[growth->first + growth->parts - 1];
-	growth->kept = growth->bytes;
-	if (after < before || after - before < growth->kept / 2)
-		return 0;
-	growth->bytes = after - before < growth->kept ? after - before : growth->kept;
-	return 1;
 }

@@ -8,76 +8,59 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-static uint64_t sum_of(const struct retained_list *list)
+/* All places of one process that grow by micro-batches. */
+static struct growth_place sum_of(const struct growth_list *list, const struct growth_place *most, uint64_t *places)
 {
-	uint64_t sum = 0;
+	struct growth_place sum = *most;
 	size_t i;
 
-	for (i = 0; i < list->count; i++)
-		sum += list->growth[i].bytes;
+	sum.bytes = sum.each = 0;
+	for (i = 0, *places = 0; i < list->count; i++) {
+		if (list->place[i].process != most->process || list->place[i].device != most->device)
+			continue;
+		sum.bytes += list->place[i].bytes;
+		sum.each += list->place[i].each;
+		++*places;
+	}
 	return sum;
 }
 
-/* With every part, by all places together. */
-static uint64_t each_of(const struct retained_list *list)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < list->count; i++)
-		sum += list->growth[i].each;
-	return sum;
-}
-
-/* "forward_step (actor.py:312)", " and 2 other places" */
-static void say_places(struct sentence *sentence, const struct retained *retained, const struct retained_list *list)
-{
-	char place[256], others[64];
-
-	sentence_say(sentence, "%s", finding_place(place, sizeof(place), retained->db, list->growth[0].node));
-	if (list->count > 1)
-		sentence_say(sentence, " and %s", text_count(others, sizeof(others), list->count - 1, "other place"));
-}
-
+/* About the process that keeps most, and who else does the same. */
 static void say_batches(struct sentence *sentence, const struct retained *retained)
 {
-	const struct retained_list *list = &retained->batches;
-	const struct retained_growth *growth = &list->growth[0];
-	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	const struct growth_table *table = &retained->batch_table;
+	const struct growth_place *most = table->row[0].most;
+	uint64_t places;
+	struct growth_place sum = sum_of(&retained->batches, most, &places);
+	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], place[256], others[64];
 
-	say_places(sentence, retained, list);
+	sentence_say(sentence, "%s", finding_place(place, sizeof(place), retained->db, most->node));
+	if (places > 1)
+		sentence_say(sentence, " and %s", text_count(others, sizeof(others), places - 1, "other place"));
 	sentence_say(sentence, " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld",
-		     list->count > 1 ? "" : "s", text_bytes(each, each_of(list)), growth->parts, growth->of - 1,
-		     (long long)growth->step);
-	if (growth->steps_of > 1)
-		sentence_say(sentence, "; so in %u of %u steps", growth->steps, growth->steps_of);
-	sentence_say(sentence, "), %s when the last one begins", text_bytes(all, sum_of(list)));
-}
-
-static void say_steps(struct sentence *sentence, const struct retained *retained)
-{
-	const struct retained_list *list = &retained->steps;
-	const struct retained_growth *growth = &list->growth[0];
-	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
-
-	say_places(sentence, retained, list);
-	sentence_say(sentence, " keep%s %s more with every step (steps %u to %u of %u), never freed, %s so far",
-		     list->count > 1 ? "" : "s", text_bytes(each, each_of(list)), growth->first,
-		     growth->first + growth->parts - 1, growth->of, text_bytes(all, sum_of(list)));
+		     places > 1 ? "" : "s", text_bytes(each, sum.each), most->parts, most->of - 1,
+		     (long long)most->step);
+	if (most->steps_of > 1)
+		sentence_say(sentence, "; so in %u of %u steps", most->steps, most->steps_of);
+	sentence_say(sentence, "), %s when the last one begins", text_bytes(all, sum.bytes));
+	if (table->row[0].count > 1) {
+		sentence_say(sentence, ", in each of ");
+		growth_say_processes(sentence, table, &table->row[0]);
+	}
 }
 
 /* Most of what grows is what CUDA graphs are captured with. */
 static int is_of_graphs(const struct retained *retained)
 {
-	const struct retained_list *const lists[] = { &retained->steps, &retained->batches };
+	const struct growth_list *const lists[] = { &retained->steps, &retained->batches };
 	const char *graphs = mt_category_name(MT_CATEGORY_GRAPHS);
 	uint64_t bytes = 0, all = 0;
 	size_t i, k;
 
 	for (k = 0; k < MT_ARRAY_SIZE(lists); k++)
 		for (i = 0; i < lists[k]->count; i++) {
-			all += lists[k]->growth[i].bytes;
-			bytes += strcmp(lists[k]->growth[i].category, graphs) ? 0 : lists[k]->growth[i].bytes;
+			all += lists[k]->place[i].bytes;
+			bytes += strcmp(lists[k]->place[i].category, graphs) ? 0 : lists[k]->place[i].bytes;
 		}
 	return bytes > all / 2;
 }
@@ -115,7 +98,7 @@ static void say_outlived(struct sentence *sentence, const struct retained *retai
 	const struct retained_crossings *list = &retained->outlived;
 	const struct retained_crossing *most = list->crossing;
 	char size[TEXT_SIZE_MAX], part[TEXT_SIZE_MAX], place[256], steps[64];
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, more = retained->step_count < 3 ? 3 - retained->step_count : 1;
 	size_t i;
 
 	for (i = 0; i < list->count; i++)
@@ -127,8 +110,7 @@ static void say_outlived(struct sentence *sentence, const struct retained *retai
 		     most->bytes == bytes ? "all" : text_bytes(part, most->bytes), answer_category(most->category),
 		     most->from, finding_place(place, sizeof(place), retained->db, most->node));
 	sentence_say(sentence, "%s %s needed to tell whether that grows.",
-		     text_count(steps, sizeof(steps), RETAINED_STEPS_ENOUGH - retained->step_count, "more step"),
-		     retained->step_count + 1 == RETAINED_STEPS_ENOUGH ? "is" : "are");
+		     text_count(steps, sizeof(steps), more, "more step"), more == 1 ? "is" : "are");
 }
 
 static void say_few_steps(struct sentence *sentence, const struct retained *retained)
@@ -138,8 +120,8 @@ static void say_few_steps(struct sentence *sentence, const struct retained *reta
 	if (retained->step_count && retained->outlived.count)
 		say_outlived(sentence, retained);
 	else
-		sentence_say(sentence, "%s ended: too few to tell growth from what is replaced (%d are needed).",
-			     text_count(steps, sizeof(steps), retained->step_count, "step"), RETAINED_STEPS_ENOUGH);
+		sentence_say(sentence, "%s ended: too few to tell growth from what is replaced (4 are enough).",
+			     text_count(steps, sizeof(steps), retained->step_count, "step"));
 	if (!retained->step_count)
 		return;
 	sentence_say(sentence, " At the end of the last one are alive ");
@@ -208,21 +190,21 @@ struct sentence retained_verdict(const struct retained *retained, const struct r
 		say_asked(&sentence, retained, question);
 		return sentence;
 	}
-	if (batches)
-		say_batches(&sentence, retained);
-	if (batches && steps)
-		sentence_say(&sentence, "; ");
 	if (steps)
-		say_steps(&sentence, retained);
+		growth_say(&sentence, &retained->growth, 0);
+	else if (batches)
+		say_batches(&sentence, retained);
 	if ((batches || steps) && is_of_graphs(retained))
 		sentence_say(&sentence,
-			     ", while CUDA graphs are captured: capture fewer or none, or take a later version of the library that captures "
-			     "them; where the code that keeps it is yours, drop the reference.");
+			     "%s while CUDA graphs are captured: capture fewer or none, or take a later version of the library that "
+			     "captures them; where the code that keeps it is yours, drop the reference.",
+			     steps ? " It comes" : ",");
 	else if (batches || steps)
 		sentence_say(&sentence,
-			     ": no knob fixes this; drop the reference (keep a detached number instead of the "
-			     "tensor, or delete it before the next round).");
-	else if (retained->step_count < RETAINED_STEPS_ENOUGH)
+			     "%s drop the reference (keep a detached number instead of the tensor, or delete it before the "
+			     "next round).",
+			     steps ? " No knob fixes this:" : ": no knob fixes this;");
+	else if (retained->growth.state == GROWTH_UNKNOWN)
 		say_few_steps(&sentence, retained);
 	else
 		say_nothing_grows(&sentence, retained);

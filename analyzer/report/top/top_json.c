@@ -10,6 +10,7 @@
 #include "report/peak_verdict.h"
 #include "report/places.h"
 #include "report/report.h"
+#include "report/steps/growth.h"
 #include "report/top_host.h"
 #include "top.h"
 
@@ -349,6 +350,17 @@ static int json_loss(void *context, const struct query_loss *row)
 	return 0;
 }
 
+static int json_growth(struct report *report)
+{
+	struct growth growth;
+	int error = growth_load(&growth, report->db);
+
+	if (!error)
+		error = growth_json(report->doc, &growth, SIZE_MAX);
+	growth_release(&growth);
+	return error;
+}
+
 static int json_ranks(struct report *report)
 {
 	struct ranks ranks;
@@ -375,6 +387,8 @@ static int json_report(struct report *report)
 	doc_end(doc);
 	if (!error)
 		error = top_parameters_json(doc, report->db, report->options->limit);
+	if (!error)
+		error = json_growth(report);
 	if (!error)
 		error = json_ranks(report);
 	if (!error)

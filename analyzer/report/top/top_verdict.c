@@ -4,6 +4,7 @@
 #include "query/callstack.h"
 #include "report/answer.h"
 #include "report/peak_verdict.h"
+#include "report/steps/growth.h"
 #include "top_report.h"
 
 void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step)
@@ -150,6 +151,20 @@ static int say_unseen(struct sentence *sentence, const struct top_report *report
 	return error;
 }
 
+/* Growth is that of the whole run, whatever moment the report is of. */
+static int say_growth(struct sentence *sentence, const struct top_report *report)
+{
+	struct growth growth;
+	int error = growth_load(&growth, report->db);
+
+	if (!error && growth.state == GROWTH_GROWING) {
+		sentence_say(sentence, " ");
+		growth_say(sentence, &growth, report->device->id);
+	}
+	growth_release(&growth);
+	return error;
+}
+
 int top_print_verdict(const struct top_report *report)
 {
 	struct sentence sentence = { 0 }, begins = { 0 };
@@ -164,11 +179,14 @@ int top_print_verdict(const struct top_report *report)
 	};
 	int error;
 
-	print_device_name(report);
+	if (!report->options->brief)
+		print_device_name(report);
 	error = peak_verdict_say(&sentence, report->db, &verdict);
 	say_slack(&sentence, report->device);
 	if (!error)
 		error = say_tensors(&sentence, report);
+	if (!error)
+		error = say_growth(&sentence, report);
 	if (!error)
 		error = say_unseen(&sentence, report);
 	answer_verdict(report->text, &sentence);

@@ -150,7 +150,7 @@ enum retained_column {
 };
 
 /* One of the sites that have this stack. */
-static uint32_t site_of(struct worker *worker, const struct retained_growth *growth)
+static uint32_t site_of(struct worker *worker, const struct growth_place *growth)
 {
 	const struct worker_query_stack stack = { .device = growth->device,
 						  .process = growth->process,
@@ -163,20 +163,20 @@ static uint32_t site_of(struct worker *worker, const struct retained_growth *gro
 	return worker_site(worker, site);
 }
 
-static void add_growth(struct worker *worker, struct worker_table *table, const struct retained_list *list,
+static void add_growth(struct worker *worker, struct worker_table *table, const struct growth_list *list,
 		       const char *what)
 {
-	const struct retained_growth *growth;
+	const struct growth_place *growth;
 	char word[TEXT_SIZE_MAX], place[256];
 	size_t i;
 
 	for (i = 0; i < list->count; i++) {
-		growth = &list->growth[i];
+		growth = &list->place[i];
 		if (worker_table_row(table, site_of(worker, growth), -1))
 			return;
 		worker_table_cell(table, RETAINED_BYTES, text_bytes(word, growth->bytes));
 		worker_table_cell(table, RETAINED_WHAT, what);
-		worker_table_cell(table, RETAINED_EACH, text_bytes(word, growth->bytes / growth->parts));
+		worker_table_cell(table, RETAINED_EACH, text_bytes(word, growth->each));
 		if (growth->steps)
 			worker_table_print(table, RETAINED_SEEN, "step %lld, in %u of %u", (long long)growth->step,
 					   growth->steps, growth->steps_of);

@@ -1,0 +1,124 @@
+#include "outlived.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+#define ROOM_LEAST 256u
+
+static size_t place_of(const struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until)
+{
+	uint64_t hash = ((uint64_t)site << 32 ^ (uint64_t)until << 20 ^ step) * 0x9e3779b97f4a7c15ull;
+
+	return (size_t)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9ull >> 24) & (outlived->room - 1);
+}
+
+/* The row of the triple, or the free one where the row belongs. */
+static struct outlived_row *find(const struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until)
+{
+	size_t at = place_of(outlived, site, step, until);
+	struct outlived_row *row;
+
+	for (;; at = (at + 1) & (outlived->room - 1)) {
+		row = &outlived->row[at];
+		if (!row->site || (row->site == site && row->step == step && row->until == until))
+			return row;
+	}
+}
+
+/* A table of `room` rows with those of `from`, whose sites get new numbers where `number` is not NULL. 0 or -MT_E_MEMORY. */
+static int copy(struct outlived *to, size_t room, const struct outlived *from, const uint32_t *number)
+{
+	const struct outlived_row *row;
+	uint32_t site;
+	size_t i;
+
+	*to = (struct outlived){ .room = room, .rows = from->rows, .row = calloc(room, sizeof(*to->row)) };
+	if (!to->row)
+		return -MT_E_MEMORY;
+	for (i = 0; i < from->room; i++) {
+		row = &from->row[i];
+		if (!row->site)
+			continue;
+		site = number ? number[row->site] : row->site;
+		*find(to, site, row->step, row->until) = (struct outlived_row){
+			.site = site, .step = row->step, .until = row->until, .bytes = row->bytes, .count = row->count
+		};
+	}
+	return 0;
+}
+
+static int replace(struct outlived *outlived, size_t room, const uint32_t *number)
+{
+	struct outlived grown;
+	int error = copy(&grown, room, outlived, number);
+
+	if (error)
+		return error;
+	free(outlived->row);
+	*outlived = grown;
+	return 0;
+}
+
+int outlived_add(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes)
+{
+	struct outlived_row *row;
+
+	if (outlived->rows * 2 >= outlived->room &&
+	    replace(outlived, outlived->room ? outlived->room * 2 : ROOM_LEAST, NULL))
+		return -MT_E_MEMORY;
+	row = find(outlived, site, step, until);
+	outlived->rows += !row->site;
+	row->site = site;
+	row->step = step;
+	row->until = until;
+	row->bytes += bytes;
+	row->count++;
+	return 0;
+}
+
+void outlived_forget(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes)
+{
+	struct outlived_row *row = outlived->rows ? find(outlived, site, step, until) : NULL;
+
+	if (!row || !row->count || row->bytes < bytes)
+		return;
+	row->bytes -= bytes;
+	row->count--;
+}
+
+int outlived_reorder(struct outlived *outlived, const uint32_t *number)
+{
+	return outlived->rows ? replace(outlived, outlived->room, number) : 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct outlived_row *one = a, *two = b;
+
+	if (one->site != two->site)
+		return one->site < two->site ? -1 : 1;
+	if (one->step != two->step)
+		return one->step < two->step ? -1 : 1;
+	return (one->until > two->until) - (one->until < two->until);
+}
+
+struct outlived_row *outlived_sorted(const struct outlived *outlived)
+{
+	struct outlived_row *sorted = outlived->rows ? malloc(outlived->rows * sizeof(*sorted)) : NULL;
+	size_t i, count = 0;
+
+	if (!sorted)
+		return NULL;
+	for (i = 0; i < outlived->room; i++)
+		if (outlived->row[i].site)
+			sorted[count++] = outlived->row[i];
+	qsort(sorted, count, sizeof(*sorted), by_key);
+	return sorted;
+}
+
+void outlived_release(struct outlived *outlived)
+{
+	free(outlived->row);
+	memset(outlived, 0, sizeof(*outlived));
+}

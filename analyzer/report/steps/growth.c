@@ -1,0 +1,535 @@
+#include "growth.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/event.h"
+#include "memtrace/phase.h"
+#include "report/finding.h"
+
+#define STEPS_MAX (1u << 20) /* the newest ones of a run */
+#define STEPS_ENOUGH 3       /* to tell growth */
+
+/* ---- the rule ---- */
+
+/* The longest run that ends late. 1: it is long enough. */
+static int find_run(const uint64_t *kept, uint32_t parts, uint64_t threshold, struct growth_run *found)
+{
+	struct growth_run run = { 0 };
+	uint32_t judged = parts - 1, many = 0, most = 0, last = 0, i;
+
+	*found = run;
+	for (i = 0; i < judged; i++) {
+		if (kept[i] <= threshold)
+			continue;
+		if (!many || i - last > parts / GROWTH_GAP + 1) {
+			run = (struct growth_run){ .first = i };
+			many = 0;
+		}
+		many++;
+		last = i;
+		run.parts = i + 1 - run.first;
+		run.kept += kept[i];
+		run.most = kept[i] > run.most ? kept[i] : run.most;
+		if (many > most && i + 1 + parts / GROWTH_LATE >= judged) {
+			*found = run;
+			most = many;
+		}
+	}
+	return most >= GROWTH_PARTS || (most && most + 1 >= GROWTH_PARTS && !found->first && kept[judged] > threshold);
+}
+
+/* Bytes that the place holds more at the end of part `to` than before part `from`. Part 0 begins with what went later. */
+static uint64_t rise(const uint64_t *kept, const uint64_t *held, uint32_t from, uint32_t to)
+{
+	uint64_t before = from ? held[from - 1] : held[0] > kept[0] ? held[0] - kept[0] : 0;
+
+	return held[to] > before ? held[to] - before : 0;
+}
+
+/* 1: of what the last parts kept, the place holds at least half more. */
+static int still_grows(const uint64_t *kept, const uint64_t *held, uint32_t parts)
+{
+	uint32_t judged = parts - 1, late = parts / GROWTH_LATE, from, i;
+	uint64_t sum = 0;
+
+	from = late > 1 ? judged - late : judged - 1;
+	for (i = from; i < judged; i++)
+		sum += kept[i];
+	return sum && rise(kept, held, from, judged - 1) >= sum - sum / 2;
+}
+
+int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth_run *run)
+{
+	uint64_t more;
+
+	if (parts < GROWTH_PARTS || !find_run(kept, parts, threshold, run) || !still_grows(kept, held, parts))
+		return 0;
+	more = rise(kept, held, run->first, run->first + run->parts - 1);
+	run->bytes = more < run->kept ? more : run->kept;
+	return run->bytes >= run->kept / 2;
+}
+
+/* ---- one place, while its rows come in ---- */
+
+struct growing {
+	struct growth *growth;
+	struct growth_place key; /* the place */
+	uint64_t *kept, *held, *count;
+	uint32_t parts, room;
+	int64_t first_step;
+	uint64_t threshold;
+	uint64_t category[MT_CATEGORY_COUNT]; /* bytes made */
+	int64_t node[MT_CATEGORY_COUNT];
+	int open;
+};
+
+struct growth_place *growth_list_add(struct growth_list *list, const struct growth_place *place)
+{
+	struct growth_place *more;
+
+	if (list->count == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		more = realloc(list->place, list->room * sizeof(*more));
+		if (!more)
+			return NULL;
+		list->place = more;
+	}
+	list->place[list->count] = *place;
+	return &list->place[list->count++];
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
+
+	return (one > two) - (one < two);
+}
+
+/* The first step of all sets things up where it kept half as much again as the middle one of those after it. */
+static int sets_up(const uint64_t *kept, const struct growth_run *run)
+{
+	uint64_t *later = run->first || run->parts < 3 ? NULL : malloc(run->parts * sizeof(*later)), middle;
+	uint32_t count = run->parts - 1;
+
+	if (!later)
+		return 0;
+	memcpy(later, kept + 1, count * sizeof(*later));
+	qsort(later, count, sizeof(*later), by_size);
+	middle = later[count / 2];
+	free(later);
+	return kept[0] > middle + middle / 2;
+}
+
+static void take_category(struct growing *growing)
+{
+	uint32_t i, most = 0;
+
+	for (i = 1; i < MT_CATEGORY_COUNT; i++)
+		if (growing->category[i] > growing->category[most])
+			most = i;
+	growing->key.category = mt_category_name(most);
+	growing->key.node = growing->node[most];
+}
+
+/* Too few steps to tell: what the second step kept may have begun to grow. */
+static int is_open_question(const struct growing *growing)
+{
+	return growing->parts == STEPS_ENOUGH && growing->kept[0] <= growing->threshold &&
+	       growing->kept[1] > growing->threshold && growing->kept[2] > growing->threshold;
+}
+
+static int take_run(struct growing *growing, struct growth_run *run)
+{
+	uint64_t last = growing->kept[growing->parts - 1];
+	uint32_t missing = growing->parts - run->first - run->parts; /* steps from the run to the end */
+	struct growth_place *place = &growing->key;
+	uint32_t i;
+
+	place->replaced = run->kept - run->bytes;
+	if (sets_up(growing->kept, run)) {
+		run->bytes -= growing->kept[0] < run->bytes ? growing->kept[0] : 0;
+		run->first++;
+		run->parts--;
+	}
+	if (missing <= growing->parts / GROWTH_GAP + 1 && last > growing->threshold) {
+		run->bytes += last < run->most + run->most / 2 ? last : run->most;
+		run->parts += missing;
+	}
+	for (i = run->first, place->count = 0; i < run->first + run->parts; i++)
+		place->count += growing->count[i];
+	place->bytes = run->bytes;
+	place->each = run->bytes / run->parts;
+	place->parts = run->parts;
+	place->of = growing->parts;
+	place->first = run->first + (uint32_t)growing->first_step;
+	take_category(growing);
+	return growth_list_add(&growing->growth->table.places, place) ? 0 : -MT_E_MEMORY;
+}
+
+static struct growth_lane *find_lane(const struct growth *growth, int64_t process, int64_t device)
+{
+	size_t low = 0, high = growth->lanes, middle;
+	struct growth_lane *lane;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		lane = &growth->lane[middle];
+		if (lane->process < process || (lane->process == process && lane->device < device))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	lane = &growth->lane[low];
+	return low < growth->lanes && lane->process == process && lane->device == device ? lane : NULL;
+}
+
+/* Judges the place whose rows are all in. */
+static int judge(struct growing *growing)
+{
+	struct growth_lane *lane = find_lane(growing->growth, growing->key.process, growing->key.device);
+	struct growth_run run;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	if (!growing->open || !lane)
+		return 0;
+	growing->open = 0;
+	for (i = 0; i < growing->parts; i++)
+		growing->held[i] = sum += growing->held[i];
+	if (growth_find(growing->kept, growing->held, growing->parts, growing->threshold, &run)) {
+		lane->state = GROWTH_GROWING;
+		return take_run(growing, &run);
+	}
+	if (is_open_question(growing) && lane->state == GROWTH_STEADY)
+		lane->state = GROWTH_UNKNOWN;
+	return 0;
+}
+
+static int make_room(struct growing *growing, uint32_t parts)
+{
+	uint64_t **all[] = { &growing->kept, &growing->held, &growing->count }, *more;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(all); i++) {
+		more = parts > growing->room ? realloc(*all[i], parts * sizeof(*more)) : *all[i];
+		if (!more)
+			return -MT_E_MEMORY;
+		*all[i] = more;
+		memset(more, 0, parts * sizeof(*more));
+	}
+	growing->room = parts > growing->room ? parts : growing->room;
+	growing->parts = parts;
+	return 0;
+}
+
+static int begin(struct growing *growing, const struct growth_place *key, uint32_t parts)
+{
+	growing->key = *key;
+	growing->open = 1;
+	memset(growing->category, 0, sizeof(growing->category));
+	memset(growing->node, 0, sizeof(growing->node));
+	return make_room(growing, parts);
+}
+
+static int same_key(const struct growth_place *one, const struct growth_place *two)
+{
+	return one->device == two->device && one->process == two->process && one->spot == two->spot &&
+	       one->phase == two->phase;
+}
+
+/* Made in `step`, gone in `gone`. An allocation that lives to the end of the next step only is replaced: the place does not hold it. */
+static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes, uint64_t count)
+{
+	int64_t last = growing->parts, made = step - growing->first_step, to = gone - growing->first_step;
+
+	if (made >= last || to <= 0)
+		return;
+	if (made >= 0 && to >= last) {
+		growing->kept[made] += bytes;
+		growing->count[made] += count;
+	}
+	if (to == made + 1 || made + 1 == last)
+		return;
+	growing->held[made < 0 ? 0 : made] += bytes;
+	if (to < last)
+		growing->held[to] -= bytes; /* differences wrap around and add up again */
+}
+
+static uint32_t category_number(const char *word)
+{
+	uint32_t i;
+
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		if (!strcmp(word, mt_category_name(i)))
+			return i;
+	return MT_CATEGORY_OTHER;
+}
+
+static struct growth_place read_key(const struct db_stmt *row)
+{
+	int phase = mt_phase_parse(db_text(row, 4), strlen(db_text(row, 4)));
+
+	return (struct growth_place){ .device = db_int(row, 0),
+				      .process = db_int(row, 1),
+				      .pid = db_int(row, 2),
+				      .rank = db_type(row, 13) == DB_NULL ? -1 : db_int(row, 13),
+				      .spot = db_int(row, 3),
+				      .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase) };
+}
+
+static int take_row(void *context, const struct db_stmt *row)
+{
+	struct growing *growing = context;
+	struct growth_place key = read_key(row);
+	int64_t first = db_int(row, 10), last = db_int(row, 11), step = finding_int(row, 7, 0, UINT32_MAX);
+	int64_t gone = db_type(row, 8) == DB_NULL ? INT64_MAX : finding_int(row, 8, 0, UINT32_MAX);
+	uint32_t category = category_number(db_text(row, 5));
+	int error = 0;
+
+	if (last < first || last > UINT32_MAX || first < 0)
+		return 0;
+	if (last - first >= STEPS_MAX)
+		first = last - STEPS_MAX + 1;
+	if (!growing->open || !same_key(&growing->key, &key)) {
+		error = judge(growing);
+		growing->first_step = first;
+		growing->threshold = (uint64_t)db_int(row, 12);
+		if (!error)
+			error = begin(growing, &key, (uint32_t)(last - first + 1));
+	}
+	if (error)
+		return error;
+	count_step(growing, step, gone, (uint64_t)db_int(row, 9), (uint64_t)db_int(row, 14));
+	if (gone > last && step > first)
+		growing->category[category] += (uint64_t)db_int(row, 9);
+	if (!growing->node[category])
+		growing->node[category] = db_int(row, 6);
+	return 0;
+}
+
+/* ---- lanes, devices, rows ---- */
+
+static int take_lane(void *context, const struct db_stmt *row)
+{
+	struct growth *growth = context;
+	struct growth_lane *more = growth->lane;
+
+	/* There is always room for a power of two. */
+	if (!(growth->lanes & (growth->lanes - 1)))
+		more = realloc(growth->lane, (growth->lanes ? growth->lanes * 2 : 1) * sizeof(*more));
+	if (!more)
+		return -MT_E_MEMORY;
+	growth->lane = more;
+	growth->lane[growth->lanes++] = (struct growth_lane){ .process = db_int(row, 0),
+							      .device = db_int(row, 1),
+							      .state = db_int(row, 2) >= STEPS_ENOUGH
+									       ? GROWTH_STEADY
+									       : GROWTH_UNKNOWN };
+	return 0;
+}
+
+static int take_device(void *context, const struct db_stmt *row)
+{
+	struct growth *growth = context;
+	struct growth_device *more = growth->device, *device;
+	const struct growth_place *place;
+	int64_t free = db_int(row, 3) - db_int(row, 4);
+	size_t i;
+
+	if (!(growth->devices & (growth->devices - 1)))
+		more = realloc(growth->device, (growth->devices ? growth->devices * 2 : 1) * sizeof(*more));
+	if (!more)
+		return -MT_E_MEMORY;
+	growth->device = more;
+	device = &growth->device[growth->devices];
+	*device = (struct growth_device){ .device = db_int(row, 0), .number = db_int(row, 1), .left = -1 };
+	mt_copy_text(device->kind, sizeof(device->kind), db_text(row, 2));
+	for (i = 0; i < growth->lanes; i++)
+		device->processes += growth->lane[i].device == device->device &&
+				     growth->lane[i].state == GROWTH_GROWING;
+	for (i = 0; i < growth->table.places.count; i++) {
+		place = &growth->table.places.place[i];
+		if (place->device != device->device)
+			continue;
+		device->bytes += place->bytes;
+		device->each += place->each;
+	}
+	if (db_int(row, 5) && free > 0 && device->each)
+		device->left = free / (int64_t)device->each + 1;
+	growth->devices += device->each != 0;
+	return 0;
+}
+
+static int by_each(const void *a, const void *b)
+{
+	const struct growth_device *one = a, *two = b;
+
+	if (one->each != two->each)
+		return one->each < two->each ? 1 : -1;
+	return (one->number > two->number) - (one->number < two->number);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct growth_place *one = a, *two = b;
+	int phase = strcmp(one->phase, two->phase);
+
+	if (one->spot != two->spot)
+		return one->spot < two->spot ? -1 : 1;
+	if (phase)
+		return phase;
+	if (one->rank != two->rank)
+		return one->rank < two->rank ? -1 : 1;
+	if (one->process != two->process)
+		return one->process < two->process ? -1 : 1;
+	return (one->device > two->device) - (one->device < two->device);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct growth_row *one = a, *two = b;
+
+	if (one->bytes != two->bytes)
+		return one->bytes < two->bytes ? 1 : -1;
+	return (one->first > two->first) - (one->first < two->first);
+}
+
+static int make_rows(struct growth_table *table)
+{
+	const struct growth_place *place = table->places.place;
+	struct growth_row *row = NULL;
+	size_t i;
+
+	if (!table->places.count)
+		return 0;
+	qsort(table->places.place, table->places.count, sizeof(*place), by_place);
+	table->row = calloc(table->places.count, sizeof(*row));
+	if (!table->row)
+		return -MT_E_MEMORY;
+	for (i = 0; i < table->places.count; i++, place++) {
+		if (!row || row->most->spot != place->spot || row->most->phase != place->phase) {
+			row = &table->row[table->rows++];
+			*row = (struct growth_row){ .most = place, .first = i };
+		}
+		row->bytes += place->bytes;
+		row->each += place->each;
+		row->count++;
+		row->most = place->bytes > row->most->bytes ? place : row->most;
+	}
+	qsort(table->row, table->rows, sizeof(*row), by_bytes);
+	return 0;
+}
+
+int growth_table_make(struct growth_table *table, const struct growth_list *list)
+{
+	size_t i;
+
+	memset(table, 0, sizeof(*table));
+	for (i = 0; i < list->count; i++)
+		if (!growth_list_add(&table->places, &list->place[i]))
+			return -MT_E_MEMORY;
+	return make_rows(table);
+}
+
+void growth_table_release(struct growth_table *table)
+{
+	free(table->places.place);
+	free(table->row);
+	memset(table, 0, sizeof(*table));
+}
+
+static void add_up(struct growth *growth)
+{
+	const struct growth_place *place;
+	struct growth_lane *lane;
+	size_t i;
+
+	for (i = 0; i < growth->table.places.count; i++) {
+		place = &growth->table.places.place[i];
+		lane = find_lane(growth, place->process, place->device);
+		lane->bytes += place->bytes;
+		lane->each += place->each;
+	}
+	for (i = 0; i < growth->lanes; i++)
+		if (growth->lane[i].state > growth->state)
+			growth->state = growth->lane[i].state;
+}
+
+static const char lanes_sql[] =
+	"SELECT DISTINCT site.process, site.device, process.steps FROM site JOIN process ON process.id = site.process "
+	"JOIN device ON device.id = site.device WHERE number IS NOT NULL ORDER BY 1, 2";
+
+static const char places_sql[] =
+	"SELECT site.device, site.process, pid, ifnull(spot, 0) AS spot, site.phase, category, min(site.node), it.step, "
+	"until_step, sum(bytes), first_step, last_step, max(4096, ifnull((SELECT bytes / 100000 FROM peak "
+	"WHERE peak.device = site.device), 0)), rank, sum(count) FROM outlived AS it JOIN site ON site.id = it.site "
+	"JOIN process ON process.id = site.process JOIN steps_ended ON steps_ended.process = site.process "
+	"LEFT JOIN temp.spot AS spot ON spot.node = site.node "
+	"WHERE last_step > first_step AND (site.memory = 'tensor' OR NOT site.tensors_inside) "
+	"GROUP BY 1, 2, 4, 5, 8, 9, 6 ORDER BY 1, 2, 4, 5, 8, 9, 6";
+
+/* A recording that stopped after the steps it was asked for left a program that goes on. */
+static const char devices_sql[] =
+	"SELECT device.id, number, kind, ifnull(total_bytes, 0), bytes, (SELECT min(ifnull(ended, '') = ?1) FROM process "
+	"WHERE id IN (SELECT process FROM site WHERE site.device = device.id)) FROM device "
+	"JOIN peak ON peak.device = device.id WHERE number IS NOT NULL ORDER BY number";
+
+static int load_devices(struct growth *growth)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(growth->db, &stmt, devices_sql), more;
+
+	if (!error)
+		db_bind_text(stmt, 1, mt_end_name(MT_END_STEPS));
+	while (!error && (more = db_step(stmt)) != 0)
+		error = more < 0 ? more : take_device(growth, stmt);
+	db_finish(stmt);
+	if (growth->devices)
+		qsort(growth->device, growth->devices, sizeof(*growth->device), by_each);
+	return error;
+}
+
+int growth_load(struct growth *growth, struct db *db)
+{
+	struct growing growing = { .growth = growth };
+	int error;
+
+	memset(growth, 0, sizeof(*growth));
+	growth->db = db;
+	error = finding_spots(db);
+	if (!error)
+		error = finding_rows(db, lanes_sql, take_lane, growth);
+	if (!error)
+		error = finding_rows(db, places_sql, take_row, &growing);
+	if (!error)
+		error = judge(&growing);
+	free(growing.kept);
+	free(growing.held);
+	free(growing.count);
+	if (!error)
+		error = make_rows(&growth->table);
+	if (error)
+		return error;
+	add_up(growth);
+	return load_devices(growth);
+}
+
+void growth_release(struct growth *growth)
+{
+	growth_table_release(&growth->table);
+	free(growth->lane);
+	free(growth->device);
+	memset(growth, 0, sizeof(*growth));
+}
+
+const struct growth_lane *growth_lane(const struct growth *growth, int64_t process, int64_t device)
+{
+	return find_lane(growth, process, device);
+}
+
+const char *growth_state_word(enum growth_state state)
+{
+	return state == GROWTH_GROWING ? "growing" : state == GROWTH_STEADY ? "steady" : "unknown";
+}

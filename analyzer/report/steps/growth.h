@@ -1,0 +1,140 @@
+/*
+ * growth.h - whether a run grows, where, and by how much. Every report asks here.
+ *
+ * The life of a program is cut into parts: steps, or the micro-batches of one step (retained.h). Two figures of one
+ * place are known for each part. Kept: bytes that the part made there and that are alive at the end of all. Held: bytes
+ * of the place at the end of the part.
+ *
+ *                      made and kept        held
+ *   weights            8 0 0 0 0 0          8 8 8 8 8 8     stays
+ *   output, replaced   0 0 0 0 0 3          3 3 3 3 3 3     the newest is always there
+ *   the last 3 steps   0 0 0 3 3 3          3 6 9 9 9 9     as much goes as comes
+ *   a cache, full      2 2 2 2 0 0          2 4 6 8 8 8     has come to its end
+ *   a leak             2 2 2 2 2 2          2 4 6 8 10 12   grows
+ *
+ * A place is a line of the user's code in one phase of one process on one device. A place grows when
+ *  - it kept more than a threshold of GROWTH_PARTS parts in a row, the last part left out (what is alive at its end may
+ *    still go). Gaps of one part in GROWTH_GAP are allowed. In a run from the very first part the last part counts, too.
+ *  - it holds at least half of that more than before those parts: the rest took the place of what went;
+ *  - it still does: the same is true of the last one part in GROWTH_LATE.
+ * By steps, what lives to the end of the next step only (the last output) is not held. The threshold is a hundred
+ * thousandth of the device's peak, at least 4 KiB.
+ *
+ * The figures: `bytes` is what was kept of these parts, with the last one, and without a first step that set things up;
+ * `each` is that by the number of parts. A process, a GPU and the run grow by the sums over their places.
+ */
+#ifndef MEMANA_GROWTH_H
+#define MEMANA_GROWTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/json.h"
+#include "base/text.h"
+#include "database/db.h"
+
+#define GROWTH_PARTS 3
+#define GROWTH_LATE 4
+#define GROWTH_GAP 8
+
+struct growth_run {
+	uint32_t first, parts; /* the first part, from 0, and how many, with gaps */
+	uint64_t kept, bytes;  /* kept of these parts; and the bytes held more than before them */
+	uint64_t most;         /* the most kept of one part */
+};
+
+/* `kept` and `held` have `parts` figures, bytes. 1: the place grows, and `run` says since when and by how much; 0. */
+int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth_run *run);
+
+/* A place that grows. */
+struct growth_place {
+	int64_t device, process, pid, rank, node; /* ids; rank -1: none; one of its stacks, 0: none */
+	int64_t spot;                             /* see finding.h */
+	const char *phase, *category;             /* static words; the category that most of it has */
+	uint64_t bytes, each;     /* see above; micro-batches: of the worst step, until the last one begins */
+	uint64_t replaced;        /* kept of these parts beside that, for as much that went meanwhile */
+	uint64_t count;           /* allocations; steps only */
+	uint32_t parts, of;       /* how many parts, out of how many */
+	uint32_t first;           /* the first of them: a step, or a micro-batch from 1 */
+	uint32_t steps, steps_of; /* micro-batches: in how many steps the place grew, out of how many */
+	int64_t step;             /* micro-batches: the worst step */
+};
+
+struct growth_list {
+	struct growth_place *place;
+	size_t count, room;
+};
+
+/* One place in all processes, of all devices or of one: `count` of the list, from `first` on. */
+struct growth_row {
+	const struct growth_place *most; /* its largest process */
+	uint64_t bytes, each;
+	size_t first, count;
+};
+
+/* Places of several processes as rows. */
+struct growth_table {
+	struct growth_list places; /* by place, then by process */
+	struct growth_row *row;    /* largest first */
+	size_t rows;
+};
+
+/* A table of a copy of the list. 0 or -MT_E_MEMORY. Release in any case. */
+int growth_table_make(struct growth_table *table, const struct growth_list *list);
+void growth_table_release(struct growth_table *table);
+
+enum growth_state { GROWTH_UNKNOWN, GROWTH_STEADY, GROWTH_GROWING };
+
+/* One process on one device. */
+struct growth_lane {
+	int64_t process, device; /* ids */
+	uint64_t bytes, each;
+	enum growth_state state; /* unknown: too few steps ended */
+};
+
+/* A device that grows: the sums over its processes. */
+struct growth_device {
+	int64_t device, number;
+	char kind[8];
+	uint64_t bytes, each;
+	int64_t left; /* steps until the device is full, -1: unknown, or the run is over */
+	size_t processes;
+};
+
+struct growth {
+	struct db *db; /* the one asked */
+	struct growth_table table;
+	struct growth_lane *lane;     /* by process, then by device */
+	struct growth_device *device; /* the one that grows fastest first */
+	size_t lanes, devices;
+	enum growth_state state; /* the run's */
+};
+
+/* Asks the database; the table `callsite` is filled. 0 or -MT_E_x. Release in any case. */
+int growth_load(struct growth *growth, struct db *db);
+void growth_release(struct growth *growth);
+
+/* NULL: the process has nothing on that device. */
+const struct growth_lane *growth_lane(const struct growth *growth, int64_t process, int64_t device);
+
+/* "steady", "growing", "unknown" */
+const char *growth_state_word(enum growth_state state);
+
+/* Adds a copy. The place in the list, or NULL: out of memory. */
+struct growth_place *growth_list_add(struct growth_list *list, const struct growth_place *place);
+
+/* ---- growth_words.c ---- */
+
+/*
+ * The headline: "Growing: forward (train.py:20) keeps 2.0 MiB more with every step (steps 1 to 6), 12.0 MiB so far, on
+ * GPU 0 in 8 processes. GPU 0 is full after 538 more steps." About the device that grows fastest, or about `device` (id, 0:
+ * any). Nothing where nothing grows.
+ */
+void growth_say(struct sentence *sentence, const struct growth *growth, int64_t device);
+
+/* "rank 0", "ranks 0 to 7", "pids 12 and 15": who has a row. */
+void growth_say_processes(struct sentence *sentence, const struct growth_table *table, const struct growth_row *row);
+
+/* The object "growth" of every report that tells of it: the same figures everywhere. At most `limit` places. 0 or -MT_E_x. */
+int growth_json(struct doc *doc, const struct growth *growth, size_t limit);
+
+#endif

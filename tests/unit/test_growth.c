@@ -1,0 +1,269 @@
+/*
+ * Shapes of programs, and whether they grow: one answer for all reports. With "--write DIR" it only writes the traces, and
+ * kinds.txt with what is true of them, for tests/cli/test_growth.sh.
+ */
+#include "memtrace/base.h"
+#include "report/steps/growth.h"
+#include "report/steps/query_steps.h"
+#include "report/steps/retained.h"
+#include "run_kit.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define BATCHES 4
+#define STEPS_MOST 24
+#define STRIDE (64 * MIB)
+#define RANKS_MOST 8
+
+enum shape {
+	LEAK_STEP,     /* a piece with every step */
+	LEAK_BATCH,    /* with every micro-batch, for good */
+	LEAK_BACKWARD, /* made by backward */
+	LEAK_HELPER,   /* made by a helper that others call, too, whose pieces go */
+	LEAK_LARGER,   /* a larger piece each time */
+	LEAK_THIRD,    /* with every third step */
+	LEAK_SET_UP,   /* at a line that made 28 pieces in the first step */
+	LEAK_BESIDE,   /* at the line of the output that is replaced */
+	OUTPUT_LARGER, /* the last output, larger each time */
+	OUTPUT_LAST_2, /* the last two outputs */
+	GROWS_TO_HALF, /* a leak that has come to its end */
+	CACHE_FILLS,   /* a cache of four pieces */
+	NOTHING,
+};
+
+static const struct kind {
+	const char *name;
+	enum shape shape;
+	uint32_t steps, ranks, leaking; /* ranks: on one GPU; the first `leaking` of them leak */
+	enum growth_state state;
+	uint64_t each, bytes; /* MiB, of all ranks */
+} kinds[] = {
+	{ "step", LEAK_STEP, 6, 1, 1, GROWTH_GROWING, 2, 12 },
+	{ "step-2", LEAK_STEP, 2, 1, 1, GROWTH_UNKNOWN, 0, 0 },
+	{ "step-3", LEAK_STEP, 3, 1, 1, GROWTH_GROWING, 2, 6 },
+	{ "step-4", LEAK_STEP, 4, 1, 1, GROWTH_GROWING, 2, 8 },
+	{ "batch", LEAK_BATCH, 6, 1, 1, GROWTH_GROWING, 8, 48 },
+	{ "backward", LEAK_BACKWARD, 6, 1, 1, GROWTH_GROWING, 2, 12 },
+	{ "helper", LEAK_HELPER, 6, 1, 1, GROWTH_GROWING, 2, 12 },
+	{ "larger", LEAK_LARGER, 6, 1, 1, GROWTH_GROWING, 7, 42 },
+	{ "third", LEAK_THIRD, 24, 1, 1, GROWTH_GROWING, 0, 16 },
+	{ "set-up", LEAK_SET_UP, 6, 1, 1, GROWTH_GROWING, 2, 10 },
+	{ "beside", LEAK_BESIDE, 6, 1, 1, GROWTH_GROWING, 2, 12 },
+	{ "output", OUTPUT_LARGER, 6, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "output-3", OUTPUT_LARGER, 3, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "last-two", OUTPUT_LAST_2, 6, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "half", GROWS_TO_HALF, 8, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "cache", CACHE_FILLS, 8, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "nothing", NOTHING, 6, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "nothing-4", NOTHING, 4, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "one-rank", LEAK_STEP, 6, 4, 1, GROWTH_GROWING, 2, 12 },
+	{ "all-ranks", LEAK_STEP, 6, 8, 8, GROWTH_GROWING, 16, 96 },
+};
+
+struct piece {
+	uint64_t addr, size;
+};
+
+struct program {
+	struct maker m;
+	uint32_t main_frame;
+	uint64_t next;
+	struct piece output[2];
+	struct piece leak[STEPS_MOST * BATCHES];
+	uint32_t leaks;
+};
+
+static struct piece take(struct program *program, const char *function, uint32_t line, uint64_t size)
+{
+	struct piece piece = { program->next, size };
+
+	program->next += (size + STRIDE) / STRIDE * STRIDE;
+	program->m.stack = maker_python(&program->m, program->main_frame, function, "/home/me/train.py", line);
+	maker_tensor_alloc(&program->m, piece.addr, size);
+	return piece;
+}
+
+static void drop(struct program *program, struct piece *piece)
+{
+	if (piece->size)
+		maker_tensor_free(&program->m, piece->addr, piece->size);
+	piece->size = 0;
+}
+
+static void keep(struct program *program, const char *function, uint32_t line, uint64_t size)
+{
+	program->leak[program->leaks++] = take(program, function, line, size);
+}
+
+static void forward(struct program *program, enum shape shape, uint32_t step, uint32_t batch)
+{
+	int last = batch + 1 == BATCHES;
+
+	if ((shape == LEAK_STEP && last) || shape == LEAK_BATCH || (shape == LEAK_THIRD && last && step % 3 == 0) ||
+	    (shape == GROWS_TO_HALF && last && step <= 4) || (shape == CACHE_FILLS && last && step <= 4) ||
+	    (shape == LEAK_BESIDE && last))
+		keep(program, "keep", 77, 2 * MIB);
+	if (shape == LEAK_HELPER && last)
+		keep(program, "helper", 60, 2 * MIB);
+	if (shape == LEAK_LARGER && last)
+		keep(program, "keep", 77, 2 * step * MIB);
+	if (shape == LEAK_SET_UP && last)
+		keep(program, "keep", 77, (step == 1 ? 56 : 2) * MIB);
+	if (!last)
+		return;
+	if (shape == OUTPUT_LAST_2) {
+		drop(program, &program->output[1]);
+		program->output[1] = program->output[0];
+	} else {
+		drop(program, &program->output[0]);
+	}
+	program->output[0] = take(program, shape == LEAK_BESIDE ? "keep" : "model", shape == LEAK_BESIDE ? 77 : 40,
+				  (shape == OUTPUT_LARGER ? 4 * step : 4) * MIB);
+}
+
+static void run_batch(struct program *program, enum shape shape, uint32_t step, uint32_t batch)
+{
+	struct piece scratch, help;
+
+	maker_phase(&program->m, "forward");
+	scratch = take(program, "layer", 31, 8 * MIB);
+	help = take(program, "helper", 60, 1 * MIB);
+	forward(program, shape, step, batch);
+	drop(program, &help);
+	maker_phase_end(&program->m);
+	maker_phase(&program->m, "backward");
+	if (shape == LEAK_BACKWARD && batch + 1 == BATCHES)
+		keep(program, "hook", 50, 2 * MIB);
+	drop(program, &scratch);
+	maker_phase_end(&program->m);
+}
+
+/* A program that leaves in order: all it kept goes at the end, after the last step. */
+static void write_program(const char *path, const struct kind *kind, uint32_t rank)
+{
+	struct program program = { .next = 0x100000000ull };
+	enum shape shape = rank < kind->leaking || !kind->leaking ? kind->shape : NOTHING;
+	uint32_t step, batch, i;
+
+	maker_open(&program.m, path, 100 + rank, kind->ranks > 1 ? (int)rank : -1);
+	program.main_frame = maker_python(&program.m, 0, "main", "/home/me/train.py", 5);
+	maker_phase(&program.m, "init");
+	take(&program, "load", 10, 40 * MIB);
+	maker_phase_end(&program.m);
+	for (step = 1; step <= kind->steps; step++) {
+		for (batch = 0; batch < BATCHES; batch++)
+			run_batch(&program, shape, step, batch);
+		maker_phase(&program.m, "optimizer");
+		if (step == 1)
+			take(&program, "Adam.step", 90, 80 * MIB);
+		maker_phase_end(&program.m);
+		maker_step(&program.m, step);
+	}
+	for (i = 0; i < program.leaks; i++)
+		drop(&program, &program.leak[i]);
+	maker_close(&program.m);
+}
+
+static void write_kind(const char *folder, const struct kind *kind)
+{
+	char name[64];
+	uint32_t rank;
+
+	for (rank = 0; rank < kind->ranks; rank++) {
+		snprintf(name, sizeof(name), "%s.%u.zst", kind->name, rank);
+		write_program(run_path(folder, name), kind, rank);
+	}
+}
+
+static void open_kind(struct run *run, const char *folder, const struct kind *kind, int everything)
+{
+	static char path[RANKS_MOST][512];
+	char *paths[RANKS_MOST];
+	uint32_t rank;
+
+	for (rank = 0; rank < kind->ranks; rank++) {
+		snprintf(path[rank], sizeof(path[rank]), "%s/%s.%u.zst", folder, kind->name, rank);
+		paths[rank] = path[rank];
+	}
+	run_open(run, paths, kind->ranks, everything);
+	if (everything)
+		CHECK_EQ(load_names(run->db), 0);
+}
+
+static void check_growth(const struct growth *growth, const struct kind *kind)
+{
+	uint64_t each = kind->each * MIB;
+
+	CHECK_EQ(growth->state, kind->state);
+	CHECK_EQ(growth->devices, kind->state == GROWTH_GROWING);
+	CHECK_EQ(growth->table.rows, kind->state == GROWTH_GROWING); /* one place, in however many ranks */
+	if (!growth->devices || !growth->table.rows)
+		return;
+	CHECK_EQ(growth->device[0].bytes, kind->bytes * MIB);
+	CHECK_EQ(growth->table.row[0].bytes, kind->bytes * MIB);
+	if (each)
+		CHECK_EQ(growth->device[0].each, each);
+	CHECK_EQ(growth->table.row[0].count, kind->leaking);
+	CHECK_EQ(growth->device[0].left, -1); /* the program has ended */
+}
+
+static void check_reports(struct run *run, const struct kind *kind)
+{
+	static const struct retained_question all;
+	struct retained retained;
+	struct steps steps;
+	uint64_t bytes = 0, each = 0;
+	size_t i;
+
+	CHECK_EQ(retained_load(&retained, run->db, &all), 0);
+	check_growth(&retained.growth, kind);
+	CHECK_EQ(retained.steps.count, kind->state == GROWTH_GROWING ? kind->leaking : 0);
+	retained_release(&retained);
+	CHECK_EQ(steps_load(&steps, run->db), 0);
+	check_growth(&steps.growth, kind);
+	CHECK_EQ(steps.count, kind->ranks);
+	for (i = 0; i < steps.count; i++) {
+		bytes += steps.lane[i].grown;
+		each += steps.lane[i].each;
+	}
+	CHECK_EQ(bytes, kind->bytes * MIB);
+	CHECK_EQ(each, steps.growth.devices ? steps.growth.device[0].each : 0);
+	steps_release(&steps);
+}
+
+TEST(all_reports_agree_on_what_grows)
+{
+	const char *folder = test_dir();
+	struct growth growth;
+	struct run run;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+		printf("# %s\n", kinds[i].name);
+		write_kind(folder, &kinds[i]);
+		open_kind(&run, folder, &kinds[i], 0); /* as memana top does */
+		CHECK_EQ(growth_load(&growth, run.db), 0);
+		check_growth(&growth, &kinds[i]);
+		growth_release(&growth);
+		run_close(&run);
+		open_kind(&run, folder, &kinds[i], 1);
+		check_reports(&run, &kinds[i]);
+		run_close(&run);
+	}
+}
+
+static void write_all(const char *folder)
+{
+	FILE *list = fopen(run_path(folder, "kinds.txt"), "w");
+	size_t i;
+
+	CHECK(list);
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+		write_kind(folder, &kinds[i]);
+		fprintf(list, "%s %s %llu\n", kinds[i].name, growth_state_word(kinds[i].state),
+			(unsigned long long)(kinds[i].bytes * MIB));
+	}
+	fclose(list);
+}
+
+TEST_MAIN_WRITE(write_all)
