@@ -394,7 +394,7 @@ TEST(the_bar_offers_what_can_be_done)
 	kit_screen(kit, 200, 60, 256, 0);
 	kit_keys(kit, "r");
 	CHECK(kit_shows(kit, " Enter the place  q back\n"));
-	kit_resize(kit, 100, 24);
+	kit_resize(kit, 160, 24);
 	CHECK(!kit_shows(kit, "Left Right sideways")); /* all is in sight */
 	kit_resize(kit, 60, 24);
 	kit_keys(kit, "q 2 Enter");
